@@ -1,0 +1,53 @@
+# Everything Vitrine links, as imported targets. docs/dependencies.md gives the reason for each.
+find_package(Threads REQUIRED)
+find_package(ZLIB REQUIRED)
+find_package(OpenSSL REQUIRED COMPONENTS Crypto)
+find_package(Protobuf REQUIRED)
+find_package(gRPC CONFIG REQUIRED)
+find_package(absl CONFIG REQUIRED)
+find_package(prometheus-cpp CONFIG REQUIRED)
+find_package(spdlog CONFIG REQUIRED)
+find_package(nlohmann_json CONFIG REQUIRED)
+find_package(CLI11 CONFIG REQUIRED)
+find_package(GTest CONFIG REQUIRED)
+find_package(benchmark CONFIG REQUIRED)
+find_package(PkgConfig REQUIRED)
+pkg_check_modules(JPEG REQUIRED IMPORTED_TARGET libjpeg)
+pkg_check_modules(SPNG REQUIRED IMPORTED_TARGET spng)
+pkg_check_modules(EXIF REQUIRED IMPORTED_TARGET libexif)
+
+# OpenCV's CMake package comes only with libopencv-dev and its 300 packages; two libraries are enough.
+find_path(OPENCV_INCLUDE opencv2/core.hpp PATH_SUFFIXES opencv4 REQUIRED)
+find_library(OPENCV_CORE opencv_core REQUIRED)
+find_library(OPENCV_IMGPROC opencv_imgproc REQUIRED)
+add_library(opencv INTERFACE)
+target_include_directories(opencv SYSTEM INTERFACE ${OPENCV_INCLUDE})
+target_link_libraries(opencv INTERFACE ${OPENCV_IMGPROC} ${OPENCV_CORE})
+
+# LibTorch from the unpacked torch wheel. Its CMake package demands a CUDA toolkit; the CPU part needs two libraries.
+set(VITRINE_DEPENDENCIES "$ENV{VITRINE_DEPENDENCIES}" CACHE PATH "folder that script/bootstrap fills")
+if(NOT VITRINE_DEPENDENCIES)
+  if(DEFINED ENV{XDG_CACHE_HOME})
+    set(VITRINE_DEPENDENCIES $ENV{XDG_CACHE_HOME}/vitrine CACHE PATH "" FORCE)
+  else()
+    set(VITRINE_DEPENDENCIES $ENV{HOME}/.cache/vitrine CACHE PATH "" FORCE)
+  endif()
+endif()
+set(LIBTORCH_SITE ${VITRINE_DEPENDENCIES}/libtorch-2.11.0 CACHE PATH "folder that holds torch/ and nvidia/ of any LibTorch >= 2.6")
+set(GOOGLEAPIS_PROTOS ${VITRINE_DEPENDENCIES}/googleapis-protos CACHE PATH "folder that holds google/rpc/*.proto")
+if(NOT EXISTS ${LIBTORCH_SITE}/torch/lib/libtorch_cpu.so OR NOT EXISTS ${GOOGLEAPIS_PROTOS}/google/rpc/error_details.proto)
+  message(FATAL_ERROR "LibTorch or the googleapis protos are missing under ${VITRINE_DEPENDENCIES}; run script/bootstrap")
+endif()
+set(torch_lib ${LIBTORCH_SITE}/torch/lib)
+set(cuda_lib ${LIBTORCH_SITE}/nvidia/cu13/lib)
+add_library(c10 SHARED IMPORTED)
+set_target_properties(c10 PROPERTIES IMPORTED_LOCATION ${torch_lib}/libc10.so)
+add_library(torch_cpu SHARED IMPORTED)
+set_target_properties(torch_cpu PROPERTIES IMPORTED_LOCATION ${torch_lib}/libtorch_cpu.so)
+# The headers hold an old google/protobuf, hence -idirafter: they are searched last.
+target_compile_options(torch_cpu INTERFACE
+  "SHELL:-idirafter ${LIBTORCH_SITE}/torch/include"
+  "SHELL:-idirafter ${LIBTORCH_SITE}/torch/include/torch/csrc/api/include")
+target_link_libraries(torch_cpu INTERFACE c10)
+target_link_options(torch_cpu INTERFACE
+  -Wl,--no-as-needed -Wl,-rpath-link,${cuda_lib} -Wl,-rpath,${torch_lib} -Wl,-rpath,${cuda_lib})

@@ -1,0 +1,42 @@
+#ifndef VITRINE_DATA_DATASET_H_
+#define VITRINE_DATA_DATASET_H_
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "imaging/image.h"
+
+namespace vitrine {
+
+// A labelled set of pictures with random access. Thread-safe for concurrent reads.
+class Dataset {
+ public:
+  virtual ~Dataset() = default;
+  virtual int64_t size() const = 0;
+  virtual int label(int64_t index) const = 0;
+  // Unique within the set: a relative path, or "t10k-images[17]".
+  virtual std::string name(int64_t index) const = 0;
+  // Decoded. INVALID_ARGUMENT names the file if it is corrupt.
+  virtual absl::StatusOr<Image> image(int64_t index) const = 0;
+  // The encoded file (JPEG or PNG) as it would be sent to a server; sets that store raw pixels encode as PNG.
+  virtual absl::StatusOr<std::string> encoded(int64_t index) const = 0;
+  const std::vector<std::string>& labels() const { return labels_; }
+
+ protected:
+  std::vector<std::string> labels_;
+};
+
+enum class Split { kTrain, kTest };
+
+// "mnist:DIR" and "fashion-mnist:DIR" (idx files, gzip or plain), "imagefolder:DIR" (DIR/{train,test}/<class>/*, or
+// DIR/<class>/* which is both splits). NOT_FOUND or INVALID_ARGUMENT says what was looked for and where.
+absl::StatusOr<std::unique_ptr<Dataset>> OpenDataset(std::string_view spec, Split split);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_DATA_DATASET_H_

@@ -1,0 +1,30 @@
+#ifndef VITRINE_IMAGING_HEADER_H_
+#define VITRINE_IMAGING_HEADER_H_
+
+#include <string_view>
+
+#include "absl/status/statusor.h"
+#include "imaging/image.h"
+
+namespace vitrine {
+
+enum class ImageFormat { kJpeg, kPng };
+
+// What the first bytes of a picture say about it.
+struct ImageHeader {
+  ImageFormat format = ImageFormat::kJpeg;
+  int stored_width = 0;   // pixels, as stored in the file
+  int stored_height = 0;
+  int orientation = 1;    // EXIF 1 to 8; 1 where the file says nothing or nonsense
+  int width = 0;          // pixels, as a person sees the picture, after orientation
+  int height = 0;
+};
+
+// Reads the header without decoding or allocating pixels. Cost does not depend on the picture's size.
+// INVALID_ARGUMENT, with a sentence for the caller: empty, neither JPEG nor PNG, damaged header, a kind of JPEG or PNG
+// that is refused (see docs/imaging.md), or over the limits.
+absl::StatusOr<ImageHeader> ReadHeader(std::string_view bytes, const ImageLimits& limits = {});
+
+}  // namespace vitrine
+
+#endif  // VITRINE_IMAGING_HEADER_H_

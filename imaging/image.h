@@ -1,0 +1,30 @@
+#ifndef VITRINE_IMAGING_IMAGE_H_
+#define VITRINE_IMAGING_IMAGE_H_
+
+#include <cstdint>
+#include <vector>
+
+namespace vitrine {
+
+// A decoded picture as a person sees it: EXIF orientation already applied.
+// Pixels are interleaved, row-major, 8 bits per channel: [height, width, channels]; channels is 1 (grey) or 3 (RGB).
+struct Image {
+  int width = 0;
+  int height = 0;
+  int channels = 0;
+  std::vector<uint8_t> pixels;
+};
+
+// What a picture may cost before any of it is decoded.
+struct ImageLimits {
+  // Most pixels, width times height. 16 * 2^20 admits 4096 x 4096 and refuses a 17-megapixel photograph.
+  int64_t max_pixels = 16 << 20;
+  // Most pixels along one side.
+  int max_side = 8192;
+  // Most scans of a progressive JPEG. Real encoders write about ten; a thousand take seconds to decode.
+  int max_scans = 100;
+};
+
+}  // namespace vitrine
+
+#endif  // VITRINE_IMAGING_IMAGE_H_

@@ -1,0 +1,28 @@
+#ifndef VITRINE_MODELS_ZOO_H_
+#define VITRINE_MODELS_ZOO_H_
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+#include "vitrine/v1/model.pb.h"
+
+namespace vitrine {
+
+// A published variant. A new one is a row in zoo.cc; the tests, `vitrine-train --list-models` and the docs follow.
+struct ZooRow {
+  std::string_view name;        // "eit-mini-3/4-cifar10"-like, lower case
+  v1::ModelConfig config;
+  int64_t parameters = 0;       // exact, from the paper's arithmetic; tests compare
+  std::string_view source;      // paper and table
+};
+
+std::span<const ZooRow> Zoo();
+
+// NOT_FOUND lists the nearest names.
+absl::StatusOr<ZooRow> FindVariant(std::string_view name);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_MODELS_ZOO_H_

@@ -1,0 +1,25 @@
+#ifndef VITRINE_PROGRAMS_COMMAND_LINE_H_
+#define VITRINE_PROGRAMS_COMMAND_LINE_H_
+
+#include <CLI/CLI.hpp>
+#include <optional>
+
+#include "absl/status/status.h"
+
+namespace vitrine {
+
+// Exit codes of every program.
+inline constexpr int kExitSuccess = 0;
+inline constexpr int kExitFailure = 1;
+inline constexpr int kExitUsage = 2;
+
+// Adds --version and parses. A value means that the program ends now with that code: 0 after --help or --version
+// (printed on stdout), 2 on a usage error (a sentence and the way to --help, on stderr).
+std::optional<int> ParseCommandLine(CLI::App& app, int argc, char** argv);
+
+// Prints "<program>: <message>" on stderr and returns kExitFailure.
+int Fail(std::string_view program, const absl::Status& status);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_PROGRAMS_COMMAND_LINE_H_

@@ -1,0 +1,21 @@
+#ifndef VITRINE_REPORT_TOP_K_H_
+#define VITRINE_REPORT_TOP_K_H_
+
+#include <span>
+#include <vector>
+
+namespace vitrine {
+
+struct ScoredClass {
+  int index = 0;
+  float probability = 0;  // softmax over all classes, computed in double
+  float logit = 0;
+};
+
+// The k classes with the highest logits, by falling logit; equal logits by rising index.
+// Requires 1 <= k <= logits.size() and finite logits.
+std::vector<ScoredClass> TopK(std::span<const float> logits, int k);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_REPORT_TOP_K_H_

@@ -1,0 +1,60 @@
+#ifndef VITRINE_REPOSITORY_REPOSITORY_H_
+#define VITRINE_REPOSITORY_REPOSITORY_H_
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "repository/safetensors.h"
+#include "vitrine/v1/manifest.pb.h"
+
+namespace vitrine {
+
+// A version on disk: <root>/<model>/<version>/.
+struct VersionId {
+  std::string model;
+  int64_t version = 0;
+  friend auto operator<=>(const VersionId&, const VersionId&) = default;
+};
+
+// [A-Za-z0-9_.-]{1,64}, neither "." nor "..". INVALID_ARGUMENT quotes the name (escaped) and the rule.
+absl::Status ValidateModelName(std::string_view name);
+
+// Every <model>/<positive integer>/ under the root that holds a manifest.textproto, sorted. Other entries (temporary
+// folders, files, symbolic links) are passed over. UNAVAILABLE if the root cannot be read.
+absl::StatusOr<std::vector<VersionId>> ListVersions(const std::filesystem::path& root);
+
+// A version read into memory, every file's SHA-256 equal to the manifest's.
+struct StoredVersion {
+  v1::Manifest manifest;
+  Safetensors weights;
+  Safetensors golden;
+  std::vector<std::string> labels;
+  std::string weights_sha256;
+};
+
+// Reads and verifies one version. Opens beneath the root only, follows no symbolic link, reads with pread.
+// FAILED_PRECONDITION names file and fault: missing or partial file, digest that differs, manifest that does not parse
+// or names another model or version, labels that do not match the classes, NaN or infinity in the weights.
+absl::StatusOr<StoredVersion> ReadVersion(const std::filesystem::path& root, const VersionId& id);
+
+// What a publisher hands over; the manifest's model, version and files are filled in by Publish.
+struct Draft {
+  v1::Manifest manifest;
+  Safetensors weights;
+  Safetensors golden;
+  std::vector<std::string> labels;
+  std::map<std::string, std::string> extra_files;  // name to bytes, for instance "model_card.md"
+};
+
+// Publishes atomically: temporary folder, files, fsync, manifest last, rename, fsync of the parent. The version is one
+// above the highest present (1 in an empty repository, which is created). Killed at any point it leaves no partial
+// version. Returns the version published.
+absl::StatusOr<VersionId> Publish(const std::filesystem::path& root, const std::string& model, const Draft& draft);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_REPOSITORY_REPOSITORY_H_

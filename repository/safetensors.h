@@ -1,0 +1,33 @@
+#ifndef VITRINE_REPOSITORY_SAFETENSORS_H_
+#define VITRINE_REPOSITORY_SAFETENSORS_H_
+
+#include <ATen/core/Tensor.h>
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace vitrine {
+
+// Tensors by name, and the free-form strings of "__metadata__".
+struct Safetensors {
+  std::map<std::string, at::Tensor> tensors;
+  std::map<std::string, std::string> metadata;
+};
+
+// Parses a safetensors file. F32, F16, BF16, I64, U8; rank 0 to 8. Tensors are copies, on the CPU, in the file's dtype.
+// INVALID_ARGUMENT names the tensor and the fault: header over 1 MiB, bad JSON, a key twice, unknown dtype, shape and
+// offsets that disagree or overflow, overlaps, gaps, bytes left over.
+absl::StatusOr<Safetensors> ParseSafetensors(std::string_view bytes);
+
+// The file's bytes: names sorted, offsets contiguous, header padded to 8 bytes. Equal input gives equal bytes.
+// INVALID_ARGUMENT for a dtype outside the five.
+absl::StatusOr<std::string> WriteSafetensors(const Safetensors& content);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_REPOSITORY_SAFETENSORS_H_

@@ -1,0 +1,55 @@
+#ifndef VITRINE_SERVER_INFERENCE_REQUEST_H_
+#define VITRINE_SERVER_INFERENCE_REQUEST_H_
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/functional/any_invocable.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "imaging/geometry.h"
+#include "imaging/image.h"
+#include "models/attention_maps.h"
+#include "models/packed_tokens.h"
+#include "server/loaded_model.h"
+#include "vitrine/v1/classifier.pb.h"
+
+namespace vitrine {
+
+// Set by the RPC side when the client leaves; read by the scheduler, which drops the request before compute.
+using CancelFlag = std::shared_ptr<std::atomic<bool>>;
+
+// A request that has been validated against its model and is on its way to an executor.
+// Made by PlanRequest; everything that can be refused has been, but for damage inside the picture.
+struct InferenceRequest {
+  ModelHandle model;
+  v1::ClassifyRequest request;  // owns the encoded picture or the tensor
+  Geometry geometry;            // unused for a normalised tensor
+  Grid grid;
+  int64_t tokens = 0;           // prefix included
+  int top_k = 0;
+  std::vector<v1::AttentionRequest> attention;  // resolved: layers and heads explicit and in range
+
+  absl::Time arrival;                           // monotonic, see server/clock.h
+  absl::Time deadline = absl::InfiniteFuture();
+  CancelFlag cancelled;
+
+  // Called exactly once, from any thread, with the answer or the refusal. Must not block.
+  absl::AnyInvocable<void(absl::StatusOr<v1::ClassifyResponse>)> done;
+};
+
+// What the executor computed for one image, before it becomes a message.
+struct InferenceOutput {
+  std::vector<float> logits;  // [classes]
+  std::vector<std::vector<AttentionMap>> attention;  // per entry of InferenceRequest::attention
+  v1::Timings timings;        // queue, decode and compute
+  v1::BatchInfo batch;
+  // The decoded, oriented picture; only when an overlay was asked for.
+  std::shared_ptr<const Image> picture;
+};
+
+}  // namespace vitrine
+
+#endif  // VITRINE_SERVER_INFERENCE_REQUEST_H_
