@@ -37,6 +37,11 @@ enum class Split { kTrain, kTest };
 // DIR/<class>/* which is both splits). NOT_FOUND or INVALID_ARGUMENT says what was looked for and where.
 absl::StatusOr<std::unique_ptr<Dataset>> OpenDataset(std::string_view spec, Split split);
 
+// The same set with every picture decoded now, by `threads` threads, and kept in memory. RESOURCE_EXHAUSTED if the
+// pixels need more than `max_bytes`; the first corrupt picture's error otherwise.
+absl::StatusOr<std::unique_ptr<Dataset>> CacheInMemory(std::unique_ptr<Dataset> dataset, int threads,
+                                                       int64_t max_bytes = int64_t{4} << 30);
+
 }  // namespace vitrine
 
 #endif  // VITRINE_DATA_DATASET_H_

@@ -1,0 +1,31 @@
+#ifndef VITRINE_DATA_IDX_H_
+#define VITRINE_DATA_IDX_H_
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "data/dataset.h"
+
+namespace vitrine {
+
+// One idx file: big-endian sizes, then unsigned bytes. Read whole, through gzip if it is compressed.
+struct IdxArray {
+  std::vector<int64_t> shape;
+  std::vector<uint8_t> values;
+};
+
+// INVALID_ARGUMENT names the file and the fault: not idx, another element type than unsigned byte, fewer or more bytes
+// than the sizes say, more than 1 GiB. NOT_FOUND if the file cannot be opened.
+absl::StatusOr<IdxArray> ReadIdx(const std::filesystem::path& file);
+
+// MNIST's layout: <prefix>-images-idx3-ubyte[.gz] and <prefix>-labels-idx1-ubyte[.gz] in `directory`, where the prefix
+// is "train" or "t10k". `labels` names the classes.
+absl::StatusOr<std::unique_ptr<Dataset>> OpenIdx(const std::filesystem::path& directory, Split split,
+                                                 std::vector<std::string> labels);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_DATA_IDX_H_

@@ -1,0 +1,20 @@
+#ifndef VITRINE_DATA_IMAGE_FOLDER_H_
+#define VITRINE_DATA_IMAGE_FOLDER_H_
+
+#include <filesystem>
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "data/dataset.h"
+
+namespace vitrine {
+
+// root/{train,test}/<class>/*.{jpg,jpeg,png}, or root/<class>/*, which then is both splits. Classes are the folder
+// names in byte order, files are in byte order within a class, so indices and labels are equal on every machine. Hidden
+// entries and files of other kinds are passed over; a test split may lack classes but may not bring new ones.
+// NOT_FOUND if there is no such folder, INVALID_ARGUMENT if it holds no picture.
+absl::StatusOr<std::unique_ptr<Dataset>> OpenImageFolder(const std::filesystem::path& root, Split split);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_DATA_IMAGE_FOLDER_H_
