@@ -7,9 +7,9 @@
 #include "absl/status/statusor.h"
 
 // Returns from the enclosing function if the expression, an absl::Status, is not OK.
-#define RETURN_IF_ERROR(expression)                             \
-  do {                                                          \
-    absl::Status status_of_expression = (expression);           \
+#define RETURN_IF_ERROR(expression)                              \
+  do {                                                           \
+    absl::Status status_of_expression = (expression);            \
     if (!status_of_expression.ok()) return status_of_expression; \
   } while (false)
 

@@ -39,11 +39,44 @@ function(vitrine_program name)
   target_link_libraries(${name} PRIVATE ${torch} ${rooms} ${arg_LIBRARIES})
 endfunction()
 
-# vitrine_test(NAME SOURCES x_test.cc ... ROOMS ... [LIBRARIES ...]): a GoogleTest program run by ctest.
+# vitrine_test(NAME SOURCES x_test.cc ... ROOMS ... [LIBRARIES ...] [PROGRAMS vitrine-server ...] [SANITIZE asan tsan])
+# A GoogleTest program run by ctest. PROGRAMS are built before it; it finds them in ${CMAKE_RUNTIME_OUTPUT_DIRECTORY}
+# through the macro VITRINE_BIN. SANITIZE says which of script/sanitize's runs it belongs to.
 # Tests that need data read $VITRINE_DATA and say what they skip without it.
 function(vitrine_test name)
-  vitrine_program(${name} ${ARGN})
-  target_link_libraries(${name} PRIVATE GTest::gmock_main)
+  cmake_parse_arguments(arg "" "" "SOURCES;ROOMS;LIBRARIES;PROGRAMS;SANITIZE" ${ARGN})
+  vitrine_program(${name} SOURCES ${arg_SOURCES} ROOMS ${arg_ROOMS} LIBRARIES ${arg_LIBRARIES} GTest::gmock_main)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  target_compile_definitions(${name} PRIVATE VITRINE_BIN="${CMAKE_RUNTIME_OUTPUT_DIRECTORY}" VITRINE_SOURCE="${CMAKE_SOURCE_DIR}")
+  if(arg_PROGRAMS)
+    add_dependencies(${name} ${arg_PROGRAMS})
+  endif()
   add_test(NAME ${name} COMMAND ${name})
+  foreach(sanitizer ${arg_SANITIZE})
+    add_dependencies(sanitize-${sanitizer} ${name})
+    set_property(TEST ${name} APPEND PROPERTY LABELS sanitize-${sanitizer})
+  endforeach()
+endfunction()
+add_custom_target(sanitize-asan)
+add_custom_target(sanitize-tsan)
+
+# vitrine_fuzzer(NAME SOURCES x_fuzz.cc ROOMS ...): a libFuzzer program, only with the preset `fuzz`.
+add_custom_target(fuzzers)
+function(vitrine_fuzzer name)
+  vitrine_program(${name} ${ARGN})
+  target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/fuzz)
+  add_dependencies(fuzzers ${name})
+endfunction()
+
+# Writes "target: libraries it links" for tests/structure, once every room is known.
+function(write_link_edges file)
+  set(text "")
+  foreach(room proto services imaging data report models repository trainer server client)
+    if(TARGET vitrine_${room})
+      get_target_property(links vitrine_${room} LINK_LIBRARIES)
+      string(APPEND text "vitrine_${room}: ${links}\n")
+    endif()
+  endforeach()
+  file(WRITE ${file} "${text}")
 endfunction()
