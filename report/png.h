@@ -8,7 +8,8 @@
 
 namespace vitrine {
 
-// The picture as a PNG file.
+// The picture as a PNG file, grey or RGB with 8 bits per channel; decoding it gives the same pixels.
+// INVALID_ARGUMENT if the sides, the channels and the number of bytes do not fit each other. Thread-safe.
 absl::StatusOr<std::string> EncodePng(const Image& image);
 
 }  // namespace vitrine

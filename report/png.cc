@@ -1,0 +1,59 @@
+#include "report/png.h"
+
+#include <spng.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+
+#include "absl/strings/str_cat.h"
+
+namespace vitrine {
+namespace {
+
+// Twice as fast as zlib's default level and a few percent larger; overlays are read once.
+constexpr int kCompressionLevel = 4;
+
+struct FreeContext {
+  void operator()(spng_ctx* context) const { spng_ctx_free(context); }
+};
+struct FreeBuffer {
+  void operator()(void* buffer) const { std::free(buffer); }
+};
+
+absl::Status SpngError(int code) {
+  return absl::InternalError(absl::StrCat("cannot write a PNG: ", spng_strerror(code)));
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> EncodePng(const Image& image) {
+  const bool sane = image.width > 0 && image.height > 0 && (image.channels == 1 || image.channels == 3);
+  if (!sane || image.pixels.size() != static_cast<size_t>(image.width) * image.height * image.channels) {
+    return absl::InvalidArgumentError(absl::StrCat("a picture of ", image.width, "x", image.height, " pixels and ",
+                                                   image.channels, " channels cannot have ", image.pixels.size(),
+                                                   " bytes"));
+  }
+  const std::unique_ptr<spng_ctx, FreeContext> context(spng_ctx_new(SPNG_CTX_ENCODER));
+  if (context == nullptr) return absl::ResourceExhaustedError("no memory to write a PNG");
+  spng_ihdr header = {};
+  header.width = static_cast<uint32_t>(image.width);
+  header.height = static_cast<uint32_t>(image.height);
+  header.bit_depth = 8;
+  header.color_type = image.channels == 1 ? SPNG_COLOR_TYPE_GRAYSCALE : SPNG_COLOR_TYPE_TRUECOLOR;
+  int code = spng_set_option(context.get(), SPNG_ENCODE_TO_BUFFER, 1);
+  if (code == 0) code = spng_set_option(context.get(), SPNG_IMG_COMPRESSION_LEVEL, kCompressionLevel);
+  if (code == 0) code = spng_set_ihdr(context.get(), &header);
+  if (code == 0) {
+    code =
+        spng_encode_image(context.get(), image.pixels.data(), image.pixels.size(), SPNG_FMT_PNG, SPNG_ENCODE_FINALIZE);
+  }
+  if (code != 0) return SpngError(code);
+  size_t size = 0;
+  const std::unique_ptr<void, FreeBuffer> buffer(spng_get_png_buffer(context.get(), &size, &code));
+  if (buffer == nullptr) return SpngError(code);
+  return std::string(static_cast<const char*>(buffer.get()), size);
+}
+
+}  // namespace vitrine
