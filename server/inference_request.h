@@ -13,6 +13,7 @@
 #include "imaging/image.h"
 #include "models/attention_maps.h"
 #include "models/packed_tokens.h"
+#include "server/admission.h"
 #include "server/loaded_model.h"
 #include "vitrine/v1/classifier.pb.h"
 
@@ -28,23 +29,30 @@ struct InferenceRequest {
   v1::ClassifyRequest request;  // owns the encoded picture or the tensor
   Geometry geometry;            // unused for a normalised tensor
   Grid grid;
-  int64_t tokens = 0;           // prefix included
+  int64_t tokens = 0;  // prefix included
   int top_k = 0;
   std::vector<v1::AttentionRequest> attention;  // resolved: layers and heads explicit and in range
 
-  absl::Time arrival;                           // monotonic, see server/clock.h
+  absl::Time arrival;  // monotonic, see server/clock.h
   absl::Time deadline = absl::InfiniteFuture();
-  CancelFlag cancelled;
+  CancelFlag cancelled;  // null: cannot be cancelled
+  Ticket ticket;         // from Admission; released before `done` is called
 
   // Called exactly once, from any thread, with the answer or the refusal. Must not block.
   absl::AnyInvocable<void(absl::StatusOr<v1::ClassifyResponse>)> done;
+
+  bool IsCancelled() const { return cancelled != nullptr && cancelled->load(std::memory_order_acquire); }
+  // Bytes of the picture or tensor.
+  int64_t InputBytes() const;
+  // Releases the ticket, then calls `done`. The one way to end a request.
+  void Finish(absl::StatusOr<v1::ClassifyResponse> answer);
 };
 
 // What the executor computed for one image, before it becomes a message.
 struct InferenceOutput {
-  std::vector<float> logits;  // [classes]
+  std::vector<float> logits;                         // [classes], finite
   std::vector<std::vector<AttentionMap>> attention;  // per entry of InferenceRequest::attention
-  v1::Timings timings;        // queue, decode and compute
+  v1::Timings timings;                               // queue, decode and compute
   v1::BatchInfo batch;
   // The decoded, oriented picture; only when an overlay was asked for.
   std::shared_ptr<const Image> picture;

@@ -1,0 +1,73 @@
+#ifndef VITRINE_SERVER_EXECUTOR_H_
+#define VITRINE_SERVER_EXECUTOR_H_
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "server/clock.h"
+#include "server/device.h"
+#include "server/inference_request.h"
+#include "server/scheduler.h"
+
+namespace vitrine {
+
+// Makes the answer of one image. Called on executor threads, concurrently. The executor fills in timings.queue, decode
+// and compute; the responder adds encode and total.
+using Responder =
+    std::function<absl::StatusOr<v1::ClassifyResponse>(const InferenceRequest& request, InferenceOutput output)>;
+
+struct ExecutorOptions {
+  Device device;
+  // Threads on the CPU, each with one core and one single-threaded instance; 0 takes one for every core this process
+  // may use. A CUDA device has one.
+  int threads = 0;
+  // Pin each thread to a core of the process's affinity mask.
+  bool pin = true;
+
+  absl::Status Validate() const;  // names the field, the value and the allowed range
+  int ThreadCount() const;        // what `threads` comes to; at least 1
+};
+
+// The threads that decode and compute. Each takes a batch from the scheduler, decodes its pictures, runs the model once
+// and answers every request. A damaged picture fails its own request; an exception or a broken logit fails its batch
+// with INTERNAL and a fixed text, the details go to the log, and the thread lives on.
+class ExecutorPool {
+ public:
+  // Starts the threads. `scheduler` and `clock` outlive the pool.
+  ExecutorPool(const ExecutorOptions& options, Scheduler& scheduler, Responder responder, const Clock& clock);
+  // Joins. Requires that the scheduler was stopped, or it waits forever.
+  ~ExecutorPool();
+  ExecutorPool(const ExecutorPool&) = delete;
+  ExecutorPool& operator=(const ExecutorPool&) = delete;
+
+  int threads() const { return static_cast<int>(workers_.size()); }
+  // For how long the longest running batch has been at it; zero if every thread waits. A watchdog reads it.
+  absl::Duration LongestRunning() const;
+
+ private:
+  struct Worker {
+    std::atomic<int64_t> busy_since = 0;  // nanoseconds of the clock; 0 while waiting
+    std::thread thread;
+  };
+  void Run(int index, int core);
+
+  const ExecutorOptions options_;
+  Scheduler& scheduler_;
+  const Responder responder_;
+  const Clock& clock_;
+  std::vector<std::unique_ptr<Worker>> workers_;
+};
+
+// Computes one batch and answers every request of it. `executor` is the index of the calling thread, for its own
+// histograms. The body of an executor's loop, apart so that tests can run it without threads.
+void ExecuteBatch(Batch batch, const Device& device, int executor, const Responder& responder, const Clock& clock);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_SERVER_EXECUTOR_H_
