@@ -12,27 +12,36 @@
 
 namespace vitrine {
 
-// Copies the stored tensors into a model. The set of names, each shape, and finiteness must match exactly;
-// bf16 and fp16 storage widens to fp32. FAILED_PRECONDITION names the first tensor at fault.
+// Copies the stored tensors into a model, on whatever device it is. The set of names, each shape, and finiteness must
+// match exactly; bf16 and fp16 storage widens to fp32. FAILED_PRECONDITION names the first tensor at fault; the model
+// is unchanged then.
 absl::Status LoadWeights(const Safetensors& weights, Model& model);
 
-// Every parameter and buffer of a model; floating tensors stored as `storage` (at::kFloat or at::kBFloat16).
+// Every parameter and buffer of a model; floating tensors stored as `storage` (at::kFloat or at::kBFloat16). Copies:
+// training on does not change them.
 Safetensors SaveWeights(const Model& model, at::ScalarType storage);
+
+// The model of a stored version, on the CPU: MakeModel, LoadWeights, and the manifest's parameter count.
+// FAILED_PRECONDITION if config, weights and manifest do not fit together; the sentence names the version.
+absl::StatusOr<std::unique_ptr<Model>> BuildModel(const StoredVersion& version);
 
 // Golden inputs of a version, with the logits that its weights gave when it was published.
 // golden.safetensors holds, for i = 0, 1, ...: "input.<i>" [C, H, W] F32, a normalised input; or "picture.<i>" [bytes]
-// stored as U8, an encoded picture that goes through the preprocessing; and "logits.<i>" [classes] F32.
+// stored as U8, an encoded picture that goes through the preprocessing; and "logits.<i>" [classes] F32. Nothing else.
 //
 // Turns an encoded picture into a model's input [C, H, W]; injected, since this room does not know imaging/.
 using PictureToInput = std::function<absl::StatusOr<at::Tensor>(std::string_view picture, const v1::Preprocessing&)>;
 
 // Runs every golden, all in one batch and the first also alone, and compares with the manifest's tolerance for
-// (device, precision). FAILED_PRECONDITION says which golden, how far off, and the tolerance; also if there is no
-// golden picture or no tolerance for this device and precision.
+// (device, precision). `device` is where the model is: "cpu", "cuda" or "cuda:N". FAILED_PRECONDITION says which
+// golden, how far off, and the tolerance; also if there is no golden picture or no tolerance for this device and
+// precision.
 absl::Status CheckGolden(const StoredVersion& version, const Model& model, const PictureToInput& to_input,
                          std::string_view device, std::string_view precision);
 
-// Adds the logits of `model` for the inputs and pictures already in `golden`.
+// Adds the logits of `model`, which must be on the CPU, for the inputs and pictures already in `golden`; logits that
+// are there are replaced. Record from the weights as stored: SaveWeights in the storage type, LoadWeights back, then
+// this. FAILED_PRECONDITION as CheckGolden; `golden` is unchanged then.
 absl::Status RecordGolden(const Model& model, const PictureToInput& to_input, Safetensors& golden);
 
 }  // namespace vitrine

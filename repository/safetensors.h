@@ -21,12 +21,18 @@ struct Safetensors {
 
 // Parses a safetensors file. F32, F16, BF16, I64, U8; rank 0 to 8. Tensors are copies, on the CPU, in the file's dtype.
 // INVALID_ARGUMENT names the tensor and the fault: header over 1 MiB, bad JSON, a key twice, unknown dtype, shape and
-// offsets that disagree or overflow, overlaps, gaps, bytes left over.
+// offsets that disagree or overflow, overlaps, gaps, bytes left over. Allocates no more than a few times bytes.size().
+// Thread-safe.
 absl::StatusOr<Safetensors> ParseSafetensors(std::string_view bytes);
 
-// The file's bytes: names sorted, offsets contiguous, header padded to 8 bytes. Equal input gives equal bytes.
-// INVALID_ARGUMENT for a dtype outside the five.
+// The file's bytes: tensors of larger elements first and by name among equals, so that each is aligned; offsets
+// contiguous, header padded to 8 bytes. Equal input gives equal bytes. Any layout and device of a tensor will do.
+// INVALID_ARGUMENT for a dtype outside the five, rank above 8, a name that is not UTF-8 or is "__metadata__", and a
+// header that ParseSafetensors would refuse for its size.
 absl::StatusOr<std::string> WriteSafetensors(const Safetensors& content);
+
+// FAILED_PRECONDITION names the first F32, F16 or BF16 tensor that holds NaN or infinity. Tensors must be defined.
+absl::Status CheckFinite(const Safetensors& content);
 
 }  // namespace vitrine
 

@@ -1,0 +1,92 @@
+#include "repository/checkpoint.h"
+
+#include <c10/core/GradMode.h>
+
+#include <map>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/status_macros.h"
+#include "repository/text.h"
+
+namespace vitrine {
+namespace {
+
+std::vector<NamedTensor> AllTensors(const Model& model) {
+  std::vector<NamedTensor> tensors = model.Parameters();
+  for (NamedTensor& buffer : model.Buffers()) tensors.push_back(std::move(buffer));
+  return tensors;
+}
+
+absl::Status Refused(const std::string& name, const std::string& fault) {
+  return absl::FailedPreconditionError(absl::StrCat("tensor ", Quoted(name), " ", fault));
+}
+
+std::string ShapeOf(const at::Tensor& tensor) {
+  return absl::StrCat("[", absl::StrJoin(tensor.sizes(), ", "), "]");
+}
+
+absl::Status CheckTensor(const std::string& name, const at::Tensor& stored, const at::Tensor& wanted) {
+  if (!stored.sizes().equals(wanted.sizes())) {
+    return Refused(name, absl::StrCat("has shape ", ShapeOf(stored), "; the model needs ", ShapeOf(wanted)));
+  }
+  const bool fits =
+      wanted.is_floating_point() ? stored.is_floating_point() : stored.scalar_type() == wanted.scalar_type();
+  if (!fits) {
+    return Refused(name, absl::StrCat("is stored as ", c10::toString(stored.scalar_type()), "; the model needs ",
+                                      c10::toString(wanted.scalar_type())));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status LoadWeights(const Safetensors& weights, Model& model) {
+  const std::vector<NamedTensor> wanted = AllTensors(model);
+  std::map<std::string, at::Tensor> unused = weights.tensors;
+  for (const NamedTensor& target : wanted) {
+    const auto stored = unused.find(target.name);
+    if (stored == unused.end()) return Refused(target.name, "is missing from the weights");
+    RETURN_IF_ERROR(CheckTensor(target.name, stored->second, target.tensor));
+    unused.erase(stored);
+  }
+  if (!unused.empty()) return Refused(unused.begin()->first, "is in the weights, but the model has no such tensor");
+  RETURN_IF_ERROR(CheckFinite(weights));
+  const c10::AutoGradMode no_gradients(false);
+  try {
+    for (const NamedTensor& target : wanted) target.tensor.copy_(weights.tensors.at(target.name));
+  } catch (const c10::Error& error) {
+    return absl::InternalError(absl::StrCat("LibTorch: ", error.what_without_backtrace()));
+  }
+  return absl::OkStatus();
+}
+
+Safetensors SaveWeights(const Model& model, at::ScalarType storage) {
+  Safetensors weights;
+  for (const NamedTensor& source : AllTensors(model)) {
+    const at::ScalarType dtype = source.tensor.is_floating_point() ? storage : source.tensor.scalar_type();
+    weights.tensors[source.name] =
+        source.tensor.detach().to(at::kCPU, dtype, /*non_blocking=*/false, /*copy=*/true).contiguous();
+  }
+  return weights;
+}
+
+absl::StatusOr<std::unique_ptr<Model>> BuildModel(const StoredVersion& version) {
+  const v1::Manifest& manifest = version.manifest;
+  const auto refused = [&](const std::string& fault) {
+    return absl::FailedPreconditionError(absl::StrCat(manifest.model(), "/", manifest.version(), ": ", fault));
+  };
+  absl::StatusOr<std::unique_ptr<Model>> model = MakeModel(manifest.config());
+  if (!model.ok()) return refused(absl::StrCat("config: ", model.status().message()));
+  if (const absl::Status loaded = LoadWeights(version.weights, **model); !loaded.ok()) {
+    return refused(absl::StrCat("weights: ", loaded.message()));
+  }
+  if ((*model)->CountParameters() != manifest.parameters()) {
+    return refused(absl::StrCat("the model has ", (*model)->CountParameters(), " parameters, the manifest says ",
+                                manifest.parameters()));
+  }
+  return model;
+}
+
+}  // namespace vitrine

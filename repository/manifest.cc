@@ -1,0 +1,177 @@
+#include "repository/manifest.h"
+
+#include <google/protobuf/io/tokenizer.h>
+#include <google/protobuf/text_format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "repository/names.h"
+#include "repository/text.h"
+
+namespace vitrine {
+namespace {
+
+// Keeps the first complaint of the text parser, which would print all of them on stderr.
+class FirstError : public google::protobuf::io::ErrorCollector {
+ public:
+  void AddError(int line, google::protobuf::io::ColumnNumber column, const std::string& message) override {
+    if (message_.empty()) message_ = absl::StrCat("line ", line + 1, ", column ", column + 1, ": ", message);
+  }
+  const std::string& message() const { return message_; }
+
+ private:
+  std::string message_;
+};
+
+absl::Status Refused(const std::string& field, const std::string& fault) {
+  return absl::InvalidArgumentError(absl::StrCat(field, " ", fault));
+}
+
+// The text form can spell any bytes with escapes; protobuf refuses to send a string that is not UTF-8.
+absl::Status CheckStrings(const google::protobuf::Message& message) {
+  const google::protobuf::Reflection& reflection = *message.GetReflection();
+  std::vector<const google::protobuf::FieldDescriptor*> fields;
+  reflection.ListFields(message, &fields);
+  for (const auto* field : fields) {
+    const int count = field->is_repeated() ? reflection.FieldSize(message, field) : 1;
+    for (int i = 0; i < count; ++i) {
+      if (field->type() == google::protobuf::FieldDescriptor::TYPE_STRING) {
+        const std::string text = field->is_repeated() ? reflection.GetRepeatedString(message, field, i)
+                                                      : reflection.GetString(message, field);
+        if (!IsValidUtf8(text)) return Refused(field->name(), absl::StrCat("is not UTF-8: ", Quoted(text)));
+      } else if (field->cpp_type() == google::protobuf::FieldDescriptor::CPPTYPE_MESSAGE) {
+        RETURN_IF_ERROR(CheckStrings(field->is_repeated() ? reflection.GetRepeatedMessage(message, field, i)
+                                                          : reflection.GetMessage(message, field)));
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
+bool IsSha256(std::string_view digits) {
+  return digits.size() == 64 && std::all_of(digits.begin(), digits.end(),
+                                            [](char c) { return absl::ascii_isdigit(c) || (c >= 'a' && c <= 'f'); });
+}
+
+absl::Status CheckFiles(const v1::Manifest& manifest) {
+  constexpr int kMostFiles = 64;
+  if (manifest.files_size() > kMostFiles)
+    return Refused("files", absl::StrCat("has more than ", kMostFiles, " entries"));
+  std::set<std::string> names;
+  for (const v1::FileDigest& file : manifest.files()) {
+    const std::string field = absl::StrCat("files { name: ", Quoted(file.name()), " }");
+    if (!IsPlainName(file.name())) return Refused(field, "is not a plain file name: [A-Za-z0-9_.-]{1,64}");
+    if (file.name() == kManifestFile) return Refused(field, "is the manifest itself, which cannot hold its own digest");
+    if (!names.insert(file.name()).second) return Refused(field, "appears twice");
+    if (!IsSha256(file.sha256())) return Refused(field, "needs a sha256 of 64 lower-case hexadecimal digits");
+    const bool known = file.name() == kWeightsFile || file.name() == kGoldenFile || file.name() == kLabelsFile;
+    const int64_t most = known ? kMaxFileBytes : kMaxExtraFileBytes;
+    if (file.bytes() < 0 || file.bytes() > most) {
+      return Refused(field, absl::StrCat("has ", file.bytes(), " bytes; 0 to ", most, " are allowed"));
+    }
+  }
+  for (const char* name : {kWeightsFile, kGoldenFile, kLabelsFile}) {
+    if (!names.contains(name)) return Refused("files", absl::StrCat("lacks ", name));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckTolerances(const v1::Manifest& manifest) {
+  if (manifest.golden_tolerances().empty()) {
+    return Refused("golden_tolerances", "is empty; without one no device may serve the version");
+  }
+  std::set<std::pair<std::string, std::string>> seen;
+  for (const v1::GoldenTolerance& row : manifest.golden_tolerances()) {
+    if (row.device() != "cpu" && row.device() != "cuda") {
+      return Refused("golden_tolerances", absl::StrCat("has device ", Quoted(row.device()), ", not cpu or cuda"));
+    }
+    if (row.precision() != "fp32" && row.precision() != "bf16") {
+      return Refused("golden_tolerances",
+                     absl::StrCat("has precision ", Quoted(row.precision()), ", not fp32 or bf16"));
+    }
+    if (!std::isfinite(row.tolerance()) || row.tolerance() <= 0) {
+      return Refused("golden_tolerances", absl::StrCat("has tolerance ", row.tolerance(), ", which is not above 0"));
+    }
+    if (!seen.emplace(row.device(), row.precision()).second) {
+      return Refused("golden_tolerances", absl::StrCat("has ", row.device(), " ", row.precision(), " twice"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckConfig(const v1::ModelConfig& config) {
+  constexpr int kMostClasses = 100000;
+  if (config.family_case() == v1::ModelConfig::FAMILY_NOT_SET) return Refused("config", "names no model family");
+  if (!config.has_preprocessing()) return Refused("config", "lacks preprocessing");
+  if (config.classes() < 1 || config.classes() > kMostClasses) {
+    return Refused("config", absl::StrCat("has ", config.classes(), " classes; 1 to ", kMostClasses, " are allowed"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckProvenance(const v1::Provenance& provenance) {
+  for (const v1::Metric& metric : provenance.metrics()) {
+    if (metric.name().empty() || !std::isfinite(metric.value()) || metric.images() < 0) {
+      return Refused("provenance",
+                     absl::StrCat("has a metric ", Quoted(metric.name()), " without name, value or count"));
+    }
+  }
+  if (!std::isfinite(provenance.epochs()) || !std::isfinite(provenance.train_seconds())) {
+    return Refused("provenance", "has epochs or train_seconds that are not finite");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<v1::Manifest> ParseManifest(std::string_view text) {
+  constexpr int kDeepest = 10;
+  if (text.size() > static_cast<size_t>(kMaxManifestBytes)) {
+    return absl::InvalidArgumentError(absl::StrCat("longer than ", kMaxManifestBytes, " bytes"));
+  }
+  FirstError error;
+  google::protobuf::TextFormat::Parser parser;
+  parser.RecordErrorsTo(&error);
+  parser.SetRecursionLimit(kDeepest);
+  v1::Manifest manifest;
+  if (!parser.ParseFromString(std::string(text), &manifest)) {
+    return absl::InvalidArgumentError(error.message().empty() ? "not a manifest in text form" : error.message());
+  }
+  return manifest;
+}
+
+std::string FormatManifest(const v1::Manifest& manifest) {
+  google::protobuf::TextFormat::Printer printer;
+  printer.SetUseUtf8StringEscaping(true);
+  std::string text;
+  printer.PrintToString(manifest, &text);
+  return text;
+}
+
+absl::Status ValidateManifest(const v1::Manifest& manifest) {
+  RETURN_IF_ERROR(CheckStrings(manifest));
+  if (!IsPlainName(manifest.model())) {
+    return Refused("model", absl::StrCat(Quoted(manifest.model()), " is not a name: [A-Za-z0-9_.-]{1,64}"));
+  }
+  if (manifest.version() < 1) return Refused("version", absl::StrCat(manifest.version(), " is not positive"));
+  if (manifest.parameters() < 0) return Refused("parameters", "is negative");
+  RETURN_IF_ERROR(CheckConfig(manifest.config()));
+  RETURN_IF_ERROR(CheckFiles(manifest));
+  RETURN_IF_ERROR(CheckTolerances(manifest));
+  return CheckProvenance(manifest.provenance());
+}
+
+const v1::FileDigest* FindFile(const v1::Manifest& manifest, std::string_view name) {
+  for (const v1::FileDigest& file : manifest.files()) {
+    if (file.name() == name) return &file;
+  }
+  return nullptr;
+}
+
+}  // namespace vitrine

@@ -1,0 +1,40 @@
+#ifndef VITRINE_REPOSITORY_MANIFEST_H_
+#define VITRINE_REPOSITORY_MANIFEST_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "vitrine/v1/manifest.pb.h"
+
+namespace vitrine {
+
+// The files of a version. Every version has these four; others (a model card) may stand beside them.
+inline constexpr char kManifestFile[] = "manifest.textproto";
+inline constexpr char kWeightsFile[] = "weights.safetensors";
+inline constexpr char kGoldenFile[] = "golden.safetensors";
+inline constexpr char kLabelsFile[] = "labels.txt";
+
+// Most bytes of a manifest, of an extra file (held in memory with the version), and of any other file.
+inline constexpr int64_t kMaxManifestBytes = 1 << 20;
+inline constexpr int64_t kMaxExtraFileBytes = 16 << 20;
+inline constexpr int64_t kMaxFileBytes = int64_t{4} << 30;
+
+// Parses the text form; prints nothing. INVALID_ARGUMENT gives line, column and fault. Unknown fields are refused: a
+// manifest that says more than this program understands may not be served as if it did not.
+absl::StatusOr<v1::Manifest> ParseManifest(std::string_view text);
+
+std::string FormatManifest(const v1::Manifest& manifest);
+
+// Whether the manifest is complete and consistent in itself. INVALID_ARGUMENT names the field. The sizes of the model
+// family are MakeModel's to judge, the files' content ReadVersion's.
+absl::Status ValidateManifest(const v1::Manifest& manifest);
+
+// The entry of a file; null where the manifest does not list it.
+const v1::FileDigest* FindFile(const v1::Manifest& manifest, std::string_view name);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_REPOSITORY_MANIFEST_H_

@@ -1,0 +1,18 @@
+#ifndef VITRINE_REPOSITORY_NAMES_H_
+#define VITRINE_REPOSITORY_NAMES_H_
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace vitrine {
+
+// [A-Za-z0-9_.-]{1,64}, neither "." nor "..": what a model or a file of a version may be called.
+bool IsPlainName(std::string_view name);
+
+// The version that a folder's name stands for: a positive integer without sign, leading zeros or spaces.
+std::optional<int64_t> ParseVersion(std::string_view name);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_REPOSITORY_NAMES_H_

@@ -1,0 +1,131 @@
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <limits>
+#include <memory>
+#include <system_error>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "repository/labels.h"
+#include "repository/manifest.h"
+#include "repository/names.h"
+#include "repository/repository.h"
+#include "repository/safe_file.h"
+#include "repository/sha256.h"
+#include "repository/temporary_folder.h"
+#include "repository/text.h"
+
+namespace vitrine {
+namespace {
+
+using Files = std::map<std::string, std::string>;  // name to bytes
+
+// The files of the version but for the manifest.
+absl::StatusOr<Files> FilesOf(const Draft& draft) {
+  if (static_cast<int64_t>(draft.labels.size()) != draft.manifest.config().classes()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(draft.labels.size(), " labels for ", draft.manifest.config().classes(), " classes"));
+  }
+  Files files;
+  ASSIGN_OR_RETURN(files[kWeightsFile], WriteSafetensors(draft.weights));
+  ASSIGN_OR_RETURN(files[kGoldenFile], WriteSafetensors(draft.golden));
+  RETURN_IF_ERROR(CheckFinite(draft.weights));
+  RETURN_IF_ERROR(CheckFinite(draft.golden));
+  ASSIGN_OR_RETURN(files[kLabelsFile], FormatLabels(draft.labels));
+  for (const auto& [name, bytes] : draft.extra_files) {
+    if (!files.emplace(name, bytes).second) {
+      return absl::InvalidArgumentError(absl::StrCat("extra file ", Quoted(name), " has the name of another file"));
+    }
+  }
+  return files;
+}
+
+// The manifest of version 1; the number is settled at the end.
+absl::StatusOr<v1::Manifest> ManifestOf(const Draft& draft, const std::string& model, const Files& files) {
+  v1::Manifest manifest = draft.manifest;
+  manifest.set_model(model);
+  manifest.set_version(1);
+  manifest.clear_files();
+  for (const auto& [name, bytes] : files) {
+    v1::FileDigest& file = *manifest.add_files();
+    file.set_name(name);
+    file.set_sha256(Sha256Hex(bytes));
+    file.set_bytes(static_cast<int64_t>(bytes.size()));
+  }
+  RETURN_IF_ERROR(ValidateManifest(manifest));
+  return manifest;
+}
+
+absl::StatusOr<FileDescriptor> OpenOrCreateRoot(const std::filesystem::path& root) {
+  std::error_code error;
+  const bool created = std::filesystem::create_directories(root, error);
+  if (error) return FileError(error.value(), "repository");
+  if (created) {
+    ASSIGN_OR_RETURN(const FileDescriptor parent, OpenFolder(std::filesystem::absolute(root).parent_path()));
+    RETURN_IF_ERROR(SyncToDisk(parent, "the repository's parent folder"));
+  }
+  return OpenFolder(root);
+}
+
+absl::StatusOr<FileDescriptor> OpenOrCreateModel(const FileDescriptor& root, const std::string& model) {
+  if (mkdirat(root.get(), model.c_str(), 0777) != 0 && errno != EEXIST) return FileError(errno, "the model's folder");
+  // Also when it was there: whoever made it may have died before this.
+  RETURN_IF_ERROR(SyncToDisk(root, "the repository"));
+  return OpenBeneath(root, model);
+}
+
+// One above every entry that is named like a version, complete or not.
+absl::StatusOr<int64_t> NextVersion(const FileDescriptor& model_folder) {
+  int64_t highest = 0;
+  RETURN_IF_ERROR(ForEachEntry(
+      model_folder, [&](const std::string& name) { highest = std::max(highest, ParseVersion(name).value_or(0)); }));
+  if (highest == std::numeric_limits<int64_t>::max()) return absl::ResourceExhaustedError("no version number is left");
+  return highest + 1;
+}
+
+absl::StatusOr<int64_t> WriteAndMove(const FileDescriptor& model_folder, const Files& files, v1::Manifest manifest) {
+  ASSIGN_OR_RETURN(const std::unique_ptr<TemporaryFolder> folder, TemporaryFolder::Create(model_folder));
+  for (const auto& [name, bytes] : files) RETURN_IF_ERROR(folder->Write(name, bytes));
+  constexpr int kAttempts = 1000;  // each failure means that another publisher succeeded
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    ASSIGN_OR_RETURN(const int64_t version, NextVersion(model_folder));
+    manifest.set_version(version);
+    RETURN_IF_ERROR(folder->Write(kManifestFile, FormatManifest(manifest)));
+    RETURN_IF_ERROR(folder->Sync());
+    const absl::Status moved = folder->MoveTo(absl::StrCat(version));
+    if (absl::IsAlreadyExists(moved)) continue;
+    RETURN_IF_ERROR(moved);
+    return version;
+  }
+  return absl::AbortedError("other publishers took every version number tried; try again");
+}
+
+absl::Status NothingPublished(const std::string& model, const absl::Status& status) {
+  return absl::Status(status.code(), absl::StrCat("nothing was published as ", model, ": ", status.message()));
+}
+
+}  // namespace
+
+absl::StatusOr<VersionId> Publish(const std::filesystem::path& root, const std::string& model, const Draft& draft) {
+  RETURN_IF_ERROR(ValidateModelName(model));
+  const absl::StatusOr<Files> files = FilesOf(draft);
+  if (!files.ok()) return NothingPublished(model, files.status());
+  absl::StatusOr<v1::Manifest> manifest = ManifestOf(draft, model, *files);
+  if (!manifest.ok()) return NothingPublished(model, manifest.status());
+  const absl::StatusOr<FileDescriptor> root_folder = OpenOrCreateRoot(root);
+  if (!root_folder.ok()) return NothingPublished(model, root_folder.status());
+  const absl::StatusOr<FileDescriptor> model_folder = OpenOrCreateModel(*root_folder, model);
+  if (!model_folder.ok()) return NothingPublished(model, model_folder.status());
+  const absl::StatusOr<int64_t> version = WriteAndMove(*model_folder, *files, *std::move(manifest));
+  if (!version.ok()) return NothingPublished(model, version.status());
+  if (const absl::Status synced = SyncToDisk(*model_folder, "the model's folder"); !synced.ok()) {
+    return absl::Status(
+        synced.code(),
+        absl::StrCat(model, "/", *version, " is in place, but may not survive a power cut: ", synced.message()));
+  }
+  return VersionId{model, *version};
+}
+
+}  // namespace vitrine

@@ -1,0 +1,170 @@
+#include "repository/repository.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "repository/labels.h"
+#include "repository/manifest.h"
+#include "repository/names.h"
+#include "repository/safe_file.h"
+#include "repository/sha256.h"
+#include "repository/text.h"
+
+namespace vitrine {
+namespace {
+
+absl::Status Prefixed(const std::string& prefix, const absl::Status& status) {
+  return absl::Status(status.code(), absl::StrCat(prefix, status.message()));
+}
+
+// What is wrong with a file's content is wrong with the version, whoever asks for it.
+absl::Status AsPrecondition(const std::string& file, const absl::Status& status) {
+  return absl::FailedPreconditionError(absl::StrCat(file, ": ", status.message()));
+}
+
+absl::Status ValidateId(const VersionId& id) {
+  RETURN_IF_ERROR(ValidateModelName(id.model));
+  if (id.version > 0) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(id.version, " is not a version; versions are positive integers"));
+}
+
+absl::StatusOr<FileDescriptor> OpenVersion(const std::filesystem::path& root, const VersionId& id) {
+  absl::StatusOr<FileDescriptor> folder = OpenFolder(root);
+  if (!folder.ok()) return absl::UnavailableError(absl::StrCat("repository ", folder.status().message()));
+  return OpenBeneath(*folder, absl::StrCat(id.model, "/", id.version));
+}
+
+absl::StatusOr<v1::Manifest> ReadManifestIn(const FileDescriptor& folder, const VersionId& id) {
+  absl::StatusOr<std::string> text = ReadFileBeneath(folder, kManifestFile, kMaxManifestBytes);
+  if (absl::IsNotFound(text.status())) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(kManifestFile, " is missing; the version is not complete, publish it again"));
+  }
+  RETURN_IF_ERROR(text.status());
+  absl::StatusOr<v1::Manifest> manifest = ParseManifest(*text);
+  if (!manifest.ok()) return AsPrecondition(kManifestFile, manifest.status());
+  if (const absl::Status valid = ValidateManifest(*manifest); !valid.ok()) return AsPrecondition(kManifestFile, valid);
+  if (manifest->model() != id.model || manifest->version() != id.version) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(kManifestFile, " is that of ", manifest->model(), "/", manifest->version()));
+  }
+  return manifest;
+}
+
+// A file's bytes, which are those that the manifest promises.
+absl::StatusOr<std::string> ReadListedFile(const FileDescriptor& folder, const v1::FileDigest& file) {
+  absl::StatusOr<std::string> bytes = ReadFileBeneath(folder, file.name(), file.bytes());
+  if (absl::IsNotFound(bytes.status())) return absl::FailedPreconditionError(absl::StrCat(file.name(), " is missing"));
+  RETURN_IF_ERROR(bytes.status());
+  if (static_cast<int64_t>(bytes->size()) != file.bytes()) {
+    return absl::FailedPreconditionError(absl::StrCat(file.name(), " has ", bytes->size(), " bytes, ", kManifestFile,
+                                                      " says ", file.bytes(), "; it was copied in part"));
+  }
+  if (const std::string digest = Sha256Hex(*bytes); digest != file.sha256()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(file.name(), " has SHA-256 ", digest, ", ", kManifestFile, " says ", file.sha256()));
+  }
+  return bytes;
+}
+
+absl::StatusOr<Safetensors> ReadTensors(const FileDescriptor& folder, const v1::FileDigest& file) {
+  ASSIGN_OR_RETURN(const std::string bytes, ReadListedFile(folder, file));
+  absl::StatusOr<Safetensors> tensors = ParseSafetensors(bytes);
+  if (!tensors.ok()) return AsPrecondition(file.name(), tensors.status());
+  if (const absl::Status finite = CheckFinite(*tensors); !finite.ok()) return AsPrecondition(file.name(), finite);
+  return tensors;
+}
+
+absl::StatusOr<StoredVersion> ReadVersionIn(const FileDescriptor& folder, const VersionId& id) {
+  StoredVersion version;
+  ASSIGN_OR_RETURN(version.manifest, ReadManifestIn(folder, id));
+  for (const v1::FileDigest& file : version.manifest.files()) {
+    if (file.name() == kWeightsFile) {
+      ASSIGN_OR_RETURN(version.weights, ReadTensors(folder, file));
+      version.weights_sha256 = file.sha256();
+    } else if (file.name() == kGoldenFile) {
+      ASSIGN_OR_RETURN(version.golden, ReadTensors(folder, file));
+    } else if (file.name() == kLabelsFile) {
+      ASSIGN_OR_RETURN(const std::string text, ReadListedFile(folder, file));
+      absl::StatusOr<std::vector<std::string>> labels = ParseLabels(text);
+      if (!labels.ok()) return AsPrecondition(kLabelsFile, labels.status());
+      version.labels = *std::move(labels);
+    } else {
+      ASSIGN_OR_RETURN(version.extra_files[file.name()], ReadListedFile(folder, file));
+    }
+  }
+  if (static_cast<int64_t>(version.labels.size()) != version.manifest.config().classes()) {
+    return absl::FailedPreconditionError(absl::StrCat(kLabelsFile, " has ", version.labels.size(),
+                                                      " labels, the model has ", version.manifest.config().classes(),
+                                                      " classes"));
+  }
+  return version;
+}
+
+// Names of the folders directly in `folder` that satisfy `accept`.
+template <typename Accept>
+absl::StatusOr<std::vector<std::string>> Folders(const FileDescriptor& folder, Accept accept) {
+  std::vector<std::string> names;
+  RETURN_IF_ERROR(ForEachEntry(folder, [&](const std::string& name) {
+    if (accept(name) && KindOf(folder, name) == EntryKind::kFolder) names.push_back(name);
+  }));
+  return names;
+}
+
+}  // namespace
+
+absl::Status ValidateModelName(std::string_view name) {
+  if (IsPlainName(name)) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      Quoted(name), " is not a model name; a name has 1 to 64 of A-Z a-z 0-9 _ . - and is neither \".\" nor \"..\""));
+}
+
+absl::StatusOr<std::vector<VersionId>> ListVersions(const std::filesystem::path& root) {
+  const auto unreadable = [](const absl::Status& status) {
+    return absl::UnavailableError(absl::StrCat("repository cannot be read: ", status.message()));
+  };
+  absl::StatusOr<FileDescriptor> folder = OpenFolder(root);
+  if (!folder.ok()) return unreadable(folder.status());
+  absl::StatusOr<std::vector<std::string>> models = Folders(*folder, IsPlainName);
+  if (!models.ok()) return unreadable(models.status());
+
+  std::vector<VersionId> ids;
+  for (const std::string& model : *models) {
+    const absl::StatusOr<FileDescriptor> model_folder = OpenBeneath(*folder, model);
+    // Removed, replaced or forbidden since it was listed: the other models are still there.
+    if (!model_folder.ok()) continue;
+    const auto versions =
+        Folders(*model_folder, [](const std::string& name) { return ParseVersion(name).has_value(); });
+    if (!versions.ok()) continue;
+    for (const std::string& version : *versions) {
+      if (KindOf(*model_folder, absl::StrCat(version, "/", kManifestFile)) == EntryKind::kFile) {
+        ids.push_back({model, *ParseVersion(version)});
+      }
+    }
+  }
+  std::sort(ids.begin(), ids.end());
+  return ids;
+}
+
+absl::StatusOr<StoredVersion> ReadVersion(const std::filesystem::path& root, const VersionId& id) {
+  RETURN_IF_ERROR(ValidateId(id));
+  const std::string prefix = absl::StrCat(id.model, "/", id.version, ": ");
+  absl::StatusOr<FileDescriptor> folder = OpenVersion(root, id);
+  if (!folder.ok()) return Prefixed(prefix, folder.status());
+  absl::StatusOr<StoredVersion> version = ReadVersionIn(*folder, id);
+  if (!version.ok()) return Prefixed(prefix, version.status());
+  return version;
+}
+
+absl::StatusOr<v1::Manifest> ReadManifest(const std::filesystem::path& root, const VersionId& id) {
+  RETURN_IF_ERROR(ValidateId(id));
+  const std::string prefix = absl::StrCat(id.model, "/", id.version, ": ");
+  absl::StatusOr<FileDescriptor> folder = OpenVersion(root, id);
+  if (!folder.ok()) return Prefixed(prefix, folder.status());
+  absl::StatusOr<v1::Manifest> manifest = ReadManifestIn(*folder, id);
+  if (!manifest.ok()) return Prefixed(prefix, manifest.status());
+  return manifest;
+}
+
+}  // namespace vitrine

@@ -1,0 +1,153 @@
+#include "repository/safe_file.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "base/status_macros.h"
+#include "repository/text.h"
+
+namespace vitrine {
+namespace {
+
+// O_NONBLOCK: a FIFO in the place of a file must not hang the reader.
+constexpr int kReadFlags = O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
+
+absl::StatusCode CodeOf(int error) {
+  switch (error) {
+    case ENOENT:
+    case ENOTDIR:
+      return absl::StatusCode::kNotFound;
+    case ENOSPC:
+    case EDQUOT:
+    case EFBIG:
+    case EMFILE:
+    case ENFILE:
+      return absl::StatusCode::kResourceExhausted;
+    case EACCES:
+    case EPERM:
+    case EROFS:
+      return absl::StatusCode::kPermissionDenied;
+    case ELOOP:
+    case EXDEV:
+      return absl::StatusCode::kFailedPrecondition;
+    default:
+      return absl::StatusCode::kUnavailable;
+  }
+}
+
+}  // namespace
+
+FileDescriptor::~FileDescriptor() {
+  if (valid()) close(descriptor_);
+}
+
+absl::Status FileError(int error, const std::string& what) {
+  const char* reason = std::strerror(error);
+  if (error == ELOOP) reason = "is or passes through a symbolic link, which is not followed";
+  if (error == EXDEV) reason = "leads out of the folder";
+  return absl::Status(CodeOf(error), absl::StrCat(what, ": ", reason));
+}
+
+absl::StatusOr<FileDescriptor> OpenFolder(const std::filesystem::path& path) {
+  FileDescriptor folder(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!folder.valid()) return FileError(errno, Quoted(path.native()));
+  return folder;
+}
+
+absl::StatusOr<FileDescriptor> OpenBeneath(const FileDescriptor& folder, const std::string& path) {
+  // A NUL would silently end the name for the kernel.
+  if (path.empty() || path.find('\0') != std::string::npos) {
+    return absl::InvalidArgumentError(absl::StrCat("not a file name: ", Quoted(path)));
+  }
+  open_how how = {};
+  how.flags = kReadFlags;
+  how.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS;
+  while (true) {
+    FileDescriptor file(static_cast<int>(syscall(SYS_openat2, folder.get(), path.c_str(), &how, sizeof(how))));
+    if (file.valid()) return file;
+    if (errno == EINTR || errno == EAGAIN) continue;  // EAGAIN: the tree was being renamed
+    // EPERM: sandboxes that do not know the call answer it so.
+    if (errno == ENOSYS || errno == EPERM) return OpenBeneathByComponents(folder, path);
+    return FileError(errno, Quoted(path));
+  }
+}
+
+absl::StatusOr<FileDescriptor> OpenBeneathByComponents(const FileDescriptor& folder, const std::string& path) {
+  const std::vector<std::string> components = absl::StrSplit(path, '/');
+  FileDescriptor at;
+  for (size_t i = 0; i < components.size(); ++i) {
+    const std::string& component = components[i];
+    if (component.empty() || component == "." || component == ".." || component.find('\0') != std::string::npos) {
+      return FileError(EXDEV, Quoted(path));
+    }
+    const int flags = kReadFlags | (i + 1 < components.size() ? O_DIRECTORY : 0);
+    FileDescriptor next(openat(at.valid() ? at.get() : folder.get(), component.c_str(), flags));
+    if (!next.valid()) return FileError(errno, Quoted(path));
+    at = std::move(next);
+  }
+  return at;
+}
+
+absl::StatusOr<std::string> ReadFileBeneath(const FileDescriptor& folder, const std::string& path, int64_t max_bytes) {
+  ASSIGN_OR_RETURN(const FileDescriptor file, OpenBeneath(folder, path));
+  struct stat status;
+  if (fstat(file.get(), &status) != 0) return FileError(errno, Quoted(path));
+  if (!S_ISREG(status.st_mode)) {
+    return absl::FailedPreconditionError(absl::StrCat(Quoted(path), " is not a regular file"));
+  }
+  if (status.st_size > max_bytes) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(Quoted(path), " has ", status.st_size, " bytes; at most ", max_bytes, " are read"));
+  }
+  std::string bytes(status.st_size, '\0');
+  size_t done = 0;
+  while (done < bytes.size()) {
+    const ssize_t count = pread(file.get(), bytes.data() + done, bytes.size() - done, static_cast<off_t>(done));
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return FileError(errno, Quoted(path));
+    if (count == 0) {
+      return absl::FailedPreconditionError(absl::StrCat(Quoted(path), " became shorter while it was read"));
+    }
+    done += static_cast<size_t>(count);
+  }
+  return bytes;
+}
+
+absl::Status ForEachEntry(const FileDescriptor& folder, const std::function<void(const std::string& name)>& visit) {
+  // A descriptor of its own: reading moves the position, which duplicates of a descriptor share.
+  const int descriptor = openat(folder.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor < 0) return FileError(errno, "open folder");
+  std::unique_ptr<DIR, int (*)(DIR*)> entries(fdopendir(descriptor), closedir);
+  if (entries == nullptr) {
+    const int error = errno;
+    close(descriptor);
+    return FileError(error, "read folder");
+  }
+  while (true) {
+    errno = 0;
+    const dirent* entry = readdir(entries.get());
+    if (entry == nullptr) return errno == 0 ? absl::OkStatus() : FileError(errno, "read folder");
+    const std::string name = entry->d_name;
+    if (name != "." && name != "..") visit(name);
+  }
+}
+
+EntryKind KindOf(const FileDescriptor& folder, const std::string& name) {
+  struct stat status;
+  if (fstatat(folder.get(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) return EntryKind::kNone;
+  if (S_ISREG(status.st_mode)) return EntryKind::kFile;
+  return S_ISDIR(status.st_mode) ? EntryKind::kFolder : EntryKind::kOther;
+}
+
+}  // namespace vitrine

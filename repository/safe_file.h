@@ -1,0 +1,65 @@
+#ifndef VITRINE_REPOSITORY_SAFE_FILE_H_
+#define VITRINE_REPOSITORY_SAFE_FILE_H_
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace vitrine {
+
+// Owns an open file. Movable; closes on destruction.
+class FileDescriptor {
+ public:
+  FileDescriptor() = default;
+  explicit FileDescriptor(int descriptor) : descriptor_(descriptor) {}
+  FileDescriptor(FileDescriptor&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
+  FileDescriptor& operator=(FileDescriptor&& other) noexcept {
+    std::swap(descriptor_, other.descriptor_);
+    return *this;
+  }
+  ~FileDescriptor();
+
+  int get() const { return descriptor_; }
+  bool valid() const { return descriptor_ >= 0; }
+
+ private:
+  int descriptor_ = -1;
+};
+
+// The status of a failed system call: "<what>: <reason>". NOT_FOUND for ENOENT and ENOTDIR, RESOURCE_EXHAUSTED for a
+// full disk, quota, file size limit or descriptor table, PERMISSION_DENIED, FAILED_PRECONDITION for a symbolic link or
+// a way out of the folder, UNAVAILABLE for everything else, I/O errors among it.
+absl::Status FileError(int error, const std::string& what);
+
+// Opens the folder at `path`, which may itself be or contain symbolic links: the operator chose it.
+absl::StatusOr<FileDescriptor> OpenFolder(const std::filesystem::path& path);
+
+// Opens `path` beneath `folder` for reading. `path` is relative; no part of it is followed out of the folder or through
+// a symbolic link, even if another process changes the tree meanwhile. Never blocks on a FIFO.
+// Messages name `path`.
+absl::StatusOr<FileDescriptor> OpenBeneath(const FileDescriptor& folder, const std::string& path);
+
+// What OpenBeneath does where the kernel (before 5.6) or a sandbox has no openat2: one openat per component.
+absl::StatusOr<FileDescriptor> OpenBeneathByComponents(const FileDescriptor& folder, const std::string& path);
+
+// Reads a regular file into memory with pread. FAILED_PRECONDITION if it is not a regular file, is larger than
+// `max_bytes` (nothing is allocated then), or shrinks meanwhile.
+absl::StatusOr<std::string> ReadFileBeneath(const FileDescriptor& folder, const std::string& path, int64_t max_bytes);
+
+// Calls `visit` for every entry of the folder but "." and "..", in no particular order.
+absl::Status ForEachEntry(const FileDescriptor& folder, const std::function<void(const std::string& name)>& visit);
+
+enum class EntryKind { kNone, kFile, kFolder, kOther };
+
+// Kind of the entry itself: a symbolic link is kOther, whatever it leads to.
+EntryKind KindOf(const FileDescriptor& folder, const std::string& name);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_REPOSITORY_SAFE_FILE_H_

@@ -1,0 +1,236 @@
+#include "repository/safetensors.h"
+
+#include <ATen/ops/empty.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <optional>
+#include <tuple>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/status_macros.h"
+#include "repository/safetensors_header.h"
+#include "repository/text.h"
+
+namespace vitrine {
+namespace {
+
+static_assert(std::endian::native == std::endian::little,
+              "safetensors is little-endian; tensors are copied as they are");
+
+constexpr size_t kLengthBytes = 8;
+
+struct DtypeName {
+  std::string_view name;
+  at::ScalarType dtype;
+};
+
+constexpr DtypeName kDtypes[] = {
+    {"F32", at::kFloat}, {"F16", at::kHalf}, {"BF16", at::kBFloat16}, {"I64", at::kLong}, {"U8", at::kByte},
+};
+
+std::optional<at::ScalarType> DtypeOf(std::string_view name) {
+  for (const DtypeName& row : kDtypes) {
+    if (row.name == name) return row.dtype;
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string_view> NameOf(at::ScalarType dtype) {
+  for (const DtypeName& row : kDtypes) {
+    if (row.dtype == dtype) return row.name;
+  }
+  return std::nullopt;
+}
+
+absl::Status Refused(const TensorEntry& tensor, const std::string& fault) {
+  return absl::InvalidArgumentError(absl::StrCat("tensor ", Quoted(tensor.name), ": ", fault));
+}
+
+// Bytes that dtype and shape ask for. A zero side does not excuse the others: strides are their product.
+absl::StatusOr<uint64_t> DeclaredBytes(const TensorEntry& tensor, at::ScalarType dtype) {
+  const int64_t item = static_cast<int64_t>(c10::elementSize(dtype));
+  int64_t extent = item;
+  bool empty = false;
+  for (const uint64_t side : tensor.shape) {
+    empty |= side == 0;
+    if (side > static_cast<uint64_t>(INT64_MAX) ||
+        __builtin_mul_overflow(extent, std::max<int64_t>(static_cast<int64_t>(side), 1), &extent)) {
+      return Refused(tensor, absl::StrCat("shape [", absl::StrJoin(tensor.shape, ", "), "] overflows"));
+    }
+  }
+  return empty ? 0 : static_cast<uint64_t>(extent);
+}
+
+// The tensors must cover the data exactly: in the order of their offsets each starts where the one before ends.
+absl::Status CheckCoverage(const std::vector<TensorEntry>& tensors, uint64_t data_bytes) {
+  std::vector<const TensorEntry*> by_offset;
+  for (const TensorEntry& tensor : tensors) by_offset.push_back(&tensor);
+  std::sort(by_offset.begin(), by_offset.end(), [](const TensorEntry* a, const TensorEntry* b) {
+    return std::tie(a->begin, a->end) < std::tie(b->begin, b->end);
+  });
+  uint64_t covered = 0;
+  for (const TensorEntry* tensor : by_offset) {
+    if (tensor->begin < covered) {
+      return Refused(*tensor,
+                     absl::StrCat("starts at ", tensor->begin, ", inside another tensor that ends at ", covered));
+    }
+    if (tensor->begin > covered) {
+      return Refused(*tensor, absl::StrCat("starts at ", tensor->begin, ", leaving a gap after ", covered));
+    }
+    covered = tensor->end;
+  }
+  if (covered < data_bytes) {
+    return absl::InvalidArgumentError(absl::StrCat(data_bytes - covered, " bytes are left over after the last tensor"));
+  }
+  return absl::OkStatus();
+}
+
+// Checks one tensor alone: what DeclaredBytes and the file's length allow.
+absl::Status CheckEntry(const TensorEntry& tensor, uint64_t data_bytes) {
+  const std::optional<at::ScalarType> dtype = DtypeOf(tensor.dtype);
+  if (!dtype.has_value()) {
+    return Refused(tensor, absl::StrCat("dtype ", Quoted(tensor.dtype), " is not one of F32, F16, BF16, I64, U8"));
+  }
+  if (tensor.begin > tensor.end) return Refused(tensor, "its data_offsets run backwards");
+  if (tensor.end > data_bytes) {
+    return Refused(tensor, absl::StrCat("ends at ", tensor.end, ", but the file holds only ", data_bytes,
+                                        " bytes of tensors; it may have been cut short"));
+  }
+  ASSIGN_OR_RETURN(const uint64_t declared, DeclaredBytes(tensor, *dtype));
+  if (declared != tensor.end - tensor.begin) {
+    return Refused(tensor, absl::StrCat("shape [", absl::StrJoin(tensor.shape, ", "), "] of ", tensor.dtype, " takes ",
+                                        declared, " bytes, its data_offsets span ", tensor.end - tensor.begin));
+  }
+  return absl::OkStatus();
+}
+
+at::Tensor CopyOf(const TensorEntry& entry, std::string_view data) {
+  const std::vector<int64_t> shape(entry.shape.begin(), entry.shape.end());
+  at::Tensor tensor = at::empty(shape, *DtypeOf(entry.dtype));
+  if (tensor.nbytes() > 0) std::memcpy(tensor.mutable_data_ptr(), data.data() + entry.begin, tensor.nbytes());
+  return tensor;
+}
+
+// Whether every element's exponent is below all ones, which IEEE 754 and bfloat16 keep for infinity and NaN.
+template <typename Bits>
+bool AllFinite(const void* values, int64_t count, Bits exponent) {
+  const Bits* bits = static_cast<const Bits*>(values);
+  return std::none_of(bits, bits + count, [exponent](Bits value) { return (value & exponent) == exponent; });
+}
+
+bool IsFinite(const at::Tensor& any_layout) {
+  const at::Tensor tensor = any_layout.detach().cpu().contiguous();
+  const void* values = tensor.const_data_ptr();
+  switch (tensor.scalar_type()) {
+    case at::kFloat:
+      return AllFinite<uint32_t>(values, tensor.numel(), 0x7F800000);
+    case at::kHalf:
+      return AllFinite<uint16_t>(values, tensor.numel(), 0x7C00);
+    case at::kBFloat16:
+      return AllFinite<uint16_t>(values, tensor.numel(), 0x7F80);
+    default:
+      return true;
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<Safetensors> ParseSafetensors(std::string_view bytes) {
+  if (bytes.size() < kLengthBytes) {
+    return absl::InvalidArgumentError(absl::StrCat(bytes.size(), " bytes are too few for a safetensors file"));
+  }
+  uint64_t header_bytes = 0;
+  std::memcpy(&header_bytes, bytes.data(), kLengthBytes);
+  if (header_bytes > kMaxSafetensorsHeader) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the header has ", header_bytes, " bytes; at most ", kMaxSafetensorsHeader, " are read"));
+  }
+  if (header_bytes > bytes.size() - kLengthBytes) {
+    return absl::InvalidArgumentError(absl::StrCat("the header has ", header_bytes, " bytes, but only ",
+                                                   bytes.size() - kLengthBytes, " follow; the file was cut short"));
+  }
+  ASSIGN_OR_RETURN(SafetensorsHeader header, ParseSafetensorsHeader(bytes.substr(kLengthBytes, header_bytes)));
+  const std::string_view data = bytes.substr(kLengthBytes + header_bytes);
+  for (const TensorEntry& tensor : header.tensors) RETURN_IF_ERROR(CheckEntry(tensor, data.size()));
+  RETURN_IF_ERROR(CheckCoverage(header.tensors, data.size()));
+
+  Safetensors content;
+  content.metadata = std::move(header.metadata);
+  try {
+    for (const TensorEntry& entry : header.tensors) content.tensors.emplace(entry.name, CopyOf(entry, data));
+  } catch (const c10::Error&) {
+    return absl::ResourceExhaustedError(absl::StrCat("no memory for ", data.size(), " bytes of tensors"));
+  }
+  return content;
+}
+
+absl::StatusOr<std::string> WriteSafetensors(const Safetensors& content) {
+  struct Item {
+    TensorEntry entry;
+    at::Tensor tensor;
+  };
+  std::vector<Item> items;
+  for (const auto& [name, tensor] : content.tensors) {
+    TensorEntry entry;
+    entry.name = name;
+    if (name == "__metadata__") return Refused(entry, "the name is reserved");
+    if (!tensor.defined()) return Refused(entry, "it is undefined");
+    if (!NameOf(tensor.scalar_type()).has_value()) {
+      return Refused(entry, absl::StrCat("dtype ", c10::toString(tensor.scalar_type()),
+                                         " is not one of float, half, bfloat16, int64, uint8"));
+    }
+    if (tensor.dim() > static_cast<int64_t>(kMaxSafetensorsRank)) {
+      return Refused(entry, absl::StrCat("rank is above ", kMaxSafetensorsRank));
+    }
+    try {
+      items.push_back({entry, tensor.detach().cpu().contiguous()});
+    } catch (const c10::Error&) {
+      return absl::InternalError(absl::StrCat("tensor ", Quoted(name), ": could not be copied to the CPU"));
+    }
+  }
+  std::stable_sort(items.begin(), items.end(),
+                   [](const Item& a, const Item& b) { return a.tensor.element_size() > b.tensor.element_size(); });
+
+  SafetensorsHeader header;
+  header.metadata = content.metadata;
+  uint64_t offset = 0;
+  for (Item& item : items) {
+    item.entry.dtype = *NameOf(item.tensor.scalar_type());
+    item.entry.shape.assign(item.tensor.sizes().begin(), item.tensor.sizes().end());
+    item.entry.begin = offset;
+    item.entry.end = offset += item.tensor.nbytes();
+    header.tensors.push_back(item.entry);
+  }
+  ASSIGN_OR_RETURN(std::string json, FormatSafetensorsHeader(header));
+  json.append((8 - json.size() % 8) % 8, ' ');
+  if (json.size() > kMaxSafetensorsHeader) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the header would have ", json.size(), " bytes; at most ", kMaxSafetensorsHeader, " are read"));
+  }
+
+  std::string bytes(kLengthBytes, '\0');
+  const uint64_t header_bytes = json.size();
+  std::memcpy(bytes.data(), &header_bytes, kLengthBytes);
+  bytes.reserve(kLengthBytes + json.size() + offset);
+  bytes += json;
+  for (const Item& item : items) {
+    if (item.tensor.nbytes() > 0) {
+      bytes.append(static_cast<const char*>(item.tensor.const_data_ptr()), item.tensor.nbytes());
+    }
+  }
+  return bytes;
+}
+
+absl::Status CheckFinite(const Safetensors& content) {
+  for (const auto& [name, tensor] : content.tensors) {
+    if (!IsFinite(tensor)) {
+      return absl::FailedPreconditionError(absl::StrCat("tensor ", Quoted(name), " holds NaN or infinity"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace vitrine

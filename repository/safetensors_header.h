@@ -1,0 +1,44 @@
+#ifndef VITRINE_REPOSITORY_SAFETENSORS_HEADER_H_
+#define VITRINE_REPOSITORY_SAFETENSORS_HEADER_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+namespace vitrine {
+
+// A safetensors file is: 8 bytes little-endian n, n bytes of JSON, then the tensors' bytes. This is the JSON part,
+// which knows nothing of ATen.
+inline constexpr uint64_t kMaxSafetensorsHeader = 1 << 20;
+inline constexpr size_t kMaxSafetensorsRank = 8;
+
+// One tensor as the header declares it; offsets count from the end of the header.
+struct TensorEntry {
+  std::string name;
+  std::string dtype;
+  std::vector<uint64_t> shape;
+  uint64_t begin = 0;
+  uint64_t end = 0;
+};
+
+struct SafetensorsHeader {
+  std::vector<TensorEntry> tensors;  // in the order of the text
+  std::map<std::string, std::string> metadata;
+};
+
+// Parses the JSON as a stream, building no tree: memory is bounded by the text, depth by the grammar. INVALID_ARGUMENT
+// names the key at fault: a key twice (also spelled with escapes), an unknown field, a wrong type, a negative,
+// fractional or overflowing number, rank above 8, a missing field, bytes after the object. Says nothing about whether
+// dtype, shape and offsets fit together.
+absl::StatusOr<SafetensorsHeader> ParseSafetensorsHeader(std::string_view json);
+
+// The JSON text of a header, in the order given. INVALID_ARGUMENT for names or metadata that are not UTF-8.
+absl::StatusOr<std::string> FormatSafetensorsHeader(const SafetensorsHeader& header);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_REPOSITORY_SAFETENSORS_HEADER_H_

@@ -1,0 +1,48 @@
+#ifndef VITRINE_REPOSITORY_TEMPORARY_FOLDER_H_
+#define VITRINE_REPOSITORY_TEMPORARY_FOLDER_H_
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "repository/safe_file.h"
+
+namespace vitrine {
+
+// A folder `.tmp-...` that becomes visible under its real name only when it is complete, and vanishes otherwise.
+//
+// Its process holds a flock on it. The kernel drops the lock however the process ends, so a temporary folder that
+// nobody holds belongs to a dead process, and Create sweeps it away. Thread-compatible.
+class TemporaryFolder {
+ public:
+  // `parent` must outlive the result. Waits for other publishers' Create, which is short.
+  static absl::StatusOr<std::unique_ptr<TemporaryFolder>> Create(const FileDescriptor& parent);
+  // Removes the folder and what is in it, unless MoveTo succeeded.
+  ~TemporaryFolder();
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+
+  // Writes a file, or writes it anew, down to the disk.
+  absl::Status Write(const std::string& name, std::string_view bytes);
+  // Brings the list of files down to the disk.
+  absl::Status Sync();
+  // Renames the folder within its parent, atomically. ALREADY_EXISTS if the name is taken; it may be tried again.
+  absl::Status MoveTo(const std::string& name);
+
+ private:
+  TemporaryFolder(const FileDescriptor& parent, std::string name) : parent_(parent), name_(std::move(name)) {}
+
+  const FileDescriptor& parent_;
+  const std::string name_;
+  FileDescriptor folder_;
+  bool moved_ = false;
+};
+
+// fsync; the message names `what`.
+absl::Status SyncToDisk(const FileDescriptor& file, const std::string& what);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_REPOSITORY_TEMPORARY_FOLDER_H_
