@@ -13,10 +13,10 @@ enum class ImageFormat { kJpeg, kPng };
 // What the first bytes of a picture say about it.
 struct ImageHeader {
   ImageFormat format = ImageFormat::kJpeg;
-  int stored_width = 0;   // pixels, as stored in the file
+  int stored_width = 0;  // pixels, as stored in the file
   int stored_height = 0;
-  int orientation = 1;    // EXIF 1 to 8; 1 where the file says nothing or nonsense
-  int width = 0;          // pixels, as a person sees the picture, after orientation
+  int orientation = 1;  // EXIF 1 to 8; 1 where the file says nothing or nonsense
+  int width = 0;        // pixels, as a person sees the picture, after orientation
   int height = 0;
 };
 

@@ -15,9 +15,24 @@ struct FloatImage {
   std::vector<float> values;
 };
 
+// A part of the resized picture: `size` at (top, left).
+struct Region {
+  int top = 0;
+  int left = 0;
+  Size size;
+};
+
 // Antialiased separable resize, the definition of torchvision's resize(antialias=True) on float tensors: triangle or
-// Keys (a = -0.5) filter, support scaled by the reduction, weights normalised at the borders, no rounding.
+// Keys (a = -0.5) filter, support scaled by the reduction, weights normalised at the borders, no rounding. Agrees with
+// it within 1e-4 of the range [0, 255] per pixel of range (0.0255). The same picture gives the same bits on every
+// processor.
 FloatImage Resize(const Image& image, Size size, v1::Interpolation interpolation);
+FloatImage Resize(const FloatImage& image, Size size, v1::Interpolation interpolation);
+
+// The part `region` of Resize(image, size, interpolation), bit by bit, without computing the rest: cost and memory
+// follow the region, however large `size` is. Requires that the region lies inside `size`.
+FloatImage ResizeRegion(const Image& image, Size size, const Region& region, v1::Interpolation interpolation);
+FloatImage ResizeRegion(const FloatImage& image, Size size, const Region& region, v1::Interpolation interpolation);
 
 }  // namespace vitrine
 

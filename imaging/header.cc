@@ -1,0 +1,86 @@
+#include "imaging/header.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "base/status_macros.h"
+#include "imaging/jpeg_markers.h"
+#include "imaging/orientation.h"
+#include "imaging/png_chunks.h"
+
+namespace vitrine {
+namespace {
+
+using std::literals::operator""sv;
+
+constexpr std::string_view kJpegStart = "\xFF\xD8\xFF"sv;
+constexpr std::string_view kPngStart = "\x89PNG"sv;
+
+// What a file that we refuse looks like, by its first bytes, so that the caller knows what to convert.
+absl::string_view LooksLike(std::string_view bytes) {
+  struct Start {
+    size_t at;
+    std::string_view bytes;
+    absl::string_view name;
+  };
+  constexpr Start kStarts[] = {
+      {0, "GIF8"sv, "a GIF"},
+      {8, "WEBP"sv, "a WebP"},
+      {0, "II*\0"sv, "a TIFF or camera raw"},
+      {0, "MM\0*"sv, "a TIFF or camera raw"},
+      {0, "BM"sv, "a BMP"},
+      {4, "ftypheic"sv, "a HEIC"},
+      {4, "ftypheix"sv, "a HEIC"},
+      {4, "ftypmif1"sv, "a HEIF"},
+      {4, "ftypavif"sv, "an AVIF"},
+      {4, "ftyp"sv, "a video or other ISO media"},
+      {0, "\xFF\x0A"sv, "a JPEG XL"},
+      {4, "JXL "sv, "a JPEG XL"},
+      {4, "jP  "sv, "a JPEG 2000"},
+      {0, "\x8AMNG"sv, "an MNG"},
+      {0, "%PDF"sv, "a PDF"},
+      {0, "<svg"sv, "an SVG"},
+      {0, "<?xml"sv, "an XML or SVG"},
+      {0, "<!DOCTYPE"sv, "a web page"},
+      {0, "<html"sv, "a web page"},
+      {0, "\x1F\x8B"sv, "a gzip archive"},
+      {0, "PK\x03\x04"sv, "a ZIP archive"},
+  };
+  for (const Start& start : kStarts) {
+    if (bytes.size() > start.at && bytes.substr(start.at, start.bytes.size()) == start.bytes) return start.name;
+  }
+  return "";
+}
+
+absl::StatusOr<ImageHeader> ReadByFormat(std::string_view bytes) {
+  if (bytes.empty()) return absl::InvalidArgumentError("the picture is empty; send a JPEG or PNG file");
+  if (bytes.substr(0, kJpegStart.size()) == kJpegStart) return ReadJpegHeader(bytes);
+  if (bytes.substr(0, kPngStart.size()) == kPngStart) return ReadPngHeader(bytes);
+  const absl::string_view name = LooksLike(bytes);
+  if (name.empty()) return absl::InvalidArgumentError("the picture is neither a JPEG nor a PNG; send one of these");
+  return absl::InvalidArgumentError(absl::StrCat("the picture looks like ", name, " file; send a JPEG or PNG"));
+}
+
+absl::Status CheckLimits(const ImageHeader& header, const ImageLimits& limits) {
+  const int64_t pixels = int64_t{header.stored_width} * header.stored_height;
+  if (pixels <= limits.max_pixels && header.stored_width <= limits.max_side &&
+      header.stored_height <= limits.max_side) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrFormat(
+      "the picture has %d x %d pixels (%.1f megapixels); at most %.1f megapixels and %d pixels a side are accepted, so "
+      "send it scaled down",
+      header.width, header.height, pixels / 1e6, limits.max_pixels / 1e6, limits.max_side));
+}
+
+}  // namespace
+
+absl::StatusOr<ImageHeader> ReadHeader(std::string_view bytes, const ImageLimits& limits) {
+  ASSIGN_OR_RETURN(ImageHeader header, ReadByFormat(bytes));
+  const bool swap = SwapsSides(header.orientation);
+  header.width = swap ? header.stored_height : header.stored_width;
+  header.height = swap ? header.stored_width : header.stored_height;
+  RETURN_IF_ERROR(CheckLimits(header, limits));
+  return header;
+}
+
+}  // namespace vitrine

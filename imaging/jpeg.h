@@ -1,0 +1,18 @@
+#ifndef VITRINE_IMAGING_JPEG_H_
+#define VITRINE_IMAGING_JPEG_H_
+
+#include <string_view>
+
+#include "absl/status/statusor.h"
+#include "imaging/header.h"
+#include "imaging/image.h"
+
+namespace vitrine {
+
+// The pixels of a JPEG as stored, before its orientation: 1 channel for grey, 3 for everything else.
+// `header` is what ReadHeader said about the same bytes under the same limits. INVALID_ARGUMENT for any damage.
+absl::StatusOr<Image> DecodeJpeg(std::string_view bytes, const ImageHeader& header, const ImageLimits& limits);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_IMAGING_JPEG_H_

@@ -1,0 +1,115 @@
+#include "imaging/orientation.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <utility>
+
+namespace vitrine {
+namespace {
+
+constexpr size_t kMostExifBytes = 64 << 10;
+constexpr size_t kEntryBytes = 12;
+constexpr uint32_t kOrientationTag = 0x0112;
+constexpr uint32_t kShort = 3;  // TIFF type: 16-bit unsigned
+
+// Little- or big-endian numbers of a TIFF block. The caller stays inside the block.
+class TiffNumbers {
+ public:
+  TiffNumbers(std::string_view block, bool little_endian) : block_(block), little_endian_(little_endian) {}
+
+  uint32_t U16(size_t at) const { return little_endian_ ? Byte(at) | Byte(at + 1) << 8 : Byte(at) << 8 | Byte(at + 1); }
+  uint32_t U32(size_t at) const { return little_endian_ ? U16(at) | U16(at + 2) << 16 : U16(at) << 16 | U16(at + 2); }
+
+ private:
+  uint32_t Byte(size_t at) const { return static_cast<uint8_t>(block_[at]); }
+
+  std::string_view block_;
+  bool little_endian_;
+};
+
+// Where the upright picture's pixel (y, x) lies in the stored one: origin + y * down + x * right, in pixels.
+struct Walk {
+  ptrdiff_t origin, down, right;
+};
+
+Walk WalkOf(int orientation, ptrdiff_t width, ptrdiff_t height) {
+  const ptrdiff_t last_row = (height - 1) * width;
+  const ptrdiff_t last_column = width - 1;
+  switch (orientation) {
+    case 2:
+      return {last_column, width, -1};
+    case 3:
+      return {last_row + last_column, -width, -1};
+    case 4:
+      return {last_row, -width, 1};
+    case 5:
+      return {0, 1, width};
+    case 6:
+      return {last_row, 1, -width};
+    case 7:
+      return {last_row + last_column, -1, -width};
+    case 8:
+      return {last_column, -1, width};
+    default:
+      return {0, width, 1};
+  }
+}
+
+// In tiles, so that walking down the columns of the stored picture does not miss the cache at every pixel.
+template <int kChannels>
+void CopyAlong(const Walk& walk, const uint8_t* stored, Image& upright) {
+  constexpr int kTile = 32;
+  for (int top = 0; top < upright.height; top += kTile) {
+    const int bottom = std::min(top + kTile, upright.height);
+    for (int left = 0; left < upright.width; left += kTile) {
+      const int right = std::min(left + kTile, upright.width);
+      for (int y = top; y < bottom; ++y) {
+        uint8_t* out = upright.pixels.data() + (static_cast<ptrdiff_t>(y) * upright.width + left) * kChannels;
+        for (int x = left; x < right; ++x, out += kChannels) {
+          const uint8_t* in = stored + (walk.origin + y * walk.down + x * walk.right) * kChannels;
+          for (int c = 0; c < kChannels; ++c) out[c] = in[c];
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+
+int ExifOrientation(std::string_view tiff) {
+  tiff = tiff.substr(0, kMostExifBytes);
+  if (tiff.size() < 10) return 1;
+  const bool little_endian = tiff.substr(0, 2) == "II";
+  if (!little_endian && tiff.substr(0, 2) != "MM") return 1;
+  const TiffNumbers numbers(tiff, little_endian);
+  if (numbers.U16(2) != 42) return 1;
+  const size_t directory = numbers.U32(4);
+  if (directory > tiff.size() - 2) return 1;
+  const size_t entries = std::min<size_t>(numbers.U16(directory), (tiff.size() - directory - 2) / kEntryBytes);
+  for (size_t i = 0; i < entries; ++i) {
+    const size_t entry = directory + 2 + i * kEntryBytes;
+    if (numbers.U16(entry) != kOrientationTag) continue;
+    if (numbers.U16(entry + 2) != kShort || numbers.U32(entry + 4) != 1) return 1;
+    const uint32_t orientation = numbers.U16(entry + 8);
+    return orientation >= 1 && orientation <= 8 ? static_cast<int>(orientation) : 1;
+  }
+  return 1;
+}
+
+Image Orient(Image stored, int orientation) {
+  if (orientation <= 1 || orientation > 8) return stored;
+  Image upright;
+  upright.width = SwapsSides(orientation) ? stored.height : stored.width;
+  upright.height = SwapsSides(orientation) ? stored.width : stored.height;
+  upright.channels = stored.channels;
+  upright.pixels.resize(stored.pixels.size());
+  const Walk walk = WalkOf(orientation, stored.width, stored.height);
+  if (stored.channels == 1) {
+    CopyAlong<1>(walk, stored.pixels.data(), upright);
+  } else {
+    CopyAlong<3>(walk, stored.pixels.data(), upright);
+  }
+  return upright;
+}
+
+}  // namespace vitrine

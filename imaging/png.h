@@ -1,0 +1,19 @@
+#ifndef VITRINE_IMAGING_PNG_H_
+#define VITRINE_IMAGING_PNG_H_
+
+#include <string_view>
+
+#include "absl/status/statusor.h"
+#include "imaging/header.h"
+#include "imaging/image.h"
+
+namespace vitrine {
+
+// The pixels of a PNG as stored, before its orientation: 1 channel for grey, 3 for everything else. Transparency is
+// composited over white, 16 bits are rounded to 8, gamma and colour profiles are not applied. Of an animation it is the
+// default picture. `header` is what ReadHeader said about the same bytes. INVALID_ARGUMENT for any damage.
+absl::StatusOr<Image> DecodePng(std::string_view bytes, const ImageHeader& header);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_IMAGING_PNG_H_

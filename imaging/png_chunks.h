@@ -1,0 +1,25 @@
+#ifndef VITRINE_IMAGING_PNG_CHUNKS_H_
+#define VITRINE_IMAGING_PNG_CHUNKS_H_
+
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "imaging/header.h"
+
+namespace vitrine {
+
+// The header of a PNG: IHDR, and the orientation of an eXIf chunk if one stands before the pixels.
+// INVALID_ARGUMENT: a damaged header, or more than 1024 chunks before the pixels. Knows no limits of size.
+absl::StatusOr<ImageHeader> ReadPngHeader(std::string_view bytes);
+
+// The parts of the file that its pixels depend on, in order: signature, IHDR, PLTE, tRNS, IDAT, IEND. Everything else
+// (text, colour profiles, animation frames) is walked over here, its checksum verified, and never reaches a decoder.
+// INVALID_ARGUMENT: the file ends before IEND, a checksum of a chunk that is left out or of tRNS is wrong (those of the
+// others are the decoder's to verify), an unknown critical chunk, pixels in two places.
+// Requires that ReadPngHeader accepted the bytes.
+absl::StatusOr<std::vector<std::string_view>> SelectPngPixels(std::string_view bytes);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_IMAGING_PNG_CHUNKS_H_
