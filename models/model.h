@@ -6,6 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "models/attention_tap.h"
+#include "models/forward_context.h"
 #include "models/module.h"
 #include "models/packed_tokens.h"
 #include "vitrine/v1/attention.pb.h"
@@ -16,12 +17,6 @@ namespace vitrine {
 // The images of a batch, each [channels, height, width] fp32 on the model's device, normalised, of any sizes that
 // GridFor accepts. Sort by size where the order is free: equal neighbours share batched calls.
 using ImageBatch = std::vector<at::Tensor>;
-
-// What a forward pass needs beside its input.
-struct ForwardContext {
-  bool training = false;        // dropout and drop path are active
-  AttentionTap* tap = nullptr;  // null: no attention is captured
-};
 
 // What a model can be asked for as attention.
 struct AttentionAbility {
@@ -53,9 +48,11 @@ class Model : public Module {
   const v1::ModelConfig config_;
 };
 
-// Builds the model that `config` describes, with freshly initialised parameters drawn from `seed`, on the CPU.
+// Builds the model that `config` describes, with freshly initialised parameters drawn from `seed`.
 // INVALID_ARGUMENT names the field that is missing or out of range, before anything is allocated.
-absl::StatusOr<std::unique_ptr<Model>> MakeModel(const v1::ModelConfig& config, uint64_t seed = 0);
+// `device` is the CPU, or the meta device for a model whose tensors have shapes but no memory.
+absl::StatusOr<std::unique_ptr<Model>> MakeModel(const v1::ModelConfig& config, uint64_t seed = 0,
+                                                 at::Device device = at::kCPU);
 
 // Forward without gradients. LibTorch's exceptions become INTERNAL here, and nowhere else in serving; `what()` goes to
 // the status message, which callers log and never send.

@@ -1,0 +1,15 @@
+#include "models/families/family.h"
+
+namespace vitrine {
+
+std::span<const Family> Families() {
+  static constexpr Family kFamilies[] = {
+      {v1::ModelConfig::kVit, "vit", ValidateVit, MakeVit},
+      {v1::ModelConfig::kEit, "eit", ValidateEit, MakeEit},
+      {v1::ModelConfig::kKv, "kv", ValidateKv, MakeKv},
+      {v1::ModelConfig::kNull, "null", ValidateNull, MakeNull},
+  };
+  return kFamilies;
+}
+
+}  // namespace vitrine

@@ -1,0 +1,114 @@
+// Vision Transformer (Dosovitskiy et al. 2021): linear patches, class token, learned positions, pre-norm blocks.
+#include <ATen/TensorOperators.h>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "models/families/family.h"
+#include "models/families/input.h"
+#include "models/layers/attention.h"
+#include "models/layers/dropout.h"
+#include "models/layers/feed_forward.h"
+#include "models/layers/patches.h"
+#include "models/layers/token_sequence.h"
+
+namespace vitrine {
+namespace {
+
+constexpr double kNormEpsilon = 1e-6;
+// Places for dropout in a block; the positions use one beyond the last block.
+constexpr int kSitesPerBlock = 4;
+
+class VitBlock : public Module {
+ public:
+  VitBlock(const v1::VitConfig& vit, Initializer& initializer)
+      : norm_(vit.width(), kNormEpsilon, initializer),
+        attention_(vit.width(), vit.heads(), initializer),
+        feed_forward_(vit.width(), vit.mlp_width(), kNormEpsilon, initializer) {
+    RegisterChild("norm", norm_);
+    RegisterChild("attention", attention_);
+    RegisterChild("feed_forward", feed_forward_);
+  }
+
+  PackedTokens Forward(PackedTokens x, int layer, const ForwardContext& context) const {
+    const int site = layer * kSitesPerBlock;
+    x.data = x.data + attention_.Forward({norm_.Forward(x.data), x.layout}, layer, site + 2, context);  // Eq. 2
+    x.data = feed_forward_.Forward(x.data, site, context);                                              // Eq. 3
+    return x;
+  }
+
+ private:
+  LayerNorm norm_;
+  SelfAttention attention_;
+  FeedForward feed_forward_;
+};
+
+class Vit : public Model {
+ public:
+  Vit(const v1::ModelConfig& model, Initializer& initializer)
+      : Model(model),
+        settings_(model.vit()),
+        patches_(model.preprocessing().channels(), settings_.patch(), settings_.width(), initializer),
+        positions_({settings_.grid_rows(), settings_.grid_columns()}, 1,
+                   initializer.TruncatedNormal(
+                       {1 + int64_t{settings_.grid_rows()} * settings_.grid_columns(), settings_.width()}, 0.02)),
+        norm_(settings_.width(), kNormEpsilon, initializer),
+        head_(settings_.width(), model.classes(), /*bias=*/true, initializer) {
+    RegisterParameter("class_token", class_token_, initializer.TruncatedNormal({1, settings_.width()}, 0.02));
+    RegisterChild("patches", patches_);
+    RegisterChild("positions", positions_);
+    for (int i = 0; i < settings_.depth(); ++i) {
+      blocks_.push_back(std::make_unique<VitBlock>(settings_, initializer));
+      RegisterChild(absl::StrCat("blocks.", i), *blocks_.back());
+    }
+    RegisterChild("norm", norm_);
+    RegisterChild("head", head_);
+  }
+
+  at::Tensor Forward(const ImageBatch& images, const ForwardContext& context) const override {
+    PackedTokens x = WithClassToken(patches_.Forward(images, context), GridsOf(images, settings_.patch()), class_token_,
+                                    positions_);  // Eq. 1, [T, d]
+    x.data = Dropout(x.data, settings_.depth() * kSitesPerBlock, context);
+    for (size_t i = 0; i < blocks_.size(); ++i) x = blocks_[i]->Forward(x, static_cast<int>(i), context);
+    return head_.Forward(norm_.Forward(ClassTokens(x)));  // Eq. 4, [images, classes]
+  }
+
+  absl::StatusOr<Grid> GridFor(int height, int width) const override {
+    return GridOfInput(config().preprocessing(), settings_.patch(), height, width);
+  }
+  int cell() const override { return settings_.patch(); }
+  int prefix_tokens() const override { return 1; }
+  AttentionAbility attention() const override {
+    return {
+        {v1::CLASS_TOKEN_ROW, v1::MEAN_OVER_QUERIES, v1::ROLLOUT, v1::WEIGHTS}, settings_.depth(), settings_.heads()};
+  }
+
+ private:
+  const v1::VitConfig settings_;
+  LinearPatches patches_;
+  PositionTable positions_;
+  at::Tensor class_token_;
+  std::vector<std::unique_ptr<VitBlock>> blocks_;
+  LayerNorm norm_;
+  Linear head_;
+};
+
+}  // namespace
+
+absl::Status ValidateVit(const v1::ModelConfig& config) {
+  const v1::VitConfig& vit = config.vit();
+  RETURN_IF_ERROR(CheckRange("vit.patch", vit.patch(), 1, 256));
+  RETURN_IF_ERROR(CheckRange("vit.width", vit.width(), 1, 16384));
+  RETURN_IF_ERROR(CheckRange("vit.depth", vit.depth(), 1, 256));
+  RETURN_IF_ERROR(CheckRange("vit.heads", vit.heads(), 1, vit.width()));
+  RETURN_IF_ERROR(CheckMultiple("vit.width", vit.width(), "vit.heads", vit.heads()));
+  RETURN_IF_ERROR(CheckRange("vit.mlp_width", vit.mlp_width(), 1, 65536));
+  RETURN_IF_ERROR(CheckRange("vit.grid_rows", vit.grid_rows(), 1, 256));
+  RETURN_IF_ERROR(CheckRange("vit.grid_columns", vit.grid_columns(), 1, 256));
+  return ValidateCell(config, "vit.patch", vit.patch());
+}
+
+std::unique_ptr<Model> MakeVit(const v1::ModelConfig& config, Initializer& initializer) {
+  return std::make_unique<Vit>(config, initializer);
+}
+
+}  // namespace vitrine

@@ -1,0 +1,25 @@
+#ifndef VITRINE_MODELS_FORWARD_CONTEXT_H_
+#define VITRINE_MODELS_FORWARD_CONTEXT_H_
+
+#include <cstdint>
+
+#include "models/attention_tap.h"
+
+namespace vitrine {
+
+// What a forward pass needs beside its input.
+struct ForwardContext {
+  bool training = false;        // dropout is active
+  AttentionTap* tap = nullptr;  // null: no attention is captured
+  // Operands of linear layers and convolutions are rounded to bf16, forward and backward; their results, all other
+  // arithmetic, parameters and gradients stay fp32. Twice as fast where the CPU has AVX512_BF16, slower elsewhere.
+  bool bf16 = false;
+  // Probability that a value is dropped, in steps of 1/256, below 1. Only while training.
+  float dropout = 0;
+  // Chooses what is dropped: equal seeds drop equally whatever the thread count. Give every step its own.
+  uint64_t dropout_seed = 0;
+};
+
+}  // namespace vitrine
+
+#endif  // VITRINE_MODELS_FORWARD_CONTEXT_H_

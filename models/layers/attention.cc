@@ -1,0 +1,60 @@
+#include "models/layers/attention.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/scaled_dot_product_attention.h>
+
+#include <cmath>
+
+#include "models/layers/dropout.h"
+
+namespace vitrine {
+namespace {
+
+// The explicit matrices of the images that the tap asks for.
+void Capture(const at::Tensor& q, const at::Tensor& k, double scale, const TokenLayout::Run& run, int layer,
+             AttentionTap& tap) {
+  const at::NoGradGuard no_grad;
+  for (int i = 0; i < run.images; ++i) {
+    const int image = run.first_image + i;
+    if (!tap.Wants(image, layer)) continue;
+    const at::Tensor scores = (q[i] * scale).matmul(k[i].transpose(-2, -1));  // [h, n, n]
+    tap.Put(image, layer, {scores.cpu(), scores.softmax(-1).cpu()});
+  }
+}
+
+}  // namespace
+
+SelfAttention::SelfAttention(int width, int heads, Initializer& initializer)
+    : heads_(heads),
+      qkv_(width, 3 * width, /*bias=*/true, initializer),
+      proj_(width, width, /*bias=*/true, initializer) {
+  RegisterChild("qkv", qkv_);
+  RegisterChild("proj", proj_);
+}
+
+at::Tensor SelfAttention::Forward(const PackedTokens& x, int layer, int site, const ForwardContext& context) const {
+  const int64_t width = x.data.size(1);
+  const double scale = 1 / std::sqrt(static_cast<double>(width) / heads_);
+  const at::Tensor qkv = qkv_.Forward(x.data, context.bf16).view({-1, 3, heads_, width / heads_});  // [T, 3, h, d_h]
+  std::vector<at::Tensor> outputs;
+  for (const TokenLayout::Run& run : x.layout->runs()) {
+    const at::Tensor q = HeadsOfRun(qkv.select(1, 0), run);  // [B, h, n, d_h]
+    const at::Tensor k = HeadsOfRun(qkv.select(1, 1), run);
+    const at::Tensor v = HeadsOfRun(qkv.select(1, 2), run);
+    if (context.tap != nullptr) Capture(q, k, scale, run, layer, *context.tap);
+    const at::Tensor mixed = at::scaled_dot_product_attention(q, k, v, std::nullopt, 0.0, /*is_causal=*/false, scale);
+    outputs.push_back(mixed.transpose(1, 2).reshape({-1, width}));  // [B n, width]
+  }
+  const at::Tensor mixed = outputs.size() == 1 ? outputs[0] : at::cat(outputs);
+  return Dropout(proj_.Forward(mixed, context.bf16), site, context);
+}
+
+at::Tensor HeadsOfRun(const at::Tensor& x, const TokenLayout::Run& run) {
+  return x.narrow(0, run.first_token, run.images * run.tokens_per_image)
+      .view({run.images, run.tokens_per_image, x.size(1), x.size(2)})
+      .transpose(1, 2);
+}
+
+}  // namespace vitrine

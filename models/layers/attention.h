@@ -1,0 +1,31 @@
+#ifndef VITRINE_MODELS_LAYERS_ATTENTION_H_
+#define VITRINE_MODELS_LAYERS_ATTENTION_H_
+
+#include "models/forward_context.h"
+#include "models/layers/linear.h"
+#include "models/packed_tokens.h"
+
+namespace vitrine {
+
+// Multi-head softmax attention of every image over its own tokens: softmax(q k^T / sqrt(d_h)) v per head, then a linear
+// projection. All projections have biases.
+class SelfAttention : public Module {
+ public:
+  // Requires that `heads` divides `width`.
+  SelfAttention(int width, int heads, Initializer& initializer);
+
+  // x is [T, width]; `layer` is the block's number for the tap, `site` its place for dropout.
+  at::Tensor Forward(const PackedTokens& x, int layer, int site, const ForwardContext& context) const;
+
+ private:
+  const int heads_;
+  Linear qkv_;   // width -> [q, k, v], each head by head
+  Linear proj_;  // width -> width
+};
+
+// The part of `x` [T, heads, d_h] that belongs to a run of equal grids, as [images, heads, tokens, d_h]. A view.
+at::Tensor HeadsOfRun(const at::Tensor& x, const TokenLayout::Run& run);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_MODELS_LAYERS_ATTENTION_H_

@@ -1,0 +1,25 @@
+#include "models/layers/feed_forward.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/gelu.h>
+
+#include "models/layers/dropout.h"
+
+namespace vitrine {
+
+FeedForward::FeedForward(int width, int hidden, double norm_epsilon, Initializer& initializer, Linear::Init init)
+    : norm_(width, norm_epsilon, initializer),
+      fc1_(width, hidden, /*bias=*/true, initializer, init),
+      fc2_(hidden, width, /*bias=*/true, initializer, init) {
+  RegisterChild("norm", norm_);
+  RegisterChild("fc1", fc1_);
+  RegisterChild("fc2", fc2_);
+}
+
+at::Tensor FeedForward::Forward(const at::Tensor& x, int site, const ForwardContext& context) const {
+  at::Tensor hidden = at::gelu(fc1_.Forward(norm_.Forward(x), context.bf16));  // [T, hidden]
+  hidden = Dropout(hidden, site, context);
+  return x + Dropout(fc2_.Forward(hidden, context.bf16), site + 1, context);
+}
+
+}  // namespace vitrine

@@ -1,0 +1,29 @@
+#ifndef VITRINE_MODELS_LAYERS_LAYER_NORM_H_
+#define VITRINE_MODELS_LAYERS_LAYER_NORM_H_
+
+#include "models/layers/initializer.h"
+#include "models/module.h"
+
+namespace vitrine {
+
+// Layer normalisation of every token with scale and shift, which start at 1 and 0.
+class LayerNorm : public Module {
+ public:
+  LayerNorm(int width, double epsilon, Initializer& initializer);
+
+  // [T, width] -> [T, width].
+  at::Tensor Forward(const at::Tensor& x) const;
+
+  const at::Tensor& weight() const { return weight_; }  // [width]
+  const at::Tensor& bias() const { return bias_; }      // [width]
+  double epsilon() const { return epsilon_; }
+
+ private:
+  const double epsilon_;
+  at::Tensor weight_;
+  at::Tensor bias_;
+};
+
+}  // namespace vitrine
+
+#endif  // VITRINE_MODELS_LAYERS_LAYER_NORM_H_

@@ -1,0 +1,24 @@
+#include "models/layers/linear.h"
+
+#include <cmath>
+
+#include "models/layers/gemm.h"
+
+namespace vitrine {
+
+Linear::Linear(int inputs, int outputs, bool bias, Initializer& initializer, Init init) {
+  const double bound = 1 / std::sqrt(inputs);
+  const bool fan_in = init == Init::kFanIn;
+  RegisterParameter(
+      "weight", weight_,
+      fan_in ? initializer.Uniform({outputs, inputs}, bound) : initializer.TruncatedNormal({outputs, inputs}, 0.02));
+  if (bias) {
+    RegisterParameter("bias", bias_, fan_in ? initializer.Uniform({outputs}, bound) : initializer.Zeros({outputs}));
+  }
+}
+
+at::Tensor Linear::Forward(const at::Tensor& x, bool bf16) const {
+  return AffineMap(x, weight_, bias_, bf16);
+}
+
+}  // namespace vitrine

@@ -1,0 +1,39 @@
+#ifndef VITRINE_MODELS_LAYERS_POSITION_TABLE_H_
+#define VITRINE_MODELS_LAYERS_POSITION_TABLE_H_
+
+#include <map>
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "models/layers/initializer.h"
+#include "models/module.h"
+#include "models/packed_tokens.h"
+
+namespace vitrine {
+
+// A learned vector per position, prefix tokens first. Other grids are reached by bicubic interpolation with
+// antialiasing of the grid's part in fp32, as timm's resample_abs_pos_embed; prefix rows are kept.
+class PositionTable : public Module {
+ public:
+  // `initial` is [prefix_tokens + grid.cells(), width].
+  PositionTable(Grid grid, int prefix_tokens, at::Tensor initial);
+
+  // The table for `grid`: [prefix_tokens + grid.cells(), width]. Differentiable. Thread-safe.
+  at::Tensor For(Grid grid) const;
+
+ private:
+  // Interpolation is linear: a matrix [cells of `grid`, cells of grid_], which depends on the grids alone.
+  at::Tensor Interpolation(Grid grid) const;
+
+  const Grid grid_;
+  const int prefix_tokens_;
+  at::Tensor table_;
+
+  mutable absl::Mutex mutex_;
+  mutable std::map<std::pair<int, int>, at::Tensor> interpolations_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace vitrine
+
+#endif  // VITRINE_MODELS_LAYERS_POSITION_TABLE_H_

@@ -1,0 +1,19 @@
+#ifndef VITRINE_MODELS_LAYERS_TOKEN_SEQUENCE_H_
+#define VITRINE_MODELS_LAYERS_TOKEN_SEQUENCE_H_
+
+#include "models/layers/position_table.h"
+#include "models/packed_tokens.h"
+
+namespace vitrine {
+
+// What the patches of a batch become before the first block: every image's class token, then its patch tokens, plus the
+// positions. `patches` is [cells of all images, width], `class_token` [1, width].
+PackedTokens WithClassToken(const at::Tensor& patches, std::vector<Grid> grids, const at::Tensor& class_token,
+                            const PositionTable& positions);
+
+// The class tokens of a batch: [images, width].
+at::Tensor ClassTokens(const PackedTokens& x);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_MODELS_LAYERS_TOKEN_SEQUENCE_H_

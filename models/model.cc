@@ -1,0 +1,57 @@
+#include "models/model.h"
+
+#include <ATen/core/grad_mode.h>
+
+#include <algorithm>
+#include <exception>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "models/families/family.h"
+#include "models/families/input.h"
+
+namespace vitrine {
+
+absl::StatusOr<std::unique_ptr<Model>> MakeModel(const v1::ModelConfig& config, uint64_t seed, at::Device device) {
+  const std::span<const Family> families = Families();
+  const auto family = std::find_if(families.begin(), families.end(),
+                                   [&](const Family& candidate) { return candidate.which == config.family_case(); });
+  if (family == families.end()) {
+    std::string names;
+    for (const Family& known : families) absl::StrAppend(&names, names.empty() ? "" : ", ", known.name);
+    return absl::InvalidArgumentError(absl::StrCat("config names no family; it must have one of: ", names));
+  }
+  RETURN_IF_ERROR(ValidateCommon(config));
+  RETURN_IF_ERROR(family->validate(config));
+  try {
+    const at::NoGradGuard no_grad;
+    Initializer initializer(seed, device);
+    return family->make(config, initializer);
+  } catch (const std::exception& error) {
+    return absl::InternalError(absl::StrCat("building the ", family->name, " model failed: ", error.what()));
+  }
+}
+
+absl::StatusOr<at::Tensor> RunModel(const Model& model, const ImageBatch& images, AttentionTap* tap) {
+  if (images.empty()) return absl::InvalidArgumentError("the batch holds no image");
+  const int channels = model.config().preprocessing().channels();
+  for (size_t i = 0; i < images.size(); ++i) {
+    if (images[i].dim() != 3 || images[i].size(0) != channels || images[i].scalar_type() != at::kFloat) {
+      return absl::InvalidArgumentError(absl::StrCat("image ", i, " of the batch is not an fp32 tensor of ", channels,
+                                                     " channels, rows and columns"));
+    }
+    ASSIGN_OR_RETURN(const Grid grid,
+                     model.GridFor(static_cast<int>(images[i].size(1)), static_cast<int>(images[i].size(2))));
+    static_cast<void>(grid);
+  }
+  try {
+    const at::NoGradGuard no_grad;
+    ForwardContext context;
+    context.tap = tap;
+    return model.Forward(images, context);
+  } catch (const std::exception& error) {
+    return absl::InternalError(absl::StrCat("the forward pass failed: ", error.what()));
+  }
+}
+
+}  // namespace vitrine
