@@ -27,14 +27,14 @@ const OneDnnLinear* FindOneDnnLinear() {
 class AffineFunction : public torch::autograd::Function<AffineFunction> {
  public:
   static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& x, const at::Tensor& weight,
-                            const at::Tensor& bias, bool bf16) {
+                            const std::optional<at::Tensor>& bias, bool bf16) {
     const auto type = bf16 ? at::kBFloat16 : at::kFloat;
     const at::Tensor operand = x.to(type);
     const at::Tensor matrix = weight.to(type);
     context->save_for_backward({operand, matrix});
     context->saved_data["needs_x"] = x.requires_grad();
-    context->saved_data["has_bias"] = bias.defined();
-    return Gemm(operand, matrix, bias.defined() ? bias.to(type) : bias).to(at::kFloat);
+    context->saved_data["has_bias"] = bias.has_value();
+    return Gemm(operand, matrix, bias ? bias->to(type) : at::Tensor()).to(at::kFloat);
   }
 
   static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
@@ -64,7 +64,7 @@ at::Tensor Gemm(const at::Tensor& a, const at::Tensor& b, const at::Tensor& bias
 at::Tensor AffineMap(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias, bool bf16) {
   const bool differentiate =
       at::GradMode::is_enabled() && (x.requires_grad() || weight.requires_grad() || bias.requires_grad());
-  if (differentiate) return AffineFunction::apply(x, weight, bias, bf16);
+  if (differentiate) return AffineFunction::apply(x, weight, bias.defined() ? std::optional(bias) : std::nullopt, bf16);
   if (!bf16) return Gemm(x, weight, bias);
   return Gemm(x.to(at::kBFloat16), weight.to(at::kBFloat16), bias.defined() ? bias.to(at::kBFloat16) : bias)
       .to(at::kFloat);

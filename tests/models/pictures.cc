@@ -1,0 +1,68 @@
+#include "tests/models/pictures.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/empty.h>
+#include <google/protobuf/text_format.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+namespace vitrine::testing {
+
+at::Tensor Hashed(at::IntArrayRef shape, uint64_t seed) {
+  at::Tensor tensor = at::empty(shape, at::kFloat);
+  float* values = tensor.data_ptr<float>();
+  for (int64_t i = 0; i < tensor.numel(); ++i) {
+    uint64_t x = (static_cast<uint64_t>(i) + 1) * 0x9e3779b97f4a7c15 + seed * 0xd1b54a32d192ed03;
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
+    values[i] = static_cast<float>((x >> 40) & 0xffffff) / 8388608.0F - 1.0F;
+  }
+  return tensor;
+}
+
+at::Tensor Picture(int channels, int height, int width, uint64_t seed) {
+  return Hashed({channels, height, width}, seed);
+}
+
+void HashWeights(Model& model, uint64_t seed) {
+  const at::NoGradGuard no_grad;
+  for (NamedTensor& parameter : model.Parameters()) {
+    at::Tensor values = Hashed(parameter.tensor.sizes(), ++seed);
+    const bool norm = parameter.name.find("norm.weight") != std::string::npos;
+    if (norm) {
+      values = values * 0.3 + 1;
+    } else if (parameter.tensor.dim() > 1 && parameter.name.find("positions") == std::string::npos) {
+      values = values * (1.5 / std::sqrt(parameter.tensor.numel() / parameter.tensor.size(0)));
+    } else {
+      values = values * 0.25;
+    }
+    parameter.tensor.copy_(values);
+  }
+}
+
+v1::ModelConfig Config(const std::string& text) {
+  v1::ModelConfig config;
+  if (!google::protobuf::TextFormat::ParseFromString(text, &config)) {
+    ADD_FAILURE() << "not a ModelConfig: " << text;
+    std::abort();
+  }
+  return config;
+}
+
+std::unique_ptr<Model> MakeHashed(const v1::ModelConfig& config) {
+  absl::StatusOr<std::unique_ptr<Model>> model = MakeModel(config);
+  if (!model.ok()) {
+    ADD_FAILURE() << model.status();
+    std::abort();
+  }
+  HashWeights(**model);
+  return *std::move(model);
+}
+
+double Difference(const at::Tensor& a, const at::Tensor& b) {
+  return (a - b).abs().max().item<double>();
+}
+
+}  // namespace vitrine::testing
