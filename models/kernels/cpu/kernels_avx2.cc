@@ -1,0 +1,62 @@
+// The fp32 kernels for AVX2 with FMA; see kernels_avx512.cc.
+#include <immintrin.h>
+
+#include "models/kernels/cpu/kernel_table.h"
+#include "models/kernels/cpu/layer_norm_kernel.h"
+#include "models/kernels/cpu/linear_kernel.h"
+
+namespace vitrine::cpu {
+namespace {
+
+struct Avx2 {
+  using Reg = __m256;
+  static constexpr int kLanes = 8;
+
+  static __m256i First(int64_t count) {
+    return _mm256_cmpgt_epi32(_mm256_set1_epi32(static_cast<int>(count)), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+  }
+  static Reg Broadcast(float value) { return _mm256_set1_ps(value); }
+  static Reg Load(const float* from) { return _mm256_loadu_ps(from); }
+  static Reg LoadPart(const float* from, int64_t count) { return _mm256_maskload_ps(from, First(count)); }
+  static void Store(float* to, Reg v) { _mm256_storeu_ps(to, v); }
+  static void StorePart(float* to, Reg v, int64_t count) { _mm256_maskstore_ps(to, First(count), v); }
+  static Reg KeepFirst(Reg v, int64_t count) { return _mm256_and_ps(v, _mm256_castsi256_ps(First(count))); }
+  static Reg Add(Reg a, Reg b) { return _mm256_add_ps(a, b); }
+  static Reg Sub(Reg a, Reg b) { return _mm256_sub_ps(a, b); }
+  static Reg Mul(Reg a, Reg b) { return _mm256_mul_ps(a, b); }
+  static Reg Min(Reg a, Reg b) { return _mm256_min_ps(a, b); }
+  static Reg Max(Reg a, Reg b) { return _mm256_max_ps(a, b); }
+  static Reg Fma(Reg a, Reg b, Reg c) { return _mm256_fmadd_ps(a, b, c); }
+  static Reg Reciprocal(Reg v) { return _mm256_div_ps(_mm256_set1_ps(1), v); }
+  static float Sum(Reg v) {
+    const __m128 four = _mm_add_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
+    const __m128 two = _mm_add_ps(four, _mm_movehl_ps(four, four));
+    return _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)));
+  }
+};
+
+// Twelve of the 16 registers hold sums, two hold weights.
+struct Fp32Products {
+  using Element = float;
+  using Weights = __m256;
+  static constexpr int kDepth = 1;
+  static constexpr int kTileRows = 6;
+  static constexpr int kTileVectors = 2;
+  static Weights LoadWeights(const float* from) { return _mm256_load_ps(from); }
+  static __m256 Splat(const float* from) { return _mm256_broadcast_ss(from); }
+  static __m256 MultiplyAdd(__m256 x, Weights w, __m256 sum) { return _mm256_fmadd_ps(x, w, sum); }
+  static void Store(float* to, __m256 v) { Avx2::Store(to, v); }
+  static void StorePart(float* to, __m256 v, int64_t count) { Avx2::StorePart(to, v, count); }
+};
+
+}  // namespace
+
+const KernelTable kAvx2Fp32 = {.path = CpuPath::kAvx2,
+                               .precision = Precision::kFp32,
+                               .panel_columns = Fp32Products::kTileVectors * Avx2::kLanes,
+                               .vector_columns = Avx2::kLanes,
+                               .linear = RunLinear<Avx2, Fp32Products, Fp32Products>,
+                               .normalize_rows = RunNormalizeRows<Avx2, Fp32Products>,
+                               .gelu = RunGelu<Avx2>};
+
+}  // namespace vitrine::cpu

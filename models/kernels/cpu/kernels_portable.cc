@@ -1,0 +1,66 @@
+// The fp32 kernels for any CPU: the compiler's own vectors of four floats, which map to SSE2, NEON or plain code.
+#include "models/kernels/cpu/kernel_table.h"
+#include "models/kernels/cpu/layer_norm_kernel.h"
+#include "models/kernels/cpu/linear_kernel.h"
+
+namespace vitrine::cpu {
+namespace {
+
+struct Portable {
+  typedef float Reg __attribute__((vector_size(16)));
+  static constexpr int kLanes = 4;
+
+  static Reg Broadcast(float value) { return Reg{value, value, value, value}; }
+  static Reg Load(const float* from) {
+    Reg v;
+    __builtin_memcpy(&v, from, sizeof(v));
+    return v;
+  }
+  static Reg LoadPart(const float* from, int64_t count) {
+    Reg v = {};
+    for (int64_t i = 0; i < count; ++i) v[i] = from[i];
+    return v;
+  }
+  static void Store(float* to, Reg v) { __builtin_memcpy(to, &v, sizeof(v)); }
+  static void StorePart(float* to, Reg v, int64_t count) {
+    for (int64_t i = 0; i < count; ++i) to[i] = v[i];
+  }
+  static Reg KeepFirst(Reg v, int64_t count) {
+    for (int64_t i = count; i < kLanes; ++i) v[i] = 0;
+    return v;
+  }
+  static Reg Add(Reg a, Reg b) { return a + b; }
+  static Reg Sub(Reg a, Reg b) { return a - b; }
+  static Reg Mul(Reg a, Reg b) { return a * b; }
+  static Reg Min(Reg a, Reg b) { return a < b ? a : b; }
+  static Reg Max(Reg a, Reg b) { return a > b ? a : b; }
+  // Two roundings: std::fma is a library call where the CPU has no instruction for it.
+  static Reg Fma(Reg a, Reg b, Reg c) { return a * b + c; }
+  static Reg Reciprocal(Reg v) { return Broadcast(1) / v; }
+  static float Sum(Reg v) { return (v[0] + v[2]) + (v[1] + v[3]); }
+};
+
+struct Fp32Products {
+  using Element = float;
+  using Weights = Portable::Reg;
+  static constexpr int kDepth = 1;
+  static constexpr int kTileRows = 4;
+  static constexpr int kTileVectors = 2;
+  static Weights LoadWeights(const float* from) { return Portable::Load(from); }
+  static Portable::Reg Splat(const float* from) { return Portable::Broadcast(*from); }
+  static Portable::Reg MultiplyAdd(Portable::Reg x, Weights w, Portable::Reg sum) { return x * w + sum; }
+  static void Store(float* to, Portable::Reg v) { Portable::Store(to, v); }
+  static void StorePart(float* to, Portable::Reg v, int64_t count) { Portable::StorePart(to, v, count); }
+};
+
+}  // namespace
+
+const KernelTable kPortableFp32 = {.path = CpuPath::kPortable,
+                                   .precision = Precision::kFp32,
+                                   .panel_columns = Fp32Products::kTileVectors * Portable::kLanes,
+                                   .vector_columns = Portable::kLanes,
+                                   .linear = RunLinear<Portable, Fp32Products, Fp32Products>,
+                                   .normalize_rows = RunNormalizeRows<Portable, Fp32Products>,
+                                   .gelu = RunGelu<Portable>};
+
+}  // namespace vitrine::cpu

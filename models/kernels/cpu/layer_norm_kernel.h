@@ -1,0 +1,54 @@
+#ifndef VITRINE_MODELS_KERNELS_CPU_LAYER_NORM_KERNEL_H_
+#define VITRINE_MODELS_KERNELS_CPU_LAYER_NORM_KERNEL_H_
+
+#include <cstdint>
+
+#include "models/kernels/cpu/view.h"
+
+// Included by one file per instruction set; see gelu_kernel.h.
+namespace vitrine::cpu {
+
+// Sum over one row of value(x). Two running sums, so that additions overlap; their order depends on `columns` alone.
+template <class V, class Value>
+[[gnu::always_inline]] inline float SumOfRow(const float* x, int64_t columns, Value value) {
+  auto even = V::Broadcast(0);
+  auto odd = V::Broadcast(0);
+  int64_t j = 0;
+  for (; j + 2 * V::kLanes <= columns; j += 2 * V::kLanes) {
+    even = V::Add(even, value(V::Load(x + j)));
+    odd = V::Add(odd, value(V::Load(x + j + V::kLanes)));
+  }
+  for (; j + V::kLanes <= columns; j += V::kLanes) even = V::Add(even, value(V::Load(x + j)));
+  if (j < columns) odd = V::Add(odd, V::KeepFirst(value(V::LoadPart(x + j, columns - j)), columns - j));
+  return V::Sum(V::Add(even, odd));
+}
+
+// P::StoreRow rounds to P's element; see linear_kernel.h.
+template <class V, class P>
+void RunNormalizeRows(View<const float> x, float epsilon, void* y, int64_t y_stride) {
+  const auto columns = x.columns;
+  for (int64_t i = 0; i < x.rows; ++i) {
+    const float* const row = x.Row(i);
+    const float mean = SumOfRow<V>(row, columns, [](auto v) { return v; }) / static_cast<float>(columns);
+    const auto center = V::Broadcast(mean);
+    const auto square = [center](auto v) {
+      const auto distance = V::Sub(v, center);
+      return V::Mul(distance, distance);
+    };
+    const float variance = SumOfRow<V>(row, columns, square) / static_cast<float>(columns);
+    const auto scale = V::Broadcast(1 / __builtin_sqrtf(variance + epsilon));
+    auto* const out = static_cast<typename P::Element*>(y) + i * y_stride;
+    int64_t j = 0;
+    for (; j + V::kLanes <= columns; j += V::kLanes) {
+      P::Store(out + j, V::Mul(V::Sub(V::Load(row + j), center), scale));
+    }
+    if (j < columns) {
+      const auto part = V::Mul(V::Sub(V::LoadPart(row + j, columns - j), center), scale);
+      P::StorePart(out + j, V::KeepFirst(part, columns - j), columns - j);
+    }
+  }
+}
+
+}  // namespace vitrine::cpu
+
+#endif  // VITRINE_MODELS_KERNELS_CPU_LAYER_NORM_KERNEL_H_
