@@ -2,25 +2,18 @@
 #define VITRINE_SERVER_EXECUTOR_H_
 
 #include <atomic>
-#include <functional>
 #include <memory>
 #include <thread>
 #include <vector>
 
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "server/clock.h"
 #include "server/device.h"
-#include "server/inference_request.h"
+#include "server/execute_batch.h"
 #include "server/scheduler.h"
 
 namespace vitrine {
-
-// Makes the answer of one image. Called on executor threads, concurrently. The executor fills in timings.queue, decode
-// and compute; the responder adds encode and total.
-using Responder =
-    std::function<absl::StatusOr<v1::ClassifyResponse>(const InferenceRequest& request, InferenceOutput output)>;
 
 struct ExecutorOptions {
   Device device;
@@ -29,6 +22,8 @@ struct ExecutorOptions {
   int threads = 0;
   // Pin each thread to a core of the process's affinity mask.
   bool pin = true;
+  // A line for each batch at level info instead of debug: images, tokens and grids.
+  bool log_batches = false;
 
   absl::Status Validate() const;  // names the field, the value and the allowed range
   int ThreadCount() const;        // what `threads` comes to; at least 1
@@ -63,10 +58,6 @@ class ExecutorPool {
   const Clock& clock_;
   std::vector<std::unique_ptr<Worker>> workers_;
 };
-
-// Computes one batch and answers every request of it. `executor` is the index of the calling thread, for its own
-// histograms. The body of an executor's loop, apart so that tests can run it without threads.
-void ExecuteBatch(Batch batch, const Device& device, int executor, const Responder& responder, const Clock& clock);
 
 }  // namespace vitrine
 

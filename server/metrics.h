@@ -47,7 +47,7 @@ class ModelMetrics {
     Histogram batch_images;
     Histogram batch_tokens;
   };
-  Executor& executor(int index) { return *executors_[index]; }
+  Executor& executor(int index) { return *executors_.at(index); }
 
   // A call ended with this code. Any thread.
   void CountRequest(Method method, absl::StatusCode code) {
@@ -90,9 +90,12 @@ class Metrics : public prometheus::Collectable {
   std::string Text() const;
 
  private:
+  std::map<std::string, std::shared_ptr<ModelMetrics>> Models() const;
+  void AddCounters(std::vector<prometheus::MetricFamily>& families) const;
+  void AddHistograms(std::vector<prometheus::MetricFamily>& families) const;
+
   const int executors_;
   const std::string build_;
-  const double start_seconds_;  // Unix time
   const std::shared_ptr<ModelMetrics> unknown_;
   Sources sources_;  // constant after SetSources
 

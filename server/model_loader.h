@@ -27,6 +27,8 @@ class ModelLoader {
   absl::StatusOr<ModelHandle> Load(const VersionId& id);
 
  private:
+  absl::StatusOr<ModelHandle> Try(const VersionId& id);
+
   const std::filesystem::path root_;
   const Device device_;
   Metrics* const metrics_;

@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -97,20 +98,25 @@ class Registry {
     absl::Time retry_at = absl::InfinitePast();
     std::string manifest_stamp;  // size and time of the manifest that failed
   };
-  using Versions = std::map<int64_t, Known>;
 
-  void PollModel(const std::string& model, const std::vector<int64_t>& present);
-  bool TryLoad(const VersionId& id);
+  // Steps of Poll; they run on one thread at a time.
+  void PollModel(const std::string& model, const std::set<int64_t>& present);
+  bool IsReady(const VersionId& id) const;
   bool MayLoad(const VersionId& id) const;
-  void Forget(const std::string& model, const std::vector<int64_t>& present);
-  void Retire(const std::string& model);
+  bool TryLoad(const VersionId& id);
+  void RetireAllBut(const std::string& model, int keep);
   void ReapRetired();
-  // Applies a change under mutex_ and tells the listeners.
+  std::string ManifestStamp(const VersionId& id) const;
+
+  // Apply a change and tell the listeners.
   void Change(const VersionId& id, const std::function<void(Known&)>& change);
   void Remove(const VersionId& id);
+
+  std::vector<VersionStatus> Versions(const std::string& model) const;
+  static VersionStatus Snapshot(const Known& known);
+  const Known* FindKnown(const VersionId& id) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status NotFound(std::string_view model, std::optional<int64_t> version) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  std::string ManifestStamp(const VersionId& id) const;
 
   const RegistryOptions options_;
   const Loader loader_;
@@ -119,7 +125,7 @@ class Registry {
 
   mutable Mutex mutex_;
   CondVar polled_;
-  std::map<std::string, Versions, std::less<>> models_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, std::map<int64_t, Known>, std::less<>> models_ ABSL_GUARDED_BY(mutex_);
   absl::Status repository_status_ ABSL_GUARDED_BY(mutex_);
   bool first_poll_done_ ABSL_GUARDED_BY(mutex_) = false;
 

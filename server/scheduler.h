@@ -77,7 +77,7 @@ class Scheduler {
   };
 
   // The first requests of every queue, as far as Decide needs them.
-  std::vector<WaitingRequest> Front() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::vector<WaitingRequest> Front(absl::Time now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::unique_ptr<InferenceRequest> Take(const WaitingRequest& waiting) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::vector<Dropped> TakeDead() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::vector<Dropped> TakeAll() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -1,0 +1,20 @@
+#include "server/histogram.h"
+
+#include <algorithm>
+#include <cstddef>
+
+namespace vitrine {
+
+void Histogram::Observe(double value) {
+  const size_t bucket = std::lower_bound(bounds_.begin(), bounds_.end(), value) - bounds_.begin();
+  counts_[bucket].store(counts_[bucket].load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  sum_.store(sum_.load(std::memory_order_relaxed) + value, std::memory_order_relaxed);
+}
+
+void Histogram::AddTo(HistogramTotals& totals) const {
+  totals.counts.resize(counts_.size());
+  for (size_t i = 0; i < counts_.size(); ++i) totals.counts[i] += counts_[i].load(std::memory_order_relaxed);
+  totals.sum += sum_.load(std::memory_order_relaxed);
+}
+
+}  // namespace vitrine

@@ -1,0 +1,103 @@
+#include "server/model_loader.h"
+
+#include <ATen/Parallel.h>
+#include <ATen/ops/zeros.h>
+#include <spdlog/spdlog.h>
+
+#include <exception>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "models/model.h"
+#include "repository/checkpoint.h"
+#include "server/clock.h"
+#include "server/picture_input.h"
+
+namespace vitrine {
+namespace {
+
+int64_t DeviceBytes(const Model& model) {
+  int64_t bytes = 0;
+  for (const NamedTensor& parameter : model.Parameters()) bytes += static_cast<int64_t>(parameter.tensor.nbytes());
+  for (const NamedTensor& buffer : model.Buffers()) bytes += static_cast<int64_t>(buffer.tensor.nbytes());
+  return bytes;
+}
+
+// Lets lazy initialisation happen before the first request, and gives the cost model a first guess.
+absl::Status WarmUp(const Model& model, const Device& device, ModelCost& cost) {
+  const v1::Preprocessing& preprocessing = model.config().preprocessing();
+  ASSIGN_OR_RETURN(const Geometry geometry, PlanGeometry(preprocessing, Size{224, 224}));
+  ASSIGN_OR_RETURN(const Grid grid, model.GridFor(geometry.input.height, geometry.input.width));
+  const at::Tensor input =
+      at::zeros({preprocessing.channels(), geometry.input.height, geometry.input.width}, at::kFloat)
+          .to(at::Device(device.name()));
+  RETURN_IF_ERROR(RunModel(model, {input}).status());
+  const absl::Time begin = SteadyClock().Now();
+  RETURN_IF_ERROR(RunModel(model, {input}).status());
+  const int64_t tokens = grid.cells() + model.prefix_tokens();
+  // Only a guess: what was measured while serving is better.
+  if (cost.Predict(tokens, 0) == absl::ZeroDuration()) cost.ObserveCompute(tokens, SteadyClock().Now() - begin);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<ModelHandle> BuildAndProve(StoredVersion stored, const VersionId& id, const Device& device,
+                                          std::shared_ptr<ModelCost> cost, std::shared_ptr<ModelMetrics> metrics) {
+  ASSIGN_OR_RETURN(std::unique_ptr<Model> model, MakeModel(stored.manifest.config()));
+  RETURN_IF_ERROR(LoadWeights(stored.weights, *model));
+  model->RequireGrad(false);
+  model->To(at::Device(device.name()));
+  RETURN_IF_ERROR(WarmUp(*model, device, *cost));
+
+  auto loaded = std::make_shared<LoadedModel>();
+  loaded->precision = "fp32";
+  RETURN_IF_ERROR(CheckGolden(stored, *model, EncodedPictureToInput, device.kind_name(), loaded->precision));
+  loaded->id = id;
+  loaded->manifest = std::move(stored.manifest);
+  loaded->weights_sha256 = std::move(stored.weights_sha256);
+  loaded->labels = std::move(stored.labels);
+  loaded->device = device.name();
+  loaded->device_bytes = DeviceBytes(*model);
+  loaded->attention = model->attention();
+  loaded->cost = std::move(cost);
+  loaded->metrics = std::move(metrics);
+  loaded->model = std::move(model);
+  return loaded;
+}
+
+}  // namespace
+
+absl::StatusOr<ModelHandle> ModelLoader::Load(const VersionId& id) {
+  absl::StatusOr<ModelHandle> loaded = Try(id);
+  if (!loaded.ok() && metrics_ != nullptr) metrics_->ForModel(id.model)->CountLoadFailure();
+  return loaded;
+}
+
+absl::StatusOr<ModelHandle> ModelLoader::Try(const VersionId& id) {
+  // The calling thread alone, so that loading does not take the cores of those who serve.
+  at::set_num_threads(1);
+  ASSIGN_OR_RETURN(StoredVersion stored, ReadVersion(root_, id));
+  std::shared_ptr<ModelCost> cost;
+  {
+    MutexLock lock(mutex_);
+    std::shared_ptr<ModelCost>& known = costs_[id.model];
+    if (known == nullptr) known = std::make_shared<ModelCost>();
+    cost = known;
+  }
+  std::string fault;
+  try {
+    absl::StatusOr<ModelHandle> loaded = BuildAndProve(std::move(stored), id, device_, std::move(cost),
+                                                       metrics_ == nullptr ? nullptr : metrics_->ForModel(id.model));
+    if (!absl::IsInternal(loaded.status())) return loaded;
+    fault = std::string(loaded.status().message());
+  } catch (const std::exception& error) {
+    fault = error.what();
+  }
+  // LibTorch's own words name files and addresses: they are for the log, not for callers.
+  spdlog::error("loading {} version {} failed: {}", id.model, id.version, fault);
+  return absl::InternalError(
+      absl::StrCat(id.model, "/", id.version, ": the model does not compute; the server's log has the cause"));
+}
+
+}  // namespace vitrine

@@ -1,0 +1,31 @@
+#include "server/ticker.h"
+
+#include <utility>
+
+namespace vitrine {
+
+Ticker::Ticker(absl::Duration period, std::function<void()> tick)
+    : period_(period), tick_(std::move(tick)), thread_([this] { Loop(); }) {}
+
+Ticker::~Ticker() {
+  {
+    MutexLock lock(mutex_);
+    stop_ = true;
+  }
+  stopping_.NotifyAll();
+  thread_.join();
+}
+
+void Ticker::Loop() {
+  for (;;) {
+    tick_();
+    const auto next = std::chrono::steady_clock::now() + absl::ToChronoNanoseconds(period_);
+    MutexLock lock(mutex_);
+    while (!stop_ && std::chrono::steady_clock::now() < next) {
+      stopping_.WaitFor(mutex_, absl::FromChrono(next - std::chrono::steady_clock::now()));
+    }
+    if (stop_) return;
+  }
+}
+
+}  // namespace vitrine
