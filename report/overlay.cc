@@ -8,6 +8,7 @@
 #include <opencv2/imgproc.hpp>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "report/png.h"
 
 namespace vitrine {
@@ -15,7 +16,7 @@ namespace {
 
 constexpr int kMinSide = 256;
 constexpr int kMaxMatrixSide = 8192;
-constexpr double kMapWeight = 0.6;   // of the map against the grey picture
+constexpr double kMapWeight = 0.55;  // of the map against the grey picture
 constexpr double kUncovered = 0.35;  // brightness that is left outside the grid
 const cv::Scalar kFrame(255, 255, 255);
 
@@ -146,8 +147,8 @@ cv::Mat ColourMatrix(const cv::Mat& values) {
 }  // namespace
 
 absl::StatusOr<std::string> DrawOverlay(const Image& picture, const SpatialMap& map, int max_side) {
-  if (absl::Status status = CheckValues(map.rows, map.columns, map.values); !status.ok()) return status;
-  if (absl::Status status = CheckPicture(picture, map.covers, max_side); !status.ok()) return status;
+  RETURN_IF_ERROR(CheckValues(map.rows, map.columns, map.values));
+  RETURN_IF_ERROR(CheckPicture(picture, map.covers, max_side));
   try {
     UseOneThread();
     return EncodePng(Compose(picture, map, max_side));
@@ -161,7 +162,7 @@ absl::StatusOr<std::string> DrawMatrix(int rows, int columns, std::span<const fl
     return absl::InvalidArgumentError(
         absl::StrCat("a matrix of ", rows, "x", columns, " is too large to draw; at most ", kMaxMatrixSide, " a side"));
   }
-  if (absl::Status status = CheckValues(rows, columns, values); !status.ok()) return status;
+  RETURN_IF_ERROR(CheckValues(rows, columns, values));
   try {
     UseOneThread();
     return EncodePng(Enlarge(ColourMatrix(ViewOf(rows, columns, values))));

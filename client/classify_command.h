@@ -1,0 +1,53 @@
+#ifndef VITRINE_CLIENT_CLASSIFY_COMMAND_H_
+#define VITRINE_CLIENT_CLASSIFY_COMMAND_H_
+
+#include <cstdint>
+#include <optional>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "client/client.h"
+#include "client/terminal.h"
+
+namespace vitrine {
+
+enum class Format { kTable, kJson };
+
+// A model as a person names it: "NAME" or "NAME@VERSION".
+struct ModelChoice {
+  std::string name;  // empty: the only model that is ready
+  std::optional<int64_t> version;
+};
+
+// What `vitrine classify` was asked to do.
+struct ClassifyCommand {
+  std::vector<std::string> paths;  // pictures, and folders of pictures
+  ClientOptions client;
+  ModelChoice model;
+  std::optional<int> top_k;
+  v1::Priority priority = v1::NORMAL;
+  std::optional<v1::ResolutionWish> resolution;
+  std::string attention_folder;          // empty: no attention maps
+  std::vector<v1::AttentionKind> kinds;  // empty: the first spatial kind that the model has
+  std::vector<int32_t> layers;           // as AttentionRequest.layers
+  std::vector<int32_t> heads;            // as AttentionRequest.heads
+  Format format = Format::kTable;
+};
+
+// Classifies the pictures and writes a row or a JSON line for each to `out`, as it is answered and in the order given.
+// A picture that cannot be read, or that the server refuses, costs a line in `errors` and nothing else.
+// Returns how many pictures failed, or why nothing could be begun.
+absl::StatusOr<int> RunClassify(const ClassifyCommand& command, const Page& page, std::ostream& out,
+                                std::ostream& errors);
+
+// INVALID_ARGUMENT: an empty name, or a version that is not a positive number.
+absl::StatusOr<ModelChoice> ParseModelChoice(absl::string_view text);
+// "HxW" in pixels, both 1 to 8192.
+absl::StatusOr<v1::ResolutionWish> ParseResolution(absl::string_view text);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_CLIENT_CLASSIFY_COMMAND_H_

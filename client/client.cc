@@ -1,0 +1,121 @@
+#include "client/client.h"
+
+#include <grpcpp/channel.h>
+#include <grpcpp/client_context.h>
+#include <grpcpp/create_channel.h>
+#include <grpcpp/security/credentials.h>
+
+#include <utility>
+
+#include "absl/random/random.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "base/status_macros.h"
+#include "client/pipeline.h"
+#include "client/status.h"
+#include "vitrine/v1/classifier.grpc.pb.h"
+#include "vitrine/v1/registry.grpc.pb.h"
+
+namespace vitrine {
+
+struct Client::Connection {
+  ClientOptions options;
+  std::shared_ptr<grpc::Channel> channel;
+  std::unique_ptr<v1::Classifier::Stub> classifier;
+  std::unique_ptr<v1::Registry::Stub> registry;
+};
+
+namespace {
+
+absl::Status WaitUntilConnected(grpc::Channel& channel, const ClientOptions& options) {
+  const auto deadline = absl::ToChronoTime(absl::Now() + options.connect_timeout);
+  grpc_connectivity_state state = channel.GetState(/*try_to_connect=*/true);
+  while (state != GRPC_CHANNEL_READY) {
+    if (state == GRPC_CHANNEL_TRANSIENT_FAILURE || state == GRPC_CHANNEL_SHUTDOWN) {
+      return absl::UnavailableError(absl::StrCat("no server answers at ", options.address));
+    }
+    if (!channel.WaitForStateChange(state, deadline)) {
+      return absl::UnavailableError(absl::StrCat("no server answered at ", options.address, " within ",
+                                                 absl::FormatDuration(options.connect_timeout)));
+    }
+    state = channel.GetState(true);
+  }
+  return absl::OkStatus();
+}
+
+// One unary call with its retries. `call` is a method of a stub.
+template <typename Response, typename Stub, typename Method, typename Request>
+absl::StatusOr<Response> Call(const ClientOptions& options, Stub& stub, Method method, const Request& request) {
+  absl::BitGen random;
+  const absl::Time end = absl::Now() + options.deadline;
+  for (int attempts = 1;; ++attempts) {
+    grpc::ClientContext context;
+    context.set_deadline(absl::ToChronoTime(end));
+    Response response;
+    const absl::Status status = FromGrpc((stub.*method)(&context, request, &response));
+    if (status.ok()) return response;
+    const auto delay = RetryDelay(status, attempts, end - absl::Now(), absl::Uniform(random, 0.0, 1.0), options.retry);
+    if (!delay.has_value()) return status;
+    absl::SleepFor(*delay);
+  }
+}
+
+}  // namespace
+
+absl::Status ClientOptions::Validate() const {
+  if (address.empty()) return absl::InvalidArgumentError("the server's address is empty; give host:port");
+  if (deadline <= absl::ZeroDuration() || connect_timeout <= absl::ZeroDuration()) {
+    return absl::InvalidArgumentError("deadline and connect_timeout must be positive");
+  }
+  if (max_in_flight < 1 || max_in_flight > 64) {
+    return absl::InvalidArgumentError(absl::StrCat("max_in_flight is ", max_in_flight, ", must be 1 to 64"));
+  }
+  constexpr int64_t kLargest = int64_t{1} << 30;
+  if (max_request_bytes < 1 || max_request_bytes > kLargest || max_response_bytes < 1 ||
+      max_response_bytes > kLargest) {
+    return absl::InvalidArgumentError("max_request_bytes and max_response_bytes must be 1 to 2^30");
+  }
+  return retry.Validate();
+}
+
+absl::StatusOr<std::unique_ptr<Client>> Client::Connect(const ClientOptions& options) {
+  RETURN_IF_ERROR(options.Validate());
+  grpc::ChannelArguments arguments;
+  arguments.SetMaxSendMessageSize(static_cast<int>(options.max_request_bytes));
+  arguments.SetMaxReceiveMessageSize(static_cast<int>(options.max_response_bytes));
+  arguments.SetUserAgentPrefix("vitrine-client");
+  auto connection = std::make_unique<Connection>();
+  connection->options = options;
+  connection->channel = grpc::CreateCustomChannel(options.address, grpc::InsecureChannelCredentials(), arguments);
+  RETURN_IF_ERROR(WaitUntilConnected(*connection->channel, options));
+  connection->classifier = v1::Classifier::NewStub(connection->channel);
+  connection->registry = v1::Registry::NewStub(connection->channel);
+  return std::unique_ptr<Client>(new Client(std::move(connection)));
+}
+
+Client::Client(std::unique_ptr<Connection> connection) : connection_(std::move(connection)) {}
+Client::~Client() = default;
+
+absl::StatusOr<v1::ClassifyResponse> Client::Classify(const v1::ClassifyRequest& request) {
+  RETURN_IF_ERROR(CheckRequestSize(request, connection_->options));
+  return Call<v1::ClassifyResponse>(connection_->options, *connection_->classifier, &v1::Classifier::Stub::Classify,
+                                    request);
+}
+
+absl::Status Client::ClassifyMany(const RequestSource& next, const ResultSink& deliver) {
+  return Pipeline(*connection_->classifier, connection_->options, next, deliver).Run();
+}
+
+absl::StatusOr<v1::ListModelsResponse> Client::ListModels() {
+  return Call<v1::ListModelsResponse>(connection_->options, *connection_->registry, &v1::Registry::Stub::ListModels,
+                                      v1::ListModelsRequest());
+}
+
+absl::StatusOr<v1::ModelVersion> Client::GetModel(const std::string& model, std::optional<int64_t> version) {
+  v1::GetModelRequest request;
+  request.set_model(model);
+  if (version.has_value()) request.set_version(*version);
+  return Call<v1::ModelVersion>(connection_->options, *connection_->registry, &v1::Registry::Stub::GetModel, request);
+}
+
+}  // namespace vitrine

@@ -1,0 +1,81 @@
+#ifndef VITRINE_CLIENT_CLIENT_H_
+#define VITRINE_CLIENT_CLIENT_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "client/retry.h"
+#include "vitrine/v1/classifier.pb.h"
+#include "vitrine/v1/registry.pb.h"
+
+namespace vitrine {
+
+struct ClientOptions {
+  // host:port of a vitrine-server.
+  std::string address = "127.0.0.1:8500";
+  // How long Connect waits for the server. A refused connection ends the wait at once.
+  absl::Duration connect_timeout = absl::Seconds(5);
+  // Time for one request, all its attempts and the waits between them included.
+  absl::Duration deadline = absl::Seconds(30);
+  // Most requests of one ClassifyMany that the server holds at a time, 1 to 64. More let it form larger batches; each
+  // costs the memory of its picture on both sides.
+  int max_in_flight = 32;
+  // Largest request and largest answer, in bytes. A larger request is refused here, before it is sent.
+  int64_t max_request_bytes = 32 << 20;
+  int64_t max_response_bytes = 80 << 20;
+  RetryOptions retry;
+
+  absl::Status Validate() const;
+};
+
+// The next request of a ClassifyMany; an error in its place, which is delivered and never sent; nullopt at the end.
+using RequestSource = std::function<std::optional<absl::StatusOr<v1::ClassifyRequest>>()>;
+// Receives the result of request `index`, counted from 0 in the order of the source.
+using ResultSink = std::function<void(size_t index, absl::StatusOr<v1::ClassifyResponse> result)>;
+
+// A connection to one server.
+//
+// Errors are those of the contract (proto/vitrine/v1/classifier.proto), code and sentence unchanged. Requests that the
+// server refuses for the moment are sent again as `retry` says, within the deadline. Thread-safe; every call blocks.
+class Client {
+ public:
+  // INVALID_ARGUMENT: bad options. UNAVAILABLE: no server answers there.
+  static absl::StatusOr<std::unique_ptr<Client>> Connect(const ClientOptions& options);
+  ~Client();
+
+  absl::StatusOr<v1::ClassifyResponse> Classify(const v1::ClassifyRequest& request);
+
+  // Classifies everything that `next` gives over one stream and hands each result to `deliver`, in the order of the
+  // source although the server answers in its own. Both are called from the calling thread.
+  //
+  // At most options.max_in_flight requests are with the server and a small multiple of it is held here, so that the
+  // source may be endless. A request's time starts when it is first sent. A stream that breaks is opened again; its
+  // unanswered requests count one attempt. A stream that the server ends because of one bad request (too large a
+  // message, say) costs only that request. Request ids are replaced on the wire and restored in the answers.
+  //
+  // OK: every request was delivered, whatever its result. UNAVAILABLE: the server is lost; what had been taken from
+  // the source was delivered with that error, the rest was left in it. INTERNAL: an answer to a request never sent.
+  absl::Status ClassifyMany(const RequestSource& next, const ResultSink& deliver);
+
+  // Every model and version the server knows.
+  absl::StatusOr<v1::ListModelsResponse> ListModels();
+  // One version with its labels; without `version` the newest that is ready.
+  absl::StatusOr<v1::ModelVersion> GetModel(const std::string& model, std::optional<int64_t> version = std::nullopt);
+
+ private:
+  struct Connection;
+  explicit Client(std::unique_ptr<Connection> connection);
+
+  const std::unique_ptr<Connection> connection_;
+};
+
+}  // namespace vitrine
+
+#endif  // VITRINE_CLIENT_CLIENT_H_

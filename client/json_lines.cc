@@ -1,0 +1,121 @@
+#include "client/json_lines.h"
+
+#include <cstdint>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "client/names.h"
+
+namespace vitrine {
+namespace {
+
+// Members in the order they are written, and numbers as short as a float needs.
+using Json = nlohmann::basic_json<nlohmann::ordered_map, std::vector, std::string, bool, int64_t, uint64_t, float>;
+
+std::string Line(const Json& json) {
+  return json.dump(-1, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace) + "\n";
+}
+
+// The contract says -1 for "all layers" and "mean over heads"; in JSON that is null.
+Json IndexOrNull(int index) {
+  return index < 0 ? Json() : Json(index);
+}
+
+Json Covers(const v1::Rectangle& covers) {
+  return {{"left", covers.left()}, {"top", covers.top()}, {"width", covers.width()}, {"height", covers.height()}};
+}
+
+Json Predictions(const v1::ClassifyResponse& answer) {
+  Json result = Json::array();
+  for (const v1::Prediction& prediction : answer.predictions()) {
+    result.push_back({{"index", prediction.index()},
+                      {"label", prediction.label()},
+                      {"probability", prediction.probability()},
+                      {"logit", prediction.logit()}});
+  }
+  return result;
+}
+
+Json Attention(const v1::ClassifyResponse& answer, const std::vector<std::string>& files) {
+  Json result = Json::array();
+  for (int i = 0; i < answer.attention_size(); ++i) {
+    const v1::AttentionMap& map = answer.attention(i);
+    Json entry = {{"kind", AttentionKindName(map.kind())},
+                  {"layer", IndexOrNull(map.layer())},
+                  {"head", IndexOrNull(map.head())},
+                  {"rows", map.rows()},
+                  {"columns", map.columns()}};
+    if (static_cast<size_t>(i) < files.size()) entry["file"] = files[static_cast<size_t>(i)];
+    if (map.has_covers()) entry["covers"] = Covers(map.covers());
+    result.push_back(std::move(entry));
+  }
+  return result;
+}
+
+}  // namespace
+
+std::string ClassificationLine(const std::string& picture, const v1::ClassifyResponse& answer,
+                               const std::vector<std::string>& files) {
+  const v1::Grid& grid = answer.grid();
+  const v1::Timings& timings = answer.timings();
+  Json json;
+  json["image"] = picture;
+  json["model"] = answer.served_by().model();
+  json["version"] = answer.served_by().version();
+  json["predictions"] = Predictions(answer);
+  json["attention"] = Attention(answer, files);
+  json["grid"] = {{"rows", grid.rows()},
+                  {"columns", grid.columns()},
+                  {"input_height", grid.input_height()},
+                  {"input_width", grid.input_width()},
+                  {"image_height", grid.image_height()},
+                  {"image_width", grid.image_width()},
+                  {"covers", Covers(grid.covers())}};
+  json["batch"] = {{"id", answer.batch().id()},
+                   {"images", answer.batch().images()},
+                   {"tokens", answer.batch().tokens()},
+                   {"grids", answer.batch().grids()}};
+  json["timings"] = {{"queue", timings.queue()},
+                     {"decode", timings.decode()},
+                     {"compute", timings.compute()},
+                     {"encode", timings.encode()},
+                     {"total", timings.total()}};
+  json["precision"] = answer.served_by().precision();
+  json["device"] = answer.served_by().device();
+  json["weights_sha256"] = answer.served_by().weights_sha256();
+  return Line(json);
+}
+
+std::string ModelLine(const v1::ModelVersion& version) {
+  Json metrics = Json::array();
+  for (const v1::Metric& metric : version.provenance().metrics()) {
+    metrics.push_back({{"name", metric.name()},
+                       {"split", metric.split()},
+                       {"value", static_cast<float>(metric.value())},
+                       {"images", metric.images()}});
+  }
+  Json kinds = Json::array();
+  for (const int kind : version.attention_kinds()) {
+    kinds.push_back(AttentionKindName(static_cast<v1::AttentionKind>(kind)));
+  }
+  Json json;
+  json["model"] = version.model();
+  json["version"] = version.version();
+  json["state"] = ModelStateName(version.state());
+  json["reason"] = version.reason();
+  json["input"] = InputDescription(version.config());
+  json["parameters"] = version.parameters();
+  json["classes"] = version.config().classes();
+  json["metrics"] = std::move(metrics);
+  json["attention_kinds"] = std::move(kinds);
+  json["layers"] = version.layers();
+  json["heads"] = version.heads();
+  json["device_bytes"] = version.device_bytes();
+  json["weights_sha256"] = version.weights_sha256();
+  json["data"] = version.provenance().data();
+  json["recipe"] = version.provenance().recipe();
+  return Line(json);
+}
+
+}  // namespace vitrine

@@ -1,0 +1,22 @@
+#ifndef VITRINE_CLIENT_JSON_LINES_H_
+#define VITRINE_CLIENT_JSON_LINES_H_
+
+#include <string>
+#include <vector>
+
+#include "vitrine/v1/classifier.pb.h"
+#include "vitrine/v1/registry.pb.h"
+
+namespace vitrine {
+
+// One classified picture as a JSON object on one line (docs/client.md lists the members). `files` holds the file of
+// each attention map, or nothing. Bytes that are not UTF-8 become U+FFFD.
+std::string ClassificationLine(const std::string& picture, const v1::ClassifyResponse& answer,
+                               const std::vector<std::string>& files);
+
+// One version of a model as a JSON object on one line.
+std::string ModelLine(const v1::ModelVersion& version);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_CLIENT_JSON_LINES_H_

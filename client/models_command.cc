@@ -1,0 +1,90 @@
+#include "client/models_command.h"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "base/status_macros.h"
+#include "client/json_lines.h"
+#include "client/names.h"
+#include "client/table.h"
+#include "client/text.h"
+
+namespace vitrine {
+namespace {
+
+constexpr size_t kAttention = 7;  // the flowing column
+
+// 2867392 -> "2,867,392"
+std::string WithCommas(int64_t number) {
+  std::string digits = absl::StrCat(number);
+  for (int i = static_cast<int>(digits.size()) - 3; i > 0; i -= 3) digits.insert(static_cast<size_t>(i), ",");
+  return digits;
+}
+
+// The first top-1 accuracy that the training measured, and on what.
+std::string Accuracy(const v1::Provenance& provenance) {
+  for (const v1::Metric& metric : provenance.metrics()) {
+    if (metric.name() == "top1") return absl::StrFormat("%.1f %% %s", 100 * metric.value(), Printable(metric.split()));
+  }
+  return "";
+}
+
+Style StyleOf(v1::ModelState state) {
+  return state == v1::READY ? Style::kPlain : state == v1::FAILED ? Style::kStrong : Style::kFaint;
+}
+
+Row RowOf(const v1::ModelVersion& version) {
+  Row row;
+  row.cells = {{Printable(version.model()), Style::kStrong},
+               {absl::StrCat(version.version())},
+               {ModelStateName(version.state()), StyleOf(version.state())},
+               {InputDescription(version.config())},
+               {WithCommas(version.parameters())},
+               {WithCommas(version.config().classes())},
+               {Accuracy(version.provenance())},
+               {}};
+  for (const int kind : version.attention_kinds()) {
+    row.flow.push_back({AttentionKindName(static_cast<v1::AttentionKind>(kind))});
+  }
+  if (!version.reason().empty()) row.notes.push_back({Printable(version.reason()), Style::kStrong});
+  return row;
+}
+
+}  // namespace
+
+std::string ModelsTable(const v1::ListModelsResponse& list, const Page& page) {
+  using enum Column::Align;
+  std::vector<Column> columns = {
+      {"model"},    {"version", 0, kRight}, {"state"}, {"input"}, {"parameters", 0, kRight}, {"classes", 0, kRight},
+      {"accuracy"}, {"attention"}};
+  std::vector<Row> rows;
+  for (const v1::ModelVersion& version : list.versions()) {
+    rows.push_back(RowOf(version));
+    for (size_t i = 0; i < columns.size(); ++i) {
+      columns[i].width = std::max(columns[i].width, DisplayWidth(rows.back().cells[i].text));
+    }
+    int flow = 0;
+    for (const Item& item : rows.back().flow) flow += DisplayWidth(item.text) + 2;
+    columns[kAttention].width = std::max(columns[kAttention].width, flow - 2);
+  }
+  const Table table(page, columns, kAttention);
+  std::string text = table.Header();
+  for (const Row& row : rows) text += table.Render(row);
+  return text;
+}
+
+absl::Status RunModels(const ClientOptions& options, Format format, const Page& page, std::ostream& out) {
+  ASSIGN_OR_RETURN(const std::unique_ptr<Client> client, Client::Connect(options));
+  ASSIGN_OR_RETURN(const v1::ListModelsResponse list, client->ListModels());
+  if (format == Format::kJson) {
+    for (const v1::ModelVersion& version : list.versions()) out << ModelLine(version);
+  } else {
+    out << (list.versions().empty() ? "the server has no models\n" : ModelsTable(list, page));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace vitrine

@@ -1,0 +1,21 @@
+#ifndef VITRINE_CLIENT_MODELS_COMMAND_H_
+#define VITRINE_CLIENT_MODELS_COMMAND_H_
+
+#include <ostream>
+
+#include "absl/status/status.h"
+#include "client/classify_command.h"
+#include "client/terminal.h"
+#include "vitrine/v1/registry.pb.h"
+
+namespace vitrine {
+
+// `vitrine models`: what the server knows, a row or a JSON line per version.
+absl::Status RunModels(const ClientOptions& options, Format format, const Page& page, std::ostream& out);
+
+// The rows with their header.
+std::string ModelsTable(const v1::ListModelsResponse& list, const Page& page);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_CLIENT_MODELS_COMMAND_H_

@@ -1,0 +1,63 @@
+#ifndef VITRINE_CLIENT_STREAM_H_
+#define VITRINE_CLIENT_STREAM_H_
+
+#include <grpcpp/client_context.h>
+#include <grpcpp/support/client_callback.h>
+
+#include <deque>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "vitrine/v1/classifier.grpc.pb.h"
+
+namespace vitrine {
+
+// One ClassifyStream call, turned into a queue of requests and a queue of events. It decides nothing.
+//
+// Made and used by one thread; gRPC's threads only move messages between the queues and the wire.
+class ClassifyStream final : private grpc::ClientBidiReactor<v1::ClassifyRequest, v1::ClassifyStreamResponse> {
+ public:
+  struct Events {
+    std::vector<v1::ClassifyStreamResponse> answers;
+    // How the call ended, once, after its last answer.
+    std::optional<absl::Status> ended;
+  };
+
+  // Opens the stream; whether that works shows in the events.
+  explicit ClassifyStream(v1::Classifier::Stub& stub);
+  // Cancels the call unless it has ended, and waits for gRPC to let go of it.
+  ~ClassifyStream() override;
+
+  // Queues a request; it is not changed until its answer, or the end of the stream, is among the events.
+  void Send(std::shared_ptr<const v1::ClassifyRequest> request);
+  // Says that nothing more will be sent; the server ends the call when it has answered.
+  void Finish();
+  // What happened since the last call; waits until `until` for something to happen.
+  Events Wait(absl::Time until);
+
+ private:
+  void OnReadDone(bool ok) override;
+  void OnWriteDone(bool ok) override;
+  void OnDone(const grpc::Status& status) override;
+  void WriteNext() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  grpc::ClientContext context_;
+  v1::ClassifyStreamResponse reading_;  // belongs to the read under way
+
+  absl::Mutex mutex_;
+  std::deque<std::shared_ptr<const v1::ClassifyRequest>> unsent_ ABSL_GUARDED_BY(mutex_);  // front: being written
+  bool writing_ ABSL_GUARDED_BY(mutex_) = false;
+  bool finishing_ ABSL_GUARDED_BY(mutex_) = false;
+  bool closed_ ABSL_GUARDED_BY(mutex_) = false;  // nothing may be started any more
+  bool gone_ ABSL_GUARDED_BY(mutex_) = false;    // gRPC let go of this object
+  Events events_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace vitrine
+
+#endif  // VITRINE_CLIENT_STREAM_H_
