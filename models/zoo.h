@@ -12,7 +12,7 @@ namespace vitrine {
 
 // A published variant. A new one is a row in zoo.cc; the tests, `vitrine-train --list-models` and the docs follow.
 struct ZooRow {
-  std::string_view name;  // "eit-mini-3/4-cifar10"-like, lower case
+  std::string_view name;  // of [a-z0-9.-]: "eit34-mini-cifar10", "kv-pos-mnist-p7-d64-l2"
   v1::ModelConfig config;
   int64_t parameters = 0;   // exact, from the paper's arithmetic; tests compare
   std::string_view source;  // paper and table
