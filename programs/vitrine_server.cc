@@ -1,0 +1,104 @@
+// vitrine-server: serves the models of a repository over gRPC until SIGTERM or SIGINT.
+#include <pthread.h>
+#include <signal.h>
+#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/spdlog.h>
+
+#include <CLI/CLI.hpp>
+#include <atomic>
+#include <cstdio>
+#include <fstream>
+#include <iostream>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "programs/command_line.h"
+#include "server/options.h"
+#include "server/server.h"
+
+namespace vitrine {
+namespace {
+
+// Signals wait for sigwait: no thread started after this sees them.
+sigset_t BlockSignals() {
+  signal(SIGPIPE, SIG_IGN);
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGTERM);
+  sigaddset(&signals, SIGINT);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  return signals;
+}
+
+void StartLogging(const std::string& level) {
+  auto logger = spdlog::stderr_logger_mt("vitrine-server");
+  // A full disk or a closed stderr must not end the service.
+  logger->set_error_handler([](const std::string&) {});
+  spdlog::set_default_logger(std::move(logger));
+  spdlog::set_pattern("%Y-%m-%dT%H:%M:%S.%e%z %l %v");
+  spdlog::set_level(spdlog::level::from_str(level));
+}
+
+// Whole or not at all, so that a script that waits for the file reads every line.
+absl::Status WritePortFile(const std::string& path, const Server& server) {
+  const std::string temporary = path + ".partial";
+  std::ofstream file(temporary);
+  file << "grpc=" << server.address() << "\n";
+  if (!server.metrics_address().empty()) file << "metrics=" << server.metrics_address() << "\n";
+  file.close();
+  if (!file || std::rename(temporary.c_str(), path.c_str()) != 0) {
+    return absl::UnavailableError(absl::StrCat("--port-file ", path, " cannot be written"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Run(const ServerOptions& options, const sigset_t& signals) {
+  ASSIGN_OR_RETURN(const std::unique_ptr<Server> server, Server::Start(options));
+  const std::string metrics = server->metrics_address();
+  std::cout << "listening on " << server->address() << " (gRPC)"
+            << (metrics.empty() ? "" : absl::StrCat(" and http://", metrics, " (metrics)")) << std::endl;
+  if (!options.port_file.empty()) RETURN_IF_ERROR(WritePortFile(options.port_file, *server));
+
+  int signal = 0;
+  sigwait(&signals, &signal);
+  spdlog::info("signal={}", signal == SIGTERM ? "SIGTERM" : "SIGINT");
+  // A second signal hurries.
+  std::atomic<bool> drained = false;
+  std::thread second([&] {
+    const timespec tick = {.tv_sec = 0, .tv_nsec = 50'000'000};
+    while (!drained) {
+      if (sigtimedwait(&signals, nullptr, &tick) > 0) server->Hurry();
+    }
+  });
+  const Server::Counts counts = server->Drain();
+  drained = true;
+  second.join();
+  if (counts.accepted == counts.answered) return absl::OkStatus();
+  return absl::InternalError(absl::StrCat(counts.accepted - counts.answered, " accepted requests were not answered"));
+}
+
+int Main(int argc, char** argv) {
+  const sigset_t signals = BlockSignals();
+  ServerOptions options;
+  CLI::App app("Serves the models of a repository over gRPC.", "vitrine-server");
+  BindFlags(app, options);
+  if (const std::optional<int> code = ParseCommandLine(app, argc, argv)) return *code;
+  if (const absl::Status valid = options.Validate(); !valid.ok()) {
+    Fail("vitrine-server", valid);
+    return kExitUsage;
+  }
+  StartLogging(options.log_level);
+  const absl::Status ended = Run(options, signals);
+  return ended.ok() ? kExitSuccess : Fail("vitrine-server", ended);
+}
+
+}  // namespace
+}  // namespace vitrine
+
+int main(int argc, char** argv) {
+  return vitrine::Main(argc, argv);
+}

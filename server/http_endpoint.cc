@@ -1,0 +1,116 @@
+#include "server/http_endpoint.h"
+
+#include <CivetServer.h>
+#include <prometheus/collectable.h>
+#include <prometheus/text_serializer.h>
+
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+
+namespace vitrine {
+namespace {
+
+// The body of one page, made for each request.
+struct Page {
+  int status = 200;
+  std::string body;
+  absl::string_view type = "text/plain; charset=utf-8";
+};
+
+absl::string_view Reason(int status) {
+  switch (status) {
+    case 200:
+      return "OK";
+    case 404:
+      return "Not Found";
+    case 405:
+      return "Method Not Allowed";
+    default:
+      return "Service Unavailable";
+  }
+}
+
+void Send(mg_connection* connection, const Page& page, bool with_body) {
+  const std::string head =
+      absl::StrCat("HTTP/1.1 ", page.status, " ", Reason(page.status), "\r\nContent-Type: ", page.type,
+                   "\r\nContent-Length: ", page.body.size(), "\r\n\r\n");
+  mg_write(connection, head.data(), head.size());
+  if (with_body) mg_write(connection, page.body.data(), page.body.size());
+}
+
+}  // namespace
+
+// Every path comes here, so that nothing of civetweb's own (files, listings) is reachable.
+class HttpEndpoint::Pages : public CivetHandler {
+ public:
+  explicit Pages(Sources sources) : sources_(std::move(sources)) {}
+
+  bool handleGet(CivetServer*, mg_connection* connection) override { return Answer(connection, true); }
+  bool handleHead(CivetServer*, mg_connection* connection) override { return Answer(connection, false); }
+  bool handlePost(CivetServer*, mg_connection* connection) override { return Refuse(connection); }
+  bool handlePut(CivetServer*, mg_connection* connection) override { return Refuse(connection); }
+  bool handleDelete(CivetServer*, mg_connection* connection) override { return Refuse(connection); }
+  bool handleOptions(CivetServer*, mg_connection* connection) override { return Refuse(connection); }
+  bool handlePatch(CivetServer*, mg_connection* connection) override { return Refuse(connection); }
+
+  // Last member to be destroyed first: its threads use the sources.
+  std::unique_ptr<CivetServer> server;
+
+ private:
+  bool Answer(mg_connection* connection, bool with_body) {
+    const mg_request_info* info = mg_get_request_info(connection);
+    const std::string_view path = info->local_uri == nullptr ? "" : info->local_uri;
+    Send(connection, Make(path), with_body);
+    return true;
+  }
+
+  bool Refuse(mg_connection* connection) {
+    Send(connection, {.status = 405, .body = "only GET and HEAD are served here\n"}, true);
+    return true;
+  }
+
+  Page Make(std::string_view path) const {
+    if (path == "/metrics") {
+      return {.body = prometheus::TextSerializer().Serialize(sources_.metrics->Collect()),
+              .type = "text/plain; version=0.0.4; charset=utf-8"};
+    }
+    if (path == "/healthz") return {.body = "ok\n"};
+    if (path == "/readyz") {
+      const std::string reason = sources_.not_ready();
+      return reason.empty() ? Page{.body = "ready\n"} : Page{.status = 503, .body = reason + "\n"};
+    }
+    return {.status = 404, .body = "no such page; there are /metrics, /healthz and /readyz\n"};
+  }
+
+  const Sources sources_;
+};
+
+HttpEndpoint::HttpEndpoint(std::unique_ptr<Pages> pages, std::string address)
+    : pages_(std::move(pages)), address_(std::move(address)) {}
+
+HttpEndpoint::~HttpEndpoint() = default;
+
+absl::StatusOr<std::unique_ptr<HttpEndpoint>> HttpEndpoint::Start(const std::string& address, Sources sources) {
+  auto pages = std::make_unique<Pages>(std::move(sources));
+  // Time-outs reap connections that send nothing or read nothing.
+  const std::vector<std::string> options = {"listening_ports",       address, "num_threads",       "2",
+                                            "request_timeout_ms",    "5000",  "enable_keep_alive", "yes",
+                                            "keep_alive_timeout_ms", "5000",  "connection_queue",  "64"};
+  try {
+    pages->server = std::make_unique<CivetServer>(options);
+  } catch (const CivetException& error) {
+    return absl::UnavailableError(
+        absl::StrCat("cannot listen on ", address, " for metrics (", error.what(), "); is the port in use?"));
+  }
+  pages->server->addHandler("/**", *pages);
+  const std::vector<int> ports = pages->server->getListeningPorts();
+  const std::string host = address.substr(0, address.rfind(':'));
+  std::string bound = absl::StrCat(host, ":", ports.empty() ? 0 : ports.front());
+  return std::unique_ptr<HttpEndpoint>(new HttpEndpoint(std::move(pages), std::move(bound)));
+}
+
+}  // namespace vitrine

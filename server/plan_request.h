@@ -1,0 +1,28 @@
+#ifndef VITRINE_SERVER_PLAN_REQUEST_H_
+#define VITRINE_SERVER_PLAN_REQUEST_H_
+
+#include <cstdint>
+
+#include "absl/status/statusor.h"
+#include "imaging/image.h"
+#include "server/inference_request.h"
+
+namespace vitrine {
+
+// Attention bytes that an answer may carry: the default, and the most that a caller may allow.
+inline constexpr int64_t kDefaultAttentionBytes = int64_t{1} << 20;
+inline constexpr int64_t kMaxAttentionBytes = int64_t{64} << 20;
+// max_attention_bytes of a request, or its default.
+int64_t AttentionBytesAllowed(const v1::ClassifyRequest& request);
+
+// Checks a request against its model and plans its geometry, grid and attention: everything that can be refused before
+// a pixel is decoded. The picture's header is read; its cost does not depend on the picture's size. The result lacks
+// arrival, deadline, cancelled and done.
+// INVALID_ARGUMENT, or RESOURCE_EXHAUSTED for attention over max_attention_bytes; each sentence names the fault and the
+// way out. Thread-safe.
+absl::StatusOr<InferenceRequest> PlanRequest(v1::ClassifyRequest request, ModelHandle model,
+                                             const ImageLimits& limits = {});
+
+}  // namespace vitrine
+
+#endif  // VITRINE_SERVER_PLAN_REQUEST_H_

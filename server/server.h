@@ -1,0 +1,49 @@
+#ifndef VITRINE_SERVER_SERVER_H_
+#define VITRINE_SERVER_SERVER_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "server/options.h"
+
+namespace vitrine {
+
+// The whole service: registry, admission, scheduler, executors, the gRPC front and the HTTP page.
+// Thread-safe but for Drain, which one thread calls.
+class Server {
+ public:
+  // Requests over the life of the server.
+  struct Counts {
+    int64_t accepted = 0;  // read by a handler
+    int64_t answered = 0;  // answer or refusal handed to the transport
+  };
+
+  // Checks everything, opens the device, listens and begins to load; does not wait for the models. The status carries
+  // every fault found, one per line. At most one server at a time uses a CUDA device.
+  static absl::StatusOr<std::unique_ptr<Server>> Start(ServerOptions options);
+  // Drains without lame duck or patience if Drain was not called.
+  virtual ~Server() = default;
+
+  // host:port as bound. metrics_address is empty where the page is off.
+  virtual const std::string& address() const = 0;
+  virtual const std::string& metrics_address() const = 0;
+
+  // True once every version that the repository held at start is ready or refused, which is also when health turns
+  // SERVING. False if that takes longer than the timeout, or the server drains before.
+  virtual bool WaitUntilReady(absl::Duration timeout) = 0;
+
+  // Ends the service without losing an accepted request: health NOT_SERVING, serve on for the lame duck, refuse what is
+  // new with UNAVAILABLE, wait until accepted requests are answered (at most the drain deadline; the rest is answered
+  // UNAVAILABLE), end the streams, close the listener, stop. Returns the final counts.
+  virtual Counts Drain() = 0;
+
+  // Makes a running or coming Drain skip the lame duck and wait no longer than a second. Any thread.
+  virtual void Hurry() = 0;
+};
+
+}  // namespace vitrine
+
+#endif  // VITRINE_SERVER_SERVER_H_
