@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
@@ -66,73 +67,73 @@ struct Grid {
   int columns = 0;
 };
 
-// How far apart two positive numbers are as a ratio: 0 if equal, symmetric.
-double LogRatio(double a, double b) {
-  return std::abs(std::log(a / b));
-}
-
 int CellsOf(double pixels, int cell) {
   return std::max<int>(1, std::lround(pixels / cell));
 }
 
-// Chooses among grids by one distance, then by another; the first of equals stays.
+// The grid nearest to (aspect, tokens) among those within the limits and the largest distortion; none if there is none.
+// Distance is measured in ratios: (kAspectWeight * log of the aspects' ratio)^2 + (log of the tokens' ratio)^2.
 class NearestGrid {
  public:
-  void Offer(Grid grid, double distance, double second) {
-    constexpr double kSame = 1e-9;  // rounding of the logarithms
-    if (found_ && (distance > distance_ + kSame || (distance > distance_ - kSame && second >= second_ - kSame))) return;
-    found_ = true;
-    grid_ = grid;
-    distance_ = distance;
-    second_ = second;
+  NearestGrid(const v1::NativeResolution& limits, double aspect, double tokens)
+      : limits_(limits), log_aspect_(std::log(aspect)), log_tokens_(std::log(tokens)) {}
+
+  // From the best number of rows outward, until no number of columns could come nearer.
+  std::optional<Grid> Find() {
+    const double best_rows = std::exp((log_tokens_ - log_aspect_) / 2);
+    const int middle = std::clamp<double>(std::floor(best_rows), 1, limits_.max_tokens());
+    for (int rows = middle; rows >= 1 && LeastDistance(rows) <= distance_; --rows) OfferRows(rows);
+    for (int rows = middle + 1; rows <= limits_.max_tokens() && LeastDistance(rows) <= distance_; ++rows) {
+      OfferRows(rows);
+    }
+    return nearest_;
   }
-  bool found() const { return found_; }
-  Grid grid() const { return grid_; }
-  double distance() const { return distance_; }
 
  private:
-  bool found_ = false;
-  Grid grid_;
-  double distance_ = 0;
-  double second_ = 0;
-};
+  // An error of the aspect is visible to the model; an error of the tokens only costs.
+  static constexpr double kAspectWeight = 4;
+  static constexpr double kSquaredWeight = kAspectWeight * kAspectWeight;
 
-// Grids that keep the aspect (columns / rows) to the nearest cell: one side is given, the other is the nearest number
-// of cells. Of those within the limits, the one whose tokens come nearest to `tokens`.
-NearestGrid NearestInTokens(const v1::NativeResolution& limits, double aspect, double tokens) {
-  NearestGrid nearest;
-  const auto offer = [&](int64_t rows, int64_t columns) {
-    if (rows < 1 || columns < 1 || rows * columns < limits.min_tokens() || rows * columns > limits.max_tokens()) return;
-    nearest.Offer({static_cast<int>(rows), static_cast<int>(columns)}, LogRatio(rows * columns, tokens),
-                  LogRatio(static_cast<double>(columns) / rows, aspect));
-  };
-  // The largest side that can fit: side * (side * ratio - 1/2) <= max_tokens, the other side being rounded down.
-  const auto most = [&](double ratio) {
-    const double side = (0.5 + std::sqrt(0.25 + 4 * ratio * limits.max_tokens())) / (2 * ratio) + 1;
-    return std::min<int64_t>(limits.max_tokens(), static_cast<int64_t>(side));
-  };
-  const int64_t most_rows = most(aspect);
-  const int64_t most_columns = most(1 / aspect);
-  for (int64_t rows = 1; rows <= most_rows; ++rows) offer(rows, std::llround(rows * aspect));
-  for (int64_t columns = 1; columns <= most_columns; ++columns) offer(std::llround(columns / aspect), columns);
-  return nearest;
-}
-
-// Of all grids within the limits the one whose aspect comes nearest, whatever the distortion; then nearest in tokens.
-NearestGrid NearestInAspect(const v1::NativeResolution& limits, double aspect, double tokens) {
-  NearestGrid nearest;
-  for (int rows = 1; rows <= limits.max_tokens(); ++rows) {
-    const int least = (limits.min_tokens() + rows - 1) / rows;
-    const int most = limits.max_tokens() / rows;
-    if (least > most) continue;
-    const double ideal = std::clamp<double>(rows * aspect, least, most);
-    for (const double columns : {std::floor(ideal), std::ceil(ideal)}) {
-      nearest.Offer({rows, static_cast<int>(columns)}, LogRatio(columns / rows, aspect),
-                    LogRatio(columns * rows, tokens));
-    }
+  // Of grids with so many rows, were columns real numbers without limits.
+  double LeastDistance(int rows) const {
+    const double error = 2 * std::log(rows) - log_tokens_ + log_aspect_;
+    return kSquaredWeight / (1 + kSquaredWeight) * error * error;
   }
-  return nearest;
-}
+
+  void OfferRows(int rows) {
+    const double log_rows = std::log(rows);
+    const double keeps_aspect = log_rows + log_aspect_;
+    const double keeps_tokens = log_tokens_ - log_rows;
+    const double ideal = std::exp((kSquaredWeight * keeps_aspect + keeps_tokens) / (1 + kSquaredWeight));
+    const double distortion = std::log(kMostDistortion) + 1e-9;
+    const double least = std::max(std::ceil(static_cast<double>(limits_.min_tokens()) / rows),
+                                  std::ceil(std::exp(keeps_aspect - distortion)));
+    const double most = std::min(std::floor(static_cast<double>(limits_.max_tokens()) / rows),
+                                 std::floor(std::exp(keeps_aspect + distortion)));
+    if (least > most) return;
+    for (const double columns : {std::floor(ideal), std::ceil(ideal)}) Offer(rows, std::clamp(columns, least, most));
+  }
+
+  // Of grids that are as near, the one with more tokens, then the first: that can only be a square picture's choice
+  // between a grid and its transpose.
+  void Offer(int rows, double columns) {
+    const double aspect_error = std::log(columns / rows) - log_aspect_;
+    const double token_error = std::log(columns * rows) - log_tokens_;
+    const double distance = kSquaredWeight * aspect_error * aspect_error + token_error * token_error;
+    constexpr double kSame = 1e-9;  // rounding of the logarithms
+    const bool tie = nearest_ && std::abs(distance - distance_) <= kSame;
+    if (tie && columns * rows <= static_cast<double>(nearest_->rows) * nearest_->columns) return;
+    if (!tie && distance >= distance_) return;
+    nearest_ = {rows, static_cast<int>(columns)};
+    distance_ = distance;
+  }
+
+  const v1::NativeResolution& limits_;
+  const double log_aspect_;
+  const double log_tokens_;
+  std::optional<Grid> nearest_;
+  double distance_ = std::numeric_limits<double>::infinity();
+};
 
 absl::StatusOr<Grid> GridOfPicture(const v1::NativeResolution& limits, Size original) {
   const int cell = limits.cell();
@@ -143,15 +144,10 @@ absl::StatusOr<Grid> GridOfPicture(const v1::NativeResolution& limits, Size orig
   }
   const double aspect = static_cast<double>(original.width) / original.height;
   const double tokens = std::clamp<double>(own_tokens, limits.min_tokens(), limits.max_tokens());
-  if (const NearestGrid nearest = NearestInTokens(limits, aspect, tokens); nearest.found()) return nearest.grid();
-  const NearestGrid nearest = NearestInAspect(limits, aspect, tokens);
-  if (nearest.distance() > std::log(kMostDistortion)) {
-    return absl::InvalidArgumentError(absl::StrCat("the picture has ", original.width, " x ", original.height,
-                                                   " pixels, too long and narrow for a model that takes ",
-                                                   limits.min_tokens(), " to ", limits.max_tokens(),
-                                                   " tokens; crop it to at most ", 2 * limits.max_tokens(), " to 1"));
-  }
-  return nearest.grid();
+  if (const std::optional<Grid> grid = NearestGrid(limits, aspect, tokens).Find()) return *grid;
+  return absl::InvalidArgumentError(absl::StrCat(
+      "the picture has ", original.width, " x ", original.height, " pixels, and no grid of ", limits.min_tokens(),
+      " to ", limits.max_tokens(), " tokens has that shape; crop it so that it is less long and narrow"));
 }
 
 absl::StatusOr<Grid> GridOfWish(const v1::NativeResolution& limits, Size wish) {

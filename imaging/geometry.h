@@ -29,9 +29,11 @@ struct Geometry {
 
 // The one resolution policy, for training and serving.
 //   fixed:  stretch, or scale to cover and crop centrally.
-//   native: both sides a multiple of the cell, the aspect kept to the nearest cell, the grid's cells within
-//           min_tokens..max_tokens. A picture that already is such a size is not resized. `wish` replaces the picture's
-//           own size as the starting point; its grid must lie within the limits as it is.
+//   native: both sides a multiple of the cell, the grid's cells within min_tokens..max_tokens, and among such grids the
+//           one nearest to the picture in aspect and then in tokens: the picture's own number of cells, clamped to the
+//           limits, is aimed at, and an error of the aspect weighs four times an error of the tokens (as ratios). A
+//           picture that already is such a size is not resized. `wish` replaces the picture's own size and aspect as
+//           the starting point; rounded to the nearest cell, its grid must lie within the limits as it is.
 // INVALID_ARGUMENT: a wish for a fixed-size model or outside the limits (the sentence names the allowed range);
 // a picture so long that no grid within the limits has its aspect to a factor of 2.
 absl::StatusOr<Geometry> PlanGeometry(const v1::Preprocessing& preprocessing, Size original,

@@ -12,7 +12,7 @@ namespace {
 
 using std::literals::operator""sv;
 
-constexpr std::string_view kJpegStart = "\xFF\xD8\xFF"sv;
+constexpr std::string_view kJpegStart = "\xFF\xD8"sv;
 constexpr std::string_view kPngStart = "\x89PNG"sv;
 
 // What a file that we refuse looks like, by its first bytes, so that the caller knows what to convert.
@@ -57,7 +57,7 @@ absl::StatusOr<ImageHeader> ReadByFormat(std::string_view bytes) {
   if (bytes.substr(0, kPngStart.size()) == kPngStart) return ReadPngHeader(bytes);
   const absl::string_view name = LooksLike(bytes);
   if (name.empty()) return absl::InvalidArgumentError("the picture is neither a JPEG nor a PNG; send one of these");
-  return absl::InvalidArgumentError(absl::StrCat("the picture looks like ", name, " file; send a JPEG or PNG"));
+  return absl::InvalidArgumentError(absl::StrCat("the picture looks like ", name, "; send a JPEG or PNG file"));
 }
 
 absl::Status CheckLimits(const ImageHeader& header, const ImageLimits& limits) {

@@ -146,6 +146,7 @@ absl::Status DecodeRows(spng_ctx* context, bool interlaced, const Plan& plan, Im
   for (int error = 0; error != SPNG_EOI;) {
     spng_row_info row = {};
     error = spng_get_row_info(context, &row);
+    if (error == SPNG_EOI) break;  // the last passes of a small interlaced picture are empty
     if (error != 0) return Damaged(error);
     uint8_t* out = image.pixels.data() + row.row_num * stride;
     error = plan.convert == nullptr ? spng_decode_row(context, out, stride)
@@ -163,6 +164,7 @@ absl::StatusOr<Image> DecodePng(std::string_view bytes, const ImageHeader& heade
   ASSIGN_OR_RETURN(stream.parts, SelectPngPixels(bytes));
   Context context(spng_ctx_new(0));
   if (context == nullptr) return absl::ResourceExhaustedError("no memory for a PNG decoder");
+  spng_set_crc_action(context.get(), SPNG_CRC_USE, SPNG_CRC_USE);  // SelectPngPixels has verified them all
   spng_set_chunk_limits(context.get(), kMostChunkBytes, kMostChunkBytes);
   if (int error = spng_set_png_stream(context.get(), ReadParts, &stream)) return Damaged(error);
   spng_ihdr ihdr = {};

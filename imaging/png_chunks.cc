@@ -116,6 +116,7 @@ absl::StatusOr<std::vector<std::string_view>> SelectPngPixels(std::string_view b
   for (size_t at = kSignature.size();;) {
     const std::optional<Chunk> chunk = FirstChunk(bytes.substr(at));
     if (!chunk) return Damaged("its end chunk is missing");
+    if (!chunk->ChecksumIsRight()) return Damaged("a checksum is wrong");
     at += chunk->whole.size();
     if (chunk->type == "IDAT") {
       if (pixels == kAfter) return Damaged("its pixels stand in two places");
@@ -126,10 +127,8 @@ absl::StatusOr<std::vector<std::string_view>> SelectPngPixels(std::string_view b
     if (pixels == kWithin) pixels = kAfter;
     const bool essential = chunk->type == "IHDR" || chunk->type == "PLTE" || chunk->type == "IEND";
     if (!essential && chunk->critical()) return Damaged("it holds a critical chunk that PNG does not define");
-    if (!essential && !chunk->ChecksumIsRight()) return Damaged("a checksum is wrong");
     if (essential || chunk->type == "tRNS") keep(chunk->whole);
     if (chunk->type != "IEND") continue;
-    if (!chunk->ChecksumIsRight()) return Damaged("a checksum is wrong");
     if (pixels == kBefore) return Damaged("it has no pixels");
     return kept;
   }

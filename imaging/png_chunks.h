@@ -14,9 +14,8 @@ namespace vitrine {
 absl::StatusOr<ImageHeader> ReadPngHeader(std::string_view bytes);
 
 // The parts of the file that its pixels depend on, in order: signature, IHDR, PLTE, tRNS, IDAT, IEND. Everything else
-// (text, colour profiles, animation frames) is walked over here, its checksum verified, and never reaches a decoder.
-// INVALID_ARGUMENT: the file ends before IEND, a checksum of a chunk that is left out or of tRNS is wrong (those of the
-// others are the decoder's to verify), an unknown critical chunk, pixels in two places.
+// (text, colour profiles, animation frames) is walked over here and never reaches a decoder.
+// INVALID_ARGUMENT: the file ends before IEND, any checksum is wrong, an unknown critical chunk, pixels in two places.
 // Requires that ReadPngHeader accepted the bytes.
 absl::StatusOr<std::vector<std::string_view>> SelectPngPixels(std::string_view bytes);
 

@@ -1,0 +1,171 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <thread>
+
+#include "imaging/decode.h"
+#include "imaging/header.h"
+#include "tests/imaging/pictures.h"
+
+namespace vitrine {
+namespace {
+
+using ::testing::HasSubstr;
+
+// Replaces the frame header's marker and returns the position of its content (precision first).
+size_t FrameContent(std::string& jpeg, char marker = '\xC0') {
+  for (const char* frame : {"\xFF\xC0", "\xFF\xC2"}) {
+    const size_t at = jpeg.find(frame);
+    if (at == std::string::npos) continue;
+    jpeg[at + 1] = marker;
+    return at + 4;
+  }
+  ADD_FAILURE() << "the test's picture has no frame header";
+  return 0;
+}
+
+void ExpectRefused(const std::string& file, const char* reason) {
+  const absl::StatusOr<Image> image = Decode(file);
+  ASSERT_FALSE(image.ok());
+  EXPECT_EQ(image.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(image.status().message()), HasSubstr(reason));
+}
+
+TEST(DecodeJpeg, KeepsGreyGreyAndColourInOrder) {
+  for (const int channels : {1, 3}) {
+    const Image image = SmoothImage(61, 43, channels);
+    const absl::StatusOr<Image> decoded = Decode(EncodeJpeg(image));
+    ASSERT_TRUE(decoded.ok()) << decoded.status();
+    EXPECT_EQ(decoded->channels, channels);
+    EXPECT_LE(LargestDifference(image, *decoded), 6);
+  }
+}
+
+TEST(DecodeJpeg, ProgressiveSubsampledAndRestartingFilesShowTheSamePicture) {
+  const Image image = SmoothImage(70, 50, 3);
+  const Image baseline = *Decode(EncodeJpeg(image));
+  EXPECT_EQ(LargestDifference(baseline, *Decode(EncodeJpeg(image, {.progressive = true}))), 0);
+  EXPECT_EQ(LargestDifference(baseline, *Decode(EncodeJpeg(image, {.restart_rows = 1}))), 0);
+  EXPECT_LE(LargestDifference(image, *Decode(EncodeJpeg(image, {.subsample = true}))), 10);
+}
+
+TEST(DecodeJpeg, OnePixelAndOneRowAndOneColumnArePictures) {
+  for (const auto& [width, height] : {std::pair{1, 1}, {1, 200}, {200, 1}, {8192, 1}, {1, 8192}}) {
+    const Image image = PlainImage(width, height, {200, 100, 50});
+    const absl::StatusOr<Image> decoded = Decode(EncodeJpeg(image, {.subsample = true}));
+    ASSERT_TRUE(decoded.ok()) << decoded.status();
+    EXPECT_LE(LargestDifference(image, *decoded), 3);
+  }
+}
+
+TEST(DecodeJpeg, AdobeInksAreInvertedLight) {
+  const Image stored = PlainImage(16, 16, {200, 100, 50});
+  for (const bool ycck : {false, true}) {
+    const Image full = *Decode(EncodeJpeg(stored, {.cmyk = true, .key = 255, .ycck = ycck}));
+    EXPECT_LE(LargestDifference(full, stored), 3);
+    const Image half = *Decode(EncodeJpeg(stored, {.cmyk = true, .key = 128, .ycck = ycck}));
+    EXPECT_LE(LargestDifference(half, PlainImage(16, 16, {100, 50, 25})), 3);
+  }
+}
+
+TEST(DecodeJpeg, InksWithoutAdobesMarkerAreInks) {
+  const Image inks = PlainImage(16, 16, {55, 155, 205});
+  EXPECT_LE(LargestDifference(*Decode(EncodeJpeg(inks, {.cmyk = true, .key = 0, .adobe = false})),
+                              PlainImage(16, 16, {200, 100, 50})),
+            3);
+}
+
+TEST(DecodeJpeg, StrayBytesBeforeAMarkerAndDataAfterTheEndAreAccepted) {
+  const Image image = SmoothImage(32, 32, 3);
+  const std::string file = EncodeJpeg(image);
+  const Image expected = *Decode(file);
+  EXPECT_EQ(LargestDifference(*Decode(file + std::string(1000, 'x')), expected), 0);
+  std::string stray = file;
+  stray.insert(2, "stray");
+  EXPECT_EQ(LargestDifference(*Decode(stray), expected), 0);
+  std::string before_end = file;
+  before_end.insert(file.size() - 2, "stray");
+  EXPECT_EQ(LargestDifference(*Decode(before_end), expected), 0);
+}
+
+TEST(DecodeJpeg, KindsThatAreNotSupportedAreNamed) {
+  const std::string file = EncodeJpeg(SmoothImage(16, 16, 3));
+  for (const auto& [marker, reason] : {std::pair{'\xC3', "lossless JPEG"},
+                                       {'\xC5', "hierarchical JPEG"},
+                                       {'\xC9', "arithmetic-coded JPEG"},
+                                       {'\xCA', "arithmetic-coded JPEG"},
+                                       {'\xCB', "lossless arithmetic-coded JPEG"}}) {
+    std::string other = file;
+    FrameContent(other, marker);
+    ExpectRefused(other, reason);
+  }
+  std::string deep = file;
+  deep[FrameContent(deep)] = 12;
+  ExpectRefused(deep, "12 bits per sample");
+  std::string two = file;
+  two[FrameContent(two) + 5] = 2;
+  ExpectRefused(two, "2 colour components");
+  std::string flat = file;
+  const size_t frame = FrameContent(flat);
+  flat[frame + 1] = flat[frame + 2] = 0;
+  ExpectRefused(flat, "no height");
+}
+
+TEST(DecodeJpeg, DamageInTheEntropyCodedDataIsRefused) {
+  std::string file = EncodeJpeg(NoiseImage(64, 64, 3), {.restart_rows = 1});
+  std::string no_restart = file;
+  const size_t restart = no_restart.find("\xFF\xD1");
+  ASSERT_NE(restart, std::string::npos);
+  no_restart.erase(restart, 2);
+  ExpectRefused(no_restart, "damaged");
+  // A run of ones is no Huffman code.
+  std::string ones = file;
+  const size_t scan = ones.find("\xFF\xDA");
+  for (size_t i = scan + 40; i < scan + 80; i += 2) ones.replace(i, 2, std::string("\xFF\x00", 2));
+  ExpectRefused(ones, "damaged");
+}
+
+TEST(DecodeJpeg, AMissingComponentIsRefused) {
+  std::string file = EncodeJpeg(SmoothImage(32, 32, 3), {.scans = 1});
+  const size_t scan = file.find("\xFF\xDA");
+  ASSERT_NE(scan, std::string::npos);
+  ASSERT_EQ(file[scan + 4], 3);
+  // Send the first component twice and the second never.
+  file[scan + 7] = file[scan + 5];
+  ExpectRefused(file, "damaged");
+}
+
+TEST(DecodeJpeg, AScanBombIsRefusedBeforeItIsDecoded) {
+  const Image image = PlainImage(1024, 1024, {90, 120, 30});
+  const std::string bomb = EncodeJpeg(image, {.scans = 600});
+  const auto start = std::chrono::steady_clock::now();
+  ExpectRefused(bomb, "more than 100 scans");
+  // Decoding it takes seconds. The margin is for a busy machine.
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::milliseconds(100));
+}
+
+TEST(DecodeJpeg, OneHundredScansAreAPicture) {
+  const Image image = SmoothImage(40, 40, 3);
+  EXPECT_TRUE(Decode(EncodeJpeg(image, {.scans = 100})).ok());
+  ExpectRefused(EncodeJpeg(image, {.scans = 101}), "more than 100 scans");
+}
+
+TEST(DecodeJpeg, ThreadsDoNotDisturbEachOther) {
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([i] {
+      const Image image = SmoothImage(40 + i, 30 + 3 * i, i % 2 == 0 ? 3 : 1);
+      const std::string file = EncodeJpeg(image);
+      const std::string cut = file.substr(0, file.size() / 2);
+      for (int round = 0; round < 50; ++round) {
+        EXPECT_LE(LargestDifference(*Decode(file), image), 6);
+        EXPECT_FALSE(Decode(cut).ok());
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+}  // namespace
+}  // namespace vitrine

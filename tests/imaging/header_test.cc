@@ -1,0 +1,132 @@
+#include "imaging/header.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <spng.h>
+
+#include <chrono>
+
+#include "imaging/decode.h"
+#include "tests/imaging/pictures.h"
+
+namespace vitrine {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+std::string Refusal(std::string_view bytes, const ImageLimits& limits = {}) {
+  const absl::StatusOr<ImageHeader> header = ReadHeader(bytes, limits);
+  if (header.ok()) return "(accepted)";
+  EXPECT_EQ(header.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(Decode(bytes, limits).status(), header.status()) << "Decode refuses differently";
+  return std::string(header.status().message());
+}
+
+// A PNG's signature and header chunk, then the beginning of its pixels.
+std::string PngFront(uint32_t width, uint32_t height) {
+  std::string header;
+  for (const uint32_t side : {width, height}) {
+    for (const int shift : {24, 16, 8, 0}) header.push_back(static_cast<char>(side >> shift));
+  }
+  header += std::string("\x08\x02\0\0\0", 5);
+  return "\x89PNG\r\n\x1a\n" + PngChunk("IHDR", header) + PngChunk("IDAT", std::string(100, 'x'));
+}
+
+TEST(ReadHeader, SaysSizeAndOrientation) {
+  const std::string jpeg = EncodeJpeg(SmoothImage(30, 20, 3), {.exif = ExifBlock(6)});
+  const ImageHeader header = *ReadHeader(jpeg);
+  EXPECT_EQ(header.format, ImageFormat::kJpeg);
+  EXPECT_EQ(header.stored_width, 30);
+  EXPECT_EQ(header.stored_height, 20);
+  EXPECT_EQ(header.orientation, 6);
+  EXPECT_EQ(header.width, 20);
+  EXPECT_EQ(header.height, 30);
+
+  const ImageHeader png = *ReadHeader(EncodePng(NoiseImage(30, 20, 1), {.exif = ExifBlock(3, false)}));
+  EXPECT_EQ(png.format, ImageFormat::kPng);
+  EXPECT_EQ(png.orientation, 3);
+  EXPECT_EQ(png.width, 30);
+  EXPECT_EQ(png.height, 20);
+}
+
+TEST(ReadHeader, NeedsTheFrontOfTheFileAlone) {
+  const std::string jpeg = EncodeJpeg(NoiseImage(300, 200, 3), {.progressive = true});
+  const std::string front = jpeg.substr(0, jpeg.find("\xFF\xDA") + 14);
+  EXPECT_EQ(ReadHeader(front)->width, 300);
+  const std::string png = EncodePng(NoiseImage(300, 200, 3));
+  EXPECT_EQ(ReadHeader(png.substr(0, 50))->width, 300);
+}
+
+TEST(ReadHeader, NamesWhatIsNotAPicture) {
+  EXPECT_THAT(Refusal(""), HasSubstr("empty"));
+  EXPECT_THAT(Refusal("hello"), HasSubstr("neither a JPEG nor a PNG"));
+  EXPECT_THAT(Refusal(std::string(20, '\0')), HasSubstr("neither a JPEG nor a PNG"));
+  EXPECT_THAT(Refusal("GIF89a\1\0\1\0"), AllOf(HasSubstr("a GIF"), HasSubstr("send a JPEG or PNG")));
+  EXPECT_THAT(Refusal(std::string("RIFF\x10\0\0\0WEBPVP8 ", 16)), HasSubstr("a WebP"));
+  EXPECT_THAT(Refusal(std::string("II*\0\x08\0\0\0", 8)), HasSubstr("a TIFF"));
+  EXPECT_THAT(Refusal(std::string("MM\0*\0\0\0\x08", 8)), HasSubstr("a TIFF"));
+  EXPECT_THAT(Refusal("BM\x36\x10"), HasSubstr("a BMP"));
+  EXPECT_THAT(Refusal(std::string("\0\0\0\x18"
+                                  "ftypheic",
+                                  12)),
+              HasSubstr("a HEIC"));
+  EXPECT_THAT(Refusal(std::string("\0\0\0\x1c"
+                                  "ftypavif",
+                                  12)),
+              HasSubstr("an AVIF"));
+  EXPECT_THAT(Refusal("%PDF-1.7"), HasSubstr("a PDF"));
+}
+
+TEST(ReadHeader, APixelBombIsRefusedByItsHeader) {
+  EXPECT_THAT(Refusal(PngFront(32000, 32000)),
+              AllOf(HasSubstr("32000 x 32000"), HasSubstr("1024.0 megapixels"), HasSubstr("16.8 megapixels")));
+  EXPECT_THAT(Refusal(PngFront(0x7FFFFFFF, 0x7FFFFFFF)), HasSubstr("2147483647 x 2147483647"));
+  EXPECT_THAT(Refusal(PngFront(0x80000000, 1)), HasSubstr("damaged"));
+  EXPECT_THAT(Refusal(PngFront(0, 5)), HasSubstr("damaged"));
+}
+
+TEST(ReadHeader, TheLimitsAreExact) {
+  EXPECT_TRUE(ReadHeader(PngFront(4096, 4096)).ok());
+  EXPECT_TRUE(ReadHeader(PngFront(8192, 2048)).ok());
+  EXPECT_THAT(Refusal(PngFront(4097, 4096)), HasSubstr("4097 x 4096"));
+  EXPECT_THAT(Refusal(PngFront(8193, 1)), HasSubstr("8192 pixels a side"));
+  EXPECT_THAT(Refusal(PngFront(1, 8193)), HasSubstr("8192 pixels a side"));
+  EXPECT_THAT(Refusal(PngFront(11, 10), {.max_pixels = 109}), HasSubstr("11 x 10"));
+  // A 17-megapixel photograph, standing upright by its orientation: the size is told as a person sees it.
+  std::string photograph = EncodeJpeg(SmoothImage(16, 16, 3), {.exif = ExifBlock(6)});
+  const size_t frame = photograph.find("\xFF\xC0");
+  photograph.replace(frame + 5, 4, "\x0D\xA0\x13\x60");
+  EXPECT_THAT(Refusal(photograph), AllOf(HasSubstr("3488 x 4960"), HasSubstr("17.3 megapixels")));
+}
+
+TEST(ReadHeader, ADamagedHeaderIsRefused) {
+  const std::string jpeg = EncodeJpeg(SmoothImage(16, 16, 3));
+  EXPECT_THAT(Refusal(jpeg.substr(0, 3)), HasSubstr("ends within its header"));
+  EXPECT_THAT(Refusal(jpeg.substr(0, 2) + "\xFF\xD9"), HasSubstr("holds no picture"));
+  EXPECT_THAT(Refusal(jpeg.substr(0, 2) + "\xFF\xDA" + std::string("\0\x02", 2)), HasSubstr("frame header is missing"));
+  std::string many = jpeg.substr(0, 2);
+  for (int i = 0; i < 1100; ++i) many += std::string("\xFF\xFE\0\x02", 4);
+  EXPECT_THAT(Refusal(many + jpeg.substr(2)), HasSubstr("more than 1024 segments"));
+  EXPECT_THAT(
+      Refusal(jpeg.substr(0, 2) + "\xFF\xE5" + std::string("\0\x02", 2) + std::string(70000, 'x') + jpeg.substr(2)),
+      HasSubstr("64 KiB outside of segments"));
+  std::string png = EncodePng(SmoothImage(16, 16, 3));
+  png[4] = '\n';
+  EXPECT_THAT(Refusal(png), HasSubstr("signature"));
+}
+
+TEST(ReadHeader, HostileHeadersCostLittle) {
+  const std::string jpeg = EncodeJpeg(SmoothImage(16, 16, 3));
+  std::string segments = jpeg.substr(0, 2);
+  while (segments.size() < (16 << 20)) segments += std::string("\xFF\xFE\0\x02", 4);
+  std::string chunks = EncodePng(SmoothImage(4, 4, 3)).substr(0, 33);
+  while (chunks.size() < (16 << 20)) chunks += PngChunk("eXIf", "MM");
+  const auto start = std::chrono::steady_clock::now();
+  EXPECT_THAT(Refusal(segments), HasSubstr("1024 segments"));
+  EXPECT_THAT(Refusal(chunks), HasSubstr("1024 chunks"));
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::milliseconds(50));
+}
+
+}  // namespace
+}  // namespace vitrine

@@ -1,0 +1,117 @@
+#include "imaging/resize.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "tests/imaging/pictures.h"
+
+namespace vitrine {
+namespace {
+
+struct GoldenResize {
+  Size from, to;
+  v1::Interpolation interpolation;
+  std::vector<float> values;  // one channel
+};
+
+const std::vector<GoldenResize>& Goldens() {
+  static const auto& goldens = *new std::vector<GoldenResize>{
+#include "tests/golden/resize.inc"
+  };
+  return goldens;
+}
+
+// A grey and an RGB picture of which every channel is the grey one, scaled.
+TEST(Resize, AgreesWithTheRecordedResults) {
+  ASSERT_FALSE(Goldens().empty());
+  for (const GoldenResize& golden : Goldens()) {
+    const Image image = NoiseImage(golden.from.width, golden.from.height, 1);
+    const FloatImage resized = Resize(image, golden.to, golden.interpolation);
+    ASSERT_EQ(resized.values.size(), golden.values.size());
+    for (size_t i = 0; i < golden.values.size(); ++i) {
+      EXPECT_NEAR(resized.values[i], golden.values[i], 0.0255)
+          << golden.from.width << " x " << golden.from.height << " to " << golden.to.width << " x " << golden.to.height;
+    }
+  }
+}
+
+TEST(Resize, ChannelsDoNotMix) {
+  const Image grey = NoiseImage(37, 23, 1);
+  const Image other = NoiseImage(37, 23, 1, 5);
+  Image colour{37, 23, 3, {}};
+  for (size_t i = 0; i < grey.pixels.size(); ++i) {
+    colour.pixels.insert(colour.pixels.end(), {grey.pixels[i], other.pixels[i], 77});
+  }
+  const Size size = {9, 50};
+  const FloatImage resized = Resize(colour, size, v1::BICUBIC);
+  const size_t count = 9 * 50;
+  ASSERT_EQ(resized.values.size(), 3 * count);
+  const FloatImage first = Resize(grey, size, v1::BICUBIC);
+  const FloatImage second = Resize(other, size, v1::BICUBIC);
+  for (size_t i = 0; i < count; ++i) {
+    EXPECT_EQ(resized.values[i], first.values[i]);
+    EXPECT_EQ(resized.values[count + i], second.values[i]);
+    EXPECT_NEAR(resized.values[2 * count + i], 77, 1e-3);
+  }
+}
+
+TEST(Resize, OwnSizeIsTheIdentity) {
+  const Image image = NoiseImage(33, 21, 3);
+  for (const v1::Interpolation interpolation : {v1::BILINEAR, v1::BICUBIC}) {
+    const FloatImage same = Resize(image, {21, 33}, interpolation);
+    for (int i = 0; i < 33 * 21; ++i) {
+      for (int c = 0; c < 3; ++c) ASSERT_EQ(same.values[c * 33 * 21 + i], image.pixels[i * 3 + c]);
+    }
+  }
+}
+
+TEST(Resize, KeepsThePlainAndTheMean) {
+  for (const v1::Interpolation interpolation : {v1::BILINEAR, v1::BICUBIC}) {
+    for (const auto& [width, height] : {std::pair{1, 1}, {1, 500}, {500, 1}, {99, 7}}) {
+      for (const float value : Resize(PlainImage(width, height, {200}), {11, 13}, interpolation).values) {
+        ASSERT_NEAR(value, 200, 1e-3);
+      }
+    }
+  }
+}
+
+TEST(Resize, ARegionIsAPartOfTheWhole) {
+  const Image image = NoiseImage(101, 67, 3);
+  for (const v1::Interpolation interpolation : {v1::BILINEAR, v1::BICUBIC}) {
+    for (const Size size : {Size{40, 30}, Size{200, 300}}) {
+      const FloatImage whole = Resize(image, size, interpolation);
+      const Region region = {7, 11, {16, 9}};
+      const FloatImage part = ResizeRegion(image, size, region, interpolation);
+      ASSERT_EQ(part.size, region.size);
+      for (int c = 0; c < 3; ++c) {
+        for (int y = 0; y < 16; ++y) {
+          for (int x = 0; x < 9; ++x) {
+            ASSERT_EQ(part.values[(c * 16 + y) * 9 + x],
+                      whole.values[(c * size.height + y + 7) * static_cast<size_t>(size.width) + x + 11]);
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(Resize, ARegionOfAnEnormousSizeCostsTheRegion) {
+  // The whole would take 60 gigabytes.
+  const Image image = NoiseImage(8192, 1, 1);
+  const FloatImage part = ResizeRegion(image, {8192, 1 << 21}, {4000, 1 << 20, {4, 4}}, v1::BILINEAR);
+  EXPECT_EQ(part.values.size(), 16u);
+}
+
+TEST(Resize, FloatsAndBytesGiveTheSame) {
+  const Image image = NoiseImage(45, 31, 3);
+  FloatImage floats{3, {31, 45}, std::vector<float>(image.pixels.size())};
+  for (int c = 0; c < 3; ++c) {
+    for (int i = 0; i < 45 * 31; ++i) floats.values[c * 45 * 31 + i] = image.pixels[i * 3 + c];
+  }
+  EXPECT_EQ(Resize(image, {12, 12}, v1::BILINEAR).values, Resize(floats, {12, 12}, v1::BILINEAR).values);
+}
+
+}  // namespace
+}  // namespace vitrine

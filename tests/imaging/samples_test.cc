@@ -1,0 +1,43 @@
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <set>
+
+#include "imaging/decode.h"
+
+namespace vitrine {
+namespace {
+
+std::string Contents(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+TEST(Samples, AreSmallAndDecode) {
+  const std::filesystem::path samples = VITRINE_SOURCE "/samples";
+  const std::string page = Contents(samples / "README.md");
+  int64_t bytes = 0;
+  int photographs = 0, digits = 0;
+  std::set<std::pair<int, int>> shapes;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(samples)) {
+    if (!entry.is_regular_file()) continue;
+    bytes += static_cast<int64_t>(entry.file_size());
+    if (entry.path().extension() == ".md") continue;
+    const absl::StatusOr<Image> image = Decode(Contents(entry.path()));
+    ASSERT_TRUE(image.ok()) << entry.path() << ": " << image.status();
+    EXPECT_NE(page.find(entry.path().filename().string()), std::string::npos)
+        << "samples/README.md does not say where " << entry.path().filename() << " is from";
+    const bool digit = entry.path().parent_path().filename() == "digits";
+    (digit ? digits : photographs) += 1;
+    if (!digit) shapes.insert({image->width, image->height});
+  }
+  EXPECT_GE(photographs, 8);
+  EXPECT_GE(digits, 6);
+  EXPECT_GE(shapes.size(), 5u);
+  EXPECT_LE(bytes, 1 << 20);
+}
+
+}  // namespace
+}  // namespace vitrine
