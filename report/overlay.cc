@@ -140,8 +140,8 @@ cv::Mat ColourMatrix(const cv::Mat& values) {
   cv::minMaxLoc(values, &low, &high);
   if (low >= 0) return Colour(ToBytes(values, low, high), cv::COLORMAP_INFERNO);
   const double largest = std::max(-low, high);
-  // The outer tenth of the scale on either side is nearly black for both signs.
-  return Colour(ToBytes(values, -1.25 * largest, 1.25 * largest), cv::COLORMAP_TWILIGHT_SHIFTED);
+  // Towards its ends this scale turns dark for both signs; the inner part is blue, white and red.
+  return Colour(ToBytes(values, -1.7 * largest, 1.7 * largest), cv::COLORMAP_TWILIGHT_SHIFTED);
 }
 
 }  // namespace
