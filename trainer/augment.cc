@@ -1,0 +1,85 @@
+#include "trainer/augment.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/status_macros.h"
+#include "imaging/preprocess.h"
+
+namespace vitrine {
+namespace {
+
+uint8_t MeanColour(const v1::Preprocessing& preprocessing, int channel) {
+  const int known = std::min(channel, preprocessing.mean_size() - 1);
+  const float mean = known < 0 ? 0.5f : preprocessing.mean(known);
+  return static_cast<uint8_t>(std::clamp(std::lround(mean * 255), 0L, 255L));
+}
+
+Image CutWindow(const Image& picture, const View& view, const v1::Preprocessing& preprocessing) {
+  const int channels = picture.channels;
+  Image window{.width = view.width, .height = view.height, .channels = channels, .pixels = {}};
+  window.pixels.resize(size_t(view.width) * view.height * channels);
+  std::vector<uint8_t> outside(channels);
+  for (int c = 0; c < channels; ++c) outside[c] = MeanColour(preprocessing, c);
+  uint8_t* to = window.pixels.data();
+  for (int y = 0; y < view.height; ++y) {
+    const int from_y = view.top + y;
+    for (int x = 0; x < view.width; ++x, to += channels) {
+      const int from_x = view.left + (view.mirrored ? view.width - 1 - x : x);
+      const bool inside = from_y >= 0 && from_y < picture.height && from_x >= 0 && from_x < picture.width;
+      const uint8_t* from =
+          inside ? &picture.pixels[(size_t(from_y) * picture.width + from_x) * channels] : outside.data();
+      std::copy_n(from, channels, to);
+    }
+  }
+  return window;
+}
+
+}  // namespace
+
+absl::StatusOr<Size> DrawSize(const v1::Recipe& recipe, const v1::Preprocessing& preprocessing, Size picture,
+                              CounterRandom& random) {
+  if (recipe.sizes().empty()) {
+    ASSIGN_OR_RETURN(const Geometry geometry, PlanGeometry(preprocessing, picture));
+    return geometry.input;
+  }
+  double total = 0;
+  for (const v1::TrainingSize& size : recipe.sizes()) total += size.weight();
+  double left = random.Uniform() * total;
+  const v1::TrainingSize* drawn = &recipe.sizes(0);
+  for (const v1::TrainingSize& size : recipe.sizes()) {
+    drawn = &size;
+    if ((left -= size.weight()) < 0) break;
+  }
+  return Size{drawn->height(), drawn->width()};
+}
+
+View DrawView(const v1::Augmentation& augmentation, Size picture, Size size, CounterRandom& random) {
+  const double min_scale = augmentation.has_min_scale() ? augmentation.min_scale() : 1;
+  const double log_stretch = augmentation.has_max_stretch() ? std::log(augmentation.max_stretch()) : 0;
+  // Every image draws the same count of numbers, whatever is switched on.
+  const double scale = random.Uniform(min_scale, 1);
+  const double stretch = std::exp(random.Uniform(-log_stretch, log_stretch));
+  const double aspect = double(size.width) / size.height * stretch;
+  const double height = std::min<double>(picture.height, picture.width / aspect) * std::sqrt(scale);
+  View view{.size = size};
+  view.height = std::clamp<int>(std::lround(height), 1, picture.height);
+  view.width = std::clamp<int>(std::lround(height * aspect), 1, picture.width);
+  const int padding = augmentation.crop_padding();
+  const int spare_x = picture.width - view.width;
+  const int spare_y = picture.height - view.height;
+  const bool moves = padding > 0 || augmentation.has_min_scale();
+  const double place_x = random.Uniform(), place_y = random.Uniform();
+  view.left = moves ? static_cast<int>(place_x * (spare_x + 2 * padding + 1)) - padding : spare_x / 2;
+  view.top = moves ? static_cast<int>(place_y * (spare_y + 2 * padding + 1)) - padding : spare_y / 2;
+  view.mirrored = random.Uniform() < 0.5 && augmentation.flip();
+  return view;
+}
+
+std::vector<float> RenderView(const Image& picture, const View& view, const v1::Preprocessing& preprocessing) {
+  const Size window{view.height, view.width};
+  const Geometry geometry{.original = window, .scaled = view.size, .top = 0, .left = 0, .input = view.size};
+  return Preprocess(CutWindow(picture, view, preprocessing), preprocessing, geometry);
+}
+
+}  // namespace vitrine

@@ -1,0 +1,80 @@
+#include "trainer/evaluate.h"
+
+#include <ATen/ops/empty.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include "base/status_macros.h"
+#include "imaging/preprocess.h"
+#include "trainer/loss.h"
+
+namespace vitrine {
+namespace {
+
+struct EvaluationBatch {
+  ImageBatch images;
+  at::Tensor labels;
+};
+
+absl::StatusOr<EvaluationBatch> ReadBatch(const Model& model, const Dataset& data, std::optional<Size> size,
+                                          int64_t first, int64_t last) {
+  const v1::Preprocessing& preprocessing = model.config().preprocessing();
+  EvaluationBatch batch;
+  std::vector<std::pair<Size, int64_t>> order;
+  std::vector<at::Tensor> inputs;
+  for (int64_t i = first; i < last; ++i) {
+    ASSIGN_OR_RETURN(const Image picture, data.image(i));
+    ASSIGN_OR_RETURN(const Geometry geometry, PlanEvaluation(preprocessing, {picture.height, picture.width}, size));
+    RETURN_IF_ERROR(model.GridFor(geometry.input.height, geometry.input.width).status());
+    const std::vector<float> values = Preprocess(picture, preprocessing, geometry);
+    inputs.push_back(at::empty({preprocessing.channels(), geometry.input.height, geometry.input.width}, at::kFloat));
+    std::copy(values.begin(), values.end(), inputs.back().mutable_data_ptr<float>());
+    order.push_back({geometry.input, i});
+  }
+  // Neighbours of equal size share batched calls.
+  std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) {
+    return std::pair(a.first.height, a.first.width) < std::pair(b.first.height, b.first.width);
+  });
+  batch.labels = at::empty({last - first}, at::kLong);
+  int64_t* label = batch.labels.mutable_data_ptr<int64_t>();
+  for (const auto& [unused, index] : order) {
+    batch.images.push_back(inputs[index - first]);
+    *label++ = data.label(index);
+  }
+  return batch;
+}
+
+}  // namespace
+
+absl::StatusOr<Geometry> PlanEvaluation(const v1::Preprocessing& preprocessing, Size picture,
+                                        std::optional<Size> size) {
+  if (!size) return PlanGeometry(preprocessing, picture);
+  const double scale = std::max(double(size->height) / picture.height, double(size->width) / picture.width);
+  Geometry geometry{.original = picture, .scaled = *size, .top = 0, .left = 0, .input = *size};
+  geometry.scaled.height = std::max<int>(size->height, std::lround(picture.height * scale));
+  geometry.scaled.width = std::max<int>(size->width, std::lround(picture.width * scale));
+  geometry.top = (geometry.scaled.height - size->height) / 2;
+  geometry.left = (geometry.scaled.width - size->width) / 2;
+  return geometry;
+}
+
+absl::StatusOr<Accuracy> Evaluate(const Model& model, const Dataset& data, std::optional<Size> size, int batch,
+                                  const std::function<bool(int64_t)>& proceed) {
+  Accuracy accuracy{.size = size};
+  for (int64_t first = 0; first < data.size(); first += batch) {
+    const int64_t last = std::min<int64_t>(data.size(), first + batch);
+    ASSIGN_OR_RETURN(const EvaluationBatch inputs, ReadBatch(model, data, size, first, last));
+    ASSIGN_OR_RETURN(const at::Tensor logits, RunModel(model, inputs.images));
+    accuracy.correct += CountCorrect(logits, inputs.labels);
+    accuracy.loss += ClassificationLoss(logits, inputs.labels, 0).item<double>() * static_cast<double>(last - first);
+    accuracy.images = last;
+    if (proceed && !proceed(last)) return absl::CancelledError("the evaluation was interrupted");
+  }
+  accuracy.loss /= std::max<int64_t>(1, accuracy.images);
+  return accuracy;
+}
+
+}  // namespace vitrine

@@ -1,0 +1,34 @@
+#ifndef VITRINE_TRAINER_EVALUATE_H_
+#define VITRINE_TRAINER_EVALUATE_H_
+
+#include <functional>
+#include <optional>
+
+#include "absl/status/statusor.h"
+#include "data/dataset.h"
+#include "imaging/geometry.h"
+#include "models/model.h"
+
+namespace vitrine {
+
+// How well a model does on one split at one size.
+struct Accuracy {
+  std::optional<Size> size;  // none: each picture's own, under the model's resolution policy
+  int64_t images = 0;
+  int64_t correct = 0;
+  double loss = 0;  // mean cross entropy, without label smoothing
+  double top1() const { return images == 0 ? 0 : static_cast<double>(correct) / static_cast<double>(images); }
+};
+
+// The way of a picture to an input of `size`: scaled until it covers the size, then cropped centrally. Without a size,
+// the model's resolution policy.
+absl::StatusOr<Geometry> PlanEvaluation(const v1::Preprocessing& preprocessing, Size picture, std::optional<Size> size);
+
+// The reference form over the whole split, `batch` images at a time. `proceed` is asked after every batch with the
+// images done; false ends with CANCELLED. INVALID_ARGUMENT if the model cannot take the size.
+absl::StatusOr<Accuracy> Evaluate(const Model& model, const Dataset& data, std::optional<Size> size, int batch = 250,
+                                  const std::function<bool(int64_t)>& proceed = nullptr);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_TRAINER_EVALUATE_H_

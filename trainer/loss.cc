@@ -1,0 +1,16 @@
+#include "trainer/loss.h"
+
+#include <ATen/ops/cross_entropy_loss.h>
+
+namespace vitrine {
+
+at::Tensor ClassificationLoss(const at::Tensor& logits, const at::Tensor& labels, double label_smoothing) {
+  constexpr int64_t kIgnoreNothing = -100;
+  return at::cross_entropy_loss(logits, labels, /*weight=*/{}, at::Reduction::Mean, kIgnoreNothing, label_smoothing);
+}
+
+int64_t CountCorrect(const at::Tensor& logits, const at::Tensor& labels) {
+  return logits.argmax(1).eq(labels).sum().item<int64_t>();
+}
+
+}  // namespace vitrine

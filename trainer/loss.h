@@ -1,0 +1,17 @@
+#ifndef VITRINE_TRAINER_LOSS_H_
+#define VITRINE_TRAINER_LOSS_H_
+
+#include <ATen/core/Tensor.h>
+
+namespace vitrine {
+
+// Mean cross entropy of logits [images, classes] against labels [images] int64; label smoothing e mixes each target
+// with e of the uniform distribution. Differentiable.
+at::Tensor ClassificationLoss(const at::Tensor& logits, const at::Tensor& labels, double label_smoothing);
+
+// How many rows have their highest logit at the label.
+int64_t CountCorrect(const at::Tensor& logits, const at::Tensor& labels);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_TRAINER_LOSS_H_

@@ -1,0 +1,50 @@
+#ifndef VITRINE_TRAINER_PROGRESS_H_
+#define VITRINE_TRAINER_PROGRESS_H_
+
+#include <cstdint>
+#include <ostream>
+#include <string>
+
+#include "absl/time/time.h"
+
+namespace vitrine {
+
+// What the bar shows.
+struct ProgressState {
+  int64_t step = 0;
+  int64_t total_steps = 0;
+  int64_t steps_per_epoch = 1;
+  double loss = 0;      // mean over the epoch so far
+  double accuracy = 0;  // on the augmented training images of the epoch so far
+  double images_per_second = 0;
+  double wait_share = 0;  // part of the time that the loop waited for data
+  absl::Duration remaining;
+};
+
+// "epoch 3/8  42 %  loss 1.234  acc 55.1 %  132 images/s  12m30s left  data wait 1 %"
+std::string ProgressLine(const ProgressState& state);
+
+// Shows how a run goes, on stderr: one bar that is redrawn on a terminal, plain lines at longer intervals elsewhere.
+// Not thread-safe.
+class Progress {
+ public:
+  Progress(std::ostream& out, bool is_terminal) : out_(out), is_terminal_(is_terminal) {}
+  ~Progress() { Finish(); }
+
+  // Redraws if enough time has passed since the last drawing.
+  void Update(const ProgressState& state, absl::Time now);
+  // A line that stays, above the bar.
+  void Line(const std::string& text);
+  // Leaves the bar as it stands and goes to a new line.
+  void Finish();
+
+ private:
+  std::ostream& out_;
+  const bool is_terminal_;
+  absl::Time drawn_ = absl::InfinitePast();
+  bool bar_is_open_ = false;
+};
+
+}  // namespace vitrine
+
+#endif  // VITRINE_TRAINER_PROGRESS_H_

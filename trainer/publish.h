@@ -1,0 +1,41 @@
+#ifndef VITRINE_TRAINER_PUBLISH_H_
+#define VITRINE_TRAINER_PUBLISH_H_
+
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "data/dataset.h"
+#include "models/model.h"
+#include "repository/repository.h"
+#include "trainer/evaluate.h"
+#include "trainer/loop.h"
+#include "vitrine/v1/recipe.pb.h"
+
+namespace vitrine {
+
+struct PublishOptions {
+  std::filesystem::path repository;  // an empty or missing folder becomes a repository
+  std::string model;                 // the name to publish under
+  std::string source_revision;       // of the program, as the user names it
+  // Told what is being measured, for the terminal.
+  std::function<void(const std::string&)> say;
+};
+
+// Rounds the weights to the recipe's storage type and publishes them with goldens, labels, provenance and
+// model_card.md. Every accuracy and golden is that of the rounded weights. The goldens cover every evaluation size and
+// two encoded pictures, one of which has to be resized.
+absl::StatusOr<VersionId> PublishResult(const v1::Recipe& recipe, const TrainResult& result, const Dataset& train,
+                                        const Dataset& test, const PublishOptions& options);
+
+// What people read beside a checkpoint.
+std::string ModelCard(const v1::Recipe& recipe, const v1::Manifest& manifest, const TrainResult& result);
+
+// "AMD EPYC, 2 threads"
+std::string HardwareInWords(int threads);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_TRAINER_PUBLISH_H_

@@ -1,0 +1,232 @@
+#include "trainer/recipe.h"
+
+#include <google/protobuf/io/tokenizer.h>
+#include <google/protobuf/text_format.h>
+
+#include <fstream>
+#include <sstream>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "base/status_macros.h"
+#include "models/zoo.h"
+
+namespace vitrine {
+namespace {
+
+using google::protobuf::Descriptor;
+using google::protobuf::FieldDescriptor;
+using google::protobuf::Message;
+using google::protobuf::Reflection;
+using google::protobuf::TextFormat;
+
+class FirstError final : public google::protobuf::io::ErrorCollector {
+ public:
+  void AddError(int line, int column, const std::string& message) override {
+    if (text_.empty()) text_ = absl::StrCat("line ", line + 1, ", column ", column + 1, ": ", message);
+  }
+  const std::string& text() const { return text_; }
+
+ private:
+  std::string text_;
+};
+
+absl::Status MergeText(const std::string& text, const std::string& source, Message& message) {
+  FirstError error;
+  TextFormat::Parser parser;
+  parser.RecordErrorsTo(&error);
+  if (parser.MergeFromString(text, &message)) return absl::OkStatus();
+  // A required field cannot be missing in proto3, so a failure always has an error.
+  return absl::InvalidArgumentError(absl::StrCat(source, ": ", error.text()));
+}
+
+std::string FieldNames(const Descriptor& type) {
+  std::vector<std::string> names;
+  for (int i = 0; i < type.field_count(); ++i) names.push_back(type.field(i)->name());
+  return absl::StrJoin(names, ", ");
+}
+
+absl::StatusOr<const FieldDescriptor*> FieldNamed(const std::string& name, const Message& message) {
+  const Descriptor& type = *message.GetDescriptor();
+  const FieldDescriptor* field = type.FindFieldByName(name);
+  if (field != nullptr) return field;
+  return absl::InvalidArgumentError(
+      absl::StrCat("there is no field \"", name, "\" in ", type.name(), "; it has ", FieldNames(type)));
+}
+
+absl::Status SetField(const FieldDescriptor& field, const std::string& value, Message& message) {
+  const Reflection& reflection = *message.GetReflection();
+  const bool is_string = field.cpp_type() == FieldDescriptor::CPPTYPE_STRING;
+  if (field.is_repeated()) {
+    reflection.ClearField(&message, &field);
+    if (is_string && !value.starts_with('[')) {
+      for (const absl::string_view part : absl::StrSplit(value, ',', absl::SkipWhitespace())) {
+        reflection.AddString(&message, &field, std::string(part));
+      }
+      return absl::OkStatus();
+    }
+  } else if (is_string) {
+    reflection.SetString(&message, &field, value);
+    return absl::OkStatus();
+  } else {
+    reflection.ClearField(&message, &field);
+  }
+  return MergeText(absl::StrCat(field.name(), ": ", value), absl::StrCat("\"", field.name(), "=", value, "\""),
+                   message);
+}
+
+// Clears in `to` every repeated field that `from` sets, so that a merge replaces instead of appending.
+void ClearReplacedLists(const Message& from, Message& to) {
+  std::vector<const FieldDescriptor*> set;
+  from.GetReflection()->ListFields(from, &set);
+  for (const FieldDescriptor* field : set) {
+    if (field->is_repeated()) {
+      to.GetReflection()->ClearField(&to, field);
+    } else if (field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE && to.GetReflection()->HasField(to, field)) {
+      ClearReplacedLists(from.GetReflection()->GetMessage(from, field),
+                         *to.GetReflection()->MutableMessage(&to, field));
+    }
+  }
+}
+
+absl::StatusOr<std::string> ReadText(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::ostringstream text;
+  if (!in || !(text << in.rdbuf())) return absl::NotFoundError(absl::StrCat(path, " cannot be read"));
+  return std::move(text).str();
+}
+
+// One rule of validation.
+struct Rule {
+  bool holds;
+  std::string field;
+  std::string value;
+  std::string range;
+};
+
+std::vector<Rule> RulesFor(const v1::Recipe& recipe) {
+  const v1::Optimizer& optimizer = recipe.optimizer();
+  const v1::Schedule& schedule = recipe.schedule();
+  const v1::Augmentation& augmentation = recipe.augmentation();
+  const float min_scale = augmentation.has_min_scale() ? augmentation.min_scale() : 1;
+  const float max_stretch = augmentation.has_max_stretch() ? augmentation.max_stretch() : 1;
+  const auto number = [](auto value) { return absl::StrCat(value); };
+  std::vector<Rule> rules = {
+      {!recipe.name().empty(), "name", "empty", "text"},
+      {!recipe.model().empty(), "model", "empty", "a row of the zoo"},
+      {optimizer.kind() == v1::Optimizer::ADAMW || optimizer.kind() == v1::Optimizer::SGD, "optimizer.kind",
+       number(optimizer.kind()), "ADAMW or SGD"},
+      {optimizer.lr() > 0 && optimizer.lr() < 100, "optimizer.lr", number(optimizer.lr()), "above 0 and below 100"},
+      {optimizer.weight_decay() >= 0, "optimizer.weight_decay", number(optimizer.weight_decay()), "0 or above"},
+      {optimizer.momentum() >= 0 && optimizer.momentum() < 1, "optimizer.momentum", number(optimizer.momentum()),
+       "0 to below 1"},
+      {schedule.warmup_steps() >= 0, "schedule.warmup_steps", number(schedule.warmup_steps()), "0 or above"},
+      {schedule.warmup_epochs() >= 0, "schedule.warmup_epochs", number(schedule.warmup_epochs()), "0 or above"},
+      {schedule.min_lr() >= 0 && schedule.min_lr() <= optimizer.lr(), "schedule.min_lr", number(schedule.min_lr()),
+       "0 to optimizer.lr"},
+      {recipe.label_smoothing() >= 0 && recipe.label_smoothing() < 1, "label_smoothing",
+       number(recipe.label_smoothing()), "0 to below 1"},
+      {recipe.dropout() >= 0 && recipe.dropout() < 1, "dropout", number(recipe.dropout()), "0 to below 1"},
+      {recipe.batch() >= 1 && recipe.batch() <= 65536, "batch", number(recipe.batch()), "1 to 65536"},
+      {recipe.epochs() > 0 && recipe.epochs() <= 100000, "epochs", number(recipe.epochs()), "above 0, to 100000"},
+      {recipe.clip_norm() >= 0, "clip_norm", number(recipe.clip_norm()), "0 or above"},
+      {augmentation.crop_padding() >= 0 && augmentation.crop_padding() <= 1024, "augmentation.crop_padding",
+       number(augmentation.crop_padding()), "0 to 1024"},
+      {min_scale > 0 && min_scale <= 1, "augmentation.min_scale", number(min_scale), "above 0, to 1"},
+      {max_stretch >= 1 && max_stretch <= 4, "augmentation.max_stretch", number(max_stretch), "1 to 4"},
+      {recipe.evaluate_every() >= 0, "evaluate_every", number(recipe.evaluate_every()), "0 or above"},
+  };
+  for (const v1::TrainingSize& size : recipe.sizes()) {
+    rules.push_back({size.height() >= 1 && size.width() >= 1 && size.height() <= 8192 && size.width() <= 8192, "sizes",
+                     absl::StrCat(size.height(), "x", size.width()), "1 to 8192 a side"});
+    rules.push_back({size.weight() > 0, "sizes.weight", number(size.weight()), "above 0"});
+  }
+  return rules;
+}
+
+}  // namespace
+
+absl::StatusOr<v1::Recipe> FindRecipe(const std::string& name_or_path) {
+  v1::Recipe recipe;
+  if (name_or_path.find_first_of("/.") != std::string::npos) {
+    ASSIGN_OR_RETURN(const std::string text, ReadText(name_or_path));
+    RETURN_IF_ERROR(MergeText(text, name_or_path, recipe));
+    return recipe;
+  }
+  std::vector<std::string> names;
+  for (const BundledRecipe& bundled : BundledRecipes()) {
+    if (bundled.name == name_or_path) {
+      RETURN_IF_ERROR(MergeText(std::string(bundled.text), name_or_path, recipe));
+      return recipe;
+    }
+    names.emplace_back(bundled.name);
+  }
+  return absl::NotFoundError(absl::StrCat("there is no recipe \"", name_or_path, "\"; bundled are ",
+                                          absl::StrJoin(names, ", "), "; a file is given by its path"));
+}
+
+absl::Status ApplyOverride(const std::string& assignment, v1::Recipe& recipe) {
+  const size_t equals = assignment.find('=');
+  if (equals == std::string::npos) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("\"", assignment, "\" has no '='; write path=value, for instance optimizer.lr=5e-4"));
+  }
+  const std::vector<std::string> path = absl::StrSplit(assignment.substr(0, equals), '.');
+  Message* message = &recipe;
+  for (size_t i = 0; i + 1 < path.size(); ++i) {
+    ASSIGN_OR_RETURN(const FieldDescriptor* field, FieldNamed(path[i], *message));
+    if (field->is_repeated() || field->cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("\"", path[i], "\" has no field \"", path[i + 1], "\": it is no single message"));
+    }
+    message = message->GetReflection()->MutableMessage(message, field);
+  }
+  ASSIGN_OR_RETURN(const FieldDescriptor* field, FieldNamed(path.back(), *message));
+  return SetField(*field, assignment.substr(equals + 1), *message);
+}
+
+absl::Status ValidateRecipe(const v1::Recipe& recipe) {
+  for (const Rule& rule : RulesFor(recipe)) {
+    if (rule.holds) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("recipe \"", recipe.name(), "\": ", rule.field, " is ", rule.value, "; allowed is ", rule.range));
+  }
+  for (const std::string& size : recipe.evaluation_sizes()) RETURN_IF_ERROR(ParseSize(size).status());
+  return absl::OkStatus();
+}
+
+absl::StatusOr<v1::ModelConfig> ConfigOf(const v1::Recipe& recipe) {
+  ASSIGN_OR_RETURN(const ZooRow row, FindVariant(recipe.model()));
+  v1::ModelConfig config = row.config;
+  ClearReplacedLists(recipe.model_overrides(), config);
+  config.MergeFrom(recipe.model_overrides());
+  return config;
+}
+
+std::string PrintRecipe(const v1::Recipe& recipe) {
+  std::string text;
+  TextFormat::PrintToString(recipe, &text);
+  return text;
+}
+
+absl::StatusOr<Size> ParseSize(const std::string& text) {
+  const std::vector<std::string> sides = absl::StrSplit(text, 'x');
+  Size size;
+  if (sides.size() <= 2 && absl::SimpleAtoi(sides.front(), &size.height) &&
+      absl::SimpleAtoi(sides.back(), &size.width) && size.height >= 1 && size.width >= 1 && size.height <= 8192 &&
+      size.width <= 8192) {
+    return size;
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("\"", text, "\" is no size; write SIDE or HEIGHTxWIDTH in pixels, 1 to 8192"));
+}
+
+std::string ToString(Size size) {
+  return absl::StrCat(size.height, "x", size.width);
+}
+
+}  // namespace vitrine

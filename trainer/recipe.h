@@ -1,0 +1,47 @@
+#ifndef VITRINE_TRAINER_RECIPE_H_
+#define VITRINE_TRAINER_RECIPE_H_
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "imaging/geometry.h"
+#include "vitrine/v1/recipe.pb.h"
+
+namespace vitrine {
+
+// A recipe that is compiled into the program, from trainer/recipes/<name>.textproto.
+struct BundledRecipe {
+  std::string_view name;
+  std::string_view text;
+};
+std::span<const BundledRecipe> BundledRecipes();
+
+// A bundled recipe's name, or the path of a textproto file (anything with a '/' or '.'). Not validated yet, so that
+// overrides may still complete it. NOT_FOUND lists the bundled names; INVALID_ARGUMENT quotes line and column.
+absl::StatusOr<v1::Recipe> FindRecipe(const std::string& name_or_path);
+
+// "path=value": path names a field with dots, value is what a textproto would hold. Strings need no quotes; a repeated
+// field is replaced as a whole, by a [list] or, for strings, by values with commas. INVALID_ARGUMENT names the part of
+// the path that does not exist and the fields that do.
+absl::Status ApplyOverride(const std::string& assignment, v1::Recipe& recipe);
+
+// INVALID_ARGUMENT names the first field that is missing or out of its range, its value and the range.
+absl::Status ValidateRecipe(const v1::Recipe& recipe);
+
+// The zoo's row with the recipe's overrides.
+absl::StatusOr<v1::ModelConfig> ConfigOf(const v1::Recipe& recipe);
+
+// As a textproto file.
+std::string PrintRecipe(const v1::Recipe& recipe);
+
+// "24" is 24x24, "32x24" is 32 high and 24 wide.
+absl::StatusOr<Size> ParseSize(const std::string& text);
+std::string ToString(Size size);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_TRAINER_RECIPE_H_
