@@ -49,8 +49,11 @@ std::string WrittenByLibexif(int orientation, ExifByteOrder order) {
   exif_data_set_data_type(data, EXIF_DATA_TYPE_COMPRESSED);
   exif_data_set_byte_order(data, order);
   exif_data_fix(data);
-  exif_set_short(exif_content_get_entry(data->ifd[EXIF_IFD_0], EXIF_TAG_ORIENTATION)->data, order,
-                 static_cast<ExifShort>(orientation));
+  ExifEntry* entry = exif_entry_new();
+  exif_content_add_entry(data->ifd[EXIF_IFD_0], entry);
+  exif_entry_initialize(entry, EXIF_TAG_ORIENTATION);
+  exif_set_short(entry->data, order, static_cast<ExifShort>(orientation));
+  exif_entry_unref(entry);
   unsigned char* bytes = nullptr;
   unsigned size = 0;
   exif_data_save_data(data, &bytes, &size);

@@ -1,0 +1,25 @@
+// Any bytes are refused with a status or parsed into tensors that are written back and parsed to the same bytes.
+#include <cstdint>
+#include <cstdlib>
+#include <string_view>
+
+#include "repository/safetensors.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const auto content = vitrine::ParseSafetensors({reinterpret_cast<const char*>(data), size});
+  if (!content.ok()) {
+    if (content.status().code() != absl::StatusCode::kInvalidArgument) std::abort();
+    return 0;
+  }
+  vitrine::CheckFinite(*content).IgnoreError();
+  const auto written = vitrine::WriteSafetensors(*content);
+  // Escapes may make the header longer than the one that was read.
+  if (!written.ok()) return written.status().code() == absl::StatusCode::kInvalidArgument ? 0 : (std::abort(), 0);
+  const auto again = vitrine::ParseSafetensors(*written);
+  if (!again.ok() || again->tensors.size() != content->tensors.size() || again->metadata != content->metadata) {
+    std::abort();
+  }
+  const auto rewritten = vitrine::WriteSafetensors(*again);
+  if (!rewritten.ok() || *rewritten != *written) std::abort();
+  return 0;
+}
