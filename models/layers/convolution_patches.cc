@@ -77,7 +77,7 @@ Pooled ConvolveAndPool(const ImageBatch& images, const at::Tensor& weight, const
     const int64_t positions = int64_t{pool} * pool;
     at::Tensor neighbours = at::empty({grids[i].cells() * positions, matrix.size(1)}, at::kFloat);
     GatherCells(images[i].contiguous(), grids[i], pool, neighbours.data_ptr<float>());
-    const at::Tensor convolved = Gemm(neighbours, matrix, bias);
+    const at::Tensor convolved = GemmNt(neighbours, matrix, bias);
     const float* rows = convolved.const_data_ptr<float>();
     float* values = pooled.values.data_ptr<float>() + first * width;
     uint8_t* winners = pooled.winners.data_ptr<uint8_t>() + first * width;

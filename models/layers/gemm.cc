@@ -2,7 +2,10 @@
 
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/empty.h>
 #include <ATen/ops/linear.h>
+#include <ATen/ops/mkldnn_linear_backward_weights.h>
+#include <ATen/ops/mm.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 namespace vitrine {
@@ -24,17 +27,22 @@ const OneDnnLinear* FindOneDnnLinear() {
   return found ? &*found : nullptr;
 }
 
+// bf16 products go to oneDNN through at::mm as well, fp32 ones do not.
+bool OneDnnForFloat(const at::Tensor& a) {
+  return a.is_cpu() && a.scalar_type() == at::kFloat && FindOneDnnLinear() != nullptr;
+}
+
 class AffineFunction : public torch::autograd::Function<AffineFunction> {
  public:
   static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& x, const at::Tensor& weight,
                             const std::optional<at::Tensor>& bias, bool bf16) {
     const auto type = bf16 ? at::kBFloat16 : at::kFloat;
-    const at::Tensor operand = x.to(type);
+    const at::Tensor operand = x.to(type).contiguous();
     const at::Tensor matrix = weight.to(type);
     context->save_for_backward({operand, matrix});
     context->saved_data["needs_x"] = x.requires_grad();
     context->saved_data["has_bias"] = bias.has_value();
-    return Gemm(operand, matrix, bias ? bias->to(type) : at::Tensor()).to(at::kFloat);
+    return GemmNt(operand, matrix, bias ? bias->to(type) : at::Tensor()).to(at::kFloat);
   }
 
   static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
@@ -45,8 +53,8 @@ class AffineFunction : public torch::autograd::Function<AffineFunction> {
     const at::Tensor gradient = gradients[0].contiguous();
     const at::Tensor operand = gradient.to(weight.scalar_type());
     at::Tensor dx;
-    if (context->saved_data["needs_x"].toBool()) dx = Gemm(operand, weight.t()).to(at::kFloat);  // dy W
-    const at::Tensor dw = Gemm(operand.t(), x.t()).to(at::kFloat);                               // dy^T x
+    if (context->saved_data["needs_x"].toBool()) dx = GemmNn(operand, weight).to(at::kFloat);  // dy W
+    const at::Tensor dw = GemmTn(operand, x).to(at::kFloat);                                   // dy^T x
     const at::Tensor db = context->saved_data["has_bias"].toBool() ? gradient.sum(0) : at::Tensor();
     return {dx, dw, db, at::Tensor()};
   }
@@ -54,21 +62,32 @@ class AffineFunction : public torch::autograd::Function<AffineFunction> {
 
 }  // namespace
 
-at::Tensor Gemm(const at::Tensor& a, const at::Tensor& b, const at::Tensor& bias) {
+at::Tensor GemmNt(const at::Tensor& a, const at::Tensor& b, const at::Tensor& bias) {
   const OneDnnLinear* one_dnn = a.is_cpu() ? FindOneDnnLinear() : nullptr;
-  // NOTE: an fp32 matrix that is not contiguous takes oneDNN's reference loop, 50 times slower; bf16 does not.
-  if (one_dnn != nullptr && b.scalar_type() == at::kFloat && !b.is_contiguous()) return Gemm(a, b.contiguous(), bias);
   if (one_dnn == nullptr) return at::linear(a, b, bias.defined() ? std::optional(bias) : std::nullopt);
   return one_dnn->call(a, b, bias.defined() ? std::optional(bias) : std::nullopt, "none",
                        c10::List<std::optional<at::Scalar>>(), std::nullopt);
+}
+
+at::Tensor GemmNn(const at::Tensor& a, const at::Tensor& b) {
+  if (!OneDnnForFloat(a)) return at::mm(a, b);
+  // b is a weight, small beside a. NOTE: without the copy oneDNN takes its reference loop, 50 times slower.
+  return GemmNt(a, b.t().contiguous());
+}
+
+at::Tensor GemmTn(const at::Tensor& a, const at::Tensor& b) {
+  if (!OneDnnForFloat(a)) return at::mm(a.t(), b);
+  // The derivative of oneDNN's inner product by its weights; the third argument serves for its shape alone.
+  const at::Tensor weight = at::empty({a.size(1), b.size(1)}, a.options().layout(at::kMkldnn));
+  return std::get<0>(at::mkldnn_linear_backward_weights(a.to_mkldnn(), b.to_mkldnn(), weight, false)).to_dense();
 }
 
 at::Tensor AffineMap(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias, bool bf16) {
   const bool differentiate =
       at::GradMode::is_enabled() && (x.requires_grad() || weight.requires_grad() || bias.requires_grad());
   if (differentiate) return AffineFunction::apply(x, weight, bias.defined() ? std::optional(bias) : std::nullopt, bf16);
-  if (!bf16) return Gemm(x, weight, bias);
-  return Gemm(x.to(at::kBFloat16), weight.to(at::kBFloat16), bias.defined() ? bias.to(at::kBFloat16) : bias)
+  if (!bf16) return GemmNt(x, weight, bias);
+  return GemmNt(x.to(at::kBFloat16), weight.to(at::kBFloat16), bias.defined() ? bias.to(at::kBFloat16) : bias)
       .to(at::kFloat);
 }
 

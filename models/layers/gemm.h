@@ -11,9 +11,11 @@ namespace vitrine {
 // at::linear on CPUs that are not Intel's. bf16 rounds the operands and each product of the three GEMMs to bf16.
 at::Tensor AffineMap(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias, bool bf16);
 
-// a b^T (+ bias) for a [m, k] and b [n, k], both fp32 or both bf16, of any strides; the result has their type.
-// Not differentiable: for use inside of custom derivatives.
-at::Tensor Gemm(const at::Tensor& a, const at::Tensor& b, const at::Tensor& bias = {});
+// The three products of a linear layer, for use inside of custom derivatives; not differentiable themselves. Operands
+// are matrices of one type, fp32 or bf16, and contiguous; so is the result.
+at::Tensor GemmNt(const at::Tensor& a, const at::Tensor& b, const at::Tensor& bias = {});  // a b^T (+ bias)
+at::Tensor GemmNn(const at::Tensor& a, const at::Tensor& b);                               // a b
+at::Tensor GemmTn(const at::Tensor& a, const at::Tensor& b);                               // a^T b
 
 }  // namespace vitrine
 

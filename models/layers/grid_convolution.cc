@@ -61,8 +61,8 @@ void CopyPrefix(const at::Tensor& x, const TokenLayout& layout, at::Tensor& y) {
 }
 
 at::Tensor Convolve(const at::Tensor& x, const at::Tensor& weight, const TokenLayout& layout) {
-  const at::Tensor matrix = weight.view({weight.size(0), -1});                               // [out, 9 in]
-  return Gemm(GatherNeighbours(x.to(weight.scalar_type()), layout), matrix).to(at::kFloat);  // [T, out]
+  const at::Tensor matrix = weight.view({weight.size(0), -1});                                 // [out, 9 in]
+  return GemmNt(GatherNeighbours(x.to(weight.scalar_type()), layout), matrix).to(at::kFloat);  // [T, out]
 }
 
 // Carries the layout from forward to backward.
@@ -76,7 +76,7 @@ class ConvolutionFunction : public torch::autograd::Function<ConvolutionFunction
   static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& x, const at::Tensor& weight,
                             const std::shared_ptr<const TokenLayout>& layout, bool bf16) {
     const auto type = bf16 ? at::kBFloat16 : at::kFloat;
-    const at::Tensor operand = x.to(type);
+    const at::Tensor operand = x.to(type).contiguous();
     const at::Tensor kernel = weight.to(type);
     context->save_for_backward({operand, kernel});
     context->saved_data["layout"] = at::IValue::make_capsule(c10::make_intrusive<LayoutHolder>(layout));
@@ -101,11 +101,11 @@ class ConvolutionFunction : public torch::autograd::Function<ConvolutionFunction
     const at::Tensor neighbours = GatherNeighbours(gradient.to(weight.scalar_type()), *holder->layout);  // [T, 9 out]
 
     const at::Tensor turned = weight.view({out, 9, in}).flip(1).permute({2, 1, 0}).reshape({in, 9 * out});
-    at::Tensor dx = Gemm(neighbours, turned).to(at::kFloat);  // [T, in]
+    at::Tensor dx = GemmNt(neighbours, turned).to(at::kFloat);  // [T, in]
     CopyPrefix(gradient, *holder->layout, dx);
 
-    const at::Tensor products = Gemm(x.t(), neighbours.t()).to(at::kFloat);  // [in, 9 out]
-    const at::Tensor dw = products.view({in, 9, out}).flip(1).permute({2, 1, 0}).reshape(weight.sizes());
+    const at::Tensor products = GemmTn(neighbours, x).to(at::kFloat);  // [9 out, in]
+    const at::Tensor dw = products.view({9, out, in}).flip(0).transpose(0, 1).reshape(weight.sizes());
     return {dx, dw, at::Tensor(), at::Tensor()};
   }
 };
