@@ -24,8 +24,7 @@ struct Region {
 
 // Antialiased separable resize, the definition of torchvision's resize(antialias=True) on float tensors: triangle or
 // Keys (a = -0.5) filter, support scaled by the reduction, weights normalised at the borders, no rounding. Agrees with
-// it within 1e-4 of the range [0, 255] per pixel of range (0.0255). The same picture gives the same bits on every
-// processor.
+// it within 0.01 of a grey level. The same picture gives the same bits on every processor.
 FloatImage Resize(const Image& image, Size size, v1::Interpolation interpolation);
 FloatImage Resize(const FloatImage& image, Size size, v1::Interpolation interpolation);
 

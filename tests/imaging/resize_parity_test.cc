@@ -46,7 +46,7 @@ TEST(Resize, AgreesWithTorchvision) {
       const Image image = NoiseImage(from.width, from.height, channels);
       for (const Size to : kTo) {
         for (const v1::Interpolation interpolation : {v1::BILINEAR, v1::BICUBIC}) {
-          EXPECT_LE(LargestDifference(image, to, interpolation), 0.0255f)
+          EXPECT_LE(LargestDifference(image, to, interpolation), 0.01f)
               << from.width << " x " << from.height << " to " << to.width << " x " << to.height << ", "
               << v1::Interpolation_Name(interpolation);
         }
