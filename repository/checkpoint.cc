@@ -40,22 +40,27 @@ absl::Status CheckTensor(const std::string& name, const at::Tensor& stored, cons
   return absl::OkStatus();
 }
 
+// Everything that can be wrong but the values.
+absl::Status CheckFit(const Safetensors& weights, const Model& model) {
+  std::map<std::string, at::Tensor> unused = weights.tensors;
+  for (const NamedTensor& wanted : AllTensors(model)) {
+    const auto stored = unused.find(wanted.name);
+    if (stored == unused.end()) return Refused(wanted.name, "is missing from the weights");
+    RETURN_IF_ERROR(CheckTensor(wanted.name, stored->second, wanted.tensor));
+    unused.erase(stored);
+  }
+  if (unused.empty()) return absl::OkStatus();
+  return Refused(unused.begin()->first, "is in the weights, but the model has no such tensor");
+}
+
 }  // namespace
 
 absl::Status LoadWeights(const Safetensors& weights, Model& model) {
-  const std::vector<NamedTensor> wanted = AllTensors(model);
-  std::map<std::string, at::Tensor> unused = weights.tensors;
-  for (const NamedTensor& target : wanted) {
-    const auto stored = unused.find(target.name);
-    if (stored == unused.end()) return Refused(target.name, "is missing from the weights");
-    RETURN_IF_ERROR(CheckTensor(target.name, stored->second, target.tensor));
-    unused.erase(stored);
-  }
-  if (!unused.empty()) return Refused(unused.begin()->first, "is in the weights, but the model has no such tensor");
+  RETURN_IF_ERROR(CheckFit(weights, model));
   RETURN_IF_ERROR(CheckFinite(weights));
   const c10::AutoGradMode no_gradients(false);
   try {
-    for (const NamedTensor& target : wanted) target.tensor.copy_(weights.tensors.at(target.name));
+    for (const NamedTensor& target : AllTensors(model)) target.tensor.copy_(weights.tensors.at(target.name));
   } catch (const c10::Error& error) {
     return absl::InternalError(absl::StrCat("LibTorch: ", error.what_without_backtrace()));
   }
@@ -77,14 +82,20 @@ absl::StatusOr<std::unique_ptr<Model>> BuildModel(const StoredVersion& version) 
   const auto refused = [&](const std::string& fault) {
     return absl::FailedPreconditionError(absl::StrCat(manifest.model(), "/", manifest.version(), ": ", fault));
   };
+  // First without memory: a config that asks for more than the weights hold must not cost any.
+  const absl::StatusOr<std::unique_ptr<Model>> shapes = MakeModel(manifest.config(), 0, at::kMeta);
+  if (!shapes.ok()) return refused(absl::StrCat("config: ", shapes.status().message()));
+  if (const absl::Status fits = CheckFit(version.weights, **shapes); !fits.ok()) {
+    return refused(absl::StrCat("weights: ", fits.message()));
+  }
+  if ((*shapes)->CountParameters() != manifest.parameters()) {
+    return refused(absl::StrCat("the model has ", (*shapes)->CountParameters(), " parameters, the manifest says ",
+                                manifest.parameters()));
+  }
   absl::StatusOr<std::unique_ptr<Model>> model = MakeModel(manifest.config());
   if (!model.ok()) return refused(absl::StrCat("config: ", model.status().message()));
   if (const absl::Status loaded = LoadWeights(version.weights, **model); !loaded.ok()) {
     return refused(absl::StrCat("weights: ", loaded.message()));
-  }
-  if ((*model)->CountParameters() != manifest.parameters()) {
-    return refused(absl::StrCat("the model has ", (*model)->CountParameters(), " parameters, the manifest says ",
-                                manifest.parameters()));
   }
   return model;
 }

@@ -5,6 +5,7 @@
 #include <limits>
 #include <memory>
 #include <system_error>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
@@ -60,10 +61,13 @@ absl::StatusOr<v1::Manifest> ManifestOf(const Draft& draft, const std::string& m
 
 absl::StatusOr<FileDescriptor> OpenOrCreateRoot(const std::filesystem::path& root) {
   std::error_code error;
-  const bool created = std::filesystem::create_directories(root, error);
+  std::vector<std::filesystem::path> missing;
+  std::filesystem::path path = std::filesystem::absolute(root, error).lexically_normal();
+  for (; !error && !std::filesystem::exists(path, error); path = path.parent_path()) missing.push_back(path);
+  if (!error) std::filesystem::create_directories(root, error);
   if (error) return FileError(error.value(), "repository");
-  if (created) {
-    ASSIGN_OR_RETURN(const FileDescriptor parent, OpenFolder(std::filesystem::absolute(root).parent_path()));
+  for (const std::filesystem::path& made : missing) {
+    ASSIGN_OR_RETURN(const FileDescriptor parent, OpenFolder(made.parent_path()));
     RETURN_IF_ERROR(SyncToDisk(parent, "the repository's parent folder"));
   }
   return OpenFolder(root);

@@ -112,6 +112,32 @@ absl::StatusOr<std::vector<std::string>> Folders(const FileDescriptor& folder, A
   return names;
 }
 
+// The folders named like a version of a model for which `accept(model's folder, version)` holds, sorted.
+template <typename Accept>
+absl::StatusOr<std::vector<VersionId>> ListFolders(const std::filesystem::path& root, Accept accept) {
+  const auto unreadable = [](const absl::Status& status) {
+    return absl::UnavailableError(absl::StrCat("repository cannot be read: ", status.message()));
+  };
+  const absl::StatusOr<FileDescriptor> folder = OpenFolder(root);
+  if (!folder.ok()) return unreadable(folder.status());
+  const absl::StatusOr<std::vector<std::string>> models = Folders(*folder, IsPlainName);
+  if (!models.ok()) return unreadable(models.status());
+
+  std::vector<VersionId> ids;
+  for (const std::string& model : *models) {
+    const absl::StatusOr<FileDescriptor> model_folder = OpenBeneath(*folder, model);
+    // Removed, replaced or forbidden since it was listed: the other models are still there.
+    if (!model_folder.ok()) continue;
+    const auto versions = Folders(*model_folder, [&](const std::string& name) {
+      return ParseVersion(name).has_value() && accept(*model_folder, name);
+    });
+    if (!versions.ok()) continue;
+    for (const std::string& version : *versions) ids.push_back({model, *ParseVersion(version)});
+  }
+  std::sort(ids.begin(), ids.end());
+  return ids;
+}
+
 }  // namespace
 
 absl::Status ValidateModelName(std::string_view name) {
@@ -121,30 +147,13 @@ absl::Status ValidateModelName(std::string_view name) {
 }
 
 absl::StatusOr<std::vector<VersionId>> ListVersions(const std::filesystem::path& root) {
-  const auto unreadable = [](const absl::Status& status) {
-    return absl::UnavailableError(absl::StrCat("repository cannot be read: ", status.message()));
-  };
-  absl::StatusOr<FileDescriptor> folder = OpenFolder(root);
-  if (!folder.ok()) return unreadable(folder.status());
-  absl::StatusOr<std::vector<std::string>> models = Folders(*folder, IsPlainName);
-  if (!models.ok()) return unreadable(models.status());
+  return ListFolders(root, [](const FileDescriptor& model_folder, const std::string& version) {
+    return KindOf(model_folder, absl::StrCat(version, "/", kManifestFile)) == EntryKind::kFile;
+  });
+}
 
-  std::vector<VersionId> ids;
-  for (const std::string& model : *models) {
-    const absl::StatusOr<FileDescriptor> model_folder = OpenBeneath(*folder, model);
-    // Removed, replaced or forbidden since it was listed: the other models are still there.
-    if (!model_folder.ok()) continue;
-    const auto versions =
-        Folders(*model_folder, [](const std::string& name) { return ParseVersion(name).has_value(); });
-    if (!versions.ok()) continue;
-    for (const std::string& version : *versions) {
-      if (KindOf(*model_folder, absl::StrCat(version, "/", kManifestFile)) == EntryKind::kFile) {
-        ids.push_back({model, *ParseVersion(version)});
-      }
-    }
-  }
-  std::sort(ids.begin(), ids.end());
-  return ids;
+absl::StatusOr<std::vector<VersionId>> ListVersionFolders(const std::filesystem::path& root) {
+  return ListFolders(root, [](const FileDescriptor&, const std::string&) { return true; });
 }
 
 absl::StatusOr<StoredVersion> ReadVersion(const std::filesystem::path& root, const VersionId& id) {

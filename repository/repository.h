@@ -27,6 +27,9 @@ absl::Status ValidateModelName(std::string_view name);
 // folders, files, symbolic links) are passed over. UNAVAILABLE if the root cannot be read.
 absl::StatusOr<std::vector<VersionId>> ListVersions(const std::filesystem::path& root);
 
+// The same with the folders that lack a manifest: versions being copied by hand, or copied in part.
+absl::StatusOr<std::vector<VersionId>> ListVersionFolders(const std::filesystem::path& root);
+
 // A version read into memory, every file's SHA-256 equal to the manifest's.
 struct StoredVersion {
   v1::Manifest manifest;

@@ -1,0 +1,136 @@
+#include "repository/checkpoint.h"
+
+#include <ATen/ops/full.h>
+#include <gmock/gmock.h>
+
+#include <cmath>
+
+#include "tests/repository/kv_version.h"
+#include "tests/repository/sample_version.h"
+
+namespace vitrine {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+constexpr auto kRefused = absl::StatusCode::kFailedPrecondition;
+
+std::vector<NamedTensor> AllTensors(const Model& model) {
+  std::vector<NamedTensor> tensors = model.Parameters();
+  for (NamedTensor& buffer : model.Buffers()) tensors.push_back(buffer);
+  return tensors;
+}
+
+TEST(Weights, EveryParameterComesBackExactly) {
+  const auto saved = MakeModel(SmallKvConfig(), 1);
+  const auto loaded = MakeModel(SmallKvConfig(), 2);
+  (*loaded)->RequireGrad(true);  // as in a trainer that resumes
+  const Safetensors weights = SaveWeights(**saved, at::kFloat);
+  ASSERT_TRUE(LoadWeights(*ParseSafetensors(*WriteSafetensors(weights)), **loaded).ok());
+  const std::vector<NamedTensor> expected = AllTensors(**saved);
+  const std::vector<NamedTensor> actual = AllTensors(**loaded);
+  ASSERT_GT(expected.size(), 20u);
+  for (size_t i = 0; i < expected.size(); ++i) {
+    EXPECT_TRUE(actual[i].tensor.equal(expected[i].tensor)) << expected[i].name;
+  }
+  EXPECT_TRUE((*loaded)->Parameters()[0].tensor.requires_grad()) << "loading must not stop training";
+}
+
+TEST(Weights, StoredInBfloat16TheyTakeHalfTheBytesAndWidenOnLoading) {
+  const auto saved = MakeModel(SmallKvConfig(), 1);
+  const auto loaded = MakeModel(SmallKvConfig(), 2);
+  const Safetensors weights = SaveWeights(**saved, at::kBFloat16);
+  ASSERT_TRUE(LoadWeights(*ParseSafetensors(*WriteSafetensors(weights)), **loaded).ok());
+  for (const NamedTensor& parameter : (*loaded)->Parameters()) {
+    EXPECT_EQ(parameter.tensor.scalar_type(), at::kFloat);
+    EXPECT_EQ(weights.tensors.at(parameter.name).scalar_type(), at::kBFloat16);
+    EXPECT_TRUE(parameter.tensor.equal(weights.tensors.at(parameter.name).to(at::kFloat))) << parameter.name;
+  }
+}
+
+TEST(Weights, TrainingOnDoesNotChangeWhatWasSaved) {
+  const auto model = MakeModel(SmallKvConfig(), 1);
+  const Safetensors weights = SaveWeights(**model, at::kFloat);
+  const std::string before = *WriteSafetensors(weights);
+  for (const NamedTensor& parameter : (*model)->Parameters()) parameter.tensor.zero_();
+  EXPECT_EQ(*WriteSafetensors(weights), before);
+}
+
+class LoadRefusalTest : public testing::Test {
+ protected:
+  void Refused(const std::string& message) {
+    const std::string before = *WriteSafetensors(SaveWeights(*model_, at::kFloat));
+    EXPECT_THAT(LoadWeights(weights_, *model_), Refuses(kRefused, HasSubstr(message)));
+    EXPECT_EQ(*WriteSafetensors(SaveWeights(*model_, at::kFloat)), before) << "a refused load changed the model";
+  }
+
+  const std::unique_ptr<Model> model_ = *MakeModel(SmallKvConfig(), 2);
+  Safetensors weights_ = SaveWeights(**MakeModel(SmallKvConfig(), 1), at::kFloat);
+};
+
+TEST_F(LoadRefusalTest, MissingTensor) {
+  weights_.tensors.erase("head_out.bias");
+  Refused("tensor \"head_out.bias\" is missing");
+}
+
+TEST_F(LoadRefusalTest, ExtraTensor) {
+  weights_.tensors["blocks.2.norm.weight"] = at::full({16}, 1.0, at::kFloat);
+  Refused("tensor \"blocks.2.norm.weight\" is in the weights, but the model has no such tensor");
+}
+
+TEST_F(LoadRefusalTest, RenamedTensor) {
+  weights_.tensors["head.bias"] = weights_.tensors.extract("head_out.bias").mapped();
+  Refused("tensor \"head_out.bias\" is missing");
+}
+
+TEST_F(LoadRefusalTest, WrongShape) {
+  weights_.tensors["head_out.bias"] = at::full({4}, 1.0, at::kFloat);
+  Refused("tensor \"head_out.bias\" has shape [4]; the model needs [3]");
+}
+
+TEST_F(LoadRefusalTest, BroadcastableShapeIsStillWrong) {
+  weights_.tensors["head_out.bias"] = at::full({1}, 1.0, at::kFloat);
+  Refused("has shape [1]; the model needs [3]");
+}
+
+TEST_F(LoadRefusalTest, WrongKindOfNumber) {
+  weights_.tensors["head_out.bias"] = at::full({3}, 1, at::kLong);
+  Refused("tensor \"head_out.bias\" is stored as Long; the model needs Float");
+}
+
+TEST_F(LoadRefusalTest, NanWeight) {
+  weights_.tensors["head_out.bias"].select(0, 2).fill_(std::nan(""));
+  Refused("tensor \"head_out.bias\" holds NaN or infinity");
+}
+
+TEST(BuildModel, GivesTheModelOfTheVersion) {
+  const StoredVersion version = SmallKvVersion();
+  const auto model = BuildModel(version);
+  ASSERT_TRUE(model.ok()) << model.status();
+  EXPECT_EQ(*WriteSafetensors(SaveWeights(**model, at::kFloat)), *WriteSafetensors(version.weights));
+}
+
+TEST(BuildModel, RefusalsNameTheVersion) {
+  StoredVersion version = SmallKvVersion();
+  version.weights.tensors.erase("class_token");
+  EXPECT_THAT(BuildModel(version), Fails(kRefused, AllOf(HasSubstr("small-kv/3: "), HasSubstr("class_token"))));
+  version = SmallKvVersion();
+  version.manifest.mutable_config()->mutable_kv()->set_heads(3);
+  EXPECT_THAT(BuildModel(version), Fails(kRefused, AllOf(HasSubstr("small-kv/3: config: "), HasSubstr("heads"))));
+  version = SmallKvVersion();
+  version.manifest.set_parameters(version.manifest.parameters() + 1);
+  EXPECT_THAT(BuildModel(version), Fails(kRefused, HasSubstr("the manifest says")));
+}
+
+TEST(BuildModel, AnImmenseConfigCostsNoMemory) {
+  StoredVersion version = SmallKvVersion();
+  v1::KvConfig& kv = *version.manifest.mutable_config()->mutable_kv();
+  kv.set_width(16384);
+  kv.set_mlp_width(65536);
+  kv.set_depth(256);  // 3 TB
+  EXPECT_THAT(BuildModel(version), Fails(kRefused, HasSubstr("has shape")));
+}
+
+}  // namespace
+}  // namespace vitrine

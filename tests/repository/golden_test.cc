@@ -1,0 +1,136 @@
+#include <ATen/ops/arange.h>
+#include <ATen/ops/full.h>
+#include <gmock/gmock.h>
+
+#include <cmath>
+
+#include "repository/checkpoint.h"
+#include "tests/repository/kv_version.h"
+#include "tests/repository/sample_version.h"
+
+namespace vitrine {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+constexpr auto kRefused = absl::StatusCode::kFailedPrecondition;
+
+class GoldenTest : public testing::Test {
+ protected:
+  absl::Status Check() { return CheckGolden(version_, **BuildModel(version_), DecodeRawPicture, "cpu", "fp32"); }
+  void Refused(const std::string& message) {
+    EXPECT_THAT(Check(), Refuses(kRefused, AllOf(HasSubstr("small-kv/3: "), HasSubstr(message))));
+  }
+
+  StoredVersion version_ = SmallKvVersion();
+  std::map<std::string, at::Tensor>& golden_ = version_.golden.tensors;
+};
+
+TEST_F(GoldenTest, HoldsForTheWeightsItWasRecordedFrom) {
+  EXPECT_TRUE(Check().ok()) << Check();
+  const at::Tensor& logits = golden_.at("logits.1");
+  EXPECT_EQ(logits.numel(), 3);
+  EXPECT_FALSE(logits.equal(golden_.at("logits.0"))) << "the goldens do not depend on the input";
+}
+
+TEST_F(GoldenTest, NoticesOtherWeights) {
+  at::Tensor& weight = version_.weights.tensors.at("head_out.weight");
+  weight.add_(0.01);
+  Refused("golden \"input.0\" in a batch of 3 gives logits that are off by");
+}
+
+TEST_F(GoldenTest, NoticesEachGoldenAlone) {
+  for (const char* name : {"logits.0", "logits.1", "logits.2"}) {
+    at::Tensor& logits = golden_.at(name);
+    const at::Tensor whole = logits.clone();
+    logits.select(0, 2).add_(0.001);
+    Refused("the tolerance is 1e-05");
+    logits.copy_(whole);
+  }
+  ASSERT_TRUE(Check().ok());
+}
+
+TEST_F(GoldenTest, NoticesAnotherPreprocessing) {
+  const auto darker = [](std::string_view picture, const v1::Preprocessing& preprocessing) {
+    auto input = DecodeRawPicture(picture, preprocessing);
+    if (input.ok()) input->mul_(0.9);
+    return input;
+  };
+  EXPECT_THAT(CheckGolden(version_, **BuildModel(version_), darker, "cpu", "fp32"),
+              Refuses(kRefused, HasSubstr("golden \"picture.1\"")));
+}
+
+TEST_F(GoldenTest, TheToleranceIsRelativeToTheLargestLogitAndAtLeastAbsolute) {
+  version_.manifest.mutable_golden_tolerances(0)->set_tolerance(0.01f);
+  golden_.at("logits.0").add_(0.005);
+  EXPECT_TRUE(Check().ok()) << Check();
+  golden_.at("logits.0").add_(0.05);
+  Refused("the tolerance is 0.01");
+}
+
+TEST_F(GoldenTest, NanLogitsAreOff) {
+  golden_.at("logits.0").fill_(std::nan(""));
+  Refused("off by nan");
+}
+
+TEST_F(GoldenTest, NeedsAToleranceForDeviceAndPrecision) {
+  const auto model = BuildModel(version_);
+  EXPECT_THAT(CheckGolden(version_, **model, DecodeRawPicture, "cpu", "bf16"),
+              Refuses(kRefused, HasSubstr("no golden tolerance for bf16 on cpu")));
+  EXPECT_THAT(CheckGolden(version_, **model, DecodeRawPicture, "cuda:1", "fp32"),
+              Refuses(kRefused, HasSubstr("no golden tolerance for fp32 on cuda")));
+}
+
+TEST_F(GoldenTest, NeedsAPicture) {
+  golden_.erase("picture.1");
+  golden_["input.1"] = at::full({1, 8, 8}, 0.5, at::kFloat);
+  Refused("no golden picture");
+  golden_.clear();
+  Refused("no golden picture");
+}
+
+TEST_F(GoldenTest, NeedsWellFormedTensors) {
+  const auto refused_with = [&](const std::string& name, const at::Tensor& tensor, const std::string& message) {
+    const std::map<std::string, at::Tensor> whole = golden_;
+    golden_[name] = tensor;
+    Refused(message);
+    golden_ = whole;
+  };
+  refused_with("input.1", at::full({1, 8, 8}, 0.5, at::kFloat), "clashes with picture.1");
+  refused_with("input.4", at::full({1, 8, 8}, 0.5, at::kFloat), "\"input.4\" is neither");
+  refused_with("comment", at::full({1}, 0.5, at::kFloat), "\"comment\" is neither");
+  refused_with("input.0", at::full({3, 8, 8}, 0.5, at::kFloat), "\"input.0\" is not F32 [1, height, width]");
+  refused_with("input.0", at::full({1, 8, 8}, 1, at::kLong), "\"input.0\" is not F32");
+  refused_with("input.0", at::full({1, 12, 8}, 0.5, at::kFloat), "\"input.0\" does not fit the model");
+  refused_with("picture.1", at::full({64}, 1.0, at::kFloat), "\"picture.1\" is not U8 [bytes]");
+  refused_with("picture.1", at::full({63}, 1, at::kByte), "\"picture.1\" cannot be decoded: a raw picture");
+  refused_with("logits.0", at::full({4}, 1.0, at::kFloat), "\"logits.0\" is not F32 [3]");
+  golden_.erase("logits.2");
+  Refused("\"logits.2\" is missing");
+}
+
+TEST_F(GoldenTest, RecordingAgainReplacesTheLogits) {
+  const std::string before = *WriteSafetensors(version_.golden);
+  golden_.at("logits.0").fill_(5);
+  ASSERT_TRUE(RecordGolden(**BuildModel(version_), DecodeRawPicture, version_.golden).ok());
+  EXPECT_EQ(*WriteSafetensors(version_.golden), before);
+}
+
+TEST_F(GoldenTest, RecordedFromRoundedWeightsItHoldsForTheStoredVersion) {
+  version_.weights = SaveWeights(**BuildModel(version_), at::kBFloat16);
+  EXPECT_FALSE(Check().ok()) << "rounding must be noticed, or the test proves nothing";
+  ASSERT_TRUE(RecordGolden(**BuildModel(version_), DecodeRawPicture, version_.golden).ok());
+  ScratchFolder root;
+  const Draft draft = {version_.manifest, version_.weights, version_.golden, version_.labels, {}};
+  ASSERT_TRUE(Publish(root.path(), "small-kv", draft).ok());
+  const auto read = ReadVersion(root.path(), {"small-kv", 1});
+  ASSERT_TRUE(read.ok()) << read.status();
+  const auto model = BuildModel(*read);
+  ASSERT_TRUE(model.ok()) << model.status();
+  const absl::Status checked = CheckGolden(*read, **model, DecodeRawPicture, "cpu", "fp32");
+  EXPECT_TRUE(checked.ok()) << checked;
+}
+
+}  // namespace
+}  // namespace vitrine

@@ -1,0 +1,55 @@
+#include "tests/repository/kv_version.h"
+
+#include <ATen/ops/arange.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/full.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "tests/repository/sample_version.h"
+
+namespace vitrine {
+
+v1::ModelConfig SmallKvConfig() {
+  v1::ModelConfig config = SampleDraft(0).manifest.config();
+  v1::KvConfig& kv = *config.mutable_kv();
+  kv.set_patch(4);
+  kv.set_width(16);
+  kv.set_depth(2);
+  kv.set_heads(2);
+  kv.set_mlp_width(32);
+  kv.set_attention(v1::KvConfig::KV_POS);
+  kv.set_position_channels(4);
+  kv.set_grid_rows(2);
+  kv.set_grid_columns(2);
+  return config;
+}
+
+absl::StatusOr<at::Tensor> DecodeRawPicture(std::string_view picture, const v1::Preprocessing&) {
+  if (picture.size() != 64) return absl::InvalidArgumentError("a raw picture has 64 bytes");
+  at::Tensor bytes = at::empty({1, 8, 8}, at::kByte);
+  std::memcpy(bytes.mutable_data_ptr(), picture.data(), picture.size());
+  return bytes.to(at::kFloat).div(255);
+}
+
+StoredVersion SmallKvVersion() {
+  StoredVersion version;
+  version.manifest = SampleDraft(0).manifest;
+  version.manifest.set_model("small-kv");
+  version.manifest.set_version(3);
+  *version.manifest.mutable_config() = SmallKvConfig();
+  version.labels = {"a", "b", "c"};
+  const auto model = MakeModel(SmallKvConfig(), 7);
+  EXPECT_TRUE(model.ok()) << model.status();
+  version.manifest.set_parameters((*model)->CountParameters());
+  version.weights = SaveWeights(**model, at::kFloat);
+  version.golden.tensors["input.0"] = at::arange(64, at::kFloat).reshape({1, 8, 8}).div(32).sin();
+  version.golden.tensors["picture.1"] = at::arange(64, at::kByte);
+  version.golden.tensors["input.2"] = at::full({1, 8, 8}, 0.5, at::kFloat);
+  const absl::Status recorded = RecordGolden(**model, DecodeRawPicture, version.golden);
+  EXPECT_TRUE(recorded.ok()) << recorded;
+  return version;
+}
+
+}  // namespace vitrine

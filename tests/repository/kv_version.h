@@ -1,0 +1,22 @@
+#ifndef VITRINE_TESTS_REPOSITORY_KV_VERSION_H_
+#define VITRINE_TESTS_REPOSITORY_KV_VERSION_H_
+
+#include <memory>
+#include <string_view>
+
+#include "repository/checkpoint.h"
+
+namespace vitrine {
+
+// A KV transformer of a few thousand parameters for 8x8 grey pictures and three classes.
+v1::ModelConfig SmallKvConfig();
+
+// "Decodes" a picture of 64 bytes into [1, 8, 8]; anything else is refused. The real decoder is another room's.
+absl::StatusOr<at::Tensor> DecodeRawPicture(std::string_view picture, const v1::Preprocessing& preprocessing);
+
+// A complete version of such a model, as if read from a repository: weights, one golden picture, two golden inputs.
+StoredVersion SmallKvVersion();
+
+}  // namespace vitrine
+
+#endif  // VITRINE_TESTS_REPOSITORY_KV_VERSION_H_

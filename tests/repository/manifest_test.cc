@@ -1,0 +1,120 @@
+#include "repository/manifest.h"
+
+#include <gmock/gmock.h>
+
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "tests/repository/sample_version.h"
+
+namespace vitrine {
+namespace {
+
+using testing::HasSubstr;
+
+v1::Manifest SampleManifest() {
+  v1::Manifest manifest = SampleDraft(1).manifest;
+  manifest.set_model("sample");
+  manifest.set_version(1);
+  for (const char* name : {kWeightsFile, kGoldenFile, kLabelsFile}) {
+    v1::FileDigest& file = *manifest.add_files();
+    file.set_name(name);
+    file.set_sha256(std::string(64, 'a'));
+    file.set_bytes(10);
+  }
+  v1::Metric& metric = *manifest.mutable_provenance()->add_metrics();
+  metric.set_name("top1");
+  metric.set_value(0.982);
+  manifest.mutable_provenance()->set_data("MNIST, handwritten digits, “NIST”");
+  return manifest;
+}
+
+TEST(Manifest, RoundTrips) {
+  const v1::Manifest manifest = SampleManifest();
+  ASSERT_TRUE(ValidateManifest(manifest).ok()) << ValidateManifest(manifest);
+  const auto read = ParseManifest(FormatManifest(manifest));
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(read->SerializeAsString(), manifest.SerializeAsString());
+}
+
+TEST(Manifest, ParseErrorsGiveThePlaceAndStayOffStderr) {
+  testing::internal::CaptureStderr();
+  const auto refused = [](const std::string& text, const std::string& message) {
+    EXPECT_THAT(ParseManifest(text), Fails(absl::StatusCode::kInvalidArgument, HasSubstr(message)));
+  };
+  refused("model: \"a\"\nversion: x\n", "line 2, column 10");
+  refused("colour: 1\n", "no field named \"colour\"");
+  refused("version: 1 version: 2", "specified multiple times");
+  refused("config {", "line 1");
+  refused("version: 99999999999999999999", "line 1");
+  refused(std::string("\0", 1), "line 1");
+  refused(std::string(kMaxManifestBytes + 1, ' '), "longer than");
+  refused("model: \"unterminated", "line 1");
+  std::string deep;
+  for (int i = 0; i < 100000; ++i) deep += "config{";
+  refused(deep, "line 1");
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+}
+
+TEST(Manifest, EveryTruncationIsRefused) {
+  const std::string text = FormatManifest(SampleManifest());
+  for (size_t length = 0; length + 1 < text.size(); ++length) {
+    const auto manifest = ParseManifest(text.substr(0, length));
+    EXPECT_FALSE(manifest.ok() && ValidateManifest(*manifest).ok()) << length << " of " << text.size() << " bytes";
+  }
+}
+
+struct Fault {
+  const char* what;
+  void (*apply)(v1::Manifest&);
+  const char* message;
+};
+
+constexpr Fault kFaults[] = {
+    {"model name", [](v1::Manifest& m) { m.set_model("../x"); }, "model \"../x\""},
+    {"version 0", [](v1::Manifest& m) { m.set_version(0); }, "version 0"},
+    {"negative parameters", [](v1::Manifest& m) { m.set_parameters(-1); }, "parameters"},
+    {"no config", [](v1::Manifest& m) { m.clear_config(); }, "no model family"},
+    {"no preprocessing", [](v1::Manifest& m) { m.mutable_config()->clear_preprocessing(); }, "lacks preprocessing"},
+    {"no classes", [](v1::Manifest& m) { m.mutable_config()->set_classes(0); }, "0 classes"},
+    {"too many classes", [](v1::Manifest& m) { m.mutable_config()->set_classes(100001); }, "100001 classes"},
+    {"file missing", [](v1::Manifest& m) { m.mutable_files()->RemoveLast(); }, "lacks labels.txt"},
+    {"file twice", [](v1::Manifest& m) { *m.add_files() = m.files(0); }, "appears twice"},
+    {"file with a path", [](v1::Manifest& m) { m.mutable_files(0)->set_name("../../etc/passwd"); }, "plain file name"},
+    {"file with a NUL", [](v1::Manifest& m) { m.mutable_files(0)->set_name(std::string("a\0b", 3)); }, "plain file"},
+    {"manifest lists itself", [](v1::Manifest& m) { m.mutable_files(0)->set_name(kManifestFile); }, "manifest itself"},
+    {"short digest", [](v1::Manifest& m) { m.mutable_files(0)->set_sha256("abc"); }, "64 lower-case"},
+    {"upper-case digest", [](v1::Manifest& m) { m.mutable_files(0)->set_sha256(std::string(64, 'A')); }, "64 lower"},
+    {"negative size", [](v1::Manifest& m) { m.mutable_files(0)->set_bytes(-1); }, "has -1 bytes"},
+    {"immense size", [](v1::Manifest& m) { m.mutable_files(0)->set_bytes(INT64_MAX); }, "are allowed"},
+    {"no tolerance", [](v1::Manifest& m) { m.clear_golden_tolerances(); }, "golden_tolerances is empty"},
+    {"tolerance 0", [](v1::Manifest& m) { m.mutable_golden_tolerances(0)->set_tolerance(0); }, "not above 0"},
+    {"tolerance NaN", [](v1::Manifest& m) { m.mutable_golden_tolerances(0)->set_tolerance(NAN); }, "not above 0"},
+    {"device", [](v1::Manifest& m) { m.mutable_golden_tolerances(0)->set_device("cuda:0"); }, "not cpu or cuda"},
+    {"precision", [](v1::Manifest& m) { m.mutable_golden_tolerances(0)->set_precision("int8"); }, "not fp32 or bf16"},
+    {"tolerance twice", [](v1::Manifest& m) { *m.add_golden_tolerances() = m.golden_tolerances(0); }, "cpu fp32 twice"},
+    {"metric", [](v1::Manifest& m) { m.mutable_provenance()->mutable_metrics(0)->set_value(NAN); }, "metric \"top1\""},
+    {"epochs", [](v1::Manifest& m) { m.mutable_provenance()->set_epochs(INFINITY); }, "epochs"},
+    {"malformed UTF-8", [](v1::Manifest& m) { m.mutable_provenance()->set_recipe("\xff"); }, "recipe is not UTF-8"},
+};
+
+TEST(Manifest, RefusesEveryFaultByName) {
+  for (const Fault& fault : kFaults) {
+    v1::Manifest manifest = SampleManifest();
+    fault.apply(manifest);
+    EXPECT_THAT(ValidateManifest(manifest), Refuses(absl::StatusCode::kInvalidArgument, HasSubstr(fault.message)))
+        << fault.what;
+  }
+}
+
+TEST(Manifest, TooManyFilesAreRefused) {
+  v1::Manifest manifest = SampleManifest();
+  for (int i = 0; i < 62; ++i) {
+    *manifest.add_files() = manifest.files(0);
+    manifest.mutable_files()->rbegin()->set_name(absl::StrCat("extra", i));
+  }
+  EXPECT_THAT(ValidateManifest(manifest), Refuses(absl::StatusCode::kInvalidArgument, HasSubstr("more than 64")));
+}
+
+}  // namespace
+}  // namespace vitrine

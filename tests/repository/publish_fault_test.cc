@@ -1,0 +1,296 @@
+// What a publish leaves behind when its process dies, the disk is full, or a system call fails.
+#include <ATen/ops/full.h>
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <map>
+#include <set>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "repository/repository.h"
+#include "tests/repository/sample_version.h"
+#include "tests/repository/traced_process.h"
+
+namespace vitrine {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+constexpr float kOld = 1;
+constexpr float kNew = 2;
+constexpr char kPublished[] = "published";
+// Far above the calls that a publish makes; a test that reaches it does not end by itself.
+constexpr int kMostCalls = 5000;
+
+const auto kCarryOn = [](const SystemCall&, int64_t) {};
+
+std::vector<std::string> TemporaryFolders(const fs::path& model) {
+  std::vector<std::string> names;
+  for (const std::string& name : Entries(model)) {
+    if (absl::StartsWith(name, ".tmp-")) names.push_back(name);
+  }
+  return names;
+}
+
+// Every version that is listed is whole and is what was published under its number. Returns how many there are.
+size_t ExpectWholeVersions(const fs::path& root) {
+  const auto ids = ListVersions(root);
+  EXPECT_TRUE(ids.ok()) << ids.status();
+  for (const VersionId& id : *ids) {
+    const auto version = ReadVersion(root, id);
+    EXPECT_TRUE(version.ok()) << version.status();
+    if (version.ok()) {
+      EXPECT_EQ(FillOf(*version), id.version == 1 ? kOld : kNew);
+    }
+  }
+  for (const std::string& name : Entries(root / "sample")) {
+    EXPECT_TRUE(name == "1" || name == "2" || absl::StartsWith(name, ".tmp-")) << name;
+  }
+  return ids->size();
+}
+
+class PublishFaultTest : public testing::Test {
+ protected:
+  // A child that publishes kNew. The draft is made before the fork.
+  std::function<std::string()> PublishNew(const fs::path& root) {
+    return [&draft = draft_, root] {
+      const auto id = Publish(root, "sample", draft);
+      return id.ok() ? std::string(kPublished) : std::string(id.status().message());
+    };
+  }
+
+  // A repository that holds version 1.
+  fs::path FreshRepository() {
+    const fs::path root = scratch_.path() / absl::StrCat(++repositories_);
+    EXPECT_TRUE(Publish(root, "sample", SampleDraft(kOld)).ok());
+    return root;
+  }
+
+  ScratchFolder scratch_;
+  const Draft draft_ = SampleDraft(kNew);
+  int repositories_ = 0;
+};
+
+TEST_F(PublishFaultTest, KilledAtEverySystemCallItLeavesTheOldOrTheNewVersionWhole) {
+  int died_old = 0;
+  int died_new = 0;
+  bool finished = false;
+  for (int last = 0; !finished && last < kMostCalls; ++last) {
+    const fs::path root = FreshRepository();
+    int calls = 0;
+    const ChildResult child = RunTraced(
+        PublishNew(root), [&](const SystemCall&) { return Verdict{.kill = calls++ == last}; }, kCarryOn);
+    if (!child.started) GTEST_SKIP() << "this system does not let a process trace its child: " << child.text;
+    finished = !child.killed;
+    const size_t versions = ExpectWholeVersions(root);
+    ASSERT_FALSE(HasFailure()) << "killed at system call " << last;
+    if (finished) {
+      EXPECT_EQ(child.text, kPublished);
+      EXPECT_EQ(versions, 2u);
+    } else {
+      (versions == 1 ? died_old : died_new)++;
+    }
+    // The next publisher is not hindered and removes what the dead one left.
+    const auto next = Publish(root, "sample", draft_);
+    ASSERT_TRUE(next.ok()) << next.status();
+    ASSERT_EQ(static_cast<size_t>(next->version), versions + 1);
+    ASSERT_THAT(TemporaryFolders(root / "sample"), ElementsAre()) << "killed at system call " << last;
+    fs::remove_all(root);
+  }
+  EXPECT_TRUE(finished);
+  EXPECT_GT(died_old, 20) << "it was not killed while it was writing";
+  EXPECT_GT(died_new, 0) << "it was not killed after the rename";
+}
+
+TEST_F(PublishFaultTest, KilledWhileItCreatesTheRepositoryItLeavesNothingPartial) {
+  bool finished = false;
+  for (int last = 0; !finished && last < kMostCalls; ++last) {
+    const fs::path root = scratch_.path() / absl::StrCat("new", last) / "repository";
+    int calls = 0;
+    const ChildResult child = RunTraced(
+        PublishNew(root), [&](const SystemCall&) { return Verdict{.kill = calls++ == last}; }, kCarryOn);
+    if (!child.started) GTEST_SKIP() << "this system does not let a process trace its child: " << child.text;
+    finished = !child.killed;
+    const auto ids = ListVersions(root);
+    if (ids.ok()) {
+      for (const VersionId& id : *ids) EXPECT_TRUE(ReadVersion(root, id).ok()) << "killed at system call " << last;
+    }
+    const auto next = Publish(root, "sample", draft_);
+    ASSERT_TRUE(next.ok()) << next.status() << ", after it was killed at system call " << last;
+    EXPECT_EQ(next->version, ids.ok() && !ids->empty() ? 2 : 1);
+    fs::remove_all(root.parent_path());
+  }
+  EXPECT_TRUE(finished);
+}
+
+// What must be on the disk before the rename makes it visible.
+class DurabilityRecorder {
+ public:
+  void After(const SystemCall& call, int64_t result) {
+    if (result < 0) return;
+    const int64_t file = static_cast<int64_t>(call.arguments[0]);
+    switch (call.number) {
+      case SYS_openat:
+        if ((call.arguments[2] & O_CREAT) != 0) {
+          dirty_.insert(result);
+          entries_synced_ = false;
+        }
+        break;
+      case SYS_write:
+        dirty_.insert(file);
+        break;
+      case SYS_fsync:
+        if (dirty_.erase(file) == 0) entries_synced_ = true;  // a folder
+        synced_after_rename_ = renamed_;
+        break;
+      case SYS_close:
+        EXPECT_FALSE(dirty_.contains(file)) << "a file was closed without fsync";
+        break;
+      case SYS_renameat2:
+        EXPECT_TRUE(dirty_.empty()) << "renamed before every file was on the disk";
+        EXPECT_TRUE(entries_synced_) << "renamed before the folder's entries were on the disk";
+        renamed_ = true;
+        break;
+      default:
+        break;
+    }
+  }
+
+  bool renamed() const { return renamed_; }
+  bool synced_after_rename() const { return synced_after_rename_; }
+
+ private:
+  std::set<int64_t> dirty_;
+  bool entries_synced_ = false;
+  bool renamed_ = false;
+  bool synced_after_rename_ = false;
+};
+
+TEST_F(PublishFaultTest, EverythingIsOnTheDiskBeforeTheRenameAndTheRenameBeforeTheEnd) {
+  DurabilityRecorder recorder;
+  const ChildResult child = RunTraced(
+      PublishNew(FreshRepository()), [](const SystemCall&) { return Verdict{}; },
+      [&](const SystemCall& call, int64_t result) { recorder.After(call, result); });
+  if (!child.started) GTEST_SKIP() << "this system does not let a process trace its child: " << child.text;
+  EXPECT_EQ(child.text, kPublished);
+  EXPECT_TRUE(recorder.renamed());
+  EXPECT_TRUE(recorder.synced_after_rename());
+}
+
+TEST_F(PublishFaultTest, AnErrorInAnySystemCallIsReportedAndLeavesNoTemporaryFiles) {
+#ifndef __x86_64__
+  GTEST_SKIP() << "errors are injected through x86-64 registers";
+#endif
+  const std::map<uint64_t, int> errors = {{SYS_openat, EMFILE}, {SYS_openat2, EIO},       {SYS_mkdirat, ENOSPC},
+                                          {SYS_mkdir, EROFS},   {SYS_write, ENOSPC},      {SYS_fsync, EIO},
+                                          {SYS_renameat2, EIO}, {SYS_getdents64, ESTALE}, {SYS_flock, ENOLCK}};
+  int failures = 0;
+  bool reached_end = false;
+  for (int target = 0; !reached_end && target < kMostCalls; ++target) {
+    const fs::path root = FreshRepository();
+    int calls = 0;
+    uint64_t failed = 0;
+    const ChildResult child = RunTraced(
+        PublishNew(root),
+        [&](const SystemCall& call) {
+          const auto error = errors.find(call.number);
+          if (error == errors.end() || calls++ != target) return Verdict{};
+          failed = call.number;
+          return Verdict{.error = error->second};
+        },
+        kCarryOn);
+    if (!child.started) GTEST_SKIP() << "this system does not let a process trace its child: " << child.text;
+    reached_end = calls <= target;
+    const size_t versions = ExpectWholeVersions(root);
+    const bool published = child.text == kPublished || absl::StrContains(child.text, "is in place");
+    EXPECT_EQ(versions, published ? 2u : 1u) << child.text;
+    if (child.text != kPublished) ++failures;
+    if (!published) {
+      EXPECT_THAT(child.text, HasSubstr("nothing was published as sample: "));
+    }
+    EXPECT_THAT(TemporaryFolders(root / "sample"), ElementsAre()) << child.text;
+    ASSERT_FALSE(HasFailure()) << "after an error in call " << target << ", system call " << failed;
+    fs::remove_all(root);
+  }
+  EXPECT_TRUE(reached_end);
+  EXPECT_GT(failures, 15) << "hardly any error was noticed";
+}
+
+TEST_F(PublishFaultTest, AFileSizeLimitIsReportedAndLeavesNoTemporaryFiles) {
+  const fs::path root = FreshRepository();
+  Draft large = SampleDraft(kNew);
+  large.weights.tensors["large"] = at::full({1 << 20}, 1.0, at::kFloat);
+  const ChildResult child = RunInChild([&] {
+    signal(SIGXFSZ, SIG_IGN);
+    const rlimit limit = {1 << 20, 1 << 20};
+    if (setrlimit(RLIMIT_FSIZE, &limit) != 0) return std::string("setrlimit failed");
+    return Publish(root, "sample", large).status().ToString();
+  });
+  EXPECT_THAT(child.text, AllOf(HasSubstr("RESOURCE_EXHAUSTED"), HasSubstr("weights.safetensors: File too large")));
+  EXPECT_EQ(ExpectWholeVersions(root), 1u);
+  EXPECT_THAT(TemporaryFolders(root / "sample"), ElementsAre());
+}
+
+TEST_F(PublishFaultTest, AFullDiskIsReportedAndLeavesNoTemporaryFiles) {
+  constexpr char kNoMount[] = "no mount";
+  const fs::path disk = scratch_.path() / "disk";
+  fs::create_directory(disk);
+  Draft large = SampleDraft(kNew);
+  large.weights.tensors["large"] = at::full({1 << 20}, 1.0, at::kFloat);
+  const ChildResult child = RunInChild([&]() -> std::string {
+    // Only this child sees the disk.
+    if (unshare(CLONE_NEWNS) != 0 && unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0) return kNoMount;
+    if (mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) return kNoMount;
+    if (mount("tmpfs", disk.c_str(), "tmpfs", 0, "size=1m") != 0) return kNoMount;
+    if (const auto old = Publish(disk, "sample", SampleDraft(kOld)); !old.ok()) return old.status().ToString();
+    const std::string refusal = Publish(disk, "sample", large).status().ToString();
+    const size_t entries = Entries(disk / "sample").size();
+    const std::string then = Publish(disk, "sample", SampleDraft(kNew)).status().ToString();
+    return absl::StrCat(refusal, "; entries: ", entries, "; then: ", then);
+  });
+  if (child.text == kNoMount) GTEST_SKIP() << "this system does not let a process mount a small disk of its own";
+  EXPECT_THAT(child.text, AllOf(HasSubstr("RESOURCE_EXHAUSTED"), HasSubstr("weights.safetensors: No space left"),
+                                HasSubstr("entries: 1;"), HasSubstr("then: OK")));
+}
+
+TEST_F(PublishFaultTest, ManyProcessesPublishAtOnce) {
+  const fs::path root = FreshRepository();
+  constexpr int kProcesses = 6;
+  constexpr int kEach = 5;
+  std::vector<pid_t> children;
+  for (int p = 0; p < kProcesses; ++p) {
+    const pid_t child = fork();
+    if (child == 0) {
+      for (int i = 0; i < kEach; ++i) {
+        if (!Publish(root, "sample", draft_).ok()) _exit(1);
+      }
+      _exit(0);
+    }
+    children.push_back(child);
+  }
+  for (const pid_t child : children) {
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0) << "a publisher failed because of another";
+  }
+  const auto ids = ListVersions(root);
+  ASSERT_EQ(ids->size(), size_t{1 + kProcesses * kEach});
+  EXPECT_EQ(ids->back().version, 1 + kProcesses * kEach);
+  for (const VersionId& id : *ids) EXPECT_TRUE(ReadVersion(root, id).ok());
+  EXPECT_THAT(TemporaryFolders(root / "sample"), ElementsAre());
+}
+
+}  // namespace
+}  // namespace vitrine

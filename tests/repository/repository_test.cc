@@ -1,0 +1,181 @@
+#include "repository/repository.h"
+
+#include <gmock/gmock.h>
+
+#include <cmath>
+#include <functional>
+
+#include "repository/manifest.h"
+#include "repository/sha256.h"
+#include "tests/repository/sample_version.h"
+
+namespace vitrine {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+constexpr auto kRefused = absl::StatusCode::kFailedPrecondition;
+
+class RepositoryTest : public testing::Test {
+ protected:
+  RepositoryTest() { EXPECT_EQ(*Publish(root_, "sample", SampleDraft(1)), (VersionId{"sample", 1})); }
+
+  absl::StatusOr<StoredVersion> Read() { return ReadVersion(root_, {"sample", 1}); }
+  void EditManifest(const std::function<void(v1::Manifest&)>& edit) {
+    v1::Manifest manifest = *ParseManifest(ReadFile(folder_ / kManifestFile));
+    edit(manifest);
+    WriteFile(folder_ / kManifestFile, FormatManifest(manifest));
+  }
+  // Replaces a file and its digest: what a careless tool, not chance, would do.
+  void Forge(const std::string& name, const std::string& bytes) {
+    WriteFile(folder_ / name, bytes);
+    EditManifest([&](v1::Manifest& manifest) {
+      for (v1::FileDigest& file : *manifest.mutable_files()) {
+        if (file.name() != name) continue;
+        file.set_bytes(static_cast<int64_t>(bytes.size()));
+        file.set_sha256(Sha256Hex(bytes));
+      }
+    });
+  }
+
+  ScratchFolder scratch_;
+  fs::path root_ = scratch_.path() / "repository";
+  fs::path folder_ = root_ / "sample/1";
+};
+
+TEST_F(RepositoryTest, ReadsBackWhatWasPublished) {
+  const auto version = Read();
+  ASSERT_TRUE(version.ok()) << version.status();
+  EXPECT_EQ(FillOf(*version), 1);
+  EXPECT_THAT(version->labels, ElementsAre("cat", "dog", "Zürich"));
+  EXPECT_EQ(version->extra_files.at("model_card.md"), "# A card\n");
+  EXPECT_EQ(version->manifest.model(), "sample");
+  EXPECT_EQ(version->weights_sha256, Sha256Hex(ReadFile(folder_ / kWeightsFile)));
+  EXPECT_EQ(ReadManifest(root_, {"sample", 1})->SerializeAsString(), version->manifest.SerializeAsString());
+}
+
+TEST_F(RepositoryTest, ListsOnlyCompleteVersions) {
+  ASSERT_TRUE(Publish(root_, "sample", SampleDraft(2)).ok());
+  ASSERT_TRUE(Publish(root_, "other", SampleDraft(3)).ok());
+  fs::create_directories(root_ / "sample/7");               // half-copied: no manifest yet
+  fs::create_directories(root_ / "sample/08");              // not a version's name
+  fs::create_directories(root_ / "sample/.tmp-1-2");        // a dead publisher's
+  fs::create_directories(root_ / "not a model/1");          // not a model's name
+  fs::create_directory_symlink("1", root_ / "sample/9");    // a link
+  fs::create_directory_symlink("sample", root_ / "alias");  // a link
+  fs::create_directories(root_ / "sample/10/manifest.textproto");
+  WriteFile(root_ / "README", "a file");
+  WriteFile(root_ / "not a model/1/manifest.textproto", "");
+  WriteFile(root_ / "sample/08/manifest.textproto", "");
+  WriteFile(root_ / "sample/.tmp-1-2/manifest.textproto", "");
+  EXPECT_THAT(*ListVersions(root_), ElementsAre(VersionId{"other", 1}, VersionId{"sample", 1}, VersionId{"sample", 2}));
+}
+
+TEST_F(RepositoryTest, AVanishedRootIsUnavailable) {
+  fs::remove_all(root_);
+  EXPECT_THAT(ListVersions(root_), Fails(absl::StatusCode::kUnavailable, HasSubstr("repository")));
+  EXPECT_THAT(Read(), Fails(absl::StatusCode::kUnavailable, HasSubstr("sample/1")));
+}
+
+TEST_F(RepositoryTest, BadIdsOpenNothing) {
+  for (const std::string& model :
+       {std::string(".."), std::string("../repository"), std::string("/etc"), std::string("sample\0", 7),
+        std::string("sämple"), std::string("a/b"), std::string(65, 'a'), std::string()}) {
+    EXPECT_THAT(ReadVersion(root_, {model, 1}), Fails(absl::StatusCode::kInvalidArgument, HasSubstr("model name")));
+  }
+  EXPECT_THAT(ReadVersion(root_, {"sample", 0}), Fails(absl::StatusCode::kInvalidArgument, HasSubstr("positive")));
+  EXPECT_THAT(ReadVersion(root_, {"sample", -1}), Fails(absl::StatusCode::kInvalidArgument, HasSubstr("positive")));
+  EXPECT_THAT(ReadVersion(root_, {"sample", 2}), Fails(absl::StatusCode::kNotFound, HasSubstr("sample/2")));
+  EXPECT_THAT(ReadVersion(root_, {"absent", 1}), Fails(absl::StatusCode::kNotFound, HasSubstr("absent/1")));
+}
+
+TEST_F(RepositoryTest, SymbolicLinksAreNotFollowed) {
+  fs::rename(root_ / "sample", scratch_.path() / "elsewhere");
+  fs::create_directory_symlink(scratch_.path() / "elsewhere", root_ / "sample");
+  EXPECT_THAT(Read(), Fails(kRefused, HasSubstr("symbolic link")));
+  fs::remove(root_ / "sample");
+  fs::rename(scratch_.path() / "elsewhere", root_ / "sample");
+  ASSERT_TRUE(Read().ok());
+  for (const char* name : {kWeightsFile, kManifestFile, kLabelsFile}) {
+    fs::rename(folder_ / name, scratch_.path() / name);
+    fs::create_symlink(scratch_.path() / name, folder_ / name);
+    EXPECT_THAT(Read(), Fails(kRefused, AllOf(HasSubstr("sample/1"), HasSubstr(name), HasSubstr("symbolic link"))));
+    fs::remove(folder_ / name);
+    fs::rename(scratch_.path() / name, folder_ / name);
+  }
+}
+
+TEST_F(RepositoryTest, EveryFileIsNeeded) {
+  for (const std::string& name : Entries(folder_)) {
+    fs::rename(folder_ / name, scratch_.path() / name);
+    EXPECT_THAT(Read(), Fails(kRefused, AllOf(HasSubstr(name), HasSubstr("missing"))));
+    fs::rename(scratch_.path() / name, folder_ / name);
+  }
+  EXPECT_TRUE(Read().ok());
+}
+
+TEST_F(RepositoryTest, EveryFlippedByteOfEveryFileIsNoticed) {
+  for (const std::string& name : Entries(folder_)) {
+    if (name == kManifestFile) continue;
+    const std::string whole = ReadFile(folder_ / name);
+    for (size_t i = 0; i < whole.size(); ++i) {
+      std::string flipped = whole;
+      flipped[i] = static_cast<char>(flipped[i] ^ (1 << (i % 8)));
+      WriteFile(folder_ / name, flipped);
+      ASSERT_THAT(Read(), Fails(kRefused, AllOf(HasSubstr(name), HasSubstr("SHA-256")))) << "byte " << i;
+    }
+    WriteFile(folder_ / name, whole);
+  }
+}
+
+TEST_F(RepositoryTest, EveryPartOfAFileIsNoticed) {
+  for (const std::string& name : Entries(folder_)) {
+    const std::string whole = ReadFile(folder_ / name);
+    // The last byte of the manifest is its final line feed.
+    for (size_t length = 0; length + (name == kManifestFile) < whole.size(); ++length) {
+      WriteFile(folder_ / name, whole.substr(0, length));
+      ASSERT_THAT(Read(), Fails(kRefused, HasSubstr(name))) << length << " of " << whole.size() << " bytes";
+    }
+    WriteFile(folder_ / name, whole + "x");
+    ASSERT_THAT(Read(), Fails(kRefused, HasSubstr(name)));
+    WriteFile(folder_ / name, whole);
+  }
+}
+
+TEST_F(RepositoryTest, TheManifestMustBeThatOfItsFolder) {
+  fs::copy(folder_, root_ / "sample/2", fs::copy_options::recursive);
+  EXPECT_THAT(ReadVersion(root_, {"sample", 2}), Fails(kRefused, HasSubstr("is that of sample/1")));
+  fs::copy(root_ / "sample", root_ / "copy", fs::copy_options::recursive);
+  EXPECT_THAT(ReadVersion(root_, {"copy", 1}), Fails(kRefused, HasSubstr("is that of sample/1")));
+}
+
+TEST_F(RepositoryTest, AManifestCannotNameFilesElsewhere) {
+  EditManifest([](v1::Manifest& manifest) { manifest.mutable_files(0)->set_name("../1/labels.txt"); });
+  EXPECT_THAT(Read(), Fails(kRefused, AllOf(HasSubstr(kManifestFile), HasSubstr("plain file name"))));
+}
+
+TEST_F(RepositoryTest, ContentIsJudgedEvenIfItsDigestFits) {
+  Safetensors spoilt;
+  spoilt.tensors = SampleDraft(std::nanf("")).weights.tensors;
+  Forge(kWeightsFile, *WriteSafetensors(spoilt));
+  EXPECT_THAT(Read(), Fails(kRefused, HasSubstr("weights.safetensors: tensor \"weight\" holds NaN")));
+  Forge(kWeightsFile, "not safetensors");
+  EXPECT_THAT(Read(), Fails(kRefused, HasSubstr("weights.safetensors: the header has")));
+  Forge(kWeightsFile, *WriteSafetensors(SampleDraft(1).weights));
+  ASSERT_TRUE(Read().ok());
+  Forge(kLabelsFile, "cat\ndog\n");
+  EXPECT_THAT(Read(), Fails(kRefused, HasSubstr("labels.txt has 2 labels, the model has 3 classes")));
+  Forge(kLabelsFile, "cat\ndog\n\xff\n");
+  EXPECT_THAT(Read(), Fails(kRefused, HasSubstr("labels.txt: line 3")));
+}
+
+TEST_F(RepositoryTest, RefusalsDoNotTellWhereTheRepositoryIs) {
+  WriteFile(folder_ / kWeightsFile, "short");
+  EXPECT_THAT(Read(), Fails(kRefused, testing::Not(HasSubstr(scratch_.path().string()))));
+}
+
+}  // namespace
+}  // namespace vitrine

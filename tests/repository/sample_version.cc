@@ -1,0 +1,73 @@
+#include "tests/repository/sample_version.h"
+
+#include <ATen/ops/full.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+
+namespace vitrine {
+
+ScratchFolder::ScratchFolder() {
+  // Where there is a file system in memory, fsync costs nothing.
+  const bool in_memory = access("/dev/shm", W_OK) == 0;
+  const std::filesystem::path parent = in_memory ? "/dev/shm" : std::filesystem::temp_directory_path();
+  std::string name = (parent / "vitrine-test-XXXXXX").string();
+  if (mkdtemp(name.data()) == nullptr) abort();
+  path_ = name;
+}
+
+ScratchFolder::~ScratchFolder() {
+  std::error_code ignored;
+  std::filesystem::remove_all(path_, ignored);
+}
+
+Draft SampleDraft(float fill) {
+  Draft draft;
+  v1::ModelConfig& config = *draft.manifest.mutable_config();
+  config.set_classes(3);
+  config.mutable_null();
+  v1::Preprocessing& preprocessing = *config.mutable_preprocessing();
+  preprocessing.set_channels(1);
+  preprocessing.add_mean(0.5f);
+  preprocessing.add_std(0.25f);
+  preprocessing.set_interpolation(v1::BILINEAR);
+  preprocessing.mutable_fixed()->set_height(8);
+  preprocessing.mutable_fixed()->set_width(8);
+  preprocessing.mutable_fixed()->set_fit(v1::FixedResolution::STRETCH);
+  v1::GoldenTolerance& tolerance = *draft.manifest.add_golden_tolerances();
+  tolerance.set_device("cpu");
+  tolerance.set_precision("fp32");
+  tolerance.set_tolerance(1e-5f);
+  draft.weights.tensors["weight"] = at::full({4, 3}, fill, at::kFloat);
+  draft.golden.tensors["picture.0"] = at::full({10}, 7, at::kByte);
+  draft.golden.tensors["logits.0"] = at::full({3}, 0.0, at::kFloat);
+  draft.labels = {"cat", "dog", "Zürich"};
+  draft.extra_files["model_card.md"] = "# A card\n";
+  return draft;
+}
+
+float FillOf(const StoredVersion& version) {
+  return version.weights.tensors.at("weight").const_data_ptr<float>()[0];
+}
+
+std::vector<std::string> Entries(const std::filesystem::path& folder) {
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(folder))
+    names.push_back(entry.path().filename().string());
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+void WriteFile(const std::filesystem::path& path, std::string_view bytes) {
+  std::ofstream(path, std::ios::binary | std::ios::trunc) << bytes;
+}
+
+std::string ReadFile(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+}  // namespace vitrine

@@ -1,0 +1,50 @@
+#ifndef VITRINE_TESTS_REPOSITORY_SAMPLE_VERSION_H_
+#define VITRINE_TESTS_REPOSITORY_SAMPLE_VERSION_H_
+
+#include <gmock/gmock.h>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "repository/repository.h"
+
+namespace vitrine {
+
+// An empty folder that is removed with everything in it.
+class ScratchFolder {
+ public:
+  ScratchFolder();
+  ~ScratchFolder();
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+// A small version that can be published. `fill` is the value of every weight, so that versions can be told apart.
+Draft SampleDraft(float fill);
+
+// The `fill` of a version that was read.
+float FillOf(const StoredVersion& version);
+
+// Names in a folder, sorted; hidden ones too.
+std::vector<std::string> Entries(const std::filesystem::path& folder);
+
+void WriteFile(const std::filesystem::path& path, std::string_view bytes);
+std::string ReadFile(const std::filesystem::path& path);
+
+MATCHER_P2(Fails, code, message, "") {
+  *result_listener << arg.status().ToString();
+  return arg.status().code() == code &&
+         testing::ExplainMatchResult(message, std::string(arg.status().message()), result_listener);
+}
+
+MATCHER_P2(Refuses, code, message, "") {
+  *result_listener << arg.ToString();
+  return arg.code() == code && testing::ExplainMatchResult(message, std::string(arg.message()), result_listener);
+}
+
+}  // namespace vitrine
+
+#endif  // VITRINE_TESTS_REPOSITORY_SAMPLE_VERSION_H_

@@ -1,0 +1,53 @@
+#include "repository/text.h"
+
+#include <gtest/gtest.h>
+
+#include "repository/names.h"
+#include "repository/sha256.h"
+
+namespace vitrine {
+namespace {
+
+TEST(Utf8, AcceptsEveryLengthAndRefusesEveryMalformation) {
+  EXPECT_TRUE(IsValidUtf8(""));
+  EXPECT_TRUE(IsValidUtf8("a\x7f\xc2\x80\xdf\xbf\xe0\xa0\x80\xed\x9f\xbf\xef\xbf\xbf\xf0\x90\x80\x80\xf4\x8f\xbf\xbf"));
+  for (const char* bad : {"\x80", "\xc0\xaf", "\xc1\xbf", "\xc3", "\xe0\x9f\xbf", "\xe2\x82", "\xed\xa0\x80",
+                          "\xf0\x8f\xbf\xbf", "\xf4\x90\x80\x80", "\xf5\x80\x80\x80", "\xff", "a\xe2\x28\xa1"}) {
+    EXPECT_FALSE(IsValidUtf8(bad)) << Quoted(bad);
+  }
+}
+
+TEST(QuotedText, IsFitForATerminal) {
+  EXPECT_EQ(Quoted("Zürich"), "\"Zürich\"");
+  EXPECT_EQ(Quoted("a\x1b[31m\"\n"), "\"a\\x1b[31m\\\"\\n\"");
+  EXPECT_EQ(Quoted("\xff"), "\"\\xff\"");
+  EXPECT_EQ(Quoted(std::string("a\0x", 3)), "\"a\\x00x\"") << "a NUL must show";
+  EXPECT_EQ(Quoted(std::string(101, 'x')), "\"" + std::string(100, 'x') + "...\"");
+  EXPECT_EQ(Quoted(std::string(99, 'x') + "üü"), "\"" + std::string(99, 'x') + "...\"") << "no character is cut in two";
+}
+
+TEST(Names, OfModelsAndFiles) {
+  for (const char* name : {"a", "eit-mini_3.4", "..a", "-x", "A9"}) EXPECT_TRUE(IsPlainName(name)) << name;
+  EXPECT_TRUE(IsPlainName(std::string(64, 'a')));
+  EXPECT_FALSE(IsPlainName(std::string(65, 'a')));
+  for (const char* name : {"", ".", "..", "a/b", "a b", "ü", "a\n", "a\\b", "~", "a:b"}) {
+    EXPECT_FALSE(IsPlainName(name)) << name;
+  }
+  EXPECT_FALSE(IsPlainName(std::string("a\0b", 3)));
+}
+
+TEST(Names, OfVersions) {
+  EXPECT_EQ(ParseVersion("1"), 1);
+  EXPECT_EQ(ParseVersion("9223372036854775807"), 9223372036854775807);
+  for (const char* name : {"", "0", "01", "-1", "+1", "1 ", " 1", "1.0", "1e3", "9223372036854775808", "x", "１"}) {
+    EXPECT_EQ(ParseVersion(name), std::nullopt) << name;
+  }
+}
+
+TEST(Sha256, MatchesThePublishedVectors) {
+  EXPECT_EQ(Sha256Hex(""), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+  EXPECT_EQ(Sha256Hex("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+}
+
+}  // namespace
+}  // namespace vitrine
