@@ -17,10 +17,10 @@ namespace vitrine {
 class ClassifyPage {
  public:
   struct Expected {
-    std::vector<std::string> pictures;  // every path that will have a row
-    std::vector<std::string> labels;    // of the model, for the width of a prediction
-    int predictions = 5;                // per picture
-    int overlay_width = 0;              // columns of the longest overlay's path; 0 unless there is one per picture
+    std::vector<std::string> pictures = {};  // every path that will have a row
+    std::vector<std::string> labels = {};    // of the model, for the width of a prediction
+    int predictions = 5;                     // per picture
+    int overlay_width = 0;                   // columns of the longest overlay's path; 0 unless there is one per picture
   };
   ClassifyPage(const Page& page, const Expected& expected);
 

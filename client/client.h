@@ -30,7 +30,7 @@ struct ClientOptions {
   // Largest request and largest answer, in bytes. A larger request is refused here, before it is sent.
   int64_t max_request_bytes = 32 << 20;
   int64_t max_response_bytes = 80 << 20;
-  RetryOptions retry;
+  RetryOptions retry = {};
 
   absl::Status Validate() const;
 };

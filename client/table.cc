@@ -5,6 +5,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "client/text.h"
 
 namespace vitrine {
@@ -73,23 +74,43 @@ std::string Table::InColumns(const Row& row) const {
   }
   std::string result = Line(first);
   for (size_t i = 1; i < lines.size(); ++i) result += Line(margin + PaintLine(lines[i]));
-  const int note_width = page_.width - static_cast<int>(margin.size());
-  for (const Item& note : row.notes) result += Line(margin + Paint({CutStart(note.text, note_width), note.style}));
+  for (const Item& note : row.notes) result += Note(note, static_cast<int>(margin.size()));
   return result;
 }
 
 std::string Table::Stacked(const Row& row) const {
   const int width = std::max(1, page_.width - kIndent);
   std::string result = Line(Paint({CutStart(row.cells[0].text, page_.width), row.cells[0].style}));
-  for (const auto& line : Fold(row.flow, width)) result += Line(Spaces(kIndent) + PaintLine(line));
+  const auto add = [&](const std::vector<Item>& items) {
+    if (items.empty()) return;
+    for (const auto& line : Fold(items, width)) result += Line(Spaces(kIndent) + PaintLine(line));
+  };
   std::vector<Item> others;
   for (size_t i = 1; i < columns_.size(); ++i) {
-    if (i == flow_ || row.cells[i].text.empty()) continue;
-    others.push_back({absl::StrCat(columns_[i].header, " ", row.cells[i].text), row.cells[i].style});
+    if (i == flow_) {
+      add(std::exchange(others, {}));
+      std::vector<Item> flow = row.flow;
+      // Next to the name it speaks for itself.
+      if (i > 1 && !flow.empty()) flow.front().text = absl::StrCat(columns_[i].header, " ", flow.front().text);
+      add(flow);
+    } else if (!row.cells[i].text.empty()) {
+      others.push_back({absl::StrCat(columns_[i].header, " ", row.cells[i].text), row.cells[i].style});
+    }
   }
-  for (const auto& line : Fold(others, width)) result += Line(Spaces(kIndent) + PaintLine(line));
-  for (const Item& note : row.notes) result += Line(Spaces(kIndent) + Paint({CutStart(note.text, width), note.style}));
+  add(others);
+  for (const Item& note : row.notes) result += Note(note, kIndent);
   return result;
+}
+
+std::string Table::Note(const Item& note, int margin) const {
+  if (margin + DisplayWidth(note.text) <= page_.width) return Line(Spaces(margin) + Paint(note));
+  std::string result, line;
+  for (const absl::string_view word : absl::StrSplit(note.text, ' ', absl::SkipEmpty())) {
+    const bool full = !line.empty() && kIndent + DisplayWidth(line) + 1 + DisplayWidth(word) > page_.width;
+    if (full) result += Line(Spaces(kIndent) + Paint({std::exchange(line, ""), note.style}));
+    absl::StrAppend(&line, line.empty() ? "" : " ", word);
+  }
+  return result + Line(Spaces(kIndent) + Paint({line, note.style}));
 }
 
 std::string Table::Paint(const Item& item) const {

@@ -23,16 +23,16 @@ struct Column {
 };
 
 struct Row {
-  std::vector<Item> cells;  // one per column, that of the flowing column unused
-  std::vector<Item> flow;   // the flowing column's items, two spaces apart, folded to its width
-  std::vector<Item> notes;  // each on a line of its own below
+  std::vector<Item> cells = {};  // one per column, that of the flowing column unused
+  std::vector<Item> flow = {};   // the flowing column's items, two spaces apart, folded to its width
+  std::vector<Item> notes = {};  // below, each on lines of its own; words are never cut
 };
 
 // Text in columns that fits a page, row by row, so that the first row can be shown before the last is known.
 //
 // One column flows: it takes the width that the others leave and folds its items into it. Where less than half of what
 // it needs, and less than kLeastFlow, is left, the table stacks: the first cell on a line of its own, below it the
-// flowing items, then the other cells, each behind its header.
+// others in their order, each behind its header.
 class Table {
  public:
   static constexpr int kLeastFlow = 20;
@@ -46,6 +46,7 @@ class Table {
  private:
   std::string InColumns(const Row& row) const;
   std::string Stacked(const Row& row) const;
+  std::string Note(const Item& note, int margin) const;
   std::string Paint(const Item& item) const;
   std::string PaintLine(const std::vector<Item>& line) const;
   // The item cut and padded to its column.

@@ -1,0 +1,122 @@
+#include "client/client.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+
+#include "absl/time/clock.h"
+#include "client/status.h"
+#include "tests/client/small_server.h"
+
+namespace vitrine {
+namespace {
+
+using testing::HasSubstr;
+
+TEST(Connect, SaysThatNobodyAnswers) {
+  std::string address;
+  {
+    const SmallServer server({});
+    address = server.address();
+  }
+  const absl::Time start = absl::Now();
+  const auto client = Client::Connect({.address = address});
+  EXPECT_EQ(client.status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(client.status().message(), "no server answers at " + address);
+  EXPECT_LT(absl::Now() - start, absl::Seconds(4)) << "a refused connection needs no waiting";
+}
+
+TEST(Connect, RefusesBadOptions) {
+  EXPECT_THAT(Client::Connect({.address = ""}).status().ToString(), HasSubstr("address"));
+  EXPECT_THAT(Client::Connect({.max_in_flight = 65}).status().ToString(), HasSubstr("max_in_flight is 65"));
+  EXPECT_THAT(Client::Connect({.deadline = absl::ZeroDuration()}).status().ToString(), HasSubstr("deadline"));
+}
+
+TEST(Classify, ReturnsTheAnswer) {
+  const SmallServer server({.classify = [](const auto& request, auto* response, auto*) {
+    *response = AnswerTo(request);
+    return grpc::Status::OK;
+  }});
+  const auto answer = ConnectTo(server)->Classify(RequestWith("7", "mine"));
+  ASSERT_TRUE(answer.ok()) << answer.status();
+  EXPECT_EQ(answer->predictions(0).index(), 7);
+  EXPECT_EQ(answer->request_id(), "mine");
+}
+
+TEST(Classify, KeepsTheServersCodeSentenceAndDelay) {
+  std::atomic<int> calls = 0;
+  const SmallServer server({.classify = [&](const auto&, auto*, auto*) {
+    ++calls;
+    return WithRetryInfo(grpc::StatusCode::INVALID_ARGUMENT, "top_k is 25", absl::Milliseconds(1500));
+  }});
+  const absl::Status status = ConnectTo(server)->Classify(RequestWith("7")).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(status.message(), "top_k is 25");
+  EXPECT_EQ(ServerRetryDelay(status), absl::Milliseconds(1500));
+  EXPECT_EQ(calls, 1) << "a wrong request stays wrong";
+}
+
+TEST(Classify, ComesBackWhenTheServerSaid) {
+  std::atomic<int> calls = 0;
+  const SmallServer server({.classify = [&](const auto& request, auto* response, auto*) {
+    *response = AnswerTo(request);
+    if (++calls <= 2) {
+      return WithRetryInfo(grpc::StatusCode::RESOURCE_EXHAUSTED, "full", absl::Milliseconds(150));
+    }
+    return grpc::Status::OK;
+  }});
+  const absl::Time start = absl::Now();
+  const auto answer = ConnectTo(server)->Classify(RequestWith("7"));
+  EXPECT_TRUE(answer.ok()) << answer.status();
+  EXPECT_EQ(calls, 3);
+  EXPECT_GE(absl::Now() - start, absl::Milliseconds(300));
+}
+
+TEST(Classify, DoesNotWaitBeyondItsDeadline) {
+  const SmallServer server({.classify = [&](const auto&, auto*, auto*) {
+    return WithRetryInfo(grpc::StatusCode::RESOURCE_EXHAUSTED, "full", absl::Minutes(1));
+  }});
+  const absl::Time start = absl::Now();
+  const auto answer = ConnectTo(server)->Classify(RequestWith("7"));
+  EXPECT_EQ(answer.status().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_LT(absl::Now() - start, absl::Seconds(5));
+}
+
+TEST(Classify, GivesTheServerItsDeadline) {
+  const SmallServer server({.classify = [&](const auto&, auto*, grpc::ServerContext* context) {
+    EXPECT_LT(absl::FromChrono(context->deadline()) - absl::Now(), absl::Milliseconds(250));
+    while (!context->IsCancelled()) absl::SleepFor(absl::Milliseconds(1));
+    return grpc::Status::CANCELLED;
+  }});
+  const auto answer = ConnectTo(server, absl::Milliseconds(200))->Classify(RequestWith("7"));
+  EXPECT_EQ(answer.status().code(), absl::StatusCode::kDeadlineExceeded);
+}
+
+TEST(Classify, RefusesTooLargeARequestItself) {
+  const SmallServer server({});
+  auto client = Client::Connect({.address = server.address(), .max_request_bytes = 1000});
+  ASSERT_TRUE(client.ok());
+  const auto answer = (*client)->Classify(RequestWith(std::string(1001, 'x')));
+  EXPECT_EQ(answer.status().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(answer.status().ToString(), HasSubstr("at most 1000"));
+}
+
+TEST(Registry, ListsAndGets) {
+  v1::ListModelsResponse models;
+  for (const int version : {1, 2}) {
+    v1::ModelVersion& added = *models.add_versions();
+    added.set_model("m");
+    added.set_version(version);
+    added.set_state(version == 1 ? v1::RETIRING : v1::READY);
+  }
+  const SmallServer server({.models = models});
+  const auto client = ConnectTo(server);
+  EXPECT_EQ(client->ListModels()->versions_size(), 2);
+  EXPECT_EQ(client->GetModel("m")->version(), 2);
+  EXPECT_EQ(client->GetModel("m", 1)->version(), 1);
+  EXPECT_EQ(client->GetModel("n").status().code(), absl::StatusCode::kNotFound);
+}
+
+}  // namespace
+}  // namespace vitrine

@@ -1,0 +1,70 @@
+#include "client/models_command.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "absl/strings/str_split.h"
+#include "client/text.h"
+
+namespace vitrine {
+namespace {
+
+v1::ListModelsResponse TwoModels() {
+  v1::ListModelsResponse list;
+  v1::ModelVersion& eit = *list.add_versions();
+  eit.set_model("eit-mini-cifar10");
+  eit.set_version(3);
+  eit.set_state(v1::READY);
+  eit.set_parameters(3481098);
+  eit.mutable_config()->set_classes(10);
+  eit.mutable_config()->mutable_preprocessing()->set_channels(3);
+  v1::NativeResolution& native = *eit.mutable_config()->mutable_preprocessing()->mutable_native();
+  native.set_cell(4);
+  native.set_min_tokens(36);
+  native.set_max_tokens(144);
+  v1::Metric& metric = *eit.mutable_provenance()->add_metrics();
+  metric.set_name("top1");
+  metric.set_split("test 32x32");
+  metric.set_value(0.7012);
+  eit.add_attention_kinds(v1::CLASS_TOKEN_ROW);
+  eit.add_attention_kinds(v1::MEAN_OVER_QUERIES);
+  eit.add_attention_kinds(v1::ROLLOUT);
+
+  v1::ModelVersion& kv = *list.add_versions();
+  kv.set_model("kv-pos-mnist");
+  kv.set_version(1);
+  kv.set_state(v1::FAILED);
+  kv.set_reason("weights.safetensors has SHA-256 1f0c, manifest.textproto says 9ab2");
+  kv.set_parameters(812);
+  kv.mutable_config()->set_classes(10);
+  kv.mutable_config()->mutable_preprocessing()->set_channels(1);
+  kv.mutable_config()->mutable_preprocessing()->mutable_fixed()->set_height(28);
+  kv.mutable_config()->mutable_preprocessing()->mutable_fixed()->set_width(28);
+  kv.add_attention_kinds(v1::SCORES);
+  return list;
+}
+
+TEST(ModelsTable, AWidePage) {
+  EXPECT_EQ(ModelsTable(TwoModels(), {.width = 140}), R"(
+model             version  state   input                        parameters  classes  accuracy           attention
+eit-mini-cifar10        3  ready   36 to 144 tokens of 4x4 RGB   3,481,098       10  70.1 % test 32x32  class  mean  rollout
+kv-pos-mnist            1  failed  28x28 grey                          812       10                     scores
+    weights.safetensors has SHA-256 1f0c, manifest.textproto says 9ab2
+)" + 1);
+}
+
+TEST(ModelsTable, EightyColumns) {
+  EXPECT_EQ(ModelsTable(TwoModels(), {.width = 80}), R"(
+eit-mini-cifar10
+    version 3  state ready  input 36 to 144 tokens of 4x4 RGB
+    parameters 3,481,098  classes 10  accuracy 70.1 % test 32x32
+    attention class  mean  rollout
+kv-pos-mnist
+    version 1  state failed  input 28x28 grey  parameters 812  classes 10
+    attention scores
+    weights.safetensors has SHA-256 1f0c, manifest.textproto says 9ab2
+)" + 1);
+}
+
+}  // namespace
+}  // namespace vitrine

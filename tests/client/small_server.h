@@ -1,0 +1,62 @@
+#ifndef VITRINE_TESTS_CLIENT_SMALL_SERVER_H_
+#define VITRINE_TESTS_CLIENT_SMALL_SERVER_H_
+
+#include <grpcpp/grpcpp.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "client/client.h"
+#include "vitrine/v1/classifier.grpc.pb.h"
+#include "vitrine/v1/registry.grpc.pb.h"
+
+namespace vitrine {
+
+using StreamOfServer = grpc::ServerReaderWriter<v1::ClassifyStreamResponse, v1::ClassifyRequest>;
+
+// A real gRPC server on a free port of this machine whose methods do what a test says.
+class SmallServer {
+ public:
+  struct Methods {
+    std::function<grpc::Status(const v1::ClassifyRequest&, v1::ClassifyResponse*, grpc::ServerContext*)> classify = {};
+    std::function<grpc::Status(StreamOfServer*, grpc::ServerContext*)> stream = {};
+    v1::ListModelsResponse models = {};
+  };
+
+  explicit SmallServer(Methods methods, int max_message_bytes = 64 << 20);
+  ~SmallServer();
+
+  const std::string& address() const { return address_; }
+  // Ends every call and closes the port.
+  void Stop();
+
+ private:
+  class ClassifierService;
+  class RegistryService;
+
+  const Methods methods_;
+  std::unique_ptr<ClassifierService> classifier_;
+  std::unique_ptr<RegistryService> registry_;
+  std::unique_ptr<grpc::Server> server_;
+  std::string address_;
+};
+
+// A client of that server with waits short enough for a test.
+std::unique_ptr<Client> ConnectTo(const SmallServer& server, absl::Duration deadline = absl::Seconds(10),
+                                  int max_in_flight = 8);
+
+// The answer of a model that reads its class from the picture's text, "7" or "7 and more": so an answer that reaches
+// the wrong caller shows.
+v1::ClassifyResponse AnswerTo(const v1::ClassifyRequest& request);
+v1::ClassifyStreamResponse StreamAnswerTo(const v1::ClassifyRequest& request);
+v1::ClassifyStreamResponse StreamErrorTo(const v1::ClassifyRequest& request, grpc::StatusCode code,
+                                         const std::string& message, float retry_after = 0);
+v1::ClassifyRequest RequestWith(const std::string& picture, const std::string& id = "");
+
+// A status with google.rpc.RetryInfo in its details.
+grpc::Status WithRetryInfo(grpc::StatusCode code, const std::string& message, absl::Duration delay);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_TESTS_CLIENT_SMALL_SERVER_H_

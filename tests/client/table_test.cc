@@ -1,0 +1,80 @@
+#include "client/table.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "absl/strings/str_split.h"
+#include "client/text.h"
+
+namespace vitrine {
+namespace {
+
+Table Animals(int width, bool colour = false) {
+  return Table({.width = width, .colour = colour}, {{"name", 7}, {"sounds", 40}, {"legs", 4, Column::Align::kRight}},
+               1);
+}
+
+const Row kCat = {.cells = {{"cat"}, {}, {"4"}},
+                  .flow = {{"meow", Style::kStrong}, {"purr"}, {"hiss"}, {"chirp"}, {"yowl"}, {"chatter"}},
+                  .notes = {{"out/cat.png", Style::kLink}}};
+
+TEST(Table, OneLineWhereThereIsRoom) {
+  const Table table = Animals(60);
+  EXPECT_EQ(table.Header() + table.Render(kCat),
+            "name     sounds                                    legs\n"
+            "cat      meow  purr  hiss  chirp  yowl  chatter       4\n"
+            "         out/cat.png\n");
+}
+
+TEST(Table, FoldsTheFlowingColumn) {
+  const Table table = Animals(36);
+  EXPECT_EQ(table.Header() + table.Render(kCat),
+            "name     sounds                 legs\n"
+            "cat      meow  purr  hiss          4\n"
+            "         chirp  yowl  chatter\n"
+            "         out/cat.png\n");
+}
+
+TEST(Table, StacksWhereColumnsAreHopeless) {
+  const Table table = Animals(24);
+  EXPECT_EQ(table.Header() + table.Render(kCat),
+            "cat\n"
+            "    meow  purr  hiss\n"
+            "    chirp  yowl  chatter\n"
+            "    legs 4\n"
+            "    out/cat.png\n");
+}
+
+TEST(Table, NoLineIsWiderThanThePage) {
+  Row row = kCat;
+  row.cells[0].text = "a very long name of a cat";
+  row.flow.push_back({"a sound that nobody ever managed to spell in so few columns"});
+  row.notes.push_back({"a sentence of many words that is folded where a word ends"});
+  for (int width = 20; width < 80; ++width) {
+    const Table table = Animals(width);
+    for (const auto& line : absl::StrSplit(table.Header() + table.Render(row), '\n')) {
+      EXPECT_LE(DisplayWidth(line), width) << line;
+    }
+  }
+}
+
+TEST(Table, NeverCutsAPathThatSomeoneMayWantToOpen) {
+  Row row = kCat;
+  row.notes = {{"a/long/path/to/some/file/that/does/not/fit.png"}};
+  EXPECT_THAT(Animals(36).Render(row), testing::HasSubstr("\n    a/long/path/to/some/file/that/does/not/fit.png\n"));
+}
+
+TEST(Table, ColoursDoNotDisturbTheColumns) {
+  const std::string text = Animals(60, true).Render(kCat);
+  EXPECT_THAT(text, testing::StartsWith("cat      \x1b[1mmeow\x1b[0m  purr  hiss  chirp  yowl  chatter       4\n"));
+  EXPECT_THAT(text, testing::HasSubstr("\x1b[36mout/cat.png\x1b[0m"));
+}
+
+TEST(Table, AlignsWideCharacters) {
+  const Table table = Animals(60);
+  const Row row = {.cells = {{"猫"}, {}, {"4"}}, .flow = {{"ニャー"}}, .notes = {}};
+  EXPECT_EQ(table.Render(row), "猫       ニャー                                       4\n");
+}
+
+}  // namespace
+}  // namespace vitrine
