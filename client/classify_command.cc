@@ -24,7 +24,6 @@ namespace {
 
 // A matrix of every head of every layer may be large, and whoever asks for it wants it.
 constexpr int64_t kMaxAttentionBytes = 64 << 20;
-constexpr char kWidestFileName[] = ".rollout.layer00.head00.png";
 
 absl::StatusOr<std::string> OnlyReadyModel(Client& client) {
   ASSIGN_OR_RETURN(const v1::ListModelsResponse list, client.ListModels());
@@ -170,9 +169,13 @@ ClassifyPage::Expected ExpectedRows(const ClassifyCommand& command, const std::v
   expected.labels.assign(model.labels().begin(), model.labels().end());
   const int classes = std::max(1, model.config().classes());
   expected.predictions = std::clamp(command.top_k.value_or(5), 1, classes);
-  const bool one_map = request.attention_size() == 1 && command.layers.size() < 2 && command.heads.size() < 2;
-  for (const std::string& stem : one_map ? DistinctStems(paths) : std::vector<std::string>()) {
-    const std::string file = (std::filesystem::path(command.attention_folder) / stem).string() + kWidestFileName;
+  if (request.attention_size() != 1 || command.layers.size() > 1 || command.heads.size() > 1) return expected;
+  v1::AttentionMap map;  // the only one of each picture
+  map.set_kind(request.attention(0).kind());
+  map.set_layer(map.kind() == v1::ROLLOUT ? -1 : std::max(0, model.layers() - 1));
+  map.set_head(command.heads.empty() ? -1 : command.heads.front());
+  for (const std::string& stem : DistinctStems(paths)) {
+    const std::string file = (std::filesystem::path(command.attention_folder) / AttentionFileName(stem, map)).string();
     expected.overlay_width = std::max(expected.overlay_width, DisplayWidth(Printable(file)));
   }
   return expected;
