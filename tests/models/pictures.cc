@@ -1,5 +1,6 @@
 #include "tests/models/pictures.h"
 
+#include <ATen/Parallel.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty.h>
@@ -9,8 +10,18 @@
 #include <cmath>
 
 namespace vitrine::testing {
+namespace {
+
+// These models are too small to gain from a second thread, and threads that wait for each other on a busy machine spin.
+const bool kOneThread = [] {
+  at::set_num_threads(1);
+  return true;
+}();
+
+}  // namespace
 
 at::Tensor Hashed(at::IntArrayRef shape, uint64_t seed) {
+  static_cast<void>(kOneThread);
   at::Tensor tensor = at::empty(shape, at::kFloat);
   float* values = tensor.data_ptr<float>();
   for (int64_t i = 0; i < tensor.numel(); ++i) {

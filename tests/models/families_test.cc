@@ -1,0 +1,244 @@
+// What holds for every family, over the variants of the zoo that are small enough for a test.
+#include <ATen/TensorOperators.h>
+#include <ATen/core/grad_mode.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+#include "models/model.h"
+#include "models/zoo.h"
+#include "tests/models/oracle.h"
+#include "tests/models/pictures.h"
+
+namespace vitrine {
+namespace {
+
+using ::testing::AllOf;
+using testing::Difference;
+using ::testing::HasSubstr;
+using testing::Picture;
+
+// Largest |a - b| in units of max(1, largest |b|).
+double Relative(const at::Tensor& a, const at::Tensor& b) {
+  return Difference(a.to(at::kDouble), b.to(at::kDouble)) / std::max(1.0, b.abs().max().item<double>());
+}
+
+// What varies: the form of the config, not its size.
+constexpr std::string_view kSmall[] = {
+    "eit34-mini-cifar10",
+    "eit33-mini-cifar10",
+    "eit34-mini-fashion-mnist",
+    "eit-p-mini-cifar10",
+    "eit-t-mini-cifar10",
+    "vit-mini-cifar10",
+    "kv-mnist-p7-d64-l2",
+    "kv-pos-mnist-p7-d64-l2",
+    "qkv-mnist-p7-d64-l2",
+    "kv-pos-cifar10-p4-d64-l2",
+    "null",
+};
+
+class EveryFamily : public ::testing::TestWithParam<std::string_view> {
+ protected:
+  EveryFamily() : model_(testing::MakeHashed(FindVariant(GetParam())->config)) {}
+
+  bool native() const { return model_->config().preprocessing().has_native(); }
+  int channels() const { return model_->config().preprocessing().channels(); }
+
+  // The size whose grid is that of the position table.
+  at::Tensor TableSized(uint64_t seed) const {
+    const v1::Preprocessing& preprocessing = model_->config().preprocessing();
+    const int side = native() ? 32 : preprocessing.fixed().height();
+    return Picture(channels(), side, side, seed);
+  }
+  // A batch in which sizes repeat, change and come back; one size for models that take only one.
+  ImageBatch Batch() const {
+    if (!native()) return {TableSized(1), TableSized(2), TableSized(3)};
+    return {Picture(channels(), 24, 24, 1), Picture(channels(), 32, 32, 2), Picture(channels(), 32, 32, 3),
+            Picture(channels(), 24, 48, 4), Picture(channels(), 24, 24, 5), Picture(channels(), 30, 41, 6)};
+  }
+  at::Tensor Run(const ImageBatch& images) const {
+    absl::StatusOr<at::Tensor> logits = RunModel(*model_, images);
+    EXPECT_TRUE(logits.ok()) << logits.status();
+    return *logits;
+  }
+
+  std::unique_ptr<Model> model_;
+};
+
+INSTANTIATE_TEST_SUITE_P(Zoo, EveryFamily, ::testing::ValuesIn(kSmall), [](const auto& info) {
+  std::string name(info.param);
+  std::replace_if(
+      name.begin(), name.end(), [](char c) { return std::isalnum(c) == 0; }, '_');
+  return name;
+});
+
+TEST_P(EveryFamily, LogitsAreThoseOfThePapersFormulas) {
+  const at::Tensor image = TableSized(1);
+  EXPECT_LT(Relative(Run({image}), testing::OracleLogits(*model_, image)), 2e-5);
+}
+
+TEST_P(EveryFamily, AnswersDoNotDependOnBatchMates) {
+  const ImageBatch images = Batch();
+  const at::Tensor together = Run(images);
+  for (size_t i = 0; i < images.size(); ++i) {
+    EXPECT_LT(Relative(together[i], Run({images[i]})[0]), 1e-5) << "image " << i;
+  }
+}
+
+TEST_P(EveryFamily, ReorderingTheBatchReordersTheLogits) {
+  const ImageBatch images = Batch();
+  ImageBatch reversed(images.rbegin(), images.rend());
+  EXPECT_LT(Relative(Run(reversed).flip(0), Run(images)), 1e-5);
+}
+
+TEST_P(EveryFamily, LogitsDependOnTheImage) {
+  if (model_->config().has_null()) return;
+  const at::Tensor logits = Run({TableSized(1), TableSized(2)});
+  EXPECT_GT(Difference(logits[0], logits[1]), 1e-3);
+}
+
+TEST_P(EveryFamily, EveryParameterMatters) {
+  const at::NoGradGuard no_grad;
+  const at::Tensor image = TableSized(1);
+  const at::Tensor before = Run({image});
+  for (NamedTensor& parameter : model_->Parameters()) {
+    if (parameter.name.find("map_pos.bias") != std::string::npos) continue;  // cancels in the softmax
+    const at::Tensor saved = parameter.tensor.clone();
+    parameter.tensor.add_(testing::Hashed(saved.sizes(), 9) * 0.2);
+    EXPECT_GT(Difference(Run({image}), before), 1e-6) << parameter.name;
+    parameter.tensor.copy_(saved);
+  }
+}
+
+TEST_P(EveryFamily, SwappedBlocksChangeTheLogits) {
+  if (model_->config().has_null() || model_->config().eit().depth() != 0) return;  // EIT's blocks differ in shape
+  const at::NoGradGuard no_grad;
+  const at::Tensor image = TableSized(1);
+  const at::Tensor before = Run({image});
+  std::map<std::string, at::Tensor> blocks[2];
+  for (const NamedTensor& parameter : model_->Parameters()) {
+    for (int i = 0; i < 2; ++i) {
+      const std::string prefix = "blocks." + std::to_string(i) + ".";
+      if (parameter.name.rfind(prefix, 0) == 0) blocks[i][parameter.name.substr(prefix.size())] = parameter.tensor;
+    }
+  }
+  for (auto& [name, tensor] : blocks[0]) {
+    const at::Tensor saved = tensor.clone();
+    tensor.copy_(blocks[1].at(name));
+    blocks[1].at(name).copy_(saved);
+  }
+  EXPECT_GT(Relative(Run({image}), before), 1e-3);
+}
+
+TEST_P(EveryFamily, InitialisationFollowsTheSeed) {
+  const auto a = *MakeModel(model_->config(), 7), b = *MakeModel(model_->config(), 7),
+             c = *MakeModel(model_->config(), 8);
+  const auto pa = a->Parameters(), pb = b->Parameters(), pc = c->Parameters();
+  bool differs = pa.empty();
+  for (size_t i = 0; i < pa.size(); ++i) {
+    EXPECT_EQ(Difference(pa[i].tensor, pb[i].tensor), 0) << pa[i].name;
+    differs = differs || Difference(pa[i].tensor, pc[i].tensor) > 0;
+  }
+  EXPECT_TRUE(differs);
+}
+
+TEST_P(EveryFamily, AttentionOfAnImageIsThatOfTheImageAlone) {
+  const AttentionAbility ability = model_->attention();
+  if (ability.layers == 0) return;
+  const ImageBatch images = Batch();
+  const int last = static_cast<int>(images.size()) - 1;
+  AttentionTap crowded, alone;
+  for (int layer = 0; layer < ability.layers; ++layer) {
+    crowded.Request(last, layer);
+    alone.Request(0, layer);
+  }
+  const at::Tensor logits = *RunModel(*model_, images, &crowded);
+  EXPECT_EQ(Difference(logits, Run(images)), 0) << "watching moved the logits";
+  ASSERT_TRUE(RunModel(*model_, {images[last]}, &alone).ok());
+  for (int layer = 0; layer < ability.layers; ++layer) {
+    const AttentionTap::Matrices* matrices = crowded.Find(last, layer);
+    ASSERT_NE(matrices, nullptr);
+    EXPECT_EQ(matrices->weights.size(0), ability.heads);
+    EXPECT_LT(Relative(matrices->weights, alone.Find(0, layer)->weights), 1e-5);
+    EXPECT_LT(Relative(matrices->scores, alone.Find(0, layer)->scores), 1e-4);
+  }
+}
+
+TEST_P(EveryFamily, RefusesWhatItCannotTake) {
+  EXPECT_EQ(RunModel(*model_, {}).status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(RunModel(*model_, {Picture(4 - channels(), 32, 32, 1)}).status().code(),
+            absl::StatusCode::kInvalidArgument);
+  if (model_->config().has_null()) return;
+  const absl::Status status = RunModel(*model_, {Picture(channels(), 8, 8, 1)}).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(status.message()), AllOf(HasSubstr("8x8"), HasSubstr("this model takes")));
+}
+
+// Dropout acts in training alone, is chosen by its seed, and keeps the expectation.
+TEST(Dropout, IsRepeatableAndOnlyInTraining) {
+  const auto model = testing::MakeHashed(FindVariant("eit34-mini-cifar10")->config);
+  const at::NoGradGuard no_grad;
+  const ImageBatch images{Picture(3, 32, 32, 1)};
+  ForwardContext context;
+  context.dropout = 0.2F;
+  const at::Tensor still = model->Forward(images, context);
+  EXPECT_EQ(Difference(still, model->Forward(images, {})), 0);
+  context.training = true;
+  context.dropout_seed = 1;
+  const at::Tensor first = model->Forward(images, context);
+  EXPECT_EQ(Difference(first, model->Forward(images, context)), 0);
+  EXPECT_GT(Difference(first, still), 1e-3);
+  context.dropout_seed = 2;
+  EXPECT_GT(Difference(first, model->Forward(images, context)), 1e-3);
+}
+
+TEST(Bf16, MovesLogitsALittle) {
+  const auto model = testing::MakeHashed(FindVariant("eit34-mini-cifar10")->config);
+  const at::NoGradGuard no_grad;
+  const ImageBatch images{Picture(3, 32, 32, 1), Picture(3, 24, 40, 2)};
+  ForwardContext context;
+  const at::Tensor exact = model->Forward(images, context);
+  context.bf16 = true;
+  const at::Tensor rounded = model->Forward(images, context);
+  EXPECT_GT(Difference(rounded, exact), 0);
+  EXPECT_LT(Relative(rounded, exact), 0.05);
+}
+
+TEST(MakeModel, RefusalsNameTheField) {
+  const std::string fixed = "classes: 5 preprocessing { channels: 3 fixed { height: 8 width: 8 } } ";
+  const std::string native = "classes: 5 preprocessing { channels: 3 native { cell: 4 min_tokens: 1 max_tokens: 9 } } ";
+  const std::string sizes = "width: 8 depth: 1 heads: 2 mlp_width: 8 grid_rows: 2 grid_columns: 2 } ";
+  struct Refusal {
+    std::string config;
+    std::string change;  // merged into the config
+    std::string names;
+  };
+  for (const Refusal& refusal : std::vector<Refusal>{
+           {fixed, "", "no family"},
+           {fixed + "null {}", "classes: -1", "classes"},
+           {fixed + "null {}", "preprocessing { channels: 2 }", "channels"},
+           {"classes: 5 preprocessing { channels: 3 } null {}", "", "neither `fixed` nor `native`"},
+           {fixed + "vit { " + sizes, "", "vit.patch"},
+           {fixed + "vit { patch: 9 " + sizes, "", "less than one cell"},
+           {native + "vit { patch: 8 " + sizes, "", "native.cell is 4"},
+           {fixed + "vit { patch: 4 " + sizes, "vit { heads: 3 }", "multiple of config.vit.heads"},
+           {fixed + "vit { patch: 4 " + sizes, "vit { width: 100000 }", "vit.width"},
+           {fixed + "eit { pool: 4 " + sizes, "eit { depth: 9 }", "eit.width / eit.heads"},
+           {fixed + "kv { patch: 4 " + sizes, "", "kv.attention"},
+           {fixed + "kv { patch: 4 attention: KV_POS " + sizes, "", "kv.position_channels"},
+           {fixed + "kv { patch: 4 attention: KV position_channels: 5 " + sizes, "", "only attention KV_POS"},
+           {native + "kv { patch: 4 attention: KV " + sizes, "", "preprocessing.fixed"},
+           {fixed + "kv { patch: 4 attention: KV " + sizes, "kv { grid_rows: 3 }", "grid_rows"},
+       }) {
+    v1::ModelConfig config = testing::Config(refusal.config);
+    config.MergeFrom(testing::Config(refusal.change));
+    const absl::Status status = MakeModel(config).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << refusal.config;
+    EXPECT_THAT(std::string(status.message()), HasSubstr(refusal.names)) << refusal.config;
+  }
+}
+
+}  // namespace
+}  // namespace vitrine
