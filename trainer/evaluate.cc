@@ -3,7 +3,9 @@
 #include <ATen/ops/empty.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -47,6 +49,20 @@ absl::StatusOr<EvaluationBatch> ReadBatch(const Model& model, const Dataset& dat
   return batch;
 }
 
+struct BatchScore {
+  double loss_sum = 0;
+  int64_t correct = 0;
+};
+
+absl::StatusOr<BatchScore> ScoreBatch(const Model& model, const Dataset& data, std::optional<Size> size, int64_t first,
+                                      int64_t last) {
+  ASSIGN_OR_RETURN(const EvaluationBatch inputs, ReadBatch(model, data, size, first, last));
+  ASSIGN_OR_RETURN(const at::Tensor logits, RunModel(model, inputs.images));
+  const double loss = ClassificationLoss(logits, inputs.labels, 0).item<double>();
+  return BatchScore{.loss_sum = loss * static_cast<double>(last - first),
+                    .correct = CountCorrect(logits, inputs.labels)};
+}
+
 }  // namespace
 
 absl::StatusOr<Geometry> PlanEvaluation(const v1::Preprocessing& preprocessing, Size picture,
@@ -61,19 +77,35 @@ absl::StatusOr<Geometry> PlanEvaluation(const v1::Preprocessing& preprocessing, 
   return geometry;
 }
 
-absl::StatusOr<Accuracy> Evaluate(const Model& model, const Dataset& data, std::optional<Size> size, int batch,
-                                  const std::function<bool(int64_t)>& proceed) {
+absl::StatusOr<Accuracy> Evaluate(const Model& model, const Dataset& data, std::optional<Size> size,
+                                  const EvaluateOptions& options) {
+  const int64_t batches = (data.size() + options.batch - 1) / options.batch;
+  std::vector<absl::StatusOr<BatchScore>> scores(batches, absl::CancelledError("the evaluation was interrupted"));
+  std::atomic<int64_t> next = 0;
+  const auto work = [&] {
+    for (int64_t i; (i = next++) < batches && !(options.stop != nullptr && *options.stop);) {
+      const int64_t first = i * options.batch;
+      scores[i] = ScoreBatch(model, data, size, first, std::min<int64_t>(data.size(), first + options.batch));
+      if (!scores[i].ok()) next = batches;
+    }
+  };
+  std::vector<std::thread> threads;
+  for (int i = 1; i < options.threads; ++i) threads.emplace_back(work);
+  work();
+  for (std::thread& thread : threads) thread.join();
+
   Accuracy accuracy{.size = size};
-  for (int64_t first = 0; first < data.size(); first += batch) {
-    const int64_t last = std::min<int64_t>(data.size(), first + batch);
-    ASSIGN_OR_RETURN(const EvaluationBatch inputs, ReadBatch(model, data, size, first, last));
-    ASSIGN_OR_RETURN(const at::Tensor logits, RunModel(model, inputs.images));
-    accuracy.correct += CountCorrect(logits, inputs.labels);
-    accuracy.loss += ClassificationLoss(logits, inputs.labels, 0).item<double>() * static_cast<double>(last - first);
-    accuracy.images = last;
-    if (proceed && !proceed(last)) return absl::CancelledError("the evaluation was interrupted");
+  for (const absl::StatusOr<BatchScore>& score : scores) {
+    // A batch that failed is told rather than those that were left out because of it.
+    if (!score.ok() && !absl::IsCancelled(score.status())) return score.status();
   }
-  accuracy.loss /= std::max<int64_t>(1, accuracy.images);
+  for (const absl::StatusOr<BatchScore>& score : scores) {
+    if (!score.ok()) return score.status();
+    accuracy.correct += score->correct;
+    accuracy.loss += score->loss_sum;
+  }
+  accuracy.images = data.size();
+  accuracy.loss /= static_cast<double>(std::max<int64_t>(1, data.size()));
   return accuracy;
 }
 

@@ -1,7 +1,7 @@
 #ifndef VITRINE_TRAINER_EVALUATE_H_
 #define VITRINE_TRAINER_EVALUATE_H_
 
-#include <functional>
+#include <atomic>
 #include <optional>
 
 #include "absl/status/statusor.h"
@@ -24,10 +24,16 @@ struct Accuracy {
 // the model's resolution policy.
 absl::StatusOr<Geometry> PlanEvaluation(const v1::Preprocessing& preprocessing, Size picture, std::optional<Size> size);
 
-// The reference form over the whole split, `batch` images at a time. `proceed` is asked after every batch with the
-// images done; false ends with CANCELLED. INVALID_ARGUMENT if the model cannot take the size.
-absl::StatusOr<Accuracy> Evaluate(const Model& model, const Dataset& data, std::optional<Size> size, int batch = 250,
-                                  const std::function<bool(int64_t)>& proceed = nullptr);
+struct EvaluateOptions {
+  int batch = 250;                          // images per forward pass
+  int threads = 1;                          // forward passes at a time, one core each
+  const std::atomic<bool>* stop = nullptr;  // becomes true when the evaluation shall end, with CANCELLED
+};
+
+// The reference form over the whole split. The result does not depend on the threads. INVALID_ARGUMENT if the model
+// cannot take the size.
+absl::StatusOr<Accuracy> Evaluate(const Model& model, const Dataset& data, std::optional<Size> size,
+                                  const EvaluateOptions& options = {});
 
 }  // namespace vitrine
 

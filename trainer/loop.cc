@@ -16,9 +16,9 @@
 #include "repository/sha256.h"
 #include "trainer/evaluate.h"
 #include "trainer/loader.h"
-#include "trainer/loss.h"
 #include "trainer/optimizer.h"
 #include "trainer/recipe.h"
+#include "trainer/replicas.h"
 #include "trainer/sampler.h"
 #include "trainer/schedule.h"
 
@@ -102,7 +102,7 @@ class Run {
   }
 
   absl::StatusOr<TrainResult> ToTheEnd() {
-    model_->RequireGrad(true);
+    ASSIGN_OR_RETURN(replicas_, Replicas::Make(*model_, options_.threads));
     BatchLoader loader(train_, recipe_, model_->config().preprocessing(), plan_, position_.step,
                        {.threads = options_.loader_threads});
     started_ = absl::Now();
@@ -122,6 +122,7 @@ class Run {
       Show();
     }
     progress_.Finish();
+    replicas_.reset();
     model_->RequireGrad(false);
     TrainResult result{.model = std::move(model_),
                        .position = position_,
@@ -150,25 +151,19 @@ class Run {
                                  .bf16 = recipe_.bf16(),
                                  .dropout = recipe_.dropout(),
                                  .dropout_seed = CounterRandom(recipe_.seed(), position_.step, 0).Next()};
-    try {
-      optimizer_.ZeroGrad();
-      const at::Tensor logits = model_->Forward(batch.images, context);
-      const at::Tensor loss = ClassificationLoss(logits, batch.labels, recipe_.label_smoothing());
-      const double value = loss.item<double>();
-      if (!std::isfinite(value)) {
-        return absl::AbortedError(
-            absl::StrFormat("the loss is %f at step %d (epoch %.2f); a lower optimizer.lr or clip_norm may help. The "
-                            "last state is in %s",
-                            value, position_.step, Epochs(), options_.work_dir.string()));
-      }
-      loss.backward();
-      if (recipe_.clip_norm() > 0) optimizer_.ClipGradients(recipe_.clip_norm());
-      lr_ = LearningRate(recipe_, plan_, position_.step);
-      optimizer_.Step(lr_);
-      Count(value, CountCorrect(logits.detach(), batch.labels));
-    } catch (const std::exception& error) {
-      return absl::InternalError(absl::StrCat("step ", position_.step, ": ", error.what()));
+    const absl::StatusOr<StepOutcome> outcome = replicas_->ComputeGradients(batch, context, recipe_.label_smoothing());
+    if (!outcome.ok()) {
+      return absl::InternalError(absl::StrCat("step ", position_.step, ": ", outcome.status().message()));
     }
+    if (!std::isfinite(outcome->loss)) {
+      return absl::AbortedError(absl::StrFormat(
+          "the loss is %f at step %d (epoch %.2f); a lower optimizer.lr or clip_norm may help. The last state is in %s",
+          outcome->loss, position_.step, Epochs(), options_.work_dir.string()));
+    }
+    if (recipe_.clip_norm() > 0) optimizer_.ClipGradients(recipe_.clip_norm());
+    lr_ = LearningRate(recipe_, plan_, position_.step);
+    optimizer_.Step(lr_);
+    Count(outcome->loss, outcome->correct);
     return absl::OkStatus();
   }
 
@@ -192,14 +187,15 @@ class Run {
     std::string line = absl::StrFormat("epoch %.2f  loss %.4f  train acc %.2f %%  lr %.2g  %.0f images/s", row.epoch,
                                        row.loss, 100 * row.train_accuracy, lr_, row.images_per_second);
     const int64_t epoch = position_.step / plan_.steps_per_epoch;
-    if (test_ != nullptr && recipe_.evaluate_every() > 0 && epoch % recipe_.evaluate_every() == 0 && !Stopped()) {
+    if (test_ != nullptr && recipe_.evaluate_every() > 0 && epoch > 0 && epoch % recipe_.evaluate_every() == 0 &&
+        !Stopped()) {
       const absl::Time start = absl::Now();
       std::optional<Size> size;
       if (!recipe_.evaluation_sizes().empty()) {
         ASSIGN_OR_RETURN(size, ParseSize(recipe_.evaluation_sizes(0)));
       }
       const absl::StatusOr<Accuracy> accuracy =
-          Evaluate(*model_, *test_, size, /*batch=*/250, [this](int64_t) { return !Stopped(); });
+          Evaluate(*model_, *test_, size, {.threads = options_.threads, .stop = options_.stop});
       evaluating_ += absl::Now() - start;
       if (accuracy.ok()) {
         row.test_accuracy = absl::StrFormat("%.5f", accuracy->top1());
@@ -234,6 +230,7 @@ class Run {
   const TrainOptions& options_;
   Progress& progress_;
   std::unique_ptr<Model> model_;
+  std::unique_ptr<Replicas> replicas_;
   Optimizer optimizer_;
   const StepPlan plan_;
   const std::string data_digest_;
@@ -272,7 +269,7 @@ absl::StatusOr<TrainResult> Train(const v1::Recipe& recipe, const Dataset& train
   if (error) {
     return absl::FailedPreconditionError(absl::StrCat(options.work_dir.string(), ": ", error.message()));
   }
-  SetComputeThreads(options.threads);
+  SetComputeThreads(1);  // each replica is a thread
   Run run(recipe, train, test, options, progress, std::move(model));
   RETURN_IF_ERROR(run.Restore());
   return run.ToTheEnd();

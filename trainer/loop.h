@@ -21,8 +21,8 @@ struct TrainOptions {
   std::filesystem::path work_dir;
   // Continue from the state in work_dir, if there is one. Without it a folder that holds a state is refused.
   bool resume = false;
-  // Threads of the computation. A resumed run repeats the interrupted one bit by bit only with the same count on the
-  // same kind of processor; another count is said in a line.
+  // Replicas of the model, one thread each, that share every batch. A resumed run repeats the interrupted one bit by
+  // bit only with the same count on the same kind of processor; another count is said in a line.
   int threads = 1;
   int loader_threads = 1;
   // The state is written after every so many steps besides the end of each epoch. 0: at the ends only.
@@ -44,7 +44,7 @@ struct TrainResult {
 // SHA-256 over the sorted "name\tlabel\n" lines of a split.
 std::string DigestOf(const Dataset& data);
 
-// How many threads LibTorch computes with, from the calling thread.
+// How many threads LibTorch uses within one operator. Train sets 1, since its replicas are the threads.
 void SetComputeThreads(int threads);
 
 // Trains the recipe's model. `test`, which may be null, is measured as the recipe's evaluate_every says.

@@ -46,12 +46,13 @@ std::string ModelCard(const v1::Recipe& recipe, const v1::Manifest& manifest, co
   const v1::Provenance& provenance = manifest.provenance();
   std::string card = absl::StrFormat("# %s\n\n", manifest.model());
   if (!recipe.description().empty()) absl::StrAppend(&card, recipe.description(), "\n\n");
-  absl::StrAppendFormat(&card,
-                        "## Accuracy\n\nOn %s, with the weights as stored. A picture is scaled to cover the size "
-                        "and cropped centrally.\n\n%s\n",
-                        provenance.data(), AccuracyTable(manifest));
+  absl::StrAppendFormat(&card, "## Accuracy\n\nOn %s, with the weights as stored.%s\n\n%s\n", provenance.data(),
+                        recipe.evaluation_sizes().empty()
+                            ? ""
+                            : " A picture is scaled to cover the size (height x width) and cropped centrally.",
+                        AccuracyTable(manifest));
   if (!recipe.data().published().empty()) {
-    absl::StrAppend(&card, "Published figure: ", recipe.data().published(), "\n\n");
+    absl::StrAppend(&card, "Published: ", recipe.data().published(), "\n\n");
   }
   if (!result.finished) {
     absl::StrAppendFormat(&card,

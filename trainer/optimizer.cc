@@ -30,10 +30,6 @@ Optimizer::Optimizer(const v1::Optimizer& settings, std::vector<NamedTensor> par
   groups_ = {std::move(decaying), std::move(others)};
 }
 
-void Optimizer::ZeroGrad() {
-  for (const NamedTensor& parameter : parameters_) parameter.tensor.mutable_grad().reset();
-}
-
 double Optimizer::ClipGradients(double limit) {
   const at::AutoGradMode no_grad(false);
   std::vector<at::Tensor> gradients;

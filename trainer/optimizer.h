@@ -17,7 +17,6 @@ class Optimizer {
  public:
   Optimizer(const v1::Optimizer& settings, std::vector<NamedTensor> parameters);
 
-  void ZeroGrad();
   // The Euclidean norm of all gradients; scales them down to `limit` if it is above. No scaling for a limit of 0.
   double ClipGradients(double limit);
   // One update from the gradients; parameters without a gradient stay. LibTorch's exceptions pass through.

@@ -83,6 +83,11 @@ absl::StatusOr<Image> Mosaic(const Dataset& data) {
   return mosaic;
 }
 
+std::string SplitInWords(const v1::Preprocessing& preprocessing, std::optional<Size> size) {
+  if (!size && preprocessing.has_fixed()) size = {preprocessing.fixed().height(), preprocessing.fixed().width()};
+  return size ? absl::StrCat("test ", ToString(*size)) : "test";
+}
+
 absl::StatusOr<Safetensors> MakeGoldens(const v1::Recipe& recipe, const Model& model, const Dataset& test) {
   const v1::Preprocessing& preprocessing = model.config().preprocessing();
   Safetensors golden;
@@ -109,6 +114,9 @@ absl::StatusOr<Safetensors> MakeGoldens(const v1::Recipe& recipe, const Model& m
 v1::Provenance MakeProvenance(const v1::Recipe& recipe, const TrainResult& result, const PublishOptions& options) {
   v1::Provenance provenance;
   provenance.set_recipe(recipe.name());
+  for (const std::string& assignment : options.overrides) {
+    absl::StrAppend(provenance.mutable_recipe(), " --set ", assignment);
+  }
   provenance.set_data(recipe.data().name());
   provenance.set_data_digest(result.data_digest);
   provenance.set_seed(static_cast<int64_t>(recipe.seed()));
@@ -155,8 +163,8 @@ absl::StatusOr<VersionId> PublishResult(const v1::Recipe& recipe, const TrainRes
   }
   ASSIGN_OR_RETURN(const auto sizes, EvaluationSizes(recipe));
   for (const std::optional<Size>& size : sizes) {
-    const std::string split = size ? absl::StrCat("test ", ToString(*size)) : "test";
-    ASSIGN_OR_RETURN(const Accuracy accuracy, Evaluate(*stored, test, size));
+    const std::string split = SplitInWords(stored->config().preprocessing(), size);
+    ASSIGN_OR_RETURN(const Accuracy accuracy, Evaluate(*stored, test, size, {.threads = options.threads}));
     v1::Metric& metric = *draft.manifest.mutable_provenance()->add_metrics();
     metric.set_name("top1");
     metric.set_split(split);

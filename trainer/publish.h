@@ -17,9 +17,11 @@
 namespace vitrine {
 
 struct PublishOptions {
-  std::filesystem::path repository;  // an empty or missing folder becomes a repository
-  std::string model;                 // the name to publish under
-  std::string source_revision;       // of the program, as the user names it
+  std::filesystem::path repository;    // an empty or missing folder becomes a repository
+  std::string model;                   // the name to publish under
+  std::string source_revision;         // of the program, as the user names it
+  std::vector<std::string> overrides;  // of the recipe, for the provenance
+  int threads = 1;                     // for measuring
   // Told what is being measured, for the terminal.
   std::function<void(const std::string&)> say;
 };
