@@ -44,8 +44,7 @@ absl::Status WarmUp(const Model& model, const Device& device, ModelCost& cost) {
 
 absl::StatusOr<ModelHandle> BuildAndProve(StoredVersion stored, const VersionId& id, const Device& device,
                                           std::shared_ptr<ModelCost> cost, std::shared_ptr<ModelMetrics> metrics) {
-  ASSIGN_OR_RETURN(std::unique_ptr<Model> model, MakeModel(stored.manifest.config()));
-  RETURN_IF_ERROR(LoadWeights(stored.weights, *model));
+  ASSIGN_OR_RETURN(std::unique_ptr<Model> model, BuildModel(stored));
   model->RequireGrad(false);
   model->To(at::Device(device.name()));
   RETURN_IF_ERROR(WarmUp(*model, device, *cost));

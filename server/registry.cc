@@ -76,17 +76,23 @@ Registry::~Registry() {
 }
 
 void Registry::Start() {
+  MutexLock lock(poller_mutex_);
+  if (stopping() || poller_ != nullptr) return;
   poller_ = std::make_unique<Ticker>(options_.poll_interval, [this, first = true]() mutable {
     // On Linux this is the niceness of the calling thread alone.
     if (first) setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) + kLoaderNiceness);
     first = false;
-    if (!stop_.load(std::memory_order_acquire)) Poll();
+    if (!stopping()) Poll();
   });
 }
 
 void Registry::Stop() {
   stop_.store(true, std::memory_order_release);
-  poller_.reset();
+  std::unique_ptr<Ticker> poller;
+  {
+    MutexLock lock(poller_mutex_);
+    poller = std::move(poller_);
+  }
 }
 
 bool Registry::WaitForFirstPoll(absl::Duration timeout) {
@@ -130,7 +136,7 @@ void Registry::PollModel(const std::string& model, const std::set<int64_t>& pres
   }
   int good = 0;
   for (auto version = candidates.rbegin(); version != candidates.rend() && good < options_.keep_versions; ++version) {
-    if (stop_.load(std::memory_order_acquire)) return;
+    if (stopping()) return;
     const VersionId id{model, *version};
     if (IsReady(id) || (MayLoad(id) && TryLoad(id))) ++good;
   }

@@ -67,8 +67,10 @@ class Registry {
 
   // Polls on a thread of its own, at low priority, until Stop.
   void Start();
-  // Waits for the load that is running, begins no other. Idempotent.
+  // Waits for the load that is running, begins no other. Idempotent, for good.
   void Stop();
+  // Stop was called; the thread may still be at its last load.
+  bool stopping() const { return stop_.load(std::memory_order_acquire); }
   // False if the first poll after Start has not ended within the timeout.
   bool WaitForFirstPoll(absl::Duration timeout);
 
@@ -133,7 +135,8 @@ class Registry {
   std::map<uint64_t, Listener> listeners_ ABSL_GUARDED_BY(listeners_mutex_);
   uint64_t next_listener_ ABSL_GUARDED_BY(listeners_mutex_) = 1;
 
-  std::unique_ptr<Ticker> poller_;
+  Mutex poller_mutex_;
+  std::unique_ptr<Ticker> poller_ ABSL_GUARDED_BY(poller_mutex_);
 };
 
 }  // namespace vitrine

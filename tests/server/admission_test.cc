@@ -1,0 +1,183 @@
+#include "server/admission.h"
+
+#include <gmock/gmock.h>
+
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "server/inference_request.h"
+
+namespace vitrine {
+namespace {
+
+using ::testing::HasSubstr;
+
+class AdmissionTest : public ::testing::Test {
+ protected:
+  // Each token costs one millisecond of an executor.
+  AdmissionTest() { model_->cost->ObserveCompute(1000, absl::Seconds(1)); }
+
+  InferenceRequest Request(int64_t tokens = 1, int64_t bytes = 1) {
+    InferenceRequest request;
+    request.model = model_;
+    request.tokens = tokens;
+    request.request.set_image(std::string(bytes, 'x'));
+    return request;
+  }
+
+  FakeClock clock_;
+  std::shared_ptr<LoadedModel> model_ = std::make_shared<LoadedModel>();
+};
+
+TEST_F(AdmissionTest, IsBoundedByRequestsAndReleases) {
+  Admission admission({.max_requests = 2}, clock_);
+  auto first = admission.Admit(Request());
+  auto second = admission.Admit(Request());
+  ASSERT_TRUE(first.ok() && second.ok());
+  const auto third = admission.Admit(Request());
+  EXPECT_EQ(third.status().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(std::string(third.status().message()), HasSubstr("holds 2 requests, its limit"));
+  ASSERT_TRUE(RetryAfter(third.status()).has_value());
+  EXPECT_GT(*RetryAfter(third.status()), absl::ZeroDuration());
+
+  first->Release();
+  first->Release();
+  EXPECT_EQ(admission.load().requests, 1) << "a second Release of the same ticket must do nothing";
+  EXPECT_TRUE(admission.Admit(Request()).ok());
+}
+
+TEST_F(AdmissionTest, IsBoundedByBytes) {
+  Admission admission({.max_bytes = 100}, clock_);
+  const auto first = admission.Admit(Request(1, 60));
+  ASSERT_TRUE(first.ok());
+  EXPECT_THAT(admission.Admit(Request(1, 41)).status().ToString(), HasSubstr("would exceed its limit of 100"));
+  EXPECT_TRUE(admission.Admit(Request(1, 40)).ok());
+}
+
+TEST_F(AdmissionTest, AnIdleServerAdmitsWhatItsBoundsWouldRefuse) {
+  Admission admission({.max_bytes = 100, .max_predicted_wait = absl::Milliseconds(1)}, clock_);
+  EXPECT_TRUE(admission.Admit(Request(1000, 1000)).ok()) << "else a wrong prediction would never be corrected";
+}
+
+TEST_F(AdmissionTest, RefusesWhatWouldMissItsDeadline) {
+  Admission admission({.deadline_share = 1, .executors = 2}, clock_);
+  const auto ahead = admission.Admit(Request(100));  // 100 ms of one of two executors
+  ASSERT_TRUE(ahead.ok());
+  InferenceRequest request = Request(10);  // done after 50 + 10 ms
+  request.deadline = clock_.Now() + absl::Milliseconds(59);
+  const auto refused = admission.Admit(request);
+  EXPECT_EQ(refused.status().code(), absl::StatusCode::kResourceExhausted) << refused.status();
+  EXPECT_TRUE(RetryAfter(refused.status()).has_value());
+  request.deadline = clock_.Now() + absl::Milliseconds(61);
+  EXPECT_TRUE(admission.Admit(request).ok());
+}
+
+TEST_F(AdmissionTest, RefusesAnUnboundedWait) {
+  Admission admission({.max_predicted_wait = absl::Milliseconds(99)}, clock_);
+  const auto ahead = admission.Admit(Request(99));
+  ASSERT_TRUE(ahead.ok());
+  EXPECT_THAT(admission.Admit(Request(1)).status().ToString(), HasSubstr("longer than its limit of 99 ms"));
+}
+
+TEST_F(AdmissionTest, UrgentRequestsDoNotWaitForPatientOnes) {
+  Admission admission({}, clock_);
+  InferenceRequest low = Request(1000);
+  low.request.set_priority(v1::LOW);
+  const auto ahead = admission.Admit(low);
+  ASSERT_TRUE(ahead.ok());
+  InferenceRequest high = Request(10);
+  high.request.set_priority(v1::HIGH);
+  high.deadline = clock_.Now() + absl::Milliseconds(100);
+  EXPECT_TRUE(admission.Admit(high).ok());
+  low.deadline = high.deadline;
+  EXPECT_FALSE(admission.Admit(low).ok());
+}
+
+TEST_F(AdmissionTest, APastDeadlineIsDeadlineExceeded) {
+  Admission admission({}, clock_);
+  InferenceRequest request = Request();
+  request.deadline = clock_.Now();
+  EXPECT_EQ(admission.Admit(request).status().code(), absl::StatusCode::kDeadlineExceeded);
+}
+
+TEST_F(AdmissionTest, TicketsMoveWithoutReleasing) {
+  Admission admission({}, clock_);
+  {
+    Ticket kept;
+    {
+      auto ticket = admission.Admit(Request());
+      ASSERT_TRUE(ticket.ok());
+      kept = *std::move(ticket);
+    }
+    EXPECT_EQ(admission.load().requests, 1);
+  }
+  EXPECT_EQ(admission.load().requests, 0);
+  EXPECT_EQ(admission.load().work, absl::ZeroDuration());
+}
+
+TEST_F(AdmissionTest, ManyThreadsNeverExceedTheBoundAndLeaveNothingBehind) {
+  Admission admission({.max_requests = 5}, clock_);
+  std::atomic<int> inside = 0, most = 0, admitted = 0;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 8; ++t) {
+    threads.emplace_back([&] {
+      for (int i = 0; i < 2000; ++i) {
+        auto ticket = admission.Admit(Request());
+        if (!ticket.ok()) continue;
+        ++admitted;
+        const int now_inside = ++inside;
+        for (int seen = most; seen < now_inside && !most.compare_exchange_weak(seen, now_inside);) {
+        }
+        --inside;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_GT(admitted, 0);
+  EXPECT_LE(most, 5);
+  EXPECT_EQ(admission.load().requests, 0);
+  EXPECT_EQ(admission.load().bytes, 0);
+  EXPECT_EQ(admission.load().work, absl::ZeroDuration());
+}
+
+TEST_F(AdmissionTest, FinishReleasesBeforeItAnswers) {
+  Admission admission({.max_requests = 1}, clock_);
+  InferenceRequest request = Request();
+  request.ticket = admission.Admit(request).value();
+  bool place_was_free = false;
+  request.done = [&](absl::StatusOr<v1::ClassifyResponse>) { place_was_free = admission.Admit(Request()).ok(); };
+  request.Finish(absl::CancelledError(""));
+  EXPECT_TRUE(place_was_free);
+}
+
+TEST(AdmissionOptions, RefusalsNameTheFieldAndTheRange) {
+  EXPECT_TRUE(AdmissionOptions{}.Validate().ok());
+  EXPECT_THAT(AdmissionOptions{.max_requests = 0}.Validate().ToString(), HasSubstr("max_requests is 0"));
+  EXPECT_THAT(AdmissionOptions{.deadline_share = 1.5}.Validate().ToString(), HasSubstr("deadline_share is 1.5"));
+  EXPECT_THAT(AdmissionOptions{.executors = 0}.Validate().ToString(), HasSubstr("executors is 0"));
+}
+
+TEST(ModelCost, StartsAtTheFirstObservationAndFollowsSlowly) {
+  ModelCost cost;
+  EXPECT_EQ(cost.Predict(100, 100), absl::ZeroDuration());
+  cost.ObserveCompute(100, absl::Milliseconds(100));
+  EXPECT_NEAR(absl::ToDoubleMilliseconds(cost.Predict(10, 0)), 10, 1e-6);
+  cost.ObserveCompute(100, absl::Milliseconds(200));
+  const double after_one = absl::ToDoubleMilliseconds(cost.Predict(10, 0));
+  EXPECT_GT(after_one, 10);
+  EXPECT_LT(after_one, 15) << "one slow batch must not double the prediction";
+  for (int i = 0; i < 20; ++i) cost.ObserveCompute(100, absl::Milliseconds(200));
+  EXPECT_NEAR(absl::ToDoubleMilliseconds(cost.Predict(10, 0)), 20, 0.5);
+}
+
+TEST(ModelCost, AddsDecodeAndEncode) {
+  ModelCost cost;
+  cost.ObserveCompute(10, absl::Milliseconds(10));
+  cost.ObserveDecode(1000, absl::Milliseconds(1));
+  cost.ObserveEncode(absl::Milliseconds(3));
+  EXPECT_NEAR(absl::ToDoubleMilliseconds(cost.Predict(5, 2000)), 5 + 2 + 3, 1e-6);
+}
+
+}  // namespace
+}  // namespace vitrine

@@ -1,0 +1,119 @@
+#include "server/metrics.h"
+
+#include <gmock/gmock.h>
+
+#include <thread>
+#include <vector>
+
+#include "server/process_stats.h"
+#include "server/registry.h"
+
+namespace vitrine {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr double kBounds[] = {1, 2, 4};
+
+TEST(Histogram, CountsInclusiveUpperBounds) {
+  Histogram histogram(kBounds);
+  for (const double value : {0.5, 1.0, 1.5, 4.0, 4.1, 100.0}) histogram.Observe(value);
+  HistogramTotals totals;
+  histogram.AddTo(totals);
+  EXPECT_THAT(totals.counts, ElementsAre(2, 1, 1, 2));
+  EXPECT_DOUBLE_EQ(totals.sum, 111.1);
+}
+
+TEST(Histogram, MergesWhatSeveralWritersCountWhileBeingRead) {
+  std::vector<std::unique_ptr<Histogram>> histograms;
+  for (int i = 0; i < 3; ++i) histograms.push_back(std::make_unique<Histogram>(kBounds));
+  const auto merged = [&] {
+    HistogramTotals totals;
+    for (const auto& histogram : histograms) histogram->AddTo(totals);
+    return totals;
+  };
+  std::vector<std::thread> writers;
+  for (const auto& histogram : histograms) {
+    writers.emplace_back([&] {
+      for (int i = 0; i < 30'000; ++i) histogram->Observe(i % 3 == 0 ? 1 : 3);
+    });
+  }
+  uint64_t last = 0;
+  for (int i = 0; i < 100; ++i) {
+    const HistogramTotals totals = merged();
+    const uint64_t count = totals.counts[0] + totals.counts[1] + totals.counts[2] + totals.counts[3];
+    EXPECT_GE(count, last) << "a histogram never goes back";
+    last = count;
+  }
+  for (std::thread& writer : writers) writer.join();
+  EXPECT_THAT(merged().counts, ElementsAre(30'000, 0, 60'000, 0));
+  EXPECT_DOUBLE_EQ(merged().sum, 30'000 + 3 * 60'000);
+}
+
+TEST(Metrics, RequestsCarryModelMethodAndCode) {
+  Metrics metrics(1, "1.2.3");
+  metrics.ForModel("m")->CountRequest(Method::kClassify, absl::StatusCode::kOk);
+  metrics.ForModel("m")->CountRequest(Method::kClassify, absl::StatusCode::kOk);
+  metrics.ForModel("m")->CountRequest(Method::kClassifyStream, absl::StatusCode::kResourceExhausted);
+  metrics.unknown().CountRequest(Method::kClassify, absl::StatusCode::kNotFound);
+  const std::string text = metrics.Text();
+  EXPECT_THAT(text, HasSubstr("vitrine_requests_total{model=\"m\",method=\"Classify\",code=\"OK\"} 2"));
+  EXPECT_THAT(text,
+              HasSubstr("vitrine_requests_total{model=\"m\",method=\"ClassifyStream\",code=\"RESOURCE_EXHAUSTED\"} 1"));
+  EXPECT_THAT(text, HasSubstr("vitrine_requests_total{model=\"unknown\",method=\"Classify\",code=\"NOT_FOUND\"} 1"));
+  EXPECT_THAT(text, HasSubstr("vitrine_build_info{version=\"1.2.3\"} 1"));
+}
+
+TEST(Metrics, ExecutorsAreMerged) {
+  Metrics metrics(2, "");
+  const auto model = metrics.ForModel("m");
+  model->executor(0).Observe(Stage::kCompute, absl::Milliseconds(3));
+  model->executor(1).Observe(Stage::kCompute, absl::Milliseconds(30));
+  model->executor(1).batch_images.Observe(4);
+  const std::string text = metrics.Text();
+  EXPECT_THAT(text, HasSubstr("vitrine_stage_duration_seconds_count{model=\"m\",stage=\"compute\"} 2"));
+  EXPECT_THAT(text, HasSubstr("vitrine_stage_duration_seconds_bucket{model=\"m\",stage=\"compute\",le=\"0.005\"} 1"));
+  EXPECT_THAT(text, HasSubstr("vitrine_batch_images_sum{model=\"m\"} 4"));
+}
+
+TEST(Metrics, ShowTheVersionsAndTheLoad) {
+  auto loaded = std::make_shared<LoadedModel>();
+  loaded->weights_sha256 = "abc";
+  loaded->precision = "fp32";
+  loaded->device = "cpu";
+  loaded->device_bytes = 1234;
+  Metrics metrics(1, "");
+  metrics.SetSources({.versions =
+                          [&] {
+                            return std::vector<VersionStatus>{{{"m", 1}, v1::READY, "", loaded},
+                                                              {{"m", 2}, v1::FAILED, "broken", nullptr}};
+                          },
+                      .queue_depth = [] { return 7; },
+                      .queue_bytes = [] { return 70; },
+                      .in_flight = [] { return 9; }});
+  metrics.ForModel("m")->CountLoadFailure();
+  const std::string text = metrics.Text();
+  EXPECT_THAT(text, HasSubstr("vitrine_model_info{model=\"m\",version=\"1\",sha256=\"abc\",precision=\"fp32\","
+                              "device=\"cpu\"} 1"));
+  EXPECT_THAT(text, HasSubstr("vitrine_model_device_bytes{model=\"m\",version=\"1\"} 1234"));
+  EXPECT_THAT(text, Not(HasSubstr("vitrine_model_device_bytes{model=\"m\",version=\"2\"}")));
+  EXPECT_THAT(text, HasSubstr("vitrine_model_state{model=\"m\",version=\"2\",state=\"FAILED\"} 1"));
+  EXPECT_THAT(text, HasSubstr("vitrine_model_load_failures_total{model=\"m\"} 1"));
+  EXPECT_THAT(text, HasSubstr("vitrine_queue_depth 7"));
+  EXPECT_THAT(text, HasSubstr("vitrine_in_flight 9"));
+}
+
+TEST(ProcessStats, AreThoseOfThisProcess) {
+  const ProcessStats before = ReadProcessStats();
+  EXPECT_GT(before.resident_bytes, 1e6);
+  EXPECT_GE(before.threads, 1);
+  EXPECT_GT(before.start_seconds, 1.5e9);
+  FILE* file = fopen("/dev/null", "r");
+  EXPECT_EQ(ReadProcessStats().open_files, before.open_files + 1);
+  fclose(file);
+}
+
+}  // namespace
+}  // namespace vitrine
