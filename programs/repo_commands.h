@@ -1,0 +1,27 @@
+#ifndef VITRINE_PROGRAMS_REPO_COMMANDS_H_
+#define VITRINE_PROGRAMS_REPO_COMMANDS_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+
+namespace vitrine {
+
+enum class OutputFormat { kTable, kJson };
+
+// The commands of vitrine-repo. Results go to stdout. `which` is "", "MODEL" or "MODEL@VERSION".
+
+absl::Status ListCommand(const std::string& repository, OutputFormat format);
+
+// Without a version: the newest.
+absl::Status ShowCommand(const std::string& repository, const std::string& which, OutputFormat format);
+
+// A line per version. FAILED_PRECONDITION, after all lines, if any version fails.
+absl::Status VerifyCommand(const std::string& repository, const std::string& which, OutputFormat format);
+
+// Verifies a version of `source`, then publishes it in `repository` under the next number there.
+absl::Status PublishCommand(const std::string& repository, const std::string& source, const std::string& which);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_PROGRAMS_REPO_COMMANDS_H_

@@ -1,0 +1,157 @@
+#include "programs/repo_page.h"
+
+#include <google/protobuf/text_format.h>
+
+#include <algorithm>
+#include <ctime>
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+
+namespace vitrine {
+namespace {
+
+std::string Printable(const std::string& text) {
+  return absl::Utf8SafeCHexEscape(text);
+}
+
+int64_t TotalBytes(const v1::Manifest& manifest) {
+  int64_t bytes = 0;
+  for (const v1::FileDigest& file : manifest.files()) bytes += file.bytes();
+  return bytes;
+}
+
+std::string Megabytes(int64_t bytes) {
+  if (bytes < 100 * 1000) return absl::StrFormat("%.1f kB", static_cast<double>(bytes) / 1e3);
+  return absl::StrFormat("%.1f MB", static_cast<double>(bytes) / 1e6);
+}
+
+// "2026-11-20 06:30 UTC", or "-" where the manifest does not say.
+std::string Instant(int64_t unix_seconds) {
+  const std::time_t time = unix_seconds;
+  std::tm parts;
+  char text[64];
+  if (unix_seconds <= 0 || gmtime_r(&time, &parts) == nullptr) return "-";
+  if (std::strftime(text, sizeof(text), "%Y-%m-%d %H:%M UTC", &parts) == 0) return "-";
+  return text;
+}
+
+// Accuracies are fractions and read best in percent.
+std::string MetricValue(const v1::Metric& metric) {
+  if (metric.name().starts_with("top")) return absl::StrFormat("%.2f %%", 100 * metric.value());
+  return absl::StrFormat("%.4g", metric.value());
+}
+
+std::string Metrics(const v1::Manifest& manifest) {
+  std::vector<std::string> metrics;
+  for (const v1::Metric& metric : manifest.provenance().metrics()) {
+    metrics.push_back(absl::StrCat(Printable(metric.name()), " ", MetricValue(metric),
+                                   metric.split().empty() ? "" : " " + Printable(metric.split())));
+  }
+  return metrics.empty() ? "-" : absl::StrJoin(metrics, ", ");
+}
+
+// Columns as wide as their widest cell; `right` says which are numbers.
+std::string Aligned(const std::vector<std::vector<std::string>>& rows, const std::vector<bool>& right) {
+  std::vector<size_t> widths(right.size(), 0);
+  for (const auto& row : rows) {
+    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+  }
+  std::string text;
+  for (const auto& row : rows) {
+    std::string line;
+    for (size_t i = 0; i < row.size(); ++i) {
+      const std::string padding(widths[i] - row[i].size(), ' ');
+      absl::StrAppend(&line, i == 0 ? "" : "  ", right[i] ? padding : "", row[i], right[i] ? "" : padding);
+    }
+    line.erase(line.find_last_not_of(' ') + 1);
+    absl::StrAppend(&text, line, "\n");
+  }
+  return text;
+}
+
+void AppendProvenance(const v1::Provenance& provenance, std::vector<std::vector<std::string>>& rows) {
+  const auto add = [&](const char* what, const std::string& text) {
+    if (!text.empty()) rows.push_back({what, Printable(text)});
+  };
+  add("recipe", provenance.recipe());
+  add("data", provenance.data());
+  add("data digest", provenance.data_digest());
+  add("seed", absl::StrCat(provenance.seed()));
+  add("epochs", absl::StrFormat("%.4g", provenance.epochs()));
+  add("images seen", WithSeparators(provenance.images_seen()));
+  add("trained", absl::StrFormat("%.0f s", provenance.train_seconds()));
+  add("hardware", provenance.hardware());
+  add("source", provenance.source_revision());
+  add("continued from", provenance.continued_from());
+}
+
+}  // namespace
+
+std::string WithSeparators(int64_t number) {
+  std::string digits = absl::StrCat(number);
+  const int64_t first = number < 0 ? 1 : 0;
+  for (int64_t at = static_cast<int64_t>(digits.size()) - 3; at > first; at -= 3) {
+    digits.insert(static_cast<size_t>(at), ",");
+  }
+  return digits;
+}
+
+std::string ManifestsAsTable(const std::vector<v1::Manifest>& manifests) {
+  std::vector<std::vector<std::string>> rows = {{"MODEL", "VERSION", "PARAMETERS", "SIZE", "CREATED", "MEASURED"}};
+  for (const v1::Manifest& manifest : manifests) {
+    rows.push_back({manifest.model(), absl::StrCat(manifest.version()), WithSeparators(manifest.parameters()),
+                    Megabytes(TotalBytes(manifest)), Instant(manifest.provenance().created_unix_seconds()),
+                    Metrics(manifest)});
+  }
+  return Aligned(rows, {false, true, true, true, false, false});
+}
+
+std::string ManifestsAsJson(const std::vector<v1::Manifest>& manifests) {
+  nlohmann::ordered_json array = nlohmann::ordered_json::array();
+  for (const v1::Manifest& manifest : manifests) {
+    nlohmann::ordered_json metrics = nlohmann::ordered_json::array();
+    for (const v1::Metric& metric : manifest.provenance().metrics()) {
+      metrics.push_back(
+          {{"name", metric.name()}, {"split", metric.split()}, {"value", metric.value()}, {"images", metric.images()}});
+    }
+    array.push_back({{"model", manifest.model()},
+                     {"version", manifest.version()},
+                     {"parameters", manifest.parameters()},
+                     {"bytes", TotalBytes(manifest)},
+                     {"created_unix_seconds", manifest.provenance().created_unix_seconds()},
+                     {"metrics", metrics}});
+  }
+  return array.dump(2) + "\n";
+}
+
+std::string ManifestAsPage(const v1::Manifest& manifest) {
+  std::vector<std::vector<std::string>> facts = {
+      {"model", manifest.model()},
+      {"version", absl::StrCat(manifest.version())},
+      {"parameters", WithSeparators(manifest.parameters())},
+      {"created", Instant(manifest.provenance().created_unix_seconds())},
+  };
+  AppendProvenance(manifest.provenance(), facts);
+  for (const v1::Metric& metric : manifest.provenance().metrics()) {
+    facts.push_back(
+        {"measured", absl::StrCat(Printable(metric.name()), " ", MetricValue(metric), " on ",
+                                  WithSeparators(metric.images()), " images, ", Printable(metric.split()))});
+  }
+  for (const v1::GoldenTolerance& row : manifest.golden_tolerances()) {
+    facts.push_back({"tolerance", absl::StrFormat("%g in %s on %s", row.tolerance(), row.precision(), row.device())});
+  }
+  std::vector<std::vector<std::string>> files;
+  for (const v1::FileDigest& file : manifest.files()) {
+    files.push_back({file.name(), WithSeparators(file.bytes()), file.sha256()});
+  }
+  std::string config;
+  google::protobuf::TextFormat::PrintToString(manifest.config(), &config);
+  return absl::StrCat(Aligned(facts, {false, false}), "\n", Aligned(files, {false, true, false}), "\n", config);
+}
+
+}  // namespace vitrine
