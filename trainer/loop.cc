@@ -160,9 +160,13 @@ class Run {
           "the loss is %f at step %d (epoch %.2f); a lower optimizer.lr or clip_norm may help. The last state is in %s",
           outcome->loss, position_.step, Epochs(), options_.work_dir.string()));
     }
-    if (recipe_.clip_norm() > 0) optimizer_.ClipGradients(recipe_.clip_norm());
     lr_ = LearningRate(recipe_, plan_, position_.step);
-    optimizer_.Step(lr_);
+    try {
+      if (recipe_.clip_norm() > 0) optimizer_.ClipGradients(recipe_.clip_norm());
+      optimizer_.Step(lr_);
+    } catch (const std::exception& error) {
+      return absl::InternalError(absl::StrCat("optimizer at step ", position_.step, ": ", error.what()));
+    }
     Count(outcome->loss, outcome->correct);
     return absl::OkStatus();
   }

@@ -18,7 +18,7 @@ namespace vitrine {
 
 struct TrainOptions {
   // Holds the state, so that a run can continue, and history.csv. Created if missing.
-  std::filesystem::path work_dir;
+  std::filesystem::path work_dir = {};
   // Continue from the state in work_dir, if there is one. Without it a folder that holds a state is refused.
   bool resume = false;
   // Replicas of the model, one thread each, that share every batch. A resumed run repeats the interrupted one bit by
@@ -30,7 +30,7 @@ struct TrainOptions {
   // Becomes true when the run shall end: after the step in hand the state is written and Train returns unfinished.
   const std::atomic<bool>* stop = nullptr;
   // Called after every step, with the position. For tests.
-  std::function<void(const RunPosition&)> after_step;
+  std::function<void(const RunPosition&)> after_step = nullptr;
 };
 
 struct TrainResult {

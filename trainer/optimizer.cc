@@ -78,7 +78,8 @@ void Optimizer::StepSgd(const Group& group, double lr) {
     if (!parameters_[i].tensor.grad().defined()) continue;
     parameters.push_back(parameters_[i].tensor);
     gradients.push_back(parameters_[i].tensor.grad());
-    momenta.push_back(first_moments_[i]);
+    // Without momentum LibTorch wants no buffers.
+    if (settings_.momentum() > 0) momenta.push_back(first_moments_[i]);
   }
   if (parameters.empty()) return;
   // The momenta start at zero, so the first step needs no case of its own.

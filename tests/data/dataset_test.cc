@@ -1,0 +1,62 @@
+#include "data/dataset.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "absl/strings/str_cat.h"
+#include "data/raw_png.h"
+#include "tests/data/temporary_folder.h"
+
+namespace vitrine {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(OpenDataset, RefusalsSayWhatThereIs) {
+  EXPECT_THAT(std::string(OpenDataset("mnist", Split::kTrain).status().message()), HasSubstr("KIND:FOLDER"));
+  EXPECT_THAT(std::string(OpenDataset("cifar:/x", Split::kTrain).status().message()), HasSubstr("imagefolder"));
+  EXPECT_EQ(OpenDataset("mnist:/nowhere", Split::kTrain).status().code(), absl::StatusCode::kNotFound);
+}
+
+class Cache : public ::testing::Test {
+ protected:
+  Cache() {
+    for (int i = 0; i < 40; ++i) {
+      const Image picture{.width = 3, .height = 2, .channels = 1, .pixels = std::vector<uint8_t>(6, uint8_t(i))};
+      folder_.Write(absl::StrCat(i % 2 == 0 ? "even/" : "odd/", 100 + i, ".png"), *RawToPng(picture));
+    }
+  }
+  std::unique_ptr<Dataset> Open() { return *OpenDataset("imagefolder:" + folder_.path().string(), Split::kTrain); }
+  TemporaryFolder folder_;
+};
+
+TEST_F(Cache, HoldsTheSamePicturesWhateverTheThreads) {
+  const std::unique_ptr<Dataset> plain = Open();
+  for (const int threads : {1, 3}) {
+    const auto cached = CacheInMemory(Open(), threads);
+    ASSERT_TRUE(cached.ok()) << cached.status();
+    ASSERT_EQ((*cached)->size(), 40);
+    EXPECT_EQ((*cached)->labels(), plain->labels());
+    for (int64_t i = 0; i < 40; ++i) {
+      EXPECT_EQ((*cached)->image(i)->pixels, plain->image(i)->pixels);
+      EXPECT_EQ((*cached)->name(i), plain->name(i));
+      EXPECT_EQ((*cached)->label(i), plain->label(i));
+    }
+    EXPECT_EQ(*(*cached)->encoded(5), *plain->encoded(5));
+  }
+}
+
+TEST_F(Cache, StopsAtItsLimit) {
+  EXPECT_EQ(CacheInMemory(Open(), 2, /*max_bytes=*/100).status().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_TRUE(CacheInMemory(Open(), 2, /*max_bytes=*/240).ok());
+}
+
+TEST_F(Cache, TellsOfACorruptPicture) {
+  folder_.Write("odd/105.png", "no picture");
+  const auto cached = CacheInMemory(Open(), 2);
+  EXPECT_EQ(cached.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(cached.status().message()), HasSubstr("odd/105.png"));
+}
+
+}  // namespace
+}  // namespace vitrine

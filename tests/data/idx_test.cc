@@ -1,0 +1,126 @@
+#include "data/idx.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <zlib.h>
+
+#include <cstdlib>
+
+#include "imaging/decode.h"
+#include "tests/data/temporary_folder.h"
+
+namespace vitrine {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+std::string Idx(char type, std::vector<int> shape, const std::string& values) {
+  std::string bytes{0, 0, type, static_cast<char>(shape.size())};
+  for (const int length : shape) {
+    for (int shift = 24; shift >= 0; shift -= 8) bytes += static_cast<char>(length >> shift);
+  }
+  return bytes + values;
+}
+
+std::string Gzip(const std::string& bytes) {
+  TemporaryFolder folder;
+  const std::filesystem::path file = folder.path() / "x.gz";
+  gzFile out = gzopen(file.c_str(), "wb");
+  gzwrite(out, bytes.data(), bytes.size());
+  gzclose(out);
+  std::ifstream in(file, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+const std::vector<std::string> kTwoLabels = {"a", "b"};
+
+// Three pictures of 2 rows and 3 columns with the values 0..17.
+class IdxFolder : public ::testing::Test {
+ protected:
+  IdxFolder() {
+    std::string values;
+    for (char v = 0; v < 18; ++v) values += v;
+    images_ = Idx(8, {3, 2, 3}, values);
+    labels_ = Idx(8, {3}, std::string{1, 0, 1});
+  }
+  absl::StatusOr<std::unique_ptr<Dataset>> Open() { return OpenIdx(folder_.path(), Split::kTrain, kTwoLabels); }
+
+  TemporaryFolder folder_;
+  std::string images_, labels_;
+};
+
+TEST_F(IdxFolder, PlainAndGzipHoldTheSamePictures) {
+  folder_.Write("train-images-idx3-ubyte.gz", Gzip(images_));
+  folder_.Write("train-labels-idx1-ubyte", labels_);
+  const auto data = Open();
+  ASSERT_TRUE(data.ok()) << data.status();
+  ASSERT_EQ((*data)->size(), 3);
+  EXPECT_EQ((*data)->label(0), 1);
+  EXPECT_EQ((*data)->label(1), 0);
+  EXPECT_EQ((*data)->name(2), "train-images[2]");
+  const auto picture = (*data)->image(1);
+  ASSERT_TRUE(picture.ok());
+  EXPECT_EQ(picture->width, 3);
+  EXPECT_EQ(picture->height, 2);
+  EXPECT_EQ(picture->channels, 1);
+  EXPECT_THAT(picture->pixels, ElementsAre(6, 7, 8, 9, 10, 11));
+}
+
+TEST_F(IdxFolder, EncodedIsAPngOfTheSamePixels) {
+  folder_.Write("train-images-idx3-ubyte", images_);
+  folder_.Write("train-labels-idx1-ubyte", labels_);
+  const auto data = Open();
+  ASSERT_TRUE(data.ok()) << data.status();
+  const auto png = (*data)->encoded(2);
+  ASSERT_TRUE(png.ok()) << png.status();
+  const auto decoded = Decode(*png);
+  ASSERT_TRUE(decoded.ok()) << decoded.status();
+  EXPECT_EQ(decoded->pixels, (*data)->image(2)->pixels);
+}
+
+TEST_F(IdxFolder, MissingFileIsNamed) {
+  folder_.Write("train-images-idx3-ubyte", images_);
+  const auto data = Open();
+  EXPECT_EQ(data.status().code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(std::string(data.status().message()), HasSubstr("train-labels-idx1-ubyte"));
+}
+
+TEST_F(IdxFolder, CountsAndLabelsMustFit) {
+  folder_.Write("train-images-idx3-ubyte", images_);
+  folder_.Write("train-labels-idx1-ubyte", Idx(8, {2}, std::string{0, 0}));
+  EXPECT_THAT(std::string(Open().status().message()), HasSubstr("3 pictures, but there are 2 labels"));
+  folder_.Write("train-labels-idx1-ubyte", Idx(8, {3}, std::string{0, 2, 0}));
+  EXPECT_THAT(std::string(Open().status().message()), HasSubstr("label 1 is 2"));
+}
+
+TEST_F(IdxFolder, DamagedFilesAreRefused) {
+  const auto fault = [this](const std::string& bytes) {
+    return std::string(ReadIdx(folder_.Write("file", bytes)).status().message());
+  };
+  EXPECT_THAT(fault("not idx"), HasSubstr("not an idx file"));
+  EXPECT_THAT(fault(""), HasSubstr("not an idx file"));
+  EXPECT_THAT(fault(Idx(0x0d, {1}, "1234")), HasSubstr("elements of type 0xd"));
+  EXPECT_THAT(fault(images_.substr(0, 9)), HasSubstr("ends within the header"));
+  EXPECT_THAT(fault(images_.substr(0, images_.size() - 1)), HasSubstr("ends after 17 of 18 bytes"));
+  EXPECT_THAT(fault(images_ + "x"), HasSubstr("goes on after"));
+  EXPECT_THAT(fault(Idx(8, {0x7fffffff, 0x7fffffff}, "")), HasSubstr("more than 1 GiB"));
+  std::string gzip = Gzip(images_);
+  gzip[gzip.size() - 12] ^= 0x55;  // within the compressed data or its checksum
+  EXPECT_FALSE(ReadIdx(folder_.Write("file.gz", gzip)).ok());
+}
+
+TEST(Mnist, OfficialFilesAreRead) {
+  const char* data_folder = std::getenv("VITRINE_DATA");
+  if (data_folder == nullptr) GTEST_SKIP() << "VITRINE_DATA is not set, so MNIST's own files were not read";
+  const auto test = OpenDataset(std::string("mnist:") + data_folder + "/mnist", Split::kTest);
+  ASSERT_TRUE(test.ok()) << test.status();
+  EXPECT_EQ((*test)->size(), 10000);
+  std::vector<int> first;
+  for (int i = 0; i < 5; ++i) first.push_back((*test)->label(i));
+  EXPECT_THAT(first, ElementsAre(7, 2, 1, 0, 4));
+  EXPECT_EQ((*test)->image(0)->width, 28);
+}
+
+}  // namespace
+}  // namespace vitrine

@@ -1,0 +1,82 @@
+#include "data/image_folder.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "data/raw_png.h"
+#include "tests/data/temporary_folder.h"
+
+namespace vitrine {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+std::string Png(uint8_t grey) {
+  return *RawToPng(Image{.width = 2, .height = 1, .channels = 1, .pixels = {grey, grey}});
+}
+
+std::vector<std::string> Names(const Dataset& data) {
+  std::vector<std::string> names;
+  for (int64_t i = 0; i < data.size(); ++i) names.push_back(data.name(i));
+  return names;
+}
+
+TEST(ImageFolder, ClassesAndFilesAreSorted) {
+  TemporaryFolder folder;
+  folder.Write("train/dog/2.PNG", Png(2));
+  folder.Write("train/dog/10.png", Png(10));
+  folder.Write("train/cat/b.png", Png(7));
+  folder.Write("train/cat/notes.txt", "not a picture");
+  folder.Write("train/cat/.hidden.png", Png(1));
+  folder.Write("test/dog/1.png", Png(3));
+  const auto train = OpenImageFolder(folder.path(), Split::kTrain);
+  ASSERT_TRUE(train.ok()) << train.status();
+  EXPECT_THAT((*train)->labels(), ElementsAre("cat", "dog"));
+  EXPECT_THAT(Names(**train), ElementsAre("cat/b.png", "dog/10.png", "dog/2.PNG"));
+  EXPECT_EQ((*train)->label(0), 0);
+  EXPECT_EQ((*train)->label(2), 1);
+  EXPECT_EQ((*train)->image(1)->pixels[0], 10);
+  EXPECT_EQ(*(*train)->encoded(1), Png(10));
+
+  const auto test = OpenImageFolder(folder.path(), Split::kTest);
+  ASSERT_TRUE(test.ok()) << test.status();
+  EXPECT_THAT((*test)->labels(), ElementsAre("cat", "dog")) << "the classes are those of the training split";
+  EXPECT_EQ((*test)->label(0), 1);
+}
+
+TEST(ImageFolder, WithoutSplitsBothAreTheSame) {
+  TemporaryFolder folder;
+  folder.Write("a/1.png", Png(1));
+  folder.Write("b/1.png", Png(2));
+  EXPECT_EQ(Names(**OpenImageFolder(folder.path(), Split::kTrain)),
+            Names(**OpenImageFolder(folder.path(), Split::kTest)));
+}
+
+TEST(ImageFolder, NewClassInTheTestSplitIsRefused) {
+  TemporaryFolder folder;
+  folder.Write("train/a/1.png", Png(1));
+  folder.Write("test/b/1.png", Png(2));
+  const auto test = OpenImageFolder(folder.path(), Split::kTest);
+  EXPECT_EQ(test.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(test.status().message()), HasSubstr("has the class b"));
+}
+
+TEST(ImageFolder, EmptyAndMissingFoldersAreRefused) {
+  TemporaryFolder folder;
+  EXPECT_EQ(OpenImageFolder(folder.path() / "none", Split::kTrain).status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(OpenImageFolder(folder.path(), Split::kTrain).status().code(), absl::StatusCode::kInvalidArgument);
+}
+
+TEST(ImageFolder, CorruptPictureIsNamed) {
+  TemporaryFolder folder;
+  folder.Write("a/bad.png", Png(1).substr(0, 40));
+  const auto data = OpenImageFolder(folder.path(), Split::kTrain);
+  ASSERT_TRUE(data.ok()) << data.status();
+  const auto picture = (*data)->image(0);
+  EXPECT_EQ(picture.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(picture.status().message()), HasSubstr("a/bad.png"));
+}
+
+}  // namespace
+}  // namespace vitrine

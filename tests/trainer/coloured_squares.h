@@ -1,0 +1,52 @@
+#ifndef VITRINE_TESTS_TRAINER_COLOURED_SQUARES_H_
+#define VITRINE_TESTS_TRAINER_COLOURED_SQUARES_H_
+
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+
+#include "data/dataset.h"
+#include "vitrine/v1/recipe.pb.h"
+
+namespace vitrine {
+
+// Noisy pictures of 16x16 pixels whose class is the brightest of red, green and blue: learned within seconds.
+class ColouredSquares final : public Dataset {
+ public:
+  ColouredSquares(int64_t size, uint64_t seed);
+  int64_t size() const override { return size_; }
+  int label(int64_t index) const override { return static_cast<int>(index % 3); }
+  std::string name(int64_t index) const override;
+  absl::StatusOr<Image> image(int64_t index) const override;
+  absl::StatusOr<std::string> encoded(int64_t index) const override;
+
+ private:
+  const int64_t size_;
+  const uint64_t seed_;
+};
+
+// An EIT of a few thousand parameters on mixed sizes, six steps an epoch of 96 pictures.
+v1::Recipe SmallRecipe();
+
+// A folder of one test, removed with its content at the end.
+class WorkFolder {
+ public:
+  WorkFolder() {
+    std::string name = (std::filesystem::temp_directory_path() / "vitrine-trainer-XXXXXX").string();
+    path_ = mkdtemp(name.data());
+  }
+  WorkFolder(const WorkFolder&) = delete;
+  WorkFolder& operator=(const WorkFolder&) = delete;
+  ~WorkFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+}  // namespace vitrine
+
+#endif  // VITRINE_TESTS_TRAINER_COLOURED_SQUARES_H_

@@ -1,0 +1,50 @@
+#include "trainer/evaluate.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/trainer/coloured_squares.h"
+#include "trainer/recipe.h"
+
+namespace vitrine {
+namespace {
+
+TEST(PlanEvaluation, CoversTheSizeAndCropsCentrally) {
+  const v1::Preprocessing preprocessing = ConfigOf(SmallRecipe())->preprocessing();
+  const auto same = PlanEvaluation(preprocessing, {32, 32}, Size{32, 24});
+  ASSERT_TRUE(same.ok());
+  EXPECT_EQ(same->scaled, (Size{32, 32}));
+  EXPECT_EQ(same->left, 4);
+  EXPECT_EQ(same->top, 0);
+  EXPECT_EQ(same->input, (Size{32, 24}));
+  const auto larger = PlanEvaluation(preprocessing, {32, 32}, Size{40, 48});
+  ASSERT_TRUE(larger.ok());
+  EXPECT_EQ(larger->scaled, (Size{48, 48}));
+  EXPECT_EQ(larger->top, 4);
+}
+
+TEST(Evaluate, DoesNotDependOnBatchesAndThreads) {
+  const std::unique_ptr<Model> model = *MakeModel(*ConfigOf(SmallRecipe()), 3);
+  const ColouredSquares data(50, 2);
+  const auto one = Evaluate(*model, data, Size{16, 16}, {.batch = 50, .threads = 1});
+  const auto many = Evaluate(*model, data, Size{16, 16}, {.batch = 7, .threads = 3});
+  ASSERT_TRUE(one.ok() && many.ok()) << one.status() << many.status();
+  EXPECT_EQ(one->images, 50);
+  EXPECT_EQ(one->correct, many->correct);
+  EXPECT_NEAR(one->loss, many->loss, 1e-5);
+}
+
+TEST(Evaluate, RefusesASizeThatTheModelCannotTake) {
+  const std::unique_ptr<Model> model = *MakeModel(*ConfigOf(SmallRecipe()), 3);
+  const auto accuracy = Evaluate(*model, ColouredSquares(9, 2), Size{3, 3}, {.batch = 3, .threads = 2});
+  EXPECT_EQ(accuracy.status().code(), absl::StatusCode::kInvalidArgument) << accuracy.status();
+}
+
+TEST(Evaluate, EndsWhenAsked) {
+  const std::unique_ptr<Model> model = *MakeModel(*ConfigOf(SmallRecipe()), 3);
+  const std::atomic<bool> stop = true;
+  EXPECT_EQ(Evaluate(*model, ColouredSquares(9, 2), std::nullopt, {.stop = &stop}).status().code(),
+            absl::StatusCode::kCancelled);
+}
+
+}  // namespace
+}  // namespace vitrine

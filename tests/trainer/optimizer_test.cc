@@ -1,0 +1,95 @@
+#include "trainer/optimizer.h"
+
+#include <ATen/ops/full.h>
+#include <ATen/ops/tensor.h>
+#include <ATen/ops/zeros.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+namespace vitrine {
+namespace {
+
+at::Tensor Parameter(at::IntArrayRef shape, double value, double gradient) {
+  at::Tensor tensor = at::full(shape, value, at::kFloat);
+  tensor.set_requires_grad(true);
+  tensor.mutable_grad() = at::full(shape, gradient, at::kFloat);
+  return tensor;
+}
+
+v1::Optimizer Settings(v1::Optimizer::Kind kind) {
+  v1::Optimizer settings;
+  settings.set_kind(kind);
+  settings.set_weight_decay(0.5);
+  settings.set_momentum(0.9);
+  return settings;
+}
+
+TEST(Decays, MatricesOnly) {
+  EXPECT_TRUE(Decays({"blocks.0.mlp.fc1.weight", at::zeros({2, 2})}));
+  EXPECT_TRUE(Decays({"stem.weight", at::zeros({2, 3, 3, 3})}));
+  EXPECT_FALSE(Decays({"norm.weight", at::zeros({2})}));
+  EXPECT_FALSE(Decays({"head.bias", at::zeros({2})}));
+  EXPECT_FALSE(Decays({"class_token", at::zeros({1, 2})}));
+  EXPECT_FALSE(Decays({"positions.table", at::zeros({5, 2})}));
+}
+
+TEST(Optimizer, AdamWFollowsItsFormula) {
+  const at::Tensor matrix = Parameter({1, 1}, 2.0, 0.1), bias = Parameter({1}, 2.0, 0.1);
+  Optimizer optimizer(Settings(v1::Optimizer::ADAMW), {{"w", matrix}, {"b", bias}});
+  double w = 2, b = 2, m = 0, v = 0;
+  for (int t = 1; t <= 3; ++t) {
+    const double g = 0.1 * t;
+    matrix.mutable_grad().fill_(g);
+    bias.mutable_grad().fill_(g);
+    optimizer.Step(0.01);
+    m = 0.9 * m + 0.1 * g;
+    v = 0.999 * v + 0.001 * g * g;
+    const double update = 0.01 * (m / (1 - std::pow(0.9, t))) / (std::sqrt(v / (1 - std::pow(0.999, t))) + 1e-8);
+    w = w * (1 - 0.01 * 0.5) - update;
+    b -= update;
+    EXPECT_NEAR(matrix.item<double>(), w, 1e-6) << "step " << t;
+    EXPECT_NEAR(bias.item<double>(), b, 1e-6) << "a bias does not decay; step " << t;
+  }
+}
+
+TEST(Optimizer, SgdFollowsItsFormula) {
+  for (const double momentum : {0.0, 0.9}) {
+    const at::Tensor matrix = Parameter({1, 1}, 2.0, 0.1);
+    v1::Optimizer settings = Settings(v1::Optimizer::SGD);
+    settings.set_momentum(momentum);
+    Optimizer optimizer(settings, {{"w", matrix}});
+    double w = 2, velocity = 0;
+    for (int t = 1; t <= 3; ++t) {
+      matrix.mutable_grad().fill_(0.1);
+      optimizer.Step(0.01);
+      velocity = momentum * velocity + 0.1 + 0.5 * w;
+      w -= 0.01 * velocity;
+      EXPECT_NEAR(matrix.item<double>(), w, 1e-6) << "momentum " << momentum << ", step " << t;
+    }
+  }
+}
+
+TEST(Optimizer, ParametersWithoutGradientStay) {
+  const at::Tensor with = Parameter({2, 2}, 1, 0.1), without = Parameter({2, 2}, 1, 0.1);
+  without.mutable_grad().reset();
+  for (const auto kind : {v1::Optimizer::ADAMW, v1::Optimizer::SGD}) {
+    Optimizer optimizer(Settings(kind), {{"a", with}, {"b", without}});
+    optimizer.Step(0.1);
+    EXPECT_EQ(without.sum().item<double>(), 4);
+  }
+  EXPECT_NE(with.sum().item<double>(), 4);
+}
+
+TEST(Optimizer, ClipsToTheNormOverAllParameters) {
+  const at::Tensor a = Parameter({1}, 0, 3), b = Parameter({1}, 0, 4);
+  Optimizer optimizer(Settings(v1::Optimizer::SGD), {{"a", a}, {"b", b}});
+  EXPECT_NEAR(optimizer.ClipGradients(10), 5, 1e-6);
+  EXPECT_FLOAT_EQ(a.grad().item<float>(), 3) << "below the limit nothing changes";
+  EXPECT_NEAR(optimizer.ClipGradients(1), 5, 1e-6);
+  EXPECT_NEAR(a.grad().item<double>(), 0.6, 1e-6);
+  EXPECT_NEAR(b.grad().item<double>(), 0.8, 1e-6);
+}
+
+}  // namespace
+}  // namespace vitrine

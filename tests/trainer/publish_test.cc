@@ -1,0 +1,124 @@
+#include "trainer/publish.h"
+
+#include <ATen/ops/empty.h>
+#include <ATen/ops/equal.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <sstream>
+
+#include "imaging/decode.h"
+#include "imaging/preprocess.h"
+#include "repository/checkpoint.h"
+#include "tests/trainer/coloured_squares.h"
+
+namespace vitrine {
+namespace {
+
+using ::testing::HasSubstr;
+
+const ColouredSquares kTrain(96, 1);
+const ColouredSquares kTest(48, 2);
+
+v1::Recipe PublishedRecipe() {
+  v1::Recipe recipe = SmallRecipe();
+  recipe.set_epochs(1);
+  recipe.set_storage(v1::Recipe::BF16);
+  recipe.add_evaluation_sizes("16");
+  recipe.add_evaluation_sizes("16x8");
+  return recipe;
+}
+
+absl::StatusOr<at::Tensor> ToInput(std::string_view bytes, const v1::Preprocessing& preprocessing) {
+  const Image picture = *Decode(bytes);
+  const Geometry geometry = *PlanGeometry(preprocessing, {picture.height, picture.width});
+  const std::vector<float> values = Preprocess(picture, preprocessing, geometry);
+  at::Tensor input = at::empty({preprocessing.channels(), geometry.input.height, geometry.input.width}, at::kFloat);
+  std::copy(values.begin(), values.end(), input.mutable_data_ptr<float>());
+  return input;
+}
+
+class Published : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::ostringstream lines;
+    Progress progress(lines, /*is_terminal=*/false);
+    TrainOptions options;
+    options.work_dir = folder_.path() / "work";
+    auto result = Train(PublishedRecipe(), kTrain, nullptr, options, progress);
+    ASSERT_TRUE(result.ok()) << result.status();
+    PublishOptions publish;
+    publish.repository = repository_;
+    publish.model = "squares";
+    publish.overrides = {"epochs=1"};
+    const auto id = PublishResult(PublishedRecipe(), *result, kTrain, kTest, publish);
+    ASSERT_TRUE(id.ok()) << id.status();
+    EXPECT_EQ(id->version, 1) << "a missing folder becomes a repository";
+    auto version = ReadVersion(repository_, *id);
+    ASSERT_TRUE(version.ok()) << version.status();
+    version_ = *std::move(version);
+    trained_ = std::move(result->model);
+  }
+
+  WorkFolder folder_;
+  const std::filesystem::path repository_ = folder_.path() / "repository";
+  StoredVersion version_;
+  std::unique_ptr<Model> trained_;
+};
+
+TEST_F(Published, GoldensReproduceFromTheStoredWeights) {
+  const auto model = BuildModel(version_);
+  ASSERT_TRUE(model.ok()) << model.status();
+  const absl::Status status = CheckGolden(version_, **model, ToInput, "cpu", "fp32");
+  EXPECT_TRUE(status.ok()) << status;
+  // The trained weights are not the stored ones, which are rounded to bf16.
+  EXPECT_FALSE(at::equal(trained_->Parameters()[0].tensor, (*model)->Parameters()[0].tensor));
+  int inputs = 0, pictures = 0;
+  for (const auto& [name, tensor] : version_.golden.tensors) {
+    inputs += name.starts_with("input.");
+    pictures += name.starts_with("picture.");
+  }
+  EXPECT_EQ(inputs, 4) << "two of each evaluation size";
+  EXPECT_EQ(pictures, 2);
+}
+
+TEST_F(Published, ManifestSaysWhereTheWeightsComeFrom) {
+  const v1::Provenance& provenance = version_.manifest.provenance();
+  EXPECT_EQ(provenance.recipe(), "small --set epochs=1");
+  EXPECT_EQ(provenance.data(), "coloured squares");
+  EXPECT_EQ(provenance.data_digest(), DigestOf(kTrain));
+  EXPECT_EQ(provenance.images_seen(), 96);
+  EXPECT_EQ(provenance.epochs(), 1);
+  EXPECT_EQ(provenance.seed(), 7);
+  EXPECT_GT(provenance.train_seconds(), 0);
+  ASSERT_EQ(provenance.metrics_size(), 2);
+  EXPECT_EQ(provenance.metrics(1).split(), "test 16x8");
+  EXPECT_EQ(provenance.metrics(1).images(), 48);
+  // The accuracy is that of the stored weights.
+  const auto model = BuildModel(version_);
+  ASSERT_TRUE(model.ok());
+  EXPECT_DOUBLE_EQ(Evaluate(**model, kTest, Size{16, 8})->top1(), provenance.metrics(1).value());
+  EXPECT_EQ(version_.labels, kTrain.labels());
+}
+
+TEST_F(Published, CardAndRecipeLieBesideTheWeights) {
+  const std::filesystem::path version = repository_ / "squares" / "1";
+  std::stringstream card;
+  card << std::ifstream(version / "model_card.md").rdbuf();
+  EXPECT_THAT(card.str(), HasSubstr("On coloured squares"));
+  EXPECT_THAT(card.str(), HasSubstr("| test 16x8 | 48 |"));
+  EXPECT_THAT(card.str(), HasSubstr("16x16 (60 %)"));
+  EXPECT_THAT(card.str(), HasSubstr("weights stored as bf16"));
+  EXPECT_TRUE(std::filesystem::exists(version / "recipe.textproto"));
+}
+
+TEST(ModelCard, SaysThatARunWasCutShort) {
+  TrainResult result;
+  EXPECT_THAT(ModelCard(PublishedRecipe(), v1::Manifest(), result), HasSubstr("stopped"));
+  result.finished = true;
+  EXPECT_THAT(ModelCard(PublishedRecipe(), v1::Manifest(), result), ::testing::Not(HasSubstr("stopped")));
+}
+
+}  // namespace
+}  // namespace vitrine

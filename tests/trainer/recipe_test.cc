@@ -1,0 +1,131 @@
+#include "trainer/recipe.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "models/model.h"
+#include "tests/trainer/coloured_squares.h"
+
+namespace vitrine {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+std::string Message(const absl::Status& status) {
+  return std::string(status.message());
+}
+
+TEST(BundledRecipes, EachIsValidAndItsModelCanBeMade) {
+  ASSERT_FALSE(BundledRecipes().empty());
+  for (const BundledRecipe& bundled : BundledRecipes()) {
+    SCOPED_TRACE(std::string(bundled.name));
+    const auto recipe = FindRecipe(std::string(bundled.name));
+    ASSERT_TRUE(recipe.ok()) << recipe.status();
+    EXPECT_EQ(recipe->name(), bundled.name);
+    EXPECT_TRUE(ValidateRecipe(*recipe).ok()) << ValidateRecipe(*recipe);
+    EXPECT_FALSE(recipe->data().name().empty()) << "the model card must say what the data is";
+    const auto config = ConfigOf(*recipe);
+    ASSERT_TRUE(config.ok()) << config.status();
+    const auto model = MakeModel(*config);
+    ASSERT_TRUE(model.ok()) << model.status();
+    for (const v1::TrainingSize& size : recipe->sizes()) {
+      EXPECT_TRUE((*model)->GridFor(size.height(), size.width()).ok()) << size.DebugString();
+    }
+    for (const std::string& text : recipe->evaluation_sizes()) {
+      const auto size = ParseSize(text);
+      ASSERT_TRUE(size.ok());
+      EXPECT_TRUE((*model)->GridFor(size->height, size->width).ok()) << text;
+    }
+  }
+}
+
+TEST(FindRecipe, ReadsFilesAndSaysWhereTheyAreWrong) {
+  WorkFolder folder;
+  const std::string file = folder.path() / "mine.textproto";
+  std::ofstream(file) << PrintRecipe(SmallRecipe());
+  const auto recipe = FindRecipe(file);
+  ASSERT_TRUE(recipe.ok()) << recipe.status();
+  EXPECT_EQ(PrintRecipe(*recipe), PrintRecipe(SmallRecipe()));
+
+  std::ofstream(file) << "name: \"x\"\nbatsh: 3\n";
+  EXPECT_THAT(Message(FindRecipe(file).status()), HasSubstr("line 2"));
+  EXPECT_THAT(Message(FindRecipe("no-such").status()), HasSubstr("kv-pos-mnist"));
+  EXPECT_EQ(FindRecipe("/no/such.textproto").status().code(), absl::StatusCode::kNotFound);
+}
+
+TEST(ApplyOverride, SetsScalarsEnumsStringsListsAndMessages) {
+  v1::Recipe recipe = SmallRecipe();
+  for (const char* assignment :
+       {"optimizer.lr=5e-4", "optimizer.kind=SGD", "name=a = \"b\"", "evaluation_sizes=24,32x24", "seed=9",
+        "sizes=[{height: 8 width: 8 weight: 1}]", "model_overrides.eit.depth=3", "bf16=true", "schedule={min_lr: 1}"}) {
+    const absl::Status status = ApplyOverride(assignment, recipe);
+    ASSERT_TRUE(status.ok()) << status;
+  }
+  EXPECT_DOUBLE_EQ(recipe.optimizer().lr(), 5e-4);
+  EXPECT_EQ(recipe.optimizer().kind(), v1::Optimizer::SGD);
+  EXPECT_EQ(recipe.name(), "a = \"b\"");
+  EXPECT_THAT(recipe.evaluation_sizes(), ElementsAre("24", "32x24"));
+  EXPECT_EQ(recipe.seed(), 9u);
+  ASSERT_EQ(recipe.sizes_size(), 1);
+  EXPECT_EQ(recipe.sizes(0).height(), 8);
+  EXPECT_EQ(recipe.model_overrides().eit().depth(), 3);
+  EXPECT_EQ(recipe.model_overrides().eit().width(), 24) << "a field beside the one that was set";
+  EXPECT_TRUE(recipe.bf16());
+  EXPECT_EQ(recipe.schedule().warmup_steps(), 0) << "a message is replaced as a whole";
+}
+
+TEST(ApplyOverride, RefusalsNameThePart) {
+  v1::Recipe recipe = SmallRecipe();
+  EXPECT_THAT(Message(ApplyOverride("optimizer.lr", recipe)), HasSubstr("path=value"));
+  EXPECT_THAT(Message(ApplyOverride("optimizer.rate=1", recipe)), HasSubstr("weight_decay"));
+  EXPECT_THAT(Message(ApplyOverride("optimiser.lr=1", recipe)), HasSubstr("\"optimiser\""));
+  EXPECT_THAT(Message(ApplyOverride("batch.size=1", recipe)), HasSubstr("no single message"));
+  EXPECT_THAT(Message(ApplyOverride("batch=many", recipe)), HasSubstr("batch=many"));
+  EXPECT_THAT(Message(ApplyOverride("optimizer.kind=ADAM", recipe)), HasSubstr("ADAM"));
+}
+
+TEST(ValidateRecipe, NamesFieldValueAndRange) {
+  const std::pair<const char*, const char*> faults[] = {
+      {"optimizer.lr=0", "optimizer.lr is 0"},
+      {"epochs=0", "epochs is 0"},
+      {"label_smoothing=1", "label_smoothing is 1"},
+      {"batch=0", "batch is 0"},
+      {"schedule.min_lr=1", "schedule.min_lr is 1"},
+      {"optimizer.momentum=1", "optimizer.momentum is 1"},
+      {"augmentation.min_scale=0", "min_scale is 0"},
+      {"evaluation_sizes=big", "\"big\" is no size"},
+      {"dropout=1", "dropout is 1"},
+  };
+  for (const auto& [assignment, message] : faults) {
+    v1::Recipe recipe = SmallRecipe();
+    ASSERT_TRUE(ApplyOverride(assignment, recipe).ok()) << assignment;
+    EXPECT_EQ(ValidateRecipe(recipe).code(), absl::StatusCode::kInvalidArgument) << assignment;
+    EXPECT_THAT(Message(ValidateRecipe(recipe)), HasSubstr(message));
+  }
+  EXPECT_TRUE(ValidateRecipe(SmallRecipe()).ok());
+}
+
+TEST(ConfigOf, OverridesReplaceListsInsteadOfAppending) {
+  v1::Recipe recipe = SmallRecipe();
+  recipe.mutable_model_overrides()->mutable_preprocessing()->add_mean(0.25f);
+  const auto config = ConfigOf(recipe);
+  ASSERT_TRUE(config.ok()) << config.status();
+  EXPECT_THAT(config->preprocessing().mean(), ElementsAre(0.25f));
+  EXPECT_EQ(config->preprocessing().std_size(), 3) << "kept from the zoo";
+  EXPECT_EQ(config->eit().width(), 24);
+  EXPECT_EQ(config->eit().pool(), 4) << "kept from the zoo";
+}
+
+TEST(ParseSize, ReadsHeightFirst) {
+  EXPECT_EQ(*ParseSize("24"), (Size{24, 24}));
+  EXPECT_EQ(*ParseSize("32x24"), (Size{32, 24}));
+  for (const char* text : {"", "x", "24x", "0", "-3", "24x24x24", "9000"}) {
+    EXPECT_EQ(ParseSize(text).status().code(), absl::StatusCode::kInvalidArgument) << text;
+  }
+}
+
+}  // namespace
+}  // namespace vitrine
