@@ -26,7 +26,7 @@ using cpu::Workspace;
 // Activations of a block of tokens; the rest of a second cache of 1 MB is for the panels of weights that pass by.
 constexpr int64_t kBlockBytes = 512 * 1024;
 // Below this the weights, which pass by once per block, cost more than activations that leave the second cache.
-constexpr int64_t kMinBlockRows = 48;
+constexpr int64_t kMinBlockRows = 72;
 // A multiple of the rows of every register tile.
 constexpr int64_t kBlockStep = 12;
 

@@ -18,27 +18,43 @@ namespace vitrine::cpu {
 inline constexpr int64_t kChunkRows = 96;
 // Weights of a panel that stay in the first cache (of 32 KB and more) while a chunk of rows passes by them.
 inline constexpr int64_t kSliceBytes = 32 * 1024;
+inline constexpr int64_t kLine = 64;
 
-// sums[r][v] (+)= x[r] * weights[v] over `steps` steps, the register tile of `kRows` rows by `kVectors` vectors.
+// What one register tile computes: sums[r][v] (+)= x[r] * weights[v] over `steps` steps.
+template <class P>
+struct TileWork {
+  const typename P::Element* x;
+  int64_t x_stride;
+  const typename P::Element* weights;
+  int64_t steps;
+  float* sums;
+  bool first;         // the sums start at zero
+  const char* ahead;  // one cache line from here on is brought into the second cache per step
+};
+
 template <class V, class P, int kRows, int kVectors>
-void RunTile(const typename P::Element* x, int64_t x_stride, const typename P::Element* weights, int64_t steps,
-             float* sums, bool first) {
+void RunTile(const TileWork<P>& work) {
+  const auto* x = work.x;
+  const auto* weights = work.weights;
+  const char* ahead = work.ahead;
   constexpr int kStride = P::kTileVectors * V::kLanes;
   typename V::Reg sum[kRows][kVectors];
 #pragma GCC unroll 8
   for (int r = 0; r < kRows; ++r) {
 #pragma GCC unroll 8
     for (int v = 0; v < kVectors; ++v) {
-      sum[r][v] = first ? V::Broadcast(0) : V::Load(sums + r * kStride + v * V::kLanes);
+      sum[r][v] = work.first ? V::Broadcast(0) : V::Load(work.sums + r * kStride + v * V::kLanes);
     }
   }
-  for (int64_t step = 0; step < steps; ++step) {
+  for (int64_t step = 0; step < work.steps; ++step) {
+    __builtin_prefetch(ahead, 0, 2);
+    ahead += kLine;
     typename P::Weights weight[kVectors];
 #pragma GCC unroll 8
     for (int v = 0; v < kVectors; ++v) weight[v] = P::LoadWeights(weights + v * V::kLanes * P::kDepth);
 #pragma GCC unroll 8
     for (int r = 0; r < kRows; ++r) {
-      const auto value = P::Splat(x + r * x_stride);
+      const auto value = P::Splat(x + r * work.x_stride);
 #pragma GCC unroll 8
       for (int v = 0; v < kVectors; ++v) sum[r][v] = P::MultiplyAdd(value, weight[v], sum[r][v]);
     }
@@ -48,12 +64,12 @@ void RunTile(const typename P::Element* x, int64_t x_stride, const typename P::E
 #pragma GCC unroll 8
   for (int r = 0; r < kRows; ++r) {
 #pragma GCC unroll 8
-    for (int v = 0; v < kVectors; ++v) V::Store(sums + r * kStride + v * V::kLanes, sum[r][v]);
+    for (int v = 0; v < kVectors; ++v) V::Store(work.sums + r * kStride + v * V::kLanes, sum[r][v]);
   }
 }
 
 template <class P>
-using Tile = void (*)(const typename P::Element*, int64_t, const typename P::Element*, int64_t, float*, bool);
+using Tile = void (*)(const TileWork<P>& work);
 
 template <class V, class P, int kVectors>
 Tile<P> TileOfRows(int64_t rows) {
@@ -104,7 +120,10 @@ template <class V, class P, class Y, bool kGelu>
 void RunPanel(const LinearCall& call, int64_t first_row, int64_t rows, int64_t first_output) {
   constexpr int64_t kPanel = P::kTileVectors * V::kLanes;
   constexpr int64_t kSteps = kSliceBytes / (kPanel * P::kDepth * static_cast<int64_t>(sizeof(typename P::Element)));
-  alignas(64) float sums[kChunkRows * kPanel];
+  // The first tiles fetch the next slice, or the next panel, which follows in memory; behind the last one nothing is
+  // there, which a prefetch may ask for.
+  constexpr int64_t kTilesAhead = kSliceBytes / (kSteps * kLine) < 1 ? 1 : kSliceBytes / (kSteps * kLine);
+  alignas(kLine) float sums[kChunkRows * kPanel];
   const int64_t steps = (call.inputs + P::kDepth - 1) / P::kDepth;
   const int64_t end_output = call.outputs < first_output + kPanel ? call.outputs : first_output + kPanel;
   const int64_t vectors = (end_output - first_output + V::kLanes - 1) / V::kLanes;
@@ -115,11 +134,19 @@ void RunPanel(const LinearCall& call, int64_t first_row, int64_t rows, int64_t f
   for (int64_t step = 0; step < steps; step += kSteps) {
     const int64_t count = steps - step < kSteps ? steps - step : kSteps;
     const auto* const slice = panel + step * vectors * V::kLanes * P::kDepth;
+    const auto* const next = reinterpret_cast<const char*>(slice + count * vectors * V::kLanes * P::kDepth);
     for (int64_t row = 0; row < rows; row += P::kTileRows) {
       const int64_t tile_rows = rows - row < P::kTileRows ? rows - row : P::kTileRows;
       float* const tile_sums = sums + row * sums_stride;
-      TileOf<V, P>(tile_rows, vectors)(x + row * call.a_stride + step * P::kDepth, call.a_stride, slice, count,
-                                       tile_sums, step == 0);
+      const bool ahead = row < kTilesAhead * P::kTileRows;
+      TileOf<V, P>(tile_rows, vectors)(
+          {.x = x + row * call.a_stride + step * P::kDepth,
+           .x_stride = call.a_stride,
+           .weights = slice,
+           .steps = count,
+           .sums = tile_sums,
+           .first = step == 0,
+           .ahead = ahead ? next + row / P::kTileRows * count * kLine : reinterpret_cast<const char*>(slice)});
       if (step + count == steps) {
         Finish<V, P, Y, kGelu>(call, tile_sums, first_row + row, tile_rows, first_output, end_output);
       }
