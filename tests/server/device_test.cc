@@ -1,0 +1,44 @@
+#include "server/device.h"
+
+#include <gmock/gmock.h>
+
+#include <filesystem>
+
+namespace vitrine {
+namespace {
+
+using ::testing::AnyOf;
+using ::testing::HasSubstr;
+
+TEST(ParseDevice, KnowsCpuAndCuda) {
+  EXPECT_EQ(ParseDevice("cpu").value().name(), "cpu");
+  EXPECT_EQ(ParseDevice("cuda").value().name(), "cuda:0");
+  EXPECT_EQ(ParseDevice("cuda:3").value().name(), "cuda:3");
+  EXPECT_EQ(ParseDevice("cuda:3").value().kind_name(), "cuda");
+}
+
+TEST(ParseDevice, QuotesWhatItDoesNotKnow) {
+  for (const char* text : {"", "gpu", "cuda:", "cuda:-1", "cuda:1x", "cuda:999", "CPU", "cuda: 1"}) {
+    const auto device = ParseDevice(text);
+    EXPECT_EQ(device.status().code(), absl::StatusCode::kInvalidArgument) << text;
+    EXPECT_THAT(device.status().ToString(), HasSubstr("use cpu, cuda:0"));
+  }
+}
+
+TEST(OpenDevice, TheCpuIsThere) {
+  EXPECT_TRUE(OpenDevice({}).ok());
+}
+
+TEST(OpenDevice, CudaWithoutADriverIsRefusedWithTheReason) {
+  if (std::filesystem::exists("/dev/nvidiactl")) GTEST_SKIP() << "this machine has an NVIDIA device";
+  const absl::Status refused = OpenDevice({Device::Kind::kCuda, 0});
+  EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(refused.ToString(), HasSubstr("device cuda:0 cannot be used: "));
+  EXPECT_THAT(refused.ToString(), AnyOf(HasSubstr("there is no NVIDIA driver on this machine (libcuda.so.1"),
+                                        HasSubstr("LibTorch's CUDA library does not load (lib"),
+                                        HasSubstr("LibTorch finds no CUDA device")));
+  EXPECT_THAT(refused.ToString(), HasSubstr("start with --device cpu instead"));
+}
+
+}  // namespace
+}  // namespace vitrine

@@ -1,0 +1,247 @@
+#include "server/execute_batch.h"
+
+#include <ATen/ops/full.h>
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "server/executor.h"
+#include "server/metrics.h"
+#include "tests/server/small_models.h"
+
+namespace vitrine {
+namespace {
+
+using ::testing::HasSubstr;
+
+class ExecuteBatchTest : public ::testing::Test {
+ protected:
+  // Puts the logits into the predictions, so that tests see them.
+  ExecuteBatchTest() {
+    responder_ = [this](const InferenceRequest& request, InferenceOutput output) {
+      v1::ClassifyResponse response;
+      for (const float logit : output.logits) response.add_predictions()->set_logit(logit);
+      response.set_request_id(request.request.request_id());
+      *response.mutable_timings() = output.timings;
+      *response.mutable_batch() = output.batch;
+      for (const auto& maps : output.attention) {
+        for (const AttentionMap& map : maps) {
+          v1::AttentionMap& out = *response.add_attention();
+          out.set_rows(map.rows);
+          out.set_columns(map.columns);
+        }
+      }
+      had_picture_ = output.picture != nullptr;
+      return response;
+    };
+  }
+
+  static Batch BatchOf(std::vector<InferenceRequest> requests, uint64_t id = 1) {
+    Batch batch;
+    batch.id = id;
+    for (InferenceRequest& request : requests) {
+      batch.requests.push_back(std::make_unique<InferenceRequest>(std::move(request)));
+    }
+    return batch;
+  }
+
+  void Execute(Batch batch) { ExecuteBatch(std::move(batch), {device_, 0, responder_, SteadyClock()}); }
+
+  std::vector<float> Logits(const Answer& answer) {
+    EXPECT_TRUE(answer.result.ok()) << answer.result.status();
+    std::vector<float> logits;
+    if (answer.result.ok()) {
+      for (const auto& prediction : answer.result->predictions()) logits.push_back(prediction.logit());
+    }
+    return logits;
+  }
+
+  Device device_;
+  Responder responder_;
+  bool had_picture_ = false;
+  std::shared_ptr<LoadedModel> model_ = MakeLoaded("small", 3, SmallNativeConfig());
+};
+
+TEST_F(ExecuteBatchTest, MixedGridsRunTogetherAndAnswerAsTheyWouldAlone) {
+  const std::vector<std::pair<int, int>> sizes = {{16, 16}, {32, 32}, {8, 24}, {24, 8}, {16, 16}, {20, 28}};
+  std::vector<Answer> together(sizes.size()), alone(sizes.size());
+  std::vector<InferenceRequest> requests;
+  int64_t tokens = 0;
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    const std::string picture = NoisePng(sizes[i].first, sizes[i].second, static_cast<int>(i));
+    requests.push_back(PictureRequest(model_, picture, together[i]));
+    requests.back().request.set_request_id(std::to_string(i));
+    tokens += requests.back().tokens;
+    std::vector<InferenceRequest> one;
+    one.push_back(PictureRequest(model_, picture, alone[i]));
+    Execute(BatchOf(std::move(one)));
+  }
+  Execute(BatchOf(std::move(requests), 42));
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    ASSERT_EQ(together[i].calls, 1);
+    const std::vector<float> crowded = Logits(together[i]), single = Logits(alone[i]);
+    ASSERT_EQ(crowded.size(), 5u);
+    float largest = 1;
+    for (const float logit : single) largest = std::max(largest, std::abs(logit));
+    for (size_t c = 0; c < crowded.size(); ++c) EXPECT_NEAR(crowded[c], single[c], 1e-5 * largest);
+    EXPECT_EQ(together[i].result->request_id(), std::to_string(i)) << "an answer reached the wrong caller";
+    EXPECT_EQ(together[i].result->batch().images(), 6);
+    EXPECT_EQ(together[i].result->batch().tokens(), tokens);
+    EXPECT_EQ(together[i].result->batch().grids(), 5);
+    EXPECT_EQ(together[i].result->batch().id(), 42u);
+    EXPECT_GT(together[i].result->timings().decode(), 0);
+    EXPECT_GT(together[i].result->timings().compute(), 0);
+  }
+  EXPECT_NE(Logits(together[0]), Logits(together[4])) << "two pictures of one size must not give one answer";
+  EXPECT_TRUE(had_picture_);
+  EXPECT_GT(model_->cost->Predict(1, 0), absl::ZeroDuration());
+}
+
+TEST_F(ExecuteBatchTest, ADamagedPictureFailsOnlyItself) {
+  std::string damaged = NoisePng(16, 16, 1);
+  damaged[damaged.size() / 2] ^= 0x55;
+  std::vector<Answer> answers(3);
+  std::vector<InferenceRequest> requests;
+  requests.push_back(PictureRequest(model_, NoisePng(16, 16, 2), answers[0]));
+  requests.push_back(PictureRequest(model_, damaged, answers[1]));
+  requests.push_back(PictureRequest(model_, NoisePng(8, 24, 3), answers[2]));
+  Execute(BatchOf(std::move(requests)));
+  EXPECT_TRUE(answers[0].result.ok()) << answers[0].result.status();
+  EXPECT_EQ(answers[1].result.status().code(), absl::StatusCode::kInvalidArgument) << answers[1].result.status();
+  EXPECT_TRUE(answers[2].result.ok()) << answers[2].result.status();
+  EXPECT_EQ(answers[0].result->batch().images(), 2);
+}
+
+TEST_F(ExecuteBatchTest, AClientThatLeftWhileDecodingIsNotComputed) {
+  std::vector<Answer> answers(2);
+  std::vector<InferenceRequest> requests;
+  for (int i = 0; i < 2; ++i) requests.push_back(PictureRequest(model_, NoisePng(16, 16, i), answers[i]));
+  requests[0].cancelled = std::make_shared<std::atomic<bool>>(true);
+  Execute(BatchOf(std::move(requests)));
+  EXPECT_EQ(answers[0].result.status().code(), absl::StatusCode::kCancelled);
+  ASSERT_TRUE(answers[1].result.ok());
+  EXPECT_EQ(answers[1].result->batch().images(), 1);
+}
+
+TEST_F(ExecuteBatchTest, AnExceptionFailsTheBatchWithAFixedTextAndTheNextOneRuns) {
+  // A size that the model was never asked about makes LibTorch throw in the forward pass.
+  std::vector<Answer> answers(2);
+  std::vector<InferenceRequest> requests;
+  for (int i = 0; i < 2; ++i) {
+    requests.push_back(PictureRequest(model_, NoisePng(16, 16, i), answers[i]));
+    v1::RawTensor& tensor = *requests.back().request.mutable_tensor();
+    tensor.set_data_type(v1::RawTensor::DATA_FLOAT32);
+    tensor.set_height(3);
+    tensor.set_width(3);
+    tensor.set_channels(2);
+    tensor.set_data(std::string(4 * 3 * 3 * 2, '\0'));
+    tensor.set_normalized(true);
+  }
+  Execute(BatchOf(std::move(requests), 9));
+  for (const Answer& answer : answers) {
+    EXPECT_EQ(answer.calls, 1);
+    EXPECT_EQ(answer.result.status().code(), absl::StatusCode::kInternal);
+    EXPECT_EQ(std::string(answer.result.status().message()),
+              "the server failed to compute batch 9; its log has the cause, and other batches are not affected");
+  }
+  Answer next;
+  std::vector<InferenceRequest> good;
+  good.push_back(PictureRequest(model_, NoisePng(16, 16, 1), next));
+  Execute(BatchOf(std::move(good)));
+  EXPECT_TRUE(next.result.ok()) << next.result.status();
+}
+
+TEST_F(ExecuteBatchTest, AThrowingResponderStillAnswersEveryone) {
+  responder_ = [](const InferenceRequest&, InferenceOutput) -> absl::StatusOr<v1::ClassifyResponse> {
+    throw std::runtime_error("secret path /etc");
+  };
+  std::vector<Answer> answers(2);
+  std::vector<InferenceRequest> requests;
+  for (int i = 0; i < 2; ++i) requests.push_back(PictureRequest(model_, NoisePng(16, 16, i), answers[i]));
+  Execute(BatchOf(std::move(requests)));
+  for (const Answer& answer : answers) {
+    EXPECT_EQ(answer.calls, 1);
+    EXPECT_EQ(answer.result.status().code(), absl::StatusCode::kInternal);
+    EXPECT_THAT(answer.result.status().ToString(), ::testing::Not(HasSubstr("secret")));
+  }
+}
+
+TEST_F(ExecuteBatchTest, LogitsThatAreNotFiniteAreNeverAnswered) {
+  for (const NamedTensor& parameter : model_->model->Parameters()) {
+    at::Tensor tensor = parameter.tensor;
+    tensor.fill_(std::numeric_limits<float>::quiet_NaN());
+  }
+  std::vector<Answer> answers(1);
+  std::vector<InferenceRequest> requests;
+  requests.push_back(PictureRequest(model_, NoisePng(16, 16, 1), answers[0]));
+  Execute(BatchOf(std::move(requests)));
+  EXPECT_EQ(answers[0].result.status().code(), absl::StatusCode::kInternal);
+}
+
+TEST_F(ExecuteBatchTest, StagesAndBatchesAreCounted) {
+  Metrics metrics(1, "");
+  model_->metrics = metrics.ForModel("small");
+  std::vector<Answer> answers(2);
+  std::vector<InferenceRequest> requests;
+  for (int i = 0; i < 2; ++i) {
+    requests.push_back(PictureRequest(model_, NoisePng(16, 16, i), answers[i]));
+    requests.back().arrival = SteadyClock().Now();
+  }
+  Execute(BatchOf(std::move(requests)));
+  const std::string text = metrics.Text();
+  EXPECT_THAT(text, HasSubstr("vitrine_stage_duration_seconds_count{model=\"small\",stage=\"decode\"} 2"));
+  EXPECT_THAT(text, HasSubstr("vitrine_stage_duration_seconds_count{model=\"small\",stage=\"total\"} 2"));
+  EXPECT_THAT(text, HasSubstr("vitrine_stage_duration_seconds_count{model=\"small\",stage=\"compute\"} 1"));
+  EXPECT_THAT(text, HasSubstr("vitrine_batch_images_sum{model=\"small\"} 2"));
+}
+
+TEST_F(ExecuteBatchTest, TheNullModelLooksAtNoPixel) {
+  const ModelHandle null = MakeLoaded("null", 1, NullConfig());
+  std::string damaged = NoisePng(16, 16, 1);
+  damaged.resize(damaged.size() / 2);
+  Answer answer;
+  std::vector<InferenceRequest> requests;
+  requests.push_back(PictureRequest(null, damaged, answer));
+  Execute(BatchOf(std::move(requests)));
+  EXPECT_EQ(Logits(answer), std::vector<float>(3, 0.0f));
+}
+
+TEST(ExecutorPool, AnswersEverythingAndStops) {
+  constexpr int kRequests = 60;
+  const ModelHandle model = MakeLoaded("small", 1, SmallNativeConfig());
+  const Responder responder = [](const InferenceRequest&, const InferenceOutput&) { return v1::ClassifyResponse(); };
+  std::atomic<int> ok = 0;
+  {
+    Scheduler scheduler({}, SteadyClock());
+    const ExecutorOptions options{.device = {}, .threads = 2, .log_batches = true};
+    ASSERT_TRUE(options.Validate().ok());
+    ExecutorPool pool(options, scheduler, responder, SteadyClock());
+    EXPECT_EQ(pool.threads(), 2);
+    Answer unused;
+    for (int i = 0; i < kRequests; ++i) {
+      InferenceRequest request = PictureRequest(model, NoisePng(8 + 4 * (i % 6), 16, i), unused);
+      request.arrival = SteadyClock().Now();
+      request.done = [&](absl::StatusOr<v1::ClassifyResponse> answer) { ok += answer.ok(); };
+      scheduler.Submit(std::move(request));
+    }
+    scheduler.Stop(absl::Seconds(60));
+  }
+  EXPECT_EQ(ok, kRequests);
+}
+
+TEST(ExecutorOptions, RefusalsNameTheFieldAndTheRange) {
+  EXPECT_THAT((ExecutorOptions{.device = {}, .threads = -1}).Validate().ToString(),
+              HasSubstr("threads is -1; it must be 0"));
+  EXPECT_GE(ExecutorOptions{}.ThreadCount(), 1);
+  EXPECT_EQ((ExecutorOptions{.device = {Device::Kind::kCuda, 0}, .threads = 8}.ThreadCount()), 1);
+}
+
+}  // namespace
+}  // namespace vitrine

@@ -1,0 +1,116 @@
+#include "server/picture_input.h"
+
+#include <gmock/gmock.h>
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "tests/server/small_models.h"
+
+namespace vitrine {
+namespace {
+
+using ::testing::HasSubstr;
+
+// Size of the tensors; the small model takes it as it is.
+constexpr int kHeight = 8, kWidth = 12;
+
+v1::RawTensor Pixels(v1::RawTensor::Layout layout, v1::RawTensor::DataType type, bool normalized = false) {
+  v1::RawTensor raw;
+  raw.set_layout(layout);
+  raw.set_data_type(type);
+  raw.set_height(kHeight);
+  raw.set_width(kWidth);
+  raw.set_channels(3);
+  raw.set_normalized(normalized);
+  std::string data;
+  const int pixels = kHeight * kWidth;
+  for (int i = 0; i < pixels * 3; ++i) {
+    const int pixel = layout == v1::RawTensor::CHW ? i % pixels : i / 3;
+    const int channel = layout == v1::RawTensor::CHW ? i / pixels : i % 3;
+    const uint8_t value = static_cast<uint8_t>(2 * pixel + channel * 20);
+    const float as_float = static_cast<float>(value) / 255;
+    if (type == v1::RawTensor::DATA_UINT8) {
+      data.push_back(static_cast<char>(value));
+    } else {
+      data.append(reinterpret_cast<const char*>(&as_float), sizeof(as_float));
+    }
+  }
+  raw.set_data(data);
+  return raw;
+}
+
+absl::StatusOr<PictureInput> Input(const v1::RawTensor& raw) {
+  v1::ClassifyRequest request;
+  *request.mutable_tensor() = raw;
+  const v1::ModelConfig config = SmallNativeConfig();
+  const auto geometry = PlanGeometry(config.preprocessing(), Size{kHeight, kWidth});
+  EXPECT_TRUE(geometry.ok()) << geometry.status();
+  return MakePictureInput(request, config.preprocessing(), *geometry);
+}
+
+std::vector<float> Values(const absl::StatusOr<PictureInput>& input) {
+  EXPECT_TRUE(input.ok()) << input.status();
+  if (!input.ok()) return {};
+  const float* data = input->tensor.data_ptr<float>();
+  return {data, data + input->tensor.numel()};
+}
+
+TEST(MakePictureInput, LayoutsAndTypesOfTheSamePixelsGiveTheSameInput) {
+  const std::vector<float> expected = Values(Input(Pixels(v1::RawTensor::HWC, v1::RawTensor::DATA_UINT8)));
+  ASSERT_EQ(expected.size(), size_t{3} * kHeight * kWidth);
+  // (value / 255 - mean) / std of channel 1, pixel 5.
+  EXPECT_NEAR(expected[kHeight * kWidth + 5], ((2 * 5 + 20) / 255.0 - 0.5) / 0.25, 1e-5);
+  EXPECT_EQ(Values(Input(Pixels(v1::RawTensor::CHW, v1::RawTensor::DATA_UINT8))), expected);
+  EXPECT_EQ(Values(Input(Pixels(v1::RawTensor::HWC, v1::RawTensor::DATA_FLOAT32))), expected);
+  EXPECT_EQ(Values(Input(Pixels(v1::RawTensor::CHW, v1::RawTensor::DATA_FLOAT32))), expected);
+}
+
+TEST(MakePictureInput, ANormalizedTensorIsTakenAsItIs) {
+  const auto chw = Values(Input(Pixels(v1::RawTensor::CHW, v1::RawTensor::DATA_FLOAT32, true)));
+  const auto hwc = Values(Input(Pixels(v1::RawTensor::HWC, v1::RawTensor::DATA_FLOAT32, true)));
+  EXPECT_EQ(chw, hwc);
+  ASSERT_EQ(chw.size(), size_t{3} * kHeight * kWidth);
+  EXPECT_FLOAT_EQ(chw[2 * kHeight * kWidth + 7], (2 * 7 + 40) / 255.0f);
+}
+
+TEST(MakePictureInput, RefusesNumbersThatCannotBePixels) {
+  for (const float bad : {1.01f, -0.01f, std::numeric_limits<float>::quiet_NaN()}) {
+    v1::RawTensor raw = Pixels(v1::RawTensor::HWC, v1::RawTensor::DATA_FLOAT32);
+    std::memcpy(raw.mutable_data()->data() + 40, &bad, sizeof(bad));
+    EXPECT_THAT(Input(raw).status().ToString(), HasSubstr("outside 0 to 1")) << bad;
+  }
+  v1::RawTensor raw = Pixels(v1::RawTensor::HWC, v1::RawTensor::DATA_FLOAT32, true);
+  const float infinite = std::numeric_limits<float>::infinity();
+  std::memcpy(raw.mutable_data()->data(), &infinite, sizeof(infinite));
+  EXPECT_EQ(Input(raw).status().code(), absl::StatusCode::kInvalidArgument);
+}
+
+TEST(MakePictureInput, NeverReadsBeyondAShortTensor) {
+  v1::RawTensor raw = Pixels(v1::RawTensor::HWC, v1::RawTensor::DATA_UINT8);
+  raw.mutable_data()->resize(10);
+  EXPECT_THAT(Input(raw).status().ToString(), HasSubstr("the tensor has 10 bytes, its size needs 288"));
+}
+
+TEST(MakePictureInput, RefusesAPictureThatIsNotOfThePlannedSize) {
+  v1::ClassifyRequest request;
+  request.set_image(NoisePng(16, 16, 1));
+  const v1::ModelConfig config = SmallNativeConfig();
+  const auto geometry = PlanGeometry(config.preprocessing(), Size{16, 24});
+  ASSERT_TRUE(geometry.ok());
+  EXPECT_THAT(MakePictureInput(request, config.preprocessing(), *geometry).status().ToString(),
+              HasSubstr("header says 24x16, its data is 16x16"));
+}
+
+TEST(EncodedPictureToInput, HasTheSizeThatTheModelGivesThePicture) {
+  const auto input = EncodedPictureToInput(NoisePng(16, 24, 1), SmallNativeConfig().preprocessing());
+  ASSERT_TRUE(input.ok()) << input.status();
+  EXPECT_EQ(input->sizes(), (std::vector<int64_t>{3, 16, 24}));
+  EXPECT_FALSE(EncodedPictureToInput("no picture", SmallNativeConfig().preprocessing()).ok());
+}
+
+}  // namespace
+}  // namespace vitrine

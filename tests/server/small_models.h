@@ -1,0 +1,51 @@
+#ifndef VITRINE_TESTS_SERVER_SMALL_MODELS_H_
+#define VITRINE_TESTS_SERVER_SMALL_MODELS_H_
+
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "models/model.h"
+#include "repository/repository.h"
+#include "server/inference_request.h"
+#include "server/loaded_model.h"
+#include "vitrine/v1/model.pb.h"
+
+namespace vitrine {
+
+// An empty folder that goes with everything in it.
+class ScratchFolder {
+ public:
+  ScratchFolder();
+  ~ScratchFolder();
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+// EIT of some thousand parameters: RGB, native resolution, 4-pixel cells, 4 to 64 tokens, 5 classes.
+v1::ModelConfig SmallNativeConfig();
+// The null model for RGB pictures of 32x32 pixels, 3 classes.
+v1::ModelConfig NullConfig();
+
+// A model in memory that was never on disk.
+std::shared_ptr<LoadedModel> MakeLoaded(const std::string& name, int64_t version, const v1::ModelConfig& config);
+
+// Publishes a version with random weights and with its goldens.
+VersionId PublishVersion(const std::filesystem::path& root, const std::string& name, const v1::ModelConfig& config,
+                         uint64_t seed = 1);
+
+// A PNG of coloured noise.
+std::string NoisePng(int height, int width, int seed);
+
+// What PlanRequest would make of a picture: a request without a deadline whose answer lands in `answer`.
+struct Answer {
+  int calls = 0;
+  absl::StatusOr<v1::ClassifyResponse> result = absl::UnknownError("no answer yet");
+};
+InferenceRequest PictureRequest(ModelHandle model, std::string picture, Answer& answer);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_TESTS_SERVER_SMALL_MODELS_H_
