@@ -1,5 +1,6 @@
 #include "trainer/replicas.h"
 
+#include <ATen/Parallel.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty.h>
 
@@ -71,6 +72,8 @@ absl::StatusOr<StepOutcome> Replicas::ComputeGradients(const TrainingBatch& batc
   const int count = std::min(images, static_cast<int>(others_.size()) + 1);
   std::vector<ShareResult> results(count);
   const auto compute = [&](int part) {
+    // oneDNN asks OpenMP, whose setting belongs to the thread.
+    at::init_num_threads();
     const TrainingBatch share = Share(batch, part, count);
     ForwardContext own = context;
     own.dropout_seed += part;
