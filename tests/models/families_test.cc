@@ -1,10 +1,11 @@
 // What holds for every family, over the variants of the zoo that are small enough for a test.
+#include <ATen/Parallel.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <numeric>
+#include <thread>
 
 #include "models/model.h"
 #include "models/zoo.h"
@@ -142,6 +143,24 @@ TEST_P(EveryFamily, InitialisationFollowsTheSeed) {
     differs = differs || Difference(pa[i].tensor, pc[i].tensor) > 0;
   }
   EXPECT_TRUE(differs);
+}
+
+// Executors share a model: each runs its own batches at the same time, grids new to the model included.
+TEST_P(EveryFamily, ThreadsMayShareAModel) {
+  const ImageBatch images = Batch();
+  const at::Tensor expected = Run(images);
+  std::vector<at::Tensor> answers(4);
+  {
+    const auto fresh = testing::MakeHashed(model_->config());
+    std::vector<std::jthread> threads;
+    for (at::Tensor& answer : answers) {
+      threads.emplace_back([&] {
+        at::set_num_threads(1);
+        answer = *RunModel(*fresh, images);
+      });
+    }
+  }
+  for (const at::Tensor& answer : answers) EXPECT_EQ(Difference(answer, expected), 0);
 }
 
 TEST_P(EveryFamily, AttentionOfAnImageIsThatOfTheImageAlone) {
