@@ -44,7 +44,7 @@ void Progress::Update(const ProgressState& state, absl::Time now) {
 void Progress::Line(const std::string& text) {
   if (bar_is_open_) out_ << "\r\033[K";
   bar_is_open_ = false;
-  drawn_ = absl::InfinitePast();
+  if (is_terminal_) drawn_ = absl::InfinitePast();
   out_ << text << std::endl;
 }
 
