@@ -1,0 +1,42 @@
+"""check_bundled.py REPOSITORY: the golden logits of every version, recomputed by the oracle of its family.
+
+Golden pictures are left out: they would need the preprocessing, which tests/imaging holds against other implementations.
+"""
+import pathlib
+import sys
+
+import torch
+from safetensors.torch import load_file
+
+import stored
+
+# fp32 sums in another order; relative to the largest logit.
+TOLERANCE = 1e-4
+
+
+def check(version):
+    """(largest difference, number of golden inputs) of a version's folder."""
+    model = stored.load(version)
+    golden = load_file(version / "golden.safetensors")
+    names = sorted(name for name in golden if name.startswith("input."))
+    worst = 0.0
+    with torch.no_grad():
+        for name in names:
+            expected = golden["logits." + name.removeprefix("input.")]
+            difference = (model(golden[name][None])[0] - expected).abs().max()
+            worst = max(worst, float(difference / expected.abs().max().clamp(min=1)))
+    return worst, len(names)
+
+
+def main():
+    versions = sorted(manifest.parent for manifest in pathlib.Path(sys.argv[1]).glob("*/*/manifest.textproto"))
+    failed = not versions
+    for version in versions:
+        worst, compared = check(version)
+        ok = compared > 0 and worst < TOLERANCE
+        failed |= not ok
+        print(f"{version}: {compared} golden inputs, largest relative difference {worst:.2e}: {'ok' if ok else 'FAILED'}")
+    sys.exit(failed)
+
+
+main()
