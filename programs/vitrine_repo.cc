@@ -1,6 +1,5 @@
 // vitrine-repo: looks at a repository of checkpoints, verifies it, and promotes versions between repositories.
 #include <CLI/CLI.hpp>
-#include <map>
 #include <string>
 
 #include "programs/command_line.h"
@@ -28,7 +27,7 @@ struct Flags {
   std::string repository;
   std::string which;
   std::string source;
-  OutputFormat format = OutputFormat::kTable;
+  std::string format = "table";
 };
 
 void AddRepository(CLI::App& command, Flags& flags) {
@@ -36,10 +35,7 @@ void AddRepository(CLI::App& command, Flags& flags) {
 }
 
 void AddFormat(CLI::App& command, Flags& flags) {
-  static const std::map<std::string, OutputFormat> kFormats = {{"table", OutputFormat::kTable},
-                                                               {"json", OutputFormat::kJson}};
-  command.add_option("--format", flags.format, "table (default) or json")
-      ->transform(CLI::CheckedTransformer(kFormats, CLI::ignore_case).description("table|json"));
+  command.add_option("--format", flags.format, "table (default) or json")->check(CLI::IsMember({"table", "json"}));
 }
 
 int Main(int argc, char** argv) {
@@ -69,10 +65,11 @@ int Main(int argc, char** argv) {
   publish->add_option("--from", flags.source, "the repository that holds the version")->required()->type_name("DIR");
 
   if (const auto exit_code = ParseCommandLine(app, argc, argv)) return *exit_code;
+  const OutputFormat format = flags.format == "json" ? OutputFormat::kJson : OutputFormat::kTable;
   absl::Status status;
-  if (list->parsed()) status = ListCommand(flags.repository, flags.format);
-  if (show->parsed()) status = ShowCommand(flags.repository, flags.which, flags.format);
-  if (verify->parsed()) status = VerifyCommand(flags.repository, flags.which, flags.format);
+  if (list->parsed()) status = ListCommand(flags.repository, format);
+  if (show->parsed()) status = ShowCommand(flags.repository, flags.which, format);
+  if (verify->parsed()) status = VerifyCommand(flags.repository, flags.which, format);
   if (publish->parsed()) status = PublishCommand(flags.repository, flags.source, flags.which);
   return status.ok() ? kExitSuccess : Fail(kProgram, status);
 }

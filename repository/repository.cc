@@ -32,7 +32,9 @@ absl::Status ValidateId(const VersionId& id) {
 absl::StatusOr<FileDescriptor> OpenVersion(const std::filesystem::path& root, const VersionId& id) {
   absl::StatusOr<FileDescriptor> folder = OpenFolder(root);
   if (!folder.ok()) return absl::UnavailableError(absl::StrCat("repository ", folder.status().message()));
-  return OpenBeneath(*folder, absl::StrCat(id.model, "/", id.version));
+  absl::StatusOr<FileDescriptor> version = OpenBeneath(*folder, absl::StrCat(id.model, "/", id.version));
+  if (absl::IsNotFound(version.status())) return absl::NotFoundError("there is no such version");
+  return version;
 }
 
 absl::StatusOr<v1::Manifest> ReadManifestIn(const FileDescriptor& folder, const VersionId& id) {
