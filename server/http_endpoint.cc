@@ -1,9 +1,14 @@
 #include "server/http_endpoint.h"
 
 #include <CivetServer.h>
+#include <netdb.h>
 #include <prometheus/collectable.h>
 #include <prometheus/text_serializer.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
+#include <chrono>
+#include <future>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -40,6 +45,22 @@ void Send(mg_connection* connection, const Page& page, bool with_body) {
                    "\r\nContent-Length: ", page.body.size(), "\r\n\r\n");
   mg_write(connection, head.data(), head.size());
   if (with_body) mg_write(connection, page.body.data(), page.body.size());
+}
+
+// Connects to host:port and hangs up.
+void Knock(const std::string& address) {
+  const size_t colon = address.rfind(':');
+  addrinfo hints = {};
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_NUMERICSERV;
+  addrinfo* found = nullptr;
+  if (getaddrinfo(address.substr(0, colon).c_str(), address.substr(colon + 1).c_str(), &hints, &found) != 0) return;
+  const int connection = socket(found->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  if (connection >= 0) {
+    (void)!connect(connection, found->ai_addr, found->ai_addrlen);
+    close(connection);
+  }
+  freeaddrinfo(found);
 }
 
 }  // namespace
@@ -92,7 +113,13 @@ class HttpEndpoint::Pages : public CivetHandler {
 HttpEndpoint::HttpEndpoint(std::unique_ptr<Pages> pages, std::string address)
     : pages_(std::move(pages)), address_(std::move(address)) {}
 
-HttpEndpoint::~HttpEndpoint() = default;
+// civetweb's accepting thread looks at its stop flag when somebody connects, otherwise every two seconds.
+HttpEndpoint::~HttpEndpoint() {
+  const std::future<void> stopped = std::async(std::launch::async, [this] { pages_->server.reset(); });
+  do {
+    Knock(address_);
+  } while (stopped.wait_for(std::chrono::milliseconds(5)) != std::future_status::ready);
+}
 
 absl::StatusOr<std::unique_ptr<HttpEndpoint>> HttpEndpoint::Start(const std::string& address, Sources sources) {
   auto pages = std::make_unique<Pages>(std::move(sources));

@@ -85,7 +85,11 @@ absl::Status ServerOptions::Validate() const {
   faults.Add(batch.Validate());
   faults.Add(admission.Validate());
   faults.Add(executor.Validate());
-  faults.Add(registry.Validate());
+  if (!repository.empty()) {
+    RegistryOptions followed = registry;
+    followed.root = repository;
+    faults.Add(followed.Validate());
+  }
   faults.InRange<int64_t>("--max-message-bytes", rpc.max_message_bytes, 1024, int64_t{1} << 30);
   faults.InRange<int64_t>("--queues", rpc.queues, 1, 256);
   faults.InRange("--max-connection-age", rpc.max_connection_age, absl::Seconds(1), absl::InfiniteDuration());

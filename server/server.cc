@@ -36,8 +36,8 @@ constexpr absl::Duration kHungBatch = absl::Minutes(1);
 constexpr absl::Duration kDrainStep = absl::Milliseconds(2);
 // Draining ends when nothing new came for this long, so that callers who have not heard yet read "draining" and not a
 // broken connection; it waits for such silence no longer than the second duration.
-constexpr absl::Duration kQuiet = absl::Milliseconds(100);
-constexpr absl::Duration kMaxQuietWait = absl::Seconds(1);
+constexpr absl::Duration kQuiet = absl::Milliseconds(250);
+constexpr absl::Duration kMaxQuietWait = absl::Seconds(2);
 constexpr absl::Duration kHurriedDeadline = absl::Seconds(1);
 constexpr absl::Duration kShutdownGrace = absl::Seconds(1);
 

@@ -1,0 +1,100 @@
+#include "server/options.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <CLI/CLI.hpp>
+
+namespace vitrine {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+ServerOptions Parse(std::vector<const char*> flags) {
+  ServerOptions options;
+  CLI::App app;
+  BindFlags(app, options);
+  flags.insert(flags.begin(), "vitrine-server");
+  app.parse(static_cast<int>(flags.size()), flags.data());
+  return options;
+}
+
+TEST(ServerOptions, DefaultsAreValidOnceARepositoryIsNamed) {
+  ServerOptions options;
+  EXPECT_THAT(std::string(options.Validate().message()), HasSubstr("--repository is missing"));
+  options.repository = "/";
+  EXPECT_TRUE(options.Validate().ok()) << options.Validate();
+}
+
+TEST(ServerOptions, FlagsReachTheirSettings) {
+  const ServerOptions options = Parse({"--repository",
+                                       "/models",
+                                       "--listen",
+                                       "127.0.0.1:0",
+                                       "--device",
+                                       "cuda:1",
+                                       "--executors",
+                                       "3",
+                                       "--max-batch-tokens",
+                                       "99",
+                                       "--max-wait",
+                                       "1.5ms",
+                                       "--max-queue-requests",
+                                       "7",
+                                       "--max-queue-bytes",
+                                       "8",
+                                       "--max-message-bytes",
+                                       "4096",
+                                       "--lame-duck",
+                                       "5s",
+                                       "--drain-deadline",
+                                       "1m",
+                                       "--poll-interval",
+                                       "250ms",
+                                       "--max-connection-age",
+                                       "inf",
+                                       "--log-level",
+                                       "debug",
+                                       "--log-batches"});
+  EXPECT_EQ(options.repository, "/models");
+  EXPECT_EQ(options.rpc.listen, "127.0.0.1:0");
+  EXPECT_EQ(options.device, "cuda:1");
+  EXPECT_EQ(options.executor.threads, 3);
+  EXPECT_EQ(options.batch.max_batch_tokens, 99);
+  EXPECT_EQ(options.batch.max_wait, absl::Microseconds(1500));
+  EXPECT_EQ(options.admission.max_requests, 7);
+  EXPECT_EQ(options.admission.max_bytes, 8);
+  EXPECT_EQ(options.rpc.max_message_bytes, 4096);
+  EXPECT_EQ(options.lame_duck, absl::Seconds(5));
+  EXPECT_EQ(options.drain_deadline, absl::Minutes(1));
+  EXPECT_EQ(options.registry.poll_interval, absl::Milliseconds(250));
+  EXPECT_EQ(options.rpc.max_connection_age, absl::InfiniteDuration());
+  EXPECT_EQ(options.log_level, "debug");
+  EXPECT_TRUE(options.executor.log_batches);
+}
+
+TEST(ServerOptions, ADurationWithoutAUnitIsRefused) {
+  EXPECT_THROW(Parse({"--lame-duck", "5"}), CLI::ValidationError);
+}
+
+TEST(ServerOptions, EveryFaultIsNamedAtOnce) {
+  ServerOptions options;
+  options.repository = "/nowhere";
+  options.rpc.listen = "localhost";
+  options.metrics = "localhost:99999";
+  options.device = "gpu";
+  options.batch.max_batch_tokens = 0;
+  options.rpc.queues = 0;
+  options.lame_duck = -absl::Seconds(1);
+  options.log_level = "loud";
+  const absl::Status status = options.Validate();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(status.message()),
+              AllOf(HasSubstr("/nowhere"), HasSubstr("\"localhost\""), HasSubstr("99999"), HasSubstr("gpu"),
+                    HasSubstr("max_batch_tokens is 0"), HasSubstr("--queues is 0"), HasSubstr("--lame-duck is -1s"),
+                    HasSubstr("loud")));
+}
+
+}  // namespace
+}  // namespace vitrine

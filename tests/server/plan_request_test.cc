@@ -1,0 +1,142 @@
+#include "server/plan_request.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/imaging/pictures.h"
+#include "tests/server/served.h"
+
+namespace vitrine {
+namespace {
+
+using ::testing::HasSubstr;
+
+v1::ClassifyRequest Picture(int width, int height) {
+  v1::ClassifyRequest request;
+  request.set_image(EncodeJpeg(SmoothImage(width, height, 3)));
+  return request;
+}
+
+v1::ClassifyRequest Tensor(int height, int width, int channels, bool normalized) {
+  v1::ClassifyRequest request;
+  v1::RawTensor& tensor = *request.mutable_tensor();
+  tensor.set_data_type(v1::RawTensor::DATA_FLOAT32);
+  tensor.set_height(height);
+  tensor.set_width(width);
+  tensor.set_channels(channels);
+  tensor.set_normalized(normalized);
+  tensor.set_data(std::string(static_cast<size_t>(height) * width * channels * 4, '\0'));
+  return request;
+}
+
+void ExpectRefused(const v1::ClassifyRequest& request, const ModelHandle& model, absl::StatusCode code,
+                   const std::string& part) {
+  const absl::StatusOr<InferenceRequest> plan = PlanRequest(request, model);
+  EXPECT_EQ(plan.status().code(), code) << plan.status();
+  EXPECT_THAT(std::string(plan.status().message()), HasSubstr(part));
+}
+
+TEST(PlanRequest, TokensAreKnownFromTheHeader) {
+  const absl::StatusOr<InferenceRequest> plan = PlanRequest(Picture(24, 16), ServedEit());
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_EQ(plan->grid, (Grid{4, 6}));
+  EXPECT_EQ(plan->tokens, 24 + plan->model->model->prefix_tokens());
+  EXPECT_EQ(plan->geometry.original, (Size{16, 24}));
+  EXPECT_EQ(plan->top_k, 5) << "the default";
+}
+
+TEST(PlanRequest, TopKDefaultsToAllOfFewClasses) {
+  const ModelHandle model = Served("few",
+                                   "classes: 3 preprocessing { channels: 1 mean: 0.5 std: 0.25 interpolation: BILINEAR "
+                                   "fixed { height: 8 width: 8 fit: STRETCH } } null {}");
+  const absl::StatusOr<InferenceRequest> plan = PlanRequest(Picture(9, 9), model);
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_EQ(plan->top_k, 3);
+}
+
+TEST(PlanRequest, TheOrientationOfTheFileDecidesTheGrid) {
+  v1::ClassifyRequest request;
+  request.set_image(EncodeJpeg(SmoothImage(24, 16, 3), {.exif = ExifBlock(6)}));  // a quarter turn
+  const absl::StatusOr<InferenceRequest> plan = PlanRequest(request, ServedEit());
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_EQ(plan->grid, (Grid{6, 4}));
+}
+
+TEST(PlanRequest, AResolutionWishReplacesThePicturesSize) {
+  v1::ClassifyRequest request = Picture(24, 16);
+  request.mutable_resolution()->set_height(8);
+  request.mutable_resolution()->set_width(32);
+  const absl::StatusOr<InferenceRequest> plan = PlanRequest(request, ServedEit());
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_EQ(plan->grid, (Grid{2, 8}));
+  ExpectRefused(request, ServedKv(), absl::StatusCode::kInvalidArgument, "28 x 28");
+  request.mutable_resolution()->set_height(800);
+  ExpectRefused(request, ServedEit(), absl::StatusCode::kInvalidArgument, "64");
+}
+
+TEST(PlanRequest, ANormalizedTensorMustBeWhatTheModelTakes) {
+  const absl::StatusOr<InferenceRequest> plan = PlanRequest(Tensor(16, 24, 3, true), ServedEit());
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_EQ(plan->grid, (Grid{4, 6}));
+  ExpectRefused(Tensor(17, 24, 3, true), ServedEit(), absl::StatusCode::kInvalidArgument, "17 x 24");
+  ExpectRefused(Tensor(16, 24, 1, true), ServedEit(), absl::StatusCode::kInvalidArgument, "1 channels");
+  ExpectRefused(Tensor(32, 28, 1, true), ServedKv(), absl::StatusCode::kInvalidArgument, "28 x 28");
+  v1::ClassifyRequest request = Tensor(16, 24, 3, true);
+  request.mutable_resolution()->set_height(8);
+  ExpectRefused(request, ServedEit(), absl::StatusCode::kInvalidArgument, "normalized");
+}
+
+TEST(PlanRequest, PixelsOfATensorAreResizedLikeAPicture) {
+  const absl::StatusOr<InferenceRequest> plan = PlanRequest(Tensor(100, 90, 3, false), ServedKv());
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_EQ(plan->geometry.input, (Size{28, 28}));
+}
+
+TEST(PlanRequest, ABytesTensorCannotBeNormalized) {
+  v1::ClassifyRequest request = Tensor(16, 24, 3, true);
+  request.mutable_tensor()->set_data_type(v1::RawTensor::DATA_UINT8);
+  ExpectRefused(request, ServedEit(), absl::StatusCode::kInvalidArgument, "DATA_FLOAT32");
+}
+
+TEST(PlanRequest, AttentionIsResolvedAndEncodedAsHalvesUnlessSaid) {
+  v1::ClassifyRequest request = Picture(24, 16);
+  request.add_attention()->set_kind(v1::CLASS_TOKEN_ROW);
+  const absl::StatusOr<InferenceRequest> plan = PlanRequest(request, ServedEit());
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  ASSERT_EQ(plan->attention.size(), 1u);
+  ASSERT_EQ(plan->attention[0].layers_size(), 1);
+  EXPECT_EQ(plan->attention[0].layers(0), 1) << "the last block of two";
+  EXPECT_EQ(plan->attention[0].encoding(), v1::FLOAT16);
+}
+
+TEST(PlanRequest, TheSizeOfAttentionIsKnownBeforeCompute) {
+  v1::ClassifyRequest request = Picture(28, 28);
+  v1::AttentionRequest& wish = *request.add_attention();
+  wish.set_kind(v1::WEIGHTS);
+  wish.set_encoding(v1::FLOAT32);
+  const ModelHandle model = ServedKv();
+  const int64_t n = 16 + model->model->prefix_tokens();
+  request.set_max_attention_bytes(4 * n * n);
+  EXPECT_TRUE(PlanRequest(request, model).ok());
+  request.set_max_attention_bytes(4 * n * n - 1);
+  ExpectRefused(request, model, absl::StatusCode::kResourceExhausted, std::to_string(4 * n * n) + " bytes");
+  request.set_max_attention_bytes(kMaxAttentionBytes + 1);
+  ExpectRefused(request, model, absl::StatusCode::kInvalidArgument, "max_attention_bytes");
+}
+
+TEST(PlanRequest, TooManyWishesAreRefused) {
+  v1::ClassifyRequest request = Picture(24, 16);
+  for (int i = 0; i < 17; ++i) request.add_attention()->set_kind(v1::CLASS_TOKEN_ROW);
+  ExpectRefused(request, ServedEit(), absl::StatusCode::kInvalidArgument, "17 attention entries");
+}
+
+TEST(PlanRequest, AnOverlayNeedsAPicture) {
+  v1::ClassifyRequest request = Tensor(16, 24, 3, true);
+  v1::AttentionRequest& wish = *request.add_attention();
+  wish.set_kind(v1::CLASS_TOKEN_ROW);
+  wish.set_encoding(v1::OVERLAY_PNG);
+  ExpectRefused(request, ServedEit(), absl::StatusCode::kInvalidArgument, "no picture");
+}
+
+}  // namespace
+}  // namespace vitrine

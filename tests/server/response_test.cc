@@ -1,0 +1,102 @@
+#include "server/response.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "server/plan_request.h"
+#include "tests/imaging/pictures.h"
+#include "tests/server/served.h"
+
+namespace vitrine {
+namespace {
+
+using ::testing::HasSubstr;
+
+InferenceRequest Plan(const ModelHandle& model, int width, int height, v1::AttentionEncoding encoding, int top_k = 3) {
+  v1::ClassifyRequest request;
+  request.set_image(EncodeJpeg(SmoothImage(width, height, 3)));
+  request.set_top_k(top_k);
+  request.set_request_id("mine");
+  if (!model->attention.kinds.empty()) {
+    v1::AttentionRequest& wish = *request.add_attention();
+    wish.set_kind(model->attention.kinds[0]);
+    wish.set_encoding(encoding);
+  }
+  absl::StatusOr<InferenceRequest> plan = PlanRequest(std::move(request), model);
+  EXPECT_TRUE(plan.ok()) << plan.status();
+  return *std::move(plan);
+}
+
+// Logits and one map per wish, as an executor would hand them over.
+InferenceOutput Output(const InferenceRequest& request) {
+  InferenceOutput output;
+  for (int i = 0; i < request.model->manifest.config().classes(); ++i) output.logits.push_back((i * 5) % 7 - 2.5f);
+  for (const v1::AttentionRequest& wish : request.attention) {
+    AttentionMap map{wish.kind(), 1, -1, request.grid.rows, request.grid.columns, {}};
+    for (int i = 0; i < request.grid.cells(); ++i) map.values.push_back(0.01f * static_cast<float>(i));
+    output.attention.push_back({map});
+  }
+  output.timings.set_queue(0.5f);
+  output.batch.set_images(4);
+  output.picture =
+      std::make_shared<Image>(SmoothImage(request.geometry.original.width, request.geometry.original.height, 3));
+  return output;
+}
+
+TEST(MakeResponse, PredictionsFallAndNameTheirClasses) {
+  const InferenceRequest request = Plan(ServedEit(), 24, 16, v1::FLOAT16, 7);
+  const absl::StatusOr<v1::ClassifyResponse> response = MakeResponse(request, Output(request));
+  ASSERT_TRUE(response.ok()) << response.status();
+  ASSERT_EQ(response->predictions_size(), 7);
+  EXPECT_EQ(response->predictions(0).index(), 4);  // 20 mod 7 = 6 is the largest
+  EXPECT_EQ(response->predictions(0).label(), "class-4");
+  float sum = 0;
+  for (const v1::Prediction& prediction : response->predictions()) sum += prediction.probability();
+  EXPECT_NEAR(sum, 1, 1e-6);
+  EXPECT_EQ(response->served_by().version(), 3);
+  EXPECT_EQ(response->served_by().weights_sha256(), "feed");
+  EXPECT_EQ(response->request_id(), "mine");
+  EXPECT_EQ(response->batch().images(), 4);
+  EXPECT_EQ(response->timings().queue(), 0.5f);
+}
+
+TEST(MakeResponse, TheGridOfACroppedPictureCoversItsMiddle) {
+  // 56 x 28 is cropped to its central square.
+  const InferenceRequest request = Plan(ServedKv(), 56, 28, v1::FLOAT16);
+  InferenceOutput output = Output(request);
+  output.attention.clear();
+  const absl::StatusOr<v1::ClassifyResponse> response = MakeResponse(request, output);
+  ASSERT_TRUE(response.ok()) << response.status();
+  const v1::Rectangle& covers = response->grid().covers();
+  EXPECT_FLOAT_EQ(covers.left(), 14);
+  EXPECT_FLOAT_EQ(covers.top(), 0);
+  EXPECT_FLOAT_EQ(covers.width(), 28);
+  EXPECT_FLOAT_EQ(covers.height(), 28);
+  EXPECT_EQ(response->grid().image_width(), 56);
+}
+
+TEST(MakeResponse, MapsCarryTheirPlaceInThePicture) {
+  const InferenceRequest request = Plan(ServedEit(), 24, 16, v1::UINT8);
+  const absl::StatusOr<v1::ClassifyResponse> response = MakeResponse(request, Output(request));
+  ASSERT_TRUE(response.ok()) << response.status();
+  const v1::AttentionMap& map = response->attention(0);
+  EXPECT_EQ(map.rows(), 4);
+  EXPECT_EQ(map.columns(), 6);
+  EXPECT_EQ(map.values().size(), 24u);
+  EXPECT_FLOAT_EQ(map.covers().width(), 24);
+}
+
+TEST(MakeResponse, AnOverlayIsAPngAndIsBoundedLikeValues) {
+  InferenceRequest request = Plan(ServedEit(), 24, 16, v1::OVERLAY_PNG);
+  const absl::StatusOr<v1::ClassifyResponse> response = MakeResponse(request, Output(request));
+  ASSERT_TRUE(response.ok()) << response.status();
+  EXPECT_EQ(response->attention(0).values().substr(1, 3), "PNG");
+  EXPECT_EQ(response->attention(0).encoding(), v1::OVERLAY_PNG);
+  request.request.set_max_attention_bytes(100);
+  const absl::StatusOr<v1::ClassifyResponse> refused = MakeResponse(request, Output(request));
+  EXPECT_EQ(refused.status().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(std::string(refused.status().message()), HasSubstr("max_attention_bytes is 100"));
+}
+
+}  // namespace
+}  // namespace vitrine

@@ -1,0 +1,50 @@
+#ifndef VITRINE_TESTS_SERVER_SERVED_H_
+#define VITRINE_TESTS_SERVER_SERVED_H_
+
+#include <google/protobuf/text_format.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "server/loaded_model.h"
+
+namespace vitrine {
+
+// A model in memory as the registry hands it out, with fresh weights, for a config in text form.
+inline ModelHandle Served(const std::string& name, const std::string& config_text) {
+  auto served = std::make_shared<LoadedModel>();
+  served->id = {name, 3};
+  v1::ModelConfig& config = *served->manifest.mutable_config();
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(config_text, &config)) << config_text;
+  absl::StatusOr<std::unique_ptr<Model>> model = MakeModel(config, 1);
+  EXPECT_TRUE(model.ok()) << model.status();
+  for (int i = 0; i < config.classes(); ++i) served->labels.push_back("class-" + std::to_string(i));
+  served->device = "cpu";
+  served->precision = "fp32";
+  served->weights_sha256 = "feed";
+  served->attention = (*model)->attention();
+  served->model = *std::move(model);
+  return served;
+}
+
+// Native resolution, RGB, cells of 4 pixels, 4 to 64 of them; 7 classes; class-token rows.
+inline ModelHandle ServedEit() {
+  return Served("mixed",
+                "classes: 7 preprocessing { channels: 3 mean: [0.5, 0.5, 0.5] std: [0.25, 0.25, 0.25] "
+                "interpolation: BICUBIC native { cell: 4 min_tokens: 4 max_tokens: 64 } } "
+                "eit { pool: 4 width: 24 depth: 2 heads: 2 mlp_width: 32 grid_rows: 4 grid_columns: 4 }");
+}
+
+// 28 x 28, grey, cropped centrally; 10 classes; scores and weights of 4 x 4 cells.
+inline ModelHandle ServedKv() {
+  return Served("fixed",
+                "classes: 10 preprocessing { channels: 1 mean: 0.5 std: 0.25 interpolation: BILINEAR "
+                "fixed { height: 28 width: 28 fit: CENTER_CROP } } "
+                "kv { patch: 7 width: 16 depth: 2 heads: 2 mlp_width: 32 attention: KV grid_rows: 4 grid_columns: 4 }");
+}
+
+}  // namespace vitrine
+
+#endif  // VITRINE_TESTS_SERVER_SERVED_H_
