@@ -1,0 +1,131 @@
+// Deadlines, cancellation and overload: work that nobody waits for is not done, and a full server says so at once.
+#include <gmock/gmock.h>
+#include <google/rpc/error_details.pb.h>
+#include <google/rpc/status.pb.h>
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "tests/e2e/published.h"
+#include "tests/e2e/running_server.h"
+
+namespace vitrine::testing {
+namespace {
+
+constexpr char kExpired[] = "vitrine_requests_total{model=\"slow\",method=\"Classify\",code=\"DEADLINE_EXCEEDED\"}";
+constexpr char kCancelled[] = "vitrine_requests_total{model=\"slow\",method=\"Classify\",code=\"CANCELLED\"}";
+
+// A server whose one executor is busy with a slow picture.
+class BusyServer : public ::testing::Test {
+ protected:
+  BusyServer() {
+    PublishModel(folder_.path(), "slow", SlowConfig());
+    ServerOptions options = TestOptions(folder_.path());
+    options.executor.threads = 1;
+    options.batch.max_batch_images = 1;
+    options.admission.max_requests = 4;
+    running_.emplace(options);
+    busy_ = std::thread([this] {
+      v1::ClassifyResponse response;
+      first_ = running_->Classify(PictureRequest("slow", SlowPicture()), &response);
+    });
+    EXPECT_TRUE(Eventually(
+        [&] { return running_->Metric("vitrine_in_flight ") == 1 && running_->Metric("vitrine_queue_depth ") == 0; }));
+  }
+  ~BusyServer() override { JoinFirst(); }
+
+  void JoinFirst() {
+    if (busy_.joinable()) busy_.join();
+  }
+
+  TemporaryFolder folder_;
+  std::optional<RunningServer> running_;
+  std::thread busy_;
+  grpc::Status first_;
+};
+
+// Admission believes that a request of low priority comes in time; then more urgent ones overtake it.
+TEST(Deadlines, OneThatPassesInTheQueueIsNeverComputed) {
+  const TemporaryFolder folder;
+  PublishModel(folder.path(), "slow", SlowConfig());
+  ServerOptions options = TestOptions(folder.path());
+  options.executor.threads = 1;
+  options.batch.max_batch_images = 1;
+  RunningServer running(options);
+  v1::ClassifyRequest request = PictureRequest("slow", SlowPicture());
+  v1::ClassifyResponse alone;
+  ASSERT_TRUE(running.Classify(request, &alone).ok());
+  const absl::Duration one = absl::Seconds(alone.timings().total());
+
+  constexpr int kUrgent = 12;
+  std::vector<std::thread> callers;
+  const auto call = [&](v1::Priority priority, absl::Duration timeout, grpc::StatusCode expected) {
+    v1::ClassifyRequest mine = request;
+    mine.set_priority(priority);
+    callers.emplace_back([&running, mine, timeout, expected] {
+      v1::ClassifyResponse response;
+      const grpc::Status status = running.Classify(mine, &response, timeout);
+      EXPECT_EQ(status.error_code(), expected) << status.error_message();
+    });
+  };
+  call(v1::HIGH, absl::Minutes(1), grpc::StatusCode::OK);
+  ASSERT_TRUE(Eventually(
+      [&] { return running.Metric("vitrine_in_flight ") == 1 && running.Metric("vitrine_queue_depth ") == 0; }));
+  call(v1::LOW, 5 * one, grpc::StatusCode::DEADLINE_EXCEEDED);
+  ASSERT_TRUE(Eventually([&] { return running.Metric("vitrine_queue_depth ") == 1; }));
+  for (int i = 0; i < kUrgent; ++i) call(v1::HIGH, absl::Minutes(1), grpc::StatusCode::OK);
+  for (std::thread& caller : callers) caller.join();
+  // The client's own clock may end the call a moment before the server's, which the server reads as a cancellation.
+  EXPECT_EQ(running.Metric(kExpired) + running.Metric(kCancelled), 1);
+  EXPECT_EQ(running.Metric("vitrine_batch_images_sum{model=\"slow\"}"), kUrgent + 2) << "the late one was computed";
+}
+
+TEST_F(BusyServer, ACancelledCallFreesItsSlotBeforeCompute) {
+  std::vector<std::unique_ptr<grpc::ClientContext>> contexts;
+  std::vector<std::thread> callers;
+  for (int i = 0; i < 3; ++i) {
+    contexts.push_back(std::make_unique<grpc::ClientContext>());
+    callers.emplace_back([&, context = contexts.back().get()] {
+      v1::ClassifyResponse response;
+      EXPECT_EQ(running_->classifier().Classify(context, PictureRequest("slow", SlowPicture()), &response).error_code(),
+                grpc::StatusCode::CANCELLED);
+    });
+  }
+  ASSERT_TRUE(Eventually([&] { return running_->Metric("vitrine_queue_depth ") == 3; }));
+  for (const auto& context : contexts) context->TryCancel();
+  for (std::thread& caller : callers) caller.join();
+  EXPECT_TRUE(Eventually([&] { return running_->Metric("vitrine_queue_depth ") == 0; }));
+  JoinFirst();
+  EXPECT_TRUE(first_.ok()) << first_.error_message();
+  EXPECT_EQ(running_->Metric(kCancelled), 3);
+  EXPECT_EQ(running_->Metric("vitrine_batch_images_sum{model=\"slow\"}"), 1) << "a cancelled picture was computed";
+}
+
+TEST_F(BusyServer, AFullServerRefusesAtOnceAndSaysWhenToComeBack) {
+  std::vector<std::thread> callers;
+  for (int i = 0; i < 3; ++i) {
+    callers.emplace_back([&] {
+      v1::ClassifyResponse response;
+      const grpc::Status status = running_->Classify(PictureRequest("slow", SlowPicture()), &response);
+      EXPECT_TRUE(status.ok()) << status.error_message();
+    });
+  }
+  ASSERT_TRUE(Eventually([&] { return running_->Metric("vitrine_queue_depth ") == 3; }));
+  v1::ClassifyResponse response;
+  const grpc::Status status = running_->Classify(PictureRequest("slow", SlowPicture()), &response);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED) << status.error_message();
+  EXPECT_FALSE(status.error_message().empty());
+  google::rpc::Status details;
+  ASSERT_TRUE(details.ParseFromString(status.error_details())) << "grpc-status-details-bin is missing";
+  ASSERT_EQ(details.details_size(), 1);
+  google::rpc::RetryInfo retry;
+  ASSERT_TRUE(details.details(0).UnpackTo(&retry));
+  EXPECT_GT(retry.retry_delay().seconds() + retry.retry_delay().nanos(), 0);
+  EXPECT_EQ(details.code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  for (std::thread& caller : callers) caller.join();
+}
+
+}  // namespace
+}  // namespace vitrine::testing

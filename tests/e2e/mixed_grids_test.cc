@@ -1,0 +1,135 @@
+// Many pictures of many sizes at once: each answer is the one that its picture gets alone.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <mutex>
+#include <set>
+#include <thread>
+#include <vector>
+
+#include "tests/e2e/published.h"
+#include "tests/e2e/running_server.h"
+
+namespace vitrine::testing {
+namespace {
+
+constexpr int kImages = 1000;
+constexpr int kCallers = 24;
+constexpr struct {
+  int width, height;
+} kSizes[] = {{16, 16}, {24, 16}, {16, 32}, {32, 32}, {40, 24}, {20, 60}, {64, 36}, {8, 8}};
+
+struct Sent {
+  std::string picture;
+  std::vector<float> alone;
+};
+
+std::vector<Sent> MakePictures(const Model& model) {
+  std::vector<Sent> sent;
+  for (int i = 0; i < kImages; ++i) {
+    const auto [width, height] = kSizes[i % std::size(kSizes)];
+    Sent one{NoiseJpeg(width, height, i + 1), {}};
+    one.alone = LogitsAlone(model, one.picture);
+    sent.push_back(std::move(one));
+  }
+  return sent;
+}
+
+float LargestLogit(const std::vector<float>& logits) {
+  float largest = 1;
+  for (const float logit : logits) largest = std::max(largest, std::abs(logit));
+  return largest;
+}
+
+void ExpectAnswer(const Sent& sent, const v1::ClassifyResponse& response) {
+  ASSERT_EQ(response.predictions_size(), static_cast<int>(sent.alone.size()));
+  std::set<int> classes;
+  for (int k = 0; k < response.predictions_size(); ++k) {
+    const v1::Prediction& prediction = response.predictions(k);
+    if (k > 0) {
+      EXPECT_GE(response.predictions(k - 1).logit(), prediction.logit()) << "predictions are out of order";
+    }
+    EXPECT_NEAR(prediction.logit(), sent.alone[prediction.index()], 1e-5f * LargestLogit(sent.alone))
+        << "class " << prediction.index() << " of a batch of " << response.batch().images();
+    EXPECT_EQ(prediction.label(), "class-" + std::to_string(prediction.index()));
+    classes.insert(prediction.index());
+  }
+  EXPECT_EQ(classes.size(), sent.alone.size()) << "a class appears twice";
+}
+
+TEST(MixedGrids, AThousandPicturesAtOnceGetTheAnswersTheyGetAlone) {
+  const TemporaryFolder folder;
+  PublishModel(folder.path(), "mixed", MixedConfig());
+  const std::unique_ptr<Model> model = PublishedModel(MixedConfig());
+  const std::vector<Sent> sent = MakePictures(*model);
+  ServerOptions options = TestOptions(folder.path());
+  options.executor.threads = 2;
+  options.batch.max_batch_tokens = 512;
+  options.batch.max_wait = absl::Milliseconds(5);
+  RunningServer running(options);
+
+  std::atomic<int> next = 0;
+  std::mutex mutex;
+  std::set<std::pair<int, int>> grids;
+  int most_grids_in_a_batch = 0;
+  std::vector<std::thread> callers;
+  for (int caller = 0; caller < kCallers; ++caller) {
+    callers.emplace_back([&] {
+      for (int i = next++; i < kImages; i = next++) {
+        v1::ClassifyRequest request = PictureRequest("mixed", sent[i].picture);
+        request.set_top_k(7);
+        request.set_request_id("picture " + std::to_string(i));
+        v1::ClassifyResponse response;
+        const grpc::Status status = running.Classify(request, &response);
+        ASSERT_TRUE(status.ok()) << status.error_message();
+        EXPECT_EQ(response.request_id(), request.request_id()) << "an answer reached the wrong caller";
+        ExpectAnswer(sent[i], response);
+        const std::lock_guard lock(mutex);
+        grids.insert({response.grid().rows(), response.grid().columns()});
+        most_grids_in_a_batch = std::max(most_grids_in_a_batch, response.batch().grids());
+      }
+    });
+  }
+  for (std::thread& caller : callers) caller.join();
+  EXPECT_GE(grids.size(), 6u);
+  EXPECT_GE(most_grids_in_a_batch, 4) << "no batch mixed grids: the test proved nothing";
+  const Server::Counts counts = running.server().Drain();
+  EXPECT_EQ(counts.accepted, kImages);
+  EXPECT_EQ(counts.answered, kImages);
+}
+
+TEST(MixedGrids, TheGridCoversThePictureAndTimingsAddUp) {
+  const TemporaryFolder folder;
+  PublishModel(folder.path(), "mixed", MixedConfig());
+  RunningServer running(folder.path());
+  v1::ClassifyRequest request = PictureRequest("mixed", NoiseJpeg(64, 36, 1));
+  v1::AttentionRequest& wish = *request.add_attention();
+  wish.set_kind(v1::CLASS_TOKEN_ROW);
+  v1::ClassifyResponse response;
+  const grpc::Status status = running.Classify(request, &response);
+  ASSERT_TRUE(status.ok()) << status.error_message();
+  EXPECT_EQ(response.predictions_size(), 5) << "the default top_k is 5";
+  const v1::Grid& grid = response.grid();
+  EXPECT_EQ(grid.image_width(), 64);
+  EXPECT_EQ(grid.image_height(), 36);
+  EXPECT_EQ(grid.input_width(), grid.columns() * 4);
+  EXPECT_EQ(grid.input_height(), grid.rows() * 4);
+  EXPECT_NEAR(grid.covers().width(), 64, 1e-3);
+  EXPECT_NEAR(grid.covers().height(), 36, 1e-3);
+  ASSERT_EQ(response.attention_size(), 1);
+  EXPECT_EQ(response.attention(0).encoding(), v1::FLOAT16);
+  EXPECT_EQ(response.attention(0).values().size(), 2u * grid.rows() * grid.columns());
+  EXPECT_EQ(response.served_by().model(), "mixed");
+  EXPECT_EQ(response.served_by().version(), 1);
+  EXPECT_EQ(response.served_by().weights_sha256().size(), 64u);
+  const v1::Timings& timings = response.timings();
+  EXPECT_GT(timings.compute(), 0);
+  EXPECT_GT(timings.decode(), 0);
+  EXPECT_GE(timings.total(), timings.queue() + timings.decode() + timings.compute() + timings.encode() - 1e-6);
+}
+
+}  // namespace
+}  // namespace vitrine::testing

@@ -1,0 +1,191 @@
+// vitrine-server as users run it: its flags, its exit codes, its end.
+#include <dlfcn.h>
+#include <gmock/gmock.h>
+#include <grpcpp/grpcpp.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "tests/e2e/child_server.h"
+#include "tests/e2e/published.h"
+#include "tests/e2e/running_server.h"
+#include "vitrine/v1/classifier.grpc.pb.h"
+
+namespace vitrine::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+std::vector<std::string> Flags(const std::filesystem::path& repository) {
+  return {"--repository", repository, "--listen", "127.0.0.1:0", "--metrics", "127.0.0.1:0"};
+}
+
+// What became of the requests of some callers that go on until the server turns them away.
+struct Tally {
+  std::atomic<int64_t> sent = 0, answered = 0, draining = 0, lost = 0;
+  std::atomic<bool> stop = false;
+};
+
+void SendUntilRefused(const std::string& address, const std::string& picture, Tally& tally) {
+  grpc::ChannelArguments arguments;
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  const auto stub =
+      v1::Classifier::NewStub(grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments));
+  while (!tally.stop) {
+    grpc::ClientContext context;
+    v1::ClassifyResponse response;
+    const grpc::Status status = stub->Classify(&context, PictureRequest("mixed", picture), &response);
+    ++tally.sent;
+    if (status.ok()) {
+      ++tally.answered;
+    } else if (status.error_code() == grpc::StatusCode::UNAVAILABLE &&
+               status.error_message().find("draining") != std::string::npos) {
+      ++tally.draining;
+      return;
+    } else {
+      ++tally.lost;
+      ADD_FAILURE() << status.error_code() << " " << status.error_message();
+      return;
+    }
+  }
+}
+
+TEST(Program, SigtermUnderLoadLosesNothingAndExitsWithZero) {
+  const TemporaryFolder folder;
+  PublishModel(folder.path() / "repository", "mixed", MixedConfig());
+  ChildServer server(folder.path(), Flags(folder.path() / "repository"));
+  const std::string address = server.AwaitReady();
+  ASSERT_FALSE(address.empty());
+  const std::string picture = NoiseJpeg(32, 24, 1);
+  Tally tally;
+  std::vector<std::thread> callers;
+  for (int i = 0; i < 8; ++i) callers.emplace_back([&] { SendUntilRefused(address, picture, tally); });
+  EXPECT_TRUE(Eventually([&] { return tally.answered > 200; }));
+  server.Signal(SIGTERM);
+  for (std::thread& caller : callers) caller.join();
+  EXPECT_EQ(server.Wait(), 0) << server.Output();
+  EXPECT_EQ(tally.lost.load(), 0);
+  EXPECT_EQ(tally.draining.load(), 8) << "every caller was told";
+  EXPECT_THAT(server.Output(),
+              HasSubstr(absl::StrCat("stopped accepted=", tally.sent.load(), " answered=", tally.sent.load())));
+}
+
+TEST(Program, ASecondSigtermCutsTheLameDuckShort) {
+  const TemporaryFolder folder;
+  PublishModel(folder.path() / "repository", "mixed", MixedConfig());
+  std::vector<std::string> flags = Flags(folder.path() / "repository");
+  flags.insert(flags.end(), {"--lame-duck", "10m"});
+  ChildServer server(folder.path(), flags);
+  const std::string address = server.AwaitReady();
+  server.Signal(SIGTERM);
+  EXPECT_TRUE(Eventually([&] { return server.Output().find("draining") != std::string::npos; }));
+  // The lame duck still serves.
+  const auto stub = v1::Classifier::NewStub(grpc::CreateChannel(address, grpc::InsecureChannelCredentials()));
+  grpc::ClientContext context;
+  v1::ClassifyResponse response;
+  const grpc::Status status = stub->Classify(&context, PictureRequest("mixed", NoiseJpeg(8, 8, 1)), &response);
+  EXPECT_TRUE(status.ok()) << status.error_message();
+  server.Signal(SIGTERM);
+  EXPECT_EQ(server.Wait(), 0) << server.Output();
+}
+
+TEST(Program, SigtermDuringTheFirstLoadEndsIt) {
+  const TemporaryFolder folder;
+  PublishModel(folder.path() / "repository", "slow", SlowConfig());
+  ChildServer server(folder.path(), Flags(folder.path() / "repository"));
+  EXPECT_TRUE(Eventually([&] { return server.Output().find("listening on") != std::string::npos; }));
+  server.Signal(SIGTERM);
+  EXPECT_EQ(server.Wait(), 0) << server.Output();
+}
+
+TEST(Program, EveryFaultOfTheFlagsIsNamedAtOnce) {
+  const TemporaryFolder folder;
+  ChildServer server(folder.path(), {"--repository", "/nowhere", "--listen", "nonsense", "--device", "tpu:0",
+                                     "--max-batch-tokens", "0", "--log-level", "loud"});
+  EXPECT_EQ(server.Wait(), 2);
+  EXPECT_THAT(server.Output(), AllOf(HasSubstr("/nowhere"), HasSubstr("nonsense"), HasSubstr("tpu:0"),
+                                     HasSubstr("tokens is 0"), HasSubstr("loud")));
+}
+
+TEST(Program, AnUnknownFlagIsAUsageError) {
+  const TemporaryFolder folder;
+  ChildServer server(folder.path(), {"--repository", folder.path(), "--colour", "blue"});
+  EXPECT_EQ(server.Wait(), 2);
+  EXPECT_THAT(server.Output(), HasSubstr("--colour"));
+}
+
+TEST(Program, ATakenPortFailsTheStart) {
+  const TemporaryFolder folder;
+  RunningServer running(folder.path());
+  ChildServer server(folder.path(), {"--repository", folder.path(), "--listen", running.server().address(), "--metrics",
+                                     running.server().metrics_address()});
+  EXPECT_EQ(server.Wait(), 1);
+  EXPECT_THAT(server.Output(),
+              AllOf(HasSubstr(running.server().address()), HasSubstr(running.server().metrics_address())));
+}
+
+TEST(Program, AMissingCudaDeviceIsRefusedWithAReason) {
+  const TemporaryFolder folder;
+  std::vector<std::string> flags = Flags(folder.path());
+  flags.insert(flags.end(), {"--device", "cuda:63"});
+  ChildServer server(folder.path(), flags);
+  EXPECT_EQ(server.Wait(), 1);
+  EXPECT_THAT(server.Output(), HasSubstr("cuda:63"));
+}
+
+TEST(Program, ThePortFileHoldsTheBoundAddresses) {
+  const TemporaryFolder folder;
+  std::vector<std::string> flags = Flags(folder.path());
+  flags.insert(flags.end(), {"--port-file", folder.path() / "ports"});
+  ChildServer server(folder.path(), flags);
+  const std::string address = server.AwaitReady();
+  std::ifstream file(folder.path() / "ports");
+  std::stringstream content;
+  content << file.rdbuf();
+  EXPECT_EQ(content.str(), absl::StrCat("grpc=", address, "\nmetrics=", server.metrics_address(), "\n"));
+  server.Signal(SIGINT);
+  EXPECT_EQ(server.Wait(), 0);
+}
+
+// libblas of OpenCV exports the same symbols as LibTorch; the first in the link order wins, and the reference BLAS is
+// twenty times slower. This program links the room as vitrine-server does; the next test looks at the program itself.
+TEST(Program, MatrixProductsComeFromLibTorch) {
+  void* const sgemm = dlsym(RTLD_DEFAULT, "sgemm_");
+  ASSERT_NE(sgemm, nullptr);
+  Dl_info info;
+  ASSERT_NE(dladdr(sgemm, &info), 0);
+  EXPECT_THAT(info.dli_fname, HasSubstr("libtorch_cpu"));
+}
+
+TEST(Program, TheServerBindsMatrixProductsToLibTorch) {
+  const TemporaryFolder folder;
+  const std::filesystem::path bindings = folder.path() / "bindings";
+  setenv("LD_DEBUG", "bindings", 1);
+  setenv("LD_DEBUG_OUTPUT", bindings.c_str(), 1);
+  setenv("LD_BIND_NOW", "1", 1);
+  ChildServer server(folder.path(), {"--version"});
+  const pid_t pid = server.pid();
+  unsetenv("LD_DEBUG");
+  unsetenv("LD_DEBUG_OUTPUT");
+  unsetenv("LD_BIND_NOW");
+  ASSERT_EQ(server.Wait(), 0);
+  std::ifstream log(absl::StrCat(bindings.string(), ".", pid));
+  int bound = 0;
+  for (std::string line; std::getline(log, line);) {
+    if (line.find("symbol `sgemm_'") == std::string::npos) continue;
+    ++bound;
+    EXPECT_THAT(line.substr(line.find(" to ")), HasSubstr("libtorch_cpu")) << line;
+  }
+  EXPECT_GT(bound, 0) << "nothing binds sgemm_";
+}
+
+}  // namespace
+}  // namespace vitrine::testing

@@ -1,0 +1,105 @@
+#include "tests/e2e/published.h"
+
+#include <ATen/ops/empty.h>
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <cstring>
+
+#include "repository/checkpoint.h"
+#include "server/picture_input.h"
+#include "tests/imaging/pictures.h"
+#include "tests/models/pictures.h"
+
+namespace vitrine::testing {
+
+TemporaryFolder::TemporaryFolder() {
+  std::string name = (std::filesystem::temp_directory_path() / "vitrine-test-XXXXXX").string();
+  if (mkdtemp(name.data()) == nullptr) ADD_FAILURE() << "no temporary folder under " << name;
+  path_ = name;
+}
+
+TemporaryFolder::~TemporaryFolder() {
+  std::error_code ignored;
+  std::filesystem::remove_all(path_, ignored);
+}
+
+v1::ModelConfig MixedConfig() {
+  return Config(
+      "classes: 7 preprocessing { channels: 3 mean: [0.5, 0.5, 0.5] std: [0.25, 0.25, 0.25] interpolation: BICUBIC "
+      "native { cell: 4 min_tokens: 4 max_tokens: 64 } } "
+      "eit { pool: 4 width: 24 depth: 2 heads: 2 mlp_width: 32 grid_rows: 4 grid_columns: 4 }");
+}
+
+v1::ModelConfig FixedConfig() {
+  return Config(
+      "classes: 10 preprocessing { channels: 1 mean: 0.5 std: 0.25 interpolation: BILINEAR "
+      "fixed { height: 28 width: 28 fit: STRETCH } } "
+      "kv { patch: 7 width: 16 depth: 2 heads: 2 mlp_width: 32 attention: KV_POS position_channels: 6 "
+      "grid_rows: 4 grid_columns: 4 }");
+}
+
+v1::ModelConfig NullModelConfig() {
+  return Config(
+      "classes: 2 preprocessing { channels: 3 mean: [0, 0, 0] std: [1, 1, 1] interpolation: BILINEAR "
+      "fixed { height: 32 width: 32 fit: STRETCH } } null {}");
+}
+
+v1::ModelConfig SlowConfig() {
+  return Config(
+      "classes: 3 preprocessing { channels: 3 mean: [0.5, 0.5, 0.5] std: [0.25, 0.25, 0.25] interpolation: BILINEAR "
+      "native { cell: 4 min_tokens: 4 max_tokens: 1600 } } "
+      "eit { pool: 4 width: 192 depth: 6 heads: 6 mlp_width: 768 grid_rows: 4 grid_columns: 4 }");
+}
+
+VersionId PublishModel(const std::filesystem::path& root, const std::string& model, const v1::ModelConfig& config,
+                       uint64_t seed) {
+  const std::unique_ptr<Model> built = PublishedModel(config, seed);
+  Draft draft;
+  *draft.manifest.mutable_config() = config;
+  draft.manifest.set_parameters(built->CountParameters());
+  v1::GoldenTolerance& tolerance = *draft.manifest.add_golden_tolerances();
+  tolerance.set_device("cpu");
+  tolerance.set_precision("fp32");
+  tolerance.set_tolerance(1e-4f);
+  draft.weights = SaveWeights(*built, at::kFloat);
+  const std::string picture = NoiseJpeg(40, 32, 99);
+  at::Tensor bytes = at::empty({static_cast<int64_t>(picture.size())}, at::kByte);
+  std::memcpy(bytes.mutable_data_ptr(), picture.data(), picture.size());
+  draft.golden.tensors["picture.0"] = bytes;
+  const absl::Status recorded = RecordGolden(*built, EncodedPictureToInput, draft.golden);
+  EXPECT_TRUE(recorded.ok()) << recorded;
+  for (int i = 0; i < config.classes(); ++i) draft.labels.push_back("class-" + std::to_string(i));
+  const absl::StatusOr<VersionId> published = Publish(root, model, draft);
+  EXPECT_TRUE(published.ok()) << published.status();
+  return published.value_or(VersionId{});
+}
+
+std::unique_ptr<Model> PublishedModel(const v1::ModelConfig& config, uint64_t seed) {
+  absl::StatusOr<std::unique_ptr<Model>> model = MakeModel(config, seed);
+  EXPECT_TRUE(model.ok()) << model.status();
+  HashWeights(**model, seed);
+  return *std::move(model);
+}
+
+std::vector<float> LogitsAlone(const Model& model, const std::string& picture) {
+  const absl::StatusOr<at::Tensor> input = EncodedPictureToInput(picture, model.config().preprocessing());
+  EXPECT_TRUE(input.ok()) << input.status();
+  const absl::StatusOr<at::Tensor> logits = RunModel(model, {*input});
+  EXPECT_TRUE(logits.ok()) << logits.status();
+  const float* values = logits->const_data_ptr<float>();
+  return std::vector<float>(values, values + logits->numel());
+}
+
+std::string NoiseJpeg(int width, int height, uint32_t seed) {
+  Image image = SmoothImage(width, height, 3);
+  const Image noise = NoiseImage(width, height, 3, seed);
+  for (size_t i = 0; i < image.pixels.size(); ++i) image.pixels[i] = (image.pixels[i] + noise.pixels[i]) / 2;
+  return EncodeJpeg(image);
+}
+
+std::string SlowPicture(uint32_t seed) {
+  return NoiseJpeg(160, 160, seed);
+}
+
+}  // namespace vitrine::testing

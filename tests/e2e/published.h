@@ -1,0 +1,54 @@
+#ifndef VITRINE_TESTS_E2E_PUBLISHED_H_
+#define VITRINE_TESTS_E2E_PUBLISHED_H_
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "models/model.h"
+#include "repository/repository.h"
+#include "vitrine/v1/model.pb.h"
+
+namespace vitrine::testing {
+
+// A folder that exists as long as this object.
+class TemporaryFolder {
+ public:
+  TemporaryFolder();
+  ~TemporaryFolder();
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+// Small models of every kind that a request can meet, with weights from an integer hash.
+v1::ModelConfig MixedConfig();  // EIT, RGB, native: cells of 4 pixels, 4 to 64 of them; 7 classes; has class-token rows
+v1::ModelConfig FixedConfig();  // KV+Pos, grey, 28 x 28; 10 classes; has scores and weights
+v1::ModelConfig NullModelConfig();
+// EIT, native, that takes some hundred milliseconds for SlowPicture() on one core.
+v1::ModelConfig SlowConfig();
+
+// Publishes the next version of `model`, with goldens recorded from its own weights. Other seeds give other weights.
+VersionId PublishModel(const std::filesystem::path& root, const std::string& model, const v1::ModelConfig& config,
+                       uint64_t seed = 1);
+
+// The weights that PublishModel publishes, in memory.
+std::unique_ptr<Model> PublishedModel(const v1::ModelConfig& config, uint64_t seed = 1);
+
+// Logits of one encoded picture that has the model for itself, computed without a server.
+std::vector<float> LogitsAlone(const Model& model, const std::string& picture);
+
+// A JPEG of noise and shapes; different seeds differ everywhere.
+std::string NoiseJpeg(int width, int height, uint32_t seed);
+// What SlowConfig is slow on.
+std::string SlowPicture(uint32_t seed = 1);
+
+}  // namespace vitrine::testing
+
+#endif  // VITRINE_TESTS_E2E_PUBLISHED_H_

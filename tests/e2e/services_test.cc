@@ -1,0 +1,189 @@
+// What stands beside Classifier: the registry, health, reflection, and that every method has a policy.
+#include <gmock/gmock.h>
+#include <google/protobuf/descriptor.pb.h>
+#include <gtest/gtest.h>
+
+#include <set>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "server/authorization.h"
+#include "tests/e2e/published.h"
+#include "tests/e2e/running_server.h"
+#include "tests/e2e/standard_call.h"
+#include "tests/e2e/standard_services.pb.h"
+
+namespace vitrine::testing {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsSupersetOf;
+using HealthCall = StandardCall<HealthRequest, HealthResponse>;
+using ReflectionCall = StandardCall<ReflectionRequest, ReflectionResponse>;
+
+std::unique_ptr<HealthCall> Watch(RunningServer& running, const std::string& service) {
+  auto call = std::make_unique<HealthCall>(running.NewChannel(), "/grpc.health.v1.Health/Watch");
+  HealthRequest request;
+  request.set_service(service);
+  EXPECT_TRUE(call->Write(request));
+  EXPECT_TRUE(call->WritesDone());
+  return call;
+}
+
+HealthResponse::Status Next(HealthCall& call) {
+  HealthResponse response;
+  EXPECT_TRUE(call.Read(&response));
+  return response.status();
+}
+
+TEST(Health, SpeaksForTheServerForTheServiceAndForEachModel) {
+  const TemporaryFolder folder;
+  PublishModel(folder.path(), "mixed", MixedConfig());
+  RunningServer running(folder.path());
+  const auto server = Watch(running, "");
+  const auto service = Watch(running, "vitrine.v1.Classifier");
+  const auto model = Watch(running, "model/mixed");
+  const auto later = Watch(running, "model/later");
+  EXPECT_EQ(Next(*server), HealthResponse::SERVING);
+  EXPECT_EQ(Next(*service), HealthResponse::SERVING);
+  EXPECT_EQ(Next(*model), HealthResponse::SERVING);
+  EXPECT_EQ(Next(*later), HealthResponse::SERVICE_UNKNOWN);
+
+  PublishModel(folder.path(), "later", FixedConfig());
+  // Loading is NOT_SERVING; then it serves.
+  HealthResponse::Status status = Next(*later);
+  if (status == HealthResponse::NOT_SERVING) status = Next(*later);
+  EXPECT_EQ(status, HealthResponse::SERVING);
+
+  std::thread drain([&] { running.server().Drain(); });
+  EXPECT_EQ(Next(*server), HealthResponse::NOT_SERVING);
+  EXPECT_EQ(Next(*service), HealthResponse::NOT_SERVING);
+  EXPECT_EQ(Next(*model), HealthResponse::NOT_SERVING);
+  drain.join();
+}
+
+TEST(Health, AModelWhoseOnlyVersionIsRefusedDoesNotServe) {
+  const TemporaryFolder folder;
+  PublishModel(folder.path(), "broken", MixedConfig());
+  std::filesystem::remove(folder.path() / "broken" / "1" / "weights.safetensors");
+  RunningServer running(folder.path());
+  EXPECT_EQ(Next(*Watch(running, "model/broken")), HealthResponse::NOT_SERVING);
+  EXPECT_EQ(Next(*Watch(running, "")), HealthResponse::SERVING) << "one bad model does not take the server down";
+}
+
+TEST(Reflection, ListsTheServicesAndDescribesThem) {
+  const TemporaryFolder folder;
+  RunningServer running(folder.path());
+  ReflectionCall call(running.channel(), "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo");
+  ReflectionRequest request;
+  request.set_list_services("*");
+  ASSERT_TRUE(call.Write(request));
+  ReflectionResponse response;
+  ASSERT_TRUE(call.Read(&response));
+  std::set<std::string> services;
+  for (const auto& service : response.services().service()) services.insert(service.name());
+  EXPECT_THAT(services, IsSupersetOf({"vitrine.v1.Classifier", "vitrine.v1.Registry", "grpc.health.v1.Health"}));
+  request.set_file_containing_symbol("vitrine.v1.Classifier");
+  ASSERT_TRUE(call.Write(request));
+  ASSERT_TRUE(call.Read(&response));
+  ASSERT_GT(response.files().file_descriptor_size(), 0) << response.error().message();
+  google::protobuf::FileDescriptorProto file;
+  ASSERT_TRUE(file.ParseFromString(response.files().file_descriptor(0)));
+  EXPECT_EQ(file.name(), "vitrine/v1/classifier.proto");
+  EXPECT_TRUE(call.WritesDone());
+  EXPECT_TRUE(call.Finish().ok());
+}
+
+// The methods of a service. gRPC sends the files of earlier answers of a stream again, in front.
+std::vector<std::string> MethodsOf(const std::string& service_name, const ReflectionResponse::Files& files) {
+  std::vector<std::string> methods;
+  for (const std::string& bytes : files.file_descriptor()) {
+    google::protobuf::FileDescriptorProto file;
+    EXPECT_TRUE(file.ParseFromString(bytes));
+    for (const auto& service : file.service()) {
+      if (absl::StrCat(file.package(), ".", service.name()) != service_name) continue;
+      for (const auto& method : service.method()) methods.push_back(method.name());
+    }
+  }
+  return methods;
+}
+
+// Deny by default: a method without a row is refused, so every method that is meant to be served must have one.
+TEST(Authorization, EveryMethodOfOurServicesHasARowAndNothingElseHas) {
+  const TemporaryFolder folder;
+  RunningServer running(folder.path());
+  ReflectionCall call(running.channel(), "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo");
+  ReflectionRequest request;
+  request.set_list_services("*");
+  ASSERT_TRUE(call.Write(request));
+  ReflectionResponse services;
+  ASSERT_TRUE(call.Read(&services));
+  size_t methods = 0;
+  for (const auto& service : services.services().service()) {
+    if (!absl::StartsWith(service.name(), "vitrine.")) continue;
+    request.set_file_containing_symbol(service.name());
+    ASSERT_TRUE(call.Write(request));
+    ReflectionResponse response;
+    ASSERT_TRUE(call.Read(&response));
+    for (const std::string& method : MethodsOf(service.name(), response.files())) {
+      const std::string name = absl::StrCat("/", service.name(), "/", method);
+      EXPECT_TRUE(Authorize(name).ok()) << name;
+      ++methods;
+    }
+  }
+  EXPECT_EQ(methods, Policies().size());
+  EXPECT_EQ(Authorize("/vitrine.v1.Admin/LoadModel").code(), absl::StatusCode::kPermissionDenied);
+}
+
+TEST(Registry, ListsGetsAndWatches) {
+  const TemporaryFolder folder;
+  PublishModel(folder.path(), "mixed", MixedConfig());
+  PublishModel(folder.path(), "fixed", FixedConfig());
+  RunningServer running(folder.path());
+  grpc::ClientContext list_context;
+  v1::ListModelsResponse list;
+  ASSERT_TRUE(running.registry().ListModels(&list_context, {}, &list).ok());
+  ASSERT_EQ(list.versions_size(), 2);
+  EXPECT_EQ(list.versions(0).model(), "fixed") << "by name";
+  EXPECT_EQ(list.versions(0).labels_size(), 0) << "labels are for GetModel";
+  EXPECT_EQ(list.versions(1).state(), v1::READY);
+  EXPECT_GT(list.versions(1).parameters(), 0);
+
+  grpc::ClientContext get_context;
+  v1::GetModelRequest get;
+  get.set_model("fixed");
+  v1::ModelVersion version;
+  ASSERT_TRUE(running.registry().GetModel(&get_context, get, &version).ok());
+  EXPECT_EQ(version.labels_size(), 10);
+  EXPECT_EQ(version.layers(), 2);
+  grpc::ClientContext unknown_context;
+  get.set_model("cats");
+  const grpc::Status unknown = running.registry().GetModel(&unknown_context, get, &version);
+  EXPECT_EQ(unknown.error_code(), grpc::StatusCode::NOT_FOUND);
+  EXPECT_THAT(unknown.error_message(), HasSubstr("cats"));
+
+  grpc::ClientContext watch_context;
+  v1::WatchModelsRequest watch;
+  watch.set_model("mixed");
+  const auto reader = running.registry().WatchModels(&watch_context, watch);
+  v1::ModelEvent event;
+  ASSERT_TRUE(reader->Read(&event));
+  EXPECT_EQ(event.version().version(), 1);
+  EXPECT_EQ(event.version().state(), v1::READY);
+  PublishModel(folder.path(), "fixed", FixedConfig(), 2);  // of no interest to this watcher
+  PublishModel(folder.path(), "mixed", MixedConfig(), 2);
+  do {
+    ASSERT_TRUE(reader->Read(&event));
+    EXPECT_EQ(event.version().model(), "mixed");
+  } while (event.version().version() != 2 || event.version().state() != v1::READY);
+  std::thread drain([&] { running.server().Drain(); });
+  while (reader->Read(&event)) {
+  }
+  EXPECT_EQ(reader->Finish().error_code(), grpc::StatusCode::UNAVAILABLE);
+  drain.join();
+}
+
+}  // namespace
+}  // namespace vitrine::testing

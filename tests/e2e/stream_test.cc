@@ -1,0 +1,155 @@
+// ClassifyStream: answers matched by id, errors in-band, bounded, cancelled, ended by draining.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+#include <thread>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "tests/e2e/published.h"
+#include "tests/e2e/running_server.h"
+
+namespace vitrine::testing {
+namespace {
+
+using ::testing::HasSubstr;
+using Stream = grpc::ClientReaderWriter<v1::ClassifyRequest, v1::ClassifyStreamResponse>;
+
+v1::ClassifyRequest Named(const std::string& id, const std::string& model, const std::string& picture) {
+  v1::ClassifyRequest request = PictureRequest(model, picture);
+  request.set_request_id(id);
+  return request;
+}
+
+TEST(Streams, AnswersComeAsTheyAreReadyAndMatchById) {
+  const TemporaryFolder folder;
+  PublishModel(folder.path(), "mixed", MixedConfig());
+  PublishModel(folder.path(), "slow", SlowConfig());
+  ServerOptions options = TestOptions(folder.path());
+  options.executor.threads = 2;
+  RunningServer running(options);
+  const std::unique_ptr<Model> model = PublishedModel(MixedConfig());
+
+  grpc::ClientContext context;
+  const std::unique_ptr<Stream> stream = running.classifier().ClassifyStream(&context);
+  // The slow one goes first and comes last; far more than may be in flight follow it.
+  ASSERT_TRUE(stream->Write(Named("slow", "slow", SlowPicture())));
+  constexpr int kPictures = 300;
+  std::thread writer([&] {
+    for (int i = 0; i < kPictures; ++i) {
+      ASSERT_TRUE(stream->Write(Named(absl::StrCat(i), "mixed", NoiseJpeg(16 + 4 * (i % 5), 16, i + 1))));
+    }
+    stream->WritesDone();
+  });
+  std::vector<std::string> order;
+  for (v1::ClassifyStreamResponse answer; stream->Read(&answer);) {
+    ASSERT_TRUE(answer.has_response()) << answer.error().message();
+    EXPECT_EQ(answer.response().request_id(), answer.request_id());
+    order.push_back(answer.request_id());
+    int i = 0;
+    if (!absl::SimpleAtoi(answer.request_id(), &i) || i % 10 != 0) continue;
+    const std::vector<float> alone = LogitsAlone(*model, NoiseJpeg(16 + 4 * (i % 5), 16, i + 1));
+    const v1::Prediction& best = answer.response().predictions(0);
+    EXPECT_NEAR(best.logit(), alone[best.index()], 1e-4) << "answer " << i << " belongs to another picture";
+  }
+  writer.join();
+  const grpc::Status status = stream->Finish();
+  EXPECT_TRUE(status.ok()) << status.error_message();
+  EXPECT_EQ(order.size(), kPictures + 1u);
+  EXPECT_EQ(std::set<std::string>(order.begin(), order.end()).size(), order.size()) << "an answer came twice";
+  EXPECT_NE(order.front(), "slow") << "a quick picture waited for a slow one";
+}
+
+TEST(Streams, ARefusedRequestIsAnsweredInItsPlaceAndTheStreamGoesOn) {
+  const TemporaryFolder folder;
+  PublishModel(folder.path(), "mixed", MixedConfig());
+  RunningServer running(folder.path());
+  grpc::ClientContext context;
+  const std::unique_ptr<Stream> stream = running.classifier().ClassifyStream(&context);
+  const std::string picture = NoiseJpeg(24, 24, 1);
+  ASSERT_TRUE(stream->Write(Named("bad picture", "mixed", "not a picture")));
+  ASSERT_TRUE(stream->Write(Named("bad model", "cats", picture)));
+  ASSERT_TRUE(stream->Write(Named("", "mixed", picture)));
+  ASSERT_TRUE(stream->Write(Named("good", "mixed", picture)));
+  std::map<std::string, v1::ClassifyStreamResponse> answers;
+  for (int i = 0; i < 4; ++i) {
+    v1::ClassifyStreamResponse answer;
+    ASSERT_TRUE(stream->Read(&answer));
+    answers[answer.request_id()] = answer;
+  }
+  EXPECT_EQ(answers["bad picture"].error().code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(answers["bad model"].error().code(), grpc::StatusCode::NOT_FOUND);
+  EXPECT_EQ(answers[""].error().code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_THAT(answers[""].error().message(), HasSubstr("request_id is empty"));
+  EXPECT_TRUE(answers["good"].has_response());
+  // An id is free again once it is answered.
+  ASSERT_TRUE(stream->Write(Named("good", "mixed", picture)));
+  v1::ClassifyStreamResponse again;
+  ASSERT_TRUE(stream->Read(&again));
+  EXPECT_TRUE(again.has_response()) << again.error().message();
+  stream->WritesDone();
+  EXPECT_FALSE(stream->Read(&again));
+  EXPECT_TRUE(stream->Finish().ok());
+}
+
+TEST(Streams, AnIdInFlightTwiceIsRefused) {
+  const TemporaryFolder folder;
+  PublishModel(folder.path(), "slow", SlowConfig());
+  RunningServer running(folder.path());
+  grpc::ClientContext context;
+  const std::unique_ptr<Stream> stream = running.classifier().ClassifyStream(&context);
+  ASSERT_TRUE(stream->Write(Named("twin", "slow", SlowPicture())));
+  ASSERT_TRUE(stream->Write(Named("twin", "slow", SlowPicture())));
+  stream->WritesDone();
+  v1::ClassifyStreamResponse first, second;
+  ASSERT_TRUE(stream->Read(&first));
+  ASSERT_TRUE(stream->Read(&second));
+  EXPECT_EQ(first.error().code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_THAT(first.error().message(), HasSubstr("\"twin\" is in flight"));
+  EXPECT_TRUE(second.has_response());
+  EXPECT_TRUE(stream->Finish().ok());
+}
+
+TEST(Streams, ACancelledStreamFreesWhatItHeld) {
+  const TemporaryFolder folder;
+  PublishModel(folder.path(), "slow", SlowConfig());
+  ServerOptions options = TestOptions(folder.path());
+  options.executor.threads = 1;
+  RunningServer running(options);
+  {
+    grpc::ClientContext context;
+    const std::unique_ptr<Stream> stream = running.classifier().ClassifyStream(&context);
+    for (int i = 0; i < 40; ++i) ASSERT_TRUE(stream->Write(Named(absl::StrCat(i), "slow", SlowPicture())));
+    ASSERT_TRUE(Eventually([&] { return running.Metric("vitrine_in_flight ") >= 40; }));
+    context.TryCancel();
+    EXPECT_EQ(stream->Finish().error_code(), grpc::StatusCode::CANCELLED);
+  }
+  // Far less than the seconds that forty of them take.
+  EXPECT_TRUE(Eventually([&] { return running.Metric("vitrine_in_flight ") == 0; }, absl::Seconds(10)));
+  EXPECT_GT(running.Metric("vitrine_requests_total{model=\"slow\",method=\"ClassifyStream\",code=\"CANCELLED\"}"), 30);
+  const Server::Counts counts = running.server().Drain();
+  EXPECT_EQ(counts.accepted, 40);
+  EXPECT_EQ(counts.answered, 40);
+}
+
+TEST(Streams, DrainingAnswersWhatWasReadAndEndsTheStream) {
+  const TemporaryFolder folder;
+  PublishModel(folder.path(), "mixed", MixedConfig());
+  RunningServer running(folder.path());
+  grpc::ClientContext context;
+  const std::unique_ptr<Stream> stream = running.classifier().ClassifyStream(&context);
+  ASSERT_TRUE(stream->Write(Named("one", "mixed", NoiseJpeg(24, 24, 1))));
+  v1::ClassifyStreamResponse answer;
+  ASSERT_TRUE(stream->Read(&answer));
+  std::thread drain([&] { running.server().Drain(); });
+  EXPECT_FALSE(stream->Read(&answer)) << "an idle stream must end";
+  const grpc::Status status = stream->Finish();
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAVAILABLE);
+  EXPECT_THAT(status.error_message(), HasSubstr("draining"));
+  drain.join();
+}
+
+}  // namespace
+}  // namespace vitrine::testing

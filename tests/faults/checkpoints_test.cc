@@ -1,0 +1,126 @@
+// Versions that verify as files and are wrong as models, and many swaps in a row.
+#include <ATen/ops/zeros.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <functional>
+#include <thread>
+#include <vector>
+
+#include "repository/checkpoint.h"
+#include "server/picture_input.h"
+#include "tests/e2e/published.h"
+#include "tests/e2e/running_server.h"
+
+namespace vitrine::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+// A draft of "mixed" that Publish takes as it is.
+Draft GoodDraft() {
+  const TemporaryFolder folder;
+  const VersionId id = PublishModel(folder.path(), "mixed", MixedConfig());
+  const absl::StatusOr<StoredVersion> stored = ReadVersion(folder.path(), id);
+  EXPECT_TRUE(stored.ok()) << stored.status();
+  Draft draft;
+  draft.manifest = stored->manifest;
+  draft.manifest.clear_files();
+  draft.weights = stored->weights;
+  draft.golden = stored->golden;
+  draft.labels = stored->labels;
+  return draft;
+}
+
+struct Wrong {
+  std::string name;
+  std::function<void(Draft&)> spoil;
+  std::string reason;
+};
+
+std::vector<Wrong> Wrongs() {
+  return {
+      {"MissingTensor", [](Draft& draft) { draft.weights.tensors.erase(std::prev(draft.weights.tensors.end())); }, ""},
+      {"ExtraTensor", [](Draft& draft) { draft.weights.tensors["extra"] = at::zeros({2}); }, "extra"},
+      {"WrongShape",
+       [](Draft& draft) {
+         draft.weights.tensors.begin()->second = at::zeros({1, 2, 3});
+       },
+       ""},
+      {"GoldenOfOtherWeights", [](Draft& draft) { draft.golden.tensors["logits.0"].fill_(3.25); }, "golden"},
+      {"NoGoldenPicture",
+       [](Draft& draft) {
+         draft.golden.tensors.erase("picture.0");
+         draft.golden.tensors.erase("logits.0");
+       },
+       "golden"},
+      {"NoToleranceForTheCpu", [](Draft& draft) { draft.manifest.mutable_golden_tolerances(0)->set_device("cuda"); },
+       "cpu"},
+  };
+}
+
+v1::ModelVersion Version(RunningServer& running, int64_t version) {
+  grpc::ClientContext context;
+  v1::GetModelRequest request;
+  request.set_model("mixed");
+  request.set_version(version);
+  v1::ModelVersion answer;
+  running.registry().GetModel(&context, request, &answer);
+  return answer;
+}
+
+TEST(Checkpoints, AWrongOneIsRefusedBeforeTheSwap) {
+  for (const Wrong& wrong : Wrongs()) {
+    SCOPED_TRACE(wrong.name);
+    const TemporaryFolder folder;
+    PublishModel(folder.path(), "mixed", MixedConfig());
+    RunningServer running(folder.path());
+    Draft draft = GoodDraft();
+    wrong.spoil(draft);
+    const absl::StatusOr<VersionId> published = Publish(folder.path(), "mixed", draft);
+    if (!published.ok()) continue;  // the publisher refused it, which is better still
+    ASSERT_TRUE(Eventually([&] { return Version(running, 2).state() == v1::FAILED; }));
+    EXPECT_THAT(Version(running, 2).reason(), HasSubstr(wrong.reason));
+    v1::ClassifyResponse response;
+    ASSERT_TRUE(running.Classify(PictureRequest("mixed", NoiseJpeg(24, 24, 1)), &response).ok());
+    EXPECT_EQ(response.served_by().version(), 1);
+  }
+}
+
+TEST(Checkpoints, ManySwapsUnderLoadLoseNothing) {
+  const TemporaryFolder folder;
+  constexpr int kSwaps = 25;
+  PublishModel(folder.path(), "mixed", MixedConfig(), 1);
+  ServerOptions options = TestOptions(folder.path());
+  options.registry.poll_interval = absl::Milliseconds(10);
+  RunningServer running(options);
+  const std::string picture = NoiseJpeg(24, 16, 1);
+  std::atomic<bool> stop = false;
+  std::atomic<int64_t> sent = 0;
+  std::vector<std::thread> callers;
+  for (int i = 0; i < 4; ++i) {
+    callers.emplace_back([&] {
+      while (!stop) {
+        v1::ClassifyResponse response;
+        const grpc::Status status = running.Classify(PictureRequest("mixed", picture), &response);
+        ++sent;
+        ASSERT_TRUE(status.ok()) << status.error_message();
+      }
+    });
+  }
+  for (int swap = 2; swap <= kSwaps; ++swap) {
+    PublishModel(folder.path(), "mixed", MixedConfig(), swap);
+    EXPECT_TRUE(Eventually([&] { return Version(running, swap).state() == v1::READY; }));
+  }
+  stop = true;
+  for (std::thread& caller : callers) caller.join();
+  // Replaced versions leave memory when the last request lets go of them.
+  EXPECT_TRUE(Eventually([&] { return running.Metric("vitrine_model_info{") == 1; }));
+  const Server::Counts counts = running.server().Drain();
+  EXPECT_EQ(counts.accepted, sent.load());
+  EXPECT_EQ(counts.answered, sent.load());
+}
+
+}  // namespace
+}  // namespace vitrine::testing

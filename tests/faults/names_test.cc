@@ -1,0 +1,43 @@
+// Names of models that try to reach outside the repository, from clients and on disk.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/e2e/published.h"
+#include "tests/e2e/running_server.h"
+
+namespace vitrine::testing {
+namespace {
+
+TEST(Names, OfClientsOpenNothing) {
+  const TemporaryFolder folder;
+  PublishModel(folder.path() / "inside", "mixed", MixedConfig());
+  PublishModel(folder.path() / "outside", "secret", MixedConfig());
+  RunningServer running(folder.path() / "inside");
+  for (const std::string& name : {std::string("../outside/secret"), std::string("mixed/../../outside/secret"),
+                                  std::string("mixed\0", 6), std::string("m\xc3\xbcxed"), std::string(1000, 'a'),
+                                  std::string("/etc/passwd"), std::string("."), std::string("")}) {
+    v1::ClassifyResponse response;
+    const grpc::Status status = running.Classify(PictureRequest(name, NoiseJpeg(24, 24, 1)), &response);
+    EXPECT_THAT(status.error_code(), ::testing::AnyOf(grpc::StatusCode::NOT_FOUND, grpc::StatusCode::INVALID_ARGUMENT))
+        << status.error_message();
+    EXPECT_LT(status.error_message().size(), 1000u) << "the refusal repeats all that was sent";
+  }
+}
+
+TEST(Names, ASymbolicLinkOutOfTheRepositoryIsNotFollowed) {
+  const TemporaryFolder folder;
+  PublishModel(folder.path() / "inside", "mixed", MixedConfig());
+  PublishModel(folder.path() / "outside", "secret", MixedConfig());
+  std::filesystem::create_directory_symlink(folder.path() / "outside" / "secret", folder.path() / "inside" / "secret");
+  std::filesystem::create_directory_symlink(folder.path() / "outside" / "secret" / "1",
+                                            folder.path() / "inside" / "mixed" / "2");
+  RunningServer running(folder.path() / "inside");
+  v1::ClassifyResponse response;
+  EXPECT_EQ(running.Classify(PictureRequest("secret", NoiseJpeg(24, 24, 1)), &response).error_code(),
+            grpc::StatusCode::NOT_FOUND);
+  ASSERT_TRUE(running.Classify(PictureRequest("mixed", NoiseJpeg(24, 24, 1)), &response).ok());
+  EXPECT_EQ(response.served_by().version(), 1);
+}
+
+}  // namespace
+}  // namespace vitrine::testing

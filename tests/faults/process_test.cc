@@ -1,0 +1,108 @@
+// The process under a hostile world: killed, out of file descriptors, without a log.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/resource.h>
+
+#include <vector>
+
+#include "tests/e2e/child_server.h"
+#include "tests/e2e/published.h"
+#include "tests/e2e/running_server.h"
+
+namespace vitrine::testing {
+namespace {
+
+std::vector<std::string> Flags(const std::filesystem::path& repository) {
+  return {"--repository", repository, "--listen", "127.0.0.1:0", "--metrics", "127.0.0.1:0"};
+}
+
+grpc::Status Classify(const std::string& address, v1::ClassifyResponse* response) {
+  grpc::ChannelArguments arguments;
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  const auto stub =
+      v1::Classifier::NewStub(grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments));
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(10));
+  return stub->Classify(&context, PictureRequest("mixed", NoiseJpeg(24, 24, 1)), response);
+}
+
+TEST(Process, AfterSigkillItStartsOnTheLastGoodVersion) {
+  const TemporaryFolder folder;
+  const std::filesystem::path repository = folder.path() / "repository";
+  PublishModel(repository, "mixed", MixedConfig(), 1);
+  PublishModel(repository, "mixed", MixedConfig(), 2);
+  std::filesystem::resize_file(repository / "mixed" / "2" / "weights.safetensors", 100);
+  for (int life = 0; life < 2; ++life) {
+    ChildServer server(folder.path(), Flags(repository));
+    const std::string address = server.AwaitReady();
+    v1::ClassifyResponse response;
+    const grpc::Status status = Classify(address, &response);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    EXPECT_EQ(response.served_by().version(), 1);
+    server.Signal(SIGKILL);
+    EXPECT_EQ(server.Wait(), 128 + SIGKILL);
+  }
+}
+
+TEST(Process, ServesOnWhenTheLogCannotBeWritten) {
+  const TemporaryFolder folder;
+  PublishModel(folder.path() / "repository", "mixed", MixedConfig());
+  // ChildServer gives its own file; the limit makes every write beyond 400 bytes fail.
+  rlimit before;
+  getrlimit(RLIMIT_FSIZE, &before);
+  const rlimit small = {.rlim_cur = 400, .rlim_max = before.rlim_max};
+  signal(SIGXFSZ, SIG_IGN);  // inherited by the child: a failed write is an error, not the end
+  setrlimit(RLIMIT_FSIZE, &small);
+  std::vector<std::string> flags = Flags(folder.path() / "repository");
+  flags.insert(flags.end(), {"--log-level", "debug"});
+  ChildServer server(folder.path(), flags);
+  setrlimit(RLIMIT_FSIZE, &before);
+  const std::string address = server.AwaitReady();
+  for (int i = 0; i < 20; ++i) {
+    v1::ClassifyResponse response;
+    const grpc::Status status = Classify(address, &response);
+    ASSERT_TRUE(status.ok()) << status.error_message();
+  }
+  EXPECT_LE(server.Output().size(), 400u) << "the log was not full: the test proved nothing";
+  server.Signal(SIGTERM);
+  EXPECT_EQ(server.Wait(), 0);
+}
+
+TEST(Process, RecoversWhenFileDescriptorsAreFreeAgain) {
+  const TemporaryFolder folder;
+  PublishModel(folder.path() / "repository", "mixed", MixedConfig());
+  rlimit before;
+  getrlimit(RLIMIT_NOFILE, &before);
+  const rlimit small = {.rlim_cur = 120, .rlim_max = before.rlim_max};
+  setrlimit(RLIMIT_NOFILE, &small);
+  ChildServer server(folder.path(), Flags(folder.path() / "repository"));
+  setrlimit(RLIMIT_NOFILE, &before);
+  const std::string address = server.AwaitReady();
+  v1::ClassifyResponse response;
+  ASSERT_TRUE(Classify(address, &response).ok());
+  {
+    std::vector<std::shared_ptr<grpc::Channel>> channels;
+    for (int i = 0; i < 200; ++i) {
+      grpc::ChannelArguments arguments;
+      arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+      channels.push_back(grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments));
+      channels.back()->GetState(true);
+    }
+    int connected = 0;
+    Eventually(
+        [&] {
+          connected = 0;
+          for (const auto& channel : channels) connected += channel->GetState(true) == GRPC_CHANNEL_READY ? 1 : 0;
+          return connected > 60;
+        },
+        absl::Seconds(3));
+    EXPECT_LT(connected, 200) << "the descriptors did not run out: the test proved nothing";
+  }
+  EXPECT_TRUE(Eventually([&] { return Classify(address, &response).ok(); }, absl::Seconds(20)));
+  server.Signal(SIGTERM);
+  EXPECT_EQ(server.Wait(), 0) << server.Output();
+}
+
+}  // namespace
+}  // namespace vitrine::testing
