@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
+#include <sys/resource.h>
 
 #include <CLI/CLI.hpp>
 #include <atomic>
@@ -32,6 +33,14 @@ sigset_t BlockSignals() {
   sigaddset(&signals, SIGINT);
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   return signals;
+}
+
+// Every connection is a file descriptor, and gRPC 1.51 stops accepting for good once it runs out of them.
+void RaiseFileLimit() {
+  rlimit limit;
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 void StartLogging(const std::string& level) {
@@ -83,6 +92,7 @@ absl::Status Run(const ServerOptions& options, const sigset_t& signals) {
 
 int Main(int argc, char** argv) {
   const sigset_t signals = BlockSignals();
+  RaiseFileLimit();
   ServerOptions options;
   CLI::App app("Serves the models of a repository over gRPC.", "vitrine-server");
   BindFlags(app, options);

@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <sys/resource.h>
 
+#include <chrono>
 #include <vector>
 
 #include "tests/e2e/child_server.h"
@@ -69,37 +70,28 @@ TEST(Process, ServesOnWhenTheLogCannotBeWritten) {
   EXPECT_EQ(server.Wait(), 0);
 }
 
-TEST(Process, RecoversWhenFileDescriptorsAreFreeAgain) {
+// The usual soft limit of 1024 descriptors is a few hundred clients. The server takes what the hard limit allows.
+TEST(Process, ASmallSoftLimitOfFileDescriptorsDoesNotLimitConnections) {
   const TemporaryFolder folder;
   PublishModel(folder.path() / "repository", "mixed", MixedConfig());
   rlimit before;
   getrlimit(RLIMIT_NOFILE, &before);
+  if (before.rlim_max < 1000) GTEST_SKIP() << "the hard limit of this machine is below 1000 file descriptors";
   const rlimit small = {.rlim_cur = 120, .rlim_max = before.rlim_max};
   setrlimit(RLIMIT_NOFILE, &small);
   ChildServer server(folder.path(), Flags(folder.path() / "repository"));
   setrlimit(RLIMIT_NOFILE, &before);
   const std::string address = server.AwaitReady();
-  v1::ClassifyResponse response;
-  ASSERT_TRUE(Classify(address, &response).ok());
-  {
-    std::vector<std::shared_ptr<grpc::Channel>> channels;
-    for (int i = 0; i < 200; ++i) {
-      grpc::ChannelArguments arguments;
-      arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-      channels.push_back(grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments));
-      channels.back()->GetState(true);
-    }
-    int connected = 0;
-    Eventually(
-        [&] {
-          connected = 0;
-          for (const auto& channel : channels) connected += channel->GetState(true) == GRPC_CHANNEL_READY ? 1 : 0;
-          return connected > 60;
-        },
-        absl::Seconds(3));
-    EXPECT_LT(connected, 200) << "the descriptors did not run out: the test proved nothing";
+  std::vector<std::shared_ptr<grpc::Channel>> channels;
+  for (int i = 0; i < 200; ++i) {
+    grpc::ChannelArguments arguments;
+    arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+    channels.push_back(grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments));
+    ASSERT_TRUE(channels.back()->WaitForConnected(std::chrono::system_clock::now() + std::chrono::seconds(10)))
+        << "connection " << i;
   }
-  EXPECT_TRUE(Eventually([&] { return Classify(address, &response).ok(); }, absl::Seconds(20)));
+  v1::ClassifyResponse response;
+  EXPECT_TRUE(Classify(address, &response).ok());
   server.Signal(SIGTERM);
   EXPECT_EQ(server.Wait(), 0) << server.Output();
 }
