@@ -1,4 +1,5 @@
 // vitrine-server: serves the models of a repository over gRPC until SIGTERM or SIGINT.
+#include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
 #include <spdlog/sinks/stdout_sinks.h>
@@ -41,6 +42,14 @@ void RaiseFileLimit() {
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
   limit.rlim_cur = limit.rlim_max;
   setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+// Requests of a hundred kilobytes come and go by the thousand. By default glibc hands each back to the system and gets
+// fresh zeroed pages for the next, which costs a fifth of the throughput of a small model.
+void KeepFreedMemory() {
+  mallopt(M_MMAP_THRESHOLD, 32 << 20);
+  mallopt(M_TRIM_THRESHOLD, 64 << 20);
+  mallopt(M_TOP_PAD, 4 << 20);
 }
 
 void StartLogging(const std::string& level) {
@@ -93,6 +102,7 @@ absl::Status Run(const ServerOptions& options, const sigset_t& signals) {
 int Main(int argc, char** argv) {
   const sigset_t signals = BlockSignals();
   RaiseFileLimit();
+  KeepFreedMemory();
   ServerOptions options;
   CLI::App app("Serves the models of a repository over gRPC.", "vitrine-server");
   BindFlags(app, options);

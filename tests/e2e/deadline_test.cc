@@ -27,7 +27,7 @@ class BusyServer : public ::testing::Test {
     options.batch.max_batch_images = 1;
     options.admission.max_requests = 4;
     running_.emplace(options);
-    busy_ = std::thread([this] {
+    busy_ = std::jthread([this] {
       v1::ClassifyResponse response;
       first_ = running_->Classify(PictureRequest("slow", SlowPicture()), &response);
     });
@@ -42,7 +42,7 @@ class BusyServer : public ::testing::Test {
 
   TemporaryFolder folder_;
   std::optional<RunningServer> running_;
-  std::thread busy_;
+  std::jthread busy_;
   grpc::Status first_;
 };
 
@@ -59,8 +59,8 @@ TEST(Deadlines, OneThatPassesInTheQueueIsNeverComputed) {
   ASSERT_TRUE(running.Classify(request, &alone).ok());
   const absl::Duration one = absl::Seconds(alone.timings().total());
 
-  constexpr int kUrgent = 12;
-  std::vector<std::thread> callers;
+  constexpr int kUrgent = 8;
+  std::vector<std::jthread> callers;
   const auto call = [&](v1::Priority priority, absl::Duration timeout, grpc::StatusCode expected) {
     v1::ClassifyRequest mine = request;
     mine.set_priority(priority);
@@ -70,13 +70,13 @@ TEST(Deadlines, OneThatPassesInTheQueueIsNeverComputed) {
       EXPECT_EQ(status.error_code(), expected) << status.error_message();
     });
   };
-  call(v1::HIGH, absl::Minutes(1), grpc::StatusCode::OK);
+  call(v1::HIGH, absl::Minutes(2), grpc::StatusCode::OK);
   ASSERT_TRUE(Eventually(
       [&] { return running.Metric("vitrine_in_flight ") == 1 && running.Metric("vitrine_queue_depth ") == 0; }));
   call(v1::LOW, 5 * one, grpc::StatusCode::DEADLINE_EXCEEDED);
   ASSERT_TRUE(Eventually([&] { return running.Metric("vitrine_queue_depth ") == 1; }));
-  for (int i = 0; i < kUrgent; ++i) call(v1::HIGH, absl::Minutes(1), grpc::StatusCode::OK);
-  for (std::thread& caller : callers) caller.join();
+  for (int i = 0; i < kUrgent; ++i) call(v1::HIGH, absl::Minutes(2), grpc::StatusCode::OK);
+  for (std::jthread& caller : callers) caller.join();
   // The client's own clock may end the call a moment before the server's, which the server reads as a cancellation.
   EXPECT_EQ(running.Metric(kExpired) + running.Metric(kCancelled), 1);
   EXPECT_EQ(running.Metric("vitrine_batch_images_sum{model=\"slow\"}"), kUrgent + 2) << "the late one was computed";
@@ -84,7 +84,7 @@ TEST(Deadlines, OneThatPassesInTheQueueIsNeverComputed) {
 
 TEST_F(BusyServer, ACancelledCallFreesItsSlotBeforeCompute) {
   std::vector<std::unique_ptr<grpc::ClientContext>> contexts;
-  std::vector<std::thread> callers;
+  std::vector<std::jthread> callers;
   for (int i = 0; i < 3; ++i) {
     contexts.push_back(std::make_unique<grpc::ClientContext>());
     callers.emplace_back([&, context = contexts.back().get()] {
@@ -95,7 +95,7 @@ TEST_F(BusyServer, ACancelledCallFreesItsSlotBeforeCompute) {
   }
   ASSERT_TRUE(Eventually([&] { return running_->Metric("vitrine_queue_depth ") == 3; }));
   for (const auto& context : contexts) context->TryCancel();
-  for (std::thread& caller : callers) caller.join();
+  for (std::jthread& caller : callers) caller.join();
   EXPECT_TRUE(Eventually([&] { return running_->Metric("vitrine_queue_depth ") == 0; }));
   JoinFirst();
   EXPECT_TRUE(first_.ok()) << first_.error_message();
@@ -104,7 +104,7 @@ TEST_F(BusyServer, ACancelledCallFreesItsSlotBeforeCompute) {
 }
 
 TEST_F(BusyServer, AFullServerRefusesAtOnceAndSaysWhenToComeBack) {
-  std::vector<std::thread> callers;
+  std::vector<std::jthread> callers;
   for (int i = 0; i < 3; ++i) {
     callers.emplace_back([&] {
       v1::ClassifyResponse response;
@@ -124,7 +124,7 @@ TEST_F(BusyServer, AFullServerRefusesAtOnceAndSaysWhenToComeBack) {
   ASSERT_TRUE(details.details(0).UnpackTo(&retry));
   EXPECT_GT(retry.retry_delay().seconds() + retry.retry_delay().nanos(), 0);
   EXPECT_EQ(details.code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
-  for (std::thread& caller : callers) caller.join();
+  for (std::jthread& caller : callers) caller.join();
 }
 
 }  // namespace

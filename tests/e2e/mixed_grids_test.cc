@@ -75,7 +75,7 @@ TEST(MixedGrids, AThousandPicturesAtOnceGetTheAnswersTheyGetAlone) {
   std::mutex mutex;
   std::set<std::pair<int, int>> grids;
   int most_grids_in_a_batch = 0;
-  std::vector<std::thread> callers;
+  std::vector<std::jthread> callers;
   for (int caller = 0; caller < kCallers; ++caller) {
     callers.emplace_back([&] {
       for (int i = next++; i < kImages; i = next++) {
@@ -93,7 +93,7 @@ TEST(MixedGrids, AThousandPicturesAtOnceGetTheAnswersTheyGetAlone) {
       }
     });
   }
-  for (std::thread& caller : callers) caller.join();
+  for (std::jthread& caller : callers) caller.join();
   EXPECT_GE(grids.size(), 6u);
   EXPECT_GE(most_grids_in_a_batch, 4) << "no batch mixed grids: the test proved nothing";
   const Server::Counts counts = running.server().Drain();

@@ -66,11 +66,11 @@ TEST(Program, SigtermUnderLoadLosesNothingAndExitsWithZero) {
   ASSERT_FALSE(address.empty());
   const std::string picture = NoiseJpeg(32, 24, 1);
   Tally tally;
-  std::vector<std::thread> callers;
+  std::vector<std::jthread> callers;
   for (int i = 0; i < 8; ++i) callers.emplace_back([&] { SendUntilRefused(address, picture, tally); });
   EXPECT_TRUE(Eventually([&] { return tally.answered > 200; }));
   server.Signal(SIGTERM);
-  for (std::thread& caller : callers) caller.join();
+  for (std::jthread& caller : callers) caller.join();
   EXPECT_EQ(server.Wait(), 0) << server.Output();
   EXPECT_EQ(tally.lost.load(), 0);
   EXPECT_EQ(tally.draining.load(), 8) << "every caller was told";

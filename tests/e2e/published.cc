@@ -49,7 +49,7 @@ v1::ModelConfig SlowConfig() {
   return Config(
       "classes: 3 preprocessing { channels: 3 mean: [0.5, 0.5, 0.5] std: [0.25, 0.25, 0.25] interpolation: BILINEAR "
       "native { cell: 4 min_tokens: 4 max_tokens: 1600 } } "
-      "eit { pool: 4 width: 192 depth: 6 heads: 6 mlp_width: 768 grid_rows: 4 grid_columns: 4 }");
+      "eit { pool: 4 width: 192 depth: 3 heads: 6 mlp_width: 768 grid_rows: 4 grid_columns: 4 }");
 }
 
 VersionId PublishModel(const std::filesystem::path& root, const std::string& model, const v1::ModelConfig& config,

@@ -31,7 +31,7 @@ class TemporaryFolder {
 v1::ModelConfig MixedConfig();  // EIT, RGB, native: cells of 4 pixels, 4 to 64 of them; 7 classes; has class-token rows
 v1::ModelConfig FixedConfig();  // KV+Pos, grey, 28 x 28; 10 classes; has scores and weights
 v1::ModelConfig NullModelConfig();
-// EIT, native, that takes some hundred milliseconds for SlowPicture() on one core.
+// EIT, native, that takes more than a tenth of a second for SlowPicture() on one core.
 v1::ModelConfig SlowConfig();
 
 // Publishes the next version of `model`, with goldens recorded from its own weights. Other seeds give other weights.

@@ -34,7 +34,7 @@ class RunningServer {
 
   // One call on the shared connection.
   grpc::Status Classify(const v1::ClassifyRequest& request, v1::ClassifyResponse* response,
-                        absl::Duration timeout = absl::Seconds(20));
+                        absl::Duration timeout = absl::Minutes(2));
 
   // GET of the HTTP page; the whole answer, head included.
   std::string Get(const std::string& path) const;
@@ -52,7 +52,7 @@ class RunningServer {
 std::string HttpExchange(const std::string& address, const std::string& bytes);
 
 // Asks again and again until `holds`, for a state that another thread reaches by itself. False after the timeout.
-bool Eventually(const std::function<bool()>& holds, absl::Duration timeout = absl::Seconds(10));
+bool Eventually(const std::function<bool()>& holds, absl::Duration timeout = absl::Seconds(30));
 
 v1::ClassifyRequest PictureRequest(const std::string& model, const std::string& picture);
 

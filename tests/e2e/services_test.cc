@@ -57,7 +57,7 @@ TEST(Health, SpeaksForTheServerForTheServiceAndForEachModel) {
   if (status == HealthResponse::NOT_SERVING) status = Next(*later);
   EXPECT_EQ(status, HealthResponse::SERVING);
 
-  std::thread drain([&] { running.server().Drain(); });
+  std::jthread drain([&] { running.server().Drain(); });
   EXPECT_EQ(Next(*server), HealthResponse::NOT_SERVING);
   EXPECT_EQ(Next(*service), HealthResponse::NOT_SERVING);
   EXPECT_EQ(Next(*model), HealthResponse::NOT_SERVING);
@@ -178,7 +178,7 @@ TEST(Registry, ListsGetsAndWatches) {
     ASSERT_TRUE(reader->Read(&event));
     EXPECT_EQ(event.version().model(), "mixed");
   } while (event.version().version() != 2 || event.version().state() != v1::READY);
-  std::thread drain([&] { running.server().Drain(); });
+  std::jthread drain([&] { running.server().Drain(); });
   while (reader->Read(&event)) {
   }
   EXPECT_EQ(reader->Finish().error_code(), grpc::StatusCode::UNAVAILABLE);

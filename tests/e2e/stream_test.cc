@@ -37,7 +37,7 @@ TEST(Streams, AnswersComeAsTheyAreReadyAndMatchById) {
   // The slow one goes first and comes last; far more than may be in flight follow it.
   ASSERT_TRUE(stream->Write(Named("slow", "slow", SlowPicture())));
   constexpr int kPictures = 300;
-  std::thread writer([&] {
+  std::jthread writer([&] {
     for (int i = 0; i < kPictures; ++i) {
       ASSERT_TRUE(stream->Write(Named(absl::StrCat(i), "mixed", NoiseJpeg(16 + 4 * (i % 5), 16, i + 1))));
     }
@@ -143,7 +143,7 @@ TEST(Streams, DrainingAnswersWhatWasReadAndEndsTheStream) {
   ASSERT_TRUE(stream->Write(Named("one", "mixed", NoiseJpeg(24, 24, 1))));
   v1::ClassifyStreamResponse answer;
   ASSERT_TRUE(stream->Read(&answer));
-  std::thread drain([&] { running.server().Drain(); });
+  std::jthread drain([&] { running.server().Drain(); });
   EXPECT_FALSE(stream->Read(&answer)) << "an idle stream must end";
   const grpc::Status status = stream->Finish();
   EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAVAILABLE);

@@ -44,7 +44,7 @@ TEST(Swap, ANewVersionUnderLoadLosesNoRequestAndEveryAnswerIsOfTheVersionItClaim
   std::atomic<bool> stop = false;
   std::atomic<int64_t> newest_seen = 0;
   std::atomic<int> sent = 0;
-  std::vector<std::thread> callers;
+  std::vector<std::jthread> callers;
   for (int caller = 0; caller < 6; ++caller) {
     callers.emplace_back([&] {
       while (!stop) {
@@ -68,7 +68,7 @@ TEST(Swap, ANewVersionUnderLoadLosesNoRequestAndEveryAnswerIsOfTheVersionItClaim
     EXPECT_TRUE(Eventually([&] { return newest_seen == version; })) << "version " << version << " never served";
   }
   stop = true;
-  for (std::thread& caller : callers) caller.join();
+  for (std::jthread& caller : callers) caller.join();
   const Server::Counts counts = running.server().Drain();
   EXPECT_EQ(counts.accepted, sent.load());
   EXPECT_EQ(counts.answered, sent.load());

@@ -98,7 +98,7 @@ TEST(Checkpoints, ManySwapsUnderLoadLoseNothing) {
   const std::string picture = NoiseJpeg(24, 16, 1);
   std::atomic<bool> stop = false;
   std::atomic<int64_t> sent = 0;
-  std::vector<std::thread> callers;
+  std::vector<std::jthread> callers;
   for (int i = 0; i < 4; ++i) {
     callers.emplace_back([&] {
       while (!stop) {
@@ -114,7 +114,7 @@ TEST(Checkpoints, ManySwapsUnderLoadLoseNothing) {
     EXPECT_TRUE(Eventually([&] { return Version(running, swap).state() == v1::READY; }));
   }
   stop = true;
-  for (std::thread& caller : callers) caller.join();
+  for (std::jthread& caller : callers) caller.join();
   // Replaced versions leave memory when the last request lets go of them.
   EXPECT_TRUE(Eventually([&] { return running.Metric("vitrine_model_info{") == 1; }));
   const Server::Counts counts = running.server().Drain();

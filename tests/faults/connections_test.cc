@@ -123,7 +123,7 @@ TEST(Connections, AScraperThatDoesNotReadBlocksNobody) {
   setsockopt(slow, SOL_SOCKET, SO_RCVBUF, &tiny, sizeof(tiny));
   Send(slow, "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
   std::atomic<bool> stop = false;
-  std::thread scraper([&] {
+  std::jthread scraper([&] {
     while (!stop) EXPECT_THAT(running.Get("/metrics"), StartsWith("HTTP/1.1 200 "));
   });
   for (int i = 0; i < 200; ++i) ExpectServes(running);
