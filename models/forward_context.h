@@ -18,6 +18,8 @@ struct ForwardContext {
   float dropout = 0;
   // Chooses what is dropped: equal seeds drop equally whatever the thread count. Give every step its own.
   uint64_t dropout_seed = 0;
+  // Library calls in place of our own loops, on the CPU as on every other device. For tests.
+  bool library_only = false;
 };
 
 }  // namespace vitrine

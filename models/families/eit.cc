@@ -112,7 +112,7 @@ class Eit : public Model {
   }
 
   at::Tensor Forward(const ImageBatch& images, const ForwardContext& context) const override {
-    const at::Tensor patches = convolution_patches_ != nullptr ? convolution_patches_->Forward(images)
+    const at::Tensor patches = convolution_patches_ != nullptr ? convolution_patches_->Forward(images, context)
                                                                : linear_patches_->Forward(images, context);
     PackedTokens x = WithClassToken(patches, GridsOf(images, settings_.pool()), class_token_, positions_);  // [T, C]
     x.data = Dropout(x.data, settings_.depth() * kSitesPerBlock, context);

@@ -175,8 +175,8 @@ ConvolutionPatches::ConvolutionPatches(int channels, int pool, int width, Initia
   RegisterParameter("bias", bias_, initializer.Uniform({width}, bound));
 }
 
-at::Tensor ConvolutionPatches::Forward(const ImageBatch& images) const {
-  if (!images[0].is_cpu()) return ConvolveAndPoolWithLibrary(images, weight_, bias_, pool_);
+at::Tensor ConvolutionPatches::Forward(const ImageBatch& images, const ForwardContext& context) const {
+  if (context.library_only || !images[0].is_cpu()) return ConvolveAndPoolWithLibrary(images, weight_, bias_, pool_);
   if (at::GradMode::is_enabled() && (weight_.requires_grad() || bias_.requires_grad())) {
     return PoolFunction::apply(weight_, bias_, images, pool_);
   }

@@ -13,7 +13,7 @@ class ConvolutionPatches : public Module {
 
   // Images [channels, H, W] -> [cells of all images, width], images in order, cells row by row. Rows and columns that
   // do not fill a cell are seen by the convolution and left out of the pool. Not differentiable in the images.
-  at::Tensor Forward(const ImageBatch& images) const;
+  at::Tensor Forward(const ImageBatch& images, const ForwardContext& context) const;
 
  private:
   const int pool_;

@@ -111,7 +111,9 @@ class ConvolutionFunction : public torch::autograd::Function<ConvolutionFunction
 };
 
 // The same for devices without a gather of ours: one library convolution per run of equal grids.
-at::Tensor ConvolveRuns(const PackedTokens& x, const at::Tensor& weight) {
+at::Tensor ConvolveRuns(const PackedTokens& x, const at::Tensor& weight, bool bf16) {
+  const auto type = bf16 ? at::kBFloat16 : at::kFloat;
+  const at::Tensor kernel = weight.to(type).permute({0, 3, 1, 2});
   const int64_t prefix = x.layout->prefix_tokens();
   const int64_t channels = x.data.size(1);
   std::vector<at::Tensor> outputs;
@@ -121,7 +123,7 @@ at::Tensor ConvolveRuns(const PackedTokens& x, const at::Tensor& weight) {
     const at::Tensor cells =
         tokens.narrow(1, prefix, run.grid.cells()).reshape({run.images, run.grid.rows, run.grid.columns, channels});
     const at::Tensor convolved =
-        at::conv2d(cells.permute({0, 3, 1, 2}), weight.permute({0, 3, 1, 2}), {}, 1, 1).permute({0, 2, 3, 1});
+        at::conv2d(cells.to(type).permute({0, 3, 1, 2}), kernel, {}, 1, 1).to(at::kFloat).permute({0, 2, 3, 1});
     outputs.push_back(at::cat({tokens.narrow(1, 0, prefix), convolved.reshape({run.images, run.grid.cells(), -1})}, 1)
                           .reshape({-1, channels}));
   }
@@ -136,7 +138,7 @@ GridConvolution::GridConvolution(int channels, Initializer& initializer) {
 }
 
 at::Tensor GridConvolution::Forward(const PackedTokens& x, const ForwardContext& context) const {
-  if (!x.data.is_cpu()) return ConvolveRuns(x, weight_);
+  if (context.library_only || !x.data.is_cpu()) return ConvolveRuns(x, weight_, context.bf16);
   if (at::GradMode::is_enabled() && (x.data.requires_grad() || weight_.requires_grad())) {
     return ConvolutionFunction::apply(x.data, weight_, x.layout, context.bf16);
   }

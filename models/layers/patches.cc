@@ -68,7 +68,8 @@ LinearPatches::LinearPatches(int channels, int patch, int width, Initializer& in
 
 at::Tensor LinearPatches::Forward(const ImageBatch& images, const ForwardContext& context) const {
   const std::vector<Grid> grids = GridsOf(images, patch_);
-  if (images[0].is_cpu()) return proj_.Forward(PatchesOnCpu(images, grids, patch_), context.bf16);
+  if (images[0].is_cpu() && !context.library_only)
+    return proj_.Forward(PatchesOnCpu(images, grids, patch_), context.bf16);
   std::vector<at::Tensor> patches;
   for (size_t i = 0; i < images.size(); ++i) patches.push_back(PatchesOf(images[i], grids[i], patch_));
   return proj_.Forward(at::cat(patches), context.bf16);

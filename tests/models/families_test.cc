@@ -163,6 +163,17 @@ TEST_P(EveryFamily, ThreadsMayShareAModel) {
   for (const at::Tensor& answer : answers) EXPECT_EQ(Difference(answer, expected), 0);
 }
 
+// Off the CPU our own loops give way to library calls; here both run and must agree.
+TEST_P(EveryFamily, LibraryCallsGiveTheSameLogits) {
+  const ImageBatch images = Batch();
+  const at::NoGradGuard no_grad;
+  ForwardContext context;
+  context.library_only = true;
+  EXPECT_LT(Relative(model_->Forward(images, context), Run(images)), 1e-5);
+  context.bf16 = true;
+  EXPECT_LT(Relative(model_->Forward(images, context), Run(images)), 0.05);
+}
+
 TEST_P(EveryFamily, AttentionOfAnImageIsThatOfTheImageAlone) {
   const AttentionAbility ability = model_->attention();
   if (ability.layers == 0) return;

@@ -107,7 +107,7 @@ TEST(ConvolutionPatches, ValueAndGradientsAreThoseOfConvAndPool) {
     at::Tensor weight = patches.Parameters()[0].tensor, bias = patches.Parameters()[1].tensor;
     at::Tensor double_weight = DoubleLeaf(weight), double_bias = DoubleLeaf(bias);
     const ImageBatch images{Hashed({3, 14, 11}, 1), Hashed({3, 8, 17}, 2), Hashed({3, 14, 11}, 3)};
-    const at::Tensor y = patches.Forward(images);
+    const at::Tensor y = patches.Forward(images, {});
     std::vector<at::Tensor> expected;
     for (const at::Tensor& image : images) {
       const at::Tensor convolved =
