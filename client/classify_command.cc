@@ -95,7 +95,6 @@ class Classification {
 
   int Run(Client& client) {
     const absl::Time start = absl::Now();
-    if (command_.format == Format::kTable) out_ << page_.Header() << std::flush;
     const RequestSource next = [this] { return Next(); };
     const ResultSink deliver = [this](size_t index, absl::StatusOr<v1::ClassifyResponse> answer) {
       if (answer.ok()) {
@@ -137,9 +136,12 @@ class Classification {
     absl::StatusOr<std::vector<std::string>> files =
         WriteAttention(command_.attention_folder, stems_[index], waiting_.front(), answer);
     const std::vector<std::string> written = files.ok() ? *files : std::vector<std::string>();
-    out_ << (command_.format == Format::kJson ? ClassificationLine(paths_[index], answer, written)
-                                              : page_.Picture(paths_[index], answer, written))
-         << std::flush;
+    if (command_.format == Format::kJson) {
+      out_ << ClassificationLine(paths_[index], answer, written) << std::flush;
+    } else {
+      out_ << (headed_ ? "" : page_.Header()) << page_.Picture(paths_[index], answer, written) << std::flush;
+      headed_ = true;
+    }
     if (!files.ok()) return Complain(index, files.status());
     waiting_.pop_front();
   }
@@ -160,6 +162,7 @@ class Classification {
   size_t taken_ = 0;
   std::deque<std::string> waiting_;  // files of the pictures without an answer, kept only if an overlay needs them
   int failed_ = 0;
+  bool headed_ = false;
 };
 
 ClassifyPage::Expected ExpectedRows(const ClassifyCommand& command, const std::vector<std::string>& paths,

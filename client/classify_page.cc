@@ -55,7 +55,7 @@ std::vector<Column> ClassifyPage::Columns(const Page& page, const Expected& expe
   const int predictions = k * (LabelWidth(expected.labels) + 1 + kPercentWidth) + 2 * (k - 1);
   std::vector<Column> columns = {{"picture", name},
                                  {"predictions", predictions},
-                                 {"grid", 7, Column::Align::kRight},
+                                 {"grid", 5, Column::Align::kRight},
                                  {"batch", 9},
                                  {"time", 8, Column::Align::kRight}};
   // On a wide page an overlay stands in its picture's line, elsewhere below it.

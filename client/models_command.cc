@@ -37,13 +37,14 @@ Style StyleOf(v1::ModelState state) {
 }
 
 Row RowOf(const v1::ModelVersion& version) {
+  const bool known = version.has_config();  // not before its manifest has been read
   Row row;
   row.cells = {{Printable(version.model()), Style::kStrong},
                {absl::StrCat(version.version())},
                {ModelStateName(version.state()), StyleOf(version.state())},
-               {InputDescription(version.config())},
-               {WithCommas(version.parameters())},
-               {WithCommas(version.config().classes())},
+               {known ? InputDescription(version.config()) : ""},
+               {known ? WithCommas(version.parameters()) : ""},
+               {known ? WithCommas(version.config().classes()) : ""},
                {Accuracy(version.provenance())},
                {}};
   for (const int kind : version.attention_kinds()) {

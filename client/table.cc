@@ -127,8 +127,8 @@ std::string Table::PaintLine(const std::vector<Item>& line) const {
 
 std::string Table::Cell(size_t column, Item item) const {
   const Column& where = columns_[column];
-  // What identifies a row stands at the end of its first cell, a path.
-  item.text = column == 0 ? CutStart(item.text, where.width) : CutEnd(item.text, where.width);
+  // A path, and what identifies it stands at its end. Other cells are numbers, of which nothing may be missing.
+  if (column == 0) item.text = CutStart(item.text, where.width);
   const std::string padding = Spaces(where.width - DisplayWidth(item.text));
   return where.align == Column::Align::kRight ? padding + Paint(item) : Paint(item) + padding;
 }

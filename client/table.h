@@ -49,7 +49,7 @@ class Table {
   std::string Note(const Item& note, int margin) const;
   std::string Paint(const Item& item) const;
   std::string PaintLine(const std::vector<Item>& line) const;
-  // The item cut and padded to its column.
+  // The item padded to its column; in the first column also cut, in the others it may stick out.
   std::string Cell(size_t column, Item item) const;
 
   const Page page_;

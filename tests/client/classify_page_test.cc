@@ -53,9 +53,9 @@ constexpr char kFooter[] =
 
 TEST(ClassifyPage, AWidePage) {
   EXPECT_EQ(PageOf(160, 30), absl::StrCat(R"(
-picture            predictions                                                    grid  batch          time  attention
-samples/cat.jpg    cat         91.2 %  dog 5.1 %  deer 0.0 %                       9x6  #3 of 2      4.1 ms  out/cat.mean.layer7.png
-samples/truck.jpg  truck      100.0 %  automobile 0.0 %  frog 0.0 %                7x8  #3 of 2      4.1 ms  out/truck.mean.layer7.png
+picture            predictions                                                  grid  batch          time  attention
+samples/cat.jpg    cat         91.2 %  dog 5.1 %  deer 0.0 %                     9x6  #3 of 2      4.1 ms  out/cat.mean.layer7.png
+samples/truck.jpg  truck      100.0 %  automobile 0.0 %  frog 0.0 %              7x8  #3 of 2      4.1 ms  out/truck.mean.layer7.png
 )" + 1,
                                           kFooter));
 }

@@ -66,5 +66,13 @@ kv-pos-mnist
 )" + 1);
 }
 
+TEST(ModelsTable, AVersionThatStillLoadsHasNoNumbersYet) {
+  v1::ListModelsResponse list;
+  list.add_versions()->set_model("m");
+  list.mutable_versions(0)->set_version(1);
+  list.mutable_versions(0)->set_state(v1::LOADING);
+  EXPECT_THAT(ModelsTable(list, {}), testing::HasSubstr("\nm            1  loading\n"));
+}
+
 }  // namespace
 }  // namespace vitrine
