@@ -1,0 +1,1 @@
+"""Drives the programs of bench/ and writes what they measured. Run by script/bench."""

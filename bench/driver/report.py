@@ -1,0 +1,91 @@
+"""Rows of figures, and what a reader needs to judge them."""
+import dataclasses
+import os
+import pathlib
+import platform
+import re
+import subprocess
+
+
+@dataclasses.dataclass
+class Row:
+    """A figure: median, lowest and highest over the rounds."""
+    what: str
+    unit: str
+    values: tuple
+    goal: float | None = None
+    at_least: bool = True  # the goal is a lower bound, else an upper one
+    note: str = ""
+
+    def judgement(self):
+        if self.goal is None:
+            return ""
+        met = self.values[0] >= self.goal if self.at_least else self.values[0] <= self.goal
+        return "met" if met else "MISSED"
+
+    def goal_text(self):
+        return "" if self.goal is None else f"{'at least' if self.at_least else 'at most'} {figure(self.goal)}"
+
+    def cells(self):
+        median, low, high = map(figure, self.values)
+        between = "" if low == high else f"{low} .. {high}"
+        return [self.what, median, between, self.unit, self.goal_text(), self.judgement(), self.note]
+
+
+HEAD = ["what", "median", "lowest .. highest", "unit", "goal", "judgement", "beside it"]
+
+
+def figure(value):
+    """Three significant digits, thousands with a comma."""
+    if abs(value) >= 1000:
+        return f"{value:,.0f}"
+    return f"{value:.3g}" if abs(value) < 100 else f"{value:.0f}"
+
+
+def table(rows):
+    """As Markdown whose columns are aligned, so that it reads well on a terminal too."""
+    lines = [HEAD] + [row.cells() for row in rows]
+    widths = [max(len(line[i]) for line in lines) for i in range(len(HEAD))]
+    text = ["| " + " | ".join(cell.ljust(width) for cell, width in zip(line, widths)) + " |" for line in lines]
+    text.insert(1, "|" + "|".join("-" * (width + 2) for width in widths) + "|")
+    return "\n".join(text)
+
+
+def output(*command):
+    try:
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+
+
+def governor():
+    path = pathlib.Path("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")
+    return path.read_text().strip() if path.exists() else "not visible"
+
+
+def machine():
+    cpu = pathlib.Path("/proc/cpuinfo").read_text()
+
+    def field(name):
+        found = re.search(rf"^{name}\s*: (.*)$", cpu, re.MULTILINE)
+        return found.group(1) if found else "?"
+
+    flags = field("flags").split()
+    sets = [name for name in ("avx2", "avx512f", "avx512_vnni", "avx512_bf16", "amx_tile") if name in flags]
+    return [
+        f"processor: {field('model name')}, family {field('cpu family')} model {field('model')}, "
+        f"{len(os.sched_getaffinity(0))} cores, {' '.join(sets)}; frequency governor {governor()}",
+        f"kernel: {platform.release()}",
+    ]
+
+
+def versions(torch):
+    def package(name):
+        return output("dpkg-query", "-W", "-f=${Version}", name)
+
+    dirty = output("git", "status", "--porcelain", "--untracked-files=no") not in ("", "unknown")
+    return [
+        f"revision: {output('git', 'rev-parse', '--short=12', 'HEAD')}{', with local changes' if dirty else ''}",
+        f"LibTorch and PyTorch {torch} (the same library file), gRPC {package('libgrpc++-dev')}, "
+        f"libjpeg-turbo {package('libjpeg62-turbo-dev')}, {output('g++', '--version').splitlines()[0]}",
+    ]

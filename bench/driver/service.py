@@ -1,0 +1,124 @@
+"""The real server under load: pictures over gRPC, with a model and without."""
+import json
+import pathlib
+import subprocess
+import sys
+import time
+
+from driver import workers
+from driver.report import Row
+
+SHARE_GOAL = 0.85
+NULL_GOAL = 20_000
+NULL_BYTES = 110_000
+
+
+class Server:
+    """vitrine-server on some cores until the end of the with statement; ready when entered."""
+
+    def __init__(self, setup, repository, cores, services=()):
+        self.setup, self.cores = setup, ",".join(map(str, cores))
+        self.repository, self.services = repository, services
+
+    def __enter__(self):
+        ports = self.setup.scratch / "ports"
+        ports.unlink(missing_ok=True)
+        waiter = subprocess.Popen([self.setup.program("bench_await_serving"), ports, *self.services],
+                                  stdout=subprocess.PIPE, text=True)
+        time.sleep(0.2)  # the waiter is to wait for the server, not for its own start
+        self.log = open(self.setup.scratch / "server.log", "w")
+        started = time.monotonic()
+        self.process = subprocess.Popen(
+            ["taskset", "-c", self.cores, self.setup.program("vitrine-server"), "--repository", str(self.repository),
+             "--listen", "127.0.0.1:0", "--metrics", "127.0.0.1:0", "--port-file", str(ports)],
+            stdout=subprocess.DEVNULL, stderr=self.log)
+        ready, _ = waiter.communicate()
+        if waiter.returncode != 0:
+            self.__exit__()
+            raise RuntimeError("the server did not get ready:\n" + pathlib.Path(self.log.name).read_text())
+        self.start_seconds = float(ready) - started
+        self.address = ports.read_text().split("grpc=")[1].split()[0]
+        return self
+
+    def __exit__(self, *_):
+        self.process.terminate()
+        self.process.wait(60)
+        self.log.close()
+
+    def peak_megabytes(self):
+        """Highest resident memory so far, in units of 10^6 bytes."""
+        status = pathlib.Path(f"/proc/{self.process.pid}/status").read_text()
+        return int(status.split("VmHWM:")[1].split()[0]) * 1024 / 1e6
+
+
+def load(server, model, pictures, seconds, core, *more):
+    """bench_load's report. Raises if a request failed."""
+    setup = server.setup
+    command = ["taskset", "-c", str(core), setup.program("bench_load"), "--server", server.address, "--model", model,
+               "--pictures", str(pictures), "--warm-up", str(seconds / 5), "--seconds", str(seconds), "--server-pid",
+               str(server.process.pid), *map(str, more)]
+    report = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
+    if report["failed"]:
+        raise RuntimeError(f"{report['failed']} requests failed: {report['first_failure']}")
+    if not report["answered"] and not setup.quick:
+        raise RuntimeError("no request was answered while it was measured")
+    return report
+
+
+def measure_model(setup, model):
+    """JPEG over gRPC to the answer, as a share of what the core could do at decoding and the model alone."""
+    print(f"  {model}: service", file=sys.stderr)
+    pictures, _ = setup.photographs()
+    base = [setup.program("bench_worker")]
+    rest = ["--repository", setup.repository, "--model", model, "--pictures", pictures]
+    teams = {kind: workers.Team([workers.Worker([*base, kind, *rest], setup.core).wait_until_ready()])
+             for kind in ("decode", "model")}
+    with Server(setup, setup.repository, [setup.core], [f"model/{model}"]) as server:
+        sides = {"service": lambda: load(server, model, pictures, setup.seconds(4), setup.other_core)}
+        for kind, team in teams.items():
+            repetitions = workers.repetitions_for(team, setup.seconds(1))
+            sides[kind] = lambda team=team, n=repetitions: team.run(n) / (n * team.images)
+        results = workers.interleave(sides, setup.rounds(5))
+        rate = workers.spread([report["requests_per_second"] for report in results["service"]])
+        open_rate = max(1, 0.7 * rate[0])
+        latency = load(server, model, pictures, setup.seconds(5), setup.other_core, "--rate", open_rate)["latency_ms"]
+    for team in teams.values():
+        team.workers[0].close()
+    limits = [1 / (decode + compute) for decode, compute in zip(results["decode"], results["model"])]
+    shares = [report["requests_per_second"] / limit for report, limit in zip(results["service"], limits)]
+    decode, compute = (workers.spread(results[kind])[0] * 1e3 for kind in ("decode", "model"))
+    batch = results["service"][0]["batch_images"]
+    return [
+        Row(f"{model}, JPEG over gRPC, one core", "of the limit", workers.spread(shares), SHARE_GOAL,
+            note=f"{rate[0]:,.0f} requests/s; decode {decode:.2f} ms, model {compute:.2f} ms an image; batches of {batch:.0f}"),
+        Row(f"{model}, p99 latency at 70 % of that, open loop", "ms", (latency["p99"],) * 3,
+            note=f"p50 {latency['p50']:.1f} ms at {open_rate:,.0f} requests/s"),
+    ]
+
+
+def picture_for_null(pictures):
+    """The largest picture that is no larger than what is sent; it is filled up behind its end."""
+    files = [path for path in sorted(pictures.iterdir()) if path.suffix.lower() in (".jpg", ".jpeg")]
+    return max((path for path in files if path.stat().st_size <= NULL_BYTES), key=lambda path: path.stat().st_size)
+
+
+def measure_null(setup):
+    print("  null model: service", file=sys.stderr)
+    repository = setup.scratch / "null"
+    subprocess.run([setup.program("bench_publish"), repository, "null"], check=True, stdout=subprocess.DEVNULL)
+    picture = picture_for_null(setup.photographs()[0])
+    with Server(setup, repository, [setup.core], ["model/null"]) as server:
+        reports = [load(server, "null", picture, setup.seconds(4), setup.other_core, "--picture-bytes", NULL_BYTES)
+                   for _ in range(setup.rounds(5))]
+    rate = workers.spread([report["requests_per_second"] for report in reports])
+    p99 = workers.spread([report["latency_ms"]["p99"] for report in reports])[0]
+    busy = [workers.spread([report[side] for report in reports])[0] * 100 for side in ("server_busy", "generator_busy")]
+    return [Row("null model over gRPC, 110 KB a request, one core", "requests/s", rate, NULL_GOAL,
+                note=f"p99 {p99:.1f} ms; server's core {busy[0]:.0f} % busy, generator's {busy[1]:.0f} %")]
+
+
+def measure(setup):
+    rows = []
+    for model in setup.models():
+        rows += measure_model(setup, model)
+    return rows

@@ -1,0 +1,67 @@
+"""What every measurement needs: where the programs, models and pictures are, and which cores to use."""
+import dataclasses
+import os
+import pathlib
+import re
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+
+
+@dataclasses.dataclass
+class Setup:
+    build: pathlib.Path  # holds bin/
+    repository: pathlib.Path
+    scratch: pathlib.Path
+    python: str  # with torch
+    quick: bool
+
+    def __post_init__(self):
+        cores = sorted(os.sched_getaffinity(0))
+        # Server and workers on one core, the load generator on another where there is one.
+        self.core, self.other_core = cores[0], cores[1 % len(cores)]
+
+    def program(self, name):
+        return str(self.build / "bin" / name)
+
+    def rounds(self, full):
+        return 2 if self.quick else full
+
+    def seconds(self, full):
+        return full / 4 if self.quick else full
+
+    def models(self):
+        """{model: folder of its newest version}"""
+        newest = {}
+        for manifest in self.repository.glob("*/*/manifest.textproto"):
+            version = manifest.parent
+            known = newest.get(version.parent.name)
+            if known is None or int(version.name) > int(known.name):
+                newest[version.parent.name] = version
+        return dict(sorted(newest.items()))
+
+    def photographs(self):
+        """(folder of JPEG files, how to call them)"""
+        data = pathlib.Path(os.environ.get("VITRINE_DATA", "")) / "imagenet-samples"
+        if os.environ.get("VITRINE_DATA") and data.is_dir():
+            return data, "100 photographs of ImageNet classes, original JPEG files of 110 KB in the mean"
+        return ROOT / "samples" / "cifar", "the pictures of samples/cifar, mostly JPEG"
+
+
+def sizes_of(version):
+    """Sizes of the cases of a model: {case: ["HEIGHTxWIDTH", ...]}."""
+    manifest = (version / "manifest.textproto").read_text()
+    fixed = re.search(r"fixed {\s*height: (\d+)\s*width: (\d+)", manifest)
+    if fixed:
+        own = f"{fixed.group(1)}x{fixed.group(2)}"
+        return {"batch 1": [own], "batch 16": [own] * 16}
+    cell = int(re.search(r"native {\s*cell: (\d+)", manifest).group(1))
+    rows, columns = (int(re.search(rf"grid_{side}: (\d+)", manifest).group(1)) for side in ("rows", "columns"))
+
+    def size(row_part, column_part):
+        return f"{round(rows * row_part) * cell}x{round(columns * column_part) * cell}"
+
+    own = size(1, 1)
+    # Sorted by grid, as the server sorts a batch.
+    mixed = ([size(0.75, 0.75)] * 3 + [size(0.75, 1)] * 2 + [own] * 6 + [size(1, 1.5)] * 2 + [size(1.25, 1.25)] * 2
+             + [size(1.5, 1.5)])
+    return {"batch 1": [own], "batch 16": [own] * 16, "16 of 6 grids": mixed}

@@ -1,0 +1,80 @@
+"""Processes that work on command, and runs that interleave them."""
+import statistics
+import subprocess
+
+
+class Worker:
+    """A process of the protocol in bench/worker.cc, pinned to one core."""
+
+    def __init__(self, command, core):
+        self.command = ["taskset", "-c", str(core), *map(str, command)]
+        self.process = subprocess.Popen(self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.images = None
+
+    def wait_until_ready(self):
+        words = self._line().split()
+        self.images, self.description = int(words[1]), " ".join(words[2:])
+        return self
+
+    def start(self, repetitions):
+        self._tell(f"run {repetitions}")
+
+    def seconds(self):
+        return float(self._line())
+
+    def results(self):
+        self._tell("results")
+        rows = []
+        while line := self._line():
+            rows.append([float(value) for value in line.split()])
+        return rows
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait(30)
+
+    def _tell(self, command):
+        self.process.stdin.write(command + "\n")
+        self.process.stdin.flush()
+
+    def _line(self):
+        line = self.process.stdout.readline()
+        if not line:
+            raise RuntimeError("ended early: " + " ".join(self.command))
+        return line.rstrip("\n")
+
+
+class Team:
+    """Workers that work at the same time, one per core."""
+
+    def __init__(self, workers):
+        self.workers = workers
+        self.images = sum(worker.images for worker in workers)
+
+    def run(self, repetitions):
+        """Seconds until the last one is done."""
+        for worker in self.workers:
+            worker.start(repetitions)
+        return max(worker.seconds() for worker in self.workers)
+
+
+def repetitions_for(team, seconds):
+    """How often a team has to repeat its work to fill some seconds. Warms up on the way."""
+    repetitions = 1
+    while (spent := team.run(repetitions)) < min(0.1, seconds):
+        repetitions *= 2
+    return max(1, round(repetitions * seconds / spent))
+
+
+def interleave(sides, rounds):
+    """Calls each of `sides` (name -> function) once per round, in turn; every other round in reverse. {name: [results]}"""
+    results = {name: [] for name in sides}
+    for i in range(rounds):
+        for name in list(sides)[:: 1 if i % 2 == 0 else -1]:
+            results[name].append(sides[name]())
+    return results
+
+
+def spread(values):
+    """(median, lowest, highest)"""
+    return statistics.median(values), min(values), max(values)

@@ -1,0 +1,54 @@
+"""The oracles' attention in the form that a careful PyTorch user would run: scaled_dot_product_attention.
+
+The oracles spell attention out, as the papers do; as a peer they would be too easy.
+"""
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+import eit
+import kv
+
+
+class FusedAttention(nn.Module):
+    """eit.Attention."""
+
+    def __init__(self, plain):
+        super().__init__()
+        self.heads, self.qkv, self.proj = plain.heads, plain.qkv, plain.proj
+
+    def forward(self, x):
+        b, n, c = x.shape
+        q, k, v = self.qkv(x).reshape(b, n, 3, self.heads, c // self.heads).permute(2, 0, 3, 1, 4)
+        return self.proj(F.scaled_dot_product_attention(q, k, v).transpose(1, 2).reshape(b, n, c))
+
+
+class FusedKvAttention(nn.Module):
+    """kv.KvAttention. map_pos of (score + P) is score times the sum of its weights plus a table, made once."""
+
+    def __init__(self, plain, tokens):
+        super().__init__()
+        self.heads, self.kind, self.project, self.out = plain.heads, plain.kind, plain.project, plain.out
+        self.scale, self.table = plain.out.in_features**-0.5, None
+        if plain.map_pos is not None:
+            self.scale *= float(plain.map_pos.weight.detach().sum())
+            with torch.no_grad():
+                self.table = plain.map_pos(kv.positional_tensor(tokens, plain.map_pos.in_features)).squeeze(-1)
+
+    def forward(self, x):
+        b, n, d = x.shape
+        parts = self.project(x).reshape(b, n, -1, self.heads, d // self.heads).permute(2, 0, 3, 1, 4)
+        k, v = parts[-2], parts[-1]
+        q = parts[0] if self.kind == "qkv" else k
+        mixed = F.scaled_dot_product_attention(q, k, v, attn_mask=self.table, scale=self.scale)
+        return self.out(mixed.transpose(1, 2).reshape(b, n, d))
+
+
+def fuse(model):
+    """Replaces the attention of an oracle in place."""
+    for block in model.blocks:
+        if isinstance(model, eit.Eit):
+            block.attention = FusedAttention(block.attention)
+        else:
+            block.attention = FusedKvAttention(block.attention, model.position.shape[1])
+    return model

@@ -1,0 +1,83 @@
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "bench/pictures.h"
+#include "bench/stored_model.h"
+#include "bench/work.h"
+#include "models/model.h"
+#include "server/batching_policy.h"
+#include "server/picture_input.h"
+
+namespace vitrine {
+namespace {
+
+int64_t TokensOf(const Model& model, const at::Tensor& image) {
+  const auto grid = model.GridFor(static_cast<int>(image.size(1)), static_cast<int>(image.size(2)));
+  return (grid.ok() ? grid->cells() : 0) + model.prefix_tokens();
+}
+
+// As the scheduler cuts a long queue: a picture that does not fit closes the batch.
+std::vector<ImageBatch> CutIntoBatches(const Model& model, const std::vector<at::Tensor>& images) {
+  const BatchOptions budget;
+  std::vector<ImageBatch> batches;
+  int64_t tokens = 0;
+  for (const at::Tensor& image : images) {
+    const int64_t more = TokensOf(model, image);
+    const bool fits = !batches.empty() && tokens + more <= budget.max_batch_tokens &&
+                      static_cast<int>(batches.back().size()) < budget.max_batch_images;
+    if (!fits) {
+      batches.emplace_back();
+      tokens = 0;
+    }
+    batches.back().push_back(image);
+    tokens += more;
+  }
+  for (ImageBatch& batch : batches) {
+    std::stable_sort(batch.begin(), batch.end(), [](const at::Tensor& a, const at::Tensor& b) {
+      return std::pair(a.size(1), a.size(2)) < std::pair(b.size(1), b.size(2));
+    });
+  }
+  return batches;
+}
+
+}  // namespace
+
+absl::StatusOr<Work> DecodeWork(const std::string& repository, const std::string& name,
+                                const std::vector<std::string>& paths) {
+  ASSIGN_OR_RETURN(const std::shared_ptr<const Model> model, ReadNewest(repository, name));
+  ASSIGN_OR_RETURN(const std::vector<std::string> pictures, ReadPictures(paths));
+  Work work;
+  work.description = absl::StrCat("decoding and preprocessing of ", pictures.size(), " pictures for ", name);
+  work.images = static_cast<int>(pictures.size());
+  work.repeat = [model, pictures]() -> absl::Status {
+    for (const std::string& picture : pictures) {
+      RETURN_IF_ERROR(EncodedPictureToInput(picture, model->config().preprocessing()).status());
+    }
+    return absl::OkStatus();
+  };
+  return work;
+}
+
+absl::StatusOr<Work> ModelWork(const std::string& repository, const std::string& name,
+                               const std::vector<std::string>& paths) {
+  ASSIGN_OR_RETURN(const std::shared_ptr<const Model> model, ReadNewest(repository, name));
+  ASSIGN_OR_RETURN(const std::vector<std::string> pictures, ReadPictures(paths));
+  std::vector<at::Tensor> images;
+  for (const std::string& picture : pictures) {
+    ASSIGN_OR_RETURN(images.emplace_back(), EncodedPictureToInput(picture, model->config().preprocessing()));
+  }
+  const std::vector<ImageBatch> batches = CutIntoBatches(*model, images);
+  Work work;
+  work.description =
+      absl::StrCat("forward of ", name, " over ", pictures.size(), " pictures in ", batches.size(), " batches");
+  work.images = static_cast<int>(pictures.size());
+  work.repeat = [model, batches]() -> absl::Status {
+    for (const ImageBatch& batch : batches) RETURN_IF_ERROR(RunModel(*model, batch).status());
+    return absl::OkStatus();
+  };
+  return work;
+}
+
+}  // namespace vitrine

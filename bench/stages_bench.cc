@@ -1,0 +1,112 @@
+// The stages of a request one by one, on one core.
+//
+//   stages_bench --weights=bundled/kv-pos-mnist/1/weights.safetensors --picture=PHOTO [Google Benchmark's flags]
+#include <ATen/Parallel.h>
+#include <benchmark/benchmark.h>
+
+#include <fstream>
+#include <iostream>
+#include <iterator>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "bench/pictures.h"
+#include "imaging/decode.h"
+#include "imaging/geometry.h"
+#include "imaging/header.h"
+#include "imaging/preprocess.h"
+#include "models/zoo.h"
+#include "repository/safetensors.h"
+#include "server/batching_policy.h"
+
+namespace vitrine {
+namespace {
+
+void Header(benchmark::State& state, const std::string& picture) {
+  for (auto _ : state) benchmark::DoNotOptimize(ReadHeader(picture));
+}
+
+void DecodePicture(benchmark::State& state, const std::string& picture) {
+  for (auto _ : state) benchmark::DoNotOptimize(Decode(picture));
+  state.SetBytesProcessed(state.iterations() * static_cast<int64_t>(picture.size()));
+}
+
+void PreprocessPicture(benchmark::State& state, const std::string& picture, const std::string& variant) {
+  const absl::StatusOr<Image> image = Decode(picture);
+  const absl::StatusOr<ZooRow> row = FindVariant(variant);
+  if (!image.ok() || !row.ok()) return state.SkipWithError("no picture, or no such variant");
+  const v1::Preprocessing& preprocessing = row->config.preprocessing();
+  const auto geometry = PlanGeometry(preprocessing, {image->height, image->width});
+  if (!geometry.ok()) return state.SkipWithError("the picture does not suit the variant");
+  for (auto _ : state) benchmark::DoNotOptimize(Preprocess(*image, preprocessing, *geometry));
+}
+
+// A queue of small requests for two models, all alive.
+void DecideBatch(benchmark::State& state) {
+  const BatchOptions options;
+  const absl::Time now = absl::UnixEpoch() + absl::Hours(1);
+  std::vector<WaitingRequest> waiting;
+  const int models[2] = {};
+  for (int64_t i = 0; i < state.range(0); ++i) {
+    WaitingRequest request;
+    request.sequence = i;
+    request.model = &models[i % 2];
+    request.tokens = 37 + 12 * (i % 10);
+    request.priority = static_cast<PriorityClass>(i % kPriorityClasses);
+    request.arrival = now - absl::Microseconds(i);
+    waiting.push_back(request);
+  }
+  for (auto _ : state) benchmark::DoNotOptimize(Decide(waiting, now, options));
+}
+
+void ParseWeights(benchmark::State& state, const std::string& bytes) {
+  for (auto _ : state) benchmark::DoNotOptimize(ParseSafetensors(bytes));
+  state.SetBytesProcessed(state.iterations() * static_cast<int64_t>(bytes.size()));
+}
+
+// The value of "--name=value", which is taken out of the arguments.
+std::string Take(std::vector<char*>& arguments, const std::string& name) {
+  for (auto argument = arguments.begin(); argument != arguments.end(); ++argument) {
+    const std::string_view text = *argument;
+    if (!text.starts_with("--" + name + "=")) continue;
+    arguments.erase(argument);
+    return std::string(text.substr(name.size() + 3));
+  }
+  return {};
+}
+
+int Main(int argc, char** argv) {
+  std::vector<char*> arguments(argv, argv + argc);
+  const std::string weights_file = Take(arguments, "weights");
+  const std::string picture_file = Take(arguments, "picture");
+  std::ifstream weights_stream(weights_file, std::ios::binary);
+  const std::string weights{std::istreambuf_iterator<char>(weights_stream), {}};
+  const auto pictures = ReadPictures({picture_file});
+  if (weights.empty() || !pictures.ok()) {
+    std::cerr << "stages_bench: give --weights=FILE and --picture=FILE\n";
+    return 2;
+  }
+  const std::string& picture = pictures->front();
+  at::set_num_threads(1);
+  benchmark::RegisterBenchmark("header", Header, picture);
+  benchmark::RegisterBenchmark("decode", DecodePicture, picture)->Unit(benchmark::kMicrosecond);
+  for (const char* variant : {"eit34-mini-cifar10", "kv-pos-mnist-p7-d64-l4"}) {
+    const std::string name = std::string("preprocess/") + variant;
+    benchmark::RegisterBenchmark(name.c_str(), PreprocessPicture, picture, variant)->Unit(benchmark::kMicrosecond);
+  }
+  benchmark::RegisterBenchmark("decide", DecideBatch)->Arg(1)->Arg(64)->Arg(1024)->Unit(benchmark::kMicrosecond);
+  benchmark::RegisterBenchmark("parse_safetensors", ParseWeights, weights)->Unit(benchmark::kMicrosecond);
+  int left = static_cast<int>(arguments.size());
+  benchmark::Initialize(&left, arguments.data());
+  benchmark::RunSpecifiedBenchmarks();
+  return 0;
+}
+
+}  // namespace
+}  // namespace vitrine
+
+int main(int argc, char** argv) {
+  return vitrine::Main(argc, argv);
+}
