@@ -6,8 +6,10 @@
 #include <atomic>
 
 #include "absl/time/time.h"
+#include "grpc/health/v1/health.grpc.pb.h"
 #include "server/call_queue.h"
 #include "server/classify_service.h"
+#include "server/health.h"
 #include "server/long_calls.h"
 #include "server/registry.h"
 #include "vitrine/v1/classifier.grpc.pb.h"
@@ -20,15 +22,18 @@ namespace vitrine {
 using ClassifierRpc =
     v1::Classifier::WithRawMethod_Classify<v1::Classifier::WithRawMethod_ClassifyStream<v1::Classifier::Service>>;
 using RegistryRpc = v1::Registry::AsyncService;
+using HealthRpc = grpc::health::v1::Health::AsyncService;
 
 // What every call works with. Outlives the calls.
 struct CallParts {
-  CallParts(ClassifyService& service, Registry& registry) : service(service), registry(registry) {}
+  CallParts(ClassifyService& service, Registry& registry) : service(service), registry(registry), health(registry) {}
 
   ClassifierRpc classifier_rpc;
   RegistryRpc registry_rpc;
+  HealthRpc health_rpc;
   ClassifyService& service;
   Registry& registry;
+  Health health;
   LongCalls long_calls;
   std::atomic<int> live = 0;  // calls posted or running
 };
@@ -56,9 +61,9 @@ inline void WaitForCalls(CallParts& parts) {
 // owns itself and is gone when every operation of it has come back.
 void PostClassify(CallParts& parts, CallQueue& queue);
 void PostClassifyStream(CallParts& parts, CallQueue& queue);
-void PostListModels(CallParts& parts, CallQueue& queue);
-void PostGetModel(CallParts& parts, CallQueue& queue);
-void PostWatchModels(CallParts& parts, CallQueue& queue);
+// One of each method of the service.
+void PostRegistryCalls(CallParts& parts, CallQueue& queue);
+void PostHealthCalls(CallParts& parts, CallQueue& queue);
 
 // The deadline of a call, which is wall-clock time, on a clock that never jumps.
 absl::Time DeadlineOf(const grpc::ServerContext& context, const Clock& clock);

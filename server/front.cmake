@@ -8,6 +8,7 @@ set(server_front_sources
   classify_service.cc
   grpc_status.cc
   health.cc
+  health_calls.cc
   http_endpoint.cc
   options.cc
   plan_request.cc

@@ -1,17 +1,23 @@
 #include "server/health.h"
 
+#include <utility>
+
 namespace vitrine {
 namespace {
 
+using grpc::health::v1::HealthCheckResponse;
+
+constexpr char kServer[] = "";
 constexpr char kClassifier[] = "vitrine.v1.Classifier";
 
 }  // namespace
 
-Health::Health(grpc::HealthCheckServiceInterface& service, Registry& registry)
-    : service_(service), registry_(registry) {
-  // gRPC begins with SERVING for "".
-  service_.SetServingStatus("", false);
-  service_.SetServingStatus(kClassifier, false);
+Health::Health(Registry& registry) : registry_(registry) {
+  {
+    MutexLock lock(mutex_);
+    Set(kServer, HealthCheckResponse::NOT_SERVING);
+    Set(kClassifier, HealthCheckResponse::NOT_SERVING);
+  }
   subscription_ = registry_.Subscribe([this](const v1::ModelEvent& event) { OnEvent(event); });
 }
 
@@ -21,15 +27,33 @@ Health::~Health() {
 
 void Health::SetServing() {
   MutexLock lock(mutex_);
-  if (stopped_) return;
-  service_.SetServingStatus("", true);
-  service_.SetServingStatus(kClassifier, true);
+  Set(kServer, HealthCheckResponse::SERVING);
+  Set(kClassifier, HealthCheckResponse::SERVING);
 }
 
 void Health::SetNotServing() {
   MutexLock lock(mutex_);
+  for (const auto& [service, status] : std::map(statuses_)) Set(service, HealthCheckResponse::NOT_SERVING);
   stopped_ = true;
-  service_.Shutdown();
+}
+
+std::optional<Health::Status> Health::Check(const std::string& service) const {
+  MutexLock lock(mutex_);
+  const auto found = statuses_.find(service);
+  return found == statuses_.end() ? std::nullopt : std::optional<Status>(found->second);
+}
+
+uint64_t Health::Watch(const std::string& service, Listener listener) {
+  MutexLock lock(mutex_);
+  const auto found = statuses_.find(service);
+  listener(found == statuses_.end() ? HealthCheckResponse::SERVICE_UNKNOWN : found->second);
+  watchers_.emplace(next_watcher_, Watcher{service, std::move(listener)});
+  return next_watcher_++;
+}
+
+void Health::Unwatch(uint64_t id) {
+  MutexLock lock(mutex_);
+  watchers_.erase(id);
 }
 
 void Health::OnEvent(const v1::ModelEvent& event) {
@@ -41,7 +65,16 @@ void Health::OnEvent(const v1::ModelEvent& event) {
   } else {
     ready.erase(version.version());
   }
-  if (!stopped_) service_.SetServingStatus("model/" + version.model(), !ready.empty());
+  Set("model/" + version.model(), ready.empty() ? HealthCheckResponse::NOT_SERVING : HealthCheckResponse::SERVING);
+}
+
+void Health::Set(const std::string& service, Status status) {
+  if (stopped_) return;
+  const auto [known, added] = statuses_.try_emplace(service, status);
+  if (!added && std::exchange(known->second, status) == status) return;
+  for (const auto& [id, watcher] : watchers_) {
+    if (watcher.service == service) watcher.listener(status);
+  }
 }
 
 }  // namespace vitrine

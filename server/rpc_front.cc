@@ -7,13 +7,11 @@
 #include <algorithm>
 #include <chrono>
 #include <mutex>
-#include <optional>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "server/calls.h"
-#include "server/health.h"
 
 namespace vitrine {
 namespace {
@@ -71,7 +69,8 @@ class Front : public RpcFront {
   absl::Status Listen(const RpcOptions& options) {
     static std::once_flag once;
     std::call_once(once, [] {
-      grpc::EnableDefaultHealthCheckService(true);
+      // The built-in one runs on callback threads, which poll beside our queues and slow them down.
+      grpc::EnableDefaultHealthCheckService(false);
       grpc::reflection::InitProtoReflectionServerBuilderPlugin();
     });
     grpc::ServerBuilder builder;
@@ -80,6 +79,7 @@ class Front : public RpcFront {
     builder.AddListeningPort(options.listen, grpc::InsecureServerCredentials(), &port);
     builder.RegisterService(&parts_.classifier_rpc);
     builder.RegisterService(&parts_.registry_rpc);
+    builder.RegisterService(&parts_.health_rpc);
     for (int i = 0; i < options.queues; ++i) {
       queues_.push_back(std::make_unique<CallQueue>(builder.AddCompletionQueue()));
     }
@@ -89,14 +89,13 @@ class Front : public RpcFront {
           absl::StrCat("cannot listen on ", options.listen, " for gRPC; is the port in use, or the host not ours?"));
     }
     address_ = absl::StrCat(options.listen.substr(0, options.listen.rfind(':')), ":", port);
-    health_.emplace(*server_->GetHealthCheckService(), parts_.registry);
     for (const std::unique_ptr<CallQueue>& queue : queues_) Open(*queue);
     return absl::OkStatus();
   }
 
   const std::string& address() const override { return address_; }
-  void SetServing() override { health_->SetServing(); }
-  void SetNotServing() override { health_->SetNotServing(); }
+  void SetServing() override { parts_.health.SetServing(); }
+  void SetNotServing() override { parts_.health.SetNotServing(); }
   void CloseLongCalls() override { parts_.long_calls.CloseAll(); }
 
   // gRPC aborts when an operation is started on a queue that is shut down. Posted calls come back from
@@ -107,7 +106,6 @@ class Front : public RpcFront {
     server_->Shutdown(std::chrono::system_clock::now() + absl::ToChronoMilliseconds(grace));
     WaitForCalls(parts_);
     for (const std::unique_ptr<CallQueue>& queue : queues_) queue->Close();
-    health_.reset();
     server_.reset();
   }
 
@@ -116,9 +114,8 @@ class Front : public RpcFront {
     for (int i = 0; i < kPostedClassify; ++i) PostClassify(parts_, queue);
     for (int i = 0; i < kPostedOther; ++i) {
       PostClassifyStream(parts_, queue);
-      PostListModels(parts_, queue);
-      PostGetModel(parts_, queue);
-      PostWatchModels(parts_, queue);
+      PostRegistryCalls(parts_, queue);
+      PostHealthCalls(parts_, queue);
     }
     queue.Start();
   }
@@ -127,7 +124,6 @@ class Front : public RpcFront {
   std::vector<std::unique_ptr<CallQueue>> queues_;
   std::string address_;
   std::unique_ptr<grpc::Server> server_;
-  std::optional<Health> health_;  // uses a part of server_
 };
 
 }  // namespace
