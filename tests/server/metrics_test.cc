@@ -84,12 +84,11 @@ TEST(Metrics, ShowTheVersionsAndTheLoad) {
   loaded->precision = "fp32";
   loaded->device = "cpu";
   loaded->device_bytes = 1234;
+  std::vector<VersionStatus> versions;
+  versions.push_back({{"m", 1}, v1::READY, "", loaded});
+  versions.push_back({{"m", 2}, v1::FAILED, "broken", nullptr});
   Metrics metrics(1, "");
-  metrics.SetSources({.versions =
-                          [&] {
-                            return std::vector<VersionStatus>{{{"m", 1}, v1::READY, "", loaded},
-                                                              {{"m", 2}, v1::FAILED, "broken", nullptr}};
-                          },
+  metrics.SetSources({.versions = [&] { return versions; },
                       .queue_depth = [] { return 7; },
                       .queue_bytes = [] { return 70; },
                       .in_flight = [] { return 9; }});
