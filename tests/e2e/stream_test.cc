@@ -121,17 +121,17 @@ TEST(Streams, ACancelledStreamFreesWhatItHeld) {
   {
     grpc::ClientContext context;
     const std::unique_ptr<Stream> stream = running.classifier().ClassifyStream(&context);
-    for (int i = 0; i < 40; ++i) ASSERT_TRUE(stream->Write(Named(absl::StrCat(i), "slow", SlowPicture())));
-    ASSERT_TRUE(Eventually([&] { return running.Metric("vitrine_in_flight ") >= 40; }));
+    for (int i = 0; i < 60; ++i) ASSERT_TRUE(stream->Write(Named(absl::StrCat(i), "slow", SlowPicture())));
+    ASSERT_TRUE(Eventually([&] { return running.Metric("vitrine_in_flight ") >= 30; }));
     context.TryCancel();
     EXPECT_EQ(stream->Finish().error_code(), grpc::StatusCode::CANCELLED);
   }
-  // Far less than the seconds that forty of them take.
+  // Far less than the seconds that thirty of them take.
   EXPECT_TRUE(Eventually([&] { return running.Metric("vitrine_in_flight ") == 0; }, absl::Seconds(10)));
-  EXPECT_GT(running.Metric("vitrine_requests_total{model=\"slow\",method=\"ClassifyStream\",code=\"CANCELLED\"}"), 30);
+  EXPECT_GT(running.Metric("vitrine_requests_total{model=\"slow\",method=\"ClassifyStream\",code=\"CANCELLED\"}"), 20);
   const Server::Counts counts = running.server().Drain();
-  EXPECT_EQ(counts.accepted, 40);
-  EXPECT_EQ(counts.answered, 40);
+  EXPECT_GE(counts.accepted, 30);
+  EXPECT_EQ(counts.answered, counts.accepted);
 }
 
 TEST(Streams, DrainingAnswersWhatWasReadAndEndsTheStream) {
