@@ -1,0 +1,58 @@
+#ifndef VITRINE_PROGRAMS_GPU_CHECK_SETTING_H_
+#define VITRINE_PROGRAMS_GPU_CHECK_SETTING_H_
+
+#include <ATen/core/Tensor.h>
+
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "repository/repository.h"
+#include "server/device.h"
+
+namespace vitrine {
+
+// What the checks work with.
+struct CheckSetting {
+  Device device;  // under test; the CPU is what it is compared with
+  std::filesystem::path repository;
+  std::vector<VersionId> versions;    // in the repository, at least one
+  std::vector<std::string> pictures;  // encoded photographs, of different shapes
+  at::Device torch_device() const { return at::Device(device.name()); }
+};
+
+// Largest difference allowed, relative to the largest value of the CPU's tensor.
+inline constexpr double kTolerance = 1e-4;
+
+// Prints a line for each check and counts.
+class CheckReport {
+ public:
+  // `run` gives the figures of a check that passed, or what is wrong, by status or by exception.
+  void Run(const std::string& check, const std::function<absl::StatusOr<std::string>()>& run);
+  int checks() const { return checks_; }
+  int failures() const { return failures_; }
+
+ private:
+  int checks_ = 0;
+  int failures_ = 0;
+};
+
+// Largest |a - b| / largest |b|, wherever the tensors are; not a number if one of them holds such. Of equal shapes.
+double RelativeError(const at::Tensor& a, const at::Tensor& b);
+
+// A folder that goes with everything in it.
+class TemporaryRepository {
+ public:
+  TemporaryRepository();
+  ~TemporaryRepository();
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+}  // namespace vitrine
+
+#endif  // VITRINE_PROGRAMS_GPU_CHECK_SETTING_H_
