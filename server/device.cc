@@ -1,5 +1,6 @@
 #include "server/device.h"
 
+#include <ATen/Context.h>
 #include <ATen/detail/CUDAHooksInterface.h>
 #include <dlfcn.h>
 
@@ -69,6 +70,10 @@ absl::Status OpenDevice(const Device& device) {
     if (count == 0) return Refuse(device, "LibTorch finds no CUDA device");
     if (device.index >= count) {
       return Refuse(device, absl::StrCat("there are ", count, " CUDA devices, cuda:0 to cuda:", count - 1));
+    }
+    // By default cuDNN rounds the operands of fp32 convolutions to TF32, 10 bits of mantissa; fp32 is promised.
+    for (const at::Float32Op op : {at::Float32Op::CONV, at::Float32Op::RNN}) {
+      at::globalContext().setFloat32Precision(at::Float32Backend::CUDA, op, at::Float32Precision::IEEE);
     }
   } catch (const std::exception& error) {
     return Refuse(device, absl::StrCat("CUDA does not start (", std::string(error.what()).substr(0, 200), ")"));

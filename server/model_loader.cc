@@ -33,9 +33,12 @@ absl::Status WarmUp(const Model& model, const Device& device, ModelCost& cost) {
   const at::Tensor input =
       at::zeros({preprocessing.channels(), geometry.input.height, geometry.input.width}, at::kFloat)
           .to(at::Device(device.name()));
-  RETURN_IF_ERROR(RunModel(model, {input}).status());
+  // A device computes on after RunModel returns; fetching the logits waits for it.
+  ASSIGN_OR_RETURN(at::Tensor logits, RunModel(model, {input}));
+  logits = logits.cpu();
   const absl::Time begin = SteadyClock().Now();
-  RETURN_IF_ERROR(RunModel(model, {input}).status());
+  ASSIGN_OR_RETURN(logits, RunModel(model, {input}));
+  logits = logits.cpu();
   const int64_t tokens = grid.cells() + model.prefix_tokens();
   // Only a guess: what was measured while serving is better.
   if (cost.Predict(tokens, 0) == absl::ZeroDuration()) cost.ObserveCompute(tokens, SteadyClock().Now() - begin);
