@@ -1,11 +1,11 @@
 # Policies and threads, without gRPC and without computing: these also run under ThreadSanitizer.
 vitrine_test(server_core_test
   SOURCES admission_test.cc batching_policy_test.cc metrics_test.cc registry_test.cc scheduler_test.cc
-  ROOMS server)
+  ROOMS server SANITIZE asan tsan)
 # Real models, pictures and repositories.
 vitrine_test(server_compute_test
   SOURCES device_test.cc execute_batch_test.cc model_loader_test.cc picture_input_test.cc small_models.cc
-  ROOMS server)
+  ROOMS server SANITIZE asan)
 if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
   # GCC 12 at -O3 takes the strings of a moved-from VersionStatus for uninitialised.
   target_compile_options(server_core_test PRIVATE -Wno-maybe-uninitialized)
