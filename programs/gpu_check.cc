@@ -60,7 +60,7 @@ absl::Status RunChecks(CheckSetting setting, const std::string& samples) {
   CheckSwap(setting, report);
   std::printf("%d checks on %s, %d failed\n", report.checks(), setting.device.name().c_str(), report.failures());
   if (report.failures() == 0) return absl::OkStatus();
-  return absl::InternalError(absl::StrCat(setting.device.name(), " does not compute as the CPU does"));
+  return absl::InternalError(absl::StrCat(report.failures(), " checks failed on ", setting.device.name()));
 }
 
 int Main(int argc, char** argv) {
