@@ -162,11 +162,17 @@ class RunningServer : public Server {
 
   // Empty when requests are served, else why not.
   std::string NotReady() {
+    const std::vector<VersionStatus> versions = registry_.List();
+    const bool serves_something = std::any_of(versions.begin(), versions.end(), [](const VersionStatus& version) {
+      return version.state == v1::READY;
+    });
     MutexLock lock(mutex_);
     if (phase_ == Phase::kLoading) return "the models are being loaded";
     if (phase_ == Phase::kDraining) return "the server is draining";
     const absl::Duration longest = executors_->LongestRunning();
     if (longest > kHungBatch) return absl::StrCat("a batch has been running for ", absl::FormatDuration(longest));
+    // An empty repository is ready for its first version; one whose every version was refused is not.
+    if (!versions.empty() && !serves_something) return "no version is ready; the log and WatchModels say why";
     return {};
   }
 
