@@ -163,9 +163,8 @@ class RunningServer : public Server {
   // Empty when requests are served, else why not.
   std::string NotReady() {
     const std::vector<VersionStatus> versions = registry_.List();
-    const bool serves_something = std::any_of(versions.begin(), versions.end(), [](const VersionStatus& version) {
-      return version.state == v1::READY;
-    });
+    const bool serves_something = std::any_of(versions.begin(), versions.end(),
+                                              [](const VersionStatus& version) { return version.state == v1::READY; });
     MutexLock lock(mutex_);
     if (phase_ == Phase::kLoading) return "the models are being loaded";
     if (phase_ == Phase::kDraining) return "the server is draining";

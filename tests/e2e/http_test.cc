@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <map>
 #include <regex>
 #include <sstream>
@@ -15,6 +16,7 @@
 namespace vitrine::testing {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
@@ -68,6 +70,17 @@ TEST(Http, ReadinessFollowsTheServer) {
   RunningServer running(folder.path());
   EXPECT_THAT(running.Get("/healthz"), StartsWith("HTTP/1.1 200 "));
   EXPECT_THAT(running.Get("/readyz"), StartsWith("HTTP/1.1 200 "));
+}
+
+TEST(Http, IsNotReadyWhileEveryVersionIsRefused) {
+  const TemporaryFolder folder;
+  const VersionId broken = PublishModel(folder.path(), "mixed", MixedConfig());
+  const auto weights = folder.path() / "mixed" / std::to_string(broken.version) / "weights.safetensors";
+  std::filesystem::resize_file(weights, std::filesystem::file_size(weights) - 1);
+  RunningServer running(folder.path());
+  EXPECT_THAT(running.Get("/readyz"), AllOf(StartsWith("HTTP/1.1 503 "), HasSubstr("no version is ready")));
+  PublishModel(folder.path(), "mixed", MixedConfig());
+  EXPECT_TRUE(Eventually([&] { return absl::StartsWith(running.Get("/readyz"), "HTTP/1.1 200 "); }));
 }
 
 TEST(Http, NothingElseIsThere) {
