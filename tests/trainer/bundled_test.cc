@@ -1,0 +1,96 @@
+// The checkpoints that come with the source: complete, sound, and as good as they say.
+#include <ATen/ops/empty.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "data/dataset.h"
+#include "imaging/decode.h"
+#include "imaging/preprocess.h"
+#include "repository/checkpoint.h"
+#include "repository/repository.h"
+#include "trainer/evaluate.h"
+#include "trainer/recipe.h"
+
+namespace vitrine {
+namespace {
+
+namespace fs = std::filesystem;
+
+const fs::path kBundled = fs::path(VITRINE_SOURCE) / "bundled";
+
+absl::StatusOr<at::Tensor> ToInput(std::string_view bytes, const v1::Preprocessing& preprocessing) {
+  const Image picture = *Decode(bytes);
+  const Geometry geometry = *PlanGeometry(preprocessing, {picture.height, picture.width});
+  const std::vector<float> values = Preprocess(picture, preprocessing, geometry);
+  at::Tensor input = at::empty({preprocessing.channels(), geometry.input.height, geometry.input.width}, at::kFloat);
+  std::copy(values.begin(), values.end(), input.mutable_data_ptr<float>());
+  return input;
+}
+
+TEST(Bundled, EveryVersionReproducesItsGoldensAndHasACard) {
+  const auto versions = ListVersions(kBundled);
+  ASSERT_TRUE(versions.ok()) << versions.status();
+  std::vector<std::string> models;
+  for (const VersionId& id : *versions) {
+    SCOPED_TRACE(id.model);
+    models.push_back(id.model);
+    const auto version = ReadVersion(kBundled, id);
+    ASSERT_TRUE(version.ok()) << version.status();
+    const auto model = BuildModel(*version);
+    ASSERT_TRUE(model.ok()) << model.status();
+    const absl::Status golden = CheckGolden(*version, **model, ToInput, "cpu", "fp32");
+    EXPECT_TRUE(golden.ok()) << golden;
+    EXPECT_FALSE(version->manifest.provenance().data().empty());
+    EXPECT_FALSE(version->manifest.provenance().metrics().empty());
+    EXPECT_TRUE(fs::exists(kBundled / id.model / std::to_string(id.version) / "model_card.md"));
+  }
+  EXPECT_THAT(models, ::testing::IsSupersetOf({"eit-mini-cifar10", "kv-pos-mnist"}));
+}
+
+TEST(Bundled, FitsIntoSixteenMegabytes) {
+  uintmax_t bytes = 0;
+  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(kBundled)) {
+    if (entry.is_regular_file()) bytes += entry.file_size();
+  }
+  EXPECT_LE(bytes, 16u << 20);
+}
+
+// Measures the newest version again, at the size of the manifest's first metric.
+void ExpectAccuracy(const std::string& name, const std::string& data, std::optional<Size> size, double at_least) {
+  const auto versions = ListVersions(kBundled);
+  ASSERT_TRUE(versions.ok()) << versions.status();
+  VersionId newest;
+  for (const VersionId& id : *versions) {
+    if (id.model == name) newest = id;
+  }
+  const auto version = ReadVersion(kBundled, newest);
+  ASSERT_TRUE(version.ok()) << version.status();
+  const auto test = OpenDataset(data, Split::kTest);
+  ASSERT_TRUE(test.ok()) << test.status();
+  const auto accuracy = Evaluate(**BuildModel(*version), **test, size, {.threads = 2});
+  ASSERT_TRUE(accuracy.ok()) << accuracy.status();
+  EXPECT_GE(accuracy->top1(), at_least);
+  // Another machine may sum in another order, which moves few pictures over the border between two classes.
+  EXPECT_NEAR(accuracy->top1(), version->manifest.provenance().metrics(0).value(), 0.001);
+}
+
+TEST(Bundled, KvPosReadsDigitsAsWellAsThePaper) {
+  const char* folder = std::getenv("VITRINE_DATA");
+  if (folder == nullptr) GTEST_SKIP() << "VITRINE_DATA is not set, so MNIST's test split was not measured";
+  ExpectAccuracy("kv-pos-mnist", std::string("mnist:") + folder + "/mnist", std::nullopt, 0.982);
+}
+
+TEST(Bundled, EitRecognisesCifar) {
+  // The data's archive is not unpacked by tests: 10,000 files and two minutes are too much for every run.
+  const char* folder = std::getenv("VITRINE_CIFAR10");
+  if (folder == nullptr) {
+    GTEST_SKIP() << "VITRINE_CIFAR10 is not set (a folder with train/ and test/), so CIFAR-10 was not measured";
+  }
+  ExpectAccuracy("eit-mini-cifar10", std::string("imagefolder:") + folder, Size{32, 32}, 0.68);
+}
+
+}  // namespace
+}  // namespace vitrine
