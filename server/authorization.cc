@@ -11,8 +11,7 @@ namespace {
 constexpr MethodPolicy kPolicies[] = {
     {"/vitrine.v1.Classifier/Classify", Access::kOpen},  {"/vitrine.v1.Classifier/ClassifyStream", Access::kOpen},
     {"/vitrine.v1.Registry/ListModels", Access::kOpen},  {"/vitrine.v1.Registry/GetModel", Access::kOpen},
-    {"/vitrine.v1.Registry/WatchModels", Access::kOpen},
-    {"/grpc.health.v1.Health/Check", Access::kOpen},
+    {"/vitrine.v1.Registry/WatchModels", Access::kOpen}, {"/grpc.health.v1.Health/Check", Access::kOpen},
     {"/grpc.health.v1.Health/Watch", Access::kOpen},
 };
 
