@@ -149,6 +149,11 @@ class BatchRun {
   void Respond(int i) {
     Item& item = items_[i];
     const InferenceRequest& request = *item.request;
+    // Drawing can take long; nobody waits for what is late or left.
+    if (request.IsCancelled()) return Finish(item, absl::CancelledError("the client cancelled the request"));
+    if (request.deadline <= context_.clock.Now()) {
+      return Finish(item, absl::DeadlineExceededError("the deadline passed before the answer was made"));
+    }
     const float* row = logits_.data_ptr<float>() + i * logits_.size(1);
     InferenceOutput output;
     output.logits.assign(row, row + logits_.size(1));

@@ -2,6 +2,7 @@
 
 #include <ATen/ops/empty.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <utility>
@@ -15,6 +16,10 @@
 
 namespace vitrine {
 namespace {
+
+// Normalised inputs are a few units wide; far beyond, sums of products leave the range of fp32 and logits are not
+// finite.
+constexpr float kMaxNormalizedValue = 1e4f;
 
 at::Tensor ToTensor(const std::vector<float>& values, int64_t channels, int64_t height, int64_t width) {
   at::Tensor tensor = at::empty({channels, height, width}, at::kFloat);
@@ -73,13 +78,16 @@ absl::StatusOr<at::Tensor> NormalizedToTensor(const v1::RawTensor& raw) {
   at::Tensor tensor = at::empty({raw.channels(), raw.height(), raw.width()}, at::kFloat);
   float* values = tensor.data_ptr<float>();
   const int64_t pixels = int64_t{raw.height()} * raw.width();
-  bool finite = true;
+  bool in_range = true;
   ForEachValue(raw, [&](int64_t hwc, int64_t from) {
     const float value = FloatAt(raw, from);
-    finite = finite && std::isfinite(value);
+    in_range = in_range && std::abs(value) <= kMaxNormalizedValue;  // false for NaN
     values[hwc % raw.channels() * pixels + hwc / raw.channels()] = value;
   });
-  if (!finite) return absl::InvalidArgumentError("the tensor holds a number that is not finite");
+  if (!in_range) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the tensor holds a number that is not finite or beyond ", kMaxNormalizedValue, " either way"));
+  }
   return tensor;
 }
 
@@ -110,7 +118,10 @@ absl::StatusOr<PictureInput> MakePictureInput(const v1::ClassifyRequest& request
     ASSIGN_OR_RETURN(image, Decode(request.image()));
   }
   ASSIGN_OR_RETURN(input.tensor, ImageToTensor(image, preprocessing, geometry));
-  input.picture = std::make_shared<const Image>(std::move(image));
+  // A batch holds the inputs of all its requests; originals are a thousand times larger, so only overlays keep theirs.
+  const bool draws = std::any_of(request.attention().begin(), request.attention().end(),
+                                 [](const auto& wish) { return wish.encoding() == v1::OVERLAY_PNG; });
+  if (draws) input.picture = std::make_shared<const Image>(std::move(image));
   return input;
 }
 

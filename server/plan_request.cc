@@ -15,10 +15,9 @@ namespace vitrine {
 namespace {
 
 constexpr int kDefaultTopK = 5;
-constexpr size_t kMaxRequestIdBytes = 128;
 constexpr int kMaxAttentionRequests = 16;
-// Each overlay is a picture to draw and compress; sixty-four take about a second.
-constexpr int64_t kMaxOverlays = 64;
+// Each overlay is a picture to draw and compress; one of the largest takes about 0.2 s of an executor.
+constexpr int64_t kMaxOverlays = 8;
 
 std::string ModelText(const LoadedModel& model) {
   return absl::StrCat("model \"", model.id.model, "\" (version ", model.id.version, ")");

@@ -12,6 +12,7 @@
 #include "server/authorization.h"
 #include "server/calls.h"
 #include "server/grpc_status.h"
+#include "server/plan_request.h"
 #include "server/wire.h"
 
 namespace vitrine {
@@ -84,7 +85,13 @@ class StreamCall : public LongCall, public std::enable_shared_from_this<StreamCa
     bool tracked = false;
     if (request.ok()) {
       MutexLock lock(mutex_);
-      if (id.empty()) {
+      if (id.size() > kMaxRequestIdBytes) {
+        // Not kept and not echoed: sixty-four answers may wait for a client that does not read.
+        request = absl::InvalidArgumentError(
+            absl::StrCat("a request_id is ", id.size(), " bytes long; at most ", kMaxRequestIdBytes, " are allowed"));
+        id.clear();
+        id.shrink_to_fit();
+      } else if (id.empty()) {
         request = absl::InvalidArgumentError("request_id is empty; answers of a stream are matched by it");
       } else if (!ids_.insert(id).second) {
         request = absl::InvalidArgumentError(

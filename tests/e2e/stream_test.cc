@@ -94,6 +94,22 @@ TEST(Streams, ARefusedRequestIsAnsweredInItsPlaceAndTheStreamGoesOn) {
   EXPECT_TRUE(stream->Finish().ok());
 }
 
+TEST(Streams, AnEndlessIdIsRefusedAndNotEchoed) {
+  const TemporaryFolder folder;
+  PublishModel(folder.path(), "mixed", MixedConfig());
+  RunningServer running(folder.path());
+  grpc::ClientContext context;
+  const std::unique_ptr<Stream> stream = running.classifier().ClassifyStream(&context);
+  ASSERT_TRUE(stream->Write(Named(std::string(1 << 20, 'x'), "mixed", NoiseJpeg(24, 24, 1))));
+  v1::ClassifyStreamResponse answer;
+  ASSERT_TRUE(stream->Read(&answer));
+  EXPECT_EQ(answer.request_id(), "");
+  EXPECT_EQ(answer.error().code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_THAT(answer.error().message(), HasSubstr("request_id is 1048576 bytes long"));
+  stream->WritesDone();
+  EXPECT_TRUE(stream->Finish().ok());
+}
+
 TEST(Streams, AnIdInFlightTwiceIsRefused) {
   const TemporaryFolder folder;
   PublishModel(folder.path(), "slow", SlowConfig());

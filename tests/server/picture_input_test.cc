@@ -112,5 +112,29 @@ TEST(EncodedPictureToInput, HasTheSizeThatTheModelGivesThePicture) {
   EXPECT_FALSE(EncodedPictureToInput("no picture", SmallNativeConfig().preprocessing()).ok());
 }
 
+TEST(PictureInput, KeepsTheOriginalForAnOverlayOnly) {
+  v1::ClassifyRequest request;
+  *request.mutable_tensor() = Pixels(v1::RawTensor::HWC, v1::RawTensor::DATA_UINT8);
+  request.add_attention()->set_encoding(v1::FLOAT16);
+  const v1::ModelConfig config = SmallNativeConfig();
+  const auto geometry = PlanGeometry(config.preprocessing(), Size{kHeight, kWidth});
+  ASSERT_TRUE(geometry.ok());
+  auto input = MakePictureInput(request, config.preprocessing(), *geometry);
+  ASSERT_TRUE(input.ok());
+  EXPECT_EQ(input->picture, nullptr) << "a batch would hold every original";
+  request.add_attention()->set_encoding(v1::OVERLAY_PNG);
+  input = MakePictureInput(request, config.preprocessing(), *geometry);
+  ASSERT_TRUE(input.ok());
+  EXPECT_NE(input->picture, nullptr);
+}
+
+TEST(PictureInput, RefusesNormalizedValuesThatNoPictureHas) {
+  v1::RawTensor raw = Pixels(v1::RawTensor::CHW, v1::RawTensor::DATA_FLOAT32, true);
+  EXPECT_TRUE(Input(raw).ok());
+  const float huge = 1e30f;
+  std::memcpy(raw.mutable_data()->data(), &huge, sizeof(huge));
+  EXPECT_EQ(Input(raw).status().code(), absl::StatusCode::kInvalidArgument);
+}
+
 }  // namespace
 }  // namespace vitrine
