@@ -123,10 +123,10 @@ HttpEndpoint::~HttpEndpoint() {
 
 absl::StatusOr<std::unique_ptr<HttpEndpoint>> HttpEndpoint::Start(const std::string& address, Sources sources) {
   auto pages = std::make_unique<Pages>(std::move(sources));
-  // Time-outs reap connections that send nothing or read nothing.
-  const std::vector<std::string> options = {"listening_ports",       address, "num_threads",       "2",
-                                            "request_timeout_ms",    "5000",  "enable_keep_alive", "yes",
-                                            "keep_alive_timeout_ms", "5000",  "connection_queue",  "64"};
+  // A connection holds a thread until it is answered or timed out; probes must get through beside silent ones.
+  const std::vector<std::string> options = {"listening_ports",    address, "num_threads",       "16",
+                                            "request_timeout_ms", "1000",  "enable_keep_alive", "no",
+                                            "connection_queue",   "64"};
   try {
     pages->server = std::make_unique<CivetServer>(options);
   } catch (const CivetException& error) {

@@ -17,6 +17,8 @@ namespace {
 
 // Added to the niceness of the polling thread: about a tenth of the share of a serving thread on a full core.
 constexpr int kLoaderNiceness = 10;
+// Most names or versions in a refusal: clients take 8 KiB of trailing metadata.
+constexpr size_t kMostListed = 10;
 
 std::string Quoted(std::string_view name) {
   return absl::StrCat("\"", absl::Utf8SafeCEscape(std::string(name.substr(0, 64))), name.size() > 64 ? "..." : "",
@@ -329,13 +331,23 @@ absl::Status Registry::NotFound(std::string_view model, std::optional<int64_t> v
   const auto versions = models_.find(model);
   if (versions == models_.end()) {
     std::vector<std::string> names;
-    for (const auto& [name, unused] : models_) names.push_back(Quoted(name));
+    for (const auto& [name, unused] : models_) {
+      if (names.size() == kMostListed) {
+        names.push_back(absl::StrCat("and ", models_.size() - kMostListed, " more"));
+        break;
+      }
+      names.push_back(Quoted(name));
+    }
     return absl::NotFoundError(absl::StrCat(
         "there is no model ", Quoted(model), "; ",
         names.empty() ? "the repository is empty" : absl::StrCat("there is ", absl::StrJoin(names, ", "))));
   }
   std::vector<std::string> states;
   for (const auto& [number, known] : versions->second) {
+    if (states.size() == kMostListed) {
+      states.push_back(absl::StrCat("and ", versions->second.size() - kMostListed, " more"));
+      break;
+    }
     states.push_back(absl::StrCat(number, " (", StateName(known.status.state), ")"));
   }
   const std::string list = absl::StrCat("its versions are ", absl::StrJoin(states, ", "));
