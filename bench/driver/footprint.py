@@ -15,12 +15,12 @@ def measure(setup):
     models = list(setup.models())
     cores = sorted(os.sched_getaffinity(0))
     starts, idle, loaded = [], [], []
-    for _ in range(setup.rounds(5)):
+    for _ in range(setup.rounds(3)):
         with service.Server(setup, setup.repository, cores, [f"model/{model}" for model in models]) as server:
             starts.append(server.start_seconds)
             idle.append(server.peak_megabytes())
             for model in models:
-                service.load(server, model, setup.photographs()[0], setup.seconds(2), setup.other_core)
+                service.load(server, model, setup.photographs()[0], setup.seconds(5), setup.other_core)
             loaded.append(server.peak_megabytes())
     return [
         Row(f"start to READY, {len(models)} models, files in the page cache", "s", workers.spread(starts), START_GOAL, False),
