@@ -62,6 +62,7 @@ def main():
                  "docs/benchmarks.md says how each figure is taken", ""]
     output = arguments.output or (arguments.build / "bench.md" if arguments.quick else
                                   ROOT / "bench" / "results" / f"{datetime.date.today()}-{arguments.name}.md")
+    output.parent.mkdir(parents=True, exist_ok=True)
     output.write_text("\n".join(head) + "\n" + "\n".join(sections))
     print(f"written to {output}", file=sys.stderr)
 
