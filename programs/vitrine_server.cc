@@ -50,6 +50,8 @@ void KeepFreedMemory() {
   mallopt(M_MMAP_THRESHOLD, 32 << 20);
   mallopt(M_TRIM_THRESHOLD, 64 << 20);
   mallopt(M_TOP_PAD, 4 << 20);
+  // What one arena keeps no other can use, and by default every thread has one.
+  mallopt(M_ARENA_MAX, 2);
 }
 
 void StartLogging(const std::string& level) {

@@ -2,12 +2,13 @@
 
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
-#include <ATen/ops/cat.h>
 #include <ATen/ops/scaled_dot_product_attention.h>
 
 #include <cmath>
+#include <utility>
 
 #include "models/layers/dropout.h"
+#include "models/layers/token_sequence.h"
 
 namespace vitrine {
 namespace {
@@ -47,7 +48,7 @@ at::Tensor SelfAttention::Forward(const PackedTokens& x, int layer, int site, co
     const at::Tensor mixed = at::scaled_dot_product_attention(q, k, v, std::nullopt, 0.0, /*is_causal=*/false, scale);
     outputs.push_back(mixed.transpose(1, 2).reshape({-1, width}));  // [B n, width]
   }
-  const at::Tensor mixed = outputs.size() == 1 ? outputs[0] : at::cat(outputs);
+  const at::Tensor mixed = JoinRuns(std::move(outputs), x.data.size(0));
   return Dropout(proj_.Forward(mixed, context.bf16), site, context);
 }
 

@@ -11,6 +11,9 @@
 namespace vitrine {
 namespace {
 
+// Multiply-adds below which oneDNN is the slower library.
+constexpr int64_t kSmallProduct = 1'000'000;
+
 using OneDnnLinear = c10::TypedOperatorHandle<at::Tensor(
     const at::Tensor&, const at::Tensor&, const std::optional<at::Tensor>&, c10::string_view,
     c10::List<std::optional<at::Scalar>>, std::optional<c10::string_view>)>;
@@ -63,7 +66,9 @@ class AffineFunction : public torch::autograd::Function<AffineFunction> {
 }  // namespace
 
 at::Tensor GemmNt(const at::Tensor& a, const at::Tensor& b, const at::Tensor& bias) {
-  const OneDnnLinear* one_dnn = a.is_cpu() ? FindOneDnnLinear() : nullptr;
+  // oneDNN prepares each call for about 10 microseconds, which small products do not earn back.
+  const bool small = a.scalar_type() == at::kFloat && a.numel() * b.size(0) < kSmallProduct;
+  const OneDnnLinear* one_dnn = a.is_cpu() && !small ? FindOneDnnLinear() : nullptr;
   if (one_dnn == nullptr) return at::linear(a, b, bias.defined() ? std::optional(bias) : std::nullopt);
   return one_dnn->call(a, b, bias.defined() ? std::optional(bias) : std::nullopt, "none",
                        c10::List<std::optional<at::Scalar>>(), std::nullopt);

@@ -9,13 +9,15 @@
 
 #include <cmath>
 #include <cstring>
+#include <utility>
 
 #include "models/layers/gemm.h"
+#include "models/layers/token_sequence.h"
 
 namespace vitrine {
 namespace {
 
-// For every token its 3x3 neighbourhood: [T, c] -> [T, 9 c], zeros beyond the border and in the rows of prefix tokens.
+// For every token its 3x3 neighbourhood: [T, c] -> [T, 9 c], zeros beyond the border and in rows that are no patches.
 // Copies bytes, so any type will do. On the CPU.
 at::Tensor GatherNeighbours(const at::Tensor& x, const TokenLayout& layout) {
   const int64_t channels = x.size(1);
@@ -24,6 +26,8 @@ at::Tensor GatherNeighbours(const at::Tensor& x, const TokenLayout& layout) {
   const size_t stride = x.stride(0) * x.element_size();
   const char* source = static_cast<const char*>(x.const_data_ptr());
   char* target = static_cast<char*>(neighbours.data_ptr());
+  const int64_t tokens = layout.total_tokens();
+  std::memset(target + tokens * 9 * bytes, 0, (x.size(0) - tokens) * 9 * bytes);
   at::parallel_for(0, layout.images(), 1, [&](int64_t begin, int64_t end) {
     for (int64_t image = begin; image < end; ++image) {
       const Grid grid = layout.grid(static_cast<int>(image));
@@ -127,7 +131,7 @@ at::Tensor ConvolveRuns(const PackedTokens& x, const at::Tensor& weight, bool bf
     outputs.push_back(at::cat({tokens.narrow(1, 0, prefix), convolved.reshape({run.images, run.grid.cells(), -1})}, 1)
                           .reshape({-1, channels}));
   }
-  return at::cat(outputs);
+  return JoinRuns(std::move(outputs), x.data.size(0));
 }
 
 }  // namespace

@@ -1,13 +1,17 @@
 #include "models/layers/kv_attention.h"
 
 #include <ATen/TensorOperators.h>
-#include <ATen/ops/cat.h>
+#include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/matmul.h>
+#include <ATen/ops/scaled_dot_product_attention.h>
 
 #include <cmath>
+#include <numeric>
+#include <utility>
 
 #include "models/layers/attention.h"
+#include "models/layers/token_sequence.h"
 
 namespace vitrine {
 namespace {
@@ -34,6 +38,10 @@ KvAttention::KvAttention(const v1::KvConfig& config, Initializer& initializer)
     const double bound = 1 / std::sqrt(config.position_channels());
     RegisterParameter("map_pos.weight", map_pos_, initializer.Uniform({config.position_channels()}, bound));
     RegisterParameter("map_pos.bias", map_pos_bias_, initializer.Uniform({1}, bound));
+    if (!map_pos_.is_meta()) {
+      key_positions_ =
+          KeyPositions(1 + int64_t{config.grid_rows()} * config.grid_columns(), config.position_channels());
+    }
   }
 }
 
@@ -44,28 +52,63 @@ at::Tensor KvAttention::Forward(const PackedTokens& x, int layer, const ForwardC
   const at::Tensor keys = projected.select(1, -2);    // [T, h, d_h]
   const at::Tensor values = projected.select(1, -1);  // [T, h, d_h]
   const at::Tensor queries = kind_ == v1::KvConfig::QKV ? projected.select(1, 0) : keys;
+  const bool fused = x.data.is_cpu() && !at::GradMode::is_enabled() && !context.library_only;
+  const Fused terms = fused ? FusedTerms() : Fused();
   std::vector<at::Tensor> outputs;
   for (const TokenLayout::Run& run : x.layout->runs()) {
-    const at::Tensor q = HeadsOfRun(queries, run) * alpha_;                      // [B, h, n, d_h]
-    at::Tensor scores = at::matmul(q, HeadsOfRun(keys, run).transpose(-2, -1));  // [B, h, n, n]
-    at::Tensor logits = scores;
-    if (kind_ == v1::KvConfig::KV_POS) {
-      const at::Tensor encoding = KeyPositions(run.tokens_per_image, map_pos_.size(0)).to(x.data.device());
-      const at::Tensor g = encoding.matmul(map_pos_.slice(0, -encoding.size(1)));  // [n], one offset per key
-      scores = scores * map_pos_.sum();                                            // s alpha k k^T
-      logits = scores + g + 0 * map_pos_bias_;  // the bias cancels; it stays in the graph, with gradient zero
-    }
-    const at::Tensor weights = logits.softmax(-1);
-    if (context.tap != nullptr) {
-      for (int i = 0; i < run.images; ++i) {
-        const int image = run.first_image + i;
-        if (!context.tap->Wants(image, layer)) continue;
-        context.tap->Put(image, layer, {scores[i].detach().cpu(), weights[i].detach().cpu()});
-      }
-    }
-    outputs.push_back(at::matmul(weights, HeadsOfRun(values, run)).transpose(1, 2).reshape({-1, width}));
+    const at::Tensor q = HeadsOfRun(queries, run);  // [B, h, n, d_h]
+    const at::Tensor k = HeadsOfRun(keys, run);
+    const at::Tensor v = HeadsOfRun(values, run);
+    if (context.tap != nullptr) Capture(q, k, run, layer, *context.tap);
+    const at::Tensor mixed =
+        fused ? at::scaled_dot_product_attention(q, k, v, terms.offsets, 0.0, /*is_causal=*/false, terms.scale)
+              : at::matmul(Logits(Scores(q, k)).softmax(-1), v);
+    outputs.push_back(mixed.transpose(1, 2).reshape({-1, width}));
   }
-  return output_.Forward(outputs.size() == 1 ? outputs[0] : at::cat(outputs), context.bf16);
+  return output_.Forward(JoinRuns(std::move(outputs), x.data.size(0)), context.bf16);
+}
+
+// [alpha or s alpha] q k^T
+at::Tensor KvAttention::Scores(const at::Tensor& q, const at::Tensor& k) const {
+  const at::Tensor scores = at::matmul(q * alpha_, k.transpose(-2, -1));  // [..., h, n, n]
+  return kind_ == v1::KvConfig::KV_POS ? scores * map_pos_.sum() : scores;
+}
+
+// What the softmax sees.
+at::Tensor KvAttention::Logits(const at::Tensor& scores) const {
+  if (kind_ != v1::KvConfig::KV_POS) return scores;
+  const at::Tensor encoding = key_positions_.to(scores.device());
+  const at::Tensor g = encoding.matmul(map_pos_.slice(0, -encoding.size(1)));  // [n], one offset per key
+  return scores + g + 0 * map_pos_bias_;  // the bias cancels; it stays in the graph, with gradient zero
+}
+
+KvAttention::Fused KvAttention::FusedTerms() const {
+  Fused terms;
+  terms.scale = alpha_;
+  if (kind_ != v1::KvConfig::KV_POS) return terms;
+  const int64_t keys = key_positions_.size(0), channels = key_positions_.size(1);
+  const float* weights = map_pos_.const_data_ptr<float>();
+  const float* key_weights = weights + map_pos_.size(0) - channels;
+  terms.scale *= std::accumulate(weights, weights + map_pos_.size(0), 0.0);
+  const at::Tensor offsets = at::empty({1, 1, 1, keys}, at::kFloat);
+  for (int64_t key = 0; key < keys; ++key) {
+    const float* encoding = key_positions_.const_data_ptr<float>() + key * channels;
+    offsets.data_ptr<float>()[key] = std::inner_product(encoding, encoding + channels, key_weights, 0.0f);
+  }
+  terms.offsets = offsets;
+  return terms;
+}
+
+// The explicit matrices of the images that the tap asks for.
+void KvAttention::Capture(const at::Tensor& q, const at::Tensor& k, const TokenLayout::Run& run, int layer,
+                          AttentionTap& tap) const {
+  const at::NoGradGuard no_grad;
+  for (int i = 0; i < run.images; ++i) {
+    const int image = run.first_image + i;
+    if (!tap.Wants(image, layer)) continue;
+    const at::Tensor scores = Scores(q[i], k[i]);  // [h, n, n]
+    tap.Put(image, layer, {scores.cpu(), Logits(scores).softmax(-1).cpu()});
+  }
 }
 
 at::Tensor KeyPositions(int64_t tokens, int64_t channels) {

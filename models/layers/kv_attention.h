@@ -1,6 +1,8 @@
 #ifndef VITRINE_MODELS_LAYERS_KV_ATTENTION_H_
 #define VITRINE_MODELS_LAYERS_KV_ATTENTION_H_
 
+#include <optional>
+
 #include "models/forward_context.h"
 #include "models/layers/linear.h"
 #include "models/packed_tokens.h"
@@ -24,6 +26,18 @@ class KvAttention : public Module {
   at::Tensor Forward(const PackedTokens& x, int layer, const ForwardContext& context) const;
 
  private:
+  // Scale and offset per key [1, 1, 1, n] for the library's fused attention.
+  struct Fused {
+    double scale = 0;
+    std::optional<at::Tensor> offsets;  // KV_POS only
+  };
+
+  at::Tensor Scores(const at::Tensor& q, const at::Tensor& k) const;
+  at::Tensor Logits(const at::Tensor& scores) const;
+  Fused FusedTerms() const;
+  void Capture(const at::Tensor& q, const at::Tensor& k, const TokenLayout::Run& run, int layer,
+               AttentionTap& tap) const;
+
   const v1::KvConfig::Attention kind_;
   const int heads_;
   const double alpha_;
@@ -32,6 +46,7 @@ class KvAttention : public Module {
   at::Tensor map_pos_;  // [m], KV_POS only
   // One value, KV_POS only. It cancels; the published models store it.
   at::Tensor map_pos_bias_;
+  at::Tensor key_positions_;  // [n, m - q], KV_POS only; not a parameter
 };
 
 // The half of the positional tensor that depends on the key column: E(j) cut to its channels, [n, m - q] with

@@ -1,10 +1,22 @@
 #include "models/layers/token_sequence.h"
 
 #include <ATen/TensorOperators.h>
+#include <ATen/core/grad_mode.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/zeros.h>
 
 namespace vitrine {
+namespace {
+
+// `tokens` rounded up by at most a sixteenth: 16 numbers between a power of two and the next.
+int64_t RoundedRows(int64_t tokens) {
+  int64_t step = 1;
+  while (step * 32 <= tokens) step *= 2;
+  return (tokens + step - 1) / step * step;
+}
+
+}  // namespace
 
 PackedTokens WithClassToken(const at::Tensor& patches, std::vector<Grid> grids, const at::Tensor& class_token,
                             const PositionTable& positions) {
@@ -19,7 +31,15 @@ PackedTokens WithClassToken(const at::Tensor& patches, std::vector<Grid> grids, 
     runs.push_back((tokens + positions.For(run.grid)).view({-1, width}));
     first_cell += run.images * run.grid.cells();
   }
-  return {runs.size() == 1 ? runs[0] : at::cat(runs), layout};
+  const int64_t tokens = layout->total_tokens();
+  const bool round = patches.is_cpu() && !at::GradMode::is_enabled();
+  return {JoinRuns(std::move(runs), round ? RoundedRows(tokens) : tokens), layout};
+}
+
+at::Tensor JoinRuns(std::vector<at::Tensor> runs, int64_t rows) {
+  for (const at::Tensor& run : runs) rows -= run.size(0);
+  if (rows > 0) runs.push_back(at::zeros({rows, runs[0].size(1)}, runs[0].options()));
+  return runs.size() == 1 ? runs[0] : at::cat(runs);
 }
 
 at::Tensor ClassTokens(const PackedTokens& x) {

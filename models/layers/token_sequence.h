@@ -8,8 +8,13 @@ namespace vitrine {
 
 // What the patches of a batch become before the first block: every image's class token, then its patch tokens, plus the
 // positions. `patches` is [cells of all images, width], `class_token` [1, width].
+// On a CPU without gradients rows of zeros follow the last token, so that the number of rows is one of few: oneDNN
+// compiles and keeps kernels for every number that it meets, which costs a tenth of the time and hundreds of megabytes.
 PackedTokens WithClassToken(const at::Tensor& patches, std::vector<Grid> grids, const at::Tensor& class_token,
                             const PositionTable& positions);
+
+// The outputs of a layer's runs one after the other, followed by zeros up to `rows`, those of its input.
+at::Tensor JoinRuns(std::vector<at::Tensor> runs, int64_t rows);
 
 // The class tokens of a batch: [images, width].
 at::Tensor ClassTokens(const PackedTokens& x);
