@@ -23,7 +23,7 @@ namespace vitrine {
 namespace {
 
 // A matrix of every head of every layer may be large, and whoever asks for it wants it.
-constexpr int64_t kMaxAttentionBytes = 64 << 20;
+constexpr int64_t kMaxAttentionBytes = 16 << 20;
 
 absl::StatusOr<std::string> OnlyReadyModel(Client& client) {
   ASSIGN_OR_RETURN(const v1::ListModelsResponse list, client.ListModels());
