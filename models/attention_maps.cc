@@ -4,150 +4,118 @@
 #include <ATen/ops/eye.h>
 #include <ATen/ops/matmul.h>
 
-#include <algorithm>
-#include <set>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
+#include "models/attention_distance.h"
 
 namespace vitrine {
 namespace {
 
-// SCORES and WEIGHTS are n x n; the others lie on the grid.
-bool IsMatrix(v1::AttentionKind kind) {
-  return kind == v1::SCORES || kind == v1::WEIGHTS;
-}
+using Matrices = AttentionTap::Matrices;
 
-std::string KindNames(const std::vector<v1::AttentionKind>& kinds) {
-  return absl::StrJoin(kinds, ", ", [](std::string* out, v1::AttentionKind kind) {
-    absl::StrAppend(out, v1::AttentionKind_Name(kind));
-  });
-}
-
-absl::Status CheckKind(const v1::AttentionRequest& request, const AttentionAbility& ability) {
-  if (std::find(ability.kinds.begin(), ability.kinds.end(), request.kind()) == ability.kinds.end()) {
-    const std::string asked = v1::AttentionKind_IsValid(request.kind()) ? v1::AttentionKind_Name(request.kind())
-                                                                        : absl::StrCat(int{request.kind()});
-    return absl::InvalidArgumentError(
-        ability.kinds.empty()
-            ? absl::StrCat("attention kind ", asked, " was asked for, but this model has no attention")
-            : absl::StrCat("this model has no attention of kind ", asked, "; it has ", KindNames(ability.kinds)));
-  }
-  if (!v1::AttentionEncoding_IsValid(request.encoding())) {
-    return absl::InvalidArgumentError(absl::StrCat("attention encoding ", int{request.encoding()}, " is unknown"));
-  }
-  if (request.encoding() == v1::OVERLAY_PNG && IsMatrix(request.kind())) {
-    return absl::InvalidArgumentError(absl::StrCat("an overlay of ", v1::AttentionKind_Name(request.kind()),
-                                                   " was asked for, which does not lie on the picture; ask for its "
-                                                   "values, or for another kind"));
-  }
-  return absl::OkStatus();
-}
-
-// Attention over the grid: of the class token, or the mean over all n queries, without the prefix keys.
-at::Tensor SpatialRow(const at::Tensor& weights, v1::AttentionKind kind, int prefix_tokens) {
-  const at::Tensor row = kind == v1::CLASS_TOKEN_ROW ? weights[0] : weights.mean(0);
-  return row.slice(0, prefix_tokens);
-}
-
-AttentionMap ToMap(v1::AttentionKind kind, int layer, int head, int rows, int columns, const at::Tensor& values) {
-  const at::Tensor flat = values.contiguous();
+AttentionMap ToMap(v1::AttentionKind kind, int layer, int head, int64_t rows, int64_t columns, bool diverging,
+                   const at::Tensor& values) {
+  const at::Tensor flat = values.to(at::kFloat).contiguous();
   const float* first = flat.const_data_ptr<float>();
-  return {kind, layer, head, rows, columns, std::vector<float>(first, first + flat.numel())};
+  return {.kind = kind,
+          .layer = layer,
+          .head = head,
+          .rows = static_cast<int>(rows),
+          .columns = static_cast<int>(columns),
+          .diverging = diverging,
+          .values = std::vector<float>(first, first + flat.numel())};
 }
 
-// `matrix` is [n, n]: of one head, or the mean.
-AttentionMap MapOf(v1::AttentionKind kind, int layer, int head, const at::Tensor& matrix, Grid grid,
-                   int prefix_tokens) {
-  if (IsMatrix(kind)) {
-    const int n = static_cast<int>(matrix.size(0));
-    return ToMap(kind, layer, head, n, n, matrix);
+// The whole matrix of every head: [heads, queries, n].
+at::Tensor WeightsOf(const Matrices& matrices) {
+  return matrices.weights.defined() ? matrices.weights : at::matmul(matrices.queries, matrices.keys.transpose(1, 2));
+}
+
+// What a query sees of the keys, or the mean over queries: [heads, n]. From factors in time linear in n.
+at::Tensor RowsOf(const Matrices& matrices, const v1::AttentionRequest& request, int prefix_tokens) {
+  const at::Tensor& queries = matrices.weights.defined() ? matrices.weights : matrices.queries;  // [h, n or 1, ...]
+  at::Tensor row;
+  if (request.kind() == v1::MEAN_OVER_QUERIES) {
+    row = queries.mean(1, /*keepdim=*/true);
+  } else if (request.kind() == v1::QUERY_ROW) {
+    row = queries.narrow(1, prefix_tokens + request.query(), 1);
+  } else {
+    row = queries.narrow(1, 0, 1);  // the class token
   }
-  return ToMap(kind, layer, head, grid.rows, grid.columns, SpatialRow(matrix, kind, prefix_tokens));
+  return (matrices.weights.defined() ? row : at::matmul(row, matrices.keys.transpose(1, 2))).select(1, 0);
+}
+
+// One layer's map of every head: [heads, rows, columns].
+at::Tensor MapsOf(const Matrices& matrices, const v1::AttentionRequest& request, const AttentionAbility& ability,
+                  Grid grid) {
+  if (request.kind() == v1::SCORES) return matrices.scores;
+  if (FormOf(request.kind()) != AttentionForm::kGrid) return WeightsOf(matrices);
+  // NOTE: a class query sees the class token before the grid, whatever the blocks below have.
+  const int prefix = request.kind() == v1::CLASS_ATTENTION ? 1 : ability.prefix_tokens;
+  return RowsOf(matrices, request, prefix).slice(1, prefix).view({-1, grid.rows, grid.columns});
+}
+
+// The mean over heads. Heads of a signed map have no common scale: each is divided by its largest magnitude first.
+at::Tensor MeanOverHeads(const at::Tensor& maps, bool diverging) {
+  if (!diverging) return maps.mean(0);
+  return (maps / maps.abs().amax({1, 2}, /*keepdim=*/true).clamp_min(1e-30)).mean(0);
 }
 
 // Abnar and Zuidema 2020: the product over layers of (A + I) / 2, A the mean over heads; later layers on the left.
-AttentionMap Rollout(const AttentionTap& tap, int image, int layers, Grid grid, int prefix_tokens) {
+AttentionMap Rollout(const AttentionTap& tap, int image, int layers, int prefix_tokens, Grid grid) {
   at::Tensor rollout;
   for (int layer = 0; layer < layers; ++layer) {
-    const AttentionTap::Matrices* matrices = tap.Find(image, layer);
+    const Matrices* matrices = tap.Find(image, AttentionSource::kTokens, layer);
     if (matrices == nullptr) return {};
     const at::Tensor mean = matrices->weights.mean(0);
     const at::Tensor mixed = (mean + at::eye(mean.size(0))) * 0.5;
     rollout = rollout.defined() ? at::matmul(mixed, rollout) : mixed;
   }
-  return ToMap(v1::ROLLOUT, -1, -1, grid.rows, grid.columns, rollout[0].slice(0, prefix_tokens));
+  return ToMap(v1::ROLLOUT, -1, -1, grid.rows, grid.columns, false, rollout[0].slice(0, prefix_tokens));
+}
+
+// One row per layer, one column per head.
+AttentionMap Distance(const v1::AttentionRequest& resolved, const AttentionAbility& ability, const AttentionTap& tap,
+                      int image, Grid grid) {
+  AttentionMap map{.kind = v1::DISTANCE, .layer = -1, .head = -1};
+  map.columns = resolved.heads_size();
+  for (const int layer : resolved.layers()) {
+    const Matrices* matrices = tap.Find(image, AttentionSource::kTokens, layer);
+    if (matrices == nullptr) continue;
+    const at::Tensor heads =
+        AttentionDistance(WeightsOf(*matrices), grid, ability.prefix_tokens, ability.cell, resolved.keep_class_mass());
+    for (const int head : resolved.heads()) map.values.push_back(static_cast<float>(heads[head].item<double>()));
+    ++map.rows;
+  }
+  return map;
 }
 
 }  // namespace
 
-absl::StatusOr<v1::AttentionRequest> ResolveAttention(const v1::AttentionRequest& request,
-                                                      const AttentionAbility& ability) {
-  if (const absl::Status status = CheckKind(request, ability); !status.ok()) return status;
-  v1::AttentionRequest resolved = request;
-  if (resolved.encoding() == v1::ATTENTION_ENCODING_UNSPECIFIED) resolved.set_encoding(v1::FLOAT16);
-  if (request.kind() == v1::ROLLOUT) {
-    if (request.layers().empty() && request.heads().empty()) return resolved;
-    return absl::InvalidArgumentError("ROLLOUT goes over all layers and heads; leave layers and heads out");
-  }
-  resolved.clear_layers();
-  std::set<int> seen;
-  for (const int layer : request.layers()) {
-    if (layer < -ability.layers || layer >= ability.layers) {
-      return absl::InvalidArgumentError(absl::StrCat("attention layer ", layer, " is out of range; this model has ",
-                                                     ability.layers, " layers, 0 to ", ability.layers - 1, " or -",
-                                                     ability.layers, " to -1"));
-    }
-    const int counted = layer < 0 ? layer + ability.layers : layer;
-    if (!seen.insert(counted).second) {
-      return absl::InvalidArgumentError(absl::StrCat("attention layer ", layer, " is asked for twice"));
-    }
-    resolved.add_layers(counted);
-  }
-  if (request.layers().empty()) resolved.add_layers(ability.layers - 1);
-  seen.clear();
-  for (const int head : request.heads()) {
-    if (head < 0 || head >= ability.heads) {
-      return absl::InvalidArgumentError(absl::StrCat("attention head ", head, " is out of range; this model has ",
-                                                     ability.heads, " heads, 0 to ", ability.heads - 1));
-    }
-    if (!seen.insert(head).second) {
-      return absl::InvalidArgumentError(absl::StrCat("attention head ", head, " is asked for twice"));
-    }
-  }
-  return resolved;
-}
-
-AttentionSize SizeOf(const v1::AttentionRequest& resolved, Grid grid, int prefix_tokens) {
-  if (resolved.kind() == v1::ROLLOUT) return {.maps = 1, .values_per_map = grid.cells()};
-  const int64_t n = prefix_tokens + grid.cells();
-  return {.maps = int64_t{resolved.layers_size()} * std::max(1, resolved.heads_size()),
-          .values_per_map = IsMatrix(resolved.kind()) ? n * n : grid.cells()};
-}
-
 void RequestAttention(const v1::AttentionRequest& resolved, const AttentionAbility& ability, int image,
                       AttentionTap& tap) {
+  const AttentionAbility::Offer& offer = *ability.Find(resolved.kind());
   if (resolved.kind() == v1::ROLLOUT) {
-    for (int layer = 0; layer < ability.layers; ++layer) tap.Request(image, layer);
+    for (int layer = 0; layer < offer.layers; ++layer) tap.Request(image, offer.source, layer);
   }
-  for (const int layer : resolved.layers()) tap.Request(image, layer);
+  for (const int layer : resolved.layers()) tap.Request(image, offer.source, layer);
 }
 
 std::vector<AttentionMap> CollectAttention(const v1::AttentionRequest& resolved, const AttentionAbility& ability,
-                                           const AttentionTap& tap, int image, Grid grid, int prefix_tokens) {
-  if (resolved.kind() == v1::ROLLOUT) return {Rollout(tap, image, ability.layers, grid, prefix_tokens)};
+                                           const AttentionTap& tap, int image, Grid grid) {
+  const AttentionAbility::Offer& offer = *ability.Find(resolved.kind());
+  if (resolved.kind() == v1::ROLLOUT) return {Rollout(tap, image, offer.layers, ability.prefix_tokens, grid)};
+  if (resolved.kind() == v1::DISTANCE) return {Distance(resolved, ability, tap, image, grid)};
   std::vector<AttentionMap> maps;
   for (const int layer : resolved.layers()) {
-    const AttentionTap::Matrices* matrices = tap.Find(image, layer);
+    const Matrices* matrices = tap.Find(image, offer.source, layer);
     if (matrices == nullptr) continue;
-    const at::Tensor& all = resolved.kind() == v1::SCORES ? matrices->scores : matrices->weights;  // [heads, n, n]
-    for (const int head : resolved.heads()) {
-      maps.push_back(MapOf(resolved.kind(), layer, head, all[head], grid, prefix_tokens));
-    }
-    if (resolved.heads().empty()) {
-      maps.push_back(MapOf(resolved.kind(), layer, -1, all.mean(0), grid, prefix_tokens));
-    }
+    const at::Tensor all = MapsOf(*matrices, resolved, ability, grid);
+    const auto add = [&](int head, const at::Tensor& values) {
+      maps.push_back(ToMap(resolved.kind(), layer, head, all.size(1), all.size(2), ability.diverging, values));
+    };
+    for (const int head : resolved.heads()) add(head, all[head]);
+    if (resolved.heads().empty()) add(-1, MeanOverHeads(all, ability.diverging));
   }
   return maps;
 }

@@ -5,36 +5,49 @@
 
 #include <map>
 #include <set>
+#include <tuple>
 #include <utility>
-#include <vector>
 
 namespace vitrine {
 
+// Which of a model's attentions a matrix belongs to. Layers are counted within each.
+enum class AttentionSource {
+  kTokens,      // tokens attend to tokens: [heads, n, n]
+  kClassQuery,  // the class token attends to all tokens: [heads, 1, 1 + cells]
+  kChannels,    // channels of q against channels of k, XCiT: [heads, d_h, d_h]
+};
+
 // Which attention matrices a forward pass shall hand out, and where they land.
 //
-// Attention layers ask Wants(image, layer) and compute the explicit matrix for those images alone; batch mates keep the
-// fused path. Not thread-safe: one tap per forward pass.
+// Attention layers ask Wants(image, source, layer) and compute the explicit matrix for those images alone; batch mates
+// keep the fused path. Not thread-safe: one tap per forward pass.
 class AttentionTap {
  public:
-  // What one layer hands out for one image. Both are [heads, n, n] fp32 on the CPU, n = prefix + grid cells.
+  // What one layer hands out for one image, fp32 on the CPU. A model without softmax gives the factors instead of the
+  // matrices, so that a mean over queries stays linear in the tokens.
   struct Matrices {
     at::Tensor scores;   // before the softmax, as the softmax sees them; for KV+Pos the symmetric part, before g(j)
     at::Tensor weights;  // after the softmax
+    at::Tensor queries;  // [heads, queries, d_h]: weights are queries keys^T, of both signs
+    at::Tensor keys;     // [heads, n, d_h]
   };
 
-  void Request(int image, int layer) { wanted_.insert({image, layer}); }
-  bool Wants(int image, int layer) const { return wanted_.contains({image, layer}); }
+  void Request(int image, AttentionSource source, int layer) { wanted_.insert({image, source, layer}); }
+  bool Wants(int image, AttentionSource source, int layer) const { return wanted_.contains({image, source, layer}); }
   bool empty() const { return wanted_.empty(); }
-  void Put(int image, int layer, Matrices matrices) { taken_[{image, layer}] = std::move(matrices); }
+  void Put(int image, AttentionSource source, int layer, Matrices matrices) {
+    taken_[{image, source, layer}] = std::move(matrices);
+  }
   // Null where nothing was put.
-  const Matrices* Find(int image, int layer) const {
-    const auto found = taken_.find({image, layer});
+  const Matrices* Find(int image, AttentionSource source, int layer) const {
+    const auto found = taken_.find({image, source, layer});
     return found == taken_.end() ? nullptr : &found->second;
   }
 
  private:
-  std::set<std::pair<int, int>> wanted_;
-  std::map<std::pair<int, int>, Matrices> taken_;
+  using Key = std::tuple<int, AttentionSource, int>;  // image, source, layer
+  std::set<Key> wanted_;
+  std::map<Key, Matrices> taken_;
 };
 
 }  // namespace vitrine

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "models/attention_tap.h"
+#include "models/token_tap.h"
 
 namespace vitrine {
 
@@ -11,6 +12,7 @@ namespace vitrine {
 struct ForwardContext {
   bool training = false;        // dropout is active
   AttentionTap* tap = nullptr;  // null: no attention is captured
+  TokenTap* tokens = nullptr;   // null: no tokens are handed out
   // Operands of linear layers and convolutions are rounded to bf16, forward and backward; their results, all other
   // arithmetic, parameters and gradients stay fp32. Twice as fast where the CPU has AVX512_BF16, slower elsewhere.
   bool bf16 = false;
@@ -20,6 +22,12 @@ struct ForwardContext {
   uint64_t dropout_seed = 0;
   // Library calls in place of our own loops, on the CPU as on every other device. For tests.
   bool library_only = false;
+
+  bool WantsTokens(int stage) const { return tokens != nullptr && tokens->Wants(stage); }
+  // Hands out the tokens after a block, counted from 0, if somebody asked.
+  void HandOut(int stage, const PackedTokens& x) const {
+    if (WantsTokens(stage)) tokens->Put(stage, x);
+  }
 };
 
 }  // namespace vitrine

@@ -32,7 +32,12 @@ absl::StatusOr<std::unique_ptr<Model>> MakeModel(const v1::ModelConfig& config, 
   }
 }
 
-absl::StatusOr<at::Tensor> RunModel(const Model& model, const ImageBatch& images, AttentionTap* tap) {
+const AttentionAbility::Offer* AttentionAbility::Find(v1::AttentionKind kind) const {
+  const auto found = std::find_if(offers.begin(), offers.end(), [&](const Offer& offer) { return offer.kind == kind; });
+  return found == offers.end() ? nullptr : &*found;
+}
+
+absl::StatusOr<at::Tensor> RunModel(const Model& model, const ImageBatch& images, AttentionTap* tap, TokenTap* tokens) {
   if (images.empty()) return absl::InvalidArgumentError("the batch holds no image");
   const int channels = model.config().preprocessing().channels();
   for (size_t i = 0; i < images.size(); ++i) {
@@ -48,6 +53,7 @@ absl::StatusOr<at::Tensor> RunModel(const Model& model, const ImageBatch& images
     const at::NoGradGuard no_grad;
     ForwardContext context;
     context.tap = tap;
+    context.tokens = tokens;
     return model.Forward(images, context);
   } catch (const std::exception& error) {
     return absl::InternalError(absl::StrCat("the forward pass failed: ", error.what()));

@@ -10,6 +10,7 @@
 #include "models/module.h"
 #include "models/packed_tokens.h"
 #include "vitrine/v1/attention.pb.h"
+#include "vitrine/v1/features.pb.h"
 #include "vitrine/v1/model.pb.h"
 
 namespace vitrine {
@@ -20,9 +21,26 @@ using ImageBatch = std::vector<at::Tensor>;
 
 // What a model can be asked for as attention.
 struct AttentionAbility {
-  std::vector<v1::AttentionKind> kinds;
-  int layers = 0;
-  int heads = 0;
+  struct Offer {
+    v1::AttentionKind kind = v1::ATTENTION_KIND_UNSPECIFIED;
+    AttentionSource source = AttentionSource::kTokens;
+    int layers = 0;
+    int heads = 0;
+  };
+  std::vector<Offer> offers = {};
+  int prefix_tokens = 0;   // keys of kTokens before the grid (class token)
+  int cell = 0;            // pixels of the input per grid cell, the unit of distances
+  int channels = 0;        // d_h of kChannels
+  bool diverging = false;  // the maps have both signs (X-ViT)
+
+  // Null if the model lacks it.
+  const Offer* Find(v1::AttentionKind kind) const;
+};
+
+// What a model can be asked for as features.
+struct FeatureAbility {
+  std::vector<v1::FeatureKind> kinds = {};
+  int width = 0;  // channels of a token before the head
 };
 
 // A classifier built from a ModelConfig. One definition serves training and the reference form of inference.
@@ -41,6 +59,8 @@ class Model : public Module {
   // Tokens an image has beside its grid (class token).
   virtual int prefix_tokens() const = 0;
   virtual AttentionAbility attention() const = 0;
+  // The forward pass hands its final tokens to ForwardContext::tokens where any kind is named.
+  virtual FeatureAbility features() const = 0;
 
   const v1::ModelConfig& config() const { return config_; }
 
@@ -56,7 +76,8 @@ absl::StatusOr<std::unique_ptr<Model>> MakeModel(const v1::ModelConfig& config, 
 
 // Forward without gradients. LibTorch's exceptions become INTERNAL here, and nowhere else in serving; `what()` goes to
 // the status message, which callers log and never send.
-absl::StatusOr<at::Tensor> RunModel(const Model& model, const ImageBatch& images, AttentionTap* tap = nullptr);
+absl::StatusOr<at::Tensor> RunModel(const Model& model, const ImageBatch& images, AttentionTap* tap = nullptr,
+                                    TokenTap* tokens = nullptr);
 
 }  // namespace vitrine
 

@@ -10,7 +10,7 @@
 
 namespace vitrine {
 
-// A published variant. A new one is a row in zoo.cc; the tests, `vitrine-train list` and the docs follow.
+// A published variant. A new one is a row in models/zoo/; the tests, `vitrine-train list` and the docs follow.
 struct ZooRow {
   std::string_view name;  // of [a-z0-9.-]: "eit34-mini-cifar10", "kv-pos-mnist-p7-d64-l2"
   v1::ModelConfig config;

@@ -64,7 +64,11 @@ class Kv : public Model {
   at::Tensor Forward(const ImageBatch& images, const ForwardContext& context) const override {
     PackedTokens x = WithClassToken(patches_.Forward(images, context), GridsOf(images, settings_.patch()), class_token_,
                                     positions_);  // [T, d]
-    for (size_t i = 0; i < blocks_.size(); ++i) x = blocks_[i]->Forward(x, static_cast<int>(i), context);
+    for (int i = 0; i < settings_.depth(); ++i) {
+      x = blocks_[i]->Forward(x, i, context);
+      context.HandOut(i, x);
+    }
+    context.HandOut(TokenTap::kFinal, x);
     // NOTE: no final LayerNorm; the head is a hidden layer of mlp_width.
     return head_out_.Forward(at::gelu(head_in_.Forward(ClassTokens(x), context.bf16)));  // [images, classes]
   }
@@ -77,8 +81,12 @@ class Kv : public Model {
   int cell() const override { return settings_.patch(); }
   int prefix_tokens() const override { return 1; }
   AttentionAbility attention() const override {
-    return {
-        {v1::CLASS_TOKEN_ROW, v1::MEAN_OVER_QUERIES, v1::SCORES, v1::WEIGHTS}, settings_.depth(), settings_.heads()};
+    return TokenAttention(
+        {v1::CLASS_TOKEN_ROW, v1::MEAN_OVER_QUERIES, v1::QUERY_ROW, v1::SCORES, v1::WEIGHTS, v1::DISTANCE},
+        settings_.depth(), settings_.heads(), *this);
+  }
+  FeatureAbility features() const override {
+    return {{v1::CLASS_TOKEN, v1::MEAN_TOKEN, v1::PATCH_TOKENS}, settings_.width()};
   }
 
  private:

@@ -21,6 +21,7 @@ class Null : public Model {
     return preprocessing.has_native() ? preprocessing.native().cell() : preprocessing.fixed().height();
   }
   int prefix_tokens() const override { return 0; }
+  FeatureAbility features() const override { return {}; }
   AttentionAbility attention() const override { return {}; }
 };
 

@@ -68,7 +68,11 @@ class Vit : public Model {
     PackedTokens x = WithClassToken(patches_.Forward(images, context), GridsOf(images, settings_.patch()), class_token_,
                                     positions_);  // Eq. 1, [T, d]
     x.data = Dropout(x.data, settings_.depth() * kSitesPerBlock, context);
-    for (size_t i = 0; i < blocks_.size(); ++i) x = blocks_[i]->Forward(x, static_cast<int>(i), context);
+    for (int i = 0; i < settings_.depth(); ++i) {
+      x = blocks_[i]->Forward(x, i, context);
+      context.HandOut(i, x);
+    }
+    if (context.WantsTokens(TokenTap::kFinal)) context.HandOut(TokenTap::kFinal, {norm_.Forward(x.data), x.layout});
     return head_.Forward(norm_.Forward(ClassTokens(x)));  // Eq. 4, [images, classes]
   }
 
@@ -78,8 +82,12 @@ class Vit : public Model {
   int cell() const override { return settings_.patch(); }
   int prefix_tokens() const override { return 1; }
   AttentionAbility attention() const override {
-    return {
-        {v1::CLASS_TOKEN_ROW, v1::MEAN_OVER_QUERIES, v1::ROLLOUT, v1::WEIGHTS}, settings_.depth(), settings_.heads()};
+    return TokenAttention(
+        {v1::CLASS_TOKEN_ROW, v1::MEAN_OVER_QUERIES, v1::ROLLOUT, v1::QUERY_ROW, v1::WEIGHTS, v1::DISTANCE},
+        settings_.depth(), settings_.heads(), *this);
+  }
+  FeatureAbility features() const override {
+    return {{v1::CLASS_TOKEN, v1::MEAN_TOKEN, v1::PATCH_TOKENS}, settings_.width()};
   }
 
  private:

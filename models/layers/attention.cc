@@ -19,9 +19,10 @@ void Capture(const at::Tensor& q, const at::Tensor& k, double scale, const Token
   const at::NoGradGuard no_grad;
   for (int i = 0; i < run.images; ++i) {
     const int image = run.first_image + i;
-    if (!tap.Wants(image, layer)) continue;
+    if (!tap.Wants(image, AttentionSource::kTokens, layer)) continue;
     const at::Tensor scores = (q[i] * scale).matmul(k[i].transpose(-2, -1));  // [h, n, n]
-    tap.Put(image, layer, {scores.cpu(), scores.softmax(-1).cpu()});
+    tap.Put(image, AttentionSource::kTokens, layer,
+            {.scores = scores.cpu(), .weights = scores.softmax(-1).cpu(), .queries = {}, .keys = {}});
   }
 }
 

@@ -1,0 +1,33 @@
+#ifndef VITRINE_MODELS_FEATURES_H_
+#define VITRINE_MODELS_FEATURES_H_
+
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "models/model.h"
+#include "models/token_tap.h"
+#include "vitrine/v1/features.pb.h"
+
+namespace vitrine {
+
+// What the model made of a picture before its head, as floats.
+struct FeatureMap {
+  v1::FeatureKind kind = v1::FEATURE_KIND_UNSPECIFIED;
+  int rows = 1;
+  int columns = 1;
+  int width = 0;
+  std::vector<float> values = {};  // rows x columns x width, row-major
+};
+
+// Checks a request against what the model has and makes defaults explicit. INVALID_ARGUMENT names the fault.
+absl::StatusOr<v1::FeatureRequest> ResolveFeature(const v1::FeatureRequest& request, const FeatureAbility& ability);
+
+// Number of values that a resolved request yields for this grid.
+int64_t ValuesOf(const v1::FeatureRequest& resolved, const FeatureAbility& ability, Grid grid);
+
+// The features of one image. Requires TokenTap::kFinal to have been requested before the forward pass.
+FeatureMap CollectFeature(const v1::FeatureRequest& resolved, const TokenTap& tokens, int image);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_MODELS_FEATURES_H_

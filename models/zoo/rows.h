@@ -1,0 +1,18 @@
+#ifndef VITRINE_MODELS_ZOO_ROWS_H_
+#define VITRINE_MODELS_ZOO_ROWS_H_
+
+#include <vector>
+
+#include "models/zoo.h"
+
+namespace vitrine::zoo {
+
+// The rows of one paper each. A new variant is a row in one of these files.
+std::vector<ZooRow> VitRows();
+std::vector<ZooRow> EitRows();
+std::vector<ZooRow> KvRows();
+std::vector<ZooRow> NullRows();
+
+}  // namespace vitrine::zoo
+
+#endif  // VITRINE_MODELS_ZOO_ROWS_H_
