@@ -91,6 +91,8 @@ absl::Status ServerOptions::Validate() const {
     faults.Add(followed.Validate());
   }
   faults.InRange<int64_t>("--max-message-bytes", rpc.max_message_bytes, 1024, int64_t{1} << 30);
+  faults.InRange<int64_t>("--max-transport-bytes", rpc.max_transport_bytes, 2 * rpc.max_message_bytes,
+                          int64_t{1} << 40);
   faults.InRange<int64_t>("--queues", rpc.queues, 1, 256);
   faults.InRange("--max-connection-age", rpc.max_connection_age, absl::Seconds(1), absl::InfiniteDuration());
   faults.InRange("--lame-duck", lame_duck, absl::ZeroDuration(), absl::Hours(1));
@@ -115,6 +117,8 @@ void BindFlags(CLI::App& app, ServerOptions& options) {
   Add(app, "--max-queue-requests", options.admission.max_requests, "most requests between admission and answer", "N");
   Add(app, "--max-queue-bytes", options.admission.max_bytes, "most bytes between admission and answer", "BYTES");
   Add(app, "--max-message-bytes", options.rpc.max_message_bytes, "largest message that is read", "BYTES");
+  Add(app, "--max-transport-bytes", options.rpc.max_transport_bytes,
+      "most bytes of messages on their way, over all connections; at least two messages", "BYTES");
   Add(app, "--queues", options.rpc.queues, "threads that read calls", "N");
   AddDuration(app, "--max-connection-age", options.rpc.max_connection_age, "age at which a connection is asked to go");
   AddDuration(app, "--lame-duck", options.lame_duck, "serve on this long after NOT_SERVING before draining");

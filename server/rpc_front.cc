@@ -3,6 +3,7 @@
 #include <grpcpp/ext/proto_server_reflection_plugin.h>
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/health_check_service_interface.h>
+#include <grpcpp/resource_quota.h>
 
 #include <algorithm>
 #include <chrono>
@@ -29,7 +30,7 @@ constexpr absl::Duration kKeepaliveTimeout = absl::Seconds(20);
 // A client may ping this often without being sent away.
 constexpr absl::Duration kMinPingInterval = absl::Seconds(10);
 // A client opens more connections, or waits, beyond this many calls at once.
-constexpr int kMaxConcurrentStreams = 2048;
+constexpr int kMaxConcurrentStreams = 256;
 
 int Milliseconds(absl::Duration duration) {
   return static_cast<int>(std::min<int64_t>(absl::ToInt64Milliseconds(duration), INT32_MAX));
@@ -38,6 +39,10 @@ int Milliseconds(absl::Duration duration) {
 void SetTransport(const RpcOptions& options, grpc::ServerBuilder& builder) {
   builder.SetMaxReceiveMessageSize(static_cast<int>(options.max_message_bytes));
   builder.SetMaxSendMessageSize(-1);
+  // gRPC buffers a message until its last byte has come, as many at once as there are streams.
+  grpc::ResourceQuota quota("vitrine");
+  quota.Resize(static_cast<size_t>(options.max_transport_bytes));
+  builder.SetResourceQuota(quota);
   // Pictures are compressed already, and a compressed message may unfold to a thousand times its size before any limit
   // sees it.
   builder.SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_GZIP, false);

@@ -17,6 +17,10 @@ struct RpcOptions {
   std::string listen = "0.0.0.0:8500";
   // Largest message that is read. One byte more is refused by the transport with RESOURCE_EXHAUSTED.
   int64_t max_message_bytes = int64_t{16} << 20;
+  // What the transport may hold of messages that are still on their way, over all connections. Beyond it the transport
+  // stops reading and ends calls with RESOURCE_EXHAUSTED. At least two of the largest messages; more lets more callers
+  // send at once, and leaves less memory for models.
+  int64_t max_transport_bytes = int64_t{512} << 20;
   // Threads that read calls, each with its own completion queue. One feeds several executors; more only help where the
   // transport itself is the limit.
   int queues = 1;

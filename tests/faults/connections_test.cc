@@ -1,5 +1,4 @@
 // Peers that stall, vanish or speak nonsense.
-#include <arpa/inet.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
@@ -11,9 +10,9 @@
 #include <thread>
 #include <vector>
 
-#include "absl/strings/numbers.h"
 #include "tests/e2e/published.h"
 #include "tests/e2e/running_server.h"
+#include "tests/faults/raw_http2.h"
 
 namespace vitrine::testing {
 namespace {
@@ -21,20 +20,6 @@ namespace {
 using ::testing::StartsWith;
 
 constexpr char kPreface[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
-
-// A connected socket.
-int Connect(const std::string& address) {
-  const size_t colon = address.rfind(':');
-  int port = 0;
-  EXPECT_TRUE(absl::SimpleAtoi(address.substr(colon + 1), &port));
-  sockaddr_in where = {};
-  where.sin_family = AF_INET;
-  where.sin_port = htons(static_cast<uint16_t>(port));
-  inet_pton(AF_INET, address.substr(0, colon).c_str(), &where.sin_addr);
-  const int connection = socket(AF_INET, SOCK_STREAM, 0);
-  EXPECT_EQ(connect(connection, reinterpret_cast<sockaddr*>(&where), sizeof(where)), 0);
-  return connection;
-}
 
 void Send(int connection, const std::string& bytes) {
   (void)!send(connection, bytes.data(), bytes.size(), MSG_NOSIGNAL);
@@ -73,7 +58,7 @@ TEST(Connections, NonsenseAndHalfMessagesAreHarmless) {
   for (const std::string& bytes :
        {std::string("GET / HTTP/1.1\r\n\r\n"), std::string(kPreface), std::string(kPreface, 10),
         std::string(kPreface) + std::string("\xff\xff\xff\x00\x00\x00\x00\x00\x01", 9), std::string(4096, '\xff')}) {
-    const int connection = Connect(running.server().address());
+    const int connection = ConnectTcp(running.server().address());
     Send(connection, bytes);
     ExpectServes(running);
     close(connection);
@@ -118,7 +103,7 @@ TEST(Connections, AScraperThatDoesNotReadBlocksNobody) {
   const TemporaryFolder folder;
   PublishModel(folder.path(), "mixed", MixedConfig());
   RunningServer running(folder.path());
-  const int slow = Connect(running.server().metrics_address());
+  const int slow = ConnectTcp(running.server().metrics_address());
   const int tiny = 1;
   setsockopt(slow, SOL_SOCKET, SO_RCVBUF, &tiny, sizeof(tiny));
   Send(slow, "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");

@@ -46,6 +46,8 @@ TEST(ServerOptions, FlagsReachTheirSettings) {
                                        "8",
                                        "--max-message-bytes",
                                        "4096",
+                                       "--max-transport-bytes",
+                                       "8192",
                                        "--lame-duck",
                                        "5s",
                                        "--drain-deadline",
@@ -66,6 +68,7 @@ TEST(ServerOptions, FlagsReachTheirSettings) {
   EXPECT_EQ(options.admission.max_requests, 7);
   EXPECT_EQ(options.admission.max_bytes, 8);
   EXPECT_EQ(options.rpc.max_message_bytes, 4096);
+  EXPECT_EQ(options.rpc.max_transport_bytes, 8192);
   EXPECT_EQ(options.lame_duck, absl::Seconds(5));
   EXPECT_EQ(options.drain_deadline, absl::Minutes(1));
   EXPECT_EQ(options.registry.poll_interval, absl::Milliseconds(250));
@@ -86,14 +89,16 @@ TEST(ServerOptions, EveryFaultIsNamedAtOnce) {
   options.device = "gpu";
   options.batch.max_batch_tokens = 0;
   options.rpc.queues = 0;
+  options.rpc.max_transport_bytes = 2 * options.rpc.max_message_bytes - 1;
   options.lame_duck = -absl::Seconds(1);
   options.log_level = "loud";
   const absl::Status status = options.Validate();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_THAT(std::string(status.message()),
-              AllOf(HasSubstr("/nowhere"), HasSubstr("\"localhost\""), HasSubstr("99999"), HasSubstr("gpu"),
-                    HasSubstr("max_batch_tokens is 0"), HasSubstr("--queues is 0"), HasSubstr("--lame-duck is -1s"),
-                    HasSubstr("loud")));
+  EXPECT_THAT(
+      std::string(status.message()),
+      AllOf(HasSubstr("/nowhere"), HasSubstr("\"localhost\""), HasSubstr("99999"), HasSubstr("gpu"),
+            HasSubstr("max_batch_tokens is 0"), HasSubstr("--queues is 0"),
+            HasSubstr("--max-transport-bytes is 33554431"), HasSubstr("--lame-duck is -1s"), HasSubstr("loud")));
 }
 
 }  // namespace

@@ -1,0 +1,55 @@
+#ifndef VITRINE_TESTS_FAULTS_RAW_HTTP2_H_
+#define VITRINE_TESTS_FAULTS_RAW_HTTP2_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "absl/time/time.h"
+
+namespace vitrine::testing {
+
+// A connected TCP socket. The test fails if nobody listens at host:port.
+int ConnectTcp(const std::string& address);
+
+// A client that speaks HTTP/2 by hand, so that it can stop in the middle of anything. Keeps to flow control. One
+// thread.
+class RawHttp2 {
+ public:
+  // Connects and sends preface and settings.
+  explicit RawHttp2(const std::string& address);
+  ~RawHttp2();
+  RawHttp2(const RawHttp2&) = delete;
+  RawHttp2& operator=(const RawHttp2&) = delete;
+
+  // Begins a call of "/package.Service/Method" and promises a message of `message_bytes`. Nothing of it is sent yet.
+  void Open(const std::string& method, int64_t message_bytes);
+  // Sends up to `bytes` of every open call's message (zeros) as far as the server lets it, until nothing has moved for
+  // `quiet`. Returns the bytes sent on all calls.
+  int64_t Push(int64_t bytes, absl::Duration quiet);
+
+  int open() const { return static_cast<int>(calls_.size()); }  // calls that the server has not ended
+  bool closed() const { return closed_; }                       // the server hung up
+
+ private:
+  struct Call {
+    int64_t left = 0;  // of what the next Push may send
+    int64_t window = 0;
+  };
+  void SendFrame(int type, int flags, uint32_t stream, const std::string& payload);
+  bool SendSome();                        // false if no call may send
+  void Receive(absl::Duration patience);  // handles what is there
+  void OnFrame(int type, int flags, uint32_t stream, const std::string& payload);
+
+  int socket_;
+  bool closed_ = false;
+  uint32_t next_stream_ = 1;
+  int64_t window_ = 65535;
+  int64_t initial_window_ = 65535;
+  std::map<uint32_t, Call> calls_;
+  std::string received_;
+};
+
+}  // namespace vitrine::testing
+
+#endif  // VITRINE_TESTS_FAULTS_RAW_HTTP2_H_
