@@ -10,7 +10,7 @@ namespace vitrine {
 
 // What a forward pass needs beside its input.
 struct ForwardContext {
-  bool training = false;        // dropout is active
+  bool training = false;        // dropout is active, BatchNorm takes the batch's statistics
   AttentionTap* tap = nullptr;  // null: no attention is captured
   TokenTap* tokens = nullptr;   // null: no tokens are handed out
   // Operands of linear layers and convolutions are rounded to bf16, forward and backward; their results, all other
@@ -20,6 +20,8 @@ struct ForwardContext {
   float dropout = 0;
   // Chooses what is dropped: equal seeds drop equally whatever the thread count. Give every step its own.
   uint64_t dropout_seed = 0;
+  // BatchNorm's running statistics follow a batch in training. Off for all but one of several replicas that share them.
+  bool update_statistics = true;
   // Library calls in place of our own loops, on the CPU as on every other device. For tests.
   bool library_only = false;
 

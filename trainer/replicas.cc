@@ -77,6 +77,7 @@ absl::StatusOr<StepOutcome> Replicas::ComputeGradients(const TrainingBatch& batc
     const TrainingBatch share = Share(batch, part, count);
     ForwardContext own = context;
     own.dropout_seed += part;
+    own.update_statistics = part == 0;
     const double weight = static_cast<double>(share.images.size()) / images;
     for (const NamedTensor& parameter : ReplicaAt(part).Parameters()) parameter.tensor.mutable_grad().reset();
     results[part] = ComputeShare(ReplicaAt(part), share, own, label_smoothing, weight);
