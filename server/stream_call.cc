@@ -1,7 +1,9 @@
 // The bidirectional ClassifyStream call.
 #include <grpcpp/support/async_stream.h>
 
+#include <algorithm>
 #include <atomic>
+#include <cstdint>
 #include <deque>
 #include <memory>
 #include <string>
@@ -21,6 +23,15 @@ namespace {
 // Requests read and not yet written back. The server reads no further, so that a client that does not read its answers
 // holds only these.
 constexpr int kMaxInFlight = 64;
+// The same in bytes: of the answers that are not yet written, and of what those to come may add. One request more is
+// read, whatever its answer takes.
+constexpr int64_t kMaxAnswerBytes = int64_t{8} << 20;
+
+// What the answer may take beside its few hundred bytes of predictions.
+int64_t PromisedBytes(const v1::ClassifyRequest& request) {
+  if (request.attention().empty()) return 0;
+  return std::clamp<int64_t>(AttentionBytesAllowed(request), 0, kMaxAttentionBytes);
+}
 
 // Reads, answers and writes overlap: one read and one write are outstanding at most, answers wait in a queue. The call
 // keeps itself alive until every operation has come back; a request in flight keeps it alive too.
@@ -82,9 +93,11 @@ class StreamCall : public LongCall, public std::enable_shared_from_this<StreamCa
   // Submits one request. Without the lock: a refusal is answered before Classify returns.
   void Handle(absl::StatusOr<v1::ClassifyRequest> request) {
     std::string id = request.ok() ? request->request_id() : std::string();
+    const int64_t promised = request.ok() ? PromisedBytes(*request) : 0;
     bool tracked = false;
     if (request.ok()) {
       MutexLock lock(mutex_);
+      answer_bytes_ += promised;
       if (id.size() > kMaxRequestIdBytes) {
         // Not kept and not echoed: sixty-four answers may wait for a client that does not read.
         request = absl::InvalidArgumentError(
@@ -102,13 +115,12 @@ class StreamCall : public LongCall, public std::enable_shared_from_this<StreamCa
     }
     parts_.service.Classify(
         std::move(request), {.method = Method::kClassifyStream, .deadline = deadline_, .cancelled = cancelled_},
-        [self = shared_from_this(), id = std::move(id), tracked](absl::StatusOr<v1::ClassifyResponse> answer) {
-          self->Answer(id, tracked, std::move(answer));
-        });
+        [self = shared_from_this(), id = std::move(id), promised, tracked](
+            absl::StatusOr<v1::ClassifyResponse> answer) { self->Answer(id, promised, tracked, std::move(answer)); });
   }
 
   // On an executor's thread, or inside Handle.
-  void Answer(const std::string& id, bool tracked, absl::StatusOr<v1::ClassifyResponse> answer) {
+  void Answer(const std::string& id, int64_t promised, bool tracked, absl::StatusOr<v1::ClassifyResponse> answer) {
     v1::ClassifyStreamResponse message;
     message.set_request_id(id);
     if (answer.ok()) {
@@ -120,6 +132,7 @@ class StreamCall : public LongCall, public std::enable_shared_from_this<StreamCa
     MutexLock lock(mutex_);
     // The client may use the id again as soon as it has read the answer.
     if (tracked) ids_.erase(id);
+    answer_bytes_ += static_cast<int64_t>(bytes.Length()) - promised;
     answers_.push_back(std::move(bytes));
     if (broken_) DropAnswers();
     MaybeWrite();
@@ -129,8 +142,8 @@ class StreamCall : public LongCall, public std::enable_shared_from_this<StreamCa
   void OnWritten(bool ok) {
     const auto keep = shared_from_this();
     MutexLock lock(mutex_);
+    Settle(std::exchange(writing_bytes_, 0));
     writing_ = false;
-    Settle();
     if (!ok) broken_ = true;
     if (broken_) DropAnswers();
     MaybeWrite();
@@ -165,24 +178,27 @@ class StreamCall : public LongCall, public std::enable_shared_from_this<StreamCa
   }
 
   void MaybeRead() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    if (!reading_ && !half_closed_ && !broken_ && !finishing_ && in_flight_ < kMaxInFlight) Read();
+    if (reading_ || half_closed_ || broken_ || finishing_) return;
+    if (in_flight_ < kMaxInFlight && answer_bytes_ < kMaxAnswerBytes) Read();
   }
 
   void MaybeWrite() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (writing_ || answers_.empty()) return;
     writing_ = true;
+    writing_bytes_ = static_cast<int64_t>(answers_.front().Length());
     stream_.Write(answers_.front(), &written_);
     answers_.pop_front();
   }
 
   // An answer is out, or lost with its client.
-  void Settle() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+  void Settle(int64_t bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     --in_flight_;
+    answer_bytes_ -= bytes;
     parts_.service.ledger().Answer();
   }
 
   void DropAnswers() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    for (; !answers_.empty(); answers_.pop_front()) Settle();
+    for (; !answers_.empty(); answers_.pop_front()) Settle(static_cast<int64_t>(answers_.front().Length()));
   }
 
   void MaybeFinish() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
@@ -226,6 +242,8 @@ class StreamCall : public LongCall, public std::enable_shared_from_this<StreamCa
   absl::Status refused_ ABSL_GUARDED_BY(mutex_);
   int tags_ ABSL_GUARDED_BY(mutex_) = 0;  // of done_ and finished_, those yet to come
   int in_flight_ ABSL_GUARDED_BY(mutex_) = 0;
+  int64_t answer_bytes_ ABSL_GUARDED_BY(mutex_) = 0;   // not yet written, and promised to requests in flight
+  int64_t writing_bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // of these, what gRPC is writing
   bool reading_ ABSL_GUARDED_BY(mutex_) = false;
   bool writing_ ABSL_GUARDED_BY(mutex_) = false;
   bool half_closed_ ABSL_GUARDED_BY(mutex_) = false;  // nothing more comes from the client

@@ -150,6 +150,56 @@ TEST(Streams, ACancelledStreamFreesWhatItHeld) {
   EXPECT_EQ(counts.answered, counts.accepted);
 }
 
+// A client that writes and does not read makes the server hold one answer of ten megabytes, not sixty-four.
+TEST(Streams, AnswersThatNobodyReadsAreBoundedInBytes) {
+  const TemporaryFolder folder;
+  v1::ModelConfig config = FixedConfig();
+  config.mutable_kv()->set_patch(1);  // 784 tokens
+  config.mutable_kv()->set_grid_rows(28);
+  config.mutable_kv()->set_grid_columns(28);
+  config.mutable_kv()->set_depth(1);
+  PublishModel(folder.path(), "maps", config);
+  PublishModel(folder.path(), "mixed", MixedConfig());
+  RunningServer running(folder.path());
+  v1::ClassifyRequest request = PictureRequest("maps", NoiseJpeg(28, 28, 1));
+  for (const v1::AttentionKind kind : {v1::SCORES, v1::WEIGHTS}) {
+    v1::AttentionRequest& wish = *request.add_attention();
+    wish.set_kind(kind);
+    wish.add_heads(0);
+    wish.add_heads(1);
+    wish.set_encoding(v1::FLOAT32);
+  }
+  request.set_max_attention_bytes(16 << 20);
+
+  grpc::ClientContext context;
+  const std::unique_ptr<Stream> stream = running.classifier().ClassifyStream(&context);
+  constexpr int kRequests = 8;
+  std::jthread writer([&] {
+    for (int i = 0; i < kRequests; ++i) {
+      request.set_request_id(absl::StrCat(i));
+      ASSERT_TRUE(stream->Write(request));
+    }
+    stream->WritesDone();
+  });
+  const auto answered = [&] {
+    return running.Metric("vitrine_requests_total{model=\"maps\",method=\"ClassifyStream\",code=\"OK\"}");
+  };
+  ASSERT_TRUE(Eventually([&] { return answered() >= 1; }));
+  // What had been read by now would be answered before these.
+  v1::ClassifyResponse response;
+  for (int i = 0; i < 100; ++i) {
+    ASSERT_TRUE(running.Classify(PictureRequest("mixed", NoiseJpeg(24, 24, 1)), &response).ok());
+  }
+  EXPECT_LE(answered(), 2) << "the server read on while nobody read its answers";
+  int read = 0;
+  for (v1::ClassifyStreamResponse answer; stream->Read(&answer); ++read) {
+    ASSERT_TRUE(answer.has_response()) << answer.error().message();
+    EXPECT_GT(answer.ByteSizeLong(), size_t{8} << 20) << "the answers are too small for this test";
+  }
+  EXPECT_EQ(read, kRequests);
+  EXPECT_TRUE(stream->Finish().ok());
+}
+
 TEST(Streams, DrainingAnswersWhatWasReadAndEndsTheStream) {
   const TemporaryFolder folder;
   PublishModel(folder.path(), "mixed", MixedConfig());
