@@ -1,0 +1,107 @@
+// The targets of the digit tasks and the sets of the anomaly task.
+#include "data/sequences.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <random>
+#include <set>
+
+namespace vitrine {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+std::vector<int> Target(std::string_view task, const std::vector<int>& digits) {
+  return TargetOf(*ParseDigitTask(task), digits);
+}
+
+TEST(DigitTask, TargetsAreThePapers) {
+  const std::vector<int> digits{3, 1, 4, 1, 5};
+  EXPECT_THAT(Target("reverse", digits), ElementsAre(5, 1, 4, 1, 3));
+  EXPECT_THAT(Target("sort", digits), ElementsAre(1, 1, 3, 4, 5));
+  EXPECT_THAT(Target("swap", digits), ElementsAre(4, 1, 5, 3, 1)) << "split at floor(5 / 2)";
+  EXPECT_THAT(Target("swap", {1, 2, 3, 4}), ElementsAre(3, 4, 1, 2));
+  EXPECT_THAT(Target("sub", digits), ElementsAre(6, 8, 5, 8, 4));
+  EXPECT_THAT(Target("copy", digits), ElementsAre(3, 1, 4, 1, 5));
+  EXPECT_THAT(Target("swap", {7}), ElementsAre(7));
+}
+
+TEST(DigitTask, AnUnknownNameListsTheTasks) {
+  const absl::Status status = ParseDigitTask("rotate").status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(status.ToString(), HasSubstr("reverse, sort, swap, sub, copy"));
+}
+
+// Four classes of 15 pictures, mixed.
+std::vector<int> Labels() {
+  std::vector<int> labels;
+  for (int i = 0; i < 60; ++i) labels.push_back(i * 7 % 4);
+  return labels;
+}
+
+Below Random(uint64_t seed) {
+  return [generator = std::mt19937_64(seed)](int64_t bound) mutable {
+    return static_cast<int64_t>(generator() % static_cast<uint64_t>(bound));
+  };
+}
+
+TEST(AnomalySets, HoldOneStrangerAmongDifferentPicturesOfOneOtherClass) {
+  const std::vector<int> labels = Labels();
+  const AnomalySets sets = *AnomalySets::Make(labels);
+  const Below below = Random(1);
+  for (int64_t anomaly = 0; anomaly < sets.pictures(); ++anomaly) {
+    const AnomalySet set = sets.Draw(anomaly, below);
+    ASSERT_EQ(set.pictures.size(), 10u);
+    EXPECT_EQ(set.pictures[set.anomaly], anomaly);
+    EXPECT_EQ(std::set<int64_t>(set.pictures.begin(), set.pictures.end()).size(), 10u) << "a picture twice";
+    std::set<int> others;
+    for (int i = 0; i < 10; ++i) {
+      if (i != set.anomaly) others.insert(labels[set.pictures[i]]);
+    }
+    ASSERT_EQ(others.size(), 1u);
+    EXPECT_NE(*others.begin(), labels[anomaly]);
+  }
+}
+
+TEST(AnomalySets, ClassesPlacesAndPicturesAreUniform) {
+  const std::vector<int> labels = Labels();
+  const AnomalySets sets = *AnomalySets::Make(labels);
+  const Below below = Random(2);
+  constexpr int kDraws = 6000;
+  std::map<int, int> classes, places;
+  std::map<int64_t, int> pictures;
+  for (int i = 0; i < kDraws; ++i) {
+    const AnomalySet set = sets.Draw(0, below);
+    ++places[set.anomaly];
+    ++classes[labels[set.pictures[set.anomaly == 0 ? 1 : 0]]];
+    for (const int64_t picture : set.pictures) ++pictures[picture];
+  }
+  ASSERT_EQ(classes.size(), 3u);
+  for (const auto& [label, count] : classes) EXPECT_NEAR(count, kDraws / 3, 200) << label;
+  ASSERT_EQ(places.size(), 10u);
+  for (const auto& [place, count] : places) EXPECT_NEAR(count, kDraws / 10, 120) << place;
+  pictures.erase(0);
+  ASSERT_EQ(pictures.size(), 45u);
+  for (const auto& [picture, count] : pictures) EXPECT_NEAR(count, kDraws * 9 / 45, 170) << picture;
+}
+
+TEST(AnomalySets, LastIsForReproduction) {
+  const AnomalySets sets = *AnomalySets::Make(Labels(), 10, AnomalyPlace::kLast);
+  const Below below = Random(3);
+  for (int i = 0; i < 60; ++i) EXPECT_EQ(sets.Draw(i, below).anomaly, 9);
+}
+
+TEST(AnomalySets, RefuseWhatHasNoSets) {
+  EXPECT_THAT(AnomalySets::Make(Labels(), 2).status().ToString(), HasSubstr("3 or more"));
+  EXPECT_THAT(AnomalySets::Make(std::vector<int>(20, 0), 10).status().ToString(), HasSubstr("two classes"));
+  EXPECT_THAT(AnomalySets::Make(Labels(), 17).status().ToString(), HasSubstr("class 0 has 15 pictures"));
+  EXPECT_TRUE(AnomalySets::Make(Labels(), 16).ok());
+  EXPECT_THAT(AnomalySets::Make(std::vector<int>{0, 0, 0, 2, 2, 2}, 3).status().ToString(),
+              HasSubstr("class 1 has 0 pictures"));
+}
+
+}  // namespace
+}  // namespace vitrine
