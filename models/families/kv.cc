@@ -63,7 +63,7 @@ class Kv : public Model {
 
   at::Tensor Forward(const ImageBatch& images, const ForwardContext& context) const override {
     PackedTokens x = WithClassToken(patches_.Forward(images, context), GridsOf(images, settings_.patch()), class_token_,
-                                    positions_);  // [T, d]
+                                    &positions_);  // [T, d]
     for (int i = 0; i < settings_.depth(); ++i) {
       x = blocks_[i]->Forward(x, i, context);
       context.HandOut(i, x);

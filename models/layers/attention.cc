@@ -37,11 +37,17 @@ SelfAttention::SelfAttention(int width, int heads, Initializer& initializer)
 }
 
 at::Tensor SelfAttention::Forward(const PackedTokens& x, int layer, int site, const ForwardContext& context) const {
-  const int64_t width = x.data.size(1);
-  const double scale = 1 / std::sqrt(static_cast<double>(width) / heads_);
-  const at::Tensor qkv = qkv_.Forward(x.data, context.bf16).view({-1, 3, heads_, width / heads_});  // [T, 3, h, d_h]
+  const at::Tensor qkv = qkv_.Forward(x.data, context.bf16).view({-1, 3, heads_, x.data.size(1) / heads_});
+  const at::Tensor mixed = AttendWithinImages(qkv, *x.layout, layer, context);
+  return Dropout(proj_.Forward(mixed, context.bf16), site, context);
+}
+
+at::Tensor AttendWithinImages(const at::Tensor& qkv, const TokenLayout& layout, int layer,
+                              const ForwardContext& context) {
+  const int64_t width = qkv.size(2) * qkv.size(3);
+  const double scale = 1 / std::sqrt(static_cast<double>(qkv.size(3)));
   std::vector<at::Tensor> outputs;
-  for (const TokenLayout::Run& run : x.layout->runs()) {
+  for (const TokenLayout::Run& run : layout.runs()) {
     const at::Tensor q = HeadsOfRun(qkv.select(1, 0), run);  // [B, h, n, d_h]
     const at::Tensor k = HeadsOfRun(qkv.select(1, 1), run);
     const at::Tensor v = HeadsOfRun(qkv.select(1, 2), run);
@@ -49,8 +55,7 @@ at::Tensor SelfAttention::Forward(const PackedTokens& x, int layer, int site, co
     const at::Tensor mixed = at::scaled_dot_product_attention(q, k, v, std::nullopt, 0.0, /*is_causal=*/false, scale);
     outputs.push_back(mixed.transpose(1, 2).reshape({-1, width}));  // [B n, width]
   }
-  const at::Tensor mixed = JoinRuns(std::move(outputs), x.data.size(0));
-  return Dropout(proj_.Forward(mixed, context.bf16), site, context);
+  return JoinRuns(std::move(outputs), qkv.size(0));
 }
 
 at::Tensor HeadsOfRun(const at::Tensor& x, const TokenLayout::Run& run) {

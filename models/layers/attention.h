@@ -23,6 +23,11 @@ class SelfAttention : public Module {
   Linear proj_;  // width -> width
 };
 
+// softmax(q k^T / sqrt(d_h)) v of every head over the tokens of every image: [T, 3, heads, d_h] -> [T, heads * d_h].
+// Rows beyond the layout's become zeros. `layer` is the block's number for the tap.
+at::Tensor AttendWithinImages(const at::Tensor& qkv, const TokenLayout& layout, int layer,
+                              const ForwardContext& context);
+
 // The part of `x` [T, heads, d_h] that belongs to a run of equal grids, as [images, heads, tokens, d_h]. A view.
 at::Tensor HeadsOfRun(const at::Tensor& x, const TokenLayout::Run& run);
 

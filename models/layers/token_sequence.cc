@@ -19,7 +19,7 @@ int64_t RoundedRows(int64_t tokens) {
 }  // namespace
 
 PackedTokens WithClassToken(const at::Tensor& patches, std::vector<Grid> grids, const at::Tensor& class_token,
-                            const PositionTable& positions) {
+                            const PositionTable* positions) {
   const auto layout = TokenLayout::Make(std::move(grids), /*prefix_tokens=*/1);
   const int64_t width = patches.size(1);
   std::vector<at::Tensor> runs;
@@ -27,13 +27,30 @@ PackedTokens WithClassToken(const at::Tensor& patches, std::vector<Grid> grids, 
   for (const TokenLayout::Run& run : layout->runs()) {
     const at::Tensor cells =
         patches.narrow(0, first_cell, run.images * run.grid.cells()).view({run.images, run.grid.cells(), width});
-    const at::Tensor tokens = at::cat({class_token.expand({run.images, 1, width}), cells}, 1);  // [B, n, width]
-    runs.push_back((tokens + positions.For(run.grid)).view({-1, width}));
+    at::Tensor tokens = at::cat({class_token.expand({run.images, 1, width}), cells}, 1);  // [B, n, width]
+    if (positions != nullptr) tokens = tokens + positions->For(run.grid);
+    runs.push_back(tokens.view({-1, width}));
     first_cell += run.images * run.grid.cells();
   }
-  const int64_t tokens = layout->total_tokens();
-  const bool round = patches.is_cpu() && !at::GradMode::is_enabled();
-  return {JoinRuns(std::move(runs), round ? RoundedRows(tokens) : tokens), layout};
+  return {JoinRuns(std::move(runs), RowsFor(*layout, patches)), layout};
+}
+
+int64_t RowsFor(const TokenLayout& layout, const at::Tensor& data) {
+  const bool round = data.is_cpu() && !at::GradMode::is_enabled();
+  return round ? RoundedRows(layout.total_tokens()) : layout.total_tokens();
+}
+
+PackedTokens JoinClassTokens(const at::Tensor& class_tokens, const PackedTokens& patches,
+                             const std::shared_ptr<const TokenLayout>& layout) {
+  const int64_t width = class_tokens.size(1);
+  std::vector<at::Tensor> runs;
+  for (const TokenLayout::Run& run : patches.layout->runs()) {
+    const at::Tensor cells = patches.data.narrow(0, run.first_token, run.images * run.tokens_per_image)
+                                 .view({run.images, run.tokens_per_image, width});
+    const at::Tensor heads = class_tokens.narrow(0, run.first_image, run.images).unsqueeze(1);
+    runs.push_back(at::cat({heads, cells}, 1).view({-1, width}));
+  }
+  return {JoinRuns(std::move(runs), RowsFor(*layout, class_tokens)), layout};
 }
 
 at::Tensor JoinRuns(std::vector<at::Tensor> runs, int64_t rows) {

@@ -7,11 +7,19 @@
 namespace vitrine {
 
 // What the patches of a batch become before the first block: every image's class token, then its patch tokens, plus the
-// positions. `patches` is [cells of all images, width], `class_token` [1, width].
+// positions, which may be null. `patches` is [cells of all images, width], `class_token` [1, width].
 // On a CPU without gradients rows of zeros follow the last token, so that the number of rows is one of few: oneDNN
 // compiles and keeps kernels for every number that it meets, which costs a tenth of the time and hundreds of megabytes.
 PackedTokens WithClassToken(const at::Tensor& patches, std::vector<Grid> grids, const at::Tensor& class_token,
-                            const PositionTable& positions);
+                            const PositionTable* positions);
+
+// Rows that a batch's tokens take on their way through a model: rounded up where WithClassToken would.
+int64_t RowsFor(const TokenLayout& layout, const at::Tensor& data);
+
+// Class tokens [images, width] before the patches [T, width] of their images. `layout` is that of `patches`, with a
+// prefix of one token.
+PackedTokens JoinClassTokens(const at::Tensor& class_tokens, const PackedTokens& patches,
+                             const std::shared_ptr<const TokenLayout>& layout);
 
 // The outputs of a layer's runs one after the other, followed by zeros up to `rows`, those of its input.
 at::Tensor JoinRuns(std::vector<at::Tensor> runs, int64_t rows);

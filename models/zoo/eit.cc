@@ -34,22 +34,82 @@ v1::ModelConfig WithoutEitT(v1::ModelConfig config) {
   return config;
 }
 
+// The ablations, all of EIT3/4-Mini.
+v1::ModelConfig Mini() {
+  return Eit(Cifar(10, 4), 4, kMini);
+}
+v1::ModelConfig WithoutPositions(v1::ModelConfig config) {
+  config.mutable_eit()->set_positions(false);
+  config.mutable_eit()->clear_grid_rows();
+  config.mutable_eit()->clear_grid_columns();
+  return config;
+}
+v1::ModelConfig Parallel() {
+  v1::ModelConfig config = WithoutPositions(WithoutEitT(Mini()));
+  config.mutable_eit()->set_parallel_convolution(true);
+  return config;
+}
+v1::ModelConfig Mini(v1::EitConfig::Convolution convolution) {
+  v1::ModelConfig config = Mini();
+  config.mutable_eit()->set_convolution(convolution);
+  return config;
+}
+v1::ModelConfig Mini(v1::EitConfig::Schedule schedule) {
+  v1::ModelConfig config = Mini();
+  config.mutable_eit()->set_schedule(schedule);
+  return config;
+}
+
+// The models of Table 4 beside EIT, of the Mini's width.
+using Baseline = v1::EitBaselineConfig;
+v1::ModelConfig Compared(Baseline::Patches patches, Baseline::Mixer mixer, int depth = kMini.depth) {
+  const int cell = patches == Baseline::OVERLAPPING ? 2 : 4;
+  v1::ModelConfig config = Cifar(10, cell);
+  const int side = GridSide(config, cell);
+  Baseline& baseline = *config.mutable_eit_baseline();
+  baseline.set_width(kMini.width);
+  baseline.set_depth(depth);
+  baseline.set_heads(kMini.heads);
+  baseline.set_mlp_width(4 * kMini.width);
+  baseline.set_patches(patches);
+  baseline.set_mixer(mixer);
+  baseline.set_grid_rows(side);
+  baseline.set_grid_columns(side);
+  return config;
+}
+
 }  // namespace
 
 std::vector<ZooRow> EitRows() {
   return {
       // clang-format off
       // name, config, parameters, source
-      {"eit-p-mini-cifar10", WithoutEitT(Eit(Cifar(10, 4), 4, kMini)), 3'792'760, "EIT, Table 4: EIT^P alone"},
-      {"eit-t-mini-cifar10", WithoutEitP(Eit(Cifar(10, 4), 4, kMini)), 3'771'010, "EIT, Table 4: EIT^T alone"},
-      {"eit34-mini-cifar10", Eit(Cifar(10, 4), 4, kMini), 3'765'760, "EIT, Table 4: EIT3/4-Mini"},
+      {"lsra-mini-cifar10", Compared(Baseline::LINEAR, Baseline::LSRA), 3'679'060, "EIT, Table 4: LSRA"},
+      {"cvt-p-mini-cifar10", Compared(Baseline::OVERLAPPING, Baseline::ATTENTION), 3'846'010, "EIT, Table 4: CvT^P"},
+      {"cvt-t-mini-cifar10", Compared(Baseline::LINEAR, Baseline::CONVOLVED_QKV), 14'110'510, "EIT, Table 4: CvT^T"},
+      {"cvt-pt-mini-cifar10", Compared(Baseline::OVERLAPPING, Baseline::CONVOLVED_QKV), 14'158'510,
+       "EIT, Table 4: CvT^P + CvT^T"},
+      {"vit-c-mini-cifar10", Compared(Baseline::STEM, Baseline::ATTENTION, 4), 4'107'760,
+       "EIT, Table 4: ViT_C, which has four blocks"},
+      {"eit-p-mini-cifar10", WithoutEitT(Mini()), 3'792'760, "EIT, Tables 4 and 7: EIT^P alone"},
+      {"eit-t-mini-cifar10", WithoutEitP(Mini()), 3'771'010, "EIT, Table 4: EIT^T alone"},
+      {"eit34-mini-cifar10", Mini(), 3'765'760, "EIT, Table 4: EIT3/4-Mini"},
       {"eit33-mini-cifar10", Eit(Cifar(10, 3), 3, kMini), 3'774'760, "EIT, Table 5: EIT3/3-Mini"},
       {"eit34-tiny-cifar10", Eit(Cifar(10, 4), 4, kTiny), 10'589'650, "EIT, Table 5: EIT3/4-Tiny"},
       {"eit33-tiny-cifar10", Eit(Cifar(10, 3), 3, kTiny), 10'601'530, "EIT, Table 5: EIT3/3-Tiny"},
       {"eit34-base-cifar10", Eit(Cifar(10, 4), 4, kBase), 19'539'210, "EIT, Table 5: EIT3/4-Base"},
-      {"eit33-base-cifar10", Eit(Cifar(10, 3), 3, kBase), 19'553'610, "EIT, Table 5: EIT3/3-Base"},
+      {"eit33-base-cifar10", Eit(Cifar(10, 3), 3, kBase), 19'553'610, "EIT, Table 5: EIT3/3-Base; 19.63 M in print"},
       {"eit34-mini-cifar100", Eit(Cifar(100, 4), 4, kMini), 3'788'350, "EIT, EIT3/4-Mini with 100 classes"},
+      {"eit34-mini-tiny-imagenet", Eit(TinyImageNet(4), 4, kMini), 3'813'450, "EIT, EIT3/4-Mini with 200 classes"},
       {"eit34-mini-fashion-mnist", Eit(FashionMnist(4), 4, kMini), 3'761'260, "EIT, EIT3/4-Mini with one channel"},
+      {"eit34-mini-parallel-cifar10", Parallel(), 6'589'010, "EIT, ablation 3.2: parallel convolution, no positions"},
+      {"eit34-mini-conv-conv-cifar10", Mini(v1::EitConfig::CONV_CONV), 5'115'760, "EIT, ablation 4.3: Conv Conv"},
+      {"eit34-mini-gelu-conv-cifar10", Mini(v1::EitConfig::GELU_CONV), 3'841'260, "EIT, ablation 4.4: GELU Conv"},
+      {"eit34-mini-bn-relu-cifar10", Mini(v1::EitConfig::BN_RELU), 3'766'760,
+       "EIT, ablation 4.5: BN ReLU; 3.768 M in print counts 1,000 moving statistics"},
+      {"eit34-mini-increasing-cifar10", Mini(v1::EitConfig::INCREASING), 3'765'760, "EIT, ablation 5.2: increasing"},
+      {"eit34-mini-invariant-cifar10", Mini(v1::EitConfig::INVARIANT), 3'629'480, "EIT, ablation 5.3: invariant"},
+      {"eit34-mini-no-positions-cifar10", WithoutPositions(Mini()), 3'749'510, "EIT, ablation 6.1: no positions"},
       // clang-format on
   };
 }

@@ -25,12 +25,12 @@ v1::ModelConfig Fixed(v1::ModelConfig config, int side, v1::FixedResolution::Fit
   return config;
 }
 
-// Any aspect, from 24x24 to 48x48 pixels' worth of tokens at a cell of 4.
+// Any aspect, from 24x24 to 48x48 pixels' worth of tokens.
 v1::ModelConfig Native(v1::ModelConfig config, int cell) {
   v1::NativeResolution& native = *config.mutable_preprocessing()->mutable_native();
   native.set_cell(cell);
-  native.set_min_tokens(36);
-  native.set_max_tokens(144);
+  native.set_min_tokens((24 / cell) * (24 / cell));
+  native.set_max_tokens((48 / cell) * (48 / cell));
   return config;
 }
 
@@ -52,9 +52,20 @@ v1::ModelConfig Mnist() {
 v1::ModelConfig FashionMnist(int cell) {
   return Native(Input(10, {0.1307F}, {0.3081F}, v1::BICUBIC), cell);
 }
+v1::ModelConfig TinyImageNet(int cell) {
+  return Native(Input(200, {0.485F, 0.456F, 0.406F}, {0.229F, 0.224F, 0.225F}, v1::BICUBIC), cell);
+}
 v1::ModelConfig ImageNet(int side) {
   return Fixed(Input(1000, {0.5F, 0.5F, 0.5F}, {0.5F, 0.5F, 0.5F}, v1::BICUBIC), side,
                v1::FixedResolution::CENTER_CROP);
+}
+v1::ModelConfig NativeImageNet(int classes, int cell) {
+  v1::ModelConfig config = Input(classes, {0.485F, 0.456F, 0.406F}, {0.229F, 0.224F, 0.225F}, v1::BICUBIC);
+  v1::NativeResolution& native = *config.mutable_preprocessing()->mutable_native();
+  native.set_cell(cell);
+  native.set_min_tokens((112 / cell) * (112 / cell));
+  native.set_max_tokens((512 / cell) * (512 / cell));
+  return config;
 }
 
 int GridSide(const v1::ModelConfig& config, int cell) {

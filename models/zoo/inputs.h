@@ -7,11 +7,14 @@ namespace vitrine::zoo {
 
 // Configs with classes and preprocessing of a data set, the family still open.
 
-v1::ModelConfig Cifar(int classes, int cell);  // native resolution, 36 to 144 tokens of `cell` pixels
+v1::ModelConfig Cifar(int classes, int cell);  // native resolution, 24x24 to 48x48 pixels' worth of tokens
 v1::ModelConfig FixedCifar(int classes);       // 32x32
 v1::ModelConfig Mnist();                       // 28x28, one channel
 v1::ModelConfig FashionMnist(int cell);        // native resolution, one channel
+v1::ModelConfig TinyImageNet(int cell);        // native resolution, 200 classes, ImageNet's mean and deviation
 v1::ModelConfig ImageNet(int side);            // 1000 classes, mean and deviation 0.5 (ViT)
+// Native resolution, 112x112 to 512x512 pixels' worth of tokens, ImageNet's mean and deviation (XCiT, X-ViT).
+v1::ModelConfig NativeImageNet(int classes, int cell);
 
 // Side of the square grid that positions are learned for: of the fixed size, or of 32x32 pixels.
 int GridSide(const v1::ModelConfig& config, int cell);

@@ -6,22 +6,25 @@
 #include <ATen/ops/gelu.h>
 #include <ATen/ops/layer_norm.h>
 #include <ATen/ops/max_pool2d.h>
+#include <ATen/ops/relu.h>
 #include <ATen/ops/zeros.h>
 
 #include <cmath>
+#include <functional>
 #include <map>
 #include <stdexcept>
 
 namespace vitrine::testing {
 namespace {
 
-// Parameters by name, in fp64.
+// Parameters and buffers by name, in fp64.
 class Weights {
  public:
   explicit Weights(const Model& model) {
     for (const NamedTensor& parameter : model.Parameters()) {
       tensors_[parameter.name] = parameter.tensor.detach().to(at::kDouble);
     }
+    for (const NamedTensor& buffer : model.Buffers()) tensors_[buffer.name] = buffer.tensor.to(at::kDouble);
   }
   bool Has(const std::string& name) const { return tensors_.contains(name); }
   at::Tensor Get(const std::string& name) const { return tensors_.at(name); }
@@ -49,8 +52,8 @@ at::Tensor Head(const at::Tensor& x, int64_t first, int64_t width, int h) {
 }
 
 at::Tensor Attention(const Weights& weights, const std::string& name, const at::Tensor& x, int heads) {
-  const int64_t d = x.size(1), head = d / heads;
   const at::Tensor qkv = weights.Linear(name + ".qkv", x);
+  const int64_t d = qkv.size(1) / 3, head = d / heads;
   std::vector<at::Tensor> outputs;
   for (int h = 0; h < heads; ++h) {
     const at::Tensor scores = Head(qkv, 0, head, h).matmul(Head(qkv, d, head, h).t()) / std::sqrt(head);
@@ -108,46 +111,132 @@ at::Tensor LinearPatches(const Weights& weights, const at::Tensor& image, int pa
 }
 
 at::Tensor Vit(const Weights& weights, const v1::VitConfig& vit, const at::Tensor& image) {
+  const double epsilon = vit.norm_epsilon() == 0 ? 1e-6 : vit.norm_epsilon();
   at::Tensor x = at::cat({weights.Get("class_token"), LinearPatches(weights, image, vit.patch())});
   x = x + weights.Get("positions.table");
   for (int i = 0; i < vit.depth(); ++i) {
-    const std::string block = "blocks." + std::to_string(i);
-    x = x + Attention(weights, block + ".attention", weights.Norm(block + ".norm", x, 1e-6), vit.heads());
+    const std::string block = "blocks." + std::to_string(i), mlp = block + ".feed_forward";
+    const auto attend = [&](const at::Tensor& u) { return Attention(weights, block + ".attention", u, vit.heads()); };
+    if (vit.norm() == v1::VitConfig::POST) {
+      x = weights.Norm(block + ".norm", x + attend(x), epsilon);
+      const at::Tensor hidden = at::gelu(weights.Linear(mlp + ".fc1", x));
+      x = weights.Norm(mlp + ".norm", x + weights.Linear(mlp + ".fc2", hidden), epsilon);
+    } else {
+      x = x + attend(weights.Norm(block + ".norm", x, epsilon));
+      x = weights.FeedForward(mlp, x, epsilon);
+    }
+  }
+  if (vit.norm() != v1::VitConfig::POST) x = weights.Norm("norm", x, epsilon);
+  return weights.Linear("head", x.narrow(0, 0, 1));
+}
+
+// [C, H, W] -> [C', H', W']; the kernel is stored as [out, rows, columns, in].
+at::Tensor Convolve(const Weights& weights, const std::string& name, const at::Tensor& image, int stride, int padding) {
+  const at::Tensor bias = weights.Has(name + ".bias") ? weights.Get(name + ".bias") : at::Tensor();
+  const at::Tensor kernel = weights.Get(name + ".weight").permute({0, 3, 1, 2});
+  return at::conv2d(image.unsqueeze(0), kernel, bias, stride, padding).squeeze(0);
+}
+
+// 3x3 over a grid: [cells, c] -> [cells, c].
+at::Tensor ConvolveCells(const Weights& weights, const std::string& name, const at::Tensor& cells, Grid grid) {
+  return Convolve(weights, name, cells.t().reshape({cells.size(1), grid.rows, grid.columns}), 1, 1).flatten(1).t();
+}
+
+at::Tensor BatchNorm(const Weights& weights, const std::string& name, const at::Tensor& x) {
+  return (x - weights.Get(name + ".running_mean")) / (weights.Get(name + ".running_var") + 1e-5).sqrt() *
+             weights.Get(name + ".weight") +
+         weights.Get(name + ".bias");
+}
+
+// What the channels go through that convolve, told by its tensors: the class token passes.
+at::Tensor Branch(const Weights& weights, const std::string& name, const at::Tensor& u, Grid grid, bool lsra) {
+  at::Tensor y = u.slice(0, 1);
+  const auto convolve = [&](const std::string& weight) { y = ConvolveCells(weights, weight, y, grid); };
+  if (lsra) {
+    y = at::gelu(y);
+    convolve(name);
+    y = weights.Linear(name + ".linear", y);
+  } else if (weights.Has(name + ".linear.weight")) {
+    y = at::gelu(weights.Linear(name + ".linear", y));
+    convolve(name);
+  } else {
+    convolve(name);
+    if (weights.Has(name + ".second.weight")) {
+      convolve(name + ".second");
+      convolve(name + ".third");
+    }
+    if (weights.Has(name + ".batch_norm.weight")) y = at::relu(BatchNorm(weights, name + ".batch_norm", y));
+  }
+  return at::cat({u.slice(0, 0, 1), y});
+}
+
+int AttentionChannels(const v1::EitConfig& eit, int block) {
+  if ((eit.has_conv_channels() && !eit.conv_channels()) || block == eit.depth()) return eit.width();
+  const int unit = eit.width() / eit.heads();
+  if (eit.schedule() == v1::EitConfig::INVARIANT) return unit / 2 * eit.heads();
+  const int i = eit.schedule() == v1::EitConfig::INCREASING ? eit.depth() - block : block;
+  return static_cast<int>(std::floor(1.0 * unit * i / eit.depth())) * eit.heads();
+}
+
+// Class token, positions where there are any, blocks, norm, head; `mix` is what a block adds to its tokens.
+at::Tensor EitFrame(const Weights& weights, const at::Tensor& patches, int depth,
+                    const std::function<at::Tensor(int, const std::string&, const at::Tensor&)>& mix) {
+  at::Tensor x = at::cat({weights.Get("class_token"), patches});
+  if (weights.Has("positions.table")) x = x + weights.Get("positions.table");
+  for (int i = 1; i <= depth; ++i) {
+    const std::string block = "blocks." + std::to_string(i - 1);
+    x = x + mix(i, block, weights.Norm(block + ".norm", x, 1e-6));
     x = weights.FeedForward(block + ".feed_forward", x, 1e-6);
   }
   return weights.Linear("head", weights.Norm("norm", x, 1e-6).narrow(0, 0, 1));
 }
 
 at::Tensor Eit(const Weights& weights, const v1::EitConfig& eit, const at::Tensor& image) {
-  const bool eit_p = !eit.has_conv_projection() || eit.conv_projection();
-  const bool eit_t = !eit.has_conv_channels() || eit.conv_channels();
   at::Tensor patches;
-  if (eit_p) {
-    const at::Tensor kernel = weights.Get("patches.weight").permute({0, 3, 1, 2});
-    const at::Tensor y = at::conv2d(image.unsqueeze(0), kernel, weights.Get("patches.bias"), 1, 1);
-    patches = at::max_pool2d(y, {eit.pool(), eit.pool()}).squeeze(0).flatten(1).t();
+  if (!eit.has_conv_projection() || eit.conv_projection()) {
+    const at::Tensor y = Convolve(weights, "patches", image, 1, 1);
+    patches = at::max_pool2d(y.unsqueeze(0), {eit.pool(), eit.pool()}).squeeze(0).flatten(1).t();
   } else {
     patches = LinearPatches(weights, image, eit.pool());
   }
-  const int64_t rows = image.size(1) / eit.pool(), columns = image.size(2) / eit.pool();
-  at::Tensor x = at::cat({weights.Get("class_token"), patches}) + weights.Get("positions.table");
-  for (int i = 1; i <= eit.depth(); ++i) {
-    const std::string block = "blocks." + std::to_string(i - 1);
-    const int a =
-        eit_t ? static_cast<int>(std::floor(double{1.0} * (eit.width() / eit.heads()) * i / eit.depth())) * eit.heads()
-              : eit.width();
-    const int c = i == eit.depth() ? 0 : eit.width() - a;
-    const at::Tensor u = weights.Norm(block + ".norm", x, 1e-6);
-    at::Tensor mixed = Attention(weights, block + ".attention", u.slice(1, c), eit.heads());
-    if (c > 0) {
-      const at::Tensor cells = u.slice(0, 1).slice(1, 0, c).t().reshape({1, c, rows, columns});
-      const at::Tensor kernel = weights.Get(block + ".convolution.weight").permute({0, 3, 1, 2});
-      const at::Tensor y = at::conv2d(cells, kernel, {}, 1, 1).squeeze(0).flatten(1).t();
-      mixed = at::cat({at::cat({u.slice(0, 0, 1).slice(1, 0, c), y}), mixed}, 1);
-    }
-    x = weights.FeedForward(block + ".feed_forward", x + mixed, 1e-6);
+  const Grid grid{static_cast<int>(image.size(1) / eit.pool()), static_cast<int>(image.size(2) / eit.pool())};
+  return EitFrame(weights, patches, eit.depth(), [&](int i, const std::string& block, const at::Tensor& u) {
+    const int c = eit.width() - AttentionChannels(eit, i);
+    const at::Tensor attended = Attention(weights, block + ".attention", u.slice(1, c), eit.heads());
+    if (eit.parallel_convolution()) return attended + Branch(weights, block + ".convolution", u, grid, false);
+    if (c == 0) return attended;
+    return at::cat({Branch(weights, block + ".convolution", u.slice(1, 0, c), grid, false), attended}, 1);
+  });
+}
+
+at::Tensor EitBaseline(const Weights& weights, const v1::EitBaselineConfig& baseline, const at::Tensor& image) {
+  at::Tensor map;  // [C, rows, columns]
+  if (baseline.patches() == v1::EitBaselineConfig::OVERLAPPING) map = Convolve(weights, "patches", image, 2, 1);
+  if (baseline.patches() == v1::EitBaselineConfig::STEM) {
+    map = at::relu(Convolve(weights, "patches.conv1", image, 2, 1));
+    map = at::relu(Convolve(weights, "patches.conv2", map, 2, 1));
+    map = Convolve(weights, "patches.conv3", map, 1, 0);
   }
-  return weights.Linear("head", weights.Norm("norm", x, 1e-6).narrow(0, 0, 1));
+  const bool linear = baseline.patches() == v1::EitBaselineConfig::LINEAR;
+  const int64_t rows = linear ? image.size(1) / 4 : map.size(1), columns = linear ? image.size(2) / 4 : map.size(2);
+  const Grid grid{static_cast<int>(rows), static_cast<int>(columns)};
+  const at::Tensor patches = linear ? LinearPatches(weights, image, 4) : map.flatten(1).t();
+  return EitFrame(weights, patches, baseline.depth(), [&](int, const std::string& block, const at::Tensor& u) {
+    const std::string attention = block + ".attention";
+    if (baseline.mixer() == v1::EitBaselineConfig::CONVOLVED_QKV) {
+      std::vector<at::Tensor> parts;
+      for (const char* part : {".conv_q", ".conv_k", ".conv_v"}) {
+        parts.push_back(at::cat({u.slice(0, 0, 1), ConvolveCells(weights, attention + part, u.slice(0, 1), grid)}));
+      }
+      return Attention(weights, attention, at::cat(parts, 1), baseline.heads());
+    }
+    const int c = baseline.mixer() == v1::EitBaselineConfig::LSRA
+                      ? baseline.width() - baseline.width() / baseline.heads() / 2 * baseline.heads()
+                      : 0;
+    const at::Tensor attended = Attention(weights, attention, u.slice(1, c), baseline.heads());
+    if (c == 0) return attended;
+    return at::cat({Branch(weights, block + ".convolution", u.slice(1, 0, c), grid, true), attended}, 1);
+  });
 }
 
 at::Tensor Kv(const Weights& weights, const v1::KvConfig& kv, const at::Tensor& image) {
@@ -171,6 +260,8 @@ at::Tensor OracleLogits(const Model& model, const at::Tensor& image) {
       return Vit(weights, model.config().vit(), pixels);
     case v1::ModelConfig::kEit:
       return Eit(weights, model.config().eit(), pixels);
+    case v1::ModelConfig::kEitBaseline:
+      return EitBaseline(weights, model.config().eit_baseline(), pixels);
     case v1::ModelConfig::kKv:
       return Kv(weights, model.config().kv(), pixels);
     case v1::ModelConfig::kNull:
