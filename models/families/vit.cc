@@ -1,4 +1,5 @@
-// Vision Transformer (Dosovitskiy et al. 2021): linear patches, class token, learned positions, pre-norm blocks.
+// Vision Transformer (Dosovitskiy et al. 2021): linear patches, class token, learned positions, blocks that normalise
+// before each layer, or after each residual as the first transformers (Vaswani et al. 2017).
 #include <ATen/TensorOperators.h>
 
 #include "absl/strings/str_cat.h"
@@ -14,16 +15,20 @@
 namespace vitrine {
 namespace {
 
-constexpr double kNormEpsilon = 1e-6;
 // Places for dropout in a block; the positions use one beyond the last block.
 constexpr int kSitesPerBlock = 4;
+
+double NormEpsilon(const v1::VitConfig& vit) {
+  return vit.norm_epsilon() == 0 ? 1e-6 : vit.norm_epsilon();
+}
 
 class VitBlock : public Module {
  public:
   VitBlock(const v1::VitConfig& vit, Initializer& initializer)
-      : norm_(vit.width(), kNormEpsilon, initializer),
+      : post_norm_(vit.norm() == v1::VitConfig::POST),
+        norm_(vit.width(), NormEpsilon(vit), initializer),
         attention_(vit.width(), vit.heads(), initializer),
-        feed_forward_(vit.width(), vit.mlp_width(), kNormEpsilon, initializer) {
+        feed_forward_(vit.width(), vit.mlp_width(), NormEpsilon(vit), initializer) {
     RegisterChild("norm", norm_);
     RegisterChild("attention", attention_);
     RegisterChild("feed_forward", feed_forward_);
@@ -31,12 +36,18 @@ class VitBlock : public Module {
 
   PackedTokens Forward(PackedTokens x, int layer, const ForwardContext& context) const {
     const int site = layer * kSitesPerBlock;
-    x.data = x.data + attention_.Forward({norm_.Forward(x.data), x.layout}, layer, site + 2, context);  // Eq. 2
-    x.data = feed_forward_.Forward(x.data, site, context);                                              // Eq. 3
+    if (post_norm_) {
+      x.data = norm_.Forward(x.data + attention_.Forward(x, layer, site + 2, context));
+      x.data = feed_forward_.norm().Forward(x.data + feed_forward_.Transform(x.data, site, context));
+    } else {
+      x.data = x.data + attention_.Forward({norm_.Forward(x.data), x.layout}, layer, site + 2, context);  // Eq. 2
+      x.data = feed_forward_.Forward(x.data, site, context);                                              // Eq. 3
+    }
     return x;
   }
 
  private:
+  const bool post_norm_;
   LayerNorm norm_;
   SelfAttention attention_;
   FeedForward feed_forward_;
@@ -51,7 +62,7 @@ class Vit : public Model {
         positions_({settings_.grid_rows(), settings_.grid_columns()}, 1,
                    initializer.TruncatedNormal(
                        {1 + int64_t{settings_.grid_rows()} * settings_.grid_columns(), settings_.width()}, 0.02)),
-        norm_(settings_.width(), kNormEpsilon, initializer),
+        norm_(settings_.width(), NormEpsilon(settings_), initializer),
         head_(settings_.width(), model.classes(), /*bias=*/true, initializer) {
     RegisterParameter("class_token", class_token_, initializer.TruncatedNormal({1, settings_.width()}, 0.02));
     RegisterChild("patches", patches_);
@@ -60,20 +71,20 @@ class Vit : public Model {
       blocks_.push_back(std::make_unique<VitBlock>(settings_, initializer));
       RegisterChild(absl::StrCat("blocks.", i), *blocks_.back());
     }
-    RegisterChild("norm", norm_);
+    if (!post_norm()) RegisterChild("norm", norm_);
     RegisterChild("head", head_);
   }
 
   at::Tensor Forward(const ImageBatch& images, const ForwardContext& context) const override {
     PackedTokens x = WithClassToken(patches_.Forward(images, context), GridsOf(images, settings_.patch()), class_token_,
-                                    positions_);  // Eq. 1, [T, d]
+                                    &positions_);  // Eq. 1, [T, d]
     x.data = Dropout(x.data, settings_.depth() * kSitesPerBlock, context);
     for (int i = 0; i < settings_.depth(); ++i) {
       x = blocks_[i]->Forward(x, i, context);
       context.HandOut(i, x);
     }
-    if (context.WantsTokens(TokenTap::kFinal)) context.HandOut(TokenTap::kFinal, {norm_.Forward(x.data), x.layout});
-    return head_.Forward(norm_.Forward(ClassTokens(x)));  // Eq. 4, [images, classes]
+    if (context.WantsTokens(TokenTap::kFinal)) context.HandOut(TokenTap::kFinal, {FinalNorm(x.data), x.layout});
+    return head_.Forward(FinalNorm(ClassTokens(x)));  // Eq. 4, [images, classes]
   }
 
   absl::StatusOr<Grid> GridFor(int height, int width) const override {
@@ -91,12 +102,16 @@ class Vit : public Model {
   }
 
  private:
+  bool post_norm() const { return settings_.norm() == v1::VitConfig::POST; }
+  // Tokens of post-norm blocks are normalised already.
+  at::Tensor FinalNorm(const at::Tensor& x) const { return post_norm() ? x : norm_.Forward(x); }
+
   const v1::VitConfig settings_;
   LinearPatches patches_;
   PositionTable positions_;
   at::Tensor class_token_;
   std::vector<std::unique_ptr<VitBlock>> blocks_;
-  LayerNorm norm_;
+  LayerNorm norm_;  // pre-norm only
   Linear head_;
 };
 
@@ -112,6 +127,11 @@ absl::Status ValidateVit(const v1::ModelConfig& config) {
   RETURN_IF_ERROR(CheckRange("vit.mlp_width", vit.mlp_width(), 1, 65536));
   RETURN_IF_ERROR(CheckRange("vit.grid_rows", vit.grid_rows(), 1, 256));
   RETURN_IF_ERROR(CheckRange("vit.grid_columns", vit.grid_columns(), 1, 256));
+  RETURN_IF_ERROR(CheckRange("vit.norm", vit.norm(), 0, v1::VitConfig::Norm_MAX));
+  if (!(vit.norm_epsilon() >= 0 && vit.norm_epsilon() <= 0.1F)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("config.vit.norm_epsilon is ", vit.norm_epsilon(), "; it must be 0 to 0.1"));
+  }
   return ValidateCell(config, "vit.patch", vit.patch());
 }
 

@@ -17,9 +17,12 @@ FeedForward::FeedForward(int width, int hidden, double norm_epsilon, Initializer
 }
 
 at::Tensor FeedForward::Forward(const at::Tensor& x, int site, const ForwardContext& context) const {
-  at::Tensor hidden = at::gelu(fc1_.Forward(norm_.Forward(x), context.bf16));  // [T, hidden]
-  hidden = Dropout(hidden, site, context);
-  return x + Dropout(fc2_.Forward(hidden, context.bf16), site + 1, context);
+  return x + Transform(norm_.Forward(x), site, context);
+}
+
+at::Tensor FeedForward::Transform(const at::Tensor& x, int site, const ForwardContext& context) const {
+  const at::Tensor hidden = Dropout(at::gelu(fc1_.Forward(x, context.bf16)), site, context);  // [T, hidden]
+  return Dropout(fc2_.Forward(hidden, context.bf16), site + 1, context);
 }
 
 }  // namespace vitrine

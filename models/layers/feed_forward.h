@@ -16,6 +16,9 @@ class FeedForward : public Module {
   // [T, width] -> [T, width]. `site` and `site` + 1 are its places for dropout.
   at::Tensor Forward(const at::Tensor& x, int site, const ForwardContext& context) const;
 
+  // fc2(GELU(fc1(x))) of tokens that are normalised already, without the residual.
+  at::Tensor Transform(const at::Tensor& x, int site, const ForwardContext& context) const;
+
   const LayerNorm& norm() const { return norm_; }
   const Linear& fc1() const { return fc1_; }  // width -> hidden
   const Linear& fc2() const { return fc2_; }  // hidden -> width
