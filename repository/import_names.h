@@ -1,0 +1,38 @@
+#ifndef VITRINE_REPOSITORY_IMPORT_NAMES_H_
+#define VITRINE_REPOSITORY_IMPORT_NAMES_H_
+
+#include <span>
+#include <string_view>
+
+#include "repository/import.h"
+
+namespace vitrine {
+
+// How a foreign tensor becomes ours. Shapes are foreign -> ours.
+enum class Reshape {
+  kSame,        // [...] -> [...]
+  kOneLess,     // [1, ...] -> [...]
+  kPatchRows,   // convolution [d, channels, P, P] -> patches in the order row, column, channel [d, P * P * channels]
+  kMatrix,      // convolution 1x1 [d, e, 1, 1] -> [d, e]
+  kStackedQkv,  // three tensors [d, ...], of query, key and value -> [3 d, ...]
+};
+
+// How often a rule holds. The number replaces "#" in both names; in a foreign name "@" is twice the number.
+enum class Repeat { kOnce, kBlocks, kClassBlocks, kStem };
+
+struct NameRule {
+  std::string_view foreign;  // of kStackedQkv: "QKV" stands for query, key and value
+  std::string_view ours;
+  Reshape reshape = Reshape::kSame;
+  Repeat repeat = Repeat::kOnce;
+};
+
+// The table of a source and a family; empty where the source has no such family.
+std::span<const NameRule> NameRules(ForeignSource source, v1::ModelConfig::FamilyCase family);
+
+// Whether a foreign tensor may be left out of the model.
+bool IsIgnorable(ForeignSource source, std::string_view name);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_REPOSITORY_IMPORT_NAMES_H_

@@ -1,0 +1,185 @@
+#include <ATen/ops/cat.h>
+#include <c10/util/Exception.h>
+
+#include <set>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+#include "base/status_macros.h"
+#include "models/model.h"
+#include "repository/import_names.h"
+#include "repository/text.h"
+
+namespace vitrine {
+namespace {
+
+using Shape = std::vector<int64_t>;
+
+absl::Status Refused(const std::string& name, const std::string& fault) {
+  return absl::FailedPreconditionError(absl::StrCat("tensor ", Quoted(name), " ", fault));
+}
+
+std::string ToString(at::IntArrayRef shape) {
+  return absl::StrCat("[", absl::StrJoin(shape, ", "), "]");
+}
+
+// Channels and pixels per side of a patch, of the families whose patches are a matrix.
+Shape PatchShape(const v1::ModelConfig& config) {
+  return {config.preprocessing().channels(), config.vit().patch(), config.vit().patch()};
+}
+
+// The shape that a foreign tensor must have for ours to have `ours`.
+Shape ForeignShape(Reshape reshape, Shape ours, const v1::ModelConfig& config) {
+  const Shape patch = PatchShape(config);
+  switch (reshape) {
+    case Reshape::kSame:
+      break;
+    case Reshape::kOneLess:
+      ours.insert(ours.begin(), 1);
+      break;
+    case Reshape::kPatchRows:
+      return {ours[0], patch[0], patch[1], patch[2]};
+    case Reshape::kMatrix:
+      ours.insert(ours.end(), {1, 1});
+      break;
+    case Reshape::kStackedQkv:
+      ours[0] /= 3;
+      break;
+  }
+  return ours;
+}
+
+at::Tensor Reshaped(Reshape reshape, const std::vector<at::Tensor>& foreign, const Shape& ours) {
+  if (reshape == Reshape::kStackedQkv) return at::cat(foreign);
+  if (reshape == Reshape::kPatchRows) return foreign[0].permute({0, 2, 3, 1}).reshape(ours);
+  return foreign[0].reshape(ours);
+}
+
+// A rule with its number put in.
+struct Rename {
+  std::vector<std::string> foreign;
+  std::string ours;
+  Reshape reshape;
+};
+
+int Count(Repeat repeat, const v1::ModelConfig& config) {
+  switch (repeat) {
+    case Repeat::kOnce:
+      return 1;
+    case Repeat::kBlocks:
+      return config.has_xcit() ? config.xcit().depth() : config.vit().depth();
+    case Repeat::kClassBlocks:
+      return config.xcit().class_depth();
+    case Repeat::kStem:
+      return config.xcit().patch() == 16 ? 4 : 3;
+  }
+  return 0;
+}
+
+std::vector<Rename> Expand(std::span<const NameRule> rules, const v1::ModelConfig& config) {
+  std::vector<Rename> renames;
+  for (const NameRule& rule : rules) {
+    for (int i = 0; i < Count(rule.repeat, config); ++i) {
+      const std::string number = absl::StrCat(i);
+      const std::string foreign =
+          absl::StrReplaceAll(std::string(rule.foreign), {{"#", number}, {"@", absl::StrCat(2 * i)}});
+      Rename rename{{foreign}, absl::StrReplaceAll(std::string(rule.ours), {{"#", number}}), rule.reshape};
+      if (rule.reshape == Reshape::kStackedQkv) {
+        rename.foreign.clear();
+        for (const char* part : {"query", "key", "value"}) {
+          rename.foreign.push_back(absl::StrReplaceAll(foreign, {{"QKV", part}}));
+        }
+      }
+      renames.push_back(std::move(rename));
+    }
+  }
+  return renames;
+}
+
+// A hint for the commonest mistake: the other library's file.
+std::string Hint(ForeignSource source, const TensorMap& tensors) {
+  if (source == ForeignSource::kTimm && tensors.contains("vit.embeddings.cls_token")) {
+    return "; the names are those of --from huggingface";
+  }
+  if (source == ForeignSource::kHuggingFace && tensors.contains("cls_token")) {
+    return "; the names are those of --from timm";
+  }
+  return "";
+}
+
+absl::StatusOr<at::Tensor> Take(const std::string& name, const Shape& wanted, ForeignSource source,
+                                const TensorMap& tensors) {
+  const auto found = tensors.find(name);
+  if (found == tensors.end()) {
+    return Refused(name, absl::StrCat("is missing; the model needs it as ", ToString(wanted), Hint(source, tensors)));
+  }
+  const at::Tensor& tensor = found->second;
+  if (tensor.sizes() != at::IntArrayRef(wanted)) {
+    return Refused(name, absl::StrCat("has shape ", ToString(tensor.sizes()), "; the model needs ", ToString(wanted)));
+  }
+  if (!tensor.is_floating_point()) {
+    return Refused(name, absl::StrCat("is stored as ", c10::toString(tensor.scalar_type()),
+                                      "; the model needs floating-point numbers"));
+  }
+  return tensor;
+}
+
+absl::Status CheckAllUsed(ForeignSource source, const TensorMap& tensors, const std::set<std::string>& used) {
+  std::vector<std::string> extra;
+  for (const auto& [name, tensor] : tensors) {
+    if (!used.contains(name) && !IsIgnorable(source, name)) extra.push_back(name);
+  }
+  if (extra.empty()) return absl::OkStatus();
+  const std::string others = extra.size() == 1 ? "" : absl::StrCat("; so are ", extra.size() - 1, " others");
+  return Refused(extra[0], absl::StrCat("is in the file, but the model has no place for it", others));
+}
+
+absl::StatusOr<TensorMap> RenameAll(ForeignSource source, const v1::ModelConfig& config,
+                                    std::span<const NameRule> rules, const TensorMap& tensors) {
+  ASSIGN_OR_RETURN(const std::unique_ptr<Model> model, MakeModel(config, 0, at::kMeta));
+  std::map<std::string, Shape> wanted;
+  for (const NamedTensor& tensor : model->Parameters()) wanted[tensor.name] = tensor.tensor.sizes().vec();
+  for (const NamedTensor& tensor : model->Buffers()) wanted[tensor.name] = tensor.tensor.sizes().vec();
+
+  TensorMap renamed;
+  std::set<std::string> used;
+  for (const Rename& rename : Expand(rules, config)) {
+    const auto ours = wanted.find(rename.ours);
+    if (ours == wanted.end()) {
+      return absl::InvalidArgumentError(absl::StrCat("the model has no tensor ", Quoted(rename.ours),
+                                                     ", which this source's models have; its config is another form"));
+    }
+    std::vector<at::Tensor> foreign;
+    for (const std::string& name : rename.foreign) {
+      const Shape shape = ForeignShape(rename.reshape, ours->second, config);
+      ASSIGN_OR_RETURN(at::Tensor tensor, Take(name, shape, source, tensors));
+      foreign.push_back(std::move(tensor));
+      used.insert(name);
+    }
+    renamed[rename.ours] = Reshaped(rename.reshape, foreign, ours->second).contiguous();
+    wanted.erase(ours);
+  }
+  if (!wanted.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat("the model has a tensor ", Quoted(wanted.begin()->first),
+                                                   ", which this source's models lack; its config is another form"));
+  }
+  RETURN_IF_ERROR(CheckAllUsed(source, tensors, used));
+  return renamed;
+}
+
+}  // namespace
+
+absl::StatusOr<TensorMap> RenameForeign(ForeignSource source, const v1::ModelConfig& config, const TensorMap& tensors) {
+  const std::span<const NameRule> rules = NameRules(source, config.family_case());
+  if (rules.empty()) return absl::InvalidArgumentError("this source has no models of the config's family");
+  try {
+    ASSIGN_OR_RETURN(TensorMap renamed, RenameAll(source, config, rules, tensors));
+    RETURN_IF_ERROR(CheckFinite({tensors, {}}));
+    return renamed;
+  } catch (const c10::Error& error) {
+    return absl::InternalError(absl::StrCat("LibTorch: ", error.what_without_backtrace()));
+  }
+}
+
+}  // namespace vitrine
