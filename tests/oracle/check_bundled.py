@@ -8,7 +8,8 @@ import sys
 import torch
 from safetensors.torch import load_file
 
-import stored
+import published
+import textproto
 
 # fp32 sums in another order; relative to the largest logit.
 TOLERANCE = 1e-4
@@ -16,7 +17,8 @@ TOLERANCE = 1e-4
 
 def check(version):
     """(largest difference, number of golden inputs) of a version's folder."""
-    model = stored.load(version)
+    config = textproto.parse((version / "manifest.textproto").read_text())["config"]
+    model = published.load(config, published.build(config), load_file(version / "weights.safetensors"))
     golden = load_file(version / "golden.safetensors")
     names = sorted(name for name in golden if name.startswith("input."))
     worst = 0.0

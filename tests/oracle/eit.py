@@ -1,78 +1,165 @@
-"""EIT in plain PyTorch, one picture size at a time, written from the paper's arithmetic alone (docs/models.md).
+"""EIT, the models it is compared with and its ablations in plain PyTorch (sections 2.2 to 2.6 of the specification).
 
-Tensor names are those of a published weights.safetensors.
+Where the specification leaves the class token open, it follows EIT^T: convolutions and what stands between them see patch
+tokens only, and the class token leaves a convolution branch with the LayerNorm values it entered with.
 """
 import torch
 from torch import nn
 from torch.nn import functional as F
 
-
-def attention_channels(width, heads, depth):
-    """a_i = floor((C // h) * i / L) * h, a_L = C."""
-    return [(width // heads) * i // depth * heads if i < depth else width for i in range(1, depth + 1)]
+from parts import FeedForward, Positions, SelfAttention, on_grid, softmax_attention, split_heads, with_class_token
 
 
-class Attention(nn.Module):
+def attention_channels(width, heads, depth, schedule="decreasing"):
+    """a_i of every block; the schedule is that of the convolution's share."""
+    growing = [(width // heads) * i // depth * heads for i in range(1, depth)]
+    half = width // heads // 2 * heads
+    return {
+        "decreasing": growing + [width],
+        "increasing": growing[::-1] + [width],
+        "invariant": [half] * (depth - 1) + [width],
+        "half": [half] * depth,
+        "all": [width] * depth,
+    }[schedule]
+
+
+class PoolStem(nn.Module):
+    """EIT^P: 3x3 convolution, then a max pool that drops what does not fill it."""
+
+    def __init__(self, channels, width, pool):
+        super().__init__()
+        self.pool = pool
+        self.conv = nn.Conv2d(channels, width, 3, padding=1)
+
+    def forward(self, x):
+        return F.max_pool2d(self.conv(x), self.pool)
+
+
+class ConvolutionalStem(nn.Module):
+    """ViT_C: two convolutions 4x4 of stride 2 and one 1x1, ReLU between."""
+
+    def __init__(self, channels, width):
+        super().__init__()
+        self.conv1 = nn.Conv2d(channels, width, 4, 2, 1)
+        self.conv2 = nn.Conv2d(width, width, 4, 2, 1)
+        self.conv3 = nn.Conv2d(width, width, 1)
+
+    def forward(self, x):
+        return self.conv3(self.conv2(self.conv1(x).relu()).relu())
+
+
+def stem(kind, channels, width, pitch):
+    if kind == "pool":
+        return PoolStem(channels, width, pitch)
+    if kind == "patches":
+        return nn.Conv2d(channels, width, pitch, pitch)
+    if kind == "overlapping":  # CvT^P
+        return nn.Conv2d(channels, width, 4, 2, 1)
+    return ConvolutionalStem(channels, width)
+
+
+class Branch(nn.Module):
+    """What a block does with the c channels that do not attend. kind:
+
+    conv       3x3 convolution without bias
+    conv_conv  three of them
+    gelu_conv  dense layer, GELU, convolution
+    bn_relu    convolution, BatchNorm, ReLU
+    lsra       GELU, convolution, dense layer
+    """
+
+    def __init__(self, width, kind):
+        super().__init__()
+        self.kind = kind
+        self.convs = nn.ModuleList(
+            nn.Conv2d(width, width, 3, padding=1, bias=False) for _ in range(3 if kind == "conv_conv" else 1)
+        )
+        self.dense = nn.Linear(width, width) if kind in ("gelu_conv", "lsra") else None
+        self.bn = nn.BatchNorm2d(width) if kind == "bn_relu" else None
+
+    def patches(self, x, rows, columns):
+        if self.kind == "gelu_conv":
+            x = F.gelu(self.dense(x))
+        if self.kind == "lsra":
+            x = F.gelu(x)
+        for conv in self.convs:
+            x = on_grid(conv, x, rows, columns)
+        if self.kind == "bn_relu":
+            x = on_grid(lambda y: self.bn(y).relu(), x, rows, columns)
+        return self.dense(x) if self.kind == "lsra" else x
+
+    def forward(self, x, rows, columns):
+        return torch.cat([x[:, :1], self.patches(x[:, 1:], rows, columns)], 1)
+
+
+class ConvolutionalAttention(nn.Module):
+    """CvT^T: q, k and v each from a 3x3 convolution without bias, then one dense layer over the three."""
+
     def __init__(self, width, heads):
         super().__init__()
         self.heads = heads
-        self.qkv = nn.Linear(width, 3 * width)
+        self.conv_q, self.conv_k, self.conv_v = (nn.Conv2d(width, width, 3, padding=1, bias=False) for _ in range(3))
+        self.qkv = nn.Linear(3 * width, 3 * width)
         self.proj = nn.Linear(width, width)
 
-    def forward(self, x):
-        b, n, c = x.shape
-        q, k, v = self.qkv(x).reshape(b, n, 3, self.heads, c // self.heads).permute(2, 0, 3, 1, 4)
-        weights = (q @ k.transpose(-2, -1) * (c // self.heads) ** -0.5).softmax(-1)
-        return self.proj((weights @ v).transpose(1, 2).reshape(b, n, c))
+    def forward(self, x, rows, columns):
+        parts = [
+            torch.cat([x[:, :1], on_grid(conv, x[:, 1:], rows, columns)], 1)
+            for conv in (self.conv_q, self.conv_k, self.conv_v)
+        ]
+        q, k, v = (split_heads(part, self.heads) for part in self.qkv(torch.cat(parts, -1)).chunk(3, -1))
+        y, weights = softmax_attention(q, k, v, q.shape[-1] ** -0.5)
+        return self.proj(y), weights
 
 
 class Block(nn.Module):
-    def __init__(self, width, heads, mlp, attended):
+    def __init__(self, width, heads, mlp, attended, branch, conv_attention, parallel):
         super().__init__()
         self.convolved = width - attended
-        self.norm1 = nn.LayerNorm(width, eps=1e-6)
-        self.attention = Attention(attended, heads)
-        self.conv = nn.Conv2d(self.convolved, self.convolved, 3, padding=1, bias=False) if self.convolved else None
-        self.norm2 = nn.LayerNorm(width, eps=1e-6)
-        self.fc1 = nn.Linear(width, mlp)
-        self.fc2 = nn.Linear(mlp, width)
+        self.norm = nn.LayerNorm(width, eps=1e-6)
+        self.conv_attention = conv_attention
+        self.attention = (ConvolutionalAttention if conv_attention else SelfAttention)(attended, heads)
+        self.branch = Branch(self.convolved, branch) if self.convolved else None
+        self.parallel = Branch(width, "conv") if parallel else None
+        self.feed_forward = FeedForward(width, mlp, 1e-6)
 
     def forward(self, x, rows, columns):
-        u = self.norm1(x)
-        parts = []
-        if self.conv is not None:
-            left = u[..., : self.convolved]
-            grid = left[:, 1:].transpose(1, 2).reshape(len(x), self.convolved, rows, columns)
-            # The class token bypasses the convolution.
-            parts.append(torch.cat([left[:, :1], self.conv(grid).flatten(2).transpose(1, 2)], 1))
-        parts.append(self.attention(u[..., self.convolved :]))
-        x = x + torch.cat(parts, -1)
-        return x + self.fc2(F.gelu(self.fc1(self.norm2(x))))
+        u = self.norm(x)
+        attended = u[..., self.convolved :]
+        y, weights = self.attention(attended, rows, columns) if self.conv_attention else self.attention(attended)
+        if self.branch is not None:
+            y = torch.cat([self.branch(u[..., : self.convolved], rows, columns), y], -1)
+        if self.parallel is not None:
+            y = y + self.parallel(u, rows, columns)
+        x = x + y
+        return x + self.feed_forward(x), weights
 
 
 class Eit(nn.Module):
-    def __init__(self, width=250, depth=5, heads=10, mlp=1000, pool=4, grid=(8, 8), classes=10, channels=3):
+    def __init__(self, width, depth, heads, mlp, pitch, grid, classes, channels, projection="pool", schedule="decreasing",
+                 branch="conv", conv_attention=False, parallel=False, positions=True):
         super().__init__()
-        self.pool, self.grid = pool, grid
-        self.stem = nn.Conv2d(channels, width, 3, padding=1)
-        self.class_token = nn.Parameter(torch.zeros(1, 1, width))
-        self.position = nn.Parameter(torch.zeros(1, 1 + grid[0] * grid[1], width))
-        self.blocks = nn.ModuleList(Block(width, heads, mlp, a) for a in attention_channels(width, heads, depth))
+        self.patches = stem(projection, channels, width, pitch)
+        self.class_token = nn.Parameter(torch.zeros(1, width))
+        self.positions = Positions(grid, width) if positions else None
+        self.blocks = nn.ModuleList(
+            Block(width, heads, mlp, attended, branch, conv_attention, parallel)
+            for attended in attention_channels(width, heads, depth, schedule)
+        )
         self.norm = nn.LayerNorm(width, eps=1e-6)
         self.head = nn.Linear(width, classes)
 
-    def positions(self, rows, columns):
-        if (rows, columns) == self.grid:
-            return self.position
-        table = self.position[:, 1:].reshape(1, *self.grid, -1).permute(0, 3, 1, 2)
-        table = F.interpolate(table, size=(rows, columns), mode="bicubic", antialias=True, align_corners=False)
-        return torch.cat([self.position[:, :1], table.flatten(2).transpose(1, 2)], 1)
-
-    def forward(self, images):
-        x = F.max_pool2d(self.stem(images), self.pool)
+    def forward(self, images, trace=None):
+        x = self.patches(images)
         rows, columns = x.shape[2:]
-        x = torch.cat([self.class_token.expand(len(x), -1, -1), x.flatten(2).transpose(1, 2)], 1)
-        x = x + self.positions(rows, columns)
-        for block in self.blocks:
-            x = block(x, rows, columns)
-        return self.head(self.norm(x)[:, 0])
+        x = with_class_token(self.class_token, x.flatten(2).transpose(1, 2))
+        if self.positions is not None:
+            x = x + self.positions(rows, columns)
+        for i, block in enumerate(self.blocks):
+            x, weights = block(x, rows, columns)
+            if trace is not None:
+                trace.tokens[i], trace.attention["tokens", i] = x, weights
+        x = self.norm(x)
+        if trace is not None:
+            trace.tokens["final"] = x
+        return self.head(x[:, 0])

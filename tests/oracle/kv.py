@@ -1,9 +1,11 @@
-"""The KV transformer's vision classifier in plain PyTorch, in its naive form, written from the paper's code (docs/models.md)."""
+"""The KV transformer's vision classifier in plain PyTorch, in its naive form, written from the paper's code (section 5)."""
 import math
 
 import torch
 from torch import nn
 from torch.nn import functional as F
+
+from parts import FeedForward, join_heads, split_heads, with_class_token
 
 
 def positional_tensor(n, m):
@@ -13,64 +15,76 @@ def positional_tensor(n, m):
     angle = torch.arange(n, dtype=torch.float64)[:, None] * frequency
     e = torch.stack([angle.sin(), angle.cos()], -1).flatten(1)
     rows, columns = e[:, None].expand(n, n, q), e[None].expand(n, n, q)
-    return torch.cat([rows, columns], -1)[..., :m].float()
+    return torch.cat([rows, columns], -1)[..., :m]
 
 
 class KvAttention(nn.Module):
-    """kind: qkv, kv or kv_pos. Scale d^-1/2 with the full width, as the vision scripts."""
+    """kind: qkv, kv or kv_pos. Scale width^-1/2, as the vision scripts, or (width / heads)^-1/2."""
 
-    def __init__(self, width, heads, kind, m):
+    def __init__(self, width, heads, kind, m, head_scale):
         super().__init__()
         self.heads, self.kind = heads, kind
-        parts = 3 if kind == "qkv" else 2
-        self.project = nn.Linear(width, parts * width, bias=False)
+        self.scale = (width / heads if head_scale else width) ** -0.5
+        self.projection = nn.Linear(width, (3 if kind == "qkv" else 2) * width, bias=False)
         self.map_pos = nn.Linear(m, 1) if kind == "kv_pos" else None
-        self.out = nn.Linear(width, width)
+        self.output = nn.Linear(width, width)
 
     def forward(self, x):
-        b, n, d = x.shape
-        parts = self.project(x).reshape(b, n, -1, self.heads, d // self.heads).permute(2, 0, 3, 1, 4)
-        k, v = parts[-2], parts[-1]
-        q = parts[0] if self.kind == "qkv" else k
-        scores = q @ k.transpose(-2, -1) * d**-0.5
+        """(output, weights)"""
+        parts = [split_heads(part, self.heads) for part in self.projection(x).split(x.shape[-1], -1)]
+        k, v = parts[-2:]
+        scores = self.scale * parts[0] @ k.transpose(-2, -1)  # parts[0] is q, or k again
         if self.map_pos is not None:
-            tensor = positional_tensor(n, self.map_pos.in_features).to(x)
+            tensor = positional_tensor(x.shape[1], self.map_pos.in_features).to(x)
             scores = self.map_pos(scores[..., None] + tensor).squeeze(-1)
-        return self.out((scores.softmax(-1) @ v).transpose(1, 2).reshape(b, n, d))
+        weights = scores.softmax(-1)
+        return self.output(join_heads(weights @ v)), weights
 
 
 class Block(nn.Module):
-    def __init__(self, width, heads, mlp, kind, m):
+    def __init__(self, width, heads, mlp, kind, m, head_scale):
         super().__init__()
-        self.norm1 = nn.LayerNorm(width, eps=1e-5)
-        self.attention = KvAttention(width, heads, kind, m)
-        self.norm2 = nn.LayerNorm(width, eps=1e-5)
-        self.fc1 = nn.Linear(width, mlp)
-        self.fc2 = nn.Linear(mlp, width)
+        self.norm = nn.LayerNorm(width, eps=1e-5)
+        self.attention = KvAttention(width, heads, kind, m, head_scale)
+        self.feed_forward = FeedForward(width, mlp, 1e-5)
 
     def forward(self, x):
-        x = x + self.attention(self.norm1(x))
-        return x + self.fc2(F.gelu(self.fc1(self.norm2(x))))
+        y, weights = self.attention(self.norm(x))
+        x = x + y
+        return x + self.feed_forward(x), weights
 
 
-class Kv(nn.Module):
-    def __init__(self, patch, width, depth, heads, mlp, kind, m, tokens, classes, channels):
+class Patches(nn.Module):
+    """Squares of pixels in the order (row, column, channel), then a linear layer."""
+
+    def __init__(self, patch, channels, width):
         super().__init__()
         self.patch = patch
-        self.embed = nn.Linear(channels * patch * patch, width)
-        self.class_token = nn.Parameter(torch.zeros(1, 1, width))
-        self.position = nn.Parameter(torch.zeros(1, 1 + tokens, width))
-        self.blocks = nn.ModuleList(Block(width, heads, mlp, kind, m) for _ in range(depth))
-        self.head1 = nn.Linear(width, mlp)
-        self.head2 = nn.Linear(mlp, classes)
+        self.proj = nn.Linear(channels * patch * patch, width)
 
     def forward(self, images):
         b, c, height, width = images.shape
         p = self.patch
-        # (row, column, channel) within a patch.
-        x = images.reshape(b, c, height // p, p, width // p, p).permute(0, 2, 4, 3, 5, 1).reshape(b, -1, p * p * c)
-        x = self.embed(x)
-        x = torch.cat([self.class_token.expand(b, -1, -1), x], 1) + self.position
-        for block in self.blocks:
-            x = block(x)
-        return self.head2(F.gelu(self.head1(x[:, 0])))
+        x = images.reshape(b, c, height // p, p, width // p, p).permute(0, 2, 4, 3, 5, 1)
+        return self.proj(x.reshape(b, -1, p * p * c))
+
+
+class Kv(nn.Module):
+    def __init__(self, patch, width, depth, heads, mlp, kind, m, grid, classes, channels, head_scale=False):
+        super().__init__()
+        self.patches = Patches(patch, channels, width)
+        self.class_token = nn.Parameter(torch.zeros(1, width))
+        self.positions = nn.ParameterDict({"table": torch.zeros(1 + grid[0] * grid[1], width)})
+        self.blocks = nn.ModuleList(Block(width, heads, mlp, kind, m, head_scale) for _ in range(depth))
+        self.head_in = nn.Linear(width, mlp)
+        self.head_out = nn.Linear(mlp, classes)
+
+    def forward(self, images, trace=None):
+        x = with_class_token(self.class_token, self.patches(images)) + self.positions["table"]
+        for i, block in enumerate(self.blocks):
+            x, weights = block(x)
+            if trace is not None:
+                trace.tokens[i], trace.attention["tokens", i] = x, weights
+        if trace is not None:
+            trace.tokens["final"] = x
+        return self.head_out(F.gelu(self.head_in(x[:, 0])))

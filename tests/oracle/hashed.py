@@ -1,0 +1,77 @@
+"""Weights and pictures from an integer hash, the same bits here and in tests/parity/hashed.cc.
+
+    seed   = FNV-1a 64 of "<model>/<tensor>"
+    x_i    = splitmix64's output for the state seed + (i + 1) * 0x9e3779b97f4a7c15       (all modulo 2^64)
+    k_i    = x_i >> 40                                                                   (24 bits)
+    value  = centre + (k_i - 2^23) / 2^23 * half, rounded once to float32
+
+i counts the elements row by row. `half` is a power of two and `centre` a small dyadic number, so that everything before
+the last rounding is exact in float64.
+"""
+import math
+import re
+
+import numpy
+import torch
+
+MASK = (1 << 64) - 1
+
+
+def fnv1a(text):
+    value = 0xCBF29CE484222325
+    for byte in text.encode():
+        value = (value ^ byte) * 0x100000001B3 & MASK
+    return value
+
+
+def hashed(key, shape, centre, half):
+    """A float32 tensor of `shape`, uniform in [centre - half, centre + half)."""
+    count = math.prod(shape)
+    x = numpy.arange(1, count + 1, dtype=numpy.uint64) * numpy.uint64(0x9E3779B97F4A7C15) + numpy.uint64(fnv1a(key))
+    x = (x ^ x >> numpy.uint64(30)) * numpy.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ x >> numpy.uint64(27)) * numpy.uint64(0x94D049BB133111EB)
+    x ^= x >> numpy.uint64(31)
+    k = (x >> numpy.uint64(40)).astype(numpy.float64)
+    return torch.from_numpy((centre + (k - 2.0**23) * (half / 2.0**23)).astype(numpy.float32)).reshape(shape)
+
+
+def picture(key, channels, height, width):
+    """[C, H, W]: patches of 32 x 32 pixels that differ much, with noise on them; pure noise looks alike to an average."""
+    rows, columns = -(-height // 32), -(-width // 32)
+    coarse = hashed(key + ".coarse", (channels, rows, columns), 0, 1)
+    coarse = coarse.repeat_interleave(32, 1).repeat_interleave(32, 2)[:, :height, :width]
+    return coarse + hashed(key + ".fine", (channels, height, width), 0, 0.5)
+
+
+# (pattern of the name, centre, half). Half None: scaled with the fan-in; the centre is then a gain.
+# Chosen so that fp32 stays within 1e-5 of fp64 while logits depend on the picture, on every tensor and on the blocks'
+# order: attention far from uniform, residual branches as large as what they are added to, and first tokens small enough
+# that the epsilon of a norm shows.
+ROLES = [
+    (r"temperature", 4, 2),
+    (r"(gamma|layer_scale)\w*|\w*scale", 0.75, 0.25),
+    (r"shift", 0, 0.125),
+    (r"codes.*|\w*code\w*", 0, 1),
+    (r"running_mean", 0, 0.0625),
+    (r"running_var", 0.25, 0.125),
+    (r"(cls|class)_token", 0, 0.25),
+    (r"pos_embed|(positions\.)?table", 0, 0.125),
+    (r"map_pos\.weight", 0, 0.5),
+    (r"patch_embed\.proj\.\d\.0\.weight", 1, None),
+    (r"patch_embed\.proj\.6\.1\.weight", 0.125, 0.0625),
+    (r"(norm\d?|bn|patch_embed\.proj\.\d\.1)\.weight", 1, 0.25),
+    (r"head\.weight", 4, None),
+    (r"weight", 1.5, None),
+    (r"bias", 0, 0.125),
+]
+
+
+def role(name, shape):
+    """(centre, half) of a tensor by its name, in timm's or in the house's spelling."""
+    for pattern, centre, half in ROLES:
+        if re.search(rf"(^|\.)(?:{pattern})$", name):
+            if half is not None:
+                return centre, half
+            fan_in = math.prod(shape) / shape[0]
+            return 0, 2.0 ** round(math.log2(centre * math.sqrt(3 / fan_in)))
+    raise KeyError(f"no role for {name}")
