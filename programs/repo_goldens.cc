@@ -1,0 +1,65 @@
+#include "programs/repo_goldens.h"
+
+#include <ATen/ops/empty.h>
+
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "imaging/geometry.h"
+#include "programs/repo_picture.h"
+#include "report/png.h"
+#include "repository/checkpoint.h"
+
+namespace vitrine {
+namespace {
+
+constexpr std::pair<const char*, float> kFp32Tolerances[] = {{"cpu", 1e-4F}, {"cuda", 1e-3F}};
+constexpr float kBf16Tolerance = 5e-2F;
+
+// Edges and gradients, so that a golden passes through decoding, resizing and cropping.
+Image Pattern(Size size) {
+  Image image{.width = size.width, .height = size.height, .channels = 3, .pixels = {}};
+  image.pixels.reserve(size_t(size.width) * size.height * 3);
+  for (int y = 0; y < size.height; ++y) {
+    for (int x = 0; x < size.width; ++x) {
+      const int right = x - size.width / 2, down = y - size.height / 3;
+      const bool inside = right * right + down * down < size.height * size.height / 16;
+      image.pixels.push_back(static_cast<uint8_t>(255 * x / size.width));
+      image.pixels.push_back(static_cast<uint8_t>(inside ? 220 : 255 * y / size.height));
+      image.pixels.push_back(static_cast<uint8_t>((x / 8 + y / 8) % 2 == 0 ? 200 : 40));
+    }
+  }
+  return image;
+}
+
+}  // namespace
+
+absl::StatusOr<Safetensors> PatternGoldens(const Model& model) {
+  Safetensors golden;
+  int next = 0;
+  for (const Size size : {Size{96, 96}, Size{200, 320}}) {
+    ASSIGN_OR_RETURN(const std::string png, EncodePng(Pattern(size)));
+    at::Tensor bytes = at::empty({static_cast<int64_t>(png.size())}, at::kByte);
+    std::memcpy(bytes.mutable_data_ptr(), png.data(), png.size());
+    golden.tensors[absl::StrCat("picture.", next++)] = bytes;
+  }
+  RETURN_IF_ERROR(RecordGolden(model, PictureInput, golden));
+  return golden;
+}
+
+void SetTolerances(v1::Manifest& manifest) {
+  const auto add = [&](const char* device, const char* precision, float tolerance) {
+    v1::GoldenTolerance& row = *manifest.add_golden_tolerances();
+    row.set_device(device);
+    row.set_precision(precision);
+    row.set_tolerance(tolerance);
+  };
+  for (const auto& [device, tolerance] : kFp32Tolerances) {
+    add(device, "fp32", tolerance);
+    add(device, "bf16", kBf16Tolerance);
+  }
+}
+
+}  // namespace vitrine

@@ -1,0 +1,154 @@
+#include "programs/repo_import.h"
+
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <iterator>
+#include <memory>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/time/clock.h"
+#include "base/status_macros.h"
+#include "imaging/geometry.h"
+#include "models/model.h"
+#include "programs/repo_goldens.h"
+#include "repository/checkpoint.h"
+#include "repository/import.h"
+#include "repository/labels.h"
+#include "repository/repository.h"
+
+namespace vitrine {
+namespace {
+
+constexpr std::pair<const char*, ForeignSource> kSources[] = {{"timm", ForeignSource::kTimm},
+                                                              {"huggingface", ForeignSource::kHuggingFace}};
+
+absl::StatusOr<ForeignSource> SourceOf(const std::string& name) {
+  for (const auto& [known, source] : kSources) {
+    if (name == known) return source;
+  }
+  return absl::InvalidArgumentError(absl::StrCat("--from is ", name, "; there are timm and huggingface"));
+}
+
+absl::StatusOr<std::vector<std::string>> ReadLabels(const std::string& path) {
+  std::error_code error;
+  constexpr uintmax_t kMost = 32 << 20;
+  if (!std::filesystem::is_regular_file(path, error) || std::filesystem::file_size(path, error) > kMost) {
+    return absl::NotFoundError(absl::StrCat(path, ": no file of labels"));
+  }
+  std::ifstream file(path, std::ios::binary);
+  std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  if (!text.empty() && text.back() != '\n') text.push_back('\n');
+  absl::StatusOr<std::vector<std::string>> labels = ParseLabels(text);
+  if (!labels.ok()) {
+    return absl::Status(labels.status().code(), absl::StrCat(path, ": ", labels.status().message()));
+  }
+  return labels;
+}
+
+// The commonest mismatch deserves a better sentence than a tensor's shape.
+absl::Status CheckLabels(const TensorMap& tensors, ForeignSource source, const ImportOptions& options, size_t labels) {
+  const char* name = source == ForeignSource::kTimm ? "head.bias" : "classifier.bias";
+  const auto bias = tensors.find(name);
+  if (bias == tensors.end() || bias->second.dim() != 1) return absl::OkStatus();
+  if (bias->second.size(0) == static_cast<int64_t>(labels)) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(options.labels, " has ", labels, " labels, but ", options.weights,
+                                                    " has ", bias->second.size(0), " classes (tensor \"", name,
+                                                    "\"); one label stands on each line"));
+}
+
+absl::Status Override(const ImportOptions& options, v1::Preprocessing& preprocessing) {
+  v1::FixedResolution& fixed = *preprocessing.mutable_fixed();
+  if (!options.mean.empty()) preprocessing.mutable_mean()->Assign(options.mean.begin(), options.mean.end());
+  if (!options.std.empty()) preprocessing.mutable_std()->Assign(options.std.begin(), options.std.end());
+  if (!options.interpolation.empty()) {
+    preprocessing.set_interpolation(options.interpolation == "bilinear" ? v1::BILINEAR : v1::BICUBIC);
+  }
+  if (!options.fit.empty()) {
+    fixed.set_fit(options.fit == "stretch" ? v1::FixedResolution::STRETCH : v1::FixedResolution::CENTER_CROP);
+    if (options.fit == "stretch") fixed.clear_crop();
+  }
+  if (options.crop.has_value()) fixed.set_crop(*options.crop == 1 ? 0 : *options.crop);
+  return ValidatePreprocessing(preprocessing);
+}
+
+// The command as it could be given again, without the places of files.
+std::string InWords(const ImportOptions& options) {
+  std::string words = absl::StrCat("import --from ", options.source, " --arch ", options.arch);
+  if (!options.mean.empty()) absl::StrAppend(&words, " --mean ", absl::StrJoin(options.mean, ","));
+  if (!options.std.empty()) absl::StrAppend(&words, " --std ", absl::StrJoin(options.std, ","));
+  if (options.crop.has_value()) absl::StrAppend(&words, " --crop ", *options.crop);
+  if (!options.interpolation.empty()) absl::StrAppend(&words, " --interpolation ", options.interpolation);
+  if (!options.fit.empty()) absl::StrAppend(&words, " --fit ", options.fit);
+  return words;
+}
+
+absl::StatusOr<Draft> MakeDraft(const ImportOptions& options) {
+  ASSIGN_OR_RETURN(const ForeignSource source, SourceOf(options.source));
+  Draft draft;
+  ASSIGN_OR_RETURN(draft.labels, ReadLabels(options.labels));
+  ASSIGN_OR_RETURN(v1::ModelConfig config, ForeignConfig(source, options.arch, static_cast<int>(draft.labels.size())));
+  RETURN_IF_ERROR(Override(options, *config.mutable_preprocessing()));
+  {
+    ASSIGN_OR_RETURN(const TensorMap foreign, ReadForeignWeights(options.weights));
+    RETURN_IF_ERROR(CheckLabels(foreign, source, options, draft.labels.size()));
+    ASSIGN_OR_RETURN(draft.weights.tensors, RenameForeign(source, config, foreign));
+  }
+  ASSIGN_OR_RETURN(const std::unique_ptr<Model> model, MakeModel(config));
+  RETURN_IF_ERROR(LoadWeights(draft.weights, *model));
+  draft.weights = SaveWeights(*model, options.bf16 ? at::kBFloat16 : at::kFloat);
+  // The goldens are those of the weights as stored.
+  if (options.bf16) RETURN_IF_ERROR(LoadWeights(draft.weights, *model));
+  ASSIGN_OR_RETURN(draft.golden, PatternGoldens(*model));
+
+  *draft.manifest.mutable_config() = config;
+  draft.manifest.set_parameters(model->CountParameters());
+  SetTolerances(draft.manifest);
+  v1::Provenance& provenance = *draft.manifest.mutable_provenance();
+  provenance.set_recipe(InWords(options));
+  provenance.set_data(absl::StrCat("trained elsewhere: ", options.source, "'s ", options.arch));
+  provenance.set_created_unix_seconds(absl::ToUnixSeconds(absl::Now()));
+  return draft;
+}
+
+}  // namespace
+
+CLI::App* AddImportCommand(CLI::App& app, ImportOptions& options) {
+  CLI::App* import = app.add_subcommand("import", "publishes weights that timm or transformers trained");
+  import->footer(absl::StrCat(
+      "Architectures of --from timm: ", absl::StrJoin(ForeignArchs(ForeignSource::kTimm), ", "),
+      "\nArchitectures of --from huggingface: ", absl::StrJoin(ForeignArchs(ForeignSource::kHuggingFace), ", ")));
+  import->add_option("DIR", options.repository, "the repository to publish in; created if it is not there")->required();
+  import->add_option("NAME", options.model, "the name to publish under")->required();
+  import->add_option("WEIGHTS", options.weights, "a safetensors file; pickles are refused")->required();
+  import->add_option("--from", options.source, "whose names the tensors have: timm or huggingface")
+      ->required()
+      ->check(CLI::IsMember({"timm", "huggingface"}));
+  import->add_option("--arch", options.arch, "the model, as its source calls it")->required();
+  import->add_option("--labels", options.labels, "a text file; line i is the label of class i")->required();
+  import->add_option("--mean", options.mean, "per channel, in units of [0, 1], instead of the architecture's")
+      ->delimiter(',')
+      ->expected(3);
+  import->add_option("--std", options.std, "see --mean")->delimiter(',')->expected(3);
+  import->add_option("--crop", options.crop, "fraction of the scaled picture that is kept, as timm's crop_pct");
+  import->add_option("--interpolation", options.interpolation, "bilinear or bicubic")
+      ->check(CLI::IsMember({"bilinear", "bicubic"}));
+  import->add_option("--fit", options.fit, "stretch or crop: what happens to another aspect")
+      ->check(CLI::IsMember({"stretch", "crop"}));
+  import->add_flag("--bf16", options.bf16, "store the weights in bf16, half the size");
+  return import;
+}
+
+absl::Status ImportCommand(const ImportOptions& options) {
+  RETURN_IF_ERROR(ValidateModelName(options.model));
+  ASSIGN_OR_RETURN(const Draft draft, MakeDraft(options));
+  ASSIGN_OR_RETURN(const VersionId published, Publish(options.repository, options.model, draft));
+  std::cout << published.model << "/" << published.version << " in " << options.repository << ": " << options.source
+            << "'s " << options.arch << ", " << draft.manifest.parameters() << " parameters, " << draft.labels.size()
+            << " classes; `vitrine-repo verify " << options.repository << " " << published.model << "@"
+            << published.version << "` checks it\n";
+  return absl::OkStatus();
+}
+
+}  // namespace vitrine

@@ -1,0 +1,40 @@
+#ifndef VITRINE_PROGRAMS_REPO_IMPORT_H_
+#define VITRINE_PROGRAMS_REPO_IMPORT_H_
+
+#include <CLI/CLI.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+
+namespace vitrine {
+
+struct ImportOptions {
+  std::string repository;  // created if it is not there
+  std::string model;       // the name to publish under
+  std::string source;      // "timm" or "huggingface"
+  std::string arch;        // as the source calls the model
+  std::string weights;     // a safetensors file
+  std::string labels;      // a text file, line i is the label of class i
+  bool bf16 = false;       // storage
+
+  // What the weights' own configuration says, where it differs from that of their name.
+  std::vector<float> mean = {};
+  std::vector<float> std = {};
+  std::optional<double> crop = {};
+  std::string interpolation = {};  // "bilinear" or "bicubic"
+  std::string fit = {};            // "stretch" or "crop"
+};
+
+// Adds `vitrine-repo import` with its options; `options` outlives the parse.
+CLI::App* AddImportCommand(CLI::App& app, ImportOptions& options);
+
+// Publishes weights that others trained, with the model, preprocessing and labels that they were trained with. Goldens
+// are what this program's own forward pass gives. INVALID_ARGUMENT or FAILED_PRECONDITION, with nothing published,
+// names what does not fit: a pickle, the tensor, the number of labels.
+absl::Status ImportCommand(const ImportOptions& options);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_PROGRAMS_REPO_IMPORT_H_
