@@ -72,7 +72,7 @@ absl::StatusOr<Ticket> Admission::Admit(const InferenceRequest& request) {
   Ticket ticket;
   ticket.priority_class_ = ClassOf(request.request.priority());
   ticket.bytes_ = request.InputBytes();
-  ticket.cost_ = request.model->cost->Predict(request.tokens, ticket.bytes_);
+  ticket.cost_ = request.model->cost->Predict(request.tokens, request.InputPixels());
   const bool has_deadline = request.deadline != absl::InfiniteFuture();
   const absl::Duration limit =
       has_deadline ? (request.deadline - now) * options_.deadline_share : options_.max_predicted_wait;

@@ -26,19 +26,23 @@ struct Ranked {
 struct Forming {
   std::vector<size_t> batch;
   int64_t tokens = 0;
+  int64_t pixels = 0;
   bool full = false;  // the next request does not fit
   absl::Time close_at = absl::InfiniteFuture();
 
   void Offer(size_t index, const WaitingRequest& request, const BatchOptions& options) {
     if (full) return;
-    if (!batch.empty() && tokens + request.tokens > options.max_batch_tokens) {
+    if (!batch.empty() &&
+        (tokens + request.tokens > options.max_batch_tokens || pixels + request.pixels > options.max_batch_pixels)) {
       full = true;
       return;
     }
     batch.push_back(index);
     tokens += request.tokens;
+    pixels += request.pixels;
     close_at = std::min({close_at, request.arrival + options.max_wait, request.deadline - options.max_wait});
-    full = tokens >= options.max_batch_tokens || static_cast<int>(batch.size()) >= options.max_batch_images;
+    full = tokens >= options.max_batch_tokens || pixels >= options.max_batch_pixels ||
+           static_cast<int>(batch.size()) >= options.max_batch_images;
   }
 };
 
@@ -83,6 +87,10 @@ absl::Status BatchOptions::Validate() const {
   if (max_batch_images < 1) {
     return absl::InvalidArgumentError(
         absl::StrCat("max_batch_images is ", max_batch_images, "; it must be at least 1"));
+  }
+  if (max_batch_pixels < 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("max_batch_pixels is ", max_batch_pixels, "; it must be at least 1"));
   }
   if (max_wait < absl::ZeroDuration() || max_wait > absl::Seconds(10)) {
     return absl::InvalidArgumentError(

@@ -23,6 +23,10 @@ struct BatchOptions {
   int64_t max_batch_tokens = 1568;
   // Most images in a batch.
   int max_batch_images = 64;
+  // Most pixels of their pictures, before they are resized. Bounds how long a batch decodes, and its memory: pictures
+  // that overlays are drawn on stay decoded until the answer, 3 bytes a pixel. The default is two of the largest
+  // pictures that are accepted; more only helps where decoding is not what takes the time.
+  int64_t max_batch_pixels = int64_t{32} << 20;
   // How long the oldest request may wait for company while an executor is idle. Zero never waits.
   absl::Duration max_wait = absl::ZeroDuration();
   // After this long in the queue a request goes before every class, oldest first: no class starves another.
@@ -36,6 +40,7 @@ struct WaitingRequest {
   uint64_t sequence = 0;        // order of submission, unique
   const void* model = nullptr;  // identity of the model version; a batch has one
   int64_t tokens = 0;
+  int64_t pixels = 0;
   PriorityClass priority = kNormal;
   absl::Time arrival;
   absl::Time deadline = absl::InfiniteFuture();
@@ -64,9 +69,9 @@ struct BatchDecision {
 // not fit, when it has max_batch_images, when its oldest request has waited max_wait, or when a deadline in it is
 // nearer than max_wait.
 //
-// Guarantees: never above max_batch_tokens unless a single image is; never a cancelled request, never one whose
-// deadline is at or before `now` (they are listed instead); one model per batch; every live request is chosen after a
-// bounded time, whatever arrives after it.
+// Guarantees: never above max_batch_tokens or max_batch_pixels unless a single image is; never a cancelled request,
+// never one whose deadline is at or before `now` (they are listed instead); one model per batch; every live request is
+// chosen after a bounded time, whatever arrives after it.
 //
 // Only the first requests of each (model, class) by Due matter, up to one more than fits the budgets: a scheduler with
 // long queues passes those alone and gets the same batch.

@@ -20,17 +20,20 @@ void ModelCost::ObserveCompute(int64_t tokens, absl::Duration spent) {
   Blend(seconds_per_token_, absl::ToDoubleSeconds(spent) / std::max<int64_t>(tokens, 1));
 }
 
-void ModelCost::ObserveDecode(int64_t bytes, absl::Duration spent) {
-  Blend(seconds_per_byte_, absl::ToDoubleSeconds(spent) / std::max<int64_t>(bytes, 1));
+void ModelCost::ObserveDecode(int64_t pixels, absl::Duration spent) {
+  Blend(decode_seconds_, absl::ToDoubleSeconds(spent));
+  Blend(decode_pixels_, static_cast<double>(std::max<int64_t>(pixels, 1)));
 }
 
 void ModelCost::ObserveEncode(absl::Duration spent) {
   Blend(seconds_per_answer_, absl::ToDoubleSeconds(spent));
 }
 
-absl::Duration ModelCost::Predict(int64_t tokens, int64_t bytes) const {
-  return absl::Seconds(seconds_per_token_.load(std::memory_order_relaxed) * tokens +
-                       seconds_per_byte_.load(std::memory_order_relaxed) * bytes +
+absl::Duration ModelCost::Predict(int64_t tokens, int64_t pixels) const {
+  const double known_pixels = decode_pixels_.load(std::memory_order_relaxed);
+  const double seconds_per_pixel =
+      known_pixels == 0 ? 0 : decode_seconds_.load(std::memory_order_relaxed) / known_pixels;
+  return absl::Seconds(seconds_per_token_.load(std::memory_order_relaxed) * tokens + seconds_per_pixel * pixels +
                        seconds_per_answer_.load(std::memory_order_relaxed));
 }
 

@@ -16,17 +16,20 @@ class ModelCost {
  public:
   // One batch of `tokens` took `spent` in the forward pass.
   void ObserveCompute(int64_t tokens, absl::Duration spent);
-  // One input of `bytes` took `spent` to decode and preprocess.
-  void ObserveDecode(int64_t bytes, absl::Duration spent);
+  // One input of `pixels`, before it is resized, took `spent` to decode and preprocess. Learned per pixel and not per
+  // byte: a flat picture of 16 megapixels is a small file.
+  void ObserveDecode(int64_t pixels, absl::Duration spent);
   // One answer took `spent` to make (top-k, attention maps, overlays).
   void ObserveEncode(absl::Duration spent);
 
-  // Executor time of one request. Linear in tokens and bytes.
-  absl::Duration Predict(int64_t tokens, int64_t bytes) const;
+  // Executor time of one request. Linear in tokens and source pixels.
+  absl::Duration Predict(int64_t tokens, int64_t pixels) const;
 
  private:
   std::atomic<double> seconds_per_token_ = 0;
-  std::atomic<double> seconds_per_byte_ = 0;
+  // Means of both, so that what every small picture costs beside its pixels does not count for those of a large one.
+  std::atomic<double> decode_seconds_ = 0;
+  std::atomic<double> decode_pixels_ = 0;
   std::atomic<double> seconds_per_answer_ = 0;
 };
 

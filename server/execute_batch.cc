@@ -70,7 +70,7 @@ class BatchRun {
       } else if (item.request->IsCancelled()) {
         Finish(item, absl::CancelledError("the client cancelled the request; nothing was computed"));
       } else {
-        model_->cost->ObserveDecode(item.request->InputBytes(), item.decode);
+        model_->cost->ObserveDecode(item.request->InputPixels(), item.decode);
       }
     }
     std::erase_if(items_, [](const Item& item) { return item.request == nullptr; });

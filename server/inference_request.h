@@ -27,7 +27,7 @@ using CancelFlag = std::shared_ptr<std::atomic<bool>>;
 struct InferenceRequest {
   ModelHandle model;
   v1::ClassifyRequest request;  // owns the encoded picture or the tensor
-  Geometry geometry;            // unused for a normalised tensor
+  Geometry geometry;            // of a normalised tensor only `original` is used
   Grid grid;
   int64_t tokens = 0;  // prefix included
   int top_k = 0;
@@ -42,8 +42,10 @@ struct InferenceRequest {
   absl::AnyInvocable<void(absl::StatusOr<v1::ClassifyResponse>)> done;
 
   bool IsCancelled() const { return cancelled != nullptr && cancelled->load(std::memory_order_acquire); }
-  // Bytes of the picture or tensor.
+  // Bytes of the picture or tensor, as sent.
   int64_t InputBytes() const;
+  // Pixels of the picture once decoded, or of the tensor: what its header or shape says.
+  int64_t InputPixels() const { return int64_t{geometry.original.height} * geometry.original.width; }
   // Releases the ticket, then calls `done`. The one way to end a request.
   void Finish(absl::StatusOr<v1::ClassifyResponse> answer);
 };

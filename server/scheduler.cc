@@ -34,6 +34,7 @@ void Scheduler::Submit(InferenceRequest request) {
   Entry entry;
   entry.waiting.model = owned->model.get();
   entry.waiting.tokens = owned->tokens;
+  entry.waiting.pixels = owned->InputPixels();
   entry.waiting.priority = ClassOf(owned->request.priority());
   entry.waiting.arrival = owned->arrival;
   entry.waiting.deadline = owned->deadline;
@@ -126,14 +127,18 @@ std::vector<WaitingRequest> Scheduler::Front(absl::Time now) const {
   for (const auto& [model, queues] : queues_) {
     for (const Queue& queue : queues) {
       int images = 0;
-      int64_t tokens = 0;
+      int64_t tokens = 0, pixels = 0;
       for (const auto& [order, entry] : queue) {
         WaitingRequest& waiting = front.emplace_back(entry.waiting);
         waiting.cancelled = entry.request->IsCancelled();
         if (waiting.cancelled || waiting.deadline <= now) continue;
         // This one does not fit, or the next one cannot: enough for Decide to know that the batch is full.
         tokens += waiting.tokens;
-        if (++images >= options_.max_batch_images || tokens >= options_.max_batch_tokens) break;
+        pixels += waiting.pixels;
+        if (++images >= options_.max_batch_images || tokens >= options_.max_batch_tokens ||
+            pixels >= options_.max_batch_pixels) {
+          break;
+        }
       }
     }
   }

@@ -174,9 +174,35 @@ TEST(ModelCost, StartsAtTheFirstObservationAndFollowsSlowly) {
 TEST(ModelCost, AddsDecodeAndEncode) {
   ModelCost cost;
   cost.ObserveCompute(10, absl::Milliseconds(10));
-  cost.ObserveDecode(1000, absl::Milliseconds(1));
+  cost.ObserveDecode(1000, absl::Milliseconds(1));  // a microsecond for a pixel
   cost.ObserveEncode(absl::Milliseconds(3));
   EXPECT_NEAR(absl::ToDoubleMilliseconds(cost.Predict(5, 2000)), 5 + 2 + 3, 1e-6);
+}
+
+// Every picture costs something beside its pixels. That must not make a large one a hundred times too dear.
+TEST(ModelCost, SmallPicturesDoNotMakeLargeOnesDear) {
+  ModelCost cost;
+  for (int i = 0; i < 50; ++i) {
+    cost.ObserveDecode(100, absl::Microseconds(101));       // 100 us and 10 ns for a pixel
+    cost.ObserveDecode(100'000, absl::Microseconds(1100));  // the same
+  }
+  EXPECT_NEAR(absl::ToDoubleMilliseconds(cost.Predict(0, 1'000'000)), 10, 3);
+}
+
+// A file of some kilobytes can hold 16 megapixels: its bytes say nothing about what it takes.
+TEST_F(AdmissionTest, TheTimeToDecodeIsPredictedFromPixels) {
+  model_->cost->ObserveDecode(1'000'000, absl::Milliseconds(10));
+  Admission admission({.deadline_share = 1}, clock_);
+  const auto ahead = admission.Admit(Request(10));
+  ASSERT_TRUE(ahead.ok());
+  InferenceRequest flat = Request(1, 100);
+  flat.geometry.original = {.height = 4096, .width = 4096};
+  flat.deadline = clock_.Now() + absl::Milliseconds(150);
+  EXPECT_EQ(admission.Admit(flat).status().code(), absl::StatusCode::kResourceExhausted);
+  InferenceRequest noise = Request(1, 1'000'000);
+  noise.geometry.original = {.height = 1000, .width = 1000};
+  noise.deadline = clock_.Now() + absl::Milliseconds(150);
+  EXPECT_TRUE(admission.Admit(noise).ok());
 }
 
 }  // namespace

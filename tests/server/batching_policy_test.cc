@@ -77,6 +77,29 @@ TEST(Decide, ClosesAtTheMostImages) {
   EXPECT_THAT(Decide(waiting, kNow, {.max_batch_images = 2}).batch, ElementsAre(0, 1));
 }
 
+TEST(Decide, ClosesBeforeThePixelBudgetIsExceeded) {
+  std::vector<WaitingRequest> waiting = {Waiting(0), Waiting(1), Waiting(2)};
+  waiting[0].pixels = 60;
+  waiting[1].pixels = 40;
+  waiting[2].pixels = 1;
+  EXPECT_THAT(Decide(waiting, kNow, {.max_batch_pixels = 101}).batch, ElementsAre(0, 1, 2));
+  EXPECT_THAT(Decide(waiting, kNow, {.max_batch_pixels = 100, .max_wait = absl::Seconds(1)}).batch, ElementsAre(0, 1))
+      << "a full batch does not wait";
+  EXPECT_THAT(Decide(waiting, kNow, {.max_batch_pixels = 99}).batch, ElementsAre(0));
+  EXPECT_THAT(Decide(waiting, kNow, {.max_batch_pixels = 10}).batch, ElementsAre(0))
+      << "above the budget it runs alone";
+}
+
+// By default two of the largest pictures share a batch; a batch of photographs for overlays is not held decoded.
+TEST(Decide, TheLargestPicturesRunInTwos) {
+  std::vector<WaitingRequest> waiting;
+  for (int i = 0; i < 64; ++i) {
+    waiting.push_back(Waiting(i));
+    waiting.back().pixels = 16 << 20;
+  }
+  EXPECT_THAT(Decide(waiting, kNow, {}).batch, ElementsAre(0, 1));
+}
+
 TEST(Decide, ABatchHasOneModel) {
   std::vector<WaitingRequest> waiting = {Waiting(0), Waiting(1), Waiting(2)};
   waiting[1].model = Model(1);
@@ -124,6 +147,7 @@ TEST(BatchOptions, RefusalsNameTheFieldAndTheRange) {
   EXPECT_THAT(BatchOptions{.max_batch_tokens = 0}.Validate().ToString(),
               ::testing::HasSubstr("max_batch_tokens is 0; it must be at least 1"));
   EXPECT_THAT(BatchOptions{.max_batch_images = 0}.Validate().ToString(), ::testing::HasSubstr("max_batch_images"));
+  EXPECT_THAT(BatchOptions{.max_batch_pixels = 0}.Validate().ToString(), ::testing::HasSubstr("max_batch_pixels is 0"));
   EXPECT_THAT(BatchOptions{.max_wait = absl::Minutes(1)}.Validate().ToString(), ::testing::HasSubstr("0 to 10 s"));
   EXPECT_TRUE(BatchOptions{}.Validate().ok());
 }
@@ -141,6 +165,7 @@ class RandomQueues : public ::testing::TestWithParam<int> {
       request.sequence = i;
       request.model = Model(Draw(0, 2));
       request.tokens = Draw(1, 300);
+      request.pixels = Draw(1, 50'000);
       request.priority = static_cast<PriorityClass>(Draw(0, 2));
       request.arrival = kNow - absl::Milliseconds(Draw(0, 12'000));
       if (Draw(0, 1) == 0) request.deadline = kNow + absl::Milliseconds(Draw(-50, 3'000));
@@ -154,6 +179,7 @@ class RandomQueues : public ::testing::TestWithParam<int> {
     BatchOptions options;
     options.max_batch_tokens = Draw(1, 1000);
     options.max_batch_images = Draw(1, 12);
+    options.max_batch_pixels = Draw(1, 200'000);
     options.max_wait = Draw(0, 1) == 0 ? absl::ZeroDuration() : absl::Milliseconds(Draw(1, 9'000));
     return options;
   }
@@ -185,13 +211,15 @@ TEST_P(RandomQueues, KeepEveryGuarantee) {
       continue;
     }
 
-    int64_t tokens = 0;
+    int64_t tokens = 0, pixels = 0;
     for (const size_t i : decision.batch) {
       ASSERT_FALSE(Dead(waiting[i]));
       ASSERT_EQ(waiting[i].model, waiting[decision.batch[0]].model);
       tokens += waiting[i].tokens;
+      pixels += waiting[i].pixels;
     }
     ASSERT_TRUE(tokens <= options.max_batch_tokens || decision.batch.size() == 1);
+    ASSERT_TRUE(pixels <= options.max_batch_pixels || decision.batch.size() == 1);
     ASSERT_LE(decision.batch.size(), static_cast<size_t>(options.max_batch_images));
 
     // Of the live requests of its model nothing comes before a member of the batch but other members.

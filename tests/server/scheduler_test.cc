@@ -141,18 +141,20 @@ TEST_F(SchedulerTest, LongQueuesGiveTheBatchesThatTheWholeQueueWouldGive) {
   const auto draw = [&](int least, int most) { return std::uniform_int_distribution<int>(least, most)(random); };
   std::vector<ModelHandle> models;
   for (int i = 0; i < 3; ++i) models.push_back(std::make_shared<LoadedModel>());
-  const BatchOptions options = {.max_batch_tokens = 300, .max_batch_images = 7};
+  const BatchOptions options = {.max_batch_tokens = 300, .max_batch_images = 7, .max_batch_pixels = 40'000};
   Scheduler scheduler(options, clock_, /*sweep=*/false);
   std::vector<WaitingRequest> mirror;
   for (int i = 0; i < 400; ++i) {
     InferenceRequest request = Request(i, draw(1, 120));
     request.model = models[draw(0, 2)];
+    request.geometry.original = {.height = 100, .width = draw(1, 160)};
     request.request.set_priority(static_cast<v1::Priority>(draw(0, 3)));
     if (draw(0, 1) == 0) request.deadline = clock_.Now() + absl::Milliseconds(draw(1, 4000));
     WaitingRequest waiting;
     waiting.sequence = i;
     waiting.model = request.model.get();
     waiting.tokens = request.tokens;
+    waiting.pixels = request.InputPixels();
     waiting.priority = ClassOf(request.request.priority());
     waiting.arrival = request.arrival;
     waiting.deadline = request.deadline;
