@@ -33,7 +33,7 @@ int Distance(std::string_view a, std::string_view b) {
 std::span<const ZooRow> Zoo() {
   static const auto* const kZoo = new std::vector<ZooRow>([] {
     std::vector<ZooRow> rows;
-    for (const auto paper : {zoo::VitRows, zoo::EitRows, zoo::KvRows, zoo::NullRows}) {
+    for (const auto paper : {zoo::VitRows, zoo::EitRows, zoo::KvRows, zoo::XcitRows, zoo::XVitRows, zoo::NullRows}) {
       for (ZooRow& row : paper()) rows.push_back(std::move(row));
     }
     return rows;

@@ -11,6 +11,8 @@ namespace vitrine::zoo {
 std::vector<ZooRow> VitRows();
 std::vector<ZooRow> EitRows();
 std::vector<ZooRow> KvRows();
+std::vector<ZooRow> XcitRows();
+std::vector<ZooRow> XVitRows();
 std::vector<ZooRow> NullRows();
 
 }  // namespace vitrine::zoo

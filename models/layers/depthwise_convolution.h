@@ -1,0 +1,26 @@
+#ifndef VITRINE_MODELS_LAYERS_DEPTHWISE_CONVOLUTION_H_
+#define VITRINE_MODELS_LAYERS_DEPTHWISE_CONVOLUTION_H_
+
+#include "models/forward_context.h"
+#include "models/layers/initializer.h"
+#include "models/module.h"
+#include "models/packed_tokens.h"
+
+namespace vitrine {
+
+// 3x3 convolution of every channel by itself, with bias, over the grid of every image, zeros beyond its border.
+class DepthwiseConvolution : public Module {
+ public:
+  DepthwiseConvolution(int channels, Initializer& initializer);
+
+  // x is [T, channels] without prefix tokens; so is the result.
+  at::Tensor Forward(const PackedTokens& x, const ForwardContext& context) const;
+
+ private:
+  at::Tensor weight_;  // [channels, 1, 3, 3]
+  at::Tensor bias_;    // [channels]
+};
+
+}  // namespace vitrine
+
+#endif  // VITRINE_MODELS_LAYERS_DEPTHWISE_CONVOLUTION_H_

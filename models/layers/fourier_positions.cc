@@ -1,0 +1,57 @@
+#include "models/layers/fourier_positions.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/empty.h>
+
+#include <cmath>
+#include <numbers>
+#include <utility>
+
+#include "models/layers/token_sequence.h"
+
+namespace vitrine {
+namespace {
+
+constexpr int kFeatures = 32;  // of each coordinate
+
+}  // namespace
+
+at::Tensor FourierFeatures(int count) {
+  at::Tensor features = at::empty({count, kFeatures}, at::kFloat);
+  float* out = features.data_ptr<float>();
+  for (int place = 0; place < count; ++place) {
+    const double v = 2 * std::numbers::pi * (place + 1) / (count + 1e-6);
+    for (int k = 0; k < kFeatures; ++k) {
+      const double angle = v / std::pow(10000.0, 2.0 * (k / 2) / kFeatures);
+      *out++ = static_cast<float>(k % 2 == 0 ? std::sin(angle) : std::cos(angle));
+    }
+  }
+  return features;
+}
+
+FourierPositions::FourierPositions(int width, Initializer& initializer)
+    : projection_(2 * kFeatures, width, /*bias=*/true, initializer, Linear::Init::kFanIn) {
+  RegisterChild("projection", projection_);
+}
+
+at::Tensor FourierPositions::For(Grid grid, const ForwardContext& context) const {
+  const at::Tensor rows = FourierFeatures(grid.rows).unsqueeze(1).expand({grid.rows, grid.columns, kFeatures});
+  const at::Tensor columns = FourierFeatures(grid.columns).expand({grid.rows, grid.columns, kFeatures});
+  const at::Tensor features = at::cat({rows, columns}, 2).view({grid.cells(), 2 * kFeatures});
+  return projection_.Forward(features.to(projection_.weight().device()), context.bf16);
+}
+
+PackedTokens FourierPositions::Add(const at::Tensor& patches, std::vector<Grid> grids,
+                                   const ForwardContext& context) const {
+  const auto layout = TokenLayout::Make(std::move(grids), /*prefix_tokens=*/0);
+  std::vector<at::Tensor> runs;
+  for (const TokenLayout::Run& run : layout->runs()) {
+    const at::Tensor cells = patches.narrow(0, run.first_token, run.images * run.tokens_per_image)
+                                 .view({run.images, run.tokens_per_image, patches.size(1)});
+    runs.push_back((cells + For(run.grid, context)).view({-1, patches.size(1)}));
+  }
+  return {JoinRuns(std::move(runs), RowsFor(*layout, patches)), layout};
+}
+
+}  // namespace vitrine

@@ -1,0 +1,53 @@
+#ifndef VITRINE_MODELS_LAYERS_X_ATTENTION_H_
+#define VITRINE_MODELS_LAYERS_X_ATTENTION_H_
+
+#include "models/forward_context.h"
+#include "models/layers/linear.h"
+#include "models/packed_tokens.h"
+#include "vitrine/v1/model.pb.h"
+
+namespace vitrine {
+
+// X-ViT's attention without softmax: linear in the tokens, normalised by XNorm. Per head, with d_h channels,
+//   S = K^T V, [d_h, d_h];  q^_i = gq q_i / |q_i|;  S^ = gs S / |S| over one axis;  O = Q^ S^,
+// then a linear projection of all heads. Over the contracted axis, the features of K, every output is gq gs times a
+// cosine. gq and gs are one learned number per head; 1e-6 is added to the norms.
+//
+// For the tap it hands out factors: M_ij = queries_i . keys_j is how much of V_j reaches O_i. Over the contracted axis
+// O_id = gs / s_d sum_j M_ij V_jd with s_d = |S_.d|; over the last axis O = M V.
+class XAttention : public Module {
+ public:
+  XAttention(const v1::XVitConfig& config, Initializer& initializer);
+
+  // x is [T, width]; every token of an image queries all of them. `layer` is the block's number for the tap, `site` its
+  // place for dropout.
+  at::Tensor Forward(const PackedTokens& x, int layer, int site, const ForwardContext& context) const;
+
+  // The class tokens [images, width], the first of their images in x, query alone. Returns [images, width].
+  at::Tensor ForClassTokens(const at::Tensor& class_tokens, const PackedTokens& x, int layer, int site,
+                            const ForwardContext& context) const;
+
+ private:
+  // S and what divides it.
+  struct Context {
+    at::Tensor products;  // S, [images, h, d_h, d_h]
+    at::Tensor norms;     // |S| + 1e-6 over the axis, [images, h, 1, d_h] or [images, h, d_h, 1]
+  };
+  at::Tensor Project(const at::Tensor& x, int first_part, int parts, const ForwardContext& context) const;
+  at::Tensor NormalizeQueries(const at::Tensor& q) const;
+  Context ContextOf(const at::Tensor& k, const at::Tensor& v, const TokenLayout& layout) const;
+  at::Tensor NormalizeContext(const Context& context) const;
+  AttentionTap::Matrices Factors(const at::Tensor& queries, const at::Tensor& keys, const at::Tensor& norms) const;
+
+  const int heads_;
+  const int attention_width_;
+  const int64_t norm_axis_;   // of S: 2 the features of K, 3 those of V
+  at::Tensor query_scale_;    // gq, [heads]
+  at::Tensor context_scale_;  // gs, [heads]
+  Linear qkv_;                // width -> q, k, v of attention_width each, head by head
+  Linear proj_;               // attention_width -> width
+};
+
+}  // namespace vitrine
+
+#endif  // VITRINE_MODELS_LAYERS_X_ATTENTION_H_

@@ -1,0 +1,53 @@
+#include "models/zoo/inputs.h"
+#include "models/zoo/rows.h"
+
+namespace vitrine::zoo {
+namespace {
+
+constexpr std::string_view kXVitPaper = "X-ViT, Table 1";
+constexpr std::string_view kOtherAxis = "X-ViT, XNorm over the last axis of K^T V";
+
+struct XVitSize {
+  int width;
+  int depth;
+  int attention_width;
+  int heads;
+};
+constexpr XVitSize kTiny{192, 24, 96, 4};
+constexpr XVitSize kSmall{384, 12, 128, 8};
+constexpr XVitSize kMedium{384, 24, 128, 8};
+constexpr XVitSize kBase{512, 24, 128, 8};
+
+v1::ModelConfig XVit(XVitSize size, v1::XVitConfig::NormAxis axis = v1::XVitConfig::CONTRACTED) {
+  constexpr int kPatch = 16;
+  v1::ModelConfig config = NativeImageNet(1000, kPatch);
+  v1::XVitConfig& xvit = *config.mutable_xvit();
+  xvit.set_patch(kPatch);
+  xvit.set_width(size.width);
+  xvit.set_depth(size.depth);
+  xvit.set_class_depth(2);
+  xvit.set_heads(size.heads);
+  xvit.set_attention_width(size.attention_width);
+  xvit.set_mlp_width(4 * size.width);
+  xvit.set_norm_axis(axis);
+  xvit.set_affine_scale(size.depth > 12 ? 1e-5F : 1);
+  return config;
+}
+
+}  // namespace
+
+std::vector<ZooRow> XVitRows() {
+  return {
+      // clang-format off
+      // name, config, parameters, source
+      {"xvit-t", XVit(kTiny), 10'207'184, kXVitPaper},
+      {"xvit-s", XVit(kSmall), 20'753'016, kXVitPaper},
+      {"xvit-m", XVit(kMedium), 37'457'208, kXVitPaper},
+      {"xvit-b", XVit(kBase), 63'957'704, kXVitPaper},
+      {"xvit-t-last-axis", XVit(kTiny, v1::XVitConfig::LAST), 10'207'184, kOtherAxis},
+      {"xvit-s-last-axis", XVit(kSmall, v1::XVitConfig::LAST), 20'753'016, kOtherAxis},
+      // clang-format on
+  };
+}
+
+}  // namespace vitrine::zoo
