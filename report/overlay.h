@@ -16,24 +16,32 @@ struct SpatialMap {
   int columns = 0;
   std::span<const float> values;
   v1::Rectangle covers;
+  bool diverging = false;  // values of both signs around 0
+  int marked = -1;         // cell to frame, row * columns + column (a query); -1: none
+};
+
+struct OverlayLook {
+  int min_side = 256;   // pixels that the longer side has at least
+  int max_side = 1024;  // and at most
+  bool legend = true;   // a colour bar below a diverging map
 };
 
 // The map in colour over the picture, as a PNG file.
 //
-// Colour means attention and nothing else: the picture under the map is grey, the map runs from dark (its smallest
-// value) to bright yellow (its largest), and a map whose values are all equal is drawn at the middle. Values are
-// interpolated between the centres of the cells. The part of the picture that the grid does not cover stays in its own
-// colours, dimmed; a thin frame marks the border. The longer side is brought to between 256 and `max_side` pixels.
+// Colour means attention and nothing else: the picture under the map is grey. A sequential map runs from dark (its
+// smallest value) to bright yellow (its largest); a diverging one from blue over white at 0 to red, scaled by its
+// largest magnitude, which a colour bar below the picture tells. A map whose values are all equal is drawn at the
+// middle. Values are interpolated between the centres of the cells. The part of the picture that the grid does not
+// cover stays in its own colours, dimmed; a thin frame marks the border. The longer side is brought to between
+// `min_side` and `max_side` pixels; the colour bar adds 40 pixels below, and where the picture is narrow makes the
+// file up to 200 pixels wide.
 //
-// INVALID_ARGUMENT: an empty picture or map, a value that is not finite, a rectangle outside the picture.
-// INTERNAL: OpenCV failed; its exceptions end here. Thread-safe.
-absl::StatusOr<std::string> DrawOverlay(const Image& picture, const SpatialMap& map, int max_side = 1024);
+// INVALID_ARGUMENT: an empty picture or map, a value that is not finite, a rectangle outside the picture, a marked cell
+// outside the map. INTERNAL: OpenCV failed; its exceptions end here. Thread-safe.
+absl::StatusOr<std::string> DrawOverlay(const Image& picture, const SpatialMap& map, const OverlayLook& look = {});
 
-// A matrix (scores, weights) as a picture of its own: one square of equal colour per value, row 0 on top, each enlarged
-// until the longer side has at least 256 pixels. Where values are negative the scale is symmetric around zero, blue to
-// white to red; otherwise it runs from the smallest (dark) to the largest (bright yellow).
-// INVALID_ARGUMENT: sides outside 1 to 8192, or a value that is not finite. INTERNAL and threads as above.
-absl::StatusOr<std::string> DrawMatrix(int rows, int columns, std::span<const float> values);
+// The same before it becomes a file.
+absl::StatusOr<Image> ComposeOverlay(const Image& picture, const SpatialMap& map, const OverlayLook& look = {});
 
 }  // namespace vitrine
 

@@ -5,22 +5,11 @@
 
 #include <array>
 #include <limits>
-#include <numeric>
 
-#include "imaging/decode.h"
+#include "tests/report/pixels.h"
 
 namespace vitrine {
 namespace {
-
-using Rgb = std::array<int, 3>;
-
-Image Flat(int width, int height, Rgb colour) {
-  Image image{.width = width, .height = height, .channels = 3, .pixels = {}};
-  for (int i = 0; i < width * height; ++i) {
-    for (const int channel : colour) image.pixels.push_back(static_cast<uint8_t>(channel));
-  }
-  return image;
-}
 
 v1::Rectangle Rectangle(float left, float top, float width, float height) {
   v1::Rectangle rectangle;
@@ -31,29 +20,8 @@ v1::Rectangle Rectangle(float left, float top, float width, float height) {
   return rectangle;
 }
 
-Rgb At(const Image& image, int x, int y) {
-  const size_t first = (static_cast<size_t>(y) * image.width + x) * 3;
-  return {image.pixels[first], image.pixels[first + 1], image.pixels[first + 2]};
-}
-
-int Brightness(const Rgb& colour) {
-  return std::accumulate(colour.begin(), colour.end(), 0);
-}
-
 Image Overlay(const Image& picture, const SpatialMap& map, int max_side = 1024) {
-  const auto png = DrawOverlay(picture, map, max_side);
-  EXPECT_TRUE(png.ok()) << png.status();
-  const auto image = Decode(*png);
-  EXPECT_TRUE(image.ok()) << image.status();
-  return *image;
-}
-
-Image Matrix(int rows, int columns, const std::vector<float>& values) {
-  const auto png = DrawMatrix(rows, columns, values);
-  EXPECT_TRUE(png.ok()) << png.status();
-  const auto image = Decode(*png);
-  EXPECT_TRUE(image.ok()) << image.status();
-  return *image;
+  return Seen(DrawOverlay(picture, map, {.max_side = max_side}));
 }
 
 constexpr Rgb kGreen = {20, 160, 40};
@@ -142,36 +110,79 @@ TEST(DrawOverlay, RefusesWhatItCannotDraw) {
     EXPECT_EQ(DrawOverlay(picture, map).status().code(), absl::StatusCode::kInvalidArgument);
   }
   EXPECT_EQ(DrawOverlay(Image(), {1, 2, values, whole}).status().code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_EQ(DrawOverlay(picture, {1, 2, values, whole}, 0).status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(DrawOverlay(picture, {1, 2, values, whole}, {.max_side = 0}).status().code(),
+            absl::StatusCode::kInvalidArgument);
 }
 
-TEST(DrawMatrix, DrawsOneSquarePerValue) {
-  const Image image = Matrix(2, 3, {0, 1, 2, 3, 4, 5});
-  ASSERT_EQ(image.width, 3 * 86);
-  ASSERT_EQ(image.height, 2 * 86);
-  int before = -1;
-  for (int row = 0; row < 2; ++row) {
-    for (int column = 0; column < 3; ++column) {
-      const Rgb corner = At(image, column * 86, row * 86);
-      EXPECT_EQ(At(image, column * 86 + 85, row * 86 + 85), corner) << "a cell has one colour";
-      EXPECT_GT(Brightness(corner), before) << "brightness follows the value";
-      before = Brightness(corner);
-    }
+// What is left of the map where the picture below is black.
+Rgb MapAlone(const Image& overlay, int x, int y) {
+  Rgb colour = At(overlay, x, y);
+  for (int& channel : colour) channel = static_cast<int>(channel / 0.55);
+  return colour;
+}
+
+TEST(DrawOverlay, DivergingMapsAreNeutralAtZeroAndEquallyDarkOnBothSides) {
+  // The range is that of the largest magnitude, so -2 lies halfway although it is the smallest value.
+  const std::vector<float> values = {-2, -2, -2, 0, 0, 0, 4, 4, 4};
+  const SpatialMap map{
+      .rows = 1, .columns = 9, .values = values, .covers = Rectangle(0, 0, 900, 200), .diverging = true};
+  const Image image = Overlay(Flat(900, 200, {0, 0, 0}), map);
+  const Rgb zero = MapAlone(image, 450, 100), largest = MapAlone(image, 890, 100), half = MapAlone(image, 10, 100);
+  for (const int channel : zero) EXPECT_NEAR(channel, 246, 4) << "CIELAB (97, 0, 0)";
+  EXPECT_NEAR(largest[0], 182, 4) << "CIELAB (39, 60, 38)";
+  EXPECT_NEAR(largest[1], 22, 4);
+  EXPECT_NEAR(largest[2], 34, 4);
+  EXPECT_NEAR(half[0], 151, 4) << "CIELAB (68, 6, -25.5)";
+  EXPECT_NEAR(half[1], 164, 4);
+  EXPECT_NEAR(half[2], 211, 4);
+}
+
+TEST(DrawOverlay, DivergingMapsHaveAColourBarBelow) {
+  const std::vector<float> values = {-1, 3};
+  SpatialMap map{.rows = 1, .columns = 2, .values = values, .covers = Rectangle(0, 0, 400, 200), .diverging = true};
+  const Image image = Overlay(Flat(400, 200, kGreen), map);
+  ASSERT_EQ(image.width, 400);
+  ASSERT_EQ(image.height, 240);
+  const Rgb left = At(image, 36, 213), middle = At(image, 200, 213), right = At(image, 363, 213);
+  EXPECT_GT(left[2], left[0] + 100) << "blue";
+  EXPECT_GT(right[0], right[2] + 100) << "red";
+  for (const int channel : middle) EXPECT_GT(channel, 235);
+  for (const int x : {34, 200, 366}) EXPECT_GT(DarkPixels(image, x - 15, 220, x + 15, 240), 5) << "a number at " << x;
+
+  const auto without = ComposeOverlay(Flat(400, 200, kGreen), map, {.legend = false});
+  EXPECT_EQ(without->height, 200);
+  map.diverging = false;
+  EXPECT_EQ(Overlay(Flat(400, 200, kGreen), map).height, 200) << "a sequential map needs none";
+  map.diverging = true;
+  map.covers = Rectangle(0, 0, 20, 400);
+  const Image narrow = Overlay(Flat(20, 400, kGreen), map);
+  EXPECT_EQ(narrow.width, 200) << "room for the numbers";
+  EXPECT_EQ(At(narrow, 10, 100), (Rgb{255, 255, 255})) << "the picture stands in the middle";
+  EXPECT_NE(At(narrow, 100, 100), (Rgb{255, 255, 255}));
+}
+
+TEST(DrawOverlay, AMapOfZerosIsNeutral) {
+  const std::vector<float> values = {0, 0};
+  const SpatialMap map{
+      .rows = 1, .columns = 2, .values = values, .covers = Rectangle(0, 0, 300, 200), .diverging = true};
+  for (const int channel : MapAlone(Overlay(Flat(300, 200, {0, 0, 0}), map), 40, 40)) EXPECT_NEAR(channel, 246, 4);
+}
+
+TEST(DrawOverlay, FramesTheMarkedCell) {
+  const std::vector<float> values(12, 0.5f);
+  SpatialMap map{.rows = 3, .columns = 4, .values = values, .covers = Rectangle(0, 0, 400, 300), .marked = 6};
+  const Image image = Overlay(Flat(400, 300, kGreen), map);
+  // Row 1, column 2: x from 200, y from 100; black, white, white, black.
+  for (const auto& [inset, colour] :
+       {std::pair{0, Rgb{0, 0, 0}}, {1, Rgb{255, 255, 255}}, {2, Rgb{255, 255, 255}}, {3, Rgb{0, 0, 0}}}) {
+    EXPECT_EQ(At(image, 200 + inset, 150), colour) << inset;
+    EXPECT_EQ(At(image, 250, 100 + inset), colour) << inset;
+    EXPECT_EQ(At(image, 299 - inset, 150), colour) << inset;
+    EXPECT_EQ(At(image, 250, 199 - inset), colour) << inset;
   }
-}
-
-TEST(DrawMatrix, SignedValuesAreBlueAndRedAroundWhite) {
-  const Image image = Matrix(1, 3, {-2, 0, 2});
-  const Rgb negative = At(image, 5, 5), zero = At(image, 100, 5), positive = At(image, 250, 5);
-  EXPECT_GT(negative[2], negative[0] + 30);
-  EXPECT_GT(positive[0], positive[2] + 30);
-  for (const int channel : zero) EXPECT_GT(channel, 200);
-}
-
-TEST(DrawMatrix, RefusesTooLargeAndNotFinite) {
-  EXPECT_EQ(DrawMatrix(9000, 1, std::vector<float>(9000)).status().code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_EQ(DrawMatrix(1, 1, std::vector<float>{INFINITY}).status().code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_EQ(DrawMatrix(2, 2, std::vector<float>{1}).status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(At(image, 250, 150), At(image, 50, 50)) << "inside it the map is as elsewhere";
+  map.marked = 12;
+  EXPECT_EQ(DrawOverlay(Flat(400, 300, kGreen), map).status().message(), "cell 12 is outside a map of 3x4");
 }
 
 }  // namespace

@@ -1,0 +1,37 @@
+#ifndef VITRINE_REPORT_MATRIX_H_
+#define VITRINE_REPORT_MATRIX_H_
+
+#include <span>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "imaging/image.h"
+
+namespace vitrine {
+
+// A matrix (scores, weights, channels by channels) to draw: values row-major, [rows, columns].
+struct MatrixFigure {
+  int rows = 0;
+  int columns = 0;
+  std::span<const float> values;
+  bool diverging = false;     // symmetric around 0 even if every value has the same sign
+  std::string title = {};     // above; as wide as it needs
+  std::string note = {};      // below the title, smaller
+  std::string row_axis = {};  // "queries"
+  std::string column_axis = {};
+};
+
+// The matrix as a figure, a PNG file: one square of equal colour per value, row 0 on top, with numbered axes, their
+// names, the title and a colour bar with its smallest and largest number. Squares are as large as makes the longer side
+// at least 384 pixels. Where values have both signs, or `diverging`, colours run from blue over white at 0 to red,
+// scaled by the largest magnitude; otherwise from the smallest (dark) to the largest (bright yellow). INVALID_ARGUMENT:
+// sides outside 1 to 8192, or a value that is not finite. INTERNAL: OpenCV failed. Thread-safe.
+absl::StatusOr<std::string> DrawMatrix(const MatrixFigure& figure);
+
+// The squares alone, for a sheet: the longer side is brought as near to `side` pixels as whole pixels a square allow,
+// and reduced to it where there are more values than pixels.
+absl::StatusOr<Image> ComposeMatrix(const MatrixFigure& figure, int side);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_REPORT_MATRIX_H_

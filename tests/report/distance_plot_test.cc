@@ -1,0 +1,110 @@
+#include "report/distance_plot.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <regex>
+
+namespace vitrine {
+namespace {
+
+using testing::HasSubstr;
+
+struct Dot {
+  double x, y;
+  std::string tip;
+};
+
+std::vector<Dot> DotsOf(const std::string& svg) {
+  std::vector<Dot> dots;
+  const std::regex form("<circle cx=\"([0-9.]+)\" cy=\"([0-9.]+)\"[^>]*><title>([^<]*)</title>");
+  for (std::sregex_iterator it(svg.begin(), svg.end(), form), end; it != end; ++it) {
+    dots.push_back({std::stod((*it)[1]), std::stod((*it)[2]), (*it)[3]});
+  }
+  return dots;
+}
+
+// The height at which the axis says `number`.
+double TickAt(const std::string& svg, const std::string& number) {
+  std::smatch match;
+  const std::regex form("class=\"tick\" x=\"[0-9.]+\" y=\"([0-9.]+)\" text-anchor=\"end\">" + number + "<");
+  EXPECT_TRUE(std::regex_search(svg, match, form)) << number << " in " << svg;
+  return match.empty() ? 0 : std::stod(match[1]) - 4;
+}
+
+DistanceFigure Figure(const std::vector<float>& distances) {
+  return {.layers = {0, 3}, .heads = {1, 2, 5}, .distances = distances, .title = "Attention distance"};
+}
+
+TEST(DrawDistancePlot, HasADotPerHeadAndLayerWhereItsDistanceIs) {
+  const std::vector<float> distances = {0, 5, 10, 12.5f, 15, 20};
+  const auto svg = DrawDistancePlot(Figure(distances));
+  ASSERT_TRUE(svg.ok()) << svg.status();
+  const std::vector<Dot> dots = DotsOf(*svg);
+  ASSERT_EQ(dots.size(), 6u);
+  const double zero = TickAt(*svg, "0"), ten = TickAt(*svg, "10");
+  for (size_t i = 0; i < 6; ++i) {
+    EXPECT_NEAR(dots[i].y, zero + (ten - zero) * distances[i] / 10, 0.2) << i;
+    EXPECT_EQ(dots[i].x, dots[i / 3 * 3].x) << "a layer is a column";
+  }
+  EXPECT_LT(dots[0].x, dots[3].x);
+  EXPECT_EQ(dots[1].tip, "layer 0, head 2: 5.00 px");
+  EXPECT_EQ(dots[5].tip, "layer 3, head 5: 20.00 px");
+}
+
+TEST(DrawDistancePlot, NamesAxesLayersAndReferences) {
+  const std::vector<float> distances = {1, 1, 1, 1, 1, 1};
+  DistanceFigure figure = Figure(distances);
+  figure.note = "R&D <cat>";
+  figure.references = {{16.546, "equal over the grid"}, {4.29, "equal over 3x3 cells"}};
+  const auto svg = DrawDistancePlot(figure);
+  EXPECT_THAT(*svg, HasSubstr(">Attention distance</text>"));
+  EXPECT_THAT(*svg, HasSubstr(">R&amp;D &lt;cat></text>")) << "what is text stays text";
+  EXPECT_THAT(*svg, HasSubstr(">layer</text>"));
+  EXPECT_THAT(*svg, HasSubstr(">attention distance in pixels</text>"));
+  EXPECT_THAT(*svg, HasSubstr("text-anchor=\"middle\">3</text>")) << "the layer's own number";
+  EXPECT_THAT(*svg, HasSubstr(">equal over the grid<"));
+  EXPECT_THAT(*svg, HasSubstr(">16.5 px<"));
+  EXPECT_THAT(*svg, HasSubstr("class=\"reference\""));
+  EXPECT_LT(TickAt(*svg, "15"), TickAt(*svg, "10")) << "the axis reaches the references";
+}
+
+TEST(DrawDistancePlot, StaysWithinThePage) {
+  std::vector<float> distances(24 * 2, 300);
+  std::vector<int> layers(24);
+  for (int i = 0; i < 24; ++i) layers[static_cast<size_t>(i)] = i;
+  const auto svg = DrawDistancePlot({.layers = layers, .heads = {0, 1}, .distances = distances});
+  ASSERT_TRUE(svg.ok());
+  std::smatch size;
+  ASSERT_TRUE(std::regex_search(*svg, size, std::regex("width=\"([0-9.]+)\" height=\"([0-9.]+)\"")));
+  for (const Dot& dot : DotsOf(*svg)) {
+    EXPECT_LT(dot.x, std::stod(size[1]));
+    EXPECT_GT(dot.y, 60) << "below the title";
+  }
+  const std::vector<float> zeros = {0};
+  EXPECT_TRUE(DrawDistancePlot({.layers = {0}, .heads = {0}, .distances = zeros}).ok());
+}
+
+TEST(DrawDistancePlot, RefusesWhatIsNoDistance) {
+  for (const float wrong : {-1.0f, std::numeric_limits<float>::quiet_NaN(), INFINITY}) {
+    const std::vector<float> distances = {1, 1, 1, 1, 1, wrong};
+    EXPECT_EQ(DrawDistancePlot(Figure(distances)).status().code(), absl::StatusCode::kInvalidArgument);
+  }
+  const std::vector<float> few = {1, 2};
+  EXPECT_EQ(DrawDistancePlot(Figure(few)).status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(DrawDistancePlot({}).status().code(), absl::StatusCode::kInvalidArgument);
+}
+
+TEST(UniformDistance, IsTheMeanOverAllPairs) {
+  EXPECT_NEAR(UniformDistance(8, 8, 4, 4), 16.545931, 1e-6);
+  EXPECT_NEAR(UniformDistance(10, 10, 3, 3), 15.560617, 1e-6);
+  EXPECT_NEAR(UniformDistance(16, 16, 2, 2), 16.652150, 1e-6);
+  EXPECT_NEAR(UniformDistance(14, 14, 16, 16), 116.492227, 1e-6);
+  EXPECT_EQ(UniformDistance(1, 1, 4, 4), 0);
+  EXPECT_DOUBLE_EQ(UniformDistance(1, 2, 5, 3), 1.5) << "half of the pairs are one column apart";
+}
+
+}  // namespace
+}  // namespace vitrine
