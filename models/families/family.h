@@ -26,12 +26,14 @@ std::span<const Family> Families();
 
 absl::Status ValidateVit(const v1::ModelConfig& config);
 absl::Status ValidateEit(const v1::ModelConfig& config);
+absl::Status ValidateEitBaseline(const v1::ModelConfig& config);
 absl::Status ValidateKv(const v1::ModelConfig& config);
 absl::Status ValidateXcit(const v1::ModelConfig& config);
 absl::Status ValidateXVit(const v1::ModelConfig& config);
 absl::Status ValidateNull(const v1::ModelConfig& config);
 std::unique_ptr<Model> MakeVit(const v1::ModelConfig& config, Initializer& initializer);
 std::unique_ptr<Model> MakeEit(const v1::ModelConfig& config, Initializer& initializer);
+std::unique_ptr<Model> MakeEitBaseline(const v1::ModelConfig& config, Initializer& initializer);
 std::unique_ptr<Model> MakeKv(const v1::ModelConfig& config, Initializer& initializer);
 std::unique_ptr<Model> MakeXcit(const v1::ModelConfig& config, Initializer& initializer);
 std::unique_ptr<Model> MakeXVit(const v1::ModelConfig& config, Initializer& initializer);
