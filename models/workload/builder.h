@@ -1,0 +1,86 @@
+#ifndef VITRINE_MODELS_WORKLOAD_BUILDER_H_
+#define VITRINE_MODELS_WORKLOAD_BUILDER_H_
+
+#include <string>
+#include <utility>
+
+#include "models/packed_tokens.h"
+#include "models/workload/workload.h"
+
+namespace vitrine::workload {
+
+// Writes down operators one after the other. The methods return the operator, so that the caller may correct its
+// parameters; the reference is good until the next call.
+class Builder {
+ public:
+  // `images` equal images of `grid` cells, in the form that is wanted.
+  Builder(int images, Grid grid, Form form) : images_(images), grid_(grid), form_(form) {}
+
+  int64_t images() const { return images_; }
+  Grid grid() const { return grid_; }
+  int64_t cells() const { return images_ * grid_.cells(); }         // patch tokens of the batch
+  int64_t tokens() const { return images_ * (grid_.cells() + 1); }  // the class tokens among them
+  bool published() const { return form_ == Form::kPublished; }
+  // Rows that a layer takes of which only the class tokens' reach the head.
+  int64_t head_rows() const { return published() ? tokens() : images_; }
+
+  // What follows belongs to this part.
+  void Enter(ModelPart part) { part_ = part; }
+  // What `describe` adds has names that begin with `prefix` and a dot.
+  template <typename Describe>
+  void Within(const std::string& prefix, const Describe& describe) {
+    const std::string outer = prefix_;
+    prefix_ += prefix + ".";
+    describe();
+    prefix_ = outer;
+  }
+
+  // A dense layer on `rows` tokens; it owns its weights.
+  Operator& Linear(std::string name, int64_t rows, int64_t inputs, int64_t outputs, bool bias = true);
+  Operator& Matmul(std::string name, int64_t batch, int64_t rows, int64_t inner, int64_t columns);
+  // Softmax attention of `rows` queries to `keys` keys, per image and head.
+  Operator& Attention(std::string name, int64_t heads, int64_t queries, int64_t keys, int64_t head_width);
+
+  struct Convolved {
+    int64_t inputs = 0;
+    int64_t outputs = 0;
+    int height = 0;
+    int width = 0;
+    int kernel = 3;
+    int stride = 1;
+    int padding = 1;
+    int groups = 1;
+    bool bias = false;
+  };
+  Operator& Convolution(std::string name, const Convolved& sizes);
+  // Convolution of the patch tokens on their grid, stride 1.
+  Operator& GridConvolution(std::string name, int64_t inputs, int64_t outputs, int groups, bool bias);
+  // A pool of kernel = stride, without padding: to rows x columns positions of an image.
+  Operator& Pool(std::string name, int64_t channels, int height, int width, int kernel);
+
+  // An operator on single values of [rows, columns]. The kinds that have parameters get theirs here.
+  Operator& LayerNorm(std::string name, int64_t rows, int64_t width);
+  Operator& Elementwise(OperatorKind kind, std::string name, int64_t rows, int64_t columns, int64_t parameters = 0);
+  Operator& Gelu(std::string name, int64_t rows, int64_t columns) {
+    return Elementwise(OperatorKind::kGelu, std::move(name), rows, columns);
+  }
+  Operator& Add(std::string name, int64_t rows, int64_t columns) {
+    return Elementwise(OperatorKind::kAdd, std::move(name), rows, columns);
+  }
+
+  Workload Take() { return std::move(operators_); }
+
+ private:
+  Operator& Append(OperatorKind kind, std::string name);
+
+  const int64_t images_;
+  const Grid grid_;
+  const Form form_;
+  ModelPart part_ = ModelPart::kInput;
+  std::string prefix_;
+  Workload operators_;
+};
+
+}  // namespace vitrine::workload
+
+#endif  // VITRINE_MODELS_WORKLOAD_BUILDER_H_

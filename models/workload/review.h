@@ -1,0 +1,43 @@
+#ifndef VITRINE_MODELS_WORKLOAD_REVIEW_H_
+#define VITRINE_MODELS_WORKLOAD_REVIEW_H_
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+namespace vitrine {
+
+// The operator tables 3 to 5 of paper 003, the review of vision transformers, as printed and as corrected. Biases, norm
+// parameters and the patch embedding are not in them; 4 bytes a value, every operator reads and writes memory.
+
+struct ReviewSizes {
+  int64_t batch = 1;
+  int64_t tokens = 196;
+  int64_t width = 768;
+  int64_t heads = 12;
+  int64_t classes = 1000;
+};
+
+struct ReviewCost {
+  double flops = 0;
+  double bytes = 0;
+  double intensity = 0;  // as its own formula gives it; where printed, not always flops / bytes
+  std::string_view flops_formula;
+  std::string_view bytes_formula;
+  std::string_view intensity_formula;
+};
+
+struct ReviewOperator {
+  int table = 0;  // 3 attention, 4 feed-forward, 5 classifier
+  std::string_view name;
+  ReviewCost printed;
+  ReviewCost corrected;
+  std::string_view errors;  // in print; empty where there are none
+};
+
+// N tokens, b batch, d width, a heads, V classes in the formulas.
+std::vector<ReviewOperator> ReviewTables(const ReviewSizes& sizes);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_MODELS_WORKLOAD_REVIEW_H_

@@ -1,0 +1,172 @@
+#include "models/workload/workload.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "models/workload/builder.h"
+#include "models/workload/families.h"
+
+namespace vitrine {
+namespace {
+
+// Pixels of the input per cell of the grid; 0 for a config without a grid.
+int CellOf(const v1::ModelConfig& config) {
+  switch (config.family_case()) {
+    case v1::ModelConfig::kVit:
+      return config.vit().patch();
+    case v1::ModelConfig::kEit:
+      return config.eit().pool();
+    case v1::ModelConfig::kEitBaseline:
+      return config.eit_baseline().patches() == v1::EitBaselineConfig::OVERLAPPING ? 2 : 4;
+    case v1::ModelConfig::kKv:
+      return config.kv().patch();
+    case v1::ModelConfig::kXcit:
+      return config.xcit().patch();
+    case v1::ModelConfig::kXvit:
+      return config.xvit().patch();
+    default:
+      return 0;
+  }
+}
+
+// The grid that learned positions were made for; empty where there is none.
+Grid TableOf(const v1::ModelConfig& config) {
+  switch (config.family_case()) {
+    case v1::ModelConfig::kVit:
+      return {config.vit().grid_rows(), config.vit().grid_columns()};
+    case v1::ModelConfig::kEit:
+      return {config.eit().grid_rows(), config.eit().grid_columns()};
+    case v1::ModelConfig::kEitBaseline:
+      return {config.eit_baseline().grid_rows(), config.eit_baseline().grid_columns()};
+    case v1::ModelConfig::kKv:
+      return {config.kv().grid_rows(), config.kv().grid_columns()};
+    default:
+      return {};
+  }
+}
+
+Grid GridOf(const v1::ModelConfig& config, const WorkloadInput& input) {
+  const int cell = CellOf(config);
+  return cell == 0 ? Grid{} : Grid{input.height / cell, input.width / cell};
+}
+
+// The square of cells nearest to 224x224 pixels within the limits.
+int NearestSide(const v1::NativeResolution& native) {
+  int side = std::max(1, 224 / native.cell());
+  while (side > 1 && side * side > native.max_tokens()) --side;
+  while (side * side < native.min_tokens()) ++side;
+  return side * native.cell();
+}
+
+}  // namespace
+
+absl::StatusOr<Workload> WorkloadOf(const v1::ModelConfig& config, const WorkloadInput& input, Form form) {
+  using Describe = void (*)(const v1::ModelConfig&, const WorkloadInput&, workload::Builder&);
+  Describe describe = nullptr;
+  switch (config.family_case()) {
+    case v1::ModelConfig::kVit:
+      describe = workload::DescribeVit;
+      break;
+    case v1::ModelConfig::kEit:
+      describe = workload::DescribeEit;
+      break;
+    case v1::ModelConfig::kEitBaseline:
+      describe = workload::DescribeEitBaseline;
+      break;
+    case v1::ModelConfig::kKv:
+      describe = workload::DescribeKv;
+      break;
+    case v1::ModelConfig::kXcit:
+      describe = workload::DescribeXcit;
+      break;
+    case v1::ModelConfig::kXvit:
+      describe = workload::DescribeXVit;
+      break;
+    case v1::ModelConfig::kNull:
+      return Workload();
+    case v1::ModelConfig::FAMILY_NOT_SET:
+      return absl::InvalidArgumentError("config names no family; without one there is nothing to count");
+  }
+  const Grid grid = GridOf(config, input);
+  if (input.images < 1 || grid.rows < 1 || grid.columns < 1) {
+    return absl::InvalidArgumentError(absl::StrCat("a batch of ", input.images, " inputs of ", input.height, "x",
+                                                   input.width, " pixels has no cell of ", CellOf(config), " pixels"));
+  }
+  workload::Builder builder(input.images, grid, form);
+  describe(config, input, builder);
+  return builder.Take();
+}
+
+WorkloadInput DefaultInput(const v1::ModelConfig& config) {
+  const v1::Preprocessing& preprocessing = config.preprocessing();
+  if (preprocessing.has_fixed()) return {preprocessing.fixed().height(), preprocessing.fixed().width()};
+  const Grid table = TableOf(config);
+  const int cell = CellOf(config);
+  if (table.cells() > 0) return {table.rows * cell, table.columns * cell};
+  const int side = preprocessing.native().cell() < 1 ? 0 : NearestSide(preprocessing.native());
+  return {side, side};
+}
+
+int64_t TokensOf(const v1::ModelConfig& config, const WorkloadInput& input) {
+  return config.has_null() ? 1 : GridOf(config, input).cells() + 1;
+}
+
+std::string_view KindName(OperatorKind kind) {
+  switch (kind) {
+    case OperatorKind::kLinear:
+      return "LINEAR";
+    case OperatorKind::kMatmul:
+      return "MATMUL";
+    case OperatorKind::kConvolution:
+      return "CONVOLUTION";
+    case OperatorKind::kAttention:
+      return "ATTENTION";
+    case OperatorKind::kLayerNorm:
+      return "LAYER_NORM";
+    case OperatorKind::kBatchNorm:
+      return "BATCH_NORM";
+    case OperatorKind::kNormalize:
+      return "NORMALIZE";
+    case OperatorKind::kSoftmax:
+      return "SOFTMAX";
+    case OperatorKind::kGelu:
+      return "GELU";
+    case OperatorKind::kRelu:
+      return "RELU";
+    case OperatorKind::kScale:
+      return "SCALE";
+    case OperatorKind::kAffine:
+      return "AFFINE";
+    case OperatorKind::kAdd:
+      return "ADD";
+    case OperatorKind::kScaleAdd:
+      return "SCALE_ADD";
+    case OperatorKind::kPool:
+      return "POOL";
+    case OperatorKind::kConcatenate:
+      return "CONCATENATE";
+  }
+  return "";
+}
+
+std::string ShapeInWords(const Operator& op) {
+  switch (op.kind) {
+    case OperatorKind::kLinear:
+      return absl::StrCat("[", op.rows, ", ", op.inner, "] x [", op.inner, ", ", op.columns, "]");
+    case OperatorKind::kMatmul:
+      return absl::StrCat(op.batch, " x [", op.rows, ", ", op.inner, "] x [", op.inner, ", ", op.columns, "]");
+    case OperatorKind::kAttention:
+      return absl::StrCat(op.batch, " heads of ", op.inner, ": ", op.rows, " queries, ", op.columns, " keys");
+    case OperatorKind::kConvolution:
+      return absl::StrCat(op.batch, " x [", op.inner, ", ", op.height, ", ", op.width, "] -> ", op.columns, ", ",
+                          op.kernel, "x", op.kernel, op.stride > 1 ? absl::StrCat(" / ", op.stride) : "",
+                          op.groups > 1 ? " depthwise" : "");
+    case OperatorKind::kPool:
+      return absl::StrCat(op.batch, " x [", op.columns, ", ", op.height, ", ", op.width, "], ", op.kernel, "x",
+                          op.kernel, " / ", op.stride);
+    default:
+      return absl::StrCat("[", op.rows, ", ", op.columns, "]");
+  }
+}
+
+}  // namespace vitrine
