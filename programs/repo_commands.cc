@@ -1,6 +1,5 @@
 #include "programs/repo_commands.h"
 
-#include <ATen/ops/from_blob.h>
 #include <google/protobuf/util/json_util.h>
 
 #include <iostream>
@@ -10,9 +9,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "imaging/decode.h"
-#include "imaging/preprocess.h"
 #include "programs/repo_page.h"
+#include "programs/repo_picture.h"
 #include "repository/checkpoint.h"
 #include "repository/names.h"
 #include "repository/repository.h"
@@ -46,26 +44,6 @@ absl::Status NoSuchModel(const std::string& repository, const std::string& model
                                           repository, "` shows what is there"));
 }
 
-// The one version that is meant; the newest where none is named.
-absl::StatusOr<VersionId> FindOne(const std::string& repository, const std::string& which) {
-  ASSIGN_OR_RETURN(const Selection selection, ParseSelection(which));
-  if (selection.version.has_value()) return VersionId{selection.model, *selection.version};
-  ASSIGN_OR_RETURN(const std::vector<VersionId> all, ListVersions(repository));
-  VersionId newest;
-  for (const VersionId& id : all) {
-    if (id.model == selection.model) newest = id;
-  }
-  if (newest.version == 0) return NoSuchModel(repository, selection.model);
-  return newest;
-}
-
-absl::StatusOr<at::Tensor> PictureInput(std::string_view picture, const v1::Preprocessing& preprocessing) {
-  ASSIGN_OR_RETURN(const Image image, Decode(picture));
-  ASSIGN_OR_RETURN(const Geometry geometry, PlanGeometry(preprocessing, Size{image.height, image.width}));
-  std::vector<float> values = Preprocess(image, preprocessing, geometry);
-  return at::from_blob(values.data(), {preprocessing.channels(), geometry.input.height, geometry.input.width}).clone();
-}
-
 // Everything that a server checks before a version turns READY.
 absl::StatusOr<StoredVersion> ReadAndCheck(const std::string& repository, const VersionId& id) {
   ASSIGN_OR_RETURN(StoredVersion version, ReadVersion(repository, id));
@@ -82,6 +60,18 @@ int64_t CountGoldens(const StoredVersion& version) {
 
 }  // namespace
 
+absl::StatusOr<VersionId> FindOneVersion(const std::string& repository, const std::string& which) {
+  ASSIGN_OR_RETURN(const Selection selection, ParseSelection(which));
+  if (selection.version.has_value()) return VersionId{selection.model, *selection.version};
+  ASSIGN_OR_RETURN(const std::vector<VersionId> all, ListVersions(repository));
+  VersionId newest;
+  for (const VersionId& id : all) {
+    if (id.model == selection.model) newest = id;
+  }
+  if (newest.version == 0) return NoSuchModel(repository, selection.model);
+  return newest;
+}
+
 absl::Status ListCommand(const std::string& repository, OutputFormat format) {
   ASSIGN_OR_RETURN(const std::vector<VersionId> ids, ListVersions(repository));
   std::vector<v1::Manifest> manifests;
@@ -94,12 +84,12 @@ absl::Status ListCommand(const std::string& repository, OutputFormat format) {
       unreadable.Update(manifest.status());
     }
   }
-  std::cout << (format == OutputFormat::kJson ? ManifestsAsJson(manifests) : ManifestsAsTable(manifests));
+  std::cout << TableOf(manifests).Print(format);
   return unreadable;
 }
 
 absl::Status ShowCommand(const std::string& repository, const std::string& which, OutputFormat format) {
-  ASSIGN_OR_RETURN(const VersionId id, FindOne(repository, which));
+  ASSIGN_OR_RETURN(const VersionId id, FindOneVersion(repository, which));
   ASSIGN_OR_RETURN(const v1::Manifest manifest, ReadManifest(repository, id));
   if (format == OutputFormat::kTable) {
     std::cout << ManifestAsPage(manifest);
@@ -149,7 +139,7 @@ absl::Status VerifyCommand(const std::string& repository, const std::string& whi
 }
 
 absl::Status PublishCommand(const std::string& repository, const std::string& source, const std::string& which) {
-  ASSIGN_OR_RETURN(const VersionId from, FindOne(source, which));
+  ASSIGN_OR_RETURN(const VersionId from, FindOneVersion(source, which));
   ASSIGN_OR_RETURN(StoredVersion version, ReadAndCheck(source, from));
   const Draft draft = {std::move(version.manifest), std::move(version.weights), std::move(version.golden),
                        std::move(version.labels), std::move(version.extra_files)};

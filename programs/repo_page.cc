@@ -2,7 +2,6 @@
 
 #include <google/protobuf/text_format.h>
 
-#include <algorithm>
 #include <ctime>
 #include <nlohmann/json.hpp>
 
@@ -10,7 +9,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/str_split.h"
 
 namespace vitrine {
 namespace {
@@ -55,25 +53,6 @@ std::string Metrics(const v1::Manifest& manifest) {
   return metrics.empty() ? "-" : absl::StrJoin(metrics, ", ");
 }
 
-// Columns as wide as their widest cell; `right` says which are numbers.
-std::string Aligned(const std::vector<std::vector<std::string>>& rows, const std::vector<bool>& right) {
-  std::vector<size_t> widths(right.size(), 0);
-  for (const auto& row : rows) {
-    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
-  }
-  std::string text;
-  for (const auto& row : rows) {
-    std::string line;
-    for (size_t i = 0; i < row.size(); ++i) {
-      const std::string padding(widths[i] - row[i].size(), ' ');
-      absl::StrAppend(&line, i == 0 ? "" : "  ", right[i] ? padding : "", row[i], right[i] ? "" : padding);
-    }
-    line.erase(line.find_last_not_of(' ') + 1);
-    absl::StrAppend(&text, line, "\n");
-  }
-  return text;
-}
-
 void AppendProvenance(const v1::Provenance& provenance, std::vector<std::vector<std::string>>& rows) {
   const auto add = [&](const char* what, const std::string& text) {
     if (!text.empty()) rows.push_back({what, Printable(text)});
@@ -92,41 +71,27 @@ void AppendProvenance(const v1::Provenance& provenance, std::vector<std::vector<
 
 }  // namespace
 
-std::string WithSeparators(int64_t number) {
-  std::string digits = absl::StrCat(number);
-  const int64_t first = number < 0 ? 1 : 0;
-  for (int64_t at = static_cast<int64_t>(digits.size()) - 3; at > first; at -= 3) {
-    digits.insert(static_cast<size_t>(at), ",");
-  }
-  return digits;
-}
-
-std::string ManifestsAsTable(const std::vector<v1::Manifest>& manifests) {
-  std::vector<std::vector<std::string>> rows = {{"MODEL", "VERSION", "PARAMETERS", "SIZE", "CREATED", "MEASURED"}};
-  for (const v1::Manifest& manifest : manifests) {
-    rows.push_back({manifest.model(), absl::StrCat(manifest.version()), WithSeparators(manifest.parameters()),
-                    Megabytes(TotalBytes(manifest)), Instant(manifest.provenance().created_unix_seconds()),
-                    Metrics(manifest)});
-  }
-  return Aligned(rows, {false, true, true, true, false, false});
-}
-
-std::string ManifestsAsJson(const std::vector<v1::Manifest>& manifests) {
-  nlohmann::ordered_json array = nlohmann::ordered_json::array();
+Table TableOf(const std::vector<v1::Manifest>& manifests) {
+  Table table({{"model", "MODEL"},
+               {"version", "VERSION", true},
+               {"parameters", "PARAMETERS", true},
+               {"bytes", "SIZE", true},
+               {"created_unix_seconds", "CREATED"},
+               {"metrics", "MEASURED"}});
   for (const v1::Manifest& manifest : manifests) {
     nlohmann::ordered_json metrics = nlohmann::ordered_json::array();
     for (const v1::Metric& metric : manifest.provenance().metrics()) {
       metrics.push_back(
           {{"name", metric.name()}, {"split", metric.split()}, {"value", metric.value()}, {"images", metric.images()}});
     }
-    array.push_back({{"model", manifest.model()},
-                     {"version", manifest.version()},
-                     {"parameters", manifest.parameters()},
-                     {"bytes", TotalBytes(manifest)},
-                     {"created_unix_seconds", manifest.provenance().created_unix_seconds()},
-                     {"metrics", metrics}});
+    table.Add({Cell::Text(manifest.model()),
+               {manifest.version(), absl::StrCat(manifest.version())},
+               Cell::Count(manifest.parameters()),
+               {TotalBytes(manifest), Megabytes(TotalBytes(manifest))},
+               {manifest.provenance().created_unix_seconds(), Instant(manifest.provenance().created_unix_seconds())},
+               {metrics, Metrics(manifest)}});
   }
-  return array.dump(2) + "\n";
+  return table;
 }
 
 std::string ManifestAsPage(const v1::Manifest& manifest) {

@@ -1,0 +1,107 @@
+#include "programs/repo_create.h"
+
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "base/status_macros.h"
+#include "models/model.h"
+#include "models/sequences/zoo.h"
+#include "models/zoo.h"
+#include "programs/repo_goldens.h"
+#include "programs/repo_table.h"
+#include "repository/checkpoint.h"
+#include "repository/names.h"
+#include "repository/repository.h"
+
+namespace vitrine {
+namespace {
+
+constexpr char kReadme[] =
+    "# A repository of models\n"
+    "\n"
+    "    <model>/<version>/weights.safetensors   parameters and buffers\n"
+    "                      golden.safetensors    inputs and the logits they gave\n"
+    "                      labels.txt            line i is the label of class i\n"
+    "                      manifest.textproto    configuration, digests, provenance; written last\n"
+    "\n"
+    "Every version is complete and never changes. Files beside the models, as this one, are passed over.\n"
+    "\n"
+    "    vitrine-repo list .                     what is there\n"
+    "    vitrine-repo verify .                   digests, weights and goldens of every version\n"
+    "    vitrine-repo publish . MODEL --from DIR brings a version from another repository\n"
+    "    vitrine-server --repository .           serves it\n";
+
+absl::StatusOr<ZooRow> FindClassifier(const std::string& variant) {
+  if (FindSequence(variant).ok()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        variant, " is a model of sequences; a repository holds models of pictures. `vitrine-repo zoo` lists them"));
+  }
+  return FindVariant(variant);
+}
+
+// The model lives in this function alone, so that it is gone before the files are put together.
+absl::StatusOr<Draft> MakeDraft(const ZooRow& row, const CreateOptions& options) {
+  ASSIGN_OR_RETURN(const std::unique_ptr<Model> model, MakeModel(row.config, options.seed));
+  Draft draft;
+  draft.weights = SaveWeights(*model, options.bf16 ? at::kBFloat16 : at::kFloat);
+  // The goldens are those of the weights as stored.
+  if (options.bf16) RETURN_IF_ERROR(LoadWeights(draft.weights, *model));
+  ASSIGN_OR_RETURN(draft.golden, PatternGoldens(*model));
+  for (int i = 0; i < row.config.classes(); ++i) draft.labels.push_back(absl::StrCat("class_", i));
+  *draft.manifest.mutable_config() = row.config;
+  draft.manifest.set_parameters(model->CountParameters());
+  SetTolerances(draft.manifest);
+  v1::Provenance& provenance = *draft.manifest.mutable_provenance();
+  provenance.set_recipe(absl::StrCat("none: random weights of ", std::string(row.name)));
+  provenance.set_data("none: untrained");
+  provenance.set_seed(static_cast<int64_t>(options.seed));
+  provenance.set_created_unix_seconds(absl::ToUnixSeconds(absl::Now()));
+  return draft;
+}
+
+}  // namespace
+
+absl::Status InitCommand(const std::string& repository) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  if (fs::exists(repository, error)) {
+    if (!fs::is_directory(repository, error)) {
+      return absl::FailedPreconditionError(absl::StrCat(repository, " is a file; name a folder"));
+    }
+    if (!fs::is_empty(repository, error)) {
+      const absl::StatusOr<std::vector<VersionId>> versions = ListVersions(repository);
+      if (versions.ok() && !versions->empty()) {
+        return absl::FailedPreconditionError(absl::StrCat(repository, " is a repository already, with ",
+                                                          versions->size(), " versions; `vitrine-repo list ",
+                                                          repository, "` shows them"));
+      }
+      return absl::FailedPreconditionError(
+          absl::StrCat(repository, " holds other files; name a folder that is empty or not there"));
+    }
+  }
+  fs::create_directories(repository, error);
+  if (error) return absl::UnavailableError(absl::StrCat(repository, ": ", error.message()));
+  std::ofstream readme(fs::path(repository) / "README.md", std::ios::binary);
+  readme << kReadme;
+  readme.close();
+  if (!readme) return absl::UnavailableError(absl::StrCat(repository, "/README.md could not be written"));
+  std::cout << repository << " is an empty repository. Next: vitrine-repo publish " << repository
+            << " MODEL --from DIR, or vitrine-repo create " << repository << " NAME --variant VARIANT\n";
+  return absl::OkStatus();
+}
+
+absl::Status CreateCommand(const CreateOptions& options) {
+  RETURN_IF_ERROR(ValidateModelName(options.model));
+  ASSIGN_OR_RETURN(const ZooRow row, FindClassifier(options.variant));
+  ASSIGN_OR_RETURN(const Draft draft, MakeDraft(row, options));
+  ASSIGN_OR_RETURN(const VersionId published, Publish(options.repository, options.model, draft));
+  std::cout << published.model << "/" << published.version << " in " << options.repository << ": "
+            << std::string(row.name) << " with random weights, " << WithSeparators(draft.manifest.parameters())
+            << " parameters stored as " << (options.bf16 ? "bf16" : "fp32") << "; untrained\n";
+  return absl::OkStatus();
+}
+
+}  // namespace vitrine

@@ -1,0 +1,29 @@
+#ifndef VITRINE_PROGRAMS_REPO_CREATE_H_
+#define VITRINE_PROGRAMS_REPO_CREATE_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/status.h"
+
+namespace vitrine {
+
+// `vitrine-repo init`: an empty repository with a README of its layout. FAILED_PRECONDITION if the folder is there and
+// holds anything but a repository.
+absl::Status InitCommand(const std::string& repository);
+
+struct CreateOptions {
+  std::string repository;  // created if it is not there
+  std::string model;       // the name to publish under
+  std::string variant;     // of the zoo
+  uint64_t seed = 0;
+  bool bf16 = false;  // storage
+};
+
+// `vitrine-repo create`: publishes a variant of the zoo with random, untrained weights. Holds the model in fp32 once,
+// and beside it the weights as stored.
+absl::Status CreateCommand(const CreateOptions& options);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_PROGRAMS_REPO_CREATE_H_

@@ -1,0 +1,255 @@
+#include "programs/repo_describe.h"
+
+#include <charconv>
+#include <fstream>
+#include <iostream>
+#include <memory>
+#include <optional>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "base/status_macros.h"
+#include "models/model.h"
+#include "models/sequences/zoo.h"
+#include "models/workload/conventions.h"
+#include "models/zoo.h"
+#include "models/zoo/published.h"
+#include "programs/repo_commands.h"
+#include "programs/repo_layers.h"
+#include "programs/repo_measure.h"
+#include "programs/repo_review.h"
+#include "programs/repo_roofline.h"
+#include "repository/checkpoint.h"
+
+namespace vitrine {
+namespace {
+
+// What is described.
+struct Subject {
+  std::string name;
+  std::unique_ptr<Model> model;  // without memory where nothing is measured
+  WorkloadInput input;
+};
+
+absl::StatusOr<int> ParsePixels(std::string_view text) {
+  int pixels = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), pixels);
+  if (error != std::errc() || end != text.data() + text.size() || pixels < 1 || pixels > 8192) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--resolution ", std::string(text), ": pixels are 1 to 8192, as in --resolution 224 or --resolution 224x320"));
+  }
+  return pixels;
+}
+
+// "224" or "224x320": rows first.
+absl::Status SetResolution(const std::string& text, WorkloadInput& input) {
+  const size_t x = text.find('x');
+  ASSIGN_OR_RETURN(input.height, ParsePixels(std::string_view(text).substr(0, x)));
+  input.width = input.height;
+  if (x != std::string::npos) {
+    ASSIGN_OR_RETURN(input.width, ParsePixels(std::string_view(text).substr(x + 1)));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Subject> SubjectInRepository(const DescribeOptions& options) {
+  ASSIGN_OR_RETURN(const VersionId id, FindOneVersion(options.repository, options.model));
+  Subject subject;
+  subject.name = absl::StrCat(id.model, "/", id.version);
+  if (options.measure) {
+    ASSIGN_OR_RETURN(const StoredVersion version, ReadVersion(options.repository, id));
+    ASSIGN_OR_RETURN(subject.model, BuildModel(version));
+  } else {
+    ASSIGN_OR_RETURN(const v1::Manifest manifest, ReadManifest(options.repository, id));
+    ASSIGN_OR_RETURN(subject.model, MakeModel(manifest.config(), 0, at::kMeta));
+  }
+  subject.input = DefaultInput(subject.model->config());
+  return subject;
+}
+
+absl::StatusOr<Subject> SubjectInZoo(const DescribeOptions& options) {
+  if (FindSequence(options.model).ok()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(options.model, " reads sequences; `describe` knows models of pictures. `vitrine-repo zoo` gives ",
+                     "its parameters and multiply-adds"));
+  }
+  ASSIGN_OR_RETURN(const ZooRow row, FindVariant(options.model));
+  Subject subject;
+  subject.name = std::string(row.name);
+  ASSIGN_OR_RETURN(subject.model, MakeModel(row.config, 0, options.measure ? at::kCPU : at::kMeta));
+  subject.input = DefaultInput(row.config);
+  const std::optional<Published> published = FindPublished(row.name);
+  if (published && published->side > 0) subject.input.height = subject.input.width = published->side;
+  return subject;
+}
+
+absl::StatusOr<Subject> FindSubject(const DescribeOptions& options) {
+  ASSIGN_OR_RETURN(Subject subject, options.repository.empty() ? SubjectInZoo(options) : SubjectInRepository(options));
+  if (!options.resolution.empty()) RETURN_IF_ERROR(SetResolution(options.resolution, subject.input));
+  subject.input.images = options.batch;
+  const absl::StatusOr<Grid> grid = subject.model->GridFor(subject.input.height, subject.input.width);
+  if (!grid.ok()) {
+    return absl::InvalidArgumentError(absl::StrCat(subject.name, ": ", std::string(grid.status().message())));
+  }
+  return subject;
+}
+
+// What was found out.
+struct Description {
+  Workload published;
+  std::vector<Layer> layers;
+  std::optional<MachinePeaks> peaks;
+  double sum_seconds = 0;  // of the operators alone
+  double forward_seconds = 0;
+};
+
+absl::Status Measure(const Subject& subject, Description& description) {
+  std::cerr << "vitrine-repo: measuring the machine, then " << description.layers.size() << " operators\n";
+  description.peaks = MeasurePeaks();
+  OperatorTimer timer(subject.input);
+  for (Layer& layer : description.layers) {
+    ASSIGN_OR_RETURN(const double seconds, timer.Seconds(layer.op));
+    layer.seconds = seconds;
+    description.sum_seconds += layer.count * seconds;
+  }
+  ASSIGN_OR_RETURN(description.forward_seconds, ForwardSeconds(*subject.model, subject.input));
+  return absl::OkStatus();
+}
+
+int64_t TotalFlops(const std::vector<Layer>& layers) {
+  int64_t flops = 0;
+  for (const Layer& layer : layers) flops += layer.count * FlopsOf(layer.op);
+  return flops;
+}
+
+double TotalBound(const Description& description) {
+  double seconds = 0;
+  for (const Layer& layer : description.layers) {
+    seconds += layer.count *
+               description.peaks->Bound(static_cast<double>(FlopsOf(layer.op)), static_cast<double>(layer.op.bytes()));
+  }
+  return seconds;
+}
+
+int64_t ExecutedMacs(const Description& description) {
+  int64_t macs = 0;
+  for (const Layer& layer : description.layers) macs += layer.count * layer.op.macs;
+  return macs;
+}
+
+std::string InputInWords(const Subject& subject) {
+  const WorkloadInput& input = subject.input;
+  return absl::StrCat(input.images, " x ", input.height, "x", input.width, " pixels, ",
+                      TokensOf(subject.model->config(), input), " tokens each");
+}
+
+std::string Heading(const Subject& subject, const Description& description) {
+  std::string text =
+      absl::StrCat(subject.name, ": ", InputInWords(subject), "\n", WithSeparators(Parameters(description.published)),
+                   " parameters; multiply-adds ", WithSeparators(Macs(description.published)), " as published, ",
+                   WithSeparators(ExecutedMacs(description)), " as executed; ",
+                   WithSeparators(TotalFlops(description.layers)), " FLOPs executed\n");
+  if (description.peaks) {
+    absl::StrAppend(&text, absl::StrFormat("this machine, %d threads: %.0f GFLOP/s in an fp32 matrix product, %.1f "
+                                           "GB/s in a triad over memory (both measured now)\n",
+                                           description.peaks->threads, description.peaks->gflops,
+                                           description.peaks->gigabytes_per_second));
+  }
+  return text + "\n";
+}
+
+std::string Footing(const Description& description) {
+  if (!description.peaks) return "";
+  return absl::StrFormat(
+      "\nsum of the operators %.3f ms, of their bounds %.3f ms; the whole forward pass %.3f ms\n"
+      "US is the median time of one such operator alone, through the function that the model calls, its operands in\n"
+      "the caches where they fit; BOUND US what the roofline allows if all of them come from memory, so that OF BOUND\n"
+      "may exceed 1. The whole also moves values between layouts.\n",
+      1e3 * description.sum_seconds, 1e3 * TotalBound(description), 1e3 * description.forward_seconds);
+}
+
+nlohmann::ordered_json AsJson(const Subject& subject, const Description& description, const Table& layers) {
+  const WorkloadInput& input = subject.input;
+  nlohmann::ordered_json json = {
+      {"model", subject.name},
+      {"input", {{"images", input.images}, {"height", input.height}, {"width", input.width}}},
+      {"tokens", TokensOf(subject.model->config(), input)},
+      {"parameters", Parameters(description.published)},
+      {"macs", Macs(description.published)},
+      {"executed_macs", ExecutedMacs(description)},
+      {"executed_flops", TotalFlops(description.layers)}};
+  if (description.peaks) {
+    json["machine"] = {{"threads", description.peaks->threads},
+                       {"gflops", description.peaks->gflops},
+                       {"gigabytes_per_second", description.peaks->gigabytes_per_second}};
+    json["sum_seconds"] = description.sum_seconds;
+    json["bound_seconds"] = TotalBound(description);
+    json["forward_seconds"] = description.forward_seconds;
+  }
+  json["operators"] = layers.AsJson();
+  if (InReview(subject.model->config())) json["review"] = ReviewTable(subject.model->config(), input).AsJson();
+  return json;
+}
+
+absl::Status WritePlot(const std::string& file, const Subject& subject, const Description& description) {
+  const MachinePeaks peaks = description.peaks ? *description.peaks : MeasurePeaks();
+  Roofline roofline;
+  roofline.title = absl::StrCat("Roofline of ", subject.name);
+  roofline.subtitle = InputInWords(subject);
+  if (description.peaks) {
+    roofline.subtitle += absl::StrFormat("; %.2f ms a forward pass, %d threads", 1e3 * description.forward_seconds,
+                                         description.peaks->threads);
+  }
+  roofline.peak_gflops = peaks.gflops;
+  roofline.gigabytes_per_second = peaks.gigabytes_per_second;
+  roofline.measured = description.peaks.has_value();
+  roofline.points = PointsOf(description.layers, peaks);
+  std::ofstream out(file, std::ios::binary);
+  out << RooflineSvg(roofline);
+  out.close();
+  if (!out) return absl::UnavailableError(absl::StrCat(file, " could not be written"));
+  std::cerr << "vitrine-repo: wrote " << file << "\n";
+  return absl::OkStatus();
+}
+
+void PrintReview(const Subject& subject) {
+  const v1::ModelConfig& config = subject.model->config();
+  std::cout << "\nThe review's operator tables for this model, as printed and as corrected (N patches, b images, d "
+               "width, a heads, V classes):\n\n"
+            << ReviewTable(config, subject.input).Print(OutputFormat::kTable) << "\n"
+            << ReviewTotals(config, subject.input);
+}
+
+}  // namespace
+
+absl::Status DescribeCommand(const DescribeOptions& options) {
+  ASSIGN_OR_RETURN(const Subject subject, FindSubject(options));
+  const v1::ModelConfig& config = subject.model->config();
+  if (options.paper && !InReview(config)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(subject.name, " is no ViT with a feed-forward block of four times its width; the review's tables ",
+                     "do not describe it"));
+  }
+  Description description;
+  ASSIGN_OR_RETURN(description.published, WorkloadOf(config, subject.input, Form::kPublished));
+  ASSIGN_OR_RETURN(const Workload executed, WorkloadOf(config, subject.input, Form::kExecuted));
+  description.layers = LayersOf(executed, options.every_layer);
+  if (options.measure) RETURN_IF_ERROR(Measure(subject, description));
+  if (!options.plot.empty()) RETURN_IF_ERROR(WritePlot(options.plot, subject, description));
+  const Table layers = LayerTable(description.layers, description.peaks ? &*description.peaks : nullptr);
+  switch (options.format) {
+    case OutputFormat::kJson:
+      std::cout << AsJson(subject, description, layers).dump(2) << "\n";
+      break;
+    case OutputFormat::kCsv:
+      std::cout << (options.paper ? ReviewTable(config, subject.input) : layers).Print(OutputFormat::kCsv);
+      break;
+    case OutputFormat::kTable:
+      std::cout << Heading(subject, description) << layers.Print(OutputFormat::kTable) << Footing(description);
+      if (options.paper || InReview(config)) PrintReview(subject);
+      break;
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace vitrine

@@ -1,0 +1,30 @@
+#ifndef VITRINE_PROGRAMS_REPO_DESCRIBE_H_
+#define VITRINE_PROGRAMS_REPO_DESCRIBE_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "programs/repo_table.h"
+
+namespace vitrine {
+
+struct DescribeOptions {
+  std::string model;       // of the zoo; with a repository MODEL or MODEL@VERSION there
+  std::string repository;  // empty: the zoo
+  std::string resolution;  // "224" or "224x320", rows first; empty: the size the model's figures are given for
+  int batch = 1;
+  bool measure = true;
+  bool every_layer = false;  // a line for every operator, not for every distinct one
+  bool paper = false;        // the review's operator tables, as printed and as corrected
+  std::string plot;          // file for the roofline, empty for none
+  OutputFormat format = OutputFormat::kTable;
+};
+
+// `vitrine-repo describe`: the operators of a forward pass with sizes, operations, bytes and intensity; their time
+// alone on this machine beside the roofline's bound; and the time of the whole.
+// INVALID_ARGUMENT if the model does not take that resolution.
+absl::Status DescribeCommand(const DescribeOptions& options);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_PROGRAMS_REPO_DESCRIBE_H_

@@ -1,0 +1,219 @@
+#include "programs/repo_measure.h"
+
+#include <ATen/Parallel.h>
+#include <ATen/TensorOperators.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/addcmul.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/conv2d.h>
+#include <ATen/ops/gelu.h>
+#include <ATen/ops/layer_norm.h>
+#include <ATen/ops/linalg_vector_norm.h>
+#include <ATen/ops/matmul.h>
+#include <ATen/ops/rand.h>
+#include <ATen/ops/relu.h>
+#include <ATen/ops/scaled_dot_product_attention.h>
+
+#include <algorithm>
+#include <chrono>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "models/layers/batch_norm.h"
+#include "models/layers/convolution_patches.h"
+#include "models/layers/depthwise_convolution.h"
+#include "models/layers/gemm.h"
+#include "models/layers/grid_convolution.h"
+
+namespace vitrine {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using Run = std::function<void()>;
+
+double SecondsOf(const Run& run) {
+  const Clock::time_point start = Clock::now();
+  run();
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+// Two runs to warm up; then at least five, until there is enough to trust a median.
+std::vector<double> Sample(const Run& run, double least_seconds) {
+  constexpr size_t kLeast = 5, kMost = 400;
+  run();
+  run();
+  std::vector<double> seconds;
+  for (double total = 0; seconds.size() < kLeast || (total < least_seconds && seconds.size() < kMost);) {
+    seconds.push_back(SecondsOf(run));
+    total += seconds.back();
+  }
+  std::sort(seconds.begin(), seconds.end());
+  return seconds;
+}
+
+double Median(const std::vector<double>& sorted) {
+  return sorted[sorted.size() / 2];
+}
+
+at::Tensor Random(at::IntArrayRef shape) {
+  return at::rand(shape, at::kFloat);
+}
+
+// Moves 12 bytes an element; what the cache reads to fill lines that are written is not counted, as is custom.
+double TriadGigabytesPerSecond() {
+  constexpr int64_t kElements = int64_t{16} << 20;
+  std::vector<float> a(kElements, 0), b(kElements, 1), c(kElements, 2);
+  const Run triad = [&] {
+    at::parallel_for(0, kElements, kElements / (4 * at::get_num_threads()), [&](int64_t begin, int64_t end) {
+      float* target = a.data();
+      const float *x = b.data(), *y = c.data();
+      for (int64_t i = begin; i < end; ++i) target[i] = x[i] + 3.0F * y[i];
+    });
+  };
+  return 12.0 * kElements / Sample(triad, 0.3).front() / 1e9;
+}
+
+double GemmGflops() {
+  constexpr int64_t kRows = 1536, kInner = 768, kColumns = 1024;
+  const at::Tensor x = Random({kRows, kInner}), weight = Random({kColumns, kInner});
+  const double flops = 2.0 * kRows * kInner * kColumns;
+  return flops / Sample([&] { GemmNt(x, weight); }, 0.3).front() / 1e9;
+}
+
+// The tokens that a convolution on the grid takes, with the class token where the family has it there.
+PackedTokens TokensFor(const Operator& op, int prefix) {
+  std::vector<Grid> grids(static_cast<size_t>(op.batch), Grid{op.height, op.width});
+  const auto layout = TokenLayout::Make(std::move(grids), prefix);
+  return {Random({layout->total_tokens(), op.inner}), layout};
+}
+
+template <typename Layer>
+Run OnGrid(std::shared_ptr<Layer> layer, PackedTokens tokens) {
+  return [layer = std::move(layer), tokens = std::move(tokens)] { layer->Forward(tokens, {}); };
+}
+
+Run ConvolutionRun(const Operator& op) {
+  Initializer initializer(0, at::kCPU);
+  const int channels = static_cast<int>(op.columns);
+  if (op.pool > 0) {
+    auto layer = std::make_shared<ConvolutionPatches>(static_cast<int>(op.inner), op.pool, channels, initializer);
+    const ImageBatch images(static_cast<size_t>(op.batch), Random({op.inner, op.height, op.width}));
+    return [layer, images] { layer->Forward(images, {}); };
+  }
+  if (op.groups > 1) return OnGrid(std::make_shared<DepthwiseConvolution>(channels, initializer), TokensFor(op, 0));
+  if (op.part == ModelPart::kBlock) {
+    return OnGrid(std::make_shared<GridConvolution>(channels, initializer), TokensFor(op, 1));
+  }
+  // Convolutions of pixels keep the channels last.
+  const at::Tensor x = Random({op.batch, op.inner, op.height, op.width}).contiguous(at::MemoryFormat::ChannelsLast);
+  const at::Tensor weight =
+      Random({op.columns, op.inner, op.kernel, op.kernel}).contiguous(at::MemoryFormat::ChannelsLast);
+  const at::Tensor bias = Random({op.columns});
+  return [x, weight, bias, op] { at::conv2d(x, weight, bias, op.stride, op.padding); };
+}
+
+Run ProductRun(const Operator& op, int images) {
+  if (op.kind == OperatorKind::kLinear) {
+    const at::Tensor x = Random({op.rows, op.inner}), weight = Random({op.columns, op.inner});
+    const at::Tensor bias = op.has_bias ? Random({op.columns}) : at::Tensor();
+    return [x, weight, bias] { AffineMap(x, weight, bias, /*bf16=*/false); };
+  }
+  if (op.kind == OperatorKind::kMatmul) {
+    const at::Tensor a = Random({op.batch, op.rows, op.inner}), b = Random({op.batch, op.inner, op.columns});
+    return [a, b] { at::matmul(a, b); };
+  }
+  // As the heads lie in the result of a projection: [images, tokens, heads, d_h].
+  const int64_t heads = op.batch / images;
+  const at::Tensor q = Random({images, op.rows, heads, op.inner}).transpose(1, 2);
+  const at::Tensor k = Random({images, op.columns, heads, op.inner}).transpose(1, 2);
+  const at::Tensor v = Random({images, op.columns, heads, op.inner}).transpose(1, 2);
+  return [q, k, v] { at::scaled_dot_product_attention(q, k, v); };
+}
+
+Run ElementwiseRun(const Operator& op) {
+  const at::Tensor x = Random({op.rows, op.columns}), y = Random({op.rows, op.columns});
+  const at::Tensor scale = Random({op.columns}), shift = Random({op.columns});
+  switch (op.kind) {
+    case OperatorKind::kLayerNorm:
+      return [=] { at::layer_norm(x, scale.sizes(), scale, shift, 1e-6); };
+    case OperatorKind::kBatchNorm: {
+      Initializer initializer(0, at::kCPU);
+      const auto layer = std::make_shared<BatchNorm>(static_cast<int>(op.columns), initializer);
+      return [=] { layer->Forward(x, {}); };
+    }
+    case OperatorKind::kNormalize:
+      return [=] { x / at::linalg_vector_norm(x, 2, -1, /*keepdim=*/true); };
+    case OperatorKind::kSoftmax:
+      return [=] { x.softmax(-1); };
+    case OperatorKind::kGelu:
+      return [=] { at::gelu(x); };
+    case OperatorKind::kRelu:
+      return [=] { at::relu(x); };
+    case OperatorKind::kScale:
+      return [=] { x* scale; };
+    case OperatorKind::kAffine:
+      return [=] { at::addcmul(shift, x, scale); };
+    case OperatorKind::kScaleAdd:
+      return [=] { at::addcmul(x, scale, y); };
+    case OperatorKind::kConcatenate: {
+      const at::Tensor first = x.narrow(0, 0, 1), rest = op.rows > 1 ? x.narrow(0, 1, op.rows - 1) : x;
+      return [=] { at::cat({first, rest}); };
+    }
+    default:
+      return [=] { x + y; };
+  }
+}
+
+Run RunOf(const Operator& op, int images) {
+  switch (op.kind) {
+    case OperatorKind::kLinear:
+    case OperatorKind::kMatmul:
+    case OperatorKind::kAttention:
+      return ProductRun(op, images);
+    case OperatorKind::kConvolution:
+      return ConvolutionRun(op);
+    default:
+      return ElementwiseRun(op);
+  }
+}
+
+}  // namespace
+
+double MachinePeaks::Bound(double flops, double bytes) const {
+  return std::max(flops / (gflops * 1e9), bytes / (gigabytes_per_second * 1e9));
+}
+
+MachinePeaks MeasurePeaks() {
+  const at::NoGradGuard no_grad;
+  return {GemmGflops(), TriadGigabytesPerSecond(), at::get_num_threads()};
+}
+
+absl::StatusOr<double> OperatorTimer::Seconds(const Operator& op) {
+  const std::string key =
+      absl::StrCat(std::string(KindName(op.kind)), " ", ShapeInWords(op), " ", op.has_bias, " ", op.pool);
+  const auto known = known_.find(key);
+  if (known != known_.end()) return known->second;
+  try {
+    const at::NoGradGuard no_grad;
+    const double seconds = Median(Sample(RunOf(op, images_), 0.03));
+    known_[key] = seconds;
+    return seconds;
+  } catch (const std::exception& error) {
+    return absl::InternalError(absl::StrCat(op.name, " cannot be measured: ", error.what()));
+  }
+}
+
+absl::StatusOr<double> ForwardSeconds(const Model& model, const WorkloadInput& input) {
+  const at::Tensor image = Random({model.config().preprocessing().channels(), input.height, input.width});
+  const ImageBatch images(static_cast<size_t>(input.images), image);
+  RETURN_IF_ERROR(RunModel(model, images).status());
+  return Median(Sample([&] { static_cast<void>(RunModel(model, images)); }, 0.2));
+}
+
+}  // namespace vitrine

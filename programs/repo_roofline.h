@@ -1,0 +1,35 @@
+#ifndef VITRINE_PROGRAMS_REPO_ROOFLINE_H_
+#define VITRINE_PROGRAMS_REPO_ROOFLINE_H_
+
+#include <string>
+#include <vector>
+
+#include "models/workload/workload.h"
+
+namespace vitrine {
+
+// An operator in a roofline diagram.
+struct RooflinePoint {
+  std::string label;
+  OperatorKind kind = OperatorKind::kLinear;
+  double intensity = 0;  // FLOP per byte
+  double gflops = 0;     // reached
+  double share = 0;      // of the forward pass' time, 0 to 1; the dot's area
+};
+
+struct Roofline {
+  std::string title;
+  std::string subtitle;
+  double peak_gflops = 0;
+  double gigabytes_per_second = 0;
+  bool measured = true;  // false: points are at their bound, no time was taken
+  std::vector<RooflinePoint> points;
+};
+
+// The diagram as an SVG document: logarithmic axes, both roofs, a dot per operator, labels that do not cover each
+// other. Points without operations are left out.
+std::string RooflineSvg(const Roofline& roofline);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_PROGRAMS_REPO_ROOFLINE_H_

@@ -1,0 +1,18 @@
+#ifndef VITRINE_PROGRAMS_REPO_ZOO_H_
+#define VITRINE_PROGRAMS_REPO_ZOO_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "programs/repo_table.h"
+
+namespace vitrine {
+
+// `vitrine-repo zoo`: every variant that the program knows, classifiers and sequence models, with its exact counts and
+// what its paper prints. The accuracy "ours" is the best top-1 among the versions in `repository` that have the
+// variant's sizes; an empty name looks into none.
+absl::Status ZooCommand(const std::string& repository, OutputFormat format);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_PROGRAMS_REPO_ZOO_H_
