@@ -51,26 +51,41 @@ absl::Status CheckSize(const v1::RawTensor& raw) {
       absl::StrCat("the tensor has ", raw.data().size(), " bytes, its size needs ", expected));
 }
 
-absl::StatusOr<Image> PixelsToImage(const v1::RawTensor& raw) {
+absl::StatusOr<Image> BytesToImage(const v1::RawTensor& raw) {
   RETURN_IF_ERROR(CheckSize(raw));
   Image image{raw.width(), raw.height(), raw.channels(),
               std::vector<uint8_t>(size_t{1} * raw.height() * raw.width() * raw.channels())};
-  if (raw.data_type() == v1::RawTensor::DATA_UINT8) {
-    ForEachValue(raw, [&](int64_t to, int64_t from) { image.pixels[to] = static_cast<uint8_t>(raw.data()[from]); });
-    return image;
-  }
+  ForEachValue(raw, [&](int64_t to, int64_t from) { image.pixels[to] = static_cast<uint8_t>(raw.data()[from]); });
+  return image;
+}
+
+// 0 to 1 in the message, 0 to 255 in the picture.
+absl::StatusOr<FloatImage> FloatsToImage(const v1::RawTensor& raw) {
+  RETURN_IF_ERROR(CheckSize(raw));
+  FloatImage image{raw.channels(), Size{raw.height(), raw.width()},
+                   std::vector<float>(size_t{1} * raw.height() * raw.width() * raw.channels())};
+  const int64_t pixels = int64_t{raw.height()} * raw.width();
   bool in_range = true;
-  ForEachValue(raw, [&](int64_t to, int64_t from) {
+  ForEachValue(raw, [&](int64_t hwc, int64_t from) {
     const float value = FloatAt(raw, from);
-    const bool good = value >= 0 && value <= 1;  // false for NaN
-    in_range = in_range && good;
-    image.pixels[to] = good ? static_cast<uint8_t>(std::lround(value * 255)) : 0;
+    in_range = in_range && value >= 0 && value <= 1;  // false for NaN
+    image.values[hwc % raw.channels() * pixels + hwc / raw.channels()] = value * 255;
   });
   if (!in_range) {
     return absl::InvalidArgumentError(
         "the tensor holds pixels outside 0 to 1; set normalized if they are already what the model expects");
   }
   return image;
+}
+
+// To be drawn on.
+Image Rounded(const FloatImage& image) {
+  const size_t pixels = size_t{1} * image.size.height * image.size.width;
+  Image rounded{image.size.width, image.size.height, image.channels, std::vector<uint8_t>(image.values.size())};
+  for (size_t i = 0; i < image.values.size(); ++i) {
+    rounded.pixels[i % pixels * image.channels + i / pixels] = static_cast<uint8_t>(std::lround(image.values[i]));
+  }
+  return rounded;
 }
 
 absl::StatusOr<at::Tensor> NormalizedToTensor(const v1::RawTensor& raw) {
@@ -91,15 +106,24 @@ absl::StatusOr<at::Tensor> NormalizedToTensor(const v1::RawTensor& raw) {
   return tensor;
 }
 
-absl::StatusOr<at::Tensor> ImageToTensor(const Image& image, const v1::Preprocessing& preprocessing,
-                                         const Geometry& geometry) {
-  if (Size{image.height, image.width} != geometry.original) {
-    return absl::InvalidArgumentError(absl::StrCat("the picture's header says ", geometry.original.width, "x",
-                                                   geometry.original.height, ", its data is ", image.width, "x",
-                                                   image.height));
-  }
+template <typename AnyImage>
+at::Tensor ImageToTensor(const AnyImage& image, const v1::Preprocessing& preprocessing, const Geometry& geometry) {
   return ToTensor(Preprocess(image, preprocessing, geometry), preprocessing.channels(), geometry.input.height,
                   geometry.input.width);
+}
+
+// What was planned is what the message held; a decoder could disagree with the header.
+absl::Status CheckPlanned(Size size, const Geometry& geometry) {
+  if (size == geometry.original) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("the picture's header says ", geometry.original.width, "x",
+                                                 geometry.original.height, ", its data is ", size.width, "x",
+                                                 size.height));
+}
+
+// A batch holds the inputs of all its requests; originals are a thousand times larger, so only overlays keep theirs.
+bool Draws(const v1::ClassifyRequest& request) {
+  return std::any_of(request.attention().begin(), request.attention().end(),
+                     [](const auto& wish) { return wish.encoding() == v1::OVERLAY_PNG; });
 }
 
 }  // namespace
@@ -111,17 +135,22 @@ absl::StatusOr<PictureInput> MakePictureInput(const v1::ClassifyRequest& request
     ASSIGN_OR_RETURN(input.tensor, NormalizedToTensor(request.tensor()));
     return input;
   }
+  if (request.has_tensor() && request.tensor().data_type() == v1::RawTensor::DATA_FLOAT32) {
+    ASSIGN_OR_RETURN(const FloatImage image, FloatsToImage(request.tensor()));
+    RETURN_IF_ERROR(CheckPlanned(image.size, geometry));
+    input.tensor = ImageToTensor(image, preprocessing, geometry);
+    if (Draws(request)) input.picture = std::make_shared<const Image>(Rounded(image));
+    return input;
+  }
   Image image;
   if (request.has_tensor()) {
-    ASSIGN_OR_RETURN(image, PixelsToImage(request.tensor()));
+    ASSIGN_OR_RETURN(image, BytesToImage(request.tensor()));
   } else {
     ASSIGN_OR_RETURN(image, Decode(request.image()));
   }
-  ASSIGN_OR_RETURN(input.tensor, ImageToTensor(image, preprocessing, geometry));
-  // A batch holds the inputs of all its requests; originals are a thousand times larger, so only overlays keep theirs.
-  const bool draws = std::any_of(request.attention().begin(), request.attention().end(),
-                                 [](const auto& wish) { return wish.encoding() == v1::OVERLAY_PNG; });
-  if (draws) input.picture = std::make_shared<const Image>(std::move(image));
+  RETURN_IF_ERROR(CheckPlanned(Size{image.height, image.width}, geometry));
+  input.tensor = ImageToTensor(image, preprocessing, geometry);
+  if (Draws(request)) input.picture = std::make_shared<const Image>(std::move(image));
   return input;
 }
 
@@ -129,6 +158,7 @@ absl::StatusOr<at::Tensor> EncodedPictureToInput(std::string_view picture, const
   ASSIGN_OR_RETURN(const ImageHeader header, ReadHeader(picture));
   ASSIGN_OR_RETURN(const Geometry geometry, PlanGeometry(preprocessing, Size{header.height, header.width}));
   ASSIGN_OR_RETURN(const Image image, Decode(picture));
+  RETURN_IF_ERROR(CheckPlanned(Size{image.height, image.width}, geometry));
   return ImageToTensor(image, preprocessing, geometry);
 }
 

@@ -22,7 +22,8 @@ struct PictureInput {
 
 // Turns the picture or tensor of a validated request into the model's input. `geometry` was planned from its header or
 // declared size and is unused for a normalised tensor. INVALID_ARGUMENT for damage inside the picture, for float pixels
-// outside [0, 1] and for numbers that are not finite. Float pixels are rounded to 8 bits before the resize.
+// outside [0, 1] and for numbers that are not finite. Float pixels are resized as they are, without rounding; only the
+// picture that overlays are drawn on has 8 bits.
 absl::StatusOr<PictureInput> MakePictureInput(const v1::ClassifyRequest& request,
                                               const v1::Preprocessing& preprocessing, const Geometry& geometry);
 

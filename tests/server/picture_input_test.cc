@@ -13,7 +13,9 @@
 namespace vitrine {
 namespace {
 
+using ::testing::FloatNear;
 using ::testing::HasSubstr;
+using ::testing::Pointwise;
 
 // Size of the tensors; the small model takes it as it is.
 constexpr int kHeight = 8, kWidth = 12;
@@ -65,8 +67,36 @@ TEST(MakePictureInput, LayoutsAndTypesOfTheSamePixelsGiveTheSameInput) {
   // (value / 255 - mean) / std of channel 1, pixel 5.
   EXPECT_NEAR(expected[kHeight * kWidth + 5], ((2 * 5 + 20) / 255.0 - 0.5) / 0.25, 1e-5);
   EXPECT_EQ(Values(Input(Pixels(v1::RawTensor::CHW, v1::RawTensor::DATA_UINT8))), expected);
-  EXPECT_EQ(Values(Input(Pixels(v1::RawTensor::HWC, v1::RawTensor::DATA_FLOAT32))), expected);
-  EXPECT_EQ(Values(Input(Pixels(v1::RawTensor::CHW, v1::RawTensor::DATA_FLOAT32))), expected);
+  EXPECT_THAT(Values(Input(Pixels(v1::RawTensor::HWC, v1::RawTensor::DATA_FLOAT32))),
+              Pointwise(FloatNear(1e-5), expected));
+  EXPECT_THAT(Values(Input(Pixels(v1::RawTensor::CHW, v1::RawTensor::DATA_FLOAT32))),
+              Pointwise(FloatNear(1e-5), expected));
+}
+
+TEST(MakePictureInput, FloatPixelsAreNotRounded) {
+  v1::RawTensor raw = Pixels(v1::RawTensor::CHW, v1::RawTensor::DATA_FLOAT32);
+  const float value = 100.4f / 255;  // between two levels of 8 bits
+  std::memcpy(raw.mutable_data()->data() + 5 * sizeof(float), &value, sizeof(value));
+  const std::vector<float> input = Values(Input(raw));
+  ASSERT_EQ(input.size(), size_t{3} * kHeight * kWidth);
+  EXPECT_NEAR(input[5], (value - 0.5) / 0.25, 1e-5);
+}
+
+// The picture under an overlay lies as the tensor says, in 8 bits.
+TEST(MakePictureInput, FloatPixelsCanBeDrawnOn) {
+  const v1::ModelConfig config = SmallNativeConfig();
+  const auto geometry = PlanGeometry(config.preprocessing(), Size{kHeight, kWidth});
+  ASSERT_TRUE(geometry.ok());
+  v1::ClassifyRequest bytes, floats;
+  *bytes.mutable_tensor() = Pixels(v1::RawTensor::HWC, v1::RawTensor::DATA_UINT8);
+  *floats.mutable_tensor() = Pixels(v1::RawTensor::CHW, v1::RawTensor::DATA_FLOAT32);
+  for (v1::ClassifyRequest* request : {&bytes, &floats}) request->add_attention()->set_encoding(v1::OVERLAY_PNG);
+  const auto expected = MakePictureInput(bytes, config.preprocessing(), *geometry);
+  const auto input = MakePictureInput(floats, config.preprocessing(), *geometry);
+  ASSERT_TRUE(expected.ok() && input.ok());
+  ASSERT_NE(input->picture, nullptr);
+  EXPECT_EQ(input->picture->width, kWidth);
+  EXPECT_EQ(input->picture->pixels, expected->picture->pixels);
 }
 
 TEST(MakePictureInput, ANormalizedTensorIsTakenAsItIs) {
