@@ -52,7 +52,7 @@ int ExecutorOptions::ThreadCount() const {
 }
 
 ExecutorPool::ExecutorPool(const ExecutorOptions& options, Scheduler& scheduler, Responder responder,
-                           const Clock& clock)
+                           const Clock& clock, Watchdog watchdog)
     : options_(options), scheduler_(scheduler), responder_(std::move(responder)), clock_(clock) {
   // LibTorch's pool of threads would fight with the executors for the cores. Threads take over this setting when they
   // first compute.
@@ -62,6 +62,9 @@ ExecutorPool::ExecutorPool(const ExecutorOptions& options, Scheduler& scheduler,
   for (int i = 0; i < threads; ++i) workers_.push_back(std::make_unique<Worker>());
   for (int i = 0; i < threads; ++i) {
     workers_[i]->thread = std::thread([this, i, core = cores[i % cores.size()]] { Run(i, core); });
+  }
+  if (watchdog != nullptr) {
+    watch_.emplace(kWatchPeriod, [this, watchdog = std::move(watchdog)] { watchdog(LongestRunning()); });
   }
 }
 

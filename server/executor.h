@@ -2,7 +2,9 @@
 #define VITRINE_SERVER_EXECUTOR_H_
 
 #include <atomic>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -12,6 +14,7 @@
 #include "server/device.h"
 #include "server/execute_batch.h"
 #include "server/scheduler.h"
+#include "server/ticker.h"
 
 namespace vitrine {
 
@@ -34,16 +37,20 @@ struct ExecutorOptions {
 // with INTERNAL and a fixed text, the details go to the log, and the thread lives on.
 class ExecutorPool {
  public:
-  // Starts the threads. `scheduler` and `clock` outlive the pool.
-  ExecutorPool(const ExecutorOptions& options, Scheduler& scheduler, Responder responder, const Clock& clock);
+  // Hears again and again for how long the longest running batch has been at it; zero if every thread waits.
+  using Watchdog = std::function<void(absl::Duration longest)>;
+  static constexpr absl::Duration kWatchPeriod = absl::Milliseconds(100);
+
+  // Starts the threads. `scheduler` and `clock` outlive the pool. `watchdog` has a thread of its own and is called
+  // every kWatchPeriod until the threads have ended; null watches nothing.
+  ExecutorPool(const ExecutorOptions& options, Scheduler& scheduler, Responder responder, const Clock& clock,
+               Watchdog watchdog = nullptr);
   // Joins. Requires that the scheduler was stopped, or it waits forever.
   ~ExecutorPool();
   ExecutorPool(const ExecutorPool&) = delete;
   ExecutorPool& operator=(const ExecutorPool&) = delete;
 
   int threads() const { return static_cast<int>(workers_.size()); }
-  // For how long the longest running batch has been at it; zero if every thread waits. A watchdog reads it.
-  absl::Duration LongestRunning() const;
 
  private:
   struct Worker {
@@ -51,12 +58,14 @@ class ExecutorPool {
     std::thread thread;
   };
   void Run(int index, int core);
+  absl::Duration LongestRunning() const;
 
   const ExecutorOptions options_;
   Scheduler& scheduler_;
   const Responder responder_;
   const Clock& clock_;
   std::vector<std::unique_ptr<Worker>> workers_;
+  std::optional<Ticker> watch_;  // last: it looks at the workers
 };
 
 }  // namespace vitrine

@@ -1,5 +1,6 @@
 #include "server/health.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace vitrine {
@@ -10,13 +11,16 @@ using grpc::health::v1::HealthCheckResponse;
 constexpr char kServer[] = "";
 constexpr char kClassifier[] = "vitrine.v1.Classifier";
 
+bool IsReady(const std::pair<const int64_t, v1::ModelState>& version) {
+  return version.second == v1::READY;
+}
+
 }  // namespace
 
 Health::Health(Registry& registry) : registry_(registry) {
   {
     MutexLock lock(mutex_);
-    Set(kServer, HealthCheckResponse::NOT_SERVING);
-    Set(kClassifier, HealthCheckResponse::NOT_SERVING);
+    Update();
   }
   subscription_ = registry_.Subscribe([this](const v1::ModelEvent& event) { OnEvent(event); });
 }
@@ -25,16 +29,27 @@ Health::~Health() {
   registry_.Unsubscribe(subscription_);
 }
 
+std::string Health::WhyNotServing() const {
+  MutexLock lock(mutex_);
+  return Reason();
+}
+
 void Health::SetServing() {
   MutexLock lock(mutex_);
-  Set(kServer, HealthCheckResponse::SERVING);
-  Set(kClassifier, HealthCheckResponse::SERVING);
+  started_ = true;
+  Update();
 }
 
 void Health::SetNotServing() {
   MutexLock lock(mutex_);
   for (const auto& [service, status] : std::map(statuses_)) Set(service, HealthCheckResponse::NOT_SERVING);
   stopped_ = true;
+}
+
+void Health::SetHung(std::string reason) {
+  MutexLock lock(mutex_);
+  hung_ = std::move(reason);
+  Update();
 }
 
 std::optional<Health::Status> Health::Check(const std::string& service) const {
@@ -59,13 +74,33 @@ void Health::Unwatch(uint64_t id) {
 void Health::OnEvent(const v1::ModelEvent& event) {
   const v1::ModelVersion& version = event.version();
   MutexLock lock(mutex_);
-  std::set<int64_t>& ready = ready_[version.model()];
-  if (!event.removed() && version.state() == v1::READY) {
-    ready.insert(version.version());
+  std::map<int64_t, v1::ModelState>& versions = versions_[version.model()];
+  if (event.removed()) {
+    versions.erase(version.version());
   } else {
-    ready.erase(version.version());
+    versions[version.version()] = version.state();
   }
-  Set("model/" + version.model(), ready.empty() ? HealthCheckResponse::NOT_SERVING : HealthCheckResponse::SERVING);
+  const bool serves = std::any_of(versions.begin(), versions.end(), IsReady);
+  Set("model/" + version.model(), serves ? HealthCheckResponse::SERVING : HealthCheckResponse::NOT_SERVING);
+  Update();
+}
+
+std::string Health::Reason() const {
+  if (stopped_) return "the server is draining";
+  if (!started_) return "the models are being loaded";
+  if (!hung_.empty()) return hung_;
+  bool some = false, ready = false;
+  for (const auto& [model, versions] : versions_) {
+    some = some || !versions.empty();
+    ready = ready || std::any_of(versions.begin(), versions.end(), IsReady);
+  }
+  return some && !ready ? "no version is ready; the log and WatchModels say why" : "";
+}
+
+void Health::Update() {
+  const Status status = Reason().empty() ? HealthCheckResponse::SERVING : HealthCheckResponse::NOT_SERVING;
+  Set(kServer, status);
+  Set(kClassifier, status);
 }
 
 void Health::Set(const std::string& service, Status status) {

@@ -5,7 +5,6 @@
 #include <functional>
 #include <map>
 #include <optional>
-#include <set>
 #include <string>
 
 #include "grpc/health/v1/health.pb.h"
@@ -14,10 +13,10 @@
 
 namespace vitrine {
 
-// What the standard health service answers:
-//   "" and "vitrine.v1.Classifier"   the server takes requests
+// Whether requests are served, for the standard health service and for /readyz:
+//   "" and "vitrine.v1.Classifier"   WhyNotServing is empty
 //   "model/<name>"                   a version of the model is ready
-// Follows the registry. NOT_SERVING until SetServing. Thread-safe.
+// Follows the registry. Thread-safe.
 class Health {
  public:
   using Status = grpc::health::v1::HealthCheckResponse::ServingStatus;
@@ -30,9 +29,16 @@ class Health {
   Health(const Health&) = delete;
   Health& operator=(const Health&) = delete;
 
+  // Why requests are not served, in one sentence; empty when they are. They are not before SetServing, while every
+  // version that there is was refused (an empty repository is ready for its first one), while something is hung, and
+  // after SetNotServing.
+  std::string WhyNotServing() const;
+
   void SetServing();
   // NOT_SERVING for every name, for good.
   void SetNotServing();
+  // Says in one sentence what does not come back; empty once it has.
+  void SetHung(std::string reason);
 
   // Nothing for a name that is not known.
   std::optional<Status> Check(const std::string& service) const;
@@ -49,14 +55,19 @@ class Health {
   };
 
   void OnEvent(const v1::ModelEvent& event);
+  std::string Reason() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Brings "" and the service in line with Reason.
+  void Update() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Set(const std::string& service, Status status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   Registry& registry_;
   uint64_t subscription_ = 0;
 
   mutable Mutex mutex_;
+  bool started_ ABSL_GUARDED_BY(mutex_) = false;
   bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
-  std::map<std::string, std::set<int64_t>> ready_ ABSL_GUARDED_BY(mutex_);  // versions by model
+  std::string hung_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, std::map<int64_t, v1::ModelState>> versions_ ABSL_GUARDED_BY(mutex_);  // by model
   std::map<std::string, Status> statuses_ ABSL_GUARDED_BY(mutex_);
   std::map<uint64_t, Watcher> watchers_ ABSL_GUARDED_BY(mutex_);
   uint64_t next_watcher_ ABSL_GUARDED_BY(mutex_) = 1;

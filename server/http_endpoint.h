@@ -14,7 +14,7 @@ class Collectable;
 namespace vitrine {
 
 // Plain HTTP for probes and scrapers: /metrics (Prometheus text), /healthz (200 while the process runs its loops) and
-// /readyz (200 when requests are served, else 503 with the reason). GET and HEAD only; every other path is 404. Has two
+// /readyz (200 when requests are served, else 503 with the reason). GET and HEAD only; every other path is 404. Has
 // threads of its own and never touches the path of a request, so that a slow scraper blocks no request. Thread-safe.
 class HttpEndpoint {
  public:

@@ -96,6 +96,7 @@ absl::Status ServerOptions::Validate() const {
   faults.InRange<int64_t>("--queues", rpc.queues, 1, 256);
   faults.InRange("--max-connection-age", rpc.max_connection_age, absl::Seconds(1), absl::InfiniteDuration());
   faults.InRange("--lame-duck", lame_duck, absl::ZeroDuration(), absl::Hours(1));
+  faults.InRange("--hung-worker-timeout", hung_worker_timeout, absl::Milliseconds(1), absl::InfiniteDuration());
   faults.InRange("--drain-deadline", drain_deadline, absl::ZeroDuration(), absl::Hours(1));
   if (std::find(std::begin(kLogLevels), std::end(kLogLevels), log_level) == std::end(kLogLevels)) {
     faults.Add(absl::StrCat("--log-level is \"", log_level, "\"; it must be one of ", absl::StrJoin(kLogLevels, ", ")));
@@ -113,6 +114,7 @@ void BindFlags(CLI::App& app, ServerOptions& options) {
   Add(app, "--executors", options.executor.threads, "threads that decode and compute, one per core; 0 takes every core",
       "N");
   Add(app, "--max-batch-tokens", options.batch.max_batch_tokens, "most tokens in a batch", "TOKENS");
+  Add(app, "--max-batch-pixels", options.batch.max_batch_pixels, "most pixels of the pictures of a batch", "PIXELS");
   AddDuration(app, "--max-wait", options.batch.max_wait, "longest wait for company while an executor is idle");
   Add(app, "--max-queue-requests", options.admission.max_requests, "most requests between admission and answer", "N");
   Add(app, "--max-queue-bytes", options.admission.max_bytes, "most bytes between admission and answer", "BYTES");
@@ -123,6 +125,8 @@ void BindFlags(CLI::App& app, ServerOptions& options) {
   AddDuration(app, "--max-connection-age", options.rpc.max_connection_age, "age at which a connection is asked to go");
   AddDuration(app, "--lame-duck", options.lame_duck, "serve on this long after NOT_SERVING before draining");
   AddDuration(app, "--drain-deadline", options.drain_deadline, "longest wait for accepted requests at the end");
+  AddDuration(app, "--hung-worker-timeout", options.hung_worker_timeout,
+              "a batch that takes longer ends the process with exit code 3");
   AddDuration(app, "--poll-interval", options.registry.poll_interval, "how often the repository is looked at");
   Add(app, "--log-level", options.log_level, "trace, debug, info, warning, error or off", "LEVEL");
   app.add_flag("--log-batches", options.executor.log_batches, "one line for each batch: images, tokens and grids");

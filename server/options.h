@@ -44,6 +44,10 @@ struct ServerOptions {
   absl::Duration lame_duck = absl::ZeroDuration();
   // How long accepted requests may take to finish after that. What is left then is answered with UNAVAILABLE.
   absl::Duration drain_deadline = absl::Seconds(30);
+  // A batch that takes longer than this will not come back: the process ends with exit code 3, so that whoever started
+  // it starts it anew. After half of it, a minute at most, the server says that it is not ready. Infinite waits for
+  // ever.
+  absl::Duration hung_worker_timeout = absl::Minutes(2);
   // trace, debug, info, warning, error, off. Debug adds a line for each request.
   std::string log_level = "info";
 

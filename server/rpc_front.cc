@@ -99,8 +99,7 @@ class Front : public RpcFront {
   }
 
   const std::string& address() const override { return address_; }
-  void SetServing() override { parts_.health.SetServing(); }
-  void SetNotServing() override { parts_.health.SetNotServing(); }
+  Health& health() override { return parts_.health; }
   void CloseLongCalls() override { parts_.long_calls.CloseAll(); }
 
   // gRPC aborts when an operation is started on a queue that is shut down. Posted calls come back from

@@ -8,6 +8,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "server/classify_service.h"
+#include "server/health.h"
 #include "server/registry.h"
 
 namespace vitrine {
@@ -33,7 +34,7 @@ struct RpcOptions {
 // Thread-safe but for Shutdown.
 class RpcFront {
  public:
-  // Listens and serves; health says NOT_SERVING until SetServing. `service` and `registry` outlive the front.
+  // Listens and serves; health says NOT_SERVING until Health::SetServing. `service` and `registry` outlive the front.
   // UNAVAILABLE if the address cannot be bound.
   static absl::StatusOr<std::unique_ptr<RpcFront>> Start(const RpcOptions& options, ClassifyService& service,
                                                          Registry& registry);
@@ -42,11 +43,8 @@ class RpcFront {
   // host:port as bound.
   virtual const std::string& address() const = 0;
 
-  // From here on health answers SERVING for "" and "vitrine.v1.Classifier", and for "model/<name>" while a version of
-  // the model is ready.
-  virtual void SetServing() = 0;
-  // NOT_SERVING for every name, for good.
-  virtual void SetNotServing() = 0;
+  // What health answers: see health.h.
+  virtual Health& health() = 0;
 
   // Ends streams and watches as soon as what is in flight on them is answered.
   virtual void CloseLongCalls() = 0;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdlib>
 #include <functional>
 #include <optional>
 #include <string>
@@ -30,8 +31,10 @@
 namespace vitrine {
 namespace {
 
-// A batch that takes longer than this is taken for hung: the server says that it is not ready.
+// A batch that takes longer than this, or half of hung_worker_timeout, makes the server say that it is not ready.
 constexpr absl::Duration kHungBatch = absl::Minutes(1);
+// Of a process that ends because an executor does not come back.
+constexpr int kExitHung = 3;
 // How often draining looks at its condition.
 constexpr absl::Duration kDrainStep = absl::Milliseconds(2);
 // Draining ends when nothing new came for this long, so that callers who have not heard yet read "draining" and not a
@@ -88,8 +91,10 @@ class RunningServer : public Server {
     faults.push_back(rpc.status());
     if (rpc.ok()) rpc_ = *std::move(rpc);
     if (!options_.metrics.empty()) {
-      absl::StatusOr<std::unique_ptr<HttpEndpoint>> http =
-          HttpEndpoint::Start(options_.metrics, {.metrics = &metrics_, .not_ready = [this] { return NotReady(); }});
+      absl::StatusOr<std::unique_ptr<HttpEndpoint>> http = HttpEndpoint::Start(
+          options_.metrics, {.metrics = &metrics_, .not_ready = [this] {
+                               return rpc_ == nullptr ? "no calls are taken" : rpc_->health().WhyNotServing();
+                             }});
       faults.push_back(http.status());
       if (http.ok()) http_ = *std::move(http);
     }
@@ -101,7 +106,8 @@ class RunningServer : public Server {
   void Begin() {
     executors_.emplace(
         options_.executor, scheduler_,
-        [](const InferenceRequest& request, InferenceOutput output) { return MakeResponse(request, output); }, clock_);
+        [](const InferenceRequest& request, InferenceOutput output) { return MakeResponse(request, output); }, clock_,
+        [this](absl::Duration longest) { Watch(longest); });
     registry_.Start();
     starter_ = std::thread([this] { AwaitFirstPoll(); });
     spdlog::info("started repository={} listen={} metrics={} device={} executors={}", options_.repository, address_,
@@ -127,7 +133,7 @@ class RunningServer : public Server {
   Counts Drain() override {
     if (!StartDraining()) return CountsNow();
     if (rpc_ != nullptr) {
-      rpc_->SetNotServing();
+      rpc_->health().SetNotServing();
       if (executors_.has_value()) FinishRequests();
     }
     scheduler_.Stop(absl::ZeroDuration());
@@ -152,7 +158,7 @@ class RunningServer : public Server {
     MutexLock lock(mutex_);
     if (phase_ == Phase::kDraining) return;
     phase_ = Phase::kServing;
-    rpc_->SetServing();
+    rpc_->health().SetServing();
     changed_.NotifyAll();
     const std::vector<VersionStatus> versions = registry_.List();
     const auto ready = std::count_if(versions.begin(), versions.end(),
@@ -160,19 +166,20 @@ class RunningServer : public Server {
     spdlog::info("ready versions={} refused={}", ready, versions.size() - ready);
   }
 
-  // Empty when requests are served, else why not.
-  std::string NotReady() {
-    const std::vector<VersionStatus> versions = registry_.List();
-    const bool serves_something = std::any_of(versions.begin(), versions.end(),
-                                              [](const VersionStatus& version) { return version.state == v1::READY; });
-    MutexLock lock(mutex_);
-    if (phase_ == Phase::kLoading) return "the models are being loaded";
-    if (phase_ == Phase::kDraining) return "the server is draining";
-    const absl::Duration longest = executors_->LongestRunning();
-    if (longest > kHungBatch) return absl::StrCat("a batch has been running for ", absl::FormatDuration(longest));
-    // An empty repository is ready for its first version; one whose every version was refused is not.
-    if (!versions.empty() && !serves_something) return "no version is ready; the log and WatchModels say why";
-    return {};
+  // On the watchdog's thread, which goes on while draining. Nothing can end a thread that does not come back, and its
+  // requests cannot be answered: without it the process would hold them and its core for ever.
+  void Watch(absl::Duration longest) {
+    if (longest > options_.hung_worker_timeout) {
+      const Counts counts = CountsNow();
+      spdlog::critical(
+          "hung: a batch has been running for {}, longer than --hung-worker-timeout; accepted={} answered={}",
+          absl::FormatDuration(longest), counts.accepted, counts.answered);
+      spdlog::default_logger()->flush();
+      std::_Exit(kExitHung);
+    }
+    const bool is_long = longest > std::min(kHungBatch, options_.hung_worker_timeout / 2);
+    if (std::exchange(said_hung_, is_long) == is_long) return;
+    rpc_->health().SetHung(is_long ? "a batch has been running for too long; an executor hangs" : "");
   }
 
   // False if it was called before.
@@ -225,6 +232,7 @@ class RunningServer : public Server {
   std::unique_ptr<RpcFront> rpc_;
   std::unique_ptr<HttpEndpoint> http_;
   std::thread starter_;
+  bool said_hung_ = false;  // touched by the watchdog's thread alone
 
   Mutex mutex_;
   CondVar changed_;

@@ -20,6 +20,7 @@ namespace {
 
 using ::testing::HasSubstr;
 using ::testing::IsSupersetOf;
+using ::testing::StartsWith;
 using HealthCall = StandardCall<HealthRequest, HealthResponse>;
 using ReflectionCall = StandardCall<ReflectionRequest, ReflectionResponse>;
 
@@ -70,7 +71,22 @@ TEST(Health, AModelWhoseOnlyVersionIsRefusedDoesNotServe) {
   std::filesystem::remove(folder.path() / "broken" / "1" / "weights.safetensors");
   RunningServer running(folder.path());
   EXPECT_EQ(Next(*Watch(running, "model/broken")), HealthResponse::NOT_SERVING);
-  EXPECT_EQ(Next(*Watch(running, "")), HealthResponse::SERVING) << "one bad model does not take the server down";
+  const auto server = Watch(running, "");
+  EXPECT_EQ(Next(*server), HealthResponse::NOT_SERVING);
+  EXPECT_THAT(running.Get("/readyz"), StartsWith("HTTP/1.1 503 "));
+  PublishModel(folder.path(), "good", MixedConfig());
+  EXPECT_EQ(Next(*server), HealthResponse::SERVING) << "one bad model does not take the server down";
+  EXPECT_THAT(running.Get("/readyz"), StartsWith("HTTP/1.1 200 "));
+  EXPECT_EQ(Next(*Watch(running, "model/broken")), HealthResponse::NOT_SERVING);
+}
+
+// The two say the same at every moment that can be compared.
+TEST(Health, AnEmptyRepositoryIsReadyForItsFirstModel) {
+  const TemporaryFolder folder;
+  RunningServer running(folder.path());
+  EXPECT_EQ(Next(*Watch(running, "")), HealthResponse::SERVING);
+  EXPECT_EQ(Next(*Watch(running, "vitrine.v1.Classifier")), HealthResponse::SERVING);
+  EXPECT_THAT(running.Get("/readyz"), StartsWith("HTTP/1.1 200 "));
 }
 
 TEST(Reflection, ListsTheServicesAndDescribesThem) {

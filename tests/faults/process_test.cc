@@ -96,5 +96,25 @@ TEST(Process, ASmallSoftLimitOfFileDescriptorsDoesNotLimitConnections) {
   EXPECT_EQ(server.Wait(), 0) << server.Output();
 }
 
+// A picture that takes longer than the timeout is a worker that hangs, as far as the server can tell.
+TEST(Process, AWorkerThatHangsEndsTheProcess) {
+  const TemporaryFolder folder;
+  PublishModel(folder.path() / "repository", "slow", SlowConfig());
+  std::vector<std::string> flags = Flags(folder.path() / "repository");
+  flags.insert(flags.end(), {"--hung-worker-timeout", "1ms", "--executors", "1"});
+  ChildServer server(folder.path(), flags);
+  const auto stub =
+      v1::Classifier::NewStub(grpc::CreateChannel(server.AwaitReady(), grpc::InsecureChannelCredentials()));
+  // The watchdog looks ten times a second; one of these is under way when it does.
+  grpc::Status status;
+  for (int i = 0; i < 1000 && status.error_code() != grpc::StatusCode::UNAVAILABLE; ++i) {
+    grpc::ClientContext context;
+    v1::ClassifyResponse response;
+    status = stub->Classify(&context, PictureRequest("slow", SlowPicture()), &response);
+  }
+  EXPECT_EQ(server.Wait(), 3);
+  EXPECT_THAT(server.Output(), ::testing::ContainsRegex("hung: a batch has been running for .* accepted=.* answered="));
+}
+
 }  // namespace
 }  // namespace vitrine::testing

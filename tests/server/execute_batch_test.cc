@@ -6,9 +6,11 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <future>
 #include <limits>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -234,6 +236,39 @@ TEST(ExecutorPool, AnswersEverythingAndStops) {
     scheduler.Stop(absl::Seconds(60));
   }
   EXPECT_EQ(ok, kRequests);
+}
+
+// Real threads, a responder that does not return, and a clock that says so.
+TEST(ExecutorPool, TheWatchdogHearsOfABatchThatDoesNotComeBack) {
+  const ModelHandle model = MakeLoaded("null", 1, NullConfig());
+  FakeClock clock;
+  std::promise<void> running, release;
+  const Responder responder = [&](const InferenceRequest&, const InferenceOutput&) {
+    running.set_value();
+    release.get_future().wait();
+    return v1::ClassifyResponse();
+  };
+  std::atomic<int64_t> longest_seconds = 0;
+  const auto hears = [&](int64_t seconds) {
+    while (longest_seconds != seconds) std::this_thread::yield();
+  };
+  Answer answer;
+  {
+    Scheduler scheduler({}, clock, /*sweep=*/false);
+    const ExecutorOptions options{.device = {}, .threads = 2};
+    ExecutorPool pool(options, scheduler, responder, clock,
+                      [&](absl::Duration longest) { longest_seconds = absl::ToInt64Seconds(longest); });
+    scheduler.Submit(PictureRequest(model, NoisePng(8, 8, 1), answer));
+    running.get_future().wait();
+    clock.Advance(absl::Seconds(100));
+    hears(100);
+    clock.Advance(absl::Seconds(30));
+    hears(130);
+    release.set_value();
+    hears(0);
+    scheduler.Stop(absl::Seconds(1));
+  }
+  EXPECT_TRUE(answer.result.ok()) << answer.result.status();
 }
 
 TEST(ExecutorOptions, RefusalsNameTheFieldAndTheRange) {

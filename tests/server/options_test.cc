@@ -38,6 +38,8 @@ TEST(ServerOptions, FlagsReachTheirSettings) {
                                        "3",
                                        "--max-batch-tokens",
                                        "99",
+                                       "--max-batch-pixels",
+                                       "98",
                                        "--max-wait",
                                        "1.5ms",
                                        "--max-queue-requests",
@@ -50,6 +52,8 @@ TEST(ServerOptions, FlagsReachTheirSettings) {
                                        "8192",
                                        "--lame-duck",
                                        "5s",
+                                       "--hung-worker-timeout",
+                                       "3m",
                                        "--drain-deadline",
                                        "1m",
                                        "--poll-interval",
@@ -64,12 +68,14 @@ TEST(ServerOptions, FlagsReachTheirSettings) {
   EXPECT_EQ(options.device, "cuda:1");
   EXPECT_EQ(options.executor.threads, 3);
   EXPECT_EQ(options.batch.max_batch_tokens, 99);
+  EXPECT_EQ(options.batch.max_batch_pixels, 98);
   EXPECT_EQ(options.batch.max_wait, absl::Microseconds(1500));
   EXPECT_EQ(options.admission.max_requests, 7);
   EXPECT_EQ(options.admission.max_bytes, 8);
   EXPECT_EQ(options.rpc.max_message_bytes, 4096);
   EXPECT_EQ(options.rpc.max_transport_bytes, 8192);
   EXPECT_EQ(options.lame_duck, absl::Seconds(5));
+  EXPECT_EQ(options.hung_worker_timeout, absl::Minutes(3));
   EXPECT_EQ(options.drain_deadline, absl::Minutes(1));
   EXPECT_EQ(options.registry.poll_interval, absl::Milliseconds(250));
   EXPECT_EQ(options.rpc.max_connection_age, absl::InfiniteDuration());
