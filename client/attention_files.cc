@@ -1,66 +1,22 @@
 #include "client/attention_files.h"
 
-#include <bit>
-#include <cmath>
-#include <cstdint>
-#include <cstring>
+#include <algorithm>
 #include <filesystem>
-#include <fstream>
+#include <map>
 #include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "client/distance_files.h"
+#include "client/files.h"
 #include "client/names.h"
 #include "imaging/decode.h"
+#include "report/matrix.h"
 #include "report/overlay.h"
+#include "report/sheet.h"
 
 namespace vitrine {
 namespace {
-
-float FromHalf(uint16_t bits) {
-  const int exponent = bits >> 10 & 31;
-  const int fraction = bits & 1023;
-  float value = 0;
-  if (exponent == 31) {
-    value = fraction == 0 ? INFINITY : NAN;
-  } else if (exponent == 0) {
-    value = std::ldexp(static_cast<float>(fraction), -24);
-  } else {
-    value = std::ldexp(static_cast<float>(fraction + 1024), exponent - 25);
-  }
-  return bits >> 15 == 0 ? value : -value;
-}
-
-uint8_t Byte(const std::string& bytes, size_t i) {
-  return static_cast<uint8_t>(bytes[i]);
-}
-
-uint32_t LittleEndian(const std::string& bytes, size_t first, size_t size) {
-  uint32_t value = 0;
-  for (size_t i = 0; i < size; ++i) value |= static_cast<uint32_t>(Byte(bytes, first + i)) << (8 * i);
-  return value;
-}
-
-size_t BytesPerValue(v1::AttentionEncoding encoding) {
-  switch (encoding) {
-    case v1::FLOAT16:
-      return 2;
-    case v1::UINT8:
-      return 1;
-    case v1::FLOAT32:
-      return 4;
-    default:
-      return 0;
-  }
-}
-
-absl::Status WriteFile(const std::string& path, const std::string& bytes) {
-  std::ofstream file(path, std::ios::binary | std::ios::trunc);
-  file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-  file.close();
-  if (!file) return absl::UnavailableError(absl::StrCat("cannot write ", path, ": ", std::strerror(errno)));
-  return absl::OkStatus();
-}
 
 // Decodes the picture when the first map asks for it.
 class LazyPicture {
@@ -78,55 +34,170 @@ class LazyPicture {
   std::optional<Image> image_;
 };
 
-absl::StatusOr<std::string> Draw(const v1::AttentionMap& map, LazyPicture& picture) {
-  if (map.encoding() == v1::OVERLAY_PNG) return map.values();
-  ASSIGN_OR_RETURN(const std::vector<float> values, AttentionValues(map));
-  if (!map.has_covers()) return DrawMatrix(map.rows(), map.columns(), values);
-  ASSIGN_OR_RETURN(const Image* image, picture.Get());
-  return DrawOverlay(*image, {.rows = map.rows(), .columns = map.columns(), .values = values, .covers = map.covers()});
+std::string LayerName(int layer) {
+  return layer < 0 ? "all layers" : absl::StrCat("layer ", layer);
 }
+
+std::string HeadName(int head) {
+  return head < 0 ? "mean over heads" : absl::StrCat("head ", head);
+}
+
+std::string ServedBy(const v1::ClassifyResponse& answer) {
+  return absl::StrCat(answer.served_by().model(), " version ", answer.served_by().version());
+}
+
+// The drawings of one answer.
+class Drawings {
+ public:
+  Drawings(const AttentionFiles& files, const v1::ClassifyRequest& asked, std::string_view encoded,
+           const v1::ClassifyResponse& answer)
+      : files_(files), asked_(asked), answer_(answer), picture_(encoded) {}
+
+  absl::StatusOr<std::string> WriteOne(const v1::AttentionMap& map) {
+    const v1::AttentionRequest asked = AskedFor(map.kind());
+    ASSIGN_OR_RETURN(const std::string drawing, Draw(map, asked));
+    return Write(AttentionFileName(files_.stem, map, asked), drawing);
+  }
+
+  absl::StatusOr<std::string> WriteSheet(const std::vector<const v1::AttentionMap*>& maps) {
+    const v1::AttentionRequest asked = AskedFor(maps.front()->kind());
+    SheetFigure figure{.title = absl::StrCat(AttentionTitle(asked.kind()), Which(asked)), .note = Note()};
+    std::vector<int> layers, heads;
+    const auto place = [](std::vector<int>& numbers, int number) {
+      const auto found = std::ranges::find(numbers, number);
+      if (found == numbers.end()) numbers.push_back(number);
+    };
+    for (const v1::AttentionMap* map : maps) {
+      place(layers, map->layer());
+      place(heads, map->head());
+      figure.diverging = figure.diverging || map->diverging();
+    }
+    for (const int layer : layers) figure.rows.push_back(LayerName(layer));
+    for (const int head : heads) figure.columns.push_back(HeadName(head));
+    figure.tiles.resize(layers.size() * heads.size());
+    const int side = SheetTileSide(static_cast<int>(heads.size()));
+    for (const v1::AttentionMap* map : maps) {
+      const size_t row = static_cast<size_t>(std::ranges::find(layers, map->layer()) - layers.begin());
+      const size_t column = static_cast<size_t>(std::ranges::find(heads, map->head()) - heads.begin());
+      ASSIGN_OR_RETURN(figure.tiles[row * heads.size() + column], Tile(*map, asked, side, figure.diverging));
+    }
+    figure.low = figure.diverging ? "- largest" : "smallest";
+    figure.high = absl::StrCat(figure.diverging ? "+ largest" : "largest", " value of each map");
+    ASSIGN_OR_RETURN(figure.picture, picture_.Get());
+    ASSIGN_OR_RETURN(const std::string drawing, DrawSheet(figure));
+    return Write(SheetFileName(files_.stem, asked), drawing);
+  }
+
+ private:
+  // Kinds are asked for once each.
+  v1::AttentionRequest AskedFor(v1::AttentionKind kind) const {
+    for (const v1::AttentionRequest& request : asked_.attention()) {
+      if (request.kind() == kind) return request;
+    }
+    v1::AttentionRequest unknown;
+    unknown.set_kind(kind);
+    return unknown;
+  }
+
+  // Of one query: which.
+  std::string Which(const v1::AttentionRequest& asked) const {
+    const int columns = answer_.grid().columns();
+    if (asked.kind() != v1::QUERY_ROW || columns < 1) return "";
+    return absl::StrCat(", row ", asked.query() / columns, ", column ", asked.query() % columns);
+  }
+
+  std::string Note() const { return absl::StrCat(files_.stem, ", ", ServedBy(answer_)); }
+
+  bool ClassTokenFirst(const v1::AttentionMap& map) const {
+    return map.rows() == answer_.grid().rows() * answer_.grid().columns() + 1;
+  }
+
+  MatrixFigure FigureOf(const v1::AttentionMap& map, const std::vector<float>& values) const {
+    MatrixFigure figure{.rows = map.rows(), .columns = map.columns(), .values = values, .diverging = map.diverging()};
+    const bool channels = map.kind() == v1::CROSS_COVARIANCE;
+    const std::string first = !channels && ClassTokenFirst(map) ? " (0 is the class token)" : "";
+    figure.title = AttentionTitle(map.kind());
+    figure.note = absl::StrCat(LayerName(map.layer()), ", ", HeadName(map.head()), ", ", Note());
+    figure.row_axis = channels ? "channels of q" : absl::StrCat("queries", first);
+    figure.column_axis = channels ? "channels of k" : absl::StrCat("keys", first);
+    return figure;
+  }
+
+  static SpatialMap SpatialOf(const v1::AttentionMap& map, const v1::AttentionRequest& asked,
+                              const std::vector<float>& values) {
+    return {.rows = map.rows(),
+            .columns = map.columns(),
+            .values = values,
+            .covers = map.covers(),
+            .diverging = map.diverging(),
+            .marked = map.kind() == v1::QUERY_ROW ? asked.query() : -1};
+  }
+
+  absl::StatusOr<std::string> Draw(const v1::AttentionMap& map, const v1::AttentionRequest& asked) {
+    if (map.encoding() == v1::OVERLAY_PNG) return map.values();
+    if (map.kind() == v1::DISTANCE) return DrawDistance(map, asked, answer_, Note());
+    ASSIGN_OR_RETURN(const std::vector<float> values, AttentionValues(map));
+    if (!map.has_covers()) return DrawMatrix(FigureOf(map, values));
+    ASSIGN_OR_RETURN(const Image* image, picture_.Get());
+    return DrawOverlay(*image, SpatialOf(map, asked, values));
+  }
+
+  absl::StatusOr<Image> Tile(const v1::AttentionMap& map, const v1::AttentionRequest& asked, int side, bool diverging) {
+    ASSIGN_OR_RETURN(const std::vector<float> values, AttentionValues(map));
+    if (!map.has_covers()) {
+      MatrixFigure figure = FigureOf(map, values);
+      figure.diverging = diverging;
+      return ComposeMatrix(figure, side);
+    }
+    ASSIGN_OR_RETURN(const Image* image, picture_.Get());
+    return ComposeOverlay(*image, SpatialOf(map, asked, values), {.min_side = side, .max_side = side, .legend = false});
+  }
+
+  absl::StatusOr<std::string> Write(const std::string& name, const std::string& drawing) const {
+    std::string path = (std::filesystem::path(files_.folder) / name).string();
+    RETURN_IF_ERROR(WriteFile(path, drawing));
+    return path;
+  }
+
+  const AttentionFiles& files_;
+  const v1::ClassifyRequest& asked_;
+  const v1::ClassifyResponse& answer_;
+  LazyPicture picture_;
+};
 
 }  // namespace
 
-absl::StatusOr<std::vector<float>> AttentionValues(const v1::AttentionMap& map) {
-  const size_t size = BytesPerValue(map.encoding());
-  if (size == 0) return absl::InvalidArgumentError("the attention map holds no numbers");
-  const size_t count = map.rows() < 1 || map.columns() < 1 ? 0 : static_cast<size_t>(map.rows()) * map.columns();
-  if (count == 0 || map.values().size() != count * size) {
-    return absl::InvalidArgumentError(absl::StrCat("an attention map of ", map.rows(), "x", map.columns(),
-                                                   " values cannot have ", map.values().size(), " bytes"));
-  }
-  std::vector<float> values(count);
-  for (size_t i = 0; i < count; ++i) {
-    const uint32_t bits = LittleEndian(map.values(), i * size, size);
-    switch (size) {
-      case 1:
-        values[i] = map.offset() + map.scale() * static_cast<float>(bits);
-        break;
-      case 2:
-        values[i] = FromHalf(static_cast<uint16_t>(bits));
-        break;
-      default:
-        values[i] = std::bit_cast<float>(bits);
-    }
-  }
-  return values;
-}
-
-std::string AttentionFileName(const std::string& stem, const v1::AttentionMap& map) {
+std::string AttentionFileName(const std::string& stem, const v1::AttentionMap& map, const v1::AttentionRequest& asked) {
+  if (map.kind() == v1::DISTANCE) return absl::StrCat(stem, ".", AttentionKindName(map.kind()), ".svg");
+  const std::string query = map.kind() == v1::QUERY_ROW ? absl::StrCat(asked.query()) : "";
   const std::string layer = map.layer() < 0 ? "" : absl::StrCat(".layer", map.layer());
   const std::string head = map.head() < 0 ? "" : absl::StrCat(".head", map.head());
-  return absl::StrCat(stem, ".", AttentionKindName(map.kind()), layer, head, ".png");
+  return absl::StrCat(stem, ".", AttentionKindName(map.kind()), query, layer, head, ".png");
 }
 
-absl::StatusOr<std::vector<std::string>> WriteAttention(const std::string& folder, const std::string& stem,
+std::string SheetFileName(const std::string& stem, const v1::AttentionRequest& asked) {
+  const std::string query = asked.kind() == v1::QUERY_ROW ? absl::StrCat(asked.query()) : "";
+  return absl::StrCat(stem, ".", AttentionKindName(asked.kind()), query, ".sheet.png");
+}
+
+absl::StatusOr<std::vector<std::string>> WriteAttention(const AttentionFiles& files, const v1::ClassifyRequest& asked,
                                                         std::string_view encoded, const v1::ClassifyResponse& answer) {
-  LazyPicture picture(encoded);
+  Drawings drawings(files, asked, encoded, answer);
+  std::map<int, std::vector<const v1::AttentionMap*>> by_kind;
+  for (const v1::AttentionMap& map : answer.attention()) by_kind[map.kind()].push_back(&map);
+  std::map<int, std::string> sheets;
   std::vector<std::string> paths;
   for (const v1::AttentionMap& map : answer.attention()) {
-    ASSIGN_OR_RETURN(const std::string png, Draw(map, picture));
-    paths.push_back((std::filesystem::path(folder) / AttentionFileName(stem, map)).string());
-    RETURN_IF_ERROR(WriteFile(paths.back(), png));
+    const std::vector<const v1::AttentionMap*>& same = by_kind[map.kind()];
+    if (files.sheet && same.size() > 1 && !sheets.contains(map.kind())) {
+      ASSIGN_OR_RETURN(sheets[map.kind()], drawings.WriteSheet(same));
+    }
+    if (sheets.contains(map.kind())) {
+      paths.push_back(sheets[map.kind()]);
+    } else {
+      ASSIGN_OR_RETURN(std::string path, drawings.WriteOne(map));
+      paths.push_back(std::move(path));
+    }
   }
   return paths;
 }

@@ -6,19 +6,29 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "client/numbers.h"
 #include "vitrine/v1/classifier.pb.h"
 
 namespace vitrine {
 
-// The values of a map, row-major. INVALID_ARGUMENT if `map` holds a picture, or bytes that do not fit its shape.
-absl::StatusOr<std::vector<float>> AttentionValues(const v1::AttentionMap& map);
+// "<stem>.<kind>.layer<N>.head<M>.png"; without layer for a map over all layers, without head for a mean over heads,
+// "query<N>" for the kind of one query, ".svg" for a distance plot. `asked` is what the map answers.
+std::string AttentionFileName(const std::string& stem, const v1::AttentionMap& map, const v1::AttentionRequest& asked);
 
-// "<stem>.<kind>.layer<N>.head<M>.png"; without layer for a map over all layers, without head for a mean over heads.
-std::string AttentionFileName(const std::string& stem, const v1::AttentionMap& map);
+// "<stem>.<kind>.sheet.png"
+std::string SheetFileName(const std::string& stem, const v1::AttentionRequest& asked);
 
-// Draws every map of the answer into a file of `folder`, over the picture where it is spatial, and returns the paths in
-// the order of the maps. `encoded` is the picture's file; it is decoded once, and only if a map needs it.
-absl::StatusOr<std::vector<std::string>> WriteAttention(const std::string& folder, const std::string& stem,
+// Where the drawings of one picture go.
+struct AttentionFiles {
+  std::string folder;
+  std::string stem;    // of their names
+  bool sheet = false;  // one file for all maps of a kind, wherever a kind has more than one
+};
+
+// Draws every map of the answer into a file and returns the paths in the order of the maps, one path repeated for maps
+// that share a sheet. Grid kinds lie over the picture, matrices are figures of their own, distances a plot. `asked` is
+// the request that was answered, `encoded` the picture's file; it is decoded once, and only if a map needs it.
+absl::StatusOr<std::vector<std::string>> WriteAttention(const AttentionFiles& files, const v1::ClassifyRequest& asked,
                                                         std::string_view encoded, const v1::ClassifyResponse& answer);
 
 }  // namespace vitrine

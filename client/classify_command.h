@@ -9,18 +9,14 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "client/attention_choice.h"
 #include "client/client.h"
+#include "client/picture_run.h"
 #include "client/terminal.h"
 
 namespace vitrine {
 
 enum class Format { kTable, kJson };
-
-// A model as a person names it: "NAME" or "NAME@VERSION".
-struct ModelChoice {
-  std::string name;  // empty: the only model that is ready
-  std::optional<int64_t> version;
-};
 
 // What `vitrine classify` was asked to do.
 struct ClassifyCommand {
@@ -30,10 +26,7 @@ struct ClassifyCommand {
   std::optional<int> top_k;
   v1::Priority priority = v1::NORMAL;
   std::optional<v1::ResolutionWish> resolution;
-  std::string attention_folder;          // empty: no attention maps
-  std::vector<v1::AttentionKind> kinds;  // empty: the first spatial kind that the model has
-  std::vector<int32_t> layers;           // as AttentionRequest.layers
-  std::vector<int32_t> heads;            // as AttentionRequest.heads
+  AttentionWish attention = {};
   Format format = Format::kTable;
 };
 
@@ -43,8 +36,6 @@ struct ClassifyCommand {
 absl::StatusOr<int> RunClassify(const ClassifyCommand& command, const Page& page, std::ostream& out,
                                 std::ostream& errors);
 
-// INVALID_ARGUMENT: an empty name, or a version that is not a positive number.
-absl::StatusOr<ModelChoice> ParseModelChoice(absl::string_view text);
 // "HxW" in pixels, both 1 to 8192.
 absl::StatusOr<v1::ResolutionWish> ParseResolution(absl::string_view text);
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "client/names.h"
+#include "client/numbers.h"
 
 namespace vitrine {
 namespace {
@@ -37,6 +38,17 @@ Json Predictions(const v1::ClassifyResponse& answer) {
   return result;
 }
 
+// A row per layer, a number per head; null where the answer's bytes make no sense.
+Json Distances(const v1::AttentionMap& map) {
+  const absl::StatusOr<std::vector<float>> values = AttentionValues(map);
+  if (!values.ok()) return Json();
+  Json rows = Json::array();
+  for (auto row = values->begin(); row != values->end(); row += map.columns()) {
+    rows.push_back(std::vector<float>(row, row + map.columns()));
+  }
+  return rows;
+}
+
 Json Attention(const v1::ClassifyResponse& answer, const std::vector<std::string>& files) {
   Json result = Json::array();
   for (int i = 0; i < answer.attention_size(); ++i) {
@@ -45,7 +57,9 @@ Json Attention(const v1::ClassifyResponse& answer, const std::vector<std::string
                   {"layer", IndexOrNull(map.layer())},
                   {"head", IndexOrNull(map.head())},
                   {"rows", map.rows()},
-                  {"columns", map.columns()}};
+                  {"columns", map.columns()},
+                  {"diverging", map.diverging()}};
+    if (map.kind() == v1::DISTANCE) entry["distances"] = Distances(map);
     if (static_cast<size_t>(i) < files.size()) entry["file"] = files[static_cast<size_t>(i)];
     if (map.has_covers()) entry["covers"] = Covers(map.covers());
     result.push_back(std::move(entry));
@@ -87,6 +101,26 @@ std::string ClassificationLine(const std::string& picture, const v1::ClassifyRes
   return Line(json);
 }
 
+std::string FeatureLine(const std::string& picture, const v1::ClassifyResponse& answer, const v1::Feature& feature,
+                        const std::vector<float>& values, const FeatureLinePlace& place) {
+  Json json;
+  json["image"] = picture;
+  json["model"] = answer.served_by().model();
+  json["version"] = answer.served_by().version();
+  json["kind"] = FeatureKindName(feature.kind());
+  json["rows"] = feature.rows();
+  json["columns"] = feature.columns();
+  json["width"] = feature.width();
+  if (place.file.empty()) {
+    json["values"] = values;
+  } else {
+    json["file"] = place.file;
+    if (place.row >= 0) json["row"] = place.row;
+  }
+  json["weights_sha256"] = answer.served_by().weights_sha256();
+  return Line(json);
+}
+
 std::string ModelLine(const v1::ModelVersion& version) {
   Json metrics = Json::array();
   for (const v1::Metric& metric : version.provenance().metrics()) {
@@ -99,6 +133,13 @@ std::string ModelLine(const v1::ModelVersion& version) {
   for (const int kind : version.attention_kinds()) {
     kinds.push_back(AttentionKindName(static_cast<v1::AttentionKind>(kind)));
   }
+  Json offers = Json::array();
+  for (const v1::AttentionOffer& offer : version.attention()) {
+    offers.push_back({{"kind", AttentionKindName(offer.kind())}, {"layers", offer.layers()}, {"heads", offer.heads()}});
+  }
+  Json features = Json::array();
+  for (const int kind : version.feature_kinds())
+    features.push_back(FeatureKindName(static_cast<v1::FeatureKind>(kind)));
   Json json;
   json["model"] = version.model();
   json["version"] = version.version();
@@ -109,6 +150,9 @@ std::string ModelLine(const v1::ModelVersion& version) {
   json["classes"] = version.config().classes();
   json["metrics"] = std::move(metrics);
   json["attention_kinds"] = std::move(kinds);
+  json["attention"] = std::move(offers);
+  json["features"] = std::move(features);
+  json["feature_width"] = version.feature_width();
   json["layers"] = version.layers();
   json["heads"] = version.heads();
   json["device_bytes"] = version.device_bytes();

@@ -1,6 +1,7 @@
 #ifndef VITRINE_CLIENT_JSON_LINES_H_
 #define VITRINE_CLIENT_JSON_LINES_H_
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,16 @@ namespace vitrine {
 // each attention map, or nothing. Bytes that are not UTF-8 become U+FFFD.
 std::string ClassificationLine(const std::string& picture, const v1::ClassifyResponse& answer,
                                const std::vector<std::string>& files);
+
+// Where the features of a picture were written.
+struct FeatureLinePlace {
+  std::string file = {};  // empty: nowhere, the line holds the numbers
+  int64_t row = -1;       // of the array in `file`; -1 where the file is the picture's own
+};
+
+// The features of one picture as a JSON object on one line; the numbers themselves only if they are in no file.
+std::string FeatureLine(const std::string& picture, const v1::ClassifyResponse& answer, const v1::Feature& feature,
+                        const std::vector<float>& values, const FeatureLinePlace& place);
 
 // One version of a model as a JSON object on one line.
 std::string ModelLine(const v1::ModelVersion& version);

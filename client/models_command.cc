@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "base/status_macros.h"
 #include "client/json_lines.h"
 #include "client/names.h"
@@ -15,7 +16,7 @@
 namespace vitrine {
 namespace {
 
-constexpr size_t kAttention = 7;  // the flowing column
+constexpr size_t kAttention = 8;  // the flowing column
 
 // 2867392 -> "2,867,392"
 std::string WithCommas(int64_t number) {
@@ -32,6 +33,13 @@ std::string Accuracy(const v1::Provenance& provenance) {
   return "";
 }
 
+// "class, mean, patches of 250"
+std::string Features(const v1::ModelVersion& version) {
+  std::vector<std::string> kinds;
+  for (const int kind : version.feature_kinds()) kinds.push_back(FeatureKindName(static_cast<v1::FeatureKind>(kind)));
+  return kinds.empty() ? "" : absl::StrCat(absl::StrJoin(kinds, ", "), " of ", version.feature_width());
+}
+
 Style StyleOf(v1::ModelState state) {
   return state == v1::READY ? Style::kPlain : state == v1::FAILED ? Style::kStrong : Style::kFaint;
 }
@@ -46,9 +54,13 @@ Row RowOf(const v1::ModelVersion& version) {
                {known ? WithCommas(version.parameters()) : ""},
                {known ? WithCommas(version.config().classes()) : ""},
                {Accuracy(version.provenance())},
+               {Features(version)},
                {}};
-  for (const int kind : version.attention_kinds()) {
-    row.flow.push_back({AttentionKindName(static_cast<v1::AttentionKind>(kind))});
+  for (const v1::AttentionOffer& offer : version.attention()) row.flow.push_back({OfferName(offer)});
+  if (version.attention().empty()) {  // a server that does not tell layers and heads
+    for (const int kind : version.attention_kinds()) {
+      row.flow.push_back({AttentionKindName(static_cast<v1::AttentionKind>(kind))});
+    }
   }
   if (!version.reason().empty()) row.notes.push_back({Printable(version.reason()), Style::kStrong});
   return row;
@@ -59,8 +71,8 @@ Row RowOf(const v1::ModelVersion& version) {
 std::string ModelsTable(const v1::ListModelsResponse& list, const Page& page) {
   using enum Column::Align;
   std::vector<Column> columns = {
-      {"model"},    {"version", 0, kRight}, {"state"}, {"input"}, {"parameters", 0, kRight}, {"classes", 0, kRight},
-      {"accuracy"}, {"attention"}};
+      {"model"},    {"version", 0, kRight}, {"state"},    {"input"}, {"parameters", 0, kRight}, {"classes", 0, kRight},
+      {"accuracy"}, {"features"},           {"attention"}};
   std::vector<Row> rows;
   for (const v1::ModelVersion& version : list.versions()) {
     rows.push_back(RowOf(version));

@@ -10,11 +10,33 @@ struct KindRow {
   v1::AttentionKind kind;
   const char* name;
   bool spatial;
+  const char* title;
 };
 constexpr KindRow kKinds[] = {
-    {v1::CLASS_TOKEN_ROW, "class", true}, {v1::MEAN_OVER_QUERIES, "mean", true}, {v1::ROLLOUT, "rollout", true},
-    {v1::SCORES, "scores", false},        {v1::WEIGHTS, "weights", false},
+    {v1::CLASS_TOKEN_ROW, "class", true, "Attention of the class token"},
+    {v1::MEAN_OVER_QUERIES, "mean", true, "Attention, mean over all queries"},
+    {v1::ROLLOUT, "rollout", true, "Attention rollout"},
+    {v1::SCORES, "scores", false, "Scores before the softmax"},
+    {v1::WEIGHTS, "weights", false, "Attention between tokens"},
+    {v1::CLASS_ATTENTION, "class-attention", true, "Class attention"},
+    {v1::CROSS_COVARIANCE, "channels", false, "Cross-covariance attention"},
+    {v1::QUERY_ROW, "query", true, "Attention of one query"},
+    {v1::DISTANCE, "distance", false, "Attention distance"},
 };
+
+struct FeatureRow {
+  v1::FeatureKind kind;
+  const char* name;
+};
+constexpr FeatureRow kFeatures[] = {
+    {v1::CLASS_TOKEN, "class"}, {v1::MEAN_TOKEN, "mean"}, {v1::PATCH_TOKENS, "patches"}};
+
+template <typename Rows>
+std::vector<std::string>* NamesOf(const Rows& rows) {
+  auto* names = new std::vector<std::string>;
+  for (const auto& row : rows) names->push_back(row.name);
+  return names;
+}
 
 }  // namespace
 
@@ -35,12 +57,15 @@ std::optional<v1::AttentionKind> AttentionKindOf(absl::string_view name) {
 }
 
 const std::vector<std::string>& AttentionKindNames() {
-  static const auto* const names = [] {
-    auto* all = new std::vector<std::string>;
-    for (const KindRow& row : kKinds) all->push_back(row.name);
-    return all;
-  }();
+  static const auto* const names = NamesOf(kKinds);
   return *names;
+}
+
+std::string AttentionTitle(v1::AttentionKind kind) {
+  for (const KindRow& row : kKinds) {
+    if (row.kind == kind) return row.title;
+  }
+  return AttentionKindName(kind);
 }
 
 bool IsSpatial(v1::AttentionKind kind) {
@@ -48,6 +73,31 @@ bool IsSpatial(v1::AttentionKind kind) {
     if (row.kind == kind) return row.spatial;
   }
   return false;
+}
+
+std::string FeatureKindName(v1::FeatureKind kind) {
+  for (const FeatureRow& row : kFeatures) {
+    if (row.kind == kind) return row.name;
+  }
+  const std::string& name = v1::FeatureKind_Name(kind);
+  return name.empty() ? absl::StrCat("kind-", static_cast<int>(kind)) : absl::AsciiStrToLower(name);
+}
+
+std::optional<v1::FeatureKind> FeatureKindOf(absl::string_view name) {
+  for (const FeatureRow& row : kFeatures) {
+    if (name == row.name) return row.kind;
+  }
+  return std::nullopt;
+}
+
+const std::vector<std::string>& FeatureKindNames() {
+  static const auto* const names = NamesOf(kFeatures);
+  return *names;
+}
+
+std::string OfferName(const v1::AttentionOffer& offer) {
+  const std::string name = AttentionKindName(offer.kind());
+  return offer.kind() == v1::ROLLOUT ? name : absl::StrCat(name, " ", offer.layers(), "x", offer.heads());
 }
 
 std::string ModelStateName(v1::ModelState state) {

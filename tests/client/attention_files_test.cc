@@ -3,10 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cmath>
-
+#include "client/distance_files.h"
 #include "imaging/decode.h"
-#include "report/png.h"
+#include "tests/client/every_kind.h"
 #include "tests/client/temporary_folder.h"
 
 namespace vitrine {
@@ -15,86 +14,167 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-v1::AttentionMap Map(v1::AttentionKind kind, int rows, int columns, v1::AttentionEncoding encoding,
-                     const std::string& values) {
+// A request for kinds, with an answer to it.
+struct Exchange {
+  v1::ClassifyRequest request;
+  v1::ClassifyResponse answer;
+};
+
+// `width` x `height` pixels are a grid of a quarter of that.
+Exchange Ask(const std::vector<v1::AttentionKind>& kinds, const std::vector<int>& layers = {},
+             const std::vector<int>& heads = {}, int width = 24, int height = 16) {
+  Exchange exchange;
+  exchange.request.set_model("sizes");
+  exchange.request.set_image(GreyPng(width, height));
+  for (const v1::AttentionKind kind : kinds) {
+    v1::AttentionRequest& wish = *exchange.request.add_attention();
+    wish.set_kind(kind);
+    wish.set_encoding(v1::FLOAT16);
+    if (kind == v1::QUERY_ROW) wish.set_query(7);
+    wish.mutable_layers()->Add(layers.begin(), layers.end());
+    wish.mutable_heads()->Add(heads.begin(), heads.end());
+  }
+  EXPECT_TRUE(AnswerWithEveryKind(exchange.request, &exchange.answer).ok());
+  return exchange;
+}
+
+class WriteAttentionTest : public testing::Test {
+ protected:
+  std::vector<std::string> Draw(const Exchange& exchange, bool sheet = false) {
+    const AttentionFiles files{folder_.path(), "cat", sheet};
+    const auto written = WriteAttention(files, exchange.request, exchange.request.image(), exchange.answer);
+    EXPECT_TRUE(written.ok()) << written.status();
+    return written.ok() ? *written : std::vector<std::string>();
+  }
+  Image Picture(const std::string& name) {
+    const auto image = Decode(folder_.Read(name));
+    EXPECT_TRUE(image.ok()) << name << ": " << image.status();
+    return image.ok() ? *image : Image();
+  }
+
+  const TemporaryFolder folder_;
+};
+
+TEST(AttentionFileName, NamesKindQueryLayerAndHead) {
   v1::AttentionMap map;
-  map.set_kind(kind);
+  v1::AttentionRequest asked;
+  map.set_kind(v1::CLASS_TOKEN_ROW);
   map.set_layer(7);
   map.set_head(-1);
-  map.set_rows(rows);
-  map.set_columns(columns);
-  map.set_encoding(encoding);
-  map.set_values(values);
-  return map;
-}
-
-std::string Bytes(std::initializer_list<int> bytes) {
-  std::string result;
-  for (const int byte : bytes) result += static_cast<char>(byte);
-  return result;
-}
-
-TEST(AttentionValues, ReadsHalfPrecision) {
-  // 1, -2, 0.333252, 65504 (largest), 2^-14 (smallest normal), 2^-24 (smallest), -0, infinity
-  const std::string bytes =
-      Bytes({0x00, 0x3c, 0x00, 0xc0, 0x55, 0x35, 0xff, 0x7b, 0x00, 0x04, 0x01, 0x00, 0x00, 0x80, 0x00, 0x7c});
-  EXPECT_THAT(*AttentionValues(Map(v1::CLASS_TOKEN_ROW, 2, 4, v1::FLOAT16, bytes)),
-              ElementsAre(1, -2, 0.333251953125f, 65504, std::ldexp(1.0f, -14), std::ldexp(1.0f, -24), 0, INFINITY));
-}
-
-TEST(AttentionValues, ReadsBytesAndFloats) {
-  v1::AttentionMap map = Map(v1::CLASS_TOKEN_ROW, 1, 3, v1::UINT8, Bytes({0, 1, 255}));
-  map.set_scale(0.5f);
-  map.set_offset(-1);
-  EXPECT_THAT(*AttentionValues(map), ElementsAre(-1, -0.5f, 126.5f));
-  EXPECT_THAT(*AttentionValues(Map(v1::SCORES, 1, 2, v1::FLOAT32, Bytes({0, 0, 0x80, 0x3f, 0, 0, 0x20, 0xc1}))),
-              ElementsAre(1, -10));
-}
-
-TEST(AttentionValues, RefusesBytesThatDoNotFit) {
-  for (const v1::AttentionMap& map :
-       {Map(v1::SCORES, 2, 2, v1::FLOAT16, "1234567"), Map(v1::SCORES, 0, 2, v1::FLOAT16, ""),
-        Map(v1::SCORES, -1, -1, v1::UINT8, "1"), Map(v1::SCORES, 1, 1, v1::OVERLAY_PNG, "png")}) {
-    EXPECT_EQ(AttentionValues(map).status().code(), absl::StatusCode::kInvalidArgument);
-  }
-}
-
-TEST(AttentionFileName, NamesKindLayerAndHead) {
-  v1::AttentionMap map = Map(v1::CLASS_TOKEN_ROW, 1, 1, v1::UINT8, "1");
-  EXPECT_EQ(AttentionFileName("cat", map), "cat.class.layer7.png");
+  EXPECT_EQ(AttentionFileName("cat", map, asked), "cat.class.layer7.png");
   map.set_head(0);
-  EXPECT_EQ(AttentionFileName("cat", map), "cat.class.layer7.head0.png");
+  EXPECT_EQ(AttentionFileName("cat", map, asked), "cat.class.layer7.head0.png");
+  map.set_kind(v1::QUERY_ROW);
+  asked.set_kind(v1::QUERY_ROW);
+  asked.set_query(12);
+  EXPECT_EQ(AttentionFileName("cat", map, asked), "cat.query12.layer7.head0.png");
+  EXPECT_EQ(SheetFileName("cat", asked), "cat.query12.sheet.png");
   map.set_kind(v1::ROLLOUT);
   map.set_layer(-1);
   map.set_head(-1);
-  EXPECT_EQ(AttentionFileName("cat", map), "cat.rollout.png");
+  EXPECT_EQ(AttentionFileName("cat", map, asked), "cat.rollout.png");
+  map.set_kind(v1::DISTANCE);
+  EXPECT_EQ(AttentionFileName("cat", map, asked), "cat.distance.svg");
 }
 
-TEST(WriteAttention, DrawsMapsOverThePictureAndMatricesByThemselves) {
+TEST_F(WriteAttentionTest, DrawsEachKindInItsWay) {
+  const auto files = Draw(Ask({v1::MEAN_OVER_QUERIES, v1::CLASS_ATTENTION, v1::ROLLOUT, v1::SCORES, v1::WEIGHTS,
+                               v1::CROSS_COVARIANCE, v1::QUERY_ROW}));
+  EXPECT_THAT(files, ElementsAre(folder_.Path("cat.mean.layer1.png"), folder_.Path("cat.class-attention.layer1.png"),
+                                 folder_.Path("cat.rollout.png"), folder_.Path("cat.scores.layer1.png"),
+                                 folder_.Path("cat.weights.layer1.png"), folder_.Path("cat.channels.layer1.png"),
+                                 folder_.Path("cat.query7.layer1.png")));
+  for (const std::string name : {"mean.layer1", "class-attention.layer1", "rollout", "query7.layer1"}) {
+    const Image overlay = Picture("cat." + name + ".png");
+    EXPECT_EQ(overlay.width, 256) << name << ": over the picture";
+    EXPECT_EQ(overlay.height, 171);
+  }
+  // A grid of 4x6 and the class token: 25 squares of 16 pixels, those of 4 channels 96 pixels; then the axes.
+  EXPECT_GT(Picture("cat.scores.layer1.png").height, 400 + 60);
+  EXPECT_GT(Picture("cat.channels.layer1.png").height, 384 + 60);
+  // The queried cell, row 1 of 4 and column 1 of 6, is framed in black.
+  const Image query = Picture("cat.query7.layer1.png");
+  EXPECT_EQ(query.pixels[static_cast<size_t>((60 * 256 + 42) * 3)], 0);
+}
+
+TEST_F(WriteAttentionTest, SignedMatricesAreBlueAndRed) {
+  Draw(Ask({v1::WEIGHTS}));
+  const Image image = Picture("cat.weights.layer1.png");
+  const auto at = [&](int x, int y) { return &image.pixels[static_cast<size_t>((y * image.width + x) * 3)]; };
+  EXPECT_GT(at(70, 64)[2], at(70, 64)[0] + 100) << "the first value is the smallest";
+  EXPECT_GT(at(68 + 398, 62 + 398)[0], at(68 + 398, 62 + 398)[2] + 100);
+}
+
+TEST_F(WriteAttentionTest, DivergingMapsOnTheGridHaveTheirColourBar) {
+  Exchange exchange = Ask({v1::CLASS_ATTENTION});
+  exchange.answer.mutable_attention(0)->set_diverging(true);
+  Draw(exchange);
+  EXPECT_EQ(Picture("cat.class-attention.layer1.png").height, 171 + 40);
+}
+
+TEST_F(WriteAttentionTest, ASheetHoldsAllMapsOfAKind) {
+  const auto files = Draw(Ask({v1::CLASS_TOKEN_ROW, v1::CROSS_COVARIANCE, v1::ROLLOUT}, {0, 1}, {0, 1, 2}), true);
+  ASSERT_EQ(files.size(), 13u);
+  EXPECT_EQ(files[0], folder_.Path("cat.class.sheet.png"));
+  EXPECT_EQ(files[5], files[0]) << "maps of one kind share their sheet";
+  EXPECT_EQ(files[6], folder_.Path("cat.channels.sheet.png"));
+  EXPECT_EQ(files[12], folder_.Path("cat.rollout.png")) << "a single map needs no sheet";
+  const Image sheet = Picture("cat.class.sheet.png");
+  EXPECT_GT(sheet.width, 3 * 224) << "three heads side by side";
+  EXPECT_GT(sheet.height, 2 * 149) << "two layers";
+  EXPECT_LT(sheet.height, 3 * 149 + 112);
+  EXPECT_FALSE(std::filesystem::exists(folder_.Path("cat.class.layer0.head0.png")));
+}
+
+TEST_F(WriteAttentionTest, DistancesAreAPlotWithTheNumbersOfWhatWasAsked) {
+  const auto files = Draw(Ask({v1::DISTANCE}, {1}, {0, 2}));
+  EXPECT_THAT(files, ElementsAre(folder_.Path("cat.distance.svg")));
+  const std::string plot = folder_.Read("cat.distance.svg");
+  EXPECT_THAT(plot, HasSubstr("layer 1, head 0: 0.50 px"));
+  EXPECT_THAT(plot, HasSubstr("layer 1, head 2: 1.00 px"));
+  EXPECT_THAT(plot, HasSubstr("equal over the grid"));
+  EXPECT_THAT(plot, HasSubstr(">4.3 px<")) << "3x3 cells of 4 pixels: 1.073 * 4";
+  EXPECT_THAT(plot, HasSubstr("cat, sizes version 3"));
+}
+
+TEST_F(WriteAttentionTest, NamesTheFileItCannotWrite) {
+  const Exchange exchange = Ask({v1::WEIGHTS});
+  EXPECT_THAT(WriteAttention({"/nowhere/at/all", "cat"}, exchange.request, exchange.request.image(), exchange.answer)
+                  .status()
+                  .ToString(),
+              HasSubstr("/nowhere/at/all/cat.weights.layer1.png: No such file"));
+}
+
+TEST_F(WriteAttentionTest, RefusesMapsThatMakeNoSense) {
+  for (const v1::AttentionKind kind : {v1::DISTANCE, v1::SCORES, v1::CLASS_TOKEN_ROW}) {
+    Exchange exchange = Ask({kind}, {0}, {0});
+    exchange.answer.mutable_attention(0)->set_rows(5);
+    EXPECT_FALSE(
+        WriteAttention({folder_.path(), "cat"}, exchange.request, exchange.request.image(), exchange.answer).ok());
+  }
+}
+
+TEST(MeanDistance, IsTheMeanOverPictures) {
   const TemporaryFolder folder;
-  const Image picture{.width = 60, .height = 40, .channels = 1, .pixels = std::vector<uint8_t>(2400, 90)};
-  v1::ClassifyResponse answer;
-  v1::AttentionMap map = Map(v1::MEAN_OVER_QUERIES, 2, 3, v1::UINT8, "123456");
-  map.set_scale(1);
-  map.mutable_covers()->set_width(60);
-  map.mutable_covers()->set_height(40);
-  *answer.add_attention() = map;
-  *answer.add_attention() = Map(v1::WEIGHTS, 1, 1, v1::UINT8, "1");
-  const auto files = WriteAttention(folder.path(), "cat", *EncodePng(picture), answer);
-  ASSERT_TRUE(files.ok()) << files.status();
-  EXPECT_THAT(*files, ElementsAre(folder.Path("cat.mean.layer7.png"), folder.Path("cat.weights.layer7.png")));
-  const auto overlay = Decode(folder.Read("cat.mean.layer7.png"));
-  ASSERT_TRUE(overlay.ok()) << overlay.status();
-  EXPECT_EQ(overlay->width, 256);
-  EXPECT_EQ(overlay->height, 171);
-  EXPECT_EQ(Decode(folder.Read("cat.weights.layer7.png"))->height, 256);
-}
+  MeanDistance mean;
+  Exchange exchange = Ask({v1::DISTANCE}, {0, 1}, {0});
+  ASSERT_TRUE(mean.Add(exchange.request, exchange.answer).ok());
+  EXPECT_EQ(mean.Write(folder.path()).value_or("?"), "") << "one picture has its own plot";
+  exchange.answer.mutable_attention(0)->set_values(FloatBytes({3.5f, 4}));
+  ASSERT_TRUE(mean.Add(exchange.request, exchange.answer).ok());
+  EXPECT_EQ(mean.Write(folder.path()).value_or("?"), folder.Path("distance.svg"));
+  const std::string plot = folder.Read("distance.svg");
+  EXPECT_THAT(plot, HasSubstr("layer 0, head 0: 2.00 px")) << "of 0.5 and 3.5";
+  EXPECT_THAT(plot, HasSubstr("layer 1, head 0: 2.50 px")) << "of 1 and 4";
+  EXPECT_THAT(plot, HasSubstr("mean over 2 pictures, sizes version 3"));
+  EXPECT_THAT(plot, HasSubstr("equal over the grid"));
 
-TEST(WriteAttention, NamesTheFileItCannotWrite) {
-  v1::ClassifyResponse answer;
-  *answer.add_attention() = Map(v1::WEIGHTS, 1, 1, v1::UINT8, "1");
-  EXPECT_THAT(WriteAttention("/nowhere/at/all", "cat", "", answer).status().ToString(),
-              HasSubstr("/nowhere/at/all/cat.weights.layer7.png: No such file"));
+  const Exchange other = Ask({v1::DISTANCE}, {0, 1}, {0}, 16, 16);
+  ASSERT_TRUE(mean.Add(other.request, other.answer).ok());
+  ASSERT_TRUE(mean.Write(folder.path()).ok());
+  EXPECT_THAT(folder.Read("distance.svg"), testing::Not(HasSubstr("equal over the grid")))
+      << "grids differ, so there is no one line";
+  EXPECT_FALSE(mean.Add(Ask({v1::DISTANCE}, {0}, {0}).request, Ask({v1::DISTANCE}, {0}, {0}).answer).ok());
 }
 
 }  // namespace

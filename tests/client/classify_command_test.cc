@@ -9,8 +9,7 @@
 
 #include "absl/strings/str_split.h"
 #include "imaging/decode.h"
-#include "report/png.h"
-#include "tests/client/small_server.h"
+#include "tests/client/every_kind.h"
 #include "tests/client/temporary_folder.h"
 
 namespace vitrine {
@@ -19,65 +18,11 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-// A server with one model that calls every picture by its size and refuses what is no picture.
-grpc::Status Classify(const v1::ClassifyRequest& request, v1::ClassifyResponse* response) {
-  const auto picture = Decode(request.image());
-  if (!picture.ok()) return {grpc::StatusCode::INVALID_ARGUMENT, "this is no picture"};
-  response->mutable_served_by()->set_model(request.model());
-  response->mutable_served_by()->set_version(request.has_version() ? request.version() : 3);
-  for (int i = 0; i < request.top_k() || i == 0; ++i) {
-    v1::Prediction& prediction = *response->add_predictions();
-    prediction.set_label("width " + std::to_string(picture->width + i));
-    prediction.set_probability(0.5f);
-  }
-  for (const v1::AttentionRequest& wish : request.attention()) {
-    v1::AttentionMap& map = *response->add_attention();
-    map.set_kind(wish.kind());
-    map.set_layer(wish.layers().empty() ? 5 : wish.layers(0));
-    map.set_head(wish.heads().empty() ? -1 : wish.heads(0));
-    map.set_rows(1);
-    map.set_columns(2);
-    map.set_encoding(wish.encoding());
-    map.set_values(std::string("\x00\x3c\x00\x40", 4));  // 1 and 2 in half precision
-    map.mutable_covers()->set_width(static_cast<float>(picture->width));
-    map.mutable_covers()->set_height(static_cast<float>(picture->height));
-  }
-  return grpc::Status::OK;
-}
-
-SmallServer::Methods OneModel() {
-  SmallServer::Methods methods;
-  methods.classify = [](const auto& request, auto* response, auto*) { return Classify(request, response); };
-  methods.stream = [](StreamOfServer* stream, auto*) {
-    v1::ClassifyRequest request;
-    while (stream->Read(&request)) {
-      v1::ClassifyStreamResponse answer;
-      answer.set_request_id(request.request_id());
-      const grpc::Status status = Classify(request, answer.mutable_response());
-      stream->Write(status.ok() ? answer : StreamErrorTo(request, status.error_code(), status.error_message()));
-    }
-    return grpc::Status::OK;
-  };
-  v1::ModelVersion& model = *methods.models.add_versions();
-  model.set_model("sizes");
-  model.set_version(3);
-  model.set_state(v1::READY);
-  model.mutable_config()->set_classes(10);
-  model.add_attention_kinds(v1::MEAN_OVER_QUERIES);
-  model.add_labels("width 00");
-  return methods;
-}
-
-std::string Png(int width, int height) {
-  return *EncodePng(
-      {.width = width, .height = height, .channels = 1, .pixels = std::vector<uint8_t>(width * height, 200)});
-}
-
 class ClassifyCommandTest : public testing::Test {
  protected:
   void SetUp() override {
-    folder_.Write("a.png", Png(20, 10));
-    folder_.Write("b.png", Png(21, 10));
+    folder_.Write("a.png", GreyPng(20, 10));
+    folder_.Write("b.png", GreyPng(21, 10));
     folder_.Write("broken.png", "not a picture");
     command_.client.address = server_.address();
     command_.format = Format::kJson;
@@ -93,7 +38,7 @@ class ClassifyCommandTest : public testing::Test {
   }
 
   const TemporaryFolder folder_;
-  const SmallServer server_{OneModel()};
+  const SmallServer server_{ServerWithEveryKind()};
   ClassifyCommand command_;
   std::ostringstream out_, errors_;
 };
@@ -129,9 +74,10 @@ TEST_F(ClassifyCommandTest, AFailureIsNamedAndTheOthersGoOn) {
 
 TEST_F(ClassifyCommandTest, DrawsOverlaysUnderDistinctNames) {
   command_.paths = {folder_.Path("a.png"), folder_.Path("b.png"), folder_.Path("a.png")};
-  command_.attention_folder = folder_.Path("deep/out");
-  command_.layers = {1};
-  command_.heads = {0};
+  command_.attention.folder = folder_.Path("deep/out");
+  command_.attention.kinds = {v1::MEAN_OVER_QUERIES};
+  command_.attention.layers.numbers = {1};
+  command_.attention.heads.numbers = {0};
   EXPECT_EQ(RunCommand().value_or(-1), 0) << errors_.str();
   std::vector<std::string> files;
   for (const auto& line : Lines()) files.push_back(line["attention"][0]["file"]);
@@ -143,6 +89,49 @@ TEST_F(ClassifyCommandTest, DrawsOverlaysUnderDistinctNames) {
     ASSERT_TRUE(overlay.ok()) << name << ": " << overlay.status();
     EXPECT_EQ(overlay->width, 256);
   }
+}
+
+TEST_F(ClassifyCommandTest, DrawsSheetsOfEveryLayerAndHead) {
+  command_.paths = {folder_.Path("a.png")};
+  command_.attention = {.folder = folder_.Path("out"), .kinds = {v1::SCORES, v1::DISTANCE}, .sheet = true};
+  EXPECT_EQ(RunCommand().value_or(-1), 0) << errors_.str();
+  const nlohmann::json attention = Lines().at(0)["attention"];
+  ASSERT_EQ(attention.size(), 7u) << "2 layers of 3 heads, and the distances";
+  EXPECT_EQ(attention[0]["file"], folder_.Path("out/a.scores.sheet.png"));
+  EXPECT_EQ(attention[5]["file"], folder_.Path("out/a.scores.sheet.png"));
+  EXPECT_EQ(attention[6]["file"], folder_.Path("out/a.distance.svg"));
+  EXPECT_EQ(attention[6]["distances"], nlohmann::json::parse("[[0.5, 1, 1.5], [2, 2.5, 3]]"));
+  out_.str("");
+  command_.format = Format::kTable;
+  EXPECT_EQ(RunCommand().value_or(-1), 0);
+  const std::vector<std::string> parts = absl::StrSplit(out_.str(), "a.scores.sheet.png");
+  EXPECT_EQ(parts.size(), 2u) << "a sheet is named once: " << out_.str();
+}
+
+TEST_F(ClassifyCommandTest, PlacesTheQueryOnEachPicturesGrid) {
+  folder_.Write("tall.png", GreyPng(12, 32));
+  folder_.Write("wide.png", GreyPng(32, 12));
+  command_.paths = {folder_.Path("tall.png"), folder_.Path("wide.png")};
+  command_.attention = {.folder = folder_.Path("out"), .query = *ParseQuery("2,1")};
+  EXPECT_EQ(RunCommand().value_or(-1), 0) << errors_.str();
+  std::vector<std::string> files;
+  for (const auto& line : Lines()) files.push_back(line["attention"][0]["file"]);
+  EXPECT_THAT(files,
+              ElementsAre(folder_.Path("out/tall.query7.layer1.png"), folder_.Path("out/wide.query17.layer1.png")))
+      << "8 rows of 3, and 3 rows of 8";
+  command_.attention.query = *ParseQuery("4,1");
+  EXPECT_EQ(RunCommand().value_or(-1), 1);
+  EXPECT_EQ(errors_.str(), "vitrine: " + folder_.Path("wide.png") +
+                               ": row 4, column 1 is outside the picture's grid of 3x8; both count from 0\n");
+}
+
+TEST_F(ClassifyCommandTest, DrawsTheMeanDistanceOverPictures) {
+  command_.paths = {folder_.Path("a.png"), folder_.Path("b.png")};
+  command_.attention = {.folder = folder_.Path("out"), .kinds = {v1::DISTANCE}};
+  command_.format = Format::kTable;
+  EXPECT_EQ(RunCommand().value_or(-1), 0) << errors_.str();
+  EXPECT_THAT(out_.str(), HasSubstr("attention distance over all pictures: " + folder_.Path("out/distance.svg")));
+  EXPECT_THAT(folder_.Read("out/distance.svg"), HasSubstr("mean over 2 pictures"));
 }
 
 TEST_F(ClassifyCommandTest, PrintsATableForPeople) {
@@ -159,16 +148,16 @@ TEST_F(ClassifyCommandTest, NothingBeginsWithoutItsConditions) {
   command_.model = {.name = "other", .version = std::nullopt};
   EXPECT_EQ(RunCommand().status().code(), absl::StatusCode::kNotFound);
   command_.model = {};
-  command_.attention_folder = folder_.Path("a.png/out");
+  command_.attention.folder = folder_.Path("a.png/out");
   EXPECT_THAT(RunCommand().status().ToString(), HasSubstr("cannot make the folder"));
-  command_.kinds = {v1::ROLLOUT};
-  command_.layers = {1};
+  command_.attention.kinds = {v1::ROLLOUT};
+  command_.attention.layers.numbers = {1};
   EXPECT_THAT(RunCommand().status().ToString(), HasSubstr("rollout"));
   EXPECT_EQ(out_.str(), "");
 }
 
 TEST(ClassifyCommand, SeveralModelsMustBeChosenFrom) {
-  SmallServer::Methods methods = OneModel();
+  SmallServer::Methods methods = ServerWithEveryKind();
   *methods.models.add_versions() = methods.models.versions(0);
   methods.models.mutable_versions(1)->set_model("another");
   *methods.models.add_versions() = methods.models.versions(0);

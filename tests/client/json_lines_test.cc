@@ -47,6 +47,7 @@ TEST(ClassificationLine, HasTheDocumentedMembers) {
   EXPECT_EQ(json["attention"][0]["head"], 2);
   EXPECT_EQ(json["attention"][0]["rows"], 9);
   EXPECT_EQ(json["attention"][0]["columns"], 6);
+  EXPECT_EQ(json["attention"][0]["diverging"], false);
   EXPECT_EQ(json["attention"][0]["file"], "out/1.png");
   EXPECT_EQ(json["attention"][0]["covers"]["width"], 48);
   EXPECT_EQ(json["attention"][1]["kind"], "rollout");
@@ -76,6 +77,11 @@ TEST(ModelLine, HasTheDocumentedMembers) {
   version.set_reason("weights.safetensors is short");
   version.set_parameters(2867392);
   version.add_attention_kinds(v1::MEAN_OVER_QUERIES);
+  version.add_attention()->set_kind(v1::MEAN_OVER_QUERIES);
+  version.mutable_attention(0)->set_layers(8);
+  version.mutable_attention(0)->set_heads(10);
+  version.add_feature_kinds(v1::PATCH_TOKENS);
+  version.set_feature_width(250);
   v1::Metric& metric = *version.mutable_provenance()->add_metrics();
   metric.set_name("top1");
   metric.set_value(0.9865);
@@ -86,6 +92,9 @@ TEST(ModelLine, HasTheDocumentedMembers) {
   EXPECT_EQ(json["reason"], "weights.safetensors is short");
   EXPECT_EQ(json["parameters"], 2867392);
   EXPECT_EQ(json["attention_kinds"], nlohmann::json({"mean"}));
+  EXPECT_EQ(json["attention"], nlohmann::json::parse(R"([{"kind": "mean", "layers": 8, "heads": 10}])"));
+  EXPECT_EQ(json["features"], nlohmann::json({"patches"}));
+  EXPECT_EQ(json["feature_width"], 250);
   EXPECT_EQ(json["metrics"][0]["value"], 0.9865);
 }
 

@@ -26,9 +26,16 @@ v1::ListModelsResponse TwoModels() {
   metric.set_name("top1");
   metric.set_split("test 32x32");
   metric.set_value(0.7012);
-  eit.add_attention_kinds(v1::CLASS_TOKEN_ROW);
-  eit.add_attention_kinds(v1::MEAN_OVER_QUERIES);
-  eit.add_attention_kinds(v1::ROLLOUT);
+  for (const v1::AttentionKind kind : {v1::CLASS_TOKEN_ROW, v1::ROLLOUT}) {
+    eit.add_attention_kinds(kind);
+    v1::AttentionOffer& offer = *eit.add_attention();
+    offer.set_kind(kind);
+    offer.set_layers(8);
+    offer.set_heads(10);
+  }
+  eit.add_feature_kinds(v1::CLASS_TOKEN);
+  eit.add_feature_kinds(v1::PATCH_TOKENS);
+  eit.set_feature_width(250);
 
   v1::ModelVersion& kv = *list.add_versions();
   kv.set_model("kv-pos-mnist");
@@ -40,15 +47,15 @@ v1::ListModelsResponse TwoModels() {
   kv.mutable_config()->mutable_preprocessing()->set_channels(1);
   kv.mutable_config()->mutable_preprocessing()->mutable_fixed()->set_height(28);
   kv.mutable_config()->mutable_preprocessing()->mutable_fixed()->set_width(28);
-  kv.add_attention_kinds(v1::SCORES);
+  kv.add_attention_kinds(v1::SCORES);  // and no layers: a server that does not tell them
   return list;
 }
 
 TEST(ModelsTable, AWidePage) {
-  EXPECT_EQ(ModelsTable(TwoModels(), {.width = 140}), R"(
-model             version  state   input                        parameters  classes  accuracy           attention
-eit-mini-cifar10        3  ready   36 to 144 tokens of 4x4 RGB   3,481,098       10  70.1 % test 32x32  class  mean  rollout
-kv-pos-mnist            1  failed  28x28 grey                          812       10                     scores
+  EXPECT_EQ(ModelsTable(TwoModels(), {.width = 160}), R"(
+model             version  state   input                        parameters  classes  accuracy           features               attention
+eit-mini-cifar10        3  ready   36 to 144 tokens of 4x4 RGB   3,481,098       10  70.1 % test 32x32  class, patches of 250  class 8x10  rollout
+kv-pos-mnist            1  failed  28x28 grey                          812       10                                            scores
     weights.safetensors has SHA-256 1f0c, manifest.textproto says 9ab2
 )" + 1);
 }
@@ -58,7 +65,8 @@ TEST(ModelsTable, EightyColumns) {
 eit-mini-cifar10
     version 3  state ready  input 36 to 144 tokens of 4x4 RGB
     parameters 3,481,098  classes 10  accuracy 70.1 % test 32x32
-    attention class  mean  rollout
+    features class, patches of 250
+    attention class 8x10  rollout
 kv-pos-mnist
     version 1  state failed  input 28x28 grey  parameters 812  classes 10
     attention scores

@@ -1,0 +1,20 @@
+#ifndef VITRINE_CLIENT_NUMBERS_H_
+#define VITRINE_CLIENT_NUMBERS_H_
+
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "vitrine/v1/attention.pb.h"
+#include "vitrine/v1/features.pb.h"
+
+namespace vitrine {
+
+// The values of a map, row-major. INVALID_ARGUMENT if `map` holds a picture, or bytes that do not fit its shape.
+absl::StatusOr<std::vector<float>> AttentionValues(const v1::AttentionMap& map);
+
+// The values of a feature: rows x columns x width, channels innermost. INVALID_ARGUMENT if the bytes do not fit.
+absl::StatusOr<std::vector<float>> FeatureValues(const v1::Feature& feature);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_CLIENT_NUMBERS_H_

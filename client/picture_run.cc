@@ -1,0 +1,99 @@
+#include "client/picture_run.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "base/status_macros.h"
+#include "client/pictures.h"
+#include "client/text.h"
+
+namespace vitrine {
+namespace {
+
+absl::StatusOr<std::string> OnlyReadyModel(Client& client) {
+  ASSIGN_OR_RETURN(const v1::ListModelsResponse list, client.ListModels());
+  std::vector<std::string> ready;
+  for (const v1::ModelVersion& version : list.versions()) {
+    if (version.state() == v1::READY) ready.push_back(version.model());
+  }
+  ready.erase(std::unique(ready.begin(), ready.end()), ready.end());
+  if (ready.size() == 1) return ready.front();
+  if (ready.empty()) return absl::NotFoundError("the server has no model that is ready; see vitrine models");
+  return absl::InvalidArgumentError(
+      absl::StrCat("the server has several models; choose one with --model: ", absl::StrJoin(ready, ", ")));
+}
+
+}  // namespace
+
+absl::StatusOr<ModelChoice> ParseModelChoice(absl::string_view text) {
+  const std::vector<absl::string_view> parts = absl::StrSplit(text, absl::MaxSplits('@', 1));
+  ModelChoice choice{.name = std::string(parts[0]), .version = std::nullopt};
+  if (choice.name.empty()) return absl::InvalidArgumentError("a model is named NAME or NAME@VERSION");
+  if (parts.size() == 2) {
+    int64_t version = 0;
+    if (!absl::SimpleAtoi(parts[1], &version) || version < 1) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("\"", parts[1], "\" is no version; versions are positive numbers, as in NAME@3"));
+    }
+    choice.version = version;
+  }
+  return choice;
+}
+
+absl::StatusOr<v1::ModelVersion> ChooseModel(Client& client, const ModelChoice& choice) {
+  std::string name = choice.name;
+  if (name.empty()) {
+    ASSIGN_OR_RETURN(name, OnlyReadyModel(client));
+  }
+  return client.GetModel(name, choice.version);
+}
+
+int PictureRun::Run(Client& client) {
+  const RequestSource next = [this] { return Next(); };
+  const ResultSink deliver = [this](size_t index, absl::StatusOr<v1::ClassifyResponse> answer) {
+    Deliver(index, answer);
+  };
+  if (paths_.size() == 1) {
+    // A unary call carries its deadline to the server; a stream cannot.
+    const auto request = next();
+    deliver(0, request->ok() ? client.Classify(**request) : request->status());
+  } else if (const absl::Status lost = client.ClassifyMany(next, deliver); !lost.ok() && taken_ < paths_.size()) {
+    errors_ << "vitrine: " << Printable(lost.message()) << "; " << paths_.size() - taken_
+            << " more pictures were not tried\n";
+    failed_ += static_cast<int>(paths_.size() - taken_);
+  }
+  return failed_;
+}
+
+std::optional<absl::StatusOr<v1::ClassifyRequest>> PictureRun::Next() {
+  if (taken_ == paths_.size()) return std::nullopt;
+  absl::StatusOr<std::string> bytes = ReadPicture(paths_[taken_++], options_.max_request_bytes);
+  Waiting& waiting = waiting_.emplace_back();
+  if (!bytes.ok()) return bytes.status();
+  v1::ClassifyRequest request = request_;
+  if (handlers_.prepare) {
+    if (absl::Status status = handlers_.prepare(*bytes, request); !status.ok()) return status;
+  }
+  waiting.asked = request;
+  if (request.attention_size() > 0) waiting.encoded = *bytes;
+  request.set_image(*std::move(bytes));
+  return request;
+}
+
+void PictureRun::Deliver(size_t index, const absl::StatusOr<v1::ClassifyResponse>& answer) {
+  absl::Status status = answer.status();
+  if (answer.ok()) {
+    const Waiting& waiting = waiting_.front();
+    status = handlers_.answered({index, waiting.asked, waiting.encoded, *answer});
+  }
+  waiting_.pop_front();
+  if (status.ok()) return;
+  errors_ << "vitrine: " << Printable(paths_[index]) << ": " << Printable(status.message()) << std::endl;
+  ++failed_;
+}
+
+}  // namespace vitrine

@@ -1,0 +1,75 @@
+#ifndef VITRINE_CLIENT_PICTURE_RUN_H_
+#define VITRINE_CLIENT_PICTURE_RUN_H_
+
+#include <deque>
+#include <functional>
+#include <optional>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "client/client.h"
+
+namespace vitrine {
+
+// A model as a person names it: "NAME" or "NAME@VERSION".
+struct ModelChoice {
+  std::string name;  // empty: the only model that is ready
+  std::optional<int64_t> version;
+};
+
+// INVALID_ARGUMENT: an empty name, or a version that is not a positive number.
+absl::StatusOr<ModelChoice> ParseModelChoice(absl::string_view text);
+
+// The chosen version in full. INVALID_ARGUMENT or NOT_FOUND where there is no single one.
+absl::StatusOr<v1::ModelVersion> ChooseModel(Client& client, const ModelChoice& choice);
+
+// Asks a server about pictures: reads them, sends what every request has in common with each, hands the answers on in
+// the order of the paths. One picture goes as a unary call, several over one stream.
+class PictureRun {
+ public:
+  // An answered picture: its number among the paths, the request without the picture, the picture's file, the answer.
+  struct Answered {
+    size_t index = 0;
+    const v1::ClassifyRequest& asked;
+    const std::string& encoded;
+    const v1::ClassifyResponse& answer;
+  };
+  struct Handlers {
+    // Completes the request for one picture, given its file; an error refuses the picture. May be empty.
+    std::function<absl::Status(const std::string& encoded, v1::ClassifyRequest& request)> prepare = {};
+    // An error counts the picture as failed.
+    std::function<absl::Status(const Answered& picture)> answered = {};
+  };
+
+  // Everything must outlive the run. `errors` gets a line for each picture that failed.
+  PictureRun(const std::vector<std::string>& paths, const ClientOptions& options, const v1::ClassifyRequest& request,
+             const Handlers& handlers, std::ostream& errors)
+      : paths_(paths), options_(options), request_(request), handlers_(handlers), errors_(errors) {}
+
+  // Returns how many pictures failed, those counted that were not tried because the server was lost.
+  int Run(Client& client);
+
+ private:
+  struct Waiting {
+    std::string encoded;
+    v1::ClassifyRequest asked;
+  };
+
+  std::optional<absl::StatusOr<v1::ClassifyRequest>> Next();
+  void Deliver(size_t index, const absl::StatusOr<v1::ClassifyResponse>& answer);
+
+  const std::vector<std::string>& paths_;
+  const ClientOptions& options_;
+  const v1::ClassifyRequest& request_;
+  const Handlers& handlers_;
+  std::ostream& errors_;
+  size_t taken_ = 0;
+  std::deque<Waiting> waiting_;  // of the pictures without an answer; the file only where a drawing needs it
+  int failed_ = 0;
+};
+
+}  // namespace vitrine
+
+#endif  // VITRINE_CLIENT_PICTURE_RUN_H_

@@ -1,0 +1,134 @@
+#include "client/embed_command.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "absl/strings/str_split.h"
+#include "client/feature_files.h"
+#include "tests/client/every_kind.h"
+#include "tests/client/temporary_folder.h"
+
+namespace vitrine {
+namespace {
+
+using testing::HasSubstr;
+
+class EmbedCommandTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_.Write("a.png", GreyPng(20, 12));
+    folder_.Write("b.png", GreyPng(24, 12));
+    folder_.Write("c.png", GreyPng(24, 12));
+    command_.client.address = server_.address();
+  }
+
+  absl::StatusOr<int> RunCommand() { return RunEmbed(command_, out_, errors_); }
+  std::vector<nlohmann::json> Lines() const {
+    std::vector<nlohmann::json> lines;
+    for (const auto& line : absl::StrSplit(out_.str(), '\n', absl::SkipEmpty())) {
+      lines.push_back(nlohmann::json::parse(std::string(line)));
+    }
+    return lines;
+  }
+
+  const TemporaryFolder folder_;
+  const SmallServer server_{ServerWithEveryKind()};
+  EmbedCommand command_;
+  std::ostringstream out_, errors_;
+};
+
+TEST_F(EmbedCommandTest, WritesARowForEachPictureAndTheirPaths) {
+  command_.paths = {folder_.Path("b.png"), folder_.Path("a.png")};
+  command_.output = folder_.Path("deep/features.npy");
+  EXPECT_EQ(RunCommand().value_or(-1), 0) << errors_.str();
+  const std::vector<float> values = {24, 24.25f, 24.5f, 24.75f, 20, 20.25f, 20.5f, 20.75f};
+  EXPECT_EQ(folder_.Read("deep/features.npy"), NpyBytes({2, 4}, values));
+  EXPECT_EQ(folder_.Read("deep/features.txt"), folder_.Path("b.png") + "\n" + folder_.Path("a.png") + "\n");
+  EXPECT_THAT(out_.str(), testing::StartsWith("2 pictures in "));
+  EXPECT_THAT(out_.str(), HasSubstr("deep/features.npy: float32, 2 x 4\n"));
+  EXPECT_THAT(out_.str(), HasSubstr("deep/features.txt: the picture of each row\n"));
+}
+
+TEST_F(EmbedCommandTest, APictureThatFailsHasNoRow) {
+  folder_.Write("broken.png", "not a picture");
+  command_.paths = {folder_.Path("a.png"), folder_.Path("broken.png"), folder_.Path("missing.png"),
+                    folder_.Path("b.png")};
+  command_.output = folder_.Path("features.npy");
+  EXPECT_EQ(RunCommand().value_or(-1), 2);
+  EXPECT_EQ(folder_.Read("features.txt"), folder_.Path("a.png") + "\n" + folder_.Path("b.png") + "\n");
+  EXPECT_THAT(errors_.str(), HasSubstr("broken.png: this is no picture"));
+  EXPECT_THAT(out_.str(), HasSubstr("float32, 2 x 4"));
+}
+
+TEST_F(EmbedCommandTest, PatchesKeepTheirGrid) {
+  command_.kind = v1::PATCH_TOKENS;
+  command_.paths = {folder_.Path("b.png"), folder_.Path("a.png"), folder_.Path("c.png")};
+  command_.output = folder_.Path("features.npy");
+  EXPECT_EQ(RunCommand().value_or(-1), 1) << "a.png has another grid";
+  EXPECT_THAT(errors_.str(), HasSubstr("a.png: its features are 3x5x4 numbers, those of the first picture 3x6x4; give "
+                                       "--output a folder to get a file for each picture"));
+  EXPECT_THAT(folder_.Read("features.npy"), HasSubstr("'shape': (2, 3, 6, 4), "));
+  EXPECT_EQ(folder_.Read("features.txt"), folder_.Path("b.png") + "\n" + folder_.Path("c.png") + "\n");
+
+  command_.output = folder_.Path("each");
+  EXPECT_EQ(RunCommand().value_or(-1), 0);
+  EXPECT_THAT(folder_.Read("each/a.npy"), HasSubstr("'shape': (3, 5, 4), "));
+  EXPECT_EQ(folder_.Read("each/a.npy").size(), 192u + 4 * 3 * 5 * 4);
+  EXPECT_THAT(folder_.Read("each/b.npy"), HasSubstr("'shape': (3, 6, 4), "));
+}
+
+TEST_F(EmbedCommandTest, WithoutFilesTheNumbersAreInTheLines) {
+  command_.kind = v1::MEAN_TOKEN;
+  command_.paths = {folder_.Path("a.png")};
+  command_.format = Format::kJson;
+  EXPECT_EQ(RunCommand().value_or(-1), 0);
+  ASSERT_EQ(Lines().size(), 1u);
+  const nlohmann::json line = Lines()[0];
+  EXPECT_EQ(line["image"], folder_.Path("a.png"));
+  EXPECT_EQ(line["kind"], "mean");
+  EXPECT_EQ(line["width"], 4);
+  EXPECT_EQ(line["values"], nlohmann::json::parse("[20, 20.25, 20.5, 20.75]"));
+  EXPECT_EQ(line["model"], "sizes");
+}
+
+TEST_F(EmbedCommandTest, WithFilesTheLinesSayWhere) {
+  command_.paths = {folder_.Path("a.png"), folder_.Path("b.png")};
+  command_.format = Format::kJson;
+  command_.output = folder_.Path("x.npy");
+  EXPECT_EQ(RunCommand().value_or(-1), 0);
+  EXPECT_EQ(Lines().at(1)["file"], folder_.Path("x.npy"));
+  EXPECT_EQ(Lines().at(1)["row"], 1);
+  EXPECT_FALSE(Lines().at(1).contains("values"));
+}
+
+TEST_F(EmbedCommandTest, NothingBeginsWithoutItsConditions) {
+  command_.paths = {folder_.Path("a.png")};
+  EXPECT_THAT(RunCommand().status().message(), HasSubstr("nowhere to put the numbers"));
+  SmallServer::Methods methods = ServerWithEveryKind();
+  methods.models.mutable_versions(0)->clear_feature_kinds();
+  methods.models.mutable_versions(0)->add_feature_kinds(v1::PATCH_TOKENS);
+  const SmallServer server(methods);
+  command_.client.address = server.address();
+  command_.output = folder_.Path("x.npy");
+  EXPECT_EQ(RunCommand().status().message(), "model \"sizes\" has no vector; it has: patches");
+  command_.kind = v1::CLASS_TOKEN;
+  EXPECT_EQ(RunCommand().status().message(), "model \"sizes\" has no class features; it has: patches");
+}
+
+TEST_F(EmbedCommandTest, AnAnswerWithoutFeaturesIsNamed) {
+  SmallServer::Methods methods = ServerWithEveryKind();
+  methods.classify = [](const auto&, auto*, auto*) { return grpc::Status::OK; };
+  const SmallServer server(methods);
+  command_.client.address = server.address();
+  command_.paths = {folder_.Path("a.png")};
+  command_.output = folder_.Path("x.npy");
+  EXPECT_EQ(RunCommand().value_or(-1), 1);
+  EXPECT_THAT(errors_.str(), HasSubstr("the server answered without features"));
+  EXPECT_FALSE(std::filesystem::exists(folder_.Path("x.npy")));
+}
+
+}  // namespace
+}  // namespace vitrine
