@@ -64,8 +64,13 @@ void ConvolutionalStem(Builder& builder, const WorkloadInput& input, int channel
   builder.Within("stem", [&] {
     for (int i = 0; i < halvings; ++i) {
       const int64_t outputs = width >> (halvings - 1 - i);
-      builder.Convolution(absl::StrCat("convolution.", i),
-                          {.inputs = inputs, .outputs = outputs, .height = height, .width = columns, .stride = 2});
+      Operator& convolution =
+          builder.Convolution(absl::StrCat("convolution.", i),
+                              {.inputs = inputs, .outputs = outputs, .height = height, .width = columns, .stride = 2});
+      if (!builder.published()) {
+        convolution.has_bias = true;  // batch norm, folded in; its parameters are trained all the same
+        convolution.parameters += 2 * outputs;
+      }
       height /= 2;
       columns /= 2;
       const int64_t pixels = builder.images() * height * columns;

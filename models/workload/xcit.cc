@@ -33,18 +33,16 @@ void CodedEmbedding(Builder& builder, const v1::XcitConfig& xcit, bool first_blo
   const int64_t code = xcit.code_length();
   const int64_t shared = (xcit.width() + code) * hidden + hidden;  // of the first layer
   const int64_t codes = first_block || xcit.codes_per_block() ? 3 * code : 0;
-  if (!builder.published()) {
-    builder.Linear("layers.0", rows, xcit.width(), hidden).parameters = shared;
-    builder.Linear("codes", 3, code, hidden, /*bias=*/false).parameters = codes;
-    builder.Add("code_rows", 3 * rows, hidden);
-    builder.Elementwise(OperatorKind::kRelu, "relu", 3 * rows, hidden);
-    builder.Linear("layers.1", 3 * rows, hidden, xcit.width());
-    return;
-  }
+  if (!builder.published()) builder.Linear("layers.0", rows, xcit.width(), hidden).parameters = shared;
   bool first = true;
   for (const char* which : {"q", "k", "v"}) {
     builder.Within(which, [&] {
-      builder.Linear("layers.0", rows, xcit.width() + code, hidden).parameters = first ? shared + codes : 0;
+      if (builder.published()) {
+        builder.Linear("layers.0", rows, xcit.width() + code, hidden).parameters = first ? shared + codes : 0;
+      } else {
+        builder.Linear("code", 1, code, hidden, /*bias=*/false).parameters = first ? codes : 0;
+        builder.Add("code_row", rows, hidden);
+      }
       builder.Elementwise(OperatorKind::kRelu, "relu", rows, hidden);
       Operator& second = builder.Linear("layers.1", rows, hidden, xcit.width());
       if (!first) second.parameters = 0;
