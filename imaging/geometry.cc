@@ -21,6 +21,18 @@ absl::Status OutOfRange(absl::string_view field, double value, absl::string_view
   return absl::InvalidArgumentError(absl::StrCat("preprocessing: ", field, " is ", value, "; it must be ", range));
 }
 
+absl::Status ValidateCrop(const v1::FixedResolution& fixed) {
+  if (fixed.crop() == 0) return absl::OkStatus();
+  if (fixed.fit() != v1::FixedResolution::CENTER_CROP) {
+    return OutOfRange("crop", fixed.crop(), "left out unless fit is CENTER_CROP");
+  }
+  if (!(fixed.crop() > 0 && fixed.crop() <= 1)) return OutOfRange("crop", fixed.crop(), "above 0 and at most 1");
+  if (std::max(fixed.height(), fixed.width()) / fixed.crop() > kMostSide) {
+    return OutOfRange("crop", fixed.crop(), "so large that height / crop and width / crop are at most 8192");
+  }
+  return absl::OkStatus();
+}
+
 absl::Status ValidateResolution(const v1::Preprocessing& preprocessing) {
   if (preprocessing.has_fixed()) {
     const v1::FixedResolution& fixed = preprocessing.fixed();
@@ -29,7 +41,7 @@ absl::Status ValidateResolution(const v1::Preprocessing& preprocessing) {
     if (fixed.fit() != v1::FixedResolution::STRETCH && fixed.fit() != v1::FixedResolution::CENTER_CROP) {
       return OutOfRange("fit", fixed.fit(), "STRETCH or CENTER_CROP");
     }
-    return absl::OkStatus();
+    return ValidateCrop(fixed);
   }
   if (!preprocessing.has_native()) {
     return absl::InvalidArgumentError("preprocessing: resolution is missing; state `fixed` or `native`");
@@ -48,17 +60,28 @@ absl::Status ValidateResolution(const v1::Preprocessing& preprocessing) {
   return absl::OkStatus();
 }
 
+// Rounding is that of timm's evaluation transform, which rests on torchvision's Resize and CenterCrop: a square is
+// covered with the longer side cut to whole pixels, anything else with both sides rounded; the crop's corner is rounded
+// to even.
 Geometry PlanFixed(const v1::FixedResolution& fixed, Size original) {
   const Size input = {fixed.height(), fixed.width()};
   Geometry geometry{original, input, 0, 0, input};
   if (fixed.fit() == v1::FixedResolution::STRETCH) return geometry;
-  // Scale the side that would be too short otherwise to its exact size, and the other by the same factor.
-  const double scale = std::max(static_cast<double>(input.height) / original.height,  //
-                                static_cast<double>(input.width) / original.width);
-  const auto scaled = [&](int side, int least) { return std::max<int>(least, std::lround(side * scale)); };
-  geometry.scaled = {scaled(original.height, input.height), scaled(original.width, input.width)};
-  geometry.top = (geometry.scaled.height - input.height) / 2;
-  geometry.left = (geometry.scaled.width - input.width) / 2;
+  const double crop = fixed.crop() == 0 ? 1 : fixed.crop();
+  const Size cover = {static_cast<int>(input.height / crop), static_cast<int>(input.width / crop)};
+  if (cover.height == cover.width) {
+    const auto scaled = [&](int side, int other) {
+      return side <= other ? cover.height : static_cast<int>(static_cast<double>(cover.height) * side / other);
+    };
+    geometry.scaled = {scaled(original.height, original.width), scaled(original.width, original.height)};
+  } else {
+    const double ratio = std::min(static_cast<double>(original.height) / cover.height,  //
+                                  static_cast<double>(original.width) / cover.width);
+    const auto scaled = [&](int side, int least) { return std::max<int>(least, std::nearbyint(side / ratio)); };
+    geometry.scaled = {scaled(original.height, cover.height), scaled(original.width, cover.width)};
+  }
+  geometry.top = static_cast<int>(std::nearbyint((geometry.scaled.height - input.height) / 2.0));
+  geometry.left = static_cast<int>(std::nearbyint((geometry.scaled.width - input.width) / 2.0));
   return geometry;
 }
 

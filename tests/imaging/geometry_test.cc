@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace vitrine {
 namespace {
@@ -167,7 +168,7 @@ TEST(FixedGeometry, StretchTakesTheWholePicture) {
 TEST(FixedGeometry, CenterCropCoversAndKeepsTheAspect) {
   const v1::Preprocessing model = Fixed(224, 224, v1::FixedResolution::CENTER_CROP);
   const Geometry landscape = Plan(model, {375, 500});
-  EXPECT_EQ(landscape.scaled, (Size{224, 299}));
+  EXPECT_EQ(landscape.scaled, (Size{224, 298}));
   EXPECT_EQ(landscape.left, 37);
   EXPECT_EQ(landscape.top, 0);
   EXPECT_NEAR(landscape.OriginalX(112), 249, 1.5);
@@ -184,6 +185,48 @@ TEST(FixedGeometry, CenterCropCoversAndKeepsTheAspect) {
       EXPECT_LE(geometry.OriginalY(224), height);
     }
   }
+}
+
+// Recorded from timm 1.0.31's transforms_imagenet_eval on torchvision 0.26.
+TEST(FixedGeometry, CenterCropIsTimmsToThePixel) {
+  struct Row {
+    int input_height, input_width;
+    double crop;
+    int height, width, scaled_height, scaled_width, top, left;
+  };
+  for (const Row& row : std::vector<Row>{
+           {224, 224, 1.0, 375, 500, 224, 298, 0, 37},      {224, 224, 1.0, 500, 375, 298, 224, 37, 0},
+           {224, 224, 1.0, 481, 321, 335, 224, 56, 0},      {224, 224, 1.0, 7, 1001, 224, 32032, 0, 15904},
+           {224, 224, 0.9, 500, 375, 330, 248, 53, 12},     {224, 224, 0.9, 333, 500, 248, 372, 12, 74},
+           {224, 224, 0.9, 640, 427, 371, 248, 74, 12},     {224, 224, 0.9, 224, 224, 248, 248, 12, 12},
+           {224, 224, 0.9, 7, 1001, 248, 35464, 12, 17620}, {224, 224, 0.875, 375, 500, 256, 341, 16, 58},
+           {224, 224, 0.875, 481, 321, 383, 256, 80, 16},   {384, 384, 1.0, 481, 321, 575, 384, 96, 0},
+           {224, 224, 0.8, 500, 375, 373, 280, 74, 28},     {224, 224, 0.8, 333, 500, 280, 420, 28, 98},
+           {192, 256, 0.9, 375, 500, 213, 284, 10, 14},     {192, 256, 0.9, 500, 375, 379, 284, 94, 14},
+           {192, 256, 0.9, 333, 500, 213, 320, 10, 32},     {192, 256, 0.9, 100, 50, 568, 284, 188, 14},
+           {32, 32, 0.95, 375, 500, 33, 44, 0, 6},          {32, 32, 0.95, 481, 321, 49, 33, 8, 0},
+           {32, 32, 0.95, 100, 50, 66, 33, 17, 0},
+       }) {
+    v1::Preprocessing model = Fixed(row.input_height, row.input_width, v1::FixedResolution::CENTER_CROP);
+    model.mutable_fixed()->set_crop(row.crop);
+    const Geometry geometry = Plan(model, {row.height, row.width});
+    SCOPED_TRACE(std::to_string(row.height) + " x " + std::to_string(row.width) + ", crop " + std::to_string(row.crop));
+    EXPECT_EQ(geometry.input, (Size{row.input_height, row.input_width}));
+    EXPECT_EQ(geometry.scaled, (Size{row.scaled_height, row.scaled_width}));
+    EXPECT_EQ(geometry.top, row.top);
+    EXPECT_EQ(geometry.left, row.left);
+  }
+}
+
+TEST(FixedGeometry, RefusesACropThatIsNone) {
+  v1::Preprocessing model = Fixed(224, 224, v1::FixedResolution::CENTER_CROP);
+  for (const double crop : {-0.5, 1.5, 0.001, std::numeric_limits<double>::quiet_NaN()}) {
+    model.mutable_fixed()->set_crop(crop);
+    EXPECT_THAT(std::string(ValidatePreprocessing(model).message()), HasSubstr("crop is")) << crop;
+  }
+  model = Fixed(224, 224, v1::FixedResolution::STRETCH);
+  model.mutable_fixed()->set_crop(0.9);
+  EXPECT_THAT(std::string(ValidatePreprocessing(model).message()), HasSubstr("CENTER_CROP"));
 }
 
 TEST(FixedGeometry, RefusesAWish) {
