@@ -1,28 +1,14 @@
 #include "server/attention_encoding.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
-#include <cstring>
+#include <span>
 #include <string>
+
+#include "server/number_encoding.h"
 
 namespace vitrine {
 namespace {
-
-static_assert(std::endian::native == std::endian::little, "values are sent little-endian as they lie in memory");
-
-std::string EncodeHalf(std::span<const float> values) {
-  std::string bytes(values.size() * sizeof(uint16_t), '\0');
-  for (size_t i = 0; i < values.size(); ++i) {
-    const uint16_t half = ToHalf(values[i]);
-    std::memcpy(bytes.data() + i * sizeof(half), &half, sizeof(half));
-  }
-  return bytes;
-}
-
-std::string EncodeFloat(std::span<const float> values) {
-  return std::string(reinterpret_cast<const char*>(values.data()), values.size_bytes());
-}
 
 std::string EncodeByte(std::span<const float> values, float& scale, float& offset) {
   if (values.empty()) return {};
@@ -51,10 +37,6 @@ int64_t BytesPerValue(v1::AttentionEncoding encoding) {
   }
 }
 
-bool IsSpatial(v1::AttentionKind kind) {
-  return kind == v1::CLASS_TOKEN_ROW || kind == v1::MEAN_OVER_QUERIES || kind == v1::ROLLOUT;
-}
-
 void EncodeAttention(const AttentionMap& map, v1::AttentionEncoding encoding, v1::AttentionMap& message) {
   message.set_kind(map.kind);
   message.set_layer(map.layer);
@@ -62,6 +44,7 @@ void EncodeAttention(const AttentionMap& map, v1::AttentionEncoding encoding, v1
   message.set_rows(map.rows);
   message.set_columns(map.columns);
   message.set_encoding(encoding);
+  message.set_diverging(map.diverging);
   if (encoding == v1::UINT8) {
     float scale = 0;
     float offset = 0;
@@ -71,20 +54,6 @@ void EncodeAttention(const AttentionMap& map, v1::AttentionEncoding encoding, v1
   } else {
     message.set_values(encoding == v1::FLOAT32 ? EncodeFloat(map.values) : EncodeHalf(map.values));
   }
-}
-
-uint16_t ToHalf(float value) {
-  const uint32_t bits = std::bit_cast<uint32_t>(value);
-  const uint16_t sign = static_cast<uint16_t>((bits >> 16) & 0x8000);
-  const uint32_t magnitude = bits & 0x7fffffff;
-  if (magnitude > 0x7f800000) return sign | 0x7e00;   // NaN
-  if (magnitude >= 0x477ff000) return sign | 0x7c00;  // rounds to 65536 or more, or is infinite
-  if (magnitude < 0x38800000) {                       // subnormal: the nearest multiple of 2^-24
-    const float scaled = std::bit_cast<float>(magnitude) * 16777216.0f;
-    return sign | static_cast<uint16_t>(std::nearbyint(scaled));
-  }
-  const uint32_t odd = (magnitude >> 13) & 1;
-  return sign | static_cast<uint16_t>((magnitude - 0x38000000 + 0xfff + odd) >> 13);
 }
 
 }  // namespace vitrine

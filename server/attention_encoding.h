@@ -12,16 +12,10 @@ namespace vitrine {
 // Bytes of one value on the wire. Requires FLOAT16, UINT8 or FLOAT32.
 int64_t BytesPerValue(v1::AttentionEncoding encoding);
 
-// Whether maps of this kind lie on the picture's grid (and can be drawn over it), unlike the n x n matrices.
-bool IsSpatial(v1::AttentionKind kind);
-
 // Writes `map` into `message` in `encoding`: kind, layer, head, shape, values, scale and offset.
 // FLOAT16 rounds to nearest even; UINT8 spans the map's own minimum to maximum, so that an error is at most half a
 // step. Requires FLOAT16, UINT8 or FLOAT32.
 void EncodeAttention(const AttentionMap& map, v1::AttentionEncoding encoding, v1::AttentionMap& message);
-
-// IEEE 754 binary16 of a float, rounded to nearest even; overflow becomes infinity.
-uint16_t ToHalf(float value);
 
 }  // namespace vitrine
 

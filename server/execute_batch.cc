@@ -122,6 +122,7 @@ class BatchRun {
       for (const auto& wish : request.attention) {
         RequestAttention(wish, model_->attention, static_cast<int>(i), tap_);
       }
+      if (!request.features.empty()) tokens_.Request(TokenTap::kFinal);
     }
     info_.set_images(static_cast<int>(items_.size()));
     info_.set_tokens(static_cast<int>(tokens));
@@ -129,7 +130,7 @@ class BatchRun {
     info_.set_id(id_);
 
     const absl::Time begin = context_.clock.Now();
-    absl::StatusOr<at::Tensor> logits = RunModel(*model_->model, inputs, tap_.empty() ? nullptr : &tap_);
+    absl::StatusOr<at::Tensor> logits = RunModel(*model_->model, inputs, tap_.empty() ? nullptr : &tap_, &tokens_);
     if (!logits.ok()) return logits.status();
     logits_ = logits->to(at::kCPU).to(at::kFloat).contiguous();
     compute_ = context_.clock.Now() - begin;
@@ -163,9 +164,9 @@ class BatchRun {
       return Finish(item, absl::InternalError("the model gave a number that is not finite for this picture"));
     }
     for (const auto& wish : request.attention) {
-      output.attention.push_back(
-          CollectAttention(wish, model_->attention, tap_, i, request.grid, model_->model->prefix_tokens()));
+      output.attention.push_back(CollectAttention(wish, model_->attention, tap_, i, request.grid));
     }
+    for (const auto& wish : request.features) output.features.push_back(CollectFeature(wish, tokens_, i));
     const absl::Duration queue = start_ - request.arrival;
     output.timings.set_queue(static_cast<float>(absl::ToDoubleSeconds(queue)));
     output.timings.set_decode(static_cast<float>(absl::ToDoubleSeconds(item.decode)));
@@ -222,6 +223,7 @@ class BatchRun {
 
   std::vector<Item> items_;
   AttentionTap tap_;
+  TokenTap tokens_;
   at::Tensor logits_;
   absl::Duration compute_;
   v1::BatchInfo info_;

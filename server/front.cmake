@@ -10,7 +10,10 @@ set(server_front_sources
   health.cc
   health_calls.cc
   http_endpoint.cc
+  listener.cc
+  number_encoding.cc
   options.cc
+  plan_attention.cc
   plan_request.cc
   registry_calls.cc
   response.cc

@@ -12,6 +12,7 @@
 #include "imaging/geometry.h"
 #include "imaging/image.h"
 #include "models/attention_maps.h"
+#include "models/features.h"
 #include "models/packed_tokens.h"
 #include "server/admission.h"
 #include "server/loaded_model.h"
@@ -29,9 +30,10 @@ struct InferenceRequest {
   v1::ClassifyRequest request;  // owns the encoded picture or the tensor
   Geometry geometry;            // of a normalised tensor only `original` is used
   Grid grid;
-  int64_t tokens = 0;  // prefix included
-  int top_k = 0;
+  int64_t tokens = 0;                           // prefix included
+  int top_k = 0;                                // 0: no predictions in the answer
   std::vector<v1::AttentionRequest> attention;  // resolved: layers and heads explicit and in range
+  std::vector<v1::FeatureRequest> features;     // resolved
 
   absl::Time arrival;  // monotonic, see server/clock.h
   absl::Time deadline = absl::InfiniteFuture();
@@ -54,6 +56,7 @@ struct InferenceRequest {
 struct InferenceOutput {
   std::vector<float> logits;                         // [classes], finite
   std::vector<std::vector<AttentionMap>> attention;  // per entry of InferenceRequest::attention
+  std::vector<FeatureMap> features;                  // per entry of InferenceRequest::features
   v1::Timings timings;                               // queue, decode and compute
   v1::BatchInfo batch;
   // The decoded, oriented picture; only when an overlay was asked for.

@@ -8,16 +8,12 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "imaging/header.h"
-#include "models/attention_maps.h"
-#include "server/attention_encoding.h"
+#include "server/plan_attention.h"
 
 namespace vitrine {
 namespace {
 
 constexpr int kDefaultTopK = 5;
-constexpr int kMaxAttentionRequests = 16;
-// Each overlay is a picture to draw and compress; one of the largest takes about 0.2 s of an executor.
-constexpr int64_t kMaxOverlays = 8;
 
 std::string ModelText(const LoadedModel& model) {
   return absl::StrCat("model \"", model.id.model, "\" (version ", model.id.version, ")");
@@ -46,6 +42,11 @@ absl::Status CheckEnvelope(const v1::ClassifyRequest& request) {
 
 absl::StatusOr<int> PlanTopK(const v1::ClassifyRequest& request, const LoadedModel& model) {
   const int classes = model.manifest.config().classes();
+  if (request.omit_predictions()) {
+    if (!request.has_top_k()) return 0;
+    return absl::InvalidArgumentError(
+        absl::StrCat("top_k is ", request.top_k(), ", but omit_predictions is set; leave one of them out"));
+  }
   if (!request.has_top_k()) return std::min(kDefaultTopK, classes);
   if (request.top_k() < 1 || request.top_k() > classes) {
     return absl::InvalidArgumentError(absl::StrCat("top_k is ", request.top_k(), ", but ", ModelText(model), " has ",
@@ -130,63 +131,7 @@ absl::StatusOr<std::optional<Size>> PlanWish(const v1::ClassifyRequest& request,
   return Size{request.resolution().height(), request.resolution().width()};
 }
 
-absl::Status CheckEncoding(const v1::AttentionRequest& attention, const v1::ClassifyRequest& request) {
-  if (!v1::AttentionEncoding_IsValid(attention.encoding())) {
-    return absl::InvalidArgumentError(absl::StrCat("attention encoding is ", static_cast<int>(attention.encoding()),
-                                                   "; it must be FLOAT16, UINT8, FLOAT32 or OVERLAY_PNG"));
-  }
-  if (attention.encoding() != v1::OVERLAY_PNG) return absl::OkStatus();
-  if (!IsSpatial(attention.kind())) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("an overlay was asked for ", v1::AttentionKind_Name(attention.kind()),
-                     ", which does not lie on the picture; ask for its values, or for a spatial kind"));
-  }
-  if (request.tensor().normalized()) {
-    return absl::InvalidArgumentError(
-        "an overlay was asked for, but a normalized tensor has no picture to draw on; ask for the values");
-  }
-  return absl::OkStatus();
-}
-
-absl::Status PlanAttention(InferenceRequest& plan) {
-  const v1::ClassifyRequest& request = plan.request;
-  if (request.attention_size() > kMaxAttentionRequests) {
-    return absl::InvalidArgumentError(absl::StrCat("the request has ", request.attention_size(),
-                                                   " attention entries; at most ", kMaxAttentionRequests,
-                                                   " are allowed"));
-  }
-  int64_t bytes = 0;
-  int64_t overlays = 0;
-  for (const v1::AttentionRequest& wish : request.attention()) {
-    ASSIGN_OR_RETURN(v1::AttentionRequest resolved, ResolveAttention(wish, plan.model->attention));
-    if (resolved.encoding() == v1::ATTENTION_ENCODING_UNSPECIFIED) resolved.set_encoding(v1::FLOAT16);
-    RETURN_IF_ERROR(CheckEncoding(resolved, request));
-    const AttentionSize size = SizeOf(resolved, plan.grid, plan.model->model->prefix_tokens());
-    if (resolved.encoding() == v1::OVERLAY_PNG) {
-      overlays += size.maps;
-    } else {
-      bytes += size.maps * size.values_per_map * BytesPerValue(resolved.encoding());
-    }
-    plan.attention.push_back(std::move(resolved));
-  }
-  if (overlays > kMaxOverlays) {
-    return absl::InvalidArgumentError(absl::StrCat("the request asks for ", overlays, " overlays; at most ",
-                                                   kMaxOverlays, " are drawn for one request; ask for fewer layers or ",
-                                                   "heads, or for values"));
-  }
-  if (bytes > AttentionBytesAllowed(request)) {
-    return absl::ResourceExhaustedError(absl::StrCat(
-        "the attention maps take ", bytes, " bytes, but max_attention_bytes is ", AttentionBytesAllowed(request),
-        "; allow more (up to ", kMaxAttentionBytes, "), or ask for fewer layers or heads, or for UINT8"));
-  }
-  return absl::OkStatus();
-}
-
 }  // namespace
-
-int64_t AttentionBytesAllowed(const v1::ClassifyRequest& request) {
-  return request.has_max_attention_bytes() ? request.max_attention_bytes() : kDefaultAttentionBytes;
-}
 
 absl::StatusOr<InferenceRequest> PlanRequest(v1::ClassifyRequest request, ModelHandle model,
                                              const ImageLimits& limits) {
@@ -202,7 +147,7 @@ absl::StatusOr<InferenceRequest> PlanRequest(v1::ClassifyRequest request, ModelH
   ASSIGN_OR_RETURN(plan.geometry, PlanGeometry(preprocessing, original, wish));
   ASSIGN_OR_RETURN(plan.grid, served.model->GridFor(plan.geometry.input.height, plan.geometry.input.width));
   plan.tokens = plan.grid.cells() + served.model->prefix_tokens();
-  RETURN_IF_ERROR(PlanAttention(plan));
+  RETURN_IF_ERROR(PlanAttentionAndFeatures(plan));
   return plan;
 }
 

@@ -9,13 +9,8 @@
 
 namespace vitrine {
 
-// Attention bytes that an answer may carry: the default, and the most that a caller may allow.
-inline constexpr int64_t kDefaultAttentionBytes = int64_t{1} << 20;
-inline constexpr int64_t kMaxAttentionBytes = int64_t{16} << 20;
 // Most bytes of ClassifyRequest::request_id.
 inline constexpr size_t kMaxRequestIdBytes = 128;
-// max_attention_bytes of a request, or its default.
-int64_t AttentionBytesAllowed(const v1::ClassifyRequest& request);
 
 // Checks a request against its model and plans its geometry, grid and attention: everything that can be refused before
 // a pixel is decoded. The picture's header is read; its cost does not depend on the picture's size. The result lacks

@@ -8,9 +8,9 @@
 #include <system_error>
 #include <utility>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "repository/text.h"
 
 namespace vitrine {
 namespace {
@@ -19,11 +19,6 @@ namespace {
 constexpr int kLoaderNiceness = 10;
 // Most names or versions in a refusal: clients take 8 KiB of trailing metadata.
 constexpr size_t kMostListed = 10;
-
-std::string Quoted(std::string_view name) {
-  return absl::StrCat("\"", absl::Utf8SafeCEscape(std::string(name.substr(0, 64))), name.size() > 64 ? "..." : "",
-                      "\"");
-}
 
 std::string StateName(v1::ModelState state) {
   return v1::ModelState_Name(state);
@@ -61,9 +56,18 @@ v1::ModelVersion Describe(const VersionStatus& status, bool with_labels) {
   version.set_weights_sha256(model.weights_sha256);
   version.set_parameters(model.manifest.parameters());
   version.set_device_bytes(model.device_bytes);
-  for (const v1::AttentionKind kind : model.attention.kinds) version.add_attention_kinds(kind);
-  version.set_layers(model.attention.layers);
-  version.set_heads(model.attention.heads);
+  for (const AttentionAbility::Offer& has : model.attention.offers) {
+    version.add_attention_kinds(has.kind);
+    version.set_layers(std::max(version.layers(), has.layers));
+    version.set_heads(std::max(version.heads(), has.heads));
+    v1::AttentionOffer& offer = *version.add_attention();
+    offer.set_kind(has.kind);
+    offer.set_layers(has.layers);
+    offer.set_heads(has.heads);
+  }
+  const FeatureAbility features = model.model->features();
+  for (const v1::FeatureKind kind : features.kinds) version.add_feature_kinds(kind);
+  version.set_feature_width(features.width);
   if (with_labels) {
     for (const std::string& label : model.labels) version.add_labels(label);
   }

@@ -9,7 +9,8 @@
 #include "report/overlay.h"
 #include "report/top_k.h"
 #include "server/attention_encoding.h"
-#include "server/plan_request.h"
+#include "server/number_encoding.h"
+#include "server/plan_attention.h"
 
 namespace vitrine {
 namespace {
@@ -69,15 +70,33 @@ absl::Status FillMap(const AttentionMap& map, v1::AttentionEncoding encoding, co
     message.set_encoding(encoding);
     message.set_values(std::move(png));
   }
-  if (IsSpatial(map.kind)) *message.mutable_covers() = covers;
+  if (FormOf(map.kind) == AttentionForm::kGrid) *message.mutable_covers() = covers;
   return absl::OkStatus();
 }
 
-// Values were counted before admission; only the size of overlays is not known until they are drawn.
-absl::Status FillAttention(const InferenceRequest& request, const InferenceOutput& output,
-                           v1::ClassifyResponse& response) {
-  const int64_t allowed = AttentionBytesAllowed(request.request);
+// Returns the bytes that they take.
+int64_t FillFeatures(const InferenceRequest& request, const InferenceOutput& output, v1::ClassifyResponse& response) {
   int64_t bytes = 0;
+  for (size_t entry = 0; entry < output.features.size(); ++entry) {
+    const FeatureMap& map = output.features[entry];
+    const v1::FeatureEncoding encoding = request.features[entry].encoding();
+    v1::Feature& message = *response.add_features();
+    message.set_kind(map.kind);
+    message.set_rows(map.rows);
+    message.set_columns(map.columns);
+    message.set_width(map.width);
+    message.set_encoding(encoding);
+    message.set_values(encoding == v1::FEATURE_FLOAT16 ? EncodeHalf(map.values) : EncodeFloat(map.values));
+    bytes += static_cast<int64_t>(message.values().size());
+  }
+  return bytes;
+}
+
+// Values were counted before admission; only the size of overlays is not known until they are drawn.
+absl::Status FillAttentionAndFeatures(const InferenceRequest& request, const InferenceOutput& output,
+                                      v1::ClassifyResponse& response) {
+  const int64_t allowed = AttentionBytesAllowed(request.request);
+  int64_t bytes = FillFeatures(request, output, response);
   for (size_t entry = 0; entry < output.attention.size(); ++entry) {
     for (const AttentionMap& map : output.attention[entry]) {
       v1::AttentionMap& message = *response.add_attention();
@@ -99,10 +118,10 @@ absl::Status FillAttention(const InferenceRequest& request, const InferenceOutpu
 absl::StatusOr<v1::ClassifyResponse> MakeResponse(const InferenceRequest& request, const InferenceOutput& output) {
   const auto start = std::chrono::steady_clock::now();
   v1::ClassifyResponse response;
-  FillPredictions(request, output.logits, response);
+  if (request.top_k > 0) FillPredictions(request, output.logits, response);
   FillServedBy(*request.model, *response.mutable_served_by());
   FillGrid(request, *response.mutable_grid());
-  RETURN_IF_ERROR(FillAttention(request, output, response));
+  RETURN_IF_ERROR(FillAttentionAndFeatures(request, output, response));
   *response.mutable_batch() = output.batch;
   response.set_request_id(request.request.request_id());
   *response.mutable_timings() = output.timings;

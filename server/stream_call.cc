@@ -14,6 +14,7 @@
 #include "server/authorization.h"
 #include "server/calls.h"
 #include "server/grpc_status.h"
+#include "server/plan_attention.h"
 #include "server/plan_request.h"
 #include "server/wire.h"
 

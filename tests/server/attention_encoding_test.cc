@@ -6,6 +6,8 @@
 #include <cstring>
 #include <limits>
 
+#include "server/number_encoding.h"
+
 namespace vitrine {
 namespace {
 

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "server/plan_attention.h"
 #include "tests/imaging/pictures.h"
 #include "tests/server/served.h"
 
@@ -122,6 +123,32 @@ TEST(PlanRequest, TheSizeOfAttentionIsKnownBeforeCompute) {
   ExpectRefused(request, model, absl::StatusCode::kResourceExhausted, std::to_string(4 * n * n) + " bytes");
   request.set_max_attention_bytes(kMaxAttentionBytes + 1);
   ExpectRefused(request, model, absl::StatusCode::kInvalidArgument, "max_attention_bytes");
+}
+
+TEST(PlanRequest, FeaturesAreResolvedAndCountWithTheAttention) {
+  const ModelHandle model = ServedKv();
+  v1::ClassifyRequest request = Picture(28, 28);
+  request.add_features()->set_kind(v1::PATCH_TOKENS);
+  const int64_t bytes = 4 * 16 * model->model->features().width;
+  request.set_max_attention_bytes(bytes);
+  const absl::StatusOr<InferenceRequest> plan = PlanRequest(request, model);
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  ASSERT_EQ(plan->features.size(), 1u);
+  EXPECT_EQ(plan->features[0].encoding(), v1::FEATURE_FLOAT32);
+  request.add_attention()->set_kind(v1::CLASS_TOKEN_ROW);
+  ExpectRefused(request, model, absl::StatusCode::kResourceExhausted, std::to_string(bytes + 32) + " bytes");
+  for (int i = 0; i < 3; ++i) request.add_features()->set_kind(v1::CLASS_TOKEN);
+  ExpectRefused(request, model, absl::StatusCode::kInvalidArgument, "4 feature entries");
+}
+
+TEST(PlanRequest, PredictionsCanBeLeftOut) {
+  v1::ClassifyRequest request = Picture(24, 16);
+  request.set_omit_predictions(true);
+  const absl::StatusOr<InferenceRequest> plan = PlanRequest(request, ServedEit());
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_EQ(plan->top_k, 0);
+  request.set_top_k(3);
+  ExpectRefused(request, ServedEit(), absl::StatusCode::kInvalidArgument, "omit_predictions");
 }
 
 TEST(PlanRequest, TooManyWishesAreRefused) {
