@@ -67,25 +67,43 @@ absl::StatusOr<ImageBatch> RandomInputs(const v1::Preprocessing& preprocessing, 
 
 AttentionTap TapOfEverything(const Model& model, size_t images) {
   AttentionTap tap;
+  const std::vector<AttentionAbility::Offer> offers = model.attention().offers;
   for (size_t image = 0; image < images; ++image) {
-    for (int layer = 0; layer < model.attention().layers; ++layer) tap.Request(static_cast<int>(image), layer);
+    for (const AttentionAbility::Offer& offer : offers) {
+      for (int layer = 0; layer < offer.layers; ++layer) tap.Request(static_cast<int>(image), offer.source, layer);
+    }
   }
   return tap;
+}
+
+// Largest error of any of the matrices; infinite or NaN where one holds what is no number.
+double LargestError(const AttentionTap::Matrices& actual, const AttentionTap::Matrices& expected) {
+  double largest = 0;
+  for (const auto member : {&AttentionTap::Matrices::scores, &AttentionTap::Matrices::weights,
+                            &AttentionTap::Matrices::queries, &AttentionTap::Matrices::keys}) {
+    if (!(expected.*member).defined()) continue;
+    const double error = RelativeError(actual.*member, expected.*member);
+    if (!std::isfinite(error)) return error;
+    largest = std::max(largest, error);
+  }
+  return largest;
 }
 
 // Largest error of any matrix that was asked for; an error if one is missing.
 absl::StatusOr<double> AttentionError(const Model& model, size_t images, const AttentionTap& device,
                                       const AttentionTap& cpu) {
+  const std::vector<AttentionAbility::Offer> offers = model.attention().offers;
   double largest = 0;
   for (int image = 0; image < static_cast<int>(images); ++image) {
-    for (int layer = 0; layer < model.attention().layers; ++layer) {
-      const AttentionTap::Matrices* actual = device.Find(image, layer);
-      const AttentionTap::Matrices* expected = cpu.Find(image, layer);
-      if (actual == nullptr || expected == nullptr) {
-        return absl::InternalError(absl::StrCat("image ", image, " has no attention of layer ", layer));
-      }
-      for (const double error :
-           {RelativeError(actual->scores, expected->scores), RelativeError(actual->weights, expected->weights)}) {
+    for (const AttentionAbility::Offer& offer : offers) {
+      for (int layer = 0; layer < offer.layers; ++layer) {
+        const AttentionTap::Matrices* actual = device.Find(image, offer.source, layer);
+        const AttentionTap::Matrices* expected = cpu.Find(image, offer.source, layer);
+        if (actual == nullptr || expected == nullptr) {
+          return absl::InternalError(
+              absl::StrCat("image ", image, " has no ", v1::AttentionKind_Name(offer.kind), " of layer ", layer));
+        }
+        const double error = LargestError(*actual, *expected);
         if (!std::isfinite(error)) return absl::InternalError("an attention matrix holds what is no number");
         largest = std::max(largest, error);
       }
