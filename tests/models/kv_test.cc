@@ -31,9 +31,9 @@ class Watched : public ::testing::Test {
   AttentionTap::Matrices Run(std::string_view variant) {
     model_ = testing::MakeHashed(FindVariant(variant)->config);
     AttentionTap tap;
-    tap.Request(0, 1);
+    tap.Request(0, AttentionSource::kTokens, 1);
     EXPECT_TRUE(RunModel(*model_, {Picture(1, 28, 28, 3)}, &tap).ok());
-    return *tap.Find(0, 1);
+    return *tap.Find(0, AttentionSource::kTokens, 1);
   }
   std::unique_ptr<Model> model_;
 };
@@ -79,9 +79,9 @@ TEST_F(Watched, ScoreScaleIsTheConfigs) {
   for (const auto scale : {v1::KvConfig::FULL_WIDTH, v1::KvConfig::HEAD_WIDTH}) {
     config.mutable_kv()->set_score_scale(scale);
     AttentionTap tap;
-    tap.Request(0, 0);
+    tap.Request(0, AttentionSource::kTokens, 0);
     EXPECT_TRUE(RunModel(*testing::MakeHashed(config), {Picture(1, 28, 28, 3)}, &tap).ok());
-    scores[scale - 1] = tap.Find(0, 0)->scores;
+    scores[scale - 1] = tap.Find(0, AttentionSource::kTokens, 0)->scores;
   }
   EXPECT_LT(Difference(scores[0] * 2, scores[1]), 1e-5) << "four heads: the square root of their ratio is two";
 }
