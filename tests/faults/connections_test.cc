@@ -5,11 +5,10 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
-#include <thread>
 #include <vector>
 
+#include "absl/time/clock.h"
 #include "tests/e2e/published.h"
 #include "tests/e2e/running_server.h"
 #include "tests/faults/raw_http2.h"
@@ -99,22 +98,57 @@ TEST(Connections, AClientThatVanishesInMidCallLeavesNothingBehind) {
   EXPECT_EQ(counts.accepted, counts.answered);
 }
 
-TEST(Connections, AScraperThatDoesNotReadBlocksNobody) {
+// The peer holds the connection open and is silent from here on: it reads nothing and answers no ping.
+TEST(Connections, ASilentConnectionIsClosedAtItsAge) {
+  const TemporaryFolder folder;
+  PublishModel(folder.path(), "mixed", MixedConfig());
+  ServerOptions options = TestOptions(folder.path());
+  options.rpc.max_connection_age = absl::Seconds(1);
+  RunningServer running(options);
+  RawHttp2 silent(running.server().address());
+  ExpectServes(running);
+  EXPECT_TRUE(Eventually([&] {
+    silent.Push(0, absl::Milliseconds(1));
+    return silent.closed();
+  })) << "the connection was kept";
+}
+
+TEST(Connections, HalfACallDoesNotHoldTheEndOfTheServer) {
   const TemporaryFolder folder;
   PublishModel(folder.path(), "mixed", MixedConfig());
   RunningServer running(folder.path());
-  const int slow = ConnectTcp(running.server().metrics_address());
-  const int tiny = 1;
-  setsockopt(slow, SOL_SOCKET, SO_RCVBUF, &tiny, sizeof(tiny));
-  Send(slow, "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
-  std::atomic<bool> stop = false;
-  std::jthread scraper([&] {
-    while (!stop) EXPECT_THAT(running.Get("/metrics"), StartsWith("HTTP/1.1 200 "));
-  });
-  for (int i = 0; i < 200; ++i) ExpectServes(running);
-  stop = true;
-  scraper.join();
-  close(slow);
+  RawHttp2 silent(running.server().address());
+  for (int i = 0; i < 20; ++i) silent.Open("/vitrine.v1.Classifier/Classify", 1000);
+  for (int i = 0; i < 20; ++i) silent.Open("/vitrine.v1.Classifier/ClassifyStream", 1000);
+  EXPECT_EQ(silent.Push(999, absl::Seconds(10)), 40 * 999);
+  for (int i = 0; i < 20; ++i) ExpectServes(running);
+  EXPECT_EQ(running.Metric("vitrine_in_flight "), 0) << "what is not whole was not accepted";
+  const absl::Time begin = absl::Now();
+  const Server::Counts counts = running.server().Drain();
+  EXPECT_EQ(counts.accepted, 20);
+  EXPECT_EQ(counts.answered, 20);
+  EXPECT_LT(absl::Now() - begin, absl::Seconds(10)) << "nothing to wait for";
+}
+
+// Three times as many as the page has threads, some of which say nothing at all.
+TEST(Connections, ManyScrapersThatDoNotReadBlockNobodyForLong) {
+  const TemporaryFolder folder;
+  PublishModel(folder.path(), "mixed", MixedConfig());
+  RunningServer running(folder.path());
+  std::vector<int> slow;
+  for (int i = 0; i < 48; ++i) {
+    slow.push_back(ConnectTcp(running.server().metrics_address()));
+    const int tiny = 1;
+    setsockopt(slow.back(), SOL_SOCKET, SO_RCVBUF, &tiny, sizeof(tiny));
+    Send(slow.back(), i % 2 == 0 ? "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n" : "GET /metr");
+  }
+  for (int i = 0; i < 100; ++i) ExpectServes(running);
+  // Each holds a thread for a second at most. Get gives up after ten.
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_THAT(running.Get("/healthz"), StartsWith("HTTP/1.1 200 "));
+    EXPECT_THAT(running.Get("/metrics"), StartsWith("HTTP/1.1 200 "));
+  }
+  for (const int connection : slow) close(connection);
 }
 
 }  // namespace

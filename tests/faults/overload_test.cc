@@ -2,15 +2,25 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
+#include <memory>
 #include <thread>
 #include <vector>
 
+#include "absl/time/clock.h"
 #include "tests/e2e/published.h"
 #include "tests/e2e/running_server.h"
 
 namespace vitrine::testing {
 namespace {
+
+struct Call {
+  grpc::ClientContext context;
+  grpc::Status status;
+  v1::ClassifyResponse response;
+  std::unique_ptr<grpc::ClientAsyncResponseReader<v1::ClassifyResponse>> reader;
+};
 
 struct Outcome {
   int ok = 0, refused = 0, other = 0;
@@ -18,12 +28,6 @@ struct Outcome {
 
 // Sends `calls` at once, each on the shared connection, and waits for all.
 Outcome Burst(RunningServer& running, const v1::ClassifyRequest& request, int calls) {
-  struct Call {
-    grpc::ClientContext context;
-    grpc::Status status;
-    v1::ClassifyResponse response;
-    std::unique_ptr<grpc::ClientAsyncResponseReader<v1::ClassifyResponse>> reader;
-  };
   grpc::CompletionQueue queue;
   std::vector<std::unique_ptr<Call>> all;
   for (int i = 0; i < calls; ++i) {
@@ -79,6 +83,86 @@ TEST(Overload, TheQueueIsBoundedByBytes) {
   EXPECT_GE(outcome.ok, 3);
   EXPECT_GT(outcome.refused, 0);
   EXPECT_EQ(outcome.other, 0);
+}
+
+// Answers per second when callers wait for their answers: what the server can do.
+double Capacity(RunningServer& running, const v1::ClassifyRequest& request, absl::Duration time) {
+  std::atomic<int> answered = 0;
+  const absl::Time end = absl::Now() + time;
+  {
+    std::vector<std::jthread> callers;
+    for (int i = 0; i < 4; ++i) {
+      callers.emplace_back([&] {
+        v1::ClassifyResponse response;
+        while (absl::Now() < end) answered += running.Classify(request, &response).ok();
+      });
+    }
+  }
+  return answered / absl::ToDoubleSeconds(time);
+}
+
+// Calls leave when their time has come, whether those before are answered or not: waiting is the load, not luck.
+std::vector<std::unique_ptr<Call>> OpenLoop(RunningServer& running, const v1::ClassifyRequest& request, int calls,
+                                            double rate, absl::Duration deadline) {
+  grpc::CompletionQueue queue;
+  std::vector<std::unique_ptr<Call>> all;
+  const absl::Time begin = absl::Now();
+  for (int i = 0; i < calls; ++i) {
+    absl::SleepFor(begin + absl::Seconds(i / rate) - absl::Now());
+    all.push_back(std::make_unique<Call>());
+    Call& call = *all.back();
+    call.context.set_deadline(absl::ToChronoTime(absl::Now() + deadline));
+    call.reader = running.classifier().AsyncClassify(&call.context, request, &queue);
+    call.reader->Finish(&call.response, &call.status, &call);
+  }
+  for (int i = 0; i < calls; ++i) {
+    void* tag = nullptr;
+    bool ok = false;
+    EXPECT_TRUE(queue.Next(&tag, &ok));
+  }
+  queue.Shutdown();
+  return all;
+}
+
+// Five times what the server can do, with deadlines: it goes on doing what it can, and says no to the rest at once.
+TEST(Overload, FiveTimesTheCapacityIsRefusedAtOnceAndTheAdmittedMeetTheirDeadlines) {
+  const TemporaryFolder folder;
+  PublishModel(folder.path(), "slow", SlowConfig());
+  RunningServer running(folder.path());
+  const v1::ClassifyRequest request = PictureRequest("slow", NoiseJpeg(80, 80, 1));
+  const double capacity = Capacity(running, request, absl::Seconds(2));
+  ASSERT_GT(capacity, 0);
+  // Room for ten in the queue.
+  const absl::Duration deadline = absl::Seconds(10 / capacity);
+  const absl::Duration time = std::max(absl::Seconds(3), 3 * deadline);
+  const int calls = static_cast<int>(5 * capacity * absl::ToDoubleSeconds(time));
+  int ok = 0, refused = 0, late = 0;
+  for (const auto& call : OpenLoop(running, request, calls, 5 * capacity, deadline)) {
+    switch (call->status.error_code()) {
+      case grpc::StatusCode::OK:
+        ++ok;
+        break;
+      case grpc::StatusCode::RESOURCE_EXHAUSTED:
+        ++refused;
+        EXPECT_FALSE(call->status.error_details().empty()) << "no RetryInfo";
+        break;
+      case grpc::StatusCode::DEADLINE_EXCEEDED:
+        ++late;
+        break;
+      default:
+        ADD_FAILURE() << call->status.error_code() << " " << call->status.error_message();
+    }
+  }
+  // Four fifths cannot be served. Without admission they would be late; here they are refused, and of those admitted
+  // few are late, although the machine may do other things meanwhile.
+  EXPECT_GT(refused, calls / 2) << ok << " answered, " << late << " late of " << calls;
+  EXPECT_LT(late, calls / 10) << ok << " answered, " << refused << " refused of " << calls;
+  // At a steady speed it is more than nine tenths.
+  EXPECT_GT(ok, 0.4 * capacity * absl::ToDoubleSeconds(time))
+      << refused << " refused, " << late << " late of " << calls;
+  EXPECT_TRUE(Eventually([&] { return running.Metric("vitrine_in_flight ") == 0; }));
+  const Server::Counts counts = running.server().Drain();
+  EXPECT_EQ(counts.accepted, counts.answered);
 }
 
 }  // namespace

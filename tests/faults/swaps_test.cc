@@ -1,0 +1,100 @@
+// Version after version while callers go on.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <filesystem>
+#include <iterator>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "tests/e2e/published.h"
+#include "tests/e2e/running_server.h"
+
+namespace vitrine::testing {
+namespace {
+
+// The registry looks at the repository a hundred times a second at most, and every version is published with fsync,
+// verified, built and run on its golden: a thousand take half a minute. RegistryTest makes a thousand without files.
+constexpr int kSwaps = 200;
+// The weights of version v come from seed v modulo this: neighbours differ.
+constexpr int kSeeds = 4;
+
+int OpenFiles() {
+  return static_cast<int>(std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {}));
+}
+
+int Threads() {
+  return static_cast<int>(std::distance(std::filesystem::directory_iterator("/proc/self/task"), {}));
+}
+
+// What the callers of one run see.
+struct Seen {
+  std::atomic<bool> stop = false;
+  std::atomic<int64_t> newest = 1;
+  std::atomic<int64_t> sent = 0, unready = 0;
+};
+
+void Call(RunningServer& running, const std::string& picture, const std::vector<std::vector<float>>& expected,
+          Seen& seen) {
+  while (!seen.stop) {
+    const int64_t before = seen.newest;
+    v1::ClassifyResponse response;
+    const grpc::Status status = running.Classify(PictureRequest("mixed", picture), &response);
+    ++seen.sent;
+    ASSERT_TRUE(status.ok()) << "a request was lost to a swap: " << status.error_message();
+    const int64_t version = response.served_by().version();
+    ASSERT_GE(version, before) << "an old version served after a newer one";
+    const v1::Prediction& best = response.predictions(0);
+    ASSERT_NEAR(best.logit(), expected[version % kSeeds][best.index()], 1e-4)
+        << "not the answer of version " << version;
+    int64_t newest = seen.newest;
+    while (newest < version && !seen.newest.compare_exchange_weak(newest, version)) {
+    }
+  }
+}
+
+TEST(Swaps, HundredsUnderLoadLoseNothingAndLeaveNothingBehind) {
+  const TemporaryFolder folder;
+  const std::string picture = NoiseJpeg(32, 24, 3);
+  std::vector<std::vector<float>> expected;
+  for (int seed = 0; seed < kSeeds; ++seed) {
+    expected.push_back(LogitsAlone(*PublishedModel(MixedConfig(), seed), picture));
+  }
+  PublishModel(folder.path(), "mixed", MixedConfig(), 1);
+  ServerOptions options = TestOptions(folder.path());
+  options.registry.poll_interval = absl::Milliseconds(10);
+  RunningServer running(options);
+  v1::ClassifyResponse response;
+  ASSERT_TRUE(running.Classify(PictureRequest("mixed", picture), &response).ok());
+  const int files = OpenFiles(), threads = Threads();
+
+  Seen seen;
+  {
+    std::vector<std::jthread> callers;
+    for (int i = 0; i < 2; ++i) callers.emplace_back([&] { Call(running, picture, expected, seen); });
+    callers.emplace_back([&] {
+      while (!seen.stop) seen.unready += !absl::StartsWith(running.Get("/readyz"), "HTTP/1.1 200 ");
+    });
+    for (int64_t version = 2; version <= 1 + kSwaps && !::testing::Test::HasFailure(); ++version) {
+      PublishModel(folder.path(), "mixed", MixedConfig(), version % kSeeds);
+      EXPECT_TRUE(Eventually([&] { return seen.newest == version; })) << "version " << version << " never served";
+      std::filesystem::remove_all(folder.path() / "mixed" / std::to_string(version - 1));
+    }
+    seen.stop = true;
+  }
+  EXPECT_EQ(seen.unready, 0) << "there was a moment without a version that is ready";
+  EXPECT_EQ(running.Metric("vitrine_in_flight "), 0);
+  EXPECT_EQ(running.Metric("vitrine_queue_depth "), 0);
+  EXPECT_TRUE(Eventually([&] { return OpenFiles() <= files; })) << OpenFiles() << " files are open, before " << files;
+  EXPECT_TRUE(Eventually([&] { return Threads() <= threads + 2; }))  // gRPC keeps some for a while
+      << Threads() << " threads run, before " << threads;
+  const Server::Counts counts = running.server().Drain();
+  EXPECT_EQ(counts.accepted, seen.sent + 1);
+  EXPECT_EQ(counts.answered, counts.accepted);
+}
+
+}  // namespace
+}  // namespace vitrine::testing
