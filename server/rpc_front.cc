@@ -11,8 +11,9 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "server/calls.h"
+#include "server/listener.h"
 
 namespace vitrine {
 namespace {
@@ -47,8 +48,6 @@ void SetTransport(const RpcOptions& options, grpc::ServerBuilder& builder) {
   // sees it.
   builder.SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_GZIP, false);
   builder.SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_DEFLATE, false);
-  // Two servers on one port would share its connections without a word.
-  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
   if (options.max_connection_age < absl::InfiniteDuration()) {
     builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_AGE_MS, Milliseconds(options.max_connection_age));
     builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_AGE_GRACE_MS, Milliseconds(kConnectionAgeGrace));
@@ -80,8 +79,9 @@ class Front : public RpcFront {
     });
     grpc::ServerBuilder builder;
     SetTransport(options, builder);
-    int port = 0;
-    builder.AddListeningPort(options.listen, grpc::InsecureServerCredentials(), &port);
+    ASSIGN_OR_RETURN(listener_, Listener::Open(options.listen, kKeepaliveTimeout));
+    acceptor_ = builder.experimental().AddExternalConnectionAcceptor(
+        grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD, grpc::InsecureServerCredentials());
     builder.RegisterService(&parts_.classifier_rpc);
     builder.RegisterService(&parts_.registry_rpc);
     builder.RegisterService(&parts_.health_rpc);
@@ -89,16 +89,17 @@ class Front : public RpcFront {
       queues_.push_back(std::make_unique<CallQueue>(builder.AddCompletionQueue()));
     }
     server_ = builder.BuildAndStart();
-    if (server_ == nullptr || port == 0) {
-      return absl::UnavailableError(
-          absl::StrCat("cannot listen on ", options.listen, " for gRPC; is the port in use, or the host not ours?"));
-    }
-    address_ = absl::StrCat(options.listen.substr(0, options.listen.rfind(':')), ":", port);
+    if (server_ == nullptr) return absl::UnavailableError("gRPC cannot start; its own message stands before this one");
     for (const std::unique_ptr<CallQueue>& queue : queues_) Open(*queue);
+    listener_->Start([this](int connection) {
+      grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters taken;
+      taken.fd = connection;
+      acceptor_->HandleNewConnection(&taken);
+    });
     return absl::OkStatus();
   }
 
-  const std::string& address() const override { return address_; }
+  const std::string& address() const override { return listener_->address(); }
   Health& health() override { return parts_.health; }
   void CloseLongCalls() override { parts_.long_calls.CloseAll(); }
 
@@ -107,6 +108,7 @@ class Front : public RpcFront {
   void Shutdown(absl::Duration grace) override {
     if (server_ == nullptr) return;
     CloseLongCalls();
+    listener_->Stop();
     server_->Shutdown(std::chrono::system_clock::now() + absl::ToChronoMilliseconds(grace));
     WaitForCalls(parts_);
     for (const std::unique_ptr<CallQueue>& queue : queues_) queue->Close();
@@ -126,7 +128,8 @@ class Front : public RpcFront {
 
   CallParts parts_;
   std::vector<std::unique_ptr<CallQueue>> queues_;
-  std::string address_;
+  std::unique_ptr<Listener> listener_;
+  std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor_;
   std::unique_ptr<grpc::Server> server_;
 };
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "tests/e2e/child_server.h"
 #include "tests/e2e/published.h"
 #include "tests/e2e/running_server.h"
+#include "tests/faults/raw_http2.h"
 
 namespace vitrine::testing {
 namespace {
@@ -92,6 +94,37 @@ TEST(Process, ASmallSoftLimitOfFileDescriptorsDoesNotLimitConnections) {
   }
   v1::ClassifyResponse response;
   EXPECT_TRUE(Classify(address, &response).ok());
+  server.Signal(SIGTERM);
+  EXPECT_EQ(server.Wait(), 0) << server.Output();
+}
+
+int TimesSaid(const ChildServer& server, const std::string& words) {
+  const std::string output = server.Output();
+  int times = 0;
+  for (size_t at = output.find(words); at != std::string::npos; at = output.find(words, at + 1)) ++times;
+  return times;
+}
+
+TEST(Process, TakesConnectionsAgainAfterItRanOutOfFileDescriptors) {
+  const TemporaryFolder folder;
+  PublishModel(folder.path() / "repository", "mixed", MixedConfig());
+  ChildServer server(folder.path(), Flags(folder.path() / "repository"));
+  const std::string address = server.AwaitReady();
+  v1::ClassifyResponse response;
+  ASSERT_TRUE(Classify(address, &response).ok());
+  const rlimit small = {.rlim_cur = 120, .rlim_max = 120};
+  ASSERT_EQ(prlimit(server.pid(), RLIMIT_NOFILE, &small, nullptr), 0);
+  for (int round = 0; round < 2; ++round) {
+    std::vector<int> connections;
+    for (int i = 0; i < 200; ++i) connections.push_back(ConnectTcp(address));
+    EXPECT_TRUE(Eventually([&] { return TimesSaid(server, "connections are turned away") == round + 1; }))
+        << "the descriptors were not used up: the test proved nothing";
+    EXPECT_THAT(HttpExchange(server.metrics_address(), "GET /metrics HTTP/1.1\r\nConnection: close\r\n\r\n"),
+                ::testing::StartsWith("HTTP/1.1 200 "))
+        << "the page has descriptors of its own";
+    for (const int connection : connections) close(connection);
+    EXPECT_TRUE(Eventually([&] { return Classify(address, &response).ok(); })) << server.Output();
+  }
   server.Signal(SIGTERM);
   EXPECT_EQ(server.Wait(), 0) << server.Output();
 }

@@ -1,0 +1,172 @@
+#include "server/listener.h"
+
+#include <errno.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <pthread.h>
+#include <spdlog/spdlog.h>
+#include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace vitrine {
+namespace {
+
+// Descriptors that connections leave to the metrics page, the repository and the log; a quarter where the limit is low.
+constexpr int64_t kReserved = 64;
+// How long to wait when there is no descriptor left at all.
+constexpr int kRetryMilliseconds = 50;
+
+int64_t MostConnections() {
+  rlimit limit;
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return INT64_MAX;
+  const auto most = static_cast<int64_t>(limit.rlim_cur);
+  return most - std::min(kReserved, most / 4);
+}
+
+int PortOf(int socket) {
+  sockaddr_storage bound = {};
+  socklen_t size = sizeof(bound);
+  if (getsockname(socket, reinterpret_cast<sockaddr*>(&bound), &size) != 0) return 0;
+  return ntohs(bound.ss_family == AF_INET6 ? reinterpret_cast<sockaddr_in6*>(&bound)->sin6_port
+                                           : reinterpret_cast<sockaddr_in*>(&bound)->sin_port);
+}
+
+void SetPort(sockaddr* address, int port) {
+  if (address->sa_family == AF_INET6) {
+    reinterpret_cast<sockaddr_in6*>(address)->sin6_port = htons(static_cast<uint16_t>(port));
+  } else {
+    reinterpret_cast<sockaddr_in*>(address)->sin_port = htons(static_cast<uint16_t>(port));
+  }
+}
+
+// A listening socket, or -1. Connections inherit its options.
+int ListenOn(const addrinfo& where, bool both_families, absl::Duration unacknowledged) {
+  const int made = socket(where.ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  if (made < 0) return -1;
+  const int yes = 1;
+  const int only_v6 = both_families ? 0 : 1;
+  const auto timeout = static_cast<unsigned>(absl::ToInt64Milliseconds(unacknowledged));
+  setsockopt(made, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
+  setsockopt(made, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
+  setsockopt(made, IPPROTO_TCP, TCP_USER_TIMEOUT, &timeout, sizeof(timeout));
+  if (where.ai_family == AF_INET6) setsockopt(made, IPPROTO_IPV6, IPV6_V6ONLY, &only_v6, sizeof(only_v6));
+  if (bind(made, where.ai_addr, where.ai_addrlen) == 0 && listen(made, SOMAXCONN) == 0) return made;
+  close(made);
+  return -1;
+}
+
+// One socket for every address that the host has; none if one of them cannot be bound.
+std::vector<int> ListenOnAll(const std::string& host, const std::string& port, absl::Duration unacknowledged) {
+  addrinfo hints = {};
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_NUMERICSERV | AI_PASSIVE;
+  addrinfo* found = nullptr;
+  std::vector<int> sockets;
+  if (getaddrinfo(host.c_str(), port.c_str(), &hints, &found) != 0) return sockets;
+  for (const addrinfo* each = found; each != nullptr; each = each->ai_next) {
+    if (!sockets.empty()) SetPort(each->ai_addr, PortOf(sockets.front()));
+    const int listening = ListenOn(*each, host == "::", unacknowledged);
+    if (listening < 0) {
+      for (const int other : sockets) close(other);
+      sockets.clear();
+      break;
+    }
+    sockets.push_back(listening);
+  }
+  freeaddrinfo(found);
+  return sockets;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Listener>> Listener::Open(const std::string& address, absl::Duration unacknowledged) {
+  const size_t colon = address.rfind(':');
+  const std::string written = address.substr(0, colon);
+  const std::string port = colon == std::string::npos ? "" : address.substr(colon + 1);
+  const bool bracketed = written.size() > 2 && written.front() == '[' && written.back() == ']';
+  const std::string host = bracketed ? written.substr(1, written.size() - 2) : written;
+  std::vector<int> sockets;
+  // Where the kernel has IPv6, its wildcard takes both families.
+  if (host == "0.0.0.0" || host == "::") sockets = ListenOnAll("::", port, unacknowledged);
+  if (sockets.empty()) sockets = ListenOnAll(host, port, unacknowledged);
+  const int wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  if (sockets.empty() || wake < 0) {
+    for (const int listening : sockets) close(listening);
+    if (wake >= 0) close(wake);
+    return absl::UnavailableError(
+        absl::StrCat("cannot listen on ", address, " for gRPC; is the port in use, or the host not ours?"));
+  }
+  std::string bound = absl::StrCat(written, ":", PortOf(sockets.front()));
+  return std::unique_ptr<Listener>(new Listener(std::move(sockets), wake, std::move(bound)));
+}
+
+Listener::Listener(std::vector<int> sockets, int wake, std::string address)
+    : wake_(wake), address_(std::move(address)), sockets_(std::move(sockets)) {}
+
+Listener::~Listener() {
+  Stop();
+  close(wake_);
+}
+
+void Listener::Start(Take take) {
+  take_ = std::move(take);
+  thread_ = std::thread([this] { Run(); });
+}
+
+void Listener::Stop() {
+  if (thread_.joinable()) {
+    const uint64_t one = 1;
+    (void)!write(wake_, &one, sizeof(one));
+    thread_.join();
+  }
+  for (const int listening : sockets_) close(listening);
+  sockets_.clear();
+}
+
+void Listener::Run() {
+  pthread_setname_np(pthread_self(), "listener");
+  std::vector<pollfd> waiting = {{.fd = wake_, .events = POLLIN, .revents = 0}};
+  for (const int listening : sockets_) waiting.push_back({.fd = listening, .events = POLLIN, .revents = 0});
+  for (;;) {
+    if (poll(waiting.data(), waiting.size(), -1) < 0) continue;
+    if (waiting[0].revents != 0) return;
+    for (size_t i = 1; i < waiting.size(); ++i) {
+      if (waiting[i].revents == 0 || AcceptWaiting(waiting[i].fd)) continue;
+      // The connection stays in the kernel's queue, which would wake poll at once.
+      if (poll(waiting.data(), 1, kRetryMilliseconds) > 0) return;
+    }
+  }
+}
+
+bool Listener::AcceptWaiting(int socket) {
+  for (;;) {
+    const int connection = accept4(socket, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    if (connection < 0) {
+      if (errno == EINTR || errno == ECONNABORTED) continue;
+      return errno == EAGAIN || errno == EWOULDBLOCK;
+    }
+    // The lowest free number: it is high only when nearly all are taken.
+    const bool turn_away = connection >= MostConnections();
+    if (turn_away) {
+      close(connection);
+    } else {
+      take_(connection);
+    }
+    if (std::exchange(turning_away_, turn_away) != turn_away) {
+      spdlog::warn(turn_away ? "connections are turned away: the process has nearly run out of file descriptors"
+                             : "connections are taken again");
+    }
+  }
+}
+
+}  // namespace vitrine

@@ -1,0 +1,55 @@
+#ifndef VITRINE_SERVER_LISTENER_H_
+#define VITRINE_SERVER_LISTENER_H_
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+
+namespace vitrine {
+
+// Listens and accepts in gRPC's place. gRPC 1.51 stops accepting for good when accept() fails once, which it does when
+// the process has run out of file descriptors. This listener turns connections away before that, keeps some descriptors
+// for the rest of the process, and accepts again when there are free ones.
+// One owner calls Start and Stop; address may be called from any thread.
+class Listener {
+ public:
+  // Takes over the descriptor of a new connection, which does not block. Called on the listener's thread.
+  using Take = std::function<void(int connection)>;
+
+  // Binds host:port and lets connections queue up; port 0 picks a free one. 0.0.0.0 and [::] take IPv4 and IPv6.
+  // A connection whose data nobody acknowledges for `unacknowledged` is dropped by the kernel.
+  // UNAVAILABLE if the address cannot be bound.
+  static absl::StatusOr<std::unique_ptr<Listener>> Open(const std::string& address, absl::Duration unacknowledged);
+  ~Listener();
+  Listener(const Listener&) = delete;
+  Listener& operator=(const Listener&) = delete;
+
+  // host:port as bound.
+  const std::string& address() const { return address_; }
+
+  void Start(Take take);
+  // Accepts no more and closes the port. `take` is not running after it returns. Idempotent.
+  void Stop();
+
+ private:
+  Listener(std::vector<int> sockets, int wake, std::string address);
+  void Run();
+  // False if there was no descriptor for the next connection.
+  bool AcceptWaiting(int socket);
+
+  const int wake_;  // an eventfd that ends the thread
+  const std::string address_;
+  std::vector<int> sockets_;   // constant while the thread runs
+  Take take_;                  // constant while the thread runs
+  bool turning_away_ = false;  // touched by the thread alone
+  std::thread thread_;
+};
+
+}  // namespace vitrine
+
+#endif  // VITRINE_SERVER_LISTENER_H_
