@@ -1,0 +1,50 @@
+// Variants above 100 M parameters, with the programs alone: created with random weights stored as bf16, verified,
+// served and asked. One server at a time; the largest has 632 M parameters.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "models/zoo.h"
+#include "tests/e2e/answers.h"
+#include "tests/e2e/child_server.h"
+#include "tests/e2e/published.h"
+#include "tests/e2e/running_server.h"
+
+namespace vitrine::testing {
+namespace {
+
+std::vector<std::string> LargeVariants() {
+  std::vector<std::string> names;
+  for (const ZooRow& row : Zoo()) {
+    if (row.parameters > 100'000'000) names.emplace_back(row.name);
+  }
+  return names;
+}
+
+class LargeModel : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(LargeModel, IsServedWithEverythingItOffers) {
+  const TemporaryFolder repository;
+  const std::string command = std::string(VITRINE_BIN) + "/vitrine-repo create " + repository.path().string() + " " +
+                              GetParam() + " --variant " + GetParam() + " --storage bf16";
+  ASSERT_EQ(std::system(command.c_str()), 0) << command;
+  const TemporaryFolder output;
+  ChildServer server(output.path(), {"--repository", repository.path().string(), "--listen", "127.0.0.1:0", "--metrics",
+                                     "127.0.0.1:0"});
+  const auto channel = grpc::CreateChannel(server.AwaitReady(), grpc::InsecureChannelCredentials());
+  const auto classifier = v1::Classifier::NewStub(channel);
+  const auto registry = v1::Registry::NewStub(channel);
+  CheckEverythingOffered(*classifier, *registry, GetParam(), NoiseJpeg(320, 256, 7));
+}
+
+INSTANTIATE_TEST_SUITE_P(Zoo, LargeModel, ::testing::ValuesIn(LargeVariants()), [](const auto& info) {
+  std::string name = info.param;
+  for (char& c : name) c = std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
+  return name;
+});
+
+}  // namespace
+}  // namespace vitrine::testing

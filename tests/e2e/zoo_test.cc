@@ -1,0 +1,63 @@
+// Every classification variant of the zoo, published with random weights, served and asked over gRPC for predictions,
+// each of its kinds of attention and each of its features. Variants above 100 M parameters: large_models_test.cc.
+#include "models/zoo.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "models/attention_request.h"
+#include "tests/e2e/answers.h"
+#include "tests/e2e/published.h"
+#include "tests/e2e/running_server.h"
+
+namespace vitrine::testing {
+namespace {
+
+constexpr int64_t kLarge = 100'000'000;
+// Variants that share a server: so many parameters that publishing and loading them takes a few seconds.
+constexpr int64_t kParametersPerServer = 120'000'000;
+
+using Group = std::vector<const ZooRow*>;
+
+std::vector<Group> Groups() {
+  std::vector<Group> groups(1);
+  int64_t parameters = 0;
+  for (const ZooRow& row : Zoo()) {
+    if (row.parameters > kLarge) continue;
+    if (parameters + row.parameters > kParametersPerServer) {
+      groups.emplace_back();
+      parameters = 0;
+    }
+    groups.back().push_back(&row);
+    parameters += row.parameters;
+  }
+  return groups;
+}
+
+class ZooGroup : public ::testing::TestWithParam<Group> {};
+
+TEST_P(ZooGroup, IsServedWithEverythingItOffers) {
+  const TemporaryFolder repository;
+  for (const ZooRow* row : GetParam()) PublishModel(repository.path(), std::string(row->name), row->config);
+  RunningServer server(repository.path());
+  const std::string picture = NoiseJpeg(320, 256, 7);
+  for (const ZooRow* row : GetParam()) {
+    SCOPED_TRACE(std::string(row->name));
+    CheckEverythingOffered(server.classifier(), server.registry(), std::string(row->name), picture);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Zoo, ZooGroup, ::testing::ValuesIn(Groups()), [](const auto& info) {
+  std::string name(info.param.front()->name);
+  for (char& c : name) c = std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
+  return name + "_and_on";
+});
+
+}  // namespace
+}  // namespace vitrine::testing
