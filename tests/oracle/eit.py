@@ -7,7 +7,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from parts import FeedForward, Positions, SelfAttention, on_grid, softmax_attention, split_heads, with_class_token
+from parts import FeedForward, LinearPatches, Positions, SelfAttention, on_grid, softmax_attention, split_heads, with_class_token
 
 
 def attention_channels(width, heads, depth, schedule="decreasing"):
@@ -52,7 +52,7 @@ def stem(kind, channels, width, pitch):
     if kind == "pool":
         return PoolStem(channels, width, pitch)
     if kind == "patches":
-        return nn.Conv2d(channels, width, pitch, pitch)
+        return LinearPatches(pitch, channels, width)
     if kind == "overlapping":  # CvT^P
         return nn.Conv2d(channels, width, 4, 2, 1)
     return ConvolutionalStem(channels, width)

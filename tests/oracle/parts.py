@@ -66,6 +66,18 @@ class SelfAttention(nn.Module):
         return self.proj(y), weights
 
 
+class LinearPatches(nn.Module):
+    """Squares of pixels through one linear layer, as a convolution; published as the matrix of that layer, whose columns
+    are row, column, channel."""
+
+    def __init__(self, patch, channels, width):
+        super().__init__()
+        self.proj = nn.Conv2d(channels, width, patch, patch)
+
+    def forward(self, images):
+        return self.proj(images)
+
+
 class Positions(nn.Module):
     """A learned table, class token's row first; other grids by bicubic interpolation with antialiasing, as timm's
     resample_abs_pos_embed."""

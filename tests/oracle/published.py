@@ -1,7 +1,6 @@
 """Oracles by config, and their tensors under the names and in the layout of a published weights.safetensors."""
+import math
 import re
-
-import torch
 
 import eit
 import kv
@@ -10,14 +9,15 @@ import xcit
 import xvit
 
 # (pattern of the oracle's name, published name), where they differ.
-RENAMED = {
-    "vit": [],
-    "eit": [(r"patches\.conv\.(\w+)", r"patches.\1"), (r"branch\.convs\.0\.weight", "convolution.weight")],
-    "eit_baseline": [],
-    "kv": [],
-    "xcit": [],
-    "xvit": [],
-}
+EIT = [
+    (r"patches\.conv\.(\w+)", r"patches.\1"),
+    (r"(branch|parallel)\.convs\.0\.weight", "convolution.weight"),
+    (r"branch\.convs\.1\.weight", "convolution.second.weight"),
+    (r"branch\.convs\.2\.weight", "convolution.third.weight"),
+    (r"branch\.dense\.(\w+)", r"convolution.linear.\1"),
+    (r"branch\.bn\.(\w+)", r"convolution.batch_norm.\1"),
+]
+RENAMED = {"vit": [], "eit": EIT, "eit_baseline": EIT, "kv": [], "xcit": [], "xvit": []}
 
 
 def family(config):
@@ -63,19 +63,19 @@ def build_kv(c, ends):
 
 def embedding(c):
     """A factory of a block's embedding of q, k and v."""
-    width, hidden = c["width"], c.get("embedding_width", 0)
+    width, hidden, own_codes = c["width"], c.get("embedding_width", 0), c.get("codes_per_block", False)
     return {
         "LINEAR": lambda: xcit.LinearEmbedding(width),
         "SNE": lambda: xcit.Sne(width, hidden, c.get("embedding_layers", 2)),
         "P_SNE": lambda: xcit.PSne(width, hidden),
-        "F_SNE": lambda: xcit.FSne(width, hidden, c["code_length"]),
+        "F_SNE": lambda: xcit.FSne(width, hidden, c["code_length"], own_codes),
     }[c.get("embedding", "LINEAR")]
 
 
 def build_xcit(c, ends):
     return xcit.Xcit(c["patch"], c["width"], c["depth"], c["class_depth"], c["heads"], c["mlp_width"],
-                     c.get("tokens_norm", False), **ends, embedding=embedding(c), code=c.get("code_length", 0),
-                     codes_per_block=c.get("codes_per_block", False))
+                     c.get("tokens_norm", False), **ends, qkv=embedding(c),
+                     code=0 if c.get("codes_per_block") else c.get("code_length", 0))
 
 
 def build_xvit(c, ends):
@@ -89,25 +89,47 @@ def published_name(family_name, name):
     return name
 
 
+def channels_last(config):
+    """Whether kernels are stored [out, rows, columns, in] and not as PyTorch's [out, in, rows, columns]."""
+    return family(config) not in ("xcit", "xvit")
+
+
+def published_shape(config, name, tensor):
+    """Linear patches and 1x1 positions are stored as matrices, map_pos as a vector."""
+    if name.endswith("map_pos.weight"):
+        return tuple(tensor.shape[1:])
+    if name == "positions.projection.weight":
+        return tuple(tensor.shape[:2])
+    if tensor.dim() != 4 or not channels_last(config):
+        return tuple(tensor.shape)
+    kernel = tuple(tensor.permute(0, 2, 3, 1).shape)
+    return (kernel[0], math.prod(kernel[1:])) if name == "patches.proj.weight" else kernel
+
+
 def stored(config, model):
     """{published name: (oracle's name, published shape)} of every parameter and floating buffer."""
     names = {}
-    for name, tensor in model.state_dict().items():
+    for own, tensor in model.state_dict().items():
         if tensor.is_floating_point():
-            shape = tuple(tensor.permute(0, 2, 3, 1).shape) if tensor.dim() == 4 else tuple(tensor.shape)
-            names[published_name(family(config), name)] = name, shape
+            name = published_name(family(config), own)
+            names[name] = own, published_shape(config, name, tensor)
     return names
 
 
 def load(config, model, tensors):
-    """Gives the oracle published tensors. Kernels are stored [out, rows, columns, in]."""
+    """Gives the oracle published tensors."""
     names = stored(config, model)
     if names.keys() != tensors.keys():
         raise KeyError(f"tensors that only one side knows: {sorted(names.keys() ^ tensors.keys())}")
     state = model.state_dict()
     for name, (own, shape) in names.items():
-        tensor = tensors[name].float().reshape(shape)
-        state[own] = tensor.permute(0, 3, 1, 2) if tensor.dim() == 4 else tensor
+        tensor = tensors[name].float()
+        if tensor.shape != shape:
+            raise ValueError(f"{name} has shape {list(tensor.shape)}, expected {list(shape)}")
+        if state[own].dim() == 4 and channels_last(config):
+            out, into, rows, columns = state[own].shape
+            tensor = tensor.reshape(out, rows, columns, into).permute(0, 3, 1, 2)
+        state[own] = tensor.reshape(state[own].shape)
     model.load_state_dict(state)
     return model
 

@@ -2,7 +2,7 @@
 import torch
 from torch import nn
 
-from parts import FeedForward, Positions, SelfAttention, with_class_token
+from parts import FeedForward, LinearPatches, Positions, SelfAttention, with_class_token
 
 
 class Block(nn.Module):
@@ -27,7 +27,7 @@ class Block(nn.Module):
 class Vit(nn.Module):
     def __init__(self, patch, width, depth, heads, mlp, grid, classes, channels, post=False, epsilon=1e-6):
         super().__init__()
-        self.patches = nn.Conv2d(channels, width, patch, patch)
+        self.patches = LinearPatches(patch, channels, width)
         self.class_token = nn.Parameter(torch.zeros(1, width))
         self.positions = Positions(grid, width)
         self.blocks = nn.ModuleList(Block(width, heads, mlp, post, epsilon) for _ in range(depth))

@@ -28,34 +28,32 @@ class LocalPatchInteraction(nn.Module):
     def __init__(self, width, epsilon):
         super().__init__()
         self.norm = nn.LayerNorm(width, eps=epsilon)
-        self.conv1 = nn.Conv2d(width, width, 3, padding=1, groups=width)
-        self.bn = nn.BatchNorm2d(width)
-        self.conv2 = nn.Conv2d(width, width, 3, padding=1, groups=width)
+        self.convolutions = nn.ModuleList(nn.Conv2d(width, width, 3, padding=1, groups=width) for _ in range(2))
+        self.batch_norm = nn.BatchNorm2d(width)
 
     def forward(self, x, rows, columns):
-        return on_grid(lambda y: self.conv2(self.bn(F.gelu(self.conv1(y)))), self.norm(x), rows, columns)
+        first, second = self.convolutions
+        return on_grid(lambda y: second(self.batch_norm(F.gelu(first(y)))), self.norm(x), rows, columns)
 
 
-class SmallNetwork(nn.Module):
+class SmallNetwork(nn.ModuleList):
     """Linear layers with ReLU between, none after the last."""
 
     def __init__(self, *widths):
-        super().__init__()
-        self.layers = nn.ModuleList(nn.Linear(a, b) for a, b in zip(widths, widths[1:]))
+        super().__init__(nn.Linear(a, b) for a, b in zip(widths, widths[1:]))
 
     def forward(self, x):
-        for i, layer in enumerate(self.layers):
+        for i, layer in enumerate(self):
             x = layer(x.relu() if i else x)
         return x
 
 
-class LinearEmbedding(nn.Module):
+class LinearEmbedding(nn.Linear):
     def __init__(self, width):
-        super().__init__()
-        self.qkv = nn.Linear(width, 3 * width)
+        super().__init__(width, 3 * width)
 
     def forward(self, x, codes):
-        return self.qkv(x).chunk(3, -1)
+        return super().forward(x).chunk(3, -1)
 
 
 class Sne(nn.Module):
@@ -71,52 +69,58 @@ class PSne(nn.Module):
     def __init__(self, width, hidden):
         super().__init__()
         self.q, self.k, self.v = (nn.Linear(width, hidden) for _ in range(3))
-        self.out = nn.Linear(hidden, width)
+        self.shared = nn.Linear(hidden, width)
 
     def forward(self, x, codes):
-        return [self.out(first(x).relu()) for first in (self.q, self.k, self.v)]
+        return [self.shared(first(x).relu()) for first in (self.q, self.k, self.v)]
 
 
 class FSne(nn.Module):
-    """One network for [x, code]; the code is the same for every token."""
+    """One network for [x, code]; the code of q, k or v is the same for every token. Without codes of its own it takes the
+    model's."""
 
-    def __init__(self, width, hidden, code):
+    def __init__(self, width, hidden, code, own_codes):
         super().__init__()
-        self.network = SmallNetwork(width + code, hidden, width)
+        self.codes = nn.Parameter(torch.zeros(3, code)) if own_codes else None
+        self.first = nn.Linear(width + code, hidden)
+        self.second = nn.Linear(hidden, width)
 
     def forward(self, x, codes):
-        return [self.network(torch.cat([x, code.expand(*x.shape[:2], -1)], -1)) for code in codes]
+        codes = codes if self.codes is None else self.codes
+        return [self.second(self.first(torch.cat([x, code.expand(*x.shape[:2], -1)], -1)).relu()) for code in codes]
 
 
 class CrossCovarianceAttention(nn.Module):
-    def __init__(self, width, heads, embedding):
+    def __init__(self, width, heads, qkv):
         super().__init__()
         self.heads = heads
-        self.embedding = embedding
+        self.qkv = qkv
         self.temperature = nn.Parameter(torch.ones(heads, 1, 1))
         self.proj = nn.Linear(width, width)
 
     def forward(self, x, codes):
-        q, k, v = (split_heads(part, self.heads).transpose(-2, -1) for part in self.embedding(x, codes))  # [B, h, d_h, N]
+        q, k, v = (split_heads(part, self.heads).transpose(-2, -1) for part in self.qkv(x, codes))  # [B, h, d_h, N]
         q, k = F.normalize(q, dim=-1, eps=1e-12), F.normalize(k, dim=-1, eps=1e-12)
         weights = (self.temperature * q @ k.transpose(-2, -1)).softmax(-1)
         return self.proj(join_heads((weights @ v).transpose(-2, -1))), weights
 
 
 class CrossCovarianceBlock(nn.Module):
-    def __init__(self, width, heads, mlp, embedding, epsilon):
+    def __init__(self, width, heads, mlp, qkv, epsilon):
         super().__init__()
         self.norm = nn.LayerNorm(width, eps=epsilon)
-        self.attention = CrossCovarianceAttention(width, heads, embedding)
+        self.attention = CrossCovarianceAttention(width, heads, qkv)
         self.local = LocalPatchInteraction(width, epsilon)
         self.feed_forward = FeedForward(width, mlp, epsilon)
-        self.gamma1, self.gamma2, self.gamma3 = (nn.Parameter(torch.ones(width)) for _ in range(3))
+        self.attention_scale, self.local_scale, self.feed_forward_scale = (
+            nn.Parameter(torch.ones(width)) for _ in range(3)
+        )
 
     def forward(self, x, codes, rows, columns):
         y, weights = self.attention(self.norm(x), codes)
-        x = x + self.gamma1 * y
-        x = x + self.gamma3 * self.local(x, rows, columns)
-        return x + self.gamma2 * self.feed_forward(x), weights
+        x = x + self.attention_scale * y
+        x = x + self.local_scale * self.local(x, rows, columns)
+        return x + self.feed_forward_scale * self.feed_forward(x), weights
 
 
 class ClassAttention(nn.Module):
@@ -125,12 +129,11 @@ class ClassAttention(nn.Module):
     def __init__(self, width, heads):
         super().__init__()
         self.heads = heads
-        self.qkv = nn.Linear(width, 3 * width)
-        self.proj = nn.Linear(width, width)
+        self.q, self.k, self.v, self.proj = (nn.Linear(width, width) for _ in range(4))
 
     def forward(self, x):
-        q, k, v = (split_heads(part, self.heads) for part in self.qkv(x).chunk(3, -1))
-        y, weights = softmax_attention(q[:, :, :1], k, v, q.shape[-1] ** -0.5)
+        q, k, v = (split_heads(part, self.heads) for part in (self.q(x[:, :1]), self.k(x), self.v(x)))
+        y, weights = softmax_attention(q, k, v, q.shape[-1] ** -0.5)
         return self.proj(y), weights
 
 
@@ -143,33 +146,42 @@ class ClassBlock(nn.Module):
         self.norm = nn.LayerNorm(width, eps=epsilon)
         self.attention = ClassAttention(width, heads)
         self.feed_forward = FeedForward(width, mlp, epsilon)
-        self.gamma1, self.gamma2 = (nn.Parameter(torch.ones(width)) for _ in range(2))
+        self.attention_scale, self.feed_forward_scale = (nn.Parameter(torch.ones(width)) for _ in range(2))
 
     def forward(self, x):
         u = self.norm(x)
         y, weights = self.attention(u)
-        x = x + self.gamma1 * torch.cat([y, u[:, 1:]], 1)
+        x = x + self.attention_scale * torch.cat([y, u[:, 1:]], 1)
         c, p = x[:, :1], x[:, 1:]
         c = self.feed_forward.norm(c)
         if self.tokens_norm:
             p = self.feed_forward.norm(p)
-        return torch.cat([c + self.gamma2 * self.feed_forward.inner(c), p + p], 1), weights
+        return torch.cat([c + self.feed_forward_scale * self.feed_forward.inner(c), p + p], 1), weights
+
+
+class Positions(nn.Module):
+    """Section 1.4: fixed waves through a 1x1 convolution."""
+
+    def __init__(self, width):
+        super().__init__()
+        self.projection = nn.Conv2d(64, width, 1)
+
+    def forward(self, x):
+        return self.projection(fourier_positions(*x.shape[2:]).to(x)[None])
 
 
 class Xcit(nn.Module):
-    """embedding(): a fresh embedding of q, k and v for a block. code > 0: codes [3, code], one set or one per block."""
+    """qkv(): a fresh embedding of q, k and v for a block. code: length of the codes of the whole model, 0 for none."""
 
-    def __init__(self, patch, width, depth, class_depth, heads, mlp, tokens_norm, classes, channels, embedding=None, code=0,
-                 codes_per_block=False, epsilon=1e-6):
+    def __init__(self, patch, width, depth, class_depth, heads, mlp, tokens_norm, classes, channels, qkv=None, code=0,
+                 epsilon=1e-6):
         super().__init__()
         self.stem = Stem(patch, channels, width)
-        self.positions = nn.Conv2d(64, width, 1)
+        self.positions = Positions(width)
+        self.codes = nn.Parameter(torch.zeros(3, code)) if code else None
         self.blocks = nn.ModuleList(
-            CrossCovarianceBlock(width, heads, mlp, embedding() if embedding else LinearEmbedding(width), epsilon)
-            for _ in range(depth)
+            CrossCovarianceBlock(width, heads, mlp, qkv() if qkv else LinearEmbedding(width), epsilon) for _ in range(depth)
         )
-        sets = depth if codes_per_block else 1
-        self.codes = nn.ParameterList(torch.zeros(3, code) for _ in range(sets)) if code else None
         self.class_token = nn.Parameter(torch.zeros(1, width))
         self.class_blocks = nn.ModuleList(
             ClassBlock(width, heads, mlp, tokens_norm, epsilon) for _ in range(class_depth)
@@ -180,11 +192,9 @@ class Xcit(nn.Module):
     def forward(self, images, trace=None):
         x = self.stem(images)
         rows, columns = x.shape[2:]
-        x = x + self.positions(fourier_positions(rows, columns).to(x)[None])
-        x = x.flatten(2).transpose(1, 2)
+        x = (x + self.positions(x)).flatten(2).transpose(1, 2)
         for i, block in enumerate(self.blocks):
-            codes = self.codes[i % len(self.codes)] if self.codes else None
-            x, weights = block(x, codes, rows, columns)
+            x, weights = block(x, self.codes, rows, columns)
             if trace is not None:
                 trace.tokens[i], trace.attention["channels", i] = x, weights
         x = with_class_token(self.class_token, x)
