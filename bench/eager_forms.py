@@ -11,7 +11,7 @@ import kv
 
 
 class FusedAttention(nn.Module):
-    """eit.Attention."""
+    """parts.SelfAttention, without the weights that it returns beside the output."""
 
     def __init__(self, plain):
         super().__init__()
@@ -20,7 +20,7 @@ class FusedAttention(nn.Module):
     def forward(self, x):
         b, n, c = x.shape
         q, k, v = self.qkv(x).reshape(b, n, 3, self.heads, c // self.heads).permute(2, 0, 3, 1, 4)
-        return self.proj(F.scaled_dot_product_attention(q, k, v).transpose(1, 2).reshape(b, n, c))
+        return self.proj(F.scaled_dot_product_attention(q, k, v).transpose(1, 2).reshape(b, n, c)), None
 
 
 class FusedKvAttention(nn.Module):
@@ -28,20 +28,21 @@ class FusedKvAttention(nn.Module):
 
     def __init__(self, plain, tokens):
         super().__init__()
-        self.heads, self.kind, self.project, self.out = plain.heads, plain.kind, plain.project, plain.out
-        self.scale, self.table = plain.out.in_features**-0.5, None
+        self.heads, self.kind, self.projection, self.output = plain.heads, plain.kind, plain.projection, plain.output
+        self.scale, self.table = plain.scale, None
         if plain.map_pos is not None:
             self.scale *= float(plain.map_pos.weight.detach().sum())
             with torch.no_grad():
-                self.table = plain.map_pos(kv.positional_tensor(tokens, plain.map_pos.in_features)).squeeze(-1)
+                tensor = kv.positional_tensor(tokens, plain.map_pos.in_features).float()
+                self.table = plain.map_pos(tensor).squeeze(-1)
 
     def forward(self, x):
         b, n, d = x.shape
-        parts = self.project(x).reshape(b, n, -1, self.heads, d // self.heads).permute(2, 0, 3, 1, 4)
+        parts = self.projection(x).reshape(b, n, -1, self.heads, d // self.heads).permute(2, 0, 3, 1, 4)
         k, v = parts[-2], parts[-1]
         q = parts[0] if self.kind == "qkv" else k
         mixed = F.scaled_dot_product_attention(q, k, v, attn_mask=self.table, scale=self.scale)
-        return self.out(mixed.transpose(1, 2).reshape(b, n, d))
+        return self.output(mixed.transpose(1, 2).reshape(b, n, d)), None
 
 
 def fuse(model):
@@ -50,5 +51,5 @@ def fuse(model):
         if isinstance(model, eit.Eit):
             block.attention = FusedAttention(block.attention)
         else:
-            block.attention = FusedKvAttention(block.attention, model.position.shape[1])
+            block.attention = FusedKvAttention(block.attention, model.positions["table"].shape[0])
     return model

@@ -11,8 +11,10 @@ import torch
 from safetensors.torch import load_file
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "tests" / "oracle"))
+import published
+import textproto
+
 import eager_forms
-import stored
 
 
 def group(images):
@@ -26,16 +28,32 @@ def group(images):
     return [torch.stack(same) for same in groups]
 
 
+def load_stored(arguments):
+    config = textproto.parse((arguments.version / "manifest.textproto").read_text())["config"]
+    model = published.load(config, published.build(config), load_file(arguments.version / "weights.safetensors")).eval()
+    if arguments.form == "fused":
+        eager_forms.fuse(model)
+    return model
+
+
+def load_timm(arguments):
+    import timm
+    model = timm.create_model(arguments.timm)
+    model.load_state_dict(load_file(arguments.weights))
+    return model.eval()
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--version", type=pathlib.Path, required=True, help="folder of a published version")
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument("--version", type=pathlib.Path, help="folder of a published version")
+    what.add_argument("--timm", help="name of one of timm's models, which takes --weights")
+    parser.add_argument("--weights", help="safetensors with timm's names")
     parser.add_argument("--inputs", required=True, help="safetensors with input.000, ...")
     parser.add_argument("--form", choices=["fused", "paper"], default="fused")
     arguments = parser.parse_args()
     torch.set_num_threads(1)
-    model = stored.load(arguments.version)
-    if arguments.form == "fused":
-        eager_forms.fuse(model)
+    model = load_timm(arguments) if arguments.timm else load_stored(arguments)
     inputs = load_file(arguments.inputs)
     images = [inputs[name] for name in sorted(inputs)]
     batches = group(images)

@@ -6,7 +6,7 @@ import subprocess
 import sys
 import tempfile
 
-from driver import footprint, forward, report, service, stages
+from driver import footprint, forward, published, report, service, stages
 from driver.setup import ROOT, Setup
 
 PARTS = {
@@ -14,6 +14,7 @@ PARTS = {
     "service": ("Service", service.measure),
     "null": ("Transport alone", service.measure_null),
     "footprint": ("Start and memory", footprint.measure),
+    "published": ("Published models: timm, mixed batches, memory", published.measure),
     "stages": ("Stages, without a goal", stages.measure),
 }
 

@@ -20,6 +20,16 @@ def check_agreement(ours, theirs):
             raise RuntimeError(f"logits of image {i} differ by {worst:.2e}; the tolerance is {TOLERANCE}")
 
 
+def compare(ours, theirs, rounds, seconds):
+    """[images/s of ours, images/s of theirs, ratio] per round, of two teams."""
+    sides = {}
+    for name, team in (("ours", ours), ("theirs", theirs)):
+        repetitions = workers.repetitions_for(team, seconds)
+        sides[name] = lambda team=team, n=repetitions: n * team.images / team.run(n)
+    results = workers.interleave(sides, rounds)
+    return [(a, b, a / b) for a, b in zip(results["ours"], results["theirs"])]
+
+
 class Sides:
     """Both sides of one case: the program and PyTorch, one process per core."""
 
@@ -35,15 +45,6 @@ class Sides:
         self.ours, self.theirs = workers.Team(ours), workers.Team(theirs)
         check_agreement(ours[0].results(), theirs[0].results())
 
-    def compare(self, rounds, seconds):
-        """[images/s of ours, images/s of theirs, ratio] per round."""
-        sides = {}
-        for name, team in (("ours", self.ours), ("theirs", self.theirs)):
-            repetitions = workers.repetitions_for(team, seconds)
-            sides[name] = lambda team=team, n=repetitions: n * team.images / team.run(n)
-        results = workers.interleave(sides, rounds)
-        return [(a, b, a / b) for a, b in zip(results["ours"], results["theirs"])]
-
     def close(self):
         for worker in self.workers:
             worker.close()
@@ -52,7 +53,7 @@ class Sides:
 def measure_case(setup, model, version, what, sizes, cores, form, goal):
     print(f"  {model}: {what}, {form}", file=sys.stderr)
     sides = Sides(setup, model, version, sizes, cores, form)
-    rounds = sides.compare(setup.rounds(9), setup.seconds(0.4))
+    rounds = compare(sides.ours, sides.theirs, setup.rounds(9), setup.seconds(0.4))
     sides.close()
     ours, theirs, ratio = (workers.spread([each[i] for each in rounds]) for i in range(3))
     against = "eager" if form == "fused" else "the paper's code, eager"
