@@ -1,6 +1,9 @@
 #include "programs/repo_describe.h"
 
+#include <ATen/Parallel.h>
+
 #include <charconv>
+#include <cstdlib>
 #include <fstream>
 #include <iostream>
 #include <memory>
@@ -103,8 +106,18 @@ struct Description {
   double forward_seconds = 0;
 };
 
-absl::Status Measure(const Subject& subject, Description& description) {
+void WarnOfLoad() {
+  double load = 0;
+  if (getloadavg(&load, 1) != 1 || load < 0.5) return;
+  std::cerr << absl::StrFormat(
+      "vitrine-repo: other programs kept %.1f processors busy in the last minute; the times below may be theirs\n",
+      load);
+}
+
+absl::Status Measure(const Subject& subject, const DescribeOptions& options, Description& description) {
   std::cerr << "vitrine-repo: measuring the machine, then " << description.layers.size() << " operators\n";
+  WarnOfLoad();
+  if (options.threads > 0) at::set_num_threads(options.threads);
   description.peaks = MeasurePeaks();
   OperatorTimer timer(subject.input);
   for (Layer& layer : description.layers) {
@@ -143,6 +156,10 @@ std::string InputInWords(const Subject& subject) {
                       TokensOf(subject.model->config(), input), " tokens each");
 }
 
+std::string ThreadsInWords(const MachinePeaks& peaks) {
+  return absl::StrCat(peaks.threads, peaks.threads == 1 ? " thread" : " threads");
+}
+
 std::string Heading(const Subject& subject, const Description& description) {
   std::string text =
       absl::StrCat(subject.name, ": ", InputInWords(subject), "\n", WithSeparators(Parameters(description.published)),
@@ -150,9 +167,9 @@ std::string Heading(const Subject& subject, const Description& description) {
                    WithSeparators(ExecutedMacs(description)), " as executed; ",
                    WithSeparators(TotalFlops(description.layers)), " FLOPs executed\n");
   if (description.peaks) {
-    absl::StrAppend(&text, absl::StrFormat("this machine, %d threads: %.0f GFLOP/s in an fp32 matrix product, %.1f "
+    absl::StrAppend(&text, absl::StrFormat("this machine, %s: %.0f GFLOP/s in an fp32 matrix product, %.1f "
                                            "GB/s in a triad over memory (both measured now)\n",
-                                           description.peaks->threads, description.peaks->gflops,
+                                           ThreadsInWords(*description.peaks), description.peaks->gflops,
                                            description.peaks->gigabytes_per_second));
   }
   return text + "\n";
@@ -197,8 +214,8 @@ absl::Status WritePlot(const std::string& file, const Subject& subject, const De
   roofline.title = absl::StrCat("Roofline of ", subject.name);
   roofline.subtitle = InputInWords(subject);
   if (description.peaks) {
-    roofline.subtitle += absl::StrFormat("; %.2f ms a forward pass, %d threads", 1e3 * description.forward_seconds,
-                                         description.peaks->threads);
+    roofline.subtitle += absl::StrFormat("; %.2f ms a forward pass, %s", 1e3 * description.forward_seconds,
+                                         ThreadsInWords(*description.peaks));
   }
   roofline.peak_gflops = peaks.gflops;
   roofline.gigabytes_per_second = peaks.gigabytes_per_second;
@@ -234,7 +251,7 @@ absl::Status DescribeCommand(const DescribeOptions& options) {
   ASSIGN_OR_RETURN(description.published, WorkloadOf(config, subject.input, Form::kPublished));
   ASSIGN_OR_RETURN(const Workload executed, WorkloadOf(config, subject.input, Form::kExecuted));
   description.layers = LayersOf(executed, options.every_layer);
-  if (options.measure) RETURN_IF_ERROR(Measure(subject, description));
+  if (options.measure) RETURN_IF_ERROR(Measure(subject, options, description));
   if (!options.plot.empty()) RETURN_IF_ERROR(WritePlot(options.plot, subject, description));
   const Table layers = LayerTable(description.layers, description.peaks ? &*description.peaks : nullptr);
   switch (options.format) {

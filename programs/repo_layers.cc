@@ -33,11 +33,11 @@ std::string Short(double value) {
 }
 
 std::string Microseconds(double seconds) {
-  return absl::StrFormat(seconds < 1e-4 ? "%.1f" : "%.0f", seconds * 1e6);
+  return absl::StrFormat("%.*f", seconds < 1e-4 ? 1 : 0, seconds * 1e6);
 }
 
 Cell Ratio(double value) {
-  return Cell::Number(value, absl::StrFormat(value < 10 ? "%.2f" : "%.1f", value));
+  return Cell::Number(value, absl::StrFormat("%.*f", value < 10 ? 2 : 1, value));
 }
 
 double TotalSeconds(const std::vector<Layer>& layers) {
@@ -74,8 +74,9 @@ std::vector<Layer> LayersOf(const Workload& workload, bool every) {
   std::map<std::string, size_t> known;
   for (const Operator& op : workload) {
     const std::string shared = OverBlocks(op.name);
-    const auto [at, fresh] =
-        known.emplace(absl::StrCat(every ? op.name : shared, " ", ShapeInWords(op)), layers.size());
+    // A block that owns what others share is another.
+    const std::string key = absl::StrCat(every ? op.name : shared, " ", ShapeInWords(op), " ", op.parameters);
+    const auto [at, fresh] = known.emplace(key, layers.size());
     if (fresh) {
       layers.push_back({op.name, op, 1, std::nullopt});
     } else {

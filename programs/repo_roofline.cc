@@ -72,18 +72,19 @@ class Diagram {
  public:
   explicit Diagram(const Roofline& roofline) : roofline_(roofline) {
     ridge_ = roofline.peak_gflops / roofline.gigabytes_per_second;
-    double x_low = ridge_ / 4, x_high = ridge_ * 4, y_low = roofline.peak_gflops / 4;
+    double x_low = ridge_ / 4, x_high = ridge_ * 4, y_low = roofline.peak_gflops / 4, y_high = roofline.peak_gflops;
     for (const RooflinePoint& point : roofline.points) {
       if (point.intensity <= 0 || point.gflops <= 0) continue;
       points_.push_back(point);
       x_low = std::min(x_low, point.intensity);
       x_high = std::max(x_high, point.intensity);
       y_low = std::min(y_low, point.gflops);
+      y_high = std::max(y_high, point.gflops);
     }
     x_low_ = std::log10(x_low / 2.2);
     x_high_ = std::log10(x_high * 2.2);
     y_low_ = std::log10(y_low / 2.2);
-    y_high_ = std::log10(roofline.peak_gflops * 2.2);
+    y_high_ = std::log10(y_high * 2.2);
     std::stable_sort(points_.begin(), points_.end(),
                      [](const RooflinePoint& a, const RooflinePoint& b) { return a.share > b.share; });
   }
@@ -192,7 +193,7 @@ class Diagram {
   // The nearest free place for a label of this width: beside the dot, then on circles around it.
   std::optional<Box> PlaceFor(double x, double y, double radius, double width) const {
     constexpr double kTextHeight = 13;
-    for (double distance = radius + 3; distance < radius + 190; distance += 6) {
+    for (double distance = radius + 3; distance < radius + 150; distance += 6) {
       constexpr int kDirections = 16;
       for (int i = 0; i < kDirections; ++i) {
         // Right, left, below, above, then between them.
@@ -207,27 +208,53 @@ class Diagram {
     return std::nullopt;
   }
 
+  // Points of one colour that all but cover each other: one label serves them.
+  static bool Together(const RooflinePoint& a, const RooflinePoint& b, double dx, double dy) {
+    return &GroupOf(a.kind) == &GroupOf(b.kind) && std::hypot(dx, dy) < 5;
+  }
+
+  // The names of a point and of those that lie with it; empty if it lies with an earlier one, or where a crowd leaves
+  // no room for what takes next to no time.
+  std::string LabelOf(size_t index) const {
+    constexpr double kLeastShare = 0.0025;
+    const RooflinePoint& point = points_[index];
+    if (roofline_.measured && points_.size() > 16 && point.share < kLeastShare) return "";
+    std::string label = point.label;
+    int more = 0;
+    for (size_t i = 0; i < points_.size(); ++i) {
+      const RooflinePoint& other = points_[i];
+      if (i == index ||
+          !Together(point, other, X(point.intensity) - X(other.intensity), Y(point.gflops) - Y(other.gflops)))
+        continue;
+      if (i < index) return "";
+      if (roofline_.measured && points_.size() > 16 && other.share < kLeastShare) continue;
+      if (++more == 1) absl::StrAppend(&label, ", ", other.label);
+    }
+    return more > 1 ? absl::StrCat(label, " +", more - 1) : label;
+  }
+
   void DrawPoints() {
     for (const RooflinePoint& point : points_) {
       const double x = X(point.intensity), y = Y(point.gflops), r = Radius(point);
       AddObstacle({x - r, y - r, x + r, y + r});
     }
     std::string labels;
-    for (const RooflinePoint& point : points_) {
+    for (size_t i = 0; i < points_.size(); ++i) {
+      const RooflinePoint& point = points_[i];
       const double x = X(point.intensity), y = Y(point.gflops), r = Radius(point);
       const Group& group = GroupOf(point.kind);
       svg_ += absl::StrFormat(
           "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"%.1f\" fill=\"%s\" fill-opacity=\"0.75\" stroke=\"#ffffff\"><title>%s: "
           "%.3g FLOP/B, %.3g GFLOP/s, %.1f %% of the time</title></circle>\n",
           x, y, r, group.colour, Escaped(point.label), point.intensity, point.gflops, 100 * point.share);
-      labels += Label(point, x, y, r, group.colour);
+      if (const std::string label = LabelOf(i); !label.empty()) labels += Label(label, x, y, r, group.colour);
     }
     svg_ += labels;
   }
 
   // The label, with a line to its dot where it stands apart; empty where there is no room.
-  std::string Label(const RooflinePoint& point, double x, double y, double radius, const std::string& colour) {
-    const auto box = PlaceFor(x, y, radius, kGlyphWidth * static_cast<double>(point.label.size()));
+  std::string Label(const std::string& label, double x, double y, double radius, const std::string& colour) {
+    const auto box = PlaceFor(x, y, radius, kGlyphWidth * static_cast<double>(label.size()));
     if (!box) return "";
     AddObstacle({box->left - 2, box->top - 1, box->right + 2, box->bottom + 1});
     const double nx = std::clamp(x, box->left, box->right), ny = std::clamp(y, box->top, box->bottom);
@@ -240,7 +267,7 @@ class Diagram {
     return leader + absl::StrFormat(
                         "<text x=\"%.1f\" y=\"%.1f\" textLength=\"%.1f\" lengthAdjust=\"spacingAndGlyphs\" "
                         "fill=\"%s\">%s</text>\n",
-                        box->left, box->bottom - 3, box->right - box->left, colour, Escaped(point.label));
+                        box->left, box->bottom - 3, box->right - box->left, colour, Escaped(label));
   }
 
   void DrawLegend() {
@@ -265,6 +292,8 @@ class Diagram {
                               3.5 + 11 * std::sqrt(share));
       svg_ += Text(kX + 28, y, absl::StrFormat("%.0f %%", 100 * share), "");
     }
+    if (points_.size() <= 16) return;
+    svg_ += Text(kX, y + 30, "below 0.25 %: no name", "fill=\"#52606d\"");
   }
 
   const Roofline& roofline_;

@@ -26,7 +26,9 @@ std::string CsvField(const Cell& cell) {
 
 Cell Cell::Text(std::string_view text) {
   if (text.empty()) return Nothing();
-  return {std::string(text), absl::Utf8SafeCHexEscape(std::string(text))};
+  const bool printable =
+      std::none_of(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; });
+  return {std::string(text), printable ? std::string(text) : absl::Utf8SafeCHexEscape(std::string(text))};
 }
 
 Cell Cell::Count(int64_t count) {

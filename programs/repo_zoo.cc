@@ -51,11 +51,14 @@ std::string ResolutionPolicy(const v1::Preprocessing& preprocessing) {
     return absl::StrCat("fixed ", preprocessing.fixed().height(), "x", preprocessing.fixed().width());
   }
   const v1::NativeResolution& native = preprocessing.native();
-  return absl::StrCat("native, cells of ", native.cell(), ", ", native.min_tokens(), "-", native.max_tokens());
+  return absl::StrCat("native ", native.cell(), " px, ", native.min_tokens(), "-", native.max_tokens());
 }
 
-// What a paper is called before its table: "EIT, Table 4: LSRA" is of EIT.
+// "EIT, Table 4: LSRA" is of EIT.
 std::string PaperOf(std::string_view source) {
+  for (const std::string_view paper : {"QKV embedding", "XCiT", "EIT", "X-ViT", "ViT", "KV transformer"}) {
+    if (source.starts_with(paper)) return std::string(paper);
+  }
   return std::string(source.substr(0, source.find(',')));
 }
 
@@ -91,20 +94,20 @@ Table EmptyTable() {
   return Table({{"name", "NAME"},
                 {"parameters", "PARAMETERS", true},
                 {"macs", "GMACS", true},
-                {"executed_macs", "EXECUTED", true},
-                {"kind", "KIND"},
+                {"executed_macs", "", true},
+                {"kind", ""},
                 {"paper", "PAPER"},
-                {"input", "INPUT", true},
+                {"input", ""},
                 {"tokens", "TOKENS", true},
                 {"resolution", "RESOLUTION"},
                 {"published_parameters", "PRINTED M", true},
-                {"published_flops", "PRINTED GFLOPS", true},
+                {"published_flops", "PRINTED G", true},
                 {"flops", "OURS", true},
                 {"flop_convention", ""},
                 {"published_accuracy", "PRINTED %", true},
                 {"published_data", "ON"},
                 {"measured_accuracy", "OURS %", true},
-                {"measured_on", "ON"},
+                {"measured_on", ""},
                 {"source", ""},
                 {"remark", ""}});
 }

@@ -77,9 +77,14 @@ Command AddZoo(CLI::App& app, Flags& flags) {
                   "where the accuracies \"ours\" come from: the best of the versions that have a variant's sizes");
   AddFormat(*zoo, flags);
   zoo->footer(
-      "GMACS counts 10^9 multiply-adds of matrix products and convolutions of the paper's own forward pass, EXECUTED\n"
-      "those of this program's, for one INPUT. PRINTED GFLOPS is the paper's figure, OURS the same count in its\n"
-      "convention; both are empty where it prints none. JSON and CSV hold plain numbers and further columns.\n"
+      "GMACS counts 10^9 multiply-adds of matrix products and convolutions, of one image of the size in the column\n"
+      "`input` of JSON and CSV, as the paper's own code computes them. PRINTED M are the paper's parameters in "
+      "millions,\n"
+      "PRINTED G its FLOPs in 10^9 and OURS the same count in its convention, PRINTED % its accuracy ON a data set "
+      "and\n"
+      "OURS % that of --repository; empty where there is none. RESOLUTION is the input's: a fixed size, or native "
+      "with\n"
+      "the pixels of a token and the limits of their number. JSON and CSV hold plain numbers and further columns.\n"
       "  vitrine-repo zoo --repository bundled\n"
       "  vitrine-repo zoo --format csv > zoo.csv");
   return {zoo, [&flags] { return ZooCommand(flags.repository, flags.output()); }};
@@ -94,6 +99,7 @@ Command AddDescribe(CLI::App& app, Flags& flags) {
       ->type_name("R[xC]");
   describe->add_option("--batch", options.batch, "images at once; default 1")->check(CLI::Range(1, 1024));
   describe->add_option("--repository", options.repository, "describe a published version")->type_name("DIR");
+  describe->add_option("--threads", options.threads, "to measure on; default all cores")->check(CLI::Range(1, 1024));
   describe->add_flag("--every-layer", options.every_layer, "a line for every operator; default one for equal ones");
   describe->add_flag("--no-measure", flags.no_measure, "counts alone, no time is taken");
   describe->add_flag("--paper", options.paper, "with --format csv: the review's operator tables instead");

@@ -90,18 +90,18 @@ struct GridMean {
   std::string_view data;
 };
 constexpr GridMean kGridMeans[] = {
-    {"qkv-mnist-", "98.1", "MNIST, mean of the grid"},
-    {"kv-pos-mnist-", "98.2", "MNIST, mean of the grid"},
-    {"kv-mnist-", "98.1", "MNIST, mean of the grid"},
-    {"qkv-cifar10-", "66.3", "CIFAR-10, mean of the grid"},
-    {"kv-pos-cifar10-", "66.2", "CIFAR-10, mean of the grid"},
-    {"kv-cifar10-", "66.6", "CIFAR-10, mean of the grid"},
-    {"qkv-cifar100-", "36.3", "CIFAR-100, mean of the grid"},
-    {"kv-pos-cifar100-", "36.6", "CIFAR-100, mean of the grid"},
-    {"kv-cifar100-", "36.9", "CIFAR-100, mean of the grid"},
-    {"anomaly-qkv-", "94.3", "set anomaly, mean of the grid"},
-    {"anomaly-kv-pos-", "96.5", "set anomaly, mean of the grid"},
-    {"anomaly-kv-", "92.7", "set anomaly, mean of the grid"},
+    {"qkv-mnist-", "98.1", "MNIST, grid mean"},
+    {"kv-pos-mnist-", "98.2", "MNIST, grid mean"},
+    {"kv-mnist-", "98.1", "MNIST, grid mean"},
+    {"qkv-cifar10-", "66.3", "CIFAR-10, grid mean"},
+    {"kv-pos-cifar10-", "66.2", "CIFAR-10, grid mean"},
+    {"kv-cifar10-", "66.6", "CIFAR-10, grid mean"},
+    {"qkv-cifar100-", "36.3", "CIFAR-100, grid mean"},
+    {"kv-pos-cifar100-", "36.6", "CIFAR-100, grid mean"},
+    {"kv-cifar100-", "36.9", "CIFAR-100, grid mean"},
+    {"anomaly-qkv-", "94.3", "set anomaly, grid mean"},
+    {"anomaly-kv-pos-", "96.5", "set anomaly, grid mean"},
+    {"anomaly-kv-", "92.7", "set anomaly, grid mean"},
 };
 
 }  // namespace

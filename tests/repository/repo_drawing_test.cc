@@ -1,0 +1,103 @@
+// The roofline diagram and the three forms of a table.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <regex>
+#include <string>
+#include <vector>
+
+#include "programs/repo_roofline.h"
+#include "programs/repo_table.h"
+
+namespace vitrine {
+namespace {
+
+using ::testing::HasSubstr;
+
+struct Rectangle {
+  double left, top, right, bottom;
+};
+
+// Where the labels of operators stand: they alone have a textLength.
+std::vector<Rectangle> LabelsOf(const std::string& svg) {
+  static const std::regex kLabel("<text x=\"([-0-9.]+)\" y=\"([-0-9.]+)\" textLength=\"([-0-9.]+)\"");
+  std::vector<Rectangle> labels;
+  for (std::sregex_iterator it(svg.begin(), svg.end(), kLabel), end; it != end; ++it) {
+    const double x = std::stod((*it)[1]), y = std::stod((*it)[2]), width = std::stod((*it)[3]);
+    labels.push_back({x, y - 9, x + width, y + 2});
+  }
+  return labels;
+}
+
+Roofline Crowded(int points) {
+  Roofline roofline{.title = "a <title> & more", .subtitle = "s", .peak_gflops = 500, .gigabytes_per_second = 20};
+  for (int i = 0; i < points; ++i) {
+    roofline.points.push_back(
+        {"operator.number." + std::to_string(i), OperatorKind::kLinear, 8 + 0.1 * i, 100.0 + i % 4, 1.0 / points});
+  }
+  return roofline;
+}
+
+TEST(Roofline, LabelsOfACrowdDoNotMeet) {
+  const std::vector<Rectangle> labels = LabelsOf(RooflineSvg(Crowded(24)));
+  ASSERT_EQ(labels.size(), 24u);
+  for (size_t i = 0; i < labels.size(); ++i) {
+    for (size_t j = 0; j < i; ++j) {
+      const Rectangle &a = labels[i], &b = labels[j];
+      EXPECT_FALSE(a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom) << i << " " << j;
+    }
+  }
+}
+
+TEST(Roofline, EveryPointIsInThePictureAndTextIsEscaped) {
+  Roofline roofline = Crowded(3);
+  roofline.points.push_back({"none", OperatorKind::kConcatenate, 0, 0, 0.1});
+  roofline.points.push_back({"slow", OperatorKind::kAdd, 0.08, 0.01, 0.1});
+  roofline.points.push_back({"dense", OperatorKind::kConvolution, 2000, 480, 0.1});
+  const std::string svg = RooflineSvg(roofline);
+  EXPECT_THAT(svg, HasSubstr("a &lt;title&gt; &amp; more"));
+  EXPECT_THAT(svg, ::testing::Not(HasSubstr("none")));
+  static const std::regex kDot(
+      "<circle cx=\"([-0-9.]+)\" cy=\"([-0-9.]+)\" r=\"[0-9.]+\" fill=\"[^\"]+\" "
+      "fill-opacity=\"0.75\" stroke");
+  int dots = 0;
+  for (std::sregex_iterator it(svg.begin(), svg.end(), kDot), end; it != end; ++it, ++dots) {
+    EXPECT_GT(std::stod((*it)[1]), 84);
+    EXPECT_LT(std::stod((*it)[1]), 900);
+    EXPECT_GT(std::stod((*it)[2]), 84);
+    EXPECT_LT(std::stod((*it)[2]), 608);
+  }
+  EXPECT_EQ(dots, 5);
+}
+
+TEST(Roofline, WithoutPointsThereAreStillRoofs) {
+  const std::string svg = RooflineSvg(Crowded(0));
+  EXPECT_THAT(svg, HasSubstr("<polyline"));
+  EXPECT_EQ(svg.find("nan"), std::string::npos);
+}
+
+Table Example() {
+  Table table({{"name", "NAME"}, {"count", "COUNT", true}, {"hidden", ""}});
+  table.Add({Cell::Text("a, \"b\""), Cell::Count(12345), Cell::Text("x")});
+  table.Add({Cell::Text("c"), Cell::Nothing(), Cell::Nothing()});
+  return table;
+}
+
+TEST(Tables, HaveThreeForms) {
+  EXPECT_EQ(Example().Print(OutputFormat::kTable),
+            "NAME     COUNT\n"
+            "a, \"b\"  12,345\n"
+            "c            -\n");
+  EXPECT_EQ(Example().Print(OutputFormat::kCsv),
+            "name,count,hidden\n"
+            "\"a, \"\"b\"\"\",12345,x\n"
+            "c,,\n");
+  const nlohmann::ordered_json json = Example().AsJson();
+  EXPECT_EQ(json[0]["count"], 12345);
+  EXPECT_TRUE(json[1]["count"].is_null());
+  EXPECT_EQ(json[0]["name"], "a, \"b\"");
+}
+
+}  // namespace
+}  // namespace vitrine

@@ -1,0 +1,231 @@
+// vitrine-repo as a user runs it: zoo, describe, init, create, list, verify. Import has a test of its own.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "models/sequences/zoo.h"
+#include "models/zoo.h"
+#include "repository/repository.h"
+
+namespace vitrine {
+namespace {
+
+using nlohmann::json;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+constexpr char kProgram[] = VITRINE_BIN "/vitrine-repo";
+
+struct Outcome {
+  int exit_code = -1;
+  std::string out;
+  std::string error;
+};
+
+// A folder that goes away with the test.
+class RepoProgram : public ::testing::Test {
+ protected:
+  RepoProgram() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "vitrine-repo-XXXXXX").string();
+    folder_ = mkdtemp(pattern.data());
+  }
+  ~RepoProgram() override { std::filesystem::remove_all(folder_); }
+
+  std::string Path(const std::string& name) const { return (folder_ / name).string(); }
+
+  Outcome Run(const std::string& arguments) const {
+    const std::string errors = Path("stderr");
+    Outcome outcome;
+    FILE* pipe = popen(absl::StrCat(kProgram, " ", arguments, " 2> ", errors).c_str(), "r");
+    char piece[4096];
+    for (size_t got; (got = fread(piece, 1, sizeof piece, pipe)) > 0;) outcome.out.append(piece, got);
+    const int status = pclose(pipe);
+    if (WIFEXITED(status)) outcome.exit_code = WEXITSTATUS(status);
+    std::stringstream text;
+    text << std::ifstream(errors).rdbuf();
+    outcome.error = text.str();
+    return outcome;
+  }
+
+  std::filesystem::path folder_;
+};
+
+TEST_F(RepoProgram, ZooAsCsvListsEveryVariantWithItsCounts) {
+  const Outcome zoo = Run("zoo --format=csv");
+  ASSERT_EQ(zoo.exit_code, 0) << zoo.error;
+  EXPECT_EQ(zoo.error, "");
+  std::vector<std::string> lines = absl::StrSplit(zoo.out, '\n', absl::SkipEmpty());
+  ASSERT_FALSE(lines.empty());
+  EXPECT_TRUE(lines[0].starts_with("name,parameters,macs,")) << lines[0];
+  std::map<std::string, std::pair<int64_t, int64_t>> counts;
+  for (size_t i = 1; i < lines.size(); ++i) {
+    const std::vector<std::string> cells = absl::StrSplit(lines[i], ',');
+    ASSERT_GT(cells.size(), 3u);
+    counts[cells[0]] = {std::stoll(cells[1]), std::stoll(cells[2])};
+  }
+  EXPECT_EQ(counts.size(), Zoo().size() + SequenceZoo().size());
+  for (const ZooRow& row : Zoo()) EXPECT_EQ(counts.at(std::string(row.name)).first, row.parameters) << row.name;
+  for (const SequenceRow& row : SequenceZoo()) EXPECT_EQ(counts.at(std::string(row.name)).first, row.parameters);
+  // Multiply-adds from the paper's formulas.
+  EXPECT_EQ(counts.at("vit-b16").second, 17'563'828'224);
+  EXPECT_EQ(counts.at("vit-b16").second,
+            196 * 768 * 768 + 12 * (197 * 12 * int64_t{768} * 768 + 2 * 197 * 197 * 768) + 768 * 1000);
+}
+
+TEST_F(RepoProgram, ZooSetsPublishedFiguresBesideOurs) {
+  const Outcome zoo = Run(absl::StrCat("zoo --format json --repository ", VITRINE_SOURCE, "/bundled"));
+  ASSERT_EQ(zoo.exit_code, 0) << zoo.error;
+  std::map<std::string, json> rows;
+  for (const json& row : json::parse(zoo.out)) rows[row.at("name")] = row;
+  const json& eit = rows.at("eit33-base-cifar10");
+  EXPECT_EQ(eit.at("published_flops"), 4.056e9);
+  EXPECT_NEAR(eit.at("flops").get<double>() / 1e9, 4.05620, 5e-6);
+  EXPECT_EQ(eit.at("tokens"), 101);
+  EXPECT_EQ(eit.at("kind"), "classifier");
+  EXPECT_THAT(eit.at("remark").get<std::string>(), HasSubstr("19.55"));
+  const json& bundled = rows.at("eit34-mini-cifar10");
+  EXPECT_EQ(bundled.at("published_accuracy"), 85.5);
+  EXPECT_GT(bundled.at("measured_accuracy").get<double>(), 50);
+  EXPECT_THAT(bundled.at("measured_on").get<std::string>(), HasSubstr("eit-mini-cifar10/1"));
+  EXPECT_TRUE(rows.at("null").at("published_flops").is_null());
+  EXPECT_EQ(rows.at("task-kv-d64-l2").at("kind"), "sequence");
+}
+
+TEST_F(RepoProgram, DescribedOperatorsAddUp) {
+  // A sample of each family; a run takes a fifth of a second.
+  std::map<int, int> seen;
+  for (const ZooRow& row : Zoo()) {
+    if (row.config.has_null() || seen[row.config.family_case()]++ % 7 != 3) continue;
+    const Outcome described = Run(absl::StrCat("describe ", row.name, " --no-measure --format json"));
+    ASSERT_EQ(described.exit_code, 0) << row.name << ": " << described.error;
+    const json description = json::parse(described.out);
+    EXPECT_EQ(description.at("parameters"), row.parameters) << row.name;
+    int64_t parameters = 0, macs = 0;
+    for (const json& op : description.at("operators")) {
+      parameters += op.at("count").get<int64_t>() * op.at("parameters").get<int64_t>();
+      macs += op.at("count").get<int64_t>() * op.at("macs").get<int64_t>();
+    }
+    EXPECT_EQ(macs, description.at("executed_macs").get<int64_t>()) << row.name;
+    EXPECT_LE(macs, description.at("macs").get<int64_t>() + 1'000'000) << row.name;
+    EXPECT_EQ(parameters, row.parameters) << row.name;
+  }
+}
+
+TEST_F(RepoProgram, DescribeMeasuresEveryOperatorAndDrawsThem) {
+  const Outcome described =
+      Run(absl::StrCat("describe kv-mnist-p7-d64-l2 --batch 4 --format json --plot ", Path("roofline.svg")));
+  ASSERT_EQ(described.exit_code, 0) << described.error;
+  const json description = json::parse(described.out);
+  EXPECT_GT(description.at("machine").at("gflops").get<double>(), 0);
+  EXPECT_GT(description.at("machine").at("gigabytes_per_second").get<double>(), 0);
+  EXPECT_GT(description.at("forward_seconds").get<double>(), 0);
+  double sum = 0;
+  for (const json& op : description.at("operators")) {
+    EXPECT_GT(op.at("seconds").get<double>(), 0) << op;
+    EXPECT_GT(op.at("bound_seconds").get<double>(), 0) << op;
+    sum += op.at("count").get<double>() * op.at("seconds").get<double>();
+  }
+  EXPECT_NEAR(sum, description.at("sum_seconds").get<double>(), 1e-9);
+  std::stringstream svg;
+  svg << std::ifstream(Path("roofline.svg")).rdbuf();
+  EXPECT_THAT(svg.str(), AllOf(HasSubstr("<svg"), HasSubstr("kv-mnist-p7-d64-l2"), HasSubstr("GFLOP/s"),
+                               HasSubstr("feed_forward.fc1"), HasSubstr("</svg>")));
+}
+
+TEST_F(RepoProgram, DescribePrintsTheReviewsTablesForVit) {
+  const Outcome text = Run("describe vit-b16 --no-measure");
+  ASSERT_EQ(text.exit_code, 0) << text.error;
+  EXPECT_THAT(text.out, AllOf(HasSubstr("blocks.*.attention.qkv"), HasSubstr("[197, 768] x [768, 2304]"),
+                              HasSubstr("231,211,008"), HasSubstr("34,766,730,240"), HasSubstr("35,182,690,368"),
+                              HasSubstr("48Nbd")));
+  const Outcome csv = Run("describe vit-b16 --no-measure --paper --format csv");
+  EXPECT_THAT(csv.out, HasSubstr("\n3,scaling,"));
+  const Outcome refused = Run("describe xcit-n12 --no-measure --paper");
+  EXPECT_EQ(refused.exit_code, 1);
+  EXPECT_THAT(refused.error, HasSubstr("no ViT"));
+}
+
+TEST_F(RepoProgram, DescribeTakesWhatTheModelTakes) {
+  const Outcome wide = Run("describe xcit-n12 --resolution 224x320 --batch 3 --no-measure --format json");
+  ASSERT_EQ(wide.exit_code, 0) << wide.error;
+  EXPECT_EQ(json::parse(wide.out).at("tokens"), 14 * 20 + 1);
+  EXPECT_EQ(json::parse(wide.out).at("input").at("images"), 3);
+  const Outcome fixed = Run("describe vit-b16 --resolution 384 --no-measure");
+  EXPECT_EQ(fixed.exit_code, 1);
+  EXPECT_THAT(fixed.error, AllOf(HasSubstr("384x384"), HasSubstr("224x224 only")));
+  EXPECT_EQ(Run("describe vit-b16 --resolution 12px --no-measure").exit_code, 1);
+  const Outcome unknown = Run("describe vit-b61 --no-measure");
+  EXPECT_EQ(unknown.exit_code, 1);
+  EXPECT_THAT(unknown.error, HasSubstr("vit-b16"));
+  EXPECT_THAT(Run("describe task-kv-d64-l2 --no-measure").error, HasSubstr("sequences"));
+}
+
+TEST_F(RepoProgram, InitMakesAnEmptyRepositoryOnce) {
+  const Outcome made = Run("init " + Path("fresh"));
+  ASSERT_EQ(made.exit_code, 0) << made.error;
+  EXPECT_TRUE(std::filesystem::exists(Path("fresh") + "/README.md"));
+  EXPECT_EQ(Run("list --format json " + Path("fresh")).out, "[]\n");
+  EXPECT_EQ(Run("verify " + Path("fresh")).exit_code, 0);
+  const Outcome again = Run("init " + Path("fresh"));
+  EXPECT_EQ(again.exit_code, 1);
+  EXPECT_THAT(again.error, HasSubstr("other files"));
+}
+
+TEST_F(RepoProgram, CreatedVersionsVerifyAndSayThatTheyAreRandom) {
+  const std::string repository = Path("created");
+  const Outcome first = Run("create " + repository + " small --variant kv-pos-mnist-p7-d64-l2 --seed 3");
+  ASSERT_EQ(first.exit_code, 0) << first.error;
+  EXPECT_THAT(first.out, AllOf(HasSubstr("small/1"), HasSubstr("51,120"), HasSubstr("untrained")));
+  const Outcome second = Run("create " + repository + " small --variant eit34-mini-cifar10 --storage bf16");
+  ASSERT_EQ(second.exit_code, 0) << second.error;
+  const Outcome verified = Run("verify " + repository);
+  EXPECT_EQ(verified.exit_code, 0) << verified.out << verified.error;
+  const auto version = ReadVersion(repository, {"small", 2});
+  ASSERT_TRUE(version.ok()) << version.status();
+  EXPECT_EQ(version->labels.front(), "class_0");
+  EXPECT_EQ(version->labels.size(), 10u);
+  EXPECT_THAT(version->manifest.provenance().recipe(), HasSubstr("random"));
+  EXPECT_EQ(version->weights.tensors.begin()->second.scalar_type(), at::kBFloat16);
+
+  const Outcome csv = Run("list --format csv " + repository);
+  EXPECT_TRUE(csv.out.starts_with("model,version,parameters,bytes,")) << csv.out;
+  EXPECT_EQ(Run("init " + repository).exit_code, 1);
+  const Outcome described = Run("describe small@1 --no-measure --format csv --repository " + repository);
+  EXPECT_EQ(described.exit_code, 0) << described.error;
+  EXPECT_THAT(described.out, HasSubstr("\nblocks.*.attention.projection,LINEAR,2,"));
+}
+
+TEST_F(RepoProgram, RefusesWhatCannotBeCreated) {
+  EXPECT_THAT(Run("create " + Path("r") + " x --variant vit-b61").error, HasSubstr("vit-b16"));
+  EXPECT_THAT(Run("create " + Path("r") + " x --variant task-kv-d64-l2").error, HasSubstr("sequences"));
+  EXPECT_THAT(Run("create " + Path("r") + " a/b --variant null").error, HasSubstr("a/b"));
+  EXPECT_FALSE(std::filesystem::exists(Path("r")));
+  EXPECT_EQ(Run("create " + Path("r") + " x --variant null --storage fp64").exit_code, 2);
+}
+
+TEST_F(RepoProgram, HelpTeachesAndUsageErrorsAreTwo) {
+  for (const char* command : {"zoo", "describe", "init", "create", "import", "list", "show", "verify", "publish"}) {
+    const Outcome help = Run(absl::StrCat(command, " --help"));
+    EXPECT_EQ(help.exit_code, 0) << command;
+    EXPECT_THAT(help.out, HasSubstr("Usage")) << command;
+  }
+  EXPECT_THAT(Run("--help").out, AllOf(HasSubstr("Examples:"), HasSubstr("Exit codes:")));
+  EXPECT_EQ(Run("").exit_code, 2);
+  EXPECT_EQ(Run("zoo --format xml").exit_code, 2);
+  EXPECT_EQ(Run("describe vit-b16 --batch 0").exit_code, 2);
+}
+
+}  // namespace
+}  // namespace vitrine
