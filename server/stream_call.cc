@@ -30,7 +30,7 @@ constexpr int64_t kMaxAnswerBytes = int64_t{8} << 20;
 
 // What the answer may take beside its few hundred bytes of predictions.
 int64_t PromisedBytes(const v1::ClassifyRequest& request) {
-  if (request.attention().empty()) return 0;
+  if (request.attention().empty() && request.features().empty()) return 0;
   return std::clamp<int64_t>(AttentionBytesAllowed(request), 0, kMaxAttentionBytes);
 }
 
