@@ -70,12 +70,13 @@ class Drawings {
     for (const v1::AttentionMap* map : maps) {
       place(layers, map->layer());
       place(heads, map->head());
-      figure.diverging = figure.diverging || map->diverging();
+      ASSIGN_OR_RETURN(const bool diverging, Diverges(*map));
+      figure.diverging = figure.diverging || diverging;
     }
     for (const int layer : layers) figure.rows.push_back(LayerName(layer));
     for (const int head : heads) figure.columns.push_back(HeadName(head));
     figure.tiles.resize(layers.size() * heads.size());
-    const int side = SheetTileSide(static_cast<int>(heads.size()));
+    const int side = SheetTileSide(static_cast<int>(layers.size()), static_cast<int>(heads.size()));
     for (const v1::AttentionMap* map : maps) {
       const size_t row = static_cast<size_t>(std::ranges::find(layers, map->layer()) - layers.begin());
       const size_t column = static_cast<size_t>(std::ranges::find(heads, map->head()) - heads.begin());
@@ -112,6 +113,14 @@ class Drawings {
     return map.rows() == answer_.grid().rows() * answer_.grid().columns() + 1;
   }
 
+  // Tiles of a sheet share one bar of colours, so one matrix of both signs makes all of them diverge.
+  static absl::StatusOr<bool> Diverges(const v1::AttentionMap& map) {
+    if (map.diverging() || map.has_covers()) return map.diverging();
+    ASSIGN_OR_RETURN(const std::vector<float> values, AttentionValues(map));
+    const auto [low, high] = std::ranges::minmax(values);
+    return low < 0 && high > 0;
+  }
+
   MatrixFigure FigureOf(const v1::AttentionMap& map, const std::vector<float>& values) const {
     MatrixFigure figure{.rows = map.rows(), .columns = map.columns(), .values = values, .diverging = map.diverging()};
     const bool channels = map.kind() == v1::CROSS_COVARIANCE;
@@ -135,7 +144,7 @@ class Drawings {
 
   absl::StatusOr<std::string> Draw(const v1::AttentionMap& map, const v1::AttentionRequest& asked) {
     if (map.encoding() == v1::OVERLAY_PNG) return map.values();
-    if (map.kind() == v1::DISTANCE) return DrawDistance(map, asked, answer_, Note());
+    if (map.kind() == v1::DISTANCE) return DrawDistance(map, asked, answer_, Note(), files_.signed_attention);
     ASSIGN_OR_RETURN(const std::vector<float> values, AttentionValues(map));
     if (!map.has_covers()) return DrawMatrix(FigureOf(map, values));
     ASSIGN_OR_RETURN(const Image* image, picture_.Get());

@@ -23,6 +23,8 @@ struct AttentionFiles {
   std::string folder;
   std::string stem;    // of their names
   bool sheet = false;  // one file for all maps of a kind, wherever a kind has more than one
+  // The model's attention is signed (X-ViT), so that its distances weigh by magnitudes; the plot's title says so.
+  bool signed_attention = false;
 };
 
 // Draws every map of the answer into a file and returns the paths in the order of the maps, one path repeated for maps

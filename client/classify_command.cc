@@ -43,16 +43,19 @@ v1::ClassifyRequest RequestFor(const ClassifyCommand& command, const v1::ModelVe
 class Classification {
  public:
   Classification(const ClassifyCommand& command, const std::vector<std::string>& paths, ClassifyPage page,
-                 std::ostream& out, std::ostream& errors)
+                 bool signed_attention, std::ostream& out, std::ostream& errors)
       : command_(command),
         paths_(paths),
         stems_(DistinctStems(paths)),
         page_(std::move(page)),
+        signed_attention_(signed_attention),
         out_(out),
-        errors_(errors) {}
+        errors_(errors),
+        distance_(signed_attention) {}
 
   absl::Status Show(const PictureRun::Answered& picture) {
-    const AttentionFiles files{command_.attention.folder, stems_[picture.index], command_.attention.sheet};
+    const AttentionFiles files{command_.attention.folder, stems_[picture.index], command_.attention.sheet,
+                               signed_attention_};
     const absl::StatusOr<std::vector<std::string>> written =
         WriteAttention(files, picture.asked, picture.encoded, picture.answer);
     const std::vector<std::string> drawings = written.ok() ? *written : std::vector<std::string>();
@@ -86,6 +89,7 @@ class Classification {
   const std::vector<std::string>& paths_;
   const std::vector<std::string> stems_;
   ClassifyPage page_;
+  const bool signed_attention_;
   std::ostream& out_;
   std::ostream& errors_;
   MeanDistance distance_;
@@ -136,8 +140,8 @@ absl::StatusOr<int> RunClassify(const ClassifyCommand& command, const Page& page
   ASSIGN_OR_RETURN(const std::vector<v1::AttentionRequest> attention, ChooseAttention(command.attention, model));
   RETURN_IF_ERROR(MakeFolder(command.attention.folder));
   const v1::ClassifyRequest request = RequestFor(command, model, attention);
-  Classification classification(command, paths, ClassifyPage(page, ExpectedRows(command, paths, model, request)), out,
-                                errors);
+  Classification classification(command, paths, ClassifyPage(page, ExpectedRows(command, paths, model, request)),
+                                model.config().has_xvit(), out, errors);
   PictureRun::Handlers handlers;
   if (command.attention.query.has_value()) {
     handlers.prepare = [&](const std::string& encoded, v1::ClassifyRequest& one) {

@@ -26,12 +26,14 @@ double WindowDistance(double cell_height, double cell_width) {
   return (2 * cell_height + 2 * cell_width + 4 * std::hypot(cell_height, cell_width)) / 9;
 }
 
-DistanceFigure FigureOf(const v1::AttentionMap& map, const v1::AttentionRequest& asked, const v1::Grid* grid) {
+DistanceFigure FigureOf(const v1::AttentionMap& map, const v1::AttentionRequest& asked, const v1::Grid* grid,
+                        bool magnitudes) {
   DistanceFigure figure;
   figure.layers = NumbersOr(asked.layers(), map.rows());
   figure.heads = NumbersOr(asked.heads(), map.columns());
-  figure.title = absl::StrCat(AttentionTitle(v1::DISTANCE), map.diverging() ? " (of magnitudes)" : "",
-                              asked.keep_class_mass() ? ", the class token's mass counted as 0" : "");
+  figure.title =
+      absl::StrCat(AttentionTitle(v1::DISTANCE), magnitudes ? ", weighted by magnitudes of signed attention" : "",
+                   asked.keep_class_mass() ? ", the class token's mass counted as 0" : "");
   if (grid != nullptr && grid->rows() > 0 && grid->columns() > 0) {
     const double height = static_cast<double>(grid->input_height()) / grid->rows();
     const double width = static_cast<double>(grid->input_width()) / grid->columns();
@@ -44,9 +46,9 @@ DistanceFigure FigureOf(const v1::AttentionMap& map, const v1::AttentionRequest&
 }  // namespace
 
 absl::StatusOr<std::string> DrawDistance(const v1::AttentionMap& map, const v1::AttentionRequest& asked,
-                                         const v1::ClassifyResponse& answer, const std::string& note) {
+                                         const v1::ClassifyResponse& answer, const std::string& note, bool magnitudes) {
   ASSIGN_OR_RETURN(const std::vector<float> distances, AttentionValues(map));
-  DistanceFigure figure = FigureOf(map, asked, &answer.grid());
+  DistanceFigure figure = FigureOf(map, asked, &answer.grid(), magnitudes);
   figure.distances = distances;
   figure.note = note;
   return DrawDistancePlot(figure);
@@ -84,7 +86,7 @@ absl::StatusOr<std::string> MeanDistance::Write(const std::string& folder) const
   if (pictures_ < 2) return "";
   std::vector<float> means;
   for (const double sum : sums_) means.push_back(static_cast<float>(sum / pictures_));
-  DistanceFigure figure = FigureOf(first_, asked_, same_grid_ ? &answer_.grid() : nullptr);
+  DistanceFigure figure = FigureOf(first_, asked_, same_grid_ ? &answer_.grid() : nullptr, magnitudes_);
   figure.distances = means;
   figure.note = absl::StrCat("mean over ", pictures_, " pictures", same_grid_ ? "" : " of several grids", ", ",
                              answer_.served_by().model(), " version ", answer_.served_by().version());

@@ -28,7 +28,7 @@ The server's address is --server, else $VITRINE_SERVER, else 127.0.0.1:8500.)";
 constexpr char kClassifyExamples[] = R"(Examples:
   Every picture of a folder, five guesses each:
     vitrine classify samples/ --model eit-mini-cifar10
-  Where the model looked, drawn over each picture (out/cat.mean.layer7.png):
+  Where the model looked, drawn over each picture (out/cat.class.layer4.png):
     vitrine classify cat.jpg --model eit-mini-cifar10 --attention out/
   Two heads of the first and the last block:
     vitrine classify cat.jpg --attention out/ --layer 0,-1 --head 0,1

@@ -40,9 +40,9 @@ std::string Escaped(const std::string& text) {
   return result;
 }
 
-// 1, 2 or 5 times a power of ten, so that about five steps reach `top`.
+// 1, 2 or 5 times a power of ten, so that at most six steps reach `top`.
 double NiceStep(double top) {
-  const double rough = top / 5;
+  const double rough = top / 6;
   const double decade = std::pow(10, std::floor(std::log10(rough)));
   for (const double factor : {1.0, 2.0, 5.0}) {
     if (factor * decade >= rough * 0.999) return factor * decade;

@@ -126,8 +126,8 @@ Image Compose(const SheetFigure& figure) {
 
 }  // namespace
 
-int SheetTileSide(int columns) {
-  return std::clamp(2000 / std::max(1, columns), 96, 224);
+int SheetTileSide(int rows, int columns) {
+  return std::clamp(std::min(2400 / std::max(1, rows), 2000 / std::max(1, columns)), 96, 224);
 }
 
 absl::StatusOr<std::string> DrawSheet(const SheetFigure& figure) {

@@ -21,8 +21,9 @@ struct SheetFigure {
   std::string low = {}, high = {};        // words at its ends
 };
 
-// The longest side of a tile on a sheet with so many columns: a sheet stays about 2000 pixels wide, tiles legible.
-int SheetTileSide(int columns);
+// The longest side of a tile on a sheet of so many rows and columns: the sheet stays about 2000 pixels wide and 2400
+// high as long as tiles stay legible.
+int SheetTileSide(int rows, int columns);
 
 // The sheet as a PNG file: tiles in equal places, captions on top and at the left, the colour bar beside the title.
 // INVALID_ARGUMENT: no tile, a number of tiles that does not fit the captions, a tile that is not RGB.

@@ -137,6 +137,31 @@ TEST_F(WriteAttentionTest, DistancesAreAPlotWithTheNumbersOfWhatWasAsked) {
   EXPECT_THAT(plot, HasSubstr("cat, sizes version 3"));
 }
 
+TEST_F(WriteAttentionTest, DistancesOfSignedAttentionSaySo) {
+  const Exchange exchange = Ask({v1::DISTANCE}, {1}, {0, 2});
+  Draw(exchange);
+  EXPECT_THAT(folder_.Read("cat.distance.svg"), testing::Not(HasSubstr("magnitudes")));
+  const AttentionFiles files{.folder = folder_.path(), .stem = "cat", .signed_attention = true};
+  ASSERT_TRUE(WriteAttention(files, exchange.request, exchange.request.image(), exchange.answer).ok());
+  EXPECT_THAT(folder_.Read("cat.distance.svg"), HasSubstr("weighted by magnitudes of signed attention"));
+}
+
+TEST_F(WriteAttentionTest, OneMatrixOfBothSignsMakesItsSheetDiverge) {
+  Exchange exchange = Ask({v1::SCORES}, {0, 1}, {0});
+  const auto bar = [&] {
+    Draw(exchange, true);
+    const Image sheet = Picture("cat.scores.sheet.png");
+    int blue = 0;  // in the head of the sheet, where the bar of colours is
+    for (int i = 0; i < sheet.width * 90; ++i) blue += sheet.pixels[3 * i + 2] > sheet.pixels[3 * i] + 100;
+    return blue;
+  };
+  const int before = bar();
+  std::string& values = *exchange.answer.mutable_attention(1)->mutable_values();
+  values[1] = static_cast<char>(values[1] ^ 0x80);  // 1 becomes -1
+  EXPECT_EQ(before, 0);
+  EXPECT_GT(bar(), 100);
+}
+
 TEST_F(WriteAttentionTest, NamesTheFileItCannotWrite) {
   const Exchange exchange = Ask({v1::WEIGHTS});
   EXPECT_THAT(WriteAttention({"/nowhere/at/all", "cat"}, exchange.request, exchange.request.image(), exchange.answer)

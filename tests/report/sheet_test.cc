@@ -87,10 +87,11 @@ TEST(DrawSheet, RefusesWhatDoesNotFit) {
   EXPECT_EQ(DrawSheet({}).status().code(), absl::StatusCode::kInvalidArgument);
 }
 
-TEST(SheetTileSide, KeepsSheetsOfOneWidth) {
-  EXPECT_EQ(SheetTileSide(1), 224);
-  EXPECT_EQ(SheetTileSide(12), 166);
-  EXPECT_EQ(SheetTileSide(100), 96);
+TEST(SheetTileSide, KeepsSheetsOfOneSize) {
+  EXPECT_EQ(SheetTileSide(1, 1), 224);
+  EXPECT_EQ(SheetTileSide(12, 12), 166);
+  EXPECT_EQ(SheetTileSide(24, 4), 100);
+  EXPECT_EQ(SheetTileSide(1, 100), 96);
 }
 
 }  // namespace
