@@ -3,6 +3,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include "models/forward_context.h"
 #include "models/packed_tokens.h"
 
 namespace vitrine {
@@ -15,13 +16,15 @@ namespace vitrine {
 // image.
 
 // a^T b of every image and head: [images, heads, d_h, d_h].
-at::Tensor ChannelProducts(const at::Tensor& a, const at::Tensor& b, const TokenLayout& layout);
+at::Tensor ChannelProducts(const at::Tensor& a, const at::Tensor& b, const TokenLayout& layout,
+                           const ForwardContext& context);
 
 // The l2 norm of every channel over the tokens of an image: [images, heads, d_h].
-at::Tensor ChannelNorms(const at::Tensor& a, const TokenLayout& layout);
+at::Tensor ChannelNorms(const at::Tensor& a, const TokenLayout& layout, const ForwardContext& context);
 
 // x times its image's and head's matrix of `matrices` [images, heads, d_h, d_h]: [T, heads d_h].
-at::Tensor MixChannels(const at::Tensor& x, const at::Tensor& matrices, const TokenLayout& layout);
+at::Tensor MixChannels(const at::Tensor& x, const at::Tensor& matrices, const TokenLayout& layout,
+                       const ForwardContext& context);
 
 }  // namespace vitrine
 

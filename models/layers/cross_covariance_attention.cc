@@ -37,13 +37,13 @@ at::Tensor CrossCovarianceAttention::Forward(const PackedTokens& x, const at::Te
   const auto heads = [&](const at::Tensor& part) { return part.view({-1, heads_, part.size(1) / heads_}); };
   const at::Tensor q = heads(qkv.q), k = heads(qkv.k), v = heads(qkv.v);  // [T, h, d_h]
   // The norms divide the d_h x d_h products instead of the tokens.
-  const at::Tensor q_norms = ChannelNorms(q, *x.layout).clamp_min(kLeastNorm);  // [images, h, d_h]
-  const at::Tensor k_norms = ChannelNorms(k, *x.layout).clamp_min(kLeastNorm);
-  const at::Tensor products = ChannelProducts(q, k, *x.layout);  // [images, h, d_h, d_h]
+  const at::Tensor q_norms = ChannelNorms(q, *x.layout, context).clamp_min(kLeastNorm);  // [images, h, d_h]
+  const at::Tensor k_norms = ChannelNorms(k, *x.layout, context).clamp_min(kLeastNorm);
+  const at::Tensor products = ChannelProducts(q, k, *x.layout, context);  // [images, h, d_h, d_h]
   const at::Tensor scores = products / q_norms.unsqueeze(3) / k_norms.unsqueeze(2) * temperature_;
   const at::Tensor weights = scores.softmax(-1);
   if (context.tap != nullptr) Capture(scores, weights, layer, *context.tap);
-  const at::Tensor mixed = MixChannels(v, weights.transpose(2, 3), *x.layout);  // [T, width]
+  const at::Tensor mixed = MixChannels(v, weights.transpose(2, 3), *x.layout, context);  // [T, width]
   return Dropout(proj_.Forward(mixed, context.bf16), site, context);
 }
 

@@ -1,13 +1,51 @@
 #include "models/layers/depthwise_convolution.h"
 
+#include <ATen/Parallel.h>
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/addcmul.h>
 #include <ATen/ops/conv2d.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/gelu.h>
+#include <ATen/ops/zeros.h>
 
 #include <utility>
 
+#include "models/layers/cpu_kernels.h"
 #include "models/layers/token_sequence.h"
 
 namespace vitrine {
+namespace {
+
+// `scale` and `shift` may be undefined: then no GELU either.
+at::Tensor RunKernel(const cpu::KernelTable& kernels, const PackedTokens& x, const at::Tensor& weight,
+                     const at::Tensor& bias, const at::Tensor& scale, const at::Tensor& shift) {
+  const int64_t channels = weight.size(0);
+  const at::Tensor neighbours = weight.view({channels, 9}).t().contiguous();  // [9, channels]
+  const at::Tensor zeros = at::zeros({channels}, bias.options());
+  at::Tensor y = at::empty({x.data.size(0), channels}, x.data.options());
+  y.slice(0, x.layout->total_tokens()).zero_();
+  float* first = y.data_ptr<float>();
+  at::parallel_for(0, x.layout->images(), 1, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const int image = static_cast<int>(i);
+      kernels.depthwise({.x = x.data.const_data_ptr<float>() + x.layout->offset(image) * x.data.stride(0),
+                         .x_stride = x.data.stride(0),
+                         .rows = x.layout->grid(image).rows,
+                         .columns = x.layout->grid(image).columns,
+                         .channels = channels,
+                         .weights = neighbours.const_data_ptr<float>(),
+                         .bias = bias.const_data_ptr<float>(),
+                         .zeros = zeros.const_data_ptr<float>(),
+                         .scale = scale.defined() ? scale.const_data_ptr<float>() : nullptr,
+                         .shift = shift.defined() ? shift.const_data_ptr<float>() : nullptr,
+                         .y = first + x.layout->offset(image) * channels,
+                         .y_stride = channels});
+    }
+  });
+  return y;
+}
+
+}  // namespace
 
 DepthwiseConvolution::DepthwiseConvolution(int channels, Initializer& initializer) {
   // PyTorch's default: weights and bias within 1 / sqrt(fan in), which is 9.
@@ -16,17 +54,31 @@ DepthwiseConvolution::DepthwiseConvolution(int channels, Initializer& initialize
 }
 
 at::Tensor DepthwiseConvolution::Forward(const PackedTokens& x, const ForwardContext& context) const {
-  const auto type = context.bf16 ? at::kBFloat16 : at::kFloat;
+  if (const cpu::KernelTable* kernels = KernelsFor(x.data, context)) {
+    return RunKernel(*kernels, x, weight_, bias_, {}, {});
+  }
+  return Convolve(x);
+}
+
+at::Tensor DepthwiseConvolution::ForwardGelu(const PackedTokens& x, const at::Tensor& scale, const at::Tensor& shift,
+                                             const ForwardContext& context) const {
+  if (const cpu::KernelTable* kernels = KernelsFor(x.data, context)) {
+    return RunKernel(*kernels, x, weight_, bias_, scale, shift);
+  }
+  return at::addcmul(shift, at::gelu(Convolve(x)), scale);
+}
+
+// With the library, on any device. Tokens row by row are pixels with the channels last.
+at::Tensor DepthwiseConvolution::Convolve(const PackedTokens& x) const {
   const int64_t channels = x.data.size(1);
   std::vector<at::Tensor> outputs;
   for (const TokenLayout::Run& run : x.layout->runs()) {
-    // Tokens row by row are pixels with the channels last.
     const at::Tensor map = x.data.narrow(0, run.first_token, run.images * run.tokens_per_image)
                                .view({run.images, run.grid.rows, run.grid.columns, channels})
                                .permute({0, 3, 1, 2});
-    const at::Tensor convolved = at::conv2d(map.to(type), weight_.to(type), bias_.to(type), /*stride=*/1,
-                                            /*padding=*/1, /*dilation=*/1, /*groups=*/channels);
-    outputs.push_back(convolved.to(at::kFloat).permute({0, 2, 3, 1}).reshape({-1, channels}));
+    const at::Tensor convolved = at::conv2d(map, weight_, bias_, /*stride=*/1, /*padding=*/1, /*dilation=*/1,
+                                            /*groups=*/channels);
+    outputs.push_back(convolved.permute({0, 2, 3, 1}).reshape({-1, channels}));
   }
   return JoinRuns(std::move(outputs), x.data.size(0));
 }

@@ -8,7 +8,8 @@
 
 namespace vitrine {
 
-// 3x3 convolution of every channel by itself, with bias, over the grid of every image, zeros beyond its border.
+// 3x3 convolution of every channel by itself, with bias, over the grid of every image, zeros beyond its border. Always
+// in fp32: it waits for memory, so that bf16 would gain nothing.
 class DepthwiseConvolution : public Module {
  public:
   DepthwiseConvolution(int channels, Initializer& initializer);
@@ -16,7 +17,13 @@ class DepthwiseConvolution : public Module {
   // x is [T, channels] without prefix tokens; so is the result.
   at::Tensor Forward(const PackedTokens& x, const ForwardContext& context) const;
 
+  // scale GELU(Forward(x)) + shift, with a scale and a shift per channel.
+  at::Tensor ForwardGelu(const PackedTokens& x, const at::Tensor& scale, const at::Tensor& shift,
+                         const ForwardContext& context) const;
+
  private:
+  at::Tensor Convolve(const PackedTokens& x) const;
+
   at::Tensor weight_;  // [channels, 1, 3, 3]
   at::Tensor bias_;    // [channels]
 };

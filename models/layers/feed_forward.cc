@@ -1,7 +1,6 @@
 #include "models/layers/feed_forward.h"
 
 #include <ATen/TensorOperators.h>
-#include <ATen/ops/gelu.h>
 
 #include "models/layers/dropout.h"
 
@@ -21,7 +20,7 @@ at::Tensor FeedForward::Forward(const at::Tensor& x, int site, const ForwardCont
 }
 
 at::Tensor FeedForward::Transform(const at::Tensor& x, int site, const ForwardContext& context) const {
-  const at::Tensor hidden = Dropout(at::gelu(fc1_.Forward(x, context.bf16)), site, context);  // [T, hidden]
+  const at::Tensor hidden = Dropout(fc1_.ForwardGelu(x, context.bf16), site, context);  // [T, hidden]
   return Dropout(fc2_.Forward(hidden, context.bf16), site + 1, context);
 }
 

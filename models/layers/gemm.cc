@@ -3,6 +3,7 @@
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/gelu.h>
 #include <ATen/ops/linear.h>
 #include <ATen/ops/mkldnn_linear_backward_weights.h>
 #include <ATen/ops/mm.h>
@@ -14,6 +15,7 @@ namespace {
 // Multiply-adds below which oneDNN is the slower library.
 constexpr int64_t kSmallProduct = 1'000'000;
 
+using NoScalars = c10::List<std::optional<at::Scalar>>;
 using OneDnnLinear = c10::TypedOperatorHandle<at::Tensor(
     const at::Tensor&, const at::Tensor&, const std::optional<at::Tensor>&, c10::string_view,
     c10::List<std::optional<at::Scalar>>, std::optional<c10::string_view>)>;
@@ -33,6 +35,21 @@ const OneDnnLinear* FindOneDnnLinear() {
 // bf16 products go to oneDNN through at::mm as well, fp32 ones do not.
 bool OneDnnForFloat(const at::Tensor& a) {
   return a.is_cpu() && a.scalar_type() == at::kFloat && FindOneDnnLinear() != nullptr;
+}
+
+// oneDNN's linear layer for a b^T where it is the faster one, else null.
+const OneDnnLinear* OneDnnFor(const at::Tensor& a, const at::Tensor& b) {
+  // oneDNN prepares each call for about 10 microseconds, which small products do not earn back.
+  const bool small = a.scalar_type() == at::kFloat && a.numel() * b.size(0) < kSmallProduct;
+  return a.is_cpu() && !small ? FindOneDnnLinear() : nullptr;
+}
+
+std::optional<at::Tensor> Optional(const at::Tensor& tensor) {
+  return tensor.defined() ? std::optional(tensor) : std::nullopt;
+}
+
+bool NeedsGradient(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) {
+  return at::GradMode::is_enabled() && (x.requires_grad() || weight.requires_grad() || bias.requires_grad());
 }
 
 class AffineFunction : public torch::autograd::Function<AffineFunction> {
@@ -66,12 +83,9 @@ class AffineFunction : public torch::autograd::Function<AffineFunction> {
 }  // namespace
 
 at::Tensor GemmNt(const at::Tensor& a, const at::Tensor& b, const at::Tensor& bias) {
-  // oneDNN prepares each call for about 10 microseconds, which small products do not earn back.
-  const bool small = a.scalar_type() == at::kFloat && a.numel() * b.size(0) < kSmallProduct;
-  const OneDnnLinear* one_dnn = a.is_cpu() && !small ? FindOneDnnLinear() : nullptr;
-  if (one_dnn == nullptr) return at::linear(a, b, bias.defined() ? std::optional(bias) : std::nullopt);
-  return one_dnn->call(a, b, bias.defined() ? std::optional(bias) : std::nullopt, "none",
-                       c10::List<std::optional<at::Scalar>>(), std::nullopt);
+  const OneDnnLinear* one_dnn = OneDnnFor(a, b);
+  if (one_dnn == nullptr) return at::linear(a, b, Optional(bias));
+  return one_dnn->call(a, b, Optional(bias), "none", NoScalars(), std::nullopt);
 }
 
 at::Tensor GemmNn(const at::Tensor& a, const at::Tensor& b) {
@@ -88,12 +102,16 @@ at::Tensor GemmTn(const at::Tensor& a, const at::Tensor& b) {
 }
 
 at::Tensor AffineMap(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias, bool bf16) {
-  const bool differentiate =
-      at::GradMode::is_enabled() && (x.requires_grad() || weight.requires_grad() || bias.requires_grad());
-  if (differentiate) return AffineFunction::apply(x, weight, bias.defined() ? std::optional(bias) : std::nullopt, bf16);
+  if (NeedsGradient(x, weight, bias)) return AffineFunction::apply(x, weight, Optional(bias), bf16);
   if (!bf16) return GemmNt(x, weight, bias);
   return GemmNt(x.to(at::kBFloat16), weight.to(at::kBFloat16), bias.defined() ? bias.to(at::kBFloat16) : bias)
       .to(at::kFloat);
+}
+
+at::Tensor AffineGelu(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias, bool bf16) {
+  const OneDnnLinear* one_dnn = bf16 || NeedsGradient(x, weight, bias) ? nullptr : OneDnnFor(x, weight);
+  if (one_dnn == nullptr) return at::gelu(AffineMap(x, weight, bias, bf16));
+  return one_dnn->call(x, weight, Optional(bias), "gelu", NoScalars(), "none");  // none of the approximations
 }
 
 }  // namespace vitrine

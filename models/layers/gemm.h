@@ -11,6 +11,9 @@ namespace vitrine {
 // at::linear on CPUs that are not Intel's. bf16 rounds the operands and each product of the three GEMMs to bf16.
 at::Tensor AffineMap(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias, bool bf16);
 
+// GELU(x W^T + b), exact GELU (by erf). Outside of gradients one pass does both where oneDNN takes the product.
+at::Tensor AffineGelu(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias, bool bf16);
+
 // The three products of a linear layer, for use inside of custom derivatives; not differentiable themselves. Operands
 // are matrices of one type, fp32 or bf16, and contiguous; so is the result.
 at::Tensor GemmNt(const at::Tensor& a, const at::Tensor& b, const at::Tensor& bias = {});  // a b^T (+ bias)

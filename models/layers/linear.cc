@@ -21,4 +21,8 @@ at::Tensor Linear::Forward(const at::Tensor& x, bool bf16) const {
   return AffineMap(x, weight_, bias_, bf16);
 }
 
+at::Tensor Linear::ForwardGelu(const at::Tensor& x, bool bf16) const {
+  return AffineGelu(x, weight_, bias_, bf16);
+}
+
 }  // namespace vitrine

@@ -17,6 +17,8 @@ class Linear : public Module {
 
   // [T, inputs] -> [T, outputs].
   at::Tensor Forward(const at::Tensor& x, bool bf16 = false) const;
+  // GELU of that.
+  at::Tensor ForwardGelu(const at::Tensor& x, bool bf16 = false) const;
 
   const at::Tensor& weight() const { return weight_; }  // [outputs, inputs]
   const at::Tensor& bias() const { return bias_; }      // [outputs], undefined without bias

@@ -18,12 +18,15 @@ LocalPatchInteraction::LocalPatchInteraction(int width, double norm_epsilon, Ini
 }
 
 at::Tensor LocalPatchInteraction::Forward(const PackedTokens& x, const ForwardContext& context) const {
-  // Rows of padding must not count in the statistics of a batch in training.
-  at::Tensor y = norm_.Forward(x.data);
-  if (context.training) y = y.narrow(0, 0, x.layout->total_tokens());
-  y = at::gelu(first_.Forward({y, x.layout}, context));
-  y = second_.Forward({batch_norm_.Forward(y, context), x.layout}, context);
-  return JoinRuns({y}, x.data.size(0));
+  const at::Tensor normalized = norm_.Forward(x.data);
+  if (!context.training) {
+    const at::Tensor y = first_.ForwardGelu({normalized, x.layout}, batch_norm_.Scale(), batch_norm_.Shift(), context);
+    return second_.Forward({y, x.layout}, context);
+  }
+  // Rows that pad must not count in the statistics of the batch.
+  const at::Tensor tokens = normalized.narrow(0, 0, x.layout->total_tokens());
+  const at::Tensor y = batch_norm_.Forward(at::gelu(first_.Forward({tokens, x.layout}, context)), context);
+  return JoinRuns({second_.Forward({y, x.layout}, context)}, x.data.size(0));
 }
 
 }  // namespace vitrine

@@ -17,14 +17,10 @@ namespace {
 
 constexpr const char* kNames[] = {"q", "k", "v"};
 
-// The parts of x [T, 3 w] or, stacked, [3 T, w].
+// The parts of x [T, 3 width].
 Qkv SplitColumns(const at::Tensor& x) {
   const int64_t width = x.size(1) / 3;
   return {x.narrow(1, 0, width), x.narrow(1, width, width), x.narrow(1, 2 * width, width)};
-}
-Qkv SplitRows(const at::Tensor& x) {
-  const int64_t rows = x.size(0) / 3;
-  return {x.narrow(0, 0, rows), x.narrow(0, rows, rows), x.narrow(0, 2 * rows, rows)};
 }
 
 class LinearEmbedding : public QkvEmbedding {
@@ -111,9 +107,11 @@ class FullySharedSne : public QkvEmbedding {
     const at::Tensor of_tokens = first_.weight().narrow(1, 0, width_).contiguous();  // Wx, [hidden, width]
     const at::Tensor of_codes = first_.weight().slice(1, width_);                    // Wc, [hidden, code]
     const at::Tensor hidden = AffineMap(x, of_tokens, first_.bias(), context.bf16);  // [T, hidden]
-    const at::Tensor rows = at::matmul(codes, of_codes.t());                         // [3, hidden]
-    const at::Tensor all = at::relu(hidden + rows.unsqueeze(1));                     // [3, T, hidden]
-    return SplitRows(second_.Forward(all.view({-1, all.size(2)}), context.bf16));
+    const auto finish = [&](int part) {
+      const at::Tensor row = at::matmul(of_codes, codes[part]);  // [hidden]
+      return second_.Forward(at::relu(hidden + row), context.bf16);
+    };
+    return {finish(0), finish(1), finish(2)};
   }
 
  private:

@@ -33,14 +33,14 @@ XAttention::XAttention(const v1::XVitConfig& config, Initializer& initializer)
 at::Tensor XAttention::Forward(const PackedTokens& x, int layer, int site, const ForwardContext& context) const {
   const at::Tensor qkv = Project(x.data, 0, 3, context);  // [T, 3, h, d_h]
   const at::Tensor q = NormalizeQueries(qkv.select(1, 0)), k = qkv.select(1, 1), v = qkv.select(1, 2);
-  const Context sums = ContextOf(k, v, *x.layout);
+  const Sums sums = SumsOf(k, v, *x.layout, context);
   for (int image = 0; context.tap != nullptr && image < x.layout->images(); ++image) {
     if (!context.tap->Wants(image, AttentionSource::kTokens, layer)) continue;
     const int64_t first = x.layout->offset(image), count = x.layout->tokens(image);
     context.tap->Put(image, AttentionSource::kTokens, layer,
                      Factors(q.narrow(0, first, count), k.narrow(0, first, count), sums.norms[image]));
   }
-  const at::Tensor mixed = MixChannels(q, NormalizeContext(sums), *x.layout);  // [T, e]
+  const at::Tensor mixed = MixChannels(q, NormalizeSums(sums), *x.layout, context);  // [T, e]
   return Dropout(proj_.Forward(mixed, context.bf16), site, context);
 }
 
@@ -49,14 +49,14 @@ at::Tensor XAttention::ForClassTokens(const at::Tensor& class_tokens, const Pack
   const at::Tensor q = NormalizeQueries(Project(class_tokens, 0, 1, context).select(1, 0));  // [images, h, d_h]
   const at::Tensor kv = Project(x.data, 1, 2, context);                                      // [T, 2, h, d_h]
   const at::Tensor k = kv.select(1, 0), v = kv.select(1, 1);
-  const Context sums = ContextOf(k, v, *x.layout);
+  const Sums sums = SumsOf(k, v, *x.layout, context);
   for (int image = 0; context.tap != nullptr && image < x.layout->images(); ++image) {
     if (!context.tap->Wants(image, AttentionSource::kClassQuery, layer)) continue;
     context.tap->Put(image, AttentionSource::kClassQuery, layer,
                      Factors(q.narrow(0, image, 1), k.narrow(0, x.layout->offset(image), x.layout->tokens(image)),
                              sums.norms[image]));
   }
-  const at::Tensor mixed = at::matmul(q.unsqueeze(2), NormalizeContext(sums));  // [images, h, 1, d_h]
+  const at::Tensor mixed = at::matmul(q.unsqueeze(2), NormalizeSums(sums));  // [images, h, 1, d_h]
   return Dropout(proj_.Forward(mixed.view({-1, attention_width_}), context.bf16), site, context);
 }
 
@@ -73,13 +73,14 @@ at::Tensor XAttention::NormalizeQueries(const at::Tensor& q) const {
   return q * (query_scale_.view({-1, 1}) / norms);
 }
 
-XAttention::Context XAttention::ContextOf(const at::Tensor& k, const at::Tensor& v, const TokenLayout& layout) const {
-  const at::Tensor products = ChannelProducts(k, v, layout);
+XAttention::Sums XAttention::SumsOf(const at::Tensor& k, const at::Tensor& v, const TokenLayout& layout,
+                                    const ForwardContext& context) const {
+  const at::Tensor products = ChannelProducts(k, v, layout, context);
   return {products, at::linalg_vector_norm(products, 2, norm_axis_, /*keepdim=*/true) + kNormEpsilon};
 }
 
-at::Tensor XAttention::NormalizeContext(const Context& context) const {
-  return context.products * (context_scale_.view({-1, 1, 1}) / context.norms);
+at::Tensor XAttention::NormalizeSums(const Sums& sums) const {
+  return sums.products * (context_scale_.view({-1, 1, 1}) / sums.norms);
 }
 
 // `queries` [n, h, d_h] are normalised, `norms` those of the image's S.

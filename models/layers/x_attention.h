@@ -29,14 +29,14 @@ class XAttention : public Module {
 
  private:
   // S and what divides it.
-  struct Context {
+  struct Sums {
     at::Tensor products;  // S, [images, h, d_h, d_h]
     at::Tensor norms;     // |S| + 1e-6 over the axis, [images, h, 1, d_h] or [images, h, d_h, 1]
   };
   at::Tensor Project(const at::Tensor& x, int first_part, int parts, const ForwardContext& context) const;
   at::Tensor NormalizeQueries(const at::Tensor& q) const;
-  Context ContextOf(const at::Tensor& k, const at::Tensor& v, const TokenLayout& layout) const;
-  at::Tensor NormalizeContext(const Context& context) const;
+  Sums SumsOf(const at::Tensor& k, const at::Tensor& v, const TokenLayout& layout, const ForwardContext& context) const;
+  at::Tensor NormalizeSums(const Sums& sums) const;
   AttentionTap::Matrices Factors(const at::Tensor& queries, const at::Tensor& keys, const at::Tensor& norms) const;
 
   const int heads_;

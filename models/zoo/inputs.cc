@@ -63,7 +63,7 @@ v1::ModelConfig NativeImageNet(int classes, int cell) {
   v1::ModelConfig config = Input(classes, {0.485F, 0.456F, 0.406F}, {0.229F, 0.224F, 0.225F}, v1::BICUBIC);
   v1::NativeResolution& native = *config.mutable_preprocessing()->mutable_native();
   native.set_cell(cell);
-  native.set_min_tokens((112 / cell) * (112 / cell));
+  native.set_min_tokens((96 / cell) * (96 / cell));
   native.set_max_tokens((512 / cell) * (512 / cell));
   return config;
 }

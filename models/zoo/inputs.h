@@ -13,7 +13,7 @@ v1::ModelConfig Mnist();                       // 28x28, one channel
 v1::ModelConfig FashionMnist(int cell);        // native resolution, one channel
 v1::ModelConfig TinyImageNet(int cell);        // native resolution, 200 classes, ImageNet's mean and deviation
 v1::ModelConfig ImageNet(int side);            // 1000 classes, mean and deviation 0.5 (ViT)
-// Native resolution, 112x112 to 512x512 pixels' worth of tokens, ImageNet's mean and deviation (XCiT, X-ViT).
+// Native resolution, 96x96 to 512x512 pixels' worth of tokens, ImageNet's mean and deviation (XCiT, X-ViT).
 v1::ModelConfig NativeImageNet(int classes, int cell);
 
 // Side of the square grid that positions are learned for: of the fixed size, or of 32x32 pixels.

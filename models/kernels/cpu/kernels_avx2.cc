@@ -1,9 +1,11 @@
 // The fp32 kernels for AVX2 with FMA; see kernels_avx512.cc.
 #include <immintrin.h>
 
+#include "models/kernels/cpu/depthwise_kernel.h"
 #include "models/kernels/cpu/kernel_table.h"
 #include "models/kernels/cpu/layer_norm_kernel.h"
 #include "models/kernels/cpu/linear_kernel.h"
+#include "models/kernels/cpu/product_kernel.h"
 
 namespace vitrine::cpu {
 namespace {
@@ -57,6 +59,8 @@ const KernelTable kAvx2Fp32 = {.path = CpuPath::kAvx2,
                                .vector_columns = Avx2::kLanes,
                                .linear = RunLinear<Avx2, Fp32Products, Fp32Products>,
                                .normalize_rows = RunNormalizeRows<Avx2, Fp32Products>,
-                               .gelu = RunGelu<Avx2>};
+                               .gelu = RunGelu<Avx2>,
+                               .product = RunProduct<Avx2>,
+                               .depthwise = RunDepthwise<Avx2>};
 
 }  // namespace vitrine::cpu

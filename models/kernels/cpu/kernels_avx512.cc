@@ -1,9 +1,11 @@
 // The fp32 kernels for AVX-512. Built with its flags (models/prepared.cmake), so it includes nothing of the library
 // whose inline functions other files share.
 #include "models/kernels/cpu/avx512.h"
+#include "models/kernels/cpu/depthwise_kernel.h"
 #include "models/kernels/cpu/kernel_table.h"
 #include "models/kernels/cpu/layer_norm_kernel.h"
 #include "models/kernels/cpu/linear_kernel.h"
+#include "models/kernels/cpu/product_kernel.h"
 
 namespace vitrine::cpu {
 namespace {
@@ -27,6 +29,8 @@ const KernelTable kAvx512Fp32 = {.path = CpuPath::kAvx512,
                                  .vector_columns = Avx512::kLanes,
                                  .linear = RunLinear<Avx512, Fp32Products, Fp32Products>,
                                  .normalize_rows = RunNormalizeRows<Avx512, Fp32Products>,
-                                 .gelu = RunGelu<Avx512>};
+                                 .gelu = RunGelu<Avx512>,
+                                 .product = RunProduct<Avx512>,
+                                 .depthwise = RunDepthwise<Avx512>};
 
 }  // namespace vitrine::cpu

@@ -1,8 +1,10 @@
 // The bf16 kernels for AVX-512 with AVX512_BF16; see kernels_avx512.cc.
 #include "models/kernels/cpu/avx512.h"
+#include "models/kernels/cpu/depthwise_kernel.h"
 #include "models/kernels/cpu/kernel_table.h"
 #include "models/kernels/cpu/layer_norm_kernel.h"
 #include "models/kernels/cpu/linear_kernel.h"
+#include "models/kernels/cpu/product_kernel.h"
 
 namespace vitrine::cpu {
 namespace {
@@ -38,6 +40,8 @@ const KernelTable kAvx512Bf16 = {.path = CpuPath::kAvx512,
                                  .vector_columns = Avx512::kLanes,
                                  .linear = RunLinear<Avx512, Bf16Products, Avx512Fp32Store>,
                                  .normalize_rows = RunNormalizeRows<Avx512, Bf16Products>,
-                                 .gelu = RunGelu<Avx512>};
+                                 .gelu = RunGelu<Avx512>,
+                                 .product = RunProduct<Avx512>,
+                                 .depthwise = RunDepthwise<Avx512>};
 
 }  // namespace vitrine::cpu

@@ -1,7 +1,9 @@
 // The fp32 kernels for any CPU: the compiler's own vectors of four floats, which map to SSE2, NEON or plain code.
+#include "models/kernels/cpu/depthwise_kernel.h"
 #include "models/kernels/cpu/kernel_table.h"
 #include "models/kernels/cpu/layer_norm_kernel.h"
 #include "models/kernels/cpu/linear_kernel.h"
+#include "models/kernels/cpu/product_kernel.h"
 
 namespace vitrine::cpu {
 namespace {
@@ -61,6 +63,8 @@ const KernelTable kPortableFp32 = {.path = CpuPath::kPortable,
                                    .vector_columns = Portable::kLanes,
                                    .linear = RunLinear<Portable, Fp32Products, Fp32Products>,
                                    .normalize_rows = RunNormalizeRows<Portable, Fp32Products>,
-                                   .gelu = RunGelu<Portable>};
+                                   .gelu = RunGelu<Portable>,
+                                   .product = RunProduct<Portable>,
+                                   .depthwise = RunDepthwise<Portable>};
 
 }  // namespace vitrine::cpu
