@@ -37,11 +37,13 @@ at::Tensor Picture(int channels, int height, int width, uint64_t seed) {
   return Hashed({channels, height, width}, seed);
 }
 
-void HashWeights(Model& model, uint64_t seed) {
+void HashWeights(Module& model, uint64_t seed) {
   const at::NoGradGuard no_grad;
   for (NamedTensor& parameter : model.Parameters()) {
     at::Tensor values = Hashed(parameter.tensor.sizes(), ++seed);
-    const bool norm = parameter.name.find("norm.weight") != std::string::npos;
+    const auto ends = [&](const char* end) { return parameter.name.ends_with(end); };
+    const bool layer_norm = parameter.name.find("norm") != std::string::npos && ends(".weight");
+    const bool norm = layer_norm || ends(".query_scale") || ends(".context_scale");
     if (norm) {
       values = values * 0.3 + 1;
     } else if (parameter.tensor.dim() > 1 && parameter.name.find("positions") == std::string::npos) {
@@ -50,6 +52,10 @@ void HashWeights(Model& model, uint64_t seed) {
       values = values * 0.25;
     }
     parameter.tensor.copy_(values);
+  }
+  for (NamedTensor& buffer : model.Buffers()) {
+    const at::Tensor values = Hashed(buffer.tensor.sizes(), ++seed);
+    buffer.tensor.copy_(buffer.name.ends_with("running_var") ? values * 0.3 + 1 : values * 0.25);
   }
 }
 

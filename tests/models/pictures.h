@@ -16,8 +16,8 @@ at::Tensor Hashed(at::IntArrayRef shape, uint64_t seed);
 at::Tensor Picture(int channels, int height, int width, uint64_t seed);
 
 // Replaces every parameter by hashed values of a size at which all of them matter: 1 plus a little for norm scales,
-// within 1.5 / sqrt(fan in) for matrices, a quarter for the rest.
-void HashWeights(Model& model, uint64_t seed = 1);
+// within 1.5 / sqrt(fan in) for matrices, a quarter for the rest. Running statistics too.
+void HashWeights(Module& model, uint64_t seed = 1);
 
 // Parses a ModelConfig in text form; the test fails and stops on a mistake.
 v1::ModelConfig Config(const std::string& text);

@@ -1,0 +1,11 @@
+# XCiT and X-ViT; CMakeLists.txt includes this.
+vitrine_test(xcit_test
+  SOURCES
+    channel_kernels_test.cc
+    linear_memory_test.cc
+    memory_meter.cc
+    pictures.cc
+    xcit_test.cc
+    xvit_test.cc
+  ROOMS models)
+target_compile_definitions(xcit_test PRIVATE AT_PER_OPERATOR_HEADERS)
