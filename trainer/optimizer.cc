@@ -15,8 +15,9 @@
 namespace vitrine {
 
 bool Decays(const NamedTensor& parameter) {
-  return parameter.tensor.dim() >= 2 && parameter.name.find("position") == std::string::npos &&
-         parameter.name.find("token") == std::string::npos;
+  const auto named = [&](const char* part) { return parameter.name.find(part) != std::string::npos; };
+  return parameter.tensor.dim() >= 2 && !named("position") && !named("token") && !named("temperature") &&
+         !named("codes");
 }
 
 Optimizer::Optimizer(const v1::Optimizer& settings, std::vector<NamedTensor> parameters)

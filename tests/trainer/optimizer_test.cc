@@ -32,6 +32,8 @@ TEST(Decays, MatricesOnly) {
   EXPECT_FALSE(Decays({"head.bias", at::zeros({2})}));
   EXPECT_FALSE(Decays({"class_token", at::zeros({1, 2})}));
   EXPECT_FALSE(Decays({"positions.table", at::zeros({5, 2})}));
+  EXPECT_FALSE(Decays({"blocks.0.attention.temperature", at::zeros({4, 1, 1})}));
+  EXPECT_FALSE(Decays({"codes", at::zeros({3, 8})}));
 }
 
 TEST(Optimizer, AdamWFollowsItsFormula) {
