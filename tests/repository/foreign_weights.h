@@ -1,0 +1,23 @@
+#ifndef VITRINE_TESTS_REPOSITORY_FOREIGN_WEIGHTS_H_
+#define VITRINE_TESTS_REPOSITORY_FOREIGN_WEIGHTS_H_
+
+#include "repository/import.h"
+
+namespace vitrine {
+
+// Values in [-1, 1) / `divisor` from an integer hash of seed and position.
+at::Tensor HashedTensor(at::IntArrayRef shape, uint64_t seed, double divisor = 1);
+
+// Checkpoints as their libraries write them, with hashed values: names and shapes stand here once more, written from
+// timm's and transformers' sources and not from our tables.
+struct VitSizes {
+  int64_t width, depth, patch, cells, classes;
+};
+TensorMap TimmVitWeights(const VitSizes& sizes);
+TensorMap HuggingFaceVitWeights(const VitSizes& sizes);
+// With the 64-bit "num_batches_tracked" of every BatchNorm.
+TensorMap TimmXcitWeights(int64_t width, int64_t depth, int64_t heads, int64_t patch, int64_t classes);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_TESTS_REPOSITORY_FOREIGN_WEIGHTS_H_
