@@ -45,7 +45,10 @@ absl::Status CheckFit(const Safetensors& weights, const Model& model) {
   std::map<std::string, at::Tensor> unused = weights.tensors;
   for (const NamedTensor& wanted : AllTensors(model)) {
     const auto stored = unused.find(wanted.name);
-    if (stored == unused.end()) return Refused(wanted.name, "is missing from the weights");
+    if (stored == unused.end()) {
+      return Refused(wanted.name,
+                     absl::StrCat("is missing from the weights; the model needs ", ShapeOf(wanted.tensor)));
+    }
     RETURN_IF_ERROR(CheckTensor(wanted.name, stored->second, wanted.tensor));
     unused.erase(stored);
   }
