@@ -54,7 +54,9 @@ absl::StatusOr<TensorMap> ReadForeignWeights(const std::filesystem::path& file) 
   for (const std::string_view name : kPickleNames) {
     if (extension == name) return Pickle(file, absl::StrCat("by its name, ", std::string(name)));
   }
-  ASSIGN_OR_RETURN(const std::string bytes, ReadAll(file));
+  const absl::StatusOr<std::string> read = ReadAll(file);
+  if (!read.ok()) return read.status();
+  const std::string& bytes = *read;
   if (bytes.starts_with(kZip)) return Pickle(file, "PyTorch's zip archive, by its first bytes");
   if (bytes.size() > 1 && bytes[0] == kPickleProtocol && bytes[1] >= 2 && bytes[1] <= 5) {
     return Pickle(file, "by its first bytes");
