@@ -1,0 +1,57 @@
+#ifndef VITRINE_TESTS_PARITY_GOLDEN_CASE_H_
+#define VITRINE_TESTS_PARITY_GOLDEN_CASE_H_
+
+#include <ATen/core/Tensor.h>
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "models/model.h"
+#include "repository/safetensors.h"
+#include "vitrine/v1/model.pb.h"
+
+namespace vitrine::testing {
+
+// A file of tests/golden/parity: a model, pictures, and what an independent implementation made of them in fp64.
+// tests/oracle/record.py says what the file holds.
+class GoldenCase {
+ public:
+  // A file that cannot be read fails the test and ends the program.
+  explicit GoldenCase(const std::string& name);
+  // Names of all files, without the suffix, sorted.
+  static std::vector<std::string> All();
+
+  const v1::ModelConfig& config() const { return config_; }
+  // timm's name of the model; empty if the tensors have the published names.
+  const std::string& arch() const { return arch_; }
+  // The recorded values by name.
+  const std::map<std::string, at::Tensor>& recorded() const { return recorded_; }
+  const ImageBatch& pictures() const { return pictures_; }
+
+  // The weights, made anew from the hash, in the spelling and layout of their source. timm's carry the
+  // `num_batches_tracked` of its BatchNorms, as its checkpoints do.
+  Safetensors Weights() const;
+  // The model of the config with these weights; timm's go through the import. Fails the test and ends the program if
+  // they do not fit.
+  std::unique_ptr<Model> Build(const Safetensors& weights) const;
+
+ private:
+  struct HashedRow {
+    std::string name;
+    std::vector<int64_t> shape;
+    double centre = 0;
+    double half = 0;
+  };
+  v1::ModelConfig config_;
+  std::string key_;
+  std::string arch_;
+  std::vector<HashedRow> rows_;
+  ImageBatch pictures_;
+  std::map<std::string, at::Tensor> recorded_;
+};
+
+}  // namespace vitrine::testing
+
+#endif  // VITRINE_TESTS_PARITY_GOLDEN_CASE_H_

@@ -1,0 +1,23 @@
+#ifndef VITRINE_TESTS_PARITY_OBSERVATION_H_
+#define VITRINE_TESTS_PARITY_OBSERVATION_H_
+
+#include <ATen/core/Tensor.h>
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "models/model.h"
+
+namespace vitrine::testing {
+
+// Runs the model on some of the pictures in one batch and takes what tests/oracle/record.py records of each, sampled as
+// there: "tokens.<block>.<picture>", "final.<picture>", "class_row.<layer>.<picture>", "map.<layer>.<picture>",
+// "channels.<layer>.<picture>". `names` says which. `batch` are indices into `pictures`, in the order of the batch.
+// Logits come as "logits.<picture>".
+std::map<std::string, at::Tensor> Observe(const Model& model, const ImageBatch& pictures, const std::vector<int>& batch,
+                                          const std::vector<std::string>& names);
+
+}  // namespace vitrine::testing
+
+#endif  // VITRINE_TESTS_PARITY_OBSERVATION_H_
