@@ -1,0 +1,16 @@
+# The models of sequences and sets; CMakeLists.txt includes this.
+vitrine_test(sequences_test
+  SOURCES
+    pictures.cc
+    sequences_attention_test.cc
+    sequences_config_test.cc
+    sequences_model_test.cc
+    sequences_oracle.cc
+    sequences_zoo_test.cc
+  ROOMS models)
+target_compile_definitions(sequences_test PRIVATE AT_PER_OPERATOR_HEADERS)
+
+vitrine_test(sequences_learning_test
+  SOURCES pictures.cc sequences_learning_test.cc sequences_oracle.cc
+  ROOMS models data trainer)
+target_compile_definitions(sequences_learning_test PRIVATE AT_PER_OPERATOR_HEADERS)
