@@ -27,6 +27,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "models/layers/batch_norm.h"
+#include "models/layers/channel_products.h"
 #include "models/layers/convolution_patches.h"
 #include "models/layers/depthwise_convolution.h"
 #include "models/layers/gemm.h"
@@ -111,6 +112,11 @@ Run ConvolutionRun(const Operator& op) {
     const ImageBatch images(static_cast<size_t>(op.batch), Random({op.inner, op.height, op.width}));
     return [layer, images] { layer->Forward(images, {}); };
   }
+  if (op.groups > 1 && op.gelu) {
+    const auto layer = std::make_shared<DepthwiseConvolution>(channels, initializer);
+    const at::Tensor scale = Random({channels}), shift = Random({channels});
+    return [layer, scale, shift, x = TokensFor(op, 0)] { layer->ForwardGelu(x, scale, shift, {}); };
+  }
   if (op.groups > 1) return OnGrid(std::make_shared<DepthwiseConvolution>(channels, initializer), TokensFor(op, 0));
   if (op.part == ModelPart::kBlock) {
     return OnGrid(std::make_shared<GridConvolution>(channels, initializer), TokensFor(op, 1));
@@ -123,12 +129,26 @@ Run ConvolutionRun(const Operator& op) {
   return [x, weight, bias, op] { at::conv2d(x, weight, bias, op.stride, op.padding); };
 }
 
+// Products over the tokens of each head, which lie side by side in a token's row.
+Run ChannelRun(const Operator& op, int images) {
+  const bool product = op.channels == Operator::Channels::kProduct;
+  const int64_t tokens = product ? op.inner : op.rows, heads = op.batch / images, head_width = op.columns;
+  const auto layout =
+      TokenLayout::Make(std::vector<Grid>(static_cast<size_t>(images), Grid{1, static_cast<int>(tokens)}), 0);
+  const at::Tensor a = Random({images * tokens, heads, head_width}), b = Random({images * tokens, heads, head_width});
+  if (product) return [a, b, layout] { ChannelProducts(a, b, *layout, {}); };
+  const at::Tensor matrices = Random({images, heads, head_width, head_width});
+  return [a, matrices, layout] { MixChannels(a, matrices, *layout, {}); };
+}
+
 Run ProductRun(const Operator& op, int images) {
   if (op.kind == OperatorKind::kLinear) {
     const at::Tensor x = Random({op.rows, op.inner}), weight = Random({op.columns, op.inner});
     const at::Tensor bias = op.has_bias ? Random({op.columns}) : at::Tensor();
+    if (op.gelu) return [x, weight, bias] { AffineGelu(x, weight, bias, /*bf16=*/false); };
     return [x, weight, bias] { AffineMap(x, weight, bias, /*bf16=*/false); };
   }
+  if (op.channels != Operator::Channels::kNo) return ChannelRun(op, images);
   if (op.kind == OperatorKind::kMatmul) {
     const at::Tensor a = Random({op.batch, op.rows, op.inner}), b = Random({op.batch, op.inner, op.columns});
     return [a, b] { at::matmul(a, b); };
@@ -200,8 +220,8 @@ MachinePeaks MeasurePeaks() {
 }
 
 absl::StatusOr<double> OperatorTimer::Seconds(const Operator& op) {
-  const std::string key =
-      absl::StrCat(std::string(KindName(op.kind)), " ", ShapeInWords(op), " ", op.has_bias, " ", op.pool);
+  const std::string key = absl::StrCat(std::string(KindName(op.kind)), " ", ShapeInWords(op), " ", op.has_bias, op.gelu,
+                                       " ", op.pool, " ", static_cast<int>(op.channels));
   const auto known = known_.find(key);
   if (known != known_.end()) return known->second;
   try {

@@ -33,6 +33,27 @@ Operator& Builder::Linear(std::string name, int64_t rows, int64_t inputs, int64_
   return op;
 }
 
+void Builder::LinearGelu(std::string name, int64_t rows, int64_t inputs, int64_t outputs) {
+  Operator& op = Linear(std::move(name), rows, inputs, outputs);
+  if (published()) {
+    Gelu("gelu", rows, outputs);
+  } else {
+    op.gelu = true;
+  }
+}
+
+Operator& Builder::ChannelProduct(std::string name, int64_t heads, int64_t tokens, int64_t head_width) {
+  Operator& op = Matmul(std::move(name), images_ * heads, head_width, tokens, head_width);
+  op.channels = Operator::Channels::kProduct;
+  return op;
+}
+
+Operator& Builder::MixChannels(std::string name, int64_t heads, int64_t tokens, int64_t head_width) {
+  Operator& op = Matmul(std::move(name), images_ * heads, tokens, head_width, head_width);
+  op.channels = Operator::Channels::kMix;
+  return op;
+}
+
 Operator& Builder::Matmul(std::string name, int64_t batch, int64_t rows, int64_t inner, int64_t columns) {
   Operator& op = Append(OperatorKind::kMatmul, std::move(name));
   op.batch = batch;

@@ -37,6 +37,12 @@ class Builder {
 
   // A dense layer on `rows` tokens; it owns its weights.
   Operator& Linear(std::string name, int64_t rows, int64_t inputs, int64_t outputs, bool bias = true);
+  // The same and GELU: one operator in the executed form, otherwise "<name>" and "gelu".
+  void LinearGelu(std::string name, int64_t rows, int64_t inputs, int64_t outputs);
+  // Of every image and head over its `tokens` tokens: a^T b, [head_width, head_width].
+  Operator& ChannelProduct(std::string name, int64_t heads, int64_t tokens, int64_t head_width);
+  // `tokens` tokens of every image times their head's [head_width, head_width].
+  Operator& MixChannels(std::string name, int64_t heads, int64_t tokens, int64_t head_width);
   Operator& Matmul(std::string name, int64_t batch, int64_t rows, int64_t inner, int64_t columns);
   // Softmax attention of `rows` queries to `keys` keys, per image and head.
   Operator& Attention(std::string name, int64_t heads, int64_t queries, int64_t keys, int64_t head_width);

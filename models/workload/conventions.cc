@@ -67,7 +67,8 @@ int64_t PerElement(const Operator& op, const Costs& costs) {
 }
 
 int64_t Flops(const Operator& op, const Costs& costs) {
-  return 2 * op.macs + op.elements * PerElement(op, costs);
+  const int fused = (op.gelu ? costs.gelu : 0) + (op.batch_norm ? costs.batch_norm : 0);
+  return 2 * op.macs + op.elements * (PerElement(op, costs) + fused);
 }
 
 }  // namespace

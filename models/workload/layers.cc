@@ -49,8 +49,7 @@ void SelfAttention(Builder& builder, int width, int heads) {
 void FeedForward(Builder& builder, int64_t rows, int64_t norm_rows, int width, int hidden) {
   builder.Within("feed_forward", [&] {
     builder.LayerNorm("norm", norm_rows, width);
-    builder.Linear("fc1", rows, width, hidden);
-    builder.Gelu("gelu", rows, hidden);
+    builder.LinearGelu("fc1", rows, width, hidden);
     builder.Linear("fc2", rows, hidden, width);
   });
 }
@@ -91,9 +90,15 @@ void ConvolutionalStem(Builder& builder, const WorkloadInput& input, int channel
 void LocalPatchInteraction(Builder& builder, int width) {
   builder.Within("local", [&] {
     builder.LayerNorm("norm", builder.cells(), width);
-    builder.GridConvolution("convolution1", width, width, width, /*bias=*/true);
-    builder.Gelu("gelu", builder.cells(), width);
-    builder.Elementwise(OperatorKind::kBatchNorm, "batch_norm", builder.cells(), width, 2 * int64_t{width});
+    Operator& first = builder.GridConvolution("convolution1", width, width, width, /*bias=*/true);
+    if (builder.published()) {
+      builder.Gelu("gelu", builder.cells(), width);
+      builder.Elementwise(OperatorKind::kBatchNorm, "batch_norm", builder.cells(), width, 2 * int64_t{width});
+    } else {
+      first.gelu = true;
+      first.batch_norm = true;
+      first.parameters += 2 * int64_t{width};
+    }
     builder.GridConvolution("convolution2", width, width, width, /*bias=*/true);
   });
 }

@@ -19,8 +19,7 @@ void DescribeVit(const v1::ModelConfig& config, const WorkloadInput&, Builder& b
       if (post) builder.LayerNorm("norm", builder.tokens(), vit.width());
       builder.Within("feed_forward", [&] {
         if (!post) builder.LayerNorm("norm", builder.tokens(), vit.width());
-        builder.Linear("fc1", builder.tokens(), vit.width(), vit.mlp_width());
-        builder.Gelu("gelu", builder.tokens(), vit.mlp_width());
+        builder.LinearGelu("fc1", builder.tokens(), vit.width(), vit.mlp_width());
         builder.Linear("fc2", builder.tokens(), vit.mlp_width(), vit.width());
         builder.Add("add", builder.tokens(), vit.width());
         if (post) builder.LayerNorm("norm", builder.tokens(), vit.width());

@@ -150,9 +150,11 @@ std::string_view KindName(OperatorKind kind) {
 }
 
 std::string ShapeInWords(const Operator& op) {
+  const std::string fused = absl::StrCat(op.pool > 0 ? absl::StrCat(", pool ", op.pool, "x", op.pool) : "",
+                                         op.gelu ? ", GELU" : "", op.batch_norm ? ", norm" : "");
   switch (op.kind) {
     case OperatorKind::kLinear:
-      return absl::StrCat("[", op.rows, ", ", op.inner, "] x [", op.inner, ", ", op.columns, "]");
+      return absl::StrCat("[", op.rows, ", ", op.inner, "] x [", op.inner, ", ", op.columns, "]", fused);
     case OperatorKind::kMatmul:
       return absl::StrCat(op.batch, " x [", op.rows, ", ", op.inner, "] x [", op.inner, ", ", op.columns, "]");
     case OperatorKind::kAttention:
@@ -160,7 +162,7 @@ std::string ShapeInWords(const Operator& op) {
     case OperatorKind::kConvolution:
       return absl::StrCat(op.batch, " x [", op.inner, ", ", op.height, ", ", op.width, "] -> ", op.columns, ", ",
                           op.kernel, "x", op.kernel, op.stride > 1 ? absl::StrCat(" / ", op.stride) : "",
-                          op.groups > 1 ? " depthwise" : "");
+                          op.groups > 1 ? " depthwise" : "", fused);
     case OperatorKind::kPool:
       return absl::StrCat(op.batch, " x [", op.columns, ", ", op.height, ", ", op.width, "], ", op.kernel, "x",
                           op.kernel, " / ", op.stride);

@@ -50,7 +50,13 @@ struct Operator {
   int padding = 0;
   int groups = 1;
   bool has_bias = false;
-  int pool = 0;            // side of the pool that a convolution's result goes through at once; 0 without
+  // What the result goes through before it is written.
+  int pool = 0;             // side of a max pool; 0 without
+  bool gelu = false;        // GELU
+  bool batch_norm = false;  // then a scale and a shift of every channel
+  // A product over the tokens of every image and head (scores, context), or of its result with them.
+  enum class Channels { kNo, kProduct, kMix };
+  Channels channels = Channels::kNo;
   int64_t macs = 0;        // multiply-adds of matrix products and convolutions; 0 for every other kind
   int64_t elements = 0;    // values written; of kAttention logits, which are never written
   int64_t parameters = 0;  // trainable, owned by this operator; a weight that is used again counts once

@@ -71,10 +71,10 @@ void CrossCovarianceAttention(Builder& builder, const v1::XcitConfig& xcit, bool
     }
     // Of d_h x d_h: a product over the tokens, so that the cost is linear in their number.
     builder.Elementwise(OperatorKind::kNormalize, "normalize", 2 * builder.cells(), d);
-    builder.Matmul("scores", batch, head_width, builder.grid().cells(), head_width);
+    builder.ChannelProduct("scores", xcit.heads(), builder.grid().cells(), head_width);
     builder.Elementwise(OperatorKind::kScale, "temperature", batch * head_width, head_width, xcit.heads());
     builder.Elementwise(OperatorKind::kSoftmax, "softmax", batch * head_width, head_width);
-    builder.Matmul("values", batch, head_width, head_width, builder.grid().cells());
+    builder.MixChannels("values", xcit.heads(), builder.grid().cells(), head_width);
     builder.Linear("proj", builder.cells(), d, d);
   });
 }

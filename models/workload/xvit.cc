@@ -10,11 +10,11 @@ namespace {
 void MixByContext(Builder& builder, const v1::XVitConfig& xvit, int64_t queries, int64_t keys) {
   const int64_t head_width = xvit.attention_width() / xvit.heads();
   const int64_t batch = builder.images() * xvit.heads();
-  builder.Matmul("context", batch, head_width, keys, head_width);
+  builder.ChannelProduct("context", xvit.heads(), keys, head_width);
   builder.Elementwise(OperatorKind::kNormalize, "normalize_queries", builder.images() * queries, xvit.attention_width(),
                       xvit.heads());
   builder.Elementwise(OperatorKind::kNormalize, "normalize_context", batch * head_width, head_width, xvit.heads());
-  builder.Matmul("values", batch, queries, head_width, head_width);
+  builder.MixChannels("values", xvit.heads(), queries, head_width);
 }
 
 void AffineAndAdd(Builder& builder, const std::string& prefix, int64_t rows, int64_t width) {

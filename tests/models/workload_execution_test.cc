@@ -1,88 +1,25 @@
 // That the list of operators is what runs: LibTorch reports every operator that a forward pass calls, and the sizes of
 // its operands give the multiply-adds.
 #include <ATen/core/grad_mode.h>
-#include <ATen/record_function.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
 
 #include <cstdio>
-#include <set>
 #include <string>
 
 #include "models/model.h"
+#include "models/sequences/sequence_model.h"
+#include "models/sequences/zoo.h"
 #include "models/workload/conventions.h"
+#include "models/workload/sequence.h"
 #include "models/workload/workload.h"
 #include "models/zoo.h"
+#include "tests/models/mac_counter.h"
 #include "tests/models/pictures.h"
 
 namespace vitrine {
 namespace {
-
-// Multiply-adds of an operator from its operands; -1 for one that multiplies nothing.
-int64_t MacsOf(const std::string& name, const at::RecordFunction& call) {
-  const auto tensor = [&](size_t i) { return call.inputs()[i].toTensor(); };
-  const auto rows = [](const at::Tensor& x) { return x.numel() / x.size(-1); };
-  if (name == "aten::linear" || name == "mkldnn::_linear_pointwise") return rows(tensor(0)) * tensor(1).numel();
-  if (name == "aten::mm") return tensor(0).numel() * tensor(1).size(1);
-  if (name == "aten::addmm") return tensor(1).numel() * tensor(2).size(1);
-  if (name == "aten::bmm") return tensor(0).numel() * tensor(1).size(2);
-  if (name == "aten::matmul") {
-    const at::Tensor a = tensor(0), b = tensor(1);
-    if (b.dim() == 1) return a.numel();
-    // Where both have batches they agree, or one of them is a single matrix.
-    return std::max(a.numel() * b.size(-1), a.size(-2) * b.numel());
-  }
-  if (name == "aten::conv2d" || name == "aten::convolution") {
-    const at::Tensor weight = tensor(1);
-    const at::Tensor x = tensor(0);
-    const auto stride = call.inputs()[3].toIntVector();
-    const auto padding = call.inputs()[4].toIntVector();
-    int64_t places = x.dim() == 4 ? x.size(0) : 1;
-    for (size_t side = 0; side < 2; ++side) {
-      const size_t axis = x.dim() - 2 + side;
-      places *= (x.size(static_cast<int64_t>(axis)) + 2 * padding[padding.size() > 1 ? side : 0] -
-                 weight.size(static_cast<int64_t>(2 + side))) /
-                    stride[stride.size() > 1 ? side : 0] +
-                1;
-    }
-    return places * weight.numel();
-  }
-  if (name == "aten::scaled_dot_product_attention") {
-    const at::Tensor q = tensor(0), k = tensor(1);
-    return 2 * q.numel() * k.size(-2);
-  }
-  return -1;
-}
-
-// Counts while it lives, in this thread. Operators that another counted one calls are part of it.
-class MacCounter {
- public:
-  MacCounter() {
-    total_ = 0;
-    depth_ = 0;
-    handle_ = at::addThreadLocalCallback(at::RecordFunctionCallback(&Start, &End).needsInputs(true));
-  }
-  ~MacCounter() { at::removeCallback(handle_); }
-  int64_t total() const { return total_; }
-
- private:
-  struct Counted : at::ObserverContext {};
-
-  static std::unique_ptr<at::ObserverContext> Start(const at::RecordFunction& call) {
-    const int64_t macs = MacsOf(call.name(), call);
-    if (macs < 0) return nullptr;
-    if (depth_++ == 0) total_ += macs;
-    return std::make_unique<Counted>();
-  }
-  static void End(const at::RecordFunction&, at::ObserverContext* context) {
-    if (context != nullptr) --depth_;
-  }
-
-  static thread_local int64_t total_;
-  static thread_local int depth_;
-  at::CallbackHandle handle_;
-};
-thread_local int64_t MacCounter::total_ = 0;
-thread_local int MacCounter::depth_ = 0;
 
 // Small models of every form, from configs so that the zoo's names need not be known here.
 constexpr char kPicture[] =
@@ -148,7 +85,7 @@ int64_t CountedMacs(const Model& model, const ImageBatch& images) {
   const at::AutoGradMode no_padding(true);
   ForwardContext context;
   context.library_only = true;
-  const MacCounter counter;
+  const testing::MacCounter counter;
   model.Forward(images, context);
   return counter.total();
 }
@@ -175,6 +112,32 @@ TEST(CountedRuns, KvClassifiers) {
     const int64_t offsets = config.kv().attention() == v1::KvConfig::KV_POS ? 2 * 17 * 24 : 0;
     EXPECT_EQ(CountedMacs(**model, {testing::Picture(1, 28, 28, 1), testing::Picture(1, 28, 28, 2)}), listed + offsets)
         << name;
+  }
+}
+
+TEST(CountedRuns, SequenceModels) {
+  for (const char* name : {"task-qkv-d32-l2", "anomaly-kv-d256-l2", "characters-qkv-d192-l6", "numbers-kv-d64-l4",
+                           "translation-qkv-d64-l1"}) {
+    const v1::SequenceConfig config = FindSequence(name)->config;
+    const auto model = MakeSequenceModel(config);
+    ASSERT_TRUE(model.ok()) << model.status();
+    constexpr int kLength = 6;
+    SequenceBatch batch;
+    if (config.has_features()) {
+      batch.source = at::ones({1, kLength, config.features().width()});
+    } else {
+      batch.source = at::zeros({1, kLength}, at::kLong);
+      if (config.has_pair()) batch.target = at::zeros({1, kLength}, at::kLong);
+    }
+    const testing::MacCounter counter;
+    ASSERT_TRUE(RunSequenceModel(**model, batch).ok());
+    EXPECT_EQ(counter.total(), Macs(SequenceWorkloadOf(config, kLength))) << name;
+  }
+}
+
+TEST(CountedRuns, ParametersOfEverySequenceModel) {
+  for (const SequenceRow& row : SequenceZoo()) {
+    EXPECT_EQ(Parameters(SequenceWorkloadOf(row.config, DefaultLength(row.config))), row.parameters) << row.name;
   }
 }
 

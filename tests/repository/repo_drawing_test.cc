@@ -31,10 +31,15 @@ std::vector<Rectangle> LabelsOf(const std::string& svg) {
 }
 
 Roofline Crowded(int points) {
-  Roofline roofline{.title = "a <title> & more", .subtitle = "s", .peak_gflops = 500, .gigabytes_per_second = 20};
+  Roofline roofline;
+  roofline.title = "a <title> & more";
+  roofline.peak_gflops = 500;
+  roofline.gigabytes_per_second = 20;
   for (int i = 0; i < points; ++i) {
+    // Alternately of two colours, since points of one colour that cover each other share a label.
+    const OperatorKind kind = i % 2 == 0 ? OperatorKind::kLinear : OperatorKind::kConvolution;
     roofline.points.push_back(
-        {"operator.number." + std::to_string(i), OperatorKind::kLinear, 8 + 0.1 * i, 100.0 + i % 4, 1.0 / points});
+        {"operator.number." + std::to_string(i), kind, 8 * std::pow(1.06, i), 100.0 + i % 4, 1.0 / points});
   }
   return roofline;
 }

@@ -108,7 +108,7 @@ TEST_F(RepoProgram, DescribedOperatorsAddUp) {
   std::map<int, int> seen;
   for (const ZooRow& row : Zoo()) {
     if (row.config.has_null() || seen[row.config.family_case()]++ % 7 != 3) continue;
-    const Outcome described = Run(absl::StrCat("describe ", row.name, " --no-measure --format json"));
+    const Outcome described = Run(absl::StrCat("describe ", std::string(row.name), " --no-measure --format json"));
     ASSERT_EQ(described.exit_code, 0) << row.name << ": " << described.error;
     const json description = json::parse(described.out);
     EXPECT_EQ(description.at("parameters"), row.parameters) << row.name;
