@@ -69,6 +69,16 @@ TEST(SequenceModels, ComputeThePublishedFormulas) {
   }
 }
 
+// The published code takes keys for queries where source and target are equally long.
+TEST(SequenceModels, ASourceAsLongAsItsTargetIsNothingSpecial) {
+  for (const std::string row : {"translation-kv-d64-l1", "translation-kv-pos-d64-l1"}) {
+    const auto model = MakeHashedSequence(Small(SequenceConfigOf(row)));
+    const SequenceBatch batch{HashedBatch(model->config(), 2, 7).source, HashedBatch(model->config(), 2, 8).target};
+    ASSERT_EQ(batch.source.size(1), batch.target.size(1));
+    EXPECT_LT(Relative(LogitsOf(*model, batch), SequenceOracle(*model, batch)), 1e-5) << row;
+  }
+}
+
 TEST(SequenceModels, RowsInTheirOwnSizeComputeThePublishedFormulas) {
   for (const std::string row : {"task-kv-pos-d64-l2", "numbers-kv-pos-d64-l4"}) {
     SCOPED_TRACE(row);
