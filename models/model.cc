@@ -12,15 +12,22 @@
 
 namespace vitrine {
 
+namespace {
+
+absl::Status NoFamily(const v1::ModelConfig& config) {
+  std::string names;
+  for (const Family& known : Families()) absl::StrAppend(&names, names.empty() ? "" : ", ", known.name);
+  return absl::InvalidArgumentError(
+      config.has_custom()
+          ? absl::StrCat("config.custom.family is \"", config.custom().family(), "\"; the families are: ", names)
+          : absl::StrCat("config names no family; it must have one of: ", names));
+}
+
+}  // namespace
+
 absl::StatusOr<std::unique_ptr<Model>> MakeModel(const v1::ModelConfig& config, uint64_t seed, at::Device device) {
-  const std::span<const Family> families = Families();
-  const auto family = std::find_if(families.begin(), families.end(),
-                                   [&](const Family& candidate) { return candidate.which == config.family_case(); });
-  if (family == families.end()) {
-    std::string names;
-    for (const Family& known : families) absl::StrAppend(&names, names.empty() ? "" : ", ", known.name);
-    return absl::InvalidArgumentError(absl::StrCat("config names no family; it must have one of: ", names));
-  }
+  const Family* family = FamilyOf(config);
+  if (family == nullptr) return NoFamily(config);
   RETURN_IF_ERROR(ValidateCommon(config));
   RETURN_IF_ERROR(family->validate(config));
   try {

@@ -8,7 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "models/zoo/rows.h"
+#include "models/families/family.h"
 
 namespace vitrine {
 namespace {
@@ -33,8 +33,9 @@ int Distance(std::string_view a, std::string_view b) {
 std::span<const ZooRow> Zoo() {
   static const auto* const kZoo = new std::vector<ZooRow>([] {
     std::vector<ZooRow> rows;
-    for (const auto paper : {zoo::VitRows, zoo::EitRows, zoo::KvRows, zoo::XcitRows, zoo::XVitRows, zoo::NullRows}) {
-      for (ZooRow& row : paper()) rows.push_back(std::move(row));
+    for (const Family& family : Families()) {
+      if (family.variants == nullptr) continue;
+      for (ZooRow& row : family.variants()) rows.push_back(std::move(row));
     }
     return rows;
   }());

@@ -7,6 +7,7 @@
 #include "models/families/input.h"
 #include "models/layers/convolution_patches.h"
 #include "models/layers/patches.h"
+#include "models/zoo/rows.h"
 
 namespace vitrine {
 namespace {
@@ -83,9 +84,7 @@ absl::Status ValidateOptions(const v1::EitConfig& eit) {
   return absl::OkStatus();
 }
 
-}  // namespace
-
-absl::Status ValidateEit(const v1::ModelConfig& config) {
+absl::Status Validate(const v1::ModelConfig& config) {
   const v1::EitConfig& eit = config.eit();
   RETURN_IF_ERROR(CheckRange("eit.width", eit.width(), 1, 16384));
   RETURN_IF_ERROR(CheckRange("eit.depth", eit.depth(), 1, 256));
@@ -106,7 +105,7 @@ absl::Status ValidateEit(const v1::ModelConfig& config) {
   return absl::OkStatus();
 }
 
-std::unique_ptr<Model> MakeEit(const v1::ModelConfig& config, Initializer& initializer) {
+std::unique_ptr<Model> Make(const v1::ModelConfig& config, Initializer& initializer) {
   const v1::EitConfig& eit = config.eit();
   EitFrame::Parts parts;
   parts.width = eit.width();
@@ -125,6 +124,12 @@ std::unique_ptr<Model> MakeEit(const v1::ModelConfig& config, Initializer& initi
   // No rollout: it would leave out what the convolutions move between tokens.
   parts.kinds = {v1::CLASS_TOKEN_ROW, v1::MEAN_OVER_QUERIES, v1::QUERY_ROW, v1::WEIGHTS, v1::DISTANCE};
   return std::make_unique<EitFrame>(config, std::move(parts), initializer);
+}
+
+}  // namespace
+
+Family EitFamily() {
+  return {v1::ModelConfig::kEit, "eit", Validate, Make, zoo::EitRows};
 }
 
 }  // namespace vitrine

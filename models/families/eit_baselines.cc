@@ -109,9 +109,7 @@ std::unique_ptr<EncoderBlock> MakeBlock(const v1::EitBaselineConfig& baseline, I
   return std::make_unique<SplitBlock>(form, initializer);
 }
 
-}  // namespace
-
-absl::Status ValidateEitBaseline(const v1::ModelConfig& config) {
+absl::Status Validate(const v1::ModelConfig& config) {
   const v1::EitBaselineConfig& baseline = config.eit_baseline();
   RETURN_IF_ERROR(CheckRange("eit_baseline.width", baseline.width(), 1, 16384));
   RETURN_IF_ERROR(CheckRange("eit_baseline.depth", baseline.depth(), 1, 256));
@@ -130,7 +128,7 @@ absl::Status ValidateEitBaseline(const v1::ModelConfig& config) {
   return ValidateCell(config, "eit_baseline.patches's cell", CellOf(baseline));
 }
 
-std::unique_ptr<Model> MakeEitBaseline(const v1::ModelConfig& config, Initializer& initializer) {
+std::unique_ptr<Model> Make(const v1::ModelConfig& config, Initializer& initializer) {
   const v1::EitBaselineConfig& baseline = config.eit_baseline();
   EitFrame::Parts parts;
   parts.width = baseline.width();
@@ -142,6 +140,12 @@ std::unique_ptr<Model> MakeEitBaseline(const v1::ModelConfig& config, Initialize
   // Elsewhere it would leave out what the convolutions move between tokens.
   if (baseline.mixer() == v1::EitBaselineConfig::ATTENTION) parts.kinds.push_back(v1::ROLLOUT);
   return std::make_unique<EitFrame>(config, std::move(parts), initializer);
+}
+
+}  // namespace
+
+Family EitBaselineFamily() {
+  return {v1::ModelConfig::kEitBaseline, "eit-baseline", Validate, Make};
 }
 
 }  // namespace vitrine

@@ -10,6 +10,7 @@
 #include "models/layers/kv_attention.h"
 #include "models/layers/patches.h"
 #include "models/layers/token_sequence.h"
+#include "models/zoo/rows.h"
 
 namespace vitrine {
 namespace {
@@ -100,9 +101,7 @@ class Kv : public Model {
   Linear head_out_;
 };
 
-}  // namespace
-
-absl::Status ValidateKv(const v1::ModelConfig& config) {
+absl::Status Validate(const v1::ModelConfig& config) {
   const v1::KvConfig& kv = config.kv();
   RETURN_IF_ERROR(CheckRange("kv.patch", kv.patch(), 1, 256));
   RETURN_IF_ERROR(CheckRange("kv.width", kv.width(), 1, 16384));
@@ -135,8 +134,14 @@ absl::Status ValidateKv(const v1::ModelConfig& config) {
   return absl::OkStatus();
 }
 
-std::unique_ptr<Model> MakeKv(const v1::ModelConfig& config, Initializer& initializer) {
+std::unique_ptr<Model> Make(const v1::ModelConfig& config, Initializer& initializer) {
   return std::make_unique<Kv>(config, initializer);
+}
+
+}  // namespace
+
+Family KvFamily() {
+  return {v1::ModelConfig::kKv, "kv", Validate, Make, zoo::KvRows};
 }
 
 }  // namespace vitrine

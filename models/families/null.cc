@@ -2,6 +2,7 @@
 #include <ATen/ops/zeros.h>
 
 #include "models/families/family.h"
+#include "models/zoo/rows.h"
 
 namespace vitrine {
 namespace {
@@ -25,14 +26,18 @@ class Null : public Model {
   AttentionAbility attention() const override { return {}; }
 };
 
-}  // namespace
-
-absl::Status ValidateNull(const v1::ModelConfig&) {
+absl::Status Validate(const v1::ModelConfig&) {
   return absl::OkStatus();
 }
 
-std::unique_ptr<Model> MakeNull(const v1::ModelConfig& config, Initializer&) {
+std::unique_ptr<Model> Make(const v1::ModelConfig& config, Initializer&) {
   return std::make_unique<Null>(config);
+}
+
+}  // namespace
+
+Family NullFamily() {
+  return {v1::ModelConfig::kNull, "null", Validate, Make, zoo::NullRows};
 }
 
 }  // namespace vitrine

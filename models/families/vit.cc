@@ -11,6 +11,7 @@
 #include "models/layers/feed_forward.h"
 #include "models/layers/patches.h"
 #include "models/layers/token_sequence.h"
+#include "models/zoo/rows.h"
 
 namespace vitrine {
 namespace {
@@ -115,9 +116,7 @@ class Vit : public Model {
   Linear head_;
 };
 
-}  // namespace
-
-absl::Status ValidateVit(const v1::ModelConfig& config) {
+absl::Status Validate(const v1::ModelConfig& config) {
   const v1::VitConfig& vit = config.vit();
   RETURN_IF_ERROR(CheckRange("vit.patch", vit.patch(), 1, 256));
   RETURN_IF_ERROR(CheckRange("vit.width", vit.width(), 1, 16384));
@@ -135,8 +134,14 @@ absl::Status ValidateVit(const v1::ModelConfig& config) {
   return ValidateCell(config, "vit.patch", vit.patch());
 }
 
-std::unique_ptr<Model> MakeVit(const v1::ModelConfig& config, Initializer& initializer) {
+std::unique_ptr<Model> Make(const v1::ModelConfig& config, Initializer& initializer) {
   return std::make_unique<Vit>(config, initializer);
+}
+
+}  // namespace
+
+Family VitFamily() {
+  return {v1::ModelConfig::kVit, "vit", Validate, Make, zoo::VitRows};
 }
 
 }  // namespace vitrine

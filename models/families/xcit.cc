@@ -17,6 +17,7 @@
 #include "models/layers/local_patch_interaction.h"
 #include "models/layers/patches.h"
 #include "models/layers/token_sequence.h"
+#include "models/zoo/rows.h"
 
 namespace vitrine {
 namespace {
@@ -49,10 +50,11 @@ class XcitBlock : public Module {
   // NOTE: the local patch interaction comes before the MLP.
   PackedTokens Forward(PackedTokens x, const at::Tensor& codes, int layer, const ForwardContext& context) const {
     const int site = layer * kSitesPerBlock;
-    const at::Tensor attended = attention_.Forward({norm_.Forward(x.data), x.layout}, codes, layer, site + 2, context);
+    const at::Tensor attended =
+        attention_.Forward({norm_.Forward(x.data, context), x.layout}, codes, layer, site + 2, context);
     x.data = at::addcmul(x.data, attention_scale_, attended);                // x + gamma1 XCA(LN(x))
     x.data = at::addcmul(x.data, local_scale_, local_.Forward(x, context));  // x + gamma3 LPI(LN(x))
-    const at::Tensor normalized = feed_forward_.norm().Forward(x.data);
+    const at::Tensor normalized = feed_forward_.norm().Forward(x.data, context);
     const at::Tensor transformed = feed_forward_.Transform(normalized, site, context);
     x.data = at::addcmul(x.data, feed_forward_scale_, transformed);  // x + gamma2 MLP(LN(x))
     return x;
@@ -95,25 +97,26 @@ class XcitClassBlock : public Module {
   // `site` is the block's first place for dropout. Without `update_patches` the patch tokens are left as they were.
   ClassedTokens Forward(ClassedTokens x, int layer, int site, bool update_patches,
                         const ForwardContext& context) const {
-    const at::Tensor c = norm_.Forward(x.class_tokens);
-    const PackedTokens p{norm_.Forward(x.patches.data), x.patches.layout};
+    const at::Tensor c = norm_.Forward(x.class_tokens, context);
+    const PackedTokens p{norm_.Forward(x.patches.data, context), x.patches.layout};
     const PackedTokens all = JoinClassTokens(c, p, x.layout);
     const at::Tensor attended = attention_.Forward(c, all, layer, site + 2, context);
     const at::Tensor sum = at::addcmul(x.class_tokens, attention_scale_, attended);  // c + gamma1 CA(LN(c), LN(p))
     // NOTE: the residual takes the normalised class token: c = LN(c), then c + gamma2 MLP(c).
-    const at::Tensor normalized = feed_forward_.norm().Forward(sum);
+    const at::Tensor normalized = feed_forward_.norm().Forward(sum, context);
     const at::Tensor transformed = feed_forward_.Transform(normalized, site, context);
     x.class_tokens = at::addcmul(normalized, feed_forward_scale_, transformed);
-    if (update_patches) x.patches.data = UpdatePatches(x.patches.data, p.data);
+    if (update_patches) x.patches.data = UpdatePatches(x.patches.data, p.data, context);
     return x;
   }
 
  private:
   // NOTE: the attention hands the patches through normalised, and both residuals add them to themselves:
   // p + gamma1 LN(p), then LN of that with tokens_norm, then twice that.
-  at::Tensor UpdatePatches(const at::Tensor& patches, const at::Tensor& normalized) const {
+  at::Tensor UpdatePatches(const at::Tensor& patches, const at::Tensor& normalized,
+                           const ForwardContext& context) const {
     const at::Tensor sum = at::addcmul(patches, attention_scale_, normalized);
-    return (tokens_norm_ ? feed_forward_.norm().Forward(sum) : sum) * 2;
+    return (tokens_norm_ ? feed_forward_.norm().Forward(sum, context) : sum) * 2;
   }
 
   const bool tokens_norm_;
@@ -159,7 +162,7 @@ class Xcit : public Model {
       context.HandOut(i, x);
     }
     const ClassedTokens last = ForwardClassBlocks(x, context);
-    return head_.Forward(norm_.Forward(last.class_tokens));  // [images, classes]
+    return head_.Forward(norm_.Forward(last.class_tokens, context));  // [images, classes]
   }
 
   absl::StatusOr<Grid> GridFor(int height, int width) const override {
@@ -200,7 +203,7 @@ class Xcit : public Model {
     }
     if (context.WantsTokens(TokenTap::kFinal)) {
       const PackedTokens all = x.Joined();
-      context.HandOut(TokenTap::kFinal, {norm_.Forward(all.data), all.layout});
+      context.HandOut(TokenTap::kFinal, {norm_.Forward(all.data, context), all.layout});
     }
     return x;
   }
@@ -241,9 +244,7 @@ absl::Status ValidateEmbedding(const v1::XcitConfig& xcit) {
   return absl::OkStatus();
 }
 
-}  // namespace
-
-absl::Status ValidateXcit(const v1::ModelConfig& config) {
+absl::Status Validate(const v1::ModelConfig& config) {
   const v1::XcitConfig& xcit = config.xcit();
   RETURN_IF_ERROR(ValidateStem("xcit", xcit.patch(), xcit.width()));
   RETURN_IF_ERROR(CheckRange("xcit.depth", xcit.depth(), 1, 256));
@@ -256,8 +257,14 @@ absl::Status ValidateXcit(const v1::ModelConfig& config) {
   return ValidateCell(config, "xcit.patch", xcit.patch());
 }
 
-std::unique_ptr<Model> MakeXcit(const v1::ModelConfig& config, Initializer& initializer) {
+std::unique_ptr<Model> Make(const v1::ModelConfig& config, Initializer& initializer) {
   return std::make_unique<Xcit>(config, initializer);
+}
+
+}  // namespace
+
+Family XcitFamily() {
+  return {v1::ModelConfig::kXcit, "xcit", Validate, Make, zoo::XcitRows};
 }
 
 }  // namespace vitrine

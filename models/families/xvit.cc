@@ -16,6 +16,7 @@
 #include "models/layers/patches.h"
 #include "models/layers/token_sequence.h"
 #include "models/layers/x_attention.h"
+#include "models/zoo/rows.h"
 
 namespace vitrine {
 namespace {
@@ -50,10 +51,12 @@ class XVitBlock : public Module {
 
   PackedTokens Forward(PackedTokens x, int layer, const ForwardContext& context) const {
     const int site = layer * kSitesPerBlock;
-    const at::Tensor attended = attention_.Forward({norm_.Forward(x.data), x.layout}, layer, site + 2, context);
+    const at::Tensor attended =
+        attention_.Forward({norm_.Forward(x.data, context), x.layout}, layer, site + 2, context);
     x.data = x.data + attention_affine_.Forward(attended);                // x + A1(XA(LN(x)))
     x.data = x.data + local_affine_.Forward(local_.Forward(x, context));  // x + A2(LPI(LN(x)))
-    const at::Tensor transformed = feed_forward_.Transform(feed_forward_.norm().Forward(x.data), site, context);
+    const at::Tensor transformed =
+        feed_forward_.Transform(feed_forward_.norm().Forward(x.data, context), site, context);
     x.data = x.data + feed_forward_affine_.Forward(transformed);  // x + A3(FFN(LN(x)))
     return x;
   }
@@ -88,10 +91,12 @@ class XVitClassBlock : public Module {
   // place for dropout.
   at::Tensor Forward(at::Tensor c, const PackedTokens& patches, const std::shared_ptr<const TokenLayout>& layout,
                      int layer, int site, const ForwardContext& context) const {
-    const at::Tensor normalized = norm_.Forward(c);
-    const PackedTokens all = JoinClassTokens(normalized, {norm_.Forward(patches.data), patches.layout}, layout);
+    const at::Tensor normalized = norm_.Forward(c, context);
+    const PackedTokens all =
+        JoinClassTokens(normalized, {norm_.Forward(patches.data, context), patches.layout}, layout);
     c = c + attention_affine_.Forward(attention_.ForClassTokens(normalized, all, layer, site + 2, context));
-    return c + feed_forward_affine_.Forward(feed_forward_.Transform(feed_forward_.norm().Forward(c), site, context));
+    return c + feed_forward_affine_.Forward(
+                   feed_forward_.Transform(feed_forward_.norm().Forward(c, context), site, context));
   }
 
  private:
@@ -142,9 +147,9 @@ class XVit : public Model {
       if (context.WantsTokens(stage)) context.HandOut(stage, JoinClassTokens(c, x, layout));
     }
     if (context.WantsTokens(TokenTap::kFinal)) {
-      context.HandOut(TokenTap::kFinal, {norm_.Forward(JoinClassTokens(c, x, layout).data), layout});
+      context.HandOut(TokenTap::kFinal, {norm_.Forward(JoinClassTokens(c, x, layout).data, context), layout});
     }
-    return head_.Forward(norm_.Forward(c));  // [images, classes]
+    return head_.Forward(norm_.Forward(c, context));  // [images, classes]
   }
 
   absl::StatusOr<Grid> GridFor(int height, int width) const override {
@@ -176,9 +181,7 @@ class XVit : public Model {
   Linear head_;
 };
 
-}  // namespace
-
-absl::Status ValidateXVit(const v1::ModelConfig& config) {
+absl::Status Validate(const v1::ModelConfig& config) {
   const v1::XVitConfig& xvit = config.xvit();
   RETURN_IF_ERROR(ValidateStem("xvit", xvit.patch(), xvit.width()));
   RETURN_IF_ERROR(CheckRange("xvit.depth", xvit.depth(), 1, 256));
@@ -195,8 +198,14 @@ absl::Status ValidateXVit(const v1::ModelConfig& config) {
   return ValidateCell(config, "xvit.patch", xvit.patch());
 }
 
-std::unique_ptr<Model> MakeXVit(const v1::ModelConfig& config, Initializer& initializer) {
+std::unique_ptr<Model> Make(const v1::ModelConfig& config, Initializer& initializer) {
   return std::make_unique<XVit>(config, initializer);
+}
+
+}  // namespace
+
+Family XVitFamily() {
+  return {v1::ModelConfig::kXvit, "xvit", Validate, Make, zoo::XVitRows};
 }
 
 }  // namespace vitrine

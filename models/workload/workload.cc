@@ -84,6 +84,9 @@ absl::StatusOr<Workload> WorkloadOf(const v1::ModelConfig& config, const Workloa
       break;
     case v1::ModelConfig::kNull:
       return Workload();
+    case v1::ModelConfig::kCustom:
+      return absl::UnimplementedError(absl::StrCat("the operators of family ", config.custom().family(),
+                                                   " are not counted; models/workload/ has a file for each family"));
     case v1::ModelConfig::FAMILY_NOT_SET:
       return absl::InvalidArgumentError("config names no family; without one there is nothing to count");
   }

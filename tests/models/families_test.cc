@@ -7,6 +7,7 @@
 
 #include <thread>
 
+#include "models/families/family.h"
 #include "models/model.h"
 #include "models/zoo.h"
 #include "tests/models/oracle.h"
@@ -49,6 +50,16 @@ constexpr std::string_view kSmall[] = {
     "null",
 };
 
+// And the first variant of every family that the contract has no message for.
+std::vector<std::string_view> Small() {
+  std::vector<std::string_view> names(std::begin(kSmall), std::end(kSmall));
+  for (const Family& family : Families()) {
+    if (family.which != v1::ModelConfig::kCustom || family.variants == nullptr) continue;
+    names.push_back(FindVariant(family.variants().front().name)->name);
+  }
+  return names;
+}
+
 // Two blocks of each kind say as much as two dozen.
 v1::ModelConfig Shortened(v1::ModelConfig config) {
   if (config.has_xcit()) config.mutable_xcit()->set_depth(2);
@@ -88,7 +99,7 @@ class EveryFamily : public ::testing::TestWithParam<std::string_view> {
   std::unique_ptr<Model> model_;
 };
 
-INSTANTIATE_TEST_SUITE_P(Zoo, EveryFamily, ::testing::ValuesIn(kSmall), [](const auto& info) {
+INSTANTIATE_TEST_SUITE_P(Zoo, EveryFamily, ::testing::ValuesIn(Small()), [](const auto& info) {
   std::string name(info.param);
   std::replace_if(
       name.begin(), name.end(), [](char c) { return std::isalnum(c) == 0; }, '_');
@@ -96,6 +107,7 @@ INSTANTIATE_TEST_SUITE_P(Zoo, EveryFamily, ::testing::ValuesIn(kSmall), [](const
 });
 
 TEST_P(EveryFamily, LogitsAreThoseOfThePapersFormulas) {
+  if (model_->config().has_custom()) GTEST_SKIP() << "tests/models/oracle.cc has no formulas of this family";
   const at::Tensor image = TableSized(1);
   EXPECT_LT(Relative(Run({image}), testing::OracleLogits(*model_, image)), 2e-5);
 }
