@@ -1,8 +1,10 @@
 #include "models/layers/convolution_stem.h"
 
+#include <ATen/Parallel.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/conv2d.h>
+#include <ATen/ops/empty_like.h>
 #include <ATen/ops/gelu.h>
 #include <ATen/ops/stack.h>
 
@@ -11,6 +13,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "models/layers/cpu_kernels.h"
 #include "models/layers/patches.h"
 
 namespace vitrine {
@@ -50,6 +53,17 @@ at::Tensor MapOf(const at::Tensor& pixels, const at::Tensor& like) {
   return pixels.view({like.size(0), like.size(2), like.size(3), like.size(1)}).permute({0, 3, 1, 2});
 }
 
+at::Tensor Gelu(const at::Tensor& map, const ForwardContext& context) {
+  const cpu::KernelTable* kernels = KernelsFor(map, context);
+  if (kernels == nullptr || !map.is_non_overlapping_and_dense()) return at::gelu(map);
+  at::Tensor y = at::empty_like(map);  // values in the order of the map's
+  const float* from = map.const_data_ptr<float>();
+  float* to = y.data_ptr<float>();
+  at::parallel_for(0, map.numel(), 1 << 14,
+                   [&](int64_t begin, int64_t end) { kernels->gelu(from + begin, to + begin, end - begin); });
+  return y;
+}
+
 at::Tensor Join(const std::vector<at::Tensor>& tensors) {
   return tensors.size() == 1 ? tensors[0] : at::cat(tensors);
 }
@@ -76,7 +90,7 @@ at::Tensor ConvolutionStem::Forward(const ImageBatch& images, const ForwardConte
   for (size_t step = 0; step < weights_.size(); ++step) {
     maps = context.training ? ConvolveInTraining(maps, step, context) : ConvolveInEvaluation(maps, step, context);
     if (step + 1 == weights_.size()) break;
-    for (at::Tensor& map : maps) map = at::gelu(map);
+    for (at::Tensor& map : maps) map = Gelu(map, context);
   }
   std::vector<at::Tensor> cells;
   for (const at::Tensor& map : maps) cells.push_back(PixelsOf(map));

@@ -16,7 +16,7 @@ FeedForward::FeedForward(int width, int hidden, double norm_epsilon, Initializer
 }
 
 at::Tensor FeedForward::Forward(const at::Tensor& x, int site, const ForwardContext& context) const {
-  return x + Transform(norm_.Forward(x), site, context);
+  return x + Transform(norm_.Forward(x, context), site, context);
 }
 
 at::Tensor FeedForward::Transform(const at::Tensor& x, int site, const ForwardContext& context) const {

@@ -1,6 +1,7 @@
 #ifndef VITRINE_MODELS_LAYERS_LAYER_NORM_H_
 #define VITRINE_MODELS_LAYERS_LAYER_NORM_H_
 
+#include "models/forward_context.h"
 #include "models/layers/initializer.h"
 #include "models/module.h"
 
@@ -13,6 +14,8 @@ class LayerNorm : public Module {
 
   // [T, width] -> [T, width].
   at::Tensor Forward(const at::Tensor& x) const;
+  // The same; on a CPU outside of gradients by our own kernel, about four times as fast.
+  at::Tensor Forward(const at::Tensor& x, const ForwardContext& context) const;
 
   const at::Tensor& weight() const { return weight_; }  // [width]
   const at::Tensor& bias() const { return bias_; }      // [width]

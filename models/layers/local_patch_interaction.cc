@@ -18,7 +18,7 @@ LocalPatchInteraction::LocalPatchInteraction(int width, double norm_epsilon, Ini
 }
 
 at::Tensor LocalPatchInteraction::Forward(const PackedTokens& x, const ForwardContext& context) const {
-  const at::Tensor normalized = norm_.Forward(x.data);
+  const at::Tensor normalized = norm_.Forward(x.data, context);
   if (!context.training) {
     const at::Tensor y = first_.ForwardGelu({normalized, x.layout}, batch_norm_.Scale(), batch_norm_.Shift(), context);
     return second_.Forward({y, x.layout}, context);

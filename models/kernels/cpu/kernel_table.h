@@ -66,6 +66,8 @@ struct KernelTable {
   int vector_columns;  // the last panel is as wide as its outputs rounded up to this
   void (*linear)(const LinearCall& call);
   void (*normalize_rows)(View<const float> x, float epsilon, void* y, int64_t y_stride);
+  // (x - mean) / sqrt(variance + epsilon) * weight + bias, row by row; y may be x.
+  void (*layer_norm)(View<const float> x, float epsilon, const float* weight, const float* bias, View<float> y);
   void (*gelu)(const float* x, float* y, int64_t count);
   void (*product)(const ProductCall& call);
   void (*depthwise)(const DepthwiseCall& call);

@@ -59,6 +59,7 @@ const KernelTable kAvx2Fp32 = {.path = CpuPath::kAvx2,
                                .vector_columns = Avx2::kLanes,
                                .linear = RunLinear<Avx2, Fp32Products, Fp32Products>,
                                .normalize_rows = RunNormalizeRows<Avx2, Fp32Products>,
+                               .layer_norm = RunLayerNorm<Avx2>,
                                .gelu = RunGelu<Avx2>,
                                .product = RunProduct<Avx2>,
                                .depthwise = RunDepthwise<Avx2>};

@@ -29,6 +29,7 @@ const KernelTable kAvx512Fp32 = {.path = CpuPath::kAvx512,
                                  .vector_columns = Avx512::kLanes,
                                  .linear = RunLinear<Avx512, Fp32Products, Fp32Products>,
                                  .normalize_rows = RunNormalizeRows<Avx512, Fp32Products>,
+                                 .layer_norm = RunLayerNorm<Avx512>,
                                  .gelu = RunGelu<Avx512>,
                                  .product = RunProduct<Avx512>,
                                  .depthwise = RunDepthwise<Avx512>};

@@ -40,6 +40,7 @@ const KernelTable kAvx512Bf16 = {.path = CpuPath::kAvx512,
                                  .vector_columns = Avx512::kLanes,
                                  .linear = RunLinear<Avx512, Bf16Products, Avx512Fp32Store>,
                                  .normalize_rows = RunNormalizeRows<Avx512, Bf16Products>,
+                                 .layer_norm = RunLayerNorm<Avx512>,
                                  .gelu = RunGelu<Avx512>,
                                  .product = RunProduct<Avx512>,
                                  .depthwise = RunDepthwise<Avx512>};

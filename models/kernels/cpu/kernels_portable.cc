@@ -63,6 +63,7 @@ const KernelTable kPortableFp32 = {.path = CpuPath::kPortable,
                                    .vector_columns = Portable::kLanes,
                                    .linear = RunLinear<Portable, Fp32Products, Fp32Products>,
                                    .normalize_rows = RunNormalizeRows<Portable, Fp32Products>,
+                                   .layer_norm = RunLayerNorm<Portable>,
                                    .gelu = RunGelu<Portable>,
                                    .product = RunProduct<Portable>,
                                    .depthwise = RunDepthwise<Portable>};

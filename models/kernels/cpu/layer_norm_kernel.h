@@ -23,20 +23,31 @@ template <class V, class Value>
   return V::Sum(V::Add(even, odd));
 }
 
+// Mean and 1 / sqrt(variance + epsilon) of one row, as vectors; the mean is taken before the variance.
+template <class V>
+struct RowStatistics {
+  typename V::Reg center;
+  typename V::Reg scale;
+};
+template <class V>
+[[gnu::always_inline]] inline RowStatistics<V> StatisticsOf(const float* row, int64_t columns, float epsilon) {
+  const float mean = SumOfRow<V>(row, columns, [](auto v) { return v; }) / static_cast<float>(columns);
+  const auto center = V::Broadcast(mean);
+  const auto square = [center](auto v) {
+    const auto distance = V::Sub(v, center);
+    return V::Mul(distance, distance);
+  };
+  const float variance = SumOfRow<V>(row, columns, square) / static_cast<float>(columns);
+  return {center, V::Broadcast(1 / __builtin_sqrtf(variance + epsilon))};
+}
+
 // P::StoreRow rounds to P's element; see linear_kernel.h.
 template <class V, class P>
 void RunNormalizeRows(View<const float> x, float epsilon, void* y, int64_t y_stride) {
   const auto columns = x.columns;
   for (int64_t i = 0; i < x.rows; ++i) {
     const float* const row = x.Row(i);
-    const float mean = SumOfRow<V>(row, columns, [](auto v) { return v; }) / static_cast<float>(columns);
-    const auto center = V::Broadcast(mean);
-    const auto square = [center](auto v) {
-      const auto distance = V::Sub(v, center);
-      return V::Mul(distance, distance);
-    };
-    const float variance = SumOfRow<V>(row, columns, square) / static_cast<float>(columns);
-    const auto scale = V::Broadcast(1 / __builtin_sqrtf(variance + epsilon));
+    const auto [center, scale] = StatisticsOf<V>(row, columns, epsilon);
     auto* const out = static_cast<typename P::Element*>(y) + i * y_stride;
     int64_t j = 0;
     for (; j + V::kLanes <= columns; j += V::kLanes) {
@@ -45,6 +56,24 @@ void RunNormalizeRows(View<const float> x, float epsilon, void* y, int64_t y_str
     if (j < columns) {
       const auto part = V::Mul(V::Sub(V::LoadPart(row + j, columns - j), center), scale);
       P::StorePart(out + j, V::KeepFirst(part, columns - j), columns - j);
+    }
+  }
+}
+
+template <class V>
+void RunLayerNorm(View<const float> x, float epsilon, const float* weight, const float* bias, View<float> y) {
+  for (int64_t i = 0; i < x.rows; ++i) {
+    const float* const row = x.Row(i);
+    const auto [center, scale] = StatisticsOf<V>(row, x.columns, epsilon);
+    float* const out = y.Row(i);
+    int64_t j = 0;
+    for (; j + V::kLanes <= x.columns; j += V::kLanes) {
+      const auto normalized = V::Mul(V::Sub(V::Load(row + j), center), scale);
+      V::Store(out + j, V::Fma(normalized, V::Load(weight + j), V::Load(bias + j)));
+    }
+    if (const int64_t rest = x.columns - j; rest > 0) {
+      const auto normalized = V::Mul(V::Sub(V::LoadPart(row + j, rest), center), scale);
+      V::StorePart(out + j, V::Fma(normalized, V::LoadPart(weight + j, rest), V::LoadPart(bias + j, rest)), rest);
     }
   }
 }
