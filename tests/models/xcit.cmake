@@ -2,6 +2,7 @@
 vitrine_test(xcit_test
   SOURCES
     channel_kernels_test.cc
+    convolution_stem_test.cc
     linear_memory_test.cc
     memory_meter.cc
     pictures.cc
