@@ -124,8 +124,8 @@ absl::Status AddClassifier(const ZooRow& row, const std::vector<v1::Manifest>& m
   const Flops flops = counted ? FlopsOf(published, *workload) : Flops();
   const std::optional<Measured> measured = BestOf(manifests, row.config);
   table.Add(
-      {Cell::Text(row.name), Cell::Count(row.parameters), Giga(Macs(workload)), Giga(Macs(executed)),
-       Cell::Text("classifier"), Cell::Text(PaperOf(row.source)),
+      {Cell::Text(row.name), Cell::Count(row.parameters), counted ? Giga(Macs(*workload)) : Cell::Nothing(),
+       counted ? Giga(Macs(*executed)) : Cell::Nothing(), Cell::Text("classifier"), Cell::Text(PaperOf(row.source)),
        Cell::Text(absl::StrCat(input.height, "x", input.width)), Cell::Count(TokensOf(row.config, input)),
        Cell::Text(ResolutionPolicy(row.config.preprocessing())), Printed(published.parameters, 1e6),
        Printed(published.flops, 1e9), flops.ours, Cell::Text(flops.convention), Printed(published.accuracy, 1),

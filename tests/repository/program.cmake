@@ -3,4 +3,4 @@ vitrine_test(repo_program_test SOURCES repo_program_test.cc ROOMS repository mod
 # The diagrams that it draws.
 vitrine_test(repo_drawing_test
   SOURCES repo_drawing_test.cc ${CMAKE_SOURCE_DIR}/programs/repo_roofline.cc ${CMAKE_SOURCE_DIR}/programs/repo_table.cc
-  ROOMS proto LIBRARIES absl::status absl::statusor absl::strings absl::str_format)
+  ROOMS report proto LIBRARIES absl::status absl::statusor absl::strings absl::str_format)
