@@ -8,7 +8,9 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <iterator>
+#include <numeric>
 #include <sstream>
 
 #include "repository/checkpoint.h"
@@ -71,6 +73,14 @@ std::vector<std::string> GoldenCase::All() {
   }
   std::sort(names.begin(), names.end());
   return names;
+}
+
+int64_t GoldenCase::weight_count() const {
+  int64_t count = 0;
+  for (const HashedRow& row : rows_) {
+    count += std::accumulate(row.shape.begin(), row.shape.end(), int64_t{1}, std::multiplies<>());
+  }
+  return count;
 }
 
 Safetensors GoldenCase::Weights() const {

@@ -29,6 +29,8 @@ class GoldenCase {
   // The recorded values by name.
   const std::map<std::string, at::Tensor>& recorded() const { return recorded_; }
   const ImageBatch& pictures() const { return pictures_; }
+  // How many numbers Weights() would make.
+  int64_t weight_count() const;
 
   // The weights, made anew from the hash, in the spelling and layout of their source. timm's carry the
   // `num_batches_tracked` of its BatchNorms, as its checkpoints do.

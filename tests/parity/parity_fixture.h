@@ -1,0 +1,45 @@
+#ifndef VITRINE_TESTS_PARITY_PARITY_FIXTURE_H_
+#define VITRINE_TESTS_PARITY_PARITY_FIXTURE_H_
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "tests/parity/golden_case.h"
+
+namespace vitrine::testing {
+
+// fp32 here against fp64 there, in units of max(1, largest magnitude).
+inline constexpr double kTolerance = 1e-4;
+
+// Largest difference in units of max(1, largest magnitude of `theirs`).
+double Off(const at::Tensor& ours, const at::Tensor& theirs);
+
+// The part of logits [pictures, classes] that depends on the picture.
+at::Tensor Centred(const at::Tensor& logits);
+
+// A test of one golden, named by the parameter.
+class Parity : public ::testing::TestWithParam<std::string> {
+ protected:
+  Parity();
+
+  // What the model makes of all the pictures, run in these batches, under the names of what was recorded.
+  std::map<std::string, at::Tensor> Observed(const Model& model, const std::vector<std::vector<int>>& batches) const;
+  // Pictures of one size share a batch.
+  std::vector<std::vector<int>> BySize() const;
+  // All in one batch, backwards.
+  std::vector<std::vector<int>> Mixed() const;
+
+  const GoldenCase golden_;
+
+ private:
+  std::vector<std::string> names_;
+};
+
+std::string ParityTestName(const ::testing::TestParamInfo<std::string>& info);
+
+}  // namespace vitrine::testing
+
+#endif  // VITRINE_TESTS_PARITY_PARITY_FIXTURE_H_

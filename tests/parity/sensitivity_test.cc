@@ -1,0 +1,106 @@
+// That the comparison with the goldens can fail: models that are wrong in one place are far off.
+#include <ATen/TensorOperators.h>
+
+#include <algorithm>
+
+#include "tests/parity/parity_fixture.h"
+
+namespace vitrine::testing {
+namespace {
+
+constexpr double kFarOff = 100 * kTolerance;
+
+class Sensitivity : public Parity {
+ protected:
+  double CentredLogitsOff(const Safetensors& weights) const {
+    const std::unique_ptr<Model> model = golden_.Build(weights);
+    return Off(Centred(Observed(*model, Mixed()).at("logits")), Centred(golden_.recorded().at("logits")));
+  }
+  // Of anything that was recorded.
+  double LargestOff(const Model& model) const {
+    const std::map<std::string, at::Tensor> observed = Observed(model, Mixed());
+    double largest = 0;
+    for (const auto& [name, expected] : golden_.recorded())
+      largest = std::max(largest, Off(observed.at(name), expected));
+    return largest;
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Goldens, Sensitivity, ::testing::ValuesIn(GoldenCase::All()), ParityTestName);
+
+TEST_P(Sensitivity, TwoBlocksSwappedAreSeen) {
+  Safetensors weights = golden_.Weights();
+  constexpr std::string_view kFirst = "blocks.0.", kSecond = "blocks.1.";
+  int swapped = 0;
+  for (auto& [name, tensor] : weights.tensors) {
+    if (name.rfind(kFirst, 0) != 0) continue;
+    const auto other = weights.tensors.find(std::string(kSecond) + name.substr(kFirst.size()));
+    // EIT's blocks differ in the shape of their attention; what has a counterpart is swapped.
+    if (other == weights.tensors.end() || other->second.sizes() != tensor.sizes()) continue;
+    std::swap(tensor, other->second);
+    ++swapped;
+  }
+  EXPECT_GT(swapped, 5);
+  EXPECT_GT(CentredLogitsOff(weights), kFarOff);
+}
+
+TEST_P(Sensitivity, LogitsDependOnThePicture) {
+  const at::Tensor logits = golden_.recorded().at("logits");
+  EXPECT_GT(Off(logits[0], logits[1]), kFarOff);
+}
+
+// Of the models small enough for as many runs as they have tensors.
+std::vector<std::string> SmallCases() {
+  std::vector<std::string> names = GoldenCase::All();
+  std::erase_if(names, [](const std::string& name) { return GoldenCase(name).weight_count() > 200'000; });
+  return names;
+}
+
+class SmallSensitivity : public Sensitivity {};
+INSTANTIATE_TEST_SUITE_P(Goldens, SmallSensitivity, ::testing::ValuesIn(SmallCases()), ParityTestName);
+
+TEST_P(SmallSensitivity, EveryTensorShows) {
+  const std::unique_ptr<Model> model = golden_.Build(golden_.Weights());
+  std::vector<NamedTensor> tensors = model->Parameters();
+  for (NamedTensor& buffer : model->Buffers()) tensors.push_back(std::move(buffer));
+  for (NamedTensor& changed : tensors) {
+    // Adds the same to every score of a softmax row.
+    if (changed.name.find("map_pos.bias") != std::string::npos ||
+        (changed.name.rfind("class_blocks.", 0) == 0 && changed.name.find(".attention.k.bias") != std::string::npos)) {
+      continue;
+    }
+    const at::Tensor saved = changed.tensor.clone();
+    changed.tensor.copy_(saved.flatten().flip(0).view_as(saved));
+    EXPECT_GT(LargestOff(*model), 10 * kTolerance) << changed.name << " with its values in reverse";
+    changed.tensor.copy_(saved);
+  }
+}
+
+std::vector<std::string> CasesWithLocalInteraction() {
+  std::vector<std::string> names = GoldenCase::All();
+  std::erase_if(names, [](const std::string& name) {
+    const v1::ModelConfig config = GoldenCase(name).config();
+    return !config.has_xcit() && !config.has_xvit();
+  });
+  return names;
+}
+
+class LocalInteraction : public Sensitivity {};
+INSTANTIATE_TEST_SUITE_P(Goldens, LocalInteraction, ::testing::ValuesIn(CasesWithLocalInteraction()), ParityTestName);
+
+TEST_P(LocalInteraction, IsMissedWhereItIsDropped) {
+  Safetensors weights = golden_.Weights();
+  int zeroed = 0;
+  for (auto& [name, tensor] : weights.tensors) {
+    // timm's name and ours of the second convolution.
+    if (name.rfind("blocks.1.local_mp.conv2.", 0) != 0 && name.rfind("blocks.1.local.convolutions.1.", 0) != 0)
+      continue;
+    tensor.zero_();
+    ++zeroed;
+  }
+  EXPECT_EQ(zeroed, 2);  // weight and bias
+  EXPECT_GT(CentredLogitsOff(weights), kFarOff);
+}
+
+}  // namespace
+}  // namespace vitrine::testing
