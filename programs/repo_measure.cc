@@ -6,8 +6,8 @@
 #include <ATen/ops/addcmul.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/conv2d.h>
+#include <ATen/ops/empty_like.h>
 #include <ATen/ops/gelu.h>
-#include <ATen/ops/layer_norm.h>
 #include <ATen/ops/linalg_vector_norm.h>
 #include <ATen/ops/matmul.h>
 #include <ATen/ops/rand.h>
@@ -29,9 +29,11 @@
 #include "models/layers/batch_norm.h"
 #include "models/layers/channel_products.h"
 #include "models/layers/convolution_patches.h"
+#include "models/layers/cpu_kernels.h"
 #include "models/layers/depthwise_convolution.h"
 #include "models/layers/gemm.h"
 #include "models/layers/grid_convolution.h"
+#include "models/layers/layer_norm.h"
 
 namespace vitrine {
 namespace {
@@ -161,12 +163,28 @@ Run ProductRun(const Operator& op, int images) {
   return [q, k, v] { at::scaled_dot_product_attention(q, k, v); };
 }
 
+// GELU as a stem takes it.
+at::Tensor GeluOf(const at::Tensor& x) {
+  const cpu::KernelTable* kernels = KernelsFor(x, {});
+  if (kernels == nullptr) return at::gelu(x);
+  at::Tensor y = at::empty_like(x);
+  const float* from = x.const_data_ptr<float>();
+  float* to = y.data_ptr<float>();
+  constexpr int64_t kGrain = 1 << 14;
+  at::parallel_for(0, x.numel(), kGrain,
+                   [&](int64_t begin, int64_t end) { kernels->gelu(from + begin, to + begin, end - begin); });
+  return y;
+}
+
 Run ElementwiseRun(const Operator& op) {
   const at::Tensor x = Random({op.rows, op.columns}), y = Random({op.rows, op.columns});
   const at::Tensor scale = Random({op.columns}), shift = Random({op.columns});
   switch (op.kind) {
-    case OperatorKind::kLayerNorm:
-      return [=] { at::layer_norm(x, scale.sizes(), scale, shift, 1e-6); };
+    case OperatorKind::kLayerNorm: {
+      Initializer initializer(0, at::kCPU);
+      const auto layer = std::make_shared<LayerNorm>(static_cast<int>(op.columns), 1e-6, initializer);
+      return [=] { layer->Forward(x, {}); };
+    }
     case OperatorKind::kBatchNorm: {
       Initializer initializer(0, at::kCPU);
       const auto layer = std::make_shared<BatchNorm>(static_cast<int>(op.columns), initializer);
@@ -177,7 +195,7 @@ Run ElementwiseRun(const Operator& op) {
     case OperatorKind::kSoftmax:
       return [=] { x.softmax(-1); };
     case OperatorKind::kGelu:
-      return [=] { at::gelu(x); };
+      return [=] { GeluOf(x); };
     case OperatorKind::kRelu:
       return [=] { at::relu(x); };
     case OperatorKind::kScale:
