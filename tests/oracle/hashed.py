@@ -58,6 +58,7 @@ ROLES = [
     (r"map_pos\.weight", 0, 0.5),
     (r"(patch_embed\.proj\.\d\.0|stem\.convolutions\.\d)\.weight", 1, None),
     (r"(patch_embed\.proj\.6\.1|stem\.norms\.3)\.weight", 0.125, 0.0625),
+    (r"positions\.projection\.(weight|bias)", 0, 0.015625),
     (r"(norm\d?|bn|batch_norm|patch_embed\.proj\.\d\.1|norms\.\d)\.weight", 1, 0.25),
     (r"head\.weight", 4, None),
     (r"weight", 1.5, None),

@@ -96,12 +96,12 @@ Safetensors GoldenCase::Weights() const {
   return weights;
 }
 
-std::unique_ptr<Model> GoldenCase::Build(const Safetensors& weights) const {
-  absl::StatusOr<std::unique_ptr<Model>> model = MakeModel(config_);
+std::unique_ptr<Model> GoldenCase::Build(const Safetensors& weights, const v1::ModelConfig& config) const {
+  absl::StatusOr<std::unique_ptr<Model>> model = MakeModel(config);
   if (!model.ok()) Die(key_ + ": " + model.status().ToString());
   Safetensors published = weights;
   if (!arch_.empty()) {
-    absl::StatusOr<TensorMap> renamed = RenameForeign(ForeignSource::kTimm, config_, weights.tensors);
+    absl::StatusOr<TensorMap> renamed = RenameForeign(ForeignSource::kTimm, config, weights.tensors);
     if (!renamed.ok()) Die(key_ + ": " + renamed.status().ToString());
     published.tensors = *std::move(renamed);
   }

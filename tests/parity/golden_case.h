@@ -37,7 +37,9 @@ class GoldenCase {
   Safetensors Weights() const;
   // The model of the config with these weights; timm's go through the import. Fails the test and ends the program if
   // they do not fit.
-  std::unique_ptr<Model> Build(const Safetensors& weights) const;
+  std::unique_ptr<Model> Build(const Safetensors& weights) const { return Build(weights, config_); }
+  // The same for another config with the same tensors.
+  std::unique_ptr<Model> Build(const Safetensors& weights, const v1::ModelConfig& config) const;
 
  private:
   struct HashedRow {

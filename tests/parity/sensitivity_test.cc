@@ -1,5 +1,6 @@
 // That the comparison with the goldens can fail: models that are wrong in one place are far off.
 #include <ATen/TensorOperators.h>
+#include <google/protobuf/text_format.h>
 
 #include <algorithm>
 
@@ -74,6 +75,35 @@ TEST_P(SmallSensitivity, EveryTensorShows) {
     EXPECT_GT(LargestOff(*model), 10 * kTolerance) << changed.name << " with its values in reverse";
     changed.tensor.copy_(saved);
   }
+}
+
+// Choices that leave every tensor's shape as it is.
+struct ConfigChange {
+  std::string golden;
+  std::string change;  // merged into the config
+};
+
+class ChangedConfig : public ::testing::TestWithParam<ConfigChange> {};
+
+INSTANTIATE_TEST_SUITE_P(Goldens, ChangedConfig,
+                         ::testing::Values(ConfigChange{"timm-xcit_nano_12_p16_224", "xcit { tokens_norm: true }"},
+                                           ConfigChange{"timm-vit_tiny_patch16_224", "vit { norm_epsilon: 1e-5 }"},
+                                           ConfigChange{"timm-vit_tiny_patch16_224", "vit { heads: 6 }"},
+                                           ConfigChange{"xvit-contracted", "xvit { norm_axis: LAST }"},
+                                           ConfigChange{"xvit-last", "xvit { norm_axis: CONTRACTED }"},
+                                           ConfigChange{"kv-qkv", "kv { score_scale: HEAD_WIDTH }"},
+                                           ConfigChange{"kv-pos-odd", "kv { score_scale: FULL_WIDTH }"},
+                                           ConfigChange{"eit-p-only", "eit { heads: 8 }"}));
+
+TEST_P(ChangedConfig, IsSeen) {
+  const GoldenCase golden(GetParam().golden);
+  v1::ModelConfig config = golden.config(), change;
+  ASSERT_TRUE(google::protobuf::TextFormat::ParseFromString(GetParam().change, &change));
+  config.MergeFrom(change);
+  const std::unique_ptr<Model> model = golden.Build(golden.Weights(), config);
+  const absl::StatusOr<at::Tensor> logits = RunModel(*model, golden.pictures());
+  ASSERT_TRUE(logits.ok()) << logits.status();
+  EXPECT_GT(Off(*logits, golden.recorded().at("logits")), 1.5 * kTolerance) << GetParam().golden << GetParam().change;
 }
 
 std::vector<std::string> CasesWithLocalInteraction() {
