@@ -37,6 +37,7 @@ absl::StatusOr<ModelHandle> Fresh(const ZooRow& row, const Device& device) {
   loaded->device = device.name();
   loaded->precision = "fp32";
   loaded->attention = model->attention();
+  loaded->features = model->features();
   loaded->model = std::move(model);
   return loaded;
 }

@@ -5,7 +5,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "programs/repo_table.h"
+#include "report/data_table.h"
 #include "repository/repository.h"
 
 namespace vitrine {

@@ -11,7 +11,7 @@
 #include "models/sequences/zoo.h"
 #include "models/zoo.h"
 #include "programs/repo_goldens.h"
-#include "programs/repo_table.h"
+#include "report/data_table.h"
 #include "repository/checkpoint.h"
 #include "repository/names.h"
 #include "repository/repository.h"

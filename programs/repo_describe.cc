@@ -21,7 +21,7 @@
 #include "programs/repo_layers.h"
 #include "programs/repo_measure.h"
 #include "programs/repo_review.h"
-#include "programs/repo_roofline.h"
+#include "report/roofline.h"
 #include "repository/checkpoint.h"
 
 namespace vitrine {
@@ -185,7 +185,7 @@ std::string Footing(const Description& description) {
       1e3 * description.sum_seconds, 1e3 * TotalBound(description), 1e3 * description.forward_seconds);
 }
 
-nlohmann::ordered_json AsJson(const Subject& subject, const Description& description, const Table& layers) {
+nlohmann::ordered_json AsJson(const Subject& subject, const Description& description, const DataTable& layers) {
   const WorkloadInput& input = subject.input;
   nlohmann::ordered_json json = {
       {"model", subject.name},
@@ -253,7 +253,7 @@ absl::Status DescribeCommand(const DescribeOptions& options) {
   description.layers = LayersOf(executed, options.every_layer);
   if (options.measure) RETURN_IF_ERROR(Measure(subject, options, description));
   if (!options.plot.empty()) RETURN_IF_ERROR(WritePlot(options.plot, subject, description));
-  const Table layers = LayerTable(description.layers, description.peaks ? &*description.peaks : nullptr);
+  const DataTable layers = LayerTable(description.layers, description.peaks ? &*description.peaks : nullptr);
   switch (options.format) {
     case OutputFormat::kJson:
       std::cout << AsJson(subject, description, layers).dump(2) << "\n";

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "programs/repo_table.h"
+#include "report/data_table.h"
 
 namespace vitrine {
 

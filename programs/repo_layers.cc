@@ -87,8 +87,8 @@ std::vector<Layer> LayersOf(const Workload& workload, bool every) {
   return layers;
 }
 
-Table LayerTable(const std::vector<Layer>& layers, const MachinePeaks* peaks) {
-  std::vector<Table::Column> columns = {{"name", "OPERATOR"},
+DataTable LayerTable(const std::vector<Layer>& layers, const MachinePeaks* peaks) {
+  std::vector<DataTable::Column> columns = {{"name", "OPERATOR"},
                                         {"kind", "KIND"},
                                         {"count", "TIMES", true},
                                         {"shape", "SHAPE"},
@@ -98,7 +98,7 @@ Table LayerTable(const std::vector<Layer>& layers, const MachinePeaks* peaks) {
                                         {"bytes", "BYTES", true},
                                         {"intensity", "FLOP/BYTE", true}};
   if (peaks != nullptr) {
-    for (const Table::Column& column : std::vector<Table::Column>{{"seconds", "US", true},
+    for (const DataTable::Column& column : std::vector<DataTable::Column>{{"seconds", "US", true},
                                                                   {"bound_seconds", "BOUND US", true},
                                                                   {"gflops", "GFLOP/S", true},
                                                                   {"of_bound", "OF BOUND", true},
@@ -106,7 +106,7 @@ Table LayerTable(const std::vector<Layer>& layers, const MachinePeaks* peaks) {
       columns.push_back(column);
     }
   }
-  Table table(std::move(columns));
+  DataTable table(std::move(columns));
   const double total = TotalSeconds(layers);
   for (const Layer& layer : layers) {
     const int64_t flops = FlopsOf(layer.op);
@@ -127,6 +127,32 @@ Table LayerTable(const std::vector<Layer>& layers, const MachinePeaks* peaks) {
   return table;
 }
 
+namespace {
+
+RooflineGroup GroupOf(OperatorKind kind) {
+  switch (kind) {
+    case OperatorKind::kLinear:
+      return RooflineGroup::kLinear;
+    case OperatorKind::kAttention:
+    case OperatorKind::kMatmul:
+      return RooflineGroup::kProduct;
+    case OperatorKind::kConvolution:
+      return RooflineGroup::kConvolution;
+    case OperatorKind::kLayerNorm:
+    case OperatorKind::kBatchNorm:
+    case OperatorKind::kNormalize:
+      return RooflineGroup::kNorm;
+    case OperatorKind::kGelu:
+    case OperatorKind::kRelu:
+    case OperatorKind::kSoftmax:
+      return RooflineGroup::kActivation;
+    default:
+      return RooflineGroup::kElementwise;
+  }
+}
+
+}  // namespace
+
 std::vector<RooflinePoint> PointsOf(const std::vector<Layer>& layers, const MachinePeaks& peaks) {
   std::vector<RooflinePoint> points;
   const double total = TotalSeconds(layers);
@@ -140,7 +166,7 @@ std::vector<RooflinePoint> PointsOf(const std::vector<Layer>& layers, const Mach
       break;
     }
     const double seconds = layer.seconds.value_or(peaks.Bound(flops, bytes));
-    points.push_back({std::move(label), layer.op.kind, flops / bytes, flops / seconds / 1e9,
+    points.push_back({std::move(label), GroupOf(layer.op.kind), flops / bytes, flops / seconds / 1e9,
                       total > 0 ? layer.count * seconds / total : 0.02});
   }
   return points;

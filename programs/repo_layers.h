@@ -7,8 +7,8 @@
 
 #include "models/workload/workload.h"
 #include "programs/repo_measure.h"
-#include "programs/repo_roofline.h"
-#include "programs/repo_table.h"
+#include "report/data_table.h"
+#include "report/roofline.h"
 
 namespace vitrine {
 
@@ -24,7 +24,7 @@ struct Layer {
 std::vector<Layer> LayersOf(const Workload& workload, bool every);
 
 // The layers with their cost; times and bounds where `peaks` is not null.
-Table LayerTable(const std::vector<Layer>& layers, const MachinePeaks* peaks);
+DataTable LayerTable(const std::vector<Layer>& layers, const MachinePeaks* peaks);
 
 // A point for every layer that does arithmetic: at its bound where it was not measured.
 std::vector<RooflinePoint> PointsOf(const std::vector<Layer>& layers, const MachinePeaks& peaks);

@@ -71,13 +71,13 @@ void AppendProvenance(const v1::Provenance& provenance, std::vector<std::vector<
 
 }  // namespace
 
-Table TableOf(const std::vector<v1::Manifest>& manifests) {
-  Table table({{"model", "MODEL"},
-               {"version", "VERSION", true},
-               {"parameters", "PARAMETERS", true},
-               {"bytes", "SIZE", true},
-               {"created_unix_seconds", "CREATED"},
-               {"metrics", "MEASURED"}});
+DataTable TableOf(const std::vector<v1::Manifest>& manifests) {
+  DataTable table({{"model", "MODEL"},
+                   {"version", "VERSION", true},
+                   {"parameters", "PARAMETERS", true},
+                   {"bytes", "SIZE", true},
+                   {"created_unix_seconds", "CREATED"},
+                   {"metrics", "MEASURED"}});
   for (const v1::Manifest& manifest : manifests) {
     nlohmann::ordered_json metrics = nlohmann::ordered_json::array();
     for (const v1::Metric& metric : manifest.provenance().metrics()) {

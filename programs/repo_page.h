@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "programs/repo_table.h"
+#include "report/data_table.h"
 #include "vitrine/v1/manifest.pb.h"
 
 namespace vitrine {
@@ -12,7 +12,7 @@ namespace vitrine {
 // How vitrine-repo shows manifests. Text from a manifest is printed with its control characters escaped.
 
 // A row per version: model, version, parameters, size, creation, measured accuracy.
-Table TableOf(const std::vector<v1::Manifest>& manifests);
+DataTable TableOf(const std::vector<v1::Manifest>& manifests);
 // One version in full.
 std::string ManifestAsPage(const v1::Manifest& manifest);
 

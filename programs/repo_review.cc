@@ -33,19 +33,19 @@ bool InReview(const v1::ModelConfig& config) {
   return config.has_vit() && config.vit().mlp_width() == 4 * config.vit().width();
 }
 
-Table ReviewTable(const v1::ModelConfig& config, const WorkloadInput& input) {
-  Table table({{"table", "TABLE", true},
-               {"operator", "OPERATOR"},
-               {"printed_flops", "FLOPS, PRINTED"},
-               {"flops_formula", "CORRECTED"},
-               {"flops", "FLOPS", true},
-               {"printed_bytes", "BYTES, PRINTED"},
-               {"bytes_formula", "CORRECTED"},
-               {"bytes", "BYTES", true},
-               {"printed_intensity", "FLOP/BYTE, PRINTED"},
-               {"intensity_formula", "CORRECTED"},
-               {"intensity", "FLOP/BYTE", true},
-               {"errors", "WRONG IN PRINT"}});
+DataTable ReviewTable(const v1::ModelConfig& config, const WorkloadInput& input) {
+  DataTable table({{"table", "TABLE", true},
+                   {"operator", "OPERATOR"},
+                   {"printed_flops", "FLOPS, PRINTED"},
+                   {"flops_formula", "CORRECTED"},
+                   {"flops", "FLOPS", true},
+                   {"printed_bytes", "BYTES, PRINTED"},
+                   {"bytes_formula", "CORRECTED"},
+                   {"bytes", "BYTES", true},
+                   {"printed_intensity", "FLOP/BYTE, PRINTED"},
+                   {"intensity_formula", "CORRECTED"},
+                   {"intensity", "FLOP/BYTE", true},
+                   {"errors", "WRONG IN PRINT"}});
   for (const ReviewOperator& row : ReviewTables(SizesOf(config, input, false))) {
     table.Add({Cell::Count(row.table), Cell::Text(row.name), Formula(row.printed.flops_formula, row.printed.flops),
                Cell::Text(row.corrected.flops_formula), Cell::Count(std::llround(row.corrected.flops)),

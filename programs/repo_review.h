@@ -4,7 +4,7 @@
 #include <string>
 
 #include "models/workload/workload.h"
-#include "programs/repo_table.h"
+#include "report/data_table.h"
 #include "vitrine/v1/model.pb.h"
 
 namespace vitrine {
@@ -14,7 +14,7 @@ bool InReview(const v1::ModelConfig& config);
 
 // The review's operator tables for this model and input, as printed and as corrected. Its N is the number of patches;
 // the class token is not in it.
-Table ReviewTable(const v1::ModelConfig& config, const WorkloadInput& input);
+DataTable ReviewTable(const v1::ModelConfig& config, const WorkloadInput& input);
 // The totals that follow: one layer, all layers with the classifier and with the patch embedding, with and without the
 // class token. Lines for people.
 std::string ReviewTotals(const v1::ModelConfig& config, const WorkloadInput& input);

@@ -90,29 +90,29 @@ Flops FlopsOf(const Published& published, const Workload& workload) {
   return {};
 }
 
-Table EmptyTable() {
-  return Table({{"name", "NAME"},
-                {"parameters", "PARAMETERS", true},
-                {"macs", "GMACS", true},
-                {"executed_macs", "", true},
-                {"kind", ""},
-                {"paper", "PAPER"},
-                {"input", ""},
-                {"tokens", "TOKENS", true},
-                {"resolution", "RESOLUTION"},
-                {"published_parameters", "PRINTED M", true},
-                {"published_flops", "PRINTED G", true},
-                {"flops", "OURS", true},
-                {"flop_convention", ""},
-                {"published_accuracy", "PRINTED %", true},
-                {"published_data", "ON"},
-                {"measured_accuracy", "OURS %", true},
-                {"measured_on", ""},
-                {"source", ""},
-                {"remark", ""}});
+DataTable EmptyTable() {
+  return DataTable({{"name", "NAME"},
+                    {"parameters", "PARAMETERS", true},
+                    {"macs", "GMACS", true},
+                    {"executed_macs", "", true},
+                    {"kind", ""},
+                    {"paper", "PAPER"},
+                    {"input", ""},
+                    {"tokens", "TOKENS", true},
+                    {"resolution", "RESOLUTION"},
+                    {"published_parameters", "PRINTED M", true},
+                    {"published_flops", "PRINTED G", true},
+                    {"flops", "OURS", true},
+                    {"flop_convention", ""},
+                    {"published_accuracy", "PRINTED %", true},
+                    {"published_data", "ON"},
+                    {"measured_accuracy", "OURS %", true},
+                    {"measured_on", ""},
+                    {"source", ""},
+                    {"remark", ""}});
 }
 
-absl::Status AddClassifier(const ZooRow& row, const std::vector<v1::Manifest>& manifests, Table& table) {
+absl::Status AddClassifier(const ZooRow& row, const std::vector<v1::Manifest>& manifests, DataTable& table) {
   const Published published = FindPublished(row.name).value_or(Published());
   WorkloadInput input = DefaultInput(row.config);
   if (published.side > 0) input.height = input.width = published.side;
@@ -135,7 +135,7 @@ absl::Status AddClassifier(const ZooRow& row, const std::vector<v1::Manifest>& m
   return absl::OkStatus();
 }
 
-void AddSequence(const SequenceRow& row, Table& table) {
+void AddSequence(const SequenceRow& row, DataTable& table) {
   const Published published = FindPublished(row.name).value_or(Published());
   const int length = DefaultLength(row.config);
   const int64_t macs = Macs(SequenceWorkloadOf(row.config, length));
@@ -159,7 +159,7 @@ absl::Status ZooCommand(const std::string& repository, OutputFormat format) {
       ASSIGN_OR_RETURN(manifests.emplace_back(), ReadManifest(repository, id));
     }
   }
-  Table table = EmptyTable();
+  DataTable table = EmptyTable();
   for (const ZooRow& row : Zoo()) RETURN_IF_ERROR(AddClassifier(row, manifests, table));
   for (const SequenceRow& row : SequenceZoo()) AddSequence(row, table);
   std::cout << table.Print(format);

@@ -24,6 +24,7 @@ struct LoadedModel {
   std::string precision;     // "fp32"
   int64_t device_bytes = 0;  // sum of the sizes of every parameter and buffer
   AttentionAbility attention;
+  FeatureAbility features;
   std::unique_ptr<const Model> model;
 
   // Shared by the versions of a model, so that a new version starts with what is known about the old.

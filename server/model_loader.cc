@@ -62,6 +62,7 @@ absl::StatusOr<ModelHandle> BuildAndProve(StoredVersion stored, const VersionId&
   loaded->device = device.name();
   loaded->device_bytes = DeviceBytes(*model);
   loaded->attention = model->attention();
+  loaded->features = model->features();
   loaded->cost = std::move(cost);
   loaded->metrics = std::move(metrics);
   loaded->model = std::move(model);

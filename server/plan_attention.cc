@@ -51,7 +51,7 @@ absl::Status PlanFeatures(InferenceRequest& plan, int64_t& bytes) {
     return absl::InvalidArgumentError(absl::StrCat("the request has ", request.features_size(),
                                                    " feature entries; at most ", kMaxFeatureRequests, " are allowed"));
   }
-  const FeatureAbility ability = plan.model->model->features();
+  const FeatureAbility& ability = plan.model->features;
   for (const v1::FeatureRequest& wish : request.features()) {
     ASSIGN_OR_RETURN(v1::FeatureRequest resolved, ResolveFeature(wish, ability));
     bytes += ValuesOf(resolved, ability, plan.grid) * (resolved.encoding() == v1::FEATURE_FLOAT16 ? 2 : 4);

@@ -65,9 +65,8 @@ v1::ModelVersion Describe(const VersionStatus& status, bool with_labels) {
     offer.set_layers(has.layers);
     offer.set_heads(has.heads);
   }
-  const FeatureAbility features = model.model->features();
-  for (const v1::FeatureKind kind : features.kinds) version.add_feature_kinds(kind);
-  version.set_feature_width(features.width);
+  for (const v1::FeatureKind kind : model.features.kinds) version.add_feature_kinds(kind);
+  version.set_feature_width(model.features.width);
   if (with_labels) {
     for (const std::string& label : model.labels) version.add_labels(label);
   }

@@ -25,6 +25,7 @@ inline ModelHandle Served(const std::string& name, const std::string& config_tex
   served->precision = "fp32";
   served->weights_sha256 = "feed";
   served->attention = (*model)->attention();
+  served->features = (*model)->features();
   served->model = *std::move(model);
   return served;
 }

@@ -72,6 +72,7 @@ std::shared_ptr<LoadedModel> MakeLoaded(const std::string& name, int64_t version
   loaded->precision = "fp32";
   for (int i = 0; i < config.classes(); ++i) loaded->labels.push_back("class " + std::to_string(i));
   loaded->attention = (*model)->attention();
+  loaded->features = (*model)->features();
   loaded->model = *std::move(model);
   return loaded;
 }

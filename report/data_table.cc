@@ -1,4 +1,4 @@
-#include "programs/repo_table.h"
+#include "report/data_table.h"
 
 #include <algorithm>
 
@@ -39,7 +39,7 @@ Cell Cell::Number(double value, std::string text) {
   return {value, std::move(text)};
 }
 
-std::string Table::Print(OutputFormat format) const {
+std::string DataTable::Print(OutputFormat format) const {
   switch (format) {
     case OutputFormat::kJson:
       return AsJson().dump(2) + "\n";
@@ -51,7 +51,7 @@ std::string Table::Print(OutputFormat format) const {
   return AsText();
 }
 
-nlohmann::ordered_json Table::AsJson() const {
+nlohmann::ordered_json DataTable::AsJson() const {
   nlohmann::ordered_json array = nlohmann::ordered_json::array();
   for (const std::vector<Cell>& row : rows_) {
     nlohmann::ordered_json object = nlohmann::ordered_json::object();
@@ -61,7 +61,7 @@ nlohmann::ordered_json Table::AsJson() const {
   return array;
 }
 
-std::string Table::AsText() const {
+std::string DataTable::AsText() const {
   std::vector<bool> right;
   std::vector<std::vector<std::string>> lines(1);
   for (const Column& column : columns_) {
@@ -78,7 +78,7 @@ std::string Table::AsText() const {
   return Aligned(lines, right);
 }
 
-std::string Table::AsCsv() const {
+std::string DataTable::AsCsv() const {
   std::string text = absl::StrJoin(
       columns_, ",", [](std::string* out, const Column& column) { absl::StrAppend(out, CsvText(column.name)); });
   absl::StrAppend(&text, "\n");

@@ -1,5 +1,5 @@
-#ifndef VITRINE_PROGRAMS_REPO_TABLE_H_
-#define VITRINE_PROGRAMS_REPO_TABLE_H_
+#ifndef VITRINE_REPORT_DATA_TABLE_H_
+#define VITRINE_REPORT_DATA_TABLE_H_
 
 #include <cstdint>
 #include <nlohmann/json.hpp>
@@ -24,14 +24,14 @@ struct Cell {
 };
 
 // Rows under named columns, as an aligned text, a JSON array of objects, or CSV (RFC 4180, with a header).
-class Table {
+class DataTable {
  public:
   struct Column {
     std::string name;     // for programs: "parameters"
     std::string heading;  // for people: "PARAMETERS"; empty: not in the aligned text
     bool right = false;   // numbers stand at the right
   };
-  explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
+  explicit DataTable(std::vector<Column> columns) : columns_(std::move(columns)) {}
 
   // As many cells as columns.
   void Add(std::vector<Cell> row) { rows_.push_back(std::move(row)); }
@@ -55,4 +55,4 @@ std::string WithSeparators(int64_t number);
 
 }  // namespace vitrine
 
-#endif  // VITRINE_PROGRAMS_REPO_TABLE_H_
+#endif  // VITRINE_REPORT_DATA_TABLE_H_

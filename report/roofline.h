@@ -1,17 +1,18 @@
-#ifndef VITRINE_PROGRAMS_REPO_ROOFLINE_H_
-#define VITRINE_PROGRAMS_REPO_ROOFLINE_H_
+#ifndef VITRINE_REPORT_ROOFLINE_H_
+#define VITRINE_REPORT_ROOFLINE_H_
 
 #include <string>
 #include <vector>
 
-#include "models/workload/workload.h"
-
 namespace vitrine {
+
+// Operators that share a colour and a line of the legend.
+enum class RooflineGroup { kLinear, kProduct, kConvolution, kNorm, kActivation, kElementwise };
 
 // An operator in a roofline diagram.
 struct RooflinePoint {
   std::string label;
-  OperatorKind kind = OperatorKind::kLinear;
+  RooflineGroup group = RooflineGroup::kLinear;
   double intensity = 0;  // FLOP per byte
   double gflops = 0;     // reached
   double share = 0;      // of the forward pass' time, 0 to 1; the dot's area
@@ -32,4 +33,4 @@ std::string RooflineSvg(const Roofline& roofline);
 
 }  // namespace vitrine
 
-#endif  // VITRINE_PROGRAMS_REPO_ROOFLINE_H_
+#endif  // VITRINE_REPORT_ROOFLINE_H_

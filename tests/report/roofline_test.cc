@@ -1,4 +1,5 @@
-// The roofline diagram and the three forms of a table.
+#include "report/roofline.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -6,9 +7,6 @@
 #include <regex>
 #include <string>
 #include <vector>
-
-#include "programs/repo_roofline.h"
-#include "programs/repo_table.h"
 
 namespace vitrine {
 namespace {
@@ -37,7 +35,7 @@ Roofline Crowded(int points) {
   roofline.gigabytes_per_second = 20;
   for (int i = 0; i < points; ++i) {
     // Alternately of two colours, since points of one colour that cover each other share a label.
-    const OperatorKind kind = i % 2 == 0 ? OperatorKind::kLinear : OperatorKind::kConvolution;
+    const RooflineGroup kind = i % 2 == 0 ? RooflineGroup::kLinear : RooflineGroup::kConvolution;
     roofline.points.push_back(
         {"operator.number." + std::to_string(i), kind, 8 * std::pow(1.06, i), 100.0 + i % 4, 1.0 / points});
   }
@@ -57,9 +55,9 @@ TEST(Roofline, LabelsOfACrowdDoNotMeet) {
 
 TEST(Roofline, EveryPointIsInThePictureAndTextIsEscaped) {
   Roofline roofline = Crowded(3);
-  roofline.points.push_back({"moved", OperatorKind::kConcatenate, 0, 0, 0.1});
-  roofline.points.push_back({"slow", OperatorKind::kAdd, 0.08, 0.01, 0.1});
-  roofline.points.push_back({"dense", OperatorKind::kConvolution, 2000, 480, 0.1});
+  roofline.points.push_back({"moved", RooflineGroup::kElementwise, 0, 0, 0.1});
+  roofline.points.push_back({"slow", RooflineGroup::kElementwise, 0.08, 0.01, 0.1});
+  roofline.points.push_back({"dense", RooflineGroup::kConvolution, 2000, 480, 0.1});
   const std::string svg = RooflineSvg(roofline);
   EXPECT_THAT(svg, HasSubstr("a &lt;title&gt; &amp; more"));
   EXPECT_THAT(svg, ::testing::Not(HasSubstr("moved")));
@@ -80,28 +78,6 @@ TEST(Roofline, WithoutPointsThereAreStillRoofs) {
   const std::string svg = RooflineSvg(Crowded(0));
   EXPECT_THAT(svg, HasSubstr("<polyline"));
   EXPECT_EQ(svg.find("nan"), std::string::npos);
-}
-
-Table Example() {
-  Table table({{"name", "NAME"}, {"count", "COUNT", true}, {"hidden", ""}});
-  table.Add({Cell::Text("a, \"b\""), Cell::Count(12345), Cell::Text("x")});
-  table.Add({Cell::Text("c"), Cell::Nothing(), Cell::Nothing()});
-  return table;
-}
-
-TEST(Tables, HaveThreeForms) {
-  EXPECT_EQ(Example().Print(OutputFormat::kTable),
-            "NAME     COUNT\n"
-            "a, \"b\"  12,345\n"
-            "c            -\n");
-  EXPECT_EQ(Example().Print(OutputFormat::kCsv),
-            "name,count,hidden\n"
-            "\"a, \"\"b\"\"\",12345,x\n"
-            "c,,\n");
-  const nlohmann::ordered_json json = Example().AsJson();
-  EXPECT_EQ(json[0]["count"], 12345);
-  EXPECT_TRUE(json[1]["count"].is_null());
-  EXPECT_EQ(json[0]["name"], "a, \"b\"");
 }
 
 }  // namespace

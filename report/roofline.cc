@@ -1,4 +1,4 @@
-#include "programs/repo_roofline.h"
+#include "report/roofline.h"
 
 #include <algorithm>
 #include <array>
@@ -18,30 +18,18 @@ constexpr double kFontSize = 11.5, kGlyphWidth = 6.3;
 constexpr char kInk[] = "#1f2933";
 constexpr char kFaint[] = "#e4e7eb";
 
-// Kinds that share a colour and a line of the legend.
-struct Group {
+struct Style {
   const char* name;
   const char* colour;
-  std::vector<OperatorKind> kinds;
 };
-const std::vector<Group>& Groups() {
-  using K = OperatorKind;
-  static const auto* const kGroups = new std::vector<Group>{
-      {"linear", "#0072b2", {K::kLinear}},
-      {"attention, product", "#cc79a7", {K::kAttention, K::kMatmul}},
-      {"convolution", "#d55e00", {K::kConvolution}},
-      {"norm", "#009e73", {K::kLayerNorm, K::kBatchNorm, K::kNormalize}},
-      {"GELU, ReLU, softmax", "#c48a00", {K::kGelu, K::kRelu, K::kSoftmax}},
-      {"add, scale, pool", "#6b7280", {K::kAdd, K::kScale, K::kAffine, K::kScaleAdd, K::kPool, K::kConcatenate}},
-  };
-  return *kGroups;
-}
+// By RooflineGroup.
+constexpr Style kStyles[] = {
+    {"linear", "#0072b2"}, {"attention, product", "#cc79a7"},  {"convolution", "#d55e00"},
+    {"norm", "#009e73"},   {"GELU, ReLU, softmax", "#c48a00"}, {"add, scale, pool", "#6b7280"},
+};
 
-const Group& GroupOf(OperatorKind kind) {
-  for (const Group& group : Groups()) {
-    if (std::find(group.kinds.begin(), group.kinds.end(), kind) != group.kinds.end()) return group;
-  }
-  return Groups().back();
+const Style& StyleOf(RooflineGroup group) {
+  return kStyles[static_cast<size_t>(group)];
 }
 
 struct Box {
@@ -210,7 +198,7 @@ class Diagram {
 
   // Points of one colour that all but cover each other: one label serves them.
   static bool Together(const RooflinePoint& a, const RooflinePoint& b, double dx, double dy) {
-    return &GroupOf(a.kind) == &GroupOf(b.kind) && std::hypot(dx, dy) < 5;
+    return a.group == b.group && std::hypot(dx, dy) < 5;
   }
 
   // The names of a point and of those that lie with it; empty if it lies with an earlier one, or where a crowd leaves
@@ -242,7 +230,7 @@ class Diagram {
     for (size_t i = 0; i < points_.size(); ++i) {
       const RooflinePoint& point = points_[i];
       const double x = X(point.intensity), y = Y(point.gflops), r = Radius(point);
-      const Group& group = GroupOf(point.kind);
+      const Style& group = StyleOf(point.group);
       svg_ += absl::StrFormat(
           "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"%.1f\" fill=\"%s\" fill-opacity=\"0.75\" stroke=\"#ffffff\"><title>%s: "
           "%.3g FLOP/B, %.3g GFLOP/s, %.1f %% of the time</title></circle>\n",
@@ -274,9 +262,9 @@ class Diagram {
     constexpr double kX = kRight + 26;
     double y = kTop + 14;
     svg_ += Text(kX, y, "operators", "font-weight=\"bold\"");
-    for (const Group& group : Groups()) {
+    for (const Style& group : kStyles) {
       const bool used = std::any_of(points_.begin(), points_.end(),
-                                    [&](const RooflinePoint& p) { return &GroupOf(p.kind) == &group; });
+                                    [&](const RooflinePoint& point) { return &StyleOf(point.group) == &group; });
       if (!used) continue;
       y += 22;
       svg_ += absl::StrFormat("<circle cx=\"%.1f\" cy=\"%.1f\" r=\"6\" fill=\"%s\" fill-opacity=\"0.75\"/>\n", kX + 7,

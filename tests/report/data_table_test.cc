@@ -1,0 +1,31 @@
+#include "report/data_table.h"
+
+#include <gtest/gtest.h>
+
+namespace vitrine {
+namespace {
+
+DataTable Example() {
+  DataTable table({{"name", "NAME"}, {"count", "COUNT", true}, {"hidden", ""}});
+  table.Add({Cell::Text("a, \"b\""), Cell::Count(12345), Cell::Text("x")});
+  table.Add({Cell::Text("c"), Cell::Nothing(), Cell::Nothing()});
+  return table;
+}
+
+TEST(Tables, HaveThreeForms) {
+  EXPECT_EQ(Example().Print(OutputFormat::kTable),
+            "NAME     COUNT\n"
+            "a, \"b\"  12,345\n"
+            "c            -\n");
+  EXPECT_EQ(Example().Print(OutputFormat::kCsv),
+            "name,count,hidden\n"
+            "\"a, \"\"b\"\"\",12345,x\n"
+            "c,,\n");
+  const nlohmann::ordered_json json = Example().AsJson();
+  EXPECT_EQ(json[0]["count"], 12345);
+  EXPECT_TRUE(json[1]["count"].is_null());
+  EXPECT_EQ(json[0]["name"], "a, \"b\"");
+}
+
+}  // namespace
+}  // namespace vitrine
