@@ -28,8 +28,9 @@ struct Geometry {
 };
 
 // The one resolution policy, for training and serving.
-//   fixed:  stretch, or scale to cover and crop centrally; sizes and corner to the pixel as timm's evaluation transform.
-//   native: both sides a multiple of the cell, the grid's cells within min_tokens..max_tokens, and among such grids the
+//   fixed:  stretch, or scale to cover and crop centrally; sizes and corner to the pixel as timm's evaluation
+//   transform. native: both sides a multiple of the cell, the grid's cells within min_tokens..max_tokens, and among
+//   such grids the
 //           one nearest to the picture in aspect and then in tokens: the picture's own number of cells, clamped to the
 //           limits, is aimed at, and an error of the aspect weighs four times an error of the tokens (as ratios). A
 //           picture that already is such a size is not resized. `wish` replaces the picture's own size and aspect as

@@ -89,20 +89,20 @@ std::vector<Layer> LayersOf(const Workload& workload, bool every) {
 
 DataTable LayerTable(const std::vector<Layer>& layers, const MachinePeaks* peaks) {
   std::vector<DataTable::Column> columns = {{"name", "OPERATOR"},
-                                        {"kind", "KIND"},
-                                        {"count", "TIMES", true},
-                                        {"shape", "SHAPE"},
-                                        {"parameters", "PARAMETERS", true},
-                                        {"macs", ""},
-                                        {"flops", "FLOP", true},
-                                        {"bytes", "BYTES", true},
-                                        {"intensity", "FLOP/BYTE", true}};
+                                            {"kind", "KIND"},
+                                            {"count", "TIMES", true},
+                                            {"shape", "SHAPE"},
+                                            {"parameters", "PARAMETERS", true},
+                                            {"macs", ""},
+                                            {"flops", "FLOP", true},
+                                            {"bytes", "BYTES", true},
+                                            {"intensity", "FLOP/BYTE", true}};
   if (peaks != nullptr) {
     for (const DataTable::Column& column : std::vector<DataTable::Column>{{"seconds", "US", true},
-                                                                  {"bound_seconds", "BOUND US", true},
-                                                                  {"gflops", "GFLOP/S", true},
-                                                                  {"of_bound", "OF BOUND", true},
-                                                                  {"share", "SHARE", true}}) {
+                                                                          {"bound_seconds", "BOUND US", true},
+                                                                          {"gflops", "GFLOP/S", true},
+                                                                          {"of_bound", "OF BOUND", true},
+                                                                          {"share", "SHARE", true}}) {
       columns.push_back(column);
     }
   }
