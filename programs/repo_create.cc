@@ -42,6 +42,15 @@ absl::StatusOr<ZooRow> FindClassifier(const std::string& variant) {
   return FindVariant(variant);
 }
 
+absl::Status RaiseLimit(const std::string& variant, int max_tokens, v1::Preprocessing& preprocessing) {
+  if (!preprocessing.has_native()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--max-tokens is for variants of native resolution; ", variant, " takes one size only"));
+  }
+  preprocessing.mutable_native()->set_max_tokens(max_tokens);
+  return absl::OkStatus();
+}
+
 // The model lives in this function alone, so that it is gone before the files are put together.
 absl::StatusOr<Draft> MakeDraft(const ZooRow& row, const CreateOptions& options) {
   ASSIGN_OR_RETURN(const std::unique_ptr<Model> model, MakeModel(row.config, options.seed));
@@ -95,7 +104,10 @@ absl::Status InitCommand(const std::string& repository) {
 
 absl::Status CreateCommand(const CreateOptions& options) {
   RETURN_IF_ERROR(ValidateModelName(options.model));
-  ASSIGN_OR_RETURN(const ZooRow row, FindClassifier(options.variant));
+  ASSIGN_OR_RETURN(ZooRow row, FindClassifier(options.variant));
+  if (options.max_tokens) {
+    RETURN_IF_ERROR(RaiseLimit(options.variant, *options.max_tokens, *row.config.mutable_preprocessing()));
+  }
   ASSIGN_OR_RETURN(const Draft draft, MakeDraft(row, options));
   ASSIGN_OR_RETURN(const VersionId published, Publish(options.repository, options.model, draft));
   std::cout << published.model << "/" << published.version << " in " << options.repository << ": "

@@ -2,6 +2,7 @@
 #define VITRINE_PROGRAMS_REPO_CREATE_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -17,7 +18,8 @@ struct CreateOptions {
   std::string model;       // the name to publish under
   std::string variant;     // of the zoo
   uint64_t seed = 0;
-  bool bf16 = false;  // storage
+  bool bf16 = false;              // storage
+  std::optional<int> max_tokens;  // of a native-resolution variant; default the variant's own
 };
 
 // `vitrine-repo create`: publishes a variant of the zoo with random, untrained weights. Holds the model in fp32 once,

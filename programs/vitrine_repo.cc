@@ -130,6 +130,8 @@ Command AddCreate(CLI::App& app, Flags& flags) {
   create->add_option("NAME", options.model, "the name to publish under")->required();
   create->add_option("--variant", options.variant, "of `vitrine-repo zoo`")->required();
   create->add_option("--seed", options.seed, "of the weights; default 0");
+  create->add_option("--max-tokens", options.max_tokens,
+                     "most patch tokens of a picture, for variants of native resolution; default the variant's");
   create->add_option("--storage", flags.storage, "type of the stored weights: fp32 (default) or bf16")
       ->check(CLI::IsMember({"fp32", "bf16"}));
   create->footer(

@@ -112,7 +112,7 @@ def measure(setup):
     imported, random = setup.scratch / "imported", setup.scratch / "random"
     rows = [measure_peer(setup, imported, name, architecture) for name, architecture in PEERS.items()]
     for name in sorted({*MIXED, *GROWING}):
-        run(setup.program("vitrine-repo"), "create", random, name, "--variant", name)
+        run(setup.program("vitrine-repo"), "create", random, name, "--variant", name, "--max-tokens", (SIDES[-1] // 16) ** 2)
     rows += [measure_mixed(setup, random, name) for name in MIXED]
     rows += [measure_growth(setup, random, name) for name in GROWING]
     return rows

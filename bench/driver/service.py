@@ -105,7 +105,8 @@ def picture_for_null(pictures):
 def measure_null(setup):
     print("  null model: service", file=sys.stderr)
     repository = setup.scratch / "null"
-    subprocess.run([setup.program("bench_publish"), repository, "null"], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run([setup.program("vitrine-repo"), "create", repository, "null", "--variant", "null"], check=True,
+                   stdout=subprocess.DEVNULL)
     picture = picture_for_null(setup.photographs()[0])
     with Server(setup, repository, [setup.core], ["model/null"]) as server:
         reports = [load(server, "null", picture, setup.seconds(4), setup.other_core, "--picture-bytes", NULL_BYTES)
