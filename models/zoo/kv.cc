@@ -1,3 +1,5 @@
+#include <utility>
+
 #include "models/zoo/inputs.h"
 #include "models/zoo/rows.h"
 
@@ -25,9 +27,7 @@ v1::ModelConfig Kv(v1::ModelConfig config, int patch, int width, int depth, v1::
   return config;
 }
 
-}  // namespace
-
-std::vector<ZooRow> KvRows() {
+std::vector<ZooRow> MnistRows() {
   return {
       // clang-format off
       // name, config, parameters, source
@@ -68,6 +68,14 @@ std::vector<ZooRow> KvRows() {
       {"qkv-mnist-p4-d512-l4", Kv(Mnist(), 4, 512, 4, v1::KvConfig::QKV), 6'608'394, kMnist},
       {"kv-pos-mnist-p4-d512-l4", Kv(Mnist(), 4, 512, 4, v1::KvConfig::KV_POS), 5'560'022, kMnist},
       {"kv-mnist-p4-d512-l4", Kv(Mnist(), 4, 512, 4, v1::KvConfig::KV), 5'559'818, kMnist},
+      // clang-format on
+  };
+}
+
+std::vector<ZooRow> CifarRows() {
+  return {
+      // clang-format off
+      // name, config, parameters, source
       {"qkv-cifar10-p4-d64-l2", Kv(FixedCifar(10), 4, 64, 2, v1::KvConfig::QKV), 62'218, kCifar},
       {"kv-pos-cifar10-p4-d64-l2", Kv(FixedCifar(10), 4, 64, 2, v1::KvConfig::KV_POS), 54'128, kCifar},
       {"kv-cifar10-p4-d64-l2", Kv(FixedCifar(10), 4, 64, 2, v1::KvConfig::KV), 54'026, kCifar},
@@ -94,6 +102,14 @@ std::vector<ZooRow> KvRows() {
       {"kv-cifar100-p4-d256-l4", Kv(FixedCifar(100), 4, 256, 4, v1::KvConfig::KV), 1'438'820, kCifar},
       // clang-format on
   };
+}
+
+}  // namespace
+
+std::vector<ZooRow> KvRows() {
+  std::vector<ZooRow> rows = MnistRows();
+  for (ZooRow& row : CifarRows()) rows.push_back(std::move(row));
+  return rows;
 }
 
 }  // namespace vitrine::zoo
