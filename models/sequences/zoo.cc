@@ -58,9 +58,8 @@ SequenceConfig Anomaly(KvConfig::Attention attention, int width, int depth) {
 }
 
 // Tiny Shakespeare by characters; every head has a map_pos of its own.
-SequenceConfig Characters(KvConfig::Attention attention) {
-  SequenceConfig config = Sized(attention, /*width=*/192, /*depth=*/6, /*heads=*/4, /*mlp_ratio=*/4,
-                                /*max_length=*/64, 20);
+SequenceConfig Characters(KvConfig::Attention attention, int width, int depth, int heads = 4) {
+  SequenceConfig config = Sized(attention, width, depth, heads, /*mlp_ratio=*/4, /*max_length=*/64, 20);
   config.mutable_tokens()->set_vocabulary(65);
   config.set_score_scale(KvConfig::FULL_WIDTH);
   config.set_map_pos_per_head(attention == KvConfig::KV_POS);
@@ -110,6 +109,8 @@ SequenceConfig Translation(KvConfig::Attention attention, int width, int depth) 
 constexpr std::string_view kTask = "KV transformer, synthetic tasks";
 constexpr std::string_view kAnomaly = "KV transformer, set anomaly";
 constexpr std::string_view kCharacters = "KV transformer, characters";
+// One head or four: only KV+Pos counts them, so that it alone has rows for both.
+constexpr std::string_view kCharactersFormula = "KV transformer, characters: 1 or 4 heads; its count by the formula";
 constexpr std::string_view kNumbers = "KV transformer, numbers";
 constexpr std::string_view kTranslation = "KV transformer, translation; vocabularies of 10,000 stand for Multi30k's";
 
@@ -148,9 +149,38 @@ std::vector<SequenceRow> MakeRows() {
       {"anomaly-qkv-d512-l4", Anomaly(kQkv, 512, 4), 8'937'985, kAnomaly},
       {"anomaly-kv-pos-d512-l4", Anomaly(kKvPos, 512, 4), 7'887'405, kAnomaly},
       {"anomaly-kv-d512-l4", Anomaly(kKv, 512, 4), 7'887'361, kAnomaly},
-      {"characters-qkv-d192-l6", Characters(kQkv), 2'703'425, kCharacters},
-      {"characters-kv-pos-d192-l6", Characters(kKvPos), 2'482'745, kCharacters},
-      {"characters-kv-d192-l6", Characters(kKv), 2'482'241, kCharacters},
+      {"characters-qkv-d64-l1", Characters(kQkv, 64, 1), 62'401, kCharactersFormula},
+      {"characters-kv-pos-d64-l1", Characters(kKvPos, 64, 1), 58'389, kCharactersFormula},
+      {"characters-kv-pos-d64-l1-h1", Characters(kKvPos, 64, 1, 1), 58'326, kCharactersFormula},
+      {"characters-kv-d64-l1", Characters(kKv, 64, 1), 58'305, kCharactersFormula},
+      {"characters-qkv-d64-l2", Characters(kQkv, 64, 2), 112'193, kCharactersFormula},
+      {"characters-kv-pos-d64-l2", Characters(kKvPos, 64, 2), 104'169, kCharactersFormula},
+      {"characters-kv-pos-d64-l2-h1", Characters(kKvPos, 64, 2, 1), 104'043, kCharactersFormula},
+      {"characters-kv-d64-l2", Characters(kKv, 64, 2), 104'001, kCharactersFormula},
+      {"characters-qkv-d64-l3", Characters(kQkv, 64, 3), 161'985, kCharactersFormula},
+      {"characters-kv-pos-d64-l3", Characters(kKvPos, 64, 3), 149'949, kCharactersFormula},
+      {"characters-kv-pos-d64-l3-h1", Characters(kKvPos, 64, 3, 1), 149'760, kCharactersFormula},
+      {"characters-kv-d64-l3", Characters(kKv, 64, 3), 149'697, kCharactersFormula},
+      {"characters-qkv-d64-l6", Characters(kQkv, 64, 6), 311'361, kCharactersFormula},
+      {"characters-kv-pos-d64-l6", Characters(kKvPos, 64, 6), 287'289, kCharactersFormula},
+      {"characters-kv-pos-d64-l6-h1", Characters(kKvPos, 64, 6, 1), 286'911, kCharactersFormula},
+      {"characters-kv-d64-l6", Characters(kKv, 64, 6), 286'785, kCharactersFormula},
+      {"characters-qkv-d192-l1", Characters(kQkv, 192, 1), 481'985, kCharactersFormula},
+      {"characters-kv-pos-d192-l1", Characters(kKvPos, 192, 1), 445'205, kCharactersFormula},
+      {"characters-kv-pos-d192-l1-h1", Characters(kKvPos, 192, 1, 1), 445'142, kCharactersFormula},
+      {"characters-kv-d192-l1", Characters(kKv, 192, 1), 445'121, kCharactersFormula},
+      {"characters-qkv-d192-l2", Characters(kQkv, 192, 2), 926'273, kCharactersFormula},
+      {"characters-kv-pos-d192-l2", Characters(kKvPos, 192, 2), 852'713, kCharactersFormula},
+      {"characters-kv-pos-d192-l2-h1", Characters(kKvPos, 192, 2, 1), 852'587, kCharactersFormula},
+      {"characters-kv-d192-l2", Characters(kKv, 192, 2), 852'545, kCharactersFormula},
+      {"characters-qkv-d192-l3", Characters(kQkv, 192, 3), 1'370'561, kCharactersFormula},
+      {"characters-kv-pos-d192-l3", Characters(kKvPos, 192, 3), 1'260'221, kCharactersFormula},
+      {"characters-kv-pos-d192-l3-h1", Characters(kKvPos, 192, 3, 1), 1'260'032, kCharactersFormula},
+      {"characters-kv-d192-l3", Characters(kKv, 192, 3), 1'259'969, kCharactersFormula},
+      {"characters-qkv-d192-l6", Characters(kQkv, 192, 6), 2'703'425, kCharacters},
+      {"characters-kv-pos-d192-l6", Characters(kKvPos, 192, 6), 2'482'745, kCharacters},
+      {"characters-kv-pos-d192-l6-h1", Characters(kKvPos, 192, 6, 1), 2'482'367, kCharactersFormula},
+      {"characters-kv-d192-l6", Characters(kKv, 192, 6), 2'482'241, kCharacters},
       {"numbers-qkv-d64-l4", Numbers(kQkv), 200'990, kNumbers},
       {"numbers-kv-pos-d64-l4", Numbers(kKvPos), 184'650, kNumbers},
       {"numbers-kv-d64-l4", Numbers(kKv), 184'606, kNumbers},

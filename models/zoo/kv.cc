@@ -9,6 +9,7 @@ namespace {
 // The two numbers of heads give the same count; the rows have four.
 constexpr std::string_view kMnist = "KV transformer, vision classifier: MNIST and Fashion-MNIST, 2 or 4 heads";
 constexpr std::string_view kCifar = "KV transformer, vision classifier: 2 or 4 heads";
+constexpr std::string_view kCifarFormula = "KV transformer, vision classifier: 2 or 4 heads; its count by the formula";
 
 // The vision script's settings: MLP as wide as the model, scores scaled by the full width, 50 position channels.
 v1::ModelConfig Kv(v1::ModelConfig config, int patch, int width, int depth, v1::KvConfig::Attention attention) {
@@ -94,12 +95,43 @@ std::vector<ZooRow> CifarRows() {
       {"qkv-cifar10-p4-d512-l4", Kv(FixedCifar(10), 4, 512, 4, v1::KvConfig::QKV), 6'632'458, kCifar},
       {"kv-pos-cifar10-p4-d512-l4", Kv(FixedCifar(10), 4, 512, 4, v1::KvConfig::KV_POS), 5'584'086, kCifar},
       {"kv-cifar10-p4-d512-l4", Kv(FixedCifar(10), 4, 512, 4, v1::KvConfig::KV), 5'583'882, kCifar},
+      // The script's own patch for CIFAR: 4x4 tokens.
+      {"qkv-cifar10-p8-d64-l2", Kv(FixedCifar(10), 8, 64, 2, v1::KvConfig::QKV), 68'362, kCifarFormula},
+      {"kv-pos-cifar10-p8-d64-l2", Kv(FixedCifar(10), 8, 64, 2, v1::KvConfig::KV_POS), 60'272, kCifarFormula},
+      {"kv-cifar10-p8-d64-l2", Kv(FixedCifar(10), 8, 64, 2, v1::KvConfig::KV), 60'170, kCifarFormula},
+      {"qkv-cifar10-p8-d64-l4", Kv(FixedCifar(10), 8, 64, 4, v1::KvConfig::QKV), 118'410, kCifarFormula},
+      {"kv-pos-cifar10-p8-d64-l4", Kv(FixedCifar(10), 8, 64, 4, v1::KvConfig::KV_POS), 102'230, kCifarFormula},
+      {"kv-cifar10-p8-d64-l4", Kv(FixedCifar(10), 8, 64, 4, v1::KvConfig::KV), 102'026, kCifarFormula},
+      {"qkv-cifar10-p8-d256-l2", Kv(FixedCifar(10), 8, 256, 2, v1::KvConfig::QKV), 912'394, kCifarFormula},
+      {"kv-pos-cifar10-p8-d256-l2", Kv(FixedCifar(10), 8, 256, 2, v1::KvConfig::KV_POS), 781'424, kCifarFormula},
+      {"kv-cifar10-p8-d256-l2", Kv(FixedCifar(10), 8, 256, 2, v1::KvConfig::KV), 781'322, kCifarFormula},
+      {"qkv-cifar10-p8-d256-l4", Kv(FixedCifar(10), 8, 256, 4, v1::KvConfig::QKV), 1'702'410, kCifarFormula},
+      {"kv-pos-cifar10-p8-d256-l4", Kv(FixedCifar(10), 8, 256, 4, v1::KvConfig::KV_POS), 1'440'470, kCifarFormula},
+      {"kv-cifar10-p8-d256-l4", Kv(FixedCifar(10), 8, 256, 4, v1::KvConfig::KV), 1'440'266, kCifarFormula},
+      {"qkv-cifar10-p8-d512-l2", Kv(FixedCifar(10), 8, 512, 2, v1::KvConfig::QKV), 3'528'714, kCifarFormula},
+      {"kv-pos-cifar10-p8-d512-l2", Kv(FixedCifar(10), 8, 512, 2, v1::KvConfig::KV_POS), 3'004'528, kCifarFormula},
+      {"kv-cifar10-p8-d512-l2", Kv(FixedCifar(10), 8, 512, 2, v1::KvConfig::KV), 3'004'426, kCifarFormula},
+      {"qkv-cifar10-p8-d512-l4", Kv(FixedCifar(10), 8, 512, 4, v1::KvConfig::QKV), 6'681'610, kCifarFormula},
+      {"kv-pos-cifar10-p8-d512-l4", Kv(FixedCifar(10), 8, 512, 4, v1::KvConfig::KV_POS), 5'633'238, kCifarFormula},
+      {"kv-cifar10-p8-d512-l4", Kv(FixedCifar(10), 8, 512, 4, v1::KvConfig::KV), 5'633'034, kCifarFormula},
+      {"qkv-cifar100-p4-d64-l2", Kv(FixedCifar(100), 4, 64, 2, v1::KvConfig::QKV), 68'068, kCifarFormula},
+      {"kv-pos-cifar100-p4-d64-l2", Kv(FixedCifar(100), 4, 64, 2, v1::KvConfig::KV_POS), 59'978, kCifarFormula},
+      {"kv-cifar100-p4-d64-l2", Kv(FixedCifar(100), 4, 64, 2, v1::KvConfig::KV), 59'876, kCifarFormula},
+      {"qkv-cifar100-p4-d64-l4", Kv(FixedCifar(100), 4, 64, 4, v1::KvConfig::QKV), 118'116, kCifarFormula},
+      {"kv-pos-cifar100-p4-d64-l4", Kv(FixedCifar(100), 4, 64, 4, v1::KvConfig::KV_POS), 101'936, kCifarFormula},
+      {"kv-cifar100-p4-d64-l4", Kv(FixedCifar(100), 4, 64, 4, v1::KvConfig::KV), 101'732, kCifarFormula},
       {"qkv-cifar100-p4-d256-l2", Kv(FixedCifar(100), 4, 256, 2, v1::KvConfig::QKV), 910'948, kCifar},
       {"kv-pos-cifar100-p4-d256-l2", Kv(FixedCifar(100), 4, 256, 2, v1::KvConfig::KV_POS), 779'978, kCifar},
       {"kv-cifar100-p4-d256-l2", Kv(FixedCifar(100), 4, 256, 2, v1::KvConfig::KV), 779'876, kCifar},
       {"qkv-cifar100-p4-d256-l4", Kv(FixedCifar(100), 4, 256, 4, v1::KvConfig::QKV), 1'700'964, kCifar},
       {"kv-pos-cifar100-p4-d256-l4", Kv(FixedCifar(100), 4, 256, 4, v1::KvConfig::KV_POS), 1'439'024, kCifar},
       {"kv-cifar100-p4-d256-l4", Kv(FixedCifar(100), 4, 256, 4, v1::KvConfig::KV), 1'438'820, kCifar},
+      {"qkv-cifar100-p4-d512-l2", Kv(FixedCifar(100), 4, 512, 2, v1::KvConfig::QKV), 3'525'732, kCifarFormula},
+      {"kv-pos-cifar100-p4-d512-l2", Kv(FixedCifar(100), 4, 512, 2, v1::KvConfig::KV_POS), 3'001'546, kCifarFormula},
+      {"kv-cifar100-p4-d512-l2", Kv(FixedCifar(100), 4, 512, 2, v1::KvConfig::KV), 3'001'444, kCifarFormula},
+      {"qkv-cifar100-p4-d512-l4", Kv(FixedCifar(100), 4, 512, 4, v1::KvConfig::QKV), 6'678'628, kCifarFormula},
+      {"kv-pos-cifar100-p4-d512-l4", Kv(FixedCifar(100), 4, 512, 4, v1::KvConfig::KV_POS), 5'630'256, kCifarFormula},
+      {"kv-cifar100-p4-d512-l4", Kv(FixedCifar(100), 4, 512, 4, v1::KvConfig::KV), 5'630'052, kCifarFormula},
       // clang-format on
   };
 }

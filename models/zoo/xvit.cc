@@ -46,6 +46,8 @@ std::vector<ZooRow> XVitRows() {
       {"xvit-b", XVit(kBase), 63'957'704, kXVitPaper},
       {"xvit-t-last-axis", XVit(kTiny, v1::XVitConfig::LAST), 10'207'184, kOtherAxis},
       {"xvit-s-last-axis", XVit(kSmall, v1::XVitConfig::LAST), 20'753'016, kOtherAxis},
+      {"xvit-m-last-axis", XVit(kMedium, v1::XVitConfig::LAST), 37'457'208, kOtherAxis},
+      {"xvit-b-last-axis", XVit(kBase, v1::XVitConfig::LAST), 63'957'704, kOtherAxis},
       // clang-format on
   };
 }

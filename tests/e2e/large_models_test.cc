@@ -4,10 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "models/zoo.h"
+#include "models/zoo/published.h"
 #include "tests/e2e/answers.h"
 #include "tests/e2e/child_server.h"
 #include "tests/e2e/published.h"
@@ -16,10 +18,14 @@
 namespace vitrine::testing {
 namespace {
 
+// The sizes that a paper prints, which take each depth, width and patch once. The zoo's other large rows are one of
+// these widths with one of these patches, and each would cost gigabytes and many seconds more; their counts are tested
+// apart.
 std::vector<std::string> LargeVariants() {
   std::vector<std::string> names;
   for (const ZooRow& row : Zoo()) {
-    if (row.parameters > 100'000'000) names.emplace_back(row.name);
+    const std::optional<Published> published = FindPublished(row.name);
+    if (row.parameters > 100'000'000 && published && !published->parameters.empty()) names.emplace_back(row.name);
   }
   return names;
 }

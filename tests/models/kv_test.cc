@@ -3,6 +3,9 @@
 #include <ATen/core/grad_mode.h>
 #include <gtest/gtest.h>
 
+#include <map>
+#include <string>
+
 #include "models/layers/kv_attention.h"
 #include "models/zoo.h"
 #include "tests/models/pictures.h"
@@ -24,6 +27,34 @@ TEST(KeyPositions, AreThoseOfTheLibrary) {
   const float first[] = {-0.958924F, 0.283662F, 0.628522F, -0.777792F};
   for (int c = 0; c < 4; ++c) EXPECT_NEAR(fifty[5][c].item<float>(), first[c], 1e-6);
   EXPECT_EQ(KeyPositions(6, 20).size(1), 10);
+}
+
+// n d + lin(c P^2, d) + d + L (attention + 4 d + 2 lin(d, d)) + lin(d, d) + lin(d, classes); without biases of the
+// projections an attention has 4 d^2 + d, from keys and values alone 3 d^2 + d, with positions m + 1 = 51 more.
+TEST(KvZoo, ParametersAreTheFormulas) {
+  std::map<std::string, int> rows;
+  for (const ZooRow& row : Zoo()) {
+    if (!row.config.has_kv()) continue;
+    const v1::KvConfig& kv = row.config.kv();
+    const auto lin = [](int64_t in, int64_t out) { return in * out + out; };
+    const int64_t d = kv.width(), classes = row.config.classes();
+    const int64_t channels = row.config.preprocessing().channels(), side = channels == 1 ? 28 : 32;
+    const int64_t n = 1 + (side / kv.patch()) * (side / kv.patch());
+    const int64_t attention =
+        (kv.attention() == v1::KvConfig::QKV ? 4 : 3) * d * d + d + (kv.attention() == v1::KvConfig::KV_POS ? 51 : 0);
+    EXPECT_EQ(row.parameters, n * d + lin(channels * kv.patch() * kv.patch(), d) + d +
+                                  kv.depth() * (attention + 4 * d + 2 * lin(d, d)) + lin(d, d) + lin(d, classes))
+        << row.name;
+    ++rows[std::to_string(channels) + " channels, " + std::to_string(classes) + " classes, patch " +
+           std::to_string(kv.patch())];
+  }
+  // Three attentions, three widths, two depths.
+  const std::map<std::string, int> whole = {{"1 channels, 10 classes, patch 7", 18},
+                                            {"1 channels, 10 classes, patch 4", 18},
+                                            {"3 channels, 10 classes, patch 4", 18},
+                                            {"3 channels, 10 classes, patch 8", 18},
+                                            {"3 channels, 100 classes, patch 4", 18}};
+  EXPECT_EQ(rows, whole);
 }
 
 class Watched : public ::testing::Test {

@@ -5,16 +5,16 @@
 #include <regex>
 #include <set>
 #include <string>
+#include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "models/sequences/sequence_model.h"
 #include "models/sequences/zoo.h"
-#include "tests/models/sequences_oracle.h"
 
 namespace vitrine {
 namespace {
 
 using ::testing::HasSubstr;
-using testing::SequenceConfigOf;
 using v1::KvConfig;
 using v1::SequenceConfig;
 
@@ -26,7 +26,7 @@ int64_t Count(const SequenceConfig& config) {
 
 TEST(SequenceZoo, EveryRowHasExactlyItsParameters) {
   for (const SequenceRow& row : SequenceZoo()) EXPECT_EQ(Count(row.config), row.parameters) << row.name;
-  EXPECT_EQ(SequenceZoo().size(), 18u + 12 + 3 + 3 + 18);
+  EXPECT_EQ(SequenceZoo().size(), 18u + 12 + 32 + 3 + 18);
 }
 
 TEST(SequenceZoo, NamesAreUniqueAndFitForFiles) {
@@ -49,25 +49,32 @@ TEST(SequenceZoo, HeadsChangeNoCount) {
   }
 }
 
-// The formula that is printed for the characters: V d + T d + L (12 d^2 + 10 d) + 2 d + V (d + 1), minus L d^2 without
-// queries, plus L h (m + 1) with positions.
+// V d + T d + L (12 d^2 + 10 d) + 2 d + V (d + 1), minus L d^2 without queries, plus L h (m + 1) with positions.
+int64_t CharactersFormula(KvConfig::Attention attention, int64_t d, int64_t h, int64_t depth, int64_t length) {
+  const int64_t v = 65;
+  const int64_t qkv = v * d + length * d + depth * (12 * d * d + 10 * d) + 2 * d + v * (d + 1);
+  if (attention == KvConfig::QKV) return qkv;
+  return qkv - depth * d * d + (attention == KvConfig::KV_POS ? depth * h * 21 : 0);
+}
+
 TEST(SequenceZoo, CharactersFollowTheFormulaOverThePapersGrid) {
   for (const int64_t d : {64, 192}) {
-    for (const int64_t h : {1, 4}) {
-      for (const int64_t depth : {1, 2, 3, 6}) {
-        for (const int64_t length : {8, 32, 64}) {
-          const int64_t v = 65;
-          const int64_t qkv = v * d + length * d + depth * (12 * d * d + 10 * d) + 2 * d + v * (d + 1);
-          for (const auto& [row, expected] : {std::pair<std::string_view, int64_t>{"characters-qkv-d192-l6", qkv},
-                                              {"characters-kv-d192-l6", qkv - depth * d * d},
-                                              {"characters-kv-pos-d192-l6", qkv - depth * d * d + depth * h * 21}}) {
-            SequenceConfig config = SequenceConfigOf(row);
-            config.set_width(static_cast<int>(d));
-            config.set_mlp_width(static_cast<int>(4 * d));
+    for (const int64_t depth : {1, 2, 3, 6}) {
+      for (const auto& [attention, name] : {std::pair<KvConfig::Attention, std::string>{KvConfig::QKV, "qkv"},
+                                            {KvConfig::KV, "kv"},
+                                            {KvConfig::KV_POS, "kv-pos"}}) {
+        const std::string four = absl::StrCat("characters-", name, "-d", d, "-l", depth);
+        for (const int64_t h : {1, 4}) {
+          // The heads count with KV+Pos alone.
+          const std::string row = absl::StrCat(four, h == 1 && attention == KvConfig::KV_POS ? "-h1" : "");
+          const absl::StatusOr<SequenceRow> found = FindSequence(row);
+          ASSERT_TRUE(found.ok()) << found.status();
+          EXPECT_EQ(found->parameters, CharactersFormula(attention, d, h, depth, 64)) << row;
+          for (const int64_t length : {8, 32}) {
+            SequenceConfig config = found->config;
             config.set_heads(static_cast<int>(h));
-            config.set_depth(static_cast<int>(depth));
             config.set_max_length(static_cast<int>(length));
-            EXPECT_EQ(Count(config), expected) << row << " " << d << " " << h << " " << depth << " " << length;
+            EXPECT_EQ(Count(config), CharactersFormula(attention, d, h, depth, length)) << row << " " << length;
           }
         }
       }

@@ -83,6 +83,16 @@ TEST(VitZoo, ParametersAreTheFormulas) {
   }
 }
 
+TEST(VitZoo, EverySizeWithEveryPatch) {
+  for (const char* size : {"ti", "s", "b", "l", "h"}) {
+    for (const int patch : {14, 16, 32}) {
+      const absl::StatusOr<ZooRow> row = FindVariant(std::string("vit-") + size + std::to_string(patch));
+      ASSERT_TRUE(row.ok()) << row.status();
+      EXPECT_EQ(row->config.vit().patch(), patch);
+    }
+  }
+}
+
 TEST(VitConfig, ContradictionsNameTheField) {
   for (const auto& [change, names] : std::vector<std::pair<std::string, std::string>>{
            {"vit { heads: 5 }", "config.vit.width"},
