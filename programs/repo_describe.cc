@@ -38,8 +38,9 @@ absl::StatusOr<int> ParsePixels(std::string_view text) {
   int pixels = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), pixels);
   if (error != std::errc() || end != text.data() + text.size() || pixels < 1 || pixels > 8192) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "--resolution ", std::string(text), ": pixels are 1 to 8192, as in --resolution 224 or --resolution 224x320"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("\"", std::string(text),
+                     "\" is no number of pixels, 1 to 8192; as in --resolution 224 or --resolution 224x320"));
   }
   return pixels;
 }
@@ -104,6 +105,7 @@ struct Description {
   std::optional<MachinePeaks> peaks;
   double sum_seconds = 0;  // of the operators alone
   double forward_seconds = 0;
+  bool busy = false;  // the two contradict each other: something else took the processors
 };
 
 void WarnOfLoad() {
@@ -119,13 +121,22 @@ absl::Status Measure(const Subject& subject, const DescribeOptions& options, Des
   WarnOfLoad();
   if (options.threads > 0) at::set_num_threads(options.threads);
   description.peaks = MeasurePeaks();
-  OperatorTimer timer(subject.input);
-  for (Layer& layer : description.layers) {
-    ASSIGN_OR_RETURN(const double seconds, timer.Seconds(layer.op));
-    layer.seconds = seconds;
-    description.sum_seconds += layer.count * seconds;
+  std::vector<Operator> operators;
+  for (const Layer& layer : description.layers) operators.push_back(layer.op);
+  ASSIGN_OR_RETURN(const ForwardTimes times, MeasureForward(*subject.model, subject.input, operators));
+  for (size_t i = 0; i < operators.size(); ++i) {
+    Layer& layer = description.layers[i];
+    layer.seconds = times.operators[i];
+    description.sum_seconds += layer.count * times.operators[i];
   }
-  ASSIGN_OR_RETURN(description.forward_seconds, ForwardSeconds(*subject.model, subject.input));
+  description.forward_seconds = times.whole;
+  description.busy = times.Disagree(description.sum_seconds);
+  if (description.busy) {
+    std::cerr << absl::StrFormat(
+        "vitrine-repo: measured on a busy machine: the operators alone took %.1f times as long as the whole pass; do "
+        "not trust these times, measure again when nothing else runs\n",
+        description.sum_seconds / description.forward_seconds);
+  }
   return absl::OkStatus();
 }
 
@@ -178,10 +189,11 @@ std::string Heading(const Subject& subject, const Description& description) {
 std::string Footing(const Description& description) {
   if (!description.peaks) return "";
   return absl::StrFormat(
-      "\nsum of the operators %.3f ms, of their bounds %.3f ms; the whole forward pass %.3f ms\n"
-      "US is the median time of one such operator alone, through the function that the model calls, its operands in\n"
+      "\n%ssum of the operators %.3f ms, of their bounds %.3f ms; the whole forward pass %.3f ms\n"
+      "US is the shortest time of one such operator alone, through the function that the model calls, its operands in\n"
       "the caches where they fit; BOUND US what the roofline allows if all of them come from memory, so that OF BOUND\n"
       "may exceed 1. The whole also moves values between layouts.\n",
+      description.busy ? "MEASURED ON A BUSY MACHINE: the operators cannot take that much longer than the whole\n" : "",
       1e3 * description.sum_seconds, 1e3 * TotalBound(description), 1e3 * description.forward_seconds);
 }
 
@@ -202,6 +214,7 @@ nlohmann::ordered_json AsJson(const Subject& subject, const Description& descrip
     json["sum_seconds"] = description.sum_seconds;
     json["bound_seconds"] = TotalBound(description);
     json["forward_seconds"] = description.forward_seconds;
+    json["busy_machine"] = description.busy;
   }
   json["operators"] = layers.AsJson();
   if (InReview(subject.model->config())) json["review"] = ReviewTable(subject.model->config(), input).AsJson();
@@ -216,6 +229,7 @@ absl::Status WritePlot(const std::string& file, const Subject& subject, const De
   if (description.peaks) {
     roofline.subtitle += absl::StrFormat("; %.2f ms a forward pass, %s", 1e3 * description.forward_seconds,
                                          ThreadsInWords(*description.peaks));
+    if (description.busy) roofline.subtitle += "; measured on a busy machine";
   }
   roofline.peak_gflops = peaks.gflops;
   roofline.gigabytes_per_second = peaks.gigabytes_per_second;
@@ -238,6 +252,11 @@ void PrintReview(const Subject& subject) {
 }
 
 }  // namespace
+
+absl::Status CheckResolution(const std::string& text) {
+  WorkloadInput input;
+  return SetResolution(text, input);
+}
 
 absl::Status DescribeCommand(const DescribeOptions& options) {
   ASSIGN_OR_RETURN(const Subject subject, FindSubject(options));

@@ -21,6 +21,10 @@ struct DescribeOptions {
   OutputFormat format = OutputFormat::kTable;
 };
 
+// INVALID_ARGUMENT unless `text` is a resolution in the form of DescribeOptions; whether a model takes it is another
+// question.
+absl::Status CheckResolution(const std::string& text);
+
 // `vitrine-repo describe`: the operators of a forward pass with sizes, operations, bytes and intensity; their time
 // alone on this machine beside the roofline's bound; and the time of the whole.
 // INVALID_ARGUMENT if the model does not take that resolution.

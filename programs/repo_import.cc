@@ -1,5 +1,6 @@
 #include "programs/repo_import.h"
 
+#include <charconv>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -58,7 +59,36 @@ absl::Status CheckLabels(const TensorMap& tensors, ForeignSource source, const I
                                                     "\"); one label stands on each line"));
 }
 
-absl::Status Override(const ImportOptions& options, v1::Preprocessing& preprocessing) {
+// "36-1024": whole numbers, the first at least 1 and the second no less.
+absl::StatusOr<std::pair<int, int>> ParseTokens(std::string_view text) {
+  const char* const end = text.data() + text.size();
+  std::pair<int, int> tokens;
+  const auto [dash, first] = std::from_chars(text.data(), end, tokens.first);
+  if (first == std::errc() && dash != end && *dash == '-') {
+    const auto [last, second] = std::from_chars(dash + 1, end, tokens.second);
+    if (second == std::errc() && last == end && tokens.first >= 1 && tokens.second >= tokens.first) return tokens;
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("\"", std::string(text), "\" is no range of patches; as in --native 36-1024"));
+}
+
+// What the command line says of a range that is none; empty for a range.
+std::string FaultOfTokens(const std::string& text) {
+  return std::string(ParseTokens(text).status().message());
+}
+
+// One patch is one cell. Position tables reach other grids by interpolation, XCiT's encoding by its formula.
+absl::Status MakeNative(const std::string& range, v1::ModelConfig& config) {
+  ASSIGN_OR_RETURN(const auto tokens, ParseTokens(range));
+  v1::NativeResolution& native = *config.mutable_preprocessing()->mutable_native();
+  native.set_cell(config.has_xcit() ? config.xcit().patch() : config.vit().patch());
+  native.set_min_tokens(tokens.first);
+  native.set_max_tokens(tokens.second);
+  return absl::OkStatus();
+}
+
+absl::Status Override(const ImportOptions& options, v1::ModelConfig& config) {
+  v1::Preprocessing& preprocessing = *config.mutable_preprocessing();
   v1::FixedResolution& fixed = *preprocessing.mutable_fixed();
   if (!options.mean.empty()) preprocessing.mutable_mean()->Assign(options.mean.begin(), options.mean.end());
   if (!options.std.empty()) preprocessing.mutable_std()->Assign(options.std.begin(), options.std.end());
@@ -70,6 +100,7 @@ absl::Status Override(const ImportOptions& options, v1::Preprocessing& preproces
     if (options.fit == "stretch") fixed.clear_crop();
   }
   if (options.crop.has_value()) fixed.set_crop(*options.crop == 1 ? 0 : *options.crop);
+  if (!options.native.empty()) RETURN_IF_ERROR(MakeNative(options.native, config));
   return ValidatePreprocessing(preprocessing);
 }
 
@@ -81,6 +112,7 @@ std::string InWords(const ImportOptions& options) {
   if (options.crop.has_value()) absl::StrAppend(&words, " --crop ", *options.crop);
   if (!options.interpolation.empty()) absl::StrAppend(&words, " --interpolation ", options.interpolation);
   if (!options.fit.empty()) absl::StrAppend(&words, " --fit ", options.fit);
+  if (!options.native.empty()) absl::StrAppend(&words, " --native ", options.native);
   return words;
 }
 
@@ -89,7 +121,7 @@ absl::StatusOr<Draft> MakeDraft(const ImportOptions& options) {
   Draft draft;
   ASSIGN_OR_RETURN(draft.labels, ReadLabels(options.labels));
   ASSIGN_OR_RETURN(v1::ModelConfig config, ForeignConfig(source, options.arch, static_cast<int>(draft.labels.size())));
-  RETURN_IF_ERROR(Override(options, *config.mutable_preprocessing()));
+  RETURN_IF_ERROR(Override(options, config));
   {
     ASSIGN_OR_RETURN(const TensorMap foreign, ReadForeignWeights(options.weights));
     RETURN_IF_ERROR(CheckLabels(foreign, source, options, draft.labels.size()));
@@ -131,11 +163,19 @@ CLI::App* AddImportCommand(CLI::App& app, ImportOptions& options) {
       ->delimiter(',')
       ->expected(3);
   import->add_option("--std", options.std, "see --mean")->delimiter(',')->expected(3);
-  import->add_option("--crop", options.crop, "fraction of the scaled picture that is kept, as timm's crop_pct");
+  CLI::Option* crop =
+      import->add_option("--crop", options.crop, "fraction of the scaled picture that is kept, as timm's crop_pct");
   import->add_option("--interpolation", options.interpolation, "bilinear or bicubic")
       ->check(CLI::IsMember({"bilinear", "bicubic"}));
-  import->add_option("--fit", options.fit, "stretch or crop: what happens to another aspect")
-      ->check(CLI::IsMember({"stretch", "crop"}));
+  CLI::Option* fit = import->add_option("--fit", options.fit, "stretch or crop: what happens to another aspect")
+                         ->check(CLI::IsMember({"stretch", "crop"}));
+  import
+      ->add_option("--native", options.native,
+                   "take pictures at their own aspect and size, cut into so many patches: 36-1024")
+      ->type_name("MIN-MAX")
+      ->check(FaultOfTokens)
+      ->excludes(crop)
+      ->excludes(fit);
   import->add_flag("--bf16", options.bf16, "store the weights in bf16, half the size");
   return import;
 }

@@ -25,6 +25,9 @@ struct ImportOptions {
   std::optional<double> crop = {};
   std::string interpolation = {};  // "bilinear" or "bicubic"
   std::string fit = {};            // "stretch" or "crop"
+
+  // "36-1024": pictures at their own aspect and size, on a grid of so many patches; empty for the architecture's size.
+  std::string native = {};
 };
 
 // Adds `vitrine-repo import` with its options; `options` outlives the parse.

@@ -19,8 +19,11 @@
 #include <chrono>
 #include <exception>
 #include <functional>
+#include <limits>
+#include <map>
 #include <memory>
-#include <optional>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -47,22 +50,17 @@ double SecondsOf(const Run& run) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-// Two runs to warm up; then at least five, until there is enough to trust a median.
-std::vector<double> Sample(const Run& run, double least_seconds) {
-  constexpr size_t kLeast = 5, kMost = 400;
+// The shortest of several runs after one to warm up: at least two, until `least_seconds` have passed.
+double Shortest(const Run& run, double least_seconds) {
+  constexpr int kLeast = 2, kMost = 400;
   run();
-  run();
-  std::vector<double> seconds;
-  for (double total = 0; seconds.size() < kLeast || (total < least_seconds && seconds.size() < kMost);) {
-    seconds.push_back(SecondsOf(run));
-    total += seconds.back();
+  double shortest = std::numeric_limits<double>::infinity(), total = 0;
+  for (int runs = 0; runs < kLeast || (total < least_seconds && runs < kMost); ++runs) {
+    const double seconds = SecondsOf(run);
+    shortest = std::min(shortest, seconds);
+    total += seconds;
   }
-  std::sort(seconds.begin(), seconds.end());
-  return seconds;
-}
-
-double Median(const std::vector<double>& sorted) {
-  return sorted[sorted.size() / 2];
+  return shortest;
 }
 
 at::Tensor Random(at::IntArrayRef shape) {
@@ -80,7 +78,7 @@ double TriadGigabytesPerSecond() {
       for (int64_t i = begin; i < end; ++i) target[i] = x[i] + 3.0F * y[i];
     });
   };
-  return 12.0 * kElements / Sample(triad, 0.3).front() / 1e9;
+  return 12.0 * kElements / Shortest(triad, 0.3) / 1e9;
 }
 
 // The best of a few shapes that models have.
@@ -89,7 +87,7 @@ double GemmGflops() {
   for (const auto& [rows, inner, columns] : {std::array<int64_t, 3>{784, 512, 512}, {1536, 768, 1024}}) {
     const at::Tensor x = Random({rows, inner}), weight = Random({columns, inner});
     const double flops = 2.0 * static_cast<double>(rows * inner * columns);
-    best = std::max(best, flops / Sample([&] { GemmNt(x, weight); }, 0.25).front() / 1e9);
+    best = std::max(best, flops / Shortest([&] { GemmNt(x, weight); }, 0.25) / 1e9);
   }
   return best;
 }
@@ -226,6 +224,12 @@ Run RunOf(const Operator& op, int images) {
   }
 }
 
+// Operators of equal keys run the same code on equal sizes.
+std::string KeyOf(const Operator& op) {
+  return absl::StrCat(std::string(KindName(op.kind)), " ", ShapeInWords(op), " ", op.has_bias, op.gelu, " ", op.pool,
+                      " ", static_cast<int>(op.channels));
+}
+
 }  // namespace
 
 double MachinePeaks::Bound(double flops, double bytes) const {
@@ -237,26 +241,34 @@ MachinePeaks MeasurePeaks() {
   return {GemmGflops(), TriadGigabytesPerSecond(), at::get_num_threads()};
 }
 
-absl::StatusOr<double> OperatorTimer::Seconds(const Operator& op) {
-  const std::string key = absl::StrCat(std::string(KindName(op.kind)), " ", ShapeInWords(op), " ", op.has_bias, op.gelu,
-                                       " ", op.pool, " ", static_cast<int>(op.channels));
-  const auto known = known_.find(key);
-  if (known != known_.end()) return known->second;
-  try {
-    const at::NoGradGuard no_grad;
-    const double seconds = Median(Sample(RunOf(op, images_), 0.03));
-    known_[key] = seconds;
-    return seconds;
-  } catch (const std::exception& error) {
-    return absl::InternalError(absl::StrCat(op.name, " cannot be measured: ", error.what()));
-  }
-}
-
-absl::StatusOr<double> ForwardSeconds(const Model& model, const WorkloadInput& input) {
+absl::StatusOr<ForwardTimes> MeasureForward(const Model& model, const WorkloadInput& input,
+                                            const std::vector<Operator>& operators) {
+  constexpr int kRounds = 3;
+  const at::NoGradGuard no_grad;
   const at::Tensor image = Random({model.config().preprocessing().channels(), input.height, input.width});
   const ImageBatch images(static_cast<size_t>(input.images), image);
   RETURN_IF_ERROR(RunModel(model, images).status());
-  return Median(Sample([&] { static_cast<void>(RunModel(model, images)); }, 0.2));
+  ForwardTimes times;
+  times.whole = std::numeric_limits<double>::infinity();
+  std::map<std::string, double> shortest;
+  for (int round = 0; round < kRounds; ++round) {
+    times.whole = std::min(times.whole, Shortest([&] { static_cast<void>(RunModel(model, images)); }, 0.07));
+    std::set<std::string> met;
+    for (const Operator& op : operators) {
+      const std::string key = KeyOf(op);
+      if (!met.insert(key).second) continue;
+      try {
+        // Made anew in each round: the operands of all at once may not fit the memory.
+        const double seconds = Shortest(RunOf(op, input.images), 0.01);
+        const auto [at, fresh] = shortest.emplace(key, seconds);
+        at->second = std::min(at->second, seconds);
+      } catch (const std::exception& error) {
+        return absl::InternalError(absl::StrCat(op.name, " cannot be measured: ", error.what()));
+      }
+    }
+  }
+  for (const Operator& op : operators) times.operators.push_back(shortest.at(KeyOf(op)));
+  return times;
 }
 
 }  // namespace vitrine

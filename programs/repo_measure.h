@@ -1,8 +1,7 @@
 #ifndef VITRINE_PROGRAMS_REPO_MEASURE_H_
 #define VITRINE_PROGRAMS_REPO_MEASURE_H_
 
-#include <map>
-#include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "models/model.h"
@@ -24,23 +23,22 @@ struct MachinePeaks {
 // Takes about a second.
 MachinePeaks MeasurePeaks();
 
-// Times operators alone, each through the function that the models call, with operands that fit the caches staying
-// there. Equal shapes are measured once.
-class OperatorTimer {
- public:
-  // The batch that the operators belong to.
-  explicit OperatorTimer(const WorkloadInput& input) : images_(input.images) {}
+// Seconds, each the shortest of at least six runs, on a machine that may do other things between them: what they add to
+// a run is never less than nothing.
+struct ForwardTimes {
+  std::vector<double> operators;  // as given
+  double whole = 0;               // the forward pass of `input.images` equal inputs
 
-  // Seconds, the median of at least five runs. INTERNAL with LibTorch's words if it refuses.
-  absl::StatusOr<double> Seconds(const Operator& op);
-
- private:
-  const int images_;
-  std::map<std::string, double> known_;
+  // More than twice the whole, `sum` of the operators cannot be of the same undisturbed machine.
+  bool Disagree(double sum) const { return sum > 2 * whole; }
 };
 
-// Seconds of the whole forward pass of `input.images` equal inputs, the median of at least five runs.
-absl::StatusOr<double> ForwardSeconds(const Model& model, const WorkloadInput& input);
+// Times the forward pass and its operators alone, in rounds over all of them, so that what disturbs the machine for a
+// while disturbs no operator in every round. Each operator goes through the function that the models call, with
+// operands that fit the caches staying there; equal shapes are measured once. INTERNAL with LibTorch's words if it
+// refuses one.
+absl::StatusOr<ForwardTimes> MeasureForward(const Model& model, const WorkloadInput& input,
+                                            const std::vector<Operator>& operators);
 
 }  // namespace vitrine
 

@@ -27,6 +27,11 @@ Cell Formula(std::string_view formula, double value) {
   return Cell::Number(value, std::string(formula));
 }
 
+// Of operations or bytes, which are whole even where the print is wrong.
+Cell CountFormula(std::string_view formula, double value) {
+  return {int64_t{std::llround(value)}, std::string(formula)};
+}
+
 }  // namespace
 
 bool InReview(const v1::ModelConfig& config) {
@@ -47,9 +52,9 @@ DataTable ReviewTable(const v1::ModelConfig& config, const WorkloadInput& input)
                    {"intensity", "FLOP/BYTE", true},
                    {"errors", "WRONG IN PRINT"}});
   for (const ReviewOperator& row : ReviewTables(SizesOf(config, input, false))) {
-    table.Add({Cell::Count(row.table), Cell::Text(row.name), Formula(row.printed.flops_formula, row.printed.flops),
+    table.Add({Cell::Count(row.table), Cell::Text(row.name), CountFormula(row.printed.flops_formula, row.printed.flops),
                Cell::Text(row.corrected.flops_formula), Cell::Count(std::llround(row.corrected.flops)),
-               Formula(row.printed.bytes_formula, row.printed.bytes), Cell::Text(row.corrected.bytes_formula),
+               CountFormula(row.printed.bytes_formula, row.printed.bytes), Cell::Text(row.corrected.bytes_formula),
                Cell::Count(std::llround(row.corrected.bytes)),
                Formula(row.printed.intensity_formula, row.printed.intensity),
                Cell::Text(row.corrected.intensity_formula),

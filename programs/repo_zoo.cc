@@ -2,6 +2,7 @@
 
 #include <google/protobuf/util/message_differencer.h>
 
+#include <cmath>
 #include <iostream>
 #include <optional>
 #include <vector>
@@ -62,11 +63,18 @@ std::string PaperOf(std::string_view source) {
   return std::string(source.substr(0, source.find(',')));
 }
 
-// A printed figure as a number, for programs, and in the paper's digits, for people.
-Cell Printed(std::string_view digits, double unit) {
+// A printed share as a number, for programs, and in the paper's digits, for people.
+Cell Printed(std::string_view digits) {
   if (digits.empty()) return Cell::Nothing();
   const std::string text(digits);
-  return Cell::Number(std::stod(text) * unit, text);
+  return Cell::Number(std::stod(text), text);
+}
+
+// A printed count, "4.108" of `unit` 1e6. No binary fraction holds those digits, but the count is whole.
+Cell PrintedCount(std::string_view digits, double unit) {
+  if (digits.empty()) return Cell::Nothing();
+  const std::string text(digits);
+  return {int64_t{std::llround(std::stod(text) * unit)}, text};
 }
 
 Cell Giga(int64_t count) {
@@ -127,8 +135,8 @@ absl::Status AddClassifier(const ZooRow& row, const std::vector<v1::Manifest>& m
       {Cell::Text(row.name), Cell::Count(row.parameters), counted ? Giga(Macs(*workload)) : Cell::Nothing(),
        counted ? Giga(Macs(*executed)) : Cell::Nothing(), Cell::Text("classifier"), Cell::Text(PaperOf(row.source)),
        Cell::Text(absl::StrCat(input.height, "x", input.width)), Cell::Count(TokensOf(row.config, input)),
-       Cell::Text(ResolutionPolicy(row.config.preprocessing())), Printed(published.parameters, 1e6),
-       Printed(published.flops, 1e9), flops.ours, Cell::Text(flops.convention), Printed(published.accuracy, 1),
+       Cell::Text(ResolutionPolicy(row.config.preprocessing())), PrintedCount(published.parameters, 1e6),
+       PrintedCount(published.flops, 1e9), flops.ours, Cell::Text(flops.convention), Printed(published.accuracy),
        Cell::Text(published.data),
        measured ? Cell::Number(100 * measured->top1, absl::StrFormat("%.2f", 100 * measured->top1)) : Cell::Nothing(),
        Cell::Text(measured ? measured->what : ""), Cell::Text(row.source), Cell::Text(published.remark)});
@@ -145,8 +153,8 @@ void AddSequence(const SequenceRow& row, DataTable& table) {
                                      row.config.has_pair() ? absl::StrCat(length) : "", " elements")),
              Cell::Count(row.config.has_pair() ? 2 * length : length),
              Cell::Text(absl::StrCat("1 to ", row.config.max_length(), " elements")), Cell::Nothing(), Cell::Nothing(),
-             Cell::Nothing(), Cell::Nothing(), Printed(published.accuracy, 1), Cell::Text(published.data),
-             Cell::Nothing(), Cell::Nothing(), Cell::Text(row.source), Cell::Nothing()});
+             Cell::Nothing(), Cell::Nothing(), Printed(published.accuracy), Cell::Text(published.data), Cell::Nothing(),
+             Cell::Nothing(), Cell::Text(row.source), Cell::Nothing()});
 }
 
 }  // namespace

@@ -96,7 +96,8 @@ Command AddDescribe(CLI::App& app, Flags& flags) {
   describe->add_option("MODEL", options.model, "a variant of the zoo; with --repository MODEL[@VERSION] there")
       ->required();
   describe->add_option("--resolution", options.resolution, "of the input in pixels: 224, or 224x320, rows first")
-      ->type_name("R[xC]");
+      ->type_name("R[xC]")
+      ->check([](const std::string& text) { return std::string(CheckResolution(text).message()); });
   describe->add_option("--batch", options.batch, "images at once; default 1")->check(CLI::Range(1, 1024));
   describe->add_option("--repository", options.repository, "describe a published version")->type_name("DIR");
   describe->add_option("--threads", options.threads, "to measure on; default all cores")->check(CLI::Range(1, 1024));
@@ -109,7 +110,7 @@ Command AddDescribe(CLI::App& app, Flags& flags) {
       "  vitrine-repo describe vit-b16                     the review's tables follow the operators\n"
       "  vitrine-repo describe xcit-t12 --resolution 384 --batch 8 --plot roofline.svg\n"
       "  vitrine-repo describe eit-mini-cifar10@1 --repository bundled --format json\n"
-      "Nothing else should run meanwhile; times are medians of operators that run alone.");
+      "Nothing else should run meanwhile; times are the shortest of operators that run alone.");
   return {describe, [&flags] {
             flags.describe.measure = !flags.no_measure;
             flags.describe.format = flags.output();

@@ -114,6 +114,48 @@ TEST_F(ImportProgram, TransformersVitWithItsOwnStatistics) {
   EXPECT_EQ(RunRepo(absl::StrCat("verify ", Path("models"))).code, 0);
 }
 
+TEST_F(ImportProgram, NativeResolutionTakesPicturesAtTheirOwnSize) {
+  Write("deit.safetensors", TimmVitWeights({.width = 192, .depth = 12, .patch = 16, .cells = 196, .classes = 7}));
+  WriteLabels(7);
+  const Outcome imported = Import("timm", "deit_tiny_patch16_224", "deit.safetensors", "--native 36-1024");
+  ASSERT_EQ(imported.code, 0) << imported.output;
+  const v1::Manifest manifest = *ReadManifest(Path("models"), {"imported", 1});
+  const v1::NativeResolution& native = manifest.config().preprocessing().native();
+  EXPECT_EQ(native.cell(), 16);
+  EXPECT_EQ(native.min_tokens(), 36);
+  EXPECT_EQ(native.max_tokens(), 1024);
+  EXPECT_THAT(manifest.provenance().recipe(), HasSubstr("--native 36-1024"));
+  EXPECT_EQ(RunRepo(absl::StrCat("verify ", Path("models"))).code, 0);
+  ExpectServed(7);
+}
+
+TEST_F(ImportProgram, NativeXcitHasItsPatchAsCell) {
+  Write("xcit.safetensors", TimmXcitWeights(128, 12, 4, 8, 7));
+  WriteLabels(7);
+  const Outcome imported = Import("timm", "xcit_nano_12_p8_224", "xcit.safetensors", "--native 100-1500");
+  ASSERT_EQ(imported.code, 0) << imported.output;
+  EXPECT_EQ(ReadManifest(Path("models"), {"imported", 1})->config().preprocessing().native().cell(), 8);
+  ExpectServed(7);
+}
+
+TEST_F(ImportProgram, NativeRangesThatAreNoneAreRefused) {
+  Write("deit.safetensors", TimmVitWeights({.width = 192, .depth = 12, .patch = 16, .cells = 196, .classes = 7}));
+  WriteLabels(7);
+  for (const char* range : {"36", "0-36", "400-36", "36-", "36-400x", "many"}) {
+    const Outcome outcome =
+        Import("timm", "deit_tiny_patch16_224", "deit.safetensors", absl::StrCat("--native ", range));
+    EXPECT_EQ(outcome.code, 2) << range;
+    EXPECT_THAT(outcome.output, HasSubstr("no range of patches")) << range;
+  }
+  Outcome outcome = Import("timm", "deit_tiny_patch16_224", "deit.safetensors", "--native 36-400 --crop 0.9");
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_THAT(outcome.output, AllOf(HasSubstr("--native"), HasSubstr("--crop")));
+  outcome = Import("timm", "deit_tiny_patch16_224", "deit.safetensors", "--native 36-300000");
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_THAT(outcome.output, HasSubstr("max_tokens is 300000; it must be at most 262144"));
+  ExpectNothingPublished();
+}
+
 TEST_F(ImportProgram, RefusalsSayWhatToDoAndPublishNothing) {
   TensorMap tensors = TimmVitWeights({.width = 192, .depth = 12, .patch = 16, .cells = 196, .classes = 7});
   Write("deit.safetensors", tensors);
