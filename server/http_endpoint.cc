@@ -47,6 +47,13 @@ void Send(mg_connection* connection, const Page& page, bool with_body) {
   if (with_body) mg_write(connection, page.body.data(), page.body.size());
 }
 
+// The host of host:port, without the brackets of IPv6.
+std::string HostOf(const std::string& address) {
+  const std::string host = address.substr(0, address.rfind(':'));
+  const bool bracketed = host.size() > 2 && host.front() == '[' && host.back() == ']';
+  return bracketed ? host.substr(1, host.size() - 2) : host;
+}
+
 // Connects to host:port and hangs up.
 void Knock(const std::string& address) {
   const size_t colon = address.rfind(':');
@@ -54,7 +61,7 @@ void Knock(const std::string& address) {
   hints.ai_socktype = SOCK_STREAM;
   hints.ai_flags = AI_NUMERICSERV;
   addrinfo* found = nullptr;
-  if (getaddrinfo(address.substr(0, colon).c_str(), address.substr(colon + 1).c_str(), &hints, &found) != 0) return;
+  if (getaddrinfo(HostOf(address).c_str(), address.substr(colon + 1).c_str(), &hints, &found) != 0) return;
   const int connection = socket(found->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   if (connection >= 0) {
     (void)!connect(connection, found->ai_addr, found->ai_addrlen);
@@ -122,6 +129,11 @@ HttpEndpoint::~HttpEndpoint() {
 }
 
 absl::StatusOr<std::unique_ptr<HttpEndpoint>> HttpEndpoint::Start(const std::string& address, Sources sources) {
+  if (HostOf(address).find(':') != std::string::npos && mg_check_feature(MG_FEATURES_IPV6) == 0) {
+    return absl::UnavailableError(absl::StrCat("cannot listen on ", address,
+                                               " for metrics: the HTTP library of this build has no IPv6; name an IPv4 "
+                                               "address, for instance 127.0.0.1:8501"));
+  }
   auto pages = std::make_unique<Pages>(std::move(sources));
   // A connection holds a thread until it is answered or timed out; probes must get through beside silent ones.
   const std::vector<std::string> options = {"listening_ports",    address, "num_threads",       "16",
@@ -129,9 +141,9 @@ absl::StatusOr<std::unique_ptr<HttpEndpoint>> HttpEndpoint::Start(const std::str
                                             "connection_queue",   "64"};
   try {
     pages->server = std::make_unique<CivetServer>(options);
-  } catch (const CivetException& error) {
+  } catch (const CivetException&) {  // its text names the library's options, not the cause
     return absl::UnavailableError(
-        absl::StrCat("cannot listen on ", address, " for metrics (", error.what(), "); is the port in use?"));
+        absl::StrCat("cannot listen on ", address, " for metrics; is the port in use, or the host not ours?"));
   }
   pages->server->addHandler("/**", *pages);
   const std::vector<int> ports = pages->server->getListeningPorts();

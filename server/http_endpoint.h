@@ -24,7 +24,8 @@ class HttpEndpoint {
     std::function<std::string()> not_ready;
   };
 
-  // Listens on host:port; port 0 picks one. UNAVAILABLE if the address cannot be bound.
+  // Listens on host:port; port 0 picks one. UNAVAILABLE if the address cannot be bound, or is IPv6
+  // where the HTTP library has none.
   static absl::StatusOr<std::unique_ptr<HttpEndpoint>> Start(const std::string& address, Sources sources);
   // Waits for the answers under way.
   ~HttpEndpoint();

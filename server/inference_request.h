@@ -28,7 +28,7 @@ using CancelFlag = std::shared_ptr<std::atomic<bool>>;
 struct InferenceRequest {
   ModelHandle model;
   v1::ClassifyRequest request;  // owns the encoded picture or the tensor
-  Geometry geometry;            // of a normalised tensor only `original` is used
+  Geometry geometry;            // of a normalised tensor: taken whole, as it is
   Grid grid;
   int64_t tokens = 0;                           // prefix included
   int top_k = 0;                                // 0: no predictions in the answer

@@ -14,6 +14,8 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -49,7 +51,19 @@ void SetPort(sockaddr* address, int port) {
   }
 }
 
-// A listening socket, or -1. Connections inherit its options.
+// As people write it; IPv6 in brackets.
+std::string TextOf(int socket) {
+  sockaddr_storage bound = {};
+  socklen_t size = sizeof(bound);
+  char host[NI_MAXHOST] = "?";
+  if (getsockname(socket, reinterpret_cast<sockaddr*>(&bound), &size) == 0) {
+    getnameinfo(reinterpret_cast<sockaddr*>(&bound), size, host, sizeof(host), nullptr, 0, NI_NUMERICHOST);
+  }
+  return bound.ss_family == AF_INET6 ? absl::StrCat("[", host, "]:", PortOf(socket))
+                                     : absl::StrCat(host, ":", PortOf(socket));
+}
+
+// A listening socket, or -1 with errno. Connections inherit its options.
 int ListenOn(const addrinfo& where, bool both_families, absl::Duration unacknowledged) {
   const int made = socket(where.ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   if (made < 0) return -1;
@@ -61,33 +75,47 @@ int ListenOn(const addrinfo& where, bool both_families, absl::Duration unacknowl
   setsockopt(made, IPPROTO_TCP, TCP_USER_TIMEOUT, &timeout, sizeof(timeout));
   if (where.ai_family == AF_INET6) setsockopt(made, IPPROTO_IPV6, IPV6_V6ONLY, &only_v6, sizeof(only_v6));
   if (bind(made, where.ai_addr, where.ai_addrlen) == 0 && listen(made, SOMAXCONN) == 0) return made;
+  const int error = errno;
   close(made);
+  errno = error;
   return -1;
 }
 
-// One socket for every address that the host has; none if one of them cannot be bound.
-std::vector<int> ListenOnAll(const std::string& host, const std::string& port, absl::Duration unacknowledged) {
+absl::StatusOr<std::vector<int>> Resolve(const std::string& host, const std::string& port,
+                                         absl::Duration unacknowledged) {
   addrinfo hints = {};
   hints.ai_socktype = SOCK_STREAM;
   hints.ai_flags = AI_NUMERICSERV | AI_PASSIVE;
   addrinfo* found = nullptr;
-  std::vector<int> sockets;
-  if (getaddrinfo(host.c_str(), port.c_str(), &hints, &found) != 0) return sockets;
-  for (const addrinfo* each = found; each != nullptr; each = each->ai_next) {
-    if (!sockets.empty()) SetPort(each->ai_addr, PortOf(sockets.front()));
-    const int listening = ListenOn(*each, host == "::", unacknowledged);
-    if (listening < 0) {
-      for (const int other : sockets) close(other);
-      sockets.clear();
-      break;
-    }
-    sockets.push_back(listening);
-  }
+  const int error = getaddrinfo(host.c_str(), port.c_str(), &hints, &found);
+  if (error != 0) return absl::UnavailableError(error == EAI_SYSTEM ? strerror(errno) : gai_strerror(error));
+  absl::StatusOr<std::vector<int>> sockets = ListenOnAll(found, host == "::", unacknowledged);
   freeaddrinfo(found);
   return sockets;
 }
 
 }  // namespace
+
+absl::StatusOr<std::vector<int>> ListenOnAll(const addrinfo* addresses, bool both_families,
+                                             absl::Duration unacknowledged) {
+  std::vector<int> sockets;
+  int error = 0;
+  bool missing_only = true;
+  for (const addrinfo* each = addresses; each != nullptr; each = each->ai_next) {
+    if (!sockets.empty()) SetPort(each->ai_addr, PortOf(sockets.front()));
+    const int listening = ListenOn(*each, both_families, unacknowledged);
+    if (listening >= 0) {
+      sockets.push_back(listening);
+      continue;
+    }
+    error = errno;
+    missing_only = error == EADDRNOTAVAIL || error == EAFNOSUPPORT;
+    if (!missing_only) break;
+  }
+  if (!sockets.empty() && missing_only) return sockets;
+  for (const int other : sockets) close(other);
+  return absl::UnavailableError(strerror(error));
+}
 
 absl::StatusOr<std::unique_ptr<Listener>> Listener::Open(const std::string& address, absl::Duration unacknowledged) {
   const size_t colon = address.rfind(':');
@@ -95,19 +123,21 @@ absl::StatusOr<std::unique_ptr<Listener>> Listener::Open(const std::string& addr
   const std::string port = colon == std::string::npos ? "" : address.substr(colon + 1);
   const bool bracketed = written.size() > 2 && written.front() == '[' && written.back() == ']';
   const std::string host = bracketed ? written.substr(1, written.size() - 2) : written;
-  std::vector<int> sockets;
-  // Where the kernel has IPv6, its wildcard takes both families.
-  if (host == "0.0.0.0" || host == "::") sockets = ListenOnAll("::", port, unacknowledged);
-  if (sockets.empty()) sockets = ListenOnAll(host, port, unacknowledged);
-  const int wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-  if (sockets.empty() || wake < 0) {
-    for (const int listening : sockets) close(listening);
-    if (wake >= 0) close(wake);
+  absl::StatusOr<std::vector<int>> sockets = Resolve(host, port, unacknowledged);
+  if (!sockets.ok()) {
     return absl::UnavailableError(
-        absl::StrCat("cannot listen on ", address, " for gRPC; is the port in use, or the host not ours?"));
+        absl::StrCat("cannot listen on ", address, " for gRPC: ", std::string(sockets.status().message())));
   }
-  std::string bound = absl::StrCat(written, ":", PortOf(sockets.front()));
-  return std::unique_ptr<Listener>(new Listener(std::move(sockets), wake, std::move(bound)));
+  const int wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  if (wake < 0) {
+    const std::string reason = strerror(errno);
+    for (const int listening : *sockets) close(listening);
+    return absl::UnavailableError(absl::StrCat("cannot listen on ", address, " for gRPC: ", reason));
+  }
+  for (const int listening : *sockets) spdlog::info("bound {} for gRPC", TextOf(listening));
+  const bool is_v6 = host.find(':') != std::string::npos;
+  std::string bound = absl::StrCat(is_v6 ? "[" : "", host, is_v6 ? "]:" : ":", PortOf(sockets->front()));
+  return std::unique_ptr<Listener>(new Listener(*std::move(sockets), wake, std::move(bound)));
 }
 
 Listener::Listener(std::vector<int> sockets, int wake, std::string address)

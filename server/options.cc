@@ -47,6 +47,8 @@ void CheckAddress(absl::string_view flag, absl::string_view address, Faults& fau
       port < 0 || port > 65535) {
     faults.Add(absl::StrCat(flag, " is \"", address,
                             "\"; it must be host:port with a port of 0 to 65535, for instance ", "127.0.0.1:8500"));
+  } else if (address.substr(0, colon) == "*") {
+    faults.Add(absl::StrCat(flag, " is \"", address, "\"; write 0.0.0.0 for every IPv4 address, or [::] for IPv6 too"));
   }
 }
 

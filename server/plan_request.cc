@@ -93,8 +93,9 @@ absl::StatusOr<Size> PlanTensor(const v1::RawTensor& tensor, const v1::Preproces
     return absl::InvalidArgumentError(absl::StrCat("the normalized tensor has ", tensor.channels(),
                                                    " channels, but the model takes ", preprocessing.channels()));
   }
+  // Where the model crops, a picture of this size would be scaled first; a tensor is what comes out of that.
   ASSIGN_OR_RETURN(const Geometry geometry, PlanGeometry(preprocessing, size));
-  if (geometry.scaled != size || geometry.input != size) {
+  if (geometry.input != size) {
     return absl::InvalidArgumentError(absl::StrCat("the normalized tensor is ", SizeText(size),
                                                    ", which the model does not take as it is; the nearest size is ",
                                                    SizeText(geometry.input)));
@@ -144,7 +145,11 @@ absl::StatusOr<InferenceRequest> PlanRequest(v1::ClassifyRequest request, ModelH
   ASSIGN_OR_RETURN(plan.top_k, PlanTopK(plan.request, served));
   ASSIGN_OR_RETURN(const Size original, InputSize(plan.request, preprocessing, limits));
   ASSIGN_OR_RETURN(const std::optional<Size> wish, PlanWish(plan.request, served));
-  ASSIGN_OR_RETURN(plan.geometry, PlanGeometry(preprocessing, original, wish));
+  if (plan.request.tensor().normalized()) {
+    plan.geometry = {.original = original, .scaled = original, .top = 0, .left = 0, .input = original};
+  } else {
+    ASSIGN_OR_RETURN(plan.geometry, PlanGeometry(preprocessing, original, wish));
+  }
   ASSIGN_OR_RETURN(plan.grid, served.model->GridFor(plan.geometry.input.height, plan.geometry.input.width));
   plan.tokens = plan.grid.cells() + served.model->prefix_tokens();
   RETURN_IF_ERROR(PlanAttentionAndFeatures(plan));

@@ -41,6 +41,8 @@ constexpr absl::Duration kDrainStep = absl::Milliseconds(2);
 // broken connection; it waits for such silence no longer than the second duration.
 constexpr absl::Duration kQuiet = absl::Milliseconds(250);
 constexpr absl::Duration kMaxQuietWait = absl::Seconds(2);
+// Once nothing is left to compute, answers that no client has taken for this long are given up.
+constexpr absl::Duration kUnreadGrace = absl::Seconds(2);
 constexpr absl::Duration kHurriedDeadline = absl::Seconds(1);
 constexpr absl::Duration kShutdownGrace = absl::Seconds(1);
 
@@ -201,12 +203,27 @@ class RunningServer : public Server {
     }
   }
 
+  // Until every answer is out. A client that does not read cannot hold this up: see kUnreadGrace.
+  void FinishAnswers(const Ledger& ledger) {
+    int64_t taken = ledger.answered();
+    absl::Time moved = clock_.Now();
+    WaitFor(options_.drain_deadline, kHurriedDeadline, [&] {
+      const absl::Time now = clock_.Now();
+      const bool computing = admission_.load().requests > 0;
+      if (taken != std::exchange(taken, ledger.answered()) || computing) moved = now;
+      if (ledger.in_flight() == 0) return true;
+      if (now - moved < kUnreadGrace) return false;
+      spdlog::warn("draining: {} answers are not read by their clients and are given up", ledger.in_flight());
+      return true;
+    });
+  }
+
   void FinishRequests() {
     Ledger& ledger = service_.ledger();
     spdlog::info("draining in_flight={} lame_duck={}", ledger.in_flight(), absl::FormatDuration(options_.lame_duck));
     WaitFor(options_.lame_duck, absl::ZeroDuration(), [] { return false; });
     service_.StartDraining();
-    WaitFor(options_.drain_deadline, kHurriedDeadline, [&ledger] { return ledger.in_flight() == 0; });
+    FinishAnswers(ledger);
     int64_t seen = ledger.accepted();
     absl::Time quiet_since = clock_.Now();
     WaitFor(kMaxQuietWait, absl::ZeroDuration(), [&] {

@@ -151,5 +151,24 @@ TEST(Connections, ManyScrapersThatDoNotReadBlockNobodyForLong) {
   for (const int connection : slow) close(connection);
 }
 
+// A client without a window for its answer would else hold the process until the drain deadline.
+TEST(Connections, AnAnswerThatNobodyReadsDoesNotHoldUpTheEnd) {
+  const TemporaryFolder folder;
+  PublishModel(folder.path(), "mixed", MixedConfig());
+  ServerOptions options = TestOptions(folder.path());
+  options.drain_deadline = absl::Seconds(60);
+  RunningServer running(options);
+  RawHttp2 client(running.server().address(), /*answer_window=*/0);
+  client.Call("/vitrine.v1.Classifier/Classify", PictureRequest("mixed", NoiseJpeg(24, 24, 1)).SerializeAsString());
+  ASSERT_TRUE(Eventually([&] {
+    client.Push(0, absl::Milliseconds(10));
+    return running.Metric(R"(vitrine_requests_total{model="mixed",method="Classify",code="OK"})") > 0;
+  }));
+  const absl::Time start = absl::Now();
+  running.server().Drain();
+  EXPECT_LT(absl::Now() - start, absl::Seconds(20));
+  EXPECT_GT(absl::Now() - start, absl::Seconds(2)) << "the answer was read: the test proved nothing";
+}
+
 }  // namespace
 }  // namespace vitrine::testing

@@ -55,10 +55,10 @@ int ConnectTcp(const std::string& address) {
   return connection;
 }
 
-RawHttp2::RawHttp2(const std::string& address) : socket_(ConnectTcp(address)) {
+RawHttp2::RawHttp2(const std::string& address, uint32_t answer_window) : socket_(ConnectTcp(address)) {
   const std::string preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
   EXPECT_EQ(send(socket_, preface.data(), preface.size(), MSG_NOSIGNAL), static_cast<ssize_t>(preface.size()));
-  SendFrame(kSettings, 0, 0, "");
+  SendFrame(kSettings, 0, 0, BigEndian(kInitialWindowSize, 2) + BigEndian(answer_window, 4));
 }
 
 RawHttp2::~RawHttp2() {
@@ -75,6 +75,13 @@ void RawHttp2::Open(const std::string& method, int64_t message_bytes) {
   window_ -= 5;
   calls_[next_stream_] = {.left = 0, .window = initial_window_ - 5};
   next_stream_ += 2;
+}
+
+void RawHttp2::Call(const std::string& method, const std::string& message) {
+  const uint32_t stream = next_stream_;
+  Open(method, static_cast<int64_t>(message.size()));
+  SendFrame(kData, kEndStream, stream, message);
+  window_ -= static_cast<int64_t>(message.size());
 }
 
 int64_t RawHttp2::Push(int64_t bytes, absl::Duration quiet) {

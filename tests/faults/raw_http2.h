@@ -16,14 +16,17 @@ int ConnectTcp(const std::string& address);
 // thread.
 class RawHttp2 {
  public:
-  // Connects and sends preface and settings.
-  explicit RawHttp2(const std::string& address);
+  // Connects and sends preface and settings. The server may send `answer_window` bytes of each answer: 0 is a client
+  // that does not read.
+  explicit RawHttp2(const std::string& address, uint32_t answer_window = 65535);
   ~RawHttp2();
   RawHttp2(const RawHttp2&) = delete;
   RawHttp2& operator=(const RawHttp2&) = delete;
 
   // Begins a call of "/package.Service/Method" and promises a message of `message_bytes`. Nothing of it is sent yet.
   void Open(const std::string& method, int64_t message_bytes);
+  // Calls with the whole of a message, no longer than a frame.
+  void Call(const std::string& method, const std::string& message);
   // Sends up to `bytes` of every open call's message (zeros) as far as the server lets it, until nothing has moved for
   // `quiet`. Returns the bytes sent on all calls.
   int64_t Push(int64_t bytes, absl::Duration quiet);
@@ -32,7 +35,7 @@ class RawHttp2 {
   bool closed() const { return closed_; }                       // the server hung up
 
  private:
-  struct Call {
+  struct Sending {
     int64_t left = 0;  // of what the next Push may send
     int64_t window = 0;
   };
@@ -46,7 +49,7 @@ class RawHttp2 {
   uint32_t next_stream_ = 1;
   int64_t window_ = 65535;
   int64_t initial_window_ = 65535;
-  std::map<uint32_t, Call> calls_;
+  std::map<uint32_t, Sending> calls_;
   std::string received_;
 };
 

@@ -1,4 +1,5 @@
 # Tests of the outer half.
 vitrine_test(server_front_test
-  SOURCES attention_encoding_test.cc grpc_status_test.cc listener_test.cc options_test.cc plan_request_test.cc response_test.cc
+  SOURCES attention_encoding_test.cc grpc_status_test.cc http_endpoint_test.cc listener_test.cc options_test.cc
+          plan_request_test.cc response_test.cc
   ROOMS server LIBRARIES imaging_pictures)

@@ -15,7 +15,9 @@
 namespace vitrine {
 namespace {
 
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 std::string PortOf(const std::string& address) {
@@ -67,21 +69,73 @@ TEST(Listener, ATakenPortIsRefused) {
   const auto second = Listener::Open((*first)->address(), absl::Seconds(20));
   EXPECT_EQ(second.status().code(), absl::StatusCode::kUnavailable);
   EXPECT_THAT(std::string(second.status().message()), HasSubstr((*first)->address()));
-  EXPECT_FALSE(Listener::Open("no-such-host.invalid:0", absl::Seconds(20)).ok());
+  EXPECT_THAT(std::string(second.status().message()), HasSubstr("in use"));
 }
 
-TEST(Listener, TheWildcardTakesBothFamilies) {
-  const auto listener = Listener::Open("0.0.0.0:0", absl::Seconds(20));
-  ASSERT_TRUE(listener.ok()) << listener.status();
-  EXPECT_THAT((*listener)->address(), StartsWith("0.0.0.0:"));
-  const int v4 = Connect(AF_INET, PortOf((*listener)->address()));
+TEST(Listener, AnUnknownHostIsNotCalledATakenPort) {
+  const auto listener = Listener::Open("no-such-host.invalid:0", absl::Seconds(20));
+  EXPECT_EQ(listener.status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(std::string(listener.status().message()), Not(HasSubstr("in use")));
+  EXPECT_THAT(std::string(listener.status().message()), ContainsRegex("no-such-host.invalid:0 for gRPC: .+"));
+}
+
+TEST(Listener, IPv4AloneAtItsWildcardAndBothAtTheOther) {
+  const auto v4_only = Listener::Open("0.0.0.0:0", absl::Seconds(20));
+  ASSERT_TRUE(v4_only.ok()) << v4_only.status();
+  EXPECT_THAT((*v4_only)->address(), StartsWith("0.0.0.0:"));
+  const int v4 = Connect(AF_INET, PortOf((*v4_only)->address()));
   EXPECT_GE(v4, 0);
   close(v4);
+  EXPECT_LT(Connect(AF_INET6, PortOf((*v4_only)->address())), 0);
   const auto v6_only = Listener::Open("[::1]:0", absl::Seconds(20));
-  if (!v6_only.ok()) GTEST_SKIP() << "this machine has no IPv6";
-  const int v6 = Connect(AF_INET6, PortOf((*listener)->address()));
-  EXPECT_GE(v6, 0);
-  close(v6);
+  if (!v6_only.ok()) GTEST_SKIP() << "this machine has no IPv6: " << v6_only.status();
+  EXPECT_THAT((*v6_only)->address(), StartsWith("[::1]:"));
+  const auto both = Listener::Open("[::]:0", absl::Seconds(20));
+  ASSERT_TRUE(both.ok()) << both.status();
+  for (const int family : {AF_INET, AF_INET6}) {
+    const int made = Connect(family, PortOf((*both)->address()));
+    EXPECT_GE(made, 0);
+    close(made);
+  }
+}
+
+// The addresses of a name, as a machine without IPv6 sees them where its hosts file names ::1.
+class ListenOnAllTest : public ::testing::Test {
+ protected:
+  ListenOnAllTest() {
+    for (int i = 0; i < 2; ++i) {
+      hosts_[i].sin_family = AF_INET;
+      addresses_[i].ai_family = AF_INET;
+      addresses_[i].ai_socktype = SOCK_STREAM;
+      addresses_[i].ai_addrlen = sizeof(sockaddr_in);
+      addresses_[i].ai_addr = reinterpret_cast<sockaddr*>(&hosts_[i]);
+    }
+    hosts_[0].sin_addr.s_addr = inet_addr("203.0.113.1");  // RFC 5737: nobody's
+    hosts_[1].sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    addresses_[0].ai_next = &addresses_[1];
+  }
+
+  sockaddr_in hosts_[2] = {};
+  addrinfo addresses_[2] = {};
+};
+
+TEST_F(ListenOnAllTest, LeavesOutWhatTheMachineDoesNotHave) {
+  const auto sockets = ListenOnAll(addresses_, false, absl::Seconds(20));
+  ASSERT_TRUE(sockets.ok()) << sockets.status();
+  EXPECT_EQ(sockets->size(), 1u);
+  for (const int made : *sockets) close(made);
+}
+
+TEST_F(ListenOnAllTest, FailsIfNoneIsLeftOrAPortIsTaken) {
+  addresses_[0].ai_next = nullptr;
+  EXPECT_THAT(std::string(ListenOnAll(addresses_, false, absl::Seconds(20)).status().message()), HasSubstr("assign"));
+  const auto first = ListenOnAll(&addresses_[1], false, absl::Seconds(20));
+  ASSERT_TRUE(first.ok()) << first.status();
+  socklen_t size = sizeof(hosts_[1]);
+  getsockname(first->front(), addresses_[1].ai_addr, &size);
+  addresses_[0].ai_next = &addresses_[1];
+  EXPECT_THAT(std::string(ListenOnAll(addresses_, false, absl::Seconds(20)).status().message()), HasSubstr("in use"));
+  close(first->front());
 }
 
 }  // namespace

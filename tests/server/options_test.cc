@@ -87,6 +87,15 @@ TEST(ServerOptions, ADurationWithoutAUnitIsRefused) {
   EXPECT_THROW(Parse({"--lame-duck", "5"}), CLI::ValidationError);
 }
 
+TEST(ServerOptions, TheWildcardIsWrittenOut) {
+  ServerOptions options;
+  options.repository = "/";
+  options.rpc.listen = "[::]:0";
+  EXPECT_TRUE(options.Validate().ok()) << options.Validate();
+  options.rpc.listen = "*:0";
+  EXPECT_THAT(std::string(options.Validate().message()), HasSubstr("write 0.0.0.0"));
+}
+
 TEST(ServerOptions, EveryFaultIsNamedAtOnce) {
   ServerOptions options;
   options.repository = "/nowhere";

@@ -87,6 +87,25 @@ TEST(PlanRequest, ANormalizedTensorMustBeWhatTheModelTakes) {
   ExpectRefused(request, ServedEit(), absl::StatusCode::kInvalidArgument, "normalized");
 }
 
+// As every imported 224-pixel model: a picture is scaled to 31 and cut to 28, a tensor of 28 is the cut already.
+TEST(PlanRequest, ANormalizedTensorIsNotCroppedAgain) {
+  const ModelHandle model =
+      Served("cropped",
+             "classes: 10 preprocessing { channels: 1 mean: 0.5 std: 0.25 interpolation: BILINEAR "
+             "fixed { height: 28 width: 28 fit: CENTER_CROP crop: 0.9 } } "
+             "kv { patch: 7 width: 16 depth: 2 heads: 2 mlp_width: 32 attention: KV grid_rows: 4 grid_columns: 4 }");
+  const absl::StatusOr<InferenceRequest> plan = PlanRequest(Tensor(28, 28, 1, true), model);
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_EQ(plan->geometry.input, (Size{28, 28}));
+  EXPECT_EQ(plan->geometry.OriginalX(0), 0) << "the grid covers the whole tensor";
+  EXPECT_EQ(plan->geometry.OriginalY(28), 28);
+  EXPECT_EQ(plan->grid, (Grid{4, 4}));
+  ExpectRefused(Tensor(31, 31, 1, true), model, absl::StatusCode::kInvalidArgument, "the nearest size is 28 x 28");
+  const absl::StatusOr<InferenceRequest> picture = PlanRequest(Picture(28, 28), model);
+  ASSERT_TRUE(picture.ok()) << picture.status();
+  EXPECT_EQ(picture->geometry.scaled, (Size{31, 31}));
+}
+
 TEST(PlanRequest, PixelsOfATensorAreResizedLikeAPicture) {
   const absl::StatusOr<InferenceRequest> plan = PlanRequest(Tensor(100, 90, 3, false), ServedKv());
   ASSERT_TRUE(plan.ok()) << plan.status();

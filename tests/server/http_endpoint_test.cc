@@ -1,0 +1,49 @@
+#include "server/http_endpoint.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <prometheus/collectable.h>
+#include <prometheus/metric_family.h>
+
+#include <string>
+#include <vector>
+
+namespace vitrine {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+class NoMetrics : public prometheus::Collectable {
+ public:
+  std::vector<prometheus::MetricFamily> Collect() const override { return {}; }
+};
+
+absl::StatusOr<std::unique_ptr<HttpEndpoint>> Start(const std::string& address) {
+  static const NoMetrics none;
+  return HttpEndpoint::Start(address, {.metrics = &none, .not_ready = [] { return std::string(); }});
+}
+
+TEST(HttpEndpoint, IPv6WorksOrIsNamedAsTheCause) {
+  const auto endpoint = Start("[::1]:0");
+  if (endpoint.ok()) {
+    EXPECT_THAT((*endpoint)->address(), StartsWith("[::1]:"));
+  } else {
+    EXPECT_EQ(endpoint.status().code(), absl::StatusCode::kUnavailable);
+    EXPECT_THAT(std::string(endpoint.status().message()), AllOf(HasSubstr("[::1]:0"), HasSubstr("IPv6")));
+  }
+}
+
+TEST(HttpEndpoint, ATakenPortIsRefusedInTheServersOwnWords) {
+  const auto first = Start("127.0.0.1:0");
+  ASSERT_TRUE(first.ok()) << first.status();
+  const auto second = Start((*first)->address());
+  EXPECT_EQ(second.status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(std::string(second.status().message()),
+              AllOf(HasSubstr((*first)->address()), HasSubstr("in use"), Not(HasSubstr("null context"))));
+}
+
+}  // namespace
+}  // namespace vitrine
