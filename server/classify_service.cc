@@ -61,6 +61,7 @@ void ClassifyService::Classify(absl::StatusOr<v1::ClassifyRequest> request, Call
     LogAnswer(refusal);
     return done(std::move(refusal));
   }
+  if (caller.planned) caller.planned(plan->answer_bytes);
   // The request outlives this call of done, and keeps its model and so `metrics`.
   plan->done = [this, metrics, method = caller.method, arrival = plan->arrival,
                 done = std::move(done)](absl::StatusOr<v1::ClassifyResponse> answer) mutable {

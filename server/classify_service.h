@@ -2,6 +2,7 @@
 #define VITRINE_SERVER_CLASSIFY_SERVICE_H_
 
 #include <atomic>
+#include <functional>
 
 #include "absl/functional/any_invocable.h"
 #include "absl/status/statusor.h"
@@ -22,6 +23,9 @@ struct Caller {
   Method method = Method::kClassify;
   absl::Time deadline = absl::InfiniteFuture();  // on the service's clock
   CancelFlag cancelled;
+  // Called, within Classify, before an accepted request is submitted: bytes of attention and features in the answer to
+  // come. May be null.
+  std::function<void(int64_t)> planned = {};
 };
 
 // One request, from message to answer; what unary calls and streams share. Thread-safe. The parts outlive the service.

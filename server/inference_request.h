@@ -34,6 +34,8 @@ struct InferenceRequest {
   int top_k = 0;                                // 0: no predictions in the answer
   std::vector<v1::AttentionRequest> attention;  // resolved: layers and heads explicit and in range
   std::vector<v1::FeatureRequest> features;     // resolved
+  // What attention and features will take in the answer; with overlays, whose size nobody knows, what they may take.
+  int64_t answer_bytes = 0;
 
   absl::Time arrival;  // monotonic, see server/clock.h
   absl::Time deadline = absl::InfiniteFuture();

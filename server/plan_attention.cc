@@ -1,5 +1,6 @@
 #include "server/plan_attention.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -71,6 +72,9 @@ absl::Status PlanAttentionAndFeatures(InferenceRequest& plan) {
   RETURN_IF_ERROR(PlanAttention(plan, bytes));
   RETURN_IF_ERROR(PlanFeatures(plan, bytes));
   const int64_t allowed = AttentionBytesAllowed(plan.request);
+  const bool draws = std::any_of(plan.attention.begin(), plan.attention.end(),
+                                 [](const auto& wish) { return wish.encoding() == v1::OVERLAY_PNG; });
+  plan.answer_bytes = draws ? allowed : bytes;
   if (bytes <= allowed) return absl::OkStatus();
   return absl::ResourceExhaustedError(absl::StrCat(
       "the attention maps and features take ", bytes, " bytes, but max_attention_bytes is ", allowed,

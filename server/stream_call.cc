@@ -14,7 +14,6 @@
 #include "server/authorization.h"
 #include "server/calls.h"
 #include "server/grpc_status.h"
-#include "server/plan_attention.h"
 #include "server/plan_request.h"
 #include "server/wire.h"
 
@@ -27,12 +26,6 @@ constexpr int kMaxInFlight = 64;
 // The same in bytes: of the answers that are not yet written, and of what those to come may add. One request more is
 // read, whatever its answer takes.
 constexpr int64_t kMaxAnswerBytes = int64_t{8} << 20;
-
-// What the answer may take beside its few hundred bytes of predictions.
-int64_t PromisedBytes(const v1::ClassifyRequest& request) {
-  if (request.attention().empty() && request.features().empty()) return 0;
-  return std::clamp<int64_t>(AttentionBytesAllowed(request), 0, kMaxAttentionBytes);
-}
 
 // Reads, answers and writes overlap: one read and one write are outstanding at most, answers wait in a queue. The call
 // keeps itself alive until every operation has come back; a request in flight keeps it alive too.
@@ -94,11 +87,11 @@ class StreamCall : public LongCall, public std::enable_shared_from_this<StreamCa
   // Submits one request. Without the lock: a refusal is answered before Classify returns.
   void Handle(absl::StatusOr<v1::ClassifyRequest> request) {
     std::string id = request.ok() ? request->request_id() : std::string();
-    const int64_t promised = request.ok() ? PromisedBytes(*request) : 0;
+    // Of the answer beside its few hundred bytes of predictions; set before the request is submitted.
+    const auto promised = std::make_shared<int64_t>(0);
     bool tracked = false;
     if (request.ok()) {
       MutexLock lock(mutex_);
-      answer_bytes_ += promised;
       if (id.size() > kMaxRequestIdBytes) {
         // Not kept and not echoed: sixty-four answers may wait for a client that does not read.
         request = absl::InvalidArgumentError(
@@ -114,10 +107,16 @@ class StreamCall : public LongCall, public std::enable_shared_from_this<StreamCa
         tracked = true;
       }
     }
+    const auto planned = [this, promised](int64_t bytes) {
+      MutexLock lock(mutex_);
+      *promised = bytes;
+      answer_bytes_ += bytes;
+    };
     parts_.service.Classify(
-        std::move(request), {.method = Method::kClassifyStream, .deadline = deadline_, .cancelled = cancelled_},
+        std::move(request),
+        {.method = Method::kClassifyStream, .deadline = deadline_, .cancelled = cancelled_, .planned = planned},
         [self = shared_from_this(), id = std::move(id), promised, tracked](
-            absl::StatusOr<v1::ClassifyResponse> answer) { self->Answer(id, promised, tracked, std::move(answer)); });
+            absl::StatusOr<v1::ClassifyResponse> answer) { self->Answer(id, *promised, tracked, std::move(answer)); });
   }
 
   // On an executor's thread, or inside Handle.

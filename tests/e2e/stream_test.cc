@@ -151,6 +151,33 @@ TEST(Streams, ACancelledStreamFreesWhatItHeld) {
 }
 
 // A client that writes and does not read makes the server hold one answer of ten megabytes, not sixty-four.
+// What counts is what the answers will take, not what the caller would allow.
+TEST(Streams, AGenerousAllowanceDoesNotKeepRequestsApart) {
+  const TemporaryFolder folder;
+  PublishModel(folder.path(), "mixed", MixedConfig());
+  ServerOptions options = TestOptions(folder.path());
+  options.batch.max_wait = absl::Seconds(9);
+  constexpr int kPictures = 12;
+  options.batch.max_batch_images = kPictures;  // the batch waits for all of them
+  RunningServer running(options);
+
+  grpc::ClientContext context;
+  const std::unique_ptr<Stream> stream = running.classifier().ClassifyStream(&context);
+  for (int i = 0; i < kPictures; ++i) {
+    v1::ClassifyRequest request = Named(absl::StrCat(i), "mixed", NoiseJpeg(16, 16, i + 1));
+    request.add_attention()->set_kind(v1::CLASS_TOKEN_ROW);
+    request.set_max_attention_bytes(int64_t{16} << 20);
+    ASSERT_TRUE(stream->Write(request));
+  }
+  v1::ClassifyStreamResponse answer;
+  ASSERT_TRUE(stream->Read(&answer));
+  EXPECT_EQ(answer.response().batch().images(), kPictures);
+  stream->WritesDone();
+  while (stream->Read(&answer)) {
+  }
+  EXPECT_TRUE(stream->Finish().ok());
+}
+
 TEST(Streams, AnswersThatNobodyReadsAreBoundedInBytes) {
   const TemporaryFolder folder;
   v1::ModelConfig config = FixedConfig();
