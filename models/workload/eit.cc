@@ -1,34 +1,11 @@
 // EIT, the models it is compared with, and its ablations (paper 001, 2.2 to 2.6).
 #include "absl/strings/str_cat.h"
+#include "models/families/eit_config.h"
 #include "models/workload/families.h"
 #include "models/workload/layers.h"
 
 namespace vitrine::workload {
 namespace {
-
-bool ConvolvesPixels(const v1::EitConfig& eit) {
-  return !eit.has_conv_projection() || eit.conv_projection();
-}
-bool ConvolvesChannels(const v1::EitConfig& eit) {
-  return !eit.has_conv_channels() || eit.conv_channels();
-}
-bool HasPositions(const v1::EitConfig& eit) {
-  return !eit.has_positions() || eit.positions();
-}
-
-// a_i of block i = 1..L: the channels that attend. The others convolve.
-int AttentionChannels(const v1::EitConfig& eit, int block) {
-  if (!ConvolvesChannels(eit) || block == eit.depth()) return eit.width();
-  const int head_width = eit.width() / eit.heads();
-  switch (eit.schedule()) {
-    case v1::EitConfig::INCREASING:
-      return head_width * (eit.depth() - block) / eit.depth() * eit.heads();
-    case v1::EitConfig::INVARIANT:
-      return head_width / 2 * eit.heads();
-    default:
-      return head_width * block / eit.depth() * eit.heads();
-  }
-}
 
 // EIT^P: a convolution of every pixel, then a pool. What runs pools as it convolves, and leaves out pixels beyond the
 // last whole cell.
