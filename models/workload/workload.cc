@@ -1,32 +1,20 @@
 #include "models/workload/workload.h"
 
 #include <algorithm>
+#include <memory>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "models/model.h"
 #include "models/workload/builder.h"
 #include "models/workload/families.h"
 
 namespace vitrine {
 namespace {
 
-// Pixels of the input per cell of the grid; 0 for a config without a grid.
-int CellOf(const v1::ModelConfig& config) {
-  switch (config.family_case()) {
-    case v1::ModelConfig::kVit:
-      return config.vit().patch();
-    case v1::ModelConfig::kEit:
-      return config.eit().pool();
-    case v1::ModelConfig::kEitBaseline:
-      return config.eit_baseline().patches() == v1::EitBaselineConfig::OVERLAPPING ? 2 : 4;
-    case v1::ModelConfig::kKv:
-      return config.kv().patch();
-    case v1::ModelConfig::kXcit:
-      return config.xcit().patch();
-    case v1::ModelConfig::kXvit:
-      return config.xvit().patch();
-    default:
-      return 0;
-  }
+// The model without its memory.
+absl::StatusOr<std::unique_ptr<Model>> ShapesOf(const v1::ModelConfig& config) {
+  return MakeModel(config, /*seed=*/0, at::kMeta);
 }
 
 // The grid that learned positions were made for; empty where there is none.
@@ -45,9 +33,8 @@ Grid TableOf(const v1::ModelConfig& config) {
   }
 }
 
-Grid GridOf(const v1::ModelConfig& config, const WorkloadInput& input) {
-  const int cell = CellOf(config);
-  return cell == 0 ? Grid{} : Grid{input.height / cell, input.width / cell};
+Grid GridOf(const Model& model, const WorkloadInput& input) {
+  return {input.height / model.cell(), input.width / model.cell()};
 }
 
 // The square of cells nearest to 224x224 pixels within the limits.
@@ -90,10 +77,11 @@ absl::StatusOr<Workload> WorkloadOf(const v1::ModelConfig& config, const Workloa
     case v1::ModelConfig::FAMILY_NOT_SET:
       return absl::InvalidArgumentError("config names no family; without one there is nothing to count");
   }
-  const Grid grid = GridOf(config, input);
+  ASSIGN_OR_RETURN(const std::unique_ptr<Model> model, ShapesOf(config));
+  const Grid grid = GridOf(*model, input);
   if (input.images < 1 || grid.rows < 1 || grid.columns < 1) {
     return absl::InvalidArgumentError(absl::StrCat("a batch of ", input.images, " inputs of ", input.height, "x",
-                                                   input.width, " pixels has no cell of ", CellOf(config), " pixels"));
+                                                   input.width, " pixels has no cell of ", model->cell(), " pixels"));
   }
   workload::Builder builder(input.images, grid, form);
   describe(config, input, builder);
@@ -104,14 +92,15 @@ WorkloadInput DefaultInput(const v1::ModelConfig& config) {
   const v1::Preprocessing& preprocessing = config.preprocessing();
   if (preprocessing.has_fixed()) return {preprocessing.fixed().height(), preprocessing.fixed().width()};
   const Grid table = TableOf(config);
-  const int cell = CellOf(config);
+  const int cell = preprocessing.native().cell();
   if (table.cells() > 0) return {table.rows * cell, table.columns * cell};
-  const int side = preprocessing.native().cell() < 1 ? 0 : NearestSide(preprocessing.native());
+  const int side = cell < 1 ? 0 : NearestSide(preprocessing.native());
   return {side, side};
 }
 
 int64_t TokensOf(const v1::ModelConfig& config, const WorkloadInput& input) {
-  return config.has_null() ? 1 : GridOf(config, input).cells() + 1;
+  const absl::StatusOr<std::unique_ptr<Model>> model = ShapesOf(config);
+  return model.ok() ? GridOf(**model, input).cells() + (*model)->prefix_tokens() : 0;
 }
 
 std::string_view KindName(OperatorKind kind) {

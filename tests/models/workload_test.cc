@@ -117,11 +117,12 @@ struct EitRow {
 };
 
 std::string Eit(int width, int depth, int heads, int pool, const std::string& more) {
-  const int side = 32 / pool;
+  const std::string side = std::to_string(32 / pool);
+  const bool has_table = more.find("positions: false") == std::string::npos;
   return "eit { width: " + std::to_string(width) + " depth: " + std::to_string(depth) +
          " heads: " + std::to_string(heads) + " mlp_width: " + std::to_string(4 * width) +
-         " pool: " + std::to_string(pool) + " grid_rows: " + std::to_string(side) +
-         " grid_columns: " + std::to_string(side) + " " + more + " }";
+         " pool: " + std::to_string(pool) + (has_table ? " grid_rows: " + side + " grid_columns: " + side : "") + " " +
+         more + " }";
 }
 std::string Mini(const std::string& more) {
   return Eit(250, 5, 10, 4, more);
