@@ -2,6 +2,7 @@
 
 #include <initializer_list>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -114,8 +115,9 @@ constexpr std::string_view kCharactersFormula = "KV transformer, characters: 1 o
 constexpr std::string_view kNumbers = "KV transformer, numbers";
 constexpr std::string_view kTranslation = "KV transformer, translation; vocabularies of 10,000 stand for Multi30k's";
 
-std::vector<SequenceRow> MakeRows() {
-  constexpr auto kQkv = KvConfig::QKV, kKv = KvConfig::KV, kKvPos = KvConfig::KV_POS;
+constexpr auto kQkv = KvConfig::QKV, kKv = KvConfig::KV, kKvPos = KvConfig::KV_POS;
+
+std::vector<SequenceRow> TaskRows() {
   return {
       // clang-format off
       // name, config, parameters, source
@@ -137,6 +139,14 @@ std::vector<SequenceRow> MakeRows() {
       {"task-qkv-d256-l4", Task(kQkv, 256, 4), 2'180'106, kTask},
       {"task-kv-pos-d256-l4", Task(kKvPos, 256, 4), 1'916'982, kTask},
       {"task-kv-d256-l4", Task(kKv, 256, 4), 1'916'938, kTask},
+      // clang-format on
+  };
+}
+
+std::vector<SequenceRow> AnomalyRows() {
+  return {
+      // clang-format off
+      // name, config, parameters, source
       {"anomaly-qkv-d256-l2", Anomaly(kQkv, 256, 2), 1'252'097, kAnomaly},
       {"anomaly-kv-pos-d256-l2", Anomaly(kKvPos, 256, 2), 1'120'535, kAnomaly},
       {"anomaly-kv-d256-l2", Anomaly(kKv, 256, 2), 1'120'513, kAnomaly},
@@ -149,6 +159,14 @@ std::vector<SequenceRow> MakeRows() {
       {"anomaly-qkv-d512-l4", Anomaly(kQkv, 512, 4), 8'937'985, kAnomaly},
       {"anomaly-kv-pos-d512-l4", Anomaly(kKvPos, 512, 4), 7'887'405, kAnomaly},
       {"anomaly-kv-d512-l4", Anomaly(kKv, 512, 4), 7'887'361, kAnomaly},
+      // clang-format on
+  };
+}
+
+std::vector<SequenceRow> CharacterRows() {
+  return {
+      // clang-format off
+      // name, config, parameters, source
       {"characters-qkv-d64-l1", Characters(kQkv, 64, 1), 62'401, kCharactersFormula},
       {"characters-kv-pos-d64-l1", Characters(kKvPos, 64, 1), 58'389, kCharactersFormula},
       {"characters-kv-pos-d64-l1-h1", Characters(kKvPos, 64, 1, 1), 58'326, kCharactersFormula},
@@ -181,9 +199,25 @@ std::vector<SequenceRow> MakeRows() {
       {"characters-kv-pos-d192-l6", Characters(kKvPos, 192, 6), 2'482'745, kCharacters},
       {"characters-kv-pos-d192-l6-h1", Characters(kKvPos, 192, 6, 1), 2'482'367, kCharactersFormula},
       {"characters-kv-d192-l6", Characters(kKv, 192, 6), 2'482'241, kCharacters},
+      // clang-format on
+  };
+}
+
+std::vector<SequenceRow> NumberRows() {
+  return {
+      // clang-format off
+      // name, config, parameters, source
       {"numbers-qkv-d64-l4", Numbers(kQkv), 200'990, kNumbers},
       {"numbers-kv-pos-d64-l4", Numbers(kKvPos), 184'650, kNumbers},
       {"numbers-kv-d64-l4", Numbers(kKv), 184'606, kNumbers},
+      // clang-format on
+  };
+}
+
+std::vector<SequenceRow> TranslationRows() {
+  return {
+      // clang-format off
+      // name, config, parameters, source
       {"translation-qkv-d64-l1", Translation(kQkv, 64, 1), 2'046'992, kTranslation},
       {"translation-kv-pos-d64-l1", Translation(kKvPos, 64, 1), 2'038'694, kTranslation},
       {"translation-kv-d64-l1", Translation(kKv, 64, 1), 2'038'672, kTranslation},
@@ -209,7 +243,13 @@ std::vector<SequenceRow> MakeRows() {
 }  // namespace
 
 std::span<const SequenceRow> SequenceZoo() {
-  static const auto* const kZoo = new std::vector<SequenceRow>(MakeRows());
+  static const auto* const kZoo = new std::vector<SequenceRow>([] {
+    std::vector<SequenceRow> rows;
+    for (const auto task : {TaskRows, AnomalyRows, CharacterRows, NumberRows, TranslationRows}) {
+      for (SequenceRow& row : task()) rows.push_back(std::move(row));
+    }
+    return rows;
+  }());
   return *kZoo;
 }
 
