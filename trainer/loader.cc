@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/status_macros.h"
-#include "trainer/augment.h"
+#include "trainer/augment/view.h"
 #include "trainer/sampler.h"
 
 namespace vitrine {

@@ -1,5 +1,5 @@
-#ifndef VITRINE_TRAINER_AUGMENT_H_
-#define VITRINE_TRAINER_AUGMENT_H_
+#ifndef VITRINE_TRAINER_AUGMENT_VIEW_H_
+#define VITRINE_TRAINER_AUGMENT_VIEW_H_
 
 #include <vector>
 
@@ -34,4 +34,4 @@ std::vector<float> RenderView(const Image& picture, const View& view, const v1::
 
 }  // namespace vitrine
 
-#endif  // VITRINE_TRAINER_AUGMENT_H_
+#endif  // VITRINE_TRAINER_AUGMENT_VIEW_H_

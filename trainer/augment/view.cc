@@ -1,4 +1,4 @@
-#include "trainer/augment.h"
+#include "trainer/augment/view.h"
 
 #include <algorithm>
 #include <cmath>

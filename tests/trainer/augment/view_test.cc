@@ -1,4 +1,4 @@
-#include "trainer/augment.h"
+#include "trainer/augment/view.h"
 
 #include <gtest/gtest.h>
 

@@ -1,0 +1,36 @@
+#ifndef VITRINE_TRAINER_COMMUNICATOR_H_
+#define VITRINE_TRAINER_COMMUNICATOR_H_
+
+#include <ATen/core/Tensor.h>
+
+#include <span>
+
+#include "absl/status/status.h"
+
+namespace vitrine {
+
+// The processes that train one model together. Every rank makes the same calls in the same order, from one thread.
+// UNAVAILABLE names the rank that was lost or did not answer in time; the group is of no use afterwards.
+class Communicator {
+ public:
+  virtual ~Communicator() = default;
+  virtual int rank() const = 0;  // 0 to size() - 1
+  virtual int size() const = 0;
+  // Replaces every tensor by its sum over the ranks. All ranks hold the same bits afterwards.
+  virtual absl::Status Sum(std::span<const at::Tensor> tensors) = 0;
+  // Replaces every tensor by rank 0's.
+  virtual absl::Status Broadcast(std::span<const at::Tensor> tensors) = 0;
+};
+
+// A process on its own.
+class Alone final : public Communicator {
+ public:
+  int rank() const override { return 0; }
+  int size() const override { return 1; }
+  absl::Status Sum(std::span<const at::Tensor>) override { return absl::OkStatus(); }
+  absl::Status Broadcast(std::span<const at::Tensor>) override { return absl::OkStatus(); }
+};
+
+}  // namespace vitrine
+
+#endif  // VITRINE_TRAINER_COMMUNICATOR_H_

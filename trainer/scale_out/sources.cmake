@@ -1,0 +1,3 @@
+# Several processes, one model.
+set(scale_out_sources "")
+set(scale_out_libraries "")

@@ -1,0 +1,2 @@
+# What can be learned.
+set(task_sources "")

@@ -1,0 +1,3 @@
+# How a run is watched.
+set(watch_sources "")
+set(watch_libraries "")
