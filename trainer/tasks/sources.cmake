@@ -1,2 +1,2 @@
 # What can be learned.
-set(task_sources "")
+set(task_sources tasks/share.cc)
