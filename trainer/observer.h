@@ -19,11 +19,12 @@ struct StepReport {
   double loss = 0;                // mean over the step's samples
   double gradient_norm = 0;       // before clipping; 0 where the recipe does not clip
   double epoch_loss = 0;          // mean over the epoch so far
-  double epoch_accuracy = 0;      // on the augmented samples of the epoch so far, 0 to 1
+  double epoch_accuracy = 0;      // on the augmented samples of the epoch so far, 0 to 1; NaN where nothing is counted
   int64_t samples = 0;            // seen since the first step, over all processes
   double samples_per_second = 0;  // of this process since it started or resumed, without measuring
   double wait_share = 0;          // part of the time that the loop waited for data
-  absl::Duration remaining;       // estimated, of training
+  absl::Duration waited = absl::ZeroDuration();  // for data, since this process started or resumed
+  absl::Duration remaining;                      // estimated, of training
 };
 
 // After every measurement.
