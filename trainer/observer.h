@@ -9,6 +9,15 @@
 
 namespace vitrine {
 
+// Before the first step of this process.
+struct StartReport {
+  int64_t step = 0;  // steps done by earlier runs; 0 for a new one
+  int64_t total_steps = 0;
+  // The earlier run ended between step `step` and its measurement or the end of its epoch, which follow now. What it
+  // may have recorded of these is recorded again.
+  bool measures_again = false;
+};
+
 // After every step.
 struct StepReport {
   int64_t step = 0;  // steps done
@@ -47,6 +56,7 @@ struct EpochReport {
 class Observer {
  public:
   virtual ~Observer() = default;
+  virtual void OnStart(const StartReport&) {}
   virtual void OnStep(const StepReport&) {}
   virtual void OnScore(const ScoreReport&) {}
   virtual void OnEpoch(const EpochReport&) {}
