@@ -22,11 +22,13 @@ std::string Bar(double share) {
 std::string ProgressLine(const ProgressState& state) {
   const int64_t epoch = std::min(state.step, state.total_steps - 1) / state.steps_per_epoch + 1;
   const int64_t epochs = (state.total_steps + state.steps_per_epoch - 1) / state.steps_per_epoch;
-  return absl::StrFormat("epoch %d/%d  %.0f %%  loss %.3f  acc %.1f %%  %.0f images/s  %s left  data wait %.0f %%",
-                         epoch, epochs,
-                         100.0 * static_cast<double>(state.step) / static_cast<double>(state.total_steps), state.loss,
-                         100 * state.accuracy, state.images_per_second,
-                         absl::FormatDuration(absl::Trunc(state.remaining, absl::Seconds(1))), 100 * state.wait_share);
+  const double share = static_cast<double>(state.step) / static_cast<double>(state.total_steps);
+  std::string line = absl::StrFormat("epoch %d/%d  %.0f %%  loss %.3f", epoch, epochs, 100 * share, state.loss);
+  if (!std::isnan(state.accuracy)) absl::StrAppendFormat(&line, "  acc %.1f %%", 100 * state.accuracy);
+  absl::StrAppendFormat(&line, "  %.0f %s/s  %s left  data wait %.0f %%", state.images_per_second,
+                        state.samples_in_words, absl::FormatDuration(absl::Trunc(state.remaining, absl::Seconds(1))),
+                        100 * state.wait_share);
+  return line;
 }
 
 void Progress::Update(const ProgressState& state, absl::Time now) {

@@ -15,10 +15,11 @@ struct ProgressState {
   int64_t total_steps = 0;
   int64_t steps_per_epoch = 1;
   double loss = 0;      // mean over the epoch so far
-  double accuracy = 0;  // on the augmented training images of the epoch so far
+  double accuracy = 0;  // on the augmented training samples of the epoch so far; NaN: not shown
   double images_per_second = 0;
   double wait_share = 0;  // part of the time that the loop waited for data
   absl::Duration remaining;
+  std::string samples_in_words = "images";
 };
 
 // "epoch 3/8  42 %  loss 1.234  acc 55.1 %  132 images/s  12m30s left  data wait 1 %"

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <sstream>
 
 namespace vitrine {
@@ -18,13 +19,21 @@ const ProgressState kState = {.step = 25,
                               .accuracy = 0.551,
                               .images_per_second = 132.4,
                               .wait_share = 0.012,
-                              .remaining = absl::Seconds(750.7)};
+                              .remaining = absl::Seconds(750.7),
+                              .samples_in_words = "images"};
 
 TEST(ProgressLine, SaysWhatAPersonAsks) {
   EXPECT_EQ(ProgressLine(kState), "epoch 3/8  31 %  loss 1.234  acc 55.1 %  132 images/s  12m30s left  data wait 1 %");
   ProgressState last = kState;
   last.step = 80;
   EXPECT_THAT(ProgressLine(last), HasSubstr("epoch 8/8  100 %"));
+}
+
+TEST(ProgressLine, LeavesOutAnAccuracyThatNobodyCounts) {
+  ProgressState state = kState;
+  state.accuracy = std::numeric_limits<double>::quiet_NaN();
+  state.samples_in_words = "sentences";
+  EXPECT_EQ(ProgressLine(state), "epoch 3/8  31 %  loss 1.234  132 sentences/s  12m30s left  data wait 1 %");
 }
 
 TEST(Progress, PlainLinesComeAtIntervals) {

@@ -1,0 +1,72 @@
+#include "trainer/watch/append_file.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <fstream>
+#include <iterator>
+
+#include "base/status_macros.h"
+
+namespace vitrine {
+namespace {
+
+absl::Status WriteAt(const FileDescriptor& file, const std::filesystem::path& path, std::string_view bytes,
+                     int64_t offset) {
+  while (!bytes.empty()) {
+    const ssize_t written = pwrite(file.get(), bytes.data(), bytes.size(), offset);
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return FileError(errno, path.string());
+    bytes.remove_prefix(static_cast<size_t>(written));
+    offset += written;
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<AppendFile> AppendFile::Create(const std::filesystem::path& path, std::string_view content) {
+  AppendFile file(path);
+  RETURN_IF_ERROR(file.Rewrite(content));
+  return file;
+}
+
+absl::Status AppendFile::Append(std::string_view bytes) {
+  pending_ += bytes;
+  const absl::Status written = WriteAt(file_, path_, pending_, size_);
+  if (!written.ok()) {
+    (void)!ftruncate(file_.get(), size_);
+    return written;
+  }
+  size_ += static_cast<int64_t>(pending_.size());
+  pending_.clear();
+  return absl::OkStatus();
+}
+
+absl::Status AppendFile::Rewrite(std::string_view bytes) {
+  const std::filesystem::path temporary = path_.string() + ".new";
+  FileDescriptor file(open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
+  if (!file.valid()) return FileError(errno, temporary.string());
+  absl::Status written = WriteAt(file, temporary, bytes, 0);
+  if (written.ok() && rename(temporary.c_str(), path_.c_str()) != 0) written = FileError(errno, path_.string());
+  if (!written.ok()) {
+    unlink(temporary.c_str());
+    return written;
+  }
+  file_ = std::move(file);
+  size_ = static_cast<int64_t>(bytes.size());
+  pending_.clear();
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::string> ReadWhole(const std::filesystem::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  if (!in) return FileError(errno, path.string());
+  std::string text{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+  if (in.bad()) return absl::UnavailableError(path.string() + ": cannot be read");
+  return text;
+}
+
+}  // namespace vitrine

@@ -1,0 +1,43 @@
+#ifndef VITRINE_TRAINER_WATCH_APPEND_FILE_H_
+#define VITRINE_TRAINER_WATCH_APPEND_FILE_H_
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "repository/safe_file.h"
+
+namespace vitrine {
+
+// A file that grows at its end while others read it. What was appended is in the system's hands at once, so that the
+// death of this process loses nothing. Not thread-safe.
+class AppendFile {
+ public:
+  // The file with this content, whatever it held before: a reader sees the old or the new one. Errors as FileError,
+  // naming the file.
+  static absl::StatusOr<AppendFile> Create(const std::filesystem::path& path, std::string_view content);
+
+  // All or nothing: what a full disk took in part is cut off again, kept in memory, and written with the next call.
+  absl::Status Append(std::string_view bytes);
+  // Replaces the whole content, as Create does.
+  absl::Status Rewrite(std::string_view bytes);
+
+ private:
+  explicit AppendFile(std::filesystem::path path) : path_(std::move(path)) {}
+
+  std::filesystem::path path_;
+  FileDescriptor file_;
+  int64_t size_ = 0;     // bytes written
+  std::string pending_;  // bytes that found no room yet
+};
+
+// The whole file. NOT_FOUND and other errors name it.
+absl::StatusOr<std::string> ReadWhole(const std::filesystem::path& path);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_TRAINER_WATCH_APPEND_FILE_H_

@@ -1,0 +1,126 @@
+#include "trainer/watch/event_file.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_replace.h"
+#include "absl/time/clock.h"
+#include "base/status_macros.h"
+#include "trainer/watch/event_record.h"
+#include "trainer/watch/tensorboard_event.pb.h"
+
+namespace vitrine {
+namespace {
+
+constexpr int64_t kMostSteps = 10000;  // TensorBoard itself keeps a sample of 1,000 of a curve
+constexpr char kPrefix[] = "events.out.tfevents.";
+
+std::string RecordOf(const tensorboard::Event& event) {
+  return EventRecord(event.SerializeAsString());
+}
+
+tensorboard::Event EventAt(int64_t step) {
+  tensorboard::Event event;
+  event.set_wall_time(absl::ToDoubleSeconds(absl::Now() - absl::UnixEpoch()));
+  event.set_step(step);
+  return event;
+}
+
+void AddScalar(const std::string& tag, double number, tensorboard::Event& event) {
+  tensorboard::Summary::Value& value = *event.mutable_summary()->add_value();
+  value.set_tag(tag);
+  value.set_simple_value(static_cast<float>(number));
+}
+
+// As Markdown, which TensorBoard shows: lines indented by four are taken as they are.
+tensorboard::Event RecipeEvent(const std::string& recipe) {
+  tensorboard::Event event = EventAt(0);
+  tensorboard::Summary::Value& value = *event.mutable_summary()->add_value();
+  value.set_tag("recipe");
+  value.mutable_metadata()->mutable_plugin_data()->set_plugin_name("text");
+  value.mutable_tensor()->set_dtype(tensorboard::Tensor::STRING);
+  value.mutable_tensor()->mutable_shape()->add_dim()->set_size(1);
+  value.mutable_tensor()->add_string_val(absl::StrCat("    ", absl::StrReplaceAll(recipe, {{"\n", "\n    "}})));
+  return event;
+}
+
+// Event files are read in the order of their names, which hold the second of their making: a run that is resumed within
+// the same second still comes later.
+int64_t NextSecond(const std::filesystem::path& folder) {
+  int64_t second = absl::ToUnixSeconds(absl::Now());
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
+    const std::string name = entry.path().filename().string();
+    int64_t other = 0;
+    if (absl::StartsWith(name, kPrefix) && absl::SimpleAtoi(name.substr(sizeof(kPrefix) - 1, 10), &other)) {
+      second = std::max(second, other + 1);
+    }
+  }
+  return second;
+}
+
+std::string HostName() {
+  char name[256] = {};
+  if (gethostname(name, sizeof(name) - 1) != 0 || name[0] == '\0') return "localhost";
+  return absl::StrReplaceAll(name, {{"/", "_"}});
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<EventFile>> EventFile::Open(Options options) {
+  std::error_code error;
+  std::filesystem::create_directories(options.folder, error);
+  if (error) return FileError(error.value(), options.folder.string());
+  const std::string name = absl::StrFormat("%s%010d.%s.%d", kPrefix, NextSecond(options.folder), HostName(), getpid());
+
+  tensorboard::Event version = EventAt(0);
+  version.set_file_version("brain.Event:2");
+  std::string head = RecordOf(version);
+  if (options.resumed_step > 0) {
+    tensorboard::Event start = EventAt(options.resumed_step + 1);
+    start.mutable_session_log()->set_status(tensorboard::SessionLog::START);
+    head += RecordOf(start);
+  } else {
+    head += RecordOf(RecipeEvent(options.recipe));
+  }
+  ASSIGN_OR_RETURN(AppendFile file, AppendFile::Create(options.folder / name, head));
+  return std::unique_ptr<EventFile>(new EventFile(options.folder / name, std::move(file), std::move(options.warn)));
+}
+
+void EventFile::OnStep(const StepReport& report) {
+  const int64_t stride = std::max<int64_t>(1, report.total_steps / kMostSteps);
+  if (report.step % stride != 0 && report.step != report.total_steps) return;
+  tensorboard::Event event = EventAt(report.step);
+  AddScalar("train/loss", report.loss, event);
+  AddScalar("train/learning_rate", report.lr, event);
+  if (report.gradient_norm != 0) AddScalar("train/gradient_norm", report.gradient_norm, event);
+  if (!std::isnan(report.epoch_accuracy)) AddScalar("train/accuracy", report.epoch_accuracy, event);
+  AddScalar("train/samples_per_second", report.samples_per_second, event);
+  AddScalar("train/data_wait_share", report.wait_share, event);
+  Write(event);
+}
+
+void EventFile::OnScore(const ScoreReport& report) {
+  tensorboard::Event event = EventAt(report.step);
+  for (const Measure& measure : report.score.measures) {
+    AddScalar(absl::StrCat(report.split, "/", measure.name), measure.value, event);
+  }
+  Write(event);
+}
+
+void EventFile::Write(const tensorboard::Event& event) {
+  const absl::Status written = file_.Append(RecordOf(event));
+  if (written.ok() != fails_) return;
+  fails_ = !written.ok();
+  if (!warn_) return;
+  warn_(fails_ ? absl::StrCat(std::string(written.message()), "; the run goes on, its events wait for room")
+               : "events are written again");
+}
+
+}  // namespace vitrine

@@ -1,0 +1,62 @@
+#ifndef VITRINE_TRAINER_WATCH_EVENT_FILE_H_
+#define VITRINE_TRAINER_WATCH_EVENT_FILE_H_
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "trainer/observer.h"
+#include "trainer/watch/append_file.h"
+
+namespace vitrine {
+
+namespace tensorboard {
+class Event;
+}
+
+// A run as TensorBoard's event file: `tensorboard --logdir FOLDER`.
+//   train/loss, train/learning_rate, train/gradient_norm, train/accuracy, train/samples_per_second,
+//   train/data_wait_share    at steps: every one, or about 10,000 of a longer run
+//   SPLIT/MEASURE            at measurements: "test/top1"
+//   recipe                   as text, at the beginning
+// The gradient norm is left out where it is 0, the accuracy where it is NaN.
+//
+// Every event is in the file as soon as it happened. A resumed run opens another file in the folder, later by name,
+// that begins with the start of a session at the step after the resumed one: TensorBoard then voids what earlier files
+// hold of that step and later. A disk without room does not end the run; the events wait for it.
+class EventFile final : public Observer {
+ public:
+  struct Options {
+    std::filesystem::path folder = {};  // made if missing
+    int64_t resumed_step = 0;           // steps done in the state that the run continues from
+    std::string recipe = {};            // its text
+    // Hears of the first failure to write and of its end; may be null.
+    std::function<void(const std::string&)> warn = nullptr;
+  };
+  // Errors as AppendFile.
+  static absl::StatusOr<std::unique_ptr<EventFile>> Open(Options options);
+
+  void OnStep(const StepReport& report) override;
+  void OnScore(const ScoreReport& report) override;
+
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  EventFile(std::filesystem::path path, AppendFile file, std::function<void(const std::string&)> warn)
+      : path_(std::move(path)), file_(std::move(file)), warn_(std::move(warn)) {}
+
+  void Write(const tensorboard::Event& event);
+
+  const std::filesystem::path path_;
+  AppendFile file_;
+  const std::function<void(const std::string&)> warn_;
+  bool fails_ = false;
+};
+
+}  // namespace vitrine
+
+#endif  // VITRINE_TRAINER_WATCH_EVENT_FILE_H_

@@ -1,0 +1,20 @@
+#ifndef VITRINE_TRAINER_WATCH_EVENT_RECORD_H_
+#define VITRINE_TRAINER_WATCH_EVENT_RECORD_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace vitrine {
+
+// CRC-32C (Castagnoli), as RFC 3720 defines it.
+uint32_t Crc32c(std::string_view bytes);
+
+// A record of a TFRecord file: length (uint64), masked CRC of the length, `data`, masked CRC of the data; numbers are
+// little-endian. A CRC is masked by rotating it right by 15 bits and adding 0xa282ead8, so that a CRC over data that
+// hold CRCs stays useful.
+std::string EventRecord(std::string_view data);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_TRAINER_WATCH_EVENT_RECORD_H_

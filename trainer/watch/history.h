@@ -1,0 +1,57 @@
+#ifndef VITRINE_TRAINER_WATCH_HISTORY_H_
+#define VITRINE_TRAINER_WATCH_HISTORY_H_
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+namespace vitrine {
+
+// A row of history.csv: the end of an epoch, or a measurement within one.
+struct HistoryRow {
+  int64_t step = 0;
+  double epoch = 0;
+  double lr = 0;
+  double loss = 0;                       // mean over the epoch so far
+  double train_accuracy = 0;             // over the epoch so far; NaN: not counted
+  double samples_per_second = 0;         // of this process since it started or resumed
+  bool best = false;                     // a measurement at this step was the best so far
+  std::map<std::string, double> scores;  // "test_top1": split and measure. Only what was measured at this step
+};
+
+struct History {
+  std::vector<std::string> score_columns;  // in the order of the file
+  std::vector<HistoryRow> rows;
+};
+
+// A row of steps.csv.
+struct StepRow {
+  int64_t step = 0;
+  double loss = 0;
+  double lr = 0;
+  double gradient_norm = 0;
+};
+
+// Both files are CSV with a header; numbers are the shortest that read back as the same double; NaN and what was not
+// measured are empty fields. An unfinished last line, left by a writer that was killed, is passed over.
+std::string FormatHistory(const History& history);
+std::string FormatStep(const StepRow& row);  // one line
+inline constexpr char kStepsHeader[] = "step,loss,lr,gradient_norm\n";
+
+// INVALID_ARGUMENT names the line at fault.
+absl::StatusOr<History> ParseHistory(std::string_view text);
+absl::StatusOr<std::vector<StepRow>> ParseSteps(std::string_view text);
+
+// WORK_DIR/history.csv and WORK_DIR/steps.csv. NOT_FOUND, or as the parsers; the message names the file.
+std::filesystem::path HistoryFile(const std::filesystem::path& work_dir);
+std::filesystem::path StepsFile(const std::filesystem::path& work_dir);
+absl::StatusOr<History> ReadHistory(const std::filesystem::path& work_dir);
+absl::StatusOr<std::vector<StepRow>> ReadSteps(const std::filesystem::path& work_dir);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_TRAINER_WATCH_HISTORY_H_

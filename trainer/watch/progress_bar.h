@@ -1,0 +1,36 @@
+#ifndef VITRINE_TRAINER_WATCH_PROGRESS_BAR_H_
+#define VITRINE_TRAINER_WATCH_PROGRESS_BAR_H_
+
+#include <string>
+#include <utility>
+
+#include "trainer/observer.h"
+#include "trainer/progress.h"
+
+namespace vitrine {
+
+// Shows a run through a Progress: the bar at steps; a line that stays at every epoch, and at measurements within one.
+// The line of the best measurement so far says so.
+class ProgressBar final : public Observer {
+ public:
+  // `progress` must outlive the bar. `samples_in_words` is the task's: "pictures".
+  ProgressBar(Progress& progress, std::string samples_in_words)
+      : progress_(progress), samples_in_words_(std::move(samples_in_words)) {}
+
+  void OnStep(const StepReport& report) override;
+  void OnScore(const ScoreReport& report) override;
+  void OnEpoch(const EpochReport& report) override;
+
+ private:
+  Progress& progress_;
+  const std::string samples_in_words_;
+  StepReport last_;
+  std::string best_;  // " (best so far)" where the epoch's measurement was
+};
+
+// "test top1 76.41 %, loss 0.8123": shares in percent, other measures as they are.
+std::string ScoreInWords(const std::string& split, const Score& score);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_TRAINER_WATCH_PROGRESS_BAR_H_

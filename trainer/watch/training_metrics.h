@@ -1,0 +1,47 @@
+#ifndef VITRINE_TRAINER_WATCH_TRAINING_METRICS_H_
+#define VITRINE_TRAINER_WATCH_TRAINING_METRICS_H_
+
+#include <prometheus/collectable.h>
+#include <prometheus/metric_family.h>
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "trainer/observer.h"
+
+namespace vitrine {
+
+// Every metric of a training run: names, labels and help stand in training_metrics.cc and nowhere else. Labels are
+// bounded: splits and measures are the task's, the recipe and the version of the program are fixed. Thread-safe.
+class TrainingMetrics final : public Observer, public prometheus::Collectable {
+ public:
+  TrainingMetrics(std::string recipe, std::string program_version);
+
+  void OnStep(const StepReport& report) override;
+  void OnScore(const ScoreReport& report) override;
+  void OnEpoch(const EpochReport& report) override;
+
+  std::vector<prometheus::MetricFamily> Collect() const override;
+
+  // When the run last showed life: a step, a measurement, an epoch, or the construction.
+  absl::Time last_sign() const;
+
+ private:
+  const std::string recipe_;
+  const std::string program_version_;
+
+  mutable absl::Mutex mutex_;
+  StepReport last_ ABSL_GUARDED_BY(mutex_);
+  absl::Time last_step_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
+  absl::Time last_sign_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::pair<std::string, std::string>, double> scores_ ABSL_GUARDED_BY(mutex_);  // by split and measure
+};
+
+}  // namespace vitrine
+
+#endif  // VITRINE_TRAINER_WATCH_TRAINING_METRICS_H_
