@@ -51,12 +51,13 @@ void Compare(benchmark::State& state, cpu::CpuPath path, cpu::Precision precisio
   const auto prepared = PreparedFeedForward::Prepare(layer, path, precision);
   if (!prepared.ok()) return state.SkipWithError(std::string(prepared.status().message()).c_str());
   at::Tensor x = initializer.Normal({tokens, width}, 1);
+  const PackedTokens packed{x, TokenLayout::Make({{1, static_cast<int>(tokens)}}, /*prefix_tokens=*/0)};
   std::vector<float> y(tokens * width);
   cpu::Workspace workspace(prepared->WorkspaceBytes());
   const cpu::View<const float> from = {x.const_data_ptr<float>(), tokens, width, width};
   const cpu::View<float> to = {y.data(), tokens, width, width};
   const auto run_reference = [&] {
-    benchmark::DoNotOptimize(layer.Forward(x, 0, {.bf16 = precision == cpu::Precision::kBf16}));
+    benchmark::DoNotOptimize(layer.Forward(packed, 0, {.bf16 = precision == cpu::Precision::kBf16}));
   };
   const auto run_prepared = [&] { prepared->Run(from, to, workspace); };
 

@@ -37,8 +37,8 @@ class ConvolvedQkvAttention : public Module {
     const at::Tensor convolved =
         at::cat({conv_q_.Forward(x, context), conv_k_.Forward(x, context), conv_v_.Forward(x, context)}, 1);
     const at::Tensor qkv = qkv_.Forward(convolved, context.bf16).view({-1, 3, heads_, x.data.size(1) / heads_});
-    const at::Tensor mixed = AttendWithinImages(qkv, *x.layout, layer, context);
-    return Dropout(proj_.Forward(mixed, context.bf16), site, context);
+    const at::Tensor mixed = AttendWithinImages(qkv, *x.layout, layer, site + 1, context);
+    return Dropout(proj_.Forward(mixed, context.bf16), context.dropout.projection, site, context);
   }
 
  private:
@@ -63,8 +63,9 @@ class ConvolvedQkvBlock : public EncoderBlock {
 
   PackedTokens Forward(PackedTokens x, int layer, const ForwardContext& context) const override {
     const int site = layer * kEitSitesPerBlock;
-    x.data = x.data + attention_.Forward({norm_.Forward(x.data), x.layout}, layer, site + 2, context);
-    x.data = feed_forward_.Forward(x.data, site, context);
+    const at::Tensor attended = attention_.Forward({norm_.Forward(x.data), x.layout}, layer, site + 2, context);
+    x.data = x.data + DropPath(PackedTokens{attended, x.layout}, site + 2, context);
+    x.data = feed_forward_.Forward(x, site, context);
     return x;
   }
 

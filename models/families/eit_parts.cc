@@ -27,9 +27,10 @@ SplitBlock::SplitBlock(const Form& form, Initializer& initializer)
 }
 
 PackedTokens SplitBlock::Forward(PackedTokens x, int layer, const ForwardContext& context) const {
-  const at::Tensor u = norm_.Forward(x.data);                                  // u = LN1(x), [T, C]
-  x.data = x.data + Mix({u, x.layout}, layer, context);                        // x + [conv(u_1..c), attn(u_c+1..C)]
-  x.data = feed_forward_.Forward(x.data, layer * kEitSitesPerBlock, context);  // x + MLP(LN2(x))
+  const at::Tensor u = norm_.Forward(x.data);                   // u = LN1(x), [T, C]
+  const at::Tensor mixed = Mix({u, x.layout}, layer, context);  // [conv(u_1..c), attn(u_c+1..C)]
+  x.data = x.data + DropPath(PackedTokens{mixed, x.layout}, layer * kEitSitesPerBlock + 2, context);
+  x.data = feed_forward_.Forward(x, layer * kEitSitesPerBlock, context);  // x + MLP(LN2(x))
   return x;
 }
 
@@ -64,7 +65,7 @@ at::Tensor EitFrame::Forward(const ImageBatch& images, const ForwardContext& con
   const int depth = static_cast<int>(parts_.blocks.size());
   PackedTokens x = WithClassToken(parts_.patches.embed(images, context), GridsOf(images, cell()), class_token_,
                                   positions_.get());  // [T, C]
-  x.data = Dropout(x.data, depth * kEitSitesPerBlock, context);
+  x.data = Dropout(x.data, context.dropout.position, depth * kEitSitesPerBlock, context);
   for (int i = 0; i < depth; ++i) {
     x = parts_.blocks[i]->Forward(x, i, context);
     context.HandOut(i, x);

@@ -6,6 +6,7 @@
 #include "base/status_macros.h"
 #include "models/families/family.h"
 #include "models/families/input.h"
+#include "models/layers/dropout.h"
 #include "models/layers/feed_forward.h"
 #include "models/layers/kv_attention.h"
 #include "models/layers/patches.h"
@@ -16,6 +17,8 @@ namespace vitrine {
 namespace {
 
 constexpr double kNormEpsilon = 1e-5;
+// Places for dropout in a block; the positions use one beyond the last block.
+constexpr int kSitesPerBlock = 4;
 
 class KvBlock : public Module {
  public:
@@ -29,8 +32,10 @@ class KvBlock : public Module {
   }
 
   PackedTokens Forward(PackedTokens x, int layer, const ForwardContext& context) const {
-    x.data = x.data + attention_.Forward({norm_.Forward(x.data), x.layout}, layer, context);  // x + Attn(LN(x))
-    x.data = feed_forward_.Forward(x.data, 2 * layer, context);                               // x + MLP(LN(x))
+    const int site = layer * kSitesPerBlock;
+    const at::Tensor attended = attention_.Forward({norm_.Forward(x.data), x.layout}, layer, site + 2, context);
+    x.data = x.data + DropPath(PackedTokens{attended, x.layout}, site + 2, context);  // x + Attn(LN(x))
+    x.data = feed_forward_.Forward(x, site, context);                                 // x + MLP(LN(x))
     return x;
   }
 
@@ -65,6 +70,7 @@ class Kv : public Model {
   at::Tensor Forward(const ImageBatch& images, const ForwardContext& context) const override {
     PackedTokens x = WithClassToken(patches_.Forward(images, context), GridsOf(images, settings_.patch()), class_token_,
                                     &positions_);  // [T, d]
+    x.data = Dropout(x.data, context.dropout.position, settings_.depth() * kSitesPerBlock, context);
     for (int i = 0; i < settings_.depth(); ++i) {
       x = blocks_[i]->Forward(x, i, context);
       context.HandOut(i, x);

@@ -19,6 +19,11 @@ namespace {
 // Places for dropout in a block; the positions use one beyond the last block.
 constexpr int kSitesPerBlock = 4;
 
+// A branch that is added to `x`.
+at::Tensor Drop(const at::Tensor& branch, const PackedTokens& x, int site, const ForwardContext& context) {
+  return DropPath(PackedTokens{branch, x.layout}, site, context);
+}
+
 double NormEpsilon(const v1::VitConfig& vit) {
   return vit.norm_epsilon() == 0 ? 1e-6 : vit.norm_epsilon();
 }
@@ -38,11 +43,13 @@ class VitBlock : public Module {
   PackedTokens Forward(PackedTokens x, int layer, const ForwardContext& context) const {
     const int site = layer * kSitesPerBlock;
     if (post_norm_) {
-      x.data = norm_.Forward(x.data + attention_.Forward(x, layer, site + 2, context));
-      x.data = feed_forward_.norm().Forward(x.data + feed_forward_.Transform(x.data, site, context));
+      x.data = norm_.Forward(x.data + Drop(attention_.Forward(x, layer, site + 2, context), x, site + 2, context));
+      const at::Tensor transformed = feed_forward_.Transform(x.data, site, context);
+      x.data = feed_forward_.norm().Forward(x.data + Drop(transformed, x, site, context));
     } else {
-      x.data = x.data + attention_.Forward({norm_.Forward(x.data), x.layout}, layer, site + 2, context);  // Eq. 2
-      x.data = feed_forward_.Forward(x.data, site, context);                                              // Eq. 3
+      const at::Tensor attended = attention_.Forward({norm_.Forward(x.data), x.layout}, layer, site + 2, context);
+      x.data = x.data + Drop(attended, x, site + 2, context);  // Eq. 2
+      x.data = feed_forward_.Forward(x, site, context);        // Eq. 3
     }
     return x;
   }
@@ -79,7 +86,7 @@ class Vit : public Model {
   at::Tensor Forward(const ImageBatch& images, const ForwardContext& context) const override {
     PackedTokens x = WithClassToken(patches_.Forward(images, context), GridsOf(images, settings_.patch()), class_token_,
                                     &positions_);  // Eq. 1, [T, d]
-    x.data = Dropout(x.data, settings_.depth() * kSitesPerBlock, context);
+    x.data = Dropout(x.data, context.dropout.position, settings_.depth() * kSitesPerBlock, context);
     for (int i = 0; i < settings_.depth(); ++i) {
       x = blocks_[i]->Forward(x, i, context);
       context.HandOut(i, x);

@@ -52,11 +52,14 @@ class XcitBlock : public Module {
     const int site = layer * kSitesPerBlock;
     const at::Tensor attended =
         attention_.Forward({norm_.Forward(x.data, context), x.layout}, codes, layer, site + 2, context);
-    x.data = at::addcmul(x.data, attention_scale_, attended);                // x + gamma1 XCA(LN(x))
-    x.data = at::addcmul(x.data, local_scale_, local_.Forward(x, context));  // x + gamma3 LPI(LN(x))
+    const auto drop = [&](const at::Tensor& branch, int place) {
+      return DropPath(PackedTokens{branch, x.layout}, place, context);
+    };
+    x.data = at::addcmul(x.data, attention_scale_, drop(attended, site + 2));                // x + gamma1 XCA(LN(x))
+    x.data = at::addcmul(x.data, local_scale_, drop(local_.Forward(x, context), site + 1));  // x + gamma3 LPI(LN(x))
     const at::Tensor normalized = feed_forward_.norm().Forward(x.data, context);
     const at::Tensor transformed = feed_forward_.Transform(normalized, site, context);
-    x.data = at::addcmul(x.data, feed_forward_scale_, transformed);  // x + gamma2 MLP(LN(x))
+    x.data = at::addcmul(x.data, feed_forward_scale_, drop(transformed, site));  // x + gamma2 MLP(LN(x))
     return x;
   }
 
@@ -79,6 +82,7 @@ struct ClassedTokens {
   PackedTokens Joined() const { return JoinClassTokens(class_tokens, patches, layout); }
 };
 
+// NOTE: drop path leaves the class blocks alone, as XCiT's code does.
 class XcitClassBlock : public Module {
  public:
   XcitClassBlock(const v1::XcitConfig& xcit, Initializer& initializer)
@@ -156,7 +160,8 @@ class Xcit : public Model {
 
   at::Tensor Forward(const ImageBatch& images, const ForwardContext& context) const override {
     PackedTokens x = positions_.Add(stem_.Forward(images, context), GridsOf(images, cell()), context);  // [T, d]
-    x.data = Dropout(x.data, (settings_.depth() + settings_.class_depth()) * kSitesPerBlock, context);
+    x.data = Dropout(x.data, context.dropout.position, (settings_.depth() + settings_.class_depth()) * kSitesPerBlock,
+                     context);
     for (int i = 0; i < settings_.depth(); ++i) {
       x = blocks_[i]->Forward(x, codes_, i, context);
       context.HandOut(i, x);

@@ -53,11 +53,14 @@ class XVitBlock : public Module {
     const int site = layer * kSitesPerBlock;
     const at::Tensor attended =
         attention_.Forward({norm_.Forward(x.data, context), x.layout}, layer, site + 2, context);
-    x.data = x.data + attention_affine_.Forward(attended);                // x + A1(XA(LN(x)))
-    x.data = x.data + local_affine_.Forward(local_.Forward(x, context));  // x + A2(LPI(LN(x)))
+    const auto drop = [&](const at::Tensor& branch, int place) {
+      return DropPath(PackedTokens{branch, x.layout}, place, context);
+    };
+    x.data = x.data + drop(attention_affine_.Forward(attended), site + 2);                // x + A1(XA(LN(x)))
+    x.data = x.data + drop(local_affine_.Forward(local_.Forward(x, context)), site + 1);  // x + A2(LPI(LN(x)))
     const at::Tensor transformed =
         feed_forward_.Transform(feed_forward_.norm().Forward(x.data, context), site, context);
-    x.data = x.data + feed_forward_affine_.Forward(transformed);  // x + A3(FFN(LN(x)))
+    x.data = x.data + drop(feed_forward_affine_.Forward(transformed), site);  // x + A3(FFN(LN(x)))
     return x;
   }
 
@@ -71,7 +74,7 @@ class XVitBlock : public Module {
   Affine feed_forward_affine_;
 };
 
-// The class token gathers from all tokens; the patch tokens stay (CaiT).
+// The class token gathers from all tokens; the patch tokens stay (CaiT). Drop path leaves it alone, as in XCiT.
 class XVitClassBlock : public Module {
  public:
   XVitClassBlock(const v1::XVitConfig& xvit, Initializer& initializer)
@@ -134,7 +137,8 @@ class XVit : public Model {
   at::Tensor Forward(const ImageBatch& images, const ForwardContext& context) const override {
     const std::vector<Grid> grids = GridsOf(images, cell());
     PackedTokens x = positions_.Add(stem_.Forward(images, context), grids, context);  // [T, d]
-    x.data = Dropout(x.data, (settings_.depth() + settings_.class_depth()) * kSitesPerBlock, context);
+    x.data = Dropout(x.data, context.dropout.position, (settings_.depth() + settings_.class_depth()) * kSitesPerBlock,
+                     context);
     for (int i = 0; i < settings_.depth(); ++i) {
       x = blocks_[i]->Forward(x, i, context);
       context.HandOut(i, x);

@@ -2,7 +2,6 @@
 
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
-#include <ATen/ops/scaled_dot_product_attention.h>
 
 #include <cmath>
 #include <utility>
@@ -54,11 +53,11 @@ at::Tensor ClassAttention::Forward(const at::Tensor& class_tokens, const PackedT
     const at::Tensor q = queries.narrow(0, run.first_image, run.images);
     const at::Tensor k = HeadsOfRun(keys, run);  // [B, h, n, d_h]
     if (context.tap != nullptr) Capture(q, k, scale, run, layer, *context.tap);
-    outputs.push_back(at::scaled_dot_product_attention(q, k, HeadsOfRun(values, run), std::nullopt, 0.0,
-                                                       /*is_causal=*/false, scale)
-                          .reshape({run.images, width}));
+    const at::Tensor mixed = AttendRun(q, k, HeadsOfRun(values, run), scale, run, site + 1, context);
+    outputs.push_back(mixed.reshape({run.images, width}));
   }
-  return Dropout(proj_.Forward(JoinRuns(std::move(outputs), x.layout->images()), context.bf16), site, context);
+  const at::Tensor joined = JoinRuns(std::move(outputs), x.layout->images());
+  return Dropout(proj_.Forward(joined, context.bf16), context.dropout.projection, site, context);
 }
 
 }  // namespace vitrine

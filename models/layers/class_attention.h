@@ -15,7 +15,7 @@ class ClassAttention : public Module {
   ClassAttention(int width, int heads, Initializer& initializer);
 
   // `class_tokens` [images, width] are the first tokens of the images in x [T, width]. Returns [images, width]. `layer`
-  // is the block's number for the tap, `site` its place for dropout.
+  // is the block's number for the tap, `site` and `site` + 1 its places for dropout.
   at::Tensor Forward(const at::Tensor& class_tokens, const PackedTokens& x, int layer, int site,
                      const ForwardContext& context) const;
 

@@ -43,8 +43,9 @@ at::Tensor CrossCovarianceAttention::Forward(const PackedTokens& x, const at::Te
   const at::Tensor scores = products / q_norms.unsqueeze(3) / k_norms.unsqueeze(2) * temperature_;
   const at::Tensor weights = scores.softmax(-1);
   if (context.tap != nullptr) Capture(scores, weights, layer, *context.tap);
-  const at::Tensor mixed = MixChannels(v, weights.transpose(2, 3), *x.layout, context);  // [T, width]
-  return Dropout(proj_.Forward(mixed, context.bf16), site, context);
+  const at::Tensor kept = Dropout(weights, context.dropout.attention.value_or(0), site + 1, context);
+  const at::Tensor mixed = MixChannels(v, kept.transpose(2, 3), *x.layout, context);  // [T, width]
+  return Dropout(proj_.Forward(mixed, context.bf16), context.dropout.projection, site, context);
 }
 
 }  // namespace vitrine

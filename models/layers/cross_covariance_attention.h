@@ -20,7 +20,7 @@ class CrossCovarianceAttention : public Module {
   CrossCovarianceAttention(const v1::XcitConfig& config, Initializer& initializer);
 
   // x is [T, width] without prefix tokens, `codes` those of the model for F_SNE; `layer` is the block's number for the
-  // tap, `site` its place for dropout.
+  // tap, `site` and `site` + 1 its places for dropout; attention dropout is that of A.
   at::Tensor Forward(const PackedTokens& x, const at::Tensor& codes, int layer, int site,
                      const ForwardContext& context) const;
 

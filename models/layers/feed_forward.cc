@@ -15,13 +15,14 @@ FeedForward::FeedForward(int width, int hidden, double norm_epsilon, Initializer
   RegisterChild("fc2", fc2_);
 }
 
-at::Tensor FeedForward::Forward(const at::Tensor& x, int site, const ForwardContext& context) const {
-  return x + Transform(norm_.Forward(x, context), site, context);
+at::Tensor FeedForward::Forward(const PackedTokens& x, int site, const ForwardContext& context) const {
+  return x.data + DropPath({Transform(norm_.Forward(x.data, context), site, context), x.layout}, site, context);
 }
 
 at::Tensor FeedForward::Transform(const at::Tensor& x, int site, const ForwardContext& context) const {
-  const at::Tensor hidden = Dropout(fc1_.ForwardGelu(x, context.bf16), site, context);  // [T, hidden]
-  return Dropout(fc2_.Forward(hidden, context.bf16), site + 1, context);
+  const float rate = context.dropout.mlp;
+  const at::Tensor hidden = Dropout(fc1_.ForwardGelu(x, context.bf16), rate, site, context);  // [T, hidden]
+  return Dropout(fc2_.Forward(hidden, context.bf16), rate, site + 1, context);
 }
 
 }  // namespace vitrine

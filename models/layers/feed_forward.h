@@ -4,6 +4,7 @@
 #include "models/forward_context.h"
 #include "models/layers/layer_norm.h"
 #include "models/layers/linear.h"
+#include "models/packed_tokens.h"
 
 namespace vitrine {
 
@@ -14,7 +15,7 @@ class FeedForward : public Module {
               Linear::Init init = Linear::Init::kTruncatedNormal);
 
   // [T, width] -> [T, width]. `site` and `site` + 1 are its places for dropout.
-  at::Tensor Forward(const at::Tensor& x, int site, const ForwardContext& context) const;
+  at::Tensor Forward(const PackedTokens& x, int site, const ForwardContext& context) const;
 
   // fc2(GELU(fc1(x))) of tokens that are normalised already, without the residual.
   at::Tensor Transform(const at::Tensor& x, int site, const ForwardContext& context) const;

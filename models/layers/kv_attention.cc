@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "models/layers/attention.h"
+#include "models/layers/dropout.h"
 #include "models/layers/token_sequence.h"
 
 namespace vitrine {
@@ -40,14 +41,14 @@ KvAttention::KvAttention(const v1::KvConfig& config, Initializer& initializer)
   RegisterChild("output", output_);
 }
 
-at::Tensor KvAttention::Forward(const PackedTokens& x, int layer, const ForwardContext& context) const {
+at::Tensor KvAttention::Forward(const PackedTokens& x, int layer, int site, const ForwardContext& context) const {
   const int64_t width = x.data.size(1);
   const at::Tensor projected =
       projection_.Forward(x.data, context.bf16).view({x.data.size(0), -1, heads_, width / heads_});
   const at::Tensor keys = projected.select(1, -2);    // [T, h, d_h]
   const at::Tensor values = projected.select(1, -1);  // [T, h, d_h]
   const at::Tensor queries = kind_ == v1::KvConfig::QKV ? projected.select(1, 0) : keys;
-  const bool fused = x.data.is_cpu() && !at::GradMode::is_enabled() && !context.library_only;
+  const bool fused = x.data.is_cpu() && !at::GradMode::is_enabled() && !context.library_only && !DropsWeights(context);
   const double scale = fused && map_pos_ ? alpha_ * map_pos_->Scale() : alpha_;
   std::vector<at::Tensor> outputs;
   for (const TokenLayout::Run& run : x.layout->runs()) {
@@ -57,11 +58,16 @@ at::Tensor KvAttention::Forward(const PackedTokens& x, int layer, const ForwardC
     const std::optional<at::Tensor> offsets =
         fused && map_pos_ ? std::optional(map_pos_->KeyOffsets(run.tokens_per_image)) : std::nullopt;
     if (context.tap != nullptr) Capture(q, k, run, layer, *context.tap);
-    const at::Tensor mixed = fused ? at::scaled_dot_product_attention(q, k, v, offsets, 0.0, /*is_causal=*/false, scale)
-                                   : at::matmul(Weights(Scores(q, k)), v);
+    const auto mix = [&] {
+      if (fused) return at::scaled_dot_product_attention(q, k, v, offsets, 0.0, /*is_causal=*/false, scale);
+      const float rate = context.dropout.attention.value_or(0);
+      return at::matmul(Dropout(Weights(Scores(q, k)), rate, site + 1, context, run.first_image), v);
+    };
+    const at::Tensor mixed = mix();
     outputs.push_back(mixed.transpose(1, 2).reshape({-1, width}));
   }
-  return output_.Forward(JoinRuns(std::move(outputs), x.data.size(0)), context.bf16);
+  const at::Tensor joined = JoinRuns(std::move(outputs), x.data.size(0));
+  return Dropout(output_.Forward(joined, context.bf16), context.dropout.projection, site, context);
 }
 
 // alpha q k^T

@@ -20,8 +20,9 @@ class KvAttention : public Module {
  public:
   KvAttention(const v1::KvConfig& config, Initializer& initializer);
 
-  // x is [T, width]; `layer` is the block's number for the tap.
-  at::Tensor Forward(const PackedTokens& x, int layer, const ForwardContext& context) const;
+  // x is [T, width]; `layer` is the block's number for the tap, `site` and `site` + 1 its places for
+  // dropout.
+  at::Tensor Forward(const PackedTokens& x, int layer, int site, const ForwardContext& context) const;
 
  private:
   at::Tensor Scores(const at::Tensor& q, const at::Tensor& k) const;

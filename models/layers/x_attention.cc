@@ -40,8 +40,8 @@ at::Tensor XAttention::Forward(const PackedTokens& x, int layer, int site, const
     context.tap->Put(image, AttentionSource::kTokens, layer,
                      Factors(q.narrow(0, first, count), k.narrow(0, first, count), sums.norms[image]));
   }
-  const at::Tensor mixed = MixChannels(q, NormalizeSums(sums), *x.layout, context);  // [T, e]
-  return Dropout(proj_.Forward(mixed, context.bf16), site, context);
+  const at::Tensor mixed = MixChannels(q, NormalizeSums(sums, site + 1, context), *x.layout, context);  // [T, e]
+  return Dropout(proj_.Forward(mixed, context.bf16), context.dropout.projection, site, context);
 }
 
 at::Tensor XAttention::ForClassTokens(const at::Tensor& class_tokens, const PackedTokens& x, int layer, int site,
@@ -56,8 +56,9 @@ at::Tensor XAttention::ForClassTokens(const at::Tensor& class_tokens, const Pack
                      Factors(q.narrow(0, image, 1), k.narrow(0, x.layout->offset(image), x.layout->tokens(image)),
                              sums.norms[image]));
   }
-  const at::Tensor mixed = at::matmul(q.unsqueeze(2), NormalizeSums(sums));  // [images, h, 1, d_h]
-  return Dropout(proj_.Forward(mixed.view({-1, attention_width_}), context.bf16), site, context);
+  const at::Tensor mixed = at::matmul(q.unsqueeze(2), NormalizeSums(sums, site + 1, context));  // [images, h, 1, d_h]
+  const at::Tensor projected = proj_.Forward(mixed.view({-1, attention_width_}), context.bf16);
+  return Dropout(projected, context.dropout.projection, site, context);
 }
 
 // Some of q, k and v: [T, parts, h, d_h].
@@ -79,8 +80,9 @@ XAttention::Sums XAttention::SumsOf(const at::Tensor& k, const at::Tensor& v, co
   return {products, at::linalg_vector_norm(products, 2, norm_axis_, /*keepdim=*/true) + kNormEpsilon};
 }
 
-at::Tensor XAttention::NormalizeSums(const Sums& sums) const {
-  return sums.products * (context_scale_.view({-1, 1, 1}) / sums.norms);
+at::Tensor XAttention::NormalizeSums(const Sums& sums, int site, const ForwardContext& context) const {
+  const at::Tensor normalized = sums.products * (context_scale_.view({-1, 1, 1}) / sums.norms);
+  return Dropout(normalized, context.dropout.attention.value_or(0), site, context);
 }
 
 // `queries` [n, h, d_h] are normalised, `norms` those of the image's S.

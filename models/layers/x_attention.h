@@ -19,8 +19,9 @@ class XAttention : public Module {
  public:
   XAttention(const v1::XVitConfig& config, Initializer& initializer);
 
-  // x is [T, width]; every token of an image queries all of them. `layer` is the block's number for the tap, `site` its
-  // place for dropout.
+  // x is [T, width]; every token of an image queries all of them. `layer` is the block's number for the tap, `site`
+  // and `site` + 1 its places for dropout. Attention dropout is that of S^, which stands where XCiT has its weights of
+  // channels: there are no weights of tokens.
   at::Tensor Forward(const PackedTokens& x, int layer, int site, const ForwardContext& context) const;
 
   // The class tokens [images, width], the first of their images in x, query alone. Returns [images, width].
@@ -36,7 +37,7 @@ class XAttention : public Module {
   at::Tensor Project(const at::Tensor& x, int first_part, int parts, const ForwardContext& context) const;
   at::Tensor NormalizeQueries(const at::Tensor& q) const;
   Sums SumsOf(const at::Tensor& k, const at::Tensor& v, const TokenLayout& layout, const ForwardContext& context) const;
-  at::Tensor NormalizeSums(const Sums& sums) const;
+  at::Tensor NormalizeSums(const Sums& sums, int site, const ForwardContext& context) const;
   AttentionTap::Matrices Factors(const at::Tensor& queries, const at::Tensor& keys, const at::Tensor& norms) const;
 
   const int heads_;

@@ -52,7 +52,8 @@ at::Tensor MixValues(const at::Tensor& q, const at::Tensor& k, const at::Tensor&
     context.tap->Put(i, AttentionSource::kTokens, place.layer,
                      {.scores = symmetric[i].cpu(), .weights = weights[i].cpu(), .queries = {}, .keys = {}});
   }
-  if (mixing.drop_weights) weights = Dropout(weights, place.site, context);
+  const float rate = context.dropout.attention.value_or(mixing.drop_weights ? context.dropout.projection : 0);
+  weights = Dropout(weights, rate, place.site, context);
   return at::matmul(weights, v).transpose(1, 2).reshape({q.size(0) * q.size(2), -1});
 }
 

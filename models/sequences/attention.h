@@ -24,7 +24,7 @@ at::Tensor AttentionScores(const at::Tensor& q, const at::Tensor& k, double alph
 struct Mixing {
   double alpha = 1;
   const MapPosition* map_pos = nullptr;  // KV+Pos only
-  bool drop_weights = false;
+  bool drop_weights = false;             // at the projection's rate, where that of attention is not set
 };
 
 // Heads that attend. q [B, h, n, d_h], k and v [B, h, m, d_h] -> [B n, h d_h]. `mask` is 0 where a query may see a key

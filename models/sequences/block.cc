@@ -14,15 +14,16 @@ using v1::SequenceConfig;
 // Places for dropout within a block.
 enum Site { kWeights, kAttention, kSourceWeights, kSourceAttention, kHidden, kFeedForward };
 
-// x and f(x) joined. `f` takes and gives [B, n, width].
+// x and f(x) joined; f(x) drops values at `rate`. `f` takes and gives [B, n, width].
 template <typename F>
-at::Tensor Residual(const at::Tensor& x, const LayerNorm& norm, SequenceConfig::Norm placement, int site,
+at::Tensor Residual(const at::Tensor& x, const LayerNorm& norm, SequenceConfig::Norm placement, int site, float rate,
                     const ForwardContext& context, const F& f) {
-  if (placement == SequenceConfig::POST) return norm.Forward(x + Dropout(f(x), site, context));  // LN(x + f(x))
+  const auto branch = [&](const at::Tensor& y) { return DropPath(Dropout(f(y), rate, site, context), site, context); };
+  if (placement == SequenceConfig::POST) return norm.Forward(x + branch(x));  // LN(x + f(x))
   const at::Tensor normalised = norm.Forward(x);
   // NOTE: PRE_NORMALISED is what the published number model computes: x itself does not reach the next block.
   const at::Tensor& base = placement == SequenceConfig::PRE_NORMALISED ? normalised : x;
-  return base + Dropout(f(normalised), site, context);  // x + f(LN(x)), or LN(x) + f(LN(x))
+  return base + branch(normalised);  // x + f(LN(x)), or LN(x) + f(LN(x))
 }
 
 }  // namespace
@@ -38,7 +39,7 @@ ReluFeedForward::ReluFeedForward(const SequenceConfig& config, Initializer& init
 at::Tensor ReluFeedForward::Forward(const at::Tensor& x, int site, const ForwardContext& context) const {
   at::Tensor hidden = at::relu(OnElements(fc1_, x, context));  // [B, n, mlp_width]
   // Dropping before or behind ReLU is the same: the kept values are scaled by a positive number.
-  if (drop_hidden_) hidden = Dropout(hidden, site, context);
+  if (drop_hidden_) hidden = Dropout(hidden, context.dropout.mlp, site, context);
   return OnElements(fc2_, hidden, context);
 }
 
@@ -62,16 +63,18 @@ SequenceBlock::SequenceBlock(const SequenceConfig& config, bool decoder, Initial
 
 at::Tensor SequenceBlock::Forward(at::Tensor x, const at::Tensor& mask, const Source* source, Place place,
                                   const ForwardContext& context) const {
-  x = Residual(x, attention_norm_, placement_, place.site + kAttention, context, [&](const at::Tensor& y) {
+  const float projection = context.dropout.projection;
+  x = Residual(x, attention_norm_, placement_, place.site + kAttention, projection, context, [&](const at::Tensor& y) {
     return attention_.Forward(y, mask, {place.layer, place.site + kWeights}, context);
   });
   if (source_attention_) {
-    x = Residual(x, *source_norm_, placement_, place.site + kSourceAttention, context, [&](const at::Tensor& y) {
-      return source_attention_->Forward(y, source->elements, source->mask, {source->layer, place.site + kSourceWeights},
-                                        context);
-    });
+    x = Residual(x, *source_norm_, placement_, place.site + kSourceAttention, projection, context,
+                 [&](const at::Tensor& y) {
+                   return source_attention_->Forward(y, source->elements, source->mask,
+                                                     {source->layer, place.site + kSourceWeights}, context);
+                 });
   }
-  return Residual(x, feed_forward_norm_, placement_, place.site + kFeedForward, context,
+  return Residual(x, feed_forward_norm_, placement_, place.site + kFeedForward, context.dropout.mlp, context,
                   [&](const at::Tensor& y) { return feed_forward_.Forward(y, place.site + kHidden, context); });
 }
 

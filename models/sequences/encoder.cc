@@ -45,11 +45,11 @@ class Encoder : public SequenceModel {
   at::Tensor Embed(const at::Tensor& source, const ForwardContext& context) const {
     if (features_) {
       // NOTE: the features are dropped before the linear layer, tokens behind their positions.
-      const at::Tensor x = drop_input_ ? Dropout(source, input_site_, context) : source;
+      const at::Tensor x = drop_input_ ? Dropout(source, context.dropout.position, input_site_, context) : source;
       return positions_.Add(OnElements(*features_, x, context));
     }
     const at::Tensor x = positions_.Add(embedding_->Forward(source));
-    return drop_input_ ? Dropout(x, input_site_, context) : x;
+    return drop_input_ ? Dropout(x, context.dropout.position, input_site_, context) : x;
   }
 
   const bool drop_input_;

@@ -52,7 +52,7 @@ class EncoderDecoder : public SequenceModel {
 
  private:
   at::Tensor Drop(const at::Tensor& x, int site, const ForwardContext& context) const {
-    return drop_input_ ? Dropout(x, site, context) : x;
+    return drop_input_ ? Dropout(x, context.dropout.position, site, context) : x;
   }
 
   // -inf at the keys that are padding; undefined without any.

@@ -77,7 +77,7 @@ at::Tensor Head::Forward(const at::Tensor& x, const at::Tensor& table, int site,
       return AffineMap(x.reshape({-1, x.size(-1)}), table, bias_, context.bf16).view({x.size(0), x.size(1), -1});
     case SequenceConfig::HIDDEN: {
       const at::Tensor hidden = at::relu(norm_->Forward(OnElements(*hidden_, x, context)));
-      return OnElements(*output_, drop_hidden_ ? Dropout(hidden, site, context) : hidden, context);
+      return OnElements(*output_, drop_hidden_ ? Dropout(hidden, context.dropout.mlp, site, context) : hidden, context);
     }
     default:
       return OnElements(*output_, x, context);

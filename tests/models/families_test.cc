@@ -254,7 +254,7 @@ TEST(Dropout, IsRepeatableAndOnlyInTraining) {
   const at::NoGradGuard no_grad;
   const ImageBatch images{Picture(3, 32, 32, 1)};
   ForwardContext context;
-  context.dropout = 0.2F;
+  context.dropout = DropRates::Uniform(0.2F);
   const at::Tensor still = model->Forward(images, context);
   EXPECT_EQ(Difference(still, model->Forward(images, {})), 0);
   context.training = true;

@@ -227,7 +227,7 @@ TEST(SequenceModels, DropsOnlyWhereTheConfigSaysAndOnlyWhileTraining) {
     return config;
   }();
   const SequenceBatch batch = HashedBatch(plain, 2, 7);
-  const ForwardContext training{.training = true, .dropout = 0.5F, .dropout_seed = 3};
+  const ForwardContext training{.training = true, .dropout = DropRates::Uniform(0.5F), .dropout_seed = 3};
   const at::Tensor residuals = MakeHashedSequence(plain)->Forward(batch, training);
   EXPECT_GT(Difference(residuals, LogitsOf(*MakeHashedSequence(plain), batch)), 1e-3)
       << "residual branches always drop";
