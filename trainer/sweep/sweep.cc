@@ -1,0 +1,248 @@
+#include "trainer/sweep/sweep.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+#include <system_error>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "absl/time/clock.h"
+#include "base/status_macros.h"
+#include "trainer/recipe.h"
+#include "trainer/sweep/jobs.h"
+
+namespace vitrine {
+namespace {
+
+constexpr absl::Duration kRedraw = absl::Seconds(1);
+constexpr absl::Duration kWaitForOthers = absl::Seconds(60);
+
+std::string ReadAll(const std::filesystem::path& file) {
+  std::ostringstream text;
+  if (std::ifstream in(file, std::ios::binary); in) text << in.rdbuf();
+  return std::move(text).str();
+}
+
+// What makes a cell's state and result useless for another experiment.
+std::string Fingerprint(v1::Recipe recipe) {
+  recipe.clear_description();
+  recipe.clear_data();  // words
+  return PrintRecipe(recipe);
+}
+
+// Held, through the descriptor that they inherit, by the sweep and by its runs: a sweep that was killed may have left
+// some that are still writing.
+class WorkLock {
+ public:
+  explicit WorkLock(const std::filesystem::path& work)
+      : descriptor_(open((work / "lock").c_str(), O_RDWR | O_CREAT, 0666)) {}
+  WorkLock(const WorkLock&) = delete;
+  WorkLock& operator=(const WorkLock&) = delete;
+  ~WorkLock() {
+    if (descriptor_ >= 0) close(descriptor_);
+  }
+
+  absl::Status Take(const SweepOptions& options) const {
+    if (descriptor_ < 0) return absl::UnavailableError(absl::StrCat(options.work.string(), ": ", std::strerror(errno)));
+    const absl::Time end = absl::Now() + kWaitForOthers;
+    for (bool told = false; flock(descriptor_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK; told = true) {
+      if (!told) *options.log << "waiting for the runs of another sweep in this folder to end\n" << std::flush;
+      if (absl::Now() > end || (options.stop && options.stop() != 0)) {
+        return absl::FailedPreconditionError(
+            absl::StrCat("another sweep, or a run that one left behind, is at work in ", options.work.string()));
+      }
+      absl::SleepFor(absl::Milliseconds(100));
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  const int descriptor_;
+};
+
+std::string Minutes(absl::Duration duration) {
+  const int64_t seconds = absl::ToInt64Seconds(duration);
+  if (seconds < 120) return absl::StrCat(seconds, " s");
+  if (seconds < 7200) return absl::StrCat(seconds / 60, " min");
+  return absl::StrFormat("%d h %02d min", seconds / 3600, seconds / 60 % 60);
+}
+
+class Sweeper {
+ public:
+  Sweeper(const SweepGrid& grid, const SweepOptions& options) : grid_(grid), options_(options) {}
+
+  absl::StatusOr<SweepOutcome> Run() {
+    outcome_.results.resize(grid_.cells.size());
+    RETURN_IF_ERROR(Prepare());
+    *options_.log << absl::StreamFormat("%s: %d runs (%d settings, %d seeds), %d of them finished before\n", grid_.name,
+                                        grid_.cells.size(), grid_.points.size(), grid_.seeds.size(), outcome_.kept)
+                  << std::flush;
+    JobOptions jobs;
+    jobs.at_once = static_cast<size_t>(options_.jobs);
+    jobs.stop = [this] {
+      const int signal = options_.stop ? options_.stop() : 0;
+      stopped_ = stopped_ || signal != 0;
+      return signal;
+    };
+    jobs.started = [this](size_t) { ++running_; };
+    jobs.ended = [this](const JobEnd& end) { return OnEnd(end); };
+    jobs.idle = [this] { Redraw(); };
+    const absl::Status status = RunJobs(jobs_, jobs);
+    ClearLine();
+    if (!status.ok() && !stopped_) return status;
+    outcome_.stopped = stopped_;
+    return std::move(outcome_);
+  }
+
+ private:
+  std::filesystem::path FolderOf(size_t cell) const { return options_.work / "cells" / grid_.cells[cell].name; }
+
+  // Reads what is there and lists what remains. Nothing has run yet when it refuses.
+  absl::Status Prepare() {
+    for (size_t i = 0; i < grid_.cells.size(); ++i) {
+      const std::filesystem::path folder = FolderOf(i);
+      std::error_code error;
+      std::filesystem::create_directories(folder, error);
+      if (error) return absl::UnavailableError(absl::StrCat(folder.string(), ": ", error.message()));
+      RETURN_IF_ERROR(ClaimFolder(i, folder));
+      ASSIGN_OR_RETURN(outcome_.results[i], ReadResult(folder));
+      if (outcome_.results[i]) {
+        RETURN_IF_ERROR(ScoreOf(*outcome_.results[i], grid_.metric).status());
+        ++outcome_.kept;
+      } else {
+        cells_.push_back(i);
+        jobs_.push_back({CommandOf(i), folder / "log.txt"});
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  // A folder belongs to one experiment, which it names.
+  absl::Status ClaimFolder(size_t cell, const std::filesystem::path& folder) const {
+    const std::filesystem::path file = folder / "experiment.textproto";
+    const std::string now = Fingerprint(grid_.cells[cell].recipe);
+    const std::string before = ReadAll(file);
+    if (before == now) return absl::OkStatus();
+    if (!before.empty()) {
+      return absl::FailedPreconditionError(
+          absl::StrCat(folder.string(), " holds a run of this name with other settings; remove it, or use another ",
+                       "--work (compare its experiment.textproto)"));
+    }
+    const std::filesystem::path temporary = folder / "experiment.tmp";
+    std::error_code error;
+    if (std::ofstream out(temporary, std::ios::binary); !(out << now) || !out.flush()) {
+      return absl::UnavailableError(absl::StrCat(temporary.string(), " cannot be written: ", std::strerror(errno)));
+    }
+    std::filesystem::rename(temporary, file, error);
+    if (error) return absl::UnavailableError(absl::StrCat(file.string(), ": ", error.message()));
+    return absl::OkStatus();
+  }
+
+  std::vector<std::string> CommandOf(size_t cell) const {
+    std::vector<std::string> command = {options_.program.string(), "run", grid_.recipe};
+    if (!options_.data.empty()) command.insert(command.end(), {"--data", options_.data});
+    command.insert(command.end(),
+                   {"--work", FolderOf(cell).string(), "--resume", "--threads", absl::StrCat(options_.threads)});
+    for (const std::string& assignment : grid_.cells[cell].assignments) {
+      command.insert(command.end(), {"--set", assignment});
+    }
+    command.insert(command.end(), options_.flags.begin(), options_.flags.end());
+    return command;
+  }
+
+  absl::Status OnEnd(const JobEnd& end) {
+    --running_;
+    const size_t cell = cells_[end.job];
+    const std::string& name = grid_.cells[cell].name;
+    ASSIGN_OR_RETURN(outcome_.results[cell], ReadResult(FolderOf(cell)));
+    if (outcome_.results[cell]) {
+      ++finished_;
+      took_ += end.took;
+      ASSIGN_OR_RETURN(const double score, ScoreOf(*outcome_.results[cell], grid_.metric));
+      Line(absl::StrFormat("[%s] %s: %s %.4g after %s", Counts(), name, grid_.metric, score, Minutes(end.took)));
+      return absl::OkStatus();
+    }
+    if (stopped_) {
+      Line(absl::StrCat(name, ": stopped"));
+      return absl::OkStatus();
+    }
+    const std::filesystem::path& log = jobs_[end.job].log;
+    std::string reason = end.status == 0 ? "it ended without a result" : EndInWords(end.status);
+    if (const std::string last = LastLine(log); !last.empty()) absl::StrAppend(&reason, ": ", last);
+    outcome_.failures.push_back({name, reason, log});
+    Line(absl::StrFormat("[%s] %s: FAILED, %s", Counts(), name, reason));
+    return absl::OkStatus();
+  }
+
+  static std::string LastLine(const std::filesystem::path& log) {
+    std::string last;
+    const std::string text = ReadAll(log);
+    for (const absl::string_view line : absl::StrSplit(text, absl::ByAnyChar("\r\n"))) {
+      const absl::string_view stripped = absl::StripAsciiWhitespace(line);
+      if (!stripped.empty()) last = std::string(stripped.substr(0, 500));
+    }
+    return last;
+  }
+
+  void Line(const std::string& text) {
+    ClearLine();
+    *options_.log << text << "\n" << std::flush;
+  }
+
+  void ClearLine() {
+    if (!options_.is_terminal || drawn_ == absl::InfinitePast()) return;
+    *options_.log << "\r\x1b[K" << std::flush;
+    drawn_ = absl::InfinitePast();
+  }
+
+  // "12/24, 1 failed, about 14 min left"
+  std::string Counts() const {
+    const size_t done = outcome_.kept + finished_ + outcome_.failures.size();
+    std::string text = absl::StrCat(done, "/", grid_.cells.size());
+    if (!outcome_.failures.empty()) absl::StrAppend(&text, ", ", outcome_.failures.size(), " failed");
+    if (finished_ > 0 && done < grid_.cells.size()) {
+      const auto left = static_cast<double>(grid_.cells.size() - done) / options_.jobs;
+      absl::StrAppend(&text, ", about ", Minutes(took_ / static_cast<double>(finished_) * left), " left");
+    }
+    return text;
+  }
+
+  void Redraw() {
+    if (!options_.is_terminal || absl::Now() - drawn_ < kRedraw) return;
+    drawn_ = absl::Now();
+    *options_.log << "\r\x1b[K" << Counts() << ", " << running_ << " at work" << std::flush;
+  }
+
+  const SweepGrid& grid_;
+  const SweepOptions& options_;
+  std::vector<Job> jobs_;
+  std::vector<size_t> cells_;  // of the jobs
+  SweepOutcome outcome_;
+  size_t finished_ = 0;  // by this process
+  size_t running_ = 0;
+  absl::Duration took_;
+  absl::Time drawn_ = absl::InfinitePast();
+  bool stopped_ = false;
+};
+
+}  // namespace
+
+absl::StatusOr<SweepOutcome> RunSweepGrid(const SweepGrid& grid, const SweepOptions& options) {
+  std::error_code error;
+  std::filesystem::create_directories(options.work, error);
+  if (error) return absl::UnavailableError(absl::StrCat(options.work.string(), ": ", error.message()));
+  const WorkLock lock(options.work);
+  RETURN_IF_ERROR(lock.Take(options));
+  return Sweeper(grid, options).Run();
+}
+
+}  // namespace vitrine
