@@ -1,74 +1,19 @@
 #include "trainer/loader.h"
 
-#include <ATen/ops/empty.h>
-
 #include <algorithm>
+#include <span>
 #include <utility>
 
-#include "base/status_macros.h"
-#include "trainer/augment/view.h"
-#include "trainer/sampler.h"
+#include "absl/time/clock.h"
 
 namespace vitrine {
-namespace {
 
-struct Sample {
-  int64_t index = 0;
-  Image picture;
-  View view;
-};
-
-absl::StatusOr<Sample> DrawSample(const Dataset& data, const v1::Recipe& recipe, const v1::Preprocessing& preprocessing,
-                                  int64_t epoch, int64_t index) {
-  Sample sample;
-  sample.index = index;
-  ASSIGN_OR_RETURN(sample.picture, data.image(index));
-  const Size picture{sample.picture.height, sample.picture.width};
-  CounterRandom random(recipe.seed(), epoch, index);
-  ASSIGN_OR_RETURN(const Size size, DrawSize(recipe, preprocessing, picture, random));
-  sample.view = DrawView(recipe.augmentation(), picture, size, random);
-  return sample;
-}
-
-}  // namespace
-
-absl::StatusOr<TrainingBatch> MakeBatch(const Dataset& data, const v1::Recipe& recipe,
-                                        const v1::Preprocessing& preprocessing, const StepPlan& plan, int64_t step,
-                                        const std::vector<int64_t>& epoch_order) {
-  const int64_t epoch = step / plan.steps_per_epoch;
-  const int64_t first = step % plan.steps_per_epoch * plan.batch;
-  std::vector<Sample> samples;
-  for (int64_t i = first; i < first + plan.batch; ++i) {
-    ASSIGN_OR_RETURN(Sample sample, DrawSample(data, recipe, preprocessing, epoch, epoch_order[i]));
-    samples.push_back(std::move(sample));
-  }
-  // Neighbours of equal size share batched calls.
-  std::stable_sort(samples.begin(), samples.end(), [](const Sample& a, const Sample& b) {
-    return std::pair(a.view.size.height, a.view.size.width) < std::pair(b.view.size.height, b.view.size.width);
-  });
-  TrainingBatch batch;
-  batch.labels = at::empty({plan.batch}, at::kLong);
-  for (int64_t i = 0; i < plan.batch; ++i) {
-    const Sample& sample = samples[i];
-    batch.labels.mutable_data_ptr<int64_t>()[i] = data.label(sample.index);
-    const std::vector<float> values = RenderView(sample.picture, sample.view, preprocessing);
-    at::Tensor image =
-        at::empty({preprocessing.channels(), sample.view.size.height, sample.view.size.width}, at::kFloat);
-    std::copy(values.begin(), values.end(), image.mutable_data_ptr<float>());
-    batch.images.push_back(std::move(image));
-  }
-  return batch;
-}
-
-BatchLoader::BatchLoader(const Dataset& data, const v1::Recipe& recipe, const v1::Preprocessing& preprocessing,
-                         const StepPlan& plan, int64_t first_step, const Options& options)
-    : data_(data),
-      recipe_(recipe),
-      preprocessing_(preprocessing),
+BatchLoader::BatchLoader(const Task& task, const StepPlan& plan, int64_t first_step, const Options& options)
+    : task_(task),
       plan_(plan),
-      ahead_(std::max(1, options.ahead)),
-      started_(first_step),
-      wanted_(first_step) {
+      options_(options),
+      started_(first_step * plan.accumulate),
+      wanted_(first_step * plan.accumulate) {
   for (int i = 0; i < std::max(1, options.threads); ++i) threads_.emplace_back([this] { Work(); });
 }
 
@@ -81,34 +26,39 @@ BatchLoader::~BatchLoader() {
 }
 
 bool BatchLoader::MayStart() const {
-  return stopping_ || started_ >= plan_.total_steps || started_ < wanted_ + ahead_;
+  return stopping_ || started_ >= End() || started_ < wanted_ + std::max(1, options_.ahead);
 }
 
 void BatchLoader::Work() {
   int64_t order_epoch = -1;
-  std::vector<int64_t> order;
+  std::vector<Member> order;
   while (true) {
-    int64_t step;
+    int64_t number;
     {
       absl::MutexLock lock(&mutex_);
       mutex_.Await(absl::Condition(this, &BatchLoader::MayStart));
-      if (stopping_ || started_ >= plan_.total_steps) return;
-      step = started_++;
+      if (stopping_ || started_ >= End()) return;
+      number = started_++;
     }
-    if (const int64_t epoch = step / plan_.steps_per_epoch; epoch != order_epoch) {
-      order = EpochOrder(recipe_.seed(), epoch, data_.size());
+    const int64_t step = number / plan_.accumulate;
+    const int64_t epoch = step / plan_.steps_per_epoch;
+    if (epoch != order_epoch) {
+      order = task_.EpochMembers(epoch);
       order_epoch = epoch;
     }
-    absl::StatusOr<TrainingBatch> batch = MakeBatch(data_, recipe_, preprocessing_, plan_, step, order);
+    const int64_t index = step % plan_.steps_per_epoch * plan_.batches_per_step() +
+                          number % plan_.accumulate * plan_.processes + options_.rank;
+    const std::span<const Member> members(&order[index * plan_.batch], plan_.batch);
+    absl::StatusOr<TrainingBatch> batch = task_.MakeBatch(epoch, index, members);
     absl::MutexLock lock(&mutex_);
-    made_.emplace(step, std::move(batch));
+    made_.emplace(number, std::move(batch));
   }
 }
 
 absl::StatusOr<TrainingBatch> BatchLoader::Next() {
   const absl::Time start = absl::Now();
   absl::MutexLock lock(&mutex_);
-  if (wanted_ >= plan_.total_steps) return absl::OutOfRangeError("the last step's batch was handed out before");
+  if (wanted_ >= End()) return absl::OutOfRangeError("the last step's batch was handed out before");
   mutex_.Await(absl::Condition(this, &BatchLoader::NextIsMade));
   waited_ += absl::Now() - start;
   return std::move(made_.extract(wanted_++).mapped());

@@ -1,20 +1,22 @@
 #include "trainer/loop.h"
 
 #include <ATen/Parallel.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/zeros_like.h>
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
-#include <set>
+#include <limits>
+#include <optional>
 #include <utility>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "base/status_macros.h"
-#include "repository/sha256.h"
-#include "trainer/evaluate.h"
+#include "trainer/average.h"
 #include "trainer/loader.h"
 #include "trainer/optimizer.h"
 #include "trainer/recipe.h"
@@ -25,256 +27,339 @@
 namespace vitrine {
 namespace {
 
-// A row of history.csv, which is there to be plotted.
-struct EpochRow {
-  int64_t step = 0;
-  double epoch = 0, lr = 0, loss = 0, train_accuracy = 0, images_per_second = 0;
-  std::string test_accuracy;  // empty: not measured
+// What the processes tell each other at every step, beside the gradients.
+struct StepTotals {
+  double loss = 0;
+  double correct = 0;
+  double predictions = 0;
+  double stops = 0;  // processes that were asked to stop
 };
 
-void AppendHistory(const std::filesystem::path& work_dir, const EpochRow& row) {
-  const std::filesystem::path file = work_dir / "history.csv";
-  const bool is_new = !std::filesystem::exists(file);
-  std::ofstream out(file, std::ios::app);
-  if (is_new) out << "step,epoch,lr,loss,train_accuracy,test_accuracy,images_per_second\n";
-  out << absl::StreamFormat("%d,%.3f,%.3g,%.5f,%.5f,%s,%.1f\n", row.step, row.epoch, row.lr, row.loss,
-                            row.train_accuracy, row.test_accuracy, row.images_per_second);
+// The batch that broke a run, for whoever looks into it.
+absl::Status SaveBatch(const std::filesystem::path& file, const TrainingBatch& batch) {
+  std::vector<NamedTensor> tensors;
+  for (size_t i = 0; i < batch.images.size(); ++i) tensors.push_back({absl::StrCat("image.", i), batch.images[i]});
+  const std::pair<const char*, const at::Tensor&> others[] = {{"source", batch.sequences.source},
+                                                              {"target", batch.sequences.target},
+                                                              {"labels", batch.labels},
+                                                              {"targets", batch.targets},
+                                                              {"teacher_labels", batch.teacher_labels}};
+  for (const auto& [name, tensor] : others) {
+    if (tensor.defined()) tensors.push_back({name, tensor});
+  }
+  return SaveTensors(file, tensors);
 }
 
-absl::Status CheckFit(const v1::Recipe& recipe, const Model& model, const Dataset& train, const Dataset* test) {
-  for (const Dataset* data : {&train, test}) {
-    if (data == nullptr) continue;
-    if (data->size() == 0) return absl::InvalidArgumentError("the data set is empty");
-    if (static_cast<int>(data->labels().size()) != model.config().classes()) {
-      return absl::InvalidArgumentError(absl::StrCat("the data has ", data->labels().size(), " classes, but the model ",
-                                                     recipe.model(), " has ", model.config().classes(),
-                                                     "; set model_overrides.classes"));
-    }
-  }
-  const v1::Preprocessing& preprocessing = model.config().preprocessing();
-  if (preprocessing.has_fixed() && !recipe.sizes().empty()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("sizes are for models of native resolution; ", recipe.model(), " has a fixed one"));
-  }
-  for (const v1::TrainingSize& size : recipe.sizes()) {
-    RETURN_IF_ERROR(model.GridFor(size.height(), size.width()).status());
-  }
-  return absl::OkStatus();
+std::string InWords(const Score& score, const std::string& split) {
+  return absl::StrJoin(score.measures, "  ", [&](std::string* text, const Measure& measure) {
+    const bool is_share = measure.name != "loss";
+    absl::StrAppendFormat(text, is_share ? "%s %s %.2f %%" : "%s %s %.4f", split, measure.name,
+                          is_share ? 100 * measure.value : measure.value);
+  });
 }
 
 // One run: constructed, perhaps restored, run once.
 class Run {
  public:
-  Run(const v1::Recipe& recipe, const Dataset& train, const Dataset* test, const TrainOptions& options,
-      Progress& progress, std::unique_ptr<Model> model)
+  Run(const v1::Recipe& recipe, const Task& task, const TrainOptions& options, const StepPlan& plan,
+      std::unique_ptr<Module> model, std::unique_ptr<Module> average)
       : recipe_(recipe),
-        train_(train),
-        test_(test),
+        task_(task),
         options_(options),
-        progress_(progress),
+        group_(options.communicator == nullptr ? alone_ : *options.communicator),
+        plan_(plan),
         model_(std::move(model)),
-        optimizer_(recipe.optimizer(), model_->Parameters()),
-        plan_(PlanSteps(recipe, train.size())),
-        data_digest_(DigestOf(train)) {
+        optimizer_(recipe.optimizer(), model_->Parameters()) {
+    if (average != nullptr) average_.emplace(*model_, std::move(average), recipe.ema_decay());
     position_.threads = options.threads;
+    position_.processes = group_.size();
   }
 
-  absl::Status Restore() {
-    std::error_code ignored;
-    if (!std::filesystem::exists(StateFile(options_.work_dir), ignored)) {
-      if (options_.resume) progress_.Line(absl::StrCat("no state in ", options_.work_dir.string(), "; starting anew"));
-      return absl::OkStatus();
-    }
-    if (!options_.resume) {
-      return absl::FailedPreconditionError(absl::StrCat(options_.work_dir.string(),
-                                                        " holds the state of a run; continue it with --resume, or give "
-                                                        "another folder to start anew"));
-    }
-    ASSIGN_OR_RETURN(position_, RestoreState(options_.work_dir, recipe_, data_digest_, *model_, optimizer_));
-    progress_.Line(
-        absl::StrFormat("resumed at step %d of %d (epoch %.2f)", position_.step, plan_.total_steps, Epochs()));
-    if (position_.threads != options_.threads) {
-      progress_.Line(absl::StrCat("the state was written by a run with ", position_.threads, " threads, this one has ",
-                                  options_.threads, ": the result will not be bit-exact"));
-    }
-    position_.threads = options_.threads;
-    return absl::OkStatus();
-  }
-
-  absl::StatusOr<TrainResult> ToTheEnd() {
-    ASSIGN_OR_RETURN(replicas_, Replicas::Make(*model_, options_.threads));
-    BatchLoader loader(train_, recipe_, model_->config().preprocessing(), plan_, position_.step,
-                       {.threads = options_.loader_threads});
-    started_ = absl::Now();
-    first_images_ = position_.images;
-    seconds_before_ = position_.seconds;
-    while (position_.step < plan_.total_steps && !Stopped()) {
-      ASSIGN_OR_RETURN(const TrainingBatch batch, loader.Next());
-      RETURN_IF_ERROR(Step(batch));
-      waited_ = loader.waited();
-      if (options_.after_step) options_.after_step(position_);
-      const bool epoch_ends = position_.step % plan_.steps_per_epoch == 0 || position_.step == plan_.total_steps;
-      if (epoch_ends) {
-        RETURN_IF_ERROR(EndEpoch());
-      } else if (Stopped() || (options_.save_every_steps > 0 && position_.step % options_.save_every_steps == 0)) {
-        RETURN_IF_ERROR(Save());
-      }
-      Show();
-    }
-    progress_.Finish();
-    replicas_.reset();
-    model_->RequireGrad(false);
-    TrainResult result{.model = std::move(model_),
-                       .position = position_,
-                       .finished = false,
-                       .data_digest = data_digest_,
-                       .epochs = Epochs()};
-    result.finished = position_.step >= plan_.total_steps;
-    return result;
-  }
+  absl::Status Restore();
+  absl::StatusOr<TrainResult> ToTheEnd();
 
  private:
-  bool Stopped() const { return options_.stop != nullptr && *options_.stop; }
+  bool Leads() const { return group_.rank() == 0; }
   double Epochs() const { return static_cast<double>(position_.step) / static_cast<double>(plan_.steps_per_epoch); }
-  int64_t ImagesOfEpoch() const {
+  int64_t SamplesOfEpoch() const {
     const int64_t steps = position_.step % plan_.steps_per_epoch;
-    return (steps == 0 ? plan_.steps_per_epoch : steps) * plan_.batch;
+    return (steps == 0 ? plan_.steps_per_epoch : steps) * plan_.samples_per_step();
   }
-  double Rate() const {
-    const double seconds = absl::ToDoubleSeconds(absl::Now() - started_ - evaluating_);
-    return static_cast<double>(position_.images - first_images_) / std::max(1e-9, seconds);
+  const Module& Measured() const { return average_ ? average_->module() : *model_; }
+  RunParts Parts() const {
+    return {recipe_, task_.data_digest(), *model_, average_ ? &average_->module() : nullptr, optimizer_};
   }
 
-  absl::Status Step(const TrainingBatch& batch) {
-    const ForwardContext context{.training = true,
-                                 .tap = nullptr,
-                                 .bf16 = recipe_.bf16(),
-                                 .dropout = recipe_.dropout(),
-                                 .dropout_seed = CounterRandom(recipe_.seed(), position_.step, 0).Next()};
-    const absl::StatusOr<StepOutcome> outcome = replicas_->ComputeGradients(batch, context, recipe_.label_smoothing());
+  absl::Status Step(BatchLoader& loader);
+  absl::Status ShareGradients(StepTotals& totals);
+  absl::Status RefuseUnlessFinite(double loss, double norm, const TrainingBatch& last);
+  void Count(const StepTotals& totals, double norm, double lr);
+  absl::Status AfterStep();
+  bool MeasuresNow() const;
+  absl::StatusOr<std::string> MeasureNow();
+  absl::Status Save() { return Leads() ? SaveState(options_.work_dir, Parts(), position_) : absl::OkStatus(); }
+  StepReport Report(const BatchLoader& loader) const;
+  absl::StatusOr<TrainResult> Result();
+
+  const v1::Recipe& recipe_;
+  const Task& task_;
+  const TrainOptions& options_;
+  Alone alone_;
+  Communicator& group_;
+  const StepPlan plan_;
+  std::unique_ptr<Module> model_;
+  std::optional<WeightAverage> average_;
+  Optimizer optimizer_;
+  std::unique_ptr<Replicas> replicas_;
+
+  RunPosition position_;
+  StepReport report_;  // of the last step
+  bool stopping_ = false;
+  absl::Time started_;         // of this run
+  int64_t first_samples_ = 0;  // seen before this run
+  double seconds_before_ = 0;  // spent before this run
+  absl::Duration measuring_;   // part of this run that measured
+};
+
+absl::Status Run::Restore() {
+  RETURN_IF_ERROR(CheckWorkFolder(options_.work_dir, options_.resume));
+  if (Leads()) RETURN_IF_ERROR(CheckRoomForState(options_.work_dir, Parts()));
+  std::error_code ignored;
+  if (!std::filesystem::exists(StateFile(options_.work_dir), ignored)) {
+    if (options_.resume) options_.say(absl::StrCat("no state in ", options_.work_dir.string(), "; starting anew"));
+    return absl::OkStatus();
+  }
+  ASSIGN_OR_RETURN(position_, RestoreState(options_.work_dir, Parts()));
+  options_.say(absl::StrFormat("resumed at step %d of %d (epoch %.2f)", position_.step, plan_.total_steps, Epochs()));
+  if (position_.threads != options_.threads || position_.processes != group_.size()) {
+    options_.say(
+        absl::StrFormat("the state was written by %d processes of %d threads, now there are %d of %d: the "
+                        "result will not be bit-exact",
+                        position_.processes, position_.threads, group_.size(), options_.threads));
+  }
+  position_.threads = options_.threads;
+  position_.processes = group_.size();
+  return absl::OkStatus();
+}
+
+absl::StatusOr<TrainResult> Run::ToTheEnd() {
+  ASSIGN_OR_RETURN(replicas_, Replicas::Make(task_, *model_, options_.threads));
+  BatchLoader loader(task_, plan_, position_.step, {.threads = options_.loader_threads, .rank = group_.rank()});
+  started_ = absl::Now();
+  first_samples_ = position_.samples;
+  seconds_before_ = position_.seconds;
+  for (Observer* observer : options_.observers) {
+    observer->OnStart({position_.step, plan_.total_steps, position_.unmeasured});
+  }
+  report_ = Report(loader);
+  if (position_.unmeasured) RETURN_IF_ERROR(AfterStep());
+  while (position_.step < plan_.total_steps && !stopping_) {
+    RETURN_IF_ERROR(Step(loader));
+    const double norm = report_.gradient_norm, loss = report_.loss, lr = report_.lr;
+    report_ = Report(loader);
+    report_.gradient_norm = norm, report_.loss = loss, report_.lr = lr;
+    for (Observer* observer : options_.observers) observer->OnStep(report_);
+    if (options_.after_step) options_.after_step(position_);
+    RETURN_IF_ERROR(AfterStep());
+  }
+  replicas_.reset();
+  model_->RequireGrad(false);
+  return Result();
+}
+
+absl::Status Run::Step(BatchLoader& loader) {
+  StepTotals totals;
+  TrainingBatch batch;
+  replicas_->ClearGradients();
+  for (int i = 0; i < plan_.accumulate; ++i) {
+    ASSIGN_OR_RETURN(batch, loader.Next());
+    const int64_t number = position_.step * plan_.batches_per_step() + i * plan_.processes + group_.rank();
+    ForwardContext context;
+    context.training = true;
+    context.bf16 = recipe_.bf16();
+    context.dropout_seed = CounterRandom(recipe_.seed(), number, 0).Next();
+    SetDropping(recipe_, context);
+    const absl::StatusOr<StepOutcome> outcome =
+        replicas_->AddGradients(batch, context, 1.0 / static_cast<double>(plan_.batches_per_step()));
     if (!outcome.ok()) {
       return absl::InternalError(absl::StrCat("step ", position_.step, ": ", outcome.status().message()));
     }
-    if (!std::isfinite(outcome->loss)) {
-      return absl::AbortedError(absl::StrFormat(
-          "the loss is %f at step %d (epoch %.2f); a lower optimizer.lr or clip_norm may help. The last state is in %s",
-          outcome->loss, position_.step, Epochs(), options_.work_dir.string()));
+    totals.loss += outcome->loss;
+    totals.correct += static_cast<double>(outcome->correct);
+    totals.predictions += static_cast<double>(outcome->predictions);
+  }
+  totals.stops = options_.stop != nullptr && *options_.stop ? 1 : 0;
+  double norm = 0;
+  const double lr = LearningRate(recipe_, plan_, position_.step);
+  try {
+    RETURN_IF_ERROR(ShareGradients(totals));
+    norm = optimizer_.ClipGradients(recipe_.clip_norm());
+    RETURN_IF_ERROR(RefuseUnlessFinite(totals.loss, norm, batch));
+    optimizer_.Step(lr);
+    if (average_) average_->Update(position_.step);
+  } catch (const std::exception& error) {
+    return absl::InternalError(absl::StrCat("optimizer at step ", position_.step, ": ", error.what()));
+  }
+  stopping_ = totals.stops > 0;
+  Count(totals, norm, lr);
+  return absl::OkStatus();
+}
+
+// Leaves the sums over all processes in the gradients and the totals.
+absl::Status Run::ShareGradients(StepTotals& totals) {
+  if (group_.size() == 1) return absl::OkStatus();
+  const at::AutoGradMode no_grad(false);
+  std::vector<at::Tensor> shared;
+  for (const NamedTensor& parameter : model_->Parameters()) {
+    at::Tensor& gradient = parameter.tensor.mutable_grad();
+    if (!gradient.defined()) gradient = at::zeros_like(parameter.tensor);
+    shared.push_back(gradient);
+  }
+  at::Tensor numbers = at::empty({4}, at::kDouble);
+  double* values = numbers.mutable_data_ptr<double>();
+  values[0] = totals.loss, values[1] = totals.correct, values[2] = totals.predictions, values[3] = totals.stops;
+  shared.push_back(numbers);
+  RETURN_IF_ERROR(group_.Sum(shared));
+  totals = {values[0], values[1], values[2], values[3]};
+  return absl::OkStatus();
+}
+
+absl::Status Run::RefuseUnlessFinite(double loss, double norm, const TrainingBatch& last) {
+  if (std::isfinite(loss) && std::isfinite(norm)) return absl::OkStatus();
+  const std::filesystem::path file =
+      options_.work_dir / absl::StrCat("batch-of-step-", position_.step, "-rank-", group_.rank(), ".safetensors");
+  const absl::Status saved = SaveBatch(file, last);
+  return absl::AbortedError(absl::StrFormat(
+      "the %s is %f at step %d (epoch %.2f); a lower optimizer.lr or clip_norm may help. %s The last state is in %s",
+      std::isfinite(loss) ? "norm of the gradients" : "loss", std::isfinite(loss) ? norm : loss, position_.step,
+      Epochs(), saved.ok() ? absl::StrCat("The batch is in ", file.string(), ".") : std::string(saved.message()),
+      options_.work_dir.string()));
+}
+
+void Run::Count(const StepTotals& totals, double norm, double lr) {
+  if (position_.step % plan_.steps_per_epoch == 0) {
+    position_.loss_sum = 0;
+    position_.correct = position_.predictions = 0;
+  }
+  position_.loss_sum += totals.loss * static_cast<double>(plan_.samples_per_step());
+  position_.correct += std::llround(totals.correct);
+  position_.predictions += std::llround(totals.predictions);
+  position_.samples += plan_.samples_per_step();
+  ++position_.step;
+  position_.seconds = seconds_before_ + absl::ToDoubleSeconds(absl::Now() - started_);
+  position_.unmeasured =
+      position_.step % plan_.steps_per_epoch == 0 || position_.step == plan_.total_steps || MeasuresNow();
+  report_.loss = totals.loss;
+  report_.gradient_norm = norm;
+  report_.lr = lr;
+}
+
+bool Run::MeasuresNow() const {
+  if (recipe_.evaluate_every_steps() > 0 && position_.step % recipe_.evaluate_every_steps() == 0) return true;
+  const int64_t epoch = position_.step / plan_.steps_per_epoch;
+  return recipe_.evaluate_every() > 0 && position_.step % plan_.steps_per_epoch == 0 &&
+         epoch % recipe_.evaluate_every() == 0;
+}
+
+// Measures, ends the epoch, saves: whatever is due.
+absl::Status Run::AfterStep() {
+  if (!position_.unmeasured) {
+    const bool save = stopping_ || (options_.save_every_steps > 0 && position_.step % options_.save_every_steps == 0);
+    return save ? Save() : absl::OkStatus();
+  }
+  // The steps are safe before anything long begins; a run killed from here on measures again.
+  RETURN_IF_ERROR(Save());
+  std::string scores;
+  if (MeasuresNow()) {
+    absl::StatusOr<std::string> measured = MeasureNow();
+    if (absl::IsCancelled(measured.status())) {
+      stopping_ = true;
+      return absl::OkStatus();
     }
-    lr_ = LearningRate(recipe_, plan_, position_.step);
-    try {
-      if (recipe_.clip_norm() > 0) optimizer_.ClipGradients(recipe_.clip_norm());
-      optimizer_.Step(lr_);
-    } catch (const std::exception& error) {
-      return absl::InternalError(absl::StrCat("optimizer at step ", position_.step, ": ", error.what()));
-    }
-    Count(outcome->loss, outcome->correct);
-    return absl::OkStatus();
+    RETURN_IF_ERROR(measured.status());
+    scores = *std::move(measured);
   }
-
-  void Count(double loss, int64_t correct) {
-    if (position_.step % plan_.steps_per_epoch == 0) position_.loss_sum = position_.correct = 0;
-    position_.loss_sum += loss * static_cast<double>(plan_.batch);
-    position_.correct += correct;
-    position_.images += plan_.batch;
-    ++position_.step;
-    position_.seconds = seconds_before_ + absl::ToDoubleSeconds(absl::Now() - started_);
+  if (position_.step % plan_.steps_per_epoch == 0 || position_.step == plan_.total_steps) {
+    for (Observer* observer : options_.observers) observer->OnEpoch({report_, scores});
   }
+  position_.unmeasured = false;
+  return Save();
+}
 
-  absl::Status Save() { return SaveState(options_.work_dir, recipe_, data_digest_, position_, *model_, optimizer_); }
-
-  absl::Status EndEpoch() {
-    RETURN_IF_ERROR(Save());
-    EpochRow row{.step = position_.step, .epoch = Epochs(), .lr = lr_, .test_accuracy = ""};
-    row.loss = position_.loss_sum / static_cast<double>(ImagesOfEpoch());
-    row.train_accuracy = static_cast<double>(position_.correct) / static_cast<double>(ImagesOfEpoch());
-    row.images_per_second = Rate();
-    std::string line = absl::StrFormat("epoch %.2f  loss %.4f  train acc %.2f %%  lr %.2g  %.0f images/s", row.epoch,
-                                       row.loss, 100 * row.train_accuracy, lr_, row.images_per_second);
-    const int64_t epoch = position_.step / plan_.steps_per_epoch;
-    if (test_ != nullptr && recipe_.evaluate_every() > 0 && epoch > 0 && epoch % recipe_.evaluate_every() == 0 &&
-        !Stopped()) {
-      const absl::Time start = absl::Now();
-      std::optional<Size> size;
-      if (!recipe_.evaluation_sizes().empty()) {
-        ASSIGN_OR_RETURN(size, ParseSize(recipe_.evaluation_sizes(0)));
-      }
-      const absl::StatusOr<Accuracy> accuracy =
-          Evaluate(*model_, *test_, size, {.threads = options_.threads, .stop = options_.stop});
-      evaluating_ += absl::Now() - start;
-      if (accuracy.ok()) {
-        row.test_accuracy = absl::StrFormat("%.5f", accuracy->top1());
-        absl::StrAppendFormat(&line, "  test acc %.2f %%", 100 * accuracy->top1());
-      } else if (!absl::IsCancelled(accuracy.status())) {
-        return accuracy.status();
-      }
-    }
-    AppendHistory(options_.work_dir, row);
-    progress_.Line(line);
-    return absl::OkStatus();
+absl::StatusOr<std::string> Run::MeasureNow() {
+  const absl::Time start = absl::Now();
+  ASSIGN_OR_RETURN(const Score score, task_.MeasureOn(MeasuredSplit::kValidation, Measured(),
+                                                      {.threads = options_.threads, .stop = options_.stop}));
+  measuring_ += absl::Now() - start;
+  ScoreReport report{.step = position_.step, .epoch = Epochs(), .split = "", .score = score};
+  report.split = recipe_.validation_share() > 0 ? "validation" : "test";
+  const double value = score.measures.front().value;
+  report.best = !position_.best || (score.larger_is_better ? value > *position_.best : value < *position_.best);
+  if (report.best) {
+    position_.best = value;
+    position_.best_step = position_.step;
+    if (Leads()) RETURN_IF_ERROR(SaveBest(options_.work_dir, Measured()));
   }
+  for (Observer* observer : options_.observers) observer->OnScore(report);
+  return InWords(score, report.split);
+}
 
-  void Show() {
-    const double images = static_cast<double>(ImagesOfEpoch());
-    ProgressState state{.step = position_.step,
-                        .total_steps = plan_.total_steps,
-                        .steps_per_epoch = plan_.steps_per_epoch,
-                        .loss = position_.loss_sum / images,
-                        .accuracy = static_cast<double>(position_.correct) / images,
-                        .images_per_second = Rate(),
-                        .wait_share = absl::FDivDuration(waited_, absl::Now() - started_ - evaluating_),
-                        .remaining = absl::ZeroDuration()};
-    const double images_left = static_cast<double>((plan_.total_steps - position_.step) * plan_.batch);
-    state.remaining = absl::Seconds(images_left / std::max(1e-9, state.images_per_second));
-    progress_.Update(state, absl::Now());
+StepReport Run::Report(const BatchLoader& loader) const {
+  const absl::Duration running = absl::Now() - started_ - measuring_;
+  const double seconds = std::max(1e-9, absl::ToDoubleSeconds(running));
+  StepReport report;
+  report.step = position_.step;
+  report.total_steps = plan_.total_steps;
+  report.steps_per_epoch = plan_.steps_per_epoch;
+  report.epoch = Epochs();
+  report.epoch_loss = position_.loss_sum / static_cast<double>(SamplesOfEpoch());
+  report.epoch_accuracy = position_.predictions == 0
+                              ? std::numeric_limits<double>::quiet_NaN()
+                              : static_cast<double>(position_.correct) / static_cast<double>(position_.predictions);
+  report.samples = position_.samples;
+  report.samples_per_second = static_cast<double>(position_.samples - first_samples_) / seconds;
+  report.waited = loader.waited();
+  report.wait_share = absl::ToDoubleSeconds(loader.waited()) / seconds;
+  const double left = static_cast<double>((plan_.total_steps - position_.step) * plan_.samples_per_step());
+  report.remaining = absl::Seconds(left / std::max(1e-9, report.samples_per_second));
+  return report;
+}
+
+absl::StatusOr<TrainResult> Run::Result() {
+  TrainResult result{.model = nullptr,
+                     .position = position_,
+                     .finished = position_.step >= plan_.total_steps,
+                     .is_best = false,
+                     .data_digest = task_.data_digest(),
+                     .epoch_samples = SamplesOfEpoch(),
+                     .epochs = Epochs()};
+  result.model = average_ ? average_->Release() : std::move(model_);
+  // Chosen on the test split, the best state would be better on that split than elsewhere.
+  if (recipe_.validation_share() > 0 && position_.best) {
+    if (Leads()) RETURN_IF_ERROR(LoadBest(options_.work_dir, *result.model));
+    result.is_best = true;
+    result.epochs = static_cast<double>(position_.best_step) / static_cast<double>(plan_.steps_per_epoch);
   }
-
-  const v1::Recipe& recipe_;
-  const Dataset& train_;
-  const Dataset* const test_;
-  const TrainOptions& options_;
-  Progress& progress_;
-  std::unique_ptr<Model> model_;
-  std::unique_ptr<Replicas> replicas_;
-  Optimizer optimizer_;
-  const StepPlan plan_;
-  const std::string data_digest_;
-
-  RunPosition position_;
-  double lr_ = 0;
-  absl::Time started_;         // of this run
-  int64_t first_images_ = 0;   // seen before this run
-  double seconds_before_ = 0;  // spent before this run
-  absl::Duration evaluating_;  // part of this run that measured the test split
-  absl::Duration waited_;      // for data
-};
+  return result;
+}
 
 }  // namespace
-
-std::string DigestOf(const Dataset& data) {
-  std::set<std::string> lines;
-  for (int64_t i = 0; i < data.size(); ++i) lines.insert(absl::StrCat(data.name(i), "\t", data.label(i), "\n"));
-  std::string all;
-  for (const std::string& line : lines) all += line;
-  return Sha256Hex(all);
-}
 
 void SetComputeThreads(int threads) {
   at::set_num_threads(threads);
 }
 
-absl::StatusOr<TrainResult> Train(const v1::Recipe& recipe, const Dataset& train, const Dataset* test,
-                                  const TrainOptions& options, Progress& progress) {
+absl::StatusOr<TrainResult> Train(const v1::Recipe& recipe, const Task& task, const TrainOptions& options) {
   RETURN_IF_ERROR(ValidateRecipe(recipe));
-  ASSIGN_OR_RETURN(const v1::ModelConfig config, ConfigOf(recipe));
-  ASSIGN_OR_RETURN(std::unique_ptr<Model> model, MakeModel(config, recipe.seed()));
-  RETURN_IF_ERROR(CheckFit(recipe, *model, train, test));
-  std::error_code error;
-  std::filesystem::create_directories(options.work_dir, error);
-  if (error) {
-    return absl::FailedPreconditionError(absl::StrCat(options.work_dir.string(), ": ", error.message()));
+  const int processes = options.communicator == nullptr ? 1 : options.communicator->size();
+  ASSIGN_OR_RETURN(const StepPlan plan, PlanSteps(recipe, task.samples(), processes));
+  ASSIGN_OR_RETURN(std::unique_ptr<Module> model, task.MakeModel());
+  std::unique_ptr<Module> average;
+  if (recipe.ema_decay() > 0) {
+    ASSIGN_OR_RETURN(average, task.MakeModel());
   }
   SetComputeThreads(1);  // each replica is a thread
-  Run run(recipe, train, test, options, progress, std::move(model));
+  Run run(recipe, task, options, plan, std::move(model), std::move(average));
   RETURN_IF_ERROR(run.Restore());
   return run.ToTheEnd();
 }

@@ -9,6 +9,9 @@ namespace vitrine {
 // with e of the uniform distribution. Differentiable.
 at::Tensor ClassificationLoss(const at::Tensor& logits, const at::Tensor& labels, double label_smoothing);
 
+// Mean cross entropy of logits [images, classes] against distributions [images, classes] fp32. Differentiable.
+at::Tensor SoftTargetLoss(const at::Tensor& logits, const at::Tensor& targets);
+
 // How many rows have their highest logit at the label.
 int64_t CountCorrect(const at::Tensor& logits, const at::Tensor& labels);
 

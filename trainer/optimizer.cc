@@ -3,6 +3,7 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/_foreach_mul.h>
 #include <ATen/ops/_foreach_norm.h>
+#include <ATen/ops/_fused_adam.h>
 #include <ATen/ops/_fused_adamw.h>
 #include <ATen/ops/_fused_sgd.h>
 #include <ATen/ops/linalg_vector_norm.h>
@@ -26,7 +27,7 @@ Optimizer::Optimizer(const v1::Optimizer& settings, std::vector<NamedTensor> par
   for (int i = 0; i < static_cast<int>(parameters_.size()); ++i) {
     (Decays(parameters_[i]) ? decaying : others).members.push_back(i);
     first_moments_.push_back(at::zeros_like(parameters_[i].tensor));
-    if (settings.kind() == v1::Optimizer::ADAMW) second_moments_.push_back(at::zeros_like(parameters_[i].tensor));
+    if (settings.kind() != v1::Optimizer::SGD) second_moments_.push_back(at::zeros_like(parameters_[i].tensor));
   }
   groups_ = {std::move(decaying), std::move(others)};
 }
@@ -47,15 +48,15 @@ void Optimizer::Step(double lr) {
   const at::AutoGradMode no_grad(false);
   steps_.add_(1);
   for (const Group& group : groups_) {
-    if (settings_.kind() == v1::Optimizer::ADAMW) {
-      StepAdamW(group, lr);
-    } else {
+    if (settings_.kind() == v1::Optimizer::SGD) {
       StepSgd(group, lr);
+    } else {
+      StepAdam(group, lr);
     }
   }
 }
 
-void Optimizer::StepAdamW(const Group& group, double lr) {
+void Optimizer::StepAdam(const Group& group, double lr) {
   std::vector<at::Tensor> parameters, gradients, first, second, steps;
   for (const int i : group.members) {
     if (!parameters_[i].tensor.grad().defined()) continue;
@@ -69,8 +70,13 @@ void Optimizer::StepAdamW(const Group& group, double lr) {
   const double beta1 = settings_.has_beta1() ? settings_.beta1() : 0.9;
   const double beta2 = settings_.has_beta2() ? settings_.beta2() : 0.999;
   const double epsilon = settings_.has_epsilon() ? settings_.epsilon() : 1e-8;
-  at::_fused_adamw_(parameters, gradients, first, second, {}, steps, lr, beta1, beta2, group.weight_decay, epsilon,
-                    /*amsgrad=*/false, /*maximize=*/false);
+  if (settings_.kind() == v1::Optimizer::ADAM) {
+    at::_fused_adam_(parameters, gradients, first, second, {}, steps, lr, beta1, beta2, group.weight_decay, epsilon,
+                     /*amsgrad=*/false, /*maximize=*/false);
+  } else {
+    at::_fused_adamw_(parameters, gradients, first, second, {}, steps, lr, beta1, beta2, group.weight_decay, epsilon,
+                      /*amsgrad=*/false, /*maximize=*/false);
+  }
 }
 
 void Optimizer::StepSgd(const Group& group, double lr) {
@@ -85,7 +91,7 @@ void Optimizer::StepSgd(const Group& group, double lr) {
   if (parameters.empty()) return;
   // The momenta start at zero, so the first step needs no case of its own.
   at::_fused_sgd_(parameters, gradients, momenta, group.weight_decay, settings_.momentum(), lr, /*dampening=*/0,
-                  /*nesterov=*/false, /*maximize=*/false, /*is_first_step=*/false);
+                  settings_.nesterov(), /*maximize=*/false, /*is_first_step=*/false);
 }
 
 std::vector<NamedTensor> Optimizer::State() const {

@@ -10,9 +10,9 @@
 
 namespace vitrine {
 
-// AdamW (decoupled decay, Loshchilov and Hutter 2019) or SGD with momentum over the parameters of a model.
-// Weight decay touches matrices and convolution kernels only. The parameters must outlive the optimizer and stay on
-// their device. Thread-compatible.
+// AdamW (decoupled decay, Loshchilov and Hutter 2019), Adam (Kingma and Ba 2015) or SGD with momentum over the
+// parameters of a model, through LibTorch's fused kernels. Weight decay touches matrices and convolution kernels only.
+// The parameters must outlive the optimizer and stay on their device. Thread-compatible.
 class Optimizer {
  public:
   Optimizer(const v1::Optimizer& settings, std::vector<NamedTensor> parameters);
@@ -30,14 +30,14 @@ class Optimizer {
     double weight_decay = 0;
     std::vector<int> members;  // indices into parameters_
   };
-  void StepAdamW(const Group& group, double lr);
+  void StepAdam(const Group& group, double lr);
   void StepSgd(const Group& group, double lr);
 
   const v1::Optimizer settings_;
   const std::vector<NamedTensor> parameters_;
   std::vector<Group> groups_;
   std::vector<at::Tensor> first_moments_;   // SGD: the momentum
-  std::vector<at::Tensor> second_moments_;  // AdamW only
+  std::vector<at::Tensor> second_moments_;  // not SGD
   at::Tensor steps_;                        // [] fp32, steps taken
 };
 

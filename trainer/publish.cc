@@ -121,7 +121,7 @@ v1::Provenance MakeProvenance(const v1::Recipe& recipe, const TrainResult& resul
   provenance.set_data_digest(result.data_digest);
   provenance.set_seed(static_cast<int64_t>(recipe.seed()));
   provenance.set_epochs(result.epochs);
-  provenance.set_images_seen(result.position.images);
+  provenance.set_images_seen(result.position.samples);
   provenance.set_hardware(HardwareInWords(result.position.threads));
   provenance.set_train_seconds(result.position.seconds);
   provenance.set_source_revision(options.source_revision);
@@ -144,12 +144,13 @@ std::string HardwareInWords(int threads) {
 
 absl::StatusOr<VersionId> PublishResult(const v1::Recipe& recipe, const TrainResult& result, const Dataset& train,
                                         const Dataset& test, const PublishOptions& options) {
+  const auto& trained = dynamic_cast<const Model&>(*result.model);
   const bool bf16 = recipe.storage() == v1::Recipe::BF16;
   Draft draft;
-  draft.weights = SaveWeights(*result.model, bf16 ? at::kBFloat16 : at::kFloat);
+  draft.weights = SaveWeights(trained, bf16 ? at::kBFloat16 : at::kFloat);
   draft.labels = train.labels();
   // From here on the weights as a server will load them.
-  ASSIGN_OR_RETURN(const std::unique_ptr<Model> stored, MakeModel(result.model->config()));
+  ASSIGN_OR_RETURN(const std::unique_ptr<Model> stored, MakeModel(trained.config()));
   RETURN_IF_ERROR(LoadWeights(draft.weights, *stored));
 
   *draft.manifest.mutable_config() = stored->config();

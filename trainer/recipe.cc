@@ -79,73 +79,11 @@ absl::Status SetField(const FieldDescriptor& field, const std::string& value, Me
                    message);
 }
 
-// Clears in `to` every repeated field that `from` sets, so that a merge replaces instead of appending.
-void ClearReplacedLists(const Message& from, Message& to) {
-  std::vector<const FieldDescriptor*> set;
-  from.GetReflection()->ListFields(from, &set);
-  for (const FieldDescriptor* field : set) {
-    if (field->is_repeated()) {
-      to.GetReflection()->ClearField(&to, field);
-    } else if (field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE && to.GetReflection()->HasField(to, field)) {
-      ClearReplacedLists(from.GetReflection()->GetMessage(from, field),
-                         *to.GetReflection()->MutableMessage(&to, field));
-    }
-  }
-}
-
 absl::StatusOr<std::string> ReadText(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   std::ostringstream text;
   if (!in || !(text << in.rdbuf())) return absl::NotFoundError(absl::StrCat(path, " cannot be read"));
   return std::move(text).str();
-}
-
-// One rule of validation.
-struct Rule {
-  bool holds;
-  std::string field;
-  std::string value;
-  std::string range;
-};
-
-std::vector<Rule> RulesFor(const v1::Recipe& recipe) {
-  const v1::Optimizer& optimizer = recipe.optimizer();
-  const v1::Schedule& schedule = recipe.schedule();
-  const v1::Augmentation& augmentation = recipe.augmentation();
-  const float min_scale = augmentation.has_min_scale() ? augmentation.min_scale() : 1;
-  const float max_stretch = augmentation.has_max_stretch() ? augmentation.max_stretch() : 1;
-  const auto number = [](auto value) { return absl::StrCat(value); };
-  std::vector<Rule> rules = {
-      {!recipe.name().empty(), "name", "empty", "text"},
-      {!recipe.model().empty(), "model", "empty", "a row of the zoo"},
-      {optimizer.kind() == v1::Optimizer::ADAMW || optimizer.kind() == v1::Optimizer::SGD, "optimizer.kind",
-       number(optimizer.kind()), "ADAMW or SGD"},
-      {optimizer.lr() > 0 && optimizer.lr() < 100, "optimizer.lr", number(optimizer.lr()), "above 0 and below 100"},
-      {optimizer.weight_decay() >= 0, "optimizer.weight_decay", number(optimizer.weight_decay()), "0 or above"},
-      {optimizer.momentum() >= 0 && optimizer.momentum() < 1, "optimizer.momentum", number(optimizer.momentum()),
-       "0 to below 1"},
-      {schedule.warmup_steps() >= 0, "schedule.warmup_steps", number(schedule.warmup_steps()), "0 or above"},
-      {schedule.warmup_epochs() >= 0, "schedule.warmup_epochs", number(schedule.warmup_epochs()), "0 or above"},
-      {schedule.min_lr() >= 0 && schedule.min_lr() <= optimizer.lr(), "schedule.min_lr", number(schedule.min_lr()),
-       "0 to optimizer.lr"},
-      {recipe.label_smoothing() >= 0 && recipe.label_smoothing() < 1, "label_smoothing",
-       number(recipe.label_smoothing()), "0 to below 1"},
-      {recipe.dropout() >= 0 && recipe.dropout() < 1, "dropout", number(recipe.dropout()), "0 to below 1"},
-      {recipe.batch() >= 1 && recipe.batch() <= 65536, "batch", number(recipe.batch()), "1 to 65536"},
-      {recipe.epochs() > 0 && recipe.epochs() <= 100000, "epochs", number(recipe.epochs()), "above 0, to 100000"},
-      {recipe.clip_norm() >= 0, "clip_norm", number(recipe.clip_norm()), "0 or above"},
-      {augmentation.crop_padding() >= 0 && augmentation.crop_padding() <= 1024, "augmentation.crop_padding",
-       number(augmentation.crop_padding()), "0 to 1024"},
-      {min_scale > 0 && min_scale <= 1, "augmentation.min_scale", number(min_scale), "above 0, to 1"},
-      {max_stretch >= 1 && max_stretch <= 4, "augmentation.max_stretch", number(max_stretch), "1 to 4"},
-      {recipe.evaluate_every() >= 0, "evaluate_every", number(recipe.evaluate_every()), "0 or above"},
-  };
-  for (const v1::TrainingSize& size : recipe.sizes()) {
-    rules.push_back({size.height() >= 1 && size.width() >= 1 && size.height() <= 8192 && size.width() <= 8192, "sizes",
-                     absl::StrCat(size.height(), "x", size.width()), "1 to 8192 a side"});
-    rules.push_back({size.weight() > 0, "sizes.weight", number(size.weight()), "above 0"});
-  }
-  return rules;
 }
 
 }  // namespace
@@ -189,14 +127,17 @@ absl::Status ApplyOverride(const std::string& assignment, v1::Recipe& recipe) {
   return SetField(*field, assignment.substr(equals + 1), *message);
 }
 
-absl::Status ValidateRecipe(const v1::Recipe& recipe) {
-  for (const Rule& rule : RulesFor(recipe)) {
-    if (rule.holds) continue;
-    return absl::InvalidArgumentError(
-        absl::StrCat("recipe \"", recipe.name(), "\": ", rule.field, " is ", rule.value, "; allowed is ", rule.range));
+void ClearReplacedLists(const Message& from, Message& to) {
+  std::vector<const FieldDescriptor*> set;
+  from.GetReflection()->ListFields(from, &set);
+  for (const FieldDescriptor* field : set) {
+    if (field->is_repeated()) {
+      to.GetReflection()->ClearField(&to, field);
+    } else if (field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE && to.GetReflection()->HasField(to, field)) {
+      ClearReplacedLists(from.GetReflection()->GetMessage(from, field),
+                         *to.GetReflection()->MutableMessage(&to, field));
+    }
   }
-  for (const std::string& size : recipe.evaluation_sizes()) RETURN_IF_ERROR(ParseSize(size).status());
-  return absl::OkStatus();
 }
 
 absl::StatusOr<v1::ModelConfig> ConfigOf(const v1::Recipe& recipe) {
@@ -205,6 +146,16 @@ absl::StatusOr<v1::ModelConfig> ConfigOf(const v1::Recipe& recipe) {
   ClearReplacedLists(recipe.model_overrides(), config);
   config.MergeFrom(recipe.model_overrides());
   return config;
+}
+
+void SetDropping(const v1::Recipe& recipe, ForwardContext& context) {
+  const v1::DropoutRates& rates = recipe.dropouts();
+  context.dropout = DropRates::Uniform(recipe.dropout());
+  if (rates.has_position()) context.dropout.position = rates.position();
+  if (rates.has_projection()) context.dropout.projection = rates.projection();
+  if (rates.has_mlp()) context.dropout.mlp = rates.mlp();
+  if (rates.has_attention()) context.dropout.attention = rates.attention();
+  context.drop_path = recipe.drop_path();
 }
 
 std::string PrintRecipe(const v1::Recipe& recipe) {

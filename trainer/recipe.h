@@ -9,6 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "imaging/geometry.h"
+#include "models/forward_context.h"
 #include "vitrine/v1/recipe.pb.h"
 
 namespace vitrine {
@@ -31,6 +32,12 @@ absl::Status ApplyOverride(const std::string& assignment, v1::Recipe& recipe);
 
 // INVALID_ARGUMENT names the first field that is missing or out of its range, its value and the range.
 absl::Status ValidateRecipe(const v1::Recipe& recipe);
+
+// Dropout and drop path of the recipe.
+void SetDropping(const v1::Recipe& recipe, ForwardContext& context);
+
+// Clears in `to` every repeated field that `from` sets, so that a merge replaces instead of appending.
+void ClearReplacedLists(const google::protobuf::Message& from, google::protobuf::Message& to);
 
 // The zoo's row with the recipe's overrides.
 absl::StatusOr<v1::ModelConfig> ConfigOf(const v1::Recipe& recipe);

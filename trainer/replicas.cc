@@ -2,59 +2,46 @@
 
 #include <ATen/Parallel.h>
 #include <ATen/core/grad_mode.h>
-#include <ATen/ops/empty.h>
 
+#include <algorithm>
 #include <string>
 #include <thread>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "trainer/loss.h"
 
 namespace vitrine {
 namespace {
 
-// Every count-th image, so that each share holds every size of a sorted batch.
-TrainingBatch Share(const TrainingBatch& batch, int part, int count) {
-  TrainingBatch share;
-  const auto images = static_cast<int64_t>(batch.images.size());
-  share.labels = at::empty({(images - part + count - 1) / count}, at::kLong);
-  int64_t* label = share.labels.mutable_data_ptr<int64_t>();
-  for (int64_t i = part; i < images; i += count) {
-    share.images.push_back(batch.images[i]);
-    *label++ = batch.labels.const_data_ptr<int64_t>()[i];
-  }
-  return share;
-}
-
 struct ShareResult {
-  double loss = 0;  // summed over the share, divided by the batch
-  int64_t correct = 0;
+  StepOutcome outcome;
   std::string error;
 };
 
-ShareResult ComputeShare(const Model& replica, const TrainingBatch& share, const ForwardContext& context,
-                         double label_smoothing, double weight) {
+ShareResult ComputeShare(const Task& task, const Module& replica, const TrainingBatch& share,
+                         const ForwardContext& context, double weight) {
   ShareResult result;
   try {
-    const at::Tensor logits = replica.Forward(share.images, context);
-    const at::Tensor loss = ClassificationLoss(logits, share.labels, label_smoothing).mul(weight);
+    const BatchLoss batch_loss = task.Loss(replica, share, context);
+    const at::Tensor loss = batch_loss.loss.mul(weight);
     loss.backward();
-    result.loss = loss.item<double>();
-    result.correct = CountCorrect(logits.detach(), share.labels);
+    result.outcome = {loss.item<double>(), batch_loss.correct, batch_loss.predictions};
   } catch (const std::exception& error) {
     result.error = error.what();
   }
   return result;
 }
 
+void Forget(const Module& module) {
+  for (const NamedTensor& parameter : module.Parameters()) parameter.tensor.mutable_grad().reset();
+}
+
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Replicas>> Replicas::Make(Model& model, int count) {
-  std::unique_ptr<Replicas> replicas(new Replicas(model));
+absl::StatusOr<std::unique_ptr<Replicas>> Replicas::Make(const Task& task, Module& model, int count) {
+  std::unique_ptr<Replicas> replicas(new Replicas(task, model));
   for (int i = 1; i < count; ++i) {
-    ASSIGN_OR_RETURN(std::unique_ptr<Model> replica, MakeModel(model.config()));
+    ASSIGN_OR_RETURN(std::unique_ptr<Module> replica, task.MakeModel());
     const std::vector<NamedTensor> parameters = model.Parameters(), buffers = model.Buffers();
     const std::vector<NamedTensor> own_parameters = replica->Parameters(), own_buffers = replica->Buffers();
     for (size_t p = 0; p < parameters.size(); ++p) own_parameters[p].tensor.set_data(parameters[p].tensor.detach());
@@ -66,41 +53,56 @@ absl::StatusOr<std::unique_ptr<Replicas>> Replicas::Make(Model& model, int count
   return replicas;
 }
 
-absl::StatusOr<StepOutcome> Replicas::ComputeGradients(const TrainingBatch& batch, const ForwardContext& context,
-                                                       double label_smoothing) {
-  const auto images = static_cast<int>(batch.images.size());
-  const int count = std::min(images, static_cast<int>(others_.size()) + 1);
+void Replicas::ClearGradients() {
+  Forget(model_);
+}
+
+absl::StatusOr<StepOutcome> Replicas::AddGradients(const TrainingBatch& batch, const ForwardContext& context,
+                                                   double weight) {
+  const int count = static_cast<int>(std::clamp<int64_t>(batch.samples, 1, static_cast<int64_t>(others_.size()) + 1));
   std::vector<ShareResult> results(count);
   const auto compute = [&](int part) {
     // oneDNN asks OpenMP, whose setting belongs to the thread.
     at::init_num_threads();
-    const TrainingBatch share = Share(batch, part, count);
-    ForwardContext own = context;
-    own.dropout_seed += part;
-    own.update_statistics = part == 0;
-    const double weight = static_cast<double>(share.images.size()) / images;
-    for (const NamedTensor& parameter : ReplicaAt(part).Parameters()) parameter.tensor.mutable_grad().reset();
-    results[part] = ComputeShare(ReplicaAt(part), share, own, label_smoothing, weight);
+    const TrainingBatch share = ShareOf(batch, part, count);
+    ForwardContext own = context.Share(part, count);
+    own.update_statistics = context.update_statistics && part == 0;
+    if (part > 0) Forget(ReplicaAt(part));
+    const double part_of_batch = static_cast<double>(share.samples) / static_cast<double>(batch.samples);
+    results[part] = ComputeShare(task_, ReplicaAt(part), share, own, weight * part_of_batch);
   };
   std::vector<std::thread> threads;
   for (int part = 1; part < count; ++part) threads.emplace_back(compute, part);
   compute(0);
   for (std::thread& thread : threads) thread.join();
 
-  const at::AutoGradMode no_grad(false);
   StepOutcome outcome;
+  for (const ShareResult& result : results) {
+    if (!result.error.empty()) return absl::InternalError(result.error);
+    outcome.loss += result.outcome.loss;
+    outcome.correct += result.outcome.correct;
+    outcome.predictions += result.outcome.predictions;
+  }
+  AddUp(count);
+  return outcome;
+}
+
+void Replicas::AddUp(int count) {
+  const at::AutoGradMode no_grad(false);
   const std::vector<NamedTensor> sums = model_.Parameters();
-  for (int part = 0; part < count; ++part) {
-    if (!results[part].error.empty()) return absl::InternalError(results[part].error);
-    outcome.loss += results[part].loss;
-    outcome.correct += results[part].correct;
-    if (part == 0) continue;
+  for (int part = 1; part < count; ++part) {
     const std::vector<NamedTensor> parameters = ReplicaAt(part).Parameters();
     for (size_t p = 0; p < sums.size(); ++p) {
-      if (parameters[p].tensor.grad().defined()) sums[p].tensor.mutable_grad().add_(parameters[p].tensor.grad());
+      const at::Tensor& gradient = parameters[p].tensor.grad();
+      if (!gradient.defined()) continue;
+      at::Tensor& sum = sums[p].tensor.mutable_grad();
+      if (sum.defined()) {
+        sum.add_(gradient);
+      } else {
+        sum = gradient.clone();
+      }
     }
   }
-  return outcome;
 }
 
 }  // namespace vitrine

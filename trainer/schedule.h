@@ -3,21 +3,30 @@
 
 #include <cstdint>
 
+#include "absl/status/statusor.h"
 #include "vitrine/v1/recipe.pb.h"
 
 namespace vitrine {
 
-// How a recipe's epochs become steps. A last batch that is not full is left out of its epoch (the order differs in
-// every epoch, so no picture is left out of the training); a data set smaller than a batch is one batch.
+// How a recipe's epochs become steps. Batches that do not fill a step are left out of their epoch (the order differs in
+// every epoch, so no sample is left out of the training).
 struct StepPlan {
-  int64_t batch = 0;            // images per step
+  int64_t batch = 0;            // samples of a batch
+  int accumulate = 1;           // batches of a step that one process takes
+  int processes = 1;            // that share every step
   int64_t steps_per_epoch = 0;  // at least 1
   int64_t total_steps = 0;      // at least 1
-};
-StepPlan PlanSteps(const v1::Recipe& recipe, int64_t data_size);
 
-// The learning rate of step 0 <= step < plan.total_steps. The first step already moves: warm-up over n steps gives
-// lr / n, 2 lr / n, ..., lr; the last step of the cosine is just above min_lr.
+  int64_t batches_per_step() const { return int64_t{accumulate} * processes; }
+  int64_t samples_per_step() const { return batch * batches_per_step(); }
+};
+
+// A data set smaller than a step makes smaller batches. INVALID_ARGUMENT if it has fewer samples than a step has
+// batches.
+absl::StatusOr<StepPlan> PlanSteps(const v1::Recipe& recipe, int64_t data_size, int processes = 1);
+
+// The learning rate of step 0 <= step < plan.total_steps. The first step already moves: warm-up over n steps from 0
+// gives lr / n, 2 lr / n, ..., lr; the last step of the cosine is just above min_lr.
 double LearningRate(const v1::Recipe& recipe, const StepPlan& plan, int64_t step);
 
 }  // namespace vitrine

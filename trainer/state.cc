@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
+#include <map>
 #include <sstream>
 #include <utility>
 
@@ -27,12 +28,20 @@ absl::Status Fault(const fs::path& file, const std::string& fault) {
   return absl::FailedPreconditionError(absl::StrCat(file.string(), ": ", fault));
 }
 
-// Everything that the state holds as tensors, under the names of the file.
-std::vector<NamedTensor> StateTensors(const Model& model, const Optimizer& optimizer) {
+std::vector<NamedTensor> TensorsOf(const Module& module, const std::string& prefix) {
   std::vector<NamedTensor> all;
-  for (const NamedTensor& tensor : model.Parameters()) all.push_back({"model." + tensor.name, tensor.tensor});
-  for (const NamedTensor& tensor : model.Buffers()) all.push_back({"model." + tensor.name, tensor.tensor});
-  for (const NamedTensor& tensor : optimizer.State()) all.push_back({"optimizer." + tensor.name, tensor.tensor});
+  for (const NamedTensor& tensor : module.Parameters()) all.push_back({prefix + tensor.name, tensor.tensor});
+  for (const NamedTensor& tensor : module.Buffers()) all.push_back({prefix + tensor.name, tensor.tensor});
+  return all;
+}
+
+// Everything that the state holds as tensors, under the names of the file.
+std::vector<NamedTensor> StateTensors(const RunParts& parts) {
+  std::vector<NamedTensor> all = TensorsOf(parts.model, "model.");
+  for (const NamedTensor& tensor : parts.optimizer.State()) all.push_back({"optimizer." + tensor.name, tensor.tensor});
+  if (parts.average != nullptr) {
+    for (const NamedTensor& tensor : TensorsOf(*parts.average, "average.")) all.push_back(tensor);
+  }
   return all;
 }
 
@@ -64,6 +73,8 @@ v1::Recipe Binding(v1::Recipe recipe) {
   recipe.clear_epochs();
   recipe.clear_evaluation_sizes();
   recipe.clear_evaluate_every();
+  recipe.clear_evaluate_every_steps();
+  recipe.clear_corrupt_limit();
   recipe.clear_description();
   recipe.clear_data();
   recipe.clear_storage();
@@ -97,10 +108,8 @@ absl::StatusOr<double> NumberAt(const Safetensors& content, const std::string& k
   return Fault(file, absl::StrCat("has no ", key));
 }
 
-absl::Status CopyTensors(const fs::path& file, const Safetensors& content, const Model& model,
-                         const Optimizer& optimizer) {
+absl::Status Restore(const fs::path& file, const Safetensors& content, const std::vector<NamedTensor>& wanted) {
   const at::AutoGradMode no_grad(false);
-  const std::vector<NamedTensor> wanted = StateTensors(model, optimizer);
   if (wanted.size() != content.tensors.size()) {
     return Fault(file, absl::StrCat("has ", content.tensors.size(), " tensors, not ", wanted.size()));
   }
@@ -115,47 +124,111 @@ absl::Status CopyTensors(const fs::path& file, const Safetensors& content, const
   return absl::OkStatus();
 }
 
+absl::StatusOr<Safetensors> ReadTensors(const fs::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  std::ostringstream bytes;
+  if (!in || !(bytes << in.rdbuf())) return absl::NotFoundError(absl::StrCat(file.string(), " cannot be read"));
+  absl::StatusOr<Safetensors> content = ParseSafetensors(std::move(bytes).str());
+  if (!content.ok()) return Fault(file, std::string(content.status().message()));
+  return content;
+}
+
+absl::Status Write(const fs::path& file, const std::vector<NamedTensor>& tensors,
+                   std::map<std::string, std::string> metadata) {
+  Safetensors content;
+  for (const NamedTensor& tensor : tensors) content.tensors[tensor.name] = tensor.tensor.detach().contiguous();
+  content.metadata = std::move(metadata);
+  ASSIGN_OR_RETURN(const std::string bytes, WriteSafetensors(content));
+  return WriteAtomically(file, bytes);
+}
+
+fs::path BestFile(const fs::path& work_dir) {
+  return work_dir / "best.safetensors";
+}
+
 }  // namespace
 
 fs::path StateFile(const fs::path& work_dir) {
   return work_dir / "state.safetensors";
 }
 
-absl::Status SaveState(const fs::path& work_dir, const v1::Recipe& recipe, const std::string& data_digest,
-                       const RunPosition& position, const Model& model, const Optimizer& optimizer) {
-  Safetensors content;
-  for (const NamedTensor& tensor : StateTensors(model, optimizer)) {
-    content.tensors[tensor.name] = tensor.tensor.detach().contiguous();
-  }
-  content.metadata = {{"recipe", PrintRecipe(recipe)},      {"data_digest", data_digest},
-                      {"step", Exact(position.step)},       {"images", Exact(position.images)},
-                      {"seconds", Exact(position.seconds)}, {"loss_sum", Exact(position.loss_sum)},
-                      {"correct", Exact(position.correct)}, {"threads", Exact(position.threads)}};
-  ASSIGN_OR_RETURN(const std::string bytes, WriteSafetensors(content));
-  return WriteAtomically(StateFile(work_dir), bytes);
+absl::Status CheckWorkFolder(const fs::path& work_dir, bool resume) {
+  std::error_code ignored;
+  if (resume || !fs::exists(StateFile(work_dir), ignored)) return absl::OkStatus();
+  return Fault(work_dir, "holds the state of a run; continue it with --resume, or give another folder to start anew");
 }
 
-absl::StatusOr<RunPosition> RestoreState(const fs::path& work_dir, const v1::Recipe& recipe,
-                                         const std::string& data_digest, Model& model, Optimizer& optimizer) {
+absl::Status CheckRoomForState(const fs::path& work_dir, const RunParts& parts) {
+  std::error_code error;
+  fs::create_directories(work_dir, error);
+  if (error) return Fault(work_dir, absl::StrCat("cannot be made: ", error.message()));
+  RETURN_IF_ERROR(WriteAtomically(work_dir / "writable", "yes\n"));
+  fs::remove(work_dir / "writable", error);
+  int64_t needed = 0;
+  for (const NamedTensor& tensor : StateTensors(parts)) needed += tensor.tensor.nbytes();
+  // The old state stays until the new one is complete; the best weights lie beside them.
+  needed *= 3;
+  const fs::space_info space = fs::space(work_dir, error);
+  if (error || static_cast<int64_t>(space.available) >= needed) return absl::OkStatus();
+  return absl::ResourceExhaustedError(absl::StrCat(work_dir.string(), ": the run's states need ", needed >> 20,
+                                                   " MiB, but the disk has ", space.available >> 20, " MiB left"));
+}
+
+absl::Status SaveState(const fs::path& work_dir, const RunParts& parts, const RunPosition& position) {
+  std::map<std::string, std::string> metadata = {
+      {"recipe", PrintRecipe(parts.recipe)},    {"data_digest", parts.data_digest},
+      {"step", Exact(position.step)},           {"samples", Exact(position.samples)},
+      {"seconds", Exact(position.seconds)},     {"loss_sum", Exact(position.loss_sum)},
+      {"correct", Exact(position.correct)},     {"predictions", Exact(position.predictions)},
+      {"threads", Exact(position.threads)},     {"processes", Exact(position.processes)},
+      {"best_step", Exact(position.best_step)}, {"unmeasured", Exact(position.unmeasured)}};
+  if (position.best) metadata["best"] = Exact(*position.best);
+  return Write(StateFile(work_dir), StateTensors(parts), std::move(metadata));
+}
+
+absl::StatusOr<RunPosition> RestoreState(const fs::path& work_dir, const RunParts& parts) {
   const fs::path file = StateFile(work_dir);
-  std::ifstream in(file, std::ios::binary);
-  std::ostringstream bytes;
-  if (!in || !(bytes << in.rdbuf())) return absl::NotFoundError(absl::StrCat(file.string(), " cannot be read"));
-  absl::StatusOr<Safetensors> content = ParseSafetensors(std::move(bytes).str());
-  if (!content.ok()) return Fault(file, std::string(content.status().message()));
-  RETURN_IF_ERROR(CheckRecipe(file, content->metadata["recipe"], recipe));
-  if (content->metadata["data_digest"] != data_digest) {
+  ASSIGN_OR_RETURN(Safetensors content, ReadTensors(file));
+  RETURN_IF_ERROR(CheckRecipe(file, content.metadata["recipe"], parts.recipe));
+  if (content.metadata["data_digest"] != parts.data_digest) {
     return Fault(file, "was written while training on other data (names or labels differ)");
   }
   RunPosition position;
-  ASSIGN_OR_RETURN(position.step, NumberAt(*content, "step", file));
-  ASSIGN_OR_RETURN(position.images, NumberAt(*content, "images", file));
-  ASSIGN_OR_RETURN(position.seconds, NumberAt(*content, "seconds", file));
-  ASSIGN_OR_RETURN(position.loss_sum, NumberAt(*content, "loss_sum", file));
-  ASSIGN_OR_RETURN(position.correct, NumberAt(*content, "correct", file));
-  ASSIGN_OR_RETURN(position.threads, NumberAt(*content, "threads", file));
-  RETURN_IF_ERROR(CopyTensors(file, *content, model, optimizer));
+  ASSIGN_OR_RETURN(position.step, NumberAt(content, "step", file));
+  ASSIGN_OR_RETURN(position.samples, NumberAt(content, "samples", file));
+  ASSIGN_OR_RETURN(position.seconds, NumberAt(content, "seconds", file));
+  ASSIGN_OR_RETURN(position.loss_sum, NumberAt(content, "loss_sum", file));
+  ASSIGN_OR_RETURN(position.correct, NumberAt(content, "correct", file));
+  ASSIGN_OR_RETURN(position.predictions, NumberAt(content, "predictions", file));
+  ASSIGN_OR_RETURN(position.threads, NumberAt(content, "threads", file));
+  ASSIGN_OR_RETURN(position.processes, NumberAt(content, "processes", file));
+  ASSIGN_OR_RETURN(position.best_step, NumberAt(content, "best_step", file));
+  ASSIGN_OR_RETURN(position.unmeasured, NumberAt(content, "unmeasured", file));
+  if (content.metadata.contains("best")) {
+    ASSIGN_OR_RETURN(position.best, NumberAt(content, "best", file));
+  }
+  RETURN_IF_ERROR(Restore(file, content, StateTensors(parts)));
   return position;
+}
+
+absl::StatusOr<int64_t> StoredStep(const fs::path& work_dir) {
+  std::error_code ignored;
+  if (!fs::exists(StateFile(work_dir), ignored)) return 0;
+  ASSIGN_OR_RETURN(const Safetensors content, ReadTensors(StateFile(work_dir)));
+  return NumberAt(content, "step", StateFile(work_dir));
+}
+
+absl::Status SaveBest(const fs::path& work_dir, const Module& model) {
+  return Write(BestFile(work_dir), TensorsOf(model, ""), {});
+}
+
+absl::Status LoadBest(const fs::path& work_dir, const Module& model) {
+  ASSIGN_OR_RETURN(const Safetensors content, ReadTensors(BestFile(work_dir)));
+  return Restore(BestFile(work_dir), content, TensorsOf(model, ""));
+}
+
+absl::Status SaveTensors(const fs::path& file, const std::vector<NamedTensor>& tensors) {
+  return Write(file, tensors, {});
 }
 
 }  // namespace vitrine

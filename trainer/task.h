@@ -21,13 +21,14 @@ namespace vitrine {
 // What one step learns from, or a thread's share of it.
 struct TrainingBatch {
   int64_t samples = 0;
-  ImageBatch images;        // pictures: [channels, height, width] fp32, equal sizes side by side
-  SequenceBatch sequences;  // sequences: [samples, ...]
+  ImageBatch images = {};        // pictures: [channels, height, width] fp32, equal sizes side by side
+  SequenceBatch sequences = {};  // sequences: [samples, ...]
   // What the model shall answer, int64: [samples] for pictures; for sequences [samples, ...] as the task's loss reads
   // it.
-  at::Tensor labels;
+  at::Tensor labels = {};
   // [samples, classes] fp32 where pictures are mixed; undefined otherwise.
-  at::Tensor targets;
+  at::Tensor targets = {};
+  at::Tensor teacher_labels = {};  // [samples] int64, what the teacher says, where there is one
 };
 
 // Every count-th picture from the part-th on, so that each share holds every size of a sorted batch; sequences

@@ -21,6 +21,8 @@ TrainingBatch ShareOf(const TrainingBatch& batch, int part, int count) {
   share.sequences.target = RowsOf(batch.sequences.target, part, count);
   share.labels = RowsOf(batch.labels, part, count);
   share.targets = RowsOf(batch.targets, part, count);
+  share.teacher_labels = RowsOf(batch.teacher_labels, part, count);
+  share.teacher_labels = RowsOf(batch.teacher_labels, part, count);
   return share;
 }
 

@@ -1,0 +1,86 @@
+#include "programs/train_evaluate.h"
+
+#include <algorithm>
+#include <iostream>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "base/status_macros.h"
+#include "repository/checkpoint.h"
+#include "repository/repository.h"
+#include "trainer/evaluate.h"
+#include "trainer/loop.h"
+#include "trainer/recipe.h"
+
+namespace vitrine {
+namespace {
+
+absl::StatusOr<VersionId> ChooseVersion(const EvaluateFlags& flags) {
+  if (flags.version > 0) return VersionId{flags.model, flags.version};
+  ASSIGN_OR_RETURN(const std::vector<VersionId> versions, ListVersions(flags.repository));
+  VersionId newest;
+  for (const VersionId& id : versions) {
+    if (id.model == flags.model && id.version > newest.version) newest = id;
+  }
+  if (newest.version > 0) return newest;
+  return absl::NotFoundError(absl::StrCat(flags.repository, " has no version of ", flags.model));
+}
+
+void PrintAccuracy(const EvaluateFlags& flags, const std::string& size, const Accuracy& accuracy) {
+  if (flags.format == "table") {
+    std::cout << absl::StreamFormat("%-9s  top-1 %6.2f %%  loss %.4f  %d pictures\n", size, 100 * accuracy.top1(),
+                                    accuracy.loss, accuracy.images);
+  } else if (flags.format == "csv") {
+    std::cout << absl::StreamFormat("%s,%.6f,%.6f,%d\n", size, accuracy.top1(), accuracy.loss, accuracy.images);
+  } else {
+    std::cout << absl::StreamFormat("{\"size\":\"%s\",\"top1\":%.6f,\"loss\":%.6f,\"images\":%d}\n", size,
+                                    accuracy.top1(), accuracy.loss, accuracy.images);
+  }
+  std::cout << std::flush;
+}
+
+}  // namespace
+
+absl::Status EvaluateModel(const EvaluateFlags& flags) {
+  ASSIGN_OR_RETURN(const VersionId id, ChooseVersion(flags));
+  ASSIGN_OR_RETURN(const StoredVersion version, ReadVersion(flags.repository, id));
+  ASSIGN_OR_RETURN(const std::unique_ptr<Model> model, BuildModel(version));
+  ASSIGN_OR_RETURN(std::unique_ptr<Dataset> opened, OpenDataset(flags.data, Split::kTest));
+  ASSIGN_OR_RETURN(const std::unique_ptr<Dataset> data, CacheInMemory(std::move(opened), flags.threads));
+  if (data->labels() != version.labels) {
+    return absl::InvalidArgumentError(absl::StrCat(flags.data, " has other classes than ", id.model));
+  }
+  SetComputeThreads(1);  // each batch is a thread
+  std::vector<std::optional<Size>> sizes;
+  for (size_t first = 0; first < flags.sizes.size();) {
+    const size_t comma = std::min(flags.sizes.find(',', first), flags.sizes.size());
+    ASSIGN_OR_RETURN(const Size size, ParseSize(flags.sizes.substr(first, comma - first)));
+    sizes.push_back(size);
+    first = comma + 1;
+  }
+  if (sizes.empty()) sizes.push_back(std::nullopt);
+  if (flags.format == "csv") std::cout << "size,top1,loss,images\n";
+  for (const std::optional<Size>& size : sizes) {
+    ASSIGN_OR_RETURN(const Accuracy accuracy,
+                     Evaluate(*model, *data, size, {.threads = flags.threads, .stop = &StopRequested()}));
+    PrintAccuracy(flags, size ? ToString(*size) : "own", accuracy);
+  }
+  return absl::OkStatus();
+}
+
+void AddEvaluate(CLI::App& app, EvaluateFlags& flags) {
+  CLI::App& evaluate = *app.add_subcommand("evaluate", "Measure a published model on a test split");
+  evaluate.add_option("--repository", flags.repository, "Repository that holds the model")->required();
+  evaluate.add_option("--model", flags.model, "Name of the model")->required();
+  evaluate.add_option("--version-number", flags.version, "Version; default: the newest")->check(CLI::PositiveNumber);
+  evaluate.add_option("--data", flags.data, "FORMAT:PATH. Formats:\n" + DatasetFormats())->required();
+  evaluate.add_option("--sizes", flags.sizes, "Input sizes, for instance 24,32,40x24; default: each picture's own");
+  evaluate.add_option("--threads", flags.threads, "Threads of the computation")->check(CLI::Range(1, 1024));
+  evaluate.add_option("--format", flags.format, "table, json or csv")->check(CLI::IsMember({"table", "json", "csv"}));
+}
+
+}  // namespace vitrine

@@ -1,0 +1,69 @@
+#include "programs/train_recipe.h"
+
+#include <csignal>
+#include <thread>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "trainer/recipe.h"
+
+namespace vitrine {
+namespace {
+
+void RequestStop(int) {
+  StopRequested() = true;
+}
+
+std::string Origin(const v1::Recipe& recipe) {
+  if (recipe.data().origin().empty()) return "";
+  return absl::StrCat(".\n  The data: ", recipe.data().origin());
+}
+
+}  // namespace
+
+std::atomic<bool>& StopRequested() {
+  static std::atomic<bool> requested = false;
+  return requested;
+}
+
+void StopOnSignals() {
+  struct sigaction action = {};
+  action.sa_handler = RequestStop;
+  action.sa_flags = SA_RESTART | SA_RESETHAND;
+  sigaction(SIGINT, &action, nullptr);
+  sigaction(SIGTERM, &action, nullptr);
+}
+
+int DefaultThreads() {
+  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+}
+
+absl::StatusOr<v1::Recipe> ReadRecipe(const std::string& name, const std::vector<std::string>& overrides) {
+  ASSIGN_OR_RETURN(v1::Recipe recipe, FindRecipe(name));
+  for (const std::string& assignment : overrides) RETURN_IF_ERROR(ApplyOverride(assignment, recipe));
+  RETURN_IF_ERROR(ValidateRecipe(recipe));
+  return recipe;
+}
+
+absl::StatusOr<std::string> CompleteData(const v1::Recipe& recipe, const std::string& data) {
+  if (data.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--data is missing; this recipe trains on --data ", recipe.data().hint(), Origin(recipe)));
+  }
+  if (data.find(':') != std::string::npos || recipe.data().format().empty()) return data;
+  return absl::StrCat(recipe.data().format(), ":", data);
+}
+
+absl::StatusOr<std::unique_ptr<Dataset>> OpenSplit(const v1::Recipe& recipe, const std::string& data, Split split,
+                                                   bool cache, int threads, std::shared_ptr<CorruptPictures> corrupt) {
+  absl::StatusOr<std::unique_ptr<Dataset>> opened = OpenDataset(data, split);
+  if (!opened.ok()) {
+    return absl::Status(opened.status().code(), absl::StrCat(opened.status().message(), Origin(recipe)));
+  }
+  if (cache) return CacheInMemory(*std::move(opened), threads, int64_t{4} << 30, corrupt.get());
+  if (split == Split::kTest) return LeaveOutCorrupt(*std::move(opened), threads, *corrupt);
+  return ReplaceCorrupt(*std::move(opened), std::move(corrupt));
+}
+
+}  // namespace vitrine

@@ -1,0 +1,264 @@
+#include "programs/train_run.h"
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <iostream>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "base/status_macros.h"
+#include "trainer/loop.h"
+#include "trainer/publish.h"
+#include "trainer/recipe.h"
+#include "trainer/run_result.h"
+#include "trainer/scale_out/gloo.h"
+#include "trainer/scale_out/rendezvous.h"
+#include "trainer/tasks/image_task.h"
+#include "trainer/tasks/sequence_task.h"
+#include "trainer/watch/event_file.h"
+#include "trainer/watch/history_writer.h"
+#include "trainer/watch/metrics_endpoint.h"
+#include "trainer/watch/progress_bar.h"
+#include "trainer/watch/training_metrics.h"
+#include "trainer/watch/training_report.h"
+
+namespace vitrine {
+namespace {
+
+namespace fs = std::filesystem;
+
+// What a run learns, and what it learns from. The splits are null for models of sequences.
+struct Experiment {
+  v1::Recipe recipe;
+  std::unique_ptr<Dataset> train, test;
+  std::unique_ptr<Task> task;
+};
+
+// Everybody who watches, in the order of construction.
+struct Watchers {
+  std::unique_ptr<ProgressBar> bar;
+  std::unique_ptr<HistoryWriter> history;
+  std::unique_ptr<EventFile> events;
+  std::unique_ptr<TrainingMetrics> metrics;
+  std::unique_ptr<MetricsEndpoint> endpoint;
+
+  std::vector<Observer*> All() const { return {bar.get(), history.get(), events.get(), metrics.get()}; }
+};
+
+// runs/NAME, or runs/NAME-2, -3, ... if that is taken.
+std::string NewWorkFolder(const std::string& name) {
+  std::string folder = "runs/" + name;
+  std::error_code ignored;
+  for (int i = 2; fs::exists(folder, ignored); ++i) folder = absl::StrCat("runs/", name, "-", i);
+  return folder;
+}
+
+// The command line that continues a stopped run.
+std::string HowToResume(const RunFlags& flags) {
+  std::string command = absl::StrCat(kTrainProgram, " run ", flags.recipe, " --work ", flags.work);
+  if (!flags.data.empty()) absl::StrAppend(&command, " --data ", flags.data);
+  for (const std::string& assignment : flags.overrides) absl::StrAppend(&command, " --set '", assignment, "'");
+  if (!flags.publish.empty()) absl::StrAppend(&command, " --publish ", flags.publish, " --name ", flags.name);
+  return command + " --resume";
+}
+
+void FoldShortFlags(RunFlags& flags) {
+  if (!flags.epochs.empty()) flags.overrides.push_back("epochs=" + flags.epochs);
+  if (!flags.start.empty()) flags.overrides.push_back("start.version=" + flags.start);
+  if (!flags.teacher.empty()) flags.overrides.push_back("distillation.teacher=" + flags.teacher);
+}
+
+absl::StatusOr<Experiment> OpenExperiment(const RunFlags& flags, Progress& progress) {
+  Experiment experiment;
+  ASSIGN_OR_RETURN(experiment.recipe, ReadRecipe(flags.recipe, flags.overrides));
+  const v1::Recipe& recipe = experiment.recipe;
+  if (recipe.has_sequence()) {
+    if (!flags.publish.empty()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--publish: vitrine-server serves classifiers of pictures; \"", recipe.name(),
+                       "\" trains a model of sequences, whose weights stay in the work folder"));
+    }
+    ASSIGN_OR_RETURN(experiment.task, MakeSequenceTask(recipe, flags.data));
+    return experiment;
+  }
+  ASSIGN_OR_RETURN(const std::string data, CompleteData(recipe, flags.data));
+  const auto corrupt = std::make_shared<CorruptPictures>(
+      recipe.corrupt_limit(), [&progress](const std::string& name, const absl::Status& reason) {
+        progress.Line(absl::StrCat("left out: ", name, ": ", std::string(reason.message())));
+      });
+  ASSIGN_OR_RETURN(experiment.train, OpenSplit(recipe, data, Split::kTrain, !flags.no_cache, flags.threads, corrupt));
+  ASSIGN_OR_RETURN(experiment.test, OpenSplit(recipe, data, Split::kTest, !flags.no_cache, flags.threads, corrupt));
+  ASSIGN_OR_RETURN(experiment.task, ImageTask::Make(recipe, *experiment.train, experiment.test.get()));
+  return experiment;
+}
+
+absl::StatusOr<Watchers> OpenWatchers(const RunFlags& flags, const Experiment& experiment, Progress& progress) {
+  std::error_code error;
+  fs::create_directories(flags.work, error);
+  if (error) return absl::FailedPreconditionError(absl::StrCat(flags.work, " cannot be made: ", error.message()));
+  int64_t resumed_step = 0;
+  if (flags.resume) {
+    ASSIGN_OR_RETURN(resumed_step, StoredStep(flags.work));
+  }
+  const auto warn = [&progress](const std::string& text) { progress.Line(text); };
+  Watchers watchers;
+  watchers.bar = std::make_unique<ProgressBar>(progress, experiment.task->samples_in_words());
+  ASSIGN_OR_RETURN(watchers.history, HistoryWriter::Open(flags.work, resumed_step, warn));
+  EventFile::Options events;
+  events.folder = fs::path(flags.work) / "tensorboard";
+  events.resumed_step = resumed_step;
+  events.recipe = PrintRecipe(experiment.recipe);
+  events.warn = warn;
+  ASSIGN_OR_RETURN(watchers.events, EventFile::Open(std::move(events)));
+  watchers.metrics = std::make_unique<TrainingMetrics>(experiment.recipe.name(), VITRINE_VERSION);
+  if (!flags.metrics.empty()) {
+    ASSIGN_OR_RETURN(watchers.endpoint, MetricsEndpoint::Start({.address = flags.metrics}, *watchers.metrics));
+    progress.Line(absl::StrCat("metrics on http://", watchers.endpoint->address(), "/metrics"));
+  }
+  return watchers;
+}
+
+absl::StatusOr<std::unique_ptr<Communicator>> JoinGroup(const std::optional<Rendezvous>& rendezvous,
+                                                        const Experiment& experiment) {
+  if (!rendezvous) return std::make_unique<Alone>();
+  ASSIGN_OR_RETURN(const std::unique_ptr<Module> model, experiment.task->MakeModel());
+  if (rendezvous->world_size > 1) RETURN_IF_ERROR(CheckParallel(*model));
+  ConnectOptions options;
+  options.agreement = absl::StrCat(PrintRecipe(experiment.recipe), experiment.task->data_digest());
+  return Connect(*rendezvous, options);
+}
+
+absl::Status PublishVersion(const RunFlags& flags, const Experiment& experiment, const TrainResult& result,
+                            Progress& progress) {
+  PublishOptions publish;
+  publish.repository = flags.publish;
+  publish.model = flags.name;
+  publish.source_revision = flags.revision;
+  publish.overrides = flags.overrides;
+  publish.threads = flags.threads;
+  publish.say = [&progress](const std::string& text) { progress.Line(text); };
+  ASSIGN_OR_RETURN(const VersionId id,
+                   PublishResult(experiment.recipe, result, *experiment.train, *experiment.test, publish));
+  std::cout << flags.publish << "/" << id.model << "/" << id.version << std::endl;
+  return absl::OkStatus();
+}
+
+absl::Status Report(const RunFlags& flags, const Experiment& experiment, const TrainResult& result, const Score& test,
+                    Progress& progress) {
+  ASSIGN_OR_RETURN(const History history, ReadHistory(flags.work));
+  TrainingReportInput input;
+  input.recipe = experiment.recipe;
+  input.history = history;
+  input.score = test;
+  input.model = dynamic_cast<const Model*>(result.model.get());
+  input.test = experiment.test.get();
+  input.threads = flags.threads;
+  const fs::path page = fs::path(flags.work) / "report.html";
+  RETURN_IF_ERROR(WriteTrainingReport(input, page));
+  progress.Line(absl::StrCat("report: ", page.string()));
+  return absl::OkStatus();
+}
+
+absl::Status Finish(const RunFlags& flags, const Experiment& experiment, const TrainResult& result,
+                    Progress& progress) {
+  ASSIGN_OR_RETURN(const Score test,
+                   experiment.task->MeasureOn(MeasuredSplit::kTest, *result.model, {.threads = flags.threads}));
+  progress.Line(absl::StrCat(result.is_best ? "best model: " : "model: ", ScoreInWords("test", test)));
+  RETURN_IF_ERROR(WriteRunResult(flags.work, experiment.recipe, result, test));
+  if (!flags.publish.empty()) RETURN_IF_ERROR(PublishVersion(flags, experiment, result, progress));
+  if (!flags.no_report) RETURN_IF_ERROR(Report(flags, experiment, result, test, progress));
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status RunRecipe(RunFlags flags) {
+  FoldShortFlags(flags);
+  Progress progress(std::cerr, isatty(STDERR_FILENO) != 0);
+  ASSIGN_OR_RETURN(const std::optional<Rendezvous> rendezvous,
+                   ReadRendezvous([](const char* name) { return static_cast<const char*>(std::getenv(name)); }));
+  ASSIGN_OR_RETURN(const Experiment experiment, OpenExperiment(flags, progress));
+  if (flags.name.empty()) flags.name = experiment.recipe.name();
+  if (flags.work.empty()) flags.work = NewWorkFolder(experiment.recipe.name());
+  if (!flags.publish.empty()) RETURN_IF_ERROR(CheckPublishable(flags.publish, flags.name));
+  ASSIGN_OR_RETURN(const std::unique_ptr<Communicator> group, JoinGroup(rendezvous, experiment));
+  const bool leads = group->rank() == 0;
+  // torchrun starts the processes anew when one was lost.
+  if (rendezvous && rendezvous->restarts > 0) flags.resume = true;
+
+  TrainOptions options;
+  options.work_dir = flags.work;
+  options.resume = flags.resume;
+  options.threads = flags.threads;
+  options.loader_threads = flags.loader_threads;
+  options.save_every_steps = flags.save_every;
+  options.stop = &StopRequested();
+  options.communicator = group.get();
+  Watchers watchers;
+  if (leads) {
+    progress.Line(absl::StrFormat("%s: %d %s to train on, %d threads%s, in %s", experiment.recipe.name(),
+                                  experiment.task->samples(), experiment.task->samples_in_words(), flags.threads,
+                                  group->size() > 1 ? absl::StrCat(" in each of ", group->size(), " processes") : "",
+                                  flags.work));
+    options.say = [&progress](const std::string& text) { progress.Line(text); };
+    RETURN_IF_ERROR(CheckWorkFolder(flags.work, flags.resume));
+    ASSIGN_OR_RETURN(watchers, OpenWatchers(flags, experiment, progress));
+    options.observers = watchers.All();
+  }
+  ASSIGN_OR_RETURN(const TrainResult result, Train(experiment.recipe, *experiment.task, options));
+  progress.Finish();
+  if (!leads) return absl::OkStatus();
+  if (!result.finished) {
+    progress.Line(absl::StrFormat("stopped after %.2f of %.2f epochs; continue with:\n  %s", result.epochs,
+                                  experiment.recipe.epochs(), HowToResume(flags)));
+    return absl::OkStatus();
+  }
+  return Finish(flags, experiment, result, progress);
+}
+
+void AddRunFlags(CLI::App& run, RunFlags& flags) {
+  run.add_option(
+      "--data", flags.data,
+      "What to learn from: FORMAT:PATH, or PATH where the recipe names the format. Formats:\n" + DatasetFormats());
+  run.add_option("--work", flags.work,
+                 "Folder for state, history.csv, event files and report; default: a new one, runs/RECIPE");
+  run.add_option("--set", flags.overrides,
+                 "Replace a field of the recipe: --set optimizer.lr=5e-4 --set evaluation_sizes=24,32x24")
+      ->take_all()
+      ->expected(1);
+  run.add_option("--epochs", flags.epochs, "Short for --set epochs=N; a continued run may change it");
+  run.add_option("--start", flags.start, "Short for --set start.version=REPOSITORY/MODEL: weights to start from");
+  run.add_option("--teacher", flags.teacher, "Short for --set distillation.teacher=REPOSITORY/MODEL");
+  run.add_flag("--resume", flags.resume, "Continue from the state in --work");
+  run.add_option("--threads", flags.threads, "Threads of the computation")->check(CLI::Range(1, 1024));
+  run.add_option("--loader-threads", flags.loader_threads, "Threads that read and augment")->check(CLI::Range(1, 1024));
+  run.add_option("--save-every", flags.save_every, "Write the state every so many steps besides every epoch's end")
+      ->check(CLI::NonNegativeNumber);
+  run.add_flag("--no-cache", flags.no_cache, "Decode each picture anew instead of keeping all in memory");
+  run.add_option("--metrics", flags.metrics, "HOST:PORT for Prometheus: /metrics and /healthz; default: none");
+  run.add_flag("--no-report", flags.no_report, "Write no report.html at the end");
+  run.add_option("--publish", flags.publish, "Repository to publish into; made if it is missing or empty");
+  run.add_option("--name", flags.name, "Name to publish under; default: the recipe's");
+  run.add_option("--revision", flags.revision,
+                 "Source revision for the provenance, for instance $(git rev-parse HEAD)");
+}
+
+void AddRun(CLI::App& app, RunFlags& flags) {
+  CLI::App& run = *app.add_subcommand("run", "Train a recipe; with --publish, put the result into a repository");
+  run.add_option("recipe,--recipe", flags.recipe, "A bundled recipe's name, or the path of a .textproto file")
+      ->required();
+  AddRunFlags(run, flags);
+  run.footer(
+      "Ctrl-C or SIGTERM ends the run after the step in hand and says how to continue. Under torchrun, or another "
+      "that\n"
+      "sets RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT, the processes train one model together.\n\n"
+      "  vitrine-train run kv-mnist --data $VITRINE_DATA/mnist --publish repository\n"
+      "  tensorboard --logdir runs\n");
+}
+
+}  // namespace vitrine

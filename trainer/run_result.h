@@ -1,0 +1,23 @@
+#ifndef VITRINE_TRAINER_RUN_RESULT_H_
+#define VITRINE_TRAINER_RUN_RESULT_H_
+
+#include <filesystem>
+#include <string>
+
+#include "absl/status/status.h"
+#include "trainer/loop.h"
+#include "vitrine/v1/recipe.pb.h"
+
+namespace vitrine {
+
+// WORK_DIR/result.json, written when a run has finished: what scripts and sweeps read.
+//   {"recipe": name, "finished": true, "epochs": 2.0, "steps": 780, "samples": 99840, "seconds": 61.2,
+//    "parameters": 64288, "model": "last" or "best", "scores": {"test/accuracy": 0.998, "test/loss": 0.01},
+//    "train": {"loss": mean over the last epoch, "accuracy": of its augmented samples}}
+// Numbers round-trip; what was not counted is absent. FAILED_PRECONDITION if it cannot be written.
+absl::Status WriteRunResult(const std::filesystem::path& work_dir, const v1::Recipe& recipe, const TrainResult& result,
+                            const Score& test);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_TRAINER_RUN_RESULT_H_

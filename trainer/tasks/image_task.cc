@@ -1,0 +1,184 @@
+#include "trainer/tasks/image_task.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/empty.h>
+
+#include <algorithm>
+#include <numeric>
+#include <set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "data/subset.h"
+#include "repository/sha256.h"
+#include "trainer/augment/input.h"
+#include "trainer/augment/mixing.h"
+#include "trainer/augment/repeats.h"
+#include "trainer/evaluate.h"
+#include "trainer/loss.h"
+#include "trainer/recipe.h"
+#include "trainer/sampler.h"
+#include "trainer/tasks/start.h"
+
+namespace vitrine {
+namespace {
+
+// Epochs that no run reaches: streams of numbers for other purposes.
+constexpr uint64_t kHoldOutEpoch = ~uint64_t{0};
+
+// A set that somebody else owns.
+std::shared_ptr<const Dataset> Borrowed(const Dataset& data) {
+  return {std::shared_ptr<void>(), &data};
+}
+
+// One member's input and label.
+struct Sample {
+  TrainingInput input;
+  int label = 0;
+};
+
+}  // namespace
+
+std::string DigestOf(const Dataset& data) {
+  std::set<std::string> lines;
+  for (int64_t i = 0; i < data.size(); ++i) lines.insert(absl::StrCat(data.name(i), "\t", data.label(i), "\n"));
+  std::string all;
+  for (const std::string& line : lines) all += line;
+  return Sha256Hex(all);
+}
+
+absl::StatusOr<std::unique_ptr<ImageTask>> ImageTask::Make(const v1::Recipe& recipe, const Dataset& train,
+                                                           const Dataset* test) {
+  ASSIGN_OR_RETURN(v1::ModelConfig config, ConfigOf(recipe));
+  std::unique_ptr<ImageTask> task(new ImageTask(recipe, std::move(config), test));
+  RETURN_IF_ERROR(task->CheckFit(train));
+  task->HoldOut(train);
+  if (recipe.has_start()) {
+    ASSIGN_OR_RETURN(task->start_, ReadVersionAt(recipe.start().version()));
+  }
+  if (recipe.has_distillation()) {
+    ASSIGN_OR_RETURN(task->teacher_, Teacher::Make(recipe.distillation(), task->config_, train.labels(), recipe));
+  }
+  RETURN_IF_ERROR(task->MakeModel().status());
+  task->data_digest_ = DigestOf(*task->training_);
+  return task;
+}
+
+absl::Status ImageTask::CheckFit(const Dataset& train) const {
+  for (const Dataset* data : {&train, test_}) {
+    if (data == nullptr) continue;
+    if (data->size() == 0) return absl::InvalidArgumentError("the data set is empty");
+    if (static_cast<int>(data->labels().size()) != config_.classes()) {
+      return absl::InvalidArgumentError(absl::StrCat("the data has ", data->labels().size(), " classes, but the model ",
+                                                     recipe_.model(), " has ", config_.classes(),
+                                                     "; set model_overrides.classes=", data->labels().size()));
+    }
+    for (int64_t i = 0; i < data->size(); ++i) {
+      if (data->label(i) >= 0 && data->label(i) < config_.classes()) continue;
+      return absl::InvalidArgumentError(
+          absl::StrCat(data->name(i), " has label ", data->label(i), "; allowed is 0 to ", config_.classes() - 1));
+    }
+  }
+  if (config_.preprocessing().has_fixed() && !recipe_.sizes().empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("sizes are for models of native resolution; ", recipe_.model(), " has a fixed one"));
+  }
+  ASSIGN_OR_RETURN(const std::unique_ptr<vitrine::Model> shapes, vitrine::MakeModel(config_, 0, at::kMeta));
+  for (const v1::TrainingSize& size : recipe_.sizes()) {
+    RETURN_IF_ERROR(shapes->GridFor(size.height(), size.width()).status());
+  }
+  for (const std::string& text : recipe_.evaluation_sizes()) {
+    ASSIGN_OR_RETURN(const Size size, ParseSize(text));
+    RETURN_IF_ERROR(shapes->GridFor(size.height, size.width).status());
+  }
+  return absl::OkStatus();
+}
+
+void ImageTask::HoldOut(const Dataset& train) {
+  std::vector<int64_t> all(train.size());
+  std::iota(all.begin(), all.end(), 0);
+  const auto held = static_cast<int64_t>(recipe_.validation_share() * static_cast<double>(train.size()));
+  if (held > 0) {
+    const std::vector<int64_t> order = EpochOrder(recipe_.seed(), kHoldOutEpoch, train.size());
+    std::vector<int64_t> held_out(order.begin(), order.begin() + held);
+    all.assign(order.begin() + held, order.end());
+    std::sort(all.begin(), all.end());
+    std::sort(held_out.begin(), held_out.end());
+    held_out_ = MakeSubset(Borrowed(train), std::move(held_out));
+  }
+  training_ = MakeSubset(Borrowed(train), std::move(all));
+}
+
+absl::StatusOr<std::unique_ptr<Module>> ImageTask::MakeModel() const {
+  ASSIGN_OR_RETURN(std::unique_ptr<vitrine::Model> model, vitrine::MakeModel(config_, recipe_.seed()));
+  if (start_) RETURN_IF_ERROR(StartFrom(*start_, recipe_.start().replace_head(), *model));
+  return model;
+}
+
+std::vector<Member> ImageTask::EpochMembers(int64_t epoch) const {
+  return MembersOf(recipe_.seed(), epoch, training_->size(), recipe_.augmentation().repeats());
+}
+
+absl::StatusOr<TrainingBatch> ImageTask::MakeBatch(int64_t epoch, int64_t index,
+                                                   std::span<const Member> members) const {
+  const v1::Preprocessing& preprocessing = config_.preprocessing();
+  std::vector<Sample> samples;
+  for (const Member& member : members) {
+    ASSIGN_OR_RETURN(const Image picture, training_->image(member.sample));
+    CounterRandom random = RandomOf(recipe_.seed(), epoch, member);
+    ASSIGN_OR_RETURN(TrainingInput input, DrawInput(picture, recipe_, preprocessing, random));
+    samples.push_back({std::move(input), training_->label(member.sample)});
+  }
+  // Neighbours of equal size share batched calls.
+  std::stable_sort(samples.begin(), samples.end(), [](const Sample& a, const Sample& b) {
+    return std::pair(a.input.size.height, a.input.size.width) < std::pair(b.input.size.height, b.input.size.width);
+  });
+  TrainingBatch batch;
+  batch.samples = static_cast<int64_t>(members.size());
+  batch.labels = at::empty({batch.samples}, at::kLong);
+  for (int64_t i = 0; i < batch.samples; ++i) {
+    const auto& [size, values] = samples[i].input;
+    batch.labels.mutable_data_ptr<int64_t>()[i] = samples[i].label;
+    at::Tensor image = at::empty({preprocessing.channels(), size.height, size.width}, at::kFloat);
+    std::copy(values.begin(), values.end(), image.mutable_data_ptr<float>());
+    batch.images.push_back(std::move(image));
+  }
+  if (Mixes(recipe_.mixing())) {
+    CounterRandom random = RandomOfBatch(recipe_.seed(), epoch, index);
+    MixBatch(recipe_.mixing(), recipe_.label_smoothing(), config_.classes(), random, batch);
+  }
+  if (teacher_ != nullptr) {
+    ASSIGN_OR_RETURN(batch.teacher_labels, teacher_->Label(batch.images));
+  }
+  return batch;
+}
+
+BatchLoss ImageTask::Loss(const Module& model, const TrainingBatch& batch, const ForwardContext& context) const {
+  const at::Tensor logits = dynamic_cast<const vitrine::Model&>(model).Forward(batch.images, context);
+  BatchLoss result;
+  result.loss = batch.targets.defined() ? SoftTargetLoss(logits, batch.targets)
+                                        : ClassificationLoss(logits, batch.labels, recipe_.label_smoothing());
+  if (batch.teacher_labels.defined()) {
+    const double weight = teacher_->weight();
+    result.loss = result.loss * (1 - weight) + ClassificationLoss(logits, batch.teacher_labels, 0) * weight;
+  }
+  result.correct = CountCorrect(logits.detach(), batch.labels);
+  result.predictions = batch.samples;
+  return result;
+}
+
+absl::StatusOr<Score> ImageTask::MeasureOn(MeasuredSplit split, const Module& model,
+                                           const MeasureOptions& options) const {
+  const Dataset* data = split == MeasuredSplit::kValidation && held_out_ != nullptr ? held_out_.get() : test_;
+  if (data == nullptr) return absl::FailedPreconditionError("there is no test split to measure on");
+  std::optional<Size> size;
+  if (!recipe_.evaluation_sizes().empty()) {
+    ASSIGN_OR_RETURN(size, ParseSize(recipe_.evaluation_sizes(0)));
+  }
+  ASSIGN_OR_RETURN(const Accuracy accuracy, Evaluate(dynamic_cast<const vitrine::Model&>(model), *data, size,
+                                                     {.threads = options.threads, .stop = options.stop}));
+  return Score{.measures = {{"top1", accuracy.top1()}, {"loss", accuracy.loss}}, .samples = accuracy.images};
+}
+
+}  // namespace vitrine

@@ -1,0 +1,65 @@
+#ifndef VITRINE_TRAINER_TASKS_IMAGE_TASK_H_
+#define VITRINE_TRAINER_TASKS_IMAGE_TASK_H_
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "data/dataset.h"
+#include "models/model.h"
+#include "repository/repository.h"
+#include "trainer/task.h"
+#include "trainer/tasks/teacher.h"
+#include "vitrine/v1/recipe.pb.h"
+
+namespace vitrine {
+
+// SHA-256 over the sorted "name\tlabel\n" lines of a split.
+std::string DigestOf(const Dataset& data);
+
+// Classifies pictures: the recipe's row of the zoo on a set of pictures.
+class ImageTask final : public Task {
+ public:
+  // `train` and `test`, which may be null, must outlive the task. Checks everything that can be checked before the
+  // first step: INVALID_ARGUMENT if recipe, model and data do not fit each other; errors of ReadVersionAt, StartFrom
+  // and Teacher::Make.
+  static absl::StatusOr<std::unique_ptr<ImageTask>> Make(const v1::Recipe& recipe, const Dataset& train,
+                                                         const Dataset* test);
+
+  const v1::ModelConfig& config() const { return config_; }
+  // What is trained on, without what is held out.
+  const Dataset& training_data() const { return *training_; }
+
+  absl::StatusOr<std::unique_ptr<Module>> MakeModel() const override;
+  std::string samples_in_words() const override { return "pictures"; }
+  int64_t samples() const override { return training_->size(); }
+  const std::string& data_digest() const override { return data_digest_; }
+  std::vector<Member> EpochMembers(int64_t epoch) const override;
+  absl::StatusOr<TrainingBatch> MakeBatch(int64_t epoch, int64_t index, std::span<const Member> members) const override;
+  BatchLoss Loss(const Module& model, const TrainingBatch& batch, const ForwardContext& context) const override;
+  // "top1" and "loss" at the first evaluation size. FAILED_PRECONDITION if there is nothing to measure on.
+  absl::StatusOr<Score> MeasureOn(MeasuredSplit split, const Module& model,
+                                  const MeasureOptions& options) const override;
+
+ private:
+  ImageTask(const v1::Recipe& recipe, v1::ModelConfig config, const Dataset* test)
+      : recipe_(recipe), config_(std::move(config)), test_(test) {}
+  void HoldOut(const Dataset& train);
+  absl::Status CheckFit(const Dataset& train) const;
+
+  const v1::Recipe recipe_;
+  const v1::ModelConfig config_;
+  const Dataset* const test_;
+  std::unique_ptr<Dataset> training_;
+  std::unique_ptr<Dataset> held_out_;  // null: nothing is
+  std::optional<StoredVersion> start_;
+  std::unique_ptr<Teacher> teacher_;  // null: none
+  std::string data_digest_;
+};
+
+}  // namespace vitrine
+
+#endif  // VITRINE_TRAINER_TASKS_IMAGE_TASK_H_

@@ -1,0 +1,126 @@
+#include "trainer/tasks/start.h"
+
+#include <ATen/core/grad_mode.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <set>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/status_macros.h"
+#include "models/layers/position_table.h"
+#include "repository/checkpoint.h"
+
+namespace vitrine {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::vector<NamedTensor> TensorsOf(const Module& module) {
+  std::vector<NamedTensor> tensors = module.Parameters();
+  for (NamedTensor& buffer : module.Buffers()) tensors.push_back(std::move(buffer));
+  return tensors;
+}
+
+// The parameters of a config's model whose shape depends on the number of classes.
+absl::StatusOr<std::set<std::string>> HeadOf(v1::ModelConfig config) {
+  ASSIGN_OR_RETURN(const std::unique_ptr<Model> model, MakeModel(config, 0, at::kMeta));
+  config.set_classes(config.classes() + 1);
+  ASSIGN_OR_RETURN(const std::unique_ptr<Model> other, MakeModel(config, 0, at::kMeta));
+  const std::vector<NamedTensor> ours = model->Parameters(), others = other->Parameters();
+  std::set<std::string> head;
+  for (size_t i = 0; i < ours.size(); ++i) {
+    if (ours[i].tensor.sizes() != others[i].tensor.sizes()) head.insert(ours[i].name);
+  }
+  return head;
+}
+
+// The grid that a model's table of positions was made for; empty without one. Families name it alike.
+Grid TableGrid(const v1::ModelConfig& config) {
+  std::vector<const google::protobuf::FieldDescriptor*> fields;
+  config.GetReflection()->ListFields(config, &fields);
+  for (const auto* field : fields) {
+    if (field->containing_oneof() == nullptr || field->message_type() == nullptr) continue;
+    const google::protobuf::Message& family = config.GetReflection()->GetMessage(config, field);
+    const auto* rows = family.GetDescriptor()->FindFieldByName("grid_rows");
+    const auto* columns = family.GetDescriptor()->FindFieldByName("grid_columns");
+    if (rows == nullptr || columns == nullptr) continue;
+    return {family.GetReflection()->GetInt32(family, rows), family.GetReflection()->GetInt32(family, columns)};
+  }
+  return {};
+}
+
+// The stored table for the model's grid; undefined if the two are no tables of their models' grids.
+at::Tensor ResizedTable(const at::Tensor& stored, Grid from, const at::Tensor& wanted, Grid to, int prefix) {
+  const auto is_table = [prefix](const at::Tensor& tensor, Grid grid) {
+    return tensor.dim() == 2 && grid.cells() > 0 && tensor.size(0) == prefix + grid.cells();
+  };
+  if (!is_table(stored, from) || !is_table(wanted, to) || stored.size(1) != wanted.size(1)) return {};
+  const at::AutoGradMode no_grad(false);
+  return PositionTable(from, prefix, stored.to(at::kFloat)).For(to);
+}
+
+}  // namespace
+
+absl::StatusOr<StoredVersion> ReadVersionAt(const std::string& folder) {
+  fs::path path = fs::path(folder).lexically_normal();
+  if (path.filename().empty()) path = path.parent_path();
+  VersionId id;
+  fs::path root = path.parent_path();
+  if (absl::SimpleAtoi(path.filename().string(), &id.version) && !root.filename().empty()) {
+    id.model = root.filename();
+    root = root.parent_path();
+  } else {
+    id.model = path.filename();
+  }
+  if (root.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat("\"", folder,
+                                                   "\" names no version; write REPOSITORY/MODEL or "
+                                                   "REPOSITORY/MODEL/VERSION"));
+  }
+  if (id.version == 0) {
+    ASSIGN_OR_RETURN(const std::vector<VersionId> versions, ListVersions(root));
+    for (const VersionId& version : versions) {
+      if (version.model == id.model) id.version = std::max(id.version, version.version);
+    }
+    if (id.version == 0) {
+      return absl::NotFoundError(absl::StrCat(root.string(), " has no version of ", id.model));
+    }
+  }
+  return ReadVersion(root, id);
+}
+
+absl::Status StartFrom(const StoredVersion& version, bool replace_head, Model& model) {
+  std::set<std::string> head;
+  if (replace_head) {
+    ASSIGN_OR_RETURN(head, HeadOf(model.config()));
+  }
+  const std::string source = absl::StrCat(version.manifest.model(), "/", version.manifest.version());
+  const Grid from = TableGrid(version.manifest.config()), to = TableGrid(model.config());
+  const at::AutoGradMode no_grad(false);
+  for (const NamedTensor& wanted : TensorsOf(model)) {
+    if (head.contains(wanted.name)) continue;
+    const auto stored = version.weights.tensors.find(wanted.name);
+    if (stored == version.weights.tensors.end()) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("start.version: ", source, " has no tensor ", wanted.name, "; it is another kind of model"));
+    }
+    at::Tensor values = stored->second;
+    if (values.sizes() != wanted.tensor.sizes()) {
+      values = ResizedTable(values, from, wanted.tensor, to, model.prefix_tokens());
+    }
+    if (!values.defined()) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("start.version: ", source, " has ", wanted.name, " of shape [",
+                       absl::StrJoin(stored->second.sizes(), ", "), "], the model needs [",
+                       absl::StrJoin(wanted.tensor.sizes(), ", "), "]; for other classes set start.replace_head"));
+    }
+    wanted.tensor.copy_(values);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace vitrine

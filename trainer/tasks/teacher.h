@@ -1,0 +1,38 @@
+#ifndef VITRINE_TRAINER_TASKS_TEACHER_H_
+#define VITRINE_TRAINER_TASKS_TEACHER_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "models/model.h"
+#include "vitrine/v1/recipe.pb.h"
+
+namespace vitrine {
+
+// A published or imported model that says what it takes pictures for. Thread-safe.
+class Teacher {
+ public:
+  // Reads the version. INVALID_ARGUMENT, naming the difference, unless it has the student's classes by name, its mean
+  // and deviation, and takes every size in `sizes`; otherwise errors as ReadVersionAt and BuildModel.
+  static absl::StatusOr<std::unique_ptr<Teacher>> Make(const v1::Distillation& distillation,
+                                                       const v1::ModelConfig& student,
+                                                       const std::vector<std::string>& labels,
+                                                       const v1::Recipe& recipe);
+
+  // The most likely class of each image, [images] int64; images as the student gets them.
+  absl::StatusOr<at::Tensor> Label(const ImageBatch& images) const;
+  // Of the teacher's loss.
+  double weight() const { return weight_; }
+
+ private:
+  Teacher(std::unique_ptr<Model> model, double weight) : model_(std::move(model)), weight_(weight) {}
+
+  const std::unique_ptr<Model> model_;
+  const double weight_;
+};
+
+}  // namespace vitrine
+
+#endif  // VITRINE_TRAINER_TASKS_TEACHER_H_
