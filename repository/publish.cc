@@ -1,4 +1,5 @@
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -8,6 +9,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "base/status_macros.h"
 #include "repository/labels.h"
 #include "repository/manifest.h"
@@ -106,6 +108,26 @@ absl::StatusOr<int64_t> WriteAndMove(const FileDescriptor& model_folder, const F
   return absl::AbortedError("other publishers took every version number tried; try again");
 }
 
+absl::Status CheckSpace(const FileDescriptor& folder, int64_t bytes) {
+  struct statvfs disk;
+  // Some file systems do not know; a publish then finds out.
+  if (fstatvfs(folder.get(), &disk) != 0 || disk.f_blocks == 0) return absl::OkStatus();
+  const auto free = static_cast<double>(disk.f_bavail) * static_cast<double>(disk.f_frsize);
+  if (free >= static_cast<double>(bytes)) return absl::OkStatus();
+  return absl::ResourceExhaustedError(
+      absl::StrFormat("the disk has %.1f MB free, and a version takes about %.1f MB", free / 1e6, bytes / 1e6));
+}
+
+// Does what WriteAndMove does before the version is there.
+absl::Status TryTheFolder(const std::filesystem::path& root, const std::string& model, int64_t expected_bytes) {
+  ASSIGN_OR_RETURN(const FileDescriptor root_folder, OpenOrCreateRoot(root));
+  ASSIGN_OR_RETURN(const FileDescriptor model_folder, OpenOrCreateModel(root_folder, model));
+  ASSIGN_OR_RETURN(const std::unique_ptr<TemporaryFolder> folder, TemporaryFolder::Create(model_folder));
+  RETURN_IF_ERROR(folder->Write("probe", "a disk may hold folders and no more bytes\n"));
+  RETURN_IF_ERROR(folder->Sync());
+  return CheckSpace(model_folder, expected_bytes);
+}
+
 absl::Status NothingPublished(const std::string& model, const absl::Status& status) {
   return absl::Status(status.code(), absl::StrCat("nothing was published as ", model, ": ", status.message()));
 }
@@ -130,6 +152,14 @@ absl::StatusOr<VersionId> Publish(const std::filesystem::path& root, const std::
         absl::StrCat(model, "/", *version, " is in place, but may not survive a power cut: ", synced.message()));
   }
   return VersionId{model, *version};
+}
+
+absl::Status CheckPublishable(const std::filesystem::path& root, const std::string& model, int64_t expected_bytes) {
+  RETURN_IF_ERROR(ValidateModelName(model));
+  const absl::Status status = TryTheFolder(root, model, expected_bytes);
+  if (status.ok()) return status;
+  return absl::Status(status.code(), absl::StrCat("nothing could be published as ", model, " in ",
+                                                  Quoted(root.native()), ": ", status.message()));
 }
 
 }  // namespace vitrine

@@ -1,6 +1,7 @@
 #ifndef VITRINE_REPOSITORY_REPOSITORY_H_
 #define VITRINE_REPOSITORY_REPOSITORY_H_
 
+#include <cstdint>
 #include <filesystem>
 #include <map>
 #include <string>
@@ -71,6 +72,12 @@ struct Draft {
 // An error while writing (RESOURCE_EXHAUSTED for a full disk) names file and reason and leaves no temporary file.
 // Returns the version published.
 absl::StatusOr<VersionId> Publish(const std::filesystem::path& root, const std::string& model, const Draft& draft);
+
+// Whether Publish could write a version of about `expected_bytes` there now, so that what takes hours can ask first.
+// Makes the folders of the repository and of the model where they are missing, which holds no version yet, and writes
+// and removes a temporary folder, as Publish does. INVALID_ARGUMENT: the name; PERMISSION_DENIED: a read-only file system
+// or missing rights; RESOURCE_EXHAUSTED: a full disk, with what is free and what is needed; others as Publish.
+absl::Status CheckPublishable(const std::filesystem::path& root, const std::string& model, int64_t expected_bytes = 0);
 
 }  // namespace vitrine
 
