@@ -25,7 +25,9 @@ constexpr size_t kMostCells = 10000;
 constexpr int kDefaultSeeds = 3;
 constexpr int kMostSeeds = 1000;
 constexpr size_t kLongestName = 200;  // file systems take 255 bytes
-constexpr char kDefaultMetric[] = "test/top1";
+// What pictures and sequences are scored by.
+constexpr char kPictureMetric[] = "test/top1";
+constexpr char kSequenceMetric[] = "test/accuracy";
 
 // An axis in one form, whichever the file has.
 struct Entry {
@@ -209,9 +211,10 @@ absl::StatusOr<SweepGrid> ExpandSweep(const v1::Sweep& sweep) {
   SweepGrid grid{.name = sweep.name(),
                  .description = sweep.description(),
                  .recipe = sweep.recipe(),
-                 .metric = sweep.metric().empty() ? kDefaultMetric : sweep.metric(),
+                 .metric = sweep.metric(),
                  .lower_is_better = sweep.lower_is_better()};
   ASSIGN_OR_RETURN(v1::Recipe recipe, FindRecipe(sweep.recipe()));
+  if (grid.metric.empty()) grid.metric = recipe.has_sequence() ? kSequenceMetric : kPictureMetric;
   std::vector<std::string> common(sweep.set().begin(), sweep.set().end());
   if (sweep.epochs() > 0) common.push_back(absl::StrCat("epochs=", sweep.epochs()));
   for (const std::string& assignment : common) {
