@@ -1,11 +1,15 @@
 #include <atomic>
-#include <thread>
+#include <map>
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
+#include "base/status_macros.h"
 #include "data/dataset.h"
+#include "data/parallel.h"
+#include "data/subset.h"
+#include "data/tolerant.h"
 
 namespace vitrine {
 namespace {
@@ -28,60 +32,66 @@ class CachedDataset final : public Dataset {
   const std::vector<Image> images_;
 };
 
-// What the decoding threads share.
-class Filling {
- public:
-  Filling(const Dataset& source, int64_t max_bytes) : source_(source), max_bytes_(max_bytes), images_(source.size()) {}
-
-  // Decodes pictures that no other thread has taken until none is left or one failed.
-  void Work() {
-    for (int64_t index; !failed_ && (index = next_++) < source_.size();) {
-      absl::StatusOr<Image> image = source_.image(index);
-      if (!image.ok()) return Fail(std::move(image).status());
-      bytes_ += static_cast<int64_t>(image->pixels.size());
-      if (bytes_ > max_bytes_) {
-        return Fail(absl::ResourceExhaustedError(
-            absl::StrCat("the decoded pictures need more than ", max_bytes_, " bytes; train without the cache")));
-      }
-      images_[index] = *std::move(image);
+// Decodes every picture and hands each that can be decoded to `keep`, from several threads at once. Returns the indices
+// of those. Without `corrupt` the first corrupt one is an error.
+absl::StatusOr<std::vector<int64_t>> DecodeAll(const Dataset& dataset, int threads, CorruptPictures* corrupt,
+                                               const std::function<absl::Status(int64_t, Image)>& keep) {
+  absl::Mutex mutex;
+  std::map<int64_t, absl::Status> reasons;
+  bool stopped = false;  // over the limit: decoding the rest would cost time and change nothing
+  const absl::Status status = ParallelFor(dataset.size(), threads, [&](int64_t index) -> absl::Status {
+    absl::StatusOr<Image> image = dataset.image(index);
+    if (image.ok()) return keep(index, *std::move(image));
+    if (corrupt == nullptr || !CorruptPictures::IsCorrupt(image.status())) return image.status();
+    absl::MutexLock lock(&mutex);
+    reasons.emplace(index, image.status());
+    stopped = static_cast<int64_t>(reasons.size()) > corrupt->limit() - corrupt->count();
+    return stopped ? image.status() : absl::OkStatus();
+  });
+  if (!status.ok() && !stopped) return status;
+  std::vector<int64_t> kept;
+  for (int64_t index = 0; index < dataset.size(); ++index) {
+    const auto found = reasons.find(index);
+    if (found == reasons.end()) {
+      kept.push_back(index);
+    } else {
+      RETURN_IF_ERROR(corrupt->Add(dataset.name(index), found->second));
     }
   }
-
-  absl::StatusOr<std::vector<Image>> Take() {
-    absl::MutexLock lock(&mutex_);
-    if (!status_.ok()) return status_;
-    return std::move(images_);
-  }
-
- private:
-  void Fail(absl::Status status) {
-    absl::MutexLock lock(&mutex_);
-    if (status_.ok()) status_ = std::move(status);
-    failed_ = true;
-  }
-
-  const Dataset& source_;
-  const int64_t max_bytes_;
-  std::vector<Image> images_;  // each element is written by one thread, read after all have joined
-  std::atomic<int64_t> next_ = 0;
-  std::atomic<int64_t> bytes_ = 0;
-  std::atomic<bool> failed_ = false;
-  absl::Mutex mutex_;
-  absl::Status status_ ABSL_GUARDED_BY(mutex_);
-};
+  if (kept.empty() && !reasons.empty()) return absl::DataLossError("no picture of the set can be decoded");
+  return kept;
+}
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Dataset>> CacheInMemory(std::unique_ptr<Dataset> dataset, int threads,
-                                                       int64_t max_bytes) {
-  Filling filling(*dataset, max_bytes);
-  std::vector<std::thread> workers;
-  for (int i = 1; i < threads; ++i) workers.emplace_back([&filling] { filling.Work(); });
-  filling.Work();
-  for (std::thread& worker : workers) worker.join();
-  absl::StatusOr<std::vector<Image>> images = filling.Take();
-  if (!images.ok()) return images.status();
-  return std::make_unique<CachedDataset>(std::move(dataset), *std::move(images));
+absl::StatusOr<std::unique_ptr<Dataset>> CacheInMemory(std::unique_ptr<Dataset> dataset, int threads, int64_t max_bytes,
+                                                       CorruptPictures* corrupt) {
+  std::vector<Image> images(dataset->size());  // each element is written by one thread, read after all have ended
+  std::atomic<int64_t> bytes = 0;
+  ASSIGN_OR_RETURN(const std::vector<int64_t> kept,
+                   DecodeAll(*dataset, threads, corrupt, [&](int64_t index, Image image) -> absl::Status {
+                     bytes += static_cast<int64_t>(image.pixels.size());
+                     images[index] = std::move(image);
+                     if (bytes <= max_bytes) return absl::OkStatus();
+                     return absl::ResourceExhaustedError(absl::StrCat("the decoded pictures need more than ", max_bytes,
+                                                                      " bytes; train without the cache"));
+                   }));
+  if (kept.size() < images.size()) {
+    for (size_t i = 0; i < kept.size(); ++i) {
+      if (kept[i] != static_cast<int64_t>(i)) images[i] = std::move(images[kept[i]]);
+    }
+    images.resize(kept.size());
+    dataset = MakeSubset(std::move(dataset), kept);
+  }
+  return std::make_unique<CachedDataset>(std::move(dataset), std::move(images));
+}
+
+absl::StatusOr<std::unique_ptr<Dataset>> LeaveOutCorrupt(std::unique_ptr<Dataset> dataset, int threads,
+                                                         CorruptPictures& corrupt) {
+  ASSIGN_OR_RETURN(std::vector<int64_t> kept,
+                   DecodeAll(*dataset, threads, &corrupt, [](int64_t, Image) { return absl::OkStatus(); }));
+  if (static_cast<int64_t>(kept.size()) == dataset->size()) return dataset;
+  return MakeSubset(std::move(dataset), std::move(kept));
 }
 
 }  // namespace vitrine

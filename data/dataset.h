@@ -33,14 +33,21 @@ class Dataset {
 
 enum class Split { kTrain, kTest };
 
-// "mnist:DIR" and "fashion-mnist:DIR" (idx files, gzip or plain), "imagefolder:DIR" (DIR/{train,test}/<class>/*, or
-// DIR/<class>/* which is both splits). NOT_FOUND or INVALID_ARGUMENT says what was looked for and where.
+// Opens "FORMAT:PATH"; DatasetFormats lists the formats, docs/data.md describes them. Every label is checked now,
+// pictures when they are asked for. NOT_FOUND or INVALID_ARGUMENT says what was looked for and where.
 absl::StatusOr<std::unique_ptr<Dataset>> OpenDataset(std::string_view spec, Split split);
 
+// One line per format for --help: "  mnist:DIR  what has to be there".
+std::string DatasetFormats();
+
+class CorruptPictures;
+
 // The same set with every picture decoded now, by `threads` threads, and kept in memory. RESOURCE_EXHAUSTED if the
-// pixels need more than `max_bytes`; the first corrupt picture's error otherwise.
+// pixels need more than `max_bytes`. Corrupt pictures are left out and added to `corrupt` (data/tolerant.h), with its
+// error over the limit; without it, the first one's error is returned.
 absl::StatusOr<std::unique_ptr<Dataset>> CacheInMemory(std::unique_ptr<Dataset> dataset, int threads,
-                                                       int64_t max_bytes = int64_t{4} << 30);
+                                                       int64_t max_bytes = int64_t{4} << 30,
+                                                       CorruptPictures* corrupt = nullptr);
 
 }  // namespace vitrine
 

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <sstream>
+
 #include "absl/strings/str_cat.h"
 #include "data/raw_png.h"
 #include "tests/data/temporary_folder.h"
@@ -13,9 +15,26 @@ namespace {
 using ::testing::HasSubstr;
 
 TEST(OpenDataset, RefusalsSayWhatThereIs) {
-  EXPECT_THAT(std::string(OpenDataset("mnist", Split::kTrain).status().message()), HasSubstr("KIND:FOLDER"));
-  EXPECT_THAT(std::string(OpenDataset("cifar:/x", Split::kTrain).status().message()), HasSubstr("imagefolder"));
-  EXPECT_EQ(OpenDataset("mnist:/nowhere", Split::kTrain).status().code(), absl::StatusCode::kNotFound);
+  for (const std::string spec : {"mnist", "mnist:", "cifar:/x", ":", ""}) {
+    const absl::Status refusal = OpenDataset(spec, Split::kTrain).status();
+    EXPECT_EQ(refusal.code(), absl::StatusCode::kInvalidArgument) << spec;
+    EXPECT_THAT(std::string(refusal.message()), HasSubstr(DatasetFormats())) << spec;
+  }
+}
+
+TEST(OpenDataset, EveryFormatSaysWhatItNeedsWhereNothingIs) {
+  std::istringstream formats(DatasetFormats());
+  int count = 0;
+  for (std::string line; std::getline(formats, line); ++count) {
+    const std::string name = line.substr(2, line.find(':') - 2);
+    for (const Split split : {Split::kTrain, Split::kTest}) {
+      const absl::Status refusal = OpenDataset(name + ":/nowhere", split).status();
+      EXPECT_EQ(refusal.code(), absl::StatusCode::kNotFound) << name;
+      EXPECT_THAT(std::string(refusal.message()), HasSubstr("/nowhere"));
+      EXPECT_THAT(std::string(refusal.message()), HasSubstr(" needs " + line.substr(20)));
+    }
+  }
+  EXPECT_EQ(count, 9);
 }
 
 class Cache : public ::testing::Test {

@@ -53,6 +53,19 @@ TEST(ImageFolder, WithoutSplitsBothAreTheSame) {
             Names(**OpenImageFolder(folder.path(), Split::kTest)));
 }
 
+TEST(ImageFolder, ValidationTakesTheTestSplitsPlace) {
+  TemporaryFolder folder;
+  folder.Write("train/a/1.jpg", Png(1));
+  EXPECT_THAT((*OpenImageFolder(folder.path(), Split::kTrain))->labels(), ElementsAre("a"));
+  const auto none = OpenImageFolder(folder.path(), Split::kTest);
+  EXPECT_EQ(none.status().code(), absl::StatusCode::kNotFound) << "training pictures are no test";
+  EXPECT_THAT(std::string(none.status().message()), HasSubstr("test/, val/, valid/, validation/"));
+  folder.Write("val/a/2.JPEG", Png(2));
+  EXPECT_THAT(Names(**OpenImageFolder(folder.path(), Split::kTest)), ElementsAre("a/2.JPEG"));
+  folder.Write("test/a/3.png", Png(3));
+  EXPECT_THAT(Names(**OpenImageFolder(folder.path(), Split::kTest)), ElementsAre("a/3.png"));
+}
+
 TEST(ImageFolder, NewClassInTheTestSplitIsRefused) {
   TemporaryFolder folder;
   folder.Write("train/a/1.png", Png(1));

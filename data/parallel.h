@@ -1,0 +1,17 @@
+#ifndef VITRINE_DATA_PARALLEL_H_
+#define VITRINE_DATA_PARALLEL_H_
+
+#include <cstdint>
+#include <functional>
+
+#include "absl/status/status.h"
+
+namespace vitrine {
+
+// Calls work(0) to work(count - 1) from `threads` threads, the caller's among them, each index once. After the first
+// error no new index is begun; of several errors the one of the lowest index is returned.
+absl::Status ParallelFor(int64_t count, int threads, const std::function<absl::Status(int64_t index)>& work);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_DATA_PARALLEL_H_

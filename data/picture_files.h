@@ -1,0 +1,39 @@
+#ifndef VITRINE_DATA_PICTURE_FILES_H_
+#define VITRINE_DATA_PICTURE_FILES_H_
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "data/dataset.h"
+
+namespace vitrine {
+
+struct LabelledFile {
+  std::string path;  // relative to the set's folder; the picture's name
+  int label = 0;
+};
+
+// A set of JPEG and PNG files below `root`, in the given order. They are opened when they are asked for.
+std::unique_ptr<Dataset> MakePictureFiles(std::filesystem::path root, std::vector<LabelledFile> files,
+                                          std::vector<std::string> labels);
+
+// Names of the visible folders in `folder`, in byte order. NOT_FOUND if it cannot be read.
+absl::StatusOr<std::vector<std::string>> SortedFolders(const std::filesystem::path& folder);
+
+// Names of the visible .jpg, .jpeg and .png files in `folder`, in upper or lower case, in byte order. NOT_FOUND if it
+// cannot be read.
+absl::StatusOr<std::vector<std::string>> SortedPictures(const std::filesystem::path& folder);
+
+// Whether a file's ending (".JPEG") is that of a picture.
+bool IsPictureEnding(std::string_view ending);
+
+// Decode, with `name` in front of what an error says.
+absl::StatusOr<Image> DecodeNamed(std::string_view name, std::string_view bytes);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_DATA_PICTURE_FILES_H_

@@ -1,0 +1,17 @@
+#ifndef VITRINE_DATA_SUBSET_H_
+#define VITRINE_DATA_SUBSET_H_
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "data/dataset.h"
+
+namespace vitrine {
+
+// The pictures of `source` at `indices`, in that order, with all of its classes.
+std::unique_ptr<Dataset> MakeSubset(std::shared_ptr<const Dataset> source, std::vector<int64_t> indices);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_DATA_SUBSET_H_

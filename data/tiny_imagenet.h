@@ -1,0 +1,24 @@
+#ifndef VITRINE_DATA_TINY_IMAGENET_H_
+#define VITRINE_DATA_TINY_IMAGENET_H_
+
+#include <filesystem>
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "data/dataset.h"
+
+namespace vitrine {
+
+// Tiny-ImageNet-200 in `directory` or its tiny-imagenet-200/: wnids.txt lists the classes, in the order of their
+// labels; train/<wnid>/images/* is the training split; val/images/* with val/val_annotations.txt ("FILE <tab> WNID" and
+// a box, which is not read) is the test split, since the official test pictures have no labels. words.txt, if it is
+// there, gives each class a readable label, otherwise its wnid is the label. Files are in byte order within a class, or
+// within val/images.
+//
+// NOT_FOUND names what is missing; INVALID_ARGUMENT names the file, and the line of an annotation of an unknown class,
+// of a picture that is not there, or of one that is annotated twice.
+absl::StatusOr<std::unique_ptr<Dataset>> OpenTinyImageNet(const std::filesystem::path& directory, Split split);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_DATA_TINY_IMAGENET_H_

@@ -1,0 +1,27 @@
+#ifndef VITRINE_DATA_WEBDATASET_SHARD_H_
+#define VITRINE_DATA_WEBDATASET_SHARD_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "data/file.h"
+
+namespace vitrine {
+
+// A labelled picture within a shard.
+struct ShardSample {
+  std::string key;
+  int64_t offset = 0;  // of the encoded picture, from the begin of the shard
+  int64_t bytes = 0;
+  int label = 0;  // 0 or more
+};
+
+// The samples of one shard in the order of their pictures; see OpenWebDataset. `classes` bounds the labels.
+// INVALID_ARGUMENT names the shard and the key.
+absl::StatusOr<std::vector<ShardSample>> ReadShard(const ReadOnlyFile& shard, int classes);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_DATA_WEBDATASET_SHARD_H_
