@@ -136,8 +136,8 @@ class Pool {
     Pass(SIGTERM);
   }
 
-  void Pass(int signal) {
-    for (const auto& [child, job] : running_) kill(-child, signal);
+  void Pass(int signal) const {
+    for (const auto& [child, job] : running_) kill(child, signal);
   }
 
   const std::vector<Job>& jobs_;

@@ -1,0 +1,116 @@
+#include "trainer/sweep/jobs.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <fstream>
+#include <map>
+#include <sstream>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "tests/trainer/coloured_squares.h"
+
+namespace vitrine {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+constexpr absl::Duration kLong = absl::Seconds(30);
+
+std::string Text(const std::filesystem::path& file) {
+  std::stringstream text;
+  text << std::ifstream(file).rdbuf();
+  return text.str();
+}
+
+class JobsTest : public ::testing::Test {
+ protected:
+  Job Shell(const std::string& script) const { return {{"/bin/sh", "-c", script}, Log()}; }
+  std::filesystem::path Log() const { return folder_.path() / "log.txt"; }
+  // Waits until the log holds the text.
+  bool Says(const std::string& text) const {
+    for (const absl::Time end = absl::Now() + kLong; absl::Now() < end; absl::SleepFor(absl::Milliseconds(10))) {
+      if (Text(Log()).find(text) != std::string::npos) return true;
+    }
+    return false;
+  }
+
+  WorkFolder folder_;
+};
+
+TEST_F(JobsTest, EachEndsForItselfAndIsTold) {
+  std::map<size_t, std::string> ends;
+  size_t running = 0, most = 0;
+  JobOptions options;
+  options.at_once = 2;
+  options.started = [&](size_t) { most = std::max(most, ++running); };
+  options.ended = [&](const JobEnd& end) {
+    --running;
+    ends[end.job] = EndInWords(end.status);
+    return absl::OkStatus();
+  };
+  const absl::Status status = RunJobs({Shell("echo to out; echo to err >&2"),
+                                       Shell("exit 3"),
+                                       Shell("kill -KILL $$"),
+                                       {{"/no/such/program"}, Log()},
+                                       Shell("exit 0")},
+                                      options);
+  EXPECT_TRUE(status.ok()) << status;
+  EXPECT_EQ(most, 2u);
+  EXPECT_EQ(ends, (std::map<size_t, std::string>{{0, "exit code 0"},
+                                                 {1, "exit code 3"},
+                                                 {2, "killed by signal 9 (Killed)"},
+                                                 {3, "exit code 127"},
+                                                 {4, "exit code 0"}}));
+  EXPECT_THAT(Text(Log()), AllOf(HasSubstr("to out"), HasSubstr("to err"),
+                                 HasSubstr("/no/such/program: the program cannot be started: No such file")));
+}
+
+TEST_F(JobsTest, ASignalIsPassedOnOnceAndNothingElseStarts) {
+  int asked = 0, started = 0;
+  JobOptions options;
+  options.started = [&](size_t) { ++started; };
+  options.stop = [&] {
+    if (asked > 0 || !Says("ready")) return 0;
+    ++asked;
+    return SIGINT;
+  };
+  // The second trap would end it with another code.
+  const absl::Status status = RunJobs(
+      {Shell("trap 'echo told; exit 5' INT; echo ready; while :; do sleep 0.01; done"), Shell("echo never")}, options);
+  EXPECT_TRUE(absl::IsCancelled(status)) << status;
+  EXPECT_EQ(started, 1);
+  EXPECT_EQ(Text(Log()), "ready\ntold\n");
+}
+
+TEST_F(JobsTest, AnErrorOfTheListenerEndsTheOthers) {
+  JobOptions options;
+  options.at_once = 2;
+  options.ended = [&](const JobEnd& end) {
+    return end.job == 0 ? absl::InvalidArgumentError("enough") : absl::OkStatus();
+  };
+  const absl::Status status = RunJobs({Shell("exit 0"), Shell("while :; do sleep 0.01; done")}, options);
+  EXPECT_EQ(status.message(), "enough");
+}
+
+TEST_F(JobsTest, TheyEndWithTheProcessThatStartedThem) {
+  const pid_t parent = fork();
+  if (parent == 0) {
+    RunJobs({Shell("trap 'echo orphan ends; exit 0' TERM; echo ready; while :; do sleep 0.01; done")}, {})
+        .IgnoreError();
+    _exit(0);
+  }
+  ASSERT_TRUE(Says("ready"));
+  ASSERT_EQ(kill(parent, SIGKILL), 0);
+  ASSERT_EQ(waitpid(parent, nullptr, 0), parent);
+  EXPECT_TRUE(Says("orphan ends"));
+}
+
+}  // namespace
+}  // namespace vitrine

@@ -1,0 +1,212 @@
+#include "trainer/sweep/results.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <fstream>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "absl/strings/str_cat.h"
+#include "report/grouped_dots.h"
+#include "tests/trainer/coloured_squares.h"
+#include "trainer/sweep/table.h"
+
+namespace vitrine {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+// Two rates, two widths, three seeds.
+SweepGrid Grid() {
+  SweepGrid grid;
+  grid.name = "rates & widths";
+  grid.metric = "test/top1";
+  grid.axes = {"lr", "width"};
+  grid.seeds = {1, 2, 3};
+  for (const char* lr : {"1e-3", "1e-2"}) {
+    for (const char* width : {"8", "16"}) {
+      grid.points.push_back({absl::StrCat("lr=", lr, ",width=", width), {lr, width}});
+      for (const uint64_t seed : grid.seeds) {
+        grid.cells.push_back(
+            {absl::StrCat(grid.points.back().name, ",seed=", seed), grid.points.size() - 1, seed, {}, {}});
+      }
+    }
+  }
+  return grid;
+}
+
+// Point p and seed s score 0.8 + p / 100 + (s - 2) / 50: a mean of 0.8 + p / 100 and a deviation of 0.02.
+std::vector<std::optional<CellResult>> Results(const SweepGrid& grid) {
+  std::vector<std::optional<CellResult>> results;
+  for (const SweepCell& cell : grid.cells) {
+    const double score = 0.8 + static_cast<double>(cell.point) / 100 + (static_cast<double>(cell.seed) - 2) / 50;
+    results.push_back(CellResult{.scores = {{"test/top1", score}, {"test/loss", 1 - score}},
+                                 .epochs = 3,
+                                 .seconds = 10.0 * static_cast<double>(cell.seed),
+                                 .parameters = 1234});
+  }
+  return results;
+}
+
+size_t CountOf(const std::string& text, const std::string& part) {
+  size_t count = 0;
+  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++count;
+  return count;
+}
+
+TEST(Summary, MeanAndDeviationOfTheSample) {
+  const auto points = Summarise(Grid(), Results(Grid()));
+  ASSERT_TRUE(points.ok()) << points.status();
+  ASSERT_EQ(points->size(), 4u);
+  const PointSummary& point = (*points)[1];
+  EXPECT_NEAR(point.mean, 0.81, 1e-12);
+  EXPECT_NEAR(point.deviation, 0.02, 1e-12) << "divided by one less than the runs";
+  EXPECT_NEAR(point.lowest, 0.79, 1e-12);
+  EXPECT_NEAR(point.highest, 0.83, 1e-12);
+  EXPECT_NEAR(point.seconds, 20, 1e-12);
+  EXPECT_EQ(point.parameters, 1234);
+  EXPECT_TRUE((*points)[3].best);
+  EXPECT_FALSE(point.best);
+}
+
+TEST(Summary, TheBestIsTheLowestWhereTheGridSaysSoAndNeverAnIncompleteOne) {
+  SweepGrid grid = Grid();
+  grid.lower_is_better = true;
+  EXPECT_TRUE(Summarise(grid, Results(grid))->at(0).best);
+  grid.metric = "test/loss";
+  EXPECT_TRUE(Summarise(grid, Results(grid))->at(3).best);
+  auto results = Results(grid);
+  results[11].reset();
+  const auto points = Summarise(grid, results);
+  EXPECT_EQ(points->at(3).missing, 1u);
+  EXPECT_NEAR(points->at(3).deviation, 0.02 / std::sqrt(2.0), 1e-12);
+  EXPECT_FALSE(points->at(3).best);
+  EXPECT_TRUE(points->at(2).best);
+}
+
+TEST(Summary, AMetricThatIsNotThereNamesThoseThatAre) {
+  SweepGrid grid = Grid();
+  grid.metric = "test/top5";
+  const auto points = Summarise(grid, Results(grid));
+  EXPECT_TRUE(absl::IsInvalidArgument(points.status()));
+  EXPECT_THAT(std::string(points.status().message()), HasSubstr("the runs have test/loss, test/top1"));
+}
+
+TEST(Result, IsReadAsRunsWriteIt) {
+  const WorkFolder folder;
+  EXPECT_FALSE(ReadResult(folder.path())->has_value());
+  const auto write = [&](const std::string& text) { std::ofstream(folder.path() / "result.json") << text; };
+  write(R"({"recipe":"r","finished":true,"epochs":2.5,"seconds":7,"parameters":99,
+            "scores":{"test/top1":0.98,"test/loss":null},"train":{"loss":0.1}})");
+  const auto result = ReadResult(folder.path());
+  ASSERT_TRUE(result.ok() && result->has_value()) << result.status();
+  EXPECT_EQ((*result)->scores, (std::map<std::string, double>{{"test/top1", 0.98}}));
+  EXPECT_EQ((*result)->epochs, 2.5);
+  EXPECT_EQ((*result)->seconds, 7);
+  EXPECT_EQ((*result)->parameters, 99);
+  write(R"({"finished":false,"scores":{}})");
+  EXPECT_FALSE(ReadResult(folder.path())->has_value());
+  for (const char* damaged : {"", "{", "[]", "{}", R"({"scores":3})"}) {
+    write(damaged);
+    EXPECT_TRUE(absl::IsFailedPrecondition(ReadResult(folder.path()).status())) << damaged;
+  }
+}
+
+TEST(Table, SaysTheSameInEveryForm) {
+  const SweepGrid grid = Grid();
+  const auto points = *Summarise(grid, Results(grid));
+  const std::string text = SweepTable(grid, points, SweepFormat::kTable);
+  EXPECT_THAT(text, AllOf(HasSubstr("test/top1 % MEAN (DEVIATION)"), HasSubstr("81.00 (2.00)"),
+                          HasSubstr("83.00 (2.00) *"), Not(HasSubstr("MISSING"))));
+  const std::string csv = SweepTable(grid, points, SweepFormat::kCsv);
+  EXPECT_THAT(csv, HasSubstr("lr,width,runs,missing,mean,deviation,lowest,highest,seconds,parameters,scores\n"));
+  EXPECT_THAT(csv, HasSubstr("\n1e-2,16,3,0,0.83"));
+  const auto json = nlohmann::json::parse(SweepTable(grid, points, SweepFormat::kJson));
+  ASSERT_EQ(json.size(), 4u);
+  EXPECT_EQ(json[3]["lr"], "1e-2");
+  EXPECT_NEAR(json[3]["mean"].get<double>(), 0.83, 1e-12);
+  EXPECT_NEAR(json[3]["scores"]["3"].get<double>(), 0.85, 1e-12);
+  const std::string markdown = SweepTable(grid, points, SweepFormat::kMarkdown);
+  EXPECT_THAT(markdown, HasSubstr("| 1e-2 | 16 | 3 | 83.00 (2.00) * |"));
+}
+
+TEST(Table, IncompletePointsSaySo) {
+  const SweepGrid grid = Grid();
+  auto results = Results(grid);
+  for (int i = 0; i < 4; ++i) results[i].reset();
+  const auto points = *Summarise(grid, results);
+  EXPECT_THAT(SweepTable(grid, points, SweepFormat::kTable), HasSubstr("MISSING"));
+  const auto json = nlohmann::json::parse(SweepTable(grid, points, SweepFormat::kJson));
+  EXPECT_EQ(json[0]["missing"], 3);
+  EXPECT_TRUE(json[0]["mean"].is_null());
+  EXPECT_EQ(json[1]["missing"], 1);
+}
+
+TEST(Plot, HasADotPerRunAndAMeanPerPoint) {
+  const SweepGrid grid = Grid();
+  const auto svg = SweepPlot(grid, *Summarise(grid, Results(grid)));
+  ASSERT_TRUE(svg.ok()) << svg.status();
+  EXPECT_EQ(CountOf(*svg, "class=\"value\""), 12u);
+  EXPECT_EQ(CountOf(*svg, "class=\"mean\""), 4u);
+  EXPECT_EQ(CountOf(*svg, "class=\"best\""), 1u);
+  EXPECT_THAT(*svg, AllOf(HasSubstr("rates &amp; widths"), HasSubstr("1e-2, 16: mean 83, deviation 2, 3 runs")));
+}
+
+TEST(Plot, TakesOneRunAloneAndNoneAtAll) {
+  SweepGrid grid;
+  grid.name = "one";
+  grid.metric = "test/loss";
+  grid.seeds = {1};
+  grid.points = {{"recipe", {}}};
+  grid.cells = {{"seed=1", 0, 1, {}, {}}};
+  const auto none = SweepPlot(grid, *Summarise(grid, {std::nullopt}));
+  ASSERT_TRUE(none.ok()) << none.status();
+  const auto one = SweepPlot(grid, *Summarise(grid, {CellResult{.scores = {{"test/loss", 0.5}}}}));
+  ASSERT_TRUE(one.ok()) << one.status();
+  EXPECT_EQ(CountOf(*one, "class=\"mean\""), 1u);
+  EXPECT_THAT(*one, Not(HasSubstr("nan")));
+}
+
+TEST(Plot, RefusesWhatIsNotFinite) {
+  DotsFigure figure{.title = "t",
+                    .note = "",
+                    .x_name = "",
+                    .y_name = "",
+                    .groups = {"g"},
+                    .series = {"s"},
+                    .series_name = "",
+                    .dots = {}};
+  figure.dots.push_back({.group = 0, .series = 0, .values = {std::nan("")}});
+  EXPECT_TRUE(absl::IsInvalidArgument(DrawGroupedDots(figure).status()));
+  figure.dots[0] = {.group = 1, .series = 0, .values = {1}, .mean = 1};
+  EXPECT_TRUE(absl::IsInvalidArgument(DrawGroupedDots(figure).status()));
+  EXPECT_TRUE(absl::IsInvalidArgument(DrawGroupedDots(DotsFigure()).status()));
+}
+
+TEST(Report, HoldsEveryScoreOfEveryRun) {
+  const WorkFolder folder;
+  const SweepGrid grid = Grid();
+  SweepOutcome outcome;
+  outcome.results = Results(grid);
+  outcome.results[5].reset();
+  ASSERT_TRUE(WriteSweepReport(grid, *Summarise(grid, outcome.results), outcome, folder.path() / "a" / "b").ok());
+  std::stringstream runs;
+  runs << std::ifstream(folder.path() / "a" / "b" / "runs.csv").rdbuf();
+  EXPECT_THAT(runs.str(), HasSubstr("lr,width,seed,run,epochs,seconds,test/loss,test/top1\n"));
+  EXPECT_EQ(CountOf(runs.str(), "\n"), 12u);
+  for (const char* name : {"table.txt", "table.csv", "table.json", "table.md", "plot.svg"}) {
+    EXPECT_TRUE(std::filesystem::exists(folder.path() / "a" / "b" / name)) << name;
+  }
+  std::ofstream(folder.path() / "file") << "x";
+  const absl::Status status =
+      WriteSweepReport(grid, *Summarise(grid, outcome.results), outcome, folder.path() / "file");
+  EXPECT_THAT(std::string(status.message()), HasSubstr("file"));
+}
+
+}  // namespace
+}  // namespace vitrine
