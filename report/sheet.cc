@@ -72,7 +72,9 @@ struct Layout {
     text = kMargin + (thumbnail > 0 ? thumbnail + 2 * kGap : 0);
     bar = text;
     const int rows = static_cast<int>(figure.rows.size()), columns = static_cast<int>(figure.columns.size());
-    const int legend = TextWidth(figure.low, kNoteHeight) + TextWidth(figure.high, kNoteHeight) + kBarWidth + 2 * kGap;
+    const int legend =
+        !figure.bar ? 0
+                    : TextWidth(figure.low, kNoteHeight) + TextWidth(figure.high, kNoteHeight) + kBarWidth + 2 * kGap;
     const int words = std::max(TextWidth(figure.title, kTitleHeight), TextWidth(figure.note, kNoteHeight));
     sheet.width = std::max(left + columns * (tile.width + kGap) - kGap, text + std::max(words, legend)) + kMargin;
     sheet.height = top + rows * (tile.height + kGap) - kGap + kMargin;
@@ -86,6 +88,7 @@ struct Layout {
 void DrawHead(cv::Mat& canvas, const SheetFigure& figure, const Layout& at) {
   Write(canvas, figure.title, {at.text, kMargin + 8}, {.height = kTitleHeight, .colour = kInk});
   Write(canvas, figure.note, {at.text, kMargin + 31}, {.height = kNoteHeight, .colour = kFaintInk});
+  if (!figure.bar) return;
   const int y = kMargin + 53;
   const Lettering words{.height = kNoteHeight, .colour = kFaintInk};
   Write(canvas, figure.low, {at.bar, y}, words);

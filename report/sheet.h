@@ -17,7 +17,8 @@ struct SheetFigure {
   std::vector<std::string> rows = {};     // captions, "layer 0"
   std::vector<std::string> columns = {};  // captions, "head 0"
   std::vector<Image> tiles = {};          // RGB, row-major, rows * columns; an empty one leaves its place free
-  bool diverging = false;                 // which colour bar explains the tiles
+  bool bar = true;                        // a colour bar explains the tiles; false: they are pictures
+  bool diverging = false;                 // which one
   std::string low = {}, high = {};        // words at its ends
 };
 

@@ -1,2 +1,4 @@
 # What is drawn anew for every picture of every epoch.
-set(augment_sources augment/view.cc)
+set(augment_sources
+  augment/distributions.cc augment/erasing.cc augment/input.cc augment/mixing.cc augment/picture_operations.cc
+  augment/rand_augment.cc augment/repeats.cc augment/sheet.cc augment/view.cc)

@@ -7,36 +7,6 @@
 #include "imaging/preprocess.h"
 
 namespace vitrine {
-namespace {
-
-uint8_t MeanColour(const v1::Preprocessing& preprocessing, int channel) {
-  const int known = std::min(channel, preprocessing.mean_size() - 1);
-  const float mean = known < 0 ? 0.5f : preprocessing.mean(known);
-  return static_cast<uint8_t>(std::clamp(std::lround(mean * 255), 0L, 255L));
-}
-
-Image CutWindow(const Image& picture, const View& view, const v1::Preprocessing& preprocessing) {
-  const int channels = picture.channels;
-  Image window{.width = view.width, .height = view.height, .channels = channels, .pixels = {}};
-  window.pixels.resize(size_t(view.width) * view.height * channels);
-  std::vector<uint8_t> outside(channels);
-  for (int c = 0; c < channels; ++c) outside[c] = MeanColour(preprocessing, c);
-  uint8_t* to = window.pixels.data();
-  for (int y = 0; y < view.height; ++y) {
-    const int from_y = view.top + y;
-    for (int x = 0; x < view.width; ++x, to += channels) {
-      const int from_x = view.left + (view.mirrored ? view.width - 1 - x : x);
-      const bool inside = from_y >= 0 && from_y < picture.height && from_x >= 0 && from_x < picture.width;
-      const uint8_t* from =
-          inside ? &picture.pixels[(size_t(from_y) * picture.width + from_x) * channels] : outside.data();
-      std::copy_n(from, channels, to);
-    }
-  }
-  return window;
-}
-
-}  // namespace
-
 absl::StatusOr<Size> DrawSize(const v1::Recipe& recipe, const v1::Preprocessing& preprocessing, Size picture,
                               CounterRandom& random) {
   if (recipe.sizes().empty()) {
@@ -76,10 +46,51 @@ View DrawView(const v1::Augmentation& augmentation, Size picture, Size size, Cou
   return view;
 }
 
+Colour MeanColour(const v1::Preprocessing& preprocessing) {
+  Colour colour;
+  for (int channel = 0; channel < 3; ++channel) {
+    const int known = std::min(channel, preprocessing.mean_size() - 1);
+    const float mean = known < 0 ? 0.5f : preprocessing.mean(known);
+    colour[channel] = static_cast<uint8_t>(std::clamp(std::lround(mean * 255), 0L, 255L));
+  }
+  return colour;
+}
+
+Image CutWindow(const Image& picture, const View& view, const Colour& outside) {
+  const int channels = picture.channels;
+  Image window{.width = view.width, .height = view.height, .channels = channels, .pixels = {}};
+  window.pixels.resize(size_t(view.width) * view.height * channels);
+  uint8_t* to = window.pixels.data();
+  for (int y = 0; y < view.height; ++y) {
+    const int from_y = view.top + y;
+    for (int x = 0; x < view.width; ++x, to += channels) {
+      const int from_x = view.left + (view.mirrored ? view.width - 1 - x : x);
+      const bool inside = from_y >= 0 && from_y < picture.height && from_x >= 0 && from_x < picture.width;
+      const uint8_t* from =
+          inside ? &picture.pixels[(size_t(from_y) * picture.width + from_x) * channels] : outside.data();
+      std::copy_n(from, channels, to);
+    }
+  }
+  return window;
+}
+
+Image Scaled(const Image& picture, Size size, v1::Interpolation interpolation) {
+  if (picture.width == size.width && picture.height == size.height) return picture;
+  const FloatImage scaled = Resize(picture, size, interpolation);
+  Image image{.width = size.width, .height = size.height, .channels = scaled.channels, .pixels = {}};
+  image.pixels.resize(scaled.values.size());
+  const size_t plane = static_cast<size_t>(size.width) * size.height;
+  for (size_t i = 0; i < image.pixels.size(); ++i) {
+    const float value = scaled.values[i % scaled.channels * plane + i / scaled.channels];
+    image.pixels[i] = static_cast<uint8_t>(std::clamp(std::lround(value), 0L, 255L));
+  }
+  return image;
+}
+
 std::vector<float> RenderView(const Image& picture, const View& view, const v1::Preprocessing& preprocessing) {
   const Size window{view.height, view.width};
   const Geometry geometry{.original = window, .scaled = view.size, .top = 0, .left = 0, .input = view.size};
-  return Preprocess(CutWindow(picture, view, preprocessing), preprocessing, geometry);
+  return Preprocess(CutWindow(picture, view, MeanColour(preprocessing)), preprocessing, geometry);
 }
 
 }  // namespace vitrine

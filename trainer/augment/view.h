@@ -6,6 +6,7 @@
 #include "absl/status/statusor.h"
 #include "imaging/geometry.h"
 #include "imaging/image.h"
+#include "trainer/augment/picture_operations.h"
 #include "trainer/sampler.h"
 #include "vitrine/v1/recipe.pb.h"
 
@@ -27,6 +28,16 @@ absl::StatusOr<Size> DrawSize(const v1::Recipe& recipe, const v1::Preprocessing&
 
 // A window of the aspect of `size`. Without augmentation: the largest that fits, centred.
 View DrawView(const v1::Augmentation& augmentation, Size picture, Size size, CounterRandom& random);
+
+// The mean colour of `preprocessing` in 8 bits.
+Colour MeanColour(const v1::Preprocessing& preprocessing);
+
+// The part of the picture that a view shows, in its own pixels, mirrored if the view is. Outside of the picture lies
+// `outside`.
+Image CutWindow(const Image& picture, const View& view, const Colour& outside);
+
+// The picture at another size, in 8 bits.
+Image Scaled(const Image& picture, Size size, v1::Interpolation interpolation);
 
 // The model's input for a view, planar [channels, view.size.height, view.size.width], through the resize and
 // normalisation that serving uses. Outside of the picture lies the mean colour of `preprocessing`.

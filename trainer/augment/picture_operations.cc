@@ -1,0 +1,202 @@
+#include "trainer/augment/picture_operations.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <utility>
+
+namespace vitrine {
+namespace {
+
+using Table = std::array<uint8_t, 256>;
+using Histogram = std::array<int64_t, 256>;
+
+template <typename F>
+Table TableOf(const F& f) {
+  Table table;
+  for (int i = 0; i < 256; ++i) table[i] = static_cast<uint8_t>(f(i));
+  return table;
+}
+
+Image LookUp(Image picture, const Table& table) {
+  for (uint8_t& value : picture.pixels) value = table[value];
+  return picture;
+}
+
+Histogram HistogramOf(const Image& picture, int channel) {
+  Histogram counts{};
+  for (size_t i = channel; i < picture.pixels.size(); i += picture.channels) ++counts[picture.pixels[i]];
+  return counts;
+}
+
+// Replaces each channel by table(its histogram).
+template <typename F>
+Image LookUpByHistogram(Image picture, const F& table) {
+  for (int channel = 0; channel < picture.channels; ++channel) {
+    const Table values = table(HistogramOf(picture, channel));
+    for (size_t i = channel; i < picture.pixels.size(); i += picture.channels) {
+      picture.pixels[i] = values[picture.pixels[i]];
+    }
+  }
+  return picture;
+}
+
+Table Identity() {
+  return TableOf([](int i) { return i; });
+}
+
+Table StretchedBy(const Histogram& counts) {
+  int low = 0, high = 255;
+  while (low < 255 && counts[low] == 0) ++low;
+  while (high > 0 && counts[high] == 0) --high;
+  if (high <= low) return Identity();
+  const double scale = 255.0 / (high - low), offset = -low * scale;
+  return TableOf([&](int i) { return std::clamp(static_cast<int>(i * scale + offset), 0, 255); });
+}
+
+Table FlattenedBy(const Histogram& counts) {
+  int64_t pixels = 0, last = 0;
+  int levels = 0;
+  for (const int64_t count : counts) {
+    if (count == 0) continue;
+    pixels += count;
+    last = count;
+    ++levels;
+  }
+  const int64_t step = (pixels - last) / 255;
+  if (levels <= 1 || step == 0) return Identity();
+  int64_t sum = step / 2;
+  return TableOf([&](int i) { return std::min<int64_t>(255, std::exchange(sum, sum + counts[i]) / step); });
+}
+
+// from + factor (to - from), which may lie beyond both. Single precision, cut off.
+uint8_t Blend(int from, int to, float factor) {
+  const float value = static_cast<float>(from) + factor * static_cast<float>(to - from);
+  return value <= 0 ? 0 : value >= 255 ? 255 : static_cast<uint8_t>(value);
+}
+
+// ITU-R BT.601 luma in 16-bit fixed point.
+int Luma(const uint8_t* rgb) {
+  return (rgb[0] * 19595 + rgb[1] * 38470 + rgb[2] * 7471 + 0x8000) >> 16;
+}
+
+// The cubic through v[1] at t = 0 and v[2] at t = 1.
+double Cubic(const std::array<double, 4>& v, double t) {
+  const double linear = -v[0] + v[2];
+  const double square = 2 * (v[0] - v[1]) + v[2] - v[3];
+  const double cube = -v[0] + v[1] - v[2] + v[3];
+  return v[1] + t * (linear + t * (square + t * cube));
+}
+
+}  // namespace
+
+Image AutoContrast(Image picture) {
+  return LookUpByHistogram(std::move(picture), StretchedBy);
+}
+
+Image Equalize(Image picture) {
+  return LookUpByHistogram(std::move(picture), FlattenedBy);
+}
+
+Image Invert(Image picture) {
+  return LookUp(std::move(picture), TableOf([](int i) { return 255 - i; }));
+}
+
+Image Posterize(Image picture, int bits) {
+  return LookUp(std::move(picture), TableOf([&](int i) { return i & ~((1 << (8 - bits)) - 1); }));
+}
+
+Image Solarize(Image picture, int threshold) {
+  return LookUp(std::move(picture), TableOf([&](int i) { return i < threshold ? i : 255 - i; }));
+}
+
+Image SolarizeAdd(Image picture, int addition) {
+  return LookUp(std::move(picture), TableOf([&](int i) { return i < 128 ? std::min(255, i + addition) : i; }));
+}
+
+Image Saturate(Image picture, double factor) {
+  if (picture.channels == 1) return picture;
+  for (size_t i = 0; i < picture.pixels.size(); i += 3) {
+    const int grey = Luma(&picture.pixels[i]);
+    for (int c = 0; c < 3; ++c) {
+      picture.pixels[i + c] = Blend(grey, picture.pixels[i + c], static_cast<float>(factor));
+    }
+  }
+  return picture;
+}
+
+Image Contrast(Image picture, double factor) {
+  const int64_t count = int64_t{picture.width} * picture.height;
+  int64_t sum = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    sum += picture.channels == 1 ? picture.pixels[i] : Luma(&picture.pixels[3 * i]);
+  }
+  const int mean = static_cast<int>(static_cast<double>(sum) / static_cast<double>(count) + 0.5);
+  return LookUp(std::move(picture), TableOf([&](int i) { return Blend(mean, i, static_cast<float>(factor)); }));
+}
+
+Image Brighten(Image picture, double factor) {
+  return LookUp(std::move(picture), TableOf([&](int i) { return Blend(0, i, static_cast<float>(factor)); }));
+}
+
+Image Sharpen(const Image& picture, double factor) {
+  Image result = picture;
+  const int channels = picture.channels, row = picture.width * channels;
+  // The kernel needs all eight neighbours: the outermost pixels stay.
+  for (int y = 1; y + 1 < picture.height; ++y) {
+    for (int x = channels; x < row - channels; ++x) {
+      const uint8_t* at = &picture.pixels[size_t(y) * row + x];
+      int sum = 4 * *at;
+      for (const int dy : {-row, 0, row}) sum += at[dy - channels] + at[dy] + at[dy + channels];
+      const int smooth = (2 * sum + 13) / 26;  // the kernel's weights add up to 13
+      result.pixels[size_t(y) * row + x] = Blend(smooth, *at, static_cast<float>(factor));
+    }
+  }
+  return result;
+}
+
+AffineMapping AffineMapping::Rotation(double degrees, int width, int height) {
+  const double angle = -degrees * std::numbers::pi / 180;
+  const double cosine = std::cos(angle), sine = std::sin(angle);
+  const double x = width / 2.0, y = height / 2.0;
+  return {
+      .a = cosine, .b = sine, .c = x - cosine * x - sine * y, .d = -sine, .e = cosine, .f = y + sine * x - cosine * y};
+}
+
+Image Warp(const Image& picture, const AffineMapping& mapping, const Colour& fill) {
+  const int channels = picture.channels, row = picture.width * channels;
+  Image result = picture;
+  uint8_t* to = result.pixels.data();
+  for (int y = 0; y < picture.height; ++y) {
+    for (int x = 0; x < picture.width; ++x, to += channels) {
+      const double from_x = mapping.a * (x + 0.5) + mapping.b * (y + 0.5) + mapping.c;
+      const double from_y = mapping.d * (x + 0.5) + mapping.e * (y + 0.5) + mapping.f;
+      if (!(from_x >= 0 && from_x < picture.width && from_y >= 0 && from_y < picture.height)) {
+        std::copy_n(fill.data(), channels, to);
+        continue;
+      }
+      const double floor_x = std::floor(from_x - 0.5), floor_y = std::floor(from_y - 0.5);
+      const double right = from_x - 0.5 - floor_x, down = from_y - 0.5 - floor_y;
+      std::array<int, 4> columns;
+      std::array<const uint8_t*, 4> rows;
+      for (int i = 0; i < 4; ++i) {
+        columns[i] = std::clamp(static_cast<int>(floor_x) + i - 1, 0, picture.width - 1) * channels;
+        rows[i] = &picture.pixels[size_t(std::clamp(static_cast<int>(floor_y) + i - 1, 0, picture.height - 1)) * row];
+      }
+      for (int c = 0; c < channels; ++c) {
+        std::array<double, 4> along;
+        for (int i = 0; i < 4; ++i) {
+          const uint8_t* line = rows[i] + c;
+          along[i] = Cubic(
+              {double(line[columns[0]]), double(line[columns[1]]), double(line[columns[2]]), double(line[columns[3]])},
+              right);
+        }
+        const double value = Cubic(along, down);
+        to[c] = value <= 0 ? 0 : value >= 255 ? 255 : static_cast<uint8_t>(value);
+      }
+    }
+  }
+  return result;
+}
+
+}  // namespace vitrine

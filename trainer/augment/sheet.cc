@@ -1,0 +1,124 @@
+#include "trainer/augment/sheet.h"
+
+#include <ATen/ops/empty.h>
+#include <ATen/ops/zeros.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "report/sheet.h"
+#include "trainer/augment/input.h"
+#include "trainer/augment/mixing.h"
+#include "trainer/augment/repeats.h"
+#include "trainer/augment/view.h"
+
+namespace vitrine {
+namespace {
+
+// A normalised input [channels, height, width] as it looks, in RGB.
+Image PictureOf(const at::Tensor& input, const v1::Preprocessing& preprocessing) {
+  const auto channels = input.size(0), height = input.size(1), width = input.size(2);
+  Image picture{.width = static_cast<int>(width), .height = static_cast<int>(height), .channels = 3, .pixels = {}};
+  picture.pixels.resize(static_cast<size_t>(3 * height * width));
+  const float* values = input.const_data_ptr<float>();
+  for (int64_t i = 0; i < 3 * height * width; ++i) {
+    const int channel = static_cast<int>(channels == 1 ? 0 : i % 3);
+    const float value =
+        values[channel * height * width + i / 3] * preprocessing.std(channel) + preprocessing.mean(channel);
+    picture.pixels[static_cast<size_t>(i)] = static_cast<uint8_t>(std::clamp(std::lround(value * 255), 0L, 255L));
+  }
+  return picture;
+}
+
+Image AsRgb(const Image& picture) {
+  if (picture.channels == 3) return picture;
+  Image rgb{.width = picture.width, .height = picture.height, .channels = 3, .pixels = {}};
+  for (const uint8_t value : picture.pixels) rgb.pixels.insert(rgb.pixels.end(), 3, value);
+  return rgb;
+}
+
+// At most `side` pixels long: small pictures become larger by whole factors, so that their pixels show.
+Image Tile(const Image& picture, int side) {
+  const int longest = std::max(picture.width, picture.height);
+  if (longest > side) {
+    const auto scaled = [&](int length) { return std::max(1, length * side / longest); };
+    return Scaled(picture, {scaled(picture.height), scaled(picture.width)}, v1::BILINEAR);
+  }
+  const int factor = side / longest;
+  Image tile{.width = picture.width * factor, .height = picture.height * factor, .channels = 3, .pixels = {}};
+  for (int y = 0; y < tile.height; ++y) {
+    for (int x = 0; x < tile.width; ++x) {
+      const uint8_t* from = &picture.pixels[(size_t(y / factor) * picture.width + x / factor) * 3];
+      tile.pixels.insert(tile.pixels.end(), from, from + 3);
+    }
+  }
+  return tile;
+}
+
+// The batch of these pictures in one epoch. Places in the batch are sorted by size; `places[i]` is that of picture i.
+absl::StatusOr<TrainingBatch> DrawBatch(const std::vector<Image>& pictures, const std::vector<Member>& members,
+                                        const v1::Recipe& recipe, const v1::Preprocessing& preprocessing, int64_t epoch,
+                                        std::vector<size_t>& places) {
+  std::vector<std::pair<TrainingInput, size_t>> inputs;
+  for (size_t i = 0; i < pictures.size(); ++i) {
+    CounterRandom random = RandomOf(recipe.seed(), epoch, members[i]);
+    ASSIGN_OR_RETURN(TrainingInput input, DrawInput(pictures[i], recipe, preprocessing, random));
+    inputs.emplace_back(std::move(input), i);
+  }
+  std::stable_sort(inputs.begin(), inputs.end(), [](const auto& a, const auto& b) {
+    return std::pair(a.first.size.height, a.first.size.width) < std::pair(b.first.size.height, b.first.size.width);
+  });
+  TrainingBatch batch;
+  batch.samples = static_cast<int64_t>(pictures.size());
+  places.resize(pictures.size());
+  for (const auto& [input, i] : inputs) {
+    places[i] = batch.images.size();
+    batch.images.push_back(at::empty({preprocessing.channels(), input.size.height, input.size.width}, at::kFloat));
+    std::copy(input.values.begin(), input.values.end(), batch.images.back().data_ptr<float>());
+  }
+  if (Mixes(recipe.mixing())) {
+    batch.labels = at::zeros({batch.samples}, at::kLong);  // what is shown are the pictures
+    CounterRandom random = RandomOfBatch(recipe.seed(), epoch, 0);
+    MixBatch(recipe.mixing(), /*label_smoothing=*/0, /*classes=*/1, random, batch);
+  }
+  return batch;
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> AugmentationSheet(const Dataset& dataset, const v1::Recipe& recipe,
+                                              const v1::Preprocessing& preprocessing,
+                                              const AugmentationSheetOptions& options) {
+  std::vector<Member> members = MembersOf(recipe.seed(), /*epoch=*/0, dataset.size(), /*repeats=*/1);
+  members.resize(std::min<size_t>(members.size(), options.pictures));
+  SheetFigure figure{.title = absl::StrCat("What pictures go through in ", recipe.name()), .bar = false};
+  figure.note = "Left: the picture as it is. Every other column: one draw.";
+  if (Mixes(recipe.mixing())) figure.note += " A column is a batch, mixed between its pictures of equal size.";
+  std::vector<Image> pictures;
+  for (const Member& member : members) {
+    ASSIGN_OR_RETURN(pictures.emplace_back(), dataset.image(member.sample));
+    figure.rows.push_back(dataset.labels()[dataset.label(member.sample)]);
+  }
+  figure.columns.push_back("picture");
+  for (int draw = 1; draw <= options.draws; ++draw) figure.columns.push_back(absl::StrCat("draw ", draw));
+  const int side = SheetTileSide(static_cast<int>(figure.rows.size()), static_cast<int>(figure.columns.size()));
+  figure.tiles.resize(figure.rows.size() * figure.columns.size());
+  for (size_t row = 0; row < pictures.size(); ++row) {
+    figure.tiles[row * figure.columns.size()] = Tile(AsRgb(pictures[row]), side);
+  }
+  for (int draw = 1; draw <= options.draws; ++draw) {
+    std::vector<size_t> places;
+    ASSIGN_OR_RETURN(const TrainingBatch batch, DrawBatch(pictures, members, recipe, preprocessing, draw, places));
+    for (size_t row = 0; row < pictures.size(); ++row) {
+      figure.tiles[row * figure.columns.size() + draw] =
+          Tile(PictureOf(batch.images[places[row]], preprocessing), side);
+    }
+  }
+  return DrawSheet(figure);
+}
+
+}  // namespace vitrine
