@@ -1,0 +1,18 @@
+#ifndef VITRINE_DATA_NUMBER_WORDS_H_
+#define VITRINE_DATA_NUMBER_WORDS_H_
+
+#include <string>
+#include <vector>
+
+namespace vitrine {
+
+// 1234 is one thousand two hundred thirty four. Requires 1 <= number <= 9999.
+std::vector<std::string> NumberInWords(int number);
+
+// The KV transformer's corpus: 1 to 9,999 without 8,000 in words, one "." between two numbers and none at the end.
+// 63,095 tokens, 30 different ones.
+std::vector<std::string> NumberWords();
+
+}  // namespace vitrine
+
+#endif  // VITRINE_DATA_NUMBER_WORDS_H_
