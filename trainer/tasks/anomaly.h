@@ -1,0 +1,22 @@
+#ifndef VITRINE_TRAINER_TASKS_ANOMALY_H_
+#define VITRINE_TRAINER_TASKS_ANOMALY_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "trainer/task.h"
+#include "vitrine/v1/recipe.pb.h"
+#include "vitrine/v1/sequence.pb.h"
+
+namespace vitrine {
+
+// Which vector of a set is of another class than the others: one logit per element, softmax and cross entropy over the
+// set. Every training vector is the anomaly once an epoch, in a set drawn anew; each measured vector in one set that is
+// drawn once. recipe.validation_share of each class is held out to validate.
+absl::StatusOr<std::unique_ptr<Task>> MakeAnomalyTask(const v1::Recipe& recipe, const v1::SequenceConfig& config,
+                                                      const std::string& data);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_TRAINER_TASKS_ANOMALY_H_
