@@ -40,6 +40,25 @@ std::string AccuracyTable(const v1::Manifest& manifest) {
   return text;
 }
 
+// Rows of the table about what came before and which weights these are; none where there is nothing to say.
+std::string Lineage(const v1::Provenance& provenance, const TrainResult& result) {
+  std::string rows;
+  if (!provenance.started_from().empty()) {
+    absl::StrAppendFormat(&rows, "| started from | %s, weights %s%s |\n", provenance.started_from(),
+                          provenance.continued_from().substr(0, 12),
+                          provenance.continues() ? "; epochs, images and time include its own" : "");
+  }
+  if (!provenance.teacher().empty()) {
+    absl::StrAppendFormat(&rows, "| teacher | %s, weights %s |\n", provenance.teacher(),
+                          provenance.teacher_digest().substr(0, 12));
+  }
+  if (provenance.ema_decay() > 0) {
+    absl::StrAppendFormat(&rows, "| weights | moving average of training, decay %g |\n", provenance.ema_decay());
+  }
+  if (result.is_best) absl::StrAppend(&rows, "| chosen | the best state on held-out samples, not the last |\n");
+  return rows;
+}
+
 }  // namespace
 
 std::string ModelCard(const v1::Recipe& recipe, const v1::Manifest& manifest, const TrainResult& result) {
@@ -65,6 +84,7 @@ std::string ModelCard(const v1::Recipe& recipe, const v1::Manifest& manifest, co
                         "| zoo row | %s, %d parameters |\n| data | %s |\n| epochs | %.2f |\n| images seen | %d |\n",
                         provenance.recipe(), recipe.model(), manifest.parameters(), provenance.data(),
                         provenance.epochs(), provenance.images_seen());
+  absl::StrAppend(&card, Lineage(provenance, result));
   absl::StrAppendFormat(&card,
                         "| input sizes | %s |\n| augmentation | %s |\n| batch | %d |\n| optimizer | %s, learning "
                         "rate %g, weight decay %g |\n",

@@ -16,7 +16,9 @@
 #include "imaging/preprocess.h"
 #include "report/png.h"
 #include "repository/checkpoint.h"
+#include "repository/names.h"
 #include "trainer/recipe.h"
+#include "trainer/tasks/start.h"
 
 namespace vitrine {
 namespace {
@@ -111,6 +113,42 @@ absl::StatusOr<Safetensors> MakeGoldens(const v1::Recipe& recipe, const Model& m
   return golden;
 }
 
+std::string NameOf(const StoredVersion& version) {
+  return absl::StrCat(version.manifest.model(), "/", version.manifest.version());
+}
+
+// Where the weights started and who taught them. What led to a version that was only continued counts as ours.
+absl::Status AddAncestors(const v1::Recipe& recipe, const Model& model, v1::Provenance& provenance) {
+  if (!recipe.start().version().empty()) {
+    ASSIGN_OR_RETURN(const StoredVersion start, ReadVersionAt(recipe.start().version()));
+    const v1::Provenance& before = start.manifest.provenance();
+    provenance.set_started_from(NameOf(start));
+    provenance.set_continued_from(start.weights_sha256);
+    if (!recipe.start().replace_head() && start.manifest.config().classes() == model.config().classes() &&
+        before.data_digest() == provenance.data_digest()) {
+      provenance.set_continues(true);
+      provenance.set_epochs(provenance.epochs() + before.epochs());
+      provenance.set_images_seen(provenance.images_seen() + before.images_seen());
+      provenance.set_train_seconds(provenance.train_seconds() + before.train_seconds());
+    }
+  }
+  if (!recipe.distillation().teacher().empty()) {
+    ASSIGN_OR_RETURN(const StoredVersion teacher, ReadVersionAt(recipe.distillation().teacher()));
+    provenance.set_teacher(NameOf(teacher));
+    provenance.set_teacher_digest(teacher.weights_sha256);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status PinVersion(std::string& folder) {
+  // Without a slash at the end, which would hide the last part.
+  while (folder.size() > 1 && folder.back() == '/') folder.pop_back();
+  if (folder.empty() || ParseVersion(std::filesystem::path(folder).filename().string())) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const StoredVersion version, ReadVersionAt(folder));
+  absl::StrAppend(&folder, "/", version.manifest.version());
+  return absl::OkStatus();
+}
+
 v1::Provenance MakeProvenance(const v1::Recipe& recipe, const TrainResult& result, const PublishOptions& options) {
   v1::Provenance provenance;
   provenance.set_recipe(recipe.name());
@@ -125,6 +163,7 @@ v1::Provenance MakeProvenance(const v1::Recipe& recipe, const TrainResult& resul
   provenance.set_hardware(HardwareInWords(result.position.threads));
   provenance.set_train_seconds(result.position.seconds);
   provenance.set_source_revision(options.source_revision);
+  provenance.set_ema_decay(recipe.ema_decay());
   provenance.set_created_unix_seconds(absl::ToUnixSeconds(absl::Now()));
   return provenance;
 }
@@ -142,6 +181,12 @@ std::string HardwareInWords(int threads) {
   return absl::StrCat(name, ", ", threads, threads == 1 ? " thread" : " threads");
 }
 
+absl::Status PinVersions(v1::Recipe& recipe) {
+  if (recipe.has_start()) RETURN_IF_ERROR(PinVersion(*recipe.mutable_start()->mutable_version()));
+  if (recipe.has_distillation()) RETURN_IF_ERROR(PinVersion(*recipe.mutable_distillation()->mutable_teacher()));
+  return absl::OkStatus();
+}
+
 absl::StatusOr<VersionId> PublishResult(const v1::Recipe& recipe, const TrainResult& result, const Dataset& train,
                                         const Dataset& test, const PublishOptions& options) {
   const auto& trained = dynamic_cast<const Model&>(*result.model);
@@ -155,6 +200,7 @@ absl::StatusOr<VersionId> PublishResult(const v1::Recipe& recipe, const TrainRes
 
   *draft.manifest.mutable_config() = stored->config();
   *draft.manifest.mutable_provenance() = MakeProvenance(recipe, result, options);
+  RETURN_IF_ERROR(AddAncestors(recipe, *stored, *draft.manifest.mutable_provenance()));
   draft.manifest.set_parameters(stored->CountParameters());
   for (const Tolerance& tolerance : kTolerances) {
     v1::GoldenTolerance& entry = *draft.manifest.add_golden_tolerances();

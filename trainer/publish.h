@@ -26,6 +26,11 @@ struct PublishOptions {
   std::function<void(const std::string&)> say;
 };
 
+// Gives the versions that the recipe starts from and learns from their numbers where it asks for the newest, so that
+// what is read now is what a continued run reads and what the provenance names, whatever is published meanwhile. To be
+// called before the first step. Errors as ReadVersionAt.
+absl::Status PinVersions(v1::Recipe& recipe);
+
 // Rounds the weights to the recipe's storage type and publishes them with goldens, labels, provenance and
 // model_card.md. Every accuracy and golden is that of the rounded weights. The goldens cover every evaluation size and
 // two encoded pictures, one of which has to be resized.
