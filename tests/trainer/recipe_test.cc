@@ -7,6 +7,7 @@
 
 #include "models/model.h"
 #include "tests/trainer/coloured_squares.h"
+#include "trainer/tasks/sequence_task.h"
 
 namespace vitrine {
 namespace {
@@ -22,14 +23,23 @@ TEST(BundledRecipes, EachIsValidAndItsModelCanBeMade) {
   ASSERT_FALSE(BundledRecipes().empty());
   for (const BundledRecipe& bundled : BundledRecipes()) {
     SCOPED_TRACE(std::string(bundled.name));
-    const auto recipe = FindRecipe(std::string(bundled.name));
+    auto recipe = FindRecipe(std::string(bundled.name));
     ASSERT_TRUE(recipe.ok()) << recipe.status();
     EXPECT_EQ(recipe->name(), bundled.name);
+    // What the user has to name: the version to start from, the teacher.
+    if (recipe->has_start()) recipe->mutable_start()->set_version("repository/model");
+    if (recipe->has_distillation()) recipe->mutable_distillation()->set_teacher("repository/model");
     EXPECT_TRUE(ValidateRecipe(*recipe).ok()) << ValidateRecipe(*recipe);
+    EXPECT_FALSE(recipe->description().empty()) << "the list of recipes shows it";
     EXPECT_FALSE(recipe->data().name().empty()) << "the model card must say what the data is";
+    EXPECT_TRUE(recipe->data().hint().empty() || !recipe->data().origin().empty()) << "where do the data come from?";
+    if (recipe->has_sequence()) {
+      EXPECT_TRUE(SequenceConfigOf(*recipe).ok());
+      continue;
+    }
     const auto config = ConfigOf(*recipe);
     ASSERT_TRUE(config.ok()) << config.status();
-    const auto model = MakeModel(*config);
+    const auto model = MakeModel(*config, 0, at::kMeta);
     ASSERT_TRUE(model.ok()) << model.status();
     for (const v1::TrainingSize& size : recipe->sizes()) {
       EXPECT_TRUE((*model)->GridFor(size.height(), size.width()).ok()) << size.DebugString();
@@ -84,7 +94,7 @@ TEST(ApplyOverride, RefusalsNameThePart) {
   EXPECT_THAT(Message(ApplyOverride("optimiser.lr=1", recipe)), HasSubstr("\"optimiser\""));
   EXPECT_THAT(Message(ApplyOverride("batch.size=1", recipe)), HasSubstr("no single message"));
   EXPECT_THAT(Message(ApplyOverride("batch=many", recipe)), HasSubstr("batch=many"));
-  EXPECT_THAT(Message(ApplyOverride("optimizer.kind=ADAM", recipe)), HasSubstr("ADAM"));
+  EXPECT_THAT(Message(ApplyOverride("optimizer.kind=LION", recipe)), HasSubstr("LION"));
 }
 
 TEST(ValidateRecipe, NamesFieldValueAndRange) {
@@ -98,6 +108,16 @@ TEST(ValidateRecipe, NamesFieldValueAndRange) {
       {"augmentation.min_scale=0", "min_scale is 0"},
       {"evaluation_sizes=big", "\"big\" is no size"},
       {"dropout=1", "dropout is 1"},
+      {"drop_path=-0.1", "drop_path is -0.1"},
+      {"ema_decay=1", "ema_decay is 1"},
+      {"mixing.mixup_alpha=-1", "mixing.mixup_alpha is -1"},
+      {"schedule.kind=MULTI_STEP", "schedule.milestones is 0"},
+      {"schedule={kind: INVERSE_SQUARE_ROOT}", "schedule.warmup_steps is 0"},
+      {"optimizer.nesterov=true", "optimizer.nesterov is true"},
+      {"distillation={}", "distillation.teacher is empty"},
+      {"validation_share=0.1", "validation_share is 0.1"},
+      {"sequence.model=task-qkv-d64-l2", "model is set"},
+      {"model=", "model is empty"},
   };
   for (const auto& [assignment, message] : faults) {
     v1::Recipe recipe = SmallRecipe();
