@@ -79,6 +79,7 @@ class Run {
   absl::StatusOr<TrainResult> ToTheEnd();
 
  private:
+  bool StopRequested() const { return options_.stop != nullptr && *options_.stop; }
   bool Leads() const { return group_.rank() == 0; }
   double Epochs() const { return static_cast<double>(position_.step) / static_cast<double>(plan_.steps_per_epoch); }
   int64_t SamplesOfEpoch() const {
@@ -160,6 +161,8 @@ absl::StatusOr<TrainResult> Run::ToTheEnd() {
     report_.gradient_norm = norm, report_.loss = loss, report_.lr = lr;
     for (Observer* observer : options_.observers) observer->OnStep(report_);
     if (options_.after_step) options_.after_step(position_);
+    // Several processes end together, at the step after the one in which the first was asked to.
+    if (group_.size() == 1 && StopRequested()) stopping_ = true;
     RETURN_IF_ERROR(AfterStep());
   }
   replicas_.reset();
@@ -188,7 +191,7 @@ absl::Status Run::Step(BatchLoader& loader) {
     totals.correct += static_cast<double>(outcome->correct);
     totals.predictions += static_cast<double>(outcome->predictions);
   }
-  totals.stops = options_.stop != nullptr && *options_.stop ? 1 : 0;
+  totals.stops = StopRequested() ? 1 : 0;
   double norm = 0;
   const double lr = LearningRate(recipe_, plan_, position_.step);
   try {

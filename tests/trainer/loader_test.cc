@@ -7,7 +7,7 @@
 
 #include "tests/trainer/coloured_squares.h"
 #include "trainer/recipe.h"
-#include "trainer/sampler.h"
+#include "trainer/tasks/image_task.h"
 
 namespace vitrine {
 namespace {
@@ -16,7 +16,8 @@ struct Fixture {
   ColouredSquares data{50, 1};
   v1::Recipe recipe = SmallRecipe();
   v1::Preprocessing preprocessing = ConfigOf(recipe)->preprocessing();
-  StepPlan plan = PlanSteps(recipe, data.size());  // 3 steps an epoch, 12 in all
+  std::unique_ptr<ImageTask> task = *ImageTask::Make(recipe, data, nullptr);
+  StepPlan plan = *PlanSteps(recipe, data.size());  // 3 steps an epoch, 12 in all
 };
 
 void ExpectEqual(const TrainingBatch& a, const TrainingBatch& b) {
@@ -27,9 +28,9 @@ void ExpectEqual(const TrainingBatch& a, const TrainingBatch& b) {
 
 TEST(BatchLoader, BatchesDependNeitherOnThreadsNorOnWhereTheyStart) {
   Fixture f;
-  BatchLoader one(f.data, f.recipe, f.preprocessing, f.plan, 0, {.threads = 1, .ahead = 1});
-  BatchLoader many(f.data, f.recipe, f.preprocessing, f.plan, 0, {.threads = 4, .ahead = 6});
-  BatchLoader late(f.data, f.recipe, f.preprocessing, f.plan, 5, {.threads = 2});
+  BatchLoader one(*f.task, f.plan, 0, {.threads = 1, .ahead = 1});
+  BatchLoader many(*f.task, f.plan, 0, {.threads = 4, .ahead = 6});
+  BatchLoader late(*f.task, f.plan, 5, {.threads = 2});
   for (int64_t step = 0; step < f.plan.total_steps; ++step) {
     const auto a = one.Next(), b = many.Next();
     ASSERT_TRUE(a.ok() && b.ok()) << a.status() << b.status();
@@ -45,15 +46,41 @@ TEST(BatchLoader, BatchesDependNeitherOnThreadsNorOnWhereTheyStart) {
 TEST(BatchLoader, AnAbandonedLoaderEnds) {
   Fixture f;
   f.recipe.set_epochs(1000);
-  BatchLoader loader(f.data, f.recipe, f.preprocessing, PlanSteps(f.recipe, 50), 0, {.threads = 3, .ahead = 2});
+  BatchLoader loader(*f.task, *PlanSteps(f.recipe, 50), 0, {.threads = 3, .ahead = 2});
   ASSERT_TRUE(loader.Next().ok());
+}
+
+TEST(BatchLoader, ProcessesAndAccumulationDivideTheSameStep) {
+  Fixture f;
+  f.recipe.clear_augmentation();
+  const auto task = *ImageTask::Make(f.recipe, f.data, nullptr);
+  const auto labels_of = [&](BatchLoader& loader, int batches) {
+    std::multiset<int64_t> labels;
+    for (int i = 0; i < batches; ++i) {
+      const TrainingBatch batch = *loader.Next();
+      for (int64_t j = 0; j < batch.samples; ++j) labels.insert(batch.labels[j].item<int64_t>());
+    }
+    return labels;
+  };
+  BatchLoader whole(*task, *PlanSteps(f.recipe, 50), 0, {});
+  f.recipe.set_batch(4);
+  f.recipe.set_accumulate(2);
+  const StepPlan plan = *PlanSteps(f.recipe, 50, /*processes=*/2);
+  EXPECT_EQ(plan.samples_per_step(), 16);
+  BatchLoader first(*task, plan, 0, {.rank = 0}), second(*task, plan, 0, {.rank = 1});
+  for (int64_t step = 0; step < plan.total_steps; ++step) {
+    std::multiset<int64_t> parts = labels_of(first, 2);
+    parts.merge(labels_of(second, 2));
+    EXPECT_EQ(parts, labels_of(whole, 1)) << step;
+  }
 }
 
 TEST(MakeBatch, SortsBySizeAndKeepsLabelsWithTheirImages) {
   Fixture f;
   f.recipe.clear_augmentation();
-  const std::vector<int64_t> order = EpochOrder(f.recipe.seed(), 0, f.data.size());
-  const auto batch = MakeBatch(f.data, f.recipe, f.preprocessing, f.plan, 1, order);
+  const auto task = *ImageTask::Make(f.recipe, f.data, nullptr);
+  const std::vector<Member> members = task->EpochMembers(0);
+  const auto batch = task->MakeBatch(0, 1, std::span(members).subspan(16, 16));
   ASSERT_TRUE(batch.ok()) << batch.status();
   ASSERT_EQ(batch->images.size(), 16u);
   std::set<int64_t> sizes;

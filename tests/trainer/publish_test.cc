@@ -12,10 +12,12 @@
 #include "imaging/preprocess.h"
 #include "repository/checkpoint.h"
 #include "tests/trainer/coloured_squares.h"
+#include "trainer/tasks/image_task.h"
 
 namespace vitrine {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 const ColouredSquares kTrain(96, 1);
@@ -42,11 +44,11 @@ absl::StatusOr<at::Tensor> ToInput(std::string_view bytes, const v1::Preprocessi
 class Published : public ::testing::Test {
  protected:
   void SetUp() override {
-    std::ostringstream lines;
-    Progress progress(lines, /*is_terminal=*/false);
     TrainOptions options;
     options.work_dir = folder_.path() / "work";
-    auto result = Train(PublishedRecipe(), kTrain, nullptr, options, progress);
+    const auto task = ImageTask::Make(PublishedRecipe(), kTrain, nullptr);
+    ASSERT_TRUE(task.ok()) << task.status();
+    auto result = Train(PublishedRecipe(), **task, options);
     ASSERT_TRUE(result.ok()) << result.status();
     PublishOptions publish;
     publish.repository = repository_;
@@ -64,7 +66,7 @@ class Published : public ::testing::Test {
   WorkFolder folder_;
   const std::filesystem::path repository_ = folder_.path() / "repository";
   StoredVersion version_;
-  std::unique_ptr<Model> trained_;
+  std::unique_ptr<Module> trained_;
 };
 
 TEST_F(Published, GoldensReproduceFromTheStoredWeights) {
@@ -111,6 +113,65 @@ TEST_F(Published, CardAndRecipeLieBesideTheWeights) {
   EXPECT_THAT(card.str(), HasSubstr("16x16 (60 %)"));
   EXPECT_THAT(card.str(), HasSubstr("weights stored as bf16"));
   EXPECT_TRUE(std::filesystem::exists(version / "recipe.textproto"));
+}
+
+// What a further training publishes under the same name.
+absl::StatusOr<StoredVersion> Further(const v1::Recipe& recipe, const std::filesystem::path& work,
+                                      const std::filesystem::path& repository) {
+  const auto task = ImageTask::Make(recipe, kTrain, nullptr);
+  if (!task.ok()) return task.status();
+  TrainOptions options;
+  options.work_dir = work;
+  const auto result = Train(recipe, **task, options);
+  if (!result.ok()) return result.status();
+  PublishOptions publish;
+  publish.repository = repository;
+  publish.model = "squares";
+  const auto id = PublishResult(recipe, *result, kTrain, kTest, publish);
+  if (!id.ok()) return id.status();
+  return ReadVersion(repository, *id);
+}
+
+TEST_F(Published, AncestorsAndAveragesAreNamed) {
+  v1::Recipe recipe = PublishedRecipe();
+  recipe.set_ema_decay(0.9);
+  recipe.mutable_start()->set_version((repository_ / "squares").string());
+  recipe.mutable_distillation()->set_teacher((repository_ / "squares/1").string());
+  ASSERT_TRUE(PinVersions(recipe).ok());
+  EXPECT_EQ(recipe.start().version(), (repository_ / "squares/1").string());
+  EXPECT_EQ(recipe.distillation().teacher(), (repository_ / "squares/1").string());
+  const auto continued = Further(recipe, folder_.path() / "continued", repository_);
+  ASSERT_TRUE(continued.ok()) << continued.status();
+  const v1::Provenance& provenance = continued->manifest.provenance();
+  EXPECT_EQ(provenance.started_from(), "squares/1");
+  EXPECT_EQ(provenance.continued_from(), version_.weights_sha256);
+  EXPECT_EQ(provenance.teacher(), "squares/1");
+  EXPECT_EQ(provenance.teacher_digest(), version_.weights_sha256);
+  EXPECT_EQ(provenance.ema_decay(), 0.9);
+  EXPECT_TRUE(provenance.continues());
+  EXPECT_EQ(provenance.epochs(), 2);
+  EXPECT_EQ(provenance.images_seen(), 192);
+  EXPECT_GT(provenance.train_seconds(), version_.manifest.provenance().train_seconds());
+  EXPECT_THAT(continued->extra_files.at("model_card.md"),
+              AllOf(HasSubstr("| started from | squares/1, weights "), HasSubstr("include its own"),
+                    HasSubstr("| teacher | squares/1"), HasSubstr("moving average of training, decay 0.9")));
+
+  // The newest is another version now; the recipe still means the first.
+  recipe.mutable_start()->set_replace_head(true);
+  const auto transferred = Further(recipe, folder_.path() / "transferred", repository_);
+  ASSERT_TRUE(transferred.ok()) << transferred.status();
+  EXPECT_EQ(transferred->manifest.provenance().started_from(), "squares/1");
+  EXPECT_FALSE(transferred->manifest.provenance().continues());
+  EXPECT_EQ(transferred->manifest.provenance().epochs(), 1);
+}
+
+TEST_F(Published, VersionsThatAreNotThereAreNamed) {
+  v1::Recipe recipe = PublishedRecipe();
+  recipe.mutable_start()->set_version((repository_ / "circles").string());
+  EXPECT_TRUE(absl::IsNotFound(PinVersions(recipe))) << PinVersions(recipe);
+  v1::Recipe without = PublishedRecipe();
+  EXPECT_TRUE(PinVersions(without).ok());
+  EXPECT_FALSE(without.has_start());
 }
 
 TEST(ModelCard, SaysThatARunWasCutShort) {

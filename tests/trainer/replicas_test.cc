@@ -3,10 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <span>
 
 #include "tests/trainer/coloured_squares.h"
-#include "trainer/recipe.h"
-#include "trainer/sampler.h"
+#include "trainer/tasks/image_task.h"
 
 namespace vitrine {
 namespace {
@@ -16,19 +16,30 @@ struct Gradients {
   std::vector<at::Tensor> values;
 };
 
+v1::Recipe WithoutDropout() {
+  v1::Recipe recipe = SmallRecipe();
+  recipe.set_seed(5);
+  recipe.set_dropout(0);
+  return recipe;
+}
+
+TrainingBatch FirstBatch(const ImageTask& task) {
+  const std::vector<Member> members = task.EpochMembers(0);
+  return *task.MakeBatch(0, 0, std::span(members).first(16));
+}
+
 Gradients GradientsWith(int replicas_count) {
   const ColouredSquares data(48, 1);
-  const v1::Recipe recipe = SmallRecipe();
-  const v1::ModelConfig config = *ConfigOf(recipe);
-  const std::unique_ptr<Model> model = *MakeModel(config, 5);
-  const auto replicas = Replicas::Make(*model, replicas_count);
+  const auto task = *ImageTask::Make(WithoutDropout(), data, nullptr);
+  const std::unique_ptr<Module> model = *task->MakeModel();
+  const auto replicas = Replicas::Make(*task, *model, replicas_count);
   EXPECT_TRUE(replicas.ok()) << replicas.status();
-  const TrainingBatch batch =
-      *MakeBatch(data, recipe, config.preprocessing(), PlanSteps(recipe, 48), 0, EpochOrder(recipe.seed(), 0, 48));
+  const TrainingBatch batch = FirstBatch(*task);
   Gradients gradients;
   // Twice: what an earlier step left behind must not be added.
   for (int repeat = 0; repeat < 2; ++repeat) {
-    const auto outcome = (*replicas)->ComputeGradients(batch, {.training = true}, 0.1);
+    (*replicas)->ClearGradients();
+    const auto outcome = (*replicas)->AddGradients(batch, {.training = true});
     EXPECT_TRUE(outcome.ok()) << outcome.status();
     gradients.outcome = *outcome;
   }
@@ -53,17 +64,30 @@ TEST(Replicas, GradientsAreThoseOfOneModel) {
   }
 }
 
-TEST(Replicas, SeeTheWeightsThatTheOptimizerWrites) {
-  const v1::Recipe recipe = SmallRecipe();
-  const std::unique_ptr<Model> model = *MakeModel(*ConfigOf(recipe), 5);
-  const auto replicas = Replicas::Make(*model, 2);
-  ASSERT_TRUE(replicas.ok());
+TEST(Replicas, AddWhatTheBatchWeighs) {
   const ColouredSquares data(48, 1);
-  const TrainingBatch batch = *MakeBatch(data, recipe, model->config().preprocessing(), PlanSteps(recipe, 48), 0,
-                                         EpochOrder(recipe.seed(), 0, 48));
-  ASSERT_TRUE((*replicas)->ComputeGradients(batch, {.training = true}, 0).ok());
+  const auto task = *ImageTask::Make(WithoutDropout(), data, nullptr);
+  const std::unique_ptr<Module> model = *task->MakeModel();
+  const auto replicas = *Replicas::Make(*task, *model, 2);
+  const TrainingBatch batch = FirstBatch(*task);
+  ASSERT_TRUE(replicas->AddGradients(batch, {.training = true}).ok());
+  const at::Tensor& gradient = model->Parameters()[0].tensor.grad();
+  const at::Tensor once = gradient.clone();
+  ASSERT_TRUE(replicas->AddGradients(batch, {.training = true}, 0.5).ok());
+  EXPECT_LE(gradient.sub(once.mul(1.5)).abs().max().item<double>(), 1e-6);
+}
+
+TEST(Replicas, SeeTheWeightsThatTheOptimizerWrites) {
+  const ColouredSquares data(48, 1);
+  v1::Recipe recipe = WithoutDropout();
+  recipe.set_label_smoothing(0);
+  const auto task = *ImageTask::Make(recipe, data, nullptr);
+  const std::unique_ptr<Module> model = *task->MakeModel();
+  const auto replicas = *Replicas::Make(*task, *model, 2);
+  const TrainingBatch batch = FirstBatch(*task);
+  ASSERT_TRUE(replicas->AddGradients(batch, {.training = true}).ok());
   for (const NamedTensor& parameter : model->Parameters()) parameter.tensor.detach().zero_();
-  const auto outcome = (*replicas)->ComputeGradients(batch, {.training = true}, 0);
+  const auto outcome = replicas->AddGradients(batch, {.training = true});
   ASSERT_TRUE(outcome.ok());
   EXPECT_NEAR(outcome->loss, std::log(3.0), 1e-6) << "zero weights answer a third for each of three classes";
 }

@@ -5,10 +5,13 @@
 #include <fstream>
 #include <sstream>
 
+#include "base/status_macros.h"
+#include "repository/safetensors.h"
 #include "tests/trainer/coloured_squares.h"
 #include "trainer/evaluate.h"
 #include "trainer/loop.h"
 #include "trainer/recipe.h"
+#include "trainer/tasks/image_task.h"
 
 namespace vitrine {
 namespace {
@@ -19,14 +22,13 @@ const ColouredSquares kTrain(96, 1);
 const ColouredSquares kTest(48, 2);
 
 absl::StatusOr<TrainResult> RunIn(const WorkFolder& folder, const v1::Recipe& recipe, TrainOptions options = {}) {
-  std::ostringstream lines;
-  Progress progress(lines, /*is_terminal=*/false);
   options.work_dir = folder.path();
   if (options.threads == 1) options.threads = 2;
-  return Train(recipe, kTrain, &kTest, options, progress);
+  ASSIGN_OR_RETURN(const std::unique_ptr<ImageTask> task, ImageTask::Make(recipe, kTrain, &kTest));
+  return Train(recipe, *task, options);
 }
 
-void ExpectSameWeights(const Model& a, const Model& b) {
+void ExpectSameWeights(const Module& a, const Module& b) {
   const std::vector<NamedTensor> x = a.Parameters(), y = b.Parameters();
   ASSERT_EQ(x.size(), y.size());
   for (size_t i = 0; i < x.size(); ++i) EXPECT_TRUE(at::equal(x[i].tensor, y[i].tensor)) << x[i].name;
@@ -49,10 +51,10 @@ TEST(Train, LearnsColours) {
   const auto result = RunIn(folder, recipe);
   ASSERT_TRUE(result.ok()) << result.status();
   EXPECT_TRUE(result->finished);
-  EXPECT_EQ(result->position.images, 960);
+  EXPECT_EQ(result->position.samples, 960);
   EXPECT_DOUBLE_EQ(result->epochs, 10);
   for (const Size size : {Size{16, 16}, Size{8, 16}, Size{16, 8}}) {
-    const auto accuracy = Evaluate(*result->model, kTest, size);
+    const auto accuracy = Evaluate(dynamic_cast<const Model&>(*result->model), kTest, size);
     ASSERT_TRUE(accuracy.ok());
     EXPECT_GE(accuracy->top1(), 0.9) << ToString(size);
   }
@@ -85,7 +87,7 @@ TEST(Train, InterruptedAndResumedEqualsUninterrupted) {
   const auto resumed = RunIn(parts, SmallRecipe(), {.resume = true});
   ASSERT_TRUE(resumed.ok()) << resumed.status();
   EXPECT_TRUE(resumed->finished);
-  EXPECT_EQ(resumed->position.images, uninterrupted->position.images);
+  EXPECT_EQ(resumed->position.samples, uninterrupted->position.samples);
   EXPECT_EQ(resumed->position.loss_sum, uninterrupted->position.loss_sum);
   ExpectSameWeights(*resumed->model, *uninterrupted->model);
 }
@@ -159,19 +161,123 @@ TEST(Train, RefusesWhatDoesNotFit) {
   EXPECT_EQ(RunIn(folder, model).status().code(), absl::StatusCode::kNotFound);
 }
 
-TEST(Train, WritesItsHistory) {
+// Remembers what it is told.
+struct Listener final : Observer {
+  void OnStart(const StartReport& report) override { starts.push_back(report); }
+  void OnStep(const StepReport& report) override { steps.push_back(report); }
+  void OnScore(const ScoreReport& report) override { scores.push_back(report); }
+  void OnEpoch(const EpochReport& report) override { epochs.push_back(report); }
+  std::vector<StartReport> starts;
+  std::vector<StepReport> steps;
+  std::vector<ScoreReport> scores;
+  std::vector<EpochReport> epochs;
+};
+
+TEST(Train, TellsItsObservers) {
   WorkFolder folder;
   v1::Recipe recipe = SmallRecipe();
   recipe.set_epochs(2);
   recipe.set_evaluate_every(2);
-  ASSERT_TRUE(RunIn(folder, recipe).ok());
-  std::ifstream in(folder.path() / "history.csv");
-  std::vector<std::string> lines;
-  for (std::string line; std::getline(in, line);) lines.push_back(line);
-  ASSERT_EQ(lines.size(), 3u);
-  EXPECT_THAT(lines[0], HasSubstr("test_accuracy"));
-  EXPECT_THAT(lines[1], HasSubstr(",,")) << "the test split is measured every second epoch";
-  EXPECT_THAT(lines[2], ::testing::Not(HasSubstr(",,")));
+  Listener listener;
+  ASSERT_TRUE(RunIn(folder, recipe, {.observers = {&listener}}).ok());
+  ASSERT_EQ(listener.starts.size(), 1u);
+  EXPECT_EQ(listener.starts[0].total_steps, 12);
+  ASSERT_EQ(listener.steps.size(), 12u);
+  EXPECT_EQ(listener.steps[4].step, 5);
+  EXPECT_EQ(listener.steps[4].samples, 80);
+  EXPECT_GT(listener.steps[4].gradient_norm, 0);
+  EXPECT_NEAR(listener.steps[0].loss, listener.steps[0].epoch_loss, 1e-9);
+  ASSERT_EQ(listener.epochs.size(), 2u);
+  EXPECT_EQ(listener.epochs[0].scores, "") << "the test split is measured every second epoch";
+  EXPECT_THAT(listener.epochs[1].scores, HasSubstr("test top1"));
+  ASSERT_EQ(listener.scores.size(), 1u);
+  EXPECT_EQ(listener.scores[0].step, 12);
+  EXPECT_TRUE(listener.scores[0].best);
+}
+
+TEST(Train, AccumulatedBatchesAreOneStep) {
+  v1::Recipe whole = SmallRecipe(), parts = SmallRecipe();
+  for (v1::Recipe* recipe : {&whole, &parts}) {
+    recipe->set_dropout(0);
+    recipe->set_epochs(1);
+    recipe->mutable_optimizer()->set_kind(v1::Optimizer::SGD);  // Adam would blow up the rounding of tiny gradients
+  }
+  parts.set_batch(4);
+  parts.set_accumulate(4);
+  WorkFolder first, second;
+  Listener one, four;
+  const auto a = RunIn(first, whole, {.observers = {&one}}), b = RunIn(second, parts, {.observers = {&four}});
+  ASSERT_TRUE(a.ok() && b.ok()) << a.status() << b.status();
+  ASSERT_EQ(one.steps.size(), four.steps.size());
+  for (size_t i = 0; i < one.steps.size(); ++i) EXPECT_NEAR(one.steps[i].loss, four.steps[i].loss, 1e-5) << i;
+}
+
+TEST(Train, MeasuresTheAverageOfTheWeights) {
+  v1::Recipe recipe = SmallRecipe();
+  WorkFolder plain_folder, folder, again;
+  const auto plain = RunIn(plain_folder, recipe);
+  recipe.set_ema_decay(0.9);
+  recipe.set_evaluate_every(1);
+  const auto averaged = RunIn(folder, recipe);
+  ASSERT_TRUE(plain.ok() && averaged.ok()) << averaged.status();
+  EXPECT_FALSE(at::equal(plain->model->Parameters()[0].tensor, averaged->model->Parameters()[0].tensor));
+  StopAfter stop(7);
+  ASSERT_TRUE(RunIn(again, recipe, stop.options).ok());
+  const auto resumed = RunIn(again, recipe, {.resume = true});
+  ASSERT_TRUE(resumed.ok()) << resumed.status();
+  ExpectSameWeights(*resumed->model, *averaged->model);
+}
+
+TEST(Train, HeldOutSamplesChooseTheBestState) {
+  v1::Recipe recipe = SmallRecipe();
+  recipe.set_validation_share(0.25);
+  recipe.set_evaluate_every_steps(2);
+  recipe.set_epochs(3);
+  WorkFolder folder;
+  Listener listener;
+  const auto result = RunIn(folder, recipe, {.observers = {&listener}});
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_TRUE(result->is_best);
+  EXPECT_EQ(listener.steps.size(), 12u) << "72 of 96 pictures are left: 4 steps an epoch";
+  ASSERT_EQ(listener.scores.size(), 6u);
+  double best = 0;
+  for (const ScoreReport& report : listener.scores) {
+    EXPECT_EQ(report.split, "validation");
+    EXPECT_EQ(report.score.samples, 24);
+    EXPECT_EQ(report.best, report.score.measures[0].value > best);
+    best = std::max(best, report.score.measures[0].value);
+  }
+  EXPECT_EQ(result->position.best, best);
+  EXPECT_DOUBLE_EQ(result->epochs, static_cast<double>(result->position.best_step) / 4);
+  const auto task = ImageTask::Make(recipe, kTrain, &kTest);
+  const auto score = (*task)->MeasureOn(MeasuredSplit::kValidation, *result->model, {});
+  ASSERT_TRUE(score.ok());
+  EXPECT_EQ(score->measures[0].value, best) << "the model returned is the one that was measured best";
+}
+
+TEST(Train, ABatchWithoutAFiniteLossIsKept) {
+  WorkFolder folder;
+  v1::Recipe recipe = SmallRecipe();
+  recipe.clear_clip_norm();
+  recipe.mutable_schedule()->set_warmup_steps(0);
+  recipe.mutable_optimizer()->set_kind(v1::Optimizer::SGD);
+  recipe.mutable_optimizer()->set_lr(99);
+  recipe.mutable_optimizer()->set_weight_decay(1000);
+  const auto result = RunIn(folder, recipe);
+  ASSERT_EQ(result.status().code(), absl::StatusCode::kAborted) << result.status();
+  std::filesystem::path batch;
+  for (const auto& entry : std::filesystem::directory_iterator(folder.path())) {
+    if (entry.path().filename().string().starts_with("batch-of-step-")) batch = entry.path();
+  }
+  ASSERT_FALSE(batch.empty()) << result.status();
+  EXPECT_THAT(std::string(result.status().message()), HasSubstr(batch.filename().string()));
+  std::ifstream in(batch, std::ios::binary);
+  std::ostringstream bytes;
+  bytes << in.rdbuf();
+  const auto content = ParseSafetensors(bytes.str());
+  ASSERT_TRUE(content.ok()) << content.status();
+  EXPECT_EQ(content->tensors.at("labels").numel(), 16);
+  EXPECT_TRUE(content->tensors.contains("image.15"));
 }
 
 }  // namespace
