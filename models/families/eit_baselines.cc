@@ -37,7 +37,7 @@ class ConvolvedQkvAttention : public Module {
     const at::Tensor convolved =
         at::cat({conv_q_.Forward(x, context), conv_k_.Forward(x, context), conv_v_.Forward(x, context)}, 1);
     const at::Tensor qkv = qkv_.Forward(convolved, context.bf16).view({-1, 3, heads_, x.data.size(1) / heads_});
-    const at::Tensor mixed = AttendWithinImages(qkv, *x.layout, layer, site + 1, context);
+    const at::Tensor mixed = AttendWithinImages(qkv, x.layout, layer, site + 1, context);
     return Dropout(proj_.Forward(mixed, context.bf16), context.dropout.projection, site, context);
   }
 

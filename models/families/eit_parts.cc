@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "models/families/input.h"
 #include "models/layers/dropout.h"
+#include "models/layers/elementwise.h"
 #include "models/layers/patches.h"
 #include "models/layers/token_sequence.h"
 
@@ -27,21 +28,21 @@ SplitBlock::SplitBlock(const Form& form, Initializer& initializer)
 }
 
 PackedTokens SplitBlock::Forward(PackedTokens x, int layer, const ForwardContext& context) const {
-  const at::Tensor u = norm_.Forward(x.data);                   // u = LN1(x), [T, C]
+  const at::Tensor u = norm_.ForwardOperand(x.data, context);   // u = LN1(x), [T, C]
   const at::Tensor mixed = Mix({u, x.layout}, layer, context);  // [conv(u_1..c), attn(u_c+1..C)]
-  x.data = x.data + DropPath(PackedTokens{mixed, x.layout}, layer * kEitSitesPerBlock + 2, context);
+  const at::Tensor kept = DropPath(PackedTokens{mixed, x.layout}, layer * kEitSitesPerBlock + 2, context);
+  x.data = AddBranch(x.data, kept, {}, context);
   x.data = feed_forward_.Forward(x, layer * kEitSitesPerBlock, context);  // x + MLP(LN2(x))
   return x;
 }
 
 at::Tensor SplitBlock::Mix(const PackedTokens& u, int layer, const ForwardContext& context) const {
-  const int convolved = form_.width - form_.attended;
-  const at::Tensor attended = attention_->Forward({u.data.narrow(1, convolved, form_.attended), u.layout}, layer,
-                                                  layer * kEitSitesPerBlock + 2, context);  // [T, a]
-  if (convolution_ == nullptr) return attended;
-  if (form_.parallel) return attended + convolution_->Mix(u, context);
-  const at::Tensor branch = convolution_->Mix({u.data.narrow(1, 0, convolved), u.layout}, context);  // [T, c]
-  return at::cat({branch, attended}, 1);
+  const int site = layer * kEitSitesPerBlock + 2;
+  if (convolution_ == nullptr) return attention_->Forward(u, layer, site, context);
+  if (form_.parallel) return attention_->Forward(u, layer, site, context) + convolution_->Mix(u, context);
+  const std::vector<at::Tensor> parts = u.data.split_with_sizes({form_.width - form_.attended, form_.attended}, 1);
+  const at::Tensor branch = convolution_->Mix({parts[0], u.layout}, context);                    // [T, c]
+  return at::cat({branch, attention_->Forward({parts[1], u.layout}, layer, site, context)}, 1);  // [T, C]
 }
 
 EitFrame::EitFrame(const v1::ModelConfig& model, Parts parts, Initializer& initializer)
@@ -70,8 +71,9 @@ at::Tensor EitFrame::Forward(const ImageBatch& images, const ForwardContext& con
     x = parts_.blocks[i]->Forward(x, i, context);
     context.HandOut(i, x);
   }
-  if (context.WantsTokens(TokenTap::kFinal)) context.HandOut(TokenTap::kFinal, {norm_.Forward(x.data), x.layout});
-  return head_.Forward(norm_.Forward(ClassTokens(x)));  // [images, classes]
+  if (context.WantsTokens(TokenTap::kFinal))
+    context.HandOut(TokenTap::kFinal, {norm_.Forward(x.data, context), x.layout});
+  return head_.Forward(norm_.Forward(ClassTokens(x), context));  // [images, classes]
 }
 
 absl::StatusOr<Grid> EitFrame::GridFor(int height, int width) const {

@@ -12,6 +12,7 @@
 #include "models/layers/convolution_stem.h"
 #include "models/layers/cross_covariance_attention.h"
 #include "models/layers/dropout.h"
+#include "models/layers/elementwise.h"
 #include "models/layers/feed_forward.h"
 #include "models/layers/fourier_positions.h"
 #include "models/layers/local_patch_interaction.h"
@@ -51,15 +52,16 @@ class XcitBlock : public Module {
   PackedTokens Forward(PackedTokens x, const at::Tensor& codes, int layer, const ForwardContext& context) const {
     const int site = layer * kSitesPerBlock;
     const at::Tensor attended =
-        attention_.Forward({norm_.Forward(x.data, context), x.layout}, codes, layer, site + 2, context);
+        attention_.Forward({norm_.ForwardOperand(x.data, context), x.layout}, codes, layer, site + 2, context);
     const auto drop = [&](const at::Tensor& branch, int place) {
       return DropPath(PackedTokens{branch, x.layout}, place, context);
     };
-    x.data = at::addcmul(x.data, attention_scale_, drop(attended, site + 2));                // x + gamma1 XCA(LN(x))
-    x.data = at::addcmul(x.data, local_scale_, drop(local_.Forward(x, context), site + 1));  // x + gamma3 LPI(LN(x))
-    const at::Tensor normalized = feed_forward_.norm().Forward(x.data, context);
+    x.data = AddBranch(x.data, drop(attended, site + 2), attention_scale_, context);  // x + gamma1 XCA(LN(x))
+    const at::Tensor local = local_.Forward(x, context);
+    x.data = AddBranch(x.data, drop(local, site + 1), local_scale_, context);  // x + gamma3 LPI(LN(x))
+    const at::Tensor normalized = feed_forward_.norm().ForwardOperand(x.data, context);
     const at::Tensor transformed = feed_forward_.Transform(normalized, site, context);
-    x.data = at::addcmul(x.data, feed_forward_scale_, drop(transformed, site));  // x + gamma2 MLP(LN(x))
+    x.data = AddBranch(x.data, drop(transformed, site), feed_forward_scale_, context);  // x + gamma2 MLP(LN(x))
     return x;
   }
 

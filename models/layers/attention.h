@@ -14,8 +14,8 @@ class SelfAttention : public Module {
   // Requires that `heads` divides `width`.
   SelfAttention(int width, int heads, Initializer& initializer);
 
-  // x is [T, width]; `layer` is the block's number for the tap, `site` and `site` + 1 its places for
-  // dropout.
+  // x is [T, width]; the result is of OperandType(x, context). `layer` is the block's number for the tap, `site` and
+  // `site` + 1 its places for dropout.
   at::Tensor Forward(const PackedTokens& x, int layer, int site, const ForwardContext& context) const;
 
  private:
@@ -27,8 +27,8 @@ class SelfAttention : public Module {
 // softmax(q k^T / sqrt(d_h)) v of every head over the tokens of every image: [T, 3, heads, d_h] -> [T, heads * d_h].
 // Rows beyond the layout's become zeros. `layer` is the block's number for the tap, `site` the weights' place for
 // dropout.
-at::Tensor AttendWithinImages(const at::Tensor& qkv, const TokenLayout& layout, int layer, int site,
-                              const ForwardContext& context);
+at::Tensor AttendWithinImages(const at::Tensor& qkv, const std::shared_ptr<const TokenLayout>& layout, int layer,
+                              int site, const ForwardContext& context);
 
 // softmax(scale q k^T) v of a run's images, q [B, h, n, d_h], k and v [B, h, m, d_h]: [B, h, n, d_h]. Holds the weights
 // [B, h, n, m] only where they are dropped. `site` is their place for dropout.

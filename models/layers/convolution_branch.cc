@@ -44,8 +44,9 @@ ConvolutionBranch::ConvolutionBranch(int channels, Form form, Initializer& initi
   }
 }
 
-at::Tensor ConvolutionBranch::Mix(const PackedTokens& x, const ForwardContext& context) const {
-  if (form_ == Form::kConv) return Forward(x, context);
+at::Tensor ConvolutionBranch::Mix(const PackedTokens& tokens, const ForwardContext& context) const {
+  if (form_ == Form::kConv) return Forward(tokens, context);
+  const PackedTokens x{tokens.data.to(at::kFloat), tokens.layout};
   const at::Tensor rows = GridRows(*x.layout).to(x.data.device());
   at::Tensor cells;
   if (form_ == Form::kBnRelu) {

@@ -23,8 +23,8 @@ class ConvolutionBranch : public GridConvolution {
   };
   ConvolutionBranch(int channels, Form form, Initializer& initializer);
 
-  // x is [T, channels], its rows may be strided.
-  at::Tensor Mix(const PackedTokens& x, const ForwardContext& context) const;
+  // `tokens` are [T, channels], their rows may be strided.
+  at::Tensor Mix(const PackedTokens& tokens, const ForwardContext& context) const;
 
  private:
   // The grids' tokens of the result are right, the others anything.

@@ -14,6 +14,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "models/layers/cpu_kernels.h"
+#include "models/layers/elementwise.h"
 #include "models/layers/patches.h"
 
 namespace vitrine {
@@ -53,7 +54,9 @@ at::Tensor MapOf(const at::Tensor& pixels, const at::Tensor& like) {
   return pixels.view({like.size(0), like.size(2), like.size(3), like.size(1)}).permute({0, 3, 1, 2});
 }
 
-at::Tensor Gelu(const at::Tensor& map, const ForwardContext& context) {
+at::Tensor GeluOfMap(const at::Tensor& map, const ForwardContext& context) {
+  // Values in the order of memory, so that no copy is made.
+  if (UsesOwnDerivatives(map, context)) return MapOf(Gelu(PixelsOf(map), context), map);
   const cpu::KernelTable* kernels = KernelsFor(map, context);
   if (kernels == nullptr || !map.is_non_overlapping_and_dense()) return at::gelu(map);
   at::Tensor y = at::empty_like(map);  // values in the order of the map's
@@ -90,7 +93,7 @@ at::Tensor ConvolutionStem::Forward(const ImageBatch& images, const ForwardConte
   for (size_t step = 0; step < weights_.size(); ++step) {
     maps = context.training ? ConvolveInTraining(maps, step, context) : ConvolveInEvaluation(maps, step, context);
     if (step + 1 == weights_.size()) break;
-    for (at::Tensor& map : maps) map = Gelu(map, context);
+    for (at::Tensor& map : maps) map = GeluOfMap(map, context);
   }
   std::vector<at::Tensor> cells;
   for (const at::Tensor& map : maps) cells.push_back(PixelsOf(map));

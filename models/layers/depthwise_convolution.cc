@@ -5,12 +5,15 @@
 #include <ATen/ops/addcmul.h>
 #include <ATen/ops/conv2d.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/flip.h>
 #include <ATen/ops/gelu.h>
 #include <ATen/ops/zeros.h>
+#include <torch/csrc/autograd/custom_function.h>
 
 #include <utility>
 
 #include "models/layers/cpu_kernels.h"
+#include "models/layers/held_layout.h"
 #include "models/layers/token_sequence.h"
 
 namespace vitrine {
@@ -45,6 +48,43 @@ at::Tensor RunKernel(const cpu::KernelTable& kernels, const PackedTokens& x, con
   return y;
 }
 
+class DepthwiseFunction : public torch::autograd::Function<DepthwiseFunction> {
+ public:
+  // x [T, channels], weight [channels, 1, 3, 3] and bias [channels], all fp32.
+  static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& x, const at::Tensor& weight,
+                            const at::Tensor& bias, const std::shared_ptr<const TokenLayout>& layout) {
+    const at::Tensor rows = x.contiguous();
+    context->save_for_backward({rows, weight});
+    context->saved_data["layout"] = HoldLayout(layout);
+    return RunKernel(TrainingKernelTable(), {rows, layout}, weight, bias, {}, {});
+  }
+
+  // The gradient of x is the convolution of dy with the kernel turned by half a turn.
+  static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
+                                                 torch::autograd::variable_list gradients) {
+    const torch::autograd::variable_list saved = context->get_saved_variables();
+    const at::Tensor& x = saved[0];
+    const at::Tensor& weight = saved[1];
+    const auto layout = HeldLayout(context->saved_data["layout"]);
+    const at::Tensor dy = gradients[0].contiguous();
+    const int64_t channels = weight.size(0);
+    const cpu::KernelTable& kernels = TrainingKernelTable();
+    at::Tensor dweights = at::zeros({9, channels}, at::kFloat), dbias = at::zeros({channels}, at::kFloat);
+    const at::Tensor none = at::zeros({channels}, at::kFloat);
+    const at::Tensor dx = RunKernel(kernels, {dy, layout}, weight.flip({2, 3}), none, {}, {});
+    for (int image = 0; image < layout->images(); ++image) {
+      kernels.training.depthwise_gradient({.x = Elements<float>(x) + layout->offset(image) * channels,
+                                           .dy = Elements<float>(dy) + layout->offset(image) * channels,
+                                           .rows = layout->grid(image).rows,
+                                           .columns = layout->grid(image).columns,
+                                           .channels = channels,
+                                           .dweights = MutableElements<float>(dweights),
+                                           .dbias = MutableElements<float>(dbias)});
+    }
+    return {dx, dweights.t().reshape(weight.sizes()), dbias, at::Tensor()};
+  }
+};
+
 }  // namespace
 
 DepthwiseConvolution::DepthwiseConvolution(int channels, Initializer& initializer) {
@@ -57,6 +97,7 @@ at::Tensor DepthwiseConvolution::Forward(const PackedTokens& x, const ForwardCon
   if (const cpu::KernelTable* kernels = KernelsFor(x.data, context)) {
     return RunKernel(*kernels, x, weight_, bias_, {}, {});
   }
+  if (UsesOwnDerivatives(x.data, context)) return DepthwiseFunction::apply(x.data, weight_, bias_, x.layout);
   return Convolve(x);
 }
 

@@ -1,8 +1,7 @@
 #include "models/layers/feed_forward.h"
 
-#include <ATen/TensorOperators.h>
-
 #include "models/layers/dropout.h"
+#include "models/layers/elementwise.h"
 
 namespace vitrine {
 
@@ -16,13 +15,14 @@ FeedForward::FeedForward(int width, int hidden, double norm_epsilon, Initializer
 }
 
 at::Tensor FeedForward::Forward(const PackedTokens& x, int site, const ForwardContext& context) const {
-  return x.data + DropPath({Transform(norm_.Forward(x.data, context), site, context), x.layout}, site, context);
+  const at::Tensor transformed = Transform(norm_.ForwardOperand(x.data, context), site, context);
+  return AddBranch(x.data, DropPath({transformed, x.layout}, site, context), {}, context);
 }
 
 at::Tensor FeedForward::Transform(const at::Tensor& x, int site, const ForwardContext& context) const {
   const float rate = context.dropout.mlp;
-  const at::Tensor hidden = Dropout(fc1_.ForwardGelu(x, context.bf16), rate, site, context);  // [T, hidden]
-  return Dropout(fc2_.Forward(hidden, context.bf16), rate, site + 1, context);
+  const at::Tensor hidden = Dropout(fc1_.ForwardGelu(x, context), rate, site, context);  // [T, hidden]
+  return Dropout(fc2_.ForwardOperand(hidden, context), rate, site + 1, context);
 }
 
 }  // namespace vitrine

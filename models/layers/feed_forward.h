@@ -17,7 +17,7 @@ class FeedForward : public Module {
   // [T, width] -> [T, width]. `site` and `site` + 1 are its places for dropout.
   at::Tensor Forward(const PackedTokens& x, int site, const ForwardContext& context) const;
 
-  // fc2(GELU(fc1(x))) of tokens that are normalised already, without the residual.
+  // fc2(GELU(fc1(x))) of tokens that are normalised already, without the residual: of OperandType(x, context).
   at::Tensor Transform(const at::Tensor& x, int site, const ForwardContext& context) const;
 
   const LayerNorm& norm() const { return norm_; }

@@ -9,6 +9,8 @@
 #include <ATen/ops/mm.h>
 #include <torch/csrc/autograd/custom_function.h>
 
+#include "models/layers/elementwise.h"
+
 namespace vitrine {
 namespace {
 
@@ -55,14 +57,15 @@ bool NeedsGradient(const at::Tensor& x, const at::Tensor& weight, const at::Tens
 class AffineFunction : public torch::autograd::Function<AffineFunction> {
  public:
   static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& x, const at::Tensor& weight,
-                            const std::optional<at::Tensor>& bias, bool bf16) {
+                            const std::optional<at::Tensor>& bias, bool bf16, at::ScalarType result) {
     const auto type = bf16 ? at::kBFloat16 : at::kFloat;
     const at::Tensor operand = x.to(type).contiguous();
     const at::Tensor matrix = weight.to(type);
     context->save_for_backward({operand, matrix});
     context->saved_data["needs_x"] = x.requires_grad();
+    context->saved_data["x_type"] = x.scalar_type();
     context->saved_data["has_bias"] = bias.has_value();
-    return GemmNt(operand, matrix, bias ? bias->to(type) : at::Tensor()).to(at::kFloat);
+    return GemmNt(operand, matrix, bias ? bias->to(type) : at::Tensor()).to(result);
   }
 
   static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
@@ -73,10 +76,12 @@ class AffineFunction : public torch::autograd::Function<AffineFunction> {
     const at::Tensor gradient = gradients[0].contiguous();
     const at::Tensor operand = gradient.to(weight.scalar_type());
     at::Tensor dx;
-    if (context->saved_data["needs_x"].toBool()) dx = GemmNn(operand, weight).to(at::kFloat);  // dy W
-    const at::Tensor dw = GemmTn(operand, x).to(at::kFloat);                                   // dy^T x
-    const at::Tensor db = context->saved_data["has_bias"].toBool() ? gradient.sum(0) : at::Tensor();
-    return {dx, dw, db, at::Tensor()};
+    if (context->saved_data["needs_x"].toBool()) {
+      dx = GemmNn(operand, weight).to(context->saved_data["x_type"].toScalarType());  // dy W
+    }
+    const at::Tensor dw = GemmTn(operand, x).to(at::kFloat);  // dy^T x
+    const at::Tensor db = context->saved_data["has_bias"].toBool() ? ColumnSums(gradient) : at::Tensor();
+    return {dx, dw, db, at::Tensor(), at::Tensor()};
   }
 };
 
@@ -101,11 +106,12 @@ at::Tensor GemmTn(const at::Tensor& a, const at::Tensor& b) {
   return std::get<0>(at::mkldnn_linear_backward_weights(a.to_mkldnn(), b.to_mkldnn(), weight, false)).to_dense();
 }
 
-at::Tensor AffineMap(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias, bool bf16) {
-  if (NeedsGradient(x, weight, bias)) return AffineFunction::apply(x, weight, Optional(bias), bf16);
+at::Tensor AffineMap(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias, bool bf16,
+                     at::ScalarType result) {
+  if (NeedsGradient(x, weight, bias)) return AffineFunction::apply(x, weight, Optional(bias), bf16, result);
   if (!bf16) return GemmNt(x, weight, bias);
   return GemmNt(x.to(at::kBFloat16), weight.to(at::kBFloat16), bias.defined() ? bias.to(at::kBFloat16) : bias)
-      .to(at::kFloat);
+      .to(result);
 }
 
 at::Tensor AffineGelu(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias, bool bf16) {

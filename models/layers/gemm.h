@@ -5,11 +5,13 @@
 
 namespace vitrine {
 
-// x W^T + b for x [m, k], W [n, k] and b [n] or undefined; fp32 in and out. Differentiable in all three, once.
+// x W^T + b for x [m, k] fp32 or bf16, W [n, k] and b [n] fp32, b perhaps undefined. Differentiable in all three, once.
 //
 // On a CPU forward and backward run on oneDNN, whose kernels reach more than twice the rate of the BLAS behind
-// at::linear on CPUs that are not Intel's. bf16 rounds the operands and each product of the three GEMMs to bf16.
-at::Tensor AffineMap(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias, bool bf16);
+// at::linear on CPUs that are not Intel's. bf16 rounds the operands and each product of the three GEMMs to bf16; the
+// result, rounded so, is of type `result`.
+at::Tensor AffineMap(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias, bool bf16,
+                     at::ScalarType result = at::kFloat);
 
 // GELU(x W^T + b), exact GELU (by erf). Outside of gradients one pass does both where oneDNN takes the product.
 at::Tensor AffineGelu(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias, bool bf16);

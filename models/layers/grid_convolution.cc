@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "models/layers/gemm.h"
+#include "models/layers/held_layout.h"
 #include "models/layers/token_sequence.h"
 
 namespace vitrine {
@@ -53,27 +54,22 @@ at::Tensor GatherNeighbours(const at::Tensor& x, const TokenLayout& layout) {
   return neighbours;
 }
 
-// y[t] = x[t] for the prefix tokens of every image.
+// y[t] = x[t] for the prefix tokens of every image; both of one type.
 void CopyPrefix(const at::Tensor& x, const TokenLayout& layout, at::Tensor& y) {
   for (int image = 0; image < layout.images(); ++image) {
     for (int token = 0; token < layout.prefix_tokens(); ++token) {
       const int64_t row = layout.offset(image) + token;
-      std::memcpy(y.data_ptr<float>() + row * y.stride(0), x.const_data_ptr<float>() + row * x.stride(0),
-                  x.size(1) * sizeof(float));
+      const int64_t bytes = x.element_size();
+      std::memcpy(static_cast<char*>(y.data_ptr()) + row * y.stride(0) * bytes,
+                  static_cast<const char*>(x.const_data_ptr()) + row * x.stride(0) * bytes, x.size(1) * bytes);
     }
   }
 }
 
 at::Tensor Convolve(const at::Tensor& x, const at::Tensor& weight, const TokenLayout& layout) {
-  const at::Tensor matrix = weight.view({weight.size(0), -1});                                 // [out, 9 in]
-  return GemmNt(GatherNeighbours(x.to(weight.scalar_type()), layout), matrix).to(at::kFloat);  // [T, out]
+  const at::Tensor matrix = weight.view({weight.size(0), -1});                  // [out, 9 in]
+  return GemmNt(GatherNeighbours(x.to(weight.scalar_type()), layout), matrix);  // [T, out]
 }
-
-// Carries the layout from forward to backward.
-struct LayoutHolder : torch::CustomClassHolder {
-  explicit LayoutHolder(std::shared_ptr<const TokenLayout> held) : layout(std::move(held)) {}
-  const std::shared_ptr<const TokenLayout> layout;
-};
 
 class ConvolutionFunction : public torch::autograd::Function<ConvolutionFunction> {
  public:
@@ -83,8 +79,8 @@ class ConvolutionFunction : public torch::autograd::Function<ConvolutionFunction
     const at::Tensor operand = x.to(type).contiguous();
     const at::Tensor kernel = weight.to(type);
     context->save_for_backward({operand, kernel});
-    context->saved_data["layout"] = at::IValue::make_capsule(c10::make_intrusive<LayoutHolder>(layout));
-    at::Tensor y = Convolve(operand, kernel, *layout);
+    context->saved_data["layout"] = HoldLayout(layout);
+    at::Tensor y = Convolve(operand, kernel, *layout).to(x.scalar_type());
     CopyPrefix(x, *layout, y);
     return y;
   }
@@ -98,15 +94,15 @@ class ConvolutionFunction : public torch::autograd::Function<ConvolutionFunction
     const torch::autograd::variable_list saved = context->get_saved_variables();
     const at::Tensor& x = saved[0];
     const at::Tensor& weight = saved[1];
-    const auto holder = c10::static_intrusive_pointer_cast<LayoutHolder>(context->saved_data["layout"].toCapsule());
+    const auto layout = HeldLayout(context->saved_data["layout"]);
     const int64_t out = weight.size(0);
     const int64_t in = weight.size(3);
     const at::Tensor gradient = gradients[0].contiguous();
-    const at::Tensor neighbours = GatherNeighbours(gradient.to(weight.scalar_type()), *holder->layout);  // [T, 9 out]
+    const at::Tensor neighbours = GatherNeighbours(gradient.to(weight.scalar_type()), *layout);  // [T, 9 out]
 
     const at::Tensor turned = weight.view({out, 9, in}).flip(1).permute({2, 1, 0}).reshape({in, 9 * out});
-    at::Tensor dx = GemmNt(neighbours, turned).to(at::kFloat);  // [T, in]
-    CopyPrefix(gradient, *holder->layout, dx);
+    at::Tensor dx = GemmNt(neighbours, turned).to(gradient.scalar_type());  // [T, in]
+    CopyPrefix(gradient, *layout, dx);
 
     const at::Tensor products = GemmTn(neighbours, x).to(at::kFloat);  // [9 out, in]
     const at::Tensor dw = products.view({9, out, in}).flip(0).transpose(0, 1).reshape(weight.sizes());
@@ -147,7 +143,7 @@ at::Tensor GridConvolution::Forward(const PackedTokens& x, const ForwardContext&
     return ConvolutionFunction::apply(x.data, weight_, x.layout, context.bf16);
   }
   const auto type = context.bf16 ? at::kBFloat16 : at::kFloat;
-  at::Tensor y = Convolve(x.data, weight_.to(type), *x.layout);
+  at::Tensor y = Convolve(x.data, weight_.to(type), *x.layout).to(x.data.scalar_type());
   CopyPrefix(x.data, *x.layout, y);
   return y;
 }

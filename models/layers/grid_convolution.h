@@ -14,7 +14,8 @@ class GridConvolution : public Module {
  public:
   GridConvolution(int channels, Initializer& initializer);
 
-  // x is [T, channels], its rows may be strided; the result is contiguous.
+  // x is [T, channels], fp32 or bf16, its rows may be strided; the result is contiguous and of its
+  // type.
   at::Tensor Forward(const PackedTokens& x, const ForwardContext& context) const;
 
  private:

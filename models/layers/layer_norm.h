@@ -14,8 +14,10 @@ class LayerNorm : public Module {
 
   // [T, width] -> [T, width].
   at::Tensor Forward(const at::Tensor& x) const;
-  // The same; on a CPU outside of gradients by our own kernel, about four times as fast.
+  // The same; on a CPU by our own kernels, about four times as fast, with gradients too.
   at::Tensor Forward(const at::Tensor& x, const ForwardContext& context) const;
+  // The same for a product of matrices to read: of OperandType(x, context).
+  at::Tensor ForwardOperand(const at::Tensor& x, const ForwardContext& context) const;
 
   const at::Tensor& weight() const { return weight_; }  // [width]
   const at::Tensor& bias() const { return bias_; }      // [width]

@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "models/layers/cpu_kernels.h"
+#include "models/layers/elementwise.h"
 #include "models/layers/gemm.h"
 
 namespace vitrine {
@@ -21,8 +23,13 @@ at::Tensor Linear::Forward(const at::Tensor& x, bool bf16) const {
   return AffineMap(x, weight_, bias_, bf16);
 }
 
-at::Tensor Linear::ForwardGelu(const at::Tensor& x, bool bf16) const {
-  return AffineGelu(x, weight_, bias_, bf16);
+at::Tensor Linear::ForwardOperand(const at::Tensor& x, const ForwardContext& context) const {
+  return AffineMap(x, weight_, bias_, context.bf16, OperandType(x, context));
+}
+
+at::Tensor Linear::ForwardGelu(const at::Tensor& x, const ForwardContext& context) const {
+  if (UsesOwnDerivatives(x, context)) return Gelu(ForwardOperand(x, context), context);
+  return AffineGelu(x, weight_, bias_, context.bf16);
 }
 
 }  // namespace vitrine

@@ -1,6 +1,7 @@
 #ifndef VITRINE_MODELS_LAYERS_LINEAR_H_
 #define VITRINE_MODELS_LAYERS_LINEAR_H_
 
+#include "models/forward_context.h"
 #include "models/layers/initializer.h"
 #include "models/module.h"
 
@@ -17,8 +18,10 @@ class Linear : public Module {
 
   // [T, inputs] -> [T, outputs].
   at::Tensor Forward(const at::Tensor& x, bool bf16 = false) const;
+  // The same for a product of matrices or a residual to read: of OperandType(x, context).
+  at::Tensor ForwardOperand(const at::Tensor& x, const ForwardContext& context) const;
   // GELU of that.
-  at::Tensor ForwardGelu(const at::Tensor& x, bool bf16 = false) const;
+  at::Tensor ForwardGelu(const at::Tensor& x, const ForwardContext& context) const;
 
   const at::Tensor& weight() const { return weight_; }  // [outputs, inputs]
   const at::Tensor& bias() const { return bias_; }      // [outputs], undefined without bias

@@ -1,7 +1,6 @@
 #include "models/layers/local_patch_interaction.h"
 
-#include <ATen/ops/gelu.h>
-
+#include "models/layers/elementwise.h"
 #include "models/layers/token_sequence.h"
 
 namespace vitrine {
@@ -25,7 +24,7 @@ at::Tensor LocalPatchInteraction::Forward(const PackedTokens& x, const ForwardCo
   }
   // Rows that pad must not count in the statistics of the batch.
   const at::Tensor tokens = normalized.narrow(0, 0, x.layout->total_tokens());
-  const at::Tensor y = batch_norm_.Forward(at::gelu(first_.Forward({tokens, x.layout}, context)), context);
+  const at::Tensor y = batch_norm_.Forward(Gelu(first_.Forward({tokens, x.layout}, context), context), context);
   return JoinRuns({second_.Forward({y, x.layout}, context)}, x.data.size(0));
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "models/layers/cpu_kernels.h"
 #include "models/layers/gemm.h"
 #include "models/layers/linear.h"
 
@@ -17,10 +18,10 @@ namespace {
 
 constexpr const char* kNames[] = {"q", "k", "v"};
 
-// The parts of x [T, 3 width].
+// The parts of x [T, 3 width]. NOTE: the derivative of split joins three gradients; that of narrow fills up with zeros.
 Qkv SplitColumns(const at::Tensor& x) {
-  const int64_t width = x.size(1) / 3;
-  return {x.narrow(1, 0, width), x.narrow(1, width, width), x.narrow(1, 2 * width, width)};
+  const std::vector<at::Tensor> parts = x.split(x.size(1) / 3, 1);
+  return {parts[0], parts[1], parts[2]};
 }
 
 class LinearEmbedding : public QkvEmbedding {
@@ -31,7 +32,7 @@ class LinearEmbedding : public QkvEmbedding {
   }
 
   Qkv Forward(const at::Tensor& x, const at::Tensor& /*codes*/, const ForwardContext& context) const override {
-    return SplitColumns(AffineMap(x, weight_, bias_, context.bf16));
+    return SplitColumns(AffineMap(x, weight_, bias_, context.bf16, OperandType(x, context)));
   }
 
  private:

@@ -34,7 +34,9 @@ void RunDepthwise(const DepthwiseCall& call) {
       float* const y = call.y + (row * call.columns + column) * call.y_stride;
       int64_t channel = 0;
       for (; channel + V::kLanes <= call.channels; channel += V::kLanes) {
-        DepthwiseVector<V>(call, taps, channel, y, V::Load, V::Store);
+        DepthwiseVector<V>(
+            call, taps, channel, y, [](const float* from) { return V::Load(from); },
+            [](float* to, typename V::Reg v) { V::Store(to, v); });
       }
       if (const int64_t rest = call.channels - channel; rest > 0) {
         DepthwiseVector<V>(

@@ -7,12 +7,12 @@
 // namespace, so every instance stays inside of the file too.
 namespace vitrine::cpu {
 
-// x * (1/2 + h(x)) with h(x) = erf(x / sqrt 2) / 2 = x * P(x^2) / Q(x^2) for |x| <= 5.4, and +-1/2 beyond.
+// h(x) = erf(x / sqrt 2) / 2 = x * P(x^2) / Q(x^2) for |x| <= 5.4, and +-1/2 beyond.
 //
 // P and Q are a minimax fit: x^2 |P/Q - h/x| <= 1.8e-8 before rounding. All coefficients are positive, so nothing
 // cancels, and at 5.4 the quotient reaches 1/2 to within rounding.
 template <class V>
-[[gnu::always_inline]] inline typename V::Reg GeluOf(typename V::Reg x) {
+[[gnu::always_inline]] inline typename V::Reg HalfErfOf(typename V::Reg x) {
   const auto constant = [](float value) { return V::Broadcast(value); };
   const auto s = V::Min(constant(5.4f * 5.4f), V::Mul(x, x));
   auto p = V::Fma(constant(2.28255974e-08f), s, constant(6.44902912e-06f));
@@ -25,9 +25,14 @@ template <class V>
   q = V::Fma(q, s, constant(2.52552181e-01f));
   p = V::Fma(p, s, constant(3.98942173e-01f));
   q = V::Fma(q, s, constant(1.0f));
-  auto h = V::Mul(V::Mul(x, p), V::Reciprocal(q));
-  h = V::Max(constant(-0.5f), V::Min(constant(0.5f), h));
-  return V::Fma(x, h, V::Mul(constant(0.5f), x));
+  const auto h = V::Mul(V::Mul(x, p), V::Reciprocal(q));
+  return V::Max(constant(-0.5f), V::Min(constant(0.5f), h));
+}
+
+// x * (1/2 + h(x)).
+template <class V>
+[[gnu::always_inline]] inline typename V::Reg GeluOf(typename V::Reg x) {
+  return V::Fma(x, HalfErfOf<V>(x), V::Mul(V::Broadcast(0.5f), x));
 }
 
 template <class V>

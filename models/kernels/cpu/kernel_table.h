@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "models/kernels/cpu/cpu_path.h"
+#include "models/kernels/cpu/training_table.h"
 #include "models/kernels/cpu/view.h"
 
 namespace vitrine::cpu {
@@ -71,6 +72,7 @@ struct KernelTable {
   void (*gelu)(const float* x, float* y, int64_t count);
   void (*product)(const ProductCall& call);
   void (*depthwise)(const DepthwiseCall& call);
+  TrainingTable training;
 };
 
 // Null where this CPU cannot run it.

@@ -6,6 +6,7 @@
 #include "models/kernels/cpu/layer_norm_kernel.h"
 #include "models/kernels/cpu/linear_kernel.h"
 #include "models/kernels/cpu/product_kernel.h"
+#include "models/kernels/cpu/training_kernels.h"
 
 namespace vitrine::cpu {
 namespace {
@@ -35,6 +36,37 @@ struct Avx2 {
     const __m128 two = _mm_add_ps(four, _mm_movehl_ps(four, four));
     return _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)));
   }
+  static Reg Round(Reg v) { return _mm256_round_ps(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
+  static Reg TimesPowerOfTwo(Reg v, Reg exponent) {
+    const __m256i bits = _mm256_slli_epi32(_mm256_add_epi32(_mm256_cvtps_epi32(exponent), _mm256_set1_epi32(127)), 23);
+    return _mm256_mul_ps(v, _mm256_castsi256_ps(bits));
+  }
+
+  static Reg Load(const Bf16* from) {
+    const __m128i halves = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
+    return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(halves), 16));
+  }
+  static Reg LoadPart(const Bf16* from, int64_t count) {
+    Bf16 whole[kLanes] = {};
+    for (int64_t i = 0; i < count; ++i) whole[i] = from[i];
+    return Load(whole);
+  }
+  // To nearest, ties to even.
+  static void Store(Bf16* to, Reg v) {
+    const __m256i bits = _mm256_castps_si256(v);
+    const __m256i odd = _mm256_and_si256(_mm256_srli_epi32(bits, 16), _mm256_set1_epi32(1));
+    const __m256i rounded = _mm256_add_epi32(bits, _mm256_add_epi32(odd, _mm256_set1_epi32(0x7fff)));
+    const __m256i quiet = _mm256_or_si256(bits, _mm256_set1_epi32(0x400000));
+    const __m256i nan = _mm256_castps_si256(_mm256_cmp_ps(v, v, _CMP_UNORD_Q));
+    const __m256i halves = _mm256_srli_epi32(_mm256_blendv_epi8(rounded, quiet, nan), 16);
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(to),
+                     _mm_packus_epi32(_mm256_castsi256_si128(halves), _mm256_extracti128_si256(halves, 1)));
+  }
+  static void StorePart(Bf16* to, Reg v, int64_t count) {
+    Bf16 whole[kLanes];
+    Store(whole, v);
+    for (int64_t i = 0; i < count; ++i) to[i] = whole[i];
+  }
 };
 
 // Twelve of the 16 registers hold sums, two hold weights.
@@ -62,6 +94,7 @@ const KernelTable kAvx2Fp32 = {.path = CpuPath::kAvx2,
                                .layer_norm = RunLayerNorm<Avx2>,
                                .gelu = RunGelu<Avx2>,
                                .product = RunProduct<Avx2>,
-                               .depthwise = RunDepthwise<Avx2>};
+                               .depthwise = RunDepthwise<Avx2>,
+                               .training = TrainingOf<Avx2>()};
 
 }  // namespace vitrine::cpu

@@ -5,6 +5,7 @@
 #include "models/kernels/cpu/layer_norm_kernel.h"
 #include "models/kernels/cpu/linear_kernel.h"
 #include "models/kernels/cpu/product_kernel.h"
+#include "models/kernels/cpu/training_kernels.h"
 
 namespace vitrine::cpu {
 namespace {
@@ -43,6 +44,7 @@ const KernelTable kAvx512Bf16 = {.path = CpuPath::kAvx512,
                                  .layer_norm = RunLayerNorm<Avx512>,
                                  .gelu = RunGelu<Avx512>,
                                  .product = RunProduct<Avx512>,
-                                 .depthwise = RunDepthwise<Avx512>};
+                                 .depthwise = RunDepthwise<Avx512>,
+                                 .training = TrainingOf<Avx512>()};
 
 }  // namespace vitrine::cpu

@@ -1,9 +1,13 @@
 // The fp32 kernels for any CPU: the compiler's own vectors of four floats, which map to SSE2, NEON or plain code.
+#include <bit>
+
+#include "models/kernels/cpu/bf16.h"
 #include "models/kernels/cpu/depthwise_kernel.h"
 #include "models/kernels/cpu/kernel_table.h"
 #include "models/kernels/cpu/layer_norm_kernel.h"
 #include "models/kernels/cpu/linear_kernel.h"
 #include "models/kernels/cpu/product_kernel.h"
+#include "models/kernels/cpu/training_kernels.h"
 
 namespace vitrine::cpu {
 namespace {
@@ -40,6 +44,27 @@ struct Portable {
   static Reg Fma(Reg a, Reg b, Reg c) { return a * b + c; }
   static Reg Reciprocal(Reg v) { return Broadcast(1) / v; }
   static float Sum(Reg v) { return (v[0] + v[2]) + (v[1] + v[3]); }
+  static Reg Round(Reg v) {
+    const Reg magic = Broadcast(12582912.0f);  // 1.5 * 2^23: adding it leaves no bits behind the point
+    return (v + magic) - magic;
+  }
+  static Reg TimesPowerOfTwo(Reg v, Reg exponent) {
+    for (int i = 0; i < kLanes; ++i) {
+      v[i] *= std::bit_cast<float>(static_cast<uint32_t>(static_cast<int32_t>(exponent[i]) + 127) << 23);
+    }
+    return v;
+  }
+
+  static Reg Load(const Bf16* from) { return LoadPart(from, kLanes); }
+  static Reg LoadPart(const Bf16* from, int64_t count) {
+    Reg v = {};
+    for (int64_t i = 0; i < count; ++i) v[i] = ToFloat(from[i]);
+    return v;
+  }
+  static void Store(Bf16* to, Reg v) { StorePart(to, v, kLanes); }
+  static void StorePart(Bf16* to, Reg v, int64_t count) {
+    for (int64_t i = 0; i < count; ++i) to[i] = ToBf16(v[i]);
+  }
 };
 
 struct Fp32Products {
@@ -66,6 +91,7 @@ const KernelTable kPortableFp32 = {.path = CpuPath::kPortable,
                                    .layer_norm = RunLayerNorm<Portable>,
                                    .gelu = RunGelu<Portable>,
                                    .product = RunProduct<Portable>,
-                                   .depthwise = RunDepthwise<Portable>};
+                                   .depthwise = RunDepthwise<Portable>,
+                                   .training = TrainingOf<Portable>()};
 
 }  // namespace vitrine::cpu

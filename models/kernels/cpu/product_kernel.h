@@ -45,6 +45,14 @@ void ProductColumns(const ProductCall& call, int64_t column, int64_t last) {
   constexpr int kRows = V::kLanes == 16 ? 8 : 4;  // of 32 registers or of 16
   int64_t row = 0;
   for (; row + kRows <= call.rows; row += kRows) ProductTile<V, kRows, kVectors>(call, row, column, last);
+  if (kRows > 4 && row + 4 <= call.rows) {
+    ProductTile<V, 4, kVectors>(call, row, column, last);
+    row += 4;
+  }
+  if (row + 2 <= call.rows) {
+    ProductTile<V, 2, kVectors>(call, row, column, last);
+    row += 2;
+  }
   for (; row < call.rows; ++row) ProductTile<V, 1, kVectors>(call, row, column, last);
 }
 
