@@ -18,6 +18,9 @@ pkg_check_modules(ARCHIVE REQUIRED IMPORTED_TARGET libarchive)
 pkg_check_modules(EXIF REQUIRED IMPORTED_TARGET libexif)
 pkg_check_modules(ISAL REQUIRED IMPORTED_TARGET libisal)
 
+# LibTorch's wheel contains Gloo without its headers.
+find_path(GLOO_INCLUDE gloo/transport/device.h REQUIRED)
+
 # OpenCV's CMake package comes only with libopencv-dev and its 300 packages; two libraries are enough.
 find_path(OPENCV_INCLUDE opencv2/core.hpp PATH_SUFFIXES opencv4 REQUIRED)
 find_library(OPENCV_CORE opencv_core REQUIRED)

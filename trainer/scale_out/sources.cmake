@@ -1,3 +1,9 @@
 # Several processes, one model.
-set(scale_out_sources "")
+set(scale_out_sources
+  scale_out/agreement.cc
+  scale_out/gloo.cc
+  scale_out/rendezvous.cc
+  scale_out/roll_call.cc)
 set(scale_out_libraries "")
+# LibTorch's wheel holds Gloo and its own headers of it, but not Gloo's: those are Debian's.
+set_source_files_properties(scale_out/gloo.cc PROPERTIES COMPILE_DEFINITIONS USE_C10D_GLOO)

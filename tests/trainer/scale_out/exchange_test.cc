@@ -1,0 +1,212 @@
+// Sums and broadcasts between real processes, and the loss of one.
+#include <arpa/inet.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <memory>
+#include <torch/csrc/distributed/c10d/TCPStore.hpp>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "tests/trainer/scale_out/processes.h"
+
+namespace vitrine {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::AnyOf;
+using ::testing::HasSubstr;
+using Ranks = std::vector<std::unique_ptr<Process>>;
+
+constexpr char kWorker[] = VITRINE_TESTS "/exchange_worker";
+
+std::unique_ptr<Process> Start(std::vector<std::string> job, const std::map<std::string, std::string>& environment) {
+  job.insert(job.begin(), kWorker);
+  return std::make_unique<Process>(job, environment);
+}
+
+Ranks StartAll(int count, const std::vector<std::string>& job, int port = FreePort()) {
+  Ranks ranks;
+  for (int rank = 0; rank < count; ++rank) ranks.push_back(Start(job, RankOf(rank, count, port)));
+  return ranks;
+}
+
+void ExpectDone(Ranks& ranks) {
+  for (const auto& rank : ranks) {
+    EXPECT_EQ(rank->Wait(), 0) << rank->output();
+    EXPECT_THAT(rank->output(), HasSubstr("done\n"));
+  }
+}
+
+TEST(Exchange, SumsAndBroadcastsTensorsOfEveryKind) {
+  Ranks two = StartAll(2, {"large", "60", "60"});
+  ExpectDone(two);
+  Ranks three = StartAll(3, {"numbers", "60", "60"});
+  ExpectDone(three);
+}
+
+TEST(Exchange, AllRanksHoldTheSameBitsEveryTime) {
+  std::vector<std::string> hashes;
+  for (int repeat = 0; repeat < 2; ++repeat) {
+    Ranks ranks = StartAll(4, {"fractions", "60", "60"});
+    ExpectDone(ranks);
+    for (const auto& rank : ranks) hashes.push_back(rank->output().substr(rank->output().find("hash ")));
+  }
+  for (const std::string& hash : hashes) EXPECT_EQ(hash, hashes[0]);
+}
+
+// Ranks that sum for ever; one is hurt; all others must end with a sentence that names it, soon.
+void ExpectNamed(int count, int victim, int signal) {
+  // A rank that ends is noticed long before the time to answer is over; one that is stuck, then.
+  Ranks ranks = StartAll(count, {"for-ever", "60", signal == SIGKILL ? "120" : "3"});
+  for (const auto& rank : ranks) ASSERT_TRUE(rank->WaitForOutput("ten steps")) << rank->output();
+  const absl::Time start = absl::Now();
+  ranks[victim]->Signal(signal);
+  for (int rank = 0; rank < count; ++rank) {
+    if (rank == victim) continue;
+    EXPECT_EQ(ranks[rank]->Wait(), 1) << ranks[rank]->output();
+    EXPECT_THAT(ranks[rank]->output(),
+                AllOf(HasSubstr("\nUNAVAILABLE: "), HasSubstr(absl::StrCat("rank ", rank, " of ", count, " waited")),
+                      HasSubstr(absl::StrCat("rank ", victim, " (process ", ranks[victim]->pid(), " on "))));
+  }
+  EXPECT_LT(absl::Now() - start, absl::Seconds(30));
+}
+
+TEST(Loss, OfAKilledWorkerEndsTheOtherAndNamesIt) {
+  ExpectNamed(2, 1, SIGKILL);
+}
+TEST(Loss, OfTheRankThatHostsTheStoreEndsTheOtherAndNamesIt) {
+  ExpectNamed(2, 0, SIGKILL);
+}
+TEST(Loss, OfOneOfThreeEndsBothOthersAndNamesItAlone) {
+  ExpectNamed(3, 1, SIGKILL);
+}
+TEST(Loss, AStuckWorkerIsNamedAfterTheTimeout) {
+  ExpectNamed(2, 1, SIGSTOP);
+}
+TEST(Loss, AStuckHostOfTheStoreIsNamedAfterTheTimeout) {
+  ExpectNamed(2, 0, SIGSTOP);
+}
+
+TEST(Connect, NamesTheRanksThatDoNotArrive) {
+  auto first = Start({"numbers", "1.5", "5"}, RankOf(0, 4, FreePort()));
+  EXPECT_EQ(first->Wait(), 1);
+  EXPECT_THAT(first->output(),
+              AllOf(HasSubstr("UNAVAILABLE: of 4 ranks these did not arrive"), HasSubstr(": 1, 2, 3")));
+}
+
+TEST(Connect, NobodyListensAtTheAddress) {
+  const int port = FreePort();
+  auto second = Start({"numbers", "1.5", "5"}, RankOf(1, 2, port));
+  EXPECT_EQ(second->Wait(), 1);
+  EXPECT_THAT(second->output(), AllOf(HasSubstr("UNAVAILABLE: rank 1 of 2 could not reach the ranks' store at "),
+                                      HasSubstr(absl::StrCat("127.0.0.1:", port))));
+}
+
+// A port where somebody else listens.
+class Stranger {
+ public:
+  Stranger() : socket_(socket(AF_INET, SOCK_STREAM, 0)) {
+    sockaddr_in address = {};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t length = sizeof address;
+    EXPECT_EQ(bind(socket_, reinterpret_cast<sockaddr*>(&address), length), 0);
+    EXPECT_EQ(listen(socket_, 5), 0);
+    getsockname(socket_, reinterpret_cast<sockaddr*>(&address), &length);
+    port = ntohs(address.sin_port);
+  }
+  ~Stranger() { close(socket_); }
+  int port = 0;
+
+ private:
+  const int socket_;
+};
+
+TEST(Connect, AStrangerWhoNeverAnswersAndAPortThatIsTaken) {
+  const Stranger stranger;
+  auto host = Start({"numbers", "1", "5"}, RankOf(0, 2, stranger.port));
+  auto client = Start({"numbers", "1", "5"}, RankOf(1, 2, stranger.port));
+  EXPECT_EQ(host->Wait(), 1);
+  EXPECT_THAT(host->output(), HasSubstr(absl::StrCat(
+                                  "UNAVAILABLE: rank 0 of 2 could not host the ranks' store on port ", stranger.port)));
+  EXPECT_EQ(client->Wait(), 1);
+  EXPECT_THAT(client->output(), AllOf(HasSubstr("UNAVAILABLE: "), HasSubstr(absl::StrCat(stranger.port))));
+}
+
+TEST(Connect, TwoProcessesWithOneRank) {
+  const int port = FreePort();
+  auto host = Start({"numbers", "5", "5"}, RankOf(0, 3, port));
+  auto one = Start({"numbers", "5", "5"}, RankOf(1, 3, port));
+  auto other = Start({"numbers", "5", "5"}, RankOf(1, 3, port));
+  EXPECT_EQ(host->Wait(), 1);
+  EXPECT_EQ(one->Wait(), 1);
+  EXPECT_EQ(other->Wait(), 1);
+  const std::string both = one->output() + other->output();
+  EXPECT_THAT(both, HasSubstr("ALREADY_EXISTS: another process has arrived as rank 1 of 3"));
+}
+
+TEST(Connect, RanksThatDiffer) {
+  const int port = FreePort();
+  auto host = Start({"numbers", "5", "5", "kv-mnist seed 1"}, RankOf(0, 2, port));
+  auto other = Start({"numbers", "5", "5", "kv-mnist seed 2"}, RankOf(1, 2, port));
+  for (Process* rank : {host.get(), other.get()}) {
+    EXPECT_EQ(rank->Wait(), 1);
+    EXPECT_THAT(rank->output(), AllOf(HasSubstr("FAILED_PRECONDITION: the ranks do not train the same"),
+                                      HasSubstr("\"kv-mnist seed 1\""), HasSubstr("\"kv-mnist seed 2\"")));
+  }
+  const int another = FreePort();
+  auto two = Start({"numbers", "5", "5"}, RankOf(0, 2, another));
+  auto three = Start({"numbers", "5", "5"}, RankOf(1, 3, another));
+  EXPECT_EQ(two->Wait(), 1);
+  EXPECT_THAT(two->output(), HasSubstr("FAILED_PRECONDITION: rank 0"));
+  EXPECT_THAT(two->output(), HasSubstr("has WORLD_SIZE=3"));
+  EXPECT_EQ(three->Wait(), 1);
+}
+
+TEST(Connect, ARankAloneNeedsNobody) {
+  auto alone = Start({"numbers", "1", "1"}, {{"RANK", "0"}, {"WORLD_SIZE", "1"}});
+  EXPECT_EQ(alone->Wait(), 0) << alone->output();
+  auto half = Start({"numbers", "1", "1"}, {{"RANK", "0"}, {"WORLD_SIZE", "2"}});
+  EXPECT_EQ(half->Wait(), 1);
+  EXPECT_THAT(half->output(), HasSubstr("INVALID_ARGUMENT: the environment sets RANK, WORLD_SIZE but not MASTER_ADDR"));
+}
+
+TEST(Connect, TheAgentHostsTheStore) {
+  c10d::TCPStoreOptions options;
+  options.port = 0;
+  options.isServer = true;
+  options.waitWorkers = false;
+  const c10d::TCPStore agent("127.0.0.1", options);
+  // A second attempt meets at the same store.
+  for (const char* attempt : {"0", "1"}) {
+    Ranks ranks;
+    for (int rank = 0; rank < 2; ++rank) {
+      auto environment = RankOf(rank, 2, agent.getPort());
+      environment["TORCHELASTIC_USE_AGENT_STORE"] = "True";
+      environment["TORCHELASTIC_RESTART_COUNT"] = attempt;
+      ranks.push_back(Start({"numbers", "20", "20"}, environment));
+    }
+    ExpectDone(ranks);
+  }
+}
+
+TEST(Connect, TorchrunStartsTheRanks) {
+  const char* home = std::getenv("HOME");
+  const char* chosen = std::getenv("VITRINE_TORCHRUN");
+  const std::filesystem::path torchrun =
+      chosen != nullptr ? chosen : absl::StrCat(home != nullptr ? home : "", "/.cache/vitrine/bench-venv/bin/torchrun");
+  if (!std::filesystem::exists(torchrun)) {
+    GTEST_SKIP() << "no torchrun at " << torchrun << "; VITRINE_TORCHRUN names one";
+  }
+  Process agent({torchrun, "--no-python", "--standalone", "--nproc-per-node=2", kWorker, "numbers", "30", "30"}, {});
+  EXPECT_EQ(agent.Wait(), 0) << agent.output();
+  EXPECT_THAT(agent.output(), AllOf(HasSubstr("rank 0 of 2\n"), HasSubstr("rank 1 of 2\n")));
+}
+
+}  // namespace
+}  // namespace vitrine

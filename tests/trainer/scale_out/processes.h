@@ -1,0 +1,49 @@
+#ifndef VITRINE_TESTS_TRAINER_SCALE_OUT_PROCESSES_H_
+#define VITRINE_TESTS_TRAINER_SCALE_OUT_PROCESSES_H_
+
+#include <sys/types.h>
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+
+namespace vitrine {
+
+// A child process whose output, both streams, is read line by line. Killed if it still runs at destruction.
+class Process {
+ public:
+  // `environment` is added to ours, from which what torchrun sets is taken away.
+  Process(const std::vector<std::string>& command, const std::map<std::string, std::string>& environment);
+  Process(const Process&) = delete;
+  Process& operator=(const Process&) = delete;
+  ~Process();
+
+  pid_t pid() const { return pid_; }
+  void Signal(int signal) const;
+  // Reads until the output holds `text`. False: the output ended, or two minutes passed, before it did.
+  bool WaitForOutput(const std::string& text);
+  // Reads the rest and waits for the end: the exit code, or minus the signal that ended it.
+  int Wait();
+  const std::string& output() const { return output_; }
+
+ private:
+  bool Read(absl::Time deadline);  // false: the output has ended or the deadline has passed
+
+  pid_t pid_ = -1;
+  int output_end_ = -1;
+  std::string output_;
+  bool waited_ = false;
+  int exit_code_ = 0;
+};
+
+// A port that nobody listened on a moment ago.
+int FreePort();
+
+// RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT on this machine.
+std::map<std::string, std::string> RankOf(int rank, int world_size, int port);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_TESTS_TRAINER_SCALE_OUT_PROCESSES_H_
