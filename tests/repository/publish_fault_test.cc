@@ -243,17 +243,24 @@ TEST_F(PublishFaultTest, AFileSizeLimitIsReportedAndLeavesNoTemporaryFiles) {
   EXPECT_THAT(TemporaryFolders(root / "sample"), ElementsAre());
 }
 
-TEST_F(PublishFaultTest, AFullDiskIsReportedAndLeavesNoTemporaryFiles) {
-  constexpr char kNoMount[] = "no mount";
-  const fs::path disk = scratch_.path() / "disk";
+constexpr char kNoMount[] = "no mount";
+
+// A child that sees a disk of a megabyte at `disk`, which nobody else sees, and runs the body.
+ChildResult OnSmallDisk(const fs::path& disk, const std::function<std::string()>& body) {
   fs::create_directory(disk);
-  Draft large = SampleDraft(kNew);
-  large.weights.tensors["large"] = at::full({1 << 20}, 1.0, at::kFloat);
-  const ChildResult child = RunInChild([&]() -> std::string {
-    // Only this child sees the disk.
+  return RunInChild([&]() -> std::string {
     if (unshare(CLONE_NEWNS) != 0 && unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0) return kNoMount;
     if (mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) return kNoMount;
     if (mount("tmpfs", disk.c_str(), "tmpfs", 0, "size=1m") != 0) return kNoMount;
+    return body();
+  });
+}
+
+TEST_F(PublishFaultTest, AFullDiskIsReportedAndLeavesNoTemporaryFiles) {
+  const fs::path disk = scratch_.path() / "disk";
+  Draft large = SampleDraft(kNew);
+  large.weights.tensors["large"] = at::full({1 << 20}, 1.0, at::kFloat);
+  const ChildResult child = OnSmallDisk(disk, [&]() -> std::string {
     if (const auto old = Publish(disk, "sample", SampleDraft(kOld)); !old.ok()) return old.status().ToString();
     const std::string refusal = Publish(disk, "sample", large).status().ToString();
     const size_t entries = Entries(disk / "sample").size();
@@ -263,6 +270,39 @@ TEST_F(PublishFaultTest, AFullDiskIsReportedAndLeavesNoTemporaryFiles) {
   if (child.text == kNoMount) GTEST_SKIP() << "this system does not let a process mount a small disk of its own";
   EXPECT_THAT(child.text, AllOf(HasSubstr("RESOURCE_EXHAUSTED"), HasSubstr("weights.safetensors: No space left"),
                                 HasSubstr("entries: 1;"), HasSubstr("then: OK")));
+}
+
+TEST_F(PublishFaultTest, AReadOnlyRepositoryIsSaidBeforeAndByThePublish) {
+  const fs::path disk = scratch_.path() / "disk";
+  const ChildResult child = OnSmallDisk(disk, [&]() -> std::string {
+    if (const auto old = Publish(disk, "sample", SampleDraft(kOld)); !old.ok()) return old.status().ToString();
+    if (mount("none", disk.c_str(), nullptr, MS_REMOUNT | MS_RDONLY, nullptr) != 0) return kNoMount;
+    return absl::StrCat("before: ", CheckPublishable(disk, "sample").ToString(),
+                        "; new: ", CheckPublishable(disk / "other", "sample").ToString(),
+                        "; publish: ", Publish(disk, "sample", SampleDraft(kNew)).status().ToString(),
+                        "; versions: ", ExpectWholeVersions(disk));
+  });
+  if (child.text == kNoMount) GTEST_SKIP() << "this system does not let a process mount a small disk of its own";
+  constexpr char kPattern[] =
+      "before: PERMISSION_DENIED: nothing could be published as sample in \".*disk\": .*Read-only file system; "
+      "new: PERMISSION_DENIED: .*Read-only file system; "
+      "publish: PERMISSION_DENIED: nothing was published as sample: .*Read-only file system; versions: 1";
+  EXPECT_THAT(child.text, testing::MatchesRegex(kPattern));
+}
+
+TEST_F(PublishFaultTest, AFullDiskIsSaidBefore) {
+  const fs::path disk = scratch_.path() / "disk";
+  const ChildResult child = OnSmallDisk(disk, [&] {
+    const std::string fits = CheckPublishable(disk, "sample", 900000).ToString();
+    const std::string exceeds = CheckPublishable(disk, "sample", 2000000).ToString();
+    WriteFile(disk / "filler", std::string(2 << 20, 'x'));  // as much of it as there is room for
+    return absl::StrCat(fits, "; ", exceeds, "; full: ", CheckPublishable(disk, "sample").ToString(),
+                        "; entries: ", Entries(disk / "sample").size());
+  });
+  if (child.text == kNoMount) GTEST_SKIP() << "this system does not let a process mount a small disk of its own";
+  EXPECT_THAT(child.text,
+              AllOf(HasSubstr("OK; RESOURCE_EXHAUSTED"), HasSubstr("MB free, and a version takes about 2.0"),
+                    HasSubstr("full: RESOURCE_EXHAUSTED"), HasSubstr("entries: 0")));
 }
 
 TEST_F(PublishFaultTest, ManyProcessesPublishAtOnce) {

@@ -99,6 +99,22 @@ TEST_F(PublishTest, RefusesBeforeItWrites) {
   Refused(draft, "undefined");
 }
 
+TEST_F(PublishTest, WhetherItCouldSucceedIsToldBefore) {
+  ASSERT_TRUE(CheckPublishable(root_, "sample", 1000).ok());
+  EXPECT_THAT(Entries(root_ / "sample"), ElementsAre()) << "nothing is left of the trial";
+  EXPECT_TRUE(ListVersions(root_)->empty());
+  ASSERT_TRUE(Publish(root_, "sample", SampleDraft(1)).ok());
+  ASSERT_TRUE(CheckPublishable(root_, "sample").ok());
+  EXPECT_THAT(Entries(root_ / "sample"), ElementsAre("1"));
+  EXPECT_THAT(CheckPublishable(root_, "a/b"), Refuses(absl::StatusCode::kInvalidArgument, HasSubstr("\"a/b\"")));
+  EXPECT_THAT(CheckPublishable(root_, "sample", int64_t{1} << 60),
+              Refuses(absl::StatusCode::kResourceExhausted, HasSubstr("MB free, and a version takes about")));
+  WriteFile(scratch_.path() / "file", "no folder");
+  EXPECT_THAT(CheckPublishable(scratch_.path() / "file", "sample"),
+              Refuses(absl::StatusCode::kNotFound, AllOf(HasSubstr("nothing could be published as sample"),
+                                                         HasSubstr("file"), HasSubstr("Not a directory"))));
+}
+
 TEST_F(PublishTest, AModelFolderThatIsALinkIsNotFollowed) {
   fs::create_directories(root_);
   fs::create_directories(scratch_.path() / "elsewhere");

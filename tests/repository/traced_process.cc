@@ -71,6 +71,7 @@ int Trace(pid_t child, const std::function<Verdict(const SystemCall&)>& before,
     ptrace(PTRACE_SYSCALL, child, 0, signal);
     if (waitpid(child, &status, 0) != child || WIFEXITED(status) || WIFSIGNALED(status)) return status;
     signal = 0;
+    if (status >> 8 == (SIGTRAP | (PTRACE_EVENT_EXEC << 8))) continue;
     if (WSTOPSIG(status) != (SIGTRAP | 0x80)) {
       signal = WSTOPSIG(status);
       continue;
@@ -102,7 +103,7 @@ ChildResult RunInChild(const std::function<std::string()>& body) {
   }
   int status = 0;
   waitpid(child, &status, 0);
-  return {true, !answer->complete, answer.text()};
+  return {true, !answer->complete, status, answer.text()};
 }
 
 ChildResult RunTraced(const std::function<std::string()>& body, const std::function<Verdict(const SystemCall&)>& before,
@@ -117,10 +118,10 @@ ChildResult RunTraced(const std::function<std::string()>& body, const std::funct
   }
   int status = 0;
   waitpid(child, &status, 0);
-  if (!WIFSTOPPED(status)) return {false, false, std::strerror(WEXITSTATUS(status))};
-  ptrace(PTRACE_SETOPTIONS, child, 0, PTRACE_O_TRACESYSGOOD | PTRACE_O_EXITKILL);
+  if (!WIFSTOPPED(status)) return {false, false, status, std::strerror(WEXITSTATUS(status))};
+  ptrace(PTRACE_SETOPTIONS, child, 0, PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACEEXEC | PTRACE_O_EXITKILL);
   const int exit_status = Trace(child, before, after);
-  return {true, WIFSIGNALED(exit_status) && WTERMSIG(exit_status) == SIGKILL, answer.text()};
+  return {true, WIFSIGNALED(exit_status) && WTERMSIG(exit_status) == SIGKILL, exit_status, answer.text()};
 }
 
 }  // namespace vitrine

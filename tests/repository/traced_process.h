@@ -22,13 +22,15 @@ struct Verdict {
 struct ChildResult {
   bool started = false;  // false: the child could not be traced or prepared; `text` says why
   bool killed = false;
+  int status = 0;    // as waitpid gives it
   std::string text;  // what `body` returned, if it came to its end
 };
 
 // Runs `body` in a forked child and returns what it returns.
 ChildResult RunInChild(const std::function<std::string()>& body);
 
-// The same, asking `before` at every system call of the body in turn, and telling `after` its result.
+// The same, also where the body becomes another program (then there is no `text`), asking `before` at every system call
+// of the body in turn, and telling `after` its result.
 ChildResult RunTraced(const std::function<std::string()>& body, const std::function<Verdict(const SystemCall&)>& before,
                       const std::function<void(const SystemCall&, int64_t result)>& after);
 
