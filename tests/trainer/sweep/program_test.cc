@@ -1,0 +1,177 @@
+// `vitrine-train sweep` as a user runs it, on pictures that are learned within seconds.
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "tests/trainer/coloured_squares.h"
+#include "trainer/recipe.h"
+
+namespace vitrine {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr char kTrainer[] = VITRINE_BIN "/vitrine-train";
+constexpr absl::Duration kLong = absl::Seconds(60);
+
+struct Outcome {
+  int exit_code = -1;
+  std::string out, error;
+};
+
+class SweepProgram : public ::testing::Test {
+ protected:
+  SweepProgram() {
+    const auto write = [this](const std::string& split, const ColouredSquares& squares) {
+      for (int64_t i = 0; i < squares.size(); ++i) {
+        const std::filesystem::path file =
+            folder_.path() / "data" / split / squares.labels()[squares.label(i)] / absl::StrCat(i, ".png");
+        std::filesystem::create_directories(file.parent_path());
+        std::ofstream(file, std::ios::binary) << *squares.encoded(i);
+      }
+    };
+    write("train", ColouredSquares(96, 1));
+    write("test", ColouredSquares(30, 2));
+    std::ofstream(folder_.path() / "small.textproto") << PrintRecipe(SmallRecipe());
+    WriteGrid(R"pb(axes { path: "optimizer.lr" values: "1e-3" values: "1e-2" }
+                   seeds: 1
+                   seeds: 2
+                   epochs: 2)pb");
+  }
+
+  void WriteGrid(const std::string& text) const {
+    std::ofstream(folder_.path() / "grid.textproto") << "recipe: \"small.textproto\" metric: \"test/loss\" "
+                                                     << "lower_is_better: true " << text;
+  }
+  std::string Command(const std::string& work) const {
+    return absl::StrCat(kTrainer, " sweep ", (folder_.path() / "grid.textproto").string(),
+                        " --data imagefolder:", (folder_.path() / "data").string(), " --work ",
+                        (folder_.path() / work).string(), " --threads 1 --pass=--no-report");
+  }
+  std::string Text(const std::filesystem::path& file) const {
+    std::stringstream text;
+    text << std::ifstream(folder_.path() / file).rdbuf();
+    return text.str();
+  }
+  Outcome Run(const std::string& command) const {
+    Outcome outcome;
+    const std::string run =
+        absl::StrCat(command, " >", (folder_.path() / "out").string(), " 2>", (folder_.path() / "error").string());
+    const int status = std::system(run.c_str());
+    if (WIFEXITED(status)) outcome.exit_code = WEXITSTATUS(status);
+    outcome.out = Text("out");
+    outcome.error = Text("error");
+    return outcome;
+  }
+  // Starts the command; its output goes nowhere.
+  pid_t Start(const std::string& command) const {
+    const pid_t child = fork();
+    if (child != 0) return child;
+    const int nothing = open("/dev/null", O_RDWR);
+    dup2(nothing, STDOUT_FILENO);
+    dup2(nothing, STDERR_FILENO);
+    execl("/bin/sh", "sh", "-c", absl::StrCat("exec ", command).c_str(), nullptr);
+    _exit(127);
+  }
+  // Waits until the file is there.
+  bool Appears(const std::filesystem::path& file) const {
+    const absl::Time end = absl::Now() + kLong;
+    while (!std::filesystem::exists(folder_.path() / file) && absl::Now() < end) absl::SleepFor(absl::Milliseconds(5));
+    return std::filesystem::exists(folder_.path() / file);
+  }
+
+  WorkFolder folder_;
+};
+
+// The scores of every point, without times.
+std::string ScoresOf(const std::string& json) {
+  std::string text;
+  for (const auto& row : nlohmann::json::parse(json)) {
+    absl::StrAppend(&text, row["lr"].dump(), " ", row["mean"].dump(), " ", row["deviation"].dump(), " ",
+                    row["scores"].dump(), "\n");
+  }
+  return text;
+}
+
+TEST_F(SweepProgram, KilledAndContinuedItEndsInTheSameTable) {
+  const Outcome whole = Run(Command("whole") + " --format json");
+  ASSERT_EQ(whole.exit_code, 0) << whole.error;
+  const auto rows = nlohmann::json::parse(whole.out);
+  ASSERT_EQ(rows.size(), 2u);
+  EXPECT_EQ(rows[0]["runs"], 2);
+  EXPECT_GT(rows[0]["deviation"].get<double>(), 0) << "seeds make no difference";
+  EXPECT_NE(rows[0]["mean"], rows[1]["mean"]) << "rates make no difference";
+  for (const char* file : {"table.md", "table.csv", "runs.csv", "plot.svg"}) {
+    EXPECT_TRUE(std::filesystem::exists(folder_.path() / "whole/report" / file)) << file;
+  }
+
+  // Killed outright while the second run is at work, then told to stop while the third is, then left to end.
+  const std::string command = Command("parts");
+  pid_t sweep = Start(command);
+  ASSERT_TRUE(Appears("parts/cells/lr=1e-3,seed=2/log.txt"));
+  kill(sweep, SIGKILL);
+  ASSERT_EQ(waitpid(sweep, nullptr, 0), sweep);
+  sweep = Start(command);
+  ASSERT_TRUE(Appears("parts/cells/lr=1e-2,seed=1/log.txt"));
+  kill(sweep, SIGTERM);
+  int status = 0;
+  ASSERT_EQ(waitpid(sweep, &status, 0), sweep);
+  EXPECT_EQ(WEXITSTATUS(status), 1);
+  EXPECT_FALSE(std::filesystem::exists(folder_.path() / "parts/cells/lr=1e-2,seed=2/result.json"));
+  const Outcome parts = Run(command + " --format json");
+  ASSERT_EQ(parts.exit_code, 0) << parts.error;
+  EXPECT_THAT(parts.error, Not(HasSubstr(" 0 of them finished before")));
+  EXPECT_EQ(ScoresOf(parts.out), ScoresOf(whole.out));
+}
+
+TEST_F(SweepProgram, AFailedRunIsNamedAndTheOthersGiveTheTable) {
+  WriteGrid(R"pb(axes { path: "optimizer.lr" values: "1e-3" values: "2e-3" }
+                 seeds: 1
+                 epochs: 1)pb");
+  // A folder where the run writes its state.
+  std::filesystem::create_directories(folder_.path() / "work/cells/lr=2e-3,seed=1/state.safetensors/x");
+  const Outcome outcome = Run(Command("work"));
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_THAT(outcome.out, AllOf(HasSubstr("test/loss MEAN"), HasSubstr("1e-3")));
+  EXPECT_THAT(outcome.error, AllOf(HasSubstr("1 of 2 runs failed"), HasSubstr("lr=2e-3,seed=1: exit code 1: "),
+                                   HasSubstr("try them again with:\n  vitrine-train sweep")));
+}
+
+TEST_F(SweepProgram, GridsAreCheckedBeforeTheFirstRun) {
+  const auto refusal = [this](const std::string& grid) {
+    WriteGrid(grid);
+    const Outcome outcome = Run(Command("refused"));
+    EXPECT_EQ(outcome.exit_code, 1);
+    EXPECT_FALSE(std::filesystem::exists(folder_.path() / "refused"));
+    return outcome.error;
+  };
+  EXPECT_THAT(refusal(R"pb(axes { path: "optimizer.speed" values: "1" })pb"), HasSubstr("no field \"speed\""));
+  EXPECT_THAT(refusal(R"pb(axes { path: "optimizer.lr" })pb"), HasSubstr("axis \"lr\": has no values"));
+  EXPECT_THAT(refusal(R"pb(axes { path: "batch" values: "8" values: "08" })pb"), HasSubstr("batch"));
+  EXPECT_THAT(refusal("axis {}"), HasSubstr("line 1"));
+  WriteGrid(R"pb(axes { path: "batch" values: "8" values: "16" }
+                 seed_count: 2)pb");
+  const Outcome list = Run(Command("listed") + " --list");
+  EXPECT_EQ(list.exit_code, 0) << list.error;
+  const std::string seed = absl::StrCat(SmallRecipe().seed()), next = absl::StrCat(SmallRecipe().seed() + 1);
+  EXPECT_EQ(list.out, absl::StrCat("batch=8,seed=", seed, "\nbatch=8,seed=", next, "\nbatch=16,seed=", seed,
+                                   "\nbatch=16,seed=", next, "\n"));
+  EXPECT_EQ(Run(absl::StrCat(kTrainer, " sweep")).exit_code, 2);
+}
+
+}  // namespace
+}  // namespace vitrine
