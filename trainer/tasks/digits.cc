@@ -41,12 +41,12 @@ class Digits : public SequenceTask {
 
  protected:
   int64_t MeasuredSamples(MeasuredSplit split) const override {
-    return split == MeasuredSplit::kTest ? settings_.test : settings_.validation;
+    return PartOf(split) == Part::kTest ? settings_.test : settings_.validation;
   }
   absl::StatusOr<TrainingBatch> MeasuredBatch(MeasuredSplit split, int64_t first, int64_t last) const override {
     std::vector<int64_t> samples;
     for (int64_t i = first; i < last; ++i) samples.push_back(i);
-    return Draw(split == MeasuredSplit::kTest ? Part::kTest : Part::kValidation, samples);
+    return Draw(PartOf(split), samples);
   }
   BatchLoss Compare(const SequenceModel& model, const TrainingBatch& batch, const ForwardContext& context,
                     double smoothing) const override {
@@ -55,6 +55,10 @@ class Digits : public SequenceTask {
   Score ScoreOf(const MeasureSums& sums) const override { return AccuracyAndLoss(sums, /*loss_first=*/false); }
 
  private:
+  Part PartOf(MeasuredSplit split) const {
+    return split == MeasuredSplit::kValidation && validates() ? Part::kValidation : Part::kTest;
+  }
+
   TrainingBatch Draw(Part part, const std::vector<int64_t>& samples) const {
     const int64_t count = static_cast<int64_t>(samples.size()), length = settings_.length;
     TrainingBatch batch;

@@ -67,6 +67,9 @@ class SequenceTask : public Task {
 
   const v1::Recipe& recipe() const { return recipe_; }
   const v1::SequenceConfig& config() const { return config_; }
+  // Whether kValidation is a split of its own. Tasks whose data have one already use that instead of holding out
+  // recipe.validation_share.
+  bool validates() const { return recipe_.validation_share() > 0; }
 
   // Samples of a measured split.
   virtual int64_t MeasuredSamples(MeasuredSplit split) const = 0;

@@ -102,7 +102,7 @@ class Translation : public SequenceTask {
 
  private:
   const EncodedPairs& PairsOf(MeasuredSplit split) const {
-    return split == MeasuredSplit::kTest ? corpus_.test : corpus_.validation;
+    return split == MeasuredSplit::kValidation && validates() ? corpus_.validation : corpus_.test;
   }
 
   // Targets are read up to their last id but one and answered from the second on. `targets` [B, 1] weighs a sentence's
@@ -155,10 +155,6 @@ absl::Status CheckSettings(const v1::Recipe& recipe, const v1::SequenceConfig& c
   if (recipe.label_smoothing() != 0) {
     return absl::InvalidArgumentError(
         absl::StrCat(name, "label_smoothing is set; a translation has sequence.translation.smoothing instead"));
-  }
-  if (recipe.validation_share() != 0) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(name, "validation_share is set; a translation validates on the sentences of val.*"));
   }
   if (!config.has_pair()) {
     return absl::InvalidArgumentError(

@@ -19,7 +19,8 @@ namespace vitrine {
 at::Tensor SmoothedDivergence(const at::Tensor& logits, const at::Tensor& labels, double smoothing, int64_t padding);
 
 // Sentences into another language: words of a vocabulary by frequency, the divergence above per word (padding does not
-// count), greedy decoding and corpus BLEU of the words, which are in lower case (see WordsOf).
+// count), greedy decoding and corpus BLEU of the words, which are in lower case (see WordsOf). Where
+// recipe.validation_share is above 0, the corpus' own validation split validates, whole.
 absl::StatusOr<std::unique_ptr<Task>> MakeTranslationTask(const v1::Recipe& recipe, const v1::SequenceConfig& config,
                                                           const std::string& data);
 
