@@ -26,8 +26,9 @@ struct ForwardContext {
   bool training = false;        // dropout is active, BatchNorm takes the batch's statistics
   AttentionTap* tap = nullptr;  // null: no attention is captured
   TokenTap* tokens = nullptr;   // null: no tokens are handed out
-  // Operands of linear layers and convolutions are rounded to bf16, forward and backward; their results, all other
-  // arithmetic, parameters and gradients stay fp32. Twice as fast where the CPU has AVX512_BF16, slower elsewhere.
+  // Operands of linear layers and convolutions are rounded to bf16, forward and backward, and so are their products.
+  // All other arithmetic, the residual stream, parameters and gradients stay fp32; with gradients on a CPU values lie
+  // in memory as bf16 between two products. Twice as fast where the CPU has AVX512_BF16, slower elsewhere.
   bool bf16 = false;
   DropRates dropout = {};
   // Probability, below 1, that an image leaves out a residual branch: see DropPath. Only while training.
