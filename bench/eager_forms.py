@@ -8,6 +8,7 @@ from torch.nn import functional as F
 
 import eit
 import kv
+import xcit
 
 
 class FusedAttention(nn.Module):
@@ -21,6 +22,23 @@ class FusedAttention(nn.Module):
         b, n, c = x.shape
         q, k, v = self.qkv(x).reshape(b, n, 3, self.heads, c // self.heads).permute(2, 0, 3, 1, 4)
         return self.proj(F.scaled_dot_product_attention(q, k, v).transpose(1, 2).reshape(b, n, c)), None
+
+
+class FusedClassAttention(nn.Module):
+    """xcit.ClassAttention likewise."""
+
+    def __init__(self, plain):
+        super().__init__()
+        self.heads, self.q, self.k, self.v, self.proj = plain.heads, plain.q, plain.k, plain.v, plain.proj
+
+    def forward(self, x):
+        b, n, c = x.shape
+
+        def heads(part):
+            return part.reshape(b, -1, self.heads, c // self.heads).transpose(1, 2)
+
+        mixed = F.scaled_dot_product_attention(heads(self.q(x[:, :1])), heads(self.k(x)), heads(self.v(x)))
+        return self.proj(mixed.transpose(1, 2).reshape(b, 1, c)), None
 
 
 class FusedKvAttention(nn.Module):
@@ -46,10 +64,12 @@ class FusedKvAttention(nn.Module):
 
 
 def fuse(model):
-    """Replaces the attention of an oracle in place."""
-    for block in model.blocks:
+    """Replaces the attention of an oracle in place. XCiT's attention over channels has no fused form in PyTorch."""
+    for block in model.class_blocks if isinstance(model, xcit.Xcit) else model.blocks:
         if isinstance(model, eit.Eit):
             block.attention = FusedAttention(block.attention)
+        elif isinstance(model, xcit.Xcit):
+            block.attention = FusedClassAttention(block.attention)
         else:
             block.attention = FusedKvAttention(block.attention, model.positions["table"].shape[0])
     return model

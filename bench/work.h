@@ -17,6 +17,15 @@ struct Work {
   std::function<std::vector<std::string>()> results;  // lines to compare with a peer's; may be null
 };
 
+// Does the work on the commands that come from standard input, so that a driver can interleave it with its peers:
+//
+//   run N      repeats the work N times and prints the seconds that took
+//   results    prints what the work computed, a line per image, then an empty line
+//
+// First it prints "ready IMAGES DESCRIPTION", where IMAGES are in one repetition. Returns the exit code at the end of
+// the input.
+int Serve(const std::string& program, const absl::StatusOr<Work>& work);
+
 // The forward pass of a stored model over one batch, in the reference form that the server runs.
 // `sizes` are "HEIGHTxWIDTH", one per image; the inputs are drawn from a fixed seed and written to `save_inputs` as
 // safetensors ("input.000", ...) unless it is empty, so that a peer computes the same.

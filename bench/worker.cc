@@ -1,15 +1,7 @@
-// A process that does one kind of work on command, so that a driver can interleave it with its peers:
-//
-//   run N      repeats the work N times and prints the seconds that took
-//   results    prints what the work computed, a line per image, then an empty line
-//
-// On start it prints "ready IMAGES DESCRIPTION", where IMAGES are in one repetition. It ends with its standard input.
+// What serving does, on command: the forward pass, decoding, the model behind it.
 #include <ATen/Parallel.h>
 
 #include <CLI/CLI.hpp>
-#include <chrono>
-#include <cstdio>
-#include <iostream>
 #include <string>
 
 #include "bench/work.h"
@@ -24,36 +16,6 @@ struct Options {
   std::vector<std::string> sizes;
   std::vector<std::string> pictures;
 };
-
-int Fail(const absl::Status& status) {
-  std::cerr << "bench_worker: " << status.message() << "\n";
-  return 1;
-}
-
-int Serve(const Work& work) {
-  std::printf("ready %d %s\n", work.images, work.description.c_str());
-  std::fflush(stdout);
-  std::string command;
-  while (std::cin >> command) {
-    if (command == "run") {
-      int repetitions = 0;
-      std::cin >> repetitions;
-      const auto start = std::chrono::steady_clock::now();
-      for (int i = 0; i < repetitions; ++i) {
-        if (const absl::Status done = work.repeat(); !done.ok()) return Fail(done);
-      }
-      const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;
-      std::printf("%.9f\n", spent.count());
-    } else if (command == "results" && work.results) {
-      for (const std::string& line : work.results()) std::puts(line.c_str());
-      std::puts("");
-    } else {
-      return Fail(absl::InvalidArgumentError("no such command: " + command));
-    }
-    std::fflush(stdout);
-  }
-  return 0;
-}
 
 int Main(int argc, char** argv) {
   // An executor computes single-threaded.
@@ -80,7 +42,7 @@ int Main(int argc, char** argv) {
       forward->parsed()  ? ForwardWork(options.repository, options.model, options.sizes, options.save_inputs)
       : decode->parsed() ? DecodeWork(options.repository, options.model, options.pictures)
                          : ModelWork(options.repository, options.model, options.pictures);
-  return work.ok() ? Serve(*work) : Fail(work.status());
+  return Serve("bench_worker", work);
 }
 
 }  // namespace

@@ -1,0 +1,205 @@
+// Takes training steps on command; see work.h.
+#include <ATen/Parallel.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/constant_pad_nd.h>
+#include <ATen/ops/empty.h>
+#include <google/protobuf/text_format.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "base/status_macros.h"
+#include "bench/work.h"
+#include "models/layers/initializer.h"
+#include "models/model.h"
+#include "models/zoo.h"
+#include "repository/safetensors.h"
+#include "trainer/loss.h"
+#include "trainer/optimizer.h"
+#include "trainer/replicas.h"
+#include "trainer/task.h"
+
+namespace vitrine {
+namespace {
+
+constexpr uint64_t kSeed = 20240229;
+// So small that thousands of steps stay near where they began.
+constexpr double kLearningRate = 1e-5;
+
+// What is trained.
+struct TrainingCase {
+  std::string model;               // a variant of the zoo
+  std::vector<std::string> sizes;  // "HEIGHTxWIDTH:COUNT", equal sizes side by side in the batch
+  int pad = 0;                     // pictures are padded to squares of this side, at the right and the bottom; 0: none
+  bool bf16 = false;
+  int threads = 1;   // replicas of the model
+  std::string save;  // folder for config.textproto, weights.safetensors and batch.safetensors, for a peer; may be empty
+};
+
+struct Size {
+  int height = 0, width = 0, count = 0;
+};
+
+absl::StatusOr<Size> ParseSize(const std::string& text) {
+  Size size;
+  if (std::sscanf(text.c_str(), "%dx%d:%d", &size.height, &size.width, &size.count) != 3) {
+    return absl::InvalidArgumentError(absl::StrCat(text, " is no size with a count; write HEIGHTxWIDTH:COUNT"));
+  }
+  return size;
+}
+
+absl::StatusOr<TrainingBatch> DrawBatch(const Model& model, const std::vector<std::string>& sizes, int pad) {
+  Initializer initializer(kSeed, at::kCPU);
+  const int channels = model.config().preprocessing().channels();
+  TrainingBatch batch;
+  for (const std::string& text : sizes) {
+    ASSIGN_OR_RETURN(const Size size, ParseSize(text));
+    for (int i = 0; i < size.count; ++i) {
+      const at::Tensor image = initializer.Normal({channels, size.height, size.width}, 1);
+      // The mean of normalised pictures is 0.
+      ++batch.samples;
+      batch.images.push_back(
+          pad == 0 ? image : at::constant_pad_nd(image, {0, pad - size.width, 0, pad - size.height}).contiguous());
+    }
+  }
+  batch.labels = at::empty({batch.samples}, at::kLong);
+  for (int64_t i = 0; i < batch.samples; ++i) batch.labels.data_ptr<int64_t>()[i] = i * 7 % model.config().classes();
+  return batch;
+}
+
+absl::Status Write(const std::filesystem::path& path, const std::string& bytes) {
+  std::ofstream file(path, std::ios::binary);
+  file << bytes;
+  file.close();
+  return file ? absl::OkStatus() : absl::UnavailableError(absl::StrCat(path.string(), " cannot be written"));
+}
+
+// What a peer needs to take the same steps.
+absl::Status Save(const Model& model, const TrainingBatch& batch, const std::filesystem::path& folder) {
+  std::string config;
+  google::protobuf::TextFormat::PrintToString(model.config(), &config);
+  RETURN_IF_ERROR(Write(folder / "config.textproto", config));
+  Safetensors weights, inputs;
+  for (const NamedTensor& each : model.Parameters()) weights.tensors[each.name] = each.tensor.detach();
+  for (const NamedTensor& each : model.Buffers()) weights.tensors[each.name] = each.tensor;
+  ASSIGN_OR_RETURN(const std::string weight_bytes, WriteSafetensors(weights));
+  RETURN_IF_ERROR(Write(folder / "weights.safetensors", weight_bytes));
+  for (size_t i = 0; i < batch.images.size(); ++i) {
+    inputs.tensors[absl::StrFormat("image.%04d", i)] = batch.images[i];
+  }
+  inputs.tensors["labels"] = batch.labels;
+  ASSIGN_OR_RETURN(const std::string input_bytes, WriteSafetensors(inputs));
+  return Write(folder / "batch.safetensors", input_bytes);
+}
+
+// Classifies drawn pictures. Of a task it has what the replicas ask for.
+class DrawnPictures : public Task {
+ public:
+  explicit DrawnPictures(v1::ModelConfig config) : config_(std::move(config)) {}
+
+  absl::StatusOr<std::unique_ptr<Module>> MakeModel() const override { return vitrine::MakeModel(config_, kSeed); }
+  BatchLoss Loss(const Module& model, const TrainingBatch& batch, const ForwardContext& context) const override {
+    const at::Tensor logits = dynamic_cast<const Model&>(model).Forward(batch.images, context);
+    return {ClassificationLoss(logits, batch.labels, /*label_smoothing=*/0), CountCorrect(logits, batch.labels),
+            batch.samples};
+  }
+
+  std::string samples_in_words() const override { return "pictures"; }
+  int64_t samples() const override { return 0; }
+  const std::string& data_digest() const override { return no_digest_; }
+  std::vector<Member> EpochMembers(int64_t /*epoch*/) const override { return {}; }
+  absl::StatusOr<TrainingBatch> MakeBatch(int64_t /*epoch*/, int64_t /*index*/,
+                                          std::span<const Member> /*members*/) const override {
+    return absl::UnimplementedError("the batch is drawn once");
+  }
+  absl::StatusOr<Score> MeasureOn(MeasuredSplit /*split*/, const Module& /*model*/,
+                                  const MeasureOptions& /*options*/) const override {
+    return absl::UnimplementedError("drawn pictures measure nothing");
+  }
+
+ private:
+  const v1::ModelConfig config_;
+  const std::string no_digest_;
+};
+
+// A model that takes whole steps on one batch: forward, backward, AdamW.
+class Training {
+ public:
+  static absl::StatusOr<std::shared_ptr<Training>> Make(const TrainingCase& wanted) {
+    ASSIGN_OR_RETURN(const ZooRow row, FindVariant(wanted.model));
+    auto training = std::shared_ptr<Training>(new Training(row.config));
+    ASSIGN_OR_RETURN(training->model_, MakeModel(row.config, kSeed));
+    ASSIGN_OR_RETURN(training->batch_, DrawBatch(*training->model_, wanted.sizes, wanted.pad));
+    if (!wanted.save.empty()) RETURN_IF_ERROR(Save(*training->model_, training->batch_, wanted.save));
+    ASSIGN_OR_RETURN(training->replicas_, Replicas::Make(training->task_, *training->model_, wanted.threads));
+    v1::Optimizer settings;
+    settings.set_kind(v1::Optimizer::ADAMW);
+    settings.set_weight_decay(0.05);
+    training->optimizer_ = std::make_unique<Optimizer>(settings, training->model_->Parameters());
+    training->context_.training = true;
+    training->context_.bf16 = wanted.bf16;
+    return training;
+  }
+
+  absl::Status Step() {
+    replicas_->ClearGradients();
+    ASSIGN_OR_RETURN(const StepOutcome outcome, replicas_->AddGradients(batch_, context_));
+    if (!first_loss_) first_loss_ = outcome.loss;
+    optimizer_->Step(kLearningRate);
+    return absl::OkStatus();
+  }
+
+  int images() const { return static_cast<int>(batch_.samples); }
+  double first_loss() const { return first_loss_.value_or(0); }
+
+ private:
+  explicit Training(const v1::ModelConfig& config) : task_(config) {}
+
+  const DrawnPictures task_;
+  std::unique_ptr<Model> model_;
+  TrainingBatch batch_;
+  ForwardContext context_;
+  std::unique_ptr<Replicas> replicas_;
+  std::unique_ptr<Optimizer> optimizer_;
+  std::optional<double> first_loss_;
+};
+
+// Steps of the trainer on one batch that lies in memory: forward pass, backward pass and AdamW. Pictures, weights and
+// labels are drawn from a fixed seed. The result is the loss of the first step.
+absl::StatusOr<Work> TrainingWork(const TrainingCase& wanted) {
+  ASSIGN_OR_RETURN(const std::shared_ptr<Training> training, Training::Make(wanted));
+  Work work;
+  work.description = absl::StrCat("training steps of ", wanted.model, ", a batch of ", training->images());
+  work.images = training->images();
+  work.repeat = [training] { return training->Step(); };
+  work.results = [training] { return std::vector<std::string>{absl::StrFormat("%.9g", training->first_loss())}; };
+  return work;
+}
+
+int Main(int argc, char** argv) {
+  at::set_num_threads(1);  // the replicas are the threads
+  TrainingCase wanted;
+  CLI::App app("Takes training steps on one drawn batch.", "bench_training_worker");
+  app.add_option("--model", wanted.model, "a variant of the zoo")->required();
+  app.add_option("--sizes", wanted.sizes, "HEIGHTxWIDTH:COUNT, each")->required();
+  app.add_option("--pad", wanted.pad, "pad every picture to a square of this side");
+  app.add_option("--threads", wanted.threads, "replicas of the model");
+  app.add_flag("--bf16", wanted.bf16, "operands of products in bf16");
+  app.add_option("--save", wanted.save, "folder for config, weights and batch, for a peer");
+  CLI11_PARSE(app, argc, argv);
+  return Serve("bench_training_worker", TrainingWork(wanted));
+}
+
+}  // namespace
+}  // namespace vitrine
+
+int main(int argc, char** argv) {
+  return vitrine::Main(argc, argv);
+}
