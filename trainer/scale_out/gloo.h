@@ -19,7 +19,8 @@ struct ConnectOptions {
   absl::Duration answer_timeout = absl::Minutes(30);
   // How long the survivors of a loss wait for each other's report, to say who is missing.
   absl::Duration report_timeout = absl::Seconds(5);
-  // What every rank must hold equal, for instance a digest of recipe and data. A rank that differs is named.
+  // What every rank must hold equal, for instance the recipe and a digest of the data. A rank that differs is
+  // named, with the first line that differs.
   std::string agreement = {};
 };
 

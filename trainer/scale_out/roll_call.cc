@@ -42,6 +42,17 @@ std::vector<int> Absent(c10d::Store& store, const std::string& kind, int world_s
   }
 }
 
+// The first line in which two texts differ, as `"theirs" instead of "ours"`.
+std::string FirstDifference(const std::string& theirs, const std::string& ours) {
+  const std::vector<std::string> a = absl::StrSplit(theirs, '\n'), b = absl::StrSplit(ours, '\n');
+  size_t line = 0;
+  while (line < a.size() && line < b.size() && a[line] == b[line]) ++line;
+  const auto quoted = [line](const std::vector<std::string>& lines) {
+    return line < lines.size() ? absl::StrCat("\"", lines[line].substr(0, 200), "\"") : "nothing more";
+  };
+  return absl::StrCat(quoted(a), " instead of ", quoted(b));
+}
+
 std::string HostName() {
   char name[256] = "";
   gethostname(name, sizeof name - 1);
@@ -96,7 +107,9 @@ absl::Status RollCall::Arrive(const std::string& agreement, absl::Duration timeo
         absl::StrSplit(std::string(bytes.begin(), bytes.end()), absl::MaxSplits('\n', 2));
     places_[rank] = parts[1];
     if (parts[0] != absl::StrCat(size)) absl::StrAppend(&sizes, "; ", NameOf(rank), " has WORLD_SIZE=", parts[0]);
-    if (parts[2] != agreement) absl::StrAppend(&agreements, "; ", NameOf(rank), " holds \"", parts[2], "\"");
+    if (parts[2] != agreement) {
+      absl::StrAppend(&agreements, "; ", NameOf(rank), " has ", FirstDifference(parts[2], agreement));
+    }
   }
   store_->set(absl::StrCat("read/", rendezvous_.rank), BytesOf(""));
   if (sizes.empty() && agreements.empty()) return absl::OkStatus();
@@ -105,8 +118,8 @@ absl::Status RollCall::Arrive(const std::string& agreement, absl::Duration timeo
   if (!sizes.empty()) {
     return absl::FailedPreconditionError(absl::StrCat(NameOf(rendezvous_.rank), " has WORLD_SIZE=", size, sizes));
   }
-  return absl::FailedPreconditionError(absl::StrCat("the ranks do not train the same: ", NameOf(rendezvous_.rank),
-                                                    " holds \"", agreement, "\"", agreements));
+  return absl::FailedPreconditionError(
+      absl::StrCat("the ranks do not train the same. Seen from ", NameOf(rendezvous_.rank), agreements));
 }
 
 std::string RollCall::WhoIsMissing(absl::Duration timeout) const {
