@@ -12,10 +12,12 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/status_macros.h"
+#include "repository/repository.h"
 #include "trainer/loop.h"
 #include "trainer/publish.h"
 #include "trainer/recipe.h"
 #include "trainer/run_result.h"
+#include "trainer/scale_out/agreement.h"
 #include "trainer/scale_out/gloo.h"
 #include "trainer/scale_out/rendezvous.h"
 #include "trainer/tasks/image_task.h"
@@ -31,6 +33,9 @@ namespace vitrine {
 namespace {
 
 namespace fs = std::filesystem;
+
+// Of a version at most: fp32 weights; the goldens are small beside them.
+constexpr int64_t kBytesPerParameter = 5;
 
 // What a run learns, and what it learns from. The splits are null for models of sequences.
 struct Experiment {
@@ -101,17 +106,12 @@ absl::StatusOr<Watchers> OpenWatchers(const RunFlags& flags, const Experiment& e
   std::error_code error;
   fs::create_directories(flags.work, error);
   if (error) return absl::FailedPreconditionError(absl::StrCat(flags.work, " cannot be made: ", error.message()));
-  int64_t resumed_step = 0;
-  if (flags.resume) {
-    ASSIGN_OR_RETURN(resumed_step, StoredStep(flags.work));
-  }
   const auto warn = [&progress](const std::string& text) { progress.Line(text); };
   Watchers watchers;
   watchers.bar = std::make_unique<ProgressBar>(progress, experiment.task->samples_in_words());
-  ASSIGN_OR_RETURN(watchers.history, HistoryWriter::Open(flags.work, resumed_step, warn));
+  ASSIGN_OR_RETURN(watchers.history, HistoryWriter::Open(flags.work, warn));
   EventFile::Options events;
   events.folder = fs::path(flags.work) / "tensorboard";
-  events.resumed_step = resumed_step;
   events.recipe = PrintRecipe(experiment.recipe);
   events.warn = warn;
   ASSIGN_OR_RETURN(watchers.events, EventFile::Open(std::move(events)));
@@ -127,14 +127,26 @@ absl::StatusOr<std::unique_ptr<Communicator>> JoinGroup(const std::optional<Rend
                                                         const Experiment& experiment) {
   if (!rendezvous) return std::make_unique<Alone>();
   ASSIGN_OR_RETURN(const std::unique_ptr<Module> model, experiment.task->MakeModel());
-  if (rendezvous->world_size > 1) RETURN_IF_ERROR(CheckParallel(*model));
+  RETURN_IF_ERROR(CheckParallel(*model, rendezvous->world_size));
   ConnectOptions options;
   options.agreement = absl::StrCat(PrintRecipe(experiment.recipe), experiment.task->data_digest());
   return Connect(*rendezvous, options);
 }
 
-absl::Status PublishVersion(const RunFlags& flags, const Experiment& experiment, const TrainResult& result,
-                            Progress& progress) {
+// Publishes if the flags say so; returns where the model comes from, for the report.
+absl::StatusOr<v1::Provenance> PublishVersion(const RunFlags& flags, const Experiment& experiment,
+                                              const TrainResult& result, Progress& progress) {
+  v1::Provenance provenance;
+  if (flags.publish.empty()) {
+    provenance.set_recipe(experiment.recipe.name());
+    provenance.set_data(experiment.recipe.data().name());
+    provenance.set_data_digest(result.data_digest);
+    provenance.set_seed(static_cast<int64_t>(experiment.recipe.seed()));
+    provenance.set_epochs(result.epochs);
+    provenance.set_train_seconds(result.position.seconds);
+    provenance.set_hardware(HardwareInWords(flags.threads));
+    return provenance;
+  }
   PublishOptions publish;
   publish.repository = flags.publish;
   publish.model = flags.name;
@@ -145,19 +157,22 @@ absl::Status PublishVersion(const RunFlags& flags, const Experiment& experiment,
   ASSIGN_OR_RETURN(const VersionId id,
                    PublishResult(experiment.recipe, result, *experiment.train, *experiment.test, publish));
   std::cout << flags.publish << "/" << id.model << "/" << id.version << std::endl;
-  return absl::OkStatus();
+  ASSIGN_OR_RETURN(const v1::Manifest manifest, ReadManifest(flags.publish, id));
+  return manifest.provenance();
 }
 
-absl::Status Report(const RunFlags& flags, const Experiment& experiment, const TrainResult& result, const Score& test,
-                    Progress& progress) {
-  ASSIGN_OR_RETURN(const History history, ReadHistory(flags.work));
+absl::Status Report(const RunFlags& flags, const Experiment& experiment, const TrainResult& result,
+                    const v1::Provenance& provenance, Progress& progress) {
   TrainingReportInput input;
   input.recipe = experiment.recipe;
-  input.history = history;
-  input.score = test;
+  input.provenance = provenance;
+  input.samples_in_words = experiment.task->samples_in_words();
+  ASSIGN_OR_RETURN(input.history, ReadHistory(flags.work));
+  ASSIGN_OR_RETURN(input.steps, ReadSteps(flags.work));
   input.model = dynamic_cast<const Model*>(result.model.get());
   input.test = experiment.test.get();
   input.threads = flags.threads;
+  input.stop = &StopRequested();
   const fs::path page = fs::path(flags.work) / "report.html";
   RETURN_IF_ERROR(WriteTrainingReport(input, page));
   progress.Line(absl::StrCat("report: ", page.string()));
@@ -170,9 +185,8 @@ absl::Status Finish(const RunFlags& flags, const Experiment& experiment, const T
                    experiment.task->MeasureOn(MeasuredSplit::kTest, *result.model, {.threads = flags.threads}));
   progress.Line(absl::StrCat(result.is_best ? "best model: " : "model: ", ScoreInWords("test", test)));
   RETURN_IF_ERROR(WriteRunResult(flags.work, experiment.recipe, result, test));
-  if (!flags.publish.empty()) RETURN_IF_ERROR(PublishVersion(flags, experiment, result, progress));
-  if (!flags.no_report) RETURN_IF_ERROR(Report(flags, experiment, result, test, progress));
-  return absl::OkStatus();
+  ASSIGN_OR_RETURN(const v1::Provenance provenance, PublishVersion(flags, experiment, result, progress));
+  return flags.no_report ? absl::OkStatus() : Report(flags, experiment, result, provenance, progress);
 }
 
 }  // namespace
@@ -185,7 +199,10 @@ absl::Status RunRecipe(RunFlags flags) {
   ASSIGN_OR_RETURN(const Experiment experiment, OpenExperiment(flags, progress));
   if (flags.name.empty()) flags.name = experiment.recipe.name();
   if (flags.work.empty()) flags.work = NewWorkFolder(experiment.recipe.name());
-  if (!flags.publish.empty()) RETURN_IF_ERROR(CheckPublishable(flags.publish, flags.name));
+  if (!flags.publish.empty()) {
+    ASSIGN_OR_RETURN(const std::unique_ptr<Module> model, experiment.task->MakeModel());
+    RETURN_IF_ERROR(CheckPublishable(flags.publish, flags.name, kBytesPerParameter * model->CountParameters()));
+  }
   ASSIGN_OR_RETURN(const std::unique_ptr<Communicator> group, JoinGroup(rendezvous, experiment));
   const bool leads = group->rank() == 0;
   // torchrun starts the processes anew when one was lost.

@@ -22,6 +22,7 @@
 #include "trainer/recipe.h"
 #include "trainer/replicas.h"
 #include "trainer/sampler.h"
+#include "trainer/scale_out/agreement.h"
 #include "trainer/schedule.h"
 
 namespace vitrine {
@@ -76,6 +77,8 @@ class Run {
   }
 
   absl::Status Restore();
+  // The processes must begin alike.
+  absl::Status CheckStart() { return CheckSameStart(group_, *model_, position_.step); }
   absl::StatusOr<TrainResult> ToTheEnd();
 
  private:
@@ -155,7 +158,10 @@ absl::StatusOr<TrainResult> Run::ToTheEnd() {
   report_ = Report(loader);
   if (position_.unmeasured) RETURN_IF_ERROR(AfterStep());
   while (position_.step < plan_.total_steps && !stopping_) {
-    RETURN_IF_ERROR(Step(loader));
+    const absl::Status stepped = Step(loader);
+    // The step that lost a process has moved nothing: what was learned so far is kept.
+    if (absl::IsUnavailable(stepped)) RETURN_IF_ERROR(Save());
+    RETURN_IF_ERROR(stepped);
     const double norm = report_.gradient_norm, loss = report_.loss, lr = report_.lr;
     report_ = Report(loader);
     report_.gradient_norm = norm, report_.loss = loss, report_.lr = lr;
@@ -364,6 +370,7 @@ absl::StatusOr<TrainResult> Train(const v1::Recipe& recipe, const Task& task, co
   SetComputeThreads(1);  // each replica is a thread
   Run run(recipe, task, options, plan, std::move(model), std::move(average));
   RETURN_IF_ERROR(run.Restore());
+  RETURN_IF_ERROR(run.CheckStart());
   return run.ToTheEnd();
 }
 

@@ -211,13 +211,6 @@ absl::StatusOr<RunPosition> RestoreState(const fs::path& work_dir, const RunPart
   return position;
 }
 
-absl::StatusOr<int64_t> StoredStep(const fs::path& work_dir) {
-  std::error_code ignored;
-  if (!fs::exists(StateFile(work_dir), ignored)) return 0;
-  ASSIGN_OR_RETURN(const Safetensors content, ReadTensors(StateFile(work_dir)));
-  return NumberAt(content, "step", StateFile(work_dir));
-}
-
 absl::Status SaveBest(const fs::path& work_dir, const Module& model) {
   return Write(BestFile(work_dir), TensorsOf(model, ""), {});
 }

@@ -57,9 +57,6 @@ absl::Status SaveState(const std::filesystem::path& work_dir, const RunParts& pa
 // (only `epochs`, `evaluation_sizes`, `evaluate_every` and texts may differ), of other data, or damaged.
 absl::StatusOr<RunPosition> RestoreState(const std::filesystem::path& work_dir, const RunParts& parts);
 
-// The steps done in the state of a work folder; 0 if there is none. FAILED_PRECONDITION if it is damaged.
-absl::StatusOr<int64_t> StoredStep(const std::filesystem::path& work_dir);
-
 // The weights with the best score, beside the state: best.safetensors. As atomic as the state.
 absl::Status SaveBest(const std::filesystem::path& work_dir, const Module& model);
 // FAILED_PRECONDITION if the file is missing, damaged, or of another model.
