@@ -1,0 +1,165 @@
+#include "trainer/augment/rand_augment.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/imaging/pictures.h"
+
+namespace vitrine {
+namespace {
+
+constexpr Colour kFill = {124, 116, 104};
+
+v1::RandAugment Settings(int operations, float magnitude, float deviation, float probability) {
+  v1::RandAugment settings;
+  settings.set_operations(operations);
+  settings.set_magnitude(magnitude);
+  settings.set_magnitude_deviation(deviation);
+  settings.set_probability(probability);
+  return settings;
+}
+
+std::string Key(const Image& picture) {
+  return {picture.pixels.begin(), picture.pixels.end()};
+}
+
+// Numbers that a call drew: how far its generator is ahead of a fresh one.
+template <typename F>
+int DrawnBy(const F& call) {
+  CounterRandom used(1, 1, 1), fresh(1, 1, 1);
+  call(used);
+  const uint64_t next = used.Next();
+  for (int drawn = 0; drawn < 1000; ++drawn) {
+    if (fresh.Next() == next) return drawn;
+  }
+  return -1;
+}
+
+TEST(RandAugmented, IsAPureFunctionOfItsRandomNumbers) {
+  const Image source = SmoothImage(24, 20, 3);
+  std::set<std::string> results;
+  for (int sample = 0; sample < 40; ++sample) {
+    CounterRandom first(1, 2, sample), second(1, 2, sample);
+    const Image a = RandAugmented(source, Settings(2, 9, 0.5F, 1), kFill, first);
+    const Image b = RandAugmented(source, Settings(2, 9, 0.5F, 1), kFill, second);
+    EXPECT_EQ(a.pixels, b.pixels);
+    results.insert(Key(a));
+  }
+  EXPECT_GT(results.size(), 36u) << "every sample draws its own";
+}
+
+TEST(RandAugmented, DrawsFiveNumbersAnOperationWhateverTheyDecide) {
+  const Image source = SmoothImage(8, 8, 3);
+  for (const float probability : {0.0F, 0.5F, 1.0F}) {
+    for (const int operations : {0, 1, 2, 5}) {
+      EXPECT_EQ(DrawnBy([&](CounterRandom& random) {
+                  RandAugmented(source, Settings(operations, 9, 0.5F, probability), kFill, random);
+                }),
+                5 * operations);
+    }
+  }
+}
+
+// With one operation that always acts, the results of many samples are those of the fifteen operations at the
+// magnitude, each in both directions, and about equally often.
+TEST(RandAugmented, ChoosesUniformlyAtTheMagnitude) {
+  const Image source = SmoothImage(24, 20, 3);
+  std::map<std::string, double> expected;
+  for (const RandOperation& operation : RandOperations()) {
+    for (const bool negative : {false, true}) expected[Key(operation.apply(source, 7, negative, kFill))] += 1 / 30.0;
+  }
+  EXPECT_GE(expected.size(), 24u);
+  constexpr int kSamples = 6000;
+  std::map<std::string, int> counts;
+  for (int sample = 0; sample < kSamples; ++sample) {
+    CounterRandom random(5, 0, sample);
+    ++counts[Key(RandAugmented(source, Settings(1, 7, 0, 1), kFill, random))];
+  }
+  EXPECT_EQ(counts.size(), expected.size());
+  for (const auto& [pixels, share] : expected) {
+    EXPECT_NEAR(counts[pixels], share * kSamples, 4.5 * std::sqrt(share * kSamples));
+  }
+}
+
+TEST(RandAugmented, ActsWithItsProbability) {
+  const Image source = SmoothImage(12, 12, 3);
+  v1::RandAugment settings = Settings(1, 9, 0, 0);
+  settings.clear_probability();
+  int changed = 0;
+  for (int sample = 0; sample < 2000; ++sample) {
+    CounterRandom random(6, 0, sample), still(6, 0, sample);
+    changed += RandAugmented(source, settings, kFill, random).pixels != source.pixels;
+    EXPECT_EQ(RandAugmented(source, Settings(3, 9, 0.5F, 0), kFill, still).pixels, source.pixels);
+  }
+  EXPECT_NEAR(changed, 1000, 120) << "one half by default";
+}
+
+// SolarizeAdd's result shows the magnitude: at deviation 0.5 around 9 it is clamped at 10.
+TEST(RandAugmented, DrawsMagnitudesAroundTheSetting) {
+  const Image source = PlainImage(1, 1, {0});
+  std::map<int, int> counts;
+  for (int sample = 0; sample < 60000; ++sample) {
+    CounterRandom random(7, 0, sample), look(7, 0, sample);
+    const int chosen = static_cast<int>(look.Below(15));
+    if (RandOperations()[chosen].name != "SolarizeAdd") continue;
+    ++counts[RandAugmented(source, Settings(1, 9, 0.5F, 1), kFill, random).pixels[0]];
+  }
+  int total = 0, below = 0;
+  for (const auto& [value, count] : counts) {
+    total += count;
+    below += value < 99 ? count : 0;
+  }
+  EXPECT_GT(total, 3500);
+  EXPECT_NEAR(static_cast<double>(below) / total, 0.5, 0.04) << "half of the magnitudes are below 9";
+  EXPECT_NEAR(static_cast<double>(counts[110]) / total, 0.0228, 0.01) << "the tail above 10 is clamped to it";
+  EXPECT_LT(counts.rbegin()->first, 111);
+  EXPECT_GT(counts.begin()->first, 70);
+}
+
+TEST(Jittered, StaysWithinItsFactorsAndChangesTheOrder) {
+  const Image source = SmoothImage(16, 16, 3);
+  CounterRandom still(1, 0, 0);
+  EXPECT_EQ(Jittered(source, 0, still).pixels, source.pixels);
+  EXPECT_EQ(DrawnBy([&](CounterRandom& random) { Jittered(source, 0.4, random); }), 5);
+  // A grey patch knows no saturation, and its contrast none either: what is left is the brightness.
+  const Image patch = PlainImage(4, 4, {100, 100, 100});
+  int least = 255, most = 0;
+  for (int sample = 0; sample < 3000; ++sample) {
+    CounterRandom random(2, 0, sample);
+    const int value = Jittered(patch, 0.4, random).pixels[0];
+    least = std::min(least, value);
+    most = std::max(most, value);
+  }
+  EXPECT_NEAR(least, 60, 1);
+  EXPECT_NEAR(most, 139, 1);
+}
+
+TEST(Jittered, ChangesBrightnessContrastAndSaturation) {
+  const Image source = SmoothImage(16, 16, 3);
+  std::set<std::pair<int64_t, int64_t>> orders;
+  for (int sample = 0; sample < 200; ++sample) {
+    CounterRandom random(3, 0, sample), look(3, 0, sample);
+    const auto result = Jittered(source, 0.4, random).pixels;
+    const int64_t last = look.Below(3), middle = look.Below(2);
+    std::vector<double> factors;
+    for (int i = 0; i < 3; ++i) factors.push_back(look.Uniform(0.6, 1.4));
+    using Change = Image (*)(Image, double);
+    std::vector<Change> changes = {Brighten, Contrast, Saturate};
+    std::swap(changes[2], changes[last]);
+    std::swap(changes[1], changes[middle]);
+    Image expected = source;
+    for (int i = 0; i < 3; ++i) expected = changes[i](expected, factors[i]);
+    EXPECT_EQ(result, expected.pixels);
+    orders.insert({last, middle});
+  }
+  EXPECT_EQ(orders.size(), 6u);
+}
+
+}  // namespace
+}  // namespace vitrine
