@@ -2,6 +2,7 @@
 
 #include <zlib.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -12,6 +13,7 @@ namespace vitrine {
 namespace {
 
 constexpr int64_t kMostBytes = int64_t{1} << 30;
+constexpr int64_t kFirstBytes = 1 << 20;
 constexpr uint8_t kUnsignedByte = 0x08;
 
 class GzipFile {
@@ -105,9 +107,13 @@ absl::StatusOr<IdxArray> ReadIdx(const std::filesystem::path& file) {
     if (length > kMostBytes || (bytes *= length) > kMostBytes) return Fault(file, "declares more than 1 GiB");
   }
   if (array.shape.empty()) return Fault(file, "declares no axis");
-  array.values.resize(bytes);
-  const int64_t got = in.Read(array.values.data(), bytes);
-  if (got < 0) return Fault(file, "the gzip stream is damaged");
+  // Memory grows with what the file really holds: a header of a few bytes may declare 1 GiB.
+  int64_t got = 0;
+  for (int64_t read = 1; read > 0 && got < bytes; got += read) {
+    array.values.resize(std::min(bytes, std::max(2 * got, kFirstBytes)));
+    read = in.Read(array.values.data() + got, static_cast<int64_t>(array.values.size()) - got);
+    if (read < 0) return Fault(file, "the gzip stream is damaged");
+  }
   if (got < bytes) return Fault(file, absl::StrCat("ends after ", got, " of ", bytes, " bytes"));
   uint8_t more;
   if (in.Read(&more, 1) != 0) return Fault(file, absl::StrCat("goes on after the ", bytes, " bytes that it declares"));
@@ -123,6 +129,7 @@ absl::StatusOr<std::unique_ptr<Dataset>> OpenIdx(const std::filesystem::path& di
   ASSIGN_OR_RETURN(IdxArray classes, ReadIdx(labels_file));
   if (images.shape.size() != 3) return Fault(images_file, absl::StrCat("has ", images.shape.size(), " axes, not 3"));
   if (classes.shape.size() != 1) return Fault(labels_file, absl::StrCat("has ", classes.shape.size(), " axes, not 1"));
+  if (images.shape[0] == 0) return Fault(images_file, "holds no picture");
   if (images.shape[1] == 0 || images.shape[2] == 0) return Fault(images_file, "declares pictures without pixels");
   if (images.shape[0] != classes.shape[0]) {
     return Fault(images_file,

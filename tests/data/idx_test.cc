@@ -94,6 +94,20 @@ TEST_F(IdxFolder, CountsAndLabelsMustFit) {
   EXPECT_THAT(std::string(Open().status().message()), HasSubstr("label 1 is 2"));
 }
 
+TEST_F(IdxFolder, AnEmptySetIsRefused) {
+  folder_.Write("train-images-idx3-ubyte", Idx(8, {0, 2, 3}, ""));
+  folder_.Write("train-labels-idx1-ubyte", Idx(8, {0}, ""));
+  EXPECT_THAT(std::string(Open().status().message()), HasSubstr("holds no picture"));
+}
+
+TEST_F(IdxFolder, MoreThanTheFirstReadIsRead) {
+  std::string values(5'000'000, '\0');
+  for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<char>(i * 7 / 1000);
+  const auto array = ReadIdx(folder_.Write("file", Idx(8, {5, 1000, 1000}, values)));
+  ASSERT_TRUE(array.ok()) << array.status();
+  EXPECT_EQ(std::string(array->values.begin(), array->values.end()), values);
+}
+
 TEST_F(IdxFolder, DamagedFilesAreRefused) {
   const auto fault = [this](const std::string& bytes) {
     return std::string(ReadIdx(folder_.Write("file", bytes)).status().message());
@@ -104,6 +118,7 @@ TEST_F(IdxFolder, DamagedFilesAreRefused) {
   EXPECT_THAT(fault(images_.substr(0, 9)), HasSubstr("ends within the header"));
   EXPECT_THAT(fault(images_.substr(0, images_.size() - 1)), HasSubstr("ends after 17 of 18 bytes"));
   EXPECT_THAT(fault(images_ + "x"), HasSubstr("goes on after"));
+  EXPECT_THAT(fault(Idx(8, {1 << 15, 1 << 15}, "few")), HasSubstr("ends after 3 of 1073741824 bytes"));
   EXPECT_THAT(fault(Idx(8, {0x7fffffff, 0x7fffffff}, "")), HasSubstr("more than 1 GiB"));
   std::string gzip = Gzip(images_);
   gzip[gzip.size() - 12] ^= 0x55;  // within the compressed data or its checksum
