@@ -1,0 +1,53 @@
+#ifndef VITRINE_REPORT_CONFUSION_H_
+#define VITRINE_REPORT_CONFUSION_H_
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace vitrine {
+
+// Which class was taken for which. Memory grows with what occurs, not with the square of the classes.
+class Confusion {
+ public:
+  explicit Confusion(int classes) : of_label_(static_cast<size_t>(classes)), of_answer_(static_cast<size_t>(classes)) {}
+
+  // Both in [0, classes).
+  void Add(int label, int answer);
+
+  int classes() const { return static_cast<int>(of_label_.size()); }
+  int64_t Count(int label, int answer) const;
+  int64_t OfLabel(int label) const { return of_label_[static_cast<size_t>(label)]; }      // samples of a class
+  int64_t OfAnswer(int answer) const { return of_answer_[static_cast<size_t>(answer)]; }  // answers that name it
+  // Shares of the class' samples, and of the answers that name it, that are right; 0 where there is none.
+  double Recall(int label) const;
+  double Precision(int answer) const;
+  double Accuracy() const;
+
+  struct Pair {
+    int label = 0;
+    int answer = 0;
+    int64_t count = 0;
+  };
+  // The wrong pairs that occur most often, most frequent first, equal ones by label and answer.
+  std::vector<Pair> MostConfused(int most) const;
+
+ private:
+  std::map<std::pair<int, int>, int64_t> counts_;  // by label and answer
+  std::vector<int64_t> of_label_;
+  std::vector<int64_t> of_answer_;
+};
+
+// Most classes that are drawn as a matrix.
+inline constexpr int kMostDrawnClasses = 40;
+
+// The matrix as an SVG element for an HtmlPage: rows are labels, columns answers; shades are shares of the row, numbers
+// are counts. `names` has one for every class. Requires at most kMostDrawnClasses.
+std::string DrawConfusion(const Confusion& confusion, std::span<const std::string> names);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_REPORT_CONFUSION_H_

@@ -1,0 +1,124 @@
+#include "report/curves.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "report/chart.h"
+#include "report/html.h"
+
+namespace vitrine {
+namespace {
+
+using Points = std::vector<std::pair<double, double>>;
+
+constexpr size_t kMostPoints = 1200;
+
+// The smallest and the largest value of each of equal parts, in their order; values that are not finite stay, one a
+// part, so that the line stays interrupted.
+Points Reduced(const Points& points) {
+  if (points.size() <= kMostPoints) return points;
+  Points reduced;
+  const size_t parts = kMostPoints / 2;
+  for (size_t part = 0; part < parts; ++part) {
+    const auto first = points.begin() + static_cast<int64_t>(part * points.size() / parts);
+    const auto last = points.begin() + static_cast<int64_t>((part + 1) * points.size() / parts);
+    const auto odd = std::find_if(first, last, [](const auto& point) { return !std::isfinite(point.second); });
+    if (odd != last) {
+      reduced.push_back(*odd);
+      continue;
+    }
+    auto [low, high] =
+        std::minmax_element(first, last, [](const auto& a, const auto& b) { return a.second < b.second; });
+    if (high < low) std::swap(low, high);
+    reduced.push_back(*low);
+    if (low != high) reduced.push_back(*high);
+  }
+  return reduced;
+}
+
+void AppendCurve(const Curve& curve, const Chart& chart, std::string& svg) {
+  const std::string colour = ColourOf(absl::StrCat("series-", curve.colour));
+  std::string path, dots;
+  bool open = false;
+  for (const auto& [x, y] : Reduced(curve.points)) {
+    if (!std::isfinite(y) || (chart.y.logarithmic && y <= 0)) {
+      open = false;
+      continue;
+    }
+    absl::StrAppendFormat(&path, "%c%.1f %.1f", open ? 'L' : 'M', chart.x.Place(x), chart.y.Place(y));
+    open = true;
+    if (curve.dots) {
+      absl::StrAppendFormat(
+          &dots, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"3\" style=\"fill:%s\"><title>%s: %g at %g</title></circle>\n",
+          chart.x.Place(x), chart.y.Place(y), colour, EscapeHtml(curve.name), y, x);
+    }
+  }
+  absl::StrAppendFormat(&svg,
+                        "<path d=\"%s\" fill=\"none\" style=\"stroke:%s\" stroke-width=\"%g\"%s "
+                        "stroke-linejoin=\"round\"/>\n%s",
+                        path, colour, curve.faint ? 1.0 : 2.0, curve.faint ? " stroke-opacity=\"0.3\"" : "", dots);
+}
+
+void AppendLegend(const CurveFigure& figure, const Chart& chart, std::string& svg) {
+  constexpr double kGlyphWidth = 6.8;
+  const auto named = [](const Curve& curve) { return !curve.name.empty(); };
+  if (std::ranges::count_if(figure.curves, named) < 2) return;
+  double x = chart.Left();
+  for (const Curve& curve : figure.curves) {
+    if (!named(curve)) continue;
+    absl::StrAppendFormat(
+        &svg, "<line x1=\"%.1f\" x2=\"%.1f\" y1=\"38\" y2=\"38\" stroke-width=\"3\" style=\"stroke:%s\"%s/>\n", x,
+        x + 18, ColourOf(absl::StrCat("series-", curve.colour)), curve.faint ? " stroke-opacity=\"0.35\"" : "");
+    svg += SvgText(x + 23, 42, curve.name, "");
+    x += 23 + kGlyphWidth * static_cast<double>(curve.name.size()) + 16;
+  }
+}
+
+}  // namespace
+
+std::string DrawCurves(const CurveFigure& figure) {
+  std::vector<double> xs, ys;
+  for (const Curve& curve : figure.curves) {
+    for (const auto& [x, y] : curve.points) {
+      xs.push_back(x);
+      ys.push_back(y);
+    }
+  }
+  Chart chart{.title = figure.title, .x_axis = figure.x_axis, .y_axis = figure.y_axis, .x = {}, .y = {}};
+  chart.x = AxisOf(xs, false);
+  chart.y = AxisOf(ys, figure.logarithmic);
+  if (!xs.empty() && chart.x.low < chart.x.high) {  // x needs no room at its ends
+    const auto [low, high] = std::ranges::minmax(xs);
+    if (low < high) chart.x.low = std::min(low, chart.x.low == 0 ? 0 : low), chart.x.high = high;
+  }
+  std::string svg = chart.Begin();
+  if (xs.empty()) {
+    svg += SvgText((chart.Left() + chart.Right()) / 2, (chart.Top() + chart.Bottom()) / 2, "nothing was recorded",
+                   "text-anchor=\"middle\"");
+  }
+  for (const Curve& curve : figure.curves) {
+    if (curve.faint) AppendCurve(curve, chart, svg);
+  }
+  for (const Curve& curve : figure.curves) {
+    if (!curve.faint) AppendCurve(curve, chart, svg);
+  }
+  AppendLegend(figure, chart, svg);
+  return svg + Chart::End();
+}
+
+Points Smoothed(const Points& points, double window) {
+  Points smoothed;
+  const double keep = 1 - 1 / std::max(1.0, window);
+  double sum = 0, weight = 0;
+  for (const auto& [x, y] : points) {
+    if (!std::isfinite(y)) continue;
+    sum = keep * sum + (1 - keep) * y;
+    weight = keep * weight + (1 - keep);
+    smoothed.emplace_back(x, sum / weight);
+  }
+  return smoothed;
+}
+
+}  // namespace vitrine

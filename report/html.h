@@ -1,0 +1,73 @@
+#ifndef VITRINE_REPORT_HTML_H_
+#define VITRINE_REPORT_HTML_H_
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace vitrine {
+
+// `text` as HTML text and as a value of an attribute in double quotes.
+std::string EscapeHtml(std::string_view text);
+
+// "data:image/png;base64,..."
+std::string DataUri(std::string_view mime_type, std::string_view bytes);
+
+struct HtmlTable {
+  struct Column {
+    std::string heading;
+    bool right = false;  // numbers stand at the right
+  };
+  std::vector<Column> columns = {};
+  std::vector<std::vector<std::string>> rows = {};  // as many cells as columns
+};
+
+// A number that a reader looks for first.
+struct KeyFigure {
+  std::string name;   // "test top1"
+  std::string value;  // "76.41 %"
+  std::string note;   // "at epoch 6, 10,000 pictures"; may be empty
+};
+
+// Pictures of one thing side by side, with lines of text below.
+struct PictureCard {
+  struct Picture {
+    std::string uri;
+    std::string caption;
+    bool pixels = false;  // enlarged without smoothing
+  };
+  std::vector<Picture> pictures = {};
+  std::vector<std::string> lines = {};
+};
+
+// A page in one file: no script, nothing from elsewhere, light or dark as the reader's system is. Text is escaped;
+// what goes through Add is taken as it is.
+class HtmlPage {
+ public:
+  HtmlPage(std::string title, std::string subtitle);
+
+  // A heading, which the list of contents names; `note` below it may be empty.
+  void Section(std::string_view title, std::string_view note = "");
+  void Paragraph(std::string_view text);
+  void Table(const HtmlTable& table);
+  void KeyFigures(const std::vector<KeyFigure>& figures);
+  void Cards(const std::vector<PictureCard>& cards);
+  // Charts side by side where there is room: SVG documents or <img> elements.
+  void Charts(const std::vector<std::string>& markup);
+  // Text of equal width, folded away under `title`.
+  void Folded(std::string_view title, std::string_view text);
+  void Add(std::string_view markup) { body_ += markup; }
+
+  std::string Print() const;
+
+ private:
+  const std::string title_;
+  const std::string subtitle_;
+  std::string contents_;
+  std::string body_;
+  int sections_ = 0;
+};
+
+}  // namespace vitrine
+
+#endif  // VITRINE_REPORT_HTML_H_

@@ -1,0 +1,91 @@
+// What the report computes from a classifier's answers: calibration and confusion.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "report/calibration.h"
+#include "report/confusion.h"
+#include "report/shaded_matrix.h"
+
+namespace vitrine {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+TEST(Calibration, ErrorIsTheWeightedGapOfTheBins) {
+  Calibration calibration(10);
+  for (int i = 0; i < 6; ++i) calibration.Add(0.95, i < 3);  // gap 0.45
+  for (int i = 0; i < 4; ++i) calibration.Add(0.25, i < 2);  // gap 0.25, the other way
+  EXPECT_EQ(calibration.answers(), 10);
+  EXPECT_NEAR(calibration.ExpectedError(), 0.6 * 0.45 + 0.4 * 0.25, 1e-12);
+  EXPECT_NEAR(calibration.Overconfidence(), 0.6 * 0.45 - 0.4 * 0.25, 1e-12);
+}
+
+TEST(Calibration, BinsHoldTheirUpperEnd) {
+  Calibration calibration(4);
+  for (const double confidence : {0.0, 0.25, 0.2500001, 0.5, 1.0}) calibration.Add(confidence, true);
+  EXPECT_EQ(calibration.bins()[0].answers, 2);
+  EXPECT_EQ(calibration.bins()[1].answers, 2);
+  EXPECT_EQ(calibration.bins()[3].answers, 1);
+}
+
+TEST(Calibration, APerfectOneHasNoError) {
+  Calibration calibration;
+  EXPECT_EQ(calibration.ExpectedError(), 0);
+  for (int i = 0; i < 10; ++i) calibration.Add(0.7, i < 7);
+  EXPECT_NEAR(calibration.ExpectedError(), 0, 1e-12);
+}
+
+TEST(DrawReliability, TellsEveryBinThatHasAnswers) {
+  Calibration calibration(10);
+  for (int i = 0; i < 1500; ++i) calibration.Add(0.95, i % 2 == 0);
+  const std::string svg = DrawReliability(calibration);
+  EXPECT_THAT(svg, HasSubstr("confidence 95.0 %: accuracy 50.0 % of 1,500 answers"));
+  EXPECT_THAT(svg, HasSubstr("viewBox=\"0 0 620 440\"")) << "room for the counts";
+}
+
+TEST(Confusion, CountsPairsRecallAndPrecision) {
+  Confusion confusion(3);
+  for (int i = 0; i < 6; ++i) confusion.Add(0, i < 4 ? 0 : 1);
+  for (int i = 0; i < 4; ++i) confusion.Add(1, 1);
+  confusion.Add(2, 0);
+  EXPECT_EQ(confusion.Count(0, 1), 2);
+  EXPECT_EQ(confusion.Count(1, 0), 0);
+  EXPECT_DOUBLE_EQ(confusion.Recall(0), 4.0 / 6);
+  EXPECT_DOUBLE_EQ(confusion.Precision(0), 4.0 / 5);
+  EXPECT_EQ(confusion.Precision(2), 0) << "never answered";
+  EXPECT_DOUBLE_EQ(confusion.Accuracy(), 8.0 / 11);
+  const std::vector<Confusion::Pair> pairs = confusion.MostConfused(5);
+  ASSERT_EQ(pairs.size(), 2u);
+  EXPECT_EQ(pairs[0].label, 0);
+  EXPECT_EQ(pairs[0].answer, 1);
+  EXPECT_EQ(pairs[0].count, 2);
+  EXPECT_EQ(confusion.MostConfused(1).size(), 1u);
+}
+
+TEST(DrawConfusion, HasRowsForLabels) {
+  Confusion confusion(2);
+  for (int i = 0; i < 4; ++i) confusion.Add(0, i == 0 ? 1 : 0);
+  const std::vector<std::string> names = {"cat", "<dog>"};
+  const std::string svg = DrawConfusion(confusion, names);
+  EXPECT_THAT(svg, HasSubstr("cat taken for &lt;dog&gt;: 1, 25.0 % of the row"));
+  EXPECT_THAT(svg, HasSubstr("fill-opacity=\"0.250\""));
+  EXPECT_THAT(svg, Not(HasSubstr("nan"))) << "a class without samples";
+}
+
+TEST(DrawShadedMatrix, CutsLongNamesBetweenCharacters) {
+  std::string name;
+  for (int i = 0; i < 30; ++i) name += "ä";
+  ShadedMatrix matrix{.rows = {name}, .columns = {"short"}, .cells = {{.shade = -0.5, .text = "-0.5"}}};
+  std::string cut;
+  for (int i = 0; i < 17; ++i) cut += "ä";
+  const std::string svg = DrawShadedMatrix(matrix);
+  EXPECT_THAT(svg, HasSubstr(">" + cut + "…<"));
+  EXPECT_THAT(svg, HasSubstr("--series-1")) << "below 0 has another colour";
+}
+
+}  // namespace
+}  // namespace vitrine
