@@ -115,11 +115,13 @@ TEST(Grid, RefusesBeforeAnythingRuns) {
                                name: "n"
                                path: "dropout"
                                settings { label: "x" }
-                             })pb"), HasSubstr("as well as"));
+                             })pb"),
+              HasSubstr("as well as"));
   EXPECT_THAT(RefusalOf(R"pb(axes {
                                name: "n"
                                settings { set: "dropout=0" }
-                             })pb"), HasSubstr("without a label"));
+                             })pb"),
+              HasSubstr("without a label"));
   EXPECT_THAT(RefusalOf(R"pb(
                 axes { path: "dropout" values: "0.1" }
                 axes { path: "dropouts.mlp" name: "dropout" values: "0.1" })pb"),

@@ -26,7 +26,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 constexpr char kTrainer[] = VITRINE_BIN "/vitrine-train";
-constexpr absl::Duration kLong = absl::Seconds(60);
+constexpr absl::Duration kLong = absl::Seconds(120);
 
 struct Outcome {
   int exit_code = -1;
@@ -50,7 +50,7 @@ class SweepProgram : public ::testing::Test {
     WriteGrid(R"pb(axes { path: "optimizer.lr" values: "1e-3" values: "1e-2" }
                    seeds: 1
                    seeds: 2
-                   epochs: 2)pb");
+                   epochs: 4)pb");
   }
 
   void WriteGrid(const std::string& text) const {
@@ -122,11 +122,11 @@ TEST_F(SweepProgram, KilledAndContinuedItEndsInTheSameTable) {
   // Killed outright while the second run is at work, then told to stop while the third is, then left to end.
   const std::string command = Command("parts");
   pid_t sweep = Start(command);
-  ASSERT_TRUE(Appears("parts/cells/lr=1e-3,seed=2/log.txt"));
+  ASSERT_TRUE(Appears("parts/cells/lr=1e-3,seed=2/state.safetensors"));
   kill(sweep, SIGKILL);
   ASSERT_EQ(waitpid(sweep, nullptr, 0), sweep);
   sweep = Start(command);
-  ASSERT_TRUE(Appears("parts/cells/lr=1e-2,seed=1/log.txt"));
+  ASSERT_TRUE(Appears("parts/cells/lr=1e-2,seed=1/state.safetensors"));
   kill(sweep, SIGTERM);
   int status = 0;
   ASSERT_EQ(waitpid(sweep, &status, 0), sweep);
