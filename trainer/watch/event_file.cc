@@ -81,16 +81,16 @@ absl::StatusOr<std::unique_ptr<EventFile>> EventFile::Open(Options options) {
 
   tensorboard::Event version = EventAt(0);
   version.set_file_version("brain.Event:2");
-  std::string head = RecordOf(version);
-  if (options.resumed_step > 0) {
-    tensorboard::Event start = EventAt(options.resumed_step + 1);
-    start.mutable_session_log()->set_status(tensorboard::SessionLog::START);
-    head += RecordOf(start);
-  } else {
-    head += RecordOf(RecipeEvent(options.recipe));
-  }
+  const std::string head = RecordOf(version) + RecordOf(RecipeEvent(options.recipe));
   ASSIGN_OR_RETURN(AppendFile file, AppendFile::Create(options.folder / name, head));
   return std::unique_ptr<EventFile>(new EventFile(options.folder / name, std::move(file), std::move(options.warn)));
+}
+
+void EventFile::OnStart(const StartReport& report) {
+  if (report.step == 0) return;
+  tensorboard::Event start = EventAt(report.step + 1);
+  start.mutable_session_log()->set_status(tensorboard::SessionLog::START);
+  Write(start);
 }
 
 void EventFile::OnStep(const StepReport& report) {

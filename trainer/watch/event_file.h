@@ -22,17 +22,16 @@ class Event;
 //   train/loss, train/learning_rate, train/gradient_norm, train/accuracy, train/samples_per_second,
 //   train/data_wait_share    at steps: every one, or about 10,000 of a longer run
 //   SPLIT/MEASURE            at measurements: "test/top1"
-//   recipe                   as text, at the beginning
+//   recipe                   as text, at step 0
 // The gradient norm is left out where it is 0, the accuracy where it is NaN.
 //
-// Every event is in the file as soon as it happened. A resumed run opens another file in the folder, later by name,
-// that begins with the start of a session at the step after the resumed one: TensorBoard then voids what earlier files
-// hold of that step and later. A disk without room does not end the run; the events wait for it.
+// Every event is in the file as soon as it happened. A resumed run has a file of its own in the folder, later by name,
+// that starts a session at the step after the resumed one: TensorBoard then voids what earlier files hold of that step
+// and later. A disk without room does not end the run; the events wait for it.
 class EventFile final : public Observer {
  public:
   struct Options {
     std::filesystem::path folder = {};  // made if missing
-    int64_t resumed_step = 0;           // steps done in the state that the run continues from
     std::string recipe = {};            // its text
     // Hears of the first failure to write and of its end; may be null.
     std::function<void(const std::string&)> warn = nullptr;
@@ -40,6 +39,7 @@ class EventFile final : public Observer {
   // Errors as AppendFile.
   static absl::StatusOr<std::unique_ptr<EventFile>> Open(Options options);
 
+  void OnStart(const StartReport& report) override;
   void OnStep(const StepReport& report) override;
   void OnScore(const ScoreReport& report) override;
 

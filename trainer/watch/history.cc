@@ -98,7 +98,7 @@ absl::StatusOr<History> ParseHistory(std::string_view text) {
       absl::StrJoin(header.begin(), header.begin() + kFixedColumns, ",") != kHistoryColumns) {
     return absl::InvalidArgumentError(absl::StrCat("the header does not begin with ", kHistoryColumns));
   }
-  history.score_columns.assign(header.begin() + kFixedColumns, header.end());
+  for (size_t c = kFixedColumns; c < header.size(); ++c) history.score_columns.emplace_back(header[c]);
   for (size_t i = 1; i < lines.size(); ++i) {
     ASSIGN_OR_RETURN(const std::vector<double> values, Numbers(lines[i], header.size(), i + 1));
     HistoryRow row{.epoch = values[1],

@@ -16,8 +16,8 @@ struct HistoryRow {
   int64_t step = 0;
   double epoch = 0;
   double lr = 0;
-  double loss = 0;                       // mean over the epoch so far
-  double train_accuracy = 0;             // over the epoch so far; NaN: not counted
+  double loss = 0;                       // mean over the steps since the row before
+  double train_accuracy = 0;             // of an epoch that ends here; NaN: within one, or not counted
   double samples_per_second = 0;         // of this process since it started or resumed
   bool best = false;                     // a measurement at this step was the best so far
   std::map<std::string, double> scores;  // "test_top1": split and measure. Only what was measured at this step

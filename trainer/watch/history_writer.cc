@@ -1,6 +1,7 @@
 #include "trainer/watch/history_writer.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
@@ -16,9 +17,9 @@ absl::StatusOr<Content> Kept(absl::StatusOr<Content> content) {
   return content;
 }
 
-void DropAfter(int64_t step, History& history) {
+// Leaves the rows up to `step`, and the columns that they fill: others come again in the order of their measurement.
+void KeepUpTo(int64_t step, History& history) {
   std::erase_if(history.rows, [&](const HistoryRow& row) { return row.step > step; });
-  // Columns come in the order in which they are first measured, also after the interruption.
   std::erase_if(history.score_columns, [&](const std::string& column) {
     return std::ranges::none_of(history.rows, [&](const HistoryRow& row) { return row.scores.contains(column); });
   });
@@ -28,46 +29,59 @@ std::string ColumnOf(const std::string& split, const std::string& measure) {
   return absl::StrReplaceAll(absl::StrCat(split, "_", measure), {{",", "_"}, {"\n", "_"}});
 }
 
-void TakeFrom(const StepReport& report, HistoryRow& row) {
-  row.epoch = report.epoch;
-  row.lr = report.lr;
-  row.loss = report.epoch_loss;
-  row.train_accuracy = report.epoch_accuracy;
-  row.samples_per_second = report.samples_per_second;
-}
-
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<HistoryWriter>> HistoryWriter::Open(const std::filesystem::path& work_dir,
-                                                                   int64_t resumed_step,
                                                                    std::function<void(const std::string&)> warn) {
-  History history;
-  std::string steps = kStepsHeader;
-  if (resumed_step > 0) {
-    ASSIGN_OR_RETURN(history, Kept(ReadHistory(work_dir)));
-    DropAfter(resumed_step, history);
-    ASSIGN_OR_RETURN(const std::vector<StepRow> rows, Kept(ReadSteps(work_dir)));
-    for (const StepRow& row : rows) {
-      if (row.step <= resumed_step) steps += FormatStep(row);
-    }
-  }
+  ASSIGN_OR_RETURN(History history, Kept(ReadHistory(work_dir)));
+  ASSIGN_OR_RETURN(std::vector<StepRow> steps, Kept(ReadSteps(work_dir)));
+  std::string step_lines = kStepsHeader;
+  for (const StepRow& step : steps) step_lines += FormatStep(step);
   ASSIGN_OR_RETURN(AppendFile history_file, AppendFile::Create(HistoryFile(work_dir), FormatHistory(history)));
-  ASSIGN_OR_RETURN(AppendFile steps_file, AppendFile::Create(StepsFile(work_dir), steps));
-  return std::unique_ptr<HistoryWriter>(
-      new HistoryWriter(std::move(history_file), std::move(steps_file), std::move(history), std::move(warn)));
+  ASSIGN_OR_RETURN(AppendFile steps_file, AppendFile::Create(StepsFile(work_dir), step_lines));
+  return std::unique_ptr<HistoryWriter>(new HistoryWriter(std::move(history_file), std::move(steps_file),
+                                                          std::move(history), std::move(steps), std::move(warn)));
+}
+
+void HistoryWriter::OnStart(const StartReport& report) {
+  KeepUpTo(report.measures_again ? report.step - 1 : report.step, history_);
+  const int64_t last_row = history_.rows.empty() ? 0 : history_.rows.back().step;
+  std::string lines = kStepsHeader;
+  for (const StepRow& step : earlier_steps_) {
+    if (step.step > report.step) break;
+    lines += FormatStep(step);
+    if (step.step > last_row) Count(step);
+  }
+  earlier_steps_.clear();
+  Tell(steps_file_.Rewrite(lines), steps_fail_);
+  WriteHistory();
+}
+
+void HistoryWriter::Count(const StepRow& step) {
+  loss_sum_ += step.loss;
+  lr_ = step.lr;
+  ++steps_;
 }
 
 HistoryRow& HistoryWriter::RowOf(int64_t step) {
-  if (history_.rows.empty() || history_.rows.back().step != step) {
-    history_.rows.push_back({.step = step, .scores = {}});
-    if (last_.step == step) TakeFrom(last_, history_.rows.back());
-  }
+  if (!history_.rows.empty() && history_.rows.back().step == step) return history_.rows.back();
+  const double nothing = std::numeric_limits<double>::quiet_NaN();
+  history_.rows.push_back({.step = step,
+                           .lr = lr_,
+                           .loss = steps_ == 0 ? nothing : loss_sum_ / static_cast<double>(steps_),
+                           .train_accuracy = nothing,
+                           .samples_per_second = samples_per_second_,
+                           .scores = {}});
+  loss_sum_ = 0;
+  steps_ = 0;
   return history_.rows.back();
 }
 
 void HistoryWriter::OnStep(const StepReport& report) {
-  last_ = report;
-  Tell(steps_file_.Append(FormatStep({report.step, report.loss, report.lr, report.gradient_norm})), steps_fail_);
+  const StepRow row{report.step, report.loss, report.lr, report.gradient_norm};
+  Count(row);
+  samples_per_second_ = report.samples_per_second;
+  Tell(steps_file_.Append(FormatStep(row)), steps_fail_);
 }
 
 void HistoryWriter::OnScore(const ScoreReport& report) {
@@ -85,7 +99,9 @@ void HistoryWriter::OnScore(const ScoreReport& report) {
 }
 
 void HistoryWriter::OnEpoch(const EpochReport& report) {
-  TakeFrom(report.last, RowOf(report.last.step));
+  HistoryRow& row = RowOf(report.last.step);
+  row.epoch = report.last.epoch;
+  row.train_accuracy = report.last.epoch_accuracy;
   WriteHistory();
 }
 

@@ -16,10 +16,6 @@ bool IsShare(const Measure& measure) {
          measure.value >= 0 && measure.value <= 1;
 }
 
-bool EndsEpoch(const StepReport& last, int64_t step) {
-  return step % last.steps_per_epoch == 0 || step == last.total_steps;
-}
-
 }  // namespace
 
 std::string ScoreInWords(const std::string& split, const Score& score) {
@@ -33,7 +29,6 @@ std::string ScoreInWords(const std::string& split, const Score& score) {
 }
 
 void ProgressBar::OnStep(const StepReport& report) {
-  last_ = report;
   const ProgressState state{.step = report.step,
                             .total_steps = report.total_steps,
                             .steps_per_epoch = report.steps_per_epoch,
@@ -48,8 +43,9 @@ void ProgressBar::OnStep(const StepReport& report) {
 
 void ProgressBar::OnScore(const ScoreReport& report) {
   const std::string best = report.best ? " (best so far)" : "";
-  if (EndsEpoch(last_, report.step)) {
-    best_ += best_.empty() ? best : "";
+  const bool ends_epoch = report.epoch == std::floor(report.epoch) || report.step == total_steps_;
+  if (ends_epoch) {  // its line says it
+    best_ = best;
     return;
   }
   progress_.Line(absl::StrFormat("step %d (epoch %.2f)  %s%s", report.step, report.epoch,

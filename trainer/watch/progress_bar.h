@@ -1,6 +1,7 @@
 #ifndef VITRINE_TRAINER_WATCH_PROGRESS_BAR_H_
 #define VITRINE_TRAINER_WATCH_PROGRESS_BAR_H_
 
+#include <cstdint>
 #include <string>
 #include <utility>
 
@@ -17,6 +18,7 @@ class ProgressBar final : public Observer {
   ProgressBar(Progress& progress, std::string samples_in_words)
       : progress_(progress), samples_in_words_(std::move(samples_in_words)) {}
 
+  void OnStart(const StartReport& report) override { total_steps_ = report.total_steps; }
   void OnStep(const StepReport& report) override;
   void OnScore(const ScoreReport& report) override;
   void OnEpoch(const EpochReport& report) override;
@@ -24,7 +26,7 @@ class ProgressBar final : public Observer {
  private:
   Progress& progress_;
   const std::string samples_in_words_;
-  StepReport last_;
+  int64_t total_steps_ = 0;
   std::string best_;  // " (best so far)" where the epoch's measurement was
 };
 

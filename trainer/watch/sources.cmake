@@ -10,9 +10,16 @@ set(watch_sources
   watch/append_file.cc
   watch/event_file.cc
   watch/event_record.cc
+  watch/examine.cc
   watch/history.cc
   watch/history_writer.cc
+  watch/look.cc
   watch/metrics_endpoint.cc
   watch/progress_bar.cc
-  watch/training_metrics.cc)
+  watch/report_answers.cc
+  watch/report_attention.cc
+  watch/report_curves.cc
+  watch/report_provenance.cc
+  watch/training_metrics.cc
+  watch/training_report.cc)
 set(watch_libraries civetweb::civetweb-cpp prometheus-cpp::core PkgConfig::ISAL)

@@ -59,6 +59,11 @@ void AddSteps(const StepReport& last, Families& families) {
 TrainingMetrics::TrainingMetrics(std::string recipe, std::string program_version)
     : recipe_(std::move(recipe)), program_version_(std::move(program_version)), last_sign_(absl::Now()) {}
 
+void TrainingMetrics::OnStart(const StartReport&) {
+  const absl::MutexLock lock(&mutex_);
+  last_sign_ = absl::Now();
+}
+
 void TrainingMetrics::OnStep(const StepReport& report) {
   const absl::MutexLock lock(&mutex_);
   last_ = report;

@@ -22,13 +22,14 @@ class TrainingMetrics final : public Observer, public prometheus::Collectable {
  public:
   TrainingMetrics(std::string recipe, std::string program_version);
 
+  void OnStart(const StartReport& report) override;
   void OnStep(const StepReport& report) override;
   void OnScore(const ScoreReport& report) override;
   void OnEpoch(const EpochReport& report) override;
 
   std::vector<prometheus::MetricFamily> Collect() const override;
 
-  // When the run last showed life: a step, a measurement, an epoch, or the construction.
+  // When the run last showed life: the start, a step, a measurement, an epoch, or the construction.
   absl::Time last_sign() const;
 
  private:

@@ -1,0 +1,211 @@
+#include "trainer/watch/history.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <csignal>
+#include <fstream>
+#include <limits>
+#include <vector>
+
+#include "tests/trainer/watch/made_run.h"
+#include "trainer/watch/history_writer.h"
+
+namespace vitrine {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::UnorderedElementsAre;
+
+std::string TextOf(const std::filesystem::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+}
+
+void Append(const std::filesystem::path& file, const std::string& text) {
+  std::ofstream(file, std::ios::app | std::ios::binary) << text;
+}
+
+std::unique_ptr<HistoryWriter> OpenWriter(const std::filesystem::path& folder) {
+  auto writer = HistoryWriter::Open(folder);
+  EXPECT_TRUE(writer.ok()) << writer.status();
+  return std::move(writer).value();
+}
+
+TEST(History, HasARowForEveryEpochAndEveryMeasurementWithinOne) {
+  const WatchFolder folder;
+  Feed(0, kMadeSteps, *OpenWriter(folder.path()));
+  const absl::StatusOr<History> history = ReadHistory(folder.path());
+  ASSERT_TRUE(history.ok()) << history.status();
+  EXPECT_THAT(history->score_columns, ElementsAre("validation_top1", "validation_loss", "test_top1", "test_loss"));
+  std::vector<int64_t> steps;
+  for (const HistoryRow& row : history->rows) {
+    steps.push_back(row.step);
+    const StepReport made = MadeStep(row.step);
+    EXPECT_EQ(row.epoch, made.epoch);
+    EXPECT_EQ(row.lr, made.lr) << "to the last bit";
+    if (row.step == 6) {
+      EXPECT_TRUE(std::isnan(row.train_accuracy)) << "within an epoch";
+      EXPECT_EQ(row.loss, (MadeStep(5).loss + MadeStep(6).loss) / 2) << "since the row before";
+    } else {
+      EXPECT_EQ(row.train_accuracy, made.epoch_accuracy);
+    }
+    EXPECT_EQ(row.samples_per_second, 100);
+    EXPECT_EQ(row.best, row.step == 6 || row.step == 12);
+    EXPECT_EQ(row.scores.size(), row.step == 4 ? 0u : 2u);
+  }
+  EXPECT_THAT(steps, ElementsAre(4, 6, 8, 12));
+  EXPECT_EQ(history->rows[1].scores.at("validation_top1"), 6.0 / 17);
+  EXPECT_EQ(history->rows[3].scores.at("test_loss"), 2.0 / 12);
+}
+
+TEST(History, StepsReadBackTheSameDoubles) {
+  const WatchFolder folder;
+  Feed(0, kMadeSteps, *OpenWriter(folder.path()));
+  const auto rows = ReadSteps(folder.path());
+  ASSERT_TRUE(rows.ok()) << rows.status();
+  ASSERT_EQ(rows->size(), static_cast<size_t>(kMadeSteps));
+  for (const StepRow& row : *rows) {
+    const StepReport made = MadeStep(row.step);
+    EXPECT_EQ(row.loss, made.loss);
+    EXPECT_EQ(row.lr, made.lr);
+    EXPECT_EQ(row.gradient_norm, made.gradient_norm);
+  }
+}
+
+// Whatever the step of the interruption and of the state: the files are those of an uninterrupted run, byte for byte.
+TEST(History, AContinuedRunLeavesTheFilesOfAnUninterruptedOne) {
+  const WatchFolder whole;
+  Feed(0, kMadeSteps, *OpenWriter(whole.path()));
+  for (int64_t saved = 0; saved <= kMadeSteps; ++saved) {
+    for (int64_t killed = saved; killed <= std::min(saved + 3, kMadeSteps); ++killed) {
+      const WatchFolder folder;
+      Feed(0, killed, *OpenWriter(folder.path()));
+      Append(HistoryFile(folder.path()), "13,3.2");  // killed within a line
+      Append(StepsFile(folder.path()), "13,0.1,0");
+      Feed(saved, kMadeSteps, *OpenWriter(folder.path()));
+      ASSERT_EQ(TextOf(HistoryFile(folder.path())), TextOf(HistoryFile(whole.path()))) << saved << " " << killed;
+      ASSERT_EQ(TextOf(StepsFile(folder.path())), TextOf(StepsFile(whole.path()))) << saved << " " << killed;
+    }
+  }
+}
+
+// The state of a step is saved before its measurement, and once more after it; killed in between, before or after the
+// measurement was recorded, a run measures again.
+TEST(History, AMeasurementThatIsRepeatedLeavesTheSameFiles) {
+  const WatchFolder whole;
+  Feed(0, kMadeSteps, *OpenWriter(whole.path()));
+  for (int64_t step = 1; step <= kMadeSteps; ++step) {
+    if (!MadeMeasures(step)) continue;
+    for (const bool recorded : {false, true}) {
+      const WatchFolder folder;
+      {
+        const auto writer = OpenWriter(folder.path());
+        Feed(0, step - 1, *writer);
+        writer->OnStep(MadeStep(step));
+        if (recorded) FeedMeasurement(step, *writer);
+      }
+      const auto writer = OpenWriter(folder.path());
+      Feed(step, kMadeSteps, *writer, /*measures_again=*/true);
+      // The rate of the process is none that it has measured.
+      History history = *ReadHistory(folder.path());
+      for (HistoryRow& row : history.rows) row.samples_per_second = 100;
+      ASSERT_EQ(FormatHistory(history), TextOf(HistoryFile(whole.path()))) << step << recorded;
+      ASSERT_EQ(TextOf(StepsFile(folder.path())), TextOf(StepsFile(whole.path()))) << step << recorded;
+    }
+  }
+}
+
+TEST(History, ANewRunStartsAnew) {
+  const WatchFolder folder;
+  Feed(0, kMadeSteps, *OpenWriter(folder.path()));
+  const auto writer = OpenWriter(folder.path());
+  EXPECT_EQ(ReadSteps(folder.path())->size(), static_cast<size_t>(kMadeSteps)) << "not before the run starts";
+  Feed(0, 0, *writer);
+  EXPECT_EQ(ReadHistory(folder.path())->rows.size(), 0u);
+  EXPECT_EQ(ReadSteps(folder.path())->size(), 0u);
+}
+
+TEST(History, LeavesOutWhatIsNotCounted) {
+  const WatchFolder folder;
+  StepReport report = MadeStep(4);
+  report.epoch_accuracy = std::numeric_limits<double>::quiet_NaN();
+  const auto writer = OpenWriter(folder.path());
+  writer->OnStep(report);
+  writer->OnEpoch({.last = report, .scores = ""});
+  EXPECT_THAT(TextOf(HistoryFile(folder.path())), HasSubstr(",,100,"));
+  EXPECT_TRUE(std::isnan(ReadHistory(folder.path())->rows.at(0).train_accuracy));
+}
+
+TEST(History, NamesTheLineAtFault) {
+  const auto said = [](const std::string& text) { return std::string(ParseSteps(text).status().message()); };
+  EXPECT_THAT(said("step,loss\n"), HasSubstr("the header is not step,loss,lr"));
+  EXPECT_THAT(said(std::string(kStepsHeader) + "1,2,3,4\n2,x,3,4\n"), HasSubstr("line 3: \"x\" is no number"));
+  EXPECT_THAT(said(std::string(kStepsHeader) + "1,2,3\n"), HasSubstr("line 2 has 3 fields, the header 4"));
+  EXPECT_THAT(said(std::string(kStepsHeader) + "5,2,3,4\n5,2,3,4\n"), HasSubstr("does not follow step 5"));
+  EXPECT_THAT(std::string(ParseHistory("a,b\n").status().message()), HasSubstr("header does not begin with step"));
+  const WatchFolder folder;
+  EXPECT_TRUE(absl::IsNotFound(ReadSteps(folder.path()).status()));
+  Append(StepsFile(folder.path()), "what\n");
+  const auto opened = HistoryWriter::Open(folder.path());
+  EXPECT_THAT(std::string(opened.status().message()), HasSubstr("steps.csv: the header"));
+}
+
+// A limit of the process' files stands for a disk without room: a write is then done in part, and the next refused.
+class FileSizeLimit {
+ public:
+  explicit FileSizeLimit(rlim_t bytes) : handler_(std::signal(SIGXFSZ, SIG_IGN)) {
+    getrlimit(RLIMIT_FSIZE, &before_);
+    const rlimit limit = {bytes, before_.rlim_max};
+    setrlimit(RLIMIT_FSIZE, &limit);
+  }
+  ~FileSizeLimit() {
+    setrlimit(RLIMIT_FSIZE, &before_);
+    std::signal(SIGXFSZ, handler_);
+  }
+
+ private:
+  void (*handler_)(int);
+  rlimit before_ = {};
+};
+
+TEST(History, AFullDiskIsToldOnceAndRowsComeLater) {
+  const WatchFolder whole, folder;
+  Feed(0, kMadeSteps, *OpenWriter(whole.path()));
+  std::vector<std::string> said;
+  auto writer = HistoryWriter::Open(folder.path(), [&](const std::string& text) { said.push_back(text); });
+  ASSERT_TRUE(writer.ok());
+  Feed(0, 3, **writer);
+  const auto go_on = [&](int64_t first, int64_t last) {
+    for (int64_t step = first + 1; step <= last; ++step) {
+      (*writer)->OnStep(MadeStep(step));
+      FeedMeasurement(step, **writer);
+    }
+  };
+  {
+    const FileSizeLimit full(200);
+    go_on(3, 7);
+    const std::string steps = TextOf(StepsFile(folder.path()));
+    EXPECT_EQ(steps.back(), '\n') << "no torn line";
+    EXPECT_TRUE(ParseSteps(steps).ok());
+  }
+  EXPECT_THAT(said, UnorderedElementsAre(HasSubstr("/steps.csv: File too large; the run goes on"),
+                                         HasSubstr("/history.csv.new: File too large; the run goes on")));
+  said.clear();
+  go_on(7, kMadeSteps);
+  EXPECT_THAT(said, ElementsAre(HasSubstr("written again"), HasSubstr("written again")));
+  EXPECT_EQ(TextOf(StepsFile(folder.path())), TextOf(StepsFile(whole.path())));
+  EXPECT_EQ(TextOf(HistoryFile(folder.path())), TextOf(HistoryFile(whole.path())));
+}
+
+TEST(History, AFolderThatCannotBeWrittenIsRefusedBeforeTheFirstStep) {
+  const auto opened = HistoryWriter::Open("/proc/nowhere");
+  EXPECT_FALSE(opened.ok());
+  EXPECT_THAT(std::string(opened.status().message()), HasSubstr("/proc/nowhere/history.csv"));
+}
+
+}  // namespace
+}  // namespace vitrine

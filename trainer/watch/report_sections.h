@@ -1,0 +1,35 @@
+#ifndef VITRINE_TRAINER_WATCH_REPORT_SECTIONS_H_
+#define VITRINE_TRAINER_WATCH_REPORT_SECTIONS_H_
+
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "imaging/geometry.h"
+#include "report/html.h"
+#include "trainer/watch/examine.h"
+#include "trainer/watch/training_report.h"
+
+namespace vitrine {
+
+// The parts of TrainingReport, in its order. `test` and `model` are there where a function takes an Examination.
+
+void AddKeyFigures(const TrainingReportInput& input, HtmlPage& page);
+void AddCurves(const TrainingReportInput& input, HtmlPage& page);
+void AddConfusion(const TrainingReportInput& input, const Examination& examination, HtmlPage& page);
+void AddCalibration(const Examination& examination, HtmlPage& page);
+absl::Status AddMistakes(const TrainingReportInput& input, const Examination& examination, std::optional<Size> size,
+                         HtmlPage& page);
+absl::Status AddExamples(const TrainingReportInput& input, const Examination& examination, std::optional<Size> size,
+                         HtmlPage& page);
+absl::Status AddDistances(const TrainingReportInput& input, std::optional<Size> size, HtmlPage& page);
+// Norms and cosines of the codes of q, k and v (F-SNE); nothing for models without codes.
+void AddCodes(const Model& model, HtmlPage& page);
+void AddProvenance(const TrainingReportInput& input, HtmlPage& page);
+
+// "76.41 %"
+std::string Percent(double share);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_TRAINER_WATCH_REPORT_SECTIONS_H_
