@@ -140,9 +140,9 @@ TEST(Connect, AStrangerWhoNeverAnswersAndAPortThatIsTaken) {
 
 TEST(Connect, TwoProcessesWithOneRank) {
   const int port = FreePort();
-  auto host = Start({"numbers", "5", "5"}, RankOf(0, 3, port));
-  auto one = Start({"numbers", "5", "5"}, RankOf(1, 3, port));
-  auto other = Start({"numbers", "5", "5"}, RankOf(1, 3, port));
+  auto host = Start({"numbers", "12", "5"}, RankOf(0, 3, port));
+  auto one = Start({"numbers", "12", "5"}, RankOf(1, 3, port));
+  auto other = Start({"numbers", "12", "5"}, RankOf(1, 3, port));
   EXPECT_EQ(host->Wait(), 1);
   EXPECT_EQ(one->Wait(), 1);
   EXPECT_EQ(other->Wait(), 1);
@@ -152,16 +152,16 @@ TEST(Connect, TwoProcessesWithOneRank) {
 
 TEST(Connect, RanksThatDiffer) {
   const int port = FreePort();
-  auto host = Start({"numbers", "5", "5", "kv-mnist seed 1"}, RankOf(0, 2, port));
-  auto other = Start({"numbers", "5", "5", "kv-mnist seed 2"}, RankOf(1, 2, port));
-  for (Process* rank : {host.get(), other.get()}) {
-    EXPECT_EQ(rank->Wait(), 1);
-    EXPECT_THAT(rank->output(), AllOf(HasSubstr("FAILED_PRECONDITION: the ranks do not train the same"),
-                                      HasSubstr("\"kv-mnist seed 1\""), HasSubstr("\"kv-mnist seed 2\"")));
-  }
+  auto host = Start({"numbers", "12", "5", "kv-mnist\nseed: 1\nbatch: 8"}, RankOf(0, 2, port));
+  auto other = Start({"numbers", "12", "5", "kv-mnist\nseed: 2\nbatch: 8"}, RankOf(1, 2, port));
+  EXPECT_EQ(host->Wait(), 1);
+  EXPECT_THAT(host->output(), AllOf(HasSubstr("FAILED_PRECONDITION: the ranks do not train the same"),
+                                    HasSubstr("; rank 1 (process"), HasSubstr("\"seed: 2\" instead of \"seed: 1\"")));
+  EXPECT_EQ(other->Wait(), 1);
+  EXPECT_THAT(other->output(), AllOf(HasSubstr("; rank 0 (process"), HasSubstr("\"seed: 1\" instead of \"seed: 2\"")));
   const int another = FreePort();
-  auto two = Start({"numbers", "5", "5"}, RankOf(0, 2, another));
-  auto three = Start({"numbers", "5", "5"}, RankOf(1, 3, another));
+  auto two = Start({"numbers", "12", "5"}, RankOf(0, 2, another));
+  auto three = Start({"numbers", "12", "5"}, RankOf(1, 3, another));
   EXPECT_EQ(two->Wait(), 1);
   EXPECT_THAT(two->output(), HasSubstr("FAILED_PRECONDITION: rank 0"));
   EXPECT_THAT(two->output(), HasSubstr("has WORLD_SIZE=3"));
