@@ -127,7 +127,7 @@ Sentence WordVocabulary::Decode(std::span<const int64_t> ids) const {
   Sentence sentence;
   for (const int64_t id : ids) {
     if (id == kEnd) break;
-    if (id != kBegin && id != kPadding) sentence.push_back(words_[id]);
+    if (id != kBegin && id != kPadding) sentence.push_back(words_[id < size() ? id : kUnknown]);
   }
   return sentence;
 }

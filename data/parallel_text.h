@@ -45,7 +45,8 @@ class WordVocabulary {
   const std::string& word(int64_t id) const { return words_[id]; }
   // kBegin, the words (kUnknown for those outside), kEnd.
   std::vector<int64_t> Encode(const Sentence& sentence) const;
-  // The words up to the first kEnd, without marks but for "<unk>".
+  // The words up to the first kEnd, without marks but for "<unk>", which also stands for ids that no word has: a model
+  // may have more.
   Sentence Decode(std::span<const int64_t> ids) const;
 
  private:

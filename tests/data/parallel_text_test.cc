@@ -84,6 +84,7 @@ TEST(WordVocabularyTest, KeepsTheMostFrequentWords) {
   EXPECT_THAT(vocabulary.Encode({"a", "d", "c"}),
               ElementsAre(WordVocabulary::kBegin, 6, WordVocabulary::kUnknown, 4, WordVocabulary::kEnd));
   EXPECT_THAT(vocabulary.Decode(std::vector<int64_t>{2, 6, 0, 4, 3, 5, 1}), ElementsAre("a", "<unk>", "c"));
+  EXPECT_THAT(vocabulary.Decode(std::vector<int64_t>{2, 7, 4}), ElementsAre("<unk>", "c"));
 }
 
 }  // namespace
