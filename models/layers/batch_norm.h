@@ -19,11 +19,16 @@ class BatchNorm : public Module {
   // class tokens and rows that pad.
   at::Tensor Forward(const at::Tensor& x, const ForwardContext& context) const;
 
+  // GELU of Forward in training, for x [rows, channels] of OperandType(x, context); the result is of its type.
+  at::Tensor ForwardGelu(const at::Tensor& x, const ForwardContext& context) const;
+
   // Outside of training y = Scale() x + Shift(), both [channels]. For folding into the layer before.
   at::Tensor Scale() const;
   at::Tensor Shift() const;
 
  private:
+  at::Tensor NormalizeBatch(const at::Tensor& x, bool gelu, const ForwardContext& context) const;
+
   const double epsilon_;
   const double momentum_;
   at::Tensor weight_;            // [channels], starts at 1

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "models/layers/cpu_kernels.h"
 #include "models/layers/gemm.h"
 #include "models/layers/patches.h"
 
@@ -45,20 +46,6 @@ void GatherCells(const at::Tensor& image, Grid grid, int pool, float* out) {
   }
 }
 
-// Largest of `count` rows of `width` values, and which row it was in (the first among equals).
-void MaxOverRows(const float* rows, int count, int64_t width, float* largest, uint8_t* winner) {
-  std::copy_n(rows, width, largest);
-  std::fill_n(winner, width, 0);
-  for (int row = 1; row < count; ++row) {
-    const float* values = rows + row * width;
-    for (int64_t i = 0; i < width; ++i) {
-      const bool larger = values[i] > largest[i];
-      largest[i] = larger ? values[i] : largest[i];
-      winner[i] = larger ? static_cast<uint8_t>(row) : winner[i];
-    }
-  }
-}
-
 struct Pooled {
   at::Tensor values;   // [cells, width]
   at::Tensor winners;  // [cells, width] uint8: the pixel of the cell that gave the value
@@ -71,6 +58,7 @@ Pooled ConvolveAndPool(const ImageBatch& images, const at::Tensor& weight, const
   for (const Grid& grid : grids) cells += grid.cells();
   const int64_t width = weight.size(0);
   const at::Tensor matrix = weight.view({width, -1});
+  const cpu::KernelTable& kernels = TrainingKernelTable();
   Pooled pooled{at::empty({cells, width}, at::kFloat), at::empty({cells, width}, at::kByte)};
   int64_t first = 0;
   for (size_t i = 0; i < images.size(); ++i) {
@@ -83,8 +71,8 @@ Pooled ConvolveAndPool(const ImageBatch& images, const at::Tensor& weight, const
     uint8_t* winners = pooled.winners.data_ptr<uint8_t>() + first * width;
     at::parallel_for(0, grids[i].cells(), 16, [&](int64_t begin, int64_t end) {
       for (int64_t cell = begin; cell < end; ++cell) {
-        MaxOverRows(rows + cell * positions * width, static_cast<int>(positions), width, values + cell * width,
-                    winners + cell * width);
+        kernels.max_over_rows(rows + cell * positions * width, positions, width, values + cell * width,
+                              winners + cell * width);
       }
     });
     first += grids[i].cells();

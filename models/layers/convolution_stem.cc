@@ -14,7 +14,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "models/layers/cpu_kernels.h"
-#include "models/layers/elementwise.h"
 #include "models/layers/patches.h"
 
 namespace vitrine {
@@ -37,12 +36,13 @@ std::vector<at::Tensor> RunsOf(const ImageBatch& images, int cell) {
 }
 
 // Channels last in memory, in and out, so that pixels are rows.
-at::Tensor Convolve(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias, bool bf16) {
+at::Tensor Convolve(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias, bool bf16,
+                    at::ScalarType result = at::kFloat) {
   const auto type = bf16 ? at::kBFloat16 : at::kFloat;
   const at::Tensor kernel = weight.to(type).contiguous(at::MemoryFormat::ChannelsLast);
   return at::conv2d(x.to(type), kernel, bias.defined() ? std::optional(bias.to(type)) : std::nullopt, /*stride=*/2,
                     /*padding=*/1)
-      .to(at::kFloat);
+      .to(result);
 }
 
 // [images, channels, rows, columns] -> [pixels, channels].
@@ -54,9 +54,7 @@ at::Tensor MapOf(const at::Tensor& pixels, const at::Tensor& like) {
   return pixels.view({like.size(0), like.size(2), like.size(3), like.size(1)}).permute({0, 3, 1, 2});
 }
 
-at::Tensor GeluOfMap(const at::Tensor& map, const ForwardContext& context) {
-  // Values in the order of memory, so that no copy is made.
-  if (UsesOwnDerivatives(map, context)) return MapOf(Gelu(PixelsOf(map), context), map);
+at::Tensor Gelu(const at::Tensor& map, const ForwardContext& context) {
   const cpu::KernelTable* kernels = KernelsFor(map, context);
   if (kernels == nullptr || !map.is_non_overlapping_and_dense()) return at::gelu(map);
   at::Tensor y = at::empty_like(map);  // values in the order of the map's
@@ -91,25 +89,31 @@ ConvolutionStem::ConvolutionStem(int channels, int patch, int width, Initializer
 at::Tensor ConvolutionStem::Forward(const ImageBatch& images, const ForwardContext& context) const {
   Maps maps = RunsOf(images, patch_);
   for (size_t step = 0; step < weights_.size(); ++step) {
-    maps = context.training ? ConvolveInTraining(maps, step, context) : ConvolveInEvaluation(maps, step, context);
+    if (context.training) {
+      maps = ConvolveInTraining(maps, step, context);
+      continue;
+    }
+    maps = ConvolveInEvaluation(maps, step, context);
     if (step + 1 == weights_.size()) break;
-    for (at::Tensor& map : maps) map = GeluOfMap(map, context);
+    for (at::Tensor& map : maps) map = Gelu(map, context);
   }
   std::vector<at::Tensor> cells;
   for (const at::Tensor& map : maps) cells.push_back(PixelsOf(map));
   return Join(cells);
 }
 
-// The statistics are those of the whole batch, all sizes together.
+// With the GELU behind it, but for the last. The statistics are those of the whole batch, all sizes together.
 ConvolutionStem::Maps ConvolutionStem::ConvolveInTraining(const Maps& maps, size_t step,
                                                           const ForwardContext& context) const {
+  const bool last = step + 1 == weights_.size();
   Maps convolved;
   std::vector<at::Tensor> pixels;
   for (const at::Tensor& map : maps) {
-    convolved.push_back(Convolve(map, weights_[step], {}, context.bf16));
+    convolved.push_back(Convolve(map, weights_[step], {}, context.bf16, last ? at::kFloat : OperandType(map, context)));
     pixels.push_back(PixelsOf(convolved.back()));
   }
-  const at::Tensor normalized = norms_[step]->Forward(Join(pixels), context);
+  const BatchNorm& norm = *norms_[step];
+  const at::Tensor normalized = last ? norm.Forward(Join(pixels), context) : norm.ForwardGelu(Join(pixels), context);
   int64_t first = 0;
   for (at::Tensor& map : convolved) {
     const int64_t count = map.numel() / map.size(1);

@@ -10,7 +10,9 @@
 #include <ATen/ops/zeros.h>
 #include <torch/csrc/autograd/custom_function.h>
 
+#include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "models/layers/cpu_kernels.h"
 #include "models/layers/held_layout.h"
@@ -72,12 +74,17 @@ class DepthwiseFunction : public torch::autograd::Function<DepthwiseFunction> {
     at::Tensor dweights = at::zeros({9, channels}, at::kFloat), dbias = at::zeros({channels}, at::kFloat);
     const at::Tensor none = at::zeros({channels}, at::kFloat);
     const at::Tensor dx = RunKernel(kernels, {dy, layout}, weight.flip({2, 3}), none, {}, {});
+    int64_t most = 0;
+    for (const TokenLayout::Run& run : layout->runs()) most = std::max(most, run.tokens_per_image);
+    std::vector<const float*> taps(9 * most);
     for (int image = 0; image < layout->images(); ++image) {
       kernels.training.depthwise_gradient({.x = Elements<float>(x) + layout->offset(image) * channels,
                                            .dy = Elements<float>(dy) + layout->offset(image) * channels,
                                            .rows = layout->grid(image).rows,
                                            .columns = layout->grid(image).columns,
                                            .channels = channels,
+                                           .zeros = Elements<float>(none),
+                                           .taps = taps.data(),
                                            .dweights = MutableElements<float>(dweights),
                                            .dbias = MutableElements<float>(dbias)});
     }

@@ -111,6 +111,21 @@ std::vector<float> BranchBothWays(const TrainingKernels<E>& kernels, int64_t col
 }
 
 template <class E>
+std::vector<float> ColumnNormBothWays(const TrainingKernels<E>& kernels, int64_t columns, bool gelu) {
+  const auto x = Noise<E>(kRows * columns, 1), dy = Noise<E>(kRows * columns, 2);
+  const auto mean = Noise<float>(columns, 3), weight = Noise<float>(columns, 4), bias = Noise<float>(columns, 5);
+  const std::vector<float> inverse(columns, 1.5f);
+  std::vector<E> y(kRows * columns), dx(kRows * columns);
+  std::vector<float> dweight(columns, 0.0f), dbias(columns, 0.0f), squares(columns, 0.5f);
+  const ColumnNormCall<E> call = {kRows,         columns,     x.data(), mean.data(), inverse.data(),
+                                  weight.data(), bias.data(), gelu,     y.data()};
+  kernels.column_norm(call);
+  kernels.column_norm_gradient({call, dy.data(), dx.data(), dweight.data(), dbias.data()});
+  kernels.column_squares({x.data(), kRows, columns, columns}, mean.data(), squares.data());
+  return Values(y, dx, dweight, dbias, squares);
+}
+
+template <class E>
 std::vector<float> GeluBothWays(const TrainingKernels<E>& kernels, int64_t count) {
   const auto x = Noise<E>(count, 1, 8), dy = Noise<E>(count, 2);
   std::vector<E> y(count), dx(count);
@@ -176,6 +191,8 @@ TEST_P(TrainingKernelsTest, RowsAndValues) {
     for (const bool scaled : {false, true}) {
       Compare<float>("branch", [&](const auto& kernels) { return BranchBothWays(kernels, columns, scaled); });
       Compare<Bf16>("branch", [&](const auto& kernels) { return BranchBothWays(kernels, columns, scaled); });
+      Compare<float>("columns", [&](const auto& kernels) { return ColumnNormBothWays(kernels, columns, scaled); });
+      Compare<Bf16>("columns", [&](const auto& kernels) { return ColumnNormBothWays(kernels, columns, scaled); });
     }
     Compare<float>("GELU", [&](const auto& kernels) { return GeluBothWays(kernels, columns * 5); });
     Compare<Bf16>("GELU", [&](const auto& kernels) { return GeluBothWays(kernels, columns * 5); });
@@ -205,7 +222,10 @@ TEST_P(TrainingKernelsTest, DepthwiseGradient) {
     const auto x = Noise<float>(20 * channels, 1), dy = Noise<float>(20 * channels, 2);
     const auto run = [&](const TrainingTable& table) {
       std::vector<float> dweights(9 * channels, 0.5f), dbias(channels, 0.25f);
-      table.depthwise_gradient({x.data(), dy.data(), 4, 5, channels, dweights.data(), dbias.data()});
+      const std::vector<float> zeros(channels, 0.0f);
+      std::vector<const float*> taps(9 * 20);
+      table.depthwise_gradient(
+          {x.data(), dy.data(), 4, 5, channels, zeros.data(), taps.data(), dweights.data(), dbias.data()});
       return Values(dweights, dbias);
     };
     const std::vector<float> a = run(ours()), b = run(portable());

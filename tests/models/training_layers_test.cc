@@ -5,6 +5,8 @@
 #include <functional>
 
 #include "models/layers/attention.h"
+#include "models/layers/batch_norm.h"
+#include "models/layers/convolution_stem.h"
 #include "models/layers/cross_covariance_attention.h"
 #include "models/layers/depthwise_convolution.h"
 #include "models/layers/elementwise.h"
@@ -202,6 +204,38 @@ TEST(TrainingLayers, LocalPatchInteraction) {
                         return interaction.Forward({x, layout}, context);
                       },
                       {.training = true});
+}
+
+TEST(TrainingLayers, ConvolutionStem) {
+  Initializer initializer(1, at::kCPU);
+  ConvolutionStem stem(3, 8, 32, initializer);
+  const ImageBatch images = {testing::Picture(3, 24, 16, 1), testing::Picture(3, 24, 16, 2),
+                             testing::Picture(3, 32, 8, 3), testing::Picture(3, 16, 32, 4)};
+  CheckAgainstLibrary(
+      stem, Hashed({3 * 2 + 3 * 2 + 4 + 2 * 4, 32}, 1),
+      [&](const at::Tensor& x, const ForwardContext& context) { return stem.Forward(images, context) + x; },
+      {.training = true});
+}
+
+TEST(TrainingLayers, RunningStatistics) {
+  for (const bool bf16 : {false, true}) {
+    std::vector<at::Tensor> buffers[2];
+    for (const bool library : {false, true}) {
+      Initializer initializer(1, at::kCPU);
+      BatchNorm norm(21, initializer);
+      ForwardContext context;
+      context.training = true;
+      context.library_only = library;
+      context.bf16 = bf16;
+      for (int i = 0; i < 3; ++i) norm.ForwardGelu(Hashed({50, 21}, i) * 3 + 2, context);
+      context.update_statistics = false;
+      norm.ForwardGelu(Hashed({50, 21}, 9), context);
+      for (const NamedTensor& buffer : norm.Buffers()) buffers[library].push_back(buffer.tensor);
+    }
+    EXPECT_LT(Difference(buffers[0][0], buffers[1][0]), 1e-5);
+    EXPECT_LT(Difference(buffers[0][1], buffers[1][1]), 1e-5);
+    EXPECT_GT(buffers[0][0].abs().max().item<double>(), 0.1);
+  }
 }
 
 // Whole models: the same gradients with the library's operators alone.

@@ -35,6 +35,10 @@ struct Avx512 {
     return _mm512_fmadd_ps(_mm512_fnmadd_ps(v, guess, _mm512_set1_ps(1)), guess, guess);
   }
   static float Sum(Reg v) { return _mm512_reduce_add_ps(v); }
+  // x where a > b, y elsewhere.
+  static Reg WhereGreater(Reg a, Reg b, Reg x, Reg y) {
+    return _mm512_mask_mov_ps(y, _mm512_cmp_ps_mask(a, b, _CMP_GT_OQ), x);
+  }
   static Reg Round(Reg v) { return _mm512_roundscale_ps(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
   static Reg TimesPowerOfTwo(Reg v, Reg exponent) { return _mm512_scalef_ps(v, exponent); }
 

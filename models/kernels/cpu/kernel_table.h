@@ -72,6 +72,8 @@ struct KernelTable {
   void (*gelu)(const float* x, float* y, int64_t count);
   void (*product)(const ProductCall& call);
   void (*depthwise)(const DepthwiseCall& call);
+  // The largest of `count` <= 256 rows of `width` values, and which row it was in, the first among equals.
+  void (*max_over_rows)(const float* rows, int64_t count, int64_t width, float* largest, uint8_t* winner);
   TrainingTable training;
 };
 

@@ -36,6 +36,9 @@ struct Avx2 {
     const __m128 two = _mm_add_ps(four, _mm_movehl_ps(four, four));
     return _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)));
   }
+  static Reg WhereGreater(Reg a, Reg b, Reg x, Reg y) {
+    return _mm256_blendv_ps(y, x, _mm256_cmp_ps(a, b, _CMP_GT_OQ));
+  }
   static Reg Round(Reg v) { return _mm256_round_ps(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
   static Reg TimesPowerOfTwo(Reg v, Reg exponent) {
     const __m256i bits = _mm256_slli_epi32(_mm256_add_epi32(_mm256_cvtps_epi32(exponent), _mm256_set1_epi32(127)), 23);
@@ -95,6 +98,7 @@ const KernelTable kAvx2Fp32 = {.path = CpuPath::kAvx2,
                                .gelu = RunGelu<Avx2>,
                                .product = RunProduct<Avx2>,
                                .depthwise = RunDepthwise<Avx2>,
+                               .max_over_rows = RunMaxOverRows<Avx2>,
                                .training = TrainingOf<Avx2>()};
 
 }  // namespace vitrine::cpu

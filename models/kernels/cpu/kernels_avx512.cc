@@ -34,6 +34,7 @@ const KernelTable kAvx512Fp32 = {.path = CpuPath::kAvx512,
                                  .gelu = RunGelu<Avx512>,
                                  .product = RunProduct<Avx512>,
                                  .depthwise = RunDepthwise<Avx512>,
+                                 .max_over_rows = RunMaxOverRows<Avx512>,
                                  .training = TrainingOf<Avx512>()};
 
 }  // namespace vitrine::cpu

@@ -44,6 +44,7 @@ struct Portable {
   static Reg Fma(Reg a, Reg b, Reg c) { return a * b + c; }
   static Reg Reciprocal(Reg v) { return Broadcast(1) / v; }
   static float Sum(Reg v) { return (v[0] + v[2]) + (v[1] + v[3]); }
+  static Reg WhereGreater(Reg a, Reg b, Reg x, Reg y) { return a > b ? x : y; }
   static Reg Round(Reg v) {
     const Reg magic = Broadcast(12582912.0f);  // 1.5 * 2^23: adding it leaves no bits behind the point
     return (v + magic) - magic;
@@ -92,6 +93,7 @@ const KernelTable kPortableFp32 = {.path = CpuPath::kPortable,
                                    .gelu = RunGelu<Portable>,
                                    .product = RunProduct<Portable>,
                                    .depthwise = RunDepthwise<Portable>,
+                                   .max_over_rows = RunMaxOverRows<Portable>,
                                    .training = TrainingOf<Portable>()};
 
 }  // namespace vitrine::cpu

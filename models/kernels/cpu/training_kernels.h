@@ -28,6 +28,24 @@ template <class V, class Body>
   }
 }
 
+template <class V>
+void RunMaxOverRows(const float* rows, int64_t count, int64_t width, float* largest, uint8_t* winner) {
+  ForVectors<V>(width, [&](int64_t j, auto load, auto store) {
+    auto most = load(rows + j);
+    auto row_of = V::Broadcast(0);
+    for (int64_t row = 1; row < count; ++row) {
+      const auto value = load(rows + row * width + j);
+      row_of = V::WhereGreater(value, most, V::Broadcast(static_cast<float>(row)), row_of);
+      most = V::Max(most, value);
+    }
+    store(largest + j, most);
+    float row_numbers[V::kLanes];
+    V::Store(row_numbers, row_of);
+    const int64_t lanes = width - j < V::kLanes ? width - j : V::kLanes;
+    for (int64_t i = 0; i < lanes; ++i) winner[j + i] = static_cast<uint8_t>(row_numbers[i]);
+  });
+}
+
 template <class V, class E>
 void RunNorm(const NormCall<E>& call) {
   for (int64_t i = 0; i < call.x.rows; ++i) {
@@ -80,14 +98,16 @@ void RunTrainingGelu(const E* x, E* y, int64_t count) {
 }
 
 // d/dx x Phi(x) = Phi(x) + x phi(x).
+template <class V>
+[[gnu::always_inline]] inline typename V::Reg GeluSlopeOf(typename V::Reg x) {
+  const auto density = V::Mul(V::Broadcast(0.3989422804f), ExpOf<V>(V::Mul(V::Mul(x, x), V::Broadcast(-0.5f))));
+  return V::Fma(x, density, V::Add(V::Broadcast(0.5f), HalfErfOf<V>(x)));
+}
+
 template <class V, class E>
 void RunGeluGradient(const E* x, const E* dy, E* dx, int64_t count) {
   ForVectors<V>(count, [&](int64_t j, auto load, auto store) {
-    const auto value = load(x + j);
-    const auto density =
-        V::Mul(V::Broadcast(0.3989422804f), ExpOf<V>(V::Mul(V::Mul(value, value), V::Broadcast(-0.5f))));
-    const auto slope = V::Fma(value, density, V::Add(V::Broadcast(0.5f), HalfErfOf<V>(value)));
-    store(dx + j, V::Mul(load(dy + j), slope));
+    store(dx + j, V::Mul(load(dy + j), GeluSlopeOf<V>(load(x + j))));
   });
 }
 
@@ -136,23 +156,76 @@ void RunColumnSums(View<const E> x, float* sums) {
   }
 }
 
+template <class V, class E>
+void RunColumnSquares(View<const E> x, const float* center, float* sums) {
+  for (int64_t i = 0; i < x.rows; ++i) {
+    const E* const row = x.Row(i);
+    ForVectors<V>(x.columns, [&](int64_t j, auto load, auto store) {
+      const auto distance = V::Sub(load(row + j), load(center + j));
+      store(sums + j, V::Fma(distance, distance, load(sums + j)));
+    });
+  }
+}
+
+template <class V, class E>
+void RunColumnNorm(const ColumnNormCall<E>& call) {
+  for (int64_t i = 0; i < call.rows; ++i) {
+    const int64_t row = i * call.columns;
+    ForVectors<V>(call.columns, [&](int64_t j, auto load, auto store) {
+      const auto normalized = V::Mul(V::Sub(load(call.x + row + j), load(call.mean + j)), load(call.inverse + j));
+      const auto z = V::Fma(normalized, load(call.weight + j), load(call.bias + j));
+      store(call.y + row + j, call.gelu ? GeluOf<V>(z) : z);
+    });
+  }
+}
+
+// With n = (x - mean) inverse and g = dz: dx = weight inverse (g - mean(g) - n mean(g n)).
+template <class V, class E>
+void RunColumnNormGradient(const ColumnNormGradientCall<E>& call) {
+  const ColumnNormCall<E>& forward = call.forward;
+  const auto share = V::Broadcast(1.0f / static_cast<float>(forward.rows));
+  for (const bool sums_are_known : {false, true}) {
+    for (int64_t i = 0; i < forward.rows; ++i) {
+      const int64_t row = i * forward.columns;
+      ForVectors<V>(forward.columns, [&](int64_t j, auto load, auto store) {
+        const auto inverse = load(forward.inverse + j), weight = load(forward.weight + j);
+        const auto normalized = V::Mul(V::Sub(load(forward.x + row + j), load(forward.mean + j)), inverse);
+        auto gradient = load(call.dy + row + j);
+        if (forward.gelu) {
+          gradient = V::Mul(gradient, GeluSlopeOf<V>(V::Fma(normalized, weight, load(forward.bias + j))));
+        }
+        const auto sum = load(call.dbias + j), product = load(call.dweight + j);
+        if (sums_are_known) {
+          const auto common = V::Mul(share, V::Fma(normalized, product, sum));
+          store(call.dx + row + j, V::Mul(V::Mul(weight, inverse), V::Sub(gradient, common)));
+        } else {
+          store(call.dbias + j, V::Add(sum, gradient));
+          store(call.dweight + j, V::Fma(gradient, normalized, product));
+        }
+      });
+    }
+  }
+}
+
 // A vector of channels at a time: its nine sums stay in registers.
 template <class V>
 void RunDepthwiseGradient(const DepthwiseGradientCall& call) {
+  const int64_t tokens = call.rows * call.columns;
+  for (int64_t token = 0; token < tokens; ++token) {
+    for (int k = 0; k < 9; ++k) {
+      const int64_t r = token / call.columns + k / 3 - 1, c = token % call.columns + k % 3 - 1;
+      const bool inside = r >= 0 && r < call.rows && c >= 0 && c < call.columns;
+      call.taps[token * 9 + k] = inside ? call.x + (r * call.columns + c) * call.channels : call.zeros;
+    }
+  }
   ForVectors<V>(call.channels, [&](int64_t channel, auto load, auto store) {
     typename V::Reg sums[9];
     for (int k = 0; k < 9; ++k) sums[k] = load(call.dweights + k * call.channels + channel);
     auto bias = load(call.dbias + channel);
-    for (int64_t row = 0; row < call.rows; ++row) {
-      for (int64_t column = 0; column < call.columns; ++column) {
-        const auto gradient = load(call.dy + (row * call.columns + column) * call.channels + channel);
-        bias = V::Add(bias, gradient);
-        for (int k = 0; k < 9; ++k) {
-          const int64_t r = row + k / 3 - 1, c = column + k % 3 - 1;
-          if (r < 0 || r >= call.rows || c < 0 || c >= call.columns) continue;
-          sums[k] = V::Fma(gradient, load(call.x + (r * call.columns + c) * call.channels + channel), sums[k]);
-        }
-      }
+    for (int64_t token = 0; token < tokens; ++token) {
+      const auto gradient = load(call.dy + token * call.channels + channel);
+      bias = V::Add(bias, gradient);
+      for (int k = 0; k < 9; ++k) sums[k] = V::Fma(gradient, load(call.taps[token * 9 + k] + channel), sums[k]);
     }
     for (int k = 0; k < 9; ++k) store(call.dweights + k * call.channels + channel, sums[k]);
     store(call.dbias + channel, bias);
@@ -168,6 +241,9 @@ constexpr TrainingKernels<E> TrainingKernelsOf() {
           .add_branch = RunAddBranch<V, E>,
           .branch_gradient = RunBranchGradient<V, E>,
           .column_sums = RunColumnSums<V, E>,
+          .column_squares = RunColumnSquares<V, E>,
+          .column_norm = RunColumnNorm<V, E>,
+          .column_norm_gradient = RunColumnNormGradient<V, E>,
           .attention = RunAttention<V, E>,
           .attention_gradient = RunAttentionGradient<V, E>,
           .channel_attention = RunChannelAttention<V, E>,

@@ -53,6 +53,28 @@ struct BranchGradientCall {
   float* dscale;  // only with a scale
 };
 
+// Batch normalisation z = (x - mean) inverse weight + bias of every column, and GELU of that where asked for.
+template <class E>
+struct ColumnNormCall {
+  int64_t rows;
+  int64_t columns;
+  const E* x;  // [rows, columns], contiguous, as all such
+  const float* mean;
+  const float* inverse;  // 1 / sqrt(variance + epsilon)
+  const float* weight;
+  const float* bias;
+  bool gelu;
+  E* y;
+};
+template <class E>
+struct ColumnNormGradientCall {
+  ColumnNormCall<E> forward;  // y is not read
+  const E* dy;
+  E* dx;           // through mean and variance too, which are those of these rows
+  float* dweight;  // [columns], zeros before
+  float* dbias;
+};
+
 // Softmax attention of one image, every head for itself: out = softmax(scale q k^T) v. q, k and v are rows of tokens,
 // heads side by side; so are out and the gradients. `scratch` holds AttentionScratch() floats.
 template <class E>
@@ -114,6 +136,8 @@ struct DepthwiseGradientCall {
   int64_t rows;
   int64_t columns;
   int64_t channels;
+  const float* zeros;  // [channels] zeros
+  const float** taps;  // scratch for 9 rows columns of them
   float* dweights;
   float* dbias;
 };
@@ -126,7 +150,10 @@ struct TrainingKernels {
   void (*gelu_gradient)(const E* x, const E* dy, E* dx, int64_t count);  // dx may be dy
   void (*add_branch)(const BranchCall<E>& call);
   void (*branch_gradient)(const BranchGradientCall<E>& call);
-  void (*column_sums)(View<const E> x, float* sums);  // added to
+  void (*column_sums)(View<const E> x, float* sums);                          // added to
+  void (*column_squares)(View<const E> x, const float* center, float* sums);  // of x - center; added to
+  void (*column_norm)(const ColumnNormCall<E>& call);
+  void (*column_norm_gradient)(const ColumnNormGradientCall<E>& call);
   void (*attention)(const AttentionCall<E>& call);
   void (*attention_gradient)(const AttentionGradientCall<E>& call);
   void (*channel_attention)(const ChannelAttentionCall<E>& call);
