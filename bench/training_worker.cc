@@ -4,11 +4,13 @@
 #include <ATen/ops/constant_pad_nd.h>
 #include <ATen/ops/empty.h>
 #include <google/protobuf/text_format.h>
+#include <malloc.h>
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -185,6 +187,10 @@ absl::StatusOr<Work> TrainingWork(const TrainingCase& wanted) {
 
 int Main(int argc, char** argv) {
   at::set_num_threads(1);  // the replicas are the threads
+  // As vitrine-train: memory of one step serves the next one.
+  mallopt(M_MMAP_MAX, 0);
+  mallopt(M_TRIM_THRESHOLD, std::numeric_limits<int>::max());
+  mallopt(M_ARENA_MAX, 1);
   TrainingCase wanted;
   CLI::App app("Takes training steps on one drawn batch.", "bench_training_worker");
   app.add_option("--model", wanted.model, "a variant of the zoo")->required();

@@ -6,7 +6,7 @@ import subprocess
 import sys
 import tempfile
 
-from driver import footprint, forward, published, report, service, stages
+from driver import footprint, forward, published, report, service, stages, training
 from driver.setup import ROOT, Setup
 
 PARTS = {
@@ -15,6 +15,7 @@ PARTS = {
     "null": ("Transport alone", service.measure_null),
     "footprint": ("Start and memory", footprint.measure),
     "published": ("Published models: timm, mixed batches, memory", published.measure),
+    "training": ("Training against PyTorch, packed batches against padded ones", training.measure),
     "stages": ("Stages, without a goal", stages.measure),
 }
 

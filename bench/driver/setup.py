@@ -20,6 +20,13 @@ class Setup:
         # Server and workers on one core, the load generator on another where there is one.
         self.core, self.other_core = cores[0], cores[1 % len(cores)]
 
+    def cores(self):
+        """How many cores a measurement that uses several takes: two, where there are so many."""
+        return len({self.core, self.other_core})
+
+    def core_list(self):
+        return ",".join(map(str, sorted({self.core, self.other_core})))
+
     def program(self, name):
         return str(self.build / "bin" / name)
 

@@ -4,10 +4,10 @@ import subprocess
 
 
 class Worker:
-    """A process of the protocol in bench/worker.cc, pinned to one core."""
+    """A process of the protocol in bench/work.h, pinned to a core or to several, "0,1"."""
 
-    def __init__(self, command, core):
-        self.command = ["taskset", "-c", str(core), *map(str, command)]
+    def __init__(self, command, cores):
+        self.command = ["taskset", "-c", str(cores), *map(str, command)]
         self.process = subprocess.Popen(self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.images = None
 
