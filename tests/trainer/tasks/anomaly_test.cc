@@ -1,0 +1,166 @@
+#include <ATen/TensorOperators.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/equal.h>
+#include <ATen/ops/randn.h>
+#include <ATen/ops/tensor.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+
+#include "tests/data/temporary_folder.h"
+#include "tests/trainer/tasks/task_testing.h"
+#include "trainer/tasks/features.h"
+
+namespace vitrine {
+namespace {
+
+using ::testing::HasSubstr;
+using testing::MembersOf;
+using testing::RefusalOf;
+using testing::TaskOf;
+
+// A small model of the row `attention`, for vectors of `width` values.
+std::string Anomaly(const std::string& attention, const std::string& settings = "", const std::string& more = "",
+                    int width = 16) {
+  return "seed: 1 " + more + " sequence { model: \"anomaly-" + attention +
+         "-d256-l2\" model_overrides { features { width: " + std::to_string(width) +
+         " } width: 32 mlp_width: 64 heads: 2 } anomaly { set_size: "
+         "5 " +
+         settings + " } }";
+}
+
+// Vectors of 16 values that say their class (first) and their number (second), 12 of each of 4 classes.
+FeatureSet Numbered() {
+  FeatureSet set{.features = at::randn({48, 16}), .labels = {}};
+  for (int i = 0; i < 48; ++i) {
+    set.labels.push_back(i / 12);
+    set.features[i][0] = i / 12;
+    set.features[i][1] = i;
+  }
+  return set;
+}
+
+class AnomalyTaskTest : public ::testing::Test {
+ protected:
+  // Data of these vectors, to train and to test alike.
+  std::string Write(const FeatureSet& set) {
+    EXPECT_TRUE(WriteFeatures(set, folder_.path() / "train.safetensors").ok());
+    EXPECT_TRUE(WriteFeatures(set, folder_.path() / "test.safetensors").ok());
+    return "features:" + folder_.path().string();
+  }
+  TemporaryFolder folder_;
+};
+
+TEST_F(AnomalyTaskTest, LearnsOnGeneratedClusters) {
+  for (const std::string attention : {"qkv", "kv-pos"}) {
+    const auto task = TaskOf(Anomaly(attention, "", "", 64), "generated:clusters");
+    EXPECT_EQ(task->samples_in_words(), "sets");
+    const auto model = testing::TrainFor(*task, 50, 160, 2e-3);
+    const Score score = *task->MeasureOn(MeasuredSplit::kTest, *model, {});
+    EXPECT_EQ(score.measures.front().name, "accuracy");
+    EXPECT_EQ(score.samples, 400);
+    EXPECT_GT(testing::MeasureOf(score, "accuracy"), 0.6) << attention;  // 0.2 by chance
+  }
+}
+
+TEST_F(AnomalyTaskTest, ASetHasOneVectorOfAnotherClassWhereTheLabelSays) {
+  const auto task = TaskOf(Anomaly("kv"), Write(Numbered()));
+  const TrainingBatch batch = *task->MakeBatch(0, 0, task->EpochMembers(0));
+  ASSERT_EQ(batch.samples, 48);
+  std::set<int64_t> anomalies, places;
+  for (int64_t i = 0; i < batch.samples; ++i) {
+    std::map<int64_t, int> classes;
+    std::set<int64_t> numbers;
+    for (int64_t t = 0; t < 5; ++t) {
+      ++classes[batch.sequences.source[i][t][0].item<int64_t>()];
+      numbers.insert(batch.sequences.source[i][t][1].item<int64_t>());
+    }
+    const int64_t place = batch.labels[i].item<int64_t>();
+    EXPECT_EQ(classes.size(), 2u);
+    EXPECT_EQ(numbers.size(), 5u);
+    EXPECT_EQ(classes[batch.sequences.source[i][place][0].item<int64_t>()], 1);
+    anomalies.insert(batch.sequences.source[i][place][1].item<int64_t>());
+    places.insert(place);
+  }
+  EXPECT_EQ(anomalies.size(), 48u);  // each once an epoch
+  EXPECT_EQ(places.size(), 5u);      // anywhere
+}
+
+TEST_F(AnomalyTaskTest, TheLastIsTheAnomalyForReproductionOnly) {
+  const auto task = TaskOf(Anomaly("kv", "anomaly_last: true"), Write(Numbered()));
+  EXPECT_TRUE((*task->MakeBatch(0, 0, task->EpochMembers(0))).labels.eq(4).all().item<bool>());
+}
+
+TEST_F(AnomalyTaskTest, TrainingSetsChangeWithTheEpochAndNothingElse) {
+  const auto task = TaskOf(Anomaly("kv"), "generated:clusters");
+  const auto sources = [&](int64_t epoch, int64_t index, const std::vector<int64_t>& samples) {
+    return (*task->MakeBatch(epoch, index, MembersOf(samples))).sequences.source;
+  };
+  EXPECT_TRUE(at::equal(sources(0, 0, {4, 9})[1], sources(0, 3, {9})[0]));
+  EXPECT_FALSE(at::equal(sources(0, 0, {9}), sources(1, 0, {9})));
+}
+
+TEST_F(AnomalyTaskTest, HoldsOutAShareOfEachClass) {
+  const auto task = TaskOf(Anomaly("kv", "", "validation_share: 0.1 evaluate_every: 1"), "generated:clusters");
+  const auto model = *task->MakeModel();
+  EXPECT_EQ(task->samples(), 1800);
+  EXPECT_EQ(task->MeasureOn(MeasuredSplit::kValidation, *model, {})->samples, 200);
+  EXPECT_EQ(task->MeasureOn(MeasuredSplit::kTest, *model, {})->samples, 400);
+}
+
+// The published leak: where the anomaly is always the last, a model that sees positions needs no features. These are
+// noise, so that nothing else can be learned.
+TEST_F(AnomalyTaskTest, WhoSeesPositionsKnowsThatTheLastIsTheAnomaly) {
+  FeatureSet noise{.features = at::randn({400, 16}), .labels = {}};
+  for (int i = 0; i < 400; ++i) noise.labels.push_back(i % 10);
+  const std::string data = Write(noise);
+  const auto accuracy = [&](const std::string& attention, const std::string& settings) {
+    const auto task = TaskOf(Anomaly(attention, settings), data);
+    const auto model = testing::TrainFor(*task, 50, 150, 3e-3);
+    return testing::MeasureOf(*task->MeasureOn(MeasuredSplit::kTest, *model, {}), "accuracy");
+  };
+  EXPECT_GT(accuracy("kv-pos", "anomaly_last: true"), 0.9);
+  EXPECT_LT(accuracy("kv", "anomaly_last: true"), 0.4);  // 0.2 by chance
+  EXPECT_LT(accuracy("kv-pos", ""), 0.4);
+}
+
+TEST_F(AnomalyTaskTest, PermutingTheSetPermutesTheAnswerUnlessPositionsAreSeen) {
+  const at::Tensor order = at::tensor({3, 0, 4, 1, 2}, at::kLong);
+  for (const std::string attention : {"qkv", "kv", "kv-pos"}) {
+    const auto task = TaskOf(Anomaly(attention), "generated:clusters");
+    const auto model = *task->MakeModel();
+    const at::NoGradGuard no_grad;
+    SequenceBatch sets = (*task->MakeBatch(0, 0, MembersOf({0, 1, 2}))).sequences;
+    const auto& sequence_model = static_cast<const SequenceModel&>(*model);
+    const at::Tensor straight = sequence_model.Forward(sets, {});
+    sets.source = sets.source.index_select(1, order);
+    const double difference =
+        (sequence_model.Forward(sets, {}) - straight.index_select(1, order)).abs().max().item<double>();
+    if (attention == "kv-pos") {
+      EXPECT_GT(difference, 1e-4);
+    } else {
+      EXPECT_LT(difference, 1e-5) << attention;
+    }
+  }
+}
+
+TEST_F(AnomalyTaskTest, RefusesWhatDoesNotFit) {
+  EXPECT_THAT(RefusalOf(Anomaly("kv", "", "data { hint: \"features:DIR\" origin: \"They are made so.\" }")),
+              HasSubstr("needs --data features:DIR. They are made so."));
+  EXPECT_THAT(RefusalOf(Anomaly("kv"), "generated:numbers"), HasSubstr("generated:clusters"));
+  EXPECT_THAT(RefusalOf(Anomaly("kv"), "mnist:x"), HasSubstr("the kinds are features, generated"));
+  EXPECT_THAT(RefusalOf(Anomaly("kv"), "features:/absent"), HasSubstr("/absent"));
+  EXPECT_THAT(RefusalOf(Anomaly("kv", "", "validation_share: 0.02"), "generated:clusters"),
+              HasSubstr("the validation split makes no sets: class 0 has 2 pictures; sets of 5 need 4"));
+  EXPECT_THAT(RefusalOf("sequence { model: \"anomaly-kv-d256-l2\" anomaly { set_size: 2 } }", "generated:clusters"),
+              HasSubstr("sequence.anomaly.set_size is 2; allowed is 3 to 200"));
+  EXPECT_THAT(RefusalOf("sequence { model: \"anomaly-kv-d256-l2\" anomaly {} }", Write(Numbered())),
+              HasSubstr("reads vectors of 512 values, the data have 16"));
+  EXPECT_THAT(RefusalOf("sequence { model: \"task-kv-d32-l2\" anomaly {} }", "generated:clusters"),
+              HasSubstr("take a row anomaly-*"));
+}
+
+}  // namespace
+}  // namespace vitrine
