@@ -61,7 +61,7 @@ TEST_F(AnomalyTaskTest, LearnsOnGeneratedClusters) {
     const Score score = *task->MeasureOn(MeasuredSplit::kTest, *model, {});
     EXPECT_EQ(score.measures.front().name, "accuracy");
     EXPECT_EQ(score.samples, 400);
-    EXPECT_GT(testing::MeasureOf(score, "accuracy"), 0.6) << attention;  // 0.2 by chance
+    EXPECT_GT(testing::MeasureOf(score, "accuracy"), 0.45) << attention;  // 0.2 by chance
   }
 }
 

@@ -31,8 +31,8 @@ TEST(LanguageTaskTest, LearnsNumberWords) {
   EXPECT_EQ(score.samples, (12'619 - 1) / 32);
   EXPECT_EQ(score.measures.front().name, "loss");
   EXPECT_FALSE(score.larger_is_better);
-  EXPECT_LT(testing::MeasureOf(score, "loss"), 1.8);  // ln 30 = 3.4 by chance
-  EXPECT_GT(testing::MeasureOf(score, "accuracy"), 0.4);
+  EXPECT_LT(testing::MeasureOf(score, "loss"), 2.4);  // ln 30 = 3.4 by chance
+  EXPECT_GT(testing::MeasureOf(score, "accuracy"), 0.25);
   EXPECT_DOUBLE_EQ(testing::MeasureOf(score, "perplexity"), std::exp(testing::MeasureOf(score, "loss")));
 }
 

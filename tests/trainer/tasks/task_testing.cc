@@ -1,5 +1,6 @@
 #include "tests/trainer/tasks/task_testing.h"
 
+#include <ATen/Parallel.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <google/protobuf/text_format.h>
@@ -32,6 +33,7 @@ std::string RefusalOf(const std::string& text, const std::string& data) {
 }
 
 std::unique_ptr<Module> TrainFor(const Task& task, int64_t batch, int steps, double lr) {
+  at::set_num_threads(1);  // as the trainer does; threads that wait for each other slow small models down
   auto model = *task.MakeModel();
   model->RequireGrad(true);
   v1::Optimizer settings;
