@@ -39,7 +39,7 @@ struct ChannelSpace {
   float* inverse_q;
   float* inverse_k;
 };
-template <class E>
+template <class V, class E>
 ChannelSpace Divide(const ChannelAttentionCall<E>& call) {
   const int64_t rows = call.tokens * call.width;
   const int64_t padded = (call.width + 15) / 16 * 16;
@@ -82,7 +82,7 @@ void ChannelWeights(const ChannelAttentionCall<E>& call, int64_t head, const Cha
 
 template <class V, class E>
 void RunChannelAttention(const ChannelAttentionCall<E>& call) {
-  const ChannelSpace s = Divide(call);
+  const ChannelSpace s = Divide<V>(call);
   const int64_t n = call.tokens, d = call.width;
   for (int64_t head = 0; head < call.heads; ++head) {
     ChannelWeights<V>(call, head, s);
@@ -109,7 +109,7 @@ void SubtractScaled(const float* x, const float* factor, int64_t tokens, int64_t
 template <class V, class E>
 void RunChannelAttentionGradient(const ChannelAttentionGradientCall<E>& call) {
   const ChannelAttentionCall<E>& forward = call.forward;
-  const ChannelSpace s = Divide(forward);
+  const ChannelSpace s = Divide<V>(forward);
   const int64_t n = forward.tokens, d = forward.width, padded = s.padded, stride = forward.heads * d;
   for (int64_t head = 0; head < forward.heads; ++head) {
     const int64_t offset = head * d;
