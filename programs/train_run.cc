@@ -64,10 +64,13 @@ std::string NewWorkFolder(const std::string& name) {
 }
 
 // The command line that continues a stopped run.
-std::string HowToResume(const RunFlags& flags) {
+std::string HowToResume(const RunFlags& flags, const v1::Recipe& recipe) {
   std::string command = absl::StrCat(kTrainProgram, " run ", flags.recipe, " --work ", flags.work);
   if (!flags.data.empty()) absl::StrAppend(&command, " --data ", flags.data);
   for (const std::string& assignment : flags.overrides) absl::StrAppend(&command, " --set '", assignment, "'");
+  // Pinned: the newest version may be another by then.
+  if (recipe.has_start()) absl::StrAppend(&command, " --start ", recipe.start().version());
+  if (recipe.has_distillation()) absl::StrAppend(&command, " --teacher ", recipe.distillation().teacher());
   if (!flags.publish.empty()) absl::StrAppend(&command, " --publish ", flags.publish, " --name ", flags.name);
   return command + " --resume";
 }
@@ -81,6 +84,7 @@ void FoldShortFlags(RunFlags& flags) {
 absl::StatusOr<Experiment> OpenExperiment(const RunFlags& flags, Progress& progress) {
   Experiment experiment;
   ASSIGN_OR_RETURN(experiment.recipe, ReadRecipe(flags.recipe, flags.overrides));
+  RETURN_IF_ERROR(PinVersions(experiment.recipe));
   const v1::Recipe& recipe = experiment.recipe;
   if (recipe.has_sequence()) {
     if (!flags.publish.empty()) {
@@ -232,7 +236,7 @@ absl::Status RunRecipe(RunFlags flags) {
   if (!leads) return absl::OkStatus();
   if (!result.finished) {
     progress.Line(absl::StrFormat("stopped after %.2f of %.2f epochs; continue with:\n  %s", result.epochs,
-                                  experiment.recipe.epochs(), HowToResume(flags)));
+                                  experiment.recipe.epochs(), HowToResume(flags, experiment.recipe)));
     return absl::OkStatus();
   }
   return Finish(flags, experiment, result, progress);
