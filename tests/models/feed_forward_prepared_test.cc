@@ -82,7 +82,8 @@ void Reference(const FeedForward& layer, Matrix<float>& x, Matrix<float>& y) {
   at::NoGradGuard no_grad;
   const View<float> view = x.view();
   const at::Tensor tokens = at::from_blob(view.data, {view.rows, view.columns}, {view.stride, 1}).contiguous();
-  const at::Tensor result = layer.Forward(tokens, 0, {}).contiguous();
+  const auto layout = TokenLayout::Make({{1, static_cast<int>(view.rows)}}, /*prefix_tokens=*/0);
+  const at::Tensor result = layer.Forward({tokens, layout}, 0, {}).contiguous();
   for (int64_t i = 0; i < view.rows; ++i) {
     std::copy_n(result.const_data_ptr<float>() + i * view.columns, view.columns, y.view().Row(i));
   }
