@@ -165,10 +165,11 @@ absl::StatusOr<v1::Provenance> PublishVersion(const RunFlags& flags, const Exper
   return manifest.provenance();
 }
 
-absl::Status Report(const RunFlags& flags, const Experiment& experiment, const TrainResult& result,
+absl::Status Report(const RunFlags& flags, const Experiment& experiment, const TrainResult& result, const Score& test,
                     const v1::Provenance& provenance, Progress& progress) {
   TrainingReportInput input;
   input.recipe = experiment.recipe;
+  input.score = test;
   input.provenance = provenance;
   input.samples_in_words = experiment.task->samples_in_words();
   ASSIGN_OR_RETURN(input.history, ReadHistory(flags.work));
@@ -190,7 +191,7 @@ absl::Status Finish(const RunFlags& flags, const Experiment& experiment, const T
   progress.Line(absl::StrCat(result.is_best ? "best model: " : "model: ", ScoreInWords("test", test)));
   RETURN_IF_ERROR(WriteRunResult(flags.work, experiment.recipe, result, test));
   ASSIGN_OR_RETURN(const v1::Provenance provenance, PublishVersion(flags, experiment, result, progress));
-  return flags.no_report ? absl::OkStatus() : Report(flags, experiment, result, provenance, progress);
+  return flags.no_report ? absl::OkStatus() : Report(flags, experiment, result, test, provenance, progress);
 }
 
 }  // namespace
