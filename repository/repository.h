@@ -75,8 +75,8 @@ absl::StatusOr<VersionId> Publish(const std::filesystem::path& root, const std::
 
 // Whether Publish could write a version of about `expected_bytes` there now, so that what takes hours can ask first.
 // Makes the folders of the repository and of the model where they are missing, which holds no version yet, and writes
-// and removes a temporary folder, as Publish does. INVALID_ARGUMENT: the name; PERMISSION_DENIED: a read-only file system
-// or missing rights; RESOURCE_EXHAUSTED: a full disk, with what is free and what is needed; others as Publish.
+// and removes a temporary folder, as Publish does. INVALID_ARGUMENT: the name; PERMISSION_DENIED: a read-only file
+// system or missing rights; RESOURCE_EXHAUSTED: a full disk, with what is free and what is needed; others as Publish.
 absl::Status CheckPublishable(const std::filesystem::path& root, const std::string& model, int64_t expected_bytes = 0);
 
 }  // namespace vitrine
