@@ -61,7 +61,14 @@ absl::StatusOr<std::unique_ptr<Dataset>> OpenSplit(const v1::Recipe& recipe, con
   if (!opened.ok()) {
     return absl::Status(opened.status().code(), absl::StrCat(opened.status().message(), Origin(recipe)));
   }
-  if (cache) return CacheInMemory(*std::move(opened), threads, int64_t{4} << 30, corrupt.get());
+  if (cache) {
+    absl::StatusOr<std::unique_ptr<Dataset>> cached =
+        CacheInMemory(*std::move(opened), threads, int64_t{4} << 30, corrupt.get());
+    if (!absl::IsResourceExhausted(cached.status())) return cached;
+    // Too large to keep: each picture is decoded when it is needed.
+    opened = OpenDataset(data, split);
+    RETURN_IF_ERROR(opened.status());
+  }
   if (split == Split::kTest) return LeaveOutCorrupt(*std::move(opened), threads, *corrupt);
   return ReplaceCorrupt(*std::move(opened), std::move(corrupt));
 }

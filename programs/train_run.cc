@@ -72,6 +72,13 @@ std::string HowToResume(const RunFlags& flags, const v1::Recipe& recipe) {
   if (recipe.has_start()) absl::StrAppend(&command, " --start ", recipe.start().version());
   if (recipe.has_distillation()) absl::StrAppend(&command, " --teacher ", recipe.distillation().teacher());
   if (!flags.publish.empty()) absl::StrAppend(&command, " --publish ", flags.publish, " --name ", flags.name);
+  if (flags.threads != DefaultThreads()) absl::StrAppend(&command, " --threads ", flags.threads);
+  if (flags.loader_threads != 1) absl::StrAppend(&command, " --loader-threads ", flags.loader_threads);
+  if (flags.save_every > 0) absl::StrAppend(&command, " --save-every ", flags.save_every);
+  if (flags.no_cache) absl::StrAppend(&command, " --no-cache");
+  if (flags.no_report) absl::StrAppend(&command, " --no-report");
+  if (!flags.metrics.empty()) absl::StrAppend(&command, " --metrics ", flags.metrics);
+  if (!flags.revision.empty()) absl::StrAppend(&command, " --revision ", flags.revision);
   return command + " --resume";
 }
 
@@ -157,6 +164,7 @@ absl::StatusOr<v1::Provenance> PublishVersion(const RunFlags& flags, const Exper
   publish.source_revision = flags.revision;
   publish.overrides = flags.overrides;
   publish.threads = flags.threads;
+  publish.stop = &StopRequested();
   publish.say = [&progress](const std::string& text) { progress.Line(text); };
   ASSIGN_OR_RETURN(const VersionId id,
                    PublishResult(experiment.recipe, result, *experiment.train, *experiment.test, publish));
@@ -186,8 +194,8 @@ absl::Status Report(const RunFlags& flags, const Experiment& experiment, const T
 
 absl::Status Finish(const RunFlags& flags, const Experiment& experiment, const TrainResult& result,
                     Progress& progress) {
-  ASSIGN_OR_RETURN(const Score test,
-                   experiment.task->MeasureOn(MeasuredSplit::kTest, *result.model, {.threads = flags.threads}));
+  ASSIGN_OR_RETURN(const Score test, experiment.task->MeasureOn(MeasuredSplit::kTest, *result.model,
+                                                                {.threads = flags.threads, .stop = &StopRequested()}));
   progress.Line(absl::StrCat(result.is_best ? "best model: " : "model: ", ScoreInWords("test", test)));
   RETURN_IF_ERROR(WriteRunResult(flags.work, experiment.recipe, result, test));
   ASSIGN_OR_RETURN(const v1::Provenance provenance, PublishVersion(flags, experiment, result, progress));
@@ -236,9 +244,10 @@ absl::Status RunRecipe(RunFlags flags) {
   progress.Finish();
   if (!leads) return absl::OkStatus();
   if (!result.finished) {
-    progress.Line(absl::StrFormat("stopped after %.2f of %.2f epochs; continue with:\n  %s", result.epochs,
-                                  experiment.recipe.epochs(), HowToResume(flags, experiment.recipe)));
-    return absl::OkStatus();
+    // A failure: whoever started the run, a Job for instance, must not take it for done.
+    return absl::CancelledError(absl::StrFormat("stopped after %.2f of %.2f epochs; continue with:\n  %s",
+                                                result.epochs, experiment.recipe.epochs(),
+                                                HowToResume(flags, experiment.recipe)));
   }
   return Finish(flags, experiment, result, progress);
 }

@@ -13,7 +13,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "base/status_macros.h"
 #include "trainer/average.h"
@@ -24,6 +23,7 @@
 #include "trainer/sampler.h"
 #include "trainer/scale_out/agreement.h"
 #include "trainer/schedule.h"
+#include "trainer/watch/progress_bar.h"
 
 namespace vitrine {
 namespace {
@@ -51,14 +51,6 @@ absl::Status SaveBatch(const std::filesystem::path& file, const TrainingBatch& b
   return SaveTensors(file, tensors);
 }
 
-std::string InWords(const Score& score, const std::string& split) {
-  return absl::StrJoin(score.measures, "  ", [&](std::string* text, const Measure& measure) {
-    const bool is_share = measure.name != "loss";
-    absl::StrAppendFormat(text, is_share ? "%s %s %.2f %%" : "%s %s %.4f", split, measure.name,
-                          is_share ? 100 * measure.value : measure.value);
-  });
-}
-
 // One run: constructed, perhaps restored, run once.
 class Run {
  public:
@@ -74,6 +66,7 @@ class Run {
     if (average != nullptr) average_.emplace(*model_, std::move(average), recipe.ema_decay());
     position_.threads = options.threads;
     position_.processes = group_.size();
+    position_.samples_per_step = plan_.samples_per_step();
   }
 
   absl::Status Restore();
@@ -96,7 +89,7 @@ class Run {
 
   absl::Status Step(BatchLoader& loader);
   absl::Status ShareGradients(StepTotals& totals);
-  absl::Status RefuseUnlessFinite(double loss, double norm, const TrainingBatch& last);
+  absl::Status RefuseUnlessFinite(double loss, double norm, const TrainingBatch& batch);
   void Count(const StepTotals& totals, double norm, double lr);
   absl::Status AfterStep();
   bool MeasuresNow() const;
@@ -134,6 +127,12 @@ absl::Status Run::Restore() {
     return absl::OkStatus();
   }
   ASSIGN_OR_RETURN(position_, RestoreState(options_.work_dir, Parts()));
+  if (position_.samples_per_step != plan_.samples_per_step()) {
+    return absl::FailedPreconditionError(absl::StrFormat(
+        "%s was written by a run whose steps take %d samples, these take %d; with another number of processes set "
+        "accumulate so that batch x accumulate x processes stays the same",
+        StateFile(options_.work_dir).string(), position_.samples_per_step, plan_.samples_per_step()));
+  }
   options_.say(absl::StrFormat("resumed at step %d of %d (epoch %.2f)", position_.step, plan_.total_steps, Epochs()));
   if (position_.threads != options_.threads || position_.processes != group_.size()) {
     options_.say(
@@ -178,7 +177,7 @@ absl::StatusOr<TrainResult> Run::ToTheEnd() {
 
 absl::Status Run::Step(BatchLoader& loader) {
   StepTotals totals;
-  TrainingBatch batch;
+  TrainingBatch batch, offender;
   replicas_->ClearGradients();
   for (int i = 0; i < plan_.accumulate; ++i) {
     ASSIGN_OR_RETURN(batch, loader.Next());
@@ -193,6 +192,7 @@ absl::Status Run::Step(BatchLoader& loader) {
     if (!outcome.ok()) {
       return absl::InternalError(absl::StrCat("step ", position_.step, ": ", outcome.status().message()));
     }
+    if (!std::isfinite(outcome->loss)) offender = batch;
     totals.loss += outcome->loss;
     totals.correct += static_cast<double>(outcome->correct);
     totals.predictions += static_cast<double>(outcome->predictions);
@@ -203,7 +203,7 @@ absl::Status Run::Step(BatchLoader& loader) {
   try {
     RETURN_IF_ERROR(ShareGradients(totals));
     norm = optimizer_.ClipGradients(recipe_.clip_norm());
-    RETURN_IF_ERROR(RefuseUnlessFinite(totals.loss, norm, batch));
+    RETURN_IF_ERROR(RefuseUnlessFinite(totals.loss, norm, offender.samples > 0 ? offender : batch));
     optimizer_.Step(lr);
     if (average_) average_->Update(position_.step);
   } catch (const std::exception& error) {
@@ -233,16 +233,18 @@ absl::Status Run::ShareGradients(StepTotals& totals) {
   return absl::OkStatus();
 }
 
-absl::Status Run::RefuseUnlessFinite(double loss, double norm, const TrainingBatch& last) {
+absl::Status Run::RefuseUnlessFinite(double loss, double norm, const TrainingBatch& batch) {
   if (std::isfinite(loss) && std::isfinite(norm)) return absl::OkStatus();
   const std::filesystem::path file =
       options_.work_dir / absl::StrCat("batch-of-step-", position_.step, "-rank-", group_.rank(), ".safetensors");
-  const absl::Status saved = SaveBatch(file, last);
+  const absl::Status saved = SaveBatch(file, batch);
+  std::error_code ignored;
+  const bool has_state = std::filesystem::exists(StateFile(options_.work_dir), ignored);
   return absl::AbortedError(absl::StrFormat(
-      "the %s is %f at step %d (epoch %.2f); a lower optimizer.lr or clip_norm may help. %s The last state is in %s",
+      "the %s is %f at step %d (epoch %.2f); a lower optimizer.lr or clip_norm may help. %s%s",
       std::isfinite(loss) ? "norm of the gradients" : "loss", std::isfinite(loss) ? norm : loss, position_.step,
       Epochs(), saved.ok() ? absl::StrCat("The batch is in ", file.string(), ".") : std::string(saved.message()),
-      options_.work_dir.string()));
+      has_state ? absl::StrCat(" The last state is in ", options_.work_dir.string()) : std::string()));
 }
 
 void Run::Count(const StepTotals& totals, double norm, double lr) {
@@ -296,9 +298,11 @@ absl::Status Run::AfterStep() {
 }
 
 absl::StatusOr<std::string> Run::MeasureNow() {
+  // Several processes measure to the end: one that left would be lost to the others.
+  const std::atomic<bool>* const stop = group_.size() == 1 ? options_.stop : nullptr;
   const absl::Time start = absl::Now();
   ASSIGN_OR_RETURN(const Score score, task_.MeasureOn(MeasuredSplit::kValidation, Measured(),
-                                                      {.threads = options_.threads, .stop = options_.stop}));
+                                                      {.threads = options_.threads, .stop = stop}));
   measuring_ += absl::Now() - start;
   ScoreReport report{.step = position_.step, .epoch = Epochs(), .split = "", .score = score};
   report.split = recipe_.validation_share() > 0 ? "validation" : "test";
@@ -310,7 +314,7 @@ absl::StatusOr<std::string> Run::MeasureNow() {
     if (Leads()) RETURN_IF_ERROR(SaveBest(options_.work_dir, Measured()));
   }
   for (Observer* observer : options_.observers) observer->OnScore(report);
-  return InWords(score, report.split);
+  return ScoreInWords(report.split, score);
 }
 
 StepReport Run::Report(const BatchLoader& loader) const {
@@ -362,6 +366,10 @@ absl::StatusOr<TrainResult> Train(const v1::Recipe& recipe, const Task& task, co
   RETURN_IF_ERROR(ValidateRecipe(recipe));
   const int processes = options.communicator == nullptr ? 1 : options.communicator->size();
   ASSIGN_OR_RETURN(const StepPlan plan, PlanSteps(recipe, task.samples(), processes));
+  if (WarmsUpToTheEnd(recipe, plan)) {
+    options.say(
+        "the warm-up of the learning rate is as long as the run: schedule.warmup_steps, schedule.warmup_epochs");
+  }
   ASSIGN_OR_RETURN(std::unique_ptr<Module> model, task.MakeModel());
   std::unique_ptr<Module> average;
   if (recipe.ema_decay() > 0) {

@@ -18,7 +18,7 @@ namespace vitrine {
 bool Decays(const NamedTensor& parameter) {
   const auto named = [&](const char* part) { return parameter.name.find(part) != std::string::npos; };
   return parameter.tensor.dim() >= 2 && !named("position") && !named("token") && !named("temperature") &&
-         !named("codes");
+         !named("codes") && !parameter.name.ends_with("table");
 }
 
 Optimizer::Optimizer(const v1::Optimizer& settings, std::vector<NamedTensor> parameters)

@@ -41,7 +41,8 @@ class Optimizer {
   at::Tensor steps_;                        // [] fp32, steps taken
 };
 
-// Whether weight decay applies: two axes or more, and no token, position, temperature or code (XCiT, F-SNE).
+// Whether weight decay applies: two axes or more, and no token, position, table of embeddings, temperature or code
+// (XCiT, F-SNE).
 bool Decays(const NamedTensor& parameter);
 
 }  // namespace vitrine

@@ -211,7 +211,8 @@ absl::StatusOr<VersionId> PublishResult(const v1::Recipe& recipe, const TrainRes
   ASSIGN_OR_RETURN(const auto sizes, EvaluationSizes(recipe));
   for (const std::optional<Size>& size : sizes) {
     const std::string split = SplitInWords(stored->config().preprocessing(), size);
-    ASSIGN_OR_RETURN(const Accuracy accuracy, Evaluate(*stored, test, size, {.threads = options.threads}));
+    ASSIGN_OR_RETURN(const Accuracy accuracy,
+                     Evaluate(*stored, test, size, {.threads = options.threads, .stop = options.stop}));
     v1::Metric& metric = *draft.manifest.mutable_provenance()->add_metrics();
     metric.set_name("top1");
     metric.set_split(split);

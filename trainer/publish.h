@@ -1,6 +1,7 @@
 #ifndef VITRINE_TRAINER_PUBLISH_H_
 #define VITRINE_TRAINER_PUBLISH_H_
 
+#include <atomic>
 #include <filesystem>
 #include <functional>
 #include <string>
@@ -17,11 +18,12 @@
 namespace vitrine {
 
 struct PublishOptions {
-  std::filesystem::path repository;    // an empty or missing folder becomes a repository
-  std::string model;                   // the name to publish under
-  std::string source_revision;         // of the program, as the user names it
-  std::vector<std::string> overrides;  // of the recipe, for the provenance
-  int threads = 1;                     // for measuring
+  std::filesystem::path repository;         // an empty or missing folder becomes a repository
+  std::string model;                        // the name to publish under
+  std::string source_revision;              // of the program, as the user names it
+  std::vector<std::string> overrides;       // of the recipe, for the provenance
+  int threads = 1;                          // for measuring
+  const std::atomic<bool>* stop = nullptr;  // becomes true when the work shall end, with CANCELLED
   // Told what is being measured, for the terminal.
   std::function<void(const std::string&)> say;
 };

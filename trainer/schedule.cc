@@ -65,6 +65,11 @@ absl::StatusOr<StepPlan> PlanSteps(const v1::Recipe& recipe, int64_t data_size, 
   return plan;
 }
 
+bool WarmsUpToTheEnd(const v1::Recipe& recipe, const StepPlan& plan) {
+  const Clock clock = ClockOf(recipe.schedule(), plan, 0);
+  return clock.warmup > 0 && clock.warmup >= clock.end;
+}
+
 double LearningRate(const v1::Recipe& recipe, const StepPlan& plan, int64_t step) {
   const v1::Schedule& schedule = recipe.schedule();
   const double scale = recipe.optimizer().per_512() ? static_cast<double>(plan.samples_per_step()) / 512 : 1;
@@ -81,7 +86,7 @@ double LearningRate(const v1::Recipe& recipe, const StepPlan& plan, int64_t step
     case v1::Schedule::MULTI_STEP:
       return AfterMilestones(schedule, plan, step, highest);
     case v1::Schedule::INVERSE_SQUARE_ROOT:
-      return highest * std::sqrt(clock.warmup / (clock.now + 1));
+      return highest * std::sqrt(std::max(1.0, clock.warmup) / (clock.now + 1));
     default:
       return HalfCosine(highest, lowest, (clock.now - clock.warmup) / std::max(1.0, clock.end - clock.warmup));
   }

@@ -25,6 +25,9 @@ struct StepPlan {
 // batches.
 absl::StatusOr<StepPlan> PlanSteps(const v1::Recipe& recipe, int64_t data_size, int processes = 1);
 
+// Whether the rate never comes down, because the warm-up is as long as the run.
+bool WarmsUpToTheEnd(const v1::Recipe& recipe, const StepPlan& plan);
+
 // The learning rate of step 0 <= step < plan.total_steps. The first step already moves: warm-up over n steps from 0
 // gives lr / n, 2 lr / n, ..., lr; the last step of the cosine is just above min_lr.
 double LearningRate(const v1::Recipe& recipe, const StepPlan& plan, int64_t step);

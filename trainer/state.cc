@@ -175,13 +175,19 @@ absl::Status CheckRoomForState(const fs::path& work_dir, const RunParts& parts) 
 }
 
 absl::Status SaveState(const fs::path& work_dir, const RunParts& parts, const RunPosition& position) {
-  std::map<std::string, std::string> metadata = {
-      {"recipe", PrintRecipe(parts.recipe)},    {"data_digest", parts.data_digest},
-      {"step", Exact(position.step)},           {"samples", Exact(position.samples)},
-      {"seconds", Exact(position.seconds)},     {"loss_sum", Exact(position.loss_sum)},
-      {"correct", Exact(position.correct)},     {"predictions", Exact(position.predictions)},
-      {"threads", Exact(position.threads)},     {"processes", Exact(position.processes)},
-      {"best_step", Exact(position.best_step)}, {"unmeasured", Exact(position.unmeasured)}};
+  std::map<std::string, std::string> metadata = {{"recipe", PrintRecipe(parts.recipe)},
+                                                 {"data_digest", parts.data_digest},
+                                                 {"step", Exact(position.step)},
+                                                 {"samples", Exact(position.samples)},
+                                                 {"seconds", Exact(position.seconds)},
+                                                 {"loss_sum", Exact(position.loss_sum)},
+                                                 {"correct", Exact(position.correct)},
+                                                 {"predictions", Exact(position.predictions)},
+                                                 {"threads", Exact(position.threads)},
+                                                 {"processes", Exact(position.processes)},
+                                                 {"samples_per_step", Exact(position.samples_per_step)},
+                                                 {"best_step", Exact(position.best_step)},
+                                                 {"unmeasured", Exact(position.unmeasured)}};
   if (position.best) metadata["best"] = Exact(*position.best);
   return Write(StateFile(work_dir), StateTensors(parts), std::move(metadata));
 }
@@ -202,6 +208,7 @@ absl::StatusOr<RunPosition> RestoreState(const fs::path& work_dir, const RunPart
   ASSIGN_OR_RETURN(position.predictions, NumberAt(content, "predictions", file));
   ASSIGN_OR_RETURN(position.threads, NumberAt(content, "threads", file));
   ASSIGN_OR_RETURN(position.processes, NumberAt(content, "processes", file));
+  ASSIGN_OR_RETURN(position.samples_per_step, NumberAt(content, "samples_per_step", file));
   ASSIGN_OR_RETURN(position.best_step, NumberAt(content, "best_step", file));
   ASSIGN_OR_RETURN(position.unmeasured, NumberAt(content, "unmeasured", file));
   if (content.metadata.contains("best")) {

@@ -24,6 +24,7 @@ struct RunPosition {
   int64_t predictions = 0;                    // of the unfinished epoch
   int threads = 0;                            // of the run that wrote the state
   int processes = 1;                          // of the run that wrote the state
+  int64_t samples_per_step = 0;               // over all processes; a count of steps means nothing without it
   std::optional<double> best = std::nullopt;  // the first measure of the best score so far
   int64_t best_step = 0;                      // when it was measured
   // The measurement or the end of the epoch that belongs to `step` is still to come.

@@ -70,6 +70,12 @@ void CheckSchedule(const v1::Recipe& recipe, Rules& rules) {
   const bool steps = schedule.kind() == v1::Schedule::MULTI_STEP;
   rules.Check(steps == !schedule.milestones().empty(), "schedule.milestones", schedule.milestones_size(),
               "one or more for MULTI_STEP, none otherwise");
+  for (const double milestone : schedule.milestones()) rules.NotNegative("schedule.milestones", milestone);
+  if (schedule.has_gamma()) {
+    rules.Check(schedule.gamma() > 0 && schedule.gamma() <= 1, "schedule.gamma", schedule.gamma(), "above 0, to 1");
+  }
+  const bool cosine = schedule.kind() == v1::Schedule::COSINE || schedule.kind() == v1::Schedule::KIND_UNSPECIFIED;
+  rules.Check(cosine || schedule.min_lr() == 0, "schedule.min_lr", schedule.min_lr(), "0 but for COSINE");
   rules.Check(std::is_sorted(schedule.milestones().begin(), schedule.milestones().end()), "schedule.milestones",
               "unsorted", "rising epochs");
 }

@@ -47,10 +47,10 @@ absl::Status CheckParallel(const Module& model, int processes) {
     if (layers++ == 0) first = buffer.name;
   }
   if (layers == 0) return absl::OkStatus();
-  return absl::FailedPreconditionError(absl::StrCat(
-      "the model has ", layers, " layers of BatchNorm (the first holds ", first, "), and ", processes,
-      " processes would each normalise by their own share of the batch; train it in one process with --threads, or "
-      "choose a model without BatchNorm"));
+  return absl::FailedPreconditionError(
+      absl::StrCat("the model has ", layers, " layers of BatchNorm (the first holds ", first, "), and ", processes,
+                   " processes would each normalise by their own share of the batch; train it in one process, or "
+                   "choose a model without BatchNorm"));
 }
 
 absl::Status CheckSameStart(Communicator& ranks, const Module& model, int64_t step) {

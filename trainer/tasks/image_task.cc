@@ -56,6 +56,11 @@ absl::StatusOr<std::unique_ptr<ImageTask>> ImageTask::Make(const v1::Recipe& rec
   task->HoldOut(train);
   if (recipe.has_start()) {
     ASSIGN_OR_RETURN(task->start_, ReadVersionAt(recipe.start().version()));
+    if (!recipe.start().replace_head() && task->start_->labels != train.labels()) {
+      return absl::InvalidArgumentError(absl::StrCat("start.version: ", recipe.start().version(),
+                                                     " tells other classes apart than the data; set "
+                                                     "start.replace_head"));
+    }
   }
   if (recipe.has_distillation()) {
     ASSIGN_OR_RETURN(task->teacher_, Teacher::Make(recipe.distillation(), task->config_, train.labels(), recipe));

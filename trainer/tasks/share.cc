@@ -22,7 +22,6 @@ TrainingBatch ShareOf(const TrainingBatch& batch, int part, int count) {
   share.labels = RowsOf(batch.labels, part, count);
   share.targets = RowsOf(batch.targets, part, count);
   share.teacher_labels = RowsOf(batch.teacher_labels, part, count);
-  share.teacher_labels = RowsOf(batch.teacher_labels, part, count);
   return share;
 }
 
