@@ -71,6 +71,9 @@ absl::Status WriteAtomically(const fs::path& file, const std::string& bytes) {
 // The parts of a recipe that a continued run must share.
 v1::Recipe Binding(v1::Recipe recipe) {
   recipe.clear_epochs();
+  // How a step is divided; the samples of a step are compared instead.
+  recipe.clear_batch();
+  recipe.clear_accumulate();
   recipe.clear_evaluation_sizes();
   recipe.clear_evaluate_every();
   recipe.clear_evaluate_every_steps();

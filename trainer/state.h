@@ -55,7 +55,7 @@ absl::Status CheckRoomForState(const std::filesystem::path& work_dir, const RunP
 absl::Status SaveState(const std::filesystem::path& work_dir, const RunParts& parts, const RunPosition& position);
 
 // Restores what SaveState wrote, bit by bit. FAILED_PRECONDITION, with a sentence, if the state is of another recipe
-// (only `epochs`, `evaluation_sizes`, `evaluate_every` and texts may differ), of other data, or damaged.
+// (`epochs`, how a step is divided, what is measured and texts may differ), of other data, or damaged.
 absl::StatusOr<RunPosition> RestoreState(const std::filesystem::path& work_dir, const RunParts& parts);
 
 // The weights with the best score, beside the state: best.safetensors. As atomic as the state.

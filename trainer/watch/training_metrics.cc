@@ -44,8 +44,8 @@ void AddSteps(const StepReport& last, Families& families) {
   AddGauge("vitrine_train_loss", "Mean loss over the samples of the last step.", last.loss, families);
   AddGauge("vitrine_train_epoch_loss", "Mean loss over the epoch so far.", last.epoch_loss, families);
   AddGauge("vitrine_train_learning_rate", "Learning rate of the last step.", last.lr, families);
-  AddGauge("vitrine_train_gradient_norm", "Norm of the last step's gradient before clipping.",
-           last.gradient_norm, families);
+  AddGauge("vitrine_train_gradient_norm", "Norm of the last step's gradient before clipping.", last.gradient_norm,
+           families);
   if (!std::isnan(last.epoch_accuracy)) {
     AddGauge("vitrine_train_accuracy_ratio", "Share of training samples answered rightly in the epoch so far, 0 to 1.",
              last.epoch_accuracy, families);

@@ -108,7 +108,7 @@ TEST(ParallelTraining, ALostWorkerLeavesAStateToContinueFrom) {
 TEST(ParallelTraining, ProcessesThatDoNotResumeFromOneStateAreRefused) {
   const WorkFolder one, other;
   {
-    Process alone({kWorker, one.path().string(), "anew", "16", "5"}, {});
+    Process alone({kWorker, one.path().string(), "anew", "32", "5"}, {});  // as many samples a step as the two take
     ASSERT_EQ(alone.Wait(), 0) << alone.output();
   }
   const int port = FreePort();
