@@ -2,6 +2,8 @@
 
 #include <google/protobuf/text_format.h>
 
+#include <fstream>
+
 #include "absl/strings/str_cat.h"
 #include "report/png.h"
 #include "trainer/sampler.h"
@@ -28,6 +30,14 @@ absl::StatusOr<Image> ColouredSquares::image(int64_t index) const {
 
 absl::StatusOr<std::string> ColouredSquares::encoded(int64_t index) const {
   return EncodePng(*image(index));
+}
+
+void WriteImageFolder(const ColouredSquares& squares, const std::filesystem::path& folder) {
+  for (int64_t i = 0; i < squares.size(); ++i) {
+    const std::filesystem::path file = folder / squares.labels()[squares.label(i)] / absl::StrCat(i, ".png");
+    std::filesystem::create_directories(file.parent_path());
+    std::ofstream(file, std::ios::binary) << *squares.encoded(i);
+  }
 }
 
 v1::Recipe SmallRecipe() {

@@ -1,11 +1,11 @@
 #ifndef VITRINE_TESTS_TRAINER_COLOURED_SQUARES_H_
 #define VITRINE_TESTS_TRAINER_COLOURED_SQUARES_H_
 
-#include <cstdlib>
 #include <filesystem>
 #include <string>
 
 #include "data/dataset.h"
+#include "tests/data/temporary_folder.h"
 #include "vitrine/v1/recipe.pb.h"
 
 namespace vitrine {
@@ -25,27 +25,11 @@ class ColouredSquares final : public Dataset {
   const uint64_t seed_;
 };
 
+// Writes the pictures as FOLDER/<class>/<index>.png, one split of an image folder.
+void WriteImageFolder(const ColouredSquares& squares, const std::filesystem::path& folder);
+
 // An EIT of a few thousand parameters on mixed sizes, six steps an epoch of 96 pictures.
 v1::Recipe SmallRecipe();
-
-// A folder of one test, removed with its content at the end.
-class WorkFolder {
- public:
-  WorkFolder() {
-    std::string name = (std::filesystem::temp_directory_path() / "vitrine-trainer-XXXXXX").string();
-    path_ = mkdtemp(name.data());
-  }
-  WorkFolder(const WorkFolder&) = delete;
-  WorkFolder& operator=(const WorkFolder&) = delete;
-  ~WorkFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
 
 }  // namespace vitrine
 

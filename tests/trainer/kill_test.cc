@@ -27,14 +27,8 @@ constexpr int kKills = 10;
 class Killed : public ::testing::Test {
  protected:
   Killed() {
-    for (const auto& [split, squares] : {std::pair("train", ColouredSquares(48, 1)), {"test", ColouredSquares(9, 2)}}) {
-      for (int64_t i = 0; i < squares.size(); ++i) {
-        const std::filesystem::path file =
-            folder_.path() / "data" / split / squares.labels()[squares.label(i)] / absl::StrCat(i, ".png");
-        std::filesystem::create_directories(file.parent_path());
-        std::ofstream(file, std::ios::binary) << *squares.encoded(i);
-      }
-    }
+    WriteImageFolder(ColouredSquares(48, 1), folder_.path() / "data" / "train");
+    WriteImageFolder(ColouredSquares(9, 2), folder_.path() / "data" / "test");
     v1::Recipe recipe = SmallRecipe();
     recipe.set_epochs(40);
     recipe.set_evaluate_every(3);
@@ -80,7 +74,7 @@ class Killed : public ::testing::Test {
     return content.ok() ? *std::move(content) : Safetensors();
   }
 
-  WorkFolder folder_;
+  TemporaryFolder folder_;
 };
 
 TEST_F(Killed, AtTenRandomMomentsItLosesNothing) {

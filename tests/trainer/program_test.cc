@@ -40,22 +40,14 @@ Outcome Trainer(const std::string& arguments) {
 class Program : public ::testing::Test {
  protected:
   Program() {
-    const auto write = [this](const std::string& split, const ColouredSquares& squares) {
-      for (int64_t i = 0; i < squares.size(); ++i) {
-        const std::filesystem::path file =
-            folder_.path() / "data" / split / squares.labels()[squares.label(i)] / absl::StrCat(i, ".png");
-        std::filesystem::create_directories(file.parent_path());
-        std::ofstream(file, std::ios::binary) << *squares.encoded(i);
-      }
-    };
-    write("train", ColouredSquares(48, 1));
-    write("test", ColouredSquares(9, 2));
+    WriteImageFolder(ColouredSquares(48, 1), folder_.path() / "data" / "train");
+    WriteImageFolder(ColouredSquares(9, 2), folder_.path() / "data" / "test");
     std::ofstream(recipe_) << PrintRecipe(SmallRecipe());
     flags_ = absl::StrCat(" --data imagefolder:", (folder_.path() / "data").string(), " --work ",
                           (folder_.path() / "work").string(), " --threads 2 ");
   }
 
-  WorkFolder folder_;
+  TemporaryFolder folder_;
   const std::string recipe_ = folder_.path() / "small.textproto";
   std::string flags_;
 };

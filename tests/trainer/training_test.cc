@@ -21,7 +21,7 @@ using ::testing::HasSubstr;
 const ColouredSquares kTrain(96, 1);
 const ColouredSquares kTest(48, 2);
 
-absl::StatusOr<TrainResult> RunIn(const WorkFolder& folder, const v1::Recipe& recipe, TrainOptions options = {}) {
+absl::StatusOr<TrainResult> RunIn(const TemporaryFolder& folder, const v1::Recipe& recipe, TrainOptions options = {}) {
   options.work_dir = folder.path();
   if (options.threads == 1) options.threads = 2;
   ASSIGN_OR_RETURN(const std::unique_ptr<ImageTask> task, ImageTask::Make(recipe, kTrain, &kTest));
@@ -45,7 +45,7 @@ struct StopAfter {
 };
 
 TEST(Train, LearnsColours) {
-  WorkFolder folder;
+  TemporaryFolder folder;
   v1::Recipe recipe = SmallRecipe();
   recipe.set_epochs(10);
   const auto result = RunIn(folder, recipe);
@@ -61,7 +61,7 @@ TEST(Train, LearnsColours) {
 }
 
 TEST(Train, TwiceFromOneSeedGivesTheSameBits) {
-  WorkFolder first, second, third;
+  TemporaryFolder first, second, third;
   const auto a = RunIn(first, SmallRecipe()), b = RunIn(second, SmallRecipe());
   ASSERT_TRUE(a.ok() && b.ok()) << a.status() << b.status();
   ExpectSameWeights(*a->model, *b->model);
@@ -73,7 +73,7 @@ TEST(Train, TwiceFromOneSeedGivesTheSameBits) {
 }
 
 TEST(Train, InterruptedAndResumedEqualsUninterrupted) {
-  WorkFolder whole, parts;
+  TemporaryFolder whole, parts;
   const auto uninterrupted = RunIn(whole, SmallRecipe());
   ASSERT_TRUE(uninterrupted.ok()) << uninterrupted.status();
   for (const int64_t stop_after : {4, 12, 13}) {  // within an epoch, at the end of one, and right after
@@ -97,7 +97,7 @@ TEST(Train, SgdResumesToTheSameBitsToo) {
   recipe.mutable_optimizer()->set_kind(v1::Optimizer::SGD);
   recipe.mutable_optimizer()->set_momentum(0.9);
   recipe.set_epochs(1);
-  WorkFolder whole, parts;
+  TemporaryFolder whole, parts;
   const auto uninterrupted = RunIn(whole, recipe);
   StopAfter stop(3);
   ASSERT_TRUE(RunIn(parts, recipe, stop.options).ok());
@@ -107,7 +107,7 @@ TEST(Train, SgdResumesToTheSameBitsToo) {
 }
 
 TEST(Train, AStateIsNeitherOverwrittenNorMixedUp) {
-  WorkFolder folder;
+  TemporaryFolder folder;
   StopAfter stop(2);
   ASSERT_TRUE(RunIn(folder, SmallRecipe(), stop.options).ok());
   const auto anew = RunIn(folder, SmallRecipe());
@@ -126,7 +126,7 @@ TEST(Train, AStateIsNeitherOverwrittenNorMixedUp) {
 }
 
 TEST(Train, DamagedStateIsRefused) {
-  WorkFolder folder;
+  TemporaryFolder folder;
   StopAfter stop(2);
   ASSERT_TRUE(RunIn(folder, SmallRecipe(), stop.options).ok());
   std::filesystem::resize_file(StateFile(folder.path()), 1000);
@@ -135,21 +135,8 @@ TEST(Train, DamagedStateIsRefused) {
   EXPECT_THAT(std::string(resumed.status().message()), HasSubstr("state.safetensors"));
 }
 
-TEST(Train, InfiniteLossNamesTheStep) {
-  WorkFolder folder;
-  v1::Recipe recipe = SmallRecipe();
-  recipe.clear_clip_norm();
-  recipe.mutable_schedule()->set_warmup_steps(0);
-  recipe.mutable_optimizer()->set_kind(v1::Optimizer::SGD);
-  recipe.mutable_optimizer()->set_lr(99);
-  recipe.mutable_optimizer()->set_weight_decay(1000);
-  const auto result = RunIn(folder, recipe);
-  EXPECT_EQ(result.status().code(), absl::StatusCode::kAborted) << result.status();
-  EXPECT_THAT(std::string(result.status().message()), HasSubstr("at step "));
-}
-
 TEST(Train, RefusesWhatDoesNotFit) {
-  WorkFolder folder;
+  TemporaryFolder folder;
   v1::Recipe classes = SmallRecipe();
   classes.mutable_model_overrides()->set_classes(4);
   EXPECT_THAT(std::string(RunIn(folder, classes).status().message()), HasSubstr("3 classes"));
@@ -174,7 +161,7 @@ struct Listener final : Observer {
 };
 
 TEST(Train, TellsItsObservers) {
-  WorkFolder folder;
+  TemporaryFolder folder;
   v1::Recipe recipe = SmallRecipe();
   recipe.set_epochs(2);
   recipe.set_evaluate_every(2);
@@ -204,7 +191,7 @@ TEST(Train, AccumulatedBatchesAreOneStep) {
   }
   parts.set_batch(4);
   parts.set_accumulate(4);
-  WorkFolder first, second;
+  TemporaryFolder first, second;
   Listener one, four;
   const auto a = RunIn(first, whole, {.observers = {&one}}), b = RunIn(second, parts, {.observers = {&four}});
   ASSERT_TRUE(a.ok() && b.ok()) << a.status() << b.status();
@@ -214,7 +201,7 @@ TEST(Train, AccumulatedBatchesAreOneStep) {
 
 TEST(Train, MeasuresTheAverageOfTheWeights) {
   v1::Recipe recipe = SmallRecipe();
-  WorkFolder plain_folder, folder, again;
+  TemporaryFolder plain_folder, folder, again;
   const auto plain = RunIn(plain_folder, recipe);
   recipe.set_ema_decay(0.9);
   recipe.set_evaluate_every(1);
@@ -233,7 +220,7 @@ TEST(Train, HeldOutSamplesChooseTheBestState) {
   recipe.set_validation_share(0.25);
   recipe.set_evaluate_every_steps(2);
   recipe.set_epochs(3);
-  WorkFolder folder;
+  TemporaryFolder folder;
   Listener listener;
   const auto result = RunIn(folder, recipe, {.observers = {&listener}});
   ASSERT_TRUE(result.ok()) << result.status();
@@ -255,8 +242,8 @@ TEST(Train, HeldOutSamplesChooseTheBestState) {
   EXPECT_EQ(score->measures[0].value, best) << "the model returned is the one that was measured best";
 }
 
-TEST(Train, ABatchWithoutAFiniteLossIsKept) {
-  WorkFolder folder;
+TEST(Train, ALossThatIsNotFiniteNamesTheStepAndKeepsTheBatch) {
+  TemporaryFolder folder;
   v1::Recipe recipe = SmallRecipe();
   recipe.clear_clip_norm();
   recipe.mutable_schedule()->set_warmup_steps(0);
@@ -270,6 +257,7 @@ TEST(Train, ABatchWithoutAFiniteLossIsKept) {
     if (entry.path().filename().string().starts_with("batch-of-step-")) batch = entry.path();
   }
   ASSERT_FALSE(batch.empty()) << result.status();
+  EXPECT_THAT(std::string(result.status().message()), HasSubstr("at step "));
   EXPECT_THAT(std::string(result.status().message()), HasSubstr(batch.filename().string()));
   std::ifstream in(batch, std::ios::binary);
   std::ostringstream bytes;

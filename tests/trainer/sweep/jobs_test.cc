@@ -41,7 +41,7 @@ class JobsTest : public ::testing::Test {
     return false;
   }
 
-  WorkFolder folder_;
+  TemporaryFolder folder_;
 };
 
 TEST_F(JobsTest, EachEndsForItselfAndIsTold) {

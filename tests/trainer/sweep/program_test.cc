@@ -36,16 +36,8 @@ struct Outcome {
 class SweepProgram : public ::testing::Test {
  protected:
   SweepProgram() {
-    const auto write = [this](const std::string& split, const ColouredSquares& squares) {
-      for (int64_t i = 0; i < squares.size(); ++i) {
-        const std::filesystem::path file =
-            folder_.path() / "data" / split / squares.labels()[squares.label(i)] / absl::StrCat(i, ".png");
-        std::filesystem::create_directories(file.parent_path());
-        std::ofstream(file, std::ios::binary) << *squares.encoded(i);
-      }
-    };
-    write("train", ColouredSquares(96, 1));
-    write("test", ColouredSquares(30, 2));
+    WriteImageFolder(ColouredSquares(96, 1), folder_.path() / "data" / "train");
+    WriteImageFolder(ColouredSquares(30, 2), folder_.path() / "data" / "test");
     std::ofstream(folder_.path() / "small.textproto") << PrintRecipe(SmallRecipe());
     WriteGrid(R"pb(axes { path: "optimizer.lr" values: "1e-3" values: "1e-2" }
                    seeds: 1
@@ -94,7 +86,7 @@ class SweepProgram : public ::testing::Test {
     return std::filesystem::exists(folder_.path() / file);
   }
 
-  WorkFolder folder_;
+  TemporaryFolder folder_;
 };
 
 // The scores of every point, without times.

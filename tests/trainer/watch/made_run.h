@@ -2,10 +2,10 @@
 #define VITRINE_TESTS_TRAINER_WATCH_MADE_RUN_H_
 
 #include <cmath>
-#include <cstdlib>
 #include <filesystem>
 #include <string>
 
+#include "tests/data/temporary_folder.h"
 #include "trainer/observer.h"
 
 namespace vitrine {
@@ -65,25 +65,6 @@ inline void Feed(int64_t first, int64_t last, Observer& observer, bool measures_
     FeedMeasurement(step, observer);
   }
 }
-
-// A folder of one test, removed with its content at the end.
-class WatchFolder {
- public:
-  WatchFolder() {
-    std::string name = (std::filesystem::temp_directory_path() / "vitrine-watch-XXXXXX").string();
-    path_ = mkdtemp(name.data());
-  }
-  WatchFolder(const WatchFolder&) = delete;
-  WatchFolder& operator=(const WatchFolder&) = delete;
-  ~WatchFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
 
 }  // namespace vitrine
 
