@@ -1,0 +1,54 @@
+#ifndef VITRINE_CLIENT_EVAL_PREDICTION_H_
+#define VITRINE_CLIENT_EVAL_PREDICTION_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+
+namespace vitrine {
+
+// Why a picture has no prediction, or that it has one.
+enum class Outcome {
+  kAnswered,
+  kUnreadable,  // it could not be read or is no picture; it was never sent
+  kUnlabelled,  // its label is none of the model's classes; it was never sent
+  kRefused,     // the server said no, with `code`
+};
+
+struct Guess {
+  int32_t index = 0;  // class of the model
+  float probability = 0;
+};
+
+// Seconds. What the server reports per stage, and what the caller saw.
+struct Stages {
+  double queue = 0, decode = 0, compute = 0, encode = 0, server = 0;  // v1::Timings
+  double client = 0;                                                  // from the last attempt's sending to its answer
+};
+
+// What became of one picture of an evaluation: a line of the journal and of predictions.csv.
+struct Prediction {
+  int64_t index = 0;      // in the whole data set, whatever the shard
+  std::string name = {};  // Dataset::name
+  int32_t label = -1;     // class of the model that is right; -1: kUnlabelled
+  Outcome outcome = Outcome::kAnswered;
+  absl::StatusCode code = absl::StatusCode::kOk;  // kRefused, kUnreadable: why
+  std::string reason = {};                        // one sentence; empty if answered
+  std::vector<Guess> guesses = {};                // by falling probability, at most 5
+  int32_t tokens = 0;                             // of the picture's own grid, without prefix tokens
+  int32_t attempts = 1;                           // how often it was sent
+  Stages seconds = {};
+  bool correct() const { return !guesses.empty() && guesses.front().index == label; }
+  bool InTop(size_t k) const {
+    for (size_t i = 0; i < guesses.size() && i < k; ++i) {
+      if (guesses[i].index == label) return true;
+    }
+    return false;
+  }
+};
+
+}  // namespace vitrine
+
+#endif  // VITRINE_CLIENT_EVAL_PREDICTION_H_
