@@ -30,16 +30,19 @@ struct Stages {
 
 // What became of one picture of an evaluation: a line of the journal and of predictions.csv.
 struct Prediction {
-  int64_t index = 0;      // in the whole data set, whatever the shard
-  std::string name = {};  // Dataset::name
-  int32_t label = -1;     // class of the model that is right; -1: kUnlabelled
+  int64_t index = 0;       // in the whole data set, whatever the shard
+  std::string name = {};   // Dataset::name; bytes that are not UTF-8 are U+FFFD
+  int32_t data_label = 0;  // class of the data set
+  int32_t label = -1;      // class of the model that is right; -1: kUnlabelled
   Outcome outcome = Outcome::kAnswered;
   absl::StatusCode code = absl::StatusCode::kOk;  // kRefused, kUnreadable: why
   std::string reason = {};                        // one sentence; empty if answered
-  std::vector<Guess> guesses = {};                // by falling probability, at most 5
+  std::vector<Guess> guesses = {};                // by falling probability, at most EvaluationSettings::top_k
   int32_t tokens = 0;                             // of the picture's own grid, without prefix tokens
   int32_t attempts = 1;                           // how often it was sent
   Stages seconds = {};
+  double at = 0;               // when that was known, seconds since 1970
+  std::string served_by = {};  // "fp32 cpu"; empty unless answered
   bool correct() const { return !guesses.empty() && guesses.front().index == label; }
   bool InTop(size_t k) const {
     for (size_t i = 0; i < guesses.size() && i < k; ++i) {

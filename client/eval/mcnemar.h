@@ -1,0 +1,38 @@
+#ifndef VITRINE_CLIENT_EVAL_MCNEMAR_H_
+#define VITRINE_CLIENT_EVAL_MCNEMAR_H_
+
+#include <cstdint>
+
+#include "report/proportion.h"
+
+namespace vitrine {
+
+// What two classifiers made of the same pictures.
+struct PairedCounts {
+  int64_t both = 0;         // right
+  int64_t only_first = 0;   // right
+  int64_t only_second = 0;  // right
+  int64_t neither = 0;      // right
+  int64_t all() const { return both + only_first + only_second + neither; }
+};
+
+// McNemar's test (1947) of whether two classifiers are equally often right: only the pictures on which they disagree
+// say something, and under that hypothesis each is as likely to fall to the one as to the other.
+struct McNemar {
+  bool exact = true;     // binomial; otherwise chi-squared with Edwards' continuity correction (1948)
+  double statistic = 0;  // chi-squared with one degree of freedom; 0 where exact
+  double p = 1;          // two-sided
+};
+
+// Exact below 25 disagreements, where the chi-squared distribution is a poor approximation.
+McNemar TestMcNemar(const PairedCounts& counts);
+
+// Accuracy of the second less that of the first, -1 to 1.
+double PairedDifference(const PairedCounts& counts);
+// Where that difference lies with 95 % confidence: method 10 of Newcombe (1998, Statistics in Medicine 17, 2635-2650),
+// which joins the Wilson intervals of both under their correlation. -1 to 1 without a picture.
+Interval PairedDifferenceInterval(const PairedCounts& counts);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_CLIENT_EVAL_MCNEMAR_H_

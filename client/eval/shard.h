@@ -1,0 +1,27 @@
+#ifndef VITRINE_CLIENT_EVAL_SHARD_H_
+#define VITRINE_CLIENT_EVAL_SHARD_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+
+namespace vitrine {
+
+// Part `number` of `of`: every `of`-th picture of those chosen, from the number-th on, so that each shard has its share
+// of every class.
+struct Shard {
+  int64_t number = 1;  // 1 to `of`
+  int64_t of = 1;
+  bool operator==(const Shard&) const = default;
+};
+
+// "3/8". "/8" takes the number from $JOB_COMPLETION_INDEX (counted from 0), which Kubernetes sets in an Indexed Job.
+// INVALID_ARGUMENT says what is wrong.
+absl::StatusOr<Shard> ParseShard(std::string_view text);
+std::string ToString(const Shard& shard);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_CLIENT_EVAL_SHARD_H_
