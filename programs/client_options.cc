@@ -1,0 +1,106 @@
+#include "programs/client_options.h"
+
+#include <optional>
+
+#include "absl/strings/str_cat.h"
+#include "programs/command_line.h"
+
+namespace vitrine {
+namespace {
+
+class ShortHelpFormatter : public CLI::Formatter {
+ public:
+  ShortHelpFormatter() { column_width(34); }
+  std::string make_option_opts(const CLI::Option* option) const override {
+    if (option->get_type_size() == 0) return "";
+    const std::string standard = option->get_default_str();
+    return " " + option->get_type_name() + (standard.empty() ? "" : " (" + standard + ")");
+  }
+  std::string make_option_usage(const CLI::Option* option) const override { return option->get_name() + "..."; }
+};
+
+}  // namespace
+
+std::shared_ptr<CLI::Formatter> ShortHelp() {
+  return std::make_shared<ShortHelpFormatter>();
+}
+
+CLI::Validator OneOf(const std::vector<std::string>& words) {
+  return CLI::IsMember(words).description("");
+}
+
+absl::StatusOr<absl::Duration> ParsePositiveDuration(const std::string& text) {
+  absl::Duration duration;
+  if (absl::ParseDuration(text, &duration) && duration > absl::ZeroDuration()) return duration;
+  return absl::InvalidArgumentError(
+      absl::StrCat("\"", text, "\" is no duration; give one with its unit, as in 500ms, 30s or 2m"));
+}
+
+CLI::Option* AddDurationOption(CLI::App& app, const std::string& name, absl::Duration& duration,
+                               const std::string& help) {
+  // The check has seen the text, so parsing cannot fail.
+  return app
+      .add_option_function<std::string>(
+          name, [&duration](const std::string& text) { duration = *ParsePositiveDuration(text); }, help)
+      ->check(Checked(ParsePositiveDuration))
+      ->type_name("TIME")
+      ->default_str(absl::FormatDuration(duration));
+}
+
+void AddServerOptions(CLI::App& app, ClientOptions& options) {
+  app.add_option("--server", options.address, "host:port of the server; also $VITRINE_SERVER")
+      ->envname("VITRINE_SERVER")
+      ->type_name("ADDRESS")
+      ->capture_default_str();
+  AddDurationOption(app, "--connect-timeout", options.connect_timeout, "how long to wait for the connection");
+  AddDurationOption(app, "--deadline", options.deadline, "time for one request, its repetitions included");
+}
+
+void AddFormatOption(CLI::App& app, Format& format) {
+  app.add_option_function<std::string>(
+         "--format", [&format](const std::string& word) { format = word == "json" ? Format::kJson : Format::kTable; },
+         "table for people, json for programs: an object a line")
+      ->check(OneOf({"table", "json"}))
+      ->type_name("FORMAT")
+      ->default_str(format == Format::kJson ? "json" : "table");
+}
+
+void AddModelOption(CLI::App& app, ModelChoice& choice) {
+  app.add_option_function<std::string>(
+         "--model", [&choice](const std::string& text) { choice = *ParseModelChoice(text); },
+         "the model to ask; without it the only one that is ready")
+      ->check(Checked(ParseModelChoice))
+      ->type_name("NAME[@VERSION]");
+}
+
+void AddRequestOptions(CLI::App& app, ClientOptions& options, std::optional<v1::ResolutionWish>& resolution,
+                       v1::Priority& priority) {
+  app.add_option_function<std::string>(
+         "--resolution", [&resolution](const std::string& text) { resolution = *ParseResolution(text); },
+         "size to bring pictures to, where the model takes any")
+      ->check(Checked(ParseResolution))
+      ->type_name("HxW");
+  app.add_option_function<std::string>(
+         "--priority",
+         [&priority](const std::string& word) {
+           priority = word == "low" ? v1::LOW : word == "high" ? v1::HIGH : v1::NORMAL;
+         },
+         "order among waiting requests: low, normal, high")
+      ->check(OneOf({"low", "normal", "high"}))
+      ->type_name("WORD")
+      ->default_str("normal");
+  app.add_option("--in-flight", options.max_in_flight, "most pictures with the server at a time, 1 to 64")
+      ->check(CLI::Range(1, 64).description(""))
+      ->type_name("N")
+      ->capture_default_str();
+}
+
+int FailWithHint(const absl::Status& status, const ClientOptions& options) {
+  const bool unreachable =
+      absl::IsUnavailable(status) && status.message().find(options.address) != absl::string_view::npos;
+  if (!unreachable) return Fail("vitrine", status);
+  return Fail("vitrine", absl::UnavailableError(absl::StrCat(
+                             status.message(), "; start vitrine-server there or name another with --server")));
+}
+
+}  // namespace vitrine

@@ -1,0 +1,56 @@
+#ifndef VITRINE_PROGRAMS_CLIENT_OPTIONS_H_
+#define VITRINE_PROGRAMS_CLIENT_OPTIONS_H_
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "client/classify_command.h"
+#include "client/client.h"
+
+namespace vitrine {
+
+// The flags that several commands of `vitrine` share. What they are given must outlive the parsing; it holds the
+// defaults, and the parsed values afterwards.
+
+// Where the server is and how to talk to it: --server, --connect-timeout, --deadline.
+void AddServerOptions(CLI::App& app, ClientOptions& options);
+// --format table|json
+void AddFormatOption(CLI::App& app, Format& format);
+// --model NAME[@VERSION]
+void AddModelOption(CLI::App& app, ModelChoice& choice);
+// What goes with every picture: --resolution, --priority, --in-flight.
+void AddRequestOptions(CLI::App& app, ClientOptions& options, std::optional<v1::ResolutionWish>& resolution,
+                       v1::Priority& priority);
+
+// A positive duration with its unit: 500ms, 30s, 2m.
+absl::StatusOr<absl::Duration> ParsePositiveDuration(const std::string& text);
+// An option that takes one, written into `duration`, which holds the default. The name is CLI11's: "--deadline".
+CLI::Option* AddDurationOption(CLI::App& app, const std::string& name, absl::Duration& duration,
+                               const std::string& help);
+
+// A check that turns a parser's status into CLI11's way of saying "wrong".
+template <typename Parse>
+CLI::Validator Checked(Parse parse) {
+  return CLI::Validator(
+      [parse](std::string& text) {
+        const auto parsed = parse(text);
+        return parsed.ok() ? std::string() : std::string(parsed.status().message());
+      },
+      "");
+}
+// One of these words.
+CLI::Validator OneOf(const std::vector<std::string>& words);
+
+// Options as "--name WORD (default)": CLI11's own form spells out every check and conversion.
+std::shared_ptr<CLI::Formatter> ShortHelp();
+
+// Says on stderr what went wrong and, where no server answers, what to do about it. Returns kExitFailure.
+int FailWithHint(const absl::Status& status, const ClientOptions& options);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_PROGRAMS_CLIENT_OPTIONS_H_
