@@ -23,6 +23,24 @@ std::string SvgText(double x, double y, const std::string& text, const std::stri
   return absl::StrFormat("<text x=\"%.1f\" y=\"%.1f\" %s>%s</text>\n", x, y, attributes, EscapeHtml(text));
 }
 
+std::string DrawLegend(const std::vector<LegendEntry>& entries, Chart& chart) {
+  constexpr double kGlyphWidth = 6.8, kLine = 18;
+  std::string svg;
+  double x = chart.Left(), y = 38;
+  for (const LegendEntry& entry : entries) {
+    const double width = 23 + kGlyphWidth * static_cast<double>(entry.name.size());
+    if (x > chart.Left() && x + width > chart.width) x = chart.Left(), y += kLine;
+    absl::StrAppendFormat(
+        &svg, "<line x1=\"%.1f\" x2=\"%.1f\" y1=\"%g\" y2=\"%g\" stroke-width=\"3\" style=\"stroke:%s\"%s/>\n", x,
+        x + 18, y, y, ColourOf(absl::StrCat("series-", entry.colour)), entry.faint ? " stroke-opacity=\"0.35\"" : "");
+    svg += SvgText(x + 23, y + 4, entry.name, "");
+    x += width + 16;
+  }
+  chart.height += y + 16 - chart.top;
+  chart.top = y + 16;
+  return svg;
+}
+
 std::string Chart::Begin() {
   x.from = Left(), x.to = Right();
   y.from = Bottom(), y.to = Top();

@@ -2,6 +2,7 @@
 #define VITRINE_REPORT_CHART_H_
 
 #include <string>
+#include <vector>
 
 #include "report/axis.h"
 
@@ -12,10 +13,11 @@ struct Chart {
   double width = 620, height = 330;
   std::string title = {}, x_axis = {}, y_axis = {};
   Axis x = {}, y = {};  // Begin sets their places
+  double top = 54;      // of the plot: below the title and one line of legend
 
   double Left() const { return 64; }
   double Right() const { return width - 18; }
-  double Top() const { return 54; }
+  double Top() const { return top; }
   double Bottom() const { return height - 50; }
 
   // The opening tag, the titles, grid lines and ticks.
@@ -25,6 +27,16 @@ struct Chart {
 
 // A CSS colour of the page, for instance of "series-0", "ink", "faint", "line"; with what stands in for it elsewhere.
 std::string ColourOf(const std::string& name);
+
+struct LegendEntry {
+  std::string name;
+  int colour = 0;      // of the page's series, 0 to 5
+  bool faint = false;  // as thin as its curve
+};
+
+// What the colours of a chart mean, between its title and the plot, in as many lines as that takes. Makes room for
+// them: call it before Begin, and append the result behind it.
+std::string DrawLegend(const std::vector<LegendEntry>& entries, Chart& chart);
 
 std::string SvgText(double x, double y, const std::string& text, const std::string& attributes);
 

@@ -61,19 +61,14 @@ void AppendCurve(const Curve& curve, const Chart& chart, std::string& svg) {
                         path, colour, curve.faint ? 1.0 : 2.0, curve.faint ? " stroke-opacity=\"0.3\"" : "", dots);
 }
 
-void AppendLegend(const CurveFigure& figure, const Chart& chart, std::string& svg) {
-  constexpr double kGlyphWidth = 6.8;
-  const auto named = [](const Curve& curve) { return !curve.name.empty(); };
-  if (std::ranges::count_if(figure.curves, named) < 2) return;
-  double x = chart.Left();
+// Of the named curves, where there are several.
+std::vector<LegendEntry> LegendOf(const CurveFigure& figure) {
+  std::vector<LegendEntry> entries;
   for (const Curve& curve : figure.curves) {
-    if (!named(curve)) continue;
-    absl::StrAppendFormat(
-        &svg, "<line x1=\"%.1f\" x2=\"%.1f\" y1=\"38\" y2=\"38\" stroke-width=\"3\" style=\"stroke:%s\"%s/>\n", x,
-        x + 18, ColourOf(absl::StrCat("series-", curve.colour)), curve.faint ? " stroke-opacity=\"0.35\"" : "");
-    svg += SvgText(x + 23, 42, curve.name, "");
-    x += 23 + kGlyphWidth * static_cast<double>(curve.name.size()) + 16;
+    if (!curve.name.empty()) entries.push_back({curve.name, curve.colour, curve.faint});
   }
+  if (entries.size() < 2) entries.clear();
+  return entries;
 }
 
 }  // namespace
@@ -93,6 +88,7 @@ std::string DrawCurves(const CurveFigure& figure) {
     const auto [low, high] = std::ranges::minmax(xs);
     if (low < high) chart.x.low = std::min(low, chart.x.low == 0 ? 0 : low), chart.x.high = high;
   }
+  const std::string legend = DrawLegend(LegendOf(figure), chart);
   std::string svg = chart.Begin();
   if (xs.empty()) {
     svg += SvgText((chart.Left() + chart.Right()) / 2, (chart.Top() + chart.Bottom()) / 2, "nothing was recorded",
@@ -104,8 +100,7 @@ std::string DrawCurves(const CurveFigure& figure) {
   for (const Curve& curve : figure.curves) {
     if (!curve.faint) AppendCurve(curve, chart, svg);
   }
-  AppendLegend(figure, chart, svg);
-  return svg + Chart::End();
+  return svg + legend + Chart::End();
 }
 
 Points Smoothed(const Points& points, double window) {

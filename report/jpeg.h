@@ -1,0 +1,17 @@
+#ifndef VITRINE_REPORT_JPEG_H_
+#define VITRINE_REPORT_JPEG_H_
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "imaging/image.h"
+
+namespace vitrine {
+
+// The picture as a baseline JPEG file, grey or RGB; `quality` is libjpeg's, 1 to 100. INVALID_ARGUMENT if the sides,
+// the channels and the number of bytes do not fit each other. Thread-safe.
+absl::StatusOr<std::string> EncodeJpeg(const Image& image, int quality);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_REPORT_JPEG_H_

@@ -1,0 +1,95 @@
+// Histograms, scatter plots and legends.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+
+#include "report/chart.h"
+#include "report/histogram.h"
+#include "report/scatter.h"
+
+namespace vitrine {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+size_t Times(const std::string& text, const std::string& part) {
+  size_t times = 0;
+  for (size_t at = 0; (at = text.find(part, at)) != std::string::npos; at += part.size()) ++times;
+  return times;
+}
+
+TEST(DrawHistogram, CountsEveryValueInOneBin) {
+  const std::string svg = DrawHistogram({.title = "Waits <ms>",
+                                         .x_axis = "ms",
+                                         .bins = 4,
+                                         .low = 0,
+                                         .high = 4,
+                                         .stacked = true,
+                                         .series = {{.name = "a&b", .values = {-1, 0, 0.5, 3.9, 4, 9, std::nan("")}}}});
+  EXPECT_THAT(svg, HasSubstr("Waits &lt;ms&gt;"));
+  EXPECT_THAT(svg, HasSubstr("a&amp;b, 0 to 1: 3<")) << "what lies below goes into the first bin";
+  EXPECT_THAT(svg, HasSubstr("a&amp;b, 3 to 4: 3<")) << "what lies above goes into the last bin";
+  EXPECT_EQ(Times(svg, "<rect"), 2u) << "empty bins have no bar";
+  EXPECT_THAT(svg, Not(HasSubstr("nan")));
+}
+
+TEST(DrawHistogram, HasBinsOfEqualRatioOnALogarithmicAxis) {
+  const std::string svg = DrawHistogram({.logarithmic = true,
+                                         .bins = 3,
+                                         .low = 1,
+                                         .high = 1000,
+                                         .series = {{.name = "x", .values = {0, 2, 20, 200, 300}, .colour = 2}}});
+  EXPECT_THAT(svg, HasSubstr("x, 1 to 10: 2<"));
+  EXPECT_THAT(svg, HasSubstr("x, 10 to 100: 1<"));
+  EXPECT_THAT(svg, HasSubstr("x, 100 to 1e+03: 2<"));
+  EXPECT_THAT(svg, HasSubstr("--series-2"));
+}
+
+TEST(DrawHistogram, StandsBarsOnEachOther) {
+  const std::string svg = DrawHistogram(
+      {.bins = 1,
+       .low = 0,
+       .high = 1,
+       .stacked = true,
+       .series = {{.name = "wrong", .values = {0.5}}, {.name = "right", .values = {0.5, 0.5, 0.5}, .colour = 1}}});
+  // The plot is 226 pixels high and ends 5 % above the 4 values: 53.8 pixels a value.
+  EXPECT_THAT(svg, HasSubstr("y=\"226.2\" width=\"537.0\" height=\"53.8\""));
+  EXPECT_THAT(svg, HasSubstr("y=\"64.8\" width=\"537.0\" height=\"161.4\""));
+}
+
+TEST(DrawHistogram, IsAnEmptyChartWithoutValues) {
+  const std::string svg = DrawHistogram({.title = "none", .logarithmic = true, .series = {{.name = "x"}}});
+  EXPECT_THAT(svg, HasSubstr("none"));
+  EXPECT_THAT(svg, Not(HasSubstr("nan")));
+  EXPECT_THAT(svg, Not(HasSubstr("inf")));
+}
+
+TEST(DrawScatter, JoinsASeriesAndTellsItsPoints) {
+  const std::string svg = DrawScatter(
+      {.title = "t",
+       .logarithmic = true,
+       .series = {
+           {.name = "<m>", .points = {{1, 50}, {10, 60, 55, 65, "224<"}, {0, 1}, {std::nan(""), 1}}, .colour = 3}}});
+  EXPECT_EQ(Times(svg, "<circle"), 2u) << "no point at 0 of a logarithmic axis, none that is no number";
+  EXPECT_THAT(svg, HasSubstr("<title>&lt;m&gt;, 224&lt;: 60 at 10</title>"));
+  EXPECT_EQ(Times(svg, "stroke-opacity=\"0.6\""), 1u) << "one bar";
+  EXPECT_THAT(DrawScatter({.title = "t"}), HasSubstr("nothing was measured"));
+}
+
+TEST(DrawLegend, TakesTheLinesThatItNeeds) {
+  Chart chart;
+  DrawLegend({{"one", 0}, {"two", 1}}, chart);
+  EXPECT_EQ(chart.Top(), 54);
+  EXPECT_EQ(chart.height, 330);
+  Chart crowded;
+  const std::string svg = DrawLegend({{std::string(60, 'a'), 0}, {std::string(60, 'b'), 1}}, crowded);
+  EXPECT_EQ(crowded.Top(), 72);
+  EXPECT_EQ(crowded.height, 348) << "the plot keeps its height";
+  EXPECT_THAT(svg, HasSubstr("y=\"60.0\""));
+}
+
+}  // namespace
+}  // namespace vitrine
