@@ -1,0 +1,66 @@
+"""Puts the contract into the package: descriptors and type stubs of the .proto files, made by grpcio-tools.
+
+In a checkout the contract lies two folders up; a source distribution carries it along. Nothing is written beside the
+sources, except for an editable installation, which runs from them.
+"""
+
+import atexit
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any, Dict
+
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+# What the package speaks, and what these import.
+CONTRACT = ("attention", "classifier", "features", "manifest", "model", "registry")
+MODULE = '''"""Messages of {proto}, made of their descriptors."""
+
+from vitrine._descriptors import define
+
+define("{proto}", globals())
+'''
+
+
+class ContractHook(BuildHookInterface):  # type: ignore[type-arg]
+    def initialize(self, version: str, build_data: Dict[str, Any]) -> None:
+        root = Path(self.root)
+        contract = self._find_contract(root)
+        protos = ["vitrine/v1/%s.proto" % name for name in CONTRACT]
+        if self.target_name == "sdist":
+            build_data["force_include"].update({str(contract / proto): "proto/" + proto for proto in protos})
+            return
+        includes = [contract, root]
+        if version == "editable":
+            generate(includes, protos, root / "src")
+            return
+        scratch = tempfile.mkdtemp(prefix="vitrine-contract-")
+        atexit.register(shutil.rmtree, scratch, ignore_errors=True)
+        for path in generate(includes, protos, Path(scratch)):
+            build_data["force_include"][str(path)] = str(path.relative_to(scratch))
+
+    def _find_contract(self, root: Path) -> Path:
+        candidates = [root / "proto", root.parent.parent / "proto"]
+        for folder in candidates:
+            if (folder / "vitrine/v1/classifier.proto").is_file():
+                return folder
+        raise FileNotFoundError(
+            "the .proto files of Vitrine are neither in %s nor in %s; build from a checkout (pip 21.3 or newer) or from "
+            "a source distribution" % tuple(candidates)
+        )
+
+
+def generate(includes: "list[Path]", protos: "list[str]", out: Path) -> "list[Path]":
+    """Writes vitrine/v1/: the descriptors of all files and, for each, a module and its type stub."""
+    package = out / "vitrine/v1"
+    package.mkdir(parents=True, exist_ok=True)
+    protoc = [sys.executable, "-m", "grpc_tools.protoc"] + ["-I%s" % folder for folder in includes]
+    subprocess.run(protoc + ["--pyi_out=%s" % out] + protos, check=True)
+    descriptors = ["--include_imports", "--descriptor_set_out=%s" % (package / "descriptors.binpb")]
+    subprocess.run(protoc + descriptors + protos + ["retry_details.proto"], check=True)
+    (package / "__init__.py").write_text('"""The messages of the contract, proto/vitrine/v1 of the server."""\n')
+    for proto in protos:
+        (out / proto.replace(".proto", "_pb2.py")).write_text(MODULE.format(proto=proto))
+    return sorted(path for path in package.iterdir() if path.is_file())

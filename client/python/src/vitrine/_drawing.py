@@ -1,0 +1,110 @@
+"""Attention in colour, with the looks of the server's own drawings (docs/attention.md)."""
+
+from __future__ import annotations
+
+from typing import Any, Tuple
+
+import numpy as np
+import numpy.typing as npt
+from PIL import Image
+
+Values = npt.NDArray[np.float32]
+Colours = npt.NDArray[np.uint8]
+
+MAP_WEIGHT = 0.55  # of the map against the grey picture
+UNCOVERED = 0.35  # brightness that is left outside the grid
+_STEPS = 255  # odd, so that 0 has a colour of its own
+
+# Ten of inferno's colours, evenly spaced: from dark to bright yellow, even to the eye.
+_INFERNO = (
+    (0, 0, 4),
+    (27, 12, 66),
+    (75, 12, 107),
+    (120, 28, 109),
+    (165, 44, 96),
+    (207, 68, 70),
+    (237, 105, 37),
+    (251, 154, 6),
+    (247, 208, 60),
+    (252, 255, 164),
+)
+# CIELAB (D65) of 0 and of the two ends, which are equally dark.
+_NEUTRAL, _BLUE, _RED = (97.0, 0.0, 0.0), (39.0, 12.0, -51.0), (39.0, 60.0, 38.0)
+
+
+def _sequential() -> Colours:
+    steps = np.linspace(0, 1, _STEPS)
+    anchors = np.linspace(0, 1, len(_INFERNO))
+    channels = [np.interp(steps, anchors, channel) for channel in np.transpose(_INFERNO)]
+    return np.asarray(np.rint(np.stack(channels, axis=1)), dtype=np.uint8)
+
+
+def _diverging() -> Colours:
+    position = np.linspace(-1, 1, _STEPS)[:, np.newaxis]
+    ends = np.where(position < 0, _BLUE, _RED)
+    lab = np.array(_NEUTRAL) + np.abs(position) * (ends - _NEUTRAL)
+    return _srgb(lab)
+
+
+def _srgb(lab: npt.NDArray[np.float64]) -> Colours:
+    """CIE 15: CIELAB to XYZ under D65; IEC 61966-2-1: XYZ to sRGB. [n, 3] to [n, 3]."""
+    f_y = (lab[:, 0] + 16) / 116
+    f = np.stack([f_y + lab[:, 1] / 500, f_y, f_y - lab[:, 2] / 200], axis=1)
+    xyz = np.where(f > 6 / 29, f**3, 3 * (6 / 29) ** 2 * (f - 4 / 29)) * (0.95047, 1.0, 1.08883)
+    matrix = ((3.2406, -1.5372, -0.4986), (-0.9689, 1.8758, 0.0415), (0.0557, -0.2040, 1.0570))
+    linear = np.clip(xyz @ np.transpose(matrix), 0, 1)
+    rgb = np.where(linear <= 0.0031308, 12.92 * linear, 1.055 * linear ** (1 / 2.4) - 0.055)
+    return np.asarray(np.rint(rgb * 255), dtype=np.uint8)
+
+
+_SEQUENTIAL, _DIVERGING = _sequential(), _diverging()
+
+
+def value_range(values: Values, diverging: bool) -> Tuple[float, float]:
+    """The range that just holds the values, symmetric around 0 where they diverge."""
+    low, high = float(values.min()), float(values.max())
+    if diverging:
+        high = max(abs(low), abs(high))
+        low = -high
+    return low, high
+
+
+def paint(values: Values, limits: Tuple[float, float], diverging: bool) -> Colours:
+    """[rows, columns] to RGB of [rows, columns, 3]. Where the range is empty every value takes its middle."""
+    low, high = limits
+    position = (values - low) / (high - low) if high > low else np.full(values.shape, 0.5)
+    steps = np.clip(np.rint(position * (_STEPS - 1)), 0, _STEPS - 1).astype(np.intp)
+    colours: Colours = (_DIVERGING if diverging else _SEQUENTIAL)[steps]
+    return colours
+
+
+def overlay(picture: Image.Image, values: Values, covers: Tuple[float, float, float, float], diverging: bool,
+            min_side: int = 256, max_side: int = 1024) -> Image.Image:
+    """The map over the picture.
+
+    The picture under it is grey, so that colour means attention alone; what the grid does not cover keeps its colours,
+    dimmed. `covers` is left, top, right, bottom as parts (0 to 1) of the picture. The values, [rows, columns], are
+    interpolated between the centres of the cells.
+    """
+    longer = max(picture.size)
+    scale = min(max(longer, min_side), max_side) / longer
+    size = max(1, round(picture.width * scale)), max(1, round(picture.height * scale))
+    shown = picture.convert("RGB").resize(size, Image.Resampling.LANCZOS if scale < 1 else Image.Resampling.BICUBIC)
+    left, right = (int(np.clip(round(part * size[0]), 0, size[0])) for part in (covers[0], covers[2]))
+    top, bottom = (int(np.clip(round(part * size[1]), 0, size[1])) for part in (covers[1], covers[3]))
+    canvas: Any = np.asarray(shown).astype(np.float32) * UNCOVERED
+    if right > left and bottom > top:
+        smooth = Image.fromarray(np.ascontiguousarray(values, dtype=np.float32)).resize(
+            (right - left, bottom - top), Image.Resampling.BICUBIC
+        )
+        colours = paint(np.asarray(smooth), value_range(values, diverging), diverging)
+        grey = np.asarray(shown.convert("L"))[top:bottom, left:right, np.newaxis]
+        canvas[top:bottom, left:right] = MAP_WEIGHT * colours + (1 - MAP_WEIGHT) * grey
+    return Image.fromarray(np.asarray(np.rint(canvas), dtype=np.uint8))
+
+
+def squares(values: Values, diverging: bool, longest: int = 320) -> Image.Image:
+    """A matrix: one square per value, rows from the top."""
+    side = max(1, longest // max(values.shape))
+    colours = paint(values, value_range(values, diverging), diverging)
+    return Image.fromarray(np.repeat(np.repeat(colours, side, axis=0), side, axis=1))

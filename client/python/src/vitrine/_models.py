@@ -1,0 +1,104 @@
+"""What a server serves."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Mapping, Tuple
+
+from vitrine._request import ATTENTION, FEATURES, name_of
+from vitrine.v1 import model_pb2, registry_pb2
+
+
+@dataclass(frozen=True)
+class AttentionOffer:
+    """How much there is of a kind of attention."""
+
+    layers: int
+    heads: int
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A score that was measured on the stored weights; accuracies are fractions."""
+
+    name: str
+    split: str
+    value: float
+    images: int
+
+
+@dataclass(frozen=True)
+class Model:
+    """One version of a model.
+
+    Attributes:
+        state: "loading", "ready", "retiring" or "failed"; then `reason` says why.
+        input: what a picture becomes, in words.
+        labels: of the classes, by index; empty unless it came from Client.model.
+        attention: the kinds that can be asked for.
+        features: the kinds that can be asked for, vectors of `feature_width` numbers.
+        device_bytes: memory of the weights.
+        proto: everything else, as the server sent it: configuration, provenance, ...
+    """
+
+    name: str
+    version: int
+    state: str
+    reason: str
+    input: str
+    classes: int
+    parameters: int
+    device_bytes: int
+    weights_sha256: str
+    labels: Tuple[str, ...] = field(repr=False)
+    attention: Mapping[str, AttentionOffer] = field(repr=False)
+    features: Tuple[str, ...] = field(repr=False)
+    feature_width: int = field(repr=False)
+    metrics: Tuple[Metric, ...] = field(repr=False)
+    proto: registry_pb2.ModelVersion = field(repr=False, compare=False)
+
+    @property
+    def ready(self) -> bool:
+        return self.state == "ready"
+
+    def __str__(self) -> str:
+        return "%s@%d" % (self.name, self.version)
+
+
+@dataclass(frozen=True)
+class ModelEvent:
+    """A change of one version; `removed`: the server no longer knows it."""
+
+    model: Model
+    removed: bool
+
+
+def of_version(proto: registry_pb2.ModelVersion) -> Model:
+    states = registry_pb2.DESCRIPTOR.enum_types_by_name["ModelState"].values_by_number
+    return Model(
+        name=proto.model,
+        version=proto.version,
+        state=states[proto.state].name.lower() if proto.state in states else "unknown",
+        reason=proto.reason,
+        input=_describe(proto.config.preprocessing),
+        classes=proto.config.classes,
+        parameters=proto.parameters,
+        device_bytes=proto.device_bytes,
+        weights_sha256=proto.weights_sha256,
+        labels=tuple(proto.labels),
+        attention={name_of(ATTENTION, o.kind): AttentionOffer(o.layers, o.heads) for o in proto.attention},
+        features=tuple(name_of(FEATURES, kind) for kind in proto.feature_kinds),
+        feature_width=proto.feature_width,
+        metrics=tuple(Metric(m.name, m.split, m.value, m.images) for m in proto.provenance.metrics),
+        proto=proto,
+    )
+
+
+def _describe(config: model_pb2.Preprocessing) -> str:
+    colour = "grey" if config.channels == 1 else "RGB"
+    if config.HasField("fixed"):
+        return "%dx%d %s" % (config.fixed.height, config.fixed.width, colour)
+    if config.HasField("native"):
+        native = config.native
+        return "%d to %d tokens of %dx%d %s" % (native.min_tokens, native.max_tokens, native.cell, native.cell, colour)
+    return colour

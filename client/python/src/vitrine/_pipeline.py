@@ -1,0 +1,228 @@
+"""What a stream of requests sends, sends again and gives up. No thread, no clock, no wire: both clients drive it."""
+
+from __future__ import annotations
+
+import enum
+import random
+from collections import deque
+from dataclasses import dataclass, field
+from typing import Any, Callable, Deque, Dict, Iterator, List, Optional, Union
+
+from vitrine import errors
+from vitrine._retry import RetryPolicy
+from vitrine.v1 import classifier_pb2 as pb
+
+# Answers that overtake a slow one wait for their turn; beyond this nothing more is taken.
+_WINDOW_PER_PLACE = 4
+_MAX_WINDOW_BYTES = 256 << 20
+
+Outcome = Union[pb.ClassifyResponse, Exception]
+
+
+class _State(enum.Enum):
+    WAITING = 1  # to be sent, for the first time or again
+    SENT = 2
+    FINISHED = 3
+
+
+@dataclass
+class Entry:
+    """A request that was taken and not yet delivered. `tag` is the caller's own."""
+
+    index: int
+    tag: Any
+    request: Optional[pb.ClassifyRequest]
+    size: int = 0  # bytes
+    state: _State = _State.WAITING
+    attempts: int = 0
+    alone: bool = False  # nothing else may be with the server: this one may be what ended the last stream
+    deadline: float = float("inf")  # in working time, set when it is first sent
+    not_before: float = float("-inf")
+    outcome: Outcome = field(default_factory=lambda: errors.Internal("not answered"))
+
+
+class Pipeline:
+    """One run over a stream. Times are seconds of any clock that does not go back; one thread at a time.
+
+    The driver takes requests while `wants` says so, sends what `due` returns, hands in what comes back and yields what
+    `finished` gives, in the order of `take`. Time that passes in the caller's own code, told by `paused`, does not
+    count against the deadlines.
+    """
+
+    def __init__(
+        self,
+        deadline: float,
+        max_in_flight: int,
+        policy: RetryPolicy,
+        uniform: Callable[[], float] = random.random,
+    ) -> None:
+        self.failure: Optional[errors.VitrineError] = None  # why the source was left alone
+        self.source_ended = False
+        self._deadline = deadline
+        self._places = max_in_flight
+        self._policy = policy
+        self._uniform = uniform
+        self._window: Deque[Entry] = deque()
+        self._taken = 0
+        self._bytes = 0  # of the requests in the window that are not finished
+        self._sent: Dict[str, Entry] = {}  # what the server still owes the stream, by the id on the wire
+        self._lost_streams = 0  # in a row, without an answer in between
+        self._paused = 0.0
+
+    def wants(self) -> bool:
+        return (
+            not self.source_ended
+            and len(self._window) < _WINDOW_PER_PLACE * self._places
+            and self._bytes < _MAX_WINDOW_BYTES
+        )
+
+    def take(self, request: Union[pb.ClassifyRequest, Exception], tag: Any) -> None:
+        """The next request of the source, or what came instead of it."""
+        failed = isinstance(request, Exception)
+        entry = Entry(self._taken, tag, None if failed else request)
+        self._taken += 1
+        self._window.append(entry)
+        if isinstance(request, Exception):
+            self._finish(entry, request)
+        else:
+            entry.size = request.ByteSize()
+            self._bytes += entry.size
+
+    def due(self, now: float) -> List[pb.ClassifyRequest]:
+        """What to send at once."""
+        requests: List[pb.ClassifyRequest] = []
+        for entry in self._window:
+            if len(self._sent) >= self._places or (entry.state is _State.SENT and entry.alone):
+                break
+            if entry.state is not _State.WAITING or entry.not_before > now:
+                continue
+            if entry.alone and self._sent:
+                break
+            requests.append(self._send(entry, now))
+            if entry.alone:
+                break
+        return requests
+
+    def finished(self) -> Iterator[Entry]:
+        """Removes and returns what is finished at the front of the window."""
+        while self._window and self._window[0].state is _State.FINISHED:
+            yield self._window.popleft()
+
+    @property
+    def empty(self) -> bool:
+        """Nothing was taken that is not delivered."""
+        return not self._window
+
+    @property
+    def idle(self) -> bool:
+        """The server owes nothing."""
+        return not self._sent
+
+    def paused(self, seconds: float) -> None:
+        self._paused += max(0.0, seconds)
+
+    def answered(self, answer: pb.ClassifyStreamResponse, now: float) -> None:
+        entry = self._sent.pop(answer.request_id, None)
+        if entry is None:
+            # Delivering it to anyone would be a guess, and every other answer is in doubt as well.
+            what = 'the server answered request "%s", which it was not sent' % answer.request_id
+            self._finish_everything(errors.Internal(what))
+            return
+        self._lost_streams = 0
+        if entry.state is not _State.SENT:
+            return  # too late: its deadline has passed
+        kind = answer.WhichOneof("result")
+        if kind == "response":
+            self._finish(entry, answer.response)
+        elif kind == "error":
+            error = answer.error
+            self._retry_or_finish(entry, errors.of_number(error.code, error.message, error.retry_after), now)
+        else:
+            self._finish(entry, errors.Internal("the server sent an empty answer"))
+
+    def ended(self, error: Optional[errors.VitrineError], now: float) -> None:
+        """The stream is over; None: without an error."""
+        unanswered = list(self._sent.values())
+        self._sent.clear()
+        if not unanswered:
+            return
+        if error is None or isinstance(error, errors.Cancelled):
+            error = errors.Unavailable("the server ended the stream")
+        gone = isinstance(error, errors.Unavailable)
+        if gone:
+            self._lost_streams += 1
+            if self._lost_streams >= self._policy.max_attempts:
+                self._finish_everything(error)
+                return
+        for entry in unanswered:
+            if entry.state is not _State.SENT:
+                continue
+            if gone:
+                self._retry_or_finish(entry, error, now)
+            elif len(unanswered) == 1:
+                self._finish(entry, error)
+            else:
+                entry.alone = True  # one of these is to blame: ask each by itself
+                entry.state = _State.WAITING
+
+    def expire(self, now: float) -> bool:
+        """Ends what is too late. True: the server works only for such, so the stream is to be cancelled."""
+        for entry in self._window:
+            if entry.state is not _State.FINISHED and entry.deadline <= now - self._paused:
+                self._finish(entry, errors.DeadlineExceeded("no answer within %g s" % self._deadline))
+        if not self._sent or any(entry.state is _State.SENT for entry in self._sent.values()):
+            return False
+        self._sent.clear()
+        return True
+
+    def wait(self, now: float) -> Optional[float]:
+        """Seconds until something is to be done even if nothing comes back; None: nothing will be."""
+        times = []
+        for entry in self._window:
+            if entry.state is _State.FINISHED:
+                continue
+            times.append(entry.deadline + self._paused)
+            if entry.state is _State.WAITING and entry.not_before > now:
+                times.append(entry.not_before)
+        first = min(times, default=float("inf"))
+        return None if first == float("inf") else max(0.0, first - now)
+
+    def _send(self, entry: Entry, now: float) -> pb.ClassifyRequest:
+        assert entry.request is not None
+        if entry.attempts == 0:
+            entry.deadline = now - self._paused + self._deadline
+        entry.attempts += 1
+        entry.state = _State.SENT
+        # Ids must be unique within a stream, also between the attempts of one request. A copy, since the attempt before
+        # may still be on its way through gRPC's threads.
+        if entry.attempts > 1:
+            again = pb.ClassifyRequest()
+            again.CopyFrom(entry.request)
+            entry.request = again
+        entry.request.request_id = "%d-%d" % (entry.index, entry.attempts)
+        self._sent[entry.request.request_id] = entry
+        return entry.request
+
+    def _retry_or_finish(self, entry: Entry, error: errors.VitrineError, now: float) -> None:
+        remaining = entry.deadline - (now - self._paused)
+        delay = self._policy.delay(error, entry.attempts, remaining, self._uniform())
+        if delay is None:
+            self._finish(entry, error)
+        else:
+            entry.state = _State.WAITING
+            entry.not_before = now + delay
+
+    def _finish(self, entry: Entry, outcome: Outcome) -> None:
+        self._bytes -= entry.size
+        entry.size = 0
+        entry.request = None
+        entry.state = _State.FINISHED
+        entry.outcome = outcome
+
+    def _finish_everything(self, error: errors.VitrineError) -> None:
+        self.failure = error
+        self.source_ended = True
+        self._sent.clear()
+        for entry in self._window:
+            if entry.state is not _State.FINISHED:
+                self._finish(entry, error)

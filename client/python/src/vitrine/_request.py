@@ -1,0 +1,121 @@
+"""What can be asked of a model, and how it is said on the wire."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Dict, Mapping, Optional, Sequence, Tuple, Union
+
+from vitrine._picture import Picture
+from vitrine.errors import InvalidArgument
+from vitrine.v1 import attention_pb2, classifier_pb2, features_pb2
+
+ATTENTION: Dict[str, int] = {
+    "class": attention_pb2.CLASS_TOKEN_ROW,
+    "mean": attention_pb2.MEAN_OVER_QUERIES,
+    "rollout": attention_pb2.ROLLOUT,
+    "class-attention": attention_pb2.CLASS_ATTENTION,
+    "query": attention_pb2.QUERY_ROW,
+    "scores": attention_pb2.SCORES,
+    "weights": attention_pb2.WEIGHTS,
+    "channels": attention_pb2.CROSS_COVARIANCE,
+    "distance": attention_pb2.DISTANCE,
+}
+FEATURES: Dict[str, int] = {
+    "class": features_pb2.CLASS_TOKEN,
+    "mean": features_pb2.MEAN_TOKEN,
+    "patches": features_pb2.PATCH_TOKENS,
+}
+PRIORITIES: Dict[str, int] = {
+    "low": classifier_pb2.LOW,
+    "normal": classifier_pb2.NORMAL,
+    "high": classifier_pb2.HIGH,
+}
+
+
+def name_of(names: Mapping[str, int], number: int) -> str:
+    """A newer server may have kinds that this package has no word for."""
+    return next((name for name, value in names.items() if value == number), "kind-%d" % number)
+
+
+@dataclass(frozen=True)
+class Attention:
+    """Attention maps to ask for.
+
+    Attributes:
+        kind: "class", "mean", "rollout", "class-attention" and "query" lie on the grid of tokens; "scores", "weights"
+            and "channels" are matrices; "distance" is one number per layer and head. `Client.model` tells which ones a
+            model has.
+        layers: blocks, from 0, or from the end if negative. Empty: the last; for "distance" all.
+        heads: heads of each, from 0. Empty: their mean; for "distance" all.
+        query: of "query": the patch whose row it is, row * columns + column of the grid.
+        keep_class_mass: of "distance": attention to the class token counts as 0 pixels instead of being left out.
+        exact: values as float32 instead of float16 on the wire. Twice the bytes.
+    """
+
+    kind: str
+    layers: Sequence[int] = ()
+    heads: Sequence[int] = ()
+    query: int = 0
+    keep_class_mass: bool = False
+    exact: bool = False
+
+    def to_proto(self) -> attention_pb2.AttentionRequest:
+        encoding = attention_pb2.FLOAT32 if self.exact else attention_pb2.FLOAT16
+        request = attention_pb2.AttentionRequest(query=self.query, keep_class_mass=self.keep_class_mass)
+        request.kind = _choose(ATTENTION, self.kind, "attention")  # type: ignore[assignment]
+        request.encoding = encoding
+        request.layers.extend(self.layers)
+        request.heads.extend(self.heads)
+        return request
+
+
+@dataclass(frozen=True)
+class Ask:
+    """Everything of a request but its picture; see Client.classify."""
+
+    model: Optional[str] = None
+    version: Optional[int] = None
+    top_k: Optional[int] = 5
+    resolution: Union[int, Tuple[int, int], None] = None
+    attention: Union[str, Attention, Sequence[Union[str, Attention]]] = ()
+    features: Union[str, Sequence[str]] = ()
+    priority: str = "normal"
+    max_attention_bytes: Optional[int] = None
+
+    def template(self, model: str) -> classifier_pb2.ClassifyRequest:
+        """The request without its picture. InvalidArgument: a word that this package does not know."""
+        request = classifier_pb2.ClassifyRequest(model=model)
+        request.priority = _choose(PRIORITIES, self.priority, "priority")  # type: ignore[assignment]
+        if self.version is not None:
+            request.version = self.version
+        if self.top_k == 0:
+            request.omit_predictions = True
+        elif self.top_k is not None:
+            request.top_k = self.top_k
+        if self.resolution is not None:
+            side = self.resolution
+            request.resolution.height, request.resolution.width = (side, side) if isinstance(side, int) else side
+        if self.max_attention_bytes is not None:
+            request.max_attention_bytes = self.max_attention_bytes
+        for wish in _several(self.attention):
+            request.attention.append((wish if isinstance(wish, Attention) else Attention(wish)).to_proto())
+        for kind in _several(self.features):
+            request.features.add(kind=_choose(FEATURES, kind, "features"))  # type: ignore[arg-type]
+        return request
+
+
+def with_picture(template: classifier_pb2.ClassifyRequest, picture: Picture) -> classifier_pb2.ClassifyRequest:
+    request = classifier_pb2.ClassifyRequest()
+    request.CopyFrom(template)
+    picture.put_into(request)
+    return request
+
+
+def _several(value: Any) -> Sequence[Any]:
+    return [value] if isinstance(value, (str, Attention)) else list(value)
+
+
+def _choose(names: Mapping[str, int], name: str, what: str) -> int:
+    if name not in names:
+        raise InvalidArgument("%s %r is not known; there is %s" % (what, name, ", ".join(names)))
+    return names[name]

@@ -1,0 +1,290 @@
+"""Answers as plain objects."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import dataclass, field
+from typing import Any, Mapping, Optional, Sequence, Tuple, Union
+
+import numpy as np
+import numpy.typing as npt
+from PIL import Image
+
+from vitrine import _drawing, _html
+from vitrine._picture import ImageSource, Picture, load
+from vitrine._request import ATTENTION, FEATURES, name_of
+from vitrine.errors import Internal, VitrineError
+from vitrine.v1 import attention_pb2, classifier_pb2, features_pb2
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """A class of the model: its label, its index, its probability (softmax over all classes) and the logit before."""
+
+    label: str
+    index: int
+    probability: float
+    logit: float
+
+    def __str__(self) -> str:
+        return "%s %.1f %%" % (self.label, 100 * self.probability)
+
+
+@dataclass(frozen=True)
+class Rectangle:
+    """A part of the picture as a person sees it, in pixels, may be fractional."""
+
+    left: float
+    top: float
+    width: float
+    height: float
+
+
+@dataclass(frozen=True)
+class Grid:
+    """The tokens: rows x columns of them, which cover `covers` of the picture of image_height x image_width pixels."""
+
+    rows: int
+    columns: int
+    covers: Rectangle
+    image_height: int
+    image_width: int
+
+
+@dataclass(frozen=True)
+class Timings:
+    """Seconds that the server spent: waiting, decoding, computing the batch, encoding the answer, and in all."""
+
+    queue: float
+    decode: float
+    compute: float
+    encode: float
+    total: float
+
+
+@dataclass(frozen=True)
+class ServedBy:
+    """What computed the answer."""
+
+    model: str
+    version: int
+    weights_sha256: str
+    precision: str
+    device: str
+
+
+@dataclass(frozen=True)
+class Batch:
+    """The company that it was computed in: pictures, tokens, different grids, and the batch's number."""
+
+    images: int
+    tokens: int
+    grids: int
+    id: int
+
+
+@dataclass(frozen=True, eq=False)
+class AttentionMap:
+    """A map or a matrix of attention.
+
+    Attributes:
+        kind: as asked for.
+        layer, head: from 0; layer None for "rollout" and "distance", head None for the mean over heads and "distance".
+        values: float32 [rows, columns]: the grid of tokens for kinds that lie on the picture, tokens x tokens for
+            "scores" and "weights" (class token first), channels x channels for "channels", layers x heads in pixels for
+            "distance".
+        diverging: values of both signs around 0.
+        covers: what the grid lies on; None for what does not lie on the picture.
+    """
+
+    kind: str
+    layer: Optional[int]
+    head: Optional[int]
+    values: npt.NDArray[np.float32]
+    diverging: bool
+    covers: Optional[Rectangle]
+    _grid: Grid = field(repr=False)
+    _picture: Picture = field(repr=False)
+
+    @property
+    def title(self) -> str:
+        """In words, for a caption."""
+        if self.kind in ("rollout", "distance"):
+            return self.kind
+        head = "mean of heads" if self.head is None else "head %d" % self.head
+        return "%s, layer %s, %s" % (self.kind, self.layer, head)
+
+    def overlay(self, image: Optional[ImageSource] = None, *, min_side: int = 256, max_side: int = 1024) -> Image.Image:
+        """The map in colour over the picture made grey; RGB, the longer side brought to min_side..max_side pixels.
+
+        `image` is the picture to lie under it, in any size; default the one that was classified. Dark is the map's
+        smallest value, bright yellow its largest; where it diverges blue is below 0, red above.
+
+        Raises ValueError for what does not lie on the picture (`draw` shows it), OSError if the picture's file is gone.
+        """
+        if self.covers is None:
+            raise ValueError("%s does not lie on the picture; draw() shows it" % self.kind)
+        picture = (self._picture if image is None else load(image)).open(max_side)
+        across, down = max(1, self._grid.image_width), max(1, self._grid.image_height)
+        part = self.covers
+        box = (part.left / across, part.top / down, (part.left + part.width) / across, (part.top + part.height) / down)
+        return _drawing.overlay(picture, self.values, box, self.diverging, min_side, max_side)
+
+    def draw(self) -> Image.Image:
+        """The overlay; for what does not lie on the picture one square per value."""
+        if self.covers is not None:
+            return self.overlay()
+        return _drawing.squares(self.values, self.diverging)
+
+    def _repr_png_(self) -> Optional[bytes]:
+        try:
+            file = io.BytesIO()
+            self.draw().save(file, "PNG")
+            return file.getvalue()
+        except (OSError, VitrineError):  # the picture is gone; a notebook then shows the text
+            return None
+
+    def __repr__(self) -> str:
+        return "<AttentionMap %s, %d x %d>" % ((self.title,) + self.values.shape)
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """The answer for one picture. In a notebook it draws itself.
+
+    It holds the picture so that it can draw it: of a path only the path, else the bytes or pixels.
+
+    Attributes:
+        predictions: best first; empty with top_k=0.
+        attention: in the order asked for: request, then layer, then head.
+        features: float32 by kind: "class" and "mean" of [width], "patches" of [rows, columns, width].
+        index: the picture's place in what classify_many was given; 0 for classify.
+        source: the path, or what kind of thing the picture was.
+        proto: the whole answer, as the server sent it.
+    """
+
+    predictions: Tuple[Prediction, ...]
+    attention: Tuple[AttentionMap, ...]
+    features: Mapping[str, npt.NDArray[np.float32]]
+    grid: Grid
+    timings: Timings
+    served_by: ServedBy
+    batch: Batch
+    index: int
+    source: str
+    proto: classifier_pb2.ClassifyResponse = field(repr=False)
+    _picture: Picture = field(repr=False)
+
+    @property
+    def ok(self) -> bool:
+        """True; a Refused has False."""
+        return True
+
+    @property
+    def top1(self) -> Prediction:
+        """The best prediction. ValueError: none was asked for."""
+        if not self.predictions:
+            raise ValueError("no predictions were asked for (top_k=0)")
+        return self.predictions[0]
+
+    def picture(self, longest: int = 1024) -> Image.Image:
+        """The picture as a person sees it, RGB, not much larger than `longest` pixels a side."""
+        return self._picture.open(longest)
+
+    def _repr_html_(self) -> str:
+        return _html.of_result(self)
+
+    def __repr__(self) -> str:
+        best = str(self.predictions[0]) if self.predictions else "no predictions"
+        by = self.served_by
+        return "<Result %s: %s, %s@%d, %.1f ms>" % (self.source, best, by.model, by.version, 1000 * self.timings.total)
+
+
+@dataclass(frozen=True, eq=False)
+class Refused:
+    """What classify_many gives in the place of a picture that was not classified.
+
+    Attributes:
+        error: a VitrineError; an OSError where the file could not be read, a TypeError where it was no picture.
+        index, source: as in Result.
+    """
+
+    error: Exception
+    index: int
+    source: str
+
+    @property
+    def ok(self) -> bool:
+        """False; a Result has True."""
+        return False
+
+    @property
+    def code(self) -> str:
+        """gRPC's name of what happened; "UNREADABLE" where the picture never left for the server."""
+        return self.error.code if isinstance(self.error, VitrineError) else "UNREADABLE"
+
+    def _repr_html_(self) -> str:
+        return _html.of_refused(self)
+
+    def __repr__(self) -> str:
+        return "<Refused %s: %s: %s>" % (self.source, self.code, self.error)
+
+
+Outcome = Union[Result, Refused]
+
+
+def of_response(response: classifier_pb2.ClassifyResponse, picture: Picture, index: int = 0) -> Result:
+    """Internal: values whose number does not fit their shape."""
+    picture = picture.without_copy()
+    grid = response.grid
+    tokens = Grid(grid.rows, grid.columns, _rectangle(grid.covers), grid.image_height, grid.image_width)
+    times, by, batch = response.timings, response.served_by, response.batch
+    return Result(
+        predictions=tuple(Prediction(p.label, p.index, p.probability, p.logit) for p in response.predictions),
+        attention=tuple(_attention(m, tokens, picture) for m in response.attention),
+        features={name_of(FEATURES, f.kind): _feature(f) for f in response.features},
+        grid=tokens,
+        timings=Timings(times.queue, times.decode, times.compute, times.encode, times.total),
+        served_by=ServedBy(by.model, by.version, by.weights_sha256, by.precision, by.device),
+        batch=Batch(batch.images, batch.tokens, batch.grids, batch.id),
+        index=index,
+        source=picture.name,
+        proto=response,
+        _picture=picture,
+    )
+
+
+def _attention(proto: attention_pb2.AttentionMap, grid: Grid, picture: Picture) -> AttentionMap:
+    types = {attention_pb2.FLOAT32: "<f4", attention_pb2.FLOAT16: "<f2", attention_pb2.UINT8: "u1"}
+    values = _numbers(proto.values, types.get(proto.encoding, ""), (proto.rows, proto.columns))
+    if proto.encoding == attention_pb2.UINT8:
+        values = np.float32(proto.offset) + np.float32(proto.scale) * values
+    return AttentionMap(
+        kind=name_of(ATTENTION, proto.kind),
+        layer=proto.layer if proto.layer >= 0 else None,
+        head=proto.head if proto.head >= 0 else None,
+        values=values,
+        diverging=proto.diverging,
+        covers=_rectangle(proto.covers) if proto.HasField("covers") else None,
+        _grid=grid,
+        _picture=picture,
+    )
+
+
+def _feature(proto: features_pb2.Feature) -> npt.NDArray[np.float32]:
+    types = {features_pb2.FEATURE_FLOAT32: "<f4", features_pb2.FEATURE_FLOAT16: "<f2"}
+    shape: Sequence[int] = (proto.rows, proto.columns, proto.width)
+    if proto.kind != features_pb2.PATCH_TOKENS:
+        shape = (proto.rows * proto.columns * proto.width,)
+    return _numbers(proto.values, types.get(proto.encoding, ""), shape)
+
+
+def _numbers(content: bytes, kind: str, shape: Sequence[int]) -> npt.NDArray[np.float32]:
+    expected = int(np.prod(shape)) * np.dtype(kind).itemsize if kind else -1
+    if len(content) != expected:
+        raise Internal("the server sent %d bytes for values of shape %s" % (len(content), "x".join(map(str, shape))))
+    return np.frombuffer(content, dtype=kind).astype(np.float32).reshape(tuple(shape))
+
+
+def _rectangle(proto: Any) -> Rectangle:
+    return Rectangle(proto.left, proto.top, proto.width, proto.height)
