@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "data/cifar.h"
+#include "data/csv.h"
 #include "data/idx.h"
 #include "data/image_folder.h"
 #include "data/stl10.h"
@@ -49,6 +50,8 @@ constexpr Format kFormats[] = {
      [](std::string_view path, Split split) { return OpenImageFolder(path, split); }},
     {"tar", "PATH", "WebDataset shards of KEY.jpg and KEY.cls: a folder with train-*.tar and test-*.tar, or a pattern",
      OpenWebDataset},
+    {"csv", "FILE", "rows of a picture's path, relative to FILE, and its label; both splits",
+     [](std::string_view path, Split) { return OpenCsv(path); }},
 };
 
 }  // namespace

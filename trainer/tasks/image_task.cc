@@ -11,7 +11,6 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "data/subset.h"
-#include "repository/sha256.h"
 #include "trainer/augment/input.h"
 #include "trainer/augment/mixing.h"
 #include "trainer/augment/repeats.h"
@@ -39,14 +38,6 @@ struct Sample {
 };
 
 }  // namespace
-
-std::string DigestOf(const Dataset& data) {
-  std::set<std::string> lines;
-  for (int64_t i = 0; i < data.size(); ++i) lines.insert(absl::StrCat(data.name(i), "\t", data.label(i), "\n"));
-  std::string all;
-  for (const std::string& line : lines) all += line;
-  return Sha256Hex(all);
-}
 
 absl::StatusOr<std::unique_ptr<ImageTask>> ImageTask::Make(const v1::Recipe& recipe, const Dataset& train,
                                                            const Dataset* test) {

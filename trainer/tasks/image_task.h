@@ -9,6 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "data/dataset.h"
+#include "data/digest.h"
 #include "models/model.h"
 #include "repository/repository.h"
 #include "trainer/task.h"
@@ -16,9 +17,6 @@
 #include "vitrine/v1/recipe.pb.h"
 
 namespace vitrine {
-
-// SHA-256 over the sorted "name\tlabel\n" lines of a split.
-std::string DigestOf(const Dataset& data);
 
 // Classifies pictures: the recipe's row of the zoo on a set of pictures.
 class ImageTask final : public Task {

@@ -1,0 +1,25 @@
+#include "data/digest.h"
+
+#include <openssl/sha.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+
+namespace vitrine {
+
+std::string DigestOf(const Dataset& data) {
+  std::vector<std::string> lines;
+  for (int64_t i = 0; i < data.size(); ++i) lines.push_back(absl::StrCat(data.name(i), "\t", data.label(i), "\n"));
+  std::sort(lines.begin(), lines.end());
+  lines.erase(std::unique(lines.begin(), lines.end()), lines.end());
+  std::string all;
+  for (const std::string& line : lines) all += line;
+  unsigned char digest[SHA256_DIGEST_LENGTH];
+  SHA256(reinterpret_cast<const unsigned char*>(all.data()), all.size(), digest);
+  return absl::BytesToHexString(absl::string_view(reinterpret_cast<const char*>(digest), sizeof digest));
+}
+
+}  // namespace vitrine

@@ -1,0 +1,88 @@
+#include "data/csv.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "data/digest.h"
+#include "tests/scratch_folder.h"
+
+namespace vitrine {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+TEST(Csv, CellsRowsAndLines) {
+  const auto rows = ParseCsv(
+      "\xEF\xBB\xBF"
+      "a,b\r\n\n\"x, \"\"y\"\"\nz\",\r\n,\"\"\nlast");
+  ASSERT_TRUE(rows.ok()) << rows.status();
+  ASSERT_EQ(rows->size(), 4u);
+  EXPECT_THAT((*rows)[0].cells, ElementsAre("a", "b"));
+  EXPECT_THAT((*rows)[1].cells, ElementsAre("x, \"y\"\nz", ""));
+  EXPECT_EQ((*rows)[1].line, 3);
+  EXPECT_THAT((*rows)[2].cells, ElementsAre("", ""));
+  EXPECT_EQ((*rows)[2].line, 5);
+  EXPECT_THAT((*rows)[3].cells, ElementsAre("last"));
+  EXPECT_TRUE(ParseCsv("")->empty());
+  EXPECT_THAT(ParseCsv("a\tb,c\n", '\t')->front().cells, ElementsAre("a", "b,c"));
+}
+
+TEST(Csv, BrokenQuotesNameTheLine) {
+  EXPECT_THAT(std::string(ParseCsv("a\n\"b\nc").status().message()), HasSubstr("line 2: the quote is not closed"));
+  EXPECT_THAT(std::string(ParseCsv("a\n\"b\"c\n").status().message()), HasSubstr("line 2: text behind a quote"));
+}
+
+class CsvList : public ::testing::Test {
+ protected:
+  absl::StatusOr<std::unique_ptr<Dataset>> Open(const std::string& text) {
+    return OpenDataset("csv:" + folder_.Write("list.csv", text).string(), Split::kTest);
+  }
+  std::string Refusal(const std::string& text) {
+    const auto opened = Open(text);
+    EXPECT_EQ(opened.status().code(), absl::StatusCode::kInvalidArgument) << text;
+    return std::string(opened.status().message());
+  }
+  const ScratchFolder folder_;
+};
+
+TEST_F(CsvList, PathsAreRelativeToTheFile) {
+  folder_.Write("pictures/1.png", "one");
+  const auto data = Open("pictures/1.png,dog\npictures/2.png, cat \n");
+  ASSERT_TRUE(data.ok()) << data.status();
+  EXPECT_EQ((*data)->size(), 2);
+  EXPECT_THAT((*data)->labels(), ElementsAre("cat", "dog"));
+  EXPECT_EQ((*data)->label(0), 1);
+  EXPECT_EQ((*data)->name(0), "pictures/1.png");
+  EXPECT_EQ(*(*data)->encoded(0), "one");
+  EXPECT_EQ((*data)->encoded(1).status().code(), absl::StatusCode::kNotFound);
+}
+
+TEST_F(CsvList, AHeaderMayPutTheColumnsAnywhere) {
+  const auto data = Open("id,Label,notes,Path\n7,10,x,a.png\n8,9,y,b.png\n");
+  ASSERT_TRUE(data.ok()) << data.status();
+  EXPECT_EQ((*data)->size(), 2);
+  EXPECT_EQ((*data)->name(0), "a.png");
+  EXPECT_THAT((*data)->labels(), ElementsAre("9", "10")) << "numbers are sorted by value";
+}
+
+TEST_F(CsvList, BrokenListsNameTheLine) {
+  EXPECT_THAT(Refusal("a.png,cat\nb.png\n"), AllOf(HasSubstr("list.csv line 2"), HasSubstr("a path and a label")));
+  EXPECT_THAT(Refusal("a.png,cat\n,dog\n"), HasSubstr("line 2"));
+  EXPECT_THAT(Refusal("a.png,cat\nb.png,cat\na.png,dog\n"), HasSubstr("line 3: a.png stands in line 1 already"));
+  EXPECT_THAT(Refusal("\"a.png,cat\n"), HasSubstr("the quote is not closed"));
+  EXPECT_THAT(Refusal(""), HasSubstr("lists no picture"));
+  EXPECT_THAT(Refusal("path,label\n"), HasSubstr("lists no picture"));
+  EXPECT_EQ(OpenDataset("csv:" + folder_.Path("none.csv"), Split::kTest).status().code(), absl::StatusCode::kNotFound);
+}
+
+TEST_F(CsvList, TheDigestIsOfNamesAndLabels) {
+  // printf 'a.png\t1\nb.png\t0\n' | sha256sum
+  EXPECT_EQ(DigestOf(**Open("b.png,cat\na.png,dog\n")),
+            "ef58e1358604415b255677410d6c0db71d85da7d5b65c2e71db3732c7decfd70");
+  EXPECT_NE(DigestOf(**Open("b.png,dog\na.png,cat\n")), DigestOf(**Open("b.png,cat\na.png,dog\n")));
+}
+
+}  // namespace
+}  // namespace vitrine
