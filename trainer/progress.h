@@ -6,6 +6,7 @@
 #include <string>
 
 #include "absl/time/time.h"
+#include "report/progress_display.h"
 
 namespace vitrine {
 
@@ -29,21 +30,17 @@ std::string ProgressLine(const ProgressState& state);
 // Not thread-safe.
 class Progress {
  public:
-  Progress(std::ostream& out, bool is_terminal) : out_(out), is_terminal_(is_terminal) {}
-  ~Progress() { Finish(); }
+  Progress(std::ostream& out, bool is_terminal) : display_(out, {.is_terminal = is_terminal}) {}
 
   // Redraws if enough time has passed since the last drawing.
   void Update(const ProgressState& state, absl::Time now);
   // A line that stays, above the bar.
-  void Line(const std::string& text);
+  void Line(const std::string& text) { display_.Line(text); }
   // Leaves the bar as it stands and goes to a new line.
-  void Finish();
+  void Finish() { display_.Finish(); }
 
  private:
-  std::ostream& out_;
-  const bool is_terminal_;
-  absl::Time drawn_ = absl::InfinitePast();
-  bool bar_is_open_ = false;
+  ProgressDisplay display_;
 };
 
 }  // namespace vitrine
