@@ -103,7 +103,11 @@ absl::StatusOr<v1::ClassifyResponse> Client::Classify(const v1::ClassifyRequest&
 }
 
 absl::Status Client::ClassifyMany(const RequestSource& next, const ResultSink& deliver) {
-  return Pipeline(*connection_->classifier, connection_->options, next, deliver).Run();
+  return ClassifyTraced(next, [&](TracedResult traced) { deliver(traced.index, std::move(traced.result)); });
+}
+
+absl::Status Client::ClassifyTraced(const RequestSource& next, const TracedSink& deliver, InFlightLimit* limit) {
+  return Pipeline(*connection_->classifier, connection_->options, next, deliver, limit).Run();
 }
 
 absl::StatusOr<v1::ListModelsResponse> Client::ListModels() {

@@ -40,6 +40,17 @@ using RequestSource = std::function<std::optional<absl::StatusOr<v1::ClassifyReq
 // Receives the result of request `index`, counted from 0 in the order of the source.
 using ResultSink = std::function<void(size_t index, absl::StatusOr<v1::ClassifyResponse> result)>;
 
+// The result of request `index`, and how it came about.
+struct TracedResult {
+  size_t index = 0;
+  absl::StatusOr<v1::ClassifyResponse> result = absl::UnknownError("not answered");
+  int attempts = 0;        // how often it was sent
+  absl::Duration latency;  // from the last sending to the result; zero if it was never sent
+};
+using TracedSink = std::function<void(TracedResult result)>;
+
+class InFlightLimit;
+
 // A connection to one server.
 //
 // Errors are those of the contract (proto/vitrine/v1/classifier.proto), code and sentence unchanged. Requests that the
@@ -63,6 +74,9 @@ class Client {
   // OK: every request was delivered, whatever its result. UNAVAILABLE: the server is lost; what had been taken from
   // the source was delivered with that error, the rest was left in it. INTERNAL: an answer to a request never sent.
   absl::Status ClassifyMany(const RequestSource& next, const ResultSink& deliver);
+  // The same, for callers who want to know more. With `limit` (client/in_flight_limit.h), which learns from this run,
+  // the server holds at most so many requests at a time.
+  absl::Status ClassifyTraced(const RequestSource& next, const TracedSink& deliver, InFlightLimit* limit = nullptr);
 
   // Every model and version the server knows.
   absl::StatusOr<v1::ListModelsResponse> ListModels();

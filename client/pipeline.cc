@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "client/in_flight_limit.h"
 #include "client/status.h"
 
 namespace vitrine {
@@ -25,8 +26,8 @@ absl::Status CheckRequestSize(const v1::ClassifyRequest& request, const ClientOp
 }
 
 Pipeline::Pipeline(v1::Classifier::Stub& stub, const ClientOptions& options, const RequestSource& next,
-                   const ResultSink& deliver)
-    : stub_(stub), options_(options), next_(next), deliver_(deliver) {}
+                   const TracedSink& deliver, InFlightLimit* limit)
+    : stub_(stub), options_(options), next_(next), deliver_(deliver), limit_(limit) {}
 
 absl::Status Pipeline::Run() {
   while (true) {
@@ -75,7 +76,7 @@ void Pipeline::TakeFromSource() {
 
 void Pipeline::SendWhatIsDue(absl::Time now) {
   for (Entry& entry : window_) {
-    if (sent_.size() >= static_cast<size_t>(options_.max_in_flight)) return;
+    if (sent_.size() >= MostInFlight()) return;
     if (entry.state == State::kSent && entry.alone) return;
     if (entry.state != State::kWaiting || entry.not_before > now) continue;
     if (entry.alone && !sent_.empty()) return;
@@ -88,6 +89,7 @@ void Pipeline::Send(Entry& entry, absl::Time now) {
   if (stream_ == nullptr) stream_ = std::make_unique<ClassifyStream>(stub_);
   if (entry.attempts == 0) entry.deadline = now + options_.deadline;
   ++entry.attempts;
+  entry.sent = now;
   entry.state = State::kSent;
   // Ids must be unique within a stream, also between the attempts of one request.
   const std::string id = absl::StrCat(entry.index, "-", entry.attempts);
@@ -100,7 +102,8 @@ bool Pipeline::DeliverFirst() {
   if (window_.empty() || window_.front().state != State::kFinished) return false;
   Entry first = std::move(window_.front());
   window_.pop_front();
-  deliver_(first.index, std::move(first.result));
+  deliver_(
+      {.index = first.index, .result = std::move(first.result), .attempts = first.attempts, .latency = first.latency});
   return true;
 }
 
@@ -118,9 +121,17 @@ void Pipeline::HandleAnswer(v1::ClassifyStreamResponse answer, absl::Time now) {
     return;
   }
   Entry* entry = Find(sent->second);
+  const int in_flight = static_cast<int>(sent_.size());
   sent_.erase(sent);
   lost_streams_ = 0;
   if (entry == nullptr || entry->state != State::kSent) return;  // too late: its deadline has passed
+  entry->latency = now - entry->sent;
+  if (limit_ != nullptr) {
+    const bool full = answer.has_error() &&
+                      answer.error().code() == static_cast<int>(absl::StatusCode::kResourceExhausted) &&
+                      answer.error().retry_after() > 0;
+    full ? limit_->OnOverload(entry->sent, now) : limit_->OnAnswer(in_flight, now);
+  }
   switch (answer.result_case()) {
     case v1::ClassifyStreamResponse::kResponse:
       answer.mutable_response()->set_request_id(entry->caller_id);
@@ -189,6 +200,11 @@ absl::Time Pipeline::NextTimer(absl::Time now) const {
     if (entry.state == State::kWaiting && entry.not_before > now) next = std::min(next, entry.not_before);
   }
   return next;
+}
+
+size_t Pipeline::MostInFlight() const {
+  const int most = limit_ == nullptr ? options_.max_in_flight : std::min(limit_->limit(), options_.max_in_flight);
+  return static_cast<size_t>(most);
 }
 
 Pipeline::Entry* Pipeline::Find(size_t index) {

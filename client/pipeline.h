@@ -17,7 +17,7 @@ namespace vitrine {
 // RESOURCE_EXHAUSTED if the request is larger than options.max_request_bytes.
 absl::Status CheckRequestSize(const v1::ClassifyRequest& request, const ClientOptions& options);
 
-// One run of Client::ClassifyMany: what to send, what to send again, when to give up. All of it happens on the thread
+// One run of Client::ClassifyTraced: what to send, what to send again, when to give up. All of it happens on the thread
 // that calls Run.
 //
 // The window holds the requests that were taken and not yet delivered, in order. A request in it is waiting (to be sent
@@ -25,7 +25,7 @@ absl::Status CheckRequestSize(const v1::ClassifyRequest& request, const ClientOp
 class Pipeline {
  public:
   Pipeline(v1::Classifier::Stub& stub, const ClientOptions& options, const RequestSource& next,
-           const ResultSink& deliver);
+           const TracedSink& deliver, InFlightLimit* limit);
 
   absl::Status Run();
 
@@ -41,6 +41,8 @@ class Pipeline {
     bool alone = false;  // nothing else may be with the server: this one may be what ended the last stream
     absl::Time deadline = absl::InfiniteFuture();  // set when it is first sent
     absl::Time not_before = absl::InfinitePast();
+    absl::Time sent = absl::InfinitePast();  // the last time
+    absl::Duration latency;                  // of the last attempt
     absl::StatusOr<v1::ClassifyResponse> result = absl::UnknownError("not answered");
   };
 
@@ -55,6 +57,7 @@ class Pipeline {
   void DropAbandonedStream();
   absl::Time NextTimer(absl::Time now) const;
 
+  size_t MostInFlight() const;
   Entry* Find(size_t index);  // null if it was delivered
   void RetryOrFinish(Entry& entry, const absl::Status& status, absl::Time now);
   void Finish(Entry& entry, absl::StatusOr<v1::ClassifyResponse> result);
@@ -63,7 +66,8 @@ class Pipeline {
   v1::Classifier::Stub& stub_;
   const ClientOptions& options_;
   const RequestSource& next_;
-  const ResultSink& deliver_;
+  const TracedSink& deliver_;
+  InFlightLimit* const limit_;  // may be null
   absl::BitGen random_;
 
   std::deque<Entry> window_;
