@@ -36,9 +36,9 @@ struct EvalCommand {
 };
 
 struct EvalResult {
-  Evaluation evaluation;
+  Evaluation evaluation = {};
   // OK, or why pictures are missing: the server did not come back, `stop`, a full disk. The same command continues.
-  absl::Status stopped;
+  absl::Status stopped = {};
 };
 
 // Asks the server about every picture that `command.out` does not know yet, each counted once, and writes the journal

@@ -1,2 +1,5 @@
 # `vitrine eval`: a whole data set through a server, counted once, reported.
-set(eval_sources)
+set(eval_sources
+  eval/data.cc eval/evaluation.cc eval/evaluation_files.cc eval/fate.cc eval/journal.cc eval/journal_lines.cc
+  eval/label_map.cc eval/merge.cc eval/metrics.cc eval/prepare.cc eval/read_ahead.cc eval/run.cc eval/run_progress.cc
+  eval/shard.cc eval/summary.cc)

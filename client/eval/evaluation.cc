@@ -1,0 +1,51 @@
+#include "client/eval/evaluation.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "client/eval/journal.h"
+#include "data/file.h"
+
+namespace vitrine {
+
+std::vector<int64_t> ChosenPictures(const EvaluationSettings& settings) {
+  const int64_t all = settings.data_pictures;
+  const int64_t chosen = settings.limit > 0 ? std::min(settings.limit, all) : all;
+  std::vector<int64_t> indices;
+  for (int64_t i = settings.shard.number - 1; i < chosen; i += settings.shard.of) {
+    // floor(i * all / chosen), without overflow
+    indices.push_back(i * (all / chosen) + i * (all % chosen) / chosen);
+  }
+  return indices;
+}
+
+double BusySeconds(const Evaluation& evaluation) {
+  std::vector<std::pair<double, double>> spans;
+  for (const EvaluationSession& session : evaluation.sessions) spans.push_back({session.start, session.end});
+  std::sort(spans.begin(), spans.end());
+  double busy = 0, until = 0;
+  for (const auto& [start, end] : spans) {
+    busy += std::max(0.0, end - std::max(start, until));
+    until = std::max(until, end);
+  }
+  return busy;
+}
+
+absl::StatusOr<Evaluation> ReadEvaluation(const std::string& folder) {
+  constexpr int64_t kLargestJournal = int64_t{64} << 30;
+  const std::string path = absl::StrCat(folder, "/", kJournalFile);
+  absl::StatusOr<std::string> text = ReadWholeFile(path, kLargestJournal);
+  if (absl::IsNotFound(text.status())) {
+    return absl::NotFoundError(absl::StrCat(folder, " holds no evaluation: there is no ", path));
+  }
+  RETURN_IF_ERROR(text.status());
+  absl::StatusOr<JournalContents> contents = ParseJournal(*text);
+  if (!contents.ok()) return absl::DataLossError(absl::StrCat(path, ": ", contents.status().message()));
+  if (!contents->begun) return absl::NotFoundError(absl::StrCat(folder, " holds no evaluation: ", path, " is empty"));
+  contents->evaluation.expected = static_cast<int64_t>(ChosenPictures(contents->evaluation.settings).size());
+  return std::move(contents->evaluation);
+}
+
+}  // namespace vitrine

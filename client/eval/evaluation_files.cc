@@ -1,0 +1,101 @@
+// summary.json, predictions.csv and predictions.jsonl of an evaluation.
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "client/eval/evaluation.h"
+#include "client/eval/metrics.h"
+#include "client/eval/summary.h"
+#include "client/files.h"
+#include "report/data_table.h"
+
+namespace vitrine {
+namespace {
+
+// Probabilities as short as a float needs.
+using FloatJson = nlohmann::basic_json<nlohmann::ordered_map, std::vector, std::string, bool, int64_t, uint64_t, float>;
+using Json = nlohmann::ordered_json;
+
+std::string LabelOf(const Evaluation& evaluation, int32_t index) {
+  return index < 0 ? "" : evaluation.model.labels(index);
+}
+
+// What a run decided about each picture, and nothing that depends on when or with whom it was asked.
+std::string PredictionsCsv(const Evaluation& evaluation) {
+  DataTable table({{"index", ""},
+                   {"name", ""},
+                   {"label", ""},
+                   {"predicted", ""},
+                   {"correct", ""},
+                   {"in_top5", ""},
+                   {"outcome", ""},
+                   {"code", ""}});
+  for (const Prediction& p : evaluation.predictions) {
+    const bool answered = p.outcome == Outcome::kAnswered && !p.guesses.empty();
+    const auto yes_no = [&](bool value) { return answered ? Cell::Count(value ? 1 : 0) : Cell::Nothing(); };
+    table.Add({Cell::Count(p.index), Cell{p.name, ""},
+               Cell{evaluation.data_labels[static_cast<size_t>(p.data_label)], ""},
+               Cell{answered ? LabelOf(evaluation, p.guesses.front().index) : "", ""}, yes_no(p.correct()),
+               yes_no(p.InTop(5)), Cell{OutcomeName(p.outcome), ""},
+               Cell{p.code == absl::StatusCode::kOk ? "" : CodeName(p.code), ""}});
+  }
+  return table.Print(OutputFormat::kCsv);
+}
+
+std::string JsonLine(const Evaluation& evaluation, const Prediction& p) {
+  Json line = {{"index", p.index},
+               {"name", p.name},
+               {"label", evaluation.data_labels[static_cast<size_t>(p.data_label)]},
+               {"class", p.label < 0 ? Json() : Json(p.label)},
+               {"outcome", OutcomeName(p.outcome)}};
+  if (p.outcome != Outcome::kAnswered) {
+    if (p.code != absl::StatusCode::kOk) line["code"] = CodeName(p.code);
+    line["reason"] = p.reason;
+    return line.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  }
+  line["correct"] = p.correct();
+  std::string text = line.dump(-1, ' ', false, Json::error_handler_t::replace);
+  FloatJson guesses = FloatJson::array();
+  for (const Guess& guess : p.guesses) {
+    guesses.push_back(
+        {{"index", guess.index}, {"label", LabelOf(evaluation, guess.index)}, {"probability", guess.probability}});
+  }
+  const Json rest = {{"tokens", p.tokens},
+                     {"served_by", p.served_by},
+                     {"attempts", p.attempts},
+                     {"at", p.at},
+                     {"seconds",
+                      {{"queue", p.seconds.queue},
+                       {"decode", p.seconds.decode},
+                       {"compute", p.seconds.compute},
+                       {"encode", p.seconds.encode},
+                       {"server", p.seconds.server},
+                       {"client", p.seconds.client}}}};
+  text.pop_back();  // one object out of three
+  return absl::StrCat(text, ",\"guesses\":", guesses.dump(-1, ' ', false, FloatJson::error_handler_t::replace), ",",
+                      rest.dump(-1, ' ', false, Json::error_handler_t::replace).substr(1), "\n");
+}
+
+absl::Status WriteWhole(const std::string& folder, const std::string& name, const std::string& bytes) {
+  const std::string path = absl::StrCat(folder, "/", name), temporary = absl::StrCat(path, ".new");
+  RETURN_IF_ERROR(WriteFile(temporary, bytes));
+  if (std::rename(temporary.c_str(), path.c_str()) == 0) return absl::OkStatus();
+  return absl::ErrnoToStatus(errno, absl::StrCat("cannot write ", path));
+}
+
+}  // namespace
+
+absl::Status WriteEvaluation(const std::string& folder, const Evaluation& evaluation) {
+  RETURN_IF_ERROR(MakeFolder(folder));
+  std::string lines;
+  for (const Prediction& p : evaluation.predictions) lines += JsonLine(evaluation, p);
+  const Json summary = SummaryJson(evaluation, ComputeMetrics(evaluation));
+  RETURN_IF_ERROR(WriteWhole(folder, "predictions.csv", PredictionsCsv(evaluation)));
+  RETURN_IF_ERROR(WriteWhole(folder, "predictions.jsonl", lines));
+  return WriteWhole(folder, "summary.json", summary.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+}
+
+}  // namespace vitrine

@@ -1,0 +1,32 @@
+#include "client/eval/fate.h"
+
+#include "client/status.h"
+
+namespace vitrine {
+
+Fate FateOf(const absl::Status& status) {
+  switch (status.code()) {
+    case absl::StatusCode::kUnavailable:
+    case absl::StatusCode::kNotFound:  // the model is not loaded: after a restart, or because another took its place
+      return Fate::kAway;
+    case absl::StatusCode::kResourceExhausted:
+      // Without a time to come back the picture is too large.
+      return ServerRetryDelay(status).has_value() ? Fate::kLater : Fate::kRefused;
+    case absl::StatusCode::kDeadlineExceeded:
+    case absl::StatusCode::kAborted:
+    case absl::StatusCode::kCancelled:
+      return Fate::kLater;
+    case absl::StatusCode::kInternal:
+    case absl::StatusCode::kUnknown:
+    case absl::StatusCode::kDataLoss:
+      return Fate::kDoubtful;
+    case absl::StatusCode::kUnauthenticated:
+    case absl::StatusCode::kPermissionDenied:
+    case absl::StatusCode::kUnimplemented:
+      return Fate::kHopeless;
+    default:
+      return Fate::kRefused;
+  }
+}
+
+}  // namespace vitrine

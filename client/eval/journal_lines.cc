@@ -1,0 +1,240 @@
+// The lines of a journal: written, read, checked.
+#include <google/protobuf/util/json_util.h>
+#include <zlib.h>
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "base/status_macros.h"
+#include "client/eval/journal.h"
+
+namespace vitrine {
+namespace {
+
+// Objects keep the order of their members. Probabilities are written as shortest floats; times need doubles.
+using Json = nlohmann::ordered_json;
+
+constexpr int kFormat = 1;
+constexpr size_t kChecksumDigits = 8;
+
+std::string Checksum(std::string_view text) {
+  return absl::StrFormat("%08x", crc32(0, reinterpret_cast<const Bytef*>(text.data()), static_cast<uInt>(text.size())));
+}
+
+std::string Line(const Json& json) {
+  const std::string text = json.dump(-1, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace);
+  return absl::StrCat(Checksum(text), " ", text, "\n");
+}
+
+// A double whose shortest form is that of the float.
+double Short(float value) {
+  double result = value;
+  (void)absl::SimpleAtod(absl::StrFormat("%.9g", value), &result);
+  return result;
+}
+
+Json StagesJson(const Stages& s) {
+  return {s.queue, s.decode, s.compute, s.encode, s.server, s.client};
+}
+
+// Members are checked by nlohmann's own exceptions, which Parse turns into a status.
+Prediction ReadPicture(const Json& json) {
+  Prediction p;
+  p.index = json.at("i").get<int64_t>();
+  p.name = json.at("name").get<std::string>();
+  p.data_label = json.at("from").get<int32_t>();
+  p.label = json.at("label").get<int32_t>();
+  p.outcome = static_cast<Outcome>(json.at("outcome").get<int>());
+  p.code = static_cast<absl::StatusCode>(json.at("code").get<int>());
+  p.reason = json.at("reason").get<std::string>();
+  for (const Json& guess : json.at("guesses")) p.guesses.push_back({guess.at(0), guess.at(1).get<float>()});
+  p.tokens = json.at("tokens").get<int32_t>();
+  p.attempts = json.at("attempts").get<int32_t>();
+  const Json& s = json.at("seconds");
+  p.seconds = {s.at(0), s.at(1), s.at(2), s.at(3), s.at(4), s.at(5)};
+  p.at = json.at("at").get<double>();
+  p.served_by = json.at("by").get<std::string>();
+  return p;
+}
+
+Evaluation ReadHeader(const Json& json) {
+  Evaluation e;
+  if (!google::protobuf::util::JsonStringToMessage(json.at("model").dump(), &e.model).ok()) {
+    throw std::runtime_error("the model's description cannot be read");
+  }
+  e.data = json.at("data").get<std::string>();
+  e.data_labels = json.at("data_labels").get<std::vector<std::string>>();
+  EvaluationSettings& s = e.settings;
+  s.split = json.at("split").get<std::string>();
+  s.data_digest = json.at("data_digest").get<std::string>();
+  s.data_pictures = json.at("data_pictures").get<int64_t>();
+  s.limit = json.at("limit").get<int64_t>();
+  s.shard = {json.at("shard").at(0).get<int64_t>(), json.at("shard").at(1).get<int64_t>()};
+  s.resolution = json.at("resolution").get<std::string>();
+  s.top_k = json.at("top_k").get<int>();
+  s.label_map = json.at("label_map").get<std::vector<int32_t>>();
+  if (s.data_pictures < 0 || s.limit < 0 || s.shard.number < 1 || s.shard.number > s.shard.of) {
+    throw std::runtime_error("its sizes make no sense");
+  }
+  return e;
+}
+
+EvaluationSession ReadSession(const Json& json) {
+  EvaluationSession session;
+  session.start = json.at("start").get<double>();
+  session.end = json.value("end", session.start);
+  session.server = json.at("server").get<std::string>();
+  session.pictures = json.value("pictures", int64_t{0});
+  return session;
+}
+
+// Puts the lines together.
+class Reader {
+ public:
+  absl::Status Take(std::string_view line) {
+    try {
+      const Json json = Json::parse(line);
+      if (!contents_.begun) {
+        if (json.at("format").get<int>() != kFormat) throw std::runtime_error("it has another format");
+        contents_.evaluation = ReadHeader(json);
+        contents_.begun = true;
+      } else if (json.contains("session")) {
+        contents_.evaluation.sessions.push_back(ReadSession(json.at("session")));
+        open_ = !json.at("session").contains("end");
+      } else {
+        TakePicture(ReadPicture(json));
+      }
+    } catch (const std::exception& error) {
+      return absl::DataLossError(error.what());
+    }
+    return absl::OkStatus();
+  }
+
+  JournalContents& contents() { return contents_; }
+
+  void Finish() {
+    std::vector<Prediction>& all = contents_.evaluation.predictions;
+    for (auto& [index, prediction] : pictures_) all.push_back(std::move(prediction));
+  }
+
+ private:
+  void TakePicture(Prediction picture) {
+    const Evaluation& e = contents_.evaluation;
+    const auto in = [](int64_t value, size_t size) { return value >= 0 && value < static_cast<int64_t>(size); };
+    const auto classes = static_cast<size_t>(e.model.labels_size());
+    if (!in(picture.index, static_cast<size_t>(e.settings.data_pictures)) ||
+        !in(picture.data_label, e.data_labels.size()) || (picture.label != -1 && !in(picture.label, classes)) ||
+        !in(static_cast<int>(picture.outcome), 4)) {
+      throw std::runtime_error("a number is out of range");
+    }
+    for (const Guess& guess : picture.guesses) {
+      if (!in(guess.index, classes)) throw std::runtime_error("a class is out of range");
+    }
+    if (!contents_.evaluation.sessions.empty() && open_) {
+      EvaluationSession& session = contents_.evaluation.sessions.back();
+      session.end = std::max(session.end, picture.at);
+      ++session.pictures;
+    }
+    const int64_t index = picture.index;
+    pictures_[index] = std::move(picture);
+  }
+
+  JournalContents contents_;
+  std::map<int64_t, Prediction> pictures_;
+  bool open_ = false;  // pictures belong to the last session
+};
+
+bool IsWhole(std::string_view line) {
+  return line.size() > kChecksumDigits && line[kChecksumDigits] == ' ' &&
+         line.substr(0, kChecksumDigits) == Checksum(line.substr(kChecksumDigits + 1));
+}
+
+// What a death while the first line was written leaves: a part of that line.
+bool IsTornBeginning(std::string_view text) {
+  constexpr std::string_view kBegins = " {\"format\":";
+  if (text.find('\n') != std::string_view::npos) return false;
+  for (size_t i = 0; i < std::min(text.size(), kChecksumDigits); ++i) {
+    if (std::string_view("0123456789abcdef").find(text[i]) == std::string_view::npos) return false;
+  }
+  const std::string_view rest = text.substr(std::min(text.size(), kChecksumDigits)).substr(0, kBegins.size());
+  return kBegins.substr(0, rest.size()) == rest;
+}
+
+}  // namespace
+
+std::string HeaderLine(const Evaluation& evaluation) {
+  std::string model;
+  (void)google::protobuf::util::MessageToJsonString(evaluation.model, &model);
+  const EvaluationSettings& s = evaluation.settings;
+  return Line({{"format", kFormat},
+               {"model", Json::parse(model)},
+               {"data", evaluation.data},
+               {"data_labels", evaluation.data_labels},
+               {"split", s.split},
+               {"data_digest", s.data_digest},
+               {"data_pictures", s.data_pictures},
+               {"limit", s.limit},
+               {"shard", {s.shard.number, s.shard.of}},
+               {"resolution", s.resolution},
+               {"top_k", s.top_k},
+               {"label_map", s.label_map}});
+}
+
+std::string SessionLine(const EvaluationSession& session, bool closed) {
+  Json json = {{"start", session.start}, {"server", session.server}};
+  if (closed) {
+    json["end"] = session.end;
+    json["pictures"] = session.pictures;
+  }
+  return Line({{"session", json}});
+}
+
+std::string PictureLine(const Prediction& p) {
+  Json guesses = Json::array();
+  for (const Guess& guess : p.guesses) guesses.push_back({guess.index, Short(guess.probability)});
+  return Line({{"i", p.index},
+               {"name", p.name},
+               {"from", p.data_label},
+               {"label", p.label},
+               {"outcome", static_cast<int>(p.outcome)},
+               {"code", static_cast<int>(p.code)},
+               {"reason", p.reason},
+               {"guesses", guesses},
+               {"tokens", p.tokens},
+               {"attempts", p.attempts},
+               {"seconds", StagesJson(p.seconds)},
+               {"at", p.at},
+               {"by", p.served_by}});
+}
+
+absl::StatusOr<JournalContents> ParseJournal(std::string_view text) {
+  if (IsTornBeginning(text)) return JournalContents{};
+  Reader reader;
+  int64_t number = 0, damaged = 0;
+  for (size_t first = 0; first < text.size();) {
+    const size_t end = text.find('\n', first);
+    const std::string_view line = text.substr(first, end == std::string_view::npos ? end : end - first);
+    ++number;
+    if (end == std::string_view::npos || !IsWhole(line)) {
+      if (damaged == 0) damaged = number;
+    } else if (damaged > 0) {
+      return absl::DataLossError(absl::StrCat("line ", damaged, " is damaged"));
+    } else {
+      if (const absl::Status taken = reader.Take(line.substr(kChecksumDigits + 1)); !taken.ok()) {
+        return absl::DataLossError(absl::StrCat("line ", number, ": ", taken.message()));
+      }
+      reader.contents().valid_bytes = end + 1;
+    }
+    if (end == std::string_view::npos) break;
+    first = end + 1;
+  }
+  if (!reader.contents().begun) return absl::DataLossError("it is no journal of an evaluation");
+  reader.Finish();
+  return std::move(reader.contents());
+}
+
+}  // namespace vitrine

@@ -1,0 +1,131 @@
+#include "client/eval/label_map.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/status_macros.h"
+#include "data/csv.h"
+#include "data/file.h"
+
+namespace vitrine {
+namespace {
+
+// A number as a label: digits alone, so that "1e3" and "-0" stay names.
+std::optional<int32_t> AsNumber(const std::string& label) {
+  int32_t number = 0;
+  const bool digits = !label.empty() && std::all_of(label.begin(), label.end(), absl::ascii_isdigit);
+  if (!digits || !absl::SimpleAtoi(label, &number)) return std::nullopt;
+  return number;
+}
+
+// Labels by name; in any case, -1 where several differ in case alone.
+class Names {
+ public:
+  explicit Names(const std::vector<std::string>& labels) {
+    for (size_t i = 0; i < labels.size(); ++i) {
+      const auto number = static_cast<int32_t>(i);
+      exact_.emplace(labels[i], number);
+      const auto [known, added] = any_case_.emplace(absl::AsciiStrToLower(labels[i]), number);
+      if (!added) known->second = -1;
+    }
+  }
+  int32_t Find(const std::string& label) const {
+    if (const auto found = exact_.find(label); found != exact_.end()) return found->second;
+    const auto found = any_case_.find(absl::AsciiStrToLower(label));
+    return found == any_case_.end() ? -1 : found->second;
+  }
+
+ private:
+  std::map<std::string, int32_t> exact_, any_case_;
+};
+
+std::string FirstOf(const std::vector<std::string>& labels) {
+  constexpr size_t kMost = 5;
+  std::vector<std::string> quoted;
+  for (size_t i = 0; i < std::min(labels.size(), kMost); ++i) quoted.push_back(absl::StrCat("\"", labels[i], "\""));
+  return absl::StrCat(absl::StrJoin(quoted, ", "), labels.size() > kMost ? ", ..." : "");
+}
+
+absl::Status NothingFits(const std::vector<std::string>& data, const std::vector<std::string>& model) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("no label of the data set is a class of the model: the data set has ", FirstOf(data), ", the model ",
+                   FirstOf(model), "; give a file of lines \"data label<TAB>model label\" with --label-map"));
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<LabelRow>> ParseLabelMap(std::string_view text, std::string_view path) {
+  std::vector<LabelRow> rows;
+  std::map<std::string, int64_t> lines;
+  int64_t line = 0;
+  while (!text.empty()) {
+    const std::string_view all = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(text.size(), all.size() + 1));
+    ++line;
+    const absl::string_view content = absl::StripAsciiWhitespace(absl::string_view(all.data(), all.size()));
+    if (content.empty() || content.front() == '#') continue;
+    const char separator = content.find('\t') == absl::string_view::npos ? ',' : '\t';
+    const auto cells = ParseCsv(std::string_view(content.data(), content.size()), separator);
+    if (!cells.ok() || cells->size() != 1 || cells->front().cells.size() != 2) {
+      return absl::InvalidArgumentError(absl::StrCat(std::string(path), " line ", line,
+                                                     ": expected two columns, data label and model label, separated "
+                                                     "by a tab or a comma"));
+    }
+    LabelRow row{.data = std::string(absl::StripAsciiWhitespace(cells->front().cells[0])),
+                 .model = std::string(absl::StripAsciiWhitespace(cells->front().cells[1])),
+                 .line = line};
+    if (const auto [known, added] = lines.emplace(row.data, line); !added) {
+      return absl::InvalidArgumentError(absl::StrCat(std::string(path), " line ", line, ": label \"", row.data,
+                                                     "\" has a class in line ", known->second, " already"));
+    }
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+absl::StatusOr<std::vector<LabelRow>> ReadLabelMap(const std::string& path) {
+  ASSIGN_OR_RETURN(const std::string text, ReadWholeFile(path));
+  return ParseLabelMap(text, path);
+}
+
+absl::StatusOr<LabelMatch> MatchLabels(const std::vector<std::string>& data, const std::vector<std::string>& model,
+                                       const std::vector<LabelRow>& rows) {
+  const Names model_names(model), data_names(data);
+  LabelMatch match{.classes = std::vector<int32_t>(data.size(), -1)};
+  for (size_t i = 0; i < data.size(); ++i) match.classes[i] = model_names.Find(data[i]);
+  const auto any = [&] {
+    return std::any_of(match.classes.begin(), match.classes.end(), [](int c) { return c >= 0; });
+  };
+  const bool numbers = !data.empty() && std::all_of(data.begin(), data.end(), [](auto& l) { return AsNumber(l); });
+  if (numbers && !any()) {
+    match.by_number = true;
+    for (size_t i = 0; i < data.size(); ++i) {
+      const auto number = static_cast<size_t>(*AsNumber(data[i]));
+      if (number < model.size()) match.classes[i] = static_cast<int32_t>(number);
+    }
+  }
+  for (const LabelRow& row : rows) {
+    int32_t index = model_names.Find(row.model);
+    const std::optional<int32_t> number = AsNumber(row.model);
+    if (index < 0 && number.has_value() && static_cast<size_t>(*number) < model.size()) index = *number;
+    if (index < 0) {
+      return absl::InvalidArgumentError(absl::StrCat("line ", row.line, " of the label map: the model has no class \"",
+                                                     row.model, "\"; it has ", FirstOf(model)));
+    }
+    // A map may speak of more labels than this data set has.
+    if (const int32_t from = data_names.Find(row.data); from >= 0) match.classes[static_cast<size_t>(from)] = index;
+  }
+  if (!any()) return NothingFits(data, model);
+  for (size_t i = 0; i < data.size(); ++i) {
+    if (match.classes[i] < 0) match.unknown.push_back(data[i]);
+  }
+  return match;
+}
+
+}  // namespace vitrine

@@ -1,0 +1,42 @@
+#ifndef VITRINE_CLIENT_EVAL_LABEL_MAP_H_
+#define VITRINE_CLIENT_EVAL_LABEL_MAP_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+namespace vitrine {
+
+// A line of a --label-map file.
+struct LabelRow {
+  std::string data;   // label of the data set
+  std::string model;  // label of the model, or its number
+  int64_t line = 0;   // of the file, from 1
+};
+
+// Two columns, separated by a tab or, where the line has none, by a comma; quotes as in CSV. Empty lines and lines that
+// begin with '#' are passed over. INVALID_ARGUMENT names `path` and the line: another number of columns, a label of the
+// data set twice.
+absl::StatusOr<std::vector<LabelRow>> ParseLabelMap(std::string_view text, std::string_view path);
+absl::StatusOr<std::vector<LabelRow>> ReadLabelMap(const std::string& path);
+
+struct LabelMatch {
+  std::vector<int32_t> classes = {};      // of the model, for each label of the data set; -1: none
+  std::vector<std::string> unknown = {};  // labels of the data set that have none
+  bool by_number = false;                 // the data set has numbers only, and they were taken as the model's numbers
+};
+
+// Finds the model's class for every label of the data set, by the first of these that says something:
+//   1. its row in `rows`, whose second column is a label of the model, or the number of one from 0 on;
+//   2. the label of equal name; in other case (A, a) only where exactly one label is meant;
+//   3. where all labels of the data set are numbers and no name fits: the class of that number.
+// INVALID_ARGUMENT: a row names a class that the model has not; or no label has a class, with the first labels of both.
+absl::StatusOr<LabelMatch> MatchLabels(const std::vector<std::string>& data, const std::vector<std::string>& model,
+                                       const std::vector<LabelRow>& rows = {});
+
+}  // namespace vitrine
+
+#endif  // VITRINE_CLIENT_EVAL_LABEL_MAP_H_

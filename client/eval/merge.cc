@@ -1,0 +1,103 @@
+#include "client/eval/merge.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/status_macros.h"
+#include "client/eval/journal.h"
+
+namespace vitrine {
+namespace {
+
+struct Part {
+  std::string folder;
+  Evaluation evaluation;
+};
+
+// The parts by shard number, all of one run.
+absl::StatusOr<std::map<int64_t, Part>> ReadParts(const std::vector<std::string>& folders) {
+  std::map<int64_t, Part> parts;
+  for (const std::string& folder : folders) {
+    ASSIGN_OR_RETURN(Evaluation evaluation, ReadEvaluation(folder));
+    const Shard shard = evaluation.settings.shard;
+    if (!parts.empty()) {
+      const auto& [number, first] = *parts.begin();
+      if (first.evaluation.settings.shard.of != shard.of) {
+        return absl::FailedPreconditionError(absl::StrCat(folder, " is shard ", ToString(shard), ", ", first.folder,
+                                                          " is ", ToString(first.evaluation.settings.shard)));
+      }
+      Evaluation same = first.evaluation;
+      same.settings.shard = shard;
+      if (const absl::Status status = CheckSameEvaluation(same, evaluation); !status.ok()) {
+        return absl::FailedPreconditionError(absl::StrCat(
+            first.folder, " and ", folder, " are no shards of one run: ", status.message(), " in the second"));
+      }
+    }
+    if (const auto twice = parts.find(shard.number); twice != parts.end()) {
+      return absl::FailedPreconditionError(
+          absl::StrCat(twice->second.folder, " and ", folder, " are both shard ", ToString(shard)));
+    }
+    parts.emplace(shard.number, Part{folder, std::move(evaluation)});
+  }
+  return parts;
+}
+
+absl::Status CheckComplete(const std::map<int64_t, Part>& parts) {
+  const int64_t of = parts.begin()->second.evaluation.settings.shard.of;
+  std::vector<std::string> missing, unfinished;
+  for (int64_t number = 1; number <= of; ++number) {
+    const auto part = parts.find(number);
+    if (part == parts.end()) {
+      missing.push_back(ToString(Shard{number, of}));
+      continue;
+    }
+    const Evaluation& evaluation = part->second.evaluation;
+    const int64_t left = evaluation.expected - static_cast<int64_t>(evaluation.predictions.size());
+    if (left > 0) unfinished.push_back(absl::StrCat(part->second.folder, " lacks ", left, " pictures"));
+  }
+  if (missing.empty() && unfinished.empty()) return absl::OkStatus();
+  std::vector<std::string> sentences;
+  if (!missing.empty()) {
+    sentences.push_back(absl::StrCat(missing.size() == 1 ? "shard " : "shards ", absl::StrJoin(missing, ", "),
+                                     missing.size() == 1 ? " is missing" : " are missing"));
+  }
+  if (!unfinished.empty()) {
+    sentences.push_back(absl::StrCat(absl::StrJoin(unfinished, ", "), "; the same command again continues"));
+  }
+  return absl::FailedPreconditionError(
+      absl::StrCat(absl::StrJoin(sentences, "; "), ". --allow-missing merges what is there"));
+}
+
+}  // namespace
+
+absl::StatusOr<Evaluation> MergeEvaluations(const MergeOptions& options) {
+  ASSIGN_OR_RETURN(const auto parts, ReadParts(options.folders));
+  if (parts.empty())
+    return absl::InvalidArgumentError("there is nothing to merge; name the --out folders of the shards");
+  if (!options.allow_missing) RETURN_IF_ERROR(CheckComplete(parts));
+  if (ReadEvaluation(options.out).ok()) {
+    return absl::AlreadyExistsError(absl::StrCat(options.out, " holds an evaluation; give another --out"));
+  }
+  Evaluation merged = parts.begin()->second.evaluation;
+  merged.settings.shard = {};
+  merged.sessions.clear();
+  merged.predictions.clear();
+  {
+    ASSIGN_OR_RETURN(Journal journal, Journal::Open(options.out, /*restart=*/false, merged));
+    std::string lines;
+    for (const auto& [number, part] : parts) {
+      for (const EvaluationSession& session : part.evaluation.sessions) lines += SessionLine(session, /*closed=*/true);
+      for (const Prediction& prediction : part.evaluation.predictions) lines += PictureLine(prediction);
+    }
+    RETURN_IF_ERROR(journal.AppendLine(lines));
+    RETURN_IF_ERROR(journal.Sync());
+  }
+  ASSIGN_OR_RETURN(Evaluation whole, ReadEvaluation(options.out));
+  RETURN_IF_ERROR(WriteEvaluation(options.out, whole));
+  return whole;
+}
+
+}  // namespace vitrine

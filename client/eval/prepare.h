@@ -1,0 +1,28 @@
+#ifndef VITRINE_CLIENT_EVAL_PREPARE_H_
+#define VITRINE_CLIENT_EVAL_PREPARE_H_
+
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "client/client.h"
+#include "client/eval/evaluation.h"
+#include "client/eval/run.h"
+#include "data/dataset.h"
+#include "report/progress_display.h"
+
+namespace vitrine {
+
+// What is there before the first picture.
+struct PreparedRun {
+  std::unique_ptr<Dataset> data;
+  std::unique_ptr<Client> client;
+  Evaluation evaluation = {};  // without sessions and predictions
+};
+
+// Opens the data set, connects, chooses the version of the model, and finds the classes of the labels. Labels without a
+// class are named on `display`. Errors as those of RunEvaluation.
+absl::StatusOr<PreparedRun> PrepareRun(const EvalCommand& command, ProgressDisplay& display);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_CLIENT_EVAL_PREPARE_H_

@@ -1,0 +1,58 @@
+#ifndef VITRINE_CLIENT_EVAL_READ_AHEAD_H_
+#define VITRINE_CLIENT_EVAL_READ_AHEAD_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "data/dataset.h"
+
+namespace vitrine {
+
+// Reads the encoded pictures of a data set before they are asked for, by threads of its own. Next is called by one
+// thread.
+class ReadAhead {
+ public:
+  struct Options {
+    int threads = 2;
+    size_t pictures = 128;             // held at most
+    size_t bytes = size_t{128} << 20;  // held at most, unless a single picture is larger
+  };
+  // `data` must outlive this object.
+  ReadAhead(const Dataset& data, std::vector<int64_t> indices, const Options& options);
+  ReadAhead(const Dataset& data, std::vector<int64_t> indices) : ReadAhead(data, std::move(indices), Options()) {}
+  // Ends without reading the rest.
+  ~ReadAhead();
+
+  // The next picture in the order of `indices`, or why it cannot be sent: the error of Dataset::encoded, or
+  // INVALID_ARGUMENT for what is no JPEG or PNG that a server would take (imaging/header.h). Called once per index.
+  absl::StatusOr<std::string> Next();
+
+ private:
+  void Work();
+  bool HasRoomOrEnds() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  const Dataset& data_;
+  const std::vector<int64_t> indices_;
+  const Options options_;
+
+  absl::Mutex mutex_;
+  bool ending_ ABSL_GUARDED_BY(mutex_) = false;
+  size_t begun_ ABSL_GUARDED_BY(mutex_) = 0;  // positions that a thread has taken
+  size_t taken_ ABSL_GUARDED_BY(mutex_) = 0;  // positions that Next has returned
+  size_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::map<size_t, absl::StatusOr<std::string>> ready_ ABSL_GUARDED_BY(mutex_);  // by position
+
+  std::vector<std::thread> threads_;  // last: they use the rest
+};
+
+}  // namespace vitrine
+
+#endif  // VITRINE_CLIENT_EVAL_READ_AHEAD_H_

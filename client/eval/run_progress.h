@@ -1,0 +1,47 @@
+#ifndef VITRINE_CLIENT_EVAL_RUN_PROGRESS_H_
+#define VITRINE_CLIENT_EVAL_RUN_PROGRESS_H_
+
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <utility>
+
+#include "absl/time/time.h"
+#include "client/eval/prediction.h"
+#include "report/progress_display.h"
+
+namespace vitrine {
+
+// How an evaluation goes, in one line: how far, how fast, how long yet, how right so far, and what went wrong.
+class RunProgress {
+ public:
+  // `pictures` are to be known in the end. `display` must outlive this object.
+  RunProgress(ProgressDisplay& display, int64_t pictures) : display_(display), pictures_(pictures) {}
+
+  // A picture is known: `again` if a former session knew it already.
+  void Count(const Prediction& prediction, bool again);
+  int64_t known() const { return known_; }
+  // Draws, if it is time to. `in_flight` requests may be with the server at a time.
+  void Draw(int in_flight, absl::Time now);
+  // The same while nothing is asked, with the reason.
+  void DrawWaiting(const std::string& why, absl::Time now);
+  void Line(const std::string& text) { display_.Line(text); }
+
+  // "4,210 of 10,000  42 %  812 pictures/s  7s left  top-1 78.90 %  32 in flight  2 refused"
+  std::string Text(int in_flight, absl::Time now);
+
+ private:
+  double Rate(absl::Time now);
+  std::string Counts() const;
+  double Share() const;
+
+  ProgressDisplay& display_;
+  const int64_t pictures_;
+  int64_t known_ = 0, answered_ = 0, correct_ = 0, refused_ = 0, unreadable_ = 0, unlabelled_ = 0;
+  int64_t asked_ = 0;                                 // known by this session
+  std::deque<std::pair<absl::Time, int64_t>> marks_;  // when how many were asked, over the last seconds
+};
+
+}  // namespace vitrine
+
+#endif  // VITRINE_CLIENT_EVAL_RUN_PROGRESS_H_
