@@ -2,11 +2,40 @@
 #include <functional>
 #include <optional>
 
+#include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "models/workload/conventions.h"
+#include "models/workload/workload.h"
 #include "server/typed_calls.h"
 
 namespace vitrine {
 namespace {
+
+constexpr int kMostSizes = 64;
+
+// The multiply-adds of a picture at each of the sizes asked for.
+absl::Status AddCosts(const v1::GetModelRequest& request, const VersionStatus& status, v1::ModelVersion& answer) {
+  if (request.cost_of().empty()) return absl::OkStatus();
+  if (request.cost_of_size() > kMostSizes) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("cost_of has ", request.cost_of_size(), " sizes; at most ", kMostSizes, " are told at a time"));
+  }
+  if (status.model == nullptr) {
+    return absl::NotFoundError(absl::StrCat("model \"", status.id.model, "\" version ", status.id.version,
+                                            " is not in memory, so that its cost is not known"));
+  }
+  const v1::ModelConfig& config = status.model->manifest.config();
+  for (const v1::InputSize& size : request.cost_of()) {
+    RETURN_IF_ERROR(status.model->model->GridFor(size.height(), size.width()).status());
+    const WorkloadInput input{.height = size.height(), .width = size.width()};
+    ASSIGN_OR_RETURN(const Workload workload, WorkloadOf(config, input));
+    v1::PictureCost& cost = *answer.add_costs();
+    *cost.mutable_input() = size;
+    cost.set_tokens(static_cast<int32_t>(TokensOf(config, input)));
+    cost.set_macs(Macs(workload));
+  }
+  return absl::OkStatus();
+}
 
 struct ListMethod {
   static constexpr std::string_view kName = "/vitrine.v1.Registry/ListModels";
@@ -38,7 +67,9 @@ struct GetMethod {
   static absl::StatusOr<Response> Handle(CallParts& parts, const Request& request) {
     const auto version = request.has_version() ? std::optional<int64_t>(request.version()) : std::nullopt;
     ASSIGN_OR_RETURN(const VersionStatus status, parts.registry.Get(request.model(), version));
-    return Describe(status, true);
+    v1::ModelVersion answer = Describe(status, true);
+    RETURN_IF_ERROR(AddCosts(request, status, answer));
+    return answer;
   }
 };
 
