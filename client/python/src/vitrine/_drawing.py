@@ -6,7 +6,7 @@ from typing import Any, Tuple
 
 import numpy as np
 import numpy.typing as npt
-from PIL import Image
+from PIL import Image, ImageDraw
 
 Values = npt.NDArray[np.float32]
 Colours = npt.NDArray[np.uint8]
@@ -78,12 +78,18 @@ def paint(values: Values, limits: Tuple[float, float], diverging: bool) -> Colou
     return colours
 
 
-def overlay(picture: Image.Image, values: Values, covers: Tuple[float, float, float, float], diverging: bool,
-            min_side: int = 256, max_side: int = 1024) -> Image.Image:
+def overlay(
+    picture: Image.Image,
+    values: Values,
+    covers: Tuple[float, float, float, float],
+    diverging: bool,
+    min_side: int = 256,
+    max_side: int = 1024,
+) -> Image.Image:
     """The map over the picture.
 
     The picture under it is grey, so that colour means attention alone; what the grid does not cover keeps its colours,
-    dimmed. `covers` is left, top, right, bottom as parts (0 to 1) of the picture. The values, [rows, columns], are
+    dimmed; a white line is the border. `covers` is left, top, right, bottom as parts (0 to 1) of the picture. The values, [rows, columns], are
     interpolated between the centres of the cells.
     """
     longer = max(picture.size)
@@ -100,7 +106,10 @@ def overlay(picture: Image.Image, values: Values, covers: Tuple[float, float, fl
         colours = paint(np.asarray(smooth), value_range(values, diverging), diverging)
         grey = np.asarray(shown.convert("L"))[top:bottom, left:right, np.newaxis]
         canvas[top:bottom, left:right] = MAP_WEIGHT * colours + (1 - MAP_WEIGHT) * grey
-    return Image.fromarray(np.asarray(np.rint(canvas), dtype=np.uint8))
+    drawn = Image.fromarray(np.asarray(np.rint(canvas), dtype=np.uint8))
+    if right > left and bottom > top:
+        ImageDraw.Draw(drawn).rectangle((left, top, right - 1, bottom - 1), outline="white")
+    return drawn
 
 
 def squares(values: Values, diverging: bool, longest: int = 320) -> Image.Image:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import io
 from html import escape
-from typing import TYPE_CHECKING, List
+from typing import TYPE_CHECKING, List, Tuple
 
 from PIL import Image
 
@@ -30,9 +30,10 @@ def of_result(result: Result) -> str:
         1000 * result.timings.total,
     )
     figures = _pictures(result)
-    figures.append(
+    figures.insert(
+        1,
         '<div style="min-width:17em">%s<div style="%s;margin-top:.6em">%s</div></div>'
-        % (_bars(result.predictions), _CAPTION, escape(foot))
+        % (_bars(result.predictions), _CAPTION, escape(foot)),
     )
     return '<div style="display:flex;flex-wrap:wrap;gap:1em;align-items:flex-start">%s</div>' % "".join(figures)
 
@@ -48,13 +49,18 @@ def of_refused(refused: Refused) -> str:
 def _pictures(result: Result) -> List[str]:
     try:
         figures = [_figure(result.picture(2 * _SIDE), result.source)]
-        figures += [_figure(_draw(shown), shown.title) for shown in result.attention[:_MOST_MAPS]]
+        figures += [_figure(_draw(shown), _caption(shown)) for shown in result.attention[:_MOST_MAPS]]
     except (OSError, VitrineError) as error:
         return ['<div style="%s">the picture cannot be shown: %s</div>' % (_CAPTION, escape(str(error)))]
     left_out = len(result.attention) - _MOST_MAPS
     if left_out > 0:
         figures.append('<div style="%s">and %d more maps</div>' % (_CAPTION, left_out))
     return figures
+
+
+def _caption(shown: AttentionMap) -> str:
+    unit = " pixels, a row per layer, a column per head" if shown.kind == "distance" else ""
+    return "%s: %.3g to %.3g%s" % (shown.title, shown.values.min(), shown.values.max(), unit)
 
 
 def _draw(shown: AttentionMap) -> Image.Image:
@@ -82,7 +88,7 @@ def _figure(image: Image.Image, caption: str) -> str:
     )
 
 
-def _bars(predictions: "tuple[Prediction, ...]") -> str:
+def _bars(predictions: Tuple[Prediction, ...]) -> str:
     rows = [
         '<div style="text-align:right">%s</div><div><div style="width:%.2f%%;min-width:1px;%s"></div></div>'
         '<div style="text-align:right">%.1f %%</div>'

@@ -148,7 +148,7 @@ def _of_array(array: npt.NDArray[Any]) -> Picture:
 
 
 def _bytes(pixels: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
-    return (np.clip(np.nan_to_num(pixels), 0, 1) * 255 + 0.5).astype(np.uint8)
+    return np.asarray(np.clip(np.nan_to_num(pixels), 0, 1) * 255 + 0.5, dtype=np.uint8)
 
 
 def _of_pixels(pixels: npt.NDArray[Any], name: str) -> Picture:
@@ -175,7 +175,7 @@ def _shrunk(image: Image.Image, name: str, file_bytes: int) -> Picture:
     # A JPEG is decoded at a half, a quarter or an eighth. draft() never goes below what it is asked for, and the largest
     # size that the server takes is always more than enough; so half of that is asked for.
     if largest < 1:
-        image.draft(None, (max(1, target[0] // 2), max(1, target[1] // 2)))  # type: ignore[arg-type]
+        image.draft(None, (max(1, target[0] // 2), max(1, target[1] // 2)))
     if not _fits(image.size):
         image = _plain(image).resize(target, Image.Resampling.BOX, reducing_gap=2.0)
     picture = _as_jpeg(_upright(image), name)

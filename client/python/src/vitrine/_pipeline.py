@@ -78,12 +78,13 @@ class Pipeline:
 
     def take(self, request: Union[pb.ClassifyRequest, Exception], tag: Any) -> None:
         """The next request of the source, or what came instead of it."""
-        failed = isinstance(request, Exception)
-        entry = Entry(self._taken, tag, None if failed else request)
+        entry = Entry(self._taken, tag, None if isinstance(request, Exception) else request)
         self._taken += 1
         self._window.append(entry)
         if isinstance(request, Exception):
             self._finish(entry, request)
+        elif self.failure is not None:  # on its way when the server was lost
+            self._finish(entry, self.failure)
         else:
             entry.size = request.ByteSize()
             self._bytes += entry.size

@@ -62,7 +62,7 @@ class Attention:
     def to_proto(self) -> attention_pb2.AttentionRequest:
         encoding = attention_pb2.FLOAT32 if self.exact else attention_pb2.FLOAT16
         request = attention_pb2.AttentionRequest(query=self.query, keep_class_mass=self.keep_class_mass)
-        request.kind = _choose(ATTENTION, self.kind, "attention")  # type: ignore[assignment]
+        request.kind = _choose(ATTENTION, self.kind, "attention")
         request.encoding = encoding
         request.layers.extend(self.layers)
         request.heads.extend(self.heads)
@@ -85,7 +85,7 @@ class Ask:
     def template(self, model: str) -> classifier_pb2.ClassifyRequest:
         """The request without its picture. InvalidArgument: a word that this package does not know."""
         request = classifier_pb2.ClassifyRequest(model=model)
-        request.priority = _choose(PRIORITIES, self.priority, "priority")  # type: ignore[assignment]
+        request.priority = _choose(PRIORITIES, self.priority, "priority")
         if self.version is not None:
             request.version = self.version
         if self.top_k == 0:
@@ -100,7 +100,7 @@ class Ask:
         for wish in _several(self.attention):
             request.attention.append((wish if isinstance(wish, Attention) else Attention(wish)).to_proto())
         for kind in _several(self.features):
-            request.features.add(kind=_choose(FEATURES, kind, "features"))  # type: ignore[arg-type]
+            request.features.add(kind=_choose(FEATURES, kind, "features"))
         return request
 
 
@@ -115,7 +115,7 @@ def _several(value: Any) -> Sequence[Any]:
     return [value] if isinstance(value, (str, Attention)) else list(value)
 
 
-def _choose(names: Mapping[str, int], name: str, what: str) -> int:
+def _choose(names: Mapping[str, int], name: str, what: str) -> Any:
     if name not in names:
         raise InvalidArgument("%s %r is not known; there is %s" % (what, name, ", ".join(names)))
     return names[name]

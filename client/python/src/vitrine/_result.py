@@ -145,7 +145,7 @@ class AttentionMap:
             return None
 
     def __repr__(self) -> str:
-        return "<AttentionMap %s, %d x %d>" % ((self.title,) + self.values.shape)
+        return "<AttentionMap %s, %s>" % (self.title, " x ".join(map(str, self.values.shape)))
 
 
 @dataclass(frozen=True, eq=False)

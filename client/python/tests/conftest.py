@@ -1,0 +1,76 @@
+"""The real server, with the models that come with it."""
+
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+from typing import Iterator, List, Optional
+
+import pytest
+
+import vitrine
+
+ROOT = Path(__file__).resolve().parents[3]
+MODEL = "eit-mini-cifar10"
+
+
+class Server:
+    """A vitrine-server of its own process."""
+
+    def __init__(self, scratch: Path, repository: Path, port: int = 0, options: Optional[List[str]] = None) -> None:
+        program = Path(os.environ.get("VITRINE_BIN", str(ROOT / "build/bin"))) / "vitrine-server"
+        if not program.exists():
+            pytest.skip("there is no %s; build vitrine-server, or name its folder in VITRINE_BIN" % program)
+        ports = scratch / "ports"
+        ports.unlink(missing_ok=True)
+        command = [str(program), "--repository", str(repository), "--listen", "127.0.0.1:%d" % port, "--metrics", ""]
+        command += ["--port-file", str(ports), "--executors", "1", "--log-level", "warning"] + (options or [])
+        self.log = scratch / "log"
+        with self.log.open("ab") as log:
+            self.process = subprocess.Popen(command, stdout=log, stderr=log)
+        end = time.monotonic() + 60
+        while not ports.exists() or "grpc=" not in ports.read_text():
+            assert self.process.poll() is None, self.log.read_text()
+            assert time.monotonic() < end, "the server does not start: " + self.log.read_text()
+            time.sleep(0.02)
+        self.address = ports.read_text().split("grpc=")[1].split()[0]
+        self.port = int(self.address.rpartition(":")[2])
+        expected = {path.name for path in repository.iterdir()}
+        with vitrine.Client(self.address) as client:
+            while {model.name for model in client.models() if model.ready} != expected:
+                assert time.monotonic() < end, client.models()
+                time.sleep(0.02)
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.wait()
+
+    def stop(self) -> None:
+        self.process.send_signal(signal.SIGTERM)
+        assert self.process.wait(30) == 0, self.log.read_text()
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    started = Server(tmp_path_factory.mktemp("server"), ROOT / "bundled")
+    yield started
+    started.stop()
+
+
+@pytest.fixture()
+def client(server: Server) -> Iterator[vitrine.Client]:
+    with vitrine.Client(server.address) as connected:
+        yield connected
+
+
+@pytest.fixture(scope="session")
+def cats() -> List[Path]:
+    pictures = sorted((ROOT / "samples/cifar").glob("*.*"))
+    assert len(pictures) == 12
+    return pictures
+
+
+@pytest.fixture(scope="session")
+def cat() -> Path:
+    return ROOT / "samples/cifar/cat-chelsea.jpg"

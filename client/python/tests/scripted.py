@@ -1,0 +1,96 @@
+"""A Classifier that does as it is told, for what no healthy server does."""
+
+import threading
+from concurrent import futures
+from contextlib import contextmanager
+from typing import Any, Callable, Iterator, List, Optional
+
+import grpc
+
+from vitrine import _descriptors
+from vitrine.v1 import classifier_pb2 as pb
+
+Details = _descriptors.message("vitrine.details.Status")
+RetryInfo = _descriptors.message("vitrine.details.RetryInfo")
+
+
+def answer(request: pb.ClassifyRequest) -> pb.ClassifyResponse:
+    """Tells which picture it was."""
+    response = pb.ClassifyResponse(request_id=request.request_id)
+    response.predictions.add(label=request.image.decode(), probability=1)
+    return response
+
+
+def stream_answer(request: pb.ClassifyRequest) -> pb.ClassifyStreamResponse:
+    return pb.ClassifyStreamResponse(request_id=request.request_id, response=answer(request))
+
+
+def stream_error(request: pb.ClassifyRequest, code: grpc.StatusCode, retry_after: float = 0) -> pb.ClassifyStreamResponse:
+    response = pb.ClassifyStreamResponse(request_id=request.request_id)
+    response.error.code = code.value[0]
+    response.error.message = "refused"
+    response.error.retry_after = retry_after
+    return response
+
+
+def abort_full(context: grpc.ServicerContext, seconds: float) -> None:
+    """RESOURCE_EXHAUSTED with RetryInfo, as the server does it."""
+    info = RetryInfo()
+    info.retry_delay.FromNanoseconds(int(seconds * 1e9))
+    details = Details()
+    details.details.add(type_url="type.googleapis.com/google.rpc.RetryInfo", value=info.SerializeToString())
+    context.set_trailing_metadata((("grpc-status-details-bin", details.SerializeToString()),))
+    context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, "the server is full")
+
+
+class Script:
+    """What the server does, and what it saw."""
+
+    def __init__(self) -> None:
+        self.classify: Callable[[pb.ClassifyRequest, Any], Any] = lambda request, context: answer(request)
+        self.stream: Callable[[Iterator[pb.ClassifyRequest], Any], Iterator[Any]] = lambda requests, context: map(
+            stream_answer, requests
+        )
+        self.requests: List[pb.ClassifyRequest] = []
+        self.metadata: List[Any] = []
+        self.lock = threading.Lock()
+
+
+@contextmanager
+def serve(script: Script, credentials: Optional[grpc.ServerCredentials] = None) -> Iterator[str]:
+    """Runs it; gives its address."""
+
+    def classify(request: pb.ClassifyRequest, context: Any) -> Any:
+        with script.lock:
+            script.requests.append(request)
+            script.metadata.append(dict(context.invocation_metadata()))
+        return script.classify(request, context)
+
+    def seen(requests: Iterator[pb.ClassifyRequest]) -> Iterator[pb.ClassifyRequest]:
+        for request in requests:
+            with script.lock:
+                script.requests.append(request)
+            yield request
+
+    def stream(requests: Iterator[pb.ClassifyRequest], context: Any) -> Iterator[Any]:
+        return script.stream(seen(requests), context)
+
+    wire = {
+        "Classify": grpc.unary_unary_rpc_method_handler(
+            classify, pb.ClassifyRequest.FromString, pb.ClassifyResponse.SerializeToString
+        ),
+        "ClassifyStream": grpc.stream_stream_rpc_method_handler(
+            stream, pb.ClassifyRequest.FromString, pb.ClassifyStreamResponse.SerializeToString
+        ),
+    }
+    server = grpc.server(futures.ThreadPoolExecutor(8))
+    server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler("vitrine.v1.Classifier", wire),))
+    if credentials is None:
+        port = server.add_insecure_port("127.0.0.1:0")
+    else:
+        port = server.add_secure_port("127.0.0.1:0", credentials)
+    server.start()
+    try:
+        yield "127.0.0.1:%d" % port
+    finally:
+        server.stop(0).wait()

@@ -1,0 +1,204 @@
+import itertools
+import threading
+import time
+from pathlib import Path
+from typing import Any, Dict, Iterator, List
+
+import grpc
+import numpy as np
+import pytest
+from conftest import MODEL, ROOT, Server
+from scripted import Script, serve, stream_answer, stream_error
+
+import vitrine
+
+
+def test_results_come_in_order(client: vitrine.Client, cats: List[Path]) -> None:
+    expected = [client.classify(path, MODEL).top1.label for path in cats]
+    results = list(client.classify_many(cats * 5, MODEL, attention="mean", features="class"))
+    assert [r.index for r in results] == list(range(60))
+    assert [r.source for r in results] == [str(path) for path in cats * 5]
+    assert [r.top1.label for r in results if isinstance(r, vitrine.Result)] == expected * 5
+    assert all(isinstance(r, vitrine.Result) and r.attention and "class" in r.features for r in results)
+
+
+def test_what_fails_stands_in_its_place(client: vitrine.Client, cat: Path) -> None:
+    broken: List[Any] = [cat, b"nothing", "nowhere.jpg", 5, np.zeros((4, 4), np.int32), cat.read_bytes()[:4000], cat]
+    results = list(client.classify_many(broken, MODEL))
+    assert [r.ok for r in results] == [True, False, False, False, False, False, True]
+    refused = [r for r in results if isinstance(r, vitrine.Refused)]
+    assert [r.index for r in refused] == [1, 2, 3, 4, 5]
+    assert [r.code for r in refused] == [
+        "INVALID_ARGUMENT",
+        "UNREADABLE",
+        "UNREADABLE",
+        "INVALID_ARGUMENT",
+        "INVALID_ARGUMENT",
+    ]
+    assert isinstance(refused[1].error, FileNotFoundError) and refused[1].source == "nowhere.jpg"
+    assert "nowhere.jpg" in repr(refused[1])
+
+
+def test_a_message_that_is_too_large_costs_only_itself(server: Server, cats: List[Path]) -> None:
+    huge = b"\xff\xd8" + bytes(17 << 20)
+    with vitrine.Client(server.address, max_in_flight=4) as client:
+        results = list(client.classify_many([cats[0], cats[1], huge, cats[2], cats[3]], MODEL))
+    assert [r.ok for r in results] == [True, True, False, True, True]
+    assert isinstance(results[2], vitrine.Refused) and results[2].code == "RESOURCE_EXHAUSTED"
+
+
+def test_nothing_in_nothing_out(client: vitrine.Client) -> None:
+    assert list(client.classify_many([], MODEL)) == []
+
+
+def test_the_source_may_be_endless_and_is_read_as_needed(server: Server) -> None:
+    picture = (ROOT / "samples/digits/digit-3.png").read_bytes()
+    taken = itertools.count()
+    with vitrine.Client(server.address, max_in_flight=4) as client:
+        results = client.classify_many((picture for _ in taken), "kv-pos-mnist")
+        labels = [r.top1.label for r in itertools.islice(results, 100) if isinstance(r, vitrine.Result)]
+        assert labels == ["3"] * 100
+        results.close()
+    assert next(taken) <= 100 + 4 * 4 + 2
+    end = time.monotonic() + 10
+    while any(thread.name == "vitrine-stream" for thread in threading.enumerate()):
+        assert time.monotonic() < end, "the thread of the stream stays"
+        time.sleep(0.01)
+
+
+def test_an_error_of_the_source_comes_after_what_it_gave(client: vitrine.Client, cats: List[Path]) -> None:
+    def source() -> Iterator[Path]:
+        yield from cats
+        raise KeyError("the data set ends here")
+
+    results = []
+    with pytest.raises(KeyError, match="ends here"):
+        for result in client.classify_many(source(), MODEL):
+            results.append(result)
+    assert len(results) == 12 and all(result.ok for result in results)
+
+
+def test_the_time_of_the_caller_does_not_count(server: Server, cats: List[Path]) -> None:
+    with vitrine.Client(server.address, max_in_flight=2) as client:
+        ok = []
+        for result in client.classify_many(cats[:5], MODEL, deadline=3):
+            ok.append(result.ok)
+            time.sleep(0.8)
+    assert ok == [True] * 5
+
+
+def test_a_server_that_is_killed_and_comes_back(tmp_path: Path) -> None:
+    """Each picture is told apart by its digit, so that a loss, a double or a mix-up would show."""
+    digits = [ROOT / ("samples/digits/digit-%d.png" % (i % 10)) for i in range(400)]
+    first = Server(tmp_path, ROOT / "bundled")
+    second: List[Server] = []
+
+    def source() -> Iterator[Path]:
+        for number, digit in enumerate(digits):
+            if number in (150, 300):
+                (second[-1] if second else first).kill()
+                second.append(Server(tmp_path, ROOT / "bundled", port=first.port))
+            yield digit
+
+    policy = vitrine.RetryPolicy(max_attempts=20, max_backoff=0.5)
+    with vitrine.Client(first.address, retries=policy, deadline=30) as client:
+        results = list(client.classify_many(source(), "kv-pos-mnist"))
+    assert [r.index for r in results] == list(range(400))
+    assert [r.top1.index for r in results if isinstance(r, vitrine.Result)] == [i % 10 for i in range(400)]
+    second[-1].stop()
+
+
+def test_a_server_that_stays_away_ends_it(tmp_path: Path) -> None:
+    started = Server(tmp_path, ROOT / "bundled")
+    picture = ROOT / "samples/digits/digit-3.png"
+    taken = 0
+    results: List[Any] = []
+
+    def source() -> Iterator[Path]:
+        nonlocal taken
+        for taken in itertools.count(1):
+            if taken == 50:
+                started.kill()
+            yield picture
+
+    policy = vitrine.RetryPolicy(max_attempts=3, initial_backoff=0.01)
+    with vitrine.Client(started.address, retries=policy) as client, pytest.raises(vitrine.Unavailable):
+        for result in client.classify_many(source(), "kv-pos-mnist"):
+            results.append(result)
+    assert len(results) == taken, "everything that was taken was given"
+    assert any(r.ok for r in results) and not results[-1].ok
+    assert {r.code for r in results if isinstance(r, vitrine.Refused)} == {"UNAVAILABLE"}
+
+
+def test_a_full_server_is_asked_again_later() -> None:
+    script = Script()
+    seen: Dict[bytes, int] = {}
+
+    def stream(requests: Iterator[Any], context: Any) -> Iterator[Any]:
+        for request in requests:
+            seen[request.image] = seen.get(request.image, 0) + 1
+            if seen[request.image] < 3:
+                yield stream_error(request, grpc.StatusCode.RESOURCE_EXHAUSTED, 0.05)
+            else:
+                yield stream_answer(request)
+
+    script.stream = stream
+    pictures = [b"%d" % i for i in range(30)]
+    with serve(script) as address, vitrine.Client(address) as client:
+        results = list(client.classify_many(pictures, "m"))
+    assert [r.top1.label for r in results if isinstance(r, vitrine.Result)] == [p.decode() for p in pictures]
+    ids = [request.request_id for request in script.requests]
+    assert len(ids) == len(set(ids)) == 90
+
+
+def test_a_stream_that_breaks_is_opened_again() -> None:
+    script = Script()
+    streams = itertools.count()
+
+    def stream(requests: Iterator[Any], context: Any) -> Iterator[Any]:
+        answers = 3 if next(streams) < 5 else 1000
+        for request in itertools.islice(requests, answers):
+            yield stream_answer(request)
+        context.abort(grpc.StatusCode.UNAVAILABLE, "gone")
+
+    script.stream = stream
+    pictures = [b"%d" % i for i in range(40)]
+    policy = vitrine.RetryPolicy(max_attempts=20, initial_backoff=0.01)
+    with serve(script) as address, vitrine.Client(address, retries=policy) as client:
+        results = list(client.classify_many(pictures, "m"))
+    assert [r.top1.label for r in results if isinstance(r, vitrine.Result)] == [p.decode() for p in pictures]
+
+
+def test_no_answer_within_the_deadline() -> None:
+    script = Script()
+    release = threading.Event()
+
+    def stream(requests: Iterator[Any], context: Any) -> Iterator[Any]:
+        for request in requests:
+            if request.image == b"slow":
+                context.add_callback(release.set)
+                release.wait(20)
+            yield stream_answer(request)
+
+    script.stream = stream
+    with serve(script) as address, vitrine.Client(address) as client:
+        results = list(client.classify_many([b"a", b"slow"], "m", deadline=0.5))
+        assert [getattr(r, "code", "OK") for r in results] == ["OK", "DEADLINE_EXCEEDED"]
+        assert release.wait(5), "the call was not cancelled"
+
+
+def test_an_answer_to_nothing_ends_everything() -> None:
+    script = Script()
+
+    def stream(requests: Iterator[Any], context: Any) -> Iterator[Any]:
+        for request in requests:
+            request.request_id = "unheard-of"
+            yield stream_answer(request)
+
+    script.stream = stream
+    with serve(script) as address, vitrine.Client(address) as client:
+        results = []
+        with pytest.raises(vitrine.Internal, match="unheard-of"):
+            for result in client.classify_many([b"a", b"b"], "m"):
+                results.append(result)
+    assert results and not any(r.ok for r in results)

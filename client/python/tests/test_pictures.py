@@ -1,0 +1,151 @@
+import io
+import warnings
+from pathlib import Path
+from typing import Any, Tuple
+
+import numpy as np
+import pytest
+from conftest import MODEL
+from PIL import Image
+
+import vitrine
+from vitrine._picture import MAX_BYTES, Picture, load
+from vitrine.v1 import classifier_pb2 as pb
+
+
+def encode(image: Image.Image, kind: str, **options: Any) -> bytes:
+    file = io.BytesIO()
+    image.save(file, kind, **options)
+    return file.getvalue()
+
+
+def gradient(width: int, height: int) -> Image.Image:
+    row = np.linspace(0, 255, width).astype(np.uint8)
+    column = np.linspace(0, 255, height).astype(np.uint8)
+    red = np.broadcast_to(row, (height, width))
+    green = np.broadcast_to(column[:, np.newaxis], (height, width))
+    return Image.fromarray(np.stack([red, green, np.full_like(red, 60)], axis=2))
+
+
+def sent(picture: Picture) -> Image.Image:
+    assert picture.encoded is not None
+    return Image.open(io.BytesIO(picture.encoded))
+
+
+@pytest.mark.parametrize(
+    "kind, size, expected",
+    [
+        ("JPEG", (6000, 4000), (3000, 2000)),  # by the decoder itself
+        ("JPEG", (9000, 100), (4500, 50)),
+        ("PNG", (8400, 90), (8192, 87)),
+        ("PNG", (5000, 3500), (4895, 3426)),
+    ],
+)
+def test_too_many_pixels_are_shrunk(
+    client: vitrine.Client, kind: str, size: Tuple[int, int], expected: Tuple[int, int]
+) -> None:
+    content = encode(gradient(*size), kind, **({"compress_level": 1} if kind == "PNG" else {}))
+    with pytest.warns(vitrine.PictureWarning, match="%d x %d pixels, is larger.*JPEG of %d x %d" % (size + expected)):
+        picture = load(content)
+    assert sent(picture).size == expected
+    corner = np.asarray(sent(picture))[-1, -1]
+    assert abs(int(corner[0]) - 255) < 4 and abs(int(corner[1]) - 255) < 4
+    if size[1] > 1000:  # else no grid fits the aspect
+        with pytest.warns(vitrine.PictureWarning):
+            assert client.classify(content, MODEL).grid.image_width == expected[0]
+
+
+def test_what_the_server_takes_is_sent_as_it_is(client: vitrine.Client) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        content = encode(gradient(4096, 4096), "JPEG")
+        assert load(content).encoded == content
+        assert client.classify(content, MODEL).grid.image_width == 4096
+        assert load(b"\xff\xd8 no picture").encoded == b"\xff\xd8 no picture"
+        cut = content[: len(content) // 2]
+        assert load(cut).encoded == cut
+
+
+def test_a_cut_picture_that_is_too_large_is_left_to_the_server(client: vitrine.Client) -> None:
+    content = encode(gradient(6000, 4000), "JPEG")
+    with pytest.raises(vitrine.InvalidArgument):
+        client.classify(content[: len(content) // 2], MODEL)
+
+
+def test_too_many_bytes(client: vitrine.Client) -> None:
+    noise = np.random.default_rng(1).integers(0, 256, (2600, 2600, 3), dtype=np.uint8)
+    content = encode(Image.fromarray(noise), "PNG", compress_level=0)
+    assert len(content) > MAX_BYTES
+    with pytest.warns(vitrine.PictureWarning, match="bytes, more than the server takes"):
+        assert sent(load(content)).size == (2600, 2600)
+    with pytest.warns(vitrine.PictureWarning, match="sent as a JPEG"):
+        assert client.classify(noise, MODEL).grid.image_width == 2600
+    with pytest.warns(vitrine.PictureWarning):
+        assert sent(load(gradient(5000, 5000))).size == (4096, 4096)
+    with pytest.warns(vitrine.PictureWarning):
+        assert sent(load(np.zeros((9000, 20), np.float32))).size == (18, 8192)
+
+
+def test_turned_as_exif_says(client: vitrine.Client, cat: Path) -> None:
+    exif = Image.Exif()
+    exif[0x0112] = 6  # turn by 90 degrees to the right
+    with Image.open(cat) as image:
+        turned = encode(image, "JPEG", exif=exif, quality=95)
+    by_server = client.classify(turned, MODEL)
+    by_client = client.classify(Image.open(io.BytesIO(turned)), MODEL)
+    assert by_server.grid.image_width == by_client.grid.image_width == 300
+    assert by_server.top1.logit == pytest.approx(by_client.top1.logit, abs=0.05)
+    assert by_server.picture().size == (300, 451)
+    with pytest.warns(vitrine.PictureWarning):
+        assert sent(load(encode(gradient(6000, 4000), "JPEG", exif=exif))).size == (2000, 3000)
+
+
+@pytest.mark.parametrize("kind", ["WEBP", "BMP", "TIFF"])
+def test_other_formats_go_as_pixels(client: vitrine.Client, cat: Path, kind: str) -> None:
+    with Image.open(cat) as image:
+        content = encode(image, kind, **({"lossless": True} if kind == "WEBP" else {}))
+        np.testing.assert_array_equal(load(content).pixels, np.asarray(image))
+    assert client.classify(content, MODEL).grid.image_width == 451
+
+
+def test_modes() -> None:
+    grey = Image.fromarray(np.arange(256, dtype=np.uint8).reshape(16, 16))
+    for mode, channels in [("L", 1), ("1", 1), ("RGB", 3), ("CMYK", 3), ("YCbCr", 3), ("P", 3)]:
+        pixels = load(grey.convert(mode)).pixels
+        assert pixels is not None and pixels.shape == (16, 16, channels) and pixels.dtype == np.uint8, mode
+    deep = Image.fromarray((np.arange(256) * 257).astype(np.uint16).reshape(16, 16))
+    np.testing.assert_array_equal(load(deep).pixels[:, :, 0], np.asarray(grey))  # type: ignore[index]
+    clear = Image.new("RGBA", (2, 2), (255, 0, 0, 0))
+    np.testing.assert_array_equal(load(clear).pixels, np.full((2, 2, 3), 255))
+    with pytest.raises(vitrine.InvalidArgument, match="floats"):
+        load(grey.convert("F"))
+
+
+def test_arrays() -> None:
+    array = np.random.default_rng(2).integers(0, 256, (5, 7, 3), dtype=np.uint8)
+    for view in (array, array[:, ::-1], np.asfortranarray(array), array[:, :, :1], array[:, :, 0]):
+        request = pb.ClassifyRequest()
+        load(view).put_into(request)
+        back = np.frombuffer(request.tensor.data, np.uint8).reshape(request.tensor.height, request.tensor.width, -1)
+        np.testing.assert_array_equal(back, view if view.ndim == 3 else view[:, :, np.newaxis])
+    request = pb.ClassifyRequest()
+    load((array / 255).astype(">f4")).put_into(request)
+    assert request.tensor.data_type == pb.RawTensor.DATA_FLOAT32
+    np.testing.assert_allclose(np.frombuffer(request.tensor.data, "<f4"), array.ravel() / 255, atol=1e-7)
+
+
+def test_the_callers_array_may_change_afterwards(client: vitrine.Client) -> None:
+    array = np.zeros((32, 32, 3), np.uint8)
+    result = client.classify(array, MODEL)
+    array[:] = 255
+    assert np.asarray(result.picture()).max() == 0
+
+
+def test_a_result_keeps_no_copy_of_a_file(client: vitrine.Client, cat: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "cat.jpg"
+    copy.write_bytes(cat.read_bytes())
+    result = client.classify(copy, MODEL, attention="mean")
+    assert result._picture.encoded is None and result.picture().size == (451, 300)
+    copy.unlink()
+    assert "cannot be shown" in result._repr_html_()
+    assert result.attention[0]._repr_png_() is None

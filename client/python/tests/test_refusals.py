@@ -1,0 +1,158 @@
+import io
+import pickle
+import socket
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import MODEL
+from scripted import Script, abort_full, answer, serve
+
+import grpc
+import vitrine
+
+
+def test_the_servers_sentence_comes_unchanged(client: vitrine.Client, cat: Path) -> None:
+    with pytest.raises(vitrine.InvalidArgument) as refused:
+        client.classify(cat.read_bytes()[:5000], MODEL)
+    assert refused.value.code == "INVALID_ARGUMENT" and isinstance(refused.value, ValueError)
+    with pytest.raises(vitrine.InvalidArgument, match="neither a JPEG nor a PNG"):
+        client.classify(b"no picture", MODEL)
+    with pytest.raises(vitrine.InvalidArgument):
+        client.classify(b"", MODEL)
+    with pytest.raises(vitrine.NotFound, match="no-such-model"):
+        client.classify(cat, "no-such-model")
+    with pytest.raises(vitrine.NotFound, match="77"):
+        client.classify(cat, MODEL, version=77)
+    with pytest.raises(vitrine.InvalidArgument, match="layer"):
+        client.classify(cat, MODEL, attention=vitrine.Attention("mean", layers=[99]))
+    with pytest.raises(vitrine.InvalidArgument, match="top_k"):
+        client.classify(cat, MODEL, top_k=11)
+    with pytest.raises(vitrine.ResourceExhausted, match="max_attention_bytes") as exhausted:
+        client.classify(cat, MODEL, attention="weights", max_attention_bytes=10)
+    assert exhausted.value.retry_after is None
+    with pytest.raises(vitrine.NotFound):
+        client.model("no-such-model")
+
+
+def test_wrong_arguments_are_named_before_anything_is_sent(cat: Path) -> None:
+    with vitrine.Client("127.0.0.1:1") as client:
+        with pytest.raises(vitrine.InvalidArgument, match="'colour' is not known; there is class, mean"):
+            client.classify(cat, MODEL, attention=["colour"])
+        with pytest.raises(vitrine.InvalidArgument, match="'urgent' is not known; there is low, normal, high"):
+            client.classify_many([cat], MODEL, priority="urgent")
+        with pytest.raises(vitrine.InvalidArgument, match="there is class, mean, patches"):
+            client.classify(cat, features="colour")
+        with pytest.raises(TypeError, match="not int"):
+            client.classify(5, MODEL)  # type: ignore[arg-type]
+        with pytest.raises(TypeError, match="mode 'rb'"):
+            client.classify(io.StringIO("text"), MODEL)  # type: ignore[arg-type]
+        with pytest.raises(FileNotFoundError):
+            client.classify("nowhere.jpg", MODEL)
+        with pytest.raises(IsADirectoryError):
+            client.classify(cat.parent, MODEL)
+        with pytest.raises(vitrine.InvalidArgument, match="shape 3x4x5x6"):
+            client.classify(np.zeros((3, 4, 5, 6), np.uint8), MODEL)
+        with pytest.raises(vitrine.InvalidArgument, match="type int64"):
+            client.classify(np.zeros((8, 8, 3), np.int64), MODEL)
+        with pytest.raises(ValueError, match="deadline"):
+            client.classify(cat, MODEL, deadline=0)
+
+
+def test_options_that_contradict_each_other() -> None:
+    for options, sentence in [
+        ({"token": "secret"}, "in the clear"),
+        ({"cert": b"x"}, "belong together"),
+        ({"tls": False, "ca": b"x"}, "tls=False"),
+        ({"max_in_flight": 65}, "1 to 64"),
+        ({"deadline": -1}, "positive"),
+    ]:
+        with pytest.raises(ValueError, match=sentence):
+            vitrine.Client("example.org:443", **options)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="give host:port"):
+        vitrine.Client("http://127.0.0.1:8500")
+    with pytest.raises(ValueError, match="1 to 20"):
+        vitrine.RetryPolicy(max_attempts=0)
+    with pytest.raises(ValueError, match="not above the second"):
+        vitrine.RetryPolicy(initial_backoff=9)
+
+
+def test_no_server(cat: Path) -> None:
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        address = "127.0.0.1:%d" % closed.getsockname()[1]
+        quick = vitrine.RetryPolicy(max_attempts=3, initial_backoff=0.02)
+        with vitrine.Client(address, retries=quick) as client:
+            began = time.monotonic()
+            with pytest.raises(vitrine.Unavailable, match="no server answers at " + address) as lost:
+                client.classify(cat, MODEL)
+            assert isinstance(lost.value, ConnectionError) and time.monotonic() - began < 5
+            with pytest.raises(vitrine.Unavailable):
+                client.models()
+            with pytest.raises(vitrine.Unavailable):
+                next(client.watch())
+
+
+def test_a_deadline_that_is_too_small(client: vitrine.Client, cat: Path) -> None:
+    with pytest.raises(vitrine.DeadlineExceeded) as late:
+        client.classify(cat, MODEL, deadline=0.0005)
+    assert isinstance(late.value, TimeoutError)
+    assert client.classify(cat, MODEL).ok, "the client is as good as before"
+
+
+def test_retry_info_is_honoured() -> None:
+    script = Script()
+    script.classify = lambda request, context: (
+        abort_full(context, 0.3) if len(script.requests) < 3 else answer(request)
+    )
+    with serve(script) as address, vitrine.Client(address) as client:
+        began = time.monotonic()
+        assert client.classify(b"one", "m").top1.label == "one"
+        assert time.monotonic() - began >= 0.6 and len(script.requests) == 3
+
+
+def test_retries_end_with_attempts_or_deadline() -> None:
+    script = Script()
+    script.classify = lambda request, context: abort_full(context, 0.05)
+    policy = vitrine.RetryPolicy(max_attempts=2)
+    with serve(script) as address, vitrine.Client(address, retries=policy) as client:
+        with pytest.raises(vitrine.ResourceExhausted, match="the server is full") as full:
+            client.classify(b"one", "m")
+        assert full.value.retry_after == pytest.approx(0.05) and len(script.requests) == 2
+        script.classify = lambda request, context: abort_full(context, 60)
+        began = time.monotonic()
+        with pytest.raises(vitrine.ResourceExhausted):
+            client.classify(b"one", "m", deadline=5)
+        assert time.monotonic() - began < 4, "a wait that uses up the deadline is not begun"
+
+
+@pytest.mark.parametrize(
+    "code",
+    [c for c in grpc.StatusCode if c not in (grpc.StatusCode.OK, grpc.StatusCode.UNAVAILABLE)],
+)
+def test_what_is_not_worth_another_attempt(code: grpc.StatusCode) -> None:
+    script = Script()
+    script.classify = lambda request, context: context.abort(code, "as it is")
+    with serve(script) as address, vitrine.Client(address) as client:
+        with pytest.raises(vitrine.VitrineError, match="^as it is$") as error:
+            client.classify(b"one", "m")
+    assert error.value.code == code.name and len(script.requests) == 1
+
+
+def test_unavailable_is_asked_again() -> None:
+    script = Script()
+    script.classify = lambda request, context: (
+        context.abort(grpc.StatusCode.UNAVAILABLE, "the server is draining")
+        if len(script.requests) < 4
+        else answer(request)
+    )
+    with serve(script) as address, vitrine.Client(address) as client:
+        assert client.classify(b"one", "m").top1.label == "one"
+    assert len(script.requests) == 4
+
+
+def test_errors_travel_between_processes() -> None:
+    for kind in (vitrine.ResourceExhausted, vitrine.Unavailable, vitrine.DeadlineExceeded, vitrine.NotFound):
+        error = pickle.loads(pickle.dumps(kind("a sentence", retry_after=1.5)))
+        assert type(error) is kind and str(error) == "a sentence" and error.retry_after == 1.5
