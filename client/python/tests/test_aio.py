@@ -1,0 +1,140 @@
+import asyncio
+import itertools
+from pathlib import Path
+from typing import Any, AsyncIterator, Awaitable, Callable, Iterator, List, TypeVar
+
+import grpc
+import pytest
+from conftest import MODEL, ROOT, Server
+from scripted import Script, abort_full, answer, serve, stream_answer
+
+import vitrine
+import vitrine.aio
+
+T = TypeVar("T")
+
+
+def run(address: str, use: Callable[[vitrine.aio.Client], Awaitable[T]], **options: Any) -> T:
+    async def connected() -> T:
+        async with vitrine.aio.Client(address, **options) as client:
+            return await use(client)
+
+    return asyncio.run(asyncio.wait_for(connected(), 60))
+
+
+def test_classify_and_models(server: Server, cats: List[Path]) -> None:
+    async def use(client: vitrine.aio.Client) -> None:
+        results = await asyncio.gather(*(client.classify(path, MODEL, attention="mean") for path in cats))
+        assert [r.source for r in results] == [str(path) for path in cats]
+        assert all(r.attention[0].values.shape == (r.grid.rows, r.grid.columns) for r in results)
+        assert [model.name for model in await client.models()] == [MODEL, "kv-pos-mnist"]
+        assert (await client.model(MODEL)).labels[3] == "cat"
+        async for event in client.watch("kv-pos-mnist"):
+            assert event.model.ready
+            break
+        with pytest.raises(vitrine.NotFound):
+            await client.classify(cats[0], "no-such-model")
+        with pytest.raises(vitrine.DeadlineExceeded):
+            await client.classify(cats[0], MODEL, deadline=0.0005)
+        with pytest.raises(FileNotFoundError):
+            await client.classify("nowhere.jpg", MODEL)
+
+    run(server.address, use)
+
+
+def test_classify_many(server: Server, cats: List[Path]) -> None:
+    async def use(client: vitrine.aio.Client) -> None:
+        mixed: List[Any] = cats * 3 + [b"nothing", "nowhere.jpg"]
+        results = [result async for result in client.classify_many(mixed, MODEL)]
+        assert [r.index for r in results] == list(range(38))
+        assert [r.ok for r in results] == [True] * 36 + [False] * 2
+        assert [r.source for r in results[:36]] == [str(path) for path in cats * 3]
+        assert [result async for result in client.classify_many([], MODEL)] == []
+
+    run(server.address, use, max_in_flight=5)
+
+
+def test_a_result_does_not_wait_for_the_next_picture(server: Server) -> None:
+    async def use(client: vitrine.aio.Client) -> None:
+        answered = asyncio.Event()
+
+        async def source() -> AsyncIterator[Path]:
+            yield ROOT / "samples/digits/digit-4.png"
+            await answered.wait()
+            yield ROOT / "samples/digits/digit-5.png"
+
+        labels = []
+        async for result in client.classify_many(source(), "kv-pos-mnist"):
+            assert isinstance(result, vitrine.Result)
+            labels.append(result.top1.label)
+            answered.set()
+        assert labels == ["4", "5"]
+
+    run(server.address, use)
+
+
+def test_leaving_early_leaves_nothing_behind(server: Server) -> None:
+    async def use(client: vitrine.aio.Client) -> None:
+        picture = (ROOT / "samples/digits/digit-3.png").read_bytes()
+        before = len(asyncio.all_tasks())
+        results = client.classify_many((picture for _ in itertools.count()), "kv-pos-mnist")
+        async for result in results:
+            assert result.ok
+            if result.index == 50:
+                break
+        await results.aclose()
+        for _ in range(100):
+            if len(asyncio.all_tasks()) <= before:
+                break
+            await asyncio.sleep(0.02)
+        assert len(asyncio.all_tasks()) <= before
+
+    run(server.address, use, max_in_flight=4)
+
+
+def test_retries() -> None:
+    script = Script()
+    streams = itertools.count()
+    script.classify = lambda request, context: (
+        abort_full(context, 0.05) if len(script.requests) < 3 else answer(request)
+    )
+
+    def stream(requests: Iterator[Any], context: Any) -> Iterator[Any]:
+        answers = 3 if next(streams) < 4 else 1000
+        for request in itertools.islice(requests, answers):
+            yield stream_answer(request)
+        context.abort(grpc.StatusCode.UNAVAILABLE, "gone")
+
+    script.stream = stream
+    pictures = [b"%d" % i for i in range(30)]
+
+    async def use(client: vitrine.aio.Client) -> None:
+        assert (await client.classify(b"one", "m")).top1.label == "one"
+        results = [result async for result in client.classify_many(pictures, "m")]
+        assert [r.top1.label for r in results if isinstance(r, vitrine.Result)] == [p.decode() for p in pictures]
+
+    with serve(script) as address:
+        run(address, use, retries=vitrine.RetryPolicy(max_attempts=20, initial_backoff=0.01))
+
+
+def test_a_server_that_stays_away_ends_it(tmp_path: Path) -> None:
+    started = Server(tmp_path, ROOT / "bundled")
+    picture = ROOT / "samples/digits/digit-3.png"
+    results: List[Any] = []
+    taken = 0
+
+    async def source() -> AsyncIterator[Path]:
+        nonlocal taken
+        for taken in itertools.count(1):
+            if len(results) >= 20 and started.process.poll() is None:
+                started.kill()
+            yield picture
+
+    async def use(client: vitrine.aio.Client) -> None:
+        with pytest.raises(vitrine.Unavailable):
+            async for result in client.classify_many(source(), "kv-pos-mnist"):
+                results.append(result)
+
+    run(started.address, use, retries=vitrine.RetryPolicy(max_attempts=3, initial_backoff=0.01))
+    assert [r.index for r in results] == list(range(len(results))) and not results[-1].ok
+    assert len(results) in (taken, taken - 1), "but for one that the source was just handing over"

@@ -1,0 +1,41 @@
+"""The guide's examples, run as they stand, and what they print."""
+
+import contextlib
+import doctest
+import io
+import re
+from pathlib import Path
+from typing import Any, Dict, List, Tuple
+
+import pytest
+from conftest import ROOT, Server
+
+Block = Tuple[str, str]  # language, content
+
+
+def blocks(path: Path) -> List[Block]:
+    return re.findall(r"^```(\w+)\n(.*?)^```$", path.read_text(), re.MULTILINE | re.DOTALL)
+
+
+@pytest.mark.parametrize("document", ["docs/python.md", "client/python/README.md"])
+def test_examples(
+    document: str, server: Server, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A block of `text` behind a block of `python` is what it prints; ... stands for anything."""
+    for folder in ("samples", "bundled"):
+        (tmp_path / folder).symlink_to(ROOT / folder)
+    (tmp_path / "cat.jpg").symlink_to(ROOT / "samples/cifar/cat-chelsea.jpg")
+    monkeypatch.chdir(tmp_path)
+    found = blocks(ROOT / document)
+    assert any(language == "python" for language, _ in found)
+    names: Dict[str, Any] = {}
+    printed = ""
+    for language, content in found:
+        if language == "python":
+            out = io.StringIO()
+            with contextlib.redirect_stdout(out):
+                exec(compile(content.replace("127.0.0.1:8500", server.address), document, "exec"), names)
+            printed = out.getvalue()
+        elif language == "text":
+            matches = doctest.OutputChecker().check_output(content, printed, doctest.ELLIPSIS)
+            assert matches, "%s promises\n%s\nand prints\n%s" % (document, content, printed)

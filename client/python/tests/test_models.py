@@ -1,0 +1,63 @@
+import shutil
+from pathlib import Path
+
+from conftest import MODEL, ROOT, Server
+
+import vitrine
+from vitrine import _connection, _descriptors
+
+
+def test_models(client: vitrine.Client) -> None:
+    eit, kv = client.models()
+    assert (eit.name, kv.name) == (MODEL, "kv-pos-mnist") and str(kv) == "kv-pos-mnist@1"
+    assert eit.ready and eit.state == "ready" and eit.reason == ""
+    assert eit.input == "36 to 144 tokens of 4x4 RGB" and kv.input == "28x28 grey"
+    assert eit.attention["mean"] == vitrine.AttentionOffer(5, 10) and "scores" in kv.attention
+    assert eit.features == ("class", "mean", "patches") and eit.feature_width == 250
+    assert eit.metrics[0].name == "top1" and 0.7 < eit.metrics[0].value < 1 and eit.metrics[0].images == 10000
+    assert eit.labels == ()
+
+
+def test_model(client: vitrine.Client) -> None:
+    model = client.model(MODEL)
+    assert len(model.labels) == model.classes == 10 and model.labels[0] == "airplane"
+    assert client.model(MODEL, model.version) == model
+    assert model.proto.provenance.data != ""
+
+
+def test_watch(tmp_path: Path) -> None:
+    models = tmp_path / "models"
+    models.mkdir()
+    shutil.copytree(ROOT / "bundled/kv-pos-mnist", models / "kv-pos-mnist")
+    server = Server(tmp_path, models, options=["--poll-interval", "50ms"])
+    with vitrine.Client(server.address) as client:
+        events = client.watch("kv-pos-mnist")
+        assert next(events).model.version == 1
+        shutil.copytree(ROOT / "bundled/kv-pos-mnist/1", tmp_path / "2")
+        manifest = tmp_path / "2/manifest.textproto"
+        manifest.write_text(manifest.read_text().replace("version: 1", "version: 2"))
+        (tmp_path / "2").rename(models / "kv-pos-mnist/2")
+        seen = []
+        for event in events:
+            seen.append((event.model.version, event.model.state))
+            if seen[-1] == (2, "ready"):
+                break
+        assert (2, "loading") in seen
+        events.close()
+    server.stop()
+
+
+def test_every_call_is_one_of_the_contract() -> None:
+    called = []
+
+    class Channel:
+        def __getattr__(self, kind: str) -> object:
+            return lambda name, request_serializer, response_deserializer: called.append((kind, name))
+
+    _connection.Stubs(Channel())
+    expected = []
+    for service in ("Classifier", "Registry"):
+        for method in _descriptors.POOL.FindServiceByName("vitrine.v1." + service).methods:
+            streams = "stream" if method.client_streaming else "unary", "stream" if method.server_streaming else "unary"
+            expected.append(("_".join(streams), "/vitrine.v1.%s/%s" % (service, method.name)))
+    assert sorted(called) == sorted(expected)

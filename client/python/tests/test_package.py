@@ -1,0 +1,70 @@
+"""What pip makes of it, and what a type checker says to it."""
+
+import subprocess
+import sys
+import zipfile
+from importlib import metadata
+from pathlib import Path
+from typing import List
+
+import pytest
+from conftest import ROOT
+
+import vitrine
+from vitrine.v1 import classifier_pb2
+
+PACKAGE = ROOT / "client/python"
+
+
+def run(*command: str, cwd: Path) -> str:
+    ran = subprocess.run([sys.executable, "-m", *command], cwd=cwd, capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    return ran.stdout
+
+
+def contents(folder: Path) -> List[str]:
+    (wheel,) = folder.glob("*.whl")
+    return sorted(zipfile.ZipFile(wheel).namelist())
+
+
+def test_a_source_distribution_carries_the_contract(tmp_path: Path) -> None:
+    pip = ("pip", "wheel", "-q", "--disable-pip-version-check", "--no-deps", "--no-build-isolation", "-w")
+    run(*pip, str(tmp_path / "direct"), str(PACKAGE), cwd=tmp_path)
+    run("hatchling", "build", "-t", "sdist", "-d", str(tmp_path), cwd=PACKAGE)
+    (sdist,) = tmp_path.glob("*.tar.gz")
+    run(*pip, str(tmp_path / "again"), str(sdist), cwd=tmp_path)
+    assert contents(tmp_path / "direct") == contents(tmp_path / "again")
+    for name in ("py.typed", "v1/descriptors.binpb", "v1/classifier_pb2.py", "v1/classifier_pb2.pyi"):
+        assert "vitrine/" + name in contents(tmp_path / "direct")
+    assert not (PACKAGE / "src/vitrine/v1").exists(), "the build wrote into the sources"
+
+
+def test_the_messages_are_those_of_the_checkout() -> None:
+    fields = [field.name for field in classifier_pb2.ClassifyRequest.DESCRIPTOR.fields]
+    text = (ROOT / "proto/vitrine/v1/classifier.proto").read_text().split("message ClassifyRequest {")[1].split("\n}")[0]
+    assert fields and all(" %s = " % name in text for name in fields)
+    assert classifier_pb2.Priority.Name(classifier_pb2.HIGH) == "HIGH"
+
+
+def test_every_public_name_is_there() -> None:
+    assert sorted(vitrine.__all__) == vitrine.__all__
+    assert all(getattr(vitrine, name).__doc__ for name in vitrine.__all__ if name != "ImageSource")
+
+
+@pytest.mark.skipif(sys.version_info < (3, 10), reason="mypy of today does not know numpy's stubs of Python 3.9")
+def test_types(tmp_path: Path) -> None:
+    assert metadata.version("mypy")
+    options = ("--config-file", str(PACKAGE / "pyproject.toml"), "--cache-dir", str(Path(sys.prefix) / "mypy"))
+    run("mypy", *options, "-p", "vitrine", cwd=tmp_path)
+    use = tmp_path / "use.py"
+    use.write_text(
+        "import vitrine\n"
+        "with vitrine.Client() as client:\n"
+        "    result = client.classify('cat.jpg', attention=['mean'])\n"
+        "    reveal_type(result.attention[0].values)\n"
+        "    for outcome in client.classify_many(['cat.jpg']):\n"
+        "        reveal_type(outcome)\n"
+    )
+    said = run("mypy", *options, str(use), cwd=tmp_path)
+    assert "float32" in said.replace("floating[numpy._typing._nbit_base._32Bit]", "float32").replace("_32Bit", "float32")
+    assert "Result" in said and "Refused" in said
