@@ -14,6 +14,11 @@ namespace vitrine {
 // picture never yields pixels. Thread-safe; keeps nothing between calls.
 absl::StatusOr<Image> Decode(std::string_view bytes, const ImageLimits& limits = {});
 
+// The same picture at a 1, 2, 4 or 8 times smaller size, sides rounded up; the limits are those of the whole one. Of a
+// JPEG only the low frequencies are computed, so that time and memory follow the small size; the pixels of a PNG are
+// averaged in blocks.
+absl::StatusOr<Image> DecodeReduced(std::string_view bytes, int divisor, const ImageLimits& limits = {});
+
 }  // namespace vitrine
 
 #endif  // VITRINE_IMAGING_DECODE_H_

@@ -156,7 +156,8 @@ absl::Status Damaged(const Decoder& decoder) {
 
 }  // namespace
 
-absl::StatusOr<Image> DecodeJpeg(std::string_view bytes, const ImageHeader& header, const ImageLimits& limits) {
+absl::StatusOr<Image> DecodeJpeg(std::string_view bytes, const ImageHeader& header, const ImageLimits& limits,
+                                 int divisor) {
   RETURN_IF_ERROR(CheckJpegScans(bytes, limits.max_scans));
   Decoder decoder = {};
   struct Destroy {
@@ -168,9 +169,12 @@ absl::StatusOr<Image> DecodeJpeg(std::string_view bytes, const ImageHeader& head
       decoder.jpeg.image_height != static_cast<JDIMENSION>(header.stored_height)) {
     return absl::InvalidArgumentError("the JPEG is damaged: its headers contradict each other about its size");
   }
+  // libjpeg rounds up as well.
+  decoder.jpeg.scale_num = 1;
+  decoder.jpeg.scale_denom = static_cast<unsigned int>(divisor);
   Image image;
-  image.width = header.stored_width;
-  image.height = header.stored_height;
+  image.width = (header.stored_width + divisor - 1) / divisor;
+  image.height = (header.stored_height + divisor - 1) / divisor;
   image.channels = decoder.jpeg.out_color_space == JCS_GRAYSCALE ? 1 : 3;
   const size_t stride = static_cast<size_t>(image.width) * image.channels;
   image.pixels.resize(stride * image.height);

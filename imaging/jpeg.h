@@ -10,8 +10,10 @@
 namespace vitrine {
 
 // The pixels of a JPEG as stored, before its orientation: 1 channel for grey, 3 for everything else.
-// `header` is what ReadHeader said about the same bytes under the same limits. INVALID_ARGUMENT for any damage.
-absl::StatusOr<Image> DecodeJpeg(std::string_view bytes, const ImageHeader& header, const ImageLimits& limits);
+// `header` is what ReadHeader said about the same bytes under the same limits. Decoded at 1/divisor of the size, with
+// divisor 1, 2, 4 or 8, sides rounded up. INVALID_ARGUMENT for any damage.
+absl::StatusOr<Image> DecodeJpeg(std::string_view bytes, const ImageHeader& header, const ImageLimits& limits,
+                                 int divisor = 1);
 
 }  // namespace vitrine
 
