@@ -1,9 +1,6 @@
 #include "client/client.h"
 
-#include <grpcpp/channel.h>
 #include <grpcpp/client_context.h>
-#include <grpcpp/create_channel.h>
-#include <grpcpp/security/credentials.h>
 
 #include <utility>
 
@@ -11,6 +8,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "base/status_macros.h"
+#include "client/address.h"
+#include "client/channel.h"
 #include "client/pipeline.h"
 #include "client/status.h"
 #include "vitrine/v1/classifier.grpc.pb.h"
@@ -26,22 +25,6 @@ struct Client::Connection {
 };
 
 namespace {
-
-absl::Status WaitUntilConnected(grpc::Channel& channel, const ClientOptions& options) {
-  const auto deadline = absl::ToChronoTime(absl::Now() + options.connect_timeout);
-  grpc_connectivity_state state = channel.GetState(/*try_to_connect=*/true);
-  while (state != GRPC_CHANNEL_READY) {
-    if (state == GRPC_CHANNEL_TRANSIENT_FAILURE || state == GRPC_CHANNEL_SHUTDOWN) {
-      return absl::UnavailableError(absl::StrCat("no server answers at ", options.address));
-    }
-    if (!channel.WaitForStateChange(state, deadline)) {
-      return absl::UnavailableError(absl::StrCat("no server answered at ", options.address, " within ",
-                                                 absl::FormatDuration(options.connect_timeout)));
-    }
-    state = channel.GetState(true);
-  }
-  return absl::OkStatus();
-}
 
 // One unary call with its retries. `call` is a method of a stub.
 template <typename Response, typename Stub, typename Method, typename Request>
@@ -63,7 +46,7 @@ absl::StatusOr<Response> Call(const ClientOptions& options, Stub& stub, Method m
 }  // namespace
 
 absl::Status ClientOptions::Validate() const {
-  if (address.empty()) return absl::InvalidArgumentError("the server's address is empty; give host:port");
+  RETURN_IF_ERROR(ParseAddress(address).status());
   if (deadline <= absl::ZeroDuration() || connect_timeout <= absl::ZeroDuration()) {
     return absl::InvalidArgumentError("deadline and connect_timeout must be positive");
   }
@@ -75,19 +58,27 @@ absl::Status ClientOptions::Validate() const {
       max_response_bytes > kLargest) {
     return absl::InvalidArgumentError("max_request_bytes and max_response_bytes must be 1 to 2^30");
   }
+  if (tls.has_value() && tls->certificate_file.empty() != tls->key_file.empty()) {
+    return absl::InvalidArgumentError("a certificate of the client and its key belong together; one is missing");
+  }
+  if (!token.empty() && !token_file.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat("there is a token, and another in ", token_file, "; give one"));
+  }
+  constexpr absl::Duration kShortestKeepalive = absl::Seconds(10);  // what gRPC itself makes of anything below
+  if (keepalive != absl::ZeroDuration() && keepalive < kShortestKeepalive) {
+    return absl::InvalidArgumentError(absl::StrCat("keepalive is ", absl::FormatDuration(keepalive),
+                                                   ", must be 0 (never) or at least ",
+                                                   absl::FormatDuration(kShortestKeepalive)));
+  }
   return retry.Validate();
 }
 
 absl::StatusOr<std::unique_ptr<Client>> Client::Connect(const ClientOptions& options) {
   RETURN_IF_ERROR(options.Validate());
-  grpc::ChannelArguments arguments;
-  arguments.SetMaxSendMessageSize(static_cast<int>(options.max_request_bytes));
-  arguments.SetMaxReceiveMessageSize(static_cast<int>(options.max_response_bytes));
-  arguments.SetUserAgentPrefix("vitrine-client");
   auto connection = std::make_unique<Connection>();
   connection->options = options;
-  connection->channel = grpc::CreateCustomChannel(options.address, grpc::InsecureChannelCredentials(), arguments);
-  RETURN_IF_ERROR(WaitUntilConnected(*connection->channel, options));
+  ASSIGN_OR_RETURN(connection->channel, MakeChannel(options));
+  RETURN_IF_ERROR(WaitUntilConnected(connection->channel, options));
   connection->classifier = v1::Classifier::NewStub(connection->channel);
   connection->registry = v1::Registry::NewStub(connection->channel);
   return std::unique_ptr<Client>(new Client(std::move(connection)));
@@ -115,10 +106,28 @@ absl::StatusOr<v1::ListModelsResponse> Client::ListModels() {
                                       v1::ListModelsRequest());
 }
 
+absl::Status Client::WatchModels(const std::string& model,
+                                 const std::function<bool(const v1::ModelEvent& event)>& changed) {
+  grpc::ClientContext context;
+  v1::WatchModelsRequest request;
+  request.set_model(model);
+  const auto reader = connection_->registry->WatchModels(&context, request);
+  v1::ModelEvent event;
+  bool stopped = false;
+  while (!stopped && reader->Read(&event)) stopped = !changed(event);
+  if (stopped) context.TryCancel();
+  const grpc::Status end = reader->Finish();
+  return stopped ? absl::OkStatus() : FromGrpc(end);
+}
+
 absl::StatusOr<v1::ModelVersion> Client::GetModel(const std::string& model, std::optional<int64_t> version) {
   v1::GetModelRequest request;
   request.set_model(model);
   if (version.has_value()) request.set_version(*version);
+  return GetModel(request);
+}
+
+absl::StatusOr<v1::ModelVersion> Client::GetModel(const v1::GetModelRequest& request) {
   return Call<v1::ModelVersion>(connection_->options, *connection_->registry, &v1::Registry::Stub::GetModel, request);
 }
 

@@ -17,8 +17,24 @@
 
 namespace vitrine {
 
+// TLS from a client's side. Files are PEM; they are read by Connect.
+struct TlsOptions {
+  // Authorities that may vouch for the server; empty: those that this system trusts.
+  std::string ca_file = {};
+  // The client's own certificate, with those between it and its authority, and its key; both or neither.
+  std::string certificate_file = {};
+  std::string key_file = {};
+  // Name that the server's certificate must be for; empty: the host of the address.
+  std::string server_name = {};
+};
+
 struct ClientOptions {
-  // host:port of a vitrine-server.
+  // Where the server is. One of
+  //   host:port                    as in gpu-box:8500 or [::1]:8500
+  //   dns:///name:port             requests are spread over all addresses of the name, and its changes followed
+  //   host:port,host:port          requests are spread over these servers; their names are resolved once
+  //   ipv4:..., ipv6:..., unix:PATH   as gRPC has them
+  // Spreading is by request: a ClassifyMany is one stream and stays with one server.
   std::string address = "127.0.0.1:8500";
   // How long Connect waits for the server. A refused connection ends the wait at once.
   absl::Duration connect_timeout = absl::Seconds(5);
@@ -31,6 +47,15 @@ struct ClientOptions {
   int64_t max_request_bytes = 32 << 20;
   int64_t max_response_bytes = 80 << 20;
   RetryOptions retry = {};
+  // Without it nothing is encrypted and nobody is known.
+  std::optional<TlsOptions> tls = std::nullopt;
+  // Sent with every call as "authorization: Bearer <token>". Refused where it would cross a network without TLS. At
+  // most one of the two; the file is read again every minute, so that it may be replaced.
+  std::string token = {};
+  std::string token_file = {};
+  // Ping a silent server this often while calls are under way, so that one that vanished is noticed; zero: never.
+  // Servers send callers away that ping more often than they allow: vitrine-server takes 10 seconds and more.
+  absl::Duration keepalive = absl::ZeroDuration();
 
   absl::Status Validate() const;
 };
@@ -80,8 +105,13 @@ class Client {
 
   // Every model and version the server knows.
   absl::StatusOr<v1::ListModelsResponse> ListModels();
+  // Tells `changed` the present state of every version of `model` (empty: of all models), then each change as it
+  // happens, until it returns false, which is OK, or the call ends, with its status. Knows no deadline.
+  absl::Status WatchModels(const std::string& model, const std::function<bool(const v1::ModelEvent& event)>& changed);
   // One version with its labels; without `version` the newest that is ready.
   absl::StatusOr<v1::ModelVersion> GetModel(const std::string& model, std::optional<int64_t> version = std::nullopt);
+  // With what else the request asks for, such as the cost of pictures.
+  absl::StatusOr<v1::ModelVersion> GetModel(const v1::GetModelRequest& request);
 
  private:
   struct Connection;

@@ -1,5 +1,6 @@
 #include "programs/client_options.h"
 
+#include <cstdlib>
 #include <optional>
 
 #include "absl/strings/str_cat.h"
@@ -47,13 +48,67 @@ CLI::Option* AddDurationOption(CLI::App& app, const std::string& name, absl::Dur
       ->default_str(absl::FormatDuration(duration));
 }
 
+namespace {
+
+// Each of the flags asks for TLS.
+void AddTlsFile(CLI::App& app, const std::string& name, ClientOptions& options, std::string TlsOptions::*member,
+                const std::string& help, const std::string& type) {
+  app.add_option_function<std::string>(
+         name,
+         [&options, member](const std::string& text) {
+           if (!options.tls.has_value()) options.tls.emplace();
+           (*options.tls).*member = text;
+         },
+         help)
+      ->type_name(type);
+}
+
+void AddSecurity(CLI::App& app, ClientOptions& options) {
+  app.add_flag_callback(
+      "--tls",
+      [&options] {
+        if (!options.tls.has_value()) options.tls.emplace();
+      },
+      "encrypt, and believe the authorities that this system trusts");
+  AddTlsFile(app, "--tls-ca", options, &TlsOptions::ca_file, "TLS; believe only the authorities in this PEM file",
+             "FILE");
+  AddTlsFile(app, "--tls-cert", options, &TlsOptions::certificate_file, "TLS; show this certificate of the client",
+             "FILE");
+  AddTlsFile(app, "--tls-key", options, &TlsOptions::key_file, "its key", "FILE");
+  AddTlsFile(app, "--tls-server-name", options, &TlsOptions::server_name,
+             "TLS; the name in the server's certificate, where --server has another", "NAME");
+  if (const char* token = std::getenv("VITRINE_TOKEN"); token != nullptr) options.token = token;
+  app.add_option_function<std::string>(
+         "--token-file",
+         [&options](const std::string& file) {
+           options.token_file = file;
+           options.token.clear();
+         },
+         "file with a token that says who asks, sent over TLS or within\nthis machine; also $VITRINE_TOKEN_FILE, and "
+         "the token itself\nin $VITRINE_TOKEN")
+      ->envname("VITRINE_TOKEN_FILE")
+      ->type_name("FILE");
+}
+
+}  // namespace
+
 void AddServerOptions(CLI::App& app, ClientOptions& options) {
-  app.add_option("--server", options.address, "host:port of the server; also $VITRINE_SERVER")
+  app.add_option("--server", options.address,
+                 "host:port of the server, several with commas, dns:///name:port\nor unix:PATH; also $VITRINE_SERVER")
       ->envname("VITRINE_SERVER")
       ->type_name("ADDRESS")
       ->capture_default_str();
   AddDurationOption(app, "--connect-timeout", options.connect_timeout, "how long to wait for the connection");
   AddDurationOption(app, "--deadline", options.deadline, "time for one request, its repetitions included");
+  app.add_option("--max-attempts", options.retry.max_attempts,
+                 "how often a request is sent that the server has no room for,\n1 to 20")
+      ->check(CLI::Range(1, 20).description(""))
+      ->type_name("N")
+      ->capture_default_str();
+  AddDurationOption(app, "--keepalive", options.keepalive,
+                    "ping a silent server this often, 10s or more;\nwithout it never")
+      ->default_str("");
+  AddSecurity(app, options);
 }
 
 void AddFormatOption(CLI::App& app, Format& format) {
@@ -71,6 +126,21 @@ void AddModelOption(CLI::App& app, ModelChoice& choice) {
          "the model to ask; without it the only one that is ready")
       ->check(Checked(ParseModelChoice))
       ->type_name("NAME[@VERSION]");
+}
+
+void AddPictureOptions(CLI::App& app, std::vector<std::string>& paths, PictureSearch& search) {
+  app.add_option("IMAGE", paths,
+                 "JPEG or PNG files, folders of them, patterns in quotes;\n- for a picture on the standard input")
+      ->type_name("");
+  app.add_flag("-r,--recursive", search.recursive, "folders with those inside them");
+  CLI::Option* list =
+      app.add_option("--files-from", search.files_from, "a list of paths, one a line; - standard input");
+  list->type_name("FILE");
+  app.add_flag("-0,--null", search.null_separated, "zero bytes end the paths of the list, as find -print0 writes them")
+      ->needs(list);
+  app.callback([&paths, &search] {
+    if (paths.empty() && search.files_from.empty()) throw CLI::RequiredError("IMAGE or --files-from");
+  });
 }
 
 void AddRequestOptions(CLI::App& app, ClientOptions& options, std::optional<v1::ResolutionWish>& resolution,

@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,8 @@ void AddServerOptions(CLI::App& app, ClientOptions& options);
 void AddFormatOption(CLI::App& app, Format& format);
 // --model NAME[@VERSION]
 void AddModelOption(CLI::App& app, ModelChoice& choice);
+// Which pictures: IMAGE..., --recursive, --files-from, -0.
+void AddPictureOptions(CLI::App& app, std::vector<std::string>& paths, PictureSearch& search);
 // What goes with every picture: --resolution, --priority, --in-flight.
 void AddRequestOptions(CLI::App& app, ClientOptions& options, std::optional<v1::ResolutionWish>& resolution,
                        v1::Priority& priority);

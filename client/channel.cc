@@ -1,0 +1,140 @@
+#include "client/channel.h"
+
+#include <grpcpp/client_context.h>
+#include <grpcpp/create_channel.h>
+#include <grpcpp/security/credentials.h>
+#include <grpcpp/support/client_interceptor.h>
+
+#include <utility>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "base/status_macros.h"
+#include "client/address.h"
+#include "client/status.h"
+#include "client/tls.h"
+#include "client/token.h"
+#include "vitrine/v1/registry.grpc.pb.h"
+
+namespace vitrine {
+namespace {
+
+constexpr absl::Duration kKeepaliveTimeout = absl::Seconds(20);
+
+// A token may be stolen where it can be read.
+absl::StatusOr<std::shared_ptr<BearerToken>> TokenOf(const ClientOptions& options, const ServerAddress& address) {
+  if (options.token.empty() && options.token_file.empty()) return nullptr;
+  if (!options.tls.has_value() && !address.local) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the token would cross the network to ", options.address, " unencrypted; use TLS"));
+  }
+  return options.token.empty() ? BearerToken::FromFile(options.token_file) : BearerToken::FromText(options.token);
+}
+
+void AddAddress(const ClientOptions& options, const ServerAddress& address, grpc::ChannelArguments& arguments) {
+  if (address.balanced) arguments.SetLoadBalancingPolicyName("round_robin");
+  if (options.tls.has_value() && !options.tls->server_name.empty()) {
+    arguments.SetSslTargetNameOverride(options.tls->server_name);
+  } else if (!address.hosts.empty()) {
+    // gRPC would send the whole list as the name of the server.
+    arguments.SetString(GRPC_ARG_DEFAULT_AUTHORITY, address.hosts.front());
+  }
+}
+
+// What gRPC's own words about a failed connection mean, as the end of a sentence; empty where nobody listens.
+std::string Meaning(const std::string& detail, const ClientOptions& options) {
+  const std::string lower = absl::AsciiStrToLower(detail);
+  const auto says = [&](const char* words) { return absl::StrContains(lower, words); };
+  if (options.tls.has_value()) {
+    const TlsOptions& tls = *options.tls;
+    if (says("certificate verify failed") || says("certificate_verify_failed")) {
+      return tls.ca_file.empty() ? ": no authority that this system trusts vouches for its certificate"
+                                 : absl::StrCat(": ", tls.ca_file, " does not vouch for its certificate");
+    }
+    if (says("peer name")) {
+      return absl::StrCat(": its certificate is for another name",
+                          tls.server_name.empty() ? "" : absl::StrCat(" than ", tls.server_name));
+    }
+    if (says("wrong version number")) return ": it does not speak TLS";
+    if (says("certificate required") || says("handshake failure") || says("socket closed") || says("reset by peer")) {
+      return tls.certificate_file.empty() ? ": it ends the TLS handshake; it may want a certificate of this client"
+                                          : absl::StrCat(": it does not accept the certificate ", tls.certificate_file);
+    }
+  } else if (says("socket closed") || says("reset by peer") || says("endpoint closing") || says("goaway")) {
+    return ": it closes the connection; it may want TLS";
+  }
+  if (says("dns resolution failed") || says("c-ares status")) return ": its name has no address";
+  if (says("no such file or directory")) return ": there is no such socket";
+  if (says("permission denied")) return ": permission denied";
+  return "";
+}
+
+// Asks once, without waiting for a connection: only a call is told why there is none.
+absl::Status WhyNot(const std::shared_ptr<grpc::Channel>& channel, const ClientOptions& options) {
+  grpc::ClientContext context;
+  context.set_deadline(absl::ToChronoTime(absl::Now() + absl::Seconds(1)));
+  v1::ListModelsResponse ignored;
+  const grpc::Status status = v1::Registry::NewStub(channel)->ListModels(&context, {}, &ignored);
+  if (status.error_code() != grpc::StatusCode::UNAVAILABLE) return absl::OkStatus();  // somebody answered after all
+  return absl::UnavailableError(
+      absl::StrCat("no server answers at ", options.address, Meaning(status.error_message(), options)));
+}
+
+}  // namespace
+
+absl::StatusOr<std::shared_ptr<grpc::Channel>> MakeChannel(const ClientOptions& options) {
+  grpc::ChannelArguments arguments;
+  arguments.SetMaxSendMessageSize(static_cast<int>(options.max_request_bytes));
+  arguments.SetMaxReceiveMessageSize(static_cast<int>(options.max_response_bytes));
+  arguments.SetUserAgentPrefix("vitrine-client");
+  // A server that comes back is found within seconds; gRPC's own patience grows to two minutes.
+  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 250);
+  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 5000);
+  if (options.keepalive > absl::ZeroDuration()) {
+    arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, static_cast<int>(absl::ToInt64Milliseconds(options.keepalive)));
+    arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, static_cast<int>(absl::ToInt64Milliseconds(kKeepaliveTimeout)));
+    arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
+  }
+  return MakeChannel(options, std::move(arguments));
+}
+
+absl::StatusOr<std::shared_ptr<grpc::Channel>> MakeChannel(const ClientOptions& options,
+                                                           grpc::ChannelArguments arguments) {
+  ASSIGN_OR_RETURN(ServerAddress address, ParseAddress(options.address));
+  if (!address.hosts.empty() && options.tls.has_value() && options.tls->server_name.empty()) {
+    return absl::InvalidArgumentError(
+        "several servers over TLS need one name that is in all their certificates: the server name of the TLS options");
+  }
+  ASSIGN_OR_RETURN(std::shared_ptr<BearerToken> token, TokenOf(options, address));
+  std::shared_ptr<grpc::ChannelCredentials> credentials = grpc::InsecureChannelCredentials();
+  if (options.tls.has_value()) {
+    ASSIGN_OR_RETURN(credentials, TlsCredentials(*options.tls));
+  }
+  if (!address.hosts.empty()) {
+    ASSIGN_OR_RETURN(address.uri, ResolveHosts(address.hosts));
+  }
+  AddAddress(options, address, arguments);
+  std::vector<std::unique_ptr<grpc::experimental::ClientInterceptorFactoryInterface>> interceptors;
+  if (token != nullptr) interceptors.push_back(Authorizing(std::move(token)));
+  return grpc::experimental::CreateCustomChannelWithInterceptors(address.uri, credentials, arguments,
+                                                                 std::move(interceptors));
+}
+
+absl::Status WaitUntilConnected(const std::shared_ptr<grpc::Channel>& channel, const ClientOptions& options) {
+  const auto deadline = absl::ToChronoTime(absl::Now() + options.connect_timeout);
+  grpc_connectivity_state state = channel->GetState(/*try_to_connect=*/true);
+  while (state != GRPC_CHANNEL_READY) {
+    if (state == GRPC_CHANNEL_TRANSIENT_FAILURE || state == GRPC_CHANNEL_SHUTDOWN) return WhyNot(channel, options);
+    if (!channel->WaitForStateChange(state, deadline)) {
+      return absl::UnavailableError(absl::StrCat("no server answered at ", options.address, " within ",
+                                                 absl::FormatDuration(options.connect_timeout)));
+    }
+    state = channel->GetState(true);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace vitrine

@@ -1,0 +1,29 @@
+#ifndef VITRINE_CLIENT_CHANNEL_H_
+#define VITRINE_CLIENT_CHANNEL_H_
+
+#include <grpcpp/channel.h>
+#include <grpcpp/support/channel_arguments.h>
+
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "client/client.h"
+
+namespace vitrine {
+
+// A channel as the options say (address, TLS, token, keepalive, sizes), not connected yet. Every channel of the client
+// is made here. INVALID_ARGUMENT, NOT_FOUND, PERMISSION_DENIED: an option or a file that it names is wrong.
+// UNAVAILABLE: one of several hosts has no address.
+absl::StatusOr<std::shared_ptr<grpc::Channel>> MakeChannel(const ClientOptions& options);
+// The same for a caller with a mind of its own about sizes, keepalive, reconnecting and the user agent: only address,
+// TLS and token come from the options.
+absl::StatusOr<std::shared_ptr<grpc::Channel>> MakeChannel(const ClientOptions& options,
+                                                           grpc::ChannelArguments arguments);
+
+// Waits for the connection, at most options.connect_timeout. UNAVAILABLE says why there is none: nobody listens, the
+// name is unknown, the certificate is not believed, the other side does not speak TLS or asks for it.
+absl::Status WaitUntilConnected(const std::shared_ptr<grpc::Channel>& channel, const ClientOptions& options);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_CLIENT_CHANNEL_H_

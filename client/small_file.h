@@ -1,0 +1,17 @@
+#ifndef VITRINE_CLIENT_SMALL_FILE_H_
+#define VITRINE_CLIENT_SMALL_FILE_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/statusor.h"
+
+namespace vitrine {
+
+// A whole file. NOT_FOUND or PERMISSION_DENIED: it cannot be read; INVALID_ARGUMENT: it has more than `most` bytes.
+// The sentence names the file.
+absl::StatusOr<std::string> ReadSmallFile(const std::string& path, int64_t most);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_CLIENT_SMALL_FILE_H_

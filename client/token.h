@@ -1,0 +1,48 @@
+#ifndef VITRINE_CLIENT_TOKEN_H_
+#define VITRINE_CLIENT_TOKEN_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+
+namespace grpc::experimental {
+class ClientInterceptorFactoryInterface;
+}
+
+namespace vitrine {
+
+// A token that says who asks: given, or read from a file that may be replaced while the client lives (as Kubernetes
+// does). Thread-safe.
+class BearerToken {
+ public:
+  // How long a file is believed before it is read again.
+  static constexpr absl::Duration kReread = absl::Minutes(1);
+
+  // INVALID_ARGUMENT: empty, or with characters that no header can carry; also if the file cannot be read.
+  static absl::StatusOr<std::shared_ptr<BearerToken>> FromText(const std::string& token);
+  static absl::StatusOr<std::shared_ptr<BearerToken>> FromFile(const std::string& path);
+
+  // The newest that could be read.
+  std::string Get(absl::Time now);
+
+ private:
+  BearerToken(std::string path, std::string token, absl::Time read)
+      : path_(std::move(path)), token_(std::move(token)), read_(read) {}
+
+  const std::string path_;  // empty: the token never changes
+
+  absl::Mutex mutex_;
+  std::string token_ ABSL_GUARDED_BY(mutex_);
+  absl::Time read_ ABSL_GUARDED_BY(mutex_);
+};
+
+// Adds "authorization: Bearer ..." to every call of a channel.
+std::unique_ptr<grpc::experimental::ClientInterceptorFactoryInterface> Authorizing(std::shared_ptr<BearerToken> token);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_CLIENT_TOKEN_H_
