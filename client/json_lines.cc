@@ -1,5 +1,7 @@
 #include "client/json_lines.h"
 
+#include <google/protobuf/util/json_util.h>
+
 #include <cstdint>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -70,7 +72,7 @@ Json Attention(const v1::ClassifyResponse& answer, const std::vector<std::string
 }  // namespace
 
 std::string ClassificationLine(const std::string& picture, const v1::ClassifyResponse& answer,
-                               const std::vector<std::string>& files) {
+                               const std::vector<std::string>& files, const std::optional<Size>& sent_as) {
   const v1::Grid& grid = answer.grid();
   const v1::Timings& timings = answer.timings();
   Json json;
@@ -86,6 +88,7 @@ std::string ClassificationLine(const std::string& picture, const v1::ClassifyRes
                   {"image_height", grid.image_height()},
                   {"image_width", grid.image_width()},
                   {"covers", Covers(grid.covers())}};
+  if (sent_as.has_value()) json["sent_as"] = {{"width", sent_as->width}, {"height", sent_as->height}};
   json["batch"] = {{"id", answer.batch().id()},
                    {"images", answer.batch().images()},
                    {"tokens", answer.batch().tokens()},
@@ -121,7 +124,18 @@ std::string FeatureLine(const std::string& picture, const v1::ClassifyResponse& 
   return Line(json);
 }
 
-std::string ModelLine(const v1::ModelVersion& version) {
+namespace {
+
+// Every field under its own name, those at their default left out. Not a number and infinity are strings.
+Json MessageJson(const google::protobuf::Message& message) {
+  google::protobuf::util::JsonPrintOptions options;
+  options.preserve_proto_field_names = true;
+  std::string text;
+  if (!google::protobuf::util::MessageToJsonString(message, &text, options).ok()) return Json();
+  return Json::parse(text, /*cb=*/nullptr, /*allow_exceptions=*/false);
+}
+
+void AddModel(const v1::ModelVersion& version, Json& json) {
   Json metrics = Json::array();
   for (const v1::Metric& metric : version.provenance().metrics()) {
     metrics.push_back({{"name", metric.name()},
@@ -140,7 +154,6 @@ std::string ModelLine(const v1::ModelVersion& version) {
   Json features = Json::array();
   for (const int kind : version.feature_kinds())
     features.push_back(FeatureKindName(static_cast<v1::FeatureKind>(kind)));
-  Json json;
   json["model"] = version.model();
   json["version"] = version.version();
   json["state"] = ModelStateName(version.state());
@@ -159,6 +172,30 @@ std::string ModelLine(const v1::ModelVersion& version) {
   json["weights_sha256"] = version.weights_sha256();
   json["data"] = version.provenance().data();
   json["recipe"] = version.provenance().recipe();
+}
+
+}  // namespace
+
+std::string ModelLine(const v1::ModelVersion& version) {
+  Json json;
+  AddModel(version, json);
+  return Line(json);
+}
+
+std::string ModelDetailLine(const v1::ModelVersion& version) {
+  Json json;
+  AddModel(version, json);
+  json["labels"] = std::vector<std::string>(version.labels().begin(), version.labels().end());
+  json["config"] = MessageJson(version.config());
+  json["provenance"] = MessageJson(version.provenance());
+  return Line(json);
+}
+
+std::string ModelEventLine(const v1::ModelEvent& event, absl::Time time) {
+  Json json;
+  json["time"] = absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", time, absl::UTCTimeZone());
+  json["removed"] = event.removed();
+  AddModel(event.version(), json);
   return Line(json);
 }
 

@@ -2,18 +2,23 @@
 #define VITRINE_CLIENT_JSON_LINES_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "absl/time/time.h"
+#include "imaging/geometry.h"
 #include "vitrine/v1/classifier.pb.h"
 #include "vitrine/v1/registry.pb.h"
 
 namespace vitrine {
 
 // One classified picture as a JSON object on one line (docs/client.md lists the members). `files` holds the file of
-// each attention map, or nothing. Bytes that are not UTF-8 become U+FFFD.
+// each attention map, or nothing; `sent_as` the size of a picture that was made smaller before it was sent. Bytes that
+// are not UTF-8 become U+FFFD.
 std::string ClassificationLine(const std::string& picture, const v1::ClassifyResponse& answer,
-                               const std::vector<std::string>& files);
+                               const std::vector<std::string>& files,
+                               const std::optional<Size>& sent_as = std::nullopt);
 
 // Where the features of a picture were written.
 struct FeatureLinePlace {
@@ -27,6 +32,10 @@ std::string FeatureLine(const std::string& picture, const v1::ClassifyResponse& 
 
 // One version of a model as a JSON object on one line.
 std::string ModelLine(const v1::ModelVersion& version);
+// The same with everything that GetModel tells: `labels`, and `config` and `provenance` as their messages have them.
+std::string ModelDetailLine(const v1::ModelVersion& version);
+// The same as ModelLine behind `time` (RFC 3339, UTC) and `removed`.
+std::string ModelEventLine(const v1::ModelEvent& event, absl::Time time);
 
 }  // namespace vitrine
 

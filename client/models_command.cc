@@ -9,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
 #include "client/json_lines.h"
+#include "client/model_page.h"
 #include "client/names.h"
 #include "client/table.h"
 #include "client/text.h"
@@ -17,13 +18,6 @@ namespace vitrine {
 namespace {
 
 constexpr size_t kAttention = 8;  // the flowing column
-
-// 2867392 -> "2,867,392"
-std::string WithCommas(int64_t number) {
-  std::string digits = absl::StrCat(number);
-  for (int i = static_cast<int>(digits.size()) - 3; i > 0; i -= 3) digits.insert(static_cast<size_t>(i), ",");
-  return digits;
-}
 
 // The first top-1 accuracy that the training measured, and on what.
 std::string Accuracy(const v1::Provenance& provenance) {
@@ -97,6 +91,14 @@ absl::Status RunModels(const ClientOptions& options, Format format, const Page& 
   } else {
     out << (list.versions().empty() ? "the server has no models\n" : ModelsTable(list, page));
   }
+  return absl::OkStatus();
+}
+
+absl::Status RunModelShow(const ClientOptions& options, const ModelChoice& choice, Format format, const Page& page,
+                          std::ostream& out) {
+  ASSIGN_OR_RETURN(const std::unique_ptr<Client> client, Client::Connect(options));
+  ASSIGN_OR_RETURN(const v1::ModelVersion version, ChooseModel(*client, choice));
+  out << (format == Format::kJson ? ModelDetailLine(version) : ModelPage(version, page));
   return absl::OkStatus();
 }
 

@@ -13,6 +13,10 @@ namespace vitrine {
 // `vitrine models`: what the server knows, a row or a JSON line per version.
 absl::Status RunModels(const ClientOptions& options, Format format, const Page& page, std::ostream& out);
 
+// `vitrine models show`: everything about one version, as a page or a JSON line.
+absl::Status RunModelShow(const ClientOptions& options, const ModelChoice& choice, Format format, const Page& page,
+                          std::ostream& out);
+
 // The rows with their header.
 std::string ModelsTable(const v1::ListModelsResponse& list, const Page& page);
 

@@ -4,6 +4,7 @@
 #include <iostream>
 
 #include "client/models_command.h"
+#include "client/models_watch.h"
 #include "programs/client_command.h"
 #include "programs/client_options.h"
 #include "programs/command_line.h"
@@ -12,25 +13,60 @@ namespace vitrine {
 namespace {
 
 constexpr char kExamples[] = R"(Examples:
-  vitrine models
-  vitrine models --server gpu-box:8500 --format json | jq 'select(.state == "ready") | .model')";
+  A row per version:
+    vitrine models
+    vitrine models list --format json | jq 'select(.state == "ready") | .model'
+  Everything about one: labels, attention, metrics, provenance, configuration:
+    vitrine models show eit-mini-cifar10
+    vitrine models show eit-mini-cifar10@2 --server gpu-box:8500 --format json | jq .provenance
+  What changes, until Ctrl-C:
+    vitrine models watch)";
 
 struct ModelsCommand {
   ClientOptions client;
+  ModelChoice choice;   // of show
+  std::string watched;  // of watch
   Format format = Format::kTable;
 };
+
+absl::Status Run(const ModelsCommand& command, const CLI::App& show, const CLI::App& watch) {
+  const Page page = PageBehind(STDOUT_FILENO);
+  if (show.parsed()) return RunModelShow(command.client, command.choice, command.format, page, std::cout);
+  if (watch.parsed()) {
+    return WatchModels({.client = command.client, .model = command.watched, .format = command.format}, std::cout,
+                       std::cerr);
+  }
+  return RunModels(command.client, command.format, page, std::cout);
+}
 
 }  // namespace
 
 ClientCommand AddModels(CLI::App& app) {
   auto command = std::make_shared<ModelsCommand>();
-  CLI::App* models = app.add_subcommand("models", "List the server's models and versions.");
+  CLI::App* models =
+      app.add_subcommand("models", "List the server's models and versions, show one, watch them change.");
   AddServerOptions(*models, command->client);
   AddFormatOption(*models, command->format);
+  models->require_subcommand(0, 1);
   models->footer(kExamples);
-  return {models, [command] {
-            const absl::Status status =
-                RunModels(command->client, command->format, PageBehind(STDOUT_FILENO), std::cout);
+  // Flags after the word are those of `vitrine models`.
+  const auto add = [&](const std::string& name, const std::string& does) {
+    CLI::App* word = models->add_subcommand(name, does);
+    word->fallthrough();
+    word->footer("The flags of `vitrine models --help` go with it.");
+    return word;
+  };
+  add("list", "A row per version; the same as without a word.");
+  CLI::App* show = add("show", "Everything about one version.");
+  show->add_option_function<std::string>(
+          "NAME[@VERSION]", [command](const std::string& text) { command->choice = *ParseModelChoice(text); },
+          "the model; without it the only one that is ready")
+      ->check(Checked(ParseModelChoice))
+      ->type_name("");
+  CLI::App* watch = add("watch", "A line per version, then one for each change, until Ctrl-C.");
+  watch->add_option("NAME", command->watched, "only this model")->type_name("");
+  return {models, [command, show, watch] {
+            const absl::Status status = Run(*command, *show, *watch);
             return status.ok() ? kExitSuccess : FailWithHint(status, command->client);
           }};
 }

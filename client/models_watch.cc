@@ -1,0 +1,129 @@
+#include "client/models_watch.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "absl/random/random.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "base/status_macros.h"
+#include "client/json_lines.h"
+#include "client/model_page.h"
+#include "client/names.h"
+#include "client/text.h"
+
+namespace vitrine {
+namespace {
+
+constexpr absl::Duration kFirstWait = absl::Milliseconds(100);
+constexpr absl::Duration kLongestWait = absl::Seconds(5);
+// Without traffic of its own a watched server that vanished would be watched for ever.
+constexpr absl::Duration kKeepalive = absl::Seconds(30);
+
+// Whether asking again may help.
+bool MayPass(const absl::Status& status) {
+  switch (status.code()) {
+    case absl::StatusCode::kInvalidArgument:
+    case absl::StatusCode::kNotFound:
+    case absl::StatusCode::kUnauthenticated:
+    case absl::StatusCode::kPermissionDenied:
+    case absl::StatusCode::kUnimplemented:
+      return false;
+    default:
+      return true;
+  }
+}
+
+// Remembers what was told and tells what is new.
+class Teller {
+ public:
+  Teller(const WatchCommand& command, std::ostream& out) : command_(command), out_(out) {}
+
+  // False: it is enough.
+  bool Tell(const v1::ModelEvent& event) {
+    const v1::ModelVersion& version = event.version();
+    const auto known = known_.find({version.model(), version.version()});
+    const bool was_known = known != known_.end();
+    if (event.removed() ? !was_known : was_known && Same(known->second, version)) return true;
+    const std::string before = was_known ? ModelStateName(known->second.state()) : "";
+    if (event.removed()) {
+      known_.erase(known);
+    } else {
+      known_[{version.model(), version.version()}] = version;
+    }
+    out_ << Line(event, before) << std::flush;
+    return !command_.more || command_.more();
+  }
+
+  // Versions that the server does not know any more.
+  bool TellMissing(const v1::ListModelsResponse& list) {
+    std::vector<v1::ModelEvent> gone;
+    for (const auto& [name, version] : known_) {
+      const bool there = std::ranges::any_of(list.versions(), [&name = name](const v1::ModelVersion& other) {
+        return other.model() == name.first && other.version() == name.second;
+      });
+      if (there) continue;
+      *gone.emplace_back().mutable_version() = version;
+      gone.back().set_removed(true);
+    }
+    return std::ranges::all_of(gone, [this](const v1::ModelEvent& event) { return Tell(event); });
+  }
+
+ private:
+  static bool Same(const v1::ModelVersion& a, const v1::ModelVersion& b) {
+    return a.SerializeAsString() == b.SerializeAsString();
+  }
+
+  std::string Line(const v1::ModelEvent& event, const std::string& before) const {
+    const absl::Time now = absl::Now();
+    if (command_.format == Format::kJson) return ModelEventLine(event, now);
+    const v1::ModelVersion& version = event.version();
+    const std::string after = event.removed() ? "removed" : ModelStateName(version.state());
+    return absl::StrCat(absl::FormatTime("%H:%M:%S", now, absl::LocalTimeZone()), "  ", Printable(version.model()), "@",
+                        version.version(), "  ", before.empty() || before == after ? "" : absl::StrCat(before, " -> "),
+                        after, version.reason().empty() ? "" : absl::StrCat(": ", Printable(version.reason())), "\n");
+  }
+
+  const WatchCommand& command_;
+  std::ostream& out_;
+  std::map<std::pair<std::string, int64_t>, v1::ModelVersion> known_;
+};
+
+}  // namespace
+
+absl::Status WatchModels(const WatchCommand& command, std::ostream& out, std::ostream& errors) {
+  ClientOptions options = command.client;
+  if (options.keepalive == absl::ZeroDuration()) options.keepalive = kKeepalive;
+  options.retry.max_attempts = 1;  // it is tried again here
+  ASSIGN_OR_RETURN(const std::unique_ptr<Client> client, Client::Connect(options));
+  Teller teller(command, out);
+  absl::BitGen random;
+  bool lost = false;  // and told so
+  absl::Duration wait = kFirstWait;
+  while (true) {
+    absl::StatusOr<v1::ListModelsResponse> list = client->ListModels();
+    absl::Status status = list.status();
+    if (list.ok()) {
+      if (std::exchange(lost, false)) errors << "vitrine: the server is back" << std::endl;
+      if (!teller.TellMissing(*list)) return absl::OkStatus();
+      bool enough = false;
+      status = client->WatchModels(command.model, [&](const v1::ModelEvent& event) {
+        wait = kFirstWait;
+        enough = !teller.Tell(event);
+        return !enough;
+      });
+      if (enough) return absl::OkStatus();
+    }
+    if (!MayPass(status)) return status;
+    if (!std::exchange(lost, true)) {
+      errors << "vitrine: the server at " << options.address << " has gone"
+             << (status.ok() ? "" : absl::StrCat(" (", Printable(status.message()), ")")) << "; waiting for it"
+             << std::endl;
+    }
+    absl::SleepFor(wait * absl::Uniform(random, 0.5, 1.0));
+    wait = std::min(2 * wait, kLongestWait);
+  }
+}
+
+}  // namespace vitrine
