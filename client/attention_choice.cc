@@ -55,7 +55,8 @@ absl::StatusOr<std::vector<v1::AttentionKind>> ChooseKinds(const AttentionWish& 
   if (kinds.empty() && wish.keep_class_mass) kinds = {v1::DISTANCE};
   for (const int number : model.attention_kinds()) {
     const auto kind = static_cast<v1::AttentionKind>(number);
-    if (kinds.empty() && IsSpatial(kind) && kind != v1::QUERY_ROW) kinds = {kind};
+    const bool wanted = kinds.empty() || (wish.side_by_side && wish.kinds.empty());
+    if (wanted && IsSpatial(kind) && kind != v1::QUERY_ROW) kinds.push_back(kind);
   }
   if (kinds.empty()) {
     return absl::InvalidArgumentError(absl::StrCat(

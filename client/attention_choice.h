@@ -37,6 +37,8 @@ struct AttentionWish {
   std::optional<QueryToken> query = {};       // of QUERY_ROW, which it asks for where `kinds` is empty
   bool keep_class_mass = false;               // of DISTANCE
   bool sheet = false;                         // one drawing per kind with every layer and head
+  // One drawing with the picture and every kind; then `kinds` empty means all that lie on the picture.
+  bool side_by_side = false;
 };
 
 // The requests that ask `model` for it, layers and heads counted from 0; a rollout has neither. Empty without folder.

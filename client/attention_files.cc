@@ -1,16 +1,20 @@
 #include "client/attention_files.h"
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <map>
 #include <optional>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "base/status_macros.h"
 #include "client/distance_files.h"
 #include "client/files.h"
 #include "client/names.h"
 #include "imaging/decode.h"
+#include "imaging/resize.h"
 #include "report/matrix.h"
 #include "report/overlay.h"
 #include "report/sheet.h"
@@ -44,6 +48,21 @@ std::string HeadName(int head) {
 
 std::string ServedBy(const v1::ClassifyResponse& answer) {
   return absl::StrCat(answer.served_by().model(), " version ", answer.served_by().version());
+}
+
+// The picture in RGB with a longer side of so many pixels.
+Image Scaled(const Image& image, int side) {
+  const double scale = static_cast<double>(side) / std::max(image.width, image.height);
+  const auto scaled = [scale](int pixels) { return std::max(1, static_cast<int>(std::lround(pixels * scale))); };
+  const FloatImage resized = Resize(image, {.height = scaled(image.height), .width = scaled(image.width)}, v1::BICUBIC);
+  Image result{.width = resized.size.width, .height = resized.size.height, .channels = 3, .pixels = {}};
+  const size_t plane = static_cast<size_t>(result.width) * result.height;
+  result.pixels.resize(3 * plane);
+  for (size_t i = 0; i < 3 * plane; ++i) {
+    const float value = resized.values[i / 3 + (resized.channels == 3 ? i % 3 * plane : 0)];
+    result.pixels[i] = static_cast<uint8_t>(std::clamp(std::lround(value), 0L, 255L));
+  }
+  return result;
 }
 
 // The drawings of one answer.
@@ -89,7 +108,47 @@ class Drawings {
     return Write(SheetFileName(files_.stem, asked), drawing);
   }
 
+  // A column for each kind behind the picture itself.
+  absl::StatusOr<std::string> WriteSideBySide(const std::vector<std::vector<const v1::AttentionMap*>>& kinds) {
+    SheetFigure figure{.title = Guesses(), .note = Note(), .bar = false};
+    size_t rows = 1;
+    for (const auto& maps : kinds) rows = std::max(rows, maps.size());
+    const size_t columns = kinds.size() + 1;
+    const int side = 2 * SheetTileSide(2 * static_cast<int>(rows), 2 * static_cast<int>(columns));
+    figure.columns = {"the picture"};
+    figure.tiles.resize(rows * columns);
+    ASSIGN_OR_RETURN(const Image* picture, picture_.Get());
+    figure.tiles[0] = Scaled(*picture, side);
+    std::vector<std::vector<std::string>> captions(rows);  // of each row, without repetitions
+    for (size_t column = 1; column < columns; ++column) {
+      const std::vector<const v1::AttentionMap*>& maps = kinds[column - 1];
+      const v1::AttentionRequest asked = AskedFor(maps.front()->kind());
+      figure.columns.push_back(absl::StrCat(AttentionTitle(asked.kind()), Which(asked)));
+      for (size_t row = 0; row < maps.size(); ++row) {
+        const std::string caption = absl::StrCat(LayerName(maps[row]->layer()), ", ", HeadName(maps[row]->head()));
+        if (rows == 1 && maps[row]->kind() != v1::ROLLOUT) absl::StrAppend(&figure.columns.back(), ", ", caption);
+        const bool told = std::ranges::find(captions[row], caption) != captions[row].end();
+        if (!told && maps[row]->kind() != v1::ROLLOUT) captions[row].push_back(caption);
+        ASSIGN_OR_RETURN(const bool diverging, Diverges(*maps[row]));
+        ASSIGN_OR_RETURN(figure.tiles[row * columns + column], Tile(*maps[row], asked, side, diverging));
+      }
+    }
+    for (const auto& caption : captions) figure.rows.push_back(rows == 1 ? "" : absl::StrJoin(caption, " / "));
+    ASSIGN_OR_RETURN(const std::string drawing, DrawSheet(figure));
+    return Write(SideBySideFileName(files_.stem), drawing);
+  }
+
  private:
+  // "cat 91.2 %, dog 5.1 %"
+  std::string Guesses() const {
+    std::vector<std::string> guesses;
+    for (int i = 0; i < std::min(3, answer_.predictions_size()); ++i) {
+      const v1::Prediction& guess = answer_.predictions(i);
+      guesses.push_back(absl::StrFormat("%s %.1f %%", guess.label(), 100 * guess.probability()));
+    }
+    return absl::StrJoin(guesses, ", ");
+  }
+
   // Kinds are asked for once each.
   v1::AttentionRequest AskedFor(v1::AttentionKind kind) const {
     for (const v1::AttentionRequest& request : asked_.attention()) {
@@ -184,6 +243,10 @@ std::string AttentionFileName(const std::string& stem, const v1::AttentionMap& m
   return absl::StrCat(stem, ".", AttentionKindName(map.kind()), query, layer, head, ".png");
 }
 
+std::string SideBySideFileName(const std::string& stem) {
+  return absl::StrCat(stem, ".attention.png");
+}
+
 std::string SheetFileName(const std::string& stem, const v1::AttentionRequest& asked) {
   const std::string query = asked.kind() == v1::QUERY_ROW ? absl::StrCat(asked.query()) : "";
   return absl::StrCat(stem, ".", AttentionKindName(asked.kind()), query, ".sheet.png");
@@ -195,6 +258,17 @@ absl::StatusOr<std::vector<std::string>> WriteAttention(const AttentionFiles& fi
   std::map<int, std::vector<const v1::AttentionMap*>> by_kind;
   for (const v1::AttentionMap& map : answer.attention()) by_kind[map.kind()].push_back(&map);
   std::map<int, std::string> sheets;
+  if (files.side_by_side) {
+    std::vector<std::vector<const v1::AttentionMap*>> columns;
+    for (const v1::AttentionRequest& request : asked.attention()) {
+      if (request.kind() != v1::DISTANCE && by_kind.contains(request.kind()))
+        columns.push_back(by_kind[request.kind()]);
+    }
+    if (!columns.empty()) {
+      ASSIGN_OR_RETURN(const std::string file, drawings.WriteSideBySide(columns));
+      for (const auto& column : columns) sheets[column.front()->kind()] = file;
+    }
+  }
   std::vector<std::string> paths;
   for (const v1::AttentionMap& map : answer.attention()) {
     const std::vector<const v1::AttentionMap*>& same = by_kind[map.kind()];

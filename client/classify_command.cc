@@ -55,12 +55,12 @@ class Classification {
 
   absl::Status Show(const PictureRun::Answered& picture) {
     const AttentionFiles files{command_.attention.folder, stems_[picture.index], command_.attention.sheet,
-                               signed_attention_};
+                               signed_attention_, command_.attention.side_by_side};
     const absl::StatusOr<std::vector<std::string>> written =
         WriteAttention(files, picture.asked, picture.encoded, picture.answer);
     const std::vector<std::string> drawings = written.ok() ? *written : std::vector<std::string>();
     if (command_.format == Format::kJson) {
-      out_ << ClassificationLine(paths_[picture.index], picture.answer, drawings) << std::flush;
+      out_ << ClassificationLine(paths_[picture.index], picture.answer, drawings, picture.sent_as) << std::flush;
     } else {
       std::vector<std::string> shown;  // a sheet once
       std::ranges::unique_copy(drawings, std::back_inserter(shown));
@@ -100,6 +100,12 @@ class Classification {
 std::function<std::string(const std::string& stem)> OnlyDrawing(const ClassifyCommand& command,
                                                                 const v1::ModelVersion& model,
                                                                 const v1::ClassifyRequest& request) {
+  if (command.attention.side_by_side) {
+    const bool plot = std::ranges::any_of(
+        request.attention(), [](const v1::AttentionRequest& asked) { return asked.kind() == v1::DISTANCE; });
+    if (plot || request.attention().empty()) return nullptr;
+    return SideBySideFileName;
+  }
   if (request.attention_size() != 1) return nullptr;
   const v1::AttentionRequest& asked = request.attention(0);
   const bool several = asked.layers_size() > 1 || asked.heads_size() > 1;
@@ -134,7 +140,7 @@ ClassifyPage::Expected ExpectedRows(const ClassifyCommand& command, const std::v
 
 absl::StatusOr<int> RunClassify(const ClassifyCommand& command, const Page& page, std::ostream& out,
                                 std::ostream& errors) {
-  ASSIGN_OR_RETURN(const std::vector<std::string> paths, ExpandPaths(command.paths));
+  ASSIGN_OR_RETURN(const std::vector<std::string> paths, FindPictures(command.paths, command.search));
   ASSIGN_OR_RETURN(const std::unique_ptr<Client> client, Client::Connect(command.client));
   ASSIGN_OR_RETURN(const v1::ModelVersion model, ChooseModel(*client, command.model));
   ASSIGN_OR_RETURN(const std::vector<v1::AttentionRequest> attention, ChooseAttention(command.attention, model));

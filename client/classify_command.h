@@ -12,6 +12,7 @@
 #include "client/attention_choice.h"
 #include "client/client.h"
 #include "client/picture_run.h"
+#include "client/pictures.h"
 #include "client/terminal.h"
 
 namespace vitrine {
@@ -20,7 +21,8 @@ enum class Format { kTable, kJson };
 
 // What `vitrine classify` was asked to do.
 struct ClassifyCommand {
-  std::vector<std::string> paths;  // pictures, and folders of pictures
+  std::vector<std::string> paths;  // pictures, folders of pictures, patterns (see FindPictures)
+  PictureSearch search = {};
   ClientOptions client;
   ModelChoice model;
   std::optional<int> top_k;

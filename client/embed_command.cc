@@ -138,7 +138,7 @@ absl::StatusOr<int> RunEmbed(const EmbedCommand& command, std::ostream& out, std
     return absl::InvalidArgumentError(
         "nowhere to put the numbers; name a .npy file or a folder with --output, or ask for --format json");
   }
-  ASSIGN_OR_RETURN(const std::vector<std::string> paths, ExpandPaths(command.paths));
+  ASSIGN_OR_RETURN(const std::vector<std::string> paths, FindPictures(command.paths, command.search));
   ASSIGN_OR_RETURN(const std::unique_ptr<Client> client, Client::Connect(command.client));
   ASSIGN_OR_RETURN(const v1::ModelVersion model, ChooseModel(*client, command.model));
   ASSIGN_OR_RETURN(const v1::FeatureKind kind, ChooseKind(command.kind, model));

@@ -13,7 +13,8 @@ namespace vitrine {
 
 // What `vitrine embed` was asked to do.
 struct EmbedCommand {
-  std::vector<std::string> paths;  // pictures, and folders of pictures
+  std::vector<std::string> paths;  // pictures, folders of pictures, patterns (see FindPictures)
+  PictureSearch search = {};
   ClientOptions client;
   ModelChoice model;
   v1::FeatureKind kind = v1::FEATURE_KIND_UNSPECIFIED;  // unspecified: the first vector that the model has

@@ -8,11 +8,17 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "base/status_macros.h"
+#include "client/fit_picture.h"
 #include "client/pictures.h"
 #include "client/text.h"
 
 namespace vitrine {
 namespace {
+
+// What a photograph may have on the disk; it is sent smaller.
+constexpr int64_t kLargestFile = int64_t{512} << 20;
+// For an id, and for the length of the picture.
+constexpr int64_t kRoomInRequest = 64;
 
 absl::StatusOr<std::string> OnlyReadyModel(Client& client) {
   ASSIGN_OR_RETURN(const v1::ListModelsResponse list, client.ListModels());
@@ -69,10 +75,21 @@ int PictureRun::Run(Client& client) {
   return failed_;
 }
 
+absl::StatusOr<std::string> PictureRun::Read(const std::string& path, Waiting& waiting) {
+  ASSIGN_OR_RETURN(std::string bytes, ReadPicture(path, kLargestFile));
+  FitLimits limits;
+  limits.max_bytes = options_.max_request_bytes - static_cast<int64_t>(request_.ByteSizeLong()) - kRoomInRequest;
+  ASSIGN_OR_RETURN(std::optional<FittedPicture> fitted, FitPicture(bytes, limits));
+  if (!fitted.has_value()) return bytes;
+  errors_ << "vitrine: " << Printable(path) << ": " << fitted->Note() << std::endl;
+  waiting.sent_as = fitted->after;
+  return std::move(fitted->encoded);
+}
+
 std::optional<absl::StatusOr<v1::ClassifyRequest>> PictureRun::Next() {
   if (taken_ == paths_.size()) return std::nullopt;
-  absl::StatusOr<std::string> bytes = ReadPicture(paths_[taken_++], options_.max_request_bytes);
   Waiting& waiting = waiting_.emplace_back();
+  absl::StatusOr<std::string> bytes = Read(paths_[taken_++], waiting);
   if (!bytes.ok()) return bytes.status();
   v1::ClassifyRequest request = request_;
   if (handlers_.prepare) {
@@ -88,7 +105,7 @@ void PictureRun::Deliver(size_t index, const absl::StatusOr<v1::ClassifyResponse
   absl::Status status = answer.status();
   if (answer.ok()) {
     const Waiting& waiting = waiting_.front();
-    status = handlers_.answered({index, waiting.asked, waiting.encoded, *answer});
+    status = handlers_.answered({index, waiting.asked, waiting.encoded, *answer, waiting.sent_as});
   }
   waiting_.pop_front();
   if (status.ok()) return;

@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "client/client.h"
+#include "imaging/geometry.h"
 
 namespace vitrine {
 
@@ -33,8 +34,9 @@ class PictureRun {
   struct Answered {
     size_t index = 0;
     const v1::ClassifyRequest& asked;
-    const std::string& encoded;
+    const std::string& encoded;  // as sent; empty where nothing is drawn
     const v1::ClassifyResponse& answer;
+    const std::optional<Size>& sent_as;  // size of a picture that was made smaller first
   };
   struct Handlers {
     // Completes the request for one picture, given its file; an error refuses the picture. May be empty.
@@ -43,7 +45,8 @@ class PictureRun {
     std::function<absl::Status(const Answered& picture)> answered = {};
   };
 
-  // Everything must outlive the run. `errors` gets a line for each picture that failed.
+  // Everything must outlive the run. `errors` gets a line for each picture that failed, and one for each that the
+  // server would refuse for its size and that was therefore made smaller.
   PictureRun(const std::vector<std::string>& paths, const ClientOptions& options, const v1::ClassifyRequest& request,
              const Handlers& handlers, std::ostream& errors)
       : paths_(paths), options_(options), request_(request), handlers_(handlers), errors_(errors) {}
@@ -55,9 +58,12 @@ class PictureRun {
   struct Waiting {
     std::string encoded;
     v1::ClassifyRequest asked;
+    std::optional<Size> sent_as;
   };
 
   std::optional<absl::StatusOr<v1::ClassifyRequest>> Next();
+  // The picture's bytes as the server takes them.
+  absl::StatusOr<std::string> Read(const std::string& path, Waiting& waiting);
   void Deliver(size_t index, const absl::StatusOr<v1::ClassifyResponse>& answer);
 
   const std::vector<std::string>& paths_;

@@ -1,5 +1,7 @@
 #include "client/pictures.h"
 
+#include <glob.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
@@ -11,54 +13,133 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 
 namespace vitrine {
 namespace {
 
 namespace fs = std::filesystem;
 
+constexpr char kStandardInput[] = "-";
+constexpr int64_t kLargestList = 256 << 20;
+
 bool LooksLikePicture(const fs::path& path) {
   const std::string ending = absl::AsciiStrToLower(path.extension().string());
   return ending == ".jpg" || ending == ".jpeg" || ending == ".png";
 }
 
-absl::StatusOr<std::vector<std::string>> PicturesIn(const std::string& folder) {
-  std::vector<std::string> found;
+// Adds the folder's pictures; the folder itself where it cannot be read.
+void AddPicturesIn(const fs::path& folder, bool recursive, std::vector<std::string>& found) {
   std::error_code error;
+  std::vector<std::string> names;
+  std::vector<fs::path> folders;
   for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
     std::error_code ignored;
-    if (LooksLikePicture(it->path()) && it->is_regular_file(ignored)) found.push_back(it->path().string());
+    if (LooksLikePicture(it->path()) && it->is_regular_file(ignored)) names.push_back(it->path().string());
+    // A link to a folder may lead back up.
+    if (recursive && it->is_directory(ignored) && !it->is_symlink(ignored)) folders.push_back(it->path());
   }
-  if (error) return absl::PermissionDeniedError(absl::StrCat(folder, ": ", error.message()));
-  if (found.empty()) {
-    return absl::NotFoundError(absl::StrCat(folder, ": no picture (.jpg, .jpeg or .png) in this folder"));
+  if (error) names = {folder.string()};
+  std::sort(names.begin(), names.end());
+  std::sort(folders.begin(), folders.end());
+  found.insert(found.end(), names.begin(), names.end());
+  for (const fs::path& inside : folders) AddPicturesIn(inside, recursive, found);
+}
+
+void AddPath(const std::string& path, bool recursive, std::vector<std::string>& found) {
+  std::error_code ignored;
+  const size_t before = found.size();
+  if (path != kStandardInput && fs::is_directory(path, ignored)) AddPicturesIn(path, recursive, found);
+  if (found.size() == before) found.push_back(path);
+}
+
+bool LooksLikePattern(const std::string& path) {
+  std::error_code ignored;
+  return path.find_first_of("*?[") != std::string::npos &&
+         fs::symlink_status(path, ignored).type() == fs::file_type::not_found;
+}
+
+std::vector<std::string> Matches(const std::string& pattern) {
+  glob_t matches = {};
+  std::vector<std::string> paths;
+  if (glob(pattern.c_str(), 0, nullptr, &matches) == 0)
+    paths.assign(matches.gl_pathv, matches.gl_pathv + matches.gl_pathc);
+  globfree(&matches);
+  return paths;
+}
+
+using File = std::unique_ptr<std::FILE, int (*)(std::FILE*)>;
+
+// The standard input is left open.
+File Open(const std::string& path) {
+  if (path == kStandardInput) return File(stdin, [](std::FILE*) { return 0; });
+  return File(std::fopen(path.c_str(), "rb"), &std::fclose);
+}
+
+absl::StatusOr<std::string> ReadAll(std::FILE* file, int64_t max_bytes) {
+  std::string bytes;
+  char buffer[64 << 10];
+  while (const size_t n = std::fread(buffer, 1, sizeof(buffer), file)) {
+    bytes.append(buffer, n);
+    if (static_cast<int64_t>(bytes.size()) > max_bytes) {
+      return absl::ResourceExhaustedError(absl::StrCat("the file is larger than ", max_bytes >> 20, " MiB"));
+    }
   }
-  std::sort(found.begin(), found.end());
-  return found;
+  if (std::ferror(file) != 0) return absl::UnavailableError("the file cannot be read to its end");
+  return bytes;
+}
+
+absl::StatusOr<std::vector<std::string>> ReadList(const PictureSearch& search) {
+  const std::string& name = search.files_from;
+  const File file = Open(name);
+  if (file == nullptr) {
+    return absl::NotFoundError(absl::StrCat("the list ", name, ": ", absl::AsciiStrToLower(std::strerror(errno))));
+  }
+  absl::StatusOr<std::string> text = ReadAll(file.get(), kLargestList);
+  if (!text.ok())
+    return absl::Status(text.status().code(), absl::StrCat("the list ", name, ": ", text.status().message()));
+  return std::vector<std::string>(absl::StrSplit(*text, search.null_separated ? '\0' : '\n', absl::SkipEmpty()));
+}
+
+// What is wrong with a folder that stayed in the list.
+absl::Status NoPictureIn(const std::string& folder) {
+  std::error_code error;
+  const fs::directory_iterator unused(folder, error);
+  if (error) return absl::PermissionDeniedError(absl::AsciiStrToLower(error.message()));
+  return absl::NotFoundError("no picture (.jpg, .jpeg or .png) in this folder");
 }
 
 }  // namespace
 
-absl::StatusOr<std::vector<std::string>> ExpandPaths(const std::vector<std::string>& paths) {
-  std::vector<std::string> result;
-  for (const std::string& path : paths) {
-    std::error_code error;
-    if (!fs::is_directory(path, error)) {
-      result.push_back(path);
-      continue;
-    }
-    absl::StatusOr<std::vector<std::string>> inside = PicturesIn(path);
-    if (!inside.ok()) return inside.status();
-    result.insert(result.end(), inside->begin(), inside->end());
+absl::StatusOr<std::vector<std::string>> FindPictures(const std::vector<std::string>& paths,
+                                                      const PictureSearch& search) {
+  const auto standard = std::count(paths.begin(), paths.end(), kStandardInput);
+  if (standard + (search.files_from == kStandardInput ? 1 : 0) > 1) {
+    return absl::InvalidArgumentError("the standard input can be read once; give - once");
   }
-  return result;
+  std::vector<std::string> found;
+  for (const std::string& path : paths) {
+    const std::vector<std::string> matches = LooksLikePattern(path) ? Matches(path) : std::vector<std::string>();
+    if (matches.empty()) AddPath(path, search.recursive, found);
+    for (const std::string& match : matches) AddPath(match, search.recursive, found);
+  }
+  if (!search.files_from.empty()) {
+    absl::StatusOr<std::vector<std::string>> listed = ReadList(search);
+    if (!listed.ok()) return listed.status();
+    for (const std::string& path : *listed) AddPath(path, search.recursive, found);
+    if (found.empty()) {
+      return absl::InvalidArgumentError(absl::StrCat("the list ", search.files_from, " names no picture"));
+    }
+  }
+  if (found.empty()) return absl::InvalidArgumentError("no picture was named");
+  return found;
 }
 
 std::vector<std::string> DistinctStems(const std::vector<std::string>& paths) {
   std::vector<std::string> stems;
   std::set<std::string> wanted, used;
   for (const std::string& path : paths) {
-    stems.push_back(fs::path(path).stem().string());
+    stems.push_back(path == kStandardInput ? "stdin" : fs::path(path).stem().string());
     wanted.insert(stems.back());
   }
   for (std::string& stem : stems) {
@@ -73,21 +154,15 @@ std::vector<std::string> DistinctStems(const std::vector<std::string>& paths) {
 }
 
 absl::StatusOr<std::string> ReadPicture(const std::string& path, int64_t max_bytes) {
-  std::error_code error;
-  const fs::file_status type = fs::status(path, error);
-  if (fs::is_directory(type)) return absl::InvalidArgumentError("is a folder");
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"), &std::fclose);
-  if (file == nullptr) return absl::NotFoundError(absl::AsciiStrToLower(std::strerror(errno)));
-  std::string bytes;
-  char buffer[64 << 10];
-  while (const size_t n = std::fread(buffer, 1, sizeof(buffer), file.get())) {
-    bytes.append(buffer, n);
-    if (static_cast<int64_t>(bytes.size()) > max_bytes) {
-      return absl::ResourceExhaustedError(absl::StrCat("the file is larger than ", max_bytes >> 20, " MiB"));
-    }
+  std::error_code ignored;
+  if (path != kStandardInput && fs::is_directory(path, ignored)) return NoPictureIn(path);
+  const File file = Open(path);
+  if (file == nullptr) {
+    if (errno == ENOENT && LooksLikePattern(path)) return absl::NotFoundError("no file matches this pattern");
+    return absl::NotFoundError(absl::AsciiStrToLower(std::strerror(errno)));
   }
-  if (std::ferror(file.get()) != 0) return absl::UnavailableError("the file cannot be read to its end");
-  if (bytes.empty()) return absl::InvalidArgumentError("the file is empty");
+  absl::StatusOr<std::string> bytes = ReadAll(file.get(), max_bytes);
+  if (bytes.ok() && bytes->empty()) return absl::InvalidArgumentError("the file is empty");
   return bytes;
 }
 

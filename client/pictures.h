@@ -9,16 +9,26 @@
 
 namespace vitrine {
 
-// Replaces each folder among `paths` by the pictures directly inside it (names that end in .jpg, .jpeg or .png in any
-// case), sorted by name; other paths stay as they are, whether there is a file or not.
-// NOT_FOUND: a folder without pictures. PERMISSION_DENIED: one that cannot be read.
-absl::StatusOr<std::vector<std::string>> ExpandPaths(const std::vector<std::string>& paths);
+// Where pictures are found besides the paths on the command line, and how far.
+struct PictureSearch {
+  bool recursive = false;       // folders with those inside them
+  std::string files_from = {};  // a file that lists paths, "-" for the standard input; empty: none
+  bool null_separated = false;  // the list, as find -print0 writes it; otherwise a path a line
+};
+
+// The pictures to ask about, those on the command line first. Of a folder its .jpg, .jpeg and .png files, sorted; a
+// name with * ? or [ that no file has is a pattern (glob(7)) and stands for the files that match it, sorted; "-" is the
+// picture on the standard input. The paths of a list are no patterns. What has no picture (an empty folder, a pattern
+// without a match, a missing file) stays in the result as it is; ReadPicture says what is wrong with it.
+// NOT_FOUND, ...: the list cannot be read. INVALID_ARGUMENT: no path at all, or two wishes for the standard input.
+absl::StatusOr<std::vector<std::string>> FindPictures(const std::vector<std::string>& paths,
+                                                      const PictureSearch& search = {});
 
 // A name for each picture's results: its file name without the ending, and "-2", "-3", ... behind it where that would
 // be some other picture's as well. Same order as `paths`.
 std::vector<std::string> DistinctStems(const std::vector<std::string>& paths);
 
-// The whole file. The sentence of an error does not repeat the path.
+// The file at `path`, or the standard input for "-". The sentence of an error says what is wrong without the path.
 absl::StatusOr<std::string> ReadPicture(const std::string& path, int64_t max_bytes);
 
 }  // namespace vitrine

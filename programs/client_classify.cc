@@ -20,8 +20,15 @@ constexpr char kExamples[] = R"(Examples:
     vitrine classify cat.jpg --attention out/ --layer 0,-1 --head 0,1
   Every head of every block on one sheet, and how far each of them looks:
     vitrine classify cat.jpg --attention out/ --attention-kind mean,distance --sheet
+  The picture and every kind of attention beside each other (out/cat.attention.png):
+    vitrine classify cat.jpg --attention out/ --side-by-side
   What the patch in row 3, column 4 looks at:
     vitrine classify cat.jpg --attention out/ --attention-query 3,4
+  Everything below a folder; what a pattern matches; what find finds; what a program writes:
+    vitrine classify --recursive photos/
+    vitrine classify 'photos/2026-*/*.jpg'
+    find photos -newer last -name '*.jpg' -print0 | vitrine classify --files-from - -0
+    curl -s https://example.org/cat.jpg | vitrine classify -
   One JSON object a line, for jq:
     vitrine classify samples/ --format json | jq -r '[.image, .predictions[0].label] | @tsv'
 
@@ -64,10 +71,16 @@ void AddAttention(CLI::App& app, AttentionWish& wish) {
   AddParsed(app, "--head", ParseIndices, wish.heads, "heads, counted likewise (without it their mean), or all")
       ->needs(folder)
       ->type_name("N,...");
-  app.add_flag(
-         "--sheet", wish.sheet,
-         "one file per kind: layers below each other, heads side\nby side; all of them without --layer and --head")
-      ->needs(folder);
+  CLI::Option* sheet =
+      app.add_flag(
+             "--sheet", wish.sheet,
+             "one file per kind: layers below each other, heads side\nby side; all of them without --layer and --head")
+          ->needs(folder);
+  app.add_flag("--side-by-side", wish.side_by_side,
+               "one file per picture: the picture and every kind beside\neach other; all that lie on the picture "
+               "without\n--attention-kind")
+      ->needs(folder)
+      ->excludes(sheet);
   app.add_flag("--keep-class-mass", wish.keep_class_mass,
                "distance: attention to the class token counts as 0 pixels\ninstead of being left out")
       ->needs(folder);
@@ -78,7 +91,7 @@ void AddAttention(CLI::App& app, AttentionWish& wish) {
 ClientCommand AddClassify(CLI::App& app) {
   auto command = std::make_shared<ClassifyCommand>();
   CLI::App* classify = app.add_subcommand("classify", "Say what is on pictures.");
-  classify->add_option("IMAGE", command->paths, "JPEG or PNG files, and folders of them")->required()->type_name("");
+  AddPictureOptions(*classify, command->paths, command->search);
   AddModelOption(*classify, command->model);
   classify->add_option("--top-k", command->top_k, "how many guesses to show; 5 without it")
       ->check(CLI::Range(1, 100000).description(""))

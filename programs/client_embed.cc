@@ -25,7 +25,7 @@ Exit code: 0 if every picture has its features, 1 if one has not (stderr names i
 ClientCommand AddEmbed(CLI::App& app) {
   auto command = std::make_shared<EmbedCommand>();
   CLI::App* embed = app.add_subcommand("embed", "Write the features of pictures, for retrieval or another model.");
-  embed->add_option("IMAGE", command->paths, "JPEG or PNG files, and folders of them")->required()->type_name("");
+  AddPictureOptions(*embed, command->paths, command->search);
   AddModelOption(*embed, command->model);
   embed
       ->add_option(
