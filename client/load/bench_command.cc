@@ -1,0 +1,320 @@
+#include "client/load/bench_command.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/time/clock.h"
+#include "base/status_macros.h"
+#include "client/files.h"
+#include "client/load/connections.h"
+#include "client/load/stability.h"
+#include "client/load/trace_file.h"
+#include "client/status.h"
+
+namespace vitrine {
+namespace {
+
+constexpr double kLowestRate = 10;  // where a search begins
+constexpr double kHighestRate = 1e6;
+constexpr size_t kMostProbes = 16;
+constexpr absl::Duration kProbeDeadline = absl::Seconds(30);
+constexpr absl::Duration kLongestPatience = absl::Minutes(2);
+constexpr absl::Duration kGrace = absl::Seconds(2);
+
+// Whether a probe's error would be every request's. An overloaded server may still be measured.
+bool IsFatal(const absl::Status& status) {
+  if (status.ok() || absl::IsDeadlineExceeded(status)) return false;
+  return !absl::IsResourceExhausted(status) || !ServerRetryDelay(status).has_value();
+}
+
+// Everything that is settled before the first request of the load.
+class Bench {
+ public:
+  Bench(const BenchCommand& command, std::ostream& errors, bool live, const std::function<bool()>& stopped)
+      : command_(command), errors_(errors), live_(live) {
+    hooks_.stopped = stopped;
+    if (live) hooks_.progress = [this](const LoadProgress& progress) { Show(progress); };
+  }
+
+  absl::Status Prepare() {
+    ASSIGN_OR_RETURN(const std::unique_ptr<Client> client, Connect());
+    RequestClass defaults = command_.request;
+    defaults.deadline = command_.client.deadline;
+    if (command_.trace.empty()) {
+      RETURN_IF_ERROR(PrepareClasses(defaults, *client));
+    } else {
+      RETURN_IF_ERROR(PrepareFromTrace(defaults, *client));
+    }
+    RETURN_IF_ERROR(Probe(*client));
+    ASSIGN_OR_RETURN(connections_, OpenConnections(command_.client, command_.connections));
+    Describe();
+    return absl::OkStatus();
+  }
+
+  LoadReport Run() {
+    if (command_.find_max) {
+      Search();
+    } else if (command_.sweep.has_value()) {
+      Sweep();
+    } else {
+      Measure(command_.rate.value_or(0));
+    }
+    return std::move(report_);
+  }
+
+ private:
+  absl::StatusOr<std::unique_ptr<Client>> Connect() const {
+    ClientOptions options = command_.client;
+    options.deadline = kProbeDeadline;
+    options.retry.max_attempts = 1;
+    return Client::Connect(options);
+  }
+
+  absl::Status PrepareClasses(const RequestClass& defaults, Client& client) {
+    std::vector<RequestClass> classes;
+    for (const std::string& text : command_.mix) {
+      ASSIGN_OR_RETURN(std::vector<RequestClass> more, ParseMix(text, defaults));
+      std::move(more.begin(), more.end(), std::back_inserter(classes));
+    }
+    if (classes.empty()) classes.push_back(defaults);
+    RETURN_IF_ERROR(NameModels(client, classes));
+    ASSIGN_OR_RETURN(workload_, PrepareWorkload(std::move(classes), command_.workload));
+    return absl::OkStatus();
+  }
+
+  absl::Status PrepareFromTrace(const RequestClass& defaults, Client& client) {
+    ASSIGN_OR_RETURN(trace_, ReadTrace(command_.trace, defaults));
+    RETURN_IF_ERROR(NameModels(client, trace_.classes));
+    ASSIGN_OR_RETURN(workload_, PrepareTrace(trace_, command_.workload));
+    return absl::OkStatus();
+  }
+
+  // Classes without a model ask the only one that is ready.
+  static absl::Status NameModels(Client& client, std::vector<RequestClass>& classes) {
+    std::string only;
+    for (RequestClass& one : classes) {
+      if (!one.model.name.empty()) continue;
+      if (only.empty()) {
+        ASSIGN_OR_RETURN(const v1::ModelVersion model, ChooseModel(client, {}));
+        only = model.model();
+      }
+      one.model.name = only;
+    }
+    return absl::OkStatus();
+  }
+
+  // One request of each class, so that a wrong model or picture is told in a sentence and not as a million refusals.
+  absl::Status Probe(Client& client) const {
+    std::set<std::string> asked;
+    for (const Workload::Request& one : workload_.requests) {
+      const RequestClass& request_class = workload_.classes[one.request_class];
+      if (asked.size() >= kMostProbes || !asked.insert(request_class.Description()).second) continue;
+      v1::ClassifyRequest request;
+      request.ParseFromString(one.bytes);
+      const absl::Status status = client.Classify(request).status();
+      if (!IsFatal(status)) continue;
+      return absl::Status(status.code(), absl::StrCat("the first request (", request_class.Description(),
+                                                      ") was refused: ", status.message()));
+    }
+    return absl::OkStatus();
+  }
+
+  LoadSettings SettingsFor(double rate) const {
+    LoadSettings settings = command_.load;
+    const bool counted = settings.max_requests > 0;
+    settings.duration = command_.duration.value_or(counted ? absl::InfiniteDuration() : settings.duration);
+    settings.warm_up = command_.warm_up.value_or(settings.warm_up);
+    settings.patience = absl::ZeroDuration();
+    for (const RequestClass& one : workload_.classes) {
+      settings.patience = std::max(settings.patience, std::min(one.deadline + kGrace, kLongestPatience));
+    }
+    if (!command_.trace.empty()) {
+      settings.trace = true;
+      settings.arrivals = [this] { return ArrivalsOf(trace_.arrivals); };
+      settings.warm_up = command_.warm_up.value_or(absl::ZeroDuration());
+      settings.duration = std::min(command_.duration.value_or(absl::InfiniteDuration()),
+                                   absl::Nanoseconds(trace_.arrivals.back().due + 1) - settings.warm_up);
+    } else if (rate > 0) {
+      settings.arrivals = [this, rate] { return ArrivalsAtRate(command_.process, rate, command_.load.seed); };
+    }
+    return settings;
+  }
+
+  void Describe() {
+    LoadSetting& setting = report_.setting;
+    setting.server = command_.client.address;
+    const char* process = command_.process == ArrivalProcess::kPoisson ? "Poisson" : "constant";
+    setting.closed =
+        command_.trace.empty() && !command_.rate.has_value() && !command_.sweep.has_value() && !command_.find_max;
+    setting.loop = setting.closed           ? absl::StrCat("closed loop, ", command_.load.concurrency, " at a time")
+                   : command_.trace.empty() ? absl::StrCat("open loop, ", process, " arrivals")
+                                            : absl::StrCat("open loop, trace ", command_.trace);
+    for (const RequestClass& one : workload_.classes) setting.classes.push_back(one.Description());
+    const std::set<std::string> names(setting.classes.begin(), setting.classes.end());
+    setting.load = names.size() == 1 ? *names.begin() : absl::StrCat(names.size(), " classes of requests");
+    absl::StrAppendFormat(&setting.load, ", %d pictures of %.0f bytes", workload_.requests.size(),
+                          workload_.picture_bytes);
+    setting.started = absl::FormatTime(absl::RFC3339_sec, absl::Now(), absl::UTCTimeZone());
+    setting.connections = command_.connections;
+    setting.threads = command_.load.threads;
+    const LoadSettings settings = SettingsFor(1);
+    setting.warm_up_seconds = absl::ToDoubleSeconds(settings.warm_up);
+    setting.seconds = settings.duration < absl::InfiniteDuration() ? absl::ToDoubleSeconds(settings.duration) : 0;
+    setting.server_process = command_.load.server_process;
+    if (!command_.find_max) return;
+    setting.goal = absl::StrFormat("%g %% within their deadline", 100 * command_.goal.least_good);
+    for (const LatencyBound& bound : command_.goal.bounds) {
+      absl::StrAppendFormat(&setting.goal, ", p%g <= %s", 100 * bound.quantile, absl::FormatDuration(bound.most));
+    }
+  }
+
+  // Measures one rate (0: the closed loop or the trace).
+  const LoadPoint& Measure(double rate) {
+    LoadPoint point{rate, RunLoad(connections_, workload_, SettingsFor(rate), hooks_)};
+    point.stability = JudgeStability(point.result.record, command_.tolerance);
+    if (command_.find_max) point.missed = MissedGoal(point.result.record, command_.goal);
+    if (live_) errors_ << "\r\33[K";
+    if (rate > 0 && (command_.find_max || command_.sweep.has_value())) {
+      const LoadRecord& record = point.result.record;
+      errors_ << absl::StrFormat("%10.1f/s offered, goodput %.1f/s, p99 %.2f ms%s\n", rate, record.GoodPerSecond(),
+                                 static_cast<double>(record.latency().Quantile(0.99)) / 1e6,
+                                 point.result.Valid() ? "" : ", void: the generator was late")
+              << std::flush;
+    }
+    report_.points.push_back(std::move(point));
+    return report_.points.back();
+  }
+
+  void Sweep() {
+    for (const double rate : command_.sweep->Rates()) {
+      if (Measure(rate).result.interrupted) break;
+    }
+    double best = 0, at = 0;
+    for (const LoadPoint& point : report_.points) {
+      const double good = point.result.record.GoodPerSecond();
+      if (!point.result.Valid() || good <= best) continue;
+      best = good;
+      at = point.offered;
+    }
+    report_.verdict = absl::StrFormat("The highest goodput is %.1f requests/s, at %.1f offered.", best, at);
+  }
+
+  void Search() {
+    const double low = command_.sweep.has_value() ? command_.sweep->low : command_.rate.value_or(kLowestRate);
+    const double high = command_.sweep.has_value() ? command_.sweep->high : std::max(low, kHighestRate);
+    RateSearch search(low, high, command_.precision);
+    while (const std::optional<double> rate = search.Next()) {
+      const LoadPoint* point = &Measure(*rate);
+      // What another program did to this machine for a moment is gone the second time.
+      if (!point->result.Valid() && !point->result.interrupted) point = &Measure(*rate);
+      if (point->result.interrupted) {
+        report_.verdict = "The search was interrupted.";
+        report_.best = search.best();
+        return;
+      }
+      if (!point->result.Valid()) {
+        report_.verdict = absl::StrFormat(
+            "At %.1f requests/s the generator was late itself: it, not the server, is the "
+            "limit. Give it a core of its own, or more --threads and --connections.",
+            *rate);
+        report_.best = search.best();
+        return;
+      }
+      search.Record(*rate, point->missed->empty());
+    }
+    report_.best = search.best();
+    report_.verdict = report_.best.has_value()
+                          ? absl::StrFormat("The highest rate that meets the goal (%s) is %.1f requests/s.",
+                                            report_.setting.goal, *report_.best)
+                          : absl::StrFormat("Not even %.1f requests/s meet the goal (%s).", low, report_.setting.goal);
+  }
+
+  void Show(const LoadProgress& progress) {
+    errors_ << absl::StrFormat(
+                   "\r\33[K%5.0f s  %.0f/s due, %.0f/s answered, %.0f refused, p50 %.1f ms, p99 %.1f ms, %d "
+                   "outstanding",
+                   progress.seconds, progress.due, progress.answered, progress.failed, progress.p50_ms, progress.p99_ms,
+                   progress.outstanding)
+            << std::flush;
+  }
+
+  const BenchCommand& command_;
+  std::ostream& errors_;
+  const bool live_;
+  LoadHooks hooks_;
+  Trace trace_;
+  Workload workload_;
+  LoadConnections connections_;
+  LoadReport report_;
+};
+
+std::string Json(const LoadReport& report, int indent) {
+  return ReportJson(report).dump(indent, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+}
+
+absl::Status WriteReport(const LoadReport& report, const std::string& folder) {
+  RETURN_IF_ERROR(MakeFolder(folder));
+  const auto path = [&](const std::string& name) { return (std::filesystem::path(folder) / name).string(); };
+  RETURN_IF_ERROR(WriteFile(path("load.json"), Json(report, 1)));
+  RETURN_IF_ERROR(WriteFile(path("load.html"), LoadPage(report)));
+  for (size_t i = 0; i < report.points.size(); ++i) {
+    const LoadPoint& point = report.points[i];
+    const std::string suffix = report.points.size() == 1 ? "" : absl::StrFormat("-%02d-%.0f", i + 1, point.offered);
+    RETURN_IF_ERROR(WriteFile(path("latency" + suffix + ".hgrm"), point.result.record.latency().PercentileTable()));
+    RETURN_IF_ERROR(WriteFile(path("seconds" + suffix + ".csv"), TimelineCsv(point)));
+  }
+  return absl::OkStatus();
+}
+
+void Print(const LoadReport& report, std::ostream& out) {
+  const LoadSetting& setting = report.setting;
+  out << absl::StrFormat("%s: %s; %s; %d connections, %d threads, %.0f s warm-up\n\n", setting.server, setting.loop,
+                         setting.load, setting.connections, setting.threads, setting.warm_up_seconds);
+  if (report.verdict.empty()) {
+    out << PointText(setting, report.points.front());
+  } else {
+    out << PointsTable(report) << "\n" << report.verdict << "\n";
+  }
+  out << std::flush;
+}
+
+}  // namespace
+
+absl::Status ValidateBench(const BenchCommand& command) {
+  const auto wrong = [](const auto&... text) { return absl::InvalidArgumentError(absl::StrCat(text...)); };
+  if (command.load.threads > command.connections) {
+    return wrong("--threads ", command.load.threads, " needs as many --connections; there are ", command.connections);
+  }
+  if (!command.trace.empty() &&
+      (command.rate.has_value() || command.sweep.has_value() || command.find_max || !command.mix.empty())) {
+    return wrong("a trace has its own rate and mix: leave out --rate, --sweep, --find-max and --mix");
+  }
+  if (command.sweep.has_value() && command.rate.has_value()) {
+    return wrong("--sweep has its own rates: leave out --rate");
+  }
+  if (!command.find_max && !command.goal.bounds.empty()) return wrong("--latency is the goal of --find-max; add that");
+  return absl::OkStatus();
+}
+
+absl::StatusOr<bool> RunBench(const BenchCommand& command, std::ostream& out, std::ostream& errors, bool live,
+                              const std::function<bool()>& stopped) {
+  RETURN_IF_ERROR(ValidateBench(command));
+  Bench bench(command, errors, live, stopped);
+  RETURN_IF_ERROR(bench.Prepare());
+  const LoadReport report = bench.Run();
+  if (!command.out.empty()) RETURN_IF_ERROR(WriteReport(report, command.out));
+  if (command.format == Format::kJson) {
+    out << Json(report, -1) << std::flush;
+  } else {
+    Print(report, out);
+  }
+  if (command.find_max) return report.best.has_value();
+  return std::any_of(report.points.begin(), report.points.end(),
+                     [](const LoadPoint& point) { return point.result.record.answered() > 0; });
+}
+
+}  // namespace vitrine

@@ -1,0 +1,46 @@
+#include "client/load/connections.h"
+
+#include <utility>
+
+#include "base/status_macros.h"
+#include "client/channel.h"
+
+namespace vitrine {
+namespace {
+
+constexpr int kWriteBytes = 1 << 20;
+constexpr int kFirstReconnectMs = 100;
+constexpr int kLongestReconnectMs = 1000;
+
+grpc::ChannelArguments Arguments() {
+  grpc::ChannelArguments arguments;
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);  // a connection of its own
+  // What is sent again would be measured twice; without it gRPC also keeps no copies.
+  arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);
+  arguments.SetInt(GRPC_ARG_HTTP2_WRITE_BUFFER_SIZE, kWriteBytes);
+  arguments.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);
+  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, kFirstReconnectMs);
+  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, kFirstReconnectMs);
+  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, kLongestReconnectMs);
+  arguments.SetMaxSendMessageSize(-1);
+  arguments.SetMaxReceiveMessageSize(-1);
+  arguments.SetUserAgentPrefix("vitrine-bench");
+  return arguments;
+}
+
+}  // namespace
+
+absl::StatusOr<LoadConnections> OpenConnections(const ClientOptions& options, int count) {
+  LoadConnections connections;
+  for (int i = 0; i < count; ++i) {
+    ASSIGN_OR_RETURN(std::shared_ptr<grpc::Channel> channel, MakeChannel(options, Arguments()));
+    channel->GetState(/*try_to_connect=*/true);  // all at once, not one after another
+    connections.push_back(std::move(channel));
+  }
+  for (const std::shared_ptr<grpc::Channel>& channel : connections) {
+    RETURN_IF_ERROR(WaitUntilConnected(channel, options));
+  }
+  return connections;
+}
+
+}  // namespace vitrine

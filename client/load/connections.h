@@ -1,0 +1,24 @@
+#ifndef VITRINE_CLIENT_LOAD_CONNECTIONS_H_
+#define VITRINE_CLIENT_LOAD_CONNECTIONS_H_
+
+#include <memory>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "client/client.h"
+
+namespace grpc {
+class Channel;
+}
+
+namespace vitrine {
+
+using LoadConnections = std::vector<std::shared_ptr<grpc::Channel>>;
+
+// `count` connections of their own to one server, all of them established; errors are those of MakeChannel and
+// WaitUntilConnected (client/channel.h).
+absl::StatusOr<LoadConnections> OpenConnections(const ClientOptions& options, int count);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_CLIENT_LOAD_CONNECTIONS_H_

@@ -1,0 +1,121 @@
+#ifndef VITRINE_CLIENT_LOAD_LANE_H_
+#define VITRINE_CLIENT_LOAD_LANE_H_
+
+#include <grpcpp/client_context.h>
+#include <grpcpp/completion_queue.h>
+#include <grpcpp/generic/generic_stub.h>
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "client/load/load.h"
+#include "client/load/pacer.h"
+
+namespace vitrine {
+
+// The gRPC requests of a workload: their bytes are shared by all calls and never copied here.
+std::vector<grpc::ByteBuffer> SharedRequests(const Workload& workload);
+
+// A part of a load: some of the connections, one thread that receives, and in an open loop another that sends, because
+// gRPC's queues wake a thread only on whole milliseconds and requests must not wait for that.
+class Lane {
+ public:
+  struct Plan {
+    const Workload& workload;
+    const std::vector<grpc::ByteBuffer>& requests;
+    const LoadSettings& settings;
+    const LoadHooks& hooks;
+    const SteadyLoadClock& clock;
+    MeasuredInterval interval;
+    int lanes = 1;
+  };
+
+  // The part `number` of plan.lanes.
+  Lane(const Plan& plan, const LoadConnections& connections, int number);
+
+  // Sends what is due until the interval ends. Open loop; on a thread of its own.
+  void Send();
+  // Receives answers until nothing more is sent and every answer has come. In a closed loop sends as well.
+  void Receive();
+
+  // Any thread.
+  int64_t outstanding() const { return outstanding_.load(std::memory_order_relaxed); }
+  // What was recorded in second `number` of the interval. Any thread.
+  LoadRecord::Second SecondSoFar(size_t number);
+
+  // After both have returned.
+  LoadRecord Record() const;
+  bool interrupted() const { return interrupted_; }
+  int64_t ended_at() const { return ended_at_; }  // last answer, or last request if later
+
+ private:
+  // One call; its place is used again.
+  struct Slot {
+    std::optional<grpc::ClientContext> context;
+    std::unique_ptr<grpc::GenericClientAsyncResponseReader> call;
+    grpc::ByteBuffer answer;
+    grpc::Status status;
+    int64_t due = 0;
+    uint64_t number = 0;
+    uint32_t request = 0;
+    // Set when the call begins: what the sender wrote is the receiver's from then on.
+    std::atomic<bool> under_way = false;
+  };
+
+  uint64_t Share(uint64_t all) const;
+  bool Enough() const;  // max_requests were sent
+  Slot* TakeSlot();
+  void Start(Slot& slot, const Arrival& arrival, int64_t now);
+  void Begin();                            // a closed loop
+  void SendNext(Slot& slot, int64_t now);  // a closed loop
+  void SendParked(int64_t now);            // a closed loop
+  void OnEnd(Slot& slot, int64_t now);
+  void Look(Slot& slot, int64_t latency);
+  bool StillSending(int64_t now);
+  void CancelAll();
+
+  const Plan plan_;
+  const int number_;
+  std::vector<grpc::GenericStub> stubs_;
+  grpc::CompletionQueue queue_;
+  const size_t most_slots_;
+
+  // Of the thread that sends.
+  std::deque<Slot> slots_;  // their addresses stay
+  std::vector<Slot*> free_;
+  uint64_t sent_ = 0;
+  uint64_t measured_ = 0;  // those due in the interval
+  int64_t last_due_ = 0;
+
+  std::atomic<bool> sending_{true};
+  std::atomic<int64_t> outstanding_{0};
+  std::mutex freed_mutex_;
+  std::vector<Slot*> freed_;  // guarded by freed_mutex_; on their way back to the sender
+
+  // Of the thread that receives.
+  uint64_t look_every_ = 1;
+  uint64_t answers_since_ = 0;
+  int64_t look_since_ = 0;
+  bool cancelled_ = false;
+  bool interrupted_ = false;
+  int64_t ended_at_ = 0;
+  struct Parked {
+    int64_t until;
+    Slot* slot;
+  };
+  std::deque<Parked> parked_;
+
+  std::mutex started_mutex_;
+  LoadRecord started_;  // guarded by started_mutex_
+  std::mutex received_mutex_;
+  LoadRecord received_;  // guarded by received_mutex_
+};
+
+}  // namespace vitrine
+
+#endif  // VITRINE_CLIENT_LOAD_LANE_H_

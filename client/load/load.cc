@@ -1,0 +1,134 @@
+#include "client/load/load.h"
+
+#include <algorithm>
+#include <deque>
+#include <thread>
+#include <utility>
+
+#include "client/load/lane.h"
+#include "client/load/pacer.h"
+#include "client/load/processor_time.h"
+
+namespace vitrine {
+namespace {
+
+constexpr int64_t kSecond = 1'000'000'000;
+constexpr int64_t kLongestSleep = 100'000'000;
+constexpr int64_t kLatest = 1'000'000;  // of a valid point, at p99
+constexpr absl::Duration kLongest = absl::Hours(24);
+
+MeasuredInterval IntervalOf(const LoadSettings& settings) {
+  const int64_t from = absl::ToInt64Nanoseconds(std::min(settings.warm_up, kLongest));
+  return {from, from + absl::ToInt64Nanoseconds(std::min(settings.duration, kLongest))};
+}
+
+// Watches a load from beside it: progress, and the processors' time at both ends of the measured interval.
+class Watch {
+ public:
+  Watch(const LoadSettings& settings, const LoadHooks& hooks, const SteadyLoadClock& clock,
+        const MeasuredInterval& interval, std::deque<Lane>& lanes)
+      : settings_(settings), hooks_(hooks), clock_(clock), interval_(interval), lanes_(lanes) {}
+
+  // Until the interval ends or `over`.
+  void Run(const std::atomic<bool>& over) {
+    SleepUntil(interval_.from, over);
+    const double own = OwnProcessorSeconds(), server = ProcessorSecondsOf(settings_.server_process);
+    for (size_t second = 0; !over.load() && clock_.Now() < interval_.to; ++second) {
+      SleepUntil(std::min(interval_.to, interval_.from + static_cast<int64_t>(second + 1) * kSecond), over);
+      generator_seconds = OwnProcessorSeconds() - own;
+      server_seconds = ProcessorSecondsOf(settings_.server_process) - server;
+      if (!over.load()) Tell(second);
+    }
+  }
+
+  double generator_seconds = 0;
+  double server_seconds = 0;
+
+ private:
+  void SleepUntil(int64_t time, const std::atomic<bool>& over) {
+    for (int64_t now = clock_.Now(); now < time && !over.load(); now = clock_.Now()) {
+      clock_.SleepUntil(std::min(time, now + kLongestSleep));
+    }
+  }
+
+  void Tell(size_t number) {
+    if (hooks_.progress == nullptr) return;
+    LoadRecord::Second sum;
+    LoadProgress progress;
+    for (Lane& lane : lanes_) {
+      sum.Add(lane.SecondSoFar(number));
+      progress.outstanding += lane.outstanding();
+    }
+    progress.seconds = static_cast<double>(clock_.Now() - interval_.from) / 1e9;
+    progress.due = static_cast<double>(sum.due);
+    progress.answered = static_cast<double>(sum.answered);
+    progress.failed = static_cast<double>(sum.failed + sum.not_sent);
+    progress.p50_ms = static_cast<double>(sum.latency.Quantile(0.5)) / 1e6;
+    progress.p99_ms = static_cast<double>(sum.latency.Quantile(0.99)) / 1e6;
+    hooks_.progress(progress);
+  }
+
+  const LoadSettings& settings_;
+  const LoadHooks& hooks_;
+  const SteadyLoadClock& clock_;
+  const MeasuredInterval interval_;
+  std::deque<Lane>& lanes_;
+};
+
+}  // namespace
+
+double LoadResult::GeneratorShare() const {
+  return record.interval().Seconds() > 0 ? generator_seconds / record.interval().Seconds() : 0;
+}
+
+double LoadResult::ServerShare() const {
+  return record.interval().Seconds() > 0 ? server_seconds / record.interval().Seconds() : 0;
+}
+
+double LoadResult::GeneratorMicrosecondsARequest() const {
+  return record.started() == 0 ? 0 : generator_seconds * 1e6 / static_cast<double>(record.started());
+}
+
+double LoadResult::RequestsPerProcessorSecond() const {
+  return generator_seconds <= 0 ? 0 : static_cast<double>(record.started()) / generator_seconds;
+}
+
+bool LoadResult::Valid() const {
+  return record.slip().Quantile(0.99) <= kLatest;
+}
+
+LoadResult RunLoad(const LoadConnections& connections, const Workload& workload, const LoadSettings& settings,
+                   const LoadHooks& hooks) {
+  const std::vector<grpc::ByteBuffer> requests = SharedRequests(workload);
+  const SteadyLoadClock clock;
+  const MeasuredInterval interval = IntervalOf(settings);
+  const Lane::Plan plan{workload, requests, settings, hooks, clock, interval, settings.threads};
+  std::deque<Lane> lanes;
+  for (int i = 0; i < settings.threads; ++i) lanes.emplace_back(plan, connections, i);
+  Watch watch(settings, hooks, clock, interval, lanes);
+  std::atomic<bool> over = false;
+  std::thread watching([&] { watch.Run(over); });
+  std::vector<std::thread> senders, receivers;
+  for (Lane& lane : lanes) {
+    receivers.emplace_back([&lane] { lane.Receive(); });
+    if (settings.arrivals) senders.emplace_back([&lane] { lane.Send(); });
+  }
+  for (std::thread& thread : senders) thread.join();
+  for (std::thread& thread : receivers) thread.join();
+  over = true;
+  watching.join();
+
+  LoadResult result{lanes.front().Record()};
+  int64_t ended_at = interval.from;
+  for (Lane& lane : lanes) {
+    if (&lane != &lanes.front()) result.record.Add(lane.Record());
+    result.interrupted |= lane.interrupted();
+    ended_at = std::max(ended_at, lane.ended_at());
+  }
+  if (!result.interrupted && settings.max_requests > 0 && ended_at < interval.to) result.record.EndAt(ended_at);
+  result.generator_seconds = watch.generator_seconds;
+  result.server_seconds = watch.server_seconds;
+  return result;
+}
+
+}  // namespace vitrine

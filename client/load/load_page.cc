@@ -1,0 +1,222 @@
+#include <algorithm>
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "client/load/load_report.h"
+#include "client/text.h"
+#include "report/curves.h"
+#include "report/html.h"
+
+namespace vitrine {
+namespace {
+
+using Points = std::vector<std::pair<double, double>>;
+
+double Milliseconds(int64_t nanoseconds) {
+  return static_cast<double>(nanoseconds) / 1e6;
+}
+
+std::string Number(double value, const char* unit) {
+  return absl::StrFormat("%.4g%s", value, unit);
+}
+
+std::string Cell(const LatencyHistogram& histogram, double quantile) {
+  if (histogram.count() == 0) return "-";
+  return absl::StrFormat("%.2f", Milliseconds(histogram.Quantile(quantile)));
+}
+
+std::vector<const LoadPoint*> ByRate(const LoadReport& report) {
+  std::vector<const LoadPoint*> points;
+  for (const LoadPoint& point : report.points) points.push_back(&point);
+  std::sort(points.begin(), points.end(), [](const auto* a, const auto* b) { return a->offered < b->offered; });
+  return points;
+}
+
+// What is offered against what comes back, and against how long that takes.
+void AddSweep(const LoadReport& report, HtmlPage& page) {
+  Points ideal, good, answered, p50, p99, p999, refused;
+  for (const LoadPoint* point : ByRate(report)) {
+    if (!point->result.Valid()) continue;
+    const LoadRecord& record = point->result.record;
+    const double offered = point->offered;
+    ideal.emplace_back(offered, offered);
+    good.emplace_back(offered, record.GoodPerSecond());
+    answered.emplace_back(offered, record.AnsweredPerSecond());
+    const auto ms = [](const LatencyHistogram& one, double quantile) {
+      return one.count() == 0 ? NAN : Milliseconds(one.Quantile(quantile));
+    };
+    p50.emplace_back(offered, ms(record.latency(), 0.5));
+    p99.emplace_back(offered, ms(record.latency(), 0.99));
+    p999.emplace_back(offered, ms(record.latency(), 0.999));
+    refused.emplace_back(offered, ms(record.FailureLatency(), 0.99));
+  }
+  page.Section("Offered load", "Points where the generator itself was late are left out of the plots.");
+  page.Charts({DrawCurves({"Goodput",
+                           "offered, requests/s",
+                           "requests/s",
+                           {{"all that is offered", ideal, 5, true, false},
+                            {"answered", answered, 1, false, true},
+                            {"within the deadline", good, 0, false, true}}}),
+               DrawCurves({"Latency from the scheduled start",
+                           "offered, requests/s",
+                           "ms",
+                           {{"p50", p50, 0, false, true},
+                            {"p99", p99, 1, false, true},
+                            {"p99.9", p999, 2, false, true},
+                            {"refusals, p99", refused, 3, false, true}},
+                           true})});
+  HtmlTable table;
+  table.columns = {{"offered/s", true},   {"answered/s", true}, {"goodput/s", true}, {"p50 ms", true},
+                   {"p99 ms", true},      {"p99.9 ms", true},   {"refused", true},   {"refused p99 ms", true},
+                   {"slip p99 ms", true}, {"generator", true},  {"", false}};
+  for (const LoadPoint& point : report.points) {
+    const LoadRecord& record = point.result.record;
+    const std::string verdict = !point.result.Valid()      ? "void: the generator was late"
+                                : point.missed.has_value() ? (point.missed->empty() ? "met" : *point.missed)
+                                                           : point.stability.reason;
+    table.rows.push_back({Number(point.offered, ""), Number(record.AnsweredPerSecond(), ""),
+                          Number(record.GoodPerSecond(), ""), Cell(record.latency(), 0.5), Cell(record.latency(), 0.99),
+                          Cell(record.latency(), 0.999), absl::StrCat(record.failed() + record.not_sent()),
+                          Cell(record.FailureLatency(), 0.99), Cell(record.slip(), 0.99),
+                          absl::StrFormat("%.0f %%", 100 * point.result.GeneratorShare()), verdict});
+  }
+  page.Table(table);
+}
+
+// Latency over the number of nines: 1 is p90, 3 is p99.9.
+std::string PercentileChart(const LatencyHistogram& histogram) {
+  Points points;
+  const double most = std::log10(std::max<double>(10, static_cast<double>(histogram.count())));
+  for (double nines = 0; nines <= most; nines += 0.05) {
+    points.emplace_back(nines, Milliseconds(histogram.Quantile(1 - std::pow(10, -nines))));
+  }
+  return DrawCurves({"Latency by percentile", "nines: 1 is p90, 2 is p99, 3 is p99.9", "ms", {{"", points}}, true});
+}
+
+std::vector<std::string> TimelineCharts(const LoadRecord& record) {
+  Points due, answered, failed, p50, p99, slip;
+  const auto whole = static_cast<size_t>(std::floor(record.interval().Seconds() + 1e-6));
+  for (size_t i = 0; i < record.seconds().size() && i < std::max<size_t>(1, whole); ++i) {
+    const LoadRecord::Second& one = record.seconds()[i];
+    const auto at = static_cast<double>(i);
+    due.emplace_back(at, static_cast<double>(one.due));
+    answered.emplace_back(at, static_cast<double>(one.answered));
+    failed.emplace_back(at, static_cast<double>(one.failed + one.not_sent));
+    p50.emplace_back(at, Milliseconds(one.latency.Quantile(0.5)));
+    p99.emplace_back(at, Milliseconds(one.latency.Quantile(0.99)));
+    slip.emplace_back(at, Milliseconds(one.slip.Quantile(0.99)));
+  }
+  return {DrawCurves({"Requests second by second",
+                      "s",
+                      "requests/s",
+                      {{"due", due, 5, true}, {"answered", answered, 0}, {"refused or not sent", failed, 1}}}),
+          DrawCurves({"Latency second by second",
+                      "s",
+                      "ms",
+                      {{"p50", p50, 0}, {"p99", p99, 1}, {"generator's slip, p99", slip, 5, true}},
+                      true})};
+}
+
+void AddStages(const LoadRecord& record, HtmlPage& page) {
+  const LoadRecord::Stages& stages = record.stages();
+  if (stages.server.count() == 0) return;
+  page.Section("Where the time goes",
+               absl::StrCat("As the server reports it, in ", record.looked_at(),
+                            " answers; outside is what the client saw less the server's total."));
+  HtmlTable table;
+  table.columns = {{"stage"}, {"p50 ms", true}, {"p90 ms", true}, {"p99 ms", true}, {"max ms", true}};
+  const auto add = [&](const char* name, const LatencyHistogram& one) {
+    table.rows.push_back({name, Cell(one, 0.5), Cell(one, 0.9), Cell(one, 0.99), Cell(one, 1)});
+  };
+  add("queue", stages.queue);
+  add("decode", stages.decode);
+  add("compute", stages.compute);
+  add("encode", stages.encode);
+  add("server, in all", stages.server);
+  add("outside", stages.outside);
+  page.Table(table);
+  HtmlTable batches;
+  batches.columns = {{"pictures in the batch", true}, {"answers", true}};
+  for (const auto& [images, count] : record.batch_images()) {
+    batches.rows.push_back({absl::StrCat(images), absl::StrCat(count)});
+  }
+  page.Table(batches);
+}
+
+void AddErrors(const LoadRecord& record, HtmlPage& page) {
+  if (record.errors().empty() && record.not_sent() == 0 && record.unanswered() == 0) return;
+  page.Section("Refused");
+  HtmlTable table;
+  table.columns = {{"code"}, {"requests", true}, {"p50 ms", true}, {"p99 ms", true}, {"first message"}};
+  for (const auto& [code, error] : record.errors()) {
+    table.rows.push_back({GrpcCodeName(code), absl::StrCat(error.count), Cell(error.latency, 0.5),
+                          Cell(error.latency, 0.99), Printable(error.first_message)});
+  }
+  const auto add = [&](const char* name, uint64_t count, const char* why) {
+    if (count > 0) table.rows.push_back({name, absl::StrCat(count), "-", "-", why});
+  };
+  add("not sent", record.not_sent(), "too many requests were outstanding");
+  add("unanswered", record.unanswered(), "when the run ended");
+  page.Table(table);
+}
+
+void AddPoint(const LoadPoint& point, HtmlPage& page) {
+  const LoadRecord& record = point.result.record;
+  page.Section("Latency", "From the moment a request was due, whenever it was sent.");
+  page.Charts({PercentileChart(record.latency())});
+  page.Section("Second by second");
+  page.Charts(TimelineCharts(record));
+  AddStages(record, page);
+  AddErrors(record, page);
+}
+
+void AddKeyFigures(const LoadReport& report, HtmlPage& page) {
+  if (report.points.size() > 1) {
+    double peak = 0;
+    for (const LoadPoint& point : report.points) {
+      if (point.result.Valid()) peak = std::max(peak, point.result.record.GoodPerSecond());
+    }
+    std::vector<KeyFigure> figures = {{"highest goodput", Number(peak, "/s"), "of all valid points"}};
+    if (!report.setting.goal.empty()) {
+      figures.push_back({"highest rate that meets the goal",
+                         report.best.has_value() ? Number(*report.best, "/s") : "none", report.setting.goal});
+    }
+    page.KeyFigures(figures);
+    return;
+  }
+  const LoadResult& result = report.points.front().result;
+  const LatencyHistogram& latency = result.record.latency();
+  page.KeyFigures({{"goodput", Number(result.record.GoodPerSecond(), "/s"),
+                    absl::StrFormat("of %.4g/s due", result.record.DuePerSecond())},
+                   {"p50", Cell(latency, 0.5) + " ms", ""},
+                   {"p99", Cell(latency, 0.99) + " ms", ""},
+                   {"p99.9", Cell(latency, 0.999) + " ms", ""},
+                   {"generator", Number(100 * result.GeneratorShare(), " %"),
+                    absl::StrFormat("of a core; slip p99 %s ms%s", Cell(result.record.slip(), 0.99),
+                                    result.Valid() ? "" : ": VOID, it was late itself")}});
+}
+
+}  // namespace
+
+std::string LoadPage(const LoadReport& report) {
+  const LoadSetting& setting = report.setting;
+  HtmlPage page("Load on " + Printable(setting.server),
+                absl::StrCat(setting.loop, "; ", Printable(setting.load), "; ", setting.connections, " connections; ",
+                             setting.started));
+  if (report.points.empty()) return page.Print();
+  AddKeyFigures(report, page);
+  if (!report.verdict.empty()) page.Paragraph(report.verdict);
+  if (report.points.size() > 1) {
+    AddSweep(report, page);
+  } else {
+    const Stability& stability = report.points.front().stability;
+    if (!stability.reason.empty()) page.Paragraph("Stability: " + stability.reason + ".");
+    AddPoint(report.points.front(), page);
+  }
+  page.Section("All numbers");
+  page.Folded("As JSON", ReportJson(report).dump(1, ' ', false, nlohmann::json::error_handler_t::replace));
+  return page.Print();
+}
+
+}  // namespace vitrine

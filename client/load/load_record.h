@@ -1,0 +1,129 @@
+#ifndef VITRINE_CLIENT_LOAD_LOAD_RECORD_H_
+#define VITRINE_CLIENT_LOAD_LOAD_RECORD_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "client/load/latency_histogram.h"
+#include "vitrine/v1/classifier.pb.h"
+
+namespace vitrine {
+
+// The interval that is measured, in nanoseconds from the start of the load: warm-up lies before it.
+struct MeasuredInterval {
+  int64_t from = 0;
+  int64_t to = 0;
+  bool Holds(int64_t time) const { return time >= from && time < to; }
+  double Seconds() const { return static_cast<double>(to - from) / 1e9; }
+};
+
+// What became of requests that were due in the measured interval, and what happened during it.
+//
+// Two ways of counting, kept apart: the ledger and the latencies are of the requests that were *due* in the interval,
+// whenever they were answered; rates are of what was answered *during* it, so that a server that falls behind does not
+// look faster for what it answers afterwards.
+//
+// Every sender and every receiver of a load has one of its own; they add up. Times are nanoseconds from the start.
+class LoadRecord {
+ public:
+  // One second of the interval.
+  struct Second {
+    uint64_t due = 0;
+    uint64_t not_sent = 0;
+    uint64_t answered = 0;  // during this second, as all below
+    uint64_t good = 0;
+    uint64_t failed = 0;
+    LatencyHistogram latency{LatencyHistogram::Precision::kTwoDigits};
+    LatencyHistogram slip{LatencyHistogram::Precision::kTwoDigits};  // of those due in this second
+
+    void Add(const Second& other);
+  };
+  struct ErrorCount {
+    uint64_t count = 0;
+    std::string first_message = {};
+    LatencyHistogram latency;
+  };
+  struct ClassCount {
+    uint64_t due = 0;
+    uint64_t answered = 0;
+    uint64_t good = 0;
+    LatencyHistogram latency;
+  };
+  // Where the time of the answers that were looked at went.
+  struct Stages {
+    LatencyHistogram queue, decode, compute, encode, server;
+    LatencyHistogram outside;  // latency less the server's total: network, transports, and waiting to be read
+  };
+
+  LoadRecord(const MeasuredInterval& interval, size_t classes) : interval_(interval), classes_(classes) {}
+
+  // A request was started at `now`, or was not because too many were outstanding. `due` <= `now`.
+  void Started(uint32_t request_class, int64_t due, int64_t now);
+  void NotSent(uint32_t request_class, int64_t due);
+  // An answer came. Good: at most `deadline` nanoseconds after `due`.
+  void Answered(uint32_t request_class, int64_t due, int64_t now, int64_t deadline);
+  // The call ended with an error.
+  void Failed(int64_t due, int64_t now, int code, const std::string& message);
+  // The run was over before the call ended.
+  void Unanswered(int64_t due);
+  // Looks into an answer that took `latency`.
+  void Look(int64_t due, int64_t latency, const v1::ClassifyResponse& answer);
+
+  // The other's counts as well. Requires that both begin at the same time and have the same classes; the end stays.
+  void Add(const LoadRecord& other);
+
+  // Cuts the interval short, when the load was interrupted. Requires interval.from <= to <= interval.to.
+  void EndAt(int64_t to) { interval_.to = to; }
+
+  const MeasuredInterval& interval() const { return interval_; }
+  // The ledger: due = answered + failed + not sent + unanswered.
+  uint64_t due() const { return due_; }
+  uint64_t started() const { return started_; }
+  uint64_t answered() const { return answered_; }
+  uint64_t good() const { return good_; }
+  uint64_t failed() const { return failed_; }
+  uint64_t not_sent() const { return not_sent_; }
+  uint64_t unanswered() const { return unanswered_; }
+  const std::map<int, ErrorCount>& errors() const { return errors_; }  // by gRPC's code
+
+  // During the interval.
+  double AnsweredPerSecond() const;
+  double GoodPerSecond() const;
+  double DuePerSecond() const;
+
+  const LatencyHistogram& latency() const { return latency_; }  // of answers, from the scheduled start
+  LatencyHistogram FailureLatency() const;                      // of errors of all codes
+  const LatencyHistogram& slip() const { return slip_; }        // how late requests were started
+  const std::vector<ClassCount>& classes() const { return classes_; }
+  const std::vector<Second>& seconds() const { return seconds_; }
+
+  // Of the answers that were looked at.
+  uint64_t looked_at() const { return looked_at_; }
+  uint64_t without_predictions() const { return without_predictions_; }
+  const Stages& stages() const { return stages_; }
+  const std::map<int, uint64_t>& batch_images() const { return batch_images_; }
+  double MeanBatchImages() const;
+  const std::map<std::string, uint64_t>& served_by() const {
+    return served_by_;
+  }  // "model@version on device, precision"
+
+ private:
+  Second& SecondAt(int64_t time);
+
+  MeasuredInterval interval_;
+  uint64_t due_ = 0, started_ = 0, answered_ = 0, good_ = 0, failed_ = 0, not_sent_ = 0, unanswered_ = 0;
+  std::map<int, ErrorCount> errors_;
+  LatencyHistogram latency_, slip_;
+  std::vector<ClassCount> classes_;
+  std::vector<Second> seconds_;
+  uint64_t looked_at_ = 0, without_predictions_ = 0;
+  Stages stages_;
+  std::map<int, uint64_t> batch_images_;
+  std::map<std::string, uint64_t> served_by_;
+};
+
+}  // namespace vitrine
+
+#endif  // VITRINE_CLIENT_LOAD_LOAD_RECORD_H_

@@ -1,0 +1,71 @@
+#ifndef VITRINE_CLIENT_LOAD_LOAD_REPORT_H_
+#define VITRINE_CLIENT_LOAD_LOAD_REPORT_H_
+
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "client/load/load.h"
+#include "client/load/stability.h"
+
+namespace vitrine {
+
+// What all points of a report have in common.
+struct LoadSetting {
+  std::string server = {};   // address
+  std::string loop = {};     // "open loop, Poisson arrivals", "closed loop, 16 at a time", "trace day.csv"
+  std::string load = {};     // "model a, 12 pictures of 110,000 bytes"
+  std::string started = {};  // RFC 3339
+  std::vector<std::string> classes = {};
+  bool closed = false;
+  int connections = 1;
+  int threads = 1;
+  double warm_up_seconds = 0;
+  double seconds = 0;  // asked for; 0 where the trace or the number of requests decides
+  int server_process = 0;
+  std::string goal = {};  // of a search: "p99 <= 50 ms, 99 % within their deadline"
+};
+
+// One measured rate.
+struct LoadPoint {
+  double offered = 0;  // requests a second as asked for; 0: a closed loop or a trace
+  LoadResult result;
+  Stability stability = {};
+  std::optional<std::string> missed = {};  // of a goal: why it was missed, or "" where it was met
+};
+
+struct LoadReport {
+  LoadSetting setting = {};
+  std::vector<LoadPoint> points = {};  // in the order they were measured
+  std::string verdict = {};            // of a sweep or search, a sentence
+  std::optional<double> best = {};     // the highest rate that met the goal
+};
+
+// The percentiles that reports name: p50 p90 p95 p99 p99.9 p99.99, and their numbers.
+struct NamedQuantile {
+  const char* name;
+  double quantile;
+};
+extern const std::vector<NamedQuantile> kReportedQuantiles;
+
+// "RESOURCE_EXHAUSTED"
+std::string GrpcCodeName(int code);
+
+// For programs: docs/load-testing.md lists the members.
+nlohmann::ordered_json PointJson(const LoadSetting& setting, const LoadPoint& point);
+nlohmann::ordered_json ReportJson(const LoadReport& report);
+
+// For people: everything about one point; a line of a table for each of several.
+std::string PointText(const LoadSetting& setting, const LoadPoint& point);
+std::string PointsTable(const LoadReport& report);
+
+// The seconds of a point as CSV, with a header.
+std::string TimelineCsv(const LoadPoint& point);
+
+// A page in one file: the report with its plots.
+std::string LoadPage(const LoadReport& report);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_CLIENT_LOAD_LOAD_REPORT_H_

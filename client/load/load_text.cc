@@ -1,0 +1,178 @@
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "client/load/load_report.h"
+#include "client/text.h"
+#include "report/data_table.h"
+
+namespace vitrine {
+namespace {
+
+std::string Milliseconds(const LatencyHistogram& histogram, double quantile) {
+  if (histogram.count() == 0) return "-";
+  return absl::StrFormat("%.2f", static_cast<double>(histogram.Quantile(quantile)) / 1e6);
+}
+
+// A line that begins with its subject.
+std::string Line(const std::string& subject, const std::string& text) {
+  return absl::StrFormat("%-11s %s\n", subject, text);
+}
+
+std::string Percent(uint64_t part, uint64_t whole) {
+  if (whole == 0) return "-";
+  return absl::StrFormat("%.2f %%", 100 * static_cast<double>(part) / static_cast<double>(whole));
+}
+
+// "p50 1.20  p90 ...  max 9.10 ms"
+std::string Percentiles(const LatencyHistogram& histogram) {
+  if (histogram.count() == 0) return "none";
+  std::string text;
+  for (const NamedQuantile& one : kReportedQuantiles) {
+    absl::StrAppend(&text, one.name, " ", Milliseconds(histogram, one.quantile), "  ");
+  }
+  return absl::StrCat(text, "max ", Milliseconds(histogram, 1), " ms");
+}
+
+std::string LedgerText(const LoadRecord& record) {
+  std::string text = Line("due", absl::StrFormat("%10.1f/s  %d requests in %.1f s", record.DuePerSecond(), record.due(),
+                                                 record.interval().Seconds()));
+  absl::StrAppend(&text, Line("answered", absl::StrFormat("%10.1f/s  %s", record.AnsweredPerSecond(),
+                                                          Percent(record.answered(), record.due()))));
+  absl::StrAppend(&text, Line("goodput", absl::StrFormat("%10.1f/s  %s within their deadline", record.GoodPerSecond(),
+                                                         Percent(record.good(), record.due()))));
+  for (const auto& [code, error] : record.errors()) {
+    absl::StrAppend(
+        &text, Line("refused", absl::StrFormat("%d %s, p99 %s ms: %s", error.count, GrpcCodeName(code),
+                                               Milliseconds(error.latency, 0.99), Printable(error.first_message))));
+  }
+  if (record.not_sent() > 0) {
+    absl::StrAppend(&text, Line("not sent", absl::StrCat(record.not_sent(),
+                                                         ": too many requests were outstanding "
+                                                         "(--max-outstanding)")));
+  }
+  if (record.unanswered() > 0) {
+    absl::StrAppend(&text, Line("unanswered", absl::StrCat(record.unanswered(), " when the run ended")));
+  }
+  return text;
+}
+
+std::string ServerText(const LoadRecord& record) {
+  if (record.stages().server.count() == 0) return "";
+  const LoadRecord::Stages& stages = record.stages();
+  std::vector<std::string> parts;
+  const auto add = [&](const char* name, const LatencyHistogram& stage) {
+    parts.push_back(absl::StrCat(name, " ", Milliseconds(stage, 0.5), "/", Milliseconds(stage, 0.99)));
+  };
+  add("queue", stages.queue);
+  add("decode", stages.decode);
+  add("compute", stages.compute);
+  add("encode", stages.encode);
+  add("outside", stages.outside);
+  std::string text = Line("stages", absl::StrCat(absl::StrJoin(parts, "  "), " ms (p50/p99)"));
+  absl::StrAppend(&text, Line("batches", absl::StrFormat("%.1f pictures in the mean", record.MeanBatchImages())));
+  for (const auto& [name, count] : record.served_by()) {
+    absl::StrAppend(&text,
+                    Line("served by", absl::StrCat(Printable(name), " (", Percent(count, record.looked_at()), ")")));
+  }
+  return text;
+}
+
+// Classes with the same name (those of a trace differ in their pictures alone) are one.
+std::string ClassesText(const LoadSetting& setting, const LoadRecord& record) {
+  std::vector<std::pair<std::string, LoadRecord::ClassCount>> classes;
+  for (size_t i = 0; i < setting.classes.size(); ++i) {
+    const auto same = [&](const auto& one) { return one.first == setting.classes[i]; };
+    auto found = std::find_if(classes.begin(), classes.end(), same);
+    if (found == classes.end()) found = classes.insert(classes.end(), {setting.classes[i], LoadRecord::ClassCount()});
+    found->second.due += record.classes()[i].due;
+    found->second.good += record.classes()[i].good;
+    found->second.latency.Add(record.classes()[i].latency);
+  }
+  if (classes.size() < 2) return "";
+  std::vector<std::vector<std::string>> rows = {{"class", "due", "good", "p50 ms", "p99 ms", "p99.9 ms"}};
+  for (const auto& [name, one] : classes) {
+    rows.push_back({Printable(name), WithSeparators(static_cast<int64_t>(one.due)), Percent(one.good, one.due),
+                    Milliseconds(one.latency, 0.5), Milliseconds(one.latency, 0.99), Milliseconds(one.latency, 0.999)});
+  }
+  return "\n" + Aligned(rows, {false, true, true, true, true, true});
+}
+
+std::string StabilityText(const Stability& stability) {
+  switch (stability.verdict) {
+    case Stability::Verdict::kStable:
+      return Line("stable", "yes");
+    case Stability::Verdict::kNotStable:
+      return Line("not stable", stability.reason);
+    case Stability::Verdict::kUnknown:
+      break;
+  }
+  return Line("stable", "not known: " + stability.reason);
+}
+
+std::string GeneratorText(const LoadSetting& setting, const LoadResult& result) {
+  const std::string slip =
+      setting.closed ? "" : absl::StrCat(", slip p99 ", Milliseconds(result.record.slip(), 0.99), " ms");
+  std::string text = Line(
+      "generator", absl::StrFormat("%.1f %% of a core, %.1f us CPU a request (%s requests per CPU second)%s",
+                                   100 * result.GeneratorShare(), result.GeneratorMicrosecondsARequest(),
+                                   WithSeparators(static_cast<int64_t>(result.RequestsPerProcessorSecond())), slip));
+  if (setting.server_process > 0) {
+    absl::StrAppend(&text, Line("server", absl::StrFormat("%.1f %% of a core", 100 * result.ServerShare())));
+  }
+  if (!result.Valid()) {
+    absl::StrAppend(&text, Line("VOID",
+                                "the generator itself was late by more than 1 ms at p99: give it a core of its "
+                                "own, or more --threads and --connections"));
+  }
+  return text;
+}
+
+std::string Verdict(const LoadPoint& point) {
+  if (!point.result.Valid()) return "void";
+  if (point.missed.has_value()) return point.missed->empty() ? "met" : *point.missed;
+  return point.stability.verdict == Stability::Verdict::kNotStable ? "not stable" : "";
+}
+
+}  // namespace
+
+std::string PointText(const LoadSetting& setting, const LoadPoint& point) {
+  const LoadRecord& record = point.result.record;
+  return absl::StrCat(point.result.interrupted ? "interrupted; what was measured until then:\n" : "",
+                      LedgerText(record), Line("latency", Percentiles(record.latency())), ServerText(record),
+                      StabilityText(point.stability), GeneratorText(setting, point.result),
+                      ClassesText(setting, record));
+}
+
+std::string PointsTable(const LoadReport& report) {
+  std::vector<std::vector<std::string>> rows = {{"offered/s", "answered/s", "goodput/s", "good", "p50 ms", "p99 ms",
+                                                 "p99.9 ms", "refused p99 ms", "slip p99 ms", "generator", ""}};
+  for (const LoadPoint& point : report.points) {
+    const LoadRecord& record = point.result.record;
+    rows.push_back({absl::StrFormat("%.1f", point.offered), absl::StrFormat("%.1f", record.AnsweredPerSecond()),
+                    absl::StrFormat("%.1f", record.GoodPerSecond()), Percent(record.good(), record.due()),
+                    Milliseconds(record.latency(), 0.5), Milliseconds(record.latency(), 0.99),
+                    Milliseconds(record.latency(), 0.999), Milliseconds(record.FailureLatency(), 0.99),
+                    Milliseconds(record.slip(), 0.99), absl::StrFormat("%.0f %%", 100 * point.result.GeneratorShare()),
+                    Verdict(point)});
+  }
+  std::vector<bool> right(rows.front().size(), true);
+  right.back() = false;
+  return Aligned(rows, right);
+}
+
+std::string TimelineCsv(const LoadPoint& point) {
+  std::string csv = "second,due,answered,good,failed,not_sent,p50_ms,p99_ms,max_ms,slip_p99_ms\n";
+  const std::vector<LoadRecord::Second>& seconds = point.result.record.seconds();
+  for (size_t i = 0; i < seconds.size(); ++i) {
+    const LoadRecord::Second& one = seconds[i];
+    const auto ms = [](int64_t nanoseconds) { return static_cast<double>(nanoseconds) / 1e6; };
+    absl::StrAppendFormat(&csv, "%d,%d,%d,%d,%d,%d,%.3f,%.3f,%.3f,%.3f\n", i, one.due, one.answered, one.good,
+                          one.failed, one.not_sent, ms(one.latency.Quantile(0.5)), ms(one.latency.Quantile(0.99)),
+                          ms(one.latency.max()), ms(one.slip.Quantile(0.99)));
+  }
+  return csv;
+}
+
+}  // namespace vitrine

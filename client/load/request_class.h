@@ -1,0 +1,45 @@
+#ifndef VITRINE_CLIENT_LOAD_REQUEST_CLASS_H_
+#define VITRINE_CLIENT_LOAD_REQUEST_CLASS_H_
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "client/picture_run.h"
+#include "vitrine/v1/classifier.pb.h"
+
+namespace vitrine {
+
+// Requests of one kind within a load.
+struct RequestClass {
+  std::string name = {};  // in reports; empty: made of the settings below
+  ModelChoice model = {};
+  std::optional<v1::ResolutionWish> resolution = {};
+  v1::Priority priority = v1::NORMAL;
+  // From the scheduled start; also what "within its deadline" means.
+  absl::Duration deadline = absl::Seconds(30);
+  double weight = 1;                       // share of the load, relative to the other classes; above 0
+  std::vector<std::string> pictures = {};  // files and folders; empty: a made picture
+
+  // `name`, or the settings in words: "eit-mini-cifar10 32x32 high 50ms".
+  std::string Description() const;
+};
+
+// "low", "normal", "high"
+absl::StatusOr<v1::Priority> ParsePriority(absl::string_view word);
+
+// Changes one setting: model, resolution, priority, deadline, weight, pictures (one path) or name.
+// INVALID_ARGUMENT: no such setting, or a value it cannot have.
+absl::Status SetClassField(absl::string_view field, absl::string_view value, RequestClass& request_class);
+
+// Classes of a load: "model=a, resolution=32x32, weight=3; model=b, priority=high, deadline=50ms". Settings that a
+// class does not name are those of `defaults`; a class that names pictures has no others. INVALID_ARGUMENT says which
+// class and setting is wrong.
+absl::StatusOr<std::vector<RequestClass>> ParseMix(absl::string_view text, const RequestClass& defaults);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_CLIENT_LOAD_REQUEST_CLASS_H_

@@ -1,0 +1,25 @@
+#ifndef VITRINE_CLIENT_LOAD_STABILITY_H_
+#define VITRINE_CLIENT_LOAD_STABILITY_H_
+
+#include <string>
+
+#include "client/load/load_record.h"
+
+namespace vitrine {
+
+struct Stability {
+  enum class Verdict { kStable, kNotStable, kUnknown } verdict = Verdict::kUnknown;
+  std::string reason = {};  // of the other two: what differs, or why nothing can be said
+};
+
+// Whether the measured interval was all alike: it is cut into windows of whole seconds (five, or three where it is
+// shorter than five seconds), and each window must agree with the median window
+//   in its rate of answers within `tolerance` and three standard deviations of such a count,
+//   in its p50 within `tolerance` and 0.2 ms,
+//   in its p99 within three times that, because so few requests make it; only where each window has 200 answers.
+// A server that falls behind, warms up or throttles shows as a window that differs.
+Stability JudgeStability(const LoadRecord& record, double tolerance);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_CLIENT_LOAD_STABILITY_H_

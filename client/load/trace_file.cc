@@ -1,0 +1,211 @@
+#include "client/load/trace_file.h"
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "client/pictures.h"
+
+namespace vitrine {
+namespace {
+
+constexpr size_t kMaxLines = 10'000'000;
+constexpr double kMaxSeconds = 7 * 24 * 3600;
+constexpr char kColumns[] = "seconds, model, picture, resolution, priority, deadline";
+
+using Fields = std::vector<std::pair<std::string, std::string>>;  // names and values of one line
+
+bool IsColumn(absl::string_view name) {
+  for (const absl::string_view known : {"seconds", "model", "picture", "resolution", "priority", "deadline"}) {
+    if (name == known) return true;
+  }
+  return false;
+}
+
+// Takes one record off the front of `text`: fields by commas, quotes doubled within quotes.
+absl::StatusOr<std::vector<std::string>> TakeRecord(absl::string_view& text, size_t& lines) {
+  std::vector<std::string> fields(1);
+  bool quoted = false;
+  size_t i = 0;
+  for (; i < text.size(); ++i) {
+    const char c = text[i];
+    if (quoted) {
+      if (c == '\n') ++lines;
+      if (c != '"') {
+        fields.back() += c;
+      } else if (i + 1 < text.size() && text[i + 1] == '"') {
+        fields.back() += text[++i];
+      } else {
+        quoted = false;
+      }
+    } else if (c == '"' && fields.back().empty()) {
+      quoted = true;
+    } else if (c == ',') {
+      fields.emplace_back();
+    } else if (c == '\n') {
+      break;
+    } else {
+      fields.back() += c;
+    }
+  }
+  if (quoted) return absl::InvalidArgumentError("a quotation mark is not closed");
+  if (i < text.size()) ++lines;
+  text.remove_prefix(std::min(text.size(), i + 1));
+  for (std::string& field : fields) absl::StripAsciiWhitespace(&field);
+  return fields;
+}
+
+absl::StatusOr<Fields> JsonFields(absl::string_view line) {
+  const nlohmann::json object = nlohmann::json::parse(line.begin(), line.end(), nullptr, /*allow_exceptions=*/false);
+  if (!object.is_object()) return absl::InvalidArgumentError("is no JSON object");
+  Fields fields;
+  for (const auto& [name, value] : object.items()) {
+    if (value.is_null()) continue;
+    if (!value.is_string() && !value.is_number()) {
+      return absl::InvalidArgumentError(absl::StrCat("\"", name, "\" is neither text nor a number"));
+    }
+    if (value.is_number() && name != "seconds") {
+      return absl::InvalidArgumentError(absl::StrCat("\"", name, "\" must be text"));
+    }
+    // Numbers keep their digits: a double's shortest form reads back as the same double.
+    fields.emplace_back(name, value.is_string() ? value.get<std::string>() : value.dump());
+  }
+  return fields;
+}
+
+absl::StatusOr<int64_t> ParseSeconds(absl::string_view text) {
+  double seconds = 0;
+  if (!absl::SimpleAtod(text, &seconds) || !(seconds >= 0) || seconds > kMaxSeconds) {
+    return absl::InvalidArgumentError(absl::StrCat("seconds \"", text, "\" is no number from 0 to a week"));
+  }
+  return static_cast<int64_t>(std::llround(seconds * 1e9));
+}
+
+// Collects lines; those of equal settings share a class.
+class TraceBuilder {
+ public:
+  TraceBuilder(std::string folder, const RequestClass& defaults) : folder_(std::move(folder)), defaults_(defaults) {}
+
+  absl::Status Add(const Fields& fields) {
+    RequestClass request_class = defaults_;
+    if (!defaults_.pictures.empty()) {
+      request_class.pictures = {defaults_.pictures[trace_.arrivals.size() % defaults_.pictures.size()]};
+    }
+    std::optional<int64_t> due;
+    for (const auto& [name, value] : fields) {
+      if (!IsColumn(name)) return absl::InvalidArgumentError(absl::StrCat("\"", name, "\" is none of ", kColumns));
+      if (name == "seconds") {
+        ASSIGN_OR_RETURN(due, ParseSeconds(value));
+      } else if (!value.empty()) {
+        RETURN_IF_ERROR(Set(name, value, request_class));
+      }
+    }
+    if (!due.has_value()) return absl::InvalidArgumentError("\"seconds\" is missing");
+    if (!trace_.arrivals.empty() && *due < trace_.arrivals.back().due) {
+      return absl::InvalidArgumentError("its seconds lie before those of the line above; sort the trace by time");
+    }
+    if (trace_.arrivals.size() == kMaxLines) return absl::InvalidArgumentError("the trace is longer than 10,000,000");
+    trace_.arrivals.push_back({*due, trace_.arrivals.size(), Class(std::move(request_class))});
+    return absl::OkStatus();
+  }
+
+  Trace Take() { return std::move(trace_); }
+
+ private:
+  absl::Status Set(const std::string& name, const std::string& value, RequestClass& request_class) const {
+    if (name != "picture") return SetClassField(name, value, request_class);
+    request_class.pictures = {(std::filesystem::path(folder_) / value).string()};
+    return absl::OkStatus();
+  }
+
+  uint32_t Class(RequestClass request_class) {
+    const std::string picture = request_class.pictures.empty() ? "" : request_class.pictures.front();
+    const auto next = static_cast<uint32_t>(trace_.classes.size());
+    const auto [place, added] = classes_.emplace(request_class.Description() + '\0' + picture, next);
+    if (added) trace_.classes.push_back(std::move(request_class));
+    return place->second;
+  }
+
+  const std::string folder_;
+  const RequestClass& defaults_;
+  Trace trace_;
+  std::map<std::string, uint32_t> classes_;
+};
+
+absl::Status AtLine(size_t line, const absl::Status& status) {
+  if (status.ok()) return status;
+  return absl::InvalidArgumentError(absl::StrCat("line ", line, ": ", status.message()));
+}
+
+absl::Status ParseCsv(absl::string_view text, TraceBuilder& builder) {
+  size_t lines = 0;
+  const auto header = TakeRecord(text, lines);
+  RETURN_IF_ERROR(AtLine(1, header.status()));
+  for (const std::string& column : *header) {
+    if (!IsColumn(column)) {
+      return AtLine(1, absl::InvalidArgumentError(absl::StrCat("column \"", column, "\" is none of ", kColumns)));
+    }
+  }
+  while (!text.empty()) {
+    const size_t line = lines + 1;
+    const auto record = TakeRecord(text, lines);
+    RETURN_IF_ERROR(AtLine(line, record.status()));
+    if (record->size() == 1 && record->front().empty()) continue;  // an empty line
+    if (record->size() != header->size()) {
+      return AtLine(line, absl::InvalidArgumentError(
+                              absl::StrCat("has ", record->size(), " fields where the header has ", header->size())));
+    }
+    Fields fields;
+    for (size_t i = 0; i < header->size(); ++i) fields.emplace_back((*header)[i], (*record)[i]);
+    RETURN_IF_ERROR(AtLine(line, builder.Add(fields)));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ParseJsonLines(absl::string_view text, TraceBuilder& builder) {
+  for (size_t number = 1; !text.empty(); ++number) {
+    const size_t end = std::min(text.find('\n'), text.size());
+    const absl::string_view line = absl::StripAsciiWhitespace(text.substr(0, end));
+    text.remove_prefix(std::min(text.size(), end + 1));
+    if (line.empty()) continue;
+    const auto fields = JsonFields(line);
+    RETURN_IF_ERROR(AtLine(number, fields.status()));
+    RETURN_IF_ERROR(AtLine(number, builder.Add(*fields)));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<Trace> ParseTrace(absl::string_view text, const std::string& folder, const RequestClass& defaults) {
+  RequestClass expanded = defaults;
+  if (!defaults.pictures.empty()) {
+    ASSIGN_OR_RETURN(expanded.pictures, FindPictures(defaults.pictures));
+  }
+  TraceBuilder builder(folder, expanded);
+  const absl::string_view start = absl::StripLeadingAsciiWhitespace(text);
+  RETURN_IF_ERROR(start.substr(0, 1) == "{" ? ParseJsonLines(text, builder) : ParseCsv(text, builder));
+  Trace trace = builder.Take();
+  if (trace.arrivals.empty()) return absl::InvalidArgumentError("the trace holds no request");
+  return trace;
+}
+
+absl::StatusOr<Trace> ReadTrace(const std::string& path, const RequestClass& defaults) {
+  std::ifstream file(path, std::ios::binary);
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  if (!file.good() && !file.eof()) return absl::NotFoundError(absl::StrCat(path, " cannot be read"));
+  auto trace = ParseTrace(text, std::filesystem::path(path).parent_path().string(), defaults);
+  if (!trace.ok()) return absl::Status(trace.status().code(), absl::StrCat(path, ": ", trace.status().message()));
+  return trace;
+}
+
+}  // namespace vitrine

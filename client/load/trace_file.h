@@ -1,0 +1,27 @@
+#ifndef VITRINE_CLIENT_LOAD_TRACE_FILE_H_
+#define VITRINE_CLIENT_LOAD_TRACE_FILE_H_
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "client/load/workload.h"
+
+namespace vitrine {
+
+// A recorded load in one of two forms:
+//
+//   CSV (RFC 4180), whose first line names the columns: seconds,model,picture,resolution,priority,deadline
+//   JSON lines, whose first byte is '{': {"seconds": 0.25, "model": "a", "picture": "cat.jpg", "deadline": "50ms"}
+//
+// `seconds`, from the start of the load, is required and must not fall from line to line. Everything else may be left
+// out or empty: then it is that of `defaults`, whose pictures take turns. `folder` is where relative paths of pictures
+// begin. INVALID_ARGUMENT names the line. At most 10 million lines.
+absl::StatusOr<Trace> ParseTrace(absl::string_view text, const std::string& folder, const RequestClass& defaults);
+
+// The trace in a file; paths in it begin at its folder. Errors name the file.
+absl::StatusOr<Trace> ReadTrace(const std::string& path, const RequestClass& defaults);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_CLIENT_LOAD_TRACE_FILE_H_

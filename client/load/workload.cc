@@ -1,0 +1,132 @@
+#include "client/load/workload.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numeric>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "client/load/random.h"
+#include "client/pictures.h"
+#include "report/png.h"
+
+namespace vitrine {
+namespace {
+
+constexpr int64_t kMaxPictureBytes = 32 << 20;
+constexpr int kMadeSide = 224;
+
+// Files that were read, so that classes may share them.
+class PictureShelf {
+ public:
+  explicit PictureShelf(const WorkloadOptions& options) : options_(options) {}
+
+  absl::StatusOr<std::string> Take(const std::string& path) {
+    const auto known = pictures_.find(path);
+    if (known != pictures_.end()) return known->second;
+    std::string bytes;
+    if (path.empty()) {
+      // The smallest made picture leaves room for any --bytes.
+      bytes = MadePicture(options_.bytes > 0 ? 1 : kMadeSide);
+    } else {
+      auto read = ReadPicture(path, kMaxPictureBytes);
+      if (!read.ok()) return absl::Status(read.status().code(), absl::StrCat(path, ": ", read.status().message()));
+      bytes = *std::move(read);
+    }
+    if (options_.bytes > 0) bytes.resize(static_cast<size_t>(options_.bytes));
+    return pictures_.emplace(path, std::move(bytes)).first->second;
+  }
+
+ private:
+  const WorkloadOptions& options_;
+  std::map<std::string, std::string> pictures_;
+};
+
+v1::ClassifyRequest RequestOf(const RequestClass& request_class) {
+  v1::ClassifyRequest request;
+  request.set_model(request_class.model.name);
+  if (request_class.model.version.has_value()) request.set_version(*request_class.model.version);
+  if (request_class.resolution.has_value()) *request.mutable_resolution() = *request_class.resolution;
+  if (request_class.priority != v1::NORMAL) request.set_priority(request_class.priority);
+  return request;
+}
+
+// Adds the requests of one class, one per picture.
+absl::Status AddClass(uint32_t number, const WorkloadOptions& options, PictureShelf& shelf, int64_t& total,
+                      Workload& workload) {
+  const RequestClass& request_class = workload.classes[number];
+  std::vector<std::string> paths = {""};
+  if (!request_class.pictures.empty()) {
+    ASSIGN_OR_RETURN(paths, FindPictures(request_class.pictures));
+  }
+  v1::ClassifyRequest request = RequestOf(request_class);
+  for (const std::string& path : paths) {
+    ASSIGN_OR_RETURN(*request.mutable_image(), shelf.Take(path));
+    workload.picture_bytes += static_cast<double>(request.image().size());
+    workload.requests.push_back({request.SerializeAsString(), number});
+    total += static_cast<int64_t>(workload.requests.back().bytes.size());
+    if (total > options.max_bytes) {
+      return absl::InvalidArgumentError(absl::StrCat("the pictures take more than ", options.max_bytes >> 20,
+                                                     " MiB, and all are held in memory; give fewer of them"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+uint32_t Workload::Pick(uint64_t seed, uint64_t number) const {
+  uint32_t chosen = 0;
+  if (classes.size() > 1) {
+    const double total = std::accumulate(classes.begin(), classes.end(), 0.0,
+                                         [](double sum, const RequestClass& one) { return sum + one.weight; });
+    double left = RandomShare(seed, RandomPurpose::kClass, number) * total;
+    while (chosen + 1 < classes.size() && left >= classes[chosen].weight) left -= classes[chosen++].weight;
+  }
+  const auto of_class = [](const Request& request, uint32_t wanted) { return request.request_class < wanted; };
+  const auto begin = std::lower_bound(requests.begin(), requests.end(), chosen, of_class);
+  const auto end = std::lower_bound(begin, requests.end(), chosen + 1, of_class);
+  const auto pictures = static_cast<uint64_t>(end - begin);
+  return static_cast<uint32_t>(begin - requests.begin()) +
+         static_cast<uint32_t>(RandomBits(seed, RandomPurpose::kPicture, number) % pictures);
+}
+
+absl::StatusOr<Workload> PrepareWorkload(std::vector<RequestClass> classes, const WorkloadOptions& options) {
+  Workload workload;
+  workload.classes = std::move(classes);
+  PictureShelf shelf(options);
+  int64_t total = 0;
+  for (uint32_t number = 0; number < workload.classes.size(); ++number) {
+    RETURN_IF_ERROR(AddClass(number, options, shelf, total, workload));
+  }
+  workload.picture_bytes /= static_cast<double>(std::max<size_t>(1, workload.requests.size()));
+  return workload;
+}
+
+absl::StatusOr<Workload> PrepareTrace(const Trace& trace, const WorkloadOptions& options) {
+  ASSIGN_OR_RETURN(Workload workload, PrepareWorkload(trace.classes, options));
+  if (workload.requests.size() != workload.classes.size()) {
+    return absl::InvalidArgumentError("a trace names one picture a line; one of its lines names a folder");
+  }
+  return workload;
+}
+
+std::string MadePicture(int side) {
+  Image image{side, side, 3, {}};
+  for (int y = 0; y < side; ++y) {
+    for (int x = 0; x < side; ++x) {
+      const uint64_t noise = RandomBits(0, RandomPurpose::kPicture, static_cast<uint64_t>(y / 4 * side + x / 4));
+      const int level = 255 * (x + y) / (2 * side);
+      for (int channel = 0; channel < 3; ++channel) {
+        const int grain = static_cast<int>(noise >> (8 * channel) & 63);
+        image.pixels.push_back(static_cast<uint8_t>(std::clamp(level + grain - 32, 0, 255)));
+      }
+    }
+  }
+  const absl::StatusOr<std::string> png = EncodePng(image);
+  return png.ok() ? *png : std::string();
+}
+
+}  // namespace vitrine
