@@ -37,11 +37,11 @@ double Calibration::Overconfidence() const {
   return sum / static_cast<double>(std::max<int64_t>(1, answers()));
 }
 
-std::string DrawReliability(const Calibration& calibration) {
+std::string DrawReliability(const Calibration& calibration, const std::string& title) {
   constexpr double kCountsHeight = 48, kCountsTop = 344;
   Chart chart{.width = 620,
               .height = 420,
-              .title = "Reliability",
+              .title = title,
               .x_axis = "",
               .y_axis = "accuracy in %",
               .x = {.low = 0, .high = 100},

@@ -38,7 +38,7 @@ class Calibration {
 
 // The reliability diagram as an SVG element for an HtmlPage: a bar of each bin's accuracy over its confidence, the
 // diagonal of a perfect one, and below how many answers each bin has.
-std::string DrawReliability(const Calibration& calibration);
+std::string DrawReliability(const Calibration& calibration, const std::string& title = "Reliability");
 
 }  // namespace vitrine
 

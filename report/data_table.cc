@@ -61,6 +61,15 @@ nlohmann::ordered_json DataTable::AsJson() const {
   return array;
 }
 
+std::vector<std::vector<std::string>> DataTable::Texts() const {
+  std::vector<std::vector<std::string>> texts;
+  for (const std::vector<Cell>& row : rows_) {
+    std::vector<std::string>& cells = texts.emplace_back();
+    for (const Cell& cell : row) cells.push_back(cell.text);
+  }
+  return texts;
+}
+
 std::string DataTable::AsText() const {
   std::vector<bool> right;
   std::vector<std::vector<std::string>> lines(1);

@@ -38,6 +38,8 @@ class DataTable {
 
   std::string Print(OutputFormat format) const;
   nlohmann::ordered_json AsJson() const;
+  // What people see of the rows, the columns without a heading included.
+  std::vector<std::vector<std::string>> Texts() const;
 
  private:
   std::string AsText() const;

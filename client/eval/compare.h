@@ -1,0 +1,69 @@
+#ifndef VITRINE_CLIENT_EVAL_COMPARE_H_
+#define VITRINE_CLIENT_EVAL_COMPARE_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "client/eval/evaluation.h"
+#include "client/eval/mcnemar.h"
+#include "client/eval/metrics.h"
+#include "report/data_table.h"
+
+namespace vitrine {
+
+// A picture that both evaluations answered.
+struct PredictionPair {
+  const Prediction* first = nullptr;
+  const Prediction* second = nullptr;
+};
+
+// One class of the data, as both did on it.
+struct ClassComparison {
+  std::string label = {};
+  PairedCounts counts = {};
+  double first = 0, second = 0;  // recall
+  McNemar test = {};
+};
+
+// Two evaluations of the same pictures, which are matched by name. Refers to both.
+struct Comparison {
+  Comparison(const Evaluation& a, const Evaluation& b) : first(a), second(b) {}
+
+  const Evaluation& first;
+  const Evaluation& second;
+  std::vector<PredictionPair> pairs = {};  // what everything below is computed from, by index of the first
+  int64_t only_in_first = 0;               // pictures that the other did not evaluate
+  int64_t only_in_second = 0;
+  int64_t unanswered = 0;  // in both, and not answered by both
+  PairedCounts counts = {};
+  Interval interval = {};  // of the difference of accuracies, second less first
+  McNemar test = {};
+  EvaluationMetrics first_metrics = {};  // of the pairs alone; throughput of the whole runs
+  EvaluationMetrics second_metrics = {};
+  std::vector<ClassComparison> classes = {};        // by falling magnitude of the difference
+  std::vector<PredictionPair> right_to_wrong = {};  // surest second answers first
+  std::vector<PredictionPair> wrong_to_right = {};
+};
+
+// INVALID_ARGUMENT: no picture was answered in both, or one has another label in the other.
+absl::StatusOr<std::unique_ptr<const Comparison>> Compare(const Evaluation& first, const Evaluation& second);
+
+// "The second is right more often: ..., p = 3.2e-05 (McNemar, ...)."
+std::string VerdictInWords(const Comparison& comparison);
+// "9,998 pictures were answered by both; ..."
+std::string PicturesInWords(const Comparison& comparison);
+
+// Measures of both, with their difference and, for accuracy, its interval.
+DataTable MeasuresOf(const Comparison& comparison);
+DataTable ClassesOf(const Comparison& comparison);
+
+// What `vitrine eval compare` prints: for people both tables and the verdict; JSON has the flipped pictures too, CSV
+// the measures alone.
+std::string PrintComparison(const Comparison& comparison, OutputFormat format);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_CLIENT_EVAL_COMPARE_H_

@@ -1,0 +1,192 @@
+#include "client/eval/compare_page.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "client/eval/look.h"
+#include "client/eval/page_sections.h"
+#include "report/calibration.h"
+#include "report/histogram.h"
+#include "report/html.h"
+#include "report/shaded_matrix.h"
+
+namespace vitrine {
+namespace {
+
+constexpr size_t kCards = 24;        // flipped pictures of either kind that are shown
+constexpr size_t kMostNamed = 1000;  // and that are named
+constexpr size_t kMostClasses = 100;
+
+// What people see of a DataTable.
+HtmlTable AsHtml(const DataTable& table, std::vector<HtmlTable::Column> columns) {
+  HtmlTable html{.columns = std::move(columns)};
+  for (const auto& row : table.Texts()) html.rows.push_back(row);
+  return html;
+}
+
+// "kv version 2 at 64x64"
+std::string Title(const Evaluation& evaluation) {
+  const std::string& resolution = evaluation.settings.resolution;
+  return absl::StrCat(NameOf(evaluation.model), resolution.empty() ? "" : absl::StrCat(" at ", resolution));
+}
+
+void AddKeyFigures(const Comparison& comparison, HtmlPage& page) {
+  const int64_t all = comparison.counts.all();
+  page.KeyFigures({{"top-1, first", PercentText(comparison.first_metrics.top1),
+                    IntervalInWords(comparison.first_metrics.top1_correct, all)},
+                   {"top-1, second", PercentText(comparison.second_metrics.top1),
+                    IntervalInWords(comparison.second_metrics.top1_correct, all)},
+                   {"difference", SignedPercentText(PairedDifference(comparison.counts)),
+                    absl::StrFormat("95 %% interval %+.2f to %+.2f %%", 100 * comparison.interval.low,
+                                    100 * comparison.interval.high)},
+                   {"p, McNemar",
+                    comparison.test.p < 1e-4 ? absl::StrFormat("%.1e", comparison.test.p)
+                                             : absl::StrFormat("%.4f", comparison.test.p),
+                    comparison.test.exact ? "exact" : "with continuity correction"}});
+  page.Paragraph(VerdictInWords(comparison));
+}
+
+void AddRuns(const Comparison& comparison, HtmlPage& page) {
+  page.Section("The two", PicturesInWords(comparison));
+  HtmlTable table{.columns = {{""}, {"first"}, {"second"}}};
+  const Evaluation &first = comparison.first, &second = comparison.second;
+  const auto add = [&](const char* what, const std::string& a, const std::string& b) {
+    if (!a.empty() || !b.empty()) table.rows.push_back({what, a, b});
+  };
+  const auto resolution = [](const Evaluation& of) {
+    return of.settings.resolution.empty() ? std::string("the model's policy") : of.settings.resolution;
+  };
+  add("model", NameOf(first.model), NameOf(second.model));
+  add("weights, SHA-256", first.model.weights_sha256(), second.model.weights_sha256());
+  add("recipe", first.model.provenance().recipe(), second.model.provenance().recipe());
+  add("data", first.data, second.data);
+  add("resolution", resolution(first), resolution(second));
+  page.Table(table);
+}
+
+std::string DrawCounts(const PairedCounts& counts) {
+  ShadedMatrix matrix;
+  matrix.title = "Right and wrong";
+  matrix.note = "pictures by what the first (row) and the second (column) made of them";
+  matrix.row_axis = "first";
+  matrix.column_axis = "second";
+  matrix.rows = matrix.columns = {"right", "wrong"};
+  for (const int64_t count : {counts.both, counts.only_first, counts.only_second, counts.neither}) {
+    const double share = static_cast<double>(count) / static_cast<double>(counts.all());
+    matrix.cells.push_back({.shade = share,
+                            .text = WithSeparators(count),
+                            .tip = absl::StrCat(WithSeparators(count), " pictures, ", PercentText(share))});
+  }
+  return DrawShadedMatrix(matrix);
+}
+
+void AddMeasures(const Comparison& comparison, HtmlPage& page) {
+  page.Section("Measures",
+               "Latency is that of each run: it compares the models only where both ran on one machine under "
+               "one load.");
+  page.Charts({DrawCounts(comparison.counts)});
+  page.Table(AsHtml(
+      MeasuresOf(comparison),
+      {{"measure"}, {"first", true}, {"second", true}, {"difference", true}, {"95 % from", true}, {"to", true}}));
+}
+
+void AddClasses(const Comparison& comparison, HtmlPage& page) {
+  HtmlTable table = AsHtml(ClassesOf(comparison), {{"class"},
+                                                   {"pictures", true},
+                                                   {"recall, first", true},
+                                                   {"second", true},
+                                                   {"difference", true},
+                                                   {"only first right", true},
+                                                   {"only second right", true},
+                                                   {"p", true}});
+  std::string note =
+      "The largest differences first. p is McNemar's within the class, not corrected for the number of "
+      "classes.";
+  if (table.rows.size() > kMostClasses) {
+    absl::StrAppend(&note, " ", kMostClasses, " of ", table.rows.size(), " classes.");
+    table.rows.resize(kMostClasses);
+  }
+  page.Section("Classes", note);
+  page.Table(table);
+}
+
+void AddCalibration(const Comparison& comparison, HtmlPage& page) {
+  page.Section("Calibration");
+  page.Paragraph(absl::StrCat("First: ", CalibrationInWords(comparison.first_metrics.calibration)));
+  page.Paragraph(absl::StrCat("Second: ", CalibrationInWords(comparison.second_metrics.calibration)));
+  page.Charts({DrawReliability(comparison.first_metrics.calibration, "Reliability, first"),
+               DrawReliability(comparison.second_metrics.calibration, "Reliability, second")});
+}
+
+void AddLatency(const Comparison& comparison, HtmlPage& page) {
+  HistogramFigure figure{.title = "Time of a picture, as the client saw it",
+                         .x_axis = "milliseconds",
+                         .y_axis = "pictures",
+                         .logarithmic = true,
+                         .bins = 60,
+                         .series = {{.name = "first"}, {.name = "second", .colour = 1}}};
+  HistogramFigure compute = figure;
+  compute.title = "Forward pass of its batch";
+  for (const PredictionPair& pair : comparison.pairs) {
+    figure.series[0].values.push_back(1000 * pair.first->seconds.client);
+    figure.series[1].values.push_back(1000 * pair.second->seconds.client);
+    compute.series[0].values.push_back(1000 * pair.first->seconds.compute);
+    compute.series[1].values.push_back(1000 * pair.second->seconds.compute);
+  }
+  page.Section("Latency");
+  page.Charts({DrawHistogram(figure), DrawHistogram(compute)});
+}
+
+void AddFlips(const Comparison& comparison, const std::vector<PredictionPair>& flips, const std::string& title,
+              const Dataset* data, HtmlPage& page) {
+  page.Section(title, flips.empty() ? "None."
+                                    : absl::StrCat(WithSeparators(static_cast<int64_t>(flips.size())),
+                                                   " pictures; those of which the second is surest first."));
+  if (flips.empty()) return;
+  std::vector<const Prediction*> shown;
+  for (size_t i = 0; i < std::min(kCards, flips.size()); ++i) shown.push_back(flips[i].first);
+  const Looks looks = LookAt({.data = data}, shown);
+  if (!looks.fault.empty()) page.Paragraph(looks.fault);
+  const auto said = [](const Evaluation& by, const Prediction& prediction) {
+    const Guess& best = prediction.guesses.front();
+    return absl::StrFormat("%s, %.1f %%", LabelOf(by.model, best.index), 100 * best.probability);
+  };
+  std::vector<PictureCard> cards;
+  for (size_t i = 0; i < shown.size(); ++i) {
+    PictureCard& card = cards.emplace_back();
+    card.pictures = looks.pictures[i];
+    card.lines = {absl::StrCat("label: ", LabelOf(comparison.first.model, flips[i].first->label)),
+                  absl::StrCat("first: ", said(comparison.first, *flips[i].first)),
+                  absl::StrCat("second: ", said(comparison.second, *flips[i].second)), flips[i].first->name};
+  }
+  page.Cards(cards);
+  std::string names;
+  for (size_t i = 0; i < std::min(kMostNamed, flips.size()); ++i) {
+    absl::StrAppend(&names, flips[i].first->name, "\t", LabelOf(comparison.first.model, flips[i].first->label), "\t",
+                    said(comparison.first, *flips[i].first), "\t", said(comparison.second, *flips[i].second), "\n");
+  }
+  if (flips.size() > kMostNamed)
+    absl::StrAppend(&names, "and ", flips.size() - kMostNamed, " more, which --format json has\n");
+  if (flips.size() > shown.size()) page.Folded("All of them: picture, label, first, second", names);
+}
+
+}  // namespace
+
+std::string DrawComparison(const Comparison& comparison, const Dataset* data) {
+  HtmlPage page(absl::StrCat(Title(comparison.first), " and ", Title(comparison.second)),
+                absl::StrCat("two evaluations compared picture by picture, on the ", comparison.first.settings.split,
+                             " split of ", comparison.first.data));
+  AddKeyFigures(comparison, page);
+  AddRuns(comparison, page);
+  AddMeasures(comparison, page);
+  AddClasses(comparison, page);
+  AddFlips(comparison, comparison.right_to_wrong, "Right, then wrong", data, page);
+  AddFlips(comparison, comparison.wrong_to_right, "Wrong, then right", data, page);
+  AddCalibration(comparison, page);
+  AddLatency(comparison, page);
+  return page.Print();
+}
+
+}  // namespace vitrine

@@ -1,0 +1,18 @@
+#ifndef VITRINE_CLIENT_EVAL_COMPARE_PAGE_H_
+#define VITRINE_CLIENT_EVAL_COMPARE_PAGE_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "client/eval/compare.h"
+#include "data/dataset.h"
+
+namespace vitrine {
+
+// The comparison as one HTML file that needs nothing else. `data` is the first evaluation's data set, whose pictures
+// are shown where they flipped; null: names alone, and the page says so.
+std::string DrawComparison(const Comparison& comparison, const Dataset* data);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_CLIENT_EVAL_COMPARE_PAGE_H_

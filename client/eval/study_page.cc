@@ -1,0 +1,188 @@
+// A study as a table and as a page.
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "base/status_macros.h"
+#include "client/eval/page_sections.h"
+#include "client/eval/study.h"
+#include "client/files.h"
+#include "report/proportion.h"
+#include "report/scatter.h"
+
+namespace vitrine {
+namespace {
+
+constexpr int kColours = 6;
+
+std::string MacsText(double macs) {
+  if (macs >= 1e9) return absl::StrFormat("%.4g G", macs / 1e9);
+  if (macs >= 1e6) return absl::StrFormat("%.4g M", macs / 1e6);
+  return absl::StrFormat("%.4g k", macs / 1e3);
+}
+
+// No other is at least as accurate with fewer multiply-adds, or more accurate with as many.
+bool OnFrontier(const Study& study, const StudyCell& cell) {
+  if (!cell.measured() || !cell.macs) return false;
+  return std::ranges::none_of(study.cells, [&](const StudyCell& other) {
+    if (!other.measured() || !other.macs) return false;
+    const double more = other.metrics.top1 - cell.metrics.top1, fewer = *cell.macs - *other.macs;
+    return more >= 0 && fewer >= 0 && (more > 0 || fewer > 0);
+  });
+}
+
+double MedianOf(const StudyCell& cell, const char* stage) {
+  const auto found = cell.metrics.latency.find(stage);
+  return found == cell.metrics.latency.end() ? 0 : found->second.p50;
+}
+
+std::string Remark(const StudyCell& cell) {
+  if (!cell.status.ok()) return std::string(cell.status.message());
+  const EvaluationLedger& ledger = cell.metrics.ledger;
+  if (ledger.complete()) return "";
+  return absl::StrCat(WithSeparators(ledger.answered), " of ", WithSeparators(ledger.pictures), " pictures answered");
+}
+
+using Place = std::optional<double> (*)(const StudyCell& cell);
+
+// Accuracy over something else, a series for each model, from the cheapest to the dearest.
+std::string DrawAccuracy(const Study& study, const std::string& title, const std::string& x_axis, Place place) {
+  ScatterFigure figure{.title = title, .x_axis = x_axis, .y_axis = "top-1 accuracy in %", .logarithmic = true};
+  std::map<std::string, size_t> series_of;
+  for (const StudyCell& cell : study.cells) {
+    const std::optional<double> x = place(cell);
+    if (!cell.measured() || !x) continue;
+    const std::string name = absl::StrCat(cell.model, " version ", cell.version);
+    const auto [found, fresh] = series_of.emplace(name, figure.series.size());
+    if (fresh) figure.series.push_back({.name = name, .colour = static_cast<int>(found->second) % kColours});
+    const Interval interval = WilsonInterval(cell.metrics.top1_correct, cell.metrics.ledger.answered);
+    figure.series[found->second].points.push_back({.x = *x,
+                                                   .y = 100 * cell.metrics.top1,
+                                                   .low = 100 * interval.low,
+                                                   .high = 100 * interval.high,
+                                                   .label = cell.resolution});
+  }
+  for (ScatterFigure::Series& series : figure.series) {
+    std::ranges::stable_sort(series.points, {}, &ScatterFigure::Point::x);
+  }
+  return DrawScatter(figure);
+}
+
+HtmlTable TableOf(const Study& study) {
+  HtmlTable table{.columns = {{"model"},
+                              {"size"},
+                              {"top-1", true},
+                              {"95 % interval", true},
+                              {"top-5", true},
+                              {"calibration error", true},
+                              {"multiply-adds", true},
+                              {"tokens", true},
+                              {"median latency", true},
+                              {"pictures / s", true},
+                              {"remark"}}};
+  for (const StudyCell& cell : study.cells) {
+    std::vector<std::string> row = {
+        absl::StrCat(cell.model, cell.version > 0 ? absl::StrCat(" version ", cell.version) : ""),
+        cell.resolution.empty() ? "the model's policy" : cell.resolution};
+    if (cell.measured()) {
+      const EvaluationMetrics& metrics = cell.metrics;
+      const Interval interval = WilsonInterval(metrics.top1_correct, metrics.ledger.answered);
+      row.push_back(PercentText(metrics.top1));
+      row.push_back(absl::StrFormat("%.2f to %.2f", 100 * interval.low, 100 * interval.high));
+      row.push_back(PercentText(metrics.top5));
+      row.push_back(PercentText(metrics.calibration.ExpectedError()));
+    } else {
+      row.insert(row.end(), 4, "-");
+    }
+    row.push_back(cell.macs ? MacsText(*cell.macs) : "-");
+    row.push_back(cell.tokens ? absl::StrFormat("%.4g", *cell.tokens) : "-");
+    row.push_back(cell.measured() ? DurationText(MedianOf(cell, "client")) : "-");
+    row.push_back(cell.measured() ? absl::StrFormat("%.4g", cell.metrics.pictures_per_second) : "-");
+    const std::string remark = Remark(cell);
+    row.push_back(remark.empty() && OnFrontier(study, cell) ? "on the frontier of accuracy and multiply-adds" : remark);
+    table.rows.push_back(std::move(row));
+  }
+  return table;
+}
+
+}  // namespace
+
+DataTable StudyTable(const Study& study) {
+  DataTable table({{"model", "MODEL"},
+                   {"version", "VERSION", true},
+                   {"resolution", "SIZE"},
+                   {"pictures", ""},
+                   {"answered", "ANSWERED", true},
+                   {"top1", "TOP-1", true},
+                   {"top1_low", ""},
+                   {"top1_high", ""},
+                   {"top5", "TOP-5", true},
+                   {"calibration_error", "ECE", true},
+                   {"macs", "MACS", true},
+                   {"tokens", "TOKENS", true},
+                   {"latency_p50", "LATENCY", true},
+                   {"latency_p99", ""},
+                   {"compute_p50", ""},
+                   {"pictures_per_second", "PICTURES/S", true},
+                   {"frontier", ""},
+                   {"folder", ""},
+                   {"remark", "REMARK"}});
+  for (const StudyCell& cell : study.cells) {
+    const EvaluationMetrics& metrics = cell.metrics;
+    const Interval interval = WilsonInterval(metrics.top1_correct, metrics.ledger.answered);
+    const auto number = [&](double value, const std::string& text) {
+      return cell.measured() ? Cell::Number(value, text) : Cell::Nothing();
+    };
+    const auto optional = [](const std::optional<double>& value, const std::string& text) {
+      return value ? Cell::Number(*value, text) : Cell::Nothing();
+    };
+    const auto p99 = metrics.latency.find("client");
+    table.Add({Cell::Text(cell.model), cell.version > 0 ? Cell::Count(cell.version) : Cell::Nothing(),
+               Cell::Text(cell.resolution), cell.measured() ? Cell::Count(metrics.ledger.pictures) : Cell::Nothing(),
+               cell.measured() ? Cell::Count(metrics.ledger.answered) : Cell::Nothing(),
+               number(metrics.top1, PercentText(metrics.top1)), number(interval.low, ""), number(interval.high, ""),
+               number(metrics.top5, PercentText(metrics.top5)),
+               number(metrics.calibration.ExpectedError(), PercentText(metrics.calibration.ExpectedError())),
+               optional(cell.macs, MacsText(cell.macs.value_or(0))),
+               optional(cell.tokens, absl::StrFormat("%.4g", cell.tokens.value_or(0))),
+               number(MedianOf(cell, "client"), DurationText(MedianOf(cell, "client"))),
+               number(p99 == metrics.latency.end() ? 0 : p99->second.p99, ""), number(MedianOf(cell, "compute"), ""),
+               number(metrics.pictures_per_second, absl::StrFormat("%.4g", metrics.pictures_per_second)),
+               Cell{OnFrontier(study, cell), ""}, Cell::Text(cell.folder), Cell::Text(Remark(cell))});
+  }
+  return table;
+}
+
+std::string DrawStudy(const Study& study) {
+  HtmlPage page("Accuracy and cost", absl::StrCat("on the ", study.split, " split of ", study.data));
+  page.Section("Plots",
+               "Bars are 95 % intervals (Wilson). Latency and throughput are those of bulk runs, with many pictures "
+               "under way.");
+  page.Charts(
+      {DrawAccuracy(study, "Accuracy and multiply-adds", "multiply-adds of a picture, in millions",
+                    [](const StudyCell& cell) { return cell.macs ? std::optional(*cell.macs / 1e6) : std::nullopt; }),
+       DrawAccuracy(study, "Accuracy and latency", "median latency in ms, as the client saw it",
+                    [](const StudyCell& cell) { return std::optional(1000 * MedianOf(cell, "client")); }),
+       DrawAccuracy(study, "Accuracy and throughput", "pictures / s",
+                    [](const StudyCell& cell) { return std::optional(cell.metrics.pictures_per_second); })});
+  page.Section("Cells", "Each has a report of its own in its folder.");
+  page.Table(TableOf(study));
+  return page.Print();
+}
+
+absl::Status WriteStudy(const std::string& folder, const Study& study) {
+  RETURN_IF_ERROR(MakeFolder(folder));
+  const DataTable table = StudyTable(study);
+  nlohmann::ordered_json json = {{"data", study.data}, {"split", study.split}, {"cells", table.AsJson()}};
+  const std::filesystem::path out(folder);
+  RETURN_IF_ERROR(WriteFile((out / "study.json").string(),
+                            json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n"));
+  RETURN_IF_ERROR(WriteFile((out / "study.csv").string(), table.Print(OutputFormat::kCsv)));
+  return WriteFile((out / "study.html").string(), DrawStudy(study));
+}
+
+}  // namespace vitrine

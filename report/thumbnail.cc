@@ -1,0 +1,55 @@
+#include "report/thumbnail.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+
+#include "base/status_macros.h"
+#include "imaging/resize.h"
+#include "report/jpeg.h"
+#include "report/png.h"
+
+namespace vitrine {
+namespace {
+
+constexpr int kTinySide = 96;  // pictures up to this are shown pixel by pixel
+constexpr int kBestQuality = 84, kWorstQuality = 24, kQualityStep = 15;
+
+Image Reduced(const Image& picture, int side) {
+  const double scale = static_cast<double>(side) / std::max(picture.width, picture.height);
+  const Size size{std::max(1, static_cast<int>(picture.height * scale)),
+                  std::max(1, static_cast<int>(picture.width * scale))};
+  const FloatImage reduced = Resize(picture, size, v1::BILINEAR);
+  Image shown{.width = size.width, .height = size.height, .channels = picture.channels, .pixels = {}};
+  const int64_t plane = int64_t{size.width} * size.height;
+  for (int64_t i = 0; i < plane * picture.channels; ++i) {
+    const float value = reduced.values[static_cast<size_t>(i % picture.channels * plane + i / picture.channels)];
+    shown.pixels.push_back(static_cast<uint8_t>(std::clamp(value + 0.5f, 0.0f, 255.0f)));
+  }
+  return shown;
+}
+
+}  // namespace
+
+absl::StatusOr<PictureCard::Picture> Thumbnail(const Image& picture, int side, const std::string& caption) {
+  const int longest = std::max(picture.width, picture.height);
+  if (longest < 1 || picture.pixels.empty()) return absl::InvalidArgumentError("an empty picture has no thumbnail");
+  PictureCard::Picture thumbnail{.uri = "", .caption = caption, .pixels = longest <= kTinySide};
+  if (thumbnail.pixels) {
+    ASSIGN_OR_RETURN(const std::string png, EncodePng(picture));
+    thumbnail.uri = DataUri("image/png", png);
+    if (png.size() <= kMostThumbnailBytes) return thumbnail;
+  }
+  const Image shown = longest > side ? Reduced(picture, side) : picture;
+  std::string file;
+  for (int quality = kBestQuality; quality >= kWorstQuality; quality -= kQualityStep) {
+    ASSIGN_OR_RETURN(file, EncodeJpeg(shown, quality));
+    if (file.size() <= kMostThumbnailBytes) break;
+  }
+  if (file.size() > kMostThumbnailBytes)
+    return Thumbnail(Reduced(shown, std::max(shown.width, shown.height) / 2), side, caption);
+  thumbnail.uri = DataUri("image/jpeg", file);
+  return thumbnail;
+}
+
+}  // namespace vitrine
