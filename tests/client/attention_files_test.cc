@@ -6,7 +6,7 @@
 #include "client/distance_files.h"
 #include "imaging/decode.h"
 #include "tests/client/every_kind.h"
-#include "tests/client/temporary_folder.h"
+#include "tests/scratch_folder.h"
 
 namespace vitrine {
 namespace {
@@ -52,7 +52,7 @@ class WriteAttentionTest : public testing::Test {
     return image.ok() ? *image : Image();
   }
 
-  const TemporaryFolder folder_;
+  const ScratchFolder folder_;
 };
 
 TEST(AttentionFileName, NamesKindQueryLayerAndHead) {
@@ -180,7 +180,7 @@ TEST_F(WriteAttentionTest, RefusesMapsThatMakeNoSense) {
 }
 
 TEST(MeanDistance, IsTheMeanOverPictures) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   MeanDistance mean;
   Exchange exchange = Ask({v1::DISTANCE}, {0, 1}, {0});
   ASSERT_TRUE(mean.Add(exchange.request, exchange.answer).ok());

@@ -10,7 +10,7 @@
 #include "absl/strings/str_split.h"
 #include "imaging/decode.h"
 #include "tests/client/every_kind.h"
-#include "tests/client/temporary_folder.h"
+#include "tests/scratch_folder.h"
 
 namespace vitrine {
 namespace {
@@ -37,7 +37,7 @@ class ClassifyCommandTest : public testing::Test {
     return lines;
   }
 
-  const TemporaryFolder folder_;
+  const ScratchFolder folder_;
   const SmallServer server_{ServerWithEveryKind()};
   ClassifyCommand command_;
   std::ostringstream out_, errors_;

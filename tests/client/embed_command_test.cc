@@ -9,7 +9,7 @@
 #include "absl/strings/str_split.h"
 #include "client/feature_files.h"
 #include "tests/client/every_kind.h"
-#include "tests/client/temporary_folder.h"
+#include "tests/scratch_folder.h"
 
 namespace vitrine {
 namespace {
@@ -34,7 +34,7 @@ class EmbedCommandTest : public testing::Test {
     return lines;
   }
 
-  const TemporaryFolder folder_;
+  const ScratchFolder folder_;
   const SmallServer server_{ServerWithEveryKind()};
   EmbedCommand command_;
   std::ostringstream out_, errors_;

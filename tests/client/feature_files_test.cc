@@ -7,7 +7,7 @@
 #include <filesystem>
 
 #include "tests/client/every_kind.h"
-#include "tests/client/temporary_folder.h"
+#include "tests/scratch_folder.h"
 
 namespace vitrine {
 namespace {
@@ -30,7 +30,7 @@ TEST(NpyBytes, AreTheDocumentedFormat) {
 }
 
 TEST(NpyFile, GrowsRowByRowAndAppearsWhole) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   folder.Write("a.npy", "before");
   const auto file = NpyFile::Create(folder.Path("a.npy"), {2, 2});
   ASSERT_TRUE(file.ok()) << file.status();
@@ -45,7 +45,7 @@ TEST(NpyFile, GrowsRowByRowAndAppearsWhole) {
 }
 
 TEST(NpyFile, LeavesNothingUnfinished) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   { ASSERT_TRUE(NpyFile::Create(folder.Path("a.npy"), {2}).ok()); }
   EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
   EXPECT_THAT(NpyFile::Create("/nowhere/a.npy", {2}).status().ToString(),
@@ -56,7 +56,7 @@ TEST(NpyFile, IsWhatNumpyReads) {
   if (std::system("python3 -c 'import numpy' 2>/dev/null") != 0) {
     GTEST_SKIP() << "python3 has no numpy here; the bytes are compared with the documented format above";
   }
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   std::vector<float> values(24);
   for (size_t i = 0; i < values.size(); ++i) values[i] = 0.5f * static_cast<float>(i) - 3;
   folder.Write("a.npy", NpyBytes({2, 3, 4}, values));

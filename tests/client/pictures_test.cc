@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "tests/client/temporary_folder.h"
+#include "tests/scratch_folder.h"
 
 namespace vitrine {
 namespace {
@@ -14,19 +14,66 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-TEST(ExpandPaths, TakesTheSortedPicturesOfAFolder) {
-  const TemporaryFolder folder;
+TEST(FindPictures, TakesTheSortedPicturesOfAFolder) {
+  const ScratchFolder folder;
   for (const char* name : {"b.png", "a.JPEG", "c.jpg", "notes.txt", "d.gif"}) folder.Write(name, "x");
   std::filesystem::create_directory(folder.Path("z.png"));  // a folder, whatever its name
-  const auto paths = ExpandPaths({"nowhere.jpg", folder.path(), "last.png"});
-  ASSERT_TRUE(paths.ok()) << paths.status();
-  EXPECT_THAT(*paths, ElementsAre("nowhere.jpg", folder.Path("a.JPEG"), folder.Path("b.png"), folder.Path("c.jpg"),
-                                  "last.png"));
+  EXPECT_THAT(
+      *FindPictures({"nowhere.jpg", folder.path(), "last.png"}),
+      ElementsAre("nowhere.jpg", folder.Path("a.JPEG"), folder.Path("b.png"), folder.Path("c.jpg"), "last.png"));
 }
 
-TEST(ExpandPaths, AFolderWithoutPicturesIsAMistake) {
-  const TemporaryFolder folder;
-  EXPECT_THAT(ExpandPaths({folder.path()}).status().ToString(), HasSubstr(folder.path() + ": no picture"));
+TEST(FindPictures, GoesIntoFoldersOnlyWhenAsked) {
+  const ScratchFolder folder;
+  for (const char* name : {"b.png", "y/a.png", "y/deep/a.png", "x/b.jpg", "empty/notes.txt"}) folder.Write(name, "x");
+  std::filesystem::create_directory_symlink(folder.path(), folder.Path("y/up"));
+  EXPECT_THAT(*FindPictures({folder.path()}), ElementsAre(folder.Path("b.png")));
+  EXPECT_THAT(
+      *FindPictures({folder.path()}, {.recursive = true}),
+      ElementsAre(folder.Path("b.png"), folder.Path("x/b.jpg"), folder.Path("y/a.png"), folder.Path("y/deep/a.png")))
+      << "and never in circles";
+}
+
+TEST(FindPictures, ExpandsPatternsThatAreNoFiles) {
+  const ScratchFolder folder;
+  for (const char* name : {"b1.png", "a1.png", "a2.jpg", "a[1].png", "f1/x.png", "f1/notes.txt"})
+    folder.Write(name, "x");
+  EXPECT_THAT(*FindPictures({folder.Path("a?.*")}), ElementsAre(folder.Path("a1.png"), folder.Path("a2.jpg")));
+  EXPECT_THAT(*FindPictures({folder.Path("a[1].png")}), ElementsAre(folder.Path("a[1].png"))) << "a file of that name";
+  EXPECT_THAT(*FindPictures({folder.Path("f*")}), ElementsAre(folder.Path("f1/x.png"))) << "a folder that matches";
+  EXPECT_THAT(*FindPictures({folder.Path("z*.png")}), ElementsAre(folder.Path("z*.png")));
+  EXPECT_EQ(ReadPicture(folder.Path("z*.png"), 1 << 20).status().message(), "no file matches this pattern");
+}
+
+TEST(FindPictures, ReadsListsOfPaths) {
+  const ScratchFolder folder;
+  folder.Write("in/a.png", "x");
+  folder.Write("lines", folder.Path("in") + "\n\nno*pattern.png\nwith space.png");
+  folder.Write("zeros", std::string("two\nlines.png\0b.png\0", 20));
+  EXPECT_THAT(*FindPictures({"first.png"}, {.files_from = folder.Path("lines")}),
+              ElementsAre("first.png", folder.Path("in/a.png"), "no*pattern.png", "with space.png"));
+  EXPECT_THAT(*FindPictures({}, {.files_from = folder.Path("zeros"), .null_separated = true}),
+              ElementsAre("two\nlines.png", "b.png"));
+  folder.Write("empty", "\n\n");
+  EXPECT_EQ(FindPictures({}, {.files_from = folder.Path("empty")}).status().message(),
+            "the list " + folder.Path("empty") + " names no picture");
+  EXPECT_EQ(FindPictures({}, {.files_from = folder.Path("none")}).status().message(),
+            "the list " + folder.Path("none") + ": no such file or directory");
+  EXPECT_THAT(FindPictures({}, {.files_from = folder.path()}).status().ToString(), HasSubstr("cannot be read"));
+  EXPECT_EQ(FindPictures({}).status().message(), "no picture was named");
+}
+
+TEST(FindPictures, TheStandardInputHoldsOneThing) {
+  EXPECT_THAT(*FindPictures({"-", "a.png"}), ElementsAre("-", "a.png"));
+  EXPECT_THAT(FindPictures({"-", "-"}).status().ToString(), HasSubstr("give - once"));
+  EXPECT_THAT(FindPictures({"-"}, {.files_from = "-"}).status().ToString(), HasSubstr("give - once"));
+}
+
+TEST(FindPictures, WhatHasNoPictureStaysAndIsNamed) {
+  const ScratchFolder folder;
+  EXPECT_THAT(*FindPictures({folder.path(), "a.png"}), ElementsAre(folder.path(), "a.png"));
+  EXPECT_THAT(*FindPictures({folder.path()}, {.recursive = true}), ElementsAre(folder.path()));
+  EXPECT_EQ(ReadPicture(folder.path(), 1 << 20).status().message(), "no picture (.jpg, .jpeg or .png) in this folder");
 }
 
 TEST(DistinctStems, NeverNameTwoPicturesAlike) {
@@ -34,10 +81,11 @@ TEST(DistinctStems, NeverNameTwoPicturesAlike) {
   EXPECT_THAT(DistinctStems({"a/cat.jpg", "b/cat.jpg", "cat.png"}), ElementsAre("cat", "cat-2", "cat-3"));
   EXPECT_THAT(DistinctStems({"cat.jpg", "b/cat.jpg", "cat-2.jpg"}), ElementsAre("cat", "cat-3", "cat-2"));
   EXPECT_THAT(DistinctStems({"x.jpg", "x.jpg"}), ElementsAre("x", "x-2"));
+  EXPECT_THAT(DistinctStems({"-"}), ElementsAre("stdin"));
 }
 
 TEST(ReadPicture, SaysWhatIsWrong) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   folder.Write("empty.png", "");
   folder.Write("large.png", std::string(3 << 20, 'x'));
   folder.Write("fine.png", "bytes");
@@ -45,7 +93,6 @@ TEST(ReadPicture, SaysWhatIsWrong) {
   EXPECT_EQ(ReadPicture(folder.Path("missing.png"), 1 << 20).status().message(), "no such file or directory");
   EXPECT_EQ(ReadPicture(folder.Path("empty.png"), 1 << 20).status().message(), "the file is empty");
   EXPECT_EQ(ReadPicture(folder.Path("large.png"), 2 << 20).status().message(), "the file is larger than 2 MiB");
-  EXPECT_EQ(ReadPicture(folder.path(), 1 << 20).status().message(), "is a folder");
 }
 
 }  // namespace

@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "data/dataset.h"
 #include "imaging/decode.h"
-#include "tests/data/temporary_folder.h"
+#include "tests/scratch_folder.h"
 
 namespace vitrine {
 namespace {
@@ -41,7 +41,7 @@ class Cifar10 : public ::testing::Test {
     folder_.Write("test_batch.bin", Record(Label(3), 200));
   }
   absl::Status Fault(Split split = Split::kTrain) { return OpenCifar10(folder_.path(), split).status(); }
-  TemporaryFolder folder_;
+  ScratchFolder folder_;
 };
 
 TEST_F(Cifar10, PicturesLabelsAndNamesAreInTheOrderOfTheBatches) {
@@ -66,7 +66,7 @@ TEST_F(Cifar10, PicturesLabelsAndNamesAreInTheOrderOfTheBatches) {
 }
 
 TEST_F(Cifar10, TheArchivesFolderAndItsClassNamesAreFound) {
-  TemporaryFolder above;
+  ScratchFolder above;
   above.Write("cifar-10-batches-bin/test_batch.bin", Record(Label(1), 0));
   above.Write("cifar-10-batches-bin/batches.meta.txt", "a\nb\nc\nd\ne\nf\ng\nh\ni\nj\n\n");
   const auto test = OpenCifar10(above.path(), Split::kTest);
@@ -108,7 +108,7 @@ TEST_F(Cifar10, AFileThatShrinksMeanwhileIsAnError) {
 }
 
 TEST(Cifar100, TheFineLabelIsTheLabel) {
-  TemporaryFolder folder;
+  ScratchFolder folder;
   folder.Write("cifar-100-binary/train.bin", Record(Labels(19, 99), 1) + Record(Labels(3, 42), 2));
   folder.Write("cifar-100-binary/test.bin", Record(Labels(0, 7), 3));
   const auto train = OpenDataset("cifar100:" + folder.path().string(), Split::kTrain);
@@ -126,7 +126,7 @@ TEST(Cifar100, TheFineLabelIsTheLabel) {
 }
 
 TEST(Cifar100, FaultsAreNamed) {
-  TemporaryFolder folder;
+  ScratchFolder folder;
   const auto fault = [&folder] { return std::string(OpenCifar100(folder.path(), Split::kTrain).status().message()); };
   EXPECT_THAT(fault(), HasSubstr("train.bin"));
   folder.Write("train.bin", Record(Labels(0, 1), 0) + Record(Labels(0, 100), 0));

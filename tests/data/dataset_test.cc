@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "data/raw_png.h"
-#include "tests/data/temporary_folder.h"
+#include "tests/scratch_folder.h"
 
 namespace vitrine {
 namespace {
@@ -46,7 +46,7 @@ class Cache : public ::testing::Test {
     }
   }
   std::unique_ptr<Dataset> Open() { return *OpenDataset("imagefolder:" + folder_.path().string(), Split::kTrain); }
-  TemporaryFolder folder_;
+  ScratchFolder folder_;
 };
 
 TEST_F(Cache, HoldsTheSamePicturesWhateverTheThreads) {

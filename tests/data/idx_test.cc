@@ -7,7 +7,7 @@
 #include <cstdlib>
 
 #include "imaging/decode.h"
-#include "tests/data/temporary_folder.h"
+#include "tests/scratch_folder.h"
 
 namespace vitrine {
 namespace {
@@ -24,7 +24,7 @@ std::string Idx(char type, std::vector<int> shape, const std::string& values) {
 }
 
 std::string Gzip(const std::string& bytes) {
-  TemporaryFolder folder;
+  ScratchFolder folder;
   const std::filesystem::path file = folder.path() / "x.gz";
   gzFile out = gzopen(file.c_str(), "wb");
   gzwrite(out, bytes.data(), bytes.size());
@@ -46,7 +46,7 @@ class IdxFolder : public ::testing::Test {
   }
   absl::StatusOr<std::unique_ptr<Dataset>> Open() { return OpenIdx(folder_.path(), Split::kTrain, kTwoLabels); }
 
-  TemporaryFolder folder_;
+  ScratchFolder folder_;
   std::string images_, labels_;
 };
 

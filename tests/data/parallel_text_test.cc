@@ -5,7 +5,7 @@
 
 #include <set>
 
-#include "tests/data/temporary_folder.h"
+#include "tests/scratch_folder.h"
 
 namespace vitrine {
 namespace {
@@ -13,7 +13,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-void WriteCorpus(const TemporaryFolder& folder) {
+void WriteCorpus(const ScratchFolder& folder) {
   folder.Write("train.en", "A dog runs.\nTwo dogs\n");
   folder.Write("train.de", "Ein Hund läuft.\nZwei Hunde\n");
   for (const std::string split : {"val", "test"}) {
@@ -23,7 +23,7 @@ void WriteCorpus(const TemporaryFolder& folder) {
 }
 
 TEST(ParallelTextTest, ReadsTheLanguagesThatAreThere) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   WriteCorpus(folder);
   const auto text = ReadParallelText(folder.path());
   ASSERT_TRUE(text.ok()) << text.status();
@@ -36,7 +36,7 @@ TEST(ParallelTextTest, ReadsTheLanguagesThatAreThere) {
 }
 
 TEST(ParallelTextTest, SaysWhatIsMissing) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   EXPECT_THAT(std::string(ReadParallelText(folder.path() / "absent").status().message()), HasSubstr("not a folder"));
   EXPECT_THAT(std::string(ReadParallelText(folder.path()).status().message()),
               HasSubstr("has 0 files train.<language>"));
@@ -50,7 +50,7 @@ TEST(ParallelTextTest, SaysWhatIsMissing) {
 }
 
 TEST(ParallelTextTest, RefusesLinesWithoutTranslation) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   WriteCorpus(folder);
   folder.Write("test.en", "A cat\nA mouse\n");
   EXPECT_THAT(std::string(ReadParallelText(folder.path()).status().message()),

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/data/temporary_folder.h"
+#include "tests/scratch_folder.h"
 
 namespace vitrine {
 namespace {
@@ -32,7 +32,7 @@ class Stl10 : public ::testing::Test {
     folder_.Write("stl10_binary/test_y.bin", {2});
   }
   absl::Status Fault() { return OpenStl10(folder_.path(), Split::kTrain).status(); }
-  TemporaryFolder folder_;
+  ScratchFolder folder_;
 };
 
 TEST_F(Stl10, ColumnsBecomeRowsAndLabelsBeginAtZero) {

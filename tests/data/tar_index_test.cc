@@ -9,7 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "tests/data/made_tar.h"
-#include "tests/data/temporary_folder.h"
+#include "tests/scratch_folder.h"
 
 namespace vitrine {
 namespace {
@@ -50,7 +50,7 @@ class ByPython : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(ByPython, OffsetsAreThoseOfPythonsTarfile) {
   if (Shell("python3 -c 'import tarfile' 2>/dev/null") != 0) GTEST_SKIP() << "python3 is missing, the tar oracle";
-  TemporaryFolder folder;
+  ScratchFolder folder;
   std::string lines = "folder/\nfolder/0001.jpg\tfirst\nfolder/0001.cls\t7\nlink.jpg -> folder/0001.jpg\n";
   absl::StrAppend(&lines, "empty.txt\t\nbig.jpg\t", std::string(5000, 'x'), "\n");
   if (GetParam() != "ustar") {
@@ -81,7 +81,7 @@ class ByGnuTar : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(ByGnuTar, ContentIsWhatWasPacked) {
   if (Shell("tar --version >/dev/null 2>&1") != 0) GTEST_SKIP() << "tar is missing, the maker of the test's files";
-  TemporaryFolder folder;
+  ScratchFolder folder;
   const std::string deep = absl::StrCat(std::string(60, 'd'), "/", std::string(70, 'n'), ".jpg");
   folder.Write("in/" + (GetParam() == "v7" ? "short.jpg" : deep), "deep content");
   folder.Write("in/a.cls", "12");
@@ -111,7 +111,7 @@ class TarFault : public ::testing::Test {
     EXPECT_THAT(std::string(members.status().message()), HasSubstr("x.tar"));
     return std::string(members.status().message());
   }
-  TemporaryFolder folder_;
+  ScratchFolder folder_;
   const std::string one_ = TarMemberBytes("a.jpg", "picture");
   const std::string two_ = TarMemberBytes("b.jpg", std::string(700, 'z'));
 };

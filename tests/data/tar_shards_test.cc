@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "absl/strings/str_cat.h"
-#include "tests/data/temporary_folder.h"
+#include "tests/scratch_folder.h"
 
 namespace vitrine {
 namespace {
@@ -48,7 +48,7 @@ class Shards : public ::testing::Test {
     for (const auto& shard : shards) names.push_back(shard.lexically_relative(folder_.path()).string());
     return names;
   }
-  TemporaryFolder folder_;
+  ScratchFolder folder_;
 };
 
 TEST_F(Shards, NamesSayTheSplit) {
@@ -94,7 +94,7 @@ TEST_F(Shards, WhatIsMissingIsNamed) {
   EXPECT_THAT(std::string(gap.status().message()), HasSubstr("train-1.tar"));
   EXPECT_THAT(std::string(Find("/test-*.tar").status().message()), HasSubstr("no file matches"));
   EXPECT_THAT(std::string(FindTarShards("/nowhere").status().message()), HasSubstr("/nowhere"));
-  TemporaryFolder empty;
+  ScratchFolder empty;
   EXPECT_EQ(FindTarShards(empty.path().string()).status().code(), absl::StatusCode::kNotFound);
 }
 

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "data/raw_png.h"
-#include "tests/data/temporary_folder.h"
+#include "tests/scratch_folder.h"
 
 namespace vitrine {
 namespace {
@@ -39,7 +39,7 @@ class TinyImageNet : public ::testing::Test {
   void Annotate(const std::string& lines) { folder_.Write("val/val_annotations.txt", lines); }
   absl::Status Fault(Split split) { return OpenTinyImageNet(folder_.path(), split).status(); }
   std::string Message(Split split) { return std::string(Fault(split).message()); }
-  TemporaryFolder folder_;
+  ScratchFolder folder_;
 };
 
 TEST_F(TinyImageNet, ClassesAreInTheOrderOfWnids) {
@@ -67,7 +67,7 @@ TEST_F(TinyImageNet, WithoutWordsTheIdsAreTheLabels) {
 }
 
 TEST_F(TinyImageNet, TheArchivesFolderIsFound) {
-  TemporaryFolder above;
+  ScratchFolder above;
   std::filesystem::copy(folder_.path(), above.path() / "tiny-imagenet-200", std::filesystem::copy_options::recursive);
   EXPECT_TRUE(OpenTinyImageNet(above.path(), Split::kTest).ok());
 }

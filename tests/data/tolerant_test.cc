@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "data/raw_png.h"
-#include "tests/data/temporary_folder.h"
+#include "tests/scratch_folder.h"
 
 namespace vitrine {
 namespace {
@@ -35,7 +35,7 @@ class Tolerant : public ::testing::Test {
       reported_.push_back(name);
     });
   }
-  TemporaryFolder folder_;
+  ScratchFolder folder_;
   std::vector<std::string> reported_;
 };
 

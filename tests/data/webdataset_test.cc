@@ -10,7 +10,7 @@
 #include "data/file.h"
 #include "data/raw_png.h"
 #include "tests/data/made_tar.h"
-#include "tests/data/temporary_folder.h"
+#include "tests/scratch_folder.h"
 
 namespace vitrine {
 namespace {
@@ -46,7 +46,7 @@ class WebDatasetTest : public ::testing::Test {
     EXPECT_THAT(std::string(data.status().message()), HasSubstr("train-0.tar"));
     return std::string(data.status().message());
   }
-  TemporaryFolder folder_;
+  ScratchFolder folder_;
 };
 
 TEST_F(WebDatasetTest, SamplesAreInTheOrderOfShardsAndMembers) {

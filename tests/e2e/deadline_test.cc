@@ -42,7 +42,7 @@ class BusyServer : public ::testing::Test {
     if (busy_.joinable()) busy_.join();
   }
 
-  TemporaryFolder folder_;
+  ScratchFolder folder_;
   std::optional<RunningServer> running_;
   std::jthread busy_;
   grpc::Status first_;
@@ -50,7 +50,7 @@ class BusyServer : public ::testing::Test {
 
 // Admission believes that a request of low priority comes in time, but there is always a more urgent one.
 TEST(Deadlines, OneThatPassesInTheQueueIsNeverComputed) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   PublishModel(folder.path(), "slow", SlowConfig());
   ServerOptions options = TestOptions(folder.path());
   options.executor.threads = 1;

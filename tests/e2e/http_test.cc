@@ -36,7 +36,7 @@ std::map<std::string, double> Parse(const std::string& page) {
 }
 
 TEST(Metrics, AScrapeParsesAndItsCountsAreThoseOfTheClient) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   PublishModel(folder.path(), "mixed", MixedConfig());
   RunningServer running(folder.path());
   const std::string picture = NoiseJpeg(24, 24, 1);
@@ -66,14 +66,14 @@ TEST(Metrics, AScrapeParsesAndItsCountsAreThoseOfTheClient) {
 }
 
 TEST(Http, ReadinessFollowsTheServer) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   RunningServer running(folder.path());
   EXPECT_THAT(running.Get("/healthz"), StartsWith("HTTP/1.1 200 "));
   EXPECT_THAT(running.Get("/readyz"), StartsWith("HTTP/1.1 200 "));
 }
 
 TEST(Http, IsNotReadyWhileEveryVersionIsRefused) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   const VersionId broken = PublishModel(folder.path(), "mixed", MixedConfig());
   const auto weights = folder.path() / "mixed" / std::to_string(broken.version) / "weights.safetensors";
   std::filesystem::resize_file(weights, std::filesystem::file_size(weights) - 1);
@@ -84,7 +84,7 @@ TEST(Http, IsNotReadyWhileEveryVersionIsRefused) {
 }
 
 TEST(Http, NothingElseIsThere) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   RunningServer running(folder.path());
   for (const char* path :
        {"/", "/metrics/../../etc/passwd", "/%2e%2e/%2e%2e/etc/passwd", "/metricsx", "/a?b=/metrics"}) {
@@ -93,7 +93,7 @@ TEST(Http, NothingElseIsThere) {
 }
 
 TEST(Http, MalformedRequestsAreHarmless) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   PublishModel(folder.path(), "mixed", MixedConfig());
   RunningServer running(folder.path());
   const std::string& address = running.server().metrics_address();

@@ -33,11 +33,11 @@ std::vector<std::string> LargeVariants() {
 class LargeModel : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(LargeModel, IsServedWithEverythingItOffers) {
-  const TemporaryFolder repository;
+  const ScratchFolder repository;
   const std::string command = std::string(VITRINE_BIN) + "/vitrine-repo create " + repository.path().string() + " " +
                               GetParam() + " --variant " + GetParam() + " --storage bf16";
   ASSERT_EQ(std::system(command.c_str()), 0) << command;
-  const TemporaryFolder output;
+  const ScratchFolder output;
   ChildServer server(output.path(), {"--repository", repository.path().string(), "--listen", "127.0.0.1:0", "--metrics",
                                      "127.0.0.1:0"});
   const auto channel = grpc::CreateChannel(server.AwaitReady(), grpc::InsecureChannelCredentials());

@@ -61,7 +61,7 @@ void ExpectAnswer(const Sent& sent, const v1::ClassifyResponse& response) {
 }
 
 TEST(MixedGrids, AThousandPicturesAtOnceGetTheAnswersTheyGetAlone) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   PublishModel(folder.path(), "mixed", MixedConfig());
   const std::unique_ptr<Model> model = PublishedModel(MixedConfig());
   const std::vector<Sent> sent = MakePictures(*model);
@@ -102,7 +102,7 @@ TEST(MixedGrids, AThousandPicturesAtOnceGetTheAnswersTheyGetAlone) {
 }
 
 TEST(MixedGrids, TheGridCoversThePictureAndTimingsAddUp) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   PublishModel(folder.path(), "mixed", MixedConfig());
   RunningServer running(folder.path());
   v1::ClassifyRequest request = PictureRequest("mixed", NoiseJpeg(64, 36, 1));

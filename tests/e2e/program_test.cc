@@ -59,7 +59,7 @@ void SendUntilRefused(const std::string& address, const std::string& picture, Ta
 }
 
 TEST(Program, SigtermUnderLoadLosesNothingAndExitsWithZero) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   PublishModel(folder.path() / "repository", "mixed", MixedConfig());
   ChildServer server(folder.path(), Flags(folder.path() / "repository"));
   const std::string address = server.AwaitReady();
@@ -79,7 +79,7 @@ TEST(Program, SigtermUnderLoadLosesNothingAndExitsWithZero) {
 }
 
 TEST(Program, ASecondSigtermCutsTheLameDuckShort) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   PublishModel(folder.path() / "repository", "mixed", MixedConfig());
   std::vector<std::string> flags = Flags(folder.path() / "repository");
   flags.insert(flags.end(), {"--lame-duck", "10m"});
@@ -98,7 +98,7 @@ TEST(Program, ASecondSigtermCutsTheLameDuckShort) {
 }
 
 TEST(Program, SigtermDuringTheFirstLoadEndsIt) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   PublishModel(folder.path() / "repository", "slow", SlowConfig());
   ChildServer server(folder.path(), Flags(folder.path() / "repository"));
   EXPECT_TRUE(Eventually([&] { return server.Output().find("listening on") != std::string::npos; }));
@@ -107,7 +107,7 @@ TEST(Program, SigtermDuringTheFirstLoadEndsIt) {
 }
 
 TEST(Program, EveryFaultOfTheFlagsIsNamedAtOnce) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   ChildServer server(folder.path(), {"--repository", "/nowhere", "--listen", "nonsense", "--device", "tpu:0",
                                      "--max-batch-tokens", "0", "--log-level", "loud"});
   EXPECT_EQ(server.Wait(), 2);
@@ -116,14 +116,14 @@ TEST(Program, EveryFaultOfTheFlagsIsNamedAtOnce) {
 }
 
 TEST(Program, AnUnknownFlagIsAUsageError) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   ChildServer server(folder.path(), {"--repository", folder.path(), "--colour", "blue"});
   EXPECT_EQ(server.Wait(), 2);
   EXPECT_THAT(server.Output(), HasSubstr("--colour"));
 }
 
 TEST(Program, ATakenPortFailsTheStart) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   RunningServer running(folder.path());
   ChildServer server(folder.path(), {"--repository", folder.path(), "--listen", running.server().address(), "--metrics",
                                      running.server().metrics_address()});
@@ -133,7 +133,7 @@ TEST(Program, ATakenPortFailsTheStart) {
 }
 
 TEST(Program, AMissingCudaDeviceIsRefusedWithAReason) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   std::vector<std::string> flags = Flags(folder.path());
   flags.insert(flags.end(), {"--device", "cuda:63"});
   ChildServer server(folder.path(), flags);
@@ -142,7 +142,7 @@ TEST(Program, AMissingCudaDeviceIsRefusedWithAReason) {
 }
 
 TEST(Program, ThePortFileHoldsTheBoundAddresses) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   std::vector<std::string> flags = Flags(folder.path());
   flags.insert(flags.end(), {"--port-file", folder.path() / "ports"});
   ChildServer server(folder.path(), flags);
@@ -166,7 +166,7 @@ TEST(Program, MatrixProductsComeFromLibTorch) {
 }
 
 TEST(Program, TheServerBindsMatrixProductsToLibTorch) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   const std::filesystem::path bindings = folder.path() / "bindings";
   setenv("LD_DEBUG", "bindings", 1);
   setenv("LD_DEBUG_OUTPUT", bindings.c_str(), 1);

@@ -9,23 +9,10 @@
 
 #include "models/model.h"
 #include "repository/repository.h"
+#include "tests/scratch_folder.h"
 #include "vitrine/v1/model.pb.h"
 
 namespace vitrine::testing {
-
-// A folder that exists as long as this object.
-class TemporaryFolder {
- public:
-  TemporaryFolder();
-  ~TemporaryFolder();
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
 
 // Small models of every kind that a request can meet, with weights from an integer hash.
 v1::ModelConfig MixedConfig();  // EIT, RGB, native: cells of 4 pixels, 4 to 64 of them; 7 classes; has class-token rows

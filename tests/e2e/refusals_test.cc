@@ -117,7 +117,7 @@ std::vector<Refusal> AboutThePicture() {
 class Refusals : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {
-    folder_ = new TemporaryFolder();
+    folder_ = new ScratchFolder();
     PublishModel(folder_->path(), "mixed", MixedConfig());
     PublishModel(folder_->path(), "fixed", FixedConfig());
     ServerOptions options = TestOptions(folder_->path());
@@ -142,10 +142,10 @@ class Refusals : public ::testing::Test {
     for (const std::string& part : refusal.sentence) EXPECT_THAT(status.error_message(), HasSubstr(part));
   }
 
-  static TemporaryFolder* folder_;
+  static ScratchFolder* folder_;
   static RunningServer* running_;
 };
-TemporaryFolder* Refusals::folder_ = nullptr;
+ScratchFolder* Refusals::folder_ = nullptr;
 RunningServer* Refusals::running_ = nullptr;
 
 TEST_F(Refusals, OfRequests) {

@@ -40,7 +40,7 @@ HealthResponse::Status Next(HealthCall& call) {
 }
 
 TEST(Health, SpeaksForTheServerForTheServiceAndForEachModel) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   PublishModel(folder.path(), "mixed", MixedConfig());
   RunningServer running(folder.path());
   const auto server = Watch(running, "");
@@ -66,7 +66,7 @@ TEST(Health, SpeaksForTheServerForTheServiceAndForEachModel) {
 }
 
 TEST(Health, AModelWhoseOnlyVersionIsRefusedDoesNotServe) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   PublishModel(folder.path(), "broken", MixedConfig());
   std::filesystem::remove(folder.path() / "broken" / "1" / "weights.safetensors");
   RunningServer running(folder.path());
@@ -82,7 +82,7 @@ TEST(Health, AModelWhoseOnlyVersionIsRefusedDoesNotServe) {
 
 // The two say the same at every moment that can be compared.
 TEST(Health, AnEmptyRepositoryIsReadyForItsFirstModel) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   RunningServer running(folder.path());
   EXPECT_EQ(Next(*Watch(running, "")), HealthResponse::SERVING);
   EXPECT_EQ(Next(*Watch(running, "vitrine.v1.Classifier")), HealthResponse::SERVING);
@@ -90,7 +90,7 @@ TEST(Health, AnEmptyRepositoryIsReadyForItsFirstModel) {
 }
 
 TEST(Reflection, ListsTheServicesAndDescribesThem) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   RunningServer running(folder.path());
   ReflectionCall call(running.channel(), "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo");
   ReflectionRequest request;
@@ -128,7 +128,7 @@ std::vector<std::string> MethodsOf(const std::string& service_name, const Reflec
 
 // Deny by default: a method without a row is refused, so every method that is meant to be served must have one.
 TEST(Authorization, EveryMethodOfOurServicesHasARowAndNothingElseHas) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   RunningServer running(folder.path());
   ReflectionCall call(running.channel(), "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo");
   ReflectionRequest request;
@@ -154,7 +154,7 @@ TEST(Authorization, EveryMethodOfOurServicesHasARowAndNothingElseHas) {
 }
 
 TEST(Registry, ListsGetsAndWatches) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   PublishModel(folder.path(), "mixed", MixedConfig());
   PublishModel(folder.path(), "fixed", FixedConfig());
   RunningServer running(folder.path());

@@ -24,7 +24,7 @@ v1::ClassifyRequest Named(const std::string& id, const std::string& model, const
 }
 
 TEST(Streams, AnswersComeAsTheyAreReadyAndMatchById) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   PublishModel(folder.path(), "mixed", MixedConfig());
   PublishModel(folder.path(), "slow", SlowConfig());
   ServerOptions options = TestOptions(folder.path());
@@ -63,7 +63,7 @@ TEST(Streams, AnswersComeAsTheyAreReadyAndMatchById) {
 }
 
 TEST(Streams, ARefusedRequestIsAnsweredInItsPlaceAndTheStreamGoesOn) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   PublishModel(folder.path(), "mixed", MixedConfig());
   RunningServer running(folder.path());
   grpc::ClientContext context;
@@ -95,7 +95,7 @@ TEST(Streams, ARefusedRequestIsAnsweredInItsPlaceAndTheStreamGoesOn) {
 }
 
 TEST(Streams, AnEndlessIdIsRefusedAndNotEchoed) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   PublishModel(folder.path(), "mixed", MixedConfig());
   RunningServer running(folder.path());
   grpc::ClientContext context;
@@ -111,7 +111,7 @@ TEST(Streams, AnEndlessIdIsRefusedAndNotEchoed) {
 }
 
 TEST(Streams, AnIdInFlightTwiceIsRefused) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   PublishModel(folder.path(), "slow", SlowConfig());
   RunningServer running(folder.path());
   grpc::ClientContext context;
@@ -129,7 +129,7 @@ TEST(Streams, AnIdInFlightTwiceIsRefused) {
 }
 
 TEST(Streams, ACancelledStreamFreesWhatItHeld) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   PublishModel(folder.path(), "slow", SlowConfig());
   ServerOptions options = TestOptions(folder.path());
   options.executor.threads = 1;
@@ -153,7 +153,7 @@ TEST(Streams, ACancelledStreamFreesWhatItHeld) {
 // A client that writes and does not read makes the server hold one answer of ten megabytes, not sixty-four.
 // What counts is what the answers will take, not what the caller would allow.
 TEST(Streams, AGenerousAllowanceDoesNotKeepRequestsApart) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   PublishModel(folder.path(), "mixed", MixedConfig());
   ServerOptions options = TestOptions(folder.path());
   options.batch.max_wait = absl::Seconds(9);
@@ -179,7 +179,7 @@ TEST(Streams, AGenerousAllowanceDoesNotKeepRequestsApart) {
 }
 
 TEST(Streams, AnswersThatNobodyReadsAreBoundedInBytes) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   v1::ModelConfig config = FixedConfig();
   config.mutable_kv()->set_patch(1);  // 784 tokens
   config.mutable_kv()->set_grid_rows(28);
@@ -228,7 +228,7 @@ TEST(Streams, AnswersThatNobodyReadsAreBoundedInBytes) {
 }
 
 TEST(Streams, DrainingAnswersWhatWasReadAndEndsTheStream) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   PublishModel(folder.path(), "mixed", MixedConfig());
   RunningServer running(folder.path());
   grpc::ClientContext context;

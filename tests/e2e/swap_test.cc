@@ -31,7 +31,7 @@ v1::ModelVersion Version(RunningServer& running, const std::string& model, int64
 }
 
 TEST(Swap, ANewVersionUnderLoadLosesNoRequestAndEveryAnswerIsOfTheVersionItClaims) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   constexpr int kVersions = 4;
   PublishModel(folder.path(), "mixed", MixedConfig(), 1);
   const std::string picture = NoiseJpeg(32, 24, 3);
@@ -112,7 +112,7 @@ const std::vector<Damage>& Damages() {
 TEST(Swap, ADamagedVersionNeverServesAndTheReasonNamesTheFile) {
   for (const Damage& damage : Damages()) {
     SCOPED_TRACE(damage.name);
-    const TemporaryFolder folder, workshop;
+    const ScratchFolder folder, workshop;
     PublishModel(folder.path(), "mixed", MixedConfig(), 1);
     RunningServer running(folder.path());
     // Version 2 appears at once in its damaged form, as a copy by hand leaves it.
@@ -138,7 +138,7 @@ TEST(Swap, ADamagedVersionNeverServesAndTheReasonNamesTheFile) {
 
 // A copy that is still under way has no manifest: the version does not exist yet.
 TEST(Swap, AVersionWithoutAManifestDoesNotExist) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   PublishModel(folder.path(), "mixed", MixedConfig(), 1);
   PublishModel(folder.path(), "mixed", MixedConfig(), 2);
   const std::filesystem::path manifest = folder.path() / "mixed" / "2" / "manifest.textproto";
@@ -155,7 +155,7 @@ TEST(Swap, AVersionWithoutAManifestDoesNotExist) {
 }
 
 TEST(Swap, AVanishedRepositoryLeavesTheLastGoodVersionServing) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   const std::filesystem::path root = folder.path() / "repository";
   PublishModel(root, "mixed", MixedConfig(), 1);
   RunningServer running(root);

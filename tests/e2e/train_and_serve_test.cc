@@ -81,7 +81,7 @@ void Send(const std::string& address, const std::string& picture, const std::map
 }
 
 TEST(TrainAndServe, APublishedVersionServesAndNoRequestIsLost) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   const std::filesystem::path repository = folder.path() / "repository";
   WritePictures(folder.path() / "data" / "train", ColouredSquares(48, 1));
   WritePictures(folder.path() / "data" / "test", ColouredSquares(9, 2));

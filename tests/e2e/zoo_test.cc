@@ -43,7 +43,7 @@ std::vector<Group> Groups() {
 class ZooGroup : public ::testing::TestWithParam<Group> {};
 
 TEST_P(ZooGroup, IsServedWithEverythingItOffers) {
-  const TemporaryFolder repository;
+  const ScratchFolder repository;
   for (const ZooRow* row : GetParam()) PublishModel(repository.path(), std::string(row->name), row->config);
   RunningServer server(repository.path());
   const std::string picture = NoiseJpeg(320, 256, 7);

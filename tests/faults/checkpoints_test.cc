@@ -20,7 +20,7 @@ using ::testing::HasSubstr;
 
 // A draft of "mixed" that Publish takes as it is.
 Draft GoodDraft() {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   const VersionId id = PublishModel(folder.path(), "mixed", MixedConfig());
   const absl::StatusOr<StoredVersion> stored = ReadVersion(folder.path(), id);
   EXPECT_TRUE(stored.ok()) << stored.status();
@@ -73,7 +73,7 @@ v1::ModelVersion Version(RunningServer& running, int64_t version) {
 TEST(Checkpoints, AWrongOneIsRefusedBeforeTheSwap) {
   for (const Wrong& wrong : Wrongs()) {
     SCOPED_TRACE(wrong.name);
-    const TemporaryFolder folder;
+    const ScratchFolder folder;
     PublishModel(folder.path(), "mixed", MixedConfig());
     RunningServer running(folder.path());
     Draft draft = GoodDraft();
@@ -89,7 +89,7 @@ TEST(Checkpoints, AWrongOneIsRefusedBeforeTheSwap) {
 }
 
 TEST(Checkpoints, ManySwapsUnderLoadLoseNothing) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   constexpr int kSwaps = 25;
   PublishModel(folder.path(), "mixed", MixedConfig(), 1);
   ServerOptions options = TestOptions(folder.path());

@@ -32,7 +32,7 @@ void ExpectServes(RunningServer& running) {
 }
 
 TEST(Connections, IdleOnesAreSentAwayWhenTheyAreOld) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   PublishModel(folder.path(), "mixed", MixedConfig());
   ServerOptions options = TestOptions(folder.path());
   options.rpc.max_connection_age = absl::Seconds(1);
@@ -51,7 +51,7 @@ TEST(Connections, IdleOnesAreSentAwayWhenTheyAreOld) {
 }
 
 TEST(Connections, NonsenseAndHalfMessagesAreHarmless) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   PublishModel(folder.path(), "mixed", MixedConfig());
   RunningServer running(folder.path());
   for (const std::string& bytes :
@@ -65,7 +65,7 @@ TEST(Connections, NonsenseAndHalfMessagesAreHarmless) {
 }
 
 TEST(Connections, AClientThatVanishesInMidCallLeavesNothingBehind) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   PublishModel(folder.path(), "mixed", MixedConfig());
   PublishModel(folder.path(), "slow", SlowConfig());
   ServerOptions options = TestOptions(folder.path());
@@ -100,7 +100,7 @@ TEST(Connections, AClientThatVanishesInMidCallLeavesNothingBehind) {
 
 // The peer holds the connection open and is silent from here on: it reads nothing and answers no ping.
 TEST(Connections, ASilentConnectionIsClosedAtItsAge) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   PublishModel(folder.path(), "mixed", MixedConfig());
   ServerOptions options = TestOptions(folder.path());
   options.rpc.max_connection_age = absl::Seconds(1);
@@ -114,7 +114,7 @@ TEST(Connections, ASilentConnectionIsClosedAtItsAge) {
 }
 
 TEST(Connections, HalfACallDoesNotHoldTheEndOfTheServer) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   PublishModel(folder.path(), "mixed", MixedConfig());
   RunningServer running(folder.path());
   RawHttp2 silent(running.server().address());
@@ -132,7 +132,7 @@ TEST(Connections, HalfACallDoesNotHoldTheEndOfTheServer) {
 
 // Three times as many as the page has threads, some of which say nothing at all.
 TEST(Connections, ManyScrapersThatDoNotReadBlockNobodyForLong) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   PublishModel(folder.path(), "mixed", MixedConfig());
   RunningServer running(folder.path());
   std::vector<int> slow;
@@ -153,7 +153,7 @@ TEST(Connections, ManyScrapersThatDoNotReadBlockNobodyForLong) {
 
 // A client without a window for its answer would else hold the process until the drain deadline.
 TEST(Connections, AnAnswerThatNobodyReadsDoesNotHoldUpTheEnd) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   PublishModel(folder.path(), "mixed", MixedConfig());
   ServerOptions options = TestOptions(folder.path());
   options.drain_deadline = absl::Seconds(60);

@@ -43,7 +43,7 @@ grpc::Status ClassifyOn(const std::string& address) {
 // gRPC buffers a message until its last byte, without a bound of its own: these are 2.3 GB. The second round finds
 // what the first has held free again.
 TEST(Memory, MessagesThatNeverEndAreBounded) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   PublishModel(folder.path() / "repository", "mixed", MixedConfig());
   ChildServer server(folder.path(), {"--repository", folder.path() / "repository", "--listen", "127.0.0.1:0",
                                      "--metrics", "127.0.0.1:0"});

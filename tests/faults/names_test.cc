@@ -9,7 +9,7 @@ namespace vitrine::testing {
 namespace {
 
 TEST(Names, OfClientsOpenNothing) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   PublishModel(folder.path() / "inside", "mixed", MixedConfig());
   PublishModel(folder.path() / "outside", "secret", MixedConfig());
   RunningServer running(folder.path() / "inside");
@@ -25,7 +25,7 @@ TEST(Names, OfClientsOpenNothing) {
 }
 
 TEST(Names, ASymbolicLinkOutOfTheRepositoryIsNotFollowed) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   PublishModel(folder.path() / "inside", "mixed", MixedConfig());
   PublishModel(folder.path() / "outside", "secret", MixedConfig());
   std::filesystem::create_directory_symlink(folder.path() / "outside" / "secret", folder.path() / "inside" / "secret");

@@ -56,7 +56,7 @@ Outcome Burst(RunningServer& running, const v1::ClassifyRequest& request, int ca
 }
 
 TEST(Overload, TheQueueIsBoundedByRequestsAndEveryRefusalIsTyped) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   PublishModel(folder.path(), "mixed", MixedConfig());
   ServerOptions options = TestOptions(folder.path());
   options.admission.max_requests = 16;
@@ -72,7 +72,7 @@ TEST(Overload, TheQueueIsBoundedByRequestsAndEveryRefusalIsTyped) {
 }
 
 TEST(Overload, TheQueueIsBoundedByBytes) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   PublishModel(folder.path(), "slow", SlowConfig());
   ServerOptions options = TestOptions(folder.path());
   options.executor.threads = 1;
@@ -126,7 +126,7 @@ std::vector<std::unique_ptr<Call>> OpenLoop(RunningServer& running, const v1::Cl
 
 // Five times what the server can do, with deadlines: it goes on doing what it can, and says no to the rest at once.
 TEST(Overload, FiveTimesTheCapacityIsRefusedAtOnceAndTheAdmittedMeetTheirDeadlines) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   PublishModel(folder.path(), "slow", SlowConfig());
   RunningServer running(folder.path());
   const v1::ClassifyRequest request = PictureRequest("slow", NoiseJpeg(80, 80, 1));

@@ -11,7 +11,7 @@ namespace vitrine::testing {
 namespace {
 
 TEST(DamagedPictures, FlippedBitsAreRefusedOrAnswered) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   PublishModel(folder.path(), "mixed", MixedConfig());
   RunningServer running(folder.path());
   int refused = 0, answered = 0;
@@ -38,7 +38,7 @@ TEST(DamagedPictures, FlippedBitsAreRefusedOrAnswered) {
 
 // A damaged picture in a batch fails alone.
 TEST(DamagedPictures, BatchMatesAreAnswered) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   PublishModel(folder.path(), "mixed", MixedConfig());
   ServerOptions options = TestOptions(folder.path());
   options.executor.threads = 1;

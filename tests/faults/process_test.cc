@@ -31,7 +31,7 @@ grpc::Status Classify(const std::string& address, v1::ClassifyResponse* response
 }
 
 TEST(Process, AfterSigkillItStartsOnTheLastGoodVersion) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   const std::filesystem::path repository = folder.path() / "repository";
   PublishModel(repository, "mixed", MixedConfig(), 1);
   PublishModel(repository, "mixed", MixedConfig(), 2);
@@ -49,7 +49,7 @@ TEST(Process, AfterSigkillItStartsOnTheLastGoodVersion) {
 }
 
 TEST(Process, ServesOnWhenTheLogCannotBeWritten) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   PublishModel(folder.path() / "repository", "mixed", MixedConfig());
   // ChildServer gives its own file; the limit makes every write beyond 400 bytes fail.
   rlimit before;
@@ -74,7 +74,7 @@ TEST(Process, ServesOnWhenTheLogCannotBeWritten) {
 
 // The usual soft limit of 1024 descriptors is a few hundred clients. The server takes what the hard limit allows.
 TEST(Process, ASmallSoftLimitOfFileDescriptorsDoesNotLimitConnections) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   PublishModel(folder.path() / "repository", "mixed", MixedConfig());
   rlimit before;
   getrlimit(RLIMIT_NOFILE, &before);
@@ -106,7 +106,7 @@ int TimesSaid(const ChildServer& server, const std::string& words) {
 }
 
 TEST(Process, TakesConnectionsAgainAfterItRanOutOfFileDescriptors) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   PublishModel(folder.path() / "repository", "mixed", MixedConfig());
   ChildServer server(folder.path(), Flags(folder.path() / "repository"));
   const std::string address = server.AwaitReady();
@@ -131,7 +131,7 @@ TEST(Process, TakesConnectionsAgainAfterItRanOutOfFileDescriptors) {
 
 // A picture that takes longer than the timeout is a worker that hangs, as far as the server can tell.
 TEST(Process, AWorkerThatHangsEndsTheProcess) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   PublishModel(folder.path() / "repository", "slow", SlowConfig());
   std::vector<std::string> flags = Flags(folder.path() / "repository");
   flags.insert(flags.end(), {"--hung-worker-timeout", "1ms", "--executors", "1"});

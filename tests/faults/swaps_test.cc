@@ -57,7 +57,7 @@ void Call(RunningServer& running, const std::string& picture, const std::vector<
 }
 
 TEST(Swaps, HundredsUnderLoadLoseNothingAndLeaveNothingBehind) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   const std::string picture = NoiseJpeg(32, 24, 3);
   std::vector<std::vector<float>> expected;
   for (int seed = 0; seed < kSeeds; ++seed) {

@@ -121,7 +121,7 @@ TEST_F(GoldenTest, RecordedFromRoundedWeightsItHoldsForTheStoredVersion) {
   version_.weights = SaveWeights(**BuildModel(version_), at::kBFloat16);
   EXPECT_FALSE(Check().ok()) << "rounding must be noticed, or the test proves nothing";
   ASSERT_TRUE(RecordGolden(**BuildModel(version_), DecodeRawPicture, version_.golden).ok());
-  ScratchFolder root;
+  ScratchFolder root{FastParent()};
   const Draft draft = {version_.manifest, version_.weights, version_.golden, version_.labels, {}};
   ASSERT_TRUE(Publish(root.path(), "small-kv", draft).ok());
   const auto read = ReadVersion(root.path(), {"small-kv", 1});

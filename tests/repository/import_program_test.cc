@@ -74,7 +74,7 @@ class ImportProgram : public ::testing::Test {
     }
   }
 
-  const TemporaryFolder folder_;
+  const ScratchFolder folder_;
 };
 
 TEST_F(ImportProgram, TimmsDeitIsVerifiedAndServed) {

@@ -280,7 +280,7 @@ TEST(ForeignConfig, UnknownNamesAndTags) {
 }
 
 TEST(ReadForeignWeights, PicklesAreRefusedByNameAndByContent) {
-  const ScratchFolder folder;
+  const ScratchFolder folder{FastParent()};
   const auto refused = [&](const std::string& name, const std::string& bytes) {
     WriteFile(folder.path() / name, bytes);
     return ReadForeignWeights(folder.path() / name).status();
@@ -299,7 +299,7 @@ TEST(ReadForeignWeights, PicklesAreRefusedByNameAndByContent) {
 }
 
 TEST(ReadForeignWeights, ReadsThroughLinks) {
-  const ScratchFolder folder;
+  const ScratchFolder folder{FastParent()};
   const TensorMap written = {{"a", HashedTensor({2, 3}, 1)}};
   WriteFile(folder.path() / "blob", *WriteSafetensors({written, {}}));
   std::filesystem::create_symlink("blob", folder.path() / "model.safetensors");

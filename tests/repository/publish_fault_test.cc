@@ -78,7 +78,7 @@ class PublishFaultTest : public testing::Test {
     return root;
   }
 
-  ScratchFolder scratch_;
+  ScratchFolder scratch_{FastParent()};
   const Draft draft_ = SampleDraft(kNew);
   int repositories_ = 0;
 };

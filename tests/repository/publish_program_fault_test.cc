@@ -99,7 +99,7 @@ class PublishProgramFaultTest : public testing::Test {
       EXPECT_FALSE(absl::StartsWith(name, ".tmp-")) << name << when;
   }
 
-  ScratchFolder scratch_;
+  ScratchFolder scratch_{FastParent()};
   const fs::path source_ = scratch_.path() / "source", old_ = scratch_.path() / "old";
   std::vector<std::string> digests_;
   int copies_ = 0;

@@ -31,7 +31,7 @@ class PublishTest : public testing::Test {
     EXPECT_FALSE(fs::exists(root_)) << "a refused draft must not touch the disk";
   }
 
-  ScratchFolder scratch_;
+  ScratchFolder scratch_{FastParent()};
   fs::path root_ = scratch_.path() / "new/repository";
 };
 

@@ -41,7 +41,7 @@ class RepositoryTest : public testing::Test {
     });
   }
 
-  ScratchFolder scratch_;
+  ScratchFolder scratch_{FastParent()};
   fs::path root_ = scratch_.path() / "repository";
   fs::path folder_ = root_ / "sample/1";
 };

@@ -29,7 +29,7 @@ class OpenBeneathTest : public testing::TestWithParam<Opener> {
 
   absl::StatusOr<FileDescriptor> Open(const std::string& path) { return GetParam()(root_, path); }
 
-  ScratchFolder scratch_;
+  ScratchFolder scratch_{FastParent()};
   FileDescriptor root_;
 };
 
@@ -56,7 +56,7 @@ INSTANTIATE_TEST_SUITE_P(WithAndWithoutOpenat2, OpenBeneathTest,
                          testing::Values(&OpenBeneath, &OpenBeneathByComponents));
 
 TEST(ReadFileBeneath, ReadsRegularFilesWithinTheLimit) {
-  ScratchFolder scratch;
+  ScratchFolder scratch{FastParent()};
   const FileDescriptor folder = *OpenFolder(scratch.path());
   WriteFile(scratch.path() / "file", "12345");
   WriteFile(scratch.path() / "empty", "");
@@ -69,7 +69,7 @@ TEST(ReadFileBeneath, ReadsRegularFilesWithinTheLimit) {
 }
 
 TEST(ReadFileBeneath, RefusesFoldersAndFifosWithoutHanging) {
-  ScratchFolder scratch;
+  ScratchFolder scratch{FastParent()};
   const FileDescriptor folder = *OpenFolder(scratch.path());
   fs::create_directory(scratch.path() / "folder");
   ASSERT_EQ(mkfifo((scratch.path() / "fifo").c_str(), 0600), 0);

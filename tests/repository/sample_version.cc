@@ -10,18 +10,8 @@
 
 namespace vitrine {
 
-ScratchFolder::ScratchFolder() {
-  // Where there is a file system in memory, fsync costs nothing.
-  const bool in_memory = access("/dev/shm", W_OK) == 0;
-  const std::filesystem::path parent = in_memory ? "/dev/shm" : std::filesystem::temp_directory_path();
-  std::string name = (parent / "vitrine-test-XXXXXX").string();
-  if (mkdtemp(name.data()) == nullptr) abort();
-  path_ = name;
-}
-
-ScratchFolder::~ScratchFolder() {
-  std::error_code ignored;
-  std::filesystem::remove_all(path_, ignored);
+std::filesystem::path FastParent() {
+  return access("/dev/shm", W_OK) == 0 ? "/dev/shm" : std::filesystem::temp_directory_path();
 }
 
 Draft SampleDraft(float fill) {

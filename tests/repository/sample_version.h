@@ -8,19 +8,13 @@
 #include <vector>
 
 #include "repository/repository.h"
+#include "tests/scratch_folder.h"
 
 namespace vitrine {
 
-// An empty folder that is removed with everything in it.
-class ScratchFolder {
- public:
-  ScratchFolder();
-  ~ScratchFolder();
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
+// Where tests that publish often keep their scratch: a file system in memory if there is one, since fsync costs nothing
+// there.
+std::filesystem::path FastParent();
 
 // A small version that can be published. `fill` is the value of every weight, so that versions can be told apart.
 Draft SampleDraft(float fill);

@@ -31,17 +31,6 @@ at::Tensor Bytes(const std::string& bytes) {
 
 }  // namespace
 
-ScratchFolder::ScratchFolder() {
-  std::string pattern = (std::filesystem::temp_directory_path() / "vitrine-server-test-XXXXXX").string();
-  EXPECT_NE(mkdtemp(pattern.data()), nullptr);
-  path_ = pattern;
-}
-
-ScratchFolder::~ScratchFolder() {
-  std::error_code ignored;
-  std::filesystem::remove_all(path_, ignored);
-}
-
 v1::ModelConfig SmallNativeConfig() {
   return Parse(R"(
       preprocessing {

@@ -9,20 +9,10 @@
 #include "repository/repository.h"
 #include "server/inference_request.h"
 #include "server/loaded_model.h"
+#include "tests/scratch_folder.h"
 #include "vitrine/v1/model.pb.h"
 
 namespace vitrine {
-
-// An empty folder that goes with everything in it.
-class ScratchFolder {
- public:
-  ScratchFolder();
-  ~ScratchFolder();
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
 
 // EIT of some thousand parameters: RGB, native resolution, 4-pixel cells, 4 to 64 tokens, 5 classes.
 v1::ModelConfig SmallNativeConfig();

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "data/dataset.h"
-#include "tests/data/temporary_folder.h"
+#include "tests/scratch_folder.h"
 #include "vitrine/v1/recipe.pb.h"
 
 namespace vitrine {

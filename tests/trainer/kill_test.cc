@@ -74,7 +74,7 @@ class Killed : public ::testing::Test {
     return content.ok() ? *std::move(content) : Safetensors();
   }
 
-  TemporaryFolder folder_;
+  ScratchFolder folder_;
 };
 
 TEST_F(Killed, AtTenRandomMomentsItLosesNothing) {

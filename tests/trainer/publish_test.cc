@@ -63,7 +63,7 @@ class Published : public ::testing::Test {
     trained_ = std::move(result->model);
   }
 
-  TemporaryFolder folder_;
+  ScratchFolder folder_;
   const std::filesystem::path repository_ = folder_.path() / "repository";
   StoredVersion version_;
   std::unique_ptr<Module> trained_;

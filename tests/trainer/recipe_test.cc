@@ -53,7 +53,7 @@ TEST(BundledRecipes, EachIsValidAndItsModelCanBeMade) {
 }
 
 TEST(FindRecipe, ReadsFilesAndSaysWhereTheyAreWrong) {
-  TemporaryFolder folder;
+  ScratchFolder folder;
   const std::string file = folder.path() / "mine.textproto";
   std::ofstream(file) << PrintRecipe(SmallRecipe());
   const auto recipe = FindRecipe(file);

@@ -120,7 +120,7 @@ absl::Status RunSequences(v1::Recipe recipe, const std::filesystem::path& folder
 class Recipes : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(Recipes, TrainAFewSteps) {
-  TemporaryFolder folder;
+  ScratchFolder folder;
   const v1::Recipe recipe = Shortened(*FindRecipe(GetParam()));
   const absl::Status status =
       recipe.has_sequence() ? RunSequences(recipe, folder.path()) : RunImages(recipe, folder.path());

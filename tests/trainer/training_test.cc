@@ -21,7 +21,7 @@ using ::testing::HasSubstr;
 const ColouredSquares kTrain(96, 1);
 const ColouredSquares kTest(48, 2);
 
-absl::StatusOr<TrainResult> RunIn(const TemporaryFolder& folder, const v1::Recipe& recipe, TrainOptions options = {}) {
+absl::StatusOr<TrainResult> RunIn(const ScratchFolder& folder, const v1::Recipe& recipe, TrainOptions options = {}) {
   options.work_dir = folder.path();
   if (options.threads == 1) options.threads = 2;
   ASSIGN_OR_RETURN(const std::unique_ptr<ImageTask> task, ImageTask::Make(recipe, kTrain, &kTest));
@@ -45,7 +45,7 @@ struct StopAfter {
 };
 
 TEST(Train, LearnsColours) {
-  TemporaryFolder folder;
+  ScratchFolder folder;
   v1::Recipe recipe = SmallRecipe();
   recipe.set_epochs(10);
   const auto result = RunIn(folder, recipe);
@@ -61,7 +61,7 @@ TEST(Train, LearnsColours) {
 }
 
 TEST(Train, TwiceFromOneSeedGivesTheSameBits) {
-  TemporaryFolder first, second, third;
+  ScratchFolder first, second, third;
   const auto a = RunIn(first, SmallRecipe()), b = RunIn(second, SmallRecipe());
   ASSERT_TRUE(a.ok() && b.ok()) << a.status() << b.status();
   ExpectSameWeights(*a->model, *b->model);
@@ -73,7 +73,7 @@ TEST(Train, TwiceFromOneSeedGivesTheSameBits) {
 }
 
 TEST(Train, InterruptedAndResumedEqualsUninterrupted) {
-  TemporaryFolder whole, parts;
+  ScratchFolder whole, parts;
   const auto uninterrupted = RunIn(whole, SmallRecipe());
   ASSERT_TRUE(uninterrupted.ok()) << uninterrupted.status();
   for (const int64_t stop_after : {4, 12, 13}) {  // within an epoch, at the end of one, and right after
@@ -97,7 +97,7 @@ TEST(Train, SgdResumesToTheSameBitsToo) {
   recipe.mutable_optimizer()->set_kind(v1::Optimizer::SGD);
   recipe.mutable_optimizer()->set_momentum(0.9);
   recipe.set_epochs(1);
-  TemporaryFolder whole, parts;
+  ScratchFolder whole, parts;
   const auto uninterrupted = RunIn(whole, recipe);
   StopAfter stop(3);
   ASSERT_TRUE(RunIn(parts, recipe, stop.options).ok());
@@ -107,7 +107,7 @@ TEST(Train, SgdResumesToTheSameBitsToo) {
 }
 
 TEST(Train, AStateIsNeitherOverwrittenNorMixedUp) {
-  TemporaryFolder folder;
+  ScratchFolder folder;
   StopAfter stop(2);
   ASSERT_TRUE(RunIn(folder, SmallRecipe(), stop.options).ok());
   const auto anew = RunIn(folder, SmallRecipe());
@@ -126,7 +126,7 @@ TEST(Train, AStateIsNeitherOverwrittenNorMixedUp) {
 }
 
 TEST(Train, DamagedStateIsRefused) {
-  TemporaryFolder folder;
+  ScratchFolder folder;
   StopAfter stop(2);
   ASSERT_TRUE(RunIn(folder, SmallRecipe(), stop.options).ok());
   std::filesystem::resize_file(StateFile(folder.path()), 1000);
@@ -136,7 +136,7 @@ TEST(Train, DamagedStateIsRefused) {
 }
 
 TEST(Train, RefusesWhatDoesNotFit) {
-  TemporaryFolder folder;
+  ScratchFolder folder;
   v1::Recipe classes = SmallRecipe();
   classes.mutable_model_overrides()->set_classes(4);
   EXPECT_THAT(std::string(RunIn(folder, classes).status().message()), HasSubstr("3 classes"));
@@ -161,7 +161,7 @@ struct Listener final : Observer {
 };
 
 TEST(Train, TellsItsObservers) {
-  TemporaryFolder folder;
+  ScratchFolder folder;
   v1::Recipe recipe = SmallRecipe();
   recipe.set_epochs(2);
   recipe.set_evaluate_every(2);
@@ -191,7 +191,7 @@ TEST(Train, AccumulatedBatchesAreOneStep) {
   }
   parts.set_batch(4);
   parts.set_accumulate(4);
-  TemporaryFolder first, second;
+  ScratchFolder first, second;
   Listener one, four;
   const auto a = RunIn(first, whole, {.observers = {&one}}), b = RunIn(second, parts, {.observers = {&four}});
   ASSERT_TRUE(a.ok() && b.ok()) << a.status() << b.status();
@@ -201,7 +201,7 @@ TEST(Train, AccumulatedBatchesAreOneStep) {
 
 TEST(Train, MeasuresTheAverageOfTheWeights) {
   v1::Recipe recipe = SmallRecipe();
-  TemporaryFolder plain_folder, folder, again;
+  ScratchFolder plain_folder, folder, again;
   const auto plain = RunIn(plain_folder, recipe);
   recipe.set_ema_decay(0.9);
   recipe.set_evaluate_every(1);
@@ -220,7 +220,7 @@ TEST(Train, HeldOutSamplesChooseTheBestState) {
   recipe.set_validation_share(0.25);
   recipe.set_evaluate_every_steps(2);
   recipe.set_epochs(3);
-  TemporaryFolder folder;
+  ScratchFolder folder;
   Listener listener;
   const auto result = RunIn(folder, recipe, {.observers = {&listener}});
   ASSERT_TRUE(result.ok()) << result.status();
@@ -243,7 +243,7 @@ TEST(Train, HeldOutSamplesChooseTheBestState) {
 }
 
 TEST(Train, ALossThatIsNotFiniteNamesTheStepAndKeepsTheBatch) {
-  TemporaryFolder folder;
+  ScratchFolder folder;
   v1::Recipe recipe = SmallRecipe();
   recipe.clear_clip_norm();
   recipe.mutable_schedule()->set_warmup_steps(0);

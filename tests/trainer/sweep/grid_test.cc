@@ -141,7 +141,7 @@ TEST(Grid, RefusesBeforeAnythingRuns) {
 }
 
 TEST(ReadSweep, FindsTheRecipeBesideTheGridAndQuotesThePlaceOfAFault) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   std::ofstream(folder.path() / "small.textproto") << PrintRecipe(SmallRecipe());
   std::ofstream(folder.path() / "grid.textproto") << "recipe: \"small.textproto\" seeds: 1";
   const auto sweep = ReadSweep(folder.path() / "grid.textproto");

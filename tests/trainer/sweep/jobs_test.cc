@@ -41,7 +41,7 @@ class JobsTest : public ::testing::Test {
     return false;
   }
 
-  TemporaryFolder folder_;
+  ScratchFolder folder_;
 };
 
 TEST_F(JobsTest, EachEndsForItselfAndIsTold) {

@@ -86,7 +86,7 @@ class SweepProgram : public ::testing::Test {
     return std::filesystem::exists(folder_.path() / file);
   }
 
-  TemporaryFolder folder_;
+  ScratchFolder folder_;
 };
 
 // The scores of every point, without times.

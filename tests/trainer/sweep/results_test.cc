@@ -98,7 +98,7 @@ TEST(Summary, AMetricThatIsNotThereNamesThoseThatAre) {
 }
 
 TEST(Result, IsReadAsRunsWriteIt) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   EXPECT_FALSE(ReadResult(folder.path())->has_value());
   const auto write = [&](const std::string& text) { std::ofstream(folder.path() / "result.json") << text; };
   write(R"({"recipe":"r","finished":true,"epochs":2.5,"seconds":7,"parameters":99,
@@ -189,7 +189,7 @@ TEST(Plot, RefusesWhatIsNotFinite) {
 }
 
 TEST(Report, HoldsEveryScoreOfEveryRun) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   const SweepGrid grid = Grid();
   SweepOutcome outcome;
   outcome.results = Results(grid);

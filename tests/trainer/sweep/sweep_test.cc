@@ -67,7 +67,7 @@ class SweepTest : public ::testing::Test {
     return scores;
   }
 
-  TemporaryFolder folder_;
+  ScratchFolder folder_;
   const std::filesystem::path program_ = folder_.path() / "program";
   SweepGrid grid_;
   std::ostringstream log_;

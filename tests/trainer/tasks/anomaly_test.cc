@@ -9,7 +9,7 @@
 #include <map>
 #include <set>
 
-#include "tests/data/temporary_folder.h"
+#include "tests/scratch_folder.h"
 #include "tests/trainer/tasks/task_testing.h"
 #include "trainer/tasks/features.h"
 
@@ -50,7 +50,7 @@ class AnomalyTaskTest : public ::testing::Test {
     EXPECT_TRUE(WriteFeatures(set, folder_.path() / "test.safetensors").ok());
     return "features:" + folder_.path().string();
   }
-  TemporaryFolder folder_;
+  ScratchFolder folder_;
 };
 
 TEST_F(AnomalyTaskTest, LearnsOnGeneratedClusters) {

@@ -13,7 +13,7 @@
 #include <limits>
 
 #include "repository/safetensors.h"
-#include "tests/data/temporary_folder.h"
+#include "tests/scratch_folder.h"
 
 namespace vitrine {
 namespace {
@@ -27,7 +27,7 @@ FeatureSet SmallSet(int64_t count, int64_t width = 3) {
 }
 
 std::string RefusalOf(const std::map<std::string, at::Tensor>& tensors) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   const auto file = folder.Write("file.safetensors", *WriteSafetensors({.tensors = tensors, .metadata = {}}));
   const auto set = ReadFeatures(file);
   EXPECT_TRUE(absl::IsInvalidArgument(set.status())) << set.status();
@@ -36,7 +36,7 @@ std::string RefusalOf(const std::map<std::string, at::Tensor>& tensors) {
 }
 
 TEST(FeaturesTest, ReadsWhatItWrote) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   const FeatureSet set = SmallSet(6);
   ASSERT_TRUE(WriteFeatures(set, folder.path() / "train.safetensors").ok());
   const auto read = ReadFeatures(folder.path() / "train.safetensors");
@@ -47,7 +47,7 @@ TEST(FeaturesTest, ReadsWhatItWrote) {
 }
 
 TEST(FeaturesTest, ReadsHalfPrecision) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   const auto file = folder.Write("x", *WriteSafetensors({.tensors = {{"features", at::full({2, 2}, 0.5, at::kHalf)},
                                                                      {"labels", at::arange(2, at::kLong)}},
                                                          .metadata = {}}));
@@ -66,13 +66,13 @@ TEST(FeaturesTest, NamesWhatIsWrong) {
   EXPECT_THAT(RefusalOf({{"features", features}, {"labels", labels * 1'000'000}}), HasSubstr("label 1000000"));
   EXPECT_THAT(RefusalOf({{"features", at::full({2, 3}, std::numeric_limits<float>::infinity())}, {"labels", labels}}),
               HasSubstr("features"));
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   EXPECT_TRUE(absl::IsNotFound(ReadFeatures(folder.path() / "absent").status()));
   EXPECT_TRUE(absl::IsInvalidArgument(ReadFeatures(folder.Write("x", "no safetensors")).status()));
 }
 
 TEST(FeaturesTest, AFolderHasTwoFilesOfOneWidth) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   ASSERT_TRUE(WriteFeatures(SmallSet(6), folder.path() / "train.safetensors").ok());
   EXPECT_THAT(std::string(ReadFeatureSplits(folder.path()).status().message()), HasSubstr("test.safetensors"));
   ASSERT_TRUE(WriteFeatures(SmallSet(4, 2), folder.path() / "test.safetensors").ok());
@@ -83,7 +83,7 @@ TEST(FeaturesTest, AFolderHasTwoFilesOfOneWidth) {
 }
 
 TEST(FeaturesTest, ASingleFileGivesATenthOfEachClassToTheTest) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   ASSERT_TRUE(WriteFeatures(SmallSet(40), folder.path() / "all").ok());
   const auto splits = *ReadFeatureSplits(folder.path() / "all");
   EXPECT_EQ(splits.test.labels.size(), 4u);

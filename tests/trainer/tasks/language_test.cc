@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "tests/data/temporary_folder.h"
+#include "tests/scratch_folder.h"
 #include "tests/trainer/tasks/task_testing.h"
 
 namespace vitrine {
@@ -37,7 +37,7 @@ TEST(LanguageTaskTest, LearnsNumberWords) {
 }
 
 TEST(LanguageTaskTest, LearnsCharactersOfAFile) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   std::string text;
   for (int i = 0; i < 400; ++i) text += "the hé quick\n";
   const std::string file = folder.Write("text", text);
@@ -69,7 +69,7 @@ TEST(LanguageTaskTest, RandomWindowsChangeWithTheEpochAndNothingElse) {
 
 // Each part has a letter of its own.
 TEST(LanguageTaskTest, CutsTheTextInOrder) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   std::string text;
   for (int i = 0; i < 1000; ++i) text += static_cast<char>(i < 700 ? 'a' : i < 800 ? 'b' : 'c');
   const std::string data = "text:" + folder.Write("text", text).string();
@@ -85,7 +85,7 @@ TEST(LanguageTaskTest, CutsTheTextInOrder) {
 }
 
 TEST(LanguageTaskTest, RefusesWhatDoesNotFit) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   const std::string characters = "characters-kv-d64-l1";
   EXPECT_THAT(RefusalOf(Language(characters, "context: 8 text: CHARACTERS", "data { hint: \"text:FILE\" }")),
               HasSubstr("needs --data text:FILE"));

@@ -11,7 +11,7 @@
 #include <cmath>
 
 #include "data/parallel_text.h"
-#include "tests/data/temporary_folder.h"
+#include "tests/scratch_folder.h"
 #include "tests/trainer/tasks/task_testing.h"
 #include "trainer/tasks/decode.h"
 
@@ -30,7 +30,7 @@ std::string Translation(const std::string& settings = "smoothing: 0.1", const st
          settings + " } }";
 }
 
-void WriteCorpus(const TemporaryFolder& folder) {
+void WriteCorpus(const ScratchFolder& folder) {
   folder.Write("train.de", "ein hund\nzwei kleine hunde rennen\nein haus\n");
   folder.Write("train.en", "a dog\ntwo small dogs run fast\na house\n");
   for (const std::string split : {"val", "test"}) {
@@ -82,7 +82,7 @@ TEST(TranslationTaskTest, DivergenceIsThatOfTheSmoothedTarget) {
 }
 
 TEST(TranslationTaskTest, ReadsASentenceUpToItsEndAndAnswersFromItsSecondWord) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   WriteCorpus(folder);
   const auto task = TaskOf(Translation(), "parallel:" + folder.path().string());
   const TrainingBatch batch = *task->MakeBatch(0, 0, MembersOf({0, 1}));
@@ -94,7 +94,7 @@ TEST(TranslationTaskTest, ReadsASentenceUpToItsEndAndAnswersFromItsSecondWord) {
 }
 
 TEST(TranslationTaskTest, TranslatesInBothDirections) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   WriteCorpus(folder);
   const std::string data = "parallel:" + folder.path().string();
   const auto there = TaskOf(Translation(), data), back = TaskOf(Translation("reversed: true"), data);
@@ -105,7 +105,7 @@ TEST(TranslationTaskTest, TranslatesInBothDirections) {
 
 // Padding changes neither the loss nor what counts; shares of a batch weigh words as the whole does.
 TEST(TranslationTaskTest, PaddingDoesNotCount) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   WriteCorpus(folder);
   const auto task = TaskOf(Translation(), "parallel:" + folder.path().string());
   const auto model = *task->MakeModel();
@@ -146,7 +146,7 @@ TEST(TranslationTaskTest, GreedyDecodingTakesTheLikeliestWordEachTime) {
 }
 
 TEST(TranslationTaskTest, RefusesWhatDoesNotFit) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   WriteCorpus(folder);
   const std::string data = "parallel:" + folder.path().string();
   EXPECT_THAT(RefusalOf(Translation("smoothing: 0.1", "data { hint: \"parallel:DIR\" origin: \"Multi30k.\" }")),

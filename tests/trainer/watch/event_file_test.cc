@@ -79,7 +79,7 @@ std::unique_ptr<EventFile> OpenFile(const std::filesystem::path& folder) {
 }
 
 TEST(EventFile, HoldsVersionRecipeStepsAndScoresWhileTheRunGoesOn) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   const auto file = OpenFile(folder.path() / "events");
   Feed(0, 8, *file);
   const std::vector<tensorboard::Event> events = EventsOf(file->path());  // it is still open
@@ -103,7 +103,7 @@ TEST(EventFile, HoldsVersionRecipeStepsAndScoresWhileTheRunGoesOn) {
 }
 
 TEST(EventFile, AResumedRunVoidsWhatFollowsItsState) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   const auto first = OpenFile(folder.path());
   const auto second = OpenFile(folder.path());  // within the same second
   second->OnStart({.step = 5, .total_steps = kMadeSteps, .measures_again = false});
@@ -115,7 +115,7 @@ TEST(EventFile, AResumedRunVoidsWhatFollowsItsState) {
 }
 
 TEST(EventFile, LeavesOutWhatIsNotCounted) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   const auto file = OpenFile(folder.path());
   StepReport report = MadeStep(1);
   report.gradient_norm = 0;
@@ -127,7 +127,7 @@ TEST(EventFile, LeavesOutWhatIsNotCounted) {
 }
 
 TEST(EventFile, ALongRunKeepsAboutTenThousandSteps) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   const auto file = OpenFile(folder.path());
   StepReport report = MadeStep(1);
   report.total_steps = 1000005;
@@ -144,7 +144,7 @@ TEST(EventFile, TensorBoardReadsIt) {
     GTEST_SKIP() << "needs TensorBoard: script/python-environment tensorboard, then "
                     "VITRINE_TENSORBOARD_PYTHON=$(script/python-environment --path)/bin/python";
   }
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   Feed(0, 9, *OpenFile(folder.path()));
   Feed(5, kMadeSteps, *OpenFile(folder.path()));
   const std::string command = std::string(python) + " " VITRINE_SOURCE "/tests/trainer/watch/read_events.py " +

@@ -36,7 +36,7 @@ std::unique_ptr<HistoryWriter> OpenWriter(const std::filesystem::path& folder) {
 }
 
 TEST(History, HasARowForEveryEpochAndEveryMeasurementWithinOne) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   Feed(0, kMadeSteps, *OpenWriter(folder.path()));
   const absl::StatusOr<History> history = ReadHistory(folder.path());
   ASSERT_TRUE(history.ok()) << history.status();
@@ -63,7 +63,7 @@ TEST(History, HasARowForEveryEpochAndEveryMeasurementWithinOne) {
 }
 
 TEST(History, StepsReadBackTheSameDoubles) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   Feed(0, kMadeSteps, *OpenWriter(folder.path()));
   const auto rows = ReadSteps(folder.path());
   ASSERT_TRUE(rows.ok()) << rows.status();
@@ -78,11 +78,11 @@ TEST(History, StepsReadBackTheSameDoubles) {
 
 // Whatever the step of the interruption and of the state: the files are those of an uninterrupted run, byte for byte.
 TEST(History, AContinuedRunLeavesTheFilesOfAnUninterruptedOne) {
-  const TemporaryFolder whole;
+  const ScratchFolder whole;
   Feed(0, kMadeSteps, *OpenWriter(whole.path()));
   for (int64_t saved = 0; saved <= kMadeSteps; ++saved) {
     for (int64_t killed = saved; killed <= std::min(saved + 3, kMadeSteps); ++killed) {
-      const TemporaryFolder folder;
+      const ScratchFolder folder;
       Feed(0, killed, *OpenWriter(folder.path()));
       Append(HistoryFile(folder.path()), "13,3.2");  // killed within a line
       Append(StepsFile(folder.path()), "13,0.1,0");
@@ -96,12 +96,12 @@ TEST(History, AContinuedRunLeavesTheFilesOfAnUninterruptedOne) {
 // The state of a step is saved before its measurement, and once more after it; killed in between, before or after the
 // measurement was recorded, a run measures again.
 TEST(History, AMeasurementThatIsRepeatedLeavesTheSameFiles) {
-  const TemporaryFolder whole;
+  const ScratchFolder whole;
   Feed(0, kMadeSteps, *OpenWriter(whole.path()));
   for (int64_t step = 1; step <= kMadeSteps; ++step) {
     if (!MadeMeasures(step)) continue;
     for (const bool recorded : {false, true}) {
-      const TemporaryFolder folder;
+      const ScratchFolder folder;
       {
         const auto writer = OpenWriter(folder.path());
         Feed(0, step - 1, *writer);
@@ -120,7 +120,7 @@ TEST(History, AMeasurementThatIsRepeatedLeavesTheSameFiles) {
 }
 
 TEST(History, ANewRunStartsAnew) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   Feed(0, kMadeSteps, *OpenWriter(folder.path()));
   const auto writer = OpenWriter(folder.path());
   EXPECT_EQ(ReadSteps(folder.path())->size(), static_cast<size_t>(kMadeSteps)) << "not before the run starts";
@@ -130,7 +130,7 @@ TEST(History, ANewRunStartsAnew) {
 }
 
 TEST(History, LeavesOutWhatIsNotCounted) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   StepReport report = MadeStep(4);
   report.epoch_accuracy = std::numeric_limits<double>::quiet_NaN();
   const auto writer = OpenWriter(folder.path());
@@ -147,7 +147,7 @@ TEST(History, NamesTheLineAtFault) {
   EXPECT_THAT(said(std::string(kStepsHeader) + "1,2,3\n"), HasSubstr("line 2 has 3 fields, the header 4"));
   EXPECT_THAT(said(std::string(kStepsHeader) + "5,2,3,4\n5,2,3,4\n"), HasSubstr("does not follow step 5"));
   EXPECT_THAT(std::string(ParseHistory("a,b\n").status().message()), HasSubstr("header does not begin with step"));
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   EXPECT_TRUE(absl::IsNotFound(ReadSteps(folder.path()).status()));
   Append(StepsFile(folder.path()), "what\n");
   const auto opened = HistoryWriter::Open(folder.path());
@@ -173,7 +173,7 @@ class FileSizeLimit {
 };
 
 TEST(History, AFullDiskIsToldOnceAndRowsComeLater) {
-  const TemporaryFolder whole, folder;
+  const ScratchFolder whole, folder;
   Feed(0, kMadeSteps, *OpenWriter(whole.path()));
   std::vector<std::string> said;
   auto writer = HistoryWriter::Open(folder.path(), [&](const std::string& text) { said.push_back(text); });

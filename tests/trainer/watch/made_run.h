@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <string>
 
-#include "tests/data/temporary_folder.h"
+#include "tests/scratch_folder.h"
 #include "trainer/observer.h"
 
 namespace vitrine {

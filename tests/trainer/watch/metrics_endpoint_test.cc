@@ -109,7 +109,7 @@ TEST(TrainingMetrics, PromtoolFindsNoFault) {
   TrainingMetrics metrics("made", "1");
   Feed(0, kMadeSteps, metrics);
   const auto endpoint = Start(metrics);
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   const std::string answer = Ask(endpoint->address(), "GET /metrics");
   std::ofstream(folder.path() / "metrics") << answer.substr(answer.find("\r\n\r\n") + 4);
   EXPECT_EQ(std::system(("promtool check metrics < " + (folder.path() / "metrics").string()).c_str()), 0);

@@ -148,7 +148,7 @@ TEST(Distances, AreTheMeanOfThePicturesOwn) {
 }
 
 TrainingReportInput InputOf(const v1::Recipe& recipe, const Model* model, const Dataset* test) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   Feed(0, kMadeSteps, **HistoryWriter::Open(folder.path()));
   TrainingReportInput input;
   input.recipe = recipe;
@@ -243,7 +243,7 @@ TEST(WriteTrainingReport, WritesTheFileOrNamesIt) {
   v1::Recipe recipe;
   recipe.set_name("reverse");
   const TrainingReportInput input = InputOf(recipe, nullptr, nullptr);
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   ASSERT_TRUE(WriteTrainingReport(input, folder.path() / "report.html").ok());
   EXPECT_GT(std::filesystem::file_size(folder.path() / "report.html"), 5000u);
   EXPECT_THAT(std::string(WriteTrainingReport(input, folder.path() / "no" / "report.html").message()),
