@@ -8,6 +8,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -238,6 +239,39 @@ TEST(SequenceModels, DropsOnlyWhereTheConfigSaysAndOnlyWhileTraining) {
     EXPECT_GT(Difference(model->Forward(batch, training), residuals), 1e-3) << place;
     EXPECT_EQ(Difference(LogitsOf(*model, batch), LogitsOf(*MakeHashedSequence(plain), batch)), 0) << place;
   }
+}
+
+TEST(SequenceModels, AttentionRateSetByItselfReplacesThatOfTheConfig) {
+  SequenceConfig without = Small(SequenceConfigOf("task-kv-d64-l2"));
+  without.clear_dropping();
+  SequenceConfig with = without;
+  with.add_dropping(SequenceConfig::WEIGHTS);
+  const SequenceBatch batch = HashedBatch(without, 2, 7);
+  const auto plain = MakeHashedSequence(without), dropping = MakeHashedSequence(with);
+  ForwardContext training{.training = true, .dropout = DropRates::Uniform(0.5F), .dropout_seed = 3};
+  const at::Tensor residuals = plain->Forward(batch, training);
+  EXPECT_GT(Difference(dropping->Forward(batch, training), residuals), 1e-3);
+  training.dropout.attention = 0;
+  EXPECT_EQ(Difference(dropping->Forward(batch, training), residuals), 0);
+  training.dropout.attention = 0.5F;
+  EXPECT_EQ(Difference(dropping->Forward(batch, training), plain->Forward(batch, training)), 0);
+  EXPECT_GT(Difference(plain->Forward(batch, training), residuals), 1e-3);
+}
+
+// With every branch left out a model without source attention sees its own element alone.
+TEST(SequenceModels, DropPathLeavesOutBranches) {
+  SequenceConfig config = Small(SequenceConfigOf("task-kv-d64-l2"));
+  config.clear_dropping();
+  const auto model = MakeHashedSequence(config);
+  SequenceBatch batch = HashedBatch(config, 2, 7);
+  ForwardContext training{.training = true, .drop_path = std::nextafter(1.0F, 0.0F)};
+  const at::Tensor before = model->Forward(batch, training);
+  batch.source.select(1, 0).add_(1);
+  const at::Tensor after = model->Forward(batch, training);
+  EXPECT_GT(Difference(after.select(1, 0), before.select(1, 0)), 1e-4);
+  EXPECT_EQ(Difference(after.slice(1, 1), before.slice(1, 1)), 0);
+  training.drop_path = 0.5F;
+  EXPECT_GT(Difference(model->Forward(batch, training), after), 1e-4);
 }
 
 // Largest |value| of a fresh model's parameter.
