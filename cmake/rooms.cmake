@@ -37,6 +37,7 @@ function(vitrine_program name)
     list(APPEND rooms vitrine_${room})
   endforeach()
   target_link_libraries(${name} PRIVATE ${torch} ${rooms} ${arg_LIBRARIES})
+  add_dependencies(${name} revision)
 endfunction()
 
 # vitrine_test(NAME SOURCES x_test.cc ... ROOMS ... [LIBRARIES ...] [PROGRAMS vitrine-server ...] [SANITIZE asan tsan])

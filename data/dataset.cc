@@ -85,4 +85,17 @@ absl::StatusOr<std::unique_ptr<Dataset>> OpenDataset(std::string_view spec, Spli
       absl::StrCat("\"", name, "\" is no format of data sets; there are\n", DatasetFormats()));
 }
 
+bool SamePictures(const Dataset& a, const Dataset& b) {
+  if (a.size() != b.size()) return false;
+  for (int64_t i = 0; i < a.size(); ++i) {
+    if (a.label(i) != b.label(i) || a.name(i) != b.name(i)) return false;
+  }
+  for (const int64_t i : {int64_t{0}, a.size() / 2, a.size() - 1}) {
+    if (i < 0 || i >= a.size()) continue;
+    const absl::StatusOr<std::string> one = a.encoded(i), other = b.encoded(i);
+    if (!one.ok() || !other.ok() || *one != *other) return false;
+  }
+  return true;
+}
+
 }  // namespace vitrine

@@ -40,6 +40,10 @@ absl::StatusOr<std::unique_ptr<Dataset>> OpenDataset(std::string_view spec, Spli
 // One line per format for --help: "  mnist:DIR  what has to be there".
 std::string DatasetFormats();
 
+// Whether both sets are the same pictures in the same order, as the splits of a folder without splits are: sizes, names
+// and labels are compared, and the files of three pictures.
+bool SamePictures(const Dataset& a, const Dataset& b);
+
 class CorruptPictures;
 
 // The same set with every picture decoded now, by `threads` threads, and kept in memory. RESOURCE_EXHAUSTED if the

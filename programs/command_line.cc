@@ -3,10 +3,19 @@
 #include <iostream>
 #include <string>
 
+#include "absl/strings/str_cat.h"
+#include "vitrine_revision.h"
+
 namespace vitrine {
 
+std::string_view SourceRevision() {
+  return VITRINE_REVISION;
+}
+
 std::optional<int> ParseCommandLine(CLI::App& app, int argc, char** argv) {
-  app.set_version_flag("--version", app.get_name() + " " VITRINE_VERSION);
+  std::string version = app.get_name() + " " VITRINE_VERSION;
+  if (!SourceRevision().empty()) absl::StrAppend(&version, " (", std::string(SourceRevision()), ")");
+  app.set_version_flag("--version", version);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

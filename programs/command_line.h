@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <optional>
+#include <string_view>
 
 #include "absl/status/status.h"
 
@@ -12,6 +13,9 @@ namespace vitrine {
 inline constexpr int kExitSuccess = 0;
 inline constexpr int kExitFailure = 1;
 inline constexpr int kExitUsage = 2;
+
+// The commit that the program was built from, with "-dirty" behind it if there were changes; empty if that is unknown.
+std::string_view SourceRevision();
 
 // Adds --version and parses. A value means that the program ends now with that code: 0 after --help or --version
 // (printed on stdout), 2 on a usage error (a sentence and the way to --help, on stderr).

@@ -109,6 +109,11 @@ absl::StatusOr<Experiment> OpenExperiment(const RunFlags& flags, Progress& progr
       });
   ASSIGN_OR_RETURN(experiment.train, OpenSplit(recipe, data, Split::kTrain, !flags.no_cache, flags.threads, corrupt));
   ASSIGN_OR_RETURN(experiment.test, OpenSplit(recipe, data, Split::kTest, !flags.no_cache, flags.threads, corrupt));
+  if (experiment.test != nullptr && SamePictures(*experiment.train, *experiment.test)) {
+    progress.Line(absl::StrCat(data,
+                               " has no test split: every accuracy will be that on the pictures learned from, and ",
+                               "is called so; sort pictures into train/ and test/ to know more"));
+  }
   ASSIGN_OR_RETURN(experiment.task, ImageTask::Make(recipe, *experiment.train, experiment.test.get()));
   return experiment;
 }
@@ -161,7 +166,7 @@ absl::StatusOr<v1::Provenance> PublishVersion(const RunFlags& flags, const Exper
   PublishOptions publish;
   publish.repository = flags.publish;
   publish.model = flags.name;
-  publish.source_revision = flags.revision;
+  publish.source_revision = flags.revision.empty() ? std::string(SourceRevision()) : flags.revision;
   publish.overrides = flags.overrides;
   publish.threads = flags.threads;
   publish.stop = &StopRequested();
@@ -276,7 +281,7 @@ void AddRunFlags(CLI::App& run, RunFlags& flags) {
   run.add_option("--publish", flags.publish, "Repository to publish into; made if it is missing or empty");
   run.add_option("--name", flags.name, "Name to publish under; default: the recipe's");
   run.add_option("--revision", flags.revision,
-                 "Source revision for the provenance, for instance $(git rev-parse HEAD)");
+                 "Source revision for the provenance; default: that of this program, see --version");
 }
 
 void AddRun(CLI::App& app, RunFlags& flags) {

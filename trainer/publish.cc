@@ -85,9 +85,9 @@ absl::StatusOr<Image> Mosaic(const Dataset& data) {
   return mosaic;
 }
 
-std::string SplitInWords(const v1::Preprocessing& preprocessing, std::optional<Size> size) {
+std::string SplitInWords(absl::string_view split, const v1::Preprocessing& preprocessing, std::optional<Size> size) {
   if (!size && preprocessing.has_fixed()) size = {preprocessing.fixed().height(), preprocessing.fixed().width()};
-  return size ? absl::StrCat("test ", ToString(*size)) : "test";
+  return size ? absl::StrCat(split, " ", ToString(*size)) : std::string(split);
 }
 
 absl::StatusOr<Safetensors> MakeGoldens(const v1::Recipe& recipe, const Model& model, const Dataset& test) {
@@ -209,8 +209,9 @@ absl::StatusOr<VersionId> PublishResult(const v1::Recipe& recipe, const TrainRes
     entry.set_tolerance(tolerance.value);
   }
   ASSIGN_OR_RETURN(const auto sizes, EvaluationSizes(recipe));
+  const char* const measured = SamePictures(train, test) ? "train" : "test";
   for (const std::optional<Size>& size : sizes) {
-    const std::string split = SplitInWords(stored->config().preprocessing(), size);
+    const std::string split = SplitInWords(measured, stored->config().preprocessing(), size);
     ASSIGN_OR_RETURN(const Accuracy accuracy,
                      Evaluate(*stored, test, size, {.threads = options.threads, .stop = options.stop}));
     v1::Metric& metric = *draft.manifest.mutable_provenance()->add_metrics();

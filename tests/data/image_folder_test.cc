@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "data/raw_png.h"
-#include "tests/data/temporary_folder.h"
+#include "tests/scratch_folder.h"
 
 namespace vitrine {
 namespace {
@@ -23,7 +23,7 @@ std::vector<std::string> Names(const Dataset& data) {
 }
 
 TEST(ImageFolder, ClassesAndFilesAreSorted) {
-  TemporaryFolder folder;
+  ScratchFolder folder;
   folder.Write("train/dog/2.PNG", Png(2));
   folder.Write("train/dog/10.png", Png(10));
   folder.Write("train/cat/b.png", Png(7));
@@ -46,15 +46,29 @@ TEST(ImageFolder, ClassesAndFilesAreSorted) {
 }
 
 TEST(ImageFolder, WithoutSplitsBothAreTheSame) {
-  TemporaryFolder folder;
+  ScratchFolder folder;
   folder.Write("a/1.png", Png(1));
   folder.Write("b/1.png", Png(2));
-  EXPECT_EQ(Names(**OpenImageFolder(folder.path(), Split::kTrain)),
-            Names(**OpenImageFolder(folder.path(), Split::kTest)));
+  const auto train = *OpenImageFolder(folder.path(), Split::kTrain),
+             test = *OpenImageFolder(folder.path(), Split::kTest);
+  EXPECT_EQ(Names(*train), Names(*test));
+  EXPECT_TRUE(SamePictures(*train, *test));
+}
+
+TEST(ImageFolder, SplitsThatAreNamedAlikeAreToldApart) {
+  ScratchFolder folder;
+  for (const std::string split : {"train", "test"}) {
+    folder.Write(split + "/a/1.png", Png(split == "train" ? 1 : 3));
+    folder.Write(split + "/b/1.png", Png(2));
+  }
+  const auto train = *OpenImageFolder(folder.path(), Split::kTrain),
+             test = *OpenImageFolder(folder.path(), Split::kTest);
+  EXPECT_EQ(Names(*train), Names(*test));
+  EXPECT_FALSE(SamePictures(*train, *test)) << "the first pictures differ";
 }
 
 TEST(ImageFolder, ValidationTakesTheTestSplitsPlace) {
-  TemporaryFolder folder;
+  ScratchFolder folder;
   folder.Write("train/a/1.jpg", Png(1));
   EXPECT_THAT((*OpenImageFolder(folder.path(), Split::kTrain))->labels(), ElementsAre("a"));
   const auto none = OpenImageFolder(folder.path(), Split::kTest);
@@ -67,7 +81,7 @@ TEST(ImageFolder, ValidationTakesTheTestSplitsPlace) {
 }
 
 TEST(ImageFolder, NewClassInTheTestSplitIsRefused) {
-  TemporaryFolder folder;
+  ScratchFolder folder;
   folder.Write("train/a/1.png", Png(1));
   folder.Write("test/b/1.png", Png(2));
   const auto test = OpenImageFolder(folder.path(), Split::kTest);
@@ -76,13 +90,13 @@ TEST(ImageFolder, NewClassInTheTestSplitIsRefused) {
 }
 
 TEST(ImageFolder, EmptyAndMissingFoldersAreRefused) {
-  TemporaryFolder folder;
+  ScratchFolder folder;
   EXPECT_EQ(OpenImageFolder(folder.path() / "none", Split::kTrain).status().code(), absl::StatusCode::kNotFound);
   EXPECT_EQ(OpenImageFolder(folder.path(), Split::kTrain).status().code(), absl::StatusCode::kInvalidArgument);
 }
 
 TEST(ImageFolder, CorruptPictureIsNamed) {
-  TemporaryFolder folder;
+  ScratchFolder folder;
   folder.Write("a/bad.png", Png(1).substr(0, 40));
   const auto data = OpenImageFolder(folder.path(), Split::kTrain);
   ASSERT_TRUE(data.ok()) << data.status();

@@ -47,7 +47,7 @@ class Program : public ::testing::Test {
                           (folder_.path() / "work").string(), " --threads 2 ");
   }
 
-  TemporaryFolder folder_;
+  ScratchFolder folder_;
   const std::string recipe_ = folder_.path() / "small.textproto";
   std::string flags_;
 };
@@ -69,6 +69,24 @@ TEST_F(Program, TrainsPublishesMeasuresAndPublishesAgain) {
   const auto version = ReadVersion(repository, {"small", 2});
   ASSERT_TRUE(version.ok()) << version.status();
   EXPECT_EQ(version->manifest.provenance().recipe(), "small --set epochs=2");
+  const std::string printed = Trainer("--version").output;
+  const std::string revision = version->manifest.provenance().source_revision();
+  EXPECT_EQ(printed.find('(') != std::string::npos, !revision.empty()) << printed;
+  EXPECT_THAT(printed, HasSubstr(revision)) << "the revision is that of the program";
+}
+
+TEST_F(Program, AccuracyOnThePicturesLearnedFromIsCalledThat) {
+  const std::string repository = folder_.path() / "repository";
+  const std::string unsplit = (folder_.path() / "data" / "train").string();
+  const Outcome run = Trainer(absl::StrCat("run ", recipe_, " --data imagefolder:", unsplit, " --work ",
+                                           folder_.Path("work"), " --epochs 1 --publish ", repository));
+  ASSERT_EQ(run.exit_code, 0) << run.output;
+  EXPECT_THAT(run.output, HasSubstr(unsplit + " has no test split"));
+  const auto version = ReadVersion(repository, {"small", 1});
+  ASSERT_TRUE(version.ok()) << version.status();
+  for (const v1::Metric& metric : version->manifest.provenance().metrics()) {
+    EXPECT_THAT(metric.split(), ::testing::StartsWith("train"));
+  }
 }
 
 TEST_F(Program, SigtermWritesTheStateAndSaysHowToGoOn) {
