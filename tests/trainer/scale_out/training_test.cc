@@ -38,7 +38,7 @@ struct Pair {
   std::unique_ptr<Process> first, second;
 };
 
-Pair StartPair(const TemporaryFolder& folder, const std::string& start, int batch, int steps,
+Pair StartPair(const ScratchFolder& folder, const std::string& start, int batch, int steps,
                const std::string& fields = "") {
   const int port = FreePort();
   const std::vector<std::string> command = {
@@ -48,7 +48,7 @@ Pair StartPair(const TemporaryFolder& folder, const std::string& start, int batc
 }
 
 std::map<int, double> LossesOfOneProcess(int batch, int steps, const std::string& fields) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   Process alone({kWorker, folder.path().string(), "anew", absl::StrCat(batch), absl::StrCat(steps), fields}, {});
   EXPECT_EQ(alone.Wait(), 0) << alone.output();
   return LossesOf(alone.output());
@@ -61,7 +61,7 @@ TEST(ParallelTraining, TwoProcessesFollowOneWithTheSameBatch) {
   const std::map<int, double> expected = LossesOfOneProcess(32, 50, sgd);
   ASSERT_EQ(expected.size(), 50u);
   EXPECT_LT(expected.at(50), expected.at(1) - 0.05) << "it learns nothing";
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   Pair ranks = StartPair(folder, "anew", 16, 50, sgd);
   EXPECT_EQ(ranks.first->Wait(), 0) << ranks.first->output();
   EXPECT_EQ(ranks.second->Wait(), 0) << ranks.second->output();
@@ -72,7 +72,7 @@ TEST(ParallelTraining, TwoProcessesFollowOneWithTheSameBatch) {
 }
 
 TEST(ParallelTraining, TwoProcessesAreOneThatAccumulatesTwoBatchesBitByBit) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   Pair ranks = StartPair(folder, "anew", 16, 50, "dropout: 0.1");
   EXPECT_EQ(ranks.first->Wait(), 0) << ranks.first->output();
   EXPECT_EQ(ranks.second->Wait(), 0) << ranks.second->output();
@@ -80,7 +80,7 @@ TEST(ParallelTraining, TwoProcessesAreOneThatAccumulatesTwoBatchesBitByBit) {
 }
 
 TEST(ParallelTraining, ALostWorkerLeavesAStateToContinueFrom) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   Pair ranks = StartPair(folder, "anew", 16, 1500);
   ASSERT_TRUE(ranks.first->WaitForOutput("loss 10 ")) << ranks.first->output();
   ranks.second->Signal(SIGKILL);
@@ -96,7 +96,7 @@ TEST(ParallelTraining, ALostWorkerLeavesAStateToContinueFrom) {
   Pair again = StartPair(folder, "resume", 16, steps);
   EXPECT_EQ(again.first->Wait(), 0) << again.first->output();
   EXPECT_EQ(again.second->Wait(), 0) << again.second->output();
-  const TemporaryFolder another;
+  const ScratchFolder another;
   Pair whole = StartPair(another, "anew", 16, steps);
   EXPECT_EQ(whole.first->Wait(), 0) << whole.first->output();
   std::map<int, double> expected = LossesOf(whole.first->output());
@@ -106,7 +106,7 @@ TEST(ParallelTraining, ALostWorkerLeavesAStateToContinueFrom) {
 }
 
 TEST(ParallelTraining, ProcessesThatDoNotResumeFromOneStateAreRefused) {
-  const TemporaryFolder one, other;
+  const ScratchFolder one, other;
   {
     Process alone({kWorker, one.path().string(), "anew", "32", "5"}, {});  // as many samples a step as the two take
     ASSERT_EQ(alone.Wait(), 0) << alone.output();
