@@ -1,10 +1,13 @@
 #ifndef VITRINE_PROGRAMS_CLIENT_EVAL_H_
 #define VITRINE_PROGRAMS_CLIENT_EVAL_H_
 
+#include <atomic>
 #include <cstdint>
 #include <string>
 #include <vector>
 
+#include "client/classify_command.h"
+#include "client/eval/run.h"
 #include "programs/client_command.h"
 
 namespace vitrine {
@@ -18,6 +21,9 @@ struct ReportFlags {
 };
 // --mistakes N, --attention-distance N. `flags` must outlive the parsing.
 void AddReportFlags(CLI::App& eval, ReportFlags& flags);
+// Writes report.html into the run's folder, and attention_distance.json where that was wanted. What the server or the
+// data cannot give any more is said on the page; what cannot be written, on stderr. Without `ask` no server is asked.
+void Report(const EvalCommand& command, const Evaluation& evaluation, const ReportFlags& flags, bool ask);
 
 // Several models or sizes instead of one.
 struct StudyFlags {
@@ -27,6 +33,10 @@ struct StudyFlags {
 };
 // --models A,B and --resolutions 160,HxW. `flags` must outlive the parsing.
 void AddStudyFlags(CLI::App& eval, StudyFlags& flags);
+// Runs every cell of the study with its report, writes the study into command.out and its table to stdout. Returns an
+// exit code of programs/command_line.h.
+int EvaluateStudy(const EvalCommand& command, const StudyFlags& study, const ReportFlags& report, Format format,
+                  ProgressDisplay& progress, const std::atomic<bool>* stop);
 
 // `vitrine eval compare A B`
 ClientCommand AddEvalCompare(CLI::App& eval);

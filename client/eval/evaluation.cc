@@ -9,10 +9,23 @@
 #include "data/file.h"
 
 namespace vitrine {
+namespace {
+
+// Of the whole data set, before it is divided into shards.
+int64_t WithinLimit(const EvaluationSettings& settings) {
+  return settings.limit > 0 ? std::min(settings.limit, settings.data_pictures) : settings.data_pictures;
+}
+
+}  // namespace
+
+int64_t CountChosen(const EvaluationSettings& settings) {
+  const int64_t before = WithinLimit(settings) - settings.shard.number;
+  return before < 0 ? 0 : before / settings.shard.of + 1;
+}
 
 std::vector<int64_t> ChosenPictures(const EvaluationSettings& settings) {
   const int64_t all = settings.data_pictures;
-  const int64_t chosen = settings.limit > 0 ? std::min(settings.limit, all) : all;
+  const int64_t chosen = WithinLimit(settings);
   std::vector<int64_t> indices;
   for (int64_t i = settings.shard.number - 1; i < chosen; i += settings.shard.of) {
     // floor(i * all / chosen), without overflow
@@ -44,7 +57,7 @@ absl::StatusOr<Evaluation> ReadEvaluation(const std::string& folder) {
   absl::StatusOr<JournalContents> contents = ParseJournal(*text);
   if (!contents.ok()) return absl::DataLossError(absl::StrCat(path, ": ", contents.status().message()));
   if (!contents->begun) return absl::NotFoundError(absl::StrCat(folder, " holds no evaluation: ", path, " is empty"));
-  contents->evaluation.expected = static_cast<int64_t>(ChosenPictures(contents->evaluation.settings).size());
+  contents->evaluation.expected = CountChosen(contents->evaluation.settings);
   return std::move(contents->evaluation);
 }
 

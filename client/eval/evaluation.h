@@ -45,8 +45,9 @@ struct Evaluation {
   int64_t expected = 0;                          // pictures that the run is to ask: predictions + missing
 };
 
-// Indices of the data set that the settings choose, rising.
+// Indices of the data set that the settings choose, rising, and how many they are.
 std::vector<int64_t> ChosenPictures(const EvaluationSettings& settings);
+int64_t CountChosen(const EvaluationSettings& settings);
 
 // Seconds during which at least one session was at work.
 double BusySeconds(const Evaluation& evaluation);

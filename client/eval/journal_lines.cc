@@ -3,6 +3,7 @@
 #include <zlib.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -132,7 +133,9 @@ class Reader {
       throw std::runtime_error("a number is out of range");
     }
     for (const Guess& guess : picture.guesses) {
-      if (!in(guess.index, classes)) throw std::runtime_error("a class is out of range");
+      if (!in(guess.index, classes) || !std::isfinite(guess.probability)) {
+        throw std::runtime_error("a guess is out of range");
+      }
     }
     if (!contents_.evaluation.sessions.empty() && open_) {
       EvaluationSession& session = contents_.evaluation.sessions.back();

@@ -66,7 +66,7 @@ absl::StatusOr<PreparedRun> PrepareRun(const EvalCommand& command, ProgressDispl
   run.evaluation.data_labels = run.data->labels();
   run.evaluation.settings = SettingsOf(command, *run.data);
   run.evaluation.settings.label_map = std::move(match.classes);
-  run.evaluation.expected = static_cast<int64_t>(ChosenPictures(run.evaluation.settings).size());
+  run.evaluation.expected = CountChosen(run.evaluation.settings);
   return run;
 }
 

@@ -290,7 +290,7 @@ void Run::TakeError(Prediction prediction, const absl::Status& status) {
   }
   const absl::Time now = absl::Now();
   silent_ = std::min(silent_, now);
-  if (now - silent_ > command_.patience && stopped_.ok()) {
+  if (fate != Fate::kAway && now - silent_ > command_.patience && stopped_.ok()) {
     stopped_ = absl::Status(
         status.code(),
         absl::StrCat("nothing was answered for ", absl::FormatDuration(command_.patience), ": ", status.message()));

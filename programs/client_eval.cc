@@ -1,0 +1,182 @@
+// `vitrine eval`: its flags.
+#include <signal.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <iostream>
+
+#include "absl/strings/str_cat.h"
+#include "client/eval/merge.h"
+#include "client/eval/metrics.h"
+#include "client/eval/run.h"
+#include "client/eval/summary.h"
+#include "client/terminal.h"
+#include "client/text.h"
+#include "data/dataset.h"
+#include "programs/client_command.h"
+#include "programs/client_eval.h"
+#include "programs/client_options.h"
+#include "programs/command_line.h"
+
+namespace vitrine {
+namespace {
+
+constexpr char kExamples[] = R"(Examples:
+  A test split, with everything about it in results/:
+    vitrine eval --model eit-mini-cifar10 --data cifar10:/data/cifar-10 --out results/
+  An image folder whose classes the model calls otherwise:
+    vitrine eval --model eit-mini-cifar10 --data imagefolder:/data/pets --label-map pets.tsv --out results/
+  A third of it, here; the others elsewhere; then all of it:
+    vitrine eval --model eit-mini-cifar10 --data csv:list.csv --shard 1/3 --out part1/
+    vitrine eval merge part1/ part2/ part3/ --out results/
+
+  Two models at three sizes, with plots of accuracy against cost:
+    vitrine eval --models a,b --resolutions 160,224,320 --data imagefolder:DIR --out study/
+  Two evaluations of the same pictures side by side:
+    vitrine eval compare results/ other-results/ --out compared.html
+
+The same command again continues a run that was stopped or killed.
+
+Exit code: 0 if every picture was answered, 1 if one was not (stderr says how many and why), 2 for a wrong command line.)";
+
+std::atomic<bool>& StopRequested() {
+  static std::atomic<bool> stop = false;
+  return stop;
+}
+
+// The first SIGINT or SIGTERM ends the run in order, the second ends the process.
+void StopOnSignals() {
+  StopRequested() = false;  // made before a handler can run
+  struct sigaction action = {};
+  action.sa_handler = [](int) { StopRequested() = true; };
+  action.sa_flags = static_cast<int>(SA_RESETHAND);
+  sigaction(SIGINT, &action, nullptr);
+  sigaction(SIGTERM, &action, nullptr);
+}
+
+struct EvalFlags {
+  EvalCommand command;
+  ReportFlags report;
+  StudyFlags study;
+  Format format = Format::kTable;
+};
+
+struct MergeFlags {
+  MergeOptions options;
+  Format format = Format::kTable;
+};
+
+// Results on stdout, what is missing on stderr.
+int Conclude(const Evaluation& evaluation, const std::string& folder, Format format) {
+  const EvaluationMetrics metrics = ComputeMetrics(evaluation);
+  if (format == Format::kJson) {
+    std::cout << SummaryJson(evaluation, metrics).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)
+              << "\n";
+  } else {
+    std::cout << SummaryText(evaluation, metrics, folder);
+  }
+  std::cout << std::flush;
+  for (const std::string& sentence : WhatIsMissing(evaluation, metrics)) std::cerr << "vitrine: " << sentence << "\n";
+  return metrics.ledger.complete() ? kExitSuccess : kExitFailure;
+}
+
+int Evaluate(const EvalFlags& flags) {
+  StopOnSignals();
+  const bool terminal = isatty(STDERR_FILENO) != 0;
+  const int width = terminal ? PageBehind(STDERR_FILENO).width : 0;
+  ProgressDisplay progress(std::cerr, {.is_terminal = terminal, .width = width, .plain_lines = absl::Seconds(10)});
+  if (flags.study.wanted()) {
+    return EvaluateStudy(flags.command, flags.study, flags.report, flags.format, progress, &StopRequested());
+  }
+  const absl::StatusOr<EvalResult> result = RunEvaluation(flags.command, progress, &StopRequested());
+  progress.Finish();
+  if (!result.ok()) return FailWithHint(result.status(), flags.command.client);
+  Report(flags.command, result->evaluation, flags.report, result->stopped.ok());
+  const int exit = Conclude(result->evaluation, flags.command.out, flags.format);
+  if (!result->stopped.ok()) {
+    return Fail("vitrine", absl::Status(result->stopped.code(), absl::StrCat(Printable(result->stopped.message()),
+                                                                             "; the same command again continues")));
+  }
+  return exit;
+}
+
+int Merge(const MergeFlags& flags) {
+  const absl::StatusOr<Evaluation> merged = MergeEvaluations(flags.options);
+  if (!merged.ok()) return Fail("vitrine", merged.status());
+  EvalCommand command;
+  command.out = flags.options.out;
+  Report(command, *merged, {}, /*ask=*/false);
+  return Conclude(*merged, flags.options.out, flags.format);
+}
+
+void AddData(CLI::App& eval, EvalCommand& command) {
+  eval.add_option("--data", command.data, "FORMAT:PATH of labelled pictures (formats below)")->type_name("SPEC");
+  eval.add_option("--split", command.split, "test or train, where the data set has both")
+      ->check(OneOf({"test", "train"}))
+      ->type_name("SPLIT")
+      ->capture_default_str();
+  eval.add_option("--label-map", command.label_map,
+                  "lines \"data label<TAB>model label or number\", for labels\nthat the model calls otherwise")
+      ->type_name("FILE");
+  eval.add_option("--limit", command.limit, "only so many pictures, evenly spread")
+      ->check(CLI::PositiveNumber.description(""))
+      ->type_name("N");
+  eval.add_option_function<std::string>(
+          "--shard", [&command](const std::string& text) { command.shard = *ParseShard(text); },
+          "one part of several, 3/8; /8 takes the number from\n$JOB_COMPLETION_INDEX (Kubernetes' Indexed Jobs)")
+      ->check(Checked(ParseShard))
+      ->type_name("I/N");
+}
+
+void AddRun(CLI::App& eval, EvalCommand& command) {
+  eval.add_option("--out", command.out, "folder of the results; one that holds a part of them is\ncontinued")
+      ->type_name("DIR");
+  eval.add_flag("--restart", command.restart, "throw away what --out holds");
+  AddDurationOption(eval, "--patience", command.patience,
+                    "how long to wait for a server that went away, or for the\nanswer to one picture");
+  eval.add_option("--top-k", command.top_k, "guesses kept of every picture, 5 or more")
+      ->check(CLI::Range(5, 100000).description(""))
+      ->type_name("K")
+      ->capture_default_str();
+}
+
+ClientCommand AddMerge(CLI::App& eval) {
+  auto flags = std::make_shared<MergeFlags>();
+  CLI::App* merge = eval.add_subcommand("merge", "Put the shards of an evaluation together.");
+  merge->add_option("DIR", flags->options.folders, "--out folders of the shards")->required()->type_name("");
+  merge->add_option("--out", flags->options.out, "folder of the whole")->required()->type_name("DIR");
+  merge->add_flag("--allow-missing", flags->options.allow_missing, "merge although shards or pictures are missing");
+  AddFormatOption(*merge, flags->format);
+  return {merge, [flags] { return Merge(*flags); }};
+}
+
+}  // namespace
+
+ClientCommand AddEval(CLI::App& app) {
+  auto flags = std::make_shared<EvalFlags>();
+  CLI::App* eval = app.add_subcommand("eval", "Ask about a whole data set, and report how right the answers are.");
+  AddData(*eval, flags->command);
+  AddModelOption(*eval, flags->command.model);
+  AddRun(*eval, flags->command);
+  AddReportFlags(*eval, flags->report);
+  AddStudyFlags(*eval, flags->study);
+  AddRequestOptions(*eval, flags->command.client, flags->command.resolution, flags->command.priority);
+  eval->get_option("--priority")->default_str("low");
+  AddServerOptions(*eval, flags->command.client);
+  AddFormatOption(*eval, flags->format);
+  const std::vector<ClientCommand> parts = {AddMerge(*eval), AddEvalCompare(*eval)};
+  eval->footer(absl::StrCat("Formats of --data:\n", DatasetFormats(), "\n", kExamples));
+  eval->callback([eval, flags] {
+    if (!eval->get_subcommands().empty()) return;
+    if (flags->command.data.empty()) throw CLI::RequiredError("--data");
+    if (flags->command.out.empty()) throw CLI::RequiredError("--out");
+  });
+  return {eval, [flags, parts] {
+            for (const ClientCommand& part : parts) {
+              if (part.app->parsed()) return part.run();
+            }
+            return Evaluate(*flags);
+          }};
+}
+
+}  // namespace vitrine

@@ -1,0 +1,71 @@
+#include "client/eval/label_map.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace vitrine {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using Labels = std::vector<std::string>;
+
+TEST(LabelMap, NamesAreMatchedAndOtherCaseWhereOneIsMeant) {
+  const auto match = MatchLabels({"dog", "Cat", "emu", "OWL"}, {"cat", "dog", "Owl", "owl"});
+  ASSERT_TRUE(match.ok()) << match.status();
+  EXPECT_THAT(match->classes, ElementsAre(1, 0, -1, -1)) << "\"OWL\" may be either owl";
+  EXPECT_THAT(match->unknown, ElementsAre("emu", "OWL"));
+  EXPECT_FALSE(match->by_number);
+}
+
+TEST(LabelMap, NumbersAreNumbersOnlyWhereNoNameFits) {
+  const auto numbers = MatchLabels({"0", "2", "7"}, {"cat", "dog", "owl"});
+  ASSERT_TRUE(numbers.ok()) << numbers.status();
+  EXPECT_THAT(numbers->classes, ElementsAre(0, 2, -1));
+  EXPECT_TRUE(numbers->by_number);
+  const auto names = MatchLabels({"1", "0"}, {"0", "1"});
+  ASSERT_TRUE(names.ok()) << names.status();
+  EXPECT_THAT(names->classes, ElementsAre(1, 0));
+  EXPECT_FALSE(names->by_number);
+  EXPECT_FALSE(MatchLabels({"0", "one"}, {"cat", "dog"}).ok());
+}
+
+TEST(LabelMap, NothingFitsNamesBothSides) {
+  const auto match = MatchLabels({"n01440764", "n01443537"}, {"tench", "goldfish"});
+  EXPECT_EQ(match.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(match.status().message()),
+              AllOf(HasSubstr("\"n01440764\""), HasSubstr("\"tench\""), HasSubstr("--label-map")));
+}
+
+TEST(LabelMap, RowsGoBeforeNames) {
+  const auto rows = ParseLabelMap("# pets\ndog\towl\r\nn1,cat\n\nn2\t1\nunseen,cat\n", "map.tsv");
+  ASSERT_TRUE(rows.ok()) << rows.status();
+  const auto match = MatchLabels({"dog", "n1", "n2", "cat", "emu"}, {"cat", "dog", "owl"}, *rows);
+  ASSERT_TRUE(match.ok()) << match.status();
+  EXPECT_THAT(match->classes, ElementsAre(2, 0, 1, 0, -1));
+}
+
+TEST(LabelMap, AClassThatTheModelHasNotNamesTheLine) {
+  const auto rows = ParseLabelMap("a,cat\nb,cow\n", "map.csv");
+  ASSERT_TRUE(rows.ok()) << rows.status();
+  EXPECT_THAT(std::string(MatchLabels({"a", "b"}, {"cat"}, *rows).status().message()),
+              AllOf(HasSubstr("line 2"), HasSubstr("\"cow\"")));
+}
+
+TEST(LabelMap, BrokenFilesNameTheLine) {
+  for (const auto& [text, says] :
+       std::vector<std::pair<std::string, std::string>>{{"a,b\na\n", "map.csv line 2: expected two columns"},
+                                                        {"a,b,c\n", "line 1: expected two columns"},
+                                                        {"a\tb\tc\n", "line 1"},
+                                                        {"a,b\na,c\n", "line 2: label \"a\" has a class in line 1"},
+                                                        {"\"a,b\n", "line 1"}}) {
+    const auto rows = ParseLabelMap(text, "map.csv");
+    EXPECT_EQ(rows.status().code(), absl::StatusCode::kInvalidArgument) << text;
+    EXPECT_THAT(std::string(rows.status().message()), HasSubstr(says)) << text;
+  }
+  EXPECT_EQ(ReadLabelMap("/no/such/map.tsv").status().code(), absl::StatusCode::kNotFound);
+}
+
+}  // namespace
+}  // namespace vitrine

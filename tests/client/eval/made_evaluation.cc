@@ -1,0 +1,41 @@
+#include "tests/client/eval/made_evaluation.h"
+
+#include "absl/strings/str_cat.h"
+
+namespace vitrine {
+
+Evaluation MadeEvaluation(const std::vector<MadePicture>& pictures) {
+  Evaluation e;
+  e.model.set_model("m");
+  e.model.set_version(3);
+  e.model.set_state(v1::READY);
+  e.model.set_weights_sha256(std::string(64, 'a'));
+  e.data = "imagefolder:pets";
+  for (const char* label : {"cat", "dog", "owl"}) {
+    e.model.add_labels(label);
+    e.data_labels.push_back(label);
+  }
+  e.settings.data_digest = std::string(64, 'b');
+  e.settings.data_pictures = static_cast<int64_t>(pictures.size());
+  e.settings.label_map = {0, 1, 2};
+  e.expected = e.settings.data_pictures;
+  e.sessions.push_back({.start = 1000, .end = 1000, .server = "here:1"});
+  for (const MadePicture& picture : pictures) {
+    const auto index = static_cast<int64_t>(e.predictions.size());
+    e.predictions.push_back(
+        {.index = index,
+         .name = absl::StrCat(e.data_labels[static_cast<size_t>(picture.label)], "/", index, ".png"),
+         .data_label = picture.label,
+         .label = picture.label,
+         .guesses = picture.guesses,
+         .tokens = 36,
+         .seconds = {0.001, 0.002, 0.003, 0.0001, 0.0061, 0.007},
+         .at = 1001 + static_cast<double>(index),
+         .served_by = "fp32 cpu"});
+    e.sessions.back().end = e.predictions.back().at;
+    ++e.sessions.back().pictures;
+  }
+  return e;
+}
+
+}  // namespace vitrine

@@ -1,0 +1,21 @@
+#ifndef VITRINE_TESTS_CLIENT_EVAL_MADE_EVALUATION_H_
+#define VITRINE_TESTS_CLIENT_EVAL_MADE_EVALUATION_H_
+
+#include <string>
+#include <vector>
+
+#include "client/eval/evaluation.h"
+
+namespace vitrine {
+
+// An evaluation of a model "m" with the classes cat, dog and owl: a picture for each (right class, guesses by falling
+// probability), named "cat/0.png" and so on, a second apart. The data set has the same classes.
+struct MadePicture {
+  int label = 0;
+  std::vector<Guess> guesses = {};
+};
+Evaluation MadeEvaluation(const std::vector<MadePicture>& pictures);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_TESTS_CLIENT_EVAL_MADE_EVALUATION_H_
