@@ -1,0 +1,1 @@
+vitrine_fuzzer(eval_fuzz SOURCES eval_fuzz.cc ROOMS client)
