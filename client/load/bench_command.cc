@@ -156,7 +156,8 @@ class Bench {
     for (const RequestClass& one : workload_.classes) setting.classes.push_back(one.Description());
     const std::set<std::string> names(setting.classes.begin(), setting.classes.end());
     setting.load = names.size() == 1 ? *names.begin() : absl::StrCat(names.size(), " classes of requests");
-    absl::StrAppendFormat(&setting.load, ", %d pictures of %.0f bytes", workload_.requests.size(),
+    const size_t pictures = workload_.requests.size();
+    absl::StrAppendFormat(&setting.load, ", %d picture%s of %.0f bytes", pictures, pictures == 1 ? "" : "s",
                           workload_.picture_bytes);
     setting.started = absl::FormatTime(absl::RFC3339_sec, absl::Now(), absl::UTCTimeZone());
     setting.connections = command_.connections;
@@ -200,7 +201,8 @@ class Bench {
       best = good;
       at = point.offered;
     }
-    report_.verdict = absl::StrFormat("The highest goodput is %.1f requests/s, at %.1f offered.", best, at);
+    report_.verdict = at > 0 ? absl::StrFormat("The highest goodput is %.1f requests/s, at %.1f offered.", best, at)
+                             : "No rate had an answer in time while the generator itself was on time.";
   }
 
   void Search() {

@@ -35,12 +35,15 @@ std::vector<const LoadPoint*> ByRate(const LoadReport& report) {
 
 // What is offered against what comes back, and against how long that takes.
 void AddSweep(const LoadReport& report, HtmlPage& page) {
-  Points ideal, good, answered, p50, p99, p999, refused;
+  Points ideal, good, answered, invalid, p50, p99, p999, refused;
   for (const LoadPoint* point : ByRate(report)) {
-    if (!point->result.Valid()) continue;
     const LoadRecord& record = point->result.record;
     const double offered = point->offered;
     ideal.emplace_back(offered, offered);
+    if (!point->result.Valid()) {
+      invalid.emplace_back(offered, record.GoodPerSecond());
+      continue;
+    }
     good.emplace_back(offered, record.GoodPerSecond());
     answered.emplace_back(offered, record.AnsweredPerSecond());
     const auto ms = [](const LatencyHistogram& one, double quantile) {
@@ -51,13 +54,15 @@ void AddSweep(const LoadReport& report, HtmlPage& page) {
     p999.emplace_back(offered, ms(record.latency(), 0.999));
     refused.emplace_back(offered, ms(record.FailureLatency(), 0.99));
   }
-  page.Section("Offered load", "Points where the generator itself was late are left out of the plots.");
+  page.Section("Offered load",
+               "Where the generator itself was late nothing can be said of the server: such points are void.");
   page.Charts({DrawCurves({"Goodput",
                            "offered, requests/s",
                            "requests/s",
-                           {{"all that is offered", ideal, 5, true, false},
+                           {{"offered", ideal, 5, true, false},
                             {"answered", answered, 1, false, true},
-                            {"within the deadline", good, 0, false, true}}}),
+                            {"within the deadline", good, 0, false, true},
+                            {"void", invalid, 5, true, true}}}),
                DrawCurves({"Latency from the scheduled start",
                            "offered, requests/s",
                            "ms",

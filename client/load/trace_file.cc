@@ -14,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "client/pictures.h"
+#include "data/csv.h"
 
 namespace vitrine {
 namespace {
@@ -29,39 +30,6 @@ bool IsColumn(absl::string_view name) {
     if (name == known) return true;
   }
   return false;
-}
-
-// Takes one record off the front of `text`: fields by commas, quotes doubled within quotes.
-absl::StatusOr<std::vector<std::string>> TakeRecord(absl::string_view& text, size_t& lines) {
-  std::vector<std::string> fields(1);
-  bool quoted = false;
-  size_t i = 0;
-  for (; i < text.size(); ++i) {
-    const char c = text[i];
-    if (quoted) {
-      if (c == '\n') ++lines;
-      if (c != '"') {
-        fields.back() += c;
-      } else if (i + 1 < text.size() && text[i + 1] == '"') {
-        fields.back() += text[++i];
-      } else {
-        quoted = false;
-      }
-    } else if (c == '"' && fields.back().empty()) {
-      quoted = true;
-    } else if (c == ',') {
-      fields.emplace_back();
-    } else if (c == '\n') {
-      break;
-    } else {
-      fields.back() += c;
-    }
-  }
-  if (quoted) return absl::InvalidArgumentError("a quotation mark is not closed");
-  if (i < text.size()) ++lines;
-  text.remove_prefix(std::min(text.size(), i + 1));
-  for (std::string& field : fields) absl::StripAsciiWhitespace(&field);
-  return fields;
 }
 
 absl::StatusOr<Fields> JsonFields(absl::string_view line) {
@@ -141,38 +109,36 @@ class TraceBuilder {
   std::map<std::string, uint32_t> classes_;
 };
 
-absl::Status AtLine(size_t line, const absl::Status& status) {
+absl::Status AtLine(int64_t line, const absl::Status& status) {
   if (status.ok()) return status;
   return absl::InvalidArgumentError(absl::StrCat("line ", line, ": ", status.message()));
 }
 
-absl::Status ParseCsv(absl::string_view text, TraceBuilder& builder) {
-  size_t lines = 0;
-  const auto header = TakeRecord(text, lines);
-  RETURN_IF_ERROR(AtLine(1, header.status()));
-  for (const std::string& column : *header) {
-    if (!IsColumn(column)) {
-      return AtLine(1, absl::InvalidArgumentError(absl::StrCat("column \"", column, "\" is none of ", kColumns)));
-    }
+absl::Status ReadCsv(absl::string_view text, TraceBuilder& builder) {
+  ASSIGN_OR_RETURN(const std::vector<CsvRow> rows, ParseCsv(std::string_view(text.data(), text.size())));
+  if (rows.empty()) return absl::OkStatus();
+  std::vector<std::string> columns;
+  for (const std::string& cell : rows[0].cells) {
+    columns.emplace_back(absl::StripAsciiWhitespace(cell));
+    if (IsColumn(columns.back())) continue;
+    return AtLine(rows[0].line,
+                  absl::InvalidArgumentError(absl::StrCat("column \"", columns.back(), "\" is none of ", kColumns)));
   }
-  while (!text.empty()) {
-    const size_t line = lines + 1;
-    const auto record = TakeRecord(text, lines);
-    RETURN_IF_ERROR(AtLine(line, record.status()));
-    if (record->size() == 1 && record->front().empty()) continue;  // an empty line
-    if (record->size() != header->size()) {
+  for (size_t row = 1; row < rows.size(); ++row) {
+    const auto& [cells, line] = rows[row];
+    if (cells.size() != columns.size()) {
       return AtLine(line, absl::InvalidArgumentError(
-                              absl::StrCat("has ", record->size(), " fields where the header has ", header->size())));
+                              absl::StrCat("has ", cells.size(), " fields where the header has ", columns.size())));
     }
     Fields fields;
-    for (size_t i = 0; i < header->size(); ++i) fields.emplace_back((*header)[i], (*record)[i]);
+    for (size_t i = 0; i < columns.size(); ++i) fields.emplace_back(columns[i], absl::StripAsciiWhitespace(cells[i]));
     RETURN_IF_ERROR(AtLine(line, builder.Add(fields)));
   }
   return absl::OkStatus();
 }
 
-absl::Status ParseJsonLines(absl::string_view text, TraceBuilder& builder) {
-  for (size_t number = 1; !text.empty(); ++number) {
+absl::Status ReadJsonLines(absl::string_view text, TraceBuilder& builder) {
+  for (int64_t number = 1; !text.empty(); ++number) {
     const size_t end = std::min(text.find('\n'), text.size());
     const absl::string_view line = absl::StripAsciiWhitespace(text.substr(0, end));
     text.remove_prefix(std::min(text.size(), end + 1));
@@ -193,7 +159,7 @@ absl::StatusOr<Trace> ParseTrace(absl::string_view text, const std::string& fold
   }
   TraceBuilder builder(folder, expanded);
   const absl::string_view start = absl::StripLeadingAsciiWhitespace(text);
-  RETURN_IF_ERROR(start.substr(0, 1) == "{" ? ParseJsonLines(text, builder) : ParseCsv(text, builder));
+  RETURN_IF_ERROR(start.substr(0, 1) == "{" ? ReadJsonLines(text, builder) : ReadCsv(text, builder));
   Trace trace = builder.Take();
   if (trace.arrivals.empty()) return absl::InvalidArgumentError("the trace holds no request");
   return trace;

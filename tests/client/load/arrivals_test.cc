@@ -1,0 +1,102 @@
+#include "client/load/arrivals.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <numeric>
+#include <vector>
+
+namespace vitrine {
+namespace {
+
+std::vector<Arrival> Take(Arrivals& arrivals, size_t count) {
+  std::vector<Arrival> taken;
+  while (taken.size() < count) {
+    const std::optional<Arrival> next = arrivals.Next();
+    if (!next.has_value()) break;
+    taken.push_back(*next);
+  }
+  return taken;
+}
+
+TEST(ArrivalsAtRate, ConstantGapsAreEqualAndDoNotDrift) {
+  const auto arrivals = ArrivalsAtRate(ArrivalProcess::kConstant, 3000, 1);
+  const std::vector<Arrival> taken = Take(*arrivals, 30001);
+  for (size_t i = 0; i < taken.size(); ++i) {
+    EXPECT_EQ(taken[i].number, i);
+    EXPECT_NEAR(static_cast<double>(taken[i].due), static_cast<double>(i) * 1e9 / 3000, 1);
+  }
+  EXPECT_EQ(taken.back().due, 10'000'000'000);
+}
+
+TEST(ArrivalsAtRate, PoissonGapsAreExponential) {
+  constexpr double kRate = 500;
+  constexpr size_t kCount = 20000;
+  const auto arrivals = ArrivalsAtRate(ArrivalProcess::kPoisson, kRate, 42);
+  const std::vector<Arrival> taken = Take(*arrivals, kCount);
+  std::vector<double> gaps;
+  for (size_t i = 1; i < taken.size(); ++i) {
+    gaps.push_back(static_cast<double>(taken[i].due - taken[i - 1].due) / 1e9);
+  }
+  const double mean = std::accumulate(gaps.begin(), gaps.end(), 0.0) / static_cast<double>(gaps.size());
+  EXPECT_NEAR(mean * kRate, 1, 4 / std::sqrt(kCount));
+  // Kolmogorov and Smirnov: the largest distance between both distributions, at 1 in 1000.
+  std::sort(gaps.begin(), gaps.end());
+  double distance = 0;
+  for (size_t i = 0; i < gaps.size(); ++i) {
+    const double expected = 1 - std::exp(-kRate * gaps[i]);
+    distance = std::max(distance, std::abs(expected - static_cast<double>(i + 1) / static_cast<double>(gaps.size())));
+  }
+  EXPECT_LT(distance, 1.95 / std::sqrt(static_cast<double>(gaps.size())));
+}
+
+TEST(ArrivalsAtRate, PoissonCountsVaryAsMuchAsTheirMean) {
+  const auto arrivals = ArrivalsAtRate(ArrivalProcess::kPoisson, 100, 5);
+  std::vector<double> counts(400);
+  for (std::optional<Arrival> next = arrivals->Next(); next->due < 400'000'000'000; next = arrivals->Next()) {
+    ++counts[static_cast<size_t>(next->due / 1'000'000'000)];
+  }
+  const double mean = std::accumulate(counts.begin(), counts.end(), 0.0) / 400;
+  double squares = 0;
+  for (const double count : counts) squares += (count - mean) * (count - mean);
+  EXPECT_NEAR(mean, 100, 2);
+  EXPECT_NEAR(squares / 399 / mean, 1, 0.25);
+}
+
+TEST(ArrivalsAtRate, TheSameSeedGivesTheSameSchedule) {
+  const auto dues = [](uint64_t seed) {
+    std::vector<int64_t> result;
+    const auto arrivals = ArrivalsAtRate(ArrivalProcess::kPoisson, 100, seed);
+    for (const Arrival& one : Take(*arrivals, 100)) result.push_back(one.due);
+    return result;
+  };
+  EXPECT_EQ(dues(1), dues(1));
+  EXPECT_NE(dues(1), dues(2));
+}
+
+TEST(LaneOf, LanesTogetherAreTheWholeSchedule) {
+  const auto whole = ArrivalsAtRate(ArrivalProcess::kPoisson, 100, 9);
+  const std::vector<Arrival> expected = Take(*whole, 90);
+  std::vector<std::vector<Arrival>> lanes;
+  for (int lane = 0; lane < 3; ++lane) {
+    const auto part = LaneOf(ArrivalsAtRate(ArrivalProcess::kPoisson, 100, 9), lane, 3);
+    lanes.push_back(Take(*part, 30));
+  }
+  for (size_t i = 0; i < expected.size(); ++i) {
+    EXPECT_EQ(lanes[i % 3][i / 3].due, expected[i].due);
+    EXPECT_EQ(lanes[i % 3][i / 3].number, i);
+  }
+}
+
+TEST(ArrivalsOf, GivesWhatIsKnownAndEnds) {
+  const std::vector<Arrival> known = {{5, 0, 2}, {5, 1, 0}, {9, 2, 1}};
+  const auto arrivals = ArrivalsOf(known);
+  EXPECT_EQ(arrivals->Next()->request, 2u);
+  EXPECT_EQ(arrivals->Next()->request, 0u);
+  EXPECT_EQ(arrivals->Next()->due, 9);
+  EXPECT_FALSE(arrivals->Next().has_value());
+  EXPECT_FALSE(arrivals->Next().has_value());
+}
+
+}  // namespace
+}  // namespace vitrine

@@ -1,0 +1,183 @@
+#include "client/load/bench_command.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "tests/client/small_server.h"
+#include "tests/scratch_folder.h"
+
+namespace vitrine {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+
+struct Outcome {
+  absl::StatusOr<bool> measured;
+  std::string out, errors;
+};
+
+Outcome Bench(const BenchCommand& command) {
+  std::ostringstream out, errors;
+  auto measured = RunBench(command, out, errors, false, [] { return false; });
+  return {std::move(measured), out.str(), errors.str()};
+}
+
+BenchCommand For(const SmallServer& server, const std::string& model) {
+  BenchCommand command;
+  command.client.address = server.address();
+  command.client.connect_timeout = absl::Seconds(5);
+  command.request.model.name = model;
+  command.connections = 2;
+  command.warm_up = absl::Milliseconds(50);
+  command.duration = absl::Milliseconds(400);
+  return command;
+}
+
+grpc::Status Classify(const v1::ClassifyRequest& request, v1::ClassifyResponse* response, grpc::ServerContext*) {
+  if (request.model() == "none") return {grpc::StatusCode::NOT_FOUND, "no model \"none\" is ready"};
+  if (request.model() == "busy") return WithRetryInfo(grpc::StatusCode::RESOURCE_EXHAUSTED, "full", absl::Seconds(1));
+  response->add_predictions()->set_probability(1);
+  response->mutable_timings()->set_total(0.001F);
+  return grpc::Status::OK;
+}
+
+TEST(RunBench, OpenLoopAsJson) {
+  SmallServer server({.classify = Classify});
+  BenchCommand command = For(server, "m");
+  command.rate = 200;
+  command.format = Format::kJson;
+  const Outcome outcome = Bench(command);
+  ASSERT_TRUE(outcome.measured.ok()) << outcome.measured.status();
+  EXPECT_TRUE(*outcome.measured);
+  const json report = json::parse(outcome.out);
+  EXPECT_EQ(report["server"], server.address());
+  EXPECT_EQ(report["loop"], "open loop, Poisson arrivals");
+  const json& point = report["points"][0];
+  EXPECT_EQ(point["offered_per_second"], 200);
+  EXPECT_EQ(point["due"], point["answered"]);
+  EXPECT_GT(point["answered"], 30);
+  EXPECT_GT(point["answered_per_second"], 50.0);
+  EXPECT_LE(point["latency_ms"]["p50"], point["latency_ms"]["p99"]);
+  EXPECT_LE(point["latency_ms"]["p99.9"], point["latency_ms"]["max"]);
+  EXPECT_EQ(point["latency_ms"]["count"], point["answered"]);
+  EXPECT_TRUE(point["errors"].empty());
+  EXPECT_TRUE(point["stable"].is_null());
+  EXPECT_GT(point["generator"]["cpu_us_per_request"], 0.0);
+  EXPECT_EQ(point["generator"]["slip_ms"]["count"], point["due"]);
+  EXPECT_EQ(point["classes"][0]["name"], "m 30s");
+  EXPECT_GT(point["server"]["looked_at"], 0);
+  EXPECT_EQ(std::count(outcome.out.begin(), outcome.out.end(), '\n'), 1);
+}
+
+TEST(RunBench, ClosedLoopForPeople) {
+  SmallServer server({.classify = Classify});
+  BenchCommand command = For(server, "m");
+  command.mix = {"model=m,weight=2;model=busy"};
+  const Outcome outcome = Bench(command);
+  ASSERT_TRUE(outcome.measured.ok()) << outcome.measured.status();
+  for (const char* part : {"closed loop, 16 at a time", "goodput", "RESOURCE_EXHAUSTED", ": full", "p99.9", "generator",
+                           "us CPU a request", "m 30s", "busy 30s", "not known: less than 3 s"}) {
+    EXPECT_THAT(outcome.out, HasSubstr(part));
+  }
+}
+
+TEST(RunBench, ASweepIsATableAndWritesItsReport) {
+  SmallServer server({.classify = Classify});
+  const ScratchFolder folder;
+  BenchCommand command = For(server, "m");
+  command.sweep = ParseSweepRange("50:150:50").value();
+  command.out = folder.Path("report");
+  const Outcome outcome = Bench(command);
+  ASSERT_TRUE(outcome.measured.ok()) << outcome.measured.status();
+  EXPECT_THAT(outcome.out, HasSubstr("The highest goodput is"));
+  EXPECT_THAT(outcome.out, HasSubstr("150.0"));
+  EXPECT_THAT(outcome.errors, HasSubstr("100.0/s offered"));
+  const json report = json::parse(folder.Read("report/load.json"));
+  ASSERT_EQ(report["points"].size(), 3u);
+  EXPECT_EQ(report["points"][1]["offered_per_second"], 100);
+  const std::string page = folder.Read("report/load.html");
+  EXPECT_THAT(page, HasSubstr("<svg"));
+  EXPECT_THAT(page, HasSubstr("Goodput"));
+  EXPECT_THAT(page, testing::Not(HasSubstr("src=\"http")));
+  EXPECT_THAT(folder.Read("report/latency-02-100.hgrm"), HasSubstr("#[Max     ="));
+  EXPECT_THAT(folder.Read("report/seconds-03-150.csv"), HasSubstr("second,due,answered"));
+}
+
+TEST(RunBench, ASearchEndsAtItsBoundOrSaysThatNothingMeetsTheGoal) {
+  SmallServer server({.classify = Classify});
+  BenchCommand command = For(server, "m");
+  command.find_max = true;
+  command.sweep = ParseSweepRange("20:40").value();
+  command.goal.bounds = {{0.5, absl::Seconds(20)}};
+  command.format = Format::kJson;
+  const json fine = json::parse(Bench(command).out);
+  if (fine["verdict"].get<std::string>().find("generator") == std::string::npos) {  // a busy machine voids points
+    EXPECT_EQ(fine["best_per_second"], 40);
+    EXPECT_EQ(fine["points"][0]["goal_met"], true);
+  }
+  command.goal.bounds = {{0.5, absl::Nanoseconds(1)}};
+  const Outcome none = Bench(command);
+  ASSERT_TRUE(none.measured.ok()) << none.measured.status();
+  EXPECT_FALSE(*none.measured);
+  EXPECT_TRUE(json::parse(none.out)["best_per_second"].is_null());
+}
+
+TEST(RunBench, ATraceIsReplayed) {
+  SmallServer server({.classify = Classify});
+  const ScratchFolder folder;
+  BenchCommand command = For(server, "m");
+  command.trace = folder.Write("t.csv", "seconds,model\n0,m\n0.1,busy\n0.2,m\n").string();
+  command.duration.reset();
+  command.warm_up.reset();
+  command.format = Format::kJson;
+  const Outcome outcome = Bench(command);
+  ASSERT_TRUE(outcome.measured.ok()) << outcome.measured.status();
+  const json point = json::parse(outcome.out)["points"][0];
+  EXPECT_EQ(point["due"], 3);
+  EXPECT_EQ(point["answered"], 2);
+  EXPECT_EQ(point["errors"][0]["code"], "RESOURCE_EXHAUSTED");
+  EXPECT_NEAR(point["seconds"], 0.2, 1e-6);
+}
+
+TEST(RunBench, WhatIsWrongIsToldBeforeTheLoad) {
+  SmallServer server({.classify = Classify});
+  const Outcome wrong_model = Bench(For(server, "none"));
+  EXPECT_EQ(wrong_model.measured.status().code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(std::string(wrong_model.measured.status().message()), HasSubstr("no model \"none\" is ready"));
+  EXPECT_EQ(wrong_model.out, "");
+
+  BenchCommand no_picture = For(server, "m");
+  no_picture.request.pictures = {"/nowhere/cat.jpg"};
+  EXPECT_THAT(std::string(Bench(no_picture).measured.status().message()), HasSubstr("/nowhere/cat.jpg"));
+
+  BenchCommand no_server = For(server, "m");
+  server.Stop();
+  const Outcome refused = Bench(no_server);
+  EXPECT_EQ(refused.measured.status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(std::string(refused.measured.status().message()), HasSubstr(no_server.client.address));
+}
+
+TEST(ValidateBench, RefusesWhatDoesNotFit) {
+  BenchCommand command;
+  EXPECT_TRUE(ValidateBench(command).ok());
+  command.load.threads = 5;
+  EXPECT_THAT(std::string(ValidateBench(command).message()), HasSubstr("--connections"));
+  command = {};
+  command.trace = "t.csv";
+  command.rate = 5;
+  EXPECT_THAT(std::string(ValidateBench(command).message()), HasSubstr("a trace has its own rate"));
+  command = {};
+  command.sweep = SweepRange{1, 2, 1, 0};
+  command.rate = 5;
+  EXPECT_THAT(std::string(ValidateBench(command).message()), HasSubstr("--sweep"));
+  command = {};
+  command.goal.bounds = {LatencyBound()};
+  EXPECT_THAT(std::string(ValidateBench(command).message()), HasSubstr("--find-max"));
+}
+
+}  // namespace
+}  // namespace vitrine

@@ -1,0 +1,141 @@
+#include "client/load/latency_histogram.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <sstream>
+#include <vector>
+
+#include "client/load/random.h"
+
+namespace vitrine {
+namespace {
+
+// Durations from nanoseconds to minutes, evenly on a logarithmic scale.
+std::vector<int64_t> Durations(size_t count, uint64_t seed) {
+  std::vector<int64_t> values;
+  for (size_t i = 0; i < count; ++i) {
+    values.push_back(static_cast<int64_t>(std::exp(25.0 * RandomShare(seed, RandomPurpose::kGap, i))));
+  }
+  return values;
+}
+
+int64_t ExactQuantile(std::vector<int64_t> values, double quantile) {
+  std::sort(values.begin(), values.end());
+  const auto rank = static_cast<size_t>(std::ceil(quantile * static_cast<double>(values.size()) - 1e-6));
+  return values[std::max<size_t>(1, rank) - 1];
+}
+
+void ExpectQuantiles(LatencyHistogram::Precision precision, double error) {
+  LatencyHistogram histogram(precision);
+  const std::vector<int64_t> values = Durations(20000, 7);
+  for (const int64_t value : values) histogram.Record(value);
+  for (const double quantile : {0.0, 0.001, 0.1, 0.5, 0.9, 0.99, 0.999, 0.9999, 1.0}) {
+    const int64_t exact = ExactQuantile(values, quantile);
+    EXPECT_GE(histogram.Quantile(quantile), exact) << quantile;
+    EXPECT_LE(static_cast<double>(histogram.Quantile(quantile)), static_cast<double>(exact) * (1 + error)) << quantile;
+  }
+}
+
+TEST(LatencyHistogram, QuantilesAreTheExactOnesToThreeDigits) {
+  ExpectQuantiles(LatencyHistogram::Precision::kThreeDigits, 0.001);
+}
+
+TEST(LatencyHistogram, QuantilesAreTheExactOnesToTwoDigits) {
+  ExpectQuantiles(LatencyHistogram::Precision::kTwoDigits, 0.008);
+}
+
+TEST(LatencyHistogram, EveryPowerOfTwoIsCountedNextToItsNeighbours) {
+  for (int bit = 0; bit < 40; ++bit) {
+    for (const int64_t value : {(int64_t{1} << bit) - 1, int64_t{1} << bit, (int64_t{1} << bit) + 1}) {
+      LatencyHistogram histogram;
+      histogram.Record(value);
+      histogram.Record(int64_t{1} << 41);  // so that the first is not the largest, which is exact
+      const int64_t found = histogram.Quantile(0.5);
+      EXPECT_GE(found, value);
+      EXPECT_LE(found, value + value / 1024);
+    }
+  }
+}
+
+TEST(LatencyHistogram, SmallestLargestMeanAndDeviation) {
+  LatencyHistogram histogram;
+  for (const int64_t value : {1000, 1010, 1990, 2000}) histogram.Record(value);
+  EXPECT_EQ(histogram.min(), 1000);
+  EXPECT_EQ(histogram.max(), 2000);
+  EXPECT_EQ(histogram.count(), 4u);
+  EXPECT_DOUBLE_EQ(histogram.Mean(), 1500);
+  EXPECT_NEAR(histogram.Deviation(), 495.1, 0.1);
+}
+
+TEST(LatencyHistogram, WithoutAValueEverythingIsZero) {
+  const LatencyHistogram histogram;
+  EXPECT_EQ(histogram.Quantile(0.5), 0);
+  EXPECT_EQ(histogram.max(), 0);
+  EXPECT_EQ(histogram.min(), 0);
+  EXPECT_EQ(histogram.Mean(), 0);
+  EXPECT_EQ(histogram.Deviation(), 0);
+}
+
+TEST(LatencyHistogram, LongerThanItCanTellCountsAsTheLongestAndKeepsTheMaximum) {
+  LatencyHistogram histogram;
+  histogram.Record(int64_t{1} << 50);
+  histogram.Record(-5);
+  EXPECT_EQ(histogram.max(), int64_t{1} << 50);
+  EXPECT_EQ(histogram.min(), 0);
+  EXPECT_EQ(histogram.Quantile(0.5), 0);
+}
+
+TEST(LatencyHistogram, PartsAddUpToTheWhole) {
+  LatencyHistogram whole, even, odd;
+  const std::vector<int64_t> values = Durations(5000, 3);
+  for (size_t i = 0; i < values.size(); ++i) {
+    whole.Record(values[i]);
+    (i % 2 == 0 ? even : odd).Record(values[i]);
+  }
+  even.Add(odd);
+  EXPECT_EQ(even.PercentileTable(), whole.PercentileTable());
+  EXPECT_EQ(even.min(), whole.min());
+  EXPECT_EQ(even.max(), whole.max());
+  even.Add(LatencyHistogram());
+  EXPECT_EQ(even.count(), whole.count());
+}
+
+TEST(LatencyHistogram, TheTableIsHdrHistograms) {
+  LatencyHistogram histogram;
+  for (int64_t i = 1; i <= 1000; ++i) histogram.Record(i * 1'000'000);
+  std::istringstream table(histogram.PercentileTable());
+  std::string line;
+  std::getline(table, line);
+  EXPECT_EQ(line, "       Value     Percentile TotalCount 1/(1-Percentile)");
+  std::getline(table, line);
+  double last_value = 0, last_share = -1;
+  uint64_t last_seen = 0;
+  int rows = 0;
+  while (std::getline(table, line) && line[0] != '#') {
+    std::istringstream row(line);
+    double value = 0, share = 0;
+    uint64_t seen = 0;
+    row >> value >> share >> seen;
+    EXPECT_GT(share, last_share);
+    EXPECT_GE(value, last_value);
+    EXPECT_GE(seen, last_seen);
+    // So many values lie at or below, and of 1..1000 each is its own rank.
+    EXPECT_NEAR(value, static_cast<double>(seen), 0.002 * value + 0.01);
+    EXPECT_GE(static_cast<double>(seen) / 1000, share - 1e-12);
+    last_value = value, last_share = share, last_seen = seen;
+    ++rows;
+  }
+  EXPECT_EQ(last_share, 1);
+  EXPECT_EQ(last_seen, 1000u);
+  EXPECT_EQ(last_value, 1000);
+  EXPECT_GT(rows, 40);
+  EXPECT_THAT(line, testing::StartsWith("#[Mean    =      500.500, StdDeviation   ="));
+  std::getline(table, line);
+  EXPECT_EQ(line, "#[Max     =     1000.000, Total count    =         1000]");
+}
+
+}  // namespace
+}  // namespace vitrine

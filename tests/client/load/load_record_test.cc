@@ -1,0 +1,114 @@
+#include "client/load/load_record.h"
+
+#include <gtest/gtest.h>
+
+#include "client/load/load.h"
+
+namespace vitrine {
+namespace {
+
+constexpr int64_t kMs = 1'000'000;
+constexpr MeasuredInterval kInterval{1000 * kMs, 4000 * kMs};
+
+TEST(LoadRecord, TheLedgerHoldsWhatWasDueInTheIntervalAndNothingElse) {
+  LoadRecord record(kInterval, 2);
+  const auto request = [&](int64_t due, int64_t answered) {
+    record.Started(0, due, due);
+    record.Answered(0, due, answered, 100 * kMs);
+  };
+  request(999 * kMs, 1050 * kMs);   // due in the warm-up, answered during the interval
+  request(1000 * kMs, 1010 * kMs);  // good
+  request(1500 * kMs, 1700 * kMs);  // late
+  request(3999 * kMs, 4010 * kMs);  // good, but answered afterwards
+  request(4000 * kMs, 4010 * kMs);  // due afterwards
+  record.Started(1, 2000 * kMs, 2003 * kMs);
+  record.Failed(2000 * kMs, 2004 * kMs, 8, "full");
+  record.NotSent(1, 2500 * kMs);
+  record.Started(1, 3000 * kMs, 3000 * kMs);
+  record.Unanswered(3000 * kMs);
+
+  EXPECT_EQ(record.due(), 6u);
+  EXPECT_EQ(record.answered(), 3u);
+  EXPECT_EQ(record.good(), 2u);
+  EXPECT_EQ(record.failed(), 1u);
+  EXPECT_EQ(record.not_sent(), 1u);
+  EXPECT_EQ(record.unanswered(), 1u);
+  EXPECT_EQ(record.due(), record.answered() + record.failed() + record.not_sent() + record.unanswered());
+  EXPECT_EQ(record.latency().max(), 200 * kMs);
+  EXPECT_EQ(record.slip().max(), 3 * kMs);
+  EXPECT_EQ(record.errors().at(8).count, 1u);
+  EXPECT_EQ(record.errors().at(8).first_message, "full");
+  EXPECT_EQ(record.errors().at(8).latency.max(), 4 * kMs);
+  EXPECT_EQ(record.classes()[0].due, 3u);
+  EXPECT_EQ(record.classes()[1].due, 3u);
+  // Rates are of the answers during the interval: those at 1050, 1010 and 1700 ms.
+  EXPECT_DOUBLE_EQ(record.AnsweredPerSecond(), 1);
+  EXPECT_DOUBLE_EQ(record.GoodPerSecond(), 2.0 / 3);
+  EXPECT_DOUBLE_EQ(record.DuePerSecond(), 2);
+}
+
+TEST(LoadRecord, SecondsAreCountedWhereThingsHappen) {
+  LoadRecord record(kInterval, 1);
+  record.Started(0, 1100 * kMs, 1100 * kMs);
+  record.Answered(0, 1100 * kMs, 2200 * kMs, INT64_MAX);
+  record.NotSent(0, 3999 * kMs);
+  ASSERT_EQ(record.seconds().size(), 3u);
+  EXPECT_EQ(record.seconds()[0].due, 1u);
+  EXPECT_EQ(record.seconds()[0].answered, 0u);
+  EXPECT_EQ(record.seconds()[1].answered, 1u);
+  EXPECT_EQ(record.seconds()[1].latency.max(), 1100 * kMs);
+  EXPECT_EQ(record.seconds()[2].not_sent, 1u);
+}
+
+TEST(LoadRecord, LooksIntoAnswers) {
+  LoadRecord record(kInterval, 1);
+  v1::ClassifyResponse answer;
+  record.Look(1500 * kMs, 10 * kMs, answer);
+  answer.add_predictions();
+  answer.mutable_timings()->set_queue(0.002F);
+  answer.mutable_timings()->set_total(0.007F);
+  answer.mutable_batch()->set_images(3);
+  answer.mutable_served_by()->set_model("m");
+  answer.mutable_served_by()->set_version(2);
+  answer.mutable_served_by()->set_device("cpu");
+  answer.mutable_served_by()->set_precision("fp32");
+  record.Look(1500 * kMs, 10 * kMs, answer);
+  record.Look(10 * kMs, 10 * kMs, answer);  // of the warm-up
+  EXPECT_EQ(record.looked_at(), 2u);
+  EXPECT_EQ(record.without_predictions(), 1u);
+  EXPECT_NEAR(static_cast<double>(record.stages().queue.max()), 2.0 * kMs, 1e3);
+  EXPECT_NEAR(static_cast<double>(record.stages().outside.max()), 3.0 * kMs, 1e3);
+  EXPECT_EQ(record.MeanBatchImages(), 3);
+  EXPECT_EQ(record.served_by().at("m@2 on cpu, fp32"), 1u);
+}
+
+TEST(LoadRecord, PartsAddUp) {
+  LoadRecord a(kInterval, 1), b(kInterval, 1);
+  a.Started(0, 1100 * kMs, 1101 * kMs);
+  b.Answered(0, 1100 * kMs, 1200 * kMs, 50 * kMs);
+  b.Failed(1100 * kMs, 3200 * kMs, 14, "gone");
+  a.Add(b);
+  EXPECT_EQ(a.due(), 1u);
+  EXPECT_EQ(a.answered(), 1u);
+  EXPECT_EQ(a.good(), 0u);
+  EXPECT_EQ(a.errors().at(14).first_message, "gone");
+  EXPECT_EQ(a.latency().count(), 1u);
+  EXPECT_EQ(a.seconds()[2].failed, 1u);
+  EXPECT_EQ(a.FailureLatency().count(), 1u);
+}
+
+TEST(LoadResult, IsVoidWhereTheGeneratorWasLate) {
+  LoadResult result{LoadRecord(kInterval, 1)};
+  for (int i = 0; i < 985; ++i) result.record.Started(0, 1500 * kMs, 1500 * kMs);
+  for (int i = 0; i < 9; ++i) result.record.Started(0, 1500 * kMs, 1502 * kMs);
+  EXPECT_TRUE(result.Valid());  // less than 1 in 100
+  for (int i = 0; i < 6; ++i) result.record.Started(0, 1500 * kMs, 1502 * kMs);
+  EXPECT_FALSE(result.Valid());
+  result.generator_seconds = 0.3;
+  EXPECT_DOUBLE_EQ(result.GeneratorShare(), 0.1);
+  EXPECT_DOUBLE_EQ(result.GeneratorMicrosecondsARequest(), 300);
+  EXPECT_NEAR(result.RequestsPerProcessorSecond(), 1000 / 0.3, 1e-6);
+}
+
+}  // namespace
+}  // namespace vitrine

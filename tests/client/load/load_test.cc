@@ -1,0 +1,302 @@
+// Loads on a real gRPC server in this process.
+#include "client/load/load.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <map>
+#include <mutex>
+#include <thread>
+
+#include "tests/client/small_server.h"
+
+namespace vitrine {
+namespace {
+
+// Counts what reaches the server, by model.
+class CountingServer {
+ public:
+  explicit CountingServer(std::function<grpc::Status(const v1::ClassifyRequest&, grpc::ServerContext*)> behaviour = {})
+      : server_({.classify = [this, behaviour](const v1::ClassifyRequest& request, v1::ClassifyResponse* response,
+                                               grpc::ServerContext* context) {
+          {
+            const std::lock_guard lock(mutex_);
+            ++seen_[request.model()];
+            order_ += request.model();
+          }
+          response->add_predictions()->set_probability(1);
+          response->mutable_timings()->set_total(0.001F);
+          response->mutable_batch()->set_images(2);
+          return behaviour ? behaviour(request, context) : grpc::Status::OK;
+        }}) {}
+
+  LoadConnections Connect(int count) const {
+    ClientOptions options;
+    options.address = server_.address();
+    auto connections = OpenConnections(options, count);
+    EXPECT_TRUE(connections.ok()) << connections.status();
+    return *std::move(connections);
+  }
+  std::map<std::string, uint64_t> seen() {
+    const std::lock_guard lock(mutex_);
+    return seen_;
+  }
+  std::string order() {
+    const std::lock_guard lock(mutex_);
+    return order_;
+  }
+  SmallServer& server() { return server_; }
+
+ private:
+  std::mutex mutex_;
+  std::map<std::string, uint64_t> seen_;
+  std::string order_;
+  SmallServer server_;
+};
+
+Workload Models(const std::vector<std::string>& models, absl::Duration deadline = absl::Seconds(30)) {
+  std::vector<RequestClass> classes;
+  for (const std::string& model : models) {
+    RequestClass one;
+    one.model.name = model;
+    one.deadline = deadline;
+    classes.push_back(one);
+  }
+  WorkloadOptions options;
+  options.bytes = 100;
+  return *PrepareWorkload(classes, options);
+}
+
+LoadSettings OpenLoop(double rate, absl::Duration duration) {
+  LoadSettings settings;
+  settings.arrivals = [rate] { return ArrivalsAtRate(ArrivalProcess::kPoisson, rate, 1); };
+  settings.warm_up = absl::Milliseconds(100);
+  settings.duration = duration;
+  return settings;
+}
+
+// The requests that the schedule of a rate has until `end`, and those from `begin` on.
+uint64_t Scheduled(double rate, int64_t begin, int64_t end) {
+  uint64_t count = 0;
+  const auto arrivals = ArrivalsAtRate(ArrivalProcess::kPoisson, rate, 1);
+  for (auto next = arrivals->Next(); next->due < end; next = arrivals->Next()) count += next->due >= begin;
+  return count;
+}
+
+void ExpectLedgerCloses(const LoadRecord& record) {
+  EXPECT_EQ(record.due(), record.answered() + record.failed() + record.not_sent() + record.unanswered());
+  EXPECT_EQ(record.started() + record.not_sent(), record.due());
+}
+
+TEST(RunLoad, AnOpenLoopSendsItsScheduleAndNothingElse) {
+  for (const int threads : {1, 3}) {
+    CountingServer server;
+    const LoadConnections connections = server.Connect(4);
+    LoadSettings settings = OpenLoop(400, absl::Seconds(1));
+    settings.threads = threads;
+    const LoadResult result = RunLoad(connections, Models({"m"}), settings, {});
+    EXPECT_EQ(server.seen()["m"], Scheduled(400, 0, 1'100'000'000));
+    EXPECT_EQ(result.record.due(), Scheduled(400, 100'000'000, 1'100'000'000));
+    EXPECT_EQ(result.record.answered(), result.record.due());
+    EXPECT_EQ(result.record.good(), result.record.due());
+    EXPECT_FALSE(result.interrupted);
+    EXPECT_GT(result.generator_seconds, 0);
+    EXPECT_EQ(result.record.latency().count(), result.record.due());
+    EXPECT_EQ(result.record.slip().count(), result.record.due());
+    EXPECT_GT(result.record.looked_at(), 0u);
+    EXPECT_EQ(result.record.MeanBatchImages(), 2);
+    EXPECT_EQ(result.record.without_predictions(), 0u);
+    ExpectLedgerCloses(result.record);
+  }
+}
+
+TEST(RunLoad, AClosedLoopKeepsSoManyUnderWay) {
+  std::atomic<int> now = 0, most = 0;
+  CountingServer server([&](const v1::ClassifyRequest&, grpc::ServerContext*) {
+    const int mine = ++now;
+    for (int seen = most; mine > seen && !most.compare_exchange_weak(seen, mine);) continue;
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    --now;
+    return grpc::Status::OK;
+  });
+  LoadSettings settings;
+  settings.concurrency = 3;
+  settings.warm_up = absl::ZeroDuration();
+  settings.duration = absl::Milliseconds(500);
+  const LoadResult result = RunLoad(server.Connect(2), Models({"m"}), settings, {});
+  EXPECT_EQ(most, 3);
+  EXPECT_GT(result.record.answered(), 3u);
+  EXPECT_LE(result.record.answered(), 3u * 26u);  // each takes 20 ms
+  EXPECT_EQ(server.seen()["m"], result.record.due());
+  ExpectLedgerCloses(result.record);
+}
+
+TEST(RunLoad, SendsExactlySoManyRequestsAsAreAskedFor) {
+  CountingServer server;
+  for (const bool open : {true, false}) {
+    LoadSettings settings = open ? OpenLoop(1000, absl::InfiniteDuration()) : LoadSettings();
+    settings.warm_up = absl::ZeroDuration();
+    settings.duration = absl::InfiniteDuration();
+    settings.max_requests = 77;
+    settings.threads = 2;
+    const LoadResult result = RunLoad(server.Connect(2), Models({"m"}), settings, {});
+    EXPECT_EQ(result.record.due(), 77u);
+    EXPECT_EQ(result.record.answered(), 77u);
+    EXPECT_LT(result.record.interval().Seconds(), 30);
+    EXPECT_GT(result.record.AnsweredPerSecond(), 0);
+  }
+  EXPECT_EQ(server.seen()["m"], 2u * 77u);
+}
+
+// A server that does not answer while it is held.
+class Gate {
+ public:
+  void Open() { open_ = true; }
+  void Wait(const grpc::ServerContext* context) const {
+    while (!open_ && !context->IsCancelled()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+
+ private:
+  std::atomic<bool> open_ = false;
+};
+
+TEST(RunLoad, WhatExceedsTheBoundOfOutstandingRequestsIsCountedAsNotSent) {
+  Gate gate;
+  CountingServer server([&](const v1::ClassifyRequest&, grpc::ServerContext* context) {
+    gate.Wait(context);
+    return grpc::Status::OK;
+  });
+  LoadSettings settings = OpenLoop(200, absl::Milliseconds(500));
+  settings.warm_up = absl::ZeroDuration();
+  settings.max_outstanding = 10;
+  LoadHooks hooks;
+  std::thread opener([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(700));  // after the last request
+    gate.Open();
+  });
+  const LoadResult result = RunLoad(server.Connect(1), Models({"m"}), settings, hooks);
+  opener.join();
+  EXPECT_EQ(result.record.due(), Scheduled(200, 0, 500'000'000));
+  EXPECT_EQ(result.record.answered(), 10u);
+  EXPECT_EQ(result.record.not_sent(), result.record.due() - 10);
+  EXPECT_EQ(server.seen()["m"], 10u);
+  ExpectLedgerCloses(result.record);
+}
+
+TEST(RunLoad, LatencyCountsFromTheScheduledStartWhileTheServerStandsStill) {
+  Gate gate;
+  std::atomic<int> number = 0;
+  CountingServer server([&](const v1::ClassifyRequest&, grpc::ServerContext* context) {
+    if (number++ == 0) gate.Wait(context);  // of one connection and one thread: everything behind it waits as well
+    return grpc::Status::OK;
+  });
+  LoadSettings settings = OpenLoop(200, absl::Milliseconds(400));
+  settings.warm_up = absl::ZeroDuration();
+  std::thread opener([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(600));
+    gate.Open();
+  });
+  const LoadResult result = RunLoad(server.Connect(1), Models({"m"}), settings, {});
+  opener.join();
+  // Answered after the interval: in the latencies, not in the rate.
+  EXPECT_EQ(result.record.answered(), result.record.due());
+  EXPECT_GE(result.record.latency().max(), 550'000'000);
+}
+
+TEST(RunLoad, ErrorsAreCountedByCodeWithTheirFirstMessage) {
+  CountingServer server([](const v1::ClassifyRequest& request, grpc::ServerContext*) -> grpc::Status {
+    if (request.model() == "full") return {grpc::StatusCode::RESOURCE_EXHAUSTED, "the queue is full"};
+    if (request.model() == "none") return {grpc::StatusCode::NOT_FOUND, "no such model"};
+    return grpc::Status::OK;
+  });
+  const LoadResult result =
+      RunLoad(server.Connect(2), Models({"m", "full", "none"}), OpenLoop(300, absl::Seconds(1)), {});
+  const LoadRecord& record = result.record;
+  ASSERT_EQ(record.errors().size(), 2u);
+  EXPECT_EQ(record.errors().at(grpc::StatusCode::RESOURCE_EXHAUSTED).first_message, "the queue is full");
+  EXPECT_GT(record.errors().at(grpc::StatusCode::NOT_FOUND).count, 0u);
+  EXPECT_EQ(record.answered(), record.classes()[0].answered);
+  EXPECT_EQ(record.classes()[1].answered, 0u);
+  EXPECT_EQ(record.FailureLatency().count(), record.failed());
+  ExpectLedgerCloses(record);
+}
+
+TEST(RunLoad, ADeadlineCountsFromTheScheduledStart) {
+  CountingServer server([](const v1::ClassifyRequest&, grpc::ServerContext* context) {
+    while (!context->IsCancelled()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    return grpc::Status::OK;
+  });
+  const LoadResult result =
+      RunLoad(server.Connect(1), Models({"m"}, absl::Milliseconds(50)), OpenLoop(50, absl::Milliseconds(500)), {});
+  ASSERT_EQ(result.record.errors().size(), 1u);
+  const auto& error = result.record.errors().at(grpc::StatusCode::DEADLINE_EXCEEDED);
+  EXPECT_EQ(error.count, result.record.due());
+  EXPECT_GE(error.latency.min(), 45'000'000);
+}
+
+TEST(RunLoad, AnInterruptEndsItWithWhatThereIs) {
+  CountingServer server;
+  std::atomic<bool> stopped = false;
+  LoadHooks hooks;
+  hooks.stopped = [&] { return stopped.load(); };
+  hooks.progress = [&](const LoadProgress& progress) { stopped = progress.answered > 0; };
+  LoadSettings settings = OpenLoop(100, absl::Hours(1));
+  const LoadResult result = RunLoad(server.Connect(1), Models({"m"}), settings, hooks);
+  EXPECT_TRUE(result.interrupted);
+  EXPECT_GT(result.record.answered(), 0u);
+  EXPECT_LT(result.record.interval().Seconds(), 60);
+  ExpectLedgerCloses(result.record);
+}
+
+TEST(RunLoad, RequestsThatAreNeverAnsweredAreGivenUp) {
+  CountingServer server([](const v1::ClassifyRequest&, grpc::ServerContext* context) {
+    while (!context->IsCancelled()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    return grpc::Status::OK;
+  });
+  LoadSettings settings = OpenLoop(50, absl::Milliseconds(300));
+  settings.patience = absl::Milliseconds(100);
+  const LoadResult result = RunLoad(server.Connect(1), Models({"m"}), settings, {});
+  EXPECT_GT(result.record.unanswered(), 0u);
+  EXPECT_EQ(result.record.answered(), 0u);
+  ExpectLedgerCloses(result.record);
+}
+
+TEST(RunLoad, AServerThatGoesAwayIsAnErrorClassAndNoFlood) {
+  CountingServer server;
+  const LoadConnections connections = server.Connect(1);
+  server.server().Stop();
+  LoadSettings settings;
+  settings.concurrency = 2;
+  settings.warm_up = absl::ZeroDuration();
+  settings.duration = absl::Milliseconds(500);
+  const LoadResult result = RunLoad(connections, Models({"m"}), settings, {});
+  EXPECT_EQ(result.record.answered(), 0u);
+  ASSERT_EQ(result.record.errors().count(grpc::StatusCode::UNAVAILABLE), 1u);
+  EXPECT_LE(result.record.due(), 2u * 52u);  // not more often than every 10 ms
+}
+
+TEST(RunLoad, ATraceSendsItsRequestsInItsOrder) {
+  CountingServer server;
+  Trace trace;
+  for (const std::string model : {"a", "b", "c"}) {
+    RequestClass one;
+    one.model.name = model;
+    trace.classes.push_back(one);
+  }
+  constexpr int64_t kGap = 30'000'000;
+  trace.arrivals = {{0, 0, 2}, {kGap, 1, 0}, {2 * kGap, 2, 0}, {3 * kGap, 3, 1}};
+  WorkloadOptions options;
+  options.bytes = 100;
+  LoadSettings settings;
+  settings.trace = true;
+  settings.arrivals = [&] { return ArrivalsOf(trace.arrivals); };
+  settings.warm_up = absl::ZeroDuration();
+  settings.duration = absl::Seconds(1);
+  const LoadResult result = RunLoad(server.Connect(1), *PrepareTrace(trace, options), settings, {});
+  EXPECT_EQ(server.order(), "caab");
+  EXPECT_EQ(result.record.answered(), 4u);
+  EXPECT_EQ(result.record.classes()[0].answered, 2u);
+}
+
+}  // namespace
+}  // namespace vitrine

@@ -1,0 +1,143 @@
+#include "client/load/rate_search.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "client/load/stability.h"
+
+namespace vitrine {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Pointwise;
+
+constexpr int64_t kMs = 1'000'000;
+constexpr int64_t kSecond = 1000 * kMs;
+
+// How many rates the search asks for against a server that meets the goal up to `capacity`.
+int Steps(RateSearch& search, double capacity) {
+  int steps = 0;
+  while (const std::optional<double> rate = search.Next()) {
+    search.Record(*rate, *rate <= capacity);
+    if (++steps > 100) break;
+  }
+  return steps;
+}
+
+TEST(RateSearch, FindsTheCapacityToItsPrecision) {
+  for (const double capacity : {10.0, 11.0, 173.0, 5000.0, 9e5}) {
+    RateSearch search(10, 1e6, 0.05);
+    EXPECT_LE(Steps(search, capacity), 24);
+    ASSERT_TRUE(search.best().has_value());
+    EXPECT_LE(*search.best(), capacity);
+    EXPECT_GE(*search.best() * 1.05, capacity);
+  }
+}
+
+TEST(RateSearch, StaysWithinItsBounds) {
+  RateSearch low(100, 1000, 0.05);
+  EXPECT_EQ(Steps(low, 50), 1);
+  EXPECT_FALSE(low.best().has_value());
+  RateSearch high(100, 1000, 0.05);
+  Steps(high, 1e9);
+  EXPECT_EQ(high.best(), 1000);
+  RateSearch one(100, 100, 0.05);
+  EXPECT_EQ(Steps(one, 1e9), 1);
+  EXPECT_EQ(one.best(), 100);
+}
+
+TEST(ParseSweepRange, ReadsTheThreeForms) {
+  EXPECT_THAT(ParseSweepRange("100:400:100")->Rates(), ElementsAre(100, 200, 300, 400));
+  EXPECT_THAT(ParseSweepRange("100:350:100")->Rates(), ElementsAre(100, 200, 300, 350));
+  EXPECT_THAT(ParseSweepRange("100:1000:x2")->Rates(), ElementsAre(100, 200, 400, 800, 1000));
+  EXPECT_THAT(ParseSweepRange("1:128")->Rates(), Pointwise(testing::DoubleNear(1e-6), {1, 2, 4, 8, 16, 32, 64, 128}));
+  EXPECT_THAT(ParseSweepRange("7:7")->Rates(), ElementsAre(7));
+  for (const char* wrong : {"", "5", "5:", "0:5", "6:5", "1:2:3:4", "1:2:x1", "1:2:x", "1:2:0", "1:2:-1", "a:b",
+                            "1:1000000:0.1", "nan:5", "1:inf"}) {
+    EXPECT_FALSE(ParseSweepRange(wrong).ok()) << wrong;
+  }
+}
+
+TEST(ParseLatencyBounds, ReadsAListAndRefusesTheRest) {
+  const auto bounds = ParseLatencyBounds("p50=10ms,p99.9=0.1s");
+  ASSERT_TRUE(bounds.ok()) << bounds.status();
+  ASSERT_EQ(bounds->size(), 2u);
+  EXPECT_DOUBLE_EQ((*bounds)[1].quantile, 0.999);
+  EXPECT_EQ((*bounds)[1].most, absl::Milliseconds(100));
+  for (const char* wrong : {"", "p99", "99=5ms", "p0=5ms", "p101=5ms", "p99=5", "p99=0ms", "p99=5ms,"}) {
+    EXPECT_FALSE(ParseLatencyBounds(wrong).ok()) << wrong;
+  }
+}
+
+// Answers at an even rate, each after `latency`, in an interval of `seconds`.
+LoadRecord EvenLoad(int seconds, int rate, const std::function<int64_t(int second)>& latency,
+                    const std::function<int(int second)>& answered) {
+  LoadRecord record({0, seconds * kSecond}, 1);
+  for (int second = 0; second < seconds; ++second) {
+    for (int i = 0; i < rate; ++i) {
+      const int64_t due = second * kSecond + i * kSecond / rate / 2;
+      record.Started(0, due, due);
+      if (i < answered(second)) record.Answered(0, due, due + latency(second), 100 * kMs);
+    }
+  }
+  return record;
+}
+
+TEST(MissedGoal, ComparesPercentilesAndTheShareInTime) {
+  const LoadRecord fine = EvenLoad(
+      5, 100, [](int) { return 20 * kMs; }, [](int) { return 100; });
+  Goal goal;
+  EXPECT_EQ(MissedGoal(fine, goal), "");
+  goal.bounds = {{0.5, absl::Milliseconds(25)}, {0.99, absl::Milliseconds(19)}};
+  EXPECT_THAT(MissedGoal(fine, goal), HasSubstr("p99 is 20.0 ms"));
+  goal.bounds.pop_back();
+  EXPECT_EQ(MissedGoal(fine, goal), "");
+  const LoadRecord refusing = EvenLoad(
+      5, 100, [](int) { return 20 * kMs; }, [](int) { return 98; });
+  EXPECT_THAT(MissedGoal(refusing, goal), HasSubstr("98.0 %"));
+  EXPECT_NE(MissedGoal(LoadRecord({0, kSecond}, 1), goal), "");
+}
+
+Stability::Verdict Judge(
+    const std::function<int64_t(int second)>& latency,
+    const std::function<int(int second)>& answered = [](int) { return 300; }) {
+  return JudgeStability(EvenLoad(10, 300, latency, answered), 0.15).verdict;
+}
+
+TEST(JudgeStability, TellsSteadyLoadFromDriftAndBursts) {
+  using Verdict = Stability::Verdict;
+  EXPECT_EQ(Judge([](int) { return 20 * kMs; }), Verdict::kStable);
+  EXPECT_EQ(Judge([](int second) { return (20 + second % 2) * kMs; }), Verdict::kStable);
+  EXPECT_EQ(Judge([](int second) { return (20 + 5 * second) * kMs; }), Verdict::kNotStable);       // a queue that grows
+  EXPECT_EQ(Judge([](int second) { return (second < 2 ? 40 : 20) * kMs; }), Verdict::kNotStable);  // warming up
+  EXPECT_EQ(Judge([](int) { return 20 * kMs; }, [](int second) { return second == 5 ? 100 : 300; }),
+            Verdict::kNotStable);
+}
+
+TEST(JudgeStability, ATailThatComesAndGoesIsNotStable) {
+  LoadRecord record({0, 10 * kSecond}, 1);
+  for (int second = 0; second < 10; ++second) {
+    for (int i = 0; i < 300; ++i) {
+      const int64_t due = second * kSecond + i * kMs;
+      record.Started(0, due, due);
+      record.Answered(0, due, due + (second == 4 && i < 20 ? 200 : 20) * kMs, 1000 * kMs);
+    }
+  }
+  const Stability stability = JudgeStability(record, 0.15);
+  EXPECT_EQ(stability.verdict, Stability::Verdict::kNotStable);
+  EXPECT_THAT(stability.reason, HasSubstr("p99"));
+}
+
+TEST(JudgeStability, DoesNotJudgeTooLittle) {
+  const auto latency = [](int) { return 20 * kMs; };
+  const auto all = [](int) { return 300; };
+  EXPECT_EQ(JudgeStability(EvenLoad(2, 300, latency, all), 0.15).verdict, Stability::Verdict::kUnknown);
+  EXPECT_EQ(JudgeStability(EvenLoad(10, 3, latency, all), 0.15).verdict, Stability::Verdict::kUnknown);
+  EXPECT_EQ(JudgeStability(EvenLoad(3, 300, latency, all), 0.15).verdict, Stability::Verdict::kStable);
+}
+
+}  // namespace
+}  // namespace vitrine

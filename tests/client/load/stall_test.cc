@@ -1,0 +1,86 @@
+// What a stopped server does to percentiles: the real vitrine-server, stopped and continued from outside.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <thread>
+
+#include "client/load/load.h"
+#include "tests/e2e/child_server.h"
+#include "tests/e2e/published.h"
+#include "tests/scratch_folder.h"
+
+namespace vitrine {
+namespace {
+
+using testing::ChildServer;
+
+constexpr int kStalls = 3;
+constexpr auto kStall = std::chrono::milliseconds(200);
+constexpr auto kBetween = std::chrono::milliseconds(800);
+constexpr int64_t kStallNanoseconds = 200'000'000;
+
+class StallTest : public ::testing::Test {
+ protected:
+  StallTest() {
+    testing::PublishModel(folder_.path() / "repository", "null", testing::NullModelConfig());
+    server_ = std::make_unique<ChildServer>(
+        folder_.path(), std::vector<std::string>{"--repository", folder_.Path("repository"), "--listen", "127.0.0.1:0",
+                                                 "--metrics", "127.0.0.1:0"});
+    ClientOptions options;
+    options.address = server_->AwaitReady();
+    connections_ = OpenConnections(options, 2).value();
+    RequestClass one;
+    one.model.name = "null";
+    workload_ = PrepareWorkload({one}, {}).value();
+  }
+
+  // The load, with the server stopped for 200 ms once a second while it is measured.
+  LoadResult RunWithStalls(LoadSettings settings) {
+    settings.warm_up = absl::Milliseconds(500);
+    settings.duration = absl::Seconds(3);
+    std::atomic<bool> over = false;
+    std::thread stopper([&] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(700));
+      for (int i = 0; i < kStalls && !over; ++i) {
+        server_->Signal(SIGSTOP);
+        std::this_thread::sleep_for(kStall);
+        server_->Signal(SIGCONT);
+        std::this_thread::sleep_for(kBetween);
+      }
+    });
+    LoadResult result = RunLoad(connections_, workload_, settings, {});
+    over = true;
+    stopper.join();
+    return result;
+  }
+
+  const ScratchFolder folder_;
+  std::unique_ptr<ChildServer> server_;
+  LoadConnections connections_;
+  Workload workload_;
+};
+
+TEST_F(StallTest, AnOpenLoopReportsTheStallAndAClosedLoopHidesIt) {
+  LoadSettings open;
+  open.arrivals = [] { return ArrivalsAtRate(ArrivalProcess::kConstant, 500, 1); };
+  const LoadRecord seen = RunWithStalls(open).record;
+  EXPECT_EQ(seen.answered(), 1500u);
+  // 300 of 1500 requests fell due during a stall: p99.9 is nearly all of it, p90 a good part.
+  EXPECT_GE(seen.latency().Quantile(0.999), kStallNanoseconds * 95 / 100);
+  EXPECT_GE(seen.latency().Quantile(0.90), kStallNanoseconds * 35 / 100);
+
+  LoadSettings closed;
+  closed.concurrency = 1;
+  const LoadRecord hidden = RunWithStalls(closed).record;
+  // One request a stall waits for it, and the others are not even sent: 3 of all.
+  ASSERT_GT(hidden.answered(), 600u) << "too slow a machine to show it";
+  EXPECT_GE(hidden.latency().max(), kStallNanoseconds * 90 / 100);
+  EXPECT_LT(hidden.latency().Quantile(0.99), kStallNanoseconds / 4);
+  // Ten times as many requests feel the stalls in the open loop.
+  EXPECT_GT(seen.latency().Quantile(0.90), 4 * hidden.latency().Quantile(0.90));
+}
+
+}  // namespace
+}  // namespace vitrine

@@ -1,0 +1,109 @@
+#include "client/load/trace_file.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/scratch_folder.h"
+
+namespace vitrine {
+namespace {
+
+using testing::HasSubstr;
+
+RequestClass Defaults() {
+  RequestClass defaults;
+  defaults.model.name = "m";
+  return defaults;
+}
+
+std::string Refusal(const std::string& text) {
+  const auto trace = ParseTrace(text, "", Defaults());
+  EXPECT_EQ(trace.status().code(), absl::StatusCode::kInvalidArgument) << text;
+  return std::string(trace.status().message());
+}
+
+TEST(ParseTrace, ReadsCsv) {
+  const auto trace = ParseTrace(
+      "seconds,model,picture,resolution,priority,deadline\r\n"
+      "0,a@3,cat.jpg,32x48,high,50ms\n"
+      "0.25,,\"two, \"\"words\"\".png\",,,\n"
+      "\n"
+      "0.25,a@3,cat.jpg,32x48,high,50ms",
+      "folder", Defaults());
+  ASSERT_TRUE(trace.ok()) << trace.status();
+  ASSERT_EQ(trace->arrivals.size(), 3u);
+  EXPECT_EQ(trace->arrivals[1].due, 250'000'000);
+  EXPECT_EQ(trace->arrivals[2].number, 2u);
+  ASSERT_EQ(trace->classes.size(), 2u);  // the third line is like the first
+  EXPECT_EQ(trace->arrivals[2].request, trace->arrivals[0].request);
+  const RequestClass& first = trace->classes[0];
+  EXPECT_EQ(first.model.name, "a");
+  EXPECT_EQ(first.model.version, 3);
+  EXPECT_EQ(first.resolution->height(), 32);
+  EXPECT_EQ(first.priority, v1::HIGH);
+  EXPECT_EQ(first.deadline, absl::Milliseconds(50));
+  EXPECT_THAT(first.pictures, testing::ElementsAre("folder/cat.jpg"));
+  const RequestClass& second = trace->classes[1];
+  EXPECT_EQ(second.model.name, "m");
+  EXPECT_THAT(second.pictures, testing::ElementsAre("folder/two, \"words\".png"));
+  EXPECT_EQ(second.deadline, absl::Seconds(30));
+}
+
+TEST(ParseTrace, ReadsJsonLines) {
+  const auto trace = ParseTrace(
+      "{\"seconds\": 0.5, \"model\": \"a\", \"picture\": \"/x/cat.jpg\"}\n\n"
+      "{\"seconds\": 1e0, \"deadline\": \"2s\", \"model\": null}\n",
+      "folder", Defaults());
+  ASSERT_TRUE(trace.ok()) << trace.status();
+  ASSERT_EQ(trace->arrivals.size(), 2u);
+  EXPECT_EQ(trace->arrivals[1].due, 1'000'000'000);
+  EXPECT_THAT(trace->classes[0].pictures, testing::ElementsAre("/x/cat.jpg"));
+  EXPECT_EQ(trace->classes[1].model.name, "m");
+  EXPECT_EQ(trace->classes[1].deadline, absl::Seconds(2));
+}
+
+TEST(ParseTrace, TheDefaultsPicturesTakeTurns) {
+  const ScratchFolder folder;
+  RequestClass defaults = Defaults();
+  defaults.pictures = {folder.Write("a.jpg", "a").string(), folder.Write("b.jpg", "b").string()};
+  const auto trace = ParseTrace("seconds\n0\n1\n2\n", "", defaults);
+  ASSERT_TRUE(trace.ok()) << trace.status();
+  EXPECT_EQ(trace->arrivals[0].request, trace->arrivals[2].request);
+  EXPECT_NE(trace->arrivals[0].request, trace->arrivals[1].request);
+}
+
+TEST(ParseTrace, NamesTheLineThatIsWrong) {
+  EXPECT_THAT(Refusal("seconds,modle\n0,a\n"), HasSubstr("line 1: column \"modle\""));
+  EXPECT_THAT(Refusal("seconds\n0\nnow\n"), HasSubstr("line 3: seconds \"now\""));
+  EXPECT_THAT(Refusal("seconds\n0\n-1\n"), HasSubstr("line 3: seconds \"-1\""));
+  EXPECT_THAT(Refusal("seconds\nnan\n"), HasSubstr("line 2: seconds \"nan\""));
+  EXPECT_THAT(Refusal("seconds\n1e300\n"), HasSubstr("line 2"));
+  EXPECT_THAT(Refusal("seconds\n1\n0.5\n"), HasSubstr("line 3: its seconds lie before"));
+  EXPECT_THAT(Refusal("seconds,model\n1\n"), HasSubstr("line 2: has 1 fields where the header has 2"));
+  EXPECT_THAT(Refusal("seconds,picture\n1,\"a\nb\"\n2,\"open\n"), HasSubstr("line 4"));
+  EXPECT_THAT(Refusal("model\na\n"), HasSubstr("line 2: \"seconds\" is missing"));
+  EXPECT_THAT(Refusal("seconds,deadline\n1,50\n"), HasSubstr("line 2: deadline \"50\""));
+  EXPECT_THAT(Refusal("seconds,resolution\n1,0x5\n"), HasSubstr("line 2"));
+  EXPECT_THAT(Refusal("seconds,priority\n1,urgent\n"), HasSubstr("line 2: priority \"urgent\""));
+  EXPECT_THAT(Refusal("{\"seconds\": 1}\n{\"seconds\": 2,}\n"), HasSubstr("line 2: is no JSON object"));
+  EXPECT_THAT(Refusal("{\"seconds\": 1}\n[1]\n"), HasSubstr("line 2: is no JSON object"));
+  EXPECT_THAT(Refusal("{\"seconds\": 1, \"when\": 2}\n"), HasSubstr("line 1: \"when\""));
+  EXPECT_THAT(Refusal("{\"seconds\": 1, \"model\": [\"a\"]}\n"), HasSubstr("line 1: \"model\" is neither"));
+  EXPECT_THAT(Refusal("seconds\n"), HasSubstr("holds no request"));
+  EXPECT_THAT(Refusal(""), HasSubstr("holds no request"));
+}
+
+TEST(ReadTrace, NamesTheFile) {
+  const ScratchFolder folder;
+  const auto missing = ReadTrace(folder.Path("none.csv"), Defaults());
+  EXPECT_EQ(missing.status().code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(std::string(missing.status().message()), HasSubstr("none.csv"));
+  const auto wrong = ReadTrace(folder.Write("wrong.csv", "seconds\nx\n").string(), Defaults());
+  EXPECT_THAT(std::string(wrong.status().message()), HasSubstr("wrong.csv: line 2"));
+  const auto fine = ReadTrace(folder.Write("fine.csv", "seconds,picture\n0,cat.jpg\n").string(), Defaults());
+  ASSERT_TRUE(fine.ok());
+  EXPECT_THAT(fine->classes[0].pictures, testing::ElementsAre(folder.Path("cat.jpg")));
+}
+
+}  // namespace
+}  // namespace vitrine

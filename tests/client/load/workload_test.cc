@@ -1,0 +1,158 @@
+#include "client/load/workload.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <map>
+
+#include "tests/scratch_folder.h"
+#include "vitrine/v1/classifier.pb.h"
+
+namespace vitrine {
+namespace {
+
+using testing::HasSubstr;
+
+std::string Refusal(const std::string& text) {
+  const auto mix = ParseMix(text, RequestClass());
+  EXPECT_EQ(mix.status().code(), absl::StatusCode::kInvalidArgument) << text;
+  return std::string(mix.status().message());
+}
+
+TEST(ParseMix, ReadsClassesOverTheDefaults) {
+  RequestClass defaults;
+  defaults.priority = v1::LOW;
+  defaults.pictures = {"photos"};
+  const auto mix =
+      ParseMix(" model=a@2, resolution=32x48 ,weight=3 ; model=b,priority=high,deadline=50ms,pictures=x ;", defaults);
+  ASSERT_TRUE(mix.ok()) << mix.status();
+  ASSERT_EQ(mix->size(), 2u);
+  EXPECT_EQ((*mix)[0].model.name, "a");
+  EXPECT_EQ((*mix)[0].model.version, 2);
+  EXPECT_EQ((*mix)[0].resolution->width(), 48);
+  EXPECT_EQ((*mix)[0].weight, 3);
+  EXPECT_EQ((*mix)[0].priority, v1::LOW);
+  EXPECT_THAT((*mix)[0].pictures, testing::ElementsAre("photos"));
+  EXPECT_EQ((*mix)[0].Description(), "a@2 32x48 low 30s");
+  EXPECT_EQ((*mix)[1].priority, v1::HIGH);
+  EXPECT_EQ((*mix)[1].deadline, absl::Milliseconds(50));
+  EXPECT_THAT((*mix)[1].pictures, testing::ElementsAre("x"));
+  EXPECT_EQ((*mix)[1].Description(), "b high 50ms");
+}
+
+TEST(ParseMix, SaysWhatIsWrongInWhichClass) {
+  EXPECT_THAT(Refusal(""), HasSubstr("names no class"));
+  EXPECT_THAT(Refusal("model=a;mdl=b"), HasSubstr("class 2 of the mix: \"mdl\" is none of model"));
+  EXPECT_THAT(Refusal("model"), HasSubstr("class 1 of the mix: model has no value"));
+  EXPECT_THAT(Refusal("model=a,weight=0"), HasSubstr("weight \"0\""));
+  EXPECT_THAT(Refusal("model=a,weight=inf"), HasSubstr("weight \"inf\""));
+  EXPECT_THAT(Refusal("model=a,weight=-1"), HasSubstr("weight \"-1\""));
+  EXPECT_THAT(Refusal("model=a,deadline=50"), HasSubstr("deadline \"50\" is no duration"));
+  EXPECT_THAT(Refusal("model=a,priority=2"), HasSubstr("priority \"2\""));
+  EXPECT_THAT(Refusal("model=a,resolution=5"), HasSubstr("\"5\" is no resolution"));
+  EXPECT_THAT(Refusal("model=a@x"), HasSubstr("class 1"));
+}
+
+RequestClass Class(const std::string& model, double weight, std::vector<std::string> pictures) {
+  RequestClass one;
+  one.model.name = model;
+  one.weight = weight;
+  one.pictures = std::move(pictures);
+  return one;
+}
+
+TEST(PrepareWorkload, SerialisesARequestForEachPictureOfEachClass) {
+  const ScratchFolder folder;
+  folder.Write("p/a.jpg", "aaaa");
+  folder.Write("p/b.png", "bb");
+  RequestClass high = Class("b", 1, {folder.Path("p/b.png")});
+  high.priority = v1::HIGH;
+  high.resolution.emplace().set_height(8);
+  const auto workload = PrepareWorkload({Class("a", 1, {folder.Path("p")}), high}, {});
+  ASSERT_TRUE(workload.ok()) << workload.status();
+  ASSERT_EQ(workload->requests.size(), 3u);
+  v1::ClassifyRequest request;
+  ASSERT_TRUE(request.ParseFromString(workload->requests[0].bytes));
+  EXPECT_EQ(request.model(), "a");
+  EXPECT_EQ(request.image(), "aaaa");
+  ASSERT_TRUE(request.ParseFromString(workload->requests[2].bytes));
+  EXPECT_EQ(request.image(), "bb");
+  EXPECT_EQ(request.priority(), v1::HIGH);
+  EXPECT_EQ(request.resolution().height(), 8);
+  EXPECT_NEAR(workload->picture_bytes, 8.0 / 3, 1e-9);
+}
+
+TEST(PrepareWorkload, BringsPicturesToASize) {
+  const ScratchFolder folder;
+  WorkloadOptions options;
+  options.bytes = 3;
+  const auto workload = PrepareWorkload(
+      {Class("a", 1, {folder.Write("a.jpg", "aaaa").string(), folder.Write("b.jpg", "b").string()})}, options);
+  ASSERT_TRUE(workload.ok()) << workload.status();
+  v1::ClassifyRequest request;
+  ASSERT_TRUE(request.ParseFromString(workload->requests[0].bytes));
+  EXPECT_EQ(request.image(), "aaa");
+  ASSERT_TRUE(request.ParseFromString(workload->requests[1].bytes));
+  EXPECT_EQ(request.image(), std::string("b\0\0", 3));
+}
+
+TEST(PrepareWorkload, MakesAPictureWhereThereIsNone) {
+  const auto workload = PrepareWorkload({Class("a", 1, {})}, {});
+  ASSERT_TRUE(workload.ok()) << workload.status();
+  v1::ClassifyRequest request;
+  ASSERT_TRUE(request.ParseFromString(workload->requests[0].bytes));
+  EXPECT_EQ(request.image().substr(0, 4), "\x89PNG");
+  EXPECT_EQ(request.image(), MadePicture(224));
+}
+
+TEST(PrepareWorkload, RefusesWhatCannotBeUsed) {
+  const ScratchFolder folder;
+  const auto missing = PrepareWorkload({Class("a", 1, {folder.Path("none.jpg")})}, {});
+  ASSERT_FALSE(missing.ok());
+  EXPECT_THAT(std::string(missing.status().message()), HasSubstr("none.jpg"));
+  WorkloadOptions options;
+  options.max_bytes = 100;
+  const auto large = PrepareWorkload({Class("a", 1, {folder.Write("a.jpg", std::string(200, 'a')).string()})}, options);
+  EXPECT_EQ(large.status().code(), absl::StatusCode::kInvalidArgument);
+}
+
+TEST(Workload, PicksClassesByWeightAndPicturesEvenly) {
+  const ScratchFolder folder;
+  folder.Write("p/a.jpg", "a");
+  folder.Write("p/b.jpg", "b");
+  const auto workload =
+      PrepareWorkload({Class("x", 3, {folder.Path("p")}), Class("y", 1, {folder.Path("p/a.jpg")})}, {});
+  ASSERT_TRUE(workload.ok()) << workload.status();
+  std::map<uint32_t, double> picked;
+  constexpr int kCount = 40000;
+  for (uint64_t number = 0; number < kCount; ++number) {
+    const uint32_t request = workload->Pick(11, number);
+    EXPECT_EQ(request, workload->Pick(11, number));
+    ++picked[request];
+  }
+  // Four standard deviations of such counts.
+  const auto near = [](double share) { return 4 * std::sqrt(kCount * share * (1 - share)); };
+  EXPECT_NEAR(picked[0], kCount * 0.375, near(0.375));
+  EXPECT_NEAR(picked[1], kCount * 0.375, near(0.375));
+  EXPECT_NEAR(picked[2], kCount * 0.25, near(0.25));
+}
+
+TEST(PrepareTrace, KeepsOneRequestAClass) {
+  const ScratchFolder folder;
+  folder.Write("p/a.jpg", "a");
+  folder.Write("p/b.jpg", "b");
+  Trace trace;
+  trace.classes = {Class("x", 1, {folder.Path("p/b.jpg")}), Class("y", 1, {folder.Path("p/a.jpg")})};
+  trace.arrivals = {{0, 0, 1}};
+  const auto workload = PrepareTrace(trace, {});
+  ASSERT_TRUE(workload.ok()) << workload.status();
+  v1::ClassifyRequest request;
+  ASSERT_TRUE(request.ParseFromString(workload->requests[1].bytes));
+  EXPECT_EQ(request.model(), "y");
+  trace.classes[0].pictures = {folder.Path("p")};
+  EXPECT_EQ(PrepareTrace(trace, {}).status().code(), absl::StatusCode::kInvalidArgument);
+}
+
+}  // namespace
+}  // namespace vitrine
