@@ -37,7 +37,8 @@ absl::Status Pipeline::Run() {
     if (window_.empty()) break;
     const absl::Time until = DeliverFirst() ? absl::InfinitePast() : NextTimer(now);
     if (stream_ != nullptr) {
-      HandleEvents(stream_->Wait(until), absl::Now());
+      ClassifyStream::Events events = stream_->Wait(until);
+      HandleEvents(std::move(events), absl::Now());
     } else {
       absl::SleepFor(until - absl::Now());
     }

@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "client/eval/journal.h"
 #include "client/eval/merge.h"
 #include "client/eval/metrics.h"
@@ -24,7 +25,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
-using ::testing::Not;
+using ::testing::StartsWith;
 
 constexpr int kClasses = 10;
 const std::string kDigest(64, 'd');
@@ -158,8 +159,20 @@ TEST_F(Evaluating, EveryPictureIsCountedOnceAndNothingIsDropped) {
                                 HasSubstr("Class 1/text.jpg,Class 1,,,,unreadable,INVALID_ARGUMENT\n"),
                                 HasSubstr("zebra/1.png,zebra,,,,unlabelled,\n")));
   EXPECT_THAT(WhatIsMissing(e, m), ::testing::Contains(HasSubstr("zebra/1.png: the model has no class \"zebra\"")));
-  EXPECT_EQ(folder_.Read("out/predictions.jsonl").substr(0, 50),
-            "{\"index\":0,\"name\":\"Class 0/10.png\",\"label\":\"Class 0");
+  EXPECT_THAT(folder_.Read("out/predictions.jsonl"),
+              AllOf(StartsWith("{\"index\":0,\"name\":\"Class 0/10.png\",\"label\":\"Class 0\",\"class\":0,"),
+                    HasSubstr("\"guesses\":[{\"index\":0,\"label\":\"class 0\",\"probability\":0.9}")));
+}
+
+TEST_F(Evaluating, LatencyIsFromSendingToAnswer) {
+  SmallServer server(Methods([](const v1::ClassifyRequest& request) {
+    absl::SleepFor(absl::Milliseconds(3));  // what is measured
+    return Answer(request);
+  }));
+  for (const Prediction& p : RunWell(Command(server, "out")).predictions) {
+    EXPECT_GE(p.seconds.client, 0.003) << p.name;
+    EXPECT_FLOAT_EQ(static_cast<float>(p.seconds.server), 0.004F);
+  }
 }
 
 TEST_F(Evaluating, ATornAndContinuedRunEqualsOneThatWasNot) {
