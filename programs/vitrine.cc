@@ -27,6 +27,8 @@ int Main(int argc, char** argv) {
       AddClassify(app),
       AddEmbed(app),
       AddModels(app),
+      AddBench(app),
+      AddEval(app),
   };
   if (const std::optional<int> exit = ParseCommandLine(app, argc, argv)) return *exit;
   for (const ClientCommand& command : commands) {

@@ -1,0 +1,183 @@
+// `vitrine bench`: its flags.
+#include <unistd.h>
+
+#include <atomic>
+#include <csignal>
+#include <iostream>
+
+#include "client/load/bench_command.h"
+#include "programs/client_command.h"
+#include "programs/client_options.h"
+#include "programs/command_line.h"
+
+namespace vitrine {
+namespace {
+
+constexpr char kExamples[] = R"(Examples:
+  200 requests a second for 10 s, as independent callers send them:
+    vitrine bench photos/ --model xcit-n12 --rate 200
+  As fast as 16 callers can who wait for their answers:
+    vitrine bench photos/ --model xcit-n12 --concurrency 16
+  The highest rate that is answered within 50 ms at p99, with a report:
+    vitrine bench photos/ --model xcit-n12 --find-max --latency p99=50ms --out report/
+  Goodput against offered load:
+    vitrine bench photos/ --model xcit-n12 --sweep 50:800 --deadline 100ms --out report/
+  People and bulk work side by side:
+    vitrine bench photos/ --rate 300 --mix "model=a,priority=high,deadline=50ms,weight=3; model=b,priority=low"
+  What really happened:
+    vitrine bench --trace yesterday.csv --model xcit-n12
+
+Exit code: 0 if something was measured, 1 if nothing was (no server, no answer, no rate that meets the goal), 2 for a
+wrong command line.)";
+
+std::atomic<bool> interrupted = false;
+
+// The first Ctrl-C ends the load and prints what there is; the second ends the program.
+void EndOnInterrupt() {
+  struct sigaction action = {};
+  action.sa_handler = [](int) { interrupted = true; };
+  action.sa_flags = static_cast<int>(SA_RESETHAND);
+  sigaction(SIGINT, &action, nullptr);
+  sigaction(SIGTERM, &action, nullptr);
+}
+
+void AddRequests(CLI::App& app, BenchCommand& command) {
+  app.add_option("IMAGE", command.request.pictures,
+                 "JPEG or PNG files, and folders of them, sent as they are;\nwithout any a made picture of 224x224")
+      ->type_name("");
+  AddModelOption(app, command.request.model);
+  app.add_option_function<std::string>(
+         "--resolution", [&command](const std::string& text) { command.request.resolution = *ParseResolution(text); },
+         "size to bring pictures to, where the model takes any")
+      ->check(Checked(ParseResolution))
+      ->type_name("HxW");
+  app.add_option_function<std::string>(
+         "--priority", [&command](const std::string& word) { command.request.priority = *ParsePriority(word); },
+         "order among waiting requests: low, normal, high")
+      ->check(Checked(ParsePriority))
+      ->type_name("WORD")
+      ->default_str("normal");
+  app.add_option("--mix", command.mix,
+                 "classes of requests: \"model=a,resolution=32x32,\npriority=high,deadline=50ms,weight=3; model=b\";\n"
+                 "also pictures=PATH and name=WORD; may be repeated")
+      ->allow_extra_args(false)
+      ->check(Checked([](const std::string& text) { return ParseMix(text, RequestClass()); }))
+      ->type_name("CLASSES");
+  app.add_option("--bytes", command.workload.bytes, "bring pictures to this size, for a server that decodes nothing")
+      ->check(CLI::Range(1, 64 << 20).description(""))
+      ->type_name("N");
+}
+
+void AddLoad(CLI::App& app, BenchCommand& command) {
+  CLI::Option* rate = app.add_option("--rate", command.rate, "open loop: requests a second, whatever the answers do")
+                          ->check(CLI::Range(1e-3, 1e7).description(""))
+                          ->type_name("R");
+  app.add_option_function<std::string>(
+         "--arrivals",
+         [&command](const std::string& word) {
+           command.process = word == "constant" ? ArrivalProcess::kConstant : ArrivalProcess::kPoisson;
+         },
+         "gaps of the open loop: poisson or constant")
+      ->check(OneOf({"poisson", "constant"}))
+      ->type_name("WORD")
+      ->default_str("poisson");
+  app.add_option("--concurrency", command.load.concurrency, "closed loop: requests that are always under way")
+      ->check(CLI::Range(1, 100000).description(""))
+      ->excludes(rate)
+      ->type_name("N")
+      ->capture_default_str();
+  app.add_option("--trace", command.trace,
+                 "a recorded load: CSV or JSON lines of seconds, model,\npicture, resolution, priority, deadline")
+      ->type_name("FILE");
+  app.add_option_function<std::string>(
+         "--sweep", [&command](const std::string& text) { command.sweep = *ParseSweepRange(text); },
+         "one rate after another: LOW:HIGH, LOW:HIGH:STEP or\nLOW:HIGH:xFACTOR")
+      ->check(Checked(ParseSweepRange))
+      ->type_name("RANGE");
+  CLI::Option* find_max =
+      app.add_flag("--find-max", command.find_max, "search the highest rate that meets --latency and --good");
+  app.add_option_function<std::string>(
+         "--latency", [&command](const std::string& text) { command.goal.bounds = *ParseLatencyBounds(text); },
+         "bounds of the search: p99=50ms or p50=10ms,p99.9=0.1s")
+      ->check(Checked(ParseLatencyBounds))
+      ->needs(find_max)
+      ->type_name("BOUNDS");
+  app.add_option("--good", command.goal.least_good, "share of the requests that the search wants in time")
+      ->check(CLI::Range(0.0, 1.0).description(""))
+      ->needs(find_max)
+      ->type_name("SHARE")
+      ->capture_default_str();
+  app.add_option("--precision", command.precision, "how close the search comes, relative to the rate")
+      ->check(CLI::Range(0.001, 1.0).description(""))
+      ->needs(find_max)
+      ->type_name("SHARE")
+      ->capture_default_str();
+}
+
+// A duration that may be left out.
+void AddOptionalDuration(CLI::App& app, const std::string& name, std::optional<absl::Duration>& duration,
+                         const std::string& help) {
+  const auto parse = [](const std::string& text) -> absl::StatusOr<absl::Duration> {
+    absl::Duration parsed;
+    if (absl::ParseDuration(text, &parsed) && parsed >= absl::ZeroDuration()) return parsed;
+    return ParsePositiveDuration(text);
+  };
+  app.add_option_function<std::string>(
+         name, [&duration, parse](const std::string& text) { duration = *parse(text); }, help)
+      ->check(Checked(parse))
+      ->type_name("TIME");
+}
+
+void AddMeasurement(CLI::App& app, BenchCommand& command) {
+  AddOptionalDuration(app, "--warmup", command.warm_up, "load before the measurement; 2s, of a trace 0");
+  AddOptionalDuration(app, "--duration", command.duration, "how long is measured, at each rate; 10s, of a trace all");
+  app.add_option("--requests", command.load.max_requests, "measure so many requests instead")->type_name("N");
+  app.add_option("--stability", command.tolerance, "how far windows may differ and the run still be called stable")
+      ->check(CLI::Range(0.001, 10.0).description(""))
+      ->type_name("SHARE")
+      ->capture_default_str();
+  app.add_option("--connections", command.connections, "connections")
+      ->check(CLI::Range(1, 1024).description(""))
+      ->type_name("N")
+      ->capture_default_str();
+  app.add_option("--threads", command.load.threads, "threads that receive; in an open loop as many more send")
+      ->check(CLI::Range(1, 64).description(""))
+      ->type_name("N")
+      ->capture_default_str();
+  app.add_option("--max-outstanding", command.load.max_outstanding,
+                 "open loop: most requests without an answer; more are\nnot sent, and counted")
+      ->check(CLI::Range(1, 1000000).description(""))
+      ->type_name("N")
+      ->capture_default_str();
+  app.add_option("--seed", command.load.seed, "of arrivals and of the mix")->type_name("N")->capture_default_str();
+  app.add_option("--server-pid", command.load.server_process, "a process here whose processor time is reported")
+      ->check(CLI::PositiveNumber.description(""))
+      ->type_name("PID");
+  AddFormatOption(app, command.format);
+  app.add_option("--out", command.out, "folder for load.html, load.json, percentiles and seconds")->type_name("DIR");
+}
+
+}  // namespace
+
+ClientCommand AddBench(CLI::App& app) {
+  auto command = std::make_shared<BenchCommand>();
+  CLI::App* bench = app.add_subcommand("bench", "Put load on a server and measure what it does to latency.");
+  AddRequests(*bench, *command);
+  AddLoad(*bench, *command);
+  AddMeasurement(*bench, *command);
+  AddServerOptions(*bench, command->client);
+  bench->footer(kExamples);
+  return {bench, [command] {
+            if (const absl::Status valid = ValidateBench(*command); !valid.ok()) {
+              Fail("vitrine", valid);
+              return kExitUsage;
+            }
+            EndOnInterrupt();
+            const absl::StatusOr<bool> measured = RunBench(*command, std::cout, std::cerr, isatty(STDERR_FILENO) == 1,
+                                                           [] { return interrupted.load(std::memory_order_relaxed); });
+            if (!measured.ok()) return FailWithHint(measured.status(), command->client);
+            return *measured ? kExitSuccess : kExitFailure;
+          }};
+}
+
+}  // namespace vitrine
