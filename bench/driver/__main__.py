@@ -6,13 +6,14 @@ import subprocess
 import sys
 import tempfile
 
-from driver import footprint, forward, published, report, service, stages, training
+from driver import footprint, forward, generator, published, report, service, stages, training
 from driver.setup import ROOT, Setup
 
 PARTS = {
     "forward": ("Forward pass against PyTorch eager, fp32", forward.measure),
     "service": ("Service", service.measure),
     "null": ("Transport alone", service.measure_null),
+    "generator": ("The load generator itself, against a server that does nothing", generator.measure),
     "footprint": ("Start and memory", footprint.measure),
     "published": ("Published models: timm, mixed batches, memory", published.measure),
     "training": ("Training against PyTorch, packed batches against padded ones", training.measure),

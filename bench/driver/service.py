@@ -51,18 +51,25 @@ class Server:
         return int(status.split("VmHWM:")[1].split()[0]) * 1024 / 1e6
 
 
+def bench(setup, server, core, *arguments):
+    """The only point of `vitrine bench` on a core. Raises if a request was not answered."""
+    command = ["taskset", "-c", str(core), setup.program("vitrine"), "bench", "--server", server.address, "--format",
+               "json", "--server-pid", str(server.process.pid), *map(str, arguments)]
+    point = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)["points"][0]
+    if point["answered"] != point["due"]:
+        raise RuntimeError(f"{point['due'] - point['answered']} of {point['due']} requests were not answered: "
+                           f"{point['errors'] or 'not sent'}")
+    return point
+
+
 def load(server, model, pictures, seconds, core, *more):
-    """bench_load's report. Raises if a request failed."""
-    setup = server.setup
-    command = ["taskset", "-c", str(core), setup.program("bench_load"), "--server", server.address, "--model", model,
-               "--pictures", str(pictures), "--warm-up", str(seconds / 5), "--seconds", str(seconds), "--server-pid",
-               str(server.process.pid), *map(str, more)]
-    report = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
-    if report["failed"]:
-        raise RuntimeError(f"{report['failed']} requests failed: {report['first_failure']}")
-    if not report["answered"] and not setup.quick:
-        raise RuntimeError("no request was answered while it was measured")
-    return report
+    """A model under load: what `vitrine bench` found. A closed loop of 64 requests unless `more` says otherwise."""
+    loop = () if "--rate" in more else ("--concurrency", 64)
+    point = bench(server.setup, server, core, pictures, "--model", model, "--warmup", f"{seconds / 5}s", "--duration",
+                  f"{seconds}s", *loop, *more)
+    if point["server"]["without_predictions"]:
+        raise RuntimeError(f"{point['server']['without_predictions']} answers hold no prediction")
+    return point
 
 
 def measure_model(setup, model):
@@ -79,15 +86,15 @@ def measure_model(setup, model):
             repetitions = workers.repetitions_for(team, setup.seconds(1))
             sides[kind] = lambda team=team, n=repetitions: team.run(n) / (n * team.images)
         results = workers.interleave(sides, setup.rounds(5))
-        rate = workers.spread([report["requests_per_second"] for report in results["service"]])
+        rate = workers.spread([report["answered_per_second"] for report in results["service"]])
         open_rate = max(1, 0.7 * rate[0])
         latency = load(server, model, pictures, setup.seconds(5), setup.other_core, "--rate", open_rate)["latency_ms"]
     for team in teams.values():
         team.workers[0].close()
     limits = [1 / (decode + compute) for decode, compute in zip(results["decode"], results["model"])]
-    shares = [report["requests_per_second"] / limit for report, limit in zip(results["service"], limits)]
+    shares = [report["answered_per_second"] / limit for report, limit in zip(results["service"], limits)]
     decode, compute = (workers.spread(results[kind])[0] * 1e3 for kind in ("decode", "model"))
-    batch = results["service"][0]["batch_images"]
+    batch = results["service"][0]["server"]["batch_images"]["mean"]
     return [
         Row(f"{model}, JPEG over gRPC, one core", "of the limit", workers.spread(shares), SHARE_GOAL,
             note=f"{rate[0]:,.0f} requests/s; decode {decode:.2f} ms, model {compute:.2f} ms an image; batches of {batch:.0f}"),
@@ -109,11 +116,13 @@ def measure_null(setup):
                    stdout=subprocess.DEVNULL)
     picture = picture_for_null(setup.photographs()[0])
     with Server(setup, repository, [setup.core], ["model/null"]) as server:
-        reports = [load(server, "null", picture, setup.seconds(4), setup.other_core, "--picture-bytes", NULL_BYTES)
+        reports = [load(server, "null", picture, setup.seconds(4), setup.other_core, "--bytes", NULL_BYTES)
                    for _ in range(setup.rounds(5))]
-    rate = workers.spread([report["requests_per_second"] for report in reports])
+    rate = workers.spread([report["answered_per_second"] for report in reports])
     p99 = workers.spread([report["latency_ms"]["p99"] for report in reports])[0]
-    busy = [workers.spread([report[side] for report in reports])[0] * 100 for side in ("server_busy", "generator_busy")]
+    busy = [workers.spread(shares)[0] * 100
+            for shares in ([report["server_core_share"] for report in reports],
+                           [report["generator"]["core_share"] for report in reports])]
     return [Row("null model over gRPC, 110 KB a request, one core", "requests/s", rate, NULL_GOAL,
                 note=f"p99 {p99:.1f} ms; server's core {busy[0]:.0f} % busy, generator's {busy[1]:.0f} %")]
 

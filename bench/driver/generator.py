@@ -1,0 +1,62 @@
+"""What the load generator itself costs: `vitrine bench` against a server that answers at once with nothing."""
+import subprocess
+import sys
+
+from driver import workers
+from driver.report import Row
+from driver.service import bench
+
+GOALS = {100: 30_000, 110_000: 25_000}  # bytes of a request: requests a second of one core
+SLIP_GOAL = 1.0  # ms at p99; above it a point is void
+OPEN_SHARE = 0.6  # of what the closed loop reached
+
+
+class NullServer:
+    """bench_null_server on one core until the end of the with statement."""
+
+    def __init__(self, setup):
+        self.command = ["taskset", "-c", str(setup.core), setup.program("bench_null_server")]
+
+    def __enter__(self):
+        self.process = subprocess.Popen(self.command, stdout=subprocess.PIPE, text=True)
+        self.address = self.process.stdout.readline().split()[-1]
+        return self
+
+    def __exit__(self, *_):
+        self.process.terminate()
+        self.process.wait(60)
+
+
+def measure_size(setup, server, size):
+    def run(seconds, *more):
+        return bench(setup, server, setup.other_core, "--model", "null", "--bytes", size, "--warmup", f"{seconds / 5}s",
+                     "--duration", f"{seconds}s", *more)
+
+    closed = [run(setup.seconds(4), "--concurrency", 64) for _ in range(setup.rounds(5))]
+    rate = workers.spread([point["answered_per_second"] for point in closed])
+    cpu = workers.spread([point["generator"]["requests_per_cpu_second"] for point in closed])
+    busy = [100 * workers.spread([share(point) for point in closed])[0]
+            for share in (lambda point: point["generator"]["core_share"], lambda point: point["server_core_share"])]
+    open_rate = round(OPEN_SHARE * rate[0])
+    opened = [run(setup.seconds(4), "--rate", open_rate) for _ in range(setup.rounds(3))]
+    slip = workers.spread([point["generator"]["slip_ms"]["p99"] for point in opened])
+    cost = workers.spread([point["generator"]["cpu_us_per_request"] for point in opened])[0]
+    p99 = workers.spread([point["latency_ms"]["p99"] for point in opened])[0]
+    name = f"{size:,} bytes"
+    return [
+        Row(f"{name}: requests a second of the generator's processor time, closed loop", "requests/s", cpu, GOALS[size],
+            note=f"{1e6 / cpu[0]:.1f} us a request"),
+        Row(f"{name}: rate on one core, the server on the other", "requests/s", rate, GOALS[size],
+            note=f"generator's core {busy[0]:.0f} % busy, server's {busy[1]:.0f} %"),
+        Row(f"{name}: slip at p99, open loop at {open_rate:,} requests/s", "ms", slip, SLIP_GOAL, at_least=False,
+            note=f"{cost:.1f} us processor time a request; latency p99 {p99:.2f} ms"),
+    ]
+
+
+def measure(setup):
+    rows = []
+    with NullServer(setup) as server:
+        for size in GOALS:
+            print(f"  generator: {size:,} bytes", file=sys.stderr)
+            rows += measure_size(setup, server, size)
+    return rows
