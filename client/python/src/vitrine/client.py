@@ -277,7 +277,6 @@ class _Stream:
 
     def cancel(self) -> None:
         self._call.cancel()
-        self._requests.put(None)  # or the thread that gRPC reads them with would wait for ever
 
     def _read(self) -> None:
         try:
@@ -287,7 +286,7 @@ class _Stream:
         except grpc.RpcError as error:
             self._events.put(errors.of_rpc(error, self._address))
         finally:
-            self._requests.put(None)
+            self._requests.put(None)  # or the thread in which gRPC reads them would wait for ever
 
 
 def _take(
