@@ -15,6 +15,7 @@ constexpr char kExamples[] = R"(Examples:
   vitrine classify samples/ --model eit-mini-cifar10 --attention out/
   vitrine classify digit.png --model kv-pos-mnist@1 --top-k 3 --format json
   vitrine embed samples/ --model eit-mini-cifar10 --output features.npy
+  vitrine eval --model eit-mini-cifar10 --data cifar10:/data/cifar-10 --out results/
 
 The server's address is --server, else $VITRINE_SERVER, else 127.0.0.1:8500.)";
 
