@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/status_macros.h"
+#include "programs/command_line.h"
 #include "repository/repository.h"
 #include "trainer/loop.h"
 #include "trainer/publish.h"
