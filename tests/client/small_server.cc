@@ -44,23 +44,29 @@ class SmallServer::RegistryService final : public v1::Registry::Service {
     }
     return {grpc::StatusCode::NOT_FOUND, "no model \"" + request->model() + "\""};
   }
+  grpc::Status WatchModels(grpc::ServerContext* context, const v1::WatchModelsRequest* request,
+                           grpc::ServerWriter<v1::ModelEvent>* writer) override {
+    return methods_.watch ? methods_.watch(*request, writer, context) : Service::WatchModels(context, request, writer);
+  }
 
  private:
   const Methods& methods_;
 };
 
-SmallServer::SmallServer(Methods methods, int max_message_bytes)
+SmallServer::SmallServer(Methods methods, int max_message_bytes, std::shared_ptr<grpc::ServerCredentials> credentials,
+                         const std::string& listen)
     : methods_(std::move(methods)),
       classifier_(std::make_unique<ClassifierService>(methods_)),
       registry_(std::make_unique<RegistryService>(methods_)) {
   int port = 0;
   grpc::ServerBuilder builder;
-  builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
+  builder.AddListeningPort(listen, credentials == nullptr ? grpc::InsecureServerCredentials() : credentials, &port);
   builder.SetMaxReceiveMessageSize(max_message_bytes);
   builder.RegisterService(classifier_.get());
   builder.RegisterService(registry_.get());
   server_ = builder.BuildAndStart();
-  address_ = "127.0.0.1:" + std::to_string(port);
+  EXPECT_NE(server_, nullptr) << "cannot listen at " << listen;
+  address_ = listen.starts_with("unix:") ? listen : "127.0.0.1:" + std::to_string(port);
 }
 
 SmallServer::~SmallServer() {

@@ -22,9 +22,15 @@ class SmallServer {
     std::function<grpc::Status(const v1::ClassifyRequest&, v1::ClassifyResponse*, grpc::ServerContext*)> classify = {};
     std::function<grpc::Status(StreamOfServer*, grpc::ServerContext*)> stream = {};
     v1::ListModelsResponse models = {};
+    std::function<grpc::Status(const v1::WatchModelsRequest&, grpc::ServerWriter<v1::ModelEvent>*,
+                               grpc::ServerContext*)>
+        watch = {};
   };
 
-  explicit SmallServer(Methods methods, int max_message_bytes = 64 << 20);
+  // Without credentials it speaks no TLS. `listen` is host:port, 0 for any that is free, or unix:PATH.
+  explicit SmallServer(Methods methods, int max_message_bytes = 64 << 20,
+                       std::shared_ptr<grpc::ServerCredentials> credentials = nullptr,
+                       const std::string& listen = "127.0.0.1:0");
   ~SmallServer();
 
   const std::string& address() const { return address_; }

@@ -1,0 +1,55 @@
+#include "client/address.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace vitrine {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+TEST(ParseAddress, TakesHostsNamesListsAndSockets) {
+  EXPECT_EQ(ParseAddress("gpu-box:8500")->uri, "gpu-box:8500");
+  EXPECT_FALSE(ParseAddress("gpu-box:8500")->balanced);
+  EXPECT_EQ(ParseAddress("[::1]:8500")->uri, "[::1]:8500");
+  EXPECT_TRUE(ParseAddress("dns:///vitrine.default.svc:8500")->balanced);
+  EXPECT_TRUE(ParseAddress("dns://10.0.0.10/vitrine:8500")->balanced);
+  EXPECT_THAT(ParseAddress("a:1,b:2")->hosts, ElementsAre("a:1", "b:2"));
+  EXPECT_TRUE(ParseAddress("a:1,b:2")->balanced);
+  EXPECT_EQ(ParseAddress("ipv4:10.0.0.1:1,10.0.0.2:1")->uri, "ipv4:10.0.0.1:1,10.0.0.2:1");
+  EXPECT_EQ(ParseAddress("ipv6:[::1]:1")->uri, "ipv6:[::1]:1");
+  EXPECT_EQ(ParseAddress("unix:/run/vitrine.sock")->uri, "unix:/run/vitrine.sock");
+}
+
+TEST(ParseAddress, KnowsWhatStaysOnThisMachine) {
+  for (const char* local : {"localhost:1", "127.0.0.1:1", "127.1.2.3:1", "[::1]:1", "unix:x", "unix-abstract:x",
+                            "localhost:1,127.0.0.1:2", "ipv4:127.0.0.1:1", "dns:///localhost:1"}) {
+    EXPECT_TRUE(ParseAddress(local)->local) << local;
+  }
+  for (const char* far : {"gpu-box:1", "10.0.0.1:1", "127.example.org:1", "localhost.example.org:1", "[::2]:1",
+                          "localhost:1,gpu-box:1", "ipv4:127.0.0.1:1,10.0.0.1:1", "dns://127.0.0.1/gpu-box:1"}) {
+    EXPECT_FALSE(ParseAddress(far)->local) << far;
+  }
+}
+
+TEST(ParseAddress, SaysWhatIsWrong) {
+  for (const char* wrong : {"", "gpu-box", "gpu-box:", ":8500", "gpu-box:0", "gpu-box:65536", "gpu-box:http",
+                            "::1:8500", "[::1]", "http://gpu-box:8500", "a:1,", "a:1,b", "dns:///name",
+                            "dns:", "unix:", "a:1,unix:b", "ipv4:1.2.3.4", "gpu-box:8500/path"}) {
+    const absl::Status status = ParseAddress(wrong).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << wrong;
+    EXPECT_THAT(status.message(), HasSubstr("address")) << wrong;
+  }
+  EXPECT_EQ(ParseAddress("gpu-box").status().message(),
+            "the server's address \"gpu-box\" has no port; give host:port, as in gpu-box:8500 or [::1]:8500");
+  EXPECT_THAT(ParseAddress("unix:" + std::string(108, 'x')).status().message(), HasSubstr("at most 107"));
+}
+
+TEST(ResolveHosts, GivesOneFamilyAndNothingTwice) {
+  EXPECT_EQ(*ResolveHosts({"127.0.0.1:2", "127.0.0.1:1", "127.0.0.1:2"}), "ipv4:127.0.0.1:1,127.0.0.1:2");
+  EXPECT_EQ(*ResolveHosts({"[::1]:2", "127.0.0.1:1"}), "ipv6:[::1]:2,[::ffff:127.0.0.1]:1");
+}
+
+}  // namespace
+}  // namespace vitrine

@@ -1,0 +1,32 @@
+#ifndef VITRINE_TESTS_CLIENT_CERTIFICATES_H_
+#define VITRINE_TESTS_CLIENT_CERTIFICATES_H_
+
+#include <grpcpp/security/server_credentials.h>
+
+#include <memory>
+#include <string>
+
+#include "tests/scratch_folder.h"
+
+namespace vitrine {
+
+// Certificates for TLS, made by the program openssl: an authority (ca.pem) that vouches for a server (server.pem, for
+// the name "vitrine.test") and a client (client.pem), and another authority (other.pem) that vouches for stranger.pem.
+// Keys are beside them (server.key, ...).
+class Certificates {
+ public:
+  Certificates();
+
+  std::string Path(const std::string& name) const { return folder_.Path(name); }
+  // A copy of the client's certificate that expired an hour ago: expired.pem.
+  void MakeExpired() const;
+  // What a server with server.pem shows; with `client_wanted` it takes only clients that ca.pem vouches for.
+  std::shared_ptr<grpc::ServerCredentials> OfServer(bool client_wanted = false) const;
+
+ private:
+  const ScratchFolder folder_;
+};
+
+}  // namespace vitrine
+
+#endif  // VITRINE_TESTS_CLIENT_CERTIFICATES_H_

@@ -1,0 +1,67 @@
+// The installed package, seen from a project that knows nothing of this tree.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+
+#include "tests/client/shell.h"
+#include "tests/e2e/child_server.h"
+#include "tests/e2e/published.h"
+#include "tests/scratch_folder.h"
+
+namespace vitrine {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::string ReadFile(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  EXPECT_TRUE(file.is_open()) << path;
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+TEST(ClientPackage, TheDocumentShowsTheExample) {
+  const std::string document = ReadFile(VITRINE_SOURCE "/docs/client-library.md");
+  const std::string folder = VITRINE_SOURCE "/examples/classify/";
+  EXPECT_THAT(document, HasSubstr("```cpp\n" + ReadFile(folder + "classify.cc") + "```\n"));
+  EXPECT_THAT(document, HasSubstr("```cmake\n" + ReadFile(folder + "CMakeLists.txt") + "```\n"));
+}
+
+TEST(ClientPackage, BuildsAndRunsTheExample) {
+  const ScratchFolder folder;
+  const std::string cmake = VITRINE_CMAKE, compiler = VITRINE_CXX;
+  Ran ran = Shell(folder, cmake + " --install " VITRINE_BUILD " --prefix prefix --component client");
+  ASSERT_EQ(ran.exit_code, 0) << ran.out << ran.errors;
+  std::filesystem::rename(folder.Path("prefix"), folder.Path("moved"));  // it names no folder of this machine
+  std::filesystem::copy(VITRINE_SOURCE "/examples/classify", folder.Path("app"));
+  ran = Shell(folder, cmake + " -S app -B out -DCMAKE_CXX_COMPILER=" + compiler +
+                          " -DCMAKE_PREFIX_PATH=$PWD/moved && " + cmake + " --build out");
+  ASSERT_EQ(ran.exit_code, 0) << ran.out << ran.errors;
+
+  testing::PublishModel(folder.Path("repository"), "mixed", testing::MixedConfig());
+  testing::ChildServer server(folder.path(), {"--repository", folder.Path("repository"), "--listen", "127.0.0.1:0",
+                                              "--metrics", "127.0.0.1:0"});
+  const std::string address = server.AwaitReady();
+  folder.Write("cat.jpg", testing::NoiseJpeg(40, 32, 1));
+  ran = Shell(folder, "out/classify " + address + " mixed cat.jpg");
+  EXPECT_EQ(ran.exit_code, 0) << ran.out << ran.errors;
+  EXPECT_THAT(ran.out, ::testing::ContainsRegex("^[^ ]+ 0\\.[0-9]+\n"));
+  ran = Shell(folder, "out/classify " + address + " other cat.jpg");
+  EXPECT_EQ(ran.exit_code, 1);
+  EXPECT_THAT(ran.errors, HasSubstr("NOT_FOUND"));
+
+  // pkg-config tells the same.
+  ran = Shell(folder,
+              "export PKG_CONFIG_PATH=$PWD/$(dirname $(find moved -name vitrine-client.pc)); pkg-config --libs "
+              "vitrine-client && " +
+                  compiler + " -std=c++20 -fsyntax-only app/classify.cc $(pkg-config --cflags vitrine-client)");
+  EXPECT_EQ(ran.exit_code, 0) << ran.errors;
+  EXPECT_THAT(ran.out, HasSubstr("-lvitrine_client"));
+  EXPECT_THAT(ran.out, HasSubstr("-lgrpc++"));
+}
+
+}  // namespace
+}  // namespace vitrine

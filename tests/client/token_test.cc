@@ -1,0 +1,34 @@
+#include "client/token.h"
+
+#include <gtest/gtest.h>
+
+#include "absl/time/clock.h"
+#include "tests/scratch_folder.h"
+
+namespace vitrine {
+namespace {
+
+TEST(BearerToken, FollowsItsFile) {
+  const ScratchFolder folder;
+  const std::string file = folder.Write("token", "one\n");
+  const auto token = BearerToken::FromFile(file);
+  ASSERT_TRUE(token.ok()) << token.status();
+  const absl::Time start = absl::Now();
+  folder.Write("token", "two");
+  EXPECT_EQ((*token)->Get(start), "one") << "not read for every call";
+  EXPECT_EQ((*token)->Get(start + absl::Seconds(61)), "two");
+  folder.Write("token", "");
+  EXPECT_EQ((*token)->Get(start + absl::Seconds(130)), "two") << "a file that is being replaced";
+  folder.Write("token", "three");
+  EXPECT_EQ((*token)->Get(start + absl::Seconds(195)), "three");
+}
+
+TEST(BearerToken, OfATextStays) {
+  EXPECT_EQ((*BearerToken::FromText("one"))->Get(absl::InfiniteFuture()), "one");
+  EXPECT_FALSE(BearerToken::FromText("").ok());
+  EXPECT_FALSE(BearerToken::FromText("a\x01").ok());
+  EXPECT_FALSE(BearerToken::FromText("\xC3\xBC").ok());
+}
+
+}  // namespace
+}  // namespace vitrine

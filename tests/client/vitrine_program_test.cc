@@ -1,0 +1,110 @@
+// The program `vitrine` and a server, each in a process of its own.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "tests/client/shell.h"
+#include "tests/e2e/child_server.h"
+#include "tests/e2e/published.h"
+
+namespace vitrine {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+const std::string kVitrine = VITRINE_BIN "/vitrine ";
+
+class VitrineProgram : public ::testing::Test {
+ protected:
+  VitrineProgram() {
+    testing::PublishModel(folder_.path() / "repository", "mixed", testing::MixedConfig());
+    server_ = std::make_unique<testing::ChildServer>(
+        folder_.path(), std::vector<std::string>{"--repository", folder_.Path("repository"), "--listen", "127.0.0.1:0",
+                                                 "--metrics", "127.0.0.1:0"});
+    at_ = " --server " + server_->AwaitReady();
+    folder_.Write("in/a.jpg", testing::NoiseJpeg(40, 32, 1));
+    folder_.Write("in/deep/b.jpg", testing::NoiseJpeg(32, 40, 2));
+  }
+
+  const ScratchFolder folder_;
+  std::unique_ptr<testing::ChildServer> server_;
+  std::string at_;
+};
+
+TEST_F(VitrineProgram, ListsShowsAndWatches) {
+  const Ran bare = Shell(folder_, kVitrine + "models" + at_), list = Shell(folder_, kVitrine + "models list" + at_);
+  EXPECT_EQ(bare.exit_code, 0) << bare.errors;
+  EXPECT_THAT(bare.out, HasSubstr("mixed"));
+  EXPECT_EQ(bare.out, list.out);
+  const Ran show = Shell(folder_, kVitrine + "models show mixed@1" + at_);
+  EXPECT_EQ(show.exit_code, 0) << show.errors;
+  EXPECT_THAT(show.out, StartsWith("mixed version 1\n  state       ready\n"));
+  const Ran json = Shell(folder_, kVitrine + "models show" + at_ + " --format json");
+  EXPECT_THAT(json.out, HasSubstr("\"labels\":["));
+  const Ran missing = Shell(folder_, kVitrine + "models show other" + at_);
+  EXPECT_EQ(missing.exit_code, 1);
+  EXPECT_THAT(missing.errors, HasSubstr("\"other\""));
+  EXPECT_EQ(Shell(folder_, kVitrine + "models show mixed@x" + at_).exit_code, 2);
+  EXPECT_EQ(Shell(folder_, kVitrine + "models sing" + at_).exit_code, 2);
+  // A version that is published while somebody watches.
+  testing::PublishModel(folder_.path() / "other", "mixed", testing::MixedConfig(), 2);
+  const Ran watch = Shell(folder_, "mkfifo lines; " + kVitrine + "models watch" + at_ + R"( >lines &
+      exec 3<lines; read first <&3; echo "$first"
+      cp -r other/mixed/1 repository/mixed/.2; sed -i 's/^version: 1/version: 2/' repository/mixed/.2/manifest.textproto
+      mv repository/mixed/.2 repository/mixed/2
+      while read -t 20 line <&3; do echo "$line"; [[ $line == *@2*ready ]] && break; done
+      kill -INT $! 2>/dev/null; kill $!)");
+  EXPECT_THAT(watch.out, HasSubstr("mixed@1  ready\n"));
+  EXPECT_THAT(watch.out, HasSubstr("mixed@2  loading -> ready\n")) << watch.errors << server_->Output();
+}
+
+TEST_F(VitrineProgram, TakesPicturesFromEverywhere) {
+  const auto lines = [](const Ran& ran) { return std::count(ran.out.begin(), ran.out.end(), '\n'); };
+  const std::string classify = kVitrine + "classify --format json" + at_;
+  EXPECT_EQ(lines(Shell(folder_, classify + " in")), 1);
+  EXPECT_EQ(lines(Shell(folder_, classify + " --recursive in")), 2);
+  EXPECT_EQ(lines(Shell(folder_, classify + " 'in/*/*.jpg' in/a.jpg")), 2);
+  EXPECT_EQ(lines(Shell(folder_, "find in -name '*.jpg' | " + classify + " --files-from -")), 2);
+  EXPECT_EQ(lines(Shell(folder_, "find in -name '*.jpg' -print0 | " + classify + " -0 --files-from -")), 2);
+  const Ran piped = Shell(folder_, "cat in/a.jpg | " + classify + " -");
+  EXPECT_EQ(piped.exit_code, 0) << piped.errors;
+  EXPECT_THAT(piped.out, StartsWith("{\"image\":\"-\""));
+  const Ran drawn = Shell(folder_, kVitrine + "classify in/a.jpg --attention out --side-by-side" + at_);
+  EXPECT_EQ(drawn.exit_code, 0) << drawn.errors;
+  EXPECT_TRUE(std::filesystem::exists(folder_.path() / "out/a.attention.png"));
+}
+
+TEST_F(VitrineProgram, ExitsWithOneForWhatFailedAndTwoForAWrongCommand) {
+  folder_.Write("in/cut.jpg", testing::NoiseJpeg(40, 32, 1).substr(0, 300));
+  const Ran some = Shell(folder_, kVitrine + "classify --format json in 'none*.png'" + at_);
+  EXPECT_EQ(some.exit_code, 1);
+  EXPECT_THAT(some.out, HasSubstr("in/a.jpg"));
+  EXPECT_THAT(some.errors, HasSubstr("vitrine: in/cut.jpg: "));
+  EXPECT_THAT(some.errors, HasSubstr("vitrine: none*.png: no file matches this pattern"));
+  for (const char* wrong : {"classify", "classify -0 a.jpg", "classify a.jpg --deadline 5",
+                            "classify a.jpg --max-attempts 0", "classify a.jpg --side-by-side",
+                            "classify a.jpg --attention o --side-by-side --sheet", "models --in-flight 3"}) {
+    EXPECT_EQ(Shell(folder_, kVitrine + wrong).exit_code, 2) << wrong;
+  }
+  const auto refused = [&](const std::string& flags) {
+    const Ran ran = Shell(folder_, kVitrine + "models " + flags);
+    EXPECT_EQ(ran.exit_code, 1) << flags;
+    return ran.errors;
+  };
+  EXPECT_EQ(refused("--server gpu-box"),
+            "vitrine: the server's address \"gpu-box\" has no port; give host:port, as in "
+            "gpu-box:8500 or [::1]:8500\n");
+  EXPECT_EQ(refused("--tls-ca none.pem" + at_), "vitrine: none.pem: no such file or directory\n");
+  EXPECT_THAT(refused("--tls" + at_), HasSubstr(": it does not speak TLS"));
+  EXPECT_THAT(refused("--tls-cert a.pem" + at_), HasSubstr("belong together"));
+  EXPECT_THAT(refused("--keepalive 1s" + at_), HasSubstr("at least 10s"));
+  folder_.Write("token", "secret");
+  EXPECT_THAT(refused("--token-file token --server 192.0.2.1:1"), HasSubstr("unencrypted; use TLS"));
+  EXPECT_THAT(refused("--server unix:nowhere"), HasSubstr("there is no such socket; start vitrine-server there"));
+  EXPECT_EQ(Shell(folder_, "VITRINE_TOKEN_FILE=token " + kVitrine + "models" + at_).exit_code, 0);
+}
+
+}  // namespace
+}  // namespace vitrine
