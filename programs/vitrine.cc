@@ -1,5 +1,6 @@
 // vitrine: asks a vitrine-server. The list of its commands; their flags are in client_<command>.cc, they themselves in
 // client/.
+#include <cstdlib>
 #include <vector>
 
 #include "programs/client_command.h"
@@ -11,6 +12,7 @@ namespace {
 
 constexpr char kExamples[] = R"(Examples:
   vitrine models
+  vitrine models show eit-mini-cifar10
   vitrine classify cat.jpg truck.jpg --model eit-mini-cifar10
   vitrine classify samples/ --model eit-mini-cifar10 --attention out/
   vitrine classify digit.png --model kv-pos-mnist@1 --top-k 3 --format json
@@ -20,6 +22,8 @@ constexpr char kExamples[] = R"(Examples:
 The server's address is --server, else $VITRINE_SERVER, else 127.0.0.1:8500.)";
 
 int Main(int argc, char** argv) {
+  // gRPC's own lines on stderr are for its developers; what they mean for a user our errors say.
+  setenv("GRPC_VERBOSITY", "NONE", /*overwrite=*/0);
   CLI::App app("Asks a Vitrine server what is on pictures.", "vitrine");
   app.require_subcommand(1);
   app.formatter(ShortHelp());
