@@ -111,6 +111,7 @@ def test_retries() -> None:
     async def use(client: vitrine.aio.Client) -> None:
         assert (await client.classify(b"one", "m")).top1.label == "one"
         results = [result async for result in client.classify_many(pictures, "m")]
+        assert [r for r in results if not r.ok] == []
         assert [r.top1.label for r in results if isinstance(r, vitrine.Result)] == [p.decode() for p in pictures]
 
     with serve(script) as address:
