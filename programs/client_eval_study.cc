@@ -1,0 +1,76 @@
+// `vitrine eval --models A,B --resolutions 160,224`.
+#include <iostream>
+#include <memory>
+
+#include "absl/strings/str_cat.h"
+#include "client/eval/data.h"
+#include "client/eval/study.h"
+#include "client/text.h"
+#include "programs/client_eval.h"
+#include "programs/client_options.h"
+#include "programs/command_line.h"
+
+namespace vitrine {
+namespace {
+
+// "224" is the square.
+absl::StatusOr<v1::ResolutionWish> ParseStudySize(const std::string& text) {
+  const bool square = text.find('x') == std::string::npos;
+  return ParseResolution(square ? absl::StrCat(text, "x", text) : text);
+}
+
+StudyPlan PlanOf(const EvalCommand& command, const StudyFlags& flags) {
+  StudyPlan plan{.command = command};
+  // The checks have seen every text.
+  for (const std::string& model : flags.models) plan.models.push_back(*ParseModelChoice(model));
+  for (const std::string& size : flags.resolutions) plan.resolutions.emplace_back(*ParseStudySize(size));
+  if (plan.models.empty()) plan.models = {command.model};
+  if (plan.resolutions.empty()) plan.resolutions = {command.resolution};
+  return plan;
+}
+
+}  // namespace
+
+void AddStudyFlags(CLI::App& eval, StudyFlags& flags) {
+  eval.add_option("--models", flags.models,
+                  "several models, each into a folder of its own below\n--out, with a table and plots")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->check(Checked([](const std::string& text) { return ParseModelChoice(text); }))
+      ->type_name("NAME[@VERSION],...");
+  eval.add_option("--resolutions", flags.resolutions, "several sizes, likewise: 224 or 160x224")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->check(Checked(ParseStudySize))
+      ->type_name("SIZE,...");
+}
+
+int EvaluateStudy(const EvalCommand& command, const StudyFlags& study, const ReportFlags& report, Format format,
+                  ProgressDisplay& progress, const std::atomic<bool>* stop) {
+  const absl::StatusOr<std::unique_ptr<Client>> client = Client::Connect(command.client);
+  if (!client.ok()) return FailWithHint(client.status(), command.client);
+  const absl::StatusOr<std::unique_ptr<Dataset>> data = OpenEvaluationData(command.data, command.split);
+  if (!data.ok()) return Fail("vitrine", data.status());
+  StudyPlan plan = PlanOf(command, study);
+  for (ModelChoice& model : plan.models) {
+    if (!model.name.empty()) continue;
+    const absl::StatusOr<v1::ModelVersion> only = ChooseModel(**client, model);
+    if (!only.ok()) return FailWithHint(only.status(), command.client);
+    model.name = only->model();
+  }
+  const CellRunner run = [&](const EvalCommand& cell) {
+    progress.Line(Printable(absl::StrCat(cell.model.name, " into ", cell.out)));
+    absl::StatusOr<EvalResult> result = RunEvaluation(cell, progress, stop);
+    progress.Finish();
+    if (result.ok()) Report(cell, result->evaluation, report, result->stopped.ok());
+    return result;
+  };
+  const Study done = RunStudy(plan, **client, **data, run);
+  const absl::Status written = WriteStudy(command.out, done);
+  std::cout << StudyTable(done).Print(format == Format::kJson ? OutputFormat::kJson : OutputFormat::kTable)
+            << std::flush;
+  if (!written.ok()) return Fail("vitrine", written);
+  return done.complete() ? kExitSuccess : kExitFailure;
+}
+
+}  // namespace vitrine

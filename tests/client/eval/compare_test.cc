@@ -1,0 +1,158 @@
+#include "client/eval/compare.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "client/eval/compare_page.h"
+#include "tests/client/eval/made_data.h"
+#include "tests/client/eval/made_evaluation.h"
+
+namespace vitrine {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+Evaluation First() {
+  return MadeEvaluation({{0, {{0, 0.9f}}},             // right, right
+                         {0, {{0, 0.8f}}},             // right, wrong
+                         {1, {{2, 0.7f}, {1, 0.2f}}},  // wrong, right
+                         {1, {{0, 0.6f}}},             // wrong, right
+                         {2, {{0, 0.6f}}},             // wrong, wrong
+                         {2, {{2, 0.95f}}}});          // right, right
+}
+Evaluation Second() {
+  return MadeEvaluation(
+      {{0, {{0, 0.5f}}}, {0, {{1, 0.4f}}}, {1, {{1, 0.6f}}}, {1, {{1, 0.99f}}}, {2, {{1, 0.6f}}}, {2, {{2, 0.9f}}}});
+}
+
+TEST(Compare, CountsPairsAndFlips) {
+  const Evaluation first = First(), second = Second();
+  const auto comparison = Compare(first, second);
+  ASSERT_TRUE(comparison.ok()) << comparison.status();
+  const PairedCounts& counts = (*comparison)->counts;
+  EXPECT_EQ(counts.both, 2);
+  EXPECT_EQ(counts.only_first, 1);
+  EXPECT_EQ(counts.only_second, 2);
+  EXPECT_EQ(counts.neither, 1);
+  EXPECT_DOUBLE_EQ((*comparison)->first_metrics.top1, 0.5);
+  EXPECT_DOUBLE_EQ((*comparison)->second_metrics.top1, 4.0 / 6);
+  ASSERT_EQ((*comparison)->right_to_wrong.size(), 1u);
+  EXPECT_EQ((*comparison)->right_to_wrong[0].first->name, "cat/1.png");
+  ASSERT_EQ((*comparison)->wrong_to_right.size(), 2u);
+  EXPECT_EQ((*comparison)->wrong_to_right[0].second->name, "dog/3.png") << "the surest first";
+  ASSERT_EQ((*comparison)->classes.size(), 3u);
+  EXPECT_EQ((*comparison)->classes[0].label, "dog") << "the largest difference first";
+  EXPECT_EQ((*comparison)->classes[0].second - (*comparison)->classes[0].first, 1);
+}
+
+TEST(Compare, TakesThePicturesThatBothAnsweredAndSaysSo) {
+  Evaluation first = First(), second = Second();
+  first.predictions.erase(first.predictions.begin());        // in the second alone
+  second.predictions.erase(second.predictions.begin() + 5);  // in the first alone
+  second.predictions[1].outcome = Outcome::kRefused;         // cat/1.png
+  second.predictions[1].guesses.clear();
+  const auto comparison = Compare(first, second);
+  ASSERT_TRUE(comparison.ok());
+  EXPECT_EQ((*comparison)->pairs.size(), 3u);
+  EXPECT_EQ((*comparison)->only_in_first, 1);
+  EXPECT_EQ((*comparison)->only_in_second, 1);
+  EXPECT_EQ((*comparison)->unanswered, 1);
+  EXPECT_EQ((*comparison)->first_metrics.ledger.pictures, 3) << "measures are those of the pairs";
+  const std::string text = PrintComparison(**comparison, OutputFormat::kTable);
+  EXPECT_THAT(text,
+              HasSubstr("3 pictures were answered by both; 1 are in both and were not answered by both; 1 are in the "
+                        "first alone; 1 are in the second alone"));
+}
+
+TEST(Compare, KnowsThatModelsNumberTheirClassesDifferently) {
+  const Evaluation first = First();
+  Evaluation second = First();
+  std::reverse(second.model.mutable_labels()->begin(), second.model.mutable_labels()->end());
+  for (Prediction& prediction : second.predictions) {
+    prediction.label = 2 - prediction.label;
+    for (Guess& guess : prediction.guesses) guess.index = 2 - guess.index;
+  }
+  const auto comparison = Compare(first, second);
+  ASSERT_TRUE(comparison.ok());
+  EXPECT_EQ((*comparison)->counts.only_first + (*comparison)->counts.only_second, 0);
+  EXPECT_EQ((*comparison)->test.p, 1);
+}
+
+TEST(Compare, RefusesOtherData) {
+  const Evaluation first = First();
+  Evaluation other = Second();
+  for (Prediction& prediction : other.predictions) prediction.name = "x" + prediction.name;
+  const auto nothing = Compare(first, other);
+  EXPECT_EQ(nothing.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(nothing.status().message()), HasSubstr("no picture in common"));
+  Evaluation relabelled = Second();
+  relabelled.predictions[4].data_label = 0;
+  const auto contradiction = Compare(first, relabelled);
+  EXPECT_EQ(contradiction.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(contradiction.status().message()), HasSubstr("owl/4.png"));
+  Evaluation empty = Second();
+  for (Prediction& prediction : empty.predictions) prediction.outcome = Outcome::kUnreadable;
+  EXPECT_FALSE(Compare(first, empty).ok());
+}
+
+TEST(Compare, PrintsForProgramsAndPeople) {
+  const Evaluation first = First(), second = Second();
+  const auto comparison = Compare(first, second);
+  ASSERT_TRUE(comparison.ok());
+  const auto json = nlohmann::json::parse(PrintComparison(**comparison, OutputFormat::kJson));
+  EXPECT_EQ(json["pictures"]["compared"], 6);
+  EXPECT_EQ(json["counts"]["only_second_right"], 2);
+  EXPECT_NEAR(json["difference"].get<double>(), 1.0 / 6, 1e-12);
+  EXPECT_EQ(json["mcnemar"]["p"], 1.0);
+  EXPECT_EQ(json["right_to_wrong"][0]["name"], "cat/1.png");
+  EXPECT_EQ(json["right_to_wrong"][0]["second"]["label"], "dog");
+  EXPECT_EQ(json["classes"].size(), 3u);
+  const std::string csv = PrintComparison(**comparison, OutputFormat::kCsv);
+  EXPECT_THAT(csv, HasSubstr("measure,first,second,difference,low,high\ntop1,0.5,0.66666"));
+  const std::string text = PrintComparison(**comparison, OutputFormat::kTable);
+  EXPECT_THAT(text, HasSubstr("No difference in accuracy is shown"));
+  EXPECT_THAT(text, HasSubstr("+16.67 %"));
+}
+
+TEST(Compare, SaysWhichIsBetter) {
+  std::vector<MadePicture> worse, better;
+  for (int i = 0; i < 40; ++i) {
+    worse.push_back({0, {{i < 30 ? 1 : 0, 0.9f}}});
+    better.push_back({0, {{0, 0.9f}}});
+  }
+  const Evaluation a = MadeEvaluation(worse), b = MadeEvaluation(better);
+  const auto comparison = Compare(a, b), reverse = Compare(b, a);
+  EXPECT_THAT(VerdictInWords(**comparison), HasSubstr("The second is right more often"));
+  EXPECT_THAT(VerdictInWords(**comparison), HasSubstr("chi-squared 28.03"));
+  EXPECT_THAT(VerdictInWords(**reverse), HasSubstr("The first is right more often"));
+}
+
+TEST(DrawComparison, ShowsTheFlipsAndEscapesWhatItIsGiven) {
+  Evaluation first = First(), second = Second();
+  const std::string hostile = "<script>alert(1)</script>\"'.png";
+  for (Evaluation* evaluation : {&first, &second}) {
+    evaluation->predictions[1].name = hostile;
+    evaluation->data = "imagefolder:<i>x</i>";
+    evaluation->data_labels[0] = "<b>cat</b>";
+    evaluation->model.set_labels(0, "<b>cat</b>");
+    evaluation->model.set_model("m<u>");
+  }
+  const auto comparison = Compare(first, second);
+  ASSERT_TRUE(comparison.ok());
+  const MadeData data(first);
+  const std::string page = DrawComparison(**comparison, &data);
+  for (const char* part : {"<script", "<b>cat", "<i>x", "m<u>"}) EXPECT_THAT(page, Not(HasSubstr(part)));
+  EXPECT_THAT(page, HasSubstr("&lt;script&gt;alert(1)&lt;/script&gt;&quot;"));
+  size_t pictures = 0;
+  for (size_t at = 0; (at = page.find("src=\"data:image/png", at)) != std::string::npos; ++at) ++pictures;
+  EXPECT_EQ(pictures, 3u) << "one for each flip";
+  const std::string blind = DrawComparison(**comparison, nullptr);
+  EXPECT_THAT(blind, HasSubstr("The data set was not there"));
+  EXPECT_THAT(blind, HasSubstr("dog/3.png"));
+}
+
+}  // namespace
+}  // namespace vitrine

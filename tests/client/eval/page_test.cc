@@ -1,0 +1,284 @@
+#include "client/eval/page.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <mutex>
+
+#include "absl/strings/str_cat.h"
+#include "client/eval/page_sections.h"
+#include "tests/client/eval/made_data.h"
+#include "tests/client/eval/made_evaluation.h"
+#include "tests/client/small_server.h"
+#include "tests/scratch_folder.h"
+
+namespace vitrine {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+size_t Times(const std::string& text, const std::string& part) {
+  size_t times = 0;
+  for (size_t at = 0; (at = text.find(part, at)) != std::string::npos; at += part.size()) ++times;
+  return times;
+}
+
+// Right three times of five; the third one is the surest mistake.
+Evaluation Made() {
+  Evaluation evaluation = MadeEvaluation({{0, {{0, 0.9f}, {1, 0.05f}}},
+                                          {1, {{0, 0.6f}, {1, 0.3f}}},
+                                          {2, {{1, 0.98f}, {0, 0.01f}}},
+                                          {1, {{1, 0.7f}}},
+                                          {2, {{2, 0.5f}}}});
+  evaluation.model.add_attention_kinds(v1::ROLLOUT);
+  evaluation.model.add_attention_kinds(v1::CLASS_TOKEN_ROW);
+  evaluation.model.add_attention_kinds(v1::DISTANCE);
+  return evaluation;
+}
+
+std::string PageOf(const Evaluation& evaluation) {
+  const EvaluationMetrics metrics = ComputeMetrics(evaluation);
+  return DrawPage({.evaluation = evaluation, .metrics = metrics});
+}
+
+// A server that answers every request with a map or distances, and keeps what it was asked.
+struct AttentionServer {
+  std::mutex mutex;
+  std::vector<v1::ClassifyRequest> asked;
+  SmallServer server;
+
+  AttentionServer() : server(Methods()) {}
+  SmallServer::Methods Methods() {
+    SmallServer::Methods methods;
+    methods.stream = [this](StreamOfServer* stream, grpc::ServerContext*) {
+      v1::ClassifyRequest request;
+      while (stream->Read(&request)) {
+        const std::lock_guard lock(mutex);
+        stream->Write(Answer(request));
+        asked.push_back(request);
+      }
+      return grpc::Status::OK;
+    };
+    return methods;
+  }
+  v1::ClassifyStreamResponse Answer(const v1::ClassifyRequest& request) {
+    v1::ClassifyStreamResponse answer;
+    answer.set_request_id(request.request_id());
+    v1::AttentionMap& map = *answer.mutable_response()->add_attention();
+    map.set_kind(request.attention(0).kind());
+    map.set_encoding(v1::FLOAT32);
+    // Distances of two layers with two heads, other ones for every second picture; or a map of two rows.
+    const float shift = asked.size() % 2 == 0 ? 0.0f : 4.0f;
+    const float values[] = {1 + shift, 2, 3, 4};
+    map.set_rows(2);
+    map.set_columns(2);
+    map.set_values(std::string(reinterpret_cast<const char*>(values), sizeof(values)));
+    if (map.kind() != v1::DISTANCE) {
+      map.mutable_covers()->set_width(12);
+      map.mutable_covers()->set_height(8);
+    }
+    v1::Grid& grid = *answer.mutable_response()->mutable_grid();
+    grid.set_rows(2);
+    grid.set_columns(3);
+    grid.set_input_height(8);
+    grid.set_input_width(12);
+    return answer;
+  }
+};
+
+TEST(Page, TellsTheNumbers) {
+  const std::string page = PageOf(Made());
+  for (const char* part : {"60.00 %", "95 % interval 23.07 to 88.24 %", "Every picture was answered.", "m version 3",
+                           "aaaaaaaa", "fp32 cpu", "imagefolder:pets", "here:1", "Surest mistakes", "Reliability",
+                           "Time of a picture by stage", "Throughput", "vitrine eval --server here:1 --model m@3"}) {
+    EXPECT_THAT(page, HasSubstr(part));
+  }
+  EXPECT_LT(page.size(), 300u << 10);
+}
+
+TEST(Page, NamesEveryPictureThatWasNotEvaluated) {
+  Evaluation evaluation = Made();
+  evaluation.predictions[0].outcome = Outcome::kUnreadable;
+  evaluation.predictions[0].reason = "the picture is cut off";
+  evaluation.predictions[0].code = absl::StatusCode::kInvalidArgument;
+  evaluation.predictions[1].outcome = Outcome::kRefused;
+  evaluation.predictions[1].code = absl::StatusCode::kResourceExhausted;
+  evaluation.predictions[1].reason = "the server is full";
+  evaluation.predictions[3].outcome = Outcome::kUnlabelled;
+  for (const size_t i : {0u, 1u, 3u}) evaluation.predictions[i].guesses.clear();
+  evaluation.expected = 7;
+  const std::string page = PageOf(evaluation);
+  for (const char* part : {"cat/0.png", "the picture is cut off", "refused, RESOURCE_EXHAUSTED", "dog/1.png",
+                           "the server is full", "dog/3.png", "its label is none of the model's classes",
+                           "not evaluated yet", "those of the answered pictures"}) {
+    EXPECT_THAT(page, HasSubstr(part));
+  }
+  Evaluation many = MadeEvaluation(std::vector<MadePicture>(205, {0, {}}));
+  for (Prediction& prediction : many.predictions) prediction.outcome = Outcome::kUnreadable;
+  const std::string nothing = PageOf(many);
+  EXPECT_THAT(nothing, HasSubstr("And 5 more"));
+  EXPECT_THAT(nothing, HasSubstr("cat/199.png"));
+  EXPECT_THAT(nothing, Not(HasSubstr("cat/200.png")));
+  EXPECT_EQ(Times(nothing, "nan"), Times(nothing, "Provenance"));
+}
+
+TEST(Page, EscapesEverythingAndLoadsNothing) {
+  const std::string hostile = "<script>alert(1)</script>";
+  Evaluation evaluation = Made();
+  evaluation.model.set_model("m" + hostile);
+  evaluation.model.set_labels(0, hostile);
+  evaluation.data_labels[0] = hostile;
+  evaluation.data = hostile;
+  evaluation.settings.split = hostile;
+  evaluation.settings.resolution = hostile;
+  evaluation.sessions[0].server = hostile;
+  v1::Provenance& provenance = *evaluation.model.mutable_provenance();
+  for (std::string* text : {provenance.mutable_recipe(), provenance.mutable_data(), provenance.mutable_hardware(),
+                            provenance.mutable_source_revision(), provenance.add_metrics()->mutable_name(),
+                            provenance.mutable_metrics(0)->mutable_split()}) {
+    *text = hostile;
+  }
+  for (Prediction& prediction : evaluation.predictions) {
+    prediction.name = absl::StrCat(hostile, "\"", prediction.index, "\x1b[31m.png");
+    prediction.served_by = hostile;
+  }
+  evaluation.predictions[0].outcome = Outcome::kRefused;
+  evaluation.predictions[0].reason = hostile;
+  const EvaluationMetrics metrics = ComputeMetrics(evaluation);
+  EvaluationPage input{.evaluation = evaluation, .metrics = metrics};
+  input.mistakes = SurestMistakes(evaluation, 10);
+  input.looks.fault = hostile;
+  input.distances_fault = hostile;
+  input.folder = hostile;
+  const std::string page = DrawPage(input);
+  EXPECT_THAT(page, Not(HasSubstr("<script")));
+  EXPECT_THAT(page, Not(HasSubstr("\x1b")));
+  EXPECT_GT(Times(page, "&lt;script&gt;"), 10u);
+  EXPECT_EQ(Times(page, "src=\""), Times(page, "src=\"data:")) << "nothing from elsewhere";
+  EXPECT_EQ(Times(page, "http"), Times(page, "http-equiv") + Times(page, "http://www.w3.org/2000/svg"));
+}
+
+TEST(Page, MistakesComeSurestFirst) {
+  const Evaluation evaluation = Made();
+  const auto mistakes = SurestMistakes(evaluation, 10);
+  ASSERT_EQ(mistakes.size(), 2u);
+  EXPECT_EQ(mistakes[0]->index, 2);
+  EXPECT_EQ(mistakes[1]->index, 1);
+  EXPECT_EQ(SurestMistakes(evaluation, 1).size(), 1u);
+  EXPECT_THAT(AnswerInWords(evaluation.model, *mistakes[0]),
+              ElementsAre("dog, 98.0 % sure", "label: owl, not among the best 2", "owl/2.png"));
+}
+
+TEST(Look, AsksForTheBestKindOfTheVersionThatAnswered) {
+  const Evaluation evaluation = Made();
+  const MadeData data(evaluation);
+  AttentionServer attention;
+  const auto client = ConnectTo(attention.server);
+  const auto mistakes = SurestMistakes(evaluation, 10);
+  const Looks looks =
+      LookAt({.data = &data, .client = client.get(), .model = &evaluation.model, .resolution = "32x48"}, mistakes);
+  EXPECT_EQ(looks.fault, "");
+  EXPECT_THAT(looks.attention, HasSubstr("class token"));
+  ASSERT_EQ(looks.pictures.size(), 2u);
+  for (const auto& pictures : looks.pictures) {
+    ASSERT_EQ(pictures.size(), 2u) << "the picture and its overlay";
+    EXPECT_TRUE(pictures[0].pixels);
+    EXPECT_THAT(pictures[0].uri, ::testing::StartsWith("data:image/png;base64,"));
+    EXPECT_THAT(pictures[1].uri, ::testing::StartsWith("data:image/"));
+  }
+  const std::lock_guard lock(attention.mutex);
+  ASSERT_EQ(attention.asked.size(), 2u);
+  EXPECT_EQ(attention.asked[0].model(), "m");
+  EXPECT_EQ(attention.asked[0].version(), 3);
+  EXPECT_EQ(attention.asked[0].attention(0).kind(), v1::CLASS_TOKEN_ROW);
+  EXPECT_EQ(attention.asked[0].resolution().height(), 32);
+  EXPECT_EQ(attention.asked[0].resolution().width(), 48);
+  EXPECT_TRUE(attention.asked[0].omit_predictions());
+  EXPECT_EQ(attention.asked[0].image(), *data.encoded(2));
+}
+
+TEST(Look, SaysWhatIsMissing) {
+  Evaluation evaluation = Made();
+  const MadeData data(evaluation);
+  const auto mistakes = SurestMistakes(evaluation, 10);
+  EXPECT_THAT(LookAt({.model = &evaluation.model}, mistakes).fault, HasSubstr("data set was not there"));
+  const Looks without_server = LookAt({.data = &data, .model = &evaluation.model}, mistakes);
+  EXPECT_THAT(without_server.fault, HasSubstr("No server"));
+  EXPECT_EQ(without_server.pictures[0].size(), 1u) << "the pictures are there";
+  {
+    AttentionServer attention;
+    const auto client = ConnectTo(attention.server, absl::Seconds(2));
+    attention.server.Stop();
+    const Looks lost = LookAt({.data = &data, .client = client.get(), .model = &evaluation.model}, mistakes);
+    EXPECT_THAT(lost.fault, HasSubstr("Attention is missing"));
+    EXPECT_EQ(lost.pictures[0].size(), 1u);
+  }
+  evaluation.model.clear_attention_kinds();
+  EXPECT_THAT(LookAt({.data = &data, .model = &evaluation.model}, mistakes).fault, HasSubstr("no attention"));
+  evaluation.predictions[2].name = "another.png";
+  const Looks other = LookAt({.data = &data, .model = &evaluation.model}, mistakes);
+  EXPECT_THAT(other.fault, HasSubstr("another than the one that was evaluated"));
+  EXPECT_TRUE(other.pictures[0].empty()) << "no wrong picture beside a name";
+}
+
+TEST(Distance, IsTheMeanOverThePictures) {
+  const Evaluation evaluation = Made();
+  const MadeData data(evaluation);
+  AttentionServer attention;
+  const auto client = ConnectTo(attention.server);
+  const PictureSource source{.data = &data, .client = client.get(), .model = &evaluation.model};
+  const auto distances = MeasureDistances(source, {0, 1, 2, 3, 4}, 4);
+  ASSERT_TRUE(distances.ok()) << distances.status();
+  EXPECT_EQ(distances->pictures, 4);
+  EXPECT_EQ(distances->layers, 2);
+  EXPECT_EQ(distances->heads, 2);
+  EXPECT_THAT(distances->pixels, ElementsAre(3, 2, 3, 4)) << "1 and 5 by turns";
+  EXPECT_THAT(distances->deviation, ElementsAre(2, 0, 0, 0));
+  EXPECT_THAT(distances->patches, ElementsAre(0.75, 0.5, 0.75, 1)) << "cells of 4x4 pixels";
+  EXPECT_NEAR(*distances->window, (2 * 4 + 2 * 4 + 4 * 4 * 1.4142135623730951) / 9, 1e-12);
+  EXPECT_THAT(DistancesAsJson(*distances), HasSubstr("\"pictures\": 4"));
+  const auto plot = DrawDistances(*distances);
+  ASSERT_TRUE(plot.ok());
+  EXPECT_THAT(*plot, HasSubstr("data:image/svg+xml"));
+  Evaluation without = evaluation;
+  without.model.clear_attention_kinds();
+  const PictureSource none{.data = &data, .client = client.get(), .model = &without.model};
+  EXPECT_EQ(MeasureDistances(none, {0}, 1).status().code(), absl::StatusCode::kInvalidArgument);
+}
+
+TEST(Distance, PicturesAreSpreadEvenlyAndAlwaysTheSame) {
+  EXPECT_THAT(EvenlySpread({0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, 3), ElementsAre(1, 5, 8));
+  EXPECT_THAT(EvenlySpread({4, 7}, 3), ElementsAre(4, 7));
+}
+
+TEST(WriteReport, WritesThePageAndTheDistances) {
+  const ScratchFolder folder;
+  const Evaluation evaluation = Made();
+  const MadeData data(evaluation);
+  AttentionServer attention;
+  const auto client = ConnectTo(attention.server);
+  const PictureSource source{.data = &data, .client = client.get()};
+  ASSERT_TRUE(WriteReport(folder.path().string(), evaluation, source, {.attention_distance = 2}).ok());
+  const std::string page = folder.Read("report.html");
+  EXPECT_EQ(Times(page, "<figure>"), 4u) << "two mistakes with two pictures each";
+  EXPECT_THAT(page, HasSubstr("Attention distance"));
+  EXPECT_THAT(folder.Read("attention_distance.json"), HasSubstr("\"pictures\": 2"));
+  ASSERT_TRUE(WriteReport(folder.path().string(), evaluation, {}, {.attention_distance = 2}).ok());
+  EXPECT_THAT(folder.Read("report.html"), HasSubstr("Not measured: no server or no data set"));
+}
+
+TEST(CommandOf, QuotesForTheShell) {
+  Evaluation evaluation = Made();
+  evaluation.data = "imagefolder:/my pets' $HOME";
+  evaluation.settings.resolution = "32x48";
+  evaluation.settings.shard = {3, 8};
+  EXPECT_EQ(
+      CommandOf(evaluation, "out"),
+      "vitrine eval --server here:1 --model m@3 --data 'imagefolder:/my pets'\\'' $HOME' --resolution 32x48 --shard "
+      "3/8 --out out");
+}
+
+}  // namespace
+}  // namespace vitrine

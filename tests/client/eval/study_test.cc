@@ -1,0 +1,164 @@
+#include "client/eval/study.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/client/eval/made_data.h"
+#include "tests/client/eval/made_evaluation.h"
+#include "tests/client/small_server.h"
+#include "tests/scratch_folder.h"
+
+namespace vitrine {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+v1::ResolutionWish Wish(int height, int width) {
+  v1::ResolutionWish wish;
+  wish.set_height(height);
+  wish.set_width(width);
+  return wish;
+}
+
+// A native model with cells of 4 pixels, 4 to 64 of them, and one that takes 28x28 alone. The server tells one cost.
+SmallServer::Methods TwoModels() {
+  SmallServer::Methods methods;
+  v1::ModelVersion& native = *methods.models.add_versions();
+  native.set_model("native");
+  native.set_version(2);
+  native.set_state(v1::READY);
+  v1::Preprocessing& preprocessing = *native.mutable_config()->mutable_preprocessing();
+  preprocessing.set_channels(3);
+  preprocessing.mutable_native()->set_cell(4);
+  preprocessing.mutable_native()->set_min_tokens(4);
+  preprocessing.mutable_native()->set_max_tokens(64);
+  v1::PictureCost& cost = *native.add_costs();
+  cost.set_macs(2000000);
+  cost.set_tokens(17);
+  v1::ModelVersion& fixed = *methods.models.add_versions();
+  fixed = native;
+  fixed.set_model("fixed");
+  fixed.mutable_config()->mutable_preprocessing()->mutable_fixed()->set_height(28);
+  fixed.mutable_config()->mutable_preprocessing()->mutable_fixed()->set_width(28);
+  fixed.mutable_config()->mutable_preprocessing()->mutable_fixed()->set_fit(v1::FixedResolution::STRETCH);
+  fixed.mutable_costs(0)->set_macs(5000000);
+  return methods;
+}
+
+class StudyTest : public ::testing::Test {
+ protected:
+  StudyPlan Plan() {
+    StudyPlan plan;
+    plan.command.data = "imagefolder:<pets>";
+    plan.command.out = "study";
+    plan.models = {{.name = "native", .version = std::nullopt}, {.name = "fixed", .version = std::nullopt}};
+    plan.resolutions = {Wish(16, 16), Wish(24, 16), Wish(400, 400)};
+    return plan;
+  }
+  // The larger the picture, the better.
+  CellRunner Runner() {
+    return [this](const EvalCommand& command) -> absl::StatusOr<EvalResult> {
+      ran_.push_back(command);
+      EvalResult result;
+      const int right = command.resolution ? command.resolution->height() / 8 : 2;
+      std::vector<MadePicture> pictures;
+      for (int i = 0; i < 4; ++i) pictures.push_back({0, {{i < right ? 0 : 1, 0.9f}}});
+      result.evaluation = MadeEvaluation(pictures);
+      return result;
+    };
+  }
+
+  SmallServer server_{TwoModels()};
+  std::unique_ptr<Client> client_ = ConnectTo(server_);
+  const Evaluation evaluation_ = MadeEvaluation({{0, {{0, 0.9f}}}, {1, {{1, 0.9f}}}});
+  const MadeData data_{evaluation_};
+  std::vector<EvalCommand> ran_;
+};
+
+TEST_F(StudyTest, RunsWhatModelsTakeAndSaysWhyNotTheRest) {
+  const Study study = RunStudy(Plan(), *client_, data_, Runner());
+  ASSERT_EQ(study.cells.size(), 6u);
+  ASSERT_EQ(ran_.size(), 2u) << "what a model refuses is not asked picture by picture";
+  EXPECT_EQ(ran_[0].model.name, "native");
+  EXPECT_EQ(ran_[0].model.version, 2);
+  EXPECT_EQ(ran_[0].out, "study/native-16");
+  EXPECT_EQ(ran_[1].out, "study/native-24x16");
+  EXPECT_EQ(ran_[1].resolution->height(), 24);
+  EXPECT_DOUBLE_EQ(study.cells[0].metrics.top1, 0.5);
+  EXPECT_DOUBLE_EQ(study.cells[1].metrics.top1, 0.75);
+  EXPECT_EQ(study.cells[0].macs, 2000000);
+  EXPECT_EQ(study.cells[2].status.code(), absl::StatusCode::kInvalidArgument) << "more tokens than the model takes";
+  for (const size_t i : {3u, 4u, 5u}) {
+    EXPECT_EQ(study.cells[i].status.code(), absl::StatusCode::kInvalidArgument) << i;
+    EXPECT_FALSE(study.cells[i].measured());
+  }
+  EXPECT_FALSE(study.complete());
+}
+
+TEST_F(StudyTest, TakesTheModelsOwnSizeWithoutOne) {
+  StudyPlan plan = Plan();
+  plan.resolutions = {std::nullopt};
+  const Study study = RunStudy(plan, *client_, data_, Runner());
+  ASSERT_EQ(ran_.size(), 2u);
+  EXPECT_EQ(study.cells[0].folder, "native-own");
+  EXPECT_FALSE(ran_[1].resolution.has_value());
+  EXPECT_EQ(study.cells[1].macs, 5000000);
+  EXPECT_TRUE(study.complete());
+}
+
+TEST_F(StudyTest, GoesOnWithoutAModelAndEndsWithoutAServer) {
+  StudyPlan plan = Plan();
+  plan.models = {{.name = "no such", .version = std::nullopt}, {.name = "native", .version = 2}};
+  plan.resolutions = {Wish(16, 16), Wish(16, 24)};
+  const CellRunner lost = [&](const EvalCommand& command) -> absl::StatusOr<EvalResult> {
+    ran_.push_back(command);
+    return absl::UnavailableError("the server went away");
+  };
+  const Study study = RunStudy(plan, *client_, data_, lost);
+  EXPECT_EQ(study.cells[0].status.code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(study.cells[1].status.code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(study.cells[2].folder, "native@2-16");
+  EXPECT_EQ(study.cells[3].status.code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(ran_.size(), 1u);
+}
+
+TEST_F(StudyTest, IsWrittenForProgramsAndPeople) {
+  const ScratchFolder folder;
+  StudyPlan plan = Plan();
+  const Study study = RunStudy(plan, *client_, data_, Runner());
+  ASSERT_TRUE(WriteStudy(folder.path().string(), study).ok());
+  const auto json = nlohmann::json::parse(folder.Read("study.json"));
+  ASSERT_EQ(json["cells"].size(), 6u);
+  EXPECT_EQ(json["cells"][0]["macs"], 2000000.0);
+  EXPECT_EQ(json["cells"][0]["frontier"], false) << "24x16 is better at the same cost";
+  EXPECT_EQ(json["cells"][1]["frontier"], true);
+  EXPECT_TRUE(json["cells"][3]["top1"].is_null());
+  EXPECT_THAT(json["cells"][3]["remark"].get<std::string>(), Not(::testing::IsEmpty()));
+  EXPECT_THAT(folder.Read("study.csv"), HasSubstr("native,2,24x16,4,4,0.75,"));
+  const std::string page = folder.Read("study.html");
+  EXPECT_THAT(page, HasSubstr("Accuracy and multiply-adds"));
+  EXPECT_THAT(page, HasSubstr("<title>native version 2, 24x16: 75 at 2</title>"));
+  EXPECT_THAT(page, HasSubstr("imagefolder:&lt;pets&gt;"));
+  EXPECT_THAT(page, Not(HasSubstr("nan")));
+}
+
+TEST_F(StudyTest, SaysWhereCostsAreNotTold) {
+  SmallServer::Methods silent = TwoModels();
+  for (v1::ModelVersion& version : *silent.models.mutable_versions()) version.clear_costs();
+  SmallServer server(silent);
+  const auto client = ConnectTo(server);
+  EXPECT_EQ(CostOf(*client, silent.models.versions(0), Wish(16, 16), data_).status().code(),
+            absl::StatusCode::kUnimplemented);
+  StudyPlan plan = Plan();
+  plan.resolutions = {Wish(16, 16)};
+  const Study study = RunStudy(plan, *client, data_, Runner());
+  EXPECT_FALSE(study.cells[0].macs.has_value());
+  EXPECT_TRUE(study.cells[0].measured()) << "accuracy does not need them";
+}
+
+}  // namespace
+}  // namespace vitrine
