@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <csignal>
+#include <ctime>
 #include <iostream>
 
 #include "client/load/bench_command.h"
@@ -30,13 +31,29 @@ constexpr char kExamples[] = R"(Examples:
 Exit code: 0 if something was measured, 1 if nothing was (no server, no answer, no rate that meets the goal), 2 for a
 wrong command line.)";
 
-std::atomic<bool> interrupted = false;
+std::atomic<int64_t> interrupted_at = 0;  // CLOCK_MONOTONIC in milliseconds; 0: not yet
+
+// Some senders, timeout(1) for one, signal a process and then its group: what comes so soon is the same wish.
+constexpr int64_t kSameWishMs = 300;
 
 // The first Ctrl-C ends the load and prints what there is; the second ends the program.
+void OnInterrupt(int signal) {
+  timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  const int64_t milliseconds = now.tv_sec * 1000 + now.tv_nsec / 1'000'000;
+  int64_t first = 0;
+  if (interrupted_at.compare_exchange_strong(first, milliseconds) || milliseconds - first < kSameWishMs) return;
+  std::signal(signal, SIG_DFL);
+  raise(signal);
+}
+
+bool Interrupted() {
+  return interrupted_at.load(std::memory_order_relaxed) != 0;
+}
+
 void EndOnInterrupt() {
   struct sigaction action = {};
-  action.sa_handler = [](int) { interrupted = true; };
-  action.sa_flags = static_cast<int>(SA_RESETHAND);
+  action.sa_handler = OnInterrupt;
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
 }
@@ -173,8 +190,8 @@ ClientCommand AddBench(CLI::App& app) {
               return kExitUsage;
             }
             EndOnInterrupt();
-            const absl::StatusOr<bool> measured = RunBench(*command, std::cout, std::cerr, isatty(STDERR_FILENO) == 1,
-                                                           [] { return interrupted.load(std::memory_order_relaxed); });
+            const absl::StatusOr<bool> measured =
+                RunBench(*command, std::cout, std::cerr, isatty(STDERR_FILENO) == 1, Interrupted);
             if (!measured.ok()) return FailWithHint(measured.status(), command->client);
             return *measured ? kExitSuccess : kExitFailure;
           }};

@@ -62,7 +62,7 @@ void AddSweep(const LoadReport& report, HtmlPage& page) {
                            {{"offered", ideal, 5, true, false},
                             {"answered", answered, 1, false, true},
                             {"within the deadline", good, 0, false, true},
-                            {"void", invalid, 5, true, true}}}),
+                            {invalid.empty() ? "" : "void", invalid, 5, true, true}}}),
                DrawCurves({"Latency from the scheduled start",
                            "offered, requests/s",
                            "ms",

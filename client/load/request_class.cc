@@ -44,7 +44,7 @@ std::string RequestClass::Description() const {
   if (model.version.has_value()) words[0] += absl::StrCat("@", *model.version);
   if (resolution.has_value()) words.push_back(absl::StrCat(resolution->height(), "x", resolution->width()));
   if (priority != v1::NORMAL) words.push_back(PriorityName(priority));
-  words.push_back(absl::FormatDuration(deadline));
+  words.push_back(absl::StrCat("within ", absl::FormatDuration(deadline)));
   return absl::StrJoin(words, " ");
 }
 

@@ -24,7 +24,7 @@ struct RequestClass {
   double weight = 1;                       // share of the load, relative to the other classes; above 0
   std::vector<std::string> pictures = {};  // files and folders; empty: a made picture
 
-  // `name`, or the settings in words: "eit-mini-cifar10 32x32 high 50ms".
+  // `name`, or the settings in words: "eit-mini-cifar10 32x32 high within 50ms".
   std::string Description() const;
 };
 

@@ -181,6 +181,24 @@ TEST(RunLoad, AnswersAfterTheIntervalCountInTheLatencyAndNotInTheRate) {
   EXPECT_LT(result.record.AnsweredPerSecond() * 0.4, static_cast<double>(result.record.answered()) - 0.5);
 }
 
+TEST(RunLoad, WhereTheGeneratorIsLateLatencyStillCountsFromTheScheduledStart) {
+  CountingServer server;
+  LoadSettings settings = OpenLoop(100, absl::Milliseconds(600));
+  settings.warm_up = absl::ZeroDuration();
+  // In an open loop the sender asks before each request; the tenth time it is held up.
+  std::atomic<int> asked = 0;
+  LoadHooks hooks;
+  hooks.stopped = [&] {
+    if (++asked == 10) std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    return false;
+  };
+  const LoadResult result = RunLoad(server.Connect(1), Models({"m"}), settings, hooks);
+  EXPECT_EQ(result.record.due(), Scheduled(100, 0, 600'000'000));  // late, but none left out
+  EXPECT_GE(result.record.slip().max(), 200'000'000);
+  EXPECT_GE(result.record.latency().max(), 200'000'000);
+  EXPECT_FALSE(result.Valid());
+}
+
 TEST(RunLoad, ErrorsAreCountedByCodeWithTheirFirstMessage) {
   CountingServer server([](const v1::ClassifyRequest& request, grpc::ServerContext*) -> grpc::Status {
     if (request.model() == "full") return {grpc::StatusCode::RESOURCE_EXHAUSTED, "the queue is full"};

@@ -34,11 +34,11 @@ TEST(ParseMix, ReadsClassesOverTheDefaults) {
   EXPECT_EQ((*mix)[0].weight, 3);
   EXPECT_EQ((*mix)[0].priority, v1::LOW);
   EXPECT_THAT((*mix)[0].pictures, testing::ElementsAre("photos"));
-  EXPECT_EQ((*mix)[0].Description(), "a@2 32x48 low 30s");
+  EXPECT_EQ((*mix)[0].Description(), "a@2 32x48 low within 30s");
   EXPECT_EQ((*mix)[1].priority, v1::HIGH);
   EXPECT_EQ((*mix)[1].deadline, absl::Milliseconds(50));
   EXPECT_THAT((*mix)[1].pictures, testing::ElementsAre("x"));
-  EXPECT_EQ((*mix)[1].Description(), "b high 50ms");
+  EXPECT_EQ((*mix)[1].Description(), "b high within 50ms");
 }
 
 TEST(ParseMix, SaysWhatIsWrongInWhichClass) {
