@@ -46,8 +46,7 @@ double Edge(const Axis& bins, size_t bin) {
 
 class Drawing {
  public:
-  Drawing(const HistogramFigure& figure, const Axis& bins, const Chart& chart)
-      : figure_(figure), bins_(bins), chart_(chart) {}
+  Drawing(const Axis& bins, const Chart& chart) : bins_(bins), chart_(chart) {}
 
   // A bar for each bin, from `base` upwards, which grows by it.
   std::string Bars(const HistogramFigure::Series& series, const Counts& counts, Counts& base) const {
@@ -91,7 +90,6 @@ class Drawing {
                            WithSeparators(counts[bin]));
   }
 
-  const HistogramFigure& figure_;
   const Axis& bins_;
   const Chart& chart_;
 };
@@ -116,7 +114,7 @@ std::string DrawHistogram(const HistogramFigure& figure) {
   chart.y = {.low = 0, .high = 1.05 * static_cast<double>(highest)};
   const std::string legend = DrawLegend(names.size() > 1 ? names : std::vector<LegendEntry>(), chart);
   std::string svg = chart.Begin() + legend;
-  const Drawing drawing(figure, bins, chart);
+  const Drawing drawing(bins, chart);
   Counts base(totals.size(), 0);
   for (size_t i = 0; i < counts.size(); ++i) {
     svg +=

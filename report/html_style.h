@@ -43,6 +43,7 @@ table { border-collapse: collapse; margin: .75rem 0; font-variant-numeric: tabul
 th, td { padding: .28rem .9rem .28rem 0; text-align: left; vertical-align: top; border-bottom: 1px solid var(--line); overflow-wrap: anywhere; }
 th { color: var(--faint); font-weight: 500; }
 .right { text-align: right; padding-left: .9rem; }
+td.right { white-space: nowrap; }
 .cards { display: grid; grid-template-columns: repeat(auto-fill, minmax(var(--card-width, 19rem), 1fr)); gap: 1rem; margin: 1rem 0; }
 .cards > div { background: var(--card); border-radius: 8px; padding: .8rem; }
 .pictures { display: flex; gap: .5rem; flex-wrap: wrap; }

@@ -21,9 +21,7 @@ constexpr size_t kMostClasses = 100;
 
 // What people see of a DataTable.
 HtmlTable AsHtml(const DataTable& table, std::vector<HtmlTable::Column> columns) {
-  HtmlTable html{.columns = std::move(columns)};
-  for (const auto& row : table.Texts()) html.rows.push_back(row);
-  return html;
+  return {.columns = std::move(columns), .rows = table.Texts()};
 }
 
 // "kv version 2 at 64x64"
@@ -79,7 +77,7 @@ std::string DrawCounts(const PairedCounts& counts) {
                             .text = WithSeparators(count),
                             .tip = absl::StrCat(WithSeparators(count), " pictures, ", PercentText(share))});
   }
-  return DrawShadedMatrix(matrix);
+  return absl::StrCat("<div style=\"max-width:24rem\">", DrawShadedMatrix(matrix), "</div>");
 }
 
 void AddMeasures(const Comparison& comparison, HtmlPage& page) {
@@ -87,9 +85,11 @@ void AddMeasures(const Comparison& comparison, HtmlPage& page) {
                "Latency is that of each run: it compares the models only where both ran on one machine under "
                "one load.");
   page.Charts({DrawCounts(comparison.counts)});
-  page.Table(AsHtml(
-      MeasuresOf(comparison),
-      {{"measure"}, {"first", true}, {"second", true}, {"difference", true}, {"95 % from", true}, {"to", true}}));
+  HtmlTable table =
+      AsHtml(MeasuresOf(comparison),
+             {{"measure"}, {"first", true}, {"second", true}, {"difference", true}, {"95 % from", true}, {"to", true}});
+  for (auto& row : table.rows) std::ranges::replace(row.front(), '_', ' ');
+  page.Table(table);
 }
 
 void AddClasses(const Comparison& comparison, HtmlPage& page) {

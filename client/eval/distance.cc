@@ -83,6 +83,7 @@ v1::ClassifyRequest RequestFor(const PictureSource& source) {
   request.set_model(source.model->model());
   request.set_version(source.model->version());
   request.set_omit_predictions(true);
+  request.set_priority(v1::LOW);
   v1::AttentionRequest& attention = *request.add_attention();
   attention.set_kind(v1::DISTANCE);
   attention.set_encoding(v1::FLOAT32);

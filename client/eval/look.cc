@@ -63,6 +63,7 @@ v1::ClassifyRequest RequestFor(const PictureSource& source, v1::AttentionKind ki
   request.set_model(source.model->model());
   request.set_version(source.model->version());
   request.set_omit_predictions(true);
+  request.set_priority(v1::LOW);
   request.add_attention()->set_kind(kind);
   if (const auto wish = ResolutionOf(source.resolution)) *request.mutable_resolution() = *wish;
   return request;

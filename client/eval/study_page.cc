@@ -11,6 +11,7 @@
 #include "client/eval/page_sections.h"
 #include "client/eval/study.h"
 #include "client/files.h"
+#include "report/html.h"
 #include "report/proportion.h"
 #include "report/scatter.h"
 
@@ -72,41 +73,68 @@ std::string DrawAccuracy(const Study& study, const std::string& title, const std
   return DrawScatter(figure);
 }
 
-HtmlTable TableOf(const Study& study) {
+std::string ModelAndVersion(const StudyCell& cell) {
+  return absl::StrCat(cell.model, cell.version > 0 ? absl::StrCat(" version ", cell.version) : "");
+}
+
+std::string SizeInWords(const StudyCell& cell) {
+  return cell.resolution.empty() ? "the model's policy" : cell.resolution;
+}
+
+void AddBest(const Study& study, HtmlPage& page) {
+  const StudyCell* best = nullptr;
+  for (const StudyCell& cell : study.cells) {
+    if (cell.measured() && (best == nullptr || cell.metrics.top1 > best->metrics.top1)) best = &cell;
+  }
+  const auto measured = std::ranges::count_if(study.cells, &StudyCell::measured);
+  std::vector<KeyFigure> figures = {
+      {"cells", absl::StrCat(measured), absl::StrCat("of ", study.cells.size(), " have numbers")}};
+  if (best != nullptr) {
+    figures.push_back({"highest top-1", PercentText(best->metrics.top1),
+                       absl::StrCat(ModelAndVersion(*best), ", ", SizeInWords(*best))});
+  }
+  page.KeyFigures(figures);
+}
+
+void AddMeasured(const Study& study, HtmlPage& page) {
   HtmlTable table{.columns = {{"model"},
                               {"size"},
                               {"top-1", true},
                               {"95 % interval", true},
                               {"top-5", true},
-                              {"calibration error", true},
+                              {"ECE", true},
                               {"multiply-adds", true},
                               {"tokens", true},
-                              {"median latency", true},
+                              {"latency", true},
                               {"pictures / s", true},
-                              {"remark"}}};
+                              {""}}};
   for (const StudyCell& cell : study.cells) {
-    std::vector<std::string> row = {
-        absl::StrCat(cell.model, cell.version > 0 ? absl::StrCat(" version ", cell.version) : ""),
-        cell.resolution.empty() ? "the model's policy" : cell.resolution};
-    if (cell.measured()) {
-      const EvaluationMetrics& metrics = cell.metrics;
-      const Interval interval = WilsonInterval(metrics.top1_correct, metrics.ledger.answered);
-      row.push_back(PercentText(metrics.top1));
-      row.push_back(absl::StrFormat("%.2f to %.2f", 100 * interval.low, 100 * interval.high));
-      row.push_back(PercentText(metrics.top5));
-      row.push_back(PercentText(metrics.calibration.ExpectedError()));
-    } else {
-      row.insert(row.end(), 4, "-");
-    }
-    row.push_back(cell.macs ? MacsText(*cell.macs) : "-");
-    row.push_back(cell.tokens ? absl::StrFormat("%.4g", *cell.tokens) : "-");
-    row.push_back(cell.measured() ? DurationText(MedianOf(cell, "client")) : "-");
-    row.push_back(cell.measured() ? absl::StrFormat("%.4g", cell.metrics.pictures_per_second) : "-");
+    if (!cell.measured()) continue;
+    const EvaluationMetrics& metrics = cell.metrics;
+    const Interval interval = WilsonInterval(metrics.top1_correct, metrics.ledger.answered);
     const std::string remark = Remark(cell);
-    row.push_back(remark.empty() && OnFrontier(study, cell) ? "on the frontier of accuracy and multiply-adds" : remark);
-    table.rows.push_back(std::move(row));
+    table.rows.push_back({ModelAndVersion(cell), SizeInWords(cell), PercentText(metrics.top1),
+                          absl::StrFormat("%.2f to %.2f", 100 * interval.low, 100 * interval.high),
+                          PercentText(metrics.top5), PercentText(metrics.calibration.ExpectedError()),
+                          cell.macs ? MacsText(*cell.macs) : "-",
+                          cell.tokens ? absl::StrFormat("%.4g", *cell.tokens) : "-",
+                          DurationText(MedianOf(cell, "client")), absl::StrFormat("%.4g", metrics.pictures_per_second),
+                          remark.empty() && OnFrontier(study, cell) ? "frontier" : remark});
   }
-  return table;
+  page.Section("Cells",
+               "Each has a report of its own in its folder. Frontier: no other is at least as accurate with no more "
+               "multiply-adds. Latency is the median that the client saw.");
+  page.Table(table);
+}
+
+void AddOthers(const Study& study, HtmlPage& page) {
+  HtmlTable table{.columns = {{"model"}, {"size"}, {"why"}}};
+  for (const StudyCell& cell : study.cells) {
+    if (!cell.measured()) table.rows.push_back({ModelAndVersion(cell), SizeInWords(cell), Remark(cell)});
+  }
+  if (table.rows.empty()) return;
+  page.Section("Without numbers");
+  page.Table(table);
 }
 
 }  // namespace
@@ -159,6 +187,7 @@ DataTable StudyTable(const Study& study) {
 
 std::string DrawStudy(const Study& study) {
   HtmlPage page("Accuracy and cost", absl::StrCat("on the ", study.split, " split of ", study.data));
+  AddBest(study, page);
   page.Section("Plots",
                "Bars are 95 % intervals (Wilson). Latency and throughput are those of bulk runs, with many pictures "
                "under way.");
@@ -169,8 +198,8 @@ std::string DrawStudy(const Study& study) {
                     [](const StudyCell& cell) { return std::optional(1000 * MedianOf(cell, "client")); }),
        DrawAccuracy(study, "Accuracy and throughput", "pictures / s",
                     [](const StudyCell& cell) { return std::optional(cell.metrics.pictures_per_second); })});
-  page.Section("Cells", "Each has a report of its own in its folder.");
-  page.Table(TableOf(study));
+  AddMeasured(study, page);
+  AddOthers(study, page);
   return page.Print();
 }
 
