@@ -1,6 +1,7 @@
 #include "programs/train_evaluate.h"
 
 #include <algorithm>
+#include <fstream>
 #include <iostream>
 #include <memory>
 #include <optional>
@@ -10,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/status_macros.h"
+#include "report/data_table.h"
 #include "repository/checkpoint.h"
 #include "repository/repository.h"
 #include "trainer/evaluate.h"
@@ -43,6 +45,20 @@ void PrintAccuracy(const EvaluateFlags& flags, const std::string& size, const Ac
   std::cout << std::flush;
 }
 
+// Which class each picture is taken for, as CSV.
+absl::Status WritePredictions(const std::string& path, const Dataset& data, const std::vector<int>& predicted) {
+  DataTable table({{"name", ""}, {"label", ""}, {"predicted", ""}});
+  for (int64_t i = 0; i < data.size(); ++i) {
+    const auto name_of = [&](int index) { return Cell{data.labels()[static_cast<size_t>(index)], ""}; };
+    table.Add({Cell{data.name(i), ""}, name_of(data.label(i)), name_of(predicted[static_cast<size_t>(i)])});
+  }
+  std::ofstream file(path, std::ios::binary | std::ios::trunc);
+  file << table.Print(OutputFormat::kCsv);
+  file.close();
+  if (!file) return absl::UnavailableError(absl::StrCat("cannot write ", path));
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Status EvaluateModel(const EvaluateFlags& flags) {
@@ -63,12 +79,19 @@ absl::Status EvaluateModel(const EvaluateFlags& flags) {
     first = comma + 1;
   }
   if (sizes.empty()) sizes.push_back(std::nullopt);
+  if (!flags.predictions.empty() && sizes.size() > 1) {
+    return absl::InvalidArgumentError("--predictions takes one of the --sizes");
+  }
+  std::vector<int> predicted;
   if (flags.format == "csv") std::cout << "size,top1,loss,images\n";
   for (const std::optional<Size>& size : sizes) {
-    ASSIGN_OR_RETURN(const Accuracy accuracy,
-                     Evaluate(*model, *data, size, {.threads = flags.threads, .stop = &StopRequested()}));
+    const EvaluateOptions options{.threads = flags.threads,
+                                  .stop = &StopRequested(),
+                                  .predicted = flags.predictions.empty() ? nullptr : &predicted};
+    ASSIGN_OR_RETURN(const Accuracy accuracy, Evaluate(*model, *data, size, options));
     PrintAccuracy(flags, size ? ToString(*size) : "own", accuracy);
   }
+  if (!flags.predictions.empty()) RETURN_IF_ERROR(WritePredictions(flags.predictions, *data, predicted));
   return absl::OkStatus();
 }
 
@@ -79,6 +102,8 @@ void AddEvaluate(CLI::App& app, EvaluateFlags& flags) {
   evaluate.add_option("--version-number", flags.version, "Version; default: the newest")->check(CLI::PositiveNumber);
   evaluate.add_option("--data", flags.data, "FORMAT:PATH. Formats:\n" + DatasetFormats())->required();
   evaluate.add_option("--sizes", flags.sizes, "Input sizes, for instance 24,32,40x24; default: each picture's own");
+  evaluate.add_option("--predictions", flags.predictions,
+                      "CSV file for each picture's name, label and the class that it is taken for");
   evaluate.add_option("--threads", flags.threads, "Threads of the computation")->check(CLI::Range(1, 1024));
   evaluate.add_option("--format", flags.format, "table, json or csv")->check(CLI::IsMember({"table", "json", "csv"}));
 }

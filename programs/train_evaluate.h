@@ -11,7 +11,7 @@ namespace vitrine {
 
 // `vitrine-train evaluate`.
 struct EvaluateFlags {
-  std::string repository, model, data, sizes;
+  std::string repository, model, data, sizes, predictions;
   int64_t version = 0;
   int threads = DefaultThreads();
   std::string format = "table";

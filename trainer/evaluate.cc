@@ -1,5 +1,6 @@
 #include "trainer/evaluate.h"
 
+#include <ATen/ops/argmax.h>
 #include <ATen/ops/empty.h>
 
 #include <algorithm>
@@ -19,6 +20,7 @@ namespace {
 struct EvaluationBatch {
   ImageBatch images;
   at::Tensor labels;
+  std::vector<int64_t> indices;  // of the pictures in the data set
 };
 
 absl::StatusOr<EvaluationBatch> ReadBatch(const Model& model, const Dataset& data, std::optional<Size> size,
@@ -44,6 +46,7 @@ absl::StatusOr<EvaluationBatch> ReadBatch(const Model& model, const Dataset& dat
   int64_t* label = batch.labels.mutable_data_ptr<int64_t>();
   for (const auto& [unused, index] : order) {
     batch.images.push_back(inputs[index - first]);
+    batch.indices.push_back(index);
     *label++ = data.label(index);
   }
   return batch;
@@ -54,10 +57,16 @@ struct BatchScore {
   int64_t correct = 0;
 };
 
+// `predicted` may be null.
 absl::StatusOr<BatchScore> ScoreBatch(const Model& model, const Dataset& data, std::optional<Size> size, int64_t first,
-                                      int64_t last) {
+                                      int64_t last, std::vector<int>* predicted) {
   ASSIGN_OR_RETURN(const EvaluationBatch inputs, ReadBatch(model, data, size, first, last));
   ASSIGN_OR_RETURN(const at::Tensor logits, RunModel(model, inputs.images));
+  if (predicted != nullptr) {
+    const at::Tensor classes = at::argmax(logits, 1);
+    const int64_t* best = classes.const_data_ptr<int64_t>();
+    for (const int64_t index : inputs.indices) (*predicted)[static_cast<size_t>(index)] = static_cast<int>(*best++);
+  }
   const double loss = ClassificationLoss(logits, inputs.labels, 0).item<double>();
   return BatchScore{.loss_sum = loss * static_cast<double>(last - first),
                     .correct = CountCorrect(logits, inputs.labels)};
@@ -82,10 +91,12 @@ absl::StatusOr<Accuracy> Evaluate(const Model& model, const Dataset& data, std::
   const int64_t batches = (data.size() + options.batch - 1) / options.batch;
   std::vector<absl::StatusOr<BatchScore>> scores(batches, absl::CancelledError("the evaluation was interrupted"));
   std::atomic<int64_t> next = 0;
+  if (options.predicted != nullptr) options.predicted->assign(static_cast<size_t>(data.size()), -1);
   const auto work = [&] {
     for (int64_t i; (i = next++) < batches && !(options.stop != nullptr && *options.stop);) {
       const int64_t first = i * options.batch;
-      scores[i] = ScoreBatch(model, data, size, first, std::min<int64_t>(data.size(), first + options.batch));
+      const int64_t last = std::min<int64_t>(data.size(), first + options.batch);
+      scores[i] = ScoreBatch(model, data, size, first, last, options.predicted);
       if (!scores[i].ok()) next = batches;
     }
   };

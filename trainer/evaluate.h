@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <optional>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "data/dataset.h"
@@ -28,6 +29,7 @@ struct EvaluateOptions {
   int batch = 250;                          // images per forward pass
   int threads = 1;                          // forward passes at a time, one core each
   const std::atomic<bool>* stop = nullptr;  // becomes true when the evaluation shall end, with CANCELLED
+  std::vector<int>* predicted = nullptr;    // becomes the class that each picture is taken for
 };
 
 // The reference form over the whole split. The result does not depend on the threads. INVALID_ARGUMENT if the model
