@@ -1,0 +1,281 @@
+// `vitrine eval` as users run it, against vitrine-server: killed, sharded, with a server that leaves, with bad
+// pictures.
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
+
+#include "absl/strings/str_cat.h"
+#include "tests/e2e/child_server.h"
+#include "tests/e2e/published.h"
+#include "tests/e2e/running_server.h"
+#include "tests/scratch_folder.h"
+
+namespace vitrine::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using Json = nlohmann::json;
+
+std::string ReadAll(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// A program of ours in a process of its own; what it says goes to a file.
+class Child {
+ public:
+  Child(const std::string& program, const std::vector<std::string>& arguments, const std::filesystem::path& output)
+      : output_(output) {
+    const std::string path = absl::StrCat(VITRINE_BIN, "/", program);
+    std::vector<char*> argv = {const_cast<char*>(path.c_str())};
+    for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
+    argv.push_back(nullptr);
+    const int file = open(output_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    pid_ = fork();
+    if (pid_ == 0) {
+      dup2(file, STDOUT_FILENO);
+      dup2(file, STDERR_FILENO);
+      execv(argv[0], argv.data());
+      _exit(127);
+    }
+    close(file);
+  }
+  Child(const Child&) = delete;
+  Child& operator=(const Child&) = delete;
+  ~Child() { Kill(); }
+
+  bool Ended() {
+    if (pid_ > 0 && waitpid(pid_, &status_, WNOHANG) == pid_) pid_ = -1;
+    return pid_ < 0;
+  }
+  // The exit code; the test fails if it does not come within a minute.
+  int Wait() {
+    EXPECT_TRUE(Eventually([&] { return Ended(); }, absl::Minutes(1))) << Output();
+    return WIFEXITED(status_) ? WEXITSTATUS(status_) : 128 + WTERMSIG(status_);
+  }
+  void Kill() {
+    if (Ended()) return;
+    kill(pid_, SIGKILL);
+    waitpid(pid_, &status_, 0);
+    pid_ = -1;
+  }
+  std::string Output() const { return ReadAll(output_); }
+
+ private:
+  const std::filesystem::path output_;
+  pid_t pid_ = -1;
+  int status_ = 0;
+};
+
+int64_t LinesOf(const std::filesystem::path& file) {
+  const std::string text = ReadAll(file);
+  return std::count(text.begin(), text.end(), '\n');
+}
+
+class EvalProgram : public ::testing::Test {
+ protected:
+  static constexpr int kPictures = 210;
+
+  void SetUp() override {
+    PublishModel(folder_.path() / "repository", "mixed", MixedConfig());
+    for (int i = 0; i < kPictures; ++i) {
+      folder_.Write(absl::StrCat("data/class-", i % 7, "/", 1000 + i, ".jpg"),
+                    NoiseJpeg(16 + i % 13 * 4, 16 + i % 11 * 4, static_cast<uint32_t>(i)));
+    }
+    StartServer("127.0.0.1:0");
+  }
+
+  // Each picture is a batch of its own, so that its logits are the same bits in every run.
+  void StartServer(const std::string& listen) {
+    server_.reset();
+    server_ = std::make_unique<ChildServer>(
+        folder_.path(), std::vector<std::string>{"--repository", folder_.Path("repository"), "--listen", listen,
+                                                 "--metrics", "127.0.0.1:0", "--max-batch-tokens", "1"});
+    address_ = server_->AwaitReady();
+    ASSERT_FALSE(address_.empty()) << server_->Output();
+  }
+
+  std::vector<std::string> Arguments(const std::string& out, std::vector<std::string> more = {}) const {
+    std::vector<std::string> arguments = {
+        "eval", "--server", address_, "--data", "imagefolder:" + folder_.Path("data"), "--out", folder_.Path(out)};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return arguments;
+  }
+  // Runs to the end; the exit code and what was said.
+  std::pair<int, std::string> Run(const std::vector<std::string>& arguments) const {
+    Child child("vitrine", arguments, folder_.path() / "eval.output");
+    const int code = child.Wait();
+    return {code, child.Output()};
+  }
+  void RunWell(const std::vector<std::string>& arguments) const {
+    const auto [code, said] = Run(arguments);
+    EXPECT_EQ(code, 0) << said;
+  }
+
+  std::string Csv(const std::string& out) const { return folder_.Read(out + "/predictions.csv"); }
+  // The summary without what depends on time.
+  Json Summary(const std::string& out) const {
+    Json json = Json::parse(folder_.Read(out + "/summary.json"));
+    json.erase("run");
+    return json;
+  }
+  // Every probability of a run, picture by picture.
+  std::vector<Json> Guesses(const std::string& out) const {
+    std::vector<Json> guesses;
+    std::istringstream lines(folder_.Read(out + "/predictions.jsonl"));
+    for (std::string line; std::getline(lines, line);) guesses.push_back(Json::parse(line).at("guesses"));
+    return guesses;
+  }
+  void ExpectEqualRuns(const std::string& a, const std::string& b) const {
+    EXPECT_EQ(Csv(a), Csv(b));
+    EXPECT_EQ(Summary(a), Summary(b));
+    EXPECT_EQ(Guesses(a), Guesses(b)) << "probabilities differ in a bit";
+    EXPECT_EQ(Guesses(a).size(), static_cast<size_t>(kPictures));
+  }
+
+  const ScratchFolder folder_;
+  std::unique_ptr<ChildServer> server_;
+  std::string address_;
+};
+
+TEST_F(EvalProgram, KilledFiveTimesItEqualsARunThatWasNot) {
+  RunWell(Arguments("whole"));
+  const std::filesystem::path journal = folder_.path() / "killed" / "journal";
+  for (int i = 0; i < 5; ++i) {
+    const int64_t before = LinesOf(journal);
+    // One at a time, so that there is time to kill it.
+    Child child("vitrine", Arguments("killed", {"--in-flight", "1"}), folder_.path() / "killed.output");
+    ASSERT_TRUE(Eventually([&] { return child.Ended() || LinesOf(journal) > before + 15; })) << child.Output();
+    ASSERT_FALSE(child.Ended()) << "it ended before it was killed:\n" << child.Output();
+    child.Kill();
+  }
+  EXPECT_LT(LinesOf(journal), kPictures);
+  RunWell(Arguments("killed"));
+  ExpectEqualRuns("killed", "whole");
+  // A header, six sessions, and no picture twice.
+  EXPECT_EQ(LinesOf(journal), 1 + 6 + kPictures);
+}
+
+TEST_F(EvalProgram, MergedShardsEqualOneRun) {
+  RunWell(Arguments("whole"));
+  std::vector<std::string> merge = {"eval", "merge", "--out", folder_.Path("merged")};
+  for (int i = 1; i <= 3; ++i) {
+    const std::string part = absl::StrCat("part", i);
+    RunWell(Arguments(part, {"--shard", absl::StrCat(i, "/3")}));
+    merge.push_back(folder_.Path(part));
+  }
+  RunWell(merge);
+  ExpectEqualRuns("merged", "whole");
+  merge.pop_back();
+  merge[3] = folder_.Path("merged2");
+  const auto [code, said] = Run(merge);
+  EXPECT_EQ(code, 1);
+  EXPECT_THAT(said, HasSubstr("shard 3/3 is missing"));
+}
+
+TEST_F(EvalProgram, AServerThatIsKilledAndComesBackCostsNothing) {
+  RunWell(Arguments("whole"));
+  Child child("vitrine", Arguments("out", {"--in-flight", "2"}), folder_.path() / "away.output");
+  ASSERT_TRUE(Eventually([&] { return child.Ended() || LinesOf(folder_.path() / "out" / "journal") > 30; }));
+  server_->Signal(SIGKILL);
+  ASSERT_TRUE(Eventually([&] { return child.Output().find("the server is away") != std::string::npos; }))
+      << child.Output();
+  StartServer(address_);
+  EXPECT_EQ(child.Wait(), 0) << child.Output();
+  ExpectEqualRuns("out", "whole");
+}
+
+TEST_F(EvalProgram, AServerThatStaysAwayLeavesTheRestToALaterRun) {
+  const std::string gone = address_;
+  Child child("vitrine", Arguments("out", {"--in-flight", "1", "--patience", "1s"}), folder_.path() / "away.output");
+  ASSERT_TRUE(Eventually([&] { return child.Ended() || LinesOf(folder_.path() / "out" / "journal") > 30; }));
+  server_->Signal(SIGKILL);
+  EXPECT_EQ(child.Wait(), 1) << child.Output();
+  EXPECT_THAT(child.Output(), AllOf(HasSubstr("did not come back within 1s"), HasSubstr("pictures were not evaluated"),
+                                    HasSubstr("the same command again continues")));
+  EXPECT_GT(Summary("out").at("ledger").at("missing"), 0);
+  StartServer("127.0.0.1:0");
+  RunWell(Arguments("out"));
+  EXPECT_EQ(Summary("out").at("ledger").at("answered"), kPictures);
+}
+
+TEST_F(EvalProgram, BadPicturesAndLabelsAreNamedAndTheRestIsEvaluated) {
+  folder_.Write("data/class-0/empty.jpg", "");
+  folder_.Write("data/class-1/text.png", "not a picture");
+  const std::string jpeg = NoiseJpeg(40, 40, 5);
+  folder_.Write("data/class-2/cut.jpg", jpeg.substr(0, jpeg.size() / 2));
+  folder_.Write("data/zebra/1.jpg", jpeg);
+  const auto [code, said] = Run(Arguments("out"));
+  EXPECT_EQ(code, 1);
+  EXPECT_THAT(said, AllOf(HasSubstr("2 pictures were unreadable"), HasSubstr("class-0/empty.jpg"),
+                          HasSubstr("1 picture was refused with INVALID_ARGUMENT"), HasSubstr("class-2/cut.jpg"),
+                          HasSubstr("1 picture was unlabelled"), HasSubstr("zebra")));
+  const Json ledger = Summary("out").at("ledger");
+  EXPECT_EQ(ledger.at("answered"), kPictures);
+  EXPECT_EQ(ledger.at("pictures"), kPictures + 4);
+  EXPECT_EQ(ledger.at("missing"), 0);
+}
+
+TEST_F(EvalProgram, WhatCannotWorkSaysWhy) {
+  std::filesystem::create_directories(folder_.path() / "empty" / "cat");
+  const auto run = [&](std::vector<std::string> arguments) { return Run(arguments); };
+  auto arguments = Arguments("x");
+  arguments[4] = "imagefolder:" + folder_.Path("empty");
+  EXPECT_EQ(run(arguments).first, 1);
+  EXPECT_THAT(run(arguments).second, HasSubstr("holds no picture"));
+  folder_.Write("animals/cat/1.jpg", NoiseJpeg(16, 16, 1));
+  arguments[4] = "imagefolder:" + folder_.Path("animals");
+  EXPECT_THAT(run(arguments).second, AllOf(HasSubstr("\"cat\""), HasSubstr("\"class-0\""), HasSubstr("--label-map")));
+  EXPECT_EQ(run({"eval", "--server", address_, "--data", arguments[4]}).first, 2);
+  EXPECT_EQ(run(Arguments("x", {"--shard", "4/3"})).first, 2);
+  EXPECT_EQ(run(Arguments("x", {"--label-map", folder_.Path("none")})).first, 1);
+  RunWell(Arguments("x", {"--limit", "7"}));
+  const auto [code, said] = run(Arguments("x", {"--limit", "8"}));
+  EXPECT_EQ(code, 1);
+  EXPECT_THAT(said, AllOf(HasSubstr("--limit was 7, now it is 8"), HasSubstr("--restart")));
+}
+
+TEST_F(EvalProgram, PredictsWhatTheTrainerPredicts) {
+  const std::string bundled = absl::StrCat(VITRINE_SOURCE, "/bundled");
+  const std::vector<std::string> classes = {"airplane", "automobile", "bird",  "cat",  "deer",
+                                            "dog",      "frog",       "horse", "ship", "truck"};
+  for (int i = 0; i < 120; ++i) {
+    folder_.Write(absl::StrCat("cifar/", classes[static_cast<size_t>(i % 10)], "/", 1000 + i, ".jpg"),
+                  NoiseJpeg(32 + i % 3 * 8, 32 + i % 5 * 8, static_cast<uint32_t>(7 * i)));
+  }
+  const std::string data = "imagefolder:" + folder_.Path("cifar");
+  Child trainer("vitrine-train",
+                {"evaluate", "--repository", bundled, "--model", "eit-mini-cifar10", "--data", data, "--threads", "2",
+                 "--predictions", folder_.Path("trainer.csv")},
+                folder_.path() / "trainer.output");
+  ASSERT_EQ(trainer.Wait(), 0) << trainer.Output();
+  ChildServer server(folder_.path(), {"--repository", bundled, "--listen", "127.0.0.1:0", "--metrics", "127.0.0.1:0"});
+  RunWell({"eval", "--server", server.AwaitReady(), "--model", "eit-mini-cifar10", "--data", data, "--out",
+           folder_.Path("out")});
+
+  std::istringstream ours(Csv("out")), theirs(folder_.Read("trainer.csv"));
+  std::string mine, reference;
+  std::getline(ours, mine);
+  std::getline(theirs, reference);
+  std::set<std::string> predicted;
+  for (int i = 0; i < 120; ++i) {
+    ASSERT_TRUE(std::getline(ours, mine) && std::getline(theirs, reference)) << "picture " << i;
+    // Theirs is "name,label,predicted"; ours has the index before and more behind it.
+    EXPECT_THAT(mine, HasSubstr(absl::StrCat(",", reference, ",")));
+    predicted.insert(reference.substr(reference.rfind(',')));
+  }
+  EXPECT_GE(predicted.size(), 3u) << "the pictures are too alike to tell models apart";
+}
+
+}  // namespace
+}  // namespace vitrine::testing
