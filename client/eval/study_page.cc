@@ -98,7 +98,7 @@ void AddBest(const Study& study, HtmlPage& page) {
 
 void AddMeasured(const Study& study, HtmlPage& page) {
   HtmlTable table{.columns = {{"model"},
-                              {"size"},
+                              {"size", true},
                               {"top-1", true},
                               {"95 % interval", true},
                               {"top-5", true},
@@ -107,19 +107,18 @@ void AddMeasured(const Study& study, HtmlPage& page) {
                               {"tokens", true},
                               {"latency", true},
                               {"pictures / s", true},
+                              {"frontier", true},
                               {""}}};
   for (const StudyCell& cell : study.cells) {
     if (!cell.measured()) continue;
     const EvaluationMetrics& metrics = cell.metrics;
     const Interval interval = WilsonInterval(metrics.top1_correct, metrics.ledger.answered);
-    const std::string remark = Remark(cell);
-    table.rows.push_back({ModelAndVersion(cell), SizeInWords(cell), PercentText(metrics.top1),
-                          absl::StrFormat("%.2f to %.2f", 100 * interval.low, 100 * interval.high),
-                          PercentText(metrics.top5), PercentText(metrics.calibration.ExpectedError()),
-                          cell.macs ? MacsText(*cell.macs) : "-",
-                          cell.tokens ? absl::StrFormat("%.4g", *cell.tokens) : "-",
-                          DurationText(MedianOf(cell, "client")), absl::StrFormat("%.4g", metrics.pictures_per_second),
-                          remark.empty() && OnFrontier(study, cell) ? "frontier" : remark});
+    table.rows.push_back(
+        {ModelAndVersion(cell), SizeInWords(cell), PercentText(metrics.top1),
+         absl::StrFormat("%.2f to %.2f", 100 * interval.low, 100 * interval.high), PercentText(metrics.top5),
+         PercentText(metrics.calibration.ExpectedError()), cell.macs ? MacsText(*cell.macs) : "-",
+         cell.tokens ? absl::StrFormat("%.4g", *cell.tokens) : "-", DurationText(MedianOf(cell, "client")),
+         absl::StrFormat("%.4g", metrics.pictures_per_second), OnFrontier(study, cell) ? "yes" : "", Remark(cell)});
   }
   page.Section("Cells",
                "Each has a report of its own in its folder. Frontier: no other is at least as accurate with no more "
