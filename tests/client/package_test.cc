@@ -8,14 +8,12 @@
 #include <string>
 
 #include "tests/client/shell.h"
-#include "tests/e2e/child_server.h"
-#include "tests/e2e/published.h"
 #include "tests/scratch_folder.h"
 
 namespace vitrine {
 namespace {
 
-using ::testing::HasSubstr;
+using testing::HasSubstr;
 
 std::string ReadFile(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
@@ -41,15 +39,12 @@ TEST(ClientPackage, BuildsAndRunsTheExample) {
                           " -DCMAKE_PREFIX_PATH=$PWD/moved && " + cmake + " --build out");
   ASSERT_EQ(ran.exit_code, 0) << ran.out << ran.errors;
 
-  testing::PublishModel(folder.Path("repository"), "mixed", testing::MixedConfig());
-  testing::ChildServer server(folder.path(), {"--repository", folder.Path("repository"), "--listen", "127.0.0.1:0",
-                                              "--metrics", "127.0.0.1:0"});
-  const std::string address = server.AwaitReady();
-  folder.Write("cat.jpg", testing::NoiseJpeg(40, 32, 1));
-  ran = Shell(folder, "out/classify " + address + " mixed cat.jpg");
+  const BundledServer server(folder);
+  const std::string three = VITRINE_SOURCE "/samples/digits/digit-3.png";
+  ran = Shell(folder, "out/classify " + server.address() + " kv-pos-mnist " + three);
   EXPECT_EQ(ran.exit_code, 0) << ran.out << ran.errors;
-  EXPECT_THAT(ran.out, ::testing::ContainsRegex("^[^ ]+ 0\\.[0-9]+\n"));
-  ran = Shell(folder, "out/classify " + address + " other cat.jpg");
+  EXPECT_THAT(ran.out, testing::StartsWith("3 0.9"));
+  ran = Shell(folder, "out/classify " + server.address() + " other " + three);
   EXPECT_EQ(ran.exit_code, 1);
   EXPECT_THAT(ran.errors, HasSubstr("NOT_FOUND"));
 

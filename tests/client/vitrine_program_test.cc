@@ -2,62 +2,57 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "tests/client/shell.h"
-#include "tests/e2e/child_server.h"
-#include "tests/e2e/published.h"
 
 namespace vitrine {
 namespace {
 
-using ::testing::HasSubstr;
-using ::testing::StartsWith;
+using testing::HasSubstr;
+using testing::StartsWith;
 
 const std::string kVitrine = VITRINE_BIN "/vitrine ";
 
-class VitrineProgram : public ::testing::Test {
+class VitrineProgram : public testing::Test {
  protected:
   VitrineProgram() {
-    testing::PublishModel(folder_.path() / "repository", "mixed", testing::MixedConfig());
-    server_ = std::make_unique<testing::ChildServer>(
-        folder_.path(), std::vector<std::string>{"--repository", folder_.Path("repository"), "--listen", "127.0.0.1:0",
-                                                 "--metrics", "127.0.0.1:0"});
-    at_ = " --server " + server_->AwaitReady();
-    folder_.Write("in/a.jpg", testing::NoiseJpeg(40, 32, 1));
-    folder_.Write("in/deep/b.jpg", testing::NoiseJpeg(32, 40, 2));
+    const std::filesystem::path samples = VITRINE_SOURCE "/samples/digits";
+    std::filesystem::create_directories(folder_.path() / "in/deep");
+    std::filesystem::copy(samples / "digit-3.png", folder_.path() / "in/a.png");
+    std::filesystem::copy(samples / "digit-7.png", folder_.path() / "in/deep/b.png");
   }
 
   const ScratchFolder folder_;
-  std::unique_ptr<testing::ChildServer> server_;
-  std::string at_;
+  const BundledServer server_{folder_};
+  const std::string at_ = " --server " + server_.address();
 };
 
 TEST_F(VitrineProgram, ListsShowsAndWatches) {
   const Ran bare = Shell(folder_, kVitrine + "models" + at_), list = Shell(folder_, kVitrine + "models list" + at_);
   EXPECT_EQ(bare.exit_code, 0) << bare.errors;
-  EXPECT_THAT(bare.out, HasSubstr("mixed"));
+  EXPECT_THAT(bare.out, HasSubstr("kv-pos-mnist"));
   EXPECT_EQ(bare.out, list.out);
-  const Ran show = Shell(folder_, kVitrine + "models show mixed@1" + at_);
+  const Ran show = Shell(folder_, kVitrine + "models show kv-pos-mnist@1" + at_);
   EXPECT_EQ(show.exit_code, 0) << show.errors;
-  EXPECT_THAT(show.out, StartsWith("mixed version 1\n  state       ready\n"));
+  EXPECT_THAT(show.out, StartsWith("kv-pos-mnist version 1\n  state       ready\n"));
   const Ran json = Shell(folder_, kVitrine + "models show" + at_ + " --format json");
   EXPECT_THAT(json.out, HasSubstr("\"labels\":["));
   const Ran missing = Shell(folder_, kVitrine + "models show other" + at_);
   EXPECT_EQ(missing.exit_code, 1);
   EXPECT_THAT(missing.errors, HasSubstr("\"other\""));
-  EXPECT_EQ(Shell(folder_, kVitrine + "models show mixed@x" + at_).exit_code, 2);
+  EXPECT_EQ(Shell(folder_, kVitrine + "models show kv-pos-mnist@x" + at_).exit_code, 2);
   EXPECT_EQ(Shell(folder_, kVitrine + "models sing" + at_).exit_code, 2);
-  // A version that is published while somebody watches.
-  testing::PublishModel(folder_.path() / "other", "mixed", testing::MixedConfig(), 2);
+  // A version that appears while somebody watches.
   const Ran watch = Shell(folder_, "mkfifo lines; " + kVitrine + "models watch" + at_ + R"( >lines &
-      exec 3<lines; read first <&3; echo "$first"
-      cp -r other/mixed/1 repository/mixed/.2; sed -i 's/^version: 1/version: 2/' repository/mixed/.2/manifest.textproto
-      mv repository/mixed/.2 repository/mixed/2
+      exec 3<lines; read -t 20 first <&3; echo "$first"
+      cp -r repository/kv-pos-mnist/1 new; sed -i 's/^version: 1/version: 2/' new/manifest.textproto
+      mv new repository/kv-pos-mnist/2
       while read -t 20 line <&3; do echo "$line"; [[ $line == *@2*ready ]] && break; done
-      kill -INT $! 2>/dev/null; kill $!)");
-  EXPECT_THAT(watch.out, HasSubstr("mixed@1  ready\n"));
-  EXPECT_THAT(watch.out, HasSubstr("mixed@2  loading -> ready\n")) << watch.errors << server_->Output();
+      kill $!)");
+  EXPECT_THAT(watch.out, HasSubstr("kv-pos-mnist@1  ready\n"));
+  EXPECT_THAT(watch.out, HasSubstr("kv-pos-mnist@2  loading -> ready\n")) << watch.errors << folder_.Read("server.log");
 }
 
 TEST_F(VitrineProgram, TakesPicturesFromEverywhere) {
@@ -65,27 +60,27 @@ TEST_F(VitrineProgram, TakesPicturesFromEverywhere) {
   const std::string classify = kVitrine + "classify --format json" + at_;
   EXPECT_EQ(lines(Shell(folder_, classify + " in")), 1);
   EXPECT_EQ(lines(Shell(folder_, classify + " --recursive in")), 2);
-  EXPECT_EQ(lines(Shell(folder_, classify + " 'in/*/*.jpg' in/a.jpg")), 2);
-  EXPECT_EQ(lines(Shell(folder_, "find in -name '*.jpg' | " + classify + " --files-from -")), 2);
-  EXPECT_EQ(lines(Shell(folder_, "find in -name '*.jpg' -print0 | " + classify + " -0 --files-from -")), 2);
-  const Ran piped = Shell(folder_, "cat in/a.jpg | " + classify + " -");
+  EXPECT_EQ(lines(Shell(folder_, classify + " 'in/*/*.png' in/a.png")), 2);
+  EXPECT_EQ(lines(Shell(folder_, "find in -name '*.png' | " + classify + " --files-from -")), 2);
+  EXPECT_EQ(lines(Shell(folder_, "find in -name '*.png' -print0 | " + classify + " -0 --files-from -")), 2);
+  const Ran piped = Shell(folder_, "cat in/a.png | " + classify + " -");
   EXPECT_EQ(piped.exit_code, 0) << piped.errors;
   EXPECT_THAT(piped.out, StartsWith("{\"image\":\"-\""));
-  const Ran drawn = Shell(folder_, kVitrine + "classify in/a.jpg --attention out --side-by-side" + at_);
+  const Ran drawn = Shell(folder_, kVitrine + "classify in/a.png --attention out --side-by-side" + at_);
   EXPECT_EQ(drawn.exit_code, 0) << drawn.errors;
   EXPECT_TRUE(std::filesystem::exists(folder_.path() / "out/a.attention.png"));
 }
 
 TEST_F(VitrineProgram, ExitsWithOneForWhatFailedAndTwoForAWrongCommand) {
-  folder_.Write("in/cut.jpg", testing::NoiseJpeg(40, 32, 1).substr(0, 300));
+  folder_.Write("in/cut.png", folder_.Read("in/a.png").substr(0, 100));
   const Ran some = Shell(folder_, kVitrine + "classify --format json in 'none*.png'" + at_);
   EXPECT_EQ(some.exit_code, 1);
-  EXPECT_THAT(some.out, HasSubstr("in/a.jpg"));
-  EXPECT_THAT(some.errors, HasSubstr("vitrine: in/cut.jpg: "));
+  EXPECT_THAT(some.out, HasSubstr("in/a.png"));
+  EXPECT_THAT(some.errors, HasSubstr("vitrine: in/cut.png: "));
   EXPECT_THAT(some.errors, HasSubstr("vitrine: none*.png: no file matches this pattern"));
-  for (const char* wrong : {"classify", "classify -0 a.jpg", "classify a.jpg --deadline 5",
-                            "classify a.jpg --max-attempts 0", "classify a.jpg --side-by-side",
-                            "classify a.jpg --attention o --side-by-side --sheet", "models --in-flight 3"}) {
+  for (const char* wrong : {"classify", "classify -0 a.png", "classify a.png --deadline 5",
+                            "classify a.png --max-attempts 0", "classify a.png --side-by-side",
+                            "classify a.png --attention o --side-by-side --sheet", "models --in-flight 3"}) {
     EXPECT_EQ(Shell(folder_, kVitrine + wrong).exit_code, 2) << wrong;
   }
   const auto refused = [&](const std::string& flags) {
