@@ -220,8 +220,8 @@ class Bench {
       }
       if (!point->result.Valid()) {
         report_.verdict = absl::StrFormat(
-            "At %.1f requests/s the generator was late itself: it, not the server, is the "
-            "limit. Give it a core of its own, or more --threads and --connections.",
+            "The search ended at %.1f requests/s, where the generator itself was late, twice: of higher rates nothing "
+            "can be said. Give the generator a core of its own, or more --threads and --connections.",
             *rate);
         report_.best = search.best();
         return;

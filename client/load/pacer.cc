@@ -37,13 +37,13 @@ void SteadyLoadClock::SleepUntil(int64_t time) const {
 void Pace(Arrivals& arrivals, int64_t end, const LoadClock& clock, absl::FunctionRef<bool()> stopped,
           absl::FunctionRef<void(const Arrival& arrival, int64_t now)> start) {
   for (auto arrival = arrivals.Next(); arrival.has_value() && arrival->due < end; arrival = arrivals.Next()) {
-    int64_t now = clock.Now();
-    while (now < arrival->due) {
+    int64_t now = 0;
+    for (;;) {
       if (stopped()) return;
-      clock.SleepUntil(std::min(arrival->due, now + kLongestSleep));
       now = clock.Now();
+      if (now >= arrival->due) break;
+      clock.SleepUntil(std::min(arrival->due, now + kLongestSleep));
     }
-    if (stopped()) return;
     start(*arrival, now);
   }
 }

@@ -194,8 +194,9 @@ TEST(RunLoad, WhereTheGeneratorIsLateLatencyStillCountsFromTheScheduledStart) {
   };
   const LoadResult result = RunLoad(server.Connect(1), Models({"m"}), settings, hooks);
   EXPECT_EQ(result.record.due(), Scheduled(100, 0, 600'000'000));  // late, but none left out
-  EXPECT_GE(result.record.slip().max(), 200'000'000);
-  EXPECT_GE(result.record.latency().max(), 200'000'000);
+  // Half of all requests fell due while it was held up.
+  EXPECT_GE(result.record.slip().Quantile(0.8), 100'000'000);
+  EXPECT_GE(result.record.latency().Quantile(0.8), 100'000'000);
   EXPECT_FALSE(result.Valid());
 }
 
