@@ -25,6 +25,8 @@ class ProgressDisplay {
   bool Due(absl::Time now) const;
   // Draws if it is due: `share`, 0 to 1, as a bar, and `text`, which is printable and of one line.
   void Update(double share, const std::string& text, absl::Time now);
+  // The next Update draws, due or not.
+  void Hurry() { drawn_ = absl::InfinitePast(); }
   // A line that stays, above the bar.
   void Line(const std::string& text);
   // Leaves the bar as it stands and goes to a new line.

@@ -176,6 +176,7 @@ absl::StatusOr<EvalResult> Run::Do() {
       Nap(NextWait(), "the server has no time");
     }
   }
+  if (progress_->asked() > 0) progress_->DrawEnd(limit_.limit(), absl::Now());
   if (const absl::Status synced = journal_->Sync(); stopped_.ok()) stopped_ = synced;
   journal_.reset();
   // What counts is what was written.

@@ -38,6 +38,11 @@ void RunProgress::Draw(int in_flight, absl::Time now) {
   if (display_.Due(now)) display_.Update(Share(), Text(in_flight, now), now);
 }
 
+void RunProgress::DrawEnd(int in_flight, absl::Time now) {
+  display_.Hurry();
+  Draw(in_flight, now);
+}
+
 void RunProgress::DrawWaiting(const std::string& why, absl::Time now) {
   if (display_.Due(now)) display_.Update(Share(), absl::StrCat(Counts(), "  ", why), now);
 }

@@ -21,8 +21,11 @@ class RunProgress {
   // A picture is known: `again` if a former session knew it already.
   void Count(const Prediction& prediction, bool again);
   int64_t known() const { return known_; }
+  int64_t asked() const { return asked_; }  // of these, by this session
   // Draws, if it is time to. `in_flight` requests may be with the server at a time.
   void Draw(int in_flight, absl::Time now);
+  // Draws how it ended.
+  void DrawEnd(int in_flight, absl::Time now);
   // The same while nothing is asked, with the reason.
   void DrawWaiting(const std::string& why, absl::Time now);
   void Line(const std::string& text) { display_.Line(text); }
