@@ -101,6 +101,14 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     Require(header.status().code() == absl::StatusCode::kInvalidArgument && image.status() == header.status());
     return 0;
   }
+  const int divisor = size % 2 == 0 ? 2 : 8;
+  const absl::StatusOr<vitrine::Image> small = vitrine::DecodeReduced(bytes, divisor, kLimits);
+  Require(small.ok() == image.ok() || small.status().code() == absl::StatusCode::kInvalidArgument);
+  if (small.ok()) {
+    Require(small->width == (header->width + divisor - 1) / divisor);
+    Require(small->height == (header->height + divisor - 1) / divisor);
+    Require(small->pixels.size() == static_cast<size_t>(small->width) * small->height * small->channels);
+  }
   if (!image.ok()) {
     Require(image.status().code() == absl::StatusCode::kInvalidArgument);
     return 0;
