@@ -95,7 +95,8 @@ std::string LatencyHistogram::PercentileTable() const {
   const auto row = [&](int64_t value, double quantile) {
     const double shown = Milliseconds(static_cast<double>(std::min(value, max_)));
     absl::StrAppendFormat(&table, "%12.3f %1.12f %10u", shown, quantile, seen);
-    absl::StrAppendFormat(&table, quantile < 1 ? " %14.2f\n" : "\n", 1 / (1 - quantile));
+    if (quantile < 1) absl::StrAppendFormat(&table, " %14.2f", 1 / (1 - quantile));
+    table += '\n';
   };
   for (size_t i = 0; i < counts_.size(); ++i) {
     if (counts_[i] == 0) continue;
