@@ -1,4 +1,6 @@
 // `vitrine eval`: its flags.
+#include "programs/client_eval.h"
+
 #include <signal.h>
 #include <unistd.h>
 
@@ -14,7 +16,6 @@
 #include "client/text.h"
 #include "data/dataset.h"
 #include "programs/client_command.h"
-#include "programs/client_eval.h"
 #include "programs/client_options.h"
 #include "programs/command_line.h"
 

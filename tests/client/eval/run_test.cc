@@ -1,24 +1,14 @@
-// A whole evaluation against a real gRPC server whose answers a test decides.
-#include "client/eval/run.h"
-
+// A whole evaluation, its continuation and its shards.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <atomic>
-#include <map>
-#include <mutex>
-#include <sstream>
+#include <filesystem>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "client/eval/journal.h"
 #include "client/eval/merge.h"
-#include "client/eval/metrics.h"
-#include "client/eval/summary.h"
-#include "data/raw_png.h"
-#include "imaging/decode.h"
-#include "tests/client/small_server.h"
-#include "tests/scratch_folder.h"
+#include "tests/client/eval/evaluating.h"
 
 namespace vitrine {
 namespace {
@@ -26,113 +16,6 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
-
-constexpr int kClasses = 10;
-const std::string kDigest(64, 'd');
-
-v1::ModelVersion Described(const std::string& digest = kDigest) {
-  v1::ModelVersion version;
-  version.set_model("m");
-  version.set_version(3);
-  version.set_state(v1::READY);
-  version.set_weights_sha256(digest);
-  for (int i = 0; i < kClasses; ++i) version.add_labels(absl::StrCat("class ", i));
-  return version;
-}
-
-// A grey picture that says its class, and which of its class it is.
-std::string Picture(int label, int number) {
-  Image image{.width = 4, .height = 4, .channels = 1, .pixels = {}};
-  image.pixels.assign(16, static_cast<uint8_t>(20 * label));
-  image.pixels[0] = static_cast<uint8_t>(number);
-  return *RawToPng(image);
-}
-
-// The right class, but for every seventh picture of a class the next one; less sure the higher its number.
-v1::ClassifyStreamResponse Answer(const v1::ClassifyRequest& request, const std::string& digest = kDigest) {
-  const auto image = Decode(request.image());
-  if (!image.ok()) {
-    return StreamErrorTo(request, grpc::StatusCode::INVALID_ARGUMENT, std::string(image.status().message()));
-  }
-  const int label = image->pixels[5] / 20, number = image->pixels[0];
-  const int first = number % 7 == 6 ? (label + 1) % kClasses : label;
-  v1::ClassifyStreamResponse answer;
-  answer.set_request_id(request.request_id());
-  v1::ClassifyResponse& response = *answer.mutable_response();
-  for (int i = 0; i < request.top_k(); ++i) {
-    v1::Prediction& guess = *response.add_predictions();
-    guess.set_index((first + i) % kClasses);
-    guess.set_probability(i == 0 ? 0.9F - 0.01F * static_cast<float>(number) : 0.02F);
-  }
-  response.mutable_served_by()->set_version(3);
-  response.mutable_served_by()->set_weights_sha256(digest);
-  response.mutable_served_by()->set_precision("fp32");
-  response.mutable_served_by()->set_device("cpu");
-  response.mutable_timings()->set_total(0.004F);
-  return answer;
-}
-
-using Respond = std::function<v1::ClassifyStreamResponse(const v1::ClassifyRequest&)>;
-
-SmallServer::Methods Methods(Respond respond, const v1::ModelVersion& model = Described()) {
-  SmallServer::Methods methods;
-  *methods.models.add_versions() = model;
-  methods.stream = [respond](StreamOfServer* stream, grpc::ServerContext*) {
-    v1::ClassifyRequest request;
-    while (stream->Read(&request)) stream->Write(respond(request));
-    return grpc::Status::OK;
-  };
-  return methods;
-}
-
-v1::ClassifyStreamResponse PlainAnswer(const v1::ClassifyRequest& request) {
-  return Answer(request);
-}
-
-class Evaluating : public ::testing::Test {
- protected:
-  Evaluating() {
-    for (int label = 0; label < 5; ++label) {
-      for (int i = 0; i < 14; ++i) {
-        folder_.Write(absl::StrCat("data/Class ", label, "/", 10 + i, ".png"), Picture(label, i));
-      }
-    }
-  }
-
-  EvalCommand Command(const SmallServer& server, const std::string& out) const {
-    EvalCommand command;
-    command.client.address = server.address();
-    command.client.retry.initial_backoff = absl::Milliseconds(2);
-    command.client.retry.max_backoff = absl::Milliseconds(10);
-    command.model.name = "m";
-    command.data = "imagefolder:" + folder_.Path("data");
-    command.out = folder_.Path(out);
-    command.patience = absl::Seconds(20);
-    return command;
-  }
-  absl::StatusOr<EvalResult> Run(const EvalCommand& command, const std::atomic<bool>* stop = nullptr) {
-    ProgressDisplay display(said_, {});
-    return RunEvaluation(command, display, stop);
-  }
-  // Runs to the end without anything going wrong.
-  Evaluation RunWell(const EvalCommand& command) {
-    const auto result = Run(command);
-    EXPECT_TRUE(result.ok()) << result.status();
-    if (!result.ok()) return {};
-    EXPECT_TRUE(result->stopped.ok()) << result->stopped;
-    return result->evaluation;
-  }
-  std::string Csv(const std::string& out) const { return folder_.Read(out + "/predictions.csv"); }
-  // What must not depend on how a run went.
-  static std::string Scores(const Evaluation& evaluation) {
-    nlohmann::ordered_json json = SummaryJson(evaluation, ComputeMetrics(evaluation));
-    json.erase("run");
-    return json.dump(1);
-  }
-
-  const ScratchFolder folder_;
-  std::ostringstream said_;
-};
 
 TEST_F(Evaluating, EveryPictureIsCountedOnceAndNothingIsDropped) {
   folder_.Write("data/Class 0/nothing.png", "");
@@ -262,133 +145,6 @@ TEST_F(Evaluating, ShardsOfOtherModelsAreNotMerged) {
   EXPECT_THAT(
       std::string(MergeEvaluations({.folders = {first.out, second.out}, .out = folder_.Path("x")}).status().message()),
       HasSubstr("digest of the weights"));
-}
-
-TEST_F(Evaluating, AFullServerIsAskedAgainAndNothingIsCountedTwice) {
-  std::mutex mutex;
-  std::map<std::string, int> seen;
-  SmallServer server(Methods([&](const v1::ClassifyRequest& request) {
-    const std::lock_guard lock(mutex);
-    if (++seen[request.image()] <= 7) {  // more often than one call repeats by itself
-      return StreamErrorTo(request, grpc::StatusCode::RESOURCE_EXHAUSTED, "full", 0.001F);
-    }
-    return Answer(request);
-  }));
-  const Evaluation e = RunWell(Command(server, "out"));
-  const EvaluationMetrics m = ComputeMetrics(e);
-  EXPECT_EQ(m.ledger.answered, 70);
-  EXPECT_EQ(m.ledger.retries, 7 * 70);
-  EXPECT_TRUE(m.ledger.complete());
-}
-
-TEST_F(Evaluating, AServerThatGoesAwayIsWaitedFor) {
-  std::atomic<int> answered = 0, streams = 0;
-  SmallServer::Methods methods = Methods(PlainAnswer);
-  methods.stream = [&](StreamOfServer* stream, grpc::ServerContext*) {
-    if (++streams > 1 && streams < 12) return grpc::Status(grpc::StatusCode::UNAVAILABLE, "restarting");
-    v1::ClassifyRequest request;
-    while (stream->Read(&request)) {
-      stream->Write(Answer(request));
-      if (++answered == 30) return grpc::Status(grpc::StatusCode::UNAVAILABLE, "going");
-    }
-    return grpc::Status::OK;
-  };
-  SmallServer server(methods);
-  const Evaluation e = RunWell(Command(server, "out"));
-  EXPECT_TRUE(ComputeMetrics(e).ledger.complete());
-  EXPECT_THAT(said_.str(), HasSubstr("the server is away"));
-}
-
-TEST_F(Evaluating, BeyondThePatienceTheRestIsMissingAndALaterRunHasIt) {
-  std::atomic<bool> gone = false;
-  SmallServer::Methods methods = Methods(PlainAnswer);
-  methods.stream = [&](StreamOfServer* stream, grpc::ServerContext*) {
-    v1::ClassifyRequest request;
-    for (int i = 0; i < 25 && !gone && stream->Read(&request); ++i) stream->Write(Answer(request));
-    gone = true;
-    return grpc::Status(grpc::StatusCode::UNAVAILABLE, "gone for good");
-  };
-  SmallServer server(methods), later(Methods(PlainAnswer));
-  EvalCommand command = Command(server, "out");
-  command.patience = absl::Milliseconds(400);
-  const auto part = Run(command);
-  ASSERT_TRUE(part.ok()) << part.status();
-  EXPECT_EQ(part->stopped.code(), absl::StatusCode::kUnavailable);
-  EXPECT_THAT(std::string(part->stopped.message()), AllOf(HasSubstr(server.address()), HasSubstr("gone for good")));
-  const EvaluationLedger ledger = ComputeMetrics(part->evaluation).ledger;
-  EXPECT_EQ(ledger.answered, 25);
-  EXPECT_EQ(ledger.missing, 45);
-  EXPECT_EQ(ledger.refused, 0) << "that a server is away is no property of a picture";
-  const Evaluation whole = RunWell(Command(later, "out"));
-  EXPECT_TRUE(ComputeMetrics(whole).ledger.complete());
-}
-
-TEST_F(Evaluating, APictureThatGetsNoAnswerDoesNotHoldUpTheRest) {
-  const std::string slow = Picture(1, 4);
-  SmallServer::Methods methods = Methods(PlainAnswer);
-  methods.stream = [&](StreamOfServer* stream, grpc::ServerContext*) {
-    v1::ClassifyRequest request;
-    while (stream->Read(&request)) {
-      if (request.image() != slow) stream->Write(Answer(request));
-    }
-    return grpc::Status::OK;
-  };
-  SmallServer server(methods);
-  EvalCommand command = Command(server, "out");
-  command.client.deadline = absl::Milliseconds(200);
-  command.patience = absl::Milliseconds(900);
-  const auto result = Run(command);
-  ASSERT_TRUE(result.ok()) << result.status();
-  EXPECT_EQ(result->stopped.code(), absl::StatusCode::kDeadlineExceeded) << result->stopped;
-  EXPECT_EQ(ComputeMetrics(result->evaluation).ledger.answered, 69);
-  EXPECT_EQ(ComputeMetrics(result->evaluation).ledger.missing, 1);
-}
-
-TEST_F(Evaluating, ADefectOfTheServerIsAskedThreeTimesAndThenCounted) {
-  const std::string cursed = Picture(1, 4);
-  std::atomic<int> asked = 0;
-  SmallServer server(Methods([&](const v1::ClassifyRequest& request) {
-    if (request.image() != cursed) return Answer(request);
-    ++asked;
-    return StreamErrorTo(request, grpc::StatusCode::INTERNAL, "the batch was lost");
-  }));
-  const Evaluation e = RunWell(Command(server, "out"));
-  EXPECT_EQ(asked, 3);
-  const EvaluationMetrics m = ComputeMetrics(e);
-  EXPECT_EQ(m.ledger.answered, 69);
-  EXPECT_EQ(m.ledger.refused_by_code.at("INTERNAL"), 1);
-  EXPECT_EQ(m.ledger.retries, 2);
-}
-
-TEST_F(Evaluating, WhatNoPictureCanChangeEndsTheRun) {
-  SmallServer server(Methods([](const v1::ClassifyRequest& request) {
-    return StreamErrorTo(request, grpc::StatusCode::PERMISSION_DENIED, "not for you");
-  }));
-  const auto result = Run(Command(server, "out"));
-  ASSERT_TRUE(result.ok()) << result.status();
-  EXPECT_EQ(result->stopped.code(), absl::StatusCode::kPermissionDenied);
-  EXPECT_EQ(ComputeMetrics(result->evaluation).ledger.missing, 70);
-}
-
-TEST_F(Evaluating, AnswersOfOtherWeightsEndTheRun) {
-  std::atomic<int> answered = 0;
-  SmallServer server(Methods([&](const v1::ClassifyRequest& request) {
-    return Answer(request, ++answered > 20 ? std::string(64, 'f') : kDigest);
-  }));
-  const auto result = Run(Command(server, "out"));
-  ASSERT_TRUE(result.ok()) << result.status();
-  EXPECT_EQ(result->stopped.code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_THAT(std::string(result->stopped.message()), HasSubstr(std::string(64, 'f')));
-  EXPECT_LE(result->evaluation.predictions.size(), 20u);
-}
-
-TEST_F(Evaluating, ImpossibleAnswersAreNoPredictions) {
-  SmallServer server(Methods([](const v1::ClassifyRequest& request) {
-    v1::ClassifyStreamResponse answer = Answer(request);
-    answer.mutable_response()->mutable_predictions(0)->set_index(kClasses);
-    return answer;
-  }));
-  EXPECT_EQ(ComputeMetrics(RunWell(Command(server, "out"))).ledger.refused_by_code.at("INTERNAL"), 70);
 }
 
 TEST_F(Evaluating, WhatCannotWorkIsRefusedBeforeTheFirstPicture) {

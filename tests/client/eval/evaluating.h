@@ -1,0 +1,133 @@
+#ifndef VITRINE_TESTS_CLIENT_EVAL_EVALUATING_H_
+#define VITRINE_TESTS_CLIENT_EVAL_EVALUATING_H_
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <functional>
+#include <sstream>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "client/eval/metrics.h"
+#include "client/eval/run.h"
+#include "client/eval/summary.h"
+#include "data/raw_png.h"
+#include "imaging/decode.h"
+#include "tests/client/small_server.h"
+#include "tests/scratch_folder.h"
+
+namespace vitrine {
+
+// Evaluations of an image folder against a real gRPC server whose answers a test decides.
+
+inline constexpr int kClasses = 10;
+inline const std::string kDigest(64, 'd');
+
+inline v1::ModelVersion Described(const std::string& digest = kDigest) {
+  v1::ModelVersion version;
+  version.set_model("m");
+  version.set_version(3);
+  version.set_state(v1::READY);
+  version.set_weights_sha256(digest);
+  for (int i = 0; i < kClasses; ++i) version.add_labels(absl::StrCat("class ", i));
+  return version;
+}
+
+// A grey picture that says its class, and which of its class it is.
+inline std::string Picture(int label, int number) {
+  Image image{.width = 4, .height = 4, .channels = 1, .pixels = {}};
+  image.pixels.assign(16, static_cast<uint8_t>(20 * label));
+  image.pixels[0] = static_cast<uint8_t>(number);
+  return *RawToPng(image);
+}
+
+// The right class, but for every seventh picture of a class the next one; less sure the higher its number.
+inline v1::ClassifyStreamResponse Answer(const v1::ClassifyRequest& request, const std::string& digest = kDigest) {
+  const auto image = Decode(request.image());
+  if (!image.ok()) {
+    return StreamErrorTo(request, grpc::StatusCode::INVALID_ARGUMENT, std::string(image.status().message()));
+  }
+  const int label = image->pixels[5] / 20, number = image->pixels[0];
+  const int first = number % 7 == 6 ? (label + 1) % kClasses : label;
+  v1::ClassifyStreamResponse answer;
+  answer.set_request_id(request.request_id());
+  v1::ClassifyResponse& response = *answer.mutable_response();
+  for (int i = 0; i < request.top_k(); ++i) {
+    v1::Prediction& guess = *response.add_predictions();
+    guess.set_index((first + i) % kClasses);
+    guess.set_probability(i == 0 ? 0.9F - 0.01F * static_cast<float>(number) : 0.02F);
+  }
+  response.mutable_served_by()->set_version(3);
+  response.mutable_served_by()->set_weights_sha256(digest);
+  response.mutable_served_by()->set_precision("fp32");
+  response.mutable_served_by()->set_device("cpu");
+  response.mutable_timings()->set_total(0.004F);
+  return answer;
+}
+
+using Respond = std::function<v1::ClassifyStreamResponse(const v1::ClassifyRequest&)>;
+
+inline SmallServer::Methods Methods(Respond respond, const v1::ModelVersion& model = Described()) {
+  SmallServer::Methods methods;
+  *methods.models.add_versions() = model;
+  methods.stream = [respond](StreamOfServer* stream, grpc::ServerContext*) {
+    v1::ClassifyRequest request;
+    while (stream->Read(&request)) stream->Write(respond(request));
+    return grpc::Status::OK;
+  };
+  return methods;
+}
+
+inline v1::ClassifyStreamResponse PlainAnswer(const v1::ClassifyRequest& request) {
+  return Answer(request);
+}
+
+class Evaluating : public ::testing::Test {
+ protected:
+  Evaluating() {
+    for (int label = 0; label < 5; ++label) {
+      for (int i = 0; i < 14; ++i) {
+        folder_.Write(absl::StrCat("data/Class ", label, "/", 10 + i, ".png"), Picture(label, i));
+      }
+    }
+  }
+
+  EvalCommand Command(const SmallServer& server, const std::string& out) const {
+    EvalCommand command;
+    command.client.address = server.address();
+    command.client.retry.initial_backoff = absl::Milliseconds(2);
+    command.client.retry.max_backoff = absl::Milliseconds(10);
+    command.model.name = "m";
+    command.data = "imagefolder:" + folder_.Path("data");
+    command.out = folder_.Path(out);
+    command.patience = absl::Seconds(20);
+    return command;
+  }
+  absl::StatusOr<EvalResult> Run(const EvalCommand& command, const std::atomic<bool>* stop = nullptr) {
+    ProgressDisplay display(said_, {});
+    return RunEvaluation(command, display, stop);
+  }
+  // Runs to the end without anything going wrong.
+  Evaluation RunWell(const EvalCommand& command) {
+    const auto result = Run(command);
+    EXPECT_TRUE(result.ok()) << result.status();
+    if (!result.ok()) return {};
+    EXPECT_TRUE(result->stopped.ok()) << result->stopped;
+    return result->evaluation;
+  }
+  std::string Csv(const std::string& out) const { return folder_.Read(out + "/predictions.csv"); }
+  // What must not depend on how a run went.
+  static std::string Scores(const Evaluation& evaluation) {
+    nlohmann::ordered_json json = SummaryJson(evaluation, ComputeMetrics(evaluation));
+    json.erase("run");
+    return json.dump(1);
+  }
+
+  const ScratchFolder folder_;
+  std::ostringstream said_;
+};
+
+}  // namespace vitrine
+
+#endif  // VITRINE_TESTS_CLIENT_EVAL_EVALUATING_H_
