@@ -51,6 +51,12 @@ class Server:
         assert self.process.wait(30) == 0, self.log.read_text()
 
 
+@pytest.fixture(autouse=True)
+def _nothing_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("VITRINE_SERVER", "VITRINE_TOKEN", "VITRINE_TOKEN_FILE"):
+        monkeypatch.delenv(name, raising=False)
+
+
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     started = Server(tmp_path_factory.mktemp("server"), ROOT / "bundled")

@@ -1,11 +1,15 @@
 import subprocess
+import time
 from pathlib import Path
+from typing import Any, Optional
 
 import grpc
 import pytest
 from scripted import Script, serve
 
 import vitrine
+from vitrine._connection import settings
+from vitrine._token import BearerToken
 
 
 @pytest.fixture(scope="module")
@@ -58,6 +62,115 @@ def test_where_the_server_is(monkeypatch: pytest.MonkeyPatch) -> None:
     assert repr(vitrine.Client()) == "<vitrine.Client of 127.0.0.1:8500>"
     monkeypatch.setenv("VITRINE_SERVER", "example.org:1")
     assert repr(vitrine.Client()) == "<vitrine.Client of example.org:1>"
-    assert repr(vitrine.Client("localhost:2", token="over loopback")) == "<vitrine.Client of localhost:2>"
+    assert repr(vitrine.Client("localhost:2", token="over-loopback")) == "<vitrine.Client of localhost:2>"
     with pytest.raises(FileNotFoundError):
         vitrine.Client(ca="nowhere.pem")
+
+
+def test_tokens(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    script = Script()
+    file = tmp_path / "token"
+    file.write_text("from-a-file\n")
+    other = tmp_path / "other"
+    other.write_text("  from-the-environments-file\r\n")
+    with serve(script) as address:
+
+        def sent(**options: Any) -> Optional[str]:
+            with vitrine.Client(address, **options) as client:
+                client.classify(b"one", "m")
+            found = script.metadata[-1].get("authorization")
+            return None if found is None else str(found)
+
+        assert sent() is None
+        assert sent(token="secret\n") == "Bearer secret"
+        assert sent(token_file=file) == sent(token_file=str(file)) == "Bearer from-a-file"
+        monkeypatch.setenv("VITRINE_TOKEN", "from-the-environment\n")
+        assert sent() == "Bearer from-the-environment"
+        monkeypatch.setenv("VITRINE_TOKEN_FILE", str(other))
+        assert sent() == "Bearer from-the-environments-file"
+        assert sent(token="given") == "Bearer given"
+        assert sent(token_file=file) == "Bearer from-a-file"
+        assert sent(token="") is None
+    with pytest.raises(ValueError, match="unencrypted"):
+        vitrine.Client("example.org:1")
+    with pytest.raises(ValueError, match="there is a token, and another in"):
+        vitrine.Client(token="one", token_file=file)
+    with pytest.raises(FileNotFoundError):
+        vitrine.Client(token_file="nowhere")
+
+
+@pytest.mark.parametrize("token", ["se\ncret", "se\x00cret", "se cret", "secr\xe9t", "\x7fsecret", "\n"])
+def test_what_is_no_token(token: str, tmp_path: Path) -> None:
+    file = tmp_path / "token"
+    file.write_bytes(token.encode("utf-8"))
+    for options in ({"token": token}, {"token_file": str(file)}):
+        with pytest.raises(ValueError, match="the token.*(no header carries|is empty)") as caught:
+            vitrine.Client(**options)  # type: ignore[arg-type]
+        assert token.strip() == "" or token not in str(caught.value)
+
+
+def test_a_token_file_that_is_replaced(tmp_path: Path) -> None:
+    file = tmp_path / "token"
+    file.write_text("first")
+    now = 0.0
+    token = BearerToken(path=file, clock=lambda: now)
+    file.write_text("second")
+    now = 59.0
+    assert token.get() == "first"
+    now = 60.0
+    assert token.get() == "second"
+    file.unlink()
+    now = 121.0
+    assert token.get() == "second", "in the middle of a replacement"
+    file.write_text("third")
+    assert token.get() == "second"
+    now = 181.0
+    assert token.get() == "third"
+    assert "third" not in repr(token)
+
+
+def test_the_certificate_has_another_name(tmp_path: Path) -> None:
+    command = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=server"
+    command += " -addext subjectAltName=DNS:vitrine.test -keyout server.key -out server.pem"
+    subprocess.run(command.split(), cwd=tmp_path, check=True, capture_output=True)
+    ca = tmp_path / "server.pem"
+    script = Script()
+    with serve(script, credentials(tmp_path, False)) as one, serve(script, credentials(tmp_path, False)) as two:
+        with vitrine.Client(one, ca=ca, server_name="vitrine.test", token="secret") as client:
+            assert client.classify(b"one", "m").top1.label == "one"
+        for wrong in (None, "other.test"):
+            with vitrine.Client(one, ca=ca, server_name=wrong, retries=QUICK) as client:
+                with pytest.raises(vitrine.Unavailable):
+                    client.classify(b"one", "m", deadline=5)
+        with vitrine.Client(one + "," + two, ca=ca, server_name="vitrine.test") as client:
+            assert client.classify(b"two", "m").top1.label == "two"
+        with pytest.raises(ValueError, match="need one name"):
+            vitrine.Client(one + "," + two, ca=ca)
+        with pytest.raises(ValueError, match="of no use with tls=False"):
+            vitrine.Client(one, tls=False, server_name="vitrine.test")
+
+
+def test_several_servers_take_requests_in_turn() -> None:
+    scripts = [Script(), Script(), Script()]
+    with serve(scripts[0]) as one, serve(scripts[1]) as two, serve(scripts[2]) as three:
+        for address in (",".join((one, two, three)), "ipv4:" + ",".join((one, two, three))):
+            for script in scripts:
+                script.requests.clear()
+            with vitrine.Client(address, token="secret") as client:
+                end = time.monotonic() + 20  # until all are connected
+                while not all(script.requests for script in scripts):
+                    assert time.monotonic() < end, [len(script.requests) for script in scripts]
+                    client.classify(b"warm", "m")
+                before = [len(script.requests) for script in scripts]
+                for _ in range(30):
+                    client.classify(b"one", "m")
+                assert [len(script.requests) - n for script, n in zip(scripts, before)] == [10, 10, 10]
+
+
+def test_keepalive() -> None:
+    for seconds in (-1, 9.9, float("nan"), float("inf")):
+        with pytest.raises(ValueError, match="keepalive is"):
+            vitrine.Client(keepalive=seconds)
+    options = dict(settings("127.0.0.1:1", *[None] * 7, 30, 10, None, 1).options)
+    assert options["grpc.keepalive_time_ms"] == 10000 and options["grpc.keepalive_timeout_ms"] == 20000
+    assert "grpc.keepalive_time_ms" not in dict(settings("127.0.0.1:1", *[None] * 7, 30, 0, None, 1).options)

@@ -10,15 +10,17 @@ from typing import Any, List, Optional, Sequence, Tuple, Union
 
 import grpc
 
-from vitrine import errors
+from vitrine import _address, _token, errors
 from vitrine._retry import RetryPolicy
 from vitrine.v1 import classifier_pb2, registry_pb2
 
 Pem = Union[str, "os.PathLike[str]", bytes]
 
-_LOOPBACK = ("127.", "localhost:", "[::1]:", "unix:", "ipv4:127.", "ipv6:[::1]:", "dns:///localhost:")
 # A classification may carry 16 MiB of attention and features; GetModel 100,000 labels.
 _MAX_REQUEST_BYTES, _MAX_RESPONSE_BYTES = 32 << 20, 80 << 20
+# The first is what gRPC itself makes of anything below.
+_SHORTEST_KEEPALIVE, _LONGEST_KEEPALIVE = 10, 86400
+_KEEPALIVE_TIMEOUT_MS = 20000
 
 
 @dataclass(frozen=True)
@@ -26,21 +28,18 @@ class Settings:
     """Checked options of a client."""
 
     address: str
+    target: str  # the address as gRPC takes it
+    options: Tuple[Tuple[str, Any], ...]  # of the channel
     credentials: Optional[grpc.ChannelCredentials]
-    metadata: Tuple[Tuple[str, str], ...]
+    token: Optional[_token.BearerToken]
     deadline: float
     retries: RetryPolicy
     max_in_flight: int
 
-    def channel_options(self) -> List[Tuple[str, Any]]:
-        return [
-            ("grpc.max_send_message_length", _MAX_REQUEST_BYTES),
-            ("grpc.max_receive_message_length", _MAX_RESPONSE_BYTES),
-            ("grpc.primary_user_agent", "vitrine-python"),
-            # gRPC's own first wait is a second, in which every attempt of ours would fail at once.
-            ("grpc.initial_reconnect_backoff_ms", int(1000 * self.retries.initial_backoff)),
-            ("grpc.max_reconnect_backoff_ms", int(1000 * self.retries.max_backoff)),
-        ]
+    @property
+    def metadata(self) -> Tuple[Tuple[str, str], ...]:
+        """Of one call: the token may be another each time."""
+        return () if self.token is None else (("authorization", "Bearer " + self.token.get()),)
 
 
 def settings(
@@ -49,28 +48,63 @@ def settings(
     ca: Optional[Pem],
     cert: Optional[Pem],
     key: Optional[Pem],
+    server_name: Optional[str],
     token: Optional[str],
+    token_file: Union[str, "os.PathLike[str]", None],
     deadline: float,
+    keepalive: float,
     retries: Optional[RetryPolicy],
     max_in_flight: int,
 ) -> Settings:
-    """ValueError: options that contradict each other. OSError: a certificate that cannot be read."""
+    """ValueError: options that are wrong or contradict each other. OSError: a file that cannot be read."""
     address = address or os.environ.get("VITRINE_SERVER") or "127.0.0.1:8500"
-    if address.startswith(("http://", "https://")):
-        raise ValueError("the server's address is %r; give host:port" % address)
-    secure = tls if tls is not None else ca is not None or cert is not None
-    if not secure and (ca is not None or cert is not None):
-        raise ValueError("ca and cert are of no use with tls=False")
+    place = _address.parse(address)
+    asked = ca is not None or cert is not None or server_name is not None
+    secure = tls if tls is not None else asked
+    if not secure and asked:
+        raise ValueError("ca, cert and server_name are of no use with tls=False")
     if (cert is None) != (key is None):
         raise ValueError("cert and key belong together; give both or neither")
-    if token is not None and not secure and not address.startswith(_LOOPBACK):
-        raise ValueError("a token would travel to %s in the clear; give tls=True" % address)
+    if secure and place.hosts and not server_name:
+        raise ValueError("several servers over TLS need one name that is in all their certificates; give server_name")
+    bearer = _token.choose(token, token_file)
+    if bearer is not None and not secure and not place.local:  # it may be stolen where it can be read
+        raise ValueError("the token would cross the network to %s unencrypted; give tls=True" % address)
     check_deadline(deadline)
+    if keepalive != 0 and not _SHORTEST_KEEPALIVE <= keepalive <= _LONGEST_KEEPALIVE:
+        form = "keepalive is %r seconds, must be 0 (never) or %d to %d"
+        raise ValueError(form % (keepalive, _SHORTEST_KEEPALIVE, _LONGEST_KEEPALIVE))
     if not 1 <= max_in_flight <= 64:
         raise ValueError("max_in_flight is %r, must be 1 to 64" % (max_in_flight,))
+    policy = retries or RetryPolicy()
+    options = _channel_options(place, server_name, keepalive, policy)
     credentials = grpc.ssl_channel_credentials(_pem(ca), _pem(key), _pem(cert)) if secure else None
-    metadata = (("authorization", "Bearer " + token),) if token is not None else ()
-    return Settings(address, credentials, metadata, deadline, retries or RetryPolicy(), max_in_flight)
+    target = _address.resolve(place.hosts) if place.hosts else place.uri
+    return Settings(address, target, options, credentials, bearer, deadline, policy, max_in_flight)
+
+
+def _channel_options(
+    place: _address.ServerAddress, server_name: Optional[str], keepalive: float, retries: RetryPolicy
+) -> Tuple[Tuple[str, Any], ...]:
+    options: List[Tuple[str, Any]] = [
+        ("grpc.max_send_message_length", _MAX_REQUEST_BYTES),
+        ("grpc.max_receive_message_length", _MAX_RESPONSE_BYTES),
+        ("grpc.primary_user_agent", "vitrine-python"),
+        # gRPC's own first wait is a second, in which every attempt of ours would fail at once.
+        ("grpc.initial_reconnect_backoff_ms", int(1000 * retries.initial_backoff)),
+        ("grpc.max_reconnect_backoff_ms", int(1000 * retries.max_backoff)),
+    ]
+    if place.balanced:
+        options.append(("grpc.lb_policy_name", "round_robin"))
+    if server_name:
+        options.append(("grpc.ssl_target_name_override", server_name))
+    elif place.hosts:  # gRPC would send the whole list as the name of the server
+        options.append(("grpc.default_authority", place.hosts[0]))
+    if keepalive:
+        options.append(("grpc.keepalive_time_ms", int(1000 * keepalive)))
+        options.append(("grpc.keepalive_timeout_ms", _KEEPALIVE_TIMEOUT_MS))
+        options.append(("grpc.http2.max_pings_without_data", 0))
+    return tuple(options)
 
 
 def check_deadline(deadline: float) -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import random
 import time
 from types import TracebackType
-from typing import Any, AsyncGenerator, AsyncIterable, AsyncIterator, Iterable, List, Optional, Sequence, Tuple, Type, Union
+from typing import Any, AsyncGenerator, AsyncIterable, AsyncIterator, Iterable, List, Optional, Sequence, Tuple, Type
+from typing import Union
 
 import grpc
 import grpc.aio
@@ -36,17 +38,21 @@ class Client:
         ca: Optional[Pem] = None,
         cert: Optional[Pem] = None,
         key: Optional[Pem] = None,
+        server_name: Optional[str] = None,
         token: Optional[str] = None,
+        token_file: Union[str, "os.PathLike[str]", None] = None,
         deadline: float = 30.0,
+        keepalive: float = 0.0,
         retries: Optional[RetryPolicy] = None,
         max_in_flight: int = 32,
     ) -> None:
-        self._settings = settings(address, tls, ca, cert, key, token, deadline, retries, max_in_flight)
-        options = self._settings.channel_options()
+        security = tls, ca, cert, key, server_name, token, token_file
+        self._settings = settings(address, *security, deadline, keepalive, retries, max_in_flight)
+        target, options = self._settings.target, self._settings.options
         if self._settings.credentials is None:
-            self._channel = grpc.aio.insecure_channel(self._settings.address, options)
+            self._channel = grpc.aio.insecure_channel(target, options)
         else:
-            self._channel = grpc.aio.secure_channel(self._settings.address, self._settings.credentials, options)
+            self._channel = grpc.aio.secure_channel(target, self._settings.credentials, options)
         self._stubs = Stubs(self._channel)
         self._only_model: Optional[str] = None
 

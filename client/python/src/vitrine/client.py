@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import threading
 import time
@@ -27,17 +28,26 @@ class Client:
     Threads may share it; every call blocks. A process that forks must make its clients after the fork.
 
     Args:
-        address: host:port; default $VITRINE_SERVER, else 127.0.0.1:8500.
-        tls: speak TLS; default: if `ca` or `cert` is given.
+        address: host:port; or dns:///name:port and host:port,host:port, whose servers take requests in turn; or
+            unix:PATH. Default $VITRINE_SERVER, else 127.0.0.1:8500. The names of a list are resolved once, here.
+        tls: speak TLS; default: if `ca`, `cert` or `server_name` is given.
         ca: certificates to trust, PEM as bytes or a path; default gRPC's own.
         cert, key: what this client shows the server, PEM as bytes or a path.
+        server_name: the name in the server's certificate, where the address has another.
         token: sent with every call as "authorization: Bearer ..."; needs TLS unless the server is on this machine.
+            Default $VITRINE_TOKEN; "": none.
+        token_file: a file with the token, read again every minute, so that it may be replaced; default
+            $VITRINE_TOKEN_FILE, which comes before $VITRINE_TOKEN.
         deadline: seconds for one request, all its attempts and the waits between them included.
+        keepalive: seconds between pings of a silent server while calls are under way, so that one that vanished is
+            noticed; 0: never. Servers send callers away that ping more often than they allow: vitrine-server takes 10
+            seconds and more.
         retries: what is sent again, and when.
         max_in_flight: most pictures of one classify_many that the server holds at a time, 1 to 64.
 
     Raises:
-        ValueError: options that contradict each other. OSError: a certificate that cannot be read.
+        ValueError: options that are wrong or contradict each other. OSError: a file that cannot be read. Unavailable: a
+            name in a list of servers has no address.
     """
 
     def __init__(
@@ -48,17 +58,21 @@ class Client:
         ca: Optional[Pem] = None,
         cert: Optional[Pem] = None,
         key: Optional[Pem] = None,
+        server_name: Optional[str] = None,
         token: Optional[str] = None,
+        token_file: Union[str, "os.PathLike[str]", None] = None,
         deadline: float = 30.0,
+        keepalive: float = 0.0,
         retries: Optional[RetryPolicy] = None,
         max_in_flight: int = 32,
     ) -> None:
-        self._settings = settings(address, tls, ca, cert, key, token, deadline, retries, max_in_flight)
-        options = self._settings.channel_options()
+        security = tls, ca, cert, key, server_name, token, token_file
+        self._settings = settings(address, *security, deadline, keepalive, retries, max_in_flight)
+        target, options = self._settings.target, self._settings.options
         if self._settings.credentials is None:
-            self._channel = grpc.insecure_channel(self._settings.address, options)
+            self._channel = grpc.insecure_channel(target, options)
         else:
-            self._channel = grpc.secure_channel(self._settings.address, self._settings.credentials, options)
+            self._channel = grpc.secure_channel(target, self._settings.credentials, options)
         self._stubs = Stubs(self._channel)
         self._only_model: Optional[str] = None
 

@@ -1,0 +1,79 @@
+"""A token that says who asks."""
+
+from __future__ import annotations
+
+import os
+import string
+import threading
+import time
+from typing import Callable, Optional, Union
+
+_LONGEST = 16 << 10
+# How long a file is believed before it is read again.
+_REREAD = 60.0
+_GRAPHIC = frozenset(string.ascii_letters + string.digits + string.punctuation)
+
+
+class BearerToken:
+    """Given, or read from a file that may be replaced while the client lives, as Kubernetes does. Threads may share it.
+
+    `where` names the token in a sentence; the token itself is in none. ValueError: it is empty, or has characters that
+    no header can carry. OSError: the file cannot be read.
+    """
+
+    def __init__(
+        self,
+        token: str = "",
+        path: Union[str, "os.PathLike[str]", None] = None,
+        where: str = "the token",
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._path = path
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._read_at = clock()
+        self._token = _checked(token, where) if path is None else _read(path)
+
+    def get(self) -> str:
+        """The newest that could be read."""
+        with self._lock:
+            now = self._clock()
+            if self._path is not None and now - self._read_at >= _REREAD:
+                self._read_at = now
+                try:
+                    self._token = _read(self._path)
+                except (OSError, ValueError):
+                    pass  # what cannot be read in the middle of a replacement is read a minute later
+            return self._token
+
+
+def choose(token: Optional[str], path: Union[str, "os.PathLike[str]", None]) -> Optional[BearerToken]:
+    """What is given, else of $VITRINE_TOKEN_FILE, else $VITRINE_TOKEN; None: none. A token of "" is none as well."""
+    if token and path is not None:
+        raise ValueError("there is a token, and another in %s; give one" % os.fspath(path))
+    if path is not None:
+        return BearerToken(path=path)
+    if token is not None:
+        return BearerToken(token) if token else None
+    path, token = os.environ.get("VITRINE_TOKEN_FILE"), os.environ.get("VITRINE_TOKEN")
+    if path:
+        return BearerToken(path=path)
+    return BearerToken(token, where="the token in $VITRINE_TOKEN") if token else None
+
+
+def _read(path: Union[str, "os.PathLike[str]"]) -> str:
+    with open(path, "rb") as file:
+        content = file.read(_LONGEST + 1)
+    where = "the token in %s" % os.fspath(path)
+    if len(content) > _LONGEST:
+        raise ValueError("%s has more than %d bytes" % (where, _LONGEST))
+    return _checked(content.decode("latin-1"), where)  # what is not ASCII is refused there
+
+
+def _checked(text: str, where: str) -> str:
+    token = text.strip(string.whitespace)
+    if not token:
+        raise ValueError("%s is empty" % where)
+    if not _GRAPHIC.issuperset(token):
+        raise ValueError("%s has spaces or characters that are not ASCII, which no header carries" % where)
+    return token
