@@ -1,4 +1,6 @@
+import socket
 import subprocess
+import threading
 import time
 from pathlib import Path
 from typing import Any, Optional
@@ -174,3 +176,37 @@ def test_keepalive() -> None:
     options = dict(settings("127.0.0.1:1", *[None] * 7, 30, 10, None, 1).options)
     assert options["grpc.keepalive_time_ms"] == 10000 and options["grpc.keepalive_timeout_ms"] == 20000
     assert "grpc.keepalive_time_ms" not in dict(settings("127.0.0.1:1", *[None] * 7, 30, 0, None, 1).options)
+
+
+@pytest.mark.parametrize("variable", ["http_proxy", "https_proxy", "grpc_proxy"])
+@pytest.mark.parametrize("form", ["%s", "ipv4:%s", "%s,%s", "dns:///localhost:%s"])
+def test_a_proxy_of_the_environment_sees_nothing_of_this_machine(
+    monkeypatch: pytest.MonkeyPatch, variable: str, form: str
+) -> None:
+    for name in ("no_grpc_proxy", "no_proxy", "NO_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    with socket.create_server(("127.0.0.1", 0)) as proxy, serve(Script()) as address:
+        proxy.settimeout(0.2)
+        monkeypatch.setenv(variable, "http://127.0.0.1:%d" % proxy.getsockname()[1])
+        where = form.replace("%s", address.rpartition(":")[2] if "localhost" in form else address)
+        with vitrine.Client(where, token="secret", retries=QUICK, deadline=5) as client:
+            assert client.classify(b"one", "m").top1.label == "one"
+        with pytest.raises(socket.timeout):
+            proxy.accept()
+
+
+def test_a_proxy_of_the_environment_is_taken_to_another_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("no_grpc_proxy", "no_proxy", "NO_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    with socket.create_server(("127.0.0.1", 0)) as proxy:
+        proxy.settimeout(10)
+        monkeypatch.setenv("http_proxy", "http://127.0.0.1:%d" % proxy.getsockname()[1])
+        with vitrine.Client("example.org:8500", tls=True, token="secret", retries=QUICK) as client:
+            asked = threading.Thread(target=lambda: pytest.raises(vitrine.VitrineError, client.models))
+            asked.start()
+            connection, _ = proxy.accept()
+            with connection:
+                said = connection.recv(65536)
+            client.close()
+            asked.join(20)
+    assert said.startswith(b"CONNECT example.org:8500") and b"secret" not in said

@@ -94,6 +94,9 @@ def _channel_options(
         ("grpc.initial_reconnect_backoff_ms", int(1000 * retries.initial_backoff)),
         ("grpc.max_reconnect_backoff_ms", int(1000 * retries.max_backoff)),
     ]
+    if place.local:
+        # gRPC takes the proxy of $http_proxy for loopback as well; it would read the token, and all else, in the clear.
+        options.append(("grpc.enable_http_proxy", 0))
     if place.balanced:
         options.append(("grpc.lb_policy_name", "round_robin"))
     if server_name:
