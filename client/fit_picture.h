@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "absl/status/statusor.h"
+#include "base/request_size.h"
 #include "imaging/geometry.h"
 #include "imaging/image.h"
 
@@ -15,7 +16,7 @@ namespace vitrine {
 // What a server takes, and what is still decoded here.
 struct FitLimits {
   ImageLimits accepted = {};                      // of the picture
-  int64_t max_bytes = 32 << 20;                   // of its file
+  int64_t max_bytes = kMaxRequestBytes;           // of its file
   int64_t most_pixels_here = int64_t{256} << 20;  // larger ones are refused: nobody's memory is endless
 };
 

@@ -15,12 +15,13 @@ target_link_libraries(client_package INTERFACE
   gRPC::grpc++ protobuf::libprotobuf OpenSSL::Crypto ${client_library_absl})
 
 # In the tree a header is "client/client.h", installed it is <vitrine/client.h>.
-foreach(header client numbers retry)
-  set(source ${CMAKE_SOURCE_DIR}/client/${header}.h)
+foreach(header base/request_size client/client client/numbers client/retry)
+  set(source ${CMAKE_SOURCE_DIR}/${header}.h)
+  get_filename_component(name ${header} NAME)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${source})
   file(READ ${source} text)
-  string(REPLACE "#include \"client/" "#include \"vitrine/" text "${text}")
-  file(WRITE ${package}/include/vitrine/${header}.h "${text}")
+  string(REGEX REPLACE "#include \"(base|client)/" "#include \"vitrine/" text "${text}")
+  file(WRITE ${package}/include/vitrine/${name}.h "${text}")
 endforeach()
 foreach(message attention classifier features manifest model registry)
   list(APPEND package_messages ${CMAKE_BINARY_DIR}/gen/vitrine/v1/${message}.pb.h)

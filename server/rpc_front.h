@@ -7,6 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "base/request_size.h"
 #include "server/classify_service.h"
 #include "server/health.h"
 #include "server/registry.h"
@@ -17,7 +18,7 @@ struct RpcOptions {
   // host:port. Port 0 picks a free one.
   std::string listen = "0.0.0.0:8500";
   // Largest message that is read. One byte more is refused by the transport with RESOURCE_EXHAUSTED.
-  int64_t max_message_bytes = int64_t{16} << 20;
+  int64_t max_message_bytes = kMaxRequestBytes;
   // What the transport may hold of messages that are still on their way, over all connections. Beyond it the transport
   // stops reading and ends calls with RESOURCE_EXHAUSTED. At least two of the largest messages; more lets more callers
   // send at once, and leaves less memory for models.

@@ -1,0 +1,13 @@
+#ifndef VITRINE_BASE_REQUEST_SIZE_H_
+#define VITRINE_BASE_REQUEST_SIZE_H_
+
+#include <cstdint>
+
+namespace vitrine {
+
+// Largest request in bytes: what a server reads and a client sends, unless they are told otherwise.
+inline constexpr int64_t kMaxRequestBytes = int64_t{16} << 20;
+
+}  // namespace vitrine
+
+#endif  // VITRINE_BASE_REQUEST_SIZE_H_
