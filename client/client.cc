@@ -97,8 +97,9 @@ absl::Status Client::ClassifyMany(const RequestSource& next, const ResultSink& d
   return ClassifyTraced(next, [&](TracedResult traced) { deliver(traced.index, std::move(traced.result)); });
 }
 
-absl::Status Client::ClassifyTraced(const RequestSource& next, const TracedSink& deliver, InFlightLimit* limit) {
-  return Pipeline(*connection_->classifier, connection_->options, next, deliver, limit).Run();
+absl::Status Client::ClassifyTraced(const RequestSource& next, const TracedSink& deliver, InFlightLimit* limit,
+                                    const std::function<bool()>& stop) {
+  return Pipeline(*connection_->classifier, connection_->options, next, deliver, limit, stop).Run();
 }
 
 absl::StatusOr<v1::ListModelsResponse> Client::ListModels() {

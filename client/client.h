@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "base/request_size.h"
 #include "client/retry.h"
 #include "vitrine/v1/classifier.pb.h"
 #include "vitrine/v1/registry.pb.h"
@@ -43,8 +44,9 @@ struct ClientOptions {
   // Most requests of one ClassifyMany that the server holds at a time, 1 to 64. More let it form larger batches; each
   // costs the memory of its picture on both sides.
   int max_in_flight = 32;
-  // Largest request and largest answer, in bytes. A larger request is refused here, before it is sent.
-  int64_t max_request_bytes = 32 << 20;
+  // Largest request and largest answer, in bytes. A larger request is refused here, before it is sent: a server ends the
+  // whole stream for one that is larger than its own limit, which is this one unless it was started with another.
+  int64_t max_request_bytes = kMaxRequestBytes;
   int64_t max_response_bytes = 80 << 20;
   RetryOptions retry = {};
   // Without it nothing is encrypted and nobody is known.
@@ -70,7 +72,7 @@ struct TracedResult {
   size_t index = 0;
   absl::StatusOr<v1::ClassifyResponse> result = absl::UnknownError("not answered");
   int attempts = 0;        // how often it was sent
-  absl::Duration latency;  // from the last sending to the result; zero if it was never sent
+  absl::Duration latency;  // from the last sending to the answer's arrival; zero if it was never sent
 };
 using TracedSink = std::function<void(TracedResult result)>;
 
@@ -89,7 +91,8 @@ class Client {
   absl::StatusOr<v1::ClassifyResponse> Classify(const v1::ClassifyRequest& request);
 
   // Classifies everything that `next` gives over one stream and hands each result to `deliver`, in the order of the
-  // source although the server answers in its own. Both are called from the calling thread.
+  // source although the server answers in its own. Both are called from the calling thread, `next` only while nothing
+  // can be delivered; what it gives is sent at once, so a slow source delays no more than what it has not given.
   //
   // At most options.max_in_flight requests are with the server and a small multiple of it is held here, so that the
   // source may be endless. A request's time starts when it is first sent. A stream that breaks is opened again; its
@@ -101,7 +104,13 @@ class Client {
   absl::Status ClassifyMany(const RequestSource& next, const ResultSink& deliver);
   // The same, for callers who want to know more. With `limit` (client/in_flight_limit.h), which learns from this run,
   // the server holds at most so many requests at a time.
-  absl::Status ClassifyTraced(const RequestSource& next, const TracedSink& deliver, InFlightLimit* limit = nullptr);
+  //
+  // `stop`, where there is one, is asked on the calling thread at least every 100 ms (unless `next` or `deliver` take
+  // longer). Once it says true nothing more is taken or sent: what is with the server is still awaited and delivered,
+  // what only waited to be sent, or to be sent again, is delivered as CANCELLED (with 0 attempts if it never was). The
+  // call then ends with OK.
+  absl::Status ClassifyTraced(const RequestSource& next, const TracedSink& deliver, InFlightLimit* limit = nullptr,
+                              const std::function<bool()>& stop = {});
 
   // Every model and version the server knows.
   absl::StatusOr<v1::ListModelsResponse> ListModels();

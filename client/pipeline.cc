@@ -15,6 +15,7 @@ namespace {
 constexpr size_t kWindowPerSlot = 4;
 constexpr size_t kMaxWindowBytes = size_t{256} << 20;
 constexpr absl::Duration kGoodbye = absl::Seconds(2);
+constexpr absl::Duration kStopPeriod = absl::Milliseconds(100);  // client.h names it
 
 }  // namespace
 
@@ -26,19 +27,27 @@ absl::Status CheckRequestSize(const v1::ClassifyRequest& request, const ClientOp
 }
 
 Pipeline::Pipeline(v1::Classifier::Stub& stub, const ClientOptions& options, const RequestSource& next,
-                   const TracedSink& deliver, InFlightLimit* limit)
-    : stub_(stub), options_(options), next_(next), deliver_(deliver), limit_(limit) {}
+                   const TracedSink& deliver, InFlightLimit* limit, const std::function<bool()>& stop)
+    : stub_(stub), options_(options), next_(next), deliver_(deliver), limit_(limit), stop_(stop) {}
 
+// The source may be slow, so it is asked for one request at a time, and only when nothing can be delivered.
 absl::Status Pipeline::Run() {
   while (true) {
-    TakeFromSource();
+    StopIfAsked();
     const absl::Time now = absl::Now();
     SendWhatIsDue(now);
-    if (window_.empty()) break;
-    const absl::Time until = DeliverFirst() ? absl::InfinitePast() : NextTimer(now);
+    absl::Time until = absl::InfinitePast();
+    if (!DeliverFirst()) {
+      if (MayTake()) {
+        TakeFromSource();
+      } else if (window_.empty()) {
+        break;
+      } else {
+        until = NextTimer(now);
+      }
+    }
     if (stream_ != nullptr) {
-      ClassifyStream::Events events = stream_->Wait(until);
-      HandleEvents(std::move(events), absl::Now());
+      HandleEvents(stream_->Wait(until));
     } else {
       absl::SleepFor(until - absl::Now());
     }
@@ -53,25 +62,34 @@ absl::Status Pipeline::Run() {
   return outcome_;
 }
 
+bool Pipeline::MayTake() const {
+  return !source_ended_ && window_.size() < kWindowPerSlot * static_cast<size_t>(options_.max_in_flight) &&
+         window_bytes_ < kMaxWindowBytes;
+}
+
 void Pipeline::TakeFromSource() {
-  const size_t most = kWindowPerSlot * static_cast<size_t>(options_.max_in_flight);
-  while (!source_ended_ && window_.size() < most && window_bytes_ < kMaxWindowBytes) {
-    std::optional<absl::StatusOr<v1::ClassifyRequest>> next = next_();
-    if (!next.has_value()) {
-      source_ended_ = true;
-      return;
-    }
-    Entry& entry = window_.emplace_back();
-    entry.index = taken_++;
-    if (!next->ok()) {
-      Finish(entry, next->status());
-      continue;
-    }
-    entry.request = std::make_shared<v1::ClassifyRequest>(*std::move(*next));
-    entry.caller_id = entry.request->request_id();
-    entry.bytes = entry.request->ByteSizeLong();
-    window_bytes_ += entry.bytes;
-    if (absl::Status status = CheckRequestSize(*entry.request, options_); !status.ok()) Finish(entry, status);
+  std::optional<absl::StatusOr<v1::ClassifyRequest>> next = next_();
+  if (!next.has_value()) {
+    source_ended_ = true;
+    return;
+  }
+  Entry& entry = window_.emplace_back();
+  entry.index = taken_++;
+  if (!next->ok()) return Finish(entry, next->status());
+  entry.request = std::make_shared<v1::ClassifyRequest>(*std::move(*next));
+  entry.caller_id = entry.request->request_id();
+  entry.bytes = entry.request->ByteSizeLong();
+  window_bytes_ += entry.bytes;
+  if (absl::Status status = CheckRequestSize(*entry.request, options_); !status.ok()) Finish(entry, status);
+}
+
+void Pipeline::StopIfAsked() {
+  if (!stop_ || (!stopped_ && !stop_())) return;
+  stopped_ = true;
+  source_ended_ = true;
+  // Also what came back to be sent again since.
+  for (Entry& entry : window_) {
+    if (entry.state == State::kWaiting) Finish(entry, absl::CancelledError("the caller stopped before it was sent"));
   }
 }
 
@@ -108,12 +126,12 @@ bool Pipeline::DeliverFirst() {
   return true;
 }
 
-void Pipeline::HandleEvents(ClassifyStream::Events events, absl::Time now) {
-  for (v1::ClassifyStreamResponse& answer : events.answers) HandleAnswer(std::move(answer), now);
-  if (events.ended.has_value()) HandleEnd(*std::move(events.ended), now);
+void Pipeline::HandleEvents(ClassifyStream::Events events) {
+  for (ClassifyStream::Answer& answer : events.answers) HandleAnswer(std::move(answer.response), answer.arrived);
+  if (events.ended.has_value()) HandleEnd(*std::move(events.ended), absl::Now());
 }
 
-void Pipeline::HandleAnswer(v1::ClassifyStreamResponse answer, absl::Time now) {
+void Pipeline::HandleAnswer(v1::ClassifyStreamResponse answer, absl::Time arrived) {
   const auto sent = sent_.find(answer.request_id());
   if (sent == sent_.end()) {
     // Delivering it to anyone would be a guess, and every other answer is in doubt as well.
@@ -126,12 +144,12 @@ void Pipeline::HandleAnswer(v1::ClassifyStreamResponse answer, absl::Time now) {
   sent_.erase(sent);
   lost_streams_ = 0;
   if (entry == nullptr || entry->state != State::kSent) return;  // too late: its deadline has passed
-  entry->latency = now - entry->sent;
+  entry->latency = arrived - entry->sent;
   if (limit_ != nullptr) {
     const bool full = answer.has_error() &&
                       answer.error().code() == static_cast<int>(absl::StatusCode::kResourceExhausted) &&
                       answer.error().retry_after() > 0;
-    full ? limit_->OnOverload(entry->sent, now) : limit_->OnAnswer(in_flight, now);
+    full ? limit_->OnOverload(entry->sent, arrived) : limit_->OnAnswer(in_flight, arrived);
   }
   switch (answer.result_case()) {
     case v1::ClassifyStreamResponse::kResponse:
@@ -139,7 +157,7 @@ void Pipeline::HandleAnswer(v1::ClassifyStreamResponse answer, absl::Time now) {
       Finish(*entry, std::move(*answer.mutable_response()));
       return;
     case v1::ClassifyStreamResponse::kError:
-      RetryOrFinish(*entry, FromStreamError(answer.error()), now);
+      RetryOrFinish(*entry, FromStreamError(answer.error()), arrived);
       return;
     case v1::ClassifyStreamResponse::RESULT_NOT_SET:
       Finish(*entry, absl::InternalError("the server sent an empty answer"));
@@ -194,7 +212,7 @@ void Pipeline::DropAbandonedStream() {
 
 // What is due at `now` has been sent or waits for a place, which an answer frees.
 absl::Time Pipeline::NextTimer(absl::Time now) const {
-  absl::Time next = absl::InfiniteFuture();
+  absl::Time next = stop_ ? now + kStopPeriod : absl::InfiniteFuture();
   for (const Entry& entry : window_) {
     if (entry.state == State::kFinished) continue;
     next = std::min(next, entry.deadline);

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -25,7 +26,7 @@ absl::Status CheckRequestSize(const v1::ClassifyRequest& request, const ClientOp
 class Pipeline {
  public:
   Pipeline(v1::Classifier::Stub& stub, const ClientOptions& options, const RequestSource& next,
-           const TracedSink& deliver, InFlightLimit* limit);
+           const TracedSink& deliver, InFlightLimit* limit, const std::function<bool()>& stop);
 
   absl::Status Run();
 
@@ -46,12 +47,14 @@ class Pipeline {
     absl::StatusOr<v1::ClassifyResponse> result = absl::UnknownError("not answered");
   };
 
-  void TakeFromSource();
+  bool MayTake() const;
+  void TakeFromSource();  // one
+  void StopIfAsked();
   void SendWhatIsDue(absl::Time now);
   void Send(Entry& entry, absl::Time now);
   bool DeliverFirst();
-  void HandleEvents(ClassifyStream::Events events, absl::Time now);
-  void HandleAnswer(v1::ClassifyStreamResponse answer, absl::Time now);
+  void HandleEvents(ClassifyStream::Events events);
+  void HandleAnswer(v1::ClassifyStreamResponse answer, absl::Time arrived);
   void HandleEnd(absl::Status status, absl::Time now);
   void ExpireOld(absl::Time now);
   void DropAbandonedStream();
@@ -67,13 +70,15 @@ class Pipeline {
   const ClientOptions& options_;
   const RequestSource& next_;
   const TracedSink& deliver_;
-  InFlightLimit* const limit_;  // may be null
+  InFlightLimit* const limit_;         // may be null
+  const std::function<bool()>& stop_;  // may be empty
   absl::BitGen random_;
 
   std::deque<Entry> window_;
   size_t taken_ = 0;         // requests taken from the source so far
   size_t window_bytes_ = 0;  // of the requests in the window that are not finished
   bool source_ended_ = false;
+  bool stopped_ = false;  // by the caller
 
   std::unique_ptr<ClassifyStream> stream_;
   absl::flat_hash_map<std::string, size_t> sent_;  // id on the wire -> index; what the server still owes this stream

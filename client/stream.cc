@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "absl/time/clock.h"
 #include "client/status.h"
 
 namespace vitrine {
@@ -62,7 +63,7 @@ void ClassifyStream::OnWriteDone(bool ok) {
 void ClassifyStream::OnReadDone(bool ok) {
   absl::MutexLock lock(&mutex_);
   if (ok) {
-    events_.answers.push_back(std::exchange(reading_, {}));
+    events_.answers.push_back({std::exchange(reading_, {}), absl::Now()});
     StartRead(&reading_);
   } else {
     closed_ = true;

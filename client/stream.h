@@ -22,8 +22,12 @@ namespace vitrine {
 // Made and used by one thread; gRPC's threads only move messages between the queues and the wire.
 class ClassifyStream final : private grpc::ClientBidiReactor<v1::ClassifyRequest, v1::ClassifyStreamResponse> {
  public:
+  struct Answer {
+    v1::ClassifyStreamResponse response;
+    absl::Time arrived;  // here, however late it is asked for
+  };
   struct Events {
-    std::vector<v1::ClassifyStreamResponse> answers;
+    std::vector<Answer> answers;
     // How the call ended, once, after its last answer.
     std::optional<absl::Status> ended;
   };
