@@ -1,5 +1,6 @@
 """The real server, with the models that come with it."""
 
+import io
 import os
 import signal
 import subprocess
@@ -8,6 +9,7 @@ from pathlib import Path
 from typing import Iterator, List, Optional
 
 import pytest
+from PIL import Image
 
 import vitrine
 
@@ -80,3 +82,11 @@ def cats() -> List[Path]:
 @pytest.fixture(scope="session")
 def cat() -> Path:
     return ROOT / "samples/cifar/cat-chelsea.jpg"
+
+
+@pytest.fixture(scope="session")
+def large() -> bytes:
+    """A JPEG of more pixels than the server takes."""
+    file = io.BytesIO()
+    Image.new("RGB", (6000, 3000), "grey").save(file, "JPEG")
+    return file.getvalue()

@@ -43,6 +43,16 @@ def abort_full(context: grpc.ServicerContext, seconds: float) -> None:
     context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, "the server is full")
 
 
+class Unreadable:
+    """What read() of a user's own object may do."""
+
+    def __init__(self, error: BaseException) -> None:
+        self._error = error
+
+    def read(self) -> bytes:
+        raise self._error
+
+
 class Script:
     """What the server does, and what it saw."""
 

@@ -1,12 +1,13 @@
 import asyncio
 import itertools
+import warnings
 from pathlib import Path
 from typing import Any, AsyncIterator, Awaitable, Callable, Iterator, List, TypeVar
 
 import grpc
 import pytest
 from conftest import MODEL, ROOT, Server
-from scripted import Script, abort_full, answer, serve, stream_answer
+from scripted import Script, Unreadable, abort_full, answer, serve, stream_answer
 
 import vitrine
 import vitrine.aio
@@ -139,3 +140,60 @@ def test_a_server_that_stays_away_ends_it(tmp_path: Path) -> None:
     run(started.address, use, retries=vitrine.RetryPolicy(max_attempts=3, initial_backoff=0.01))
     assert [r.index for r in results] == list(range(len(results))) and not results[-1].ok
     assert len(results) in (taken, taken - 1), "but for one that the source was just handing over"
+
+
+def test_whatever_a_picture_raises_stands_in_its_place(large: bytes) -> None:
+    errors = [KeyError("k"), StopIteration(), StopAsyncIteration(), RuntimeError("r")]
+
+    async def use(client: vitrine.aio.Client) -> List[Any]:
+        for error in errors:
+            with pytest.raises((type(error), RuntimeError)):  # a coroutine cannot end with StopIteration
+                await client.classify(Unreadable(error), "m")  # type: ignore[arg-type]
+        pictures: List[Any] = [b"a", *map(Unreadable, errors), large, b"b"]
+        return [result async for result in client.classify_many(pictures, "m")]
+
+    with serve(Script()) as address, warnings.catch_warnings():
+        warnings.simplefilter("error")
+        results = run(address, use)
+    assert [r.ok for r in results] == [True] + [False] * 5 + [True]
+    assert [r.error for r in results[1:5]] == errors
+    assert isinstance(results[5].error, vitrine.PictureWarning)
+
+
+@pytest.mark.parametrize("error", [KeyError("the data set ends here"), asyncio.CancelledError("by the source")])
+def test_an_error_of_the_source_comes_after_what_it_gave(error: BaseException) -> None:
+    async def source() -> AsyncIterator[bytes]:
+        yield b"a"
+        yield b"b"
+        raise error
+
+    async def use(client: vitrine.aio.Client) -> List[Any]:
+        results = []
+        with pytest.raises(type(error)) as caught:
+            async for result in client.classify_many(source(), "m"):
+                results.append(result.ok)
+        assert caught.value is error
+        return results
+
+    with serve(Script()) as address:
+        assert run(address, use) == [True, True]
+
+
+def test_leaving_while_the_source_is_waited_for() -> None:
+    ended = []
+
+    async def source() -> AsyncIterator[bytes]:
+        yield b"a"
+        try:
+            await asyncio.sleep(60)
+        finally:
+            ended.append(True)
+
+    async def use(client: vitrine.aio.Client) -> None:
+        results = client.classify_many(source(), "m")
+        assert (await results.__anext__()).ok
+        await results.aclose()
+        assert ended
+
+    with serve(Script()) as address:
+        run(address, use)

@@ -1,6 +1,7 @@
 import itertools
 import threading
 import time
+import warnings
 from pathlib import Path
 from typing import Any, Dict, Iterator, List
 
@@ -8,7 +9,7 @@ import grpc
 import numpy as np
 import pytest
 from conftest import MODEL, ROOT, Server
-from scripted import Script, serve, stream_answer, stream_error
+from scripted import Script, Unreadable, serve, stream_answer, stream_error
 
 import vitrine
 
@@ -37,6 +38,26 @@ def test_what_fails_stands_in_its_place(client: vitrine.Client, cat: Path) -> No
     ]
     assert isinstance(refused[1].error, FileNotFoundError) and refused[1].source == "nowhere.jpg"
     assert "nowhere.jpg" in repr(refused[1])
+
+
+def test_whatever_a_picture_raises_stands_in_its_place() -> None:
+    errors = [KeyError("k"), StopIteration(), ZeroDivisionError(), RuntimeError("r"), MemoryError()]
+    with serve(Script()) as address, vitrine.Client(address) as client:
+        results = list(client.classify_many([b"a", *map(Unreadable, errors), b"b"], "m"))
+        with pytest.raises(KeyError):
+            client.classify(Unreadable(KeyError("k")), "m")  # type: ignore[arg-type]
+    assert [r.ok for r in results] == [True] + [False] * 5 + [True]
+    refused = [r for r in results if isinstance(r, vitrine.Refused)]
+    assert [r.error for r in refused] == errors
+    assert {(r.code, r.source) for r in refused} == {("UNREADABLE", "Unreadable")}
+
+
+def test_a_warning_made_an_error_stands_in_its_place(large: bytes) -> None:
+    with serve(Script()) as address, vitrine.Client(address) as client, warnings.catch_warnings():
+        warnings.simplefilter("error")
+        first, second = client.classify_many([large, b"b"], "m")
+    assert isinstance(first, vitrine.Refused) and isinstance(first.error, vitrine.PictureWarning)
+    assert second.ok
 
 
 def test_a_message_that_is_too_large_costs_only_itself(server: Server, cats: List[Path]) -> None:

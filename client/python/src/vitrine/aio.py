@@ -15,7 +15,7 @@ import grpc.aio
 
 from vitrine import _models, errors
 from vitrine._connection import Attempts, Pem, Settings, Stubs, check_deadline, only_model, settings
-from vitrine._picture import ImageSource, load
+from vitrine._picture import ImageSource, Picture, load
 from vitrine._pipeline import Pipeline
 from vitrine._request import Ask, Attention, with_picture
 from vitrine._result import Outcome, Result, of_response
@@ -91,7 +91,9 @@ class Client:
         """As vitrine.Client.classify."""
         wish = (model, version, top_k, resolution, attention, features, priority, max_attention_bytes)
         attempts = Attempts(self._settings, deadline)
-        picture = await asyncio.to_thread(load, image)
+        picture = await asyncio.to_thread(_load, image)
+        if isinstance(picture, StopIteration):
+            raise RuntimeError("reading the picture raised StopIteration") from picture
         request = with_picture(await self._template(Ask(*wish)), picture)
         try:
             return of_response(await self._call(self._stubs.classify, request, attempts), picture)
@@ -122,7 +124,8 @@ class Client:
         deadline = self._settings.deadline if deadline is None else deadline
         check_deadline(deadline)
         template = await self._template(Ask(*wish))
-        run = _Run(self._stubs, self._settings, Pipeline(deadline, self._settings.max_in_flight, self._settings.retries))
+        pipeline = Pipeline(deadline, self._settings.max_in_flight, self._settings.retries)
+        run = _Run(self._stubs, self._settings, pipeline)
         try:
             async for result in run.results(_asynchronous(images), template):
                 yield result
@@ -192,7 +195,7 @@ class _Run:
         self._stream: Optional[_Stream] = None
         self._taker: Optional[asyncio.Task[None]] = None
         self._preparing = False  # a picture has left the source and is not in the pipeline yet
-        self._broken: Optional[Exception] = None
+        self._broken: Optional[BaseException] = None
 
     async def results(
         self, images: AsyncIterator[ImageSource], template: classifier_pb2.ClassifyRequest
@@ -224,15 +227,20 @@ class _Run:
             await asyncio.gather(self._taker, return_exceptions=True)
 
     async def _take(self, images: AsyncIterator[ImageSource], template: classifier_pb2.ClassifyRequest) -> None:
+        event: Any
         try:
             image = await images.__anext__()
             self._preparing = True
+            event = await asyncio.to_thread(prepare, image, template)
         except StopAsyncIteration:
-            await self._events.put((None, None))
-        except Exception as error:
-            await self._events.put((None, error))
-        else:
-            await self._events.put((None, await asyncio.to_thread(prepare, image, template)))
+            event = None
+        except BaseException as error:
+            # Also CancelledError, which `images` may raise by itself: who waits for the event would wait for ever.
+            self._events.put_nowait((None, error))
+            if isinstance(error, Exception):
+                return
+            raise
+        self._events.put_nowait((None, event))
 
     async def _handle(self, timeout: Optional[float]) -> None:
         try:
@@ -309,6 +317,14 @@ class _Stream:
             self._events.put_nowait((self, error))
         finally:
             self._requests.put_nowait(None)
+
+
+def _load(image: ImageSource) -> Union[Picture, StopIteration]:
+    """For another thread: a future cannot carry StopIteration, and who awaits it would wait for ever."""
+    try:
+        return load(image)
+    except StopIteration as error:
+        return error
 
 
 async def _asynchronous(images: Union[Iterable[ImageSource], AsyncIterable[ImageSource]]) -> AsyncIterator[ImageSource]:

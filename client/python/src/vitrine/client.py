@@ -156,15 +156,16 @@ class Client:
         """Classifies any number of pictures over one stream; a generator of one Result or Refused for each, in order.
 
         At most `max_in_flight` pictures are with the server and four times as many are held here, so `images` may be
-        endless. It is read, and the pictures are, in the thread that takes the results. A picture's deadline starts when
-        it is first sent; time that passes in the code around the generator and in `images` does not count.
+        endless. It is read, and the pictures are, in the thread that takes the results. A picture's deadline starts
+        when it is first sent; time that passes in the code around the generator and in `images` does not count.
 
-        What fails alone is given as Refused in its place, and the others go on. A stream that breaks is opened again, and
+        What fails alone is given as Refused in its place, and the others go on; that holds for whatever reading a picture
+        raises, also a PictureWarning where warnings are errors. A stream that breaks is opened again, and
         what it had not answered is sent again as `retries` says.
 
         Raises:
             Unavailable: the server is lost (as many broken streams in a row as `retries` has attempts). Everything that
-                had been taken from `images` was given, as Refused where it was not answered; the rest was left in it.
+                had been taken from `images` was given, as Refused where it was not answered; the rest was left there.
             Whatever `images` raises, after the results of all that came before it.
             When it is called, not later: errors of the arguments other than the pictures, as `classify` does.
         """
@@ -341,9 +342,9 @@ def prepare(image: ImageSource, template: classifier_pb2.ClassifyRequest) -> Tup
     """The request for a picture, or why there is none; and what to know of the picture when the answer comes."""
     try:
         picture = load(image)
-    except (errors.VitrineError, OSError, TypeError, ValueError) as error:
-        return error, str(image) if isinstance(image, str) or hasattr(image, "__fspath__") else type(image).__name__
-    return with_picture(template, picture), picture.without_copy()
+        return with_picture(template, picture), picture.without_copy()
+    except Exception as error:  # anything: read() may be the user's own, and warnings may be made errors
+        return error, str(image) if isinstance(image, (str, os.PathLike)) else type(image).__name__
 
 
 def outcome(entry: Entry) -> Outcome:
