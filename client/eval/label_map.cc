@@ -24,25 +24,31 @@ std::optional<int32_t> AsNumber(const std::string& label) {
   return number;
 }
 
-// Labels by name; in any case, -1 where several differ in case alone.
+// Labels by name.
 class Names {
  public:
   explicit Names(const std::vector<std::string>& labels) {
     for (size_t i = 0; i < labels.size(); ++i) {
       const auto number = static_cast<int32_t>(i);
-      exact_.emplace(labels[i], number);
-      const auto [known, added] = any_case_.emplace(absl::AsciiStrToLower(labels[i]), number);
-      if (!added) known->second = -1;
+      exact_[labels[i]].push_back(number);
+      any_case_[absl::AsciiStrToLower(labels[i])].push_back(number);
     }
   }
-  int32_t Find(const std::string& label) const {
+  // All labels of exactly that name; where there is none the one that differs in case, if it is one alone.
+  std::vector<int32_t> All(const std::string& label) const {
     if (const auto found = exact_.find(label); found != exact_.end()) return found->second;
     const auto found = any_case_.find(absl::AsciiStrToLower(label));
-    return found == any_case_.end() ? -1 : found->second;
+    return found == any_case_.end() || found->second.size() > 1 ? std::vector<int32_t>() : found->second;
   }
+  // -1: none or several.
+  int32_t Find(const std::string& label) const {
+    const std::vector<int32_t> all = All(label);
+    return all.size() == 1 ? all.front() : -1;
+  }
+  bool Has(const std::string& label) const { return exact_.contains(label); }
 
  private:
-  std::map<std::string, int32_t> exact_, any_case_;
+  std::map<std::string, std::vector<int32_t>> exact_, any_case_;
 };
 
 std::string FirstOf(const std::vector<std::string>& labels) {
@@ -56,6 +62,39 @@ absl::Status NothingFits(const std::vector<std::string>& data, const std::vector
   return absl::InvalidArgumentError(
       absl::StrCat("no label of the data set is a class of the model: the data set has ", FirstOf(data), ", the model ",
                    FirstOf(model), "; give a file of lines \"data label<TAB>model label\" with --label-map"));
+}
+
+// The model's class that the row names.
+absl::StatusOr<int32_t> ClassOf(const LabelRow& row, const Names& names, const std::vector<std::string>& model) {
+  const std::string where = absl::StrCat("line ", row.line, " of the label map: ");
+  const std::vector<int32_t> all = names.All(row.model);
+  if (all.size() == 1) return all.front();
+  if (all.size() > 1) {
+    return absl::InvalidArgumentError(absl::StrCat(where, "the model has several classes \"", row.model, "\", ",
+                                                   absl::StrJoin(all, " and "), "; give the number of one"));
+  }
+  const std::optional<int32_t> number = AsNumber(row.model);
+  if (number.has_value() && static_cast<size_t>(*number) < model.size()) return *number;
+  return absl::InvalidArgumentError(
+      absl::StrCat(where, "the model has no class \"", row.model, "\"; it has ", FirstOf(model)));
+}
+
+// The row that speaks of each label of the data set: the one of exactly that label, else the one in other case.
+absl::StatusOr<std::map<int32_t, const LabelRow*>> RowsOf(const std::vector<LabelRow>& rows, const Names& data_names) {
+  std::map<int32_t, const LabelRow*> row_of;
+  for (const bool exact : {true, false}) {
+    for (const LabelRow& row : rows) {
+      if (data_names.Has(row.data) != exact) continue;
+      const int32_t label = data_names.Find(row.data);
+      if (label < 0) continue;  // a map may speak of more labels than this data set has
+      const auto [known, added] = row_of.emplace(label, &row);
+      if (added || exact || data_names.Has(known->second->data)) continue;
+      return absl::InvalidArgumentError(absl::StrCat("lines ", known->second->line, " and ", row.line,
+                                                     " of the label map speak of one label, \"", known->second->data,
+                                                     "\" and \"", row.data, "\"; leave one out"));
+    }
+  }
+  return row_of;
 }
 
 }  // namespace
@@ -110,21 +149,21 @@ absl::StatusOr<LabelMatch> MatchLabels(const std::vector<std::string>& data, con
       if (number < model.size()) match.classes[i] = static_cast<int32_t>(number);
     }
   }
-  for (const LabelRow& row : rows) {
-    int32_t index = model_names.Find(row.model);
-    const std::optional<int32_t> number = AsNumber(row.model);
-    if (index < 0 && number.has_value() && static_cast<size_t>(*number) < model.size()) index = *number;
-    if (index < 0) {
-      return absl::InvalidArgumentError(absl::StrCat("line ", row.line, " of the label map: the model has no class \"",
-                                                     row.model, "\"; it has ", FirstOf(model)));
+  for (const LabelRow& row : rows) RETURN_IF_ERROR(ClassOf(row, model_names, model).status());
+  ASSIGN_OR_RETURN(const auto row_of, RowsOf(rows, data_names));
+  for (const auto& [label, row] : row_of) {
+    ASSIGN_OR_RETURN(match.classes[static_cast<size_t>(label)], ClassOf(*row, model_names, model));
+  }
+  for (size_t i = 0; i < data.size(); ++i) {
+    if (match.classes[i] >= 0) continue;
+    if (const std::vector<int32_t> all = model_names.All(data[i]); all.size() > 1) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("label \"", data[i], "\" of the data set is the name of several classes of the model, ",
+                       absl::StrJoin(all, " and "), "; say which one is meant by its number, with --label-map"));
     }
-    // A map may speak of more labels than this data set has.
-    if (const int32_t from = data_names.Find(row.data); from >= 0) match.classes[static_cast<size_t>(from)] = index;
+    match.unknown.push_back(data[i]);
   }
   if (!any()) return NothingFits(data, model);
-  for (size_t i = 0; i < data.size(); ++i) {
-    if (match.classes[i] < 0) match.unknown.push_back(data[i]);
-  }
   return match;
 }
 

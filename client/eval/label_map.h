@@ -30,10 +30,13 @@ struct LabelMatch {
 };
 
 // Finds the model's class for every label of the data set, by the first of these that says something:
-//   1. its row in `rows`, whose second column is a label of the model, or the number of one from 0 on;
+//   1. its row in `rows`, whose second column is a label of the model, or the number of one from 0 on; a row of exactly
+//      this label goes before one in other case;
 //   2. the label of equal name; in other case (A, a) only where exactly one label is meant;
 //   3. where all labels of the data set are numbers and no name fits: the class of that number.
-// INVALID_ARGUMENT: a row names a class that the model has not; or no label has a class, with the first labels of both.
+// INVALID_ARGUMENT: a row names a class that the model has not, or a name that several of its classes have; two rows in
+// other case speak of one label; without a row, a label is the name of several classes; or no label has a class, with
+// the first labels of both.
 absl::StatusOr<LabelMatch> MatchLabels(const std::vector<std::string>& data, const std::vector<std::string>& model,
                                        const std::vector<LabelRow>& rows = {});
 

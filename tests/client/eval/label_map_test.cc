@@ -46,6 +46,34 @@ TEST(LabelMap, RowsGoBeforeNames) {
   EXPECT_THAT(match->classes, ElementsAre(2, 0, 1, 0, -1));
 }
 
+TEST(LabelMap, TheRowOfExactlyThisLabelGoesFirst) {
+  for (const char* text : {"cat,cat\nCAT,dog\n", "CAT,dog\ncat,cat\n"}) {
+    const auto match = MatchLabels({"cat", "dog"}, {"cat", "dog"}, *ParseLabelMap(text, "map.csv"));
+    ASSERT_TRUE(match.ok()) << match.status();
+    EXPECT_THAT(match->classes, ElementsAre(0, 1)) << text;
+  }
+  const auto other = MatchLabels({"cat"}, {"cat", "dog"}, *ParseLabelMap("CAT,dog\n", "map.csv"));
+  ASSERT_TRUE(other.ok()) << other.status();
+  EXPECT_THAT(other->classes, ElementsAre(1));
+  const auto both = MatchLabels({"cat"}, {"cat", "dog"}, *ParseLabelMap("Cat,cat\n\nCAT,dog\n", "map.csv"));
+  EXPECT_EQ(both.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(both.status().message()), HasSubstr("lines 1 and 3"));
+}
+
+TEST(LabelMap, ANameThatSeveralClassesHaveIsNotGuessed) {
+  const Labels model = {"heron", "crane", "lift", "crane"};
+  const auto match = MatchLabels({"crane", "heron"}, model);
+  EXPECT_EQ(match.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(match.status().message()),
+              AllOf(HasSubstr("\"crane\""), HasSubstr("1 and 3"), HasSubstr("--label-map")));
+  const auto named = MatchLabels({"crane", "heron"}, model, *ParseLabelMap("crane,crane\n", "map.csv"));
+  EXPECT_THAT(std::string(named.status().message()), AllOf(HasSubstr("line 1"), HasSubstr("1 and 3")));
+  const auto numbered = MatchLabels({"crane", "heron"}, model, *ParseLabelMap("crane,3\n", "map.csv"));
+  ASSERT_TRUE(numbered.ok()) << numbered.status();
+  EXPECT_THAT(numbered->classes, ElementsAre(3, 0));
+  EXPECT_TRUE(MatchLabels({"lift"}, model).ok()) << "nobody asks for a crane";
+}
+
 TEST(LabelMap, AClassThatTheModelHasNotNamesTheLine) {
   const auto rows = ParseLabelMap("a,cat\nb,cow\n", "map.csv");
   ASSERT_TRUE(rows.ok()) << rows.status();
