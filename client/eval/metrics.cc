@@ -108,8 +108,8 @@ EvaluationMetrics ComputeMetrics(const Evaluation& evaluation) {
   AverageOverClasses(metrics);
   for (auto& [stage, values] : seconds) metrics.latency[stage] = PercentilesOf(std::move(values));
   metrics.busy_seconds = BusySeconds(evaluation);
-  const auto known = static_cast<double>(evaluation.predictions.size());
-  metrics.pictures_per_second = metrics.busy_seconds > 0 ? known / metrics.busy_seconds : 0;
+  const auto answered = static_cast<double>(metrics.ledger.answered);
+  metrics.pictures_per_second = metrics.busy_seconds > 0 ? answered / metrics.busy_seconds : 0;
   return metrics;
 }
 

@@ -21,8 +21,7 @@ struct EvaluationLedger {
   int64_t refused = 0;
   std::map<std::string, int64_t> refused_by_code = {};  // "INVALID_ARGUMENT" -> pictures
   int64_t missing = 0;                                  // not evaluated yet; running again asks them
-  // Of the answered ones; attempts beyond the first, over all pictures.
-  int64_t retries = 0;
+  int64_t retries = 0;                                  // attempts beyond a picture's first, over all pictures
   bool complete() const { return answered == pictures; }
 };
 
@@ -51,7 +50,7 @@ struct EvaluationMetrics {
   // "queue", "decode", "compute", "encode", "server", "client"
   std::map<std::string, Percentiles> latency = {};
   double busy_seconds = 0;
-  double pictures_per_second = 0;                 // all that were dealt with, over busy_seconds
+  double pictures_per_second = 0;                 // answered ones, over busy_seconds
   std::map<std::string, int64_t> served_by = {};  // "fp32 cpu" -> pictures
 };
 

@@ -125,7 +125,7 @@ void AddKeyFigures(const EvaluationPage& input, HtmlPage& page) {
   figures.push_back({"answered", WithSeparators(answered),
                      absl::StrCat("of ", WithSeparators(metrics.ledger.pictures), " pictures")});
   figures.push_back({"throughput", absl::StrFormat("%.4g / s", metrics.pictures_per_second),
-                     absl::StrCat("over ", DurationText(metrics.busy_seconds))});
+                     absl::StrCat("answered pictures, over ", DurationText(metrics.busy_seconds))});
   if (const auto client = metrics.latency.find("client"); answered > 0 && client != metrics.latency.end()) {
     figures.push_back({"median latency", DurationText(client->second.p50), "as the client saw it"});
     figures.push_back({"p99 latency", DurationText(client->second.p99), "as the client saw it"});
@@ -141,12 +141,13 @@ void AddLedger(const EvaluationPage& input, HtmlPage& page) {
   const auto add = [&](const std::string& what, int64_t count, const std::string& note) {
     table.rows.push_back({what, WithSeparators(count), note});
   };
-  add("answered", ledger.answered, ledger.retries > 0 ? absl::StrCat(WithSeparators(ledger.retries), " retries") : "");
+  add("answered", ledger.answered, "");
   if (ledger.unreadable > 0) add("unreadable", ledger.unreadable, "could not be read or are no pictures; never sent");
   if (ledger.unlabelled > 0) add("unlabelled", ledger.unlabelled, "the model has no such class; never sent");
   for (const auto& [code, count] : ledger.refused_by_code) add(absl::StrCat("refused, ", code), count, "");
   if (ledger.missing > 0) add("missing", ledger.missing, "not evaluated yet; the same command asks them");
-  add("in all", ledger.pictures, "");
+  add("in all", ledger.pictures,
+      ledger.retries > 0 ? absl::StrCat("sent again ", WithSeparators(ledger.retries), " times") : "");
   page.Table(table);
   AddUnanswered(input.evaluation, page);
 }

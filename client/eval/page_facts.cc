@@ -61,6 +61,7 @@ std::string DrawRate(const Evaluation& evaluation) {
   if (length > 0) {
     std::vector<int64_t> counts(kRatePoints, 0);
     for (const Prediction& prediction : evaluation.predictions) {
+      if (prediction.outcome != Outcome::kAnswered) continue;
       const double share = busy.At(prediction.at) / length;
       ++counts[static_cast<size_t>(std::clamp(share * kRatePoints, 0.0, kRatePoints - 1.0))];
     }
