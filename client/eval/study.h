@@ -37,6 +37,12 @@ struct StudyCell {
   std::optional<double> tokens = {};  // prefix tokens included
 
   bool measured() const { return metrics.ledger.answered > 0; }
+  // Every picture that can be read was answered, so that its accuracy is that of the same pictures as other such
+  // cells'.
+  bool comparable() const {
+    const EvaluationLedger& ledger = metrics.ledger;
+    return status.ok() && measured() && ledger.answered + ledger.unreadable == ledger.pictures;
+  }
 };
 
 struct Study {
@@ -68,7 +74,8 @@ absl::StatusOr<MeanCost> CostOf(Client& client, const v1::ModelVersion& model,
 // "eit-32", "eit@2-160x224", "eit-own"
 std::string CellFolder(const ModelChoice& model, const std::optional<v1::ResolutionWish>& resolution);
 
-// A row for every cell; `frontier` says that no other cell is at least as accurate with fewer multiply-adds.
+// A row for every cell; `frontier` marks comparable cells than which no other one is at least as accurate with no more
+// multiply-adds, and better in one of the two.
 DataTable StudyTable(const Study& study);
 // The study as one HTML file that needs nothing else.
 std::string DrawStudy(const Study& study);

@@ -26,11 +26,11 @@ std::string MacsText(double macs) {
   return absl::StrFormat("%.4g k", macs / 1e3);
 }
 
-// No other is at least as accurate with fewer multiply-adds, or more accurate with as many.
+// As StudyTable has it.
 bool OnFrontier(const Study& study, const StudyCell& cell) {
-  if (!cell.measured() || !cell.macs) return false;
+  if (!cell.comparable() || !cell.macs) return false;
   return std::ranges::none_of(study.cells, [&](const StudyCell& other) {
-    if (!other.measured() || !other.macs) return false;
+    if (!other.comparable() || !other.macs) return false;
     const double more = other.metrics.top1 - cell.metrics.top1, fewer = *cell.macs - *other.macs;
     return more >= 0 && fewer >= 0 && (more > 0 || fewer > 0);
   });
@@ -46,6 +46,11 @@ std::string Remark(const StudyCell& cell) {
   const EvaluationLedger& ledger = cell.metrics.ledger;
   if (ledger.complete()) return "";
   return absl::StrCat(WithSeparators(ledger.answered), " of ", WithSeparators(ledger.pictures), " pictures answered");
+}
+
+std::string PointLabel(const StudyCell& cell) {
+  return cell.comparable() ? cell.resolution
+                           : absl::StrCat(cell.resolution, cell.resolution.empty() ? "" : ", ", "incomplete");
 }
 
 using Place = std::optional<double> (*)(const StudyCell& cell);
@@ -65,7 +70,7 @@ std::string DrawAccuracy(const Study& study, const std::string& title, const std
                                                    .y = 100 * cell.metrics.top1,
                                                    .low = 100 * interval.low,
                                                    .high = 100 * interval.high,
-                                                   .label = cell.resolution});
+                                                   .label = PointLabel(cell)});
   }
   for (ScatterFigure::Series& series : figure.series) {
     std::ranges::stable_sort(series.points, {}, &ScatterFigure::Point::x);
@@ -84,7 +89,7 @@ std::string SizeInWords(const StudyCell& cell) {
 void AddBest(const Study& study, HtmlPage& page) {
   const StudyCell* best = nullptr;
   for (const StudyCell& cell : study.cells) {
-    if (cell.measured() && (best == nullptr || cell.metrics.top1 > best->metrics.top1)) best = &cell;
+    if (cell.comparable() && (best == nullptr || cell.metrics.top1 > best->metrics.top1)) best = &cell;
   }
   const auto measured = std::ranges::count_if(study.cells, &StudyCell::measured);
   std::vector<KeyFigure> figures = {
@@ -122,7 +127,8 @@ void AddMeasured(const Study& study, HtmlPage& page) {
   }
   page.Section("Cells",
                "Each has a report of its own in its folder. Frontier: no other is at least as accurate with no more "
-               "multiply-adds. Latency is the median that the client saw.");
+               "multiply-adds, and better in one of the two; cells that were not answered about every picture that can "
+               "be read stay out of it. Latency is the median that the client saw.");
   page.Table(table);
 }
 

@@ -146,6 +146,25 @@ TEST_F(StudyTest, IsWrittenForProgramsAndPeople) {
   EXPECT_THAT(page, Not(HasSubstr("nan")));
 }
 
+TEST_F(StudyTest, WhatWasAnsweredInPartIsNeitherBestNorOnTheFrontier) {
+  Study study = RunStudy(Plan(), *client_, data_, Runner());
+  study.cells.resize(2);
+  StudyCell& better = study.cells[1];
+  const auto json = [&] { return StudyTable(study).AsJson(); };
+  ASSERT_EQ(json()[1]["frontier"], true);
+  better.metrics.ledger.pictures = 1000;  // 4 of them were answered
+  better.metrics.ledger.missing = 996;
+  EXPECT_EQ(json()[0]["frontier"], true);
+  EXPECT_EQ(json()[1]["frontier"], false);
+  const std::string page = DrawStudy(study);
+  EXPECT_THAT(page, HasSubstr("native version 2, 16x16</"));
+  EXPECT_THAT(page, HasSubstr("24x16, incomplete"));
+  better.metrics.ledger = {.pictures = 5, .answered = 4, .unreadable = 1};
+  EXPECT_EQ(json()[1]["frontier"], true) << "no cell can have that picture";
+  better.status = absl::CancelledError("stopped");
+  EXPECT_EQ(json()[1]["frontier"], false);
+}
+
 TEST_F(StudyTest, SaysWhereCostsAreNotTold) {
   SmallServer::Methods silent = TwoModels();
   for (v1::ModelVersion& version : *silent.models.mutable_versions()) version.clear_costs();
