@@ -100,6 +100,39 @@ def test_turned_as_exif_says(client: vitrine.Client, cat: Path) -> None:
         assert sent(load(encode(gradient(6000, 4000), "JPEG", exif=exif))).size == (2000, 3000)
 
 
+@pytest.mark.parametrize("kind", ["PNG", "TIFF"])
+@pytest.mark.parametrize("mode", ["RGB", "RGBA", "LA", "P", "L", "1", "I;16"])
+def test_turned_as_exif_says_when_shrunk(kind: str, mode: str) -> None:
+    exif = Image.Exif()
+    exif[0x0112] = 6  # turn by 90 degrees to the right
+    pixels = np.full((40, 8400), 255, np.uint8)
+    pixels[:, :4200] = 0  # dark on the left, which comes to lie on top
+    if mode == "I;16":
+        image = Image.fromarray(pixels.astype(np.uint16) * 257)
+    else:
+        image = Image.fromarray(pixels).convert(mode)
+    with pytest.warns(vitrine.PictureWarning, match="pixels, is larger.*JPEG of 39 x 8192"):
+        picture = load(encode(image, kind, exif=exif))
+    shown = sent(picture)
+    assert shown.size == (39, 8192)
+    grey = np.asarray(shown.convert("L"))
+    assert grey[:4000].max() < 8 and grey[-4000:].min() > 247
+
+
+@pytest.mark.parametrize("orientation", range(1, 9))
+def test_every_turn_when_shrunk_is_that_of_the_pixels(orientation: int) -> None:
+    """As without shrinking: the corners come to lie where Pillow puts those of the small picture."""
+    exif = Image.Exif()
+    exif[0x0112] = orientation
+    corners = np.array([[0, 80], [160, 255]], np.uint8)
+    small = load(Image.open(io.BytesIO(encode(Image.fromarray(corners).convert("RGBA"), "PNG", exif=exif)))).pixels
+    large = Image.fromarray(corners.repeat(40, 0).repeat(4200, 1)).convert("RGBA")
+    with pytest.warns(vitrine.PictureWarning):
+        shown = np.asarray(sent(load(encode(large, "PNG", exif=exif))).convert("L")).astype(int)
+    assert small is not None
+    np.testing.assert_allclose(shown[[0, 0, -1, -1], [0, -1, 0, -1]], small[:, :, 0].ravel(), atol=6)
+
+
 @pytest.mark.parametrize("kind", ["WEBP", "BMP", "TIFF"])
 def test_other_formats_go_as_pixels(client: vitrine.Client, cat: Path, kind: str) -> None:
     with Image.open(cat) as image:

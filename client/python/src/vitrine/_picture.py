@@ -24,6 +24,7 @@ MAX_SIDE = 8192
 MAX_BYTES = (16 << 20) - (64 << 10)
 _MAGIC = (b"\xff\xd8", b"\x89PNG\r\n\x1a\n")
 _JPEG_QUALITY = 95
+_ORIENTATION = 0x0112  # in EXIF
 
 
 class PictureWarning(UserWarning):
@@ -168,20 +169,27 @@ def _fits(size: Tuple[int, int]) -> bool:
     return size[0] * size[1] <= MAX_PIXELS and max(size) <= MAX_SIDE
 
 
+def _largest(size: Tuple[int, int]) -> Tuple[int, int]:
+    """What the server takes of a picture that does not fit."""
+    scale = min((MAX_PIXELS / (size[0] * size[1])) ** 0.5, MAX_SIDE / max(size))
+    return max(1, int(size[0] * scale)), max(1, int(size[1] * scale))
+
+
 def _shrunk(image: Image.Image, name: str, file_bytes: int) -> Picture:
     width, height = image.size
-    largest = min(1.0, (MAX_PIXELS / (width * height)) ** 0.5, MAX_SIDE / max(width, height))
-    target = max(1, int(width * largest)), max(1, int(height * largest))
-    # A JPEG is decoded at a half, a quarter or an eighth. draft() never goes below what it is asked for, and the largest
-    # size that the server takes is always more than enough; so half of that is asked for.
-    if largest < 1:
-        image.draft(None, (max(1, target[0] // 2), max(1, target[1] // 2)))
+    larger = not _fits(image.size)
+    # A JPEG is decoded at a half, a quarter or an eighth. draft() never goes below what it is asked for, and the
+    # largest size that the server takes is always more than enough; so half of that is asked for.
+    if larger:
+        half = [max(1, side // 2) for side in _largest(image.size)]
+        image.draft(None, (half[0], half[1]))
+    image = _upright(image)  # first: what EXIF says is lost with everything else that is done to an image
     if not _fits(image.size):
-        image = _plain(image).resize(target, Image.Resampling.BOX, reducing_gap=2.0)
-    picture = _as_jpeg(_upright(image), name)
+        image = _plain(image).resize(_largest(image.size), Image.Resampling.BOX, reducing_gap=2.0)
+    picture = _as_jpeg(image, name)
     sent = Image.open(io.BytesIO(picture.encoded or b"")).size
     why = "is larger than the server takes (16 megapixels, 8192 pixels a side)"
-    if largest == 1:
+    if not larger:
         why = "has %d bytes, more than the server takes (16 MiB)" % file_bytes
     _warn("%s, %d x %d pixels, %s: sent as a JPEG of %d x %d" % ((name, width, height, why) + sent))
     return picture
@@ -198,7 +206,9 @@ def _as_jpeg(image: Image.Image, name: str) -> Picture:
 
 
 def _upright(image: Image.Image) -> Image.Image:
-    """As the server does: turned as EXIF says."""
+    """As the server does: turned as EXIF says; the same image if it says nothing."""
+    if image.getexif().get(_ORIENTATION, 1) == 1:
+        return image
     turned: Optional[Image.Image] = ImageOps.exif_transpose(image)
     return image if turned is None else turned
 
