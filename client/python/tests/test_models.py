@@ -9,8 +9,11 @@ from vitrine import _connection, _descriptors
 
 
 def test_models(client: vitrine.Client) -> None:
-    eit, kv = client.models()
-    assert (eit.name, kv.name) == (MODEL, "kv-pos-mnist") and str(kv) == "kv-pos-mnist@1"
+    models = client.models()
+    by_name = {model.name: model for model in models}
+    assert [(m.name, m.version) for m in models] == sorted((m.name, m.version) for m in models)
+    eit, kv = by_name[MODEL], by_name["kv-pos-mnist"]
+    assert str(kv) == "kv-pos-mnist@1"
     assert eit.ready and eit.state == "ready" and eit.reason == ""
     assert eit.input == "36 to 144 tokens of 4x4 RGB" and kv.input == "28x28 grey"
     assert eit.attention["mean"] == vitrine.AttentionOffer(5, 10) and "scores" in kv.attention
