@@ -62,7 +62,7 @@ def test_wrong_arguments_are_named_before_anything_is_sent(cat: Path) -> None:
 
 def test_options_that_contradict_each_other() -> None:
     for options, sentence in [
-        ({"token": "secret"}, "in the clear"),
+        ({"token": "secret"}, "unencrypted"),
         ({"cert": b"x"}, "belong together"),
         ({"tls": False, "ca": b"x"}, "tls=False"),
         ({"max_in_flight": 65}, "1 to 64"),
