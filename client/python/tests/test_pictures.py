@@ -174,6 +174,13 @@ def test_the_callers_array_may_change_afterwards(client: vitrine.Client) -> None
     assert np.asarray(result.picture()).max() == 0
 
 
+def test_the_callers_image_stays_as_it_is(large: bytes) -> None:
+    image = Image.open(io.BytesIO(large))
+    with pytest.warns(vitrine.PictureWarning):
+        assert max(sent(load(image)).size) <= 8192
+    assert image.size == (6000, 3000) and np.asarray(image).shape == (3000, 6000, 3)
+
+
 def test_a_result_keeps_no_copy_of_a_file(client: vitrine.Client, cat: Path, tmp_path: Path) -> None:
     copy = tmp_path / "cat.jpg"
     copy.write_bytes(cat.read_bytes())

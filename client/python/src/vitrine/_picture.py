@@ -176,11 +176,13 @@ def _largest(size: Tuple[int, int]) -> Tuple[int, int]:
 
 
 def _shrunk(image: Image.Image, name: str, file_bytes: int) -> Picture:
+    """`file_bytes` of the file that the image was opened from; 0: it is the caller's own."""
     width, height = image.size
     larger = not _fits(image.size)
     # A JPEG is decoded at a half, a quarter or an eighth. draft() never goes below what it is asked for, and the
-    # largest size that the server takes is always more than enough; so half of that is asked for.
-    if larger:
+    # largest size that the server takes is always more than enough; so half of that is asked for. It changes the image,
+    # so not one of the caller's.
+    if larger and file_bytes:
         half = [max(1, side // 2) for side in _largest(image.size)]
         image.draft(None, (half[0], half[1]))
     image = _upright(image)  # first: what EXIF says is lost with everything else that is done to an image
