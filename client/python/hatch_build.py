@@ -47,8 +47,8 @@ class ContractHook(BuildHookInterface):  # type: ignore[type-arg]
             if (folder / "vitrine/v1/classifier.proto").is_file():
                 return folder
         raise FileNotFoundError(
-            "the .proto files of Vitrine are neither in %s nor in %s; build from a checkout (pip 21.3 or newer) or from "
-            "a source distribution" % tuple(candidates)
+            "the .proto files of Vitrine are neither in %s nor in %s; build from a checkout (pip 21.3 or newer) or "
+            "from a source distribution" % tuple(candidates)
         )
 
 

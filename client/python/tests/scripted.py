@@ -25,7 +25,9 @@ def stream_answer(request: pb.ClassifyRequest) -> pb.ClassifyStreamResponse:
     return pb.ClassifyStreamResponse(request_id=request.request_id, response=answer(request))
 
 
-def stream_error(request: pb.ClassifyRequest, code: grpc.StatusCode, retry_after: float = 0) -> pb.ClassifyStreamResponse:
+def stream_error(
+    request: pb.ClassifyRequest, code: grpc.StatusCode, retry_after: float = 0
+) -> pb.ClassifyStreamResponse:
     response = pb.ClassifyStreamResponse(request_id=request.request_id)
     response.error.code = code.value[0]
     response.error.message = "refused"

@@ -43,7 +43,8 @@ def test_a_source_distribution_carries_the_contract(tmp_path: Path) -> None:
 
 def test_the_messages_are_those_of_the_checkout() -> None:
     fields = [field.name for field in classifier_pb2.ClassifyRequest.DESCRIPTOR.fields]
-    text = (ROOT / "proto/vitrine/v1/classifier.proto").read_text().split("message ClassifyRequest {")[1].split("\n}")[0]
+    contract = (ROOT / "proto/vitrine/v1/classifier.proto").read_text()
+    text = contract.split("message ClassifyRequest {")[1].split("\n}")[0]
     assert fields and all(" %s = " % name in text for name in fields)
     assert classifier_pb2.Priority.Name(classifier_pb2.HIGH) == "HIGH"
 
@@ -68,5 +69,6 @@ def test_types(tmp_path: Path) -> None:
         "        reveal_type(outcome)\n"
     )
     said = run("mypy", *options, str(use), cwd=tmp_path)
-    assert "float32" in said.replace("floating[numpy._typing._nbit_base._32Bit]", "float32").replace("_32Bit", "float32")
+    said = said.replace("floating[numpy._typing._nbit_base._32Bit]", "float32").replace("_32Bit", "float32")
+    assert "float32" in said
     assert "Result" in said and "Refused" in said

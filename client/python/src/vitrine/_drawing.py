@@ -89,8 +89,8 @@ def overlay(
     """The map over the picture.
 
     The picture under it is grey, so that colour means attention alone; what the grid does not cover keeps its colours,
-    dimmed; a white line is the border. `covers` is left, top, right, bottom as parts (0 to 1) of the picture. The values, [rows, columns], are
-    interpolated between the centres of the cells.
+    dimmed; a white line is the border. `covers` is left, top, right, bottom as parts (0 to 1) of the picture. The
+    values, [rows, columns], are interpolated between the centres of the cells.
     """
     longer = max(picture.size)
     scale = min(max(longer, min_side), max_side) / longer

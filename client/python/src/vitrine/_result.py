@@ -205,8 +205,8 @@ class Refused:
     """What classify_many gives in the place of a picture that was not classified.
 
     Attributes:
-        error: a VitrineError; an OSError where the file could not be read, a TypeError where it was no picture, or whatever
-            else reading it raised.
+        error: a VitrineError; an OSError where the file could not be read, a TypeError where it was no picture, or
+            whatever else reading it raised.
         index, source: as in Result.
     """
 

@@ -159,9 +159,9 @@ class Client:
         endless. It is read, and the pictures are, in the thread that takes the results. A picture's deadline starts
         when it is first sent; time that passes in the code around the generator and in `images` does not count.
 
-        What fails alone is given as Refused in its place, and the others go on; that holds for whatever reading a picture
-        raises, also a PictureWarning where warnings are errors. A stream that breaks is opened again, and
-        what it had not answered is sent again as `retries` says.
+        What fails alone is given as Refused in its place, and the others go on; that holds for whatever reading a
+        picture raises, also a PictureWarning where warnings are errors. A stream that breaks is opened again, and what
+        it had not answered is sent again as `retries` says.
 
         Raises:
             Unavailable: the server is lost (as many broken streams in a row as `retries` has attempts). Everything that
