@@ -28,8 +28,11 @@ constexpr char kExamples[] = R"(Examples:
   What really happened:
     vitrine bench --trace yesterday.csv --model xcit-n12
 
-Exit code: 0 if something was measured, 1 if nothing was (no server, no answer, no rate that meets the goal), 2 for a
-wrong command line.)";
+Exit code: 0 if something was measured, 1 if nothing was (no server, no answer, no rate that meets the goal, a search that
+could not be finished), 2 for a wrong command line, 130 after Ctrl-C.)";
+
+constexpr int kExitInterrupted = 130;                       // 128 + SIGINT, as shells have it
+constexpr int64_t kMostBytes = (int64_t{32} << 20) - 4096;  // servers refuse requests above 32 MiB
 
 std::atomic<int64_t> interrupted_at = 0;  // CLOCK_MONOTONIC in milliseconds; 0: not yet
 
@@ -81,8 +84,10 @@ void AddRequests(CLI::App& app, BenchCommand& command) {
       ->check(Checked([](const std::string& text) { return ParseMix(text, RequestClass()); }))
       ->type_name("CLASSES");
   app.add_option("--bytes", command.workload.bytes, "bring pictures to this size, for a server that decodes nothing")
-      ->check(CLI::Range(1, 64 << 20).description(""))
+      ->check(CLI::Range(int64_t{1}, kMostBytes).description(""))
       ->type_name("N");
+  app.add_flag("--allow-empty", command.load.allow_empty,
+               "answers without predictions are answers, not failures,\nas of a server that does nothing");
 }
 
 void AddLoad(CLI::App& app, BenchCommand& command) {
@@ -98,21 +103,25 @@ void AddLoad(CLI::App& app, BenchCommand& command) {
       ->check(OneOf({"poisson", "constant"}))
       ->type_name("WORD")
       ->default_str("poisson");
-  app.add_option("--concurrency", command.load.concurrency, "closed loop: requests that are always under way")
-      ->check(CLI::Range(1, 100000).description(""))
-      ->excludes(rate)
-      ->type_name("N")
-      ->capture_default_str();
+  CLI::Option* concurrency =
+      app.add_option("--concurrency", command.load.concurrency, "closed loop: requests that are always under way")
+          ->check(CLI::Range(1, 100000).description(""))
+          ->excludes(rate)
+          ->type_name("N")
+          ->capture_default_str();
   app.add_option("--trace", command.trace,
                  "a recorded load: CSV or JSON lines of seconds, model,\npicture, resolution, priority, deadline")
+      ->excludes(concurrency)
       ->type_name("FILE");
   app.add_option_function<std::string>(
          "--sweep", [&command](const std::string& text) { command.sweep = *ParseSweepRange(text); },
          "one rate after another: LOW:HIGH, LOW:HIGH:STEP or\nLOW:HIGH:xFACTOR")
       ->check(Checked(ParseSweepRange))
+      ->excludes(concurrency)
       ->type_name("RANGE");
   CLI::Option* find_max =
-      app.add_flag("--find-max", command.find_max, "search the highest rate that meets --latency and --good");
+      app.add_flag("--find-max", command.find_max, "search the highest rate that meets --latency and --good")
+          ->excludes(concurrency);
   app.add_option_function<std::string>(
          "--latency", [&command](const std::string& text) { command.goal.bounds = *ParseLatencyBounds(text); },
          "bounds of the search: p99=50ms or p50=10ms,p99.9=0.1s")
@@ -132,11 +141,11 @@ void AddLoad(CLI::App& app, BenchCommand& command) {
 }
 
 // A duration that may be left out.
-void AddOptionalDuration(CLI::App& app, const std::string& name, std::optional<absl::Duration>& duration,
+void AddOptionalDuration(CLI::App& app, const std::string& name, std::optional<absl::Duration>& duration, bool zero,
                          const std::string& help) {
-  const auto parse = [](const std::string& text) -> absl::StatusOr<absl::Duration> {
+  const auto parse = [zero](const std::string& text) -> absl::StatusOr<absl::Duration> {
     absl::Duration parsed;
-    if (absl::ParseDuration(text, &parsed) && parsed >= absl::ZeroDuration()) return parsed;
+    if (zero && absl::ParseDuration(text, &parsed) && parsed == absl::ZeroDuration()) return parsed;
     return ParsePositiveDuration(text);
   };
   app.add_option_function<std::string>(
@@ -146,9 +155,12 @@ void AddOptionalDuration(CLI::App& app, const std::string& name, std::optional<a
 }
 
 void AddMeasurement(CLI::App& app, BenchCommand& command) {
-  AddOptionalDuration(app, "--warmup", command.warm_up, "load before the measurement; 2s, of a trace 0");
-  AddOptionalDuration(app, "--duration", command.duration, "how long is measured, at each rate; 10s, of a trace all");
-  app.add_option("--requests", command.load.max_requests, "measure so many requests instead")->type_name("N");
+  AddOptionalDuration(app, "--warmup", command.warm_up, true, "load before the measurement; 2s, of a trace 0");
+  AddOptionalDuration(app, "--duration", command.duration, false,
+                      "how long is measured, at each rate; 10s, of a trace all");
+  app.add_option("--requests", command.load.max_requests, "measure so many requests instead")
+      ->check(CLI::PositiveNumber.description(""))
+      ->type_name("N");
   app.add_option("--stability", command.tolerance, "how far windows may differ and the run still be called stable")
       ->check(CLI::Range(0.001, 10.0).description(""))
       ->type_name("SHARE")
@@ -183,17 +195,24 @@ ClientCommand AddBench(CLI::App& app) {
   AddLoad(*bench, *command);
   AddMeasurement(*bench, *command);
   AddServerOptions(*bench, command->client);
+  // Under load a refusal is a result: nothing is sent again.
+  bench->remove_option(bench->get_option("--max-attempts"));
+  CLI::Option* deadline = bench->get_option("--deadline")
+                              ->description("time for one request from when it is due, and what \"in time\" means");
   bench->footer(kExamples);
-  return {bench, [command] {
+  return {bench, [command, deadline] {
+            command->deadline_given = deadline->count() > 0;
             if (const absl::Status valid = ValidateBench(*command); !valid.ok()) {
               Fail("vitrine", valid);
               return kExitUsage;
             }
             EndOnInterrupt();
-            const absl::StatusOr<bool> measured =
+            const absl::StatusOr<BenchOutcome> measured =
                 RunBench(*command, std::cout, std::cerr, isatty(STDERR_FILENO) == 1, Interrupted);
+            if (!measured.ok() && Interrupted()) return kExitInterrupted;
             if (!measured.ok()) return FailWithHint(measured.status(), command->client);
-            return *measured ? kExitSuccess : kExitFailure;
+            if (*measured == BenchOutcome::kInterrupted) return kExitInterrupted;
+            return *measured == BenchOutcome::kMeasured ? kExitSuccess : kExitFailure;
           }};
 }
 

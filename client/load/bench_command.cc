@@ -24,6 +24,7 @@ constexpr size_t kMostProbes = 16;
 constexpr absl::Duration kProbeDeadline = absl::Seconds(30);
 constexpr absl::Duration kLongestPatience = absl::Minutes(2);
 constexpr absl::Duration kGrace = absl::Seconds(2);
+constexpr absl::Duration kShortestTrace = absl::Seconds(1);
 
 // Whether a probe's error would be every request's. An overloaded server may still be measured.
 bool IsFatal(const absl::Status& status) {
@@ -89,6 +90,11 @@ class Bench {
   absl::Status PrepareFromTrace(const RequestClass& defaults, Client& client) {
     ASSIGN_OR_RETURN(trace_, ReadTrace(command_.trace, defaults));
     RETURN_IF_ERROR(NameModels(client, trace_.classes));
+    if (command_.warm_up.value_or(absl::ZeroDuration()) >= TraceLength()) {
+      return absl::InvalidArgumentError(absl::StrCat("--warmup ", absl::FormatDuration(*command_.warm_up),
+                                                     " leaves nothing of a trace of ",
+                                                     absl::FormatDuration(TraceLength())));
+    }
     ASSIGN_OR_RETURN(workload_, PrepareTrace(trace_, command_.workload));
     return absl::OkStatus();
   }
@@ -112,6 +118,7 @@ class Bench {
     std::set<std::string> asked;
     for (const Workload::Request& one : workload_.requests) {
       const RequestClass& request_class = workload_.classes[one.request_class];
+      if (hooks_.stopped()) return absl::CancelledError("interrupted before the load began");
       if (asked.size() >= kMostProbes || !asked.insert(request_class.Description()).second) continue;
       v1::ClassifyRequest request;
       request.ParseFromString(one.bytes);
@@ -121,6 +128,13 @@ class Bench {
                                                       ") was refused: ", status.message()));
     }
     return absl::OkStatus();
+  }
+
+  // Until one mean gap after the last request, as a load of that rate would have gone on, or a second in all.
+  absl::Duration TraceLength() const {
+    const int64_t last = trace_.arrivals.back().due;
+    const auto gaps = static_cast<int64_t>(std::max<size_t>(2, trace_.arrivals.size()) - 1);
+    return std::max(kShortestTrace, absl::Nanoseconds(last + last / gaps + 1));
   }
 
   LoadSettings SettingsFor(double rate) const {
@@ -136,8 +150,8 @@ class Bench {
       settings.trace = true;
       settings.arrivals = [this] { return ArrivalsOf(trace_.arrivals); };
       settings.warm_up = command_.warm_up.value_or(absl::ZeroDuration());
-      settings.duration = std::min(command_.duration.value_or(absl::InfiniteDuration()),
-                                   absl::Nanoseconds(trace_.arrivals.back().due + 1) - settings.warm_up);
+      settings.duration =
+          std::min(command_.duration.value_or(absl::InfiniteDuration()), TraceLength() - settings.warm_up);
     } else if (rate > 0) {
       settings.arrivals = [this, rate] { return ArrivalsAtRate(command_.process, rate, command_.load.seed); };
     }
@@ -148,8 +162,7 @@ class Bench {
     LoadSetting& setting = report_.setting;
     setting.server = command_.client.address;
     const char* process = command_.process == ArrivalProcess::kPoisson ? "Poisson" : "constant";
-    setting.closed =
-        command_.trace.empty() && !command_.rate.has_value() && !command_.sweep.has_value() && !command_.find_max;
+    setting.closed = command_.IsClosed();
     setting.loop = setting.closed           ? absl::StrCat("closed loop, ", command_.load.concurrency, " at a time")
                    : command_.trace.empty() ? absl::StrCat("open loop, ", process, " arrivals")
                                             : absl::StrCat("open loop, trace ", command_.trace);
@@ -177,13 +190,18 @@ class Bench {
   const LoadPoint& Measure(double rate) {
     LoadPoint point{rate, RunLoad(connections_, workload_, SettingsFor(rate), hooks_)};
     point.stability = JudgeStability(point.result.record, command_.tolerance);
-    if (command_.find_max) point.missed = MissedGoal(point.result.record, command_.goal);
+    if (command_.find_max && !point.result.interrupted) {
+      point.missed = MissedGoal(point.result.record, point.stability, command_.goal);
+    }
+    if (point.result.interrupted) report_.complete = false;
     if (live_) errors_ << "\r\33[K";
     if (rate > 0 && (command_.find_max || command_.sweep.has_value())) {
       const LoadRecord& record = point.result.record;
-      errors_ << absl::StrFormat("%10.1f/s offered, goodput %.1f/s, p99 %.2f ms%s\n", rate, record.GoodPerSecond(),
-                                 static_cast<double>(record.latency().Quantile(0.99)) / 1e6,
-                                 point.result.Valid() ? "" : ", void: the generator was late")
+      const std::optional<int64_t> p99 = record.QuantileOfDue(0.99);
+      const std::string verdict = PointVerdict(point);
+      errors_ << absl::StrFormat("%10.1f/s offered, goodput %.1f/s, p99 %s%s%s\n", rate, record.GoodPerSecond(),
+                                 p99.has_value() ? absl::StrFormat("%.2f ms", static_cast<double>(*p99) / 1e6) : "inf",
+                                 verdict.empty() ? "" : "; ", verdict)
               << std::flush;
     }
     report_.points.push_back(std::move(point));
@@ -192,47 +210,75 @@ class Bench {
 
   void Sweep() {
     for (const double rate : command_.sweep->Rates()) {
-      if (Measure(rate).result.interrupted) break;
+      if (!hooks_.stopped() && !Measure(rate).result.interrupted) continue;
+      report_.complete = false;
+      break;
     }
     double best = 0, at = 0;
+    bool stable = true;
     for (const LoadPoint& point : report_.points) {
       const double good = point.result.record.GoodPerSecond();
-      if (!point.result.Valid() || good <= best) continue;
+      if (!point.result.Valid() || point.result.interrupted || good <= best) continue;
       best = good;
+      stable = point.stability.verdict != Stability::Verdict::kNotStable;
       at = point.offered;
     }
-    report_.verdict = at > 0 ? absl::StrFormat("The highest goodput is %.1f requests/s, at %.1f offered.", best, at)
+    report_.verdict = at > 0 ? absl::StrFormat("The highest goodput is %.1f requests/s, at %.1f offered%s.", best, at,
+                                               stable ? "" : " (not stable)")
                              : "No rate had an answer in time while the generator itself was on time.";
+    if (!report_.complete) report_.verdict = "Incomplete: the sweep was interrupted. " + report_.verdict;
   }
 
   void Search() {
     const double low = command_.sweep.has_value() ? command_.sweep->low : command_.rate.value_or(kLowestRate);
     const double high = command_.sweep.has_value() ? command_.sweep->high : std::max(low, kHighestRate);
     RateSearch search(low, high, command_.precision);
+    std::string incomplete;
     while (const std::optional<double> rate = search.Next()) {
-      const LoadPoint* point = &Measure(*rate);
+      const LoadPoint* point = hooks_.stopped() ? nullptr : &Measure(*rate);
       // What another program did to this machine for a moment is gone the second time.
-      if (!point->result.Valid() && !point->result.interrupted) point = &Measure(*rate);
-      if (point->result.interrupted) {
-        report_.verdict = "The search was interrupted.";
-        report_.best = search.best();
-        return;
+      if (point != nullptr && !point->result.interrupted && !point->result.Valid()) point = &Measure(*rate);
+      if (point == nullptr || point->result.interrupted) {
+        incomplete = "the search was interrupted";
+      } else if (!point->result.Valid()) {
+        incomplete = absl::StrFormat(
+            "the search ended at %.1f requests/s, where twice %s: of higher rates nothing can be said. Give the "
+            "generator a core of its own, or more --threads and --connections",
+            *rate, point->result.VoidReason());
       }
-      if (!point->result.Valid()) {
-        report_.verdict = absl::StrFormat(
-            "The search ended at %.1f requests/s, where the generator itself was late, twice: of higher rates nothing "
-            "can be said. Give the generator a core of its own, or more --threads and --connections.",
-            *rate);
-        report_.best = search.best();
-        return;
-      }
+      if (!incomplete.empty()) break;
       search.Record(*rate, point->missed->empty());
     }
     report_.best = search.best();
-    report_.verdict = report_.best.has_value()
-                          ? absl::StrFormat("The highest rate that meets the goal (%s) is %.1f requests/s.",
-                                            report_.setting.goal, *report_.best)
-                          : absl::StrFormat("Not even %.1f requests/s meet the goal (%s).", low, report_.setting.goal);
+    report_.complete = incomplete.empty();
+    report_.verdict = incomplete.empty() ? SearchVerdict(low) : "Incomplete: " + incomplete + ".";
+    if (!incomplete.empty() && report_.best.has_value()) {
+      report_.verdict += absl::StrFormat(" The highest rate until then that meets the goal (%s) is %.1f requests/s%s.",
+                                         report_.setting.goal, *report_.best, StabilityOfBest());
+    }
+  }
+
+  std::string SearchVerdict(double low) const {
+    if (!report_.best.has_value()) {
+      return absl::StrFormat("Not even %.1f requests/s meet the goal (%s).", low, report_.setting.goal);
+    }
+    return absl::StrFormat("The highest rate that meets the goal (%s) is %.1f requests/s%s.", report_.setting.goal,
+                           *report_.best, StabilityOfBest());
+  }
+
+  std::string StabilityOfBest() const {
+    for (const LoadPoint& point : report_.points) {
+      if (point.offered != *report_.best || point.missed != "") continue;
+      switch (point.stability.verdict) {
+        case Stability::Verdict::kNotStable:
+          return absl::StrCat(" (not stable there: ", point.stability.reason, ")");
+        case Stability::Verdict::kUnknown:
+          return absl::StrCat(" (whether it is stable is not known: ", point.stability.reason, ")");
+        case Stability::Verdict::kStable:
+          break;
+      }
+    }
+    return "";
   }
 
   void Show(const LoadProgress& progress) {
@@ -286,24 +332,8 @@ void Print(const LoadReport& report, std::ostream& out) {
 
 }  // namespace
 
-absl::Status ValidateBench(const BenchCommand& command) {
-  const auto wrong = [](const auto&... text) { return absl::InvalidArgumentError(absl::StrCat(text...)); };
-  if (command.load.threads > command.connections) {
-    return wrong("--threads ", command.load.threads, " needs as many --connections; there are ", command.connections);
-  }
-  if (!command.trace.empty() &&
-      (command.rate.has_value() || command.sweep.has_value() || command.find_max || !command.mix.empty())) {
-    return wrong("a trace has its own rate and mix: leave out --rate, --sweep, --find-max and --mix");
-  }
-  if (command.sweep.has_value() && command.rate.has_value()) {
-    return wrong("--sweep has its own rates: leave out --rate");
-  }
-  if (!command.find_max && !command.goal.bounds.empty()) return wrong("--latency is the goal of --find-max; add that");
-  return absl::OkStatus();
-}
-
-absl::StatusOr<bool> RunBench(const BenchCommand& command, std::ostream& out, std::ostream& errors, bool live,
-                              const std::function<bool()>& stopped) {
+absl::StatusOr<BenchOutcome> RunBench(const BenchCommand& command, std::ostream& out, std::ostream& errors, bool live,
+                                      const std::function<bool()>& stopped) {
   RETURN_IF_ERROR(ValidateBench(command));
   Bench bench(command, errors, live, stopped);
   RETURN_IF_ERROR(bench.Prepare());
@@ -314,9 +344,14 @@ absl::StatusOr<bool> RunBench(const BenchCommand& command, std::ostream& out, st
   } else {
     Print(report, out);
   }
-  if (command.find_max) return report.best.has_value();
-  return std::any_of(report.points.begin(), report.points.end(),
-                     [](const LoadPoint& point) { return point.result.record.answered() > 0; });
+  const auto any = [&](auto is) { return std::any_of(report.points.begin(), report.points.end(), is); };
+  if (stopped() && (!report.complete || any([](const LoadPoint& point) { return point.result.interrupted; }))) {
+    return BenchOutcome::kInterrupted;
+  }
+  const bool measured = command.find_max
+                            ? report.complete && report.best.has_value()
+                            : any([](const LoadPoint& point) { return point.result.record.answered() > 0; });
+  return measured ? BenchOutcome::kMeasured : BenchOutcome::kNothing;
 }
 
 }  // namespace vitrine

@@ -34,23 +34,28 @@ struct BenchCommand {
   std::optional<absl::Duration> duration = {};  // without it 10 s; or all of the trace, or of load.max_requests
   std::optional<absl::Duration> warm_up = {};   // without it 2 s; of a trace none
   int connections = 4;
-  Goal goal = {};           // of a search
-  double precision = 0.05;  // of a search: how close it comes, relative to the rate
-  double tolerance = 0.15;  // of the stability: see stability.h
+  Goal goal = {};               // of a search; without bounds a deadline must be given
+  bool deadline_given = false;  // client.deadline is a wish and no default
+  double precision = 0.05;      // of a search: how close it comes, relative to the rate
+  double tolerance = 0.15;      // of the stability: see stability.h
 
   Format format = Format::kTable;
   std::string out = {};  // folder for load.json, load.html, percentiles and seconds; empty: none
+
+  bool IsClosed() const;
 };
 
 // INVALID_ARGUMENT: settings that do not fit each other, with what to change.
 absl::Status ValidateBench(const BenchCommand& command);
 
+enum class BenchOutcome { kMeasured, kNothing, kInterrupted };
+
 // Connects, asks for one answer of every class, puts the load on the server and reports. `stopped` ends the run with
 // what was measured so far. `live` says that `errors` is a terminal, which shows the progress.
-// Returns whether something was measured: false where no request was answered, or no rate met the goal of a search.
+// Returns kNothing where no request was answered, no rate met the goal of a search, or a search could not be finished.
 // An error says why nothing could be begun: no server, a model that it does not have, a picture that it refuses.
-absl::StatusOr<bool> RunBench(const BenchCommand& command, std::ostream& out, std::ostream& errors, bool live,
-                              const std::function<bool()>& stopped);
+absl::StatusOr<BenchOutcome> RunBench(const BenchCommand& command, std::ostream& out, std::ostream& errors, bool live,
+                                      const std::function<bool()>& stopped);
 
 }  // namespace vitrine
 

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "client/load/answer_check.h"
+#include "client/load/processor_time.h"
 #include "client/load/random.h"
 
 namespace vitrine {
@@ -18,6 +20,9 @@ constexpr int64_t kPause = 10'000'000;
 // Parsing answers must not become the load: about so many a second are looked into.
 constexpr uint64_t kLooksPerSecond = 4000;
 constexpr int64_t kLookInterval = 250'000'000;
+
+// Who interrupts a load does not want to wait for it.
+constexpr int64_t kInterruptedPatience = 500'000'000;
 
 gpr_timespec Monotonic(int64_t nanoseconds) {
   gpr_timespec time = gpr_time_from_nanos(nanoseconds, GPR_TIMESPAN);
@@ -132,19 +137,16 @@ void Lane::SendParked(int64_t now) {
 void Lane::OnEnd(Slot& slot, int64_t now) {
   slot.under_way.exchange(false, std::memory_order_acquire);
   const uint32_t request_class = plan_.workload.requests[slot.request].request_class;
-  const absl::Duration deadline = plan_.workload.classes[request_class].deadline;
-  {
+  if (slot.status.ok()) {
+    OnAnswer(slot, now);
+  } else {
     const std::lock_guard lock(received_mutex_);
-    if (slot.status.ok()) {
-      received_.Answered(request_class, slot.due, now,
-                         deadline < absl::InfiniteDuration() ? absl::ToInt64Nanoseconds(deadline) : INT64_MAX);
-    } else if (cancelled_ && slot.status.error_code() == grpc::StatusCode::CANCELLED) {
-      received_.Unanswered(slot.due);
+    if (cancelled_ && slot.status.error_code() == grpc::StatusCode::CANCELLED) {
+      received_.Unanswered(request_class, slot.due);
     } else {
-      received_.Failed(slot.due, now, slot.status.error_code(), slot.status.error_message());
+      received_.Failed(request_class, slot.due, now, slot.status.error_code(), slot.status.error_message());
     }
   }
-  if (slot.status.ok()) Look(slot, now - slot.due);
   const bool lost = slot.status.error_code() == grpc::StatusCode::UNAVAILABLE;
   slot.answer.Clear();
   slot.call.reset();
@@ -162,10 +164,24 @@ void Lane::OnEnd(Slot& slot, int64_t now) {
   }
 }
 
-// Parses some of the answers: a server that answers nothing would be fast, and the stages are worth knowing.
-void Lane::Look(Slot& slot, int64_t latency) {
+// Every answer must be one; some are parsed, because the stages are worth knowing and parsing must not become the load.
+void Lane::OnAnswer(Slot& slot, int64_t now) {
+  const uint32_t request_class = plan_.workload.requests[slot.request].request_class;
+  const absl::Duration deadline = plan_.workload.classes[request_class].deadline;
+  grpc::Slice bytes;
+  const bool read = slot.answer.TrySingleSlice(&bytes).ok() || slot.answer.DumpToSingleSlice(&bytes).ok();
+  const AnswerKind kind =
+      read ? KindOfAnswer({reinterpret_cast<const char*>(bytes.begin()), bytes.size()}) : AnswerKind::kUnreadable;
+  const std::lock_guard lock(received_mutex_);
+  if (kind == AnswerKind::kUnreadable) {
+    return received_.Failed(request_class, slot.due, now, kUnreadable, "the answer is no ClassifyResponse");
+  }
+  if (kind == AnswerKind::kWithoutPredictions && !plan_.settings.allow_empty) {
+    return received_.Failed(request_class, slot.due, now, kWithoutPredictions, "the answer holds no prediction");
+  }
+  received_.Answered(request_class, slot.due, now,
+                     deadline < absl::InfiniteDuration() ? absl::ToInt64Nanoseconds(deadline) : INT64_MAX);
   ++answers_since_;
-  const int64_t now = slot.due + latency;
   if (now - look_since_ >= kLookInterval) {
     look_every_ = 1 + answers_since_ * static_cast<uint64_t>(plan_.lanes) *
                           static_cast<uint64_t>(1'000'000'000 / kLookInterval) / kLooksPerSecond;
@@ -173,14 +189,10 @@ void Lane::Look(Slot& slot, int64_t latency) {
     look_since_ = now;
   }
   if (RandomBits(plan_.settings.seed, RandomPurpose::kLook, slot.number) % look_every_ != 0) return;
-  grpc::Slice bytes;
   v1::ClassifyResponse answer;
-  if (!slot.answer.DumpToSingleSlice(&bytes).ok() ||
-      !answer.ParseFromArray(bytes.begin(), static_cast<int>(bytes.size()))) {
-    return;
+  if (answer.ParseFromArray(bytes.begin(), static_cast<int>(bytes.size()))) {
+    received_.Look(slot.due, now - slot.due, answer);
   }
-  const std::lock_guard lock(received_mutex_);
-  received_.Look(slot.due, latency, answer);
 }
 
 // Whether more requests may come. Of a closed loop this thread decides it itself.
@@ -196,24 +208,59 @@ void Lane::CancelAll() {
   }
 }
 
+// The schedule is over, or so many requests were sent as were asked for: then rates are those until this moment, and
+// not until the last answer, for which one may have to wait long.
+void Lane::OnSent(int64_t now) {
+  all_sent_ = true;
+  patient_until_ = now + absl::ToInt64Nanoseconds(std::min(plan_.settings.patience, absl::Hours(1)));
+  if (!Enough() || plan_.settings.trace || now >= plan_.interval.to) return;
+  int64_t end = std::max(now, last_due_ + 1);
+  if (plan_.settings.arrivals) {
+    if (measured_ < 2) return;
+    const int64_t span = last_due_ - plan_.interval.from;
+    end = last_due_ + span / static_cast<int64_t>(measured_ - 1);
+  } else if (measured_ <= most_slots_) {
+    return;  // all of them at once: only the answers say how long that takes
+  }
+  const std::lock_guard lock(received_mutex_);
+  received_.EndAt(std::clamp(end, plan_.interval.from + 1, plan_.interval.to));
+}
+
+void Lane::OnInterrupt(int64_t now) {
+  interrupted_ = true;
+  patient_until_ = std::min(patient_until_, now + kInterruptedPatience);
+  const std::lock_guard lock(received_mutex_);
+  received_.EndAt(std::clamp(now, plan_.interval.from, received_.interval().to));
+}
+
+// How much of the interval this thread is busy; a thread that waits for a processor could not have received more.
+void Lane::WatchOwnTime(int64_t now) {
+  if (now < plan_.interval.from || all_sent_) return;
+  const int64_t busy = ThreadBusyNanoseconds();
+  if (!busy_at_start_.has_value()) {
+    busy_at_start_ = busy;
+    watched_from_ = now;
+  } else if (now > *watched_from_) {
+    receiver_share_ = static_cast<double>(busy - *busy_at_start_) / static_cast<double>(now - *watched_from_);
+  }
+}
+
 void Lane::Receive() {
   if (!plan_.settings.arrivals) Begin();
-  std::optional<int64_t> patient_until;
+  int64_t watch_at = plan_.interval.from;
   for (;;) {
-    int64_t now = plan_.clock.Now();
+    const int64_t now = plan_.clock.Now();
+    if (now >= watch_at) {
+      WatchOwnTime(now);
+      watch_at = now + 5 * kTick;
+    }
     if (!StillSending(now)) {
-      if (!patient_until.has_value()) {
-        interrupted_ = plan_.hooks.stopped() && now < plan_.interval.to;
-        const absl::Duration patience = std::min(plan_.settings.patience, absl::Hours(1));
-        // Who interrupts a load does not want to wait for it.
-        patient_until = now + (interrupted_ ? 50 * kTick : absl::ToInt64Nanoseconds(patience));
-        if (interrupted_) {
-          const std::lock_guard lock(received_mutex_);
-          received_.EndAt(std::max(now, plan_.interval.from));
-        }
-      }
-      if (outstanding_.load(std::memory_order_acquire) == 0) break;
-      if (!cancelled_ && now >= *patient_until) CancelAll();
+      if (!all_sent_) OnSent(now);
+      const bool over = outstanding_.load(std::memory_order_acquire) == 0;
+      const bool complete = over && (Enough() || now >= plan_.interval.to);
+      if (!interrupted_ && !complete && plan_.hooks.stopped()) OnInterrupt(now);
+      if (over) break;
+      if (!cancelled_ && now >= patient_until_) CancelAll();
     } else {
       SendParked(now);
     }

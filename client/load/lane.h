@@ -51,6 +51,9 @@ class Lane {
   // After both have returned.
   LoadRecord Record() const;
   bool interrupted() const { return interrupted_; }
+  // Of the measured interval, the share in which the thread that receives ran or waited for a processor.
+  double receiver_share() const { return receiver_share_; }
+  int64_t interval_end() const { return received_.interval().to; }
   int64_t ended_at() const { return ended_at_; }  // last answer, or last request if later
 
  private:
@@ -75,8 +78,11 @@ class Lane {
   void SendNext(Slot& slot, int64_t now);  // a closed loop
   void SendParked(int64_t now);            // a closed loop
   void OnEnd(Slot& slot, int64_t now);
-  void Look(Slot& slot, int64_t latency);
+  void OnAnswer(Slot& slot, int64_t now);
   bool StillSending(int64_t now);
+  void OnSent(int64_t now);
+  void OnInterrupt(int64_t now);
+  void WatchOwnTime(int64_t now);
   void CancelAll();
 
   const Plan plan_;
@@ -103,7 +109,11 @@ class Lane {
   int64_t look_since_ = 0;
   bool cancelled_ = false;
   bool interrupted_ = false;
+  bool all_sent_ = false;
+  int64_t patient_until_ = 0;  // once all_sent_
   int64_t ended_at_ = 0;
+  std::optional<int64_t> busy_at_start_, watched_from_;  // of the measured interval
+  double receiver_share_ = 0;
   struct Parked {
     int64_t until;
     Slot* slot;

@@ -16,6 +16,13 @@ double Milliseconds(double nanoseconds) {
   return nanoseconds / 1e6;
 }
 
+// Of `count` values by rising size, counted from 1.
+uint64_t RankOf(double quantile, uint64_t count) {
+  // The product of a quantile such as 0.999 and a count may lie just above the whole number that is meant.
+  const double rank = std::ceil(std::clamp(quantile, 0.0, 1.0) * static_cast<double>(count) - 1e-6);
+  return std::clamp<uint64_t>(static_cast<uint64_t>(std::max(0.0, rank)), 1, count);
+}
+
 }  // namespace
 
 // Values below 2^bits stand for themselves. Above, a value with `shift` more bits keeps its upper `bits` ones, of which
@@ -37,7 +44,34 @@ int64_t LatencyHistogram::LastValueOf(size_t index) const {
   return FirstValueOf(index + 1) - 1;
 }
 
+template <typename Visit>
+void LatencyHistogram::ForEachBucket(Visit visit) const {
+  for (const auto& [index, count] : used_) visit(static_cast<size_t>(index), static_cast<uint64_t>(count));
+  for (size_t i = 0; i < counts_.size(); ++i) {
+    if (counts_[i] > 0) visit(i, counts_[i]);
+  }
+}
+
+void LatencyHistogram::Compress() {
+  if (!used_.empty() || count_ == 0 || count_ > UINT32_MAX) return;
+  size_t buckets = 0;
+  ForEachBucket([&](size_t, uint64_t) { ++buckets; });
+  used_.reserve(buckets);
+  for (size_t i = 0; i < counts_.size(); ++i) {
+    if (counts_[i] > 0) used_.emplace_back(static_cast<uint32_t>(i), static_cast<uint32_t>(counts_[i]));
+  }
+  std::vector<uint64_t>().swap(counts_);
+}
+
+void LatencyHistogram::Expand() {
+  if (used_.empty()) return;
+  counts_.resize(used_.back().first + 1);
+  for (const auto& [index, count] : used_) counts_[index] = count;
+  std::vector<std::pair<uint32_t, uint32_t>>().swap(used_);
+}
+
 void LatencyHistogram::Record(int64_t nanoseconds) {
+  Expand();
   const int64_t value = std::max<int64_t>(0, nanoseconds);
   const size_t index = IndexOf(std::min(value, kHighest));
   if (index >= counts_.size()) counts_.resize(index + 1);
@@ -50,8 +84,10 @@ void LatencyHistogram::Record(int64_t nanoseconds) {
 
 void LatencyHistogram::Add(const LatencyHistogram& other) {
   if (other.count_ == 0) return;
-  if (other.counts_.size() > counts_.size()) counts_.resize(other.counts_.size());
-  for (size_t i = 0; i < other.counts_.size(); ++i) counts_[i] += other.counts_[i];
+  Expand();
+  const size_t needed = other.used_.empty() ? other.counts_.size() : other.used_.back().first + 1;
+  if (needed > counts_.size()) counts_.resize(needed);
+  other.ForEachBucket([this](size_t index, uint64_t count) { counts_[index] += count; });
   min_ = count_ == 0 ? other.min_ : std::min(min_, other.min_);
   max_ = std::max(max_, other.max_);
   sum_ += other.sum_;
@@ -66,25 +102,39 @@ double LatencyHistogram::Deviation() const {
   if (count_ == 0) return 0;
   const double mean = Mean();
   double squares = 0;
-  for (size_t i = 0; i < counts_.size(); ++i) {
-    const double middle = 0.5 * static_cast<double>(FirstValueOf(i) + LastValueOf(i));
-    squares += static_cast<double>(counts_[i]) * (middle - mean) * (middle - mean);
-  }
+  ForEachBucket([&](size_t index, uint64_t count) {
+    const double middle = 0.5 * static_cast<double>(FirstValueOf(index) + LastValueOf(index));
+    squares += static_cast<double>(count) * (middle - mean) * (middle - mean);
+  });
   return std::sqrt(squares / static_cast<double>(count_));
 }
 
 int64_t LatencyHistogram::Quantile(double quantile) const {
-  if (count_ == 0) return 0;
-  // The product of a quantile such as 0.999 and a count may lie just above the whole number that is meant.
-  const double rank = std::ceil(std::clamp(quantile, 0.0, 1.0) * static_cast<double>(count_) - 1e-6);
-  const auto wanted = std::clamp<uint64_t>(static_cast<uint64_t>(std::max(0.0, rank)), 1, count_);
-  if (wanted == count_) return max_;
+  return count_ == 0 ? 0 : ValueOfRank(RankOf(quantile, count_));
+}
+
+std::optional<int64_t> LatencyHistogram::QuantileAmong(double quantile, uint64_t all) const {
+  if (all == 0) return std::nullopt;
+  const uint64_t rank = RankOf(quantile, all);
+  if (rank > count_) return std::nullopt;
+  return ValueOfRank(rank);
+}
+
+int64_t LatencyHistogram::ValueOfRank(uint64_t rank) const {
+  if (rank == count_) return max_;
   uint64_t seen = 0;
-  for (size_t i = 0; i < counts_.size(); ++i) {
-    seen += counts_[i];
-    if (seen >= wanted) return std::min(LastValueOf(i), max_);
-  }
-  return max_;
+  std::optional<size_t> found;
+  ForEachBucket([&](size_t index, uint64_t count) {
+    seen += count;
+    if (!found.has_value() && seen >= rank) found = index;
+  });
+  return found.has_value() ? std::min(LastValueOf(*found), max_) : max_;
+}
+
+uint64_t LatencyHistogram::CountAbove(int64_t nanoseconds) const {
+  uint64_t above = 0;
+  ForEachBucket([&](size_t index, uint64_t count) { above += FirstValueOf(index) > nanoseconds ? count : 0; });
+  return above;
 }
 
 std::string LatencyHistogram::PercentileTable() const {
@@ -98,16 +148,15 @@ std::string LatencyHistogram::PercentileTable() const {
     if (quantile < 1) absl::StrAppendFormat(&table, " %14.2f", 1 / (1 - quantile));
     table += '\n';
   };
-  for (size_t i = 0; i < counts_.size(); ++i) {
-    if (counts_[i] == 0) continue;
-    seen += counts_[i];
+  ForEachBucket([&](size_t index, uint64_t count) {
+    seen += count;
     const double share = static_cast<double>(seen) / static_cast<double>(count_);
     while (next <= share && seen < count_) {
-      row(LastValueOf(i), next);
+      row(LastValueOf(index), next);
       const double halvings = std::floor(std::log2(1 / (1 - next))) + 1;
       next += std::exp2(-halvings) / kRowsPerHalving;
     }
-  }
+  });
   if (count_ > 0) row(max_, 1);
   absl::StrAppendFormat(&table, "#[Mean    = %12.3f, StdDeviation   = %12.3f]\n", Milliseconds(Mean()),
                         Milliseconds(Deviation()));

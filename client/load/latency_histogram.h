@@ -2,7 +2,9 @@
 #define VITRINE_CLIENT_LOAD_LATENCY_HISTOGRAM_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace vitrine {
@@ -35,6 +37,14 @@ class LatencyHistogram {
   // The smallest value that at least `quantile` (0 to 1) of all values do not exceed, rounded up to the end of its
   // bucket but not above `max`; 0 without a value.
   int64_t Quantile(double quantile) const;
+  // The same among `all` values, of which those that are not in here are longer than any: nullopt where the quantile
+  // is one of these. Requires all >= count().
+  std::optional<int64_t> QuantileAmong(double quantile, uint64_t all) const;
+  // How many values are longer, to the precision of their bucket.
+  uint64_t CountAbove(int64_t nanoseconds) const;
+
+  // Takes as little memory as the values need until the next one is recorded: 8 bytes for each bucket that is used.
+  void Compress();
 
   // The percentile table that HdrHistogram's plotters read (.hgrm): values in milliseconds, 5 rows for each halving of
   // the distance to 100 %.
@@ -45,8 +55,14 @@ class LatencyHistogram {
   int64_t LastValueOf(size_t index) const;
   int64_t FirstValueOf(size_t index) const;
 
+  template <typename Visit>
+  void ForEachBucket(Visit visit) const;  // visit(index, count) by rising index, where count > 0
+  int64_t ValueOfRank(uint64_t rank) const;
+  void Expand();
+
   int bits_;  // 2^bits_ parts in the first power of two, half as many in every other
   std::vector<uint64_t> counts_;
+  std::vector<std::pair<uint32_t, uint32_t>> used_;  // while compressed: indices and counts, instead of counts_
   uint64_t count_ = 0;
   int64_t min_ = 0;
   int64_t max_ = 0;

@@ -5,6 +5,7 @@
 #include <thread>
 #include <utility>
 
+#include "absl/strings/str_format.h"
 #include "client/load/lane.h"
 #include "client/load/pacer.h"
 #include "client/load/processor_time.h"
@@ -14,12 +15,18 @@ namespace {
 
 constexpr int64_t kSecond = 1'000'000'000;
 constexpr int64_t kLongestSleep = 100'000'000;
-constexpr int64_t kLatest = 1'000'000;  // of a valid point, at p99
+// Of a valid point.
+constexpr int64_t kLatest = 1'000'000;  // at p99
+constexpr uint64_t kFewestLate = 3;     // p99 of less than 100 requests is the latest of them, which says little
+constexpr double kBusiest = 0.9;
 constexpr absl::Duration kLongest = absl::Hours(24);
 
 MeasuredInterval IntervalOf(const LoadSettings& settings) {
-  const int64_t from = absl::ToInt64Nanoseconds(std::min(settings.warm_up, kLongest));
-  return {from, from + absl::ToInt64Nanoseconds(std::min(settings.duration, kLongest))};
+  const auto bounded = [](absl::Duration duration) {
+    return absl::ToInt64Nanoseconds(std::clamp(duration, absl::ZeroDuration(), kLongest));
+  };
+  const int64_t from = bounded(settings.warm_up);
+  return {from, from + bounded(settings.duration)};
 }
 
 // Watches a load from beside it: progress, and the processors' time at both ends of the measured interval.
@@ -93,8 +100,17 @@ double LoadResult::RequestsPerProcessorSecond() const {
   return generator_seconds <= 0 ? 0 : static_cast<double>(record.started()) / generator_seconds;
 }
 
-bool LoadResult::Valid() const {
-  return record.slip().Quantile(0.99) <= kLatest;
+std::string LoadResult::VoidReason() const {
+  const LatencyHistogram& slip = record.slip();
+  if (slip.Quantile(0.99) > kLatest && slip.CountAbove(kLatest) >= kFewestLate) {
+    return absl::StrFormat("the generator itself was late, by %.1f ms at p99",
+                           static_cast<double>(slip.Quantile(0.99)) / 1e6);
+  }
+  if (receiver_share > kBusiest) {
+    return absl::StrFormat("the generator's receiving thread was busy %.0f %% of the time, and answers waited for it",
+                           100 * receiver_share);
+  }
+  return "";
 }
 
 LoadResult RunLoad(const LoadConnections& connections, const Workload& workload, const LoadSettings& settings,
@@ -119,13 +135,16 @@ LoadResult RunLoad(const LoadConnections& connections, const Workload& workload,
   watching.join();
 
   LoadResult result{lanes.front().Record()};
-  int64_t ended_at = interval.from;
+  int64_t ended_at = interval.from, end = interval.from;
   for (Lane& lane : lanes) {
     if (&lane != &lanes.front()) result.record.Add(lane.Record());
     result.interrupted |= lane.interrupted();
+    result.receiver_share = std::max(result.receiver_share, lane.receiver_share());
     ended_at = std::max(ended_at, lane.ended_at());
+    end = std::max(end, lane.interval_end());
   }
-  if (!result.interrupted && settings.max_requests > 0 && ended_at < interval.to) result.record.EndAt(ended_at);
+  if (!result.interrupted && settings.max_requests > 0) end = std::min(end, std::max(ended_at, interval.from + 1));
+  result.record.EndAt(end);
   result.generator_seconds = watch.generator_seconds;
   result.server_seconds = watch.server_seconds;
   return result;

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
@@ -31,7 +32,8 @@ struct LoadSettings {
   // Threads that receive; in an open loop each has another beside it that sends. Each has its share of the connections.
   int threads = 1;
   uint64_t seed = 1;
-  int server_process = 0;  // its processor time is read as well; 0: none
+  bool allow_empty = false;  // answers without predictions are answers, as of a server that does nothing
+  int server_process = 0;    // its processor time is read as well; 0: none
 };
 
 // What a load is like while it runs.
@@ -54,14 +56,18 @@ struct LoadResult {
   // During the measured interval: what the generator (this process) and the server used of the processors.
   double generator_seconds = 0;
   double server_seconds = 0;
+  // Of the measured interval, the share in which the busiest of the threads that receive ran or waited for a processor.
+  double receiver_share = 0;
 
   double GeneratorShare() const;                 // of one core
   double ServerShare() const;                    // of one core
   double GeneratorMicrosecondsARequest() const;  // 0 without a request
   double RequestsPerProcessorSecond() const;     // what one core could send and receive; 0 without a request
-  // False where the generator itself was late by more than a millisecond at p99: then latencies and rates say as much
-  // about it as about the server.
-  bool Valid() const;
+  // Why latencies and rates say as much about the generator as about the server; "" where they do not: it was late by
+  // more than a millisecond at p99 (and three times at least), or a thread that receives was busy for more than 90 % of
+  // the time, so that answers waited for it.
+  std::string VoidReason() const;
+  bool Valid() const { return VoidReason().empty(); }
 };
 
 // Puts the load on the server behind `connections` and returns what became of it, once every answer has come or

@@ -1,3 +1,4 @@
+#include <optional>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -22,6 +23,16 @@ ordered_json Percentiles(const LatencyHistogram& histogram) {
   return json;
 }
 
+// Null: so many have no answer.
+ordered_json PercentilesOfDue(const LoadRecord& record) {
+  ordered_json json = {{"count", record.due()}};
+  for (const NamedQuantile& one : kReportedQuantiles) {
+    const std::optional<int64_t> value = record.QuantileOfDue(one.quantile);
+    json[one.name] = value.has_value() ? ordered_json(Milliseconds(*value)) : nullptr;
+  }
+  return json;
+}
+
 ordered_json Errors(const LoadRecord& record) {
   ordered_json errors = ordered_json::array();
   for (const auto& [code, error] : record.errors()) {
@@ -37,10 +48,15 @@ ordered_json Classes(const LoadSetting& setting, const LoadRecord& record) {
   ordered_json classes = ordered_json::array();
   for (size_t i = 0; i < record.classes().size() && i < setting.classes.size(); ++i) {
     const LoadRecord::ClassCount& one = record.classes()[i];
+    ordered_json failed = ordered_json::object();
+    for (const auto& [code, count] : one.failed) failed[GrpcCodeName(code)] = count;
     classes.push_back({{"name", setting.classes[i]},
                        {"due", one.due},
                        {"answered", one.answered},
                        {"good", one.good},
+                       {"failed", failed},
+                       {"not_sent", one.not_sent},
+                       {"unanswered", one.unanswered},
                        {"latency_ms", Percentiles(one.latency)}});
   }
   return classes;
@@ -92,6 +108,8 @@ const std::vector<NamedQuantile> kReportedQuantiles = {{"p50", 0.5},  {"p90", 0.
                                                        {"p99", 0.99}, {"p99.9", 0.999}, {"p99.99", 0.9999}};
 
 std::string GrpcCodeName(int code) {
+  if (code == kWithoutPredictions) return "WITHOUT_PREDICTIONS";
+  if (code == kUnreadable) return "UNREADABLE";
   return absl::StatusCodeToString(static_cast<absl::StatusCode>(code));
 }
 
@@ -112,6 +130,7 @@ ordered_json PointJson(const LoadSetting& setting, const LoadPoint& point) {
   json["answered_per_second"] = record.AnsweredPerSecond();
   json["good_per_second"] = record.GoodPerSecond();
   json["latency_ms"] = Percentiles(record.latency());
+  json["latency_of_due_ms"] = PercentilesOfDue(record);
   json["errors"] = Errors(record);
   json["failure_latency_ms"] = Percentiles(record.FailureLatency());
   json["stable"] = StabilityJson(point.stability);
@@ -122,9 +141,11 @@ ordered_json PointJson(const LoadSetting& setting, const LoadPoint& point) {
   }
   json["generator"] = {{"valid", result.Valid()},
                        {"core_share", result.GeneratorShare()},
+                       {"receiver_share", result.receiver_share},
                        {"cpu_us_per_request", result.GeneratorMicrosecondsARequest()},
                        {"requests_per_cpu_second", result.RequestsPerProcessorSecond()},
                        {"slip_ms", setting.closed ? ordered_json(nullptr) : Percentiles(record.slip())}};
+  if (!result.Valid()) json["generator"]["void"] = result.VoidReason();
   if (setting.server_process > 0) json["server_core_share"] = result.ServerShare();
   json["server"] = Inside(record);
   json["classes"] = Classes(setting, record);
@@ -142,6 +163,7 @@ ordered_json ReportJson(const LoadReport& report) {
                        {"threads", setting.threads},
                        {"warm_up_seconds", setting.warm_up_seconds}};
   if (!setting.goal.empty()) json["goal"] = setting.goal;
+  json["complete"] = report.complete;
   if (!report.verdict.empty()) json["verdict"] = report.verdict;
   if (!setting.goal.empty()) json["best_per_second"] = report.best.has_value() ? ordered_json(*report.best) : nullptr;
   json["points"] = ordered_json::array();

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -26,6 +27,12 @@ std::string Cell(const LatencyHistogram& histogram, double quantile) {
   return absl::StrFormat("%.2f", Milliseconds(histogram.Quantile(quantile)));
 }
 
+// Of all requests due.
+std::string CellOfDue(const LoadRecord& record, double quantile) {
+  const std::optional<int64_t> value = record.QuantileOfDue(quantile);
+  return value.has_value() ? absl::StrFormat("%.2f", Milliseconds(*value)) : "inf";
+}
+
 std::vector<const LoadPoint*> ByRate(const LoadReport& report) {
   std::vector<const LoadPoint*> points;
   for (const LoadPoint& point : report.points) points.push_back(&point);
@@ -40,22 +47,28 @@ void AddSweep(const LoadReport& report, HtmlPage& page) {
     const LoadRecord& record = point->result.record;
     const double offered = point->offered;
     ideal.emplace_back(offered, offered);
+    if (point->result.interrupted) continue;
     if (!point->result.Valid()) {
       invalid.emplace_back(offered, record.GoodPerSecond());
       continue;
     }
     good.emplace_back(offered, record.GoodPerSecond());
     answered.emplace_back(offered, record.AnsweredPerSecond());
-    const auto ms = [](const LatencyHistogram& one, double quantile) {
-      return one.count() == 0 ? NAN : Milliseconds(one.Quantile(quantile));
+    const auto ms = [&](double quantile) {
+      const std::optional<int64_t> value = record.QuantileOfDue(quantile);
+      return value.has_value() ? Milliseconds(*value) : NAN;
     };
-    p50.emplace_back(offered, ms(record.latency(), 0.5));
-    p99.emplace_back(offered, ms(record.latency(), 0.99));
-    p999.emplace_back(offered, ms(record.latency(), 0.999));
-    refused.emplace_back(offered, ms(record.FailureLatency(), 0.99));
+    p50.emplace_back(offered, ms(0.5));
+    p99.emplace_back(offered, ms(0.99));
+    p999.emplace_back(offered, ms(0.999));
+    const LatencyHistogram failures = record.FailureLatency();
+    refused.emplace_back(offered, failures.count() == 0 ? NAN : Milliseconds(failures.Quantile(0.99)));
   }
-  page.Section("Offered load",
-               "Where the generator itself was late nothing can be said of the server: such points are void.");
+  page.Section(
+      "Offered load",
+      "Percentiles are of all requests due: where so many have no answer there is no point, and the table says "
+      "inf. Where the generator itself could not keep up nothing can be said of the server: such points are "
+      "void.");
   page.Charts({DrawCurves({"Goodput",
                            "offered, requests/s",
                            "requests/s",
@@ -77,14 +90,11 @@ void AddSweep(const LoadReport& report, HtmlPage& page) {
                    {"slip p99 ms", true}, {"generator", true},  {"", false}};
   for (const LoadPoint& point : report.points) {
     const LoadRecord& record = point.result.record;
-    const std::string verdict = !point.result.Valid()      ? "void: the generator was late"
-                                : point.missed.has_value() ? (point.missed->empty() ? "met" : *point.missed)
-                                                           : point.stability.reason;
     table.rows.push_back({Number(point.offered, ""), Number(record.AnsweredPerSecond(), ""),
-                          Number(record.GoodPerSecond(), ""), Cell(record.latency(), 0.5), Cell(record.latency(), 0.99),
-                          Cell(record.latency(), 0.999), absl::StrCat(record.failed() + record.not_sent()),
+                          Number(record.GoodPerSecond(), ""), CellOfDue(record, 0.5), CellOfDue(record, 0.99),
+                          CellOfDue(record, 0.999), absl::StrCat(record.failed() + record.not_sent()),
                           Cell(record.FailureLatency(), 0.99), Cell(record.slip(), 0.99),
-                          absl::StrFormat("%.0f %%", 100 * point.result.GeneratorShare()), verdict});
+                          absl::StrFormat("%.0f %%", 100 * point.result.GeneratorShare()), PointVerdict(point)});
   }
   page.Table(table);
 }
@@ -168,7 +178,7 @@ void AddErrors(const LoadRecord& record, HtmlPage& page) {
 
 void AddPoint(const LoadPoint& point, HtmlPage& page) {
   const LoadRecord& record = point.result.record;
-  page.Section("Latency", "From the moment a request was due, whenever it was sent.");
+  page.Section("Latency", "Of answers, from the moment a request was due, whenever it was sent.");
   page.Charts({PercentileChart(record.latency())});
   page.Section("Second by second");
   page.Charts(TimelineCharts(record));
@@ -180,7 +190,7 @@ void AddKeyFigures(const LoadReport& report, HtmlPage& page) {
   if (report.points.size() > 1) {
     double peak = 0;
     for (const LoadPoint& point : report.points) {
-      if (point.result.Valid()) peak = std::max(peak, point.result.record.GoodPerSecond());
+      if (point.result.Valid() && !point.result.interrupted) peak = std::max(peak, point.result.record.GoodPerSecond());
     }
     std::vector<KeyFigure> figures = {{"highest goodput", Number(peak, "/s"), "of all valid points"}};
     if (!report.setting.goal.empty()) {
@@ -191,15 +201,14 @@ void AddKeyFigures(const LoadReport& report, HtmlPage& page) {
     return;
   }
   const LoadResult& result = report.points.front().result;
-  const LatencyHistogram& latency = result.record.latency();
   page.KeyFigures({{"goodput", Number(result.record.GoodPerSecond(), "/s"),
                     absl::StrFormat("of %.4g/s due", result.record.DuePerSecond())},
-                   {"p50", Cell(latency, 0.5) + " ms", ""},
-                   {"p99", Cell(latency, 0.99) + " ms", ""},
-                   {"p99.9", Cell(latency, 0.999) + " ms", ""},
+                   {"p50", CellOfDue(result.record, 0.5) + " ms", "of all due"},
+                   {"p99", CellOfDue(result.record, 0.99) + " ms", "of all due"},
+                   {"p99.9", CellOfDue(result.record, 0.999) + " ms", "of all due"},
                    {"generator", Number(100 * result.GeneratorShare(), " %"),
                     absl::StrFormat("of a core; slip p99 %s ms%s", Cell(result.record.slip(), 0.99),
-                                    result.Valid() ? "" : ": VOID, it was late itself")}});
+                                    result.Valid() ? "" : ": VOID, " + result.VoidReason())}});
 }
 
 }  // namespace
@@ -216,6 +225,7 @@ std::string LoadPage(const LoadReport& report) {
     AddSweep(report, page);
   } else {
     const Stability& stability = report.points.front().stability;
+    if (report.points.front().result.interrupted) page.Paragraph("Interrupted: what was measured until then.");
     if (!stability.reason.empty()) page.Paragraph("Stability: " + stability.reason + ".");
     AddPoint(report.points.front(), page);
   }

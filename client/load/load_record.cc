@@ -9,12 +9,24 @@ namespace vitrine {
 namespace {
 
 constexpr int64_t kSecond = 1'000'000'000;
+// Of so many classes each has a histogram of full precision, which takes some 140 KB; of more they take 10 KB.
+constexpr size_t kPreciseClasses = 32;
 
 int64_t Nanoseconds(float seconds) {
   return std::isfinite(seconds) ? static_cast<int64_t>(static_cast<double>(seconds) * 1e9) : 0;
 }
 
 }  // namespace
+
+LoadRecord::LoadRecord(const MeasuredInterval& interval, size_t classes) : interval_(interval), classes_(classes) {
+  if (classes <= kPreciseClasses) return;
+  for (ClassCount& one : classes_) one.latency = LatencyHistogram(LatencyHistogram::Precision::kTwoDigits);
+}
+
+void LoadRecord::Second::Compress() {
+  latency.Compress();
+  slip.Compress();
+}
 
 void LoadRecord::Second::Add(const Second& other) {
   due += other.due;
@@ -28,7 +40,13 @@ void LoadRecord::Second::Add(const Second& other) {
 
 LoadRecord::Second& LoadRecord::SecondAt(int64_t time) {
   const auto number = static_cast<size_t>((time - interval_.from) / kSecond);
-  if (number >= seconds_.size()) seconds_.resize(number + 1);
+  if (number >= seconds_.size()) {
+    // Seldom does anything come to a second that is over: its histograms need not be ready for it.
+    for (size_t i = seconds_.size() - std::min<size_t>(2, seconds_.size()); i < seconds_.size(); ++i) {
+      seconds_[i].Compress();
+    }
+    seconds_.resize(number + 1);
+  }
   return seconds_[number];
 }
 
@@ -48,6 +66,7 @@ void LoadRecord::NotSent(uint32_t request_class, int64_t due) {
   ++due_;
   ++not_sent_;
   ++classes_[request_class].due;
+  ++classes_[request_class].not_sent;
   Second& second = SecondAt(due);
   ++second.due;
   ++second.not_sent;
@@ -72,23 +91,25 @@ void LoadRecord::Answered(uint32_t request_class, int64_t due, int64_t now, int6
   }
 }
 
-void LoadRecord::Failed(int64_t due, int64_t now, int code, const std::string& message) {
+void LoadRecord::Failed(uint32_t request_class, int64_t due, int64_t now, int code, const std::string& message) {
   if (interval_.Holds(now)) ++SecondAt(now).failed;
   if (!interval_.Holds(due)) return;
   ++failed_;
+  ++classes_[request_class].failed[code];
   ErrorCount& error = errors_[code];
   if (error.count++ == 0) error.first_message = message;
   error.latency.Record(now - due);
 }
 
-void LoadRecord::Unanswered(int64_t due) {
-  if (interval_.Holds(due)) ++unanswered_;
+void LoadRecord::Unanswered(uint32_t request_class, int64_t due) {
+  if (!interval_.Holds(due)) return;
+  ++unanswered_;
+  ++classes_[request_class].unanswered;
 }
 
 void LoadRecord::Look(int64_t due, int64_t latency, const v1::ClassifyResponse& answer) {
   if (!interval_.Holds(due)) return;
   ++looked_at_;
-  without_predictions_ += answer.predictions().empty();
   if (answer.has_timings()) {
     const v1::Timings& timings = answer.timings();
     stages_.queue.Record(Nanoseconds(timings.queue()));
@@ -125,12 +146,17 @@ void LoadRecord::Add(const LoadRecord& other) {
     classes_[i].due += other.classes_[i].due;
     classes_[i].answered += other.classes_[i].answered;
     classes_[i].good += other.classes_[i].good;
+    classes_[i].not_sent += other.classes_[i].not_sent;
+    classes_[i].unanswered += other.classes_[i].unanswered;
+    for (const auto& [code, count] : other.classes_[i].failed) classes_[i].failed[code] += count;
     classes_[i].latency.Add(other.classes_[i].latency);
   }
   seconds_.resize(std::max(seconds_.size(), other.seconds_.size()));
-  for (size_t i = 0; i < other.seconds_.size(); ++i) seconds_[i].Add(other.seconds_[i]);
+  for (size_t i = 0; i < other.seconds_.size(); ++i) {
+    seconds_[i].Add(other.seconds_[i]);
+    seconds_[i].Compress();
+  }
   looked_at_ += other.looked_at_;
-  without_predictions_ += other.without_predictions_;
   stages_.queue.Add(other.stages_.queue);
   stages_.decode.Add(other.stages_.decode);
   stages_.compute.Add(other.stages_.compute);
@@ -155,6 +181,11 @@ double LoadRecord::GoodPerSecond() const {
 
 double LoadRecord::DuePerSecond() const {
   return interval_.Seconds() > 0 ? static_cast<double>(due_) / interval_.Seconds() : 0;
+}
+
+uint64_t LoadRecord::without_predictions() const {
+  const auto found = errors_.find(kWithoutPredictions);
+  return found == errors_.end() ? 0 : found->second.count;
 }
 
 LatencyHistogram LoadRecord::FailureLatency() const {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,10 @@ struct MeasuredInterval {
   bool Holds(int64_t time) const { return time >= from && time < to; }
   double Seconds() const { return static_cast<double>(to - from) / 1e9; }
 };
+
+// Codes of calls that ended well and yet are failures, next to gRPC's.
+inline constexpr int kWithoutPredictions = 100;
+inline constexpr int kUnreadable = 101;  // the answer is no ClassifyResponse
 
 // What became of requests that were due in the measured interval, and what happened during it.
 //
@@ -39,6 +44,7 @@ class LoadRecord {
     LatencyHistogram slip{LatencyHistogram::Precision::kTwoDigits};  // of those due in this second
 
     void Add(const Second& other);
+    void Compress();  // its histograms
   };
   struct ErrorCount {
     uint64_t count = 0;
@@ -49,6 +55,9 @@ class LoadRecord {
     uint64_t due = 0;
     uint64_t answered = 0;
     uint64_t good = 0;
+    uint64_t not_sent = 0;
+    uint64_t unanswered = 0;
+    std::map<int, uint64_t> failed = {};  // by code
     LatencyHistogram latency;
   };
   // Where the time of the answers that were looked at went.
@@ -57,24 +66,24 @@ class LoadRecord {
     LatencyHistogram outside;  // latency less the server's total: network, transports, and waiting to be read
   };
 
-  LoadRecord(const MeasuredInterval& interval, size_t classes) : interval_(interval), classes_(classes) {}
+  LoadRecord(const MeasuredInterval& interval, size_t classes);
 
   // A request was started at `now`, or was not because too many were outstanding. `due` <= `now`.
   void Started(uint32_t request_class, int64_t due, int64_t now);
   void NotSent(uint32_t request_class, int64_t due);
   // An answer came. Good: at most `deadline` nanoseconds after `due`.
   void Answered(uint32_t request_class, int64_t due, int64_t now, int64_t deadline);
-  // The call ended with an error.
-  void Failed(int64_t due, int64_t now, int code, const std::string& message);
+  // The call ended with an error (gRPC's code), or with an answer that is none (codes above).
+  void Failed(uint32_t request_class, int64_t due, int64_t now, int code, const std::string& message);
   // The run was over before the call ended.
-  void Unanswered(int64_t due);
+  void Unanswered(uint32_t request_class, int64_t due);
   // Looks into an answer that took `latency`.
   void Look(int64_t due, int64_t latency, const v1::ClassifyResponse& answer);
 
   // The other's counts as well. Requires that both begin at the same time and have the same classes; the end stays.
   void Add(const LoadRecord& other);
 
-  // Cuts the interval short, when the load was interrupted. Requires interval.from <= to <= interval.to.
+  // Cuts the interval short: what happens from then on is not in it. Requires interval.from <= to <= interval.to.
   void EndAt(int64_t to) { interval_.to = to; }
 
   const MeasuredInterval& interval() const { return interval_; }
@@ -86,7 +95,7 @@ class LoadRecord {
   uint64_t failed() const { return failed_; }
   uint64_t not_sent() const { return not_sent_; }
   uint64_t unanswered() const { return unanswered_; }
-  const std::map<int, ErrorCount>& errors() const { return errors_; }  // by gRPC's code
+  const std::map<int, ErrorCount>& errors() const { return errors_; }  // by code
 
   // During the interval.
   double AnsweredPerSecond() const;
@@ -94,14 +103,17 @@ class LoadRecord {
   double DuePerSecond() const;
 
   const LatencyHistogram& latency() const { return latency_; }  // of answers, from the scheduled start
-  LatencyHistogram FailureLatency() const;                      // of errors of all codes
-  const LatencyHistogram& slip() const { return slip_; }        // how late requests were started
+  // A quantile of `latency` among all requests that were due, those without an answer being the longest: nullopt where
+  // it is one of these.
+  std::optional<int64_t> QuantileOfDue(double quantile) const { return latency_.QuantileAmong(quantile, due_); }
+  LatencyHistogram FailureLatency() const;                // of errors of all codes
+  const LatencyHistogram& slip() const { return slip_; }  // how late requests were started
   const std::vector<ClassCount>& classes() const { return classes_; }
   const std::vector<Second>& seconds() const { return seconds_; }
 
   // Of the answers that were looked at.
   uint64_t looked_at() const { return looked_at_; }
-  uint64_t without_predictions() const { return without_predictions_; }
+  uint64_t without_predictions() const;
   const Stages& stages() const { return stages_; }
   const std::map<int, uint64_t>& batch_images() const { return batch_images_; }
   double MeanBatchImages() const;
@@ -118,7 +130,7 @@ class LoadRecord {
   LatencyHistogram latency_, slip_;
   std::vector<ClassCount> classes_;
   std::vector<Second> seconds_;
-  uint64_t looked_at_ = 0, without_predictions_ = 0;
+  uint64_t looked_at_ = 0;
   Stages stages_;
   std::map<int, uint64_t> batch_images_;
   std::map<std::string, uint64_t> served_by_;

@@ -39,8 +39,12 @@ struct LoadReport {
   LoadSetting setting = {};
   std::vector<LoadPoint> points = {};  // in the order they were measured
   std::string verdict = {};            // of a sweep or search, a sentence
+  bool complete = true;                // false: interrupted, or a search that the generator could not finish
   std::optional<double> best = {};     // the highest rate that met the goal
 };
+
+// What a table says beside a point: void, interrupted, met or what was missed, not stable.
+std::string PointVerdict(const LoadPoint& point);
 
 // The percentiles that reports name: p50 p90 p95 p99 p99.9 p99.99, and their numbers.
 struct NamedQuantile {
@@ -49,7 +53,7 @@ struct NamedQuantile {
 };
 extern const std::vector<NamedQuantile> kReportedQuantiles;
 
-// "RESOURCE_EXHAUSTED"
+// "RESOURCE_EXHAUSTED"; also of the codes of load_record.h
 std::string GrpcCodeName(int code);
 
 // For programs: docs/load-testing.md lists the members.

@@ -1,4 +1,4 @@
-#include <algorithm>
+#include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -13,6 +13,13 @@ namespace {
 std::string Milliseconds(const LatencyHistogram& histogram, double quantile) {
   if (histogram.count() == 0) return "-";
   return absl::StrFormat("%.2f", static_cast<double>(histogram.Quantile(quantile)) / 1e6);
+}
+
+// Of all requests due.
+std::string MillisecondsOfDue(const LoadRecord& record, double quantile) {
+  if (record.due() == 0) return "-";
+  const std::optional<int64_t> value = record.QuantileOfDue(quantile);
+  return value.has_value() ? absl::StrFormat("%.2f", static_cast<double>(*value) / 1e6) : "inf";
 }
 
 // A line that begins with its subject.
@@ -33,6 +40,16 @@ std::string Percentiles(const LatencyHistogram& histogram) {
     absl::StrAppend(&text, one.name, " ", Milliseconds(histogram, one.quantile), "  ");
   }
   return absl::StrCat(text, "max ", Milliseconds(histogram, 1), " ms");
+}
+
+std::string LatencyText(const LoadRecord& record) {
+  std::string text = Line("latency", Percentiles(record.latency()) + ", of answers");
+  if (record.answered() == record.due()) return text;
+  std::string of_due;
+  for (const NamedQuantile& one : kReportedQuantiles) {
+    absl::StrAppend(&of_due, one.name, " ", MillisecondsOfDue(record, one.quantile), "  ");
+  }
+  return absl::StrCat(text, Line("", of_due + "max inf ms, of all due: inf has no answer"));
 }
 
 std::string LedgerText(const LoadRecord& record) {
@@ -79,24 +96,26 @@ std::string ServerText(const LoadRecord& record) {
   return text;
 }
 
-// Classes with the same name (those of a trace differ in their pictures alone) are one.
+// "3 RESOURCE_EXHAUSTED, 2 not sent"
+std::string FailuresOf(const LoadRecord::ClassCount& one) {
+  std::vector<std::string> parts;
+  for (const auto& [code, count] : one.failed) parts.push_back(absl::StrCat(count, " ", GrpcCodeName(code)));
+  if (one.not_sent > 0) parts.push_back(absl::StrCat(one.not_sent, " not sent"));
+  if (one.unanswered > 0) parts.push_back(absl::StrCat(one.unanswered, " unanswered"));
+  return absl::StrJoin(parts, ", ");
+}
+
 std::string ClassesText(const LoadSetting& setting, const LoadRecord& record) {
-  std::vector<std::pair<std::string, LoadRecord::ClassCount>> classes;
+  if (setting.classes.size() < 2) return "";
+  std::vector<std::vector<std::string>> rows = {{"class", "due", "good", "p50 ms", "p99 ms", "p99.9 ms", "failed"}};
   for (size_t i = 0; i < setting.classes.size(); ++i) {
-    const auto same = [&](const auto& one) { return one.first == setting.classes[i]; };
-    auto found = std::find_if(classes.begin(), classes.end(), same);
-    if (found == classes.end()) found = classes.insert(classes.end(), {setting.classes[i], LoadRecord::ClassCount()});
-    found->second.due += record.classes()[i].due;
-    found->second.good += record.classes()[i].good;
-    found->second.latency.Add(record.classes()[i].latency);
+    const LoadRecord::ClassCount& one = record.classes()[i];
+    rows.push_back({Printable(setting.classes[i]), WithSeparators(static_cast<int64_t>(one.due)),
+                    Percent(one.good, one.due), Milliseconds(one.latency, 0.5), Milliseconds(one.latency, 0.99),
+                    Milliseconds(one.latency, 0.999), FailuresOf(one)});
   }
-  if (classes.size() < 2) return "";
-  std::vector<std::vector<std::string>> rows = {{"class", "due", "good", "p50 ms", "p99 ms", "p99.9 ms"}};
-  for (const auto& [name, one] : classes) {
-    rows.push_back({Printable(name), WithSeparators(static_cast<int64_t>(one.due)), Percent(one.good, one.due),
-                    Milliseconds(one.latency, 0.5), Milliseconds(one.latency, 0.99), Milliseconds(one.latency, 0.999)});
-  }
-  return "\n" + Aligned(rows, {false, true, true, true, true, true});
+  return "\n" + Aligned(rows, {false, true, true, true, true, true, false}) +
+         "Percentiles of a class are of answers.\n";
 }
 
 std::string StabilityText(const Stability& stability) {
@@ -114,35 +133,38 @@ std::string StabilityText(const Stability& stability) {
 std::string GeneratorText(const LoadSetting& setting, const LoadResult& result) {
   const std::string slip =
       setting.closed ? "" : absl::StrCat(", slip p99 ", Milliseconds(result.record.slip(), 0.99), " ms");
-  std::string text = Line(
-      "generator", absl::StrFormat("%.1f %% of a core, %.1f us CPU a request (%s requests per CPU second)%s",
-                                   100 * result.GeneratorShare(), result.GeneratorMicrosecondsARequest(),
-                                   WithSeparators(static_cast<int64_t>(result.RequestsPerProcessorSecond())), slip));
+  std::string text =
+      Line("generator",
+           absl::StrFormat("%.1f %% of a core (receiving thread %.1f %% busy), %.1f us CPU a request (%s requests "
+                           "per CPU second)%s",
+                           100 * result.GeneratorShare(), 100 * result.receiver_share,
+                           result.GeneratorMicrosecondsARequest(),
+                           WithSeparators(static_cast<int64_t>(result.RequestsPerProcessorSecond())), slip));
   if (setting.server_process > 0) {
     absl::StrAppend(&text, Line("server", absl::StrFormat("%.1f %% of a core", 100 * result.ServerShare())));
   }
-  if (!result.Valid()) {
-    absl::StrAppend(&text, Line("VOID",
-                                "the generator itself was late by more than 1 ms at p99: give it a core of its "
-                                "own, or more --threads and --connections"));
+  if (const std::string reason = result.VoidReason(); !reason.empty()) {
+    absl::StrAppend(&text, Line("VOID", reason + ": give it a core of its own, or more --threads and --connections"));
   }
   return text;
 }
 
-std::string Verdict(const LoadPoint& point) {
-  if (!point.result.Valid()) return "void";
-  if (point.missed.has_value()) return point.missed->empty() ? "met" : *point.missed;
-  return point.stability.verdict == Stability::Verdict::kNotStable ? "not stable" : "";
-}
-
 }  // namespace
+
+std::string PointVerdict(const LoadPoint& point) {
+  std::vector<std::string> words;
+  if (point.result.interrupted) words.push_back("interrupted");
+  if (const std::string reason = point.result.VoidReason(); !reason.empty()) words.push_back("void: " + reason);
+  if (point.missed.has_value()) words.push_back(point.missed->empty() ? "met" : *point.missed);
+  if (point.stability.verdict == Stability::Verdict::kNotStable) words.push_back("not stable");
+  return absl::StrJoin(words, ", ");
+}
 
 std::string PointText(const LoadSetting& setting, const LoadPoint& point) {
   const LoadRecord& record = point.result.record;
   return absl::StrCat(point.result.interrupted ? "interrupted; what was measured until then:\n" : "",
-                      LedgerText(record), Line("latency", Percentiles(record.latency())), ServerText(record),
-                      StabilityText(point.stability), GeneratorText(setting, point.result),
-                      ClassesText(setting, record));
+                      LedgerText(record), LatencyText(record), ServerText(record), StabilityText(point.stability),
+                      GeneratorText(setting, point.result), ClassesText(setting, record));
 }
 
 std::string PointsTable(const LoadReport& report) {
@@ -152,14 +174,13 @@ std::string PointsTable(const LoadReport& report) {
     const LoadRecord& record = point.result.record;
     rows.push_back({absl::StrFormat("%.1f", point.offered), absl::StrFormat("%.1f", record.AnsweredPerSecond()),
                     absl::StrFormat("%.1f", record.GoodPerSecond()), Percent(record.good(), record.due()),
-                    Milliseconds(record.latency(), 0.5), Milliseconds(record.latency(), 0.99),
-                    Milliseconds(record.latency(), 0.999), Milliseconds(record.FailureLatency(), 0.99),
-                    Milliseconds(record.slip(), 0.99), absl::StrFormat("%.0f %%", 100 * point.result.GeneratorShare()),
-                    Verdict(point)});
+                    MillisecondsOfDue(record, 0.5), MillisecondsOfDue(record, 0.99), MillisecondsOfDue(record, 0.999),
+                    Milliseconds(record.FailureLatency(), 0.99), Milliseconds(record.slip(), 0.99),
+                    absl::StrFormat("%.0f %%", 100 * point.result.GeneratorShare()), PointVerdict(point)});
   }
   std::vector<bool> right(rows.front().size(), true);
   right.back() = false;
-  return Aligned(rows, right);
+  return Aligned(rows, right) + "Percentiles are of all requests due; inf: so many have no answer.\n";
 }
 
 std::string TimelineCsv(const LoadPoint& point) {

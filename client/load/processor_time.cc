@@ -1,6 +1,7 @@
 #include "client/load/processor_time.h"
 
 #include <sys/resource.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <fstream>
@@ -16,6 +17,15 @@ double OwnProcessorSeconds() {
     return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
   };
   return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+}
+
+int64_t ThreadBusyNanoseconds() {
+  std::ifstream file("/proc/thread-self/schedstat");  // proc(5): time on the processor, time waiting for one
+  int64_t running = 0, waiting = 0;
+  if (file >> running >> waiting) return running + waiting;
+  timespec now;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return now.tv_sec * int64_t{1'000'000'000} + now.tv_nsec;
 }
 
 double ProcessorSecondsOf(int process) {

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 
@@ -13,6 +14,7 @@ namespace {
 constexpr int kGeometricSteps = 8;
 constexpr double kHighestRate = 1e7;
 constexpr double kMostRates = 1000;
+constexpr double kLeastRate = 0.99;  // of what is due, answered meanwhile
 
 absl::Status NoBound(absl::string_view text) {
   return absl::InvalidArgumentError(
@@ -41,19 +43,31 @@ absl::StatusOr<std::vector<LatencyBound>> ParseLatencyBounds(absl::string_view t
   return bounds;
 }
 
-std::string MissedGoal(const LoadRecord& record, const Goal& goal) {
+std::string MissedGoal(const LoadRecord& record, const Stability& stability, const Goal& goal) {
   if (record.due() == 0) return "no request was due";
+  if (record.answered() == 0) return "no request was answered";
   const double good = static_cast<double>(record.good()) / static_cast<double>(record.due());
   if (good < goal.least_good) {
     return absl::StrFormat("%.1f %% were answered within their deadline", 100 * good);
   }
   for (const LatencyBound& bound : goal.bounds) {
-    const absl::Duration reached = absl::Nanoseconds(record.latency().Quantile(bound.quantile));
-    if (reached > bound.most) {
-      return absl::StrFormat("p%g is %.1f ms", 100 * bound.quantile, absl::ToDoubleMilliseconds(reached));
+    const std::optional<int64_t> reached = record.QuantileOfDue(bound.quantile);
+    if (!reached.has_value()) {
+      return absl::StrFormat("more than %.4g %% have no answer, so p%g has no bound", 100 * (1 - bound.quantile),
+                             100 * bound.quantile);
+    }
+    if (absl::Nanoseconds(*reached) > bound.most) {
+      return absl::StrFormat("p%g is %.1f ms", 100 * bound.quantile, static_cast<double>(*reached) / 1e6);
     }
   }
-  return "";
+  const double least_rate = std::min(kLeastRate, goal.least_good) * record.DuePerSecond();
+  // How many requests are under way differs from one end of the interval to the other by chance.
+  const double under_way = record.DuePerSecond() * record.latency().Mean() / 1e9;
+  const double by_chance = (1 + 3 * std::sqrt(under_way)) / std::max(1e-9, record.interval().Seconds());
+  if (record.AnsweredPerSecond() + by_chance < least_rate) {
+    return absl::StrFormat("only %.1f/s were answered: the queue grows", record.AnsweredPerSecond());
+  }
+  return stability.growing ? absl::StrCat("the queue grows: ", stability.reason) : "";
 }
 
 std::vector<double> SweepRange::Rates() const {

@@ -9,10 +9,11 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "client/load/load.h"
+#include "client/load/stability.h"
 
 namespace vitrine {
 
-// "p99=50ms": at most so long for this share of the answers.
+// "p99=50ms": at most so long for this share of the requests that were due.
 struct LatencyBound {
   double quantile = 0.99;
   absl::Duration most = absl::InfiniteDuration();
@@ -27,8 +28,10 @@ struct Goal {
   double least_good = 0.99;  // share of the requests due that must be answered within their deadline
 };
 
-// Why a load missed the goal; empty: it met it. Says nothing about the generator: see LoadResult::Valid.
-std::string MissedGoal(const LoadRecord& record, const Goal& goal);
+// Why a load missed the goal; empty: it met it. Bounds hold for all requests that were due: one without an answer is
+// longer than any. A load whose answers fall behind what is due misses every goal: its queue grows, and no run is long
+// enough to see where to. Says nothing about the generator: see LoadResult::VoidReason.
+std::string MissedGoal(const LoadRecord& record, const Stability& stability, const Goal& goal);
 
 // Rates of a sweep.
 struct SweepRange {

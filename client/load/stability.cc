@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <vector>
 
 #include "absl/strings/str_format.h"
@@ -14,6 +15,7 @@ constexpr size_t kFewestWindows = 3;
 constexpr uint64_t kFewestAnswers = 20;
 constexpr uint64_t kFewestForP99 = 200;
 constexpr double kSmallestDifferenceMs = 0.2;
+constexpr double kGrowth = 1.5;  // of p50 from the first window to the last
 
 double Median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
@@ -71,7 +73,9 @@ Stability JudgeStability(const LoadRecord& record, double tolerance) {
         Differing("p99", " ms", p99, [&](double median) { return 3 * (tolerance * median + kSmallestDifferenceMs); });
   }
   if (difference.empty()) return {Stability::Verdict::kStable, ""};
-  return {Stability::Verdict::kNotStable, difference};
+  const bool rises = std::adjacent_find(p50.begin(), p50.end(), std::greater_equal<>()) == p50.end();
+  return {Stability::Verdict::kNotStable, difference,
+          rises && p50.back() > kGrowth * p50.front() + kSmallestDifferenceMs};
 }
 
 }  // namespace vitrine

@@ -10,6 +10,7 @@ namespace vitrine {
 struct Stability {
   enum class Verdict { kStable, kNotStable, kUnknown } verdict = Verdict::kUnknown;
   std::string reason = {};  // of the other two: what differs, or why nothing can be said
+  bool growing = false;     // p50 rises from each window to the next and by half in all: a queue that grows
 };
 
 // Whether the measured interval was all alike: it is cut into windows of whole seconds (five, or three where it is

@@ -3,7 +3,6 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -20,6 +19,8 @@ namespace vitrine {
 namespace {
 
 constexpr size_t kMaxLines = 10'000'000;
+constexpr uintmax_t kMaxBytes = uintmax_t{2} << 30;
+constexpr size_t kMaxClasses = 1000;  // each is measured apart
 constexpr double kMaxSeconds = 7 * 24 * 3600;
 constexpr char kColumns[] = "seconds, model, picture, resolution, priority, deadline";
 
@@ -82,7 +83,8 @@ class TraceBuilder {
       return absl::InvalidArgumentError("its seconds lie before those of the line above; sort the trace by time");
     }
     if (trace_.arrivals.size() == kMaxLines) return absl::InvalidArgumentError("the trace is longer than 10,000,000");
-    trace_.arrivals.push_back({*due, trace_.arrivals.size(), Class(std::move(request_class))});
+    ASSIGN_OR_RETURN(const uint32_t request, Request(std::move(request_class)));
+    trace_.arrivals.push_back({*due, trace_.arrivals.size(), request});
     return absl::OkStatus();
   }
 
@@ -95,11 +97,20 @@ class TraceBuilder {
     return absl::OkStatus();
   }
 
-  uint32_t Class(RequestClass request_class) {
+  absl::StatusOr<uint32_t> Request(RequestClass request_class) {
     const std::string picture = request_class.pictures.empty() ? "" : request_class.pictures.front();
-    const auto next = static_cast<uint32_t>(trace_.classes.size());
-    const auto [place, added] = classes_.emplace(request_class.Description() + '\0' + picture, next);
-    if (added) trace_.classes.push_back(std::move(request_class));
+    request_class.pictures.clear();
+    const auto [one, new_class] =
+        classes_.emplace(request_class.Description(), static_cast<uint32_t>(trace_.classes.size()));
+    if (new_class) trace_.classes.push_back(std::move(request_class));
+    if (trace_.classes.size() > kMaxClasses) {
+      return absl::InvalidArgumentError(absl::StrCat("is of another kind than ", kMaxClasses,
+                                                     " before it: models, resolutions, priorities and deadlines "
+                                                     "together may differ that often"));
+    }
+    const auto [place, added] =
+        requests_.emplace(std::pair(one->second, picture), static_cast<uint32_t>(trace_.requests.size()));
+    if (added) trace_.requests.push_back({one->second, picture});
     return place->second;
   }
 
@@ -107,6 +118,7 @@ class TraceBuilder {
   const RequestClass& defaults_;
   Trace trace_;
   std::map<std::string, uint32_t> classes_;
+  std::map<std::pair<uint32_t, std::string>, uint32_t> requests_;  // by class and picture
 };
 
 absl::Status AtLine(int64_t line, const absl::Status& status) {
@@ -150,6 +162,24 @@ absl::Status ReadJsonLines(absl::string_view text, TraceBuilder& builder) {
   return absl::OkStatus();
 }
 
+absl::StatusOr<std::string> ReadRegularFile(const std::string& path) {
+  std::error_code error;
+  const std::filesystem::file_status status = std::filesystem::status(path, error);
+  if (!std::filesystem::exists(status)) return absl::NotFoundError(absl::StrCat(path, " does not exist"));
+  if (!std::filesystem::is_regular_file(status)) {
+    return absl::InvalidArgumentError(absl::StrCat(path, " is no regular file; a trace is CSV or JSON lines in one"));
+  }
+  const uintmax_t size = std::filesystem::file_size(path, error);
+  if (error) return absl::NotFoundError(absl::StrCat(path, " cannot be read: ", error.message()));
+  if (size > kMaxBytes) return absl::InvalidArgumentError(absl::StrCat(path, " is larger than 2 GiB"));
+  std::string text(size, '\0');
+  std::ifstream file(path, std::ios::binary);
+  if (!file.read(text.data(), static_cast<std::streamsize>(size))) {
+    return absl::NotFoundError(absl::StrCat(path, " cannot be read"));
+  }
+  return text;
+}
+
 }  // namespace
 
 absl::StatusOr<Trace> ParseTrace(absl::string_view text, const std::string& folder, const RequestClass& defaults) {
@@ -166,9 +196,7 @@ absl::StatusOr<Trace> ParseTrace(absl::string_view text, const std::string& fold
 }
 
 absl::StatusOr<Trace> ReadTrace(const std::string& path, const RequestClass& defaults) {
-  std::ifstream file(path, std::ios::binary);
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
-  if (!file.good() && !file.eof()) return absl::NotFoundError(absl::StrCat(path, " cannot be read"));
+  ASSIGN_OR_RETURN(const std::string text, ReadRegularFile(path));
   auto trace = ParseTrace(text, std::filesystem::path(path).parent_path().string(), defaults);
   if (!trace.ok()) return absl::Status(trace.status().code(), absl::StrCat(path, ": ", trace.status().message()));
   return trace;

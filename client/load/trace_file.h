@@ -16,10 +16,11 @@ namespace vitrine {
 //
 // `seconds`, from the start of the load, is required and must not fall from line to line. Everything else may be left
 // out or empty: then it is that of `defaults`, whose pictures take turns. `folder` is where relative paths of pictures
-// begin. INVALID_ARGUMENT names the line. At most 10 million lines.
+// begin. INVALID_ARGUMENT names the line. At most 10 million lines, of 1000 classes
+// (settings that differ in more than their pictures).
 absl::StatusOr<Trace> ParseTrace(absl::string_view text, const std::string& folder, const RequestClass& defaults);
 
-// The trace in a file; paths in it begin at its folder. Errors name the file.
+// The trace in a regular file of at most 2 GiB; paths in it begin at its folder. Errors name the file.
 absl::StatusOr<Trace> ReadTrace(const std::string& path, const RequestClass& defaults);
 
 }  // namespace vitrine

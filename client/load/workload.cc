@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <map>
 #include <numeric>
 #include <utility>
@@ -53,27 +54,31 @@ v1::ClassifyRequest RequestOf(const RequestClass& request_class) {
   return request;
 }
 
-// Adds the requests of one class, one per picture.
-absl::Status AddClass(uint32_t number, const WorkloadOptions& options, PictureShelf& shelf, int64_t& total,
-                      Workload& workload) {
-  const RequestClass& request_class = workload.classes[number];
-  std::vector<std::string> paths = {""};
-  if (!request_class.pictures.empty()) {
-    ASSIGN_OR_RETURN(paths, FindPictures(request_class.pictures));
+// Adds requests to a workload whose classes are known.
+class WorkloadBuilder {
+ public:
+  WorkloadBuilder(const WorkloadOptions& options, Workload& workload)
+      : options_(options), shelf_(options), workload_(workload) {}
+
+  absl::Status Add(uint32_t request_class, const std::string& picture) {
+    v1::ClassifyRequest request = RequestOf(workload_.classes[request_class]);
+    ASSIGN_OR_RETURN(*request.mutable_image(), shelf_.Take(picture));
+    workload_.picture_bytes += static_cast<double>(request.image().size());
+    workload_.requests.push_back({request.SerializeAsString(), request_class});
+    total_ += static_cast<int64_t>(workload_.requests.back().bytes.size());
+    if (total_ <= options_.max_bytes) return absl::OkStatus();
+    return absl::InvalidArgumentError(absl::StrCat("the pictures take more than ", options_.max_bytes >> 20,
+                                                   " MiB, and all are held in memory; give fewer of them"));
   }
-  v1::ClassifyRequest request = RequestOf(request_class);
-  for (const std::string& path : paths) {
-    ASSIGN_OR_RETURN(*request.mutable_image(), shelf.Take(path));
-    workload.picture_bytes += static_cast<double>(request.image().size());
-    workload.requests.push_back({request.SerializeAsString(), number});
-    total += static_cast<int64_t>(workload.requests.back().bytes.size());
-    if (total > options.max_bytes) {
-      return absl::InvalidArgumentError(absl::StrCat("the pictures take more than ", options.max_bytes >> 20,
-                                                     " MiB, and all are held in memory; give fewer of them"));
-    }
-  }
-  return absl::OkStatus();
-}
+
+  void Finish() { workload_.picture_bytes /= static_cast<double>(std::max<size_t>(1, workload_.requests.size())); }
+
+ private:
+  const WorkloadOptions& options_;
+  PictureShelf shelf_;
+  Workload& workload_;
+  int64_t total_ = 0;
+};
 
 }  // namespace
 
@@ -96,20 +101,30 @@ uint32_t Workload::Pick(uint64_t seed, uint64_t number) const {
 absl::StatusOr<Workload> PrepareWorkload(std::vector<RequestClass> classes, const WorkloadOptions& options) {
   Workload workload;
   workload.classes = std::move(classes);
-  PictureShelf shelf(options);
-  int64_t total = 0;
+  WorkloadBuilder builder(options, workload);
   for (uint32_t number = 0; number < workload.classes.size(); ++number) {
-    RETURN_IF_ERROR(AddClass(number, options, shelf, total, workload));
+    std::vector<std::string> paths = {""};
+    if (!workload.classes[number].pictures.empty()) {
+      ASSIGN_OR_RETURN(paths, FindPictures(workload.classes[number].pictures));
+    }
+    for (const std::string& path : paths) RETURN_IF_ERROR(builder.Add(number, path));
   }
-  workload.picture_bytes /= static_cast<double>(std::max<size_t>(1, workload.requests.size()));
+  builder.Finish();
   return workload;
 }
 
 absl::StatusOr<Workload> PrepareTrace(const Trace& trace, const WorkloadOptions& options) {
-  ASSIGN_OR_RETURN(Workload workload, PrepareWorkload(trace.classes, options));
-  if (workload.requests.size() != workload.classes.size()) {
-    return absl::InvalidArgumentError("a trace names one picture a line; one of its lines names a folder");
+  Workload workload;
+  workload.classes = trace.classes;
+  WorkloadBuilder builder(options, workload);
+  for (const Trace::Request& request : trace.requests) {
+    if (std::error_code none; std::filesystem::is_directory(request.picture, none)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("a trace names one picture a line; ", request.picture, " is a folder"));
+    }
+    RETURN_IF_ERROR(builder.Add(request.request_class, request.picture));
   }
+  builder.Finish();
   return workload;
 }
 

@@ -18,8 +18,9 @@ struct Workload {
     uint32_t request_class = 0;
   };
   std::vector<RequestClass> classes = {};
-  std::vector<Request> requests = {};  // those of a class stand together, in the order of the classes
-  double picture_bytes = 0;            // mean size of a picture
+  // But for a trace those of a class stand together, in the order of the classes.
+  std::vector<Request> requests = {};
+  double picture_bytes = 0;  // mean size of a picture
 
   // The request that comes `number`th: its class drawn by weight, its picture by chance. Pure. Not for a trace.
   uint32_t Pick(uint64_t seed, uint64_t number) const;
@@ -38,11 +39,16 @@ absl::StatusOr<Workload> PrepareWorkload(std::vector<RequestClass> classes, cons
 
 // A recorded load: its requests, and when each is due.
 struct Trace {
-  std::vector<RequestClass> classes = {};  // one picture each; those of equal settings are one class
-  std::vector<Arrival> arrivals = {};      // `request` is an index into `classes`
+  struct Request {
+    uint32_t request_class = 0;
+    std::string picture = {};  // a file; empty: a made picture
+  };
+  std::vector<RequestClass> classes = {};  // those of equal settings are one class, whatever their pictures
+  std::vector<Request> requests = {};      // all of them differ
+  std::vector<Arrival> arrivals = {};      // `request` is an index into `requests`; at least one
 };
 
-// The requests of a trace: one per class, so that an arrival's `request` stays valid.
+// The requests of a trace, in its order, so that an arrival's `request` stays valid.
 absl::StatusOr<Workload> PrepareTrace(const Trace& trace, const WorkloadOptions& options);
 
 // A PNG file with some of everything, for those who give no picture. Always the same.

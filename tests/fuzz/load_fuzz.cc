@@ -21,7 +21,7 @@ void TryTrace(const std::string& text) {
   Require(!trace->arrivals.empty());
   int64_t last = 0;
   for (const Arrival& arrival : trace->arrivals) {
-    Require(arrival.due >= last && arrival.request < trace->classes.size());
+    Require(arrival.due >= last && arrival.request < trace->requests.size());
     last = arrival.due;
   }
 }

@@ -3,8 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <nlohmann/json.hpp>
 #include <sstream>
+#include <thread>
 
 #include "tests/client/small_server.h"
 #include "tests/scratch_folder.h"
@@ -16,7 +18,7 @@ using nlohmann::json;
 using testing::HasSubstr;
 
 struct Outcome {
-  absl::StatusOr<bool> measured;
+  absl::StatusOr<BenchOutcome> measured;
   std::string out, errors;
 };
 
@@ -52,7 +54,7 @@ TEST(RunBench, OpenLoopAsJson) {
   command.format = Format::kJson;
   const Outcome outcome = Bench(command);
   ASSERT_TRUE(outcome.measured.ok()) << outcome.measured.status();
-  EXPECT_TRUE(*outcome.measured);
+  EXPECT_EQ(*outcome.measured, BenchOutcome::kMeasured);
   const json report = json::parse(outcome.out);
   EXPECT_EQ(report["server"], server.address());
   EXPECT_EQ(report["loop"], "open loop, Poisson arrivals");
@@ -80,7 +82,8 @@ TEST(RunBench, ClosedLoopForPeople) {
   const Outcome outcome = Bench(command);
   ASSERT_TRUE(outcome.measured.ok()) << outcome.measured.status();
   for (const char* part : {"closed loop, 16 at a time", "goodput", "RESOURCE_EXHAUSTED", ": full", "p99.9", "generator",
-                           "us CPU a request", "m within 30s", "busy within 30s", "not known: less than 3 s"}) {
+                           "us CPU a request", "m within 30s", "busy within 30s", "of all due", " RESOURCE_EXHAUSTED\n",
+                           "not known: less than 3 s"}) {
     EXPECT_THAT(outcome.out, HasSubstr(part));
   }
 }
@@ -123,7 +126,7 @@ TEST(RunBench, ASearchEndsAtItsBoundOrSaysThatNothingMeetsTheGoal) {
   command.goal.bounds = {{0.5, absl::Nanoseconds(1)}};
   const Outcome none = Bench(command);
   ASSERT_TRUE(none.measured.ok()) << none.measured.status();
-  EXPECT_FALSE(*none.measured);
+  EXPECT_EQ(*none.measured, BenchOutcome::kNothing);
   EXPECT_TRUE(json::parse(none.out)["best_per_second"].is_null());
 }
 
@@ -141,7 +144,11 @@ TEST(RunBench, ATraceIsReplayed) {
   EXPECT_EQ(point["due"], 3);
   EXPECT_EQ(point["answered"], 2);
   EXPECT_EQ(point["errors"][0]["code"], "RESOURCE_EXHAUSTED");
-  EXPECT_NEAR(point["seconds"], 0.2, 1e-6);
+  EXPECT_NEAR(point["seconds"], 1, 1e-6);  // a trace that is shorter is measured for a second
+  EXPECT_NEAR(point["due_per_second"], 3, 1e-6);
+  EXPECT_NEAR(point["answered_per_second"], 2, 1e-6);
+  command.warm_up = absl::Seconds(5);
+  EXPECT_THAT(std::string(Bench(command).measured.status().message()), HasSubstr("--warmup 5s leaves nothing"));
 }
 
 TEST(RunBench, WhatIsWrongIsToldBeforeTheLoad) {
@@ -178,6 +185,61 @@ TEST(ValidateBench, RefusesWhatDoesNotFit) {
   command = {};
   command.goal.bounds = {LatencyBound()};
   EXPECT_THAT(std::string(ValidateBench(command).message()), HasSubstr("--find-max"));
+  command.find_max = true;
+  EXPECT_TRUE(ValidateBench(command).ok());
+  command.goal.least_good = 0;
+  EXPECT_THAT(std::string(ValidateBench(command).message()), HasSubstr("--good"));
+  command = {};
+  command.load.threads = 2;
+  command.load.concurrency = 1;
+  EXPECT_THAT(std::string(ValidateBench(command).message()), HasSubstr("share --concurrency 1"));
+  command.rate = 5;
+  EXPECT_TRUE(ValidateBench(command).ok());
+  command.load.max_outstanding = 1;
+  EXPECT_THAT(std::string(ValidateBench(command).message()), HasSubstr("share --max-outstanding 1"));
+  command = {};
+  command.duration = absl::ZeroDuration();
+  EXPECT_THAT(std::string(ValidateBench(command).message()), HasSubstr("--duration"));
+  command = {};
+  command.load.server_process = 1 << 30;
+  EXPECT_THAT(std::string(ValidateBench(command).message()), HasSubstr("no such process"));
+}
+
+TEST(ValidateBench, ASearchNeedsABoundThatSomebodyWished) {
+  BenchCommand command;
+  command.find_max = true;
+  EXPECT_THAT(std::string(ValidateBench(command).message()), HasSubstr("needs a bound"));
+  command.mix = {"model=a,deadline=50ms;model=b"};
+  EXPECT_FALSE(ValidateBench(command).ok());
+  command.mix = {"model=a,deadline=50ms;model=b,deadline=1s"};
+  EXPECT_TRUE(ValidateBench(command).ok());
+  command.mix.clear();
+  command.deadline_given = true;
+  EXPECT_TRUE(ValidateBench(command).ok());
+}
+
+TEST(RunBench, AnInterruptedSearchIsIncompleteAndNoResult) {
+  SmallServer server({.classify = Classify});
+  BenchCommand command = For(server, "m");
+  command.find_max = true;
+  command.rate = 20;
+  command.goal.bounds = {{0.5, absl::Seconds(20)}};
+  command.format = Format::kJson;
+  std::atomic<bool> stop = false;
+  std::ostringstream out, errors;
+  std::thread interrupt([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+    stop = true;
+  });
+  const auto outcome = RunBench(command, out, errors, false, [&] { return stop.load(); });
+  interrupt.join();
+  ASSERT_TRUE(outcome.ok()) << outcome.status();
+  const json report = json::parse(out.str());
+  EXPECT_EQ(report["complete"], false);
+  EXPECT_THAT(report["verdict"].get<std::string>(), HasSubstr("Incomplete"));
+  if (report["verdict"].get<std::string>().find("interrupted") == std::string::npos) {
+    EXPECT_EQ(*outcome, BenchOutcome::kNothing);  // a busy machine voids points
+  }
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <sstream>
 #include <vector>
 
@@ -135,6 +136,37 @@ TEST(LatencyHistogram, TheTableIsHdrHistograms) {
   EXPECT_THAT(line, testing::StartsWith("#[Mean    =      500.500, StdDeviation   ="));
   std::getline(table, line);
   EXPECT_EQ(line, "#[Max     =     1000.000, Total count    =         1000]");
+}
+
+TEST(LatencyHistogram, QuantilesAmongMoreThanWereRecorded) {
+  LatencyHistogram histogram;
+  for (int i = 1; i <= 990; ++i) histogram.Record(i);
+  EXPECT_EQ(histogram.QuantileAmong(0.5, 1000), 500);
+  EXPECT_EQ(histogram.QuantileAmong(0.99, 1000), 990);
+  EXPECT_EQ(histogram.QuantileAmong(0.991, 1000), std::nullopt);
+  EXPECT_EQ(histogram.QuantileAmong(0.991, 990), histogram.Quantile(0.991));
+  EXPECT_EQ(LatencyHistogram().QuantileAmong(0.5, 0), std::nullopt);
+  EXPECT_EQ(LatencyHistogram().QuantileAmong(0.5, 1), std::nullopt);
+  EXPECT_EQ(histogram.CountAbove(980), 10u);
+  EXPECT_EQ(histogram.CountAbove(990), 0u);
+}
+
+TEST(LatencyHistogram, CompressedItIsTheSame) {
+  LatencyHistogram plain, compressed, sum;
+  for (int64_t value = 1; value < 3'000'000'000; value = value * 3 / 2 + 1) {
+    plain.Record(value);
+    compressed.Record(value);
+    compressed.Compress();
+  }
+  sum.Add(compressed);
+  for (const LatencyHistogram& one : {compressed, sum}) {
+    EXPECT_EQ(one.PercentileTable(), plain.PercentileTable());
+    EXPECT_EQ(one.Quantile(0.7), plain.Quantile(0.7));
+    EXPECT_EQ(one.CountAbove(1'000'000), plain.CountAbove(1'000'000));
+  }
+  LatencyHistogram empty;
+  empty.Compress();
+  EXPECT_EQ(empty.count(), 0u);
 }
 
 }  // namespace

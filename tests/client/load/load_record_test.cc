@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
+
+#include "client/load/answer_check.h"
 #include "client/load/load.h"
 
 namespace vitrine {
@@ -22,10 +25,10 @@ TEST(LoadRecord, TheLedgerHoldsWhatWasDueInTheIntervalAndNothingElse) {
   request(3999 * kMs, 4010 * kMs);  // good, but answered afterwards
   request(4000 * kMs, 4010 * kMs);  // due afterwards
   record.Started(1, 2000 * kMs, 2003 * kMs);
-  record.Failed(2000 * kMs, 2004 * kMs, 8, "full");
+  record.Failed(1, 2000 * kMs, 2004 * kMs, 8, "full");
   record.NotSent(1, 2500 * kMs);
   record.Started(1, 3000 * kMs, 3000 * kMs);
-  record.Unanswered(3000 * kMs);
+  record.Unanswered(1, 3000 * kMs);
 
   EXPECT_EQ(record.due(), 6u);
   EXPECT_EQ(record.answered(), 3u);
@@ -41,6 +44,12 @@ TEST(LoadRecord, TheLedgerHoldsWhatWasDueInTheIntervalAndNothingElse) {
   EXPECT_EQ(record.errors().at(8).latency.max(), 4 * kMs);
   EXPECT_EQ(record.classes()[0].due, 3u);
   EXPECT_EQ(record.classes()[1].due, 3u);
+  EXPECT_EQ(record.classes()[1].failed.at(8), 1u);
+  EXPECT_EQ(record.classes()[1].not_sent, 1u);
+  EXPECT_EQ(record.classes()[1].unanswered, 1u);
+  // Three of six were answered: among all that were due the fourth has no bound.
+  EXPECT_EQ(record.QuantileOfDue(0.5), 200 * kMs);
+  EXPECT_EQ(record.QuantileOfDue(0.51), std::nullopt);
   // Rates are of the answers during the interval: those at 1050, 1010 and 1700 ms.
   EXPECT_DOUBLE_EQ(record.AnsweredPerSecond(), 1);
   EXPECT_DOUBLE_EQ(record.GoodPerSecond(), 2.0 / 3);
@@ -75,7 +84,6 @@ TEST(LoadRecord, LooksIntoAnswers) {
   record.Look(1500 * kMs, 10 * kMs, answer);
   record.Look(10 * kMs, 10 * kMs, answer);  // of the warm-up
   EXPECT_EQ(record.looked_at(), 2u);
-  EXPECT_EQ(record.without_predictions(), 1u);
   EXPECT_NEAR(static_cast<double>(record.stages().queue.max()), 2.0 * kMs, 1e3);
   EXPECT_NEAR(static_cast<double>(record.stages().outside.max()), 3.0 * kMs, 1e3);
   EXPECT_EQ(record.MeanBatchImages(), 3);
@@ -86,7 +94,7 @@ TEST(LoadRecord, PartsAddUp) {
   LoadRecord a(kInterval, 1), b(kInterval, 1);
   a.Started(0, 1100 * kMs, 1101 * kMs);
   b.Answered(0, 1100 * kMs, 1200 * kMs, 50 * kMs);
-  b.Failed(1100 * kMs, 3200 * kMs, 14, "gone");
+  b.Failed(0, 1100 * kMs, 3200 * kMs, 14, "gone");
   a.Add(b);
   EXPECT_EQ(a.due(), 1u);
   EXPECT_EQ(a.answered(), 1u);
@@ -94,6 +102,7 @@ TEST(LoadRecord, PartsAddUp) {
   EXPECT_EQ(a.errors().at(14).first_message, "gone");
   EXPECT_EQ(a.latency().count(), 1u);
   EXPECT_EQ(a.seconds()[2].failed, 1u);
+  EXPECT_EQ(a.classes()[0].failed.at(14), 1u);
   EXPECT_EQ(a.FailureLatency().count(), 1u);
 }
 
@@ -104,10 +113,43 @@ TEST(LoadResult, IsVoidWhereTheGeneratorWasLate) {
   EXPECT_TRUE(result.Valid());  // less than 1 in 100
   for (int i = 0; i < 6; ++i) result.record.Started(0, 1500 * kMs, 1502 * kMs);
   EXPECT_FALSE(result.Valid());
+  EXPECT_NE(result.VoidReason().find("late, by 2.0 ms"), std::string::npos);
   result.generator_seconds = 0.3;
   EXPECT_DOUBLE_EQ(result.GeneratorShare(), 0.1);
   EXPECT_DOUBLE_EQ(result.GeneratorMicrosecondsARequest(), 300);
   EXPECT_NEAR(result.RequestsPerProcessorSecond(), 1000 / 0.3, 1e-6);
+}
+
+TEST(LoadResult, OneLateStartOfFewIsNoVerdict) {
+  LoadResult result{LoadRecord(kInterval, 1)};
+  for (int i = 0; i < 30; ++i) result.record.Started(0, 1500 * kMs, 1500 * kMs);
+  result.record.Started(0, 1500 * kMs, 1502 * kMs);
+  result.record.Started(0, 1500 * kMs, 1502 * kMs);
+  EXPECT_TRUE(result.Valid());
+  result.record.Started(0, 1500 * kMs, 1502 * kMs);
+  EXPECT_FALSE(result.Valid());
+}
+
+TEST(LoadResult, IsVoidWhereAnswersWaitedForTheGenerator) {
+  LoadResult result{LoadRecord(kInterval, 1)};
+  result.receiver_share = 0.85;
+  EXPECT_TRUE(result.Valid());
+  result.receiver_share = 0.97;
+  EXPECT_NE(result.VoidReason().find("receiving thread was busy 97 %"), std::string::npos);
+}
+
+TEST(KindOfAnswer, TellsAnAnswerFromNone) {
+  v1::ClassifyResponse answer;
+  EXPECT_EQ(KindOfAnswer(answer.SerializeAsString()), AnswerKind::kWithoutPredictions);
+  answer.mutable_timings()->set_total(1);
+  answer.mutable_served_by()->set_model("m");
+  EXPECT_EQ(KindOfAnswer(answer.SerializeAsString()), AnswerKind::kWithoutPredictions);
+  answer.add_predictions()->set_probability(1);
+  const std::string bytes = answer.SerializeAsString();
+  EXPECT_EQ(KindOfAnswer(bytes), AnswerKind::kWithPredictions);
+  EXPECT_EQ(KindOfAnswer(bytes.substr(0, bytes.size() - 1)), AnswerKind::kUnreadable);
+  EXPECT_EQ(KindOfAnswer("\xff\xff\xff"), AnswerKind::kUnreadable);
+  EXPECT_EQ(KindOfAnswer(std::string(3, '\0')), AnswerKind::kUnreadable);
 }
 
 }  // namespace

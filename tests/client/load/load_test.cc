@@ -8,6 +8,7 @@
 #include <mutex>
 #include <thread>
 
+#include "absl/time/clock.h"
 #include "tests/client/small_server.h"
 
 namespace vitrine {
@@ -242,6 +243,67 @@ TEST(RunLoad, AnInterruptEndsItWithWhatThereIs) {
   ExpectLedgerCloses(result.record);
 }
 
+TEST(RunLoad, AnInterruptEndsTheWaitForTheLastAnswersAtOnce) {
+  CountingServer server(NeverAnswer);
+  std::atomic<bool> stopped = false;
+  LoadHooks hooks;
+  hooks.stopped = [&] { return stopped.load(); };
+  LoadSettings settings = OpenLoop(50, absl::Milliseconds(300));
+  settings.patience = absl::Minutes(2);
+  std::thread interrupt([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1000));  // in the drain
+    stopped = true;
+  });
+  const absl::Time begin = absl::Now();
+  const LoadResult result = RunLoad(server.Connect(1), Models({"m"}), settings, hooks);
+  interrupt.join();
+  EXPECT_LT(absl::Now() - begin, absl::Seconds(10));
+  EXPECT_TRUE(result.interrupted);
+  EXPECT_NEAR(result.record.interval().Seconds(), 0.3, 1e-6);
+  ExpectLedgerCloses(result.record);
+}
+
+TEST(RunLoad, OneStragglerDoesNotDiluteTheRatesOfACount) {
+  std::atomic<int> number = 0;
+  CountingServer server([&](const v1::ClassifyRequest&, grpc::ServerContext*) {
+    if (number++ == 50) std::this_thread::sleep_for(std::chrono::seconds(2));
+    return grpc::Status::OK;
+  });
+  for (const bool open : {true, false}) {
+    number = 0;
+    LoadSettings settings = open ? OpenLoop(200, absl::InfiniteDuration()) : LoadSettings();
+    settings.warm_up = absl::ZeroDuration();
+    settings.duration = absl::InfiniteDuration();
+    settings.max_requests = 100;
+    const LoadResult result = RunLoad(server.Connect(1), Models({"m"}), settings, {});
+    EXPECT_EQ(result.record.answered(), 100u);
+    EXPECT_GE(result.record.latency().max(), 2'000'000'000);
+    EXPECT_LT(result.record.interval().Seconds(), 1.5);
+    EXPECT_GT(result.record.AnsweredPerSecond(), 60);
+    EXPECT_LT(result.record.DuePerSecond(), open ? 300 : 1e6);
+  }
+}
+
+TEST(RunLoad, AnAnswerWithoutPredictionsIsAFailureUnlessItIsAllowed) {
+  SmallServer server({.classify = [](const v1::ClassifyRequest&, v1::ClassifyResponse* response, grpc::ServerContext*) {
+    response->mutable_timings()->set_total(0.001F);
+    return grpc::Status::OK;
+  }});
+  ClientOptions options;
+  options.address = server.address();
+  const LoadConnections connections = OpenConnections(options, 1).value();
+  LoadSettings settings = OpenLoop(100, absl::Milliseconds(300));
+  const LoadRecord wrong = RunLoad(connections, Models({"m"}), settings, {}).record;
+  EXPECT_EQ(wrong.answered(), 0u);
+  EXPECT_GT(wrong.due(), 0u);
+  EXPECT_EQ(wrong.without_predictions(), wrong.due());
+  EXPECT_EQ(wrong.GoodPerSecond(), 0);
+  EXPECT_EQ(wrong.classes()[0].failed.at(kWithoutPredictions), wrong.due());
+  settings.allow_empty = true;
+  const LoadRecord allowed = RunLoad(connections, Models({"m"}), settings, {}).record;
+  EXPECT_EQ(allowed.good(), allowed.due());
+}
+
 TEST(RunLoad, RequestsThatAreNeverAnsweredAreGivenUp) {
   CountingServer server(NeverAnswer);
   LoadSettings settings = OpenLoop(50, absl::Milliseconds(300));
@@ -272,6 +334,7 @@ TEST(RunLoad, ATraceSendsItsRequestsInItsOrder) {
   for (const std::string model : {"a", "b", "c"}) {
     RequestClass one;
     one.model.name = model;
+    trace.requests.push_back({static_cast<uint32_t>(trace.classes.size()), ""});
     trace.classes.push_back(one);
   }
   constexpr int64_t kGap = 30'000'000;

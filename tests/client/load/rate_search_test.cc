@@ -90,15 +90,50 @@ TEST(MissedGoal, ComparesPercentilesAndTheShareInTime) {
   const LoadRecord fine = EvenLoad(
       5, 100, [](int) { return 20 * kMs; }, [](int) { return 100; });
   Goal goal;
-  EXPECT_EQ(MissedGoal(fine, goal), "");
+  EXPECT_EQ(MissedGoal(fine, {}, goal), "");
   goal.bounds = {{0.5, absl::Milliseconds(25)}, {0.99, absl::Milliseconds(19)}};
-  EXPECT_THAT(MissedGoal(fine, goal), HasSubstr("p99 is 20.0 ms"));
+  EXPECT_THAT(MissedGoal(fine, {}, goal), HasSubstr("p99 is 20.0 ms"));
   goal.bounds.pop_back();
-  EXPECT_EQ(MissedGoal(fine, goal), "");
+  EXPECT_EQ(MissedGoal(fine, {}, goal), "");
   const LoadRecord refusing = EvenLoad(
       5, 100, [](int) { return 20 * kMs; }, [](int) { return 98; });
-  EXPECT_THAT(MissedGoal(refusing, goal), HasSubstr("98.0 %"));
-  EXPECT_NE(MissedGoal(LoadRecord({0, kSecond}, 1), goal), "");
+  EXPECT_THAT(MissedGoal(refusing, {}, goal), HasSubstr("98.0 %"));
+  EXPECT_NE(MissedGoal(LoadRecord({0, kSecond}, 1), {}, goal), "");
+}
+
+TEST(MissedGoal, HoldsForAllThatWereDueAndNotForTheSurvivors) {
+  // 100 answers at 20 ms of 105: p95 of the answers is 20 ms, that of all is not known.
+  const LoadRecord record = EvenLoad(
+      5, 105, [](int) { return 20 * kMs; }, [](int) { return 100; });
+  Goal goal;
+  goal.least_good = 0.5;
+  goal.bounds = {{0.95, absl::Milliseconds(25)}};
+  EXPECT_EQ(MissedGoal(record, {}, goal), "");
+  goal.bounds = {{0.96, absl::Milliseconds(25)}};
+  EXPECT_THAT(MissedGoal(record, {}, goal), HasSubstr("no answer"));
+  LoadRecord silent({0, kSecond}, 1);
+  silent.NotSent(0, kMs);
+  EXPECT_EQ(MissedGoal(silent, {}, {{}, 0}), "no request was answered");
+}
+
+// A server of 100/s at 200/s, with a deadline that the run is too short to reach.
+TEST(MissedGoal, AQueueThatGrowsMissesEveryGoal) {
+  LoadRecord record({0, 10 * kSecond}, 1);
+  for (int64_t i = 0; i < 2000; ++i) {
+    const int64_t due = i * kSecond / 200;
+    record.Started(0, due, due);
+    record.Answered(0, due, i * kSecond / 100 + 5 * kMs, 30 * kSecond);
+  }
+  EXPECT_EQ(record.good(), record.due());
+  EXPECT_THAT(MissedGoal(record, {}, Goal()), HasSubstr("only 100.0/s were answered"));
+  const Stability stability = JudgeStability(record, 0.15);
+  EXPECT_TRUE(stability.growing);
+  Stability growing;
+  growing.growing = true;
+  const LoadRecord fine = EvenLoad(
+      5, 100, [](int) { return 20 * kMs; }, [](int) { return 100; });
+  EXPECT_THAT(MissedGoal(fine, growing, Goal()), HasSubstr("the queue grows"));
+  EXPECT_FALSE(JudgeStability(fine, 0.15).growing);
 }
 
 Stability::Verdict Judge(

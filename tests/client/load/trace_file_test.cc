@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "absl/strings/str_cat.h"
 #include "tests/scratch_folder.h"
 
 namespace vitrine {
@@ -42,10 +43,11 @@ TEST(ParseTrace, ReadsCsv) {
   EXPECT_EQ(first.resolution->height(), 32);
   EXPECT_EQ(first.priority, v1::HIGH);
   EXPECT_EQ(first.deadline, absl::Milliseconds(50));
-  EXPECT_THAT(first.pictures, testing::ElementsAre("folder/cat.jpg"));
+  EXPECT_EQ(trace->requests[0].picture, "folder/cat.jpg");
   const RequestClass& second = trace->classes[1];
   EXPECT_EQ(second.model.name, "m");
-  EXPECT_THAT(second.pictures, testing::ElementsAre("folder/two, \"words\".png"));
+  EXPECT_EQ(trace->requests[1].picture, "folder/two, \"words\".png");
+  EXPECT_EQ(trace->requests[1].request_class, 1u);
   EXPECT_EQ(second.deadline, absl::Seconds(30));
 }
 
@@ -57,7 +59,7 @@ TEST(ParseTrace, ReadsJsonLines) {
   ASSERT_TRUE(trace.ok()) << trace.status();
   ASSERT_EQ(trace->arrivals.size(), 2u);
   EXPECT_EQ(trace->arrivals[1].due, 1'000'000'000);
-  EXPECT_THAT(trace->classes[0].pictures, testing::ElementsAre("/x/cat.jpg"));
+  EXPECT_EQ(trace->requests[0].picture, "/x/cat.jpg");
   EXPECT_EQ(trace->classes[1].model.name, "m");
   EXPECT_EQ(trace->classes[1].deadline, absl::Seconds(2));
 }
@@ -93,6 +95,18 @@ TEST(ParseTrace, NamesTheLineThatIsWrong) {
   EXPECT_THAT(Refusal(""), HasSubstr("holds no request"));
 }
 
+TEST(ParseTrace, PicturesMakeRequestsAndNoClasses) {
+  std::string csv = "seconds,model,picture\n";
+  for (int i = 0; i < 1500; ++i) csv += absl::StrCat(i, ",m,", i, ".jpg\n");
+  const auto trace = ParseTrace(csv, "", Defaults());
+  ASSERT_TRUE(trace.ok()) << trace.status();
+  EXPECT_EQ(trace->requests.size(), 1500u);
+  EXPECT_EQ(trace->classes.size(), 1u);
+  csv = "seconds,deadline\n";
+  for (int i = 1; i <= 1001; ++i) csv += absl::StrCat("0,", i, "s\n");
+  EXPECT_THAT(Refusal(csv), HasSubstr("line 1002: is of another kind than 1000"));
+}
+
 TEST(ReadTrace, NamesTheFile) {
   const ScratchFolder folder;
   const auto missing = ReadTrace(folder.Path("none.csv"), Defaults());
@@ -102,7 +116,12 @@ TEST(ReadTrace, NamesTheFile) {
   EXPECT_THAT(std::string(wrong.status().message()), HasSubstr("wrong.csv: line 2"));
   const auto fine = ReadTrace(folder.Write("fine.csv", "seconds,picture\n0,cat.jpg\n").string(), Defaults());
   ASSERT_TRUE(fine.ok());
-  EXPECT_THAT(fine->classes[0].pictures, testing::ElementsAre(folder.Path("cat.jpg")));
+  EXPECT_EQ(fine->requests[0].picture, folder.Path("cat.jpg"));
+  for (const std::string& path : {folder.path().string(), std::string("/dev/zero")}) {
+    const auto no_file = ReadTrace(path, Defaults());
+    EXPECT_EQ(no_file.status().code(), absl::StatusCode::kInvalidArgument) << path;
+    EXPECT_THAT(std::string(no_file.status().message()), HasSubstr(path + " is no regular file"));
+  }
 }
 
 }  // namespace

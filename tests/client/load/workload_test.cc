@@ -138,19 +138,23 @@ TEST(Workload, PicksClassesByWeightAndPicturesEvenly) {
   EXPECT_NEAR(picked[2], kCount * 0.25, near(0.25));
 }
 
-TEST(PrepareTrace, KeepsOneRequestAClass) {
+TEST(PrepareTrace, KeepsItsRequests) {
   const ScratchFolder folder;
   folder.Write("p/a.jpg", "a");
   folder.Write("p/b.jpg", "b");
   Trace trace;
-  trace.classes = {Class("x", 1, {folder.Path("p/b.jpg")}), Class("y", 1, {folder.Path("p/a.jpg")})};
+  trace.classes = {Class("x", 1, {}), Class("y", 1, {})};
+  trace.requests = {{1, folder.Path("p/b.jpg")}, {1, folder.Path("p/a.jpg")}, {0, ""}};
   trace.arrivals = {{0, 0, 1}};
   const auto workload = PrepareTrace(trace, {});
   ASSERT_TRUE(workload.ok()) << workload.status();
   v1::ClassifyRequest request;
   ASSERT_TRUE(request.ParseFromString(workload->requests[1].bytes));
   EXPECT_EQ(request.model(), "y");
-  trace.classes[0].pictures = {folder.Path("p")};
+  EXPECT_EQ(request.image(), "a");
+  ASSERT_EQ(workload->requests.size(), 3u);
+  EXPECT_EQ(workload->requests[2].request_class, 0u);
+  trace.requests[0].picture = folder.Path("p");
   EXPECT_EQ(PrepareTrace(trace, {}).status().code(), absl::StatusCode::kInvalidArgument);
 }
 
