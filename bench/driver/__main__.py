@@ -6,7 +6,7 @@ import subprocess
 import sys
 import tempfile
 
-from driver import footprint, forward, generator, published, report, service, stages, training
+from driver import footprint, forward, generator, published, report, service, stages, stalls, training
 from driver.setup import ROOT, Setup
 
 PARTS = {
@@ -14,6 +14,7 @@ PARTS = {
     "service": ("Service", service.measure),
     "null": ("Transport alone", service.measure_null),
     "generator": ("The load generator itself, against a server that does nothing", generator.measure),
+    "stalls": ("A server that stands still for 10 ms of every second", stalls.measure),
     "footprint": ("Start and memory", footprint.measure),
     "published": ("Published models: timm, mixed batches, memory", published.measure),
     "training": ("Training against PyTorch, packed batches against padded ones", training.measure),
