@@ -11,6 +11,9 @@ namespace vitrine {
 // pictures a set has and how they are labelled, not what they show.
 std::string DigestOf(const Dataset& data);
 
+// The same over the lines in the order of the set, each as often as it is there.
+std::string OrderedDigestOf(const Dataset& data);
+
 }  // namespace vitrine
 
 #endif  // VITRINE_DATA_DIGEST_H_

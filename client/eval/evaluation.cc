@@ -6,7 +6,6 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "client/eval/journal.h"
-#include "data/file.h"
 
 namespace vitrine {
 namespace {
@@ -47,15 +46,12 @@ double BusySeconds(const Evaluation& evaluation) {
 }
 
 absl::StatusOr<Evaluation> ReadEvaluation(const std::string& folder) {
-  constexpr int64_t kLargestJournal = int64_t{64} << 30;
   const std::string path = absl::StrCat(folder, "/", kJournalFile);
-  absl::StatusOr<std::string> text = ReadWholeFile(path, kLargestJournal);
-  if (absl::IsNotFound(text.status())) {
+  absl::StatusOr<JournalContents> contents = ReadJournal(path);
+  if (absl::IsNotFound(contents.status())) {
     return absl::NotFoundError(absl::StrCat(folder, " holds no evaluation: there is no ", path));
   }
-  RETURN_IF_ERROR(text.status());
-  absl::StatusOr<JournalContents> contents = ParseJournal(*text);
-  if (!contents.ok()) return absl::DataLossError(absl::StrCat(path, ": ", contents.status().message()));
+  RETURN_IF_ERROR(contents.status());
   if (!contents->begun) return absl::NotFoundError(absl::StrCat(folder, " holds no evaluation: ", path, " is empty"));
   contents->evaluation.expected = CountChosen(contents->evaluation.settings);
   return std::move(contents->evaluation);

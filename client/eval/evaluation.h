@@ -17,6 +17,7 @@ namespace vitrine {
 struct EvaluationSettings {
   std::string split = "test";    // or "train"
   std::string data_digest = {};  // SHA-256 over the sorted lines "name<TAB>label number", as in a manifest
+  std::string data_order = {};   // SHA-256 over the same lines in their order; empty in old journals
   int64_t data_pictures = 0;     // of the whole split
   int64_t limit = 0;             // 0: every picture; else how many, evenly spread
   Shard shard = {};              // the part of these that this run asks

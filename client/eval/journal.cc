@@ -5,7 +5,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -18,7 +20,7 @@ namespace vitrine {
 namespace {
 
 constexpr absl::Duration kSyncEvery = absl::Seconds(10);
-constexpr int64_t kLargestJournal = int64_t{64} << 30;
+constexpr int64_t kPiece = int64_t{1} << 20;
 
 absl::Status WriteAt(int file, const std::string& path, std::string_view bytes, int64_t offset) {
   while (!bytes.empty()) {
@@ -61,6 +63,11 @@ absl::Status CheckSameEvaluation(const Evaluation& before, const Evaluation& now
                                                       " had other names or labels of pictures than ", Quoted(now.data),
                                                       " has now"));
   }
+  if (!a.data_order.empty() && !b.data_order.empty() && a.data_order != b.data_order) {
+    return absl::FailedPreconditionError(absl::StrCat("the data set ", Quoted(before.data),
+                                                      " had its pictures in another order than ", Quoted(now.data),
+                                                      " has them now"));
+  }
   if (a.limit != b.limit) return differ("--limit was", absl::StrCat(a.limit), absl::StrCat(b.limit));
   if (!(a.shard == b.shard)) return differ("--shard was", ToString(a.shard), ToString(b.shard));
   if (a.resolution != b.resolution) return differ("--resolution was", Quoted(a.resolution), Quoted(b.resolution));
@@ -71,9 +78,23 @@ absl::Status CheckSameEvaluation(const Evaluation& before, const Evaluation& now
   return absl::OkStatus();
 }
 
-absl::StatusOr<Journal> Journal::Open(const std::string& folder, bool restart, Evaluation& evaluation) {
+absl::StatusOr<JournalContents> ReadJournal(const std::string& path) {
+  ASSIGN_OR_RETURN(const ReadOnlyFile file, ReadOnlyFile::Open(path));
+  JournalReader reader;
+  absl::Status taken;
+  for (int64_t at = 0; taken.ok() && at < file.size(); at += kPiece) {
+    ASSIGN_OR_RETURN(const std::string piece, file.ReadAt(at, std::min(kPiece, file.size() - at)));
+    taken = reader.Take(piece);
+  }
+  absl::StatusOr<JournalContents> contents = std::move(reader).Finish();
+  if (contents.ok()) return contents;
+  return absl::Status(contents.status().code(), absl::StrCat(path, ": ", contents.status().message()));
+}
+
+absl::StatusOr<Journal> Journal::Open(const std::string& folder, bool restart, Evaluation& evaluation,
+                                      const std::string& name) {
   RETURN_IF_ERROR(MakeFolder(folder));
-  const std::string path = absl::StrCat(folder, "/", kJournalFile);
+  const std::string path = absl::StrCat(folder, "/", name);
   const int file = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
   if (file < 0) return absl::ErrnoToStatus(errno, absl::StrCat("cannot open ", path));
   Journal journal(path, file, 0);
@@ -83,13 +104,18 @@ absl::StatusOr<Journal> Journal::Open(const std::string& folder, bool restart, E
   }
   JournalContents contents;
   if (!restart) {
-    ASSIGN_OR_RETURN(const std::string text, ReadWholeFile(path, kLargestJournal));
-    absl::StatusOr<JournalContents> parsed = ParseJournal(text);
-    if (!parsed.ok()) {
-      return absl::DataLossError(absl::StrCat(path, ": ", parsed.status().message(),
-                                              "; --restart throws it away, another --out leaves it as it is"));
+    absl::StatusOr<JournalContents> parsed = ReadJournal(path);
+    if (absl::IsDataLoss(parsed.status())) {
+      return absl::DataLossError(
+          absl::StrCat(parsed.status().message(), "; --restart throws it away, another --out leaves it as it is"));
     }
+    RETURN_IF_ERROR(parsed.status());
     contents = *std::move(parsed);
+  } else if (name == kJournalFile) {
+    // What another evaluation's pages say must not stand beside this one.
+    for (const char* made : {"report.html", "summary.json", "predictions.csv", "predictions.jsonl"}) {
+      std::remove(absl::StrCat(folder, "/", made).c_str());
+    }
   }
   if (contents.begun) {
     if (const absl::Status same = CheckSameEvaluation(contents.evaluation, evaluation); !same.ok()) {

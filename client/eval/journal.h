@@ -29,6 +29,23 @@ struct JournalContents {
 // journal, or a damaged line with whole ones behind it; names the line.
 absl::StatusOr<JournalContents> ParseJournal(std::string_view text);
 
+// The same, piece by piece, in the memory that the contents need.
+class JournalReader {
+ public:
+  JournalReader();
+  ~JournalReader();
+  absl::Status Take(std::string_view bytes);
+  absl::StatusOr<JournalContents> Finish() &&;
+
+ private:
+  struct State;
+  void TakeLine(std::string_view line);
+  const std::unique_ptr<State> state_;
+};
+
+// A whole file. Errors of ParseJournal, with the path in front; NOT_FOUND: there is none.
+absl::StatusOr<JournalContents> ReadJournal(const std::string& path);
+
 // Lines of a journal.
 std::string HeaderLine(const Evaluation& evaluation);  // without sessions and predictions
 std::string SessionLine(const EvaluationSession& session, bool closed);
@@ -45,7 +62,9 @@ class Journal {
   // (without sessions and predictions) says it is must be what the journal says; then its sessions and predictions
   // become those of the journal. `restart` throws away what there is. FAILED_PRECONDITION: another run holds the
   // folder, or it holds another evaluation, in sentences that say what to do.
-  static absl::StatusOr<Journal> Open(const std::string& folder, bool restart, Evaluation& evaluation);
+  // `restart` also removes the files that were made of it. `name` is another's in `folder` while it is not whole.
+  static absl::StatusOr<Journal> Open(const std::string& folder, bool restart, Evaluation& evaluation,
+                                      const std::string& name = kJournalFile);
 
   Journal(Journal&& other) noexcept;
   Journal& operator=(Journal&&) = delete;

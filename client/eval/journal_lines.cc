@@ -21,6 +21,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr int kFormat = 1;
 constexpr size_t kChecksumDigits = 8;
+constexpr size_t kLongestLine = size_t{256} << 20;  // the first one has all labels
 
 std::string Checksum(std::string_view text) {
   return absl::StrFormat("%08x", crc32(0, reinterpret_cast<const Bytef*>(text.data()), static_cast<uInt>(text.size())));
@@ -39,7 +40,16 @@ double Short(float value) {
 }
 
 Json StagesJson(const Stages& s) {
-  return {s.queue, s.decode, s.compute, s.encode, s.server, s.client};
+  Json seconds = Json::array();
+  for (const double value : {s.queue, s.decode, s.compute, s.encode, s.server, s.client}) {
+    seconds.push_back(std::isfinite(value) ? value : 0);  // JSON has no other numbers
+  }
+  return seconds;
+}
+
+// What JSON has instead of a number that is none counts as 0.
+double Seconds(const Json& json) {
+  return json.is_null() ? 0 : json.get<double>();
 }
 
 // Members are checked by nlohmann's own exceptions, which Parse turns into a status.
@@ -56,7 +66,8 @@ Prediction ReadPicture(const Json& json) {
   p.tokens = json.at("tokens").get<int32_t>();
   p.attempts = json.at("attempts").get<int32_t>();
   const Json& s = json.at("seconds");
-  p.seconds = {s.at(0), s.at(1), s.at(2), s.at(3), s.at(4), s.at(5)};
+  p.seconds = {Seconds(s.at(0)), Seconds(s.at(1)), Seconds(s.at(2)),
+               Seconds(s.at(3)), Seconds(s.at(4)), Seconds(s.at(5))};
   p.at = json.at("at").get<double>();
   p.served_by = json.at("by").get<std::string>();
   return p;
@@ -72,6 +83,7 @@ Evaluation ReadHeader(const Json& json) {
   EvaluationSettings& s = e.settings;
   s.split = json.at("split").get<std::string>();
   s.data_digest = json.at("data_digest").get<std::string>();
+  s.data_order = json.value("data_order", std::string());
   s.data_pictures = json.at("data_pictures").get<int64_t>();
   s.limit = json.at("limit").get<int64_t>();
   s.shard = {json.at("shard").at(0).get<int64_t>(), json.at("shard").at(1).get<int64_t>()};
@@ -94,7 +106,7 @@ EvaluationSession ReadSession(const Json& json) {
 }
 
 // Puts the lines together.
-class Reader {
+class Lines {
  public:
   absl::Status Take(std::string_view line) {
     try {
@@ -109,6 +121,8 @@ class Reader {
       } else {
         TakePicture(ReadPicture(json));
       }
+    } catch (const nlohmann::json::exception&) {
+      return absl::DataLossError("a member is missing or of another type than this version of vitrine writes");
     } catch (const std::exception& error) {
       return absl::DataLossError(error.what());
     }
@@ -179,6 +193,7 @@ std::string HeaderLine(const Evaluation& evaluation) {
                {"data_labels", evaluation.data_labels},
                {"split", s.split},
                {"data_digest", s.data_digest},
+               {"data_order", s.data_order},
                {"data_pictures", s.data_pictures},
                {"limit", s.limit},
                {"shard", {s.shard.number, s.shard.of}},
@@ -215,29 +230,62 @@ std::string PictureLine(const Prediction& p) {
 }
 
 absl::StatusOr<JournalContents> ParseJournal(std::string_view text) {
-  if (IsTornBeginning(text)) return JournalContents{};
-  Reader reader;
-  int64_t number = 0, damaged = 0;
-  for (size_t first = 0; first < text.size();) {
-    const size_t end = text.find('\n', first);
-    const std::string_view line = text.substr(first, end == std::string_view::npos ? end : end - first);
-    ++number;
-    if (end == std::string_view::npos || !IsWhole(line)) {
-      if (damaged == 0) damaged = number;
-    } else if (damaged > 0) {
-      return absl::DataLossError(absl::StrCat("line ", damaged, " is damaged"));
-    } else {
-      if (const absl::Status taken = reader.Take(line.substr(kChecksumDigits + 1)); !taken.ok()) {
-        return absl::DataLossError(absl::StrCat("line ", number, ": ", taken.message()));
-      }
-      reader.contents().valid_bytes = end + 1;
+  JournalReader reader;
+  RETURN_IF_ERROR(reader.Take(text));
+  return std::move(reader).Finish();
+}
+
+struct JournalReader::State {
+  Lines lines;
+  std::string begun;        // of a line whose end has not come
+  int64_t number = 0;       // of the last line
+  int64_t damaged = 0;      // the first line that is; 0: none
+  size_t bytes = 0;         // up to the end of the last line
+  absl::Status fault = {};  // ends it all
+};
+
+JournalReader::JournalReader() : state_(std::make_unique<State>()) {}
+JournalReader::~JournalReader() = default;
+
+absl::Status JournalReader::Take(std::string_view bytes) {
+  State& s = *state_;
+  while (s.fault.ok() && !bytes.empty()) {
+    const size_t end = bytes.find('\n');
+    if (end == std::string_view::npos) {
+      s.begun += bytes;
+      if (s.begun.size() > kLongestLine)
+        s.fault = absl::DataLossError(absl::StrCat("line ", s.number + 1, " is damaged"));
+      break;
     }
-    if (end == std::string_view::npos) break;
-    first = end + 1;
+    s.begun += bytes.substr(0, end);
+    bytes.remove_prefix(end + 1);
+    TakeLine(std::exchange(s.begun, {}));
   }
-  if (!reader.contents().begun) return absl::DataLossError("it is no journal of an evaluation");
-  reader.Finish();
-  return std::move(reader.contents());
+  return s.fault;
+}
+
+void JournalReader::TakeLine(std::string_view line) {
+  State& s = *state_;
+  ++s.number;
+  s.bytes += line.size() + 1;
+  if (!IsWhole(line)) {
+    if (s.damaged == 0) s.damaged = s.number;
+  } else if (s.damaged > 0) {
+    s.fault = absl::DataLossError(absl::StrCat("line ", s.damaged, " is damaged"));
+  } else if (const absl::Status taken = s.lines.Take(line.substr(kChecksumDigits + 1)); !taken.ok()) {
+    s.fault = absl::DataLossError(absl::StrCat("line ", s.number, ": ", taken.message()));
+  } else {
+    s.lines.contents().valid_bytes = s.bytes;
+  }
+}
+
+absl::StatusOr<JournalContents> JournalReader::Finish() && {
+  State& s = *state_;
+  RETURN_IF_ERROR(s.fault);
+  if (s.number == 0 && IsTornBeginning(s.begun)) return JournalContents{};
+  if (!s.lines.contents().begun) return absl::DataLossError("it is no journal of an evaluation");
+  s.lines.Finish();
+  return std::move(s.lines.contents());
 }
 
 }  // namespace vitrine

@@ -1,9 +1,12 @@
 #include "client/eval/merge.h"
 
 #include <algorithm>
+#include <cerrno>
+#include <cstdio>
 #include <map>
 #include <utility>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
@@ -45,6 +48,50 @@ absl::StatusOr<std::map<int64_t, Part>> ReadParts(const std::vector<std::string>
   return parts;
 }
 
+// Each picture belongs to the shard that has it and occurs once. Journals that do not tell the order of their pictures
+// are told apart by names.
+absl::Status CheckPictures(const std::map<int64_t, Part>& parts) {
+  absl::flat_hash_map<std::string, const Part*> names;
+  for (const auto& [number, part] : parts) {
+    const Evaluation& e = part.evaluation;
+    const std::vector<int64_t> chosen = ChosenPictures(e.settings);
+    for (const Prediction& prediction : e.predictions) {
+      if (!std::binary_search(chosen.begin(), chosen.end(), prediction.index)) {
+        return absl::FailedPreconditionError(absl::StrCat(part.folder, " has picture ", prediction.index, ", ",
+                                                          prediction.name, ", which is not of shard ",
+                                                          ToString(e.settings.shard)));
+      }
+      if (!e.settings.data_order.empty()) continue;
+      if (const auto [found, is_new] = names.emplace(prediction.name, &part); !is_new) {
+        return absl::FailedPreconditionError(absl::StrCat(prediction.name, " occurs in ", found->second->folder,
+                                                          " and again in ", part.folder,
+                                                          ": the order of the data set was not the same"));
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
+// The journal of `merged` with what the parts hold, in the system's hands as a whole or not at all.
+absl::Status WriteMerged(const std::string& folder, const std::map<int64_t, Part>& parts, Evaluation merged) {
+  constexpr size_t kPiece = size_t{1} << 20;
+  const std::string unfinished = absl::StrCat(kJournalFile, ".merging");
+  ASSIGN_OR_RETURN(Journal journal, Journal::Open(folder, /*restart=*/true, merged, unfinished));
+  std::string lines;
+  for (const auto& [number, part] : parts) {
+    for (const EvaluationSession& session : part.evaluation.sessions) lines += SessionLine(session, /*closed=*/true);
+    for (const Prediction& prediction : part.evaluation.predictions) {
+      lines += PictureLine(prediction);
+      if (lines.size() >= kPiece) RETURN_IF_ERROR(journal.AppendLine(std::exchange(lines, {})));
+    }
+  }
+  RETURN_IF_ERROR(journal.AppendLine(lines));
+  RETURN_IF_ERROR(journal.Sync());
+  const std::string from = absl::StrCat(folder, "/", unfinished), to = absl::StrCat(folder, "/", kJournalFile);
+  if (std::rename(from.c_str(), to.c_str()) == 0) return absl::OkStatus();
+  return absl::ErrnoToStatus(errno, absl::StrCat("cannot write ", to));
+}
+
 absl::Status CheckComplete(const std::map<int64_t, Part>& parts) {
   const int64_t of = parts.begin()->second.evaluation.settings.shard.of;
   std::vector<std::string> missing, unfinished;
@@ -78,23 +125,15 @@ absl::StatusOr<Evaluation> MergeEvaluations(const MergeOptions& options) {
   if (parts.empty())
     return absl::InvalidArgumentError("there is nothing to merge; name the --out folders of the shards");
   if (!options.allow_missing) RETURN_IF_ERROR(CheckComplete(parts));
-  if (ReadEvaluation(options.out).ok()) {
+  RETURN_IF_ERROR(CheckPictures(parts));
+  if (!absl::IsNotFound(ReadEvaluation(options.out).status())) {
     return absl::AlreadyExistsError(absl::StrCat(options.out, " holds an evaluation; give another --out"));
   }
   Evaluation merged = parts.begin()->second.evaluation;
   merged.settings.shard = {};
   merged.sessions.clear();
   merged.predictions.clear();
-  {
-    ASSIGN_OR_RETURN(Journal journal, Journal::Open(options.out, /*restart=*/false, merged));
-    std::string lines;
-    for (const auto& [number, part] : parts) {
-      for (const EvaluationSession& session : part.evaluation.sessions) lines += SessionLine(session, /*closed=*/true);
-      for (const Prediction& prediction : part.evaluation.predictions) lines += PictureLine(prediction);
-    }
-    RETURN_IF_ERROR(journal.AppendLine(lines));
-    RETURN_IF_ERROR(journal.Sync());
-  }
+  RETURN_IF_ERROR(WriteMerged(options.out, parts, std::move(merged)));
   ASSIGN_OR_RETURN(Evaluation whole, ReadEvaluation(options.out));
   RETURN_IF_ERROR(WriteEvaluation(options.out, whole));
   return whole;

@@ -19,7 +19,8 @@ struct MergeOptions {
 // if pictures are missing.
 //
 // FAILED_PRECONDITION: shards of different runs (names the difference), the same shard twice, and, unless they may be
-// missing, shards that are not there or not finished. ALREADY_EXISTS: `out` holds an evaluation.
+// missing, shards that are not there or not finished; a picture that is in two, or in the wrong one. The journal of
+// `out` appears as a whole. ALREADY_EXISTS: `out` holds an evaluation.
 absl::StatusOr<Evaluation> MergeEvaluations(const MergeOptions& options);
 
 }  // namespace vitrine
