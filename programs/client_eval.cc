@@ -133,6 +133,7 @@ void AddRun(CLI::App& eval, EvalCommand& command) {
   eval.add_option("--out", command.out, "folder of the results; one that holds a part of them is\ncontinued")
       ->type_name("DIR");
   eval.add_flag("--restart", command.restart, "throw away what --out holds");
+  eval.add_flag("--retry-failed", command.retry_failed, "ask pictures again that were refused or unreadable");
   AddDurationOption(eval, "--patience", command.patience,
                     "how long to wait for a server that went away, or for the\nanswer to one picture");
   eval.add_option("--top-k", command.top_k, "guesses kept of every picture, 5 or more")

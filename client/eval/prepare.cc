@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/time/clock.h"
 #include "base/status_macros.h"
 #include "client/eval/data.h"
 #include "client/eval/label_map.h"
@@ -15,6 +17,8 @@
 
 namespace vitrine {
 namespace {
+
+constexpr absl::Duration kNap = absl::Milliseconds(100);
 
 std::string UnknownLabels(const LabelMatch& match) {
   constexpr size_t kMost = 10;
@@ -31,6 +35,7 @@ EvaluationSettings SettingsOf(const EvalCommand& command, const Dataset& data) {
   EvaluationSettings settings;
   settings.split = command.split;
   settings.data_digest = DigestOf(data);
+  settings.data_order = OrderedDigestOf(data);
   settings.data_pictures = data.size();
   settings.limit = command.limit;
   settings.shard = command.shard;
@@ -41,22 +46,79 @@ EvaluationSettings SettingsOf(const EvalCommand& command, const Dataset& data) {
   return settings;
 }
 
+bool Stopping(const std::atomic<bool>* stop) {
+  return stop != nullptr && *stop;
+}
+
+// Whether a server that has just been started will have the model soon.
+bool IsLoading(Client& client, const ModelChoice& choice) {
+  const absl::StatusOr<v1::ListModelsResponse> all = client.ListModels();
+  return all.ok() && std::any_of(all->versions().begin(), all->versions().end(), [&](const v1::ModelVersion& version) {
+           return version.state() == v1::LOADING && (choice.name.empty() || choice.name == version.model()) &&
+                  choice.version.value_or(version.version()) == version.version();
+         });
+}
+
+// UNAVAILABLE: what may pass.
+absl::StatusOr<v1::ModelVersion> ReadyModel(Client& client, const ModelChoice& choice) {
+  absl::StatusOr<v1::ModelVersion> model = ChooseModel(client, choice);
+  if (!model.ok()) {
+    if (absl::IsUnavailable(model.status()) || !IsLoading(client, choice)) return model;
+    return absl::UnavailableError(absl::StrCat(choice.name.empty() ? "the model" : choice.name, " is being loaded"));
+  }
+  if (model->state() == v1::READY) return model;
+  const std::string name = absl::StrCat(model->model(), "@", model->version());
+  if (model->state() == v1::LOADING) return absl::UnavailableError(absl::StrCat(name, " is being loaded"));
+  return absl::FailedPreconditionError(absl::StrCat(name, " is not ready; see vitrine models"));
+}
+
+// A server that has just been started listens a moment later.
+absl::StatusOr<std::unique_ptr<Client>> ConnectPatiently(ClientOptions options, const std::atomic<bool>* stop) {
+  const absl::Time end = absl::Now() + options.connect_timeout;
+  while (true) {
+    absl::StatusOr<std::unique_ptr<Client>> client = Client::Connect(options);
+    const absl::Duration left = end - absl::Now();
+    if (!absl::IsUnavailable(client.status()) || left <= kNap || Stopping(stop)) return client;
+    absl::SleepFor(kNap);
+    options.connect_timeout = left;
+  }
+}
+
+absl::StatusOr<std::pair<std::unique_ptr<Client>, v1::ModelVersion>> ChooseReady(const EvalCommand& command,
+                                                                                 ProgressDisplay& display,
+                                                                                 const std::atomic<bool>* stop) {
+  ASSIGN_OR_RETURN(std::unique_ptr<Client> client, ConnectPatiently(command.client, stop));
+  const absl::Time end = absl::Now() + command.patience;
+  for (bool said = false;; said = true) {
+    absl::StatusOr<v1::ModelVersion> model = ReadyModel(*client, command.model);
+    if (model.ok()) return std::pair(std::move(client), *std::move(model));
+    if (!absl::IsUnavailable(model.status()) || absl::Now() >= end) return model.status();
+    if (!said) {
+      display.Line(absl::StrCat("vitrine: ", Printable(model.status().message()), "; waiting up to ",
+                                absl::FormatDuration(command.patience)));
+    }
+    for (int naps = 0; naps < 5 && !Stopping(stop); ++naps) absl::SleepFor(kNap);
+    if (Stopping(stop)) return absl::CancelledError("the run was stopped");
+    if (auto again = Client::Connect(command.client); again.ok()) client = *std::move(again);
+  }
+}
+
 }  // namespace
 
-absl::StatusOr<PreparedRun> PrepareRun(const EvalCommand& command, ProgressDisplay& display) {
+absl::StatusOr<PreparedRun> PrepareRun(const EvalCommand& command, ProgressDisplay& display,
+                                       const std::atomic<bool>* stop) {
   PreparedRun run;
   ASSIGN_OR_RETURN(run.data, OpenEvaluationData(command.data, command.split));
   std::vector<LabelRow> rows;
   if (!command.label_map.empty()) {
     ASSIGN_OR_RETURN(rows, ReadLabelMap(command.label_map));
   }
-  ASSIGN_OR_RETURN(run.client, Client::Connect(command.client));
-  ASSIGN_OR_RETURN(run.evaluation.model, ChooseModel(*run.client, command.model));
-  const v1::ModelVersion& model = run.evaluation.model;
-  if (model.state() != v1::READY) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(model.model(), "@", model.version(), " is not ready; see vitrine models"));
+  for (LabelRow& row : rows) {
+    // As the set's labels are, unless it was written like that.
+    if (row.data.find("\\x") == std::string::npos) row.data = EscapedBytes(row.data);
   }
+  ASSIGN_OR_RETURN(std::tie(run.client, run.evaluation.model), ChooseReady(command, display, stop));
+  const v1::ModelVersion& model = run.evaluation.model;
   const std::vector<std::string> labels(model.labels().begin(), model.labels().end());
   ASSIGN_OR_RETURN(LabelMatch match, MatchLabels(run.data->labels(), labels, rows));
   if (match.by_number) display.Line("vitrine: the data set's labels are numbers; they are taken as the model's");

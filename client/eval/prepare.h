@@ -1,6 +1,7 @@
 #ifndef VITRINE_CLIENT_EVAL_PREPARE_H_
 #define VITRINE_CLIENT_EVAL_PREPARE_H_
 
+#include <atomic>
 #include <memory>
 
 #include "absl/status/statusor.h"
@@ -20,8 +21,11 @@ struct PreparedRun {
 };
 
 // Opens the data set, connects, chooses the version of the model, and finds the classes of the labels. Labels without a
-// class are named on `display`. Errors as those of RunEvaluation.
-absl::StatusOr<PreparedRun> PrepareRun(const EvalCommand& command, ProgressDisplay& display);
+// class are named on `display`. A server that is not there is tried for the connect timeout, a model that is loading
+// and a server that leaves again are waited for, for the patience, unless `*stop` becomes true. Errors as those of
+// RunEvaluation.
+absl::StatusOr<PreparedRun> PrepareRun(const EvalCommand& command, ProgressDisplay& display,
+                                       const std::atomic<bool>* stop = nullptr);
 
 }  // namespace vitrine
 

@@ -19,7 +19,7 @@ namespace vitrine {
 
 // What `vitrine eval` was asked to do.
 struct EvalCommand {
-  ClientOptions client;
+  ClientOptions client = {.retry = {.max_attempts = 5}};  // the run has its own patience with a server that left
   ModelChoice model;
   std::string data;  // FORMAT:PATH
   std::string split = "test";
@@ -32,7 +32,8 @@ struct EvalCommand {
   v1::Priority priority = v1::LOW;
   // How long to wait for a server that went away, and for the answer to one picture, before giving up.
   absl::Duration patience = absl::Minutes(2);
-  bool restart = false;  // throws away what the folder holds
+  bool restart = false;       // throws away what the folder holds
+  bool retry_failed = false;  // asks pictures again that were refused or unreadable
 };
 
 struct EvalResult {
@@ -43,7 +44,7 @@ struct EvalResult {
 
 // Asks the server about every picture that `command.out` does not know yet, each counted once, and writes the journal
 // and the files of WriteEvaluation. The model's version is chosen once and held; an answer of other weights ends the
-// run. Becomes `*stop` true, the run ends when the answers under way are there.
+// run. Becomes `*stop` true, nothing more is sent, and the run ends when the answers under way are there.
 //
 // An error: nothing was begun. No server, no such model or not ready, a data set that cannot be opened, no label that
 // fits, a folder that another run holds or that is another evaluation's.

@@ -6,6 +6,7 @@
 #include <map>
 #include <mutex>
 
+#include "absl/time/clock.h"
 #include "tests/client/eval/evaluating.h"
 
 namespace vitrine {
@@ -35,7 +36,7 @@ TEST_F(Evaluating, AServerThatGoesAwayIsWaitedFor) {
   std::atomic<int> answered = 0, streams = 0;
   SmallServer::Methods methods = Methods(PlainAnswer);
   methods.stream = [&](StreamOfServer* stream, grpc::ServerContext*) {
-    if (++streams > 1 && streams < 12) return grpc::Status(grpc::StatusCode::UNAVAILABLE, "restarting");
+    if (++streams > 1 && streams < 9) return grpc::Status(grpc::StatusCode::UNAVAILABLE, "restarting");
     v1::ClassifyRequest request;
     while (stream->Read(&request)) {
       stream->Write(Answer(request));
@@ -108,6 +109,47 @@ TEST_F(Evaluating, ADefectOfTheServerIsAskedThreeTimesAndThenCounted) {
   EXPECT_EQ(m.ledger.answered, 69);
   EXPECT_EQ(m.ledger.refused_by_code.at("INTERNAL"), 1);
   EXPECT_EQ(m.ledger.retries, 2);
+}
+
+TEST_F(Evaluating, ADefectIsAskedThreeTimesHoweverShortThePatience) {
+  const std::string cursed = Picture(1, 4);
+  std::atomic<int> asked = 0;
+  SmallServer server(Methods([&](const v1::ClassifyRequest& request) {
+    absl::SleepFor(absl::Milliseconds(2));  // a round takes longer than the patience
+    if (request.image() != cursed) return Answer(request);
+    ++asked;
+    return StreamErrorTo(request, grpc::StatusCode::INTERNAL, "the batch was lost");
+  }));
+  EvalCommand command = Command(server, "out");
+  command.patience = absl::Milliseconds(20);
+  EXPECT_EQ(ComputeMetrics(RunWell(command)).ledger.refused_by_code.at("INTERNAL"), 1);
+  EXPECT_EQ(asked, 3);
+}
+
+TEST_F(Evaluating, APictureThatEndsTheServerIsNamed) {
+  const std::string killer = Picture(1, 4);
+  std::atomic<int> ended = 0;
+  SmallServer::Methods methods = Methods(PlainAnswer);
+  methods.stream = [&](StreamOfServer* stream, grpc::ServerContext*) {
+    v1::ClassifyRequest request;
+    while (stream->Read(&request)) {
+      if (request.image() == killer) {
+        ++ended;
+        return grpc::Status(grpc::StatusCode::UNAVAILABLE, "Socket closed");
+      }
+      stream->Write(Answer(request));
+    }
+    return grpc::Status::OK;
+  };
+  SmallServer server(methods);
+  const Evaluation e = RunWell(Command(server, "out"));
+  const EvaluationMetrics m = ComputeMetrics(e);
+  EXPECT_EQ(m.ledger.answered, 69);
+  EXPECT_EQ(m.ledger.refused_by_code.at("UNAVAILABLE"), 1);
+  EXPECT_THAT(
+      WhatIsMissing(e, m),
+      ::testing::Contains(HasSubstr("Class 1/14.png: the server was lost each time it was asked: Socket closed")));
+  EXPECT_LE(ended, 5 + 3) << "as often as one call repeats by itself, then three times alone";
 }
 
 TEST_F(Evaluating, WhatNoPictureCanChangeEndsTheRun) {

@@ -1,0 +1,113 @@
+#ifndef VITRINE_CLIENT_EVAL_EVALUATION_RUN_H_
+#define VITRINE_CLIENT_EVAL_EVALUATION_RUN_H_
+
+#include <atomic>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/random/random.h"
+#include "client/eval/journal.h"
+#include "client/eval/read_ahead.h"
+#include "client/eval/run.h"
+#include "client/eval/run_progress.h"
+#include "client/in_flight_limit.h"
+#include "data/dataset.h"
+
+namespace vitrine {
+
+// One call of RunEvaluation (client/eval/run.h).
+//
+// Pictures are asked in rounds; a round asks each that is pending once, until the server is lost. Those that were with
+// the server when it was lost are suspects: perhaps one of them is what ends it. The next rounds ask them one at a
+// time, each round after the server has shown that it answers another picture. One that was alone with the server in
+// three losses is refused.
+class EvaluationRun {
+ public:
+  EvaluationRun(const EvalCommand& command, ProgressDisplay& display, const std::atomic<bool>* stop)
+      : command_(command), display_(display), stop_(stop), limit_(command.client.max_in_flight) {}
+
+  absl::StatusOr<EvalResult> Do();
+
+ private:
+  // run.cc: before the first picture, the rounds, the end.
+  absl::Status OpenJournal();
+  absl::Status CheckSamePictures() const;
+  absl::Status CountUnlabelled();
+  void AskRound();
+  void SortOutLost(bool cautious, std::vector<int64_t> rest);
+  std::optional<absl::StatusOr<v1::ClassifyRequest>> NextRequest(ReadAhead& reader, const std::vector<int64_t>& order);
+  v1::ClassifyRequest RequestWith(std::string picture) const;
+  Prediction Begin(int64_t index) const;
+  void Record(const Prediction& prediction);
+  bool Stopping() const { return !stopped_.ok() || (stop_ != nullptr && *stop_); }
+  bool SendsNoMore();
+  absl::Status WhyStopped() const;
+
+  // run_answers.cc: what becomes of a picture.
+  void Deliver(TracedResult traced);
+  void TakeAnswer(Prediction prediction, const v1::ClassifyResponse& answer);
+  void TakeError(Prediction prediction, const absl::Status& status);
+  void Refuse(Prediction prediction, const absl::Status& status, std::string reason);
+  void AskLater(int64_t index, const absl::Status& status);
+  void Strike(int64_t index);
+  void TakeReadError(int64_t index, const absl::Status& status);
+  bool DataIsThere() const;
+
+  // run_server.cc: between rounds.
+  void AwaitServer();
+  absl::Status Reconnect(absl::Duration most);
+  absl::Status Prove();
+  bool Nap(absl::Duration duration, const std::string& why);
+  absl::Duration NextWait();
+
+  const EvalCommand& command_;
+  ProgressDisplay& display_;
+  const std::atomic<bool>* const stop_;
+
+  std::unique_ptr<Dataset> data_;
+  std::unique_ptr<Client> client_;
+  bool repeats_ = true;  // client_ sends again by itself what it may
+  Evaluation evaluation_;
+  std::optional<Journal> journal_;
+  std::unique_ptr<RunProgress> progress_;
+  InFlightLimit limit_;
+  absl::BitGen random_;
+
+  struct Trouble {
+    absl::Status last = {};
+    int attempts = 0;
+    int reads = 0;                               // how often it could not be read
+    int doubts = 0;                              // defects that it was answered with
+    int strikes = 0;                             // losses of the server that it was alone with
+    int refusals = 0;                            // for want of time
+    absl::Time second = absl::InfiniteFuture();  // of these
+  };
+  std::map<int64_t, Trouble> trouble_;  // pictures that are asked again, or were given up
+  std::vector<int64_t> pending_;        // to be asked
+  std::vector<int64_t> suspects_;       // to be asked before these, one by one
+
+  // In this round.
+  size_t position_ = 0;          // in its order
+  std::deque<int64_t> asked_;    // in order, until delivered
+  std::vector<int64_t> again_;   // without success
+  std::vector<int64_t> unsent_;  // delivered without having been sent
+  std::vector<int64_t> lost_;    // with the server when it was lost
+  absl::Status away_;            // why nothing can be asked for now
+
+  bool proven_ = false;                         // the server has answered since it was lost
+  int64_t answered_ = -1;                       // a picture that has an answer
+  int64_t readable_ = -1;                       // a picture that this session has read
+  int unread_ = 0;                              // pictures in a row that could not be read
+  absl::Time silent_ = absl::InfiniteFuture();  // since when nothing came; future: it does
+  int waits_ = 0;                               // since the last picture became known
+  bool said_stopping_ = false;
+  absl::Status stopped_;
+};
+
+}  // namespace vitrine
+
+#endif  // VITRINE_CLIENT_EVAL_EVALUATION_RUN_H_

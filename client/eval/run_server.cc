@@ -1,0 +1,107 @@
+// An evaluation whose server is away.
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "base/status_macros.h"
+#include "client/eval/evaluation_run.h"
+#include "client/text.h"
+
+namespace vitrine {
+namespace {
+
+constexpr absl::Duration kFirstWait = absl::Milliseconds(200);
+constexpr absl::Duration kLongestWait = absl::Seconds(5);
+constexpr absl::Duration kShortestConnect = absl::Milliseconds(100);
+constexpr absl::Duration kNap = absl::Milliseconds(100);
+
+std::string Words(absl::Duration duration) {
+  return absl::FormatDuration(absl::Trunc(duration, absl::Seconds(1)));
+}
+
+}  // namespace
+
+void EvaluationRun::AwaitServer() {
+  silent_ = std::min(silent_, absl::Now());
+  if (waits_ == 0) {
+    progress_->Line(absl::StrCat("vitrine: the server is away (", Printable(away_.message()), "); waiting up to ",
+                                 absl::FormatDuration(command_.patience)));
+  }
+  while (!Stopping()) {
+    const absl::Duration left = silent_ + command_.patience - absl::Now();
+    if (left <= absl::ZeroDuration()) {
+      stopped_ =
+          absl::UnavailableError(absl::StrCat("the server at ", command_.client.address, " did not come back within ",
+                                              absl::FormatDuration(command_.patience), ": ", away_.message()));
+      return;
+    }
+    if (!Nap(std::min(NextWait(), left), absl::StrCat("waiting for the server, ", Words(left), " yet"))) return;
+    absl::Status back = Reconnect(silent_ + command_.patience - absl::Now());
+    if (back.ok() && !Stopping()) back = Prove();
+    if (back.ok()) return;
+    away_ = back;
+  }
+}
+
+absl::Status EvaluationRun::Reconnect(absl::Duration most) {
+  client_.reset();  // its channel waits longer and longer between attempts
+  ClientOptions options = command_.client;
+  options.connect_timeout = std::min(options.connect_timeout, std::max(most, kShortestConnect));
+  repeats_ = suspects_.empty();
+  if (!repeats_) options.retry.max_attempts = 1;  // a picture that ends the server ends it once a round
+  absl::StatusOr<std::unique_ptr<Client>> connected = Client::Connect(options);
+  RETURN_IF_ERROR(connected.status());
+  const v1::ModelVersion& expected = evaluation_.model;
+  ASSIGN_OR_RETURN(const v1::ModelVersion model, (*connected)->GetModel(expected.model(), expected.version()));
+  if (model.state() != v1::READY) {
+    return absl::UnavailableError(absl::StrCat(model.model(), "@", model.version(), " is not ready"));
+  }
+  client_ = *std::move(connected);
+  if (model.weights_sha256() != expected.weights_sha256()) {
+    stopped_ = absl::FailedPreconditionError(absl::StrCat("the server came back with other weights of ", model.model(),
+                                                          "@", model.version(), ": ", model.weights_sha256(),
+                                                          " instead of ", expected.weights_sha256()));
+  }
+  return absl::OkStatus();
+}
+
+// Before a picture is suspected: whether the server answers one that it has answered before. That answer counts
+// nowhere. OK also if there is nothing to ask.
+absl::Status EvaluationRun::Prove() {
+  if (suspects_.empty() || answered_ < 0) return absl::OkStatus();
+  const absl::StatusOr<std::string> picture = data_->encoded(answered_);
+  if (!picture.ok()) return absl::OkStatus();
+  bool asked = false;
+  absl::Status answer;
+  const absl::Status ended = client_->ClassifyMany(
+      [&]() -> std::optional<absl::StatusOr<v1::ClassifyRequest>> {
+        if (std::exchange(asked, true)) return std::nullopt;
+        return RequestWith(*picture);
+      },
+      [&](size_t, const absl::StatusOr<v1::ClassifyResponse>& result) { answer = result.status(); });
+  RETURN_IF_ERROR(ended);
+  RETURN_IF_ERROR(answer);
+  proven_ = true;
+  silent_ = absl::InfiniteFuture();  // each loss from here on brings a suspect nearer to its end
+  return absl::OkStatus();
+}
+
+// In small pieces, so that the line moves and a stop is obeyed; false: stopped.
+bool EvaluationRun::Nap(absl::Duration duration, const std::string& why) {
+  for (const absl::Time end = absl::Now() + duration; absl::Now() < end;) {
+    if (Stopping()) return false;
+    progress_->DrawWaiting(why, absl::Now());
+    absl::SleepFor(std::min(kNap, end - absl::Now()));
+  }
+  return !Stopping();
+}
+
+absl::Duration EvaluationRun::NextWait() {
+  const absl::Duration wait = std::min(kFirstWait * std::exp2(std::min(waits_, 10)), kLongestWait);
+  ++waits_;
+  return wait * absl::Uniform(random_, 0.5, 1.0);
+}
+
+}  // namespace vitrine
