@@ -1,3 +1,5 @@
+import os
+import signal
 import socket
 import subprocess
 import threading
@@ -7,9 +9,11 @@ from typing import Any, Optional
 
 import grpc
 import pytest
+from conftest import ROOT, Server
 from scripted import Script, serve
 
 import vitrine
+from vitrine import _connection
 from vitrine._connection import settings
 from vitrine._token import BearerToken
 
@@ -210,3 +214,19 @@ def test_a_proxy_of_the_environment_is_taken_to_another_machine(monkeypatch: pyt
             client.close()
             asked.join(20)
     assert said.startswith(b"CONNECT example.org:8500") and b"secret" not in said
+
+
+def test_a_server_that_vanished_is_noticed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A frozen server's kernel goes on taking bytes, so that nothing but a ping tells."""
+    monkeypatch.setattr(_connection, "_KEEPALIVE_TIMEOUT_MS", 500)
+    frozen = Server(tmp_path, ROOT / "bundled")
+    try:
+        with vitrine.Client(frozen.address, keepalive=10, retries=QUICK, deadline=40) as client:
+            assert client.models()
+            frozen.process.send_signal(signal.SIGSTOP)
+            os.waitpid(frozen.process.pid, os.WUNTRACED)
+            with pytest.raises(vitrine.Unavailable):
+                client.models()
+    finally:
+        frozen.process.send_signal(signal.SIGCONT)
+        frozen.stop()

@@ -106,6 +106,8 @@ def _channel_options(
     if keepalive:
         options.append(("grpc.keepalive_time_ms", int(1000 * keepalive)))
         options.append(("grpc.keepalive_timeout_ms", _KEEPALIVE_TIMEOUT_MS))
+        # Of gRPC's own pings, a minute otherwise; while one of them is out, none is sent for keepalive.
+        options.append(("grpc.http2.ping_timeout_ms", _KEEPALIVE_TIMEOUT_MS))
         options.append(("grpc.http2.max_pings_without_data", 0))
     return tuple(options)
 
