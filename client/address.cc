@@ -84,7 +84,9 @@ absl::StatusOr<ServerAddress> ParseAddress(const std::string& address) {
     const size_t slash = rest.rfind('/');
     ASSIGN_OR_RETURN(const Endpoint endpoint,
                      SplitHostPort(slash == absl::string_view::npos ? rest : rest.substr(slash + 1)));
-    return ServerAddress{.uri = address, .balanced = true, .local = IsLoopback(endpoint.host)};
+    // A resolver of somebody's choice may answer anything, also for "localhost".
+    const bool asks_resolver = absl::StartsWith(rest, "//") && !absl::StartsWith(rest, "///");
+    return ServerAddress{.uri = address, .balanced = true, .local = !asks_resolver && IsLoopback(endpoint.host)};
   }
   ServerAddress result{.local = true};
   for (const absl::string_view part : absl::StrSplit(address, ',')) {

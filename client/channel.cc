@@ -35,6 +35,8 @@ absl::StatusOr<std::shared_ptr<BearerToken>> TokenOf(const ClientOptions& option
 }
 
 void AddAddress(const ClientOptions& options, const ServerAddress& address, grpc::ChannelArguments& arguments) {
+  // gRPC would obey $http_proxy here too, and hand the proxy what was meant to stay on this machine.
+  if (address.local) arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   if (address.balanced) arguments.SetLoadBalancingPolicyName("round_robin");
   if (options.tls.has_value() && !options.tls->server_name.empty()) {
     arguments.SetSslTargetNameOverride(options.tls->server_name);

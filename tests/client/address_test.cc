@@ -27,8 +27,9 @@ TEST(ParseAddress, KnowsWhatStaysOnThisMachine) {
                             "localhost:1,127.0.0.1:2", "ipv4:127.0.0.1:1", "dns:///localhost:1"}) {
     EXPECT_TRUE(ParseAddress(local)->local) << local;
   }
-  for (const char* far : {"gpu-box:1", "10.0.0.1:1", "127.example.org:1", "localhost.example.org:1", "[::2]:1",
-                          "localhost:1,gpu-box:1", "ipv4:127.0.0.1:1,10.0.0.1:1", "dns://127.0.0.1/gpu-box:1"}) {
+  for (const char* far :
+       {"gpu-box:1", "10.0.0.1:1", "127.example.org:1", "localhost.example.org:1", "[::2]:1", "localhost:1,gpu-box:1",
+        "ipv4:127.0.0.1:1,10.0.0.1:1", "dns://127.0.0.1/gpu-box:1", "dns://10.0.0.10/localhost:1"}) {
     EXPECT_FALSE(ParseAddress(far)->local) << far;
   }
 }

@@ -2,8 +2,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <filesystem>
+#include <map>
 #include <memory>
+#include <optional>
 
 #include "absl/time/clock.h"
 #include "tests/client/certificates.h"
@@ -144,6 +147,43 @@ TEST(Token, GoesOverLoopbackAndSockets) {
     const auto client = Client::Connect(options);
     ASSERT_TRUE(client.ok()) << client.status();
     EXPECT_EQ((*client)->Classify(RequestWith("7"))->predictions(0).label(), "[Bearer secret]") << listen;
+  }
+}
+
+// Variables of the environment while it lives; nullptr: not set.
+class Environment {
+ public:
+  explicit Environment(const std::map<std::string, const char*>& variables) {
+    for (const auto& [name, value] : variables) {
+      const char* before = std::getenv(name.c_str());
+      before_[name] = before == nullptr ? std::nullopt : std::optional<std::string>(before);
+      Set(name, value);
+    }
+  }
+  ~Environment() {
+    for (const auto& [name, value] : before_) Set(name, value.has_value() ? value->c_str() : nullptr);
+  }
+
+ private:
+  static void Set(const std::string& name, const char* value) {
+    value == nullptr ? unsetenv(name.c_str()) : setenv(name.c_str(), value, 1);
+  }
+
+  std::map<std::string, std::optional<std::string>> before_;
+};
+
+TEST(Token, WhatStaysOnThisMachineIsNoConcernOfAProxy) {
+  const Environment environment({{"grpc_proxy", "http://127.0.0.1:1"},  // nobody listens there
+                                 {"http_proxy", "http://127.0.0.1:1"},
+                                 {"no_grpc_proxy", nullptr},
+                                 {"no_proxy", nullptr}});
+  const SmallServer server({.classify = AnswerWithToken});
+  const std::string port = server.address().substr(server.address().rfind(':'));
+  for (const std::string& address :
+       {server.address(), "localhost" + port, "dns:///localhost" + port, "ipv4:127.0.0.1" + port}) {
+    const auto client = Client::Connect({.address = address, .token = "secret"});
+    ASSERT_TRUE(client.ok()) << address << ": " << client.status();
+    EXPECT_EQ((*client)->Classify(RequestWith("7"))->predictions(0).label(), "[Bearer secret]");
   }
 }
 
