@@ -42,11 +42,12 @@ v1::ClassifyRequest RequestFor(const ClassifyCommand& command, const v1::ModelVe
 // Writes rows and drawings as answers come.
 class Classification {
  public:
-  Classification(const ClassifyCommand& command, const std::vector<std::string>& paths, ClassifyPage page,
-                 bool signed_attention, std::ostream& out, std::ostream& errors)
+  Classification(const ClassifyCommand& command, const std::vector<std::string>& paths,
+                 const std::vector<std::string>& stems, ClassifyPage page, bool signed_attention, std::ostream& out,
+                 std::ostream& errors)
       : command_(command),
         paths_(paths),
-        stems_(DistinctStems(paths)),
+        stems_(stems),
         page_(std::move(page)),
         signed_attention_(signed_attention),
         out_(out),
@@ -54,8 +55,8 @@ class Classification {
         distance_(signed_attention) {}
 
   absl::Status Show(const PictureRun::Answered& picture) {
-    const AttentionFiles files{command_.attention.folder, stems_[picture.index], command_.attention.sheet,
-                               signed_attention_, command_.attention.side_by_side};
+    const AttentionFiles files{command_.attention.folder, stems_.empty() ? "" : stems_[picture.index],
+                               command_.attention.sheet, signed_attention_, command_.attention.side_by_side};
     const absl::StatusOr<std::vector<std::string>> written =
         WriteAttention(files, picture.asked, picture.encoded, picture.answer);
     const std::vector<std::string> drawings = written.ok() ? *written : std::vector<std::string>();
@@ -87,7 +88,7 @@ class Classification {
  private:
   const ClassifyCommand& command_;
   const std::vector<std::string>& paths_;
-  const std::vector<std::string> stems_;
+  const std::vector<std::string>& stems_;
   ClassifyPage page_;
   const bool signed_attention_;
   std::ostream& out_;
@@ -121,7 +122,8 @@ std::function<std::string(const std::string& stem)> OnlyDrawing(const ClassifyCo
 }
 
 ClassifyPage::Expected ExpectedRows(const ClassifyCommand& command, const std::vector<std::string>& paths,
-                                    const v1::ModelVersion& model, const v1::ClassifyRequest& request) {
+                                    const std::vector<std::string>& stems, const v1::ModelVersion& model,
+                                    const v1::ClassifyRequest& request) {
   ClassifyPage::Expected expected;
   expected.pictures = paths;
   expected.labels.assign(model.labels().begin(), model.labels().end());
@@ -129,7 +131,7 @@ ClassifyPage::Expected ExpectedRows(const ClassifyCommand& command, const std::v
   expected.predictions = std::clamp(command.top_k.value_or(5), 1, classes);
   const auto name = OnlyDrawing(command, model, request);
   if (name == nullptr) return expected;
-  for (const std::string& stem : DistinctStems(paths)) {
+  for (const std::string& stem : stems) {
     const std::string file = (std::filesystem::path(command.attention.folder) / name(stem)).string();
     expected.overlay_width = std::max(expected.overlay_width, DisplayWidth(Printable(file)));
   }
@@ -146,7 +148,10 @@ absl::StatusOr<int> RunClassify(const ClassifyCommand& command, const Page& page
   ASSIGN_OR_RETURN(const std::vector<v1::AttentionRequest> attention, ChooseAttention(command.attention, model));
   RETURN_IF_ERROR(MakeFolder(command.attention.folder));
   const v1::ClassifyRequest request = RequestFor(command, model, attention);
-  Classification classification(command, paths, ClassifyPage(page, ExpectedRows(command, paths, model, request)),
+  std::vector<std::string> stems;  // only drawings need them
+  if (!command.attention.folder.empty()) stems = DistinctStems(paths);
+  Classification classification(command, paths, stems,
+                                ClassifyPage(page, ExpectedRows(command, paths, stems, model, request)),
                                 model.config().has_xvit(), out, errors);
   PictureRun::Handlers handlers;
   if (command.attention.query.has_value()) {

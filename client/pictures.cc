@@ -8,12 +8,14 @@
 #include <cstring>
 #include <filesystem>
 #include <memory>
-#include <set>
 #include <system_error>
 
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 
 namespace vitrine {
 namespace {
@@ -98,7 +100,13 @@ absl::StatusOr<std::vector<std::string>> ReadList(const PictureSearch& search) {
   absl::StatusOr<std::string> text = ReadAll(file.get(), kLargestList);
   if (!text.ok())
     return absl::Status(text.status().code(), absl::StrCat("the list ", name, ": ", text.status().message()));
-  return std::vector<std::string>(absl::StrSplit(*text, search.null_separated ? '\0' : '\n', absl::SkipEmpty()));
+  std::vector<std::string> paths;
+  for (absl::string_view path : absl::StrSplit(*text, search.null_separated ? '\0' : '\n')) {
+    if (!search.null_separated) absl::ConsumeSuffix(&path, "\r");  // a list from Windows
+    // In a list it is a file like any other, and not the standard input.
+    if (!path.empty()) paths.push_back(path == kStandardInput ? "./-" : std::string(path));
+  }
+  return paths;
 }
 
 // What is wrong with a folder that stayed in the list.
@@ -137,14 +145,16 @@ absl::StatusOr<std::vector<std::string>> FindPictures(const std::vector<std::str
 
 std::vector<std::string> DistinctStems(const std::vector<std::string>& paths) {
   std::vector<std::string> stems;
-  std::set<std::string> wanted, used;
+  absl::flat_hash_set<std::string> wanted, used;
+  absl::flat_hash_map<std::string, int> next;  // number to try for a stem, so that many equal ones take no longer
   for (const std::string& path : paths) {
     stems.push_back(path == kStandardInput ? "stdin" : fs::path(path).stem().string());
     wanted.insert(stems.back());
   }
   for (std::string& stem : stems) {
     std::string name = stem;
-    for (int n = 2; used.contains(name) || (name != stem && wanted.contains(name)); ++n) {
+    for (int& n = next.try_emplace(stem, 2).first->second;
+         used.contains(name) || (name != stem && wanted.contains(name)); ++n) {
       name = absl::StrCat(stem, "-", n);
     }
     used.insert(name);

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "absl/time/clock.h"
 #include "tests/scratch_folder.h"
 
 namespace vitrine {
@@ -63,6 +64,14 @@ TEST(FindPictures, ReadsListsOfPaths) {
   EXPECT_EQ(FindPictures({}).status().message(), "no picture was named");
 }
 
+TEST(FindPictures, AListMayHaveCarriageReturnsAndADash) {
+  const ScratchFolder folder;
+  const std::string list = folder.Write("list", "a.png\r\n\r\n-\r\nb.png");
+  EXPECT_THAT(*FindPictures({"-"}, {.files_from = list}), ElementsAre("-", "a.png", "./-", "b.png"));
+  folder.Write("list", std::string("a\r\0-\0", 5));
+  EXPECT_THAT(*FindPictures({}, {.files_from = list, .null_separated = true}), ElementsAre("a\r", "./-"));
+}
+
 TEST(FindPictures, TheStandardInputHoldsOneThing) {
   EXPECT_THAT(*FindPictures({"-", "a.png"}), ElementsAre("-", "a.png"));
   EXPECT_THAT(FindPictures({"-", "-"}).status().ToString(), HasSubstr("give - once"));
@@ -82,6 +91,15 @@ TEST(DistinctStems, NeverNameTwoPicturesAlike) {
   EXPECT_THAT(DistinctStems({"cat.jpg", "b/cat.jpg", "cat-2.jpg"}), ElementsAre("cat", "cat-3", "cat-2"));
   EXPECT_THAT(DistinctStems({"x.jpg", "x.jpg"}), ElementsAre("x", "x-2"));
   EXPECT_THAT(DistinctStems({"-"}), ElementsAre("stdin"));
+}
+
+TEST(DistinctStems, ManyEqualOnesTakeNoLonger) {
+  constexpr size_t kMany = 40000;  // half an hour, were each to try the numbers of those before it
+  const absl::Time start = absl::Now();
+  const std::vector<std::string> stems = DistinctStems(std::vector<std::string>(kMany, "frame.png"));
+  EXPECT_LT(absl::Now() - start, absl::Seconds(10));
+  EXPECT_EQ(stems[1], "frame-2");
+  EXPECT_EQ(stems.back(), "frame-40000");
 }
 
 TEST(ReadPicture, SaysWhatIsWrong) {
