@@ -35,6 +35,20 @@ bool MayPass(const absl::Status& status) {
   }
 }
 
+bool IsChosen(const ModelChoice& choice, const v1::ModelVersion& version) {
+  return (choice.name.empty() || choice.name == version.model()) &&
+         (!choice.version.has_value() || *choice.version == version.version());
+}
+
+// "vitrine: the server has no m@2 yet; watching for it": a misspelt name would be watched in silence.
+void TellAbsent(const ModelChoice& choice, const v1::ListModelsResponse& list, std::ostream& errors) {
+  const auto chosen = [&](const v1::ModelVersion& version) { return IsChosen(choice, version); };
+  if (choice.name.empty() || std::ranges::any_of(list.versions(), chosen)) return;
+  errors << "vitrine: the server has no " << Printable(choice.name)
+         << (choice.version.has_value() ? absl::StrCat("@", *choice.version) : "") << " yet; watching for it"
+         << std::endl;
+}
+
 // Remembers what was told and tells what is new.
 class Teller {
  public:
@@ -43,6 +57,7 @@ class Teller {
   // False: it is enough.
   bool Tell(const v1::ModelEvent& event) {
     const v1::ModelVersion& version = event.version();
+    if (!IsChosen(command_.model, version)) return true;
     const auto known = known_.find({version.model(), version.version()});
     const bool was_known = known != known_.end();
     if (event.removed() ? !was_known : was_known && Same(known->second, version)) return true;
@@ -100,15 +115,17 @@ absl::Status WatchModels(const WatchCommand& command, std::ostream& out, std::os
   Teller teller(command, out);
   absl::BitGen random;
   bool lost = false;  // and told so
+  bool first = true;
   absl::Duration wait = kFirstWait;
   while (true) {
     absl::StatusOr<v1::ListModelsResponse> list = client->ListModels();
     absl::Status status = list.status();
     if (list.ok()) {
       if (std::exchange(lost, false)) errors << "vitrine: the server is back" << std::endl;
+      if (std::exchange(first, false)) TellAbsent(command.model, *list, errors);
       if (!teller.TellMissing(*list)) return absl::OkStatus();
       bool enough = false;
-      status = client->WatchModels(command.model, [&](const v1::ModelEvent& event) {
+      status = client->WatchModels(command.model.name, [&](const v1::ModelEvent& event) {
         wait = kFirstWait;
         enough = !teller.Tell(event);
         return !enough;

@@ -25,7 +25,7 @@ constexpr char kExamples[] = R"(Examples:
 struct ModelsCommand {
   ClientOptions client;
   ModelChoice choice;   // of show
-  std::string watched;  // of watch
+  ModelChoice watched;  // of watch
   Format format = Format::kTable;
 };
 
@@ -64,7 +64,12 @@ ClientCommand AddModels(CLI::App& app) {
       ->check(Checked(ParseModelChoice))
       ->type_name("");
   CLI::App* watch = add("watch", "A line per version, then one for each change, until Ctrl-C.");
-  watch->add_option("NAME", command->watched, "only this model")->type_name("");
+  watch
+      ->add_option_function<std::string>(
+          "NAME[@VERSION]", [command](const std::string& text) { command->watched = *ParseModelChoice(text); },
+          "only this model, or this version of it; it need not be\nthere yet")
+      ->check(Checked(ParseModelChoice))
+      ->type_name("");
   return {models, [command, show, watch] {
             const absl::Status status = Run(*command, *show, *watch);
             return status.ok() ? kExitSuccess : FailWithHint(status, command->client);

@@ -62,7 +62,7 @@ TEST(WatchModels, TellsTheStateThenEachChange) {
                Event("m", 1, v1::RETIRING), removed, Event("n\x1b", 1, v1::FAILED, "weights.safetensors is\nmissing")},
               1));
   std::ostringstream out, errors;
-  const WatchCommand command{.client = {.address = server.address()}, .model = "", .more = UpTo(6)};
+  const WatchCommand command{.client = {.address = server.address()}, .model = {}, .more = UpTo(6)};
   const absl::Status status = WatchModels(command, out, errors);
   EXPECT_TRUE(status.ok()) << status;
   EXPECT_THAT(Lines(out.str()),
@@ -77,7 +77,7 @@ TEST(WatchModels, WaitsForAServerThatWentAwayAndTellsWhatChangedMeanwhile) {
   const std::string address = server->address();
   std::ostringstream out, errors;
   int lines = 0;
-  WatchCommand command{.client = {.address = address}, .model = ""};
+  WatchCommand command{.client = {.address = address}, .model = {}};
   command.more = [&] {
     if (++lines == 2) {
       server->Stop();
@@ -96,8 +96,11 @@ TEST(WatchModels, WaitsForAServerThatWentAwayAndTellsWhatChangedMeanwhile) {
 TEST(WatchModels, WritesJsonLinesOfOneModel) {
   const SmallServer server(Telling({Event("other", 1, v1::READY), Event("m", 1, v1::READY)}, 2));
   std::ostringstream out, errors;
-  const absl::Status status = WatchModels(
-      {.client = {.address = server.address()}, .model = "m", .format = Format::kJson, .more = UpTo(1)}, out, errors);
+  const absl::Status status = WatchModels({.client = {.address = server.address()},
+                                           .model = {.name = "m", .version = {}},
+                                           .format = Format::kJson,
+                                           .more = UpTo(1)},
+                                          out, errors);
   EXPECT_TRUE(status.ok()) << status;
   const auto line = nlohmann::json::parse(out.str());
   EXPECT_EQ(line["model"], "m");
@@ -106,17 +109,35 @@ TEST(WatchModels, WritesJsonLinesOfOneModel) {
   EXPECT_THAT(line["time"].get<std::string>(), testing::MatchesRegex("20..-..-..T..:..:......Z"));
 }
 
+TEST(WatchModels, SaysThatWhatItWatchesIsNotThereYet) {
+  const SmallServer server(Telling(
+      {Event("m", 1, v1::READY), Event("m", 2, v1::LOADING), Event("m", 3, v1::LOADING), Event("n", 1, v1::READY)}, 1));
+  const auto watch = [&](const ModelChoice& model) {
+    std::ostringstream out, errors;
+    const absl::Status status =
+        WatchModels({.client = {.address = server.address()}, .model = model, .more = UpTo(1)}, out, errors);
+    EXPECT_TRUE(status.ok()) << status;
+    return std::pair(Lines(out.str()), errors.str());
+  };
+  EXPECT_EQ(watch({.name = "m", .version = {}}), std::pair(std::vector<std::string>{"m@1  ready"}, std::string()));
+  EXPECT_EQ(watch({.name = "m", .version = 2}),
+            std::pair(std::vector<std::string>{"m@2  loading"},
+                      std::string("vitrine: the server has no m@2 yet; watching for "
+                                  "it\n")));
+  EXPECT_EQ(watch({.name = "n", .version = {}}).second, "vitrine: the server has no n yet; watching for it\n");
+}
+
 TEST(WatchModels, EndsWhereWaitingWouldNotHelp) {
   std::ostringstream out, errors;
   const SmallServer old({});  // knows no WatchModels
-  EXPECT_EQ(WatchModels({.client = {.address = old.address()}, .model = ""}, out, errors).code(),
+  EXPECT_EQ(WatchModels({.client = {.address = old.address()}, .model = {}}, out, errors).code(),
             absl::StatusCode::kUnimplemented);
   std::string address;
   {
     const SmallServer gone({});
     address = gone.address();
   }
-  EXPECT_EQ(WatchModels({.client = {.address = address}, .model = ""}, out, errors).message(),
+  EXPECT_EQ(WatchModels({.client = {.address = address}, .model = {}}, out, errors).message(),
             "no server answers at " + address);
   EXPECT_EQ(out.str() + errors.str(), "");
 }
