@@ -44,8 +44,8 @@ struct ClientOptions {
   // Most requests of one ClassifyMany that the server holds at a time, 1 to 64. More let it form larger batches; each
   // costs the memory of its picture on both sides.
   int max_in_flight = 32;
-  // Largest request and largest answer, in bytes. A larger request is refused here, before it is sent: a server ends the
-  // whole stream for one that is larger than its own limit, which is this one unless it was started with another.
+  // Largest request and largest answer, in bytes. A larger request is refused here, before it is sent: a server ends
+  // the whole stream for one that is larger than its own limit, which is this one unless it was started with another.
   int64_t max_request_bytes = kMaxRequestBytes;
   int64_t max_response_bytes = 80 << 20;
   RetryOptions retry = {};
@@ -95,9 +95,10 @@ class Client {
   // can be delivered; what it gives is sent at once, so a slow source delays no more than what it has not given.
   //
   // At most options.max_in_flight requests are with the server and a small multiple of it is held here, so that the
-  // source may be endless. A request's time starts when it is first sent. A stream that breaks is opened again; its
-  // unanswered requests count one attempt. A stream that the server ends because of one bad request (too large a
-  // message, say) costs only that request. Request ids are replaced on the wire and restored in the answers.
+  // source may be endless. A request's time starts when it is first sent. A stream that breaks is opened again
+  // after the wait of `retry`; its unanswered requests count one attempt. A stream that the server ends because of one
+  // bad request (too large a message, say) costs only that request. Request ids are replaced on the wire and restored
+  // in the answers.
   //
   // OK: every request was delivered, whatever its result. UNAVAILABLE: the server is lost; what had been taken from
   // the source was delivered with that error, the rest was left in it. INTERNAL: an answer to a request never sent.

@@ -11,7 +11,7 @@ namespace vitrine {
 //
 // Answers are counted in windows. While a higher limit brings a higher rate it rises, by a quarter and at least by one;
 // a rise that brings less than 3 % is taken back and tried again some windows later, for servers change. A refusal
-// because of overload halves the limit, once for all requests that were sent before. Pure but for what it was told; not
+// because of overload, or no answer in time, halves the limit, once for all requests that were sent before. Pure but for what it was told; not
 // thread-safe.
 class InFlightLimit {
  public:
@@ -21,7 +21,7 @@ class InFlightLimit {
   int limit() const { return limit_; }
   // An answer came at `now` while `in_flight` requests were with the server, itself among them.
   void OnAnswer(int in_flight, absl::Time now);
-  // The server had no room at `now` for a request sent at `sent`.
+  // The server had no room at `now` for a request sent at `sent`, or no answer until then.
   void OnOverload(absl::Time sent, absl::Time now);
 
  private:

@@ -17,6 +17,14 @@ constexpr size_t kMaxWindowBytes = size_t{256} << 20;
 constexpr absl::Duration kGoodbye = absl::Seconds(2);
 constexpr absl::Duration kStopPeriod = absl::Milliseconds(100);  // client.h names it
 
+// Whether fewer requests at a time would have helped: the server had no room, or no time.
+bool IsOverload(const v1::ClassifyStreamResponse& answer) {
+  if (!answer.has_error()) return false;
+  const v1::StreamError& error = answer.error();
+  return error.code() == static_cast<int>(absl::StatusCode::kDeadlineExceeded) ||
+         (error.code() == static_cast<int>(absl::StatusCode::kResourceExhausted) && error.retry_after() > 0);
+}
+
 }  // namespace
 
 absl::Status CheckRequestSize(const v1::ClassifyRequest& request, const ClientOptions& options) {
@@ -94,6 +102,7 @@ void Pipeline::StopIfAsked() {
 }
 
 void Pipeline::SendWhatIsDue(absl::Time now) {
+  if (now < reopen_) return;
   for (Entry& entry : window_) {
     if (sent_.size() >= MostInFlight()) return;
     if (entry.state == State::kSent && entry.alone) return;
@@ -146,10 +155,7 @@ void Pipeline::HandleAnswer(v1::ClassifyStreamResponse answer, absl::Time arrive
   if (entry == nullptr || entry->state != State::kSent) return;  // too late: its deadline has passed
   entry->latency = arrived - entry->sent;
   if (limit_ != nullptr) {
-    const bool full = answer.has_error() &&
-                      answer.error().code() == static_cast<int>(absl::StatusCode::kResourceExhausted) &&
-                      answer.error().retry_after() > 0;
-    full ? limit_->OnOverload(entry->sent, arrived) : limit_->OnAnswer(in_flight, arrived);
+    IsOverload(answer) ? limit_->OnOverload(entry->sent, arrived) : limit_->OnAnswer(in_flight, arrived);
   }
   switch (answer.result_case()) {
     case v1::ClassifyStreamResponse::kResponse:
@@ -172,15 +178,20 @@ void Pipeline::HandleEnd(absl::Status status, absl::Time now) {
   // A stream that ends without an error, or that the other side cancelled, has been left by its server.
   if (status.ok() || absl::IsCancelled(status)) status = absl::UnavailableError("the server ended the stream");
   const bool server_gone = absl::IsUnavailable(status);
-  if (server_gone && ++lost_streams_ >= options_.retry.max_attempts) {
-    FinishEverything(status);
-    return;
+  if (server_gone) {
+    if (lost_streams_++ == 0) lost_since_ = now;
+    // One wait for all: each with its own, a few dozen would be a few dozen streams within moments.
+    const auto delay = RetryDelay(status, lost_streams_, lost_since_ + options_.deadline - now,
+                                  absl::Uniform(random_, 0.0, 1.0), options_.retry);
+    if (!delay.has_value()) return FinishEverything(status);
+    reopen_ = now + *delay;
   }
   for (const auto& [id, index] : unanswered) {
     Entry* entry = Find(index);
     if (entry == nullptr || entry->state != State::kSent) continue;
     if (server_gone) {
       RetryOrFinish(*entry, status, now);
+      entry->not_before = reopen_;
     } else if (unanswered.size() == 1) {
       Finish(*entry, status);
     } else {
@@ -193,6 +204,7 @@ void Pipeline::HandleEnd(absl::Status status, absl::Time now) {
 void Pipeline::ExpireOld(absl::Time now) {
   for (Entry& entry : window_) {
     if (entry.state == State::kFinished || entry.deadline > now) continue;
+    if (limit_ != nullptr && entry.state == State::kSent) limit_->OnOverload(entry.sent, now);
     Finish(entry,
            absl::DeadlineExceededError(absl::StrCat("no answer within ", absl::FormatDuration(options_.deadline))));
   }
@@ -213,6 +225,7 @@ void Pipeline::DropAbandonedStream() {
 // What is due at `now` has been sent or waits for a place, which an answer frees.
 absl::Time Pipeline::NextTimer(absl::Time now) const {
   absl::Time next = stop_ ? now + kStopPeriod : absl::InfiniteFuture();
+  if (reopen_ > now) next = std::min(next, reopen_);
   for (const Entry& entry : window_) {
     if (entry.state == State::kFinished) continue;
     next = std::min(next, entry.deadline);

@@ -83,6 +83,8 @@ class Pipeline {
   std::unique_ptr<ClassifyStream> stream_;
   absl::flat_hash_map<std::string, size_t> sent_;  // id on the wire -> index; what the server still owes this stream
   int lost_streams_ = 0;                           // in a row, without an answer in between
+  absl::Time lost_since_ = absl::InfinitePast();   // the first of them
+  absl::Time reopen_ = absl::InfinitePast();       // no stream before; all requests wait together
   absl::Status outcome_;                           // of the whole run
 };
 

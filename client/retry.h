@@ -9,8 +9,9 @@
 namespace vitrine {
 
 struct RetryOptions {
-  // How often one request is sent in all, 1 to 20. 1 never retries.
-  int max_attempts = 5;
+  // How often one request is sent in all, 1 to 20. 1 never retries. With these waits a server may be away for about as
+  // long as the deadline of ClientOptions, which then ends the waiting.
+  int max_attempts = 15;
   // Wait before the second attempt, doubled for each further one up to `max_backoff`; at random between half of it and
   // all of it, so that callers who were refused together do not come back together.
   absl::Duration initial_backoff = absl::Milliseconds(100);

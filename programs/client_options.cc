@@ -101,7 +101,7 @@ void AddServerOptions(CLI::App& app, ClientOptions& options) {
   AddDurationOption(app, "--connect-timeout", options.connect_timeout, "how long to wait for the connection");
   AddDurationOption(app, "--deadline", options.deadline, "time for one request, its repetitions included");
   app.add_option("--max-attempts", options.retry.max_attempts,
-                 "how often a request is sent that the server has no room for,\n1 to 20")
+                 "how often a request is sent that the server has no room or\nis away for, 1 to 20")
       ->check(CLI::Range(1, 20).description(""))
       ->type_name("N")
       ->capture_default_str();

@@ -10,6 +10,7 @@
 
 #include "absl/time/clock.h"
 #include "client/client.h"
+#include "client/in_flight_limit.h"
 #include "tests/client/small_server.h"
 
 namespace vitrine {
@@ -256,6 +257,72 @@ TEST(ClassifyMany, StopsWhenTheServerIsLost) {
   EXPECT_LT(outcome.taken, 400) << "the rest of the source is left alone";
   EXPECT_EQ(static_cast<int>(outcome.results.size()), outcome.taken) << "what was taken is delivered";
   EXPECT_GT(outcome.Failed(), 0);
+}
+
+// Ends its first streams as a server that is going down does.
+SmallServer::Methods DownFor(int streams, std::atomic<int>* opened) {
+  return {.stream = [streams, opened](StreamOfServer* stream, grpc::ServerContext* context) {
+    v1::ClassifyRequest request;
+    if (++*opened > streams) return Echo(stream, context);
+    stream->Read(&request);
+    return grpc::Status(grpc::StatusCode::UNAVAILABLE, "going down");
+  }};
+}
+
+TEST(ClassifyMany, OutlastsAServerThatIsDownForAWhile) {
+  std::atomic<int> opened = 0;
+  const SmallServer server(DownFor(12, &opened));
+  const Outcome outcome = RunMany(*ConnectTo(server), 100);
+  EXPECT_TRUE(outcome.status.ok()) << outcome.status;
+  EXPECT_EQ(outcome.results.size(), 100u);
+  EXPECT_EQ(outcome.Failed(), 0);
+  EXPECT_EQ(opened, 13);
+}
+
+TEST(ClassifyMany, RequestsWaitTogetherForAServerThatIsDown) {
+  std::atomic<int> opened = 0;
+  const SmallServer server(DownFor(1000, &opened));
+  ClientOptions options{.address = server.address()};
+  options.retry = {.max_attempts = 6, .initial_backoff = absl::Milliseconds(20)};
+  const auto client = Client::Connect(options);
+  ASSERT_TRUE(client.ok()) << client.status();
+  const absl::Time start = absl::Now();
+  const Outcome outcome = RunMany(**client, 1000);
+  EXPECT_EQ(outcome.status, absl::UnavailableError("going down"));
+  EXPECT_EQ(opened, 6);
+  EXPECT_GE(absl::Now() - start, absl::Milliseconds(10 + 20 + 40 + 80 + 160)) << "at least half of each backoff";
+}
+
+TEST(ClassifyMany, AnswersThatDoNotComeInTimeLowerTheLimit) {
+  for (const bool server_says_so : {false, true}) {
+    const SmallServer server({.stream = [&](StreamOfServer* stream, auto*) {
+      v1::ClassifyRequest request;
+      while (stream->Read(&request)) {
+        if (request.image() != "2") {
+          stream->Write(StreamAnswerTo(request));
+        } else if (server_says_so) {
+          stream->Write(StreamErrorTo(request, grpc::StatusCode::DEADLINE_EXCEEDED, "too slow"));
+        }
+      }
+      return grpc::Status::OK;
+    }});
+    InFlightLimit limit(8, 8);
+    int taken = 0;
+    const absl::Status status =
+        ConnectTo(server, server_says_so ? absl::Seconds(10) : absl::Milliseconds(500))
+            ->ClassifyTraced(
+                [&]() -> std::optional<absl::StatusOr<v1::ClassifyRequest>> {
+                  if (taken == 40) return std::nullopt;
+                  return RequestWith(std::to_string(taken++));
+                },
+                [](const TracedResult& traced) {
+                  EXPECT_EQ(traced.result.status().code(),
+                            traced.index == 2 ? absl::StatusCode::kDeadlineExceeded : absl::StatusCode::kOk);
+                },
+                &limit);
+    EXPECT_TRUE(status.ok()) << status;
+    EXPECT_EQ(limit.limit(), 4) << server_says_so;
+  }
 }
 
 TEST(ClassifyMany, AnAnswerToNobodyIsAnError) {

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "client/client.h"
 #include "client/status.h"
 
 namespace vitrine {
@@ -54,6 +55,23 @@ TEST(RetryDelay, EndsWithTheAttemptsAndTheTime) {
   EXPECT_EQ(RetryDelay(down, 3, kLong, 0.5, options), std::nullopt);
   EXPECT_EQ(RetryDelay(down, 1, absl::Milliseconds(75), 0.5, options), std::nullopt);
   EXPECT_EQ(RetryDelay(Refused(8, 30), 1, absl::Seconds(10), 0.5, options), std::nullopt);
+}
+
+TEST(RetryDelay, TheDefaultsOutlastAServerThatIsStartedAgain) {
+  const RetryOptions options;
+  for (const double uniform : {0.0, 0.5, 1.0}) {
+    absl::Duration waited, longest;
+    for (int attempts = 1;; ++attempts) {
+      const auto delay =
+          RetryDelay(absl::UnavailableError("down"), attempts, ClientOptions().deadline - waited, uniform, options);
+      if (!delay.has_value()) break;
+      waited += *delay;
+      longest = std::max(longest, *delay);
+    }
+    EXPECT_GE(waited, absl::Seconds(20)) << uniform;
+    EXPECT_LE(waited, ClientOptions().deadline) << uniform;
+    EXPECT_EQ(longest, options.max_backoff * (0.5 + 0.5 * uniform)) << "the longest wait is reached";
+  }
 }
 
 TEST(RetryOptions, NamesTheFieldThatIsWrong) {
