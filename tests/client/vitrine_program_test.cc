@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "tests/client/shell.h"
+#include "tests/imaging/pictures.h"
 
 namespace vitrine {
 namespace {
@@ -69,6 +70,18 @@ TEST_F(VitrineProgram, TakesPicturesFromEverywhere) {
   const Ran drawn = Shell(folder_, kVitrine + "classify in/a.png --attention out --side-by-side" + at_);
   EXPECT_EQ(drawn.exit_code, 0) << drawn.errors;
   EXPECT_TRUE(std::filesystem::exists(folder_.path() / "out/a.attention.png"));
+}
+
+TEST_F(VitrineProgram, SendsSmallerWhatTheServerWouldNotRead) {
+  folder_.Write("noise.png", EncodePng(NoiseImage(2600, 2400, 3)));  // noise cannot be compressed
+  ASSERT_GT(std::filesystem::file_size(folder_.path() / "noise.png"), 17 << 20);
+  const std::string large = "vitrine: noise.png: its file is larger than the server takes; sent as ";
+  for (const char* pictures : {"noise.png", "in/a.png noise.png in/deep/b.png"}) {
+    const Ran ran = Shell(folder_, kVitrine + "classify --format json " + pictures + at_);
+    EXPECT_EQ(ran.exit_code, 0) << ran.errors;
+    EXPECT_THAT(ran.errors, StartsWith(large));
+    EXPECT_THAT(ran.out, HasSubstr("\"sent_as\""));
+  }
 }
 
 TEST_F(VitrineProgram, ExitsWithOneForWhatFailedAndTwoForAWrongCommand) {
