@@ -1,0 +1,57 @@
+// The program `vitrine bench`: its flags and exit codes.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "tests/client/shell.h"
+#include "tests/client/small_server.h"
+
+namespace vitrine {
+namespace {
+
+using testing::HasSubstr;
+
+const std::string kBench = VITRINE_BIN "/vitrine bench --model m ";
+
+grpc::Status Classify(const v1::ClassifyRequest&, v1::ClassifyResponse* response, grpc::ServerContext*) {
+  response->add_predictions()->set_probability(1);
+  return grpc::Status::OK;
+}
+
+TEST(BenchProgram, RefusesFlagsThatWouldDoNothing) {
+  const ScratchFolder folder;
+  for (const char* flags :
+       {"--concurrency 3 --sweep 1:2", "--concurrency 3 --find-max --latency p99=1s", "--concurrency 3 --trace t.csv",
+        "--concurrency 3 --rate 5", "--max-attempts 2", "--duration 0s", "--requests 0", "--bytes 33554432",
+        "--server-pid 1073741824", "--find-max", "--find-max --latency p99=1s --good 0",
+        "--rate 5 --threads 2 "
+        "--max-outstanding 1"}) {
+    const Ran ran = Shell(folder, kBench + flags);
+    EXPECT_EQ(ran.exit_code, 2) << flags << "\n" << ran.errors;
+    EXPECT_NE(ran.errors, "") << flags;
+  }
+  EXPECT_THAT(Shell(folder, kBench + "--help").out, testing::Not(HasSubstr("repetitions")));
+}
+
+TEST(BenchProgram, ATraceThatIsNoFileIsASentence) {
+  const ScratchFolder folder;
+  SmallServer server({.classify = Classify});
+  for (const char* path : {"/", "/dev/zero", "none.csv"}) {
+    const Ran ran = Shell(folder, kBench + "--server " + server.address() + " --trace " + path);
+    EXPECT_EQ(ran.exit_code, 1) << ran.errors;
+    EXPECT_THAT(ran.errors, HasSubstr(path));
+  }
+}
+
+TEST(BenchProgram, AnInterruptHasItsOwnExitCode) {
+  const ScratchFolder folder;
+  SmallServer server({.classify = Classify});
+  const Ran ran = Shell(folder, "timeout --preserve-status -s INT 3 " + kBench + "--server " + server.address() +
+                                    " --rate 20 --warmup 0s --duration 60s");
+  EXPECT_EQ(ran.exit_code, 130) << ran.errors;
+  EXPECT_THAT(ran.out, HasSubstr("interrupted; what was measured until then"));
+}
+
+}  // namespace
+}  // namespace vitrine
