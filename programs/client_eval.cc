@@ -24,7 +24,7 @@ namespace {
 
 constexpr char kExamples[] = R"(Examples:
   A test split, with everything about it in results/:
-    vitrine eval --model eit-mini-cifar10 --data cifar10:/data/cifar-10 --out results/
+    vitrine eval --model eit-mini-cifar10 --data cifar:/data/cifar-10 --out results/
   An image folder whose classes the model calls otherwise:
     vitrine eval --model eit-mini-cifar10 --data imagefolder:/data/pets --label-map pets.tsv --out results/
   A third of it, here; the others elsewhere; then all of it:
@@ -92,22 +92,26 @@ int Evaluate(const EvalFlags& flags) {
   const absl::StatusOr<EvalResult> result = RunEvaluation(flags.command, progress, &StopRequested());
   progress.Finish();
   if (!result.ok()) return FailWithHint(result.status(), flags.command.client);
-  Report(flags.command, result->evaluation, flags.report, result->stopped.ok());
+  const bool reported = Report(result->evaluation, flags.report,
+                               {.folder = flags.command.out,
+                                .command = &flags.command,
+                                .ask = result->stopped.ok(),
+                                .progress = &progress,
+                                .stop = &StopRequested()});
   const int exit = Conclude(result->evaluation, flags.command.out, flags.format);
   if (!result->stopped.ok()) {
     return Fail("vitrine", absl::Status(result->stopped.code(), absl::StrCat(Printable(result->stopped.message()),
                                                                              "; the same command again continues")));
   }
-  return exit;
+  return reported ? exit : kExitFailure;
 }
 
 int Merge(const MergeFlags& flags) {
   const absl::StatusOr<Evaluation> merged = MergeEvaluations(flags.options);
   if (!merged.ok()) return Fail("vitrine", merged.status());
-  EvalCommand command;
-  command.out = flags.options.out;
-  Report(command, *merged, {}, /*ask=*/false);
-  return Conclude(*merged, flags.options.out, flags.format);
+  const bool reported = Report(*merged, {}, {.folder = flags.options.out});
+  const int exit = Conclude(*merged, flags.options.out, flags.format);
+  return reported ? exit : kExitFailure;
 }
 
 void AddData(CLI::App& eval, EvalCommand& command) {
@@ -164,14 +168,27 @@ ClientCommand AddEval(CLI::App& app) {
   AddStudyFlags(*eval, flags->study);
   AddRequestOptions(*eval, flags->command.client, flags->command.resolution, flags->command.priority);
   eval->get_option("--priority")->default_str("low");
+  // One side is a square, as in --resolutions.
+  eval->get_option("--resolution")
+      ->transform(CLI::Validator(
+          [](std::string& text) {
+            if (text.find('x') == std::string::npos) text = absl::StrCat(text, "x", text);
+            return std::string();
+          },
+          ""))
+      ->type_name("SIZE");
+  eval->get_option("--models")->excludes(eval->get_option("--model"));
+  eval->get_option("--resolutions")->excludes(eval->get_option("--resolution"));
   AddServerOptions(*eval, flags->command.client);
   AddFormatOption(*eval, flags->format);
   const std::vector<ClientCommand> parts = {AddMerge(*eval), AddEvalCompare(*eval)};
-  eval->footer(absl::StrCat("Formats of --data:\n", DatasetFormats(), "\n", kExamples));
+  eval->footer(
+      absl::StrCat("Formats of --data:\n", DatasetFormats(), "  cifar:DIR is short for cifar10:DIR\n\n", kExamples));
   eval->callback([eval, flags] {
     if (!eval->get_subcommands().empty()) return;
     if (flags->command.data.empty()) throw CLI::RequiredError("--data");
     if (flags->command.out.empty()) throw CLI::RequiredError("--out");
+    CheckStudyFlags(flags->study);
   });
   return {eval, [flags, parts] {
             for (const ClientCommand& part : parts) {

@@ -21,9 +21,17 @@ struct ReportFlags {
 };
 // --mistakes N, --attention-distance N. `flags` must outlive the parsing.
 void AddReportFlags(CLI::App& eval, ReportFlags& flags);
-// Writes report.html into the run's folder, and attention_distance.json where that was wanted. What the server or the
-// data cannot give any more is said on the page; what cannot be written, on stderr. Without `ask` no server is asked.
-void Report(const EvalCommand& command, const Evaluation& evaluation, const ReportFlags& flags, bool ask);
+// What a report is written with, beside the evaluation.
+struct ReportTask {
+  std::string folder;
+  const EvalCommand* command = nullptr;  // that made the evaluation; null: it was put together from others
+  bool ask = false;                      // the server, for attention
+  ProgressDisplay* progress = nullptr;
+  const std::atomic<bool>* stop = nullptr;
+};
+// Writes report.html into the folder, and attention_distance.json where that was wanted. What the server or the data
+// cannot give any more is said on the page. False: it could not be written, or was stopped, which stderr says.
+bool Report(const Evaluation& evaluation, const ReportFlags& flags, const ReportTask& task);
 
 // Several models or sizes instead of one.
 struct StudyFlags {
@@ -33,6 +41,8 @@ struct StudyFlags {
 };
 // --models A,B and --resolutions 160,HxW. `flags` must outlive the parsing.
 void AddStudyFlags(CLI::App& eval, StudyFlags& flags);
+// Throws CLI::ValidationError where a model or a size is there twice.
+void CheckStudyFlags(const StudyFlags& flags);
 // Runs every cell of the study with its report, writes the study into command.out and its table to stdout. Returns an
 // exit code of programs/command_line.h.
 int EvaluateStudy(const EvalCommand& command, const StudyFlags& study, const ReportFlags& report, Format format,

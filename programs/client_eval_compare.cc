@@ -1,4 +1,5 @@
 // `vitrine eval compare A B`.
+#include <filesystem>
 #include <iostream>
 #include <memory>
 #include <optional>
@@ -17,8 +18,9 @@ namespace {
 
 constexpr char kExamples[] = R"(Examples:
   Two versions of a model on one data set:
-    vitrine eval --model eit@1 --data cifar10:DIR --out one/
-    vitrine eval --model eit@2 --data cifar10:DIR --out two/
+    vitrine eval --models eit@1,eit@2 --data cifar:DIR --out both/
+    vitrine eval compare both/eit@1-own both/eit@2-own --out compared.html
+  Two runs:
     vitrine eval compare one/ two/ --out compared.html
   The pictures that became wrong:
     vitrine eval compare one/ two/ --format json | jq -r '.right_to_wrong[].name')";
@@ -33,10 +35,21 @@ OutputFormat FormatOf(const std::string& word) {
   return word == "json" ? OutputFormat::kJson : word == "csv" ? OutputFormat::kCsv : OutputFormat::kTable;
 }
 
+// An --out folder; says what to do with a model that somebody gives instead.
+absl::StatusOr<Evaluation> ReadGiven(const std::string& given) {
+  absl::StatusOr<Evaluation> evaluation = ReadEvaluation(given);
+  if (!absl::IsNotFound(evaluation.status()) || std::filesystem::exists(given) || !ParseModelChoice(given).ok()) {
+    return evaluation;
+  }
+  return absl::NotFoundError(absl::StrCat("there is no folder ", given,
+                                          "; a model is evaluated first: vitrine eval --model ", given,
+                                          " --data FORMAT:PATH --out DIR, then compare DIR"));
+}
+
 int RunCompare(const CompareFlags& flags) {
-  const absl::StatusOr<Evaluation> first = ReadEvaluation(flags.first);
+  const absl::StatusOr<Evaluation> first = ReadGiven(flags.first);
   if (!first.ok()) return Fail("vitrine", first.status());
-  const absl::StatusOr<Evaluation> second = ReadEvaluation(flags.second);
+  const absl::StatusOr<Evaluation> second = ReadGiven(flags.second);
   if (!second.ok()) return Fail("vitrine", second.status());
   const auto comparison = Compare(*first, *second);
   if (!comparison.ok()) return Fail("vitrine", comparison.status());

@@ -2,11 +2,13 @@
 #include <iostream>
 #include <memory>
 
+#include "absl/strings/str_cat.h"
 #include "client/eval/data.h"
 #include "client/eval/page.h"
 #include "client/text.h"
 #include "programs/client_eval.h"
 #include "programs/client_options.h"
+#include "report/data_table.h"
 
 namespace vitrine {
 
@@ -21,17 +23,24 @@ void AddReportFlags(CLI::App& eval, ReportFlags& flags) {
       ->type_name("N");
 }
 
-void Report(const EvalCommand& command, const Evaluation& evaluation, const ReportFlags& flags, bool ask) {
+bool Report(const Evaluation& evaluation, const ReportFlags& flags, const ReportTask& task) {
   std::unique_ptr<Client> client;
-  if (ask) {
-    absl::StatusOr<std::unique_ptr<Client>> connected = Client::Connect(command.client);
+  if (task.ask && task.command != nullptr) {
+    absl::StatusOr<std::unique_ptr<Client>> connected = Client::Connect(task.command->client);
     if (connected.ok()) client = *std::move(connected);
   }
   const absl::StatusOr<std::unique_ptr<Dataset>> data = OpenEvaluationData(evaluation.data, evaluation.settings.split);
-  const PictureSource source{.data = data.ok() ? data->get() : nullptr, .client = client.get()};
+  PictureSource source{.data = data.ok() ? data->get() : nullptr, .client = client.get(), .stop = task.stop};
+  source.progress = [&](const std::string& what, int64_t done, int64_t all) {
+    if (task.progress == nullptr) return;
+    const std::string text = absl::StrCat("report: ", what, ", ", WithSeparators(done), " of ", WithSeparators(all));
+    task.progress->Update(static_cast<double>(done) / static_cast<double>(all), text, absl::Now());
+  };
   const ReportWish wish{.mistakes = flags.mistakes, .attention_distance = flags.attention_distance};
-  const absl::Status status = WriteReport(command.out, evaluation, source, wish);
-  if (!status.ok()) std::cerr << "vitrine: no report: " << Printable(std::string(status.message())) << "\n";
+  const absl::Status status = WriteReport(task.folder, evaluation, source, wish, task.command);
+  if (task.progress != nullptr) task.progress->Finish();
+  if (!status.ok()) std::cerr << "vitrine: the report: " << Printable(std::string(status.message())) << "\n";
+  return status.ok();
 }
 
 }  // namespace vitrine

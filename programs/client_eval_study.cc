@@ -1,6 +1,7 @@
 // `vitrine eval --models A,B --resolutions 160,224`.
 #include <iostream>
 #include <memory>
+#include <set>
 
 #include "absl/strings/str_cat.h"
 #include "client/eval/data.h"
@@ -29,7 +30,24 @@ StudyPlan PlanOf(const EvalCommand& command, const StudyFlags& flags) {
   return plan;
 }
 
+void CheckTwice(const char* flag, const std::vector<std::string>& values) {
+  std::set<std::string> known;
+  for (const std::string& value : values) {
+    if (!known.insert(value).second) throw CLI::ValidationError(flag, absl::StrCat(value, " is there twice"));
+  }
+}
+
 }  // namespace
+
+void CheckStudyFlags(const StudyFlags& flags) {
+  CheckTwice("--models", flags.models);
+  std::vector<std::string> sizes;  // 32 is 32x32
+  for (const std::string& size : flags.resolutions) {
+    const v1::ResolutionWish wish = *ParseStudySize(size);
+    sizes.push_back(absl::StrCat(wish.height(), "x", wish.width()));
+  }
+  CheckTwice("--resolutions", sizes);
+}
 
 void AddStudyFlags(CLI::App& eval, StudyFlags& flags) {
   eval.add_option("--models", flags.models,
@@ -58,11 +76,15 @@ int EvaluateStudy(const EvalCommand& command, const StudyFlags& study, const Rep
     if (!only.ok()) return FailWithHint(only.status(), command.client);
     model.name = only->model();
   }
+  bool all_reported = true;
   const CellRunner run = [&](const EvalCommand& cell) {
     progress.Line(Printable(absl::StrCat(cell.model.name, " into ", cell.out)));
     absl::StatusOr<EvalResult> result = RunEvaluation(cell, progress, stop);
     progress.Finish();
-    if (result.ok()) Report(cell, result->evaluation, report, result->stopped.ok());
+    if (!result.ok()) return result;
+    all_reported &= Report(
+        result->evaluation, report,
+        {.folder = cell.out, .command = &cell, .ask = result->stopped.ok(), .progress = &progress, .stop = stop});
     return result;
   };
   const Study done = RunStudy(plan, **client, **data, run);
@@ -70,7 +92,7 @@ int EvaluateStudy(const EvalCommand& command, const StudyFlags& study, const Rep
   std::cout << StudyTable(done).Print(format == Format::kJson ? OutputFormat::kJson : OutputFormat::kTable)
             << std::flush;
   if (!written.ok()) return Fail("vitrine", written);
-  return done.complete() ? kExitSuccess : kExitFailure;
+  return done.complete() && all_reported ? kExitSuccess : kExitFailure;
 }
 
 }  // namespace vitrine

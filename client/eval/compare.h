@@ -53,6 +53,8 @@ absl::StatusOr<std::unique_ptr<const Comparison>> Compare(const Evaluation& firs
 
 // "The second is right more often: ..., p = 3.2e-05 (McNemar, ...)."
 std::string VerdictInWords(const Comparison& comparison);
+// "0.0312", "3.2e-05"
+std::string PText(double p);
 // "9,998 pictures were answered by both; ..."
 std::string PicturesInWords(const Comparison& comparison);
 

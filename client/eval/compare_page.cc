@@ -32,17 +32,15 @@ std::string Title(const Evaluation& evaluation) {
 
 void AddKeyFigures(const Comparison& comparison, HtmlPage& page) {
   const int64_t all = comparison.counts.all();
-  page.KeyFigures({{"top-1, first", PercentText(comparison.first_metrics.top1),
-                    IntervalInWords(comparison.first_metrics.top1_correct, all)},
-                   {"top-1, second", PercentText(comparison.second_metrics.top1),
-                    IntervalInWords(comparison.second_metrics.top1_correct, all)},
-                   {"difference", SignedPercentText(PairedDifference(comparison.counts)),
-                    absl::StrFormat("95 %% interval %+.2f to %+.2f %%", 100 * comparison.interval.low,
-                                    100 * comparison.interval.high)},
-                   {"p, McNemar",
-                    comparison.test.p < 1e-4 ? absl::StrFormat("%.1e", comparison.test.p)
-                                             : absl::StrFormat("%.4f", comparison.test.p),
-                    comparison.test.exact ? "exact" : "with continuity correction"}});
+  page.KeyFigures(
+      {{"top-1, first", PercentText(comparison.first_metrics.top1),
+        IntervalInWords(comparison.first_metrics.top1_correct, all)},
+       {"top-1, second", PercentText(comparison.second_metrics.top1),
+        IntervalInWords(comparison.second_metrics.top1_correct, all)},
+       {"difference", SignedPercentText(PairedDifference(comparison.counts)),
+        absl::StrFormat("95 %% interval %+.2f to %+.2f %%", 100 * comparison.interval.low,
+                        100 * comparison.interval.high)},
+       {"p, McNemar", PText(comparison.test.p), comparison.test.exact ? "exact" : "with continuity correction"}});
   page.Paragraph(VerdictInWords(comparison));
 }
 

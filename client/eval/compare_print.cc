@@ -114,11 +114,11 @@ std::string RunInWords(const char* which, const Evaluation& evaluation) {
       "\n");
 }
 
+}  // namespace
+
 std::string PText(double p) {
   return p < 1e-4 ? absl::StrFormat("%.1e", p) : absl::StrFormat("%.4f", p);
 }
-
-}  // namespace
 
 std::string VerdictInWords(const Comparison& comparison) {
   const McNemar& test = comparison.test;

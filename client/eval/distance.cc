@@ -78,19 +78,6 @@ class Sums {
   std::set<GridCell> cells_;
 };
 
-v1::ClassifyRequest RequestFor(const PictureSource& source) {
-  v1::ClassifyRequest request;
-  request.set_model(source.model->model());
-  request.set_version(source.model->version());
-  request.set_omit_predictions(true);
-  request.set_priority(v1::LOW);
-  v1::AttentionRequest& attention = *request.add_attention();
-  attention.set_kind(v1::DISTANCE);
-  attention.set_encoding(v1::FLOAT32);
-  if (const auto wish = ResolutionOf(source.resolution)) *request.mutable_resolution() = *wish;
-  return request;
-}
-
 // [layers, heads] as rows of JSON.
 nlohmann::ordered_json Rows(const std::vector<double>& values, int heads) {
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();
@@ -115,10 +102,11 @@ absl::StatusOr<AttentionDistances> MeasureDistances(const PictureSource& source,
   distances.version = source.model->version();
   distances.magnitudes = source.model->config().has_xvit();
   const std::vector<int64_t> chosen = EvenlySpread(indices, most);
-  const v1::ClassifyRequest common = RequestFor(source);
+  v1::ClassifyRequest common = AttentionRequestFor(source, v1::DISTANCE);
+  common.mutable_attention(0)->set_encoding(v1::FLOAT32);
   size_t next = 0;
   const RequestSource requests = [&]() -> std::optional<absl::StatusOr<v1::ClassifyRequest>> {
-    if (next == chosen.size()) return std::nullopt;
+    if (next == chosen.size() || source.Stopping()) return std::nullopt;
     absl::StatusOr<std::string> encoded = source.data->encoded(chosen[next++]);
     if (!encoded.ok()) return encoded.status();
     v1::ClassifyRequest request = common;
@@ -126,13 +114,17 @@ absl::StatusOr<AttentionDistances> MeasureDistances(const PictureSource& source,
     return request;
   };
   Sums sums(distances);
-  const ResultSink sink = [&](size_t, absl::StatusOr<v1::ClassifyResponse> answer) {
+  const ResultSink sink = [&](size_t i, absl::StatusOr<v1::ClassifyResponse> answer) {
+    source.Tell("attention distances", static_cast<int64_t>(i) + 1, static_cast<int64_t>(chosen.size()));
     const absl::Status status = answer.ok() ? sums.Add(*answer) : answer.status();
     if (status.ok()) return;
     ++distances.failed;
     if (distances.fault.empty()) distances.fault = std::string(status.message());
   };
   RETURN_IF_ERROR(source.client->ClassifyMany(requests, sink));
+  if (next < chosen.size()) {
+    return absl::CancelledError(absl::StrCat("it was stopped after ", next, " of ", chosen.size(), " pictures"));
+  }
   if (distances.pictures == 0) {
     return absl::UnavailableError(absl::StrCat("no picture has an attention distance",
                                                distances.fault.empty() ? "" : absl::StrCat(": ", distances.fault)));

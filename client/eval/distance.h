@@ -32,7 +32,7 @@ struct AttentionDistances {
 };
 
 // Asks about up to `most` of `indices`, those of EvenlySpread. INVALID_ARGUMENT: the model has no distances.
-// UNAVAILABLE: no picture was answered.
+// UNAVAILABLE: no picture was answered. CANCELLED: `source.stop`.
 absl::StatusOr<AttentionDistances> MeasureDistances(const PictureSource& source, const std::vector<int64_t>& indices,
                                                     int64_t most);
 

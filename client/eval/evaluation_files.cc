@@ -1,13 +1,11 @@
 // summary.json, predictions.csv and predictions.jsonl of an evaluation.
-#include <algorithm>
-#include <cerrno>
-#include <cstdio>
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "client/eval/evaluation.h"
 #include "client/eval/metrics.h"
+#include "client/eval/page_sections.h"
 #include "client/eval/summary.h"
 #include "client/files.h"
 #include "report/data_table.h"
@@ -18,10 +16,6 @@ namespace {
 // Probabilities as short as a float needs.
 using FloatJson = nlohmann::basic_json<nlohmann::ordered_map, std::vector, std::string, bool, int64_t, uint64_t, float>;
 using Json = nlohmann::ordered_json;
-
-std::string LabelOf(const Evaluation& evaluation, int32_t index) {
-  return index < 0 ? "" : evaluation.model.labels(index);
-}
 
 // What a run decided about each picture, and nothing that depends on when or with whom it was asked.
 std::string PredictionsCsv(const Evaluation& evaluation) {
@@ -38,7 +32,7 @@ std::string PredictionsCsv(const Evaluation& evaluation) {
     const auto yes_no = [&](bool value) { return answered ? Cell::Count(value ? 1 : 0) : Cell::Nothing(); };
     table.Add({Cell::Count(p.index), Cell{p.name, ""},
                Cell{evaluation.data_labels[static_cast<size_t>(p.data_label)], ""},
-               Cell{answered ? LabelOf(evaluation, p.guesses.front().index) : "", ""}, yes_no(p.correct()),
+               Cell{answered ? LabelOf(evaluation.model, p.guesses.front().index) : "", ""}, yes_no(p.correct()),
                yes_no(p.InTop(5)), Cell{OutcomeName(p.outcome), ""},
                Cell{p.code == absl::StatusCode::kOk ? "" : CodeName(p.code), ""}});
   }
@@ -60,8 +54,9 @@ std::string JsonLine(const Evaluation& evaluation, const Prediction& p) {
   std::string text = line.dump(-1, ' ', false, Json::error_handler_t::replace);
   FloatJson guesses = FloatJson::array();
   for (const Guess& guess : p.guesses) {
-    guesses.push_back(
-        {{"index", guess.index}, {"label", LabelOf(evaluation, guess.index)}, {"probability", guess.probability}});
+    guesses.push_back({{"index", guess.index},
+                       {"label", LabelOf(evaluation.model, guess.index)},
+                       {"probability", guess.probability}});
   }
   const Json rest = {{"tokens", p.tokens},
                      {"served_by", p.served_by},
@@ -79,13 +74,6 @@ std::string JsonLine(const Evaluation& evaluation, const Prediction& p) {
                       rest.dump(-1, ' ', false, Json::error_handler_t::replace).substr(1), "\n");
 }
 
-absl::Status WriteWhole(const std::string& folder, const std::string& name, const std::string& bytes) {
-  const std::string path = absl::StrCat(folder, "/", name), temporary = absl::StrCat(path, ".new");
-  RETURN_IF_ERROR(WriteFile(temporary, bytes));
-  if (std::rename(temporary.c_str(), path.c_str()) == 0) return absl::OkStatus();
-  return absl::ErrnoToStatus(errno, absl::StrCat("cannot write ", path));
-}
-
 }  // namespace
 
 absl::Status WriteEvaluation(const std::string& folder, const Evaluation& evaluation) {
@@ -93,9 +81,10 @@ absl::Status WriteEvaluation(const std::string& folder, const Evaluation& evalua
   std::string lines;
   for (const Prediction& p : evaluation.predictions) lines += JsonLine(evaluation, p);
   const Json summary = SummaryJson(evaluation, ComputeMetrics(evaluation));
-  RETURN_IF_ERROR(WriteWhole(folder, "predictions.csv", PredictionsCsv(evaluation)));
-  RETURN_IF_ERROR(WriteWhole(folder, "predictions.jsonl", lines));
-  return WriteWhole(folder, "summary.json", summary.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+  RETURN_IF_ERROR(ReplaceFile(absl::StrCat(folder, "/predictions.csv"), PredictionsCsv(evaluation)));
+  RETURN_IF_ERROR(ReplaceFile(absl::StrCat(folder, "/predictions.jsonl"), lines));
+  return ReplaceFile(absl::StrCat(folder, "/summary.json"),
+                     summary.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
 }
 
 }  // namespace vitrine

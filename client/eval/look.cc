@@ -57,18 +57,6 @@ bool Shows(const Dataset& data, const Prediction& prediction) {
   return data.name(prediction.index) == prediction.name || prediction.name.find("\xEF\xBF\xBD") != std::string::npos;
 }
 
-// What is asked about every picture.
-v1::ClassifyRequest RequestFor(const PictureSource& source, v1::AttentionKind kind) {
-  v1::ClassifyRequest request;
-  request.set_model(source.model->model());
-  request.set_version(source.model->version());
-  request.set_omit_predictions(true);
-  request.set_priority(v1::LOW);
-  request.add_attention()->set_kind(kind);
-  if (const auto wish = ResolutionOf(source.resolution)) *request.mutable_resolution() = *wish;
-  return request;
-}
-
 // Keeps the first fault only: the others are mostly the same.
 class Faults {
  public:
@@ -93,10 +81,10 @@ void AddAttention(const PictureSource& source, const std::vector<int64_t>& indic
     looks.fault = "No server was there to ask for the attention.";
     return;
   }
-  const v1::ClassifyRequest common = RequestFor(source, *kind);
+  const v1::ClassifyRequest common = AttentionRequestFor(source, *kind);
   size_t next = 0;
   const RequestSource requests = [&]() -> std::optional<absl::StatusOr<v1::ClassifyRequest>> {
-    if (next == indices.size()) return std::nullopt;
+    if (next == indices.size() || source.Stopping()) return std::nullopt;
     absl::StatusOr<std::string> encoded = source.data->encoded(indices[next++]);
     if (!encoded.ok()) return encoded.status();
     v1::ClassifyRequest request = common;
@@ -104,6 +92,7 @@ void AddAttention(const PictureSource& source, const std::vector<int64_t>& indic
     return request;
   };
   const ResultSink sink = [&](size_t i, absl::StatusOr<v1::ClassifyResponse> answer) {
+    source.Tell("attention for the mistakes", static_cast<int64_t>(i) + 1, static_cast<int64_t>(indices.size()));
     if (i >= images.size() || !images[i]) return;
     const auto overlay = answer.ok() ? Overlay(*images[i], *answer) : answer.status();
     if (!overlay.ok()) return faults.Add("Attention is missing", overlay.status());
@@ -112,9 +101,21 @@ void AddAttention(const PictureSource& source, const std::vector<int64_t>& indic
   };
   const absl::Status status = source.client->ClassifyMany(requests, sink);
   if (!status.ok()) faults.Add("Attention is missing", status);
+  if (next < indices.size()) faults.Add("Attention is missing", absl::CancelledError("it was stopped"));
 }
 
 }  // namespace
+
+v1::ClassifyRequest AttentionRequestFor(const PictureSource& source, v1::AttentionKind kind) {
+  v1::ClassifyRequest request;
+  request.set_model(source.model->model());
+  request.set_version(source.model->version());
+  request.set_omit_predictions(true);
+  request.set_priority(v1::LOW);
+  request.add_attention()->set_kind(kind);
+  if (const auto wish = ResolutionOf(source.resolution)) *request.mutable_resolution() = *wish;
+  return request;
+}
 
 Looks LookAt(const PictureSource& source, const std::vector<const Prediction*>& predictions) {
   Looks looks;

@@ -1,7 +1,9 @@
 #ifndef VITRINE_CLIENT_EVAL_LOOK_H_
 #define VITRINE_CLIENT_EVAL_LOOK_H_
 
+#include <atomic>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -20,7 +22,19 @@ struct PictureSource {
   Client* client = nullptr;       // null: no server to ask for attention
   const v1::ModelVersion* model = nullptr;
   std::string resolution = {};  // as EvaluationSettings has it
+  // Becomes it true, nothing more is asked, and what was not answered counts as failed.
+  const std::atomic<bool>* stop = nullptr;
+  // Told after each answer, how many of how many there are.
+  std::function<void(const std::string& what, int64_t done, int64_t all)> progress = {};
+
+  bool Stopping() const { return stop != nullptr && *stop; }
+  void Tell(const std::string& what, int64_t done, int64_t all) const {
+    if (progress) progress(what, done, all);
+  }
 };
+
+// A question for attention of that kind alone, to the version that answered, without a picture yet; of low priority.
+v1::ClassifyRequest AttentionRequestFor(const PictureSource& source, v1::AttentionKind kind);
 
 // Some pictures of a set, small enough for a page.
 struct Looks {

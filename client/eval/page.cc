@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "client/eval/label_map.h"
 #include "client/eval/page_sections.h"
 #include "client/files.h"
 
@@ -24,6 +25,57 @@ std::string Quoted(const std::string& text) {
   return quoted + "'";
 }
 
+// "vitrine eval --flag value ..."
+class Command {
+ public:
+  void Add(const char* flag, const std::string& value) { absl::StrAppend(&text_, " ", flag, " ", Quoted(value)); }
+  void AddUnless(const std::string& standard, const char* flag, const std::string& value) {
+    if (value != standard) Add(flag, value);
+  }
+  void AddUnless(absl::Duration standard, const char* flag, absl::Duration value) {
+    if (value != standard) Add(flag, absl::FormatDuration(value));
+  }
+  void AddSwitch(const char* flag) { absl::StrAppend(&text_, " ", flag); }
+  const std::string& text() const { return text_; }
+
+ private:
+  std::string text_ = "vitrine eval";
+};
+
+// What the evaluation itself does not tell.
+void AddRun(const EvalCommand& command, Command& text) {
+  const EvalCommand standard;
+  const ClientOptions& client = command.client;
+  text.AddUnless(absl::StrCat(standard.client.max_in_flight), "--in-flight", absl::StrCat(client.max_in_flight));
+  if (command.priority != standard.priority) text.Add("--priority", command.priority == v1::HIGH ? "high" : "normal");
+  text.AddUnless(standard.patience, "--patience", command.patience);
+  text.AddUnless(standard.client.deadline, "--deadline", client.deadline);
+  text.AddUnless(standard.client.connect_timeout, "--connect-timeout", client.connect_timeout);
+  text.AddUnless(absl::StrCat(standard.client.retry.max_attempts), "--max-attempts",
+                 absl::StrCat(client.retry.max_attempts));
+  text.AddUnless(standard.client.keepalive, "--keepalive", client.keepalive);
+  if (client.tls.has_value()) {
+    text.AddSwitch("--tls");
+    text.AddUnless("", "--tls-ca", client.tls->ca_file);
+    text.AddUnless("", "--tls-cert", client.tls->certificate_file);
+    text.AddUnless("", "--tls-key", client.tls->key_file);
+    text.AddUnless("", "--tls-server-name", client.tls->server_name);
+  }
+  text.AddUnless("", "--token-file", client.token_file);
+}
+
+// Whether names and numbers alone would bring the labels to other classes.
+bool NeedsLabelMap(const Evaluation& evaluation) {
+  const auto& labels = evaluation.model.labels();
+  const auto match = MatchLabels(evaluation.data_labels, {labels.begin(), labels.end()});
+  return !match.ok() || match->classes != evaluation.settings.label_map;
+}
+
+std::string WithoutSlashes(std::string folder) {
+  while (folder.size() > 1 && folder.back() == '/') folder.pop_back();
+  return folder;
+}
+
 }  // namespace
 
 std::vector<const Prediction*> SurestMistakes(const Evaluation& evaluation, size_t most) {
@@ -39,21 +91,28 @@ std::vector<const Prediction*> SurestMistakes(const Evaluation& evaluation, size
   return mistakes;
 }
 
-std::string CommandOf(const Evaluation& evaluation, const std::string& folder) {
+std::string CommandOf(const Evaluation& evaluation, const std::string& folder, const EvalCommand* command,
+                      const ReportWish& wish) {
   const EvaluationSettings& settings = evaluation.settings;
-  std::string command = "vitrine eval";
-  const auto add = [&](const char* flag, const std::string& value) {
-    absl::StrAppend(&command, " ", flag, " ", Quoted(value));
-  };
-  if (!evaluation.sessions.empty()) add("--server", evaluation.sessions.back().server);
-  add("--model", absl::StrCat(evaluation.model.model(), "@", evaluation.model.version()));
-  add("--data", evaluation.data);
-  if (settings.split != "test") add("--split", settings.split);
-  if (!settings.resolution.empty()) add("--resolution", settings.resolution);
-  if (settings.limit > 0) add("--limit", absl::StrCat(settings.limit));
-  if (settings.shard.of > 1) add("--shard", ToString(settings.shard));
-  add("--out", folder.empty() ? "DIR" : folder);
-  return command;
+  Command text;
+  if (command != nullptr) {
+    text.Add("--server", command->client.address);
+  } else if (!evaluation.sessions.empty()) {
+    text.Add("--server", evaluation.sessions.back().server);
+  }
+  text.Add("--model", absl::StrCat(evaluation.model.model(), "@", evaluation.model.version()));
+  text.Add("--data", evaluation.data);
+  text.AddUnless("test", "--split", settings.split);
+  text.AddUnless("", "--label-map", command != nullptr ? command->label_map : NeedsLabelMap(evaluation) ? "FILE" : "");
+  text.AddUnless("", "--resolution", settings.resolution);
+  if (settings.limit > 0) text.Add("--limit", absl::StrCat(settings.limit));
+  if (settings.shard.of > 1) text.Add("--shard", ToString(settings.shard));
+  text.AddUnless(absl::StrCat(EvalCommand().top_k), "--top-k", absl::StrCat(settings.top_k));
+  if (command != nullptr) AddRun(*command, text);
+  text.AddUnless(absl::StrCat(ReportWish().mistakes), "--mistakes", absl::StrCat(wish.mistakes));
+  if (wish.attention_distance > 0) text.Add("--attention-distance", absl::StrCat(wish.attention_distance));
+  text.Add("--out", folder.empty() ? "DIR" : absl::StrCat(WithoutSlashes(folder), "-again"));
+  return text.text();
 }
 
 std::string DrawPage(const EvaluationPage& input) {
@@ -74,10 +133,13 @@ std::string DrawPage(const EvaluationPage& input) {
 }
 
 absl::Status WriteReport(const std::string& folder, const Evaluation& evaluation, PictureSource source,
-                         const ReportWish& wish) {
+                         const ReportWish& wish, const EvalCommand* command) {
+  const bool stopped_before = source.Stopping();
   const EvaluationMetrics metrics = ComputeMetrics(evaluation);
   EvaluationPage page{.evaluation = evaluation, .metrics = metrics};
   page.folder = folder;
+  page.command = command;
+  page.wish = wish;
   page.mistakes = SurestMistakes(evaluation, static_cast<size_t>(std::max(0, wish.mistakes)));
   source.model = &evaluation.model;
   source.resolution = evaluation.settings.resolution;
@@ -93,13 +155,15 @@ absl::Status WriteReport(const std::string& folder, const Evaluation& evaluation
                     : MeasureDistances(source, answered, wish.attention_distance);
     if (distances.ok()) {
       page.distances = &*distances;
-      RETURN_IF_ERROR(
-          WriteFile((std::filesystem::path(folder) / "attention_distance.json").string(), DistancesAsJson(*distances)));
+      RETURN_IF_ERROR(ReplaceFile((std::filesystem::path(folder) / "attention_distance.json").string(),
+                                  DistancesAsJson(*distances)));
     } else {
       page.distances_fault = std::string(distances.status().message());
     }
   }
-  return WriteFile((std::filesystem::path(folder) / "report.html").string(), DrawPage(page));
+  RETURN_IF_ERROR(ReplaceFile((std::filesystem::path(folder) / "report.html").string(), DrawPage(page)));
+  if (stopped_before || !source.Stopping()) return absl::OkStatus();
+  return absl::CancelledError("it was stopped before it had everything; the same command again completes it");
 }
 
 }  // namespace vitrine

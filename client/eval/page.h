@@ -10,8 +10,14 @@
 #include "client/eval/evaluation.h"
 #include "client/eval/look.h"
 #include "client/eval/metrics.h"
+#include "client/eval/run.h"
 
 namespace vitrine {
+
+struct ReportWish {
+  int mistakes = 24;               // pictures of the surest mistakes, at least 0
+  int64_t attention_distance = 0;  // pictures whose attention distances are averaged; 0: none
+};
 
 // An evaluation as one HTML file that needs nothing else (docs/evaluating.md lists its parts).
 struct EvaluationPage {
@@ -22,25 +28,28 @@ struct EvaluationPage {
   Looks looks = {};
   const AttentionDistances* distances = nullptr;  // null: they were not wanted
   std::string distances_fault = {};               // why they could not be had
-  std::string folder = {};                        // --out of the command that repeats it
+  // For the command that repeats it: see CommandOf.
+  std::string folder = {};
+  const EvalCommand* command = nullptr;
+  ReportWish wish = {};
 };
 std::string DrawPage(const EvaluationPage& page);
 
 // Wrong answers, surest first, at most `most`; equally sure ones by index.
 std::vector<const Prediction*> SurestMistakes(const Evaluation& evaluation, size_t most);
 
-struct ReportWish {
-  int mistakes = 24;               // pictures of the surest mistakes, at least 0
-  int64_t attention_distance = 0;  // pictures whose attention distances are averaged; 0: none
-};
-
 // Writes report.html into an --out folder and, where wanted, attention_distance.json. What the data set or the server
-// cannot give any more is said on the page and is no error. Of `source`, model and resolution are the evaluation's.
+// cannot give any more is said on the page and is no error. Of `source`, model and resolution are the evaluation's;
+// becomes its `stop` true meanwhile, the page is written with what there is, and the status is CANCELLED. Each file
+// appears as a whole. `command` is what made the evaluation, null if that is not known.
 absl::Status WriteReport(const std::string& folder, const Evaluation& evaluation, PictureSource source,
-                         const ReportWish& wish = {});
+                         const ReportWish& wish = {}, const EvalCommand* command = nullptr);
 
-// The command that repeats an evaluation into `folder`, quoted for a shell.
-std::string CommandOf(const Evaluation& evaluation, const std::string& folder);
+// The command that repeats the evaluation in `folder`, and its report, into another folder beside it; quoted for a
+// shell. Without the `command` that made it (null), what only that knows has its default, and a label map that it needs
+// is "FILE". Never holds a token, at most the name of its file.
+std::string CommandOf(const Evaluation& evaluation, const std::string& folder, const EvalCommand* command = nullptr,
+                      const ReportWish& wish = {});
 
 }  // namespace vitrine
 

@@ -269,8 +269,9 @@ void AddSettings(const EvaluationPage& input, HtmlPage& page) {
   }
   page.Table(sessions);
   if (const std::string map = LabelMapInWords(evaluation); !map.empty()) page.Folded("Labels that were mapped", map);
-  page.Paragraph("The command that repeats it:");
-  page.Add(absl::StrCat("<pre>", EscapeHtml(CommandOf(evaluation, input.folder)), "</pre>\n"));
+  page.Paragraph("The command that repeats it, in the folder where it was given:");
+  page.Add(
+      absl::StrCat("<pre>", EscapeHtml(CommandOf(evaluation, input.folder, input.command, input.wish)), "</pre>\n"));
 }
 
 }  // namespace vitrine

@@ -213,10 +213,10 @@ absl::Status WriteStudy(const std::string& folder, const Study& study) {
   const DataTable table = StudyTable(study);
   nlohmann::ordered_json json = {{"data", study.data}, {"split", study.split}, {"cells", table.AsJson()}};
   const std::filesystem::path out(folder);
-  RETURN_IF_ERROR(WriteFile((out / "study.json").string(),
-                            json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n"));
-  RETURN_IF_ERROR(WriteFile((out / "study.csv").string(), table.Print(OutputFormat::kCsv)));
-  return WriteFile((out / "study.html").string(), DrawStudy(study));
+  RETURN_IF_ERROR(ReplaceFile((out / "study.json").string(),
+                              json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n"));
+  RETURN_IF_ERROR(ReplaceFile((out / "study.csv").string(), table.Print(OutputFormat::kCsv)));
+  return ReplaceFile((out / "study.html").string(), DrawStudy(study));
 }
 
 }  // namespace vitrine

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "client/eval/page_sections.h"
 #include "client/text.h"
 #include "report/data_table.h"
 
@@ -101,10 +102,6 @@ Json RunJson(const Evaluation& evaluation, const EvaluationMetrics& metrics) {
           {"latency_seconds", latency},           {"sessions", sessions}};
 }
 
-std::string Percent(double share) {
-  return absl::StrFormat("%.2f %%", 100 * share);
-}
-
 std::string LedgerText(const EvaluationLedger& ledger) {
   std::string text = absl::StrCat("pictures    ", WithSeparators(ledger.pictures), " = ",
                                   WithSeparators(ledger.answered), " answered");
@@ -180,9 +177,9 @@ std::string SummaryText(const Evaluation& evaluation, const EvaluationMetrics& m
   if (!s.resolution.empty()) absl::StrAppend(&text, "  at ", s.resolution);
   absl::StrAppend(&text, "\n", LedgerText(metrics.ledger));
   if (metrics.ledger.answered > 0) {
-    absl::StrAppend(&text, "top-1       ", Percent(metrics.top1), "   top-5 ", Percent(metrics.top5), "   macro F1 ",
-                    absl::StrFormat("%.4f", metrics.macro_f1), "   calibration error ",
-                    Percent(metrics.calibration.ExpectedError()), "\n", WorstClasses(evaluation, metrics),
+    absl::StrAppend(&text, "top-1       ", PercentText(metrics.top1), "   top-5 ", PercentText(metrics.top5),
+                    "   macro F1 ", absl::StrFormat("%.4f", metrics.macro_f1), "   calibration error ",
+                    PercentText(metrics.calibration.ExpectedError()), "\n", WorstClasses(evaluation, metrics),
                     LatencyText(metrics));
     absl::StrAppendFormat(&text, "throughput  %.1f pictures/s over %.1f s", metrics.pictures_per_second,
                           metrics.busy_seconds);

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <filesystem>
 #include <mutex>
 
 #include "absl/strings/str_cat.h"
@@ -269,6 +271,43 @@ TEST(WriteReport, WritesThePageAndTheDistances) {
   EXPECT_THAT(folder.Read("report.html"), HasSubstr("Not measured: no server or no data set"));
 }
 
+TEST(WriteReport, AStopEndsTheAsking) {
+  const ScratchFolder folder;
+  Evaluation evaluation = MadeEvaluation(std::vector<MadePicture>(300, {0, {{0, 0.9f}}}));
+  evaluation.model.add_attention_kinds(v1::DISTANCE);
+  const MadeData data(evaluation);
+  AttentionServer attention;
+  const auto client = ConnectTo(attention.server);
+  std::atomic<bool> stop = false;
+  PictureSource source{.data = &data, .client = client.get(), .stop = &stop};
+  int64_t told = 0;
+  source.progress = [&](const std::string& what, int64_t done, int64_t all) {
+    EXPECT_EQ(what, "attention distances");
+    EXPECT_EQ(done, ++told);
+    EXPECT_EQ(all, 300);
+    stop = true;
+  };
+  const absl::Status status = WriteReport(folder.path().string(), evaluation, source, {.attention_distance = 300});
+  EXPECT_EQ(status.code(), absl::StatusCode::kCancelled);
+  EXPECT_GT(told, 0);
+  EXPECT_THAT(folder.Read("report.html"), HasSubstr("Not measured: it was stopped after"));
+  const std::lock_guard lock(attention.mutex);
+  EXPECT_LT(attention.asked.size(), 300u);
+}
+
+TEST(WriteReport, APageThatCannotBeWrittenLeavesTheOldOne) {
+  const ScratchFolder folder;
+  const Evaluation evaluation = Made();
+  folder.Write("report.html", "old");
+  std::filesystem::create_directories(folder.path() / "report.html.new");
+  EXPECT_FALSE(WriteReport(folder.path().string(), evaluation, {}).ok());
+  EXPECT_EQ(folder.Read("report.html"), "old");
+  const ScratchFolder other;
+  std::filesystem::create_directories(other.path() / "report.html");
+  EXPECT_FALSE(WriteReport(other.path().string(), evaluation, {}).ok());
+  EXPECT_FALSE(std::filesystem::exists(other.path() / "report.html.new"));
+}
+
 TEST(CommandOf, QuotesForTheShell) {
   Evaluation evaluation = Made();
   evaluation.data = "imagefolder:/my pets' $HOME";
@@ -277,7 +316,29 @@ TEST(CommandOf, QuotesForTheShell) {
   EXPECT_EQ(
       CommandOf(evaluation, "out"),
       "vitrine eval --server here:1 --model m@3 --data 'imagefolder:/my pets'\\'' $HOME' --resolution 32x48 --shard "
-      "3/8 --out out");
+      "3/8 --out out-again");
+  EXPECT_THAT(CommandOf(evaluation, "out//"), HasSubstr("--out out-again"));
+}
+
+TEST(CommandOf, HasWhatTheRunWasGivenButNoToken) {
+  Evaluation evaluation = Made();
+  EvalCommand command;
+  command.client.address = "gpu-box:8500";
+  command.client.token = "top-secret-words";
+  command.client.token_file = "token";
+  command.client.tls.emplace().ca_file = "my ca.pem";
+  command.client.keepalive = absl::Seconds(30);
+  command.priority = v1::HIGH;
+  command.label_map = "map.tsv";
+  const std::string text = CommandOf(evaluation, "out", &command, {.mistakes = 3, .attention_distance = 64});
+  EXPECT_EQ(
+      text,
+      "vitrine eval --server gpu-box:8500 --model m@3 --data imagefolder:pets --label-map map.tsv --priority high "
+      "--keepalive 30s --tls --tls-ca 'my ca.pem' --token-file token --mistakes 3 --attention-distance 64 --out "
+      "out-again");
+  EXPECT_THAT(CommandOf(evaluation, "out"), Not(HasSubstr("--label-map")));
+  evaluation.settings.label_map = {0, 2, 1};
+  EXPECT_THAT(CommandOf(evaluation, "out"), HasSubstr("--label-map FILE")) << "the names alone say another thing";
 }
 
 }  // namespace
