@@ -43,7 +43,8 @@ std::string Percentiles(const LatencyHistogram& histogram) {
 }
 
 std::string LatencyText(const LoadRecord& record) {
-  std::string text = Line("latency", Percentiles(record.latency()) + ", of answers");
+  std::string text =
+      Line("latency", record.answered() == 0 ? "no answers" : Percentiles(record.latency()) + ", of answers");
   if (record.answered() == record.due()) return text;
   std::string of_due;
   for (const NamedQuantile& one : kReportedQuantiles) {
@@ -154,8 +155,9 @@ std::string GeneratorText(const LoadSetting& setting, const LoadResult& result) 
 std::string PointVerdict(const LoadPoint& point) {
   std::vector<std::string> words;
   if (point.result.interrupted) words.push_back("interrupted");
-  if (const std::string reason = point.result.VoidReason(); !reason.empty()) words.push_back("void: " + reason);
-  if (point.missed.has_value()) words.push_back(point.missed->empty() ? "met" : *point.missed);
+  const std::string reason = point.result.VoidReason();
+  if (!reason.empty()) words.push_back("void: " + reason);
+  if (point.missed.has_value() && reason.empty()) words.push_back(point.missed->empty() ? "met" : *point.missed);
   if (point.stability.verdict == Stability::Verdict::kNotStable) words.push_back("not stable");
   return absl::StrJoin(words, ", ");
 }
