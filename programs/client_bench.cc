@@ -6,6 +6,7 @@
 #include <ctime>
 #include <iostream>
 
+#include "base/request_size.h"
 #include "client/load/bench_command.h"
 #include "programs/client_command.h"
 #include "programs/client_options.h"
@@ -31,8 +32,8 @@ constexpr char kExamples[] = R"(Examples:
 Exit code: 0 if something was measured, 1 if nothing was (no server, no answer, no rate that meets the goal, a search that
 could not be finished), 2 for a wrong command line, 130 after Ctrl-C.)";
 
-constexpr int kExitInterrupted = 130;                       // 128 + SIGINT, as shells have it
-constexpr int64_t kMostBytes = (int64_t{32} << 20) - 4096;  // servers refuse requests above 32 MiB
+constexpr int kExitInterrupted = 130;                    // 128 + SIGINT, as shells have it
+constexpr int64_t kMostBytes = kMaxRequestBytes - 4096;  // a picture is not all of a request
 
 std::atomic<int64_t> interrupted_at = 0;  // CLOCK_MONOTONIC in milliseconds; 0: not yet
 
@@ -195,8 +196,9 @@ ClientCommand AddBench(CLI::App& app) {
   AddLoad(*bench, *command);
   AddMeasurement(*bench, *command);
   AddServerOptions(*bench, command->client);
-  // Under load a refusal is a result: nothing is sent again.
+  // Under load a refusal is a result: nothing is sent again. And its connections are never silent.
   bench->remove_option(bench->get_option("--max-attempts"));
+  bench->remove_option(bench->get_option("--keepalive"));
   CLI::Option* deadline = bench->get_option("--deadline")
                               ->description("time for one request from when it is due, and what \"in time\" means");
   bench->footer(kExamples);
