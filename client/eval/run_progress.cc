@@ -1,6 +1,7 @@
 #include "client/eval/run_progress.h"
 
 #include <algorithm>
+#include <chrono>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -11,10 +12,13 @@ namespace {
 
 // The rate is that of so long.
 constexpr absl::Duration kMemory = absl::Seconds(15);
+constexpr std::chrono::milliseconds kTick(500);
+constexpr absl::Duration kQuiet = absl::Seconds(1);
 
 }  // namespace
 
 void RunProgress::Count(const Prediction& prediction, bool again) {
+  const std::lock_guard lock(mutex_);
   ++known_;
   if (!again) ++asked_;
   switch (prediction.outcome) {
@@ -34,17 +38,45 @@ void RunProgress::Count(const Prediction& prediction, bool again) {
   }
 }
 
+RunProgress::RunProgress(ProgressDisplay& display, int64_t pictures)
+    : display_(display), pictures_(pictures), ticker_([this](const std::stop_token& end) { Tick(end); }) {}
+
 void RunProgress::Draw(int in_flight, absl::Time now) {
-  if (display_.Due(now)) display_.Update(Share(), Text(in_flight, now), now);
+  const std::lock_guard lock(mutex_);
+  in_flight_ = in_flight;
+  waiting_.clear();
+  begun_ = std::min(begun_, now);
+  Redraw(now);
 }
 
 void RunProgress::DrawEnd(int in_flight, absl::Time now) {
+  const std::lock_guard lock(mutex_);
+  ended_ = true;
   display_.Hurry();
-  Draw(in_flight, now);
+  display_.Update(Share(), Text(in_flight, now), now);
 }
 
 void RunProgress::DrawWaiting(const std::string& why, absl::Time now) {
-  if (display_.Due(now)) display_.Update(Share(), absl::StrCat(Counts(), "  ", why), now);
+  const std::lock_guard lock(mutex_);
+  waiting_ = why;
+  Redraw(now);
+}
+
+void RunProgress::Line(const std::string& text) {
+  const std::lock_guard lock(mutex_);
+  display_.Line(text);
+}
+
+void RunProgress::Redraw(absl::Time now) {
+  if (ended_ || !display_.Due(now)) return;
+  if (!waiting_.empty()) return display_.Update(Share(), absl::StrCat(Counts(), "  ", waiting_), now);
+  // A line about the first answers says nothing.
+  if (now - begun_ >= kQuiet) display_.Update(Share(), Text(in_flight_, now), now);
+}
+
+void RunProgress::Tick(const std::stop_token& end) {
+  std::unique_lock lock(mutex_);
+  while (!tick_.wait_for(lock, end, kTick, [&] { return end.stop_requested(); })) Redraw(absl::Now());
 }
 
 std::string RunProgress::Text(int in_flight, absl::Time now) {
