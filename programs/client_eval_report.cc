@@ -31,8 +31,10 @@ bool Report(const Evaluation& evaluation, const ReportFlags& flags, const Report
   }
   const absl::StatusOr<std::unique_ptr<Dataset>> data = OpenEvaluationData(evaluation.data, evaluation.settings.split);
   PictureSource source{.data = data.ok() ? data->get() : nullptr, .client = client.get(), .stop = task.stop};
+  const absl::Time begun = absl::Now();
   source.progress = [&](const std::string& what, int64_t done, int64_t all) {
-    if (task.progress == nullptr) return;
+    // A line about the first pictures says nothing.
+    if (task.progress == nullptr || absl::Now() - begun < absl::Seconds(1)) return;
     const std::string text = absl::StrCat("report: ", what, ", ", WithSeparators(done), " of ", WithSeparators(all));
     task.progress->Update(static_cast<double>(done) / static_cast<double>(all), text, absl::Now());
   };
