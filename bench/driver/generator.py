@@ -31,7 +31,7 @@ class NullServer:
 def measure_size(setup, server, size):
     def run(seconds, *more):
         return bench(setup, server, setup.other_core, "--model", "null", "--allow-empty", "--bytes", size, "--warmup",
-                     f"{seconds / 5}s", "--duration", f"{seconds}s", *more)
+                     f"{seconds / 5}s", "--duration", f"{seconds}s", *more, complete="--rate" not in more)
 
     closed = [run(setup.seconds(4), "--concurrency", 64) for _ in range(setup.rounds(5))]
     rate = workers.spread([point["answered_per_second"] for point in closed])
@@ -44,6 +44,7 @@ def measure_size(setup, server, size):
     full = [run(setup.seconds(4), "--rate", full_rate) for _ in range(setup.rounds(3))]
     full_cpu = workers.spread([point["generator"]["requests_per_cpu_second"] for point in full])
     full_answered = workers.spread([point["answered_per_second"] for point in full])
+    unanswered = sum(point["due"] - point["answered"] for point in full)
     full_busy = workers.spread([100 * point["generator"]["core_share"] for point in full])[0]
     slip = workers.spread([point["generator"]["slip_ms"]["p99"] for point in opened])
     cost = workers.spread([point["generator"]["cpu_us_per_request"] for point in opened])[0]
@@ -57,7 +58,7 @@ def measure_size(setup, server, size):
         Row(f"{name}: requests a second of the generator's processor time, open loop", "requests/s", full_cpu, GOALS[size],
             note=f"{1e6 / full_cpu[0]:.1f} us a request, {full_rate:,} requests/s offered"),
         Row(f"{name}: rate on one core in an open loop, the server on the other", "requests/s", full_answered, GOALS[size],
-            note=f"of {full_rate:,} offered; generator's core {full_busy:.0f} % busy"),
+            note=f"of {full_rate:,} offered, {unanswered:,} never answered; generator's core {full_busy:.0f} % busy"),
         Row(f"{name}: slip at p99, open loop at {open_rate:,} requests/s", "ms", slip, SLIP_GOAL, at_least=False,
             note=f"{cost:.1f} us processor time a request; latency p99 {p99:.2f} ms"),
     ]
