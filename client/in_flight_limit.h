@@ -11,8 +11,8 @@ namespace vitrine {
 //
 // Answers are counted in windows. While a higher limit brings a higher rate it rises, by a quarter and at least by one;
 // a rise that brings less than 3 % is taken back and tried again some windows later, for servers change. A refusal
-// because of overload, or no answer in time, halves the limit, once for all requests that were sent before. Pure but for what it was told; not
-// thread-safe.
+// because of overload, or no answer in time, halves the limit, once for all requests that were sent before. Pure but
+// for what it was told; not thread-safe.
 class InFlightLimit {
  public:
   // Never above `most`, which is at least 1.
