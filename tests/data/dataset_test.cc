@@ -34,7 +34,7 @@ TEST(OpenDataset, EveryFormatSaysWhatItNeedsWhereNothingIs) {
       EXPECT_THAT(std::string(refusal.message()), HasSubstr(" needs " + line.substr(20)));
     }
   }
-  EXPECT_EQ(count, 9);
+  EXPECT_EQ(count, 10);
 }
 
 class Cache : public ::testing::Test {
