@@ -83,7 +83,7 @@ std::string RunProgress::Text(int in_flight, absl::Time now) {
   std::string text = Counts();
   if (const double rate = Rate(now); rate > 0) {
     const auto left = absl::Seconds(static_cast<double>(pictures_ - known_) / rate);
-    absl::StrAppend(&text, "  ", absl::StrFormat(rate < 10 ? "%.1f" : "%.0f", rate), " pictures/s  ",
+    absl::StrAppend(&text, "  ", absl::StrFormat("%.*f", rate < 10 ? 1 : 0, rate), " pictures/s  ",
                     absl::FormatDuration(absl::Trunc(left, absl::Seconds(1))), " left");
   }
   if (answered_ > 0) {
