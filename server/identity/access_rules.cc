@@ -1,0 +1,214 @@
+#include "server/identity/access_rules.h"
+
+#include <google/protobuf/io/tokenizer.h>
+#include <google/protobuf/text_format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+
+namespace vitrine {
+namespace {
+
+// The first error, with its place.
+class FirstError : public google::protobuf::io::ErrorCollector {
+ public:
+  void AddError(int line, google::protobuf::io::ColumnNumber column, const std::string& message) override {
+    if (text_.empty()) text_ = absl::StrCat("line ", line + 1, ", column ", column + 1, ": ", message);
+  }
+  const std::string& text() const { return text_; }
+
+ private:
+  std::string text_;
+};
+
+// Of a whole service without those of its methods that only operators may call, unless all of them are such: whoever
+// writes "/inference.GRPCInferenceService/*" thinks of answers, not of unloading models.
+bool Fits(const std::string& pattern, const MethodPolicy& row) {
+  if (pattern.size() <= 2 || !absl::EndsWith(pattern, "/*")) return pattern == row.method;
+  const std::string_view service = std::string_view(pattern).substr(0, pattern.size() - 1);
+  const auto of_service = [&](const MethodPolicy& other) { return other.method.substr(0, service.size()) == service; };
+  if (!of_service(row)) return false;
+  return row.access != Access::kAdmin ||
+         std::all_of(std::begin(kMethodPolicies), std::end(kMethodPolicies),
+                     [&](const MethodPolicy& other) { return !of_service(other) || other.access == Access::kAdmin; });
+}
+
+// A role: which methods, and with which models.
+struct ParsedRole {
+  std::array<bool, kMethodCount> allows{};
+  std::vector<std::string> models;
+};
+
+absl::StatusOr<ParsedRole> ParseRole(const v1::Role& role) {
+  ParsedRole parsed;
+  if (role.name().empty()) return absl::InvalidArgumentError("a role has no name");
+  if (role.methods().empty())
+    return absl::InvalidArgumentError(absl::StrCat("role \"", role.name(), "\" has no methods"));
+  for (const std::string& pattern : role.methods()) {
+    bool found = false;
+    for (size_t i = 0; i < kMethodCount; ++i) {
+      if (!Fits(pattern, kMethodPolicies[i])) continue;
+      parsed.allows[i] = true;
+      found = true;
+    }
+    if (!found) {
+      return absl::InvalidArgumentError(absl::StrCat("role \"", role.name(), "\": there is no method \"", pattern,
+                                                     "\"; write \"/vitrine.v1.Classifier/Classify\" for one, "
+                                                     "\"/vitrine.v1.Classifier/*\" for all of a service"));
+    }
+  }
+  parsed.models.assign(role.models().begin(), role.models().end());
+  return parsed;
+}
+
+absl::StatusOr<std::shared_ptr<const CallerQuota>> ParseQuota(const v1::Quota& quota, const std::string& whose) {
+  auto parsed = std::make_shared<CallerQuota>();
+  const auto wrong = [&](const char* what) { return absl::InvalidArgumentError(absl::StrCat(whose, ": ", what)); };
+  if (!quota.has_requests_per_second() && !quota.has_max_in_flight()) {
+    return wrong("a quota limits nothing; give requests_per_second or max_in_flight");
+  }
+  if (quota.has_requests_per_second()) {
+    const double rate = quota.requests_per_second();
+    if (!(rate > 0 && rate <= 1e9)) return wrong("requests_per_second must be above 0 and at most 1e9");
+    parsed->requests_per_second = rate;
+    parsed->burst = static_cast<int64_t>(std::ceil(rate));
+  }
+  if (quota.has_burst()) {
+    if (!quota.has_requests_per_second()) return wrong("burst needs requests_per_second");
+    if (quota.burst() < 1) return wrong("burst must be at least 1");
+    parsed->burst = quota.burst();
+  }
+  if (quota.has_max_in_flight()) {
+    if (quota.max_in_flight() < 1) return wrong("max_in_flight must be at least 1");
+    parsed->max_in_flight = quota.max_in_flight();
+  }
+  return std::shared_ptr<const CallerQuota>(std::move(parsed));
+}
+
+std::string NameOf(const v1::CallerAccess& entry) {
+  switch (entry.identity_case()) {
+    case v1::CallerAccess::kToken:
+      return absl::StrCat("token:", entry.token());
+    case v1::CallerAccess::kCertificate:
+      return absl::StrCat("certificate:", entry.certificate());
+    case v1::CallerAccess::kUid:
+      return absl::StrCat("uid:", entry.uid());
+    case v1::CallerAccess::kAnonymous:
+      return "anonymous";
+    default:
+      return "";  // named by the credential
+  }
+}
+
+absl::Status CheckIdentity(const v1::CallerAccess& entry, std::set<std::string>& seen) {
+  const bool empty =
+      (entry.has_token() && entry.token().empty()) || (entry.has_certificate() && entry.certificate().empty()) ||
+      (entry.has_authenticated() && !entry.authenticated()) || (entry.has_anonymous() && !entry.anonymous());
+  if (empty || entry.identity_case() == v1::CallerAccess::IDENTITY_NOT_SET) {
+    return absl::InvalidArgumentError(
+        "an entry of callers has no identity; give token, certificate, uid, authenticated: true or anonymous: true");
+  }
+  const std::string name = entry.has_authenticated() ? "authenticated" : NameOf(entry);
+  if (seen.insert(name).second) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("callers has two entries for ", name, "; the second would never count"));
+}
+
+// The grant of one entry: of each method the models of all roles that allow it.
+absl::StatusOr<AccessRules::Grant> MakeGrant(const v1::CallerAccess& entry,
+                                             const std::map<std::string, ParsedRole>& roles) {
+  AccessRules::Grant grant;
+  grant.name = NameOf(entry);
+  std::array<std::vector<std::string>, kMethodCount> models;
+  std::array<bool, kMethodCount> allowed{};
+  for (const std::string& name : entry.roles()) {
+    const auto role = roles.find(name);
+    if (role == roles.end()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("there is no role \"", name, "\", which an entry of callers names"));
+    }
+    for (size_t i = 0; i < kMethodCount; ++i) {
+      if (!role->second.allows[i]) continue;
+      allowed[i] = true;
+      models[i].insert(models[i].end(), role->second.models.begin(), role->second.models.end());
+    }
+  }
+  for (size_t i = 0; i < kMethodCount; ++i) {
+    if (allowed[i]) grant.methods[i] = std::make_shared<const ModelPatterns>(std::move(models[i]));
+  }
+  return grant;
+}
+
+bool IsFor(const v1::CallerAccess& entry, const KnownAs& caller) {
+  const auto has = [&](const std::string& name) {
+    return std::find(caller.names.begin(), caller.names.end(), name) != caller.names.end();
+  };
+  switch (caller.kind) {
+    case KnownAs::Kind::kAnonymous:
+      return entry.has_anonymous();
+    case KnownAs::Kind::kToken:
+      return entry.has_authenticated() || (entry.has_token() && has(entry.token()));
+    case KnownAs::Kind::kCertificate:
+      return entry.has_authenticated() || (entry.has_certificate() && has(entry.certificate()));
+    case KnownAs::Kind::kUid:
+      return entry.has_authenticated() || (entry.has_uid() && has(absl::StrCat(entry.uid())));
+  }
+  return false;
+}
+
+}  // namespace
+
+absl::StatusOr<AccessRules> AccessRules::Parse(const std::string& text) {
+  v1::AccessPolicy policy;
+  google::protobuf::TextFormat::Parser parser;
+  FirstError error;
+  parser.RecordErrorsTo(&error);
+  if (!parser.ParseFromString(text, &policy)) return absl::InvalidArgumentError(error.text());
+  std::map<std::string, ParsedRole> roles;
+  for (const v1::Role& role : policy.roles()) {
+    ASSIGN_OR_RETURN(ParsedRole parsed, ParseRole(role));
+    if (!roles.emplace(role.name(), std::move(parsed)).second) {
+      return absl::InvalidArgumentError(absl::StrCat("there are two roles \"", role.name(), "\""));
+    }
+  }
+  std::shared_ptr<const CallerQuota> default_quota;
+  if (policy.has_default_quota()) {
+    ASSIGN_OR_RETURN(default_quota, ParseQuota(policy.default_quota(), "default_quota"));
+  }
+  AccessRules rules;
+  std::set<std::string> seen;
+  for (const v1::CallerAccess& entry : policy.callers()) {
+    RETURN_IF_ERROR(CheckIdentity(entry, seen));
+    ASSIGN_OR_RETURN(Grant grant, MakeGrant(entry, roles));
+    grant.quota = default_quota;
+    if (entry.has_quota()) {
+      ASSIGN_OR_RETURN(grant.quota, ParseQuota(entry.quota(), absl::StrCat("the quota of ", grant.name)));
+    }
+    rules.entries_.push_back({.access = entry, .grant = std::make_shared<const Grant>(std::move(grant))});
+  }
+  return rules;
+}
+
+std::shared_ptr<const AccessRules::Grant> AccessRules::Find(const KnownAs& caller) const {
+  for (const Entry& entry : entries_) {
+    if (IsFor(entry.access, caller)) return entry.grant;
+  }
+  return nullptr;
+}
+
+std::vector<std::string> AccessRules::TokenNames() const {
+  std::vector<std::string> names;
+  for (const Entry& entry : entries_) {
+    if (entry.access.has_token()) names.push_back(entry.access.token());
+  }
+  return names;
+}
+
+}  // namespace vitrine

@@ -1,0 +1,103 @@
+#include "server/identity/audit_log.h"
+
+#include <fcntl.h>
+#include <google/protobuf/util/json_util.h>
+#include <spdlog/spdlog.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/time/clock.h"
+
+namespace vitrine {
+namespace {
+
+// Arguments are cut here, so that a line stays a line.
+constexpr size_t kLongestArguments = 4096;
+
+// A string of RFC 8259; bytes beyond ASCII are written one by one, whatever they spell, so that the line is valid JSON.
+std::string Quoted(const std::string& text) {
+  std::string quoted = "\"";
+  for (const unsigned char c : text) {
+    if (c == '"' || c == '\\') {
+      quoted += {'\\', static_cast<char>(c)};
+    } else if (c < 0x20 || c >= 0x7f) {
+      absl::StrAppendFormat(&quoted, "\\u%04x", c);
+    } else {
+      quoted.push_back(static_cast<char>(c));
+    }
+  }
+  return quoted + "\"";
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<AuditLog>> AuditLog::Open(const std::string& path) {
+  std::unique_ptr<AuditLog> log(new AuditLog(path));
+  if (path.empty()) return log;
+  MutexLock lock(log->mutex_);
+  if (const absl::Status opened = log->Reopen(); !opened.ok()) return opened;
+  return log;
+}
+
+AuditLog::~AuditLog() {
+  if (file_ >= 0) close(file_);
+}
+
+absl::Status AuditLog::Reopen() {
+  if (file_ >= 0) close(file_);
+  file_ = open(path_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY, 0600);
+  if (file_ >= 0) return absl::OkStatus();
+  const std::string sentence =
+      absl::StrCat("--audit-log ", path_, " cannot be opened: ", absl::AsciiStrToLower(strerror(errno)));
+  return errno == EACCES ? absl::PermissionDeniedError(sentence) : absl::NotFoundError(sentence);
+}
+
+bool AuditLog::IsStillThere() const {
+  struct stat open_one = {};
+  struct stat named = {};
+  return file_ >= 0 && fstat(file_, &open_one) == 0 && stat(path_.c_str(), &named) == 0 &&
+         open_one.st_dev == named.st_dev && open_one.st_ino == named.st_ino;
+}
+
+std::string AuditLog::Line(const AuditRecord& record, absl::Time now) {
+  std::string arguments;
+  google::protobuf::util::JsonPrintOptions options;
+  options.preserve_proto_field_names = true;
+  const bool printed = google::protobuf::util::MessageToJsonString(record.arguments, &arguments, options).ok();
+  if (!printed || arguments.size() > kLongestArguments) {
+    arguments = Quoted(printed ? arguments.substr(0, kLongestArguments) : "cannot be written as JSON");
+  }
+  return absl::StrCat("{\"time\":\"", absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", now, absl::UTCTimeZone()),
+                      "\",\"event\":\"admin\",\"caller\":", Quoted(record.caller), ",\"peer\":", Quoted(record.peer),
+                      ",\"method\":", Quoted(record.method), ",\"arguments\":", arguments, ",\"code\":\"",
+                      absl::StatusCodeToString(record.outcome.code()),
+                      "\",\"message\":", Quoted(std::string(record.outcome.message())),
+                      ",\"seconds\":", absl::StrFormat("%.6f", absl::ToDoubleSeconds(record.took)), "}");
+}
+
+void AuditLog::Write(const AuditRecord& record) {
+  const std::string line = Line(record, absl::Now());
+  if (path_.empty()) {
+    spdlog::info("audit {}", line);
+    return;
+  }
+  const std::string whole = line + "\n";
+  MutexLock lock(mutex_);
+  if (!IsStillThere()) (void)Reopen().ok();
+  ssize_t written = -1;
+  do {
+    written = file_ < 0 ? -1 : write(file_, whole.data(), whole.size());
+  } while (written < 0 && file_ >= 0 && errno == EINTR);
+  if (written != static_cast<ssize_t>(whole.size())) {
+    spdlog::error("audit: {} cannot be written ({}); the line is {}", path_, strerror(errno), line);
+  }
+}
+
+}  // namespace vitrine

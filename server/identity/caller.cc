@@ -1,0 +1,39 @@
+#include "server/identity/caller.h"
+
+namespace vitrine {
+namespace {
+
+// Iterative, so that a pattern of many stars costs no more than length times length.
+bool Fits(std::string_view pattern, std::string_view text) {
+  size_t p = 0;
+  size_t t = 0;
+  size_t star = std::string_view::npos;
+  size_t resume = 0;
+  while (t < text.size()) {
+    if (p < pattern.size() && pattern[p] == '*') {
+      star = p++;
+      resume = t;
+    } else if (p < pattern.size() && pattern[p] == text[t]) {
+      ++p;
+      ++t;
+    } else if (star != std::string_view::npos) {
+      p = star + 1;
+      t = ++resume;
+    } else {
+      return false;
+    }
+  }
+  while (p < pattern.size() && pattern[p] == '*') ++p;
+  return p == pattern.size();
+}
+
+}  // namespace
+
+bool ModelPatterns::Fit(std::string_view model) const {
+  for (const std::string& pattern : patterns_) {
+    if (Fits(pattern, model)) return true;
+  }
+  return false;
+}
+
+}  // namespace vitrine

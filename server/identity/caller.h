@@ -1,0 +1,46 @@
+#ifndef VITRINE_SERVER_IDENTITY_CALLER_H_
+#define VITRINE_SERVER_IDENTITY_CALLER_H_
+
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace vitrine {
+
+// How much one caller may ask for; see Quota in proto/vitrine/v1/access.proto.
+struct CallerQuota {
+  double requests_per_second = std::numeric_limits<double>::infinity();
+  int64_t burst = std::numeric_limits<int64_t>::max();  // requests at once after a silence, at least 1
+  int64_t max_in_flight = std::numeric_limits<int64_t>::max();
+};
+
+// Names of models, in which "*" stands for any characters. Immutable.
+class ModelPatterns {
+ public:
+  explicit ModelPatterns(std::vector<std::string> patterns) : patterns_(std::move(patterns)) {}
+  bool Fit(std::string_view model) const;
+
+ private:
+  const std::vector<std::string> patterns_;
+};
+
+// Who calls, as the credential says, and what this call may do.
+struct Caller {
+  // "token:NAME" (of the token file), "certificate:NAME" (a subject alternative name of the client's certificate, or
+  // its subject), "uid:N" (the user behind a unix socket), or "anonymous" where no credential came. Never a secret.
+  // Shares and quotas are kept, and admin actions are logged, under this name.
+  std::string name = "anonymous";
+  // Null: no limit. Changes when the policy file does.
+  std::shared_ptr<const CallerQuota> quota = nullptr;
+  // Models that this call may use and show; null: every one.
+  std::shared_ptr<const ModelPatterns> models = nullptr;
+
+  bool MayUse(std::string_view model) const { return models == nullptr || models->Fit(model); }
+};
+
+}  // namespace vitrine
+
+#endif  // VITRINE_SERVER_IDENTITY_CALLER_H_

@@ -1,0 +1,23 @@
+#ifndef VITRINE_SERVER_IDENTITY_GUARDED_FILE_H_
+#define VITRINE_SERVER_IDENTITY_GUARDED_FILE_H_
+
+#include <string>
+
+#include "absl/status/statusor.h"
+
+namespace vitrine {
+
+// Who else on this machine may touch a file that identity rests on.
+enum class Guard {
+  kNobodyElseWrites,  // others may read it: certificates, hashed tokens, the policy
+  kNobodyElseReads,   // others may neither read nor write it: a private key
+};
+
+// The whole of a regular file of at most a mebibyte. NOT_FOUND or PERMISSION_DENIED: it cannot be read;
+// FAILED_PRECONDITION: every user of the machine may read or write it; INVALID_ARGUMENT: it is empty, too large or no
+// file. The sentence names the setting and the file, never what is in it.
+absl::StatusOr<std::string> ReadGuardedFile(const std::string& setting, const std::string& path, Guard guard);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_SERVER_IDENTITY_GUARDED_FILE_H_

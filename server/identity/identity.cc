@@ -1,0 +1,248 @@
+#include "server/identity/identity.h"
+
+#include <netdb.h>
+#include <netinet/in.h>
+#include <spdlog/spdlog.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <utility>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/string_view.h"
+#include "base/status_macros.h"
+#include "server/identity/guarded_file.h"
+
+namespace vitrine {
+namespace {
+
+constexpr size_t kLongestName = 256;
+
+// The token in "Bearer TOKEN"; nothing if that is not what it is.
+std::optional<absl::string_view> BearerOf(absl::string_view authorization) {
+  constexpr absl::string_view kScheme = "bearer ";
+  if (!absl::StartsWithIgnoreCase(authorization, kScheme)) return std::nullopt;
+  return absl::StripAsciiWhitespace(authorization.substr(kScheme.size()));
+}
+
+std::string NameOf(const KnownAs& known) {
+  switch (known.kind) {
+    case KnownAs::Kind::kToken:
+      return absl::StrCat("token:", known.names.front());
+    case KnownAs::Kind::kCertificate:
+      return absl::StrCat("certificate:", known.names.front().substr(0, kLongestName));
+    case KnownAs::Kind::kUid:
+      return absl::StrCat("uid:", known.names.front());
+    case KnownAs::Kind::kAnonymous:
+      break;
+  }
+  return "anonymous";
+}
+
+bool IsLoopback(const sockaddr& address) {
+  if (address.sa_family == AF_INET) {
+    const uint32_t host = ntohl(reinterpret_cast<const sockaddr_in&>(address).sin_addr.s_addr);
+    return host >> 24 == 127;
+  }
+  return address.sa_family == AF_INET6 &&
+         IN6_IS_ADDR_LOOPBACK(&reinterpret_cast<const sockaddr_in6&>(address).sin6_addr);
+}
+
+// What a file says, and its bytes; the file's name stands in front of a refusal, which changes neither.
+template <typename T, typename Parse>
+absl::Status ReadParsed(const char* flag, const std::string& path, Parse parse, std::optional<T>& parsed,
+                        std::string& text) {
+  if (path.empty()) return absl::OkStatus();
+  ASSIGN_OR_RETURN(std::string read, ReadGuardedFile(flag, path, Guard::kNobodyElseWrites));
+  absl::StatusOr<T> found = parse(read);
+  if (!found.ok()) {
+    return absl::InvalidArgumentError(absl::StrCat(flag, " ", path, ": ", std::string(found.status().message())));
+  }
+  parsed = *std::move(found);
+  text = std::move(read);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+bool IsLocalAddress(const std::string& address) {
+  if (absl::StartsWith(address, "unix:")) return true;
+  const size_t colon = address.rfind(':');
+  absl::string_view host = absl::string_view(address).substr(0, colon);
+  if (host.size() > 2 && host.front() == '[' && host.back() == ']') host = host.substr(1, host.size() - 2);
+  addrinfo hints = {};
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* found = nullptr;
+  if (host.empty() || getaddrinfo(std::string(host).c_str(), nullptr, &hints, &found) != 0) return false;
+  bool local = found != nullptr;
+  for (const addrinfo* each = found; each != nullptr; each = each->ai_next) local = local && IsLoopback(*each->ai_addr);
+  freeaddrinfo(found);
+  return local;
+}
+
+absl::Status IdentityOptions::Validate(const std::string& listen, const std::string& admin) const {
+  std::vector<std::string> faults;
+  if (tls.certificate.empty() != tls.key.empty()) {
+    faults.push_back(tls.key.empty() ? "--tls-cert needs --tls-key" : "--tls-key needs --tls-cert");
+  }
+  if (!tls.client_ca.empty() && !tls.enabled()) faults.push_back("--tls-client-ca needs --tls-cert and --tls-key");
+  if (tls.client_certificate_optional && tls.client_ca.empty()) {
+    faults.push_back("--tls-client-cert optional needs --tls-client-ca");
+  }
+  const bool credentials = !tokens.empty() || !tls.client_ca.empty();
+  for (const auto& [flag, address] : {std::pair("--listen", listen), std::pair("--admin", admin)}) {
+    if (address.empty() || tls.enabled() || IsLocalAddress(address)) continue;
+    if (!tokens.empty() && !plaintext_tokens) {
+      faults.push_back(absl::StrCat("--tokens would cross the network unencrypted on ", flag, " ", address,
+                                    "; give --tls-cert and --tls-key, or --plaintext-tokens where something in front "
+                                    "of the server encrypts"));
+    }
+  }
+  if (!admin.empty() && !IsLocalAddress(admin) && !credentials) {
+    faults.push_back(absl::StrCat("--admin ", admin,
+                                  " is open to the network; give --tokens or --tls-client-ca, or a loopback address or "
+                                  "unix:///PATH"));
+  }
+  return faults.empty() ? absl::OkStatus() : absl::InvalidArgumentError(absl::StrJoin(faults, "\n"));
+}
+
+absl::StatusOr<std::unique_ptr<Identity>> Identity::Open(const IdentityOptions& options) {
+  std::unique_ptr<Identity> identity(new Identity(options));
+  std::vector<std::string> faults;
+  absl::StatusCode code = absl::StatusCode::kInvalidArgument;
+  if (options.tls.enabled()) {
+    absl::StatusOr<std::shared_ptr<TlsSource>> tls = TlsSource::Open(options.tls);
+    if (tls.ok()) {
+      identity->tls_ = *std::move(tls);
+    } else {
+      faults.emplace_back(tls.status().message());
+      code = tls.status().code();
+    }
+  }
+  State state;
+  const absl::Status read = identity->ReadInto(state);
+  if (!read.ok()) faults.emplace_back(read.message());
+  if (state.tokens.has_value() && state.tokens->size() == 0) {
+    faults.push_back(absl::StrCat("--tokens ", options.tokens, ": no line holds a token"));
+  }
+  if (!faults.empty()) return absl::Status(code, absl::StrJoin(faults, "\n"));
+  {
+    MutexLock lock(identity->mutex_);
+    identity->state_ = std::make_shared<const State>(std::move(state));
+  }
+  if (identity->tls_ != nullptr || !options.tokens.empty() || !options.policy.empty()) {
+    identity->ticker_ = std::make_unique<Ticker>(options.reread_interval, [self = identity.get()] { self->Refresh(); });
+  }
+  return identity;
+}
+
+absl::Status Identity::ReadInto(State& state) const {
+  std::vector<std::string> faults;
+  for (const absl::Status& read :
+       {ReadParsed("--tokens", options_.tokens, &TokenTable::Parse, state.tokens, state.tokens_text),
+        ReadParsed("--policy", options_.policy, &AccessRules::Parse, state.rules, state.policy_text)}) {
+    if (!read.ok()) faults.emplace_back(read.message());
+  }
+  return faults.empty() ? absl::OkStatus() : absl::InvalidArgumentError(absl::StrJoin(faults, "\n"));
+}
+
+void Identity::Refresh() {
+  if (tls_ != nullptr) tls_->Refresh();
+  // A file that is wrong keeps only its own old contents: it must not hold up what the other one takes away.
+  State found = *Snapshot();
+  const absl::Status read = ReadInto(found);
+  MutexLock lock(mutex_);
+  const std::string fault(read.message());
+  if (!fault.empty() && fault != last_fault_) spdlog::error("identity: {}; what that file said before holds on", fault);
+  last_fault_ = fault;
+  if (found.tokens_text == state_->tokens_text && found.policy_text == state_->policy_text) return;
+  state_ = std::make_shared<const State>(std::move(found));
+  spdlog::info("identity: new tokens or policy hold tokens={}",
+               state_->tokens.has_value() ? state_->tokens->size() : 0);
+}
+
+std::shared_ptr<const Identity::State> Identity::Snapshot() const {
+  MutexLock lock(mutex_);
+  return state_;
+}
+
+absl::StatusOr<Caller> Identity::Authorize(RpcName rpc, const Credentials& credentials) const {
+  if (rpc.access() == Access::kOpen) return Caller();
+  const std::shared_ptr<const State> state = Snapshot();
+  ASSIGN_OR_RETURN(const KnownAs known, Recognise(*state, credentials));
+  if (state->rules.has_value()) return ByRules(*state->rules, rpc, known);
+  return ByDefault(rpc, known, credentials);
+}
+
+// A token decides where there is one: whoever sends a wrong one is nobody, whatever the certificate says.
+absl::StatusOr<KnownAs> Identity::Recognise(const State& state, const Credentials& credentials) const {
+  if (state.tokens.has_value() && credentials.authorization.has_value()) {
+    const std::optional<absl::string_view> token = BearerOf(*credentials.authorization);
+    const std::optional<std::string> name =
+        token.has_value() ? state.tokens->NameOf(std::string_view(token->data(), token->size())) : std::nullopt;
+    if (name.has_value()) return KnownAs{.kind = KnownAs::Kind::kToken, .names = {*name}};
+    return absl::UnauthenticatedError(
+        "the header \"authorization\" holds no token that is known here; it must be \"Bearer TOKEN\"");
+  }
+  if (!credentials.certificate_names.empty()) {
+    return KnownAs{.kind = KnownAs::Kind::kCertificate, .names = credentials.certificate_names};
+  }
+  if (credentials.uid.has_value()) {
+    return KnownAs{.kind = KnownAs::Kind::kUid, .names = {absl::StrCat(*credentials.uid)}};
+  }
+  return KnownAs();
+}
+
+absl::Status Identity::Unknown() const {
+  const bool tokens = !options_.tokens.empty();
+  const bool certificates = !options_.tls.client_ca.empty();
+  return absl::UnauthenticatedError(
+      absl::StrCat("no credential came with the call; send ", tokens ? "a token (authorization: Bearer TOKEN)" : "",
+                   tokens && certificates ? " or " : "", certificates ? "a client certificate" : ""));
+}
+
+absl::StatusOr<Caller> Identity::ByRules(const AccessRules& rules, RpcName rpc, const KnownAs& known) const {
+  const std::shared_ptr<const AccessRules::Grant> grant = rules.Find(known);
+  if (grant != nullptr && grant->methods[rpc.index()] != nullptr) {
+    return Caller{.name = grant->name.empty() ? NameOf(known) : grant->name,
+                  .quota = grant->quota,
+                  .models = grant->methods[rpc.index()]};
+  }
+  if (known.kind == KnownAs::Kind::kAnonymous && enabled()) return Unknown();
+  return absl::PermissionDeniedError(absl::StrCat(NameOf(known), " may not call ", std::string(rpc.method())));
+}
+
+absl::StatusOr<Caller> Identity::ByDefault(RpcName rpc, const KnownAs& known, const Credentials& credentials) const {
+  const bool anonymous = known.kind == KnownAs::Kind::kAnonymous;
+  if (anonymous && enabled()) return Unknown();
+  if (rpc.access() == Access::kAdmin) {
+    // On a unix socket the system has said who it is: the server's own user, or root.
+    const bool trusted = known.kind == KnownAs::Kind::kUid || (anonymous && !enabled());
+    if (!credentials.on_admin_listener || !trusted) {
+      return absl::PermissionDeniedError(absl::StrCat(NameOf(known), " may not call ", std::string(rpc.method()),
+                                                      "; a policy file (--policy) can allow it"));
+    }
+  }
+  return Caller{.name = NameOf(known)};
+}
+
+std::shared_ptr<grpc::ServerCredentials> Identity::ListenerCredentials() const {
+  return tls_ == nullptr ? grpc::InsecureServerCredentials() : TlsSource::Credentials(tls_);
+}
+
+absl::Time Identity::certificate_expires() const {
+  return tls_ == nullptr ? absl::InfiniteFuture() : tls_->expires();
+}
+
+absl::Status CheckModel(const Caller& caller, const std::string& model) {
+  if (caller.MayUse(model)) return absl::OkStatus();
+  return absl::PermissionDeniedError(
+      absl::StrCat(caller.name, " may not use the model \"", absl::CHexEscape(model.substr(0, 128)), "\""));
+}
+
+}  // namespace vitrine

@@ -1,0 +1,10 @@
+# Who calls, and whether they may.
+list(APPEND server_sources
+  identity/access_rules.cc
+  identity/audit_log.cc
+  identity/caller.cc
+  identity/guarded_file.cc
+  identity/identity.cc
+  identity/tls_credentials.cc
+  identity/tls_files.cc
+  identity/token_table.cc)

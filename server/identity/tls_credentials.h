@@ -1,0 +1,51 @@
+#ifndef VITRINE_SERVER_IDENTITY_TLS_CREDENTIALS_H_
+#define VITRINE_SERVER_IDENTITY_TLS_CREDENTIALS_H_
+
+#include <grpcpp/security/server_credentials.h>
+
+#include <cstdint>
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "server/identity/tls_files.h"
+#include "server/mutex.h"
+
+namespace vitrine {
+
+// The certificate that new connections get, which changes when the files do. Thread-safe.
+//
+// gRPC's own watcher of files (FileWatcherCertificateProvider) takes whatever it finds, and a key that does not go with
+// its certificate, as there is for a moment in every rotation, then ends every handshake. Here a pair is taken once it
+// has passed every check of the start; until then the old one serves on.
+class TlsSource {
+ public:
+  // Reads and checks; see ReadTlsFiles and CheckTls.
+  static absl::StatusOr<std::shared_ptr<TlsSource>> Open(const TlsFileOptions& options);
+
+  // Looks at the files. What is new and right is taken; what is new and wrong is logged once and left.
+  void Refresh();
+
+  // When the certificate that serves now, or an authority of the clients, expires.
+  absl::Time expires() const;
+  // Rises by one with each pair that was taken.
+  uint64_t generation() const;
+
+  // For one listener: new connections get what this source has then. The source lives on with them.
+  static std::shared_ptr<grpc::ServerCredentials> Credentials(std::shared_ptr<TlsSource> source);
+
+ private:
+  friend class RotatingCredentials;
+  explicit TlsSource(TlsFileOptions options) : options_(std::move(options)) {}
+
+  const TlsFileOptions options_;
+  mutable Mutex mutex_;
+  std::shared_ptr<const TlsMaterial> current_ ABSL_GUARDED_BY(mutex_);
+  uint64_t generation_ ABSL_GUARDED_BY(mutex_) = 1;
+  std::string last_fault_ ABSL_GUARDED_BY(mutex_);  // so that it is logged once
+  bool said_expiry_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+}  // namespace vitrine
+
+#endif  // VITRINE_SERVER_IDENTITY_TLS_CREDENTIALS_H_

@@ -1,0 +1,148 @@
+#include "server/identity/tls_files.h"
+
+#include <openssl/asn1.h>
+#include <openssl/err.h>
+#include <openssl/pem.h>
+#include <openssl/x509.h>
+#include <openssl/x509v3.h>
+
+#include <ctime>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "server/identity/guarded_file.h"
+
+namespace vitrine {
+namespace {
+
+constexpr char kCertificateFlag[] = "--tls-cert";
+constexpr char kKeyFlag[] = "--tls-key";
+constexpr char kClientCaFlag[] = "--tls-client-ca";
+
+using Bio = std::unique_ptr<BIO, decltype(&BIO_free)>;
+using Certificate = std::unique_ptr<X509, decltype(&X509_free)>;
+using Key = std::unique_ptr<EVP_PKEY, decltype(&EVP_PKEY_free)>;
+
+Bio Open(const std::string& pem) {
+  return {BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())), BIO_free};
+}
+
+absl::Status Wrong(const char* flag, const std::string& file, const std::string& what) {
+  ERR_clear_error();
+  return absl::InvalidArgumentError(absl::StrCat(flag, " ", file, " ", what));
+}
+
+// A key behind a passphrase is refused instead of asking for it on the terminal.
+int NoPassphrase(char*, int, int, void*) {
+  return -1;
+}
+
+absl::StatusOr<std::vector<Certificate>> Certificates(const char* flag, const std::string& file,
+                                                      const std::string& pem) {
+  const Bio bio = Open(pem);
+  std::vector<Certificate> certificates;
+  for (;;) {
+    Certificate next(PEM_read_bio_X509(bio.get(), nullptr, nullptr, nullptr), X509_free);
+    if (next == nullptr) break;
+    certificates.push_back(std::move(next));
+  }
+  // The end of the file reads as "no start line"; anything else is a damaged block.
+  const unsigned long error = ERR_peek_last_error();  // NOLINT: OpenSSL's type
+  const bool damaged = ERR_GET_LIB(error) != ERR_LIB_PEM || ERR_GET_REASON(error) != PEM_R_NO_START_LINE;
+  ERR_clear_error();
+  if (certificates.empty()) return Wrong(flag, file, "holds no certificate in PEM form (-----BEGIN CERTIFICATE-----)");
+  if (damaged) {
+    return Wrong(flag, file, absl::StrCat("is damaged after certificate ", certificates.size()));
+  }
+  return certificates;
+}
+
+absl::Time TimeOf(const ASN1_TIME* time) {
+  std::tm parts = {};
+  if (ASN1_TIME_to_tm(time, &parts) != 1) return absl::InfinitePast();
+  return absl::FromTM(parts, absl::UTCTimeZone());
+}
+
+absl::Status CheckDates(const char* flag, const std::string& file, const Certificate& certificate, absl::Time now,
+                        absl::Time& expires) {
+  const absl::Time from = TimeOf(X509_get0_notBefore(certificate.get()));
+  const absl::Time to = TimeOf(X509_get0_notAfter(certificate.get()));
+  if (now > to) {
+    return Wrong(
+        flag, file,
+        absl::StrCat("has expired on ", absl::FormatTime(to, absl::UTCTimeZone()), "; ask for a new certificate"));
+  }
+  if (now < from) {
+    return Wrong(flag, file,
+                 absl::StrCat("is valid only from ", absl::FormatTime(from, absl::UTCTimeZone()),
+                              "; is this machine's clock right?"));
+  }
+  expires = std::min(expires, to);
+  return absl::OkStatus();
+}
+
+absl::Status CheckChain(const std::string& file, const std::vector<Certificate>& chain) {
+  for (size_t i = 0; i + 1 < chain.size(); ++i) {
+    const bool issued = X509_check_issued(chain[i + 1].get(), chain[i].get()) == X509_V_OK &&
+                        X509_verify(chain[i].get(), X509_get0_pubkey(chain[i + 1].get())) == 1;
+    if (issued) continue;
+    return Wrong(kCertificateFlag, file,
+                 absl::StrCat("is no chain: certificate ", i + 2, " does not vouch for certificate ", i + 1));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckPair(const TlsFileOptions& options, const TlsMaterial& material, const Certificate& certificate) {
+  const Bio bio = Open(material.key);
+  const Key key(PEM_read_bio_PrivateKey(bio.get(), nullptr, NoPassphrase, nullptr), EVP_PKEY_free);
+  if (key == nullptr) {
+    return Wrong(kKeyFlag, options.key, "holds no private key in PEM form that is free of a passphrase");
+  }
+  if (X509_check_private_key(certificate.get(), key.get()) != 1) {
+    return Wrong(kKeyFlag, options.key, absl::StrCat("is not the key of ", options.certificate));
+  }
+  if (X509_check_purpose(certificate.get(), X509_PURPOSE_SSL_SERVER, 0) != 1) {
+    return Wrong(kCertificateFlag, options.certificate, "is no certificate for a server (its extended key usage)");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<TlsMaterial> ReadTlsFiles(const TlsFileOptions& options) {
+  TlsMaterial material;
+  ASSIGN_OR_RETURN(material.certificate,
+                   ReadGuardedFile(kCertificateFlag, options.certificate, Guard::kNobodyElseWrites));
+  ASSIGN_OR_RETURN(material.key, ReadGuardedFile(kKeyFlag, options.key, Guard::kNobodyElseReads));
+  if (!options.client_ca.empty()) {
+    ASSIGN_OR_RETURN(material.client_ca, ReadGuardedFile(kClientCaFlag, options.client_ca, Guard::kNobodyElseWrites));
+  }
+  return material;
+}
+
+absl::Status CheckTls(const TlsFileOptions& options, absl::Time now, TlsMaterial& material) {
+  material.expires = absl::InfiniteFuture();
+  ASSIGN_OR_RETURN(const std::vector<Certificate> chain,
+                   Certificates(kCertificateFlag, options.certificate, material.certificate));
+  for (const Certificate& certificate : chain) {
+    RETURN_IF_ERROR(CheckDates(kCertificateFlag, options.certificate, certificate, now, material.expires));
+  }
+  RETURN_IF_ERROR(CheckPair(options, material, chain.front()));
+  RETURN_IF_ERROR(CheckChain(options.certificate, chain));
+  if (options.client_ca.empty()) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const std::vector<Certificate> authorities,
+                   Certificates(kClientCaFlag, options.client_ca, material.client_ca));
+  for (const Certificate& authority : authorities) {
+    RETURN_IF_ERROR(CheckDates(kClientCaFlag, options.client_ca, authority, now, material.expires));
+    if (X509_check_ca(authority.get()) == 0) {
+      return Wrong(kClientCaFlag, options.client_ca,
+                   "holds a certificate that is no authority (CA:TRUE is missing), so that it can vouch for nobody");
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace vitrine

@@ -1,0 +1,157 @@
+#include "server/identity/access_rules.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <iterator>
+#include <string>
+
+namespace vitrine::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr RpcName kClassify = "/vitrine.v1.Classifier/Classify";
+constexpr RpcName kStream = "/vitrine.v1.Classifier/ClassifyStream";
+constexpr RpcName kList = "/vitrine.v1.Registry/ListModels";
+constexpr RpcName kLoad = "/vitrine.v1.Admin/LoadModel";
+
+constexpr char kPolicy[] = R"(
+  roles { name: "classify" methods: "/vitrine.v1.Classifier/*" models: "eit-*" models: "kv" }
+  roles { name: "look" methods: "/vitrine.v1.Registry/ListModels" models: "*" }
+  callers { token: "ci" roles: "classify" quota { requests_per_second: 2.5 max_in_flight: 7 } }
+  callers { certificate: "spiffe://farm/trainer" roles: "look" roles: "classify" }
+  callers { uid: 1000 roles: "look" }
+  callers { authenticated: true roles: "look" }
+  default_quota { requests_per_second: 100 burst: 300 }
+)";
+
+AccessRules Rules(const std::string& text = kPolicy) {
+  absl::StatusOr<AccessRules> rules = AccessRules::Parse(text);
+  EXPECT_TRUE(rules.ok()) << rules.status();
+  return *std::move(rules);
+}
+
+bool Allows(const AccessRules& rules, const KnownAs& caller, RpcName rpc) {
+  const auto grant = rules.Find(caller);
+  return grant != nullptr && grant->methods[rpc.index()] != nullptr;
+}
+
+KnownAs Token(const std::string& name) {
+  return {.kind = KnownAs::Kind::kToken, .names = {name}};
+}
+
+TEST(AccessRules, AllowWhatTheirRolesSayAndNothingElse) {
+  const AccessRules rules = Rules();
+  EXPECT_TRUE(Allows(rules, Token("ci"), kClassify));
+  EXPECT_TRUE(Allows(rules, Token("ci"), kStream));
+  EXPECT_FALSE(Allows(rules, Token("ci"), kList)) << "the first entry that fits is the one";
+  EXPECT_FALSE(Allows(rules, Token("ci"), kLoad));
+  EXPECT_TRUE(Allows(rules, Token("somebody"), kList));
+  EXPECT_FALSE(Allows(rules, Token("somebody"), kClassify));
+  EXPECT_EQ(rules.Find(KnownAs()), nullptr) << "nobody said that callers without a credential may do anything";
+}
+
+TEST(AccessRules, ACertificateIsKnownByEachOfItsNames) {
+  const AccessRules rules = Rules();
+  const KnownAs trainer = {.kind = KnownAs::Kind::kCertificate, .names = {"trainer.example", "spiffe://farm/trainer"}};
+  EXPECT_TRUE(Allows(rules, trainer, kClassify));
+  EXPECT_EQ(rules.Find(trainer)->name, "certificate:spiffe://farm/trainer");
+  const KnownAs other = {.kind = KnownAs::Kind::kCertificate, .names = {"spiffe://farm/trainer2", "ci"}};
+  EXPECT_FALSE(Allows(rules, other, kClassify)) << "a certificate named like a token is not that token";
+  EXPECT_TRUE(Allows(rules, {.kind = KnownAs::Kind::kUid, .names = {"1000"}}, kList));
+}
+
+TEST(AccessRules, ModelsAreThoseOfTheRolesThatAllowTheMethod) {
+  const AccessRules rules = Rules();
+  const auto grant = rules.Find(Token("ci"));
+  EXPECT_TRUE(grant->methods[kClassify.index()]->Fit("eit-mini"));
+  EXPECT_TRUE(grant->methods[kClassify.index()]->Fit("eit-"));
+  EXPECT_TRUE(grant->methods[kClassify.index()]->Fit("kv"));
+  EXPECT_FALSE(grant->methods[kClassify.index()]->Fit("kv-pos"));
+  EXPECT_FALSE(grant->methods[kClassify.index()]->Fit("my-eit-mini"));
+  EXPECT_FALSE(grant->methods[kClassify.index()]->Fit(""));
+  const KnownAs trainer = {.kind = KnownAs::Kind::kCertificate, .names = {"spiffe://farm/trainer"}};
+  EXPECT_TRUE(rules.Find(trainer)->methods[kList.index()]->Fit("any"));
+  EXPECT_FALSE(rules.Find(trainer)->methods[kClassify.index()]->Fit("any")) << "the models of another role";
+}
+
+TEST(AccessRules, AWholeServiceDoesNotMeanItsMethodsForOperators) {
+  const std::string service = "/inference.GRPCInferenceService/";
+  constexpr RpcName kInfer = "/inference.GRPCInferenceService/ModelInfer";
+  constexpr RpcName kUnload = "/inference.GRPCInferenceService/RepositoryModelUnload";
+  const KnownAs ci = {.kind = KnownAs::Kind::kToken, .names = {"ci"}};
+  const std::string begin = "callers { token: 'ci' roles: 'a' } roles { name: 'a' methods: '" + service + "*' ";
+  EXPECT_TRUE(Allows(Rules(begin + "}"), ci, kInfer));
+  EXPECT_FALSE(Allows(Rules(begin + "}"), ci, kUnload));
+  EXPECT_TRUE(Allows(Rules(begin + "methods: '" + service + "RepositoryModelUnload' }"), ci, kUnload)) << "by name";
+  EXPECT_TRUE(Allows(Rules("callers { token: 'ci' roles: 'a' } roles { name: 'a' methods: '/vitrine.v1.Admin/*' }"), ci,
+                     kLoad));
+}
+
+TEST(AccessRules, QuotasAreTheCallersOwnOrTheDefault) {
+  const AccessRules rules = Rules();
+  const auto ci = rules.Find(Token("ci"))->quota;
+  EXPECT_EQ(ci->requests_per_second, 2.5);
+  EXPECT_EQ(ci->burst, 3) << "one second's worth";
+  EXPECT_EQ(ci->max_in_flight, 7);
+  EXPECT_EQ(rules.Find(Token("somebody"))->quota->burst, 300);
+  EXPECT_EQ(Rules(R"(callers { anonymous: true })").Find(KnownAs())->quota, nullptr);
+}
+
+TEST(AccessRules, WhatMakesNoSenseIsRefusedAndNamed) {
+  const std::pair<const char*, const char*> kWrong[] = {
+      {"roles { name: 3 }", "line 1, column"},
+      {"rules { }", "line 1, column"},
+      {R"(roles { name: "a" methods: "/vitrine.v1.Classifier/Classifx" })", "Classifx"},
+      {R"(roles { name: "a" methods: "*" })", "there is no method \"*\""},
+      {R"(roles { name: "a" methods: "/vitrine.v1.Class*" })", "there is no method"},
+      {R"(roles { name: "a" })", "has no methods"},
+      {R"(roles { name: "a" methods: "/vitrine.v1.Admin/*" } roles { name: "a" methods: "/vitrine.v1.Admin/*" })",
+       "two roles"},
+      {R"(callers { token: "ci" roles: "a" })", "there is no role \"a\""},
+      {R"(callers { roles: "a" })", "no identity"},
+      {R"(callers { anonymous: false })", "no identity"},
+      {R"(callers { token: "" })", "no identity"},
+      {R"(callers { token: "ci" } callers { token: "ci" })", "two entries for token:ci"},
+      {R"(callers { token: "ci" quota { } })", "limits nothing"},
+      {R"(callers { token: "ci" quota { requests_per_second: 0 } })", "above 0"},
+      {R"(callers { token: "ci" quota { requests_per_second: nan } })", "above 0"},
+      {R"(callers { token: "ci" quota { burst: 3 max_in_flight: 1 } })", "needs requests_per_second"},
+      {R"(default_quota { max_in_flight: 0 })", "at least 1"},
+  };
+  for (const auto& [text, why] : kWrong) {
+    const absl::StatusOr<AccessRules> rules = AccessRules::Parse(text);
+    EXPECT_EQ(rules.status().code(), absl::StatusCode::kInvalidArgument) << text;
+    EXPECT_THAT(std::string(rules.status().message()), HasSubstr(why)) << text;
+  }
+}
+
+// Of the Kubernetes component, and the one in docs/security.md.
+TEST(AccessRules, ThePoliciesThatAreShippedAreRight) {
+  const auto read = [](const char* name) {
+    std::ifstream file(std::string(VITRINE_SOURCE "/") + name);
+    return std::string(std::istreambuf_iterator<char>(file), {});
+  };
+  EXPECT_TRUE(
+      Allows(Rules(read("deploy/kubernetes/components/identity/policy.textproto")), Token("client"), kClassify));
+  const std::string docs = read("docs/security.md");
+  const size_t begin = docs.find("roles { name: \"classify\"");
+  ASSERT_NE(begin, std::string::npos);
+  const AccessRules rules = Rules(docs.substr(begin, docs.find("```", begin) - begin));
+  EXPECT_EQ(rules.Find(Token("ci"))->quota->burst, 100);
+}
+
+TEST(ModelPatterns, StarsStandForAnything) {
+  const ModelPatterns patterns({"a*b*c", "exact"});
+  EXPECT_TRUE(patterns.Fit("abc"));
+  EXPECT_TRUE(patterns.Fit("a-b-b-c"));
+  EXPECT_FALSE(patterns.Fit("a-c"));
+  EXPECT_FALSE(patterns.Fit("abcd"));
+  EXPECT_TRUE(patterns.Fit("exact"));
+  EXPECT_FALSE(ModelPatterns({}).Fit(""));
+}
+
+}  // namespace
+}  // namespace vitrine::testing

@@ -1,0 +1,69 @@
+#include "server/identity/audit_log.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/scratch_folder.h"
+#include "vitrine/v1/admin.pb.h"
+
+namespace vitrine::testing {
+namespace {
+
+v1::RollbackModelRequest Request() {
+  v1::RollbackModelRequest request;
+  request.set_model("eit\n\"mini\"");
+  request.set_version(3);
+  request.set_reason("Gürtel\x01");
+  return request;
+}
+
+AuditRecord Record(const v1::RollbackModelRequest& request) {
+  return {.caller = "token:ops",
+          .peer = "ipv4:127.0.0.1:5",
+          .method = "/vitrine.v1.Admin/RollbackModel",
+          .arguments = request,
+          .outcome = absl::NotFoundError("no \"such\"\nmodel"),
+          .took = absl::Milliseconds(1500)};
+}
+
+TEST(AuditLog, ALineSaysWhoDidWhatWithWhatOutcome) {
+  const v1::RollbackModelRequest request = Request();
+  const std::string line = AuditLog::Line(Record(request), absl::FromUnixSeconds(1'700'000'000));
+  EXPECT_EQ(line.find('\n'), std::string::npos);
+  const nlohmann::json json = nlohmann::json::parse(line);
+  EXPECT_EQ(json["time"], "2023-11-14T22:13:20.000Z");
+  EXPECT_EQ(json["caller"], "token:ops");
+  EXPECT_EQ(json["method"], "/vitrine.v1.Admin/RollbackModel");
+  EXPECT_EQ(json["arguments"]["model"], "eit\n\"mini\"");
+  EXPECT_EQ(json["arguments"]["version"], "3");
+  EXPECT_EQ(json["code"], "NOT_FOUND");
+  EXPECT_EQ(json["message"], "no \"such\"\nmodel");
+  EXPECT_EQ(json["seconds"], 1.5);
+}
+
+TEST(AuditLog, AppendsAndFollowsARotation) {
+  const ScratchFolder folder;
+  folder.Write("audit", "before\n");
+  const auto log = AuditLog::Open(folder.Path("audit"));
+  ASSERT_TRUE(log.ok()) << log.status();
+  const v1::RollbackModelRequest request = Request();
+  (*log)->Write(Record(request));
+  EXPECT_TRUE(folder.Read("audit").starts_with("before\n{"));
+  std::filesystem::rename(folder.Path("audit"), folder.Path("audit.1"));
+  (*log)->Write(Record(request));
+  EXPECT_TRUE(folder.Read("audit").starts_with("{")) << "the new file";
+  struct stat made = {};
+  ASSERT_EQ(stat(folder.Path("audit").c_str(), &made), 0);
+  EXPECT_EQ(made.st_mode & 0777, 0600u);
+}
+
+TEST(AuditLog, AFileThatCannotBeOpenedIsRefused) {
+  const ScratchFolder folder;
+  EXPECT_FALSE(AuditLog::Open(folder.Path("no/where")).ok());
+}
+
+}  // namespace
+}  // namespace vitrine::testing

@@ -1,0 +1,238 @@
+#include "server/identity/identity.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <openssl/sha.h>
+#include <spdlog/spdlog.h>
+#include <sys/stat.h>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "tests/scratch_folder.h"
+
+namespace vitrine::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr RpcName kClassify = "/vitrine.v1.Classifier/Classify";
+constexpr RpcName kCheck = "/grpc.health.v1.Health/Check";
+constexpr RpcName kLoad = "/vitrine.v1.Admin/LoadModel";
+const std::string kSecret = "vitrine_0123456789abcdefghijklmnopqrstuvwxyz";
+
+std::string Row(const std::string& name, const std::string& secret) {
+  unsigned char digest[32];
+  SHA256(reinterpret_cast<const unsigned char*>(secret.data()), secret.size(), digest);
+  return absl::StrCat(
+      name, " sha256:", absl::BytesToHexString(std::string(reinterpret_cast<char*>(digest), sizeof(digest))), "\n");
+}
+
+Credentials Bearer(const std::string& secret) {
+  return {.authorization = "Bearer " + secret};
+}
+
+class IdentityTest : public ::testing::Test {
+ protected:
+  IdentityTest() {
+    spdlog::set_level(spdlog::level::off);
+    options_.reread_interval = absl::Hours(1);  // Refresh is called by hand
+  }
+  void WithTokens(const std::string& text) { options_.tokens = folder_.Write("tokens", text).string(); }
+  void WithPolicy(const std::string& text) { options_.policy = folder_.Write("policy", text).string(); }
+  std::unique_ptr<Identity> Open() const {
+    absl::StatusOr<std::unique_ptr<Identity>> identity = Identity::Open(options_);
+    EXPECT_TRUE(identity.ok()) << identity.status();
+    return *std::move(identity);
+  }
+  static absl::StatusCode Ask(const Identity& identity, RpcName rpc, const Credentials& credentials) {
+    return identity.Authorize(rpc, credentials).status().code();
+  }
+
+  const ScratchFolder folder_;
+  IdentityOptions options_;
+};
+
+constexpr auto kOk = absl::StatusCode::kOk;
+constexpr auto kUnauthenticated = absl::StatusCode::kUnauthenticated;
+constexpr auto kDenied = absl::StatusCode::kPermissionDenied;
+
+TEST_F(IdentityTest, WithoutCredentialsEveryoneMayCallAllButAdmin) {
+  const auto identity = Open();
+  EXPECT_FALSE(identity->enabled());
+  EXPECT_EQ(Ask(*identity, kClassify, {}), kOk);
+  EXPECT_EQ(Ask(*identity, kClassify, Bearer("whatever")), kOk) << "a client may send a token to any server";
+  EXPECT_EQ(Ask(*identity, kLoad, {}), kDenied);
+  EXPECT_EQ(Ask(*identity, kLoad, {.on_admin_listener = true}), kOk);
+  EXPECT_EQ(identity->Authorize(kClassify, {})->name, "anonymous");
+}
+
+TEST_F(IdentityTest, WithTokensWhoeverHasNoneOrAWrongOneIsUnauthenticated) {
+  WithTokens(Row("ci", kSecret));
+  const auto identity = Open();
+  EXPECT_TRUE(identity->enabled());
+  EXPECT_EQ(Ask(*identity, kClassify, Bearer(kSecret)), kOk);
+  EXPECT_EQ(Ask(*identity, kClassify, {.authorization = "bearer   " + kSecret + " "}), kOk);
+  EXPECT_EQ(identity->Authorize(kClassify, Bearer(kSecret))->name, "token:ci");
+  for (const Credentials& wrong :
+       {Credentials(), Bearer(""), Bearer(kSecret + "x"), Bearer(kSecret.substr(0, 40)),
+        Credentials{.authorization = kSecret}, Credentials{.authorization = "Basic " + kSecret},
+        Credentials{.authorization = ""}}) {
+    EXPECT_EQ(Ask(*identity, kClassify, wrong), kUnauthenticated) << wrong.authorization.value_or("none");
+    EXPECT_EQ(Ask(*identity, kCheck, wrong), kOk) << "probes carry nothing";
+  }
+  EXPECT_EQ(Ask(*identity, kClassify, {.authorization = "Bearer nonsense", .certificate_names = {"DNS"}}),
+            kUnauthenticated)
+      << "a certificate does not make up for a wrong token";
+}
+
+TEST_F(IdentityTest, WithoutAPolicyAdminIsForTheUserOfTheSocket) {
+  WithTokens(Row("ci", kSecret));
+  const auto identity = Open();
+  Credentials token = Bearer(kSecret);
+  token.on_admin_listener = true;
+  EXPECT_EQ(Ask(*identity, kLoad, token), kDenied);
+  EXPECT_EQ(Ask(*identity, kLoad, {.on_admin_listener = true}), kUnauthenticated);
+  EXPECT_EQ(Ask(*identity, kLoad, {.uid = 0, .on_admin_listener = true}), kOk);
+  EXPECT_EQ(identity->Authorize(kLoad, {.uid = 7, .on_admin_listener = true})->name, "uid:7");
+}
+
+TEST_F(IdentityTest, APolicyDecidesAlone) {
+  WithTokens(Row("ci", kSecret) + Row("ops", kSecret + "ops"));
+  WithPolicy(R"(roles { name: "all" methods: "/vitrine.v1.Admin/*" methods: "/vitrine.v1.Classifier/*" models: "m*" }
+                callers { token: "ops" roles: "all" quota { max_in_flight: 3 } })");
+  const auto identity = Open();
+  EXPECT_EQ(Ask(*identity, kLoad, Bearer(kSecret + "ops")), kOk);
+  EXPECT_EQ(Ask(*identity, kLoad, Bearer(kSecret)), kDenied);
+  EXPECT_EQ(Ask(*identity, kClassify, Bearer(kSecret)), kDenied) << "no entry: nothing is allowed";
+  EXPECT_EQ(Ask(*identity, kLoad, {.uid = 0, .on_admin_listener = true}), kDenied) << "the policy names no user";
+  EXPECT_EQ(Ask(*identity, kClassify, {}), kUnauthenticated);
+  const absl::StatusOr<Caller> ops = identity->Authorize(kClassify, Bearer(kSecret + "ops"));
+  ASSERT_TRUE(ops.ok());
+  EXPECT_EQ(ops->quota->max_in_flight, 3);
+  EXPECT_EQ(CheckModel(*ops, "mini"), absl::OkStatus());
+  EXPECT_EQ(CheckModel(*ops, "other").code(), kDenied);
+}
+
+TEST_F(IdentityTest, NoSentenceHoldsACredential) {
+  WithTokens(Row("ci", kSecret));
+  WithPolicy(R"(callers { token: "nobody" })");
+  const auto identity = Open();
+  for (const std::string& secret : {kSecret, kSecret + "wrong"}) {
+    EXPECT_THAT(std::string(identity->Authorize(kClassify, Bearer(secret)).status().message()),
+                AllOf(Not(HasSubstr("0123456789")), Not(HasSubstr("wrong"))));
+  }
+}
+
+TEST_F(IdentityTest, FilesAreReadAgainAndABrokenOneChangesNothing) {
+  WithTokens(Row("ci", kSecret));
+  const auto identity = Open();
+  WithTokens(Row("ci", kSecret) + Row("ops", kSecret + "ops"));
+  identity->Refresh();
+  EXPECT_EQ(Ask(*identity, kClassify, Bearer(kSecret + "ops")), kOk);
+  WithTokens("ci " + kSecret);
+  identity->Refresh();
+  EXPECT_EQ(Ask(*identity, kClassify, Bearer(kSecret + "ops")), kOk);
+  std::filesystem::remove(options_.tokens);
+  identity->Refresh();
+  EXPECT_EQ(Ask(*identity, kClassify, Bearer(kSecret + "ops")), kOk);
+  WithTokens(Row("ops", kSecret + "ops"));
+  identity->Refresh();
+  EXPECT_EQ(Ask(*identity, kClassify, Bearer(kSecret)), kUnauthenticated) << "a token that was taken away";
+  EXPECT_EQ(Ask(*identity, kClassify, Bearer(kSecret + "ops")), kOk);
+}
+
+TEST_F(IdentityTest, TheLastTokenCanBeTakenAway) {
+  WithTokens(Row("ci", kSecret));
+  const auto identity = Open();
+  WithTokens("# nobody\n");
+  identity->Refresh();
+  EXPECT_EQ(Ask(*identity, kClassify, Bearer(kSecret)), kUnauthenticated);
+  EXPECT_EQ(Ask(*identity, kClassify, {}), kUnauthenticated) << "no token is no open door";
+  EXPECT_THAT(std::string(Identity::Open(options_).status().message()), HasSubstr("no line holds a token"))
+      << "but a server does not begin so";
+}
+
+TEST_F(IdentityTest, ABrokenFileDoesNotHoldUpTheOtherOne) {
+  const std::string policy = R"(roles { name: "r" methods: "/vitrine.v1.Classifier/*" }
+                                callers { authenticated: true roles: "r" })";
+  WithTokens(Row("ci", kSecret) + Row("ops", kSecret + "ops"));
+  WithPolicy(policy);
+  const auto identity = Open();
+  WithPolicy("nonsense");
+  WithTokens(Row("ops", kSecret + "ops"));
+  identity->Refresh();
+  EXPECT_EQ(Ask(*identity, kClassify, Bearer(kSecret)), kUnauthenticated) << "revoked in spite of the policy";
+  EXPECT_EQ(Ask(*identity, kClassify, Bearer(kSecret + "ops")), kOk) << "the policy before holds on";
+  EXPECT_EQ(Ask(*identity, kLoad, Bearer(kSecret + "ops")), kDenied);
+  WithTokens("nonsense");
+  WithPolicy(R"(callers { token: "ops" })");
+  identity->Refresh();
+  EXPECT_EQ(Ask(*identity, kClassify, Bearer(kSecret + "ops")), kDenied) << "a right is taken away all the same";
+}
+
+TEST_F(IdentityTest, FilesAreLookedAtByThemselves) {
+  WithTokens(Row("ci", kSecret));
+  options_.reread_interval = absl::Milliseconds(5);
+  const auto identity = Open();
+  WithTokens(Row("ci", kSecret + "new"));
+  const absl::Time end = absl::Now() + absl::Seconds(20);
+  while (Ask(*identity, kClassify, Bearer(kSecret + "new")) != kOk && absl::Now() < end)
+    absl::SleepFor(absl::Milliseconds(1));
+  EXPECT_EQ(Ask(*identity, kClassify, Bearer(kSecret + "new")), kOk);
+}
+
+TEST_F(IdentityTest, EveryFileThatIsWrongIsNamedAtOnce) {
+  WithTokens("nonsense");
+  WithPolicy("nonsense");
+  options_.tls.certificate = folder_.Path("no.pem");
+  options_.tls.key = folder_.Path("no.key");
+  const std::string why(Identity::Open(options_).status().message());
+  EXPECT_THAT(why, AllOf(HasSubstr(options_.tokens), HasSubstr(options_.policy), HasSubstr(options_.tls.certificate)));
+  WithTokens(Row("ci", kSecret));
+  chmod(options_.tokens.c_str(), 0666);
+  EXPECT_THAT(std::string(Identity::Open(options_).status().message()), HasSubstr("written by every user"));
+}
+
+TEST(IdentityOptions, TokensDoNotCrossTheNetworkInPlaintext) {
+  IdentityOptions options;
+  options.tokens = "tokens";
+  EXPECT_EQ(options.Validate("127.0.0.1:1", ""), absl::OkStatus());
+  EXPECT_EQ(options.Validate("[::1]:1", "unix:///run/a"), absl::OkStatus());
+  EXPECT_THAT(std::string(options.Validate("0.0.0.0:1", "").message()), HasSubstr("--listen 0.0.0.0:1"));
+  EXPECT_THAT(std::string(options.Validate("127.0.0.1:1", "[::]:2").message()), HasSubstr("--admin [::]:2"));
+  options.plaintext_tokens = true;
+  EXPECT_EQ(options.Validate("0.0.0.0:1", ""), absl::OkStatus());
+  options = {};
+  options.tokens = "tokens";
+  options.tls = {.certificate = "a", .key = "b"};
+  EXPECT_EQ(options.Validate("0.0.0.0:1", "0.0.0.0:2"), absl::OkStatus());
+}
+
+TEST(IdentityOptions, AnAdminListenerIsNotOpenToTheNetwork) {
+  IdentityOptions options;
+  EXPECT_EQ(options.Validate("0.0.0.0:1", "127.0.0.1:2"), absl::OkStatus());
+  EXPECT_EQ(options.Validate("0.0.0.0:1", "localhost:2"), absl::OkStatus());
+  EXPECT_EQ(options.Validate("0.0.0.0:1", "unix:///run/vitrine/admin"), absl::OkStatus());
+  EXPECT_THAT(std::string(options.Validate("0.0.0.0:1", "0.0.0.0:2").message()), HasSubstr("open to the network"));
+  options.tls = {.certificate = "a", .key = "b"};
+  EXPECT_THAT(std::string(options.Validate("0.0.0.0:1", "0.0.0.0:2").message()), HasSubstr("open to the network"))
+      << "encryption alone says nothing about who asks";
+  options.tls.client_ca = "c";
+  EXPECT_EQ(options.Validate("0.0.0.0:1", "0.0.0.0:2"), absl::OkStatus());
+}
+
+TEST(IdentityOptions, HalfATlsIsNone) {
+  IdentityOptions options;
+  options.tls = {.certificate = "a"};
+  EXPECT_THAT(std::string(options.Validate("0.0.0.0:1", "").message()), HasSubstr("--tls-cert needs --tls-key"));
+  options.tls = {.key = "a"};
+  EXPECT_THAT(std::string(options.Validate("0.0.0.0:1", "").message()), HasSubstr("--tls-key needs --tls-cert"));
+  options.tls = {.client_ca = "a"};
+  EXPECT_THAT(std::string(options.Validate("0.0.0.0:1", "").message()), HasSubstr("--tls-client-ca needs"));
+}
+
+}  // namespace
+}  // namespace vitrine::testing

@@ -1,0 +1,160 @@
+#include "server/identity/tls_files.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <spdlog/spdlog.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "absl/time/clock.h"
+#include "server/identity/tls_credentials.h"
+#include "tests/server/identity/authority.h"
+
+namespace vitrine::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+class Tls : public ::testing::Test {
+ protected:
+  Tls() {
+    authority_.Issue("server", "DNS:vitrine.test", "serverAuth");
+    options_.certificate = authority_.Path("server.pem");
+    options_.key = authority_.Path("server.key");
+    options_.client_ca = authority_.Path("ca.pem");
+  }
+  absl::Status Open() const { return TlsSource::Open(options_).status(); }
+  // The start fails and names the setting, the file and what is wrong with it.
+  void ExpectRefused(const char* flag, const std::string& file, const char* why) const {
+    const absl::Status status = Open();
+    EXPECT_FALSE(status.ok()) << flag << " " << file;
+    EXPECT_THAT(std::string(status.message()), AllOf(HasSubstr(flag), HasSubstr(file), HasSubstr(why)));
+  }
+
+  const Authority authority_;
+  TlsFileOptions options_;
+};
+
+TEST_F(Tls, APairWithItsAuthorityIsTaken) {
+  EXPECT_EQ(Open(), absl::OkStatus());
+  options_.client_ca.clear();
+  EXPECT_EQ(Open(), absl::OkStatus());
+}
+
+TEST_F(Tls, FilesThatAreMissingOrUnreadableAreNamed) {
+  const TlsFileOptions good = options_;
+  options_.certificate = authority_.Path("nowhere.pem");
+  ExpectRefused("--tls-cert", options_.certificate, "no such file");
+  options_ = good;
+  options_.key = authority_.Path("");
+  ExpectRefused("--tls-key", options_.key, "no regular file");
+  options_ = good;
+  options_.client_ca = authority_.Path("nowhere.pem");
+  ExpectRefused("--tls-client-ca", options_.client_ca, "no such file");
+  if (geteuid() != 0) {
+    options_ = good;
+    chmod(options_.key.c_str(), 0);
+    ExpectRefused("--tls-key", options_.key, "permission denied");
+  }
+}
+
+TEST_F(Tls, AKeyThatEveryUserMayReadIsRefused) {
+  for (const mode_t mode : {0644, 0604, 0602, 0601}) {
+    chmod(options_.key.c_str(), mode);
+    ExpectRefused("--tls-key", options_.key, "every user");
+  }
+  chmod(options_.key.c_str(), 0640);  // a group of its own, as Kubernetes gives with fsGroup
+  EXPECT_EQ(Open(), absl::OkStatus());
+}
+
+TEST_F(Tls, FilesThatHoldSomethingElseAreRefused) {
+  const TlsFileOptions good = options_;
+  authority_.Write("noise.pem", "hello");
+  authority_.Write("empty.pem", "");
+  authority_.Write("cut.pem", authority_.Read("server.pem").substr(0, 300));
+  chmod(authority_.Path("noise.pem").c_str(), 0600);
+  options_.certificate = authority_.Path("noise.pem");
+  ExpectRefused("--tls-cert", "noise.pem", "holds no certificate");
+  options_.certificate = authority_.Path("empty.pem");
+  ExpectRefused("--tls-cert", "empty.pem", "is empty");
+  options_.certificate = authority_.Path("cut.pem");
+  ExpectRefused("--tls-cert", "cut.pem", "holds no certificate");
+  options_ = good;
+  options_.key = authority_.Path("noise.pem");
+  ExpectRefused("--tls-key", "noise.pem", "holds no private key");
+  authority_.Write("damaged.pem", authority_.Read("ca.pem") + authority_.Read("ca.pem").substr(0, 200));
+  options_ = good;
+  options_.client_ca = authority_.Path("damaged.pem");
+  ExpectRefused("--tls-client-ca", "damaged.pem", "damaged after certificate 1");
+}
+
+TEST_F(Tls, ACertificateThatHasExpiredOrIsNotYetValidIsRefused) {
+  authority_.Issue("expired", "DNS:vitrine.test", "serverAuth", -1);
+  options_.certificate = authority_.Path("expired.pem");
+  options_.key = authority_.Path("expired.key");
+  ExpectRefused("--tls-cert", "expired.pem", "has expired");
+  options_.certificate = authority_.Path("server.pem");
+  options_.key = authority_.Path("server.key");
+  TlsMaterial material = *ReadTlsFiles(options_);
+  EXPECT_EQ(CheckTls(options_, absl::Now(), material), absl::OkStatus());
+  EXPECT_LT(material.expires, absl::Now() + absl::Hours(49));
+  EXPECT_THAT(std::string(CheckTls(options_, absl::Now() - absl::Hours(48), material).message()),
+              HasSubstr("is valid only from"));
+}
+
+TEST_F(Tls, AKeyOfAnotherCertificateIsRefused) {
+  authority_.Issue("other", "DNS:vitrine.test", "serverAuth");
+  options_.key = authority_.Path("other.key");
+  ExpectRefused("--tls-key", "other.key", "is not the key of");
+}
+
+TEST_F(Tls, ACertificateForClientsIsRefused) {
+  authority_.Issue("client", "", "clientAuth");
+  options_.certificate = authority_.Path("client.pem");
+  options_.key = authority_.Path("client.key");
+  ExpectRefused("--tls-cert", "client.pem", "no certificate for a server");
+}
+
+TEST_F(Tls, AClientAuthorityThatIsNoneIsRefused) {
+  options_.client_ca = authority_.Path("server.pem");
+  ExpectRefused("--tls-client-ca", "server.pem", "no authority");
+}
+
+TEST_F(Tls, AChainMustHoldTogether) {
+  authority_.IssueAuthority("between");
+  authority_.Issue("leaf", "DNS:vitrine.test", "serverAuth", 2, "between");
+  options_.key = authority_.Path("leaf.key");
+  options_.certificate = authority_.Path("chain.pem");
+  authority_.Write("chain.pem", authority_.Read("leaf.pem") + authority_.Read("between.pem"));
+  EXPECT_EQ(Open(), absl::OkStatus());
+  const Authority stranger;
+  authority_.Write("chain.pem", authority_.Read("leaf.pem") + stranger.Read("ca.pem"));
+  ExpectRefused("--tls-cert", "chain.pem", "certificate 2 does not vouch for certificate 1");
+}
+
+TEST_F(Tls, ANewPairIsTakenAndABadOneIsNot) {
+  spdlog::set_level(spdlog::level::off);
+  const std::shared_ptr<TlsSource> source = *TlsSource::Open(options_);
+  EXPECT_EQ(source->generation(), 1u);
+  source->Refresh();
+  EXPECT_EQ(source->generation(), 1u) << "nothing has changed";
+
+  authority_.Issue("next", "DNS:vitrine.test", "serverAuth", 3);
+  authority_.Write("server.pem", authority_.Read("next.pem"));
+  source->Refresh();
+  EXPECT_EQ(source->generation(), 1u) << "the key is still the old one";
+  authority_.Write("server.key", authority_.Read("next.key"));
+  source->Refresh();
+  EXPECT_EQ(source->generation(), 2u);
+  EXPECT_GT(source->expires(), absl::Now() + absl::Hours(47));
+
+  authority_.Write("server.pem", authority_.Read("next.pem").substr(0, 100));
+  source->Refresh();
+  unlink(options_.key.c_str());
+  source->Refresh();
+  EXPECT_EQ(source->generation(), 2u) << "half a file, and a file that is gone, change nothing";
+}
+
+}  // namespace
+}  // namespace vitrine::testing
