@@ -1,4 +1,4 @@
-#include "server/http_endpoint.h"
+#include "server/observability/http_endpoint.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,6 +7,8 @@
 
 #include <string>
 #include <vector>
+
+#include "tests/server/dripping.h"
 
 namespace vitrine {
 namespace {
@@ -43,6 +45,16 @@ TEST(HttpEndpoint, ATakenPortIsRefusedInTheServersOwnWords) {
   EXPECT_EQ(second.status().code(), absl::StatusCode::kUnavailable);
   EXPECT_THAT(std::string(second.status().message()),
               AllOf(HasSubstr((*first)->address()), HasSubstr("in use"), Not(HasSubstr("null context"))));
+}
+
+// Each such client held a thread, and sixteen of them the probes and the metrics.
+TEST(HttpEndpoint, AnAnnouncedBodyIsNotWaitedFor) {
+  const auto endpoint = Start("127.0.0.1:0");
+  ASSERT_TRUE(endpoint.ok()) << endpoint.status();
+  for (const char* line : {"GET /healthz", "GET /metrics", "POST /metrics"}) {
+    const std::string head = std::string(line) + " HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000000\r\n\r\n";
+    EXPECT_THAT(testing::AnswerToADrip((*endpoint)->address(), head), StartsWith("HTTP/1.1 ")) << line;
+  }
 }
 
 }  // namespace

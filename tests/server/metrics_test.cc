@@ -1,12 +1,12 @@
-#include "server/metrics.h"
+#include "server/observability/metrics.h"
 
 #include <gmock/gmock.h>
 
 #include <thread>
 #include <vector>
 
-#include "server/process_stats.h"
-#include "server/registry.h"
+#include "server/observability/process_stats.h"
+#include "server/registry/registry.h"
 
 namespace vitrine {
 namespace {
@@ -52,18 +52,76 @@ TEST(Histogram, MergesWhatSeveralWritersCountWhileBeingRead) {
   EXPECT_DOUBLE_EQ(merged().sum, 30'000 + 3 * 60'000);
 }
 
+absl::Status Shed(ShedReason reason) {
+  absl::Status status = absl::ResourceExhaustedError("full");
+  SetShedReason(status, reason);
+  return status;
+}
+
+TEST(Histogram, SharedCountsWhatSeveralThreadsObserve) {
+  SharedHistogram histogram(kBounds);
+  std::vector<std::thread> writers;
+  for (int writer = 0; writer < 3; ++writer) {
+    writers.emplace_back([&] {
+      for (int i = 0; i < 20'000; ++i) histogram.Observe(i % 2 == 0 ? 1 : 3);
+    });
+  }
+  for (std::thread& writer : writers) writer.join();
+  HistogramTotals totals;
+  histogram.AddTo(totals);
+  EXPECT_THAT(totals.counts, ElementsAre(30'000, 0, 30'000, 0));
+  EXPECT_DOUBLE_EQ(totals.sum, 120'000);
+}
+
+TEST(ShedReasons, SurviveInAStatus) {
+  for (int reason = 0; reason < kShedReasons; ++reason) {
+    EXPECT_EQ(ShedReasonOf(Shed(static_cast<ShedReason>(reason))), static_cast<ShedReason>(reason));
+  }
+  EXPECT_EQ(ShedReasonOf(absl::ResourceExhaustedError("too large")), std::nullopt);
+}
+
+TEST(Metrics, EndsAreCountedByReasonAndStage) {
+  Metrics metrics(1, "");
+  const auto model = metrics.ForModel("m");
+  model->CountRequest(Method::kClassify, Shed(ShedReason::kQuota), absl::ZeroDuration());
+  model->CountRequest(Method::kClassify, absl::ResourceExhaustedError("a message too large"), absl::ZeroDuration());
+  model->CountExpired(Progress::kAdmission);
+  model->CountExpired(Progress::kCompute);
+  model->CountCancelled(Progress::kQueue);
+  const std::string text = metrics.Text();
+  EXPECT_THAT(text, HasSubstr("vitrine_requests_shed_total{model=\"m\",reason=\"quota\"} 1"));
+  EXPECT_THAT(text, HasSubstr("vitrine_requests_shed_total{model=\"m\",reason=\"requests\"} 0"));
+  EXPECT_THAT(text, HasSubstr("vitrine_requests_expired_total{model=\"m\",stage=\"admission\"} 1"));
+  EXPECT_THAT(text, HasSubstr("vitrine_requests_expired_total{model=\"m\",stage=\"queue\"} 0"));
+  EXPECT_THAT(text, HasSubstr("vitrine_requests_expired_total{model=\"m\",stage=\"compute\"} 1"));
+  EXPECT_THAT(text, HasSubstr("vitrine_requests_cancelled_total{model=\"m\",stage=\"queue\"} 1"));
+  EXPECT_EQ(model->requests(), 2);
+  EXPECT_EQ(model->errors(), 2);
+  EXPECT_EQ(model->shed(), 1);
+}
+
+TEST(Metrics, DurationsAreByOutcome) {
+  Metrics metrics(1, "");
+  metrics.ForModel("m")->CountRequest(Method::kModelInfer, absl::OkStatus(), absl::Milliseconds(30));
+  metrics.ForModel("m")->CountRequest(Method::kModelInfer, absl::InternalError(""), absl::Milliseconds(3));
+  const std::string text = metrics.Text();
+  const std::string name = "vitrine_request_duration_seconds_sum{model=\"m\",method=\"ModelInfer\",outcome=";
+  EXPECT_THAT(text, HasSubstr(name + "\"ok\"} 0.03"));
+  EXPECT_THAT(text, HasSubstr(name + "\"error\"} 0.003"));
+}
+
 TEST(Metrics, RequestsCarryModelMethodAndCode) {
   Metrics metrics(1, "1.2.3");
-  metrics.ForModel("m")->CountRequest(Method::kClassify, absl::StatusCode::kOk);
-  metrics.ForModel("m")->CountRequest(Method::kClassify, absl::StatusCode::kOk);
-  metrics.ForModel("m")->CountRequest(Method::kClassifyStream, absl::StatusCode::kResourceExhausted);
-  metrics.unknown().CountRequest(Method::kClassify, absl::StatusCode::kNotFound);
+  metrics.ForModel("m")->CountRequest(Method::kClassify, absl::OkStatus(), absl::Milliseconds(3));
+  metrics.ForModel("m")->CountRequest(Method::kClassify, absl::OkStatus(), absl::Milliseconds(3));
+  metrics.ForModel("m")->CountRequest(Method::kClassifyStream, Shed(ShedReason::kBytes), absl::Microseconds(30));
+  metrics.unknown().CountRequest(Method::kClassify, absl::NotFoundError(""), absl::ZeroDuration());
   const std::string text = metrics.Text();
   EXPECT_THAT(text, HasSubstr("vitrine_requests_total{model=\"m\",method=\"Classify\",code=\"OK\"} 2"));
   EXPECT_THAT(text,
               HasSubstr("vitrine_requests_total{model=\"m\",method=\"ClassifyStream\",code=\"RESOURCE_EXHAUSTED\"} 1"));
   EXPECT_THAT(text, HasSubstr("vitrine_requests_total{model=\"unknown\",method=\"Classify\",code=\"NOT_FOUND\"} 1"));
-  EXPECT_THAT(text, HasSubstr("vitrine_build_info{version=\"1.2.3\"} 1"));
+  EXPECT_THAT(text, HasSubstr("vitrine_build_info{version=\"1.2.3\",revision=\"\"} 1"));
 }
 
 TEST(Metrics, ExecutorsAreMerged) {
@@ -85,14 +143,17 @@ TEST(Metrics, ShowTheVersionsAndTheLoad) {
   loaded->device = "cpu";
   loaded->device_bytes = 1234;
   std::vector<VersionStatus> versions;
-  versions.push_back({{"m", 1}, v1::READY, "", loaded});
-  versions.push_back({{"m", 2}, v1::FAILED, "broken", nullptr});
+  versions.push_back({{"m", 1}, v1::READY, "", loaded, {}, 100});
+  versions.push_back({{"m", 2}, v1::FAILED, "broken", nullptr, {}, 0});
   Metrics metrics(1, "");
   metrics.SetSources({.versions = [&] { return versions; },
-                      .queue_depth = [] { return 7; },
-                      .queue_bytes = [] { return 70; },
-                      .in_flight = [] { return 9; }});
-  metrics.ForModel("m")->CountLoadFailure();
+                      .queue =
+                          [] {
+                            return QueueStatus{7, 70, 700, absl::Milliseconds(1500)};
+                          },
+                      .admission = [] { return AdmissionStatus{.requests = 9, .work = absl::Seconds(2)}; }});
+  metrics.ForModel("m")->CountLoad(absl::DataLossError("cut"), absl::Milliseconds(20));
+  metrics.ForModel("m")->CountLoad(absl::OkStatus(), absl::Milliseconds(200));
   const std::string text = metrics.Text();
   EXPECT_THAT(text, HasSubstr("vitrine_model_info{model=\"m\",version=\"1\",sha256=\"abc\",precision=\"fp32\","
                               "device=\"cpu\"} 1"));
@@ -100,7 +161,11 @@ TEST(Metrics, ShowTheVersionsAndTheLoad) {
   EXPECT_THAT(text, Not(HasSubstr("vitrine_model_device_bytes{model=\"m\",version=\"2\"}")));
   EXPECT_THAT(text, HasSubstr("vitrine_model_state{model=\"m\",version=\"2\",state=\"FAILED\"} 1"));
   EXPECT_THAT(text, HasSubstr("vitrine_model_load_failures_total{model=\"m\"} 1"));
+  EXPECT_THAT(text, HasSubstr("vitrine_model_load_duration_seconds_sum{model=\"m\",outcome=\"ok\"} 0.2"));
+  EXPECT_THAT(text, HasSubstr("vitrine_model_load_duration_seconds_count{model=\"m\",outcome=\"error\"} 1"));
   EXPECT_THAT(text, HasSubstr("vitrine_queue_depth 7"));
+  EXPECT_THAT(text, HasSubstr("vitrine_queue_oldest_seconds 1.5"));
+  EXPECT_THAT(text, HasSubstr("vitrine_predicted_work_seconds 2"));
   EXPECT_THAT(text, HasSubstr("vitrine_in_flight 9"));
 }
 

@@ -1,4 +1,4 @@
-#include "server/http_endpoint.h"
+#include "server/observability/http_endpoint.h"
 
 #include <CivetServer.h>
 #include <netdb.h>
@@ -19,11 +19,18 @@
 namespace vitrine {
 namespace {
 
+constexpr char kHtmlHeaders[] =
+    "Cache-Control: no-store\r\n"
+    "Content-Security-Policy: default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'; "
+    "form-action 'none'\r\n";
+
 // The body of one page, made for each request.
 struct Page {
   int status = 200;
   std::string body;
   absl::string_view type = "text/plain; charset=utf-8";
+  // A page with words of strangers: nothing in it may run, load or be framed.
+  bool is_html = false;
 };
 
 absl::string_view Reason(int status) {
@@ -40,9 +47,12 @@ absl::string_view Reason(int status) {
 }
 
 void Send(mg_connection* connection, const Page& page, bool with_body) {
-  const std::string head =
-      absl::StrCat("HTTP/1.1 ", page.status, " ", Reason(page.status), "\r\nContent-Type: ", page.type,
-                   "\r\nContent-Length: ", page.body.size(), "\r\n\r\n");
+  // No body is wanted here; without this civetweb reads what was announced, however slowly it comes.
+  mg_disable_connection_keep_alive(connection);
+  const std::string head = absl::StrCat("HTTP/1.1 ", page.status, " ", Reason(page.status),
+                                        "\r\nContent-Type: ", page.type, "\r\nContent-Length: ", page.body.size(),
+                                        "\r\nConnection: close\r\nX-Content-Type-Options: nosniff\r\n",
+                                        page.is_html ? kHtmlHeaders : "", "\r\n");
   mg_write(connection, head.data(), head.size());
   if (with_body) mg_write(connection, page.body.data(), page.body.size());
 }
@@ -92,7 +102,8 @@ class HttpEndpoint::Pages : public CivetHandler {
   bool Answer(mg_connection* connection, bool with_body) {
     const mg_request_info* info = mg_get_request_info(connection);
     const std::string_view path = info->local_uri == nullptr ? "" : info->local_uri;
-    Send(connection, Make(path), with_body);
+    const std::string_view query = info->query_string == nullptr ? "" : info->query_string;
+    Send(connection, Make(path, query), with_body);
     return true;
   }
 
@@ -101,7 +112,7 @@ class HttpEndpoint::Pages : public CivetHandler {
     return true;
   }
 
-  Page Make(std::string_view path) const {
+  Page Make(std::string_view path, std::string_view query) const {
     if (path == "/metrics") {
       return {.body = prometheus::TextSerializer().Serialize(sources_.metrics->Collect()),
               .type = "text/plain; version=0.0.4; charset=utf-8"};
@@ -111,7 +122,11 @@ class HttpEndpoint::Pages : public CivetHandler {
       const std::string reason = sources_.not_ready();
       return reason.empty() ? Page{.body = "ready\n"} : Page{.status = 503, .body = reason + "\n"};
     }
-    return {.status = 404, .body = "no such page; there are /metrics, /healthz and /readyz\n"};
+    if (path == "/statusz" && sources_.status) {
+      if (query == "format=json") return {.body = StatusJson(sources_.status()), .type = "application/json"};
+      return {.body = StatusHtml(sources_.status()), .type = "text/html; charset=utf-8", .is_html = true};
+    }
+    return {.status = 404, .body = "no such page; there are /metrics, /healthz, /readyz and /statusz\n"};
   }
 
   const Sources sources_;

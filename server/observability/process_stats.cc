@@ -1,5 +1,6 @@
-#include "server/process_stats.h"
+#include "server/observability/process_stats.h"
 
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -50,8 +51,11 @@ ProcessStats ReadProcessStats() {
     stats.cpu_seconds = (field(14) + field(15)) / ticks;
     stats.threads = field(20);
     stats.start_seconds = boot_seconds + field(22) / ticks;
+    stats.virtual_bytes = field(23);
     stats.resident_bytes = field(24) * page;
   }
+  rlimit limit;
+  if (getrlimit(RLIMIT_NOFILE, &limit) == 0) stats.max_files = static_cast<double>(limit.rlim_cur);
   std::error_code error;
   for (auto i = std::filesystem::directory_iterator("/proc/self/fd", error);
        !error && i != std::filesystem::directory_iterator(); i.increment(error)) {

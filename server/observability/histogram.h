@@ -1,7 +1,8 @@
-#ifndef VITRINE_SERVER_HISTOGRAM_H_
-#define VITRINE_SERVER_HISTOGRAM_H_
+#ifndef VITRINE_SERVER_OBSERVABILITY_HISTOGRAM_H_
+#define VITRINE_SERVER_OBSERVABILITY_HISTOGRAM_H_
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -25,12 +26,21 @@ class Histogram {
   void AddTo(HistogramTotals& totals) const;  // any thread; a concurrent observation is seen whole or in part
   std::span<const double> bounds() const { return bounds_; }
 
- private:
+ protected:
+  size_t BucketOf(double value) const;
+
   const std::span<const double> bounds_;
   std::vector<std::atomic<uint64_t>> counts_;
   std::atomic<double> sum_ = 0;
 };
 
+// The same for any number of writers, at the price of two atomic additions.
+class SharedHistogram : public Histogram {
+ public:
+  using Histogram::Histogram;
+  void Observe(double value);  // any thread
+};
+
 }  // namespace vitrine
 
-#endif  // VITRINE_SERVER_HISTOGRAM_H_
+#endif  // VITRINE_SERVER_OBSERVABILITY_HISTOGRAM_H_

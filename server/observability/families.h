@@ -1,0 +1,35 @@
+#ifndef VITRINE_SERVER_OBSERVABILITY_FAMILIES_H_
+#define VITRINE_SERVER_OBSERVABILITY_FAMILIES_H_
+
+#include <prometheus/metric_family.h>
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "server/observability/histogram.h"
+
+// What metric families are made of.
+namespace vitrine {
+
+using MetricLabels = std::vector<prometheus::ClientMetric::Label>;
+
+// Appends an empty family and returns it. The reference holds until the next call.
+prometheus::MetricFamily& AddFamily(std::vector<prometheus::MetricFamily>& families, const char* name, const char* help,
+                                    prometheus::MetricType type);
+// One sample of a gauge or a counter.
+void AddValue(prometheus::MetricFamily& family, MetricLabels labels, double value);
+// One histogram; totals without counts stand for an empty one.
+void AddHistogram(prometheus::MetricFamily& family, MetricLabels labels, std::span<const double> bounds,
+                  const HistogramTotals& totals);
+// A gauge without labels.
+void AddGauge(std::vector<prometheus::MetricFamily>& families, const char* name, const char* help, double value);
+// A counter without labels.
+void AddCounter(std::vector<prometheus::MetricFamily>& families, const char* name, const char* help, double value);
+
+// "OK", "INVALID_ARGUMENT", ...: the canonical code 0 to 16.
+const char* CodeName(int code);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_SERVER_OBSERVABILITY_FAMILIES_H_

@@ -1,0 +1,36 @@
+#include "server/observability/readings.h"
+
+#include <cstdint>
+
+#include "absl/strings/match.h"
+
+namespace vitrine {
+
+QueueStatus ReadQueue(const Scheduler& scheduler) {
+  const Scheduler::Depth depth = scheduler.depth();
+  return {depth.requests, depth.bytes, depth.tokens, depth.oldest};
+}
+
+AdmissionStatus ReadAdmission(const Admission& admission, const AdmissionOptions& options) {
+  const Admission::Load load = admission.load();
+  return {load.requests, load.bytes, load.work, options.max_requests, options.max_bytes};
+}
+
+std::map<std::string, Metrics::Rollbacks> ReadRollbacks(const CanaryWatch& canaries) {
+  std::map<std::string, Metrics::Rollbacks> rollbacks;
+  for (const auto& [model, counts] : canaries.rollbacks()) {
+    rollbacks[model] = {static_cast<uint64_t>(counts.error_rate), static_cast<uint64_t>(counts.golden_drift)};
+  }
+  return rollbacks;
+}
+
+std::vector<std::pair<std::string, absl::Time>> ReadCertificates(const Identity* identity,
+                                                                 const std::string& admin_address) {
+  const absl::Time expires = identity == nullptr ? absl::InfiniteFuture() : identity->certificate_expires();
+  if (expires == absl::InfiniteFuture()) return {};
+  std::vector<std::pair<std::string, absl::Time>> certificates = {{"grpc", expires}};
+  if (!admin_address.empty() && !absl::StartsWith(admin_address, "unix:")) certificates.emplace_back("admin", expires);
+  return certificates;
+}
+
+}  // namespace vitrine

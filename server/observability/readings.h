@@ -1,0 +1,29 @@
+#ifndef VITRINE_SERVER_OBSERVABILITY_READINGS_H_
+#define VITRINE_SERVER_OBSERVABILITY_READINGS_H_
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "server/admin/canary_watch.h"
+#include "server/identity/identity.h"
+#include "server/observability/metrics.h"
+#include "server/scheduling/admission.h"
+#include "server/scheduling/scheduler.h"
+
+namespace vitrine {
+
+// What the parts of the server say, as Metrics::Sources wants it.
+QueueStatus ReadQueue(const Scheduler& scheduler);
+AdmissionStatus ReadAdmission(const Admission& admission, const AdmissionOptions& options);
+std::map<std::string, Metrics::Rollbacks> ReadRollbacks(const CanaryWatch& canaries);
+// Listeners that show the certificate, and its end; none without TLS or an identity. `admin_address` is empty where
+// there is no such listener; a unix socket shows none.
+std::vector<std::pair<std::string, absl::Time>> ReadCertificates(const Identity* identity,
+                                                                 const std::string& admin_address);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_SERVER_OBSERVABILITY_READINGS_H_

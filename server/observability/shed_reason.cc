@@ -1,0 +1,35 @@
+#include "server/observability/shed_reason.h"
+
+#include <iterator>
+#include <string>
+
+#include "absl/strings/cord.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+
+namespace vitrine {
+namespace {
+
+constexpr char kPayload[] = "vitrine/shed-reason";
+constexpr const char* kNames[] = {"requests", "bytes", "wait", "deadline", "model", "share", "quota", "answers"};
+static_assert(std::size(kNames) == kShedReasons);
+
+}  // namespace
+
+const char* ShedReasonName(ShedReason reason) {
+  return kNames[static_cast<int>(reason)];
+}
+
+void SetShedReason(absl::Status& status, ShedReason reason) {
+  status.SetPayload(kPayload, absl::Cord(absl::StrCat(static_cast<int>(reason))));
+}
+
+std::optional<ShedReason> ShedReasonOf(const absl::Status& status) {
+  const absl::optional<absl::Cord> payload = status.GetPayload(kPayload);
+  int reason = 0;
+  if (!payload.has_value() || !absl::SimpleAtoi(std::string(*payload), &reason)) return std::nullopt;
+  if (reason < 0 || reason >= kShedReasons) return std::nullopt;
+  return static_cast<ShedReason>(reason);
+}
+
+}  // namespace vitrine

@@ -1,0 +1,126 @@
+#include "server/observability/log.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <thread>
+
+namespace vitrine {
+namespace {
+
+using nlohmann::json;
+using ::testing::HasSubstr;
+
+const absl::Time kTime = absl::FromUnixMillis(1'700'000'000'123);
+
+TEST(TextLine, HasTimeLevelMessageAndFields) {
+  const LogFields fields = {
+      {"model", "xcit"}, {"version", int64_t{3}}, {"ok", true}, {"ms", 1.5}, {"why", "two words"}};
+  EXPECT_EQ(TextLine(kTime, spdlog::level::warn, "request", &fields),
+            "2023-11-14T22:13:20.123Z warning request model=xcit version=3 ok=true ms=1.5 why=\"two words\"\n");
+  EXPECT_EQ(TextLine(kTime, spdlog::level::info, "ready", nullptr), "2023-11-14T22:13:20.123Z info ready\n");
+}
+
+TEST(JsonLine, IsAnObjectWithTheFieldsAsKeys) {
+  const LogFields fields = {{"model", "xcit"}, {"version", int64_t{3}}, {"ok", false}, {"ms", 1.5}};
+  const json line = json::parse(JsonLine(kTime, spdlog::level::err, "request", &fields));
+  EXPECT_EQ(line, json({{"time", "2023-11-14T22:13:20.123Z"},
+                        {"level", "error"},
+                        {"message", "request"},
+                        {"model", "xcit"},
+                        {"version", 3},
+                        {"ok", false},
+                        {"ms", 1.5}}));
+}
+
+// Words of strangers that would forge a line, drive a terminal or end the JSON.
+const std::string kHostile[] = {"a\nb 2023-11-14T22:13:20.123Z error forged",
+                                "a\r\nb",
+                                "\x1b[2J\x1b[31mred",
+                                "\"}{\"",
+                                "a\"b\\c",
+                                std::string("nul\0byte", 8),
+                                "\x7f",
+                                "not utf-8: \xff\xfe",
+                                "\xe2\x80\xa8"};
+
+TEST(Lines, NobodysWordsMakeAnotherLineOrControlCharacters) {
+  for (const std::string& words : kHostile) {
+    const LogFields fields = {{"request_id", words}};
+    for (const std::string& line :
+         {TextLine(kTime, spdlog::level::warn, "m", &fields), JsonLine(kTime, spdlog::level::warn, "m", &fields),
+          TextLine(kTime, spdlog::level::warn, words, nullptr), JsonLine(kTime, spdlog::level::warn, words, nullptr)}) {
+      EXPECT_EQ(line.back(), '\n');
+      EXPECT_EQ(std::count_if(line.begin(), line.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; }), 1)
+          << line;
+    }
+  }
+}
+
+TEST(JsonLine, GivesBackWhatWasSaid) {
+  for (const std::string& words : kHostile) {
+    const LogFields fields = {{"request_id", words}};
+    const json line = json::parse(JsonLine(kTime, spdlog::level::warn, "m", &fields));
+    EXPECT_EQ(line.size(), 4U);
+    if (words.find('\xff') == std::string::npos) {
+      EXPECT_EQ(line["request_id"], words);
+    }
+  }
+}
+
+TEST(TextLine, AValueCannotPassForAnotherField) {
+  const LogFields fields = {{"id", "x code=OK"}, {"why", "say \"x\" y=\\"}};
+  EXPECT_EQ(TextLine(kTime, spdlog::level::warn, "m", &fields),
+            "2023-11-14T22:13:20.123Z warning m id=\"x code=OK\" why=\"say \\\"x\\\" y=\\\\\"\n");
+}
+
+TEST(TextLine, ControlCharactersBeyondAsciiAndInvalidUtf8AreEscaped) {
+  const std::pair<std::string, std::string> kShown[] = {
+      {"\xc2\x9b"
+       "31m",
+       "\\xc2\\x9b31m"},  // CSI in one character
+      {"a\xc2\x85"
+       "b",
+       "a\\xc2\\x85b"},  // next line
+      {"a\xe2\x80\xa8"
+       "b\xe2\x80\xa9",
+       "a\\xe2\\x80\\xa8b\\xe2\\x80\\xa9"},
+      {"a\x9b\xff", "a\\x9b\\xff"},
+      {"\xc0\x8a \xed\xa0\x80", "\\xc0\\x8a \\xed\\xa0\\x80"},  // overlong; half of a pair
+      {"cut \xe2\x80", "cut \\xe2\\x80"},
+      {"Gr\xc3\xbc\xc3\x9f \xe2\x82\xac \xf0\x9f\x98\x80", "Gr\xc3\xbc\xc3\x9f \xe2\x82\xac \xf0\x9f\x98\x80"}};
+  for (const auto& [words, shown] : kShown) {
+    EXPECT_EQ(TextLine(kTime, spdlog::level::info, words, nullptr), "2023-11-14T22:13:20.123Z info " + shown + "\n");
+  }
+}
+
+TEST(LogHistory, KeepsTheLastWarningsAndErrors) {
+  LogHistory history;
+  for (int i = 0; i < 120; ++i) history.Add({kTime, spdlog::level::warn, "warning " + std::to_string(i)});
+  history.Add({kTime, spdlog::level::info, "of no interest"});
+  history.Add({kTime, spdlog::level::critical, std::string(5000, 'x')});
+  const std::vector<LogLine> lines = history.Lines();
+  ASSERT_EQ(lines.size(), LogHistory::kMaxLines);
+  EXPECT_EQ(lines[0].text, std::string(LogHistory::kMaxText, 'x'));
+  EXPECT_EQ(lines[1].text, "warning 119");
+  EXPECT_EQ(lines.back().text, "warning 71");
+  EXPECT_EQ(history.Counts(), (std::pair<uint64_t, uint64_t>(120, 1)));
+}
+
+TEST(LogHistory, HearsOfEveryThreadsEventsWithItsOwnFields) {
+  KeepHistory();
+  KeepHistory();  // once is enough
+  const auto [warnings, errors] = History().Counts();
+  std::thread other([] { Log(LogLevel::kWarning, "from another thread", {{"thread", int64_t{2}}}); });
+  other.join();
+  Log(LogLevel::kError, "from this one", {{"thread", int64_t{1}}});
+  EXPECT_EQ(History().Counts(), (std::pair(warnings + 1, errors + 1)));
+  EXPECT_EQ(History().Lines()[0].text, "from this one thread=1");
+  EXPECT_EQ(History().Lines()[1].text, "from another thread thread=2");
+}
+
+}  // namespace
+}  // namespace vitrine

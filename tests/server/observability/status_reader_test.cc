@@ -1,0 +1,84 @@
+#include "server/observability/status_reader.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+
+#include "server/registry/version_status.h"
+
+namespace vitrine {
+namespace {
+
+using ::testing::DoubleEq;
+
+TEST(StatusReader, PutsTogetherWhatThePartsSay) {
+  FakeClock clock;
+  Metrics metrics(1, "1.2.3");
+  std::vector<VersionStatus> versions(2);
+  versions[0].id = {"m", 1};
+  versions[0].state = v1::READY;
+  versions[0].traffic_percent = 90;
+  versions[0].labels = {"stable"};
+  versions[1].id = {"m", 2};
+  versions[1].state = v1::FAILED;
+  versions[1].reason = "cut";
+  absl::Duration busy;
+  metrics.SetSources({.versions = [&] { return versions; },
+                      .queue =
+                          [] {
+                            return QueueStatus{3, 0, 0, absl::ZeroDuration()};
+                          },
+                      .executors =
+                          [&] {
+                            return std::vector<ExecutorStatus>{{busy, 1, absl::Seconds(2)}};
+                          },
+                      .rollbacks =
+                          [] {
+                            return std::map<std::string, Metrics::Rollbacks>{{"m", {1, 2}}};
+                          }});
+  const auto model = metrics.ForModel("m");
+  const auto version = metrics.ForVersion("m", 1);
+  StatusReader reader(metrics,
+                      {.not_ready = [] { return "warming up"; },
+                       .repository = [] { return absl::NotFoundError("gone"); },
+                       .version = "1.2.3",
+                       .revision = "abc",
+                       .device = "cpu",
+                       .flags = {{"--listen", "x"}}},
+                      clock);
+  reader.Sample();
+  for (int i = 0; i < 20; ++i) {
+    model->CountRequest(Method::kClassify, absl::OkStatus(), absl::Milliseconds(1));
+    version->CountRequest(i < 15 ? absl::StatusCode::kOk : absl::StatusCode::kInternal);
+  }
+  absl::Status shed = absl::ResourceExhaustedError("full");
+  SetShedReason(shed, ShedReason::kBytes);
+  model->CountRequest(Method::kClassify, shed, absl::ZeroDuration());
+  busy += absl::Seconds(5);
+  clock.Advance(absl::Seconds(10));
+  reader.Sample();
+
+  const ServerStatus status = reader.Read();
+  EXPECT_EQ(status.not_ready, "warming up");
+  EXPECT_EQ(status.repository_fault, "gone");
+  EXPECT_EQ(status.revision, "abc");
+  EXPECT_EQ(status.queue.requests, 3);
+  ASSERT_EQ(status.models.size(), 1U);
+  EXPECT_THAT(status.models[0].requests_per_second, DoubleEq(2.1));
+  EXPECT_THAT(status.models[0].shed_per_second, DoubleEq(0.1));
+  EXPECT_EQ(status.models[0].rollbacks, 3U);
+  ASSERT_EQ(status.versions.size(), 2U);
+  EXPECT_THAT(status.versions[0].requests_per_second, DoubleEq(2));
+  EXPECT_THAT(status.versions[0].errors_per_second, DoubleEq(0.5));
+  EXPECT_THAT(status.versions[0].faults_per_second, DoubleEq(0.5));
+  EXPECT_EQ(status.versions[0].labels, std::vector<std::string>{"stable"});
+  EXPECT_EQ(status.versions[1].state, "FAILED");
+  EXPECT_EQ(status.versions[1].reason, "cut");
+  ASSERT_EQ(status.executors.size(), 1U);
+  EXPECT_THAT(status.executors[0].busy_ratio, DoubleEq(0.5));
+  EXPECT_EQ(status.executors[0].batch_age, absl::Seconds(2));
+}
+
+}  // namespace
+}  // namespace vitrine

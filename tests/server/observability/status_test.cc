@@ -1,0 +1,106 @@
+#include "server/observability/status.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace vitrine {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+using ::testing::StartsWith;
+
+ServerStatus Healthy() {
+  ServerStatus status;
+  status.now = absl::FromUnixSeconds(1'700'000'000);
+  status.started = status.now - absl::Hours(5);
+  status.versions = {
+      {.model = "xcit", .version = 3, .state = "READY", .traffic_percent = 100, .requests_per_second = 40}};
+  status.models = {{.name = "xcit", .requests_per_second = 40}};
+  status.executors = {{.busy_ratio = 0.5}, {.busy_ratio = 0.7}};
+  return status;
+}
+
+std::string Sentence(const ServerStatus& status) {
+  const std::vector<Problem> problems = FindProblems(status);
+  EXPECT_THAT(problems, SizeIs(1));
+  return problems.empty() ? "" : problems[0].sentence;
+}
+
+TEST(Status, NothingIsWrongWithAHealthyServer) {
+  EXPECT_THAT(FindProblems(Healthy()), IsEmpty());
+  EXPECT_EQ(Verdict(Healthy()).severity, Severity::kOk);
+  EXPECT_EQ(Verdict(Healthy()).sentence, "Ready: 1 version serves, 40 requests a second; nothing stands out.");
+}
+
+TEST(Status, ARefusedVersionIsNamedWithItsReasonAndWhatServesInstead) {
+  ServerStatus status = Healthy();
+  status.versions.push_back({.model = "xcit", .version = 4, .state = "FAILED", .reason = "weights.safetensors is cut"});
+  EXPECT_EQ(Sentence(status), "xcit version 4 was refused: weights.safetensors is cut; version 3 serves");
+  status.versions.back().model = "other";
+  EXPECT_THAT(Sentence(status), HasSubstr("no version of this model serves"));
+  EXPECT_EQ(Verdict(status).severity, Severity::kDegraded);
+}
+
+TEST(Status, TheWorstComesFirst) {
+  ServerStatus status = Healthy();
+  status.models[0].shed_per_second = 12.5;
+  status.not_ready = "every version was refused";
+  const Problem verdict = Verdict(status);
+  EXPECT_EQ(verdict.severity, Severity::kDown);
+  EXPECT_EQ(verdict.sentence, "Not well: requests are not served: every version was refused; and 1 more, below.");
+}
+
+TEST(Status, EachKindOfTroubleIsSeen) {
+  ServerStatus status = Healthy();
+  status.models[0].shed_per_second = 12.5;
+  EXPECT_THAT(Sentence(status), HasSubstr("12.5 requests a second to xcit are refused because of load"));
+
+  status = Healthy();
+  status.models[0].rollbacks = 1;
+  EXPECT_THAT(Sentence(status), HasSubstr("a canary of xcit was taken out of traffic (1 time"));
+
+  status = Healthy();
+  status.versions[0].faults_per_second = 0.2;
+  EXPECT_THAT(Sentence(status), HasSubstr("xcit version 3 failed 0.2 requests a second by the server's own fault"));
+
+  status = Healthy();
+  status.executors[1].batch_age = absl::Seconds(34);
+  EXPECT_EQ(Sentence(status), "executor 1 has been at one batch for 34s");
+
+  status = Healthy();
+  status.executors = {{.busy_ratio = 0.99}, {.busy_ratio = 0.97}};
+  EXPECT_THAT(Sentence(status), HasSubstr("98 % busy"));
+
+  status = Healthy();
+  status.queue.requests = 7;
+  status.queue.oldest = absl::Milliseconds(2500);
+  EXPECT_EQ(Sentence(status), "the oldest of 7 waiting requests has waited for 2.5s");
+
+  status = Healthy();
+  status.repository_fault = "no such folder";
+  EXPECT_THAT(Sentence(status), HasSubstr("the repository cannot be read: no such folder"));
+}
+
+TEST(Status, CertificatesAreWatchedTwoWeeksAhead) {
+  ServerStatus status = Healthy();
+  status.certificates = {{"grpc", status.now + absl::Hours(24 * 15)}};
+  EXPECT_THAT(FindProblems(status), IsEmpty());
+  status.certificates[0].second = status.now + absl::Hours(24 * 13);
+  EXPECT_THAT(Sentence(status), AllOf(HasSubstr("grpc"), HasSubstr("expires at 2023-11-27 22:13 UTC")));
+  EXPECT_EQ(Verdict(status).severity, Severity::kDegraded);
+  status.certificates[0].second = status.now;
+  EXPECT_THAT(Sentence(status), HasSubstr("expired at"));
+  EXPECT_EQ(Verdict(status).severity, Severity::kDown);
+}
+
+TEST(Status, AnEmptyServerIsNoTrouble) {
+  ServerStatus status;
+  EXPECT_THAT(FindProblems(status), IsEmpty());
+  EXPECT_THAT(Verdict(status).sentence, StartsWith("Ready: 0 versions serve"));
+}
+
+}  // namespace
+}  // namespace vitrine
