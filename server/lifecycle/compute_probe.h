@@ -1,0 +1,91 @@
+#ifndef VITRINE_SERVER_LIFECYCLE_COMPUTE_PROBE_H_
+#define VITRINE_SERVER_LIFECYCLE_COMPUTE_PROBE_H_
+
+#include <atomic>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "server/clock.h"
+#include "server/mutex.h"
+#include "server/registry/loaded_model.h"
+#include "server/request/inference_request.h"
+#include "server/ticker.h"
+
+namespace vitrine {
+
+struct ComputeProbeOptions {
+  // If no request has been answered OK for this long, the server classifies a picture of its own, through the real
+  // queue and an executor. Until that is right it is not ready. Infinite: only once, before the server says that it is
+  // ready.
+  absl::Duration interval = absl::Seconds(10);
+  // A probe that takes longer has failed. It is far longer than a full queue, which is no fault.
+  absl::Duration timeout = absl::Seconds(30);
+  // After this many failures of a model one after the other `fatal` is asked.
+  int failures_before_fatal = 2;
+
+  absl::Status Validate() const;  // names the flag, the value and the allowed range
+};
+
+// Readiness proves compute: that a model answers is known from requests that were answered, or is tried. Thread-safe
+// but for Start and Stop, which one owner calls.
+class ComputeProbe {
+ public:
+  struct Parts {
+    // The models to try. Empty: there is nothing to prove.
+    std::function<std::vector<ModelHandle>()> models;
+    // Hands a request to the queue.
+    std::function<void(InferenceRequest)> submit;
+    // Hears why the server does not compute, in one sentence for callers; empty once every model does that failed. From
+    // any thread of the probe.
+    std::function<void(const std::string& reason)> report;
+    // Whether the device is lost for good. May be null: it never is.
+    std::function<bool()> fatal;
+    // Says that the device is lost and ends the process; it does not return but in tests.
+    std::function<void()> end;
+  };
+
+  ComputeProbe(const ComputeProbeOptions& options, Parts parts, const Clock& clock);
+  ~ComputeProbe() { Stop(); }
+
+  // A request was answered OK. Cheap; any thread.
+  void Succeeded() { last_success_.store(absl::ToUnixNanos(clock_.Now()), std::memory_order_relaxed); }
+
+  // Tries one model and waits for the answer: one that failed until it answers or has left, else a different one each
+  // time. OK if the answer is right or there is nothing to try. Tells `report`.
+  absl::Status Try();
+
+  // Tries every model, one after the other. The first failure. Tells `report`.
+  absl::Status TryAll();
+
+  // Tries whenever nothing has succeeded for the interval, on a thread of its own, until Stop.
+  void Start();
+  void Stop();
+
+ private:
+  void Tick();
+  // Forgets failures of models that have left.
+  void KeepOnly(const std::vector<ModelHandle>& models);
+  absl::Status TryModel(const ModelHandle& model);
+  absl::Status Run(const ModelHandle& model);
+
+  const ComputeProbeOptions options_;
+  const Parts parts_;
+  const Clock& clock_;
+  std::atomic<int64_t> last_success_;
+  std::atomic<bool> stopping_ = false;
+
+  Mutex mutex_;
+  std::map<VersionId, int> failures_ ABSL_GUARDED_BY(mutex_);  // one after the other, of models that fail
+  size_t next_model_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::optional<Ticker> ticker_;
+};
+
+}  // namespace vitrine
+
+#endif  // VITRINE_SERVER_LIFECYCLE_COMPUTE_PROBE_H_

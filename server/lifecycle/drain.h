@@ -1,0 +1,54 @@
+#ifndef VITRINE_SERVER_LIFECYCLE_DRAIN_H_
+#define VITRINE_SERVER_LIFECYCLE_DRAIN_H_
+
+#include <functional>
+
+#include "absl/time/time.h"
+#include "server/clock.h"
+#include "server/mutex.h"
+#include "server/request/ledger.h"
+
+namespace vitrine {
+
+struct DrainOptions {
+  // How long the server still serves after the health service says NOT_SERVING, so that load balancers notice.
+  absl::Duration lame_duck = absl::ZeroDuration();
+  // How long accepted requests may take to finish after that. What is left then is answered with UNAVAILABLE.
+  absl::Duration deadline = absl::Seconds(30);
+};
+
+// The last stretch of a server's life: lame duck, refusing what is new, waiting for what was accepted. Thread-safe.
+class Drain {
+ public:
+  // Once nothing is left to compute, answers that no client has taken for this long are given up.
+  static constexpr absl::Duration kUnreadGrace = absl::Seconds(2);
+  // The longest wait once hurried.
+  static constexpr absl::Duration kHurriedDeadline = absl::Seconds(1);
+
+  Drain(const DrainOptions& options, const Clock& clock) : options_(options), clock_(clock) {}
+
+  // Waits out the lame duck, calls `refuse` (from which on every new request is answered UNAVAILABLE), waits until all
+  // that was accepted is answered, at most the deadline, and then until no caller has come for a quarter of a second,
+  // so that those who have not heard yet read "draining" and not a broken connection. `computing` says whether
+  // anything still waits or computes. One thread at a time.
+  void Run(const Ledger& ledger, const std::function<void()>& refuse, const std::function<bool()>& computing);
+
+  // Ends the lame duck at once and leaves a running or coming Run no more than a second. Any thread.
+  void Hurry();
+
+ private:
+  // Waits until `done`, at most until `longest` has passed, or `hurried` once hurried.
+  void WaitFor(absl::Duration longest, absl::Duration hurried, const std::function<bool()>& done);
+  void AwaitAnswers(const Ledger& ledger, const std::function<bool()>& computing);
+  void AwaitSilence(const Ledger& ledger);
+
+  const DrainOptions options_;
+  const Clock& clock_;
+  Mutex mutex_;
+  CondVar changed_;
+  bool hurried_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+}  // namespace vitrine
+
+#endif  // VITRINE_SERVER_LIFECYCLE_DRAIN_H_

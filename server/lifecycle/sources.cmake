@@ -1,0 +1,8 @@
+# From the start to the end of the process.
+list(APPEND server_sources
+  lifecycle/compute_probe.cc
+  lifecycle/crash_stack.cc
+  lifecycle/drain.cc
+  lifecycle/end_process.cc
+  lifecycle/resolve.cc
+  lifecycle/standard_files.cc)

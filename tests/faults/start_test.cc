@@ -1,0 +1,199 @@
+// The program as others start it: with files closed, a full disk, a wrong configuration, on a part of the machine; and
+// how it ends when it crashes.
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "tests/e2e/child_server.h"
+#include "tests/e2e/published.h"
+#include "tests/e2e/running_server.h"
+
+namespace vitrine::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ContainsRegex;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+std::string ReadText(const std::filesystem::path& path) {
+  std::ifstream file(path);
+  std::stringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+// A shell command in which $SERVER starts the program on a free port.
+class Shell {
+ public:
+  Shell(const std::filesystem::path& folder, const std::string& command) : ports_(folder / "ports") {
+    setenv("SERVER",
+           absl::StrCat(VITRINE_BIN "/vitrine-server --listen 127.0.0.1:0 --metrics 127.0.0.1:0 --port-file ",
+                        ports_.string(), " --repository ", (folder / "repository").string())
+               .c_str(),
+           1);
+    output_ = folder / "output";
+    pid_ = fork();
+    if (pid_ == 0) {
+      const int file = open(output_.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+      dup2(file, STDOUT_FILENO);
+      dup2(file, STDERR_FILENO);
+      close(file);
+      execl("/bin/sh", "sh", "-c", command.c_str(), nullptr);
+      _exit(127);
+    }
+  }
+  ~Shell() {
+    if (pid_ < 0) return;
+    kill(pid_, SIGKILL);
+    waitpid(pid_, nullptr, 0);
+  }
+
+  // The address of the gRPC service; empty if it does not come.
+  std::string AwaitAddress() const {
+    std::string text;
+    if (!Eventually([&] { return !(text = ReadText(ports_)).empty(); })) return "";
+    return text.substr(5, text.find('\n') - 5);
+  }
+  void Signal(int signal) const { kill(pid_, signal); }
+  int Wait() {
+    int status = 0;
+    if (!Eventually([&] { return waitpid(pid_, &status, WNOHANG) == pid_; }, absl::Minutes(1))) return -1;
+    pid_ = -1;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  }
+  std::string Output() const { return ReadText(output_); }
+
+ private:
+  std::filesystem::path ports_, output_;
+  pid_t pid_ = -1;
+};
+
+grpc::Status Classify(const std::string& address) {
+  const auto stub = v1::Classifier::NewStub(grpc::CreateChannel(address, grpc::InsecureChannelCredentials()));
+  grpc::ClientContext context;
+  context.set_wait_for_ready(true);
+  context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(20));
+  v1::ClassifyResponse response;
+  return stub->Classify(&context, PictureRequest("mixed", NoiseJpeg(24, 24, 1)), &response);
+}
+
+// The model may still be loading when the port is there.
+void ExpectServes(const Shell& shell) {
+  const std::string address = shell.AwaitAddress();
+  grpc::Status status;
+  EXPECT_TRUE(Eventually([&] { return (status = Classify(address)).ok(); })) << status.error_message();
+  for (int i = 0; i < 20; ++i) EXPECT_TRUE(Classify(address).ok());
+}
+
+class Start : public ::testing::Test {
+ protected:
+  Start() { PublishModel(folder_.path() / "repository", "mixed", MixedConfig()); }
+  ScratchFolder folder_;
+};
+
+TEST_F(Start, ServesOnWithEveryStandardFileClosed) {
+  Shell shell(folder_.path(), "exec $SERVER --log-level debug --log-requests all <&- >&- 2>&-");
+  ExpectServes(shell);
+  shell.Signal(SIGTERM);
+  EXPECT_EQ(shell.Wait(), 0);
+}
+
+TEST_F(Start, ServesOnWhenTheDiskOfTheLogIsFull) {
+  if (access("/dev/full", W_OK) != 0) GTEST_SKIP() << "there is no /dev/full here";
+  Shell shell(folder_.path(), "exec $SERVER --log-level debug --log-requests all >/dev/full 2>&1");
+  ExpectServes(shell);
+  shell.Signal(SIGTERM);
+  EXPECT_EQ(shell.Wait(), 0);
+}
+
+TEST_F(Start, CheckSaysThatAConfigurationIsRightAndOpensNothing) {
+  Shell shell(folder_.path(), "$SERVER --check");
+  EXPECT_EQ(shell.Wait(), 0) << shell.Output();
+  EXPECT_THAT(shell.Output(), HasSubstr("the configuration is right"));
+  EXPECT_FALSE(std::filesystem::exists(folder_.path() / "ports"));
+}
+
+TEST_F(Start, CheckNamesEveryFaultAtOnce) {
+  Shell shell(folder_.path(),
+              "$SERVER --check --queues 0 --device gpu --tls-cert /nowhere/cert --tls-key /nowhere/key "
+              "--policy /nowhere/policy --serving-config /nowhere/serving --pin maybe");
+  EXPECT_EQ(shell.Wait(), 2);
+  EXPECT_THAT(shell.Output(),
+              AllOf(HasSubstr("--queues is 0"), HasSubstr("gpu"), HasSubstr("/nowhere/cert"),
+                    HasSubstr("/nowhere/policy"), HasSubstr("/nowhere/serving"), HasSubstr("\"maybe\"")));
+}
+
+TEST_F(Start, FollowsTheMaskOfTaskset) {
+  if (std::system("taskset -c 0 true 2>/dev/null") != 0) GTEST_SKIP() << "there is no taskset, or no core 0 for it";
+  Shell shell(folder_.path(), "exec taskset -c 0 $SERVER");
+  ExpectServes(shell);
+  EXPECT_THAT(shell.Output(), ContainsRegex("machine cores=0 cpus=1 .*executors=1 pinned=no"));
+}
+
+// The folder in which groups with a quota can be made; empty where none can.
+std::string QuotaFolder() {
+  for (const char* folder : {"/sys/fs/cgroup/cpu", "/sys/fs/cgroup"}) {
+    const std::string group = absl::StrCat(folder, "/vitrine-test-", getpid());
+    std::error_code ignored;
+    if (!std::filesystem::create_directory(group, ignored)) continue;
+    if (access((group + "/cpu.cfs_quota_us").c_str(), W_OK) == 0 || access((group + "/cpu.max").c_str(), W_OK) == 0) {
+      return group;
+    }
+    rmdir(group.c_str());
+  }
+  return "";
+}
+
+TEST_F(Start, FollowsTheQuotaOfARealControlGroup) {
+  const std::string group = QuotaFolder();
+  if (group.empty()) GTEST_SKIP() << "no control group with a quota can be made here";
+  const bool version2 = access((group + "/cpu.max").c_str(), W_OK) == 0;
+  const std::string limit =
+      version2 ? "echo '150000 100000' > " + group + "/cpu.max" : "echo 150000 > " + group + "/cpu.cfs_quota_us";
+  {
+    Shell shell(folder_.path(), absl::StrCat(limit, "; echo $$ > ", group, "/cgroup.procs; exec $SERVER"));
+    ExpectServes(shell);
+    EXPECT_THAT(shell.Output(), ContainsRegex("machine cores=.* cpus=1(.5)? .*executors=1 "));
+  }
+  EXPECT_TRUE(Eventually([&] { return rmdir(group.c_str()) == 0; })) << group << " is left behind";
+}
+
+TEST_F(Start, ACrashLeavesAStackWithNamesAndEndsAsTheSignalDoes) {
+  for (const int signal : {SIGSEGV, SIGABRT}) {
+    Shell shell(folder_.path(), "ulimit -c 0; exec $SERVER");
+    ExpectServes(shell);
+    shell.Signal(signal);
+    EXPECT_EQ(shell.Wait(), 128 + signal);
+    EXPECT_THAT(shell.Output(), AllOf(HasSubstr(absl::StrCat("crash: signal ", signal, " in thread ")),
+                                      HasSubstr("addresses: 0x"), ContainsRegex("crash: #[0-9]+ .*sigwait.* in ")));
+    std::filesystem::remove(folder_.path() / "ports");
+  }
+}
+
+TEST_F(Start, SigtermWhileModelsAreLoadedEndsIt) {
+  for (int i = 0; i < 5; ++i) {
+    PublishModel(folder_.path() / "repository", absl::StrCat("slow-", i), SlowConfig());
+  }
+  for (int life = 0; life < 2; ++life) {
+    Shell shell(folder_.path(), "exec $SERVER");
+    ASSERT_FALSE(shell.AwaitAddress().empty()) << shell.Output();
+    shell.Signal(SIGTERM);
+    EXPECT_EQ(shell.Wait(), 0) << shell.Output();
+    EXPECT_THAT(shell.Output(), Not(HasSubstr(" ready versions="))) << "it had loaded everything: this proved nothing";
+    std::filesystem::remove(folder_.path() / "ports");
+  }
+}
+
+}  // namespace
+}  // namespace vitrine::testing

@@ -1,0 +1,105 @@
+// The last stretch on a clock that moves only when told.
+#include "server/lifecycle/drain.h"
+
+#include <gmock/gmock.h>
+
+#include <atomic>
+#include <chrono>
+#include <thread>
+
+namespace vitrine {
+namespace {
+
+// Moves the clock a millisecond at a time while Run waits, so that what it waits for comes by steps and not by luck.
+class DrainTest : public ::testing::Test {
+ protected:
+  absl::Duration Run(Drain& drain, const std::function<void(absl::Duration)>& each_step = nullptr) {
+    const absl::Time begin = clock_.Now();
+    std::atomic<bool> ended = false;
+    std::thread runner([&] {
+      drain.Run(
+          ledger_, [&] { refused_at_ = clock_.Now() - begin; }, [&] { return computing_.load(); });
+      ended = true;
+    });
+    while (!ended) {
+      clock_.Advance(absl::Milliseconds(1));
+      if (each_step) each_step(clock_.Now() - begin);
+      std::this_thread::sleep_for(std::chrono::microseconds(100));
+    }
+    runner.join();
+    return clock_.Now() - begin;
+  }
+
+  FakeClock clock_;
+  Ledger ledger_;
+  std::atomic<bool> computing_ = false;
+  absl::Duration refused_at_;
+};
+
+TEST_F(DrainTest, ServesOnForTheLameDuckThenRefusesThenWaitsForSilence) {
+  Drain drain({.lame_duck = absl::Milliseconds(300), .deadline = absl::Seconds(30)}, clock_);
+  const absl::Duration took = Run(drain);
+  EXPECT_GE(refused_at_, absl::Milliseconds(300));
+  EXPECT_GE(took, absl::Milliseconds(550));
+  EXPECT_LT(took, absl::Seconds(5));
+}
+
+TEST_F(DrainTest, WaitsForWhatIsComputed) {
+  Drain drain({.deadline = absl::Seconds(30)}, clock_);
+  ledger_.Accept();
+  computing_ = true;
+  const absl::Duration took = Run(drain, [&](absl::Duration passed) {
+    if (passed < absl::Seconds(5) || ledger_.in_flight() == 0) return;
+    computing_ = false;
+    ledger_.Answer();
+  });
+  EXPECT_GE(took, absl::Seconds(5)) << "computing work is not given up after the unread grace";
+}
+
+TEST_F(DrainTest, GivesUpAnswersThatNobodyTakes) {
+  Drain drain({.deadline = absl::Seconds(30)}, clock_);
+  ledger_.Accept();
+  const absl::Duration took = Run(drain);
+  EXPECT_GE(took, Drain::kUnreadGrace);
+  EXPECT_LT(took, absl::Seconds(10));
+}
+
+TEST_F(DrainTest, AnswersThatAreStillTakenOneByOneAreNotGivenUp) {
+  Drain drain({.deadline = absl::Seconds(30)}, clock_);
+  constexpr int kAnswers = 5;
+  for (int i = 0; i < kAnswers; ++i) ledger_.Accept();
+  absl::Duration next = Drain::kUnreadGrace * 0.75;
+  const absl::Duration took = Run(drain, [&](absl::Duration passed) {
+    if (passed < next || ledger_.in_flight() == 0) return;
+    ledger_.Answer();
+    next = passed + Drain::kUnreadGrace * 0.75;
+  });
+  EXPECT_EQ(ledger_.in_flight(), 0) << "a client that reads slowly is waited for, though nothing is computed";
+  EXPECT_GE(took, kAnswers * Drain::kUnreadGrace * 0.75);
+}
+
+TEST_F(DrainTest, TheDeadlineEndsIt) {
+  Drain drain({.deadline = absl::Seconds(3)}, clock_);
+  ledger_.Accept();
+  computing_ = true;
+  const absl::Duration took = Run(drain);
+  EXPECT_GE(took, absl::Seconds(3));
+  EXPECT_LT(took, absl::Seconds(8));
+}
+
+TEST_F(DrainTest, HurriedItLeavesNoMoreThanASecond) {
+  Drain drain({.lame_duck = absl::Minutes(10), .deadline = absl::Minutes(10)}, clock_);
+  ledger_.Accept();
+  computing_ = true;
+  bool hurried = false;
+  const absl::Duration took = Run(drain, [&](absl::Duration passed) {
+    if (passed < absl::Milliseconds(200) || hurried) return;
+    drain.Hurry();
+    hurried = true;
+  });
+  EXPECT_GE(took, Drain::kHurriedDeadline);
+  EXPECT_LT(took, absl::Seconds(10));
+}
+
+}  // namespace
+}  // namespace vitrine

@@ -1,0 +1,38 @@
+#include "server/lifecycle/end_process.h"
+
+#include <gmock/gmock.h>
+#include <spdlog/spdlog.h>
+#include <unistd.h>
+
+#include <string>
+#include <thread>
+
+namespace vitrine {
+namespace {
+
+using ::testing::ExitedWithCode;
+
+TEST(EndProcess, SaysWhyAndEnds) {
+  EXPECT_EXIT(EndProcess(3, [] { (void)!write(STDERR_FILENO, "the reason", 10); }), ExitedWithCode(3), "the reason");
+}
+
+// Another thread hangs in the log with its lock.
+TEST(EndProcess, ALogThatNobodyReadsDoesNotHoldItUp) {
+  EXPECT_EXIT(
+      {
+        alarm(10);
+        int pipes[2];
+        if (pipe(pipes) != 0) _exit(98);
+        dup2(pipes[1], STDOUT_FILENO);  // where the default logger of a test writes
+        dup2(pipes[1], STDERR_FILENO);
+        std::thread([] {
+          for (;;) spdlog::warn(std::string(4096, 'x'));
+        }).detach();
+        usleep(200'000);  // the pipe is full
+        EndProcess(3, [] { spdlog::critical("the reason"); });
+      },
+      ExitedWithCode(3), "");
+}
+
+}  // namespace
+}  // namespace vitrine

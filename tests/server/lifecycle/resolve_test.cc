@@ -1,0 +1,104 @@
+// What a server takes from its machine, and what is wrong with its configuration.
+#include "server/lifecycle/resolve.h"
+
+#include <gmock/gmock.h>
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
+
+#include "tests/scratch_folder.h"
+
+namespace vitrine {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+constexpr int64_t kMebibyte = int64_t{1} << 20;
+
+Machine WithMemory(int64_t mebibytes) {
+  return {.cores = {2, 3}, .cpus = 2, .memory_bytes = mebibytes * kMebibyte, .memory_limited = true};
+}
+
+ServerOptions Parse(std::vector<const char*> flags) {
+  ServerOptions options;
+  CLI::App app;
+  BindFlags(app, options);
+  flags.insert(flags.begin(), "vitrine-server");
+  app.parse(static_cast<int>(flags.size()), flags.data());
+  return options;
+}
+
+TEST(Resolve, ThreadsFollowTheMachineAndTheFlagWins) {
+  const Machine machine = {.cores = {4, 5, 6, 7}, .cpus = 2.5};
+  EXPECT_EQ(Resolve({}, {}, machine).executor.ThreadCount(), 2);
+  EXPECT_EQ(Resolve({}, {}, machine).admission.executors, 2);
+  EXPECT_EQ(Resolve(Parse({"--executors", "7"}), {}, machine).executor.ThreadCount(), 7);
+}
+
+TEST(Resolve, PinsOnlyWhereNobodyElseRunsOrWhenAsked) {
+  const Machine shared = {.cores = {0, 1}, .cpus = 2}, own = {.cores = {0, 1}, .cpus = 2, .exclusive = true};
+  EXPECT_FALSE(Resolve({}, {}, shared).executor.pin);
+  EXPECT_TRUE(Resolve({}, {}, own).executor.pin);
+  EXPECT_TRUE(Resolve(Parse({"--pin", "on"}), {}, shared).executor.pin);
+  EXPECT_FALSE(Resolve(Parse({"--pin", "off"}), {}, own).executor.pin);
+  EXPECT_FALSE(Resolve(Parse({"--executors", "3"}), {}, own).executor.pin) << "two would share a core";
+}
+
+TEST(Resolve, BudgetsFollowTheLimitOfTheGroup) {
+  const ServerOptions small = Resolve({}, {}, WithMemory(1000));
+  EXPECT_EQ(small.admission.max_bytes / kMebibyte, 100);
+  EXPECT_EQ(small.admission.max_answer_bytes / kMebibyte, 100);
+  EXPECT_EQ(small.rpc.max_transport_bytes / kMebibyte, 100);
+  EXPECT_EQ(small.registry.max_memory_bytes / kMebibyte, 500);
+  const ServerOptions tiny = Resolve({}, {}, WithMemory(100));
+  EXPECT_EQ(tiny.rpc.max_transport_bytes, 2 * tiny.rpc.max_message_bytes) << "it must take a message in";
+  Machine unlimited = WithMemory(1000);
+  unlimited.memory_limited = false;
+  EXPECT_EQ(Resolve({}, {}, unlimited).admission.max_bytes, AdmissionOptions().max_bytes);
+  EXPECT_EQ(Resolve({}, {}, unlimited).registry.max_memory_bytes, RegistryOptions().max_memory_bytes);
+  EXPECT_EQ(Resolve({}, Device{Device::Kind::kCuda, 0}, WithMemory(1000)).registry.max_memory_bytes,
+            RegistryOptions().max_memory_bytes)
+      << "weights are in the device's memory";
+}
+
+TEST(Resolve, FlagsWinEvenWhereTheySayTheDefault) {
+  const ServerOptions options = Resolve(Parse({"--max-queue-bytes", "268435456", "--max-answer-bytes", "1000000000",
+                                               "--max-transport-bytes", "536870912", "--model-memory", "999999999"}),
+                                        {}, WithMemory(1000));
+  EXPECT_EQ(options.admission.max_bytes, 268435456);
+  EXPECT_EQ(options.admission.max_answer_bytes, 1000000000);
+  EXPECT_EQ(options.rpc.max_transport_bytes, 536870912);
+  EXPECT_EQ(options.registry.max_memory_bytes, 999999999);
+}
+
+TEST(Resolve, OneLineSaysWhatWasFound) {
+  EXPECT_THAT(DescribeMachine(WithMemory(1000), Resolve({}, {}, WithMemory(1000))),
+              AllOf(HasSubstr("cores=2-3 cpus=2"), HasSubstr("memory_mib=1000"), HasSubstr("executors=2 pinned=no"),
+                    HasSubstr("model_memory_mib=500 queue_mib=100 transport_mib=100 answers_mib=100")));
+}
+
+TEST(CheckConfiguration, NamesTheFaultsOfFlagsAndFilesAtOnce) {
+  const ScratchFolder folder;
+  ServerOptions options;
+  options.repository = folder.path().string();
+  EXPECT_TRUE(CheckConfiguration(options).ok()) << CheckConfiguration(options);
+  options.repository = "/nowhere/repository";
+  options.rpc.listen = "localhost";
+  options.pin = "maybe";
+  options.probe.interval = absl::Milliseconds(1);
+  options.identity.tls.certificate = "/nowhere/cert.pem";
+  options.identity.tls.key = "/nowhere/key.pem";
+  options.identity.policy = "/nowhere/policy";
+  options.registry.serving_config = "/nowhere/serving.textproto";
+  options.port_file = "/nowhere/ports";
+  const std::string faults(CheckConfiguration(options).message());
+  EXPECT_THAT(faults,
+              AllOf(HasSubstr("/nowhere/repository"), HasSubstr("\"localhost\""), HasSubstr("\"maybe\""),
+                    HasSubstr("--probe-interval is 1ms"), HasSubstr("/nowhere/cert.pem"), HasSubstr("/nowhere/policy"),
+                    HasSubstr("/nowhere/serving.textproto"), HasSubstr("/nowhere/ports")));
+}
+
+}  // namespace
+}  // namespace vitrine
