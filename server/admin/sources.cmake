@@ -1,0 +1,5 @@
+# What operators change while the server runs.
+list(APPEND server_sources
+  admin/admin_service.cc
+  admin/canary_watch.cc
+  admin/serving_status.cc)

@@ -1,0 +1,191 @@
+#include "server/admin/canary_watch.h"
+
+#include <gmock/gmock.h>
+
+#include "server/admin/admin_service.h"
+#include "server/registry/serving_rules.h"
+#include "tests/server/registry/fake_repository.h"
+
+namespace vitrine {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+// Version 1 is stable, version 2 has a fifth of the requests.
+class CanaryWatchTest : public ::testing::Test {
+ protected:
+  CanaryWatchTest() {
+    options_.root = files_.root();
+    files_.Write("serving", R"(models {
+      model: 'm'
+      version_policy { latest: 2 }
+      labels { label: 'stable' version: 1 }
+      traffic { version: 2 percent: 20 }
+      canary_guard {
+        max_error_rate: 0.1 min_requests: 50 window_seconds: 30 max_golden_drift: 0.01 golden_interval_seconds: 10
+      } })");
+    options_.serving_config = (files_.folder() / "serving").string();
+    files_.Add("m", 1);
+    files_.Add("m", 2);
+    settings_ = *ServingSettings::Open(options_.Serving());
+    registry_ = std::make_unique<Registry>(
+        options_, Registry::Parts{.load = files_.Loader(), .settings = settings_.get()}, clock_);
+    registry_->Poll();
+    watch_ = std::make_unique<CanaryWatch>(
+        *registry_, *settings_,
+        [this](const LoadedModel& model) -> absl::StatusOr<double> {
+          runs_.push_back(model.id.version);
+          return drift_;
+        },
+        clock_);
+    admin_ = std::make_unique<AdminService>(*registry_, *settings_, watch_.get());
+  }
+
+  void Answer(int64_t version, int answers, int errors) {
+    const ModelHandle model = registry_->Find("m", version).value();
+    for (int n = 0; n < answers; ++n) {
+      model->outcomes->Count(n < errors ? absl::StatusCode::kInternal : absl::StatusCode::kOk);
+    }
+  }
+  // A second passes, with a look at its end.
+  void Second() {
+    clock_.Advance(absl::Seconds(1));
+    watch_->Look([this](const VersionId& id, const std::string& reason) {
+      v1::RollbackModelRequest request;
+      request.set_model(id.model);
+      request.set_version(id.version);
+      request.set_reason(reason);
+      return admin_->RollbackModel(request).status();
+    });
+  }
+  bool CanaryServes() { return registry_->Find("m", 2).ok(); }
+  v1::ModelServingStatus Serving() {
+    return admin_->GetServing(FromText<v1::GetServingRequest>("model: 'm'"))->models(0);
+  }
+
+  FakeRepository files_;
+  FakeClock clock_;
+  RegistryOptions options_;
+  absl::StatusOr<double> drift_ = 0.0;
+  std::vector<int64_t> runs_;
+  std::unique_ptr<ServingSettings> settings_;
+  std::unique_ptr<Registry> registry_;
+  std::unique_ptr<CanaryWatch> watch_;
+  std::unique_ptr<AdminService> admin_;
+};
+
+TEST_F(CanaryWatchTest, ACanaryWithTooManyErrorsIsPutAway) {
+  Second();
+  Answer(2, 60, 6);
+  Second();
+  EXPECT_TRUE(CanaryServes()) << "a tenth is allowed";
+  EXPECT_EQ(Serving().canaries(0).requests(), 60);
+  EXPECT_EQ(Serving().canaries(0).errors(), 6);
+  EXPECT_EQ(Serving().canaries(0).golden_drift(), -1);
+  Answer(2, 2, 2);
+  Second();
+  EXPECT_FALSE(CanaryServes());
+  EXPECT_EQ(registry_->Find("m").value()->id.version, 1);
+  EXPECT_THAT(Serving().put_away(0).reason(), HasSubstr("canary guard: 8 of its last 62 answers were errors, 12.9 %"));
+  EXPECT_EQ(watch_->rollbacks()["m"].error_rate, 1);
+  EXPECT_EQ(watch_->rollbacks()["m"].golden_drift, 0);
+  registry_->Poll();
+  Second();
+  EXPECT_FALSE(CanaryServes());
+  EXPECT_TRUE(Serving().canaries().empty());
+}
+
+TEST_F(CanaryWatchTest, WhatCallersGetWrongIsNotTheCanarysFault) {
+  Second();
+  const ModelHandle model = registry_->Find("m", 2).value();
+  for (int n = 0; n < 1000; ++n) {
+    for (const absl::StatusCode code : {absl::StatusCode::kInvalidArgument, absl::StatusCode::kDeadlineExceeded,
+                                        absl::StatusCode::kCancelled, absl::StatusCode::kResourceExhausted}) {
+      model->outcomes->Count(code);
+    }
+  }
+  Second();
+  EXPECT_TRUE(CanaryServes());
+  EXPECT_EQ(Serving().canaries(0).requests(), 0);
+}
+
+TEST_F(CanaryWatchTest, OldErrorsAndFewAnswersDoNotCount) {
+  Second();
+  Answer(2, 49, 49);
+  Second();
+  EXPECT_TRUE(CanaryServes()) << "49 answers prove nothing";
+  for (int second = 0; second < 31; ++second) Second();
+  Answer(2, 60, 0);
+  Second();
+  EXPECT_TRUE(CanaryServes()) << "the errors are older than the window";
+}
+
+TEST_F(CanaryWatchTest, TheStableVersionIsNeverPutAway) {
+  Second();
+  Answer(1, 1000, 1000);
+  Second();
+  EXPECT_EQ(registry_->Find("m").value()->id.version, 1);
+  EXPECT_THAT(watch_->rollbacks(), IsEmpty());
+}
+
+TEST_F(CanaryWatchTest, GoldensRunAgainAtTheirInterval) {
+  for (int second = 0; second < 35; ++second) Second();
+  EXPECT_EQ(runs_.size(), 3u) << "after 11, 21 and 31 seconds";
+  EXPECT_THAT(runs_, ::testing::Each(2)) << "of the canary alone";
+  EXPECT_EQ(Serving().canaries(0).golden_drift(), 0);
+  drift_ = 0.02;
+  for (int second = 0; second < 10; ++second) Second();
+  EXPECT_FALSE(CanaryServes());
+  EXPECT_EQ(watch_->rollbacks()["m"].golden_drift, 1);
+}
+
+TEST_F(CanaryWatchTest, GoldensThatDoNotComputeAreADrift) {
+  drift_ = absl::InternalError("out of memory");
+  for (int second = 0; second < 12; ++second) Second();
+  EXPECT_FALSE(CanaryServes());
+}
+
+TEST_F(CanaryWatchTest, AVersionThatWasLoadedAnewBeginsAnew) {
+  Second();
+  Answer(2, 100, 100);
+  Second();
+  ASSERT_FALSE(CanaryServes());
+  registry_->Poll();
+  ASSERT_TRUE(admin_->LoadModel(FromText<v1::LoadModelRequest>("model: 'm' version: 2")).ok());
+  Second();
+  Second();
+  EXPECT_TRUE(CanaryServes()) << "the errors of its last life do not count";
+}
+
+TEST_F(CanaryWatchTest, ARollbackThatFailsIsTriedAgain) {
+  int asked = 0;
+  Second();
+  Answer(2, 100, 100);
+  for (int second = 0; second < 3; ++second) {
+    clock_.Advance(absl::Seconds(1));
+    watch_->Look([&](const VersionId&, const std::string&) {
+      ++asked;
+      return absl::UnavailableError("the state file cannot be written");
+    });
+  }
+  EXPECT_EQ(asked, 3);
+  EXPECT_THAT(watch_->rollbacks(), IsEmpty());
+  Second();
+  EXPECT_FALSE(CanaryServes());
+}
+
+TEST_F(CanaryWatchTest, LooksByItselfUntilItStops) {
+  std::atomic<int> asked = 0;
+  Answer(2, 1, 0);
+  watch_->Start([&](const VersionId&, const std::string&) {
+    ++asked;
+    return absl::OkStatus();
+  });
+  watch_->Stop();
+  watch_->Stop();
+  EXPECT_EQ(asked, 0);
+}
+
+}  // namespace
+}  // namespace vitrine
