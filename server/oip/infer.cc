@@ -1,0 +1,102 @@
+#include "server/oip/infer.h"
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/status_macros.h"
+#include "server/identity/identity.h"
+#include "server/mutex.h"
+#include "server/oip/infer_answer.h"
+#include "server/oip/infer_plan.h"
+
+namespace vitrine {
+namespace {
+
+// The answers to the parts of one request, until the last has come. Thread-safe.
+class Gathering {
+ public:
+  Gathering(std::string id, std::vector<OutputWish> outputs, size_t parts, CancelFlag cancelled, InferDone done)
+      : id_(std::move(id)),
+        outputs_(std::move(outputs)),
+        cancelled_(std::move(cancelled)),
+        done_(std::move(done)),
+        answers_(parts),
+        left_(parts) {
+    held_.requests = static_cast<int>(parts);
+    for (size_t i = 0; i < parts; ++i) held_.rooms.push_back(std::make_shared<AnswerReservation>());
+  }
+
+  // Where the room of a part's answer goes. Before the part is taken.
+  std::shared_ptr<AnswerReservation> room(size_t part) const { return held_.rooms[part]; }
+
+  void Take(size_t part, absl::StatusOr<v1::ClassifyResponse> answer) {
+    {
+      MutexLock lock(mutex_);
+      if (answer.ok()) {
+        answers_[part] = *std::move(answer);
+      } else if (refusal_.ok()) {
+        refusal_ = answer.status();
+        cancelled_->store(true, std::memory_order_release);
+      }
+      if (--left_ > 0) return;
+    }
+    Finish();
+  }
+
+ private:
+  // After the last answer; nobody else touches this any more.
+  void Finish() ABSL_NO_THREAD_SAFETY_ANALYSIS {
+    if (!refusal_.ok()) return done_(refusal_, {.requests = held_.requests});  // the rooms are free again
+    done_(MakeInferResponse(id_, outputs_, answers_), std::move(held_));
+  }
+
+  const std::string id_;
+  const std::vector<OutputWish> outputs_;
+  const CancelFlag cancelled_;
+  InferDone done_;
+  InferHeld held_;  // constant until Finish
+
+  Mutex mutex_;
+  std::vector<v1::ClassifyResponse> answers_ ABSL_GUARDED_BY(mutex_);
+  absl::Status refusal_ ABSL_GUARDED_BY(mutex_);
+  size_t left_ ABSL_GUARDED_BY(mutex_);
+};
+
+// What is to be done; `call` gets the version that does it and the deadline.
+absl::StatusOr<InferPlan> Prepare(const ClassifyService& service, absl::StatusOr<inference::ModelInferRequest> request,
+                                  CallContext& call) {
+  RETURN_IF_ERROR(request.status());
+  RETURN_IF_ERROR(CheckModel(call.caller, request->model_name()));
+  ASSIGN_OR_RETURN(const absl::Duration timeout, TimeoutOf(*request));
+  call.deadline = std::min(call.deadline, service.clock().Now() + timeout);
+  ASSIGN_OR_RETURN(const v1::ClassifyRequest envelope, EnvelopeOf(*request));
+  ASSIGN_OR_RETURN(call.model, service.Find(envelope));
+  return PlanInfer(*std::move(request), call.model->manifest.config().classes());
+}
+
+}  // namespace
+
+void Infer(ClassifyService& service, absl::StatusOr<inference::ModelInferRequest> request, CallContext call,
+           InferDone done) {
+  absl::StatusOr<InferPlan> plan = Prepare(service, std::move(request), call);
+  if (!plan.ok()) {
+    // Counted and logged as every other refusal.
+    return service.Classify(plan.status(), std::move(call),
+                            [done = std::move(done)](absl::StatusOr<v1::ClassifyResponse> refusal) mutable {
+                              done(refusal.status(), {.requests = 1});
+                            });
+  }
+  const auto gathering = std::make_shared<Gathering>(plan->id, std::move(plan->outputs), plan->parts.size(),
+                                                     call.cancelled, std::move(done));
+  for (size_t part = 0; part < plan->parts.size(); ++part) {
+    call.room = gathering->room(part);
+    service.Classify(
+        std::move(plan->parts[part]), call,
+        [gathering, part](absl::StatusOr<v1::ClassifyResponse> answer) { gathering->Take(part, std::move(answer)); });
+  }
+}
+
+}  // namespace vitrine

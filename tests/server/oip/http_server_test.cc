@@ -1,0 +1,41 @@
+#include "server/oip/http_server.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/server/dripping.h"
+
+namespace vitrine {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+// The rest of the body, which never comes, holds no thread: with one each, some tens of clients would hold all.
+TEST(HttpServer, ABodyThatNobodyReadsIsNotWaitedFor) {
+  const auto server = HttpServer::Start({.listen = "127.0.0.1:0"}, [](HttpRequest&) { return HttpResponse(); });
+  ASSERT_TRUE(server.ok()) << server.status();
+  for (const char* head : {"GET /v2 HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000000\r\n\r\n",
+                           "POST /v2 HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000000\r\n\r\n",
+                           "GET /v2 HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n3b9aca00\r\n"}) {
+    EXPECT_THAT(testing::AnswerToADrip((*server)->address(), head),
+                AllOf(StartsWith("HTTP/1.1 200"), HasSubstr("Connection: close\r\n")))
+        << head;
+  }
+}
+
+TEST(HttpServer, BodiesOfAllConnectionsHaveOneBudget) {
+  const auto server =
+      HttpServer::Start({.listen = "127.0.0.1:0", .max_all_bodies_bytes = 1000}, [](HttpRequest& request) {
+        const auto body = request.ReadBody();
+        return HttpResponse{.code = body.ok() ? 200 : 429, .body = std::string(body.status().message())};
+      });
+  ASSERT_TRUE(server.ok()) << server.status();
+  EXPECT_THAT(
+      testing::AnswerToADrip((*server)->address(), "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1001\r\n\r\n"),
+      AllOf(StartsWith("HTTP/1.1 429"), HasSubstr("come back in a moment")));
+}
+
+}  // namespace
+}  // namespace vitrine

@@ -1,0 +1,170 @@
+#include "server/oip/infer_plan.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "server/oip/split_input.h"
+
+namespace vitrine {
+namespace {
+
+using inference::ModelInferRequest;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+ModelInferRequest Request(const std::string& datatype, const std::vector<int64_t>& shape, std::string raw) {
+  ModelInferRequest request;
+  request.set_model_name("m");
+  auto& input = *request.add_inputs();
+  input.set_name(kInputName);
+  input.set_datatype(datatype);
+  for (const int64_t side : shape) input.add_shape(side);
+  request.add_raw_input_contents(std::move(raw));
+  return request;
+}
+
+std::string Element(const std::string& bytes) {
+  const auto length = static_cast<uint32_t>(bytes.size());
+  return std::string(reinterpret_cast<const char*>(&length), sizeof(length)) + bytes;
+}
+
+void SetOutput(ModelInferRequest& request, const std::string& name, int64_t classification) {
+  auto& output = *request.add_outputs();
+  output.set_name(name);
+  if (classification != 0) (*output.mutable_parameters())["classification"].set_int64_param(classification);
+}
+
+std::string Refusal(ModelInferRequest request) {
+  const auto plan = PlanInfer(std::move(request), 10);
+  EXPECT_EQ(plan.status().code(), absl::StatusCode::kInvalidArgument);
+  return std::string(plan.status().message());
+}
+
+TEST(InferPlan, EachFileIsARequest) {
+  const auto plan = PlanInfer(Request("BYTES", {2, 1}, Element("one") + Element("other")), 10);
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  ASSERT_EQ(plan->parts.size(), 2u);
+  EXPECT_EQ(plan->parts[0].image(), "one");
+  EXPECT_EQ(plan->parts[1].image(), "other");
+  EXPECT_EQ(plan->parts[1].model(), "m");
+  EXPECT_EQ(plan->parts[1].top_k(), 10);
+  EXPECT_EQ(plan->parts[1].priority(), v1::NORMAL);
+}
+
+TEST(InferPlan, EveryCutOfTheFilesIsRefused) {
+  const std::string whole = Element("one") + Element("other");
+  for (size_t size = 0; size < whole.size(); ++size) {
+    EXPECT_THAT(Refusal(Request("BYTES", {2}, whole.substr(0, size))), HasSubstr("ends within element")) << size;
+  }
+  EXPECT_THAT(Refusal(Request("BYTES", {2}, whole + "x")), HasSubstr("1 bytes after"));
+  EXPECT_THAT(Refusal(Request("BYTES", {1}, std::string("\xff\xff\xff\xff", 4))), HasSubstr("ends within"));
+}
+
+TEST(InferPlan, TensorsAreCutByElementAndKeepTheirLayout) {
+  const auto rows = PlanInfer(Request("UINT8", {2, 2, 2, 3}, "abcdefghijklmnopqrstuvwx"), 10);
+  ASSERT_TRUE(rows.ok()) << rows.status();
+  EXPECT_EQ(rows->parts[0].tensor().data(), "abcdefghijkl");
+  EXPECT_EQ(rows->parts[1].tensor().data(), "mnopqrstuvwx");
+  EXPECT_EQ(rows->parts[1].tensor().layout(), v1::RawTensor::HWC);
+  EXPECT_EQ(rows->parts[1].tensor().data_type(), v1::RawTensor::DATA_UINT8);
+
+  const auto planes = PlanInfer(Request("FP32", {1, 3, 2, 4}, std::string(96, '\0')), 10);
+  ASSERT_TRUE(planes.ok()) << planes.status();
+  const v1::RawTensor& tensor = planes->parts[0].tensor();
+  EXPECT_EQ(tensor.layout(), v1::RawTensor::CHW);
+  EXPECT_THAT((std::vector<int>{tensor.height(), tensor.width(), tensor.channels()}), ElementsAre(2, 4, 3));
+  EXPECT_FALSE(tensor.normalized());
+}
+
+TEST(InferPlan, ShapesThatAreNoPictures) {
+  EXPECT_THAT(Refusal(Request("UINT8", {}, "")), HasSubstr("first dimension"));
+  EXPECT_THAT(Refusal(Request("UINT8", {kMaxBatch + 1, 1, 1, 1}, "")), HasSubstr("1 to 64"));
+  EXPECT_THAT(Refusal(Request("UINT8", {1, 4, 4}, "")), HasSubstr("[n, H, W, C]"));
+  EXPECT_THAT(Refusal(Request("UINT8", {1, 4, 4, 2}, "")), HasSubstr("neither"));
+  EXPECT_THAT(Refusal(Request("UINT8", {1, 3, 4, 3}, "")), HasSubstr("both ways"));
+  EXPECT_THAT(Refusal(Request("UINT8", {1, 8193, 4, 3}, "")), HasSubstr("1 to 8192"));
+  EXPECT_THAT(Refusal(Request("UINT8", {1, INT64_MAX, INT64_MAX, 3}, "")), HasSubstr("1 to 8192"));
+  EXPECT_THAT(Refusal(Request("UINT8", {1, 4, 4, 3}, std::string(47, 'a'))), HasSubstr("needs 48 bytes"));
+  EXPECT_THAT(Refusal(Request("FP32", {1, 4, 4, 3}, std::string(48, 'a'))), HasSubstr("needs 192 bytes"));
+  EXPECT_THAT(Refusal(Request("BYTES", {1, 2}, Element("a"))), HasSubstr("[n] or [n, 1]"));
+  EXPECT_THAT(Refusal(Request("FP16", {1, 4, 4, 3}, "")), HasSubstr("\"FP16\""));
+}
+
+TEST(InferPlan, LayoutAndNormalizedAreParameters) {
+  ModelInferRequest request = Request("FP32", {1, 3, 4, 3}, std::string(144, '\0'));
+  auto& parameters = *request.mutable_inputs(0)->mutable_parameters();
+  parameters["layout"].set_string_param("NCHW");
+  parameters["normalized"].set_bool_param(true);
+  const auto plan = PlanInfer(request, 10);
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_EQ(plan->parts[0].tensor().height(), 4);
+  EXPECT_TRUE(plan->parts[0].tensor().normalized());
+  parameters["layout"].set_string_param("HWC");
+  EXPECT_THAT(Refusal(request), HasSubstr("\"HWC\""));
+  parameters["layout"].set_int64_param(1);
+  EXPECT_THAT(Refusal(request), HasSubstr("must be a string"));
+}
+
+TEST(InferPlan, TopKIsWhatTheLargestOutputNeeds) {
+  ModelInferRequest request = Request("BYTES", {1}, Element("one"));
+  SetOutput(request, kProbabilities, 3);
+  EXPECT_EQ(PlanInfer(request, 10)->parts[0].top_k(), 3);
+  SetOutput(request, kLogits, 5);
+  EXPECT_EQ(PlanInfer(request, 10)->parts[0].top_k(), 5);
+  EXPECT_EQ(PlanInfer(request, 4)->parts[0].top_k(), 4);
+  SetOutput(request, kLogits, 0);
+  EXPECT_THAT(Refusal(request), HasSubstr("twice"));
+  request.mutable_outputs(1)->clear_parameters();
+  request.mutable_outputs()->RemoveLast();
+  const auto plan = PlanInfer(request, 10);
+  EXPECT_EQ(plan->parts[0].top_k(), 10);
+  EXPECT_EQ(plan->outputs[0].classification, 3);
+  EXPECT_EQ(plan->outputs[1].classification, 0);
+}
+
+TEST(InferPlan, VersionsAreNumbersOrLabels) {
+  EXPECT_EQ(AddressOf("m", "12")->version(), 12);
+  EXPECT_FALSE(AddressOf("m", "")->has_version());
+  EXPECT_EQ(AddressOf("m", "canary")->version_label(), "canary");
+  EXPECT_EQ(AddressOf("m", "0").status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(AddressOf("m", "99999999999999999999").status().code(), absl::StatusCode::kInvalidArgument);
+}
+
+TEST(InferPlan, PriorityTimeoutAndSequence) {
+  ModelInferRequest request = Request("BYTES", {1}, Element("one"));
+  auto& parameters = *request.mutable_parameters();
+  parameters["priority"].set_uint64_param(1);
+  EXPECT_EQ(PlanInfer(request, 10)->parts[0].priority(), v1::HIGH);
+  parameters["priority"].set_int64_param(3);
+  EXPECT_EQ(PlanInfer(request, 10)->parts[0].priority(), v1::LOW);
+  parameters["priority"].set_uint64_param(UINT64_MAX);
+  EXPECT_THAT(Refusal(request), HasSubstr("priority"));
+  parameters.erase("priority");
+
+  EXPECT_EQ(*TimeoutOf(request), absl::InfiniteDuration());
+  parameters["timeout"].set_int64_param(1500);
+  EXPECT_EQ(*TimeoutOf(request), absl::Microseconds(1500));
+  parameters["timeout"].set_int64_param(-1);
+  EXPECT_EQ(TimeoutOf(request).status().code(), absl::StatusCode::kInvalidArgument);
+  parameters.erase("timeout");
+
+  parameters["sequence_id"].set_int64_param(0);
+  EXPECT_TRUE(PlanInfer(request, 10).ok());
+  parameters["sequence_id"].set_int64_param(4);
+  EXPECT_THAT(Refusal(request), HasSubstr("sequence"));
+}
+
+TEST(InferPlan, ValuesThatAreThereTwice) {
+  ModelInferRequest request = Request("UINT8", {1, 2, 2, 3}, std::string(12, 'a'));
+  request.mutable_inputs(0)->mutable_contents()->add_uint_contents(1);
+  EXPECT_THAT(Refusal(request), HasSubstr("twice"));
+  request.clear_raw_input_contents();
+  EXPECT_THAT(Refusal(request), HasSubstr("1 values"));
+  request.mutable_inputs(0)->mutable_contents()->set_uint_contents(0, 256);
+  EXPECT_THAT(Refusal(request), HasSubstr("256"));
+}
+
+}  // namespace
+}  // namespace vitrine
