@@ -5,10 +5,12 @@
 #include <filesystem>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
+#include "server/observability/log.h"
 
 namespace vitrine {
 namespace {
@@ -52,6 +54,20 @@ void CheckAddress(absl::string_view flag, absl::string_view address, Faults& fau
   }
 }
 
+void CheckTransport(const TransportOptions& transport, Faults& faults) {
+  faults.InRange<int64_t>("--max-message-bytes", transport.max_message_bytes, 1024, int64_t{1} << 30);
+  faults.InRange<int64_t>("--max-transport-bytes", transport.max_transport_bytes, 2 * transport.max_message_bytes,
+                          int64_t{1} << 40);
+  faults.InRange<int64_t>("--max-metadata-bytes", transport.max_metadata_bytes, 1024, int64_t{1} << 20);
+  faults.InRange<int64_t>("--max-concurrent-streams", transport.max_concurrent_streams, 1, 1 << 20);
+  faults.InRange("--max-connection-age", transport.max_connection_age, absl::Seconds(1), absl::InfiniteDuration());
+  faults.InRange("--connection-age-grace", transport.connection_age_grace, absl::ZeroDuration(),
+                 absl::InfiniteDuration());
+  faults.InRange("--max-connection-idle", transport.max_connection_idle, absl::Seconds(1), absl::InfiniteDuration());
+  faults.InRange("--keepalive-time", transport.keepalive_time, absl::Seconds(1), absl::InfiniteDuration());
+  faults.InRange("--keepalive-timeout", transport.keepalive_timeout, absl::Seconds(1), absl::Hours(1));
+}
+
 // Durations are written as absl does: 250ms, 1.5s, 10m, inf.
 void AddDuration(CLI::App& app, const std::string& flag, absl::Duration& value, const std::string& help) {
   app.add_option_function<std::string>(
@@ -71,6 +87,50 @@ void Add(CLI::App& app, const std::string& flag, T& value, const std::string& he
   app.add_option(flag, value, help)->capture_default_str()->type_name(type);
 }
 
+// A budget of memory: unless it is given it is no more than its share of the machine's.
+CLI::Option* AddBudget(CLI::App& app, ServerOptions& options, const std::string& flag, int64_t& value,
+                       const std::string& help) {
+  return app.add_option(flag, value, help)
+      ->capture_default_str()
+      ->type_name("BYTES")
+      ->each([&options, flag](const std::string&) { options.chosen.insert(flag); });
+}
+
+void BindTransport(CLI::App& app, TransportOptions& transport) {
+  Add(app, "--max-metadata-bytes", transport.max_metadata_bytes, "most bytes of the headers of a call", "BYTES");
+  Add(app, "--max-concurrent-streams", transport.max_concurrent_streams, "most calls at once on a connection", "N");
+  AddDuration(app, "--max-connection-age", transport.max_connection_age, "age at which a connection is asked to go");
+  AddDuration(app, "--connection-age-grace", transport.connection_age_grace, "longest that its calls go on then");
+  AddDuration(app, "--max-connection-idle", transport.max_connection_idle, "a connection without calls is closed then");
+  AddDuration(app, "--keepalive-time", transport.keepalive_time, "how often a silent connection is pinged");
+  AddDuration(app, "--keepalive-timeout", transport.keepalive_timeout, "longest wait for the answer to a ping");
+}
+
+void BindIdentity(CLI::App& app, ServerOptions& options) {
+  IdentityOptions& identity = options.identity;
+  Add(app, "--tls-cert", identity.tls.certificate,
+      "TLS; the server's certificate chain in PEM, read again when changed", "FILE");
+  Add(app, "--tls-key", identity.tls.key, "its key, not readable by every user", "FILE");
+  Add(app, "--tls-client-ca", identity.tls.client_ca, "authorities whose client certificates are believed", "FILE");
+  app.add_option_function<std::string>(
+         "--tls-client-cert",
+         [&identity](const std::string& word) { identity.tls.client_certificate_optional = word == "optional"; },
+         "with --tls-client-ca: required, or optional where a token may come instead")
+      ->check(CLI::IsMember({"required", "optional"}).description(""))
+      ->type_name("WORD")
+      ->default_str("required");
+  Add(app, "--tokens", identity.tokens, "bearer tokens, made by `vitrine token new`; read again when changed", "FILE");
+  app.add_flag("--plaintext-tokens", identity.plaintext_tokens,
+               "take tokens without TLS from the network too, where something in front encrypts");
+  Add(app, "--policy", identity.policy,
+      "who may call what, textproto of vitrine.v1.AccessPolicy; read again when changed", "FILE");
+  Add(app, "--admin", options.admin.listen,
+      "address of the Admin service, HOST:PORT or unix:///PATH; empty: there is none", "ADDRESS");
+  Add(app, "--audit-log", options.admin.audit_log, "file that admin actions are appended to; empty: the log", "FILE");
+  Add(app, "--health-listen", options.health_listen,
+      "address of a plaintext listener for health probes alone; empty: none", "HOST:PORT");
+}
+
 }  // namespace
 
 absl::Status ServerOptions::Validate() const {
@@ -83,26 +143,42 @@ absl::Status ServerOptions::Validate() const {
   }
   CheckAddress("--listen", rpc.listen, faults);
   if (!metrics.empty()) CheckAddress("--metrics", metrics, faults);
+  if (!admin.listen.empty() && !absl::StartsWith(admin.listen, "unix:")) CheckAddress("--admin", admin.listen, faults);
+  if (!admin.audit_log.empty() && admin.listen.empty()) faults.Add("--audit-log needs --admin");
+  if (!health_listen.empty()) CheckAddress("--health-listen", health_listen, faults);
+  if (!http.empty()) CheckAddress("--http", http, faults);
+  const bool takes_credentials = !identity.tokens.empty() || !identity.tls.client_ca.empty();
+  if (!http.empty() && takes_credentials && !identity.plaintext_tokens && !IsLocalAddress(http)) {
+    faults.Add(absl::StrCat("--http is ", http,
+                            ", which the network reaches without TLS, where whoever listens may use "
+                            "the tokens; name 127.0.0.1, or set --plaintext-tokens where something in front encrypts"));
+  }
+  faults.Add(identity.Validate(rpc.listen, admin.listen));
   faults.Add(ParseDevice(device).status());
   faults.Add(batch.Validate());
   faults.Add(admission.Validate());
   faults.Add(executor.Validate());
+  faults.Add(probe.Validate());
+  if (pin != "auto" && pin != "on" && pin != "off") {
+    faults.Add(absl::StrCat("--pin is \"", pin, "\"; it must be auto, on or off"));
+  }
   if (!repository.empty()) {
     RegistryOptions followed = registry;
     followed.root = repository;
     faults.Add(followed.Validate());
   }
-  faults.InRange<int64_t>("--max-message-bytes", rpc.max_message_bytes, 1024, int64_t{1} << 30);
-  faults.InRange<int64_t>("--max-transport-bytes", rpc.max_transport_bytes, 2 * rpc.max_message_bytes,
-                          int64_t{1} << 40);
   faults.InRange<int64_t>("--queues", rpc.queues, 1, 256);
-  faults.InRange("--max-connection-age", rpc.max_connection_age, absl::Seconds(1), absl::InfiniteDuration());
+  CheckTransport(rpc, faults);
   faults.InRange("--lame-duck", lame_duck, absl::ZeroDuration(), absl::Hours(1));
   faults.InRange("--hung-worker-timeout", hung_worker_timeout, absl::Milliseconds(1), absl::InfiniteDuration());
   faults.InRange("--drain-deadline", drain_deadline, absl::ZeroDuration(), absl::Hours(1));
   if (std::find(std::begin(kLogLevels), std::end(kLogLevels), log_level) == std::end(kLogLevels)) {
     faults.Add(absl::StrCat("--log-level is \"", log_level, "\"; it must be one of ", absl::StrJoin(kLogLevels, ", ")));
   }
+  if (!IsLogFormat(log_format)) {
+    faults.Add(absl::StrCat("--log-format is \"", log_format, "\"; it must be text or json"));
+  }
+  faults.Add(request_log.Validate());
   return faults.ToStatus();
 }
 
@@ -111,27 +187,65 @@ void BindFlags(CLI::App& app, ServerOptions& options) {
   Add(app, "--listen", options.rpc.listen, "address of the gRPC service; port 0 picks a free one", "HOST:PORT");
   Add(app, "--metrics", options.metrics, "address of /metrics, /healthz and /readyz; empty turns them off",
       "HOST:PORT");
+  Add(app, "--http", options.http, "address of the Open Inference Protocol over HTTP (/v2); empty turns it off",
+      "HOST:PORT");
   Add(app, "--port-file", options.port_file, "file to write the bound addresses to", "FILE");
   Add(app, "--device", options.device, "cpu or cuda:N", "DEVICE");
   Add(app, "--executors", options.executor.threads, "threads that decode and compute, one per core; 0 takes every core",
       "N");
+  Add(app, "--pin", options.pin, "pin each executor to a core: auto (where nobody else runs on the cores), on, off",
+      "WORD");
+  AddDuration(app, "--probe-interval", options.probe.interval,
+              "classify a picture of the server's own when no request was answered for this long; inf: only at start");
   Add(app, "--max-batch-tokens", options.batch.max_batch_tokens, "most tokens in a batch", "TOKENS");
   Add(app, "--max-batch-pixels", options.batch.max_batch_pixels, "most pixels of the pictures of a batch", "PIXELS");
   AddDuration(app, "--max-wait", options.batch.max_wait, "longest wait for company while an executor is idle");
   Add(app, "--max-queue-requests", options.admission.max_requests, "most requests between admission and answer", "N");
-  Add(app, "--max-queue-bytes", options.admission.max_bytes, "most bytes between admission and answer", "BYTES");
+  AddBudget(app, options, "--max-queue-bytes", options.admission.max_bytes, "most bytes between admission and answer");
+  AddBudget(app, options, "--max-answer-bytes", options.admission.max_answer_bytes,
+            "most bytes of answers that their clients have not taken yet");
   Add(app, "--max-message-bytes", options.rpc.max_message_bytes, "largest message that is read", "BYTES");
-  Add(app, "--max-transport-bytes", options.rpc.max_transport_bytes,
-      "most bytes of messages on their way, over all connections; at least two messages", "BYTES");
+  AddBudget(app, options, "--max-transport-bytes", options.rpc.max_transport_bytes,
+            "most bytes of messages on their way, over all connections; at least two messages");
   Add(app, "--queues", options.rpc.queues, "threads that read calls", "N");
-  AddDuration(app, "--max-connection-age", options.rpc.max_connection_age, "age at which a connection is asked to go");
+  BindTransport(app, options.rpc);
+  BindIdentity(app, options);
   AddDuration(app, "--lame-duck", options.lame_duck, "serve on this long after NOT_SERVING before draining");
   AddDuration(app, "--drain-deadline", options.drain_deadline, "longest wait for accepted requests at the end");
   AddDuration(app, "--hung-worker-timeout", options.hung_worker_timeout,
               "a batch that takes longer ends the process with exit code 3");
-  AddDuration(app, "--poll-interval", options.registry.poll_interval, "how often the repository is looked at");
+  AddDuration(app, "--poll-interval", options.registry.poll_interval,
+              "how often the repository is looked at even if nothing tells of a change");
+  Add(app, "--serving-config", options.registry.serving_config,
+      "how models are served, textproto of vitrine.v1.ServingConfig; read again when changed", "FILE");
+  Add(app, "--admin-state", options.registry.admin_state,
+      "where changes of the Admin service are kept; empty: until the server ends", "FILE");
+  app.add_option(
+         "--model-memory", options.registry.max_memory_bytes,
+         "most bytes of the weights of all versions in memory; default: half of a control group's limit, else none")
+      ->type_name("BYTES")
+      ->each([&options](const std::string&) { options.chosen.insert("--model-memory"); });
   Add(app, "--log-level", options.log_level, "trace, debug, info, warning, error or off", "LEVEL");
-  app.add_flag("--log-batches", options.executor.log_batches, "one line for each batch: images, tokens and grids");
+  Add(app, "--log-format", options.log_format, "text, or json for an object a line", "FORMAT");
+  Add(app, "--log-requests", options.request_log.requests,
+      "requests that get a line: none, errors (the server's fault), failures (all that were not answered OK) or all",
+      "WHICH");
+  AddDuration(app, "--log-slow-requests", options.request_log.slow, "requests that take this long get a line too");
+  app.add_flag("--log-batches", options.executor.log_batches, "one line for each batch: images, tokens and grids")
+      ->default_str(options.executor.log_batches ? "true" : "false");
+}
+
+std::vector<std::pair<std::string, std::string>> FlagsInForce(const ServerOptions& options) {
+  // The defaults of flags bound to these options are these options.
+  ServerOptions copy = options;
+  CLI::App app;
+  BindFlags(app, copy);
+  std::vector<std::pair<std::string, std::string>> flags;
+  for (const CLI::Option* option : app.get_options()) {
+    if (option->get_name() == "--help") continue;
+    flags.emplace_back(option->get_name(), option->get_default_str());
+  }
+  return flags;
 }
 
 }  // namespace vitrine

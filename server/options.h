@@ -1,15 +1,22 @@
 #ifndef VITRINE_SERVER_OPTIONS_H_
 #define VITRINE_SERVER_OPTIONS_H_
 
+#include <set>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
-#include "server/admission.h"
-#include "server/batching_policy.h"
-#include "server/executor.h"
-#include "server/registry.h"
-#include "server/rpc_front.h"
+#include "server/execution/executor.h"
+#include "server/identity/identity.h"
+#include "server/lifecycle/compute_probe.h"
+#include "server/observability/request_log.h"
+#include "server/registry/registry.h"
+#include "server/rpc/admin_front.h"
+#include "server/rpc/rpc_front.h"
+#include "server/scheduling/admission.h"
+#include "server/scheduling/batching_policy.h"
 
 namespace CLI {
 class App;
@@ -24,6 +31,9 @@ struct ServerOptions {
   std::string repository;
   // host:port of /metrics, /healthz and /readyz. Port 0 picks a free one; empty turns the page off.
   std::string metrics = "0.0.0.0:8501";
+  // host:port of the Open Inference Protocol over HTTP (/v2). Plaintext, and a thread for each connection: gRPC is for
+  // load. Port 0 picks a free one; empty turns it off.
+  std::string http = "";
   // Where the bound addresses are written, as "grpc=ADDR" and "metrics=ADDR" lines; empty writes no file.
   std::string port_file;
   // "cpu" or "cuda:N".
@@ -35,10 +45,21 @@ struct ServerOptions {
   AdmissionOptions admission;
   // The threads that compute: see executor.h. `device` is filled in from `device` at start.
   ExecutorOptions executor;
+  // Whether each executor is pinned to a core: on, off, or auto, which pins where the control group says that nobody
+  // else runs on the cores.
+  std::string pin = "auto";
+  // Whether the server computes is tried when nobody asks: see compute_probe.h.
+  ComputeProbeOptions probe;
   // How the repository is followed: see registry.h. `root` is filled in from `repository` at start.
   RegistryOptions registry;
-  // The transport: see rpc_front.h.
+  // The transport: see rpc_front.h and served_port.h.
   RpcOptions rpc;
+  // Who may call: see identity.h.
+  IdentityOptions identity;
+  // host:port that answers grpc.health.v1.Health in plaintext and nothing else; empty: there is none.
+  std::string health_listen = "";
+  // The Admin service: see admin_front.h.
+  AdminOptions admin;
 
   // How long the server still serves after the health service says NOT_SERVING, so that load balancers notice.
   absl::Duration lame_duck = absl::ZeroDuration();
@@ -48,8 +69,16 @@ struct ServerOptions {
   // it starts it anew. After half of it, a minute at most, the server says that it is not ready. Infinite waits for
   // ever.
   absl::Duration hung_worker_timeout = absl::Minutes(2);
-  // trace, debug, info, warning, error, off. Debug adds a line for each request.
+  // trace, debug, info, warning, error, off.
   std::string log_level = "info";
+  // text (key=value) or json (an object a line), see docs/logging.md.
+  std::string log_format = "text";
+  // Which requests get a line: see request_log.h.
+  RequestLogOptions request_log;
+  // Flags that were given by hand: of budgets of memory only others follow the machine's.
+  std::set<std::string> chosen;
+  // Commit that the program was built from, for those who look; the program says it, no flag.
+  std::string revision = "";
 
   // INVALID_ARGUMENT with every fault at once, one line each: the setting, the value and the allowed range.
   absl::Status Validate() const;
@@ -58,6 +87,9 @@ struct ServerOptions {
 // Adds one flag per setting to `app`, bound to `options`, which must outlive the parse. Defaults are those of the
 // struct.
 void BindFlags(CLI::App& app, ServerOptions& options);
+
+// Every flag with the value that `options` has for it. Values are no secrets: those stand in files.
+std::vector<std::pair<std::string, std::string>> FlagsInForce(const ServerOptions& options);
 
 }  // namespace vitrine
 

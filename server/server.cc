@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstdlib>
 #include <functional>
 #include <optional>
 #include <string>
@@ -15,18 +14,33 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
-#include "server/admission.h"
-#include "server/classify_service.h"
-#include "server/device.h"
-#include "server/executor.h"
-#include "server/http_endpoint.h"
-#include "server/metrics.h"
-#include "server/model_loader.h"
+#include "server/admin/admin_service.h"
+#include "server/admin/canary_watch.h"
+#include "server/execution/device.h"
+#include "server/execution/executor.h"
+#include "server/execution/response.h"
+#include "server/identity/identity.h"
+#include "server/lifecycle/compute_probe.h"
+#include "server/lifecycle/drain.h"
+#include "server/lifecycle/end_process.h"
+#include "server/lifecycle/resolve.h"
+#include "server/machine/machine.h"
 #include "server/mutex.h"
-#include "server/registry.h"
-#include "server/response.h"
-#include "server/rpc_front.h"
-#include "server/scheduler.h"
+#include "server/observability/http_endpoint.h"
+#include "server/observability/log.h"
+#include "server/observability/metrics.h"
+#include "server/observability/readings.h"
+#include "server/observability/status_reader.h"
+#include "server/oip/http_front.h"
+#include "server/registry/model_limits.h"
+#include "server/registry/model_loader.h"
+#include "server/registry/registry.h"
+#include "server/request/classify_service.h"
+#include "server/rpc/admin_front.h"
+#include "server/rpc/health_front.h"
+#include "server/rpc/rpc_front.h"
+#include "server/scheduling/admission.h"
+#include "server/scheduling/scheduler.h"
 
 namespace vitrine {
 namespace {
@@ -35,16 +49,11 @@ namespace {
 constexpr absl::Duration kHungBatch = absl::Minutes(1);
 // Of a process that ends because an executor does not come back.
 constexpr int kExitHung = 3;
-// How often draining looks at its condition.
-constexpr absl::Duration kDrainStep = absl::Milliseconds(2);
-// Draining ends when nothing new came for this long, so that callers who have not heard yet read "draining" and not a
-// broken connection; it waits for such silence no longer than the second duration.
-constexpr absl::Duration kQuiet = absl::Milliseconds(250);
-constexpr absl::Duration kMaxQuietWait = absl::Seconds(2);
-// Once nothing is left to compute, answers that no client has taken for this long are given up.
-constexpr absl::Duration kUnreadGrace = absl::Seconds(2);
-constexpr absl::Duration kHurriedDeadline = absl::Seconds(1);
+// Of a process whose device is lost.
+constexpr int kExitDevice = 4;
 constexpr absl::Duration kShutdownGrace = absl::Seconds(1);
+// Between two tries of a server that is not ready because nothing is computed.
+constexpr absl::Duration kProbeRetry = absl::Seconds(1);
 
 absl::Status Join(const std::vector<absl::Status>& statuses) {
   std::vector<std::string> faults;
@@ -57,29 +66,42 @@ absl::Status Join(const std::vector<absl::Status>& statuses) {
   return absl::Status(code, absl::StrJoin(faults, "\n"));
 }
 
-ServerOptions Resolve(ServerOptions options, const Device& device) {
-  options.executor.device = device;
-  options.admission.executors = options.executor.ThreadCount();
-  options.registry.root = options.repository;
-  return options;
-}
-
 class RunningServer : public Server {
  public:
-  RunningServer(const ServerOptions& options, const Device& device, const Clock& clock)
-      : options_(Resolve(options, device)),
+  RunningServer(const ServerOptions& options, std::unique_ptr<ServingSettings> settings, const Device& device,
+                const Machine& machine, const Clock& clock)
+      : options_(options),
+        machine_(machine),
         clock_(clock),
-        metrics_(options_.executor.ThreadCount(), VITRINE_VERSION),
-        loader_(options_.repository, device, &metrics_),
+        metrics_(options_.executor.ThreadCount(), VITRINE_VERSION, options_.revision),
+        settings_(std::move(settings)),
+        loader_(options_.repository, device, &metrics_, &model_limits_),
         registry_(
-            options_.registry, [this](const VersionId& id) { return loader_.Load(id); }, clock),
+            options_.registry,
+            {.load = [this](const VersionId& id) { return loader_.Load(id); },
+             .bytes_of = [this](const VersionId& id) { return loader_.BytesOf(id); },
+             .settings = settings_.get(),
+             .limits = &model_limits_,
+             .attempted = [this](const VersionId& id, const absl::Status& outcome,
+                                 absl::Duration spent) { metrics_.ForModel(id.model)->CountLoad(outcome, spent); }},
+            clock),
+        canaries_(registry_, *settings_, RerunGoldens, clock),
+        admin_(registry_, *settings_, &canaries_),
         admission_(options_.admission, clock),
         scheduler_(options_.batch, clock),
-        service_(registry_, admission_, scheduler_, metrics_, clock) {
-    metrics_.SetSources({.versions = [this] { return registry_.List(); },
-                         .queue_depth = [this] { return scheduler_.depth().requests; },
-                         .queue_bytes = [this] { return scheduler_.depth().bytes; },
-                         .in_flight = [this] { return admission_.load().requests; }});
+        service_(registry_, admission_, scheduler_, metrics_, clock, options_.request_log),
+        drain_({options_.lame_duck, options_.drain_deadline}, clock),
+        probe_(options_.probe, ProbeParts(), clock),
+        status_(metrics_,
+                {.not_ready = [this] { return WhyNotReady(); },
+                 .repository = [this] { return registry_.repository_status(); },
+                 .version = VITRINE_VERSION,
+                 .revision = options_.revision,
+                 .device = options_.device,
+                 .flags = FlagsInForce(options)},
+                clock) {
+    KeepHistory();
+    metrics_.SetSources(MetricSources());
   }
 
   ~RunningServer() override {
@@ -89,14 +111,12 @@ class RunningServer : public Server {
 
   absl::Status Open() {
     std::vector<absl::Status> faults = {OpenDevice(options_.executor.device)};
-    absl::StatusOr<std::unique_ptr<RpcFront>> rpc = RpcFront::Start(options_.rpc, service_, registry_);
-    faults.push_back(rpc.status());
-    if (rpc.ok()) rpc_ = *std::move(rpc);
+    faults.push_back(OpenRpc());
     if (!options_.metrics.empty()) {
-      absl::StatusOr<std::unique_ptr<HttpEndpoint>> http = HttpEndpoint::Start(
-          options_.metrics, {.metrics = &metrics_, .not_ready = [this] {
-                               return rpc_ == nullptr ? "no calls are taken" : rpc_->health().WhyNotServing();
-                             }});
+      absl::StatusOr<std::unique_ptr<HttpEndpoint>> http =
+          HttpEndpoint::Start(options_.metrics, {.metrics = &metrics_,
+                                                 .not_ready = [this] { return WhyNotReady(); },
+                                                 .status = [this] { return status_.Read(); }});
       faults.push_back(http.status());
       if (http.ok()) http_ = *std::move(http);
     }
@@ -105,19 +125,67 @@ class RunningServer : public Server {
     return Join(faults);
   }
 
+  // Whatever is wrong with a file of the identity, nothing listens: there is no falling back to plaintext.
+  absl::Status OpenRpc() {
+    ASSIGN_OR_RETURN(identity_, Identity::Open(options_.identity));
+    ASSIGN_OR_RETURN(rpc_, RpcFront::Start(options_.rpc, service_, registry_, *identity_));
+    if (!options_.http.empty()) {
+      HttpServerOptions http;
+      http.listen = options_.http;
+      http.max_body_bytes = options_.rpc.max_message_bytes;
+      // The same share of the machine's memory as messages over gRPC, see docs/machine.md.
+      http.max_all_bodies_bytes = std::min(http.max_all_bodies_bytes, options_.rpc.max_transport_bytes);
+      ASSIGN_OR_RETURN(oip_http_, StartOipHttp(http, service_, registry_, *identity_, rpc_->health()));
+      http_address_ = oip_http_->address();
+    }
+    if (!options_.admin.listen.empty()) {
+      ASSIGN_OR_RETURN(admin_front_, AdminFront::Start(options_.admin, admin_, *identity_, &metrics_));
+      admin_address_ = admin_front_->address();
+    }
+    if (options_.health_listen.empty()) return absl::OkStatus();
+    ASSIGN_OR_RETURN(health_,
+                     HealthFront::Start(options_.health_listen, service_, registry_, *identity_, rpc_->health()));
+    health_address_ = health_->address();
+    return absl::OkStatus();
+  }
+
   void Begin() {
-    executors_.emplace(
+    begun_ = true;
+    status_.Start();
+    auto executors = std::make_unique<ExecutorPool>(
         options_.executor, scheduler_,
-        [](const InferenceRequest& request, InferenceOutput output) { return MakeResponse(request, output); }, clock_,
-        [this](absl::Duration longest) { Watch(longest); });
+        [this](const InferenceRequest& request, InferenceOutput output) {
+          auto response = MakeResponse(request, output);
+          if (response.ok()) probe_.Succeeded();
+          return response;
+        },
+        clock_, [this](absl::Duration longest) { Watch(longest); });
+    {
+      MutexLock lock(executors_mutex_);
+      executors_ = std::move(executors);
+    }
     registry_.Start();
+    canaries_.Start([this](const VersionId& id, const std::string& reason) {
+      v1::RollbackModelRequest request;
+      request.set_model(id.model);
+      request.set_version(id.version);
+      request.set_reason(reason);
+      return admin_.RollbackModel(request).status();
+    });
     starter_ = std::thread([this] { AwaitFirstPoll(); });
-    spdlog::info("started repository={} listen={} metrics={} device={} executors={}", options_.repository, address_,
-                 metrics_address_.empty() ? "off" : metrics_address_, options_.device, executors_->threads());
+    Log(LogLevel::kInfo, "started",
+        {{"repository", options_.repository},
+         {"listen", address_},
+         {"metrics", metrics_address_.empty() ? "off" : metrics_address_},
+         {"device", options_.device},
+         {"executors", int64_t{options_.executor.ThreadCount()}}});
   }
 
   const std::string& address() const override { return address_; }
   const std::string& metrics_address() const override { return metrics_address_; }
+  const std::string& health_address() const override { return health_address_; }
+  const std::string& admin_address() const override { return admin_address_; }
+  const std::string& http_address() const override { return http_address_; }
 
   bool WaitUntilReady(absl::Duration timeout) override {
     const absl::Time end = clock_.Now() + timeout;
@@ -126,30 +194,89 @@ class RunningServer : public Server {
     return phase_ == Phase::kServing;
   }
 
-  void Hurry() override {
-    MutexLock lock(mutex_);
-    hurried_ = true;
-    changed_.NotifyAll();
-  }
+  void Hurry() override { drain_.Hurry(); }
 
   Counts Drain() override {
     if (!StartDraining()) return CountsNow();
     if (rpc_ != nullptr) {
       rpc_->health().SetNotServing();
-      if (executors_.has_value()) FinishRequests();
+      if (begun_) {
+        drain_.Run(
+            service_.ledger(), [this] { service_.StartDraining(); }, [this] { return admission_.load().requests > 0; });
+      }
     }
+    probe_.Stop();
     scheduler_.Stop(absl::ZeroDuration());
-    executors_.reset();
+    TakeExecutors().reset();
+    oip_http_.reset();
     if (rpc_ != nullptr) rpc_->Shutdown(kShutdownGrace);
+    if (health_ != nullptr) health_->Shutdown();
     registry_.Stop();
+    // A call that waits for a model has been ended by the registry.
+    if (admin_front_ != nullptr) admin_front_->Shutdown(kShutdownGrace);
+    canaries_.Stop();
     if (starter_.joinable()) starter_.join();
     http_.reset();
+    status_.Stop();
     const Counts counts = CountsNow();
-    if (rpc_ != nullptr) spdlog::info("stopped accepted={} answered={}", counts.accepted, counts.answered);
+    if (rpc_ != nullptr) {
+      Log(LogLevel::kInfo, "stopped", {{"accepted", counts.accepted}, {"answered", counts.answered}});
+    }
     return counts;
   }
 
  private:
+  // Gauges that are read at a scrape, when any of the parts may be missing yet or already.
+  Metrics::Sources MetricSources() {
+    return {.versions = [this] { return registry_.List(); },
+            .queue = [this] { return ReadQueue(scheduler_); },
+            .admission = [this] { return ReadAdmission(admission_, options_.admission); },
+            .answers =
+                [this] {
+                  return AnswerStatus{admission_.answers().reserved(), admission_.answers().limit()};
+                },
+            .executors =
+                [this] {
+                  MutexLock lock(executors_mutex_);
+                  return executors_ != nullptr ? executors_->Status() : std::vector<ExecutorStatus>();
+                },
+            .machine =
+                [this] {
+                  return MachineLimits{machine_.cpus, machine_.memory_bytes};
+                },
+            .rollbacks = [this] { return ReadRollbacks(canaries_); },
+            .ready = [this] { return WhyNotReady().empty(); },
+            .repository_readable = [this] { return registry_.repository_status().ok(); },
+            .connections = [this] { return rpc_ == nullptr ? 0 : rpc_->open_connections(); },
+            .open_streams = [this] { return rpc_ == nullptr ? 0 : rpc_->open_streams(); },
+            .certificates = [this] { return ReadCertificates(identity_.get(), admin_address_); },
+            .log_lines = [] { return History().Counts(); }};
+  }
+
+  ComputeProbe::Parts ProbeParts() {
+    return {
+        .models =
+            [this] {
+              std::vector<ModelHandle> ready;
+              for (VersionStatus& version : registry_.List()) {
+                if (version.state == v1::READY && version.model != nullptr) ready.push_back(std::move(version.model));
+              }
+              return ready;
+            },
+        .submit = [this](InferenceRequest request) { scheduler_.Submit(std::move(request)); },
+        .report = [this](const std::string& reason) { rpc_->health().SetBroken(reason); },
+        .fatal = [this] { return IsLost(options_.executor.device); },
+        .end =
+            [] { EndProcess(kExitDevice, [] { spdlog::critical("probe: the device is lost; the process ends"); }); }};
+  }
+
+  std::unique_ptr<ExecutorPool> TakeExecutors() {
+    MutexLock lock(executors_mutex_);
+    return std::move(executors_);
+  }
+
+  std::string WhyNotReady() { return rpc_ == nullptr ? "no calls are taken" : rpc_->health().WhyNotServing(); }
+
   enum class Phase { kLoading, kServing, kDraining };
 
   void AwaitFirstPoll() {
@@ -157,27 +284,35 @@ class RunningServer : public Server {
       MutexLock lock(mutex_);
       if (phase_ == Phase::kDraining) return;
     }
+    // Ready is who has computed, with every model.
+    while (!probe_.TryAll().ok()) {
+      MutexLock lock(mutex_);
+      if (phase_ == Phase::kDraining) return;
+      changed_.WaitFor(mutex_, kProbeRetry);
+    }
     MutexLock lock(mutex_);
     if (phase_ == Phase::kDraining) return;
     phase_ = Phase::kServing;
     rpc_->health().SetServing();
+    probe_.Start();
     changed_.NotifyAll();
     const std::vector<VersionStatus> versions = registry_.List();
     const auto ready = std::count_if(versions.begin(), versions.end(),
                                      [](const VersionStatus& version) { return version.state == v1::READY; });
-    spdlog::info("ready versions={} refused={}", ready, versions.size() - ready);
+    Log(LogLevel::kInfo, "ready",
+        {{"versions", int64_t{ready}}, {"refused", static_cast<int64_t>(versions.size()) - ready}});
   }
 
   // On the watchdog's thread, which goes on while draining. Nothing can end a thread that does not come back, and its
   // requests cannot be answered: without it the process would hold them and its core for ever.
   void Watch(absl::Duration longest) {
     if (longest > options_.hung_worker_timeout) {
-      const Counts counts = CountsNow();
-      spdlog::critical(
-          "hung: a batch has been running for {}, longer than --hung-worker-timeout; accepted={} answered={}",
-          absl::FormatDuration(longest), counts.accepted, counts.answered);
-      spdlog::default_logger()->flush();
-      std::_Exit(kExitHung);
+      EndProcess(kExitHung, [&] {
+        const Counts counts = CountsNow();
+        spdlog::critical(
+            "hung: a batch has been running for {}, longer than --hung-worker-timeout; accepted={} answered={}",
+            absl::FormatDuration(longest), counts.accepted, counts.answered);
+      });
     }
     const bool is_long = longest > std::min(kHungBatch, options_.hung_worker_timeout / 2);
     if (std::exchange(said_hung_, is_long) == is_long) return;
@@ -193,76 +328,57 @@ class RunningServer : public Server {
     return true;
   }
 
-  // Waits until `done`, at most until `longest` has passed, or a second once hurried.
-  void WaitFor(absl::Duration longest, absl::Duration hurried, const std::function<bool()>& done) {
-    const absl::Time start = clock_.Now();
-    while (!done()) {
-      MutexLock lock(mutex_);
-      if (clock_.Now() - start >= (hurried_ ? std::min(hurried, longest) : longest)) return;
-      changed_.WaitFor(mutex_, kDrainStep);
-    }
-  }
-
-  // Until every answer is out. A client that does not read cannot hold this up: see kUnreadGrace.
-  void FinishAnswers(const Ledger& ledger) {
-    int64_t taken = ledger.answered();
-    absl::Time moved = clock_.Now();
-    WaitFor(options_.drain_deadline, kHurriedDeadline, [&] {
-      const absl::Time now = clock_.Now();
-      const bool computing = admission_.load().requests > 0;
-      if (taken != std::exchange(taken, ledger.answered()) || computing) moved = now;
-      if (ledger.in_flight() == 0) return true;
-      if (now - moved < kUnreadGrace) return false;
-      spdlog::warn("draining: {} answers are not read by their clients and are given up", ledger.in_flight());
-      return true;
-    });
-  }
-
-  void FinishRequests() {
-    Ledger& ledger = service_.ledger();
-    spdlog::info("draining in_flight={} lame_duck={}", ledger.in_flight(), absl::FormatDuration(options_.lame_duck));
-    WaitFor(options_.lame_duck, absl::ZeroDuration(), [] { return false; });
-    service_.StartDraining();
-    FinishAnswers(ledger);
-    int64_t seen = ledger.accepted();
-    absl::Time quiet_since = clock_.Now();
-    WaitFor(kMaxQuietWait, absl::ZeroDuration(), [&] {
-      const absl::Time now = clock_.Now();
-      if (ledger.accepted() != std::exchange(seen, ledger.accepted())) quiet_since = now;
-      return now - quiet_since >= kQuiet;
-    });
-  }
-
   Counts CountsNow() { return {service_.ledger().accepted(), service_.ledger().answered()}; }
 
   const ServerOptions options_;
+  const Machine machine_;
   const Clock& clock_;
   Metrics metrics_;
+  const std::unique_ptr<ServingSettings> settings_;
+  ModelLimitsTable model_limits_;
   ModelLoader loader_;
   Registry registry_;
+  CanaryWatch canaries_;
+  AdminService admin_;
   Admission admission_;
   Scheduler scheduler_;
   ClassifyService service_;
+  vitrine::Drain drain_;
+  ComputeProbe probe_;
+  StatusReader status_;
   std::string address_;          // constant after Open
   std::string metrics_address_;  // constant after Open
-  std::optional<ExecutorPool> executors_;
+  std::string health_address_;   // constant after Open
+  std::string admin_address_;    // constant after Open
+  std::string http_address_;     // constant after Open
+  bool begun_ = false;
+  std::unique_ptr<Identity> identity_;
   std::unique_ptr<RpcFront> rpc_;
+  std::unique_ptr<HealthFront> health_;
+  std::unique_ptr<AdminFront> admin_front_;
+  std::unique_ptr<HttpServer> oip_http_;
   std::unique_ptr<HttpEndpoint> http_;
   std::thread starter_;
   bool said_hung_ = false;  // touched by the watchdog's thread alone
 
+  Mutex executors_mutex_;  // for whoever looks at them; the pool comes in Begin and goes in Drain
+  std::unique_ptr<ExecutorPool> executors_ ABSL_GUARDED_BY(executors_mutex_);
+
   Mutex mutex_;
   CondVar changed_;
   Phase phase_ ABSL_GUARDED_BY(mutex_) = Phase::kLoading;
-  bool hurried_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Server>> Server::Start(ServerOptions options) {
   RETURN_IF_ERROR(options.Validate());
+  const Machine machine = FindMachine();
   ASSIGN_OR_RETURN(const Device device, ParseDevice(options.device));
-  auto server = std::make_unique<RunningServer>(options, device, SteadyClock());
+  ASSIGN_OR_RETURN(std::unique_ptr<ServingSettings> settings, ServingSettings::Open(options.registry.Serving()));
+  options = Resolve(std::move(options), device, machine);
+  spdlog::info(DescribeMachine(machine, options));
+  auto server = std::make_unique<RunningServer>(options, std::move(settings), device, machine, SteadyClock());
   RETURN_IF_ERROR(server->Open());
   server->Begin();
   return server;

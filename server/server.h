@@ -30,6 +30,12 @@ class Server {
   // host:port as bound. metrics_address is empty where the page is off.
   virtual const std::string& address() const = 0;
   virtual const std::string& metrics_address() const = 0;
+  // Of the listener for health probes; empty where there is none.
+  virtual const std::string& health_address() const = 0;
+  // Of the Admin service, as bound; empty where there is none.
+  virtual const std::string& admin_address() const = 0;
+  // Of the Open Inference Protocol over HTTP; empty where it is off.
+  virtual const std::string& http_address() const = 0;
 
   // True once every version that the repository held at start is ready or refused, which is also when health turns
   // SERVING. False if that takes longer than the timeout, or the server drains before.

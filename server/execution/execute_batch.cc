@@ -1,0 +1,259 @@
+#include "server/execution/execute_batch.h"
+
+#include <ATen/ops/zeros.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <cmath>
+#include <exception>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "models/attention_maps.h"
+#include "models/model.h"
+#include "server/observability/log.h"
+#include "server/observability/metrics.h"
+#include "server/request/picture_input.h"
+
+namespace vitrine {
+namespace {
+
+// One request of a batch on its way through the executor.
+struct Item {
+  std::unique_ptr<InferenceRequest> request;  // null once answered
+  Grid grid;
+  PictureInput input;
+  absl::Duration decode;
+};
+
+// One batch from its encoded pictures to its answers.
+class BatchRun {
+ public:
+  BatchRun(Batch batch, const BatchContext& context)
+      : id_(batch.id),
+        model_(batch.requests.front()->model),
+        context_(context),
+        metrics_(model_->metrics == nullptr ? nullptr : &model_->metrics->executor(context.executor)),
+        version_metrics_(model_->version_metrics == nullptr ? nullptr
+                                                            : &model_->version_metrics->executor(context.executor)),
+        start_(context.clock.Now()) {
+    for (auto& request : batch.requests) {
+      const Grid grid = request->grid;
+      items_.push_back({std::move(request), grid, {}, {}});
+    };
+  }
+
+  void Run() {
+    try {
+      Decode();
+      SortByGrid();
+      if (items_.empty()) return;
+      if (absl::Status computed = Compute(); !computed.ok()) return FailRest(std::string(computed.message()));
+      for (size_t i = 0; i < items_.size(); ++i) Respond(static_cast<int>(i));
+      Log();
+    } catch (const std::exception& error) {
+      FailRest(error.what());
+    }
+  }
+
+ private:
+  // Answers and removes the requests whose picture is damaged, and those whose client has left meanwhile.
+  void Decode() {
+    const v1::Preprocessing& preprocessing = model_->model->config().preprocessing();
+    for (Item& item : items_) {
+      const absl::Time begin = context_.clock.Now();
+      const absl::Status decoded = DecodeOne(item, preprocessing);
+      item.decode = context_.clock.Now() - begin;
+      if (!decoded.ok()) {
+        Finish(item, decoded);
+      } else if (item.request->IsCancelled()) {
+        Finish(item, absl::CancelledError("the client cancelled the request; nothing was computed"));
+      } else {
+        model_->cost->ObserveDecode(item.request->InputPixels(), item.decode);
+      }
+    }
+    std::erase_if(items_, [](const Item& item) { return item.request == nullptr; });
+  }
+
+  absl::Status DecodeOne(Item& item, const v1::Preprocessing& preprocessing) const {
+    try {
+      if (model_->model->config().has_null()) {
+        item.input.tensor = Unread(*item.request, preprocessing);
+        return absl::OkStatus();
+      }
+      auto input = MakePictureInput(item.request->request, preprocessing, item.request->geometry);
+      if (!input.ok()) return input.status();
+      item.input = *std::move(input);
+      if (context_.device.kind != Device::Kind::kCpu)
+        item.input.tensor = item.input.tensor.to(at::Device(context_.device.name()));
+      return absl::OkStatus();
+    } catch (const std::exception& error) {
+      spdlog::error("batch {}: decoding a request of {} bytes failed: {}", id_, item.request->InputBytes(),
+                    error.what());
+      return absl::InternalError("the server failed to decode this picture; its log has the cause");
+    }
+  }
+
+  // The null model looks at no pixel, so that it measures the service alone: nothing is decoded for it.
+  static at::Tensor Unread(const InferenceRequest& request, const v1::Preprocessing& preprocessing) {
+    const bool normalized = request.request.has_tensor() && request.request.tensor().normalized();
+    const Size size =
+        normalized ? Size{request.request.tensor().height(), request.request.tensor().width()} : request.geometry.input;
+    return at::zeros({1}, at::kFloat).expand({preprocessing.channels(), size.height, size.width});
+  }
+
+  // Equal neighbours share batched calls in the model.
+  void SortByGrid() {
+    std::stable_sort(items_.begin(), items_.end(), [](const Item& a, const Item& b) {
+      return std::pair(a.grid.rows, a.grid.columns) < std::pair(b.grid.rows, b.grid.columns);
+    });
+  }
+
+  absl::Status Compute() {
+    ImageBatch inputs;
+    std::set<std::pair<int, int>> grids;
+    int64_t tokens = 0;
+    for (size_t i = 0; i < items_.size(); ++i) {
+      const InferenceRequest& request = *items_[i].request;
+      inputs.push_back(items_[i].input.tensor);
+      tokens += request.tokens;
+      grids.insert({request.grid.rows, request.grid.columns});
+      for (const auto& wish : request.attention) {
+        RequestAttention(wish, model_->attention, static_cast<int>(i), tap_);
+      }
+      if (!request.features.empty()) tokens_.Request(TokenTap::kFinal);
+    }
+    info_.set_images(static_cast<int>(items_.size()));
+    info_.set_tokens(static_cast<int>(tokens));
+    info_.set_grids(static_cast<int>(grids.size()));
+    info_.set_id(id_);
+
+    const absl::Time begin = context_.clock.Now();
+    absl::StatusOr<at::Tensor> logits = RunModel(*model_->model, inputs, tap_.empty() ? nullptr : &tap_, &tokens_);
+    if (!logits.ok()) return logits.status();
+    logits_ = logits->to(at::kCPU).to(at::kFloat).contiguous();
+    compute_ = context_.clock.Now() - begin;
+    const int64_t images = items_.size(), classes = model_->model->config().classes();
+    if (logits_.dim() != 2 || logits_.size(0) != images || logits_.size(1) != classes) {
+      return absl::InternalError(absl::StrCat("logits have the wrong shape for ", images, " images"));
+    }
+    model_->cost->ObserveCompute(tokens, compute_);
+    for (const Item& item : items_) item.request->progress = Progress::kCompute;
+    if (metrics_ != nullptr) {
+      metrics_->Observe(Stage::kCompute, compute_);
+      metrics_->batch_images.Observe(static_cast<double>(images));
+      metrics_->batch_tokens.Observe(static_cast<double>(tokens));
+      metrics_->batch_grids.Observe(static_cast<double>(grids.size()));
+    }
+    return absl::OkStatus();
+  }
+
+  void Respond(int i) {
+    Item& item = items_[i];
+    const InferenceRequest& request = *item.request;
+    // Drawing can take long; nobody waits for what is late or left.
+    if (request.IsCancelled()) return Finish(item, absl::CancelledError("the client cancelled the request"));
+    if (request.deadline <= context_.clock.Now()) {
+      return Finish(item, absl::DeadlineExceededError("the deadline passed before the answer was made"));
+    }
+    const float* row = logits_.data_ptr<float>() + i * logits_.size(1);
+    InferenceOutput output;
+    output.logits.assign(row, row + logits_.size(1));
+    if (!std::all_of(output.logits.begin(), output.logits.end(), [](float v) { return std::isfinite(v); })) {
+      spdlog::error("batch {}: {} version {} gave a logit that is not finite", id_, model_->id.model,
+                    model_->id.version);
+      return Finish(item, absl::InternalError("the model gave a number that is not finite for this picture"));
+    }
+    for (const auto& wish : request.attention) {
+      output.attention.push_back(CollectAttention(wish, model_->attention, tap_, i, request.grid));
+    }
+    for (const auto& wish : request.features) output.features.push_back(CollectFeature(wish, tokens_, i));
+    const Sureness sureness = version_metrics_ == nullptr ? Sureness() : SurenessOf(output.logits);
+    const absl::Duration queue = start_ - request.arrival;
+    output.timings.set_queue(static_cast<float>(absl::ToDoubleSeconds(queue)));
+    output.timings.set_decode(static_cast<float>(absl::ToDoubleSeconds(item.decode)));
+    output.timings.set_compute(static_cast<float>(absl::ToDoubleSeconds(compute_)));
+    output.batch = info_;
+    output.picture = std::move(item.input.picture);
+
+    const absl::Time begin = context_.clock.Now();
+    absl::StatusOr<v1::ClassifyResponse> response = context_.responder(request, std::move(output));
+    const absl::Time end = context_.clock.Now();
+    model_->cost->ObserveEncode(end - begin);
+    if (response.ok() && version_metrics_ != nullptr && !request.is_probe) {
+      version_metrics_->duration.Observe(absl::ToDoubleSeconds(end - request.arrival));
+      version_metrics_->confidence.Observe(sureness.confidence);
+      version_metrics_->entropy.Observe(sureness.entropy);
+    }
+    if (response.ok() && metrics_ != nullptr && !request.is_probe) {
+      metrics_->Observe(Stage::kQueue, queue);
+      metrics_->Observe(Stage::kDecode, item.decode);
+      metrics_->Observe(Stage::kEncode, end - begin);
+    }
+    Finish(item, std::move(response));
+  }
+
+  static void Finish(Item& item, absl::StatusOr<v1::ClassifyResponse> answer) {
+    const std::unique_ptr<InferenceRequest> request = std::move(item.request);
+    request->Finish(std::move(answer));
+  }
+
+  void FailRest(const std::string& why) {
+    vitrine::Log(LogLevel::kError, "batch failed",
+                 {{"batch", static_cast<int64_t>(id_)},
+                  {"model", model_->id.model},
+                  {"version", model_->id.version},
+                  {"reason", why}});
+    for (Item& item : items_) {
+      if (item.request == nullptr) continue;
+      Finish(item, absl::InternalError(absl::StrCat("the server failed to compute batch ", id_,
+                                                    "; its log has the cause, and other batches are not affected")));
+    }
+  }
+
+  void Log() const {
+    const auto level = context_.log_batches ? spdlog::level::info : spdlog::level::debug;
+    if (!spdlog::should_log(level)) return;
+    std::map<std::pair<int, int>, int> images_of_grid;
+    for (const Item& item : items_) ++images_of_grid[{item.grid.rows, item.grid.columns}];
+    std::string grids;
+    for (const auto& [grid, images] : images_of_grid) {
+      absl::StrAppend(&grids, grids.empty() ? "" : ", ", images, " of ", grid.first, "x", grid.second);
+    }
+    vitrine::Log(context_.log_batches ? LogLevel::kInfo : LogLevel::kDebug, "batch",
+                 {{"batch", static_cast<int64_t>(id_)},
+                  {"model", model_->id.model},
+                  {"version", model_->id.version},
+                  {"images", int64_t{info_.images()}},
+                  {"tokens", int64_t{info_.tokens()}},
+                  {"grids", int64_t{info_.grids()}},
+                  {"images_of_grids", grids},
+                  {"compute_ms", absl::ToDoubleMilliseconds(compute_)}});
+  }
+
+  const uint64_t id_;
+  const ModelHandle model_;
+  const BatchContext& context_;
+  ModelMetrics::Executor* const metrics_;
+  VersionMetrics::Executor* const version_metrics_;
+  const absl::Time start_;
+
+  std::vector<Item> items_;
+  AttentionTap tap_;
+  TokenTap tokens_;
+  at::Tensor logits_;
+  absl::Duration compute_;
+  v1::BatchInfo info_;
+};
+
+}  // namespace
+
+void ExecuteBatch(Batch batch, const BatchContext& context) {
+  if (!batch.requests.empty()) BatchRun(std::move(batch), context).Run();
+}
+
+}  // namespace vitrine

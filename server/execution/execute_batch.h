@@ -1,0 +1,35 @@
+#ifndef VITRINE_SERVER_EXECUTION_EXECUTE_BATCH_H_
+#define VITRINE_SERVER_EXECUTION_EXECUTE_BATCH_H_
+
+#include <functional>
+
+#include "absl/status/statusor.h"
+#include "server/clock.h"
+#include "server/execution/device.h"
+#include "server/request/inference_request.h"
+#include "server/scheduling/scheduler.h"
+
+namespace vitrine {
+
+// Makes the answer of one image. Called on executor threads, concurrently. The executor fills in timings.queue, decode
+// and compute; the responder adds encode and total.
+using Responder =
+    std::function<absl::StatusOr<v1::ClassifyResponse>(const InferenceRequest& request, InferenceOutput output)>;
+
+// Where and for whom a batch runs. What it refers to outlives the call.
+struct BatchContext {
+  const Device& device;
+  int executor = 0;  // index of the calling thread, for its own histograms
+  const Responder& responder;
+  const Clock& clock;
+  bool log_batches = false;
+};
+
+// Decodes the pictures of one batch, runs the model once and answers every request, on the calling thread. A damaged
+// picture fails its own request; an exception of the model fails the batch with INTERNAL and a fixed text, the details
+// go to the log. Never throws.
+void ExecuteBatch(Batch batch, const BatchContext& context);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_SERVER_EXECUTION_EXECUTE_BATCH_H_

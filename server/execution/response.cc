@@ -1,0 +1,133 @@
+#include "server/execution/response.h"
+
+#include <chrono>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "report/overlay.h"
+#include "report/top_k.h"
+#include "server/execution/attention_encoding.h"
+#include "server/execution/number_encoding.h"
+#include "server/request/plan_attention.h"
+
+namespace vitrine {
+namespace {
+
+void FillPredictions(const InferenceRequest& request, const std::vector<float>& logits,
+                     v1::ClassifyResponse& response) {
+  const std::vector<std::string>& labels = request.model->labels;
+  for (const ScoredClass& scored : TopK(logits, request.top_k)) {
+    v1::Prediction& prediction = *response.add_predictions();
+    prediction.set_index(scored.index);
+    if (scored.index < static_cast<int>(labels.size())) prediction.set_label(labels[scored.index]);
+    prediction.set_probability(scored.probability);
+    prediction.set_logit(scored.logit);
+  }
+}
+
+// What part of the oriented original the model's input shows.
+v1::Rectangle Covers(const Geometry& geometry) {
+  v1::Rectangle covers;
+  covers.set_left(geometry.OriginalX(0));
+  covers.set_top(geometry.OriginalY(0));
+  covers.set_width(geometry.OriginalX(geometry.input.width) - covers.left());
+  covers.set_height(geometry.OriginalY(geometry.input.height) - covers.top());
+  return covers;
+}
+
+void FillGrid(const InferenceRequest& request, v1::Grid& grid) {
+  grid.set_rows(request.grid.rows);
+  grid.set_columns(request.grid.columns);
+  grid.set_input_height(request.geometry.input.height);
+  grid.set_input_width(request.geometry.input.width);
+  *grid.mutable_covers() = Covers(request.geometry);
+  grid.set_image_height(request.geometry.original.height);
+  grid.set_image_width(request.geometry.original.width);
+}
+
+void FillServedBy(const LoadedModel& model, v1::ServedBy& served_by) {
+  served_by.set_model(model.id.model);
+  served_by.set_version(model.id.version);
+  served_by.set_weights_sha256(model.weights_sha256);
+  served_by.set_precision(model.precision);
+  served_by.set_device(model.device);
+}
+
+absl::Status FillMap(const AttentionMap& map, v1::AttentionEncoding encoding, const InferenceOutput& output,
+                     const v1::Rectangle& covers, v1::AttentionMap& message) {
+  if (encoding != v1::OVERLAY_PNG) {
+    EncodeAttention(map, encoding, message);
+  } else {
+    if (output.picture == nullptr) return absl::InternalError("no picture was kept for the overlay");
+    ASSIGN_OR_RETURN(std::string png, DrawOverlay(*output.picture, {map.rows, map.columns, map.values, covers}));
+    message.set_kind(map.kind);
+    message.set_layer(map.layer);
+    message.set_head(map.head);
+    message.set_rows(map.rows);
+    message.set_columns(map.columns);
+    message.set_encoding(encoding);
+    message.set_values(std::move(png));
+  }
+  if (FormOf(map.kind) == AttentionForm::kGrid) *message.mutable_covers() = covers;
+  return absl::OkStatus();
+}
+
+// Returns the bytes that they take.
+int64_t FillFeatures(const InferenceRequest& request, const InferenceOutput& output, v1::ClassifyResponse& response) {
+  int64_t bytes = 0;
+  for (size_t entry = 0; entry < output.features.size(); ++entry) {
+    const FeatureMap& map = output.features[entry];
+    const v1::FeatureEncoding encoding = request.features[entry].encoding();
+    v1::Feature& message = *response.add_features();
+    message.set_kind(map.kind);
+    message.set_rows(map.rows);
+    message.set_columns(map.columns);
+    message.set_width(map.width);
+    message.set_encoding(encoding);
+    message.set_values(encoding == v1::FEATURE_FLOAT16 ? EncodeHalf(map.values) : EncodeFloat(map.values));
+    bytes += static_cast<int64_t>(message.values().size());
+  }
+  return bytes;
+}
+
+// Values were counted before admission; only the size of overlays is not known until they are drawn.
+absl::Status FillAttentionAndFeatures(const InferenceRequest& request, const InferenceOutput& output,
+                                      v1::ClassifyResponse& response) {
+  const int64_t allowed = AttentionBytesAllowed(request.request);
+  int64_t bytes = FillFeatures(request, output, response);
+  for (size_t entry = 0; entry < output.attention.size(); ++entry) {
+    for (const AttentionMap& map : output.attention[entry]) {
+      v1::AttentionMap& message = *response.add_attention();
+      RETURN_IF_ERROR(FillMap(map, request.attention[entry].encoding(), output, response.grid().covers(), message));
+      bytes += static_cast<int64_t>(message.values().size());
+      if (bytes > allowed) {
+        return absl::ResourceExhaustedError(
+            absl::StrCat("the attention maps take more than ", bytes, " bytes after ", response.attention_size(),
+                         " maps, but max_attention_bytes is ", allowed, "; allow more (up to ", kMaxAttentionBytes,
+                         "), or ask for fewer overlays"));
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<v1::ClassifyResponse> MakeResponse(const InferenceRequest& request, const InferenceOutput& output) {
+  const auto start = std::chrono::steady_clock::now();
+  v1::ClassifyResponse response;
+  if (request.top_k > 0) FillPredictions(request, output.logits, response);
+  FillServedBy(*request.model, *response.mutable_served_by());
+  FillGrid(request, *response.mutable_grid());
+  RETURN_IF_ERROR(FillAttentionAndFeatures(request, output, response));
+  *response.mutable_batch() = output.batch;
+  response.set_request_id(request.request.request_id());
+  *response.mutable_timings() = output.timings;
+  const std::chrono::duration<float> spent = std::chrono::steady_clock::now() - start;
+  response.mutable_timings()->set_encode(spent.count());
+  return response;
+}
+
+}  // namespace vitrine

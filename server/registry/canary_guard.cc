@@ -1,0 +1,62 @@
+#include "server/registry/canary_guard.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "server/registry/serving_rules.h"
+
+namespace vitrine {
+namespace {
+
+constexpr double kDefaultSeconds = 60;
+
+}  // namespace
+
+std::set<int64_t> Canaries(const TrafficTable& traffic) {
+  std::set<int64_t> canaries;
+  for (const TrafficTable::Part& part : traffic.parts) canaries.insert(part.version);
+  const auto labelled = traffic.labels.find(kCanaryLabel);
+  if (labelled != traffic.labels.end()) canaries.insert(labelled->second);
+  canaries.erase(traffic.stable);
+  return canaries;
+}
+
+absl::Duration WindowOf(const v1::CanaryGuard& guard) {
+  return absl::Seconds(guard.has_window_seconds() ? guard.window_seconds() : kDefaultSeconds);
+}
+
+absl::Duration GoldenIntervalOf(const v1::CanaryGuard& guard) {
+  return absl::Seconds(guard.has_golden_interval_seconds() ? guard.golden_interval_seconds() : kDefaultSeconds);
+}
+
+void OutcomeWindow::Add(absl::Time now, Counts total, absl::Duration window) {
+  samples_.push_back({now, total});
+  while (samples_.size() > 2 && samples_[1].at <= now - window) samples_.pop_front();
+}
+
+OutcomeWindow::Counts OutcomeWindow::InWindow() const {
+  if (samples_.empty()) return {};
+  const Counts& first = samples_.front().total;
+  const Counts& last = samples_.back().total;
+  return {last.answers - first.answers, last.errors - first.errors};
+}
+
+std::optional<RollbackVerdict> JudgeCanary(const v1::CanaryGuard& guard, const OutcomeWindow::Counts& counts,
+                                           std::optional<double> drift) {
+  const int64_t enough = guard.has_min_requests() ? guard.min_requests() : kDefaultMinRequests;
+  if (guard.has_max_error_rate() && counts.answers >= enough) {
+    const double rate = static_cast<double>(counts.errors) / static_cast<double>(counts.answers);
+    if (rate > guard.max_error_rate()) {
+      return RollbackVerdict{RollbackCause::kErrorRate,
+                             absl::StrFormat("%d of its last %d answers were errors, %.1f %%; the bound is %.1f %%",
+                                             counts.errors, counts.answers, 100 * rate, 100 * guard.max_error_rate())};
+    }
+  }
+  // Written so that NaN passes no bound.
+  if (guard.has_max_golden_drift() && drift.has_value() && !(*drift <= guard.max_golden_drift())) {
+    return RollbackVerdict{RollbackCause::kGoldenDrift, absl::StrCat("its goldens are off by ", *drift,
+                                                                     "; the bound is ", guard.max_golden_drift())};
+  }
+  return std::nullopt;
+}
+
+}  // namespace vitrine

@@ -1,0 +1,65 @@
+#ifndef VITRINE_SERVER_REGISTRY_LOADED_MODEL_H_
+#define VITRINE_SERVER_REGISTRY_LOADED_MODEL_H_
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "models/model.h"
+#include "repository/repository.h"
+#include "server/registry/model_limits.h"
+#include "server/scheduling/cost_model.h"
+#include "vitrine/v1/manifest.pb.h"
+
+namespace vitrine {
+
+class ModelMetrics;
+class VersionMetrics;
+
+// What became of the requests that a version computed. Written by the threads that answer, read by the canary guard.
+struct VersionOutcomes {
+  std::atomic<int64_t> answers = 0;  // OK, and the errors below
+  std::atomic<int64_t> errors = 0;   // INTERNAL, UNKNOWN, DATA_LOSS: the version's fault and not the caller's
+
+  void Count(absl::StatusCode code) {
+    const bool is_error = code == absl::StatusCode::kInternal || code == absl::StatusCode::kUnknown ||
+                          code == absl::StatusCode::kDataLoss;
+    if (!is_error && code != absl::StatusCode::kOk) return;
+    if (is_error) errors.fetch_add(1, std::memory_order_relaxed);
+    answers.fetch_add(1, std::memory_order_relaxed);
+  }
+};
+
+// A version in memory, verified and ready to compute. Immutable but for what is measured about it; thread-safe.
+struct LoadedModel {
+  VersionId id;
+  v1::Manifest manifest;
+  std::string weights_sha256;
+  std::vector<std::string> labels;
+  std::string device;        // "cpu" or "cuda:N"
+  std::string precision;     // "fp32"
+  int64_t device_bytes = 0;  // sum of the sizes of every parameter and buffer
+  AttentionAbility attention;
+  FeatureAbility features;
+  std::unique_ptr<const Model> model;
+
+  // Shared by the versions of a model, so that a new version starts with what is known about the old.
+  std::shared_ptr<ModelCost> cost = std::make_shared<ModelCost>();
+  std::shared_ptr<ModelMetrics> metrics;            // null: not counted (tests)
+  std::shared_ptr<VersionMetrics> version_metrics;  // null where `metrics` is
+  std::shared_ptr<QueueLimits> queue_limits;        // null: none (tests)
+
+  const std::shared_ptr<VersionOutcomes> outcomes = std::make_shared<VersionOutcomes>();
+  // The goldens, with the manifest and without the weights, to be run again while the version serves. Null in tests.
+  std::shared_ptr<const StoredVersion> golden;
+};
+
+// Pins what it serves: a queued request keeps its version alive, so unloading cannot race with inference.
+using ModelHandle = std::shared_ptr<const LoadedModel>;
+
+}  // namespace vitrine
+
+#endif  // VITRINE_SERVER_REGISTRY_LOADED_MODEL_H_

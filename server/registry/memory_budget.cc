@@ -1,0 +1,37 @@
+#include "server/registry/memory_budget.h"
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+
+namespace vitrine {
+namespace {
+
+absl::Status Refuse(const VersionId& id, int64_t bytes, int64_t held, int64_t limit, const std::string& whose) {
+  return absl::ResourceExhaustedError(absl::StrCat(id.model, "/", id.version, ": its weights take ", bytes,
+                                                   " bytes beside ", held, " in memory, more than ", whose, " of ",
+                                                   limit, " bytes"));
+}
+
+}  // namespace
+
+int64_t MemoryOf(const std::vector<VersionStatus>& versions, std::string_view model) {
+  int64_t bytes = 0;
+  for (const VersionStatus& version : versions) {
+    if (version.model != nullptr && (model.empty() || version.id.model == model)) bytes += version.model->device_bytes;
+  }
+  return bytes;
+}
+
+absl::Status CheckMemory(const VersionId& id, int64_t bytes, const std::vector<VersionStatus>& versions,
+                         const v1::ModelLimits& limits, int64_t total) {
+  const int64_t own = MemoryOf(versions, id.model);
+  if (limits.has_max_memory_bytes() && bytes > limits.max_memory_bytes() - own) {
+    return Refuse(id, bytes, own, limits.max_memory_bytes(), "the model's limit");
+  }
+  const int64_t all = MemoryOf(versions);
+  if (bytes > total - all) return Refuse(id, bytes, all, total, "the limit of --model-memory");
+  return absl::OkStatus();
+}
+
+}  // namespace vitrine

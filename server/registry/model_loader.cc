@@ -1,0 +1,124 @@
+#include "server/registry/model_loader.h"
+
+#include <ATen/Parallel.h>
+#include <ATen/ops/zeros.h>
+
+#include <exception>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "models/model.h"
+#include "repository/checkpoint.h"
+#include "server/clock.h"
+#include "server/observability/log.h"
+#include "server/request/picture_input.h"
+
+namespace vitrine {
+namespace {
+
+int64_t DeviceBytes(const Model& model) {
+  int64_t bytes = 0;
+  for (const NamedTensor& parameter : model.Parameters()) bytes += static_cast<int64_t>(parameter.tensor.nbytes());
+  for (const NamedTensor& buffer : model.Buffers()) bytes += static_cast<int64_t>(buffer.tensor.nbytes());
+  return bytes;
+}
+
+// Lets lazy initialisation happen before the first request, and gives the cost model a first guess.
+absl::Status WarmUp(const Model& model, const Device& device, ModelCost& cost) {
+  const v1::Preprocessing& preprocessing = model.config().preprocessing();
+  ASSIGN_OR_RETURN(const Geometry geometry, PlanGeometry(preprocessing, Size{224, 224}));
+  ASSIGN_OR_RETURN(const Grid grid, model.GridFor(geometry.input.height, geometry.input.width));
+  const at::Tensor input =
+      at::zeros({preprocessing.channels(), geometry.input.height, geometry.input.width}, at::kFloat)
+          .to(at::Device(device.name()));
+  // A device computes on after RunModel returns; fetching the logits waits for it.
+  ASSIGN_OR_RETURN(at::Tensor logits, RunModel(model, {input}));
+  logits = logits.cpu();
+  const absl::Time begin = SteadyClock().Now();
+  ASSIGN_OR_RETURN(logits, RunModel(model, {input}));
+  logits = logits.cpu();
+  const int64_t tokens = grid.cells() + model.prefix_tokens();
+  // Only a guess: what was measured while serving is better.
+  if (cost.Predict(tokens, 0) == absl::ZeroDuration()) cost.ObserveCompute(tokens, SteadyClock().Now() - begin);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<ModelHandle> BuildAndProve(StoredVersion stored, const VersionId& id, const Device& device,
+                                          std::shared_ptr<ModelCost> cost, Metrics* metrics,
+                                          std::shared_ptr<QueueLimits> queue_limits) {
+  ASSIGN_OR_RETURN(std::unique_ptr<Model> model, BuildModel(stored));
+  model->RequireGrad(false);
+  model->To(at::Device(device.name()));
+  RETURN_IF_ERROR(WarmUp(*model, device, *cost));
+
+  auto loaded = std::make_shared<LoadedModel>();
+  loaded->precision = "fp32";
+  RETURN_IF_ERROR(CheckGolden(stored, *model, EncodedPictureToInput, device.kind_name(), loaded->precision));
+  loaded->id = id;
+  stored.weights = {};  // the model has its own
+  stored.extra_files.clear();
+  loaded->golden = std::make_shared<const StoredVersion>(stored);
+  loaded->queue_limits = std::move(queue_limits);
+  loaded->manifest = std::move(stored.manifest);
+  loaded->weights_sha256 = std::move(stored.weights_sha256);
+  loaded->labels = std::move(stored.labels);
+  loaded->device = device.name();
+  loaded->device_bytes = DeviceBytes(*model);
+  loaded->attention = model->attention();
+  loaded->features = model->features();
+  loaded->cost = std::move(cost);
+  if (metrics != nullptr) {
+    loaded->metrics = metrics->ForModel(id.model);
+    loaded->version_metrics = metrics->ForVersion(id.model, id.version);
+  }
+  loaded->model = std::move(model);
+  return loaded;
+}
+
+}  // namespace
+
+absl::StatusOr<int64_t> ModelLoader::BytesOf(const VersionId& id) const {
+  ASSIGN_OR_RETURN(const v1::Manifest manifest, ReadManifest(root_, id));
+  return manifest.parameters() * static_cast<int64_t>(sizeof(float));
+}
+
+absl::StatusOr<ModelHandle> ModelLoader::Load(const VersionId& id) {
+  // The calling thread alone, so that loading does not take the cores of those who serve.
+  at::set_num_threads(1);
+  ASSIGN_OR_RETURN(StoredVersion stored, ReadVersion(root_, id));
+  std::shared_ptr<ModelCost> cost;
+  {
+    MutexLock lock(mutex_);
+    std::shared_ptr<ModelCost>& known = costs_[id.model];
+    if (known == nullptr) known = std::make_shared<ModelCost>();
+    cost = known;
+  }
+  std::string fault;
+  try {
+    absl::StatusOr<ModelHandle> loaded = BuildAndProve(std::move(stored), id, device_, std::move(cost), metrics_,
+                                                       limits_ == nullptr ? nullptr : limits_->For(id.model));
+    if (!absl::IsInternal(loaded.status())) return loaded;
+    fault = std::string(loaded.status().message());
+  } catch (const std::exception& error) {
+    fault = error.what();
+  }
+  // LibTorch's own words name files and addresses: they are for the log, not for callers.
+  Log(LogLevel::kError, "load failed", {{"model", id.model}, {"version", id.version}, {"reason", fault}});
+  return absl::InternalError(
+      absl::StrCat(id.model, "/", id.version, ": the model does not compute; the server's log has the cause"));
+}
+
+absl::StatusOr<double> RerunGoldens(const LoadedModel& model) {
+  if (model.golden == nullptr) return absl::FailedPreconditionError("the version came without goldens");
+  at::set_num_threads(1);
+  try {
+    ASSIGN_OR_RETURN(const float drift, GoldenDrift(*model.golden, *model.model, EncodedPictureToInput, model.device));
+    return drift;
+  } catch (const std::exception& error) {
+    return absl::InternalError(error.what());
+  }
+}
+
+}  // namespace vitrine

@@ -1,0 +1,50 @@
+#ifndef VITRINE_SERVER_REGISTRY_MODEL_LOADER_H_
+#define VITRINE_SERVER_REGISTRY_MODEL_LOADER_H_
+
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "server/execution/device.h"
+#include "server/mutex.h"
+#include "server/observability/metrics.h"
+#include "server/registry/loaded_model.h"
+#include "server/registry/model_limits.h"
+
+namespace vitrine {
+
+// Brings a stored version into memory and proves that it computes what its publisher computed:
+// read and verify -> build -> load the weights -> move to the device -> warm up -> run the golden inputs.
+// Thread-safe; computes on the calling thread alone.
+class ModelLoader {
+ public:
+  // `metrics` and `limits` may be null and outlive the loader.
+  ModelLoader(std::filesystem::path root, const Device& device, Metrics* metrics = nullptr,
+              ModelLimitsTable* limits = nullptr)
+      : root_(std::move(root)), device_(device), metrics_(metrics), limits_(limits) {}
+
+  // The status names file and fault, in words that may be shown to callers of the Registry service.
+  absl::StatusOr<ModelHandle> Load(const VersionId& id);
+
+  // Bytes that the weights of a version will take in memory, from its manifest alone: what Load would find out, without
+  // the buffers. Errors as Load.
+  absl::StatusOr<int64_t> BytesOf(const VersionId& id) const;
+
+ private:
+  const std::filesystem::path root_;
+  const Device device_;
+  Metrics* const metrics_;
+  ModelLimitsTable* const limits_;
+  Mutex mutex_;
+  std::map<std::string, std::shared_ptr<ModelCost>> costs_ ABSL_GUARDED_BY(mutex_);  // by model
+};
+
+// Runs the goldens of a loaded version again, on the model that serves and on the calling thread alone: how far it is
+// off now, see GoldenDrift in checkpoint.h.
+absl::StatusOr<double> RerunGoldens(const LoadedModel& model);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_SERVER_REGISTRY_MODEL_LOADER_H_

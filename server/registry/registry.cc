@@ -1,0 +1,327 @@
+#include "server/registry/registry.h"
+
+#include <spdlog/spdlog.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "server/observability/log.h"
+#include "server/registry/serving_rules.h"
+#include "server/registry/text_file.h"
+
+namespace vitrine {
+namespace {
+
+// Added to the niceness of the polling thread: about a tenth of the share of a serving thread on a full core.
+constexpr int kLoaderNiceness = 10;
+
+std::unique_ptr<ServingSettings> DefaultSettings(const RegistryOptions& options) {
+  ServingSettings::Options settings;
+  settings.default_policy.set_latest(options.keep_versions);
+  // Without files there is nothing that could fail.
+  return *ServingSettings::Open(std::move(settings));
+}
+
+}  // namespace
+
+absl::Status RegistryOptions::Validate() const {
+  if (root.empty()) return absl::InvalidArgumentError("the repository's folder is not named");
+  if (poll_interval < absl::Milliseconds(10) || poll_interval > absl::Hours(1)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("poll_interval is ", absl::FormatDuration(poll_interval), "; it must be 10 ms to 1 h"));
+  }
+  if (keep_versions < 1 || keep_versions > kMostLatest) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("keep_versions is ", keep_versions, "; it must be 1 to ", kMostLatest));
+  }
+  if (first_retry <= absl::ZeroDuration() || last_retry < first_retry) {
+    return absl::InvalidArgumentError(absl::StrCat("first_retry is ", absl::FormatDuration(first_retry),
+                                                   " and last_retry ", absl::FormatDuration(last_retry),
+                                                   "; the first must be above zero and at most the last"));
+  }
+  if (max_memory_bytes < 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--model-memory is ", max_memory_bytes, "; it must be 1 or more bytes"));
+  }
+  return ServingSettings::Open(Serving()).status();
+}
+
+ServingSettings::Options RegistryOptions::Serving() const {
+  ServingSettings::Options settings{.serving_config = serving_config, .admin_state = admin_state, .default_policy = {}};
+  settings.default_policy.set_latest(keep_versions);
+  return settings;
+}
+
+Registry::Registry(RegistryOptions options, Parts parts, const Clock& clock)
+    : options_(std::move(options)),
+      clock_(clock),
+      own_settings_(parts.settings == nullptr ? DefaultSettings(options_) : nullptr),
+      parts_(std::move(parts)),
+      settings_(parts_.settings == nullptr ? *own_settings_ : *parts_.settings),
+      watch_(options_.root, {settings_.options().serving_config}) {}
+
+Registry::~Registry() {
+  Stop();
+}
+
+void Registry::Start() {
+  MutexLock lock(thread_mutex_);
+  if (!stopping() && !thread_.joinable()) thread_ = std::thread([this] { Follow(); });
+}
+
+void Registry::Follow() {
+  // On Linux this is the niceness of the calling thread alone.
+  setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) + kLoaderNiceness);
+  while (!stopping()) {
+    uint64_t asked = 0;
+    {
+      MutexLock lock(mutex_);
+      asked = asked_;
+    }
+    watch_.Refresh();
+    Poll();
+    {
+      MutexLock lock(mutex_);
+      done_ = asked;
+      looked_.NotifyAll();
+    }
+    if (!stopping()) watch_.Wait(options_.poll_interval);
+  }
+}
+
+void Registry::Stop() {
+  stop_.store(true, std::memory_order_release);
+  watch_.Wake();
+  std::thread thread;
+  {
+    MutexLock lock(thread_mutex_);
+    thread = std::move(thread_);
+  }
+  {
+    // Whoever waits for a look that will not come.
+    MutexLock lock(mutex_);
+    looked_.NotifyAll();
+  }
+  if (thread.joinable()) thread.join();
+}
+
+bool Registry::WaitForFirstPoll(absl::Duration timeout) {
+  const absl::Time end = SteadyClock().Now() + timeout;
+  MutexLock lock(mutex_);
+  while (!first_poll_done_ && SteadyClock().Now() < end) looked_.WaitFor(mutex_, end - SteadyClock().Now());
+  return first_poll_done_;
+}
+
+absl::Status Registry::Reconcile(const std::vector<VersionId>& retry) {
+  for (const VersionId& id : retry) {
+    const absl::StatusOr<VersionStatus> known = Get(id.model, id.version);
+    if (!known.ok() || known->state != v1::FAILED) continue;
+    table_.Change(id, [](KnownVersion& version) { version.retry_at = absl::InfinitePast(); });
+  }
+  const absl::Status ending = absl::UnavailableError("the server is ending; ask another one, or this one again");
+  if (stopping()) return ending;
+  bool follows = false;
+  {
+    MutexLock lock(thread_mutex_);
+    follows = thread_.joinable();
+  }
+  if (!follows) {
+    Poll();
+    return absl::OkStatus();
+  }
+  MutexLock lock(mutex_);
+  const uint64_t mine = ++asked_;
+  watch_.Wake();
+  while (done_ < mine && !stopping()) looked_.Wait(mutex_);
+  return done_ < mine ? ending : absl::OkStatus();
+}
+
+void Registry::Poll() {
+  MutexLock poll_lock(poll_mutex_);
+  ReapRetired();
+  settings_.Reload();
+  const absl::StatusOr<std::vector<VersionId>> listed = ListVersions(options_.root);
+  std::map<std::string, std::set<int64_t>> present;
+  for (const VersionStatus& known : List()) present[known.id.model];
+  if (listed.ok()) {
+    for (const VersionId& id : *listed) present[id.model].insert(id.version);
+  }
+  for (const auto& [model, versions] : present) PollModel(model, listed.ok() ? &versions : nullptr);
+  TellRepositoryStatus(listed);
+}
+
+void Registry::TellRepositoryStatus(const absl::StatusOr<std::vector<VersionId>>& listed) {
+  if (!stopping()) table_.SetComplete();
+  MutexLock lock(mutex_);
+  if (listed.status() != repository_status_) {
+    if (listed.ok()) {
+      spdlog::info("repository {} can be read again", options_.root.string());
+    } else {
+      spdlog::warn("{}; what is loaded serves on", std::string(listed.status().message()));
+    }
+    repository_status_ = listed.status();
+  }
+  if (listed.ok()) on_disk_ = *listed;
+  first_poll_done_ = true;
+  looked_.NotifyAll();
+}
+
+void Registry::PollModel(const std::string& model, const std::set<int64_t>* present) {
+  const ModelPlan plan = settings_.Plan(model);
+  table_.SetPlan(model, plan);
+  if (parts_.limits != nullptr) parts_.limits->Set(model, plan.serving.limits());
+  if (present != nullptr) ForgetFailed(model, *present);
+  // Each version once: what fails again and again must not keep the other models waiting.
+  std::set<int64_t> tried;
+  for (;;) {
+    if (stopping()) return;
+    const VersionStep step = NextStep(Facts(model, present, tried), plan);
+    if (!step.load.has_value()) {
+      for (const int64_t version : step.retire) Retire({model, version}, plan);
+      return;
+    }
+    tried.insert(*step.load);
+    Bring({model, *step.load}, plan);
+  }
+}
+
+void Registry::ForgetFailed(const std::string& model, const std::set<int64_t>& present) {
+  for (const VersionStatus& known : List(model)) {
+    if (known.state == v1::FAILED && !present.contains(known.id.version)) table_.Remove(known.id);
+  }
+}
+
+std::vector<VersionFacts> Registry::Facts(const std::string& model, const std::set<int64_t>* present,
+                                          const std::set<int64_t>& tried) const {
+  std::map<int64_t, VersionFacts> facts;
+  if (present != nullptr) {
+    for (const int64_t version : *present) facts[version] = {.version = version};
+  }
+  for (const KnownVersion& known : table_.Known(model)) {
+    const VersionId& id = known.status.id;
+    VersionFacts& fact = facts[id.version];
+    fact.version = id.version;
+    fact.on_disk = present != nullptr && present->contains(id.version);
+    if (known.status.state == v1::READY) fact.state = VersionFacts::State::kReady;
+    if (known.status.state == v1::RETIRING) {
+      fact.state = VersionFacts::State::kRetiring;
+      // What a request still holds can come back without the disk.
+      fact.on_disk = fact.on_disk || !known.retiring.expired();
+    }
+    if (known.status.state != v1::FAILED) continue;
+    const bool due = clock_.Now() >= known.retry_at || ManifestStamp(id) != known.manifest_stamp;
+    if (!due || tried.contains(id.version)) fact.state = VersionFacts::State::kFailed;
+  }
+  std::vector<VersionFacts> list;
+  for (const auto& [version, fact] : facts) list.push_back(fact);
+  return list;
+}
+
+// Loads a version, or takes back one that is retiring.
+void Registry::Bring(const VersionId& id, const ModelPlan& plan) {
+  const absl::StatusOr<VersionStatus> known = Get(id.model, id.version);
+  if (known.ok() && known->state == v1::RETIRING && known->model != nullptr) {
+    spdlog::info("model {} version {} serves again", id.model, id.version);
+    table_.Change(id, [&](KnownVersion& version) {
+      version = KnownVersion{};
+      version.status = {id, v1::READY, "", known->model, {}, 0};
+    });
+    return;
+  }
+  table_.Change(id, [](KnownVersion& version) {
+    version.status.state = v1::LOADING;
+    version.status.reason.clear();
+  });
+  // Before reading, so that a manifest that changes meanwhile is noticed.
+  const std::string stamp = ManifestStamp(id);
+  const absl::Time begin = clock_.Now();
+  absl::StatusOr<ModelHandle> loaded = LoadWithinLimits(id, plan);
+  if (parts_.attempted != nullptr) parts_.attempted(id, loaded.status(), clock_.Now() - begin);
+  if (!loaded.ok()) return TellFailure(id, loaded.status(), stamp);
+  Log(LogLevel::kInfo, "version ready",
+      {{"model", id.model},
+       {"version", id.version},
+       {"device", (*loaded)->device},
+       {"bytes", (*loaded)->device_bytes},
+       {"load_ms", absl::ToDoubleMilliseconds(clock_.Now() - begin)}});
+  table_.Change(id, [&](KnownVersion& version) {
+    version = KnownVersion{};
+    version.status = {id, v1::READY, "", *std::move(loaded), {}, 0};
+  });
+}
+
+// Before loading as the manifest says, and after it as it came out.
+absl::StatusOr<ModelHandle> Registry::LoadWithinLimits(const VersionId& id, const ModelPlan& plan) const {
+  const auto check = [&](int64_t bytes) {
+    return CheckMemory(id, bytes, List(), plan.serving.limits(), options_.max_memory_bytes);
+  };
+  if (parts_.bytes_of != nullptr) {
+    ASSIGN_OR_RETURN(const int64_t bytes, parts_.bytes_of(id));
+    RETURN_IF_ERROR(check(bytes));
+  }
+  ASSIGN_OR_RETURN(ModelHandle loaded, parts_.load(id));
+  RETURN_IF_ERROR(check(loaded->device_bytes));
+  return loaded;
+}
+
+void Registry::TellFailure(const VersionId& id, const absl::Status& fault, const std::string& stamp) {
+  absl::Duration delay;
+  table_.Change(id, [&](KnownVersion& known) {
+    known.status.state = v1::FAILED;
+    known.status.reason = std::string(fault.message());
+    known.manifest_stamp = stamp;
+    delay = std::min(options_.last_retry, options_.first_retry * (int64_t{1} << std::min(known.failures, 20)));
+    known.failures += 1;
+    known.retry_at = clock_.Now() + delay;
+  });
+  const int64_t serving = table_.Traffic(id.model).stable;
+  Log(LogLevel::kWarning, "version refused",
+      {{"model", id.model},
+       {"version", id.version},
+       {"reason", std::string(fault.message())},
+       {"serving_version", serving},
+       {"next_try", absl::FormatDuration(delay)}});
+}
+
+void Registry::Retire(const VersionId& id, const ModelPlan& plan) {
+  std::string reason = plan.changed.unloaded() ? "the model was unloaded" : "";
+  for (const v1::PutAway& away : plan.changed.put_away()) {
+    if (away.version() == id.version) reason = away.reason();
+  }
+  Log(LogLevel::kInfo, "version retires", {{"model", id.model}, {"version", id.version}, {"reason", reason}});
+  // Outlives the change, so that nothing is freed under the lock.
+  const absl::StatusOr<ModelHandle> held = Find(id.model, id.version);
+  table_.Change(id, [&](KnownVersion& known) {
+    known.status.state = v1::RETIRING;
+    known.status.reason = reason;
+    known.retiring = known.status.model;
+    known.status.model = nullptr;
+  });
+}
+
+void Registry::ReapRetired() {
+  for (const VersionStatus& status : List()) {
+    // List tells of a model as long as something else holds it.
+    if (status.state == v1::RETIRING && status.model == nullptr) table_.Remove(status.id);
+  }
+}
+
+absl::Status Registry::repository_status() const {
+  MutexLock lock(mutex_);
+  return repository_status_;
+}
+
+std::vector<VersionId> Registry::OnDisk() const {
+  MutexLock lock(mutex_);
+  return on_disk_;
+}
+
+std::string Registry::ManifestStamp(const VersionId& id) const {
+  return FileStamp(options_.root / id.model / std::to_string(id.version) / "manifest.textproto");
+}
+
+}  // namespace vitrine

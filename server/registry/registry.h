@@ -1,0 +1,156 @@
+#ifndef VITRINE_SERVER_REGISTRY_REGISTRY_H_
+#define VITRINE_SERVER_REGISTRY_REGISTRY_H_
+
+#include <atomic>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "server/clock.h"
+#include "server/mutex.h"
+#include "server/registry/loaded_model.h"
+#include "server/registry/memory_budget.h"
+#include "server/registry/repository_watch.h"
+#include "server/registry/serving_settings.h"
+#include "server/registry/version_policy.h"
+#include "server/registry/version_table.h"
+
+namespace vitrine {
+
+struct RegistryOptions {
+  std::filesystem::path root;
+  // How often the repository is looked at even if nothing tells of a change.
+  absl::Duration poll_interval = absl::Seconds(1);
+  // How many of the newest good versions of a model are in memory, where the settings give no policy.
+  int keep_versions = 1;
+  // A version that failed is tried again when its manifest changes, and after a delay that doubles from first to last.
+  absl::Duration first_retry = absl::Seconds(2);
+  absl::Duration last_retry = absl::Minutes(2);
+  // See ServingSettings::Options; empty: none.
+  std::string serving_config;
+  std::string admin_state;
+  // Most bytes of the weights of all models in memory. Swapping needs room for two versions of a model.
+  int64_t max_memory_bytes = kNoMemoryLimit;
+
+  absl::Status Validate() const;  // names the field, the value and the allowed range
+  ServingSettings::Options Serving() const;
+};
+
+// The models in memory, kept in step with a repository on disk and with the settings. Thread-safe.
+//
+// New versions are verified, run on their goldens and swapped in while the old one serves. What is READY is never lost
+// to anything that happens on disk: a corrupt, partial or vanished version or repository leaves the last good one
+// serving.
+class Registry {
+ public:
+  using Loader = std::function<absl::StatusOr<ModelHandle>(const VersionId&)>;
+  // Bytes that the weights of a version on disk will take, from its manifest.
+  using Sizer = std::function<absl::StatusOr<int64_t>(const VersionId&)>;
+  using Listener = VersionTable::Listener;
+
+  // What the registry works with; all of it outlives the registry.
+  struct Parts {
+    Loader load;
+    Sizer bytes_of = nullptr;             // null: the limit of memory is checked after loading only
+    ServingSettings* settings = nullptr;  // null: the newest keep_versions of every model
+    ModelLimitsTable* limits = nullptr;   // told the queue limits of the settings; may be null
+    // Told of every attempt to load: what it came to and how long it took. May be null.
+    std::function<void(const VersionId& id, const absl::Status& outcome, absl::Duration spent)> attempted = nullptr;
+  };
+
+  Registry(RegistryOptions options, Parts parts, const Clock& clock);
+  Registry(RegistryOptions options, Loader loader, const Clock& clock)
+      : Registry(std::move(options), Parts{.load = std::move(loader)}, clock) {}
+  ~Registry();
+  Registry(const Registry&) = delete;
+  Registry& operator=(const Registry&) = delete;
+
+  // Follows the repository on a thread of its own, at low priority, until Stop: at once when something changes, where
+  // the system tells, and every poll_interval.
+  void Start();
+  // Waits for the load that is running, begins no other. Idempotent, for good.
+  void Stop();
+  // Stop was called; the thread may still be at its last load.
+  bool stopping() const { return stop_.load(std::memory_order_acquire); }
+  // False if the first poll after Start has not ended within the timeout.
+  bool WaitForFirstPoll(absl::Duration timeout);
+
+  // One look at the repository and the settings: loads, swaps and retires. Returns when it is done.
+  void Poll();
+  // The same on the registry's thread, if it has one: returns when a look that began after the call has ended. A
+  // version in `retry` is tried at once whatever its last failure. UNAVAILABLE if the registry stops meanwhile.
+  absl::Status Reconcile(const std::vector<VersionId>& retry = {});
+
+  // See VersionTable.
+  absl::StatusOr<ModelHandle> Find(std::string_view model, std::optional<int64_t> version = std::nullopt) const {
+    return table_.Find(model, version);
+  }
+  absl::StatusOr<ModelHandle> Route(std::string_view model, const VersionWish& wish) const {
+    return table_.Route(model, wish);
+  }
+  absl::StatusOr<VersionStatus> Get(std::string_view model, std::optional<int64_t> version = std::nullopt) const {
+    return table_.Get(model, version);
+  }
+  std::vector<VersionStatus> List(std::string_view model = "") const { return table_.List(model); }
+  TrafficTable Traffic(std::string_view model) const { return table_.Traffic(model); }
+  uint64_t Subscribe(Listener listener) { return table_.Subscribe(std::move(listener)); }
+  void Unsubscribe(uint64_t id) { table_.Unsubscribe(id); }
+
+  // The repository could be read at the last poll. OK before the first.
+  absl::Status repository_status() const;
+  // The versions that the repository held at the last poll, sorted.
+  std::vector<VersionId> OnDisk() const;
+  const RegistryOptions& options() const { return options_; }
+
+ private:
+  // Steps of Poll; they run on one thread at a time. `present`: the versions on disk; null: nobody knows.
+  void PollModel(const std::string& model, const std::set<int64_t>* present);
+  void ForgetFailed(const std::string& model, const std::set<int64_t>& present);
+  std::vector<VersionFacts> Facts(const std::string& model, const std::set<int64_t>* present,
+                                  const std::set<int64_t>& tried) const;
+  void Bring(const VersionId& id, const ModelPlan& plan);
+  absl::StatusOr<ModelHandle> LoadWithinLimits(const VersionId& id, const ModelPlan& plan) const;
+  void TellFailure(const VersionId& id, const absl::Status& fault, const std::string& stamp);
+  void Retire(const VersionId& id, const ModelPlan& plan);
+  void ReapRetired();
+  void TellRepositoryStatus(const absl::StatusOr<std::vector<VersionId>>& listed);
+  std::string ManifestStamp(const VersionId& id) const;
+
+  void Follow();
+
+  const RegistryOptions options_;
+  const Clock& clock_;
+  const std::unique_ptr<ServingSettings> own_settings_;  // where none are given
+  const Parts parts_;
+  ServingSettings& settings_;
+  RepositoryWatch watch_;  // used by the thread of Follow, but for Wake
+  VersionTable table_;
+  std::atomic<bool> stop_ = false;
+
+  Mutex poll_mutex_;  // held during a look
+
+  mutable Mutex mutex_;
+  CondVar looked_;
+  absl::Status repository_status_ ABSL_GUARDED_BY(mutex_);
+  std::vector<VersionId> on_disk_ ABSL_GUARDED_BY(mutex_);
+  bool first_poll_done_ ABSL_GUARDED_BY(mutex_) = false;
+  uint64_t asked_ ABSL_GUARDED_BY(mutex_) = 0;  // looks that somebody waits for
+  uint64_t done_ ABSL_GUARDED_BY(mutex_) = 0;   // of them
+
+  Mutex thread_mutex_;
+  std::thread thread_ ABSL_GUARDED_BY(thread_mutex_);
+};
+
+}  // namespace vitrine
+
+#endif  // VITRINE_SERVER_REGISTRY_REGISTRY_H_

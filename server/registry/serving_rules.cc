@@ -1,0 +1,212 @@
+#include "server/registry/serving_rules.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "repository/repository.h"
+#include "repository/text.h"
+
+namespace vitrine {
+namespace {
+
+constexpr size_t kLongestLabel = 32;
+constexpr double kLongestSeconds = 86400;
+// Shares are written by people: 33.3 + 33.3 + 33.4 is a hundred.
+constexpr double kRounding = 1e-9;
+
+absl::Status Refuse(const std::string& sentence) {
+  return absl::InvalidArgumentError(sentence);
+}
+
+absl::Status CheckVersion(const std::string& what, int64_t version) {
+  if (version >= 1) return absl::OkStatus();
+  return Refuse(absl::StrCat(what, " is ", version, "; versions are 1 or more"));
+}
+
+absl::Status ValidateTraffic(const v1::ModelServing& serving) {
+  std::set<int64_t> seen;
+  double sum = 0;
+  for (const v1::TrafficShare& share : serving.traffic()) {
+    RETURN_IF_ERROR(CheckVersion("traffic: a version", share.version()));
+    if (!(share.percent() > 0 && share.percent() <= 100)) {
+      return Refuse(absl::StrCat("traffic: the share of version ", share.version(), " is ", share.percent(),
+                                 " %; it must be above 0 and at most 100"));
+    }
+    if (!seen.insert(share.version()).second) {
+      return Refuse(absl::StrCat("traffic: version ", share.version(), " has two shares; give it one"));
+    }
+    sum += share.percent();
+  }
+  if (sum > 100 + kRounding) return Refuse(absl::StrCat("traffic: the shares add up to ", sum, " %; at most 100"));
+  return absl::OkStatus();
+}
+
+absl::Status ValidateLabels(const v1::ModelServing& serving) {
+  std::set<std::string> seen;
+  for (const v1::VersionLabel& label : serving.labels()) {
+    RETURN_IF_ERROR(ValidateLabel(label.label()));
+    RETURN_IF_ERROR(CheckVersion(absl::StrCat("the version labelled \"", label.label(), "\""), label.version()));
+    if (!seen.insert(label.label()).second) {
+      return Refuse(absl::StrCat("the label \"", label.label(), "\" is given twice; it names one version"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status AtLeastOne(const std::string& field, bool set, int64_t value) {
+  if (!set || value >= 1) return absl::OkStatus();
+  return Refuse(absl::StrCat(field, " is ", value, "; it must be 1 or more"));
+}
+
+absl::Status ValidateLimits(const v1::ModelLimits& limits) {
+  RETURN_IF_ERROR(
+      AtLeastOne("limits.max_queued_requests", limits.has_max_queued_requests(), limits.max_queued_requests()));
+  RETURN_IF_ERROR(AtLeastOne("limits.max_queued_bytes", limits.has_max_queued_bytes(), limits.max_queued_bytes()));
+  return AtLeastOne("limits.max_memory_bytes", limits.has_max_memory_bytes(), limits.max_memory_bytes());
+}
+
+absl::Status SecondsInRange(const std::string& field, bool set, double value) {
+  if (!set || (value >= 1 && value <= kLongestSeconds)) return absl::OkStatus();
+  return Refuse(absl::StrCat(field, " is ", value, "; it must be 1 to ", kLongestSeconds, " seconds"));
+}
+
+absl::Status ValidateGuard(const v1::CanaryGuard& guard) {
+  if (guard.has_max_error_rate() && !(guard.max_error_rate() >= 0 && guard.max_error_rate() <= 1)) {
+    return Refuse(absl::StrCat("canary_guard.max_error_rate is ", guard.max_error_rate(), "; it must be 0 to 1"));
+  }
+  RETURN_IF_ERROR(AtLeastOne("canary_guard.min_requests", guard.has_min_requests(), guard.min_requests()));
+  RETURN_IF_ERROR(SecondsInRange("canary_guard.window_seconds", guard.has_window_seconds(), guard.window_seconds()));
+  if (guard.has_max_golden_drift() && !(guard.max_golden_drift() > 0 && std::isfinite(guard.max_golden_drift()))) {
+    return Refuse(absl::StrCat("canary_guard.max_golden_drift is ", guard.max_golden_drift(), "; it must be above 0"));
+  }
+  return SecondsInRange("canary_guard.golden_interval_seconds", guard.has_golden_interval_seconds(),
+                        guard.golden_interval_seconds());
+}
+
+absl::Status ValidateSpecific(const v1::VersionList& specific) {
+  if (specific.versions().empty()) return Refuse("version_policy.specific names no version");
+  if (specific.versions_size() > kMostSpecific) {
+    return Refuse(
+        absl::StrCat("version_policy.specific names ", specific.versions_size(), " versions; at most ", kMostSpecific));
+  }
+  std::set<int64_t> seen;
+  for (const int64_t version : specific.versions()) {
+    RETURN_IF_ERROR(CheckVersion("version_policy.specific: a version", version));
+    if (!seen.insert(version).second) {
+      return Refuse(absl::StrCat("version_policy.specific names version ", version, " twice"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ValidateParts(const v1::ModelServing& serving) {
+  if (serving.has_version_policy()) RETURN_IF_ERROR(ValidatePolicy(serving.version_policy()));
+  RETURN_IF_ERROR(ValidateLabels(serving));
+  RETURN_IF_ERROR(ValidateTraffic(serving));
+  RETURN_IF_ERROR(ValidateLimits(serving.limits()));
+  return ValidateGuard(serving.canary_guard());
+}
+
+}  // namespace
+
+absl::Status ValidateLabel(std::string_view label) {
+  const bool plain = std::all_of(label.begin(), label.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
+  });
+  // Digits alone would be taken for a version.
+  const bool digits = std::all_of(label.begin(), label.end(), [](char c) { return c >= '0' && c <= '9'; });
+  if (plain && !digits && !label.empty() && label.size() <= kLongestLabel) return absl::OkStatus();
+  return Refuse(absl::StrCat("the label ", Quoted(std::string(label.substr(0, 2 * kLongestLabel))), " is not 1 to ",
+                             kLongestLabel, " of a-z 0-9 _ - with a letter, _ or - among them"));
+}
+
+absl::Status ValidatePolicy(const v1::VersionPolicy& policy) {
+  switch (policy.policy_case()) {
+    case v1::VersionPolicy::kLatest:
+      if (policy.latest() >= 1 && policy.latest() <= kMostLatest) return absl::OkStatus();
+      return Refuse(absl::StrCat("version_policy.latest is ", policy.latest(), "; it must be 1 to ", kMostLatest));
+    case v1::VersionPolicy::kAll:
+      return policy.all() ? absl::OkStatus() : Refuse("version_policy.all must be true; leave it out otherwise");
+    case v1::VersionPolicy::kSpecific:
+      return ValidateSpecific(policy.specific());
+    default:
+      return Refuse("version_policy is empty; it must be latest, all or specific");
+  }
+}
+
+absl::Status ValidateServing(const v1::ModelServing& serving) {
+  RETURN_IF_ERROR(ValidateModelName(serving.model()));
+  const absl::Status status = ValidateParts(serving);
+  if (status.ok()) return status;
+  return Refuse(absl::StrCat("model \"", serving.model(), "\": ", std::string(status.message())));
+}
+
+absl::Status ValidateServing(const v1::ServingConfig& config) {
+  std::set<std::string> seen;
+  for (const v1::ModelServing& serving : config.models()) {
+    RETURN_IF_ERROR(ValidateServing(serving));
+    if (!seen.insert(serving.model()).second) {
+      return Refuse(absl::StrCat("model \"", serving.model(), "\" has two rows; give it one"));
+    }
+  }
+  if (!config.has_default_policy()) return absl::OkStatus();
+  const absl::Status status = ValidatePolicy(config.default_policy());
+  return status.ok() ? status : Refuse(absl::StrCat("default_policy: ", std::string(status.message())));
+}
+
+v1::ModelServing MergeServing(const v1::ModelServing& file, const v1::ModelOverride& changed) {
+  v1::ModelServing merged = file;
+  merged.set_model(changed.model().empty() ? file.model() : changed.model());
+  if (changed.has_version_policy()) *merged.mutable_version_policy() = changed.version_policy();
+  if (changed.has_traffic()) *merged.mutable_traffic() = changed.traffic().shares();
+  std::map<std::string, int64_t> labels;
+  for (const v1::VersionLabel& label : file.labels()) labels[label.label()] = label.version();
+  for (const v1::VersionLabel& label : changed.labels()) labels[label.label()] = label.version();
+  merged.clear_labels();
+  for (const auto& [label, version] : labels) {
+    if (version == 0 || IsPutAway(changed, version)) continue;
+    v1::VersionLabel& kept = *merged.add_labels();
+    kept.set_label(label);
+    kept.set_version(version);
+  }
+  auto& traffic = *merged.mutable_traffic();
+  traffic.erase(std::remove_if(traffic.begin(), traffic.end(),
+                               [&](const v1::TrafficShare& share) { return IsPutAway(changed, share.version()); }),
+                traffic.end());
+  return merged;
+}
+
+bool IsEmpty(const v1::ModelOverride& row) {
+  return !row.has_version_policy() && row.labels().empty() && !row.has_traffic() && row.loaded().empty() &&
+         row.put_away().empty() && !row.unloaded();
+}
+
+bool IsPutAway(const v1::ModelOverride& row, int64_t version) {
+  return std::any_of(row.put_away().begin(), row.put_away().end(),
+                     [version](const v1::PutAway& away) { return away.version() == version; });
+}
+
+int64_t LabelledVersion(const v1::ModelServing& serving, std::string_view label) {
+  for (const v1::VersionLabel& row : serving.labels()) {
+    if (row.label() == label) return row.version();
+  }
+  return 0;
+}
+
+double PercentOf(const v1::ModelServing& serving, int64_t version) {
+  for (const v1::TrafficShare& share : serving.traffic()) {
+    if (share.version() == version) return share.percent();
+  }
+  return 0;
+}
+
+bool IsTriedOut(const v1::ModelServing& serving, int64_t version) {
+  if (LabelledVersion(serving, kStableLabel) == version) return false;
+  return PercentOf(serving, version) > 0 || LabelledVersion(serving, kCanaryLabel) == version;
+}
+
+}  // namespace vitrine

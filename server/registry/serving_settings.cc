@@ -1,0 +1,156 @@
+#include "server/registry/serving_settings.h"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "server/registry/serving_rules.h"
+#include "server/registry/text_file.h"
+
+namespace vitrine {
+namespace {
+
+absl::StatusOr<v1::ServingConfig> ReadConfig(const std::filesystem::path& path) {
+  v1::ServingConfig config;
+  RETURN_IF_ERROR(ReadTextProto(path, config));
+  const absl::Status valid = ValidateServing(config);
+  if (valid.ok()) return config;
+  return absl::InvalidArgumentError(absl::StrCat(path.string(), ": ", std::string(valid.message())));
+}
+
+// A row alone, as it would be over an empty file.
+absl::Status ValidateOverride(const v1::ModelOverride& row) {
+  return ValidateServing(MergeServing(v1::ModelServing(), row));
+}
+
+absl::StatusOr<v1::AdminState> ReadState(const std::filesystem::path& path) {
+  v1::AdminState state;
+  const absl::Status read = ReadTextProto(path, state);
+  if (absl::IsNotFound(read)) return state;
+  RETURN_IF_ERROR(read);
+  std::set<std::string> seen;
+  for (const v1::ModelOverride& row : state.models()) {
+    absl::Status valid = ValidateOverride(row);
+    if (valid.ok() && !seen.insert(row.model()).second) {
+      valid = absl::InvalidArgumentError(absl::StrCat("model \"", row.model(), "\" has two rows"));
+    }
+    if (!valid.ok()) {
+      return absl::InvalidArgumentError(absl::StrCat(path.string(), ": ", std::string(valid.message())));
+    }
+  }
+  return state;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<ServingSettings>> ServingSettings::Open(Options options) {
+  std::unique_ptr<ServingSettings> settings(new ServingSettings(std::move(options)));
+  const Options& with = settings->options_;
+  MutexLock lock(settings->mutex_);
+  if (!with.serving_config.empty()) {
+    settings->stamp_ = FileStamp(with.serving_config);
+    ASSIGN_OR_RETURN(settings->file_, ReadConfig(with.serving_config));
+  }
+  if (!with.admin_state.empty()) {
+    ASSIGN_OR_RETURN(settings->state_, ReadState(with.admin_state));
+  }
+  return settings;
+}
+
+bool ServingSettings::Reload() {
+  const std::filesystem::path& path = options_.serving_config;
+  if (path.empty()) return false;
+  const std::string stamp = FileStamp(path);
+  {
+    MutexLock lock(mutex_);
+    if (stamp == stamp_) return false;
+  }
+  absl::StatusOr<v1::ServingConfig> config = ReadConfig(path);
+  MutexLock lock(mutex_);
+  // One that could not be read, rather than was wrong, is tried again however it looks.
+  if (config.ok() || absl::IsInvalidArgument(config.status())) stamp_ = stamp;
+  if (!config.ok()) {
+    if (config.status() != fault_) {
+      spdlog::error("serving config: {}; the one before holds on", std::string(config.status().message()));
+    }
+    fault_ = config.status();
+    return false;
+  }
+  spdlog::info("serving config {} is read, {} models", path.string(), config->models_size());
+  file_ = *std::move(config);
+  fault_ = absl::OkStatus();
+  return true;
+}
+
+absl::Status ServingSettings::fault() const {
+  MutexLock lock(mutex_);
+  return fault_;
+}
+
+const v1::ModelServing* ServingSettings::FileRow(const std::string& model) const {
+  for (const v1::ModelServing& row : file_.models()) {
+    if (row.model() == model) return &row;
+  }
+  return nullptr;
+}
+
+const v1::ModelOverride* ServingSettings::Changed(const std::string& model) const {
+  for (const v1::ModelOverride& row : state_.models()) {
+    if (row.model() == model) return &row;
+  }
+  return nullptr;
+}
+
+ModelPlan ServingSettings::Plan(const std::string& model) const {
+  MutexLock lock(mutex_);
+  ModelPlan plan;
+  if (const v1::ModelOverride* row = Changed(model); row != nullptr) plan.changed = *row;
+  plan.changed.set_model(model);
+  if (const v1::ModelServing* row = FileRow(model); row != nullptr) plan.file = *row;
+  plan.serving = MergeServing(plan.file, plan.changed);
+  if (!plan.serving.has_version_policy()) {
+    *plan.serving.mutable_version_policy() =
+        file_.has_default_policy() ? file_.default_policy() : options_.default_policy;
+  }
+  return plan;
+}
+
+std::vector<std::string> ServingSettings::Models() const {
+  MutexLock lock(mutex_);
+  std::set<std::string> names;
+  for (const v1::ModelServing& row : file_.models()) names.insert(row.model());
+  for (const v1::ModelOverride& row : state_.models()) names.insert(row.model());
+  return std::vector<std::string>(names.begin(), names.end());
+}
+
+absl::Status ServingSettings::Change(const std::string& model, const std::function<void(v1::ModelOverride&)>& change) {
+  MutexLock lock(mutex_);
+  v1::ModelOverride row;
+  if (const v1::ModelOverride* held = Changed(model); held != nullptr) row = *held;
+  change(row);
+  row.set_model(model);
+  RETURN_IF_ERROR(ValidateOverride(row));
+  v1::AdminState state = state_;
+  auto& rows = *state.mutable_models();
+  rows.erase(
+      std::remove_if(rows.begin(), rows.end(), [&](const v1::ModelOverride& held) { return held.model() == model; }),
+      rows.end());
+  if (!IsEmpty(row)) *state.add_models() = row;
+  std::sort(rows.begin(), rows.end(),
+            [](const v1::ModelOverride& a, const v1::ModelOverride& b) { return a.model() < b.model(); });
+  if (!options_.admin_state.empty()) {
+    const absl::Status written = WriteTextProto(options_.admin_state, state);
+    if (!written.ok()) {
+      return absl::UnavailableError(
+          absl::StrCat("the change cannot be kept, and is not made: ", std::string(written.message())));
+    }
+  }
+  state_ = std::move(state);
+  return absl::OkStatus();
+}
+
+}  // namespace vitrine

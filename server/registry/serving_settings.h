@@ -1,0 +1,71 @@
+#ifndef VITRINE_SERVER_REGISTRY_SERVING_SETTINGS_H_
+#define VITRINE_SERVER_REGISTRY_SERVING_SETTINGS_H_
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "server/mutex.h"
+#include "vitrine/v1/serving.pb.h"
+
+namespace vitrine {
+
+// How one model is served.
+struct ModelPlan {
+  v1::ModelServing file;      // the row of the file; empty where it has none
+  v1::ModelServing serving;   // the file's with the changes of the Admin service over it; policy always set
+  v1::ModelOverride changed;  // what the Admin service has changed; empty for most models
+};
+
+// How every model is served: the file of --serving-config with the changes of the Admin service over it. Thread-safe.
+class ServingSettings {
+ public:
+  struct Options {
+    // Protobuf text of a ServingConfig, read again when it changes; empty: none.
+    std::filesystem::path serving_config;
+    // Protobuf text of an AdminState, written on every change; empty: changes are forgotten with the process.
+    std::filesystem::path admin_state;
+    // For models without a policy.
+    v1::VersionPolicy default_policy;
+  };
+
+  // Reads both files. INVALID_ARGUMENT names file, place and fault, for either: a server does not start on settings
+  // that it does not understand. A state file that is not there yet is empty.
+  static absl::StatusOr<std::unique_ptr<ServingSettings>> Open(Options options);
+
+  // Reads the file of --serving-config again if it looks different from the last time. One that is broken or gone
+  // changes nothing but fault(), and is logged once. True if other settings hold now.
+  bool Reload();
+  // Why the file as it was last seen is not used; OK if it is.
+  absl::Status fault() const;
+
+  ModelPlan Plan(const std::string& model) const;
+  // Every model that the file or the Admin service says something about.
+  std::vector<std::string> Models() const;
+
+  // Applies `change` to what the Admin service has set for a model; an empty result is forgotten. Written to the state
+  // file before it holds: UNAVAILABLE if that fails, INVALID_ARGUMENT if what comes out is not valid; then nothing has
+  // changed.
+  absl::Status Change(const std::string& model, const std::function<void(v1::ModelOverride&)>& change);
+  const Options& options() const { return options_; }
+
+ private:
+  explicit ServingSettings(Options options) : options_(std::move(options)) {}
+  const v1::ModelServing* FileRow(const std::string& model) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  const v1::ModelOverride* Changed(const std::string& model) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  const Options options_;
+  mutable Mutex mutex_;
+  v1::ServingConfig file_ ABSL_GUARDED_BY(mutex_);
+  v1::AdminState state_ ABSL_GUARDED_BY(mutex_);
+  std::string stamp_ ABSL_GUARDED_BY(mutex_);  // of the file when it was last read
+  absl::Status fault_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace vitrine
+
+#endif  // VITRINE_SERVER_REGISTRY_SERVING_SETTINGS_H_

@@ -1,0 +1,246 @@
+#include "server/registry/version_table.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "repository/text.h"
+
+namespace vitrine {
+namespace {
+
+// Most names or versions in a refusal: clients take 8 KiB of trailing metadata.
+constexpr size_t kMostListed = 10;
+
+// "a, b and 3 more"
+class Listed {
+ public:
+  void Add(std::string text) {
+    if (++count_ <= kMostListed) texts_.push_back(std::move(text));
+  }
+  std::string Text() const {
+    const std::string all = absl::StrJoin(texts_, ", ");
+    return count_ > kMostListed ? absl::StrCat(all, ", and ", count_ - kMostListed, " more") : all;
+  }
+  bool empty() const { return texts_.empty(); }
+
+ private:
+  std::vector<std::string> texts_;
+  size_t count_ = 0;
+};
+
+}  // namespace
+
+absl::StatusOr<ModelHandle> VersionTable::Find(std::string_view model, std::optional<int64_t> version) const {
+  MutexLock lock(mutex_);
+  const Entry* entry = FindEntry(model);
+  if (entry == nullptr) return NotFound(model, version);
+  if (!version.has_value() && entry->traffic.stable == 0) return NotFound(model, version);
+  return Serving(model, entry, version.value_or(entry->traffic.stable));
+}
+
+absl::StatusOr<ModelHandle> VersionTable::Route(std::string_view model, const VersionWish& wish) const {
+  if (wish.version.has_value() && !wish.label.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat("the request names version ", *wish.version, " and version_label ",
+                                                   Quoted(wish.label), "; leave one of them out"));
+  }
+  MutexLock lock(mutex_);
+  const Entry* entry = FindEntry(model);
+  if (entry == nullptr) return NotFound(model, wish.version);
+  if (wish.version.has_value()) return Serving(model, entry, *wish.version);
+  const TrafficTable& traffic = entry->traffic;
+  if (!wish.label.empty()) {
+    const auto version = traffic.labels.find(wish.label);
+    if (version == traffic.labels.end()) {
+      return complete_ ? NoSuchLabel(model, *entry, wish.label) : NotFound(model, std::nullopt);
+    }
+    return Serving(model, entry, version->second);
+  }
+  if (traffic.stable == 0) return NotFound(model, std::nullopt);
+  if (traffic.parts.empty()) return Serving(model, entry, traffic.stable);
+  const uint64_t point = wish.request_id.empty() ? PointOfCount(entry->drawn++) : PointOfId(model, wish.request_id);
+  return Serving(model, entry, traffic.Choose(point));
+}
+
+absl::StatusOr<ModelHandle> VersionTable::Serving(std::string_view model, const Entry* entry, int64_t version) const {
+  const auto known = entry->versions.find(version);
+  if (known != entry->versions.end() && known->second.status.state == v1::READY) return known->second.status.model;
+  return NotFound(model, version);
+}
+
+absl::StatusOr<VersionStatus> VersionTable::Get(std::string_view model, std::optional<int64_t> version) const {
+  MutexLock lock(mutex_);
+  const Entry* entry = FindEntry(model);
+  if (entry == nullptr || entry->versions.empty()) return NotFound(model, version);
+  auto known = entry->versions.find(version.value_or(entry->traffic.stable));
+  if (known == entry->versions.end()) {
+    if (version.has_value()) return NotFound(model, version);
+    known = std::prev(entry->versions.end());
+  }
+  return Snapshot(*entry, known->second);
+}
+
+std::vector<VersionStatus> VersionTable::List(std::string_view model) const {
+  MutexLock lock(mutex_);
+  std::vector<VersionStatus> list;
+  for (const auto& [name, entry] : models_) {
+    if (!model.empty() && name != model) continue;
+    for (const auto& [version, known] : entry.versions) list.push_back(Snapshot(entry, known));
+  }
+  return list;
+}
+
+std::vector<KnownVersion> VersionTable::Known(std::string_view model) const {
+  MutexLock lock(mutex_);
+  std::vector<KnownVersion> list;
+  const Entry* entry = FindEntry(model);
+  if (entry == nullptr) return list;
+  for (const auto& [version, known] : entry->versions) list.push_back(known);
+  return list;
+}
+
+TrafficTable VersionTable::Traffic(std::string_view model) const {
+  MutexLock lock(mutex_);
+  const Entry* entry = FindEntry(model);
+  return entry == nullptr ? TrafficTable() : entry->traffic;
+}
+
+// The plan of a model comes before its first version.
+bool VersionTable::IsKnown(const Entry& entry) {
+  return !entry.versions.empty() || entry.plan.changed.unloaded();
+}
+
+const VersionTable::Entry* VersionTable::FindEntry(std::string_view model) const {
+  const auto entry = models_.find(model);
+  return entry == models_.end() || !IsKnown(entry->second) ? nullptr : &entry->second;
+}
+
+VersionStatus VersionTable::Pinned(const KnownVersion& known) {
+  VersionStatus status = known.status;
+  if (status.state == v1::RETIRING) status.model = known.retiring.lock();
+  return status;
+}
+
+VersionStatus VersionTable::Snapshot(const Entry& entry, const KnownVersion& known) {
+  VersionStatus status = Pinned(known);
+  if (status.state != v1::READY) return status;
+  for (const auto& [label, version] : entry.traffic.labels) {
+    if (version == status.id.version) status.labels.push_back(label);
+  }
+  status.traffic_percent = entry.traffic.PercentOf(status.id.version);
+  return status;
+}
+
+void VersionTable::Divide(Entry& entry) {
+  std::set<int64_t> ready;
+  for (const auto& [version, known] : entry.versions) {
+    if (known.status.state == v1::READY) ready.insert(version);
+  }
+  entry.traffic = MakeTrafficTable(entry.plan, ready);
+}
+
+void VersionTable::Change(const VersionId& id, const std::function<void(KnownVersion&)>& change) {
+  MutexLock listeners_lock(listeners_mutex_);
+  v1::ModelEvent event;
+  {
+    MutexLock lock(mutex_);
+    Entry& entry = models_[id.model];
+    KnownVersion& known = entry.versions[id.version];
+    known.status.id = id;
+    change(known);
+    Divide(entry);
+    *event.mutable_version() = Describe(Pinned(known), /*with_labels=*/false);
+  }
+  for (const auto& [number, listener] : listeners_) listener(event);
+}
+
+void VersionTable::Remove(const VersionId& id) {
+  MutexLock listeners_lock(listeners_mutex_);
+  v1::ModelEvent event;
+  event.set_removed(true);
+  {
+    MutexLock lock(mutex_);
+    const auto model = models_.find(id.model);
+    if (model == models_.end()) return;
+    const auto version = model->second.versions.find(id.version);
+    if (version == model->second.versions.end()) return;
+    *event.mutable_version() = Describe(version->second.status, /*with_labels=*/false);
+    model->second.versions.erase(version);
+    Divide(model->second);
+    if (!IsKnown(model->second)) models_.erase(model);
+  }
+  for (const auto& [number, listener] : listeners_) listener(event);
+}
+
+void VersionTable::SetPlan(const std::string& model, const ModelPlan& plan) {
+  MutexLock lock(mutex_);
+  Entry& entry = models_[model];
+  entry.plan = plan;
+  Divide(entry);
+}
+
+void VersionTable::SetComplete() {
+  MutexLock lock(mutex_);
+  complete_ = true;
+}
+
+uint64_t VersionTable::Subscribe(Listener listener) {
+  MutexLock listeners_lock(listeners_mutex_);
+  for (VersionStatus& status : List()) {
+    // As in Change: events tell of states, not of labels and traffic.
+    status.labels.clear();
+    status.traffic_percent = 0;
+    v1::ModelEvent event;
+    *event.mutable_version() = Describe(status, /*with_labels=*/false);
+    listener(event);
+  }
+  listeners_.emplace(next_listener_, std::move(listener));
+  return next_listener_++;
+}
+
+void VersionTable::Unsubscribe(uint64_t id) {
+  MutexLock listeners_lock(listeners_mutex_);
+  listeners_.erase(id);
+}
+
+absl::Status VersionTable::NotFound(std::string_view model, std::optional<int64_t> version) const {
+  if (!complete_) {
+    return absl::UnavailableError(
+        "the server is still loading its models; another replica will answer, or this one soon");
+  }
+  const Entry* entry = FindEntry(model);
+  if (entry == nullptr) {
+    Listed names;
+    for (const auto& [name, other] : models_) {
+      if (IsKnown(other)) names.Add(Quoted(name));
+    }
+    return absl::NotFoundError(
+        absl::StrCat("there is no model ", Quoted(model), "; ",
+                     names.empty() ? "the repository is empty" : absl::StrCat("there is ", names.Text())));
+  }
+  if (entry->plan.changed.unloaded()) {
+    return absl::NotFoundError(absl::StrCat("model ", Quoted(model), " was unloaded by an operator"));
+  }
+  Listed states;
+  for (const auto& [number, known] : entry->versions) {
+    states.Add(absl::StrCat(number, " (", v1::ModelState_Name(known.status.state), ")"));
+  }
+  const std::string list = absl::StrCat("its versions are ", states.Text());
+  if (!version.has_value()) {
+    return absl::NotFoundError(absl::StrCat("no version of model ", Quoted(model), " is ready; ", list));
+  }
+  const bool known = entry->versions.contains(*version);
+  return absl::NotFoundError(absl::StrCat("model ", Quoted(model), known ? " version " : " has no version ", *version,
+                                          known ? " is not ready; " : "; ", list));
+}
+
+absl::Status VersionTable::NoSuchLabel(std::string_view model, const Entry& entry, std::string_view label) const {
+  Listed labels;
+  for (const auto& [name, version] : entry.traffic.labels) labels.Add(absl::StrCat(name, " (", version, ")"));
+  return absl::NotFoundError(
+      absl::StrCat("no ready version of model ", Quoted(model), " has the label ", Quoted(label), "; ",
+                   labels.empty() ? "no version is ready" : absl::StrCat("its labels are ", labels.Text())));
+}
+
+}  // namespace vitrine

@@ -1,0 +1,116 @@
+#include "server/request/classify_service.h"
+
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "base/status_macros.h"
+#include "server/identity/identity.h"
+#include "server/request/plan_request.h"
+
+namespace vitrine {
+namespace {
+
+// Of an answer beside attention and features, about: predictions with their labels, provenance, timings.
+constexpr int64_t kPlainAnswerBytes = 1024;
+
+std::optional<int64_t> VersionOf(const v1::ClassifyRequest& request) {
+  return request.has_version() ? std::optional<int64_t>(request.version()) : std::nullopt;
+}
+
+}  // namespace
+
+struct ClassifyService::Facts {
+  Method method = Method::kClassify;
+  std::string caller, model, request_id;
+  std::optional<TraceContext> trace;
+};
+
+absl::Status DrainingError() {
+  return absl::UnavailableError("the server is draining; another replica will answer");
+}
+
+absl::StatusOr<ModelHandle> ClassifyService::Find(const v1::ClassifyRequest& request) const {
+  return registry_.Route(
+      request.model(),
+      {.version = VersionOf(request), .label = request.version_label(), .request_id = request.request_id()});
+}
+
+// Each line is a stage that can refuse. `metrics` becomes the model's as soon as the model is known.
+absl::StatusOr<InferenceRequest> ClassifyService::Accept(absl::StatusOr<v1::ClassifyRequest> request,
+                                                         const CallContext& call, absl::Time arrival,
+                                                         ModelMetrics*& metrics) {
+  if (draining_.load(std::memory_order_acquire)) return DrainingError();
+  ASSIGN_OR_RETURN(QuotaTicket quota, admission_.quotas().Admit(call.caller));
+  ModelHandle model = call.model;
+  if (model == nullptr) {
+    RETURN_IF_ERROR(request.status());
+    RETURN_IF_ERROR(CheckModel(call.caller, request->model()));
+    ASSIGN_OR_RETURN(model, Find(*request));
+  }
+  if (model->metrics != nullptr) metrics = model->metrics.get();
+  RETURN_IF_ERROR(request.status());
+  ASSIGN_OR_RETURN(InferenceRequest plan, PlanRequest(*std::move(request), std::move(model)));
+  plan.arrival = arrival;
+  plan.caller = call.caller.name;
+  plan.deadline = call.deadline;
+  plan.cancelled = call.cancelled;
+  plan.quota = std::move(quota);
+  if (absl::Status admitted = Admit(plan); !admitted.ok()) {
+    plan.room.Cancel();
+    plan.quota.Cancel();
+    return admitted;
+  }
+  return plan;
+}
+
+absl::Status ClassifyService::Admit(InferenceRequest& plan) {
+  ASSIGN_OR_RETURN(plan.room, admission_.answers().Reserve(kPlainAnswerBytes + plan.answer_bytes));
+  ASSIGN_OR_RETURN(plan.ticket, admission_.Admit(plan));
+  return absl::OkStatus();
+}
+
+void ClassifyService::Count(const Facts& facts, ModelMetrics& metrics, const LoadedModel* model,
+                            const absl::Status& status, absl::Duration spent) {
+  metrics.CountRequest(facts.method, status, spent);
+  if (model != nullptr) {
+    model->outcomes->Count(status.code());
+    if (model->version_metrics != nullptr) model->version_metrics->CountRequest(status.code());
+  }
+  if (!log_.Wants(status.code(), spent)) return;
+  log_.Write({.method = MethodName(facts.method),
+              .caller = facts.caller,
+              .model = facts.model,
+              .version = model == nullptr ? 0 : model->id.version,
+              .request_id = facts.request_id,
+              .trace = facts.trace,
+              .status = status,
+              .spent = spent});
+}
+
+void ClassifyService::Classify(absl::StatusOr<v1::ClassifyRequest> request, CallContext call, Done done) {
+  ledger_.Accept();
+  const absl::Time arrival = clock_.Now();
+  Facts facts{call.method, call.caller.name, request.ok() ? request->model() : std::string(),
+              request.ok() ? request->request_id() : std::string(), std::move(call.trace)};
+  ModelMetrics* metrics = &metrics_.unknown();
+  absl::StatusOr<InferenceRequest> plan = Accept(std::move(request), call, arrival, metrics);
+  if (!plan.ok()) {
+    if (absl::IsDeadlineExceeded(plan.status())) metrics->CountExpired(Progress::kAdmission);
+    Count(facts, *metrics, nullptr, plan.status(), clock_.Now() - arrival);
+    return done(std::move(plan).status());
+  }
+  if (call.planned) call.planned(plan->answer_bytes);
+  if (call.room != nullptr) *call.room = std::move(plan->room);
+  // The request outlives this call of done, and keeps its model and so `metrics`.
+  plan->done = [this, metrics, facts = std::move(facts), model = plan->model.get(), arrival,
+                done = std::move(done)](absl::StatusOr<v1::ClassifyResponse> answer) mutable {
+    const absl::Duration spent = clock_.Now() - arrival;
+    Count(facts, *metrics, model, answer.status(), spent);
+    if (answer.ok()) answer->mutable_timings()->set_total(static_cast<float>(absl::ToDoubleSeconds(spent)));
+    done(std::move(answer));
+  };
+  scheduler_.Submit(*std::move(plan));
+}
+
+}  // namespace vitrine

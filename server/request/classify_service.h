@@ -1,0 +1,97 @@
+#ifndef VITRINE_SERVER_REQUEST_CLASSIFY_SERVICE_H_
+#define VITRINE_SERVER_REQUEST_CLASSIFY_SERVICE_H_
+
+#include <atomic>
+#include <functional>
+#include <optional>
+
+#include "absl/functional/any_invocable.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "server/clock.h"
+#include "server/identity/caller.h"
+#include "server/observability/metrics.h"
+#include "server/observability/request_log.h"
+#include "server/observability/trace_context.h"
+#include "server/registry/registry.h"
+#include "server/request/inference_request.h"
+#include "server/request/ledger.h"
+#include "server/scheduling/admission.h"
+#include "server/scheduling/scheduler.h"
+#include "vitrine/v1/classifier.pb.h"
+
+namespace vitrine {
+
+// What the RPC side knows of a request beside its message.
+struct CallContext {
+  Caller caller = {};
+  Method method = Method::kClassify;
+  absl::Time deadline = absl::InfiniteFuture();  // on the service's clock
+  CancelFlag cancelled;
+  std::optional<TraceContext> trace = {};
+  // The version that answers, as Find returned it, so that several requests get the same one. Null: looked up.
+  ModelHandle model = nullptr;
+  // Called, within Classify, before an accepted request is submitted: bytes of attention and features in the answer to
+  // come. May be null.
+  std::function<void(int64_t)> planned = {};
+  // Takes over, within Classify, the room that an accepted request's answer was given in the budget of answers; whoever
+  // hands the answer to the transport keeps it until the client has taken it. Null: given back when Done has returned.
+  std::shared_ptr<AnswerReservation> room = nullptr;
+};
+
+// One request, from message to answer; what unary calls and streams share. Thread-safe. The parts outlive the service.
+class ClassifyService {
+ public:
+  using Done = absl::AnyInvocable<void(absl::StatusOr<v1::ClassifyResponse>)>;
+
+  ClassifyService(const Registry& registry, Admission& admission, Scheduler& scheduler, Metrics& metrics,
+                  const Clock& clock, const RequestLogOptions& log = {})
+      : registry_(registry),
+        admission_(admission),
+        scheduler_(scheduler),
+        metrics_(metrics),
+        clock_(clock),
+        log_(log, clock) {}
+
+  // Calls `done` exactly once: on this thread with a refusal, or later on an executor's. Counts the request as
+  // accepted; whoever hands the answer to the transport counts it as answered. A message that could not be parsed
+  // passes here with its status, so that it is counted too.
+  void Classify(absl::StatusOr<v1::ClassifyRequest> request, CallContext call, Done done);
+
+  // The version that would answer the request now. What Registry::Route says.
+  absl::StatusOr<ModelHandle> Find(const v1::ClassifyRequest& request) const;
+
+  // From here on every request is refused with UNAVAILABLE.
+  void StartDraining() { draining_.store(true, std::memory_order_release); }
+
+  Ledger& ledger() { return ledger_; }
+  const Clock& clock() const { return clock_; }
+  Metrics& metrics() { return metrics_; }
+
+ private:
+  struct Facts;  // what is counted and logged about a request, beside its answer
+
+  // A request ended, after `metrics` of its model and, where one was found, its version.
+  void Count(const Facts& facts, ModelMetrics& metrics, const LoadedModel* model, const absl::Status& status,
+             absl::Duration spent);
+  absl::StatusOr<InferenceRequest> Accept(absl::StatusOr<v1::ClassifyRequest> request, const CallContext& call,
+                                          absl::Time arrival, ModelMetrics*& metrics);
+  // Reserves the room for the answer and the place in the queue.
+  absl::Status Admit(InferenceRequest& plan);
+
+  const Registry& registry_;
+  Admission& admission_;
+  Scheduler& scheduler_;
+  Metrics& metrics_;
+  const Clock& clock_;
+  RequestLog log_;
+  Ledger ledger_;
+  std::atomic<bool> draining_ = false;
+};
+
+// What a caller reads when the server goes down.
+absl::Status DrainingError();
+
+}  // namespace vitrine
+
+#endif  // VITRINE_SERVER_REQUEST_CLASSIFY_SERVICE_H_

@@ -1,0 +1,165 @@
+#include "server/request/picture_input.h"
+
+#include <ATen/ops/empty.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "imaging/decode.h"
+#include "imaging/header.h"
+#include "imaging/preprocess.h"
+
+namespace vitrine {
+namespace {
+
+// Normalised inputs are a few units wide; far beyond, sums of products leave the range of fp32 and logits are not
+// finite.
+constexpr float kMaxNormalizedValue = 1e4f;
+
+at::Tensor ToTensor(const std::vector<float>& values, int64_t channels, int64_t height, int64_t width) {
+  at::Tensor tensor = at::empty({channels, height, width}, at::kFloat);
+  std::memcpy(tensor.data_ptr<float>(), values.data(), values.size() * sizeof(float));
+  return tensor;
+}
+
+// Calls put(index in [H, W, C] order, number of the value as it lies in the message) for every value.
+template <typename Put>
+void ForEachValue(const v1::RawTensor& raw, const Put& put) {
+  const int64_t pixels = int64_t{raw.height()} * raw.width();
+  const int64_t channels = raw.channels();
+  for (int64_t i = 0; i < pixels * channels; ++i) {
+    put(raw.layout() == v1::RawTensor::CHW ? (i % pixels) * channels + i / pixels : i, i);
+  }
+}
+
+float FloatAt(const v1::RawTensor& raw, int64_t i) {
+  float value;
+  std::memcpy(&value, raw.data().data() + i * sizeof(float), sizeof(float));
+  return value;
+}
+
+absl::Status CheckSize(const v1::RawTensor& raw) {
+  const int64_t bytes_per_value = raw.data_type() == v1::RawTensor::DATA_FLOAT32 ? 4 : 1;
+  const int64_t expected = int64_t{raw.height()} * raw.width() * raw.channels() * bytes_per_value;
+  if (static_cast<int64_t>(raw.data().size()) == expected) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("the tensor has ", raw.data().size(), " bytes, its size needs ", expected));
+}
+
+absl::StatusOr<Image> BytesToImage(const v1::RawTensor& raw) {
+  RETURN_IF_ERROR(CheckSize(raw));
+  Image image{raw.width(), raw.height(), raw.channels(),
+              std::vector<uint8_t>(size_t{1} * raw.height() * raw.width() * raw.channels())};
+  ForEachValue(raw, [&](int64_t to, int64_t from) { image.pixels[to] = static_cast<uint8_t>(raw.data()[from]); });
+  return image;
+}
+
+// 0 to 1 in the message, 0 to 255 in the picture.
+absl::StatusOr<FloatImage> FloatsToImage(const v1::RawTensor& raw) {
+  RETURN_IF_ERROR(CheckSize(raw));
+  FloatImage image{raw.channels(), Size{raw.height(), raw.width()},
+                   std::vector<float>(size_t{1} * raw.height() * raw.width() * raw.channels())};
+  const int64_t pixels = int64_t{raw.height()} * raw.width();
+  bool in_range = true;
+  ForEachValue(raw, [&](int64_t hwc, int64_t from) {
+    const float value = FloatAt(raw, from);
+    in_range = in_range && value >= 0 && value <= 1;  // false for NaN
+    image.values[hwc % raw.channels() * pixels + hwc / raw.channels()] = value * 255;
+  });
+  if (!in_range) {
+    return absl::InvalidArgumentError(
+        "the tensor holds pixels outside 0 to 1; set normalized if they are already what the model expects");
+  }
+  return image;
+}
+
+// To be drawn on.
+Image Rounded(const FloatImage& image) {
+  const size_t pixels = size_t{1} * image.size.height * image.size.width;
+  Image rounded{image.size.width, image.size.height, image.channels, std::vector<uint8_t>(image.values.size())};
+  for (size_t i = 0; i < image.values.size(); ++i) {
+    rounded.pixels[i % pixels * image.channels + i / pixels] = static_cast<uint8_t>(std::lround(image.values[i]));
+  }
+  return rounded;
+}
+
+absl::StatusOr<at::Tensor> NormalizedToTensor(const v1::RawTensor& raw) {
+  RETURN_IF_ERROR(CheckSize(raw));
+  at::Tensor tensor = at::empty({raw.channels(), raw.height(), raw.width()}, at::kFloat);
+  float* values = tensor.data_ptr<float>();
+  const int64_t pixels = int64_t{raw.height()} * raw.width();
+  bool in_range = true;
+  ForEachValue(raw, [&](int64_t hwc, int64_t from) {
+    const float value = FloatAt(raw, from);
+    in_range = in_range && std::abs(value) <= kMaxNormalizedValue;  // false for NaN
+    values[hwc % raw.channels() * pixels + hwc / raw.channels()] = value;
+  });
+  if (!in_range) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the tensor holds a number that is not finite or beyond ", kMaxNormalizedValue, " either way"));
+  }
+  return tensor;
+}
+
+template <typename AnyImage>
+at::Tensor ImageToTensor(const AnyImage& image, const v1::Preprocessing& preprocessing, const Geometry& geometry) {
+  return ToTensor(Preprocess(image, preprocessing, geometry), preprocessing.channels(), geometry.input.height,
+                  geometry.input.width);
+}
+
+// What was planned is what the message held; a decoder could disagree with the header.
+absl::Status CheckPlanned(Size size, const Geometry& geometry) {
+  if (size == geometry.original) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("the picture's header says ", geometry.original.width, "x",
+                                                 geometry.original.height, ", its data is ", size.width, "x",
+                                                 size.height));
+}
+
+// A batch holds the inputs of all its requests; originals are a thousand times larger, so only overlays keep theirs.
+bool Draws(const v1::ClassifyRequest& request) {
+  return std::any_of(request.attention().begin(), request.attention().end(),
+                     [](const auto& wish) { return wish.encoding() == v1::OVERLAY_PNG; });
+}
+
+}  // namespace
+
+absl::StatusOr<PictureInput> MakePictureInput(const v1::ClassifyRequest& request,
+                                              const v1::Preprocessing& preprocessing, const Geometry& geometry) {
+  PictureInput input;
+  if (request.has_tensor() && request.tensor().normalized()) {
+    ASSIGN_OR_RETURN(input.tensor, NormalizedToTensor(request.tensor()));
+    return input;
+  }
+  if (request.has_tensor() && request.tensor().data_type() == v1::RawTensor::DATA_FLOAT32) {
+    ASSIGN_OR_RETURN(const FloatImage image, FloatsToImage(request.tensor()));
+    RETURN_IF_ERROR(CheckPlanned(image.size, geometry));
+    input.tensor = ImageToTensor(image, preprocessing, geometry);
+    if (Draws(request)) input.picture = std::make_shared<const Image>(Rounded(image));
+    return input;
+  }
+  Image image;
+  if (request.has_tensor()) {
+    ASSIGN_OR_RETURN(image, BytesToImage(request.tensor()));
+  } else {
+    ASSIGN_OR_RETURN(image, Decode(request.image()));
+  }
+  RETURN_IF_ERROR(CheckPlanned(Size{image.height, image.width}, geometry));
+  input.tensor = ImageToTensor(image, preprocessing, geometry);
+  if (Draws(request)) input.picture = std::make_shared<const Image>(std::move(image));
+  return input;
+}
+
+absl::StatusOr<at::Tensor> EncodedPictureToInput(std::string_view picture, const v1::Preprocessing& preprocessing) {
+  ASSIGN_OR_RETURN(const ImageHeader header, ReadHeader(picture));
+  ASSIGN_OR_RETURN(const Geometry geometry, PlanGeometry(preprocessing, Size{header.height, header.width}));
+  ASSIGN_OR_RETURN(const Image image, Decode(picture));
+  RETURN_IF_ERROR(CheckPlanned(Size{image.height, image.width}, geometry));
+  return ImageToTensor(image, preprocessing, geometry);
+}
+
+}  // namespace vitrine

@@ -1,0 +1,35 @@
+#ifndef VITRINE_SERVER_REQUEST_PICTURE_INPUT_H_
+#define VITRINE_SERVER_REQUEST_PICTURE_INPUT_H_
+
+#include <ATen/core/Tensor.h>
+
+#include <memory>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+#include "imaging/geometry.h"
+#include "imaging/image.h"
+#include "vitrine/v1/classifier.pb.h"
+#include "vitrine/v1/model.pb.h"
+
+namespace vitrine {
+
+// A model's input, on the CPU.
+struct PictureInput {
+  at::Tensor tensor;                     // [channels, height, width] fp32, normalised
+  std::shared_ptr<const Image> picture;  // oriented; null for a normalised tensor
+};
+
+// Turns the picture or tensor of a validated request into the model's input. `geometry` was planned from its header or
+// declared size and is unused for a normalised tensor. INVALID_ARGUMENT for damage inside the picture, for float pixels
+// outside [0, 1] and for numbers that are not finite. Float pixels are resized as they are, without rounding; only the
+// picture that overlays are drawn on has 8 bits.
+absl::StatusOr<PictureInput> MakePictureInput(const v1::ClassifyRequest& request,
+                                              const v1::Preprocessing& preprocessing, const Geometry& geometry);
+
+// The same for an encoded picture on its own, at the size that the model gives it: what golden pictures go through.
+absl::StatusOr<at::Tensor> EncodedPictureToInput(std::string_view picture, const v1::Preprocessing& preprocessing);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_SERVER_REQUEST_PICTURE_INPUT_H_

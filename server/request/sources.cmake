@@ -1,0 +1,7 @@
+# What is asked: the message checked, planned, handed over.
+list(APPEND server_sources
+  request/classify_service.cc
+  request/inference_request.cc
+  request/picture_input.cc
+  request/plan_attention.cc
+  request/plan_request.cc)

@@ -1,0 +1,45 @@
+#ifndef VITRINE_SERVER_RPC_CALL_QUEUE_H_
+#define VITRINE_SERVER_RPC_CALL_QUEUE_H_
+
+#include <grpcpp/completion_queue.h>
+
+#include <memory>
+#include <thread>
+#include <utility>
+
+#include "absl/functional/function_ref.h"
+#include "server/mutex.h"
+#include "server/rpc/completion_tag.h"
+
+namespace vitrine {
+
+// One completion queue and the thread that runs its events. Thread-safe but for Start and Close, which one owner calls.
+class CallQueue {
+ public:
+  explicit CallQueue(std::unique_ptr<grpc::ServerCompletionQueue> queue);
+  ~CallQueue();
+
+  // Starts the thread. Requires that the server is built.
+  void Start();
+
+  // Runs `post`, which asks gRPC for one more call, unless posting has stopped; then returns false. gRPC aborts the
+  // process when a call is asked for on a queue that has been shut down, which is why every Request* passes here.
+  bool Post(absl::FunctionRef<void(grpc::ServerCompletionQueue*)> post);
+
+  // Stops posting, shuts the queue down, runs what is left and joins the thread. Requires that the server is shut down
+  // and that nobody starts another operation on this queue.
+  void Close();
+
+ private:
+  void Run();
+
+  const std::unique_ptr<grpc::ServerCompletionQueue> queue_;
+  std::thread thread_;
+
+  Mutex mutex_;
+  bool posting_ ABSL_GUARDED_BY(mutex_) = true;
+};
+
+}  // namespace vitrine
+
+#endif  // VITRINE_SERVER_RPC_CALL_QUEUE_H_

@@ -1,0 +1,122 @@
+#include "server/rpc/health.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace vitrine {
+namespace {
+
+using grpc::health::v1::HealthCheckResponse;
+
+constexpr char kServer[] = "";
+constexpr char kClassifier[] = "vitrine.v1.Classifier";
+
+bool IsReady(const std::pair<const int64_t, v1::ModelState>& version) {
+  return version.second == v1::READY;
+}
+
+}  // namespace
+
+Health::Health(Registry& registry) : registry_(registry) {
+  {
+    MutexLock lock(mutex_);
+    Update();
+  }
+  subscription_ = registry_.Subscribe([this](const v1::ModelEvent& event) { OnEvent(event); });
+}
+
+Health::~Health() {
+  registry_.Unsubscribe(subscription_);
+}
+
+std::string Health::WhyNotServing() const {
+  MutexLock lock(mutex_);
+  return Reason();
+}
+
+void Health::SetServing() {
+  MutexLock lock(mutex_);
+  started_ = true;
+  Update();
+}
+
+void Health::SetNotServing() {
+  MutexLock lock(mutex_);
+  for (const auto& [service, status] : std::map(statuses_)) Set(service, HealthCheckResponse::NOT_SERVING);
+  stopped_ = true;
+}
+
+void Health::SetHung(std::string reason) {
+  MutexLock lock(mutex_);
+  hung_ = std::move(reason);
+  Update();
+}
+
+void Health::SetBroken(std::string reason) {
+  MutexLock lock(mutex_);
+  broken_ = std::move(reason);
+  Update();
+}
+
+std::optional<Health::Status> Health::Check(const std::string& service) const {
+  MutexLock lock(mutex_);
+  const auto found = statuses_.find(service);
+  return found == statuses_.end() ? std::nullopt : std::optional<Status>(found->second);
+}
+
+uint64_t Health::Watch(const std::string& service, Listener listener) {
+  MutexLock lock(mutex_);
+  const auto found = statuses_.find(service);
+  listener(found == statuses_.end() ? HealthCheckResponse::SERVICE_UNKNOWN : found->second);
+  watchers_.emplace(next_watcher_, Watcher{service, std::move(listener)});
+  return next_watcher_++;
+}
+
+void Health::Unwatch(uint64_t id) {
+  MutexLock lock(mutex_);
+  watchers_.erase(id);
+}
+
+void Health::OnEvent(const v1::ModelEvent& event) {
+  const v1::ModelVersion& version = event.version();
+  MutexLock lock(mutex_);
+  std::map<int64_t, v1::ModelState>& versions = versions_[version.model()];
+  if (event.removed()) {
+    versions.erase(version.version());
+  } else {
+    versions[version.version()] = version.state();
+  }
+  const bool serves = std::any_of(versions.begin(), versions.end(), IsReady);
+  Set("model/" + version.model(), serves ? HealthCheckResponse::SERVING : HealthCheckResponse::NOT_SERVING);
+  Update();
+}
+
+std::string Health::Reason() const {
+  if (stopped_) return "the server is draining";
+  if (!started_) return "the models are being loaded";
+  if (!hung_.empty()) return hung_;
+  if (!broken_.empty()) return broken_;
+  bool some = false, ready = false;
+  for (const auto& [model, versions] : versions_) {
+    some = some || !versions.empty();
+    ready = ready || std::any_of(versions.begin(), versions.end(), IsReady);
+  }
+  return some && !ready ? "no version is ready; the log and WatchModels say why" : "";
+}
+
+void Health::Update() {
+  const Status status = Reason().empty() ? HealthCheckResponse::SERVING : HealthCheckResponse::NOT_SERVING;
+  Set(kServer, status);
+  Set(kClassifier, status);
+}
+
+void Health::Set(const std::string& service, Status status) {
+  if (stopped_) return;
+  const auto [known, added] = statuses_.try_emplace(service, status);
+  if (!added && std::exchange(known->second, status) == status) return;
+  for (const auto& [id, watcher] : watchers_) {
+    if (watcher.service == service) watcher.listener(status);
+  }
+}
+
+}  // namespace vitrine

@@ -1,0 +1,81 @@
+#ifndef VITRINE_SERVER_RPC_HEALTH_H_
+#define VITRINE_SERVER_RPC_HEALTH_H_
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "grpc/health/v1/health.pb.h"
+#include "server/mutex.h"
+#include "server/registry/registry.h"
+
+namespace vitrine {
+
+// Whether requests are served, for the standard health service and for /readyz:
+//   "" and "vitrine.v1.Classifier"   WhyNotServing is empty
+//   "model/<name>"                   a version of the model is ready
+// Follows the registry. Thread-safe.
+class Health {
+ public:
+  using Status = grpc::health::v1::HealthCheckResponse::ServingStatus;
+  // Must not block and must not call Watch or Unwatch.
+  using Listener = std::function<void(Status)>;
+
+  // `registry` outlives this object.
+  explicit Health(Registry& registry);
+  ~Health();
+  Health(const Health&) = delete;
+  Health& operator=(const Health&) = delete;
+
+  // Why requests are not served, in one sentence; empty when they are. They are not before SetServing, while every
+  // version that there is was refused (an empty repository is ready for its first one), while something is hung or
+  // broken, and after SetNotServing.
+  std::string WhyNotServing() const;
+
+  void SetServing();
+  // NOT_SERVING for every name, for good.
+  void SetNotServing();
+  // Says in one sentence what does not come back; empty once it has.
+  void SetHung(std::string reason);
+  // Says in one sentence why nothing is computed; empty once it is.
+  void SetBroken(std::string reason);
+
+  // Nothing for a name that is not known.
+  std::optional<Status> Check(const std::string& service) const;
+
+  // The listener hears the present status (SERVICE_UNKNOWN for a name that is not known), then each change.
+  uint64_t Watch(const std::string& service, Listener listener);
+  // After it returns the listener is not running and will not be called again.
+  void Unwatch(uint64_t id);
+
+ private:
+  struct Watcher {
+    std::string service;
+    Listener listener;
+  };
+
+  void OnEvent(const v1::ModelEvent& event);
+  std::string Reason() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Brings "" and the service in line with Reason.
+  void Update() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Set(const std::string& service, Status status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  Registry& registry_;
+  uint64_t subscription_ = 0;
+
+  mutable Mutex mutex_;
+  bool started_ ABSL_GUARDED_BY(mutex_) = false;
+  bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
+  std::string hung_ ABSL_GUARDED_BY(mutex_);
+  std::string broken_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, std::map<int64_t, v1::ModelState>> versions_ ABSL_GUARDED_BY(mutex_);  // by model
+  std::map<std::string, Status> statuses_ ABSL_GUARDED_BY(mutex_);
+  std::map<uint64_t, Watcher> watchers_ ABSL_GUARDED_BY(mutex_);
+  uint64_t next_watcher_ ABSL_GUARDED_BY(mutex_) = 1;
+};
+
+}  // namespace vitrine
+
+#endif  // VITRINE_SERVER_RPC_HEALTH_H_

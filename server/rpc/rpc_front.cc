@@ -1,0 +1,117 @@
+#include "server/rpc/rpc_front.h"
+
+#include <grpcpp/ext/proto_server_reflection_plugin.h>
+#include <grpcpp/impl/server_builder_option.h>
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "base/status_macros.h"
+#include "server/oip/oip_calls.h"
+#include "server/rpc/calls.h"
+#include "server/rpc/listener.h"
+#include "server/rpc/open_connections.h"
+
+namespace vitrine {
+namespace {
+
+// Calls of each kind that are asked for ahead on each queue. More unary ones let a burst be matched without waiting for
+// the queue's thread.
+constexpr int kPostedClassify = 64;
+constexpr int kPostedOther = 4;
+
+// Reflection for this server alone; served_port.cc says why that needs doing.
+class Reflection final : public grpc::ServerBuilderOption {
+ public:
+  void UpdateArguments(grpc::ChannelArguments*) override {}
+  void UpdatePlugins(std::vector<std::unique_ptr<grpc::ServerBuilderPlugin>>* plugins) override {
+    plugins->push_back(std::make_unique<grpc::reflection::ProtoServerReflectionPlugin>());
+  }
+};
+
+class Front : public RpcFront {
+ public:
+  Front(const RpcOptions& options, ClassifyService& service, Registry& registry, const Identity& identity)
+      : options_(options), health_(registry), parts_(service, registry, identity, health_), port_(options) {}
+
+  ~Front() override { Shutdown(absl::ZeroDuration()); }
+
+  absl::Status Listen() {
+    ASSIGN_OR_RETURN(listener_, Listener::Open(options_.listen, options_.keepalive_timeout));
+    grpc::ServerBuilder& builder = port_.builder();
+    builder.RegisterService(&parts_.classifier_rpc);
+    builder.RegisterService(&parts_.registry_rpc);
+    builder.RegisterService(&parts_.health_rpc);
+    builder.RegisterService(&parts_.oip_rpc);
+    if (!parts_.identity.enabled()) builder.SetOption(std::make_unique<Reflection>());
+    for (int i = 0; i < options_.queues; ++i) {
+      queues_.push_back(std::make_unique<CallQueue>(builder.AddCompletionQueue()));
+    }
+    RETURN_IF_ERROR(port_.Start(parts_.identity.ListenerCredentials()));
+    serving_ = true;
+    for (const std::unique_ptr<CallQueue>& queue : queues_) Open(*queue);
+    listener_->Start(
+        [this](int connection) {
+          parts_.service.metrics().server().connections.fetch_add(1, std::memory_order_relaxed);
+          connections_.Add(connection);
+          port_.Take(connection);
+        },
+        [this] { parts_.service.metrics().server().connections_refused.fetch_add(1, std::memory_order_relaxed); });
+    return absl::OkStatus();
+  }
+
+  const std::string& address() const override { return listener_->address(); }
+  Health& health() override { return health_; }
+  int64_t open_connections() override { return connections_.Count(); }
+  int64_t open_streams() override { return static_cast<int64_t>(parts_.long_calls.open()); }
+  void CloseLongCalls() override { parts_.long_calls.CloseAll(); }
+
+  // gRPC aborts when an operation is started on a queue that is shut down. Posted calls come back from
+  // Server::Shutdown, running ones end by their own; only then nothing starts an operation any more.
+  void Shutdown(absl::Duration grace) override {
+    if (!std::exchange(serving_, false)) return;
+    CloseLongCalls();
+    listener_->Stop();
+    port_.Shutdown(grace);
+    WaitForCalls(parts_);
+    for (const std::unique_ptr<CallQueue>& queue : queues_) queue->Close();
+  }
+
+ private:
+  void Open(CallQueue& queue) {
+    for (int i = 0; i < kPostedClassify; ++i) {
+      PostClassify(parts_, queue);
+      PostModelInfer(parts_, queue);
+    }
+    for (int i = 0; i < kPostedOther; ++i) {
+      PostClassifyStream(parts_, queue);
+      PostRegistryCalls(parts_, queue);
+      PostHealthCalls(parts_, queue);
+      PostModelStreamInfer(parts_, queue);
+      PostOipCalls(parts_, queue);
+    }
+    queue.Start();
+  }
+
+  const RpcOptions options_;
+  Health health_;
+  CallParts parts_;
+  std::vector<std::unique_ptr<CallQueue>> queues_;
+  OpenConnections connections_;
+  std::unique_ptr<Listener> listener_;
+  bool serving_ = false;
+  ServedPort port_;  // gone before the queues
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<RpcFront>> RpcFront::Start(const RpcOptions& options, ClassifyService& service,
+                                                          Registry& registry, const Identity& identity) {
+  auto front = std::make_unique<Front>(options, service, registry, identity);
+  const absl::Status listening = front->Listen();
+  if (!listening.ok()) return listening;
+  return front;
+}
+
+}  // namespace vitrine

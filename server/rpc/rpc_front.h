@@ -1,0 +1,56 @@
+#ifndef VITRINE_SERVER_RPC_RPC_FRONT_H_
+#define VITRINE_SERVER_RPC_RPC_FRONT_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "server/identity/identity.h"
+#include "server/registry/registry.h"
+#include "server/request/classify_service.h"
+#include "server/rpc/health.h"
+#include "server/rpc/served_port.h"
+
+namespace vitrine {
+
+// The listener of the callers. What a connection may take stands in TransportOptions.
+struct RpcOptions : TransportOptions {
+  // host:port. Port 0 picks a free one.
+  std::string listen = "0.0.0.0:8500";
+  // Threads that read calls, each with its own completion queue. One feeds several executors; more only help where the
+  // transport itself is the limit.
+  int queues = 1;
+};
+
+// The gRPC listener: Classifier, Registry and health, and reflection where the server takes no credentials, on
+// completion queues with one thread each. Thread-safe but for Shutdown.
+class RpcFront {
+ public:
+  // Listens and serves; health says NOT_SERVING until Health::SetServing. The parts outlive the front.
+  // UNAVAILABLE if the address cannot be bound.
+  static absl::StatusOr<std::unique_ptr<RpcFront>> Start(const RpcOptions& options, ClassifyService& service,
+                                                         Registry& registry, const Identity& identity);
+  virtual ~RpcFront() = default;
+
+  // host:port as bound.
+  virtual const std::string& address() const = 0;
+
+  // What health answers: see health.h.
+  virtual Health& health() = 0;
+
+  // Connections that are open now, and calls that last until their clients end them.
+  virtual int64_t open_connections() = 0;
+  virtual int64_t open_streams() = 0;
+
+  // Ends streams and watches as soon as what is in flight on them is answered.
+  virtual void CloseLongCalls() = 0;
+
+  // Stops listening, waits up to `grace` for calls, cancels the rest and ends the threads. Requires that every request
+  // was answered, or will be without this thread: an answer must not come later. Idempotent.
+  virtual void Shutdown(absl::Duration grace) = 0;
+};
+
+}  // namespace vitrine
+
+#endif  // VITRINE_SERVER_RPC_RPC_FRONT_H_

@@ -1,0 +1,244 @@
+#include "server/scheduling/admission.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "server/request/inference_request.h"
+#include "server/scheduling/fair_share.h"
+
+namespace vitrine {
+namespace {
+
+// A caller that takes less than this part of an executor is as good as none.
+constexpr double kForgottenRate = 1e-4;
+// An hour's work has decayed to less than that.
+constexpr absl::Duration kForgottenAfter = absl::Seconds(20);
+
+using Work = std::array<absl::Duration, kPriorityClasses>;
+
+absl::Duration SumUpTo(int priority_class, const Work& work) {
+  absl::Duration sum;
+  for (int c = 0; c <= priority_class; ++c) sum += work[c];
+  return sum;
+}
+
+std::string Milliseconds(absl::Duration duration) {
+  return absl::StrCat(absl::ToInt64Milliseconds(duration), " ms");
+}
+
+}  // namespace
+
+absl::Status AdmissionOptions::Validate() const {
+  if (max_requests < 1) {
+    return absl::InvalidArgumentError(absl::StrCat("max_requests is ", max_requests, "; it must be at least 1"));
+  }
+  if (max_bytes < 1) {
+    return absl::InvalidArgumentError(absl::StrCat("max_bytes is ", max_bytes, "; it must be at least 1"));
+  }
+  if (max_answer_bytes < 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("max_answer_bytes is ", max_answer_bytes, "; it must be at least 1"));
+  }
+  if (max_predicted_wait <= absl::ZeroDuration()) {
+    return absl::InvalidArgumentError(absl::StrCat("max_predicted_wait is ", absl::FormatDuration(max_predicted_wait),
+                                                   "; it must be longer than zero"));
+  }
+  if (!(deadline_share > 0 && deadline_share <= 1)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("deadline_share is ", deadline_share, "; it must be above 0 and at most 1"));
+  }
+  if (executors < 1) {
+    return absl::InvalidArgumentError(absl::StrCat("executors is ", executors, "; it must be at least 1"));
+  }
+  return absl::OkStatus();
+}
+
+Ticket& Ticket::operator=(Ticket&& other) noexcept {
+  if (this == &other) return *this;
+  Release();
+  admission_ = std::exchange(other.admission_, nullptr);
+  caller_ = std::move(other.caller_);
+  model_ = std::move(other.model_);
+  priority_class_ = other.priority_class_;
+  bytes_ = other.bytes_;
+  cost_ = other.cost_;
+  return *this;
+}
+
+void Ticket::Release() {
+  if (Admission* admission = std::exchange(admission_, nullptr)) admission->Release(*this);
+}
+
+void Admission::Room::Take(const Ticket& ticket) {
+  requests.Take(ticket.caller_, 1);
+  bytes.Take(ticket.caller_, ticket.bytes_);
+}
+
+void Admission::Room::Give(const Ticket& ticket) {
+  requests.Give(ticket.caller_, 1);
+  bytes.Give(ticket.caller_, ticket.bytes_);
+}
+
+absl::StatusOr<Ticket> Admission::Admit(const InferenceRequest& request) {
+  const absl::Time now = clock_.Now();
+  if (request.deadline <= now) {
+    return absl::DeadlineExceededError("the deadline had passed when the request arrived; nothing was computed");
+  }
+  const ModelCost& cost = *request.model->cost;
+  Ticket ticket;
+  ticket.caller_ = request.caller;
+  ticket.model_ = request.model->queue_limits;
+  ticket.priority_class_ = ClassOf(request.request.priority());
+  ticket.bytes_ = request.InputBytes();
+  ticket.cost_ = cost.Predict(request.tokens, request.InputPixels());
+  const bool has_deadline = request.deadline != absl::InfiniteFuture();
+  const absl::Duration limit =
+      has_deadline ? (request.deadline - now) * options_.deadline_share : options_.max_predicted_wait;
+
+  MutexLock lock(mutex_);
+  if (!first_caller_.has_value()) first_caller_ = ticket.caller_;
+  shared_ = shared_ || ticket.caller_ != *first_caller_;
+  if (server_.requests.held() > 0) {
+    RETURN_IF_ERROR(CheckServer(ticket));
+    RETURN_IF_ERROR(CheckModel(ticket));
+    RETURN_IF_ERROR(CheckTime(ticket, limit, has_deadline, cost.Predict(options_.max_batch_tokens, 0), now));
+  }
+  Take(ticket, now);
+  ticket.admission_ = this;
+  return ticket;
+}
+
+absl::Duration Admission::TimeToFree(double part) const {
+  return work_ / options_.executors * std::clamp(part, 0.0, 1.0);
+}
+
+absl::Status Admission::CheckServer(const Ticket& ticket) const {
+  const int64_t requests = server_.requests.held(), bytes = server_.bytes.held();
+  switch (server_.requests.Check(ticket.caller_, 1, options_.max_requests, shared_)) {
+    case SharedRoom::Verdict::kFull:
+      return ShedError(ShedReason::kRequests,
+                       absl::StrCat("the server already holds ", requests, " requests, its limit"),
+                       TimeToFree(1.0 / requests));
+    case SharedRoom::Verdict::kOverShare:
+      return ShedError(ShedReason::kShare, "this caller holds its share of the requests that the server may hold",
+                       TimeToFree(1.0 / requests));
+    case SharedRoom::Verdict::kFits:
+      break;
+  }
+  const double excess = static_cast<double>(bytes + ticket.bytes_ - options_.max_bytes);
+  const double part = std::max(excess, 1.0) / std::max<int64_t>(bytes, 1);
+  switch (server_.bytes.Check(ticket.caller_, ticket.bytes_, options_.max_bytes, shared_)) {
+    case SharedRoom::Verdict::kFull:
+      return ShedError(ShedReason::kBytes,
+                       absl::StrCat("the server already holds ", bytes, " bytes of pictures; ", ticket.bytes_,
+                                    " more would exceed its limit of ", options_.max_bytes),
+                       TimeToFree(part));
+    case SharedRoom::Verdict::kOverShare:
+      return ShedError(ShedReason::kShare, "this caller holds its share of the bytes that the server may hold",
+                       TimeToFree(part));
+    case SharedRoom::Verdict::kFits:
+      break;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Admission::CheckModel(const Ticket& ticket) const {
+  const auto model = ticket.model_ == nullptr ? models_.end() : models_.find(ticket.model_);
+  if (model == models_.end()) return absl::OkStatus();
+  const Room& room = model->second;
+  const int64_t max_requests = ticket.model_->max_requests, max_bytes = ticket.model_->max_bytes;
+  const absl::Duration retry = TimeToFree(1.0 / server_.requests.held());
+  if (room.requests.Check(ticket.caller_, 1, max_requests, shared_) != SharedRoom::Verdict::kFits) {
+    return ShedError(ShedReason::kModel,
+                     absl::StrCat("the server already holds ", room.requests.held(),
+                                  " requests for this model, whose limit is ", max_requests),
+                     retry);
+  }
+  if (room.bytes.Check(ticket.caller_, ticket.bytes_, max_bytes, shared_) != SharedRoom::Verdict::kFits) {
+    return ShedError(ShedReason::kModel,
+                     absl::StrCat("the server already holds ", room.bytes.held(), " bytes of pictures for this model; ",
+                                  ticket.bytes_, " more would exceed its limit of ", max_bytes),
+                     retry);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Admission::CheckTime(const Ticket& ticket, absl::Duration limit, bool has_deadline, absl::Duration batch,
+                                  absl::Time now) const {
+  absl::Duration mine;
+  std::vector<OtherCaller> others;
+  for (const auto& [caller, held] : callers_) {
+    if (caller == ticket.caller_) {
+      mine = SumUpTo(ticket.priority_class_, held.work);
+    } else if (const double rate = held.Rate(now); held.requests > 0 || rate >= kForgottenRate) {
+      others.push_back({SumUpTo(kPriorityClasses - 1, held.work), rate});
+    }
+  }
+  const size_t callers = others.size() + 1;
+  const absl::Duration ahead =
+      WorkAhead(mine, ticket.cost_, std::move(others), batch, options_.executors) / options_.executors;
+  const absl::Duration completion = ahead + ticket.cost_;
+  if (ahead <= absl::ZeroDuration() || completion <= limit) return absl::OkStatus();
+  if (mine / options_.executors + ticket.cost_ <= limit) {
+    return ShedError(
+        ShedReason::kShare,
+        absl::StrCat("the server is busy with ", callers,
+                     " callers: in turn with the others the answer would take about ", Milliseconds(completion),
+                     ", longer than ", has_deadline ? "the deadline allows" : "its limit of " + Milliseconds(limit)),
+        completion - limit);
+  }
+  return ShedError(
+      has_deadline ? ShedReason::kDeadline : ShedReason::kWait,
+      absl::StrCat("the server is busy: the answer would take about ", Milliseconds(completion), ", longer than ",
+                   has_deadline ? "the deadline allows" : "its limit of " + Milliseconds(limit)),
+      completion - limit);
+}
+
+double Admission::CallerWork::Rate(absl::Time now) const {
+  // Most callers that are remembered: nothing is left, whatever it was, and the exponential is not worth its time.
+  if (now - recent_at > kForgottenAfter) return 0;
+  return absl::ToDoubleSeconds(recent) * std::exp(-absl::ToDoubleSeconds(now - recent_at));
+}
+
+void Admission::Take(const Ticket& ticket, absl::Time now) {
+  if (callers_.size() >= prune_at_) Prune(now);
+  server_.Take(ticket);
+  work_ += ticket.cost_;
+  CallerWork& caller = callers_[ticket.caller_];
+  ++caller.requests;
+  caller.work[ticket.priority_class_] += ticket.cost_;
+  caller.recent = absl::Seconds(caller.Rate(now)) + ticket.cost_;
+  caller.recent_at = now;
+  if (ticket.model_ != nullptr) models_[ticket.model_].Take(ticket);
+}
+
+void Admission::Release(const Ticket& ticket) {
+  MutexLock lock(mutex_);
+  server_.Give(ticket);
+  work_ -= ticket.cost_;
+  CallerWork& caller = callers_.at(ticket.caller_);
+  caller.work[ticket.priority_class_] -= ticket.cost_;
+  --caller.requests;
+  if (ticket.model_ == nullptr) return;
+  const auto model = models_.find(ticket.model_);
+  model->second.Give(ticket);
+  if (model->second.requests.held() == 0) models_.erase(model);
+}
+
+void Admission::Prune(absl::Time now) {
+  std::erase_if(callers_, [now](const auto& caller) {
+    return caller.second.requests == 0 && caller.second.Rate(now) < kForgottenRate;
+  });
+  prune_at_ = std::max<size_t>(64, 2 * callers_.size());
+}
+
+Admission::Load Admission::load() const {
+  MutexLock lock(mutex_);
+  return {server_.requests.held(), server_.bytes.held(), work_};
+}
+
+}  // namespace vitrine

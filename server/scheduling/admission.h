@@ -1,0 +1,147 @@
+#ifndef VITRINE_SERVER_SCHEDULING_ADMISSION_H_
+#define VITRINE_SERVER_SCHEDULING_ADMISSION_H_
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "server/clock.h"
+#include "server/mutex.h"
+#include "server/registry/model_limits.h"
+#include "server/scheduling/answer_budget.h"
+#include "server/scheduling/batching_policy.h"
+#include "server/scheduling/caller_quotas.h"
+#include "server/scheduling/shared_room.h"
+#include "server/scheduling/shed.h"
+
+namespace vitrine {
+
+struct InferenceRequest;
+class Admission;
+
+struct AdmissionOptions {
+  // Most requests between admission and answer, waiting or computing. More of them only wait longer.
+  int64_t max_requests = 4096;
+  // Most bytes of their pictures and tensors, which stay in memory until the answer.
+  int64_t max_bytes = int64_t{256} << 20;
+  // Longest predicted time to the answer for requests without a deadline.
+  absl::Duration max_predicted_wait = absl::Seconds(30);
+  // Part of the time to the deadline that the prediction may use up: predictions are wrong by some percent, and work
+  // admitted too late is lost work. 0.9 leaves a tenth.
+  double deadline_share = 0.9;
+  // Most bytes of answers that are planned or made and not yet taken by their clients: see answer_budget.h.
+  int64_t max_answer_bytes = int64_t{512} << 20;
+  // Executors that share the queue.
+  int executors = 1;
+  // Tokens of the longest batch, which a caller whose turn it is may still have to wait for.
+  int64_t max_batch_tokens = 0;
+
+  absl::Status Validate() const;  // names the field, the value and the allowed range
+};
+
+// The right to wait. Gives its share back when it dies. Movable; thread-compatible.
+class Ticket {
+ public:
+  Ticket() = default;
+  Ticket(Ticket&& other) noexcept { *this = std::move(other); }
+  Ticket& operator=(Ticket&& other) noexcept;
+  ~Ticket() { Release(); }
+  void Release();  // early; further calls do nothing
+
+  absl::Duration cost() const { return cost_; }  // executor time that was predicted
+
+ private:
+  friend class Admission;
+  Admission* admission_ = nullptr;
+  std::string caller_;
+  std::shared_ptr<const QueueLimits> model_;  // null: a model without limits
+  int priority_class_ = 0;
+  int64_t bytes_ = 0;
+  absl::Duration cost_;
+};
+
+// Decides at once whether a request may wait. Bounded by requests and bytes, for the whole server and for each model,
+// and by predicted completion. Callers share places as shared_room.h says and time as fair_share.h says. Thread-safe;
+// never blocks beyond a short lock. O(n log n) in the callers of late. Outlives its tickets.
+class Admission {
+ public:
+  Admission(const AdmissionOptions& options, const Clock& clock)
+      : options_(options), clock_(clock), quotas_(clock), answers_(options.max_answer_bytes, clock) {}
+  Admission(const Admission&) = delete;
+  Admission& operator=(const Admission&) = delete;
+
+  // RESOURCE_EXHAUSTED (see shed.h) if the server or the model is full or the answer would come after the deadline
+  // given what is admitted already: the caller's own work at the same or a higher priority, and the turns of other
+  // callers. DEADLINE_EXCEEDED if the deadline is past. An idle server admits everything: only so a wrong prediction is
+  // ever corrected. RetryInfo is the time after which the request would be admitted if nothing else came.
+  absl::StatusOr<Ticket> Admit(const InferenceRequest& request);
+
+  // What each caller uses of its quota, and the room for answers: the other two things that a request needs.
+  CallerQuotas& quotas() { return quotas_; }
+  AnswerBudget& answers() { return answers_; }
+
+  // What is admitted and not yet answered.
+  struct Load {
+    int64_t requests = 0;
+    int64_t bytes = 0;
+    absl::Duration work;  // executor time, summed over the requests
+  };
+  Load load() const;
+
+ private:
+  friend class Ticket;
+  using Work = std::array<absl::Duration, kPriorityClasses>;  // executor time, by class
+  struct CallerWork {
+    int64_t requests = 0;
+    Work work;
+    // Executor time admitted of late: each second ago counts by 1 / e.
+    absl::Duration recent;
+    absl::Time recent_at;  // when that was right
+
+    double Rate(absl::Time now) const;  // executor seconds per second
+  };
+  // What is held of a limit of requests and one of bytes.
+  struct Room {
+    SharedRoom requests;
+    SharedRoom bytes;
+
+    void Take(const Ticket& ticket);
+    void Give(const Ticket& ticket);
+  };
+
+  absl::Status CheckServer(const Ticket& ticket) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status CheckModel(const Ticket& ticket) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status CheckTime(const Ticket& ticket, absl::Duration limit, bool has_deadline, absl::Duration batch,
+                         absl::Time now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Until `part` of what is held is answered.
+  absl::Duration TimeToFree(double part) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Take(const Ticket& ticket, absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Release(const Ticket& ticket);
+  // Forgets callers that have not asked for long, each time the number has doubled.
+  void Prune(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  const AdmissionOptions options_;
+  const Clock& clock_;
+  CallerQuotas quotas_;
+  AnswerBudget answers_;
+
+  mutable Mutex mutex_;
+  Room server_ ABSL_GUARDED_BY(mutex_);
+  absl::Duration work_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, CallerWork> callers_ ABSL_GUARDED_BY(mutex_);  // that ask or asked of late
+  size_t prune_at_ ABSL_GUARDED_BY(mutex_) = 64;
+  std::map<std::shared_ptr<const QueueLimits>, Room> models_ ABSL_GUARDED_BY(mutex_);  // with requests in flight
+  // The first caller of all; once there is another, callers share.
+  std::optional<std::string> first_caller_ ABSL_GUARDED_BY(mutex_);
+  bool shared_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+}  // namespace vitrine
+
+#endif  // VITRINE_SERVER_SCHEDULING_ADMISSION_H_

@@ -1,0 +1,40 @@
+#include "server/scheduling/cost_model.h"
+
+#include <algorithm>
+
+namespace vitrine {
+namespace {
+
+// Weight of a new observation.
+constexpr double kWeight = 0.2;
+
+// Not atomic as a whole: of two executors that observe at the same moment one may be lost, which a mean can bear.
+void Blend(std::atomic<double>& mean, double observed) {
+  const double old = mean.load(std::memory_order_relaxed);
+  mean.store(old == 0 ? observed : old + kWeight * (observed - old), std::memory_order_relaxed);
+}
+
+}  // namespace
+
+void ModelCost::ObserveCompute(int64_t tokens, absl::Duration spent) {
+  Blend(seconds_per_token_, absl::ToDoubleSeconds(spent) / std::max<int64_t>(tokens, 1));
+}
+
+void ModelCost::ObserveDecode(int64_t pixels, absl::Duration spent) {
+  Blend(decode_seconds_, absl::ToDoubleSeconds(spent));
+  Blend(decode_pixels_, static_cast<double>(std::max<int64_t>(pixels, 1)));
+}
+
+void ModelCost::ObserveEncode(absl::Duration spent) {
+  Blend(seconds_per_answer_, absl::ToDoubleSeconds(spent));
+}
+
+absl::Duration ModelCost::Predict(int64_t tokens, int64_t pixels) const {
+  const double known_pixels = decode_pixels_.load(std::memory_order_relaxed);
+  const double seconds_per_pixel =
+      known_pixels == 0 ? 0 : decode_seconds_.load(std::memory_order_relaxed) / known_pixels;
+  return absl::Seconds(seconds_per_token_.load(std::memory_order_relaxed) * tokens + seconds_per_pixel * pixels +
+                       seconds_per_answer_.load(std::memory_order_relaxed));
+}
+
+}  // namespace vitrine

@@ -1,0 +1,38 @@
+#ifndef VITRINE_SERVER_SCHEDULING_COST_MODEL_H_
+#define VITRINE_SERVER_SCHEDULING_COST_MODEL_H_
+
+#include <atomic>
+#include <cstdint>
+
+#include "absl/time/time.h"
+
+namespace vitrine {
+
+// What a model costs on one executor, learned from what it did cost. Thread-safe; concurrent observations may lose one.
+//
+// Exponentially weighted means, so that a model that grows slower (a busy machine) is believed after some ten batches.
+// Zero until the first observation: an unknown model is admitted and measured.
+class ModelCost {
+ public:
+  // One batch of `tokens` took `spent` in the forward pass.
+  void ObserveCompute(int64_t tokens, absl::Duration spent);
+  // One input of `pixels`, before it is resized, took `spent` to decode and preprocess. Learned per pixel and not per
+  // byte: a flat picture of 16 megapixels is a small file.
+  void ObserveDecode(int64_t pixels, absl::Duration spent);
+  // One answer took `spent` to make (top-k, attention maps, overlays).
+  void ObserveEncode(absl::Duration spent);
+
+  // Executor time of one request. Linear in tokens and source pixels.
+  absl::Duration Predict(int64_t tokens, int64_t pixels) const;
+
+ private:
+  std::atomic<double> seconds_per_token_ = 0;
+  // Means of both, so that what every small picture costs beside its pixels does not count for those of a large one.
+  std::atomic<double> decode_seconds_ = 0;
+  std::atomic<double> decode_pixels_ = 0;
+  std::atomic<double> seconds_per_answer_ = 0;
+};
+
+}  // namespace vitrine
+
+#endif  // VITRINE_SERVER_SCHEDULING_COST_MODEL_H_

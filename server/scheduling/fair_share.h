@@ -1,0 +1,35 @@
+#ifndef VITRINE_SERVER_SCHEDULING_FAIR_SHARE_H_
+#define VITRINE_SERVER_SCHEDULING_FAIR_SHARE_H_
+
+#include <vector>
+
+#include "absl/time/time.h"
+
+namespace vitrine {
+
+// How callers share the executors. The rule: callers take turns by executor time. While several wait, each is given the
+// same executor time, whatever it asks for, whatever priority it claims; what one does not want the others take. A
+// caller that is alone has everything. Priorities and deadlines order the requests of one caller.
+//
+// CallerTurns keeps the account, Decide (batching_policy.h) orders by it, and WorkAhead predicts what it comes to.
+
+// Another caller, as the one that asks sees it.
+struct OtherCaller {
+  absl::Duration work;  // executor time that it has in flight
+  double rate = 0;      // executor seconds that it asks for in a second, of late
+};
+
+// Executor time that goes before a request. `mine` is the work of its own caller that goes before it, `cost` its own,
+// `batch` the longest batch.
+//
+// By the time that mine + cost of this caller is done, taking turns has given no other caller more than that, and none
+// more than it has in flight and will ask for until then: each counts with the smaller of the two. What is asked for
+// until then depends on the answer; the equation is piecewise linear and solved exactly. A batch that is running or
+// forming is not interrupted, which counts once, as far as there is such work. Alone (no others) the answer is `mine`.
+// Pure; O(n log n).
+absl::Duration WorkAhead(absl::Duration mine, absl::Duration cost, std::vector<OtherCaller> others,
+                         absl::Duration batch, int executors);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_SERVER_SCHEDULING_FAIR_SHARE_H_

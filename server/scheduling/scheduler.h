@@ -1,0 +1,111 @@
+#ifndef VITRINE_SERVER_SCHEDULING_SCHEDULER_H_
+#define VITRINE_SERVER_SCHEDULING_SCHEDULER_H_
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "server/clock.h"
+#include "server/mutex.h"
+#include "server/request/inference_request.h"
+#include "server/scheduling/batching_policy.h"
+#include "server/scheduling/caller_turns.h"
+#include "server/ticker.h"
+
+namespace vitrine {
+
+// Requests of one model version that run together.
+struct Batch {
+  uint64_t id = 0;  // counts from 1
+  std::vector<std::unique_ptr<InferenceRequest>> requests;
+};
+
+// The queue between the RPC side and the executors of one device. Thread-safe.
+//
+// Executors pull; Decide chooses. A request that is cancelled or whose deadline passes while it waits is answered
+// without being computed: when it comes to the front, and at the latest at the next sweep.
+class Scheduler {
+ public:
+  // How long a cancelled or expired request may stay in the queue while every executor is busy.
+  static constexpr absl::Duration kSweepPeriod = absl::Milliseconds(20);
+
+  // `sweep` false leaves sweeping to the caller (tests with a fake clock).
+  Scheduler(const BatchOptions& options, const Clock& clock, bool sweep = true);
+  // Requires that no thread is inside NextBatch. Answers what still waits with UNAVAILABLE.
+  ~Scheduler();
+  Scheduler(const Scheduler&) = delete;
+  Scheduler& operator=(const Scheduler&) = delete;
+
+  // Never blocks. After Stop the request is answered UNAVAILABLE at once.
+  void Submit(InferenceRequest request);
+
+  // Blocks until there is a batch. Nothing after Stop, once the queue is empty: the executor ends.
+  std::optional<Batch> NextBatch();
+
+  // Answers what is cancelled or expired, and lets waiting executors look at the clock again.
+  void Sweep();
+
+  // Takes no more requests, waits until the queue is empty or `drain` has passed, answers the rest with UNAVAILABLE and
+  // lets the executors end. Batches taken by then run to their end. Idempotent; a second call may shorten the first.
+  void Stop(absl::Duration drain);
+
+  struct Depth {
+    int64_t requests = 0;
+    int64_t bytes = 0;
+    int64_t tokens = 0;
+    absl::Duration oldest;  // age of the request that waits longest
+  };
+  // What waits. Looks at each of them.
+  Depth depth() const;
+
+ private:
+  using Order = std::pair<absl::Time, uint64_t>;  // due, sequence
+  struct Entry {
+    WaitingRequest waiting;
+    int64_t bytes = 0;
+    std::unique_ptr<InferenceRequest> request;
+  };
+  using Queue = std::map<Order, Entry>;
+  // The queues of one caller for one model version, by class.
+  using CallerQueues = std::array<Queue, kPriorityClasses>;
+  using Key = std::pair<const LoadedModel*, CallerTurns::Id>;
+  // A request that ends without compute.
+  struct Dropped {
+    std::unique_ptr<InferenceRequest> request;
+    absl::Status status;
+  };
+
+  // The first requests of every queue, as far as Decide needs them.
+  std::vector<WaitingRequest> Front(absl::Time now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Whether it runs or was dropped decides whether its caller was given executor time.
+  std::unique_ptr<InferenceRequest> Take(const WaitingRequest& waiting, bool runs)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::vector<Dropped> TakeDead() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::vector<Dropped> TakeAll() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  static void Answer(std::vector<Dropped> dropped);
+
+  const BatchOptions options_;
+  const Clock& clock_;
+
+  mutable Mutex mutex_;
+  CondVar changed_;                                             // work for executors
+  CondVar empty_;                                               // for Stop
+  std::map<Key, CallerQueues> queues_ ABSL_GUARDED_BY(mutex_);  // no empty CallerQueues
+  CallerTurns turns_ ABSL_GUARDED_BY(mutex_);
+  Depth depth_ ABSL_GUARDED_BY(mutex_);
+  uint64_t next_sequence_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t next_batch_ ABSL_GUARDED_BY(mutex_) = 1;
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
+
+  std::optional<Ticker> sweeper_;  // last: it uses everything above
+};
+
+}  // namespace vitrine
+
+#endif  // VITRINE_SERVER_SCHEDULING_SCHEDULER_H_
