@@ -39,6 +39,12 @@ using PictureToInput = std::function<absl::StatusOr<at::Tensor>(std::string_view
 absl::Status CheckGolden(const StoredVersion& version, const Model& model, const PictureToInput& to_input,
                          std::string_view device, std::string_view precision);
 
+// How far a model is off now: the largest |logit - golden| / max(1, largest |golden|) over the goldens, all in one
+// batch. NaN if a logit is. Of `version` the manifest and the goldens are looked at; the weights may be left out.
+// Errors as CheckGolden.
+absl::StatusOr<float> GoldenDrift(const StoredVersion& version, const Model& model, const PictureToInput& to_input,
+                                  std::string_view device);
+
 // Adds the logits of `model`, which must be on the CPU, for the inputs and pictures already in `golden`; logits that
 // are there are replaced. Record from the weights as stored: SaveWeights in the storage type, LoadWeights back, then
 // this. FAILED_PRECONDITION as CheckGolden; `golden` is unchanged then.

@@ -119,9 +119,8 @@ absl::Status Compare(const std::string& name, const at::Tensor& logits, const at
   return Refused(name, absl::StrCat(how, " gives logits that are off by ", distance, "; the tolerance is ", tolerance));
 }
 
-absl::Status CheckOnDevice(const StoredVersion& version, const Model& model, const PictureToInput& to_input,
-                           at::Device device, float tolerance) {
-  ASSIGN_OR_RETURN(const GoldenInputs inputs, CollectInputs(version.golden, model, to_input, device));
+// The recorded logits, one for each input.
+absl::StatusOr<std::vector<at::Tensor>> CollectLogits(const StoredVersion& version, const GoldenInputs& inputs) {
   const int64_t classes = version.manifest.config().classes();
   std::vector<at::Tensor> golden;
   for (size_t i = 0; i < inputs.names.size(); ++i) {
@@ -133,6 +132,13 @@ absl::Status CheckOnDevice(const StoredVersion& version, const Model& model, con
     }
     golden.push_back(logits->contiguous());
   }
+  return golden;
+}
+
+absl::Status CheckOnDevice(const StoredVersion& version, const Model& model, const PictureToInput& to_input,
+                           at::Device device, float tolerance) {
+  ASSIGN_OR_RETURN(const GoldenInputs inputs, CollectInputs(version.golden, model, to_input, device));
+  ASSIGN_OR_RETURN(const std::vector<at::Tensor> golden, CollectLogits(version, inputs));
   ASSIGN_OR_RETURN(const at::Tensor together, RunModel(model, inputs.images));
   for (size_t i = 0; i < golden.size(); ++i) {
     RETURN_IF_ERROR(Compare(inputs.names[i], together.select(0, static_cast<int64_t>(i)), golden[i], tolerance,
@@ -140,6 +146,20 @@ absl::Status CheckOnDevice(const StoredVersion& version, const Model& model, con
   }
   ASSIGN_OR_RETURN(const at::Tensor alone, RunModel(model, {inputs.images[0]}));
   return Compare(inputs.names[0], alone.select(0, 0), golden[0], tolerance, "alone");
+}
+
+absl::StatusOr<float> DriftOnDevice(const StoredVersion& version, const Model& model, const PictureToInput& to_input,
+                                    at::Device device) {
+  ASSIGN_OR_RETURN(const GoldenInputs inputs, CollectInputs(version.golden, model, to_input, device));
+  ASSIGN_OR_RETURN(const std::vector<at::Tensor> golden, CollectLogits(version, inputs));
+  ASSIGN_OR_RETURN(const at::Tensor together, RunModel(model, inputs.images));
+  float drift = 0;
+  for (size_t i = 0; i < golden.size(); ++i) {
+    const float distance = Distance(together.select(0, static_cast<int64_t>(i)), golden[i]);
+    if (!(distance <= drift)) drift = distance;  // a NaN stays
+    if (std::isnan(drift)) return drift;
+  }
+  return drift;
 }
 
 }  // namespace
@@ -155,6 +175,15 @@ absl::Status CheckGolden(const StoredVersion& version, const Model& model, const
     return status.ok() ? status : absl::Status(status.code(), absl::StrCat(prefix, status.message()));
   } catch (const c10::Error& error) {
     return absl::InternalError(absl::StrCat(prefix, "LibTorch: ", error.what_without_backtrace()));
+  }
+}
+
+absl::StatusOr<float> GoldenDrift(const StoredVersion& version, const Model& model, const PictureToInput& to_input,
+                                  std::string_view device) {
+  try {
+    return DriftOnDevice(version, model, to_input, at::Device(std::string(device)));
+  } catch (const c10::Error& error) {
+    return absl::InternalError(absl::StrCat("LibTorch: ", error.what_without_backtrace()));
   }
 }
 

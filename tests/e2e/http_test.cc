@@ -1,15 +1,18 @@
 // The HTTP page: metrics that add up, readiness, and that nothing sent to it does harm.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <spdlog/spdlog.h>
 
 #include <filesystem>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <regex>
 #include <sstream>
 #include <thread>
 #include <vector>
 
 #include "absl/strings/match.h"
+#include "server/observability/log.h"
 #include "tests/e2e/published.h"
 #include "tests/e2e/running_server.h"
 
@@ -58,11 +61,146 @@ TEST(Metrics, AScrapeParsesAndItsCountsAreThoseOfTheClient) {
   EXPECT_EQ(requests(R"(model="mixed",method="Classify",code="INVALID_ARGUMENT")"), 3);
   EXPECT_EQ(requests(R"(model="unknown",method="Classify",code="NOT_FOUND")"), 2);
   EXPECT_THAT(page, ::testing::Not(HasSubstr("such"))) << "a caller's string became a label";
-  EXPECT_EQ(running.Metric("vitrine_stage_duration_seconds_count{model=\"mixed\",stage=\"compute\"}"), 7);
-  EXPECT_EQ(running.Metric("vitrine_batch_images_sum{model=\"mixed\"}"), 7);
+  // Batches of one picture each: those of the client, and of the probe of the server's own.
+  double batches = 0;
+  for (const auto& [name, value] : samples) {
+    if (absl::StartsWith(name, "vitrine_executor_batches_total{")) batches += value;
+  }
+  EXPECT_GE(batches, 7);
+  const auto sample = [&](const std::string& name) { return samples.contains(name) ? samples.at(name) : -1; };
+  EXPECT_EQ(sample("vitrine_stage_duration_seconds_count{model=\"mixed\",stage=\"compute\"}"), batches);
+  EXPECT_EQ(sample("vitrine_batch_images_sum{model=\"mixed\"}"), batches);
+  EXPECT_EQ(sample("vitrine_batch_grids_sum{model=\"mixed\"}"), batches);
   EXPECT_EQ(running.Metric("vitrine_model_info{model=\"mixed\",version=\"1\""), 1);
   EXPECT_GT(running.Metric("vitrine_model_device_bytes{model=\"mixed\",version=\"1\"}"), 0);
   EXPECT_EQ(running.Metric("vitrine_queue_depth "), 0);
+  EXPECT_EQ(running.Metric("vitrine_version_requests_total{model=\"mixed\",version=\"1\",code=\"OK\"}"), 7);
+  EXPECT_EQ(running.Metric("vitrine_version_request_duration_seconds_count{model=\"mixed\",version=\"1\"}"), 7);
+  EXPECT_EQ(running.Metric("vitrine_top1_confidence_ratio_count{model=\"mixed\",version=\"1\"}"), 7);
+  EXPECT_EQ(running.Metric("vitrine_prediction_entropy_ratio_count{model=\"mixed\",version=\"1\"}"), 7);
+  EXPECT_EQ(
+      running.Metric("vitrine_request_duration_seconds_count{model=\"mixed\",method=\"Classify\",outcome=\"error\"}"),
+      3);
+  EXPECT_GT(running.Metric("vitrine_executor_busy_seconds_total"), 0);
+  EXPECT_EQ(running.Metric("vitrine_model_load_duration_seconds_count{model=\"mixed\",outcome=\"ok\"}"), 1);
+  EXPECT_EQ(running.Metric("vitrine_version_traffic_ratio{model=\"mixed\",version=\"1\"}"), 1);
+  EXPECT_EQ(running.Metric("vitrine_ready "), 1);
+  EXPECT_EQ(running.Metric("vitrine_repository_readable "), 1);
+  EXPECT_GT(running.Metric("vitrine_cpu_limit_cores "), 0);
+}
+
+// Confidence is computed from the logits, whatever of them the caller asks for.
+TEST(Metrics, ConfidenceIsCountedWithoutPredictionsToo) {
+  const ScratchFolder folder;
+  PublishModel(folder.path(), "mixed", MixedConfig());
+  RunningServer running(folder.path());
+  v1::ClassifyRequest request = PictureRequest("mixed", NoiseJpeg(24, 24, 1));
+  request.set_omit_predictions(true);
+  v1::ClassifyResponse response;
+  EXPECT_TRUE(running.Classify(request, &response).ok());
+  EXPECT_EQ(response.predictions_size(), 0);
+  EXPECT_EQ(running.Metric("vitrine_top1_confidence_ratio_count{model=\"mixed\",version=\"1\"}"), 1);
+}
+
+TEST(Metrics, ConnectionsAndStreamsComeAndGo) {
+  const ScratchFolder folder;
+  PublishModel(folder.path(), "mixed", MixedConfig());
+  RunningServer running(folder.path());
+  v1::ClassifyResponse response;
+  EXPECT_TRUE(running.Classify(PictureRequest("mixed", NoiseJpeg(24, 24, 1)), &response).ok());
+  EXPECT_EQ(running.Metric("vitrine_connections "), 1);
+  EXPECT_EQ(running.Metric("vitrine_connections_total "), 1);
+  {
+    const std::shared_ptr<grpc::Channel> channel = running.NewChannel();
+    const auto stub = v1::Classifier::NewStub(channel);
+    grpc::ClientContext context;
+    const auto stream = stub->ClassifyStream(&context);
+    EXPECT_TRUE(Eventually([&] { return running.Metric("vitrine_open_streams ") == 1; }));
+    EXPECT_EQ(running.Metric("vitrine_connections "), 2);
+    stream->WritesDone();
+    stream->Finish();
+    EXPECT_TRUE(Eventually([&] { return running.Metric("vitrine_open_streams ") == 0; }));
+  }
+  EXPECT_TRUE(Eventually([&] { return running.Metric("vitrine_connections ") == 1; })) << "the second one is closed";
+  EXPECT_EQ(running.Metric("vitrine_connections_total "), 2);
+}
+
+// The log line of a request, found by its id.
+nlohmann::json LineOf(const std::string& log, const std::string& request_id) {
+  std::istringstream lines(log);
+  for (std::string line; std::getline(lines, line);) {
+    nlohmann::json parsed = nlohmann::json::parse(line, nullptr, false);
+    EXPECT_FALSE(parsed.is_discarded()) << "not an object: " << line;
+    if (parsed.is_object() && parsed.value("request_id", "") == request_id) return parsed;
+  }
+  ADD_FAILURE() << "no line of " << request_id << " in " << log;
+  return nullptr;
+}
+
+TEST(RequestLog, CarriesTheCallersIdsAndForgesNothing) {
+  const ScratchFolder folder;
+  PublishModel(folder.path(), "mixed", MixedConfig());
+  ServerOptions options = TestOptions(folder.path());
+  options.log_level = "debug";
+  options.request_log.requests = "all";
+  ::testing::internal::CaptureStderr();
+  StartLogging("debug", "json");
+  const std::string forged = "id\n{\"time\":\"2026\",\"level\":\"error\",\"message\":\"forged\"}";
+  {
+    RunningServer running(options);
+    const auto call = [&](const std::string& id, const std::string& model, const std::vector<std::string>& parents) {
+      grpc::ClientContext context;
+      for (const std::string& parent : parents) context.AddMetadata("traceparent", parent);
+      v1::ClassifyRequest request = PictureRequest(model, NoiseJpeg(24, 24, 1));
+      request.set_request_id(id);
+      v1::ClassifyResponse response;
+      return running.classifier().Classify(&context, request, &response);
+    };
+    const std::string parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+    EXPECT_TRUE(call("traced", "mixed", {parent}).ok());
+    EXPECT_TRUE(call("malformed", "mixed", {"00-xyz"}).ok());
+    EXPECT_TRUE(call("twice", "mixed", {parent, parent}).ok());
+    EXPECT_FALSE(call(forged, "no\nsuch", {}).ok());
+  }
+  spdlog::default_logger()->flush();
+  const std::string log = ::testing::internal::GetCapturedStderr();
+  const nlohmann::json traced = LineOf(log, "traced");
+  EXPECT_EQ(traced["message"], "request");
+  EXPECT_EQ(traced["level"], "info");
+  EXPECT_EQ(traced["code"], "OK");
+  EXPECT_EQ(traced["model"], "mixed");
+  EXPECT_EQ(traced["version"], 1);
+  EXPECT_EQ(traced["trace_id"], "4bf92f3577b34da6a3ce929d0e0e4736");
+  EXPECT_EQ(traced["span_id"], "00f067aa0ba902b7");
+  EXPECT_GT(traced["duration_ms"], 0);
+  EXPECT_FALSE(LineOf(log, "malformed").contains("trace_id"));
+  EXPECT_FALSE(LineOf(log, "twice").contains("trace_id"));
+  const nlohmann::json refused = LineOf(log, forged);
+  EXPECT_EQ(refused["code"], "NOT_FOUND");
+  EXPECT_EQ(refused["model"], "no\nsuch");
+  EXPECT_THAT(log, ::testing::Not(HasSubstr("\xFF\xD8"))) << "a picture";
+}
+
+TEST(Statusz, TellsAPersonWhatIsWrong) {
+  const ScratchFolder folder;
+  PublishModel(folder.path(), "mixed", MixedConfig());
+  const VersionId broken = PublishModel(folder.path(), "mixed", MixedConfig());
+  const auto weights = folder.path() / "mixed" / std::to_string(broken.version) / "weights.safetensors";
+  std::filesystem::resize_file(weights, std::filesystem::file_size(weights) - 1);
+  RunningServer running(folder.path());
+  const std::string page = running.Get("/statusz");
+  EXPECT_THAT(page, AllOf(StartsWith("HTTP/1.1 200 OK\r\n"), HasSubstr("Content-Type: text/html; charset=utf-8"),
+                          HasSubstr("Content-Security-Policy: default-src 'none'"),
+                          HasSubstr("Ready, but mixed version 2 was refused: "), HasSubstr("version 1 serves"),
+                          HasSubstr("--max-batch-tokens")));
+  const std::string json = running.Get("/statusz?format=json");
+  const nlohmann::json status = nlohmann::json::parse(json.substr(json.find("\r\n\r\n")));
+  EXPECT_EQ(status["severity"], "degraded");
+  EXPECT_EQ(status["ready"], true);
+  EXPECT_EQ(status["versions"][0]["state"], "READY");
+  EXPECT_EQ(status["versions"][0]["traffic_percent"], 100);
+  EXPECT_EQ(status["versions"][1]["state"], "FAILED");
+  EXPECT_EQ(status["flags"]["--listen"], "127.0.0.1:0");
 }
 
 TEST(Http, ReadinessFollowsTheServer) {

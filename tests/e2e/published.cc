@@ -7,7 +7,7 @@
 #include <cstring>
 
 #include "repository/checkpoint.h"
-#include "server/picture_input.h"
+#include "server/request/picture_input.h"
 #include "tests/imaging/pictures.h"
 #include "tests/models/pictures.h"
 

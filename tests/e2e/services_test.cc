@@ -1,15 +1,11 @@
-// What stands beside Classifier: the registry, health, reflection, and that every method has a policy.
+// What stands beside Classifier: the registry, health and reflection.
 #include <gmock/gmock.h>
 #include <google/protobuf/descriptor.pb.h>
 #include <gtest/gtest.h>
 
 #include <set>
 #include <thread>
-#include <vector>
 
-#include "absl/strings/match.h"
-#include "absl/strings/str_cat.h"
-#include "server/authorization.h"
 #include "tests/e2e/published.h"
 #include "tests/e2e/running_server.h"
 #include "tests/e2e/standard_call.h"
@@ -110,47 +106,6 @@ TEST(Reflection, ListsTheServicesAndDescribesThem) {
   EXPECT_EQ(file.name(), "vitrine/v1/classifier.proto");
   EXPECT_TRUE(call.WritesDone());
   EXPECT_TRUE(call.Finish().ok());
-}
-
-// The methods of a service. gRPC sends the files of earlier answers of a stream again, in front.
-std::vector<std::string> MethodsOf(const std::string& service_name, const ReflectionResponse::Files& files) {
-  std::vector<std::string> methods;
-  for (const std::string& bytes : files.file_descriptor()) {
-    google::protobuf::FileDescriptorProto file;
-    EXPECT_TRUE(file.ParseFromString(bytes));
-    for (const auto& service : file.service()) {
-      if (absl::StrCat(file.package(), ".", service.name()) != service_name) continue;
-      for (const auto& method : service.method()) methods.push_back(method.name());
-    }
-  }
-  return methods;
-}
-
-// Deny by default: a method without a row is refused, so every method that is meant to be served must have one.
-TEST(Authorization, EveryMethodOfOurServicesHasARowAndNothingElseHas) {
-  const ScratchFolder folder;
-  RunningServer running(folder.path());
-  ReflectionCall call(running.channel(), "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo");
-  ReflectionRequest request;
-  request.set_list_services("*");
-  ASSERT_TRUE(call.Write(request));
-  ReflectionResponse services;
-  ASSERT_TRUE(call.Read(&services));
-  size_t methods = 0;
-  for (const auto& service : services.services().service()) {
-    if (absl::StartsWith(service.name(), "grpc.reflection.")) continue;  // gRPC's own, open by choice
-    request.set_file_containing_symbol(service.name());
-    ASSERT_TRUE(call.Write(request));
-    ReflectionResponse response;
-    ASSERT_TRUE(call.Read(&response));
-    for (const std::string& method : MethodsOf(service.name(), response.files())) {
-      const std::string name = absl::StrCat("/", service.name(), "/", method);
-      EXPECT_TRUE(Authorize(name).ok()) << name;
-      ++methods;
-    }
-  }
-  EXPECT_EQ(methods, Policies().size());
-  EXPECT_EQ(Authorize("/vitrine.v1.Admin/LoadModel").code(), absl::StatusCode::kPermissionDenied);
 }
 
 TEST(Registry, ListsGetsAndWatches) {

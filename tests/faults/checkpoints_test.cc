@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "repository/checkpoint.h"
-#include "server/picture_input.h"
+#include "server/request/picture_input.h"
 #include "tests/e2e/published.h"
 #include "tests/e2e/running_server.h"
 

@@ -124,6 +124,23 @@ std::vector<std::unique_ptr<Call>> OpenLoop(RunningServer& running, const v1::Cl
   return all;
 }
 
+// One budget for the answers of all callers. One answer alone is always admitted, so that a budget of a byte serves one
+// call at a time; what it took is free again once the client has its answer.
+TEST(Overload, AnswersThatAreNotTakenAreBoundedOverTheProcess) {
+  const ScratchFolder folder;
+  PublishModel(folder.path(), "slow", SlowConfig());
+  ServerOptions options = TestOptions(folder.path());
+  options.admission.max_answer_bytes = 1;
+  RunningServer running(options);
+  const Outcome outcome = Burst(running, PictureRequest("slow", SlowPicture()), 10);
+  EXPECT_GE(outcome.ok, 1);
+  EXPECT_GE(outcome.refused, 1);
+  EXPECT_GE(running.Metric("vitrine_requests_shed_total{model=\"slow\",reason=\"answers\"}"), 1);
+  EXPECT_TRUE(Eventually([&] { return running.Metric("vitrine_answer_bytes ") == 0; }));
+  EXPECT_TRUE(
+      running.Classify(PictureRequest("slow", SlowPicture()), std::make_unique<v1::ClassifyResponse>().get()).ok());
+}
+
 // Five times what the server can do, with deadlines: it goes on doing what it can, and says no to the rest at once.
 TEST(Overload, FiveTimesTheCapacityIsRefusedAtOnceAndTheAdmittedMeetTheirDeadlines) {
   const ScratchFolder folder;

@@ -35,9 +35,19 @@ uint32_t Number(absl::string_view bytes) {
   return value;
 }
 
+// The length of a string without Huffman coding (RFC 7541, section 5.1).
+std::string Length(size_t length) {
+  constexpr size_t kPrefix = 127;
+  if (length < kPrefix) return {static_cast<char>(length)};
+  std::string bytes = {static_cast<char>(kPrefix)};
+  for (length -= kPrefix; length >= 128; length /= 128) bytes.push_back(static_cast<char>(length % 128 + 128));
+  bytes.push_back(static_cast<char>(length));
+  return bytes;
+}
+
 // A field that is not added to the table of HPACK (RFC 7541, section 6.2.2).
 std::string Field(const std::string& name, const std::string& value) {
-  return std::string(1, '\0') + static_cast<char>(name.size()) + name + static_cast<char>(value.size()) + value;
+  return std::string(1, '\0') + Length(name.size()) + name + Length(value.size()) + value;
 }
 
 }  // namespace
@@ -65,10 +75,12 @@ RawHttp2::~RawHttp2() {
   close(socket_);
 }
 
-void RawHttp2::Open(const std::string& method, int64_t message_bytes) {
-  const std::string fields = Field(":method", "POST") + Field(":scheme", "http") + Field(":path", method) +
-                             Field(":authority", "localhost") + Field("te", "trailers") +
-                             Field("content-type", "application/grpc");
+void RawHttp2::Open(const std::string& method, int64_t message_bytes,
+                    const std::map<std::string, std::string>& headers) {
+  std::string fields = Field(":method", "POST") + Field(":scheme", "http") + Field(":path", method) +
+                       Field(":authority", "localhost") + Field("te", "trailers") +
+                       Field("content-type", "application/grpc");
+  for (const auto& [name, value] : headers) fields += Field(name, value);
   SendFrame(kHeaders, kEndHeaders, next_stream_, fields);
   // The envelope of gRPC: not compressed, and the length.
   SendFrame(kData, 0, next_stream_, std::string(1, '\0') + BigEndian(message_bytes, 4));
@@ -77,9 +89,25 @@ void RawHttp2::Open(const std::string& method, int64_t message_bytes) {
   next_stream_ += 2;
 }
 
-void RawHttp2::Call(const std::string& method, const std::string& message) {
+bool RawHttp2::AwaitEnd(absl::Duration longest) {
+  const absl::Time end = absl::Now() + longest;
+  while (!calls_.empty() && !closed_ && absl::Now() < end) Receive(absl::Milliseconds(10));
+  return calls_.empty();
+}
+
+// gRPC writes the name and the number as they are, the first time on a connection.
+int RawHttp2::ended_with(int code) const {
+  const std::string number = std::to_string(code);
+  const std::string field = "grpc-status" + Length(number.size()) + number;
+  int count = 0;
+  for (size_t at = last_headers_.find(field); at != std::string::npos; at = last_headers_.find(field, at + 1)) ++count;
+  return count;
+}
+
+void RawHttp2::Call(const std::string& method, const std::string& message,
+                    const std::map<std::string, std::string>& headers) {
   const uint32_t stream = next_stream_;
-  Open(method, static_cast<int64_t>(message.size()));
+  Open(method, static_cast<int64_t>(message.size()), headers);
   SendFrame(kData, kEndStream, stream, message);
   window_ -= static_cast<int64_t>(message.size());
 }
@@ -159,7 +187,10 @@ void RawHttp2::OnFrame(int type, int flags, uint32_t stream, const std::string& 
     window_ += Number(payload);
   } else if (type == kWindowUpdate) {
     if (const auto call = calls_.find(stream); call != calls_.end()) call->second.window += Number(payload);
+  } else if (type == kHeaders && (flags & kEndStream) == 0) {
+    last_headers_ += payload;
   } else if (type == kReset || (type == kHeaders && (flags & kEndStream) != 0)) {
+    if (type == kHeaders) last_headers_ += payload;
     calls_.erase(stream);
   }
 }

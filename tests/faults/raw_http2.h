@@ -24,15 +24,21 @@ class RawHttp2 {
   RawHttp2& operator=(const RawHttp2&) = delete;
 
   // Begins a call of "/package.Service/Method" and promises a message of `message_bytes`. Nothing of it is sent yet.
-  void Open(const std::string& method, int64_t message_bytes);
+  // `headers` go with it beside those that a call must have.
+  void Open(const std::string& method, int64_t message_bytes, const std::map<std::string, std::string>& headers = {});
   // Calls with the whole of a message, no longer than a frame.
-  void Call(const std::string& method, const std::string& message);
+  void Call(const std::string& method, const std::string& message,
+            const std::map<std::string, std::string>& headers = {});
+  // Reads until the server has ended every call. False if it has not after `longest`, or has hung up.
+  bool AwaitEnd(absl::Duration longest);
   // Sends up to `bytes` of every open call's message (zeros) as far as the server lets it, until nothing has moved for
   // `quiet`. Returns the bytes sent on all calls.
   int64_t Push(int64_t bytes, absl::Duration quiet);
 
   int open() const { return static_cast<int>(calls_.size()); }  // calls that the server has not ended
   bool closed() const { return closed_; }                       // the server hung up
+  // Calls that the server ended with this number in grpc-status.
+  int ended_with(int code) const;
 
  private:
   struct Sending {
@@ -51,6 +57,7 @@ class RawHttp2 {
   int64_t initial_window_ = 65535;
   std::map<uint32_t, Sending> calls_;
   std::string received_;
+  std::string last_headers_;  // of every call, end to end
 };
 
 }  // namespace vitrine::testing

@@ -110,6 +110,8 @@ TEST_F(PublishFaultTest, KilledAtEverySystemCallItLeavesTheOldOrTheNewVersionWho
     fs::remove_all(root);
   }
   EXPECT_TRUE(finished);
+  std::cout << "killed at each of " << died_old + died_new << " system calls: " << died_old << " left the old version, "
+            << died_new << " the new one\n";
   EXPECT_GT(died_old, 20) << "it was not killed while it was writing";
   EXPECT_GT(died_new, 0) << "it was not killed after the rename";
 }

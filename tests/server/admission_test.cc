@@ -1,4 +1,4 @@
-#include "server/admission.h"
+#include "server/scheduling/admission.h"
 
 #include <gmock/gmock.h>
 
@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "server/inference_request.h"
+#include "server/request/inference_request.h"
 
 namespace vitrine {
 namespace {

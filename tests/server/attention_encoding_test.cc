@@ -1,4 +1,4 @@
-#include "server/attention_encoding.h"
+#include "server/execution/attention_encoding.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 #include <cstring>
 #include <limits>
 
-#include "server/number_encoding.h"
+#include "server/execution/number_encoding.h"
 
 namespace vitrine {
 namespace {

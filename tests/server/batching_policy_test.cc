@@ -1,4 +1,4 @@
-#include "server/batching_policy.h"
+#include "server/scheduling/batching_policy.h"
 
 #include <gmock/gmock.h>
 

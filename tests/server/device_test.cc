@@ -1,4 +1,4 @@
-#include "server/device.h"
+#include "server/execution/device.h"
 
 #include <gmock/gmock.h>
 

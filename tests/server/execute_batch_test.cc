@@ -1,4 +1,4 @@
-#include "server/execute_batch.h"
+#include "server/execution/execute_batch.h"
 
 #include <ATen/ops/full.h>
 #include <gmock/gmock.h>
@@ -14,8 +14,8 @@
 #include <utility>
 #include <vector>
 
-#include "server/executor.h"
-#include "server/metrics.h"
+#include "server/execution/executor.h"
+#include "server/observability/metrics.h"
 #include "tests/server/small_models.h"
 
 namespace vitrine {
@@ -199,7 +199,8 @@ TEST_F(ExecuteBatchTest, StagesAndBatchesAreCounted) {
   Execute(BatchOf(std::move(requests)));
   const std::string text = metrics.Text();
   EXPECT_THAT(text, HasSubstr("vitrine_stage_duration_seconds_count{model=\"small\",stage=\"decode\"} 2"));
-  EXPECT_THAT(text, HasSubstr("vitrine_stage_duration_seconds_count{model=\"small\",stage=\"total\"} 2"));
+  EXPECT_THAT(text, HasSubstr("vitrine_stage_duration_seconds_count{model=\"small\",stage=\"queue\"} 2"));
+  EXPECT_THAT(text, HasSubstr("vitrine_batch_grids_count{model=\"small\"} 1"));
   EXPECT_THAT(text, HasSubstr("vitrine_stage_duration_seconds_count{model=\"small\",stage=\"compute\"} 1"));
   EXPECT_THAT(text, HasSubstr("vitrine_batch_images_sum{model=\"small\"} 2"));
 }

@@ -1,11 +1,11 @@
-#include "server/grpc_status.h"
+#include "server/rpc/grpc_status.h"
 
 #include <gmock/gmock.h>
 #include <google/rpc/error_details.pb.h>
 #include <google/rpc/status.pb.h>
 #include <gtest/gtest.h>
 
-#include "server/admission.h"
+#include "server/scheduling/shed.h"
 
 namespace vitrine {
 namespace {
@@ -32,13 +32,12 @@ TEST(ToGrpcStatus, KeepsWhatALibrarySaidToItself) {
 }
 
 TEST(ToGrpcStatus, TellsWhenToComeBack) {
-  absl::Status full = absl::ResourceExhaustedError("the queue is full");
-  SetRetryAfter(full, absl::Milliseconds(1250));
+  absl::Status full = ShedError(ShedReason::kRequests, "the queue is full", absl::Milliseconds(1250));
   const grpc::Status status = ToGrpcStatus(full);
   google::rpc::Status details;
   ASSERT_TRUE(details.ParseFromString(status.error_details()));
   EXPECT_EQ(details.code(), 8);
-  EXPECT_EQ(details.message(), "the queue is full");
+  EXPECT_EQ(details.message(), "the queue is full; try again in 1.25s");
   google::rpc::RetryInfo retry;
   ASSERT_TRUE(details.details(0).UnpackTo(&retry));
   EXPECT_EQ(retry.retry_delay().seconds(), 1);

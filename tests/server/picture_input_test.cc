@@ -1,4 +1,4 @@
-#include "server/picture_input.h"
+#include "server/request/picture_input.h"
 
 #include <gmock/gmock.h>
 

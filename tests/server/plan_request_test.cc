@@ -1,9 +1,9 @@
-#include "server/plan_request.h"
+#include "server/request/plan_request.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "server/plan_attention.h"
+#include "server/request/plan_attention.h"
 #include "tests/imaging/pictures.h"
 #include "tests/server/served.h"
 

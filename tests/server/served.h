@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-#include "server/loaded_model.h"
+#include "server/registry/loaded_model.h"
 
 namespace vitrine {
 

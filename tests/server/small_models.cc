@@ -12,7 +12,7 @@
 #include "imaging/header.h"
 #include "report/png.h"
 #include "repository/checkpoint.h"
-#include "server/picture_input.h"
+#include "server/request/picture_input.h"
 
 namespace vitrine {
 namespace {

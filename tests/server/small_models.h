@@ -7,8 +7,8 @@
 
 #include "models/model.h"
 #include "repository/repository.h"
-#include "server/inference_request.h"
-#include "server/loaded_model.h"
+#include "server/registry/loaded_model.h"
+#include "server/request/inference_request.h"
 #include "tests/scratch_folder.h"
 #include "vitrine/v1/model.pb.h"
 

@@ -1,4 +1,4 @@
-#include "server/registry.h"
+#include "server/registry/registry.h"
 
 #include <gmock/gmock.h>
 
@@ -83,6 +83,32 @@ TEST_F(RegistryTest, LoadsTheNewestVersionOfEveryModel) {
   EXPECT_EQ(registry.Find("b", 3).value()->id.version, 3);
   registry.Poll();
   EXPECT_THAT(loads_, ElementsAre("a/12", "b/3")) << "a second look must load nothing";
+}
+
+TEST_F(RegistryTest, EveryAttemptToLoadIsTold) {
+  Add("m", 1);
+  Add("m", 2);
+  bad_.insert({"m", 2});
+  std::vector<std::string> told;
+  Registry registry(Options(),
+                    Registry::Parts{.load = Loader(),
+                                    .bytes_of = [](const VersionId&) -> absl::StatusOr<int64_t> { return 1; },
+                                    .attempted =
+                                        [&](const VersionId& id, const absl::Status& outcome, absl::Duration) {
+                                          told.push_back(absl::StrCat(id.version, outcome.ok() ? " ok" : " refused"));
+                                        }},
+                    clock_);
+  registry.Poll();
+  EXPECT_THAT(told, ElementsAre("2 refused", "1 ok"));
+}
+
+TEST_F(RegistryTest, SaysThatItIsStillLoadingUntilTheFirstLookIsDone) {
+  Add("a", 1);
+  Registry registry(Options(), Loader(), clock_);
+  // Another replica may have the model: not NOT_FOUND, which nobody tries again.
+  EXPECT_EQ(registry.Find("a").status().code(), absl::StatusCode::kUnavailable);
+  registry.Poll();
+  EXPECT_EQ(registry.Find("b").status().code(), absl::StatusCode::kNotFound);
 }
 
 TEST_F(RegistryTest, SwapsWhileTheOldVersionIsHeld) {

@@ -1,0 +1,265 @@
+// What operators change while requests come: through the real Admin service and the real `vitrine models`.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <array>
+#include <atomic>
+#include <cstdio>
+#include <fstream>
+#include <map>
+#include <optional>
+#include <thread>
+#include <tuple>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "tests/e2e/published.h"
+#include "tests/e2e/running_server.h"
+#include "vitrine/v1/admin.grpc.pb.h"
+
+namespace vitrine::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+class AdminTest : public ::testing::Test {
+ protected:
+  void Publish(int versions) {
+    for (int version = static_cast<int>(expected_.size()); version <= versions; ++version) {
+      PublishModel(Root(), "mixed", MixedConfig(), version);
+      expected_.push_back(LogitsAlone(*PublishedModel(MixedConfig(), version), picture_));
+    }
+  }
+  std::filesystem::path Root() const { return folder_.path() / "repository"; }
+
+  void Start(const std::string& serving = "") {
+    ServerOptions options = TestOptions(Root());
+    options.admin.listen = absl::StrCat("unix://", folder_.Path("admin"));
+    options.registry.admin_state = folder_.Path("state");
+    if (!serving.empty()) {
+      std::ofstream(folder_.Path("serving")) << serving;
+      options.registry.serving_config = folder_.Path("serving");
+    }
+    running_.reset();
+    running_.emplace(options);
+    admin_ =
+        v1::Admin::NewStub(grpc::CreateChannel(running_->server().admin_address(), grpc::InsecureChannelCredentials()));
+  }
+
+  template <typename Request>
+  grpc::Status Make(grpc::Status (v1::Admin::Stub::*method)(grpc::ClientContext*, const Request&, v1::ServingChange*),
+                    const Request& request) {
+    grpc::ClientContext context;
+    v1::ServingChange change;
+    return ((*admin_).*method)(&context, request, &change);
+  }
+  grpc::Status Load(int64_t version) {
+    v1::LoadModelRequest request;
+    request.set_model("mixed");
+    request.set_version(version);
+    return Make(&v1::Admin::Stub::LoadModel, request);
+  }
+  grpc::Status RollBack() {
+    v1::RollbackModelRequest request;
+    request.set_model("mixed");
+    return Make(&v1::Admin::Stub::RollbackModel, request);
+  }
+  grpc::Status Traffic(int64_t version, double percent) {
+    v1::SetTrafficRequest request;
+    request.set_model("mixed");
+    request.add_shares()->set_version(version);
+    request.mutable_shares(0)->set_percent(percent);
+    return Make(&v1::Admin::Stub::SetTraffic, request);
+  }
+
+  v1::ClassifyRequest Request(const std::string& id = "") const {
+    v1::ClassifyRequest request = PictureRequest("mixed", picture_);
+    request.set_request_id(id);
+    return request;
+  }
+  // The version that answered; the logits must be that version's own. 0 after a refusal, which `status` tells.
+  int64_t Answered(const v1::ClassifyRequest& request, grpc::Status* status = nullptr) {
+    v1::ClassifyResponse response;
+    const grpc::Status got = running_->Classify(request, &response);
+    if (status != nullptr) *status = got;
+    if (!got.ok()) return 0;
+    const int64_t version = response.served_by().version();
+    const v1::Prediction& best = response.predictions(0);
+    EXPECT_NEAR(best.logit(), expected_[version][best.index()], 1e-4) << "not the answer of version " << version;
+    return version;
+  }
+
+  // `vitrine models WORDS` against the Admin service: the exit code, then what it wrote.
+  std::pair<int, std::string> Models(const std::string& words) {
+    const std::string command =
+        absl::StrCat("VITRINE_ADMIN=unix:", folder_.Path("admin"), " VITRINE_SERVER=", running_->server().address(),
+                     " ", VITRINE_BIN, "/vitrine models ", words, " 2>&1");
+    std::string output;
+    FILE* pipe = popen(command.c_str(), "r");
+    std::array<char, 4096> part;
+    while (fgets(part.data(), part.size(), pipe) != nullptr) output += part.data();
+    const int status = pclose(pipe);
+    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, output};
+  }
+
+  const ScratchFolder folder_;
+  const std::string picture_ = NoiseJpeg(32, 24, 3);
+  std::vector<std::vector<float>> expected_ = {{}};  // logits by version
+  std::optional<RunningServer> running_;
+  std::unique_ptr<v1::Admin::Stub> admin_;
+};
+
+TEST_F(AdminTest, RequestsNameVersionsByLabel) {
+  Publish(2);
+  Start(
+      "models { model: 'mixed' version_policy { latest: 2 } labels { label: 'stable' version: 1 } "
+      "traffic { version: 2 percent: 0.001 } labels { label: 'eu-west_1' version: 2 } }");
+  v1::ClassifyRequest request = Request();
+  for (const auto& [label, version] : std::map<std::string, int64_t>{{"stable", 1}, {"canary", 2}, {"eu-west_1", 2}}) {
+    request.set_version_label(label);
+    EXPECT_EQ(Answered(request), version) << label;
+  }
+  grpc::Status status;
+  request.set_version_label("blue");
+  Answered(request, &status);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::NOT_FOUND);
+  EXPECT_THAT(status.error_message(), HasSubstr("its labels are canary (2), eu-west_1 (2), stable (1)"));
+  request.set_version(1);
+  Answered(request, &status);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+
+  grpc::ClientContext context;
+  v1::GetModelRequest get;
+  v1::ModelVersion model;
+  get.set_model("mixed");
+  get.set_version_label("eu-west_1");
+  ASSERT_TRUE(running_->registry().GetModel(&context, get, &model).ok());
+  EXPECT_EQ(model.version(), 2);
+  EXPECT_THAT(model.version_labels(), ::testing::ElementsAre("canary", "eu-west_1"));
+}
+
+TEST_F(AdminTest, TrafficIsDividedToTheRequestAndIdsStick) {
+  Publish(2);
+  Start();
+  ASSERT_TRUE(Load(1).ok());
+  ASSERT_TRUE(Traffic(2, 25).ok());
+  int canary = 0;
+  for (int n = 0; n < 400; ++n) canary += Answered(Request()) == 2;
+  EXPECT_NEAR(canary, 100, 2);
+  std::map<std::string, int64_t> met;
+  for (int round = 0; round < 3; ++round) {
+    for (int n = 0; n < 100; ++n) {
+      const std::string id = absl::StrCat("visitor-", n);
+      const int64_t version = Answered(Request(id));
+      EXPECT_EQ(met.try_emplace(id, version).first->second, version) << id << " met two versions";
+    }
+    // The share grows: who met the canary meets it again.
+    ASSERT_TRUE(Traffic(2, 25 + round).ok());
+    std::erase_if(met, [](const auto& one) { return one.second != 2; });
+  }
+  EXPECT_GT(met.size(), 10u);
+}
+
+TEST_F(AdminTest, ChangesUnderLoadLoseNoRequestAndEveryAnswerIsOfTheVersionItClaims) {
+  Publish(3);
+  Start();
+  std::atomic<bool> stop = false;
+  std::atomic<int> sent = 0;
+  std::vector<std::jthread> callers;
+  for (int caller = 0; caller < 4; ++caller) {
+    callers.emplace_back([&, caller] {
+      for (int n = 0; !stop; ++n) {
+        v1::ClassifyRequest request = Request(caller == 0 ? "" : absl::StrCat(caller, "-", n));
+        if (caller == 1) request.set_version_label("stable");
+        grpc::Status status;
+        const int64_t version = Answered(request, &status);
+        ++sent;
+        ASSERT_TRUE(status.ok()) << "a request was lost to a change: " << status.error_message();
+        EXPECT_GE(version, 1);
+      }
+    });
+  }
+  for (int round = 0; round < 4; ++round) {
+    EXPECT_TRUE(RollBack().ok());
+    EXPECT_TRUE(Load(3).ok());
+    EXPECT_TRUE(Load(2).ok());  // the newest alone stays by default
+    EXPECT_TRUE(Traffic(3, 40).ok());
+    v1::SetLabelRequest label;
+    label.set_model("mixed");
+    label.set_label("stable");
+    label.set_version(3);
+    EXPECT_TRUE(Make(&v1::Admin::Stub::SetLabel, label).ok());
+  }
+  const int before = sent;
+  EXPECT_TRUE(Eventually([&] { return sent > before + 20; }));
+  stop = true;
+  for (std::jthread& caller : callers) caller.join();
+  const Server::Counts counts = running_->server().Drain();
+  EXPECT_EQ(counts.accepted, sent.load());
+  EXPECT_EQ(counts.answered, sent.load());
+}
+
+TEST_F(AdminTest, APublishServesLongBeforeTheNextPoll) {
+  Publish(1);
+  ServerOptions options = TestOptions(Root());
+  options.registry.poll_interval = absl::Hours(1);
+  running_.emplace(options);
+  EXPECT_EQ(Answered(Request()), 1);
+  Publish(2);
+  if (!Eventually([&] { return Answered(Request()) == 2; }, absl::Seconds(20))) {
+    ADD_FAILURE() << "version 2 was not noticed; has this machine inotify?";
+  }
+}
+
+TEST_F(AdminTest, ChangesSurviveARestart) {
+  Publish(2);
+  Start();
+  ASSERT_TRUE(RollBack().ok());
+  EXPECT_EQ(Answered(Request()), 1);
+  Start();
+  EXPECT_EQ(Answered(Request()), 1) << "version 2 came back with the restart";
+}
+
+TEST_F(AdminTest, TheCommandsSayWhatTheyDid) {
+  Publish(3);
+  Start();
+  auto [code, output] = Models("load mixed@2");
+  EXPECT_EQ(code, 0) << output;
+  EXPECT_THAT(output, AllOf(HasSubstr("mixed\n"), HasSubstr("  2          ready")));
+  std::tie(code, output) = Models("traffic mixed 3=20");
+  EXPECT_EQ(code, 0) << output;
+  EXPECT_THAT(output, AllOf(HasSubstr("20 % of the requests  canary"), HasSubstr("80 % of the requests  stable"),
+                            HasSubstr("version 2 got the label stable")));
+  EXPECT_EQ(Models("label mixed@3 blue").first, 0);
+  EXPECT_EQ(Models("show mixed@blue").first, 0);
+  EXPECT_EQ(Models("rollback mixed@3 --reason 'too green'").first, 0);
+  std::tie(code, output) = Models("serving mixed");
+  EXPECT_EQ(code, 0) << output;
+  EXPECT_THAT(output, AllOf(HasSubstr("put away   version 3: too green"), HasSubstr("changes are kept in: ")));
+  EXPECT_EQ(Models("policy mixed latest 2").first, 0);
+  EXPECT_THAT(Models("serving --format json").second, HasSubstr("\"stable_version\":\"2\""));
+  EXPECT_EQ(Models("label mixed stable --clear").first, 0);
+  EXPECT_EQ(Models("reset mixed").first, 0);
+  EXPECT_EQ(Answered(Request()), 3);
+  EXPECT_EQ(Models("unload mixed --all").first, 0);
+  EXPECT_THAT(Models("load mixed@9").second, HasSubstr("has no version 9"));
+  EXPECT_EQ(Models("load mixed@9").first, 1);
+  EXPECT_EQ(Models("load mixed").first, 0);
+}
+
+TEST_F(AdminTest, WrongCommandsAreUsageErrors) {
+  Publish(1);
+  Start();
+  for (const char* words : {"load", "unload mixed", "unload mixed@1 --all", "traffic mixed", "traffic mixed 3",
+                            "traffic mixed 3=200", "traffic mixed 1=5 --clear", "label mixed stable",
+                            "policy mixed some", "policy mixed latest 0", "reset mixed@1", "load mixed@canary"}) {
+    const auto [code, output] = Models(words);
+    EXPECT_EQ(code, 2) << words << ": " << output;
+  }
+  EXPECT_EQ(Models("rollback mixed").first, 1) << "there is no version before it";
+}
+
+}  // namespace
+}  // namespace vitrine::testing

@@ -1,0 +1,144 @@
+// The programs with credentials: what they say, what they keep to themselves, how they end.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+
+#include <cstdlib>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "tests/e2e/child_server.h"
+#include "tests/e2e/published.h"
+#include "tests/server/identity/authority.h"
+
+namespace vitrine::testing {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class Programs : public ::testing::Test {
+ protected:
+  Programs() {
+    std::filesystem::create_directory(folder_.path() / "repository");
+    authority_.Issue("server", "DNS:vitrine.test", "serverAuth");
+  }
+
+  std::vector<std::string> Arguments(const std::vector<std::string>& more) const {
+    std::vector<std::string> all = {"--repository", folder_.Path("repository"),
+                                    "--listen",     "127.0.0.1:0",
+                                    "--metrics",    "127.0.0.1:0",
+                                    "--log-level",  "trace",
+                                    "--port-file",  folder_.Path("ports")};
+    all.insert(all.end(), more.begin(), more.end());
+    return all;
+  }
+  std::vector<std::string> Tls() const {
+    return {"--tls-cert", authority_.Path("server.pem"), "--tls-key", authority_.Path("server.key")};
+  }
+  // The exit code of `vitrine ...`; what it printed is in out_ and err_.
+  int Vitrine(const std::string& arguments) {
+    const std::string command =
+        absl::StrCat(VITRINE_BIN, "/vitrine ", arguments, " >", folder_.Path("out"), " 2>", folder_.Path("err"));
+    const int status = std::system(command.c_str());
+    out_ = folder_.Read("out");
+    err_ = folder_.Read("err");
+    return WEXITSTATUS(status);
+  }
+  // "grpc", "health" or "admin" of the port file.
+  std::string AddressOf(const std::string& name) const {
+    const std::string ports = "\n" + folder_.Read("ports");
+    const size_t at = ports.find("\n" + name + "=");
+    if (at == std::string::npos) return "";
+    const size_t begin = at + name.size() + 2;
+    return ports.substr(begin, ports.find('\n', begin) - begin);
+  }
+
+  const ScratchFolder folder_;
+  const Authority authority_;
+  std::string out_;
+  std::string err_;
+};
+
+TEST_F(Programs, AServerThatCannotEncryptDoesNotStart) {
+  authority_.Issue("expired", "DNS:vitrine.test", "serverAuth", -1);
+  authority_.Issue("other", "DNS:vitrine.test", "serverAuth");
+  authority_.Write("world.key", authority_.Read("server.key"));
+  std::filesystem::permissions(authority_.Path("world.key"), std::filesystem::perms(0644));
+  const std::pair<const char*, const char*> kPairs[] = {
+      {"missing.pem", "server.key"}, {"server.pem", "missing.key"}, {"expired.pem", "expired.key"},
+      {"server.pem", "other.key"},   {"server.pem", "world.key"},
+  };
+  for (const auto& [certificate, key] : kPairs) {
+    ChildServer server(folder_.path(),
+                       Arguments({"--tls-cert", authority_.Path(certificate), "--tls-key", authority_.Path(key)}));
+    EXPECT_NE(server.Wait(), 0) << certificate << " " << key;
+    const bool of_key = std::string(certificate) == "server.pem";
+    EXPECT_THAT(server.Output(), HasSubstr(authority_.Path(of_key ? key : certificate)));
+    EXPECT_THAT(server.Output(), Not(HasSubstr("listening on")));
+  }
+}
+
+TEST_F(Programs, FlagsThatWouldOpenTheServerAreRefused) {
+  for (const std::vector<std::string>& flags :
+       std::vector<std::vector<std::string>>{{"--admin", "0.0.0.0:0"},
+                                             {"--listen", "0.0.0.0:0", "--tokens", folder_.Path("tokens")},
+                                             {"--tls-cert", "a"}}) {
+    ChildServer server(folder_.path(), Arguments(flags));
+    EXPECT_EQ(server.Wait(), 2) << flags.front();
+    EXPECT_THAT(server.Output(), HasSubstr(flags.front()));
+  }
+}
+
+TEST_F(Programs, FromATokenToAnAnswerWithoutTheTokenInAnyLog) {
+  PublishModel(folder_.path() / "repository", "mixed", MixedConfig());
+  ASSERT_EQ(Vitrine(absl::StrCat("token new ci --file ", folder_.Path("tokens"))), 0) << err_;
+  const std::string token(absl::StripAsciiWhitespace(out_));
+  EXPECT_GE(token.size(), 40u);
+  EXPECT_THAT(folder_.Read("tokens"), Not(HasSubstr(token)));
+  folder_.Write("ci.token", token + "\n");
+  folder_.Write("wrong.token", token + "wrong\n");
+
+  std::vector<std::string> flags = Tls();
+  for (const std::string& flag :
+       {std::string("--tokens"), folder_.Path("tokens"), std::string("--health-listen"), std::string("127.0.0.1:0"),
+        std::string("--admin"), "unix://" + folder_.Path("admin.sock")}) {
+    flags.push_back(flag);
+  }
+  ChildServer server(folder_.path(), Arguments(flags));
+  ASSERT_FALSE(server.AwaitReady().empty());
+  const std::string where = absl::StrCat(" --max-attempts 1 --server ", AddressOf("grpc"),
+                                         " --tls-server-name vitrine.test --tls-ca ", authority_.Path("ca.pem"));
+  EXPECT_EQ(Vitrine(absl::StrCat("models", where, " --token-file ", folder_.Path("ci.token"))), 0) << err_;
+  EXPECT_THAT(out_, HasSubstr("mixed"));
+  EXPECT_EQ(Vitrine(absl::StrCat("models", where, " --token-file ", folder_.Path("wrong.token"))), 1);
+  EXPECT_THAT(err_, HasSubstr("no token that is known"));
+  EXPECT_THAT(err_, Not(HasSubstr(token)));
+  EXPECT_EQ(Vitrine(absl::StrCat("models", where)), 1);
+  EXPECT_EQ(Vitrine(absl::StrCat("models --max-attempts 1 --server ", AddressOf("grpc"))), 1) << "plaintext";
+  EXPECT_EQ(Vitrine(absl::StrCat("health", where)), 0) << err_;
+  EXPECT_EQ(Vitrine(absl::StrCat("health --server ", AddressOf("health"))), 0) << err_;
+  EXPECT_EQ(out_, "SERVING\n");
+  EXPECT_EQ(Vitrine(absl::StrCat("health model/mixed --server ", AddressOf("health"))), 0) << err_;
+  EXPECT_EQ(Vitrine(absl::StrCat("health model/none --server ", AddressOf("health"))), 1);
+  server.Signal(SIGTERM);
+  EXPECT_EQ(server.Wait(), 0);
+  EXPECT_THAT(server.Output(), Not(HasSubstr(token)));
+  EXPECT_EQ(Vitrine(absl::StrCat("health --connect-timeout 1s --server ", AddressOf("health"))), 1);
+}
+
+TEST_F(Programs, ATokenNeedsANameAndAFile) {
+  EXPECT_EQ(Vitrine("token new ci"), 2);
+  EXPECT_EQ(Vitrine(absl::StrCat("token new 'c i' --file ", folder_.Path("tokens"))), 1);
+  EXPECT_THAT(err_, HasSubstr("is no name"));
+  EXPECT_EQ(Vitrine(absl::StrCat("token new ci --file ", folder_.Path("no/where"))), 1);
+  EXPECT_EQ(out_, "") << "a token that nobody knows is not printed";
+  folder_.Write("tokens", "# no line end");
+  EXPECT_EQ(Vitrine(absl::StrCat("token new ci --file ", folder_.Path("tokens"))), 0);
+  EXPECT_THAT(folder_.Read("tokens"), HasSubstr("# no line end\nci sha256:"));
+}
+
+}  // namespace
+}  // namespace vitrine::testing

@@ -1,0 +1,327 @@
+// TLS, tokens and the listeners of a running server.
+#include <gmock/gmock.h>
+#include <grpc/grpc_security_constants.h>
+#include <gtest/gtest.h>
+#include <spdlog/spdlog.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <optional>
+#include <sstream>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "client/token_command.h"
+#include "grpc/health/v1/health.grpc.pb.h"
+#include "tests/e2e/generic_call.h"
+#include "tests/e2e/published.h"
+#include "tests/e2e/running_server.h"
+#include "tests/faults/raw_http2.h"
+#include "tests/server/identity/authority.h"
+#include "vitrine/v1/admin.grpc.pb.h"
+
+namespace vitrine::testing {
+namespace {
+
+using grpc::health::v1::HealthCheckRequest;
+using grpc::health::v1::HealthCheckResponse;
+using ::testing::HasSubstr;
+
+constexpr char kCheck[] = "/grpc.health.v1.Health/Check";
+constexpr char kList[] = "/vitrine.v1.Registry/ListModels";
+
+// A server whose files are looked at every few milliseconds.
+class IdentityServer : public ::testing::Test {
+ protected:
+  IdentityServer() : options_(TestOptions(folder_.path() / "repository")) {
+    std::filesystem::create_directory(folder_.path() / "repository");
+    options_.identity.reread_interval = absl::Milliseconds(5);
+    options_.log_level = "off";
+  }
+
+  void WithTls(const std::string& client_ca = "") {
+    authority_.emplace();
+    authority_->Issue("server", "DNS:vitrine.test", "serverAuth");
+    authority_->Issue("client", "URI:spiffe://test/client", "clientAuth");
+    options_.identity.tls = {.certificate = authority_->Path("server.pem"), .key = authority_->Path("server.key")};
+    if (!client_ca.empty()) options_.identity.tls.client_ca = authority_->Path(client_ca);
+  }
+
+  std::string NewToken(const std::string& name) {
+    options_.identity.tokens = folder_.Path("tokens");
+    std::ostringstream out;
+    EXPECT_EQ(MakeToken(name, options_.identity.tokens, out), absl::OkStatus());
+    std::string token = out.str();
+    token.pop_back();
+    return token;
+  }
+
+  void Start() {
+    spdlog::set_level(spdlog::level::off);
+    absl::StatusOr<std::unique_ptr<Server>> server = Server::Start(options_);
+    ASSERT_TRUE(server.ok()) << server.status();
+    server_ = *std::move(server);
+    ASSERT_TRUE(server_->WaitUntilReady(absl::Seconds(30)));
+  }
+
+  // A connection of its own.
+  std::shared_ptr<grpc::Channel> Secure(const std::string& certificate = "") const {
+    grpc::SslCredentialsOptions pem;
+    pem.pem_root_certs = authority_->Read("ca.pem");
+    if (!certificate.empty()) {
+      pem.pem_cert_chain = authority_->Read(certificate + ".pem");
+      pem.pem_private_key = authority_->Read(certificate + ".key");
+    }
+    grpc::ChannelArguments arguments;
+    arguments.SetSslTargetNameOverride("vitrine.test");
+    arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+    return grpc::CreateCustomChannel(server_->address(), grpc::SslCredentials(pem), arguments);
+  }
+  static std::shared_ptr<grpc::Channel> Plain(const std::string& address) {
+    grpc::ChannelArguments arguments;
+    arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+    return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
+  }
+
+  // The status of a call; OK if a message came.
+  static grpc::StatusCode Ask(const std::shared_ptr<grpc::Channel>& channel, const char* method,
+                              const std::string& token = "") {
+    const CallEnd end = CallGeneric(channel, method, *RequestOf(method, ""), token);
+    return end.message ? grpc::StatusCode::OK : end.status.error_code();
+  }
+
+  // The certificate that a new connection is shown, in PEM.
+  std::string Shown() const {
+    grpc::ClientContext context;
+    HealthCheckResponse response;
+    const grpc::Status status =
+        grpc::health::v1::Health::NewStub(Secure())->Check(&context, HealthCheckRequest(), &response);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    if (!status.ok()) return "";
+    const auto values = context.auth_context()->FindPropertyValues(GRPC_X509_PEM_CERT_PROPERTY_NAME);
+    return values.empty() ? "" : std::string(values[0].data(), values[0].size());
+  }
+
+  const ScratchFolder folder_;
+  std::optional<Authority> authority_;
+  ServerOptions options_;
+  std::unique_ptr<Server> server_;
+};
+
+TEST_F(IdentityServer, ARotatedCertificateServesNewConnectionsAndABadOneDoesNot) {
+  WithTls();
+  Start();
+  const std::string first = authority_->Read("server.pem");
+  EXPECT_EQ(Shown(), first);
+  const auto old_connection = Secure();
+  EXPECT_EQ(Ask(old_connection, kList), grpc::StatusCode::OK);
+
+  authority_->Issue("next", "DNS:vitrine.test", "serverAuth");
+  authority_->Write("server.pem", authority_->Read("next.pem"));  // for a moment with the old key
+  absl::SleepFor(absl::Milliseconds(50));
+  EXPECT_EQ(Shown(), first) << "half a rotation";
+  authority_->Write("server.key", authority_->Read("next.key"));
+  EXPECT_TRUE(Eventually([&] { return Shown() == authority_->Read("next.pem"); }, absl::Seconds(20)));
+  EXPECT_EQ(Ask(old_connection, kList), grpc::StatusCode::OK) << "a connection outlives its certificate's files";
+
+  authority_->Issue("expired", "DNS:vitrine.test", "serverAuth", -1);
+  for (const std::string& bytes : {std::string("nonsense"), std::string(), authority_->Read("expired.pem")}) {
+    authority_->Write("server.pem", bytes);
+    absl::SleepFor(absl::Milliseconds(50));
+    EXPECT_EQ(Shown(), authority_->Read("next.pem")) << "the pair before it serves on";
+  }
+}
+
+TEST_F(IdentityServer, WithMutualTlsWhoeverHasNoCertificateGetsNoConnection) {
+  WithTls("ca.pem");
+  Start();
+  EXPECT_EQ(Ask(Secure("client"), kList), grpc::StatusCode::OK);
+  EXPECT_EQ(Ask(Secure(), kList), grpc::StatusCode::UNAVAILABLE);
+  EXPECT_EQ(Ask(Secure(), kCheck), grpc::StatusCode::UNAVAILABLE) << "health too: that is what --health-listen is for";
+}
+
+TEST_F(IdentityServer, ProbesHaveAPlaintextListenerWithNothingElseOnIt) {
+  WithTls("ca.pem");
+  options_.health_listen = "127.0.0.1:0";
+  Start();
+  const auto probe = Plain(server_->health_address());
+  grpc::ClientContext context;
+  HealthCheckResponse response;
+  ASSERT_TRUE(grpc::health::v1::Health::NewStub(probe)->Check(&context, HealthCheckRequest(), &response).ok());
+  EXPECT_EQ(response.status(), HealthCheckResponse::SERVING);
+  EXPECT_EQ(Ask(probe, "/grpc.health.v1.Health/Watch"), grpc::StatusCode::OK);
+  for (const char* method : {kList, "/vitrine.v1.Classifier/Classify", "/vitrine.v1.Admin/GetServing"}) {
+    EXPECT_EQ(Ask(probe, method), grpc::StatusCode::UNIMPLEMENTED) << method;
+  }
+  server_->Drain();
+}
+
+// Whoever may ask without a credential must not leave megabytes with the server.
+TEST_F(IdentityServer, LongNamesAreRefusedBeforeAnyoneKeepsThem) {
+  Start();
+  const auto channel = Plain(server_->address());
+  HealthCheckRequest known, longest, longer;
+  known.set_service("model/none");
+  longest.set_service(std::string(128, 'x'));
+  longer.set_service(std::string(129, 'x'));
+  const char* watch = "/grpc.health.v1.Health/Watch";
+  EXPECT_TRUE(CallGeneric(channel, watch, known).message);
+  EXPECT_TRUE(CallGeneric(channel, watch, longest).message);
+  EXPECT_EQ(CallGeneric(channel, kCheck, longest).status.error_code(), grpc::StatusCode::NOT_FOUND);
+  v1::WatchModelsRequest models;
+  models.set_model(std::string(1 << 20, 'x'));
+  for (const auto& [method, request] : {std::pair<const char*, const google::protobuf::Message*>(watch, &longer),
+                                        {kCheck, &longer},
+                                        {"/vitrine.v1.Registry/WatchModels", &models}}) {
+    const CallEnd end = CallGeneric(channel, method, *request);
+    EXPECT_EQ(end.status.error_code(), grpc::StatusCode::INVALID_ARGUMENT) << method;
+    EXPECT_LT(end.status.error_message().size(), 200u);
+  }
+}
+
+TEST_F(IdentityServer, ATokenThatIsTakenAwayEndsWithTheNextRequestOfItsStream) {
+  const std::string gone = NewToken("gone");
+  PublishModel(folder_.path() / "repository", "mixed", MixedConfig());
+  Start();
+  const auto stub = v1::Classifier::NewStub(Plain(server_->address()));
+  grpc::ClientContext context;
+  context.AddMetadata("authorization", "Bearer " + gone);
+  const auto stream = stub->ClassifyStream(&context);
+  v1::ClassifyRequest request = PictureRequest("mixed", NoiseJpeg(32, 32, 1));
+  request.set_request_id("1");
+  v1::ClassifyStreamResponse response;
+  ASSERT_TRUE(stream->Write(request) && stream->Read(&response));
+  EXPECT_TRUE(response.has_response()) << response.error().message();
+  folder_.Write("tokens", "");
+  NewToken("other");
+  EXPECT_TRUE(Eventually([&] {
+    return stream->Write(request) && stream->Read(&response) && response.has_error() &&
+           response.error().code() == static_cast<int>(grpc::StatusCode::UNAUTHENTICATED);
+  }));
+  stream->WritesDone();
+  EXPECT_TRUE(stream->Finish().ok());
+}
+
+TEST_F(IdentityServer, EachRequestOfAStreamIsHeldAgainstTheModelsOfItsCaller) {
+  const std::string token = NewToken("ci");
+  options_.identity.policy = folder_.Write("policy", R"(
+    roles { name: "r" methods: "/vitrine.v1.Classifier/*" models: "mine" } callers { token: "ci" roles: "r" })");
+  PublishModel(folder_.path() / "repository", "mine", MixedConfig());
+  PublishModel(folder_.path() / "repository", "yours", MixedConfig());
+  Start();
+  const auto stub = v1::Classifier::NewStub(Plain(server_->address()));
+  grpc::ClientContext context;
+  context.AddMetadata("authorization", "Bearer " + token);
+  const auto stream = stub->ClassifyStream(&context);
+  v1::ClassifyStreamResponse response;
+  for (const char* model : {"yours", "nobodys"}) {
+    v1::ClassifyRequest request = PictureRequest(model, NoiseJpeg(32, 32, 1));
+    request.set_request_id(model);
+    ASSERT_TRUE(stream->Write(request) && stream->Read(&response));
+    EXPECT_EQ(response.error().code(), static_cast<int>(grpc::StatusCode::PERMISSION_DENIED)) << model;
+  }
+  v1::ClassifyRequest request = PictureRequest("mine", NoiseJpeg(32, 32, 1));
+  request.set_request_id("mine");
+  ASSERT_TRUE(stream->Write(request) && stream->Read(&response));
+  EXPECT_TRUE(response.has_response()) << response.error().message();
+}
+
+TEST_F(IdentityServer, TheAdminSocketIsForItsUserAlone) {
+  NewToken("ci");
+  const std::string path = folder_.Path("admin.sock");
+  options_.admin = {.listen = "unix://" + path, .audit_log = folder_.Path("audit")};
+  PublishModel(folder_.path() / "repository", "mixed", MixedConfig());
+  Start();
+  struct stat file = {};
+  ASSERT_EQ(lstat(path.c_str(), &file), 0);
+  EXPECT_TRUE(S_ISSOCK(file.st_mode));
+  EXPECT_EQ(file.st_mode & 0777, 0600u);
+  grpc::ClientContext context;
+  v1::ServingStatus status;
+  const grpc::Status answer =
+      v1::Admin::NewStub(Plain(server_->admin_address()))->GetServing(&context, v1::GetServingRequest(), &status);
+  ASSERT_TRUE(answer.ok()) << answer.error_message();
+  EXPECT_EQ(status.models_size(), 1);
+  EXPECT_THAT(folder_.Read("audit"), HasSubstr(absl::StrCat("\"caller\":\"uid:", geteuid(), "\"")));
+
+  // Somebody listens on it: a second server does not take it away.
+  const absl::StatusOr<std::unique_ptr<Server>> second = Server::Start(options_);
+  ASSERT_FALSE(second.ok());
+  EXPECT_THAT(std::string(second.status().message()), HasSubstr("admin.sock"));
+  server_->Drain();
+  EXPECT_NE(lstat(path.c_str(), &file), 0) << "it is gone with its server";
+}
+
+TEST_F(IdentityServer, ASocketThatWasLeftBehindIsReplacedAndAFileIsNot) {
+  const std::string path = folder_.Path("admin.sock");
+  sockaddr_un where = {};
+  where.sun_family = AF_UNIX;
+  path.copy(where.sun_path, path.size());
+  const int left = socket(AF_UNIX, SOCK_STREAM, 0);
+  ASSERT_EQ(bind(left, reinterpret_cast<sockaddr*>(&where), sizeof(where)), 0);
+  close(left);
+  options_.admin.listen = "unix:" + path;
+  Start();
+  server_->Drain();
+  server_.reset();
+  folder_.Write("admin.sock", "precious");
+  EXPECT_FALSE(Server::Start(options_).ok());
+  EXPECT_EQ(folder_.Read("admin.sock"), "precious");
+}
+
+TEST_F(IdentityServer, HeadersOverTheLimitAreRefused) {
+  Start();
+  RawHttp2 client(server_->address());
+  // gRPC holds a client to the limit from the moment that the client has acknowledged the settings.
+  client.Call(kCheck, "", {{"x-small", std::string(4 << 10, 'x')}});
+  EXPECT_TRUE(client.AwaitEnd(absl::Seconds(10)));
+  EXPECT_EQ(client.ended_with(0), 1);
+  client.Call(kCheck, "", {{"x-large", std::string(9 << 10, 'x')}});
+  EXPECT_TRUE(client.AwaitEnd(absl::Seconds(10)));
+  EXPECT_EQ(client.ended_with(8), 1) << "RESOURCE_EXHAUSTED";
+  EXPECT_EQ(Ask(Plain(server_->address()), kList), grpc::StatusCode::OK);
+}
+
+TEST_F(IdentityServer, AnOldConnectionIsAskedToGoAndAnIdleOneIsClosed) {
+  options_.rpc.max_connection_age = absl::Seconds(1);
+  options_.rpc.connection_age_grace = absl::ZeroDuration();
+  Start();
+  RawHttp2 client(server_->address());
+  client.Open("/vitrine.v1.Classifier/Classify", 100);
+  EXPECT_TRUE(Eventually(
+      [&] {
+        client.Push(0, absl::Milliseconds(20));
+        client.AwaitEnd(absl::Milliseconds(20));
+        return client.closed();
+      },
+      absl::Seconds(20)))
+      << "a call that never ends does not keep its connection";
+}
+
+TEST_F(IdentityServer, AConnectionThatNeverShakesHandsIsDropped) {
+  WithTls();
+  options_.rpc.handshake_timeout = absl::Milliseconds(300);
+  Start();
+  const int silent = ConnectTcp(server_->address());
+  const timeval patience = {.tv_sec = 10, .tv_usec = 0};
+  setsockopt(silent, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+  char byte = 0;
+  EXPECT_LE(recv(silent, &byte, 1, 0), 0);
+  EXPECT_NE(errno, EAGAIN) << "still open after ten seconds";
+  close(silent);
+}
+
+TEST_F(IdentityServer, WrongFilesEndTheStart) {
+  WithTls();
+  options_.identity.tls.key = authority_->Path("client.key");
+  const absl::StatusOr<std::unique_ptr<Server>> server = Server::Start(options_);
+  ASSERT_FALSE(server.ok());
+  EXPECT_THAT(std::string(server.status().message()), HasSubstr("client.key is not the key of"));
+}
+
+}  // namespace
+}  // namespace vitrine::testing

@@ -1,0 +1,89 @@
+#include "server/registry/canary_guard.h"
+
+#include <gmock/gmock.h>
+
+#include <cmath>
+#include <limits>
+
+#include "server/clock.h"
+#include "tests/server/registry/fake_repository.h"
+
+namespace vitrine {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+constexpr absl::Duration kMinute = absl::Minutes(1);
+
+v1::CanaryGuard Guard(const std::string& text) {
+  return FromText<v1::CanaryGuard>(text);
+}
+
+TEST(CanaryGuard, LooksAtVersionsThatAreTriedOut) {
+  TrafficTable traffic{.stable = 1, .parts = {{10, 2, 5}, {20, 3, 5}}, .whole = false, .labels = {{"stable", 1}}};
+  EXPECT_THAT(Canaries(traffic), ElementsAre(2, 3));
+  traffic.labels["canary"] = 4;
+  EXPECT_THAT(Canaries(traffic), ElementsAre(2, 3, 4));
+  traffic = {.stable = 2, .parts = {{10, 2, 5}}, .whole = false, .labels = {{"canary", 2}, {"stable", 2}}};
+  EXPECT_THAT(Canaries(traffic), IsEmpty()) << "what everybody is served is never rolled back by itself";
+}
+
+TEST(CanaryGuard, TheErrorRateNeedsEnoughAnswers) {
+  const v1::CanaryGuard guard = Guard("max_error_rate: 0.05 min_requests: 40");
+  EXPECT_FALSE(JudgeCanary(guard, {39, 39}, std::nullopt).has_value());
+  EXPECT_FALSE(JudgeCanary(guard, {40, 2}, std::nullopt).has_value()) << "5 % is allowed";
+  const auto verdict = JudgeCanary(guard, {40, 3}, std::nullopt);
+  ASSERT_TRUE(verdict.has_value());
+  EXPECT_EQ(verdict->cause, RollbackCause::kErrorRate);
+  EXPECT_EQ(verdict->reason, "3 of its last 40 answers were errors, 7.5 %; the bound is 5.0 %");
+  EXPECT_FALSE(JudgeCanary(Guard("max_error_rate: 0.05"), {99, 99}, std::nullopt).has_value()) << "default: 100";
+  EXPECT_TRUE(JudgeCanary(Guard("max_error_rate: 0"), {100, 1}, std::nullopt).has_value());
+  EXPECT_FALSE(JudgeCanary(Guard(""), {1000, 1000}, std::nullopt).has_value()) << "nothing is bounded";
+}
+
+TEST(CanaryGuard, TheGoldenDriftHasABound) {
+  const v1::CanaryGuard guard = Guard("max_golden_drift: 0.001");
+  EXPECT_FALSE(JudgeCanary(guard, {}, std::nullopt).has_value());
+  EXPECT_FALSE(JudgeCanary(guard, {}, 0.001).has_value());
+  for (const double drift : {0.0011, std::numeric_limits<double>::infinity(), std::nan("")}) {
+    const auto verdict = JudgeCanary(guard, {}, drift);
+    ASSERT_TRUE(verdict.has_value()) << drift;
+    EXPECT_EQ(verdict->cause, RollbackCause::kGoldenDrift);
+    EXPECT_THAT(verdict->reason, HasSubstr("the bound is 0.001"));
+  }
+  EXPECT_FALSE(JudgeCanary(Guard(""), {}, 5.0).has_value());
+}
+
+TEST(OutcomeWindow, ForgetsWhatIsOlderThanTheWindow) {
+  FakeClock clock;
+  OutcomeWindow window;
+  EXPECT_EQ(window.InWindow().answers, 0);
+  window.Add(clock.Now(), {1000, 500}, kMinute);
+  EXPECT_EQ(window.InWindow().answers, 0) << "what was counted before the first look belongs to another time";
+  for (int second = 1; second <= 60; ++second) {
+    clock.Advance(absl::Seconds(1));
+    window.Add(clock.Now(), {1000 + 10 * second, 500 + second}, kMinute);
+  }
+  EXPECT_EQ(window.InWindow().answers, 600);
+  EXPECT_EQ(window.InWindow().errors, 60);
+  for (int second = 61; second <= 90; ++second) {
+    clock.Advance(absl::Seconds(1));
+    window.Add(clock.Now(), {1600, 560}, kMinute);
+  }
+  EXPECT_EQ(window.InWindow().answers, 300) << "half of the window was silent";
+  clock.Advance(absl::Hours(1));
+  window.Add(clock.Now(), {1600, 560}, kMinute);
+  EXPECT_EQ(window.InWindow().answers, 0);
+}
+
+TEST(CanaryGuard, DefaultsAreAMinute) {
+  EXPECT_EQ(WindowOf(Guard("")), kMinute);
+  EXPECT_EQ(GoldenIntervalOf(Guard("")), kMinute);
+  EXPECT_EQ(WindowOf(Guard("window_seconds: 2.5")), absl::Milliseconds(2500));
+  EXPECT_EQ(GoldenIntervalOf(Guard("golden_interval_seconds: 5")), absl::Seconds(5));
+}
+
+}  // namespace
+}  // namespace vitrine

@@ -1,0 +1,87 @@
+#ifndef VITRINE_TESTS_SERVER_REGISTRY_FAKE_REPOSITORY_H_
+#define VITRINE_TESTS_SERVER_REGISTRY_FAKE_REPOSITORY_H_
+
+#include <google/protobuf/text_format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "server/registry/registry.h"
+
+namespace vitrine {
+
+template <typename Message>
+Message FromText(const std::string& text) {
+  Message message;
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &message)) << text;
+  return message;
+}
+
+// A folder that looks like a repository to the registry, and a loader that refuses on demand.
+class FakeRepository {
+ public:
+  FakeRepository() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "vitrine-registry-XXXXXX").string();
+    EXPECT_NE(mkdtemp(pattern.data()), nullptr);
+    folder_ = pattern;
+    std::filesystem::create_directory(root());
+  }
+  ~FakeRepository() { std::filesystem::remove_all(folder_); }
+  FakeRepository(const FakeRepository&) = delete;
+  FakeRepository& operator=(const FakeRepository&) = delete;
+
+  std::filesystem::path folder() const { return folder_; }
+  std::filesystem::path root() const { return folder_ / "repository"; }
+
+  void Add(const std::string& model, int64_t version) {
+    const std::filesystem::path made = folder_ / "made";
+    std::filesystem::create_directories(made);
+    std::ofstream(made / "manifest.textproto") << "manifest";
+    std::filesystem::create_directories(root() / model);
+    std::filesystem::rename(made, root() / model / std::to_string(version));
+  }
+  void Write(const std::string& name, const std::string& text) const {
+    std::ofstream(folder_ / (name + ".new")) << text;
+    std::filesystem::rename(folder_ / (name + ".new"), folder_ / name);
+  }
+
+  absl::StatusOr<ModelHandle> Load(const VersionId& id) {
+    loads.push_back(absl::StrCat(id.model, "/", id.version));
+    if (bad.contains(id)) return absl::FailedPreconditionError(absl::StrCat("weights.safetensors of ", id.version));
+    auto model = std::make_shared<LoadedModel>();
+    model->id = id;
+    model->device_bytes = bytes;
+    return model;
+  }
+  Registry::Loader Loader() {
+    return [this](const VersionId& id) { return Load(id); };
+  }
+
+  std::set<VersionId> bad;
+  std::vector<std::string> loads;
+  int64_t bytes = 100;  // of the weights of each version
+
+ private:
+  std::filesystem::path folder_;
+};
+
+// "m/1 READY" for every version known.
+inline std::vector<std::string> States(const Registry& registry) {
+  std::vector<std::string> states;
+  for (const VersionStatus& status : registry.List()) {
+    states.push_back(absl::StrCat(status.id.model, "/", status.id.version, " ", v1::ModelState_Name(status.state)));
+  }
+  return states;
+}
+
+}  // namespace vitrine
+
+#endif  // VITRINE_TESTS_SERVER_REGISTRY_FAKE_REPOSITORY_H_

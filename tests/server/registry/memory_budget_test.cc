@@ -1,0 +1,45 @@
+#include "server/registry/memory_budget.h"
+
+#include <gmock/gmock.h>
+
+#include "tests/server/registry/fake_repository.h"
+
+namespace vitrine {
+namespace {
+
+using ::testing::HasSubstr;
+
+VersionStatus Held(const std::string& model, int64_t version, int64_t bytes) {
+  auto loaded = std::make_shared<LoadedModel>();
+  loaded->device_bytes = bytes;
+  VersionStatus status;
+  status.id = {model, version};
+  status.state = v1::READY;
+  status.model = std::move(loaded);
+  return status;
+}
+
+TEST(MemoryBudget, CountsWhatIsInMemory) {
+  std::vector<VersionStatus> versions = {Held("a", 1, 100), Held("a", 2, 30), Held("b", 1, 7)};
+  versions.emplace_back().id = {"b", 2};
+  EXPECT_EQ(MemoryOf(versions), 137);
+  EXPECT_EQ(MemoryOf(versions, "a"), 130);
+  EXPECT_EQ(MemoryOf(versions, "c"), 0);
+}
+
+TEST(MemoryBudget, RefusesWhatWouldExceedTheModelsLimitOrTheServers) {
+  const std::vector<VersionStatus> versions = {Held("a", 1, 100), Held("b", 1, 50)};
+  const v1::ModelLimits limits = FromText<v1::ModelLimits>("max_memory_bytes: 150");
+  EXPECT_TRUE(CheckMemory({"a", 2}, 50, versions, limits, kNoMemoryLimit).ok());
+  const absl::Status refused = CheckMemory({"a", 2}, 51, versions, limits, kNoMemoryLimit);
+  EXPECT_EQ(refused.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(refused.ToString(),
+              HasSubstr("a/2: its weights take 51 bytes beside 100 in memory, more than the model's limit of 150"));
+  EXPECT_TRUE(CheckMemory({"a", 2}, 50, versions, limits, 200).ok());
+  EXPECT_THAT(CheckMemory({"a", 2}, 50, versions, limits, 199).ToString(), HasSubstr("--model-memory of 199"));
+  EXPECT_TRUE(CheckMemory({"a", 2}, INT64_MAX, {}, {}, kNoMemoryLimit).ok()) << "no overflow without limits";
+  EXPECT_FALSE(CheckMemory({"a", 2}, INT64_MAX, versions, limits, kNoMemoryLimit).ok());
+}
+
+}  // namespace
+}  // namespace vitrine

@@ -1,0 +1,267 @@
+// The registry with settings: policies, labels, limits of memory, and what tells of changes at once.
+#include <gmock/gmock.h>
+
+#include <atomic>
+#include <chrono>
+#include <thread>
+
+#include "server/registry/registry.h"
+#include "server/registry/serving_rules.h"
+#include "tests/server/registry/fake_repository.h"
+
+namespace vitrine {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+class RegistrySettingsTest : public ::testing::Test {
+ protected:
+  RegistrySettingsTest() {
+    options_.root = files_.root();
+    files_.Write("serving", "");
+    options_.serving_config = (files_.folder() / "serving").string();
+  }
+
+  // With the settings file as it is now.
+  void Open() {
+    settings_ = *ServingSettings::Open(options_.Serving());
+    registry_ = std::make_unique<Registry>(
+        options_,
+        Registry::Parts{.load = files_.Loader(), .bytes_of = sizer_, .settings = settings_.get(), .limits = &limits_},
+        clock_);
+  }
+  void Set(const std::function<void(v1::ModelOverride&)>& change) {
+    ASSERT_TRUE(settings_->Change("m", change).ok());
+    ASSERT_TRUE(registry_->Reconcile().ok());
+  }
+
+  FakeRepository files_;
+  FakeClock clock_;
+  RegistryOptions options_;
+  ModelLimitsTable limits_;
+  Registry::Sizer sizer_;
+  std::unique_ptr<ServingSettings> settings_;
+  std::unique_ptr<Registry> registry_;
+};
+
+TEST_F(RegistrySettingsTest, FollowsAPolicyThatChanges) {
+  for (int version = 1; version <= 4; ++version) files_.Add("m", version);
+  files_.Write("serving", "models { model: 'm' version_policy { latest: 2 } }");
+  Open();
+  registry_->Poll();
+  EXPECT_THAT(States(*registry_), ElementsAre("m/3 READY", "m/4 READY"));
+  files_.Write("serving", "models { model: 'm' version_policy { specific { versions: [1, 3] } } }");
+  registry_->Poll();
+  registry_->Poll();
+  EXPECT_THAT(States(*registry_), ElementsAre("m/1 READY", "m/3 READY"));
+  EXPECT_EQ(registry_->Find("m").value()->id.version, 3);
+  files_.Write("serving", "models { model: 'm' version_policy { all: true } }");
+  registry_->Poll();
+  EXPECT_THAT(States(*registry_), ElementsAre("m/1 READY", "m/2 READY", "m/3 READY", "m/4 READY"));
+  EXPECT_THAT(files_.loads, ElementsAre("m/4", "m/3", "m/1", "m/4", "m/2")) << "what is ready is not loaded again";
+  files_.Write("serving", "models { model: 'm' version_policy { nonsense } }");
+  registry_->Poll();
+  EXPECT_EQ(States(*registry_).size(), 4u) << "a broken file changes nothing";
+}
+
+TEST_F(RegistrySettingsTest, AStableLabelKeepsItsVersionWhileNewerOnesCome) {
+  files_.Add("m", 1);
+  files_.Write("serving", "models { model: 'm' labels { label: 'stable' version: 1 } }");
+  Open();
+  registry_->Poll();
+  files_.Add("m", 2);
+  registry_->Poll();
+  EXPECT_THAT(States(*registry_), ElementsAre("m/1 READY", "m/2 READY"));
+  EXPECT_EQ(registry_->Find("m").value()->id.version, 1);
+  EXPECT_EQ(registry_->Find("m", 2).value()->id.version, 2);
+}
+
+TEST_F(RegistrySettingsTest, WhatIsPutAwayDoesNotComeBackByTheNextPoll) {
+  files_.Add("m", 1);
+  files_.Add("m", 2);
+  Open();
+  registry_->Poll();
+  const auto put_away = [](v1::ModelOverride& row) {
+    row.add_put_away()->set_version(2);
+    row.mutable_put_away(0)->set_reason("too slow");
+  };
+  std::vector<std::string> reasons;
+  registry_->Subscribe([&](const v1::ModelEvent& event) { reasons.push_back(event.version().reason()); });
+  Set(put_away);
+  EXPECT_EQ(registry_->Find("m").value()->id.version, 1);
+  EXPECT_THAT(reasons, ::testing::Contains("too slow")) << "watchers read why";
+  for (int poll = 0; poll < 5; ++poll) {
+    clock_.Advance(absl::Hours(1));
+    registry_->Poll();
+  }
+  EXPECT_THAT(States(*registry_), ElementsAre("m/1 READY"));
+  files_.Add("m", 3);
+  registry_->Poll();
+  EXPECT_EQ(registry_->Find("m").value()->id.version, 3) << "a newer version is something else";
+}
+
+TEST_F(RegistrySettingsTest, TheReplacementIsReadyBeforeTheOtherRetires) {
+  files_.Add("m", 1);
+  files_.Add("m", 2);
+  Open();
+  registry_->Poll();
+  files_.bad.insert({"m", 1});
+  Set([](v1::ModelOverride& row) { row.add_put_away()->set_version(2); });
+  EXPECT_THAT(States(*registry_), ElementsAre("m/1 FAILED", "m/2 READY")) << "the last one serves on";
+  files_.bad.clear();
+  ASSERT_TRUE(registry_->Reconcile({{"m", 1}}).ok()) << "at once, whatever its backoff";
+  registry_->Poll();
+  EXPECT_THAT(States(*registry_), ElementsAre("m/1 READY"));
+}
+
+TEST_F(RegistrySettingsTest, AVersionThatRetiresComesBackWithoutLoading) {
+  files_.Add("m", 1);
+  Open();
+  registry_->Poll();
+  const ModelHandle held = registry_->Find("m").value();
+  files_.Add("m", 2);
+  registry_->Poll();
+  Set([](v1::ModelOverride& row) { row.add_put_away()->set_version(2); });
+  EXPECT_EQ(registry_->Find("m").value(), held);
+  EXPECT_THAT(files_.loads, ElementsAre("m/1", "m/2"));
+}
+
+TEST_F(RegistrySettingsTest, AModelIsUnloadedAndComesBack) {
+  files_.Add("m", 1);
+  files_.Add("n", 1);
+  Open();
+  registry_->Poll();
+  Set([](v1::ModelOverride& row) { row.set_unloaded(true); });
+  registry_->Poll();
+  EXPECT_THAT(States(*registry_), ElementsAre("n/1 READY"));
+  EXPECT_THAT(registry_->Find("m").status().ToString(), HasSubstr("unloaded by an operator"));
+  Set([](v1::ModelOverride& row) { row.set_unloaded(false); });
+  EXPECT_THAT(States(*registry_), ElementsAre("m/1 READY", "n/1 READY"));
+}
+
+TEST_F(RegistrySettingsTest, ALoadOverTheModelsLimitIsRefusedAndTheOldVersionServesOn) {
+  files_.Add("m", 1);
+  files_.Write("serving", "models { model: 'm' limits { max_memory_bytes: 199 max_queued_requests: 7 } }");
+  Open();
+  registry_->Poll();
+  EXPECT_EQ(limits_.For("m")->max_requests, 7);
+  EXPECT_EQ(limits_.For("m")->max_bytes, QueueLimits::kNone);
+  EXPECT_EQ(limits_.For("n")->max_requests, QueueLimits::kNone);
+  files_.Add("m", 2);
+  registry_->Poll();
+  EXPECT_THAT(States(*registry_), ElementsAre("m/1 READY", "m/2 FAILED"));
+  EXPECT_THAT(registry_->Get("m", 2).value().reason, HasSubstr("more than the model's limit of 199 bytes"));
+  files_.Write("serving", "models { model: 'm' limits { max_memory_bytes: 200 } }");
+  clock_.Advance(absl::Seconds(10));
+  registry_->Poll();
+  registry_->Poll();
+  EXPECT_THAT(States(*registry_), ElementsAre("m/2 READY"));
+  EXPECT_EQ(limits_.For("m")->max_requests, QueueLimits::kNone) << "a limit that is gone is gone";
+}
+
+TEST_F(RegistrySettingsTest, TheServersBudgetIsCheckedBeforeAnythingIsRead) {
+  files_.Add("a", 1);
+  files_.Add("b", 1);
+  options_.max_memory_bytes = 150;
+  sizer_ = [this](const VersionId&) -> absl::StatusOr<int64_t> { return files_.bytes; };
+  Open();
+  registry_->Poll();
+  EXPECT_THAT(States(*registry_), ElementsAre("a/1 READY", "b/1 FAILED"));
+  EXPECT_THAT(registry_->Get("b", 1).value().reason, HasSubstr("--model-memory of 150"));
+  EXPECT_THAT(files_.loads, ElementsAre("a/1"));
+}
+
+TEST_F(RegistrySettingsTest, VersionsThatFailInTurnDoNotKeepOthersWaiting) {
+  for (const int version : {1, 2, 3}) files_.Add("m", version);
+  files_.Add("z", 1);
+  files_.bad = {{"m", 1}, {"m", 2}, {"m", 3}};
+  files_.Write("serving", "default_policy { all: true }");
+  settings_ = *ServingSettings::Open(options_.Serving());
+  // Every load takes longer than the first backoff.
+  registry_ = std::make_unique<Registry>(options_,
+                                         Registry::Parts{.load =
+                                                             [this](const VersionId& id) {
+                                                               clock_.Advance(absl::Seconds(5));
+                                                               return files_.Load(id);
+                                                             },
+                                                         .settings = settings_.get()},
+                                         clock_);
+  registry_->Poll();
+  EXPECT_THAT(files_.loads, ElementsAre("m/3", "m/2", "m/1", "z/1"));
+}
+
+TEST_F(RegistrySettingsTest, APublishIsNoticedAtOnce) {
+  files_.Add("m", 1);
+  options_.poll_interval = absl::Hours(1);
+  Open();
+  registry_->Start();
+  ASSERT_TRUE(registry_->WaitForFirstPoll(absl::Seconds(20)));
+  RepositoryWatch probe(files_.root(), {});
+  if (!probe.watching()) GTEST_SKIP() << "no inotify here";
+  const auto serves = [&](const std::string& model, int64_t version) {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (std::chrono::steady_clock::now() < end) {
+      if (registry_->Find(model, version).ok()) return true;
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    return false;
+  };
+  for (int version = 2; version <= 20; ++version) {
+    files_.Add("m", version);
+    ASSERT_TRUE(serves("m", version)) << version;
+  }
+  files_.Add("n", 1);
+  EXPECT_TRUE(serves("n", 1)) << "a new model";
+  files_.Write("serving", "models { model: 'm' version_policy { specific { versions: 7 } } }");
+  EXPECT_TRUE(serves("m", 7)) << "the settings";
+  std::filesystem::rename(files_.root(), files_.folder() / "away");
+  files_.Write("serving", "models { model: 'm' version_policy { specific { versions: 7 } } } models { model: 'x' }");
+  std::filesystem::rename(files_.folder() / "away", files_.root());
+  files_.Add("n", 2);
+  EXPECT_TRUE(serves("n", 2)) << "a root that went away and came back";
+  EXPECT_TRUE(registry_->Find("m", 7).ok());
+}
+
+TEST_F(RegistrySettingsTest, ReconcileReturnsWhenTheChangeIsMade) {
+  files_.Add("m", 1);
+  files_.Add("m", 2);
+  options_.poll_interval = absl::Hours(1);
+  Open();
+  registry_->Start();
+  for (int round = 0; round < 50; ++round) {
+    Set([&](v1::ModelOverride& row) {
+      row.Clear();
+      if (round % 2 == 0) row.add_put_away()->set_version(2);
+    });
+    ASSERT_EQ(registry_->Find("m").value()->id.version, round % 2 == 0 ? 1 : 2) << round;
+  }
+}
+
+// SIGTERM during a load that an operator waits for: no hang, and no success that was none.
+TEST_F(RegistrySettingsTest, WhoWaitsForALoadIsToldThatTheServerEnds) {
+  files_.Add("m", 1);
+  Open();
+  std::atomic<bool> loading = false;
+  registry_ = std::make_unique<Registry>(options_,
+                                         Registry::Parts{.load =
+                                                             [&](const VersionId& id) {
+                                                               loading = true;
+                                                               while (!registry_->stopping()) std::this_thread::yield();
+                                                               return files_.Load(id);
+                                                             },
+                                                         .settings = settings_.get()},
+                                         clock_);
+  registry_->Start();
+  absl::Status waited;
+  std::thread operator_thread([&] { waited = registry_->Reconcile(); });
+  while (!loading) std::this_thread::yield();
+  registry_->Stop();
+  operator_thread.join();
+  EXPECT_EQ(waited.code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(registry_->Reconcile().code(), absl::StatusCode::kUnavailable);
+}
+
+}  // namespace
+}  // namespace vitrine

@@ -1,0 +1,108 @@
+#include "server/registry/repository_watch.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <future>
+#include <thread>
+
+#include "tests/server/registry/fake_repository.h"
+
+namespace vitrine {
+namespace {
+
+// Longer than any test takes where it works.
+constexpr absl::Duration kLong = absl::Seconds(20);
+
+class RepositoryWatchTest : public ::testing::Test {
+ protected:
+  // How long a wait lasts that begins before `change`.
+  absl::Duration WaitDuring(RepositoryWatch& watch, const std::function<void()>& change,
+                            absl::Duration timeout = kLong) {
+    watch.Refresh();
+    change();
+    const auto begin = std::chrono::steady_clock::now();
+    watch.Wait(timeout);
+    return absl::FromChrono(std::chrono::steady_clock::now() - begin);
+  }
+  FakeRepository files_;
+};
+
+TEST_F(RepositoryWatchTest, APublishEndsTheWait) {
+  files_.Add("m", 1);
+  RepositoryWatch watch(files_.root(), {});
+  if (!watch.watching()) GTEST_SKIP() << "no inotify here";
+  EXPECT_LT(WaitDuring(watch, [&] { files_.Add("m", 2); }), kLong);
+  EXPECT_LT(WaitDuring(watch, [&] { files_.Add("n", 1); }), kLong) << "a new model";
+  EXPECT_LT(WaitDuring(watch, [&] { files_.Add("n", 2); }), kLong) << "its folder is watched since Refresh";
+  EXPECT_LT(WaitDuring(watch, [&] { std::filesystem::remove_all(files_.root() / "n"); }), kLong);
+}
+
+TEST_F(RepositoryWatchTest, AVanishedRootAndItsReturnEndTheWait) {
+  RepositoryWatch watch(files_.root(), {});
+  if (!watch.watching()) GTEST_SKIP() << "no inotify here";
+  EXPECT_LT(WaitDuring(watch, [&] { std::filesystem::rename(files_.root(), files_.folder() / "away"); }), kLong);
+  EXPECT_LT(WaitDuring(watch, [&] { std::filesystem::rename(files_.folder() / "away", files_.root()); }), kLong);
+  EXPECT_LT(WaitDuring(watch, [&] { files_.Add("m", 1); }), kLong);
+}
+
+TEST_F(RepositoryWatchTest, ASettingsFileEndsTheWaitAndItsNeighboursDoNot) {
+  const std::filesystem::path settings = files_.folder() / "etc" / "serving";
+  std::filesystem::create_directory(settings.parent_path());
+  RepositoryWatch watch(files_.root(), {settings, ""});
+  if (!watch.watching()) GTEST_SKIP() << "no inotify here";
+  EXPECT_LT(WaitDuring(watch, [&] { files_.Write("etc/serving", "a"); }), kLong);
+  constexpr absl::Duration kShort = absl::Milliseconds(50);
+  EXPECT_GE(WaitDuring(
+                watch, [&] { files_.Write("etc/other", "a"); }, kShort),
+            kShort);
+  EXPECT_GE(WaitDuring(
+                watch, [&] { std::filesystem::create_directories(files_.folder() / "beside"); }, kShort),
+            kShort)
+      << "what happens beside the root is nobody's business";
+  EXPECT_GE(WaitDuring(
+                watch, [&] { std::filesystem::create_directories(files_.root() / ".tmp-1-a"); }, kShort),
+            kShort)
+      << "temporary folders of publishers do not count";
+}
+
+TEST_F(RepositoryWatchTest, WakeEndsThePresentOrTheNextWait) {
+  RepositoryWatch watch(files_.root(), {});
+  watch.Wake();
+  watch.Wake();
+  EXPECT_LT(WaitDuring(watch, [] {}), kLong);
+  std::promise<void> waits;
+  std::thread waker([&] {
+    waits.get_future().wait();
+    watch.Wake();
+  });
+  EXPECT_LT(WaitDuring(watch, [&] { waits.set_value(); }), kLong);
+  waker.join();
+}
+
+// The limit is that of the user: taking every instance would trouble others, so the descriptors are made scarce.
+TEST_F(RepositoryWatchTest, WithoutInotifyTheTimeoutEndsTheWait) {
+  rlimit before = {};
+  getrlimit(RLIMIT_NOFILE, &before);
+  const int next = open("/dev/null", O_RDONLY);
+  close(next);
+  rlimit scarce = before;
+  scarce.rlim_cur = static_cast<rlim_t>(next) + 1;  // for the eventfd
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &scarce), 0);
+  RepositoryWatch watch(files_.root(), {});
+  setrlimit(RLIMIT_NOFILE, &before);
+  EXPECT_FALSE(watch.watching());
+  watch.Refresh();
+  constexpr absl::Duration kShort = absl::Milliseconds(20);
+  EXPECT_GE(WaitDuring(
+                watch, [&] { files_.Add("m", 1); }, kShort),
+            kShort);
+  watch.Wake();
+  EXPECT_LT(WaitDuring(watch, [] {}), kLong);
+}
+
+}  // namespace
+}  // namespace vitrine

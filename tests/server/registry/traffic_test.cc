@@ -1,0 +1,126 @@
+#include "server/registry/traffic.h"
+
+#include <gmock/gmock.h>
+
+#include <cmath>
+
+#include "server/registry/serving_rules.h"
+#include "tests/server/registry/fake_repository.h"
+
+namespace vitrine {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::Pair;
+
+TrafficTable Table(const std::string& serving, const std::set<int64_t>& ready, const std::string& changed = "") {
+  ModelPlan plan;
+  plan.changed = FromText<v1::ModelOverride>(changed);
+  plan.serving = MergeServing(FromText<v1::ModelServing>(serving), plan.changed);
+  return MakeTrafficTable(plan, ready);
+}
+
+constexpr char kTwoShares[] =
+    "labels { label: 'stable' version: 1 } traffic { version: 2 percent: 5 } traffic { version: 3 percent: 20.5 }";
+
+TEST(Traffic, WithoutSettingsTheNewestServes) {
+  const TrafficTable table = Table("", {1, 2, 7});
+  EXPECT_EQ(table.stable, 7);
+  EXPECT_EQ(table.Choose(0), 7);
+  EXPECT_EQ(table.Choose(UINT64_MAX), 7);
+  EXPECT_THAT(table.labels, ElementsAre(Pair("stable", 7)));
+  EXPECT_EQ(table.PercentOf(7), 100);
+  EXPECT_EQ(table.PercentOf(2), 0);
+  EXPECT_EQ(Table("", {}).stable, 0);
+  EXPECT_THAT(Table("", {}).labels, IsEmpty());
+}
+
+TEST(Traffic, ACanaryIsNotTakenForStable) {
+  const TrafficTable table = Table("traffic { version: 3 percent: 5 }", {1, 2, 3});
+  EXPECT_EQ(table.stable, 2);
+  EXPECT_THAT(table.labels, ElementsAre(Pair("canary", 3), Pair("stable", 2)));
+  EXPECT_EQ(table.PercentOf(3), 5);
+  EXPECT_EQ(table.PercentOf(2), 95);
+  EXPECT_EQ(Table("traffic { version: 3 percent: 5 }", {3}).stable, 3) << "it is all there is";
+}
+
+TEST(Traffic, LabelsNameReadyVersions) {
+  const std::string labels = "labels { label: 'stable' version: 1 } labels { label: 'eu-west_2' version: 2 }";
+  EXPECT_THAT(Table(labels, {1, 2, 3}).labels, ElementsAre(Pair("eu-west_2", 2), Pair("stable", 1)));
+  const TrafficTable without = Table(labels, {2, 3});
+  EXPECT_EQ(without.stable, 3) << "what is labelled stable is not ready, so that the newest serves";
+  EXPECT_THAT(without.labels, ElementsAre(Pair("eu-west_2", 2), Pair("stable", 3)));
+  EXPECT_THAT(Table("labels { label: 'canary' version: 9 } traffic { version: 2 percent: 5 }", {1, 2}).labels,
+              ElementsAre(Pair("stable", 1)))
+      << "a label that was set names nothing else meanwhile";
+}
+
+TEST(Traffic, WhatIsNotReadyOrWasPutAwayHasNoShare) {
+  EXPECT_EQ(Table(kTwoShares, {1, 3}).Choose(0), 3);
+  const TrafficTable away = Table(kTwoShares, {1, 2, 3}, "put_away { version: 2 }");
+  EXPECT_EQ(away.Choose(0), 3);
+  EXPECT_EQ(away.PercentOf(1), 79.5);
+  EXPECT_EQ(Table("", {1, 2}, "put_away { version: 2 }").stable, 1);
+}
+
+TEST(Traffic, RequestsWithoutAnIdAreDividedToTheRequest) {
+  const TrafficTable table = Table(kTwoShares, {1, 2, 3});
+  for (const uint64_t begin : {uint64_t{0}, uint64_t{12345}, UINT64_MAX - 3}) {
+    std::map<int64_t, int> met;
+    for (uint64_t n = 0; n < 10000; ++n) ++met[table.Choose(PointOfCount(begin + n))];
+    EXPECT_NEAR(met[2], 500, 3) << begin;
+    EXPECT_NEAR(met[3], 2050, 3) << begin;
+    EXPECT_NEAR(met[1], 7450, 6) << begin;
+  }
+}
+
+TEST(Traffic, RequestsWithAnIdAreDividedAsChanceWould) {
+  const TrafficTable table = Table(kTwoShares, {1, 2, 3});
+  constexpr int kIds = 400'000;
+  for (const std::string& form : {std::string("request-"), std::string(""), std::string(80, 'x')}) {
+    std::map<int64_t, int> met;
+    for (int n = 0; n < kIds; ++n) ++met[table.Choose(PointOfId("m", absl::StrCat(form, n)))];
+    for (const auto& [version, share] : std::map<int64_t, double>{{1, 0.745}, {2, 0.05}, {3, 0.205}}) {
+      const double deviation = std::sqrt(kIds * share * (1 - share));
+      EXPECT_NEAR(met[version], kIds * share, 4.5 * deviation) << form << " version " << version;
+    }
+  }
+}
+
+TEST(Traffic, AnIdMeetsTheSameVersionWhereTheShareGrows) {
+  const TrafficTable five = Table("labels { label: 'stable' version: 1 } traffic { version: 2 percent: 5 }", {1, 2});
+  const TrafficTable ten = Table("labels { label: 'stable' version: 1 } traffic { version: 2 percent: 10 }", {1, 2});
+  int canary = 0;
+  for (int n = 0; n < 20000; ++n) {
+    const uint64_t point = PointOfId("m", absl::StrCat(n));
+    EXPECT_EQ(five.Choose(point), five.Choose(PointOfId("m", absl::StrCat(n))));
+    if (five.Choose(point) != 2) continue;
+    ++canary;
+    EXPECT_EQ(ten.Choose(point), 2) << "who met the canary meets it again";
+  }
+  EXPECT_GT(canary, 800);
+}
+
+TEST(Traffic, PointsAreTheSameForEver) {
+  // Replicas, restarts and releases must agree; a client may rely on it.
+  EXPECT_EQ(PointOfId("m", "a"), PointOfId("m", "a"));
+  EXPECT_NE(PointOfId("m", "a"), PointOfId("n", "a"));
+  EXPECT_NE(PointOfId("ma", "b"), PointOfId("m", "ab"));
+  EXPECT_EQ(PointOfId("eit-mini-cifar10", "request-1"), 0xde76a490550c4c1bu)
+      << "computed by another program from the definition";
+}
+
+TEST(Traffic, AWholeShareTakesEverything) {
+  const TrafficTable table = Table("traffic { version: 1 percent: 100 }", {1, 2});
+  EXPECT_EQ(table.Choose(0), 1);
+  EXPECT_EQ(table.Choose(UINT64_MAX), 1);
+  EXPECT_EQ(table.PercentOf(2), 0);
+  const TrafficTable thirds = Table(
+      "traffic { version: 1 percent: 33.3 } traffic { version: 2 percent: 33.3 } traffic { version: 3 percent: 33.4 }",
+      {1, 2, 3, 4});
+  EXPECT_EQ(thirds.Choose(UINT64_MAX), 3);
+}
+
+}  // namespace
+}  // namespace vitrine

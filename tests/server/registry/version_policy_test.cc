@@ -1,0 +1,175 @@
+#include "server/registry/version_policy.h"
+
+#include <gmock/gmock.h>
+
+#include "server/registry/serving_rules.h"
+#include "tests/server/registry/fake_repository.h"
+
+namespace vitrine {
+namespace {
+
+using State = VersionFacts::State;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+ModelPlan Plan(const std::string& serving, const std::string& changed = "") {
+  ModelPlan plan;
+  plan.changed = FromText<v1::ModelOverride>(changed);
+  plan.serving = MergeServing(FromText<v1::ModelServing>(serving), plan.changed);
+  return plan;
+}
+
+VersionFacts Facts(int64_t version, State state = State::kAbsent, bool on_disk = true) {
+  return {.version = version, .state = state, .on_disk = on_disk};
+}
+
+// Follows the steps until nothing is to be done; every load comes off but those in `bad`.
+std::vector<int64_t> Settle(std::vector<VersionFacts> versions, const ModelPlan& plan,
+                            const std::set<int64_t>& bad = {}) {
+  for (int step = 0; step < 100; ++step) {
+    const VersionStep next = NextStep(versions, plan);
+    if (next.load.has_value()) {
+      EXPECT_THAT(next.retire, IsEmpty()) << "nothing retires while something is to be loaded";
+    }
+    for (VersionFacts& version : versions) {
+      if (next.load == version.version) {
+        version.state = bad.contains(version.version) ? State::kFailed : State::kReady;
+      }
+      if (std::count(next.retire.begin(), next.retire.end(), version.version)) version.state = State::kRetiring;
+    }
+    if (next.load.has_value() || !next.retire.empty()) continue;
+    std::vector<int64_t> ready;
+    for (const VersionFacts& version : versions) {
+      if (version.state == State::kReady) ready.push_back(version.version);
+    }
+    return ready;
+  }
+  ADD_FAILURE() << "the steps do not end";
+  return {};
+}
+
+std::vector<VersionFacts> OnDisk(int64_t count) {
+  std::vector<VersionFacts> versions;
+  for (int64_t version = 1; version <= count; ++version) versions.push_back(Facts(version));
+  return versions;
+}
+
+TEST(VersionPolicy, LatestTakesTheNewestGoodOnes) {
+  EXPECT_THAT(Settle(OnDisk(5), Plan("version_policy { latest: 1 }")), ElementsAre(5));
+  EXPECT_THAT(Settle(OnDisk(5), Plan("version_policy { latest: 2 }")), ElementsAre(4, 5));
+  EXPECT_THAT(Settle(OnDisk(2), Plan("version_policy { latest: 9 }")), ElementsAre(1, 2));
+  EXPECT_THAT(Settle(OnDisk(5), Plan("version_policy { latest: 2 }"), {5, 3}), ElementsAre(2, 4))
+      << "a version that is refused does not count";
+}
+
+TEST(VersionPolicy, AllTakesEveryVersion) {
+  EXPECT_THAT(Settle(OnDisk(4), Plan("version_policy { all: true }"), {2}), ElementsAre(1, 3, 4));
+}
+
+TEST(VersionPolicy, SpecificTakesTheseAndNoOthers) {
+  EXPECT_THAT(Settle(OnDisk(5), Plan("version_policy { specific { versions: [2, 4] } }")), ElementsAre(2, 4));
+  EXPECT_THAT(Settle(OnDisk(2), Plan("version_policy { specific { versions: [7] } }")), IsEmpty())
+      << "nothing serves, and nothing else is loaded in its place";
+}
+
+TEST(VersionPolicy, LoadsTheNewestFirstAndRetiresAfterwards) {
+  const ModelPlan plan = Plan("version_policy { latest: 2 }");
+  EXPECT_EQ(NextStep(OnDisk(3), plan).load, 3);
+  const std::vector<VersionFacts> swapping = {Facts(1, State::kReady), Facts(2, State::kReady), Facts(3)};
+  EXPECT_EQ(NextStep(swapping, plan).load, 3);
+  EXPECT_THAT(NextStep(swapping, plan).retire, IsEmpty()) << "the old ones serve until the new one is ready";
+}
+
+TEST(VersionPolicy, NamedVersionsAreInMemoryWhateverThePolicySays) {
+  const std::string latest = "version_policy { latest: 1 } ";
+  EXPECT_THAT(Settle(OnDisk(5), Plan(latest + "labels { label: 'stable' version: 2 }")), ElementsAre(2, 5));
+  EXPECT_THAT(Settle(OnDisk(5), Plan(latest + "traffic { version: 3 percent: 5 }")), ElementsAre(3, 5));
+  EXPECT_THAT(Settle(OnDisk(5), Plan(latest, "loaded: 1")), ElementsAre(1, 5));
+}
+
+TEST(VersionPolicy, WhoIsTriedOutDoesNotPushOutWhoServes) {
+  const std::string latest = "version_policy { latest: 1 } ";
+  EXPECT_THAT(Settle(OnDisk(3), Plan(latest + "traffic { version: 3 percent: 5 }")), ElementsAre(2, 3));
+  EXPECT_THAT(Settle(OnDisk(3), Plan(latest + "labels { label: 'canary' version: 3 }")), ElementsAre(2, 3));
+  EXPECT_THAT(Settle(OnDisk(3), Plan(latest + "labels { label: 'stable' version: 3 }"
+                                              "traffic { version: 3 percent: 100 }")),
+              ElementsAre(3));
+  EXPECT_EQ(NextStep(OnDisk(3), Plan(latest + "traffic { version: 3 percent: 5 }")).load, 2)
+      << "alone in memory it would get every request";
+}
+
+TEST(VersionPolicy, WhatWasPutAwayStaysAway) {
+  EXPECT_THAT(Settle(OnDisk(3), Plan("version_policy { latest: 1 }", "put_away { version: 3 }")), ElementsAre(2));
+  EXPECT_THAT(Settle(OnDisk(3), Plan("version_policy { all: true }", "put_away { version: 2 }")), ElementsAre(1, 3));
+  EXPECT_THAT(Settle(OnDisk(3), Plan("version_policy { latest: 1 } labels { label: 'a' version: 3 }",
+                                     "put_away { version: 3 } loaded: 3")),
+              ElementsAre(2))
+      << "neither a label nor an older wish brings it back";
+  EXPECT_THAT(Settle({Facts(1), Facts(2), Facts(3, State::kReady)},
+                     Plan("version_policy { latest: 1 }", "put_away { version: 3 }")),
+              ElementsAre(2));
+}
+
+TEST(VersionPolicy, TheLastReadyVersionStays) {
+  // The replacement is refused.
+  EXPECT_THAT(
+      Settle({Facts(1), Facts(2, State::kReady)}, Plan("version_policy { latest: 1 }", "put_away { version: 2 }"), {1}),
+      ElementsAre(2));
+  // The policy names what is not there.
+  EXPECT_THAT(
+      Settle({Facts(1, State::kReady), Facts(2, State::kReady)}, Plan("version_policy { specific { versions: 9 } }")),
+      ElementsAre(2));
+  // Of two that are to go, the one that nobody put away stays.
+  EXPECT_THAT(Settle({Facts(1, State::kReady), Facts(2, State::kReady)},
+                     Plan("version_policy { specific { versions: 9 } }", "put_away { version: 2 }")),
+              ElementsAre(1));
+}
+
+TEST(VersionPolicy, AModelThatWasUnloadedHasNone) {
+  EXPECT_THAT(Settle({Facts(1, State::kReady), Facts(2)}, Plan("version_policy { latest: 1 }", "unloaded: true")),
+              IsEmpty());
+  EXPECT_THAT(Settle(OnDisk(2),
+                     Plan("version_policy { all: true } labels { label: 'a' version: 1 }", "unloaded: true loaded: 2")),
+              IsEmpty());
+}
+
+TEST(VersionPolicy, VersionsThatAreGoneFromTheDiskServeOn) {
+  const ModelPlan plan = Plan("version_policy { latest: 1 }");
+  EXPECT_THAT(Settle({Facts(1), Facts(2, State::kReady, false)}, plan), ElementsAre(2));
+  EXPECT_THAT(Settle({Facts(2, State::kRetiring, false)}, plan), IsEmpty()) << "there is nothing to load it from";
+}
+
+TEST(VersionPolicy, AVersionThatRetiresCanComeBack) {
+  EXPECT_THAT(Settle({Facts(1, State::kRetiring), Facts(2, State::kReady)},
+                     Plan("version_policy { latest: 1 }", "put_away { version: 2 }")),
+              ElementsAre(1));
+}
+
+// Every mixture of three versions, policies and wishes: the promises of the header.
+TEST(VersionPolicy, KeepsItsPromisesInEveryState) {
+  const std::string policies[] = {"latest: 1", "latest: 2", "all: true", "specific { versions: [1, 3] }"};
+  const std::string changes[] = {"", "put_away { version: 3 }", "put_away { version: 1 } put_away { version: 2 }",
+                                 "loaded: 1"};
+  const State states[] = {State::kAbsent, State::kReady, State::kRetiring, State::kFailed};
+  for (const std::string& policy : policies) {
+    for (const std::string& change : changes) {
+      const ModelPlan plan = Plan("version_policy { " + policy + " }", change);
+      for (int code = 0; code < 64; ++code) {
+        const std::vector<VersionFacts> versions = {Facts(1, states[code % 4]), Facts(2, states[code / 4 % 4]),
+                                                    Facts(3, states[code / 16])};
+        const bool served = std::any_of(versions.begin(), versions.end(),
+                                        [](const VersionFacts& version) { return version.state == State::kReady; });
+        if (served) {
+          EXPECT_FALSE(Settle(versions, plan, {1, 2, 3}).empty()) << policy << " " << change << " " << code;
+        }
+        const VersionStep step = NextStep(versions, plan);
+        if (step.load.has_value()) {
+          EXPECT_FALSE(IsPutAway(plan.changed, *step.load)) << policy << " " << change;
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace vitrine

@@ -1,0 +1,150 @@
+#include "server/registry/version_table.h"
+
+#include <gmock/gmock.h>
+
+#include <thread>
+
+#include "server/registry/serving_rules.h"
+#include "tests/server/registry/fake_repository.h"
+
+namespace vitrine {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+class VersionTableTest : public ::testing::Test {
+ protected:
+  VersionTableTest() {
+    for (int64_t version = 1; version <= 3; ++version) Set(version, v1::READY);
+    table_.SetComplete();
+  }
+  void Set(int64_t version, v1::ModelState state) {
+    auto model = std::make_shared<LoadedModel>();
+    model->id = {"m", version};
+    table_.Change({"m", version}, [&](KnownVersion& known) {
+      known.status.state = state;
+      known.status.model = state == v1::READY ? model : nullptr;
+    });
+  }
+  void Serve(const std::string& serving) {
+    ModelPlan plan;
+    plan.serving = FromText<v1::ModelServing>(serving);
+    table_.SetPlan("m", plan);
+  }
+  int64_t Routed(const VersionWish& wish) { return table_.Route("m", wish).value()->id.version; }
+
+  VersionTable table_;
+};
+
+TEST_F(VersionTableTest, ARequestMeetsTheVersionThatItNames) {
+  EXPECT_EQ(Routed({}), 3);
+  EXPECT_EQ(Routed({.version = 1, .label = "", .request_id = ""}), 1);
+  Serve("labels { label: 'stable' version: 2 } labels { label: 'old' version: 1 }");
+  EXPECT_EQ(Routed({}), 2);
+  EXPECT_EQ(table_.Find("m").value()->id.version, 2);
+  EXPECT_EQ(table_.Get("m").value().id.version, 2);
+  EXPECT_EQ(Routed({.version = {}, .label = "old", .request_id = "x"}), 1);
+  EXPECT_EQ(Routed({.version = {}, .label = "stable", .request_id = "x"}), 2);
+}
+
+TEST_F(VersionTableTest, RefusalsSayWhatThereIs) {
+  Serve("labels { label: 'old' version: 1 }");
+  const auto both = table_.Route("m", {.version = 1, .label = "old", .request_id = ""});
+  EXPECT_EQ(both.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(both.status().ToString(), HasSubstr("names version 1 and version_label \"old\""));
+  const auto missing = table_.Route("m", {.version = {}, .label = "new\n", .request_id = ""});
+  EXPECT_EQ(missing.status().code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(
+      missing.status().ToString(),
+      HasSubstr("no ready version of model \"m\" has the label \"new\\n\"; its labels are old (1), stable (3)"));
+  EXPECT_THAT(table_.Route("n", {.version = {}, .label = "old", .request_id = ""}).status().ToString(),
+              HasSubstr("there is no model \"n\""));
+  Set(1, v1::FAILED);
+  EXPECT_EQ(table_.Route("m", {.version = {}, .label = "old", .request_id = ""}).status().code(),
+            absl::StatusCode::kNotFound);
+}
+
+TEST_F(VersionTableTest, RequestsAreDividedAndIdsStick) {
+  Serve("labels { label: 'stable' version: 1 } traffic { version: 3 percent: 25 }");
+  int canary = 0;
+  for (int n = 0; n < 4000; ++n) canary += Routed({}) == 3;
+  EXPECT_NEAR(canary, 1000, 3);
+  std::map<std::string, int64_t> met;
+  for (int n = 0; n < 4000; ++n) {
+    const std::string id = absl::StrCat("id-", n % 1000);
+    const int64_t version = Routed({.version = {}, .label = "", .request_id = id});
+    EXPECT_EQ(met.try_emplace(id, version).first->second, version) << "the same id met two versions";
+  }
+  EXPECT_EQ(Routed({.version = 2, .label = "", .request_id = ""}), 2) << "who names a version gets it";
+  Set(3, v1::FAILED);
+  for (int n = 0; n < 100; ++n) EXPECT_EQ(Routed({}), 1) << "the share of a version that is away goes to stable";
+}
+
+TEST_F(VersionTableTest, ListsLabelsAndTraffic) {
+  Serve("labels { label: 'a' version: 1 } labels { label: 'stable' version: 1 } traffic { version: 3 percent: 25 }");
+  const std::vector<VersionStatus> list = table_.List("m");
+  ASSERT_EQ(list.size(), 3u);
+  EXPECT_THAT(list[0].labels, ElementsAre("a", "stable"));
+  EXPECT_EQ(list[0].traffic_percent, 75);
+  EXPECT_THAT(list[2].labels, ElementsAre("canary"));
+  EXPECT_EQ(list[2].traffic_percent, 25);
+  EXPECT_TRUE(table_.List("x").empty());
+}
+
+TEST_F(VersionTableTest, APlanHoldsFromTheFirstVersionOn) {
+  ModelPlan plan;
+  plan.serving = FromText<v1::ModelServing>("labels { label: 'stable' version: 1 }");
+  table_.SetPlan("n", plan);
+  EXPECT_THAT(table_.Find("n").status().ToString(), HasSubstr("there is no model \"n\"; there is \"m\""));
+  for (const int64_t version : {1, 2}) {
+    table_.Change({"n", version}, [&](KnownVersion& known) {
+      known.status.state = v1::READY;
+      known.status.model = std::make_shared<LoadedModel>();
+    });
+  }
+  EXPECT_EQ(table_.Traffic("n").stable, 1) << "a server that has just started serves the newest for a moment";
+}
+
+TEST_F(VersionTableTest, AModelThatWasUnloadedSaysSo) {
+  ModelPlan plan;
+  plan.changed.set_unloaded(true);
+  table_.SetPlan("m", plan);
+  for (int64_t version = 1; version <= 3; ++version) table_.Remove({"m", version});
+  EXPECT_THAT(table_.Find("m").status().ToString(), HasSubstr("\"m\" was unloaded by an operator"));
+  table_.SetPlan("m", {});
+  EXPECT_THAT(table_.Find("m").status().ToString(), HasSubstr("there is no model"));
+}
+
+// Settings, versions and lookups at once: a lookup by label or by share never fails while a version is READY.
+TEST_F(VersionTableTest, NoLookupFailsWhileSettingsChange) {
+  std::atomic<bool> stop = false;
+  std::atomic<int> failed = 0, wrong = 0, found = 0;
+  std::vector<std::thread> readers;
+  for (int t = 0; t < 3; ++t) {
+    readers.emplace_back([&, t] {
+      for (int n = 0; !stop.load(std::memory_order_relaxed); ++n) {
+        const std::string id = t == 0 ? "" : absl::StrCat(n);
+        const auto model = table_.Route("m", {.version = {}, .label = t == 1 ? "stable" : "", .request_id = id});
+        if (!model.ok()) {
+          ++failed;
+        } else if ((*model)->id.version < 1 || (*model)->id.version > 3) {
+          ++wrong;
+        }
+        ++found;
+      }
+    });
+  }
+  for (int n = 0; n < 2000 || found < 2000; ++n) {
+    Serve(absl::StrCat("labels { label: 'stable' version: ", 1 + n % 3, " } traffic { version: ", 1 + (n + 1) % 3,
+                       " percent: ", 1 + n % 50, " }"));
+    Set(1 + n % 2, n % 4 < 2 ? v1::FAILED : v1::READY);
+  }
+  stop = true;
+  for (std::thread& reader : readers) reader.join();
+  EXPECT_EQ(failed, 0);
+  EXPECT_EQ(wrong, 0);
+}
+
+}  // namespace
+}  // namespace vitrine

@@ -1,0 +1,164 @@
+#include "server/scheduling/caller_quotas.h"
+
+#include <gmock/gmock.h>
+
+#include <atomic>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "server/scheduling/shed.h"
+
+namespace vitrine {
+namespace {
+
+using ::testing::HasSubstr;
+
+Caller WithQuota(const CallerQuota& quota, const std::string& name = "token:a") {
+  return {.name = name, .quota = std::make_shared<const CallerQuota>(quota)};
+}
+
+TEST(CallerQuotas, WithoutAQuotaNothingIsKept) {
+  FakeClock clock;
+  CallerQuotas quotas(clock);
+  for (int i = 0; i < 1000; ++i) EXPECT_TRUE(quotas.Admit({.name = "token:a"}).ok());
+  EXPECT_EQ(quotas.callers(), 0u);
+}
+
+TEST(CallerQuotas, TheRateHoldsAfterTheBurstAndRetryInfoIsTheTimeToTheNextToken) {
+  FakeClock clock;
+  CallerQuotas quotas(clock);
+  const Caller caller = WithQuota({.requests_per_second = 4, .burst = 3});
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(quotas.Admit(caller).ok()) << i;
+  const absl::Status refused = quotas.Admit(caller).status();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(ShedReasonOf(refused), ShedReason::kQuota);
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("quota of 4 requests a second with bursts of 3"));
+  ASSERT_EQ(RetryAfter(refused), absl::Milliseconds(250));
+  clock.Advance(absl::Milliseconds(249));
+  EXPECT_FALSE(quotas.Admit(caller).ok());
+  clock.Advance(absl::Milliseconds(1));
+  EXPECT_TRUE(quotas.Admit(caller).ok()) << "the advice was true";
+  EXPECT_FALSE(quotas.Admit(caller).ok());
+  clock.Advance(absl::Hours(1));
+  int admitted = 0;
+  while (quotas.Admit(caller).ok()) ++admitted;
+  EXPECT_EQ(admitted, 3) << "a silence saves up no more than the burst";
+}
+
+TEST(CallerQuotas, OverALongTimeTheRateIsExact) {
+  FakeClock clock;
+  CallerQuotas quotas(clock);
+  const Caller caller = WithQuota({.requests_per_second = 30, .burst = 1});
+  int admitted = 0;
+  for (int i = 0; i < 100'000; ++i) {
+    admitted += quotas.Admit(caller).ok();
+    clock.Advance(absl::Milliseconds(1));
+  }
+  EXPECT_NEAR(admitted, 3000, 60);
+}
+
+TEST(CallerQuotas, ABurstThatIsNotGivenIsOneSecondsWorth) {
+  FakeClock clock;
+  CallerQuotas quotas(clock);
+  int admitted = 0;
+  while (quotas.Admit(WithQuota({.requests_per_second = 7})).ok()) ++admitted;
+  EXPECT_EQ(admitted, 7);
+  EXPECT_TRUE(quotas.Admit(WithQuota({.requests_per_second = 0.1}, "token:b")).ok()) << "at least one";
+}
+
+TEST(CallerQuotas, InFlightIsBoundedAndARefusalUsesUpNothing) {
+  FakeClock clock;
+  CallerQuotas quotas(clock);
+  const Caller caller = WithQuota({.requests_per_second = 100, .burst = 3, .max_in_flight = 2});
+  auto first = quotas.Admit(caller);
+  auto second = quotas.Admit(caller);
+  ASSERT_TRUE(first.ok() && second.ok());
+  for (int i = 0; i < 10; ++i) {
+    const absl::Status refused = quotas.Admit(caller).status();
+    EXPECT_THAT(std::string(refused.message()), HasSubstr("2 requests in flight"));
+  }
+  EXPECT_TRUE(quotas.Admit(WithQuota({.max_in_flight = 1}, "token:b")).ok()) << "callers count apart";
+  clock.Advance(absl::Milliseconds(1));
+  first->Release();
+  first->Release();
+  EXPECT_TRUE(quotas.Admit(caller).ok()) << "the third of the burst is still there";
+}
+
+TEST(CallerQuotas, RetryInfoOfInFlightFollowsHowLongRequestsStay) {
+  FakeClock clock;
+  CallerQuotas quotas(clock);
+  const Caller caller = WithQuota({.max_in_flight = 2});
+  for (int i = 0; i < 30; ++i) {
+    auto ticket = quotas.Admit(caller);
+    clock.Advance(absl::Seconds(3));
+  }
+  auto first = quotas.Admit(caller);
+  auto second = quotas.Admit(caller);
+  EXPECT_EQ(RetryAfter(quotas.Admit(caller).status()), absl::Milliseconds(1500)) << "two leave every three seconds";
+}
+
+TEST(CallerQuotas, WhatTheServerRefusesUsesUpNothingAndTeachesNothing) {
+  FakeClock clock;
+  CallerQuotas quotas(clock);
+  const Caller caller = WithQuota({.requests_per_second = 100, .burst = 3, .max_in_flight = 2});
+  auto slow = quotas.Admit(caller);
+  clock.Advance(absl::Seconds(3));
+  slow->Release();
+  for (int i = 0; i < 1000; ++i) {
+    auto ticket = quotas.Admit(caller);
+    ASSERT_TRUE(ticket.ok()) << i;
+    ticket->Cancel();
+    ticket->Cancel();
+  }
+  auto first = quotas.Admit(caller);
+  auto second = quotas.Admit(caller);
+  EXPECT_EQ(RetryAfter(quotas.Admit(caller).status()), absl::Milliseconds(1500));
+  first->Release();
+  EXPECT_TRUE(quotas.Admit(caller).ok()) << "the third of the burst";
+  EXPECT_FALSE(quotas.Admit(caller).ok()) << "there is no fourth";
+}
+
+TEST(CallerQuotas, ANewPolicyCountsFromTheNextRequest) {
+  FakeClock clock;
+  CallerQuotas quotas(clock);
+  auto held = quotas.Admit(WithQuota({.max_in_flight = 5}));
+  EXPECT_FALSE(quotas.Admit(WithQuota({.max_in_flight = 1})).ok());
+  EXPECT_TRUE(quotas.Admit(WithQuota({.max_in_flight = 2})).ok());
+}
+
+TEST(CallerQuotas, IdleCallersAreForgotten) {
+  FakeClock clock;
+  CallerQuotas quotas(clock);
+  for (int i = 0; i < 10'000; ++i) {
+    EXPECT_TRUE(quotas.Admit(WithQuota({.requests_per_second = 1, .burst = 2}, "token:" + std::to_string(i))).ok());
+    clock.Advance(absl::Milliseconds(100));
+  }
+  EXPECT_LT(quotas.callers(), 200u);
+}
+
+TEST(CallerQuotas, ManyThreadsNeverExceedTheBound) {
+  CallerQuotas quotas(SteadyClock());
+  const Caller caller = WithQuota({.max_in_flight = 3});
+  std::atomic<int> inside = 0, most = 0;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&] {
+      for (int i = 0; i < 2000; ++i) {
+        auto ticket = quotas.Admit(caller);
+        if (!ticket.ok()) continue;
+        const int now_inside = ++inside;
+        for (int seen = most; seen < now_inside && !most.compare_exchange_weak(seen, now_inside);) {
+        }
+        --inside;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_LE(most, 3);
+  std::vector<absl::StatusOr<QuotaTicket>> held;
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(held.emplace_back(quotas.Admit(caller)).ok()) << "nothing was left behind";
+}
+
+}  // namespace
+}  // namespace vitrine

@@ -1,0 +1,234 @@
+// How callers share the server: pure rules, then the whole way from admission to the batches on a clock that moves only
+// when told.
+#include "server/scheduling/fair_share.h"
+
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "server/request/inference_request.h"
+#include "server/scheduling/admission.h"
+#include "server/scheduling/caller_turns.h"
+#include "server/scheduling/scheduler.h"
+#include "server/scheduling/shared_room.h"
+
+namespace vitrine {
+namespace {
+
+constexpr absl::Duration kUnit = absl::Milliseconds(1);
+
+TEST(WorkAhead, AloneItIsTheCallersOwn) {
+  EXPECT_EQ(WorkAhead(5 * kUnit, kUnit, {}, 8 * kUnit, 1), 5 * kUnit);
+}
+
+TEST(WorkAhead, AGreedyCallerCountsOnlyAsMuchAsTheAskerItself) {
+  const OtherCaller greedy = {1000 * kUnit, 10};
+  EXPECT_EQ(WorkAhead(2 * kUnit, kUnit, {greedy}, absl::ZeroDuration(), 1), 5 * kUnit);
+  EXPECT_EQ(WorkAhead(2 * kUnit, kUnit, {greedy, {1 * kUnit, 0}}, absl::ZeroDuration(), 1), 6 * kUnit);
+}
+
+TEST(WorkAhead, WhatOthersWillAskForCountsUpToTheirTurn) {
+  // In 125 ms a caller that takes a fifth of the executor asks for 25 more: 100 + 25 = 125.
+  EXPECT_NEAR(absl::ToDoubleMilliseconds(WorkAhead(100 * kUnit, {}, {{{}, 0.2}}, {}, 1)), 125, 1e-6);
+  // Two that ask for more than there is get no more than the asker.
+  EXPECT_NEAR(absl::ToDoubleMilliseconds(WorkAhead(100 * kUnit, {}, {{{}, 3}, {{}, 2}}, {}, 1)), 300, 1e-6);
+  // One of each kind: 100 + 100 + x / 5 = x.
+  EXPECT_NEAR(absl::ToDoubleMilliseconds(WorkAhead(100 * kUnit, {}, {{{}, 0.2}, {{}, 2}}, {}, 1)), 250, 1e-6);
+  // On two executors time goes half as fast: 100 + x / 10 = x.
+  EXPECT_NEAR(absl::ToDoubleMilliseconds(WorkAhead(100 * kUnit, {}, {{{}, 0.2}}, {}, 2)), 1000 / 9.0, 1e-6);
+}
+
+TEST(WorkAhead, ABatchThatRunsCountsOnceAndNotMoreThanThereIs) {
+  EXPECT_EQ(WorkAhead({}, kUnit, {{1000 * kUnit, 0}}, 8 * kUnit, 1), 9 * kUnit);
+  EXPECT_EQ(WorkAhead({}, kUnit, {{3 * kUnit, 0}}, 8 * kUnit, 1), 3 * kUnit);
+}
+
+TEST(SharedRoom, OneCallerTakesEverythingAndWhereCallersShareOneAlwaysFindsSomethingFree) {
+  using Verdict = SharedRoom::Verdict;
+  for (const bool shared : {false, true}) {
+    SharedRoom room;
+    int64_t greedy = 0;
+    while (room.Check("greedy", 1, 90, shared) == Verdict::kFits) room.Take("greedy", 1), ++greedy;
+    EXPECT_EQ(greedy, shared ? 80 : 90);
+    EXPECT_EQ(room.Check("greedy", 1, 90, shared), shared ? Verdict::kOverShare : Verdict::kFull);
+    EXPECT_EQ(room.Check("modest", 1, 90, shared), shared ? Verdict::kFits : Verdict::kFull);
+  }
+}
+
+TEST(SharedRoom, GreedyCallersEndWithEqualParts) {
+  SharedRoom room;
+  std::map<std::string, int64_t> held;
+  const auto take_all = [&](const std::string& caller) {
+    while (room.Check(caller, 1, 900, true) == SharedRoom::Verdict::kFits) room.Take(caller, 1), ++held[caller];
+  };
+  take_all("first");
+  take_all("second");
+  for (int round = 0; round < 2000; ++round) {  // one place after the other becomes free and is fought for
+    const std::string& loses = held["first"] > held["second"] ? "first" : "second";
+    room.Give(loses, 1), --held[loses];
+    take_all("first");
+    take_all("second");
+  }
+  EXPECT_NEAR(held["first"], held["second"], 10);
+  EXPECT_GT(held["first"], 400);
+}
+
+TEST(SharedRoom, LimitsAsLargeAsTheTypeDoNotOverflow) {
+  SharedRoom room;
+  room.Take("a", int64_t{1} << 62);
+  EXPECT_EQ(room.Check("a", 1, INT64_MAX, true), SharedRoom::Verdict::kFits);
+}
+
+TEST(CallerTurns, SilenceSavesUpNothingAndComingBackGainsNothing) {
+  CallerTurns turns;
+  const auto busy = turns.Enter("busy");
+  for (int i = 0; i < 10; ++i) {
+    turns.Enter("busy");
+    turns.Run(busy, kUnit);
+  }
+  const auto late = turns.Enter("late");
+  EXPECT_EQ(turns.given(late), 9 * kUnit) << "as much as the one served last had before";
+  turns.Run(late, 100 * kUnit);
+  EXPECT_EQ(turns.given(turns.Enter("late")), 109 * kUnit) << "left and came back";
+}
+
+TEST(CallerTurns, ForgetsWhoIsIdleAndEven) {
+  CallerTurns turns;
+  for (int i = 0; i < 1000; ++i) turns.Drop(turns.Enter("caller " + std::to_string(i)));
+  EXPECT_LT(turns.callers(), 200u);
+}
+
+// One executor, one model, a token is a millisecond. Callers send at their own rates; each answer within the deadline
+// is goodput.
+class Contention : public ::testing::Test {
+ protected:
+  struct Sender {
+    std::string name;
+    double per_second;
+    v1::Priority priority = v1::NORMAL;
+    absl::Duration deadline = absl::Seconds(1);
+    int64_t tokens = 2;
+  };
+  struct Outcome {
+    int sent = 0, in_time = 0, refused = 0, late = 0;
+  };
+
+  // Runs for `time` on a fake clock: requests in the order of their times, batches one after the other.
+  std::map<std::string, Outcome> Run(const std::vector<Sender>& senders, absl::Duration time) {
+    FakeClock clock;
+    auto model = std::make_shared<LoadedModel>();
+    model->cost->ObserveCompute(1000, absl::Seconds(1));
+    const BatchOptions batch = {.max_batch_tokens = 16};
+    Admission admission({.max_requests = 1000, .max_batch_tokens = batch.max_batch_tokens}, clock);
+    Scheduler scheduler(batch, clock, /*sweep=*/false);
+    std::map<std::string, Outcome> outcomes;
+    const absl::Time begin = clock.Now(), end = begin + time;
+    std::vector<int64_t> sent(senders.size());
+    const auto send_due = [&] {
+      for (bool more = true; more;) {
+        more = false;
+        for (size_t i = 0; i < senders.size(); ++i) {
+          if (begin + absl::Seconds(sent[i] / senders[i].per_second) > clock.Now()) continue;
+          ++sent[i];
+          more = true;
+          Submit(senders[i], model, clock, admission, scheduler, outcomes[senders[i].name]);
+        }
+      }
+    };
+    while (clock.Now() < end) {
+      send_due();
+      scheduler.Sweep();
+      if (scheduler.depth().requests == 0) {
+        clock.Advance(kUnit);
+        continue;
+      }
+      Batch running = *scheduler.NextBatch();
+      for (const auto& request : running.requests) {
+        for (int64_t token = 0; token < request->tokens; ++token) {
+          clock.Advance(kUnit);
+          send_due();
+        }
+      }
+      for (const auto& request : running.requests) {
+        request->Finish(request->deadline < clock.Now()
+                            ? absl::StatusOr<v1::ClassifyResponse>(absl::DeadlineExceededError(""))
+                            : v1::ClassifyResponse());
+      }
+    }
+    return outcomes;
+  }
+
+ private:
+  static void Submit(const Sender& sender, const ModelHandle& model, const Clock& clock, Admission& admission,
+                     Scheduler& scheduler, Outcome& outcome) {
+    ++outcome.sent;
+    InferenceRequest request;
+    request.model = model;
+    request.caller = sender.name;
+    request.tokens = sender.tokens;
+    request.arrival = clock.Now();
+    request.deadline = clock.Now() + sender.deadline;
+    request.request.set_priority(sender.priority);
+    request.request.set_image("x");
+    request.done = [&outcome](absl::StatusOr<v1::ClassifyResponse> answer) {
+      if (absl::IsUnavailable(answer.status())) return;  // still waits at the end
+      ++(answer.ok() ? outcome.in_time : outcome.late);
+    };
+    absl::StatusOr<Ticket> ticket = admission.Admit(request);
+    if (!ticket.ok()) {
+      EXPECT_TRUE(RetryAfter(ticket.status()).has_value());
+      ++outcome.refused;
+      return;
+    }
+    request.ticket = *std::move(ticket);
+    scheduler.Submit(std::move(request));
+  }
+};
+
+// The server does 500 a second. The modest caller asks for 150, which is less than its half.
+TEST_F(Contention, AGreedyCallerAtTenTimesTheCapacityTakesNothingFromAModestOne) {
+  const Sender modest = {"modest", 150};
+  const auto alone = Run({modest}, absl::Seconds(20));
+  const auto both = Run({modest, {"greedy", 5000}}, absl::Seconds(20));
+  EXPECT_GE(alone.at("modest").in_time, 2990);
+  EXPECT_GE(both.at("modest").in_time, 0.995 * alone.at("modest").in_time) << both.at("modest").refused << " refused";
+  const int done = both.at("modest").in_time + both.at("greedy").in_time;
+  EXPECT_GE(done, 0.97 * 500 * 20) << "what the modest caller does not want the greedy one gets; late "
+                                   << both.at("greedy").late;
+}
+
+TEST_F(Contention, NeitherPriorityNorPatienceBuysTheShareOfOthers) {
+  const auto both =
+      Run({{"modest", 150, v1::LOW}, {"greedy", 5000, v1::HIGH, absl::InfiniteDuration()}}, absl::Seconds(20));
+  EXPECT_GE(both.at("modest").in_time, 2970) << both.at("modest").refused << " refused, " << both.at("modest").late;
+}
+
+// It comes when the greedy caller has filled the queue up already, without a deadline: 2 seconds of work and more.
+TEST_F(Contention, WhoComesToAFullQueueIsServedAtOnce) {
+  const auto both =
+      Run({{"greedy", 5000, v1::NORMAL, absl::InfiniteDuration()}, {"rare", 0.5, v1::NORMAL, absl::Milliseconds(50)}},
+          absl::Seconds(20));
+  EXPECT_GE(both.at("rare").in_time, 10);
+  EXPECT_EQ(both.at("rare").refused + both.at("rare").late, 0);
+}
+
+TEST_F(Contention, TwoGreedyCallersHalveTheServerWhateverTheirPicturesCost) {
+  const auto both =
+      Run({{"small", 2000, v1::NORMAL, absl::Seconds(1), 1}, {"large", 2000, v1::NORMAL, absl::Seconds(1), 8}},
+          absl::Seconds(20));
+  EXPECT_NEAR(both.at("small").in_time * 1.0, both.at("large").in_time * 8.0, 0.1 * 10'000);
+}
+
+TEST_F(Contention, OneCallerAloneMayUseEverything) {
+  const auto alone = Run({{"greedy", 5000}}, absl::Seconds(5));
+  EXPECT_GE(alone.at("greedy").in_time, 0.98 * 500 * 5);
+  EXPECT_EQ(alone.at("greedy").late, 0);
+}
+
+}  // namespace
+}  // namespace vitrine
