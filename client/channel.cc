@@ -34,10 +34,15 @@ absl::StatusOr<std::shared_ptr<BearerToken>> TokenOf(const ClientOptions& option
   return options.token.empty() ? BearerToken::FromFile(options.token_file) : BearerToken::FromText(options.token);
 }
 
+// In turn, and only those that say of themselves that they serve: a replica that is still loading its models, or is
+// about to go, gets no request. One without the health service is taken to serve.
+constexpr char kBalanced[] =
+    R"({"loadBalancingConfig":[{"round_robin":{}}],"healthCheckConfig":{"serviceName":"vitrine.v1.Classifier"}})";
+
 void AddAddress(const ClientOptions& options, const ServerAddress& address, grpc::ChannelArguments& arguments) {
   // gRPC would obey $http_proxy here too, and hand the proxy what was meant to stay on this machine.
   if (address.local) arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
-  if (address.balanced) arguments.SetLoadBalancingPolicyName("round_robin");
+  if (address.balanced) arguments.SetServiceConfigJSON(kBalanced);
   if (options.tls.has_value() && !options.tls->server_name.empty()) {
     arguments.SetSslTargetNameOverride(options.tls->server_name);
   } else if (!address.hosts.empty()) {

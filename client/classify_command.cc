@@ -30,7 +30,7 @@ v1::ClassifyRequest RequestFor(const ClassifyCommand& command, const v1::ModelVe
                                const std::vector<v1::AttentionRequest>& attention) {
   v1::ClassifyRequest request;
   request.set_model(model.model());
-  if (command.model.version.has_value()) request.set_version(*command.model.version);
+  AskForVersion(command.model, request);
   if (command.top_k.has_value()) request.set_top_k(*command.top_k);
   if (command.resolution.has_value()) *request.mutable_resolution() = *command.resolution;
   request.set_priority(command.priority);

@@ -42,7 +42,7 @@ absl::StatusOr<v1::FeatureKind> ChooseKind(v1::FeatureKind wish, const v1::Model
 v1::ClassifyRequest RequestFor(const EmbedCommand& command, const v1::ModelVersion& model, v1::FeatureKind kind) {
   v1::ClassifyRequest request;
   request.set_model(model.model());
-  if (command.model.version.has_value()) request.set_version(*command.model.version);
+  AskForVersion(command.model, request);
   if (command.resolution.has_value()) *request.mutable_resolution() = *command.resolution;
   request.set_priority(command.priority);
   request.set_omit_predictions(true);

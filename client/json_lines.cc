@@ -172,6 +172,11 @@ void AddModel(const v1::ModelVersion& version, Json& json) {
   json["weights_sha256"] = version.weights_sha256();
   json["data"] = version.provenance().data();
   json["recipe"] = version.provenance().recipe();
+  // Events, and servers of old, do not tell them.
+  if (!version.version_labels().empty() || version.traffic_percent() > 0) {
+    json["version_labels"] = std::vector<std::string>(version.version_labels().begin(), version.version_labels().end());
+    json["traffic_percent"] = version.traffic_percent();
+  }
 }
 
 }  // namespace

@@ -34,6 +34,16 @@ std::string Features(const v1::ModelVersion& version) {
   return kinds.empty() ? "" : absl::StrCat(absl::StrJoin(kinds, ", "), " of ", version.feature_width());
 }
 
+// "canary, 5 % of the requests": where there is more to say than that it is the one that serves.
+std::string Serves(const v1::ModelVersion& version) {
+  const bool alone = version.version_labels_size() == 1 && version.version_labels(0) == "stable";
+  if (alone && version.traffic_percent() == 100) return "";
+  if (version.version_labels().empty() && version.traffic_percent() == 0) return "";
+  const std::string labels = Printable(absl::StrJoin(version.version_labels(), ", "));
+  return absl::StrCat(labels, labels.empty() ? "" : ", ",
+                      absl::StrFormat("%g %% of the requests", version.traffic_percent()));
+}
+
 Style StyleOf(v1::ModelState state) {
   return state == v1::READY ? Style::kPlain : state == v1::FAILED ? Style::kStrong : Style::kFaint;
 }
@@ -56,6 +66,7 @@ Row RowOf(const v1::ModelVersion& version) {
       row.flow.push_back({AttentionKindName(static_cast<v1::AttentionKind>(kind))});
     }
   }
+  if (const std::string serves = Serves(version); !serves.empty()) row.notes.push_back({serves, Style::kFaint});
   if (!version.reason().empty()) row.notes.push_back({Printable(version.reason()), Style::kStrong});
   return row;
 }

@@ -37,25 +37,42 @@ absl::StatusOr<std::string> OnlyReadyModel(Client& client) {
 
 absl::StatusOr<ModelChoice> ParseModelChoice(absl::string_view text) {
   const std::vector<absl::string_view> parts = absl::StrSplit(text, absl::MaxSplits('@', 1));
-  ModelChoice choice{.name = std::string(parts[0]), .version = std::nullopt};
-  if (choice.name.empty()) return absl::InvalidArgumentError("a model is named NAME or NAME@VERSION");
-  if (parts.size() == 2) {
-    int64_t version = 0;
-    if (!absl::SimpleAtoi(parts[1], &version) || version < 1) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("\"", parts[1], "\" is no version; versions are positive numbers, as in NAME@3"));
-    }
+  ModelChoice choice{.name = std::string(parts[0])};
+  if (choice.name.empty()) return absl::InvalidArgumentError("a model is named NAME, NAME@VERSION or NAME@LABEL");
+  if (parts.size() < 2) return choice;
+  int64_t version = 0;
+  const bool number = absl::SimpleAtoi(parts[1], &version);
+  if (number && version >= 1) {
     choice.version = version;
+    return choice;
   }
+  constexpr size_t kLongestLabel = 32;
+  const bool plain = std::all_of(parts[1].begin(), parts[1].end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
+  });
+  if (number || !plain || parts[1].empty() || parts[1].size() > kLongestLabel) {
+    return absl::InvalidArgumentError(absl::StrCat("\"", parts[1],
+                                                   "\" is no version; versions are positive numbers, "
+                                                   "as in NAME@3, or labels of a-z 0-9 _ -, as in NAME@canary"));
+  }
+  choice.label = std::string(parts[1]);
   return choice;
 }
 
+void AskForVersion(const ModelChoice& choice, v1::ClassifyRequest& request) {
+  if (choice.version.has_value()) request.set_version(*choice.version);
+  if (!choice.label.empty()) request.set_version_label(choice.label);
+}
+
 absl::StatusOr<v1::ModelVersion> ChooseModel(Client& client, const ModelChoice& choice) {
-  std::string name = choice.name;
-  if (name.empty()) {
-    ASSIGN_OR_RETURN(name, OnlyReadyModel(client));
+  v1::GetModelRequest request;
+  request.set_model(choice.name);
+  if (choice.name.empty()) {
+    ASSIGN_OR_RETURN(*request.mutable_model(), OnlyReadyModel(client));
   }
-  return client.GetModel(name, choice.version);
+  if (choice.version.has_value()) request.set_version(*choice.version);
+  request.set_version_label(choice.label);
+  return client.GetModel(request);
 }
 
 int PictureRun::Run(Client& client) {

@@ -17,11 +17,15 @@ namespace vitrine {
 // A model as a person names it: "NAME" or "NAME@VERSION".
 struct ModelChoice {
   std::string name;  // empty: the only model that is ready
-  std::optional<int64_t> version;
+  std::optional<int64_t> version = std::nullopt;
+  std::string label = {};  // of a version, as in NAME@canary; the server knows which that is; empty: none
 };
 
-// INVALID_ARGUMENT: an empty name, or a version that is not a positive number.
+// NAME, NAME@VERSION or NAME@LABEL. INVALID_ARGUMENT: an empty name, or what is neither a positive number nor a label.
 absl::StatusOr<ModelChoice> ParseModelChoice(absl::string_view text);
+
+// Asks for the version of the choice, if it names one.
+void AskForVersion(const ModelChoice& choice, v1::ClassifyRequest& request);
 
 // The chosen version in full. INVALID_ARGUMENT or NOT_FOUND where there is no single one.
 absl::StatusOr<v1::ModelVersion> ChooseModel(Client& client, const ModelChoice& choice);

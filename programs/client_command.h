@@ -21,6 +21,8 @@ ClientCommand AddEmbed(CLI::App& app);     // client_embed.cc
 ClientCommand AddModels(CLI::App& app);    // client_models.cc
 ClientCommand AddEval(CLI::App& app);      // client_eval.cc
 ClientCommand AddBench(CLI::App& app);     // client_bench.cc
+ClientCommand AddHealth(CLI::App& app);    // client_health.cc
+ClientCommand AddToken(CLI::App& app);     // client_token.cc
 
 }  // namespace vitrine
 

@@ -6,6 +6,7 @@
 #include "client/models_command.h"
 #include "client/models_watch.h"
 #include "programs/client_command.h"
+#include "programs/client_models_admin.h"
 #include "programs/client_options.h"
 #include "programs/command_line.h"
 
@@ -20,7 +21,11 @@ constexpr char kExamples[] = R"(Examples:
     vitrine models show eit-mini-cifar10
     vitrine models show eit-mini-cifar10@2 --server gpu-box:8500 --format json | jq .provenance
   What changes, until Ctrl-C:
-    vitrine models watch)";
+    vitrine models watch
+  What is served how, and other versions in its place (each with --help):
+    vitrine models serving --admin 127.0.0.1:8502
+    vitrine models traffic eit-mini-cifar10 4=5 --admin 127.0.0.1:8502
+    vitrine models rollback eit-mini-cifar10 --admin 127.0.0.1:8502)";
 
 struct ModelsCommand {
   ClientOptions client;
@@ -43,8 +48,8 @@ absl::Status Run(const ModelsCommand& command, const CLI::App& show, const CLI::
 
 ClientCommand AddModels(CLI::App& app) {
   auto command = std::make_shared<ModelsCommand>();
-  CLI::App* models =
-      app.add_subcommand("models", "List the server's models and versions, show one, watch them change.");
+  CLI::App* models = app.add_subcommand(
+      "models", "List the server's models and versions, show one, watch them change,\nand say which are served.");
   AddServerOptions(*models, command->client);
   AddFormatOption(*models, command->format);
   models->require_subcommand(0, 1);
@@ -70,7 +75,9 @@ ClientCommand AddModels(CLI::App& app) {
           "only this model, or this version of it; it need not be\nthere yet")
       ->check(Checked(ParseModelChoice))
       ->type_name("");
-  return {models, [command, show, watch] {
+  const AdminWords admin = AddAdminWords(*models, command->client, command->format);
+  return {models, [command, show, watch, admin] {
+            if (admin.given()) return admin.run();
             const absl::Status status = Run(*command, *show, *watch);
             return status.ok() ? kExitSuccess : FailWithHint(status, command->client);
           }};

@@ -111,6 +111,13 @@ void AddServerOptions(CLI::App& app, ClientOptions& options) {
   AddSecurity(app, options);
 }
 
+void AddAdminOption(CLI::App& app, std::string& address) {
+  app.add_option("--admin", address,
+                 "host:port or unix:PATH of the server's --admin, which takes\nchanges; also $VITRINE_ADMIN")
+      ->envname("VITRINE_ADMIN")
+      ->type_name("ADDRESS");
+}
+
 void AddFormatOption(CLI::App& app, Format& format) {
   app.add_option_function<std::string>(
          "--format", [&format](const std::string& word) { format = word == "json" ? Format::kJson : Format::kTable; },
@@ -123,7 +130,8 @@ void AddFormatOption(CLI::App& app, Format& format) {
 void AddModelOption(CLI::App& app, ModelChoice& choice) {
   app.add_option_function<std::string>(
          "--model", [&choice](const std::string& text) { choice = *ParseModelChoice(text); },
-         "the model to ask; without it the only one that is ready")
+         "the model to ask; without it the only one that is ready;\na version is a number or a label, as in "
+         "NAME@canary")
       ->check(Checked(ParseModelChoice))
       ->type_name("NAME[@VERSION]");
 }

@@ -19,6 +19,8 @@ namespace vitrine {
 
 // Where the server is and how to talk to it: --server, --connect-timeout, --deadline.
 void AddServerOptions(CLI::App& app, ClientOptions& options);
+// Where the Admin service is, with TLS and token of AddServerOptions: --admin, else $VITRINE_ADMIN.
+void AddAdminOption(CLI::App& app, std::string& address);
 // --format table|json
 void AddFormatOption(CLI::App& app, Format& format);
 // --model NAME[@VERSION]

@@ -10,11 +10,11 @@
 #include "base/status_macros.h"
 #include "models/zoo.h"
 #include "programs/gpu_check_serving.h"
-#include "server/executor.h"
-#include "server/model_loader.h"
-#include "server/picture_input.h"
-#include "server/plan_request.h"
-#include "server/response.h"
+#include "server/execution/executor.h"
+#include "server/execution/response.h"
+#include "server/registry/model_loader.h"
+#include "server/request/picture_input.h"
+#include "server/request/plan_request.h"
 
 namespace vitrine {
 namespace {

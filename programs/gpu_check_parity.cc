@@ -19,7 +19,7 @@
 #include "models/model.h"
 #include "models/zoo.h"
 #include "repository/checkpoint.h"
-#include "server/picture_input.h"
+#include "server/request/picture_input.h"
 
 namespace vitrine {
 namespace {

@@ -13,10 +13,10 @@
 #include "absl/strings/str_format.h"
 #include "base/status_macros.h"
 #include "repository/checkpoint.h"
-#include "server/metrics.h"
-#include "server/model_loader.h"
-#include "server/picture_input.h"
-#include "server/registry.h"
+#include "server/observability/metrics.h"
+#include "server/registry/model_loader.h"
+#include "server/registry/registry.h"
+#include "server/request/picture_input.h"
 
 namespace vitrine {
 namespace {
@@ -90,6 +90,12 @@ absl::StatusOr<at::Tensor> Logits(const LoadedModel& loaded, const CheckSetting&
   return logits.cpu();
 }
 
+RegistryOptions OptionsFor(const std::filesystem::path& root) {
+  RegistryOptions options;
+  options.root = root;
+  return options;
+}
+
 // A registry over a copy of one version.
 class Swap {
  public:
@@ -98,7 +104,7 @@ class Swap {
         first_(setting.versions.back()),
         loader_(root_.path(), setting.device),
         registry_(
-            {.root = root_.path()}, [this](const VersionId& id) { return loader_.Load(id); }, SteadyClock()),
+            OptionsFor(root_.path()), [this](const VersionId& id) { return loader_.Load(id); }, SteadyClock()),
         metrics_(1, "") {
     const std::filesystem::path folder = std::filesystem::path(first_.model) / std::to_string(first_.version);
     std::filesystem::create_directories(root_.path() / folder);

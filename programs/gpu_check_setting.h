@@ -10,7 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "repository/repository.h"
-#include "server/device.h"
+#include "server/execution/device.h"
 
 namespace vitrine {
 

@@ -29,7 +29,7 @@ int Main(int argc, char** argv) {
   app.formatter(ShortHelp());
   app.footer(kExamples);
   const std::vector<ClientCommand> commands = {
-      AddClassify(app), AddEmbed(app), AddModels(app), AddBench(app), AddEval(app),
+      AddClassify(app), AddEmbed(app), AddModels(app), AddBench(app), AddEval(app), AddHealth(app), AddToken(app),
   };
   if (const std::optional<int> exit = ParseCommandLine(app, argc, argv)) return *exit;
   for (const ClientCommand& command : commands) {

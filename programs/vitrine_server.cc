@@ -2,7 +2,6 @@
 #include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
-#include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 #include <sys/resource.h>
 
@@ -19,6 +18,10 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "programs/command_line.h"
+#include "server/lifecycle/crash_stack.h"
+#include "server/lifecycle/resolve.h"
+#include "server/lifecycle/standard_files.h"
+#include "server/observability/log.h"
 #include "server/options.h"
 #include "server/server.h"
 
@@ -54,21 +57,15 @@ void KeepFreedMemory() {
   mallopt(M_ARENA_MAX, 2);
 }
 
-void StartLogging(const std::string& level) {
-  auto logger = spdlog::stderr_logger_mt("vitrine-server");
-  // A full disk or a closed stderr must not end the service.
-  logger->set_error_handler([](const std::string&) {});
-  spdlog::set_default_logger(std::move(logger));
-  spdlog::set_pattern("%Y-%m-%dT%H:%M:%S.%e%z %l %v");
-  spdlog::set_level(spdlog::level::from_str(level));
-}
-
 // Whole or not at all, so that a script that waits for the file reads every line.
 absl::Status WritePortFile(const std::string& path, const Server& server) {
   const std::string temporary = path + ".partial";
   std::ofstream file(temporary);
   file << "grpc=" << server.address() << "\n";
   if (!server.metrics_address().empty()) file << "metrics=" << server.metrics_address() << "\n";
+  if (!server.health_address().empty()) file << "health=" << server.health_address() << "\n";
+  if (!server.admin_address().empty()) file << "admin=" << server.admin_address() << "\n";
+  if (!server.http_address().empty()) file << "http=" << server.http_address() << "\n";
   file.close();
   if (!file || std::rename(temporary.c_str(), path.c_str()) != 0) {
     return absl::UnavailableError(absl::StrCat("--port-file ", path, " cannot be written"));
@@ -102,18 +99,27 @@ absl::Status Run(const ServerOptions& options, const sigset_t& signals) {
 }
 
 int Main(int argc, char** argv) {
+  KeepStandardFiles();
   const sigset_t signals = BlockSignals();
+  PrintStackOnCrash();
   RaiseFileLimit();
   KeepFreedMemory();
   ServerOptions options;
   CLI::App app("Serves the models of a repository over gRPC.", "vitrine-server");
   BindFlags(app, options);
+  bool check = false;
+  app.add_flag("--check", check, "check the whole configuration, name every fault, and end: 0 if it is right, else 2");
   if (const std::optional<int> code = ParseCommandLine(app, argc, argv)) return *code;
-  if (const absl::Status valid = options.Validate(); !valid.ok()) {
+  if (const absl::Status valid = CheckConfiguration(options); !valid.ok()) {
     Fail("vitrine-server", valid);
     return kExitUsage;
   }
-  StartLogging(options.log_level);
+  if (check) {
+    std::cout << "the configuration is right\n";
+    return kExitSuccess;
+  }
+  options.revision = std::string(SourceRevision());
+  StartLogging(options.log_level, options.log_format);
   const absl::Status ended = Run(options, signals);
   return ended.ok() ? kExitSuccess : Fail("vitrine-server", ended);
 }

@@ -42,6 +42,7 @@ std::string RequestClass::Description() const {
   if (!name.empty()) return name;
   std::vector<std::string> words = {model.name};
   if (model.version.has_value()) words[0] += absl::StrCat("@", *model.version);
+  if (!model.label.empty()) words[0] += absl::StrCat("@", model.label);
   if (resolution.has_value()) words.push_back(absl::StrCat(resolution->height(), "x", resolution->width()));
   if (priority != v1::NORMAL) words.push_back(PriorityName(priority));
   words.push_back(absl::StrCat("within ", absl::FormatDuration(deadline)));

@@ -48,7 +48,7 @@ class PictureShelf {
 v1::ClassifyRequest RequestOf(const RequestClass& request_class) {
   v1::ClassifyRequest request;
   request.set_model(request_class.model.name);
-  if (request_class.model.version.has_value()) request.set_version(*request_class.model.version);
+  AskForVersion(request_class.model, request);
   if (request_class.resolution.has_value()) *request.mutable_resolution() = *request_class.resolution;
   if (request_class.priority != v1::NORMAL) request.set_priority(request_class.priority);
   return request;

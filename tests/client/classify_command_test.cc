@@ -176,7 +176,8 @@ TEST(ParseModelChoice, TakesNameAndVersion) {
   EXPECT_EQ(ParseModelChoice("eit")->name, "eit");
   EXPECT_EQ(ParseModelChoice("eit")->version, std::nullopt);
   EXPECT_EQ(ParseModelChoice("eit@12")->version, 12);
-  for (const char* wrong : {"", "@1", "eit@", "eit@0", "eit@-1", "eit@x", "eit@1@2"}) {
+  EXPECT_EQ(ParseModelChoice("eit@canary")->label, "canary");
+  for (const char* wrong : {"", "@1", "eit@", "eit@0", "eit@X", "eit@1@2"}) {
     EXPECT_FALSE(ParseModelChoice(wrong).ok()) << wrong;
   }
 }

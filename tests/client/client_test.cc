@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <atomic>
+#include <optional>
 
 #include "absl/time/clock.h"
 #include "client/status.h"
@@ -100,6 +102,31 @@ TEST(Classify, RefusesTooLargeARequestItself) {
   const auto answer = (*client)->Classify(RequestWith(std::string(1001, 'x')));
   EXPECT_EQ(answer.status().code(), absl::StatusCode::kResourceExhausted);
   EXPECT_THAT(answer.status().ToString(), HasSubstr("at most 1000"));
+}
+
+TEST(Balancing, OfAListOnlyServersThatSayThatTheyServeAreAsked) {
+  std::array<std::atomic<int>, 3> asked{};
+  const auto counting = [&](int server, std::optional<bool> serving) {
+    return SmallServer::Methods{.classify =
+                                    [&asked, server](const auto& request, auto* response, auto*) {
+                                      ++asked[server];
+                                      *response = AnswerTo(request);
+                                      return grpc::Status::OK;
+                                    },
+                                .serving = serving};
+  };
+  const SmallServer serving(counting(0, true)), loading(counting(1, false)), without(counting(2, std::nullopt));
+  ClientOptions options;
+  options.address = absl::StrCat(serving.address(), ",", loading.address(), ",", without.address());
+  const auto client = Client::Connect(options);
+  ASSERT_TRUE(client.ok()) << client.status();
+  const absl::Time end = absl::Now() + absl::Seconds(10);
+  // Until both connections are there.
+  while ((asked[0] == 0 || asked[2] == 0) && absl::Now() < end) ASSERT_TRUE((*client)->Classify(RequestWith("1")).ok());
+  for (int i = 0; i < 20; ++i) ASSERT_TRUE((*client)->Classify(RequestWith("1")).ok());
+  EXPECT_EQ(asked[1], 0) << "a server that is still loading was asked";
+  EXPECT_GE(asked[0], 5);
+  EXPECT_GE(asked[2], 5);
 }
 
 TEST(Registry, ListsAndGets) {

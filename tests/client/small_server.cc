@@ -7,6 +7,9 @@
 #include <cstdlib>
 #include <utility>
 
+#include "absl/time/clock.h"
+#include "grpc/health/v1/health.grpc.pb.h"
+
 namespace vitrine {
 
 class SmallServer::ClassifierService final : public v1::Classifier::Service {
@@ -53,17 +56,36 @@ class SmallServer::RegistryService final : public v1::Registry::Service {
   const Methods& methods_;
 };
 
+class SmallServer::HealthService final : public grpc::health::v1::Health::Service {
+ public:
+  explicit HealthService(const Methods& methods) : methods_(methods) {}
+
+  grpc::Status Watch(grpc::ServerContext* context, const grpc::health::v1::HealthCheckRequest*,
+                     grpc::ServerWriter<grpc::health::v1::HealthCheckResponse>* writer) override {
+    grpc::health::v1::HealthCheckResponse response;
+    response.set_status(*methods_.serving ? response.SERVING : response.NOT_SERVING);
+    writer->Write(response);
+    while (!context->IsCancelled()) absl::SleepFor(absl::Milliseconds(5));
+    return grpc::Status::CANCELLED;
+  }
+
+ private:
+  const Methods& methods_;
+};
+
 SmallServer::SmallServer(Methods methods, int max_message_bytes, std::shared_ptr<grpc::ServerCredentials> credentials,
                          const std::string& listen)
     : methods_(std::move(methods)),
       classifier_(std::make_unique<ClassifierService>(methods_)),
-      registry_(std::make_unique<RegistryService>(methods_)) {
+      registry_(std::make_unique<RegistryService>(methods_)),
+      health_(std::make_unique<HealthService>(methods_)) {
   int port = 0;
   grpc::ServerBuilder builder;
   builder.AddListeningPort(listen, credentials == nullptr ? grpc::InsecureServerCredentials() : credentials, &port);
   builder.SetMaxReceiveMessageSize(max_message_bytes);
   builder.RegisterService(classifier_.get());
   builder.RegisterService(registry_.get());
+  if (methods_.serving.has_value()) builder.RegisterService(health_.get());
   server_ = builder.BuildAndStart();
   EXPECT_NE(server_, nullptr) << "cannot listen at " << listen;
   address_ = listen.starts_with("unix:") ? listen : "127.0.0.1:" + std::to_string(port);

@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "client/client.h"
@@ -25,6 +26,8 @@ class SmallServer {
     std::function<grpc::Status(const v1::WatchModelsRequest&, grpc::ServerWriter<v1::ModelEvent>*,
                                grpc::ServerContext*)>
         watch = {};
+    // What its health says to those who watch it; nothing: it has no health service.
+    std::optional<bool> serving = {};
   };
 
   // Without credentials it speaks no TLS. `listen` is host:port, 0 for any that is free, or unix:PATH.
@@ -40,10 +43,12 @@ class SmallServer {
  private:
   class ClassifierService;
   class RegistryService;
+  class HealthService;
 
   const Methods methods_;
   std::unique_ptr<ClassifierService> classifier_;
   std::unique_ptr<RegistryService> registry_;
+  std::unique_ptr<HealthService> health_;
   std::unique_ptr<grpc::Server> server_;
   std::string address_;
 };

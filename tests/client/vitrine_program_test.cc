@@ -43,7 +43,7 @@ TEST_F(VitrineProgram, ListsShowsAndWatches) {
   const Ran missing = Shell(folder_, kVitrine + "models show other" + at_);
   EXPECT_EQ(missing.exit_code, 1);
   EXPECT_THAT(missing.errors, HasSubstr("\"other\""));
-  EXPECT_EQ(Shell(folder_, kVitrine + "models show kv-pos-mnist@x" + at_).exit_code, 2);
+  EXPECT_EQ(Shell(folder_, kVitrine + "models show kv-pos-mnist@X" + at_).exit_code, 2);
   EXPECT_EQ(Shell(folder_, kVitrine + "models sing" + at_).exit_code, 2);
   // A version that appears while somebody watches.
   const Ran watch = Shell(folder_, "mkfifo lines; " + kVitrine + "models watch" + at_ + R"( >lines &

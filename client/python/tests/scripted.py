@@ -66,6 +66,8 @@ class Script:
         self.requests: List[pb.ClassifyRequest] = []
         self.metadata: List[Any] = []
         self.lock = threading.Lock()
+        # What its health says; None: it has no health service.
+        self.serving: Optional[bool] = None
 
 
 @contextmanager
@@ -87,6 +89,12 @@ def serve(script: Script, credentials: Optional[grpc.ServerCredentials] = None) 
     def stream(requests: Iterator[pb.ClassifyRequest], context: Any) -> Iterator[Any]:
         return script.stream(seen(requests), context)
 
+    over = threading.Event()
+
+    def watch(request: bytes, context: Any) -> Iterator[bytes]:
+        yield b"\x08\x01" if script.serving else b"\x08\x02"  # SERVING, NOT_SERVING
+        over.wait(60)
+
     wire = {
         "Classify": grpc.unary_unary_rpc_method_handler(
             classify, pb.ClassifyRequest.FromString, pb.ClassifyResponse.SerializeToString
@@ -97,6 +105,9 @@ def serve(script: Script, credentials: Optional[grpc.ServerCredentials] = None) 
     }
     server = grpc.server(futures.ThreadPoolExecutor(8))
     server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler("vitrine.v1.Classifier", wire),))
+    if script.serving is not None:
+        health = {"Watch": grpc.unary_stream_rpc_method_handler(watch)}
+        server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler("grpc.health.v1.Health", health),))
     if credentials is None:
         port = server.add_insecure_port("127.0.0.1:0")
     else:
@@ -105,4 +116,5 @@ def serve(script: Script, credentials: Optional[grpc.ServerCredentials] = None) 
     try:
         yield "127.0.0.1:%d" % port
     finally:
+        over.set()
         server.stop(0).wait()

@@ -230,3 +230,16 @@ def test_a_server_that_vanished_is_noticed(monkeypatch: pytest.MonkeyPatch, tmp_
     finally:
         frozen.process.send_signal(signal.SIGCONT)
         frozen.stop()
+
+
+def test_of_a_list_only_servers_that_say_that_they_serve_are_asked() -> None:
+    serving, loading, without = Script(), Script(), Script()
+    serving.serving, loading.serving = True, False
+    with serve(serving) as one, serve(loading) as two, serve(without) as three:
+        with vitrine.Client(",".join((one, two, three)), retries=QUICK) as client:
+            while not (serving.requests and without.requests):  # both connections are there
+                client.classify(b"first", "m")
+            for _ in range(20):
+                client.classify(b"one", "m")
+    assert not loading.requests
+    assert len(serving.requests) >= 5 and len(without.requests) >= 5

@@ -51,7 +51,7 @@ TEST(ParseMix, SaysWhatIsWrongInWhichClass) {
   EXPECT_THAT(Refusal("model=a,deadline=50"), HasSubstr("deadline \"50\" is no duration"));
   EXPECT_THAT(Refusal("model=a,priority=2"), HasSubstr("priority \"2\""));
   EXPECT_THAT(Refusal("model=a,resolution=5"), HasSubstr("\"5\" is no resolution"));
-  EXPECT_THAT(Refusal("model=a@x"), HasSubstr("class 1"));
+  EXPECT_THAT(Refusal("model=a@X"), HasSubstr("class 1"));
 }
 
 RequestClass Class(const std::string& model, double weight, std::vector<std::string> pictures) {

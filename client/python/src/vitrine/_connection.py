@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import time
@@ -20,6 +21,14 @@ Pem = Union[str, "os.PathLike[str]", bytes]
 _MAX_REQUEST_BYTES, _MAX_RESPONSE_BYTES = 32 << 20, 80 << 20
 # The first is what gRPC itself makes of anything below.
 _SHORTEST_KEEPALIVE, _LONGEST_KEEPALIVE = 10, 86400
+# In turn, and only those that say of themselves that they serve: a replica that is still loading its models, or is about
+# to go, gets no request. One without the health service is taken to serve.
+_BALANCED = json.dumps(
+    {
+        "loadBalancingConfig": [{"round_robin": {}}],
+        "healthCheckConfig": {"serviceName": "vitrine.v1.Classifier"},
+    }
+)
 _KEEPALIVE_TIMEOUT_MS = 20000
 
 
@@ -98,7 +107,7 @@ def _channel_options(
         # gRPC takes the proxy of $http_proxy for loopback as well; it would read the token, and all else, in the clear.
         options.append(("grpc.enable_http_proxy", 0))
     if place.balanced:
-        options.append(("grpc.lb_policy_name", "round_robin"))
+        options.append(("grpc.service_config", _BALANCED))
     if server_name:
         options.append(("grpc.ssl_target_name_override", server_name))
     elif place.hosts:  # gRPC would send the whole list as the name of the server

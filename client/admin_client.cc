@@ -1,0 +1,84 @@
+#include "client/admin_client.h"
+
+#include <grpcpp/client_context.h>
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "base/status_macros.h"
+#include "client/channel.h"
+#include "client/status.h"
+#include "vitrine/v1/admin.grpc.pb.h"
+
+namespace vitrine {
+
+struct AdminClient::Connection {
+  ClientOptions options;
+  std::unique_ptr<v1::Admin::Stub> admin;
+};
+
+namespace {
+
+using Stub = v1::Admin::Stub;
+
+// The method of each change.
+struct Sender {
+  Stub& stub;
+  grpc::ClientContext& context;
+  v1::ServingChange& answer;
+
+  grpc::Status operator()(const v1::LoadModelRequest& request) { return stub.LoadModel(&context, request, &answer); }
+  grpc::Status operator()(const v1::UnloadModelRequest& request) {
+    return stub.UnloadModel(&context, request, &answer);
+  }
+  grpc::Status operator()(const v1::RollbackModelRequest& request) {
+    return stub.RollbackModel(&context, request, &answer);
+  }
+  grpc::Status operator()(const v1::SetVersionPolicyRequest& request) {
+    return stub.SetVersionPolicy(&context, request, &answer);
+  }
+  grpc::Status operator()(const v1::SetTrafficRequest& request) { return stub.SetTraffic(&context, request, &answer); }
+  grpc::Status operator()(const v1::SetLabelRequest& request) { return stub.SetLabel(&context, request, &answer); }
+  grpc::Status operator()(const v1::ClearLabelRequest& request) { return stub.ClearLabel(&context, request, &answer); }
+  grpc::Status operator()(const v1::ResetServingRequest& request) {
+    return stub.ResetServing(&context, request, &answer);
+  }
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<AdminClient>> AdminClient::Connect(const ClientOptions& options) {
+  RETURN_IF_ERROR(options.Validate());
+  auto connection = std::make_unique<Connection>();
+  connection->options = options;
+  ASSIGN_OR_RETURN(const std::shared_ptr<grpc::Channel> channel, MakeChannel(options));
+  RETURN_IF_ERROR(WaitUntilConnected(channel, options));
+  connection->admin = v1::Admin::NewStub(channel);
+  return std::unique_ptr<AdminClient>(new AdminClient(std::move(connection)));
+}
+
+AdminClient::AdminClient(std::unique_ptr<Connection> connection) : connection_(std::move(connection)) {}
+AdminClient::~AdminClient() = default;
+
+absl::StatusOr<v1::ServingChange> AdminClient::Make(const AdminChange& change) {
+  grpc::ClientContext context;
+  context.set_deadline(absl::ToChronoTime(absl::Now() + connection_->options.deadline));
+  v1::ServingChange answer;
+  const absl::Status status = FromGrpc(std::visit(Sender{*connection_->admin, context, answer}, change));
+  if (status.ok()) return answer;
+  if (!absl::IsDeadlineExceeded(status)) return status;
+  return absl::DeadlineExceededError(absl::StrCat("the server has not done it within ",
+                                                  absl::FormatDuration(connection_->options.deadline),
+                                                  "; it may still: see vitrine models serving"));
+}
+
+absl::StatusOr<v1::ServingStatus> AdminClient::GetServing(const v1::GetServingRequest& request) {
+  grpc::ClientContext context;
+  context.set_deadline(absl::ToChronoTime(absl::Now() + connection_->options.deadline));
+  v1::ServingStatus answer;
+  RETURN_IF_ERROR(FromGrpc(connection_->admin->GetServing(&context, request, &answer)));
+  return answer;
+}
+
+}  // namespace vitrine
