@@ -1,0 +1,127 @@
+# Images of Vitrine; docs/containers.md explains them. One file for all:
+#
+#   docker build --target server  -t vitrine-server .     the CPU server; also what a build without --target makes
+#   docker build --target trainer -t vitrine-trainer .
+#   docker build --target client  -t vitrine-client .
+#   docker build --target server-cuda -t vitrine-server:cuda .
+#
+# The images hold programs and the closure of their libraries: no shell, no package manager, no Python, no compiler. They
+# run as user 65532 and need no file system that can be written.
+
+# Base and packages are of one day: the image by its digest, the packages by the archive's snapshot. DEBIAN_SNAPSHOT=
+# (empty) takes packages from wherever the base image's apt takes them. Wheels are pinned in script/libtorch*.txt.
+ARG DEBIAN_IMAGE=docker.io/library/debian:bookworm-20260824-slim@sha256:88200866dfff7ea7f5cbcb6ec7c8a701889efe6fe859fe64d6990e4b07ea4171
+ARG DEBIAN_SNAPSHOT=20260824T000000Z
+
+# What script/bootstrap installs: compilers, libraries, LibTorch.
+FROM ${DEBIAN_IMAGE} AS toolchain
+ARG DEBIAN_SNAPSHOT
+WORKDIR /src
+COPY script/bootstrap script/packages.txt script/libtorch.txt script/googleapis.txt script/unpack-wheels script/
+COPY deploy/container/apt-snapshot deploy/container/
+# The compiler's cache tells builds under another LANG apart.
+ENV LANG=C.UTF-8
+RUN deploy/container/apt-snapshot "$DEBIAN_SNAPSHOT" && script/bootstrap && rm -rf /var/lib/apt/lists/*
+
+# The programs, compiled from the checkout. With BuildKit and buildah the compiler's cache outlives the build; a
+# CCACHE_DIR elsewhere takes one that is mounted there.
+FROM toolchain AS build
+ARG VITRINE_REVISION=
+ARG CCACHE_DIR=/var/cache/ccache
+ARG JOBS=
+COPY . .
+RUN --mount=type=cache,id=vitrine-ccache,target=/var/cache/ccache \
+    export CCACHE_DIR && cmake --preset release -DVITRINE_REVISION="$VITRINE_REVISION" >/dev/null \
+    && script/build release ${JOBS:+-j$JOBS} vitrine-server vitrine-train vitrine-repo vitrine \
+    && deploy/container/assemble-all /images && find build -name '*.[ao]' -delete
+
+# The server with the CPU part of LibTorch.
+FROM scratch AS server
+ARG VITRINE_REVISION=
+ARG VITRINE_VERSION=0.1.0
+LABEL org.opencontainers.image.title="vitrine-server" \
+      org.opencontainers.image.description="Serves tiny vision transformers over gRPC" \
+      org.opencontainers.image.licenses="Apache-2.0" \
+      org.opencontainers.image.version="${VITRINE_VERSION}" \
+      org.opencontainers.image.revision="${VITRINE_REVISION}" \
+      org.opencontainers.image.base.name="scratch"
+COPY --from=build /images/server /
+COPY --from=build --chown=65532:65532 /images/state /
+ENV PATH=/usr/bin
+USER 65532:65532
+WORKDIR /runs
+EXPOSE 8500 8501
+STOPSIGNAL SIGTERM
+# The health listener speaks plaintext to whoever asks, also where the other one wants certificates or tokens.
+HEALTHCHECK --interval=10s --timeout=3s --start-period=60s --retries=3 \
+    CMD ["/usr/bin/vitrine", "health", "--server", "127.0.0.1:8502"]
+ENTRYPOINT ["/usr/bin/vitrine-server"]
+CMD ["--repository=/models", "--health-listen=127.0.0.1:8502"]
+
+# The trainer, and vitrine-repo to look after repositories.
+FROM scratch AS trainer
+ARG VITRINE_REVISION=
+ARG VITRINE_VERSION=0.1.0
+LABEL org.opencontainers.image.title="vitrine-trainer" \
+      org.opencontainers.image.description="Trains tiny vision transformers and publishes them for vitrine-server" \
+      org.opencontainers.image.licenses="Apache-2.0" \
+      org.opencontainers.image.version="${VITRINE_VERSION}" \
+      org.opencontainers.image.revision="${VITRINE_REVISION}" \
+      org.opencontainers.image.base.name="scratch"
+COPY --from=build /images/trainer /
+COPY --from=build --chown=65532:65532 /images/state /
+ENV PATH=/usr/bin
+USER 65532:65532
+WORKDIR /runs
+STOPSIGNAL SIGTERM
+ENTRYPOINT ["/usr/bin/vitrine-train"]
+CMD ["list"]
+
+# The command line client; no LibTorch.
+FROM scratch AS client
+ARG VITRINE_REVISION=
+ARG VITRINE_VERSION=0.1.0
+LABEL org.opencontainers.image.title="vitrine" \
+      org.opencontainers.image.description="Asks a Vitrine server what is on pictures" \
+      org.opencontainers.image.licenses="Apache-2.0" \
+      org.opencontainers.image.version="${VITRINE_VERSION}" \
+      org.opencontainers.image.revision="${VITRINE_REVISION}" \
+      org.opencontainers.image.base.name="scratch"
+COPY --from=build /images/client /
+COPY --from=build --chown=65532:65532 /images/state /
+ENV PATH=/usr/bin
+USER 65532:65532
+WORKDIR /runs
+ENTRYPOINT ["/usr/bin/vitrine"]
+CMD ["--help"]
+
+# The libraries of NVIDIA that LibTorch's CUDA part loads, from wheels pinned by digest: the container's host needs
+# only a driver. Nothing of this was run: docs/containers.md.
+FROM build AS build-cuda
+COPY script/libtorch-cuda.txt script/
+RUN deploy/container/assemble-all --cuda /images
+
+FROM scratch AS server-cuda
+ARG VITRINE_REVISION=
+ARG VITRINE_VERSION=0.1.0
+LABEL org.opencontainers.image.title="vitrine-server, CUDA" \
+      org.opencontainers.image.description="Serves tiny vision transformers over gRPC from NVIDIA GPUs" \
+      org.opencontainers.image.licenses="Apache-2.0 AND LicenseRef-NVIDIA" \
+      org.opencontainers.image.version="${VITRINE_VERSION}" \
+      org.opencontainers.image.revision="${VITRINE_REVISION}" \
+      org.opencontainers.image.base.name="scratch"
+COPY --from=build-cuda /images/server-cuda /
+COPY --from=build-cuda --chown=65532:65532 /images/state /
+# The NVIDIA container runtime reads these and mounts the driver.
+ENV NVIDIA_VISIBLE_DEVICES=all NVIDIA_DRIVER_CAPABILITIES=compute,utility
+ENV PATH=/usr/bin
+USER 65532:65532
+WORKDIR /runs
+EXPOSE 8500 8501
+STOPSIGNAL SIGTERM
+HEALTHCHECK --interval=10s --timeout=3s --start-period=120s --retries=3 \
+    CMD ["/usr/bin/vitrine", "health", "--server", "127.0.0.1:8502"]
+ENTRYPOINT ["/usr/bin/vitrine-server"]
+CMD ["--repository=/models", "--health-listen=127.0.0.1:8502", "--device=cuda:0"]
+
+FROM server

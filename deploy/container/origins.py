@@ -1,0 +1,105 @@
+"""Where the files of an image come from: Debian packages and Python wheels, with version, licence texts and digests."""
+import dataclasses
+import hashlib
+import pathlib
+import re
+import subprocess
+from typing import Optional
+
+
+@dataclasses.dataclass(frozen=True)
+class Origin:
+    """One package that files were taken from, or whose headers were compiled in."""
+
+    kind: str  # "deb" or "pypi"
+    name: str
+    version: str
+    purl: str  # https://github.com/package-url/purl-spec
+    source: str = ""  # Debian's source package
+    digest: str = ""  # SHA-256 of the wheel
+    homepage: str = ""
+
+
+def sha256(path: pathlib.Path) -> str:
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def debian_fields(package: str, *fields: str) -> list[str]:
+    form = "\\x1f".join(f"${{{field}}}" for field in fields).replace("\\x1f", "\x1f")
+    return subprocess.run(["dpkg-query", "-W", "-f=" + form, package], check=True, capture_output=True,
+                          text=True).stdout.split("\x1f")
+
+
+class Debian:
+    """The dpkg database of this machine."""
+
+    def __init__(self) -> None:
+        self.origins: dict[str, Origin] = {}
+        # What `dpkg -S` reads anew for every file.
+        self.owners = {path: file.name.removesuffix(".list")
+                       for file in pathlib.Path("/var/lib/dpkg/info").glob("*.list") for path in file.read_text().splitlines()}
+
+    def owner(self, path: pathlib.Path) -> Optional[Origin]:
+        """The package that installed `path`; None where none did. /lib and /usr/lib are one folder since usrmerge."""
+        text = str(path.resolve())
+        name = self.owners.get(text) or self.owners.get(text.removeprefix("/usr"))
+        return self.package(name) if name else None
+
+    def package(self, name: str) -> Origin:
+        if name not in self.origins:
+            package, version, architecture, source, homepage = debian_fields(
+                name, "Package", "Version", "Architecture", "source:Package", "Homepage")
+            purl = f"pkg:deb/debian/{package}@{version.replace('+', '%2B').replace(':', '%3A')}?arch={architecture}&distro=debian-12"
+            self.origins[name] = Origin("deb", package, version, purl, source=source, homepage=homepage)
+        return self.origins[name]
+
+    @staticmethod
+    def control(origin: Origin) -> str:
+        """The package's stanza as dpkg's status file has it, for scanners that read /var/lib/dpkg/status.d."""
+        return subprocess.run(["dpkg-query", "-s", origin.name], check=True, capture_output=True, text=True).stdout
+
+    @staticmethod
+    def copyright(origin: Origin) -> Optional[pathlib.Path]:
+        path = pathlib.Path("/usr/share/doc") / origin.name / "copyright"
+        return path if path.exists() else None
+
+
+def pinned(requirements: list[pathlib.Path]) -> list[Origin]:
+    """What files of lines NAME==VERSION --hash=sha256:DIGEST pin."""
+    lines = [line for file in requirements for line in file.read_text().splitlines()]
+    found = [re.match(r"([\w.-]+)==(\S+) --hash=sha256:([0-9a-f]{64})", line) for line in lines]
+    return [Origin("pypi", name, version, f"pkg:pypi/{name}@{version}", digest=digest)
+            for name, version, digest in (match.groups() for match in found if match)]
+
+
+class Wheels:
+    """The wheels unpacked below one folder, each with the RECORD of its members."""
+
+    def __init__(self, site: pathlib.Path, requirements: list[pathlib.Path]) -> None:
+        self.site = site
+        pins = {origin.name: origin for origin in pinned(requirements)}
+        self.members: dict[str, Origin] = {}
+        self.info: dict[str, pathlib.Path] = {}
+        for info in sorted(site.glob("*.dist-info")):
+            name, version = info.name.removesuffix(".dist-info").split("-", 1)
+            name = name.lower().replace("_", "-")
+            origin = pins.get(name, Origin("pypi", name, version, f"pkg:pypi/{name}@{version}"))
+            if origin.version != version:
+                raise SystemExit(f"{info} is version {version}, but {origin.version} is pinned")
+            self.info[name] = info
+            for line in (info / "RECORD").read_text().splitlines():
+                self.members[line.rsplit(",", 2)[0].strip('"')] = origin
+
+    def owner(self, path: pathlib.Path) -> Optional[Origin]:
+        """The wheel that `path` was unpacked from; None where it lies elsewhere."""
+        try:
+            return self.members.get(str(path.resolve().relative_to(self.site.resolve())))
+        except ValueError:
+            return None
+
+    def licences(self, origin: Origin) -> list[pathlib.Path]:
+        """Its licence texts; the metadata, which names the licence, where it has none."""
+        info = self.info[origin.name]
+        texts = [p for p in sorted(info.rglob("*")) if p.is_file() and p.name.upper().startswith(("LICEN", "NOTICE", "COPYING"))]
+        return texts or [info / "METADATA"]

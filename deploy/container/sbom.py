@@ -1,0 +1,70 @@
+"""The software bill of materials of an image as CycloneDX 1.5 JSON: what was copied into it and what was compiled in."""
+import pathlib
+import uuid
+
+from origins import Origin, sha256
+
+
+def reference(origin: Origin) -> str:
+    return origin.purl
+
+
+def component(origin: Origin, files: list[pathlib.Path], root: pathlib.Path) -> dict:
+    """A package with the files that the image has of it; digests are of the files in the image, after stripping."""
+    entry = {
+        "type": "library",
+        "bom-ref": reference(origin),
+        "name": origin.name,
+        "version": origin.version,
+        "purl": origin.purl,
+    }
+    if origin.digest:
+        entry["externalReferences"] = [{
+            "type": "distribution",
+            "url": f"https://pypi.org/project/{origin.name}/{origin.version}/",
+            "hashes": [{"alg": "SHA-256", "content": origin.digest}],
+        }]
+    elif origin.homepage:
+        entry["externalReferences"] = [{"type": "website", "url": origin.homepage}]
+    properties = [{"name": "vitrine:linkage", "value": "shared" if files else "compiled in"}]
+    if origin.source:
+        properties.append({"name": "vitrine:debian-source", "value": origin.source})
+    entry["properties"] = properties
+    if files:
+        entry["components"] = [{
+            "type": "file",
+            "bom-ref": f"{reference(origin)}#{file.relative_to(root)}",
+            "name": "/" + str(file.relative_to(root)),
+            "hashes": [{"alg": "SHA-256", "content": sha256(file)}],
+        } for file in sorted(files)]
+    return entry
+
+
+def programs(name: str, version: str, revision: str, files: list[pathlib.Path], root: pathlib.Path) -> dict:
+    return {
+        "type": "application",
+        "bom-ref": name,
+        "name": name,
+        "version": f"{version}+{revision}" if revision else version,
+        "licenses": [{"license": {"id": "Apache-2.0"}}],
+        "components": [{
+            "type": "file",
+            "bom-ref": f"{name}#{file.relative_to(root)}",
+            "name": "/" + str(file.relative_to(root)),
+            "hashes": [{"alg": "SHA-256", "content": sha256(file)}],
+        } for file in sorted(files)],
+    }
+
+
+def document(main: dict, components: list[dict]) -> dict:
+    """The whole document. Its serial number follows from its content: the same image has the same document."""
+    content = {
+        "bomFormat": "CycloneDX",
+        "specVersion": "1.5",
+        "version": 1,
+        "metadata": {"component": main, "lifecycles": [{"phase": "build"}]},
+        "components": components,
+        "dependencies": [{"ref": main["bom-ref"], "dependsOn": [c["bom-ref"] for c in components]}],
+    }
+    serial = uuid.uuid5(uuid.NAMESPACE_URL, repr(content))
+    return {**content, "serialNumber": f"urn:uuid:{serial}"}

@@ -1,0 +1,247 @@
+"""deploy/container on this build's `vitrine`, and what the Dockerfile and the compose files promise."""
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import tempfile
+import time
+import unittest
+
+SOURCE = pathlib.Path(__file__).resolve().parents[2]
+BUILD = pathlib.Path(os.environ.get("VITRINE_BUILD", SOURCE / "build"))
+COMPOSE = SOURCE / "deploy/compose"
+
+
+def run(*command: object, **options: object) -> subprocess.CompletedProcess:
+    return subprocess.run([str(word) for word in command], capture_output=True, text=True, **options)
+
+
+def examine(check: str, root: pathlib.Path) -> subprocess.CompletedProcess:
+    return run(SOURCE / "deploy/container/examine", check, root)
+
+
+class ClientImage(unittest.TestCase):
+    """The client's root file system; the server's is made the same way and has LibTorch besides."""
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        if not shutil.which("patchelf") or not pathlib.Path("/var/lib/dpkg/status").exists():
+            raise unittest.SkipTest("needs Debian with patchelf (script/bootstrap installs it)")
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.root = pathlib.Path(cls.folder.name) / "root"
+        made = run(SOURCE / "deploy/container/assemble", cls.root, "--name", "vitrine-client", "--version", "1.2.3",
+                   "--revision", "abc", "--site", os.environ.get("VITRINE_LIBTORCH", "/nonexistent"), "--build", BUILD,
+                   "--compiled-in", SOURCE / "script/googleapis.txt", "--programs", BUILD / "bin/vitrine")
+        if made.returncode:
+            raise AssertionError(made.stderr)
+
+    @classmethod
+    def tearDownClass(cls) -> None:
+        cls.folder.cleanup()
+
+    def inside(self, path: str) -> pathlib.Path:
+        return self.root / path
+
+    def test_runs_with_its_own_libraries_alone(self) -> None:
+        loader = [self.inside("lib64/ld-linux-x86-64.so.2"), "--inhibit-cache", "--library-path", self.inside("usr/lib/x86_64-linux-gnu")]
+        listed = run(*loader, "--list", self.inside("usr/bin/vitrine"), env={})
+        self.assertEqual(listed.returncode, 0, listed.stderr)
+        for path in re.findall(r"=> (\S+)", listed.stdout):
+            self.assertTrue(path.startswith(str(self.root)), f"{path} is not in the image")
+        version = run(*loader, self.inside("usr/bin/vitrine"), "--version", env={})
+        self.assertEqual(version.returncode, 0, version.stderr)
+
+    def test_holds_neither_libtorch_nor_a_driver_of_graphics(self) -> None:
+        names = {path.name for path in self.root.rglob("*.so*")}
+        self.assertIn("libgrpc++.so.1.51", names)
+        self.assertFalse([n for n in names if re.match(r"libtorch|libc10|libcudart|libLLVM|libGLX_mesa|swrast_dri|libpython", n)])
+
+    def test_holds_programs_libraries_and_texts_only(self) -> None:
+        found = examine("contents", self.root)
+        self.assertEqual(found.returncode, 0, found.stderr)
+
+    def test_a_shell_is_noticed(self) -> None:
+        shell = self.inside("usr/bin/sh")
+        shutil.copy("/bin/sh", shell)
+        self.addCleanup(shell.unlink)
+        self.assertIn("/usr/bin/sh has no place", examine("contents", self.root).stderr)
+        self.assertIn("/usr/bin/sh is not in the bill", examine("files", self.root).stderr)
+
+    def test_a_script_is_noticed(self) -> None:
+        script = self.inside("usr/bin/start")
+        script.write_text("#!/bin/sh\n")
+        self.addCleanup(script.unlink)
+        self.assertIn("/usr/bin/start is neither", examine("contents", self.root).stderr)
+
+    def test_bill_of_materials_names_every_file(self) -> None:
+        found = examine("files", self.root)
+        self.assertEqual(found.returncode, 0, found.stderr)
+        bill = json.loads(self.inside("usr/share/vitrine/sbom.cdx.json").read_text())
+        self.assertEqual(bill["metadata"]["component"]["version"], "1.2.3+abc")
+        components = {component["name"]: component for component in bill["components"]}
+        self.assertTrue(components["libgrpc++1.51"]["purl"].startswith("pkg:deb/debian/libgrpc++1.51@1.51"))
+        self.assertEqual(components["nlohmann-json3-dev"]["properties"][0]["value"], "compiled in")
+        self.assertIn("googleapis-common-protos", components)
+        self.assertNotIn("libgtest-dev", components)
+
+    def test_a_changed_library_is_noticed(self) -> None:
+        library = self.inside("usr/lib/x86_64-linux-gnu/libz.so.1")
+        before = library.read_bytes()
+        library.write_bytes(before[:-1] + bytes([before[-1] ^ 1]))
+        self.addCleanup(library.write_bytes, before)
+        self.assertIn("libz.so.1 has not the digest", examine("files", self.root).stderr)
+
+    def test_every_package_has_its_licence_and_its_stanza(self) -> None:
+        stanzas = sorted(path.name for path in self.inside("var/lib/dpkg/status.d").iterdir())
+        self.assertIn("libssl3", stanzas)
+        for package in stanzas:
+            self.assertTrue(self.inside(f"usr/share/doc/{package}/copyright").stat().st_size > 0, package)
+
+    def test_knows_its_user_and_the_roots_of_trust(self) -> None:
+        self.assertIn("vitrine:x:65532:65532:", self.inside("etc/passwd").read_text())
+        self.assertGreater(self.inside("etc/ssl/certs/ca-certificates.crt").read_text().count("BEGIN CERTIFICATE"), 100)
+
+
+class Dockerfile(unittest.TestCase):
+    def setUp(self) -> None:
+        self.text = (SOURCE / "Dockerfile").read_text()
+        self.stages = re.split(r"^FROM ", self.text, flags=re.M)
+
+    def test_the_base_is_pinned_to_a_digest_and_a_day(self) -> None:
+        self.assertRegex(self.text, r"(?m)^ARG DEBIAN_IMAGE=\S+:bookworm-(\d{8})-slim@sha256:[0-9a-f]{64}$")
+        self.assertRegex(self.text, r"(?m)^ARG DEBIAN_SNAPSHOT=\d{8}T\d{6}Z$")
+        names = {stage.split("\n")[0].split(" AS ")[-1] for stage in self.stages[1:]}
+        for stage in self.stages[1:]:
+            base = stage.split()[0]
+            self.assertIn(base, {"scratch", "${DEBIAN_IMAGE}"} | names)
+
+    def test_images_run_as_another_user_and_say_what_they_are(self) -> None:
+        images = [stage for stage in self.stages if stage.startswith("scratch")]
+        self.assertEqual(len(images), 4)
+        for image in images:
+            self.assertIn("\nUSER 65532:65532\n", image)
+            self.assertRegex(image, r'\nENTRYPOINT \["/usr/bin/vitrine')
+            self.assertNotIn("\nRUN ", image)
+            for label in ("title", "description", "licenses", "version", "revision"):
+                self.assertIn(f"org.opencontainers.image.{label}=", image)
+
+    def test_its_version_is_the_projects(self) -> None:
+        project = re.search(r"project\(vitrine VERSION (\S+)", (SOURCE / "CMakeLists.txt").read_text()).group(1)
+        self.assertEqual(set(re.findall(r"ARG VITRINE_VERSION=(\S+)", self.text)), {project})
+
+    def test_wheels_are_pinned_by_digest(self) -> None:
+        for name in ("libtorch.txt", "libtorch-cuda.txt", "googleapis.txt"):
+            for line in (SOURCE / "script" / name).read_text().splitlines():
+                self.assertRegex(line, r"^[\w-]+==[\w.]+ --hash=sha256:[0-9a-f]{64}$")
+
+
+class Compose(unittest.TestCase):
+    def setUp(self) -> None:
+        self.text = (COMPOSE / "compose.yaml").read_text()
+
+    def test_is_accepted_by_docker_compose(self) -> None:
+        tools = [tool for tool in (["docker", "compose"], ["docker-compose"])
+                 if shutil.which(tool[0]) and run(*tool, "version").returncode == 0]
+        if not tools:
+            self.skipTest("neither docker compose nor docker-compose is here")
+        for files in (["-f", COMPOSE / "compose.yaml"], ["-f", COMPOSE / "compose.yaml", "-f", COMPOSE / "compose.cuda.yaml"]):
+            checked = run(*tools[0], *files, "config", "--quiet")
+            self.assertEqual(checked.returncode, 0, checked.stderr)
+
+    def test_what_it_mounts_from_the_checkout_is_there(self) -> None:
+        mounted = re.findall(r"(\.\./[\w./]+):/", self.text)
+        self.assertIn("../prometheus", mounted)
+        for path in mounted:
+            self.assertTrue((COMPOSE / path).exists(), path)
+        self.assertTrue((SOURCE / "deploy/prometheus/prometheus.yml").exists())
+
+    def test_prometheus_scrapes_where_the_services_answer(self) -> None:
+        scraped = set(re.findall(r"targets: \[(\w+):(\d+)\]", (SOURCE / "deploy/prometheus/prometheus.yml").read_text()))
+        for service, flag in (("server", "0.0.0.0:8501"), ("trainer", "0.0.0.0:9400")):
+            self.assertIn(f"--metrics={flag}", self.text)
+            self.assertIn((service, flag.split(":")[1]), scraped)
+
+    def test_other_images_are_pinned_and_ports_are_on_the_loopback(self) -> None:
+        others = [image for image in re.findall(r"(?m)^\s+image: (\S+)", self.text) if not image.startswith("vitrine-")]
+        self.assertEqual(len(others), 2)
+        for image in others:
+            self.assertRegex(image, r":[\w.]+@sha256:[0-9a-f]{64}$")
+        for ports in re.findall(r"ports: \[(.*)\]", self.text):
+            for port in ports.split(", "):
+                self.assertTrue(port.startswith('"127.0.0.1:'), port)
+
+    def test_the_programs_know_the_flags(self) -> None:
+        for program, first in (("vitrine-server", r"--repository"), ("vitrine-train", r"run")):
+            binary = BUILD / "bin" / program
+            if not binary.exists():
+                self.skipTest(f"{program} is not built")
+            command = re.search(rf"command: \[({first}[^\]]*)\]", self.text).group(1)
+            words = [word.strip() for word in command.split(",")]
+            helped = run(binary, *([] if words[0].startswith("-") else words[:1]), "--help").stdout
+            for flag in [word.split("=")[0] for word in words if word.startswith("--")]:
+                self.assertRegex(helped, rf"(^|[\s,]){flag}\b", f"{program} has no {flag}")
+
+
+class Check(unittest.TestCase):
+    """What script/container-check leaves behind when it is interrupted or fails."""
+
+    def setUp(self) -> None:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        self.root = self.folder / "root"
+        for name in ("bin", "proc", "tmp", "dev", "sys"):
+            (self.root / name).mkdir(parents=True)
+        self.folder.chmod(0o755)
+        program = shutil.which("sleep")
+        shutil.copy(program, self.root / "bin/sleep")
+        for library in re.findall(r"(/\S+)", run("ldd", program).stdout):
+            here = self.root / library.lstrip("/")
+            here.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(library, here)
+
+    def start(self, runtime: str, seconds: str) -> subprocess.Popen:
+        return subprocess.Popen([SOURCE / "deploy/container/run-read-only", "--runtime", runtime, self.root, "--", "/bin/sleep", seconds],
+                                env={**os.environ, "TMPDIR": str(self.folder)}, stdin=subprocess.DEVNULL,
+                                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    def inside(self) -> list:
+        """Processes whose root is the container's."""
+        found = []
+        for process in pathlib.Path("/proc").glob("[0-9]*"):
+            try:
+                if (process / "cmdline").read_bytes() == b"/bin/sleep\x00298\x00":
+                    found.append(process.name)
+            except OSError:
+                pass
+        return found
+
+    def test_a_container_does_not_outlive_its_runtime(self) -> None:
+        if not shutil.which("runc") or os.geteuid() or self.start("runc", "0").wait():
+            self.skipTest("runc is not installed, or does not run here")
+        runtime = self.start("runc", "298")
+        end = time.monotonic() + 10
+        while not self.inside() and time.monotonic() < end:
+            time.sleep(0.02)
+        self.assertTrue(self.inside(), "the container did not start")
+        runtime.kill()
+        runtime.wait()
+        self.assertTrue(self.inside(), "the container ended with its runtime, so that this tests nothing")
+        ended = run(SOURCE / "deploy/container/end-container", "--runtime", "runc", runtime.pid, self.folder)
+        self.assertEqual(ended.returncode, 0, ended.stderr)
+        self.assertFalse(self.inside())
+
+    def test_nothing_to_end_is_no_fault(self) -> None:
+        ended = run(SOURCE / "deploy/container/end-container", "--runtime", "runc", 0, self.folder)
+        self.assertEqual((ended.returncode, ended.stderr), (0, ""))
+
+    def test_results_are_written_after_success_only(self) -> None:
+        text = (SOURCE / "script/container-check").read_text()
+        self.assertRegex(text, r'(?s)if \[ -n "\$failed" \]; then\n[^\n]*\n  exit 1\nfi\nreport\n$')
+        self.assertIn("end-container", text.partition("clean_up() {")[2].partition("\n}")[0])
+
+
+if __name__ == "__main__":
+    unittest.main()
