@@ -1,0 +1,168 @@
+"""The manifests of deploy/kubernetes: rendered by kubectl where it is new enough, else file by file."""
+import functools
+import json
+import pathlib
+import re
+import shutil
+import subprocess
+from typing import Any, Iterator, NamedTuple, Optional
+
+import yaml
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+FOLDER = ROOT / "deploy" / "kubernetes"
+OLDEST_KUBECTL = (1, 27)
+
+Document = dict[str, Any]
+
+
+class Pod(NamedTuple):
+    """A pod that some document describes."""
+
+    where: str        # "overlays/cpu Deployment/vitrine-server"
+    kind: str         # of the document
+    metadata: Document
+    spec: Document
+
+    def containers(self, initial: bool = True) -> list[Document]:
+        return self.spec["containers"] + (self.spec.get("initContainers", []) if initial else [])
+
+
+@functools.cache
+def why_not_rendered() -> str:
+    """Empty if kubectl renders; otherwise why the files are looked at one by one."""
+    kubectl = shutil.which("kubectl")
+    if not kubectl:
+        return "there is no kubectl"
+    said = subprocess.run([kubectl, "version", "--client", "-o", "json"], capture_output=True, text=True)
+    found = re.search(r'"gitVersion":\s*"v(\d+)\.(\d+)', said.stdout)
+    if not found:
+        return f"kubectl does not say which version it is: {said.stdout or said.stderr}"
+    version = (int(found[1]), int(found[2]))
+    if version < OLDEST_KUBECTL:
+        return "kubectl is %d.%d; %d.%d is the oldest that renders components" % (version + OLDEST_KUBECTL)
+    return ""
+
+
+def kustomizations(kind: str) -> list[pathlib.Path]:
+    """Every folder with a Kustomization or Component."""
+    files = sorted(FOLDER.rglob("kustomization.yaml"))
+    return [file.parent for file in files if yaml.safe_load(file.read_text())["kind"] == kind]
+
+
+def name_of(folder: pathlib.Path) -> str:
+    return str(folder.relative_to(FOLDER))
+
+
+def render(folder: pathlib.Path) -> list[Document]:
+    said = subprocess.run(["kubectl", "kustomize", str(folder)], capture_output=True, text=True)
+    if said.returncode != 0 or said.stderr:
+        raise AssertionError(f"kubectl kustomize {name_of(folder)}: {said.stderr}")
+    return [document for document in yaml.safe_load_all(said.stdout) if document]
+
+
+def unrendered(folder: pathlib.Path) -> list[Document]:
+    """The whole objects that a kustomization names itself; patches are not applied."""
+    resources = yaml.safe_load((folder / "kustomization.yaml").read_text()).get("resources", [])
+    files = [folder / name for name in resources if (folder / name).is_file()]
+    return [document for file in files for document in yaml.safe_load_all(file.read_text()) if document]
+
+
+@functools.cache
+def all_documents() -> dict[str, list[Document]]:
+    """By folder. Without kubectl components stand for themselves, and overlays hold only what is theirs."""
+    if why_not_rendered():
+        folders = kustomizations("Kustomization") + kustomizations("Component")
+        return {name_of(folder): unrendered(folder) for folder in folders}
+    return {name_of(folder): render(folder) for folder in kustomizations("Kustomization")}
+
+
+def documents(folder: str, kind: Optional[str] = None) -> list[Document]:
+    return [one for one in all_documents()[folder] if kind in (None, one["kind"])]
+
+
+def identity(document: Document) -> str:
+    return f"{document['kind']}/{document['metadata']['name']}"
+
+
+def pods_of(where: str, document: Document, others: list[Document]) -> Iterator[Pod]:
+    """The pods that a document describes; `others` are those of its folder."""
+    kind, spec = document["kind"], document.get("spec", {})
+    templates: dict[str, Document] = {}
+    if kind in ("Deployment", "Job"):
+        templates[""] = spec["template"]
+    elif kind == "CronJob":
+        templates[""] = spec["jobTemplate"]["spec"]["template"]
+    elif kind == "PyTorchJob":
+        templates = {f" {role}": replica["template"] for role, replica in spec["pytorchReplicaSpecs"].items()}
+    elif kind == "ServingRuntime":
+        # KServe puts the runtime's containers into the pod of the service.
+        for service in others:
+            predictor = service.get("spec", {}).get("predictor", {})
+            if service["kind"] == "InferenceService" and predictor["model"]["runtime"] == document["metadata"]["name"]:
+                pod = {key: value for key, value in predictor.items() if key not in ("model", "minReplicas", "maxReplicas")}
+                templates[""] = {"metadata": {"labels": {"serving.kserve.io/inferenceservice": service["metadata"]["name"]}},
+                                 "spec": {**pod, "containers": spec["containers"]}}
+    for role, template in templates.items():
+        yield Pod(f"{where} {identity(document)}{role}", kind, template.get("metadata", {}), template["spec"])
+
+
+def pods(folder: Optional[str] = None) -> Iterator[Pod]:
+    for where, found in all_documents().items():
+        if folder in (None, where):
+            for document in found:
+                yield from pods_of(where, document, found)
+
+
+def arguments(container: Document) -> list[str]:
+    """Command and arguments. The images have one program as entry point, but the manifests name it all the same."""
+    return [*container.get("command", []), *container.get("args", [])]
+
+
+def flag(container: Document, name: str) -> Optional[str]:
+    """The value of --name=value; "" for --name alone; None without it."""
+    for argument in arguments(container):
+        if argument == name or argument.startswith(name + "="):
+            return argument[len(name) + 1:]
+    return None
+
+
+def container_of(pod: Pod, program: str) -> Optional[Document]:
+    for container in pod.containers():
+        if program in arguments(container)[:1]:
+            return container
+    return None
+
+
+def quantity(text: Any) -> float:
+    """A quantity of Kubernetes: 4, 500m, 256Mi."""
+    found = re.fullmatch(r"([0-9.]+)(m|[KMGT]i?|k)?", str(text))
+    if not found:
+        raise AssertionError(f"{text} is no quantity")
+    units = {"m": 1e-3, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40}
+    return float(found[1]) * units.get(found[2] or "", 1)
+
+
+def seconds(text: str) -> float:
+    """A duration as the programs read it: 250ms, 1m30s."""
+    parts = re.findall(r"([0-9.]+)(ms|s|m|h)", text)
+    if "".join(number + unit for number, unit in parts) != text:
+        raise AssertionError(f"{text} is no duration")
+    return sum(float(number) * {"ms": 1e-3, "s": 1, "m": 60, "h": 3600}[unit] for number, unit in parts)
+
+
+def selects(selector: Document, labels: dict[str, str]) -> bool:
+    """Whether a selector (matchLabels, matchExpressions) fits labels. An empty one fits everything."""
+    if any(labels.get(key) != value for key, value in selector.get("matchLabels", {}).items()):
+        return False
+    for row in selector.get("matchExpressions", []):
+        inside = labels.get(row["key"]) in row.get("values", [])
+        if {"In": not inside, "NotIn": inside, "Exists": row["key"] not in labels,
+                "DoesNotExist": row["key"] in labels}[row["operator"]]:
+            return False
+    return True
+
+
+def schema(kind: str) -> Optional[Document]:
+    file = FOLDER / "schemas" / f"{kind}.json"
+    return json.loads(file.read_text()) if file.exists() else None

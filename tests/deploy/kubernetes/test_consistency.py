@@ -1,0 +1,214 @@
+"""What stands in several places agrees: probes and ports, times, selectors and labels, budgets and replicas, documents."""
+import re
+import unittest
+
+import manifests
+from test_pods import servers
+
+# Beyond preStop, lame duck and drain: the last 250 ms without callers, answers that nobody takes for two seconds, the end
+# of the process.
+SPARE_SECONDS = 5
+
+
+def port_of(container, port):
+    for one in container["ports"]:
+        if port in (one["name"], one["containerPort"]):
+            return one["containerPort"]
+    return None
+
+
+def listened(container):
+    return {int(manifests.flag(container, name).rpartition(":")[2])
+            for name in ("--listen", "--metrics", "--health-listen") if manifests.flag(container, name)}
+
+
+@unittest.skipIf(manifests.why_not_rendered(), "overlays are not rendered: " + manifests.why_not_rendered())
+class Server(unittest.TestCase):
+    def test_probes_reach_a_listener(self):
+        """Probes over gRPC go to the plaintext listener that has nothing but health."""
+        for pod in manifests.pods():
+            container = manifests.container_of(pod, "/usr/bin/vitrine-server")
+            if container is None:
+                continue
+            with self.subTest(pod.where):
+                health = int(manifests.flag(container, "--health-listen").rpartition(":")[2])
+                self.assertEqual(container["readinessProbe"]["grpc"], {"port": health})
+                live = container["livenessProbe"]["httpGet"]
+                # A start that waited for a good version would kill a server that has none, again and again.
+                self.assertEqual(container["startupProbe"]["httpGet"], live)
+                port = live["port"] if isinstance(live["port"], int) else port_of(container, live["port"])
+                self.assertEqual(port, int(manifests.flag(container, "--metrics").rpartition(":")[2]))
+                # /readyz would start a draining server anew.
+                self.assertEqual(live["path"], "/healthz")
+                if pod.kind != "ServingRuntime":
+                    self.assertEqual({one["containerPort"] for one in container["ports"]}, listened(container))
+
+    def test_grace(self):
+        """preStop, then the lame duck, then the drain, then the end: all before SIGKILL."""
+        for pod in manifests.pods():
+            container = manifests.container_of(pod, "/usr/bin/vitrine-server")
+            if container is None:
+                continue
+            with self.subTest(pod.where):
+                before = container["lifecycle"]["preStop"]["sleep"]["seconds"]
+                lame_duck = manifests.seconds(manifests.flag(container, "--lame-duck"))
+                drain = manifests.seconds(manifests.flag(container, "--drain-deadline"))
+                self.assertGreaterEqual(pod.spec["terminationGracePeriodSeconds"],
+                                        before + lame_duck + drain + SPARE_SECONDS)
+                # NOT_SERVING must have been seen by the kubelet, and by whoever watches, before new calls are refused.
+                probe = container["readinessProbe"]
+                self.assertGreater(lame_duck, probe["periodSeconds"] * probe["failureThreshold"])
+
+    def test_a_slow_start_is_no_failure(self):
+        for folder in ("overlays/cpu", "overlays/gpu", "overlays/dev", "overlays/sidecar"):
+            spec = manifests.documents(folder, "Deployment")[0]["spec"]
+            probe = spec["template"]["spec"]["containers"][0]["startupProbe"]
+            self.assertGreater(spec["progressDeadlineSeconds"], probe["periodSeconds"] * probe["failureThreshold"])
+
+    def test_liveness_waits_longer_than_readiness(self):
+        for pod, container in servers():
+            def patience(probe):
+                return container[probe]["periodSeconds"] * container[probe]["failureThreshold"]
+            self.assertGreater(patience("livenessProbe"), patience("readinessProbe"), pod.where)
+
+
+@unittest.skipIf(manifests.why_not_rendered(), "overlays are not rendered: " + manifests.why_not_rendered())
+class References(unittest.TestCase):
+    def test_selectors_match(self):
+        """Deployments, services, budgets, policies and monitors select pods that are there."""
+        labels = {folder: [pod.metadata.get("labels", {}) for pod in manifests.pods(folder)] for folder in manifests.all_documents()}
+        everywhere = [one for found in labels.values() for one in found]
+        for folder, documents in manifests.all_documents().items():
+            for document in documents:
+                spec, kind = document.get("spec", {}), document["kind"]
+                with self.subTest(f"{folder} {manifests.identity(document)}"):
+                    if kind == "Service":
+                        # The labels that a Job gives its pods are not in its template.
+                        names = {"batch.kubernetes.io/job-name": job["metadata"]["name"]
+                                 for job in manifests.documents(folder, "Job")}
+                        self.assertTrue(any(manifests.selects({"matchLabels": spec["selector"]}, {**one, **names})
+                                            for one in labels[folder]))
+                    elif kind == "PodDisruptionBudget":
+                        self.assertTrue(any(manifests.selects(spec["selector"], one) for one in labels[folder]))
+                    elif kind == "Deployment":
+                        self.assertTrue(manifests.selects(spec["selector"], spec["template"]["metadata"]["labels"]))
+                        for constraint in spec["template"]["spec"].get("topologySpreadConstraints", []):
+                            self.assertEqual(constraint["labelSelector"], spec["selector"])
+                    elif kind == "NetworkPolicy" and document["metadata"]["name"] != "default-deny":
+                        self.assertTrue(any(manifests.selects(spec["podSelector"], one) for one in everywhere))
+                    elif kind == "PodMonitor":
+                        self.assertTrue(any(manifests.selects(spec["selector"], one) for one in everywhere))
+                    elif kind == "ServiceMonitor":
+                        found = [one for one in manifests.documents(folder, "Service")
+                                 if manifests.selects(spec["selector"], one["metadata"]["labels"])]
+                        # Two services would be two scrapes of every pod.
+                        self.assertEqual([one["metadata"]["name"] for one in found], ["vitrine"])
+                        self.assertIn(spec["endpoints"][0]["port"], [port["name"] for port in found[0]["spec"]["ports"]])
+
+    def test_service_ports(self):
+        for folder in manifests.all_documents():
+            names = {port["name"] for pod in manifests.pods(folder) for one in pod.containers() for port in one.get("ports", [])}
+            for service in manifests.documents(folder, "Service"):
+                for port in service["spec"]["ports"]:
+                    self.assertIn(port["targetPort"], names, f"{folder} {manifests.identity(service)}")
+
+    def test_config_maps_and_accounts_are_there(self):
+        for folder in manifests.all_documents():
+            maps = {one["metadata"]["name"] for one in manifests.documents(folder, "ConfigMap")}
+            accounts = {one["metadata"]["name"] for one in manifests.documents(folder, "ServiceAccount")}
+            for pod in manifests.pods(folder):
+                with self.subTest(pod.where):
+                    for volume in pod.spec.get("volumes", []):
+                        if "configMap" in volume:
+                            self.assertIn(volume["configMap"]["name"], maps)
+                    if "serviceAccountName" in pod.spec:
+                        self.assertIn(pod.spec["serviceAccountName"], accounts)
+
+    def test_network_policy(self):
+        """Callers reach gRPC, Prometheus metrics, nobody health; the server itself reaches nobody."""
+        for overlay in ("cpu", "gpu", "sidecar", "dev"):
+            policies = manifests.documents(f"overlays/{overlay}", "NetworkPolicy")
+            by_name = {one["metadata"]["name"]: one["spec"] for one in policies}
+            self.assertEqual(by_name["default-deny"], {"podSelector": {}, "policyTypes": ["Ingress", "Egress"]})
+            server = by_name["vitrine-server"]
+            self.assertFalse(server.get("egress"))
+            self.assertIn("Egress", server["policyTypes"])
+            ports = {port["port"] for rule in server["ingress"] for port in rule["ports"]}
+            self.assertEqual(ports, {"grpc", "metrics"} | ({"train-metrics"} if overlay == "sidecar" else set()))
+            for rule in server["ingress"]:
+                self.assertTrue(rule["from"])
+
+
+@unittest.skipIf(manifests.why_not_rendered(), "overlays are not rendered: " + manifests.why_not_rendered())
+class Numbers(unittest.TestCase):
+    def test_budgets(self):
+        """A budget lets a node be drained, and where there are several servers leaves one serving."""
+        for overlay in ("cpu", "gpu", "sidecar", "dev"):
+            folder = f"overlays/{overlay}"
+            scalers = manifests.documents(folder, "HorizontalPodAutoscaler")
+            replicas = (scalers[0]["spec"]["minReplicas"] if scalers
+                        else manifests.documents(folder, "Deployment")[0]["spec"]["replicas"])
+            for budget in manifests.documents(folder, "PodDisruptionBudget"):
+                spec = budget["spec"]
+                gone = spec.get("maxUnavailable", replicas - spec.get("minAvailable", 0))
+                self.assertGreaterEqual(gone, 1, "no node could be drained")
+                self.assertTrue(replicas == 1 or gone < replicas, "a drain could take every server")
+
+    def test_autoscaler(self):
+        for overlay in ("cpu", "gpu"):
+            folder = f"overlays/{overlay}"
+            scaler = manifests.documents(folder, "HorizontalPodAutoscaler")[0]["spec"]
+            deployment = manifests.documents(folder, "Deployment")[0]
+            self.assertEqual(scaler["scaleTargetRef"]["name"], deployment["metadata"]["name"])
+            self.assertNotIn("replicas", deployment["spec"])
+            self.assertLess(scaler["minReplicas"], scaler["maxReplicas"])
+
+    def test_processes_of_a_distributed_run(self):
+        """WORLD_SIZE is the number of pods, MASTER_ADDR the name of the first."""
+        job = manifests.documents("jobs/training-distributed", "Job")[0]
+        pod = next(manifests.pods("jobs/training-distributed"))
+        service = manifests.documents("jobs/training-distributed", "Service")[0]
+        variables = {one["name"]: one.get("value") for one in pod.containers()[0]["env"]}
+        self.assertEqual(job["spec"]["completionMode"], "Indexed")
+        self.assertEqual(int(variables["WORLD_SIZE"]), job["spec"]["completions"])
+        self.assertEqual(job["spec"]["parallelism"], job["spec"]["completions"])
+        self.assertEqual(variables["MASTER_ADDR"], f"{job['metadata']['name']}-0.{pod.spec['subdomain']}")
+        self.assertEqual(pod.spec["subdomain"], service["metadata"]["name"])
+        self.assertEqual(service["spec"]["clusterIP"], "None")
+        self.assertIs(service["spec"]["publishNotReadyAddresses"], True)
+        self.assertIn(int(variables["MASTER_PORT"]), [port["containerPort"] for port in pod.containers()[0]["ports"]])
+
+    def test_shards(self):
+        """As many shards as pods, and the merge takes each."""
+        job = manifests.documents("jobs/evaluation", "Job")[0]["spec"]
+        arguments = manifests.arguments(next(manifests.pods("jobs/evaluation")).containers()[0])
+        merge = manifests.arguments(next(manifests.pods("jobs/evaluation-merge")).containers()[0])
+        self.assertEqual(job["completionMode"], "Indexed")
+        self.assertIn(f"--shard=/{job['completions']}", arguments)
+        out = next(one for one in arguments if one.startswith("--out="))[len("--out="):]
+        shards = [out.replace("$(SHARD)", str(index)) for index in range(job["completions"])]
+        self.assertEqual([one for one in merge if one.startswith("/runs")], shards)
+
+    def test_table_of_the_guide(self):
+        """docs/kubernetes.md says how large each pod is."""
+        rows = dict(re.findall(r"^\| `([^`]+)` \| ([^|]+) \|", (manifests.ROOT / "docs" / "kubernetes.md").read_text(), re.M))
+        for pod in manifests.pods():
+            folder = pod.where.split()[0]
+            if folder == "base":
+                continue
+            with self.subTest(pod.where):
+                cores = sum(manifests.quantity(one["resources"]["limits"]["cpu"]) for one in pod.containers(initial=False))
+                memory = sum(manifests.quantity(one["resources"]["limits"]["memory"]) for one in pod.containers(initial=False))
+                self.assertEqual(rows[folder].strip(), f"{cores:g} cores, {memory / 2**30:g} GiB")
+
+
+class Secrets(unittest.TestCase):
+    def test_no_secret_in_the_tree(self):
+        """Secrets are made by whoever deploys. Neither a Secret, nor a generator of one, nor what looks like a key."""
+        for folder, documents in manifests.all_documents().items():
+            self.assertEqual([manifests.identity(one) for one in documents if one["kind"] == "Secret"], [], folder)
+        for file in manifests.FOLDER.rglob("*"):
+            if file.is_file():
+                # Digests of images are no tokens' digests.
+                text = re.sub(r'digest: "sha256:[0-9a-f]{64}"', "", file.read_text())
+                self.assertNotRegex(text, r"secretGenerator|BEGIN [A-Z ]*(PRIVATE KEY|CERTIFICATE)|stringData|sha256:[0-9a-f]{64}", file)

@@ -1,0 +1,141 @@
+"""What is scraped, the rules, and the metric that the autoscaler asks for."""
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import tempfile
+import textwrap
+import unittest
+
+import yaml
+
+import manifests
+import prometheus_rule
+
+ADAPTER = manifests.FOLDER / "components" / "autoscaling" / "prometheus-adapter-values.yaml"
+NO_PROMTOOL = "queries are not evaluated: there is no promtool (Debian: prometheus)"
+SCALER = manifests.FOLDER / "components" / "autoscaling" / "autoscaler.yaml"
+
+
+def adapter_rules():
+    """By the name of the metric that each makes."""
+    return {rule["name"]["as"]: rule for rule in yaml.safe_load(ADAPTER.read_text())["rules"]["custom"]}
+
+
+def query(name):
+    """As the adapter fills it in for the pods of a deployment."""
+    text = adapter_rules()[name]["metricsQuery"]
+    text = text.replace("<<.GroupBy>>", "pod").replace("<<.LabelMatchers>>", 'namespace="vitrine",pod=~"a|b|c"')
+    assert "<<" not in text
+    return text
+
+
+class Monitoring(unittest.TestCase):
+    def test_rules_are_those_of_prometheus(self):
+        kept = yaml.safe_load(prometheus_rule.FILE.read_text())
+        runbooks = prometheus_rule.runbooks_of(kept)
+        self.assertEqual(len(runbooks), 1)
+        self.assertEqual(kept, prometheus_rule.made(*runbooks), "run script/kubernetes-check --update")
+
+    @unittest.skipIf(manifests.why_not_rendered(), "overlays are not rendered: " + manifests.why_not_rendered())
+    def test_label_of_the_release(self):
+        """The guide's overlay for kube-prometheus-stack labels the three objects that it looks for, and nothing else."""
+        guide = (manifests.ROOT / "docs" / "kubernetes.md").read_text()
+        blocks = [textwrap.dedent(one) for one in re.findall(r"(?ms)^ *```yaml\n(.*?)^ *```", guide)]
+        overlay = next(yaml.safe_load(one) for one in blocks if "/metadata/labels/release" in one)
+        with tempfile.TemporaryDirectory() as folder:
+            overlay["resources"] = [os.path.relpath(manifests.FOLDER / "overlays" / "cpu", os.path.realpath(folder))]
+            pathlib.Path(folder, "kustomization.yaml").write_text(yaml.safe_dump(overlay))
+            said = subprocess.run(["kubectl", "kustomize", folder], capture_output=True, text=True)
+        self.assertEqual(said.returncode, 0, said.stderr)
+        labelled = {one["kind"] for one in yaml.safe_load_all(said.stdout) if "release" in one["metadata"].get("labels", {})}
+        self.assertEqual(labelled, {"ServiceMonitor", "PodMonitor", "PrometheusRule"})
+
+    def test_runbooks_are_served_elsewhere(self):
+        rule = prometheus_rule.made("https://wiki.example/runbooks")
+        self.assertEqual(prometheus_rule.runbooks_of(rule), {"https://wiki.example/runbooks"})
+        urls = {one["runbook_url"] for one in prometheus_rule.annotations(rule["spec"]["groups"])}
+        self.assertIn("https://wiki.example/runbooks/VitrineShedding.md", urls)
+        self.assertEqual(prometheus_rule.runbooks_of(prometheus_rule.made()), {"docs/runbooks"})
+
+    def test_jobs_are_those_that_rules_know(self):
+        names = {one["relabelings"][0]["replacement"] for file in ("service-monitor", "pod-monitor")
+                 for one in (lambda spec: spec.get("endpoints") or spec["podMetricsEndpoints"])(
+                     yaml.safe_load((prometheus_rule.FILE.parent / f"{file}.yaml").read_text())["spec"])}
+        known = set()
+        for file in prometheus_rule.RULES.glob("*.yml"):
+            known.update(re.findall(r'job="([^"]+)"', file.read_text()))
+        self.assertLessEqual(known, names)
+
+    def test_metrics_are_documented(self):
+        """The adapter's query and the scaler's metric name what docs/metrics.md lists."""
+        documented = set(re.findall(r"`(vitrine_[a-z0-9_]+)`", (manifests.ROOT / "docs" / "metrics.md").read_text()))
+        used = {name for rule in adapter_rules().values()
+                for name in re.findall(r"vitrine_[a-z0-9_]+", rule["metricsQuery"] + rule["seriesQuery"])}
+        self.assertTrue(used)
+        for name in used:
+            self.assertIn(re.sub(r"_(sum|count|bucket)$", "", name), documented)
+
+    def test_autoscaler_asks_for_what_the_adapter_makes(self):
+        asked = [metric["pods"]["metric"]["name"] for metric in yaml.safe_load(SCALER.read_text())["spec"]["metrics"]]
+        self.assertEqual(asked, list(adapter_rules()))
+        for rule in adapter_rules().values():
+            self.assertRegex(rule["seriesQuery"].partition("{")[0], rule["name"]["matches"])
+
+    def check_query(self, name, series, samples):
+        """Real PromQL over made series."""
+        test = {"rule_files": [], "evaluation_interval": "15s", "tests": [{
+            "interval": "15s", "input_series": series,
+            "promql_expr_test": [{"expr": query(name), "eval_time": "5m", "exp_samples": [
+                {"labels": f'{{pod="{pod}"}}', "value": value} for pod, value in samples.items()]}]}]}
+        with tempfile.NamedTemporaryFile("w", suffix=".yml") as file:
+            yaml.safe_dump(test, file)
+            file.flush()
+            said = subprocess.run(["promtool", "test", "rules", file.name], capture_output=True, text=True)
+        self.assertEqual(said.returncode, 0, said.stdout + said.stderr)
+
+    @unittest.skipIf(shutil.which("promtool") is None, NO_PROMTOOL)
+    def test_query_of_waiting(self):
+        """40 requests a minute that wait 50 ms, a pod without requests, other stages."""
+        def series(name, pod, stage, step):
+            return {"series": f'vitrine_stage_duration_seconds_{name}{{namespace="vitrine",pod="{pod}",model="m",stage="{stage}"}}',
+                    "values": f"0+{step}x20"}
+        self.check_query("vitrine_queue_wait_seconds",
+                         [series("sum", "a", "queue", 0.5), series("count", "a", "queue", 10),
+                          series("sum", "a", "compute", 90), series("count", "a", "compute", 10),
+                          series("sum", "b", "queue", 0), series("count", "b", "queue", 0),
+                          series("sum", "z", "queue", 7), series("count", "z", "queue", 1)], {"a": 0.05, "b": 0})
+
+    @unittest.skipIf(shutil.which("promtool") is None, NO_PROMTOOL)
+    def test_query_of_refusals(self):
+        """A pod that refuses everything, one that refuses a caller beyond its quota alone, one without requests."""
+        def series(name, pod, step, **labels):
+            more = "".join(f',{label}="{value}"' for label, value in labels.items())
+            return {"series": f'vitrine_requests_{name}total{{namespace="vitrine",pod="{pod}",model="m"{more}}}',
+                    "values": f"0+{step}x20"}
+        self.check_query("vitrine_requests_shed_ratio",
+                         [series("", "a", 40, code="RESOURCE_EXHAUSTED"), series("shed_", "a", 30, reason="wait"),
+                          series("shed_", "a", 10, reason="requests"),
+                          series("", "b", 30, code="OK"), series("", "b", 10, code="RESOURCE_EXHAUSTED"),
+                          series("shed_", "b", 10, reason="quota"), series("shed_", "b", 0, reason="wait"),
+                          series("", "c", 0, code="OK"), series("shed_", "c", 0, reason="wait"),
+                          series("", "z", 1, code="OK"), series("shed_", "z", 1, reason="wait")], {"a": 1, "b": 0, "c": 0})
+
+    def test_a_run_is_one_instance_in_every_pod(self):
+        """What Prometheus makes of the relabelings for pods of a Job, of a PyTorchJob and of the sidecar overlay."""
+        spec = yaml.safe_load((prometheus_rule.FILE.parent / "pod-monitor.yaml").read_text())["spec"]
+        component, job = "app.kubernetes.io/component", "batch.kubernetes.io/job-name"
+        for labels, instance in (({component: "trainer", job: "vitrine-train-kv-mnist"}, "vitrine-train-kv-mnist"),
+                                 ({component: "trainer", "training.kubeflow.org/job-name": "vitrine-train"}, "vitrine-train"),
+                                 ({component: "server"}, "sidecar"),
+                                 ({component: "trainer"}, "10.0.0.7:9400")):
+            known = {"instance": "10.0.0.7:9400"}
+            known.update({"__meta_kubernetes_pod_label_" + re.sub(r"\W", "_", name): value for name, value in labels.items()})
+            for row in spec["podMetricsEndpoints"][0]["relabelings"]:
+                value = ";".join(known.get(label, "") for label in row.get("sourceLabels", []))
+                found = re.fullmatch(row.get("regex", "(.*)"), value)
+                if row["action"] == "replace" and found:
+                    known[row["targetLabel"]] = found.expand(row.get("replacement", "$1").replace("$", "\\"))
+            self.assertEqual(known["instance"], instance)
+            self.assertEqual(known["job"], "vitrine-train")

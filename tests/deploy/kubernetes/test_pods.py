@@ -1,0 +1,189 @@
+"""Every pod: restricted, with resources that can be had exclusively, and read-only where it only reads."""
+import re
+import unittest
+
+import yaml
+
+import manifests
+
+SERVER = "/usr/bin/vitrine-server"
+
+
+def servers():
+    for pod in manifests.pods():
+        container = manifests.container_of(pod, SERVER)
+        if container is not None and pod.kind != "ServingRuntime":
+            yield pod, container
+
+
+def effective(pod, container, name):
+    """Of the container, else of the pod."""
+    for context in (container.get("securityContext", {}), pod.spec.get("securityContext", {})):
+        if name in context:
+            return context[name]
+    return None
+
+
+@unittest.skipIf(manifests.why_not_rendered(), "overlays are not rendered: " + manifests.why_not_rendered())
+class Pods(unittest.TestCase):
+    def test_restricted(self):
+        """Kubernetes' pod security standard "restricted", a read-only root file system, and no token of the API."""
+        for pod in manifests.pods():
+            with self.subTest(pod.where):
+                self.assertIs(pod.spec["automountServiceAccountToken"], False)
+                for forbidden in ("hostNetwork", "hostPID", "hostIPC"):
+                    self.assertNotIn(forbidden, pod.spec)
+                for volume in pod.spec.get("volumes", []):
+                    self.assertLessEqual(set(volume) - {"name"}, {"persistentVolumeClaim", "emptyDir", "configMap", "secret"})
+            for container in pod.containers():
+                with self.subTest(f"{pod.where} {container['name']}"):
+                    own = container["securityContext"]
+                    self.assertIs(own["allowPrivilegeEscalation"], False)
+                    self.assertIs(own["readOnlyRootFilesystem"], True)
+                    self.assertEqual(own["capabilities"], {"drop": ["ALL"]})
+                    self.assertNotIn("privileged", own)
+                    self.assertIs(effective(pod, container, "runAsNonRoot"), True)
+                    # The user of the images.
+                    self.assertEqual(effective(pod, container, "runAsUser"), 65532)
+                    self.assertEqual(effective(pod, container, "seccompProfile"), {"type": "RuntimeDefault"})
+
+    def test_init_container_of_the_guide(self):
+        """The template for the training operator would be admitted where the namespace is restricted."""
+        guide = (manifests.ROOT / "docs" / "kubernetes.md").read_text()
+        template = re.search(r"(?ms)^```yaml\n(- name: init-pytorch\n.*?)^```", guide)[1]
+        self.assertEqual(set(re.findall(r"{{\.(\w+)}}", template)), {"InitContainerImage", "MaxTries", "MasterAddr"})
+        own = yaml.safe_load(re.sub(r"{{\.(\w+)}}", r"\1", template))[0]["securityContext"]
+        self.assertIs(own["allowPrivilegeEscalation"], False)
+        self.assertIs(own["runAsNonRoot"], True)
+        self.assertEqual(own["capabilities"], {"drop": ["ALL"]})
+        self.assertEqual(own["seccompProfile"], {"type": "RuntimeDefault"})
+
+    def test_resources(self):
+        """Requests equal limits, for every container, and cores are whole: Guaranteed, and cores of its own to be had."""
+        for pod in manifests.pods():
+            for container in pod.containers():
+                with self.subTest(f"{pod.where} {container['name']}"):
+                    resources = container["resources"]
+                    self.assertEqual(resources["requests"], resources["limits"])
+                    self.assertEqual(manifests.quantity(resources["limits"]["cpu"]) % 1, 0)
+                    self.assertGreaterEqual(manifests.quantity(resources["limits"]["memory"]), 64 * 2**20)
+
+    def test_threads_fit_cores(self):
+        """A trainer with more threads than cores would be throttled in the middle of a step."""
+        for pod in manifests.pods():
+            for container in pod.containers():
+                threads = manifests.flag(container, "--threads")
+                if threads is not None:
+                    with self.subTest(pod.where):
+                        self.assertLessEqual(int(threads), manifests.quantity(container["resources"]["limits"]["cpu"]))
+
+    def test_server_limits_fit_memory(self):
+        """What a server may hold for its callers leaves at least half of its memory to models and workspaces."""
+        for pod, container in servers():
+            with self.subTest(pod.where):
+                held = sum(int(manifests.flag(container, name) or default) for name, default in
+                           (("--max-queue-bytes", 256 << 20), ("--max-transport-bytes", 512 << 20)))
+                self.assertLessEqual(held, manifests.quantity(container["resources"]["limits"]["memory"]) / 2, pod.where)
+
+    def test_images_are_pinned(self):
+        for pod in manifests.pods():
+            if pod.where.startswith("base "):
+                continue  # Overlays name them.
+            for container in pod.containers():
+                with self.subTest(f"{pod.where} {container['name']}"):
+                    if re.fullmatch(r"[^@]+@sha256:[0-9a-f]{64}", container["image"]):
+                        continue
+                    # Nobody else's image goes by a tag, which may mean another one tomorrow.
+                    self.assertRegex(container["image"], r"^(registry\.example/)?vitrine[a-z-]*:")
+                    name, _, tag = container["image"].rpartition(":")
+                    self.assertTrue(name and tag and "/" not in tag, container["image"])
+                    self.assertNotEqual(tag, "latest")
+                    self.assertEqual(container["imagePullPolicy"], "IfNotPresent")
+
+    def test_volumes(self):
+        """What is mounted is there, what is there is mounted, and claims are those of storage/."""
+        claims = {one["metadata"]["name"] for one in manifests.documents("storage", "PersistentVolumeClaim")}
+        for pod in manifests.pods():
+            with self.subTest(pod.where):
+                volumes = {volume["name"]: volume for volume in pod.spec.get("volumes", [])}
+                mounts = {mount["name"] for container in pod.containers() for mount in container.get("volumeMounts", [])}
+                self.assertEqual(set(volumes), mounts)
+                for volume in volumes.values():
+                    if "persistentVolumeClaim" in volume:
+                        self.assertIn(volume["persistentVolumeClaim"]["claimName"], claims)
+                    if "emptyDir" in volume:
+                        self.assertIn("sizeLimit", volume["emptyDir"])
+
+    def test_paths_are_mounted(self):
+        """Every absolute path in a command line lies in a volume, and one that is written to in a writable one."""
+        for pod in manifests.pods():
+            if pod.kind == "ServingRuntime":
+                continue  # KServe mounts /mnt/models.
+            for container in pod.containers():
+                mounts = {mount["mountPath"]: not mount.get("readOnly", False) for mount in container.get("volumeMounts", [])}
+                for argument in container.get("args", []):
+                    name, _, value = argument.rpartition("=")
+                    path = value.split(":", 1)[-1] if name == "--data" else value
+                    if not path.startswith("/") or path.startswith("/usr/bin/") or name == "--shard":
+                        continue
+                    with self.subTest(f"{pod.where} {argument}"):
+                        mount = next((mount for mount in mounts if path == mount or path.startswith(mount + "/")), None)
+                        self.assertIsNotNone(mount)
+                        if name in ("--work", "--publish", "--out"):
+                            self.assertTrue(mounts[mount], "read-only")
+
+    def test_who_may_write(self):
+        """The server and whoever asks it never write into the repository; trainers never write data sets."""
+        found = 0
+        for pod in manifests.pods():
+            volumes = {volume["name"]: volume for volume in pod.spec.get("volumes", [])}
+            for container in pod.containers():
+                for mount in container.get("volumeMounts", []):
+                    with self.subTest(f"{pod.where} {container['name']} {mount['mountPath']}"):
+                        if mount["mountPath"] == "/data" or (mount["mountPath"] == "/models" and
+                                                             SERVER in manifests.arguments(container)):
+                            found += 1
+                            self.assertIs(mount.get("readOnly"), True)
+                        if mount["mountPath"] == "/data":
+                            self.assertIs(volumes[mount["name"]]["persistentVolumeClaim"]["readOnly"], True)
+        self.assertGreaterEqual(found, 8)
+
+
+@unittest.skipIf(manifests.why_not_rendered(), "overlays are not rendered: " + manifests.why_not_rendered())
+class Sidecar(unittest.TestCase):
+    def setUp(self):
+        self.pod = next(manifests.pods("overlays/sidecar"))
+        self.server = manifests.container_of(self.pod, SERVER)
+        self.trainer = next(one for one in self.pod.containers() if one["name"] == "trainer")
+
+    def test_one_repository(self):
+        """The same volume; the trainer writes where the server reads."""
+        def models(container):
+            return next(mount for mount in container["volumeMounts"] if mount["mountPath"] == "/models")
+        self.assertEqual(models(self.server)["name"], models(self.trainer)["name"])
+        self.assertIs(models(self.server)["readOnly"], True)
+        self.assertNotIn("readOnly", models(self.trainer))
+        self.assertEqual(manifests.flag(self.server, "--repository"), manifests.flag(self.trainer, "--publish"))
+
+    def test_training_takes_nothing_from_serving(self):
+        """Each has cores and memory of its own; nothing else is shared but the repository."""
+        for name in ("cpu", "memory", "ephemeral-storage"):
+            self.assertIn(name, self.server["resources"]["limits"])
+            self.assertIn(name, self.trainer["resources"]["limits"])
+        threads = int(manifests.flag(self.trainer, "--threads"))
+        self.assertLessEqual(threads, manifests.quantity(self.trainer["resources"]["limits"]["cpu"]))
+        shared = ({mount["name"] for mount in self.server["volumeMounts"]} &
+                  {mount["name"] for mount in self.trainer["volumeMounts"]})
+        self.assertEqual(shared, {"models"})
+
+    def test_one_trainer(self):
+        deployment = manifests.documents("overlays/sidecar", "Deployment")[0]
+        self.assertEqual(deployment["spec"]["replicas"], 1)
+        self.assertEqual(deployment["spec"]["strategy"], {"type": "Recreate"})
+        self.assertEqual(manifests.documents("overlays/sidecar", "HorizontalPodAutoscaler"), [])
+
+    def test_trainer_does_not_take_the_server_out_of_service(self):
+        for service in manifests.documents("overlays/sidecar", "Service"):
+            self.assertIs(service["spec"]["publishNotReadyAddresses"], True)
+        self.assertNotIn("readinessProbe", self.trainer)
+        self.assertNotIn("livenessProbe", self.trainer)

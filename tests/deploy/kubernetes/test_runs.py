@@ -1,0 +1,309 @@
+"""What the manifests run, run here: the same words, with files and ports of this machine, and a kubelet played by hand."""
+import contextlib
+import hashlib
+import http.client
+import os
+import pathlib
+import secrets
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import tempfile
+import time
+import unittest
+
+import grpc
+
+import flags
+import manifests
+
+BUNDLED = manifests.ROOT / "bundled"
+# The overlay brings busybox's shell.
+SHELL = ["busybox", "sh"] if shutil.which("busybox") else ["sh"]
+HEALTH = {1: "SERVING", 2: "NOT_SERVING"}
+
+
+def free_port():
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return one.getsockname()[1]
+
+
+def make_certificate(folder, names):
+    """tls.crt, tls.key and, since it signs itself, ca.crt."""
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days",
+                    "1", "-subj", "/CN=vitrine", "-addext", "subjectAltName=" + names, "-keyout", folder / "tls.key", "-out",
+                    folder / "tls.crt"], check=True, capture_output=True)
+    (folder / "tls.key").chmod(0o440)
+    (folder / "ca.crt").write_bytes((folder / "tls.crt").read_bytes())
+
+
+def localized(words, paths, ports):
+    """A command line with its paths and ports replaced: /models is some folder here."""
+    made = []
+    for word in words:
+        name, equals, value = word.rpartition("=")
+        kind, colon, rest = value.partition(":")
+        path, prefix = (rest, kind + colon) if name == "--data" else (value, "")
+        if name in ("--listen", "--metrics", "--health-listen"):
+            value = f"127.0.0.1:{ports[int(rest)]}"
+        for mount, here in sorted(paths.items(), reverse=True):
+            if path == mount or path.startswith(mount + "/"):
+                value = prefix + str(here) + path[len(mount):]
+                break
+        made.append(name + equals + value)
+    return [str(flags.folder() / pathlib.PurePath(made[0]).name), *made[1:]]
+
+
+def health(port, service=""):
+    """As the kubelet asks: plaintext, a second's patience; the word, or the code of the refusal."""
+    with grpc.insecure_channel(f"127.0.0.1:{port}") as channel:
+        check = channel.unary_unary("/grpc.health.v1.Health/Check", request_serializer=lambda message: message,
+                                    response_deserializer=lambda message: message)
+        name = service.encode()
+        try:
+            answer = check(b"\x0a" + bytes([len(name)]) + name if name else b"", timeout=1)
+            return HEALTH.get(answer[1] if len(answer) == 2 else 0, "UNKNOWN")
+        except grpc.RpcError as error:
+            return error.code().name
+
+
+def get(port, path):
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=1)
+    with contextlib.closing(connection):
+        connection.request("GET", path)
+        return connection.getresponse().status
+
+
+def await_that(condition, limit, what):
+    end = time.monotonic() + limit
+    while not condition():
+        if time.monotonic() > end:
+            raise AssertionError(f"{what} did not come within {limit} s")
+        time.sleep(0.02)
+
+
+def faults_of(folder):
+    return [fault for pod in manifests.pods(folder) for container in pod.containers()
+            for line in flags.program_lines(manifests.arguments(container)) for fault in flags.faults(line)]
+
+
+def why_not(*folders):
+    if manifests.why_not_rendered():
+        return "overlays are not rendered: " + manifests.why_not_rendered()
+    if flags.folder() is None:
+        return "the programs are not built"
+    missing = sorted({fault for folder in folders for fault in faults_of(folder)})
+    return "test_flags fails: " + "; ".join(missing) if missing else ""
+
+
+class Cluster:
+    """The server of overlays/cpu, as far as one machine can tell."""
+
+    def __init__(self, root):
+        self.root = root
+        self.pod = next(manifests.pods("overlays/cpu"))
+        self.container = manifests.container_of(self.pod, "/usr/bin/vitrine-server")
+        self.ports = {port["containerPort"]: free_port() for port in self.container["ports"]}
+        self.token = secrets.token_urlsafe(32)
+        # Everything that volumes hold.
+        self.paths = {"/models": BUNDLED}
+        for volume, mount in (("serving", "/etc/vitrine"), ("policy", "/etc/vitrine-policy")):
+            name = next(one for one in self.pod.spec["volumes"] if one["name"] == volume)["configMap"]["name"]
+            data = next(one for one in manifests.documents("overlays/cpu", "ConfigMap") if one["metadata"]["name"] == name)
+            self.paths[mount] = root / volume
+            self.paths[mount].mkdir()
+            for file, text in data["data"].items():
+                (self.paths[mount] / file).write_text(text)
+        for mount in ("/etc/vitrine-tls", "/etc/vitrine-tokens", "/etc/vitrine-client"):
+            self.paths[mount] = root / pathlib.PurePath(mount).name
+            self.paths[mount].mkdir()
+        make_certificate(self.paths["/etc/vitrine-tls"], "DNS:vitrine-headless.vitrine.svc,DNS:localhost,IP:127.0.0.1")
+        (self.paths["/etc/vitrine-client"] / "ca.crt").write_bytes((self.paths["/etc/vitrine-tls"] / "ca.crt").read_bytes())
+        (self.paths["/etc/vitrine-client"] / "token").write_text(self.token + "\n")
+        (self.paths["/etc/vitrine-client"] / "token").chmod(0o440)
+        digest = hashlib.sha256(self.token.encode()).hexdigest()
+        (self.paths["/etc/vitrine-tokens"] / "tokens").write_text(f"evaluation sha256:{digest}\n")
+        self.log = open(root / "log", "w+")
+        self.process = None
+
+    def start(self):
+        line = localized(manifests.arguments(self.container), self.paths, self.ports)
+        # The lame duck is shortened: what it does is looked at, not that it takes fifteen seconds.
+        line = ["--lame-duck=1500ms" if word.startswith("--lame-duck=") else word for word in line]
+        self.process = subprocess.Popen(line, stdout=subprocess.DEVNULL, stderr=self.log)
+
+    def probe(self, name):
+        """Whether a probe of the manifest succeeds now."""
+        probe = self.container[name]
+        try:
+            if "grpc" in probe:
+                return health(self.ports[probe["grpc"]["port"]], probe["grpc"].get("service", "")) == "SERVING"
+            port = next(one["containerPort"] for one in self.container["ports"] if one["name"] == probe["httpGet"]["port"])
+            return get(self.ports[port], probe["httpGet"]["path"]) == 200
+        except OSError:
+            return False
+
+    def stop(self):
+        if self.process and self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+        self.log.close()
+
+    def said(self):
+        return (self.root / "log").read_text()[-3000:]
+
+
+@unittest.skipIf(why_not("overlays/cpu", "jobs/evaluation", "jobs/evaluation-merge"),
+                 why_not("overlays/cpu", "jobs/evaluation", "jobs/evaluation-merge"))
+class Runs(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.cluster = Cluster(pathlib.Path(folder.name))
+        self.addCleanup(self.cluster.stop)
+        self.cluster.start()
+        for probe in ("startupProbe", "readinessProbe"):
+            await_that(lambda: self.cluster.process.poll() is not None or self.cluster.probe(probe), 60, probe)
+            self.assertIsNone(self.cluster.process.poll(), self.cluster.said())
+
+    def test_probes_from_start_to_end(self):
+        """Ready and alive; after SIGTERM not ready but alive, so that no kubelet starts it anew; then gone with code 0."""
+        cluster = self.cluster
+        self.assertTrue(cluster.probe("readinessProbe"))
+        self.assertTrue(cluster.probe("livenessProbe"))
+        # A listener for health alone: no calls, not even the names of services.
+        health_port = cluster.ports[cluster.container["readinessProbe"]["grpc"]["port"]]
+        self.assertNotEqual(health_port, cluster.ports[8500])
+        with grpc.insecure_channel(f"127.0.0.1:{health_port}") as channel:
+            call = channel.unary_unary("/vitrine.v1.Registry/ListModels", request_serializer=bytes, response_deserializer=bytes)
+            with self.assertRaises(grpc.RpcError) as refused:
+                call(b"", timeout=2)
+            self.assertEqual(refused.exception.code(), grpc.StatusCode.UNIMPLEMENTED)
+        # The listener for callers: neither plaintext nor anybody without a token.
+        self.assertNotIn(health(cluster.ports[8500]), HEALTH.values())
+
+        begin = time.monotonic()
+        cluster.process.send_signal(signal.SIGTERM)
+        await_that(lambda: not cluster.probe("readinessProbe"), 2, "NOT_SERVING")
+        self.assertTrue(cluster.probe("livenessProbe"))
+        self.assertIsNone(cluster.process.poll())
+        self.assertEqual(cluster.process.wait(timeout=20), 0, cluster.said())
+        self.assertGreaterEqual(time.monotonic() - begin, 1.4)
+        self.assertLess(time.monotonic() - begin, cluster.pod.spec["terminationGracePeriodSeconds"])
+
+    def test_evaluation_and_merge(self):
+        """The eight pods of the Indexed Job and the one that merges, over TLS with a token."""
+        cluster = self.cluster
+        data = cluster.root / "data" / "cifar10"
+        data.mkdir(parents=True)
+        pictures = b"".join(struct.pack("B", index % 10) + bytes([(index * 37 + at) % 251 for at in range(3072)])
+                            for index in range(16))
+        (data / "test_batch.bin").write_bytes(pictures)
+        work = cluster.root / "work"
+        work.mkdir()
+        paths = {**cluster.paths, "/data": cluster.root / "data", "/runs": work}
+
+        shard = next(manifests.pods("jobs/evaluation")).containers()[0]
+        completions = manifests.documents("jobs/evaluation", "Job")[0]["spec"]["completions"]
+        for index in range(completions):
+            line = [word.replace("$(SHARD)", str(index)) for word in manifests.arguments(shard)]
+            line = [f"--server=localhost:{cluster.ports[8500]}" if word.startswith("--server=") else word
+                    for word in localized(line, paths, {})]
+            said = subprocess.run(line, capture_output=True, text=True, timeout=60,
+                                  env={**os.environ, "JOB_COMPLETION_INDEX": str(index)})
+            self.assertEqual(said.returncode, 0, said.stderr + cluster.said())
+        merge = next(manifests.pods("jobs/evaluation-merge")).containers()[0]
+        said = subprocess.run(localized(manifests.arguments(merge), paths, {}), capture_output=True, text=True, timeout=60)
+        self.assertEqual(said.returncode, 0, said.stderr)
+        rows = (work / "evaluation" / "whole" / "predictions.csv").read_text().splitlines()
+        self.assertEqual(len(rows), 1 + 16)
+        self.assertTrue((work / "evaluation" / "whole" / "report.html").exists())
+        self.assertNotIn(cluster.token, cluster.said())
+
+
+@unittest.skipIf(why_not("overlays/cpu"), why_not("overlays/cpu"))
+class Refused(unittest.TestCase):
+    """The server of overlays/cpu over a repository whose versions are all damaged."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.cluster = Cluster(pathlib.Path(folder.name))
+        self.addCleanup(self.cluster.stop)
+        models = self.cluster.root / "models"
+        shutil.copytree(BUNDLED, models)
+        for weights in models.rglob("*.safetensors"):
+            weights.write_bytes(weights.read_bytes()[:-1] + b"?")
+        self.cluster.paths["/models"] = models
+        self.cluster.start()
+
+    def why_not(self):
+        """What /readyz says; at first that models are being loaded."""
+        address = f"http://127.0.0.1:{self.cluster.ports[8501]}/readyz"
+        return subprocess.run(["curl", "-s", "--max-time", "1", address], capture_output=True, text=True).stdout
+
+    def test_is_out_of_service_and_not_killed(self):
+        cluster = self.cluster
+        await_that(lambda: cluster.process.poll() is not None or cluster.probe("startupProbe"), 60, "the start")
+        await_that(lambda: cluster.process.poll() is not None or "no version is ready" in self.why_not(), 60, "the refusals")
+        self.assertTrue(cluster.probe("startupProbe"), cluster.said())
+        self.assertTrue(cluster.probe("livenessProbe"))
+        self.assertFalse(cluster.probe("readinessProbe"))
+
+
+@unittest.skipIf(flags.folder() is None, "the programs are not built")
+class TrainOnce(unittest.TestCase):
+    """The script of the sidecar overlay, with the real trainer and this machine's shell."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.root = pathlib.Path(folder.name)
+        data = self.root / "mnist"
+        data.mkdir()
+        for part, count in (("train", 128), ("t10k", 32)):
+            pixels = bytes((index * 31 + at) % 256 for index in range(count) for at in range(784))
+            (data / f"{part}-images-idx3-ubyte").write_bytes(struct.pack(">IIII", 2051, count, 28, 28) + pixels)
+            (data / f"{part}-labels-idx1-ubyte").write_bytes(struct.pack(">II", 2049, count) + bytes(i % 10 for i in range(count)))
+
+    def start(self, *more):
+        work = self.root / "work"
+        script = manifests.FOLDER / "overlays" / "sidecar" / "train-once.sh"
+        line = [*SHELL, script, work, flags.folder() / "vitrine-train", "run", "kv-mnist", f"--data=mnist:{self.root / 'mnist'}",
+                f"--work={work}", "--resume", f"--publish={self.root / 'models'}", "--threads=1", "--no-report", *more]
+        self.log = open(self.root / "log", "w+")
+        process = subprocess.Popen(line, stdout=self.log, stderr=self.log)
+        self.addCleanup(self.log.close)
+        self.addCleanup(lambda: process.poll() is None and process.kill())
+        return process
+
+    def said(self):
+        return (self.root / "log").read_text()
+
+    def test_publishes_once(self):
+        versions = self.root / "models" / "kv-mnist"
+        for _ in range(2):
+            process = self.start("--epochs=1")
+            await_that(lambda: "waiting for the end" in self.said() or process.poll() is not None, 60, "the end of training")
+            self.assertIsNone(process.poll(), self.said())
+            self.assertEqual([one.name for one in versions.iterdir()], ["1"])
+            process.send_signal(signal.SIGTERM)
+            self.assertEqual(process.wait(timeout=10), 0)
+
+    def test_sigterm_reaches_the_trainer(self):
+        """Which writes its state and ends with 1; nothing is marked as published, and the next start goes on."""
+        process = self.start("--epochs=100000")
+        await_that(lambda: (self.root / "work" / "steps.csv").exists() or process.poll() is not None, 60, "the first step")
+        self.assertIsNone(process.poll(), self.said())
+        process.send_signal(signal.SIGTERM)
+        self.assertEqual(process.wait(timeout=30), 1, self.said())
+        self.assertTrue((self.root / "work" / "state.safetensors").exists())
+        self.assertFalse((self.root / "work" / "published").exists())
+        self.assertIn("continue with", self.said())
+
+    def test_a_failure_is_handed_back(self):
+        process = self.start("--no-such-flag")
+        self.assertEqual(process.wait(timeout=30), 2, self.said())

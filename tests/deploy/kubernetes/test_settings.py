@@ -1,0 +1,60 @@
+"""The files that ConfigMaps bring are what the server reads: protobuf text of its own messages."""
+import re
+import shutil
+import subprocess
+import unittest
+
+import manifests
+
+SERVING = manifests.FOLDER / "base" / "serving.textproto"
+POLICY = manifests.FOLDER / "components" / "identity" / "policy.textproto"
+
+
+def encode(message, file, text):
+    """What protoc says against the text as a message of this type; empty if nothing."""
+    root = manifests.ROOT / "proto"
+    said = subprocess.run(["protoc", f"--proto_path={root}", f"--encode=vitrine.v1.{message}", f"vitrine/v1/{file}.proto"],
+                          input=text.encode(), capture_output=True)
+    return said.stderr.decode() if said.returncode else ""
+
+
+@unittest.skipIf(shutil.which("protoc") is None, "texts are not parsed: there is no protoc (Debian: protobuf-compiler)")
+class Settings(unittest.TestCase):
+    def test_texts(self):
+        self.assertEqual(encode("ServingConfig", "serving", SERVING.read_text()), "")
+        self.assertEqual(encode("AccessPolicy", "access", POLICY.read_text()), "")
+        self.assertIn("no field named", encode("AccessPolicy", "access", "callers { tokens: \"a\" }"))
+
+    def test_examples_of_the_guide(self):
+        guide = (manifests.ROOT / "docs" / "kubernetes.md").read_text()
+        examples = re.findall(r"^```\n(models \{.*?)^```", guide, re.M | re.S)
+        self.assertEqual(len(examples), 1)
+        row = examples[0].rstrip().removesuffix("}")
+        self.assertEqual(encode("ServingConfig", "serving", examples[0]), "")
+        for field in re.findall(r"`(labels \{[^`]*\})`", guide):
+            self.assertEqual(encode("ServingConfig", "serving", row + field + "}"), "")
+
+
+class Policy(unittest.TestCase):
+    def test_methods_are_those_of_the_server(self):
+        """What no method of the server fits is refused at its start."""
+        known = set()
+        for file in (manifests.ROOT / "proto").rglob("*.proto"):
+            text = file.read_text()
+            package = re.search(r"^package ([\w.]+);", text, re.M)[1]
+            for service, body in re.findall(r"^service (\w+) \{(.*?)^\}", text, re.M | re.S):
+                known.update(f"/{package}.{service}/{method}" for method in re.findall(r"rpc (\w+)", body))
+        asked = re.findall(r'methods: "([^"]+)"', POLICY.read_text())
+        self.assertTrue(asked)
+        for method in asked:
+            with self.subTest(method):
+                self.assertTrue(any(one == method or (method.endswith("/*") and one.startswith(method[:-1])) for one in known))
+        self.assertFalse([method for method in asked if ".Admin/" in method or "/RepositoryModel" in method])
+
+    def test_roles_and_callers(self):
+        text = POLICY.read_text()
+        roles = set(re.findall(r'^  name: "([^"]+)"', text, re.M))
+        self.assertEqual(set(re.findall(r'roles: "([^"]+)"', text)), roles)
+        guide = (manifests.ROOT / "docs" / "kubernetes.md").read_text()
+        self.assertEqual(set(re.findall(r"vitrine token new (\w+)", guide)), set(re.findall(r'token: "([^"]+)"', text)))
+        self.assertNotIn("anonymous", text)
