@@ -1,0 +1,178 @@
+#!/usr/bin/env python3
+"""Alerts and recording rules as files: promtool's checks and unit tests, annotations, runbooks.
+
+PROMTOOL names the program, default promtool. VITRINE_BIN is a folder with our programs, for what runbooks tell people
+to type; without it that one test is skipped.
+"""
+
+import os
+import pathlib
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import unittest
+
+try:
+    import yaml
+except ImportError:
+    print("skipped: python3-yaml is not installed (script/bootstrap installs it)")
+    sys.exit(77)
+
+import dashboards_queries as queries
+
+PROMTOOL = os.environ.get("PROMTOOL", "promtool")
+PROGRAMS = os.environ.get("VITRINE_BIN", "")
+CASES = sorted((pathlib.Path(__file__).parent / "alerts").glob("*.yml"))
+# How a step of any runbook is done under Kubernetes.
+REACHING = queries.ROOT / "docs/runbooks/reaching-a-replica.md"
+RUNBOOKS = sorted(set((queries.ROOT / "docs/runbooks").glob("*.md")) - {REACHING})
+HEADINGS = ["## What it means", "## How to see it", "## What to do"]
+
+
+def rules(kind):
+    return [rule for path in queries.RULES for group in yaml.safe_load(path.read_text())["groups"]
+            for rule in group["rules"] if kind in rule]
+
+
+def promtool(*arguments):
+    return subprocess.run([PROMTOOL, *map(str, arguments)], text=True, capture_output=True, check=False)
+
+
+@unittest.skipUnless(shutil.which(PROMTOOL), "promtool is not installed: it is in Debian's package prometheus")
+class Promtool(unittest.TestCase):
+    def test_configuration_is_valid(self):
+        done = promtool("check", "config", queries.ROOT / "deploy/prometheus/prometheus.yml")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertIn(f"{len(queries.RULES)} rule files found", done.stdout)
+
+    def test_rules_are_valid(self):
+        done = promtool("check", "rules", "--lint=all", "--lint-fatal", *queries.RULES)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+    def test_unit_tests_pass(self):
+        for path in CASES:
+            with self.subTest(path.name):
+                done = promtool("test", "rules", path)
+                self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+
+class Rules(unittest.TestCase):
+    def test_every_alert_says_what_and_how_bad_and_where_to_read_on(self):
+        for rule in rules("alert"):
+            with self.subTest(rule["alert"]):
+                self.assertTrue(rule["alert"].startswith("Vitrine"))
+                self.assertIn(rule["labels"]["severity"], {"page", "ticket"})
+                self.assertGreater(len(rule["annotations"]["summary"]), 10)
+                self.assertTrue(rule["annotations"]["description"].endswith("."))
+                self.assertEqual(rule["annotations"]["runbook_url"], f"docs/runbooks/{rule['alert']}.md")
+
+    def test_every_alert_is_seen_to_fire_and_to_be_silent(self):
+        fires, silent = set(), set()
+        for path in CASES:
+            for test in yaml.safe_load(path.read_text())["tests"]:
+                for case in test["alert_rule_test"]:
+                    (fires if case["exp_alerts"] else silent).add(case["alertname"])
+        names = {rule["alert"] for rule in rules("alert")}
+        self.assertEqual(fires, names)
+        self.assertEqual(silent, names)
+
+    def test_metrics_are_documented(self):
+        recorded = {rule["record"] for rule in rules("record")}
+        known = queries.documented_metrics() | recorded
+        for rule in rules("expr"):
+            with self.subTest(rule.get("alert", rule.get("record"))):
+                found = queries.selectors(rule["expr"])
+                self.assertTrue(found or "up{" in rule["expr"])
+                for metric, _ in found:
+                    self.assertTrue(metric in known or queries.family(metric) in known, metric)
+
+
+class Runbooks(unittest.TestCase):
+    def test_alerts_and_runbooks_are_one_to_one(self):
+        self.assertEqual({path.stem for path in RUNBOOKS}, {rule["alert"] for rule in rules("alert")})
+
+    def test_every_runbook_answers_the_three_questions(self):
+        for path in RUNBOOKS:
+            with self.subTest(path.name):
+                text = path.read_text()
+                self.assertTrue(text.startswith(f"# {path.stem}\n"))
+                self.assertEqual(re.findall(r"^## .*", text, re.M), HEADINGS)
+                self.assertIn("```", text, "a runbook has something to type")
+
+    def test_links_lead_somewhere(self):
+        for path in [*RUNBOOKS, REACHING]:
+            for link, heading in re.findall(r"\]\(([^)#]+)(?:#([^)]*))?\)", path.read_text()):
+                with self.subTest(f"{path.name}: {link}#{heading}"):
+                    self.assertTrue((path.parent / link).exists())
+                    if heading:
+                        self.assertIn(heading, anchors((path.parent / link).read_text()))
+
+    def test_every_runbook_can_be_followed_under_kubernetes(self):
+        """There is no --admin there, and nothing can be reached without being forwarded."""
+        for path in RUNBOOKS:
+            with self.subTest(path.name):
+                text = path.read_text()
+                self.assertIn("(reaching-a-replica.md", text.partition(HEADINGS[0])[0])
+                steps = re.split(r"(?m)^\d+\. ", text.partition(HEADINGS[2])[2])
+                for step in steps:
+                    if "--admin" in step:
+                        self.assertIn("Kubernetes:", step)
+
+    @unittest.skipUnless(PROGRAMS and pathlib.Path(PROGRAMS, "vitrine").is_file(), "VITRINE_BIN names no programs")
+    def test_commands_exist(self):
+        """Every command and flag of our programs in a runbook stands in the programs' help."""
+        helps = {}
+
+        def help_of(words):
+            key = tuple(words)
+            if key not in helps:
+                done = subprocess.run([pathlib.Path(PROGRAMS) / words[0], *words[1:], "--help"], text=True,
+                                      capture_output=True, check=False)
+                helps[key] = done.stdout if done.returncode == 0 else ""
+            return helps[key]
+
+        for path in [*RUNBOOKS, REACHING]:
+            for line in commands(path.read_text()):
+                words = shlex.split(line, comments=True)
+                if not words or not re.fullmatch(r"vitrine(-\w+)?", words[0]):
+                    continue
+                with self.subTest(f"{path.name}: {line}"):
+                    asked = [words[0], *subcommand(words)]
+                    pages = [help_of(asked[:length]) for length in range(1, len(asked) + 1)]
+                    for word, page in zip(asked[1:], pages):
+                        self.assertRegex(page, rf"(?m)^  {word}\b")
+                    self.assertTrue(all(pages))
+                    for flag in [word.split("=")[0] for word in words if word.startswith("--")]:
+                        self.assertRegex("".join(pages), rf"(?<![\w-]){flag}(?![\w-])")
+
+
+def anchors(text):
+    """What GitHub calls the headings of a page."""
+    return {re.sub(r"[^\w -]", "", heading).strip().lower().replace(" ", "-")
+            for heading in re.findall(r"(?m)^#+ (.*)", text)}
+
+
+def commands(text):
+    """Lines of code blocks, and code within sentences. A backslash at the end joins lines; pipes are cut off."""
+    for code in re.findall(r"(?<!`)`([^`\n]+)`(?!`)", text):
+        yield code
+    for block in re.findall(r"^```\n(.*?)^```", text, re.M | re.S):
+        for line in block.replace("\\\n", " ").splitlines():
+            if line.strip() and not line.lstrip().startswith("#"):
+                yield re.split(r" \|| >| &&", line)[0].strip()
+
+
+def subcommand(words):
+    verbs = {"vitrine": 2, "vitrine-repo": 1, "vitrine-train": 1}.get(words[0], 0)
+    found = []
+    for word in words[1:1 + verbs]:
+        if not re.fullmatch(r"[a-z]+", word) or (found and found[0] != "models"):  # models alone has words of its own
+            break
+        found.append(word)
+    return found
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=1)

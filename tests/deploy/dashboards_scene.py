@@ -1,0 +1,222 @@
+"""A server under load, a run that trains, and a Prometheus that watches both, all on this machine for half a minute."""
+
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+
+import yaml
+
+from dashboards_queries import ROOT
+
+SERVED, SECOND = "eit-mini-cifar10", "kv-pos-mnist"
+
+# Two versions, of which the newer one has a fifth of the traffic and is guarded. Version 3 is damaged.
+SERVING = f"""
+models {{
+  model: "{SERVED}"
+  version_policy {{ latest: 2 }}
+  labels {{ label: "stable" version: 1 }}
+  labels {{ label: "canary" version: 2 }}
+  traffic {{ version: 2 percent: 20 }}
+  canary_guard {{ max_error_rate: 0.5 max_golden_drift: 0.1 golden_interval_seconds: 5 }}
+}}
+"""
+
+
+# Everybody may ask the two models, and nobody a third; we may look at how they are served.
+POLICY = f"""
+roles {{
+  name: "ask"
+  methods: "/vitrine.v1.Classifier/*"
+  methods: "/vitrine.v1.Registry/*"
+  models: "{SERVED}"
+  models: "{SECOND}"
+}}
+roles {{ name: "look" methods: "/vitrine.v1.Admin/GetServing" models: "*" }}
+callers {{ anonymous: true roles: "ask" }}
+callers {{ uid: {os.getuid()} roles: "look" }}
+"""
+
+
+class SceneError(Exception):
+    """What kept the scene from being set; its text is for whoever runs the test."""
+
+
+def wait_for(what, seconds, ask):
+    """The first true answer of `ask`; SceneError after so many seconds without one."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        answer = ask()
+        if answer:
+            return answer
+        time.sleep(0.1)
+    raise SceneError(f"{what}: not within {seconds} s")
+
+
+def get(url, **parameters):
+    query = "?" + urllib.parse.urlencode(parameters, doseq=True) if parameters else ""
+    with urllib.request.urlopen(url + query, timeout=10) as answer:
+        return answer.read().decode()
+
+
+def free_port():
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
+
+
+class Scene:
+    """Use as a context; processes end and `folder` stays when it is left."""
+
+    def __init__(self, programs, folder):
+        self.programs, self.folder = pathlib.Path(programs), pathlib.Path(folder)
+        self.processes = []
+        self.admin = f"unix://{self.folder}/admin"
+
+    def __enter__(self):
+        try:
+            self._publish()
+            self._start_server()
+            self._start_trainer()
+            self._start_prometheus()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_):
+        for name, process in reversed(self.processes):
+            if process.poll() is None:
+                process.send_signal(signal.SIGTERM)
+        for name, process in reversed(self.processes):
+            try:
+                process.wait(10)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+    def log(self, name):
+        return (self.folder / f"{name}.log").read_text(errors="replace")
+
+    def _start(self, name, *command):
+        with open(self.folder / f"{name}.log", "wb") as log:
+            process = subprocess.Popen([str(word) for word in command], stdout=log, stderr=log,
+                                       stdin=subprocess.DEVNULL)
+        self.processes.append((name, process))
+        return process
+
+    def _published(self, name, process, pattern):
+        """What `pattern` finds in the log of a process that is starting."""
+        def look():
+            if process.poll() is not None:
+                raise SceneError(f"{name} ended with {process.returncode}:\n{self.log(name)[-2000:]}")
+            return re.search(pattern, self.log(name))
+        return wait_for(f"{name} to say where it listens", 20, look)
+
+    def _publish(self):
+        repository = self.folder / "repository"
+        for model, version in ((SERVED, 1), (SERVED, 2), (SERVED, 3), (SECOND, 1)):
+            source = max((ROOT / "bundled" / model).iterdir(), key=lambda path: int(path.name))
+            folder = shutil.copytree(source, repository / model / str(version))
+            manifest = (folder / "manifest.textproto").read_text()
+            (folder / "manifest.textproto").write_text(re.sub(r"(?m)^version: \d+$", f"version: {version}", manifest))
+        with open(repository / SERVED / "3" / "weights.safetensors", "r+b") as weights:
+            weights.seek(5000)
+            weights.write(b"damaged")
+        (self.folder / "serving.textproto").write_text(SERVING)
+
+    def _certificate(self):
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1",
+                        "-nodes", "-days", "30", "-subj", "/CN=localhost", "-addext",
+                        "subjectAltName=DNS:localhost,IP:127.0.0.1",
+                        "-keyout", self.folder / "tls.key", "-out", self.folder / "tls.crt"],
+                       check=True, capture_output=True)
+        (self.folder / "tls.key").chmod(0o600)
+
+    def _start_server(self):
+        ports = self.folder / "ports"
+        flags = ["--executors", "1", "--max-queue-requests", "64", "--admin", self.admin,
+                 "--serving-config", self.folder / "serving.textproto",
+                 "--tls-cert", self.folder / "tls.crt", "--tls-key", self.folder / "tls.key",
+                 "--policy", self.folder / "policy.textproto"]
+        self._certificate()
+        (self.folder / "policy.textproto").write_text(POLICY)
+        process = self._start("server", self.programs / "vitrine-server", "--repository", self.folder / "repository",
+                              "--listen", "127.0.0.1:0", "--metrics", "127.0.0.1:0", "--port-file", ports, *flags)
+        self._published("server", process, "listening on")
+        addresses = dict(line.split("=", 1) for line in ports.read_text().split())
+        self.server, self.server_metrics = addresses["grpc"], addresses["metrics"]
+        self.dial = ["--server", self.server, "--tls-ca", self.folder / "tls.crt"]
+
+        def is_ready():
+            try:
+                return get(f"http://{self.server_metrics}/readyz")
+            except urllib.error.URLError:
+                return None
+        wait_for("the server to be ready", 20, is_ready)
+
+    def _start_trainer(self):
+        process = self._start("trainer", self.programs / "vitrine-train", "run", "task-sort", "--work",
+                              self.folder / "work", "--metrics", "127.0.0.1:0", "--threads", "1",
+                              "--loader-threads", "1", "--set", "evaluate_every_steps=20", "--no-report")
+        self.trainer_metrics = self._published("trainer", process, r"metrics on http://([\d.:]+)/")[1]
+
+    def _start_prometheus(self):
+        """The project's configuration with our addresses and a scrape and an evaluation a second."""
+        port = free_port()
+        source = ROOT / "deploy/prometheus"
+        configuration = yaml.safe_load((source / "prometheus.yml").read_text())
+        configuration["global"] = {"scrape_interval": "1s", "scrape_timeout": "1s", "evaluation_interval": "1s"}
+        targets = {"vitrine-server": self.server_metrics, "vitrine-train": self.trainer_metrics,
+                   "prometheus": f"127.0.0.1:{port}"}
+        for job in configuration["scrape_configs"]:
+            job["static_configs"] = [{"targets": [targets.pop(job["job_name"])]}]
+        (self.folder / "rules").mkdir()
+        for path in source.glob("rules/*.yml"):
+            rules = yaml.safe_load(path.read_text())
+            for group in rules["groups"]:
+                group.pop("interval", None)
+            (self.folder / "rules" / path.name).write_text(yaml.safe_dump(rules))
+        (self.folder / "prometheus.yml").write_text(yaml.safe_dump(configuration))
+        process = self._start("prometheus", "prometheus", f"--config.file={self.folder}/prometheus.yml",
+                              f"--storage.tsdb.path={self.folder}/tsdb", f"--web.listen-address=127.0.0.1:{port}")
+        self.prometheus = f"http://127.0.0.1:{port}/api/v1/"
+        self._published("prometheus", process, "Server is ready to receive web requests")
+
+    def load(self, seconds):
+        """Asks for so long: both models and both methods, more than fits, what cannot be answered, and half a call."""
+        vitrine, cifar, digits = self.programs / "vitrine", ROOT / "samples/cifar", ROOT / "samples/digits"
+        (self.folder / "no.png").write_text("no picture")
+        quietly = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "check": False}
+        watch = self._start("watch", vitrine, "models", "watch", *self.dial)
+        steady = self._start("steady", vitrine, "bench", *self.dial, "--rate", "40", "--warmup", "0", "--duration",
+                             f"{seconds}s", "--mix", f"model={SERVED},pictures={cifar},weight=3",
+                             "--mix", f"model={SECOND},pictures={digits}")
+        subprocess.run([vitrine, "models", "serving", SERVED, "--admin", self.admin], timeout=30, **quietly)
+        for words in (["classify", cifar, "--model", SERVED], ["classify", digits, "--model", SECOND],
+                      ["bench", cifar, "--model", "nobody"], ["bench", self.folder / "no.png", "--model", SECOND]):
+            subprocess.run([vitrine, *words, *self.dial], timeout=30, **quietly)
+        leaves = self._start("leaves", vitrine, "bench", cifar, "--model", SERVED, *self.dial, "--concurrency", "40",
+                             "--warmup", "0")
+        time.sleep(3)
+        leaves.kill()
+        self._start("burst", vitrine, "bench", cifar, "--model", SERVED, *self.dial, "--rate", "1500", "--deadline",
+                    "100ms", "--warmup", "0", "--duration", "4s").wait(30)
+        steady.wait(seconds + 30)
+        watch.send_signal(signal.SIGTERM)
+
+    def ask(self, path, **parameters):
+        """`data` of Prometheus' answer; SceneError with its sentence if it refuses."""
+        try:
+            return json.loads(get(self.prometheus + path, **parameters))["data"]
+        except urllib.error.HTTPError as error:
+            raise SceneError(error.read().decode()) from error

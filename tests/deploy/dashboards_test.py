@@ -1,0 +1,144 @@
+#!/usr/bin/env python3
+"""The dashboards as files: made by the generator, laid out, described, and asking for metrics that exist.
+
+What needs a running server is in dashboards_live.py.
+"""
+
+import itertools
+import re
+import subprocess
+import sys
+import unittest
+
+try:
+    import yaml
+except ImportError:
+    print("skipped: python3-yaml is not installed (script/bootstrap installs it)")
+    sys.exit(77)
+
+import dashboards_queries as queries
+
+# Grafana's ids of units that we use; a misspelled one is drawn as a suffix.
+UNITS = {"short", "s", "bytes", "percentunit", "reqps", "cps"}
+KINDS = {"timeseries", "stat", "bargauge", "table", "heatmap", "state-timeline"}
+DATA_SOURCE = {"type": "prometheus", "uid": "${datasource}"}
+
+
+class Dashboards(unittest.TestCase):
+    def setUp(self):
+        self.dashboards = queries.load_dashboards()
+
+    def each_panel(self):
+        return [(dashboard, panel, f"{name}: {panel['title']}") for name, dashboard in self.dashboards.items()
+                for panel in queries.panels(dashboard)]
+
+    def test_the_five_of_them(self):
+        self.assertEqual(set(self.dashboards), {"overview", "batching", "models", "executors", "training"})
+        self.assertEqual(len({dashboard["uid"] for dashboard in self.dashboards.values()}), 5)
+        self.assertEqual(len({dashboard["title"] for dashboard in self.dashboards.values()}), 5)
+
+    def test_files_are_what_the_generator_makes(self):
+        done = subprocess.run([sys.executable, queries.ROOT / "deploy/grafana/generate.py", "--check"], text=True,
+                              capture_output=True, check=False)
+        self.assertEqual(done.returncode, 0, done.stdout[-2000:] + done.stderr)
+
+    def test_ids_and_titles_are_unique(self):
+        for name, dashboard in self.dashboards.items():
+            with self.subTest(dashboard=name):
+                ids = [panel["id"] for panel in dashboard["panels"]]
+                titles = [panel["title"] for panel in dashboard["panels"]]
+                self.assertEqual(len(set(ids)), len(ids))
+                self.assertEqual(len(set(titles)), len(titles))
+
+    def test_panels_lie_beside_each_other(self):
+        for name, dashboard in self.dashboards.items():
+            with self.subTest(dashboard=name):
+                places = [panel["gridPos"] for panel in dashboard["panels"]]
+                for place in places:
+                    self.assertTrue(0 <= place["x"] and place["x"] + place["w"] <= 24, place)
+                for a, b in itertools.combinations(places, 2):
+                    apart = (a["x"] + a["w"] <= b["x"] or b["x"] + b["w"] <= a["x"] or
+                             a["y"] + a["h"] <= b["y"] or b["y"] + b["h"] <= a["y"])
+                    self.assertTrue(apart, f"{a} and {b} overlap")
+
+    def test_every_query_goes_to_the_chosen_data_source(self):
+        for dashboard, panel, where in self.each_panel():
+            with self.subTest(where):
+                self.assertEqual(dashboard["templating"]["list"][0]["type"], "datasource")
+                self.assertEqual(panel["datasource"], DATA_SOURCE)
+                self.assertTrue(panel["targets"])
+                for target in panel["targets"]:
+                    self.assertEqual(target["datasource"], DATA_SOURCE)
+                self.assertEqual(len({target["refId"] for target in panel["targets"]}), len(panel["targets"]))
+
+    def test_a_reader_is_told_what_a_panel_shows(self):
+        for _, panel, where in self.each_panel():
+            with self.subTest(where):
+                self.assertIn(panel["type"], KINDS)
+                self.assertGreater(len(panel["description"]), 20)
+                self.assertTrue(panel["description"].endswith("."))
+                self.assertIn(panel["fieldConfig"]["defaults"]["unit"], UNITS)
+
+    def test_thresholds_rise_from_nothing(self):
+        for _, panel, where in self.each_panel():
+            with self.subTest(where):
+                steps = panel["fieldConfig"]["defaults"].get("thresholds", {}).get("steps", [])
+                if steps:
+                    self.assertIsNone(steps[0]["value"])
+                    values = [step["value"] for step in steps[1:]]
+                    self.assertTrue(values and values == sorted(set(values)), values)
+
+    def test_links_lead_to_runbooks(self):
+        seen = set()
+        for _, panel, where in self.each_panel():
+            with self.subTest(where):
+                for link in panel["links"]:
+                    name = re.fullmatch(r"\$\{runbooks\}/(\w+)\.md", link["url"])[1]
+                    self.assertTrue((queries.ROOT / f"docs/runbooks/{name}.md").is_file(), name)
+                    seen.add(name)
+        books = {path.stem for path in (queries.ROOT / "docs/runbooks").glob("Vitrine*.md")}
+        self.assertEqual(books - seen, set(), "runbooks that no panel leads to")
+
+    def test_variables_are_defined(self):
+        for dashboard, panel, where in self.each_panel():
+            with self.subTest(where):
+                known = {variable["name"] for variable in dashboard["templating"]["list"]} | {"__rate_interval"}
+                for target in panel["targets"]:
+                    used = set(re.findall(r"\$\{?(\w+)", target["expr"]))
+                    self.assertEqual(used - known, set())
+
+    def test_metrics_are_documented(self):
+        recorded = {rule["record"] for path in queries.RULES for group in yaml.safe_load(path.read_text())["groups"]
+                    for rule in group["rules"] if "record" in rule}
+        known = queries.documented_metrics() | recorded
+        self.assertGreater(len(known), 60)
+        for dashboard, panel, where in self.each_panel():
+            with self.subTest(where):
+                for expression in [*(target["expr"] for target in panel["targets"]),
+                                   *queries.variable_queries(dashboard).values()]:
+                    for metric, _ in queries.selectors(expression):
+                        self.assertTrue(metric in known or queries.family(metric) in known, metric)
+
+    def test_variables_are_all_substituted(self):
+        for _, panel, where in self.each_panel():
+            with self.subTest(where):
+                for target in panel["targets"]:
+                    self.assertNotIn("$", queries.substitute(target["expr"]))
+
+
+class Provisioning(unittest.TestCase):
+    def test_grafana_finds_data_source_and_dashboards(self):
+        folder = queries.ROOT / "deploy/grafana/provisioning"
+        sources = yaml.safe_load((folder / "datasources/vitrine.yaml").read_text())
+        self.assertEqual([source["type"] for source in sources["datasources"]], ["prometheus"])
+        providers = yaml.safe_load((folder / "dashboards/vitrine.yaml").read_text())
+        self.assertEqual([provider["type"] for provider in providers["providers"]], ["file"])
+
+    def test_the_data_source_knows_how_often_prometheus_scrapes(self):
+        sources = yaml.safe_load((queries.ROOT / "deploy/grafana/provisioning/datasources/vitrine.yaml").read_text())
+        prometheus = yaml.safe_load((queries.ROOT / "deploy/prometheus/prometheus.yml").read_text())
+        self.assertEqual(sources["datasources"][0]["jsonData"]["timeInterval"], prometheus["global"]["scrape_interval"])
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=1)
