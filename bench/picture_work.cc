@@ -7,8 +7,8 @@
 #include "bench/stored_model.h"
 #include "bench/work.h"
 #include "models/model.h"
-#include "server/batching_policy.h"
-#include "server/picture_input.h"
+#include "server/request/picture_input.h"
+#include "server/scheduling/batching_policy.h"
 
 namespace vitrine {
 namespace {

@@ -19,7 +19,7 @@
 #include "imaging/preprocess.h"
 #include "models/zoo.h"
 #include "repository/safetensors.h"
-#include "server/batching_policy.h"
+#include "server/scheduling/batching_policy.h"
 
 namespace vitrine {
 namespace {

@@ -79,13 +79,17 @@ def machine():
     ]
 
 
+def revision():
+    dirty = output("git", "status", "--porcelain", "--untracked-files=no") not in ("", "unknown")
+    return f"{output('git', 'rev-parse', '--short=12', 'HEAD')}{', with local changes' if dirty else ''}"
+
+
 def versions(torch):
     def package(name):
         return output("dpkg-query", "-W", "-f=${Version}", name)
 
-    dirty = output("git", "status", "--porcelain", "--untracked-files=no") not in ("", "unknown")
     return [
-        f"revision: {output('git', 'rev-parse', '--short=12', 'HEAD')}{', with local changes' if dirty else ''}",
+        f"revision: {revision()}",
         f"LibTorch and PyTorch {torch} (the same library file), gRPC {package('libgrpc++-dev')}, "
         f"libjpeg-turbo {package('libjpeg62-turbo-dev')}, {output('g++', '--version').splitlines()[0]}",
     ]

@@ -3,6 +3,7 @@ import json
 import pathlib
 import subprocess
 import sys
+import tempfile
 import time
 
 from driver import workers
@@ -14,36 +15,50 @@ NULL_BYTES = 110_000
 
 
 class Server:
-    """vitrine-server on some cores until the end of the with statement; ready when entered."""
+    """vitrine-server on some cores until the end of the with statement; ready when entered.
 
-    def __init__(self, setup, repository, cores, services=()):
+    `flags` go to the program beside those for its addresses; `listen` fixes the port; `program` is another binary of it.
+    """
+
+    def __init__(self, setup, repository, cores, services=(), flags=(), listen="127.0.0.1:0", program=None):
         self.setup, self.cores = setup, ",".join(map(str, cores))
         self.repository, self.services = repository, services
+        self.flags, self.listen = flags, listen
+        self.program = program or setup.program("vitrine-server")
+        self.folder = pathlib.Path(tempfile.mkdtemp(dir=setup.scratch))
 
     def __enter__(self):
-        ports = self.setup.scratch / "ports"
-        ports.unlink(missing_ok=True)
+        ports = self.folder / "ports"
         waiter = subprocess.Popen([self.setup.program("bench_await_serving"), ports, *self.services],
                                   stdout=subprocess.PIPE, text=True)
         time.sleep(0.2)  # the waiter is to wait for the server, not for its own start
-        self.log = open(self.setup.scratch / "server.log", "w")
+        self.log_file = open(self.folder / "server.log", "w")
         started = time.monotonic()
         self.process = subprocess.Popen(
-            ["taskset", "-c", self.cores, self.setup.program("vitrine-server"), "--repository", str(self.repository),
-             "--listen", "127.0.0.1:0", "--metrics", "127.0.0.1:0", "--port-file", str(ports)],
-            stdout=subprocess.DEVNULL, stderr=self.log)
+            ["taskset", "-c", self.cores, self.program, "--repository", str(self.repository), "--listen", self.listen,
+             "--metrics", "127.0.0.1:0", "--port-file", str(ports), *map(str, self.flags)],
+            stdout=subprocess.DEVNULL, stderr=self.log_file)
         ready, _ = waiter.communicate()
         if waiter.returncode != 0:
             self.__exit__()
-            raise RuntimeError("the server did not get ready:\n" + pathlib.Path(self.log.name).read_text())
+            raise RuntimeError("the server did not get ready:\n" + self.log())
         self.start_seconds = float(ready) - started
         self.address = ports.read_text().split("grpc=")[1].split()[0]
         return self
 
     def __exit__(self, *_):
-        self.process.terminate()
-        self.process.wait(60)
-        self.log.close()
+        self.stop()
+
+    def stop(self):
+        """SIGTERM, if it still runs; waits for the end. The exit code."""
+        if self.process.poll() is None:
+            self.process.terminate()
+        code = self.process.wait(60)
+        self.log_file.close()
+        return code
+
+    def log(self):
+        return pathlib.Path(self.log_file.name).read_text()
 
     def peak_megabytes(self):
         """Highest resident memory so far, in units of 10^6 bytes."""

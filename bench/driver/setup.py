@@ -24,8 +24,11 @@ class Setup:
         """How many cores a measurement that uses several takes: two, where there are so many."""
         return len({self.core, self.other_core})
 
+    def both(self):
+        return sorted({self.core, self.other_core})
+
     def core_list(self):
-        return ",".join(map(str, sorted({self.core, self.other_core})))
+        return ",".join(map(str, self.both()))
 
     def program(self, name):
         return str(self.build / "bin" / name)

@@ -1,0 +1,80 @@
+"""A trainer on the server's directory, each on a core of its own: what it does to the served model's latency."""
+import os
+import shutil
+import signal
+import subprocess
+import sys
+
+from driver import workers
+from driver.report import Row
+from driver.service import Server, bench
+from driver.setup import ROOT
+
+MODEL = "eit-mini-cifar10"
+GOAL = 1.2
+COPIES = 50  # of each digit, as training pictures
+RATE = 60  # requests a second: the server's core is about a quarter busy, the generator shares it
+
+
+class Trainer:
+    """vitrine-train, run after run on one core, each publishing; stands still unless let go."""
+
+    def __init__(self, setup, repository):
+        self.log = open(setup.scratch / "trainer.log", "w")
+        data = setup.scratch / "digits"
+        for path in sorted((ROOT / "samples" / "digits").glob("*.png")):
+            folder = data / path.stem
+            folder.mkdir(parents=True)
+            for copy in range(COPIES):
+                shutil.copy(path, folder / f"{copy}.png")
+        # Runs of some seconds, each of which publishes a version.
+        loop = ('while :; do "$0" run eit-mini-cifar10 --data "imagefolder:$3" --publish "$1" --name trained '
+                '--work "$2/run" --threads 1 --loader-threads 1 --epochs 1 --no-report; rm -rf "$2/run"; done')
+        self.process = subprocess.Popen(
+            ["taskset", "-c", str(setup.other_core), "bash", "-c", loop, setup.program("vitrine-train"), repository,
+             setup.scratch, data], stdout=self.log, stderr=self.log, start_new_session=True)
+        self.signal(signal.SIGSTOP)
+
+    def signal(self, which):
+        os.killpg(self.process.pid, which)
+
+    def close(self):
+        self.signal(signal.SIGKILL)
+        self.process.wait()
+        self.log.close()
+
+
+def p99(setup, server, picture, seconds):
+    """ms, of an open loop whose generator shares the server's core, so that the trainer has the other to itself."""
+    point = bench(setup, server, setup.core, picture, "--model", MODEL, "--rate", RATE, "--warmup", f"{seconds / 5}s",
+                  "--duration", f"{seconds}s")
+    return point["latency_ms"]["p99"]
+
+
+def measure(setup):
+    repository = setup.scratch / "shared"
+    shutil.copytree(setup.repository / MODEL, repository / MODEL)
+    pictures, _ = setup.photographs()
+    seconds = setup.seconds(12)
+    sides = {"alone": [], "beside": []}
+    with Server(setup, repository, [setup.core], [f"model/{MODEL}"]) as server:
+        trainer = Trainer(setup, repository)
+        try:
+            for _ in range(setup.rounds(5)):
+                sides["alone"].append(p99(setup, server, pictures, seconds))
+                trainer.signal(signal.SIGCONT)
+                sides["beside"].append(p99(setup, server, pictures, seconds))
+                trainer.signal(signal.SIGSTOP)
+        finally:
+            trainer.close()
+        published = server.log().count("version ready model=trained")
+    ratios = [beside / alone for alone, beside in zip(sides["alone"], sides["beside"])]
+    if published == 0:
+        print("  the trainer published nothing:\n" + (setup.scratch / "trainer.log").read_text()[-2000:], file=sys.stderr)
+    alone, beside = (workers.spread(sides[side])[0] for side in ("alone", "beside"))
+    return [
+        Row("p99 of a served model, trainer at work over trainer stopped, in turn", "times", workers.spread(ratios), GOAL,
+            at_least=False, note=f"{MODEL}, {RATE} requests/s, {alone:.1f} ms and {beside:.1f} ms; server and generator on "
+                                 "one core, trainer on the other, one repository"),
+        Row("lines of the server about versions that the trainer published meanwhile", "lines", (published,) * 3, 1),
+    ]

@@ -1,0 +1,82 @@
+"""Callers who keep books: every request they sent is accounted for."""
+import dataclasses
+import threading
+
+import vitrine
+
+
+@dataclasses.dataclass
+class Ledger:
+    """Requests by what became of them."""
+    answered: int = 0
+    draining: int = 0  # refused with the server's own sentence
+    lost: int = 0  # any other error
+    first_loss: str = ""
+
+    def add(self, other):
+        self.answered += other.answered
+        self.draining += other.draining
+        self.lost += other.lost
+        self.first_loss = self.first_loss or other.first_loss
+
+    def sent(self):
+        return self.answered + self.draining + self.lost
+
+
+class Callers:
+    """Threads that ask one after another until the end of the with statement, or until their first refusal."""
+
+    def __init__(self, addresses, count, picture, model, retries, stop_at_refusal):
+        self.client = vitrine.Client(addresses, retries=retries, token="")
+        self.picture, self.model, self.stop_at_refusal = picture, model, stop_at_refusal
+        self.over = threading.Event()
+        self.ledgers = [Ledger() for _ in range(count)]
+        self.threads = [threading.Thread(target=self._run, args=(ledger,)) for ledger in self.ledgers]
+
+    def __enter__(self):
+        for thread in self.threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.join()
+
+    def join(self):
+        """Ends the callers; what they did."""
+        self.over.set()
+        return self.wait()
+
+    def wait(self):
+        """Until every caller has stopped by itself; what they did."""
+        for thread in self.threads:
+            thread.join()
+        self.client.close()
+        return self.total()
+
+    def total(self):
+        total = Ledger()
+        for ledger in self.ledgers:
+            total.add(ledger)
+        return total
+
+    def wait_for_answers(self, count):
+        """Until so many more requests were answered; callers that all stopped are an error."""
+        goal = self.total().answered + count
+        while self.total().answered < goal:
+            if not any(thread.is_alive() for thread in self.threads):
+                raise RuntimeError(f"every caller has stopped: {self.total()}")
+            self.over.wait(0.005)
+
+    def _run(self, ledger):
+        while not self.over.is_set():
+            try:
+                self.client.classify(self.picture, self.model)
+                ledger.answered += 1
+            except vitrine.VitrineError as error:
+                if isinstance(error, vitrine.Unavailable) and "the server is draining" in str(error):
+                    ledger.draining += 1
+                else:
+                    ledger.lost += 1
+                    ledger.first_loss = ledger.first_loss or f"{error.code}: {error}"
+                if self.stop_at_refusal:
+                    return

@@ -1,0 +1,73 @@
+"""Goodput when far more is offered than can be done: XCiT-N12, open loop, server and generator on a core each."""
+import collections
+import subprocess
+import sys
+
+from driver import workers
+from driver.report import Row
+from driver.service import Server, bench
+
+MODEL = "xcit-n12"
+DEADLINE = "500ms"
+GOALS = {2: 0.95, 5: 0.90}
+REFUSAL_GOAL = 10.0  # ms at p99
+PEAK_RANGE = (100, 800)  # requests a second, for the comparison to mean something
+
+
+def generator(points):
+    """What the generator did: void points say why."""
+    busy = workers.spread([100 * point["generator"]["core_share"] for point in points])[0]
+    slip = workers.spread([point["generator"]["slip_ms"]["p99"] for point in points])[0]
+    void = [point["generator"]["void"] for point in points if not point["generator"]["valid"]]
+    said = f"; {len(void)} of {len(points)} VOID: {void[0]}" if void else ""
+    return f"generator's core {busy:.0f} % busy, slip p99 {slip:.2f} ms{said}"
+
+
+def measure_overload(setup, offered, times, peak):
+    rate = round(times * peak)
+    points = [offered("--rate", rate) for _ in range(setup.rounds(3))]
+    valid = [point for point in points if point["generator"]["valid"]]
+    if not valid:
+        return [Row(f"goodput at {times} times the peak", "of the peak", (0.0,) * 3, GOALS[times],
+                    note=f"nothing is shown: every point is void; {generator(points)}")]
+    shares = workers.spread([point["good_per_second"] / peak for point in valid])
+    refusals = [error for point in valid for error in point["errors"] if error["code"] == "RESOURCE_EXHAUSTED"]
+    others = collections.Counter()
+    for point in valid:
+        others.update({error["code"]: error["count"] for error in point["errors"]})
+    due = sum(point["due"] for point in valid)
+    if not refusals:
+        raise RuntimeError(f"nothing was refused at {rate} requests/s: {others}")
+    told = ", ".join(f"{100 * count / due:.1f} % {code}" for code, count in others.most_common())
+    return [
+        Row(f"goodput at {times} times the peak", "of the peak", shares, GOALS[times],
+            note=f"{rate:,} requests/s offered, deadline {DEADLINE}; {generator(points)}"),
+        Row(f"refusals at {times} times the peak: latency at p99", "ms",
+            workers.spread([error["latency_ms"]["p99"] for error in refusals]), REFUSAL_GOAL, at_least=False,
+            note=f"of all requests due: {told}"),
+    ]
+
+
+def measure(setup):
+    repository = setup.scratch / "overload"
+    subprocess.run([setup.program("vitrine-repo"), "create", repository, MODEL, "--variant", MODEL], check=True,
+                   stdout=subprocess.DEVNULL)
+    pictures, _ = setup.photographs()
+    seconds = setup.seconds(10)
+    with Server(setup, repository, [setup.core], [f"model/{MODEL}"]) as server:
+        def offered(*load):
+            return bench(setup, server, setup.other_core, pictures, "--model", MODEL, "--deadline", DEADLINE,
+                         "--connections", 8, "--warmup", f"{seconds / 5}s", "--duration", f"{seconds}s", *load,
+                         complete=False)
+
+        print("  peak", file=sys.stderr)
+        closed = [offered("--concurrency", 16)["good_per_second"] for _ in range(setup.rounds(3))]
+        peak = workers.spread(closed)
+        rows = [Row(f"{MODEL} at 224x224, peak of goodput, 16 callers who wait", "requests/s", peak, PEAK_RANGE[0],
+                    note=f"at most {PEAK_RANGE[1]} for the comparison to mean something; {setup.photographs()[1]}")]
+        if peak[0] > PEAK_RANGE[1]:
+            raise RuntimeError(f"the peak is {peak[0]:.0f} requests/s, above {PEAK_RANGE[1]}: the generator would be measured")
+        for times in GOALS:
+            print(f"  {times} times the peak", file=sys.stderr)
+            rows += measure_overload(setup, offered, times, peak[0])
+    return rows

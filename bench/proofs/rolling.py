@@ -1,0 +1,54 @@
+"""Replicas replaced one at a time, old binary and new, while one client of both goes on."""
+import sys
+
+import vitrine
+
+from driver.report import Row
+from driver.service import Server
+from proofs import samples
+from proofs.callers import Callers
+
+CALLERS = 8
+MODEL = "kv-pos-mnist"
+# Longer than a client needs to hear NOT_SERVING or that the connection ends.
+FLAGS = ("--lame-duck", "500ms")
+ANSWERS_BETWEEN = 500
+
+
+def measure(setup):
+    rounds = 1 if setup.quick else 5
+    binaries = [setup.old_server or setup.program("vitrine-server"), setup.program("vitrine-server")]
+    service = [f"model/{MODEL}"]
+    replicas = []
+    accepted = codes = replaced = 0
+    try:
+        for _ in range(2):
+            replicas.append(Server(setup, setup.repository, setup.both(), service, FLAGS, program=binaries[0]).__enter__())
+        addresses = [replica.address for replica in replicas]
+        # The default policy of the client: UNAVAILABLE is asked again, up to five times.
+        with Callers(",".join(addresses), CALLERS, samples.digit(), MODEL, vitrine.RetryPolicy(), False) as callers:
+            for step in range(2 * rounds):
+                # New, old, new, ...: every version meets the other, as in an update and in its undoing.
+                program = binaries[(step + 1) % 2]
+                for slot, address in enumerate(addresses):
+                    callers.wait_for_answers(ANSWERS_BETWEEN)
+                    codes += replicas[slot].stop() != 0
+                    replicas[slot] = Server(setup, setup.repository, setup.both(), service, FLAGS, address,
+                                            program).__enter__()
+                    replaced += 1
+                    print(f"\r  {replaced} of {4 * rounds}", end="", file=sys.stderr)
+            callers.wait_for_answers(ANSWERS_BETWEEN)
+            ledger = callers.join()
+        print(file=sys.stderr)
+    finally:
+        for replica in replicas:
+            codes += replica.stop() != 0
+    if ledger.lost:
+        print(f"  first loss: {ledger.first_loss}", file=sys.stderr)
+    other = "the same binary twice" if binaries[0] == binaries[1] else f"old binary: {setup.old_name()}"
+    return [
+        Row(f"rolling update, {replaced} replicas replaced under load: requests lost", "requests",
+            (ledger.lost + ledger.draining,) * 3, 0, at_least=False,
+            note=f"{ledger.answered:,} answered, {CALLERS} callers of one client, both addresses, round_robin; {other}"),
+        Row("exit codes other than 0", "replicas", (codes,) * 3, 0, at_least=False),
+    ]

@@ -1,0 +1,6 @@
+"""Pictures to send."""
+from driver.setup import ROOT
+
+
+def digit():
+    return sorted(path for path in (ROOT / "samples" / "digits").iterdir() if path.suffix == ".png")[0].read_bytes()
