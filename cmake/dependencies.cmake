@@ -17,6 +17,8 @@ pkg_check_modules(SPNG REQUIRED IMPORTED_TARGET spng)
 pkg_check_modules(ARCHIVE REQUIRED IMPORTED_TARGET libarchive)
 pkg_check_modules(EXIF REQUIRED IMPORTED_TARGET libexif)
 pkg_check_modules(ISAL REQUIRED IMPORTED_TARGET libisal)
+pkg_check_modules(DW REQUIRED IMPORTED_TARGET libdw)
+find_path(BACKWARD_INCLUDE backward.hpp REQUIRED)
 
 # LibTorch's wheel contains Gloo without its headers.
 find_path(GLOO_INCLUDE gloo/transport/device.h REQUIRED)
