@@ -8,7 +8,9 @@ from driver.report import Row
 from driver.service import Server, bench
 
 MODEL = "xcit-n12"
+SIZE = "224x224"
 DEADLINE = "500ms"
+CALLERS = (16, 32, 48)  # who wait for their answers; the peak is of whichever number reaches the most in time
 GOALS = {2: 0.95, 5: 0.90}
 REFUSAL_GOAL = 10.0  # ms at p99
 PEAK_RANGE = (100, 800)  # requests a second, for the comparison to mean something
@@ -56,14 +58,15 @@ def measure(setup):
     seconds = setup.seconds(10)
     with Server(setup, repository, [setup.core], [f"model/{MODEL}"]) as server:
         def offered(*load):
-            return bench(setup, server, setup.other_core, pictures, "--model", MODEL, "--deadline", DEADLINE,
-                         "--connections", 8, "--warmup", f"{seconds / 5}s", "--duration", f"{seconds}s", *load,
+            return bench(setup, server, setup.other_core, pictures, "--model", MODEL, "--resolution", SIZE,
+                         "--deadline", DEADLINE, "--connections", 8, "--warmup", f"{seconds / 5}s", "--duration", f"{seconds}s", *load,
                          complete=False)
 
         print("  peak", file=sys.stderr)
-        closed = [offered("--concurrency", 16)["good_per_second"] for _ in range(setup.rounds(3))]
-        peak = workers.spread(closed)
-        rows = [Row(f"{MODEL} at 224x224, peak of goodput, 16 callers who wait", "requests/s", peak, PEAK_RANGE[0],
+        closed = {callers: workers.spread([offered("--concurrency", callers)["good_per_second"]
+                                           for _ in range(setup.rounds(3))]) for callers in CALLERS}
+        callers, peak = max(closed.items(), key=lambda item: item[1][0])
+        rows = [Row(f"{MODEL} at {SIZE}, peak of goodput, {callers} callers who wait", "requests/s", peak, PEAK_RANGE[0],
                     note=f"at most {PEAK_RANGE[1]} for the comparison to mean something; {setup.photographs()[1]}")]
         if peak[0] > PEAK_RANGE[1]:
             raise RuntimeError(f"the peak is {peak[0]:.0f} requests/s, above {PEAK_RANGE[1]}: the generator would be measured")
