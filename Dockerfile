@@ -35,23 +35,26 @@ RUN --mount=type=cache,id=vitrine-ccache,target=/var/cache/ccache \
     && script/build release ${JOBS:+-j$JOBS} vitrine-server vitrine-train vitrine-repo vitrine \
     && deploy/container/assemble-all /images && find build -name '*.[ao]' -delete
 
-# The server with the CPU part of LibTorch.
-FROM scratch AS server
+# What the images share: who made them, whom they run as, the folders that volumes are mounted at.
+FROM scratch AS image
 ARG VITRINE_REVISION=
 ARG VITRINE_VERSION=0.1.0
-LABEL org.opencontainers.image.title="vitrine-server" \
-      org.opencontainers.image.description="Serves tiny vision transformers over gRPC" \
-      org.opencontainers.image.licenses="Apache-2.0" \
+LABEL org.opencontainers.image.licenses="Apache-2.0" \
       org.opencontainers.image.version="${VITRINE_VERSION}" \
       org.opencontainers.image.revision="${VITRINE_REVISION}" \
       org.opencontainers.image.base.name="scratch"
-COPY --from=build /images/server /
 COPY --from=build --chown=65532:65532 /images/state /
 ENV PATH=/usr/bin
 USER 65532:65532
 WORKDIR /runs
-EXPOSE 8500 8501
 STOPSIGNAL SIGTERM
+
+# The server with the CPU part of LibTorch.
+FROM image AS server
+LABEL org.opencontainers.image.title="vitrine-server" \
+      org.opencontainers.image.description="Serves tiny vision transformers over gRPC"
+COPY --from=build /images/server /
+EXPOSE 8500 8501
 # The health listener speaks plaintext to whoever asks, also where the other one wants certificates or tokens.
 HEALTHCHECK --interval=10s --timeout=3s --start-period=60s --retries=3 \
     CMD ["/usr/bin/vitrine", "health", "--server", "127.0.0.1:8502"]
@@ -59,39 +62,18 @@ ENTRYPOINT ["/usr/bin/vitrine-server"]
 CMD ["--repository=/models", "--health-listen=127.0.0.1:8502"]
 
 # The trainer, and vitrine-repo to look after repositories.
-FROM scratch AS trainer
-ARG VITRINE_REVISION=
-ARG VITRINE_VERSION=0.1.0
+FROM image AS trainer
 LABEL org.opencontainers.image.title="vitrine-trainer" \
-      org.opencontainers.image.description="Trains tiny vision transformers and publishes them for vitrine-server" \
-      org.opencontainers.image.licenses="Apache-2.0" \
-      org.opencontainers.image.version="${VITRINE_VERSION}" \
-      org.opencontainers.image.revision="${VITRINE_REVISION}" \
-      org.opencontainers.image.base.name="scratch"
+      org.opencontainers.image.description="Trains tiny vision transformers and publishes them for vitrine-server"
 COPY --from=build /images/trainer /
-COPY --from=build --chown=65532:65532 /images/state /
-ENV PATH=/usr/bin
-USER 65532:65532
-WORKDIR /runs
-STOPSIGNAL SIGTERM
 ENTRYPOINT ["/usr/bin/vitrine-train"]
 CMD ["list"]
 
 # The command line client; no LibTorch.
-FROM scratch AS client
-ARG VITRINE_REVISION=
-ARG VITRINE_VERSION=0.1.0
+FROM image AS client
 LABEL org.opencontainers.image.title="vitrine" \
-      org.opencontainers.image.description="Asks a Vitrine server what is on pictures" \
-      org.opencontainers.image.licenses="Apache-2.0" \
-      org.opencontainers.image.version="${VITRINE_VERSION}" \
-      org.opencontainers.image.revision="${VITRINE_REVISION}" \
-      org.opencontainers.image.base.name="scratch"
+      org.opencontainers.image.description="Asks a Vitrine server what is on pictures"
 COPY --from=build /images/client /
-COPY --from=build --chown=65532:65532 /images/state /
-ENV PATH=/usr/bin
-USER 65532:65532
-WORKDIR /runs
 ENTRYPOINT ["/usr/bin/vitrine"]
 CMD ["--help"]
 
@@ -101,24 +83,14 @@ FROM build AS build-cuda
 COPY script/libtorch-cuda.txt script/
 RUN deploy/container/assemble-all --cuda /images
 
-FROM scratch AS server-cuda
-ARG VITRINE_REVISION=
-ARG VITRINE_VERSION=0.1.0
+FROM image AS server-cuda
 LABEL org.opencontainers.image.title="vitrine-server, CUDA" \
       org.opencontainers.image.description="Serves tiny vision transformers over gRPC from NVIDIA GPUs" \
-      org.opencontainers.image.licenses="Apache-2.0 AND LicenseRef-NVIDIA" \
-      org.opencontainers.image.version="${VITRINE_VERSION}" \
-      org.opencontainers.image.revision="${VITRINE_REVISION}" \
-      org.opencontainers.image.base.name="scratch"
+      org.opencontainers.image.licenses="Apache-2.0 AND LicenseRef-NVIDIA"
 COPY --from=build-cuda /images/server-cuda /
-COPY --from=build-cuda --chown=65532:65532 /images/state /
 # The NVIDIA container runtime reads these and mounts the driver.
 ENV NVIDIA_VISIBLE_DEVICES=all NVIDIA_DRIVER_CAPABILITIES=compute,utility
-ENV PATH=/usr/bin
-USER 65532:65532
-WORKDIR /runs
 EXPOSE 8500 8501
-STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=10s --timeout=3s --start-period=120s --retries=3 \
     CMD ["/usr/bin/vitrine", "health", "--server", "127.0.0.1:8502"]
 ENTRYPOINT ["/usr/bin/vitrine-server"]

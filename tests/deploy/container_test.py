@@ -118,14 +118,24 @@ class Dockerfile(unittest.TestCase):
             self.assertIn(base, {"scratch", "${DEBIAN_IMAGE}"} | names)
 
     def test_images_run_as_another_user_and_say_what_they_are(self) -> None:
-        images = [stage for stage in self.stages if stage.startswith("scratch")]
-        self.assertEqual(len(images), 4)
-        for image in images:
-            self.assertIn("\nUSER 65532:65532\n", image)
-            self.assertRegex(image, r'\nENTRYPOINT \["/usr/bin/vitrine')
-            self.assertNotIn("\nRUN ", image)
-            for label in ("title", "description", "licenses", "version", "revision"):
-                self.assertIn(f"org.opencontainers.image.{label}=", image)
+        stages = {first.split(" AS ")[-1]: (first.split()[0], stage)
+                  for stage in self.stages[1:] for first in [stage.split("\n")[0]] if " AS " in first}
+        for name in ("server", "trainer", "client", "server-cuda"):
+            base, image = stages[name]
+            while base != "scratch":  # with what it inherits
+                base, inherited = stages[base]
+                image = inherited + image
+            with self.subTest(name):
+                self.assertIn("\nUSER 65532:65532\n", image)
+                self.assertIn(f"\nCOPY --from=build{'-cuda' if 'cuda' in name else ''} /images/{name} /\n", image)
+                self.assertRegex(image, r'\nENTRYPOINT \["/usr/bin/vitrine')
+                self.assertNotIn("\nRUN ", image)
+                for label in ("title", "description", "licenses", "version", "revision"):
+                    self.assertIn(f"org.opencontainers.image.{label}=", image)
+
+    def test_nothing_is_written_twice(self) -> None:
+        for repeated in ("USER ", "WORKDIR /runs", "ARG VITRINE_VERSION=", "COPY --from=build --chown=65532:65532"):
+            self.assertEqual(len(re.findall(f"^{re.escape(repeated)}", self.text, flags=re.M)), 1, repeated)
 
     def test_its_version_is_the_projects(self) -> None:
         project = re.search(r"project\(vitrine VERSION (\S+)", (SOURCE / "CMakeLists.txt").read_text()).group(1)
