@@ -108,7 +108,7 @@ absl::StatusOr<ModelHandle> OipHttpFront::FindModel(RpcName rpc, const Target& t
   ASSIGN_OR_RETURN(const Caller caller, Authorize(rpc, request));
   RETURN_IF_ERROR(CheckModel(caller, target.model));
   ASSIGN_OR_RETURN(const v1::ClassifyRequest wanted, AddressOf(target.model, target.version));
-  return service_.Find(wanted);
+  return service_.Find(wanted, caller);
 }
 
 absl::StatusOr<HttpResponse> OipHttpFront::ServeModel(const Target& target, HttpRequest& request) {

@@ -73,7 +73,7 @@ absl::StatusOr<InferPlan> Prepare(const ClassifyService& service, absl::StatusOr
   ASSIGN_OR_RETURN(const absl::Duration timeout, TimeoutOf(*request));
   call.deadline = std::min(call.deadline, service.clock().Now() + timeout);
   ASSIGN_OR_RETURN(const v1::ClassifyRequest envelope, EnvelopeOf(*request));
-  ASSIGN_OR_RETURN(call.model, service.Find(envelope));
+  ASSIGN_OR_RETURN(call.model, service.Find(envelope, call.caller));
   return PlanInfer(*std::move(request), call.model->manifest.config().classes());
 }
 

@@ -15,7 +15,7 @@ absl::StatusOr<ModelHandle> FindModel(const CallParts& parts, const Caller& call
                                       const std::string& version) {
   RETURN_IF_ERROR(CheckModel(caller, name));
   ASSIGN_OR_RETURN(const v1::ClassifyRequest wanted, AddressOf(name, version));
-  return parts.service.Find(wanted);
+  return parts.service.Find(wanted, caller);
 }
 
 // What every method of the service declares: its types, and how gRPC is asked for one.

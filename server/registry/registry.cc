@@ -146,7 +146,8 @@ void Registry::Poll() {
   settings_.Reload();
   const absl::StatusOr<std::vector<VersionId>> listed = ListVersions(options_.root);
   std::map<std::string, std::set<int64_t>> present;
-  for (const VersionStatus& known : List()) present[known.id.model];
+  // One that was unloaded has no versions, and its folder may be gone.
+  for (const std::string& model : table_.Models()) present[model];
   if (listed.ok()) {
     for (const VersionId& id : *listed) present[id.model].insert(id.version);
   }
@@ -219,6 +220,14 @@ std::vector<VersionFacts> Registry::Facts(const std::string& model, const std::s
   std::vector<VersionFacts> list;
   for (const auto& [version, fact] : facts) list.push_back(fact);
   return list;
+}
+
+std::optional<int64_t> Registry::NextLoad(const std::string& model, const ModelPlan& plan) const {
+  std::set<int64_t> present;
+  for (const VersionId& id : OnDisk()) {
+    if (id.model == model) present.insert(id.version);
+  }
+  return NextStep(Facts(model, &present, /*tried=*/{}), plan).load;
 }
 
 // Loads a version, or takes back one that is retiring.

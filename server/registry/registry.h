@@ -98,11 +98,14 @@ class Registry {
   absl::StatusOr<ModelHandle> Route(std::string_view model, const VersionWish& wish) const {
     return table_.Route(model, wish);
   }
-  absl::StatusOr<VersionStatus> Get(std::string_view model, std::optional<int64_t> version = std::nullopt) const {
-    return table_.Get(model, version);
+  absl::StatusOr<VersionStatus> Get(std::string_view model, std::optional<int64_t> version = std::nullopt,
+                                    const ModelPatterns* visible = nullptr) const {
+    return table_.Get(model, version, visible);
   }
   std::vector<VersionStatus> List(std::string_view model = "") const { return table_.List(model); }
   TrafficTable Traffic(std::string_view model) const { return table_.Traffic(model); }
+  // What a look would load next if the model were served so; nothing where all of that is in memory or was refused.
+  std::optional<int64_t> NextLoad(const std::string& model, const ModelPlan& plan) const;
   uint64_t Subscribe(Listener listener) { return table_.Subscribe(std::move(listener)); }
   void Unsubscribe(uint64_t id) { table_.Unsubscribe(id); }
 

@@ -30,14 +30,19 @@ class Listed {
   size_t count_ = 0;
 };
 
+absl::Status StillLoading() {
+  return absl::UnavailableError(
+      "the server is still loading its models; another replica will answer, or this one soon");
+}
+
 }  // namespace
 
 absl::StatusOr<ModelHandle> VersionTable::Find(std::string_view model, std::optional<int64_t> version) const {
   MutexLock lock(mutex_);
   const Entry* entry = FindEntry(model);
-  if (entry == nullptr) return NotFound(model, version);
-  if (!version.has_value() && entry->traffic.stable == 0) return NotFound(model, version);
-  return Serving(model, entry, version.value_or(entry->traffic.stable));
+  if (entry == nullptr) return NoSuchModel(model, /*visible=*/nullptr);
+  if (!version.has_value() && entry->traffic.stable == 0) return NotReady(model, *entry, version);
+  return Serving(model, *entry, version.value_or(entry->traffic.stable));
 }
 
 absl::StatusOr<ModelHandle> VersionTable::Route(std::string_view model, const VersionWish& wish) const {
@@ -47,35 +52,34 @@ absl::StatusOr<ModelHandle> VersionTable::Route(std::string_view model, const Ve
   }
   MutexLock lock(mutex_);
   const Entry* entry = FindEntry(model);
-  if (entry == nullptr) return NotFound(model, wish.version);
-  if (wish.version.has_value()) return Serving(model, entry, *wish.version);
+  if (entry == nullptr) return NoSuchModel(model, wish.visible);
+  if (wish.version.has_value()) return Serving(model, *entry, *wish.version);
   const TrafficTable& traffic = entry->traffic;
   if (!wish.label.empty()) {
     const auto version = traffic.labels.find(wish.label);
-    if (version == traffic.labels.end()) {
-      return complete_ ? NoSuchLabel(model, *entry, wish.label) : NotFound(model, std::nullopt);
-    }
-    return Serving(model, entry, version->second);
+    if (version == traffic.labels.end()) return NoSuchLabel(model, *entry, wish.label);
+    return Serving(model, *entry, version->second);
   }
-  if (traffic.stable == 0) return NotFound(model, std::nullopt);
-  if (traffic.parts.empty()) return Serving(model, entry, traffic.stable);
+  if (traffic.stable == 0) return NotReady(model, *entry, std::nullopt);
+  if (traffic.parts.empty()) return Serving(model, *entry, traffic.stable);
   const uint64_t point = wish.request_id.empty() ? PointOfCount(entry->drawn++) : PointOfId(model, wish.request_id);
-  return Serving(model, entry, traffic.Choose(point));
+  return Serving(model, *entry, traffic.Choose(point));
 }
 
-absl::StatusOr<ModelHandle> VersionTable::Serving(std::string_view model, const Entry* entry, int64_t version) const {
-  const auto known = entry->versions.find(version);
-  if (known != entry->versions.end() && known->second.status.state == v1::READY) return known->second.status.model;
-  return NotFound(model, version);
+absl::StatusOr<ModelHandle> VersionTable::Serving(std::string_view model, const Entry& entry, int64_t version) const {
+  const auto known = entry.versions.find(version);
+  if (known != entry.versions.end() && known->second.status.state == v1::READY) return known->second.status.model;
+  return NotReady(model, entry, version);
 }
 
-absl::StatusOr<VersionStatus> VersionTable::Get(std::string_view model, std::optional<int64_t> version) const {
+absl::StatusOr<VersionStatus> VersionTable::Get(std::string_view model, std::optional<int64_t> version,
+                                                const ModelPatterns* visible) const {
   MutexLock lock(mutex_);
   const Entry* entry = FindEntry(model);
-  if (entry == nullptr || entry->versions.empty()) return NotFound(model, version);
+  if (entry == nullptr) return NoSuchModel(model, visible);
   auto known = entry->versions.find(version.value_or(entry->traffic.stable));
   if (known == entry->versions.end()) {
-    if (version.has_value()) return NotFound(model, version);
+    if (version.has_value() || entry->versions.empty()) return NotReady(model, *entry, version);
     known = std::prev(entry->versions.end());
   }
   return Snapshot(*entry, known->second);
@@ -89,6 +93,15 @@ std::vector<VersionStatus> VersionTable::List(std::string_view model) const {
     for (const auto& [version, known] : entry.versions) list.push_back(Snapshot(entry, known));
   }
   return list;
+}
+
+std::vector<std::string> VersionTable::Models() const {
+  MutexLock lock(mutex_);
+  std::vector<std::string> names;
+  for (const auto& [name, entry] : models_) {
+    if (IsKnown(entry)) names.push_back(name);
+  }
+  return names;
 }
 
 std::vector<KnownVersion> VersionTable::Known(std::string_view model) const {
@@ -204,38 +217,41 @@ void VersionTable::Unsubscribe(uint64_t id) {
   listeners_.erase(id);
 }
 
-absl::Status VersionTable::NotFound(std::string_view model, std::optional<int64_t> version) const {
-  if (!complete_) {
-    return absl::UnavailableError(
-        "the server is still loading its models; another replica will answer, or this one soon");
+absl::Status VersionTable::NoSuchModel(std::string_view model, const ModelPatterns* visible) const {
+  if (!complete_) return StillLoading();
+  Listed names;
+  for (const auto& [name, other] : models_) {
+    if (IsKnown(other) && (visible == nullptr || visible->Fit(name))) names.Add(Quoted(name));
   }
-  const Entry* entry = FindEntry(model);
-  if (entry == nullptr) {
-    Listed names;
-    for (const auto& [name, other] : models_) {
-      if (IsKnown(other)) names.Add(Quoted(name));
-    }
-    return absl::NotFoundError(
-        absl::StrCat("there is no model ", Quoted(model), "; ",
-                     names.empty() ? "the repository is empty" : absl::StrCat("there is ", names.Text())));
+  std::string others;
+  if (!names.empty()) {
+    others = absl::StrCat("; there is ", names.Text());
+  } else if (visible == nullptr) {
+    others = "; the repository is empty";
   }
-  if (entry->plan.changed.unloaded()) {
+  return absl::NotFoundError(absl::StrCat("there is no model ", Quoted(model), others));
+}
+
+absl::Status VersionTable::NotReady(std::string_view model, const Entry& entry, std::optional<int64_t> version) const {
+  if (!complete_) return StillLoading();
+  if (entry.plan.changed.unloaded()) {
     return absl::NotFoundError(absl::StrCat("model ", Quoted(model), " was unloaded by an operator"));
   }
   Listed states;
-  for (const auto& [number, known] : entry->versions) {
+  for (const auto& [number, known] : entry.versions) {
     states.Add(absl::StrCat(number, " (", v1::ModelState_Name(known.status.state), ")"));
   }
   const std::string list = absl::StrCat("its versions are ", states.Text());
   if (!version.has_value()) {
     return absl::NotFoundError(absl::StrCat("no version of model ", Quoted(model), " is ready; ", list));
   }
-  const bool known = entry->versions.contains(*version);
+  const bool known = entry.versions.contains(*version);
   return absl::NotFoundError(absl::StrCat("model ", Quoted(model), known ? " version " : " has no version ", *version,
                                           known ? " is not ready; " : "; ", list));
 }
 
 absl::Status VersionTable::NoSuchLabel(std::string_view model, const Entry& entry, std::string_view label) const {
+  if (!complete_) return StillLoading();
   Listed labels;
   for (const auto& [name, version] : entry.traffic.labels) labels.Add(absl::StrCat(name, " (", version, ")"));
   return absl::NotFoundError(

@@ -13,6 +13,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "server/identity/caller.h"
 #include "server/mutex.h"
 #include "server/registry/traffic.h"
 #include "server/registry/version_status.h"
@@ -24,6 +25,8 @@ struct VersionWish {
   std::optional<int64_t> version;
   std::string_view label;
   std::string_view request_id;  // decides, where the requests of a model are divided; empty: drawn in turn
+  // Models that a refusal may name beside the one asked for: Caller::models. Null: every one.
+  const ModelPatterns* visible = nullptr;
 };
 
 // What the registry knows of a version beside how it stands.
@@ -48,10 +51,13 @@ class VersionTable {
   // For a request: by its version, its label, or as the traffic is divided. INVALID_ARGUMENT if it names both.
   absl::StatusOr<ModelHandle> Route(std::string_view model, const VersionWish& wish) const;
   // Any known version, whatever its state; without a version the `stable` one, else the newest known. NOT_FOUND as
-  // above.
-  absl::StatusOr<VersionStatus> Get(std::string_view model, std::optional<int64_t> version = std::nullopt) const;
+  // above; it names models as VersionWish::visible says.
+  absl::StatusOr<VersionStatus> Get(std::string_view model, std::optional<int64_t> version = std::nullopt,
+                                    const ModelPatterns* visible = nullptr) const;
   // Every version known, by name, then version; of one model or of all.
   std::vector<VersionStatus> List(std::string_view model = "") const;
+  // Every model known, by name.
+  std::vector<std::string> Models() const;
   // The bookkeeping of the versions of one model, by version.
   std::vector<KnownVersion> Known(std::string_view model) const;
   // Where a model's requests go; empty for one that is not known.
@@ -83,11 +89,14 @@ class VersionTable {
   static VersionStatus Pinned(const KnownVersion& known);
   static VersionStatus Snapshot(const Entry& entry, const KnownVersion& known);
   const Entry* FindEntry(std::string_view model) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  absl::StatusOr<ModelHandle> Serving(std::string_view model, const Entry* entry, int64_t version) const
+  absl::StatusOr<ModelHandle> Serving(std::string_view model, const Entry& entry, int64_t version) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  absl::Status NotFound(std::string_view model, std::optional<int64_t> version) const
+  absl::Status NoSuchModel(std::string_view model, const ModelPatterns* visible) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  absl::Status NoSuchLabel(std::string_view model, const Entry& entry, std::string_view label) const;
+  absl::Status NotReady(std::string_view model, const Entry& entry, std::optional<int64_t> version) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status NoSuchLabel(std::string_view model, const Entry& entry, std::string_view label) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   mutable Mutex mutex_;
   std::map<std::string, Entry, std::less<>> models_ ABSL_GUARDED_BY(mutex_);

@@ -30,10 +30,11 @@ absl::Status DrainingError() {
   return absl::UnavailableError("the server is draining; another replica will answer");
 }
 
-absl::StatusOr<ModelHandle> ClassifyService::Find(const v1::ClassifyRequest& request) const {
-  return registry_.Route(
-      request.model(),
-      {.version = VersionOf(request), .label = request.version_label(), .request_id = request.request_id()});
+absl::StatusOr<ModelHandle> ClassifyService::Find(const v1::ClassifyRequest& request, const Caller& caller) const {
+  return registry_.Route(request.model(), {.version = VersionOf(request),
+                                           .label = request.version_label(),
+                                           .request_id = request.request_id(),
+                                           .visible = caller.models.get()});
 }
 
 // Each line is a stage that can refuse. `metrics` becomes the model's as soon as the model is known.
@@ -46,7 +47,7 @@ absl::StatusOr<InferenceRequest> ClassifyService::Accept(absl::StatusOr<v1::Clas
   if (model == nullptr) {
     RETURN_IF_ERROR(request.status());
     RETURN_IF_ERROR(CheckModel(call.caller, request->model()));
-    ASSIGN_OR_RETURN(model, Find(*request));
+    ASSIGN_OR_RETURN(model, Find(*request, call.caller));
   }
   if (model->metrics != nullptr) metrics = model->metrics.get();
   RETURN_IF_ERROR(request.status());

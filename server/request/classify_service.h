@@ -58,8 +58,8 @@ class ClassifyService {
   // passes here with its status, so that it is counted too.
   void Classify(absl::StatusOr<v1::ClassifyRequest> request, CallContext call, Done done);
 
-  // The version that would answer the request now. What Registry::Route says.
-  absl::StatusOr<ModelHandle> Find(const v1::ClassifyRequest& request) const;
+  // The version that would answer the request now. What Registry::Route says, to a caller who may use the model.
+  absl::StatusOr<ModelHandle> Find(const v1::ClassifyRequest& request, const Caller& caller) const;
 
   // From here on every request is refused with UNAVAILABLE.
   void StartDraining() { draining_.store(true, std::memory_order_release); }

@@ -70,11 +70,12 @@ struct GetMethod {
     RETURN_IF_ERROR(CheckModel(caller, request.model()));
     auto version = request.has_version() ? std::optional<int64_t>(request.version()) : std::nullopt;
     if (!request.version_label().empty()) {
-      const VersionWish wish{.version = version, .label = request.version_label(), .request_id = ""};
+      const VersionWish wish{
+          .version = version, .label = request.version_label(), .request_id = "", .visible = caller.models.get()};
       ASSIGN_OR_RETURN(const ModelHandle labelled, parts.registry.Route(request.model(), wish));
       version = labelled->id.version;
     }
-    ASSIGN_OR_RETURN(const VersionStatus status, parts.registry.Get(request.model(), version));
+    ASSIGN_OR_RETURN(const VersionStatus status, parts.registry.Get(request.model(), version, caller.models.get()));
     v1::ModelVersion answer = Describe(status, true);
     RETURN_IF_ERROR(AddCosts(request, status, answer));
     return answer;

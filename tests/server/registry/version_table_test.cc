@@ -65,6 +65,20 @@ TEST_F(VersionTableTest, RefusalsSayWhatThereIs) {
             absl::StatusCode::kNotFound);
 }
 
+TEST_F(VersionTableTest, ARefusalNamesOnlyModelsThatTheCallerMaySee) {
+  table_.Change({"other", 1}, [](KnownVersion& known) { known.status.state = v1::LOADING; });
+  const ModelPatterns some({"m*"}), none({"x*"});
+  const auto message = [&](const ModelPatterns* visible) {
+    VersionWish wish{.version = {}, .label = "", .request_id = "", .visible = visible};
+    const std::string routed(table_.Route("xyz", wish).status().message());
+    EXPECT_EQ(std::string(table_.Get("xyz", 1, visible).status().message()), routed);
+    return routed;
+  };
+  EXPECT_EQ(message(nullptr), "there is no model \"xyz\"; there is \"m\", \"other\"");
+  EXPECT_EQ(message(&some), "there is no model \"xyz\"; there is \"m\"");
+  EXPECT_EQ(message(&none), "there is no model \"xyz\"");
+}
+
 TEST_F(VersionTableTest, RequestsAreDividedAndIdsStick) {
   Serve("labels { label: 'stable' version: 1 } traffic { version: 3 percent: 25 }");
   int canary = 0;
