@@ -165,13 +165,8 @@ class RunningServer : public Server {
       executors_ = std::move(executors);
     }
     registry_.Start();
-    canaries_.Start([this](const VersionId& id, const std::string& reason) {
-      v1::RollbackModelRequest request;
-      request.set_model(id.model);
-      request.set_version(id.version);
-      request.set_reason(reason);
-      return admin_.RollbackModel(request).status();
-    });
+    canaries_.Start(
+        [this](const VersionId& id, const std::string& reason) { return admin_.RollBackCanary(id, reason); });
     starter_ = std::thread([this] { AwaitFirstPoll(); });
     Log(LogLevel::kInfo, "started",
         {{"repository", options_.repository},

@@ -3,6 +3,7 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -10,7 +11,10 @@
 #include "base/status_macros.h"
 #include "repository/repository.h"
 #include "repository/text.h"
+#include "server/admin/override_edits.h"
 #include "server/admin/serving_status.h"
+#include "server/identity/caller.h"
+#include "server/registry/canary_guard.h"
 #include "server/registry/serving_rules.h"
 
 namespace vitrine {
@@ -19,6 +23,8 @@ namespace {
 // Most versions that a rollback tries, one after the other.
 constexpr size_t kMostTried = 10;
 constexpr size_t kLongestReason = 200;
+// An operator may be one of a single model: no refusal names another.
+const ModelPatterns kNoOthers({});
 
 std::string Text(const VersionId& id) {
   return absl::StrCat("model \"", id.model, "\" version ", id.version);
@@ -29,55 +35,20 @@ absl::Status CheckNumber(int64_t version) {
   return absl::InvalidArgumentError(absl::StrCat("version is ", version, "; it must be 1 or more"));
 }
 
-template <typename Rows, typename Fits>
-void RemoveIf(Rows& rows, const Fits& fits) {
-  rows.erase(std::remove_if(rows.begin(), rows.end(), fits), rows.end());
-}
-
-void Restore(v1::ModelOverride& row, int64_t version) {
-  RemoveIf(*row.mutable_put_away(), [&](const v1::PutAway& away) { return away.version() == version; });
-}
-
-void SetLabelIn(v1::ModelOverride& row, const std::string& label, int64_t version) {
-  RemoveIf(*row.mutable_labels(), [&](const v1::VersionLabel& held) { return held.label() == label; });
-  v1::VersionLabel& added = *row.add_labels();
-  added.set_label(label);
-  added.set_version(version);
-}
-
-// The version loses its label and its share; what the file gives it is passed over as long as it is put away.
-void PutAwayIn(v1::ModelOverride& row, int64_t version, const std::string& reason) {
-  Restore(row, version);
-  v1::PutAway& away = *row.add_put_away();
-  away.set_version(version);
-  away.set_reason(reason);
-  RemoveIf(*row.mutable_loaded(), [&](int64_t held) { return held == version; });
-  RemoveIf(*row.mutable_labels(), [&](const v1::VersionLabel& held) { return held.version() == version; });
-  if (row.has_traffic()) {
-    RemoveIf(*row.mutable_traffic()->mutable_shares(),
-             [&](const v1::TrafficShare& share) { return share.version() == version; });
-  }
-}
-
-void AddLoaded(v1::ModelOverride& row, int64_t version) {
-  RemoveIf(*row.mutable_loaded(), [&](int64_t held) { return held == version; });
-  row.add_loaded(version);
-}
-
-bool IsLoadedByHand(const v1::ModelOverride& row, int64_t version) {
-  return std::find(row.loaded().begin(), row.loaded().end(), version) != row.loaded().end();
-}
-
 }  // namespace
 
-absl::StatusOr<v1::ServingChange> AdminService::Make(const std::string& model, const Edit& edit, const Verify& verify,
-                                                     const std::vector<VersionId>& retry) {
+absl::StatusOr<v1::ServingChange> AdminService::Make(const std::string& model, const std::vector<Step>& steps,
+                                                     Durability durability) {
   const v1::ModelOverride before = settings_.Plan(model).changed;
-  RETURN_IF_ERROR(settings_.Change(model, edit));
-  absl::Status done = registry_.Reconcile(retry);
-  if (done.ok()) done = verify();
+  absl::Status done;
+  for (const Step& step : steps) {
+    if (done.ok()) done = Take(model, step, durability);
+  }
+  if (done.ok()) done = settings_.Keep();
   if (!done.ok()) {
-    Undo(model, before);
+    settings_.Restore(model, before);
+    // Only ends early where the server does.
+    registry_.Reconcile().IgnoreError();
     return done;
   }
   v1::ServingChange change;
@@ -85,27 +56,27 @@ absl::StatusOr<v1::ServingChange> AdminService::Make(const std::string& model, c
   return change;
 }
 
-void AdminService::Undo(const std::string& model, const v1::ModelOverride& before) {
-  const absl::Status undone = settings_.Change(model, [&](v1::ModelOverride& row) { row = before; });
-  if (!undone.ok()) spdlog::error("admin: a change of model {} cannot be undone: {}", model, undone.ToString());
-  // Only ends early where the server does.
-  registry_.Reconcile().IgnoreError();
+absl::Status AdminService::Take(const std::string& model, const Step& step, Durability durability) {
+  RETURN_IF_ERROR(settings_.Change(model, step.edit, durability));
+  RETURN_IF_ERROR(registry_.Reconcile(step.retry));
+  return step.verify();
 }
 
 absl::Status AdminService::CheckKnown(const std::string& model) const {
   RETURN_IF_ERROR(ValidateModelName(model));
-  if (settings_.Plan(model).changed.unloaded() || !registry_.List(model).empty()) return absl::OkStatus();
+  // A model whose folder is gone still has what was set for it, which can be looked at and forgotten.
+  if (!IsEmpty(settings_.Plan(model).changed) || !registry_.List(model).empty()) return absl::OkStatus();
   for (const VersionId& id : registry_.OnDisk()) {
     if (id.model == model) return absl::OkStatus();
   }
-  return registry_.Get(model).status();
+  return registry_.Get(model, std::nullopt, &kNoOthers).status();
 }
 
 absl::Status AdminService::CheckReady(const VersionId& id) const {
   if (IsPutAway(settings_.Plan(id.model).changed, id.version)) {
     return absl::FailedPreconditionError(absl::StrCat(Text(id), " was put away; bring it back with LoadModel first"));
   }
-  ASSIGN_OR_RETURN(const VersionStatus status, registry_.Get(id.model, id.version));
+  ASSIGN_OR_RETURN(const VersionStatus status, registry_.Get(id.model, id.version, &kNoOthers));
   if (status.state == v1::READY) return absl::OkStatus();
   return absl::FailedPreconditionError(
       absl::StrCat(Text(id), " is ", v1::ModelState_Name(status.state), status.reason.empty() ? "" : ": ",
@@ -132,7 +103,7 @@ absl::StatusOr<v1::ServingChange> AdminService::LoadModel(const v1::LoadModelReq
         model,
         [&](v1::ModelOverride& row) {
           row.set_unloaded(false);
-          Restore(row, id.version);
+          TakeBackIn(row, id.version);
           AddLoaded(row, id.version);
         },
         [&] { return CheckReady(id); }, {id});
@@ -158,15 +129,33 @@ absl::StatusOr<v1::ServingChange> AdminService::UnloadModel(const v1::UnloadMode
   }
   const VersionId id{model, request.version()};
   RETURN_IF_ERROR(CheckNumber(id.version));
-  RETURN_IF_ERROR(registry_.Get(model, id.version).status());
-  return Make(
-      model, [&](v1::ModelOverride& row) { PutAwayIn(row, id.version, "unloaded by an operator"); },
-      [&] {
-        const absl::StatusOr<VersionStatus> status = registry_.Get(model, id.version);
-        if (!status.ok() || status->state != v1::READY) return absl::OkStatus();
-        return absl::FailedPreconditionError(absl::StrCat(
-            Text(id), " is the only one that can serve; load another one first, or unload the whole model"));
-      });
+  RETURN_IF_ERROR(registry_.Get(model, id.version, &kNoOthers).status());
+  const v1::ModelOverride before = settings_.Plan(model).changed;
+  const Edit put_away = [&](v1::ModelOverride& row) {
+    row = before;
+    PutAwayIn(row, id.version, "unloaded by an operator");
+  };
+  // As in a rollback: what takes its place is there before it goes, so that nobody else stands in.
+  const Step bring = {[](v1::ModelOverride&) {}, [&] { return BringReplacements(model, put_away); }};
+  const Step leave = {put_away, [&] {
+                        const absl::StatusOr<VersionStatus> status = registry_.Get(model, id.version);
+                        if (!status.ok() || status->state != v1::READY) return absl::OkStatus();
+                        return absl::FailedPreconditionError(
+                            absl::StrCat(Text(id),
+                                         " is the only one that can serve; load another one first, or unload the whole "
+                                         "model"));
+                      }};
+  return Make(model, {bring, leave}, Durability::kRequired);
+}
+
+absl::Status AdminService::BringReplacements(const std::string& model, const Edit& edit) {
+  for (size_t tried = 0; tried < kMostTried; ++tried) {
+    const std::optional<int64_t> next = registry_.NextLoad(model, settings_.Plan(model, edit));
+    if (!next.has_value()) break;
+    RETURN_IF_ERROR(settings_.Change(model, [&](v1::ModelOverride& row) { AddLoaded(row, *next); }));
+    RETURN_IF_ERROR(registry_.Reconcile());
+  }
+  return absl::OkStatus();
 }
 
 std::vector<int64_t> AdminService::Before(const VersionId& id) const {
@@ -199,11 +188,11 @@ absl::StatusOr<v1::ServingChange> AdminService::RollbackModel(const v1::Rollback
   RETURN_IF_ERROR(CheckSomeReady(model));
   RETURN_IF_ERROR(CheckReady(bad));
   const std::string reason = request.reason().empty() ? "rolled back by an operator" : request.reason();
-  if (bad.version != stable) return RollBackTo(bad, reason, stable);
+  if (bad.version != stable) return RollBackTo(bad, reason, stable, Durability::kRequired);
   absl::Status last =
       absl::FailedPreconditionError(absl::StrCat(Text(bad), " has no version before it that could serve in its place"));
   for (const int64_t good : Before(bad)) {
-    absl::StatusOr<v1::ServingChange> change = RollBackTo(bad, reason, good);
+    absl::StatusOr<v1::ServingChange> change = RollBackTo(bad, reason, good, Durability::kRequired);
     if (change.ok() || absl::IsUnavailable(change.status())) return change;
     last = change.status();
   }
@@ -213,38 +202,39 @@ absl::StatusOr<v1::ServingChange> AdminService::RollbackModel(const v1::Rollback
 // First the replacement comes into memory while `bad` serves on; only then do requests move, all at once and to it:
 // nobody else, a canary least of all, stands in meanwhile. Where either step is refused, everything is as before.
 absl::StatusOr<v1::ServingChange> AdminService::RollBackTo(const VersionId& bad, const std::string& reason,
-                                                           int64_t good) {
+                                                           int64_t good, Durability durability) {
   const ModelPlan plan = settings_.Plan(bad.model);
   const bool moves = LabelledVersion(plan.serving, kStableLabel) == bad.version;
   const VersionId replacement{bad.model, good};
-  RETURN_IF_ERROR(Make(
-                      bad.model, [&](v1::ModelOverride& row) { AddLoaded(row, good); },
-                      [&] { return CheckReady(replacement); }, {replacement})
-                      .status());
+  const Step bring = {
+      [&](v1::ModelOverride& row) { AddLoaded(row, good); }, [&] { return CheckReady(replacement); }, {replacement}};
   // What only the rollback has asked for is left to the policy afterwards, where that comes upon it by itself.
   const bool keep = plan.serving.version_policy().has_specific() || IsLoadedByHand(plan.changed, good);
-  absl::StatusOr<v1::ServingChange> change = Make(
-      bad.model,
-      [&](v1::ModelOverride& row) {
-        PutAwayIn(row, bad.version, reason);
-        if (moves) SetLabelIn(row, kStableLabel, good);
-        if (!keep) RemoveIf(*row.mutable_loaded(), [&](int64_t held) { return held == good; });
-      },
-      [&]() -> absl::Status {
-        // Not necessarily `good`: one that was published meanwhile serves as ever.
-        RETURN_IF_ERROR(CheckSomeReady(bad.model));
-        const absl::StatusOr<VersionStatus> away = registry_.Get(bad.model, bad.version);
-        if (!away.ok() || away->state != v1::READY) return absl::OkStatus();
-        return absl::FailedPreconditionError(absl::StrCat(Text(bad), " is still needed"));
-      });
-  if (!change.ok()) {
-    Undo(bad.model, plan.changed);
-    return change;
-  }
+  const Step move = {[&](v1::ModelOverride& row) {
+                       PutAwayIn(row, bad.version, reason);
+                       if (moves) SetLabelIn(row, kStableLabel, good);
+                       if (!keep) RemoveIf(*row.mutable_loaded(), [&](int64_t held) { return held == good; });
+                     },
+                     [&]() -> absl::Status {
+                       // Not necessarily `good`: one that was published meanwhile serves as ever.
+                       RETURN_IF_ERROR(CheckSomeReady(bad.model));
+                       const absl::StatusOr<VersionStatus> away = registry_.Get(bad.model, bad.version);
+                       if (!away.ok() || away->state != v1::READY) return absl::OkStatus();
+                       return absl::FailedPreconditionError(absl::StrCat(Text(bad), " is still needed"));
+                     }};
+  ASSIGN_OR_RETURN(v1::ServingChange change, Make(bad.model, {bring, move}, durability));
   spdlog::warn("model {} version {} is put away: {}; version {} serves", bad.model, bad.version, reason,
-               change->serving().stable_version());
-  if (moves) change->add_notes(absl::StrCat("the label stable moved from version ", bad.version, " to ", good));
+               change.serving().stable_version());
+  if (moves) change.add_notes(absl::StrCat("the label stable moved from version ", bad.version, " to ", good));
   return change;
+}
+
+absl::Status AdminService::RollBackCanary(const VersionId& id, const std::string& reason) {
+  // Under the lock: since the guard looked, an operator may have made it the version that serves everybody.
+  MutexLock lock(mutex_);
+  const TrafficTable traffic = registry_.Traffic(id.model);
+  if (!Canaries(traffic).contains(id.version)) return absl::AbortedError(absl::StrCat(Text(id), " is no canary"));
+  return RollBackTo(id, reason, traffic.stable, Durability::kBestEffort).status();
 }
 
 absl::StatusOr<v1::ServingChange> AdminService::SetVersionPolicy(const v1::SetVersionPolicyRequest& request) {

@@ -17,9 +17,9 @@ class CanaryWatch;
 
 // The Admin service (admin.proto), without a listener, identity or audit. Thread-safe: changes are made one at a time.
 //
-// A change is written to the settings, the registry brings the versions in memory in line with it, and the call returns
-// when that is done: it may take as long as loading a model, and ends with UNAVAILABLE when the registry stops. What
-// cannot be done is undone before the call returns.
+// A change is made in the settings, the registry brings the versions in memory in line with it, the state file is
+// replaced, and the call returns when that is done: it may take as long as loading a model, and ends with UNAVAILABLE
+// when the registry stops. What cannot be done is undone before the call returns, and was never in the state file.
 class AdminService {
  public:
   // The parts outlive the service. `canaries` may be null.
@@ -36,17 +36,35 @@ class AdminService {
   absl::StatusOr<v1::ServingChange> ResetServing(const v1::ResetServingRequest& request);
   absl::StatusOr<v1::ServingStatus> GetServing(const v1::GetServingRequest& request) const;
 
- private:
-  using Edit = std::function<void(v1::ModelOverride&)>;
-  using Verify = std::function<absl::Status()>;
+  // For the canary guard: puts away a version that is tried out, in this process at least where the state file cannot
+  // be written. ABORTED: it is no canary any more.
+  absl::Status RollBackCanary(const VersionId& id, const std::string& reason);
 
-  // Makes a change, waits until the registry follows, and undoes it where `verify` then says that it did not come off.
-  // `retry` is loaded at once, whatever became of it before.
+ private:
+  using Edit = ServingSettings::Edit;
+  using Durability = ServingSettings::Durability;
+  using Verify = std::function<absl::Status()>;
+  // A step on the way to a change: what it sets, how it is seen to have come off, and versions that are loaded at once,
+  // whatever became of them before.
+  struct Step {
+    Edit edit;
+    Verify verify;
+    std::vector<VersionId> retry = {};
+  };
+
   absl::StatusOr<v1::ServingChange> Make(const std::string& model, const Edit& edit, const Verify& verify,
-                                         const std::vector<VersionId>& retry = {});
-  // Back to what the Admin service had set before a change.
-  void Undo(const std::string& model, const v1::ModelOverride& before);
-  absl::StatusOr<v1::ServingChange> RollBackTo(const VersionId& bad, const std::string& reason, int64_t good);
+                                         const std::vector<VersionId>& retry = {}) {
+    return Make(model, {Step{edit, verify, retry}}, Durability::kRequired);
+  }
+  // Takes the steps one after the other, each when the registry has followed the one before, and keeps what came out.
+  // Undoes all of them where one does not come off.
+  absl::StatusOr<v1::ServingChange> Make(const std::string& model, const std::vector<Step>& steps,
+                                         Durability durability);
+  absl::Status Take(const std::string& model, const Step& step, Durability durability);
+  // Loads what would serve once `edit` has taken a version away, as far as it can be loaded.
+  absl::Status BringReplacements(const std::string& model, const Edit& edit);
+  absl::StatusOr<v1::ServingChange> RollBackTo(const VersionId& bad, const std::string& reason, int64_t good,
+                                               Durability durability);
   absl::Status CheckKnown(const std::string& model) const;
   // OK if it is; else why not.
   absl::Status CheckReady(const VersionId& id) const;

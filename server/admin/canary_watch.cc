@@ -55,6 +55,7 @@ void CanaryWatch::LookAt(const VersionId& id, const v1::CanaryGuard& guard, cons
   const std::optional<RollbackVerdict> verdict = Judge(id, *model, guard);
   if (!verdict.has_value()) return;
   const absl::Status done = roll_back(id, absl::StrCat("rolled back by the canary guard: ", verdict->reason));
+  if (absl::IsAborted(done)) return;
   MutexLock lock(mutex_);
   if (done.ok()) {
     Log(LogLevel::kWarning, "canary rolled back",

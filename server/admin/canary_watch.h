@@ -27,7 +27,7 @@ class CanaryWatch {
  public:
   // How far a loaded version is off its goldens: GoldenDrift of checkpoint.h.
   using Drift = std::function<absl::StatusOr<double>(const LoadedModel&)>;
-  // Puts a version away; the reason is for people.
+  // Puts a version away; the reason is for people. ABORTED: it is no canary any more.
   using RollBack = std::function<absl::Status(const VersionId&, const std::string& reason)>;
   static constexpr absl::Duration kPeriod = absl::Seconds(1);
 

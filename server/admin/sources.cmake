@@ -2,4 +2,5 @@
 list(APPEND server_sources
   admin/admin_service.cc
   admin/canary_watch.cc
+  admin/override_edits.cc
   admin/serving_status.cc)

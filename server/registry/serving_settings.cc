@@ -45,6 +45,21 @@ absl::StatusOr<v1::AdminState> ReadState(const std::filesystem::path& path) {
   return state;
 }
 
+absl::Status CannotBeKept(const absl::Status& why) {
+  return absl::UnavailableError(
+      absl::StrCat("the change cannot be kept, and is not made: ", std::string(why.message())));
+}
+
+void SetRow(v1::AdminState& state, const v1::ModelOverride& row) {
+  auto& rows = *state.mutable_models();
+  rows.erase(std::remove_if(rows.begin(), rows.end(),
+                            [&](const v1::ModelOverride& held) { return held.model() == row.model(); }),
+             rows.end());
+  if (!IsEmpty(row)) *state.add_models() = row;
+  std::sort(rows.begin(), rows.end(),
+            [](const v1::ModelOverride& a, const v1::ModelOverride& b) { return a.model() < b.model(); });
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<ServingSettings>> ServingSettings::Open(Options options) {
@@ -62,6 +77,7 @@ absl::StatusOr<std::unique_ptr<ServingSettings>> ServingSettings::Open(Options o
 }
 
 bool ServingSettings::Reload() {
+  WriteWhatIsBehind();
   const std::filesystem::path& path = options_.serving_config;
   if (path.empty()) return false;
   const std::string stamp = FileStamp(path);
@@ -105,10 +121,11 @@ const v1::ModelOverride* ServingSettings::Changed(const std::string& model) cons
   return nullptr;
 }
 
-ModelPlan ServingSettings::Plan(const std::string& model) const {
+ModelPlan ServingSettings::Plan(const std::string& model, const Edit& edit) const {
   MutexLock lock(mutex_);
   ModelPlan plan;
   if (const v1::ModelOverride* row = Changed(model); row != nullptr) plan.changed = *row;
+  if (edit) edit(plan.changed);
   plan.changed.set_model(model);
   if (const v1::ModelServing* row = FileRow(model); row != nullptr) plan.file = *row;
   plan.serving = MergeServing(plan.file, plan.changed);
@@ -127,30 +144,54 @@ std::vector<std::string> ServingSettings::Models() const {
   return std::vector<std::string>(names.begin(), names.end());
 }
 
-absl::Status ServingSettings::Change(const std::string& model, const std::function<void(v1::ModelOverride&)>& change) {
+absl::Status ServingSettings::Change(const std::string& model, const Edit& edit, Durability durability) {
   MutexLock lock(mutex_);
   v1::ModelOverride row;
   if (const v1::ModelOverride* held = Changed(model); held != nullptr) row = *held;
-  change(row);
+  edit(row);
   row.set_model(model);
   RETURN_IF_ERROR(ValidateOverride(row));
   v1::AdminState state = state_;
-  auto& rows = *state.mutable_models();
-  rows.erase(
-      std::remove_if(rows.begin(), rows.end(), [&](const v1::ModelOverride& held) { return held.model() == model; }),
-      rows.end());
-  if (!IsEmpty(row)) *state.add_models() = row;
-  std::sort(rows.begin(), rows.end(),
-            [](const v1::ModelOverride& a, const v1::ModelOverride& b) { return a.model() < b.model(); });
-  if (!options_.admin_state.empty()) {
-    const absl::Status written = WriteTextProto(options_.admin_state, state);
-    if (!written.ok()) {
-      return absl::UnavailableError(
-          absl::StrCat("the change cannot be kept, and is not made: ", std::string(written.message())));
-    }
-  }
+  SetRow(state, row);
+  absl::Status staged;
+  if (!options_.admin_state.empty()) staged = StageTextProto(options_.admin_state, state);
+  if (!staged.ok() && durability == Durability::kRequired) return CannotBeKept(staged);
+  open_ = OpenChange{durability, std::move(staged)};
   state_ = std::move(state);
   return absl::OkStatus();
+}
+
+absl::Status ServingSettings::Keep() {
+  MutexLock lock(mutex_);
+  if (!open_.has_value()) return absl::OkStatus();
+  absl::Status written = open_->staged;
+  if (written.ok() && !options_.admin_state.empty()) written = CommitTextProto(options_.admin_state);
+  if (!written.ok() && open_->durability == Durability::kRequired) return CannotBeKept(written);
+  open_.reset();
+  if (!written.ok()) {
+    spdlog::error("admin state: {}; the change holds until the process ends, and is written once that is possible",
+                  std::string(written.message()));
+  }
+  behind_ = !written.ok();
+  return absl::OkStatus();
+}
+
+void ServingSettings::Restore(const std::string& model, const v1::ModelOverride& before) {
+  MutexLock lock(mutex_);
+  v1::ModelOverride row = before;
+  row.set_model(model);
+  SetRow(state_, row);
+  open_.reset();
+  if (!options_.admin_state.empty()) DropStaged(options_.admin_state);
+}
+
+// Not during a change, which may still not come off.
+void ServingSettings::WriteWhatIsBehind() {
+  MutexLock lock(mutex_);
+  if (!behind_ || open_.has_value()) return;
+  if (!StageTextProto(options_.admin_state, state_).ok() || !CommitTextProto(options_.admin_state).ok()) return;
+  behind_ = false;
+  spdlog::info("admin state: {} is written again, and lacks nothing", options_.admin_state.string());
 }
 
 }  // namespace vitrine

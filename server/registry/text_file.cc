@@ -61,21 +61,30 @@ absl::Status WriteAll(const FileDescriptor& file, const std::string& text, const
   return absl::OkStatus();
 }
 
+std::filesystem::path Beside(const std::filesystem::path& path) {
+  return path.string() + ".new";
+}
+
 }  // namespace
 
-absl::Status ReadTextProto(const std::filesystem::path& path, google::protobuf::Message& message) {
-  std::string text;
-  RETURN_IF_ERROR(ReadAll(path, text));
+absl::Status ParseTextProto(const std::string& text, google::protobuf::Message& message) {
   FirstError error;
   google::protobuf::TextFormat::Parser parser;
   parser.RecordErrorsTo(&error);
   parser.SetRecursionLimit(kDeepest);
   if (parser.ParseFromString(text, &message)) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat(path.string(), ": ", error.message().empty() ? std::string("not protobuf text") : error.message()));
+  return absl::InvalidArgumentError(error.message().empty() ? "not protobuf text" : error.message());
 }
 
-absl::Status WriteTextProto(const std::filesystem::path& path, const google::protobuf::Message& message) {
+absl::Status ReadTextProto(const std::filesystem::path& path, google::protobuf::Message& message) {
+  std::string text;
+  RETURN_IF_ERROR(ReadAll(path, text));
+  const absl::Status parsed = ParseTextProto(text, message);
+  if (parsed.ok()) return parsed;
+  return absl::InvalidArgumentError(absl::StrCat(path.string(), ": ", std::string(parsed.message())));
+}
+
+absl::Status StageTextProto(const std::filesystem::path& path, const google::protobuf::Message& message) {
   google::protobuf::TextFormat::Printer printer;
   printer.SetUseUtf8StringEscaping(true);
   std::string text;
@@ -84,20 +93,25 @@ absl::Status WriteTextProto(const std::filesystem::path& path, const google::pro
     return absl::InvalidArgumentError(
         absl::StrCat(path.string(), " would be longer than ", kMostBytes, " bytes, and could not be read again"));
   }
-  const std::string beside = absl::StrCat(path.string(), ".new");
+  const std::filesystem::path beside = Beside(path);
   const FileDescriptor file(open(beside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
-  if (!file.valid()) return FileError(errno, beside);
-  absl::Status written = WriteAll(file, text, beside);
-  if (written.ok() && rename(beside.c_str(), path.c_str()) != 0) written = FileError(errno, path.string());
-  if (!written.ok()) {
-    unlink(beside.c_str());
-    return written;
-  }
+  if (!file.valid()) return FileError(errno, beside.string());
+  const absl::Status written = WriteAll(file, text, beside.string());
+  if (!written.ok()) DropStaged(path);
+  return written;
+}
+
+absl::Status CommitTextProto(const std::filesystem::path& path) {
+  if (rename(Beside(path).c_str(), path.c_str()) != 0) return FileError(errno, path.string());
   const std::filesystem::path parent = path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
   const FileDescriptor folder(open(parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   // The new file is in place; that its name is on the disk too is all that is missing here.
   if (folder.valid()) fsync(folder.get());
   return absl::OkStatus();
+}
+
+void DropStaged(const std::filesystem::path& path) {
+  unlink(Beside(path).c_str());
 }
 
 std::string FileStamp(const std::filesystem::path& path) {

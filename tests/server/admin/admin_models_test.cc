@@ -95,13 +95,7 @@ TEST_F(AdminModelsTest, ACanaryWhoseWeightsDriftIsRolledBack) {
     canary_guard { max_golden_drift: 0.001 golden_interval_seconds: 10 } })");
   const auto look = [&] {
     clock_.Advance(absl::Seconds(11));
-    watch_->Look([this](const VersionId& id, const std::string& reason) {
-      v1::RollbackModelRequest request;
-      request.set_model(id.model);
-      request.set_version(id.version);
-      request.set_reason(reason);
-      return admin_->RollbackModel(request).status();
-    });
+    watch_->Look([this](const VersionId& id, const std::string& reason) { return admin_->RollBackCanary(id, reason); });
   };
   look();
   look();

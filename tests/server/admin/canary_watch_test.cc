@@ -28,6 +28,13 @@ class CanaryWatchTest : public ::testing::Test {
     options_.serving_config = (files_.folder() / "serving").string();
     files_.Add("m", 1);
     files_.Add("m", 2);
+    Open();
+  }
+
+  void Open() {
+    admin_.reset();
+    watch_.reset();
+    registry_.reset();
     settings_ = *ServingSettings::Open(options_.Serving());
     registry_ = std::make_unique<Registry>(
         options_, Registry::Parts{.load = files_.Loader(), .settings = settings_.get()}, clock_);
@@ -51,13 +58,7 @@ class CanaryWatchTest : public ::testing::Test {
   // A second passes, with a look at its end.
   void Second() {
     clock_.Advance(absl::Seconds(1));
-    watch_->Look([this](const VersionId& id, const std::string& reason) {
-      v1::RollbackModelRequest request;
-      request.set_model(id.model);
-      request.set_version(id.version);
-      request.set_reason(reason);
-      return admin_->RollbackModel(request).status();
-    });
+    watch_->Look([this](const VersionId& id, const std::string& reason) { return admin_->RollBackCanary(id, reason); });
   }
   bool CanaryServes() { return registry_->Find("m", 2).ok(); }
   v1::ModelServingStatus Serving() {
@@ -173,6 +174,47 @@ TEST_F(CanaryWatchTest, ARollbackThatFailsIsTriedAgain) {
   EXPECT_THAT(watch_->rollbacks(), IsEmpty());
   Second();
   EXPECT_FALSE(CanaryServes());
+}
+
+TEST_F(CanaryWatchTest, AStateFileThatCannotBeWrittenDoesNotKeepACanary) {
+  const std::filesystem::path state = files_.folder() / "state", obstacle = files_.folder() / "state.new";
+  options_.admin_state = state.string();
+  Open();
+  std::filesystem::create_directory(obstacle);
+  Second();
+  Answer(2, 100, 100);
+  Second();
+  EXPECT_FALSE(CanaryServes());
+  EXPECT_EQ(watch_->rollbacks()["m"].error_rate, 1);
+  registry_->Poll();
+  EXPECT_FALSE(CanaryServes()) << "it holds";
+  EXPECT_FALSE(std::filesystem::exists(state));
+  EXPECT_FALSE(admin_->LoadModel(FromText<v1::LoadModelRequest>("model: 'm' version: 2")).ok())
+      << "what an operator changes is still refused";
+  EXPECT_FALSE(CanaryServes()) << "and takes nothing of it back";
+  std::filesystem::remove(obstacle);
+  registry_->Poll();
+  Open();
+  EXPECT_FALSE(CanaryServes()) << "it was written as soon as there was room, and survives a restart";
+}
+
+// Between the look and the rollback.
+TEST_F(CanaryWatchTest, WhatAnOperatorHasMadeStableMeanwhileIsNotPutAway) {
+  Second();
+  Answer(2, 100, 100);
+  clock_.Advance(absl::Seconds(1));
+  watch_->Look([this](const VersionId& id, const std::string& reason) {
+    v1::SetLabelRequest promote;
+    promote.set_model("m");
+    promote.set_label(kStableLabel);
+    promote.set_version(2);
+    EXPECT_TRUE(admin_->SetLabel(promote).ok());
+    const absl::Status done = admin_->RollBackCanary(id, reason);
+    EXPECT_EQ(done.code(), absl::StatusCode::kAborted);
+    return done;
+  });
+  EXPECT_EQ(registry_->Find("m").value()->id.version, 2);
+  EXPECT_THAT(watch_->rollbacks(), IsEmpty());
 }
 
 TEST_F(CanaryWatchTest, LooksByItselfUntilItStops) {

@@ -34,6 +34,7 @@ class RegistrySettingsTest : public ::testing::Test {
   }
   void Set(const std::function<void(v1::ModelOverride&)>& change) {
     ASSERT_TRUE(settings_->Change("m", change).ok());
+    ASSERT_TRUE(settings_->Keep().ok());
     ASSERT_TRUE(registry_->Reconcile().ok());
   }
 
@@ -171,6 +172,50 @@ TEST_F(RegistrySettingsTest, TheServersBudgetIsCheckedBeforeAnythingIsRead) {
   EXPECT_THAT(States(*registry_), ElementsAre("a/1 READY", "b/1 FAILED"));
   EXPECT_THAT(registry_->Get("b", 1).value().reason, HasSubstr("--model-memory of 150"));
   EXPECT_THAT(files_.loads, ElementsAre("a/1"));
+}
+
+// Settings that are read again change what may be loaded, not when a version that failed is tried again.
+TEST_F(RegistrySettingsTest, ALimitThatIsLiftedHelpsAtTheNextTryAndTheDelaysGoOnDoubling) {
+  files_.Add("m", 1);
+  files_.Write("serving", "models { model: 'm' limits { max_memory_bytes: 99 } }");
+  Open();
+  registry_->Poll();
+  ASSERT_THAT(States(*registry_), ElementsAre("m/1 FAILED"));
+  clock_.Advance(options_.first_retry);
+  registry_->Poll();
+  EXPECT_EQ(files_.loads.size(), 2u);
+  files_.Write("serving", "models { model: 'm' limits { max_memory_bytes: 100 } }");
+  clock_.Advance(2 * options_.first_retry - absl::Milliseconds(1));
+  registry_->Poll();
+  EXPECT_THAT(States(*registry_), ElementsAre("m/1 FAILED")) << "not before its time";
+  clock_.Advance(absl::Milliseconds(1));
+  registry_->Poll();
+  EXPECT_THAT(States(*registry_), ElementsAre("m/1 READY"));
+  EXPECT_EQ(files_.loads.size(), 3u);
+}
+
+TEST_F(RegistrySettingsTest, TellsWhatAPlanWouldLoadNext) {
+  for (const int version : {1, 2, 3}) files_.Add("m", version);
+  Open();
+  registry_->Poll();
+  const auto put_away = [](v1::ModelOverride& row) { row.add_put_away()->set_version(3); };
+  EXPECT_FALSE(registry_->NextLoad("m", settings_->Plan("m")).has_value());
+  EXPECT_EQ(registry_->NextLoad("m", settings_->Plan("m", put_away)).value_or(0), 2);
+  EXPECT_FALSE(IsPutAway(settings_->Plan("m").changed, 3)) << "only asked";
+  EXPECT_FALSE(registry_->NextLoad("n", settings_->Plan("n")).has_value());
+}
+
+TEST_F(RegistrySettingsTest, AModelThatWasUnloadedAndIsGoneIsForgottenOnceNothingIsSetForIt) {
+  files_.Add("m", 1);
+  files_.Add("n", 1);
+  Open();
+  registry_->Poll();
+  Set([](v1::ModelOverride& row) { row.set_unloaded(true); });
+  std::filesystem::remove_all(files_.root() / "m");
+  registry_->Poll();
+  EXPECT_THAT(registry_->Find("m").status().ToString(), HasSubstr("unloaded by an operator"));
+  Set([](v1::ModelOverride& row) { row.Clear(); });
+  EXPECT_THAT(registry_->Find("m").status().ToString(), HasSubstr("there is no model \"m\"; there is \"n\""));
 }
 
 TEST_F(RegistrySettingsTest, VersionsThatFailInTurnDoNotKeepOthersWaiting) {

@@ -1,6 +1,7 @@
 #include "server/registry/serving_settings.h"
 
 #include <gmock/gmock.h>
+#include <sys/resource.h>
 
 #include <fstream>
 
@@ -109,11 +110,13 @@ TEST_F(ServingSettingsTest, ChangesSurviveARestart) {
                                away.set_reason("rolled back \"by hand\"");
                              })
                     .ok());
+    ASSERT_TRUE(settings->Keep().ok());
   }
   const auto settings = Open();
   EXPECT_TRUE(IsPutAway(settings->Plan("m").changed, 4));
   EXPECT_EQ(settings->Plan("m").changed.put_away(0).reason(), "rolled back \"by hand\"");
   ASSERT_TRUE(settings->Change("m", [](v1::ModelOverride& row) { row = v1::ModelOverride(); }).ok());
+  ASSERT_TRUE(settings->Keep().ok());
   EXPECT_EQ(std::filesystem::file_size(files_.folder() / "state"), 0u) << "a row without content is forgotten";
 }
 
@@ -128,6 +131,94 @@ TEST_F(ServingSettingsTest, AChangeThatIsNotValidOrCannotBeKeptIsNotMade) {
   EXPECT_EQ(kept.code(), absl::StatusCode::kUnavailable);
   EXPECT_THAT(kept.ToString(), HasSubstr("state.new"));
   EXPECT_FALSE(settings->Plan("m").changed.unloaded());
+}
+
+TEST_F(ServingSettingsTest, OnlyWhatIsKeptReachesTheStateFile) {
+  files_.Write("serving", "");
+  const std::filesystem::path state = files_.folder() / "state";
+  const auto settings = Open();
+  const v1::ModelOverride before = settings->Plan("m").changed;
+  const auto unload = [](v1::ModelOverride& row) { row.set_unloaded(true); };
+  ASSERT_TRUE(settings->Change("m", unload).ok());
+  EXPECT_TRUE(settings->Plan("m").changed.unloaded()) << "it holds";
+  EXPECT_FALSE(std::filesystem::exists(state)) << "but is not kept";
+  settings->Restore("m", before);
+  EXPECT_FALSE(settings->Plan("m").changed.unloaded());
+  EXPECT_FALSE(std::filesystem::exists(files_.folder() / "state.new"));
+  ASSERT_TRUE(settings->Change("m", unload).ok());
+  ASSERT_TRUE(settings->Keep().ok());
+  EXPECT_TRUE(Open()->Plan("m").changed.unloaded());
+}
+
+TEST_F(ServingSettingsTest, AChangeByBestEffortHoldsAndIsWrittenWhenThatIsPossible) {
+  files_.Write("serving", "");
+  const std::filesystem::path state = files_.folder() / "state", obstacle = files_.folder() / "state.new";
+  const auto settings = Open();
+  std::filesystem::create_directory(obstacle);
+  const auto label = [](const std::string& name) {
+    return [name](v1::ModelOverride& row) {
+      v1::VersionLabel& added = *row.add_labels();
+      added.set_label(name);
+      added.set_version(1);
+    };
+  };
+  ASSERT_TRUE(settings->Change("m", label("a"), ServingSettings::Durability::kBestEffort).ok());
+  ASSERT_TRUE(settings->Keep().ok());
+  EXPECT_EQ(LabelledVersion(settings->Plan("m").serving, "a"), 1);
+  settings->Reload();
+  EXPECT_FALSE(std::filesystem::exists(state));
+  std::filesystem::remove(obstacle);
+  const v1::ModelOverride before = settings->Plan("m").changed;
+  ASSERT_TRUE(settings->Change("m", label("b")).ok());
+  settings->Reload();
+  EXPECT_FALSE(std::filesystem::exists(state)) << "not while a change may still be undone";
+  settings->Restore("m", before);
+  settings->Reload();
+  const auto again = Open();
+  EXPECT_EQ(LabelledVersion(again->Plan("m").serving, "a"), 1);
+  EXPECT_EQ(LabelledVersion(again->Plan("m").serving, "b"), 0);
+}
+
+// What could be written but not read again would keep the next server from starting.
+TEST_F(ServingSettingsTest, AStateThatWouldBeTooLongIsRefused) {
+  files_.Write("serving", "");
+  const auto settings = Open();
+  const auto put_away = [](size_t bytes) {
+    return [bytes](v1::ModelOverride& row) {
+      v1::PutAway& away = *row.add_put_away();
+      away.set_version(1);
+      away.set_reason(std::string(bytes, 'x'));
+    };
+  };
+  ASSERT_TRUE(settings->Change("m", put_away((1 << 20) - 100)).ok());
+  ASSERT_TRUE(settings->Keep().ok());
+  const absl::Status refused = settings->Change("n", put_away(100));
+  EXPECT_EQ(refused.code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(refused.ToString(), HasSubstr("state would be longer than 1048576 bytes"));
+  EXPECT_THAT(settings->Models(), ElementsAre("m"));
+  EXPECT_TRUE(IsPutAway(Open()->Plan("m").changed, 1)) << "what was kept can be read";
+  files_.Write("state", std::string((1 << 20) + 1, '#'));
+  EXPECT_THAT(ServingSettings::Open(Options()).status().ToString(), HasSubstr("state is longer than 1048576 bytes"));
+}
+
+// The descriptors are made scarce, since root can read every file.
+TEST_F(ServingSettingsTest, AFileThatCouldNotBeReadIsTriedAgainThoughItLooksTheSame) {
+  files_.Write("serving", "models { model: 'm' version_policy { latest: 2 } }");
+  const auto settings = Open();
+  files_.Write("serving", "models { model: 'm' version_policy { latest: 3 } }");
+  rlimit before = {};
+  getrlimit(RLIMIT_NOFILE, &before);
+  rlimit none = before;
+  none.rlim_cur = 0;
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+  const bool read = settings->Reload();
+  setrlimit(RLIMIT_NOFILE, &before);
+  EXPECT_FALSE(read);
+  EXPECT_FALSE(settings->fault().ok());
+  EXPECT_EQ(settings->Plan("m").serving.version_policy().latest(), 2) << "the one before holds";
+  EXPECT_TRUE(settings->Reload());
+  EXPECT_EQ(settings->Plan("m").serving.version_policy().latest(), 3);
+  EXPECT_TRUE(settings->fault().ok());
 }
 
 }  // namespace
