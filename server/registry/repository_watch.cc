@@ -86,23 +86,35 @@ void RepositoryWatch::Refresh() {
 }
 
 void RepositoryWatch::Wait(absl::Duration timeout) {
-  const auto end = std::chrono::steady_clock::now() + absl::ToChronoNanoseconds(timeout);
-  for (;;) {
-    pollfd waiting[2] = {{.fd = wake_.get(), .events = POLLIN, .revents = 0},
-                         {.fd = inotify_.get(), .events = POLLIN, .revents = 0}};
-    const auto left =
-        std::chrono::duration_cast<std::chrono::milliseconds>(end - std::chrono::steady_clock::now()).count();
-    // Rounded up, so that the last millisecond does not spin. A descriptor of -1 is passed over.
-    const int got = poll(waiting, 2, static_cast<int>(std::clamp<int64_t>(left + 1, 0, 3'600'000)));
-    if (got < 0 && errno != EINTR) return;
-    if (waiting[0].revents != 0) {
-      eventfd_t count = 0;
-      eventfd_read(wake_.get(), &count);
-      return;
+  WaitUntil(std::chrono::steady_clock::now() + absl::ToChronoNanoseconds(timeout));
+  returned_ = std::chrono::steady_clock::now();
+}
+
+void RepositoryWatch::WaitUntil(TimePoint end) {
+  do {
+    if (Woken(inotify_.get(), end)) return;
+    if (!TakeEvents()) continue;
+    const TimePoint quiet = returned_ + absl::ToChronoNanoseconds(kMinInterval);
+    while (std::chrono::steady_clock::now() < quiet) {
+      if (Woken(/*inotify=*/-1, quiet)) return;
     }
-    if (got > 0 && waiting[1].revents != 0 && TakeEvents()) return;
-    if (std::chrono::steady_clock::now() >= end) return;
-  }
+    // What came meanwhile is before the next look.
+    TakeEvents();
+    return;
+  } while (std::chrono::steady_clock::now() < end);
+}
+
+bool RepositoryWatch::Woken(int inotify, TimePoint end) {
+  // A descriptor of -1 is passed over.
+  pollfd waiting[2] = {{.fd = wake_.get(), .events = POLLIN, .revents = 0},
+                       {.fd = inotify, .events = POLLIN, .revents = 0}};
+  const auto left =
+      std::chrono::duration_cast<std::chrono::milliseconds>(end - std::chrono::steady_clock::now()).count();
+  // Rounded up, so that the last millisecond does not spin.
+  const int got = poll(waiting, 2, static_cast<int>(std::clamp<int64_t>(left + 1, 0, 3'600'000)));
+  if (got < 0) return errno != EINTR;
+  eventfd_t count = 0;
+  return waiting[0].revents != 0 && eventfd_read(wake_.get(), &count) == 0;
 }
 
 void RepositoryWatch::Wake() {

@@ -1,6 +1,7 @@
 #ifndef VITRINE_SERVER_REGISTRY_REPOSITORY_WATCH_H_
 #define VITRINE_SERVER_REGISTRY_REPOSITORY_WATCH_H_
 
+#include <chrono>
 #include <filesystem>
 #include <map>
 #include <set>
@@ -27,7 +28,10 @@ class RepositoryWatch {
   void Refresh();
 
   // Returns after an event, a Wake or the timeout. Events of temporary folders of publishers (".tmp-...") do not count.
+  // An event ends the wait at once, but not sooner than kMinInterval after the wait before: in a storm of events
+  // whoever looks after each wait would do nothing else.
   void Wait(absl::Duration timeout);
+  static constexpr absl::Duration kMinInterval = absl::Milliseconds(50);
 
   // Ends the present or the next Wait. Any thread, any number of times.
   void Wake();
@@ -40,6 +44,10 @@ class RepositoryWatch {
   void AddEntry(const std::filesystem::path& path);
   void Refused(const std::string& what, int error);
   bool Counts(int watch, const std::string& name) const;
+  using TimePoint = std::chrono::steady_clock::time_point;
+  void WaitUntil(TimePoint end);
+  // True as soon as Wake was called; false at `end`, or when `inotify` has something to read (-1: it is not looked at).
+  bool Woken(int inotify, TimePoint end);
   // Takes what there is; true if any of it counts.
   bool TakeEvents();
 
@@ -50,6 +58,7 @@ class RepositoryWatch {
   FileDescriptor wake_;
   FileDescriptor inotify_;
   bool refused_ = false;  // some folder could not be watched, and it was said
+  TimePoint returned_;    // when Wait last did
 };
 
 }  // namespace vitrine

@@ -5,7 +5,9 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
+#include <fstream>
 #include <future>
 #include <thread>
 
@@ -67,6 +69,21 @@ TEST_F(RepositoryWatchTest, ASettingsFileEndsTheWaitAndItsNeighboursDoNot) {
                 watch, [&] { std::filesystem::create_directories(files_.root() / ".tmp-1-a"); }, kShort),
             kShort)
       << "temporary folders of publishers do not count";
+}
+
+// By a real clock: what is asserted is that nothing happens too soon, which no load on the machine can break.
+TEST_F(RepositoryWatchTest, AStormOfEventsDoesNotEndEveryWaitAtOnce) {
+  RepositoryWatch watch(files_.root(), {});
+  if (!watch.watching()) GTEST_SKIP() << "no inotify here";
+  std::atomic<bool> stop = false;
+  std::thread storm([&] {
+    for (int n = 0; !stop; ++n) std::ofstream(files_.root() / std::to_string(n % 10)) << n;
+  });
+  const auto begin = std::chrono::steady_clock::now();
+  for (int look = 0; look < 5; ++look) EXPECT_LT(WaitDuring(watch, [] {}), kLong);
+  EXPECT_GE(absl::FromChrono(std::chrono::steady_clock::now() - begin), 4 * RepositoryWatch::kMinInterval);
+  stop = true;
+  storm.join();
 }
 
 TEST_F(RepositoryWatchTest, WakeEndsThePresentOrTheNextWait) {
