@@ -5,7 +5,9 @@
 #include <openssl/pem.h>
 #include <openssl/x509.h>
 #include <openssl/x509v3.h>
+#include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <ctime>
 #include <memory>
 #include <utility>
@@ -66,10 +68,14 @@ absl::Time TimeOf(const ASN1_TIME* time) {
   return absl::FromTM(parts, absl::UTCTimeZone());
 }
 
+absl::Time ExpiryOf(const Certificate& certificate) {
+  return TimeOf(X509_get0_notAfter(certificate.get()));
+}
+
 absl::Status CheckDates(const char* flag, const std::string& file, const Certificate& certificate, absl::Time now,
                         absl::Time& expires) {
   const absl::Time from = TimeOf(X509_get0_notBefore(certificate.get()));
-  const absl::Time to = TimeOf(X509_get0_notAfter(certificate.get()));
+  const absl::Time to = ExpiryOf(certificate);
   if (now > to) {
     return Wrong(
         flag, file,
@@ -110,6 +116,27 @@ absl::Status CheckPair(const TlsFileOptions& options, const TlsMaterial& materia
   return absl::OkStatus();
 }
 
+// One that has expired vouches for nobody, but must not hold up the others: files of authorities are kept by appending.
+absl::Status CheckAuthorities(const TlsFileOptions& options, absl::Time now, TlsMaterial& material) {
+  ASSIGN_OR_RETURN(const std::vector<Certificate> authorities,
+                   Certificates(kClientCaFlag, options.client_ca, material.client_ca));
+  const auto has_expired = [now](const Certificate& authority) { return now > ExpiryOf(authority); };
+  const bool some_hold = !std::all_of(authorities.begin(), authorities.end(), has_expired);
+  for (size_t i = 0; i < authorities.size(); ++i) {
+    if (some_hold && has_expired(authorities[i])) {
+      spdlog::warn("tls: certificate {} of {} {} has expired on {}, and is passed over", i + 1, kClientCaFlag,
+                   options.client_ca, absl::FormatTime(ExpiryOf(authorities[i]), absl::UTCTimeZone()));
+      continue;
+    }
+    RETURN_IF_ERROR(CheckDates(kClientCaFlag, options.client_ca, authorities[i], now, material.expires));
+    if (X509_check_ca(authorities[i].get()) == 0) {
+      return Wrong(kClientCaFlag, options.client_ca,
+                   "holds a certificate that is no authority (CA:TRUE is missing), so that it can vouch for nobody");
+    }
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<TlsMaterial> ReadTlsFiles(const TlsFileOptions& options) {
@@ -133,16 +160,7 @@ absl::Status CheckTls(const TlsFileOptions& options, absl::Time now, TlsMaterial
   RETURN_IF_ERROR(CheckPair(options, material, chain.front()));
   RETURN_IF_ERROR(CheckChain(options.certificate, chain));
   if (options.client_ca.empty()) return absl::OkStatus();
-  ASSIGN_OR_RETURN(const std::vector<Certificate> authorities,
-                   Certificates(kClientCaFlag, options.client_ca, material.client_ca));
-  for (const Certificate& authority : authorities) {
-    RETURN_IF_ERROR(CheckDates(kClientCaFlag, options.client_ca, authority, now, material.expires));
-    if (X509_check_ca(authority.get()) == 0) {
-      return Wrong(kClientCaFlag, options.client_ca,
-                   "holds a certificate that is no authority (CA:TRUE is missing), so that it can vouch for nobody");
-    }
-  }
-  return absl::OkStatus();
+  return CheckAuthorities(options, now, material);
 }
 
 }  // namespace vitrine

@@ -27,7 +27,7 @@ struct TlsMaterial {
   std::string certificate;
   std::string key;
   std::string client_ca;
-  absl::Time expires = absl::InfiniteFuture();  // of the first certificate in the chain to expire
+  absl::Time expires = absl::InfiniteFuture();  // of the first certificate to expire, of the chain and client_ca
 
   bool operator==(const TlsMaterial& other) const {
     return certificate == other.certificate && key == other.key && client_ca == other.client_ca;
@@ -39,7 +39,8 @@ absl::StatusOr<TlsMaterial> ReadTlsFiles(const TlsFileOptions& options);
 
 // Whether a server can stand on them, and fills in `expires`. INVALID_ARGUMENT names the setting and the file: no PEM;
 // a key behind a passphrase or of another certificate; a certificate that is not for servers, not yet or no longer
-// valid at `now`; a chain in which one does not vouch for the one before; client_ca with one that is no authority.
+// valid at `now`; a chain in which one does not vouch for the one before; client_ca with one that is no authority, or
+// with none that is valid. Authorities that have expired beside valid ones are passed over, and logged.
 absl::Status CheckTls(const TlsFileOptions& options, absl::Time now, TlsMaterial& material);
 
 }  // namespace vitrine

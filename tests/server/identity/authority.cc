@@ -32,8 +32,8 @@ void Authority::Issue(const std::string& name, const std::string& names, const s
        days, issuer);
 }
 
-void Authority::IssueAuthority(const std::string& name) const {
-  Sign(name, "basicConstraints=critical,CA:TRUE\n", 2, "ca");
+void Authority::IssueAuthority(const std::string& name, int days) const {
+  Sign(name, "basicConstraints=critical,CA:TRUE\n", days, "ca");
 }
 
 // `openssl ca` takes dates of the past, which `openssl x509` of 3.0 does not.

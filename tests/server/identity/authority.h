@@ -18,7 +18,7 @@ class Authority {
   void Issue(const std::string& name, const std::string& names, const std::string& usage, int days = 2,
              const std::string& issuer = "ca") const;
   // An authority below `ca`.
-  void IssueAuthority(const std::string& name) const;
+  void IssueAuthority(const std::string& name, int days = 2) const;
 
   std::string Path(const std::string& name) const { return folder_.Path(name); }
   std::string Read(const std::string& name) const { return folder_.Read(name); }

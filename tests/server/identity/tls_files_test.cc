@@ -121,6 +121,25 @@ TEST_F(Tls, AClientAuthorityThatIsNoneIsRefused) {
   ExpectRefused("--tls-client-ca", "server.pem", "no authority");
 }
 
+// Files of authorities are kept by appending: the old one expires and stays where it is.
+TEST_F(Tls, AnAuthorityThatHasExpiredDoesNotHoldUpTheOthers) {
+  spdlog::set_level(spdlog::level::off);
+  authority_.IssueAuthority("old", -1);
+  const std::string old = authority_.Read("old.pem");
+  authority_.Write("clients.pem", old + authority_.Read("ca.pem"));
+  options_.client_ca = authority_.Path("clients.pem");
+  const absl::StatusOr<std::shared_ptr<TlsSource>> source = TlsSource::Open(options_);
+  ASSERT_TRUE(source.ok()) << source.status();
+  EXPECT_GT((*source)->expires(), absl::Now()) << "nor is it what expires next";
+  authority_.Issue("next", "DNS:vitrine.test", "serverAuth");
+  authority_.Write("server.pem", authority_.Read("next.pem"));
+  authority_.Write("server.key", authority_.Read("next.key"));
+  (*source)->Refresh();
+  EXPECT_EQ((*source)->generation(), 2u) << "a rotation goes on";
+  authority_.Write("clients.pem", old + old);
+  ExpectRefused("--tls-client-ca", "clients.pem", "has expired");
+}
+
 TEST_F(Tls, AChainMustHoldTogether) {
   authority_.IssueAuthority("between");
   authority_.Issue("leaf", "DNS:vitrine.test", "serverAuth", 2, "between");
