@@ -147,8 +147,7 @@ absl::Status ServerOptions::Validate() const {
   if (!admin.audit_log.empty() && admin.listen.empty()) faults.Add("--audit-log needs --admin");
   if (!health_listen.empty()) CheckAddress("--health-listen", health_listen, faults);
   if (!http.empty()) CheckAddress("--http", http, faults);
-  const bool takes_credentials = !identity.tokens.empty() || !identity.tls.client_ca.empty();
-  if (!http.empty() && takes_credentials && !identity.plaintext_tokens && !IsLocalAddress(http)) {
+  if (!http.empty() && identity.takes_credentials() && !identity.plaintext_tokens && !IsLocalAddress(http)) {
     faults.Add(absl::StrCat("--http is ", http,
                             ", which the network reaches without TLS, where whoever listens may use "
                             "the tokens; name 127.0.0.1, or set --plaintext-tokens where something in front encrypts"));

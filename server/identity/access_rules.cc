@@ -1,8 +1,5 @@
 #include "server/identity/access_rules.h"
 
-#include <google/protobuf/io/tokenizer.h>
-#include <google/protobuf/text_format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -12,21 +9,10 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "server/registry/text_file.h"
 
 namespace vitrine {
 namespace {
-
-// The first error, with its place.
-class FirstError : public google::protobuf::io::ErrorCollector {
- public:
-  void AddError(int line, google::protobuf::io::ColumnNumber column, const std::string& message) override {
-    if (text_.empty()) text_ = absl::StrCat("line ", line + 1, ", column ", column + 1, ": ", message);
-  }
-  const std::string& text() const { return text_; }
-
- private:
-  std::string text_;
-};
 
 // Of a whole service without those of its methods that only operators may call, unless all of them are such: whoever
 // writes "/inference.GRPCInferenceService/*" thinks of answers, not of unloading models.
@@ -167,10 +153,7 @@ bool IsFor(const v1::CallerAccess& entry, const KnownAs& caller) {
 
 absl::StatusOr<AccessRules> AccessRules::Parse(const std::string& text) {
   v1::AccessPolicy policy;
-  google::protobuf::TextFormat::Parser parser;
-  FirstError error;
-  parser.RecordErrorsTo(&error);
-  if (!parser.ParseFromString(text, &policy)) return absl::InvalidArgumentError(error.text());
+  RETURN_IF_ERROR(ParseTextProto(text, policy));
   std::map<std::string, ParsedRole> roles;
   for (const v1::Role& role : policy.roles()) {
     ASSIGN_OR_RETURN(ParsedRole parsed, ParseRole(role));
@@ -201,14 +184,6 @@ std::shared_ptr<const AccessRules::Grant> AccessRules::Find(const KnownAs& calle
     if (IsFor(entry.access, caller)) return entry.grant;
   }
   return nullptr;
-}
-
-std::vector<std::string> AccessRules::TokenNames() const {
-  std::vector<std::string> names;
-  for (const Entry& entry : entries_) {
-    if (entry.access.has_token()) names.push_back(entry.access.token());
-  }
-  return names;
 }
 
 }  // namespace vitrine

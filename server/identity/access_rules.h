@@ -41,9 +41,6 @@ class AccessRules {
   // comparison of names.
   std::shared_ptr<const Grant> Find(const KnownAs& caller) const;
 
-  // Names that `token` entries speak of.
-  std::vector<std::string> TokenNames() const;
-
  private:
   struct Entry {
     v1::CallerAccess access;

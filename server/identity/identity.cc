@@ -94,7 +94,6 @@ absl::Status IdentityOptions::Validate(const std::string& listen, const std::str
   if (tls.client_certificate_optional && tls.client_ca.empty()) {
     faults.push_back("--tls-client-cert optional needs --tls-client-ca");
   }
-  const bool credentials = !tokens.empty() || !tls.client_ca.empty();
   for (const auto& [flag, address] : {std::pair("--listen", listen), std::pair("--admin", admin)}) {
     if (address.empty() || tls.enabled() || IsLocalAddress(address)) continue;
     if (!tokens.empty() && !plaintext_tokens) {
@@ -103,7 +102,7 @@ absl::Status IdentityOptions::Validate(const std::string& listen, const std::str
                                     "of the server encrypts"));
     }
   }
-  if (!admin.empty() && !IsLocalAddress(admin) && !credentials) {
+  if (!admin.empty() && !IsLocalAddress(admin) && !takes_credentials()) {
     faults.push_back(absl::StrCat("--admin ", admin,
                                   " is open to the network; give --tokens or --tls-client-ca, or a loopback address or "
                                   "unix:///PATH"));

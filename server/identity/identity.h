@@ -34,6 +34,9 @@ struct IdentityOptions {
   // How often the files are looked at.
   absl::Duration reread_interval = absl::Seconds(1);
 
+  // Tokens, client certificates or both.
+  bool takes_credentials() const { return !tokens.empty() || !tls.client_ca.empty(); }
+
   // Settings that do not go together. `listen` and `admin` are the addresses of the listeners that take credentials;
   // empty: there is no such listener. The files are looked at by Identity::Open.
   absl::Status Validate(const std::string& listen, const std::string& admin) const;
@@ -51,7 +54,7 @@ class Identity {
   static absl::StatusOr<std::unique_ptr<Identity>> Open(const IdentityOptions& options);
 
   // Whether the server takes credentials. Where it does, reflection is off.
-  bool enabled() const { return !options_.tokens.empty() || !options_.tls.client_ca.empty(); }
+  bool enabled() const { return options_.takes_credentials(); }
 
   // UNAUTHENTICATED: no credential where one is needed, or a wrong one. PERMISSION_DENIED: a right one that this method
   // is not open to. No sentence holds a credential. Whether the caller may use the model is asked once its name is

@@ -72,8 +72,4 @@ std::optional<std::string> TokenTable::NameOf(std::string_view token) const {
   return found->name;
 }
 
-bool TokenTable::HasName(std::string_view name) const {
-  return std::any_of(rows_.begin(), rows_.end(), [name](const Row& row) { return row.name == name; });
-}
-
 }  // namespace vitrine

@@ -30,7 +30,6 @@ class TokenTable {
   std::optional<std::string> NameOf(std::string_view token) const;
 
   size_t size() const { return rows_.size(); }
-  bool HasName(std::string_view name) const;
 
  private:
   using Digest = std::array<uint8_t, 32>;
