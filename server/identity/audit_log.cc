@@ -74,12 +74,16 @@ std::string AuditLog::Line(const AuditRecord& record, absl::Time now) {
   if (!printed || arguments.size() > kLongestArguments) {
     arguments = Quoted(printed ? arguments.substr(0, kLongestArguments) : "cannot be written as JSON");
   }
-  return absl::StrCat("{\"time\":\"", absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", now, absl::UTCTimeZone()),
-                      "\",\"event\":\"admin\",\"caller\":", Quoted(record.caller), ",\"peer\":", Quoted(record.peer),
-                      ",\"method\":", Quoted(record.method), ",\"arguments\":", arguments, ",\"code\":\"",
-                      absl::StatusCodeToString(record.outcome.code()),
-                      "\",\"message\":", Quoted(std::string(record.outcome.message())),
-                      ",\"seconds\":", absl::StrFormat("%.6f", absl::ToDoubleSeconds(record.took)), "}");
+  std::string line = absl::StrCat("{\"time\":\"", absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", now, absl::UTCTimeZone()),
+                                  "\",\"event\":\"admin\",\"phase\":\"", record.outcome.has_value() ? "end" : "begin",
+                                  "\",\"caller\":", Quoted(record.caller), ",\"peer\":", Quoted(record.peer),
+                                  ",\"method\":", Quoted(record.method), ",\"arguments\":", arguments);
+  if (record.outcome.has_value()) {
+    absl::StrAppend(&line, ",\"code\":\"", absl::StatusCodeToString(record.outcome->code()),
+                    "\",\"message\":", Quoted(std::string(record.outcome->message())),
+                    ",\"seconds\":", absl::StrFormat("%.6f", absl::ToDoubleSeconds(record.took)));
+  }
+  return line + "}";
 }
 
 void AuditLog::Write(const AuditRecord& record) {

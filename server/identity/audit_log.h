@@ -4,6 +4,7 @@
 #include <google/protobuf/message.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -13,15 +14,15 @@
 
 namespace vitrine {
 
-// One admin action, done or refused.
+// One admin action that begins, or was done or refused.
 struct AuditRecord {
   std::string
       caller;  // Caller::name; "refused" where the call was not allowed: the outcome says who it was, if that is known
   std::string peer;    // where the connection comes from, as gRPC writes it
   std::string method;  // "/vitrine.v1.Admin/LoadModel"
   const google::protobuf::Message& arguments;
-  absl::Status outcome;
-  absl::Duration took;
+  std::optional<absl::Status> outcome = std::nullopt;  // nothing: it begins
+  absl::Duration took = absl::ZeroDuration();
 };
 
 // Who did what to the server: a JSON object a line, each written whole in one write. Thread-safe.

@@ -9,6 +9,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <type_traits>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -88,7 +89,7 @@ class AdminRpc final : public v1::Admin::Service {
     return Call("/vitrine.v1.Admin/GetServing", *context, *request, *answer, &AdminService::GetServing);
   }
 
-  // Who asks, whether they may, what comes of it, and a line about it.
+  // Who asks, whether they may, what comes of it, and what the audit log says of it.
   template <typename Request, typename Response, typename Method>
   grpc::Status Call(RpcName rpc, const grpc::ServerContext& context, const Request& request, Response& response,
                     Method method) {
@@ -97,13 +98,16 @@ class AdminRpc final : public v1::Admin::Service {
     credentials.uid = uid_;
     credentials.on_admin_listener = true;
     const absl::StatusOr<Caller> caller = identity_.Authorize(rpc, credentials);
+    AuditRecord record = {.caller = caller.ok() ? caller->name : "refused",
+                          .peer = context.peer(),
+                          .method = std::string(rpc.method()),
+                          .arguments = request};
+    // A change leaves a trace even where the process does not live to tell what came of it.
+    if (caller.ok() && std::is_same_v<Response, v1::ServingChange>) audit_.Write(record);
     const absl::Status status = caller.ok() ? Do(*caller, request, response, method) : caller.status();
-    audit_.Write({.caller = caller.ok() ? caller->name : "refused",
-                  .peer = context.peer(),
-                  .method = std::string(rpc.method()),
-                  .arguments = request,
-                  .outcome = status,
-                  .took = SteadyClock().Now() - start});
+    record.outcome = status;
+    record.took = SteadyClock().Now() - start;
+    audit_.Write(record);
     if (metrics_ != nullptr) {
       const std::string_view method = rpc.method();
       metrics_->CountAdminAction(method.substr(method.rfind('/') + 1), status.code());

@@ -42,6 +42,18 @@ TEST(AuditLog, ALineSaysWhoDidWhatWithWhatOutcome) {
   EXPECT_EQ(json["code"], "NOT_FOUND");
   EXPECT_EQ(json["message"], "no \"such\"\nmodel");
   EXPECT_EQ(json["seconds"], 1.5);
+  EXPECT_EQ(json["phase"], "end");
+}
+
+TEST(AuditLog, ALineOfAnActionThatBeginsHasNoOutcome) {
+  const v1::RollbackModelRequest request = Request();
+  AuditRecord record = Record(request);
+  record.outcome.reset();
+  const nlohmann::json json = nlohmann::json::parse(AuditLog::Line(record, absl::FromUnixSeconds(1'700'000'000)));
+  EXPECT_EQ(json["phase"], "begin");
+  EXPECT_EQ(json["caller"], "token:ops");
+  EXPECT_EQ(json["arguments"]["version"], "3");
+  for (const char* later : {"code", "message", "seconds"}) EXPECT_FALSE(json.contains(later)) << later;
 }
 
 TEST(AuditLog, AppendsAndFollowsARotation) {
