@@ -27,7 +27,8 @@ class Server:
         ports = scratch / "ports"
         ports.unlink(missing_ok=True)
         command = [str(program), "--repository", str(repository), "--listen", "127.0.0.1:%d" % port, "--metrics", ""]
-        command += ["--port-file", str(ports), "--executors", "1", "--log-level", "warning"] + (options or [])
+        command += ["--port-file", str(ports), "--executors", "1", *(options or [])]
+        command += [] if "--log-level" in command else ["--log-level", "warning"]
         self.log = scratch / "log"
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(command, stdout=log, stderr=log)

@@ -65,6 +65,7 @@ class Script:
         )
         self.requests: List[pb.ClassifyRequest] = []
         self.metadata: List[Any] = []
+        self.stream_metadata: List[Any] = []
         self.lock = threading.Lock()
         # What its health says; None: it has no health service.
         self.serving: Optional[bool] = None
@@ -87,6 +88,8 @@ def serve(script: Script, credentials: Optional[grpc.ServerCredentials] = None) 
             yield request
 
     def stream(requests: Iterator[pb.ClassifyRequest], context: Any) -> Iterator[Any]:
+        with script.lock:
+            script.stream_metadata.append(dict(context.invocation_metadata()))
         return script.stream(seen(requests), context)
 
     over = threading.Event()

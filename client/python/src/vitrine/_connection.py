@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import time
 from dataclasses import dataclass
 from typing import Any, List, Optional, Sequence, Tuple, Union
@@ -16,6 +17,7 @@ from vitrine._retry import RetryPolicy
 from vitrine.v1 import classifier_pb2, registry_pb2
 
 Pem = Union[str, "os.PathLike[str]", bytes]
+Metadata = Tuple[Tuple[str, str], ...]
 
 # A classification may carry 16 MiB of attention and features; GetModel 100,000 labels.
 _MAX_REQUEST_BYTES, _MAX_RESPONSE_BYTES = 32 << 20, 80 << 20
@@ -30,6 +32,9 @@ _BALANCED = json.dumps(
     }
 )
 _KEEPALIVE_TIMEOUT_MS = 20000
+# https://www.w3.org/TR/trace-context-1/#traceparent-header-field-values: versions after 00 may go on.
+_PARENT = "-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}"
+_TRACEPARENT = re.compile("00" + _PARENT + "|(?!00|ff)[0-9a-f]{2}" + _PARENT + "(-[!-~]*)?")
 
 
 @dataclass(frozen=True)
@@ -45,10 +50,10 @@ class Settings:
     retries: RetryPolicy
     max_in_flight: int
 
-    @property
-    def metadata(self) -> Tuple[Tuple[str, str], ...]:
+    def metadata(self, traceparent: Optional[str] = None) -> Metadata:
         """Of one call: the token may be another each time."""
-        return () if self.token is None else (("authorization", "Bearer " + self.token.get()),)
+        authorization: Metadata = () if self.token is None else (("authorization", "Bearer " + self.token.get()),)
+        return authorization if traceparent is None else (*authorization, ("traceparent", traceparent))
 
 
 def settings(
@@ -119,6 +124,13 @@ def _channel_options(
         options.append(("grpc.http2.ping_timeout_ms", _KEEPALIVE_TIMEOUT_MS))
         options.append(("grpc.http2.max_pings_without_data", 0))
     return tuple(options)
+
+
+def check_traceparent(traceparent: Optional[str]) -> None:
+    if traceparent is not None and not _TRACEPARENT.fullmatch(traceparent):
+        form = "%r is no traceparent; one is VERSION-TRACEID-SPANID-FLAGS in lower-case hexadecimal digits, as in %s"
+        example = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+        raise errors.InvalidArgument(form % (traceparent, example))
 
 
 def check_deadline(deadline: float) -> None:

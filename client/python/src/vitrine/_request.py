@@ -75,6 +75,7 @@ class Ask:
 
     model: Optional[str] = None
     version: Optional[int] = None
+    version_label: Optional[str] = None
     top_k: Optional[int] = 5
     resolution: Union[int, Tuple[int, int], None] = None
     attention: Union[str, Attention, Sequence[Union[str, Attention]]] = ()
@@ -88,6 +89,8 @@ class Ask:
         request.priority = _choose(PRIORITIES, self.priority, "priority")
         if self.version is not None:
             request.version = self.version
+        if self.version_label is not None:
+            request.version_label = self.version_label
         if self.top_k == 0:
             request.omit_predictions = True
         elif self.top_k is not None:

@@ -14,7 +14,8 @@ import grpc
 import grpc.aio
 
 from vitrine import _models, errors
-from vitrine._connection import Attempts, Pem, Settings, Stubs, check_deadline, only_model, settings
+from vitrine._connection import Attempts, Pem, Settings, Stubs
+from vitrine._connection import check_deadline, check_traceparent, only_model, settings
 from vitrine._picture import ImageSource, Picture, load
 from vitrine._pipeline import Pipeline
 from vitrine._request import Ask, Attention, with_picture
@@ -80,6 +81,7 @@ class Client:
         model: Optional[str] = None,
         version: Optional[int] = None,
         *,
+        version_label: Optional[str] = None,
         top_k: Optional[int] = None,
         resolution: Union[int, Tuple[int, int], None] = None,
         attention: Union[str, Attention, Sequence[Union[str, Attention]]] = (),
@@ -87,16 +89,18 @@ class Client:
         priority: str = "normal",
         max_attention_bytes: Optional[int] = None,
         deadline: Optional[float] = None,
+        traceparent: Optional[str] = None,
     ) -> Result:
         """As vitrine.Client.classify."""
-        wish = (model, version, top_k, resolution, attention, features, priority, max_attention_bytes)
+        wish = (model, version, version_label, top_k, resolution, attention, features, priority, max_attention_bytes)
+        check_traceparent(traceparent)
         attempts = Attempts(self._settings, deadline)
         picture = await asyncio.to_thread(_load, image)
         if isinstance(picture, StopIteration):
             raise RuntimeError("reading the picture raised StopIteration") from picture
         request = with_picture(await self._template(Ask(*wish)), picture)
         try:
-            return of_response(await self._call(self._stubs.classify, request, attempts), picture)
+            return of_response(await self._call(self._stubs.classify, request, attempts, traceparent), picture)
         except errors.NotFound:
             self._only_model = None
             raise
@@ -107,6 +111,7 @@ class Client:
         model: Optional[str] = None,
         version: Optional[int] = None,
         *,
+        version_label: Optional[str] = None,
         top_k: Optional[int] = None,
         resolution: Union[int, Tuple[int, int], None] = None,
         attention: Union[str, Attention, Sequence[Union[str, Attention]]] = (),
@@ -114,18 +119,20 @@ class Client:
         priority: str = "normal",
         max_attention_bytes: Optional[int] = None,
         deadline: Optional[float] = None,
+        traceparent: Optional[str] = None,
     ) -> AsyncGenerator[Outcome, None]:
         """As vitrine.Client.classify_many, with `async for`; `images` may be asynchronous itself.
 
         A result is given as soon as it and those before it are there, also while `images` makes it wait for the next
         picture. Errors of the arguments are raised at the first step.
         """
-        wish = (model, version, top_k, resolution, attention, features, priority, max_attention_bytes)
+        wish = (model, version, version_label, top_k, resolution, attention, features, priority, max_attention_bytes)
         deadline = self._settings.deadline if deadline is None else deadline
         check_deadline(deadline)
+        check_traceparent(traceparent)
         template = await self._template(Ask(*wish))
         pipeline = Pipeline(deadline, self._settings.max_in_flight, self._settings.retries)
-        run = _Run(self._stubs, self._settings, pipeline)
+        run = _Run(self._stubs, self._settings, traceparent, pipeline)
         try:
             async for result in run.results(_asynchronous(images), template):
                 yield result
@@ -137,9 +144,11 @@ class Client:
         response = await self._call(self._stubs.list, registry_pb2.ListModelsRequest(), Attempts(self._settings, None))
         return [_models.of_version(version) for version in response.versions]
 
-    async def model(self, name: str, version: Optional[int] = None) -> _models.Model:
+    async def model(
+        self, name: str, version: Optional[int] = None, *, version_label: Optional[str] = None
+    ) -> _models.Model:
         """As vitrine.Client.model."""
-        request = registry_pb2.GetModelRequest(model=name)
+        request = registry_pb2.GetModelRequest(model=name, version_label=version_label)
         if version is not None:
             request.version = version
         return _models.of_version(await self._call(self._stubs.get, request, Attempts(self._settings, None)))
@@ -149,7 +158,7 @@ class Client:
         request = registry_pb2.WatchModelsRequest(model=model or "")
         failures = 0
         while True:
-            call = self._stubs.watch(request, metadata=self._settings.metadata)
+            call = self._stubs.watch(request, metadata=self._settings.metadata())
             try:
                 async for event in call:
                     failures = 0
@@ -175,10 +184,11 @@ class Client:
             self._only_model = only_model(response.versions)
         return ask.template(self._only_model)
 
-    async def _call(self, method: Any, request: Any, attempts: Attempts) -> Any:
+    async def _call(self, method: Any, request: Any, attempts: Attempts, traceparent: Optional[str] = None) -> Any:
         while True:
+            metadata = self._settings.metadata(traceparent)
             try:
-                return await method(request, timeout=attempts.remaining, metadata=self._settings.metadata)
+                return await method(request, timeout=attempts.remaining, metadata=metadata)
             except grpc.RpcError as error:
                 delay = attempts.failed(error)
             await asyncio.sleep(delay)
@@ -187,9 +197,10 @@ class Client:
 class _Run:
     """One classify_many. Everything that happens comes through one queue: pictures taken, answers, ends of streams."""
 
-    def __init__(self, stubs: Stubs, setting: Settings, pipeline: Pipeline) -> None:
+    def __init__(self, stubs: Stubs, setting: Settings, traceparent: Optional[str], pipeline: Pipeline) -> None:
         self._stubs = stubs
         self._settings = setting
+        self._traceparent = traceparent
         self._pipeline = pipeline
         self._events: asyncio.Queue[Tuple[Any, Any]] = asyncio.Queue()  # who tells it, what
         self._stream: Optional[_Stream] = None
@@ -205,7 +216,7 @@ class _Run:
             if pipeline.wants() and self._taker is None:
                 self._taker = asyncio.create_task(self._take(images, template))
             for request in pipeline.due(time.monotonic()):
-                self._stream = self._stream or _Stream(self._stubs, self._settings, self._events)
+                self._stream = self._stream or _Stream(self._stubs, self._settings, self._traceparent, self._events)
                 self._stream.send(request)
             await self._handle(pipeline.wait(time.monotonic()))
             for entry in pipeline.finished():
@@ -275,11 +286,13 @@ class _Run:
 class _Stream:
     """One ClassifyStream call. Its answers go to `events`, and at the end an error, or None for an end without one."""
 
-    def __init__(self, stubs: Stubs, setting: Settings, events: asyncio.Queue[Tuple[Any, Any]]) -> None:
+    def __init__(
+        self, stubs: Stubs, setting: Settings, traceparent: Optional[str], events: asyncio.Queue[Tuple[Any, Any]]
+    ) -> None:
         self._address = setting.address
         self._events = events
         self._requests: asyncio.Queue[Optional[classifier_pb2.ClassifyRequest]] = asyncio.Queue()
-        self._call = stubs.stream(self._unsent(), metadata=setting.metadata)
+        self._call = stubs.stream(self._unsent(), metadata=setting.metadata(traceparent))
         self._reader = asyncio.create_task(self._read())
 
     def send(self, request: classifier_pb2.ClassifyRequest) -> None:

@@ -13,7 +13,8 @@ from typing import Any, Generator, Iterable, Iterator, List, Optional, Sequence,
 import grpc
 
 from vitrine import _models, errors
-from vitrine._connection import Attempts, Pem, Settings, Stubs, check_deadline, only_model, settings
+from vitrine._connection import Attempts, Pem, Settings, Stubs
+from vitrine._connection import check_deadline, check_traceparent, only_model, settings
 from vitrine._picture import ImageSource, load
 from vitrine._pipeline import Entry, Pipeline
 from vitrine._request import Ask, Attention, with_picture
@@ -100,6 +101,7 @@ class Client:
         model: Optional[str] = None,
         version: Optional[int] = None,
         *,
+        version_label: Optional[str] = None,
         top_k: Optional[int] = None,
         resolution: Union[int, Tuple[int, int], None] = None,
         attention: Union[str, Attention, Sequence[Union[str, Attention]]] = (),
@@ -107,6 +109,7 @@ class Client:
         priority: str = "normal",
         max_attention_bytes: Optional[int] = None,
         deadline: Optional[float] = None,
+        traceparent: Optional[str] = None,
     ) -> Result:
         """Classifies one picture.
 
@@ -115,7 +118,9 @@ class Client:
                 [height, width, 1] or [height, width], uint8 (0 to 255) or float (0 to 1). A picture that the server
                 would refuse for its size is shrunk first, with a PictureWarning.
             model: its name; default the only model that is ready.
-            version: default the newest that is ready.
+            version: default the server's choice: `stable`, or a version with a share of the traffic; by default the
+                newest that is ready.
+            version_label: "stable", "canary" or another label of a version, in place of its number.
             top_k: how many predictions; default 5, or all classes if there are fewer; 0: none.
             resolution: pixels (height, width), or one number for both, that the picture shall be brought to; for models
                 whose resolution is not fixed.
@@ -124,17 +129,20 @@ class Client:
             priority: "low" for bulk work, "normal", or "high" where a person is waiting.
             max_attention_bytes: most bytes of attention and features in the answer, 1 to 16 MiB; default 1 MiB.
             deadline: seconds; default the client's.
+            traceparent: where the request belongs in your trace, for the server's log; as W3C Trace Context has it,
+                "00-TRACEID-SPANID-FLAGS".
 
         Raises:
             InvalidArgument, NotFound, ResourceExhausted, DeadlineExceeded, Unavailable or another VitrineError: the
                 server's code and sentence. OSError: the file cannot be read. TypeError: `image` is no picture.
         """
-        wish = (model, version, top_k, resolution, attention, features, priority, max_attention_bytes)
+        wish = (model, version, version_label, top_k, resolution, attention, features, priority, max_attention_bytes)
+        check_traceparent(traceparent)
         attempts = Attempts(self._settings, deadline)
         picture = load(image)
         request = with_picture(self._template(Ask(*wish)), picture)
         try:
-            return of_response(self._call(self._stubs.classify, request, attempts), picture)
+            return of_response(self._call(self._stubs.classify, request, attempts, traceparent), picture)
         except errors.NotFound:
             self._only_model = None
             raise
@@ -145,6 +153,7 @@ class Client:
         model: Optional[str] = None,
         version: Optional[int] = None,
         *,
+        version_label: Optional[str] = None,
         top_k: Optional[int] = None,
         resolution: Union[int, Tuple[int, int], None] = None,
         attention: Union[str, Attention, Sequence[Union[str, Attention]]] = (),
@@ -152,6 +161,7 @@ class Client:
         priority: str = "normal",
         max_attention_bytes: Optional[int] = None,
         deadline: Optional[float] = None,
+        traceparent: Optional[str] = None,
     ) -> Generator[Outcome, None, None]:
         """Classifies any number of pictures over one stream; a generator of one Result or Refused for each, in order.
 
@@ -169,19 +179,23 @@ class Client:
             Whatever `images` raises, after the results of all that came before it.
             When it is called, not later: errors of the arguments other than the pictures, as `classify` does.
         """
-        wish = (model, version, top_k, resolution, attention, features, priority, max_attention_bytes)
+        wish = (model, version, version_label, top_k, resolution, attention, features, priority, max_attention_bytes)
         deadline = self._settings.deadline if deadline is None else deadline
         check_deadline(deadline)
-        return self._run(iter(images), self._template(Ask(*wish)), deadline)
+        check_traceparent(traceparent)
+        return self._run(iter(images), self._template(Ask(*wish)), deadline, traceparent)
 
     def models(self) -> List[_models.Model]:
         """Every model and version that the server knows, by name, then version; without labels."""
         response = self._call(self._stubs.list, registry_pb2.ListModelsRequest(), Attempts(self._settings, None))
         return [_models.of_version(version) for version in response.versions]
 
-    def model(self, name: str, version: Optional[int] = None) -> _models.Model:
-        """One version with its labels; without `version` the newest that is ready. NotFound: there is none."""
-        request = registry_pb2.GetModelRequest(model=name)
+    def model(
+        self, name: str, version: Optional[int] = None, *, version_label: Optional[str] = None
+    ) -> _models.Model:
+        """One version with its labels; without `version` or `version_label` the one that serves: `stable`, else the
+        newest that is ready. NotFound: there is none."""
+        request = registry_pb2.GetModelRequest(model=name, version_label=version_label)
         if version is not None:
             request.version = version
         return _models.of_version(self._call(self._stubs.get, request, Attempts(self._settings, None)))
@@ -195,7 +209,7 @@ class Client:
         request = registry_pb2.WatchModelsRequest(model=model or "")
         failures = 0
         while True:
-            call = self._stubs.watch(request, metadata=self._settings.metadata)
+            call = self._stubs.watch(request, metadata=self._settings.metadata())
             try:
                 for event in call:
                     failures = 0
@@ -221,15 +235,20 @@ class Client:
             self._only_model = only_model(response.versions)
         return ask.template(self._only_model)
 
-    def _call(self, method: Any, request: Any, attempts: Attempts) -> Any:
+    def _call(self, method: Any, request: Any, attempts: Attempts, traceparent: Optional[str] = None) -> Any:
         while True:
+            metadata = self._settings.metadata(traceparent)
             try:
-                return method(request, timeout=attempts.remaining, metadata=self._settings.metadata)
+                return method(request, timeout=attempts.remaining, metadata=metadata)
             except grpc.RpcError as error:
                 time.sleep(attempts.failed(error))
 
     def _run(
-        self, images: Iterator[ImageSource], template: classifier_pb2.ClassifyRequest, deadline: float
+        self,
+        images: Iterator[ImageSource],
+        template: classifier_pb2.ClassifyRequest,
+        deadline: float,
+        traceparent: Optional[str],
     ) -> Generator[Outcome, None, None]:
         pipeline = Pipeline(deadline, self._settings.max_in_flight, self._settings.retries)
         stream: Optional[_Stream] = None
@@ -242,7 +261,7 @@ class Client:
                 now = time.monotonic()
                 pipeline.paused(now - before)
                 for request in pipeline.due(now):
-                    stream = stream or _Stream(self._stubs, self._settings)
+                    stream = stream or _Stream(self._stubs, self._settings, traceparent)
                     stream.send(request)
                 for entry in pipeline.finished():
                     before = time.monotonic()
@@ -267,11 +286,11 @@ class Client:
 class _Stream:
     """One ClassifyStream call, turned into a queue of requests and a queue of events. It decides nothing."""
 
-    def __init__(self, stubs: Stubs, setting: Settings) -> None:
+    def __init__(self, stubs: Stubs, setting: Settings, traceparent: Optional[str]) -> None:
         self._address = setting.address
         self._requests: SimpleQueue[Optional[classifier_pb2.ClassifyRequest]] = SimpleQueue()
         self._events: SimpleQueue[Any] = SimpleQueue()
-        self._call = stubs.stream(iter(self._requests.get, None), metadata=setting.metadata)
+        self._call = stubs.stream(iter(self._requests.get, None), metadata=setting.metadata(traceparent))
         threading.Thread(target=self._read, name="vitrine-stream", daemon=True).start()
 
     def send(self, request: classifier_pb2.ClassifyRequest) -> None:

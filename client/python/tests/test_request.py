@@ -1,0 +1,103 @@
+"""What goes with a picture: the version by its label, the caller's trace."""
+
+import asyncio
+import json
+import shutil
+import time
+from pathlib import Path
+from typing import Any, Dict, List, Tuple
+
+import pytest
+from conftest import ROOT, Server
+from scripted import Script, serve
+
+import vitrine
+import vitrine.aio
+
+PARENT = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+IDS = ("4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7")
+DIGIT = ROOT / "samples/digits/digit-7.png"
+
+
+def ask_both_clients(address: str, image: Any, model: str, **wish: Any) -> None:
+    """Each call of each client: classify, stream, classify, stream."""
+    with vitrine.Client(address) as client:
+        client.classify(image, model, **wish)
+        assert [result.ok for result in client.classify_many([image], model, **wish)] == [True]
+
+    async def use() -> None:
+        async with vitrine.aio.Client(address) as client:
+            await client.classify(image, model, **wish)
+            assert [result.ok async for result in client.classify_many([image], model, **wish)] == [True]
+
+    asyncio.run(use())
+
+
+def test_a_version_may_be_named_by_its_label() -> None:
+    script = Script()
+    with serve(script) as address:
+        ask_both_clients(address, b"one", "m", version_label="canary")
+        ask_both_clients(address, b"one", "m", version=3)
+    assert [request.version_label for request in script.requests] == ["canary"] * 4 + [""] * 4
+    assert [request.HasField("version") for request in script.requests] == [False] * 4 + [True] * 4
+
+
+def test_the_trace_goes_with_its_call_alone() -> None:
+    script = Script()
+    with serve(script) as address:
+        ask_both_clients(address, b"one", "m", traceparent=PARENT)
+        ask_both_clients(address, b"one", "m")
+        with vitrine.Client(address, token="secret") as client:
+            client.classify(b"one", "m", traceparent=PARENT)
+    for metadata in (script.metadata, script.stream_metadata):
+        assert [call.get("traceparent") for call in metadata[:4]] == [PARENT, PARENT, None, None]
+    assert script.metadata[4]["traceparent"] == PARENT
+    assert script.metadata[4]["authorization"] == "Bearer secret"
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["", "x", PARENT[:-1], PARENT + "0", PARENT + "-x", PARENT.upper(), "ff" + PARENT[2:], PARENT + "\n"]
+    + ["00-" + "0" * 32 + PARENT[35:], PARENT[:36] + "0" * 16 + "-01", "cc" + PARENT[2:] + "-\n"],
+)
+def test_what_is_no_traceparent(value: str) -> None:
+    with vitrine.Client("127.0.0.1:1") as client:
+        for call in (client.classify, client.classify_many):
+            with pytest.raises(vitrine.InvalidArgument, match="is no traceparent; one is VERSION-TRACEID"):
+                call(b"one", "m", traceparent=value)  # type: ignore[operator]
+
+
+def test_a_later_version_of_the_standard_may_go_on() -> None:
+    script = Script()
+    value = "cc" + PARENT[2:] + "-what-the-future-will-be-like"
+    with serve(script) as address, vitrine.Client(address) as client:
+        client.classify(b"one", "m", traceparent=value)
+    assert script.metadata[0]["traceparent"] == value
+
+
+def test_the_server_knows_label_and_trace(tmp_path: Path) -> None:
+    shutil.copytree(ROOT / "bundled/kv-pos-mnist", tmp_path / "models/kv-pos-mnist")
+    serving = tmp_path / "serving.textproto"
+    serving.write_text('models { model: "kv-pos-mnist" labels { label: "canary" version: 1 } }')
+    options = ["--serving-config", str(serving), "--log-level", "info", "--log-format", "json", "--log-requests", "all"]
+    server = Server(tmp_path, tmp_path / "models", options=options)
+
+    def lines() -> List[Dict[str, Any]]:
+        parsed = (json.loads(line) for line in server.log.read_text().splitlines() if line.startswith("{"))
+        return [line for line in parsed if line["message"] == "request" and line.get("trace_id") == IDS[0]]
+
+    ask_both_clients(server.address, DIGIT, "kv-pos-mnist", version_label="canary", traceparent=PARENT)
+    end = time.monotonic() + 10
+    while len(lines()) < 4 and time.monotonic() < end:
+        time.sleep(0.02)
+    found: List[Tuple[str, str, str]] = [(line["method"], line["code"], line["span_id"]) for line in lines()]
+    assert found == [(method, "OK", IDS[1]) for method in ("Classify", "ClassifyStream") * 2]
+    with vitrine.Client(server.address) as client:
+        assert client.model("kv-pos-mnist", version_label="canary").version == 1
+        with pytest.raises(vitrine.NotFound, match="other"):
+            client.classify(DIGIT, "kv-pos-mnist", version_label="other")
+        with pytest.raises(vitrine.NotFound, match="other"):
+            client.model("kv-pos-mnist", version_label="other")
+        with pytest.raises(vitrine.InvalidArgument, match="version_label"):
+            client.classify(DIGIT, "kv-pos-mnist", 1, version_label="canary")
+    server.stop()
