@@ -201,11 +201,14 @@ absl::StatusOr<std::unique_ptr<Listener>> Listener::OpenUnix(const std::string& 
     return unavailable(reason);
   }
   spdlog::info("bound {} for gRPC", address);
-  return std::unique_ptr<Listener>(new Listener({listening}, wake, absl::StrCat("unix://", path), path));
+  struct stat made = {};
+  (void)lstat(path.c_str(), &made);
+  return std::unique_ptr<Listener>(
+      new Listener({listening}, wake, absl::StrCat("unix://", path), SocketFile{path, made.st_dev, made.st_ino}));
 }
 
-Listener::Listener(std::vector<int> sockets, int wake, std::string address, std::string path)
-    : wake_(wake), address_(std::move(address)), path_(std::move(path)), sockets_(std::move(sockets)) {}
+Listener::Listener(std::vector<int> sockets, int wake, std::string address, std::optional<SocketFile> file)
+    : wake_(wake), address_(std::move(address)), file_(std::move(file)), sockets_(std::move(sockets)) {}
 
 Listener::~Listener() {
   Stop();
@@ -224,8 +227,14 @@ void Listener::Stop() {
     (void)!write(wake_, &one, sizeof(one));
     thread_.join();
   }
+  // While it still listens: from the moment that it does not, a successor may have put its own there.
+  if (file_.has_value() && !sockets_.empty()) {
+    struct stat there = {};
+    const bool ours =
+        lstat(file_->path.c_str(), &there) == 0 && there.st_dev == file_->device && there.st_ino == file_->inode;
+    if (ours) unlink(file_->path.c_str());
+  }
   for (const int listening : sockets_) close(listening);
-  if (!path_.empty() && !sockets_.empty()) unlink(path_.c_str());
   sockets_.clear();
 }
 

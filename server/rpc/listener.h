@@ -2,9 +2,11 @@
 #define VITRINE_SERVER_RPC_LISTENER_H_
 
 #include <netdb.h>
+#include <sys/types.h>
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -35,7 +37,8 @@ class Listener {
   // UNAVAILABLE if the address cannot be bound, and why.
   static absl::StatusOr<std::unique_ptr<Listener>> Open(const std::string& address, absl::Duration unacknowledged);
   // The same on a socket in the file system, which only this user (and root) may connect to: mode 0600 from its first
-  // moment. One that a process left behind is replaced, one that somebody listens on is not; Stop removes it.
+  // moment. One that a process left behind is replaced, one that somebody listens on is not; Stop removes it, unless it
+  // is another one by then.
   // `address` is "unix:/PATH" or "unix:///PATH". UNAVAILABLE and why otherwise.
   static absl::StatusOr<std::unique_ptr<Listener>> OpenUnix(const std::string& address);
   ~Listener();
@@ -51,18 +54,24 @@ class Listener {
   void Stop();
 
  private:
-  Listener(std::vector<int> sockets, int wake, std::string address, std::string path = "");
+  // The file of a unix socket: its path, and which one was made there.
+  struct SocketFile {
+    std::string path;
+    dev_t device = 0;
+    ino_t inode = 0;
+  };
+  Listener(std::vector<int> sockets, int wake, std::string address, std::optional<SocketFile> file = std::nullopt);
   void Run();
   // False if there was no descriptor for the next connection.
   bool AcceptWaiting(int socket);
 
   const int wake_;  // an eventfd that ends the thread
   const std::string address_;
-  const std::string path_;             // of a unix socket; else empty
-  std::vector<int> sockets_;           // constant while the thread runs
-  Take take_;                          // constant while the thread runs
-  std::function<void()> turned_away_;  // constant while the thread runs
-  bool turning_away_ = false;          // touched by the thread alone
+  const std::optional<SocketFile> file_;  // of a unix socket
+  std::vector<int> sockets_;              // constant while the thread runs
+  Take take_;                             // constant while the thread runs
+  std::function<void()> turned_away_;     // constant while the thread runs
+  bool turning_away_ = false;             // touched by the thread alone
   std::thread thread_;
 };
 
