@@ -17,6 +17,7 @@
 #include "absl/time/clock.h"
 #include "client/token_command.h"
 #include "grpc/health/v1/health.grpc.pb.h"
+#include "server/identity/authorization.h"
 #include "tests/e2e/generic_call.h"
 #include "tests/e2e/published.h"
 #include "tests/e2e/running_server.h"
@@ -137,7 +138,9 @@ TEST_F(IdentityServer, ARotatedCertificateServesNewConnectionsAndABadOneDoesNot)
 }
 
 TEST_F(IdentityServer, WithMutualTlsWhoeverHasNoCertificateGetsNoConnection) {
-  WithTls("ca.pem");
+  WithTls("clients.pem");
+  authority_->IssueAuthority("old", -1);  // beside it: passed over
+  authority_->Write("clients.pem", authority_->Read("old.pem") + authority_->Read("ca.pem"));
   Start();
   EXPECT_EQ(Ask(Secure("client"), kList), grpc::StatusCode::OK);
   EXPECT_EQ(Ask(Secure(), kList), grpc::StatusCode::UNAVAILABLE);
@@ -230,6 +233,39 @@ TEST_F(IdentityServer, EachRequestOfAStreamIsHeldAgainstTheModelsOfItsCaller) {
   EXPECT_TRUE(response.has_response()) << response.error().message();
 }
 
+// Of every method that looks a model up, on both listeners.
+TEST_F(IdentityServer, NoRefusalNamesAModelThatTheCallerMayNotUse) {
+  const std::string token = NewToken("ci");
+  std::string methods;
+  for (const MethodPolicy& row : kMethodPolicies) {
+    if (row.access != Access::kOpen) absl::StrAppend(&methods, " methods: \"", std::string(row.method), "\"");
+  }
+  options_.identity.policy = folder_.Write(
+      "policy", absl::StrCat("roles { name: 'r' models: 'my-*'", methods, " } callers { token: 'ci' roles: 'r' }"));
+  options_.admin.listen = "127.0.0.1:0";
+  PublishModel(folder_.path() / "repository", "my-model", MixedConfig());
+  PublishModel(folder_.path() / "repository", "secret", MixedConfig());
+  Start();
+  int not_found = 0;
+  for (const MethodPolicy& row : kMethodPolicies) {
+    const std::string method(row.method);
+    // Of these the answer is not a refusal of the call, or never comes.
+    if (row.access == Access::kOpen || absl::StrContains(method, "Stream") || absl::EndsWith(method, "WatchModels")) {
+      continue;
+    }
+    const auto channel = Plain(row.access == Access::kAdmin ? server_->admin_address() : server_->address());
+    const CallEnd end = CallGeneric(channel, method, *RequestOf(method, "my-absent"), token);
+    EXPECT_FALSE(absl::StrContains(end.status.error_message(), "secret")) << method << end.status.error_message();
+    not_found += !end.message && end.status.error_code() == grpc::StatusCode::NOT_FOUND ? 1 : 0;
+  }
+  EXPECT_GE(not_found, 12);
+  const char* classify = "/vitrine.v1.Classifier/Classify";
+  EXPECT_EQ(
+      CallGeneric(Plain(server_->address()), classify, *RequestOf(classify, "my-absent"), token).status.error_message(),
+      "there is no model \"my-absent\"; there is \"my-model\"")
+      << "what the caller may use helps";
+}
+
 TEST_F(IdentityServer, TheAdminSocketIsForItsUserAlone) {
   NewToken("ci");
   const std::string path = folder_.Path("admin.sock");
@@ -271,6 +307,17 @@ TEST_F(IdentityServer, ASocketThatWasLeftBehindIsReplacedAndAFileIsNot) {
   folder_.Write("admin.sock", "precious");
   EXPECT_FALSE(Server::Start(options_).ok());
   EXPECT_EQ(folder_.Read("admin.sock"), "precious");
+}
+
+TEST_F(IdentityServer, TheSocketOfASuccessorIsLeftAlone) {
+  const std::string path = folder_.Path("admin.sock");
+  options_.admin.listen = "unix:" + path;
+  Start();
+  const std::unique_ptr<Server> first = std::move(server_);
+  ASSERT_EQ(unlink(path.c_str()), 0);
+  Start();
+  first->Drain();
+  EXPECT_EQ(Ask(Plain("unix:" + path), "/vitrine.v1.Admin/GetServing"), grpc::StatusCode::OK);
 }
 
 TEST_F(IdentityServer, HeadersOverTheLimitAreRefused) {
