@@ -1,5 +1,6 @@
 #include "programs/repo_create.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -71,6 +72,13 @@ absl::StatusOr<Draft> MakeDraft(const ZooRow& row, const CreateOptions& options)
   return draft;
 }
 
+absl::StatusOr<bool> HasVersion(const std::string& repository, const std::string& model) {
+  std::error_code error;
+  if (!std::filesystem::exists(repository, error)) return false;
+  ASSIGN_OR_RETURN(const std::vector<VersionId> versions, ListVersions(repository));
+  return std::any_of(versions.begin(), versions.end(), [&](const VersionId& id) { return id.model == model; });
+}
+
 }  // namespace
 
 absl::Status InitCommand(const std::string& repository) {
@@ -107,6 +115,13 @@ absl::Status CreateCommand(const CreateOptions& options) {
   ASSIGN_OR_RETURN(ZooRow row, FindClassifier(options.variant));
   if (options.max_tokens) {
     RETURN_IF_ERROR(RaiseLimit(options.variant, *options.max_tokens, *row.config.mutable_preprocessing()));
+  }
+  if (options.if_absent) {
+    ASSIGN_OR_RETURN(const bool there, HasVersion(options.repository, options.model));
+    if (there) {
+      std::cout << options.model << " is in " << options.repository << " already\n";
+      return absl::OkStatus();
+    }
   }
   ASSIGN_OR_RETURN(const Draft draft, MakeDraft(row, options));
   ASSIGN_OR_RETURN(const VersionId published, Publish(options.repository, options.model, draft));

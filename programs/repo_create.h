@@ -20,6 +20,7 @@ struct CreateOptions {
   uint64_t seed = 0;
   bool bf16 = false;              // storage
   std::optional<int> max_tokens;  // of a native-resolution variant; default the variant's own
+  bool if_absent = false;         // do nothing where the name has a version already
 };
 
 // `vitrine-repo create`: publishes a variant of the zoo with random, untrained weights. Holds the model in fp32 once,

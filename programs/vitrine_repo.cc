@@ -135,6 +135,8 @@ Command AddCreate(CLI::App& app, Flags& flags) {
                      "most patch tokens of a picture, for variants of native resolution; default the variant's");
   create->add_option("--storage", flags.storage, "type of the stored weights: fp32 (default) or bf16")
       ->check(CLI::IsMember({"fp32", "bf16"}));
+  create->add_flag("--if-absent", options.if_absent,
+                   "do nothing where NAME has a version already, so that it may be run again");
   create->footer(
       "The classes are class_0, class_1, ...; the provenance says that the weights are random and untrained.\n"
       "  vitrine-repo create staging big --variant vit-h14 --storage bf16 --seed 7");

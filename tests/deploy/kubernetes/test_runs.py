@@ -15,6 +15,7 @@ import time
 import unittest
 
 import grpc
+import yaml
 
 import flags
 import manifests
@@ -252,6 +253,20 @@ class Refused(unittest.TestCase):
         self.assertTrue(cluster.probe("startupProbe"), cluster.said())
         self.assertTrue(cluster.probe("livenessProbe"))
         self.assertFalse(cluster.probe("readinessProbe"))
+
+
+@unittest.skipIf(flags.folder() is None, "the programs are not built")
+class RandomModel(unittest.TestCase):
+    def test_is_published_once_however_often_the_init_container_runs(self):
+        # As the overlay's file has it, which needs no rendering.
+        deployment = yaml.safe_load((manifests.FOLDER / "overlays" / "dev" / "deployment.yaml").read_text())
+        container, = deployment["spec"]["template"]["spec"]["initContainers"]
+        with tempfile.TemporaryDirectory() as folder:
+            for _ in range(2):
+                line = localized(manifests.arguments(container), {"/models": folder}, {})
+                said = subprocess.run(line, capture_output=True, text=True, timeout=120)
+                self.assertEqual(said.returncode, 0, said.stderr)
+                self.assertEqual([one.name for one in (pathlib.Path(folder) / "try").iterdir()], ["1"])
 
 
 @unittest.skipIf(flags.folder() is None, "the programs are not built")
