@@ -9,6 +9,7 @@
 #include <fstream>
 #include <map>
 #include <optional>
+#include <sstream>
 #include <thread>
 #include <tuple>
 #include <vector>
@@ -37,6 +38,7 @@ class AdminTest : public ::testing::Test {
   void Start(const std::string& serving = "") {
     ServerOptions options = TestOptions(Root());
     options.admin.listen = absl::StrCat("unix://", folder_.Path("admin"));
+    options.admin.audit_log = folder_.Path("audit");
     options.registry.admin_state = folder_.Path("state");
     if (!serving.empty()) {
       std::ofstream(folder_.Path("serving")) << serving;
@@ -138,6 +140,23 @@ TEST_F(AdminTest, RequestsNameVersionsByLabel) {
   ASSERT_TRUE(running_->registry().GetModel(&context, get, &model).ok());
   EXPECT_EQ(model.version(), 2);
   EXPECT_THAT(model.version_labels(), ::testing::ElementsAre("canary", "eu-west_1"));
+}
+
+TEST_F(AdminTest, TheAuditLogSaysThatAChangeBeginsAndWhatCameOfIt) {
+  Publish(2);
+  Start();
+  ASSERT_TRUE(RollBack().ok());
+  EXPECT_FALSE(Load(9).ok());
+  EXPECT_EQ(Models("serving").first, 0);
+  std::istringstream lines(folder_.Read("audit"));
+  std::vector<std::string> audit;
+  for (std::string line; std::getline(lines, line);) audit.push_back(line);
+  const auto line = [](const char* phase, const char* method, const char* code) {
+    return AllOf(HasSubstr(absl::StrCat("\"phase\":\"", phase, "\"")), HasSubstr(method), HasSubstr(code));
+  };
+  EXPECT_THAT(audit, ::testing::ElementsAre(line("begin", "RollbackModel", ""), line("end", "RollbackModel", "\"OK\""),
+                                            line("begin", "LoadModel", ""), line("end", "LoadModel", "NOT_FOUND"),
+                                            line("end", "GetServing", "\"OK\"")));
 }
 
 TEST_F(AdminTest, TrafficIsDividedToTheRequestAndIdsStick) {
