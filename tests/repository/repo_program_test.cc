@@ -218,6 +218,13 @@ TEST_F(RepoProgram, CreatedVersionsVerifyAndSayThatTheyAreRandom) {
   EXPECT_THAT(version->manifest.provenance().recipe(), HasSubstr("random"));
   EXPECT_EQ(version->weights.tensors.begin()->second.scalar_type(), at::kBFloat16);
 
+  const Outcome third = Run("create " + repository + " small --variant null --if-absent");
+  EXPECT_EQ(third.exit_code, 0) << third.error;
+  EXPECT_THAT(third.out, HasSubstr("already"));
+  EXPECT_FALSE(std::filesystem::exists(repository + "/small/3"));
+  EXPECT_EQ(Run("create " + repository + " other --variant null --if-absent").exit_code, 0);
+  EXPECT_TRUE(std::filesystem::exists(repository + "/other/1"));
+
   const Outcome csv = Run("list --format csv " + repository);
   EXPECT_TRUE(csv.out.starts_with("model,version,parameters,bytes,")) << csv.out;
   EXPECT_EQ(Run("init " + repository).exit_code, 1);
