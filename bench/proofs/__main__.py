@@ -1,12 +1,9 @@
 """What an operator relies on, shown at full length; docs/results/ keeps what came out."""
-import argparse
 import dataclasses
 import datetime
-import pathlib
 import sys
-import tempfile
 
-from driver import report
+from driver import command, report
 from driver.setup import ROOT, Setup
 from proofs import beside, overload, programs, rolling, terminations
 
@@ -29,42 +26,32 @@ class ProofSetup(Setup):
 
 
 def parse():
-    parser = argparse.ArgumentParser(prog="script/prove", description=__doc__)
+    parser = command.parser("script/prove", __doc__, "short runs, to see that everything works; writes no results")
     parser.add_argument("proofs", nargs="*", metavar="PROOF", help="of " + ", ".join(PROOFS) + "; default all")
-    parser.add_argument("--quick", action="store_true", help="short runs, to see that everything works; writes no results")
     parser.add_argument("--old-server", default="", help="the vitrine-server that the rolling update begins with; "
                         "with --quick it may be left out")
-    parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build", help="build folder")
     arguments = parser.parse_args()
+    command.check_names(parser, "proof", arguments.proofs, PROOFS)
     if not arguments.quick and not arguments.old_server and "rolling" in (arguments.proofs or PROOFS):
         parser.error("rolling: name the binary that the update begins with: --old-server PATH")
-    if unknown := set(arguments.proofs) - set(PROOFS):
-        parser.error(f"no such proof: {', '.join(sorted(unknown))}; there are {', '.join(PROOFS)}")
     return arguments
-
-
-def write(name, title, rows):
-    path = ROOT / "docs" / "results" / f"{name}.md"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    head = [f"# {title}", "", f"`script/prove {name}`, {datetime.date.today()}", ""]
-    head += [f"- {line}" for line in report.machine()]
-    head += [f"- revision: {report.revision()}", ""]
-    path.write_text("\n".join(head) + "\n" + report.table(rows) + "\n")
 
 
 def main():
     arguments = parse()
+
+    def setup(scratch):
+        return ProofSetup(arguments.build.resolve(), ROOT / "bundled", scratch, sys.executable, arguments.quick,
+                          arguments.old_server)
+
     failed = False
     for name in arguments.proofs or PROOFS:
-        title, measure = PROOFS[name]
-        print(title, file=sys.stderr)
-        with tempfile.TemporaryDirectory() as scratch:
-            rows = measure(ProofSetup(arguments.build.resolve(), ROOT / "bundled", pathlib.Path(scratch), sys.executable,
-                                      arguments.quick, arguments.old_server))
-        print(report.table(rows), flush=True)
+        rows = command.measure(PROOFS[name], setup)
         failed |= any(row.judgement() == "MISSED" for row in rows)
         if not arguments.quick:
-            write(name, title, rows)
+            command.write(ROOT / "docs" / "results" / f"{name}.md", PROOFS[name][0],
+                          f"`script/prove {name}`, {datetime.date.today()}",
+                          report.machine() + [f"revision: {report.revision()}"], report.table(rows))
     sys.exit(1 if failed else 0)
 
 

@@ -1,0 +1,40 @@
+"""What script/bench and script/prove have in common: options, how a part is measured, and how a result is written."""
+import argparse
+import pathlib
+import sys
+import tempfile
+
+from driver import report
+from driver.setup import ROOT
+
+
+def parser(program, description, quick):
+    made = argparse.ArgumentParser(prog=program, description=description)
+    made.add_argument("--quick", action="store_true", help=quick)
+    made.add_argument("--build", type=pathlib.Path, default=ROOT / "build", help="build folder")
+    return made
+
+
+def check_names(made, what, names, table):
+    if unknown := set(names) - set(table):
+        made.error(f"no such {what}: {', '.join(sorted(unknown))}; there are {', '.join(table)}")
+
+
+def section(part, rows):
+    return f"## {part[0]}\n\n{report.table(rows)}\n"
+
+
+def measure(part, make_setup):
+    """The rows of a part (title, function of the setup), which are also printed. `make_setup` is given a scratch folder."""
+    print(part[0], file=sys.stderr)
+    with tempfile.TemporaryDirectory() as scratch:
+        rows = part[1](make_setup(pathlib.Path(scratch)))
+    print(section(part, rows), flush=True)
+    return rows
+
+
+def write(path, title, origin, facts, body):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    head = [f"# {title}", "", origin, "", *(f"- {fact}" for fact in facts), ""]
+    path.write_text("\n".join([*head, body.rstrip("\n")]) + "\n")
+    print(f"written to {path}", file=sys.stderr)
