@@ -12,6 +12,7 @@
 #include "client/channel.h"
 #include "client/pipeline.h"
 #include "client/status.h"
+#include "client/traceparent.h"
 #include "vitrine/v1/classifier.grpc.pb.h"
 #include "vitrine/v1/registry.grpc.pb.h"
 
@@ -28,12 +29,14 @@ namespace {
 
 // One unary call with its retries. `call` is a method of a stub.
 template <typename Response, typename Stub, typename Method, typename Request>
-absl::StatusOr<Response> Call(const ClientOptions& options, Stub& stub, Method method, const Request& request) {
+absl::StatusOr<Response> Call(const ClientOptions& options, Stub& stub, Method method, const Request& request,
+                              const std::string& traceparent) {
   absl::BitGen random;
   const absl::Time end = absl::Now() + options.deadline;
   for (int attempts = 1;; ++attempts) {
     grpc::ClientContext context;
     context.set_deadline(absl::ToChronoTime(end));
+    AddTraceparent(traceparent, context);
     Response response;
     const absl::Status status = FromGrpc((stub.*method)(&context, request, &response));
     if (status.ok()) return response;
@@ -64,6 +67,7 @@ absl::Status ClientOptions::Validate() const {
   if (!token.empty() && !token_file.empty()) {
     return absl::InvalidArgumentError(absl::StrCat("there is a token, and another in ", token_file, "; give one"));
   }
+  if (!traceparent.empty()) RETURN_IF_ERROR(CheckTraceparent(traceparent).status());
   constexpr absl::Duration kShortestKeepalive = absl::Seconds(10);  // what gRPC itself makes of anything below
   if (keepalive != absl::ZeroDuration() && keepalive < kShortestKeepalive) {
     return absl::InvalidArgumentError(absl::StrCat("keepalive is ", absl::FormatDuration(keepalive),
@@ -87,10 +91,13 @@ absl::StatusOr<std::unique_ptr<Client>> Client::Connect(const ClientOptions& opt
 Client::Client(std::unique_ptr<Connection> connection) : connection_(std::move(connection)) {}
 Client::~Client() = default;
 
-absl::StatusOr<v1::ClassifyResponse> Client::Classify(const v1::ClassifyRequest& request) {
-  RETURN_IF_ERROR(CheckRequestSize(request, connection_->options));
-  return Call<v1::ClassifyResponse>(connection_->options, *connection_->classifier, &v1::Classifier::Stub::Classify,
-                                    request);
+absl::StatusOr<v1::ClassifyResponse> Client::Classify(const v1::ClassifyRequest& request,
+                                                      const std::string& traceparent) {
+  const ClientOptions& options = connection_->options;
+  if (!traceparent.empty()) RETURN_IF_ERROR(CheckTraceparent(traceparent).status());
+  RETURN_IF_ERROR(CheckRequestSize(request, options));
+  return Call<v1::ClassifyResponse>(options, *connection_->classifier, &v1::Classifier::Stub::Classify, request,
+                                    traceparent.empty() ? options.traceparent : traceparent);
 }
 
 absl::Status Client::ClassifyMany(const RequestSource& next, const ResultSink& deliver) {
@@ -104,12 +111,13 @@ absl::Status Client::ClassifyTraced(const RequestSource& next, const TracedSink&
 
 absl::StatusOr<v1::ListModelsResponse> Client::ListModels() {
   return Call<v1::ListModelsResponse>(connection_->options, *connection_->registry, &v1::Registry::Stub::ListModels,
-                                      v1::ListModelsRequest());
+                                      v1::ListModelsRequest(), connection_->options.traceparent);
 }
 
 absl::Status Client::WatchModels(const std::string& model,
                                  const std::function<bool(const v1::ModelEvent& event)>& changed) {
   grpc::ClientContext context;
+  AddTraceparent(connection_->options.traceparent, context);
   v1::WatchModelsRequest request;
   request.set_model(model);
   const auto reader = connection_->registry->WatchModels(&context, request);
@@ -129,7 +137,8 @@ absl::StatusOr<v1::ModelVersion> Client::GetModel(const std::string& model, std:
 }
 
 absl::StatusOr<v1::ModelVersion> Client::GetModel(const v1::GetModelRequest& request) {
-  return Call<v1::ModelVersion>(connection_->options, *connection_->registry, &v1::Registry::Stub::GetModel, request);
+  return Call<v1::ModelVersion>(connection_->options, *connection_->registry, &v1::Registry::Stub::GetModel, request,
+                                connection_->options.traceparent);
 }
 
 }  // namespace vitrine

@@ -58,6 +58,9 @@ struct ClientOptions {
   // Ping a silent server this often while calls are under way, so that one that vanished is noticed; zero: never.
   // Servers send callers away that ping more often than they allow: vitrine-server takes 10 seconds and more.
   absl::Duration keepalive = absl::ZeroDuration();
+  // Where the calls belong in the caller's trace: W3C Trace Context, "00-TRACEID-SPANID-FLAGS", sent as
+  // `traceparent` with every call of a Client, so that the server's log has the ids. Empty: none.
+  std::string traceparent = {};
 
   absl::Status Validate() const;
 };
@@ -88,7 +91,9 @@ class Client {
   static absl::StatusOr<std::unique_ptr<Client>> Connect(const ClientOptions& options);
   ~Client();
 
-  absl::StatusOr<v1::ClassifyResponse> Classify(const v1::ClassifyRequest& request);
+  // `traceparent` is this call's, in place of the options'.
+  absl::StatusOr<v1::ClassifyResponse> Classify(const v1::ClassifyRequest& request,
+                                                const std::string& traceparent = {});
 
   // Classifies everything that `next` gives over one stream and hands each result to `deliver`, in the order of the
   // source although the server answers in its own. Both are called from the calling thread, `next` only while nothing

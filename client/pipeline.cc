@@ -114,7 +114,7 @@ void Pipeline::SendWhatIsDue(absl::Time now) {
 }
 
 void Pipeline::Send(Entry& entry, absl::Time now) {
-  if (stream_ == nullptr) stream_ = std::make_unique<ClassifyStream>(stub_);
+  if (stream_ == nullptr) stream_ = std::make_unique<ClassifyStream>(stub_, options_.traceparent);
   if (entry.attempts == 0) entry.deadline = now + options_.deadline;
   ++entry.attempts;
   entry.sent = now;

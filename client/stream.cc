@@ -4,10 +4,12 @@
 
 #include "absl/time/clock.h"
 #include "client/status.h"
+#include "client/traceparent.h"
 
 namespace vitrine {
 
-ClassifyStream::ClassifyStream(v1::Classifier::Stub& stub) {
+ClassifyStream::ClassifyStream(v1::Classifier::Stub& stub, const std::string& traceparent) {
+  AddTraceparent(traceparent, context_);
   stub.async()->ClassifyStream(&context_, this);
   // Writes are started from outside of gRPC's reactions, hence the hold: without it the call could end under them.
   AddHold();

@@ -7,6 +7,7 @@
 #include <deque>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -32,8 +33,8 @@ class ClassifyStream final : private grpc::ClientBidiReactor<v1::ClassifyRequest
     std::optional<absl::Status> ended;
   };
 
-  // Opens the stream; whether that works shows in the events.
-  explicit ClassifyStream(v1::Classifier::Stub& stub);
+  // Opens the stream; whether that works shows in the events. Its requests belong to `traceparent`, unless it is empty.
+  ClassifyStream(v1::Classifier::Stub& stub, const std::string& traceparent);
   // Cancels the call unless it has ended, and waits for gRPC to let go of it.
   ~ClassifyStream() override;
 

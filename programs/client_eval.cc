@@ -153,6 +153,7 @@ ClientCommand AddMerge(CLI::App& eval) {
   merge->add_option("--out", flags->options.out, "folder of the whole")->required()->type_name("DIR");
   merge->add_flag("--allow-missing", flags->options.allow_missing, "merge although shards or pictures are missing");
   AddFormatOption(*merge, flags->format);
+  merge->footer("Example:\n  vitrine eval merge part1/ part2/ part3/ --out results/");
   return {merge, [flags] { return Merge(*flags); }};
 }
 

@@ -55,20 +55,21 @@ ClientCommand AddModels(CLI::App& app) {
   models->require_subcommand(0, 1);
   models->footer(kExamples);
   // Flags after the word are those of `vitrine models`.
-  const auto add = [&](const std::string& name, const std::string& does) {
+  const auto add = [&](const std::string& name, const std::string& does, const std::string& example) {
     CLI::App* word = models->add_subcommand(name, does);
     word->fallthrough();
-    word->footer("The flags of `vitrine models --help` go with it.");
+    word->footer("The flags of `vitrine models --help` go with it.\nExample:\n  vitrine models " + example);
     return word;
   };
-  add("list", "A row per version; the same as without a word.");
-  CLI::App* show = add("show", "Everything about one version.");
+  add("list", "A row per version; the same as without a word.", "list --server gpu-box:8500 --format json");
+  CLI::App* show = add("show", "Everything about one version.", "show eit-mini-cifar10@2");
   show->add_option_function<std::string>(
           "NAME[@VERSION]", [command](const std::string& text) { command->choice = *ParseModelChoice(text); },
           "the model; without it the only one that is ready")
       ->check(Checked(ParseModelChoice))
       ->type_name("");
-  CLI::App* watch = add("watch", "A line per version, then one for each change, until Ctrl-C.");
+  CLI::App* watch =
+      add("watch", "A line per version, then one for each change, until Ctrl-C.", "watch eit-mini-cifar10");
   watch
       ->add_option_function<std::string>(
           "NAME[@VERSION]", [command](const std::string& text) { command->watched = *ParseModelChoice(text); },

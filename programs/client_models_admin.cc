@@ -151,7 +151,7 @@ int Run(const Words& words, ClientOptions client, bool own_deadline, Format form
   const std::optional<AdminChange> change = ChangeOf(words);
   const absl::Status status = change.has_value() ? RunAdminChange(client, *change, format, std::cout, std::cerr)
                                                  : RunServing(client, words.choice.name, format, std::cout);
-  return status.ok() ? kExitSuccess : Fail("vitrine", status);
+  return status.ok() ? kExitSuccess : FailWithHint(status, client, "vitrine-server with --admin", "--admin");
 }
 
 CLI::App* AddWord(CLI::App& models, Words& words, const std::string& name, const std::string& does,

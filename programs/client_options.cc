@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
+#include "client/traceparent.h"
 #include "programs/command_line.h"
 
 namespace vitrine {
@@ -171,14 +172,24 @@ void AddRequestOptions(CLI::App& app, ClientOptions& options, std::optional<v1::
       ->check(CLI::Range(1, 64).description(""))
       ->type_name("N")
       ->capture_default_str();
+  // What others left in the environment and is malformed is ignored, as the standard has it.
+  if (const char* parent = std::getenv("TRACEPARENT"); parent != nullptr && CheckTraceparent(parent).ok()) {
+    options.traceparent = parent;
+  }
+  app.add_option("--traceparent", options.traceparent,
+                 "where the requests belong in your trace, for the server's\nlog: 00-TRACEID-SPANID-FLAGS; also "
+                 "$TRACEPARENT")
+      ->check(Checked(CheckTraceparent))
+      ->type_name("TRACE");
 }
 
-int FailWithHint(const absl::Status& status, const ClientOptions& options) {
+int FailWithHint(const absl::Status& status, const ClientOptions& options, absl::string_view server,
+                 absl::string_view flag) {
   const bool unreachable =
       absl::IsUnavailable(status) && status.message().find(options.address) != absl::string_view::npos;
   if (!unreachable) return Fail("vitrine", status);
-  return Fail("vitrine", absl::UnavailableError(absl::StrCat(
-                             status.message(), "; start vitrine-server there or name another with --server")));
+  return Fail("vitrine", absl::UnavailableError(
+                             absl::StrCat(status.message(), "; start ", server, " there or name another with ", flag)));
 }
 
 }  // namespace vitrine

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "client/classify_command.h"
 #include "client/client.h"
@@ -27,7 +28,7 @@ void AddFormatOption(CLI::App& app, Format& format);
 void AddModelOption(CLI::App& app, ModelChoice& choice);
 // Which pictures: IMAGE..., --recursive, --files-from, -0.
 void AddPictureOptions(CLI::App& app, std::vector<std::string>& paths, PictureSearch& search);
-// What goes with every picture: --resolution, --priority, --in-flight.
+// What goes with every picture: --resolution, --priority, --in-flight, --traceparent, else $TRACEPARENT.
 void AddRequestOptions(CLI::App& app, ClientOptions& options, std::optional<v1::ResolutionWish>& resolution,
                        v1::Priority& priority);
 
@@ -53,8 +54,10 @@ CLI::Validator OneOf(const std::vector<std::string>& words);
 // Options as "--name WORD (default)": CLI11's own form spells out every check and conversion.
 std::shared_ptr<CLI::Formatter> ShortHelp();
 
-// Says on stderr what went wrong and, where no server answers, what to do about it. Returns kExitFailure.
-int FailWithHint(const absl::Status& status, const ClientOptions& options);
+// Says on stderr what went wrong and, where no server answers, what to do about it: start `server` there, or name
+// another with `flag`. Returns kExitFailure.
+int FailWithHint(const absl::Status& status, const ClientOptions& options, absl::string_view server = "vitrine-server",
+                 absl::string_view flag = "--server");
 
 }  // namespace vitrine
 

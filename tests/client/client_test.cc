@@ -104,6 +104,52 @@ TEST(Classify, RefusesTooLargeARequestItself) {
   EXPECT_THAT(answer.status().ToString(), HasSubstr("at most 1000"));
 }
 
+TEST(Trace, EveryCallCarriesTheOptionsAndOneItsOwn) {
+  const auto told = [](grpc::ServerContext* context) {
+    std::string all;
+    const auto [begin, end] = context->client_metadata().equal_range("traceparent");
+    for (auto it = begin; it != end; ++it) all += "[" + std::string(it->second.data(), it->second.size()) + "]";
+    return all;
+  };
+  const SmallServer server({.classify =
+                                [&](const auto&, auto* response, auto* context) {
+                                  response->add_predictions()->set_label(told(context));
+                                  return grpc::Status::OK;
+                                },
+                            .stream =
+                                [&](StreamOfServer* stream, auto* context) {
+                                  for (v1::ClassifyRequest request; stream->Read(&request);) {
+                                    v1::ClassifyStreamResponse answer = StreamAnswerTo(request);
+                                    answer.mutable_response()->mutable_predictions(0)->set_label(told(context));
+                                    stream->Write(answer);
+                                  }
+                                  return grpc::Status::OK;
+                                }});
+  const auto label = [](const absl::StatusOr<v1::ClassifyResponse>& answer) {
+    return answer.ok() ? answer->predictions(0).label() : answer.status().ToString();
+  };
+  const std::string first = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+  const std::string second = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-00";
+  EXPECT_EQ(label(ConnectTo(server)->Classify(RequestWith("7"))), "");
+  EXPECT_EQ(label(ConnectTo(server)->Classify(RequestWith("7"), second)), "[" + second + "]");
+  const auto client = Client::Connect({.address = server.address(), .traceparent = first});
+  ASSERT_TRUE(client.ok()) << client.status();
+  EXPECT_EQ(label((*client)->Classify(RequestWith("7"))), "[" + first + "]");
+  EXPECT_EQ(label((*client)->Classify(RequestWith("7"), second)), "[" + second + "]") << "servers ignore two";
+  int left = 2;
+  const RequestSource source = [&]() -> std::optional<absl::StatusOr<v1::ClassifyRequest>> {
+    if (left-- == 0) return std::nullopt;
+    return RequestWith("7");
+  };
+  EXPECT_TRUE(
+      (*client)
+          ->ClassifyMany(source, [&](size_t, const auto& answer) { EXPECT_EQ(label(answer), "[" + first + "]"); })
+          .ok());
+  EXPECT_THAT((*client)->Classify(RequestWith("7"), "00-xyz").status().ToString(),
+              HasSubstr("\"00-xyz\" is no traceparent; one is VERSION-TRACEID-SPANID-FLAGS"));
+  EXPECT_THAT(Client::Connect({.traceparent = first + " "}).status().ToString(), HasSubstr("is no traceparent"));
+}
+
 TEST(Balancing, OfAListOnlyServersThatSayThatTheyServeAreAsked) {
   std::array<std::atomic<int>, 3> asked{};
   const auto counting = [&](int server, std::optional<bool> serving) {

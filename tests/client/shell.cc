@@ -16,7 +16,7 @@ Ran Shell(const ScratchFolder& folder, const std::string& command) {
   folder.Write("command.sh", command);
   const std::string line = "cd " + folder.path().string() +
                            " && env -u CMAKE_PREFIX_PATH -u CPATH -u VITRINE_SERVER -u VITRINE_TOKEN "
-                           "-u VITRINE_TOKEN_FILE bash command.sh >command.out 2>command.err";
+                           "-u VITRINE_TOKEN_FILE -u TRACEPARENT bash command.sh >command.out 2>command.err";
   const int status = std::system(line.c_str());
   return {WIFEXITED(status) ? WEXITSTATUS(status) : 128, folder.Read("command.out"), folder.Read("command.err")};
 }
@@ -28,6 +28,7 @@ BundledServer::BundledServer(const ScratchFolder& folder) {
            fs::copy_options::recursive);
   const Ran started = Shell(folder, VITRINE_BIN
                             "/vitrine-server --repository repository --listen 127.0.0.1:0 --metrics 127.0.0.1:0 "
+                            "--log-requests all "
                             ">server.log 2>&1 & echo $!");
   pid_ = std::atoi(started.out.c_str());
   const std::regex listening("listening on (\\S+) \\(gRPC\\)"), ready("version ready model=kv-pos-mnist version=1");

@@ -4,7 +4,12 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <functional>
+#include <iterator>
+#include <regex>
+#include <vector>
 
+#include "absl/time/clock.h"
 #include "tests/client/shell.h"
 #include "tests/imaging/pictures.h"
 
@@ -72,6 +77,59 @@ TEST_F(VitrineProgram, TakesPicturesFromEverywhere) {
   EXPECT_TRUE(std::filesystem::exists(folder_.path() / "out/a.attention.png"));
 }
 
+TEST_F(VitrineProgram, TellsTheServersLogWhereARequestBelongs) {
+  const std::string one = "4bf92f3577b34da6a3ce929d0e0e4736", span = "00f067aa0ba902b7", other(32, 'a');
+  const std::string parent = "00-" + one + "-" + span + "-01";
+  // Lines of requests in the server's log that have these ids, once there are as many.
+  const auto logged = [&](const std::string& method, const std::string& trace, int wanted) {
+    const std::regex line("request method=" + method + " [^\n]*trace_id=" + trace + " span_id=" + span);
+    std::string log;
+    long found = 0;
+    for (const absl::Time end = absl::Now() + absl::Seconds(10); absl::Now() < end && found < wanted;) {
+      log = folder_.Read("server.log");
+      found = std::distance(std::sregex_iterator(log.begin(), log.end(), line), std::sregex_iterator());
+    }
+    EXPECT_EQ(found, wanted) << log;
+  };
+  const std::string classify = kVitrine + "classify in/a.png" + at_;
+  EXPECT_EQ(Shell(folder_, classify + " --traceparent " + parent).exit_code, 0);
+  logged("Classify", one, 1);
+  EXPECT_EQ(Shell(folder_, kVitrine + "embed -r in --output o.npy --traceparent " + parent + at_).exit_code, 0);
+  logged("ClassifyStream", one, 2);
+  EXPECT_EQ(Shell(folder_, "TRACEPARENT=00-" + other + "-" + span + "-00 " + classify).exit_code, 0);
+  logged("Classify", other, 1);
+  // What others left in the environment does no harm; what was typed is checked.
+  EXPECT_EQ(Shell(folder_, "TRACEPARENT=x " + classify).exit_code, 0);
+  const Ran wrong = Shell(folder_, classify + " --traceparent x");
+  EXPECT_EQ(wrong.exit_code, 2);
+  EXPECT_THAT(wrong.errors, HasSubstr("\"x\" is no traceparent; one is"));
+}
+
+TEST_F(VitrineProgram, HelpOfEveryCommandHasAnExample) {
+  const std::regex command("\n  ([a-z]+) +[A-Z]");
+  std::function<void(const std::string&)> look = [&](const std::string& words) {
+    const Ran help = Shell(folder_, kVitrine + words + " --help");
+    EXPECT_EQ(help.exit_code, 0) << words;
+    const size_t examples = help.out.find("xample");
+    ASSERT_NE(examples, std::string::npos) << words;
+    EXPECT_THAT(help.out.substr(examples), HasSubstr("vitrine " + words)) << words;
+    const size_t at = help.out.find("Subcommands:");
+    if (at == std::string::npos) return;
+    const std::string listed = help.out.substr(at);
+    const std::vector<std::string> found(std::sregex_token_iterator(listed.begin(), listed.end(), command, 1), {});
+    EXPECT_FALSE(found.empty()) << help.out;
+    for (const std::string& name : found) look(words.empty() ? name : words + " " + name);
+  };
+  look("");
+}
+
+TEST_F(VitrineProgram, AsksForHealth) {
+  EXPECT_EQ(Shell(folder_, kVitrine + "health model/kv-pos-mnist" + at_).out, "SERVING\n");
+  const Ran unknown = Shell(folder_, kVitrine + "health kv-pos-mnist" + at_);
+  EXPECT_EQ(unknown.exit_code, 1);
+  EXPECT_THAT(unknown.errors, HasSubstr("knows no \"kv-pos-mnist\"; ask for model/NAME"));
+}
+
 TEST_F(VitrineProgram, SendsSmallerWhatTheServerWouldNotRead) {
   folder_.Write("noise.png", EncodePng(NoiseImage(2600, 2400, 3)));  // noise cannot be compressed
   ASSERT_GT(std::filesystem::file_size(folder_.path() / "noise.png"), 17 << 20);
@@ -110,6 +168,7 @@ TEST_F(VitrineProgram, ExitsWithOneForWhatFailedAndTwoForAWrongCommand) {
   EXPECT_THAT(refused("--keepalive 1s" + at_), HasSubstr("at least 10s"));
   folder_.Write("token", "secret");
   EXPECT_THAT(refused("--token-file token --server 192.0.2.1:1"), HasSubstr("unencrypted; use TLS"));
+  EXPECT_THAT(refused("serving --admin unix:nowhere"), HasSubstr("start vitrine-server with --admin there or name"));
   EXPECT_THAT(refused("--server unix:nowhere"), HasSubstr("there is no such socket; start vitrine-server there"));
   EXPECT_EQ(Shell(folder_, "VITRINE_TOKEN_FILE=token " + kVitrine + "models" + at_).exit_code, 0);
 }
