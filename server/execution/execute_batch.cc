@@ -183,7 +183,8 @@ class BatchRun {
     const absl::Time begin = context_.clock.Now();
     absl::StatusOr<v1::ClassifyResponse> response = context_.responder(request, std::move(output));
     const absl::Time end = context_.clock.Now();
-    model_->cost->ObserveEncode(end - begin);
+    // An answer that failed may have drawn only some of its overlays.
+    if (response.ok()) model_->cost->ObserveEncode(request.overlay_pixels, end - begin);
     if (response.ok() && version_metrics_ != nullptr && !request.is_probe) {
       version_metrics_->duration.Observe(absl::ToDoubleSeconds(end - request.arrival));
       version_metrics_->confidence.Observe(sureness.confidence);

@@ -51,6 +51,11 @@ absl::StatusOr<InferenceRequest> ClassifyService::Accept(absl::StatusOr<v1::Clas
   }
   if (model->metrics != nullptr) metrics = model->metrics.get();
   RETURN_IF_ERROR(request.status());
+  // Before the picture's header is read. Admit looks again: others come meanwhile.
+  if (absl::Status places = admission_.CheckPlaces(call.caller.name); !places.ok()) {
+    quota.Cancel();
+    return places;
+  }
   ASSIGN_OR_RETURN(InferenceRequest plan, PlanRequest(*std::move(request), std::move(model)));
   plan.arrival = arrival;
   plan.caller = call.caller.name;

@@ -39,6 +39,8 @@ struct InferenceRequest {
   std::vector<v1::FeatureRequest> features;     // resolved
   // What attention and features will take in the answer; with overlays, whose size nobody knows, what they may take.
   int64_t answer_bytes = 0;
+  // Pixels of the overlays that will be drawn, over all of them.
+  int64_t overlay_pixels = 0;
 
   bool is_probe = false;  // the server's own (see compute_probe.h): in none of the histograms of answers
   std::string caller;     // Caller::name: whose share and quota it counts against

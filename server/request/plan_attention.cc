@@ -1,12 +1,14 @@
 #include "server/request/plan_attention.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "models/attention_request.h"
 #include "models/features.h"
+#include "report/overlay.h"
 #include "server/execution/attention_encoding.h"
 
 namespace vitrine {
@@ -16,6 +18,14 @@ constexpr int kMaxAttentionRequests = 16;
 constexpr int kMaxFeatureRequests = 3;
 // Each overlay is a picture to draw and compress; one of the largest takes about 0.2 s of an executor.
 constexpr int64_t kMaxOverlays = 8;
+
+// Of one overlay on a picture of this size, but for the bar below a diverging map.
+int64_t OverlayPixels(Size picture) {
+  const OverlayLook look;
+  const double longer = std::max({picture.height, picture.width, 1});
+  const double scale = std::clamp<double>(longer, look.min_side, look.max_side) / longer;
+  return static_cast<int64_t>(std::ceil(picture.height * scale) * std::ceil(picture.width * scale));
+}
 
 // Adds to `bytes` what the values of the attention take.
 absl::Status PlanAttention(InferenceRequest& plan, int64_t& bytes) {
@@ -39,6 +49,7 @@ absl::Status PlanAttention(InferenceRequest& plan, int64_t& bytes) {
     }
     plan.attention.push_back(std::move(resolved));
   }
+  plan.overlay_pixels = overlays * OverlayPixels(plan.geometry.original);
   if (overlays <= kMaxOverlays) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat("the request asks for ", overlays, " overlays; at most ", kMaxOverlays,
                                                  " are drawn for one request; ask for fewer layers or ",

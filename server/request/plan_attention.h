@@ -14,7 +14,8 @@ inline constexpr int64_t kMaxAttentionBytes = int64_t{16} << 20;
 // max_attention_bytes of a request, or its default.
 int64_t AttentionBytesAllowed(const v1::ClassifyRequest& request);
 
-// Resolves the attention and features that plan.request asks for into the plan, whose model and grid are set.
+// Resolves the attention and features that plan.request asks for into the plan, whose model, geometry
+// and grid are set.
 // INVALID_ARGUMENT names what the model lacks; RESOURCE_EXHAUSTED names the bytes where they exceed the allowance.
 // Overlays are not counted: their size is known when they are drawn.
 absl::Status PlanAttentionAndFeatures(InferenceRequest& plan);

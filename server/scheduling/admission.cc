@@ -8,7 +8,6 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "server/request/inference_request.h"
-#include "server/scheduling/fair_share.h"
 
 namespace vitrine {
 namespace {
@@ -17,6 +16,8 @@ namespace {
 constexpr double kForgottenRate = 1e-4;
 // An hour's work has decayed to less than that.
 constexpr absl::Duration kForgottenAfter = absl::Seconds(20);
+// Callers that are looked at one by one when time is predicted; the rest together.
+constexpr size_t kBusiest = 64;
 
 using Work = std::array<absl::Duration, kPriorityClasses>;
 
@@ -94,7 +95,7 @@ absl::StatusOr<Ticket> Admission::Admit(const InferenceRequest& request) {
   ticket.model_ = request.model->queue_limits;
   ticket.priority_class_ = ClassOf(request.request.priority());
   ticket.bytes_ = request.InputBytes();
-  ticket.cost_ = cost.Predict(request.tokens, request.InputPixels());
+  ticket.cost_ = cost.Predict(request.tokens, request.InputPixels(), request.overlay_pixels);
   const bool has_deadline = request.deadline != absl::InfiniteFuture();
   const absl::Duration limit =
       has_deadline ? (request.deadline - now) * options_.deadline_share : options_.max_predicted_wait;
@@ -103,7 +104,8 @@ absl::StatusOr<Ticket> Admission::Admit(const InferenceRequest& request) {
   if (!first_caller_.has_value()) first_caller_ = ticket.caller_;
   shared_ = shared_ || ticket.caller_ != *first_caller_;
   if (server_.requests.held() > 0) {
-    RETURN_IF_ERROR(CheckServer(ticket));
+    RETURN_IF_ERROR(CheckRequests(ticket.caller_));
+    RETURN_IF_ERROR(CheckBytes(ticket));
     RETURN_IF_ERROR(CheckModel(ticket));
     RETURN_IF_ERROR(CheckTime(ticket, limit, has_deadline, cost.Predict(options_.max_batch_tokens, 0), now));
   }
@@ -116,9 +118,14 @@ absl::Duration Admission::TimeToFree(double part) const {
   return work_ / options_.executors * std::clamp(part, 0.0, 1.0);
 }
 
-absl::Status Admission::CheckServer(const Ticket& ticket) const {
-  const int64_t requests = server_.requests.held(), bytes = server_.bytes.held();
-  switch (server_.requests.Check(ticket.caller_, 1, options_.max_requests, shared_)) {
+absl::Status Admission::CheckPlaces(const std::string& caller) const {
+  MutexLock lock(mutex_);
+  return server_.requests.held() > 0 ? CheckRequests(caller) : absl::OkStatus();
+}
+
+absl::Status Admission::CheckRequests(const std::string& caller) const {
+  const int64_t requests = server_.requests.held();
+  switch (server_.requests.Check(caller, 1, options_.max_requests, shared_)) {
     case SharedRoom::Verdict::kFull:
       return ShedError(ShedReason::kRequests,
                        absl::StrCat("the server already holds ", requests, " requests, its limit"),
@@ -129,6 +136,11 @@ absl::Status Admission::CheckServer(const Ticket& ticket) const {
     case SharedRoom::Verdict::kFits:
       break;
   }
+  return absl::OkStatus();
+}
+
+absl::Status Admission::CheckBytes(const Ticket& ticket) const {
+  const int64_t bytes = server_.bytes.held();
   const double excess = static_cast<double>(bytes + ticket.bytes_ - options_.max_bytes);
   const double part = std::max(excess, 1.0) / std::max<int64_t>(bytes, 1);
   switch (server_.bytes.Check(ticket.caller_, ticket.bytes_, options_.max_bytes, shared_)) {
@@ -169,16 +181,12 @@ absl::Status Admission::CheckModel(const Ticket& ticket) const {
 
 absl::Status Admission::CheckTime(const Ticket& ticket, absl::Duration limit, bool has_deadline, absl::Duration batch,
                                   absl::Time now) const {
-  absl::Duration mine;
-  std::vector<OtherCaller> others;
-  for (const auto& [caller, held] : callers_) {
-    if (caller == ticket.caller_) {
-      mine = SumUpTo(ticket.priority_class_, held.work);
-    } else if (const double rate = held.Rate(now); held.requests > 0 || rate >= kForgottenRate) {
-      others.push_back({SumUpTo(kPriorityClasses - 1, held.work), rate});
-    }
-  }
-  const size_t callers = others.size() + 1;
+  const auto own = callers_.find(ticket.caller_);
+  const absl::Duration mine =
+      own == callers_.end() ? absl::ZeroDuration() : SumUpTo(ticket.priority_class_, own->second.work);
+  std::vector<OtherCaller> others = Others(ticket.caller_, now);
+  int64_t callers = 1;
+  for (const OtherCaller& other : others) callers += other.callers;
   const absl::Duration ahead =
       WorkAhead(mine, ticket.cost_, std::move(others), batch, options_.executors) / options_.executors;
   const absl::Duration completion = ahead + ticket.cost_;
@@ -198,42 +206,82 @@ absl::Status Admission::CheckTime(const Ticket& ticket, absl::Duration limit, bo
       completion - limit);
 }
 
-double Admission::CallerWork::Rate(absl::Time now) const {
+std::vector<OtherCaller> Admission::Others(const std::string& asks, absl::Time now) const {
+  std::vector<OtherCaller> others;
+  OtherCaller rest = {.work = work_, .rate = recent_.Rate(now), .callers = static_cast<int64_t>(callers_.size())};
+  const auto look = [&](const CallerWork& caller) {
+    const OtherCaller seen = {caller.total, caller.recent.Rate(now)};
+    rest.work -= seen.work;
+    rest.rate -= seen.rate;
+    --rest.callers;
+    return seen;
+  };
+  if (const auto own = callers_.find(asks); own != callers_.end()) look(own->second);
+  size_t looks = 0;
+  for (const auto& [work, caller] : busiest_) {
+    if (looks++ == kBusiest) break;
+    if (caller->first == asks) continue;
+    const OtherCaller seen = look(caller->second);
+    if (caller->second.requests > 0 || seen.rate >= kForgottenRate) others.push_back(seen);
+  }
+  if (rest.callers > 0 && (rest.work > absl::ZeroDuration() || rest.rate >= kForgottenRate)) {
+    rest.rate = std::max(rest.rate, 0.0);  // a difference of decayed sums
+    others.push_back(rest);
+  }
+  return others;
+}
+
+double Admission::Recent::Rate(absl::Time now) const {
   // Most callers that are remembered: nothing is left, whatever it was, and the exponential is not worth its time.
-  if (now - recent_at > kForgottenAfter) return 0;
-  return absl::ToDoubleSeconds(recent) * std::exp(-absl::ToDoubleSeconds(now - recent_at));
+  if (now - at > kForgottenAfter) return 0;
+  return absl::ToDoubleSeconds(work) * std::exp(-absl::ToDoubleSeconds(now - at));
+}
+
+void Admission::Recent::Add(absl::Duration cost, absl::Time now) {
+  work = absl::Seconds(Rate(now)) + cost;
+  at = now;
+}
+
+void Admission::Change(Callers::iterator caller, int priority_class, absl::Duration by) {
+  CallerWork& held = caller->second;
+  busiest_.erase({held.total, &*caller});
+  held.work[priority_class] += by;
+  held.total += by;
+  busiest_.insert({held.total, &*caller});
+  work_ += by;
 }
 
 void Admission::Take(const Ticket& ticket, absl::Time now) {
-  if (callers_.size() >= prune_at_) Prune(now);
+  Busiest& busiest = busiest_;
+  prune_.Step(callers_, [&busiest, now](const auto& caller) {
+    const bool idle = caller.second.requests == 0 && caller.second.recent.Rate(now) < kForgottenRate;
+    if (idle) busiest.erase({caller.second.total, &caller});
+    return idle;
+  });
   server_.Take(ticket);
-  work_ += ticket.cost_;
-  CallerWork& caller = callers_[ticket.caller_];
-  ++caller.requests;
-  caller.work[ticket.priority_class_] += ticket.cost_;
-  caller.recent = absl::Seconds(caller.Rate(now)) + ticket.cost_;
-  caller.recent_at = now;
+  const auto caller = callers_.try_emplace(ticket.caller_).first;
+  Change(caller, ticket.priority_class_, ticket.cost_);
+  ++caller->second.requests;
+  caller->second.recent.Add(ticket.cost_, now);
+  recent_.Add(ticket.cost_, now);
   if (ticket.model_ != nullptr) models_[ticket.model_].Take(ticket);
 }
 
 void Admission::Release(const Ticket& ticket) {
   MutexLock lock(mutex_);
   server_.Give(ticket);
-  work_ -= ticket.cost_;
-  CallerWork& caller = callers_.at(ticket.caller_);
-  caller.work[ticket.priority_class_] -= ticket.cost_;
-  --caller.requests;
+  const auto caller = callers_.find(ticket.caller_);
+  Change(caller, ticket.priority_class_, -ticket.cost_);
+  --caller->second.requests;
   if (ticket.model_ == nullptr) return;
   const auto model = models_.find(ticket.model_);
   model->second.Give(ticket);
   if (model->second.requests.held() == 0) models_.erase(model);
 }
 
-void Admission::Prune(absl::Time now) {
-  std::erase_if(callers_, [now](const auto& caller) {
-    return caller.second.requests == 0 && caller.second.Rate(now) < kForgottenRate;
-  });
-  prune_at_ = std::max<size_t>(64, 2 * callers_.size());
+size_t Admission::callers() const {
+  MutexLock lock(mutex_);
+  return callers_.size();
 }
 
 Admission::Load Admission::load() const {

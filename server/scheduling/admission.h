@@ -3,10 +3,14 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -17,6 +21,8 @@
 #include "server/scheduling/answer_budget.h"
 #include "server/scheduling/batching_policy.h"
 #include "server/scheduling/caller_quotas.h"
+#include "server/scheduling/fair_share.h"
+#include "server/scheduling/rolling_prune.h"
 #include "server/scheduling/shared_room.h"
 #include "server/scheduling/shed.h"
 
@@ -68,7 +74,7 @@ class Ticket {
 
 // Decides at once whether a request may wait. Bounded by requests and bytes, for the whole server and for each model,
 // and by predicted completion. Callers share places as shared_room.h says and time as fair_share.h says. Thread-safe;
-// never blocks beyond a short lock. O(n log n) in the callers of late. Outlives its tickets.
+// never blocks beyond a short lock. O(log n) in the callers of late. Outlives its tickets.
 class Admission {
  public:
   Admission(const AdmissionOptions& options, const Clock& clock)
@@ -82,6 +88,10 @@ class Admission {
   // ever corrected. RetryInfo is the time after which the request would be admitted if nothing else came.
   absl::StatusOr<Ticket> Admit(const InferenceRequest& request);
 
+  // Whether Admit would refuse whatever this caller asks, since the server or the caller's share of it is full of
+  // requests: what it asks need not be looked at to be refused. Takes no place.
+  absl::Status CheckPlaces(const std::string& caller) const;
+
   // What each caller uses of its quota, and the room for answers: the other two things that a request needs.
   CallerQuotas& quotas() { return quotas_; }
   AnswerBudget& answers() { return answers_; }
@@ -93,19 +103,28 @@ class Admission {
     absl::Duration work;  // executor time, summed over the requests
   };
   Load load() const;
+  size_t callers() const;  // that something is kept for
 
  private:
   friend class Ticket;
   using Work = std::array<absl::Duration, kPriorityClasses>;  // executor time, by class
+  // Executor time admitted of late: each second ago counts by 1 / e.
+  struct Recent {
+    absl::Duration work;
+    absl::Time at;  // when that was right
+
+    double Rate(absl::Time now) const;  // executor seconds per second
+    void Add(absl::Duration cost, absl::Time now);
+  };
   struct CallerWork {
     int64_t requests = 0;
     Work work;
-    // Executor time admitted of late: each second ago counts by 1 / e.
-    absl::Duration recent;
-    absl::Time recent_at;  // when that was right
-
-    double Rate(absl::Time now) const;  // executor seconds per second
+    absl::Duration total;  // of `work`
+    Recent recent;
   };
+  using Callers = std::map<std::string, CallerWork>;
+  // By executor time in flight, most first.
+  using Busiest = std::set<std::pair<absl::Duration, const Callers::value_type*>, std::greater<>>;
   // What is held of a limit of requests and one of bytes.
   struct Room {
     SharedRoom requests;
@@ -115,16 +134,19 @@ class Admission {
     void Give(const Ticket& ticket);
   };
 
-  absl::Status CheckServer(const Ticket& ticket) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status CheckRequests(const std::string& caller) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status CheckBytes(const Ticket& ticket) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status CheckModel(const Ticket& ticket) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status CheckTime(const Ticket& ticket, absl::Duration limit, bool has_deadline, absl::Duration batch,
                          absl::Time now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The callers beside this one. However many there are, only the busiest are looked at one by one.
+  std::vector<OtherCaller> Others(const std::string& asks, absl::Time now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Until `part` of what is held is answered.
   absl::Duration TimeToFree(double part) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Take(const Ticket& ticket, absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Release(const Ticket& ticket);
-  // Forgets callers that have not asked for long, each time the number has doubled.
-  void Prune(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // More work of this caller is in flight, or less.
+  void Change(Callers::iterator caller, int priority_class, absl::Duration by) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const AdmissionOptions options_;
   const Clock& clock_;
@@ -134,8 +156,10 @@ class Admission {
   mutable Mutex mutex_;
   Room server_ ABSL_GUARDED_BY(mutex_);
   absl::Duration work_ ABSL_GUARDED_BY(mutex_);
-  std::map<std::string, CallerWork> callers_ ABSL_GUARDED_BY(mutex_);  // that ask or asked of late
-  size_t prune_at_ ABSL_GUARDED_BY(mutex_) = 64;
+  Recent recent_ ABSL_GUARDED_BY(mutex_);    // of all callers together
+  Callers callers_ ABSL_GUARDED_BY(mutex_);  // that ask or asked of late
+  Busiest busiest_ ABSL_GUARDED_BY(mutex_);  // each of callers_
+  RollingPrune<Callers> prune_ ABSL_GUARDED_BY(mutex_);
   std::map<std::shared_ptr<const QueueLimits>, Room> models_ ABSL_GUARDED_BY(mutex_);  // with requests in flight
   // The first caller of all; once there is another, callers share.
   std::optional<std::string> first_caller_ ABSL_GUARDED_BY(mutex_);

@@ -23,9 +23,10 @@ struct BatchOptions {
   int64_t max_batch_tokens = 1568;
   // Most images in a batch.
   int max_batch_images = 64;
-  // Most pixels of their pictures, before they are resized. Bounds how long a batch decodes, and its memory: pictures
-  // that overlays are drawn on stay decoded until the answer, 3 bytes a pixel. The default is two of the largest
-  // pictures that are accepted; more only helps where decoding is not what takes the time.
+  // Most pixels of their pictures, before they are resized, and of the overlays drawn on them. Bounds how long a batch
+  // decodes and draws, and its memory: pictures that overlays are drawn on stay decoded until the answer, 3 bytes a
+  // pixel. The default is two of the largest pictures that are accepted; more only helps where decoding is not what
+  // takes the time.
   int64_t max_batch_pixels = int64_t{32} << 20;
   // How long the oldest request may wait for company while an executor is idle. Zero never waits.
   absl::Duration max_wait = absl::ZeroDuration();

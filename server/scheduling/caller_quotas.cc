@@ -51,7 +51,11 @@ absl::StatusOr<QuotaTicket> CallerQuotas::Admit(const Caller& caller) {
   const CallerQuota& quota = *caller.quota;
   const absl::Time now = clock_.Now();
   MutexLock lock(mutex_);
-  if (uses_.size() >= prune_at_) Prune(now);
+  // Of a caller whose bucket is full and who has nothing in flight nothing needs to be known.
+  prune_.Step(uses_, [now](const auto& caller) {
+    const Use& use = caller.second;
+    return use.in_flight == 0 && Level(use.tokens, use.filled, now, use.rate, use.burst) >= use.burst;
+  });
   const auto [found, is_new] = uses_.try_emplace(caller.name);
   Use& use = found->second;
   if (use.in_flight >= quota.max_in_flight) {
@@ -103,15 +107,6 @@ void CallerQuotas::Cancel(const std::string& caller, bool took_token) {
 size_t CallerQuotas::callers() const {
   MutexLock lock(mutex_);
   return uses_.size();
-}
-
-void CallerQuotas::Prune(absl::Time now) {
-  for (auto it = uses_.begin(); it != uses_.end();) {
-    const Use& use = it->second;
-    const bool full = Level(use.tokens, use.filled, now, use.rate, use.burst) >= use.burst;
-    it = use.in_flight == 0 && full ? uses_.erase(it) : std::next(it);
-  }
-  prune_at_ = std::max<size_t>(64, 2 * uses_.size());
 }
 
 }  // namespace vitrine

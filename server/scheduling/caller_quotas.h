@@ -12,6 +12,7 @@
 #include "server/clock.h"
 #include "server/identity/caller.h"
 #include "server/mutex.h"
+#include "server/scheduling/rolling_prune.h"
 
 namespace vitrine {
 
@@ -66,13 +67,10 @@ class CallerQuotas {
 
   void Release(const std::string& caller, absl::Time since);
   void Cancel(const std::string& caller, bool took_token);
-  // Forgets callers of whom nothing needs to be known, each time the number has doubled.
-  void Prune(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-
   const Clock& clock_;
   mutable Mutex mutex_;
   std::map<std::string, Use> uses_ ABSL_GUARDED_BY(mutex_);
-  size_t prune_at_ ABSL_GUARDED_BY(mutex_) = 64;
+  RollingPrune<std::map<std::string, Use>> prune_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace vitrine

@@ -1,7 +1,6 @@
 #include "server/scheduling/caller_turns.h"
 
 #include <algorithm>
-#include <iterator>
 
 namespace vitrine {
 
@@ -24,16 +23,14 @@ void CallerTurns::Drop(Id id) {
   Leave(accounts_.find(id));
 }
 
-// An account that is even and idle says nothing. Looking for them costs a pass, hence only now and then.
+// An account that is even and idle says nothing.
 void CallerTurns::Leave(std::map<Id, Account>::iterator account) {
   --account->second.waiting;
-  if (accounts_.size() < prune_at_) return;
-  for (auto it = accounts_.begin(); it != accounts_.end();) {
-    const bool idle = it->second.waiting == 0 && it->second.given <= now_;
-    if (idle) ids_.erase(it->second.caller);
-    it = idle ? accounts_.erase(it) : std::next(it);
-  }
-  prune_at_ = std::max<size_t>(64, 2 * accounts_.size());
+  prune_.Step(accounts_, [this](const auto& entry) {
+    const bool idle = entry.second.waiting == 0 && entry.second.given <= now_;
+    if (idle) ids_.erase(entry.second.caller);
+    return idle;
+  });
 }
 
 }  // namespace vitrine

@@ -8,6 +8,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/time/time.h"
+#include "server/scheduling/rolling_prune.h"
 
 namespace vitrine {
 
@@ -42,7 +43,7 @@ class CallerTurns {
   absl::flat_hash_map<std::string, Id> ids_;
   Id next_ = 0;
   absl::Duration now_;  // what the caller that was served last had been given before
-  size_t prune_at_ = 64;
+  RollingPrune<std::map<Id, Account>> prune_;
 };
 
 }  // namespace vitrine

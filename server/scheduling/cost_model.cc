@@ -7,6 +7,8 @@ namespace {
 
 // Weight of a new observation.
 constexpr double kWeight = 0.2;
+// Seconds for a pixel of an overlay before the first was drawn: one of 1024 x 1024 takes about 0.2 s.
+constexpr double kOverlayGuess = 2e-7;
 
 // Not atomic as a whole: of two executors that observe at the same moment one may be lost, which a mean can bear.
 void Blend(std::atomic<double>& mean, double observed) {
@@ -25,16 +27,21 @@ void ModelCost::ObserveDecode(int64_t pixels, absl::Duration spent) {
   Blend(decode_pixels_, static_cast<double>(std::max<int64_t>(pixels, 1)));
 }
 
-void ModelCost::ObserveEncode(absl::Duration spent) {
-  Blend(seconds_per_answer_, absl::ToDoubleSeconds(spent));
+void ModelCost::ObserveEncode(int64_t overlay_pixels, absl::Duration spent) {
+  if (overlay_pixels == 0) return Blend(seconds_per_answer_, absl::ToDoubleSeconds(spent));
+  // What the rest of such an answer takes is some thousandth of it.
+  Blend(seconds_per_overlay_pixel_, absl::ToDoubleSeconds(spent) / static_cast<double>(overlay_pixels));
 }
 
-absl::Duration ModelCost::Predict(int64_t tokens, int64_t pixels) const {
+absl::Duration ModelCost::Predict(int64_t tokens, int64_t pixels, int64_t overlay_pixels) const {
   const double known_pixels = decode_pixels_.load(std::memory_order_relaxed);
   const double seconds_per_pixel =
       known_pixels == 0 ? 0 : decode_seconds_.load(std::memory_order_relaxed) / known_pixels;
+  const double known_overlay = seconds_per_overlay_pixel_.load(std::memory_order_relaxed);
+  const double seconds_per_overlay_pixel = known_overlay == 0 ? kOverlayGuess : known_overlay;
   return absl::Seconds(seconds_per_token_.load(std::memory_order_relaxed) * tokens + seconds_per_pixel * pixels +
-                       seconds_per_answer_.load(std::memory_order_relaxed));
+                       seconds_per_answer_.load(std::memory_order_relaxed) +
+                       seconds_per_overlay_pixel * overlay_pixels);
 }
 
 }  // namespace vitrine

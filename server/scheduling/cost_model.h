@@ -11,7 +11,8 @@ namespace vitrine {
 // What a model costs on one executor, learned from what it did cost. Thread-safe; concurrent observations may lose one.
 //
 // Exponentially weighted means, so that a model that grows slower (a busy machine) is believed after some ten batches.
-// Zero until the first observation: an unknown model is admitted and measured.
+// Zero until the first observation: an unknown model is admitted and measured. Only overlays have a first guess, since
+// what draws them does not depend on the model.
 class ModelCost {
  public:
   // One batch of `tokens` took `spent` in the forward pass.
@@ -19,18 +20,19 @@ class ModelCost {
   // One input of `pixels`, before it is resized, took `spent` to decode and preprocess. Learned per pixel and not per
   // byte: a flat picture of 16 megapixels is a small file.
   void ObserveDecode(int64_t pixels, absl::Duration spent);
-  // One answer took `spent` to make (top-k, attention maps, overlays).
-  void ObserveEncode(absl::Duration spent);
+  // One answer took `spent` to make (top-k, attention maps), of which `overlay_pixels` were drawn and compressed.
+  void ObserveEncode(int64_t overlay_pixels, absl::Duration spent);
 
-  // Executor time of one request. Linear in tokens and source pixels.
-  absl::Duration Predict(int64_t tokens, int64_t pixels) const;
+  // Executor time of one request. Linear in tokens, source pixels and pixels of overlays.
+  absl::Duration Predict(int64_t tokens, int64_t pixels, int64_t overlay_pixels = 0) const;
 
  private:
   std::atomic<double> seconds_per_token_ = 0;
   // Means of both, so that what every small picture costs beside its pixels does not count for those of a large one.
   std::atomic<double> decode_seconds_ = 0;
   std::atomic<double> decode_pixels_ = 0;
-  std::atomic<double> seconds_per_answer_ = 0;
+  std::atomic<double> seconds_per_answer_ = 0;         // of those without overlays
+  std::atomic<double> seconds_per_overlay_pixel_ = 0;  // zero: not observed yet
 };
 
 }  // namespace vitrine

@@ -1,6 +1,7 @@
 #ifndef VITRINE_SERVER_SCHEDULING_FAIR_SHARE_H_
 #define VITRINE_SERVER_SCHEDULING_FAIR_SHARE_H_
 
+#include <cstdint>
 #include <vector>
 
 #include "absl/time/time.h"
@@ -13,10 +14,12 @@ namespace vitrine {
 //
 // CallerTurns keeps the account, Decide (batching_policy.h) orders by it, and WorkAhead predicts what it comes to.
 
-// Another caller, as the one that asks sees it.
+// Another caller, as the one that asks sees it; or several that are looked at together, which may count with more than
+// they would one by one and never with less.
 struct OtherCaller {
   absl::Duration work;  // executor time that it has in flight
   double rate = 0;      // executor seconds that it asks for in a second, of late
+  int64_t callers = 1;
 };
 
 // Executor time that goes before a request. `mine` is the work of its own caller that goes before it, `cost` its own,

@@ -34,7 +34,7 @@ void Scheduler::Submit(InferenceRequest request) {
   Entry entry;
   entry.waiting.model = owned->model.get();
   entry.waiting.tokens = owned->tokens;
-  entry.waiting.pixels = owned->InputPixels();
+  entry.waiting.pixels = owned->InputPixels() + owned->overlay_pixels;
   entry.waiting.priority = ClassOf(owned->request.priority());
   entry.waiting.cost = owned->ticket.cost();
   entry.waiting.arrival = owned->arrival;

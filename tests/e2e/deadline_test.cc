@@ -135,6 +135,9 @@ TEST_F(BusyServer, AFullServerRefusesAtOnceAndSaysWhenToComeBack) {
   ASSERT_TRUE(details.details(0).UnpackTo(&retry));
   EXPECT_GT(retry.retry_delay().seconds() + retry.retry_delay().nanos(), 0);
   EXPECT_EQ(details.code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_EQ(running_->Classify(PictureRequest("slow", "no picture"), &response).error_code(),
+            grpc::StatusCode::RESOURCE_EXHAUSTED)
+      << "the picture was looked at though nothing could come of it";
   for (std::jthread& caller : callers) caller.join();
 }
 

@@ -175,8 +175,20 @@ TEST(ModelCost, AddsDecodeAndEncode) {
   ModelCost cost;
   cost.ObserveCompute(10, absl::Milliseconds(10));
   cost.ObserveDecode(1000, absl::Milliseconds(1));  // a microsecond for a pixel
-  cost.ObserveEncode(absl::Milliseconds(3));
+  cost.ObserveEncode(0, absl::Milliseconds(3));
   EXPECT_NEAR(absl::ToDoubleMilliseconds(cost.Predict(5, 2000)), 5 + 2 + 3, 1e-6);
+}
+
+// Who asks for overlays pays for them, also before the first was measured, and nobody else does.
+TEST(ModelCost, OverlaysAreChargedByTheirPixels) {
+  ModelCost cost;
+  EXPECT_GT(cost.Predict(0, 0, 1'000'000), absl::Milliseconds(20)) << "a first guess";
+  for (int i = 0; i < 50; ++i) {
+    cost.ObserveEncode(0, absl::Microseconds(50));
+    cost.ObserveEncode(100'000, absl::Milliseconds(40));
+  }
+  EXPECT_NEAR(absl::ToDoubleMilliseconds(cost.Predict(0, 0, 0)), 0.05, 1e-6);
+  EXPECT_NEAR(absl::ToDoubleMilliseconds(cost.Predict(0, 0, 1'000'000)), 400, 1);
 }
 
 // Every picture costs something beside its pixels. That must not make a large one a hundred times too dear.
@@ -187,6 +199,30 @@ TEST(ModelCost, SmallPicturesDoNotMakeLargeOnesDear) {
     cost.ObserveDecode(100'000, absl::Microseconds(1100));  // the same
   }
   EXPECT_NEAR(absl::ToDoubleMilliseconds(cost.Predict(0, 1'000'000)), 10, 3);
+}
+
+TEST_F(AdmissionTest, TheTimeToDrawOverlaysIsPredicted) {
+  model_->cost->ObserveEncode(1'000'000, absl::Milliseconds(200));
+  Admission admission({.deadline_share = 1}, clock_);
+  const auto ahead = admission.Admit(Request(10));
+  ASSERT_TRUE(ahead.ok());
+  InferenceRequest draws = Request(1);
+  draws.deadline = clock_.Now() + absl::Milliseconds(150);
+  EXPECT_TRUE(admission.Admit(draws).ok());
+  draws.overlay_pixels = 1'000'000;
+  EXPECT_EQ(admission.Admit(draws).status().code(), absl::StatusCode::kResourceExhausted);
+}
+
+TEST_F(AdmissionTest, FullOfRequestsIsKnownBeforeARequestIsLookedAt) {
+  Admission admission({.max_requests = 2}, clock_);
+  EXPECT_TRUE(admission.CheckPlaces("").ok());
+  auto first = admission.Admit(Request());
+  EXPECT_TRUE(admission.CheckPlaces("").ok());
+  const auto second = admission.Admit(Request());
+  EXPECT_EQ(admission.CheckPlaces("").code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_TRUE(RetryAfter(admission.CheckPlaces("")).has_value());
+  first->Release();
+  EXPECT_TRUE(admission.CheckPlaces("").ok());
 }
 
 // A file of some kilobytes can hold 16 megapixels: its bytes say nothing about what it takes.

@@ -176,6 +176,19 @@ TEST(PlanRequest, TooManyWishesAreRefused) {
   ExpectRefused(request, ServedEit(), absl::StatusCode::kInvalidArgument, "17 attention entries");
 }
 
+TEST(PlanRequest, TheSizeOfOverlaysIsKnownBeforeCompute) {
+  v1::ClassifyRequest request = Picture(24, 16);
+  v1::AttentionRequest& wish = *request.add_attention();
+  wish.set_kind(v1::CLASS_TOKEN_ROW);
+  EXPECT_EQ(PlanRequest(request, ServedEit())->overlay_pixels, 0) << "values are not drawn";
+  wish.set_encoding(v1::OVERLAY_PNG);
+  const InferenceRequest one = *PlanRequest(request, ServedEit());
+  const int64_t longer = 256, shorter = 171;  // brought to 256 pixels: 256 * 16 / 24
+  EXPECT_EQ(one.overlay_pixels, longer * shorter);
+  *request.add_attention() = wish;
+  EXPECT_EQ(PlanRequest(request, ServedEit())->overlay_pixels, 2 * longer * shorter);
+}
+
 TEST(PlanRequest, AnOverlayNeedsAPicture) {
   v1::ClassifyRequest request = Tensor(16, 24, 3, true);
   v1::AttentionRequest& wish = *request.add_attention();

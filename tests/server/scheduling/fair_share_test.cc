@@ -48,6 +48,53 @@ TEST(WorkAhead, ABatchThatRunsCountsOnceAndNotMoreThanThereIs) {
   EXPECT_EQ(WorkAhead({}, kUnit, {{3 * kUnit, 0}}, 8 * kUnit, 1), 3 * kUnit);
 }
 
+TEST(WorkAhead, CallersThatAreLookedAtTogetherCountWithATurnEach) {
+  EXPECT_EQ(WorkAhead(2 * kUnit, kUnit, {{1000 * kUnit, 10, 4}}, absl::ZeroDuration(), 1), 14 * kUnit);
+  EXPECT_EQ(WorkAhead(2 * kUnit, kUnit, {{5 * kUnit, 0, 4}}, absl::ZeroDuration(), 1), 7 * kUnit);
+}
+
+// A place, a token and 1 ms of work for each of many more callers than are looked at one by one.
+TEST(ManyCallers, AllOfThemCountAndTheIdleAreForgotten) {
+  FakeClock clock;
+  auto model = std::make_shared<LoadedModel>();
+  model->cost->ObserveCompute(1000, absl::Seconds(1));
+  Admission admission({.deadline_share = 1}, clock);
+  const auto admit = [&](const std::string& caller, int64_t tokens, absl::Duration deadline) {
+    InferenceRequest request;
+    request.model = model;
+    request.caller = caller;
+    request.tokens = tokens;
+    request.deadline = clock.Now() + deadline;
+    return admission.Admit(request);
+  };
+  std::vector<absl::StatusOr<Ticket>> held;
+  for (int i = 0; i < 500; ++i) {
+    EXPECT_TRUE(held.emplace_back(admit("caller " + std::to_string(i), 1, absl::Hours(1))).ok());
+  }
+  EXPECT_FALSE(admit("late", 2, absl::Milliseconds(480)).ok()) << "500 ms of others go before it";
+  // Each of the 500 may ask for one more until its turn of 2 ms is over.
+  EXPECT_TRUE(admit("late", 2, absl::Milliseconds(1003)).ok());
+  held.clear();
+  clock.Advance(absl::Minutes(1));
+  EXPECT_TRUE(admit("late", 2, absl::Milliseconds(3)).ok());
+  for (int i = 0; i < 600; ++i) EXPECT_TRUE(admit("late", 1, absl::Hours(1)).ok());
+  EXPECT_LE(admission.callers(), 64u);
+}
+
+TEST(RollingPrune, LooksAtTwoEntriesAndComesRound) {
+  std::map<int, bool> idle;
+  for (int i = 0; i < 100; ++i) idle[i] = true;
+  RollingPrune<std::map<int, bool>> prune;
+  int looks = 0;
+  const auto is_idle = [&](const auto& entry) { return ++looks, entry.second; };
+  idle[0] = idle[99] = false;
+  prune.Step(idle, is_idle);
+  EXPECT_EQ(looks, 2);
+  for (int i = 0; i < 100; ++i) prune.Step(idle, is_idle);
+  EXPECT_EQ(idle.size(), 64u) << "few are left alone";
+  EXPECT_TRUE(idle.contains(0) && idle.contains(99));
+}
+
 TEST(SharedRoom, OneCallerTakesEverythingAndWhereCallersShareOneAlwaysFindsSomethingFree) {
   using Verdict = SharedRoom::Verdict;
   for (const bool shared : {false, true}) {
@@ -103,8 +150,8 @@ TEST(CallerTurns, ForgetsWhoIsIdleAndEven) {
   EXPECT_LT(turns.callers(), 200u);
 }
 
-// One executor, one model, a token is a millisecond. Callers send at their own rates; each answer within the deadline
-// is goodput.
+// One executor, one model, a token is a millisecond, a pixel of an overlay too. Callers send at their own rates; each
+// answer within the deadline is goodput.
 class Contention : public ::testing::Test {
  protected:
   struct Sender {
@@ -113,6 +160,7 @@ class Contention : public ::testing::Test {
     v1::Priority priority = v1::NORMAL;
     absl::Duration deadline = absl::Seconds(1);
     int64_t tokens = 2;
+    int64_t overlay_pixels = 0;
   };
   struct Outcome {
     int sent = 0, in_time = 0, refused = 0, late = 0;
@@ -123,7 +171,8 @@ class Contention : public ::testing::Test {
     FakeClock clock;
     auto model = std::make_shared<LoadedModel>();
     model->cost->ObserveCompute(1000, absl::Seconds(1));
-    const BatchOptions batch = {.max_batch_tokens = 16};
+    model->cost->ObserveEncode(1000, absl::Seconds(1));
+    const BatchOptions batch = {.max_batch_tokens = 16, .max_batch_pixels = 100};
     Admission admission({.max_requests = 1000, .max_batch_tokens = batch.max_batch_tokens}, clock);
     Scheduler scheduler(batch, clock, /*sweep=*/false);
     std::map<std::string, Outcome> outcomes;
@@ -149,7 +198,7 @@ class Contention : public ::testing::Test {
       }
       Batch running = *scheduler.NextBatch();
       for (const auto& request : running.requests) {
-        for (int64_t token = 0; token < request->tokens; ++token) {
+        for (int64_t unit = 0; unit < request->tokens + request->overlay_pixels; ++unit) {
           clock.Advance(kUnit);
           send_due();
         }
@@ -171,6 +220,7 @@ class Contention : public ::testing::Test {
     request.model = model;
     request.caller = sender.name;
     request.tokens = sender.tokens;
+    request.overlay_pixels = sender.overlay_pixels;
     request.arrival = clock.Now();
     request.deadline = clock.Now() + sender.deadline;
     request.request.set_priority(sender.priority);
@@ -222,6 +272,13 @@ TEST_F(Contention, TwoGreedyCallersHalveTheServerWhateverTheirPicturesCost) {
       Run({{"small", 2000, v1::NORMAL, absl::Seconds(1), 1}, {"large", 2000, v1::NORMAL, absl::Seconds(1), 8}},
           absl::Seconds(20));
   EXPECT_NEAR(both.at("small").in_time * 1.0, both.at("large").in_time * 8.0, 0.1 * 10'000);
+}
+
+TEST_F(Contention, OverlaysAreNoWayAroundTheShare) {
+  const auto both =
+      Run({{"plain", 2000, v1::NORMAL, absl::Seconds(1), 2}, {"draws", 2000, v1::NORMAL, absl::Seconds(1), 2, 40}},
+          absl::Seconds(20));
+  EXPECT_NEAR(both.at("plain").in_time * 2.0, both.at("draws").in_time * 42.0, 0.15 * 10'000);
 }
 
 TEST_F(Contention, OneCallerAloneMayUseEverything) {
