@@ -4,8 +4,10 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "absl/status/statusor.h"
+#include "base/http_server.h"
 #include "server/observability/status.h"
 
 namespace prometheus {
@@ -16,8 +18,8 @@ namespace vitrine {
 
 // Plain HTTP for probes, scrapers and people: /metrics (Prometheus text), /healthz (200 while the process runs its
 // loops), /readyz (200 when requests are served, else 503 with the reason) and /statusz (see status.h; an HTML page, or
-// JSON with ?format=json). GET and HEAD only; every other path is 404. Has
-// threads of its own and never touches the path of a request, so that a slow scraper blocks no request. Thread-safe.
+// JSON with ?format=json). GET and HEAD only; every other path is 404. Has threads of its own and never touches the
+// path of a request, so that a slow scraper blocks no request. Thread-safe.
 class HttpEndpoint {
  public:
   struct Sources {
@@ -27,21 +29,16 @@ class HttpEndpoint {
     std::function<ServerStatus()> status = {};  // null: there is no /statusz
   };
 
-  // Listens on host:port; port 0 picks one. UNAVAILABLE if the address cannot be bound, or is IPv6
-  // where the HTTP library has none.
+  // Listens on host:port; port 0 picks one. Errors as HttpServer::Start. Its end waits for the answers under way.
   static absl::StatusOr<std::unique_ptr<HttpEndpoint>> Start(const std::string& address, Sources sources);
-  // Waits for the answers under way.
-  ~HttpEndpoint();
 
   // host:port as bound.
-  const std::string& address() const { return address_; }
+  const std::string& address() const { return server_->address(); }
 
  private:
-  class Pages;
-  HttpEndpoint(std::unique_ptr<Pages> pages, std::string address);
+  explicit HttpEndpoint(std::unique_ptr<HttpServer> server) : server_(std::move(server)) {}
 
-  std::unique_ptr<Pages> pages_;
-  std::string address_;
+  const std::unique_ptr<HttpServer> server_;
 };
 
 }  // namespace vitrine

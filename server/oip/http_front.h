@@ -5,10 +5,10 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "base/http_server.h"
 #include "server/identity/identity.h"
 #include "server/mutex.h"
 #include "server/oip/http_body.h"
-#include "server/oip/http_server.h"
 #include "server/registry/registry.h"
 #include "server/request/classify_service.h"
 #include "server/rpc/health.h"

@@ -3,7 +3,6 @@ list(APPEND server_sources
   oip/describe.cc
   oip/http_body.cc
   oip/http_front.cc
-  oip/http_server.cc
   oip/infer.cc
   oip/infer_answer.cc
   oip/infer_call.cc

@@ -73,6 +73,16 @@ TEST(Rooms, IncludeOnlyWhatTheTableAllows) {
   EXPECT_GT(includes, 50);
 }
 
+// Every room may use it.
+TEST(Rooms, BaseUsesNoRoom) {
+  const Edges allowed = AllowedEdges();
+  for (const fs::path& source : SourcesOf("base")) {
+    for (const std::string& include : Matches(ReadFile(source), std::regex("#include \"([^\"]+)\""))) {
+      EXPECT_FALSE(allowed.contains(RoomOfInclude(include))) << source << " includes " << include;
+    }
+  }
+}
+
 TEST(Rooms, OnlyServerAndClientSeeGrpc) {
   for (const auto& [room, targets] : AllowedEdges()) {
     if (room == "server" || room == "client") continue;

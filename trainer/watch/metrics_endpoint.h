@@ -3,9 +3,11 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "base/http_server.h"
 #include "trainer/watch/training_metrics.h"
 
 namespace vitrine {
@@ -20,21 +22,17 @@ class MetricsEndpoint {
     // A measurement shows no life until its end, so this must be longer than one takes.
     absl::Duration stalled_after = absl::InfiniteDuration();
   };
-  // Listens. `metrics` must outlive the endpoint. INVALID_ARGUMENT: no HOST:PORT. UNAVAILABLE if the address cannot be
-  // bound, or is IPv6 where the HTTP library has none.
+  // Listens. `metrics` must outlive the endpoint, whose end waits for the answers under way. INVALID_ARGUMENT: no
+  // HOST:PORT. UNAVAILABLE as HttpServer::Start.
   static absl::StatusOr<std::unique_ptr<MetricsEndpoint>> Start(const Options& options, const TrainingMetrics& metrics);
-  // Waits for answers under way, and up to two seconds for the listening thread.
-  ~MetricsEndpoint();
 
   // HOST:PORT as bound.
-  const std::string& address() const { return address_; }
+  const std::string& address() const { return server_->address(); }
 
  private:
-  class Pages;
-  MetricsEndpoint(std::unique_ptr<Pages> pages, std::string address);
+  explicit MetricsEndpoint(std::unique_ptr<HttpServer> server) : server_(std::move(server)) {}
 
-  std::unique_ptr<Pages> pages_;
-  const std::string address_;
+  const std::unique_ptr<HttpServer> server_;
 };
 
 }  // namespace vitrine

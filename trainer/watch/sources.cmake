@@ -1,5 +1,4 @@
 # How a run is watched.
-find_package(civetweb CONFIG REQUIRED)
 set(event_proto trainer/watch/tensorboard_event)
 add_custom_command(
   OUTPUT ${CMAKE_BINARY_DIR}/gen/${event_proto}.pb.cc ${CMAKE_BINARY_DIR}/gen/${event_proto}.pb.h
@@ -22,4 +21,4 @@ set(watch_sources
   watch/report_provenance.cc
   watch/training_metrics.cc
   watch/training_report.cc)
-set(watch_libraries civetweb::civetweb-cpp prometheus-cpp::core PkgConfig::ISAL)
+set(watch_libraries base_http prometheus-cpp::core PkgConfig::ISAL)

@@ -1,4 +1,4 @@
-#include "server/oip/http_server.h"
+#include "base/http_server.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,6 +1,7 @@
-#ifndef VITRINE_SERVER_OIP_HTTP_SERVER_H_
-#define VITRINE_SERVER_OIP_HTTP_SERVER_H_
+#ifndef VITRINE_BASE_HTTP_SERVER_H_
+#define VITRINE_BASE_HTTP_SERVER_H_
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -10,6 +11,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 
 namespace vitrine {
 
@@ -19,6 +21,7 @@ class HttpRequest {
   virtual ~HttpRequest() = default;
   virtual const std::string& method() const = 0;  // "GET"
   virtual const std::string& path() const = 0;    // decoded, without query
+  virtual const std::string& query() const = 0;   // what follows the "?", as it came; empty without one
   // The header's value, nothing if it is absent, "" if it is there twice.
   virtual std::optional<std::string> Header(const std::string& name) const = 0;
   // The whole body. INVALID_ARGUMENT without a Content-Length, if the body is compressed or ends early;
@@ -26,6 +29,8 @@ class HttpRequest {
   // slowly.
   virtual absl::StatusOr<std::string> ReadBody() = 0;
 };
+
+inline constexpr char kPlainText[] = "text/plain; charset=utf-8";
 
 struct HttpResponse {
   int code = 200;
@@ -38,8 +43,16 @@ struct HttpResponse {
 struct HttpServerOptions {
   // host:port. Port 0 picks a free one.
   std::string listen;
+  // What is served there, for the sentence of a refusal: "cannot listen on ... for metrics".
+  std::string purpose = "HTTP";
   // Connections served at once, each by a thread; further ones wait.
   int threads = 32;
+  // How long a thread waits for a request that is on its way.
+  absl::Duration request_timeout = absl::Seconds(10);
+  // How long a connection may stay open between two requests; zero closes it after each.
+  absl::Duration keep_alive = absl::Seconds(5);
+  // Whether anything but GET and HEAD is answered 405 without asking the handler.
+  bool read_only = false;
   // Largest body that is read.
   int64_t max_body_bytes = int64_t{16} << 20;
   // Bytes of bodies of all connections together.
@@ -70,4 +83,4 @@ class HttpServer {
 
 }  // namespace vitrine
 
-#endif  // VITRINE_SERVER_OIP_HTTP_SERVER_H_
+#endif  // VITRINE_BASE_HTTP_SERVER_H_

@@ -1,4 +1,4 @@
-#include "server/oip/http_server.h"
+#include "base/http_server.h"
 
 #include <CivetServer.h>
 #include <netdb.h>
@@ -23,8 +23,8 @@ namespace {
 constexpr absl::Duration kMaxBodyTime = absl::Seconds(30);
 constexpr size_t kReadBytes = size_t{64} << 10;
 
-const char* Reason(int code) {
-  return code == 200 ? "OK" : code < 500 ? "Refused" : "Failed";
+std::string Milliseconds(absl::Duration duration) {
+  return absl::StrCat(absl::ToInt64Milliseconds(duration));
 }
 
 // The host of host:port, without the brackets of IPv6.
@@ -79,10 +79,12 @@ class CivetRequest : public HttpRequest {
       : connection_(connection), info_(*mg_get_request_info(connection)), options_(options), room_(taken) {
     method_ = info_.request_method == nullptr ? "" : info_.request_method;
     path_ = info_.local_uri == nullptr ? "" : info_.local_uri;
+    query_ = info_.query_string == nullptr ? "" : info_.query_string;
   }
 
   const std::string& method() const override { return method_; }
   const std::string& path() const override { return path_; }
+  const std::string& query() const override { return query_; }
 
   std::optional<std::string> Header(const std::string& name) const override {
     std::optional<std::string> value;
@@ -135,13 +137,14 @@ class CivetRequest : public HttpRequest {
   BodyRoom room_;
   std::string method_;
   std::string path_;
+  std::string query_;
   bool read_all_ = false;
 };
 
 void Send(mg_connection* connection, const HttpResponse& response, bool with_body) {
   std::string bytes =
-      absl::StrCat("HTTP/1.1 ", response.code, " ", Reason(response.code), "\r\nContent-Type: ", response.type,
-                   "\r\nContent-Length: ", response.body.size(), "\r\n");
+      absl::StrCat("HTTP/1.1 ", response.code, " ", mg_get_response_code_text(connection, response.code),
+                   "\r\nContent-Type: ", response.type, "\r\nContent-Length: ", response.body.size(), "\r\n");
   for (const auto& [name, value] : response.headers) absl::StrAppend(&bytes, name, ": ", value, "\r\n");
   absl::StrAppend(&bytes, "\r\n");
   if (with_body) bytes += response.body;
@@ -171,8 +174,13 @@ class HttpServer::Connections : public CivetHandler {
  private:
   bool Serve(mg_connection* connection, bool with_body) {
     CivetRequest request(connection, options_, taken_);
-    HttpResponse response = handler_(request);
-    if (!request.read_all()) {  // else civetweb reads on, however slowly the rest comes
+    const bool reads = request.method() == "GET" || request.method() == "HEAD";
+    HttpResponse response =
+        reads || !options_.read_only
+            ? handler_(request)
+            : HttpResponse{.code = 405, .type = kPlainText, .body = "only GET and HEAD are served here\n"};
+    // Where something is left unread civetweb reads on, however slowly it comes.
+    if (!request.read_all() || options_.keep_alive == absl::ZeroDuration()) {
       mg_disable_connection_keep_alive(connection);
       response.headers.emplace_back("Connection", "close");
     }
@@ -198,23 +206,24 @@ HttpServer::~HttpServer() {
 
 absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::Start(const HttpServerOptions& options, Handler handler) {
   if (HostOf(options.listen).find(':') != std::string::npos && mg_check_feature(MG_FEATURES_IPV6) == 0) {
-    return absl::UnavailableError(absl::StrCat("cannot listen on ", options.listen,
-                                               " for HTTP: the HTTP library of this build has no IPv6; name an IPv4 "
-                                               "address, for instance 127.0.0.1:8000"));
+    return absl::UnavailableError(absl::StrCat(
+        "cannot listen on ", options.listen, " for ", options.purpose, ": the HTTP library of this build has no IPv6; ",
+        "name an IPv4 address, for instance 127.0.0.1", options.listen.substr(options.listen.rfind(':'))));
   }
   auto connections = std::make_unique<Connections>(options, std::move(handler));
+  const bool keeps = options.keep_alive > absl::ZeroDuration();
   const std::vector<std::string> settings = {"listening_ports",       options.listen,
                                              "num_threads",           absl::StrCat(options.threads),
-                                             "request_timeout_ms",    "10000",
-                                             "enable_keep_alive",     "yes",
-                                             "keep_alive_timeout_ms", "5000",
+                                             "request_timeout_ms",    Milliseconds(options.request_timeout),
+                                             "enable_keep_alive",     keeps ? "yes" : "no",
+                                             "keep_alive_timeout_ms", Milliseconds(options.keep_alive),
                                              "tcp_nodelay",           "1",
                                              "connection_queue",      "64"};
   try {
     connections->server = std::make_unique<CivetServer>(settings);
   } catch (const CivetException&) {  // its text names the library's options, not the cause
-    return absl::UnavailableError(
-        absl::StrCat("cannot listen on ", options.listen, " for HTTP; is the port in use, or the host not ours?"));
+    return absl::UnavailableError(absl::StrCat("cannot listen on ", options.listen, " for ", options.purpose,
+                                               "; is the port in use, or the host not ours?"));
   }
   connections->server->addHandler("/**", *connections);
   const std::vector<int> ports = connections->server->getListeningPorts();
