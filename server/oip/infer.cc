@@ -1,6 +1,7 @@
 #include "server/oip/infer.h"
 
 #include <algorithm>
+#include <atomic>
 #include <memory>
 #include <string>
 #include <utility>
@@ -9,6 +10,7 @@
 #include "base/status_macros.h"
 #include "server/identity/identity.h"
 #include "server/mutex.h"
+#include "server/oip/batch_limits.h"
 #include "server/oip/infer_answer.h"
 #include "server/oip/infer_plan.h"
 
@@ -18,19 +20,16 @@ namespace {
 // The answers to the parts of one request, until the last has come. Thread-safe.
 class Gathering {
  public:
-  Gathering(std::string id, std::vector<OutputWish> outputs, size_t parts, CancelFlag cancelled, InferDone done)
-      : id_(std::move(id)),
-        outputs_(std::move(outputs)),
-        cancelled_(std::move(cancelled)),
-        done_(std::move(done)),
-        answers_(parts),
-        left_(parts) {
+  Gathering(std::string id, std::vector<OutputWish> outputs, size_t parts, InferDone done)
+      : id_(std::move(id)), outputs_(std::move(outputs)), done_(std::move(done)), answers_(parts), left_(parts) {
     held_.requests = static_cast<int>(parts);
     for (size_t i = 0; i < parts; ++i) held_.rooms.push_back(std::make_shared<AnswerReservation>());
   }
 
   // Where the room of a part's answer goes. Before the part is taken.
   std::shared_ptr<AnswerReservation> room(size_t part) const { return held_.rooms[part]; }
+  // Set once a part is refused: the others are of no use then. Not where the client has left, which they know.
+  const CancelFlag& abandoned() const { return abandoned_; }
 
   void Take(size_t part, absl::StatusOr<v1::ClassifyResponse> answer) {
     {
@@ -39,7 +38,7 @@ class Gathering {
         answers_[part] = *std::move(answer);
       } else if (refusal_.ok()) {
         refusal_ = answer.status();
-        cancelled_->store(true, std::memory_order_release);
+        abandoned_->store(!absl::IsCancelled(refusal_), std::memory_order_release);
       }
       if (--left_ > 0) return;
     }
@@ -55,7 +54,7 @@ class Gathering {
 
   const std::string id_;
   const std::vector<OutputWish> outputs_;
-  const CancelFlag cancelled_;
+  const CancelFlag abandoned_ = std::make_shared<std::atomic<bool>>(false);
   InferDone done_;
   InferHeld held_;  // constant until Finish
 
@@ -64,6 +63,15 @@ class Gathering {
   absl::Status refusal_ ABSL_GUARDED_BY(mutex_);
   size_t left_ ABSL_GUARDED_BY(mutex_);
 };
+
+absl::Status CheckSize(const ClassifyService& service, const CallContext& call,
+                       const std::vector<v1::ClassifyRequest>& parts) {
+  BatchSize size{.requests = static_cast<int64_t>(parts.size())};
+  for (const v1::ClassifyRequest& part : parts) {
+    size.bytes += static_cast<int64_t>(part.has_image() ? part.image().size() : part.tensor().data().size());
+  }
+  return CheckBatch(size, service.limits(), call.model->queue_limits.get(), call.caller.quota.get());
+}
 
 // What is to be done; `call` gets the version that does it and the deadline.
 absl::StatusOr<InferPlan> Prepare(const ClassifyService& service, absl::StatusOr<inference::ModelInferRequest> request,
@@ -74,7 +82,21 @@ absl::StatusOr<InferPlan> Prepare(const ClassifyService& service, absl::StatusOr
   call.deadline = std::min(call.deadline, service.clock().Now() + timeout);
   ASSIGN_OR_RETURN(const v1::ClassifyRequest envelope, EnvelopeOf(*request));
   ASSIGN_OR_RETURN(call.model, service.Find(envelope, call.caller));
-  return PlanInfer(*std::move(request), call.model->manifest.config().classes());
+  ASSIGN_OR_RETURN(InferPlan plan, PlanInfer(*std::move(request), call.model->manifest.config().classes()));
+  RETURN_IF_ERROR(CheckSize(service, call, plan.parts));
+  return plan;
+}
+
+// The context of one picture of the call.
+CallContext PartOf(const CallContext& call, const Gathering& gathering, size_t part) {
+  return {.caller = call.caller,
+          .method = call.method,
+          .deadline = call.deadline,
+          .cancelled = call.cancelled,
+          .abandoned = gathering.abandoned(),
+          .trace = call.trace,
+          .model = call.model,
+          .room = gathering.room(part)};
 }
 
 }  // namespace
@@ -89,12 +111,11 @@ void Infer(ClassifyService& service, absl::StatusOr<inference::ModelInferRequest
                               done(refusal.status(), {.requests = 1});
                             });
   }
-  const auto gathering = std::make_shared<Gathering>(plan->id, std::move(plan->outputs), plan->parts.size(),
-                                                     call.cancelled, std::move(done));
+  const auto gathering =
+      std::make_shared<Gathering>(plan->id, std::move(plan->outputs), plan->parts.size(), std::move(done));
   for (size_t part = 0; part < plan->parts.size(); ++part) {
-    call.room = gathering->room(part);
     service.Classify(
-        std::move(plan->parts[part]), call,
+        std::move(plan->parts[part]), PartOf(call, *gathering, part),
         [gathering, part](absl::StatusOr<v1::ClassifyResponse> answer) { gathering->Take(part, std::move(answer)); });
   }
 }

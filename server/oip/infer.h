@@ -24,8 +24,9 @@ using InferDone = absl::AnyInvocable<void(absl::StatusOr<inference::ModelInferRe
 
 // Carries a ModelInfer request through the service: each picture of it becomes one request, which is admitted, batched
 // with everybody's and counted as every other. All of them are answered by one version. The first refusal is the
-// answer to the whole, and cancels the rest by `call.cancelled`, which must not be null. Calls `done` exactly once: on
-// this thread, or later on an executor's. A message that could not be parsed passes here with its status.
+// answer to the whole; the rest is dropped and counted as ABORTED. A batch that no idle server would admit (see
+// batch_limits.h) is refused as one request. Calls `done` exactly once: on this thread, or later on an executor's. A
+// message that could not be parsed passes here with its status.
 void Infer(ClassifyService& service, absl::StatusOr<inference::ModelInferRequest> request, CallContext call,
            InferDone done);
 

@@ -1,5 +1,6 @@
 # The Open Inference Protocol, over gRPC and HTTP.
 list(APPEND server_sources
+  oip/batch_limits.cc
   oip/describe.cc
   oip/http_body.cc
   oip/http_front.cc

@@ -42,6 +42,11 @@ absl::StatusOr<InferenceRequest> ClassifyService::Accept(absl::StatusOr<v1::Clas
                                                          const CallContext& call, absl::Time arrival,
                                                          ModelMetrics*& metrics) {
   if (draining_.load(std::memory_order_acquire)) return DrainingError();
+  // Before the quota, of which it takes nothing.
+  if (call.abandoned != nullptr && call.abandoned->load(std::memory_order_acquire)) {
+    if (call.model->metrics != nullptr) metrics = call.model->metrics.get();
+    return AbandonedError();
+  }
   ASSIGN_OR_RETURN(QuotaTicket quota, admission_.quotas().Admit(call.caller));
   ModelHandle model = call.model;
   if (model == nullptr) {
@@ -61,6 +66,7 @@ absl::StatusOr<InferenceRequest> ClassifyService::Accept(absl::StatusOr<v1::Clas
   plan.caller = call.caller.name;
   plan.deadline = call.deadline;
   plan.cancelled = call.cancelled;
+  plan.abandoned = call.abandoned;
   plan.quota = std::move(quota);
   if (absl::Status admitted = Admit(plan); !admitted.ok()) {
     plan.room.Cancel();

@@ -28,6 +28,7 @@ struct CallContext {
   Method method = Method::kClassify;
   absl::Time deadline = absl::InfiniteFuture();  // on the service's clock
   CancelFlag cancelled;
+  CancelFlag abandoned = nullptr;  // of InferenceRequest; only where `model` is set
   std::optional<TraceContext> trace = {};
   // The version that answers, as Find returned it, so that several requests get the same one. Null: looked up.
   ModelHandle model = nullptr;
@@ -64,6 +65,7 @@ class ClassifyService {
   // From here on every request is refused with UNAVAILABLE.
   void StartDraining() { draining_.store(true, std::memory_order_release); }
 
+  const AdmissionOptions& limits() const { return admission_.options(); }
   Ledger& ledger() { return ledger_; }
   const Clock& clock() const { return clock_; }
   Metrics& metrics() { return metrics_; }

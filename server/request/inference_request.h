@@ -47,6 +47,7 @@ struct InferenceRequest {
   absl::Time arrival;     // monotonic, see server/clock.h
   absl::Time deadline = absl::InfiniteFuture();
   CancelFlag cancelled;                  // null: cannot be cancelled
+  CancelFlag abandoned;                  // set when another picture of its batch was refused; null: there is none
   Ticket ticket;                         // from Admission; released before `done` is called
   QuotaTicket quota;                     // of the caller; released with the ticket
   AnswerReservation room;                // for the answer, until whoever hands it to the transport takes it over
@@ -55,14 +56,23 @@ struct InferenceRequest {
   // Called exactly once, from any thread, with the answer or the refusal. Must not block.
   absl::AnyInvocable<void(absl::StatusOr<v1::ClassifyResponse>)> done;
 
-  bool IsCancelled() const { return cancelled != nullptr && cancelled->load(std::memory_order_acquire); }
+  bool IsAbandoned() const { return abandoned != nullptr && abandoned->load(std::memory_order_acquire); }
+  // Nobody waits for its answer.
+  bool IsCancelled() const {
+    return IsAbandoned() || (cancelled != nullptr && cancelled->load(std::memory_order_acquire));
+  }
   // Bytes of the picture or tensor, as sent.
   int64_t InputBytes() const;
   // Pixels of the picture once decoded, or of the tensor: what its header or shape says.
   int64_t InputPixels() const { return int64_t{geometry.original.height} * geometry.original.width; }
-  // Releases the ticket, counts an expired or cancelled request, then calls `done`. The one way to end a request.
+  // Releases the ticket, counts an expired or cancelled request, then calls `done`. The one way to end a request. One
+  // that was dropped because it is abandoned ends with AbandonedError, and what was not computed gives its part of the
+  // quota back: its caller has to send it again.
   void Finish(absl::StatusOr<v1::ClassifyResponse> answer);
 };
+
+// The end of a picture whose batch was refused for another one's sake: ABORTED. Its caller reads the other's refusal.
+absl::Status AbandonedError();
 
 // What the executor computed for one image, before it becomes a message.
 struct InferenceOutput {

@@ -92,6 +92,8 @@ class Admission {
   // requests: what it asks need not be looked at to be refused. Takes no place.
   absl::Status CheckPlaces(const std::string& caller) const;
 
+  const AdmissionOptions& options() const { return options_; }
+
   // What each caller uses of its quota, and the room for answers: the other two things that a request needs.
   CallerQuotas& quotas() { return quotas_; }
   AnswerBudget& answers() { return answers_; }

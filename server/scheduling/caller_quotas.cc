@@ -15,17 +15,18 @@ constexpr double kWeight = 0.2;
 // The guess before the first has ended.
 constexpr absl::Duration kFirstGuess = absl::Milliseconds(100);
 
-double BurstOf(const CallerQuota& quota) {
-  if (quota.burst < std::numeric_limits<int64_t>::max()) return static_cast<double>(quota.burst);
-  return std::max(1.0, quota.requests_per_second);
-}
-
 // The level of a bucket that held `tokens` at `filled`.
 double Level(double tokens, absl::Time filled, absl::Time now, double rate, double burst) {
   return std::min(burst, tokens + rate * absl::ToDoubleSeconds(now - filled));
 }
 
 }  // namespace
+
+double BurstOf(const CallerQuota& quota) {
+  if (!std::isfinite(quota.requests_per_second)) return quota.requests_per_second;
+  if (quota.burst < std::numeric_limits<int64_t>::max()) return static_cast<double>(quota.burst);
+  return std::max(1.0, quota.requests_per_second);
+}
 
 QuotaTicket& QuotaTicket::operator=(QuotaTicket&& other) noexcept {
   if (this == &other) return *this;

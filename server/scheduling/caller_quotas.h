@@ -18,6 +18,10 @@ namespace vitrine {
 
 class CallerQuotas;
 
+// How many requests at once the quota ever allows by its rate: its burst, or one second's worth, at least 1. Infinite
+// without a rate.
+double BurstOf(const CallerQuota& quota);
+
 // One request of a caller's quota in flight; gives its place back when it dies. Movable; thread-compatible.
 class QuotaTicket {
  public:
@@ -49,7 +53,7 @@ class CallerQuotas {
 
   // RESOURCE_EXHAUSTED (ShedReason::kQuota) above the rate, with the time to the next token, or with too many in
   // flight, with the time after which the next of them ends as they ended so far. A refusal uses up nothing. Without a
-  // quota it is free and takes no lock. A burst that is not given is one second's worth of requests, at least 1.
+  // quota it is free and takes no lock.
   absl::StatusOr<QuotaTicket> Admit(const Caller& caller);
 
   size_t callers() const;  // that something is kept for

@@ -1,0 +1,183 @@
+// A batch on its way through the service: what is counted of it, and what it holds.
+#include "server/oip/infer.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "server/oip/batch_limits.h"
+#include "server/scheduling/shed.h"
+#include "tests/server/registry/fake_repository.h"
+#include "tests/server/small_models.h"
+
+namespace vitrine {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+inference::ModelInferRequest PixelsRequest(int pictures) {
+  inference::ModelInferRequest request;
+  request.set_model_name("m");
+  auto& input = *request.add_inputs();
+  input.set_name("image");
+  input.set_datatype("UINT8");
+  for (const int64_t side : {pictures, 8, 8, 3}) input.add_shape(side);
+  request.add_raw_input_contents(std::string(static_cast<size_t>(pictures) * 8 * 8 * 3, 'x'));
+  return request;
+}
+
+class InferTest : public ::testing::Test {
+ protected:
+  InferTest() {
+    files_.Add("m", 1);
+    model_->metrics = metrics_.ForModel("m");
+    registry_.Poll();
+  }
+
+  // The answer lands in answer_ and held_.
+  void Ask(int pictures, Caller caller = {}) {
+    vitrine::Infer(service_, PixelsRequest(pictures),
+                   {.caller = std::move(caller), .method = Method::kModelInfer, .cancelled = cancelled_},
+                   [this](absl::StatusOr<inference::ModelInferResponse> answer, InferHeld held) {
+                     answer_ = std::move(answer);
+                     held_ = std::move(held);
+                   });
+  }
+
+  // Ends the next request in the queue, as an executor would.
+  void End(absl::StatusOr<v1::ClassifyResponse> answer) {
+    std::optional<Batch> batch = scheduler_.NextBatch();
+    ASSERT_EQ(batch->requests.size(), 1u);
+    batch->requests.front()->Finish(std::move(answer));
+  }
+
+  static v1::ClassifyResponse Right() {
+    v1::ClassifyResponse response;
+    for (int i = 0; i < 5; ++i) response.add_predictions()->set_index(i);
+    return response;
+  }
+
+  double Counted(const std::string& code) const {
+    const std::string text = metrics_.Text();
+    const std::string name = "vitrine_requests_total{model=\"m\",method=\"ModelInfer\",code=\"" + code + "\"} ";
+    const size_t at = text.find(name);
+    return at == std::string::npos ? 0 : std::stod(text.substr(at + name.size()));
+  }
+
+  FakeRepository files_;
+  FakeClock clock_;
+  Metrics metrics_{1, "1"};
+  const std::shared_ptr<LoadedModel> model_ = MakeLoaded("m", 1, SmallNativeConfig());
+  Registry registry_{{.root = files_.root(), .serving_config = "", .admin_state = ""},
+                     [this](const VersionId&) { return ModelHandle(model_); },
+                     clock_};
+  Admission admission_{{.max_requests = 8, .max_bytes = 1600}, clock_};
+  Scheduler scheduler_{{.max_batch_images = 1}, clock_, /*sweep=*/false};
+  ClassifyService service_{registry_, admission_, scheduler_, metrics_, clock_};
+  const CancelFlag cancelled_ = std::make_shared<std::atomic<bool>>(false);
+  absl::StatusOr<inference::ModelInferResponse> answer_ = absl::UnknownError("no answer yet");
+  InferHeld held_;
+};
+
+TEST_F(InferTest, TheOthersOfARefusedBatchHaveNotLeft) {
+  Ask(4);
+  End(absl::InvalidArgumentError("damaged"));
+  scheduler_.Sweep();
+  EXPECT_EQ(answer_.status(), absl::InvalidArgumentError("damaged")) << "the first refusal, whatever follows";
+  EXPECT_EQ(held_.requests, 4);
+  EXPECT_EQ(Counted("INVALID_ARGUMENT"), 1);
+  EXPECT_EQ(Counted("ABORTED"), 3);
+  EXPECT_EQ(Counted("CANCELLED"), 0);
+  EXPECT_THAT(metrics_.Text(), HasSubstr("vitrine_requests_cancelled_total{model=\"m\",stage=\"queue\"} 0\n"));
+  EXPECT_EQ(admission_.load().requests, 0);
+}
+
+TEST_F(InferTest, ABatchWhoseClientLeftIsCountedAsThat) {
+  Ask(4);
+  cancelled_->store(true);
+  scheduler_.Sweep();
+  EXPECT_TRUE(absl::IsCancelled(answer_.status()));
+  EXPECT_EQ(Counted("CANCELLED"), 4);
+  EXPECT_EQ(Counted("ABORTED"), 0);
+  EXPECT_THAT(metrics_.Text(), HasSubstr("vitrine_requests_cancelled_total{model=\"m\",stage=\"queue\"} 4\n"));
+}
+
+// Else a caller that tries again as it is told would use up its quota by trying.
+TEST_F(InferTest, WhatWasDroppedTakesNothingOfTheQuota) {
+  const Caller caller = {.quota = std::make_shared<CallerQuota>(CallerQuota{.requests_per_second = 1, .burst = 4})};
+  Ask(2, caller);
+  End(Right());
+  End(Right());
+  ASSERT_TRUE(answer_.ok()) << answer_.status();
+  Ask(4, caller);
+  EXPECT_THAT(metrics_.Text(), HasSubstr("vitrine_requests_shed_total{model=\"unknown\",reason=\"quota\"} 1\n"))
+      << "the third: two are left";
+  EXPECT_EQ(Counted("ABORTED"), 1) << "the fourth, which is not even tried";
+  scheduler_.Sweep();
+  EXPECT_EQ(ShedReasonOf(answer_.status()), ShedReason::kQuota);
+  EXPECT_TRUE(RetryAfter(answer_.status()).has_value()) << "the whole burst is enough";
+  EXPECT_EQ(Counted("ABORTED"), 3);
+  Ask(2, caller);
+  End(Right());
+  End(Right());
+  EXPECT_TRUE(answer_.ok()) << answer_.status();
+}
+
+TEST_F(InferTest, WhatNoIdleServerWouldAdmitIsNotToBeTriedAgain) {
+  const auto refused = [&](int pictures, const Caller& caller, const std::string& limit) {
+    Ask(pictures, caller);
+    EXPECT_TRUE(absl::IsResourceExhausted(answer_.status())) << answer_.status();
+    EXPECT_FALSE(RetryAfter(answer_.status()).has_value()) << answer_.status();
+    EXPECT_THAT(std::string(answer_.status().message()), AllOf(HasSubstr(limit), HasSubstr("send fewer pictures")));
+    EXPECT_EQ(held_.requests, 1);
+    EXPECT_EQ(scheduler_.depth().requests, 0) << "nothing of it waits";
+  };
+  const auto with = [](const CallerQuota& quota) { return Caller{.quota = std::make_shared<CallerQuota>(quota)}; };
+  refused(4, with({.requests_per_second = 100, .burst = 3}), "quota allows 3 at a time");
+  refused(4, with({.requests_per_second = 3.5}), "quota allows 3 at a time");
+  refused(4, with({.max_in_flight = 2}), "quota allows 2 at a time");
+  refused(9, {}, "the server holds at most 8 at a time");
+  model_->queue_limits = std::make_shared<QueueLimits>();
+  model_->queue_limits->max_requests = 3;
+  refused(4, {}, "for this model at most 3 at a time");
+  model_->queue_limits->max_requests = 4;
+  model_->queue_limits->max_bytes = 500;
+  refused(3, {}, "576 bytes of pictures, and the server holds for this model at most 500 at a time");
+}
+
+TEST(BatchLimits, BytesOfTheServerAndOnePictureAlone) {
+  const AdmissionOptions server = {.max_requests = 8, .max_bytes = 1000};
+  EXPECT_EQ(CheckBatch({.requests = 8, .bytes = 1000}, server, nullptr, nullptr), absl::OkStatus());
+  EXPECT_THAT(std::string(CheckBatch({.requests = 2, .bytes = 268435456}, server, nullptr, nullptr).message()),
+              HasSubstr("268435456 bytes of pictures, and the server holds at most 1000 at a time"));
+  EXPECT_EQ(CheckBatch({.requests = 1, .bytes = 2000}, server, nullptr, nullptr), absl::OkStatus())
+      << "an idle server admits any one picture";
+}
+
+TEST_F(InferTest, AnswersHoldTheirRoomUntilTheyAreTaken) {
+  Ask(2);
+  const int64_t planned = admission_.answers().reserved();
+  EXPECT_GE(planned, 2 * 5 * 8);
+  End(Right());
+  End(Right());
+  ASSERT_TRUE(answer_.ok()) << answer_.status();
+  EXPECT_EQ(admission_.answers().reserved(), planned) << "made, and not yet taken";
+  held_ = {};
+  EXPECT_EQ(admission_.answers().reserved(), 0);
+}
+
+TEST_F(InferTest, ARefusedBatchHoldsNoRoomForAnswers) {
+  Ask(2);
+  End(Right());
+  End(absl::InvalidArgumentError("damaged"));
+  EXPECT_FALSE(answer_.ok());
+  EXPECT_EQ(admission_.answers().reserved(), 0) << "also of the part that was answered";
+}
+
+}  // namespace
+}  // namespace vitrine
