@@ -1,0 +1,209 @@
+"""What the tests of tritonclient share: pictures, and what its clients for gRPC and HTTP are asked alike."""
+
+import numpy
+import PIL.Image
+import tritonclient.grpc
+from tritonclient.utils import InferenceServerException
+
+import oip_server
+
+CIFAR = oip_server.SOURCE / "samples" / "cifar"
+MODEL = "eit-mini-cifar10"
+ATTENTIVE = "xcit-n12-f-sne-cifar10"  # for its class attention
+LABELS = (oip_server.SOURCE / "bundled" / MODEL / "2" / "labels.txt").read_text().split()
+# Pictures that the bundled model gets right, as `vitrine classify` does.
+SURE = ["airplane-747.jpg", "horse-bay.jpg", "ship-junk.png", "truck-garbage.jpg"]
+
+
+def encoded(names):
+    pictures = [[(CIFAR / name).read_bytes()] for name in names]
+    return numpy.array(pictures, dtype=numpy.object_)
+
+
+def pixels(name):
+    """[1, 32, 32, 3] uint8, as the model sees the picture."""
+    picture = PIL.Image.open(CIFAR / name).convert("RGB").resize((32, 32), PIL.Image.BICUBIC)
+    return numpy.asarray(picture)[None]
+
+
+def class_of(name):
+    return name.split("-")[0]
+
+
+def words(row):
+    """(value, index, label) of "value:index:label"."""
+    value, index, label = row.decode().split(":")
+    return float(value), int(index), label
+
+
+class Either:
+    """What both clients are asked of a server of their own; `module`, `codes`, `address`, `as_dict` and `set_text` are
+    the subclass's."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.server = oip_server.Server(models=(MODEL, ATTENTIVE))
+        client = tritonclient.grpc.InferenceServerClient(cls.server.grpc)
+        cls.server.wait(
+            lambda: client.is_server_ready() and client.is_model_ready(MODEL) and client.is_model_ready(ATTENTIVE))
+        client.close()
+
+    @classmethod
+    def tearDownClass(cls):
+        code = cls.server.stop()
+        assert code == 0, f"vitrine-server ended with {code}"
+
+    def setUp(self):
+        self.client = self.module.InferenceServerClient(self.address())
+        self.addCleanup(self.client.close)
+
+    def infer(self, data, datatype, outputs=None, model=MODEL, **arguments):
+        image = self.module.InferInput("image", list(data.shape), datatype)
+        image.set_data_from_numpy(data)
+        if outputs is not None:
+            outputs = [self.module.InferRequestedOutput(name, **options) for name, options in outputs]
+        return self.client.infer(model, [image], outputs=outputs, **arguments)
+
+    def refused(self, code, sentence, *arguments, **options):
+        with self.assertRaises(InferenceServerException) as caught:
+            self.infer(*arguments, **options)
+        self.assertIn(code, str(caught.exception.status()))
+        self.assertIn(sentence, caught.exception.message())
+
+    def test_health(self):
+        self.assertTrue(self.client.is_server_live())
+        self.assertTrue(self.client.is_server_ready())
+        self.assertTrue(self.client.is_model_ready(MODEL))
+        self.assertTrue(self.client.is_model_ready(MODEL, "2"))
+        self.assertFalse(self.client.is_model_ready(MODEL, "7"))
+        self.assertFalse(self.client.is_model_ready("nobody"))
+
+    def test_metadata(self):
+        about = self.as_dict(self.client.get_server_metadata())
+        self.assertEqual(about["name"], "vitrine")
+        self.assertIn("classification", about["extensions"])
+        model = self.as_dict(self.client.get_model_metadata(MODEL))
+        self.assertEqual(model["versions"], ["2"])
+        self.assertEqual([each["name"] for each in model["inputs"]], ["image"])
+        shapes = {each["name"]: [int(n) for n in each["shape"]] for each in model["outputs"]}
+        self.assertEqual(shapes, {"probabilities": [-1, 10], "logits": [-1, 10]})
+        config = self.as_dict(self.client.get_model_config(MODEL))
+        config = config.get("config", config)
+        self.assertEqual(config["max_batch_size"], 64)
+        self.assertEqual(config["input"][0]["data_type"], "TYPE_STRING")
+
+    def test_encoded_picture(self):
+        for name in SURE:
+            result = self.infer(encoded([name]), "BYTES")
+            probabilities = result.as_numpy("probabilities")
+            logits = result.as_numpy("logits")
+            self.assertEqual((probabilities.shape, probabilities.dtype), ((1, 10), numpy.float32))
+            self.assertEqual(LABELS[probabilities[0].argmax()], class_of(name))
+            exact = numpy.exp(logits - logits.max())
+            numpy.testing.assert_allclose(probabilities, exact / exact.sum(), rtol=1e-4)
+
+    def test_batch_is_each_picture(self):
+        whole = self.infer(encoded(SURE), "BYTES", [("logits", {})]).as_numpy("logits")
+        self.assertEqual(whole.shape, (len(SURE), 10))
+        for row, name in zip(whole, SURE):
+            alone = self.infer(encoded([name]), "BYTES", [("logits", {})]).as_numpy("logits")[0]
+            numpy.testing.assert_allclose(row, alone, rtol=1e-3, atol=1e-3)
+
+    def test_classification(self):
+        result = self.infer(encoded(SURE), "BYTES", [("probabilities", {"class_count": 3}), ("logits", {})])
+        best = result.as_numpy("probabilities")
+        self.assertEqual(best.shape, (len(SURE), 3))
+        for row, logits, name in zip(best, result.as_numpy("logits"), SURE):
+            rows = [words(each) for each in row]
+            self.assertEqual(rows[0][2], class_of(name))
+            self.assertEqual([index for _, index, _ in rows], list(numpy.argsort(-logits)[:3]))
+            self.assertEqual([label for _, _, label in rows], [LABELS[index] for _, index, _ in rows])
+            self.assertEqual(rows, sorted(rows, reverse=True))
+
+    def test_more_classes_than_there_are(self):
+        result = self.infer(encoded(SURE[:1]), "BYTES", [("probabilities", {"class_count": 1000})])
+        self.assertEqual(result.as_numpy("probabilities").shape, (1, 10))
+
+    def test_pixels(self):
+        for name in SURE:
+            image = pixels(name)
+            bytes_, floats = image, (image / 255).astype(numpy.float32)
+            answers = [
+                self.infer(data, datatype, [("logits", {})]).as_numpy("logits")
+                for data, datatype in [(bytes_, "UINT8"), (floats, "FP32"),
+                                       (bytes_.transpose(0, 3, 1, 2).copy(), "UINT8"),
+                                       (floats.transpose(0, 3, 1, 2).copy(), "FP32")]
+            ]
+            self.assertEqual(LABELS[answers[0][0].argmax()], class_of(name))
+            for other in answers[1:]:
+                numpy.testing.assert_allclose(other, answers[0], rtol=1e-3, atol=1e-3)
+
+    def test_batch_of_pixels(self):
+        batch = numpy.concatenate([pixels(name) for name in SURE])
+        whole = self.infer(batch, "UINT8", [("logits", {})]).as_numpy("logits")
+        for row, name in zip(whole, SURE):
+            self.assertEqual(LABELS[row.argmax()], class_of(name))
+
+    def test_request_id_and_version(self):
+        answer = self.as_dict(self.infer(encoded(SURE[:1]), "BYTES", request_id="frame 7",
+                                         model_version="2").get_response())
+        self.assertEqual((answer["id"], answer["model_name"], answer["model_version"]), ("frame 7", MODEL, "2"))
+
+    def test_priority_and_timeout(self):
+        for priority in (1, 2, 3):
+            self.infer(encoded(SURE[:1]), "BYTES", priority=priority, timeout=10_000_000)
+        self.refused("", "priority", encoded(SURE[:1]), "BYTES", priority=4)
+        # A microsecond is over before anything can be computed.
+        self.refused(self.codes["DEADLINE_EXCEEDED"], "", encoded(SURE * 16), "BYTES", timeout=1)
+
+    def test_attention(self):
+        image = self.module.InferInput("image", [1, 1], "BYTES")
+        image.set_data_from_numpy(encoded(SURE[:1]))
+        wish = self.module.InferRequestedOutput("attention")
+        self.set_text(wish, "kind", "CLASS_ATTENTION")
+        values = self.client.infer(ATTENTIVE, [image], outputs=[wish]).as_numpy("attention")
+        self.assertEqual((values.ndim, values.shape[0], values.dtype), (3, 1, numpy.float32))
+        self.assertGreater(values.sum(), 0)
+        self.set_text(wish, "kind", "SPELL")
+        with self.assertRaisesRegex(InferenceServerException, "SPELL"):
+            self.client.infer(ATTENTIVE, [image], outputs=[wish])
+
+    def test_refusals(self):
+        picture = encoded(SURE[:1])
+        invalid, missing = self.codes["INVALID_ARGUMENT"], self.codes["NOT_FOUND"]
+        self.refused(missing, "nobody", picture, "BYTES", model="nobody")
+        self.refused(missing, "", picture, "BYTES", model_version="7")
+        self.refused(invalid, "JPEG", numpy.array([[b"no picture"]], dtype=numpy.object_), "BYTES")
+        self.refused(invalid, "confidence", picture, "BYTES", [("confidence", {})])
+        self.refused(invalid, "[1, 32, 32, 4]", numpy.zeros([1, 32, 32, 4], numpy.uint8), "UINT8")
+        self.refused(invalid, "1 to 64", encoded(SURE * 17), "BYTES")
+        self.refused(invalid, "INT32", numpy.zeros([1, 32, 32, 3], numpy.int32), "INT32")
+        # One bad picture in a batch is named for the whole.
+        batch = encoded(SURE)
+        batch[2, 0] = batch[2, 0][:200]
+        self.refused(invalid, "", batch, "BYTES")
+
+    def test_repository_index(self):
+        index = self.as_dict(self.client.get_model_repository_index())
+        rows = index if isinstance(index, list) else index["models"]
+        states = {row["name"]: (row["version"], row["state"]) for row in rows}
+        self.assertEqual(states[MODEL], ("2", "READY"))
+
+    def test_statistics(self):
+        def now():
+            statistics = self.as_dict(self.client.get_inference_statistics(MODEL))["model_stats"][0]
+            stats = statistics["inference_stats"]
+            # perf_analyzer ends where these differ.
+            self.assertEqual(len({stats[name]["count"] for name in ("compute_input", "compute_infer", "compute_output")}), 1)
+            return (int(statistics["inference_count"]), int(stats["success"]["count"]), int(stats["fail"].get("count", 0)),
+                    int(stats["compute_infer"]["ns"]))
+
+        self.infer(encoded(SURE[:1]), "BYTES")
+        before = now()
+        self.infer(encoded(SURE), "BYTES")
+        self.refused("", "", numpy.array([[b"no picture"]], dtype=numpy.object_), "BYTES")
+        after = now()
+        self.assertEqual(after[0] - before[0], len(SURE))
+        self.assertEqual(after[1] - before[1], len(SURE))
+        self.assertEqual(after[2] - before[2], 1)
+        self.assertGreater(after[3], before[3])

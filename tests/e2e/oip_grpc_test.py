@@ -1,0 +1,119 @@
+"""A real vitrine-server over gRPC with the real tritonclient. Run by script/test-tritonclient."""
+
+import os
+import pathlib
+import threading
+import unittest
+
+import numpy
+import tritonclient.grpc
+from google.protobuf import descriptor_pb2, json_format
+from tritonclient.grpc import model_config_pb2, service_pb2
+from tritonclient.utils import InferenceServerException
+
+from oip_client_case import CIFAR, MODEL, SURE, Either, class_of, encoded, pixels, words
+
+
+class Grpc(Either, unittest.TestCase):
+    module = tritonclient.grpc
+    codes = {name: f"StatusCode.{name}" for name in ("INVALID_ARGUMENT", "NOT_FOUND", "DEADLINE_EXCEEDED")}
+
+    def address(self):
+        return self.server.grpc
+
+    def as_dict(self, message):
+        return json_format.MessageToDict(message, preserving_proto_field_name=True)
+
+    def set_text(self, output, name, text):
+        output._get_tensor().parameters[name].string_param = text
+
+    def test_typed_contents(self):
+        """Values in `contents`, which tritonclient itself never sends."""
+        stub = self.client._client_stub
+        floats = (pixels(SURE[1]) / 255).astype(numpy.float32)
+        for datatype, field, values in [("FP32", "fp32_contents", floats.ravel()),
+                                        ("UINT8", "uint_contents", pixels(SURE[1]).ravel())]:
+            request = service_pb2.ModelInferRequest(model_name=MODEL)
+            tensor = request.inputs.add(name="image", datatype=datatype, shape=[1, 32, 32, 3])
+            getattr(tensor.contents, field).extend(values.tolist())
+            request.outputs.add(name="probabilities").parameters["classification"].int64_param = 1
+            answer = stub.ModelInfer(request)
+            self.assertIn(b"horse", answer.raw_output_contents[0])
+        request = service_pb2.ModelInferRequest(model_name=MODEL)
+        tensor = request.inputs.add(name="image", datatype="BYTES", shape=[1])
+        tensor.contents.bytes_contents.append((CIFAR / SURE[0]).read_bytes())
+        self.assertEqual(len(stub.ModelInfer(request).outputs), 2)
+
+    def test_stream(self):
+        answers, come = [], threading.Event()
+
+        def take(result, error):
+            answers.append((result, error))
+            if len(answers) == len(SURE) + 1:
+                come.set()
+
+        self.client.start_stream(take)
+        for number, name in enumerate([*SURE, None]):
+            data = encoded([name]) if name else numpy.array([[b"no picture"]], dtype=numpy.object_)
+            image = tritonclient.grpc.InferInput("image", [1, 1], "BYTES")
+            image.set_data_from_numpy(data)
+            output = tritonclient.grpc.InferRequestedOutput("probabilities", class_count=1)
+            self.client.async_stream_infer(MODEL, [image], request_id=str(number), outputs=[output])
+        self.assertTrue(come.wait(30))
+        self.client.stop_stream()
+        for number, (name, (result, error)) in enumerate(zip(SURE, answers)):
+            self.assertIsNone(error)
+            self.assertEqual(result.get_response().id, str(number))
+            self.assertEqual(words(result.as_numpy("probabilities")[0, 0])[2], class_of(name))
+        self.assertIn("INVALID_ARGUMENT", str(answers[-1][1]))
+
+    def test_loading_is_for_administrators(self):
+        for action in (self.client.load_model, self.client.unload_model):
+            with self.assertRaises(InferenceServerException) as caught:
+                action(MODEL)
+            self.assertEqual(caught.exception.status(), "StatusCode.PERMISSION_DENIED")
+        self.assertTrue(self.client.is_model_ready(MODEL))
+
+    def test_what_is_not_served(self):
+        with self.assertRaises(InferenceServerException) as caught:
+            self.client.get_system_shared_memory_status()
+        self.assertEqual(caught.exception.status(), "StatusCode.UNIMPLEMENTED")
+
+    def test_names_and_numbers_are_the_protocols(self):
+        """Every message, field, enum value and method of ours is the public one's."""
+        ours = descriptor_pb2.FileDescriptorSet()
+        ours.ParseFromString((pathlib.Path(os.environ["VITRINE_BUILD"]) / "gen" / "inference.binpb").read_bytes())
+        public = {}
+        methods = {}
+        for module in (service_pb2, model_config_pb2):
+            file = descriptor_pb2.FileDescriptorProto()
+            module.DESCRIPTOR.CopyToProto(file)
+            collect(file.message_type, file.enum_type, "", public)
+            for service in file.service:
+                for method in service.method:
+                    methods[method.name] = signature(method)
+        seen = {}
+        for file in ours.file:
+            collect(file.message_type, file.enum_type, "", seen)
+            for service in file.service:
+                self.assertEqual(service.name, "GRPCInferenceService")
+                for method in service.method:
+                    self.assertEqual(signature(method), methods[method.name])
+        self.assertGreater(len(seen), 100)
+        for name, what in seen.items():
+            self.assertEqual(public.get(name), what, name)
+
+
+def collect(messages, enums, prefix, names):
+    for message in messages:
+        for field in message.field:
+            oneof = message.oneof_decl[field.oneof_index].name if field.HasField("oneof_index") else None
+            names[f"{prefix}{message.name}.{field.name}"] = (field.number, field.label, field.type, field.type_name, oneof)
+        collect(message.nested_type, message.enum_type, f"{prefix}{message.name}.", names)
+    for enum in enums:
+        for value in enum.value:
+            names[f"{prefix}{enum.name}.{value.name}"] = value.number
+
+
+def signature(method):
+    return (method.input_type, method.output_type, method.client_streaming, method.server_streaming)
