@@ -1,3 +1,7 @@
+# The Open Inference Protocol over real connections.
+vitrine_test(oip_e2e_test
+  SOURCES oip_test.cc ../faults/raw_http2.cc ../../client/token_command.cc ROOMS server LIBRARIES e2e_testing SANITIZE asan)
+
 # Real clients of the Open Inference Protocol against the real server; what they are made of stays in the build folder.
 # Skipped, and said so, where pip reaches no package index.
 add_test(NAME tritonclient_test COMMAND ${CMAKE_SOURCE_DIR}/script/test-tritonclient ${CMAKE_BINARY_DIR})

@@ -1,0 +1,138 @@
+// The Open Inference Protocol over real connections: what unread answers hold, and refusals of the streaming RPCs.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+#include "absl/strings/str_cat.h"
+#include "client/token_command.h"
+#include "inference/grpc_service.grpc.pb.h"
+#include "tests/e2e/published.h"
+#include "tests/e2e/running_server.h"
+#include "tests/faults/raw_http2.h"
+
+namespace vitrine::testing {
+namespace {
+
+using ::testing::StartsWith;
+
+constexpr char kService[] = "/inference.GRPCInferenceService/";
+
+inference::ModelInferRequest PixelsRequest(int pictures) {
+  inference::ModelInferRequest request;
+  request.set_model_name("mixed");
+  auto& input = *request.add_inputs();
+  input.set_name("image");
+  input.set_datatype("UINT8");
+  for (const int64_t side : {pictures, 16, 16, 3}) input.add_shape(side);
+  request.add_raw_input_contents(std::string(static_cast<size_t>(pictures) * 16 * 16 * 3, 'x'));
+  return request;
+}
+
+// A client that asks and does not read would else hold memory that nobody counts.
+TEST(OipAnswers, OneThatIsNotReadKeepsItsRoom) {
+  const ScratchFolder folder;
+  PublishModel(folder.path(), "mixed", MixedConfig());
+  RunningServer running(folder.path());
+  const auto reserved = [&] { return running.Metric("vitrine_answer_bytes "); };
+  for (const char* method : {"ModelInfer", "ModelStreamInfer"}) {
+    const std::string counter = R"(vitrine_requests_total{model="mixed",method="ModelInfer",code="OK"})";
+    const double before = running.Metric(counter);
+    {
+      RawHttp2 client(running.server().address(), /*answer_window=*/0);
+      client.Call(absl::StrCat(kService, method), PixelsRequest(2).SerializeAsString());
+      ASSERT_TRUE(Eventually([&] { return running.Metric(counter) == before + 2; })) << method;
+      EXPECT_FALSE(Eventually([&] { return reserved() == 0; }, absl::Milliseconds(300))) << method;
+      EXPECT_GE(reserved(), 2 * 1024) << method << ": one for each picture";
+    }
+    EXPECT_TRUE(Eventually([&] { return reserved() == 0; })) << method << ": it will never be read";
+  }
+}
+
+class OipStreams : public ::testing::Test {
+ protected:
+  OipStreams() : options_(TestOptions(folder_.path() / "repository")) {
+    PublishModel(folder_.path() / "repository", "mixed", MixedConfig());
+    options_.identity.tokens = folder_.Path("tokens");
+    options_.identity.reread_interval = absl::Milliseconds(5);
+    token_ = NewToken("ci");
+  }
+
+  std::string NewToken(const std::string& name) {
+    std::ostringstream out;
+    EXPECT_EQ(MakeToken(name, options_.identity.tokens, out), absl::OkStatus());
+    std::string token = out.str();
+    token.pop_back();
+    return token;
+  }
+
+  // The status of a stream without a request.
+  template <typename Open>
+  static grpc::StatusCode Try(const std::string& token, const Open& open) {
+    grpc::ClientContext context;
+    if (!token.empty()) context.AddMetadata("authorization", "Bearer " + token);
+    const auto stream = open(&context);
+    stream->WritesDone();
+    return stream->Finish().error_code();
+  }
+
+  const ScratchFolder folder_;
+  ServerOptions options_;
+  std::string token_;
+};
+
+double Refusals(const RunningServer& running, const std::string& code) {
+  return running.Metric(absl::StrCat("vitrine_authorization_refusals_total{code=\"", code, "\"}"));
+}
+
+TEST_F(OipStreams, ARefusalToOpenOneIsCounted) {
+  options_.identity.policy = folder_.Write("policy", R"(
+    roles { name: "looks" methods: "/vitrine.v1.Registry/*" } callers { token: "ci" roles: "looks" })");
+  RunningServer running(options_);
+  const auto oip = inference::GRPCInferenceService::NewStub(running.channel());
+  const auto classify = [&](grpc::ClientContext* context) { return running.classifier().ClassifyStream(context); };
+  const auto infer = [&](grpc::ClientContext* context) { return oip->ModelStreamInfer(context); };
+  EXPECT_EQ(Try("", classify), grpc::StatusCode::UNAUTHENTICATED);
+  EXPECT_EQ(Refusals(running, "UNAUTHENTICATED"), 1);
+  EXPECT_EQ(Try("", infer), grpc::StatusCode::UNAUTHENTICATED);
+  EXPECT_EQ(Refusals(running, "UNAUTHENTICATED"), 2);
+  EXPECT_EQ(Refusals(running, "PERMISSION_DENIED"), 0);
+  EXPECT_EQ(Try(token_, classify), grpc::StatusCode::PERMISSION_DENIED);
+  EXPECT_EQ(Refusals(running, "PERMISSION_DENIED"), 1);
+  EXPECT_EQ(Try(token_, infer), grpc::StatusCode::PERMISSION_DENIED);
+  EXPECT_EQ(Refusals(running, "PERMISSION_DENIED"), 2);
+  EXPECT_EQ(Refusals(running, "UNAUTHENTICATED"), 2);
+}
+
+TEST_F(OipStreams, EachRefusedRequestOfAnOpenOneIsCounted) {
+  RunningServer running(options_);
+  const auto oip = inference::GRPCInferenceService::NewStub(running.channel());
+  grpc::ClientContext infer_context, classify_context;
+  for (grpc::ClientContext* context : {&infer_context, &classify_context}) {
+    context->AddMetadata("authorization", "Bearer " + token_);
+  }
+  const auto infer = oip->ModelStreamInfer(&infer_context);
+  const auto classify = running.classifier().ClassifyStream(&classify_context);
+  inference::ModelStreamInferResponse inferred;
+  v1::ClassifyRequest request = PictureRequest("mixed", NoiseJpeg(32, 32, 1));
+  request.set_request_id("1");
+  v1::ClassifyStreamResponse classified;
+  ASSERT_TRUE(infer->Write(PixelsRequest(1)) && infer->Read(&inferred));
+  EXPECT_EQ(inferred.error_message(), "");
+  ASSERT_TRUE(classify->Write(request) && classify->Read(&classified));
+  EXPECT_TRUE(classified.has_response());
+  EXPECT_EQ(Refusals(running, "UNAUTHENTICATED"), 0);
+
+  folder_.Write("tokens", "");
+  NewToken("other");
+  ASSERT_TRUE(Eventually(
+      [&] { return infer->Write(PixelsRequest(1)) && infer->Read(&inferred) && !inferred.error_message().empty(); }));
+  EXPECT_THAT(inferred.error_message(), StartsWith("UNAUTHENTICATED"));
+  EXPECT_EQ(Refusals(running, "UNAUTHENTICATED"), 1);
+  ASSERT_TRUE(classify->Write(request) && classify->Read(&classified));
+  EXPECT_EQ(classified.error().code(), static_cast<int>(grpc::StatusCode::UNAUTHENTICATED));
+  EXPECT_EQ(Refusals(running, "UNAUTHENTICATED"), 2);
+}
+
+}  // namespace
+}  // namespace vitrine::testing
