@@ -96,35 +96,28 @@ void Metrics::AddLoads(Families& families) const {
 }
 
 void Metrics::AddQueue(Families& families) const {
+  const auto gauge = [&](const char* name, const char* help, double value) { AddGauge(families, name, help, value); };
   if (sources_.queue) {
     const QueueStatus queue = sources_.queue();
-    AddGauge(families, "vitrine_queue_depth", "Requests that wait for an executor.",
-             static_cast<double>(queue.requests));
-    AddGauge(families, "vitrine_queue_bytes", "Bytes of the pictures and tensors that wait.",
-             static_cast<double>(queue.bytes));
-    AddGauge(families, "vitrine_queue_tokens", "Tokens of the pictures that wait.", static_cast<double>(queue.tokens));
-    AddGauge(families, "vitrine_queue_oldest_seconds", "Age of the request that waits longest.",
-             absl::ToDoubleSeconds(queue.oldest));
+    gauge("vitrine_queue_depth", "Requests that wait for an executor.", queue.requests);
+    gauge("vitrine_queue_bytes", "Bytes of the pictures and tensors that wait.", queue.bytes);
+    gauge("vitrine_queue_tokens", "Tokens of the pictures that wait.", queue.tokens);
+    gauge("vitrine_queue_oldest_seconds", "Age of the request that waits longest.",
+          absl::ToDoubleSeconds(queue.oldest));
   }
   if (sources_.admission) {
     const AdmissionStatus admission = sources_.admission();
-    AddGauge(families, "vitrine_in_flight", "Requests admitted and not yet answered.",
-             static_cast<double>(admission.requests));
-    AddGauge(families, "vitrine_in_flight_bytes", "Bytes of their pictures and tensors.",
-             static_cast<double>(admission.bytes));
-    AddGauge(families, "vitrine_in_flight_limit", "Most requests admitted and not yet answered.",
-             static_cast<double>(admission.limit_requests));
-    AddGauge(families, "vitrine_in_flight_limit_bytes", "Most bytes of their pictures and tensors.",
-             static_cast<double>(admission.limit_bytes));
-    AddGauge(families, "vitrine_predicted_work_seconds", "Executor time that they will take, as predicted.",
-             absl::ToDoubleSeconds(admission.work));
+    gauge("vitrine_in_flight", "Requests admitted and not yet answered.", admission.requests);
+    gauge("vitrine_in_flight_bytes", "Bytes of their pictures and tensors.", admission.bytes);
+    gauge("vitrine_in_flight_limit", "Most requests admitted and not yet answered.", admission.limit_requests);
+    gauge("vitrine_in_flight_limit_bytes", "Most bytes of their pictures and tensors.", admission.limit_bytes);
+    gauge("vitrine_predicted_work_seconds", "Executor time that they will take, as predicted.",
+          absl::ToDoubleSeconds(admission.work));
   }
   if (sources_.answers) {
     const AnswerStatus answers = sources_.answers();
-    AddGauge(families, "vitrine_answer_bytes", "Bytes reserved for answers that their clients have not taken yet.",
-             static_cast<double>(answers.bytes));
-    AddGauge(families, "vitrine_answer_limit_bytes", "Most bytes that may be reserved for them.",
-             static_cast<double>(answers.limit));
+    gauge("vitrine_answer_bytes", "Bytes reserved for answers that their clients have not taken yet.", answers.bytes);
+    gauge("vitrine_answer_limit_bytes", "Most bytes that may be reserved for them.", answers.limit);
   }
 }
 

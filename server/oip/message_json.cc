@@ -14,29 +14,26 @@ using nlohmann::json;
 // One value: element `i` of a repeated field, or the field itself where `i` is negative.
 json Value(const Message& message, const FieldDescriptor* field, int i) {
   const Reflection& at = *message.GetReflection();
-  const bool one = i < 0;
+#define VITRINE_VALUE(TYPE) (i < 0 ? at.Get##TYPE(message, field) : at.GetRepeated##TYPE(message, field, i))
+#define VITRINE_NUMBER(CPPTYPE, TYPE)      \
+  case FieldDescriptor::CPPTYPE_##CPPTYPE: \
+    return VITRINE_VALUE(TYPE);
   switch (field->cpp_type()) {
-    case FieldDescriptor::CPPTYPE_BOOL:
-      return one ? at.GetBool(message, field) : at.GetRepeatedBool(message, field, i);
-    case FieldDescriptor::CPPTYPE_INT32:
-      return one ? at.GetInt32(message, field) : at.GetRepeatedInt32(message, field, i);
-    case FieldDescriptor::CPPTYPE_INT64:
-      return one ? at.GetInt64(message, field) : at.GetRepeatedInt64(message, field, i);
-    case FieldDescriptor::CPPTYPE_UINT32:
-      return one ? at.GetUInt32(message, field) : at.GetRepeatedUInt32(message, field, i);
-    case FieldDescriptor::CPPTYPE_UINT64:
-      return one ? at.GetUInt64(message, field) : at.GetRepeatedUInt64(message, field, i);
-    case FieldDescriptor::CPPTYPE_FLOAT:
-      return one ? at.GetFloat(message, field) : at.GetRepeatedFloat(message, field, i);
-    case FieldDescriptor::CPPTYPE_DOUBLE:
-      return one ? at.GetDouble(message, field) : at.GetRepeatedDouble(message, field, i);
+    VITRINE_NUMBER(BOOL, Bool)
+    VITRINE_NUMBER(INT32, Int32)
+    VITRINE_NUMBER(INT64, Int64)
+    VITRINE_NUMBER(UINT32, UInt32)
+    VITRINE_NUMBER(UINT64, UInt64)
+    VITRINE_NUMBER(FLOAT, Float)
+    VITRINE_NUMBER(DOUBLE, Double)
+    VITRINE_NUMBER(STRING, String)
     case FieldDescriptor::CPPTYPE_ENUM:
-      return (one ? at.GetEnum(message, field) : at.GetRepeatedEnum(message, field, i))->name();
-    case FieldDescriptor::CPPTYPE_STRING:
-      return one ? at.GetString(message, field) : at.GetRepeatedString(message, field, i);
+      return VITRINE_VALUE(Enum)->name();
     case FieldDescriptor::CPPTYPE_MESSAGE:
-      return MessageToJson(one ? at.GetMessage(message, field) : at.GetRepeatedMessage(message, field, i));
+      return MessageToJson(VITRINE_VALUE(Message));
   }
+#undef VITRINE_NUMBER
+#undef VITRINE_VALUE
   return nullptr;
 }
 
