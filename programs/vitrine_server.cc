@@ -108,18 +108,22 @@ int Main(int argc, char** argv) {
   CLI::App app("Serves the models of a repository over gRPC.", "vitrine-server");
   BindFlags(app, options);
   bool check = false;
-  app.add_flag("--check", check, "check the whole configuration, name every fault, and end: 0 if it is right, else 2");
+  app.add_flag(
+      "--check", check,
+      "check the configuration, the ports and the device, name every fault, and end: 0 if the server would start, "
+      "2 for a wrong configuration, 1 for a port or device that cannot be had");
   if (const std::optional<int> code = ParseCommandLine(app, argc, argv)) return *code;
   if (const absl::Status valid = CheckConfiguration(options); !valid.ok()) {
     Fail("vitrine-server", valid);
     return kExitUsage;
   }
+  options.revision = std::string(SourceRevision());
+  StartLogging(check ? "error" : options.log_level, options.log_format);
   if (check) {
+    if (const absl::Status opened = Server::Check(options); !opened.ok()) return Fail("vitrine-server", opened);
     std::cout << "the configuration is right\n";
     return kExitSuccess;
   }
-  options.revision = std::string(SourceRevision());
-  StartLogging(options.log_level, options.log_format);
   const absl::Status ended = Run(options, signals);
   return ended.ok() ? kExitSuccess : Fail("vitrine-server", ended);
 }

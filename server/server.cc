@@ -54,6 +54,7 @@ constexpr int kExitDevice = 4;
 constexpr absl::Duration kShutdownGrace = absl::Seconds(1);
 // Between two tries of a server that is not ready because nothing is computed.
 constexpr absl::Duration kProbeRetry = absl::Seconds(1);
+constexpr char kStuck[] = "a picture of the server's own does not come back; an executor or the device hangs";
 
 absl::Status Join(const std::vector<absl::Status>& statuses) {
   std::vector<std::string> faults;
@@ -85,6 +86,7 @@ class RunningServer : public Server {
              .attempted = [this](const VersionId& id, const absl::Status& outcome,
                                  absl::Duration spent) { metrics_.ForModel(id.model)->CountLoad(outcome, spent); }},
             clock),
+        health_(registry_),
         canaries_(registry_, *settings_, RerunGoldens, clock),
         admin_(registry_, *settings_, &canaries_),
         admission_(options_.admission, clock),
@@ -109,44 +111,49 @@ class RunningServer : public Server {
     Drain();
   }
 
+  // Everything that can fail on this machine is tried, and every fault named.
   absl::Status Open() {
     std::vector<absl::Status> faults = {OpenDevice(options_.executor.device)};
-    faults.push_back(OpenRpc());
-    if (!options_.metrics.empty()) {
-      absl::StatusOr<std::unique_ptr<HttpEndpoint>> http =
-          HttpEndpoint::Start(options_.metrics, {.metrics = &metrics_,
-                                                 .not_ready = [this] { return WhyNotReady(); },
-                                                 .status = [this] { return status_.Read(); }});
-      faults.push_back(http.status());
-      if (http.ok()) http_ = *std::move(http);
+    // Whatever is wrong with a file of the identity, no calls are taken: there is no falling back to plaintext.
+    absl::StatusOr<std::unique_ptr<Identity>> identity = Identity::Open(options_.identity);
+    faults.push_back(identity.status());
+    if (identity.ok()) {
+      identity_ = *std::move(identity);
+      OpenRpc(faults);
     }
-    if (http_ != nullptr) metrics_address_ = http_->address();
-    if (rpc_ != nullptr) address_ = rpc_->address();
+    if (!options_.metrics.empty()) {
+      Keep(HttpEndpoint::Start(options_.metrics, {.metrics = &metrics_,
+                                                  .not_ready = [this] { return WhyNotReady(); },
+                                                  .status = [this] { return status_.Read(); }}),
+           http_, metrics_address_, faults);
+    }
     return Join(faults);
   }
 
-  // Whatever is wrong with a file of the identity, nothing listens: there is no falling back to plaintext.
-  absl::Status OpenRpc() {
-    ASSIGN_OR_RETURN(identity_, Identity::Open(options_.identity));
-    ASSIGN_OR_RETURN(rpc_, RpcFront::Start(options_.rpc, service_, registry_, *identity_));
+  void OpenRpc(std::vector<absl::Status>& faults) {
+    Keep(RpcFront::Start(options_.rpc, service_, registry_, *identity_, health_), rpc_, address_, faults);
     if (!options_.http.empty()) {
-      HttpServerOptions http;
-      http.listen = options_.http;
-      http.max_body_bytes = options_.rpc.max_message_bytes;
+      HttpServerOptions http = {.listen = options_.http, .max_body_bytes = options_.rpc.max_message_bytes};
       // The same share of the machine's memory as messages over gRPC, see docs/machine.md.
       http.max_all_bodies_bytes = std::min(http.max_all_bodies_bytes, options_.rpc.max_transport_bytes);
-      ASSIGN_OR_RETURN(oip_http_, StartOipHttp(http, service_, registry_, *identity_, rpc_->health()));
-      http_address_ = oip_http_->address();
+      Keep(StartOipHttp(http, service_, registry_, *identity_, health_), oip_http_, http_address_, faults);
     }
     if (!options_.admin.listen.empty()) {
-      ASSIGN_OR_RETURN(admin_front_, AdminFront::Start(options_.admin, admin_, *identity_, &metrics_));
-      admin_address_ = admin_front_->address();
+      Keep(AdminFront::Start(options_.admin, admin_, *identity_, &metrics_), admin_front_, admin_address_, faults);
     }
-    if (options_.health_listen.empty()) return absl::OkStatus();
-    ASSIGN_OR_RETURN(health_,
-                     HealthFront::Start(options_.health_listen, service_, registry_, *identity_, rpc_->health()));
-    health_address_ = health_->address();
-    return absl::OkStatus();
+    if (!options_.health_listen.empty()) {
+      Keep(HealthFront::Start(options_.health_listen, service_, registry_, *identity_, health_), health_front_,
+           health_address_, faults);
+    }
+  }
+
+  // What was opened, and its address as bound; or why not.
+  template <typename Front>
+  static void Keep(absl::StatusOr<std::unique_ptr<Front>> opened, std::unique_ptr<Front>& front, std::string& address,
+                   std::vector<absl::Status>& faults) {
+    if (!opened.ok()) return faults.push_back(opened.status());
+    front = *std::move(opened);
+    address = front->address();
   }
 
   void Begin() {
@@ -193,19 +200,17 @@ class RunningServer : public Server {
 
   Counts Drain() override {
     if (!StartDraining()) return CountsNow();
-    if (rpc_ != nullptr) {
-      rpc_->health().SetNotServing();
-      if (begun_) {
-        drain_.Run(
-            service_.ledger(), [this] { service_.StartDraining(); }, [this] { return admission_.load().requests > 0; });
-      }
+    health_.SetNotServing();
+    if (begun_) {
+      drain_.Run(
+          service_.ledger(), [this] { service_.StartDraining(); }, [this] { return admission_.load().requests > 0; });
     }
     probe_.Stop();
     scheduler_.Stop(absl::ZeroDuration());
     TakeExecutors().reset();
     oip_http_.reset();
     if (rpc_ != nullptr) rpc_->Shutdown(kShutdownGrace);
-    if (health_ != nullptr) health_->Shutdown();
+    if (health_front_ != nullptr) health_front_->Shutdown();
     registry_.Stop();
     // A call that waits for a model has been ended by the registry.
     if (admin_front_ != nullptr) admin_front_->Shutdown(kShutdownGrace);
@@ -214,9 +219,7 @@ class RunningServer : public Server {
     http_.reset();
     status_.Stop();
     const Counts counts = CountsNow();
-    if (rpc_ != nullptr) {
-      Log(LogLevel::kInfo, "stopped", {{"accepted", counts.accepted}, {"answered", counts.answered}});
-    }
+    if (begun_) Log(LogLevel::kInfo, "stopped", {{"accepted", counts.accepted}, {"answered", counts.answered}});
     return counts;
   }
 
@@ -259,7 +262,11 @@ class RunningServer : public Server {
               return ready;
             },
         .submit = [this](InferenceRequest request) { scheduler_.Submit(std::move(request)); },
-        .report = [this](const std::string& reason) { rpc_->health().SetBroken(reason); },
+        .report =
+            [this](const ComputeFindings& found) {
+              health_.SetFailing(found.failing);
+              health_.SetBroken(found.stuck ? kStuck : "");
+            },
         .fatal = [this] { return IsLost(options_.executor.device); },
         .end =
             [] { EndProcess(kExitDevice, [] { spdlog::critical("probe: the device is lost; the process ends"); }); }};
@@ -270,7 +277,7 @@ class RunningServer : public Server {
     return std::move(executors_);
   }
 
-  std::string WhyNotReady() { return rpc_ == nullptr ? "no calls are taken" : rpc_->health().WhyNotServing(); }
+  std::string WhyNotReady() { return rpc_ == nullptr ? "no calls are taken" : health_.WhyNotServing(); }
 
   enum class Phase { kLoading, kServing, kDraining };
 
@@ -279,7 +286,7 @@ class RunningServer : public Server {
       MutexLock lock(mutex_);
       if (phase_ == Phase::kDraining) return;
     }
-    // Ready is who has computed, with every model.
+    // Ready is who has computed, with one model at least; those that fail are tried on.
     while (!probe_.TryAll().ok()) {
       MutexLock lock(mutex_);
       if (phase_ == Phase::kDraining) return;
@@ -288,7 +295,7 @@ class RunningServer : public Server {
     MutexLock lock(mutex_);
     if (phase_ == Phase::kDraining) return;
     phase_ = Phase::kServing;
-    rpc_->health().SetServing();
+    health_.SetServing();
     probe_.Start();
     changed_.NotifyAll();
     const std::vector<VersionStatus> versions = registry_.List();
@@ -311,7 +318,7 @@ class RunningServer : public Server {
     }
     const bool is_long = longest > std::min(kHungBatch, options_.hung_worker_timeout / 2);
     if (std::exchange(said_hung_, is_long) == is_long) return;
-    rpc_->health().SetHung(is_long ? "a batch has been running for too long; an executor hangs" : "");
+    health_.SetHung(is_long ? "a batch has been running for too long; an executor hangs" : "");
   }
 
   // False if it was called before.
@@ -333,6 +340,7 @@ class RunningServer : public Server {
   ModelLimitsTable model_limits_;
   ModelLoader loader_;
   Registry registry_;
+  Health health_;
   CanaryWatch canaries_;
   AdminService admin_;
   Admission admission_;
@@ -349,7 +357,7 @@ class RunningServer : public Server {
   bool begun_ = false;
   std::unique_ptr<Identity> identity_;
   std::unique_ptr<RpcFront> rpc_;
-  std::unique_ptr<HealthFront> health_;
+  std::unique_ptr<HealthFront> health_front_;
   std::unique_ptr<AdminFront> admin_front_;
   std::unique_ptr<HttpServer> oip_http_;
   std::unique_ptr<HttpEndpoint> http_;
@@ -364,9 +372,8 @@ class RunningServer : public Server {
   Phase phase_ ABSL_GUARDED_BY(mutex_) = Phase::kLoading;
 };
 
-}  // namespace
-
-absl::StatusOr<std::unique_ptr<Server>> Server::Start(ServerOptions options) {
+// A server whose device and listeners are open, and which does nothing yet.
+absl::StatusOr<std::unique_ptr<RunningServer>> OpenServer(ServerOptions options) {
   RETURN_IF_ERROR(options.Validate());
   const Machine machine = FindMachine();
   ASSIGN_OR_RETURN(const Device device, ParseDevice(options.device));
@@ -375,8 +382,19 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(ServerOptions options) {
   spdlog::info(DescribeMachine(machine, options));
   auto server = std::make_unique<RunningServer>(options, std::move(settings), device, machine, SteadyClock());
   RETURN_IF_ERROR(server->Open());
+  return server;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Server>> Server::Start(ServerOptions options) {
+  ASSIGN_OR_RETURN(std::unique_ptr<RunningServer> server, OpenServer(std::move(options)));
   server->Begin();
   return server;
+}
+
+absl::Status Server::Check(ServerOptions options) {
+  return OpenServer(std::move(options)).status();
 }
 
 }  // namespace vitrine

@@ -24,6 +24,9 @@ class Server {
   // Checks everything, opens the device, listens and begins to load; does not wait for the models. The status carries
   // every fault found, one per line. At most one server at a time uses a CUDA device.
   static absl::StatusOr<std::unique_ptr<Server>> Start(ServerOptions options);
+  // Opens the device and the listeners as Start does, and closes them: what would keep Start from starting. Loads
+  // nothing.
+  static absl::Status Check(ServerOptions options);
   // Drains without lame duck or patience if Drain was not called.
   virtual ~Server() = default;
 

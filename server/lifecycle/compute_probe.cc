@@ -55,7 +55,6 @@ ComputeProbe::ComputeProbe(const ComputeProbeOptions& options, Parts parts, cons
     : options_(options), parts_(std::move(parts)), clock_(clock), last_success_(absl::ToUnixNanos(clock.Now())) {}
 
 void ComputeProbe::Start() {
-  if (options_.interval == absl::InfiniteDuration()) return;
   ticker_.emplace(std::clamp(options_.interval / 4, kShortestTick, kLongestTick), [this] { Tick(); });
 }
 
@@ -65,27 +64,42 @@ void ComputeProbe::Stop() {
 }
 
 void ComputeProbe::Tick() {
-  const int64_t silence = absl::ToUnixNanos(clock_.Now()) - last_success_.load(std::memory_order_relaxed);
   bool failing = false;
   {
     MutexLock lock(mutex_);
     failing = !failures_.empty();
   }
-  if (failing || silence >= absl::ToInt64Nanoseconds(options_.interval)) (void)Try();
+  if (failing || Silent()) (void)Try();
+}
+
+bool ComputeProbe::Silent() const {
+  const int64_t silence = absl::ToUnixNanos(clock_.Now()) - last_success_.load(std::memory_order_relaxed);
+  return silence >= absl::ToInt64Nanoseconds(options_.interval);
 }
 
 absl::Status ComputeProbe::Try() {
-  std::vector<ModelHandle> models = parts_.models();
+  const std::vector<ModelHandle> models = parts_.models();
   KeepOnly(models);
-  ModelHandle chosen;
+  std::vector<ModelHandle> failing, others;
+  size_t turn = 0;
   {
     MutexLock lock(mutex_);
-    if (!failures_.empty()) std::erase_if(models, [&](const ModelHandle& m) { return !failures_.contains(m->id); });
-    if (!models.empty()) chosen = models[next_model_++ % models.size()];
+    for (const ModelHandle& model : models) (failures_.contains(model->id) ? failing : others).push_back(model);
+    turn = next_model_++;
   }
-  if (chosen != nullptr) return TryModel(chosen);
-  parts_.report("");
-  return absl::OkStatus();
+  if (models.empty()) (void)Report();
+  absl::Status first;
+  if (!failing.empty()) first = TryModel(failing[turn % failing.size()]);
+  if (others.empty() || (!failing.empty() && !Silent())) return first;
+  const size_t chosen = turn % others.size();
+  const absl::Status other = TryModel(others[chosen]);
+  first.Update(other);
+  // What does not come back is no fault of the model, and every other would take as long to say so.
+  if (other.ok() || absl::IsDeadlineExceeded(other)) return first;
+  for (size_t i = 0; i < others.size(); ++i) {
+    if (i != chosen) (void)TryModel(others[i]);
+  }
+  return first;
 }
 
 absl::Status ComputeProbe::TryAll() {
@@ -93,7 +107,22 @@ absl::Status ComputeProbe::TryAll() {
   KeepOnly(models);
   absl::Status first;
   for (const ModelHandle& model : models) first.Update(TryModel(model));
-  return first;
+  const ComputeFindings found = Report();
+  const bool computes = models.empty() || found.failing.size() < models.size();
+  return computes && !found.stuck ? absl::OkStatus() : first;
+}
+
+ComputeFindings ComputeProbe::Report() {
+  ComputeFindings findings;
+  {
+    MutexLock lock(mutex_);
+    for (const auto& [id, failures] : failures_) {
+      findings.failing.insert(id);
+      findings.stuck = findings.stuck || failures.stuck;
+    }
+  }
+  parts_.report(findings);
+  return findings;
 }
 
 void ComputeProbe::KeepOnly(const std::vector<ModelHandle>& models) {
@@ -108,23 +137,22 @@ absl::Status ComputeProbe::TryModel(const ModelHandle& model) {
   const absl::Status status = Run(model);
   if (stopping_.load(std::memory_order_acquire)) return status;
   int failures = 0;
-  bool recovered = false, others_fail = false;
+  bool recovered = false;
   {
     MutexLock lock(mutex_);
     if (status.ok()) {
       recovered = failures_.erase(model->id) > 0;
     } else {
-      failures = ++failures_[model->id];
+      failures = ++failures_[model->id].count;
+      failures_[model->id].stuck = absl::IsDeadlineExceeded(status);
     }
-    others_fail = !failures_.empty();
   }
+  (void)Report();
   if (status.ok()) {
     Succeeded();
-    if (!others_fail) parts_.report("");
     if (recovered) spdlog::info("probe: model \"{}\" version {} computes again", model->id.model, model->id.version);
     return status;
   }
-  parts_.report("a picture of the server's own is not classified; an executor or the device fails");
   // Before the log, which may hang.
   if (failures >= options_.failures_before_fatal && parts_.fatal != nullptr && parts_.fatal()) parts_.end();
   spdlog::error("probe: model \"{}\" version {}: {}", model->id.model, model->id.version,

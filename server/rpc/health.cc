@@ -1,6 +1,5 @@
 #include "server/rpc/health.h"
 
-#include <algorithm>
 #include <utility>
 
 namespace vitrine {
@@ -10,10 +9,6 @@ using grpc::health::v1::HealthCheckResponse;
 
 constexpr char kServer[] = "";
 constexpr char kClassifier[] = "vitrine.v1.Classifier";
-
-bool IsReady(const std::pair<const int64_t, v1::ModelState>& version) {
-  return version.second == v1::READY;
-}
 
 }  // namespace
 
@@ -58,6 +53,12 @@ void Health::SetBroken(std::string reason) {
   Update();
 }
 
+void Health::SetFailing(std::set<VersionId> versions) {
+  MutexLock lock(mutex_);
+  failing_ = std::move(versions);
+  Update();
+}
+
 std::optional<Health::Status> Health::Check(const std::string& service) const {
   MutexLock lock(mutex_);
   const auto found = statuses_.find(service);
@@ -86,9 +87,14 @@ void Health::OnEvent(const v1::ModelEvent& event) {
   } else {
     versions[version.version()] = version.state();
   }
-  const bool serves = std::any_of(versions.begin(), versions.end(), IsReady);
-  Set("model/" + version.model(), serves ? HealthCheckResponse::SERVING : HealthCheckResponse::NOT_SERVING);
   Update();
+}
+
+bool Health::Serves(const std::string& model, const std::map<int64_t, v1::ModelState>& versions) const {
+  for (const auto& [version, state] : versions) {
+    if (state == v1::READY && !failing_.contains({model, version})) return true;
+  }
+  return false;
 }
 
 std::string Health::Reason() const {
@@ -96,18 +102,23 @@ std::string Health::Reason() const {
   if (!started_) return "the models are being loaded";
   if (!hung_.empty()) return hung_;
   if (!broken_.empty()) return broken_;
-  bool some = false, ready = false;
+  bool some = false;
   for (const auto& [model, versions] : versions_) {
+    if (Serves(model, versions)) return "";
     some = some || !versions.empty();
-    ready = ready || std::any_of(versions.begin(), versions.end(), IsReady);
   }
-  return some && !ready ? "no version is ready; the log and WatchModels say why" : "";
+  if (!some) return "";
+  return failing_.empty() ? "no version is ready; the log and WatchModels say why"
+                          : "no version that is ready computes; the log says why";
 }
 
 void Health::Update() {
   const Status status = Reason().empty() ? HealthCheckResponse::SERVING : HealthCheckResponse::NOT_SERVING;
   Set(kServer, status);
   Set(kClassifier, status);
+  for (const auto& [model, versions] : versions_) {
+    Set("model/" + model, Serves(model, versions) ? HealthCheckResponse::SERVING : HealthCheckResponse::NOT_SERVING);
+  }
 }
 
 void Health::Set(const std::string& service, Status status) {

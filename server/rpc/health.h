@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "grpc/health/v1/health.pb.h"
@@ -15,7 +16,7 @@ namespace vitrine {
 
 // Whether requests are served, for the standard health service and for /readyz:
 //   "" and "vitrine.v1.Classifier"   WhyNotServing is empty
-//   "model/<name>"                   a version of the model is ready
+//   "model/<name>"                   a version of the model is ready and computes
 // Follows the registry. Thread-safe.
 class Health {
  public:
@@ -29,9 +30,9 @@ class Health {
   Health(const Health&) = delete;
   Health& operator=(const Health&) = delete;
 
-  // Why requests are not served, in one sentence; empty when they are. They are not before SetServing, while every
-  // version that there is was refused (an empty repository is ready for its first one), while something is hung or
-  // broken, and after SetNotServing.
+  // Why requests are not served, in one sentence; empty when they are. They are not before SetServing, while no
+  // version is ready and computes (an empty repository is ready for its first one), while something is hung or broken,
+  // and after SetNotServing.
   std::string WhyNotServing() const;
 
   void SetServing();
@@ -39,8 +40,10 @@ class Health {
   void SetNotServing();
   // Says in one sentence what does not come back; empty once it has.
   void SetHung(std::string reason);
-  // Says in one sentence why nothing is computed; empty once it is.
+  // Says in one sentence why no model can be computed; empty once one can.
   void SetBroken(std::string reason);
+  // The versions that are ready and do not compute all the same. They count as if they were not ready.
+  void SetFailing(std::set<VersionId> versions);
 
   // Nothing for a name that is not known.
   std::optional<Status> Check(const std::string& service) const;
@@ -57,8 +60,11 @@ class Health {
   };
 
   void OnEvent(const v1::ModelEvent& event);
+  // Whether a version of the model is ready and computes.
+  bool Serves(const std::string& model, const std::map<int64_t, v1::ModelState>& versions) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::string Reason() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Brings "" and the service in line with Reason.
+  // Brings every name in line with what is known.
   void Update() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Set(const std::string& service, Status status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
@@ -70,6 +76,7 @@ class Health {
   bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
   std::string hung_ ABSL_GUARDED_BY(mutex_);
   std::string broken_ ABSL_GUARDED_BY(mutex_);
+  std::set<VersionId> failing_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, std::map<int64_t, v1::ModelState>> versions_ ABSL_GUARDED_BY(mutex_);  // by model
   std::map<std::string, Status> statuses_ ABSL_GUARDED_BY(mutex_);
   std::map<uint64_t, Watcher> watchers_ ABSL_GUARDED_BY(mutex_);

@@ -32,8 +32,9 @@ class Reflection final : public grpc::ServerBuilderOption {
 
 class Front : public RpcFront {
  public:
-  Front(const RpcOptions& options, ClassifyService& service, Registry& registry, const Identity& identity)
-      : options_(options), health_(registry), parts_(service, registry, identity, health_), port_(options) {}
+  Front(const RpcOptions& options, ClassifyService& service, Registry& registry, const Identity& identity,
+        Health& health)
+      : options_(options), parts_(service, registry, identity, health), port_(options) {}
 
   ~Front() override { Shutdown(absl::ZeroDuration()); }
 
@@ -62,7 +63,6 @@ class Front : public RpcFront {
   }
 
   const std::string& address() const override { return listener_->address(); }
-  Health& health() override { return health_; }
   int64_t open_connections() override { return connections_.Count(); }
   int64_t open_streams() override { return static_cast<int64_t>(parts_.long_calls.open()); }
   void CloseLongCalls() override { parts_.long_calls.CloseAll(); }
@@ -95,7 +95,6 @@ class Front : public RpcFront {
   }
 
   const RpcOptions options_;
-  Health health_;
   CallParts parts_;
   std::vector<std::unique_ptr<CallQueue>> queues_;
   OpenConnections connections_;
@@ -107,8 +106,9 @@ class Front : public RpcFront {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<RpcFront>> RpcFront::Start(const RpcOptions& options, ClassifyService& service,
-                                                          Registry& registry, const Identity& identity) {
-  auto front = std::make_unique<Front>(options, service, registry, identity);
+                                                          Registry& registry, const Identity& identity,
+                                                          Health& health) {
+  auto front = std::make_unique<Front>(options, service, registry, identity, health);
   const absl::Status listening = front->Listen();
   if (!listening.ok()) return listening;
   return front;

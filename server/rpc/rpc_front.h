@@ -27,17 +27,14 @@ struct RpcOptions : TransportOptions {
 // completion queues with one thread each. Thread-safe but for Shutdown.
 class RpcFront {
  public:
-  // Listens and serves; health says NOT_SERVING until Health::SetServing. The parts outlive the front.
+  // Listens and serves; `health` says NOT_SERVING until Health::SetServing. The parts outlive the front.
   // UNAVAILABLE if the address cannot be bound.
   static absl::StatusOr<std::unique_ptr<RpcFront>> Start(const RpcOptions& options, ClassifyService& service,
-                                                         Registry& registry, const Identity& identity);
+                                                         Registry& registry, const Identity& identity, Health& health);
   virtual ~RpcFront() = default;
 
   // host:port as bound.
   virtual const std::string& address() const = 0;
-
-  // What health answers: see health.h.
-  virtual Health& health() = 0;
 
   // Connections that are open now, and calls that last until their clients end them.
   virtual int64_t open_connections() = 0;

@@ -117,10 +117,12 @@ TEST_F(Start, ServesOnWhenTheDiskOfTheLogIsFull) {
   EXPECT_EQ(shell.Wait(), 0);
 }
 
-TEST_F(Start, CheckSaysThatAConfigurationIsRightAndOpensNothing) {
-  Shell shell(folder_.path(), "$SERVER --check");
+TEST_F(Start, CheckSaysThatAConfigurationIsRightAndServesNothing) {
+  Shell shell(folder_.path(), "$SERVER --check --http 127.0.0.1:0 --health-listen 127.0.0.1:0 --admin unix://" +
+                                  folder_.path().string() + "/admin");
   EXPECT_EQ(shell.Wait(), 0) << shell.Output();
-  EXPECT_THAT(shell.Output(), HasSubstr("the configuration is right"));
+  EXPECT_EQ(shell.Output(), "the configuration is right\n");
+  EXPECT_FALSE(std::filesystem::exists(folder_.path() / "admin"));
   EXPECT_FALSE(std::filesystem::exists(folder_.path() / "ports"));
 }
 
@@ -132,6 +134,27 @@ TEST_F(Start, CheckNamesEveryFaultAtOnce) {
   EXPECT_THAT(shell.Output(),
               AllOf(HasSubstr("--queues is 0"), HasSubstr("gpu"), HasSubstr("/nowhere/cert"),
                     HasSubstr("/nowhere/policy"), HasSubstr("/nowhere/serving"), HasSubstr("\"maybe\"")));
+}
+
+// By the check as by the start: every port and the device.
+TEST_F(Start, EveryPortAndTheDeviceThatCannotBeHadAreNamedAtOnce) {
+  ServerOptions options = TestOptions(folder_.path() / "repository");
+  options.http = options.health_listen = options.rpc.listen;
+  options.admin.listen = absl::StrCat("unix://", folder_.path().string(), "/admin");
+  RunningServer running(options);
+  const Server& taken = running.server();
+  const std::string flags =
+      absl::StrCat(VITRINE_BIN "/vitrine-server --repository ", options.repository, " --device cuda:63 --listen ",
+                   taken.address(), " --metrics ", taken.metrics_address(), " --http ", taken.http_address(),
+                   " --health-listen ", taken.health_address(), " --admin ", taken.admin_address());
+  for (const char* check : {"", " --check"}) {
+    Shell shell(folder_.path(), flags + check);
+    EXPECT_EQ(shell.Wait(), 1);
+    EXPECT_THAT(shell.Output(), AllOf(HasSubstr("cuda:63"), HasSubstr("listen on " + taken.address()),
+                                      HasSubstr(taken.metrics_address()), HasSubstr(taken.http_address()),
+                                      HasSubstr("listen on " + taken.health_address()),
+                                      HasSubstr("listen on " + taken.admin_address())));
+  }
 }
 
 TEST_F(Start, FollowsTheMaskOfTaskset) {

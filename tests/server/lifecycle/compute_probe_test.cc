@@ -15,9 +15,7 @@ namespace vitrine {
 namespace {
 
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using ::testing::Not;
 
 class ComputeProbeTest : public ::testing::Test {
  protected:
@@ -28,10 +26,11 @@ class ComputeProbeTest : public ::testing::Test {
                   std::lock_guard lock(mutex_);
                   submitted_.push_back(request.model->id.model);
                   if (broken_.contains(request.model->id.model)) return request.Finish(absl::InternalError("broken"));
-                  if (!answer_.has_value()) return kept_.push_back(std::move(request));
+                  if (!answer_.has_value() || stuck_.contains(request.model->id.model))
+                    return kept_.push_back(std::move(request));
                   request.Finish(*answer_);
                 },
-            .report = [this](const std::string& reason) { reports_.push_back(reason); },
+            .report = [this](const ComputeFindings& findings) { last_ = findings; },
             .fatal = [this] { return lost_; },
             .end = [this] { ++ended_; }};
   }
@@ -39,11 +38,12 @@ class ComputeProbeTest : public ::testing::Test {
   FakeClock clock_;
   std::vector<ModelHandle> models_ = {ServedEit(), ServedKv()};
   std::optional<absl::StatusOr<v1::ClassifyResponse>> answer_ = v1::ClassifyResponse();
-  std::set<std::string> broken_;  // names of models
+  std::set<std::string> broken_, stuck_;  // names of models
   bool lost_ = false;
   int ended_ = 0;
   std::mutex mutex_;
-  std::vector<std::string> submitted_, reports_;
+  std::vector<std::string> submitted_;
+  ComputeFindings last_;
   std::vector<InferenceRequest> kept_;
 };
 
@@ -58,29 +58,46 @@ TEST_F(ComputeProbeTest, TakesTheModelsInTurn) {
   ComputeProbe probe({}, Parts(), clock_);
   for (int i = 0; i < 3; ++i) EXPECT_TRUE(probe.Try().ok());
   EXPECT_THAT(submitted_, ElementsAre(models_[0]->id.model, models_[1]->id.model, models_[0]->id.model));
-  EXPECT_THAT(reports_, ElementsAre("", "", ""));
+  EXPECT_THAT(last_.failing, IsEmpty());
 }
 
 TEST_F(ComputeProbeTest, AFailureIsReportedUntilItIsOver) {
+  models_.pop_back();
   ComputeProbe probe({}, Parts(), clock_);
   answer_ = absl::InternalError("boom");
   EXPECT_EQ(probe.Try().code(), absl::StatusCode::kInternal);
+  EXPECT_THAT(last_.failing, ElementsAre(models_[0]->id));
+  EXPECT_FALSE(last_.stuck) << "an error is an answer";
   answer_ = v1::ClassifyResponse();
   EXPECT_TRUE(probe.Try().ok());
-  EXPECT_THAT(reports_, ElementsAre(HasSubstr("not classified"), ""));
+  EXPECT_THAT(last_.failing, IsEmpty());
 }
 
-TEST_F(ComputeProbeTest, AModelThatFailsIsNotMaskedByOneThatAnswers) {
+TEST_F(ComputeProbeTest, AModelThatFailsIsTriedUntilItAnswersAndTheOthersTellWhetherItIsAlone) {
   ComputeProbe probe({}, Parts(), clock_);
   const std::string first = models_[0]->id.model, second = models_[1]->id.model;
   broken_ = {second};
   EXPECT_TRUE(probe.Try().ok());
-  for (int i = 0; i < 3; ++i) EXPECT_FALSE(probe.Try().ok());
-  EXPECT_THAT(submitted_, ElementsAre(first, second, second, second)) << "it is tried until it answers";
-  EXPECT_THAT(reports_, ElementsAre("", Not(""), Not(""), Not(""))) << "readiness does not flap";
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_FALSE(probe.Try().ok());
+    EXPECT_THAT(last_.failing, ElementsAre(models_[1]->id)) << "not masked by one that answers";
+  }
+  EXPECT_THAT(submitted_, ElementsAre(first, second, first, second, second));
   broken_.clear();
   EXPECT_TRUE(probe.Try().ok());
-  EXPECT_EQ(reports_.back(), "");
+  EXPECT_THAT(last_.failing, IsEmpty());
+}
+
+TEST_F(ComputeProbeTest, WhereOneFailsTheOthersAreStillTriedAfterASilence) {
+  ComputeProbe probe({.interval = absl::Seconds(10)}, Parts(), clock_);
+  broken_ = {models_[0]->id.model};
+  EXPECT_TRUE(probe.TryAll().ok());
+  broken_ = {models_[0]->id.model, models_[1]->id.model};
+  (void)probe.Try();
+  EXPECT_EQ(last_.failing.size(), 1u) << "the other one has just answered";
+  clock_.Advance(absl::Seconds(11));
+  (void)probe.Try();
+  EXPECT_EQ(last_.failing.size(), 2u);
 }
 
 TEST_F(ComputeProbeTest, AModelThatFailsAndLeavesIsForgotten) {
@@ -89,23 +106,25 @@ TEST_F(ComputeProbeTest, AModelThatFailsAndLeavesIsForgotten) {
   EXPECT_FALSE(probe.Try().ok());
   models_.erase(models_.begin());
   EXPECT_TRUE(probe.Try().ok());
-  EXPECT_EQ(reports_.back(), "");
+  EXPECT_THAT(last_.failing, IsEmpty());
   broken_ = {models_[0]->id.model};
   EXPECT_FALSE(probe.Try().ok());
   models_.clear();
   EXPECT_TRUE(probe.Try().ok());
-  EXPECT_EQ(reports_.back(), "") << "nothing is left that could fail";
+  EXPECT_THAT(last_.failing, IsEmpty()) << "nothing is left that could fail";
 }
 
-TEST_F(ComputeProbeTest, AtTheStartEveryModelIsTried) {
+TEST_F(ComputeProbeTest, AtTheStartEveryModelIsTriedAndOneIsEnough) {
   ComputeProbe probe({}, Parts(), clock_);
   broken_ = {models_[0]->id.model};
-  EXPECT_FALSE(probe.TryAll().ok());
+  EXPECT_TRUE(probe.TryAll().ok());
   EXPECT_THAT(submitted_, ElementsAre(models_[0]->id.model, models_[1]->id.model));
-  EXPECT_THAT(reports_, ElementsAre(Not(""))) << "the second does not take back what is said of the first";
+  EXPECT_THAT(last_.failing, ElementsAre(models_[0]->id));
+  broken_.insert(models_[1]->id.model);
+  EXPECT_EQ(probe.TryAll().code(), absl::StatusCode::kInternal) << "nothing computes";
   broken_.clear();
   EXPECT_TRUE(probe.TryAll().ok());
-  EXPECT_EQ(reports_.back(), "");
+  EXPECT_THAT(last_.failing, IsEmpty());
 }
 
 TEST_F(ComputeProbeTest, AnAnswerThatDoesNotComeIsAFailureAndMayComeLater) {
@@ -114,7 +133,19 @@ TEST_F(ComputeProbeTest, AnAnswerThatDoesNotComeIsAFailureAndMayComeLater) {
   EXPECT_EQ(probe.Try().code(), absl::StatusCode::kDeadlineExceeded);
   ASSERT_EQ(kept_.size(), 1u);
   EXPECT_TRUE(kept_[0].IsCancelled()) << "nobody waits for it";
-  kept_[0].Finish(v1::ClassifyResponse());
+  EXPECT_TRUE(last_.stuck);
+  for (InferenceRequest& request : kept_) request.Finish(v1::ClassifyResponse());
+}
+
+TEST_F(ComputeProbeTest, AtTheStartNothingIsProvenWhileAPictureDoesNotComeBack) {
+  ComputeProbe probe({.timeout = absl::Milliseconds(20)}, Parts(), clock_);
+  stuck_ = {models_[0]->id.model};
+  EXPECT_EQ(probe.TryAll().code(), absl::StatusCode::kDeadlineExceeded) << "the other model computes on what is left";
+  EXPECT_TRUE(last_.stuck);
+  stuck_.clear();
+  EXPECT_TRUE(probe.TryAll().ok());
+  EXPECT_FALSE(last_.stuck);
+  for (InferenceRequest& request : kept_) request.Finish(v1::ClassifyResponse());
 }
 
 TEST_F(ComputeProbeTest, ALostDeviceEndsTheProcessAndASingleFailureDoesNot) {

@@ -1,0 +1,91 @@
+// What health answers for the server and for each model, with versions that are made up.
+#include "server/rpc/health.h"
+
+#include <gmock/gmock.h>
+
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tests/scratch_folder.h"
+
+namespace vitrine {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr auto kServing = grpc::health::v1::HealthCheckResponse::SERVING;
+constexpr auto kNotServing = grpc::health::v1::HealthCheckResponse::NOT_SERVING;
+
+class HealthTest : public ::testing::Test {
+ protected:
+  void Add(const std::string& model, int64_t version) {
+    const std::filesystem::path folder = folder_.path() / model / std::to_string(version);
+    std::filesystem::create_directories(folder);
+    std::ofstream(folder / "manifest.textproto") << "manifest";
+    registry_.Poll();
+  }
+  RegistryOptions Options() const {
+    RegistryOptions options;
+    options.root = folder_.path();
+    options.keep_versions = 2;
+    return options;
+  }
+  static absl::StatusOr<ModelHandle> Load(const VersionId& id) {
+    auto model = std::make_shared<LoadedModel>();
+    model->id = id;
+    return model;
+  }
+
+  ScratchFolder folder_;
+  FakeClock clock_;
+  Registry registry_{Options(), Registry::Loader(Load), clock_};
+  Health health_{registry_};
+};
+
+TEST_F(HealthTest, AModelThatFailsIsNotServedAndTheServerIs) {
+  Add("good", 1);
+  Add("bad", 1);
+  health_.SetServing();
+  EXPECT_EQ(health_.Check("model/bad"), kServing);
+  health_.SetFailing({{"bad", 1}});
+  EXPECT_EQ(health_.Check("model/bad"), kNotServing);
+  EXPECT_EQ(health_.Check("model/good"), kServing);
+  EXPECT_EQ(health_.Check(""), kServing);
+  EXPECT_EQ(health_.WhyNotServing(), "");
+  health_.SetFailing({});
+  EXPECT_EQ(health_.Check("model/bad"), kServing);
+}
+
+TEST_F(HealthTest, WhereEveryModelFailsTheServerDoes) {
+  Add("a", 1);
+  Add("b", 1);
+  health_.SetServing();
+  health_.SetFailing({{"a", 1}, {"b", 1}});
+  EXPECT_EQ(health_.Check(""), kNotServing);
+  EXPECT_EQ(health_.Check("vitrine.v1.Classifier"), kNotServing);
+  EXPECT_THAT(health_.WhyNotServing(), HasSubstr("no version that is ready computes"));
+  Add("a", 2);
+  EXPECT_EQ(health_.Check(""), kServing) << "a new version is believed until it fails";
+  EXPECT_EQ(health_.Check("model/a"), kServing) << "one of its versions computes";
+  EXPECT_EQ(health_.Check("model/b"), kNotServing);
+}
+
+TEST_F(HealthTest, ADeviceThatHangsStopsTheServerAndNotTheNamesOfModels) {
+  Add("a", 1);
+  health_.SetServing();
+  std::vector<Health::Status> heard;
+  const uint64_t watch = health_.Watch("", [&](Health::Status status) { heard.push_back(status); });
+  health_.SetBroken("a picture does not come back");
+  EXPECT_EQ(health_.WhyNotServing(), "a picture does not come back");
+  health_.SetBroken("");
+  health_.SetFailing({{"a", 1}});
+  EXPECT_THAT(heard, ElementsAre(kServing, kNotServing, kServing, kNotServing));
+  health_.Unwatch(watch);
+}
+
+}  // namespace
+}  // namespace vitrine
