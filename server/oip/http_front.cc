@@ -1,6 +1,5 @@
 #include "server/oip/http_front.h"
 
-#include <atomic>
 #include <cmath>
 #include <future>
 #include <nlohmann/json.hpp>
@@ -10,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/status_macros.h"
+#include "server/observability/trace_context.h"
 #include "server/oip/describe.h"
 #include "server/oip/http_body.h"
 #include "server/oip/infer.h"
@@ -189,7 +189,8 @@ HttpResponse OipHttpFront::Infer(const Target& target, HttpRequest& request) {
                  {.caller = caller.ok() ? *caller : Caller(),
                   .method = Method::kHttpInfer,
                   .deadline = service_.clock().Now() + kDefaultTimeout,
-                  .cancelled = std::make_shared<std::atomic<bool>>(false)},
+                  .cancelled = nullptr,  // that a client hung up is noticed when its answer is written
+                  .trace = ParseTraceparent(request.Header("traceparent").value_or(""))},
                  [promise](absl::StatusOr<inference::ModelInferResponse> answer, InferHeld held) {
                    promise->set_value({std::move(answer), std::move(held)});
                  });

@@ -12,6 +12,8 @@
 #include <vector>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "server/observability/log.h"
 #include "tests/e2e/published.h"
 #include "tests/e2e/running_server.h"
@@ -143,11 +145,13 @@ TEST(RequestLog, CarriesTheCallersIdsAndForgesNothing) {
   ServerOptions options = TestOptions(folder.path());
   options.log_level = "debug";
   options.request_log.requests = "all";
+  options.http = "127.0.0.1:0";
   ::testing::internal::CaptureStderr();
   StartLogging("debug", "json");
   const std::string forged = "id\n{\"time\":\"2026\",\"level\":\"error\",\"message\":\"forged\"}";
   {
     RunningServer running(options);
+    const std::vector<int> pixels(8 * 8 * 3, 7);
     const auto call = [&](const std::string& id, const std::string& model, const std::vector<std::string>& parents) {
       grpc::ClientContext context;
       for (const std::string& parent : parents) context.AddMetadata("traceparent", parent);
@@ -161,6 +165,16 @@ TEST(RequestLog, CarriesTheCallersIdsAndForgesNothing) {
     EXPECT_TRUE(call("malformed", "mixed", {"00-xyz"}).ok());
     EXPECT_TRUE(call("twice", "mixed", {parent, parent}).ok());
     EXPECT_FALSE(call(forged, "no\nsuch", {}).ok());
+    const auto infer = [&](const std::string& id, const std::string& headers) {
+      const std::string body = absl::StrCat(R"({"id":")", id, R"(","inputs":[{"name":"image","datatype":"UINT8",)",
+                                            R"("shape":[1,8,8,3],"data":[)", absl::StrJoin(pixels, ","), "]}]}");
+      return HttpExchange(running.server().http_address(),
+                          absl::StrCat("POST /v2/models/mixed/infer HTTP/1.1\r\nHost: x\r\nConnection: close\r\n",
+                                       headers, "Content-Length: ", body.size(), "\r\n\r\n", body));
+    };
+    EXPECT_THAT(infer("over http", "traceparent: " + parent + "\r\n"), StartsWith("HTTP/1.1 200 OK\r\n"));
+    EXPECT_THAT(infer("http twice", "traceparent: " + parent + "\r\nTraceparent: " + parent + "\r\n"),
+                StartsWith("HTTP/1.1 200 OK\r\n"));
   }
   spdlog::default_logger()->flush();
   const std::string log = ::testing::internal::GetCapturedStderr();
@@ -173,6 +187,11 @@ TEST(RequestLog, CarriesTheCallersIdsAndForgesNothing) {
   EXPECT_EQ(traced["trace_id"], "4bf92f3577b34da6a3ce929d0e0e4736");
   EXPECT_EQ(traced["span_id"], "00f067aa0ba902b7");
   EXPECT_GT(traced["duration_ms"], 0);
+  const nlohmann::json over_http = LineOf(log, "over http");
+  EXPECT_EQ(over_http["method"], "HttpInfer");
+  EXPECT_EQ(over_http["trace_id"], "4bf92f3577b34da6a3ce929d0e0e4736");
+  EXPECT_EQ(over_http["span_id"], "00f067aa0ba902b7");
+  EXPECT_FALSE(LineOf(log, "http twice").contains("trace_id"));
   EXPECT_FALSE(LineOf(log, "malformed").contains("trace_id"));
   EXPECT_FALSE(LineOf(log, "twice").contains("trace_id"));
   const nlohmann::json refused = LineOf(log, forged);
