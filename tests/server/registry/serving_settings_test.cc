@@ -196,7 +196,9 @@ TEST_F(ServingSettingsTest, AStateThatWouldBeTooLongIsRefused) {
   EXPECT_EQ(refused.code(), absl::StatusCode::kUnavailable);
   EXPECT_THAT(refused.ToString(), HasSubstr("state would be longer than 1048576 bytes"));
   EXPECT_THAT(settings->Models(), ElementsAre("m"));
-  EXPECT_TRUE(IsPutAway(Open()->Plan("m").changed, 1)) << "what was kept can be read";
+  const auto again = Open();
+  ASSERT_NE(again, nullptr) << "what was kept can be read";
+  EXPECT_TRUE(IsPutAway(again->Plan("m").changed, 1));
   files_.Write("state", std::string((1 << 20) + 1, '#'));
   EXPECT_THAT(ServingSettings::Open(Options()).status().ToString(), HasSubstr("state is longer than 1048576 bytes"));
 }
