@@ -39,8 +39,8 @@ struct AdmissionOptions {
   // Longest predicted time to the answer for requests without a deadline.
   absl::Duration max_predicted_wait = absl::Seconds(30);
   // Part of the time to the deadline that the prediction may use up: predictions are wrong by some percent, and work
-  // admitted too late is lost work. 0.9 leaves a tenth.
-  double deadline_share = 0.9;
+  // admitted too late is lost work. 0.8 leaves a fifth.
+  double deadline_share = 0.8;
   // Most bytes of answers that are planned or made and not yet taken by their clients: see answer_budget.h.
   int64_t max_answer_bytes = int64_t{512} << 20;
   // Executors that share the queue.
