@@ -18,6 +18,11 @@ absl::Status Draining() {
   return absl::UnavailableError("the server is draining; another replica will answer");
 }
 
+// Said to requests that were accepted: never the sentence of a refusal, so that books can tell them apart.
+absl::Status GivenUp() {
+  return absl::UnavailableError("the server ended before this request's turn came; another replica will answer");
+}
+
 }  // namespace
 
 Scheduler::Scheduler(const BatchOptions& options, const Clock& clock, bool sweep) : options_(options), clock_(clock) {
@@ -201,7 +206,7 @@ std::vector<Scheduler::Dropped> Scheduler::TakeAll() {
     for (Queue& queue : queues) {
       for (auto& [order, entry] : queue) {
         turns_.Drop(entry.waiting.caller);
-        dropped.push_back({std::move(entry.request), Draining()});
+        dropped.push_back({std::move(entry.request), GivenUp()});
       }
     }
   }
