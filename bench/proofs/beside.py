@@ -12,6 +12,7 @@ from driver.setup import ROOT
 
 MODEL = "eit-mini-cifar10"
 GOAL = 1.2
+PUBLISHED = "version ready model=trained"  # in the server's log
 COPIES = 50  # of each digit, as training pictures
 RATE = 60  # requests a second: the server's core is about a quarter busy, the generator shares it
 
@@ -55,26 +56,33 @@ def measure(setup):
     repository = setup.scratch / "shared"
     shutil.copytree(setup.repository / MODEL, repository / MODEL)
     pictures, _ = setup.photographs()
-    seconds = setup.seconds(12)
-    sides = {"alone": [], "beside": []}
+    seconds = setup.seconds(20)
+    published = []  # versions that became ready in each measurement beside the trainer
     with Server(setup, repository, [setup.core], [f"model/{MODEL}"]) as server:
         trainer = Trainer(setup, repository)
+
+        def measure_beside():
+            before = server.log().count(PUBLISHED)
+            trainer.signal(signal.SIGCONT)
+            figure = p99(setup, server, pictures, seconds)
+            trainer.signal(signal.SIGSTOP)
+            published.append(server.log().count(PUBLISHED) - before)
+            return figure
+
         try:
-            for _ in range(setup.rounds(5)):
-                sides["alone"].append(p99(setup, server, pictures, seconds))
-                trainer.signal(signal.SIGCONT)
-                sides["beside"].append(p99(setup, server, pictures, seconds))
-                trainer.signal(signal.SIGSTOP)
+            sides = workers.interleave({"alone": lambda: p99(setup, server, pictures, seconds), "beside": measure_beside},
+                                       setup.rounds(6))
         finally:
             trainer.close()
-        published = server.log().count("version ready model=trained")
     ratios = [beside / alone for alone, beside in zip(sides["alone"], sides["beside"])]
-    if published == 0:
-        print("  the trainer published nothing:\n" + (setup.scratch / "trainer.log").read_text()[-2000:], file=sys.stderr)
+    if min(published) == 0:
+        print("  the trainer published nothing in one of them:\n" + (setup.scratch / "trainer.log").read_text()[-2000:],
+              file=sys.stderr)
     alone, beside = (workers.spread(sides[side])[0] for side in ("alone", "beside"))
     return [
         Row("p99 of a served model, trainer at work over trainer stopped, in turn", "times", workers.spread(ratios), GOAL,
             at_least=False, note=f"{MODEL}, {RATE} requests/s, {alone:.1f} ms and {beside:.1f} ms; server and generator on "
                                  "one core, trainer on the other, one repository"),
-        Row("lines of the server about versions that the trainer published meanwhile", "lines", (published,) * 3, 1),
+        Row("versions that the trainer published in each measurement, at least", "versions", (min(published),) * 3, 1,
+            note=f"{sum(published)} in all"),
     ]

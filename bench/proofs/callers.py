@@ -10,25 +10,27 @@ class Ledger:
     """Requests by what became of them."""
     answered: int = 0
     draining: int = 0  # refused with the server's own sentence
-    lost: int = 0  # any other error
+    unreached: int = 0  # nobody listens any more: no server has seen it
+    lost: int = 0  # any other error: accepted and given up, cut off, refused without a reason
     first_loss: str = ""
 
     def add(self, other):
         self.answered += other.answered
         self.draining += other.draining
+        self.unreached += other.unreached
         self.lost += other.lost
         self.first_loss = self.first_loss or other.first_loss
 
     def sent(self):
-        return self.answered + self.draining + self.lost
+        return self.answered + self.draining + self.unreached + self.lost
 
 
 class Callers:
-    """Threads that ask one after another until the end of the with statement, or until their first refusal."""
+    """Threads that ask one after another until the end of the with statement, or until nobody listens any more."""
 
-    def __init__(self, addresses, count, picture, model, retries, stop_at_refusal):
+    def __init__(self, addresses, count, picture, model, retries):
         self.client = vitrine.Client(addresses, retries=retries, token="")
-        self.picture, self.model, self.stop_at_refusal = picture, model, stop_at_refusal
+        self.picture, self.model = picture, model
         self.over = threading.Event()
         self.ledgers = [Ledger() for _ in range(count)]
         self.threads = [threading.Thread(target=self._run, args=(ledger,)) for ledger in self.ledgers]
@@ -73,10 +75,12 @@ class Callers:
                 self.client.classify(self.picture, self.model)
                 ledger.answered += 1
             except vitrine.VitrineError as error:
-                if isinstance(error, vitrine.Unavailable) and "the server is draining" in str(error):
+                said = str(error) if isinstance(error, vitrine.Unavailable) else ""
+                if "the server is draining" in said:
                     ledger.draining += 1
+                elif "failed to connect" in said:
+                    ledger.unreached += 1
+                    return
                 else:
                     ledger.lost += 1
                     ledger.first_loss = ledger.first_loss or f"{error.code}: {error}"
-                if self.stop_at_refusal:
-                    return

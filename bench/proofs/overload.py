@@ -11,7 +11,7 @@ MODEL = "xcit-n12"
 SIZE = "224x224"
 DEADLINE = "500ms"
 CALLERS = (16, 32, 48)  # who wait for their answers; the peak is of whichever number reaches the most in time
-GOALS = {2: 0.95, 5: 0.90}
+GOALS = {2: 0.95, 5: 0.90, 10: 0.90}
 REFUSAL_GOAL = 10.0  # ms at p99
 PEAK_RANGE = (100, 800)  # requests a second, for the comparison to mean something
 
@@ -25,13 +25,20 @@ def generator(points):
     return f"generator's core {busy:.0f} % busy, slip p99 {slip:.2f} ms{said}"
 
 
+def goodput(point):
+    """Requests a second of a point of the peak: the generator must not have been what was measured."""
+    if not point["generator"]["valid"]:
+        raise RuntimeError(f"a point of the peak is void: {point['generator']['void']}")
+    return point["good_per_second"]
+
+
 def measure_overload(setup, offered, times, peak):
     rate = round(times * peak)
     points = [offered("--rate", rate) for _ in range(setup.rounds(3))]
     valid = [point for point in points if point["generator"]["valid"]]
-    if not valid:
+    if len(valid) <= len(points) / 2:
         return [Row(f"goodput at {times} times the peak", "of the peak", (0.0,) * 3, GOALS[times],
-                    note=f"nothing is shown: every point is void; {generator(points)}")]
+                    note=f"nothing is shown: too many points are void; {generator(points)}")]
     shares = workers.spread([point["good_per_second"] / peak for point in valid])
     refusals = [error for point in valid for error in point["errors"] if error["code"] == "RESOURCE_EXHAUSTED"]
     others = collections.Counter()
@@ -59,12 +66,12 @@ def measure(setup):
     with Server(setup, repository, [setup.core], [f"model/{MODEL}"]) as server:
         def offered(*load):
             return bench(setup, server, setup.other_core, pictures, "--model", MODEL, "--resolution", SIZE,
-                         "--deadline", DEADLINE, "--connections", 8, "--warmup", f"{seconds / 5}s", "--duration", f"{seconds}s", *load,
-                         complete=False)
+                         "--deadline", DEADLINE, "--connections", 8, "--warmup", f"{seconds / 5}s",
+                         "--duration", f"{seconds}s", *load, complete=False)
 
         print("  peak", file=sys.stderr)
-        closed = {callers: workers.spread([offered("--concurrency", callers)["good_per_second"]
-                                           for _ in range(setup.rounds(3))]) for callers in CALLERS}
+        closed = {callers: workers.spread([goodput(offered("--concurrency", callers)) for _ in range(setup.rounds(3))])
+                  for callers in CALLERS}
         callers, peak = max(closed.items(), key=lambda item: item[1][0])
         rows = [Row(f"{MODEL} at {SIZE}, peak of goodput, {callers} callers who wait", "requests/s", peak, PEAK_RANGE[0],
                     note=f"at most {PEAK_RANGE[1]} for the comparison to mean something; {setup.photographs()[1]}")]
@@ -73,4 +80,5 @@ def measure(setup):
         for times in GOALS:
             print(f"  {times} times the peak", file=sys.stderr)
             rows += measure_overload(setup, offered, times, peak[0])
+        rows.append(Row("peak of the server's memory, all of it", "MB", (server.peak_megabytes(),) * 3))
     return rows

@@ -10,9 +10,9 @@ def run(program, tests, environment=None):
     """(passed, skipped, failed, output) of a test program."""
     result = subprocess.run([program, f"--gtest_filter={tests}"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                             text=True, env={**os.environ, **(environment or {})})
-    if result.returncode not in (0, 1):
+    if result.returncode not in (0, 1) or not re.search(r"^\[ *OK *\]", result.stdout, re.MULTILINE):
         raise RuntimeError(f"{program} ended with {result.returncode}:\n{result.stdout[-2000:]}")
-    passed, skipped, failed = (len(re.findall(rf"^\[ *{word} *\] \S+ \(\d+ ms\)$", result.stdout, re.MULTILINE))
+    passed, skipped, failed = (len(re.findall(rf"^\[ *{word} *\] \S+(, where .*)? \(\d+ ms\)$", result.stdout, re.MULTILINE))
                                for word in ("OK", "SKIPPED", "FAILED"))
     return passed, skipped, failed, result.stdout
 

@@ -1,4 +1,5 @@
 """Replicas replaced one at a time, old binary and new, while one client of both goes on."""
+import re
 import sys
 
 import vitrine
@@ -15,6 +16,13 @@ FLAGS = ("--lame-duck", "500ms")
 ANSWERS_BETWEEN = 500
 
 
+def end(replica):
+    """Ends a replica. (requests it took in, whether its exit code was not 0)"""
+    code = replica.stop()
+    took = re.search(r"stopped accepted=(\d+)", replica.log())
+    return int(took.group(1)) if took else 0, code != 0
+
+
 def measure(setup):
     rounds = 1 if setup.quick else 5
     binaries = [setup.old_server or setup.program("vitrine-server"), setup.program("vitrine-server")]
@@ -26,13 +34,14 @@ def measure(setup):
             replicas.append(Server(setup, setup.repository, setup.both(), service, FLAGS, program=binaries[0]).__enter__())
         addresses = [replica.address for replica in replicas]
         # The default policy of the client: UNAVAILABLE is asked again, up to five times.
-        with Callers(",".join(addresses), CALLERS, samples.digit(), MODEL, vitrine.RetryPolicy(), False) as callers:
+        with Callers(",".join(addresses), CALLERS, samples.digit(), MODEL, vitrine.RetryPolicy()) as callers:
             for step in range(2 * rounds):
                 # New, old, new, ...: every version meets the other, as in an update and in its undoing.
                 program = binaries[(step + 1) % 2]
                 for slot, address in enumerate(addresses):
                     callers.wait_for_answers(ANSWERS_BETWEEN)
-                    codes += replicas[slot].stop() != 0
+                    took, wrong = end(replicas[slot])
+                    accepted, codes = accepted + took, codes + wrong
                     replicas[slot] = Server(setup, setup.repository, setup.both(), service, FLAGS, address,
                                             program).__enter__()
                     replaced += 1
@@ -42,13 +51,16 @@ def measure(setup):
         print(file=sys.stderr)
     finally:
         for replica in replicas:
-            codes += replica.stop() != 0
+            took, wrong = end(replica)
+            accepted, codes = accepted + took, codes + wrong
     if ledger.lost:
         print(f"  first loss: {ledger.first_loss}", file=sys.stderr)
     other = "the same binary twice" if binaries[0] == binaries[1] else f"old binary: {setup.old_name()}"
     return [
         Row(f"rolling update, {replaced} replicas replaced under load: requests lost", "requests",
-            (ledger.lost + ledger.draining,) * 3, 0, at_least=False,
-            note=f"{ledger.answered:,} answered, {CALLERS} callers of one client, both addresses, round_robin; {other}"),
+            (ledger.lost + ledger.draining + ledger.unreached,) * 3, 0, at_least=False,
+            note=f"{ledger.answered:,} answered, {CALLERS} callers of one client, both addresses, round_robin, UNAVAILABLE "
+                 f"asked again up to {vitrine.RetryPolicy().max_attempts - 1} times; {accepted - ledger.answered:,} of "
+                 f"{accepted:,} that the servers took in were refused because they ended; {other}"),
         Row("exit codes other than 0", "replicas", (codes,) * 3, 0, at_least=False),
     ]

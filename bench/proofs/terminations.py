@@ -18,7 +18,7 @@ MODEL = "kv-pos-mnist"
 def terminate_once(setup, picture, answers):
     """Callers' ledger, (accepted, answered) of the server's last line, exit code."""
     with Server(setup, setup.repository, setup.both(), [f"model/{MODEL}"]) as server:
-        with Callers(server.address, CALLERS, picture, MODEL, vitrine.RetryPolicy(max_attempts=1), True) as callers:
+        with Callers(server.address, CALLERS, picture, MODEL, vitrine.RetryPolicy(max_attempts=1)) as callers:
             callers.wait_for_answers(answers)
             server.process.send_signal(signal.SIGTERM)
             ledger = callers.wait()
@@ -45,7 +45,7 @@ def measure(setup):
     return [
         Row(f"SIGTERM under load, {times} times: requests lost", "requests", (total.lost,) * 3, 0, at_least=False,
             note=f"{total.sent():,} sent by {CALLERS} callers: {total.answered:,} answered, {total.draining:,} told that the "
-                 "server is draining"),
+                 "server is draining; each asks on until nobody listens"),
         Row("runs whose books disagree: accepted, answered, and what callers heard", "runs", (unequal,) * 3, 0,
             at_least=False, note=f"{accepted_all:,} accepted by the servers"),
         Row("exit codes other than 0", "runs", (codes,) * 3, 0, at_least=False),
