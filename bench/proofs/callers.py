@@ -5,24 +5,35 @@ import threading
 import vitrine
 
 
+BACKOFF = 0.05  # seconds until a caller who was refused asks again
+# gRPC's own words for a connection that ended.
+CUT = ("Socket closed", "Connection reset", "GOAWAY", "Broken pipe")
+
+
 @dataclasses.dataclass
 class Ledger:
     """Requests by what became of them."""
     answered: int = 0
     draining: int = 0  # refused with the server's own sentence
     unreached: int = 0  # nobody listens any more: no server has seen it
-    lost: int = 0  # any other error: accepted and given up, cut off, refused without a reason
+    cut: int = 0  # cut off when the connection ended, without a word of the server: the server's books say whether accepted
+    lost: int = 0  # any other error: accepted and given up, refused without a reason
     first_loss: str = ""
 
     def add(self, other):
         self.answered += other.answered
         self.draining += other.draining
         self.unreached += other.unreached
+        self.cut += other.cut
         self.lost += other.lost
         self.first_loss = self.first_loss or other.first_loss
 
+    def heard(self):
+        """Requests that a server must have accepted, for it said something of its own."""
+        return self.answered + self.draining
+
     def sent(self):
-        return self.answered + self.draining + self.unreached + self.lost
+        return self.heard() + self.unreached + self.cut + self.lost
 
 
 class Callers:
@@ -75,12 +86,21 @@ class Callers:
                 self.client.classify(self.picture, self.model)
                 ledger.answered += 1
             except vitrine.VitrineError as error:
-                said = str(error) if isinstance(error, vitrine.Unavailable) else ""
-                if "the server is draining" in said:
-                    ledger.draining += 1
-                elif "failed to connect" in said:
-                    ledger.unreached += 1
+                if not self._note(ledger, error):
                     return
-                else:
-                    ledger.lost += 1
-                    ledger.first_loss = ledger.first_loss or f"{error.code}: {error}"
+
+    def _note(self, ledger, error):
+        """False when nobody listens any more."""
+        unavailable, said = isinstance(error, vitrine.Unavailable), str(error)
+        if unavailable and "failed to connect" in said:
+            ledger.unreached += 1
+            return False
+        if unavailable and "the server is draining" in said:
+            ledger.draining += 1
+            self.over.wait(BACKOFF)
+        elif error.code == "CANCELLED" or (unavailable and any(word in said for word in CUT)):
+            ledger.cut += 1
+        else:
+            ledger.lost += 1
+            ledger.first_loss = ledger.first_loss or f"{error.code}: {error}"
+        return True

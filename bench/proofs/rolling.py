@@ -58,7 +58,7 @@ def measure(setup):
     other = "the same binary twice" if binaries[0] == binaries[1] else f"old binary: {setup.old_name()}"
     return [
         Row(f"rolling update, {replaced} replicas replaced under load: requests lost", "requests",
-            (ledger.lost + ledger.draining + ledger.unreached,) * 3, 0, at_least=False,
+            (ledger.sent() - ledger.answered,) * 3, 0, at_least=False,
             note=f"{ledger.answered:,} answered, {CALLERS} callers of one client, both addresses, round_robin, UNAVAILABLE "
                  f"asked again up to {vitrine.RetryPolicy().max_attempts - 1} times; {accepted - ledger.answered:,} of "
                  f"{accepted:,} that the servers took in were refused because they ended; {other}"),

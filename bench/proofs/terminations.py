@@ -36,7 +36,7 @@ def measure(setup):
         ledger, (accepted, answered), code = terminate_once(setup, picture, draw.randrange(50, 500))
         total.add(ledger)
         accepted_all += accepted
-        unequal += accepted != answered or accepted != ledger.answered + ledger.draining
+        unequal += accepted != answered or accepted != ledger.heard()
         codes += code != 0
         print(f"\r  {i + 1} of {times}", end="", file=sys.stderr)
     print(file=sys.stderr)
@@ -45,8 +45,9 @@ def measure(setup):
     return [
         Row(f"SIGTERM under load, {times} times: requests lost", "requests", (total.lost,) * 3, 0, at_least=False,
             note=f"{total.sent():,} sent by {CALLERS} callers: {total.answered:,} answered, {total.draining:,} told that the "
-                 "server is draining; each asks on until nobody listens"),
-        Row("runs whose books disagree: accepted, answered, and what callers heard", "runs", (unequal,) * 3, 0,
-            at_least=False, note=f"{accepted_all:,} accepted by the servers"),
+                 "server is draining, each asking on until nobody listens; "
+                 f"{total.unreached + total.cut:,} reached no server, {total.cut:,} of them as its connections ended"),
+        Row("runs whose books disagree: requests accepted, answered, and of which callers heard", "runs", (unequal,) * 3,
+            0, at_least=False, note=f"{accepted_all:,} accepted by the servers"),
         Row("exit codes other than 0", "runs", (codes,) * 3, 0, at_least=False),
     ]
