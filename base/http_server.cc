@@ -12,7 +12,6 @@
 #include <future>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "base/status_macros.h"
 
@@ -100,13 +99,15 @@ class CivetRequest : public HttpRequest {
     RETURN_IF_ERROR(CheckBody());
     if (Header("Expect").has_value()) mg_printf(connection_, "HTTP/1.1 100 Continue\r\n\r\n");
     const auto length = static_cast<size_t>(info_.content_length);
-    const absl::Time end = absl::Now() + kMaxBodyTime;
+    const auto end = std::chrono::steady_clock::now() + absl::ToChronoNanoseconds(kMaxBodyTime);
     std::string body(length, '\0');
     for (size_t read = 0; read < length;) {
       const int more = mg_read(connection_, body.data() + read, std::min(kReadBytes, length - read));
       if (more <= 0) return absl::InvalidArgumentError("the body ended before its Content-Length");
       read += more;
-      if (absl::Now() > end) return absl::DeadlineExceededError("the body took too long to arrive");
+      if (std::chrono::steady_clock::now() > end) {
+        return absl::DeadlineExceededError("the body took too long to arrive");
+      }
     }
     read_all_ = true;
     return body;
