@@ -76,6 +76,10 @@ class ComputeProbe {
   void Start();
   void Stop();
 
+ protected:
+  // What that thread does again and again.
+  void Tick();
+
  private:
   // Of a model, one after the other.
   struct Failures {
@@ -83,7 +87,6 @@ class ComputeProbe {
     bool stuck = false;  // the last one
   };
 
-  void Tick();
   bool Silent() const;  // nothing has succeeded for the interval
   // Forgets failures of models that have left.
   void KeepOnly(const std::vector<ModelHandle>& models);

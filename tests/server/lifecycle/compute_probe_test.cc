@@ -17,6 +17,13 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
+// Ticks when the test says so.
+class TickingProbe : public ComputeProbe {
+ public:
+  using ComputeProbe::ComputeProbe;
+  using ComputeProbe::Tick;
+};
+
 class ComputeProbeTest : public ::testing::Test {
  protected:
   ComputeProbe::Parts Parts() {
@@ -160,20 +167,43 @@ TEST_F(ComputeProbeTest, ALostDeviceEndsTheProcessAndASingleFailureDoesNot) {
 }
 
 TEST_F(ComputeProbeTest, TriesOnlyAfterASilence) {
-  ComputeProbe probe({.interval = absl::Seconds(10)}, Parts(), clock_);
+  TickingProbe probe({.interval = absl::Seconds(10)}, Parts(), clock_);
+  clock_.Advance(absl::Seconds(9));
+  probe.Tick();
+  EXPECT_THAT(submitted_, IsEmpty()) << "the start counts as a success";
+  probe.Succeeded();
+  clock_.Advance(absl::Seconds(9));
+  probe.Tick();
+  EXPECT_THAT(submitted_, IsEmpty()) << "a request was answered nine seconds ago";
+  clock_.Advance(absl::Seconds(1));
+  probe.Tick();
+  EXPECT_EQ(submitted_.size(), 1u);
+  clock_.Advance(absl::Seconds(9));
+  probe.Tick();
+  EXPECT_EQ(submitted_.size(), 1u) << "its own answer counts too";
+}
+
+TEST_F(ComputeProbeTest, WhatFailsIsTriedAtEveryTick) {
+  models_.pop_back();
+  TickingProbe probe({.interval = absl::Seconds(10)}, Parts(), clock_);
+  broken_ = {models_[0]->id.model};
+  EXPECT_FALSE(probe.Try().ok());
+  probe.Succeeded();
+  probe.Tick();
+  EXPECT_EQ(submitted_.size(), 2u) << "not only after a silence";
+}
+
+TEST_F(ComputeProbeTest, TicksByItselfBetweenStartAndStop) {
+  ComputeProbe probe({.interval = absl::Milliseconds(100)}, Parts(), clock_);
   const auto tries = [&] {
     std::lock_guard lock(mutex_);
     return submitted_.size();
   };
+  clock_.Advance(absl::Seconds(1));
   probe.Start();
-  clock_.Advance(absl::Seconds(9));
-  probe.Succeeded();
-  clock_.Advance(absl::Seconds(9));
-  EXPECT_EQ(tries(), 0u);
-  clock_.Advance(absl::Seconds(2));
   for (int i = 0; i < 2000 && tries() == 0; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  EXPECT_EQ(tries(), 1u);
   probe.Stop();
+  EXPECT_EQ(tries(), 1u);
 }
 
 }  // namespace
