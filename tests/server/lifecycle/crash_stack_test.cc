@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <thread>
 
+#include "tests/server/lifecycle/full_pipe.h"
+
 namespace vitrine {
 namespace {
 
@@ -61,7 +63,7 @@ TEST(PrintStackOnCrash, AReportThatNobodyReadsEndsTheProcessAllTheSame) {
           const char block[4096] = {};
           for (;;) (void)!write(STDERR_FILENO, block, sizeof(block));
         }).detach();
-        usleep(200'000);  // the pipe is full
+        AwaitFullPipe(pipes[1]);
         raise(SIGABRT);
       },
       KilledBySignal(SIGABRT), "");

@@ -7,6 +7,8 @@
 #include <string>
 #include <thread>
 
+#include "tests/server/lifecycle/full_pipe.h"
+
 namespace vitrine {
 namespace {
 
@@ -28,7 +30,7 @@ TEST(EndProcess, ALogThatNobodyReadsDoesNotHoldItUp) {
         std::thread([] {
           for (;;) spdlog::warn(std::string(4096, 'x'));
         }).detach();
-        usleep(200'000);  // the pipe is full
+        AwaitFullPipe(pipes[1]);
         EndProcess(3, [] { spdlog::critical("the reason"); });
       },
       ExitedWithCode(3), "");

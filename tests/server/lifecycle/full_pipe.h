@@ -1,0 +1,17 @@
+#ifndef VITRINE_TESTS_SERVER_LIFECYCLE_FULL_PIPE_H_
+#define VITRINE_TESTS_SERVER_LIFECYCLE_FULL_PIPE_H_
+
+#include <poll.h>
+#include <unistd.h>
+
+namespace vitrine {
+
+// Returns when the pipe that others write to, and nobody reads, takes no more: the next write blocks.
+inline void AwaitFullPipe(int writing_end) {
+  pollfd pipe = {.fd = writing_end, .events = POLLOUT, .revents = 0};
+  while (poll(&pipe, 1, 0) != 0) usleep(1000);
+}
+
+}  // namespace vitrine
+
+#endif  // VITRINE_TESTS_SERVER_LIFECYCLE_FULL_PIPE_H_
