@@ -87,5 +87,25 @@ TEST_F(HealthTest, ADeviceThatHangsStopsTheServerAndNotTheNamesOfModels) {
   health_.Unwatch(watch);
 }
 
+TEST_F(HealthTest, ABatchThatHangsStopsTheServerUntilItIsBack) {
+  Add("a", 1);
+  health_.SetServing();
+  std::vector<Health::Status> heard;
+  const uint64_t watch =
+      health_.Watch("vitrine.v1.Classifier", [&](Health::Status status) { heard.push_back(status); });
+  health_.SetHung("an executor hangs");
+  EXPECT_EQ(health_.WhyNotServing(), "an executor hangs");
+  EXPECT_EQ(health_.Check(""), kNotServing);
+  EXPECT_EQ(health_.Check("model/a"), kServing) << "no fault of the model";
+  health_.SetBroken("a picture does not come back");
+  health_.SetBroken("");
+  EXPECT_EQ(health_.Check(""), kNotServing) << "that pictures come back does not bring the batch back";
+  health_.SetHung("");
+  EXPECT_EQ(health_.WhyNotServing(), "");
+  EXPECT_EQ(health_.Check(""), kServing);
+  EXPECT_THAT(heard, ElementsAre(kServing, kNotServing, kServing));
+  health_.Unwatch(watch);
+}
+
 }  // namespace
 }  // namespace vitrine
