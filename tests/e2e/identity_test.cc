@@ -18,6 +18,7 @@
 #include "client/token_command.h"
 #include "grpc/health/v1/health.grpc.pb.h"
 #include "server/identity/authorization.h"
+#include "server/observability/log.h"
 #include "tests/e2e/generic_call.h"
 #include "tests/e2e/published.h"
 #include "tests/e2e/running_server.h"
@@ -107,6 +108,16 @@ class IdentityServer : public ::testing::Test {
     return values.empty() ? "" : std::string(values[0].data(), values[0].size());
   }
 
+  // Writes files that the running server refuses, and returns when it has said so in its log.
+  static void AwaitRefusal(const std::function<void()>& write) {
+    spdlog::set_level(spdlog::level::err);
+    const uint64_t errors = History().Counts().second;
+    write();
+    EXPECT_TRUE(Eventually([&] { return History().Counts().second > errors; })) << "the files were not refused";
+    EXPECT_THAT(History().Lines().front().text, HasSubstr("the certificate before it serves on"));
+    spdlog::set_level(spdlog::level::off);
+  }
+
   const ScratchFolder folder_;
   std::optional<Authority> authority_;
   ServerOptions options_;
@@ -122,17 +133,16 @@ TEST_F(IdentityServer, ARotatedCertificateServesNewConnectionsAndABadOneDoesNot)
   EXPECT_EQ(Ask(old_connection, kList), grpc::StatusCode::OK);
 
   authority_->Issue("next", "DNS:vitrine.test", "serverAuth");
-  authority_->Write("server.pem", authority_->Read("next.pem"));  // for a moment with the old key
-  absl::SleepFor(absl::Milliseconds(50));
+  AwaitRefusal([&] { authority_->Write("server.pem", authority_->Read("next.pem")); });  // with the old key
   EXPECT_EQ(Shown(), first) << "half a rotation";
   authority_->Write("server.key", authority_->Read("next.key"));
   EXPECT_TRUE(Eventually([&] { return Shown() == authority_->Read("next.pem"); }, absl::Seconds(20)));
   EXPECT_EQ(Ask(old_connection, kList), grpc::StatusCode::OK) << "a connection outlives its certificate's files";
 
   authority_->Issue("expired", "DNS:vitrine.test", "serverAuth", -1);
-  for (const std::string& bytes : {std::string("nonsense"), std::string(), authority_->Read("expired.pem")}) {
-    authority_->Write("server.pem", bytes);
-    absl::SleepFor(absl::Milliseconds(50));
+  // Each has another fault than the one before it: what is said twice is logged once.
+  for (const std::string& bytes : {std::string("nonsense"), authority_->Read("expired.pem"), std::string()}) {
+    AwaitRefusal([&] { authority_->Write("server.pem", bytes); });
     EXPECT_EQ(Shown(), authority_->Read("next.pem")) << "the pair before it serves on";
   }
 }
