@@ -2,6 +2,8 @@
 import re
 import unittest
 
+import yaml
+
 import manifests
 from test_pods import servers
 
@@ -200,6 +202,21 @@ class Numbers(unittest.TestCase):
                 cores = sum(manifests.quantity(one["resources"]["limits"]["cpu"]) for one in pod.containers(initial=False))
                 memory = sum(manifests.quantity(one["resources"]["limits"]["memory"]) for one in pod.containers(initial=False))
                 self.assertEqual(rows[folder].strip(), f"{cores:g} cores, {memory / 2**30:g} GiB")
+
+
+class KServePolicy(unittest.TestCase):
+    def test_agrees_with_the_servers(self):
+        """Who reaches the server reaches KServe's, and callers may go to both."""
+        def policies(folder):
+            documents = yaml.safe_load_all((manifests.FOLDER / folder / "network-policy.yaml").read_text())
+            return {one["metadata"]["name"]: one["spec"] for one in documents}
+
+        base, kserve = policies("base"), policies("kserve")["vitrine-kserve"]
+        server = base["vitrine-server"]
+        self.assertEqual([rule["from"] for rule in kserve["ingress"]], [rule["from"] for rule in server["ingress"]])
+        self.assertEqual((kserve["egress"], kserve["policyTypes"]), (server["egress"], server["policyTypes"]))
+        self.assertEqual(base["vitrine-client"]["egress"][0]["to"],
+                         [{"podSelector": server["podSelector"]}, {"podSelector": kserve["podSelector"]}])
 
 
 class Secrets(unittest.TestCase):
