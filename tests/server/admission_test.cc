@@ -47,6 +47,24 @@ TEST_F(AdmissionTest, IsBoundedByRequestsAndReleases) {
   EXPECT_TRUE(admission.Admit(Request()).ok());
 }
 
+double RetryMilliseconds(const absl::Status& refused) {
+  return absl::ToDoubleMilliseconds(RetryAfter(refused).value_or(absl::InfiniteDuration()));
+}
+
+TEST_F(AdmissionTest, SaysAfterWhichTimeTheRequestWouldBeAdmitted) {
+  Admission admission({.max_requests = 2, .max_bytes = 100, .deadline_share = 1, .executors = 2}, clock_);
+  const auto first = admission.Admit(Request(300, 60));  // 150 ms of both executors
+  ASSERT_TRUE(first.ok());
+  EXPECT_NEAR(RetryMilliseconds(admission.Admit(Request(1, 70)).status()), 75, 0.1) << "30 of the 60 bytes";
+  InferenceRequest request = Request(100);  // done after 250 ms
+  request.deadline = clock_.Now() + absl::Milliseconds(210);
+  EXPECT_NEAR(RetryMilliseconds(admission.Admit(request).status()), 40, 0.1);
+  const auto second = admission.Admit(Request(100));
+  ASSERT_TRUE(second.ok());
+  EXPECT_NEAR(RetryMilliseconds(admission.Admit(Request()).status()), 100, 0.1) << "one of the two requests";
+  EXPECT_NEAR(RetryMilliseconds(admission.CheckPlaces("")), 100, 0.1);
+}
+
 TEST_F(AdmissionTest, IsBoundedByBytes) {
   Admission admission({.max_bytes = 100}, clock_);
   const auto first = admission.Admit(Request(1, 60));

@@ -38,6 +38,7 @@ TEST(ToGrpcStatus, TellsWhenToComeBack) {
   ASSERT_TRUE(details.ParseFromString(status.error_details()));
   EXPECT_EQ(details.code(), 8);
   EXPECT_EQ(details.message(), "the queue is full; try again in 1.25s");
+  ASSERT_EQ(details.details_size(), 1);
   google::rpc::RetryInfo retry;
   ASSERT_TRUE(details.details(0).UnpackTo(&retry));
   EXPECT_EQ(retry.retry_delay().seconds(), 1);
