@@ -118,8 +118,10 @@ absl::StatusOr<HttpResponse> OipHttpFront::ServeModel(const Target& target, Http
     return Json(ModelMetadata(*model, registry_));
   }
   if (target.verb == "ready") {
-    RETURN_IF_ERROR(FindModel("/inference.GRPCInferenceService/ModelReady", target, request).status());
-    return HttpResponse{.body = nlohmann::json({{"name", target.model}, {"ready", true}}).dump()};
+    ASSIGN_OR_RETURN(const ModelHandle model, FindModel("/inference.GRPCInferenceService/ModelReady", target, request));
+    const bool ready = health_.Serves(model->id);
+    const nlohmann::json body = {{"name", target.model}, {"ready", ready}};
+    return HttpResponse{.code = ready ? 200 : 400, .body = body.dump()};
   }
   if (target.verb == "config") {
     ASSIGN_OR_RETURN(const ModelHandle model,

@@ -52,7 +52,8 @@ struct ModelReadyMethod {
   static absl::StatusOr<Response> Handle(CallParts& parts, const Caller& caller, const Request& request) {
     RETURN_IF_ERROR(CheckModel(caller, request.name()));
     Response response;
-    response.set_ready(FindModel(parts, caller, request.name(), request.version()).ok());
+    const auto model = FindModel(parts, caller, request.name(), request.version());
+    response.set_ready(model.ok() && parts.health.Serves((*model)->id));
     return response;
   }
 };

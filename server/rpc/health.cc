@@ -29,6 +29,14 @@ std::string Health::WhyNotServing() const {
   return Reason();
 }
 
+bool Health::Serves(const VersionId& version) const {
+  MutexLock lock(mutex_);
+  const auto model = versions_.find(version.model);
+  if (stopped_ || model == versions_.end()) return false;
+  const auto found = model->second.find(version.version);
+  return found != model->second.end() && found->second == v1::READY && !failing_.contains(version);
+}
+
 void Health::SetServing() {
   MutexLock lock(mutex_);
   started_ = true;
@@ -90,7 +98,7 @@ void Health::OnEvent(const v1::ModelEvent& event) {
   Update();
 }
 
-bool Health::Serves(const std::string& model, const std::map<int64_t, v1::ModelState>& versions) const {
+bool Health::ServesOneOf(const std::string& model, const std::map<int64_t, v1::ModelState>& versions) const {
   for (const auto& [version, state] : versions) {
     if (state == v1::READY && !failing_.contains({model, version})) return true;
   }
@@ -104,7 +112,7 @@ std::string Health::Reason() const {
   if (!broken_.empty()) return broken_;
   bool some = false;
   for (const auto& [model, versions] : versions_) {
-    if (Serves(model, versions)) return "";
+    if (ServesOneOf(model, versions)) return "";
     some = some || !versions.empty();
   }
   if (!some) return "";
@@ -117,7 +125,8 @@ void Health::Update() {
   Set(kServer, status);
   Set(kClassifier, status);
   for (const auto& [model, versions] : versions_) {
-    Set("model/" + model, Serves(model, versions) ? HealthCheckResponse::SERVING : HealthCheckResponse::NOT_SERVING);
+    Set("model/" + model,
+        ServesOneOf(model, versions) ? HealthCheckResponse::SERVING : HealthCheckResponse::NOT_SERVING);
   }
 }
 

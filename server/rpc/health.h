@@ -34,6 +34,8 @@ class Health {
   // version is ready and computes (an empty repository is ready for its first one), while something is hung or broken,
   // and after SetNotServing.
   std::string WhyNotServing() const;
+  // Whether that version is ready and computes, and the server is not draining.
+  bool Serves(const VersionId& version) const;
 
   void SetServing();
   // NOT_SERVING for every name, for good.
@@ -61,7 +63,7 @@ class Health {
 
   void OnEvent(const v1::ModelEvent& event);
   // Whether a version of the model is ready and computes.
-  bool Serves(const std::string& model, const std::map<int64_t, v1::ModelState>& versions) const
+  bool ServesOneOf(const std::string& model, const std::map<int64_t, v1::ModelState>& versions) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::string Reason() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Brings every name in line with what is known.

@@ -1,0 +1,80 @@
+// What a path of the REST form answers, without a connection.
+#include "server/oip/http_front.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+
+#include "tests/server/registry/fake_repository.h"
+#include "tests/server/small_models.h"
+
+namespace vitrine {
+namespace {
+
+using ::testing::HasSubstr;
+
+class Get : public HttpRequest {
+ public:
+  explicit Get(std::string path) : path_(std::move(path)) {}
+  const std::string& method() const override { return method_; }
+  const std::string& path() const override { return path_; }
+  const std::string& query() const override { return query_; }
+  std::optional<std::string> Header(const std::string&) const override { return std::nullopt; }
+  absl::StatusOr<std::string> ReadBody() override { return ""; }
+
+ private:
+  const std::string method_ = "GET", path_, query_;
+};
+
+class OipHttpFrontTest : public ::testing::Test {
+ protected:
+  OipHttpFrontTest() {
+    files_.Add("m", 1);
+    files_.Add("other", 1);
+    registry_.Poll();
+    health_.SetServing();
+  }
+
+  HttpResponse Ask(const std::string& path) {
+    Get request(path);
+    return front_.Serve(request);
+  }
+
+  FakeRepository files_;
+  FakeClock clock_;
+  Metrics metrics_{1, "1"};
+  Registry registry_{{.root = files_.root(), .serving_config = "", .admin_state = ""},
+                     [](const VersionId& id) -> absl::StatusOr<ModelHandle> {
+                       return ModelHandle(MakeLoaded(id.model, id.version, SmallNativeConfig()));
+                     },
+                     clock_};
+  Health health_{registry_};
+  Admission admission_{{}, clock_};
+  Scheduler scheduler_{{.max_batch_images = 1}, clock_, /*sweep=*/false};
+  ClassifyService service_{registry_, admission_, scheduler_, metrics_, clock_};
+  const std::unique_ptr<Identity> identity_ = *Identity::Open({});
+  OipHttpFront front_{service_, registry_, *identity_, health_};
+};
+
+TEST_F(OipHttpFrontTest, AModelThatDoesNotComputeIsNotReady) {
+  for (const char* path : {"/v2/models/m/ready", "/v2/models/m/versions/1/ready"}) {
+    EXPECT_EQ(Ask(path).code, 200) << path;
+    health_.SetFailing({{"m", 1}});
+    const HttpResponse failing = Ask(path);
+    EXPECT_EQ(failing.code, 400) << path;
+    EXPECT_THAT(failing.body, HasSubstr("\"ready\":false"));
+    EXPECT_EQ(Ask("/v2/models/other/ready").code, 200);
+    EXPECT_EQ(Ask("/v2/health/ready").code, 200) << "the other one is served";
+    health_.SetFailing({});
+    EXPECT_EQ(Ask(path).code, 200) << path << ": it computes again";
+  }
+  EXPECT_EQ(Ask("/v2/models/nobody/ready").code, 404);
+  health_.SetNotServing();
+  EXPECT_EQ(Ask("/v2/models/m/ready").code, 400) << "draining";
+  EXPECT_EQ(Ask("/v2/health/ready").code, 400) << "draining";
+}
+
+}  // namespace
+}  // namespace vitrine
