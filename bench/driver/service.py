@@ -43,7 +43,7 @@ class Server:
             self.__exit__()
             raise RuntimeError("the server did not get ready:\n" + self.log())
         self.start_seconds = float(ready) - started
-        self.address = ports.read_text().split("grpc=")[1].split()[0]
+        self.address, self.metrics = (ports.read_text().split(f"{name}=")[1].split()[0] for name in ("grpc", "metrics"))
         return self
 
     def __exit__(self, *_):

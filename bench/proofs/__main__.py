@@ -5,13 +5,14 @@ import sys
 
 from driver import command, report
 from driver.setup import ROOT, Setup
-from proofs import beside, overload, programs, rolling, terminations
+from proofs import beside, overload, programs, rolling, scrapes, terminations
 
 PROOFS = {
     "swaps": ("A thousand version swaps under a million requests", programs.measure_swaps),
     "terminations": ("SIGTERM under load", terminations.measure),
     "rolling": ("A rolling update", rolling.measure),
     "beside": ("The trainer beside the server", beside.measure),
+    "scrapes": ("Metrics scraped a hundred times a second", scrapes.measure),
     "publishes": ("A publisher killed at every system call", programs.measure_publishes),
     "overload": ("Goodput under overload", overload.measure),
 }

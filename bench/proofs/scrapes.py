@@ -1,0 +1,91 @@
+"""A hundred scrapes of /metrics a second: what they do to the served model's latency."""
+import http.client
+import threading
+import time
+
+from driver import workers
+from driver.report import Row
+from driver.service import Server, bench
+
+MODEL = "eit-mini-cifar10"
+GOAL = 1.05
+RATE = 60  # requests a second: the server's core is about a quarter busy
+SCRAPES = 100  # a second
+ANSWERED = 0.95  # of the scrapes that were due: else the latency was measured beside fewer
+
+
+class Scraper:
+    """Reads /metrics at the rate over one connection, each at its time however long the one before took."""
+
+    def __init__(self, address):
+        self.address = address
+        self.stopped = threading.Event()
+        self.milliseconds = []  # of each scrape that was answered
+        self.failed = 0
+        self.seconds = 0
+        self.thread = threading.Thread(target=self.scrape)
+
+    def __enter__(self):
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.stopped.set()
+        self.thread.join()
+
+    def scrape(self):
+        connection = http.client.HTTPConnection(self.address, timeout=5)
+        start = due = time.monotonic()
+        while not self.stopped.wait(max(0, due - time.monotonic())):
+            begun = time.monotonic()
+            try:
+                connection.request("GET", "/metrics")
+                response = connection.getresponse()
+                if response.status != 200 or not response.read():
+                    raise OSError(f"HTTP {response.status}")
+                self.milliseconds.append((time.monotonic() - begun) * 1000)
+            except (OSError, http.client.HTTPException):
+                self.failed += 1
+                connection.close()  # the next request opens it anew
+            due += 1 / SCRAPES
+        self.seconds = time.monotonic() - start
+        connection.close()
+
+    def share(self):
+        """Answered scrapes over those that were due."""
+        return len(self.milliseconds) / (self.seconds * SCRAPES)
+
+
+def p99(setup, server, pictures, seconds):
+    """ms, of an open loop; generator and scraper are on the core that the server is not on."""
+    point = bench(setup, server, setup.other_core, pictures, "--model", MODEL, "--rate", RATE, "--warmup",
+                  f"{seconds / 5}s", "--duration", f"{seconds}s")
+    return point["latency_ms"]["p99"]
+
+
+def measure(setup):
+    pictures, _ = setup.photographs()
+    seconds = setup.seconds(20)
+    scrapers = []
+    with Server(setup, setup.repository, [setup.core], [f"model/{MODEL}"]) as server:
+
+        def measure_scraped():
+            with Scraper(server.metrics) as scraper:
+                figure = p99(setup, server, pictures, seconds)
+            scrapers.append(scraper)
+            return figure
+
+        sides = workers.interleave({"alone": lambda: p99(setup, server, pictures, seconds), "scraped": measure_scraped},
+                                   setup.rounds(6))
+    ratios = [scraped / alone for alone, scraped in zip(sides["alone"], sides["scraped"])]
+    alone, scraped = (workers.spread(sides[side])[0] for side in ("alone", "scraped"))
+    shares = workers.spread([scraper.share() for scraper in scrapers])
+    took = sorted(one for scraper in scrapers for one in scraper.milliseconds) or [0]
+    return [
+        Row(f"p99 of a served model, {SCRAPES} scrapes a second over none, in turn", "times", workers.spread(ratios), GOAL,
+            at_least=False, note=f"{MODEL}, {RATE} requests/s, {alone:.1f} ms and {scraped:.1f} ms; server on one core, "
+                                 "generator and scraper on the other"),
+        Row(f"scrapes answered, of {SCRAPES} a second", "of those due", shares, ANSWERED,
+            note=f"{len(took)} in all, {sum(one.failed for one in scrapers)} failed; half within "
+                 f"{took[len(took) // 2]:.1f} ms, 99 % within {took[len(took) * 99 // 100]:.1f} ms"),
+    ]
