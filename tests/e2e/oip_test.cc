@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <sstream>
+#include <thread>
 
 #include "absl/strings/str_cat.h"
 #include "client/token_command.h"
@@ -47,6 +48,34 @@ TEST(OipAnswers, OneThatIsNotReadKeepsItsRoom) {
     }
     EXPECT_TRUE(Eventually([&] { return reserved() == 0; })) << method << ": it will never be read";
   }
+}
+
+// A balancer that asks here instead of the health service is to send no more requests either.
+TEST(OipReady, NothingIsReadyWhileTheServerDrains) {
+  const ScratchFolder folder;
+  PublishModel(folder.path(), "mixed", MixedConfig());
+  ServerOptions options = TestOptions(folder.path());
+  options.lame_duck = absl::Minutes(10);
+  RunningServer running(options);
+  const auto stub = inference::GRPCInferenceService::NewStub(running.channel());
+  const auto model_is_ready = [&] {
+    inference::ModelReadyRequest request;
+    request.set_name("mixed");
+    inference::ModelReadyResponse response;
+    grpc::ClientContext context;
+    return stub->ModelReady(&context, request, &response).ok() && response.ready();
+  };
+  const auto server_is_ready = [&] {
+    inference::ServerReadyResponse response;
+    grpc::ClientContext context;
+    return stub->ServerReady(&context, {}, &response).ok() && response.ready();
+  };
+  EXPECT_TRUE(model_is_ready());
+  EXPECT_TRUE(server_is_ready());
+  std::jthread drain([&] { running.server().Drain(); });
+  EXPECT_TRUE(Eventually([&] { return !server_is_ready(); }));
+  EXPECT_FALSE(model_is_ready());
+  running.server().Hurry();
 }
 
 class OipStreams : public ::testing::Test {
