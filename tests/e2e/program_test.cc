@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstdlib>
 #include <fstream>
+#include <regex>
 #include <sstream>
 #include <thread>
 #include <vector>
@@ -76,6 +77,38 @@ TEST(Program, SigtermUnderLoadLosesNothingAndExitsWithZero) {
   EXPECT_EQ(tally.draining.load(), 8) << "every caller was told";
   EXPECT_THAT(server.Output(),
               HasSubstr(absl::StrCat("stopped accepted=", tally.sent.load(), " answered=", tally.sent.load())));
+}
+
+// One at a time, which takes far longer than the lame duck, in which the last callers arrive, and the silence after it.
+TEST(Program, WhatIsQueuedAtSigtermIsAnswered) {
+  const ScratchFolder folder;
+  PublishModel(folder.path() / "repository", "slow", SlowConfig());
+  std::vector<std::string> flags = Flags(folder.path() / "repository");
+  flags.insert(flags.end(), {"--executors", "1", "--max-batch-tokens", "1600", "--lame-duck", "300ms"});
+  ChildServer server(folder.path(), flags);
+  const std::string address = server.AwaitReady();
+  ASSERT_FALSE(address.empty());
+  const std::string picture = SlowPicture();
+  std::vector<std::jthread> callers;
+  for (int i = 0; i < 24; ++i) {
+    callers.emplace_back([&] {
+      const auto stub = v1::Classifier::NewStub(grpc::CreateChannel(address, grpc::InsecureChannelCredentials()));
+      grpc::ClientContext context;
+      v1::ClassifyResponse response;
+      const grpc::Status status = stub->Classify(&context, PictureRequest("slow", picture), &response);
+      EXPECT_TRUE(status.ok()) << status.error_message();
+    });
+  }
+  EXPECT_TRUE(Eventually([&] {
+    const std::string page =
+        HttpExchange(server.metrics_address(), "GET /metrics HTTP/1.1\r\nConnection: close\r\n\r\n");
+    static const std::regex kTwentyAndMore("\nvitrine_queue_depth 2[0-9]");
+    return std::regex_search(page, kTwentyAndMore);
+  }));
+  server.Signal(SIGTERM);
+  for (std::jthread& caller : callers) caller.join();
+  EXPECT_EQ(server.Wait(), 0) << server.Output();
+  EXPECT_THAT(server.Output(), HasSubstr("stopped accepted=24 answered=24"));
 }
 
 TEST(Program, ASecondSigtermCutsTheLameDuckShort) {
