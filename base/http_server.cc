@@ -10,6 +10,7 @@
 #include <atomic>
 #include <chrono>
 #include <future>
+#include <system_error>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
@@ -178,7 +179,7 @@ class HttpServer::Connections : public CivetHandler {
     const bool reads = request.method() == "GET" || request.method() == "HEAD";
     HttpResponse response =
         reads || !options_.read_only
-            ? handler_(request)
+            ? Handle(request)
             : HttpResponse{.code = 405, .type = kPlainText, .body = "only GET and HEAD are served here\n"};
     // Where something is left unread civetweb reads on, however slowly it comes.
     if (!request.read_all() || options_.keep_alive == absl::ZeroDuration()) {
@@ -187,6 +188,15 @@ class HttpServer::Connections : public CivetHandler {
     }
     Send(connection, response, with_body);
     return true;
+  }
+
+  // On a thread of its own: civetweb's have a stack of 100 KiB, which what a handler calls may overflow.
+  HttpResponse Handle(HttpRequest& request) {
+    try {
+      return std::async(std::launch::async, [&] { return handler_(request); }).get();
+    } catch (const std::system_error&) {
+      return {.code = 503, .type = kPlainText, .body = "no thread is left for this request; try again\n"};
+    }
   }
 
   const HttpServerOptions options_;

@@ -62,7 +62,7 @@ struct HttpServerOptions {
 // Plain HTTP/1.1 for one handler. Thread-safe.
 class HttpServer {
  public:
-  // Runs on the thread of the connection, many at once. May block.
+  // Runs on a thread of its own, many at once. May block.
   using Handler = std::function<HttpResponse(HttpRequest&)>;
 
   // UNAVAILABLE if the address cannot be bound, or is IPv6 where the HTTP library has none.
