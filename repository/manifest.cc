@@ -1,6 +1,5 @@
 #include "repository/manifest.h"
 
-#include <google/protobuf/io/tokenizer.h>
 #include <google/protobuf/text_format.h>
 
 #include <algorithm>
@@ -10,6 +9,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "base/first_error.h"
 #include "base/status_macros.h"
 #include "repository/names.h"
 #include "repository/text.h"
@@ -19,18 +19,6 @@ namespace {
 
 // A golden that may be further off proves nothing; bf16 needs 0.05.
 constexpr float kMaxGoldenTolerance = 0.1f;
-
-// Keeps the first complaint of the text parser, which would print all of them on stderr.
-class FirstError : public google::protobuf::io::ErrorCollector {
- public:
-  void AddError(int line, google::protobuf::io::ColumnNumber column, const std::string& message) override {
-    if (message_.empty()) message_ = absl::StrCat("line ", line + 1, ", column ", column + 1, ": ", message);
-  }
-  const std::string& message() const { return message_; }
-
- private:
-  std::string message_;
-};
 
 absl::Status Refused(const std::string& field, const std::string& fault) {
   return absl::InvalidArgumentError(absl::StrCat(field, " ", fault));

@@ -1,6 +1,5 @@
 #include "trainer/recipe.h"
 
-#include <google/protobuf/io/tokenizer.h>
 #include <google/protobuf/text_format.h>
 
 #include <fstream>
@@ -12,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "base/first_error.h"
 #include "base/status_macros.h"
 #include "models/zoo.h"
 
@@ -24,24 +24,13 @@ using google::protobuf::Message;
 using google::protobuf::Reflection;
 using google::protobuf::TextFormat;
 
-class FirstError final : public google::protobuf::io::ErrorCollector {
- public:
-  void AddError(int line, int column, const std::string& message) override {
-    if (text_.empty()) text_ = absl::StrCat("line ", line + 1, ", column ", column + 1, ": ", message);
-  }
-  const std::string& text() const { return text_; }
-
- private:
-  std::string text_;
-};
-
 absl::Status MergeText(const std::string& text, const std::string& source, Message& message) {
   FirstError error;
   TextFormat::Parser parser;
   parser.RecordErrorsTo(&error);
   if (parser.MergeFromString(text, &message)) return absl::OkStatus();
   // A required field cannot be missing in proto3, so a failure always has an error.
-  return absl::InvalidArgumentError(absl::StrCat(source, ": ", error.text()));
+  return absl::InvalidArgumentError(absl::StrCat(source, ": ", error.message()));
 }
 
 std::string FieldNames(const Descriptor& type) {

@@ -1,7 +1,6 @@
 #include "server/registry/text_file.h"
 
 #include <fcntl.h>
-#include <google/protobuf/io/tokenizer.h>
 #include <google/protobuf/text_format.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -10,6 +9,7 @@
 #include <cstdio>
 
 #include "absl/strings/str_cat.h"
+#include "base/first_error.h"
 #include "base/status_macros.h"
 #include "repository/safe_file.h"
 
@@ -18,18 +18,6 @@ namespace {
 
 constexpr size_t kMostBytes = 1 << 20;
 constexpr int kDeepest = 10;
-
-// Keeps the first complaint of the text parser, which would print all of them on stderr.
-class FirstError : public google::protobuf::io::ErrorCollector {
- public:
-  void AddError(int line, google::protobuf::io::ColumnNumber column, const std::string& message) override {
-    if (message_.empty()) message_ = absl::StrCat("line ", line + 1, ", column ", column + 1, ": ", message);
-  }
-  const std::string& message() const { return message_; }
-
- private:
-  std::string message_;
-};
 
 absl::Status ReadAll(const std::filesystem::path& path, std::string& text) {
   const FileDescriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));

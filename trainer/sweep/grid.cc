@@ -1,6 +1,5 @@
 #include "trainer/sweep/grid.h"
 
-#include <google/protobuf/io/tokenizer.h>
 #include <google/protobuf/text_format.h>
 
 #include <algorithm>
@@ -15,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "base/first_error.h"
 #include "base/status_macros.h"
 #include "trainer/recipe.h"
 
@@ -37,17 +37,6 @@ struct Entry {
 struct Axis {
   std::string name;
   std::vector<Entry> entries;
-};
-
-class FirstError final : public google::protobuf::io::ErrorCollector {
- public:
-  void AddError(int line, int column, const std::string& message) override {
-    if (text_.empty()) text_ = absl::StrCat("line ", line + 1, ", column ", column + 1, ": ", message);
-  }
-  const std::string& text() const { return text_; }
-
- private:
-  std::string text_;
 };
 
 absl::Status Refuse(const std::string& what, const std::string& why) {
@@ -196,7 +185,7 @@ absl::StatusOr<v1::Sweep> ReadSweep(const std::filesystem::path& file) {
   FirstError error;
   google::protobuf::TextFormat::Parser parser;
   parser.RecordErrorsTo(&error);
-  if (!parser.ParseFromString(text.str(), &sweep)) return Refuse(file.string(), error.text());
+  if (!parser.ParseFromString(text.str(), &sweep)) return Refuse(file.string(), error.message());
   if (sweep.name().empty()) sweep.set_name(file.stem().string());
   // What FindRecipe takes for a path.
   if (sweep.recipe().find_first_of("/.") != std::string::npos) {
