@@ -3,22 +3,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <CLI/CLI.hpp>
+#include "tests/server/parsed_options.h"
 
 namespace vitrine {
 namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
-
-ServerOptions Parse(std::vector<const char*> flags) {
-  ServerOptions options;
-  CLI::App app;
-  BindFlags(app, options);
-  flags.insert(flags.begin(), "vitrine-server");
-  app.parse(static_cast<int>(flags.size()), flags.data());
-  return options;
-}
+using testing::Parse;
 
 TEST(ServerOptions, DefaultsAreValidOnceARepositoryIsNamed) {
   ServerOptions options;

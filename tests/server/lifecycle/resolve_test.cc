@@ -3,31 +3,23 @@
 
 #include <gmock/gmock.h>
 
-#include <CLI/CLI.hpp>
 #include <string>
 #include <vector>
 
 #include "tests/scratch_folder.h"
+#include "tests/server/parsed_options.h"
 
 namespace vitrine {
 namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using testing::Parse;
 
 constexpr int64_t kMebibyte = int64_t{1} << 20;
 
 Machine WithMemory(int64_t mebibytes) {
   return {.cores = {2, 3}, .cpus = 2, .memory_bytes = mebibytes * kMebibyte, .memory_limited = true};
-}
-
-ServerOptions Parse(std::vector<const char*> flags) {
-  ServerOptions options;
-  CLI::App app;
-  BindFlags(app, options);
-  flags.insert(flags.begin(), "vitrine-server");
-  app.parse(static_cast<int>(flags.size()), flags.data());
-  return options;
 }
 
 TEST(Resolve, ThreadsFollowTheMachineAndTheFlagWins) {
