@@ -165,9 +165,11 @@ class Scene:
         wait_for("the server to be ready", 20, is_ready)
 
     def _start_trainer(self):
+        """A run that outlasts the scene on any machine: its series end with it."""
         process = self._start("trainer", self.programs / "vitrine-train", "run", "task-sort", "--work",
                               self.folder / "work", "--metrics", "127.0.0.1:0", "--threads", "1",
-                              "--loader-threads", "1", "--set", "evaluate_every_steps=20", "--no-report")
+                              "--loader-threads", "1", "--set", "epochs=1000", "--set", "evaluate_every_steps=20",
+                              "--no-report")
         self.trainer_metrics = self._published("trainer", process, r"metrics on http://([\d.:]+)/")[1]
 
     def _start_prometheus(self):
