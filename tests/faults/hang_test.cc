@@ -1,0 +1,118 @@
+// A worker that hangs: a debugger's stop of the one thread, while everything else of the process runs on.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+
+#include <atomic>
+#include <chrono>
+#include <fstream>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "tests/e2e/child_server.h"
+#include "tests/e2e/published.h"
+#include "tests/e2e/running_server.h"
+
+namespace vitrine::testing {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+// The thread of this name; -1 if there is none.
+pid_t ThreadOf(pid_t process, const std::string& name) {
+  for (const auto& task : std::filesystem::directory_iterator(absl::StrCat("/proc/", process, "/task"))) {
+    std::string comm;
+    std::getline(std::ifstream(task.path() / "comm"), comm);
+    if (comm == name) return std::stoi(task.path().filename());
+  }
+  return -1;
+}
+
+// One thread of a child, under our control. Every method from the thread that made it (ptrace has it so).
+class TracedThread {
+ public:
+  explicit TracedThread(pid_t thread) : thread_(thread) { is_ours_ = ptrace(PTRACE_SEIZE, thread, 0, 0) == 0; }
+
+  bool is_ours() const { return is_ours_; }
+  void Stop() const {
+    EXPECT_EQ(ptrace(PTRACE_INTERRUPT, thread_, 0, 0), 0);
+    int status = 0;
+    EXPECT_EQ(waitpid(thread_, &status, __WALL), thread_);
+    EXPECT_TRUE(WIFSTOPPED(status));
+  }
+  void Continue() const { EXPECT_EQ(ptrace(PTRACE_CONT, thread_, 0, 0), 0); }
+  // Until then nobody is told of the end of the process.
+  void AwaitEnd() const {
+    int status = 0;
+    EXPECT_EQ(waitpid(thread_, &status, __WALL), thread_);
+  }
+
+ private:
+  pid_t thread_;
+  bool is_ours_ = false;
+};
+
+// Callers without a pause, so that the executor is in a batch most of the time.
+class Callers {
+ public:
+  explicit Callers(const std::string& address) {
+    for (int i = 0; i < 4; ++i) threads_.emplace_back([this, address] { Run(address); });
+  }
+  ~Callers() { stop_ = true; }
+
+ private:
+  void Run(const std::string& address) const {
+    const auto stub = v1::Classifier::NewStub(grpc::CreateChannel(address, grpc::InsecureChannelCredentials()));
+    const v1::ClassifyRequest request = PictureRequest("slow", SlowPicture());
+    while (!stop_) {
+      grpc::ClientContext context;
+      context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(1));
+      v1::ClassifyResponse response;
+      stub->Classify(&context, request, &response);
+    }
+  }
+
+  std::atomic<bool> stop_ = false;
+  std::vector<std::jthread> threads_;
+};
+
+TEST(Hang, AWorkerThatHangsTakesReadinessAwayAndEndsTheProcess) {
+  const ScratchFolder folder;
+  PublishModel(folder.path() / "repository", "slow", SlowConfig());
+  ChildServer server(folder.path(), {"--repository", folder.path() / "repository", "--listen", "127.0.0.1:0",
+                                     "--metrics", "127.0.0.1:0", "--executors", "1", "--hung-worker-timeout", "4s"});
+  const Callers callers(server.AwaitReady());
+  const auto get = [&](const std::string& page) {
+    return HttpExchange(server.metrics_address(),
+                        absl::StrCat("GET ", page, " HTTP/1.1\r\nConnection: close\r\n\r\n"));
+  };
+  const TracedThread executor(ThreadOf(server.pid(), "executor-0"));
+  if (!executor.is_ours()) GTEST_SKIP() << "this machine does not let a process trace its child";
+
+  // Between two batches nothing hangs.
+  const auto stop_in_a_batch = [&] {
+    executor.Stop();
+    if (get("/metrics").find("vitrine_executor_batch_age_seconds{executor=\"0\"} 0\n") == std::string::npos) return true;
+    executor.Continue();
+    return false;
+  };
+  ASSERT_TRUE(Eventually(stop_in_a_batch));
+  std::string answer;
+  EXPECT_TRUE(Eventually([&] { return (answer = get("/readyz")).starts_with("HTTP/1.1 503 "); })) << answer;
+  EXPECT_THAT(answer, HasSubstr("an executor hangs"));
+  EXPECT_THAT(get("/healthz"), StartsWith("HTTP/1.1 200 ")) << "a restart is for the watchdog to decide";
+  executor.Continue();
+  EXPECT_TRUE(Eventually([&] { return get("/readyz").starts_with("HTTP/1.1 200 "); })) << "the batch came to its end";
+
+  ASSERT_TRUE(Eventually(stop_in_a_batch));
+  executor.AwaitEnd();
+  EXPECT_EQ(server.Wait(), 3);
+  EXPECT_THAT(server.Output(), HasSubstr("hung: a batch has been running for "));
+}
+
+}  // namespace
+}  // namespace vitrine::testing
