@@ -13,6 +13,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/machine/machine.h"
 #include "base/status_macros.h"
 #include "server/admin/admin_service.h"
 #include "server/admin/canary_watch.h"
@@ -24,7 +25,6 @@
 #include "server/lifecycle/drain.h"
 #include "server/lifecycle/end_process.h"
 #include "server/lifecycle/resolve.h"
-#include "server/machine/machine.h"
 #include "server/mutex.h"
 #include "server/observability/http_endpoint.h"
 #include "server/observability/log.h"

@@ -10,7 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "server/identity/identity.h"
-#include "server/machine/memory_shares.h"
+#include "server/lifecycle/memory_shares.h"
 #include "server/registry/memory_budget.h"
 #include "server/registry/serving_settings.h"
 

@@ -4,8 +4,8 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "base/machine/machine.h"
 #include "server/execution/device.h"
-#include "server/machine/machine.h"
 #include "server/options.h"
 
 namespace vitrine {

@@ -4,5 +4,6 @@ list(APPEND server_sources
   lifecycle/crash_stack.cc
   lifecycle/drain.cc
   lifecycle/end_process.cc
+  lifecycle/memory_shares.cc
   lifecycle/resolve.cc
   lifecycle/standard_files.cc)

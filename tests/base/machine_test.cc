@@ -1,14 +1,13 @@
 // Made trees of /proc and /sys/fs/cgroup, as kernels and container runtimes show them.
-#include "server/machine/control_group.h"
+#include "base/machine/machine.h"
 
 #include <gmock/gmock.h>
 
 #include <fstream>
 #include <string>
 
-#include "server/machine/core_list.h"
-#include "server/machine/machine.h"
-#include "server/machine/memory_shares.h"
+#include "base/machine/control_group.h"
+#include "base/machine/core_list.h"
 #include "tests/scratch_folder.h"
 
 namespace vitrine {
@@ -153,16 +152,6 @@ TEST(Machine, OfThisProcess) {
   EXPECT_GE(machine.Threads(), 1);
   EXPECT_LE(machine.Threads(), static_cast<int>(machine.cores.size()));
   EXPECT_GT(machine.memory_bytes, 64 << 20);
-}
-
-TEST(MemoryShares, FollowALimitAndNothingElse) {
-  const Machine free = Combine({}, {0}, int64_t{64} << 30);
-  EXPECT_EQ(WithinShare(free, kQueueShare, int64_t{256} << 20), int64_t{256} << 20);
-  const Machine small = Combine({.memory_bytes = int64_t{1} << 30}, {0}, int64_t{64} << 30);
-  EXPECT_EQ(WithinShare(small, kQueueShare, int64_t{256} << 20), (int64_t{1} << 30) / 100 * 10);
-  const Machine large = Combine({.memory_bytes = int64_t{32} << 30}, {0}, int64_t{64} << 30);
-  EXPECT_EQ(WithinShare(large, kQueueShare, int64_t{256} << 20), int64_t{256} << 20) << "a share never raises";
-  EXPECT_LE(kModelShare + kQueueShare + kTransportShare + kAnswerShare, 80);
 }
 
 }  // namespace

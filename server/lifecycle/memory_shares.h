@@ -1,9 +1,9 @@
-#ifndef VITRINE_SERVER_MACHINE_MEMORY_SHARES_H_
-#define VITRINE_SERVER_MACHINE_MEMORY_SHARES_H_
+#ifndef VITRINE_SERVER_LIFECYCLE_MEMORY_SHARES_H_
+#define VITRINE_SERVER_LIFECYCLE_MEMORY_SHARES_H_
 
 #include <cstdint>
 
-#include "server/machine/machine.h"
+#include "base/machine/machine.h"
 
 namespace vitrine {
 
@@ -19,4 +19,4 @@ int64_t WithinShare(const Machine& machine, int percent, int64_t bytes);
 
 }  // namespace vitrine
 
-#endif  // VITRINE_SERVER_MACHINE_MEMORY_SHARES_H_
+#endif  // VITRINE_SERVER_LIFECYCLE_MEMORY_SHARES_H_

@@ -1,4 +1,4 @@
-#include "server/machine/memory_shares.h"
+#include "server/lifecycle/memory_shares.h"
 
 #include <algorithm>
 

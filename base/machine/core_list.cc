@@ -1,4 +1,4 @@
-#include "server/machine/core_list.h"
+#include "base/machine/core_list.h"
 
 #include <algorithm>
 #include <set>

@@ -1,5 +1,5 @@
-#ifndef VITRINE_SERVER_MACHINE_CONTROL_GROUP_H_
-#define VITRINE_SERVER_MACHINE_CONTROL_GROUP_H_
+#ifndef VITRINE_BASE_MACHINE_CONTROL_GROUP_H_
+#define VITRINE_BASE_MACHINE_CONTROL_GROUP_H_
 
 #include <cstdint>
 #include <filesystem>
@@ -29,4 +29,4 @@ ControlGroup ReadControlGroup(const std::filesystem::path& root = "/");
 
 }  // namespace vitrine
 
-#endif  // VITRINE_SERVER_MACHINE_CONTROL_GROUP_H_
+#endif  // VITRINE_BASE_MACHINE_CONTROL_GROUP_H_

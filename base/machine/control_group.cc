@@ -1,4 +1,4 @@
-#include "server/machine/control_group.h"
+#include "base/machine/control_group.h"
 
 #include <algorithm>
 #include <fstream>
@@ -9,7 +9,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
-#include "server/machine/core_list.h"
+#include "base/machine/core_list.h"
 
 namespace vitrine {
 namespace {

@@ -1,5 +1,5 @@
-#ifndef VITRINE_SERVER_MACHINE_CORE_LIST_H_
-#define VITRINE_SERVER_MACHINE_CORE_LIST_H_
+#ifndef VITRINE_BASE_MACHINE_CORE_LIST_H_
+#define VITRINE_BASE_MACHINE_CORE_LIST_H_
 
 #include <optional>
 #include <string>
@@ -17,4 +17,4 @@ std::string CoreListText(const std::vector<int>& cores);
 
 }  // namespace vitrine
 
-#endif  // VITRINE_SERVER_MACHINE_CORE_LIST_H_
+#endif  // VITRINE_BASE_MACHINE_CORE_LIST_H_

@@ -1,4 +1,4 @@
-#include "server/machine/machine.h"
+#include "base/machine/machine.h"
 
 #include <sched.h>
 #include <unistd.h>
@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "server/machine/core_list.h"
+#include "base/machine/core_list.h"
 
 namespace vitrine {
 namespace {

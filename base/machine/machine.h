@@ -1,12 +1,12 @@
-#ifndef VITRINE_SERVER_MACHINE_MACHINE_H_
-#define VITRINE_SERVER_MACHINE_MACHINE_H_
+#ifndef VITRINE_BASE_MACHINE_MACHINE_H_
+#define VITRINE_BASE_MACHINE_MACHINE_H_
 
 #include <cstdint>
 #include <filesystem>
 #include <string>
 #include <vector>
 
-#include "server/machine/control_group.h"
+#include "base/machine/control_group.h"
 
 namespace vitrine {
 
@@ -34,4 +34,4 @@ Machine FindMachine(const std::filesystem::path& root = "/");
 
 }  // namespace vitrine
 
-#endif  // VITRINE_SERVER_MACHINE_MACHINE_H_
+#endif  // VITRINE_BASE_MACHINE_MACHINE_H_
