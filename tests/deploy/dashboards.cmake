@@ -9,4 +9,4 @@ add_test(NAME alerts_test COMMAND ${VITRINE_SYSTEM_PYTHON} ${CMAKE_CURRENT_SOURC
 add_test(NAME dashboards_live_test COMMAND ${CMAKE_SOURCE_DIR}/script/dashboards-check --live ${CMAKE_BINARY_DIR})
 add_test(NAME dashboards_schema_test COMMAND ${CMAKE_SOURCE_DIR}/script/dashboards-check --schema ${CMAKE_BINARY_DIR})
 set_tests_properties(dashboards_test alerts_test dashboards_live_test dashboards_schema_test
-  PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 120 ENVIRONMENT "PYTHONDONTWRITEBYTECODE=1;VITRINE_BIN=${CMAKE_BINARY_DIR}/bin")
+  PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 300 ENVIRONMENT "PYTHONDONTWRITEBYTECODE=1;VITRINE_BIN=${CMAKE_BINARY_DIR}/bin")

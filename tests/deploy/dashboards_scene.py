@@ -120,7 +120,7 @@ class Scene:
             if process.poll() is not None:
                 raise SceneError(f"{name} ended with {process.returncode}:\n{self.log(name)[-2000:]}")
             return re.search(pattern, self.log(name))
-        return wait_for(f"{name} to say where it listens", 20, look)
+        return wait_for(f"{name} to say where it listens", 60, look)
 
     def _publish(self):
         repository = self.folder / "repository"
@@ -162,7 +162,7 @@ class Scene:
                 return get(f"http://{self.server_metrics}/readyz")
             except urllib.error.URLError:
                 return None
-        wait_for("the server to be ready", 20, is_ready)
+        wait_for("the server to be ready", 60, is_ready)
 
     def _start_trainer(self):
         """A run that outlasts the scene on any machine: its series end with it."""
@@ -195,13 +195,14 @@ class Scene:
         self._published("prometheus", process, "Server is ready to receive web requests")
 
     def load(self, seconds):
-        """Asks for so long: both models and both methods, more than fits, what cannot be answered, and half a call."""
+        """Asks for at least so long: both models and both methods, more than fits, what cannot be answered, and half a call."""
         vitrine, cifar, digits = self.programs / "vitrine", ROOT / "samples/cifar", ROOT / "samples/digits"
         (self.folder / "no.png").write_text("no picture")
         quietly = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "check": False}
+        end = time.monotonic() + seconds
         watch = self._start("watch", vitrine, "models", "watch", *self.dial)
         steady = self._start("steady", vitrine, "bench", *self.dial, "--rate", "40", "--warmup", "0", "--duration",
-                             f"{seconds}s", "--mix", f"model={SERVED},pictures={cifar},weight=3",
+                             "1h", "--mix", f"model={SERVED},pictures={cifar},weight=3",
                              "--mix", f"model={SECOND},pictures={digits}")
         subprocess.run([vitrine, "models", "serving", SERVED, "--admin", self.admin], timeout=30, **quietly)
         for words in (["classify", cifar, "--model", SERVED], ["classify", digits, "--model", SECOND],
@@ -213,7 +214,9 @@ class Scene:
         leaves.kill()
         self._start("burst", vitrine, "bench", cifar, "--model", SERVED, *self.dial, "--rate", "1500", "--deadline",
                     "100ms", "--warmup", "0", "--duration", "4s").wait(30)
-        steady.wait(seconds + 30)
+        time.sleep(max(0, end - time.monotonic()))
+        steady.send_signal(signal.SIGINT)
+        steady.wait(30)
         watch.send_signal(signal.SIGTERM)
 
     def ask(self, path, **parameters):
