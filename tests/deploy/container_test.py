@@ -10,6 +10,7 @@ import time
 import unittest
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
+SLEEP = str(100000 + os.getpid())  # seconds, and the mark of this test among the processes of the machine
 BUILD = pathlib.Path(os.environ.get("VITRINE_BUILD", SOURCE / "build"))
 COMPOSE = SOURCE / "deploy/compose"
 
@@ -222,7 +223,7 @@ class Check(unittest.TestCase):
         found = []
         for process in pathlib.Path("/proc").glob("[0-9]*"):
             try:
-                if (process / "cmdline").read_bytes() == b"/bin/sleep\x00298\x00":
+                if (process / "cmdline").read_bytes() == f"/bin/sleep\0{SLEEP}\0".encode():
                     found.append(process.name)
             except OSError:
                 pass
@@ -231,7 +232,7 @@ class Check(unittest.TestCase):
     def test_a_container_does_not_outlive_its_runtime(self) -> None:
         if not shutil.which("runc") or os.geteuid() or self.start("runc", "0").wait():
             self.skipTest("runc is not installed, or does not run here")
-        runtime = self.start("runc", "298")
+        runtime = self.start("runc", SLEEP)
         end = time.monotonic() + 10
         while not self.inside() and time.monotonic() < end:
             time.sleep(0.02)
