@@ -8,6 +8,7 @@
 #include <thread>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "tests/e2e/published.h"
 #include "tests/e2e/running_server.h"
@@ -141,45 +142,60 @@ TEST(Overload, AnswersThatAreNotTakenAreBoundedOverTheProcess) {
       running.Classify(PictureRequest("slow", SlowPicture()), std::make_unique<v1::ClassifyResponse>().get()).ok());
 }
 
-// Five times what the server can do, with deadlines: it goes on doing what it can, and says no to the rest at once.
-TEST(Overload, FiveTimesTheCapacityIsRefusedAtOnceAndTheAdmittedMeetTheirDeadlines) {
-  const ScratchFolder folder;
-  PublishModel(folder.path(), "slow", SlowConfig());
-  RunningServer running(folder.path());
-  const v1::ClassifyRequest request = PictureRequest("slow", NoiseJpeg(80, 80, 1));
-  const double capacity = Capacity(running, request, absl::Seconds(2));
-  ASSERT_GT(capacity, 0);
-  // Room for ten in the queue.
-  const absl::Duration deadline = absl::Seconds(10 / capacity);
-  const absl::Duration time = std::max(absl::Seconds(3), 3 * deadline);
-  const int calls = static_cast<int>(5 * capacity * absl::ToDoubleSeconds(time));
-  int ok = 0, refused = 0, late = 0;
-  for (const auto& call : OpenLoop(running, request, calls, 5 * capacity, deadline)) {
+struct Goodput {
+  double capacity = 0;  // requests/s before and after, if the machine was equally fast; otherwise 0
+  absl::Duration time;
+  int calls = 0, ok = 0, refused = 0, late = 0;
+};
+
+// Five times the capacity, with deadlines that leave room for ten in the queue.
+Goodput OverloadFiveTimes(RunningServer& running, const v1::ClassifyRequest& request) {
+  Goodput result;
+  const double before = Capacity(running, request, absl::Seconds(2));
+  const absl::Duration deadline = std::max(absl::Seconds(10 / before), absl::Milliseconds(100));
+  result.time = std::max(absl::Seconds(3), 3 * deadline);
+  result.calls = static_cast<int>(5 * before * absl::ToDoubleSeconds(result.time));
+  for (const auto& call : OpenLoop(running, request, result.calls, 5 * before, deadline)) {
     switch (call->status.error_code()) {
       case grpc::StatusCode::OK:
-        ++ok;
+        ++result.ok;
         break;
       case grpc::StatusCode::RESOURCE_EXHAUSTED:
-        ++refused;
+        ++result.refused;
         EXPECT_FALSE(call->status.error_details().empty()) << "no RetryInfo";
         break;
       case grpc::StatusCode::DEADLINE_EXCEEDED:
-        ++late;
+        ++result.late;
         break;
       default:
         ADD_FAILURE() << call->status.error_code() << " " << call->status.error_message();
     }
   }
-  // Four fifths cannot be served. Without admission they would be late; here they are refused, and of those admitted
-  // few are late, although the machine may do other things meanwhile.
-  EXPECT_GT(refused, calls / 2) << ok << " answered, " << late << " late of " << calls;
-  EXPECT_LT(late, calls / 10) << ok << " answered, " << refused << " refused of " << calls;
-  // At a steady speed it is more than nine tenths.
-  EXPECT_GT(ok, 0.4 * capacity * absl::ToDoubleSeconds(time))
-      << refused << " refused, " << late << " late of " << calls;
+  const double after = Capacity(running, request, absl::Seconds(1));
+  if (std::max(before, after) < 1.5 * std::min(before, after)) result.capacity = before;
+  return result;
+}
+
+// It goes on doing what it can, and says no to the rest at once.
+TEST(Overload, FiveTimesTheCapacityIsRefusedAtOnceAndTheAdmittedMeetTheirDeadlines) {
+  const ScratchFolder folder;
+  PublishModel(folder.path(), "slow", SlowConfig());
+  RunningServer running(folder.path());
+  const v1::ClassifyRequest request = PictureRequest("slow", NoiseJpeg(80, 80, 1));
+  Goodput seen;
+  for (int attempt = 0; attempt < 3 && seen.capacity == 0; ++attempt) seen = OverloadFiveTimes(running, request);
   EXPECT_TRUE(Eventually([&] { return running.Metric("vitrine_in_flight ") == 0; }));
   const Server::Counts counts = running.server().Drain();
   EXPECT_EQ(counts.accepted, counts.answered);
+  if (seen.capacity == 0) GTEST_SKIP() << "this machine is now fast, now slow: no load is five times what it can do";
+  // Four fifths cannot be served. Without admission they would be late; here they are refused, and of those admitted
+  // few are late, although the machine may do other things meanwhile.
+  const std::string ledger =
+      absl::StrCat(seen.ok, " answered, ", seen.refused, " refused, ", seen.late, " late of ", seen.calls);
+  EXPECT_GT(seen.refused, seen.calls / 2) << ledger;
+  EXPECT_LT(seen.late, seen.calls / 10) << ledger;
+  // At a steady speed it is more than nine tenths.
+  EXPECT_GT(seen.ok, 0.4 * seen.capacity * absl::ToDoubleSeconds(seen.time)) << ledger;
 }
 
 }  // namespace
