@@ -24,7 +24,9 @@ constexpr char kCancelled[] = "vitrine_requests_total{model=\"slow\",method=\"Cl
 class BusyServer : public ::testing::Test {
  protected:
   BusyServer() {
-    PublishModel(folder_.path(), "slow", SlowConfig());
+    v1::ModelConfig config = SlowConfig();
+    config.mutable_eit()->set_depth(12);  // slow enough for what is to happen meanwhile, on a fast machine too
+    PublishModel(folder_.path(), "slow", config);
     ServerOptions options = TestOptions(folder_.path());
     options.executor.threads = 1;
     options.batch.max_batch_images = 1;

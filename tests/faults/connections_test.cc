@@ -67,7 +67,9 @@ TEST(Connections, NonsenseAndHalfMessagesAreHarmless) {
 TEST(Connections, AClientThatVanishesInMidCallLeavesNothingBehind) {
   const ScratchFolder folder;
   PublishModel(folder.path(), "mixed", MixedConfig());
-  PublishModel(folder.path(), "slow", SlowConfig());
+  v1::ModelConfig config = SlowConfig();
+  config.mutable_eit()->set_depth(12);  // slow enough that all are there together, on a fast machine too
+  PublishModel(folder.path(), "slow", config);
   ServerOptions options = TestOptions(folder.path());
   options.executor.threads = 1;
   RunningServer running(options);
