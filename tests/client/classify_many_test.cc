@@ -225,10 +225,10 @@ TEST(ClassifyMany, ARequestWithoutAnswerExpiresAlone) {
     }
     return grpc::Status::OK;
   }});
-  const Outcome outcome = RunMany(*ConnectTo(server, absl::Milliseconds(400)), 60);
+  const Outcome outcome = RunMany(*ConnectTo(server, absl::Seconds(2)), 60);
   EXPECT_TRUE(outcome.status.ok()) << outcome.status;
   EXPECT_EQ(outcome.Failed(), 1);
-  EXPECT_EQ(outcome.results[2], absl::DeadlineExceededError("no answer within 400ms"));
+  EXPECT_EQ(outcome.results[2], absl::DeadlineExceededError("no answer within 2s"));
 }
 
 TEST(ClassifyMany, AServerThatHangsIsNotWaitedForForever) {
@@ -309,7 +309,7 @@ TEST(ClassifyMany, AnswersThatDoNotComeInTimeLowerTheLimit) {
     InFlightLimit limit(8, 8);
     int taken = 0;
     const absl::Status status =
-        ConnectTo(server, server_says_so ? absl::Seconds(10) : absl::Milliseconds(500))
+        ConnectTo(server, server_says_so ? absl::Seconds(10) : absl::Seconds(2))
             ->ClassifyTraced(
                 [&]() -> std::optional<absl::StatusOr<v1::ClassifyRequest>> {
                   if (taken == 40) return std::nullopt;

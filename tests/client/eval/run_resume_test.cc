@@ -213,17 +213,17 @@ TEST_F(Resuming, AServerThatIsJustStartingIsWaitedFor) {
     SmallServer::Methods loading = Methods(PlainAnswer);
     loading.models.mutable_versions(0)->set_state(v1::LOADING);
     SmallServer server(loading, 64 << 20, nullptr, socket);
-    absl::SleepFor(absl::Milliseconds(600));  // not ready until then
+    absl::SleepFor(absl::Seconds(4));  // not ready until then
   });
   EvalCommand command;
   command.client.address = socket;
   command.model.name = "m";
   command.data = "imagefolder:" + folder_.Path("data");
   command.out = folder_.Path("out");
-  command.patience = absl::Milliseconds(900);
+  command.patience = absl::Seconds(3);
   const auto never = Run(command);
   EXPECT_EQ(never.status().code(), absl::StatusCode::kUnavailable) << never.status();
-  EXPECT_THAT(said_.str(), HasSubstr("m is being loaded; waiting up to 900ms"));
+  EXPECT_THAT(said_.str(), HasSubstr("m is being loaded; waiting up to 3s"));
   later.join();
   SmallServer first(Methods(PlainAnswer), 64 << 20, nullptr, socket);
   EXPECT_TRUE(ComputeMetrics(RunWell(command)).ledger.complete());

@@ -47,7 +47,7 @@ TEST(BenchProgram, ATraceThatIsNoFileIsASentence) {
 TEST(BenchProgram, AnInterruptHasItsOwnExitCode) {
   const ScratchFolder folder;
   SmallServer server({.classify = Classify});
-  const Ran ran = Shell(folder, "timeout --preserve-status -s INT 3 " + kBench + "--server " + server.address() +
+  const Ran ran = Shell(folder, "timeout --preserve-status -s INT 8 " + kBench + "--server " + server.address() +
                                     " --rate 20 --warmup 0s --duration 60s");
   EXPECT_EQ(ran.exit_code, 130) << ran.errors;
   EXPECT_THAT(ran.out, HasSubstr("interrupted; what was measured until then"));

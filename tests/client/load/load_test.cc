@@ -123,11 +123,11 @@ TEST(RunLoad, AClosedLoopKeepsSoManyUnderWay) {
   LoadSettings settings;
   settings.concurrency = 3;
   settings.warm_up = absl::ZeroDuration();
-  settings.duration = absl::Milliseconds(500);
+  settings.duration = absl::Seconds(2);
   const LoadResult result = RunLoad(server.Connect(2), Models({"m"}), settings, {});
   EXPECT_EQ(most, 3);
   EXPECT_GT(result.record.answered(), 3u);
-  EXPECT_LE(result.record.answered(), 3u * 26u);  // each takes 20 ms
+  EXPECT_LE(result.record.answered(), 3u * 101u);  // each takes 20 ms
   EXPECT_EQ(server.seen()["m"], result.record.due());
   ExpectLedgerCloses(result.record);
 }
@@ -250,14 +250,15 @@ TEST(RunLoad, AnInterruptEndsTheWaitForTheLastAnswersAtOnce) {
   hooks.stopped = [&] { return stopped.load(); };
   LoadSettings settings = OpenLoop(50, absl::Milliseconds(300));
   settings.patience = absl::Minutes(2);
+  const LoadConnections connections = server.Connect(1);
   std::thread interrupt([&] {
-    std::this_thread::sleep_for(std::chrono::milliseconds(1000));  // in the drain
+    std::this_thread::sleep_for(std::chrono::seconds(3));  // in the drain
     stopped = true;
   });
   const absl::Time begin = absl::Now();
-  const LoadResult result = RunLoad(server.Connect(1), Models({"m"}), settings, hooks);
+  const LoadResult result = RunLoad(connections, Models({"m"}), settings, hooks);
   interrupt.join();
-  EXPECT_LT(absl::Now() - begin, absl::Seconds(10));
+  EXPECT_LT(absl::Now() - begin, absl::Minutes(1));
   EXPECT_TRUE(result.interrupted);
   EXPECT_NEAR(result.record.interval().Seconds(), 0.3, 1e-6);
   ExpectLedgerCloses(result.record);
@@ -266,7 +267,7 @@ TEST(RunLoad, AnInterruptEndsTheWaitForTheLastAnswersAtOnce) {
 TEST(RunLoad, OneStragglerDoesNotDiluteTheRatesOfACount) {
   std::atomic<int> number = 0;
   CountingServer server([&](const v1::ClassifyRequest&, grpc::ServerContext*) {
-    if (number++ == 50) std::this_thread::sleep_for(std::chrono::seconds(2));
+    if (number++ == 50) std::this_thread::sleep_for(std::chrono::seconds(8));
     return grpc::Status::OK;
   });
   for (const bool open : {true, false}) {
@@ -277,9 +278,9 @@ TEST(RunLoad, OneStragglerDoesNotDiluteTheRatesOfACount) {
     settings.max_requests = 100;
     const LoadResult result = RunLoad(server.Connect(1), Models({"m"}), settings, {});
     EXPECT_EQ(result.record.answered(), 100u);
-    EXPECT_GE(result.record.latency().max(), 2'000'000'000);
-    EXPECT_LT(result.record.interval().Seconds(), 1.5);
-    EXPECT_GT(result.record.AnsweredPerSecond(), 60);
+    EXPECT_GE(result.record.latency().max(), 8'000'000'000);
+    EXPECT_LT(result.record.interval().Seconds(), 6);
+    EXPECT_GT(result.record.AnsweredPerSecond(), 16);
     EXPECT_LT(result.record.DuePerSecond(), open ? 300 : 1e6);
   }
 }
@@ -337,7 +338,7 @@ TEST(RunLoad, ATraceSendsItsRequestsInItsOrder) {
     trace.requests.push_back({static_cast<uint32_t>(trace.classes.size()), ""});
     trace.classes.push_back(one);
   }
-  constexpr int64_t kGap = 30'000'000;
+  constexpr int64_t kGap = 150'000'000;
   trace.arrivals = {{0, 0, 2}, {kGap, 1, 0}, {2 * kGap, 2, 0}, {3 * kGap, 3, 1}};
   WorkloadOptions options;
   options.bytes = 100;

@@ -77,8 +77,8 @@ TEST_F(StallTest, AnOpenLoopReportsTheStallAndAClosedLoopHidesIt) {
   const LoadRecord hidden = RunWithStalls(closed).record;
   // One request a stall waits for it, and the others are not even sent: 3 of all.
   EXPECT_GE(hidden.latency().max(), kStallNanoseconds * 90 / 100);
-  EXPECT_LT(hidden.latency().Quantile(0.90), kStallNanoseconds / 4);
   if (hidden.answered() > 1000) {
+    EXPECT_LT(hidden.latency().Quantile(0.90), kStallNanoseconds / 4);
     EXPECT_LT(hidden.latency().Quantile(0.99), kStallNanoseconds / 4);
   }
 }
