@@ -85,7 +85,7 @@ int64_t LinesOf(const std::filesystem::path& file) {
 
 class EvalProgram : public ::testing::Test {
  protected:
-  static constexpr int kPictures = 210;
+  static constexpr int kPictures = 420;
 
   void SetUp() override {
     PublishModel(folder_.path() / "repository", "mixed", MixedConfig());
@@ -156,7 +156,7 @@ TEST_F(EvalProgram, KilledFiveTimesItEqualsARunThatWasNot) {
     const int64_t before = LinesOf(journal);
     // One at a time, so that there is time to kill it.
     Child child("vitrine", Arguments("killed", {"--in-flight", "1"}), folder_.path() / "killed.output");
-    ASSERT_TRUE(Eventually([&] { return child.Ended() || LinesOf(journal) > before + 15; })) << child.Output();
+    ASSERT_TRUE(Eventually([&] { return child.Ended() || LinesOf(journal) > before + 5; })) << child.Output();
     ASSERT_FALSE(child.Ended()) << "it ended before it was killed:\n" << child.Output();
     child.Kill();
   }

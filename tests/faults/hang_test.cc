@@ -70,7 +70,7 @@ class Callers {
     const v1::ClassifyRequest request = PictureRequest("slow", SlowPicture());
     while (!stop_) {
       grpc::ClientContext context;
-      context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(1));
+      context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(30));
       v1::ClassifyResponse response;
       stub->Classify(&context, request, &response);
     }
@@ -87,18 +87,20 @@ TEST(Hang, AWorkerThatHangsTakesReadinessAwayAndEndsTheProcess) {
                                      "--metrics", "127.0.0.1:0", "--executors", "1", "--hung-worker-timeout", "4s"});
   const Callers callers(server.AwaitReady());
   const auto get = [&](const std::string& page) {
-    return HttpExchange(server.metrics_address(),
-                        absl::StrCat("GET ", page, " HTTP/1.1\r\nConnection: close\r\n\r\n"));
+    return HttpExchange(server.metrics_address(), absl::StrCat("GET ", page, " HTTP/1.1\r\nConnection: close\r\n\r\n"));
   };
-  const TracedThread executor(ThreadOf(server.pid(), "executor-0"));
+  const pid_t thread = ThreadOf(server.pid(), "executor-0");
+  ASSERT_GT(thread, 0) << "no thread of this name";
+  const TracedThread executor(thread);
   if (!executor.is_ours()) GTEST_SKIP() << "this machine does not let a process trace its child";
 
   // Between two batches nothing hangs.
   const auto stop_in_a_batch = [&] {
     executor.Stop();
-    if (get("/metrics").find("vitrine_executor_batch_age_seconds{executor=\"0\"} 0\n") == std::string::npos) return true;
-    executor.Continue();
-    return false;
+    const bool waits =
+        get("/metrics").find("vitrine_executor_batch_age_seconds{executor=\"0\"} 0\n") != std::string::npos;
+    if (waits) executor.Continue();
+    return !waits;
   };
   ASSERT_TRUE(Eventually(stop_in_a_batch));
   std::string answer;

@@ -1,17 +1,22 @@
-// What callers can make the transport hold.
+// What callers can make the process hold.
 #include <gmock/gmock.h>
+#include <grpcpp/generic/generic_stub.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/resource.h>
 
 #include <chrono>
 #include <fstream>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "absl/strings/numbers.h"
 #include "tests/e2e/child_server.h"
 #include "tests/e2e/published.h"
 #include "tests/e2e/running_server.h"
 #include "tests/faults/raw_http2.h"
+#include "tests/imaging/pictures.h"
 
 namespace vitrine::testing {
 namespace {
@@ -29,15 +34,34 @@ int64_t PeakMemory(const ChildServer& server) {
   return 0;
 }
 
-grpc::Status ClassifyOn(const std::string& address) {
+// Calls Classify on a connection of its own with this message, whatever it is.
+grpc::Status SendOn(const std::string& address, const std::string& message) {
   grpc::ChannelArguments arguments;
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-  const auto stub =
-      v1::Classifier::NewStub(grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments));
+  grpc::TemplatedGenericStub<grpc::ByteBuffer, grpc::ByteBuffer> stub(
+      grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments));
+  const grpc::Slice slice(message);
   grpc::ClientContext context;
-  context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(10));
-  v1::ClassifyResponse response;
-  return stub->Classify(&context, PictureRequest("mixed", NoiseJpeg(24, 24, 1)), &response);
+  context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(20));
+  grpc::CompletionQueue queue;
+  const auto call =
+      stub.PrepareUnaryCall(&context, "/vitrine.v1.Classifier/Classify", grpc::ByteBuffer(&slice, 1), &queue);
+  grpc::ByteBuffer answer;
+  grpc::Status status;
+  call->StartCall();
+  call->Finish(&answer, &status, nullptr);
+  void* tag = nullptr;
+  bool ok = false;
+  EXPECT_TRUE(queue.Next(&tag, &ok));
+  return status;
+}
+
+std::string GoodRequest() {
+  return PictureRequest("mixed", NoiseJpeg(24, 24, 1)).SerializeAsString();
+}
+
+grpc::Status ClassifyOn(const std::string& address) {
+  return SendOn(address, GoodRequest());
 }
 
 // gRPC buffers a message until its last byte, without a bound of its own: these are 2.3 GB. The second round finds
@@ -46,7 +70,7 @@ TEST(Memory, MessagesThatNeverEndAreBounded) {
   const ScratchFolder folder;
   PublishModel(folder.path() / "repository", "mixed", MixedConfig());
   ChildServer server(folder.path(), {"--repository", folder.path() / "repository", "--listen", "127.0.0.1:0",
-                                     "--metrics", "127.0.0.1:0"});
+                                     "--metrics", "127.0.0.1:0", "--max-transport-bytes", "536870912"});
   const std::string address = server.AwaitReady();
   ASSERT_TRUE(ClassifyOn(address).ok());
   const int64_t before = PeakMemory(server);
@@ -54,7 +78,7 @@ TEST(Memory, MessagesThatNeverEndAreBounded) {
   for (int round = 0; round < 2; ++round) {
     RawHttp2 client(address);
     for (int i = 0; i < kCalls; ++i) client.Open("/vitrine.v1.Classifier/Classify", kMessage);
-    EXPECT_GT(client.Push(kMessage - 1, absl::Milliseconds(500)), 300 * kMebibyte) << "the server never held much";
+    EXPECT_GT(client.Push(kMessage - 1, absl::Seconds(2)), 300 * kMebibyte) << "the server never held much";
     EXPECT_LT(client.open(), kCalls) << "calls beyond the bound are ended";
     EXPECT_FALSE(client.closed());
     // Others are served meanwhile.
@@ -64,6 +88,97 @@ TEST(Memory, MessagesThatNeverEndAreBounded) {
   EXPECT_LT(PeakMemory(server) - before, 1280 * kMebibyte);
   server.Signal(SIGTERM);
   EXPECT_EQ(server.Wait(), 0) << server.Output();
+}
+
+// A JPEG that says it is a square of this side.
+std::string Declaring(std::string jpeg, int side) {
+  for (const char* frame : {"\xFF\xC0", "\xFF\xC2"}) {
+    const size_t at = jpeg.find(frame);
+    if (at == std::string::npos) continue;
+    for (const size_t field : {at + 5, at + 7}) {
+      jpeg[field] = static_cast<char>(side >> 8);
+      jpeg[field + 1] = static_cast<char>(side & 0xFF);
+    }
+    return jpeg;
+  }
+  ADD_FAILURE() << "the test's picture has no frame header";
+  return jpeg;
+}
+
+// A group within a group and so on, in a field that nobody knows.
+std::string Nested(int depth) {
+  return GoodRequest() + std::string(depth, '\x7b') + std::string(depth, '\x7c');
+}
+
+// Three gigabytes of pixels, a hundred megabytes of coefficients, a stack as deep as the message: none of it is made.
+TEST(Memory, BombsAreRefusedBeforeTheyTakeAny) {
+  const ScratchFolder folder;
+  PublishModel(folder.path() / "repository", "mixed", MixedConfig());
+  ChildServer server(folder.path(), {"--repository", folder.path() / "repository", "--listen", "127.0.0.1:0",
+                                     "--metrics", "127.0.0.1:0"});
+  const std::string address = server.AwaitReady();
+  EXPECT_TRUE(SendOn(address, Nested(50)).ok()) << "a field of a later version is passed over";
+  const int64_t before = PeakMemory(server);
+  const Image image = SmoothImage(64, 64, 3);
+  const auto picture = [](const std::string& jpeg) { return PictureRequest("mixed", jpeg).SerializeAsString(); };
+  for (const auto& [bomb, reason] : {std::pair(picture(Declaring(EncodeJpeg(image), 32000)), "32000 x 32000"),
+                                     {picture(Declaring(EncodeJpeg(image, {.scans = 1006}), 4096)), "100 scans"},
+                                     {Nested(1'000'000), "cannot be parsed"}}) {
+    for (int i = 0; i < 3; ++i) {
+      const grpc::Status status = SendOn(address, bomb);
+      EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT) << status.error_message();
+      EXPECT_THAT(status.error_message(), ::testing::HasSubstr(reason));
+    }
+  }
+  EXPECT_LT(PeakMemory(server) - before, 64 * kMebibyte);
+  EXPECT_TRUE(ClassifyOn(address).ok());
+  server.Signal(SIGTERM);
+  EXPECT_EQ(server.Wait(), 0) << server.Output();
+}
+
+int64_t OpenConnections(const ChildServer& server) {
+  const std::string page = HttpExchange(server.metrics_address(), "GET /metrics HTTP/1.1\r\nConnection: close\r\n\r\n");
+  const std::string name = "\nvitrine_connections ";
+  int64_t count = -1;
+  if (const size_t at = page.find(name); at != std::string::npos) {
+    const size_t begin = at + name.size();
+    EXPECT_TRUE(absl::SimpleAtoi(page.substr(begin, page.find('\n', begin) - begin), &count));
+  }
+  return count;
+}
+
+// Half of them speak HTTP/2 and then no more, half say nothing at all.
+TEST(Memory, ThousandsOfIdleConnectionsTakeLittle) {
+  constexpr int kPairs = 1500;
+  rlimit limit;
+  getrlimit(RLIMIT_NOFILE, &limit);
+  if (limit.rlim_max < 4000) GTEST_SKIP() << "the hard limit of this machine is below 4000 file descriptors";
+  const rlimit before_limit = limit;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
+  const ScratchFolder folder;
+  PublishModel(folder.path() / "repository", "mixed", MixedConfig());
+  ChildServer server(folder.path(), {"--repository", folder.path() / "repository", "--listen", "127.0.0.1:0",
+                                     "--metrics", "127.0.0.1:0"});
+  const std::string address = server.AwaitReady();
+  ASSERT_TRUE(ClassifyOn(address).ok());
+  const int64_t before = PeakMemory(server);
+  std::vector<std::unique_ptr<RawHttp2>> idle;
+  std::vector<int> mute;
+  for (int i = 0; i < kPairs; ++i) {
+    idle.push_back(std::make_unique<RawHttp2>(address));
+    mute.push_back(ConnectTcp(address));
+  }
+  EXPECT_TRUE(Eventually([&] { return OpenConnections(server) >= 2 * kPairs; })) << OpenConnections(server);
+  EXPECT_TRUE(ClassifyOn(address).ok());
+  EXPECT_LT(PeakMemory(server) - before, 2 * kPairs * int64_t{64} * 1024);
+  idle.clear();
+  for (const int connection : mute) close(connection);
+  EXPECT_TRUE(Eventually([&] { return OpenConnections(server) <= 1; })) << OpenConnections(server);
+  EXPECT_TRUE(ClassifyOn(address).ok());
+  server.Signal(SIGTERM);
+  EXPECT_EQ(server.Wait(), 0) << server.Output();
+  setrlimit(RLIMIT_NOFILE, &before_limit);
 }
 
 }  // namespace

@@ -119,9 +119,10 @@ TEST(Process, TakesConnectionsAgainAfterItRanOutOfFileDescriptors) {
   const rlimit small = {.rlim_cur = 120, .rlim_max = 120};
   ASSERT_EQ(prlimit(server.pid(), RLIMIT_NOFILE, &small, nullptr), 0);
   for (int round = 0; round < 2; ++round) {
+    const int before = TimesSaid(server, "connections are turned away");
     std::vector<int> connections;
     for (int i = 0; i < 200; ++i) connections.push_back(ConnectTcp(address));
-    EXPECT_TRUE(Eventually([&] { return TimesSaid(server, "connections are turned away") == round + 1; }))
+    EXPECT_TRUE(Eventually([&] { return TimesSaid(server, "connections are turned away") > before; }))
         << "the descriptors were not used up: the test proved nothing";
     EXPECT_THAT(HttpExchange(server.metrics_address(), "GET /metrics HTTP/1.1\r\nConnection: close\r\n\r\n"),
                 ::testing::StartsWith("HTTP/1.1 200 "))
