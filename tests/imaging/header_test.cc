@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 #include <spng.h>
 
-#include <chrono>
+#include <ctime>
 
 #include "imaging/decode.h"
 #include "tests/imaging/pictures.h"
@@ -122,10 +122,10 @@ TEST(ReadHeader, HostileHeadersCostLittle) {
   while (segments.size() < (16 << 20)) segments += std::string("\xFF\xFE\0\x02", 4);
   std::string chunks = EncodePng(SmoothImage(4, 4, 3)).substr(0, 33);
   while (chunks.size() < (16 << 20)) chunks += PngChunk("eXIf", "MM");
-  const auto start = std::chrono::steady_clock::now();
+  const std::clock_t start = std::clock();
   EXPECT_THAT(Refusal(segments), HasSubstr("1024 segments"));
   EXPECT_THAT(Refusal(chunks), HasSubstr("1024 chunks"));
-  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::milliseconds(50));
+  EXPECT_LT(std::clock() - start, CLOCKS_PER_SEC / 20) << "of the processor's time: all 32 MB were looked at";
 }
 
 }  // namespace
