@@ -13,7 +13,7 @@ struct DescribeOptions {
   std::string repository;  // empty: the zoo
   std::string resolution;  // "224" or "224x320", rows first; empty: the size the model's figures are given for
   int batch = 1;
-  int threads = 0;  // to measure on; 0 for LibTorch's choice, the cores
+  int threads = 0;  // to measure on; 0 for the cores that the process may use
   bool measure = true;
   bool every_layer = false;  // a line for every operator, not for every distinct one
   bool paper = false;        // the review's operator tables, as printed and as corrected

@@ -1,10 +1,10 @@
 #include "programs/train_recipe.h"
 
 #include <csignal>
-#include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/machine/machine.h"
 #include "base/status_macros.h"
 #include "trainer/recipe.h"
 
@@ -36,7 +36,7 @@ void StopOnSignals() {
 }
 
 int DefaultThreads() {
-  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  return FindMachine().Threads();
 }
 
 absl::StatusOr<v1::Recipe> ReadRecipe(const std::string& name, const std::vector<std::string>& overrides) {

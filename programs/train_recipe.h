@@ -21,7 +21,7 @@ inline constexpr char kTrainProgram[] = "vitrine-train";
 std::atomic<bool>& StopRequested();
 void StopOnSignals();
 
-// Processor cores, at least 1.
+// The whole cores that mask, cpuset and quota leave to this process, at least 1.
 int DefaultThreads();
 
 // FindRecipe with the overrides applied, validated.

@@ -6,11 +6,11 @@
 #include <csignal>
 #include <filesystem>
 #include <iostream>
-#include <thread>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/status_macros.h"
+#include "programs/train_recipe.h"
 #include "trainer/sweep/grid.h"
 #include "trainer/sweep/results.h"
 #include "trainer/sweep/sweep.h"
@@ -81,8 +81,7 @@ absl::StatusOr<SweepOptions> OptionsFrom(const SweepFlags& flags) {
   options.data = flags.data;
   options.flags = flags.pass;
   options.jobs = flags.jobs;
-  const int cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-  options.threads = flags.threads > 0 ? flags.threads : std::max(1, cores / flags.jobs);
+  options.threads = flags.threads > 0 ? flags.threads : std::max(1, DefaultThreads() / flags.jobs);
   options.log = &std::cerr;
   options.is_terminal = isatty(STDERR_FILENO) != 0;
   options.stop = TakeSignal;

@@ -1,10 +1,14 @@
 // vitrine-repo: what models there are and what they cost; repositories of checkpoints, made, filled and verified.
+#include <ATen/Parallel.h>
+
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <functional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "base/machine/machine.h"
 #include "programs/command_line.h"
 #include "programs/repo_commands.h"
 #include "programs/repo_create.h"
@@ -100,7 +104,8 @@ Command AddDescribe(CLI::App& app, Flags& flags) {
       ->check([](const std::string& text) { return std::string(CheckResolution(text).message()); });
   describe->add_option("--batch", options.batch, "images at once; default 1")->check(CLI::Range(1, 1024));
   describe->add_option("--repository", options.repository, "describe a published version")->type_name("DIR");
-  describe->add_option("--threads", options.threads, "to measure on; default all cores")->check(CLI::Range(1, 1024));
+  describe->add_option("--threads", options.threads, "to measure on; default the cores it may use")
+      ->check(CLI::Range(1, 1024));
   describe->add_flag("--every-layer", options.every_layer, "a line for every operator; default one for equal ones");
   describe->add_flag("--no-measure", flags.no_measure, "counts alone, no time is taken");
   describe->add_flag("--paper", options.paper, "with --format csv: the review's operator tables instead");
@@ -192,6 +197,8 @@ int Main(int argc, char** argv) {
     commands.push_back(add(app, flags));
   }
   if (const auto exit_code = ParseCommandLine(app, argc, argv)) return *exit_code;
+  // LibTorch knows the mask of cores and not the quota.
+  at::set_num_threads(std::min(at::get_num_threads(), FindMachine().Threads()));
   for (const Command& command : commands) {
     if (!command.app->parsed()) continue;
     const absl::Status status = command.run();

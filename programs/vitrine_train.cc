@@ -21,6 +21,7 @@
 #include "programs/train_run.h"
 #include "programs/train_sweep.h"
 #include "trainer/augment/sheet.h"
+#include "trainer/loop.h"
 #include "trainer/recipe.h"
 
 namespace vitrine {
@@ -130,6 +131,7 @@ int Main(int argc, char** argv) {
     status = List();
   } else {
     StopOnSignals();
+    SetComputeThreads(DefaultThreads());  // of LibTorch, which knows the mask of cores and not the quota
     status = app.got_subcommand("evaluate") ? EvaluateModel(evaluate) : RunRecipe(run);
   }
   return status.ok() ? kExitSuccess : Fail(kTrainProgram, status);

@@ -1,5 +1,6 @@
 #include "trainer/evaluate.h"
 
+#include <ATen/Parallel.h>
 #include <ATen/ops/argmax.h>
 #include <ATen/ops/empty.h>
 
@@ -93,6 +94,7 @@ absl::StatusOr<Accuracy> Evaluate(const Model& model, const Dataset& data, std::
   std::atomic<int64_t> next = 0;
   if (options.predicted != nullptr) options.predicted->assign(static_cast<size_t>(data.size()), -1);
   const auto work = [&] {
+    at::init_num_threads();  // as in Replicas
     for (int64_t i; (i = next++) < batches && !(options.stop != nullptr && *options.stop);) {
       const int64_t first = i * options.batch;
       const int64_t last = std::min<int64_t>(data.size(), first + options.batch);

@@ -17,6 +17,7 @@
 #include "tests/e2e/child_server.h"
 #include "tests/e2e/published.h"
 #include "tests/e2e/running_server.h"
+#include "tests/quota_group.h"
 
 namespace vitrine::testing {
 namespace {
@@ -164,32 +165,12 @@ TEST_F(Start, FollowsTheMaskOfTaskset) {
   EXPECT_THAT(shell.Output(), ContainsRegex("machine cores=0 cpus=1 .*executors=1 pinned=no"));
 }
 
-// The folder in which groups with a quota can be made; empty where none can.
-std::string QuotaFolder() {
-  for (const char* folder : {"/sys/fs/cgroup/cpu", "/sys/fs/cgroup"}) {
-    const std::string group = absl::StrCat(folder, "/vitrine-test-", getpid());
-    std::error_code ignored;
-    if (!std::filesystem::create_directory(group, ignored)) continue;
-    if (access((group + "/cpu.cfs_quota_us").c_str(), W_OK) == 0 || access((group + "/cpu.max").c_str(), W_OK) == 0) {
-      return group;
-    }
-    rmdir(group.c_str());
-  }
-  return "";
-}
-
 TEST_F(Start, FollowsTheQuotaOfARealControlGroup) {
-  const std::string group = QuotaFolder();
+  const QuotaGroup group;
   if (group.empty()) GTEST_SKIP() << "no control group with a quota can be made here";
-  const bool version2 = access((group + "/cpu.max").c_str(), W_OK) == 0;
-  const std::string limit =
-      version2 ? "echo '150000 100000' > " + group + "/cpu.max" : "echo 150000 > " + group + "/cpu.cfs_quota_us";
-  {
-    Shell shell(folder_.path(), absl::StrCat(limit, "; echo $$ > ", group, "/cgroup.procs; exec $SERVER"));
-    ExpectServes(shell);
-    EXPECT_THAT(shell.Output(), ContainsRegex("machine cores=.* cpus=1(.5)? .*executors=1 "));
-  }
-  EXPECT_TRUE(Eventually([&] { return rmdir(group.c_str()) == 0; })) << group << " is left behind";
+  Shell shell(folder_.path(), group.Join() + "exec $SERVER");
+  ExpectServes(shell);
+  EXPECT_THAT(shell.Output(), ContainsRegex("machine cores=.* cpus=1(.5)? .*executors=1 "));
 }
 
 TEST_F(Start, ACrashLeavesAStackWithNamesAndEndsAsTheSignalDoes) {

@@ -18,6 +18,7 @@
 #include "models/sequences/zoo.h"
 #include "models/zoo.h"
 #include "repository/repository.h"
+#include "tests/quota_group.h"
 
 namespace vitrine {
 namespace {
@@ -45,10 +46,12 @@ class RepoProgram : public ::testing::Test {
 
   std::string Path(const std::string& name) const { return (folder_ / name).string(); }
 
-  Outcome Run(const std::string& arguments) const {
+  Outcome Run(const std::string& arguments) const { return Shell(absl::StrCat(kProgram, " ", arguments)); }
+
+  Outcome Shell(const std::string& command) const {
     const std::string errors = Path("stderr");
     Outcome outcome;
-    FILE* pipe = popen(absl::StrCat(kProgram, " ", arguments, " 2> ", errors).c_str(), "r");
+    FILE* pipe = popen(absl::StrCat(command, " 2> ", errors).c_str(), "r");
     char piece[4096];
     for (size_t got; (got = fread(piece, 1, sizeof piece, pipe)) > 0;) outcome.out.append(piece, got);
     const int status = pclose(pipe);
@@ -155,6 +158,15 @@ TEST_F(RepoProgram, DescribeMeasuresEveryOperatorAndDrawsThem) {
   EXPECT_THAT(svg.str(), AllOf(HasSubstr("<svg"), HasSubstr("kv-mnist-p7-d64-l2"), HasSubstr("GFLOP/s"),
                                HasSubstr("feed_forward.fc1"), HasSubstr("</svg>")));
   EXPECT_EQ(svg.str().find("measured on a busy machine") != std::string::npos, busy);
+}
+
+TEST_F(RepoProgram, ThreadsFollowTheQuotaOfARealControlGroup) {
+  const QuotaGroup group;
+  if (group.empty()) GTEST_SKIP() << "no control group with a quota can be made here";
+  const Outcome described =
+      Shell(absl::StrCat(group.Join(), "exec ", kProgram, " describe kv-mnist-p7-d64-l2 --format json"));
+  ASSERT_EQ(described.exit_code, 0) << described.error;
+  EXPECT_EQ(json::parse(described.out)["machine"]["threads"], 1);
 }
 
 TEST_F(RepoProgram, DescribePrintsTheReviewsTablesForVit) {

@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "repository/repository.h"
+#include "tests/quota_group.h"
 #include "tests/trainer/coloured_squares.h"
 #include "trainer/recipe.h"
 
@@ -26,14 +27,18 @@ struct Outcome {
   std::string output;  // both streams
 };
 
-Outcome Trainer(const std::string& arguments) {
+Outcome Shell(const std::string& command) {
   Outcome outcome;
-  FILE* pipe = popen(absl::StrCat(kTrainer, " ", arguments, " 2>&1").c_str(), "r");
+  FILE* pipe = popen(command.c_str(), "r");
   char piece[4096];
   for (size_t got; (got = fread(piece, 1, sizeof piece, pipe)) > 0;) outcome.output.append(piece, got);
   const int status = pclose(pipe);
   if (WIFEXITED(status)) outcome.exit_code = WEXITSTATUS(status);
   return outcome;
+}
+
+Outcome Trainer(const std::string& arguments) {
+  return Shell(absl::StrCat(kTrainer, " ", arguments, " 2>&1"));
 }
 
 // A folder with a recipe and pictures to train on.
@@ -73,6 +78,16 @@ TEST_F(Program, TrainsPublishesMeasuresAndPublishesAgain) {
   const std::string revision = version->manifest.provenance().source_revision();
   EXPECT_EQ(printed.find('(') != std::string::npos, !revision.empty()) << printed;
   EXPECT_THAT(printed, HasSubstr(revision)) << "the revision is that of the program";
+}
+
+TEST_F(Program, ThreadsFollowTheQuotaOfARealControlGroup) {
+  const QuotaGroup group;
+  if (group.empty()) GTEST_SKIP() << "no control group with a quota can be made here";
+  const Outcome run = Shell(absl::StrCat(group.Join(), "exec ", kTrainer, " run ", recipe_,
+                                         " --data imagefolder:", (folder_.path() / "data").string(), " --work ",
+                                         (folder_.path() / "work").string(), " --epochs 1 --no-report 2>&1"));
+  ASSERT_EQ(run.exit_code, 0) << run.output;
+  EXPECT_THAT(run.output, HasSubstr("pictures to train on, 1 threads, in "));
 }
 
 TEST_F(Program, AccuracyOnThePicturesLearnedFromIsCalledThat) {

@@ -1,5 +1,6 @@
 #include "trainer/watch/examine.h"
 
+#include <ATen/Parallel.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/softmax.h>
 
@@ -135,6 +136,7 @@ absl::StatusOr<Examination> Examine(const Model& model, const Dataset& data, con
                                                     absl::CancelledError("the examination was interrupted"));
   std::atomic<size_t> next = 0;
   const auto work = [&] {
+    at::init_num_threads();  // as in Replicas
     for (size_t i; (i = next++) < batches.size() && !(options.stop != nullptr && *options.stop);) {
       answers[i] = Ask(model, data, batches[i], options.size);
     }

@@ -1,0 +1,55 @@
+#ifndef VITRINE_TESTS_QUOTA_GROUP_H_
+#define VITRINE_TESTS_QUOTA_GROUP_H_
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <string>
+#include <system_error>
+
+namespace vitrine {
+
+// A real control group, of version 1 or 2, that leaves a core and a half to those who join it: one thread that
+// computes.
+class QuotaGroup {
+ public:
+  QuotaGroup() {
+    for (const char* parent : {"/sys/fs/cgroup/cpu", "/sys/fs/cgroup"}) {
+      const std::string folder = std::string(parent) + "/vitrine-test-" + std::to_string(getpid());
+      std::error_code ignored;
+      if (!std::filesystem::create_directory(folder, ignored)) continue;
+      folder_ = folder;
+      if (Writable("cpu.cfs_quota_us") || Writable("cpu.max")) return;
+      rmdir(folder.c_str());
+      folder_.clear();
+    }
+  }
+  QuotaGroup(const QuotaGroup&) = delete;
+  QuotaGroup& operator=(const QuotaGroup&) = delete;
+  // Whoever joined must have ended.
+  ~QuotaGroup() {
+    if (empty()) return;
+    // The kernel takes a moment to see that the last one has left.
+    for (int i = 0; rmdir(folder_.c_str()) != 0 && i < 10'000; ++i) usleep(1000);
+    EXPECT_FALSE(std::filesystem::exists(folder_)) << folder_ << " is left behind";
+  }
+
+  // No such group can be made here.
+  bool empty() const { return folder_.empty(); }
+  // For a shell: sets the limit and joins.
+  std::string Join() const {
+    const std::string limit = Writable("cpu.max") ? "echo '150000 100000' > " + folder_ + "/cpu.max"
+                                                  : "echo 150000 > " + folder_ + "/cpu.cfs_quota_us";
+    return limit + "; echo $$ > " + folder_ + "/cgroup.procs; ";
+  }
+
+ private:
+  bool Writable(const std::string& file) const { return access((folder_ + "/" + file).c_str(), W_OK) == 0; }
+
+  std::string folder_;
+};
+
+}  // namespace vitrine
+
+#endif  // VITRINE_TESTS_QUOTA_GROUP_H_
