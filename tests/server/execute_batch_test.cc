@@ -132,6 +132,31 @@ TEST_F(ExecuteBatchTest, AClientThatLeftWhileDecodingIsNotComputed) {
   EXPECT_EQ(answers[1].result->batch().images(), 1);
 }
 
+// All three are computed. While the first answer is made the second caller leaves and the third one's deadline passes.
+TEST_F(ExecuteBatchTest, NoAnswerIsMadeForWhoLeftOrIsLateOnceComputed) {
+  FakeClock clock;
+  const auto left = std::make_shared<std::atomic<bool>>(false);
+  int made = 0;
+  const Responder responder = [&](const InferenceRequest& request, InferenceOutput output) {
+    ++made;
+    *left = true;
+    clock.Advance(absl::Seconds(1));
+    return responder_(request, std::move(output));
+  };
+  std::vector<Answer> answers(3);
+  std::vector<InferenceRequest> requests;
+  for (int i = 0; i < 3; ++i) requests.push_back(PictureRequest(model_, NoisePng(16, 16, i), answers[i]));
+  requests[1].cancelled = left;
+  requests[2].deadline = clock.Now() + absl::Seconds(1);
+  ExecuteBatch(BatchOf(std::move(requests)), {device_, 0, responder, clock});
+  ASSERT_TRUE(answers[0].result.ok()) << answers[0].result.status();
+  EXPECT_EQ(answers[0].result->batch().images(), 3);
+  EXPECT_EQ(answers[1].result.status().code(), absl::StatusCode::kCancelled);
+  EXPECT_EQ(answers[2].result.status().code(), absl::StatusCode::kDeadlineExceeded);
+  EXPECT_EQ(made, 1);
+  for (const Answer& answer : answers) EXPECT_EQ(answer.calls, 1);
+}
+
 TEST_F(ExecuteBatchTest, AnExceptionFailsTheBatchWithAFixedTextAndTheNextOneRuns) {
   // A size that the model was never asked about makes LibTorch throw in the forward pass.
   std::vector<Answer> answers(2);
