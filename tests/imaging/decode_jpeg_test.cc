@@ -1,7 +1,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <chrono>
 #include <thread>
 
 #include "imaging/decode.h"
@@ -136,13 +135,16 @@ TEST(DecodeJpeg, AMissingComponentIsRefused) {
   ExpectRefused(file, "damaged");
 }
 
+// The first scan is damaged, which whoever decodes it says.
 TEST(DecodeJpeg, AScanBombIsRefusedBeforeItIsDecoded) {
-  const Image image = PlainImage(1024, 1024, {90, 120, 30});
-  const std::string bomb = EncodeJpeg(image, {.scans = 600});
-  const auto start = std::chrono::steady_clock::now();
-  ExpectRefused(bomb, "more than 100 scans");
-  // Decoding it takes seconds. The margin is for a busy machine.
-  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::milliseconds(100));
+  const auto damaged = [](int scans) {
+    std::string file = EncodeJpeg(NoiseImage(64, 64, 3), {.scans = scans});
+    const size_t scan = file.find("\xFF\xDA");
+    for (size_t i = scan + 40; i < scan + 80; i += 2) file.replace(i, 2, std::string("\xFF\x00", 2));
+    return file;
+  };
+  ExpectRefused(damaged(600), "the JPEG has more than 100 scans");
+  ExpectRefused(damaged(100), "damaged");
 }
 
 TEST(DecodeJpeg, OneHundredScansAreAPicture) {
