@@ -5,6 +5,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/status_macros.h"
+#include "repository/repository.h"
 #include "repository/text.h"
 
 namespace vitrine {
@@ -218,6 +220,8 @@ void VersionTable::Unsubscribe(uint64_t id) {
 }
 
 absl::Status VersionTable::NoSuchModel(std::string_view model, const ModelPatterns* visible) const {
+  // One that no model can ever have is nothing to ask again for.
+  RETURN_IF_ERROR(ValidateModelName(model));
   if (!complete_) return StillLoading();
   Listed names;
   for (const auto& [name, other] : models_) {

@@ -46,7 +46,7 @@ class VersionTable {
   using Listener = std::function<void(const v1::ModelEvent&)>;
 
   // The version that serves: the one asked for, or the `stable` one. NOT_FOUND lists what there is; before SetComplete,
-  // UNAVAILABLE.
+  // UNAVAILABLE. INVALID_ARGUMENT for what is no name of a model.
   absl::StatusOr<ModelHandle> Find(std::string_view model, std::optional<int64_t> version = std::nullopt) const;
   // For a request: by its version, its label, or as the traffic is divided. INVALID_ARGUMENT if it names both.
   absl::StatusOr<ModelHandle> Route(std::string_view model, const VersionWish& wish) const;
