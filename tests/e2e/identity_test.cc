@@ -349,7 +349,7 @@ TEST_F(IdentityServer, HeadersOverTheLimitAreRefused) {
   EXPECT_EQ(Ask(Plain(server_->address()), kList), grpc::StatusCode::OK);
 }
 
-TEST_F(IdentityServer, AnOldConnectionIsAskedToGoAndAnIdleOneIsClosed) {
+TEST_F(IdentityServer, AnOldConnectionIsClosedThoughItHasACall) {
   options_.rpc.max_connection_age = absl::Seconds(1);
   options_.rpc.connection_age_grace = absl::ZeroDuration();
   Start();

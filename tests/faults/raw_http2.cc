@@ -17,7 +17,7 @@ namespace vitrine::testing {
 namespace {
 
 // RFC 9113, section 6.
-enum FrameType { kData = 0, kHeaders = 1, kReset = 3, kSettings = 4, kPing = 6, kWindowUpdate = 8 };
+enum FrameType { kData = 0, kHeaders = 1, kReset = 3, kSettings = 4, kPing = 6, kGoAway = 7, kWindowUpdate = 8 };
 constexpr int kAck = 1, kEndStream = 1, kEndHeaders = 4;
 constexpr int kInitialWindowSize = 4;  // a setting
 constexpr int64_t kMaxFrame = 16384;
@@ -128,6 +128,15 @@ int64_t RawHttp2::Push(int64_t bytes, absl::Duration quiet) {
   return sent;
 }
 
+void RawHttp2::Ping() {
+  SendFrame(kPing, 0, 0, std::string(8, 'p'));
+}
+
+std::optional<uint32_t> RawHttp2::setting(int number) const {
+  const auto told = settings_.find(number);
+  return told == settings_.end() ? std::nullopt : std::optional(told->second);
+}
+
 bool RawHttp2::SendSome() {
   bool some = false;
   for (auto& [stream, call] : calls_) {
@@ -175,6 +184,7 @@ void RawHttp2::Receive(absl::Duration patience) {
 void RawHttp2::OnFrame(int type, int flags, uint32_t stream, const std::string& payload) {
   if (type == kSettings && (flags & kAck) == 0) {
     for (size_t at = 0; at + 6 <= payload.size(); at += 6) {
+      settings_[static_cast<int>(Number(payload.substr(at, 2)))] = Number(payload.substr(at + 2, 4));
       if (Number(payload.substr(at, 2)) != kInitialWindowSize) continue;
       const int64_t size = Number(payload.substr(at + 2, 4));
       for (auto& [id, call] : calls_) call.window += size - initial_window_;
@@ -182,7 +192,13 @@ void RawHttp2::OnFrame(int type, int flags, uint32_t stream, const std::string& 
     }
     SendFrame(kSettings, kAck, 0, "");
   } else if (type == kPing && (flags & kAck) == 0) {
-    SendFrame(kPing, kAck, 0, payload);
+    ++pings_;
+    if (answers_pings_) SendFrame(kPing, kAck, 0, payload);
+  } else if (type == kPing) {
+    ++pongs_;
+  } else if (type == kGoAway) {
+    // A first one may announce the end without an error; the last counts.
+    goaway_ = Number(payload.substr(4, 4));
   } else if (type == kWindowUpdate && stream == 0) {
     window_ += Number(payload);
   } else if (type == kWindowUpdate) {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 
 #include "absl/time/time.h"
@@ -34,11 +35,23 @@ class RawHttp2 {
   // Sends up to `bytes` of every open call's message (zeros) as far as the server lets it, until nothing has moved for
   // `quiet`. Returns the bytes sent on all calls.
   int64_t Push(int64_t bytes, absl::Duration quiet);
+  // Pings the server. The answer is counted in pongs().
+  void Ping();
+  // From here on pings of the server are read and left without an answer.
+  void IgnorePings() { answers_pings_ = false; }
+  // Reads for a moment; for one who waits for what is below.
+  void Read() { Receive(absl::Milliseconds(10)); }
 
   int open() const { return static_cast<int>(calls_.size()); }  // calls that the server has not ended
   bool closed() const { return closed_; }                       // the server hung up
   // Calls that the server ended with this number in grpc-status.
   int ended_with(int code) const;
+  int pings() const { return pings_; }  // of the server
+  int pongs() const { return pongs_; }  // answers of the server
+  // A setting of the server by its number; nothing before the server has told it.
+  std::optional<uint32_t> setting(int number) const;
+  // The error code of the GOAWAY with which the server says that it will close the connection.
+  std::optional<uint32_t> goaway() const { return goaway_; }
 
  private:
   struct Sending {
@@ -52,6 +65,11 @@ class RawHttp2 {
 
   int socket_;
   bool closed_ = false;
+  bool answers_pings_ = true;
+  int pings_ = 0;
+  int pongs_ = 0;
+  std::map<int, uint32_t> settings_;
+  std::optional<uint32_t> goaway_;
   uint32_t next_stream_ = 1;
   int64_t window_ = 65535;
   int64_t initial_window_ = 65535;

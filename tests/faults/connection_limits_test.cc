@@ -1,0 +1,119 @@
+// What one connection may take, beside its age and its headers: time without calls, time without a sign of life, pings
+// and calls at once. Each against gRPC 1.51's own default, which is far off: an option that does not arrive is noticed.
+#include <gtest/gtest.h>
+
+#include "tests/e2e/running_server.h"
+#include "tests/faults/raw_http2.h"
+#include "tests/scratch_folder.h"
+
+namespace vitrine::testing {
+namespace {
+
+constexpr char kCheck[] = "/grpc.health.v1.Health/Check";
+constexpr char kClassify[] = "/vitrine.v1.Classifier/Classify";
+// RFC 9113, sections 6.5.2 and 7.
+constexpr int kMaxConcurrentStreams = 3;
+constexpr uint32_t kEnhanceYourCalm = 11;
+
+// Options under which nothing but the limit at hand ends a connection.
+ServerOptions Unlimited(const ScratchFolder& folder) {
+  ServerOptions options = TestOptions(folder.path());
+  options.rpc.max_connection_age = absl::InfiniteDuration();
+  options.rpc.max_connection_idle = absl::InfiniteDuration();
+  options.rpc.keepalive_time = absl::Hours(1);
+  return options;
+}
+
+// One call and its answer: the connection is in use, and the server has read the settings' acknowledgement.
+void Settle(RawHttp2& client) {
+  client.Call(kCheck, "");
+  ASSERT_TRUE(client.AwaitEnd(absl::Seconds(30)));
+}
+
+bool ReadUntil(RawHttp2& client, const std::function<bool()>& holds) {
+  return Eventually([&] {
+    client.Read();
+    return holds();
+  });
+}
+
+TEST(ConnectionLimits, AConnectionWithoutCallsIsClosedAndOneWithACallIsKept) {
+  const ScratchFolder folder;
+  ServerOptions options = Unlimited(folder);
+  options.rpc.max_connection_idle = absl::Seconds(1);
+  RunningServer running(options);
+  RawHttp2 busy(running.server().address());
+  busy.Open(kClassify, 100);
+  RawHttp2 idle(running.server().address());
+  Settle(idle);
+  EXPECT_TRUE(ReadUntil(idle, [&] { return idle.closed(); })) << "the idle one was kept";
+  busy.Ping();
+  EXPECT_TRUE(ReadUntil(busy, [&] { return busy.pongs() == 1; })) << "the busy one was closed";
+}
+
+// Two servers, of which one is patient: were the timeout not the one that was set, both would lose patience together.
+TEST(ConnectionLimits, AClientThatAnswersNoPingIsDroppedAfterTheTimeout) {
+  const ScratchFolder folder;
+  ServerOptions options = Unlimited(folder);
+  options.rpc.keepalive_time = absl::Seconds(1);
+  options.rpc.keepalive_timeout = absl::Hours(1);
+  RunningServer patient(options);
+  options.rpc.keepalive_timeout = absl::Seconds(1);
+  RunningServer impatient(options);
+  RawHttp2 kept(patient.server().address());
+  kept.IgnorePings();
+  ASSERT_TRUE(ReadUntil(kept, [&] { return kept.pings() > 0; })) << "a silent connection was not pinged";
+  RawHttp2 dropped(impatient.server().address());
+  dropped.IgnorePings();
+  EXPECT_TRUE(ReadUntil(dropped, [&] { return dropped.closed(); })) << "no answer, and the connection was kept";
+  EXPECT_GT(dropped.pings(), 0);
+  kept.Read();
+  EXPECT_FALSE(kept.closed());
+}
+
+TEST(ConnectionLimits, AClientThatPingsTooOftenIsSentAway) {
+  const ScratchFolder folder;
+  ServerOptions options = Unlimited(folder);
+  options.rpc.min_ping_interval = absl::Hours(1);
+  RunningServer running(options);
+  RawHttp2 client(running.server().address());
+  int sent = 0;
+  EXPECT_TRUE(ReadUntil(client, [&] {
+    if (client.pongs() == sent && !client.goaway().has_value()) {
+      client.Ping();
+      ++sent;
+    }
+    return client.closed();
+  })) << sent;
+  EXPECT_EQ(client.goaway(), kEnhanceYourCalm);
+}
+
+TEST(ConnectionLimits, AClientMayPingAsOftenAsTheLimitSays) {
+  const ScratchFolder folder;
+  ServerOptions options = Unlimited(folder);
+  options.rpc.min_ping_interval = absl::ZeroDuration();
+  RunningServer running(options);
+  RawHttp2 client(running.server().address());
+  for (int i = 0; i < 10; ++i) client.Ping();
+  EXPECT_TRUE(ReadUntil(client, [&] { return client.pongs() == 10; }));
+  EXPECT_EQ(client.goaway(), std::nullopt);
+}
+
+TEST(ConnectionLimits, CallsAtOnceAreToldAndHeld) {
+  const ScratchFolder folder;
+  ServerOptions options = Unlimited(folder);
+  options.rpc.max_concurrent_streams = 3;
+  RunningServer running(options);
+  RawHttp2 client(running.server().address());
+  Settle(client);
+  EXPECT_EQ(client.setting(kMaxConcurrentStreams), 3);
+  for (int i = 0; i < 3; ++i) client.Open(kClassify, 100);
+  client.Ping();
+  ASSERT_TRUE(ReadUntil(client, [&] { return client.pongs() == 1; }));
+  EXPECT_EQ(client.open(), 3);
+  client.Open(kClassify, 100);
+  EXPECT_TRUE(ReadUntil(client, [&] { return client.closed(); })) << "a fourth call was taken";
+}
+
+}  // namespace
+}  // namespace vitrine::testing
