@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <google/protobuf/util/json_util.h>
-#include <spdlog/spdlog.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -14,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
+#include "server/observability/log.h"
 
 namespace vitrine {
 namespace {
@@ -89,7 +89,7 @@ std::string AuditLog::Line(const AuditRecord& record, absl::Time now) {
 void AuditLog::Write(const AuditRecord& record) {
   const std::string line = Line(record, absl::Now());
   if (path_.empty()) {
-    spdlog::info("audit {}", line);
+    LogAlways(LogLevel::kInfo, absl::StrCat("audit ", line));
     return;
   }
   const std::string whole = line + "\n";
@@ -100,7 +100,8 @@ void AuditLog::Write(const AuditRecord& record) {
     written = file_ < 0 ? -1 : write(file_, whole.data(), whole.size());
   } while (written < 0 && file_ >= 0 && errno == EINTR);
   if (written != static_cast<ssize_t>(whole.size())) {
-    spdlog::error("audit: {} cannot be written ({}); the line is {}", path_, strerror(errno), line);
+    LogAlways(LogLevel::kError,
+              absl::StrCat("audit: ", path_, " cannot be written (", strerror(errno), "); the line is ", line));
   }
 }
 

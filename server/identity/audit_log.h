@@ -28,13 +28,13 @@ struct AuditRecord {
 // Who did what to the server: a JSON object a line, each written whole in one write. Thread-safe.
 class AuditLog {
  public:
-  // Appends to the file, made with mode 0600 if it is not there; an empty path writes to the server's log. NOT_FOUND,
-  // PERMISSION_DENIED: the file cannot be opened.
+  // Appends to the file, made with mode 0600 if it is not there; an empty path writes to the server's log, whatever its
+  // level. NOT_FOUND, PERMISSION_DENIED: the file cannot be opened.
   static absl::StatusOr<std::unique_ptr<AuditLog>> Open(const std::string& path);
   ~AuditLog();
 
   // A file that was renamed or removed (logrotate) is opened anew first. A line that cannot be written goes to the
-  // server's log: an action that was done leaves a trace.
+  // server's log, whatever its level: an action that was done leaves a trace.
   void Write(const AuditRecord& record);
 
   // The line, without its end.

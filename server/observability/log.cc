@@ -19,6 +19,10 @@ namespace {
 // The fields of the event that this thread is logging, for the formatter, which spdlog calls on the same thread.
 thread_local const LogFields* current_fields = nullptr;
 
+// Of every LogLevel.
+constexpr spdlog::level::level_enum kLevels[] = {spdlog::level::debug, spdlog::level::info, spdlog::level::warn,
+                                                 spdlog::level::err};
+
 std::string RfcTime(absl::Time time) {
   return absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", time, absl::UTCTimeZone());
 }
@@ -148,11 +152,16 @@ class HistorySink : public spdlog::sinks::sink {
 }  // namespace
 
 void Log(LogLevel level, std::string_view message, const LogFields& fields) {
-  constexpr spdlog::level::level_enum kLevels[] = {spdlog::level::debug, spdlog::level::info, spdlog::level::warn,
-                                                   spdlog::level::err};
   current_fields = &fields;
   spdlog::log(kLevels[static_cast<int>(level)], spdlog::string_view_t(message.data(), message.size()));
   current_fields = nullptr;
+}
+
+void LogAlways(LogLevel level, std::string_view message) {
+  // The sinks are those of the log; the level is the clone's alone.
+  const std::shared_ptr<spdlog::logger> unfiltered = spdlog::default_logger()->clone("unfiltered");
+  unfiltered->set_level(spdlog::level::trace);
+  unfiltered->log(kLevels[static_cast<int>(level)], spdlog::string_view_t(message.data(), message.size()));
 }
 
 void LogHistory::Add(LogLine line) {

@@ -27,6 +27,9 @@ using LogFields = std::vector<std::pair<std::string, LogValue>>;
 // constant of the program; values may be anybody's words. Keys must not be time, level or message. Thread-safe.
 void Log(LogLevel level, std::string_view message, const LogFields& fields = {});
 
+// Logs even where --log-level leaves such lines out: for what must leave a trace. Slower than Log. Thread-safe.
+void LogAlways(LogLevel level, std::string_view message);
+
 struct LogLine {
   absl::Time time;  // wall clock
   spdlog::level::level_enum level = spdlog::level::info;

@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "absl/strings/ascii.h"
@@ -11,11 +12,13 @@
 #include "absl/strings/str_cat.h"
 #include "tests/e2e/child_server.h"
 #include "tests/e2e/published.h"
+#include "tests/e2e/running_server.h"
 #include "tests/server/identity/authority.h"
 
 namespace vitrine::testing {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -127,6 +130,26 @@ TEST_F(Programs, FromATokenToAnAnswerWithoutTheTokenInAnyLog) {
   EXPECT_EQ(server.Wait(), 0);
   EXPECT_THAT(server.Output(), Not(HasSubstr(token)));
   EXPECT_EQ(Vitrine(absl::StrCat("health --connect-timeout 1s --server ", AddressOf("health"))), 1);
+}
+
+TEST_F(Programs, AdminCallsLeaveATraceWhateverTheLogLevel) {
+  const std::string socket = "unix://" + folder_.Path("admin.sock");
+  for (const std::vector<std::string>& flags :
+       std::vector<std::vector<std::string>>{{}, {"--audit-log", folder_.Path("audit/log")}}) {
+    std::vector<std::string> all = Arguments({"--admin", socket, "--log-format", "json"});
+    all.insert(all.end(), flags.begin(), flags.end());
+    std::replace(all.begin(), all.end(), std::string("trace"), std::string("off"));
+    std::filesystem::create_directory(folder_.path() / "audit");
+    ChildServer server(folder_.path(), all);
+    ASSERT_TRUE(Eventually([&] { return std::filesystem::exists(folder_.path() / "ports"); })) << server.Output();
+    std::filesystem::remove_all(folder_.path() / "audit");  // a file that cannot be written
+    EXPECT_EQ(Vitrine("models unload nothing --all --admin " + socket), 1) << out_;
+    server.Signal(SIGTERM);
+    EXPECT_EQ(server.Wait(), 0);
+    EXPECT_THAT(server.Output(), AllOf(HasSubstr("\"message\":\"audit"), HasSubstr("/vitrine.v1.Admin/UnloadModel")));
+    EXPECT_THAT(server.Output(), Not(HasSubstr("\"message\":\"started\""))) << "the log is off";
+    std::filesystem::remove(folder_.path() / "ports");
+  }
 }
 
 TEST_F(Programs, ATokenNeedsANameAndAFile) {
