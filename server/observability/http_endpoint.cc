@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/status_macros.h"
+#include "server/lifecycle/crash_stack.h"
 
 namespace vitrine {
 namespace {
@@ -53,6 +54,7 @@ absl::StatusOr<std::unique_ptr<HttpEndpoint>> HttpEndpoint::Start(const std::str
                                      .read_only = true};
   ASSIGN_OR_RETURN(std::unique_ptr<HttpServer> server,
                    HttpServer::Start(options, [sources = std::move(sources)](HttpRequest& request) {
+                     const CrashHandlerStack crash_stack;
                      HttpResponse page = Page(sources, request.path(), request.query());
                      page.headers.emplace_back("X-Content-Type-Options", "nosniff");
                      return page;

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/status_macros.h"
+#include "server/lifecycle/crash_stack.h"
 #include "server/observability/trace_context.h"
 #include "server/oip/describe.h"
 #include "server/oip/http_body.h"
@@ -217,7 +218,10 @@ HttpResponse OipHttpFront::Infer(const Target& target, HttpRequest& request) {
 absl::StatusOr<std::unique_ptr<HttpServer>> StartOipHttp(const HttpServerOptions& options, ClassifyService& service,
                                                          Registry& registry, const Identity& identity, Health& health) {
   const auto front = std::make_shared<OipHttpFront>(service, registry, identity, health);
-  return HttpServer::Start(options, [front](HttpRequest& request) { return front->Serve(request); });
+  return HttpServer::Start(options, [front](HttpRequest& request) {
+    const CrashHandlerStack crash_stack;
+    return front->Serve(request);
+  });
 }
 
 }  // namespace vitrine

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "server/lifecycle/crash_stack.h"
 #include "server/observability/log.h"
 #include "server/registry/serving_rules.h"
 #include "server/registry/text_file.h"
@@ -74,6 +75,7 @@ void Registry::Start() {
 }
 
 void Registry::Follow() {
+  const CrashHandlerStack crash_stack;
   // On Linux this is the niceness of the calling thread alone.
   setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) + kLoaderNiceness);
   while (!stopping()) {

@@ -1,5 +1,7 @@
 #include "server/rpc/call_queue.h"
 
+#include "server/lifecycle/crash_stack.h"
+
 namespace vitrine {
 
 CallQueue::CallQueue(std::unique_ptr<grpc::ServerCompletionQueue> queue) : queue_(std::move(queue)) {}
@@ -30,6 +32,7 @@ void CallQueue::Close() {
 }
 
 void CallQueue::Run() {
+  const CrashHandlerStack crash_stack;
   void* tag = nullptr;
   bool ok = false;
   while (queue_->Next(&tag, &ok)) static_cast<CompletionTag*>(tag)->Complete(ok);

@@ -2,13 +2,21 @@
 #include "server/lifecycle/crash_stack.h"
 
 #include <gmock/gmock.h>
+#include <grpcpp/alarm.h>
+#include <grpcpp/server.h>
+#include <grpcpp/server_builder.h>
 #include <signal.h>
 #include <unistd.h>
 
 #include <cstdint>
 #include <thread>
 
+#include "server/observability/http_endpoint.h"
+#include "server/registry/registry.h"
+#include "server/rpc/call_queue.h"
+#include "tests/server/dripping.h"
 #include "tests/server/lifecycle/full_pipe.h"
+#include "tests/server/registry/fake_repository.h"
 
 namespace vitrine {
 namespace {
@@ -27,6 +35,54 @@ void NoLongerThan(unsigned seconds) {
   volatile int here[1024];
   here[0] = *above + 1;
   return *above < 0 ? here[0] : Overflow(here) + here[1];
+}
+
+void Overflow() {
+  volatile int first = 0;
+  Overflow(&first);
+}
+
+// The threads of the server, each of which overflows its stack.
+void OverflowInACallQueue() {
+  class Overflowing final : public CompletionTag {
+   public:
+    void Complete(bool) override { Overflow(); }
+  };
+  NoLongerThan(9);
+  PrintStackOnCrash();
+  grpc::ServerBuilder builder;
+  CallQueue queue(builder.AddCompletionQueue());
+  const std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
+  queue.Start();
+  Overflowing tag;
+  grpc::Alarm alarm;
+  queue.Post([&](grpc::ServerCompletionQueue* of) { alarm.Set(of, gpr_now(GPR_CLOCK_MONOTONIC), &tag); });
+  for (;;) pause();
+}
+
+void OverflowInTheRegistry(const FakeRepository& files) {
+  NoLongerThan(9);
+  PrintStackOnCrash();
+  const FakeClock clock;
+  Registry registry(
+      {.root = files.root(), .serving_config = "", .admin_state = ""},
+      [](const VersionId& id) -> absl::StatusOr<ModelHandle> {
+        Overflow();
+        return absl::InternalError(id.model);
+      },
+      clock);
+  registry.Start();
+  for (;;) pause();
+}
+
+void OverflowInAnHttpHandler() {
+  NoLongerThan(9);
+  PrintStackOnCrash();
+  const auto endpoint = HttpEndpoint::Start("127.0.0.1:0", {.not_ready = [] {
+                                              Overflow();
+                                              return std::string();
+                                            }});
+  testing::AnswerToADrip((*endpoint)->address(), "GET /readyz HTTP/1.1\r\nHost: x\r\n\r\n");
 }
 
 TEST(PrintStackOnCrash, SaysWhichSignalAndTheNamesOfTheFunctions) {
@@ -76,11 +132,21 @@ TEST(CrashHandlerStack, AThreadThatHasOneReportsAnOverflow) {
         PrintStackOnCrash();
         std::thread([] {
           const CrashHandlerStack stack;
-          volatile int first = 0;
-          Overflow(&first);
+          Overflow();
         }).join();
       },
       KilledBySignal(SIGSEGV), "crash: signal 11 in thread");
+}
+
+TEST(CrashHandlerStack, TheThreadsThatServeHaveOne) {
+  EXPECT_EXIT(OverflowInACallQueue(), KilledBySignal(SIGSEGV), "crash: signal 11 in thread");
+  EXPECT_EXIT(OverflowInAnHttpHandler(), KilledBySignal(SIGSEGV), "crash: signal 11 in thread");
+}
+
+TEST(CrashHandlerStack, TheThreadOfTheRegistryHasOne) {
+  FakeRepository files;
+  files.Add("m", 1);
+  EXPECT_EXIT(OverflowInTheRegistry(files), KilledBySignal(SIGSEGV), "crash: signal 11 in thread");
 }
 
 }  // namespace
