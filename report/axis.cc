@@ -47,7 +47,9 @@ double Axis::Place(double value) const {
 }
 
 std::vector<double> Axis::Ticks(int most) const {
-  return logarithmic ? LogarithmicTicks(low, high, most) : LinearTicks(low, high, most);
+  if (!logarithmic) return LinearTicks(low, high, most);
+  std::vector<double> ticks = LogarithmicTicks(low, high, most);
+  return ticks.size() > 1 ? ticks : LinearTicks(low, high, most);
 }
 
 Axis AxisOf(const std::vector<double>& values, bool logarithmic) {

@@ -14,7 +14,7 @@ struct Axis {
 
   double Place(double value) const;
   // Round values within the ends: 1, 2 or 5 times a power of ten apart, at most `most`; powers of ten on a logarithmic
-  // axis, with 2 and 5 times them where there are few.
+  // axis, with 2 and 5 times them where there are few, and as on a linear one where even those are fewer than two.
   std::vector<double> Ticks(int most) const;
 };
 

@@ -20,6 +20,8 @@ TEST(Axis, TicksAreRound) {
               ElementsAre(DoubleNear(1e-3, 1e-9), DoubleNear(1e-2, 1e-9), DoubleNear(0.1, 1e-9), DoubleNear(1, 1e-9)));
   EXPECT_THAT((Axis{.low = 0.9, .high = 11, .logarithmic = true}.Ticks(6)),
               ElementsAre(DoubleEq(1), DoubleEq(2), DoubleEq(5), DoubleEq(10)));
+  EXPECT_THAT((Axis{.low = 220, .high = 390, .logarithmic = true}.Ticks(6)), ElementsAre(250, 300, 350))
+      << "no two of 1, 2 and 5 times a power of ten";
 }
 
 TEST(Axis, PlacesItsEnds) {
