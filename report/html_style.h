@@ -41,8 +41,11 @@ a:hover { text-decoration: underline; }
 .scroll { overflow-x: auto; }
 table { border-collapse: collapse; margin: .75rem 0; font-variant-numeric: tabular-nums; }
 th, td { padding: .28rem .9rem .28rem 0; text-align: left; vertical-align: top; border-bottom: 1px solid var(--line); overflow-wrap: anywhere; }
-th { color: var(--faint); font-weight: 500; }
-.right { text-align: right; padding-left: .9rem; white-space: nowrap; }
+td:not(.right) { min-width: 6rem; }
+td:last-child:not(.right) { min-width: 11rem; }
+th { color: var(--faint); font-weight: 500; overflow-wrap: normal; }
+.right { text-align: right; padding-left: .9rem; }
+td.right { white-space: nowrap; }
 .cards { display: grid; grid-template-columns: repeat(auto-fill, minmax(var(--card-width, 19rem), 1fr)); gap: 1rem; margin: 1rem 0; }
 .cards > div { background: var(--card); border-radius: 8px; padding: .8rem; }
 .pictures { display: flex; gap: .5rem; flex-wrap: wrap; }
