@@ -61,7 +61,7 @@ TEST(Metrics, AScrapeParsesAndItsCountsAreThoseOfTheClient) {
   };
   EXPECT_EQ(requests(R"(model="mixed",method="Classify",code="OK")"), 7);
   EXPECT_EQ(requests(R"(model="mixed",method="Classify",code="INVALID_ARGUMENT")"), 3);
-  EXPECT_EQ(requests(R"(model="unknown",method="Classify",code="NOT_FOUND")"), 2);
+  EXPECT_EQ(requests(R"(model="unknown",method="Classify",code="INVALID_ARGUMENT")"), 2);
   EXPECT_THAT(page, ::testing::Not(HasSubstr("such"))) << "a caller's string became a label";
   // Batches of one picture each: those of the client, and of the probe of the server's own.
   double batches = 0;
@@ -195,7 +195,7 @@ TEST(RequestLog, CarriesTheCallersIdsAndForgesNothing) {
   EXPECT_FALSE(LineOf(log, "malformed").contains("trace_id"));
   EXPECT_FALSE(LineOf(log, "twice").contains("trace_id"));
   const nlohmann::json refused = LineOf(log, forged);
-  EXPECT_EQ(refused["code"], "NOT_FOUND");
+  EXPECT_EQ(refused["code"], "INVALID_ARGUMENT");
   EXPECT_EQ(refused["model"], "no\nsuch");
   EXPECT_THAT(log, ::testing::Not(HasSubstr("\xFF\xD8"))) << "a picture";
 }

@@ -55,9 +55,9 @@ std::vector<Refusal> AboutTheRequest() {
   constexpr auto kInvalid = grpc::StatusCode::INVALID_ARGUMENT;
   return {
       {"UnknownModel", "mixed", [](R& r) { r.set_model("cats"); }, grpc::StatusCode::NOT_FOUND, {"cats"}},
-      {"NoModel", "mixed", [](R& r) { r.clear_model(); }, grpc::StatusCode::NOT_FOUND, {"model"}},
+      {"NoModel", "mixed", [](R& r) { r.clear_model(); }, kInvalid, {"model"}},
       {"UnknownVersion", "mixed", [](R& r) { r.set_version(9); }, grpc::StatusCode::NOT_FOUND, {"mixed", "9"}},
-      {"NameOutOfTheRoot", "mixed", [](R& r) { r.set_model("../../etc"); }, grpc::StatusCode::NOT_FOUND, {"etc"}},
+      {"NameOutOfTheRoot", "mixed", [](R& r) { r.set_model("../../etc"); }, kInvalid, {"etc"}},
       {"TopKZero", "mixed", [](R& r) { r.set_top_k(0); }, kInvalid, {"top_k is 0", "7 classes", "1 to 7"}},
       {"TopKTooLarge", "mixed", [](R& r) { r.set_top_k(8); }, kInvalid, {"top_k is 8", "mixed", "1 to 7"}},
       {"NoInput", "mixed", [](R& r) { r.clear_input(); }, kInvalid, {"no input"}},
