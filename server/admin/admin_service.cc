@@ -14,7 +14,6 @@
 #include "server/admin/override_edits.h"
 #include "server/admin/serving_status.h"
 #include "server/identity/caller.h"
-#include "server/registry/canary_guard.h"
 #include "server/registry/serving_rules.h"
 
 namespace vitrine {
@@ -47,8 +46,9 @@ absl::StatusOr<v1::ServingChange> AdminService::Make(const std::string& model, c
   if (done.ok()) done = settings_.Keep();
   if (!done.ok()) {
     settings_.Restore(model, before);
-    // Only ends early where the server does.
-    registry_.Reconcile().IgnoreError();
+    registry_.Divide(model);
+    // What was loaded for nothing goes, now or with the next look.
+    registry_.Reconcile({}, std::min(steps.back().patience, kReadyPatience)).IgnoreError();
     return done;
   }
   v1::ServingChange change;
@@ -58,8 +58,19 @@ absl::StatusOr<v1::ServingChange> AdminService::Make(const std::string& model, c
 
 absl::Status AdminService::Take(const std::string& model, const Step& step, Durability durability) {
   RETURN_IF_ERROR(settings_.Change(model, step.edit, durability));
-  RETURN_IF_ERROR(registry_.Reconcile(step.retry));
-  return step.verify();
+  registry_.Divide(model);
+  const absl::Status looked = registry_.Reconcile(step.retry, step.patience);
+  if (!absl::IsDeadlineExceeded(looked)) RETURN_IF_ERROR(looked);
+  absl::Status verified = step.verify();
+  if (verified.ok() || looked.ok()) return verified;
+  return absl::UnavailableError(
+      absl::StrCat(std::string(looked.message()), ", and the change is not made: ", std::string(verified.message())));
+}
+
+absl::Duration AdminService::PatienceFor(const std::vector<VersionId>& named) const {
+  const bool ready = std::all_of(named.begin(), named.end(),
+                                 [&](const VersionId& id) { return registry_.Find(id.model, id.version).ok(); });
+  return ready && !named.empty() ? kReadyPatience : kLoadPatience;
 }
 
 absl::Status AdminService::CheckKnown(const std::string& model) const {
@@ -136,15 +147,18 @@ absl::StatusOr<v1::ServingChange> AdminService::UnloadModel(const v1::UnloadMode
     PutAwayIn(row, id.version, "unloaded by an operator");
   };
   // As in a rollback: what takes its place is there before it goes, so that nobody else stands in.
-  const Step bring = {[](v1::ModelOverride&) {}, [&] { return BringReplacements(model, put_away); }};
-  const Step leave = {put_away, [&] {
-                        const absl::StatusOr<VersionStatus> status = registry_.Get(model, id.version);
-                        if (!status.ok() || status->state != v1::READY) return absl::OkStatus();
+  const Step bring = {
+      [](v1::ModelOverride&) {}, [&] { return BringReplacements(model, put_away); }, {}, absl::ZeroDuration()};
+  const Step leave = {put_away,
+                      [&] {
+                        if (registry_.Traffic(model).stable != id.version) return absl::OkStatus();
                         return absl::FailedPreconditionError(
                             absl::StrCat(Text(id),
                                          " is the only one that can serve; load another one first, or unload the whole "
                                          "model"));
-                      }};
+                      },
+                      {},
+                      kReadyPatience};
   return Make(model, {bring, leave}, Durability::kRequired);
 }
 
@@ -153,7 +167,7 @@ absl::Status AdminService::BringReplacements(const std::string& model, const Edi
     const std::optional<int64_t> next = registry_.NextLoad(model, settings_.Plan(model, edit));
     if (!next.has_value()) break;
     RETURN_IF_ERROR(settings_.Change(model, [&](v1::ModelOverride& row) { AddLoaded(row, *next); }));
-    RETURN_IF_ERROR(registry_.Reconcile());
+    RETURN_IF_ERROR(registry_.Reconcile({}, kLoadPatience));
   }
   return absl::OkStatus();
 }
@@ -188,11 +202,11 @@ absl::StatusOr<v1::ServingChange> AdminService::RollbackModel(const v1::Rollback
   RETURN_IF_ERROR(CheckSomeReady(model));
   RETURN_IF_ERROR(CheckReady(bad));
   const std::string reason = request.reason().empty() ? "rolled back by an operator" : request.reason();
-  if (bad.version != stable) return RollBackTo(bad, reason, stable, Durability::kRequired);
+  if (bad.version != stable) return RollBackTo(bad, reason, stable, Durability::kRequired, kReadyPatience);
   absl::Status last =
       absl::FailedPreconditionError(absl::StrCat(Text(bad), " has no version before it that could serve in its place"));
   for (const int64_t good : Before(bad)) {
-    absl::StatusOr<v1::ServingChange> change = RollBackTo(bad, reason, good, Durability::kRequired);
+    absl::StatusOr<v1::ServingChange> change = RollBackTo(bad, reason, good, Durability::kRequired, kReadyPatience);
     if (change.ok() || absl::IsUnavailable(change.status())) return change;
     last = change.status();
   }
@@ -200,17 +214,23 @@ absl::StatusOr<v1::ServingChange> AdminService::RollbackModel(const v1::Rollback
 }
 
 // First the replacement comes into memory while `bad` serves on; only then do requests move, all at once and to it:
-// nobody else, a canary least of all, stands in meanwhile. Where either step is refused, everything is as before.
+// nobody else, a canary least of all, stands in meanwhile. One that is in memory already is not waited for: the
+// registry may be loading something else. Where either step is refused, everything is as before.
 absl::StatusOr<v1::ServingChange> AdminService::RollBackTo(const VersionId& bad, const std::string& reason,
-                                                           int64_t good, Durability durability) {
+                                                           int64_t good, Durability durability,
+                                                           absl::Duration patience) {
   const ModelPlan plan = settings_.Plan(bad.model);
   const bool moves = LabelledVersion(plan.serving, kStableLabel) == bad.version;
   const VersionId replacement{bad.model, good};
-  const Step bring = {
-      [&](v1::ModelOverride& row) { AddLoaded(row, good); }, [&] { return CheckReady(replacement); }, {replacement}};
+  const Edit hold = [&](v1::ModelOverride& row) { AddLoaded(row, good); };
+  std::vector<Step> steps;
+  if (const auto verify = [&] { return CheckReady(replacement); }; !verify().ok()) {
+    steps.push_back({hold, verify, {replacement}});
+  }
   // What only the rollback has asked for is left to the policy afterwards, where that comes upon it by itself.
   const bool keep = plan.serving.version_policy().has_specific() || IsLoadedByHand(plan.changed, good);
   const Step move = {[&](v1::ModelOverride& row) {
+                       hold(row);
                        PutAwayIn(row, bad.version, reason);
                        if (moves) SetLabelIn(row, kStableLabel, good);
                        if (!keep) RemoveIf(*row.mutable_loaded(), [&](int64_t held) { return held == good; });
@@ -218,11 +238,13 @@ absl::StatusOr<v1::ServingChange> AdminService::RollBackTo(const VersionId& bad,
                      [&]() -> absl::Status {
                        // Not necessarily `good`: one that was published meanwhile serves as ever.
                        RETURN_IF_ERROR(CheckSomeReady(bad.model));
-                       const absl::StatusOr<VersionStatus> away = registry_.Get(bad.model, bad.version);
-                       if (!away.ok() || away->state != v1::READY) return absl::OkStatus();
+                       if (registry_.Traffic(bad.model).stable != bad.version) return absl::OkStatus();
                        return absl::FailedPreconditionError(absl::StrCat(Text(bad), " is still needed"));
-                     }};
-  ASSIGN_OR_RETURN(v1::ServingChange change, Make(bad.model, {bring, move}, durability));
+                     },
+                     {},
+                     patience};
+  steps.push_back(move);
+  ASSIGN_OR_RETURN(v1::ServingChange change, Make(bad.model, steps, durability));
   spdlog::warn("model {} version {} is put away: {}; version {} serves", bad.model, bad.version, reason,
                change.serving().stable_version());
   if (moves) change.add_notes(absl::StrCat("the label stable moved from version ", bad.version, " to ", good));
@@ -230,11 +252,17 @@ absl::StatusOr<v1::ServingChange> AdminService::RollBackTo(const VersionId& bad,
 }
 
 absl::Status AdminService::RollBackCanary(const VersionId& id, const std::string& reason) {
-  // Under the lock: since the guard looked, an operator may have made it the version that serves everybody.
+  // Before the lock, which a change that loads a model holds.
+  registry_.Suspend(id, true);
   MutexLock lock(mutex_);
-  const TrafficTable traffic = registry_.Traffic(id.model);
-  if (!Canaries(traffic).contains(id.version)) return absl::AbortedError(absl::StrCat(Text(id), " is no canary"));
-  return RollBackTo(id, reason, traffic.stable, Durability::kBestEffort).status();
+  // Since the guard looked, an operator may have made it the version that serves everybody.
+  absl::Status done = absl::AbortedError(absl::StrCat(Text(id), " is no canary"));
+  if (registry_.TriedOut(id.model).contains(id.version)) {
+    done = RollBackTo(id, reason, registry_.Traffic(id.model).stable, Durability::kBestEffort, absl::ZeroDuration())
+               .status();
+  }
+  registry_.Suspend(id, false);
+  return done;
 }
 
 absl::StatusOr<v1::ServingChange> AdminService::SetVersionPolicy(const v1::SetVersionPolicyRequest& request) {
@@ -314,7 +342,7 @@ absl::StatusOr<v1::ServingChange> AdminService::SetLabel(const v1::SetLabelReque
                          RemoveIf(*row.mutable_traffic()->mutable_shares(),
                                   [&](const v1::TrafficShare& share) { return share.version() == id.version; });
                        },
-                       [&] { return CheckReady(id); }));
+                       [&] { return CheckReady(id); }, {id}));
   if (promoted) change.add_notes(absl::StrCat("version ", id.version, " has no share of its own any more"));
   return change;
 }

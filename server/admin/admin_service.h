@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "server/mutex.h"
 #include "server/registry/registry.h"
 #include "server/registry/serving_settings.h"
@@ -18,10 +19,16 @@ class CanaryWatch;
 // The Admin service (admin.proto), without a listener, identity or audit. Thread-safe: changes are made one at a time.
 //
 // A change is made in the settings, the registry brings the versions in memory in line with it, the state file is
-// replaced, and the call returns when that is done: it may take as long as loading a model, and ends with UNAVAILABLE
-// when the registry stops. What cannot be done is undone before the call returns, and was never in the state file.
+// replaced, and the call returns when that is done: it may take as long as loading a model, kLoadPatience at most, and
+// ends with UNAVAILABLE when that is over or the registry stops. What cannot be done is undone before the call returns,
+// and was never in the state file. Requests move as soon as a change is set, whatever the registry is loading then.
 class AdminService {
  public:
+  // How long the registry, which loads one version after the other, is waited for: by a change that needs a load, and
+  // by one whose versions are READY, so that what it takes out of memory is out of it, if that is soon.
+  static constexpr absl::Duration kLoadPatience = absl::Minutes(10);
+  static constexpr absl::Duration kReadyPatience = absl::Seconds(10);
+
   // The parts outlive the service. `canaries` may be null.
   AdminService(Registry& registry, ServingSettings& settings, const CanaryWatch* canaries = nullptr)
       : registry_(registry), settings_(settings), canaries_(canaries) {}
@@ -37,7 +44,8 @@ class AdminService {
   absl::StatusOr<v1::ServingStatus> GetServing(const v1::GetServingRequest& request) const;
 
   // For the canary guard: puts away a version that is tried out, in this process at least where the state file cannot
-  // be written. ABORTED: it is no canary any more.
+  // be written. It has no share of the requests any more from the first moment on, whatever change or load is in
+  // progress; the call waits for a change, not for a load of the registry's own. ABORTED: it is no canary any more.
   absl::Status RollBackCanary(const VersionId& id, const std::string& reason);
 
  private:
@@ -50,11 +58,12 @@ class AdminService {
     Edit edit;
     Verify verify;
     std::vector<VersionId> retry = {};
+    absl::Duration patience = kLoadPatience;  // with the registry
   };
 
   absl::StatusOr<v1::ServingChange> Make(const std::string& model, const Edit& edit, const Verify& verify,
                                          const std::vector<VersionId>& retry = {}) {
-    return Make(model, {Step{edit, verify, retry}}, Durability::kRequired);
+    return Make(model, {Step{edit, verify, retry, PatienceFor(retry)}}, Durability::kRequired);
   }
   // Takes the steps one after the other, each when the registry has followed the one before, and keeps what came out.
   // Undoes all of them where one does not come off.
@@ -64,7 +73,9 @@ class AdminService {
   // Loads what would serve once `edit` has taken a version away, as far as it can be loaded.
   absl::Status BringReplacements(const std::string& model, const Edit& edit);
   absl::StatusOr<v1::ServingChange> RollBackTo(const VersionId& bad, const std::string& reason, int64_t good,
-                                               Durability durability);
+                                               Durability durability, absl::Duration patience);
+  // With a change that is about these versions.
+  absl::Duration PatienceFor(const std::vector<VersionId>& named) const;
   absl::Status CheckKnown(const std::string& model) const;
   // OK if it is; else why not.
   absl::Status CheckReady(const VersionId& id) const;

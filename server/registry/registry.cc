@@ -118,7 +118,7 @@ bool Registry::WaitForFirstPoll(absl::Duration timeout) {
   return first_poll_done_;
 }
 
-absl::Status Registry::Reconcile(const std::vector<VersionId>& retry) {
+absl::Status Registry::Reconcile(const std::vector<VersionId>& retry, absl::Duration patience) {
   for (const VersionId& id : retry) {
     const absl::StatusOr<VersionStatus> known = Get(id.model, id.version);
     if (!known.ok() || known->state != v1::FAILED) continue;
@@ -138,8 +138,13 @@ absl::Status Registry::Reconcile(const std::vector<VersionId>& retry) {
   MutexLock lock(mutex_);
   const uint64_t mine = ++asked_;
   watch_.Wake();
-  while (done_ < mine && !stopping()) looked_.Wait(mutex_);
-  return done_ < mine ? ending : absl::OkStatus();
+  const absl::Time end = SteadyClock().Now() + patience;
+  while (done_ < mine && !stopping() && SteadyClock().Now() < end) {
+    looked_.WaitFor(mutex_, end - SteadyClock().Now());
+  }
+  if (done_ >= mine) return absl::OkStatus();
+  if (stopping()) return ending;
+  return absl::DeadlineExceededError("the server has been loading models for too long");
 }
 
 void Registry::Poll() {
@@ -174,22 +179,37 @@ void Registry::TellRepositoryStatus(const absl::StatusOr<std::vector<VersionId>>
 }
 
 void Registry::PollModel(const std::string& model, const std::set<int64_t>* present) {
-  const ModelPlan plan = settings_.Plan(model);
-  table_.SetPlan(model, plan);
-  if (parts_.limits != nullptr) parts_.limits->Set(model, plan.serving.limits());
   if (present != nullptr) ForgetFailed(model, *present);
   // Each version once: what fails again and again must not keep the other models waiting.
   std::set<int64_t> tried;
   for (;;) {
     if (stopping()) return;
-    const VersionStep step = NextStep(Facts(model, present, tried), plan);
-    if (!step.load.has_value()) {
+    ModelPlan plan;
+    std::optional<int64_t> load;
+    {
+      // Again after each load: the settings may have changed meanwhile.
+      MutexLock lock(plan_mutex_);
+      plan = TakePlan(model);
+      const VersionStep step = NextStep(Facts(model, present, tried), plan);
       for (const int64_t version : step.retire) Retire({model, version}, plan);
-      return;
+      load = step.load;
     }
-    tried.insert(*step.load);
-    Bring({model, *step.load}, plan);
+    if (!load.has_value()) return;
+    tried.insert(*load);
+    Bring({model, *load}, plan);
   }
+}
+
+void Registry::Divide(const std::string& model) {
+  MutexLock lock(plan_mutex_);
+  TakePlan(model);
+}
+
+ModelPlan Registry::TakePlan(const std::string& model) {
+  ModelPlan plan = settings_.Plan(model);
+  table_.SetPlan(model, plan);
+  if (parts_.limits != nullptr) parts_.limits->Set(model, plan.serving.limits());
+  return plan;
 }
 
 void Registry::ForgetFailed(const std::string& model, const std::set<int64_t>& present) {

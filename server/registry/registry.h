@@ -88,8 +88,12 @@ class Registry {
   // One look at the repository and the settings: loads, swaps and retires. Returns when it is done.
   void Poll();
   // The same on the registry's thread, if it has one: returns when a look that began after the call has ended. A
-  // version in `retry` is tried at once whatever its last failure. UNAVAILABLE if the registry stops meanwhile.
-  absl::Status Reconcile(const std::vector<VersionId>& retry = {});
+  // version in `retry` is tried at once whatever its last failure. UNAVAILABLE if the registry stops meanwhile;
+  // DEADLINE_EXCEEDED if the look has not ended within `patience`, as behind the load of another model. It comes all
+  // the same.
+  absl::Status Reconcile(const std::vector<VersionId>& retry = {}, absl::Duration patience = absl::InfiniteDuration());
+  // Divides the requests of a model among the versions in memory as the settings say now, without a look.
+  void Divide(const std::string& model);
 
   // See VersionTable.
   absl::StatusOr<ModelHandle> Find(std::string_view model, std::optional<int64_t> version = std::nullopt) const {
@@ -104,6 +108,8 @@ class Registry {
   }
   std::vector<VersionStatus> List(std::string_view model = "") const { return table_.List(model); }
   TrafficTable Traffic(std::string_view model) const { return table_.Traffic(model); }
+  std::set<int64_t> TriedOut(std::string_view model) const { return table_.TriedOut(model); }
+  void Suspend(const VersionId& id, bool suspended) { table_.Suspend(id, suspended); }
   // What a look would load next if the model were served so; nothing where all of that is in memory or was refused.
   std::optional<int64_t> NextLoad(const std::string& model, const ModelPlan& plan) const;
   uint64_t Subscribe(Listener listener) { return table_.Subscribe(std::move(listener)); }
@@ -118,6 +124,7 @@ class Registry {
  private:
   // Steps of Poll; they run on one thread at a time. `present`: the versions on disk; null: nobody knows.
   void PollModel(const std::string& model, const std::set<int64_t>* present);
+  ModelPlan TakePlan(const std::string& model) ABSL_EXCLUSIVE_LOCKS_REQUIRED(plan_mutex_);
   void ForgetFailed(const std::string& model, const std::set<int64_t>& present);
   std::vector<VersionFacts> Facts(const std::string& model, const std::set<int64_t>* present,
                                   const std::set<int64_t>& tried) const;
@@ -141,6 +148,9 @@ class Registry {
   std::atomic<bool> stop_ = false;
 
   Mutex poll_mutex_;  // held during a look
+  // Held while a plan is taken from the settings, put into the table and versions retire by it: no old one comes after
+  // a new one.
+  Mutex plan_mutex_;
 
   mutable Mutex mutex_;
   CondVar looked_;

@@ -8,6 +8,7 @@
 #include "base/status_macros.h"
 #include "repository/repository.h"
 #include "repository/text.h"
+#include "server/registry/canary_guard.h"
 
 namespace vitrine {
 namespace {
@@ -147,12 +148,27 @@ VersionStatus VersionTable::Snapshot(const Entry& entry, const KnownVersion& kno
   return status;
 }
 
-void VersionTable::Divide(Entry& entry) {
+std::set<int64_t> VersionTable::TriedOut(std::string_view model) const {
+  MutexLock lock(mutex_);
+  const Entry* entry = FindEntry(model);
+  return entry == nullptr ? std::set<int64_t>() : Canaries(MakeTrafficTable(entry->plan, Ready(*entry)));
+}
+
+std::set<int64_t> VersionTable::Ready(const Entry& entry) {
   std::set<int64_t> ready;
   for (const auto& [version, known] : entry.versions) {
     if (known.status.state == v1::READY) ready.insert(version);
   }
+  return ready;
+}
+
+void VersionTable::Divide(Entry& entry) {
+  std::set<int64_t> ready = Ready(entry);
   entry.traffic = MakeTrafficTable(entry.plan, ready);
+  const int64_t stable = entry.traffic.stable;
+  const size_t suspended =
+      std::erase_if(ready, [&](int64_t version) { return version != stable && entry.versions.at(version).suspended; });
+  if (suspended > 0) entry.traffic = MakeTrafficTable(entry.plan, ready);
 }
 
 void VersionTable::Change(const VersionId& id, const std::function<void(KnownVersion&)>& change) {
@@ -186,6 +202,16 @@ void VersionTable::Remove(const VersionId& id) {
     if (!IsKnown(model->second)) models_.erase(model);
   }
   for (const auto& [number, listener] : listeners_) listener(event);
+}
+
+void VersionTable::Suspend(const VersionId& id, bool suspended) {
+  MutexLock lock(mutex_);
+  const auto model = models_.find(id.model);
+  if (model == models_.end()) return;
+  const auto version = model->second.versions.find(id.version);
+  if (version == model->second.versions.end()) return;
+  version->second.suspended = suspended;
+  Divide(model->second);
 }
 
 void VersionTable::SetPlan(const std::string& model, const ModelPlan& plan) {

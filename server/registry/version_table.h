@@ -36,6 +36,7 @@ struct KnownVersion {
   int failures = 0;
   absl::Time retry_at = absl::InfinitePast();
   std::string manifest_stamp;  // of the manifest that failed
+  bool suspended = false;      // see VersionTable::Suspend
 };
 
 // Every version known, and where requests go: the part of the registry that the threads which serve look into.
@@ -62,10 +63,15 @@ class VersionTable {
   std::vector<KnownVersion> Known(std::string_view model) const;
   // Where a model's requests go; empty for one that is not known.
   TrafficTable Traffic(std::string_view model) const;
+  // The versions that the plan tries out (canary_guard.h), suspended ones among them.
+  std::set<int64_t> TriedOut(std::string_view model) const;
 
   // Changes one version, which is known from then on, and tells the listeners.
   void Change(const VersionId& id, const std::function<void(KnownVersion&)>& change);
   void Remove(const VersionId& id);
+  // Takes a version out of the shares and labels of a model, or lets it back in, whatever the plan says; the version
+  // that is `stable` answers all the same. No event.
+  void Suspend(const VersionId& id, bool suspended);
   // How a model is served from now on.
   void SetPlan(const std::string& model, const ModelPlan& plan);
   // What is not known from now on is not there, rather than not loaded yet.
@@ -85,6 +91,7 @@ class VersionTable {
   };
 
   static bool IsKnown(const Entry& entry);
+  static std::set<int64_t> Ready(const Entry& entry);
   static void Divide(Entry& entry);
   static VersionStatus Pinned(const KnownVersion& known);
   static VersionStatus Snapshot(const Entry& entry, const KnownVersion& known);

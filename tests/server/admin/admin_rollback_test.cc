@@ -2,12 +2,14 @@
 #include <gmock/gmock.h>
 
 #include <filesystem>
+#include <thread>
 
 #include "tests/server/admin/admin_service_fixture.h"
 
 namespace vitrine {
 namespace {
 
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -75,6 +77,24 @@ TEST_F(AdminServiceTest, ARollbackDoesNotServeACanaryInstead) {
   ASSERT_TRUE(RollBack("model: 'm'").ok());
   EXPECT_EQ(Stable(), 1) << "the version before it that is not tried out";
   EXPECT_EQ(registry_->Traffic("m").PercentOf(2), 5);
+}
+
+// The registry loads one version after the other; a rollback to one that is in memory is not one of them.
+TEST_F(AdminServiceTest, RequestsMoveAtOnceToAVersionThatIsReadyWhateverElseLoads) {
+  ASSERT_TRUE(Load("model: 'm' version: 2").ok());
+  files_.slow = {"z", 1};
+  files_.Add("z", 1);
+  registry_->Start();
+  ASSERT_TRUE(Eventually([&] { return files_.loading.load(); }));
+  std::jthread rollback([&] {
+    const auto change = RollBack("model: 'm'");
+    EXPECT_TRUE(change.ok()) << change.status();
+  });
+  EXPECT_TRUE(Eventually([&] { return Stable() == 2; }));
+  EXPECT_THAT(States(*registry_), Contains("z/1 LOADING"));
+  files_.Finish();
+  rollback.join();
+  EXPECT_TRUE(Eventually([&] { return !registry_->Find("m", 3).ok(); }));
 }
 
 TEST_F(AdminServiceTest, ARollbackThatHasNowhereToGoChangesNothing) {

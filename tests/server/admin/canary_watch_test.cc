@@ -2,6 +2,9 @@
 
 #include <gmock/gmock.h>
 
+#include <atomic>
+#include <thread>
+
 #include "server/admin/admin_service.h"
 #include "server/registry/serving_rules.h"
 #include "tests/server/registry/fake_repository.h"
@@ -9,6 +12,7 @@
 namespace vitrine {
 namespace {
 
+using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
@@ -215,6 +219,52 @@ TEST_F(CanaryWatchTest, WhatAnOperatorHasMadeStableMeanwhileIsNotPutAway) {
   });
   EXPECT_EQ(registry_->Find("m").value()->id.version, 2);
   EXPECT_THAT(watch_->rollbacks(), IsEmpty());
+}
+
+// However long the registry's thread is at another model: it is neither waited for, nor do requests go to the canary.
+TEST_F(CanaryWatchTest, ACanaryIsPutAwayWhileAnotherModelLoads) {
+  Second();
+  Answer(2, 100, 100);
+  files_.slow = {"z", 1};
+  files_.Add("z", 1);
+  registry_->Start();
+  ASSERT_TRUE(Eventually([&] { return files_.loading.load(); }));
+  std::atomic<bool> looked = false;
+  std::jthread look([&] {
+    Second();
+    looked = true;
+  });
+  EXPECT_TRUE(Eventually([&] { return looked.load(); }));
+  EXPECT_EQ(registry_->Traffic("m").PercentOf(2), 0);
+  EXPECT_THAT(States(*registry_), Contains("z/1 LOADING"));
+  files_.Finish();
+  look.join();
+  EXPECT_EQ(watch_->rollbacks()["m"].error_rate, 1);
+  EXPECT_TRUE(Eventually([&] { return !CanaryServes(); }));
+}
+
+TEST_F(CanaryWatchTest, ACanaryHasNoShareWhileAnOperatorWaitsForALoad) {
+  Second();
+  Answer(2, 100, 100);
+  files_.slow = {"m", 3};
+  files_.Add("m", 3);
+  registry_->Start();
+  std::jthread change([&] {
+    const auto loaded = admin_->LoadModel(FromText<v1::LoadModelRequest>("model: 'm' version: 3"));
+    EXPECT_TRUE(loaded.ok()) << loaded.status();
+  });
+  ASSERT_TRUE(Eventually([&] { return files_.loading.load(); }));
+  std::jthread look([&] { Second(); });
+  EXPECT_TRUE(Eventually([&] { return registry_->Traffic("m").PercentOf(2) == 0; }));
+  EXPECT_EQ(registry_->Traffic("m").stable, 1);
+  EXPECT_THAT(States(*registry_), Contains("m/3 LOADING"));
+  files_.Finish();
+  change.join();
+  look.join();
+  EXPECT_TRUE(Eventually([&] { return !CanaryServes(); }));
+  EXPECT_EQ(Serving().put_away(0).version(), 2);
+  ASSERT_TRUE(admin_->LoadModel(FromText<v1::LoadModelRequest>("model: 'm' version: 2")).ok());
+  EXPECT_EQ(registry_->Traffic("m").PercentOf(2), 20) << "what is brought back by hand has its share again";
 }
 
 TEST_F(CanaryWatchTest, LooksByItselfUntilItStops) {

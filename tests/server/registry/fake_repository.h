@@ -5,12 +5,16 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <map>
 #include <memory>
 #include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -55,6 +59,10 @@ class FakeRepository {
 
   absl::StatusOr<ModelHandle> Load(const VersionId& id) {
     loads.push_back(absl::StrCat(id.model, "/", id.version));
+    if (id == slow) {
+      loading = true;
+      finish_.wait(false);
+    }
     if (bad.contains(id)) return absl::FailedPreconditionError(absl::StrCat("weights.safetensors of ", id.version));
     auto model = std::make_shared<LoadedModel>();
     model->id = id;
@@ -68,10 +76,27 @@ class FakeRepository {
   std::set<VersionId> bad;
   std::vector<std::string> loads;
   int64_t bytes = 100;  // of the weights of each version
+  VersionId slow;       // its load begins (`loading`) and does not end before Finish
+  std::atomic<bool> loading = false;
+  void Finish() {
+    finish_ = true;
+    finish_.notify_all();
+  }
 
  private:
+  std::atomic<bool> finish_ = false;
   std::filesystem::path folder_;
 };
+
+// Looks at the state of other threads until it is so; false if it never is.
+inline bool Eventually(const std::function<bool()>& holds) {
+  const absl::Time end = SteadyClock().Now() + absl::Seconds(20);
+  while (!holds()) {
+    if (SteadyClock().Now() > end) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return true;
+}
 
 // "m/1 READY" for every version known.
 inline std::vector<std::string> States(const Registry& registry) {

@@ -284,6 +284,57 @@ TEST_F(RegistrySettingsTest, ReconcileReturnsWhenTheChangeIsMade) {
   }
 }
 
+TEST_F(RegistrySettingsTest, WhoHasNoPatienceWithALoadIsToldSo) {
+  files_.Add("m", 1);
+  Open();
+  registry_->Poll();
+  files_.slow = {"z", 1};
+  files_.Add("z", 1);
+  registry_->Start();
+  ASSERT_TRUE(Eventually([&] { return files_.loading.load(); }));
+  EXPECT_EQ(registry_->Reconcile({}, absl::ZeroDuration()).code(), absl::StatusCode::kDeadlineExceeded);
+  EXPECT_EQ(registry_->Reconcile({}, absl::Milliseconds(1)).code(), absl::StatusCode::kDeadlineExceeded);
+  // What is set holds for requests all the same.
+  ASSERT_TRUE(settings_
+                  ->Change("m",
+                           [](v1::ModelOverride& row) {
+                             *row.add_labels() = FromText<v1::VersionLabel>("label: 'old' version: 1");
+                           })
+                  .ok());
+  registry_->Divide("m");
+  EXPECT_EQ(registry_->Traffic("m").labels.count("old"), 1u);
+  files_.Finish();
+  EXPECT_TRUE(registry_->Reconcile().ok());
+}
+
+// The plan of a look is not older than what was set while it loaded.
+TEST_F(RegistrySettingsTest, WhatIsSetDuringALoadIsNotRetiredAfterIt) {
+  files_.Add("m", 1);
+  Open();
+  registry_->Poll();
+  files_.slow = {"m", 2};
+  files_.Add("m", 2);
+  registry_->Start();
+  ASSERT_TRUE(Eventually([&] { return files_.loading.load(); }));
+  const ModelHandle first = registry_->Find("m", 1).value();
+  std::atomic<bool> retired = false;
+  const uint64_t listener = registry_->Subscribe([&](const v1::ModelEvent& event) {
+    if (event.version().version() == 1 && event.version().state() == v1::RETIRING) retired = true;
+  });
+  ASSERT_TRUE(settings_
+                  ->Change("m",
+                           [](v1::ModelOverride& row) {
+                             *row.add_labels() = FromText<v1::VersionLabel>("label: 'stable' version: 1");
+                           })
+                  .ok());
+  registry_->Divide("m");
+  files_.Finish();
+  EXPECT_TRUE(registry_->Reconcile().ok());
+  registry_->Unsubscribe(listener);
+  EXPECT_FALSE(retired);
+  EXPECT_EQ(registry_->Find("m").value()->id.version, 1);
+}
+
 // SIGTERM during a load that an operator waits for: no hang, and no success that was none.
 TEST_F(RegistrySettingsTest, WhoWaitsForALoadIsToldThatTheServerEnds) {
   files_.Add("m", 1);

@@ -48,6 +48,25 @@ TEST_F(VersionTableTest, ARequestMeetsTheVersionThatItNames) {
   EXPECT_EQ(Routed({.version = {}, .label = "stable", .request_id = "x"}), 2);
 }
 
+TEST_F(VersionTableTest, ASuspendedVersionHasNeitherShareNorLabel) {
+  Serve("labels { label: 'stable' version: 1 } traffic { version: 2 percent: 20 } traffic { version: 3 percent: 10 }");
+  table_.Suspend({"m", 2}, true);
+  EXPECT_EQ(table_.Traffic("m").PercentOf(2), 0);
+  EXPECT_EQ(table_.Traffic("m").PercentOf(1), 90);
+  EXPECT_THAT(table_.TriedOut("m"), ElementsAre(2, 3));
+  Serve("labels { label: 'new' version: 2 }");
+  EXPECT_EQ(table_.Route("m", {.version = {}, .label = "new", .request_id = ""}).status().code(),
+            absl::StatusCode::kNotFound);
+  Serve("labels { label: 'stable' version: 2 }");
+  EXPECT_EQ(Routed({}), 2) << "but for the one that answers everybody";
+  Serve("traffic { version: 2 percent: 20 }");
+  table_.Suspend({"m", 2}, false);
+  EXPECT_EQ(table_.Traffic("m").PercentOf(2), 20);
+  table_.Suspend({"m", 77}, true);
+  table_.Suspend({"n", 1}, true);
+  EXPECT_THAT(table_.Models(), ElementsAre("m"));
+}
+
 TEST_F(VersionTableTest, RefusalsSayWhatThereIs) {
   Serve("labels { label: 'old' version: 1 }");
   const auto both = table_.Route("m", {.version = 1, .label = "old", .request_id = ""});
