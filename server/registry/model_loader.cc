@@ -3,7 +3,9 @@
 #include <ATen/Parallel.h>
 #include <ATen/ops/zeros.h>
 
+#include <algorithm>
 #include <exception>
+#include <new>
 #include <string>
 #include <utility>
 
@@ -13,10 +15,14 @@
 #include "repository/checkpoint.h"
 #include "server/clock.h"
 #include "server/observability/log.h"
+#include "server/registry/memory_budget.h"
 #include "server/request/picture_input.h"
 
 namespace vitrine {
 namespace {
+
+// What a file of an honest version has beside the weights, such as a header: no reason to count more than these.
+constexpr int64_t kBesideWeights = 1 << 20;
 
 int64_t DeviceBytes(const Model& model) {
   int64_t bytes = 0;
@@ -49,6 +55,7 @@ absl::StatusOr<ModelHandle> BuildAndProve(StoredVersion stored, const VersionId&
                                           std::shared_ptr<ModelCost> cost, Metrics* metrics,
                                           std::shared_ptr<QueueLimits> queue_limits) {
   ASSIGN_OR_RETURN(std::unique_ptr<Model> model, BuildModel(stored));
+  stored.weights = {};  // the model has its own
   model->RequireGrad(false);
   model->To(at::Device(device.name()));
   RETURN_IF_ERROR(WarmUp(*model, device, *cost));
@@ -57,7 +64,6 @@ absl::StatusOr<ModelHandle> BuildAndProve(StoredVersion stored, const VersionId&
   loaded->precision = "fp32";
   RETURN_IF_ERROR(CheckGolden(stored, *model, EncodedPictureToInput, device.kind_name(), loaded->precision));
   loaded->id = id;
-  stored.weights = {};  // the model has its own
   stored.extra_files.clear();
   loaded->golden = std::make_shared<const StoredVersion>(stored);
   loaded->queue_limits = std::move(queue_limits);
@@ -81,13 +87,16 @@ absl::StatusOr<ModelHandle> BuildAndProve(StoredVersion stored, const VersionId&
 
 absl::StatusOr<int64_t> ModelLoader::BytesOf(const VersionId& id) const {
   ASSIGN_OR_RETURN(const v1::Manifest manifest, ReadManifest(root_, id));
-  return manifest.parameters() * static_cast<int64_t>(sizeof(float));
+  constexpr auto kFloat = static_cast<int64_t>(sizeof(float));
+  int64_t bytes = std::min(manifest.parameters(), kNoMemoryLimit / kFloat) * kFloat;
+  // A file is read whole, and is read only if it has as many bytes as the manifest says.
+  for (const v1::FileDigest& file : manifest.files()) bytes = std::max(bytes, file.bytes() - kBesideWeights);
+  return bytes;
 }
 
 absl::StatusOr<ModelHandle> ModelLoader::Load(const VersionId& id) {
   // The calling thread alone, so that loading does not take the cores of those who serve.
   at::set_num_threads(1);
-  ASSIGN_OR_RETURN(StoredVersion stored, ReadVersion(root_, id));
   std::shared_ptr<ModelCost> cost;
   {
     MutexLock lock(mutex_);
@@ -97,10 +106,14 @@ absl::StatusOr<ModelHandle> ModelLoader::Load(const VersionId& id) {
   }
   std::string fault;
   try {
+    ASSIGN_OR_RETURN(StoredVersion stored, ReadVersion(root_, id));
     absl::StatusOr<ModelHandle> loaded = BuildAndProve(std::move(stored), id, device_, std::move(cost), metrics_,
                                                        limits_ == nullptr ? nullptr : limits_->For(id.model));
     if (!absl::IsInternal(loaded.status())) return loaded;
     fault = std::string(loaded.status().message());
+  } catch (const std::bad_alloc&) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat(id.model, "/", id.version, ": there is not enough memory to load it"));
   } catch (const std::exception& error) {
     fault = error.what();
   }

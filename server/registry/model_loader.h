@@ -28,8 +28,8 @@ class ModelLoader {
   // The status names file and fault, in words that may be shown to callers of the Registry service.
   absl::StatusOr<ModelHandle> Load(const VersionId& id);
 
-  // Bytes that the weights of a version will take in memory, from its manifest alone: what Load would find out, without
-  // the buffers. Errors as Load.
+  // Bytes that a version takes in memory at least, from its manifest alone: its weights, or the largest of its files
+  // where that is far more. Errors as Load.
   absl::StatusOr<int64_t> BytesOf(const VersionId& id) const;
 
  private:

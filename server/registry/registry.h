@@ -54,7 +54,7 @@ struct RegistryOptions {
 class Registry {
  public:
   using Loader = std::function<absl::StatusOr<ModelHandle>(const VersionId&)>;
-  // Bytes that the weights of a version on disk will take, from its manifest.
+  // Bytes that a version on disk will take at least, from its manifest.
   using Sizer = std::function<absl::StatusOr<int64_t>(const VersionId&)>;
   using Listener = VersionTable::Listener;
 

@@ -1,11 +1,19 @@
 #include "server/registry/model_loader.h"
 
 #include <gmock/gmock.h>
+#include <sys/resource.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <functional>
+#include <iostream>
+#include <limits>
+#include <sstream>
 #include <string>
 
+#include "repository/manifest.h"
+#include "server/registry/memory_budget.h"
 #include "server/registry/registry.h"
 #include "tests/server/small_models.h"
 
@@ -27,6 +35,27 @@ class ModelLoaderTest : public ::testing::Test {
     const char byte = static_cast<char>(stream.get() ^ 1);
     stream.seekp(middle);
     stream.put(byte);
+  }
+
+  void EditManifest(const VersionId& id, const std::function<void(v1::Manifest&)>& edit) {
+    const std::filesystem::path path =
+        folder_.path() / id.model / std::to_string(id.version) / std::string(kManifestFile);
+    std::stringstream text;
+    text << std::ifstream(path).rdbuf();
+    absl::StatusOr<v1::Manifest> manifest = ParseManifest(text.str());
+    ASSERT_TRUE(manifest.ok()) << manifest.status();
+    edit(*manifest);
+    std::ofstream(path) << FormatManifest(*manifest);
+  }
+  // The largest file that a version may have, without the blocks on the disk.
+  static constexpr int64_t kLarge = kMaxFileBytes;
+  void Enlarge(const VersionId& id, const std::string& file) {
+    std::filesystem::resize_file(folder_.path() / id.model / std::to_string(id.version) / file, kLarge);
+    EditManifest(id, [&](v1::Manifest& manifest) {
+      for (v1::FileDigest& listed : *manifest.mutable_files()) {
+        if (listed.name() == file) listed.set_bytes(kLarge);
+      }
+    });
   }
 
   ScratchFolder folder_;
@@ -79,6 +108,56 @@ TEST_F(ModelLoaderTest, ACorruptFileIsNamed) {
     EXPECT_THAT(loaded.status().ToString(), AllOf(HasSubstr(file), HasSubstr("small/")));
   }
 }
+
+// Whatever the manifest says of its parameters: what a file takes to be read counts.
+TEST_F(ModelLoaderTest, ALargeFileIsNotReadIntoLittleMemory) {
+  const VersionId id = PublishVersion(folder_.path(), "small", SmallNativeConfig());
+  EXPECT_EQ(*loader_.BytesOf(id), ReadManifest(folder_.path(), id)->parameters() * 4);
+  for (const std::string file : {"weights.safetensors", "golden.safetensors"}) {
+    const VersionId large = PublishVersion(folder_.path(), "small", SmallNativeConfig());
+    Enlarge(large, file);
+    EXPECT_GT(*loader_.BytesOf(large), kLarge / 2) << file;
+  }
+  int loads = 0;
+  RegistryOptions options;
+  options.root = folder_.path();
+  options.max_memory_bytes = 1 << 20;
+  options.keep_versions = 3;
+  Registry registry(options,
+                    {.load =
+                         [&](const VersionId& wanted) {
+                           ++loads;
+                           return loader_.Load(wanted);
+                         },
+                     .bytes_of = [this](const VersionId& wanted) { return loader_.BytesOf(wanted); }},
+                    clock_);
+  registry.Poll();
+  EXPECT_EQ(loads, 1) << "of the small one";
+  EXPECT_THAT(registry.Get("small", 2)->reason, HasSubstr("more than the limit of --model-memory"));
+  EXPECT_EQ(registry.Find("small").value()->id, id);
+}
+
+TEST_F(ModelLoaderTest, AModelThatClaimsMoreParametersThanCanBeCountedIsLarge) {
+  const VersionId id = PublishVersion(folder_.path(), "small", SmallNativeConfig());
+  EditManifest(id, [](v1::Manifest& manifest) { manifest.set_parameters(std::numeric_limits<int64_t>::max()); });
+  EXPECT_GT(*loader_.BytesOf(id), kNoMemoryLimit / 2);
+}
+
+#ifndef __SANITIZE_ADDRESS__  // which needs address space without end
+TEST_F(ModelLoaderTest, AFileThatNoMemoryIsLeftForIsRefused) {
+  const VersionId id = PublishVersion(folder_.path(), "small", SmallNativeConfig());
+  Enlarge(id, "weights.safetensors");
+  // In a child process, which alone is short of memory.
+  const auto load_with_little_memory = [&] {
+    const rlimit little = {.rlim_cur = kLarge, .rlim_max = kLarge};
+    setrlimit(RLIMIT_DATA, &little);
+    const absl::Status status = loader_.Load(id).status();
+    std::cerr << status;
+    std::_Exit(absl::IsResourceExhausted(status) ? 0 : 1);
+  };
+  EXPECT_EXIT(load_with_little_memory(), ::testing::ExitedWithCode(0), "not enough memory to load it");
+}
+#endif
 
 TEST_F(ModelLoaderTest, ACorruptVersionNeverServesAndANewGoodOneDoes) {
   const VersionId first = PublishVersion(folder_.path(), "small", SmallNativeConfig(), 1);
