@@ -16,6 +16,7 @@
 #include <thread>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
 #include "base/status_macros.h"
 #include "programs/command_line.h"
 #include "server/lifecycle/crash_stack.h"
@@ -27,6 +28,9 @@
 
 namespace vitrine {
 namespace {
+
+// See ServerOptions::end_patience. The arithmetic of docs/kubernetes.md has it.
+constexpr absl::Duration kEndPatience = absl::Seconds(2);
 
 // Signals wait for sigwait: no thread started after this sees them.
 sigset_t BlockSignals() {
@@ -118,6 +122,7 @@ int Main(int argc, char** argv) {
     return kExitUsage;
   }
   options.revision = std::string(SourceRevision());
+  options.end_patience = kEndPatience;
   StartLogging(check ? "error" : options.log_level, options.log_format);
   if (check) {
     if (const absl::Status opened = Server::Check(options); !opened.ok()) return Fail("vitrine-server", opened);

@@ -65,6 +65,9 @@ struct ServerOptions {
   absl::Duration lame_duck = absl::ZeroDuration();
   // How long accepted requests may take to finish after that. What is left then is answered with UNAVAILABLE.
   absl::Duration drain_deadline = absl::Seconds(30);
+  // How long the process may take to end once everybody is answered: a load that takes longer, or hangs, ends with the
+  // process. Infinite, for servers that share a process with others, waits for it. No flag: vitrine-server sets it.
+  absl::Duration end_patience = absl::InfiniteDuration();
   // A batch that takes longer than this will not come back: the process ends with exit code 3, so that whoever started
   // it starts it anew. After half of it, a minute at most, the server says that it is not ready. Infinite waits for
   // ever.

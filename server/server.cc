@@ -41,16 +41,13 @@
 #include "server/rpc/rpc_front.h"
 #include "server/scheduling/admission.h"
 #include "server/scheduling/scheduler.h"
+#include "server/ticker.h"
 
 namespace vitrine {
 namespace {
 
 // A batch that takes longer than this, or half of hung_worker_timeout, makes the server say that it is not ready.
 constexpr absl::Duration kHungBatch = absl::Minutes(1);
-// Of a process that ends because an executor does not come back.
-constexpr int kExitHung = 3;
-// Of a process whose device is lost.
-constexpr int kExitDevice = 4;
 constexpr absl::Duration kShutdownGrace = absl::Seconds(1);
 // Between two tries of a server that is not ready because nothing is computed.
 constexpr absl::Duration kProbeRetry = absl::Seconds(1);
@@ -211,6 +208,10 @@ class RunningServer : public Server {
     oip_http_.reset();
     if (rpc_ != nullptr) rpc_->Shutdown(kShutdownGrace);
     if (health_front_ != nullptr) health_front_->Shutdown();
+    // Everybody is answered: a load may take long, or hang.
+    const Ticker end(options_.end_patience, [this, calls = 0]() mutable {
+      if (calls++ > 0) EndProcess(CountsNow().accepted == CountsNow().answered ? 0 : 1, [this] { SayStopped(); });
+    });
     registry_.Stop();
     // A call that waits for a model has been ended by the registry.
     if (admin_front_ != nullptr) admin_front_->Shutdown(kShutdownGrace);
@@ -218,9 +219,7 @@ class RunningServer : public Server {
     if (starter_.joinable()) starter_.join();
     http_.reset();
     status_.Stop();
-    const Counts counts = CountsNow();
-    if (begun_) Log(LogLevel::kInfo, "stopped", {{"accepted", counts.accepted}, {"answered", counts.answered}});
-    return counts;
+    return SayStopped();
   }
 
  private:
@@ -229,19 +228,13 @@ class RunningServer : public Server {
     return {.versions = [this] { return registry_.List(); },
             .queue = [this] { return ReadQueue(scheduler_); },
             .admission = [this] { return ReadAdmission(admission_, options_.admission); },
-            .answers =
-                [this] {
-                  return AnswerStatus{admission_.answers().reserved(), admission_.answers().limit()};
-                },
+            .answers = [this] { return ReadAnswers(admission_); },
             .executors =
                 [this] {
                   MutexLock lock(executors_mutex_);
                   return executors_ != nullptr ? executors_->Status() : std::vector<ExecutorStatus>();
                 },
-            .machine =
-                [this] {
-                  return MachineLimits{machine_.cpus, machine_.memory_bytes};
-                },
+            .machine = [this] { return ReadMachine(machine_); },
             .rollbacks = [this] { return ReadRollbacks(canaries_); },
             .ready = [this] { return WhyNotReady().empty(); },
             .repository_readable = [this] { return registry_.repository_status().ok(); },
@@ -328,6 +321,12 @@ class RunningServer : public Server {
     phase_ = Phase::kDraining;
     changed_.NotifyAll();
     return true;
+  }
+
+  Counts SayStopped() {
+    const Counts counts = CountsNow();
+    if (begun_) Log(LogLevel::kInfo, "stopped", {{"accepted", counts.accepted}, {"answered", counts.answered}});
+    return counts;
   }
 
   Counts CountsNow() { return {service_.ledger().accepted(), service_.ledger().answered()}; }

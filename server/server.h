@@ -47,7 +47,8 @@ class Server {
   // Ends the service without losing an accepted request: health NOT_SERVING, serve on for the lame duck, refuse what is
   // new with UNAVAILABLE, wait until accepted requests are answered (at most the drain deadline; those that still
   // wait are answered UNAVAILABLE, a batch that is running is waited for), end the streams, close the listener, stop.
-  // Returns the final counts.
+  // Returns the final counts; ends the process instead, after the last log line, where ServerOptions::end_patience is
+  // over before a load is.
   virtual Counts Drain() = 0;
 
   // Makes a running or coming Drain skip the lame duck and wait no longer than a second. Any thread.

@@ -1,11 +1,13 @@
 #include "server/ticker.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace vitrine {
 
+// A year is as good as an infinite period, and can be added to the time.
 Ticker::Ticker(absl::Duration period, std::function<void()> tick)
-    : period_(period), tick_(std::move(tick)), thread_([this] { Loop(); }) {}
+    : period_(std::min(period, absl::Hours(24 * 365))), tick_(std::move(tick)), thread_([this] { Loop(); }) {}
 
 Ticker::~Ticker() {
   {

@@ -7,6 +7,10 @@
 
 namespace vitrine {
 
+// Exit codes of a process that ends because an executor does not come back, and of one whose device is lost.
+constexpr int kExitHung = 3;
+constexpr int kExitDevice = 4;
+
 // How long EndProcess waits for last words.
 constexpr absl::Duration kLastWords = absl::Seconds(1);
 

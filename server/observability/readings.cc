@@ -16,6 +16,14 @@ AdmissionStatus ReadAdmission(const Admission& admission, const AdmissionOptions
   return {load.requests, load.bytes, load.work, options.max_requests, options.max_bytes};
 }
 
+AnswerStatus ReadAnswers(Admission& admission) {
+  return {admission.answers().reserved(), admission.answers().limit()};
+}
+
+MachineLimits ReadMachine(const Machine& machine) {
+  return {machine.cpus, machine.memory_bytes};
+}
+
 std::map<std::string, Metrics::Rollbacks> ReadRollbacks(const CanaryWatch& canaries) {
   std::map<std::string, Metrics::Rollbacks> rollbacks;
   for (const auto& [model, counts] : canaries.rollbacks()) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "base/machine/machine.h"
 #include "server/admin/canary_watch.h"
 #include "server/identity/identity.h"
 #include "server/observability/metrics.h"
@@ -18,6 +19,8 @@ namespace vitrine {
 // What the parts of the server say, as Metrics::Sources wants it.
 QueueStatus ReadQueue(const Scheduler& scheduler);
 AdmissionStatus ReadAdmission(const Admission& admission, const AdmissionOptions& options);
+AnswerStatus ReadAnswers(Admission& admission);
+MachineLimits ReadMachine(const Machine& machine);
 std::map<std::string, Metrics::Rollbacks> ReadRollbacks(const CanaryWatch& canaries);
 // Listeners that show the certificate, and its end; none without TLS or an identity. `admin_address` is empty where
 // there is no such listener; a unix socket shows none.

@@ -1,5 +1,6 @@
 #include "server/registry/registry.h"
 
+#include <pthread.h>
 #include <spdlog/spdlog.h>
 #include <sys/resource.h>
 
@@ -76,6 +77,7 @@ void Registry::Start() {
 
 void Registry::Follow() {
   const CrashHandlerStack crash_stack;
+  pthread_setname_np(pthread_self(), "registry");
   // On Linux this is the niceness of the calling thread alone.
   setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) + kLoaderNiceness);
   while (!stopping()) {

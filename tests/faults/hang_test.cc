@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/ptrace.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include <atomic>
@@ -45,6 +46,19 @@ class TracedThread {
     EXPECT_TRUE(WIFSTOPPED(status));
   }
   void Continue() const { EXPECT_EQ(ptrace(PTRACE_CONT, thread_, 0, 0), 0); }
+  // Whether it waits for a file descriptor, and so holds no lock that others need. While it is stopped.
+  bool IsInPoll(pid_t process) const {
+    long call = -1;
+    std::ifstream(absl::StrCat("/proc/", process, "/task/", thread_, "/syscall")) >> call;
+#ifdef SYS_poll
+    if (call == SYS_poll) return true;
+#endif
+    return call == SYS_ppoll;
+  }
+  bool HasEnded() const {
+    int status = 0;
+    return waitpid(thread_, &status, __WALL | WNOHANG) == thread_ && !WIFSTOPPED(status);
+  }
   // Until then nobody is told of the end of the process.
   void AwaitEnd() const {
     int status = 0;
@@ -114,6 +128,35 @@ TEST(Hang, AWorkerThatHangsTakesReadinessAwayAndEndsTheProcess) {
   executor.AwaitEnd();
   EXPECT_EQ(server.Wait(), 3);
   EXPECT_THAT(server.Output(), HasSubstr("hung: a batch has been running for "));
+}
+
+// As with a repository on a file system that does not answer: the thread that loads never comes back.
+TEST(Hang, ALoadThatHangsDoesNotKeepTheProcessFromEnding) {
+  const ScratchFolder folder;
+  PublishModel(folder.path() / "repository", "mixed", MixedConfig());
+  ChildServer server(folder.path(), {"--repository", folder.path() / "repository", "--listen", "127.0.0.1:0",
+                                     "--metrics", "127.0.0.1:0", "--poll-interval", "1h"});
+  const auto stub =
+      v1::Classifier::NewStub(grpc::CreateChannel(server.AwaitReady(), grpc::InsecureChannelCredentials()));
+  const TracedThread loader(ThreadOf(server.pid(), "registry"));
+  if (!loader.is_ours()) GTEST_SKIP() << "this machine does not let a process trace its child";
+  ASSERT_TRUE(Eventually([&] {
+    loader.Stop();
+    if (loader.IsInPoll(server.pid())) return true;
+    loader.Continue();
+    return false;
+  }));
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(20));
+  v1::ClassifyResponse response;
+  EXPECT_TRUE(stub->Classify(&context, PictureRequest("mixed", NoiseJpeg(24, 24, 1)), &response).ok());
+  server.Signal(SIGTERM);
+  if (!Eventually([&] { return loader.HasEnded(); })) {
+    server.Signal(SIGKILL);
+    loader.AwaitEnd();
+  }
+  EXPECT_EQ(server.Wait(), 0);
+  EXPECT_THAT(server.Output(), HasSubstr("stopped accepted=1 answered=1"));
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 # Policies and threads, without gRPC and without computing: these also run under ThreadSanitizer.
 vitrine_test(server_core_test
-  SOURCES admission_test.cc batching_policy_test.cc metrics_test.cc scheduler_test.cc
+  SOURCES admission_test.cc batching_policy_test.cc metrics_test.cc scheduler_test.cc ticker_test.cc
   ROOMS server SANITIZE asan tsan)
 # Real models, pictures and repositories.
 vitrine_test(server_compute_test

@@ -1,0 +1,34 @@
+#include "server/ticker.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <thread>
+
+namespace vitrine {
+namespace {
+
+TEST(Ticker, CallsAgainAndAgainUntilItIsGone) {
+  std::atomic<int> calls = 0;
+  {
+    const Ticker ticker(absl::Milliseconds(1), [&] { ++calls; });
+    while (calls < 3) std::this_thread::yield();
+  }
+  const int at_the_end = calls;
+  std::this_thread::yield();
+  EXPECT_EQ(calls, at_the_end);
+}
+
+TEST(Ticker, AnInfinitePeriodIsOneCall) {
+  std::atomic<int> calls = 0;
+  {
+    const Ticker ticker(absl::InfiniteDuration(), [&] { ++calls; });
+    while (calls < 1) std::this_thread::yield();
+    // Long enough for a second call on any machine that makes one; a slow one can only fail to see it.
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  EXPECT_EQ(calls, 1);
+}
+
+}  // namespace
+}  // namespace vitrine
