@@ -9,7 +9,7 @@ from driver.service import Server, bench
 
 MODEL = "eit-mini-cifar10"
 GOAL = 1.05
-RATE = 60  # requests a second: the server's core is about a quarter busy
+RATE = 25  # requests a second: the server's core is about a quarter busy
 SCRAPES = 100  # a second
 ANSWERED = 0.95  # of the scrapes that were due: else the latency was measured beside fewer
 
