@@ -143,7 +143,7 @@ TEST(Overload, AnswersThatAreNotTakenAreBoundedOverTheProcess) {
 }
 
 struct Goodput {
-  double capacity = 0;  // requests/s before and after, if the machine was equally fast; otherwise 0
+  double capacity = 0, afterwards = 0;  // requests/s
   absl::Duration time;
   int calls = 0, ok = 0, refused = 0, late = 0;
 };
@@ -151,7 +151,9 @@ struct Goodput {
 // Five times the capacity, with deadlines that leave room for ten in the queue.
 Goodput OverloadFiveTimes(RunningServer& running, const v1::ClassifyRequest& request) {
   Goodput result;
-  const double before = Capacity(running, request, absl::Seconds(2));
+  const double before = result.capacity = Capacity(running, request, absl::Seconds(2));
+  EXPECT_GT(before, 0);
+  if (before == 0) return result;
   const absl::Duration deadline = std::max(absl::Seconds(10 / before), absl::Milliseconds(100));
   result.time = std::max(absl::Seconds(3), 3 * deadline);
   result.calls = static_cast<int>(5 * before * absl::ToDoubleSeconds(result.time));
@@ -171,8 +173,7 @@ Goodput OverloadFiveTimes(RunningServer& running, const v1::ClassifyRequest& req
         ADD_FAILURE() << call->status.error_code() << " " << call->status.error_message();
     }
   }
-  const double after = Capacity(running, request, absl::Seconds(1));
-  if (std::max(before, after) < 1.5 * std::min(before, after)) result.capacity = before;
+  result.afterwards = Capacity(running, request, absl::Seconds(1));
   return result;
 }
 
@@ -183,11 +184,19 @@ TEST(Overload, FiveTimesTheCapacityIsRefusedAtOnceAndTheAdmittedMeetTheirDeadlin
   RunningServer running(folder.path());
   const v1::ClassifyRequest request = PictureRequest("slow", NoiseJpeg(80, 80, 1));
   Goodput seen;
-  for (int attempt = 0; attempt < 3 && seen.capacity == 0; ++attempt) seen = OverloadFiveTimes(running, request);
+  bool steady = false;
+  int slower = 0;
+  for (int attempt = 0; attempt < 3 && !steady; ++attempt) {
+    seen = OverloadFiveTimes(running, request);
+    ASSERT_GT(seen.capacity, 0);
+    steady = std::max(seen.capacity, seen.afterwards) < 1.5 * std::min(seen.capacity, seen.afterwards);
+    slower += !steady && seen.afterwards < seen.capacity;
+  }
+  EXPECT_LT(slower, 3) << "that is not the machine: what it can do is gone after an overload";
   EXPECT_TRUE(Eventually([&] { return running.Metric("vitrine_in_flight ") == 0; }));
   const Server::Counts counts = running.server().Drain();
   EXPECT_EQ(counts.accepted, counts.answered);
-  if (seen.capacity == 0) GTEST_SKIP() << "this machine is now fast, now slow: no load is five times what it can do";
+  if (!steady) GTEST_SKIP() << "this machine is now fast, now slow: no load is five times what it can do";
   // Four fifths cannot be served. Without admission they would be late; here they are refused, and of those admitted
   // few are late, although the machine may do other things meanwhile.
   const std::string ledger =
