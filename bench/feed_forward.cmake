@@ -1,3 +1,2 @@
 # The prepared feed-forward block against the reference layer.
 vitrine_program(feed_forward_bench SOURCES feed_forward_bench.cc ROOMS models LIBRARIES benchmark::benchmark)
-target_compile_definitions(feed_forward_bench PRIVATE AT_PER_OPERATOR_HEADERS)

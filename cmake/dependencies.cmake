@@ -56,6 +56,8 @@ set_target_properties(torch_cpu PROPERTIES IMPORTED_LOCATION ${torch_lib}/libtor
 target_compile_options(torch_cpu INTERFACE
   "SHELL:-idirafter ${LIBTORCH_SITE}/torch/include"
   "SHELL:-idirafter ${LIBTORCH_SITE}/torch/include/torch/csrc/api/include")
+# ATen headers that need operators include those alone instead of all 2,000.
+target_compile_definitions(torch_cpu INTERFACE AT_PER_OPERATOR_HEADERS)
 target_link_libraries(torch_cpu INTERFACE c10)
 target_link_options(torch_cpu INTERFACE
   -Wl,--no-as-needed -Wl,-rpath-link,${cuda_lib} -Wl,-rpath,${torch_lib} -Wl,-rpath,${cuda_lib})

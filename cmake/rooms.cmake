@@ -22,12 +22,14 @@ function(vitrine_room name)
   add_library(vitrine_${name} STATIC ${arg_SOURCES})
   target_include_directories(vitrine_${name} PUBLIC ${CMAKE_SOURCE_DIR})
   target_link_libraries(vitrine_${name} PUBLIC ${rooms} ${arg_LIBRARIES})
+  precompiled_kind(kind ${name})
+  use_precompiled(vitrine_${name} ${kind})
 endfunction()
 
-# vitrine_program(NAME SOURCES a.cc ... ROOMS ... [LIBRARIES ...])
-# An executable in build/bin. torch_cpu comes first where a room needs it: it exports BLAS symbols that OpenCV's
-# libblas exports too, and the first one wins.
-function(vitrine_program name)
+# vitrine_executable(NAME SUFFIX SOURCES a.cc ... ROOMS ... [LIBRARIES ...])
+# torch_cpu comes first where a room needs it: it exports BLAS symbols that OpenCV's libblas exports too, and the first
+# one wins. SUFFIX is "" or "_test", of the precompiled header.
+function(vitrine_executable name suffix)
   cmake_parse_arguments(arg "" "" "SOURCES;ROOMS;LIBRARIES" ${ARGN})
   add_executable(${name} ${arg_SOURCES})
   foreach(room ${arg_ROOMS})
@@ -37,22 +39,59 @@ function(vitrine_program name)
     list(APPEND rooms vitrine_${room})
   endforeach()
   target_link_libraries(${name} PRIVATE ${torch} ${rooms} ${arg_LIBRARIES})
-  add_dependencies(${name} revision)
+  precompiled_kind(kind ${arg_ROOMS})
+  use_precompiled(${name} ${kind}${suffix})
 endfunction()
 
-# vitrine_test(NAME SOURCES x_test.cc ... ROOMS ... [LIBRARIES ...] [PROGRAMS vitrine-server ...] [SANITIZE asan tsan])
-# A GoogleTest program run by ctest. PROGRAMS are built before it; it finds them in ${CMAKE_RUNTIME_OUTPUT_DIRECTORY}
-# through the macro VITRINE_BIN. SANITIZE says which of script/sanitize's runs it belongs to.
+# vitrine_program(NAME SOURCES a.cc ... ROOMS ... [LIBRARIES ...]): an executable in build/bin.
+function(vitrine_program name)
+  vitrine_executable(${name} "" ${ARGN})
+endfunction()
+
+# vitrine_test_library(NAME SOURCES a.cc ... ROOMS ... [LIBRARIES ...]): what several test programs share.
+function(vitrine_test_library name)
+  cmake_parse_arguments(arg "" "" "SOURCES;ROOMS;LIBRARIES" ${ARGN})
+  list(TRANSFORM arg_ROOMS PREPEND vitrine_ OUTPUT_VARIABLE rooms)
+  add_library(${name} STATIC ${arg_SOURCES})
+  target_link_libraries(${name} PUBLIC ${arg_LIBRARIES} ${rooms} GTest::gmock)
+  target_include_directories(${name} SYSTEM PRIVATE ${CMAKE_BINARY_DIR}/gen)
+  target_compile_options(${name} PRIVATE ${VITRINE_TEST_OPTIONS})
+  precompiled_kind(kind ${arg_ROOMS})
+  use_precompiled(${name} ${kind}_test)
+endfunction()
+
+# label_test(NAME TIMED PROGRAMS): `timed` tests judge real time and run alone; `e2e` tests start our programs or
+# servers; the others are `unit`. script/test takes labels as it takes names.
+function(label_test name timed programs)
+  if(programs)
+    set_property(TEST ${name} APPEND PROPERTY LABELS e2e)
+  else()
+    set_property(TEST ${name} APPEND PROPERTY LABELS unit)
+  endif()
+  if(timed)
+    set_property(TEST ${name} APPEND PROPERTY LABELS timed)
+    set_property(TEST ${name} PROPERTY RUN_SERIAL ON)
+  endif()
+endfunction()
+
+# vitrine_test(NAME [TIMED] SOURCES x_test.cc ... ROOMS ... [LIBRARIES ...] [PROGRAMS vitrine-server ...]
+#              [SANITIZE asan tsan])
+# A GoogleTest program run by ctest. PROGRAMS are built before it; tests/paths.h says where they are. SANITIZE says which of script/sanitize's runs it belongs to.
 # Tests that need data read $VITRINE_DATA and say what they skip without it.
 function(vitrine_test name)
-  cmake_parse_arguments(arg "" "" "SOURCES;ROOMS;LIBRARIES;PROGRAMS;SANITIZE" ${ARGN})
-  vitrine_program(${name} SOURCES ${arg_SOURCES} ROOMS ${arg_ROOMS} LIBRARIES ${arg_LIBRARIES} GTest::gmock_main)
+  cmake_parse_arguments(arg "TIMED" "" "SOURCES;ROOMS;LIBRARIES;PROGRAMS;SANITIZE" ${ARGN})
+  vitrine_executable(${name} _test SOURCES ${arg_SOURCES} ROOMS ${arg_ROOMS} LIBRARIES ${arg_LIBRARIES} GTest::gmock_main)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
-  target_compile_definitions(${name} PRIVATE VITRINE_BIN="${CMAKE_RUNTIME_OUTPUT_DIRECTORY}" VITRINE_SOURCE="${CMAKE_SOURCE_DIR}")
+  target_include_directories(${name} SYSTEM PRIVATE ${CMAKE_BINARY_DIR}/gen)  # tests/paths.h
+  target_compile_options(${name} PRIVATE ${VITRINE_TEST_OPTIONS})
   if(arg_PROGRAMS)
     add_dependencies(${name} ${arg_PROGRAMS})
   endif()
   add_test(NAME ${name} COMMAND ${name})
+  if("e2e_testing" IN_LIST arg_LIBRARIES)
+    list(APPEND arg_PROGRAMS e2e_testing)
+  endif()
+  label_test(${name} "${arg_TIMED}" "${arg_PROGRAMS}")
   foreach(sanitizer ${arg_SANITIZE})
     add_dependencies(sanitize-${sanitizer} ${name})
     set_property(TEST ${name} APPEND PROPERTY LABELS sanitize-${sanitizer})
@@ -60,6 +99,19 @@ function(vitrine_test name)
 endfunction()
 add_custom_target(sanitize-asan)
 add_custom_target(sanitize-tsan)
+
+# vitrine_script_test(NAME [TIMED] COMMAND ... [PROGRAMS vitrine-server ...])
+# A check that is no GoogleTest program; exit code 77 says that it was skipped. The target NAME builds what it runs.
+function(vitrine_script_test name)
+  cmake_parse_arguments(arg "TIMED" "" "COMMAND;PROGRAMS" ${ARGN})
+  add_test(NAME ${name} COMMAND ${arg_COMMAND})
+  set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77)
+  add_custom_target(${name})
+  if(arg_PROGRAMS)
+    add_dependencies(${name} ${arg_PROGRAMS})
+  endif()
+  label_test(${name} "${arg_TIMED}" "${arg_PROGRAMS}")
+endfunction()
 
 # vitrine_fuzzer(NAME SOURCES x_fuzz.cc ROOMS ...): a libFuzzer program, only with the preset `fuzz`.
 add_custom_target(fuzzers)

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "models/attention_distance.h"
+#include "models/attention_tap.h"
 
 namespace vitrine {
 namespace {

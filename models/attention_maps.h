@@ -4,11 +4,11 @@
 #include <vector>
 
 #include "models/attention_request.h"
-#include "models/attention_tap.h"
-#include "models/model.h"
 #include "vitrine/v1/attention.pb.h"
 
 namespace vitrine {
+
+class AttentionTap;
 
 // One map, as floats.
 struct AttentionMap {

@@ -4,7 +4,8 @@
 #include <cstdint>
 
 #include "absl/status/statusor.h"
-#include "models/model.h"
+#include "models/abilities.h"
+#include "models/token_layout.h"
 #include "vitrine/v1/attention.pb.h"
 
 namespace vitrine {

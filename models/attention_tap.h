@@ -8,14 +8,9 @@
 #include <tuple>
 #include <utility>
 
-namespace vitrine {
+#include "models/abilities.h"
 
-// Which of a model's attentions a matrix belongs to. Layers are counted within each.
-enum class AttentionSource {
-  kTokens,      // tokens attend to tokens: [heads, n, n]
-  kClassQuery,  // the class token attends to all tokens: [heads, 1, 1 + cells]
-  kChannels,    // channels of q against channels of k, XCiT: [heads, d_h, d_h]
-};
+namespace vitrine {
 
 // Which attention matrices a forward pass shall hand out, and where they land.
 //

@@ -4,11 +4,13 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "models/model.h"
-#include "models/token_tap.h"
+#include "models/abilities.h"
+#include "models/token_layout.h"
 #include "vitrine/v1/features.pb.h"
 
 namespace vitrine {
+
+class TokenTap;
 
 // What the model made of a picture before its head, as floats.
 struct FeatureMap {

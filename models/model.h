@@ -5,12 +5,11 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "models/abilities.h"
 #include "models/attention_tap.h"
 #include "models/forward_context.h"
 #include "models/module.h"
 #include "models/packed_tokens.h"
-#include "vitrine/v1/attention.pb.h"
-#include "vitrine/v1/features.pb.h"
 #include "vitrine/v1/model.pb.h"
 
 namespace vitrine {
@@ -18,30 +17,6 @@ namespace vitrine {
 // The images of a batch, each [channels, height, width] fp32 on the model's device, normalised, of any sizes that
 // GridFor accepts. Sort by size where the order is free: equal neighbours share batched calls.
 using ImageBatch = std::vector<at::Tensor>;
-
-// What a model can be asked for as attention.
-struct AttentionAbility {
-  struct Offer {
-    v1::AttentionKind kind = v1::ATTENTION_KIND_UNSPECIFIED;
-    AttentionSource source = AttentionSource::kTokens;
-    int layers = 0;
-    int heads = 0;
-  };
-  std::vector<Offer> offers = {};
-  int prefix_tokens = 0;   // keys of kTokens before the grid (class token)
-  int cell = 0;            // pixels of the input per grid cell, the unit of distances
-  int channels = 0;        // d_h of kChannels
-  bool diverging = false;  // the maps have both signs (X-ViT)
-
-  // Null if the model lacks it.
-  const Offer* Find(v1::AttentionKind kind) const;
-};
-
-// What a model can be asked for as features.
-struct FeatureAbility {
-  std::vector<v1::FeatureKind> kinds = {};
-  int width = 0;  // channels of a token before the head
-};
 
 // A classifier built from a ModelConfig. One definition serves training and the reference form of inference.
 class Model : public Module {

@@ -3,55 +3,11 @@
 
 #include <ATen/core/Tensor.h>
 
-#include <cstdint>
 #include <memory>
-#include <span>
-#include <vector>
+
+#include "models/token_layout.h"
 
 namespace vitrine {
-
-// Rows and columns of patch tokens.
-struct Grid {
-  int rows = 0;
-  int columns = 0;
-  int64_t cells() const { return int64_t{rows} * columns; }
-  friend bool operator==(const Grid&, const Grid&) = default;
-};
-
-// Where each image's tokens are in a packed batch. Offsets are in tokens; image i has
-// prefix_tokens() + grid(i).cells() tokens, the prefix (class token) first, then the grid row by row.
-// Immutable; thread-safe.
-class TokenLayout {
- public:
-  // Consecutive images with equal grids, which may share one batched call.
-  struct Run {
-    int first_image = 0;
-    int images = 0;
-    Grid grid;
-    int64_t first_token = 0;
-    int64_t tokens_per_image = 0;  // prefix included
-  };
-
-  // Requires at least one image and grids of at least one cell.
-  static std::shared_ptr<const TokenLayout> Make(std::vector<Grid> grids, int prefix_tokens);
-
-  int images() const { return static_cast<int>(grids_.size()); }
-  int prefix_tokens() const { return prefix_tokens_; }
-  int64_t total_tokens() const { return offsets_.back(); }
-  Grid grid(int image) const { return grids_[image]; }
-  int64_t offset(int image) const { return offsets_[image]; }
-  int64_t tokens(int image) const { return offsets_[image + 1] - offsets_[image]; }
-  // Sorting a batch by grid makes the runs long; correctness does not depend on it.
-  std::span<const Run> runs() const { return runs_; }
-
- private:
-  TokenLayout(std::vector<Grid> grids, int prefix_tokens);
-
-  const std::vector<Grid> grids_;
-  const int prefix_tokens_;
-  std::vector<int64_t> offsets_;  // images() + 1
-  std::vector<Run> runs_;
-};
 
 // A batch of images as one sequence of tokens, without padding.
 //

@@ -10,7 +10,8 @@ target_sources(vitrine_models PRIVATE
 
 # One file per instruction set. The kernels say themselves where a product and a sum are rounded once: elsewhere the
 # compiler may not contract, or one register tile could round another way than the next.
-set_source_files_properties(kernels/cpu/kernels_portable.cc PROPERTIES COMPILE_OPTIONS -ffp-contract=off)
+set_source_files_properties(kernels/cpu/kernels_portable.cc PROPERTIES
+  COMPILE_OPTIONS -ffp-contract=off SKIP_PRECOMPILE_HEADERS ON)
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$")
   set(avx512 -mavx512f -mavx512bw -mavx512dq -mavx512vl -mfma -ffp-contract=off)
   if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
@@ -18,7 +19,10 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$")
   endif()
   target_sources(vitrine_models PRIVATE
     kernels/cpu/kernels_avx2.cc kernels/cpu/kernels_avx512.cc kernels/cpu/kernels_avx512_bf16.cc)
-  set_source_files_properties(kernels/cpu/kernels_avx2.cc PROPERTIES COMPILE_OPTIONS "-mavx2;-mfma;-ffp-contract=off")
-  set_source_files_properties(kernels/cpu/kernels_avx512.cc PROPERTIES COMPILE_OPTIONS "${avx512}")
-  set_source_files_properties(kernels/cpu/kernels_avx512_bf16.cc PROPERTIES COMPILE_OPTIONS "${avx512};-mavx512bf16")
+  set_source_files_properties(kernels/cpu/kernels_avx2.cc PROPERTIES
+    COMPILE_OPTIONS "-mavx2;-mfma;-ffp-contract=off" SKIP_PRECOMPILE_HEADERS ON)
+  set_source_files_properties(kernels/cpu/kernels_avx512.cc PROPERTIES
+    COMPILE_OPTIONS "${avx512}" SKIP_PRECOMPILE_HEADERS ON)
+  set_source_files_properties(kernels/cpu/kernels_avx512_bf16.cc PROPERTIES
+    COMPILE_OPTIONS "${avx512};-mavx512bf16" SKIP_PRECOMPILE_HEADERS ON)
 endif()

@@ -13,7 +13,7 @@
 #include "programs/repo_picture.h"
 #include "repository/checkpoint.h"
 #include "repository/names.h"
-#include "repository/repository.h"
+#include "repository/stored_version.h"
 
 namespace vitrine {
 namespace {

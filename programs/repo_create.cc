@@ -15,7 +15,7 @@
 #include "report/data_table.h"
 #include "repository/checkpoint.h"
 #include "repository/names.h"
-#include "repository/repository.h"
+#include "repository/stored_version.h"
 
 namespace vitrine {
 namespace {

@@ -17,7 +17,7 @@
 #include "repository/checkpoint.h"
 #include "repository/import.h"
 #include "repository/labels.h"
-#include "repository/repository.h"
+#include "repository/stored_version.h"
 
 namespace vitrine {
 namespace {

@@ -13,7 +13,7 @@
 #include "base/status_macros.h"
 #include "report/data_table.h"
 #include "repository/checkpoint.h"
-#include "repository/repository.h"
+#include "repository/stored_version.h"
 #include "trainer/evaluate.h"
 #include "trainer/loop.h"
 #include "trainer/recipe.h"

@@ -8,7 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "models/model.h"
-#include "repository/repository.h"
+#include "repository/stored_version.h"
 
 namespace vitrine {
 

@@ -14,9 +14,9 @@
 #include "repository/labels.h"
 #include "repository/manifest.h"
 #include "repository/names.h"
-#include "repository/repository.h"
 #include "repository/safe_file.h"
 #include "repository/sha256.h"
+#include "repository/stored_version.h"
 #include "repository/temporary_folder.h"
 #include "repository/text.h"
 

@@ -1,5 +1,3 @@
-#include "repository/repository.h"
-
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
@@ -9,6 +7,7 @@
 #include "repository/names.h"
 #include "repository/safe_file.h"
 #include "repository/sha256.h"
+#include "repository/stored_version.h"
 #include "repository/text.h"
 
 namespace vitrine {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "models/model.h"
+#include "models/abilities.h"
 #include "repository/repository.h"
 #include "server/registry/model_limits.h"
 #include "server/scheduling/cost_model.h"
@@ -16,8 +16,10 @@
 
 namespace vitrine {
 
+class Model;
 class ModelMetrics;
 class VersionMetrics;
+struct StoredVersion;
 
 // What became of the requests that a version computed. Written by the threads that answer, read by the canary guard.
 struct VersionOutcomes {
@@ -44,7 +46,7 @@ struct LoadedModel {
   int64_t device_bytes = 0;  // sum of the sizes of every parameter and buffer
   AttentionAbility attention;
   FeatureAbility features;
-  std::unique_ptr<const Model> model;
+  std::shared_ptr<const Model> model;
 
   // Shared by the versions of a model, so that a new version starts with what is known about the old.
   std::shared_ptr<ModelCost> cost = std::make_shared<ModelCost>();

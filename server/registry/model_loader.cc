@@ -13,6 +13,7 @@
 #include "base/status_macros.h"
 #include "models/model.h"
 #include "repository/checkpoint.h"
+#include "repository/stored_version.h"
 #include "server/clock.h"
 #include "server/observability/log.h"
 #include "server/registry/memory_budget.h"

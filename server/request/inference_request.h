@@ -13,7 +13,7 @@
 #include "imaging/image.h"
 #include "models/attention_maps.h"
 #include "models/features.h"
-#include "models/packed_tokens.h"
+#include "models/token_layout.h"
 #include "server/observability/model_metrics.h"
 #include "server/registry/loaded_model.h"
 #include "server/scheduling/admission.h"

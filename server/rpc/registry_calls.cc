@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "models/model.h"
 #include "models/workload/conventions.h"
 #include "models/workload/workload.h"
 #include "server/rpc/typed_calls.h"

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "tests/client/shell.h"
+#include "tests/paths.h"
 #include "tests/scratch_folder.h"
 
 namespace vitrine {

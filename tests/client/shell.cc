@@ -9,6 +9,7 @@
 #include <regex>
 
 #include "absl/time/clock.h"
+#include "tests/paths.h"
 
 namespace vitrine {
 

@@ -12,6 +12,7 @@
 #include "absl/time/clock.h"
 #include "tests/client/shell.h"
 #include "tests/imaging/pictures.h"
+#include "tests/paths.h"
 
 namespace vitrine {
 namespace {

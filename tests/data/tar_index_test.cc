@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "tests/data/made_tar.h"
+#include "tests/paths.h"
 #include "tests/scratch_folder.h"
 
 namespace vitrine {

@@ -17,6 +17,7 @@
 #include "absl/strings/str_cat.h"
 #include "tests/e2e/published.h"
 #include "tests/e2e/running_server.h"
+#include "tests/paths.h"
 #include "vitrine/v1/admin.grpc.pb.h"
 
 namespace vitrine::testing {

@@ -12,12 +12,13 @@
 
 #include "absl/strings/match.h"
 #include "tests/e2e/running_server.h"
+#include "tests/paths.h"
 
 namespace vitrine::testing {
 
 ChildServer::ChildServer(const std::filesystem::path& folder, const std::vector<std::string>& arguments)
     : output_(folder / "vitrine-server.output") {
-  std::vector<char*> argv = {const_cast<char*>(VITRINE_SERVER_PROGRAM)};
+  std::vector<char*> argv = {const_cast<char*>(VITRINE_BIN "/vitrine-server")};
   for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
   argv.push_back(nullptr);
   const int file = open(output_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);

@@ -13,6 +13,7 @@
 #include "tests/e2e/child_server.h"
 #include "tests/e2e/published.h"
 #include "tests/e2e/running_server.h"
+#include "tests/paths.h"
 #include "tests/server/identity/authority.h"
 
 namespace vitrine::testing {

@@ -14,6 +14,7 @@
 #include "tests/e2e/child_server.h"
 #include "tests/e2e/published.h"
 #include "tests/e2e/running_server.h"
+#include "tests/paths.h"
 
 namespace vitrine::testing {
 namespace {

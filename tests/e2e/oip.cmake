@@ -4,9 +4,12 @@ vitrine_test(oip_e2e_test
 
 # Real clients of the Open Inference Protocol against the real server; what they are made of stays in the build folder.
 # Skipped, and said so, where pip reaches no package index.
-add_test(NAME tritonclient_test COMMAND ${CMAKE_SOURCE_DIR}/script/test-tritonclient ${CMAKE_BINARY_DIR})
-add_test(NAME perf_analyzer_test
+vitrine_script_test(tritonclient_test
+  COMMAND ${CMAKE_SOURCE_DIR}/script/test-tritonclient ${CMAKE_BINARY_DIR}
+  PROGRAMS vitrine-server descriptor_sets)
+vitrine_script_test(perf_analyzer_test
   COMMAND ${CMAKE_SOURCE_DIR}/script/perf-analyzer ${CMAKE_BINARY_DIR} --concurrency-range 2 --max-trials 3
-          --measurement-mode count_windows --measurement-request-count 20 --stability-percentage 999)
+          --measurement-mode count_windows --measurement-request-count 20 --stability-percentage 999
+  PROGRAMS vitrine-server)
 set_tests_properties(tritonclient_test perf_analyzer_test PROPERTIES
-  SKIP_RETURN_CODE 77 TIMEOUT 600 RESOURCE_LOCK ${CMAKE_BINARY_DIR}/oip-python)
+  TIMEOUT 600 RESOURCE_LOCK ${CMAKE_BINARY_DIR}/oip-python)

@@ -15,10 +15,11 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "repository/repository.h"
+#include "repository/stored_version.h"
 #include "tests/e2e/child_server.h"
 #include "tests/e2e/published.h"
 #include "tests/e2e/running_server.h"
+#include "tests/paths.h"
 #include "tests/trainer/coloured_squares.h"
 #include "trainer/recipe.h"
 

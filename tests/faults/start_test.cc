@@ -17,6 +17,7 @@
 #include "tests/e2e/child_server.h"
 #include "tests/e2e/published.h"
 #include "tests/e2e/running_server.h"
+#include "tests/paths.h"
 #include "tests/quota_group.h"
 
 namespace vitrine::testing {

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "imaging/decode.h"
+#include "tests/paths.h"
 
 namespace vitrine {
 namespace {

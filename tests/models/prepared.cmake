@@ -2,4 +2,3 @@
 vitrine_test(gemm_test SOURCES gemm_test.cc ROOMS models)
 vitrine_test(training_kernels_test SOURCES training_kernels_test.cc ROOMS models)
 vitrine_test(feed_forward_prepared_test SOURCES feed_forward_prepared_test.cc ROOMS models)
-target_compile_definitions(feed_forward_prepared_test PRIVATE AT_PER_OPERATOR_HEADERS)

@@ -8,9 +8,7 @@ vitrine_test(sequences_test
     sequences_oracle.cc
     sequences_zoo_test.cc
   ROOMS models)
-target_compile_definitions(sequences_test PRIVATE AT_PER_OPERATOR_HEADERS)
 
 vitrine_test(sequences_learning_test
   SOURCES pictures.cc sequences_learning_test.cc sequences_oracle.cc
   ROOMS models data trainer)
-target_compile_definitions(sequences_learning_test PRIVATE AT_PER_OPERATOR_HEADERS)

@@ -9,4 +9,3 @@ vitrine_test(xcit_test
     xcit_test.cc
     xvit_test.cc
   ROOMS models)
-target_compile_definitions(xcit_test PRIVATE AT_PER_OPERATOR_HEADERS)

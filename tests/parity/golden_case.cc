@@ -16,6 +16,7 @@
 #include "repository/checkpoint.h"
 #include "repository/import.h"
 #include "tests/parity/hashed.h"
+#include "tests/paths.h"
 
 namespace vitrine::testing {
 namespace {

@@ -12,6 +12,7 @@
 #include "repository/import.h"
 #include "tests/e2e/published.h"
 #include "tests/e2e/running_server.h"
+#include "tests/paths.h"
 #include "tests/repository/foreign_weights.h"
 
 namespace vitrine::testing {

@@ -16,7 +16,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "repository/repository.h"
+#include "repository/stored_version.h"
 #include "tests/repository/sample_version.h"
 #include "tests/repository/traced_process.h"
 

@@ -7,8 +7,8 @@
 #include <thread>
 
 #include "repository/manifest.h"
-#include "repository/repository.h"
 #include "repository/safe_file.h"
+#include "repository/stored_version.h"
 #include "tests/repository/sample_version.h"
 
 namespace vitrine {

@@ -17,7 +17,8 @@
 #include "absl/strings/str_split.h"
 #include "models/sequences/zoo.h"
 #include "models/zoo.h"
-#include "repository/repository.h"
+#include "repository/stored_version.h"
+#include "tests/paths.h"
 #include "tests/quota_group.h"
 
 namespace vitrine {

@@ -1,5 +1,3 @@
-#include "repository/repository.h"
-
 #include <gmock/gmock.h>
 
 #include <cmath>
@@ -7,6 +5,7 @@
 
 #include "repository/manifest.h"
 #include "repository/sha256.h"
+#include "repository/stored_version.h"
 #include "tests/repository/sample_version.h"
 
 namespace vitrine {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "repository/repository.h"
+#include "repository/stored_version.h"
 #include "tests/scratch_folder.h"
 
 namespace vitrine {

@@ -12,6 +12,7 @@
 #include <sstream>
 #include <string>
 
+#include "models/model.h"
 #include "repository/manifest.h"
 #include "server/registry/memory_budget.h"
 #include "server/registry/registry.h"

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "models/model.h"
 #include "server/request/plan_attention.h"
 #include "tests/imaging/pictures.h"
 #include "tests/server/served.h"

@@ -8,6 +8,8 @@
 #include <regex>
 #include <string>
 
+#include "tests/paths.h"
+
 namespace {
 
 namespace fs = std::filesystem;

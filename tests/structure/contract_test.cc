@@ -7,6 +7,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "tests/paths.h"
 #include "tests/structure/contract_diff.h"
 
 namespace vitrine {
@@ -18,9 +19,9 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 
 FileDescriptorSet Now() {
-  std::ifstream file(VITRINE_CONTRACT, std::ios::binary);
+  std::ifstream file(VITRINE_BUILD "/gen/vitrine.binpb", std::ios::binary);
   FileDescriptorSet set;
-  EXPECT_TRUE(set.ParseFromIstream(&file)) << VITRINE_CONTRACT;
+  EXPECT_TRUE(set.ParseFromIstream(&file)) << VITRINE_BUILD "/gen/vitrine.binpb";
   return set;
 }
 

@@ -12,6 +12,8 @@
 #include <string>
 #include <vector>
 
+#include "tests/paths.h"
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -107,7 +109,7 @@ TEST(Rooms, ModelsAndClientKeepTheirHeavyNeighboursOut) {
 
 TEST(Rooms, LinkOnlyWhatTheTableAllows) {
   const Edges allowed = AllowedEdges();
-  std::istringstream lines(ReadFile(VITRINE_LINK_EDGES));
+  std::istringstream lines(ReadFile(VITRINE_BUILD "/link-edges.txt"));
   int rooms = 0;
   for (std::string line; std::getline(lines, line);) {
     const std::string target = line.substr(0, line.find(':'));

@@ -10,7 +10,8 @@
 #include "imaging/decode.h"
 #include "imaging/preprocess.h"
 #include "repository/checkpoint.h"
-#include "repository/repository.h"
+#include "repository/stored_version.h"
+#include "tests/paths.h"
 #include "trainer/evaluate.h"
 #include "trainer/recipe.h"
 

@@ -14,6 +14,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "repository/safetensors.h"
+#include "tests/paths.h"
 #include "tests/trainer/coloured_squares.h"
 #include "trainer/recipe.h"
 #include "trainer/sampler.h"

@@ -10,7 +10,8 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "repository/repository.h"
+#include "repository/stored_version.h"
+#include "tests/paths.h"
 #include "tests/quota_group.h"
 #include "tests/trainer/coloured_squares.h"
 #include "trainer/recipe.h"

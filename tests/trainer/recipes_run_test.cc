@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "repository/checkpoint.h"
-#include "repository/repository.h"
+#include "repository/stored_version.h"
 #include "tests/trainer/coloured_squares.h"
 #include "trainer/loop.h"
 #include "trainer/recipe.h"

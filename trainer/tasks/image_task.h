@@ -11,7 +11,7 @@
 #include "data/dataset.h"
 #include "data/digest.h"
 #include "models/model.h"
-#include "repository/repository.h"
+#include "repository/stored_version.h"
 #include "trainer/task.h"
 #include "trainer/tasks/teacher.h"
 #include "vitrine/v1/recipe.pb.h"

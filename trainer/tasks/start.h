@@ -6,7 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "models/model.h"
-#include "repository/repository.h"
+#include "repository/stored_version.h"
 
 namespace vitrine {
 

@@ -121,7 +121,7 @@ absl::StatusOr<std::vector<StepRow>> ParseSteps(std::string_view text) {
   const std::vector<Fields> lines = Lines(text);
   std::vector<StepRow> rows;
   if (lines.empty()) return rows;
-  if (absl::StrJoin(lines[0], ",") + "\n" != kStepsHeader) {
+  if (absl::StrCat(absl::StrJoin(lines[0], ","), "\n") != kStepsHeader) {
     return absl::InvalidArgumentError(absl::StrCat("the header is not ", kStepsHeader));
   }
   for (size_t i = 1; i < lines.size(); ++i) {

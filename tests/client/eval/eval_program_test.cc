@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "tests/client/shell.h"
+#include "tests/paths.h"
 
 namespace vitrine {
 namespace {

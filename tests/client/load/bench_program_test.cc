@@ -6,6 +6,7 @@
 
 #include "tests/client/shell.h"
 #include "tests/client/small_server.h"
+#include "tests/paths.h"
 
 namespace vitrine {
 namespace {

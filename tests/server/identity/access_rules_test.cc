@@ -7,6 +7,8 @@
 #include <iterator>
 #include <string>
 
+#include "tests/paths.h"
+
 namespace vitrine::testing {
 namespace {
 

@@ -15,6 +15,7 @@
 
 #include "server/observability/metrics.h"
 #include "server/registry/version_status.h"
+#include "tests/paths.h"
 
 namespace vitrine {
 namespace {

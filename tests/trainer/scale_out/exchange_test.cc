@@ -12,6 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "tests/paths.h"
 #include "tests/trainer/scale_out/processes.h"
 
 namespace vitrine {

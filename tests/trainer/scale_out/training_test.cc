@@ -9,6 +9,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "tests/paths.h"
 #include "tests/trainer/coloured_squares.h"
 #include "tests/trainer/scale_out/processes.h"
 

@@ -15,6 +15,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "tests/paths.h"
 #include "tests/trainer/coloured_squares.h"
 #include "trainer/recipe.h"
 

@@ -10,6 +10,7 @@
 #include <map>
 #include <vector>
 
+#include "tests/paths.h"
 #include "tests/trainer/watch/made_run.h"
 #include "trainer/watch/event_record.h"
 #include "trainer/watch/tensorboard_event.pb.h"

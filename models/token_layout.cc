@@ -1,4 +1,4 @@
-#include "models/packed_tokens.h"
+#include "models/token_layout.h"
 
 namespace vitrine {
 

@@ -1,0 +1,59 @@
+# Headers that most sources of a kind of room include, parsed once per kind instead of once per source: 70 to 90 % of
+# compiling a source is parsing headers. A kind is a header of cmake/precompiled/; its name with _test is what the tests
+# of such rooms include. Sources include what they use all the same: VITRINE_PRECOMPILE=OFF shows it (script/nightly).
+option(VITRINE_PRECOMPILE "parse common headers once" ON)
+if(VITRINE_PRECOMPILE AND CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+  # Of what comes out of a precompiled header, GCC 12 forgets that it is the system's, and reports std::string's own
+  # memcpy (GCC bugs 105329 and 105651). Without one these warnings are on.
+  add_compile_options(-Wno-array-bounds -Wno-stringop-overflow -Wno-stringop-overread)
+endif()
+
+# Tests run once or twice a build, so compiling them counts more than their speed.
+set(VITRINE_TEST_OPTIONS $<$<CONFIG:Release>:-O1>)
+
+# precompiled_kind(OUT ROOM...): the kind that sees all that the headers of these rooms name.
+function(precompiled_kind out)
+  set(kind text)
+  foreach(candidate "client:client" "tensors:models|repository|trainer" "server:server")
+    string(REGEX REPLACE ":.*" "" name ${candidate})
+    string(REGEX REPLACE ".*:" "" rooms ${candidate})
+    foreach(room ${ARGN})
+      if(room MATCHES "^(${rooms})$")
+        set(kind ${name})
+      endif()
+    endforeach()
+  endforeach()
+  set(${out} ${kind} PARENT_SCOPE)
+endfunction()
+
+# use_precompiled(TARGET KIND): TARGET's sources see the header of KIND. The compiler refuses (-Winvalid-pch) a target
+# whose options differ from those of the kind; sources with options of their own set SKIP_PRECOMPILE_HEADERS.
+function(use_precompiled target kind)
+  if(VITRINE_PRECOMPILE)
+    target_precompile_headers(${target} REUSE_FROM precompiled_${kind})
+  endif()
+endfunction()
+
+# Called once the libraries of dependencies.cmake and proto/ are known.
+function(add_precompiled_kinds)
+  set(text_libraries absl::strings absl::statusor absl::time)
+  set(tensors_libraries torch_cpu vitrine_proto)
+  set(client_libraries vitrine_services nlohmann_json::nlohmann_json)
+  set(server_libraries vitrine_services nlohmann_json::nlohmann_json spdlog::spdlog)
+  foreach(kind text tensors client server)
+    foreach(suffix "" _test)
+      set(target precompiled_${kind}${suffix})
+      add_library(${target} OBJECT ${CMAKE_SOURCE_DIR}/cmake/precompiled/owner.cc)
+      target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR})
+      target_link_libraries(${target} PRIVATE ${${kind}_libraries})
+      if(suffix)
+        target_link_libraries(${target} PRIVATE GTest::gmock)
+        target_compile_options(${target} PRIVATE ${VITRINE_TEST_OPTIONS})
+      endif()
+      if(CMAKE_CXX_COMPILER_ID STREQUAL Clang)
+        target_compile_options(${target} PRIVATE "SHELL:-Xclang -fno-pch-timestamp")  # or ccache takes none for known
+      endif()
+      target_precompile_headers(${target} PRIVATE "\"cmake/precompiled/${kind}${suffix}.h\"")
+    endforeach()
+  endforeach()
+endfunction()

@@ -1,0 +1,9 @@
+// What the server's sources include. No tensors: most of them handle requests and know none.
+#include <grpcpp/grpcpp.h>
+#include <spdlog/spdlog.h>
+
+#include <nlohmann/json.hpp>
+
+#include "cmake/precompiled/text.h"
+#include "vitrine/v1/classifier.pb.h"
+#include "vitrine/v1/manifest.pb.h"

@@ -1,0 +1,5 @@
+// Tests of sources that use tensors.h.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "cmake/precompiled/tensors.h"

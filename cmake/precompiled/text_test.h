@@ -1,0 +1,5 @@
+// Tests of sources that use text.h.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "cmake/precompiled/text.h"
