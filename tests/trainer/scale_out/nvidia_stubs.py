@@ -1,0 +1,51 @@
+"""nvidia_stubs.py SITE FOLDER: libraries with the names of those of NVIDIA that PyTorch in SITE is linked with and that are
+not there, which are gigabytes. `import torch` wants their names and symbols; nothing calls them where there is no card, and
+a call ends the process (SIGILL). For torchrun.py, whose ranks compute with our own program."""
+import pathlib
+import re
+import subprocess
+import sys
+
+ROOTS = ["libtorch_python.so"]
+NVIDIA = r"(?:__)?(?:cu|nv|nccl)\w*"
+# One that no other library asks for versions of its symbols, which a stub cannot have.
+HOLDER = "libnccl.so.2"
+
+
+def said(*command):
+    return subprocess.run([str(word) for word in command], capture_output=True, text=True, check=True).stdout
+
+
+def missing(site):
+    """Names of libraries, and the symbols of NVIDIA that no library here defines."""
+    here = {file.name: file for pattern in ("torch/lib/*.so*", "nvidia/**/*.so*") for file in site.glob(pattern)}
+    names, wanted, defined, seen, waiting = set(), set(), set(), set(), list(ROOTS)
+    while waiting:
+        name = waiting.pop()
+        if name in seen:
+            continue
+        seen.add(name)
+        if name in here:
+            waiting += re.findall(r"\(NEEDED\).*\[(.*)\]", said("readelf", "-d", here[name]))
+            symbols = said("nm", "-D", here[name])
+            wanted |= set(re.findall(rf" U ({NVIDIA})", symbols))
+            defined |= set(re.findall(rf"[0-9a-f] [A-TV-Z] ({NVIDIA})", symbols))
+        elif re.match("lib(cu|nv|nccl)", name):
+            names.add(name)
+    return names, wanted - defined
+
+
+def main():
+    site, folder = map(pathlib.Path, sys.argv[1:])
+    folder.mkdir(parents=True)
+    names, symbols = missing(site)
+    for name in names:
+        source = ".text\n"
+        if name == HOLDER:
+            source += "".join(f".globl {symbol}\n.type {symbol}, @function\n{symbol}:\n" for symbol in sorted(symbols)) + "ud2\n"
+        source += '.section .note.GNU-stack, "", @progbits\n'
+        subprocess.run(["gcc", "-shared", "-nostdlib", "-x", "assembler", "-", "-o", folder / name, f"-Wl,-soname,{name}"],
+                       input=source, text=True, check=True)
+
+
+main()
