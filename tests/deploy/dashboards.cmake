@@ -11,6 +11,6 @@ vitrine_script_test(alerts_test
 vitrine_script_test(dashboards_live_test
   COMMAND ${CMAKE_SOURCE_DIR}/script/dashboards-check --live ${CMAKE_BINARY_DIR}
   PROGRAMS vitrine vitrine-repo vitrine-server vitrine-train)
-vitrine_script_test(dashboards_schema_test COMMAND ${CMAKE_SOURCE_DIR}/script/dashboards-check --schema ${CMAKE_BINARY_DIR})
+vitrine_script_test(dashboards_schema_test COMMAND ${CMAKE_SOURCE_DIR}/script/dashboards-check --schema)
 set_tests_properties(dashboards_test alerts_test dashboards_live_test dashboards_schema_test
   PROPERTIES TIMEOUT 300 ENVIRONMENT "PYTHONDONTWRITEBYTECODE=1;VITRINE_BIN=${CMAKE_BINARY_DIR}/bin")

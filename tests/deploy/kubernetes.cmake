@@ -1,4 +1,4 @@
-# Renders deploy/kubernetes and checks it; says what it skips where there is no kubectl >= 1.27 or no package index.
+# Renders deploy/kubernetes and checks it.
 vitrine_script_test(kubernetes_test
   COMMAND ${CMAKE_SOURCE_DIR}/script/kubernetes-check ${CMAKE_BINARY_DIR}
   PROGRAMS vitrine vitrine-repo vitrine-server vitrine-train)

@@ -1,9 +1,8 @@
-"""The manifests of deploy/kubernetes: rendered by kubectl where it is new enough, else file by file."""
+"""The manifests of deploy/kubernetes, rendered by the kubectl that stands first on the path."""
 import functools
 import json
 import pathlib
 import re
-import shutil
 import subprocess
 from typing import Any, Iterator, NamedTuple, Optional
 
@@ -11,7 +10,6 @@ import yaml
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 FOLDER = ROOT / "deploy" / "kubernetes"
-OLDEST_KUBECTL = (1, 27)
 
 Document = dict[str, Any]
 
@@ -26,22 +24,6 @@ class Pod(NamedTuple):
 
     def containers(self, initial: bool = True) -> list[Document]:
         return self.spec["containers"] + (self.spec.get("initContainers", []) if initial else [])
-
-
-@functools.cache
-def why_not_rendered() -> str:
-    """Empty if kubectl renders; otherwise why the files are looked at one by one."""
-    kubectl = shutil.which("kubectl")
-    if not kubectl:
-        return "there is no kubectl"
-    said = subprocess.run([kubectl, "version", "--client", "-o", "json"], capture_output=True, text=True)
-    found = re.search(r'"gitVersion":\s*"v(\d+)\.(\d+)', said.stdout)
-    if not found:
-        return f"kubectl does not say which version it is: {said.stdout or said.stderr}"
-    version = (int(found[1]), int(found[2]))
-    if version < OLDEST_KUBECTL:
-        return "kubectl is %d.%d; %d.%d is the oldest that renders components" % (version + OLDEST_KUBECTL)
-    return ""
 
 
 def kustomizations(kind: str) -> list[pathlib.Path]:
@@ -61,19 +43,9 @@ def render(folder: pathlib.Path) -> list[Document]:
     return [document for document in yaml.safe_load_all(said.stdout) if document]
 
 
-def unrendered(folder: pathlib.Path) -> list[Document]:
-    """The whole objects that a kustomization names itself; patches are not applied."""
-    resources = yaml.safe_load((folder / "kustomization.yaml").read_text()).get("resources", [])
-    files = [folder / name for name in resources if (folder / name).is_file()]
-    return [document for file in files for document in yaml.safe_load_all(file.read_text()) if document]
-
-
 @functools.cache
 def all_documents() -> dict[str, list[Document]]:
-    """By folder. Without kubectl components stand for themselves, and overlays hold only what is theirs."""
-    if why_not_rendered():
-        folders = kustomizations("Kustomization") + kustomizations("Component")
-        return {name_of(folder): unrendered(folder) for folder in folders}
+    """By folder."""
     return {name_of(folder): render(folder) for folder in kustomizations("Kustomization")}
 
 

@@ -24,7 +24,6 @@ def listened(container):
             for name in ("--listen", "--metrics", "--health-listen") if manifests.flag(container, name)}
 
 
-@unittest.skipIf(manifests.why_not_rendered(), "overlays are not rendered: " + manifests.why_not_rendered())
 class Server(unittest.TestCase):
     def test_probes_reach_a_listener(self):
         """Probes over gRPC go to the plaintext listener that has nothing but health."""
@@ -74,7 +73,6 @@ class Server(unittest.TestCase):
             self.assertGreater(patience("livenessProbe"), patience("readinessProbe"), pod.where)
 
 
-@unittest.skipIf(manifests.why_not_rendered(), "overlays are not rendered: " + manifests.why_not_rendered())
 class References(unittest.TestCase):
     def test_selectors_match(self):
         """Deployments, services, budgets, policies and monitors select pods that are there."""
@@ -141,7 +139,6 @@ class References(unittest.TestCase):
                 self.assertTrue(rule["from"])
 
 
-@unittest.skipIf(manifests.why_not_rendered(), "overlays are not rendered: " + manifests.why_not_rendered())
 class Numbers(unittest.TestCase):
     def test_budgets(self):
         """A budget lets a node be drained, and where there are several servers leaves one serving."""

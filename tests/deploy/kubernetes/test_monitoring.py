@@ -38,7 +38,6 @@ class Monitoring(unittest.TestCase):
         self.assertEqual(len(runbooks), 1)
         self.assertEqual(kept, prometheus_rule.made(*runbooks), "run script/kubernetes-check --update")
 
-    @unittest.skipIf(manifests.why_not_rendered(), "overlays are not rendered: " + manifests.why_not_rendered())
     def test_label_of_the_release(self):
         """The guide's overlay for kube-prometheus-stack labels the three objects that it looks for, and nothing else."""
         guide = (manifests.ROOT / "docs" / "kubernetes.md").read_text()

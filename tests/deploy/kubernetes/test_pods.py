@@ -24,7 +24,6 @@ def effective(pod, container, name):
     return None
 
 
-@unittest.skipIf(manifests.why_not_rendered(), "overlays are not rendered: " + manifests.why_not_rendered())
 class Pods(unittest.TestCase):
     def test_restricted(self):
         """Kubernetes' pod security standard "restricted", a read-only root file system, and no token of the API."""
@@ -149,7 +148,6 @@ class Pods(unittest.TestCase):
         self.assertGreaterEqual(found, 8)
 
 
-@unittest.skipIf(manifests.why_not_rendered(), "overlays are not rendered: " + manifests.why_not_rendered())
 class Sidecar(unittest.TestCase):
     def setUp(self):
         self.pod = next(manifests.pods("overlays/sidecar"))

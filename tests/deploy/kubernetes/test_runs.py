@@ -92,8 +92,6 @@ def faults_of(folder):
 
 
 def why_not(*folders):
-    if manifests.why_not_rendered():
-        return "overlays are not rendered: " + manifests.why_not_rendered()
     if flags.folder() is None:
         return "the programs are not built"
     missing = sorted({fault for folder in folders for fault in faults_of(folder)})
