@@ -8,6 +8,7 @@
 
 #include "tests/client/every_kind.h"
 #include "tests/scratch_folder.h"
+#include "tests/test_environment.h"
 
 namespace vitrine {
 namespace {
@@ -53,9 +54,8 @@ TEST(NpyFile, LeavesNothingUnfinished) {
 }
 
 TEST(NpyFile, IsWhatNumpyReads) {
-  if (std::system("python3 -c 'import numpy' 2>/dev/null") != 0) {
-    GTEST_SKIP() << "python3 has no numpy here; the bytes are compared with the documented format above";
-  }
+  const std::string environment = TestEnvironment();
+  if (environment.empty()) GTEST_SKIP() << "there is no numpy: pip reaches no package index";
   const ScratchFolder folder;
   std::vector<float> values(24);
   for (size_t i = 0; i < values.size(); ++i) values[i] = 0.5f * static_cast<float>(i) - 3;
@@ -65,7 +65,8 @@ TEST(NpyFile, IsWhatNumpyReads) {
                "a = numpy.load(sys.argv[1], allow_pickle=False)\n"
                "want = (0.5 * numpy.arange(24, dtype='f4') - 3).reshape(2, 3, 4)\n"
                "sys.exit(0 if a.dtype == want.dtype and a.shape == want.shape and (a == want).all() else 1)\n");
-  EXPECT_EQ(std::system(("python3 " + folder.Path("check.py") + " " + folder.Path("a.npy")).c_str()), 0);
+  const std::string python = environment + "/bin/python ";
+  EXPECT_EQ(std::system((python + folder.Path("check.py") + " " + folder.Path("a.npy")).c_str()), 0);
 }
 
 }  // namespace

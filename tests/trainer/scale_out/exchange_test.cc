@@ -6,13 +6,13 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <filesystem>
 #include <memory>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "tests/paths.h"
+#include "tests/test_environment.h"
 #include "tests/trainer/scale_out/processes.h"
 
 namespace vitrine {
@@ -197,14 +197,11 @@ TEST(Connect, TheAgentHostsTheStore) {
 }
 
 TEST(Connect, TorchrunStartsTheRanks) {
-  const char* home = std::getenv("HOME");
-  const char* chosen = std::getenv("VITRINE_TORCHRUN");
-  const std::filesystem::path torchrun =
-      chosen != nullptr ? chosen : absl::StrCat(home != nullptr ? home : "", "/.cache/vitrine/bench-venv/bin/torchrun");
-  if (!std::filesystem::exists(torchrun)) {
-    GTEST_SKIP() << "no torchrun at " << torchrun << "; VITRINE_TORCHRUN names one";
-  }
-  Process agent({torchrun, "--no-python", "--standalone", "--nproc-per-node=2", kWorker, "numbers", "30", "30"}, {});
+  const std::string environment = TestEnvironment();
+  if (environment.empty()) GTEST_SKIP() << "there is no torchrun: pip reaches no package index";
+  Process agent({environment + "/bin/python", VITRINE_SOURCE "/tests/trainer/scale_out/torchrun.py", "--no-python",
+                 "--standalone", "--nproc-per-node=2", kWorker, "numbers", "30", "30"},
+                {});
   EXPECT_EQ(agent.Wait(), 0) << agent.output();
   EXPECT_THAT(agent.output(), AllOf(HasSubstr("rank 0 of 2\n"), HasSubstr("rank 1 of 2\n")));
 }

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "tests/paths.h"
+#include "tests/test_environment.h"
 #include "tests/trainer/watch/made_run.h"
 #include "trainer/watch/event_record.h"
 #include "trainer/watch/tensorboard_event.pb.h"
@@ -138,17 +139,14 @@ TEST(EventFile, ALongRunKeepsAboutTenThousandSteps) {
   EXPECT_THAT(steps, testing::ElementsAre(0, 0, 999800, 999900, 1000000, 1000005));
 }
 
-// The reader of TensorBoard itself, where a Python that has it is named: $VITRINE_TENSORBOARD_PYTHON.
+// The reader of TensorBoard itself.
 TEST(EventFile, TensorBoardReadsIt) {
-  const char* python = std::getenv("VITRINE_TENSORBOARD_PYTHON");
-  if (python == nullptr) {
-    GTEST_SKIP() << "needs TensorBoard: script/python-environment tensorboard, then "
-                    "VITRINE_TENSORBOARD_PYTHON=$(script/python-environment --path)/bin/python";
-  }
+  const std::string environment = TestEnvironment();
+  if (environment.empty()) GTEST_SKIP() << "there is no TensorBoard: pip reaches no package index";
   const ScratchFolder folder;
   Feed(0, 9, *OpenFile(folder.path()));
   Feed(5, kMadeSteps, *OpenFile(folder.path()));
-  const std::string command = std::string(python) + " " VITRINE_SOURCE "/tests/trainer/watch/read_events.py " +
+  const std::string command = environment + "/bin/python " VITRINE_SOURCE "/tests/trainer/watch/read_events.py " +
                               folder.path().string() + " 2>&1";
   FILE* pipe = popen(command.c_str(), "r");
   std::string said;

@@ -1,0 +1,28 @@
+#ifndef VITRINE_TESTS_TEST_ENVIRONMENT_H_
+#define VITRINE_TESTS_TEST_ENVIRONMENT_H_
+
+#include <gtest/gtest.h>
+#include <stdio.h>
+#include <sys/wait.h>
+
+#include <string>
+
+#include "tests/paths.h"
+
+namespace vitrine {
+
+// The folder of the tests' Python environment, which is made unless it is there (half a minute); empty where pip
+// reaches no package index. The test fails if it cannot be made for another reason.
+inline std::string TestEnvironment() {
+  FILE* script = popen(VITRINE_SOURCE "/script/test-environment", "r");
+  std::string folder;
+  for (int c; (c = fgetc(script)) != EOF && c != '\n';) folder += static_cast<char>(c);
+  const int status = pclose(script);
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 77) return "";
+  EXPECT_EQ(status, 0) << "script/test-environment";
+  return folder;
+}
+
+}  // namespace vitrine
+
+#endif  // VITRINE_TESTS_TEST_ENVIRONMENT_H_
