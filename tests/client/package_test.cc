@@ -36,7 +36,7 @@ TEST(ClientPackage, BuildsAndRunsTheExample) {
   ASSERT_EQ(ran.exit_code, 0) << ran.out << ran.errors;
   std::filesystem::rename(folder.Path("prefix"), folder.Path("moved"));  // it names no folder of this machine
   std::filesystem::copy(VITRINE_SOURCE "/examples/classify", folder.Path("app"));
-  ran = Shell(folder, cmake + " -S app -B out -DCMAKE_CXX_COMPILER=" + compiler +
+  ran = Shell(folder, cmake + " -G Ninja -S app -B out -DCMAKE_CXX_COMPILER=" + compiler +
                           " -DCMAKE_PREFIX_PATH=$PWD/moved && " + cmake + " --build out");
   ASSERT_EQ(ran.exit_code, 0) << ran.out << ran.errors;
 
