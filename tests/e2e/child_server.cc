@@ -59,7 +59,7 @@ std::string ChildServer::Output() const {
   return content.str();
 }
 
-std::string ChildServer::AwaitReady() {
+std::string ChildServer::AwaitReady(absl::Duration patience) {
   static const std::regex kLine("listening on (\\S+) \\(gRPC\\) and http://(\\S+) \\(metrics\\)\n");
   std::smatch match;
   std::string output;
@@ -71,7 +71,7 @@ std::string ChildServer::AwaitReady() {
         return absl::StartsWith(HttpExchange(metrics_address_, "GET /readyz HTTP/1.1\r\nConnection: close\r\n\r\n"),
                                 "HTTP/1.1 200 ");
       },
-      absl::Seconds(30));
+      patience);
   EXPECT_TRUE(ready) << output;
   return ready ? match[1].str() : std::string();
 }

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "absl/time/time.h"
+
 namespace vitrine::testing {
 
 // vitrine-server itself, in a process of its own, with its output in a file.
@@ -26,8 +28,8 @@ class ChildServer {
   // stdout and stderr so far.
   std::string Output() const;
   // The address in "listening on ADDRESS (gRPC) and http://ADDRESS (metrics)", once it is printed and /readyz is 200.
-  // The test fails if that takes more than half a minute.
-  std::string AwaitReady();
+  // The test fails if that takes longer than `patience`.
+  std::string AwaitReady(absl::Duration patience = absl::Seconds(30));
   const std::string& metrics_address() const { return metrics_address_; }
 
  private:

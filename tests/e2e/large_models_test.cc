@@ -41,7 +41,9 @@ TEST_P(LargeModel, IsServedWithEverythingItOffers) {
   const ScratchFolder output;
   ChildServer server(output.path(), {"--repository", repository.path().string(), "--listen", "127.0.0.1:0", "--metrics",
                                      "127.0.0.1:0"});
-  const auto channel = grpc::CreateChannel(server.AwaitReady(), grpc::InsecureChannelCredentials());
+  // 632 M parameters take half a minute where cores are slow, and nothing here is about time.
+  const std::string address = server.AwaitReady(absl::Minutes(10));
+  const auto channel = grpc::CreateChannel(address, grpc::InsecureChannelCredentials());
   const auto classifier = v1::Classifier::NewStub(channel);
   const auto registry = v1::Registry::NewStub(channel);
   CheckEverythingOffered(*classifier, *registry, GetParam(), NoiseJpeg(320, 256, 7));
