@@ -1,6 +1,7 @@
 """What an operator relies on, shown at full length; docs/results/ keeps what came out."""
 import dataclasses
 import datetime
+import pathlib
 import sys
 
 from driver import command, report
@@ -31,6 +32,8 @@ def parse():
     parser.add_argument("proofs", nargs="*", metavar="PROOF", help="of " + ", ".join(PROOFS) + "; default all")
     parser.add_argument("--old-server", default="", help="the vitrine-server that the rolling update begins with; "
                         "with --quick it may be left out")
+    parser.add_argument("--results", type=pathlib.Path, default=ROOT / "docs" / "results", help="folder that results are "
+                        "written to (default docs/results)")
     arguments = parser.parse_args()
     command.check_names(parser, "proof", arguments.proofs, PROOFS)
     if not arguments.quick and not arguments.old_server and "rolling" in (arguments.proofs or PROOFS):
@@ -50,7 +53,7 @@ def main():
         rows = command.measure(PROOFS[name], setup)
         failed |= any(row.judgement() == "MISSED" for row in rows)
         if not arguments.quick:
-            command.write(ROOT / "docs" / "results" / f"{name}.md", PROOFS[name][0],
+            command.write(arguments.results / f"{name}.md", PROOFS[name][0],
                           f"`script/prove {name}`, {datetime.date.today()}",
                           report.machine() + [f"revision: {report.revision()}"], report.table(rows))
     sys.exit(1 if failed else 0)
