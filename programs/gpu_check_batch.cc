@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/status_macros.h"
+#include "models/model.h"
 #include "models/zoo.h"
 #include "programs/gpu_check_serving.h"
 #include "server/execution/executor.h"
