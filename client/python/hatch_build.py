@@ -1,6 +1,7 @@
-"""Puts the contract into the package: descriptors and type stubs of the .proto files, made by grpcio-tools.
+"""Puts the contract into the package: descriptors and type stubs of the .proto files, made by grpcio-tools; and says
+its version, which stands in the file VERSION.
 
-In a checkout the contract lies two folders up; a source distribution carries it along. Nothing is written beside the
+In a checkout both lie two folders up; a source distribution carries them along. Nothing is written beside the
 sources, except for an editable installation, which runs from them.
 """
 
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import Any, Dict
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+from hatchling.metadata.plugin.interface import MetadataHookInterface
 
 # What the package speaks, and what these import.
 CONTRACT = ("attention", "classifier", "features", "manifest", "model", "registry")
@@ -24,13 +26,19 @@ define("{proto}", globals())
 '''
 
 
+class VersionHook(MetadataHookInterface):
+    def update(self, metadata: Dict[str, Any]) -> None:
+        metadata["version"] = find(Path(self.root), "VERSION").read_text().strip()
+
+
 class ContractHook(BuildHookInterface):  # type: ignore[type-arg]
     def initialize(self, version: str, build_data: Dict[str, Any]) -> None:
         root = Path(self.root)
-        contract = self._find_contract(root)
+        contract = find(root, "proto/vitrine/v1/classifier.proto").parents[2]
         protos = ["vitrine/v1/%s.proto" % name for name in CONTRACT]
         if self.target_name == "sdist":
             build_data["force_include"].update({str(contract / proto): "proto/" + proto for proto in protos})
+            build_data["force_include"][str(find(root, "VERSION"))] = "VERSION"
             return
         includes = [contract, root]
         if version == "editable":
@@ -41,15 +49,16 @@ class ContractHook(BuildHookInterface):  # type: ignore[type-arg]
         for path in generate(includes, protos, Path(scratch)):
             build_data["force_include"][str(path)] = str(path.relative_to(scratch))
 
-    def _find_contract(self, root: Path) -> Path:
-        candidates = [root / "proto", root.parent.parent / "proto"]
-        for folder in candidates:
-            if (folder / "vitrine/v1/classifier.proto").is_file():
-                return folder
-        raise FileNotFoundError(
-            "the .proto files of Vitrine are neither in %s nor in %s; build from a checkout (pip 21.3 or newer) or "
-            "from a source distribution" % tuple(candidates)
-        )
+
+def find(root: Path, name: str) -> Path:
+    """A file of the server's tree: carried along, or of the checkout around the package."""
+    for folder in (root, root.parent.parent):
+        if (folder / name).is_file():
+            return folder / name
+    raise FileNotFoundError(
+        "%s of Vitrine is neither in %s nor in %s; build from a checkout (pip 21.3 or newer) or from a source "
+        "distribution" % (name, root, root.parent.parent)
+    )
 
 
 def generate(includes: "list[Path]", protos: "list[str]", out: Path) -> "list[Path]":

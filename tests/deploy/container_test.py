@@ -138,10 +138,6 @@ class Dockerfile(unittest.TestCase):
         for repeated in ("USER ", "WORKDIR /runs", "ARG VITRINE_VERSION=", "COPY --from=build --chown=65532:65532"):
             self.assertEqual(len(re.findall(f"^{re.escape(repeated)}", self.text, flags=re.M)), 1, repeated)
 
-    def test_its_version_is_the_projects(self) -> None:
-        project = re.search(r"project\(vitrine VERSION (\S+)", (SOURCE / "CMakeLists.txt").read_text()).group(1)
-        self.assertEqual(set(re.findall(r"ARG VITRINE_VERSION=(\S+)", self.text)), {project})
-
     def test_wheels_are_pinned_by_digest(self) -> None:
         for name in ("libtorch.txt", "libtorch-cuda.txt", "googleapis.txt"):
             for line in (SOURCE / "script" / name).read_text().splitlines():

@@ -36,6 +36,8 @@ def test_a_source_distribution_carries_the_contract(tmp_path: Path) -> None:
     (sdist,) = tmp_path.glob("*.tar.gz")
     run(*pip, str(tmp_path / "again"), str(sdist), cwd=tmp_path)
     assert contents(tmp_path / "direct") == contents(tmp_path / "again")
+    version = (ROOT / "VERSION").read_text().strip()
+    assert [wheel.name.split("-")[1] for wheel in tmp_path.glob("*/*.whl")] == [version, version]
     for name in ("py.typed", "v1/descriptors.binpb", "v1/classifier_pb2.py", "v1/classifier_pb2.pyi"):
         assert "vitrine/" + name in contents(tmp_path / "direct")
     assert sorted(PACKAGE.rglob("src/**/*.py")) == before, "the build wrote into the sources"

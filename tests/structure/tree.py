@@ -1,0 +1,31 @@
+"""The files of the tree, with or without git: what .gitignore names is left out."""
+import pathlib
+from typing import Iterator
+
+SOURCE = pathlib.Path(__file__).resolve().parents[2]
+# Of the root, and anywhere. An editable installation of the Python client leaves its messages beside its sources.
+NOT_OURS = ("build*", ".git", ".cache", "compile_commands.json", "client/python/src/vitrine/v1", "client/python/dist")
+
+
+def ours(path: pathlib.PurePath) -> bool:
+    return path.name != "__pycache__" and not any(path.match(f"/{name}") for name in NOT_OURS)
+
+
+def files(folder: pathlib.Path = SOURCE) -> Iterator[pathlib.PurePath]:
+    """Relative to the root of the tree."""
+    for path in sorted(folder.iterdir()):
+        name = path.relative_to(SOURCE)
+        if path.is_symlink() or not ours(pathlib.PurePath("/") / name):
+            continue
+        if path.is_dir():
+            yield from files(path)
+        else:
+            yield name
+
+
+def text(path: pathlib.PurePath) -> str:
+    """Empty where it is not text."""
+    try:
+        return (SOURCE / path).read_text()
+    except UnicodeDecodeError:
+        return ""

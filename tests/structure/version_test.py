@@ -1,0 +1,62 @@
+"""The version is typed in VERSION alone: what can read it does, and script/set-version writes what cannot."""
+import re
+import shutil
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+
+from tree import SOURCE, files, text
+
+VERSION = (SOURCE / "VERSION").read_text().strip()
+# Written by script/set-version.
+COPIES = re.compile(r"^ARG VITRINE_VERSION=(\S+)$|\bnewTag: ([^\s}]+)", re.M)
+# Where it may stand besides: what changed in each, what was recorded, the versions of others' packages.
+MAY_NAME = re.compile(r"VERSION|CHANGELOG\.md|(docs|bench)/results/.*|script/\w+\.txt|.*requirements\.txt")
+
+
+def copies(root: Path) -> "list[str]":
+    """Of the Dockerfile and the manifests; overlays/dev takes images that were just built."""
+    manifests = sorted((root / "deploy/kubernetes").rglob("*.yaml"))
+    found = [match for path in [root / "Dockerfile", *manifests] for match in COPIES.findall(path.read_text())]
+    return [(label or tag).removesuffix("-cuda") for label, tag in found if tag != "dev"]
+
+
+class Version(unittest.TestCase):
+    def test_is_a_number_of_three_parts(self) -> None:
+        self.assertRegex(VERSION, r"^\d+\.\d+\.\d+$")
+
+    def test_manifests_and_the_dockerfile_have_it(self) -> None:
+        self.assertGreater(len(copies(SOURCE)), 10)
+        self.assertEqual(set(copies(SOURCE)), {VERSION})
+
+    def test_is_typed_nowhere_else(self) -> None:
+        number = re.compile(rf"(?<![\w.]){re.escape(VERSION)}(?![\w.]*\d)")
+        strays = [str(path) for path in files()
+                  if not MAY_NAME.fullmatch(str(path)) and number.search(COPIES.sub("", text(path)))]
+        self.assertEqual(strays, [], "CMake's PROJECT_VERSION or script/set-version may bring it there")
+
+    def test_cmake_and_python_read_it(self) -> None:
+        self.assertRegex(text(Path("CMakeLists.txt")), r"project\(vitrine VERSION \$\{version\}")
+        self.assertNotRegex(text(Path("client/python/pyproject.toml")), r"(?m)^version\s*=")
+
+    def test_the_newest_changes_are_its(self) -> None:
+        self.assertEqual(re.findall(r"(?m)^## \[([^]]+)\]", text(Path("CHANGELOG.md")))[0], VERSION)
+
+    def test_set_version_reaches_every_copy(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            root = Path(folder)
+            (root / "script").mkdir()
+            for name in ("VERSION", "Dockerfile", "script/set-version"):
+                shutil.copy(SOURCE / name, root / name)
+            shutil.copytree(SOURCE / "deploy/kubernetes", root / "deploy/kubernetes")
+            for wrong in ("", "1.2", "v1.2.3", "1.2.3-rc1", "01.2.3"):
+                self.assertEqual(subprocess.run([root / "script/set-version", wrong], stderr=subprocess.DEVNULL).returncode, 2)
+            self.assertEqual(set(copies(root)), {VERSION})
+            subprocess.run([root / "script/set-version", "17.8.90"], check=True)
+            self.assertEqual((root / "VERSION").read_text(), "17.8.90\n")
+            self.assertEqual(copies(root), ["17.8.90"] * len(copies(SOURCE)))
+
+
+if __name__ == "__main__":
+    unittest.main()
