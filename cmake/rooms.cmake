@@ -40,7 +40,9 @@ function(vitrine_executable name suffix)
   endforeach()
   target_link_libraries(${name} PRIVATE ${torch} ${rooms} ${arg_LIBRARIES})
   precompiled_kind(kind ${arg_ROOMS})
-  use_precompiled(${name} ${kind}${suffix})
+  if(suffix OR NOT kind STREQUAL text)  # what is built of messages and libraries alone differs in its options
+    use_precompiled(${name} ${kind}${suffix})
+  endif()
 endfunction()
 
 # vitrine_program(NAME SOURCES a.cc ... ROOMS ... [LIBRARIES ...]): an executable in build/bin.

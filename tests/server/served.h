@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "models/model.h"
 #include "server/registry/loaded_model.h"
 
 namespace vitrine {
