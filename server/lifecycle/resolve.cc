@@ -42,6 +42,7 @@ ServerOptions Resolve(ServerOptions options, const Device& device, const Machine
   options.executor.pin = options.pin == "on" || (options.pin == "auto" && machine.exclusive && room);
   options.admission.executors = options.executor.ThreadCount();
   options.admission.max_batch_tokens = options.batch.max_batch_tokens;
+  options.admission.patience = options.batch.patience;
   options.registry.root = options.repository;
 
   const ServerOptions defaults;

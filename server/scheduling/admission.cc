@@ -181,17 +181,26 @@ absl::Status Admission::CheckModel(const Ticket& ticket) const {
 
 absl::Status Admission::CheckTime(const Ticket& ticket, absl::Duration limit, bool has_deadline, absl::Duration batch,
                                   absl::Time now) const {
-  const auto own = callers_.find(ticket.caller_);
-  const absl::Duration mine =
-      own == callers_.end() ? absl::ZeroDuration() : SumUpTo(ticket.priority_class_, own->second.work);
+  absl::Duration mine;
+  double urgent = 0;
+  if (const auto own = callers_.find(ticket.caller_); own != callers_.end()) {
+    mine = SumUpTo(ticket.priority_class_, own->second.work);
+    urgent = own->second.Rate(now, ticket.priority_class_);
+  }
   std::vector<OtherCaller> others = Others(ticket.caller_, now);
   int64_t callers = 1;
   for (const OtherCaller& other : others) callers += other.callers;
-  const absl::Duration ahead =
-      WorkAhead(mine, ticket.cost_, std::move(others), batch, options_.executors) / options_.executors;
-  const absl::Duration completion = ahead + ticket.cost_;
-  if (ahead <= absl::ZeroDuration() || completion <= limit) return absl::OkStatus();
-  if (mine / options_.executors + ticket.cost_ <= limit) {
+  const auto completion_among = [&](const std::vector<OtherCaller>& others) {
+    absl::Duration ahead = WorkAhead(mine, ticket.cost_, others, batch, options_.executors, urgent);
+    if (urgent > 0) {  // and no longer than it is patient
+      const absl::Duration overtaking = urgent * options_.patience[ticket.priority_class_];
+      ahead = std::min(ahead, WorkAhead(mine + overtaking, ticket.cost_, others, batch, options_.executors));
+    }
+    return ahead / options_.executors + ticket.cost_;
+  };
+  const absl::Duration completion = completion_among(others);
+  if (completion <= std::max(limit, ticket.cost_)) return absl::OkStatus();  // a cost alone refuses nothing
+  if (completion_among({}) <= limit) {
     return ShedError(
         ShedReason::kShare,
         absl::StrCat("the server is busy with ", callers,
@@ -210,7 +219,7 @@ std::vector<OtherCaller> Admission::Others(const std::string& asks, absl::Time n
   std::vector<OtherCaller> others;
   OtherCaller rest = {.work = work_, .rate = recent_.Rate(now), .callers = static_cast<int64_t>(callers_.size())};
   const auto look = [&](const CallerWork& caller) {
-    const OtherCaller seen = {caller.total, caller.recent.Rate(now)};
+    const OtherCaller seen = {caller.total, caller.Rate(now)};
     rest.work -= seen.work;
     rest.rate -= seen.rate;
     --rest.callers;
@@ -229,6 +238,12 @@ std::vector<OtherCaller> Admission::Others(const std::string& asks, absl::Time n
     others.push_back(rest);
   }
   return others;
+}
+
+double Admission::CallerWork::Rate(absl::Time now, int classes) const {
+  double rate = 0;
+  for (int c = 0; c < classes; ++c) rate += recent[c].Rate(now);
+  return rate;
 }
 
 double Admission::Recent::Rate(absl::Time now) const {
@@ -254,7 +269,7 @@ void Admission::Change(Callers::iterator caller, int priority_class, absl::Durat
 void Admission::Take(const Ticket& ticket, absl::Time now) {
   Busiest& busiest = busiest_;
   prune_.Step(callers_, [&busiest, now](const auto& caller) {
-    const bool idle = caller.second.requests == 0 && caller.second.recent.Rate(now) < kForgottenRate;
+    const bool idle = caller.second.requests == 0 && caller.second.Rate(now) < kForgottenRate;
     if (idle) busiest.erase({caller.second.total, &caller});
     return idle;
   });
@@ -262,7 +277,7 @@ void Admission::Take(const Ticket& ticket, absl::Time now) {
   const auto caller = callers_.try_emplace(ticket.caller_).first;
   Change(caller, ticket.priority_class_, ticket.cost_);
   ++caller->second.requests;
-  caller->second.recent.Add(ticket.cost_, now);
+  caller->second.recent[ticket.priority_class_].Add(ticket.cost_, now);
   recent_.Add(ticket.cost_, now);
   if (ticket.model_ != nullptr) models_[ticket.model_].Take(ticket);
 }

@@ -47,6 +47,8 @@ struct AdmissionOptions {
   int executors = 1;
   // Tokens of the longest batch, which a caller whose turn it is may still have to wait for.
   int64_t max_batch_tokens = 0;
+  // How long what is more urgent and comes later may overtake a request, see batching_policy.h.
+  std::array<absl::Duration, kPriorityClasses> patience = BatchOptions().patience;
 
   absl::Status Validate() const;  // names the field, the value and the allowed range
 };
@@ -83,9 +85,10 @@ class Admission {
   Admission& operator=(const Admission&) = delete;
 
   // RESOURCE_EXHAUSTED (see shed.h) if the server or the model is full or the answer would come after the deadline
-  // given what is admitted already: the caller's own work at the same or a higher priority, and the turns of other
-  // callers. DEADLINE_EXCEEDED if the deadline is past. An idle server admits everything: only so a wrong prediction is
-  // ever corrected. RetryInfo is the time after which the request would be admitted if nothing else came.
+  // given what is admitted already: the caller's own work at the same or a higher priority, what it will ask for at a
+  // higher one until then at the rate of the last second, and the turns of other callers. DEADLINE_EXCEEDED if the
+  // deadline is past. An idle server admits everything: only so a wrong prediction is ever corrected. RetryInfo is the
+  // time after which the request would be admitted if nothing else came.
   absl::StatusOr<Ticket> Admit(const InferenceRequest& request);
 
   // Whether Admit would refuse whatever this caller asks, since the server or the caller's share of it is full of
@@ -121,8 +124,10 @@ class Admission {
   struct CallerWork {
     int64_t requests = 0;
     Work work;
-    absl::Duration total;  // of `work`
-    Recent recent;
+    absl::Duration total;                         // of `work`
+    std::array<Recent, kPriorityClasses> recent;  // by class
+
+    double Rate(absl::Time now, int classes = kPriorityClasses) const;  // of the most urgent classes
   };
   using Callers = std::map<std::string, CallerWork>;
   // By executor time in flight, most first.

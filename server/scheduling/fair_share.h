@@ -23,15 +23,16 @@ struct OtherCaller {
 };
 
 // Executor time that goes before a request. `mine` is the work of its own caller that goes before it, `cost` its own,
-// `batch` the longest batch.
+// `batch` the longest batch, `urgent` the executor seconds that its caller asks for in a second, of late, with a more
+// urgent priority: they overtake it.
 //
-// By the time that mine + cost of this caller is done, taking turns has given no other caller more than that, and none
-// more than it has in flight and will ask for until then: each counts with the smaller of the two. What is asked for
-// until then depends on the answer; the equation is piecewise linear and solved exactly. A batch that is running or
-// forming is not interrupted, which counts once, as far as there is such work. Alone (no others) the answer is `mine`.
-// Pure; O(n log n).
+// By the time that mine + cost of this caller is done, and what has overtaken it, taking turns has given no other
+// caller more than that, and none more than it has in flight and will ask for until then: each counts with the smaller
+// of the two. What is asked for until then depends on the answer; the equation is piecewise linear and solved exactly.
+// A batch that is running or forming is not interrupted, which counts once, as far as there is such work. Alone (no
+// others) and not overtaken the answer is `mine`. Pure; O(n log n).
 absl::Duration WorkAhead(absl::Duration mine, absl::Duration cost, std::vector<OtherCaller> others,
-                         absl::Duration batch, int executors);
+                         absl::Duration batch, int executors, double urgent = 0);
 
 }  // namespace vitrine
 

@@ -112,6 +112,30 @@ TEST_F(AdmissionTest, UrgentRequestsDoNotWaitForPatientOnes) {
   EXPECT_FALSE(admission.Admit(low).ok());
 }
 
+// Half of the executor goes to urgent requests, which are answered at once, while a patient one of 100 ms waits and
+// another comes. Until 100 + 100 ms are computed as much overtakes them, or what comes in as long as they are patient.
+TEST_F(AdmissionTest, PatientRequestsAreOvertakenAtTheRateOfLate) {
+  for (const auto& [patience, answered_after] : {std::pair(1000, 400), std::pair(100, 250)}) {
+    Admission admission({.deadline_share = 1, .patience = {{{}, {}, absl::Milliseconds(patience)}}}, clock_);
+    InferenceRequest low = Request(100), high = Request(10);
+    low.request.set_priority(v1::LOW);
+    high.request.set_priority(v1::HIGH);
+    const auto ahead = admission.Admit(low);
+    ASSERT_TRUE(ahead.ok());
+    for (int i = 0; i < 500; ++i) {
+      EXPECT_TRUE(admission.Admit(high).ok());
+      clock_.Advance(absl::Milliseconds(20));
+    }
+    const auto admits = [&](InferenceRequest& request, int milliseconds) {
+      request.deadline = clock_.Now() + absl::Milliseconds(milliseconds);
+      return admission.Admit(request).ok();
+    };
+    EXPECT_FALSE(admits(low, answered_after - 20)) << patience;
+    EXPECT_TRUE(admits(low, answered_after + 20)) << patience;
+    EXPECT_TRUE(admits(high, 11)) << "nothing goes before it";
+  }
+}
+
 TEST_F(AdmissionTest, APastDeadlineIsDeadlineExceeded) {
   Admission admission({}, clock_);
   InferenceRequest request = Request();

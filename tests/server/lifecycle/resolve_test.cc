@@ -29,6 +29,15 @@ TEST(Resolve, ThreadsFollowTheMachineAndTheFlagWins) {
   EXPECT_EQ(Resolve(Parse({"--executors", "7"}), {}, machine).executor.ThreadCount(), 7);
 }
 
+TEST(Resolve, AdmissionKnowsHowBatchesAreMade) {
+  ServerOptions options;
+  options.batch.max_batch_tokens = 77;
+  options.batch.patience = {absl::Seconds(3), absl::Seconds(4), absl::Seconds(5)};
+  const ServerOptions resolved = Resolve(options, {}, WithMemory(1000));
+  EXPECT_EQ(resolved.admission.max_batch_tokens, 77);
+  EXPECT_EQ(resolved.admission.patience, options.batch.patience);
+}
+
 TEST(Resolve, PinsOnlyWhereNobodyElseRunsOrWhenAsked) {
   const Machine shared = {.cores = {0, 1}, .cpus = 2}, own = {.cores = {0, 1}, .cpus = 2, .exclusive = true};
   EXPECT_FALSE(Resolve({}, {}, shared).executor.pin);

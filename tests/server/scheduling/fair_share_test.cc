@@ -53,6 +53,19 @@ TEST(WorkAhead, CallersThatAreLookedAtTogetherCountWithATurnEach) {
   EXPECT_EQ(WorkAhead(2 * kUnit, kUnit, {{5 * kUnit, 0, 4}}, absl::ZeroDuration(), 1), 7 * kUnit);
 }
 
+TEST(WorkAhead, WhatItsCallerWillAskForMoreUrgentlyOvertakesIt) {
+  const auto milliseconds = [](absl::Duration mine, absl::Duration cost, std::vector<OtherCaller> others,
+                               int executors) {
+    return absl::ToDoubleMilliseconds(WorkAhead(mine, cost, std::move(others), {}, executors, 0.2));
+  };
+  EXPECT_NEAR(milliseconds(100 * kUnit, {}, {}, 1), 125, 1e-6);          // 100 + x / 5 = x
+  EXPECT_NEAR(milliseconds(100 * kUnit, {}, {}, 2), 1000 / 9.0, 1e-6);   // 100 + x / 10 = x
+  EXPECT_NEAR(milliseconds(100 * kUnit, 20 * kUnit, {}, 1), 130, 1e-6);  // 100 + (x + 20) / 5 = x
+  // Another takes turns with both: 2 (100 + x / 5) = x; one that asks for less keeps to that: 100 + x / 5 + x / 10 = x.
+  EXPECT_NEAR(milliseconds(100 * kUnit, {}, {{1000 * kUnit, 10}}, 1), 1000 / 3.0, 1e-6);
+  EXPECT_NEAR(milliseconds(100 * kUnit, {}, {{{}, 0.1}}, 1), 1000 / 7.0, 1e-6);
+}
+
 // A place, a token and 1 ms of work for each of many more callers than are looked at one by one.
 TEST(ManyCallers, AllOfThemCountAndTheIdleAreForgotten) {
   FakeClock clock;
