@@ -14,8 +14,8 @@
 #include "server/request/inference_request.h"
 #include "server/scheduling/admission.h"
 #include "server/scheduling/caller_turns.h"
-#include "server/scheduling/scheduler.h"
 #include "server/scheduling/shared_room.h"
+#include "tests/server/scheduling/simulated_server.h"
 
 namespace vitrine {
 namespace {
@@ -179,77 +179,37 @@ class Contention : public ::testing::Test {
     int sent = 0, in_time = 0, refused = 0, late = 0;
   };
 
-  // Runs for `time` on a fake clock: requests in the order of their times, batches one after the other.
   std::map<std::string, Outcome> Run(const std::vector<Sender>& senders, absl::Duration time) {
-    FakeClock clock;
-    auto model = std::make_shared<LoadedModel>();
-    model->cost->ObserveCompute(1000, absl::Seconds(1));
-    model->cost->ObserveEncode(1000, absl::Seconds(1));
-    const BatchOptions batch = {.max_batch_tokens = 16, .max_batch_pixels = 100};
-    Admission admission({.max_requests = 1000, .max_batch_tokens = batch.max_batch_tokens}, clock);
-    Scheduler scheduler(batch, clock, /*sweep=*/false);
+    testing::SimulatedServer server({.batch = {.max_batch_tokens = 16, .max_batch_pixels = 100},
+                                     .admission = {.max_requests = 1000, .max_batch_tokens = 16}});
+    const int model = server.AddModel({.token = kUnit, .overlay_pixel = kUnit});
     std::map<std::string, Outcome> outcomes;
-    const absl::Time begin = clock.Now(), end = begin + time;
-    std::vector<int64_t> sent(senders.size());
-    const auto send_due = [&] {
-      for (bool more = true; more;) {
-        more = false;
-        for (size_t i = 0; i < senders.size(); ++i) {
-          if (begin + absl::Seconds(sent[i] / senders[i].per_second) > clock.Now()) continue;
-          ++sent[i];
-          more = true;
-          Submit(senders[i], model, clock, admission, scheduler, outcomes[senders[i].name]);
-        }
-      }
-    };
-    while (clock.Now() < end) {
-      send_due();
-      scheduler.Sweep();
-      if (scheduler.depth().requests == 0) {
-        clock.Advance(kUnit);
-        continue;
-      }
-      Batch running = *scheduler.NextBatch();
-      for (const auto& request : running.requests) {
-        for (int64_t unit = 0; unit < request->tokens + request->overlay_pixels; ++unit) {
-          clock.Advance(kUnit);
-          send_due();
-        }
-      }
-      for (const auto& request : running.requests) {
-        request->Finish(request->deadline < clock.Now()
-                            ? absl::StatusOr<v1::ClassifyResponse>(absl::DeadlineExceededError(""))
-                            : v1::ClassifyResponse());
-      }
+    for (const Sender& sender : senders) {
+      Outcome& outcome = outcomes[sender.name];
+      server.Every([&sender] { return absl::Seconds(1 / sender.per_second); },
+                   [&server, &sender, &outcome, model] {
+                     ++outcome.sent;
+                     server.Arrive({.model = model,
+                                    .caller = sender.name,
+                                    .priority = sender.priority,
+                                    .deadline = server.Now() + sender.deadline,
+                                    .tokens = sender.tokens,
+                                    .overlay_pixels = sender.overlay_pixels},
+                                   [&outcome](const absl::Status& status) { Count(status, outcome); });
+                   });
     }
+    server.RunUntil(server.Now() + time);
     return outcomes;
   }
 
  private:
-  static void Submit(const Sender& sender, const ModelHandle& model, const Clock& clock, Admission& admission,
-                     Scheduler& scheduler, Outcome& outcome) {
-    ++outcome.sent;
-    InferenceRequest request;
-    request.model = model;
-    request.caller = sender.name;
-    request.tokens = sender.tokens;
-    request.overlay_pixels = sender.overlay_pixels;
-    request.arrival = clock.Now();
-    request.deadline = clock.Now() + sender.deadline;
-    request.request.set_priority(sender.priority);
-    request.request.set_image("x");
-    request.done = [&outcome](absl::StatusOr<v1::ClassifyResponse> answer) {
-      if (absl::IsUnavailable(answer.status())) return;  // still waits at the end
-      ++(answer.ok() ? outcome.in_time : outcome.late);
-    };
-    absl::StatusOr<Ticket> ticket = admission.Admit(request);
-    if (!ticket.ok()) {
-      EXPECT_TRUE(RetryAfter(ticket.status()).has_value());
+  static void Count(const absl::Status& status, Outcome& outcome) {
+    if (absl::IsResourceExhausted(status)) {
+      EXPECT_TRUE(RetryAfter(status).has_value());
       ++outcome.refused;
-      return;
+    } else {
+      ++(status.ok() ? outcome.in_time : outcome.late);
     }
-    request.ticket = *std::move(ticket);
-    scheduler.Submit(std::move(request));
   }
 };
 
