@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 #include "client/eval/journal.h"
 #include "client/eval/merge.h"
@@ -208,22 +209,24 @@ TEST_F(Resuming, NamesThatAreNotUtf8StayApart) {
 
 TEST_F(Resuming, AServerThatIsJustStartingIsWaitedFor) {
   const std::string socket = "unix:" + folder_.Path("s");
+  absl::Notification given_up;
   std::thread later([&] {
     absl::SleepFor(absl::Milliseconds(300));  // refused until then
     SmallServer::Methods loading = Methods(PlainAnswer);
     loading.models.mutable_versions(0)->set_state(v1::LOADING);
     SmallServer server(loading, 64 << 20, nullptr, socket);
-    absl::SleepFor(absl::Seconds(4));  // not ready until then
+    given_up.WaitForNotification();
   });
   EvalCommand command;
   command.client.address = socket;
   command.model.name = "m";
   command.data = "imagefolder:" + folder_.Path("data");
   command.out = folder_.Path("out");
-  command.patience = absl::Seconds(3);
+  command.patience = absl::Seconds(2);
   const auto never = Run(command);
+  given_up.Notify();
   EXPECT_EQ(never.status().code(), absl::StatusCode::kUnavailable) << never.status();
-  EXPECT_THAT(said_.str(), HasSubstr("m is being loaded; waiting up to 3s"));
+  EXPECT_THAT(said_.str(), HasSubstr("m is being loaded; waiting up to 2s"));
   later.join();
   SmallServer first(Methods(PlainAnswer), 64 << 20, nullptr, socket);
   EXPECT_TRUE(ComputeMetrics(RunWell(command)).ledger.complete());

@@ -1,9 +1,14 @@
 // The program `vitrine bench`: its flags and exit codes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 
+#include <atomic>
+#include <cstdlib>
 #include <string>
+#include <thread>
 
+#include "absl/time/clock.h"
 #include "tests/client/shell.h"
 #include "tests/client/small_server.h"
 #include "tests/paths.h"
@@ -47,9 +52,19 @@ TEST(BenchProgram, ATraceThatIsNoFileIsASentence) {
 
 TEST(BenchProgram, AnInterruptHasItsOwnExitCode) {
   const ScratchFolder folder;
-  SmallServer server({.classify = Classify});
-  const Ran ran = Shell(folder, "timeout --preserve-status -s INT 8 " + kBench + "--server " + server.address() +
+  std::atomic<int> asked = 0;
+  SmallServer server({.classify = [&](const auto& request, auto* response, auto* context) {
+    ++asked;
+    return Classify(request, response, context);
+  }});
+  std::thread interrupt([&] {
+    const absl::Time end = absl::Now() + absl::Minutes(1);
+    while (asked < 10 && absl::Now() < end) absl::SleepFor(absl::Milliseconds(10));
+    kill(std::atoi(folder.Read("pid").c_str()), SIGINT);
+  });
+  const Ran ran = Shell(folder, "echo $$ >pid; exec " + kBench + "--server " + server.address() +
                                     " --rate 20 --warmup 0s --duration 60s");
+  interrupt.join();
   EXPECT_EQ(ran.exit_code, 130) << ran.errors;
   EXPECT_THAT(ran.out, HasSubstr("interrupted; what was measured until then"));
 }
