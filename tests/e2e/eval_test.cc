@@ -18,6 +18,7 @@
 #include "tests/e2e/child_server.h"
 #include "tests/e2e/published.h"
 #include "tests/e2e/running_server.h"
+#include "tests/free_port.h"
 #include "tests/paths.h"
 #include "tests/scratch_folder.h"
 
@@ -94,7 +95,7 @@ class EvalProgram : public ::testing::Test {
       folder_.Write(absl::StrCat("data/class-", i % 7, "/", 1000 + i, ".jpg"),
                     NoiseJpeg(16 + i % 13 * 4, 16 + i % 11 * 4, static_cast<uint32_t>(i)));
     }
-    StartServer("127.0.0.1:0");
+    StartServer(absl::StrCat("127.0.0.1:", FreePort()));  // to which another may come back
   }
 
   // Each picture is a batch of its own, so that its logits are the same bits in every run.

@@ -1,8 +1,11 @@
 """The real server, with the models that come with it."""
 
+import contextlib
 import io
 import os
+import random
 import signal
+import socket
 import subprocess
 import time
 from pathlib import Path
@@ -15,6 +18,15 @@ import vitrine
 
 ROOT = Path(__file__).resolve().parents[3]
 MODEL = "eit-mini-cifar10"
+
+
+def free_port() -> int:
+    """For a server that comes back to it: below those that the kernel gives to whoever asks for any."""
+    for port in random.sample(range(10_000, 32_000), 100):
+        with contextlib.suppress(OSError), socket.socket() as one:
+            one.bind(("127.0.0.1", port))
+            return port
+    raise AssertionError("no port is free")
 
 
 class Server:

@@ -8,7 +8,7 @@ from typing import Any, Dict, Iterator, List
 import grpc
 import numpy as np
 import pytest
-from conftest import MODEL, ROOT, Server
+from conftest import MODEL, ROOT, Server, free_port
 from scripted import Script, Unreadable, serve, stream_answer, stream_error
 
 import vitrine
@@ -111,7 +111,7 @@ def test_the_time_of_the_caller_does_not_count(server: Server, cats: List[Path])
 def test_a_server_that_is_killed_and_comes_back(tmp_path: Path) -> None:
     """Each picture is told apart by its digit, so that a loss, a double or a mix-up would show."""
     digits = [ROOT / ("samples/digits/digit-%d.png" % (i % 10)) for i in range(400)]
-    first = Server(tmp_path, ROOT / "bundled")
+    first = Server(tmp_path, ROOT / "bundled", port=free_port())
     second: List[Server] = []
 
     def source() -> Iterator[Path]:

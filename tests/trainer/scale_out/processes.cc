@@ -1,12 +1,10 @@
 #include "tests/trainer/scale_out/processes.h"
 
-#include <arpa/inet.h>
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -91,18 +89,6 @@ int Process::Wait() {
   waited_ = true;
   exit_code_ = WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
   return exit_code_;
-}
-
-int FreePort() {
-  const int listener = socket(AF_INET, SOCK_STREAM, 0);
-  sockaddr_in address = {};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t length = sizeof address;
-  EXPECT_EQ(bind(listener, reinterpret_cast<sockaddr*>(&address), length), 0) << strerror(errno);
-  EXPECT_EQ(getsockname(listener, reinterpret_cast<sockaddr*>(&address), &length), 0) << strerror(errno);
-  close(listener);
-  return ntohs(address.sin_port);
 }
 
 std::map<std::string, std::string> RankOf(int rank, int world_size, int port) {

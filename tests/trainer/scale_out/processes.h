@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "tests/free_port.h"
 
 namespace vitrine {
 
@@ -37,9 +38,6 @@ class Process {
   bool waited_ = false;
   int exit_code_ = 0;
 };
-
-// A port that nobody listened on a moment ago.
-int FreePort();
 
 // RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT on this machine.
 std::map<std::string, std::string> RankOf(int rank, int world_size, int port);
