@@ -55,9 +55,6 @@ int ExecutorOptions::ThreadCount() const {
 ExecutorPool::ExecutorPool(const ExecutorOptions& options, Scheduler& scheduler, Responder responder,
                            const Clock& clock, Watchdog watchdog)
     : options_(options), scheduler_(scheduler), responder_(std::move(responder)), clock_(clock) {
-  // LibTorch's pool of threads would fight with the executors for the cores. Threads take over this setting when they
-  // first compute.
-  at::set_num_threads(1);
   const std::vector<int> cores = options_.cores.empty() ? AllowedCores() : options_.cores;
   const int threads = options_.ThreadCount();
   for (int i = 0; i < threads; ++i) workers_.push_back(std::make_unique<Worker>());
@@ -106,7 +103,7 @@ void ExecutorPool::Run(int index, int core) {
   const CrashHandlerStack crash_stack;
   pthread_setname_np(pthread_self(), absl::StrCat("executor-", index).c_str());
   if (options_.pin && options_.device.kind == Device::Kind::kCpu) PinTo(core);
-  at::set_num_threads(1);
+  at::set_num_threads(1);  // LibTorch's pool of threads would fight with the executors for the cores
   Worker& worker = *workers_[index];
   const BatchContext context{options_.device, index, responder_, clock_, options_.log_batches};
   while (std::optional<Batch> batch = scheduler_.NextBatch()) {

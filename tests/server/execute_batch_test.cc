@@ -1,5 +1,6 @@
 #include "server/execution/execute_batch.h"
 
+#include <ATen/Parallel.h>
 #include <ATen/ops/full.h>
 #include <gmock/gmock.h>
 
@@ -8,13 +9,20 @@
 #include <cstring>
 #include <future>
 #include <limits>
+#include <map>
+#include <mutex>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "models/attention_request.h"
+#include "models/features.h"
 #include "server/execution/executor.h"
+#include "server/execution/number_encoding.h"
 #include "server/observability/metrics.h"
 #include "tests/server/small_models.h"
 
@@ -38,8 +46,11 @@ class ExecuteBatchTest : public ::testing::Test {
           v1::AttentionMap& out = *response.add_attention();
           out.set_rows(map.rows);
           out.set_columns(map.columns);
+          out.set_values(EncodeFloat(map.values));
         }
       }
+      for (const FeatureMap& feature : output.features)
+        response.add_features()->set_values(EncodeFloat(feature.values));
       had_picture_ = output.picture != nullptr;
       return response;
     };
@@ -63,6 +74,38 @@ class ExecuteBatchTest : public ::testing::Test {
       for (const auto& prediction : answer.result->predictions()) logits.push_back(prediction.logit());
     }
     return logits;
+  }
+
+  // Every kind of map and of feature that the model has.
+  void AskForEverything(InferenceRequest& request) const {
+    for (const AttentionAbility::Offer& offer : model_->attention.offers) {
+      v1::AttentionRequest wish;
+      wish.set_kind(offer.kind);
+      request.attention.push_back(ResolveAttention(wish, model_->attention, request.grid).value());
+    }
+    for (const v1::FeatureKind kind : model_->features.kinds) {
+      v1::FeatureRequest wish;
+      wish.set_kind(kind);
+      request.features.push_back(ResolveFeature(wish, model_->features).value());
+    }
+  }
+
+  // The floats of all maps of an answer, or of all features.
+  template <typename Parts>
+  static std::vector<std::vector<float>> Values(const Parts& parts) {
+    std::vector<std::vector<float>> values;
+    for (const auto& part : parts) {
+      std::vector<float>& floats = values.emplace_back(part.values().size() / sizeof(float));
+      std::memcpy(floats.data(), part.values().data(), part.values().size());
+    }
+    return values;
+  }
+
+  static void ExpectClose(const std::vector<std::vector<float>>& a, const std::vector<std::vector<float>>& b) {
+    ASSERT_EQ(a.size(), b.size());
+    for (size_t i = 0; i < a.size(); ++i) {
+      EXPECT_THAT(a[i], ::testing::Pointwise(::testing::FloatNear(1e-4f), b[i])) << "of part " << i;
+    }
   }
 
   Device device_;
@@ -104,6 +147,40 @@ TEST_F(ExecuteBatchTest, MixedGridsRunTogetherAndAnswerAsTheyWouldAlone) {
   EXPECT_NE(Logits(together[0]), Logits(together[4])) << "two pictures of one size must not give one answer";
   EXPECT_FALSE(had_picture_) << "a batch held an original that nobody draws";
   EXPECT_GT(model_->cost->Predict(1, 0), absl::ZeroDuration());
+}
+
+TEST_F(ExecuteBatchTest, MapsAndFeaturesOfABatchAreThoseThatEachPictureGetsAlone) {
+  // Weights at which every two pictures look different to the model.
+  for (const NamedTensor& parameter : model_->model->Parameters()) {
+    at::Tensor tensor = parameter.tensor;
+    tensor.mul_(5);
+  }
+  const std::vector<std::pair<int, int>> sizes = {{16, 16}, {32, 32}, {8, 24}, {24, 8}, {16, 16}, {20, 28}};
+  std::vector<Answer> together(sizes.size()), alone(sizes.size());
+  std::vector<InferenceRequest> requests;
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    const std::string picture = NoisePng(sizes[i].first, sizes[i].second, static_cast<int>(i));
+    requests.push_back(PictureRequest(model_, picture, together[i]));
+    AskForEverything(requests.back());
+    std::vector<InferenceRequest> one;
+    one.push_back(PictureRequest(model_, picture, alone[i]));
+    AskForEverything(one.back());
+    Execute(BatchOf(std::move(one)));
+  }
+  Execute(BatchOf(std::move(requests)));
+  std::set<std::vector<std::vector<float>>> seen;
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    SCOPED_TRACE(i);
+    ASSERT_TRUE(together[i].result.ok()) << together[i].result.status();
+    ASSERT_TRUE(alone[i].result.ok()) << alone[i].result.status();
+    EXPECT_EQ(together[i].result->attention_size(), static_cast<int>(model_->attention.offers.size()));
+    EXPECT_EQ(together[i].result->features_size(), static_cast<int>(model_->features.kinds.size()));
+    ExpectClose(Values(together[i].result->attention()), Values(alone[i].result->attention()));
+    ExpectClose(Values(together[i].result->features()), Values(alone[i].result->features()));
+    seen.insert(Values(alone[i].result->attention()));
+    seen.insert(Values(alone[i].result->features()));
+  }
+  EXPECT_EQ(seen.size(), 2 * sizes.size()) << "two pictures look the same: the test proves nothing about them";
 }
 
 TEST_F(ExecuteBatchTest, ADamagedPictureFailsOnlyItself) {
@@ -230,6 +307,28 @@ TEST_F(ExecuteBatchTest, StagesAndBatchesAreCounted) {
   EXPECT_THAT(text, HasSubstr("vitrine_batch_images_sum{model=\"small\"} 2"));
 }
 
+TEST_F(ExecuteBatchTest, AProbeIsInNoHistogramOfAnswers) {
+  Metrics metrics(1, "");
+  model_->metrics = metrics.ForModel("small");
+  model_->version_metrics = metrics.ForVersion("small", 3);
+  std::vector<Answer> answers(2);
+  std::vector<InferenceRequest> requests;
+  for (int i = 0; i < 2; ++i) {
+    requests.push_back(PictureRequest(model_, NoisePng(16, 16, i), answers[i]));
+    requests.back().arrival = SteadyClock().Now();
+  }
+  requests[0].is_probe = true;
+  Execute(BatchOf(std::move(requests)));
+  for (const Answer& answer : answers) EXPECT_TRUE(answer.result.ok()) << answer.result.status();
+  const std::string text = metrics.Text();
+  for (const char* stage : {"queue", "decode", "encode"}) {
+    EXPECT_THAT(text, HasSubstr(absl::StrCat("vitrine_stage_duration_seconds_count{model=\"small\",stage=\"", stage,
+                                             "\"} 1\n")));
+  }
+  EXPECT_THAT(text, HasSubstr("vitrine_top1_confidence_ratio_count{model=\"small\",version=\"3\"} 1\n"));
+  EXPECT_THAT(text, HasSubstr("vitrine_batch_images_sum{model=\"small\"} 2\n")) << "it is computed like any other";
+}
+
 TEST_F(ExecuteBatchTest, TheNullModelLooksAtNoPixel) {
   const ModelHandle null = MakeLoaded("null", 1, NullConfig());
   std::string damaged = NoisePng(16, 16, 1);
@@ -262,6 +361,56 @@ TEST(ExecutorPool, AnswersEverythingAndStops) {
     scheduler.Stop(absl::Seconds(60));
   }
   EXPECT_EQ(ok, kRequests);
+}
+
+// LibTorch's own threads would fight with the executors for the cores.
+TEST(ExecutorPool, EveryExecutorComputesOnOneThread) {
+  const int before = at::get_num_threads();
+  at::set_num_threads(4);
+  const ModelHandle model = MakeLoaded("small", 1, SmallNativeConfig());
+  std::mutex mutex;
+  std::map<std::thread::id, int> threads;
+  const Responder responder = [&](const InferenceRequest&, const InferenceOutput&) {
+    const std::lock_guard lock(mutex);
+    threads[std::this_thread::get_id()] = at::get_num_threads();
+    return v1::ClassifyResponse();
+  };
+  Answer answer;
+  {
+    Scheduler scheduler({}, SteadyClock());
+    ExecutorPool pool({.device = {}, .threads = 1}, scheduler, responder, SteadyClock());
+    scheduler.Submit(PictureRequest(model, NoisePng(16, 16, 1), answer));
+    scheduler.Stop(absl::Seconds(60));
+  }
+  at::set_num_threads(before);
+  ASSERT_TRUE(answer.result.ok()) << answer.result.status();
+  ASSERT_EQ(threads.size(), 1U);
+  EXPECT_EQ(threads.begin()->second, 1);
+}
+
+// Histograms have one writer each. Both executors hold a batch at the same time, so that each has computed one.
+TEST(ExecutorPool, EachExecutorCountsInHistogramsOfItsOwn) {
+  Metrics metrics(2, "");
+  const std::shared_ptr<LoadedModel> model = MakeLoaded("null", 1, NullConfig());
+  model->metrics = metrics.ForModel("null");
+  std::atomic<int> under_way = 0;
+  const Responder responder = [&](const InferenceRequest&, const InferenceOutput&) {
+    ++under_way;
+    while (under_way < 2) std::this_thread::yield();
+    return v1::ClassifyResponse();
+  };
+  Answer answers[2];
+  {
+    Scheduler scheduler({.max_batch_images = 1}, SteadyClock());
+    ExecutorPool pool({.device = {}, .threads = 2}, scheduler, responder, SteadyClock());
+    for (Answer& answer : answers) scheduler.Submit(PictureRequest(model, NoisePng(8, 8, 1), answer));
+    scheduler.Stop(absl::Seconds(60));
+  }
+  for (const int executor : {0, 1}) {
+    HistogramTotals images;
+    model->metrics->executor(executor).batch_images.AddTo(images);
+    EXPECT_EQ(images.sum, 1) << "of executor " << executor;
+  }
 }
 
 // Real threads, a responder that does not return, and a clock that says so.
