@@ -1,8 +1,9 @@
 # What operators see: metrics, log lines, traces, the status page.
 vitrine_test(server_observability_test
   SOURCES observability/documented_metrics_test.cc observability/log_test.cc observability/rate_window_test.cc
-          observability/request_log_test.cc observability/status_page_test.cc observability/status_reader_test.cc
-          observability/status_test.cc observability/sureness_test.cc observability/trace_context_test.cc
+          observability/request_log_test.cc observability/scrape_test.cc observability/status_page_test.cc
+          observability/status_reader_test.cc observability/status_test.cc observability/sureness_test.cc
+          observability/trace_context_test.cc ../stored_text.cc
   ROOMS server LIBRARIES nlohmann_json::nlohmann_json SANITIZE asan tsan)
 if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
   # GCC 12 at -O3 takes the strings of a moved-from VersionStatus for uninitialised, and with -fsanitize=address parts of

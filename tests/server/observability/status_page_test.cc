@@ -5,6 +5,7 @@
 #include <string>
 
 #include "server/observability/status.h"
+#include "tests/stored_text.h"
 
 namespace vitrine {
 namespace {
@@ -28,6 +29,57 @@ ServerStatus Hostile() {
   status.log = {{status.now, spdlog::level::err, kEvil}};
   status.flags = {{kEvil, kEvil}};
   return status;
+}
+
+// A server with something in every place.
+ServerStatus Busy() {
+  ServerStatus status;
+  status.now = absl::FromUnixSeconds(1'700'000'000);
+  status.started = status.now - absl::Seconds(93784.6);
+  status.repository_fault = "no such folder";
+  status.version = "1.2.3";
+  status.revision = "abc";
+  status.device = "cpu";
+  status.machine = {.cores = 3.5, .memory_bytes = int64_t{5} << 30};
+  status.models = {{.name = "eit", .requests_per_second = 1264.4, .shed_per_second = 12.5, .rollbacks = 2},
+                   {.name = "kv", .requests_per_second = 99.96}};
+  status.versions = {{.model = "eit",
+                      .version = 3,
+                      .state = "READY",
+                      .traffic_percent = 90.5,
+                      .labels = {"stable", "best"},
+                      .bytes = 14 << 20,
+                      .requests_per_second = 1000,
+                      .errors_per_second = 20,
+                      .faults_per_second = 1.5},
+                     {.model = "eit", .version = 4, .state = "FAILED", .reason = "cut", .bytes = 2048},
+                     {.model = "kv", .version = 1, .state = "READY", .traffic_percent = 100, .bytes = 100}};
+  status.executors = {{.busy_ratio = 0.991}, {.busy_ratio = 0.985, .batch_age = absl::Seconds(75.25)}};
+  status.queue = {.requests = 12, .bytes = 1 << 21, .tokens = 3400, .oldest = absl::Seconds(12.34)};
+  status.admission = {.requests = 20,
+                      .bytes = 3 << 20,
+                      .work = absl::Milliseconds(1530),
+                      .limit_requests = 4096,
+                      .limit_bytes = 1 << 30};
+  status.answers = {.bytes = 1000, .limit = 4096};
+  status.certificates = {{"gRPC", status.now + absl::Hours(24)}, {"HTTP", status.now + absl::Hours(24 * 300)}};
+  status.log = {{status.now - absl::Seconds(1), spdlog::level::err, "it broke"},
+                {status.now - absl::Seconds(61), spdlog::level::warn, "it cracked"}};
+  status.flags = {{"--listen", "127.0.0.1:8500"}, {"--max-requests", "4096"}};
+  return status;
+}
+
+TEST(Status, ABusyServerForPeopleAndPrograms) {
+  ExpectStored("status_page.txt", Reading(StatusHtml(Busy())));
+  ExpectStored("status.json", json::parse(StatusJson(Busy())).dump(1) + "\n");
+}
+
+TEST(Status, AServerThatJustStarted) {
+  ServerStatus status;
+  status.now = status.started = absl::FromUnixSeconds(1'700'000'000);
+  status.device = "cpu";
+  ExpectStored("status_page_empty.txt", Reading(StatusHtml(status)));
+  ExpectStored("status_empty.json", json::parse(StatusJson(status)).dump(1) + "\n");
 }
 
 TEST(StatusHtml, NothingOfAStrangerIsMarkup) {

@@ -1,0 +1,118 @@
+// A scrape of a server in which every number is another one, to the letter.
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "server/observability/metrics.h"
+#include "server/registry/version_status.h"
+#include "tests/stored_text.h"
+
+namespace vitrine {
+namespace {
+
+VersionStatus Version(int64_t version, v1::ModelState state) {
+  VersionStatus status;
+  status.id = {"m", version};
+  status.state = state;
+  status.traffic_percent = 10.0 * static_cast<double>(version);
+  if (state != v1::READY) return status;
+  auto loaded = std::make_shared<LoadedModel>();
+  loaded->weights_sha256 = "abc";
+  loaded->precision = "bf16";
+  loaded->device = "cpu";
+  loaded->device_bytes = 4321;
+  status.labels = {"stable", "best"};
+  status.model = loaded;
+  return status;
+}
+
+void SetSources(Metrics& metrics) {
+  metrics.SetSources(
+      {.versions =
+           [] {
+             return std::vector{Version(7, v1::READY), Version(8, v1::FAILED)};
+           },
+       .queue = [] { return QueueStatus{.requests = 11, .bytes = 12, .tokens = 13, .oldest = absl::Seconds(1.5)}; },
+       .admission =
+           [] {
+             return AdmissionStatus{
+                 .requests = 21, .bytes = 22, .work = absl::Seconds(2.5), .limit_requests = 23, .limit_bytes = 24};
+           },
+       .answers = [] { return AnswerStatus{.bytes = 31, .limit = 32}; },
+       .executors =
+           [] {
+             return std::vector<ExecutorStatus>{
+                 {.busy = absl::Seconds(41), .batches = 42, .batch_age = absl::Seconds(0.25)},
+                 {.busy = absl::Seconds(43), .batches = 44, .batch_age = absl::ZeroDuration()}};
+           },
+       .machine = [] { return MachineLimits{.cores = 3.5, .memory_bytes = 51}; },
+       .rollbacks =
+           [] {
+             return std::map<std::string, Metrics::Rollbacks>{{"m", {.errors = 61, .drift = 62}}};
+           },
+       .ready = [] { return true; },
+       .repository_readable = [] { return false; },
+       .connections = [] { return 71; },
+       .open_streams = [] { return 72; },
+       .certificates =
+           [] {
+             return std::vector<std::pair<std::string, absl::Time>>{{"grpc", absl::FromUnixSeconds(81)}};
+           },
+       .log_lines = [] { return std::pair<uint64_t, uint64_t>(91, 92); }});
+}
+
+// Some of everything that is counted, by two executors.
+void Count(ModelMetrics& model, VersionMetrics& version) {
+  for (int times = 0; times < 3; ++times)
+    model.CountRequest(Method::kClassify, absl::OkStatus(), absl::Milliseconds(3));
+  model.CountRequest(Method::kModelInfer, absl::InvalidArgumentError("no"), absl::Milliseconds(7));
+  model.CountLoad(absl::OkStatus(), absl::Seconds(5));
+  model.CountLoad(absl::DataLossError("cut"), absl::Seconds(6));
+  model.CountExpired(Progress::kQueue);
+  model.CountCancelled(Progress::kCompute);
+  version.CountRequest(absl::StatusCode::kOk);
+  version.CountRequest(absl::StatusCode::kInternal);
+  for (const int executor : {0, 1}) {
+    ModelMetrics::Executor& of_model = model.executor(executor);
+    for (const Stage stage : {Stage::kQueue, Stage::kDecode, Stage::kCompute, Stage::kEncode}) {
+      of_model.Observe(stage, absl::Milliseconds(2 + 20 * static_cast<int>(stage) + executor));
+    }
+    of_model.batch_images.Observe(4 + executor);
+    of_model.batch_tokens.Observe(600 + executor);
+    of_model.batch_grids.Observe(2 + executor);
+    VersionMetrics::Executor& of_version = version.executor(executor);
+    of_version.duration.Observe(0.2 + executor);
+    of_version.confidence.Observe(0.7 + 0.1 * executor);
+    of_version.entropy.Observe(0.3 + 0.1 * executor);
+  }
+}
+
+TEST(Scrape, SaysEveryNumberUnderItsName) {
+  Metrics metrics(2, "1.2.3", "abcdef");
+  SetSources(metrics);
+  const auto model = metrics.ForModel("m");
+  const auto version = metrics.ForVersion("m", 7);
+  Count(*model, *version);
+  metrics.unknown().CountRequest(Method::kClassify, absl::NotFoundError("none"), absl::Milliseconds(1));
+  metrics.DeclareAdminAction("LoadModel");
+  metrics.CountAdminAction("LoadModel", absl::StatusCode::kAborted);
+  metrics.server().connections = 101;
+  metrics.server().connections_refused = 102;
+  metrics.server().unauthenticated = 103;
+  metrics.server().permission_denied = 104;
+  std::string lines;
+  for (const auto line : absl::StrSplit(metrics.Text(), '\n')) {
+    // A method that nobody called has the buckets of those that somebody did. The process's own are those of this test.
+    const bool unused = absl::StrContains(line, "_bucket{") && absl::StrContains(line, "method=") &&
+                        !absl::StrContains(line, "model=\"m\",method=\"Classify\",outcome=\"ok\"");
+    if (!unused && !absl::StrContains(line, "process_")) absl::StrAppend(&lines, line, "\n");
+  }
+  ExpectStored("scrape.txt", lines);
+}
+
+}  // namespace
+}  // namespace vitrine
