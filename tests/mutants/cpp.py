@@ -1,0 +1,87 @@
+"""A C++ file as lines of code: what is a comment, a string or a line that has no faults worth drawing is told apart.
+
+It relies on the house's format (clang-format): binary operators stand between spaces, those of types do not.
+"""
+
+import re
+
+# Lines without behaviour of their own.
+WITHOUT_BEHAVIOUR = re.compile(r"^\s*(#|using\b|namespace\b|template\b|static_assert\b|friend\b|typedef\b)|\boperator\b")
+# Statements that only write the log, name a thread for a debugger, hint at how much memory will be needed, or are not
+# in the programs that are built for use (assert): what the log says is for people, and hints change speed alone.
+LOG_OR_HINT = re.compile(r"^\s*(if \(.*\) )?(spdlog::|vitrine::Log\(|Log\(LogLevel|pthread_setname_np\(|assert\(|__builtin_prefetch\(|"
+                         r"[\w.\->\[\]*()]+(\.|->)(reserve|shrink_to_fit)\()")
+
+# What an error says, and on which side a column of a table stands.
+ERROR = re.compile(r"\b(?:\w+Error|Refused?|[Ww]rong|Fail)\(")
+COLUMN = re.compile(r'\{"_*", (?:true|false)\}')
+
+TOKENS = re.compile(r"""
+    (?P<comment>//[^\n]*|/\*.*?\*/)
+  | (?P<raw>R"(?P<end>[^()\s\\]*)\(.*?\)(?P=end)")
+  | (?P<text>"(?:\\.|[^"\\\n])*")
+  | (?P<number>(?<![\w.])\.?\d(?:[\w.]|'[0-9a-fA-F]|(?<=[eE])[+-])*)
+  | (?P<character>'(?:\\.|[^'\\\n])+')
+""", re.VERBOSE | re.DOTALL)
+
+
+def masked(text):
+    """The text with comments as spaces and the inside of strings and characters as underscores; the same length."""
+    def cover(match):
+        found = match.group()
+        if match.lastgroup == "number" or match.group("number"):
+            return found
+        if match.group("comment"):
+            return re.sub(r"[^\n]", " ", found)
+        return found[0] + re.sub(r"[^\n]", "_", found[1:-1]) + found[-1]
+    return TOKENS.sub(cover, text)
+
+
+def closing(code, opening):
+    """The index of the parenthesis that closes the one at `opening`, or -1 if none does."""
+    depth = 0
+    for index in range(opening, len(code)):
+        depth += (code[index] in "([{") - (code[index] in ")]}")
+        if depth == 0:
+            return index
+    return -1
+
+
+def without_words_for_people(code):
+    """The masked text with the arguments of status messages and the sides of columns as underscores too."""
+    cover = lambda found: re.sub(r"[^\n]", "_", found)
+    start = 0
+    while (match := ERROR.search(code, start)) is not None:
+        end = closing(code, match.end() - 1)
+        start = match.end()
+        if end > 0:
+            code = code[:start] + cover(code[start:end]) + code[end:]
+    return COLUMN.sub(lambda match: cover(match.group()), code)
+
+
+class Source:
+    """Lines of one file. `code[n]` is `lines[n]` masked; `skipped` holds the numbers of lines that are left alone."""
+
+    def __init__(self, text):
+        self.lines = text.split("\n")
+        self.code = without_words_for_people(masked(text)).split("\n")
+        self.skipped = set()
+        inside = 0  # parentheses open in a statement that is left out
+        for number, code in enumerate(self.code):
+            starts = LOG_OR_HINT.search(code) or WITHOUT_BEHAVIOUR.search(code)
+            if not inside and not starts and code.strip():
+                continue
+            self.skipped.add(number)
+            if inside or LOG_OR_HINT.search(code):
+                inside = max(0, inside + code.count("(") - code.count(")"))
+
+    def begins_statement(self, number):
+        """Whether what stands before this line has ended."""
+        for code in reversed(self.code[:number]):
+            if code.strip():
+                return code.rstrip().endswith((";", "{", "}", ":")) or code.lstrip().startswith("#")
+        return True
+
+    def is_statement(self, number):
+        code = self.code[number].rstrip()
+        return code.endswith(";") and self.begins_statement(number) and code.count("(") == code.count(")")

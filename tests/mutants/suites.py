@@ -1,0 +1,28 @@
+"""Which suites look at a file: suites.txt."""
+
+import pathlib
+
+TABLE = pathlib.Path(__file__).resolve().parent / "suites.txt"
+
+
+def read(text):
+    """{path: [suite]} of lines "path: suite suite"."""
+    table = {}
+    for line in text.splitlines():
+        line = line.split("#")[0].strip()
+        if not line:
+            continue
+        path, colon, suites = line.partition(":")
+        if not colon or not suites.split() or path in table:
+            raise ValueError(f"suites.txt: '{line}' is not one path, a colon and suites, or its path is there twice")
+        table[path] = suites.split()
+    return table
+
+
+def suites_of(file, table):
+    """The suites of the file, then those of its folder, then of the folders above: the nearest first, each once."""
+    path = pathlib.PurePosixPath(file)
+    suites = []
+    for place in [path, *path.parents]:
+        suites += [suite for suite in table.get(str(place), []) if suite not in suites]
+    return suites
