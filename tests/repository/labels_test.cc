@@ -31,5 +31,12 @@ TEST(Labels, RefusalsNameTheLine) {
   EXPECT_THAT(FormatLabels({"ok", "two\nlines"}), Fails(absl::StatusCode::kInvalidArgument, HasSubstr("line 2")));
 }
 
+TEST(Labels, TheLongestIsTaken) {
+  const std::string longest(256, 'x');
+  EXPECT_THAT(*ParseLabels(longest + "\n"), ElementsAre(longest));
+  EXPECT_TRUE(FormatLabels({longest}).ok());
+  EXPECT_FALSE(FormatLabels({longest + "x"}).ok());
+}
+
 }  // namespace
 }  // namespace vitrine

@@ -177,6 +177,56 @@ TEST(PlanRequest, TooManyWishesAreRefused) {
   ExpectRefused(request, ServedEit(), absl::StatusCode::kInvalidArgument, "17 attention entries");
 }
 
+TEST(PlanRequest, EveryLimitIsTheLastThatIsTaken) {
+  const auto taken = [](const v1::ClassifyRequest& request) { return PlanRequest(request, ServedEit()).ok(); };
+  v1::ClassifyRequest maps = Picture(24, 16);
+  for (int i = 0; i < 16; ++i) maps.add_attention()->set_kind(v1::CLASS_TOKEN_ROW);
+  EXPECT_TRUE(taken(maps));
+
+  v1::ClassifyRequest features = Picture(24, 16);
+  for (int i = 0; i < 3; ++i) features.add_features()->set_kind(v1::CLASS_TOKEN);
+  EXPECT_TRUE(taken(features));
+
+  v1::ClassifyRequest overlays = Picture(24, 16);
+  for (int i = 0; i < 8; ++i) {
+    v1::AttentionRequest& wish = *overlays.add_attention();
+    wish.set_kind(v1::CLASS_TOKEN_ROW);
+    wish.set_encoding(v1::OVERLAY_PNG);
+  }
+  EXPECT_TRUE(taken(overlays));
+  overlays.mutable_attention(7)->add_layers(0);
+  overlays.mutable_attention(7)->add_layers(1);
+  ExpectRefused(overlays, ServedEit(), absl::StatusCode::kInvalidArgument, "9 overlays");
+
+  v1::ClassifyRequest named = Picture(24, 16);
+  named.set_request_id(std::string(kMaxRequestIdBytes, 'a'));
+  EXPECT_TRUE(taken(named));
+  named.set_request_id(std::string(kMaxRequestIdBytes + 1, 'a'));
+  EXPECT_FALSE(taken(named));
+
+  v1::ClassifyRequest bytes = Picture(24, 16);
+  for (const int64_t most : {int64_t{1}, kMaxAttentionBytes}) {
+    bytes.set_max_attention_bytes(most);
+    EXPECT_TRUE(taken(bytes)) << most;
+  }
+  bytes.set_max_attention_bytes(0);
+  EXPECT_FALSE(taken(bytes));
+}
+
+TEST(PlanRequest, TheAnswersRoomIsWhatItWillTakeOrMayTake) {
+  v1::ClassifyRequest request = Picture(24, 16);
+  EXPECT_EQ(PlanRequest(request, ServedEit())->answer_bytes, 0);
+  request.add_attention()->set_kind(v1::CLASS_TOKEN_ROW);  // halves, of 4 x 6 cells
+  EXPECT_EQ(PlanRequest(request, ServedEit())->answer_bytes, 2 * 24);
+  request.add_features()->set_kind(v1::CLASS_TOKEN);
+  EXPECT_EQ(PlanRequest(request, ServedEit())->answer_bytes, 2 * 24 + 4 * 24);
+  request.mutable_features(0)->set_encoding(v1::FEATURE_FLOAT16);
+  EXPECT_EQ(PlanRequest(request, ServedEit())->answer_bytes, 2 * 24 + 2 * 24);
+  request.mutable_attention(0)->set_encoding(v1::OVERLAY_PNG);
+  request.set_max_attention_bytes(12345);
+  EXPECT_EQ(PlanRequest(request, ServedEit())->answer_bytes, 12345) << "nobody knows how large a drawing gets";
+}
+
 TEST(PlanRequest, TheSizeOfOverlaysIsKnownBeforeCompute) {
   v1::ClassifyRequest request = Picture(24, 16);
   v1::AttentionRequest& wish = *request.add_attention();

@@ -95,6 +95,13 @@ TEST(ParseTrace, NamesTheLineThatIsWrong) {
   EXPECT_THAT(Refusal(""), HasSubstr("holds no request"));
 }
 
+TEST(ParseTrace, ATraceLastsAWeekAtMost) {
+  const auto week = ParseTrace("seconds\n0\n604800\n", "", Defaults());
+  ASSERT_TRUE(week.ok()) << week.status();
+  EXPECT_EQ(week->arrivals[1].due, int64_t{604800} * 1'000'000'000);
+  EXPECT_THAT(Refusal("seconds\n0\n604801\n"), HasSubstr("line 3: seconds \"604801\" is no number from 0 to a week"));
+}
+
 TEST(ParseTrace, PicturesMakeRequestsAndNoClasses) {
   std::string csv = "seconds,model,picture\n";
   for (int i = 0; i < 1500; ++i) csv += absl::StrCat(i, ",m,", i, ".jpg\n");

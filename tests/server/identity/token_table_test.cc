@@ -66,6 +66,14 @@ TEST(TokenTable, ARefusalNamesTheLineAndNotWhatIsOnIt) {
   EXPECT_FALSE(TokenTable::Parse(Row("a", kSecret) + Row("b", kSecret)).ok()) << "one token, two names";
 }
 
+TEST(TokenTable, TheShortestTokenAndTheLongestNameAreTaken) {
+  const std::string shortest(TokenTable::kShortestToken, 'x'), longest(64, 'n');
+  const auto table = TokenTable::Parse(Row(longest, shortest));
+  ASSERT_TRUE(table.ok()) << table.status();
+  EXPECT_EQ(table->NameOf(shortest), longest);
+  EXPECT_FALSE(TokenTable::Parse(Row(longest + "n", shortest)).ok());
+}
+
 TEST(TokenTable, WithoutLinesNobodyIsKnown) {
   const auto table = TokenTable::Parse("# nobody\n");
   ASSERT_TRUE(table.ok()) << table.status();

@@ -61,6 +61,26 @@ TEST(ServingRules, RefusalsNameModelFieldAndRange) {
               HasSubstr("default_policy: version_policy.latest is 0"));
 }
 
+TEST(ServingRules, TheEndsOfEveryRangeAreTaken) {
+  std::string many;
+  for (int version = 1; version <= 100; ++version) absl::StrAppend(&many, " versions: ", version);
+  for (const std::string& row :
+       {std::string("version_policy { latest: 1 }"), std::string("version_policy { latest: 100 }"),
+        "version_policy { specific {" + many + " } }", std::string("labels { label: 'a' version: 1 }"),
+        std::string("traffic { version: 1 percent: 100 }"),
+        std::string("traffic { version: 1 percent: 60 } traffic { version: 2 percent: 40 }"),
+        std::string("traffic { version: 1 percent: 0.001 }"), std::string("limits { max_queued_requests: 1 }"),
+        std::string("limits { max_queued_bytes: 1 max_memory_bytes: 1 }"),
+        std::string("canary_guard { max_error_rate: 0 }"), std::string("canary_guard { max_error_rate: 1 }"),
+        std::string("canary_guard { window_seconds: 1 }"), std::string("canary_guard { window_seconds: 86400 }"),
+        std::string("canary_guard { min_requests: 1 }")}) {
+    EXPECT_EQ(Fault(row), "OK") << row;
+  }
+  EXPECT_TRUE(ValidateLabel(std::string(32, 'a')).ok());
+  EXPECT_THAT(Fault("canary_guard { window_seconds: 86401 }"), HasSubstr("1 to 86400 seconds"));
+  EXPECT_THAT(Fault("canary_guard { max_error_rate: -0.1 }"), HasSubstr("must be 0 to 1"));
+}
+
 TEST(ServingRules, Labels) {
   for (const char* good : {"stable", "canary", "a", "x_1-", "eu-west-2", "v2"}) EXPECT_TRUE(ValidateLabel(good).ok());
   for (const std::string& bad : {std::string(), std::string("Stable"), std::string("a b"), std::string("3"),
