@@ -5,11 +5,15 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <cstring>
 #include <mutex>
 #include <set>
 #include <thread>
 #include <vector>
 
+#include "models/attention_maps.h"
+#include "models/features.h"
+#include "server/request/picture_input.h"
 #include "tests/e2e/published.h"
 #include "tests/e2e/running_server.h"
 
@@ -22,26 +26,61 @@ constexpr struct {
   int width, height;
 } kSizes[] = {{16, 16}, {24, 16}, {16, 32}, {32, 32}, {40, 24}, {20, 60}, {64, 36}, {8, 8}};
 
+// A picture, and what its model makes of it alone.
 struct Sent {
   std::string picture;
   std::vector<float> alone;
+  std::vector<float> map, feature;
 };
+
+v1::AttentionRequest MapWish(const Model& model, Grid grid) {
+  v1::AttentionRequest wish;
+  wish.set_kind(v1::CLASS_TOKEN_ROW);
+  wish.set_encoding(v1::FLOAT32);
+  return ResolveAttention(wish, model.attention(), grid).value();
+}
+
+v1::FeatureRequest FeatureWish(const Model& model) {
+  v1::FeatureRequest wish;
+  wish.set_kind(v1::MEAN_TOKEN);
+  return ResolveFeature(wish, model.features()).value();
+}
+
+void LookAlone(const Model& model, Sent& sent) {
+  const at::Tensor input = EncodedPictureToInput(sent.picture, model.config().preprocessing()).value();
+  const Grid grid = model.GridFor(static_cast<int>(input.size(1)), static_cast<int>(input.size(2))).value();
+  const v1::AttentionRequest wish = MapWish(model, grid);
+  AttentionTap tap;
+  RequestAttention(wish, model.attention(), 0, tap);
+  TokenTap tokens;
+  tokens.Request(TokenTap::kFinal);
+  ASSERT_TRUE(RunModel(model, {input}, &tap, &tokens).ok());
+  sent.map = CollectAttention(wish, model.attention(), tap, 0, grid).front().values;
+  sent.feature = CollectFeature(FeatureWish(model), tokens, 0).values;
+}
 
 std::vector<Sent> MakePictures(const Model& model) {
   std::vector<Sent> sent;
   for (int i = 0; i < kImages; ++i) {
     const auto [width, height] = kSizes[i % std::size(kSizes)];
-    Sent one{NoiseJpeg(width, height, i + 1), {}};
+    Sent one{NoiseJpeg(width, height, i + 1), {}, {}, {}};
     one.alone = LogitsAlone(model, one.picture);
+    LookAlone(model, one);
     sent.push_back(std::move(one));
   }
   return sent;
 }
 
-float LargestLogit(const std::vector<float>& logits) {
+float Largest(const std::vector<float>& values) {
   float largest = 1;
-  for (const float logit : logits) largest = std::max(largest, std::abs(logit));
+  for (const float value : values) largest = std::max(largest, std::abs(value));
   return largest;
+}
+
+void ExpectFloats(const std::string& bytes, const std::vector<float>& alone) {
+  std::vector<float> values(bytes.size() / sizeof(float));
+  std::memcpy(values.data(), bytes.data(), values.size() * sizeof(float));
+  EXPECT_THAT(values, ::testing::Pointwise(::testing::FloatNear(1e-5f * Largest(alone)), alone));
 }
 
 void ExpectAnswer(const Sent& sent, const v1::ClassifyResponse& response) {
@@ -52,12 +91,16 @@ void ExpectAnswer(const Sent& sent, const v1::ClassifyResponse& response) {
     if (k > 0) {
       EXPECT_GE(response.predictions(k - 1).logit(), prediction.logit()) << "predictions are out of order";
     }
-    EXPECT_NEAR(prediction.logit(), sent.alone[prediction.index()], 1e-5f * LargestLogit(sent.alone))
+    EXPECT_NEAR(prediction.logit(), sent.alone[prediction.index()], 1e-5f * Largest(sent.alone))
         << "class " << prediction.index() << " of a batch of " << response.batch().images();
     EXPECT_EQ(prediction.label(), "class-" + std::to_string(prediction.index()));
     classes.insert(prediction.index());
   }
   EXPECT_EQ(classes.size(), sent.alone.size()) << "a class appears twice";
+  ASSERT_EQ(response.attention_size(), 1);
+  ExpectFloats(response.attention(0).values(), sent.map);
+  ASSERT_EQ(response.features_size(), 1);
+  ExpectFloats(response.features(0).values(), sent.feature);
 }
 
 TEST(MixedGrids, AThousandPicturesAtOnceGetTheAnswersTheyGetAlone) {
@@ -81,6 +124,10 @@ TEST(MixedGrids, AThousandPicturesAtOnceGetTheAnswersTheyGetAlone) {
       for (int i = next++; i < kImages; i = next++) {
         v1::ClassifyRequest request = PictureRequest("mixed", sent[i].picture);
         request.set_top_k(7);
+        v1::AttentionRequest& map = *request.add_attention();
+        map.set_kind(v1::CLASS_TOKEN_ROW);
+        map.set_encoding(v1::FLOAT32);
+        request.add_features()->set_kind(v1::MEAN_TOKEN);
         request.set_request_id("picture " + std::to_string(i));
         v1::ClassifyResponse response;
         const grpc::Status status = running.Classify(request, &response);
