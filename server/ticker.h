@@ -5,7 +5,7 @@
 #include <thread>
 
 #include "absl/time/time.h"
-#include "server/mutex.h"
+#include "base/mutex.h"
 
 namespace vitrine {
 

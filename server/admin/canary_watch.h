@@ -11,8 +11,8 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "base/mutex.h"
 #include "server/clock.h"
-#include "server/mutex.h"
 #include "server/registry/canary_guard.h"
 #include "server/registry/registry.h"
 #include "server/registry/serving_settings.h"

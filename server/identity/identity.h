@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "base/mutex.h"
 #include "server/identity/access_rules.h"
 #include "server/identity/authorization.h"
 #include "server/identity/caller.h"
@@ -17,7 +18,6 @@
 #include "server/identity/tls_credentials.h"
 #include "server/identity/tls_files.h"
 #include "server/identity/token_table.h"
-#include "server/mutex.h"
 #include "server/ticker.h"
 
 namespace vitrine {

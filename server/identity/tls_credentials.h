@@ -8,8 +8,8 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "base/mutex.h"
 #include "server/identity/tls_files.h"
-#include "server/mutex.h"
 
 namespace vitrine {
 

@@ -12,8 +12,8 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "base/mutex.h"
 #include "server/clock.h"
-#include "server/mutex.h"
 #include "server/registry/loaded_model.h"
 #include "server/request/inference_request.h"
 #include "server/ticker.h"

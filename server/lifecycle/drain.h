@@ -4,8 +4,8 @@
 #include <functional>
 
 #include "absl/time/time.h"
+#include "base/mutex.h"
 #include "server/clock.h"
-#include "server/mutex.h"
 #include "server/request/ledger.h"
 
 namespace vitrine {

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
-#include "server/mutex.h"
+#include "base/mutex.h"
 
 namespace vitrine {
 

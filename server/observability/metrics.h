@@ -16,7 +16,7 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
-#include "server/mutex.h"
+#include "base/mutex.h"
 #include "server/observability/model_metrics.h"
 
 namespace vitrine {

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "absl/time/time.h"
-#include "server/mutex.h"
+#include "base/mutex.h"
 
 namespace vitrine {
 

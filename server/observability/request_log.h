@@ -9,8 +9,8 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "base/mutex.h"
 #include "server/clock.h"
-#include "server/mutex.h"
 #include "server/observability/model_metrics.h"
 #include "server/observability/trace_context.h"
 

@@ -6,8 +6,8 @@
 
 #include "absl/status/statusor.h"
 #include "base/http_server.h"
+#include "base/mutex.h"
 #include "server/identity/identity.h"
-#include "server/mutex.h"
 #include "server/oip/http_body.h"
 #include "server/registry/registry.h"
 #include "server/request/classify_service.h"

@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
+#include "base/mutex.h"
 #include "base/status_macros.h"
 #include "server/identity/identity.h"
-#include "server/mutex.h"
 #include "server/oip/batch_limits.h"
 #include "server/oip/infer_answer.h"
 #include "server/oip/infer_plan.h"

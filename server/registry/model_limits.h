@@ -8,7 +8,7 @@
 #include <memory>
 #include <string>
 
-#include "server/mutex.h"
+#include "base/mutex.h"
 #include "vitrine/v1/serving.pb.h"
 
 namespace vitrine {

@@ -7,8 +7,8 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "base/mutex.h"
 #include "server/execution/device.h"
-#include "server/mutex.h"
 #include "server/observability/metrics.h"
 #include "server/registry/loaded_model.h"
 #include "server/registry/model_limits.h"

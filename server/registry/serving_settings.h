@@ -10,7 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "server/mutex.h"
+#include "base/mutex.h"
 #include "vitrine/v1/serving.pb.h"
 
 namespace vitrine {

@@ -13,8 +13,8 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "base/mutex.h"
 #include "server/identity/caller.h"
-#include "server/mutex.h"
 #include "server/registry/traffic.h"
 #include "server/registry/version_status.h"
 

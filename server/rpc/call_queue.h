@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "absl/functional/function_ref.h"
-#include "server/mutex.h"
+#include "base/mutex.h"
 #include "server/rpc/completion_tag.h"
 
 namespace vitrine {

@@ -8,8 +8,8 @@
 #include <set>
 #include <string>
 
+#include "base/mutex.h"
 #include "grpc/health/v1/health.pb.h"
-#include "server/mutex.h"
 #include "server/registry/registry.h"
 
 namespace vitrine {

@@ -5,7 +5,7 @@
 #include <set>
 #include <vector>
 
-#include "server/mutex.h"
+#include "base/mutex.h"
 
 namespace vitrine {
 

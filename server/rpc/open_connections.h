@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <map>
 
-#include "server/mutex.h"
+#include "base/mutex.h"
 
 namespace vitrine {
 

@@ -9,9 +9,9 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "base/mutex.h"
 #include "server/clock.h"
 #include "server/identity/caller.h"
-#include "server/mutex.h"
 #include "server/scheduling/rolling_prune.h"
 
 namespace vitrine {

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "base/mutex.h"
 #include "server/clock.h"
-#include "server/mutex.h"
 #include "server/request/inference_request.h"
 #include "server/scheduling/batching_policy.h"
 #include "server/scheduling/caller_turns.h"

@@ -25,7 +25,7 @@ const std::map<std::string, std::string> kMayAsk = {
     {"server/rpc/served_port.cc", "a deadline of gRPC, which is brought over at once"},
 };
 
-// absl's locks, whose timed waits follow the time of day, are refused with it: server/mutex.h has others.
+// absl's locks, whose timed waits follow the time of day, are refused with it: base/mutex.h has others.
 const std::regex kTimeOfDay(R"(absl::Now\(|GetCurrentTimeNanos|system_clock|high_resolution_clock|CLOCK_REALTIME)"
                             R"(|gettimeofday|\btime\((nullptr|NULL|0)\)|absl::(Mutex|CondVar|Notification)\b)");
 

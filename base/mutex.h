@@ -1,5 +1,5 @@
-#ifndef VITRINE_SERVER_MUTEX_H_
-#define VITRINE_SERVER_MUTEX_H_
+#ifndef VITRINE_BASE_MUTEX_H_
+#define VITRINE_BASE_MUTEX_H_
 
 #include <chrono>
 #include <condition_variable>
@@ -12,9 +12,9 @@ namespace vitrine {
 
 // std::mutex with Clang's thread-safety annotations.
 //
-// absl::Mutex is not used in server/ for two reasons: its timed waits follow the wall clock, so that a clock set back
-// by an hour would put the sweeper to sleep for an hour; and the distribution's library is not instrumented, so that
-// ThreadSanitizer would see none of its synchronisation.
+// absl::Mutex is not used in server/, nor where else ThreadSanitizer looks, for two reasons: its timed waits follow the
+// wall clock, so that a clock set back by an hour would put the sweeper to sleep for an hour; and the distribution's
+// library is not instrumented, so that ThreadSanitizer would see none of its synchronisation.
 class ABSL_LOCKABLE Mutex {
  public:
   void Lock() ABSL_EXCLUSIVE_LOCK_FUNCTION() { mutex_.lock(); }
@@ -60,4 +60,4 @@ class CondVar {
 
 }  // namespace vitrine
 
-#endif  // VITRINE_SERVER_MUTEX_H_
+#endif  // VITRINE_BASE_MUTEX_H_
