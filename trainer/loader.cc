@@ -19,9 +19,10 @@ BatchLoader::BatchLoader(const Task& task, const StepPlan& plan, int64_t first_s
 
 BatchLoader::~BatchLoader() {
   {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(mutex_);
     stopping_ = true;
   }
+  changed_.NotifyAll();
   for (std::thread& thread : threads_) thread.join();
 }
 
@@ -35,8 +36,8 @@ void BatchLoader::Work() {
   while (true) {
     int64_t number;
     {
-      absl::MutexLock lock(&mutex_);
-      mutex_.Await(absl::Condition(this, &BatchLoader::MayStart));
+      MutexLock lock(mutex_);
+      while (!MayStart()) changed_.Wait(mutex_);
       if (stopping_ || started_ >= End()) return;
       number = started_++;
     }
@@ -50,18 +51,23 @@ void BatchLoader::Work() {
                           number % plan_.accumulate * plan_.processes + options_.rank;
     const std::span<const Member> members(&order[index * plan_.batch], plan_.batch);
     absl::StatusOr<TrainingBatch> batch = task_.MakeBatch(epoch, index, members);
-    absl::MutexLock lock(&mutex_);
-    made_.emplace(number, std::move(batch));
+    {
+      MutexLock lock(mutex_);
+      made_.emplace(number, std::move(batch));
+    }
+    changed_.NotifyAll();
   }
 }
 
 absl::StatusOr<TrainingBatch> BatchLoader::Next() {
   const absl::Time start = absl::Now();
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(mutex_);
   if (wanted_ >= End()) return absl::OutOfRangeError("the last step's batch was handed out before");
-  mutex_.Await(absl::Condition(this, &BatchLoader::NextIsMade));
+  while (!NextIsMade()) changed_.Wait(mutex_);
   waited_ += absl::Now() - start;
-  return std::move(made_.extract(wanted_++).mapped());
+  absl::StatusOr<TrainingBatch> batch = std::move(made_.extract(wanted_++).mapped());
+  changed_.NotifyAll();
+  return batch;
 }
 
 }  // namespace vitrine

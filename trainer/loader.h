@@ -7,8 +7,8 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
-#include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "base/mutex.h"
 #include "trainer/schedule.h"
 #include "trainer/task.h"
 
@@ -48,7 +48,8 @@ class BatchLoader {
   absl::Duration waited_;  // the consumer's
 
   // Batches are numbered through the run: step * plan.accumulate + the batch within the step.
-  absl::Mutex mutex_;
+  Mutex mutex_;
+  CondVar changed_;  // whatever MayStart or NextIsMade look at
   int64_t started_ ABSL_GUARDED_BY(mutex_);  // the next to make
   int64_t wanted_ ABSL_GUARDED_BY(mutex_);   // the next to hand out
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
