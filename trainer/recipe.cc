@@ -71,7 +71,9 @@ absl::Status SetField(const FieldDescriptor& field, const std::string& value, Me
 absl::StatusOr<std::string> ReadText(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   std::ostringstream text;
-  if (!in || !(text << in.rdbuf())) return absl::NotFoundError(absl::StrCat(path, " cannot be read"));
+  // Where there is nothing to read, << calls that a failure.
+  const bool is_read = in && (in.peek() == EOF ? !in.bad() : static_cast<bool>(text << in.rdbuf()));
+  if (!is_read) return absl::NotFoundError(absl::StrCat(path, " cannot be read"));
   return std::move(text).str();
 }
 

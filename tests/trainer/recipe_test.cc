@@ -64,6 +64,11 @@ TEST(FindRecipe, ReadsFilesAndSaysWhereTheyAreWrong) {
   EXPECT_THAT(Message(FindRecipe(file).status()), HasSubstr("line 2"));
   EXPECT_THAT(Message(FindRecipe("no-such").status()), HasSubstr("kv-pos-mnist"));
   EXPECT_EQ(FindRecipe("/no/such.textproto").status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(FindRecipe(folder.path()).status().code(), absl::StatusCode::kNotFound) << "a folder is no file";
+  std::ofstream(file).flush();
+  const auto empty = FindRecipe(file);
+  ASSERT_TRUE(empty.ok()) << empty.status() << ": an empty file was read all the same";
+  EXPECT_THAT(Message(ValidateRecipe(*empty)), HasSubstr("name is empty"));
 }
 
 TEST(ApplyOverride, SetsScalarsEnumsStringsListsAndMessages) {
