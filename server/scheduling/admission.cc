@@ -267,10 +267,9 @@ void Admission::Change(Callers::iterator caller, int priority_class, absl::Durat
 }
 
 void Admission::Take(const Ticket& ticket, absl::Time now) {
-  Busiest& busiest = busiest_;
-  prune_.Step(callers_, [&busiest, now](const auto& caller) {
+  prune_.Step(callers_, [busiest = &busiest_, now](const auto& caller) {
     const bool idle = caller.second.requests == 0 && caller.second.Rate(now) < kForgottenRate;
-    if (idle) busiest.erase({caller.second.total, &caller});
+    if (idle) busiest->erase({caller.second.total, &caller});
     return idle;
   });
   server_.Take(ticket);
