@@ -115,7 +115,7 @@ function(vitrine_script_test name)
   label_test(${name} "${arg_TIMED}" "${arg_PROGRAMS}")
 endfunction()
 
-# vitrine_fuzzer(NAME SOURCES x_fuzz.cc ROOMS ...): a libFuzzer program, only with the preset `fuzz`.
+# vitrine_fuzzer(NAME SOURCES x_fuzz.cc ROOMS ...): a libFuzzer program, only with the preset `asan`.
 add_custom_target(fuzzers)
 function(vitrine_fuzzer name)
   vitrine_program(${name} ${ARGN})

@@ -2,4 +2,4 @@
 vitrine_test(server_front_test
   SOURCES attention_encoding_test.cc grpc_status_test.cc http_endpoint_test.cc listener_test.cc options_test.cc
           plan_request_test.cc response_test.cc
-  ROOMS server LIBRARIES imaging_pictures)
+  ROOMS server LIBRARIES imaging_pictures SANITIZE asan)
