@@ -11,18 +11,17 @@
 #include <vector>
 
 #include "data/dataset.h"
+#include "tests/fuzz/require.h"
 
 extern "C" size_t LLVMFuzzerMutate(uint8_t* data, size_t size, size_t max_size);
 
 namespace {
 
+using vitrine::Require;
+
 // Of an input's first byte, which chooses the format: its files are made to fit in the places that no mutation would
 // hit.
 constexpr int kFill = 0x80;
-
-void Require(bool condition) {
-  if (!condition) std::abort();
-}
 
 // A folder in memory that is removed at the end.
 class Folder {

@@ -3,7 +3,6 @@
 #include <zlib.h>
 
 #include <cstdint>
-#include <cstdlib>
 #include <string>
 #include <string_view>
 
@@ -13,13 +12,10 @@
 #include "client/eval/label_map.h"
 #include "client/eval/metrics.h"
 #include "data/csv.h"
+#include "tests/fuzz/require.h"
 
 namespace vitrine {
 namespace {
-
-void Require(bool condition) {
-  if (!condition) std::abort();
-}
 
 // The lines with the checksums that no mutation would hit.
 std::string WithChecksums(std::string_view text) {

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstdlib>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -13,6 +12,7 @@
 #include "imaging/geometry.h"
 #include "imaging/header.h"
 #include "imaging/preprocess.h"
+#include "tests/fuzz/require.h"
 #include "tests/imaging/pictures.h"
 
 extern "C" size_t LLVMFuzzerMutate(uint8_t* data, size_t size, size_t max_size);
@@ -23,14 +23,11 @@ using vitrine::EncodeJpeg;
 using vitrine::EncodePng;
 using vitrine::ExifBlock;
 using vitrine::NoiseImage;
+using vitrine::Require;
 using vitrine::SmoothImage;
 
 // Small, so that a run is quick.
 constexpr vitrine::ImageLimits kLimits = {.max_pixels = 1 << 14, .max_side = 1024, .max_scans = 20};
-
-void Require(bool condition) {
-  if (!condition) std::abort();
-}
 
 // One of every kind. The mutator starts from them when libFuzzer has no corpus.
 const std::vector<std::string>& Seeds() {

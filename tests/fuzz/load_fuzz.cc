@@ -1,19 +1,15 @@
 // Hostile traces, mixes and bounds of `vitrine bench`: refused with a status, or what was read is in range.
 #include <cmath>
 #include <cstdint>
-#include <cstdlib>
 #include <string>
 
 #include "client/load/rate_search.h"
 #include "client/load/request_class.h"
 #include "client/load/trace_file.h"
+#include "tests/fuzz/require.h"
 
 namespace vitrine {
 namespace {
-
-void Require(bool condition) {
-  if (!condition) std::abort();
-}
 
 void TryTrace(const std::string& text) {
   const auto trace = ParseTrace(text, "", RequestClass());

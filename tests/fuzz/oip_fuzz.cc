@@ -1,37 +1,118 @@
-// Bodies and messages of the Open Inference Protocol, as hostile clients send them: the first byte chooses the form.
+// Requests of the Open Inference Protocol as hostile clients send them: refused with a status, or planned picture by
+// picture, answered, and written as HTTP sends it. The first byte chooses the form.
 #include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "server/oip/http_body.h"
+#include "server/oip/infer_answer.h"
 #include "server/oip/infer_plan.h"
+#include "server/oip/split_input.h"
+#include "server/request/plan_request.h"
+#include "tests/fuzz/mutate_message.h"
+#include "tests/fuzz/require.h"
+#include "tests/server/served.h"
 
+namespace vitrine {
 namespace {
 
-void Plan(const inference::ModelInferRequest& request) {
-  (void)vitrine::TimeoutOf(request).ok();
-  const auto plan = vitrine::PlanInfer(request, 10);
-  if (!plan.ok()) return;
-  // What was planned fits what the executors rely on.
-  if (plan->parts.empty() || plan->outputs.empty()) __builtin_trap();
-  for (const auto& part : plan->parts) {
-    if (part.top_k() > 10 || !(part.has_image() || part.has_tensor())) __builtin_trap();
+enum Form { kMessage, kJson, kSplitJson, kForms };
+
+const ModelHandle& TheModel() {
+  static const ModelHandle& model = *new ModelHandle(ServedEit());
+  return model;
+}
+
+// What an executor would answer, its values made up.
+v1::ClassifyResponse AnswerTo(const InferenceRequest& plan) {
+  v1::ClassifyResponse answer;
+  for (int i = 0; i < plan.top_k; ++i) {
+    v1::Prediction& prediction = *answer.add_predictions();
+    prediction.set_index(i);
+    prediction.set_label("class");
   }
+  for (size_t i = 0; i < plan.attention.size(); ++i) {
+    v1::AttentionMap& map = *answer.add_attention();
+    map.set_rows(plan.grid.rows);
+    map.set_columns(plan.grid.columns);
+    map.mutable_values()->resize(sizeof(float) * plan.grid.cells());
+  }
+  return answer;
+}
+
+// Null where the request is refused.
+std::optional<inference::ModelInferResponse> Answer(inference::ModelInferRequest request) {
+  (void)TimeoutOf(request).ok();
+  const int classes = TheModel()->manifest.config().classes();
+  auto plan = PlanInfer(std::move(request), classes);
+  if (!plan.ok()) return std::nullopt;
+  Require(!plan->parts.empty() && plan->parts.size() <= kMaxBatch && !plan->outputs.empty());
+  std::vector<v1::ClassifyResponse> answers;
+  for (v1::ClassifyRequest& part : plan->parts) {
+    Require(part.top_k() <= classes && (part.has_image() || part.has_tensor()));
+    const auto planned = PlanRequest(std::move(part), TheModel());
+    if (!planned.ok()) return std::nullopt;
+    answers.push_back(AnswerTo(*planned));
+  }
+  auto answer = MakeInferResponse(plan->id, plan->outputs, answers);
+  if (!answer.ok()) return std::nullopt;
+  Require(answer->outputs_size() == static_cast<int>(plan->outputs.size()));
+  return *std::move(answer);
+}
+
+void TryBody(std::string_view body, std::optional<size_t> json_bytes) {
+  auto read = ReadInferBody(body, json_bytes);
+  if (!read.ok()) {
+    Require(read.status().code() == absl::StatusCode::kInvalidArgument);
+    Require(nlohmann::json::accept(ErrorBody(read.status())));
+    return;
+  }
+  const auto answer = Answer(std::move(read->message));
+  if (!answer.has_value()) return;
+  const HttpInferBody written = WriteInferBody(*answer, *read);
+  Require(written.json_bytes.value_or(0) <= written.bytes.size());
+  Require(nlohmann::json::accept(written.bytes.substr(0, written.json_bytes.value_or(written.bytes.size()))));
 }
 
 }  // namespace
+}  // namespace vitrine
+
+extern "C" size_t LLVMFuzzerMutate(uint8_t* data, size_t size, size_t max_size);
+
+extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max_size, unsigned seed) {
+  if (size < 2 || max_size < 2 || data[0] % vitrine::kForms != vitrine::kMessage || seed % 16 == 1) {
+    return LLVMFuzzerMutate(data, size, max_size);
+  }
+  inference::ModelInferRequest scratch;
+  return 1 + vitrine::MutateWire(scratch, data + 1, size - 1, max_size - 1, seed);
+}
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  if (size < 3) return 0;
-  const std::string_view body(reinterpret_cast<const char*>(data) + 3, size - 3);
-  if (data[0] % 3 == 0) {
-    inference::ModelInferRequest request;
-    if (request.ParseFromArray(body.data(), static_cast<int>(body.size()))) Plan(request);
-    return 0;
+  if (size == 0) return 0;
+  const std::string_view body(reinterpret_cast<const char*>(data) + 1, size - 1);
+  switch (data[0] % vitrine::kForms) {
+    case vitrine::kMessage: {
+      inference::ModelInferRequest request;
+      if (request.ParseFromArray(body.data(), static_cast<int>(body.size()))) vitrine::Answer(std::move(request));
+      break;
+    }
+    case vitrine::kJson:
+      vitrine::TryBody(body, std::nullopt);
+      break;
+    case vitrine::kSplitJson: {
+      // Binary data follow the first zero byte, which JSON cannot hold: a length would seldom meet a mutated end.
+      const size_t end = body.find('\0');
+      if (end == std::string_view::npos) {
+        vitrine::TryBody(body, body.size() + data[0] / vitrine::kForms % 2);  // one more than there is
+      } else {
+        vitrine::TryBody(std::string(body.substr(0, end)).append(body.substr(end + 1)), end);
+      }
+      break;
+    }
   }
-  std::optional<size_t> json_bytes;
-  if (data[0] % 3 == 1) json_bytes = data[1] + 256 * data[2];
-  const auto read = vitrine::ReadInferBody(body, json_bytes);
-  if (read.ok()) Plan(read->message);
   return 0;
 }

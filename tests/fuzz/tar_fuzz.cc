@@ -1,45 +1,26 @@
 // A hostile tar shard: refused with a status, or every sample lies within it and has a label in range.
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdint>
-#include <cstdlib>
 #include <cstring>
 #include <set>
 #include <string>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "data/tar_index.h"
 #include "data/webdataset_shard.h"
 #include "tests/data/made_tar.h"
+#include "tests/fuzz/memory_file.h"
+#include "tests/fuzz/require.h"
 
 extern "C" size_t LLVMFuzzerMutate(uint8_t* data, size_t size, size_t max_size);
 
 namespace {
 
+using vitrine::Require;
 using vitrine::TarEnd;
 using vitrine::TarMemberBytes;
 
 constexpr int kClasses = 10;
-
-void Require(bool condition) {
-  if (!condition) std::abort();
-}
-
-// A file in memory, which has a path.
-class MemoryFile {
- public:
-  MemoryFile(const uint8_t* data, size_t size) : descriptor_(memfd_create("shard", 0)) {
-    Require(descriptor_ >= 0 && write(descriptor_, data, size) == static_cast<ssize_t>(size));
-  }
-  ~MemoryFile() { close(descriptor_); }
-  std::string path() const { return absl::StrCat("/proc/self/fd/", descriptor_); }
-
- private:
-  const int descriptor_;
-};
 
 const std::vector<std::string>& Seeds() {
   static const auto& seeds = *new std::vector<std::string>{
@@ -72,7 +53,7 @@ extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max
 }
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  const MemoryFile memory(data, size);
+  const vitrine::MemoryFile memory({reinterpret_cast<const char*>(data), size});
   const auto file = vitrine::ReadOnlyFile::Open(memory.path());
   Require(file.ok());
   const auto samples = vitrine::ReadShard(*file, kClasses);

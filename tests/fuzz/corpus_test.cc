@@ -1,0 +1,93 @@
+// Every input of corpus/ through its target: what a fuzzer found once stays mended.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "targets.h"  // VITRINE_FUZZ_TARGETS(F): F(image) F(tar) ..., of CMakeLists.txt
+#include "tests/paths.h"
+
+#define VITRINE_DECLARE(name) extern "C" int name##_fuzz_one_input(const uint8_t* data, size_t size);
+VITRINE_FUZZ_TARGETS(VITRINE_DECLARE)
+#undef VITRINE_DECLARE
+
+// The targets' mutators are linked and never called.
+extern "C" size_t LLVMFuzzerMutate(uint8_t*, size_t size, size_t) {
+  return size;
+}
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr uintmax_t kMostBytes = uintmax_t{2} << 20;
+const fs::path kCorpus = VITRINE_SOURCE "/tests/fuzz/corpus";
+
+struct Target {
+  const char* name;
+  int (*run)(const uint8_t*, size_t);
+};
+#define VITRINE_ROW(name) {#name, name##_fuzz_one_input},
+constexpr Target kTargets[] = {VITRINE_FUZZ_TARGETS(VITRINE_ROW)};
+#undef VITRINE_ROW
+
+// The input under way, for who reads of a crash.
+char current[4096] = "";
+void SayWhichInput(int number) {
+  constexpr char kWords[] = "\nthe input is ";
+  (void)!write(STDERR_FILENO, kWords, sizeof(kWords) - 1);
+  (void)!write(STDERR_FILENO, current, strlen(current));
+  (void)!write(STDERR_FILENO, "\n", 1);
+  signal(number, SIG_DFL);
+  raise(number);
+}
+
+std::vector<fs::path> InputsOf(const std::string& target) {
+  std::vector<fs::path> files;
+  std::error_code none;
+  for (const auto& entry : fs::directory_iterator(kCorpus / target, none)) files.push_back(entry.path());
+  return files;
+}
+
+class FuzzCorpus : public testing::TestWithParam<Target> {};
+
+TEST_P(FuzzCorpus, IsRefusedOrTaken) {
+  const std::vector<fs::path> files = InputsOf(GetParam().name);
+  ASSERT_FALSE(files.empty()) << "a target without inputs finds little: begin its folder with a valid one";
+  for (const int number : {SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV}) signal(number, SayWhichInput);
+  for (const fs::path& file : files) {
+    snprintf(current, sizeof(current), "%s", file.c_str());
+    std::ifstream in(file, std::ios::binary);
+    const std::string bytes(std::istreambuf_iterator<char>(in), {});
+    // Of its own size on the heap, as libFuzzer hands it over.
+    const std::vector<uint8_t> input(bytes.begin(), bytes.end());
+    EXPECT_EQ(GetParam().run(input.data(), input.size()), 0) << file;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Targets, FuzzCorpus, testing::ValuesIn(kTargets),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+TEST(FuzzCorpus, IsSmallAndOfThisProgramsTargets) {
+  std::set<std::string> folders, targets;
+  uintmax_t bytes = 0;
+  for (const auto& folder : fs::directory_iterator(kCorpus)) folders.insert(folder.path().filename());
+  for (const Target& target : kTargets) {
+    targets.insert(target.name);
+    for (const fs::path& file : InputsOf(target.name)) bytes += fs::file_size(file);
+  }
+  EXPECT_EQ(folders, targets);
+  EXPECT_LE(bytes, kMostBytes) << "script/fuzz --merge keeps what adds to the coverage alone";
+}
+
+}  // namespace

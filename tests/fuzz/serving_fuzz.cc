@@ -1,0 +1,82 @@
+// A serving configuration and what the Admin service has changed, as files: refused, or every model of them can be
+// served by them. The file of changes follows the first zero byte.
+#include <google/protobuf/text_format.h>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "server/registry/serving_rules.h"
+#include "server/registry/serving_settings.h"
+#include "server/registry/traffic.h"
+#include "server/registry/version_policy.h"
+#include "tests/fuzz/memory_file.h"
+#include "tests/fuzz/mutate_message.h"
+#include "tests/fuzz/require.h"
+
+namespace vitrine {
+namespace {
+
+// Brings versions into memory as the registry does, and counts the steps until nothing is left to do.
+void Settle(const ModelPlan& plan) {
+  constexpr int kVersions = 6;
+  std::vector<VersionFacts> versions;
+  for (int64_t version = 1; version <= kVersions; ++version) versions.push_back({.version = version});
+  versions.back().state = VersionFacts::State::kReady;
+  for (int steps = 0;; ++steps) {
+    Require(steps <= kVersions);
+    const VersionStep step = NextStep(versions, plan);
+    if (!step.load.has_value()) break;
+    Require(*step.load >= 1 && *step.load <= kVersions && !IsPutAway(plan.changed, *step.load));
+    versions[*step.load - 1].state = VersionFacts::State::kReady;
+  }
+}
+
+void CheckPlan(const ModelPlan& plan) {
+  Require(ValidateServing(plan.serving).ok() && plan.serving.has_version_policy());
+  const TrafficTable table = MakeTrafficTable(plan, {1, 2, 3});
+  for (const uint64_t point : {uint64_t{0}, uint64_t{1} << 63, UINT64_MAX}) {
+    const int64_t version = table.Choose(point);
+    Require(version >= 0 && version <= 3);
+  }
+  Settle(plan);
+}
+
+}  // namespace
+}  // namespace vitrine
+
+extern "C" size_t LLVMFuzzerMutate(uint8_t* data, size_t size, size_t max_size);
+
+// The fields of either file, the other staying.
+extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max_size, unsigned seed) {
+  const std::string_view both(reinterpret_cast<const char*>(data), size);
+  const size_t end = both.find('\0');
+  if (end == std::string_view::npos) {
+    vitrine::v1::ServingConfig scratch;
+    return vitrine::MutateText(scratch, data, size, max_size, seed);
+  }
+  if (seed % 16 == 1) return LLVMFuzzerMutate(data, size, max_size);
+  vitrine::v1::AdminState scratch;
+  return end + 1 + vitrine::MutateText(scratch, data + end + 1, size - end - 1, max_size - end - 1, seed);
+}
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using vitrine::Require;
+  const std::string_view both(reinterpret_cast<const char*>(data), size);
+  const size_t end = both.find('\0');
+  const vitrine::MemoryFile config(both.substr(0, end));
+  const vitrine::MemoryFile changes(end == std::string_view::npos ? "" : both.substr(end + 1));
+  vitrine::ServingSettings::Options options;
+  options.serving_config = config.path();
+  options.admin_state = changes.path();
+  options.default_policy.set_latest(1);
+  const auto settings = vitrine::ServingSettings::Open(options);
+  if (!settings.ok()) {
+    Require(settings.status().code() == absl::StatusCode::kInvalidArgument);
+    return 0;
+  }
+  for (const std::string& model : (*settings)->Models()) vitrine::CheckPlan((*settings)->Plan(model));
+  vitrine::CheckPlan((*settings)->Plan("of-neither"));
+  return 0;
+}

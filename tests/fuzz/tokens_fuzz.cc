@@ -1,0 +1,42 @@
+// Any text is refused, without a word of it that could be a secret, or makes a table that knows nobody by a digest.
+#include <algorithm>
+#include <cctype>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "server/identity/token_table.h"
+#include "tests/fuzz/require.h"
+
+namespace {
+
+// Whether the sentence holds a part of a word of the text that is as long as the shortest token.
+bool Tells(std::string_view sentence, std::string_view text) {
+  constexpr size_t kPart = vitrine::TokenTable::kShortestToken;
+  for (size_t at = 0; at + kPart <= text.size(); ++at) {
+    const std::string_view part = text.substr(at, kPart);
+    const bool is_word = std::none_of(part.begin(), part.end(), [](unsigned char c) { return std::isspace(c); });
+    if (is_word && sentence.find(part) != std::string_view::npos) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using vitrine::Require;
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  const auto table = vitrine::TokenTable::Parse(text);
+  if (!table.ok()) {
+    Require(table.status().code() == absl::StatusCode::kInvalidArgument);
+    Require(!Tells(std::string_view(table.status().message().data(), table.status().message().size()), text));
+    return 0;
+  }
+  Require(table->size() <= size / 72);  // of a line with a name of one letter
+  // Digests are no tokens; the text itself is one only of whom the digest fits, which nobody finds.
+  Require(!table->NameOf(text).has_value());
+  for (size_t at = text.find("sha256:"); at != std::string_view::npos; at = text.find("sha256:", at + 1)) {
+    Require(!table->NameOf(text.substr(at + 7, 64)).has_value());
+  }
+  return 0;
+}
