@@ -49,7 +49,7 @@ class BatchLoader {
 
   // Batches are numbered through the run: step * plan.accumulate + the batch within the step.
   Mutex mutex_;
-  CondVar changed_;  // whatever MayStart or NextIsMade look at
+  CondVar changed_;                          // whatever MayStart or NextIsMade look at
   int64_t started_ ABSL_GUARDED_BY(mutex_);  // the next to make
   int64_t wanted_ ABSL_GUARDED_BY(mutex_);   // the next to hand out
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
