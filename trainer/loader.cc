@@ -65,9 +65,9 @@ absl::StatusOr<TrainingBatch> BatchLoader::Next() {
   if (wanted_ >= End()) return absl::OutOfRangeError("the last step's batch was handed out before");
   while (!NextIsMade()) changed_.Wait(mutex_);
   waited_ += absl::Now() - start;
-  absl::StatusOr<TrainingBatch> batch = std::move(made_.extract(wanted_++).mapped());
+  auto made = made_.extract(wanted_++);
   changed_.NotifyAll();
-  return batch;
+  return std::move(made.mapped());
 }
 
 }  // namespace vitrine
