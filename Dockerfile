@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Images of Vitrine; docs/containers.md explains them. One file for all:
 #
 #   docker build --target server  -t vitrine-server .     the CPU server; also what a build without --target makes

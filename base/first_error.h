@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef VITRINE_BASE_FIRST_ERROR_H_
 #define VITRINE_BASE_FIRST_ERROR_H_
 

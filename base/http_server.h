@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef VITRINE_BASE_HTTP_SERVER_H_
 #define VITRINE_BASE_HTTP_SERVER_H_
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Waits until a server's health service says SERVING and prints the steady clock's seconds at that moment.
 //
 //   bench_await_serving PORT-FILE [SERVICE...]

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The oracles' attention in the form that a careful PyTorch user would run: scaled_dot_product_attention.
 
 The oracles spell attention out, as the papers do; as a peer they would be too easy.

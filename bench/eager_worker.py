@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The peer of bench_worker's forward: the same weights and inputs in PyTorch eager. Same protocol.
 
 Eager PyTorch cannot mix sizes in one batch: each group of equal sizes is a batch of its own.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The prepared feed-forward block against the reference layer, on one core: each round times both, one after the other,
 // and the counters are taken over the rounds.
 //

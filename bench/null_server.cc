@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A gRPC server that answers Classify at once with an empty answer, whatever the request: what is left is the load
 // generator's own work, and gRPC.
 //

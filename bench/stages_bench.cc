@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The stages of a request one by one, on one core.
 //
 //   stages_bench --weights=bundled/kv-pos-mnist/1/weights.safetensors --picture=PHOTO [Google Benchmark's flags]

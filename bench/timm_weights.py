@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """timm_weights.py ARCHITECTURE FILE: writes the initial weights of one of timm's models as safetensors."""
 import sys
 

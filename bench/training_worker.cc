@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Takes training steps on command; see work.h.
 #include <ATen/Parallel.h>
 #include <ATen/core/Tensor.h>

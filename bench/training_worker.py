@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The peer of bench_training_worker: the same model, weights and batch in PyTorch. Same protocol.
 
 --form eager or compile (TorchInductor), each with or without --autocast (bf16). Attention is scaled_dot_product_attention,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef VITRINE_BENCH_WORK_H_
 #define VITRINE_BENCH_WORK_H_
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What serving does, on command: the forward pass, decoding, the model behind it.
 #include <ATen/Parallel.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef VITRINE_CLIENT_FIT_PICTURE_H_
 #define VITRINE_CLIENT_FIT_PICTURE_H_
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "client/health_command.h"
 
 #include <grpcpp/client_context.h>

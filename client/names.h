@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef VITRINE_CLIENT_NAMES_H_
 #define VITRINE_CLIENT_NAMES_H_
 

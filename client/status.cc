@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "client/status.h"
 
 #include <google/rpc/error_details.pb.h>

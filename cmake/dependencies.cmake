@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Everything Vitrine links, as imported targets. docs/dependencies.md gives the reason for each.
 find_package(Threads REQUIRED)
 find_package(ZLIB REQUIRED)

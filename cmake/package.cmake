@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The C++ client for other projects: cmake --install build --prefix DIR --component client. docs/client-library.md says
 # how it is used; the test client_package does so.
 include(GNUInstallDirs)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Headers that most sources of a kind of room include, parsed once per kind instead of once per source: 70 to 90 % of
 # compiling a source is parsing headers. A kind is a header of cmake/precompiled/; its name with _test is what the tests
 # of such rooms include. Sources include what they use all the same: VITRINE_PRECOMPILE=OFF shows it (script/nightly).

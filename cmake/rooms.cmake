@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The rooms and who may use whom. tests/structure checks includes and link edges against this table.
 set(ROOM_ALLOWS_proto "")
 set(ROOM_ALLOWS_imaging proto)

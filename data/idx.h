@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef VITRINE_DATA_IDX_H_
 #define VITRINE_DATA_IDX_H_
 

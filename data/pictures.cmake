@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Labelled pictures: the formats and what wraps them.
 set(picture_sources
   cached.cc cifar.cc csv.cc dataset.cc digest.cc file.cc idx.cc image_folder.cc parallel.cc picture_files.cc

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef VITRINE_IMAGING_DECODE_H_
 #define VITRINE_IMAGING_DECODE_H_
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef VITRINE_IMAGING_GEOMETRY_H_
 #define VITRINE_IMAGING_GEOMETRY_H_
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef VITRINE_IMAGING_IMAGE_H_
 #define VITRINE_IMAGING_IMAGE_H_
 

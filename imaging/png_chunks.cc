@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "imaging/png_chunks.h"
 
 #include <zlib.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "models/attention_distance.h"
 
 #include <ATen/TensorOperators.h>

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The prepared form of the layers and the kernels behind it; models/CMakeLists.txt includes this after vitrine_models.
 target_sources(vitrine_models PRIVATE
   kernels/cpu/cpu_path.cc

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `vitrine eval`: its flags.
 #include "programs/client_eval.h"
 

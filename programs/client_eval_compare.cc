@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `vitrine eval compare A B`.
 #include <filesystem>
 #include <iostream>

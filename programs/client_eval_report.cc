@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What `vitrine eval` writes beyond its numbers.
 #include <iostream>
 #include <memory>

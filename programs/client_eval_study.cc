@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `vitrine eval --models A,B --resolutions 160,224`.
 #include <iostream>
 #include <memory>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "programs/client_models_admin.h"
 
 #include <iostream>

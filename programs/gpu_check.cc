@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // vitrine-gpu-check: compares a CUDA device with the CPU and takes the server's inner half through its steps there.
 // script/gpu-check carries it to a machine that has a device.
 #include <ATen/Parallel.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One mixed batch on the device.
 #include <ATen/ops/from_blob.h>
 

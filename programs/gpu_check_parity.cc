@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "programs/gpu_check_parity.h"
 
 #include <ATen/CPUGeneratorImpl.h>

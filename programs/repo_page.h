@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef VITRINE_PROGRAMS_REPO_PAGE_H_
 #define VITRINE_PROGRAMS_REPO_PAGE_H_
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "programs/repo_zoo.h"
 
 #include <google/protobuf/util/message_differencer.h>

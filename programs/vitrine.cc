@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // vitrine: asks a vitrine-server. The list of its commands; their flags are in client_<command>.cc, they themselves in
 // client/.
 #include <cstdlib>

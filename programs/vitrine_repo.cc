@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // vitrine-repo: what models there are and what they cost; repositories of checkpoints, made, filled and verified.
 #include <ATen/Parallel.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // vitrine-server: serves the models of a repository over gRPC until SIGTERM or SIGINT.
 #include <malloc.h>
 #include <pthread.h>

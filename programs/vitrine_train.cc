@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // vitrine-train: trains a recipe, sweeps over settings, measures a published model, publishes.
 #include <malloc.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef VITRINE_REPORT_DATA_TABLE_H_
 #define VITRINE_REPORT_DATA_TABLE_H_
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef VITRINE_REPORT_LETTERING_H_
 #define VITRINE_REPORT_LETTERING_H_
 

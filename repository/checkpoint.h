@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef VITRINE_REPOSITORY_CHECKPOINT_H_
 #define VITRINE_REPOSITORY_CHECKPOINT_H_
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "repository/manifest.h"
 
 #include <google/protobuf/text_format.h>

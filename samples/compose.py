@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Makes the pictures under samples/. Not needed to build or run anything.
 
     compose.py STAMPS SKIMAGE_DATA MNIST

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A plugin of clang-tidy that keeps its checks to the code of the tree. clang-tidy 14 walks through every declaration
 // of every header, the system's too, only to leave out what it finds there: four fifths of its time. clangd narrows the
 // walk in the same way, and later releases of clang-tidy do.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "trainer/loss.h"
 
 #include <ATen/ops/cross_entropy_loss.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef VITRINE_TRAINER_TASK_H_
 #define VITRINE_TRAINER_TASK_H_
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which recipes make sense, before anything is read or allocated.
 #include <algorithm>
 #include <string>

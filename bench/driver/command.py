@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What script/bench and script/prove have in common: options, how a part is measured, and how a result is written."""
 import argparse
 import pathlib

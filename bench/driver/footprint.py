@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the server with the bundled models costs before it earns anything: time to READY, and memory."""
 import os
 import sys

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The reference form of each model against the same forward pass in PyTorch eager, interleaved on the same cores."""
 import sys
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the load generator itself costs: `vitrine bench` against a server that answers at once with nothing."""
 import subprocess
 import sys

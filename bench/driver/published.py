@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Published models at 224 pixels against timm in eager PyTorch; what a mixed batch costs; how memory grows with size.
 
 The weights are timm's own initial ones, brought in by `vitrine-repo import`, so both sides compute the same logits.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rows of figures, and what a reader needs to judge them."""
 import dataclasses
 import os

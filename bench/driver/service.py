@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The real server under load: pictures over gRPC, with a model and without."""
 import json
 import pathlib

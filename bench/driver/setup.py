@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What every measurement needs: where the programs, models and pictures are, and which cores to use."""
 import dataclasses
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Google Benchmark programs: single stages of a request, and the prepared feed-forward block."""
 import json
 import pathlib

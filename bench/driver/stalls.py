@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What `vitrine bench` sees of a server that stands still for 10 ms of every second.
 
 An open loop sees all of it, a closed loop next to nothing.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Training steps beside the same model in Python's PyTorch, and batches of several sizes against padded ones.
 
 Every side takes whole steps (forward, backward, AdamW) on one batch in memory, on both cores; reading data is no part of

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Processes that work on command, and runs that interleave them."""
 import statistics
 import subprocess

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What an operator relies on, shown at full length; docs/results/ keeps what came out."""
 import dataclasses
 import datetime

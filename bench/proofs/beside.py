@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A trainer on the server's directory, each on a core of its own: what it does to the served model's latency."""
 import os
 import shutil

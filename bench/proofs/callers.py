@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Callers who keep books: every request they sent is accounted for."""
 import dataclasses
 import threading

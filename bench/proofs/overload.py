@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Goodput when far more is offered than can be done: XCiT-N12, open loop, server and generator on a core each."""
 import collections
 import subprocess

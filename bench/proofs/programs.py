@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Proofs that are tests: run at full length, and what they printed."""
 import os
 import re

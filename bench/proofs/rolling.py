@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Replicas replaced one at a time, old binary and new, while one client of both goes on."""
 import re
 import sys

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pictures to send."""
 from driver.setup import ROOT
 

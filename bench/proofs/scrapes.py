@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A hundred scrapes of /metrics a second: what they do to the served model's latency."""
 import http.client
 import threading

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """SIGTERM under load, again and again: no accepted request is lost."""
 import random
 import re

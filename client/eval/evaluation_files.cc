@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // summary.json, predictions.csv and predictions.jsonl of an evaluation.
 #include <nlohmann/json.hpp>
 

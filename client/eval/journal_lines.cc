@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The lines of a journal: written, read, checked.
 #include <google/protobuf/util/json_util.h>
 #include <zlib.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What was answered: key figures, ledger, classes, confusion, mistakes, calibration.
 #include <algorithm>
 #include <cmath>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // When and by what it was answered: times, attention distances, provenance, settings; words that the pages share.
 #include <algorithm>
 #include <cmath>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What becomes of each picture of an evaluation.
 #include <algorithm>
 #include <cmath>

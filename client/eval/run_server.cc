@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An evaluation whose server is away.
 #include <algorithm>
 #include <cmath>

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # `vitrine eval`: a whole data set through a server, counted once, reported.
 set(eval_sources
   eval/data.cc eval/evaluation.cc eval/evaluation_files.cc eval/fate.cc eval/journal.cc eval/journal_lines.cc

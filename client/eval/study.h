@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef VITRINE_CLIENT_EVAL_STUDY_H_
 #define VITRINE_CLIENT_EVAL_STUDY_H_
 

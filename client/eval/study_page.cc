@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A study as a table and as a page.
 #include <algorithm>
 #include <cmath>

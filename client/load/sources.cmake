@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # `vitrine bench`: load on a server, and what it does to latency.
 set(load_sources
   load/answer_check.cc load/arrivals.cc load/bench_command.cc load/bench_settings.cc load/connections.cc load/lane.cc load/latency_histogram.cc load/load.cc

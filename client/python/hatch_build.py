@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Puts the contract into the package: descriptors and type stubs of the .proto files, made by grpcio-tools; and says
 its version, which stands in the file VERSION.
 

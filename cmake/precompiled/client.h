@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What callers of the service include.
 #include <grpcpp/grpcpp.h>
 

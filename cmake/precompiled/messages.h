@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What generated messages include.
 #include <google/protobuf/arena.h>
 #include <google/protobuf/extension_set.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the server's sources include. No tensors: most of them handle requests and know none.
 #include <grpcpp/grpcpp.h>
 #include <spdlog/spdlog.h>

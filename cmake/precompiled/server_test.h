@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tests of sources that use server.h.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

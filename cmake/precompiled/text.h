@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What nearly every source includes: the standard library and abseil.
 #include <algorithm>
 #include <array>

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where the files of an image come from: Debian packages and Python wheels, with version, licence texts and digests."""
 import dataclasses
 import hashlib

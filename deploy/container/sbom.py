@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The software bill of materials of an image as CycloneDX 1.5 JSON: what was copied into it and what was compiled in."""
 import pathlib
 import uuid

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Writes dashboards/*.json from panels/*.yaml.
 
     deploy/grafana/generate.py            writes every dashboard

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Says what is on a picture: classify SERVER MODEL PICTURE
 #include <vitrine/client.h>
 

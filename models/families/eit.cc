@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // EIT, efficient inductive transformer: a convolution before the patches (EIT^P) and a share of the channels that
 // convolves instead of attending, large in the first block and nothing in the last (EIT^T).
 #include "absl/strings/str_cat.h"

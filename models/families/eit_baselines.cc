@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What EIT is compared with (Table 4): ViT's frame with the patch projection of CvT or ViT_C, with the blocks of LSRA
 // or CvT, or both. The configurations are those that reproduce the printed parameters and FLOPs.
 #include <ATen/TensorOperators.h>

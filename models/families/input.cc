@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "models/families/input.h"
 
 #include "absl/strings/str_cat.h"

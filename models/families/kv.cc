@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // KV transformer, vision classifier: Borji 2022 and its code. Attention from keys and values alone.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/gelu.h>

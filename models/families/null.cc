@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Answers zeros without looking at the pixels: what is left is the cost of the service.
 #include <ATen/ops/zeros.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Vision Transformer (Dosovitskiy et al. 2021): linear patches, class token, learned positions, blocks that normalise
 // before each layer, or after each residual as the first transformers (Vaswani et al. 2017).
 #include <ATen/TensorOperators.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // XCiT (El-Nouby et al. 2021) and its QKV embeddings: attention between channels instead of tokens, so that the cost is
 // linear in the tokens; the class token joins only for the last blocks.
 #include <ATen/TensorOperators.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // X-ViT: XCiT's frame around attention without softmax, whose cost is linear in the tokens (the workshop form of
 // UFO-ViT).
 #include <ATen/TensorOperators.h>

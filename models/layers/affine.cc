@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "models/layers/affine.h"
 
 #include <ATen/ops/addcmul.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef VITRINE_MODELS_LAYERS_FEED_FORWARD_H_
 #define VITRINE_MODELS_LAYERS_FEED_FORWARD_H_
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "models/layers/feed_forward_prepared.h"
 
 #include <ATen/core/Tensor.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "models/layers/gemm.h"
 
 #include <ATen/core/dispatch/Dispatcher.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "models/layers/position_table.h"
 
 #include <ATen/core/grad_mode.h>

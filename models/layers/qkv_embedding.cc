@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "models/layers/qkv_embedding.h"
 
 #include <ATen/TensorOperators.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "models/layers/strided_convolution.h"
 
 #include <ATen/TensorOperators.h>

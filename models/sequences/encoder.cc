@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every model of one sequence or set: synthetic tasks, set anomaly, characters, numbers (Borji 2022).
 #include <ATen/TensorOperators.h>
 

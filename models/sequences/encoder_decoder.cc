@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Translation (Borji 2022, after Vaswani et al. 2017 with pre-norm): KV attention within source and target, QKV
 // between.
 #include <ATen/TensorOperators.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // EIT, the models it is compared with, and its ablations (paper 001, 2.2 to 2.6).
 #include "absl/strings/str_cat.h"
 #include "models/families/eit_config.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // KV transformer, vision classifier (paper 004, 5.3 to 5.5).
 #include "absl/strings/str_cat.h"
 #include "models/workload/families.h"

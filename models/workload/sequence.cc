@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The KV transformer's models of sequences and sets (paper 004, 5.6 to 5.8).
 #include "models/workload/sequence.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Vision Transformer (paper 003, 4.1): with norm POST the same operators in another order, and no norm before the head.
 #include "absl/strings/str_cat.h"
 #include "models/workload/families.h"

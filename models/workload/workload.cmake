@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # What a forward pass costs; models/CMakeLists.txt includes this after vitrine_models.
 target_sources(vitrine_models PRIVATE
   workload/builder.cc

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // XCiT with the QKV embeddings of SNE, P-SNE and F-SNE (paper 000, 1.2 to 1.5).
 #include "absl/strings/str_cat.h"
 #include "models/workload/families.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // X-ViT (paper 002, 3.2 and 3.3): linear attention, normalised by XNorm.
 #include "absl/strings/str_cat.h"
 #include "models/workload/families.h"

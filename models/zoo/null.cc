@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "models/zoo/inputs.h"
 #include "models/zoo/rows.h"
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # What operators change while the server runs.
 list(APPEND server_sources
   admin/admin_service.cc

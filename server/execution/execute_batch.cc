@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "server/execution/execute_batch.h"
 
 #include <ATen/ops/zeros.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "server/execution/executor.h"
 
 #include <ATen/Parallel.h>

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The threads that decode, compute and make the answer.
 list(APPEND server_sources
   execution/attention_encoding.cc

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "server/identity/access_rules.h"
 
 #include <algorithm>

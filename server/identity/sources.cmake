@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Who calls, and whether they may.
 list(APPEND server_sources
   identity/access_rules.cc

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "server/identity/tls_credentials.h"
 
 #include <grpc/grpc.h>

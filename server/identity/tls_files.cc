@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "server/identity/tls_files.h"
 
 #include <openssl/asn1.h>

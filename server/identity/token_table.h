@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef VITRINE_SERVER_IDENTITY_TOKEN_TABLE_H_
 #define VITRINE_SERVER_IDENTITY_TOKEN_TABLE_H_
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "server/lifecycle/compute_probe.h"
 
 #include <spdlog/spdlog.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "server/lifecycle/crash_stack.h"
 
 #define BACKWARD_HAS_DW 1

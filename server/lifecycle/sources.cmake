@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # From the start to the end of the process.
 list(APPEND server_sources
   lifecycle/compute_probe.cc

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sums for callers that ask for numbers and not for metrics.
 #include <numeric>
 

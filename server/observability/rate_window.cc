@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "server/observability/rate_window.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The metrics of requests, by model and by version.
 #include <iterator>
 #include <string>

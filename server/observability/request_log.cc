@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "server/observability/request_log.h"
 
 #include <utility>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The metrics of models in memory, queue, executors, listeners and process.
 #include <string>
 #include <utility>

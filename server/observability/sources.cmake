@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # What operators see.
 list(APPEND server_sources
   observability/families.cc

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The calls of the Open Inference Protocol that are answered at once.
 #include <string_view>
 

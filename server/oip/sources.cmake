@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The Open Inference Protocol, over gRPC and HTTP.
 list(APPEND server_sources
   oip/batch_limits.cc

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The models in memory, kept in step with the repository.
 list(APPEND server_sources
   registry/canary_guard.cc

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef VITRINE_SERVER_REGISTRY_TRAFFIC_H_
 #define VITRINE_SERVER_REGISTRY_TRAFFIC_H_
 

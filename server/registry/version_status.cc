@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "server/registry/version_status.h"
 
 #include <algorithm>

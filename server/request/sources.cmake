@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # What is asked: the message checked, planned, handed over.
 list(APPEND server_sources
   request/classify_service.cc

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "server/rpc/admin_front.h"
 
 #include <grpcpp/server_context.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef VITRINE_SERVER_RPC_CALL_CREDENTIALS_H_
 #define VITRINE_SERVER_RPC_CALL_CREDENTIALS_H_
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "server/rpc/open_connections.h"
 
 #include <sys/socket.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The calls of the Registry service.
 #include <functional>
 #include <optional>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "server/rpc/served_port.h"
 
 #include <grpcpp/health_check_service_interface.h>

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # From the socket to a parsed message and back.
 list(APPEND server_sources
   rpc/admin_front.cc

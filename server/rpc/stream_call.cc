@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The bidirectional ClassifyStream call.
 #include <grpcpp/support/async_stream.h>
 

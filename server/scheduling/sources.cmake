@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # What may wait, and what runs next.
 list(APPEND server_sources
   scheduling/admission.cc

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Made trees of /proc and /sys/fs/cgroup, as kernels and container runtimes show them.
 #include "base/machine/machine.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What `vitrine classify` takes, and the drawings that show several kinds of attention at once.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

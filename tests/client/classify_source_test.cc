@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ClassifyMany with a source that takes its time, and callers who stop.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

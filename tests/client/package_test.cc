@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The installed package, seen from a project that knows nothing of this tree.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

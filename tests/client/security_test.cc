@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // TLS, tokens and sockets against real servers.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef VITRINE_TESTS_CLIENT_SHELL_H_
 #define VITRINE_TESTS_CLIENT_SHELL_H_
 

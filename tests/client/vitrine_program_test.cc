@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The program `vitrine` and a server, each in a process of its own.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

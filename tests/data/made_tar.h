@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef VITRINE_TESTS_DATA_MADE_TAR_H_
 #define VITRINE_TESTS_DATA_MADE_TAR_H_
 

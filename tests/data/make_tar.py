@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Makes a tar file with Python's tarfile and says where it finds the members' content.
 
 usage: make_tar.py FILE ustar|gnu|pax < lines of NAME<tab>CONTENT, and "NAME/", "NAME -> TARGET" for others

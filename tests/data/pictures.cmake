@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Labelled pictures.
 set(picture_tests
   cifar_test.cc csv_test.cc dataset_test.cc idx_test.cc image_folder_test.cc stl10_test.cc tar_index_test.cc tar_shards_test.cc

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The targets of the digit tasks and the sets of the anomaly task.
 #include "data/sequences.h"
 

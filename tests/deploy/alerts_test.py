@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Alerts and recording rules as files: promtool's checks and unit tests, annotations, runbooks.
 
 PROMTOOL names the program, default promtool. VITRINE_BIN is a folder with our programs, for what runbooks tell people

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The root file system of the client's image, made of this build; the Dockerfile and the compose files as texts. Building
 # and running the images is script/container-check.
 find_program(VITRINE_SYSTEM_PYTHON NAMES python3 PATHS /usr/bin NO_DEFAULT_PATH)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """deploy/container on this build's `vitrine`, and what the Dockerfile and the compose files promise."""
 import json
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Debian's own interpreter has Debian's python3-yaml; another python3 may stand before it on the path.
 find_program(VITRINE_SYSTEM_PYTHON NAMES python3 PATHS /usr/bin NO_DEFAULT_PATH)
 if(NOT VITRINE_SYSTEM_PYTHON)

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """The real Prometheus watches a loaded server and a training run; no panel, rule or variable may come out empty.
 
     dashboards_live_test.py PROGRAMS [--keep DIR]

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the tests of dashboards and alerts know of PromQL and of Grafana's variables."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A server under load, a run that trains, and a Prometheus that watches both, all on this machine for half a minute."""
 
 import contextlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reads every dashboard into the types of Grafana's own SDK (PyPI: grafana-foundation-sdk) and writes it again.
 
 Exit code 1 if the SDK refuses a dashboard, does not know one of its fields, or reads a value as another.

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """The dashboards as files: made by the generator, laid out, described, and asking for metrics that exist.
 
 What needs a running server is in dashboards_live.py.

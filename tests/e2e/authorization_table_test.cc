@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every RPC of every listener with every kind of credential, over TLS: what comes back is what the policy says.
 #include <gmock/gmock.h>
 #include <google/protobuf/descriptor.h>

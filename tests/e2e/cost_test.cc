@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a picture costs, as the registry tells it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Deadlines, cancellation and overload: work that nobody waits for is not done, and a full server says so at once.
 #include <gmock/gmock.h>
 #include <google/rpc/error_details.pb.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `vitrine eval` as users run it, against vitrine-server: killed, sharded, with a server that leaves, with bad
 // pictures.
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tests/e2e/generic_call.h"
 
 #include <google/protobuf/descriptor.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The HTTP page: metrics that add up, readiness, and that nothing sent to it does harm.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The programs with credentials: what they say, what they keep to themselves, how they end.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // TLS, tokens and the listeners of a running server.
 #include <gmock/gmock.h>
 #include <grpc/grpc_security_constants.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Variants above 100 M parameters, with the programs alone: created with random weights stored as bf16, verified,
 // served and asked. One server at a time; the largest has 632 M parameters.
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Many pictures of many sizes at once: each answer is the one that its picture gets alone.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The Open Inference Protocol over real connections.
 vitrine_test(oip_e2e_test
   SOURCES oip_test.cc ../faults/raw_http2.cc ../../client/token_command.cc ROOMS server LIBRARIES e2e_testing SANITIZE asan)

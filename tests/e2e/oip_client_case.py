@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the tests of tritonclient share: pictures, and what its clients for gRPC and HTTP are asked alike."""
 
 import numpy

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A real vitrine-server over gRPC with the real tritonclient. Run by script/test-tritonclient."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A real vitrine-server over HTTP with the real tritonclient, and bodies that it never sends. Run by
 script/test-tritonclient."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Loading on the admin listener, and bearer tokens, with the real tritonclient. Run by script/test-tritonclient."""
 
 import hashlib

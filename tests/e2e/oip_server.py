@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A real vitrine-server for one test run, with bundled models."""
 
 import os

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The Open Inference Protocol over real connections: what unread answers hold, and refusals of the streaming RPCs.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // vitrine-server as users run it: its flags, its exit codes, its end.
 #include <dlfcn.h>
 #include <gmock/gmock.h>

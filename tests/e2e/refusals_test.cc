@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every refusal has the right code and a sentence that names the fault, over a real connection.
 #include <gmock/gmock.h>
 #include <grpcpp/generic/generic_stub.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef VITRINE_TESTS_E2E_RUNNING_SERVER_H_
 #define VITRINE_TESTS_E2E_RUNNING_SERVER_H_
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What stands beside Classifier: the registry, health and reflection.
 #include <gmock/gmock.h>
 #include <google/protobuf/descriptor.pb.h>

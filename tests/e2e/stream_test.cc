@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ClassifyStream: answers matched by id, errors in-band, bounded, cancelled, ended by draining.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // New versions under load, and versions that must never serve.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The two programs together: what vitrine-train publishes, a vitrine-server under load takes up.
 #include <gmock/gmock.h>
 #include <grpcpp/grpcpp.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every classification variant of the zoo, published with random weights, served and asked over gRPC for predictions,
 // each of its kinds of attention and each of its features. Variants above 100 M parameters: large_models_test.cc.
 #include "models/zoo.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Versions that verify as files and are wrong as models, and many swaps in a row.
 #include <ATen/ops/zeros.h>
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What one connection may take, beside its age and its headers: time without calls, time without a sign of life, pings
 // and calls at once. Each against gRPC 1.51's own default, which is far off: an option that does not arrive is noticed.
 #include <gtest/gtest.h>

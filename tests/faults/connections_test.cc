@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Peers that stall, vanish or speak nonsense.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A worker that hangs: a debugger's stop of the one thread, while everything else of the process runs on.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What callers can make the process hold.
 #include <gmock/gmock.h>
 #include <grpcpp/generic/generic_stub.h>

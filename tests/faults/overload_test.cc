@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Far more than the server can do: it stays up, answers what it admits and refuses the rest at once.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

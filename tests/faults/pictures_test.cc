@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Damaged pictures through the whole service: a refusal or a true answer, never a crash, never another's pixels.
 #include "tests/imaging/pictures.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The process under a hostile world: killed, out of file descriptors, without a log.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

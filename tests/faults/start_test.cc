@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The program as others start it: with files closed, a full disk, a wrong configuration, on a part of the machine; and
 // how it ends when it crashes.
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Version after version while callers go on.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

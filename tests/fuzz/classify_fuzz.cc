@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A native request from the bytes of the wire to its plan and its input, against a model of each kind: refused with a
 // status, or planned within what the executors rely on.
 #include <cstdint>

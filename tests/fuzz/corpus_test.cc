@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every input of corpus/ through its target: what a fuzzer found once stays mended.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Hostile files of the binary and annotated formats: refused with a status, or every label is in range and every
 // picture can be read.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Hostile journals, CSV files and label maps of `vitrine eval`: refused with a status, or what was read is in range and
 // comes out of its own text again.
 #include <zlib.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Decoding of hostile pictures: never a crash, and what ReadHeader and Decode say agrees.
 #include <spng.h>
 #include <zlib.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Hostile traces, mixes and bounds of `vitrine bench`: refused with a status, or what was read is in range.
 #include <cmath>
 #include <cstdint>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Any text is refused with a status or gives a manifest; a valid one survives being printed and parsed again.
 #include <cstdint>
 #include <string_view>

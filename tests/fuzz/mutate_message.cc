@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tests/fuzz/mutate_message.h"
 
 #include <google/protobuf/io/tokenizer.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Any text is refused or becomes rules: of those each caller that is named has a grant, which allows no method and no
 // limit that the text does not say.
 #include <google/protobuf/text_format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A recipe's file and --set on it: refused with a status, or a recipe that is printed and read again as it was, and
 // whose model can be built or is refused. Assignments follow the first zero byte, one a line.
 #include <cstdint>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Any bytes are refused with a status or parsed into tensors that are written back and parsed to the same bytes.
 #include <cstdint>
 #include <cstdlib>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A serving configuration and what the Admin service has changed, as files: refused, or every model of them can be
 // served by them. The file of changes follows the first zero byte.
 #include <google/protobuf/text_format.h>

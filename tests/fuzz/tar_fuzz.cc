@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A hostile tar shard: refused with a status, or every sample lies within it and has a label in range.
 #include <algorithm>
 #include <cstdint>

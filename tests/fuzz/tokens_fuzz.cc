@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Any text is refused, without a word of it that could be a secret, or makes a table that knows nobody by a digest.
 #include <algorithm>
 #include <cctype>

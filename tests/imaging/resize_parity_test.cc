@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Compares with the operator that torchvision's resize(antialias=True) calls on float tensors.
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/_upsample_bicubic2d_aa.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "models/attention_maps.h"
 
 #include <ATen/TensorOperators.h>

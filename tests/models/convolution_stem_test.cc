@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // XCiT's stem in training: BatchNorm over a batch of mixed sizes.
 #include "models/layers/convolution_stem.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is dropped in training, by place: single values, attention weights, residual branches of whole images.
 #include "models/layers/dropout.h"
 

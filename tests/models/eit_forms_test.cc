@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every form of EIT and of the models that it is compared with, small: against the formulas written out in fp64, and
 // any size in a batch of mixed sizes against the same picture alone.
 #include <ATen/TensorOperators.h>

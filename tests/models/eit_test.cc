@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is particular to EIT and the models that it is compared with.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/cat.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What holds for every family, over the variants of the zoo that are small enough for a test.
 #include <ATen/Parallel.h>
 #include <ATen/TensorOperators.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The prepared feed-forward block against the reference layer, and its contracts: batch invariance, no allocation.
 #include "models/layers/feed_forward_prepared.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The CPU kernels against double arithmetic, on every path that this CPU can run.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The derivatives written by hand against LibTorch's own of the same formula in fp64.
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>

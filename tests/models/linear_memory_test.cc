@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // XCiT and X-ViT never hold a matrix of tokens x tokens: their memory grows with the tokens.
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>

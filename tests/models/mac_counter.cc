@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tests/models/mac_counter.h"
 
 #include <ATen/record_function.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tests/models/memory_meter.h"
 
 #include <c10/core/Allocator.h>

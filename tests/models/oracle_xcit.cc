@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tests/models/oracle_xcit.h"
 
 #include <ATen/ops/cat.h>

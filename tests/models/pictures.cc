@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tests/models/pictures.h"
 
 #include <ATen/Parallel.h>

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The models of sequences and sets; CMakeLists.txt includes this.
 vitrine_test(sequences_test
   SOURCES

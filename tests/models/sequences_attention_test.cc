@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The identities of KV attention in the sequence models.
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Configs that contradict themselves are refused by the name of the field.
 #include <gmock/gmock.h>
 #include <google/protobuf/text_format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The sequence models against the published formulas, and what their inputs may and may not change.
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tests/models/sequences_oracle.h"
 
 #include <ATen/TensorOperators.h>

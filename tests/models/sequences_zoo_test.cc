@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The table of sequence models against the paper's arithmetic.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The kernels of training on every instruction set of this CPU against the portable ones, which training_layers_test
 // compares with LibTorch where they are the fastest.
 #include <gtest/gtest.h>

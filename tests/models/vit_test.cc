@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is particular to ViT: where its blocks normalise, and any resolution.
 #include <ATen/TensorOperators.h>
 #include <gmock/gmock.h>

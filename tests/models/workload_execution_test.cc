@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // That the list of operators is what runs: LibTorch reports every operator that a forward pass calls, and the sizes of
 // its operands give the multiply-adds.
 #include <ATen/core/grad_mode.h>

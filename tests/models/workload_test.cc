@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The figures of the papers, from the lists of operators alone.
 #include "models/workload/workload.h"
 

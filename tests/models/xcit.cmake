@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # XCiT and X-ViT; CMakeLists.txt includes this.
 vitrine_test(xcit_test
   SOURCES

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // XCiT's identities: positions, embeddings of q, k and v, cross-covariance attention, class attention.
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>

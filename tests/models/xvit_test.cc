@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // X-ViT's identities: bounded outputs, the implicit map, both axes of XNorm.
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A C++ file as lines of code: what is a comment, a string or a line that has no faults worth drawing is told apart.
 
 It relies on the house's format (clang-format): binary operators stand between spaces, those of types do not.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The faults that can be drawn: every one changes one line."""
 
 import dataclasses

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """All faults that can be drawn, those known to change nothing, and the draw."""
 
 import dataclasses

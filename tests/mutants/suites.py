@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which suites look at a file: suites.txt."""
 
 import pathlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A copy of the tree in which faults are put, built and tested, so that the tree itself is never touched.
 
 The copy keeps its build folder between runs and shares the compiler cache with every other checkout.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is compared: models, each with the pictures it is run on. One golden file per case."""
 import dataclasses
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """EIT, the models it is compared with and its ablations in plain PyTorch (sections 2.2 to 2.6 of the specification).
 
 Where the specification leaves the class token open, it follows EIT^T: convolutions and what stands between them see patch

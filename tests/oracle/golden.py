@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Golden files: safetensors whose bytes depend on nothing but their content."""
 import json
 

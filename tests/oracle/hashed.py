@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Weights and pictures from an integer hash, the same bits here and in tests/parity/hashed.cc.
 
     seed   = FNV-1a 64 of "<model>/<tensor>"

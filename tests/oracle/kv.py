@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The KV transformer's vision classifier in plain PyTorch, in its naive form, written from the paper's code (section 5)."""
 import math
 

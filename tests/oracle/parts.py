@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What several of the oracles are made of, in plain PyTorch. Module names are those of published tensors."""
 import math
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Records tests/golden/picture_operations.inc: what timm's RandAugment operations with increasing magnitudes, and with
 them Pillow, make of small pictures. Needs numpy, timm and Pillow:
 

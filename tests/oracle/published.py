@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Oracles by config, and their tensors under the names and in the layout of a published weights.safetensors."""
 import math
 import re

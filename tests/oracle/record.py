@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """record.py FOLDER [--check] [--only TEXT]: writes one golden file per case of cases.py, or compares with those there.
 
 A golden file holds, for every picture i:

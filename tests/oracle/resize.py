@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Records tests/golden/resize.inc with Pillow, whose resize of floating-point pictures is the algorithm that
 torchvision's resize(antialias=True) follows. Needs numpy and Pillow:
 

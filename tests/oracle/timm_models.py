@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """timm's models with hashed weights, and what their blocks do, seen from outside."""
 import timm
 import torch

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Vision Transformer in plain PyTorch: blocks with the norm before (pre) or after the residual sum (post)."""
 import torch
 from torch import nn

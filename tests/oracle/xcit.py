@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """XCiT with the linear, SNE, P-SNE and F-SNE embeddings of q, k and v in plain PyTorch, in the published (naive) form."""
 import torch
 from torch import nn

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """X-ViT in plain PyTorch: linear attention whose two products are normalised in place of a softmax (section 3)."""
 import torch
 from torch import nn

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tests/parity/golden_case.h"
 
 #include <ATen/ops/zeros.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tests/parity/parity_fixture.h"
 
 #include <ATen/Parallel.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Our models against independent implementations: timm, and plain PyTorch written from the papers' arithmetic where
 // timm has no such model. The weights are hashed anew here; what the others made of them lies in tests/golden/parity.
 // script/parity records it; docs/parity.md explains.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // That the comparison with the goldens can fail: models that are wrong in one place are far off.
 #include <ATen/TensorOperators.h>
 #include <google/protobuf/text_format.h>

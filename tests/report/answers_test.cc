@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the report computes from a classifier's answers: calibration and confusion.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

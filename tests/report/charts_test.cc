@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Histograms, scatter plots and legends.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "repository/checkpoint.h"
 
 #include <ATen/ops/full.h>

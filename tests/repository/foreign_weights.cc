@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tests/repository/foreign_weights.h"
 
 #include <ATen/ops/empty.h>

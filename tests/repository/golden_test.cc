@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <ATen/ops/arange.h>
 #include <ATen/ops/full.h>
 #include <gmock/gmock.h>

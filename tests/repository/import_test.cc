@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Foreign checkpoints: the model that they become computes what their library's code says, and nothing else fits.
 #include "repository/import.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a publish leaves behind when its process dies, the disk is full, or a system call fails.
 #include <ATen/ops/full.h>
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What `vitrine-repo publish` leaves behind, killed at any system call: the program itself, as an operator runs it.
 #include <fcntl.h>
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // vitrine-repo as a user runs it: zoo, describe, init, create, list, verify. Import has a test of its own.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

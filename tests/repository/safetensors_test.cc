@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "repository/safetensors.h"
 
 #include <ATen/ops/arange.h>

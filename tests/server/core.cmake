@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Policies and threads, without gRPC and without computing: these also run under ThreadSanitizer.
 vitrine_test(server_core_test
   SOURCES admission_test.cc batching_policy_test.cc metrics_test.cc scheduler_test.cc ticker_test.cc

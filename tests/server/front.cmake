@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Tests of the outer half.
 vitrine_test(server_front_test
   SOURCES attention_encoding_test.cc grpc_status_test.cc http_endpoint_test.cc listener_test.cc options_test.cc

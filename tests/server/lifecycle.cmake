@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The start of the server and its end.
 vitrine_test(server_lifecycle_test
   SOURCES lifecycle/compute_probe_test.cc lifecycle/crash_stack_test.cc lifecycle/drain_test.cc

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # What operators see: metrics, log lines, traces, the status page.
 vitrine_test(server_observability_test
   SOURCES observability/documented_metrics_test.cc observability/log_test.cc observability/rate_window_test.cc

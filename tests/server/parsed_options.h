@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef VITRINE_TESTS_SERVER_PARSED_OPTIONS_H_
 #define VITRINE_TESTS_SERVER_PARSED_OPTIONS_H_
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Which versions are in memory and where requests go, without computing: these also run under ThreadSanitizer.
 vitrine_test(server_registry_test
   SOURCES registry/canary_guard_test.cc registry/memory_budget_test.cc registry/registry_test.cc

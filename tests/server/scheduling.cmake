@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # How callers share the server. Policies and threads alone: also under ThreadSanitizer.
 vitrine_test(server_scheduling_test
   SOURCES scheduling/answer_budget_test.cc scheduling/caller_quotas_test.cc scheduling/fair_share_test.cc

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is waited for is measured by a clock that does not jump, for every source of server/ and base/; and tests wait
 // for what happens, not for time.
 #include <gmock/gmock.h>

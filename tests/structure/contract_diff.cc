@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tests/structure/contract_diff.h"
 
 #include <google/protobuf/descriptor.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The contracts of proto/ against the last accepted ones, and their comments.
 #include <gmock/gmock.h>
 #include <google/protobuf/descriptor.h>

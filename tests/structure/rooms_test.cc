@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The dependency rules of cmake/rooms.cmake, held against every #include and every link edge.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """script/skips: finds every kind of skip, and refuses what tests/allowed-skips.txt does not name."""
 import importlib.machinery
 import importlib.util

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The files of the tree, with or without git: what .gitignore names is left out."""
 import pathlib
 from typing import Iterator

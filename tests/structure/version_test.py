@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The version is typed in VERSION alone: what can read it does, and script/set-version writes what cannot."""
 import re
 import shutil

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The checkpoints that come with the source: complete, sound, and as good as they say.
 #include <ATen/ops/empty.h>
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // vitrine-train killed at random moments and continued ends where an uninterrupted run ends.
 #include <ATen/ops/equal.h>
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "trainer/loader.h"
 
 #include <ATen/ops/equal.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every bundled recipe trains for a few steps, on data made here in the place of those it names.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # What is drawn anew for every picture of every epoch.
 set(augment_sources
   augment/distributions.cc augment/erasing.cc augment/input.cc augment/mixing.cc augment/picture_operations.cc

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "trainer/scale_out/agreement.h"
 
 #include <ATen/TensorOperators.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "trainer/scale_out/roll_call.h"
 
 #include <c10/util/Exception.h>

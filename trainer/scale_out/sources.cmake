@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Several processes, one model.
 set(scale_out_sources
   scale_out/agreement.cc

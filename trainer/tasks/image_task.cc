@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "trainer/tasks/image_task.h"
 
 #include <ATen/TensorOperators.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef VITRINE_TRAINER_WATCH_PROGRESS_BAR_H_
 #define VITRINE_TRAINER_WATCH_PROGRESS_BAR_H_
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # How a run is watched.
 set(event_proto trainer/watch/tensorboard_event)
 add_custom_command(

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The real server, with the models that come with it."""
 
 import contextlib

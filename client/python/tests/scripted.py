@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A Classifier that does as it is told, for what no healthy server does."""
 
 import threading

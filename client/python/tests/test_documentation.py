@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The guide's examples, run as they stand, and what they print."""
 
 import contextlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 import io
 from html.parser import HTMLParser
 from pathlib import Path

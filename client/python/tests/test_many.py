@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 import itertools
 import threading
 import time

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What pip makes of it, and what a type checker says to it."""
 
 import subprocess

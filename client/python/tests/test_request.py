@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What goes with a picture: the version by its label, the caller's trace."""
 
 import asyncio

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "models/kernels/cpu/cpu_path.h"
 
 #include "models/kernels/cpu/kernel_table.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The fp32 kernels for AVX2 with FMA; see kernels_avx512.cc.
 #include <immintrin.h>
 

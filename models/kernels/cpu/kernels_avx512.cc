@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The fp32 kernels for AVX-512. Built with its flags (models/prepared.cmake), so it includes nothing of the library
 // whose inline functions other files share.
 #include "models/kernels/cpu/avx512.h"

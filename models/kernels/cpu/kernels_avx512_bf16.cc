@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The bf16 kernels for AVX-512 with AVX512_BF16; see kernels_avx512.cc.
 #include "models/kernels/cpu/avx512.h"
 #include "models/kernels/cpu/depthwise_kernel.h"

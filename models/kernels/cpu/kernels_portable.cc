@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The fp32 kernels for any CPU: the compiler's own vectors of four floats, which map to SSE2, NEON or plain code.
 #include <bit>
 

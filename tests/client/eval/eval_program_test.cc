@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `vitrine eval` as people type it: its report, the command that repeats it, flags that do not go together.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tests/client/eval/made_evaluation.h"
 
 #include "absl/strings/str_cat.h"

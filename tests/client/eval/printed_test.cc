@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is printed of evaluations that were made up: pages, texts and files, to the letter.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What an evaluation keeps of a run that was begun, and what it never takes for final.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

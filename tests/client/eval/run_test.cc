@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A whole evaluation, its continuation and its shards.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

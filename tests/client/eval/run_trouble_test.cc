@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Servers that are full, gone, slow or wrong in the middle of an evaluation.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The program `vitrine bench`: its flags and exit codes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reports of a load that was made up: every number of them is known.
 #include "client/load/load_report.h"
 

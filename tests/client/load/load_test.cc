@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Loads on a real gRPC server in this process.
 #include "client/load/load.h"
 

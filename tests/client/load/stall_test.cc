@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a stopped server does to percentiles: the real vitrine-server, stopped and continued from outside.
 #include <gtest/gtest.h>
 

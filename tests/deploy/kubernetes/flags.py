@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the built programs say of their commands and flags, from --help."""
 import functools
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The manifests of deploy/kubernetes, rendered by the kubectl that stands first on the path."""
 import functools
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The PrometheusRule of the monitoring component: deploy/prometheus/rules in one object, word for word but for where the
 runbooks are served.
 

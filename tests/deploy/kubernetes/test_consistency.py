@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What stands in several places agrees: probes and ports, times, selectors and labels, budgets and replicas, documents."""
 import re
 import unittest

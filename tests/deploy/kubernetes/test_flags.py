@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Flags in manifests, compose file and image exist in the built programs."""
 import json
 import pathlib

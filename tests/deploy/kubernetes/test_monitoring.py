@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is scraped, the rules, and the metric that the autoscaler asks for."""
 import os
 import pathlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every pod: restricted, with resources that can be had exclusively, and read-only where it only reads."""
 import re
 import unittest

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the manifests run, run here: the same words, with files and ports of this machine, and a kubelet played by hand."""
 import contextlib
 import hashlib

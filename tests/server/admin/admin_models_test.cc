@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Operators' changes with real models in a real repository: verified, warmed up, run on their goldens.
 #include <ATen/TensorOperators.h>
 #include <gmock/gmock.h>

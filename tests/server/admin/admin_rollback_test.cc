@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What operators take away: rollbacks, unloading, and what the state file keeps of it.
 #include <gmock/gmock.h>
 

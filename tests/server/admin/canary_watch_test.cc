@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "server/admin/canary_watch.h"
 
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "server/identity/token_table.h"
 
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Readiness proves compute: the probe against a queue whose executor the test plays.
 #include "server/lifecycle/compute_probe.h"
 

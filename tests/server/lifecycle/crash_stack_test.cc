@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Children that crash in ways that the handler itself has to survive.
 #include "server/lifecycle/crash_stack.h"
 

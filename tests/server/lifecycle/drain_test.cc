@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The last stretch on a clock that moves only when told.
 #include "server/lifecycle/drain.h"
 

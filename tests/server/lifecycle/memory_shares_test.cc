@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "server/lifecycle/memory_shares.h"
 
 #include <gtest/gtest.h>

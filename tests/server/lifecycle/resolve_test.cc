@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a server takes from its machine, and what is wrong with its configuration.
 #include "server/lifecycle/resolve.h"
 

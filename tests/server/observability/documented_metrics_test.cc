@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // docs/metrics.md against what a scrape shows, both ways, and the scrape against promtool's rules.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A scrape of a server in which every number is another one, to the letter.
 #include <gtest/gtest.h>
 

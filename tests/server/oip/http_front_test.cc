@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a path of the REST form answers, without a connection.
 #include "server/oip/http_front.h"
 

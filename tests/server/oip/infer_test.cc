@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A batch on its way through the service: what is counted of it, and what it holds.
 #include "server/oip/infer.h"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The registry with settings: policies, labels, limits of memory, and what tells of changes at once.
 #include <gmock/gmock.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "server/registry/version_policy.h"
 
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How callers share the server: pure rules, then the whole way from admission to the batches on a clock that moves only
 // when told.
 #include "server/scheduling/fair_share.h"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What docs/overload.md promises of a server that is offered far more than it can do: nine tenths of its capacity end
 // in answers that come in time. On a clock of its own, so that nothing else that the machine does counts;
 // `script/prove overload` shows the same on a real server.

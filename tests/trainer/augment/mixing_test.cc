@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "trainer/augment/mixing.h"
 
 #include <ATen/TensorOperators.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Against timm and Pillow: tests/oracle/picture_operations.py.
 #include "trainer/augment/picture_operations.h"
 

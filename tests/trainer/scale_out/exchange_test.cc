@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sums and broadcasts between real processes, and the loss of one.
 #include <arpa/inet.h>
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One rank of the tests: joins the others as the environment says, does what the command line asks, prints what came of
 // it. Exit code 1: Connect, Sum or Broadcast failed; the status is the last line. 3: a wrong result.
 //   exchange_worker JOB ARRIVAL_SECONDS ANSWER_SECONDS [AGREEMENT]

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """nvidia_stubs.py SITE FOLDER: libraries with the names of those of NVIDIA that PyTorch in SITE is linked with and that are
 not there, which are gigabytes. `import torch` wants their names and symbols; nothing calls them where there is no card, and
 a call ends the process (SIGILL). For torchrun.py, whose ranks compute with our own program."""

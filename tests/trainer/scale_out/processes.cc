@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tests/trainer/scale_out/processes.h"
 
 #include <fcntl.h>

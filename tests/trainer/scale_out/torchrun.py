@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """PyTorch's torchrun, by the Python of script/test-environment, without NVIDIA's libraries: see nvidia_stubs.py."""
 import ctypes
 import pathlib

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Trainings of two processes beside trainings of one.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

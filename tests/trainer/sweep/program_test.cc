@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `vitrine-train sweep` as a user runs it, on pictures that are learned within seconds.
 #include <fcntl.h>
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tests/trainer/tasks/task_testing.h"
 
 #include <ATen/Parallel.h>

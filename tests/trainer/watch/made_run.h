@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef VITRINE_TESTS_TRAINER_WATCH_MADE_RUN_H_
 #define VITRINE_TESTS_TRAINER_WATCH_MADE_RUN_H_
 

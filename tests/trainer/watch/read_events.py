@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Prints what TensorBoard's own reader finds in a folder of event files: tag and steps of every scalar."""
 import sys
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The Python client of Vitrine, a server of vision transformers.
 
     with vitrine.Client("127.0.0.1:8500") as client:

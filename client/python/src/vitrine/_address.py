@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where servers are: what an address means, and whether the way to it leaves this machine."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where the server is, how to get there, and what every call of both clients has in common."""
 
 from __future__ import annotations

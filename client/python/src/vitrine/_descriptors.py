@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Message classes out of the descriptors that the build put into the package.
 
 Code that protoc generates for Python runs with a narrow range of protobuf's versions only, and a user's environment has

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Attention in colour, with the looks of the server's own drawings (docs/attention.md)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How results look in a notebook: one piece of HTML, no script, nothing loaded from elsewhere, light or dark."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a server serves."""
 
 from __future__ import annotations

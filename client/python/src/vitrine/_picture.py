@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Everything that a user may call a picture, as what the server takes."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a stream of requests sends, sends again and gives up. No thread, no clock, no wire: both clients drive it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What can be asked of a model, and how it is said on the wire."""
 
 from __future__ import annotations

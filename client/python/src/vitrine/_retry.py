@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """When to ask again."""
 
 from __future__ import annotations

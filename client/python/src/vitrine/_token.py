@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A token that says who asks."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The client for asyncio: the same calls, awaited."""
 
 from __future__ import annotations

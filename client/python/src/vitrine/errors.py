@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Errors, one class per code of gRPC. `str(error)` is the server's sentence, unchanged."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Runs one training to its end, once, beside a server.
 #
 #   train-once.sh WORK COMMAND...
