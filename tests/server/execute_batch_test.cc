@@ -1,28 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/execution/execute_batch.h"
 
-#include <ATen/Parallel.h>
 #include <ATen/ops/full.h>
 #include <gmock/gmock.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <future>
 #include <limits>
-#include <map>
-#include <mutex>
 #include <set>
 #include <stdexcept>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "models/attention_request.h"
 #include "models/features.h"
-#include "server/execution/executor.h"
 #include "server/execution/number_encoding.h"
 #include "server/observability/metrics.h"
 #include "tests/server/small_models.h"
@@ -339,119 +333,6 @@ TEST_F(ExecuteBatchTest, TheNullModelLooksAtNoPixel) {
   requests.push_back(PictureRequest(null, damaged, answer));
   Execute(BatchOf(std::move(requests)));
   EXPECT_EQ(Logits(answer), std::vector<float>(3, 0.0f));
-}
-
-TEST(ExecutorPool, AnswersEverythingAndStops) {
-  constexpr int kRequests = 60;
-  const ModelHandle model = MakeLoaded("small", 1, SmallNativeConfig());
-  const Responder responder = [](const InferenceRequest&, const InferenceOutput&) { return v1::ClassifyResponse(); };
-  std::atomic<int> ok = 0;
-  {
-    Scheduler scheduler({}, SteadyClock());
-    const ExecutorOptions options{.device = {}, .threads = 2, .log_batches = true};
-    ASSERT_TRUE(options.Validate().ok());
-    ExecutorPool pool(options, scheduler, responder, SteadyClock());
-    EXPECT_EQ(pool.threads(), 2);
-    Answer unused;
-    for (int i = 0; i < kRequests; ++i) {
-      InferenceRequest request = PictureRequest(model, NoisePng(8 + 4 * (i % 6), 16, i), unused);
-      request.arrival = SteadyClock().Now();
-      request.done = [&](absl::StatusOr<v1::ClassifyResponse> answer) { ok += answer.ok(); };
-      scheduler.Submit(std::move(request));
-    }
-    scheduler.Stop(absl::Seconds(60));
-  }
-  EXPECT_EQ(ok, kRequests);
-}
-
-// LibTorch's own threads would fight with the executors for the cores.
-TEST(ExecutorPool, EveryExecutorComputesOnOneThread) {
-  const int before = at::get_num_threads();
-  at::set_num_threads(4);
-  const ModelHandle model = MakeLoaded("small", 1, SmallNativeConfig());
-  std::mutex mutex;
-  std::map<std::thread::id, int> threads;
-  const Responder responder = [&](const InferenceRequest&, const InferenceOutput&) {
-    const std::lock_guard lock(mutex);
-    threads[std::this_thread::get_id()] = at::get_num_threads();
-    return v1::ClassifyResponse();
-  };
-  Answer answer;
-  {
-    Scheduler scheduler({}, SteadyClock());
-    ExecutorPool pool({.device = {}, .threads = 1}, scheduler, responder, SteadyClock());
-    scheduler.Submit(PictureRequest(model, NoisePng(16, 16, 1), answer));
-    scheduler.Stop(absl::Seconds(60));
-  }
-  at::set_num_threads(before);
-  ASSERT_TRUE(answer.result.ok()) << answer.result.status();
-  ASSERT_EQ(threads.size(), 1U);
-  EXPECT_EQ(threads.begin()->second, 1);
-}
-
-// Histograms have one writer each. Both executors hold a batch at the same time, so that each has computed one.
-TEST(ExecutorPool, EachExecutorCountsInHistogramsOfItsOwn) {
-  Metrics metrics(2, "");
-  const std::shared_ptr<LoadedModel> model = MakeLoaded("null", 1, NullConfig());
-  model->metrics = metrics.ForModel("null");
-  std::atomic<int> under_way = 0;
-  const Responder responder = [&](const InferenceRequest&, const InferenceOutput&) {
-    ++under_way;
-    while (under_way < 2) std::this_thread::yield();
-    return v1::ClassifyResponse();
-  };
-  Answer answers[2];
-  {
-    Scheduler scheduler({.max_batch_images = 1}, SteadyClock());
-    ExecutorPool pool({.device = {}, .threads = 2}, scheduler, responder, SteadyClock());
-    for (Answer& answer : answers) scheduler.Submit(PictureRequest(model, NoisePng(8, 8, 1), answer));
-    scheduler.Stop(absl::Seconds(60));
-  }
-  for (const int executor : {0, 1}) {
-    HistogramTotals images;
-    model->metrics->executor(executor).batch_images.AddTo(images);
-    EXPECT_EQ(images.sum, 1) << "of executor " << executor;
-  }
-}
-
-// Real threads, a responder that does not return, and a clock that says so.
-TEST(ExecutorPool, TheWatchdogHearsOfABatchThatDoesNotComeBack) {
-  const ModelHandle model = MakeLoaded("null", 1, NullConfig());
-  FakeClock clock;
-  std::promise<void> running, release;
-  const Responder responder = [&](const InferenceRequest&, const InferenceOutput&) {
-    running.set_value();
-    release.get_future().wait();
-    return v1::ClassifyResponse();
-  };
-  std::atomic<int64_t> longest_seconds = 0;
-  const auto hears = [&](int64_t seconds) {
-    while (longest_seconds != seconds) std::this_thread::yield();
-  };
-  Answer answer;
-  {
-    Scheduler scheduler({}, clock, /*sweep=*/false);
-    const ExecutorOptions options{.device = {}, .threads = 2};
-    ExecutorPool pool(options, scheduler, responder, clock,
-                      [&](absl::Duration longest) { longest_seconds = absl::ToInt64Seconds(longest); });
-    scheduler.Submit(PictureRequest(model, NoisePng(8, 8, 1), answer));
-    running.get_future().wait();
-    clock.Advance(absl::Seconds(100));
-    hears(100);
-    clock.Advance(absl::Seconds(30));
-    hears(130);
-    release.set_value();
-    hears(0);
-    scheduler.Stop(absl::Seconds(1));
-  }
-  EXPECT_TRUE(answer.result.ok()) << answer.result.status();
-}
-
-TEST(ExecutorOptions, RefusalsNameTheFieldAndTheRange) {
-  EXPECT_THAT((ExecutorOptions{.device = {}, .threads = -1}).Validate().ToString(),
-              HasSubstr("threads is -1; it must be 0"));
-  EXPECT_GE(ExecutorOptions{}.ThreadCount(), 1);
-  EXPECT_EQ((ExecutorOptions{.device = {Device::Kind::kCuda, 0}, .threads = 8}.ThreadCount()), 1);
 }
 
 }  // namespace
