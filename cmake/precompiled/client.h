@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What callers of the service include.
+// What callers of the service include. No JSON, which a fifth of them write.
 #include <grpcpp/grpcpp.h>
-
-#include <nlohmann/json.hpp>
 
 #include "cmake/precompiled/text.h"
 #include "vitrine/v1/classifier.pb.h"

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the server's sources include. No tensors: most of them handle requests and know none.
+// What the server's sources include. No tensors and no JSON: most of them handle requests and know none.
 #include <grpcpp/grpcpp.h>
 #include <spdlog/spdlog.h>
-
-#include <nlohmann/json.hpp>
 
 #include "cmake/precompiled/text.h"
 #include "vitrine/v1/classifier.pb.h"

@@ -7,6 +7,7 @@
 
 #include <cstring>
 
+#include "models/model.h"
 #include "repository/checkpoint.h"
 #include "server/request/picture_input.h"
 #include "tests/imaging/pictures.h"

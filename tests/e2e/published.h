@@ -8,10 +8,15 @@
 #include <string>
 #include <vector>
 
-#include "models/model.h"
 #include "repository/repository.h"
 #include "tests/scratch_folder.h"
 #include "vitrine/v1/model.pb.h"
+
+namespace vitrine {
+
+class Model;
+
+}  // namespace vitrine
 
 namespace vitrine::testing {
 
