@@ -53,16 +53,16 @@ constexpr char kFooter[] =
     "batch #3: 2 pictures, 2 grids, 110 tokens\n";
 
 TEST(ClassifyPage, AWidePage) {
-  EXPECT_EQ(PageOf(160, 30), absl::StrCat(R"(
+  EXPECT_EQ(PageOf(160, 30), absl::StrCat(&R"(
 picture            predictions                                                  grid  batch          time  attention
 samples/cat.jpg    cat         91.2 %  dog 5.1 %  deer 0.0 %                     9x6  #3 of 2      4.1 ms  out/cat.mean.layer7.png
 samples/truck.jpg  truck      100.0 %  automobile 0.0 %  frog 0.0 %              7x8  #3 of 2      4.1 ms  out/truck.mean.layer7.png
-)" + 1,
+)"[1],
                                           kFooter));
 }
 
 TEST(ClassifyPage, EightyColumns) {
-  EXPECT_EQ(PageOf(80, 30), absl::StrCat(R"(
+  EXPECT_EQ(PageOf(80, 30), absl::StrCat(&R"(
 picture            predictions                         grid  batch          time
 samples/cat.jpg    cat         91.2 %  dog 5.1 %        9x6  #3 of 2      4.1 ms
                    deer 0.0 %
@@ -70,12 +70,12 @@ samples/cat.jpg    cat         91.2 %  dog 5.1 %        9x6  #3 of 2      4.1 ms
 samples/truck.jpg  truck      100.0 %                   7x8  #3 of 2      4.1 ms
                    automobile 0.0 %  frog 0.0 %
                    out/truck.mean.layer7.png
-)" + 1,
+)"[1],
                                          kFooter));
 }
 
 TEST(ClassifyPage, FortyColumns) {
-  EXPECT_EQ(PageOf(40, 30), absl::StrCat(R"(
+  EXPECT_EQ(PageOf(40, 30), absl::StrCat(&R"(
 samples/cat.jpg
     cat         91.2 %  dog 5.1 %
     deer 0.0 %
@@ -86,7 +86,7 @@ samples/truck.jpg
     frog 0.0 %
     grid 7x8  batch #3 of 2  time 4.1 ms
     out/truck.mean.layer7.png
-)" + 1,
+)"[1],
                                          kFooter));
 }
 

@@ -57,7 +57,7 @@ v1::ModelVersion Eit() {
 }
 
 TEST(ModelPage, TellsEverything) {
-  EXPECT_EQ(ModelPage(Eit(), {.width = 60}), R"(
+  EXPECT_EQ(ModelPage(Eit(), {.width = 60}), &R"(
 eit-mini-cifar10 version 3
   state       ready
   input       32x32 RGB
@@ -95,7 +95,7 @@ Configuration
     }
   }
   classes: 2
-)" + 1);
+)"[1]);
 }
 
 TEST(ModelPage, AVersionThatFailedSaysWhy) {
@@ -104,11 +104,11 @@ TEST(ModelPage, AVersionThatFailedSaysWhy) {
   version.set_version(1);
   version.set_state(v1::FAILED);
   version.set_reason("golden.safetensors is missing");
-  EXPECT_EQ(ModelPage(version, {.width = 80}), R"(
+  EXPECT_EQ(ModelPage(version, {.width = 80}), &R"(
 m version 1
   state       failed
   reason      golden.safetensors is missing
-)" + 1);
+)"[1]);
 }
 
 TEST(ModelDetailLine, HoldsLabelsConfigurationAndProvenance) {

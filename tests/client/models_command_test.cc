@@ -53,16 +53,16 @@ v1::ListModelsResponse TwoModels() {
 }
 
 TEST(ModelsTable, AWidePage) {
-  EXPECT_EQ(ModelsTable(TwoModels(), {.width = 160}), R"(
+  EXPECT_EQ(ModelsTable(TwoModels(), {.width = 160}), &R"(
 model             version  state   input                        parameters  classes  accuracy           features               attention
 eit-mini-cifar10        3  ready   36 to 144 tokens of 4x4 RGB   3,481,098       10  70.1 % test 32x32  class, patches of 250  class 8x10  rollout
 kv-pos-mnist            1  failed  28x28 grey                          812       10                                            scores
     weights.safetensors has SHA-256 1f0c, manifest.textproto says 9ab2
-)" + 1);
+)"[1]);
 }
 
 TEST(ModelsTable, EightyColumns) {
-  EXPECT_EQ(ModelsTable(TwoModels(), {.width = 80}), R"(
+  EXPECT_EQ(ModelsTable(TwoModels(), {.width = 80}), &R"(
 eit-mini-cifar10
     version 3  state ready  input 36 to 144 tokens of 4x4 RGB
     parameters 3,481,098  classes 10  accuracy 70.1 % test 32x32
@@ -72,7 +72,7 @@ kv-pos-mnist
     version 1  state failed  input 28x28 grey  parameters 812  classes 10
     attention scores
     weights.safetensors has SHA-256 1f0c, manifest.textproto says 9ab2
-)" + 1);
+)"[1]);
 }
 
 TEST(ModelsTable, AVersionThatStillLoadsHasNoNumbersYet) {

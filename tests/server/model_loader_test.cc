@@ -13,6 +13,7 @@
 #include <sstream>
 #include <string>
 
+#include "absl/base/config.h"
 #include "models/model.h"
 #include "repository/manifest.h"
 #include "server/registry/memory_budget.h"
@@ -145,7 +146,7 @@ TEST_F(ModelLoaderTest, AModelThatClaimsMoreParametersThanCanBeCountedIsLarge) {
   EXPECT_GT(*loader_.BytesOf(id), kNoMemoryLimit / 2);
 }
 
-#ifndef __SANITIZE_ADDRESS__  // which needs address space without end
+#ifndef ABSL_HAVE_ADDRESS_SANITIZER  // which needs address space without end
 TEST_F(ModelLoaderTest, AFileThatNoMemoryIsLeftForIsRefused) {
   const VersionId id = PublishVersion(folder_.path(), "small", SmallNativeConfig());
   Enlarge(id, "weights.safetensors");

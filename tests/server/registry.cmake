@@ -5,7 +5,7 @@ vitrine_test(server_registry_test
           registry/registry_settings_test.cc registry/repository_watch_test.cc registry/serving_rules_test.cc
           registry/serving_settings_test.cc registry/traffic_test.cc registry/version_policy_test.cc
           registry/version_table_test.cc
-  ROOMS server SANITIZE tsan)
+  ROOMS server SANITIZE asan tsan)
 if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
   # GCC 12 at -O3 takes the strings of a moved-from VersionStatus for uninitialised.
   target_compile_options(server_registry_test PRIVATE -Wno-maybe-uninitialized)
