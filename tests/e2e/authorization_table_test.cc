@@ -109,7 +109,7 @@ class Table : public ::testing::Test {
     absl::StatusOr<std::unique_ptr<Server>> server = Server::Start(options);
     EXPECT_TRUE(server.ok()) << server.status();
     server_ = *std::move(server);
-    EXPECT_TRUE(server_->WaitUntilReady(absl::Seconds(30)));
+    EXPECT_TRUE(server_->WaitUntilReady(absl::Minutes(3)));
   }
 
   std::string NewToken(const std::string& name) const {

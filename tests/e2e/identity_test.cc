@@ -68,7 +68,7 @@ class IdentityServer : public ::testing::Test {
     absl::StatusOr<std::unique_ptr<Server>> server = Server::Start(options_);
     ASSERT_TRUE(server.ok()) << server.status();
     server_ = *std::move(server);
-    ASSERT_TRUE(server_->WaitUntilReady(absl::Seconds(30)));
+    ASSERT_TRUE(server_->WaitUntilReady(absl::Minutes(3)));
   }
 
   // A connection of its own.

@@ -37,7 +37,7 @@ RunningServer::RunningServer(const ServerOptions& options) {
     std::abort();
   }
   server_ = *std::move(server);
-  EXPECT_TRUE(server_->WaitUntilReady(absl::Seconds(30))) << "the server did not get ready";
+  EXPECT_TRUE(server_->WaitUntilReady(absl::Minutes(3))) << "the server did not get ready";
   channel_ = NewChannel();
   classifier_ = v1::Classifier::NewStub(channel_);
   registry_ = v1::Registry::NewStub(channel_);

@@ -61,6 +61,7 @@ TEST(Clocks, NothingIsMeasuredByTheTimeOfDay) {
 // wait until something has come to pass, or move a clock of their own.
 const std::map<std::string, std::string> kMaySleep = {
     {"tests/client/eval/run_progress_test.cc", "a thread of its own draws twice a second"},
+    {"tests/e2e/deadline_test.cc", "admission forgets on the clock of the machine, and is waited for where it refused"},
     {"tests/client/load/stall_test.cc", "stops a real server at moments of a load"},
 };
 
