@@ -79,7 +79,8 @@ endfunction()
 
 # vitrine_test(NAME [TIMED] SOURCES x_test.cc ... ROOMS ... [LIBRARIES ...] [PROGRAMS vitrine-server ...]
 #              [SANITIZE asan tsan])
-# A GoogleTest program run by ctest. PROGRAMS are built before it; tests/paths.h says where they are. SANITIZE says which of script/sanitize's runs it belongs to.
+# A GoogleTest program run by ctest. PROGRAMS are built before it; tests/paths.h says where they are. SANITIZE says which
+# of script/sanitize's runs it belongs to; `e2e` tests have one of their own, asan-e2e.
 # Tests that need data read $VITRINE_DATA and say what they skip without it.
 function(vitrine_test name)
   cmake_parse_arguments(arg "TIMED" "" "SOURCES;ROOMS;LIBRARIES;PROGRAMS;SANITIZE" ${ARGN})
@@ -96,12 +97,16 @@ function(vitrine_test name)
   endif()
   label_test(${name} "${arg_TIMED}" "${arg_PROGRAMS}")
   foreach(sanitizer ${arg_SANITIZE})
+    if(arg_PROGRAMS)
+      string(APPEND sanitizer -e2e)
+    endif()
     add_dependencies(sanitize-${sanitizer} ${name})
     set_property(TEST ${name} APPEND PROPERTY LABELS sanitize-${sanitizer})
   endforeach()
 endfunction()
-add_custom_target(sanitize-asan)
-add_custom_target(sanitize-tsan)
+foreach(run asan asan-e2e tsan)
+  add_custom_target(sanitize-${run})
+endforeach()
 
 # vitrine_script_test(NAME [TIMED] COMMAND ... [PROGRAMS vitrine-server ...])
 # A check that is no GoogleTest program; exit code 77 says that it was skipped. The target NAME builds what it runs.
