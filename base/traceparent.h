@@ -22,7 +22,9 @@ inline bool IsTraceparent(std::string_view value) {
     return std::all_of(text.begin(), text.end(),
                        [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
   };
-  const auto id = [&](std::string_view text) { return digits(text) && text.find_first_not_of('0') != text.npos; };
+  const auto id = [&](std::string_view text) {
+    return digits(text) && text.find_first_not_of('0') != std::string_view::npos;
+  };
   if (value.size() < Form::kLength) return false;
   const std::string_view version = value.substr(0, 2);
   if (!digits(version) || version == "ff") return false;

@@ -30,16 +30,16 @@ int Serve(const std::string& program, const absl::StatusOr<Work>& work);
 // The forward pass of a stored model over one batch, in the reference form that the server runs.
 // `sizes` are "HEIGHTxWIDTH", one per image; the inputs are drawn from a fixed seed and written to `save_inputs` as
 // safetensors ("input.000", ...) unless it is empty, so that a peer computes the same.
-absl::StatusOr<Work> ForwardWork(const std::string& repository, const std::string& model,
+absl::StatusOr<Work> ForwardWork(const std::string& repository, const std::string& name,
                                  const std::vector<std::string>& sizes, const std::string& save_inputs);
 
 // Decoding and preprocessing of all pictures, for a stored model, by the server's own code.
-absl::StatusOr<Work> DecodeWork(const std::string& repository, const std::string& model,
+absl::StatusOr<Work> DecodeWork(const std::string& repository, const std::string& name,
                                 const std::vector<std::string>& pictures);
 
 // The forward pass over all pictures, in the batches that the server would form from a full queue in this order: as
 // many as fit its default budgets, sorted by grid.
-absl::StatusOr<Work> ModelWork(const std::string& repository, const std::string& model,
+absl::StatusOr<Work> ModelWork(const std::string& repository, const std::string& name,
                                const std::vector<std::string>& pictures);
 
 }  // namespace vitrine

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <numeric>
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
@@ -17,8 +18,8 @@ namespace {
 // The numbers asked for, or 0, 1, ... where all were.
 std::vector<int> NumbersOr(const google::protobuf::RepeatedField<int32_t>& asked, int count) {
   if (asked.size() == count) return {asked.begin(), asked.end()};
-  std::vector<int> numbers;
-  for (int i = 0; i < count; ++i) numbers.push_back(i);
+  std::vector<int> numbers(count);
+  std::iota(numbers.begin(), numbers.end(), 0);
   return numbers;
 }
 

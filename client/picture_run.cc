@@ -78,7 +78,7 @@ absl::StatusOr<v1::ModelVersion> ChooseModel(Client& client, const ModelChoice& 
 
 int PictureRun::Run(Client& client) {
   const RequestSource next = [this] { return Next(); };
-  const ResultSink deliver = [this](size_t index, absl::StatusOr<v1::ClassifyResponse> answer) {
+  const ResultSink deliver = [this](size_t index, const absl::StatusOr<v1::ClassifyResponse>& answer) {
     Deliver(index, answer);
   };
   if (paths_.size() == 1) {

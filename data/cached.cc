@@ -90,7 +90,7 @@ absl::StatusOr<std::unique_ptr<Dataset>> CacheInMemory(std::unique_ptr<Dataset> 
 absl::StatusOr<std::unique_ptr<Dataset>> LeaveOutCorrupt(std::unique_ptr<Dataset> dataset, int threads,
                                                          CorruptPictures& corrupt) {
   ASSIGN_OR_RETURN(std::vector<int64_t> kept,
-                   DecodeAll(*dataset, threads, &corrupt, [](int64_t, Image) { return absl::OkStatus(); }));
+                   DecodeAll(*dataset, threads, &corrupt, [](int64_t, const Image&) { return absl::OkStatus(); }));
   if (static_cast<int64_t>(kept.size()) == dataset->size()) return dataset;
   return MakeSubset(std::move(dataset), std::move(kept));
 }

@@ -26,12 +26,12 @@ struct RecordLayout {
 
 // The headers of all records of a file, one after the other. NOT_FOUND if there is no such file; INVALID_ARGUMENT if it
 // is empty or no whole number of records.
-absl::StatusOr<std::vector<uint8_t>> ReadHeaders(const std::filesystem::path& file, const RecordLayout& layout);
+absl::StatusOr<std::vector<uint8_t>> ReadHeaders(const std::filesystem::path& path, const RecordLayout& layout);
 
 // The pictures of the files in order, with `classes` in the same order, whose number must be theirs (INVALID_ARGUMENT
-// names `file`). A picture's name is its file's and the index within it: "test_batch.bin[17]". Pixels stay in the
-// files; an access is one pread.
-absl::StatusOr<std::unique_ptr<Dataset>> OpenPlanarRecords(const std::vector<std::filesystem::path>& files,
+// names the first of them). A picture's name is its file's and the index within it: "test_batch.bin[17]". Pixels stay
+// in the files; an access is one pread.
+absl::StatusOr<std::unique_ptr<Dataset>> OpenPlanarRecords(const std::vector<std::filesystem::path>& paths,
                                                            const RecordLayout& layout, std::vector<uint8_t> classes,
                                                            std::vector<std::string> labels);
 

@@ -14,7 +14,7 @@ namespace vitrine {
 
 // "x-{000..002}.tar" to x-000.tar, x-001.tar and x-002.tar; "{a,b}" to a and b; nested as in a shell. Braces that hold
 // neither a list nor a range stay. INVALID_ARGUMENT if there would be more than 100,000.
-absl::StatusOr<std::vector<std::string>> ExpandBraces(std::string_view pattern);
+absl::StatusOr<std::vector<std::string>> ExpandBraces(std::string_view text);
 
 // The tar files of a set, by split. A shard belongs to a split if a word of its name says so (train, training; test,
 // testing; val, valid, validation, eval: "imagenet-train-0001.tar"), or, where none does, the name of its folder, if

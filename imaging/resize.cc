@@ -59,8 +59,10 @@ Filter MakeFilter(int in, int out, int from, int outputs, v1::Interpolation inte
   filter.begin = in;
   for (int i = 0; i < outputs; ++i) {
     const double center = scale * (from + i + 0.5);
+    // NOLINTBEGIN(bugprone-incorrect-roundings): Pillow cuts off as well, and its bits are wanted
     const int first = std::max(0, static_cast<int>(center - support + 0.5));
     const int end = std::min(in, static_cast<int>(center + support + 0.5));
+    // NOLINTEND(bugprone-incorrect-roundings)
     double sum = 0;
     for (int t = first; t < end; ++t) sum += kernel((t - center + 0.5) / stretch);
     float* weights = &filter.weights[static_cast<size_t>(i) * filter.taps];

@@ -157,7 +157,7 @@ absl::StatusOr<VersionId> Publish(const std::filesystem::path& root, const std::
 
 absl::Status CheckPublishable(const std::filesystem::path& root, const std::string& model, int64_t expected_bytes) {
   RETURN_IF_ERROR(ValidateModelName(model));
-  const absl::Status status = TryTheFolder(root, model, expected_bytes);
+  absl::Status status = TryTheFolder(root, model, expected_bytes);
   if (status.ok()) return status;
   return absl::Status(status.code(), absl::StrCat("nothing could be published as ", model, " in ",
                                                   Quoted(root.native()), ": ", status.message()));

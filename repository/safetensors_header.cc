@@ -132,8 +132,8 @@ class HeaderReader {
     return true;
   }
 
-  bool Fail(std::string message) {
-    error_ = absl::InvalidArgumentError(std::move(message));
+  bool Fail(const std::string& message) {
+    error_ = absl::InvalidArgumentError(message);
     return false;
   }
 

@@ -34,7 +34,7 @@ struct ServerOptions {
   std::string metrics = "0.0.0.0:8501";
   // host:port of the Open Inference Protocol over HTTP (/v2). Plaintext, and a thread for each connection: gRPC is for
   // load. Port 0 picks a free one; empty turns it off.
-  std::string http = "";
+  std::string http = {};
   // Where the bound addresses are written, as "grpc=ADDR" and "metrics=ADDR" lines; empty writes no file.
   std::string port_file;
   // "cpu" or "cuda:N".
@@ -58,7 +58,7 @@ struct ServerOptions {
   // Who may call: see identity.h.
   IdentityOptions identity;
   // host:port that answers grpc.health.v1.Health in plaintext and nothing else; empty: there is none.
-  std::string health_listen = "";
+  std::string health_listen = {};
   // The Admin service: see admin_front.h.
   AdminOptions admin;
 
@@ -82,7 +82,7 @@ struct ServerOptions {
   // Flags that were given by hand: of budgets of memory only others follow the machine's.
   std::set<std::string> chosen;
   // Commit that the program was built from, for those who look; the program says it, no flag.
-  std::string revision = "";
+  std::string revision = {};
 
   // INVALID_ARGUMENT with every fault at once, one line each: the setting, the value and the allowed range.
   absl::Status Validate() const;

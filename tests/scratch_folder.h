@@ -29,7 +29,7 @@ class ScratchFolder {
   std::string Path(const std::string& name) const { return (path_ / name).string(); }
 
   std::filesystem::path Write(const std::string& name, const std::string& bytes) const {
-    const std::filesystem::path file = path_ / name;
+    std::filesystem::path file = path_ / name;
     std::filesystem::create_directories(file.parent_path());
     std::ofstream(file, std::ios::binary) << bytes;
     return file;

@@ -155,7 +155,7 @@ absl::Status Journal::Append(const Prediction& prediction) {
 }
 
 absl::Status Journal::AppendLine(std::string_view line) {
-  const absl::Status written = WriteAt(file_, path_, line, size_);
+  absl::Status written = WriteAt(file_, path_, line, size_);
   if (!written.ok()) {
     (void)!ftruncate(file_, size_);
     return written;

@@ -34,7 +34,7 @@ struct EvaluationPage {
   const EvalCommand* command = nullptr;
   ReportWish wish = {};
 };
-std::string DrawPage(const EvaluationPage& page);
+std::string DrawPage(const EvaluationPage& input);
 
 // Wrong answers, surest first, at most `most`; equally sure ones by index.
 std::vector<const Prediction*> SurestMistakes(const Evaluation& evaluation, size_t most);

@@ -133,7 +133,8 @@ std::string MadePicture(int side) {
   Image image{side, side, 3, {}};
   for (int y = 0; y < side; ++y) {
     for (int x = 0; x < side; ++x) {
-      const uint64_t noise = RandomBits(0, RandomPurpose::kPicture, static_cast<uint64_t>(y / 4 * side + x / 4));
+      const int patch = y / 4 * side + x / 4;
+      const uint64_t noise = RandomBits(0, RandomPurpose::kPicture, static_cast<uint64_t>(patch));
       const int level = 255 * (x + y) / (2 * side);
       for (int channel = 0; channel < 3; ++channel) {
         const int grain = static_cast<int>(noise >> (8 * channel) & 63);

@@ -25,7 +25,7 @@ absl::Status ValidateCell(const v1::ModelConfig& config, absl::string_view field
 absl::StatusOr<Grid> GridOfInput(const v1::Preprocessing& preprocessing, int cell, int height, int width);
 
 // What a model offers whose `layers` blocks let tokens attend to tokens, with the class token before the grid.
-AttentionAbility TokenAttention(std::vector<v1::AttentionKind> kinds, int layers, int heads, const Model& model);
+AttentionAbility TokenAttention(const std::vector<v1::AttentionKind>& kinds, int layers, int heads, const Model& model);
 
 }  // namespace vitrine
 

@@ -24,7 +24,8 @@ at::Tensor FourierFeatures(int count) {
   for (int place = 0; place < count; ++place) {
     const double v = 2 * std::numbers::pi * (place + 1) / (count + 1e-6);
     for (int k = 0; k < kFeatures; ++k) {
-      const double angle = v / std::pow(10000.0, 2.0 * (k / 2) / kFeatures);
+      const int pair = k / 2;
+      const double angle = v / std::pow(10000.0, 2.0 * pair / kFeatures);
       *out++ = static_cast<float>(k % 2 == 0 ? std::sin(angle) : std::cos(angle));
     }
   }

@@ -55,7 +55,8 @@ at::Tensor KeyPositions(int64_t tokens, int64_t channels) {
   float* values = encoding.data_ptr<float>();
   for (int64_t t = 0; t < tokens; ++t) {
     for (int64_t c = 0; c < width; ++c) {
-      const double angle = t * std::pow(10000.0, -2.0 * (c / 2) / q);
+      const int64_t pair = c / 2;
+      const double angle = t * std::pow(10000.0, -2.0 * pair / q);
       values[t * width + c] = static_cast<float>(c % 2 == 0 ? std::sin(angle) : std::cos(angle));
     }
   }

@@ -16,7 +16,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 // Labels, then three planes of 32 rows of 32: red is the column, green the row, blue `blue`.
-std::string Record(std::string labels, int blue) {
+std::string Record(const std::string& labels, int blue) {
   std::string red, green;
   for (int y = 0; y < 32; ++y) {
     for (int x = 0; x < 32; ++x) {

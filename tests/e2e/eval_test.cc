@@ -232,7 +232,7 @@ TEST_F(EvalProgram, BadPicturesAndLabelsAreNamedAndTheRestIsEvaluated) {
 
 TEST_F(EvalProgram, WhatCannotWorkSaysWhy) {
   std::filesystem::create_directories(folder_.path() / "empty" / "cat");
-  const auto run = [&](std::vector<std::string> arguments) { return Run(arguments); };
+  const auto run = [&](const std::vector<std::string>& arguments) { return Run(arguments); };
   auto arguments = Arguments("x");
   arguments[4] = "imagefolder:" + folder_.Path("empty");
   EXPECT_EQ(run(arguments).first, 1);

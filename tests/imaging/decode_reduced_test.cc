@@ -18,9 +18,9 @@ double DifferenceToBlocks(const Image& small, const Image& whole, int divisor) {
         double sum = 0;
         for (int i = 0; i < divisor * divisor; ++i) {
           const int row = y * divisor + i / divisor, column = x * divisor + i % divisor;
-          sum += whole.pixels[static_cast<size_t>((row * whole.width + column) * whole.channels + c)];
+          sum += whole.pixels[(static_cast<size_t>(row) * whole.width + column) * whole.channels + c];
         }
-        const int got = small.pixels[static_cast<size_t>((y * small.width + x) * small.channels + c)];
+        const int got = small.pixels[(static_cast<size_t>(y) * small.width + x) * small.channels + c];
         largest = std::max(largest, std::abs(got - sum / (divisor * divisor)));
       }
     }

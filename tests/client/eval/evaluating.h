@@ -69,7 +69,7 @@ inline v1::ClassifyStreamResponse Answer(const v1::ClassifyRequest& request, con
 
 using Respond = std::function<v1::ClassifyStreamResponse(const v1::ClassifyRequest&)>;
 
-inline SmallServer::Methods Methods(Respond respond, const v1::ModelVersion& model = Described()) {
+inline SmallServer::Methods Methods(const Respond& respond, const v1::ModelVersion& model = Described()) {
   SmallServer::Methods methods;
   *methods.models.add_versions() = model;
   methods.stream = [respond](StreamOfServer* stream, grpc::ServerContext*) {
