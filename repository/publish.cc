@@ -6,11 +6,13 @@
 #include <cerrno>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <system_error>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/strip.h"
 #include "base/status_macros.h"
 #include "repository/labels.h"
 #include "repository/manifest.h"
@@ -83,9 +85,23 @@ absl::StatusOr<FileDescriptor> OpenOrCreateModel(const FileDescriptor& root, con
   return OpenBeneath(root, model);
 }
 
-// One above every entry that is named like a version, complete or not.
+// Holds the highest number that was given, so that the number of a version that was removed is not given again: servers
+// that had it in memory, and people who wrote it down, would take the new one for the old.
+constexpr char kHighestFile[] = ".highest-version";
+
+absl::StatusOr<int64_t> HighestGiven(const FileDescriptor& model_folder) {
+  const absl::StatusOr<std::string> text = ReadFileBeneath(model_folder, kHighestFile, 64);
+  if (absl::IsNotFound(text.status())) return 0;  // published by an earlier release, or copied without it
+  RETURN_IF_ERROR(text.status());
+  const std::optional<int64_t> highest = ParseVersion(std::string(absl::StripSuffix(*text, "\n")));
+  if (highest.has_value()) return *highest;
+  return absl::FailedPreconditionError(absl::StrCat(kHighestFile, " holds ", Quoted(*text),
+                                                    "; it has to be the highest number that was ever published"));
+}
+
+// One above every entry that is named like a version, complete or not, and above every number that was given.
 absl::StatusOr<int64_t> NextVersion(const FileDescriptor& model_folder) {
-  int64_t highest = 0;
+  ASSIGN_OR_RETURN(int64_t highest, HighestGiven(model_folder));
   RETURN_IF_ERROR(ForEachEntry(
       model_folder, [&](const std::string& name) { highest = std::max(highest, ParseVersion(name).value_or(0)); }));
   if (highest == std::numeric_limits<int64_t>::max()) return absl::ResourceExhaustedError("no version number is left");
@@ -99,6 +115,8 @@ absl::StatusOr<int64_t> WriteAndMove(const FileDescriptor& model_folder, const F
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     ASSIGN_OR_RETURN(const int64_t version, NextVersion(model_folder));
     manifest.set_version(version);
+    // First: a publisher that dies after this skips a number, and gives none twice.
+    RETURN_IF_ERROR(folder->ReplaceBeside(kHighestFile, absl::StrCat(version, "\n")));
     RETURN_IF_ERROR(folder->Write(kManifestFile, FormatManifest(manifest)));
     RETURN_IF_ERROR(folder->Sync());
     const absl::Status moved = folder->MoveTo(absl::StrCat(version));

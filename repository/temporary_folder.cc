@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdint>
 #include <cstdio>
 #include <vector>
 
@@ -20,6 +21,8 @@ namespace vitrine {
 namespace {
 
 constexpr char kPrefix[] = ".tmp-";
+constexpr char kSweptPrefix[] = ".tmp-swept-";
+constexpr int64_t kAbandonedAfterSeconds = 24 * 3600;
 
 // Takes a lock that lasts until `folder` is closed. False if it is not to be had, or the file system has no locks.
 bool Lock(const FileDescriptor& folder, int operation) {
@@ -42,23 +45,35 @@ void RemoveFolder(const FileDescriptor& parent, const std::string& name, const F
   unlinkat(parent.get(), name.c_str(), AT_REMOVEDIR);
 }
 
-// Removes the temporary folders of dead processes.
-void Sweep(const FileDescriptor& parent) {
+std::string RandomName(const char* prefix) {
+  uint64_t random = 0;
+  // Up to 256 bytes are neither interrupted nor cut short, and a clash is noticed by mkdirat.
+  if (getrandom(&random, sizeof(random), 0) != sizeof(random)) random = static_cast<uint64_t>(getpid());
+  return absl::StrCat(prefix, getpid(), "-", absl::Hex(random, absl::kZeroPad16));
+}
+
+// Whether nothing was made in `folder` for a day before `fresh` was made. Both times are of the file system's own
+// clock.
+bool IsAbandoned(const FileDescriptor& folder, const FileDescriptor& fresh) {
+  struct stat folder_state, fresh_state;
+  return fstat(folder.get(), &folder_state) == 0 && fstat(fresh.get(), &fresh_state) == 0 &&
+         fresh_state.st_mtime - folder_state.st_mtime > kAbandonedAfterSeconds;
+}
+
+// Removes the temporary folders of dead processes: nobody holds them, and they are a day older than `fresh`, because on
+// some network file systems a lock of another machine is not seen. Each is renamed first: its owner may have renamed it
+// to a version since it was opened, and then there is nothing of that name to take.
+void Sweep(const FileDescriptor& parent, const FileDescriptor& fresh) {
   std::vector<std::string> names;
   ForEachEntry(parent, [&](const std::string& name) {
     if (absl::StartsWith(name, kPrefix)) names.push_back(name);
   }).IgnoreError();
   for (const std::string& name : names) {
     const FileDescriptor folder = OpenEntry(parent, name);
-    if (folder.valid() && Lock(folder, LOCK_EX | LOCK_NB)) RemoveFolder(parent, name, folder);
+    if (!folder.valid() || !IsAbandoned(folder, fresh) || !Lock(folder, LOCK_EX | LOCK_NB)) continue;
+    const std::string swept = RandomName(kSweptPrefix);
+    if (renameat(parent.get(), name.c_str(), parent.get(), swept.c_str()) == 0) RemoveFolder(parent, swept, folder);
   }
-}
-
-std::string RandomName() {
-  uint64_t random = 0;
-  // Up to 256 bytes are neither interrupted nor cut short, and a clash is noticed by mkdirat.
-  if (getrandom(&random, sizeof(random), 0) != sizeof(random)) random = static_cast<uint64_t>(getpid());
-  return absl::StrCat(kPrefix, getpid(), "-", absl::Hex(random, absl::kZeroPad16));
 }
 
 }  // namespace
@@ -72,9 +87,9 @@ absl::StatusOr<std::unique_ptr<TemporaryFolder>> TemporaryFolder::Create(const F
   // Between mkdir and flock the new folder looks abandoned; the parent's lock keeps sweepers away meanwhile.
   const FileDescriptor guard(openat(parent.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!guard.valid()) return FileError(errno, "the model's folder");
-  if (Lock(guard, LOCK_EX)) Sweep(parent);
+  const bool locks = Lock(guard, LOCK_EX);
 
-  std::unique_ptr<TemporaryFolder> folder(new TemporaryFolder(parent, RandomName()));
+  std::unique_ptr<TemporaryFolder> folder(new TemporaryFolder(parent, RandomName(kPrefix)));
   if (mkdirat(parent.get(), folder->name_.c_str(), 0777) != 0) {
     folder->moved_ = true;  // there is nothing to remove
     return FileError(errno, "the temporary folder");
@@ -82,6 +97,7 @@ absl::StatusOr<std::unique_ptr<TemporaryFolder>> TemporaryFolder::Create(const F
   folder->folder_ = OpenEntry(parent, folder->name_);
   if (!folder->folder_.valid()) return FileError(errno, "the temporary folder");
   Lock(folder->folder_, LOCK_EX | LOCK_NB);
+  if (locks) Sweep(parent, folder->folder_);
   return folder;
 }
 
@@ -105,6 +121,12 @@ absl::Status TemporaryFolder::Write(const std::string& name, std::string_view by
     bytes.remove_prefix(static_cast<size_t>(count));
   }
   return SyncToDisk(file, name);
+}
+
+absl::Status TemporaryFolder::ReplaceBeside(const std::string& name, std::string_view bytes) {
+  RETURN_IF_ERROR(Write(name, bytes));
+  if (renameat(folder_.get(), name.c_str(), parent_.get(), name.c_str()) != 0) return FileError(errno, name);
+  return absl::OkStatus();
 }
 
 absl::Status TemporaryFolder::Sync() {

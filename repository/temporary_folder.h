@@ -15,7 +15,8 @@ namespace vitrine {
 // A folder `.tmp-...` that becomes visible under its real name only when it is complete, and vanishes otherwise.
 //
 // Its process holds a flock on it. The kernel drops the lock however the process ends, so a temporary folder that
-// nobody holds belongs to a dead process, and Create sweeps it away. Thread-compatible.
+// nobody holds belongs to a dead process, or to one on another machine whose locks are not seen here; Create sweeps
+// away those in which nothing was made for a day. Thread-compatible.
 class TemporaryFolder {
  public:
   // `parent` must outlive the result. Waits for other publishers' Create, which is short.
@@ -27,9 +28,12 @@ class TemporaryFolder {
 
   // Writes a file, or writes it anew, down to the disk.
   absl::Status Write(const std::string& name, std::string_view bytes);
+  // Replaces a file of the parent, atomically.
+  absl::Status ReplaceBeside(const std::string& name, std::string_view bytes);
   // Brings the list of files down to the disk.
   absl::Status Sync();
   // Renames the folder within its parent, atomically. ALREADY_EXISTS if the name is taken; it may be tried again.
+  // NOT_FOUND if somebody took this folder for abandoned, which takes a day.
   absl::Status MoveTo(const std::string& name);
 
  private:

@@ -26,6 +26,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using testing::AllOf;
+using testing::AnyOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
@@ -57,7 +58,7 @@ size_t ExpectWholeVersions(const fs::path& root) {
     }
   }
   for (const std::string& name : Entries(root / "sample")) {
-    EXPECT_TRUE(name == "1" || name == "2" || absl::StartsWith(name, ".tmp-")) << name;
+    EXPECT_TRUE(name == "1" || name == "2" || name == ".highest-version" || absl::StartsWith(name, ".tmp-")) << name;
   }
   return ids->size();
 }
@@ -104,9 +105,11 @@ TEST_F(PublishFaultTest, KilledAtEverySystemCallItLeavesTheOldOrTheNewVersionWho
       (versions == 1 ? died_old : died_new)++;
     }
     // The next publisher is not hindered and removes what the dead one left.
+    MakeTemporaryFoldersOld(root / "sample");
     const auto next = Publish(root, "sample", draft_);
     ASSERT_TRUE(next.ok()) << next.status();
-    ASSERT_EQ(static_cast<size_t>(next->version), versions + 1);
+    // Between giving its number and the rename it takes the number with it.
+    ASSERT_THAT(static_cast<size_t>(next->version), AnyOf(versions + 1, 3u));
     ASSERT_THAT(TemporaryFolders(root / "sample"), ElementsAre()) << "killed at system call " << last;
     fs::remove_all(root);
   }
@@ -132,7 +135,8 @@ TEST_F(PublishFaultTest, KilledWhileItCreatesTheRepositoryItLeavesNothingPartial
     }
     const auto next = Publish(root, "sample", draft_);
     ASSERT_TRUE(next.ok()) << next.status() << ", after it was killed at system call " << last;
-    EXPECT_EQ(next->version, ids.ok() && !ids->empty() ? 2 : 1);
+    const int64_t lowest = ids.ok() && !ids->empty() ? 2 : 1;
+    EXPECT_THAT(next->version, AnyOf(lowest, 2));
     fs::remove_all(root.parent_path());
   }
   EXPECT_TRUE(finished);
@@ -266,13 +270,13 @@ TEST_F(PublishFaultTest, AFullDiskIsReportedAndLeavesNoTemporaryFiles) {
   const ChildResult child = OnSmallDisk(disk, [&]() -> std::string {
     if (const auto old = Publish(disk, "sample", SampleDraft(kOld)); !old.ok()) return old.status().ToString();
     const std::string refusal = Publish(disk, "sample", large).status().ToString();
-    const size_t entries = Entries(disk / "sample").size();
+    const size_t entries = Entries(disk / "sample").size();  // the version and the number
     const std::string then = Publish(disk, "sample", SampleDraft(kNew)).status().ToString();
     return absl::StrCat(refusal, "; entries: ", entries, "; then: ", then);
   });
   if (child.text == kNoMount) GTEST_SKIP() << "this system does not let a process mount a small disk of its own";
   EXPECT_THAT(child.text, AllOf(HasSubstr("RESOURCE_EXHAUSTED"), HasSubstr("weights.safetensors: No space left"),
-                                HasSubstr("entries: 1;"), HasSubstr("then: OK")));
+                                HasSubstr("entries: 2;"), HasSubstr("then: OK")));
 }
 
 TEST_F(PublishFaultTest, AReadOnlyRepositoryIsSaidBeforeAndByThePublish) {

@@ -42,7 +42,7 @@ TEST_F(PublishTest, CountsVersionsFromOneAndCreatesTheRepository) {
   EXPECT_EQ(*Publish(root_, "other", SampleDraft(3)), (VersionId{"other", 1}));
   EXPECT_EQ(FillOf(*ReadVersion(root_, {"sample", 1})), 1);
   EXPECT_EQ(FillOf(*ReadVersion(root_, {"sample", 2})), 2);
-  EXPECT_THAT(Entries(root_ / "sample"), ElementsAre("1", "2"));
+  EXPECT_THAT(Entries(root_ / "sample"), ElementsAre(".highest-version", "1", "2"));
 }
 
 TEST_F(PublishTest, NeverReusesTheNumberOfAnIncompleteVersion) {
@@ -52,6 +52,23 @@ TEST_F(PublishTest, NeverReusesTheNumberOfAnIncompleteVersion) {
   EXPECT_THAT(Publish(root_, "sample", SampleDraft(1)),
               Fails(absl::StatusCode::kResourceExhausted, HasSubstr("no version number is left")));
   EXPECT_THAT(Entries(root_ / "sample"), Not(Contains(testing::StartsWith(".tmp"))));
+}
+
+TEST_F(PublishTest, NeverReusesTheNumberOfAVersionThatWasRemoved) {
+  for (int version = 1; version <= 3; ++version) EXPECT_EQ(Publish(root_, "sample", SampleDraft(1))->version, version);
+  fs::remove_all(root_ / "sample/3");
+  fs::remove_all(root_ / "sample/2");
+  EXPECT_EQ(Publish(root_, "sample", SampleDraft(2))->version, 4);
+  EXPECT_EQ(Publish(root_, "other", SampleDraft(2))->version, 1);
+}
+
+TEST_F(PublishTest, ARepositoryOfBeforeCountsOnFromWhatIsThere) {
+  for (int version = 1; version <= 2; ++version) ASSERT_TRUE(Publish(root_, "sample", SampleDraft(1)).ok());
+  fs::remove(root_ / "sample/.highest-version");
+  EXPECT_EQ(Publish(root_, "sample", SampleDraft(2))->version, 3);
+  WriteFile(root_ / "sample/.highest-version", "7 or so");
+  EXPECT_THAT(Publish(root_, "sample", SampleDraft(2)),
+              Fails(absl::StatusCode::kFailedPrecondition, HasSubstr(".highest-version holds \"7 or so\"")));
 }
 
 TEST_F(PublishTest, EqualDraftsGiveEqualFiles) {
@@ -106,7 +123,7 @@ TEST_F(PublishTest, WhetherItCouldSucceedIsToldBefore) {
   EXPECT_TRUE(ListVersions(root_)->empty());
   ASSERT_TRUE(Publish(root_, "sample", SampleDraft(1)).ok());
   ASSERT_TRUE(CheckPublishable(root_, "sample").ok());
-  EXPECT_THAT(Entries(root_ / "sample"), ElementsAre("1"));
+  EXPECT_THAT(Entries(root_ / "sample"), ElementsAre(".highest-version", "1"));
   EXPECT_THAT(CheckPublishable(root_, "a/b"), Refuses(absl::StatusCode::kInvalidArgument, HasSubstr("\"a/b\"")));
   EXPECT_THAT(CheckPublishable(root_, "sample", int64_t{1} << 60),
               Refuses(absl::StatusCode::kResourceExhausted, HasSubstr("MB free, and a version takes about")));
@@ -130,10 +147,11 @@ TEST_F(PublishTest, SweepsTheFoldersOfTheDeadAndSparesThoseOfTheLiving) {
     fs::create_directories(root_ / "sample" / name);
     WriteFile(root_ / "sample" / name / kWeightsFile, "part");
   }
+  MakeTemporaryFoldersOld(root_ / "sample");
   const FileDescriptor living = *OpenFolder(root_ / "sample/.tmp-2-living");
   ASSERT_EQ(flock(living.get(), LOCK_EX | LOCK_NB), 0);
   ASSERT_TRUE(Publish(root_, "sample", SampleDraft(1)).ok());
-  EXPECT_THAT(Entries(root_ / "sample"), ElementsAre(".tmp-2-living", "1"));
+  EXPECT_THAT(Entries(root_ / "sample"), ElementsAre(".highest-version", ".tmp-2-living", "1"));
   EXPECT_THAT(Entries(root_ / "sample/.tmp-2-living"), ElementsAre(kWeightsFile));
 }
 
@@ -162,7 +180,7 @@ TEST_F(PublishTest, ManyPublishersAtOnceGetAVersionEach) {
   }
   EXPECT_EQ(*numbers.begin(), 1);
   EXPECT_EQ(*numbers.rbegin(), kThreads * kEach) << "a number was left out";
-  EXPECT_EQ(Entries(root_ / "sample").size(), numbers.size()) << "temporary folders were left behind";
+  EXPECT_EQ(Entries(root_ / "sample").size(), numbers.size() + 1) << "temporary folders were left behind";
 }
 
 }  // namespace

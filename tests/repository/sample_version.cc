@@ -6,8 +6,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <fstream>
 #include <iterator>
+
+#include "absl/strings/match.h"
 
 namespace vitrine {
 
@@ -50,6 +53,13 @@ std::vector<std::string> Entries(const std::filesystem::path& folder) {
     names.push_back(entry.path().filename().string());
   std::sort(names.begin(), names.end());
   return names;
+}
+
+void MakeTemporaryFoldersOld(const std::filesystem::path& model) {
+  const auto old = std::filesystem::file_time_type::clock::now() - std::chrono::hours(48);
+  for (const std::string& name : Entries(model)) {
+    if (absl::StartsWith(name, ".tmp-")) std::filesystem::last_write_time(model / name, old);
+  }
 }
 
 void WriteFile(const std::filesystem::path& path, std::string_view bytes) {

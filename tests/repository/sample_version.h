@@ -26,6 +26,9 @@ float FillOf(const StoredVersion& version);
 // Names in a folder, sorted; hidden ones too.
 std::vector<std::string> Entries(const std::filesystem::path& folder);
 
+// As if what publishers left in the folder of a model were two days old.
+void MakeTemporaryFoldersOld(const std::filesystem::path& model);
+
 void WriteFile(const std::filesystem::path& path, std::string_view bytes);
 std::string ReadFile(const std::filesystem::path& path);
 
