@@ -51,7 +51,7 @@ struct RegistryOptions {
 //
 // New versions are verified, run on their goldens and swapped in while the old one serves. What is READY is never lost
 // to anything that happens on disk: a corrupt, partial or vanished version or repository leaves the last good one
-// serving.
+// serving. A version whose files are replaced in place, which nobody should do, is loaded anew with a warning.
 class Registry {
  public:
   using Loader = std::function<absl::StatusOr<ModelHandle>(const VersionId&)>;
@@ -130,12 +130,18 @@ class Registry {
   std::vector<VersionFacts> Facts(const std::string& model, const std::set<int64_t>* present,
                                   const std::set<int64_t>& tried) const;
   void Bring(const VersionId& id, const ModelPlan& plan);
+  void ReloadReplaced(const std::string& model, const std::set<int64_t>& present);
+  void Replace(const KnownVersion& known, const std::string& stamp);
+  absl::StatusOr<ModelHandle> Load(const VersionId& id, const ModelPlan& plan);
   absl::StatusOr<ModelHandle> LoadWithinLimits(const VersionId& id, const ModelPlan& plan) const;
+  static void TellReady(const LoadedModel& loaded, absl::Duration spent);
+  absl::Duration DelayAfter(int failures) const;  // of as many attempts before this one
   void TellFailure(const VersionId& id, const absl::Status& fault, const std::string& stamp);
   void Retire(const VersionId& id, const ModelPlan& plan);
   void ReapRetired();
   void TellRepositoryStatus(const absl::StatusOr<std::vector<VersionId>>& listed);
   std::string ManifestStamp(const VersionId& id) const;
+  std::string FilesStamp(const VersionId& id) const;
 
   void Follow();
 

@@ -36,8 +36,8 @@ struct KnownVersion {
   std::weak_ptr<const LoadedModel> retiring;
   int failures = 0;
   absl::Time retry_at = absl::InfinitePast();
-  std::string manifest_stamp;  // of the manifest that failed
-  bool suspended = false;      // see VersionTable::Suspend
+  std::string stamp;       // READY: of the files that were loaded; FAILED: of the manifest
+  bool suspended = false;  // see VersionTable::Suspend
 };
 
 // Every version known, and where requests go: the part of the registry that the threads which serve look into.

@@ -45,6 +45,7 @@ class RegistryTest : public ::testing::Test {
     if (bad_.contains(id)) return absl::FailedPreconditionError(absl::StrCat("weights.safetensors of ", id.version));
     auto model = std::make_shared<LoadedModel>();
     model->id = id;
+    std::ifstream(root() / id.model / std::to_string(id.version) / "manifest.textproto") >> model->weights_sha256;
     return model;
   }
 
@@ -203,6 +204,62 @@ TEST_F(RegistryTest, AFailedVersionThatIsRemovedIsForgotten) {
   std::filesystem::remove_all(root() / "m");
   registry.Poll();
   EXPECT_THAT(States(registry), IsEmpty());
+}
+
+TEST_F(RegistryTest, FilesThatWereReplacedAreLoadedAndWhoHoldsTheOldOnesKeepsThem) {
+  Add("m", 1, "old");
+  Registry registry(Options(), Loader(), clock_);
+  registry.Poll();
+  registry.Poll();
+  EXPECT_THAT(loads_, ElementsAre("m/1")) << "what nobody touched is loaded once";
+  const ModelHandle held = registry.Find("m").value();
+  std::filesystem::remove_all(root() / "m" / "1");
+  Add("m", 1, "new");
+  registry.Poll();
+  EXPECT_EQ(registry.Find("m").value()->weights_sha256, "new");
+  EXPECT_EQ(held->weights_sha256, "old");
+  registry.Poll();
+  EXPECT_THAT(loads_, ElementsAre("m/1", "m/1"));
+}
+
+TEST_F(RegistryTest, WeightsThatWereReplacedAreNoticed) {
+  Add("m", 1);
+  const std::filesystem::path weights = root() / "m" / "1" / "weights.safetensors";
+  std::ofstream(weights) << "old";
+  Registry registry(Options(), Loader(), clock_);
+  registry.Poll();
+  std::ofstream(weights) << "others";
+  registry.Poll();
+  EXPECT_THAT(loads_, ElementsAre("m/1", "m/1"));
+}
+
+TEST_F(RegistryTest, FilesThatWereOnlyTouchedChangeNothing) {
+  Add("m", 1, "same");
+  Registry registry(Options(), Loader(), clock_);
+  registry.Poll();
+  const ModelHandle held = registry.Find("m").value();
+  Add("m", 1, "same");
+  registry.Poll();
+  EXPECT_EQ(loads_.size(), 2U);
+  EXPECT_EQ(registry.Find("m").value(), held);
+}
+
+TEST_F(RegistryTest, FilesThatWereReplacedByBadOnesLeaveTheLoadedVersionServing) {
+  Add("m", 1, "old");
+  Registry registry(Options(), Loader(), clock_);
+  registry.Poll();
+  bad_.insert({"m", 1});
+  Add("m", 1, "broken");
+  registry.Poll();
+  EXPECT_THAT(States(registry), ElementsAre("m/1 READY"));
+  EXPECT_EQ(registry.Find("m").value()->weights_sha256, "old");
+  bad_.clear();
+  Add("m", 1, "mended");
+  registry.Poll();
+  EXPECT_EQ(loads_.size(), 2U) << "it was tried again before the delay was over";
+  clock_.Advance(absl::Seconds(2));
+  registry.Poll();
+  EXPECT_EQ(registry.Find("m").value()->weights_sha256, "mended");
 }
 
 TEST_F(RegistryTest, AVanishedRepositoryLeavesTheLastGoodVersionServing) {
