@@ -56,7 +56,7 @@ void AddStudyFlags(CLI::App& eval, StudyFlags& flags) {
       ->delimiter(',')
       ->allow_extra_args(false)
       ->check(Checked([](const std::string& text) { return ParseModelChoice(text); }))
-      ->type_name("NAME[@VERSION],...");
+      ->type_name("NAME[@VERSION|@LABEL],...");
   eval.add_option("--resolutions", flags.resolutions, "several sizes, likewise: 224 or 160x224")
       ->delimiter(',')
       ->allow_extra_args(false)

@@ -79,8 +79,10 @@ bool Study::complete() const {
 }
 
 std::string CellFolder(const ModelChoice& model, const std::optional<v1::ResolutionWish>& resolution) {
-  return absl::StrCat(model.name, model.version ? absl::StrCat("@", *model.version) : "", "-",
-                      resolution ? ResolutionText(resolution, true) : "own");
+  std::string name = model.name;
+  if (model.version) absl::StrAppend(&name, "@", *model.version);
+  if (!model.label.empty()) absl::StrAppend(&name, "@", model.label);
+  return absl::StrCat(name, "-", resolution ? ResolutionText(resolution, true) : "own");
 }
 
 absl::StatusOr<MeanCost> CostOf(Client& client, const v1::ModelVersion& model,
@@ -117,7 +119,7 @@ Study RunStudy(const StudyPlan& plan, Client& client, const Dataset& data, const
   absl::Status lost;
   for (const ModelChoice& choice : plan.models) {
     const absl::StatusOr<v1::ModelVersion> model =
-        lost.ok() ? client.GetModel(choice.name, choice.version) : absl::StatusOr<v1::ModelVersion>(lost);
+        lost.ok() ? ChooseModel(client, choice) : absl::StatusOr<v1::ModelVersion>(lost);
     for (const std::optional<v1::ResolutionWish>& resolution : plan.resolutions) {
       StudyCell& cell = study.cells.emplace_back();
       cell.model = choice.name;

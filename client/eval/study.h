@@ -72,7 +72,7 @@ struct MeanCost {
 absl::StatusOr<MeanCost> CostOf(Client& client, const v1::ModelVersion& model,
                                 const std::optional<v1::ResolutionWish>& resolution, const Dataset& data);
 
-// "eit-32", "eit@2-160x224", "eit-own"
+// "eit-32", "eit@2-160x224", "eit@canary-own"
 std::string CellFolder(const ModelChoice& model, const std::optional<v1::ResolutionWish>& resolution);
 
 // A row for every cell; `frontier` marks comparable cells than which no other one is at least as accurate with no more

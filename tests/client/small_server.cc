@@ -5,6 +5,7 @@
 #include <google/rpc/status.pb.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <utility>
 
@@ -43,6 +44,8 @@ class SmallServer::RegistryService final : public v1::Registry::Service {
     for (const v1::ModelVersion& version : methods_.models.versions()) {
       if (version.model() != request->model()) continue;
       if (request->has_version() ? version.version() != request->version() : version.state() != v1::READY) continue;
+      const auto& labels = version.version_labels();
+      if (!request->version_label().empty() && std::ranges::count(labels, request->version_label()) == 0) continue;
       *response = version;
       return grpc::Status::OK;
     }

@@ -111,6 +111,27 @@ TEST_F(StudyTest, TakesTheModelsOwnSizeWithoutOne) {
   EXPECT_TRUE(study.complete());
 }
 
+TEST_F(StudyTest, ALabelIsTheVersionThatHasItAndHasAFolderOfItsOwn) {
+  SmallServer::Methods methods = TwoModels();
+  v1::ModelVersion& canary = *methods.models.add_versions();
+  canary = methods.models.versions(0);
+  canary.set_version(3);
+  canary.add_version_labels("canary");
+  SmallServer server(methods);
+  const auto client = ConnectTo(server);
+  StudyPlan plan = Plan();
+  plan.models = {{.name = "native"}, {.name = "native", .label = "canary"}, {.name = "native", .label = "none"}};
+  plan.resolutions = {Wish(16, 16)};
+  const Study study = RunStudy(plan, *client, data_, Runner());
+  ASSERT_EQ(ran_.size(), 2u);
+  EXPECT_EQ(ran_[0].model.version, 2);
+  EXPECT_EQ(ran_[1].model.version, 3);
+  EXPECT_EQ(ran_[0].out, "study/native-16");
+  EXPECT_EQ(ran_[1].out, "study/native@canary-16");
+  EXPECT_EQ(study.cells[1].version, 3);
+  EXPECT_EQ(study.cells[2].status.code(), absl::StatusCode::kNotFound);
+}
+
 TEST_F(StudyTest, GoesOnWithoutAModelAndEndsWithoutAServer) {
   StudyPlan plan = Plan();
   plan.models = {{.name = "no such", .version = std::nullopt}, {.name = "native", .version = 2}};
