@@ -29,8 +29,9 @@ serve is not unloaded, but with the whole model.
 Examples:
   vitrine models unload eit-mini-cifar10@3
   vitrine models unload eit-mini-cifar10 --all)";
-constexpr char kRollbackExamples[] = R"(The version before it is loaded first, then takes its place; the other does not
-come back by itself.
+constexpr char kRollbackExamples[] = R"(Without a version the canary is put away, and stable takes its requests. Where
+nothing is tried out, it is the version that serves: the one before it is loaded
+first, then takes its place. What was put away does not come back by itself.
 Examples:
   vitrine models rollback eit-mini-cifar10 --reason "mistakes cats for frogs"
   vitrine models rollback eit-mini-cifar10@4)";
@@ -178,7 +179,7 @@ void AddLoading(CLI::App& models, const std::shared_ptr<Words>& words) {
   words->unload->final_callback(
       [words] { RequireVersion(*words, !words->whole, "needs NAME@VERSION, or --all for the whole model"); });
   words->rollback =
-      AddWord(models, *words, "rollback", "Put a version away and serve the one before it.", kRollbackExamples);
+      AddWord(models, *words, "rollback", "Put a version away: the canary, or the one that serves.", kRollbackExamples);
   AddName(*words->rollback, *words, "NAME[@VERSION]", true);
   words->rollback->add_option("--reason", words->reason, "why, for the log and for others")->type_name("TEXT");
   words->rollback->final_callback(no_label);

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/status_macros.h"
 #include "repository/repository.h"
 #include "repository/text.h"
@@ -190,6 +191,17 @@ std::vector<int64_t> AdminService::Before(const VersionId& id) const {
   return before;
 }
 
+// What is tried out is what one wants to be rid of: without a version a rollback takes the canary out, and where there
+// are several the operator has to say which.
+absl::StatusOr<int64_t> AdminService::VersionToPutAway(const v1::RollbackModelRequest& request) const {
+  if (request.has_version()) return request.version();
+  const std::set<int64_t> tried_out = registry_.TriedOut(request.model());
+  if (tried_out.empty()) return registry_.Traffic(request.model()).stable;
+  if (tried_out.size() == 1) return *tried_out.begin();
+  return absl::FailedPreconditionError(absl::StrCat("versions ", absl::StrJoin(tried_out, ", "), " of model \"",
+                                                    request.model(), "\" are tried out; name the one to put away"));
+}
+
 absl::StatusOr<v1::ServingChange> AdminService::RollbackModel(const v1::RollbackModelRequest& request) {
   MutexLock lock(mutex_);
   const std::string& model = request.model();
@@ -198,7 +210,8 @@ absl::StatusOr<v1::ServingChange> AdminService::RollbackModel(const v1::Rollback
     return absl::InvalidArgumentError(absl::StrCat("reason must be UTF-8 of at most ", kLongestReason, " bytes"));
   }
   const int64_t stable = registry_.Traffic(model).stable;
-  const VersionId bad{model, request.has_version() ? request.version() : stable};
+  ASSIGN_OR_RETURN(const int64_t unwanted, VersionToPutAway(request));
+  const VersionId bad{model, unwanted};
   if (request.has_version()) RETURN_IF_ERROR(CheckNumber(bad.version));
   RETURN_IF_ERROR(CheckSomeReady(model));
   RETURN_IF_ERROR(CheckReady(bad));

@@ -73,6 +73,7 @@ class AdminService {
   absl::Status Take(const std::string& model, const Step& step, Durability durability);
   // Loads what would serve once `edit` has taken a version away, as far as it can be loaded.
   absl::Status BringReplacements(const std::string& model, const Edit& edit);
+  absl::StatusOr<int64_t> VersionToPutAway(const v1::RollbackModelRequest& request) const;
   absl::StatusOr<v1::ServingChange> RollBackTo(const VersionId& bad, const std::string& reason, int64_t good,
                                                Durability durability, absl::Duration patience);
   // With a change that is about these versions.

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <thread>
 
+#include "absl/strings/str_cat.h"
 #include "tests/server/admin/admin_service_fixture.h"
 
 namespace vitrine {
@@ -60,7 +61,7 @@ TEST_F(AdminServiceTest, WhileTheReplacementLoadsNobodyElseStandsIn) {
       EXPECT_EQ(registry_->Traffic("m").PercentOf(4), 5);
       ++looks;
     };
-    const auto change = RollBack("model: 'm'");
+    const auto change = RollBack("model: 'm' version: 3");
     during_load_ = nullptr;
     ASSERT_TRUE(change.ok()) << change.status();
     EXPECT_EQ(looks, 1);
@@ -75,7 +76,7 @@ TEST_F(AdminServiceTest, ARollbackDoesNotServeACanaryInstead) {
   files_.Write("serving", "models { model: 'm' version_policy { latest: 2 } traffic { version: 2 percent: 5 } }");
   options_.serving_config = (files_.folder() / "serving").string();
   Restart();
-  ASSERT_TRUE(RollBack("model: 'm'").ok());
+  ASSERT_TRUE(RollBack("model: 'm' version: 3").ok());
   EXPECT_EQ(Stable(), 1) << "the version before it that is not tried out";
   EXPECT_EQ(registry_->Traffic("m").PercentOf(2), 5);
 }
@@ -132,6 +133,28 @@ TEST_F(AdminServiceTest, ACanaryThatIsRolledBackLosesItsShare) {
   EXPECT_EQ(registry_->Traffic("m").PercentOf(2), 100);
   ASSERT_TRUE(Load("model: 'm' version: 3").ok());
   EXPECT_EQ(registry_->Traffic("m").PercentOf(3), 0) << "what comes back begins without traffic";
+}
+
+TEST_F(AdminServiceTest, WithoutAVersionACanaryIsRolledBackAndTheStableOneStays) {
+  ASSERT_TRUE(Load("model: 'm' version: 2").ok());
+  ASSERT_TRUE(Traffic("model: 'm' shares { version: 3 percent: 10 }").ok());
+  const auto change = RollBack("model: 'm'");
+  ASSERT_TRUE(change.ok()) << change.status();
+  EXPECT_EQ(Stable(), 2);
+  EXPECT_EQ(registry_->Traffic("m").PercentOf(2), 100);
+  EXPECT_FALSE(registry_->Find("m", 3).ok());
+  EXPECT_EQ(change->serving().put_away(0).version(), 3);
+}
+
+TEST_F(AdminServiceTest, WithoutAVersionNoneOfSeveralCanariesIsGuessed) {
+  for (const int version : {1, 2}) ASSERT_TRUE(Load(absl::StrCat("model: 'm' version: ", version)).ok());
+  ASSERT_TRUE(Label("stable", 1).ok());
+  ASSERT_TRUE(Traffic("model: 'm' shares { version: 2 percent: 5 } shares { version: 3 percent: 5 }").ok());
+  const std::string before = Settings();
+  const auto change = RollBack("model: 'm'");
+  EXPECT_EQ(change.status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(change.status().ToString(), HasSubstr("versions 2, 3 of model \"m\" are tried out"));
+  EXPECT_EQ(Settings(), before);
 }
 
 TEST_F(AdminServiceTest, UnloadsAVersionButNeverTheLast) {
