@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <future>
+#include <limits>
 #include <map>
 #include <mutex>
 #include <thread>
@@ -65,6 +66,28 @@ TEST(ExecutorPool, EveryExecutorComputesOnOneThread) {
   ASSERT_TRUE(answer.result.ok()) << answer.result.status();
   ASSERT_EQ(threads.size(), 1U);
   EXPECT_EQ(threads.begin()->second, 1);
+}
+
+TEST(ExecutorPool, ExecutorsTakeDenormalsForZero) {
+  const ModelHandle model = MakeLoaded("null", 1, NullConfig());
+  const auto half_of_the_smallest = [] {
+    volatile float smallest = std::numeric_limits<float>::min();
+    return smallest / 2;
+  };
+  std::atomic<float> halved = -1;
+  const Responder responder = [&](const InferenceRequest&, const InferenceOutput&) {
+    halved = half_of_the_smallest();
+    return v1::ClassifyResponse();
+  };
+  Answer answer;
+  {
+    Scheduler scheduler({}, SteadyClock());
+    ExecutorPool pool({.device = {}, .threads = 1}, scheduler, responder, SteadyClock());
+    scheduler.Submit(PictureRequest(model, NoisePng(8, 8, 1), answer));
+    scheduler.Stop(absl::Seconds(60));
+  }
+  EXPECT_EQ(halved, 0.0F);
+  EXPECT_GT(half_of_the_smallest(), 0.0F) << "the setting is the executors' alone";
 }
 
 // Histograms have one writer each. Both executors hold a batch at the same time, so that each has computed one.
