@@ -68,6 +68,11 @@ class Shell {
     if (!Eventually([&] { return !(text = ReadText(ports_)).empty(); })) return "";
     return text.substr(5, text.find('\n') - 5);
   }
+  // What the program has open as the file of that number; the command must `exec` it.
+  std::string OpenFile(int number) const {
+    std::error_code none;
+    return std::filesystem::read_symlink(absl::StrCat("/proc/", pid_, "/fd/", number), none).string();
+  }
   void Signal(int signal) const { kill(pid_, signal); }
   int Wait() {
     int status = 0;
@@ -108,6 +113,8 @@ class Start : public ::testing::Test {
 TEST_F(Start, ServesOnWithEveryStandardFileClosed) {
   Shell shell(folder_.path(), "exec $SERVER --log-level debug --log-requests all <&- >&- 2>&-");
   ExpectServes(shell);
+  // Otherwise a line of the log goes to whatever was opened next, a connection for instance.
+  for (const int file : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) EXPECT_EQ(shell.OpenFile(file), "/dev/null");
   shell.Signal(SIGTERM);
   EXPECT_EQ(shell.Wait(), 0);
 }
