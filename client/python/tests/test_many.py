@@ -168,6 +168,7 @@ def test_a_full_server_is_asked_again_later() -> None:
     pictures = [b"%d" % i for i in range(30)]
     with serve(script) as address, vitrine.Client(address) as client:
         results = list(client.classify_many(pictures, "m"))
+    assert [r for r in results if not r.ok] == []
     assert [r.top1.label for r in results if isinstance(r, vitrine.Result)] == [p.decode() for p in pictures]
     ids = [request.request_id for request in script.requests]
     assert len(ids) == len(set(ids)) == 90
