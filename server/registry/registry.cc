@@ -10,12 +10,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "base/status_macros.h"
-#include "repository/manifest.h"
 #include "server/lifecycle/crash_stack.h"
 #include "server/observability/log.h"
 #include "server/registry/serving_rules.h"
-#include "server/registry/text_file.h"
 
 namespace vitrine {
 namespace {
@@ -259,127 +256,6 @@ std::optional<int64_t> Registry::NextLoad(const std::string& model, const ModelP
   return NextStep(Facts(model, &present, /*tried=*/{}), plan).load;
 }
 
-// Loads a version, or takes back one that is retiring.
-void Registry::Bring(const VersionId& id, const ModelPlan& plan) {
-  const absl::StatusOr<VersionStatus> known = Get(id.model, id.version);
-  if (known.ok() && known->state == v1::RETIRING && known->model != nullptr) {
-    spdlog::info("model {} version {} serves again", id.model, id.version);
-    table_.Change(id, [&](KnownVersion& version) {
-      const std::string loaded = version.stamp;
-      version = KnownVersion{};
-      version.stamp = loaded;
-      version.status = {id, v1::READY, "", known->model, {}, 0};
-    });
-    return;
-  }
-  table_.Change(id, [](KnownVersion& version) {
-    version.status.state = v1::LOADING;
-    version.status.reason.clear();
-  });
-  // Before reading, so that files that change meanwhile are noticed.
-  const std::string manifest_stamp = ManifestStamp(id), stamp = FilesStamp(id);
-  const absl::Time begin = clock_.Now();
-  const absl::StatusOr<ModelHandle> loaded = Load(id, plan);
-  if (!loaded.ok()) return TellFailure(id, loaded.status(), manifest_stamp);
-  table_.Change(id, [&](KnownVersion& version) {
-    version = KnownVersion{};
-    version.stamp = stamp;
-    version.status = {id, v1::READY, "", *loaded, {}, 0};
-  });
-  TellReady(**loaded, clock_.Now() - begin);
-}
-
-void Registry::ReloadReplaced(const std::string& model, const std::set<int64_t>& present) {
-  for (const KnownVersion& known : table_.Known(model)) {
-    const VersionId& id = known.status.id;
-    if (stopping()) return;
-    if (known.status.state != v1::READY || !present.contains(id.version) || clock_.Now() < known.retry_at) continue;
-    if (const std::string stamp = FilesStamp(id); stamp != known.stamp) Replace(known, stamp);
-  }
-}
-
-// What cannot be loaded leaves what is in memory serving, and is tried again as a version that failed is.
-void Registry::Replace(const KnownVersion& known, const std::string& stamp) {
-  const VersionId& id = known.status.id;
-  const absl::Time begin = clock_.Now();
-  const absl::StatusOr<ModelHandle> loaded = Load(id, settings_.Plan(id.model));
-  const bool differs =
-      loaded.ok() && ((*loaded)->weights_sha256 != known.status.model->weights_sha256 ||
-                      (*loaded)->manifest.SerializeAsString() != known.status.model->manifest.SerializeAsString());
-  if (!loaded.ok() || differs) {
-    Log(LogLevel::kWarning, "the files of a version were replaced, which a new version should have been",
-        {{"model", id.model},
-         {"version", id.version},
-         {"serving", loaded.ok() ? "the new files" : "what was loaded before"},
-         {"reason", std::string(loaded.status().message())}});
-  }
-  // Outlives the change, so that nothing is freed under the lock.
-  const ModelHandle before = known.status.model;
-  table_.Change(id, [&](KnownVersion& version) {
-    if (!loaded.ok()) {
-      version.retry_at = clock_.Now() + DelayAfter(version.failures++);
-      return;
-    }
-    version.stamp = stamp;
-    version.failures = 0;
-    if (differs) version.status.model = *loaded;
-  });
-  if (differs) TellReady(**loaded, clock_.Now() - begin);
-}
-
-absl::StatusOr<ModelHandle> Registry::Load(const VersionId& id, const ModelPlan& plan) {
-  const absl::Time begin = clock_.Now();
-  absl::StatusOr<ModelHandle> loaded = LoadWithinLimits(id, plan);
-  if (parts_.attempted != nullptr) parts_.attempted(id, loaded.status(), clock_.Now() - begin);
-  return loaded;
-}
-
-// After it is so: whoever reads the line asks for the version.
-void Registry::TellReady(const LoadedModel& loaded, absl::Duration spent) {
-  Log(LogLevel::kInfo, "version ready",
-      {{"model", loaded.id.model},
-       {"version", loaded.id.version},
-       {"device", loaded.device},
-       {"bytes", loaded.device_bytes},
-       {"load_ms", absl::ToDoubleMilliseconds(spent)}});
-}
-
-// Before loading as the manifest says, and after it as it came out.
-absl::StatusOr<ModelHandle> Registry::LoadWithinLimits(const VersionId& id, const ModelPlan& plan) const {
-  const auto check = [&](int64_t bytes) {
-    return CheckMemory(id, bytes, List(), plan.serving.limits(), options_.max_memory_bytes);
-  };
-  if (parts_.bytes_of != nullptr) {
-    ASSIGN_OR_RETURN(const int64_t bytes, parts_.bytes_of(id));
-    RETURN_IF_ERROR(check(bytes));
-  }
-  ASSIGN_OR_RETURN(ModelHandle loaded, parts_.load(id));
-  RETURN_IF_ERROR(check(loaded->device_bytes));
-  return loaded;
-}
-
-absl::Duration Registry::DelayAfter(int failures) const {
-  return std::min(options_.last_retry, options_.first_retry * (int64_t{1} << std::min(failures, 20)));
-}
-
-void Registry::TellFailure(const VersionId& id, const absl::Status& fault, const std::string& stamp) {
-  absl::Duration delay;
-  table_.Change(id, [&](KnownVersion& known) {
-    known.status.state = v1::FAILED;
-    known.status.reason = std::string(fault.message());
-    known.stamp = stamp;
-    delay = DelayAfter(known.failures++);
-    known.retry_at = clock_.Now() + delay;
-  });
-  const int64_t serving = table_.Traffic(id.model).stable;
-  Log(LogLevel::kWarning, "version refused",
-      {{"model", id.model},
-       {"version", id.version},
-       {"reason", std::string(fault.message())},
-       {"serving_version", serving},
-       {"next_try", absl::FormatDuration(delay)}});
-}
-
 void Registry::Retire(const VersionId& id, const ModelPlan& plan) {
   std::string reason = plan.changed.unloaded() ? "the model was unloaded" : "";
   for (const v1::PutAway& away : plan.changed.put_away()) {
@@ -411,15 +287,6 @@ absl::Status Registry::repository_status() const {
 std::vector<VersionId> Registry::OnDisk() const {
   MutexLock lock(mutex_);
   return on_disk_;
-}
-
-std::string Registry::ManifestStamp(const VersionId& id) const {
-  return FileStamp(options_.root / id.model / std::to_string(id.version) / kManifestFile);
-}
-
-std::string Registry::FilesStamp(const VersionId& id) const {
-  const std::filesystem::path weights = options_.root / id.model / std::to_string(id.version) / kWeightsFile;
-  return absl::StrCat(ManifestStamp(id), ", ", FileStamp(weights));
 }
 
 }  // namespace vitrine

@@ -5,6 +5,7 @@ list(APPEND server_sources
   registry/memory_budget.cc
   registry/model_loader.cc
   registry/registry.cc
+  registry/registry_load.cc
   registry/repository_watch.cc
   registry/serving_rules.cc
   registry/serving_settings.cc
