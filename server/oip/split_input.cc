@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstring>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -142,8 +141,8 @@ absl::StatusOr<std::string> PackContents(const InputTensor& input) {
   const InferTensorContents& contents = input.contents();
   std::string packed;
   if (input.datatype() == "FP32") {
-    packed.resize(contents.fp32_contents_size() * sizeof(float));
-    std::memcpy(packed.data(), contents.fp32_contents().data(), packed.size());
+    const auto* bytes = reinterpret_cast<const char*>(contents.fp32_contents().data());
+    packed.assign(bytes, contents.fp32_contents_size() * sizeof(float));  // null where there are none, so no memcpy
     return packed;
   }
   packed.reserve(contents.uint_contents_size());
