@@ -35,12 +35,12 @@ absl::StatusOr<Work> ForwardWork(const std::string& repository, const std::strin
 
 // Decoding and preprocessing of all pictures, for a stored model, by the server's own code.
 absl::StatusOr<Work> DecodeWork(const std::string& repository, const std::string& name,
-                                const std::vector<std::string>& pictures);
+                                const std::vector<std::string>& paths);
 
 // The forward pass over all pictures, in the batches that the server would form from a full queue in this order: as
 // many as fit its default budgets, sorted by grid.
 absl::StatusOr<Work> ModelWork(const std::string& repository, const std::string& name,
-                               const std::vector<std::string>& pictures);
+                               const std::vector<std::string>& paths);
 
 }  // namespace vitrine
 

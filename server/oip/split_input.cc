@@ -172,8 +172,9 @@ absl::StatusOr<std::vector<v1::ClassifyRequest>> SplitTensor(InputTensor& input,
   std::vector<v1::ClassifyRequest> parts(batch);
   for (int64_t i = 0; i < batch; ++i) {
     *parts[i].mutable_tensor() = form;
-    parts[i].mutable_tensor()->set_data(batch == 1 ? std::move(values) : values.substr(i * each, each));
+    if (batch > 1) parts[i].mutable_tensor()->set_data(values.substr(i * each, each));
   }
+  if (batch == 1) parts[0].mutable_tensor()->set_data(std::move(values));
   return parts;
 }
 

@@ -28,7 +28,7 @@ class PlainCall {
  public:
   static void Post(CallParts& parts, CallQueue& queue) {
     auto call = std::make_unique<PlainCall>(parts, queue);
-    if (queue.Post([&](grpc::ServerCompletionQueue* cq) { call->Request(cq); })) call.release();
+    if (queue.Post([&](grpc::ServerCompletionQueue* cq) { call->Request(cq); })) static_cast<void>(call.release());
   }
 
   PlainCall(CallParts& parts, CallQueue& queue) : parts_(parts), queue_(queue) {}

@@ -84,7 +84,7 @@ class UnaryCall {
 template <typename Call>
 void PostUnaryCall(CallParts& parts, CallQueue& queue) {
   auto call = std::make_unique<Call>(parts, queue);
-  if (queue.Post([&](grpc::ServerCompletionQueue* cq) { call->Request(cq); })) call.release();
+  if (queue.Post([&](grpc::ServerCompletionQueue* cq) { call->Request(cq); })) static_cast<void>(call.release());
 }
 
 }  // namespace vitrine

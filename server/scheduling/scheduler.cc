@@ -60,7 +60,7 @@ void Scheduler::Submit(InferenceRequest request) {
       queue.emplace_hint(queue.end(), order, std::move(entry));
     }
   }
-  if (owned != nullptr) return owned->Finish(Draining());
+  if (owned != nullptr) return owned->Finish(Draining());  // NOLINT(bugprone-use-after-move): null once it waits
   changed_.NotifyOne();
 }
 

@@ -101,7 +101,7 @@ TEST_F(WriteAttentionTest, DrawsEachKindInItsWay) {
 TEST_F(WriteAttentionTest, SignedMatricesAreBlueAndRed) {
   Draw(Ask({v1::WEIGHTS}));
   const Image image = Picture("cat.weights.layer1.png");
-  const auto at = [&](int x, int y) { return &image.pixels[static_cast<size_t>((y * image.width + x) * 3)]; };
+  const auto at = [&](int x, int y) { return &image.pixels[(y * image.width + x) * 3]; };
   EXPECT_GT(at(70, 64)[2], at(70, 64)[0] + 100) << "the first value is the smallest";
   EXPECT_GT(at(68 + 398, 62 + 398)[0], at(68 + 398, 62 + 398)[2] + 100);
 }

@@ -59,8 +59,8 @@ TEST(FitPicture, KeepsWhatIsOnThePictureUpright) {
     const Image small = *Decode(fitted.encoded), large = *Decode(jpeg);
     for (const auto& [x, y] : {std::pair(5, 5), std::pair(small.width - 5, 5), std::pair(5, small.height - 5)}) {
       for (int c = 0; c < 3; ++c) {
-        const int got = small.pixels[static_cast<size_t>((y * small.width + x) * 3 + c)];
-        const int want = large.pixels[static_cast<size_t>((2 * y * large.width + 2 * x) * 3 + c)];
+        const int got = small.pixels[(y * small.width + x) * 3 + c];
+        const int want = large.pixels[(2 * y * large.width + 2 * x) * 3 + c];
         EXPECT_NEAR(got, want, 12) << "orientation " << orientation << " at " << x << ", " << y;
       }
     }

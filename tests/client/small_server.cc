@@ -67,7 +67,8 @@ class SmallServer::HealthService final : public grpc::health::v1::Health::Servic
   grpc::Status Watch(grpc::ServerContext* context, const grpc::health::v1::HealthCheckRequest*,
                      grpc::ServerWriter<grpc::health::v1::HealthCheckResponse>* writer) override {
     grpc::health::v1::HealthCheckResponse response;
-    response.set_status(*methods_.serving ? response.SERVING : response.NOT_SERVING);
+    response.set_status(*methods_.serving ? grpc::health::v1::HealthCheckResponse::SERVING
+                                          : grpc::health::v1::HealthCheckResponse::NOT_SERVING);
     writer->Write(response);
     while (!context->IsCancelled()) absl::SleepFor(absl::Milliseconds(5));
     return grpc::Status::CANCELLED;

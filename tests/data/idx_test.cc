@@ -16,7 +16,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-std::string Idx(char type, std::vector<int> shape, const std::string& values) {
+std::string Idx(char type, const std::vector<int>& shape, const std::string& values) {
   std::string bytes{0, 0, type, static_cast<char>(shape.size())};
   for (const int length : shape) {
     for (int shift = 24; shift >= 0; shift -= 8) bytes += static_cast<char>(length >> shift);

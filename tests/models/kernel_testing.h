@@ -46,6 +46,7 @@ class Matrix {
   bool GapsAreUntouched() const {
     for (int64_t i = 0; i < view_.rows; ++i) {
       for (int64_t j = view_.columns; j < view_.stride; ++j) {
+        // NOLINTNEXTLINE(bugprone-suspicious-memory-comparison): bits, for the fill is no number
         if (std::memcmp(&view_.Row(i)[j], &fill_, sizeof(T)) != 0) return false;
       }
     }

@@ -110,7 +110,7 @@ TEST(KvScores, GradientOfTheKeysHasBothSides) {
   at::Tensor scores = sequences::AttentionScores(keys, keys, kAlpha);
   scores.retain_grad();
   (scores.softmax(-1) * Hashed({7, 7}, 2)).sum().backward();
-  const at::Tensor g = scores.grad();
+  const at::Tensor& g = scores.grad();
   EXPECT_GT(Difference(g, g.t()), 1e-3) << "a symmetric G would prove little";
   EXPECT_LT(Difference(keys.grad(), kAlpha * (g + g.t()).matmul(keys.detach())), 1e-12);
 }

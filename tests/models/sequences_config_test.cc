@@ -74,10 +74,10 @@ TEST(SequenceConfig, WhatIsMissingOrUnknownIsNamedToo) {
                                         {"head", "LINEAR, HIDDEN or TIED"},
                                         {"initial", "FAN_IN, XAVIER_ATTENTION, XAVIER_BLOCKS or XAVIER"}}) {
     config = With("task-kv-d64-l2", "");
-    const auto* descriptor = config.GetDescriptor()->FindFieldByName(field);
-    config.GetReflection()->ClearField(&config, descriptor);
+    const auto* descriptor = SequenceConfig::GetDescriptor()->FindFieldByName(field);
+    SequenceConfig::GetReflection()->ClearField(&config, descriptor);
     EXPECT_THAT(Refusal(config), HasSubstr("config." + field + " is missing; it must be " + sentence));
-    config.GetReflection()->SetEnumValue(&config, descriptor, 99);
+    SequenceConfig::GetReflection()->SetEnumValue(&config, descriptor, 99);
     EXPECT_THAT(Refusal(config), HasSubstr("config." + field + " is unknown; it must be " + sentence));
   }
   config = With("task-kv-d64-l2", "");

@@ -132,7 +132,7 @@ Image Contrast(Image picture, double factor) {
   for (int64_t i = 0; i < count; ++i) {
     sum += picture.channels == 1 ? picture.pixels[i] : Luma(&picture.pixels[3 * i]);
   }
-  const int mean = static_cast<int>(static_cast<double>(sum) / static_cast<double>(count) + 0.5);
+  const int mean = static_cast<int>(std::lround(static_cast<double>(sum) / static_cast<double>(count)));
   return LookUp(std::move(picture), TableOf([&](int i) { return Blend(mean, i, static_cast<float>(factor)); }));
 }
 

@@ -108,7 +108,8 @@ TEST(HttpBody, AnAnswerIsJsonOrBinaryByOutput) {
   EXPECT_EQ(head["outputs"][0]["parameters"]["binary_data_size"], 8);
   EXPECT_TRUE(head["outputs"][1].contains("data"));
   EXPECT_EQ(mixed.bytes.size() - *mixed.json_bytes, sizeof(numbers));
-  EXPECT_EQ(std::memcmp(mixed.bytes.data() + *mixed.json_bytes, numbers, sizeof(numbers)), 0);
+  EXPECT_EQ(mixed.bytes.substr(*mixed.json_bytes),
+            std::string(reinterpret_cast<const char*>(numbers), sizeof(numbers)));
 }
 
 TEST(HttpBody, InternalErrorsKeepTheirSentence) {
