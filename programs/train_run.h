@@ -22,7 +22,7 @@ struct RunFlags {
 };
 
 // The flags of a run, but for the recipe.
-void AddRunFlags(CLI::App& app, RunFlags& flags);
+void AddRunFlags(CLI::App& run, RunFlags& flags);
 void AddRun(CLI::App& app, RunFlags& flags);
 
 // Trains, and does with the result what the flags say. Everything that can be checked is checked before the first step.

@@ -78,8 +78,9 @@ std::string DrawShadedMatrix(const ShadedMatrix& matrix) {
   AppendNames(matrix, at, svg);
   for (size_t i = 0; i < matrix.cells.size(); ++i) {
     const ShadedMatrix::Cell& cell = matrix.cells[i];
-    const double x = at.left + at.cell * static_cast<double>(i % matrix.columns.size());
-    const double y = at.top + at.cell * static_cast<double>(i / matrix.columns.size());
+    const size_t row = i / matrix.columns.size(), column = i % matrix.columns.size();
+    const double x = at.left + at.cell * static_cast<double>(column);
+    const double y = at.top + at.cell * static_cast<double>(row);
     const double strength = std::clamp(std::abs(cell.shade), 0.0, 1.0);
     absl::StrAppendFormat(&svg,
                           "<g><title>%s</title><rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" "

@@ -81,12 +81,12 @@ TEST(AnomalySets, ClassesPlacesAndPicturesAreUniform) {
     for (const int64_t picture : set.pictures) ++pictures[picture];
   }
   ASSERT_EQ(classes.size(), 3u);
-  for (const auto& [label, count] : classes) EXPECT_NEAR(count, kDraws / 3, 200) << label;
+  for (const auto& [label, count] : classes) EXPECT_NEAR(count, kDraws / 3.0, 200) << label;
   ASSERT_EQ(places.size(), 10u);
-  for (const auto& [place, count] : places) EXPECT_NEAR(count, kDraws / 10, 120) << place;
+  for (const auto& [place, count] : places) EXPECT_NEAR(count, kDraws / 10.0, 120) << place;
   pictures.erase(0);
   ASSERT_EQ(pictures.size(), 45u);
-  for (const auto& [picture, count] : pictures) EXPECT_NEAR(count, kDraws * 9 / 45, 170) << picture;
+  for (const auto& [picture, count] : pictures) EXPECT_NEAR(count, kDraws * 9 / 45.0, 170) << picture;
 }
 
 TEST(AnomalySets, LastIsForReproduction) {

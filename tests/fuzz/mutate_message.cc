@@ -4,7 +4,7 @@
 #include <google/protobuf/io/tokenizer.h>
 #include <google/protobuf/text_format.h>
 
-#include <cstring>
+#include <algorithm>
 #include <limits>
 #include <random>
 #include <string>
@@ -150,7 +150,7 @@ class Silent : public google::protobuf::io::ErrorCollector {
 
 size_t Put(const std::string& bytes, uint8_t* data, size_t size, size_t max_size) {
   if (bytes.empty() || bytes.size() > max_size) return LLVMFuzzerMutate(data, size, max_size);
-  std::memcpy(data, bytes.data(), bytes.size());
+  std::copy(bytes.begin(), bytes.end(), data);
   return bytes.size();
 }
 

@@ -4,8 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <cstring>
 #include <limits>
+#include <string>
+#include <vector>
 
 #include "server/execution/number_encoding.h"
 
@@ -88,7 +89,8 @@ TEST(EncodeAttention, FloatsAreExactAndTheShapeIsSaid) {
   EXPECT_EQ(message.head(), -1);
   EXPECT_EQ(message.encoding(), v1::FLOAT32);
   ASSERT_EQ(message.values().size(), 24u);
-  EXPECT_EQ(std::memcmp(message.values().data(), Map().values.data(), 24), 0);
+  const std::vector<float> values = Map().values;
+  EXPECT_EQ(message.values(), std::string(reinterpret_cast<const char*>(values.data()), 24));
 }
 
 }  // namespace
