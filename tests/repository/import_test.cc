@@ -24,6 +24,7 @@ namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
+using testing::IsSupersetOf;
 
 constexpr auto kRefused = absl::StatusCode::kFailedPrecondition;
 constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
@@ -239,6 +240,22 @@ TEST(ForeignConfig, SizesAreThePublished) {
   EXPECT_EQ(timm("xcit_nano_12_p16_224"), 3'053'224);
   EXPECT_EQ(timm("xcit_tiny_12_p16_384"), 6'716'272);
   EXPECT_EQ(Parameters(ForeignSource::kHuggingFace, "google/vit-base-patch16-224"), 86'567'656);
+}
+
+// As the model pages of the two libraries name them.
+TEST(ForeignConfig, TheVitsAreThosePublished) {
+  EXPECT_THAT(
+      ForeignArchs(ForeignSource::kTimm),
+      IsSupersetOf({"vit_tiny_patch16_224", "vit_tiny_patch16_384", "vit_small_patch16_224", "vit_small_patch16_384",
+                    "vit_small_patch32_224", "vit_small_patch32_384", "vit_base_patch16_224", "vit_base_patch16_384",
+                    "vit_base_patch32_224", "vit_base_patch32_384", "vit_large_patch16_224", "vit_large_patch16_384",
+                    "vit_large_patch32_224", "vit_large_patch32_384", "vit_huge_patch14_224", "deit_tiny_patch16_224",
+                    "deit_small_patch16_224", "deit_base_patch16_224", "deit_base_patch16_384"}));
+  EXPECT_THAT(
+      ForeignArchs(ForeignSource::kHuggingFace),
+      IsSupersetOf({"vit-tiny-patch16-224", "vit-small-patch16-224", "vit-base-patch16-224", "vit-base-patch16-384",
+                    "vit-base-patch32-224", "vit-base-patch32-384", "vit-large-patch16-224", "vit-large-patch16-384",
+                    "vit-large-patch32-224", "vit-large-patch32-384", "vit-huge-patch14-224"}));
 }
 
 TEST(ForeignConfig, EveryNameMakesAModel) {
