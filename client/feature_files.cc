@@ -4,11 +4,10 @@
 #include <bit>
 #include <cerrno>
 #include <cstring>
-#include <filesystem>
-#include <system_error>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/file/replace.h"
 #include "base/status_macros.h"
 
 namespace vitrine {
@@ -48,13 +47,12 @@ std::string Bytes(std::span<const float> values) {
 }  // namespace
 
 NpyFile::NpyFile(const std::string& path, std::vector<int64_t> row_shape)
-    : path_(path), row_shape_(std::move(row_shape)), file_(path + ".part", std::ios::binary | std::ios::trunc) {}
+    : path_(path), row_shape_(std::move(row_shape)), file_(StagedPath(path), std::ios::binary | std::ios::trunc) {}
 
 NpyFile::~NpyFile() {
   if (finished_) return;
   file_.close();
-  std::error_code ignored;
-  std::filesystem::remove(path_ + ".part", ignored);
+  DropStaged(path_);
 }
 
 absl::StatusOr<std::unique_ptr<NpyFile>> NpyFile::Create(const std::string& path, std::vector<int64_t> row_shape) {
@@ -67,7 +65,7 @@ absl::StatusOr<std::unique_ptr<NpyFile>> NpyFile::Create(const std::string& path
 
 absl::Status NpyFile::Check() {
   if (file_) return absl::OkStatus();
-  return absl::UnavailableError(absl::StrCat("cannot write ", path_, ".part: ", std::strerror(errno)));
+  return absl::UnavailableError(absl::StrCat("cannot write ", StagedPath(path_).string(), ": ", std::strerror(errno)));
 }
 
 absl::Status NpyFile::Append(std::span<const float> row) {
@@ -83,9 +81,7 @@ absl::Status NpyFile::Finish() {
   file_ << Header(shape);
   file_.close();
   RETURN_IF_ERROR(Check());
-  std::error_code error;
-  std::filesystem::rename(path_ + ".part", path_, error);
-  if (error) return absl::UnavailableError(absl::StrCat("cannot write ", path_, ": ", error.message()));
+  RETURN_IF_ERROR(CommitFile(path_));
   finished_ = true;
   return absl::OkStatus();
 }

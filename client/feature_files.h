@@ -17,7 +17,7 @@ namespace vitrine {
 // An array of float32 in a .npy file (format 1.0, little-endian, C order), as numpy.load reads it, written row by row:
 // shape [number of rows, row_shape...].
 //
-// The rows go to "<path>.part", which takes the path's place when Finish has completed it; before that, whatever was
+// The rows go to "<path>.new", which takes the path's place when Finish has completed it; before that, whatever was
 // there stays. Not thread-safe.
 class NpyFile {
  public:

@@ -2,14 +2,12 @@
 #include "client/files.h"
 
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <system_error>
 
 #include "absl/strings/str_cat.h"
-#include "base/status_macros.h"
 
 namespace vitrine {
 
@@ -19,15 +17,6 @@ absl::Status WriteFile(const std::string& path, std::string_view bytes) {
   file.close();
   if (!file) return absl::UnavailableError(absl::StrCat("cannot write ", path, ": ", std::strerror(errno)));
   return absl::OkStatus();
-}
-
-absl::Status ReplaceFile(const std::string& path, std::string_view bytes) {
-  const std::string temporary = absl::StrCat(path, ".new");
-  RETURN_IF_ERROR(WriteFile(temporary, bytes));
-  if (std::rename(temporary.c_str(), path.c_str()) == 0) return absl::OkStatus();
-  const int why = errno;
-  std::remove(temporary.c_str());
-  return absl::UnavailableError(absl::StrCat("cannot write ", path, ": ", std::strerror(why)));
 }
 
 absl::Status MakeFolder(const std::string& folder) {

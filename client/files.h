@@ -9,11 +9,9 @@
 
 namespace vitrine {
 
-// Writes the whole file. UNAVAILABLE names the path and why.
+// Writes the whole file, in place; base/file/replace.h for what others read meanwhile. UNAVAILABLE names the path and
+// why.
 absl::Status WriteFile(const std::string& path, std::string_view bytes);
-
-// The same, and the file appears as a whole: until then its old content stays. Uses `path` with ".new" behind it.
-absl::Status ReplaceFile(const std::string& path, std::string_view bytes);
 
 // Makes the folder and those above it; nothing for an empty name. PERMISSION_DENIED names it and why.
 absl::Status MakeFolder(const std::string& folder);

@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <openssl/rand.h>
-#include <openssl/sha.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -14,6 +13,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "base/sha256.h"
 #include "base/status_macros.h"
 
 namespace vitrine {
@@ -63,10 +63,7 @@ absl::Status MakeToken(const std::string& name, const std::string& file, std::os
   if (RAND_bytes(random, sizeof(random)) != 1) return absl::UnavailableError("the system has no randomness");
   const std::string token =
       absl::StrCat("vitrine_", absl::WebSafeBase64Escape(std::string(reinterpret_cast<char*>(random), sizeof(random))));
-  unsigned char digest[SHA256_DIGEST_LENGTH];
-  SHA256(reinterpret_cast<const unsigned char*>(token.data()), token.size(), digest);
-  const std::string hex = absl::BytesToHexString(std::string(reinterpret_cast<char*>(digest), sizeof(digest)));
-  RETURN_IF_ERROR(AppendLine(file, absl::StrCat(name, " sha256:", hex)));
+  RETURN_IF_ERROR(AppendLine(file, absl::StrCat(name, " sha256:", Sha256Hex(token))));
   out << token << "\n";
   return absl::OkStatus();
 }

@@ -8,8 +8,6 @@
 
 #include <CLI/CLI.hpp>
 #include <atomic>
-#include <cstdio>
-#include <fstream>
 #include <iostream>
 #include <memory>
 #include <optional>
@@ -18,6 +16,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "base/file/replace.h"
 #include "base/status_macros.h"
 #include "programs/command_line.h"
 #include "server/lifecycle/crash_stack.h"
@@ -64,18 +63,17 @@ void KeepFreedMemory() {
 
 // Whole or not at all, so that a script that waits for the file reads every line.
 absl::Status WritePortFile(const std::string& path, const Server& server) {
-  const std::string temporary = path + ".partial";
-  std::ofstream file(temporary);
-  file << "grpc=" << server.address() << "\n";
-  if (!server.metrics_address().empty()) file << "metrics=" << server.metrics_address() << "\n";
-  if (!server.health_address().empty()) file << "health=" << server.health_address() << "\n";
-  if (!server.admin_address().empty()) file << "admin=" << server.admin_address() << "\n";
-  if (!server.http_address().empty()) file << "http=" << server.http_address() << "\n";
-  file.close();
-  if (!file || std::rename(temporary.c_str(), path.c_str()) != 0) {
-    return absl::UnavailableError(absl::StrCat("--port-file ", path, " cannot be written"));
-  }
-  return absl::OkStatus();
+  std::string lines = absl::StrCat("grpc=", server.address(), "\n");
+  const auto add = [&](const char* name, const std::string& address) {
+    if (!address.empty()) absl::StrAppend(&lines, name, "=", address, "\n");
+  };
+  add("metrics", server.metrics_address());
+  add("health", server.health_address());
+  add("admin", server.admin_address());
+  add("http", server.http_address());
+  const absl::Status written = ReplaceFile(path, lines);
+  if (written.ok()) return written;
+  return absl::Status(written.code(), absl::StrCat("--port-file: ", std::string(written.message())));
 }
 
 absl::Status Run(const ServerOptions& options, const sigset_t& signals) {

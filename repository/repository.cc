@@ -7,7 +7,7 @@
 #include "repository/manifest.h"
 #include "repository/names.h"
 #include "repository/safe_file.h"
-#include "repository/sha256.h"
+#include "base/sha256.h"
 #include "repository/stored_version.h"
 #include "repository/text.h"
 

@@ -24,41 +24,7 @@ namespace {
 // O_NONBLOCK: a FIFO in the place of a file must not hang the reader.
 constexpr int kReadFlags = O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
 
-absl::StatusCode CodeOf(int error) {
-  switch (error) {
-    case ENOENT:
-    case ENOTDIR:
-      return absl::StatusCode::kNotFound;
-    case ENOSPC:
-    case EDQUOT:
-    case EFBIG:
-    case EMFILE:
-    case ENFILE:
-      return absl::StatusCode::kResourceExhausted;
-    case EACCES:
-    case EPERM:
-    case EROFS:
-      return absl::StatusCode::kPermissionDenied;
-    case ELOOP:
-    case EXDEV:
-      return absl::StatusCode::kFailedPrecondition;
-    default:
-      return absl::StatusCode::kUnavailable;
-  }
-}
-
 }  // namespace
-
-FileDescriptor::~FileDescriptor() {
-  if (valid()) close(descriptor_);
-}
-
-absl::Status FileError(int error, const std::string& what) {
-  const char* reason = std::strerror(error);
-  if (error == ELOOP) reason = "is or passes through a symbolic link, which is not followed";
-  if (error == EXDEV) reason = "leads out of the folder";
-  return absl::Status(CodeOf(error), absl::StrCat(what, ": ", reason));
-}
 
 absl::StatusOr<FileDescriptor> OpenFolder(const std::filesystem::path& path) {
   FileDescriptor folder(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));

@@ -7,36 +7,12 @@
 #include <functional>
 #include <string>
 #include <string_view>
-#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "base/file/descriptor.h"
 
 namespace vitrine {
-
-// Owns an open file. Movable; closes on destruction.
-class FileDescriptor {
- public:
-  FileDescriptor() = default;
-  explicit FileDescriptor(int descriptor) : descriptor_(descriptor) {}
-  FileDescriptor(FileDescriptor&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
-  FileDescriptor& operator=(FileDescriptor&& other) noexcept {
-    std::swap(descriptor_, other.descriptor_);
-    return *this;
-  }
-  ~FileDescriptor();
-
-  int get() const { return descriptor_; }
-  bool valid() const { return descriptor_ >= 0; }
-
- private:
-  int descriptor_ = -1;
-};
-
-// The status of a failed system call: "<what>: <reason>". NOT_FOUND for ENOENT and ENOTDIR, RESOURCE_EXHAUSTED for a
-// full disk, quota, file size limit or descriptor table, PERMISSION_DENIED, FAILED_PRECONDITION for a symbolic link or
-// a way out of the folder, UNAVAILABLE for everything else, I/O errors among it.
-absl::Status FileError(int error, const std::string& what);
 
 // Opens the folder at `path`, which may itself be or contain symbolic links: the operator chose it.
 absl::StatusOr<FileDescriptor> OpenFolder(const std::filesystem::path& path);

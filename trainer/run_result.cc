@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trainer/run_result.h"
 
-#include <fstream>
 #include <nlohmann/json.hpp>
-#include <system_error>
 
 #include "absl/strings/str_cat.h"
+#include "base/file/replace.h"
 
 namespace vitrine {
 
@@ -27,16 +26,7 @@ absl::Status WriteRunResult(const std::filesystem::path& work_dir, const v1::Rec
   if (position.predictions > 0) {
     json["train"]["accuracy"] = static_cast<double>(position.correct) / static_cast<double>(position.predictions);
   }
-  const std::filesystem::path file = work_dir / "result.json", temporary = work_dir / "result.json.new";
-  {
-    std::ofstream out(temporary, std::ios::trunc);
-    out << json.dump(2) << "\n";
-    if (!out.flush()) return absl::FailedPreconditionError(absl::StrCat(temporary.string(), " cannot be written"));
-  }
-  std::error_code error;
-  std::filesystem::rename(temporary, file, error);
-  if (error) return absl::FailedPreconditionError(absl::StrCat(file.string(), ": ", error.message()));
-  return absl::OkStatus();
+  return ReplaceFile(work_dir / "result.json", json.dump(2) + "\n");
 }
 
 }  // namespace vitrine

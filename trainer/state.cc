@@ -2,12 +2,9 @@
 #include "trainer/state.h"
 
 #include <ATen/core/grad_mode.h>
-#include <fcntl.h>
 #include <google/protobuf/text_format.h>
 #include <google/protobuf/util/message_differencer.h>
-#include <unistd.h>
 
-#include <cerrno>
 #include <cstring>
 #include <fstream>
 #include <map>
@@ -16,6 +13,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "base/file/replace.h"
 #include "base/status_macros.h"
 #include "repository/safetensors.h"
 #include "trainer/recipe.h"
@@ -44,29 +42,6 @@ std::vector<NamedTensor> StateTensors(const RunParts& parts) {
     for (const NamedTensor& tensor : TensorsOf(*parts.average, "average.")) all.push_back(tensor);
   }
   return all;
-}
-
-absl::Status SyncPath(const fs::path& path, int flags) {
-  const int descriptor = open(path.c_str(), flags | O_CLOEXEC);
-  if (descriptor < 0) return Fault(path, std::strerror(errno));
-  const bool failed = fsync(descriptor) != 0;
-  const int error = errno;
-  close(descriptor);
-  return failed ? Fault(path, std::strerror(error)) : absl::OkStatus();
-}
-
-absl::Status WriteAtomically(const fs::path& file, const std::string& bytes) {
-  const fs::path temporary = file.string() + ".new";
-  {
-    std::ofstream out(temporary, std::ios::binary | std::ios::trunc);
-    out.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-    if (!out.flush()) return Fault(temporary, "cannot be written; is the disk full?");
-  }
-  RETURN_IF_ERROR(SyncPath(temporary, O_RDONLY));
-  std::error_code error;
-  fs::rename(temporary, file, error);
-  if (error) return Fault(file, error.message());
-  return SyncPath(file.parent_path(), O_RDONLY | O_DIRECTORY);
 }
 
 // The parts of a recipe that a continued run must share.
@@ -143,7 +118,7 @@ absl::Status Write(const fs::path& file, const std::vector<NamedTensor>& tensors
   for (const NamedTensor& tensor : tensors) content.tensors[tensor.name] = tensor.tensor.detach().contiguous();
   content.metadata = std::move(metadata);
   ASSIGN_OR_RETURN(const std::string bytes, WriteSafetensors(content));
-  return WriteAtomically(file, bytes);
+  return ReplaceFile(file, bytes);
 }
 
 fs::path BestFile(const fs::path& work_dir) {
@@ -166,7 +141,7 @@ absl::Status CheckRoomForState(const fs::path& work_dir, const RunParts& parts) 
   std::error_code error;
   fs::create_directories(work_dir, error);
   if (error) return Fault(work_dir, absl::StrCat("cannot be made: ", error.message()));
-  RETURN_IF_ERROR(WriteAtomically(work_dir / "writable", "yes\n"));
+  RETURN_IF_ERROR(ReplaceFile(work_dir / "writable", "yes\n"));
   fs::remove(work_dir / "writable", error);
   int64_t needed = 0;
   for (const NamedTensor& tensor : StateTensors(parts)) needed += tensor.tensor.nbytes();

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
+#include "base/file/replace.h"
 #include "base/status_macros.h"
 #include "client/eval/evaluation.h"
 #include "client/eval/metrics.h"

@@ -2,14 +2,13 @@
 #include "client/eval/merge.h"
 
 #include <algorithm>
-#include <cerrno>
-#include <cstdio>
 #include <map>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/file/replace.h"
 #include "base/status_macros.h"
 #include "client/eval/journal.h"
 
@@ -76,7 +75,7 @@ absl::Status CheckPictures(const std::map<int64_t, Part>& parts) {
 // The journal of `merged` with what the parts hold, in the system's hands as a whole or not at all.
 absl::Status WriteMerged(const std::string& folder, const std::map<int64_t, Part>& parts, Evaluation merged) {
   constexpr size_t kPiece = size_t{1} << 20;
-  const std::string unfinished = absl::StrCat(kJournalFile, ".merging");
+  const std::string unfinished = StagedPath(kJournalFile).string();
   ASSIGN_OR_RETURN(Journal journal, Journal::Open(folder, /*restart=*/true, merged, unfinished));
   std::string lines;
   for (const auto& [number, part] : parts) {
@@ -87,10 +86,7 @@ absl::Status WriteMerged(const std::string& folder, const std::map<int64_t, Part
     }
   }
   RETURN_IF_ERROR(journal.AppendLine(lines));
-  RETURN_IF_ERROR(journal.Sync());
-  const std::string from = absl::StrCat(folder, "/", unfinished), to = absl::StrCat(folder, "/", kJournalFile);
-  if (std::rename(from.c_str(), to.c_str()) == 0) return absl::OkStatus();
-  return absl::ErrnoToStatus(errno, absl::StrCat("cannot write ", to));
+  return CommitFile(absl::StrCat(folder, "/", kJournalFile));
 }
 
 absl::Status CheckComplete(const std::map<int64_t, Part>& parts) {

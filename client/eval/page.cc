@@ -6,10 +6,10 @@
 #include <tuple>
 
 #include "absl/strings/str_cat.h"
+#include "base/file/replace.h"
 #include "base/status_macros.h"
 #include "client/eval/label_map.h"
 #include "client/eval/page_sections.h"
-#include "client/files.h"
 
 namespace vitrine {
 namespace {

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/file/replace.h"
 #include "base/status_macros.h"
 #include "client/eval/page_sections.h"
 #include "client/eval/study.h"

@@ -2,7 +2,6 @@
 #include "server/identity/token_table.h"
 
 #include <openssl/crypto.h>
-#include <openssl/sha.h>
 
 #include <algorithm>
 #include <cstring>
@@ -47,7 +46,7 @@ absl::StatusOr<TokenTable> TokenTable::Parse(std::string_view text) {
     if (words.size() != 2) return wrong("has not two words");
     if (!IsName(words[0])) return wrong("begins with no name of up to 64 letters, digits, '_', '.' and '-'");
     absl::string_view digest = words[1];
-    if (!absl::ConsumePrefix(&digest, "sha256:") || digest.size() != 2 * sizeof(Digest) || !IsHex(digest)) {
+    if (!absl::ConsumePrefix(&digest, "sha256:") || digest.size() != 2 * sizeof(Sha256Digest) || !IsHex(digest)) {
       return wrong("has no SHA-256 as its second word");
     }
     Row row = {.name = std::string(words[0]), .digest = {}};
@@ -63,8 +62,7 @@ absl::StatusOr<TokenTable> TokenTable::Parse(std::string_view text) {
 
 std::optional<std::string> TokenTable::NameOf(std::string_view token) const {
   if (token.size() < kShortestToken) return std::nullopt;
-  Digest digest;
-  SHA256(reinterpret_cast<const unsigned char*>(token.data()), token.size(), digest.data());
+  const Sha256Digest digest = Sha256(token);
   const Row* found = nullptr;
   for (const Row& row : rows_) {
     if (CRYPTO_memcmp(row.digest.data(), digest.data(), digest.size()) == 0) found = &row;

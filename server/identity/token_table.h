@@ -2,14 +2,13 @@
 #ifndef VITRINE_SERVER_IDENTITY_TOKEN_TABLE_H_
 #define VITRINE_SERVER_IDENTITY_TOKEN_TABLE_H_
 
-#include <array>
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "base/sha256.h"
 
 namespace vitrine {
 
@@ -33,10 +32,9 @@ class TokenTable {
   size_t size() const { return rows_.size(); }
 
  private:
-  using Digest = std::array<uint8_t, 32>;
   struct Row {
     std::string name;
-    Digest digest;
+    Sha256Digest digest;
   };
   std::vector<Row> rows_;
 };

@@ -166,7 +166,7 @@ absl::Status ServingSettings::Keep() {
   MutexLock lock(mutex_);
   if (!open_.has_value()) return absl::OkStatus();
   absl::Status written = open_->staged;
-  if (written.ok() && !options_.admin_state.empty()) written = CommitTextProto(options_.admin_state);
+  if (written.ok() && !options_.admin_state.empty()) written = CommitFile(options_.admin_state);
   if (!written.ok() && open_->durability == Durability::kRequired) return CannotBeKept(written);
   open_.reset();
   if (!written.ok()) {
@@ -190,7 +190,7 @@ void ServingSettings::Restore(const std::string& model, const v1::ModelOverride&
 void ServingSettings::WriteWhatIsBehind() {
   MutexLock lock(mutex_);
   if (!behind_ || open_.has_value()) return;
-  if (!StageTextProto(options_.admin_state, state_).ok() || !CommitTextProto(options_.admin_state).ok()) return;
+  if (!StageTextProto(options_.admin_state, state_).ok() || !CommitFile(options_.admin_state).ok()) return;
   behind_ = false;
   spdlog::info("admin state: {} is written again, and lacks nothing", options_.admin_state.string());
 }

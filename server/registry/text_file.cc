@@ -7,12 +7,11 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdio>
 
 #include "absl/strings/str_cat.h"
+#include "base/file/descriptor.h"
 #include "base/first_error.h"
 #include "base/status_macros.h"
-#include "repository/safe_file.h"
 
 namespace vitrine {
 namespace {
@@ -37,21 +36,6 @@ absl::Status ReadAll(const std::filesystem::path& path, std::string& text) {
       return absl::InvalidArgumentError(absl::StrCat(path.string(), " is longer than ", kMostBytes, " bytes"));
     }
   }
-}
-
-absl::Status WriteAll(const FileDescriptor& file, const std::string& text, const std::string& what) {
-  for (size_t done = 0; done < text.size();) {
-    const ssize_t wrote = write(file.get(), text.data() + done, text.size() - done);
-    if (wrote < 0 && errno == EINTR) continue;
-    if (wrote < 0) return FileError(errno, what);
-    done += static_cast<size_t>(wrote);
-  }
-  if (fsync(file.get()) != 0) return FileError(errno, what);
-  return absl::OkStatus();
-}
-
-std::filesystem::path Beside(const std::filesystem::path& path) {
-  return path.string() + ".new";
 }
 
 }  // namespace
@@ -82,25 +66,7 @@ absl::Status StageTextProto(const std::filesystem::path& path, const google::pro
     return absl::InvalidArgumentError(
         absl::StrCat(path.string(), " would be longer than ", kMostBytes, " bytes, and could not be read again"));
   }
-  const std::filesystem::path beside = Beside(path);
-  const FileDescriptor file(open(beside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
-  if (!file.valid()) return FileError(errno, beside.string());
-  const absl::Status written = WriteAll(file, text, beside.string());
-  if (!written.ok()) DropStaged(path);
-  return written;
-}
-
-absl::Status CommitTextProto(const std::filesystem::path& path) {
-  if (rename(Beside(path).c_str(), path.c_str()) != 0) return FileError(errno, path.string());
-  const std::filesystem::path parent = path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
-  const FileDescriptor folder(open(parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  // The new file is in place; that its name is on the disk too is all that is missing here.
-  if (folder.valid()) fsync(folder.get());
-  return absl::OkStatus();
-}
-
-void DropStaged(const std::filesystem::path& path) {
-  unlink(Beside(path).c_str());
+  return StageFile(path, text, 0600);
 }
 
 std::string FileStamp(const std::filesystem::path& path) {

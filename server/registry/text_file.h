@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "absl/status/status.h"
+#include "base/file/replace.h"
 
 namespace vitrine {
 
@@ -21,15 +22,9 @@ absl::Status ParseTextProto(const std::string& text, google::protobuf::Message& 
 // the system said.
 absl::Status ReadTextProto(const std::filesystem::path& path, google::protobuf::Message& message);
 
-// A file is replaced in two steps, so that readers and a crash see the old one or the new one, never a part, and so
-// that something can come between them. The first writes PATH.new and syncs it: whether there is room is known then.
-// The status names file and reason; nothing is left of PATH.new then. INVALID_ARGUMENT: it would be too long to be
-// read.
+// StageFile of what ReadTextProto can read again; whether there is room is known then, and CommitFile or DropStaged
+// ends it. INVALID_ARGUMENT: it would be too long to be read.
 absl::Status StageTextProto(const std::filesystem::path& path, const google::protobuf::Message& message);
-// The second renames it over `path`, which stands as it was after an error.
-absl::Status CommitTextProto(const std::filesystem::path& path);
-// Instead of the second.
-void DropStaged(const std::filesystem::path& path);
 
 // Changes whenever the file, its owner or its mode changes; "absent" where there is none.
 std::string FileStamp(const std::filesystem::path& path);

@@ -43,7 +43,7 @@ TEST(NpyFile, GrowsRowByRowAndAppearsWhole) {
   EXPECT_EQ(folder.Read("a.npy"), "before") << "until it is complete";
   ASSERT_TRUE((*file)->Finish().ok());
   EXPECT_EQ(folder.Read("a.npy"), HeaderWith("(3, 2, 2)") + FloatBytes({0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}));
-  EXPECT_FALSE(std::filesystem::exists(folder.Path("a.npy.part")));
+  EXPECT_FALSE(std::filesystem::exists(folder.Path("a.npy.new")));
 }
 
 TEST(NpyFile, LeavesNothingUnfinished) {
@@ -51,7 +51,7 @@ TEST(NpyFile, LeavesNothingUnfinished) {
   { ASSERT_TRUE(NpyFile::Create(folder.Path("a.npy"), {2}).ok()); }
   EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
   EXPECT_THAT(NpyFile::Create("/nowhere/a.npy", {2}).status().ToString(),
-              HasSubstr("cannot write /nowhere/a.npy.part: No such file"));
+              HasSubstr("cannot write /nowhere/a.npy.new: No such file"));
 }
 
 TEST(NpyFile, IsWhatNumpyReads) {

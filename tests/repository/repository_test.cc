@@ -4,8 +4,8 @@
 #include <cmath>
 #include <functional>
 
+#include "base/sha256.h"
 #include "repository/manifest.h"
-#include "repository/sha256.h"
 #include "repository/stored_version.h"
 #include "tests/repository/sample_version.h"
 

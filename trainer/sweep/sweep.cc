@@ -17,6 +17,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "absl/time/clock.h"
+#include "base/file/replace.h"
 #include "base/status_macros.h"
 #include "trainer/recipe.h"
 #include "trainer/sweep/jobs.h"
@@ -138,14 +139,7 @@ class Sweeper {
           absl::StrCat(folder.string(), " holds a run of this name with other settings; remove it, or use another ",
                        "--work (compare its experiment.textproto)"));
     }
-    const std::filesystem::path temporary = folder / "experiment.tmp";
-    std::error_code error;
-    if (std::ofstream out(temporary, std::ios::binary); !(out << now) || !out.flush()) {
-      return absl::UnavailableError(absl::StrCat(temporary.string(), " cannot be written: ", std::strerror(errno)));
-    }
-    std::filesystem::rename(temporary, file, error);
-    if (error) return absl::UnavailableError(absl::StrCat(file.string(), ": ", error.message()));
-    return absl::OkStatus();
+    return ReplaceFile(file, now);
   }
 
   std::vector<std::string> CommandOf(size_t cell) const {

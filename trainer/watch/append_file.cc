@@ -5,10 +5,10 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdio>
 #include <fstream>
 #include <iterator>
 
+#include "base/file/replace.h"
 #include "base/status_macros.h"
 
 namespace vitrine {
@@ -47,15 +47,9 @@ absl::Status AppendFile::Append(std::string_view bytes) {
 }
 
 absl::Status AppendFile::Rewrite(std::string_view bytes) {
-  const std::filesystem::path temporary = path_.string() + ".new";
-  FileDescriptor file(open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
-  if (!file.valid()) return FileError(errno, temporary.string());
-  absl::Status written = WriteAt(file, temporary, bytes, 0);
-  if (written.ok() && rename(temporary.c_str(), path_.c_str()) != 0) written = FileError(errno, path_.string());
-  if (!written.ok()) {
-    unlink(temporary.c_str());
-    return written;
-  }
+  RETURN_IF_ERROR(ReplaceFile(path_, bytes));
+  FileDescriptor file(open(path_.c_str(), O_WRONLY | O_CLOEXEC));
+  if (!file.valid()) return FileError(errno, path_.string());
   file_ = std::move(file);
   size_ = static_cast<int64_t>(bytes.size());
   pending_.clear();

@@ -10,7 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "repository/safe_file.h"
+#include "base/file/descriptor.h"
 
 namespace vitrine {
 

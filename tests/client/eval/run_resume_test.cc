@@ -84,11 +84,11 @@ TEST_F(Resuming, AMergeThatWasKilledIsDoneAgain) {
   SmallServer server(Methods(PlainAnswer));
   RunWell(Command(server, "whole"));
   const std::string journal = folder_.Read("whole/journal");
-  folder_.Write("merged/journal.merging", journal.substr(0, journal.size() / 2));
+  folder_.Write("merged/journal.new", journal.substr(0, journal.size() / 2));
   const auto merged = MergeEvaluations({.folders = {folder_.Path("whole")}, .out = folder_.Path("merged")});
   ASSERT_TRUE(merged.ok()) << merged.status();
   EXPECT_EQ(Csv("merged"), Csv("whole"));
-  EXPECT_FALSE(std::filesystem::exists(folder_.Path("merged/journal.merging")));
+  EXPECT_FALSE(std::filesystem::exists(folder_.Path("merged/journal.new")));
 }
 
 TEST_F(Resuming, ARestartLeavesNoPageOfWhatWasThrownAway) {
