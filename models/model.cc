@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
@@ -12,7 +13,6 @@
 #include "models/families/input.h"
 
 namespace vitrine {
-
 namespace {
 
 absl::Status NoFamily(const v1::ModelConfig& config) {
@@ -24,9 +24,8 @@ absl::Status NoFamily(const v1::ModelConfig& config) {
           : absl::StrCat("config names no family; it must have one of: ", names));
 }
 
-}  // namespace
-
-absl::StatusOr<std::unique_ptr<Model>> MakeModel(const v1::ModelConfig& config, uint64_t seed, at::Device device) {
+absl::StatusOr<std::unique_ptr<Model>> Make(const v1::ModelConfig& config, std::optional<uint64_t> seed,
+                                            at::Device device) {
   const Family* family = FamilyOf(config);
   if (family == nullptr) return NoFamily(config);
   RETURN_IF_ERROR(ValidateCommon(config));
@@ -38,6 +37,16 @@ absl::StatusOr<std::unique_ptr<Model>> MakeModel(const v1::ModelConfig& config, 
   } catch (const std::exception& error) {
     return absl::InternalError(absl::StrCat("building the ", family->name, " model failed: ", error.what()));
   }
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Model>> MakeModel(const v1::ModelConfig& config, uint64_t seed, at::Device device) {
+  return Make(config, seed, device);
+}
+
+absl::StatusOr<std::unique_ptr<Model>> MakeBlankModel(const v1::ModelConfig& config) {
+  return Make(config, std::nullopt, at::kCPU);
 }
 
 const AttentionAbility::Offer* AttentionAbility::Find(v1::AttentionKind kind) const {

@@ -50,6 +50,10 @@ class Model : public Module {
 absl::StatusOr<std::unique_ptr<Model>> MakeModel(const v1::ModelConfig& config, uint64_t seed = 0,
                                                  at::Device device = at::kCPU);
 
+// The same on the CPU, with parameters and buffers that hold anything: for a caller who gives them their values, since
+// nothing is drawn and no memory touched.
+absl::StatusOr<std::unique_ptr<Model>> MakeBlankModel(const v1::ModelConfig& config);
+
 // Forward without gradients. LibTorch's exceptions become INTERNAL here, and nowhere else in serving; `what()` goes to
 // the status message, which callers log and never send.
 absl::StatusOr<at::Tensor> RunModel(const Model& model, const ImageBatch& images, AttentionTap* tap = nullptr,

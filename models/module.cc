@@ -36,6 +36,17 @@ int64_t Module::CountParameters() const {
   return count;
 }
 
+void Module::Take(const std::function<at::Tensor(const std::string& name)>& tensor_of) {
+  TakeUnder("", tensor_of);
+}
+
+void Module::TakeUnder(const std::string& prefix, const std::function<at::Tensor(const std::string& name)>& tensor_of) {
+  for (std::vector<Slot>* slots : {&parameters_, &buffers_}) {
+    for (Slot& slot : *slots) *slot.tensor = tensor_of(prefix + slot.name);
+  }
+  for (Child& child : children_) child.module->TakeUnder(prefix + child.name + ".", tensor_of);
+}
+
 void Module::To(const at::Device& device) {
   const at::NoGradGuard no_grad;
   for (std::vector<Slot>* slots : {&parameters_, &buffers_}) {

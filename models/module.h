@@ -4,6 +4,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,9 @@ class Module {
   std::vector<NamedTensor> Buffers() const;
   int64_t CountParameters() const;
 
+  // Puts into the place of every tensor the one that `tensor_of` gives for its name, of its shape and type; storage is
+  // shared from then on. The tensors returned by earlier calls no longer belong to the module.
+  void Take(const std::function<at::Tensor(const std::string& name)>& tensor_of);
   // Moves every tensor; the tensors returned by earlier calls no longer belong to the module.
   void To(const at::Device& device);
   // requires_grad of every parameter. Off after construction.
@@ -46,6 +50,8 @@ class Module {
   void RegisterChild(std::string name, Module& child);
 
  private:
+  void TakeUnder(const std::string& prefix, const std::function<at::Tensor(const std::string& name)>& tensor_of);
+
   struct Slot {
     std::string name;
     at::Tensor* tensor;

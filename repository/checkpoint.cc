@@ -57,6 +57,20 @@ absl::Status CheckFit(const Safetensors& weights, const Model& model) {
   return Refused(unused.begin()->first, "is in the weights, but the model has no such tensor");
 }
 
+// The model's tensors become those of `weights`, which CheckFit has seen.
+absl::Status TakeWeights(Safetensors weights, Model& model) {
+  const c10::AutoGradMode no_gradients(false);
+  try {
+    model.Take([&](const std::string& name) {
+      const at::Tensor stored = std::move(weights.tensors.extract(name).mapped());
+      return stored.is_floating_point() ? stored.to(at::kFloat) : stored;
+    });
+  } catch (const c10::Error& error) {
+    return absl::InternalError(absl::StrCat("LibTorch: ", error.what_without_backtrace()));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Status LoadWeights(const Safetensors& weights, Model& model) {
@@ -81,27 +95,31 @@ Safetensors SaveWeights(const Model& model, at::ScalarType storage) {
   return weights;
 }
 
-absl::StatusOr<std::unique_ptr<Model>> BuildModel(const StoredVersion& version) {
-  const v1::Manifest& manifest = version.manifest;
+absl::StatusOr<std::unique_ptr<Model>> BuildModel(const v1::Manifest& manifest, Safetensors weights) {
   const auto refused = [&](const std::string& fault) {
     return absl::FailedPreconditionError(absl::StrCat(manifest.model(), "/", manifest.version(), ": ", fault));
   };
   // First without memory: a config that asks for more than the weights hold must not cost any.
   const absl::StatusOr<std::unique_ptr<Model>> shapes = MakeModel(manifest.config(), 0, at::kMeta);
   if (!shapes.ok()) return refused(absl::StrCat("config: ", shapes.status().message()));
-  if (const absl::Status fits = CheckFit(version.weights, **shapes); !fits.ok()) {
+  if (const absl::Status fits = CheckFit(weights, **shapes); !fits.ok()) {
     return refused(absl::StrCat("weights: ", fits.message()));
   }
   if ((*shapes)->CountParameters() != manifest.parameters()) {
     return refused(absl::StrCat("the model has ", (*shapes)->CountParameters(), " parameters, the manifest says ",
                                 manifest.parameters()));
   }
-  absl::StatusOr<std::unique_ptr<Model>> model = MakeModel(manifest.config());
-  if (!model.ok()) return refused(absl::StrCat("config: ", model.status().message()));
-  if (const absl::Status loaded = LoadWeights(version.weights, **model); !loaded.ok()) {
-    return refused(absl::StrCat("weights: ", loaded.message()));
+  if (const absl::Status finite = CheckFinite(weights); !finite.ok()) {
+    return refused(absl::StrCat("weights: ", finite.message()));
   }
+  absl::StatusOr<std::unique_ptr<Model>> model = MakeBlankModel(manifest.config());
+  if (!model.ok()) return refused(absl::StrCat("config: ", model.status().message()));
+  RETURN_IF_ERROR(TakeWeights(std::move(weights), **model));
   return model;
+}
+
+absl::StatusOr<std::unique_ptr<Model>> BuildModel(const StoredVersion& version) {
+  return BuildModel(version.manifest, version.weights);
 }
 
 }  // namespace vitrine

@@ -22,8 +22,12 @@ absl::Status LoadWeights(const Safetensors& weights, Model& model);
 // training on does not change them.
 Safetensors SaveWeights(const Model& model, at::ScalarType storage);
 
-// The model of a stored version, on the CPU: MakeModel, LoadWeights, and the manifest's parameter count.
-// FAILED_PRECONDITION if config, weights and manifest do not fit together; the sentence names the version.
+// The model of a stored version, on the CPU. Its tensors are those of `weights`, without a copy, where these are fp32;
+// others are widened one by one and let go, so that at no time there is much more than the model. FAILED_PRECONDITION
+// if config, weights and the manifest's parameter count do not fit together; the sentence names the version.
+absl::StatusOr<std::unique_ptr<Model>> BuildModel(const v1::Manifest& manifest, Safetensors weights);
+
+// Of weights that stay with the version, and are shared.
 absl::StatusOr<std::unique_ptr<Model>> BuildModel(const StoredVersion& version);
 
 // Golden inputs of a version, with the logits that its weights gave when it was published.

@@ -4,10 +4,10 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "repository/labels.h"
+#include "repository/listed_file.h"
 #include "repository/manifest.h"
 #include "repository/names.h"
 #include "repository/safe_file.h"
-#include "base/sha256.h"
 #include "repository/stored_version.h"
 #include "repository/text.h"
 
@@ -54,27 +54,16 @@ absl::StatusOr<v1::Manifest> ReadManifestIn(const FileDescriptor& folder, const 
   return manifest;
 }
 
-// A file's bytes, which are those that the manifest promises.
-absl::StatusOr<std::string> ReadListedFile(const FileDescriptor& folder, const v1::FileDigest& file) {
-  absl::StatusOr<std::string> bytes = ReadFileBeneath(folder, file.name(), file.bytes());
-  if (absl::IsNotFound(bytes.status())) return absl::FailedPreconditionError(absl::StrCat(file.name(), " is missing"));
-  RETURN_IF_ERROR(bytes.status());
-  if (static_cast<int64_t>(bytes->size()) != file.bytes()) {
-    return absl::FailedPreconditionError(absl::StrCat(file.name(), " has ", bytes->size(), " bytes, ", kManifestFile,
-                                                      " says ", file.bytes(), "; it was copied in part"));
-  }
-  if (const std::string digest = Sha256Hex(*bytes); digest != file.sha256()) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(file.name(), " has SHA-256 ", digest, ", ", kManifestFile, " says ", file.sha256()));
-  }
-  return bytes;
-}
-
-absl::StatusOr<Safetensors> ReadTensors(const FileDescriptor& folder, const v1::FileDigest& file) {
-  ASSIGN_OR_RETURN(const std::string bytes, ReadListedFile(folder, file));
-  absl::StatusOr<Safetensors> tensors = ParseSafetensors(bytes);
-  if (!tensors.ok()) return AsPrecondition(file.name(), tensors.status());
-  if (const absl::Status finite = CheckFinite(*tensors); !finite.ok()) return AsPrecondition(file.name(), finite);
+absl::StatusOr<Safetensors> ReadTensors(const FileDescriptor& folder, const v1::FileDigest& listed) {
+  ASSIGN_OR_RETURN(ListedFile file, ListedFile::Open(folder, listed));
+  const absl::StatusOr<Safetensors> tensors = ReadSafetensors(
+      static_cast<uint64_t>(listed.bytes()), [&](char* into, size_t count) { return file.Read(into, count); });
+  if (absl::IsResourceExhausted(tensors.status())) return Prefixed(listed.name() + ": ", tensors.status());
+  // First: in a file that is another one, what does not parse is beside the point.
+  RETURN_IF_ERROR(file.Prove());
+  if (absl::IsInvalidArgument(tensors.status())) return AsPrecondition(listed.name(), tensors.status());
+  RETURN_IF_ERROR(tensors.status());
+  if (const absl::Status finite = CheckFinite(*tensors); !finite.ok()) return AsPrecondition(listed.name(), finite);
   return tensors;
 }
 

@@ -18,8 +18,7 @@
 namespace vitrine {
 namespace {
 
-static_assert(std::endian::native == std::endian::little,
-              "safetensors is little-endian; tensors are copied as they are");
+static_assert(std::endian::native == std::endian::little, "safetensors is little-endian; tensors are read as they are");
 
 constexpr size_t kLengthBytes = 8;
 
@@ -65,23 +64,22 @@ absl::StatusOr<uint64_t> DeclaredBytes(const TensorEntry& tensor, at::ScalarType
   return empty ? 0 : static_cast<uint64_t>(extent);
 }
 
-// The tensors must cover the data exactly: in the order of their offsets each starts where the one before ends.
-absl::Status CheckCoverage(const std::vector<TensorEntry>& tensors, uint64_t data_bytes) {
-  std::vector<const TensorEntry*> by_offset;
-  for (const TensorEntry& tensor : tensors) by_offset.push_back(&tensor);
-  std::sort(by_offset.begin(), by_offset.end(), [](const TensorEntry* a, const TensorEntry* b) {
-    return std::tie(a->begin, a->end) < std::tie(b->begin, b->end);
-  });
+bool StartsBefore(const TensorEntry& a, const TensorEntry& b) {
+  return std::tie(a.begin, a.end) < std::tie(b.begin, b.end);
+}
+
+// The tensors, in the order of their offsets, must cover the data exactly: each starts where the one before ends.
+absl::Status CheckCoverage(const std::vector<TensorEntry>& by_offset, uint64_t data_bytes) {
   uint64_t covered = 0;
-  for (const TensorEntry* tensor : by_offset) {
-    if (tensor->begin < covered) {
-      return Refused(*tensor,
-                     absl::StrCat("starts at ", tensor->begin, ", inside another tensor that ends at ", covered));
+  for (const TensorEntry& tensor : by_offset) {
+    if (tensor.begin < covered) {
+      return Refused(tensor,
+                     absl::StrCat("starts at ", tensor.begin, ", inside another tensor that ends at ", covered));
     }
-    if (tensor->begin > covered) {
-      return Refused(*tensor, absl::StrCat("starts at ", tensor->begin, ", leaving a gap after ", covered));
+    if (tensor.begin > covered) {
+      return Refused(tensor, absl::StrCat("starts at ", tensor.begin, ", leaving a gap after ", covered));
     }
-    covered = tensor->end;
+    covered = tensor.end;
   }
   if (covered < data_bytes) {
     return absl::InvalidArgumentError(absl::StrCat(data_bytes - covered, " bytes are left over after the last tensor"));
@@ -108,10 +106,41 @@ absl::Status CheckEntry(const TensorEntry& tensor, uint64_t data_bytes) {
   return absl::OkStatus();
 }
 
-at::Tensor CopyOf(const TensorEntry& entry, std::string_view data) {
+// The header of a file of this size, with its tensors in the order of their offsets, all of them checked.
+absl::StatusOr<SafetensorsHeader> ReadHeader(uint64_t file_bytes, const NextBytes& next) {
+  if (file_bytes < kLengthBytes) {
+    return absl::InvalidArgumentError(absl::StrCat(file_bytes, " bytes are too few for a safetensors file"));
+  }
+  uint64_t header_bytes = 0;
+  RETURN_IF_ERROR(next(reinterpret_cast<char*>(&header_bytes), kLengthBytes));
+  if (header_bytes > kMaxSafetensorsHeader) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the header has ", header_bytes, " bytes; at most ", kMaxSafetensorsHeader, " are read"));
+  }
+  if (header_bytes > file_bytes - kLengthBytes) {
+    return absl::InvalidArgumentError(absl::StrCat("the header has ", header_bytes, " bytes, but only ",
+                                                   file_bytes - kLengthBytes, " follow; the file was cut short"));
+  }
+  std::string text(header_bytes, '\0');
+  RETURN_IF_ERROR(next(text.data(), text.size()));
+  ASSIGN_OR_RETURN(SafetensorsHeader header, ParseSafetensorsHeader(text));
+  const uint64_t data_bytes = file_bytes - kLengthBytes - header_bytes;
+  for (const TensorEntry& tensor : header.tensors) RETURN_IF_ERROR(CheckEntry(tensor, data_bytes));
+  std::sort(header.tensors.begin(), header.tensors.end(), StartsBefore);
+  RETURN_IF_ERROR(CheckCoverage(header.tensors, data_bytes));
+  return header;
+}
+
+absl::StatusOr<at::Tensor> ReadTensor(const TensorEntry& entry, const NextBytes& next) {
   const std::vector<int64_t> shape(entry.shape.begin(), entry.shape.end());
-  at::Tensor tensor = at::empty(shape, *DtypeOf(entry.dtype));
-  if (tensor.nbytes() > 0) std::memcpy(tensor.mutable_data_ptr(), data.data() + entry.begin, tensor.nbytes());
+  at::Tensor tensor;
+  try {
+    tensor = at::empty(shape, *DtypeOf(entry.dtype));
+  } catch (const c10::Error&) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("no memory for the ", entry.end - entry.begin, " bytes of tensor ", Quoted(entry.name)));
+  }
+  if (tensor.nbytes() > 0) RETURN_IF_ERROR(next(static_cast<char*>(tensor.mutable_data_ptr()), tensor.nbytes()));
   return tensor;
 }
 
@@ -139,33 +168,22 @@ bool IsFinite(const at::Tensor& any_layout) {
 
 }  // namespace
 
-absl::StatusOr<Safetensors> ParseSafetensors(std::string_view bytes) {
-  if (bytes.size() < kLengthBytes) {
-    return absl::InvalidArgumentError(absl::StrCat(bytes.size(), " bytes are too few for a safetensors file"));
-  }
-  uint64_t header_bytes = 0;
-  std::memcpy(&header_bytes, bytes.data(), kLengthBytes);
-  if (header_bytes > kMaxSafetensorsHeader) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("the header has ", header_bytes, " bytes; at most ", kMaxSafetensorsHeader, " are read"));
-  }
-  if (header_bytes > bytes.size() - kLengthBytes) {
-    return absl::InvalidArgumentError(absl::StrCat("the header has ", header_bytes, " bytes, but only ",
-                                                   bytes.size() - kLengthBytes, " follow; the file was cut short"));
-  }
-  ASSIGN_OR_RETURN(SafetensorsHeader header, ParseSafetensorsHeader(bytes.substr(kLengthBytes, header_bytes)));
-  const std::string_view data = bytes.substr(kLengthBytes + header_bytes);
-  for (const TensorEntry& tensor : header.tensors) RETURN_IF_ERROR(CheckEntry(tensor, data.size()));
-  RETURN_IF_ERROR(CheckCoverage(header.tensors, data.size()));
-
+absl::StatusOr<Safetensors> ReadSafetensors(uint64_t file_bytes, const NextBytes& next) {
+  ASSIGN_OR_RETURN(SafetensorsHeader header, ReadHeader(file_bytes, next));
   Safetensors content;
   content.metadata = std::move(header.metadata);
-  try {
-    for (const TensorEntry& entry : header.tensors) content.tensors.emplace(entry.name, CopyOf(entry, data));
-  } catch (const c10::Error&) {
-    return absl::ResourceExhaustedError(absl::StrCat("no memory for ", data.size(), " bytes of tensors"));
+  for (const TensorEntry& entry : header.tensors) {
+    ASSIGN_OR_RETURN(content.tensors[entry.name], ReadTensor(entry, next));
   }
   return content;
+}
+
+absl::StatusOr<Safetensors> ParseSafetensors(std::string_view bytes) {
+  return ReadSafetensors(bytes.size(), [rest = bytes](char* into, size_t count) mutable {
+    std::memcpy(into, rest.data(), count);
+    rest.remove_prefix(count);
+    return absl::OkStatus();
+  });
 }
 
 absl::StatusOr<std::string> WriteSafetensors(const Safetensors& content) {

@@ -4,6 +4,8 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
@@ -20,10 +22,17 @@ struct Safetensors {
   std::map<std::string, std::string> metadata;
 };
 
-// Parses a safetensors file. F32, F16, BF16, I64, U8; rank 0 to 8. Tensors are copies, on the CPU, in the file's dtype.
-// INVALID_ARGUMENT names the tensor and the fault: header over 1 MiB, bad JSON, a key twice, unknown dtype, shape and
-// offsets that disagree or overflow, overlaps, gaps, bytes left over. Allocates no more than a few times bytes.size().
-// Thread-safe.
+// Copies the next `count` bytes of a file to `into`. Never asked for more than the file has.
+using NextBytes = std::function<absl::Status(char* into, size_t count)>;
+
+// Reads a safetensors file of `file_bytes` front to back, each tensor into its own memory. F32, F16, BF16, I64, U8;
+// rank 0 to 8; on the CPU, in the file's dtype. INVALID_ARGUMENT names the tensor and the fault: header over 1 MiB, bad
+// JSON, a key twice, unknown dtype, shape and offsets that disagree or overflow, overlaps, gaps, bytes left over.
+// RESOURCE_EXHAUSTED: no memory. Errors of `next` are passed on. Allocates no more than `file_bytes` and a few times
+// the header. Thread-safe.
+absl::StatusOr<Safetensors> ReadSafetensors(uint64_t file_bytes, const NextBytes& next);
+
+// The same from memory.
 absl::StatusOr<Safetensors> ParseSafetensors(std::string_view bytes);
 
 // The file's bytes: tensors of larger elements first and by name among equals, so that each is aligned; offsets

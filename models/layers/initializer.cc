@@ -6,25 +6,29 @@
 
 namespace vitrine {
 
-Initializer::Initializer(uint64_t seed, at::Device device)
-    : generator_(at::make_generator<at::CPUGeneratorImpl>(seed)), device_(device) {}
+Initializer::Initializer(std::optional<uint64_t> seed, at::Device device)
+    : generator_(at::make_generator<at::CPUGeneratorImpl>(seed.value_or(0))),
+      device_(device),
+      fills_(seed.has_value() && !device.is_meta()) {}
 
 at::Tensor Initializer::Constant(at::IntArrayRef shape, double value) {
-  return Empty(shape).fill_(value);
+  at::Tensor values = Empty(shape);
+  return fills_ ? values.fill_(value) : values;
 }
 
 at::Tensor Initializer::Normal(at::IntArrayRef shape, double std) {
   at::Tensor values = Empty(shape);
-  return device_.is_meta() ? values : values.normal_(0, std, generator_);
+  return fills_ ? values.normal_(0, std, generator_) : values;
 }
 
 at::Tensor Initializer::TruncatedNormal(at::IntArrayRef shape, double std) {
-  return Normal(shape, std).clamp_(-2, 2);
+  at::Tensor values = Normal(shape, std);
+  return fills_ ? values.clamp_(-2, 2) : values;
 }
 
 at::Tensor Initializer::Uniform(at::IntArrayRef shape, double bound) {
   at::Tensor values = Empty(shape);
-  return device_.is_meta() ? values : values.uniform_(-bound, bound, generator_);
+  return fills_ ? values.uniform_(-bound, bound, generator_) : values;
 }
 
 at::Tensor Initializer::Empty(at::IntArrayRef shape) const {

@@ -5,13 +5,17 @@
 #include <ATen/core/Generator.h>
 #include <ATen/core/Tensor.h>
 
+#include <cstdint>
+#include <optional>
+
 namespace vitrine {
 
 // Draws the initial values of parameters, in the order of construction, from one seeded generator.
-// On the meta device tensors have shapes but no memory; that is enough to count parameters.
+// On the meta device tensors have shapes but no memory; that is enough to count parameters. Without a seed they have
+// memory that holds anything and is not touched; that is enough for values that are given later.
 class Initializer {
  public:
-  Initializer(uint64_t seed, at::Device device);
+  Initializer(std::optional<uint64_t> seed, at::Device device);
 
   at::Tensor Zeros(at::IntArrayRef shape) { return Constant(shape, 0); }
   at::Tensor Ones(at::IntArrayRef shape) { return Constant(shape, 1); }
@@ -28,6 +32,7 @@ class Initializer {
 
   at::Generator generator_;
   const at::Device device_;
+  const bool fills_;
 };
 
 }  // namespace vitrine

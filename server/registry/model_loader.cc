@@ -56,8 +56,7 @@ absl::Status WarmUp(const Model& model, const Device& device, ModelCost& cost) {
 absl::StatusOr<ModelHandle> BuildAndProve(StoredVersion stored, const VersionId& id, const Device& device,
                                           std::shared_ptr<ModelCost> cost, Metrics* metrics,
                                           std::shared_ptr<QueueLimits> queue_limits) {
-  ASSIGN_OR_RETURN(std::unique_ptr<Model> model, BuildModel(stored));
-  stored.weights = {};  // the model has its own
+  ASSIGN_OR_RETURN(std::unique_ptr<Model> model, BuildModel(stored.manifest, std::exchange(stored.weights, {})));
   model->RequireGrad(false);
   model->To(at::Device(device.name()));
   RETURN_IF_ERROR(WarmUp(*model, device, *cost));

@@ -3,8 +3,10 @@
 
 #include <ATen/ops/full.h>
 #include <gmock/gmock.h>
+#include <unistd.h>
 
 #include <cmath>
+#include <fstream>
 
 #include "tests/repository/kv_version.h"
 #include "tests/repository/sample_version.h"
@@ -16,6 +18,13 @@ using testing::AllOf;
 using testing::HasSubstr;
 
 constexpr auto kRefused = absl::StatusCode::kFailedPrecondition;
+
+// Of this process, in memory now.
+int64_t ResidentBytes() {
+  int64_t size = 0, resident = 0;
+  std::ifstream("/proc/self/statm") >> size >> resident;
+  return resident * sysconf(_SC_PAGESIZE);
+}
 
 std::vector<NamedTensor> AllTensors(const Model& model) {
   std::vector<NamedTensor> tensors = model.Parameters();
@@ -110,6 +119,43 @@ TEST(BuildModel, GivesTheModelOfTheVersion) {
   const auto model = BuildModel(version);
   ASSERT_TRUE(model.ok()) << model.status();
   EXPECT_EQ(*WriteSafetensors(SaveWeights(**model, at::kFloat)), *WriteSafetensors(version.weights));
+}
+
+TEST(BuildModel, TheWeightsBecomeTheModelsOwnWithoutACopy) {
+  const StoredVersion version = SmallKvVersion();
+  const auto model = BuildModel(version);
+  ASSERT_TRUE(model.ok()) << model.status();
+  for (const NamedTensor& parameter : (*model)->Parameters()) {
+    EXPECT_EQ(parameter.tensor.data_ptr(), version.weights.tensors.at(parameter.name).data_ptr()) << parameter.name;
+  }
+}
+
+TEST(BuildModel, NarrowWeightsAreWidenedAndLetGo) {
+  StoredVersion version = SmallKvVersion();
+  const Safetensors wide = version.weights;
+  version.weights = SaveWeights(**BuildModel(version), at::kBFloat16);
+  const at::Tensor narrow = version.weights.tensors.at("head_out.bias");
+  const auto model = BuildModel(version.manifest, std::move(version.weights));
+  ASSERT_TRUE(model.ok()) << model.status();
+  EXPECT_EQ(narrow.use_count(), 1u);
+  for (const NamedTensor& parameter : (*model)->Parameters()) {
+    EXPECT_EQ(parameter.tensor.scalar_type(), at::kFloat) << parameter.name;
+    EXPECT_TRUE(parameter.tensor.equal(wide.tensors.at(parameter.name).to(at::kBFloat16).to(at::kFloat)))
+        << parameter.name;
+  }
+}
+
+// Drawing 1.6 GB of weights that are replaced at once took most of the time of loading them.
+TEST(BlankModel, TouchesNoMemory) {
+  v1::ModelConfig config = SmallKvConfig();
+  config.mutable_kv()->set_width(2048);
+  config.mutable_kv()->set_mlp_width(8192);
+  config.mutable_kv()->set_depth(8);
+  const int64_t before = ResidentBytes();
+  const auto model = MakeBlankModel(config);
+  const int64_t after = ResidentBytes();
+  ASSERT_TRUE(model.ok()) << model.status();
+  EXPECT_LT(after - before, (*model)->CountParameters() * static_cast<int64_t>(sizeof(float)) / 4);
 }
 
 TEST(BuildModel, RefusalsNameTheVersion) {

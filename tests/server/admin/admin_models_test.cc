@@ -69,7 +69,7 @@ TEST_F(AdminModelsTest, ADamagedVersionIsNotLoadedByHandEither) {
   std::ofstream(files_.root() / "m" / "1" / "weights.safetensors", std::ios::app) << "x";
   const absl::Status refused = admin_->LoadModel(FromText<v1::LoadModelRequest>("model: 'm' version: 1")).status();
   EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_THAT(refused.ToString(), HasSubstr("m/1: \"weights.safetensors\""));
+  EXPECT_THAT(refused.ToString(), HasSubstr("m/1: weights.safetensors has "));
   EXPECT_EQ(admin_->RollbackModel(FromText<v1::RollbackModelRequest>("model: 'm'")).status().code(),
             absl::StatusCode::kFailedPrecondition);
   EXPECT_EQ(registry_->Find("m").value()->id.version, 2);

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_REPOSITORY_LISTED_FILE_H_
+#define VITRINE_REPOSITORY_LISTED_FILE_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "base/sha256.h"
+#include "repository/safe_file.h"
+#include "vitrine/v1/manifest.pb.h"
+
+namespace vitrine {
+
+// A file of a version, read once from front to back, and proved at its end to be the one that the manifest lists.
+// Not thread-safe.
+class ListedFile {
+ public:
+  // FAILED_PRECONDITION: missing, no regular file, or of another size than listed.
+  static absl::StatusOr<ListedFile> Open(const FileDescriptor& folder, const v1::FileDigest& listed);
+
+  // The next `count` bytes, of which there must be as many. FAILED_PRECONDITION if the file became shorter.
+  absl::Status Read(char* into, size_t count);
+  // Reads what is left and compares the digest of it all. FAILED_PRECONDITION says both digests.
+  absl::Status Prove();
+
+ private:
+  ListedFile(FileDescriptor file, const v1::FileDigest& listed) : file_(std::move(file)), listed_(listed) {}
+
+  FileDescriptor file_;
+  v1::FileDigest listed_;
+  Sha256Stream digest_;
+  int64_t done_ = 0;
+};
+
+// The whole file, proved.
+absl::StatusOr<std::string> ReadListedFile(const FileDescriptor& folder, const v1::FileDigest& listed);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_REPOSITORY_LISTED_FILE_H_
