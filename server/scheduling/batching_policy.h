@@ -20,8 +20,8 @@ PriorityClass ClassOf(v1::Priority priority);  // UNSPECIFIED is kNormal
 
 struct BatchOptions {
   // Most tokens in a batch. Larger batches raise throughput until the activations leave the cache (CPU) or the device
-  // is full (GPU). 196 tokens are one 224x224 image at patch 16.
-  int64_t max_batch_tokens = 1568;
+  // is full (GPU). The default is eight pictures of 224x224 pixels in cells of 16, each with its class token.
+  int64_t max_batch_tokens = 8 * (14 * 14 + 1);
   // Most images in a batch.
   int max_batch_images = 64;
   // Most pixels of their pictures, before they are resized, and of the overlays drawn on them. Bounds how long a batch

@@ -144,6 +144,13 @@ TEST(Decide, ListsCancelledAndExpiredInsteadOfRunningThem) {
   EXPECT_THAT(decision.expired, ElementsAre(1));
 }
 
+// 224x224 pixels in cells of 16, and the class token.
+TEST(Decide, EightPicturesOfTheUsualSizeAreABatchByDefault) {
+  std::vector<WaitingRequest> waiting;
+  for (uint64_t i = 0; i < 9; ++i) waiting.push_back(Waiting(i, 14 * 14 + 1));
+  EXPECT_EQ(Decide(waiting, kNow, {}).batch.size(), 8u);
+}
+
 TEST(BatchOptions, RefusalsNameTheFieldAndTheRange) {
   EXPECT_THAT(BatchOptions{.max_batch_tokens = 0}.Validate().ToString(),
               ::testing::HasSubstr("max_batch_tokens is 0; it must be at least 1"));
