@@ -19,8 +19,15 @@ constexpr double kForgottenRate = 1e-4;
 constexpr absl::Duration kForgottenAfter = absl::Seconds(20);
 // Callers that are looked at one by one when time is predicted; the rest together.
 constexpr size_t kBusiest = 64;
+// Places are kept free for a caller that was here so short a time ago.
+constexpr absl::Duration kSharedFor = absl::Minutes(1);
 
 using Work = std::array<absl::Duration, kPriorityClasses>;
+
+// What is left of a rate of late if nothing more comes.
+double Left(absl::Duration passed) {
+  return std::exp(-absl::ToDoubleSeconds(passed));
+}
 
 absl::Duration SumUpTo(int priority_class, const Work& work) {
   absl::Duration sum;
@@ -102,12 +109,12 @@ absl::StatusOr<Ticket> Admission::Admit(const InferenceRequest& request) {
       has_deadline ? (request.deadline - now) * options_.deadline_share : options_.max_predicted_wait;
 
   MutexLock lock(mutex_);
-  if (!first_caller_.has_value()) first_caller_ = ticket.caller_;
-  shared_ = shared_ || ticket.caller_ != *first_caller_;
+  if (!request.is_probe) NoteAsker(ticket.caller_, now);
   if (server_.requests.held() > 0) {
-    RETURN_IF_ERROR(CheckRequests(ticket.caller_));
-    RETURN_IF_ERROR(CheckBytes(ticket));
-    RETURN_IF_ERROR(CheckModel(ticket));
+    const bool shared = Shares(ticket.caller_, now);
+    RETURN_IF_ERROR(CheckRequests(ticket.caller_, shared));
+    RETURN_IF_ERROR(CheckBytes(ticket, shared));
+    RETURN_IF_ERROR(CheckModel(ticket, shared));
     RETURN_IF_ERROR(CheckTime(ticket, limit, has_deadline, cost.Predict(options_.max_batch_tokens, 0), now));
   }
   Take(ticket, now);
@@ -120,13 +127,29 @@ absl::Duration Admission::TimeToFree(double part) const {
 }
 
 absl::Status Admission::CheckPlaces(const std::string& caller) const {
+  const absl::Time now = clock_.Now();
   MutexLock lock(mutex_);
-  return server_.requests.held() > 0 ? CheckRequests(caller) : absl::OkStatus();
+  return server_.requests.held() > 0 ? CheckRequests(caller, Shares(caller, now)) : absl::OkStatus();
 }
 
-absl::Status Admission::CheckRequests(const std::string& caller) const {
+void Admission::NoteAsker(const std::string& caller, absl::Time now) {
+  if (caller != last_caller_) {
+    other_asked_ = last_asked_;
+    last_caller_ = caller;
+  }
+  last_asked_ = now;
+}
+
+bool Admission::Shares(const std::string& caller, absl::Time now) const {
+  const absl::Time other_asked = caller == last_caller_ ? other_asked_ : last_asked_;
+  if (now - other_asked <= kSharedFor) return true;
+  const auto own = callers_.find(caller);
+  return server_.requests.held() > (own == callers_.end() ? 0 : own->second.requests);
+}
+
+absl::Status Admission::CheckRequests(const std::string& caller, bool shared) const {
   const int64_t requests = server_.requests.held();
-  switch (server_.requests.Check(caller, 1, options_.max_requests, shared_)) {
+  switch (server_.requests.Check(caller, 1, options_.max_requests, shared)) {
     case SharedRoom::Verdict::kFull:
       return ShedError(ShedReason::kRequests,
                        absl::StrCat("the server already holds ", requests, " requests, its limit"),
@@ -140,11 +163,11 @@ absl::Status Admission::CheckRequests(const std::string& caller) const {
   return absl::OkStatus();
 }
 
-absl::Status Admission::CheckBytes(const Ticket& ticket) const {
+absl::Status Admission::CheckBytes(const Ticket& ticket, bool shared) const {
   const int64_t bytes = server_.bytes.held();
   const double excess = static_cast<double>(bytes + ticket.bytes_ - options_.max_bytes);
   const double part = std::max(excess, 1.0) / std::max<int64_t>(bytes, 1);
-  switch (server_.bytes.Check(ticket.caller_, ticket.bytes_, options_.max_bytes, shared_)) {
+  switch (server_.bytes.Check(ticket.caller_, ticket.bytes_, options_.max_bytes, shared)) {
     case SharedRoom::Verdict::kFull:
       return ShedError(ShedReason::kBytes,
                        absl::StrCat("the server already holds ", bytes, " bytes of pictures; ", ticket.bytes_,
@@ -159,19 +182,19 @@ absl::Status Admission::CheckBytes(const Ticket& ticket) const {
   return absl::OkStatus();
 }
 
-absl::Status Admission::CheckModel(const Ticket& ticket) const {
+absl::Status Admission::CheckModel(const Ticket& ticket, bool shared) const {
   const auto model = ticket.model_ == nullptr ? models_.end() : models_.find(ticket.model_);
   if (model == models_.end()) return absl::OkStatus();
   const Room& room = model->second;
   const int64_t max_requests = ticket.model_->max_requests, max_bytes = ticket.model_->max_bytes;
   const absl::Duration retry = TimeToFree(1.0 / server_.requests.held());
-  if (room.requests.Check(ticket.caller_, 1, max_requests, shared_) != SharedRoom::Verdict::kFits) {
+  if (room.requests.Check(ticket.caller_, 1, max_requests, shared) != SharedRoom::Verdict::kFits) {
     return ShedError(ShedReason::kModel,
                      absl::StrCat("the server already holds ", room.requests.held(),
                                   " requests for this model, whose limit is ", max_requests),
                      retry);
   }
-  if (room.bytes.Check(ticket.caller_, ticket.bytes_, max_bytes, shared_) != SharedRoom::Verdict::kFits) {
+  if (room.bytes.Check(ticket.caller_, ticket.bytes_, max_bytes, shared) != SharedRoom::Verdict::kFits) {
     return ShedError(ShedReason::kModel,
                      absl::StrCat("the server already holds ", room.bytes.held(), " bytes of pictures for this model; ",
                                   ticket.bytes_, " more would exceed its limit of ", max_bytes),
@@ -188,10 +211,8 @@ absl::Status Admission::CheckTime(const Ticket& ticket, absl::Duration limit, bo
     mine = SumUpTo(ticket.priority_class_, own->second.work);
     urgent = own->second.Rate(now, ticket.priority_class_);
   }
-  std::vector<OtherCaller> others = Others(ticket.caller_, now);
-  int64_t callers = 1;
-  for (const OtherCaller& other : others) callers += other.callers;
-  const auto completion_among = [&](const std::vector<OtherCaller>& others) {
+  const std::vector<OtherCaller> others = Others(ticket.caller_, now);
+  const auto completion_among = [&](const std::vector<OtherCaller>& others, double urgent) {
     absl::Duration ahead = WorkAhead(mine, ticket.cost_, others, batch, options_.executors, urgent);
     if (urgent > 0) {  // and no longer than it is patient
       const absl::Duration overtaking = urgent * options_.patience[ticket.priority_class_];
@@ -199,21 +220,36 @@ absl::Status Admission::CheckTime(const Ticket& ticket, absl::Duration limit, bo
     }
     return ahead / options_.executors + ticket.cost_;
   };
-  const absl::Duration completion = completion_among(others);
+  const absl::Duration completion = completion_among(others, urgent);
   if (completion <= std::max(limit, ticket.cost_)) return absl::OkStatus();  // a cost alone refuses nothing
-  if (completion_among({}) <= limit) {
-    return ShedError(
-        ShedReason::kShare,
-        absl::StrCat("the server is busy with ", callers,
-                     " callers: in turn with the others the answer would take about ", Milliseconds(completion),
-                     ", longer than ", has_deadline ? "the deadline allows" : "its limit of " + Milliseconds(limit)),
-        completion - limit);
+  const std::string longer =
+      absl::StrCat("longer than ", has_deadline ? "the deadline allows" : "its limit of " + Milliseconds(limit));
+  if (completion_among({}, urgent) <= limit) {
+    int64_t callers = 1;
+    for (const OtherCaller& other : others) callers += other.callers;
+    return ShedError(ShedReason::kShare,
+                     absl::StrCat("the server is busy with ", callers,
+                                  " callers: in turn with the others the answer would take about ",
+                                  Milliseconds(completion), ", ", longer),
+                     completion - limit);
   }
+  const ShedReason reason = has_deadline ? ShedReason::kDeadline : ShedReason::kWait;
+  const absl::Duration of_what_is_here = completion_among(others, 0);
+  if (of_what_is_here > limit) {
+    return ShedError(
+        reason,
+        absl::StrCat("the server is busy: the answer would take about ", Milliseconds(of_what_is_here), ", ", longer),
+        of_what_is_here - limit);
+  }
+  // How long they would go on nobody knows, so no time is told; how fast they are forgotten is known.
+  absl::Duration retry = absl::Milliseconds(10);
+  while (retry < kForgottenAfter && completion_among(others, urgent * Left(retry)) > limit) retry *= 2;
   return ShedError(
-      has_deadline ? ShedReason::kDeadline : ShedReason::kWait,
-      absl::StrCat("the server is busy: the answer would take about ", Milliseconds(completion), ", longer than ",
-                   has_deadline ? "the deadline allows" : "its limit of " + Milliseconds(limit)),
-      completion - limit);
+      reason,
+      absl::StrCat("the server is busy: at the rate of late more urgent requests of this caller would keep "
+                   "overtaking this one for ",
+                   longer),
+      retry);
 }
 
 std::vector<OtherCaller> Admission::Others(const std::string& asks, absl::Time now) const {
@@ -250,7 +286,7 @@ double Admission::CallerWork::Rate(absl::Time now, int classes) const {
 double Admission::Recent::Rate(absl::Time now) const {
   // Most callers that are remembered: nothing is left, whatever it was, and the exponential is not worth its time.
   if (now - at > kForgottenAfter) return 0;
-  return absl::ToDoubleSeconds(work) * std::exp(-absl::ToDoubleSeconds(now - at));
+  return absl::ToDoubleSeconds(work) * Left(now - at);
 }
 
 void Admission::Recent::Add(absl::Duration cost, absl::Time now) {

@@ -7,7 +7,6 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -142,9 +141,12 @@ class Admission {
     void Give(const Ticket& ticket);
   };
 
-  absl::Status CheckRequests(const std::string& caller) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  absl::Status CheckBytes(const Ticket& ticket) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  absl::Status CheckModel(const Ticket& ticket) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void NoteAsker(const std::string& caller, absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Whether another caller has requests in flight or asked of late: where none did, this one may take every place.
+  bool Shares(const std::string& caller, absl::Time now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status CheckRequests(const std::string& caller, bool shared) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status CheckBytes(const Ticket& ticket, bool shared) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status CheckModel(const Ticket& ticket, bool shared) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status CheckTime(const Ticket& ticket, absl::Duration limit, bool has_deadline, absl::Duration batch,
                          absl::Time now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // The callers beside this one. However many there are, only the busiest are looked at one by one.
@@ -169,9 +171,10 @@ class Admission {
   Busiest busiest_ ABSL_GUARDED_BY(mutex_);  // each of callers_
   RollingPrune<Callers> prune_ ABSL_GUARDED_BY(mutex_);
   std::map<std::shared_ptr<const QueueLimits>, Room> models_ ABSL_GUARDED_BY(mutex_);  // with requests in flight
-  // The first caller of all; once there is another, callers share.
-  std::optional<std::string> first_caller_ ABSL_GUARDED_BY(mutex_);
-  bool shared_ ABSL_GUARDED_BY(mutex_) = false;
+  // Who asked last, when, and when last somebody else had: the server's own probe apart.
+  std::string last_caller_ ABSL_GUARDED_BY(mutex_);
+  absl::Time last_asked_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
+  absl::Time other_asked_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
 };
 
 }  // namespace vitrine

@@ -12,7 +12,9 @@
 namespace vitrine {
 namespace {
 
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 class AdmissionTest : public ::testing::Test {
  protected:
@@ -135,6 +137,68 @@ TEST_F(AdmissionTest, PatientRequestsAreOvertakenAtTheRateOfLate) {
     EXPECT_TRUE(admits(low, answered_after + 20)) << patience;
     EXPECT_TRUE(admits(high, 11)) << "nothing goes before it";
   }
+}
+
+// A burst of urgent requests was answered, and says nothing of how the next ten seconds will be.
+TEST_F(AdmissionTest, WhoseOwnUrgentRequestsAreInTheWayIsToldSoAndNoFarTime) {
+  Admission admission({}, clock_);
+  InferenceRequest high = Request(10'000), low = Request(10);
+  high.request.set_priority(v1::HIGH);
+  high.deadline = clock_.Now() + absl::Hours(1);
+  low.request.set_priority(v1::LOW);
+  const auto computing = admission.Admit(high);
+  ASSERT_TRUE(computing.ok());
+  for (int i = 0; i < 200; ++i) ASSERT_TRUE(admission.Admit(high).ok());
+  const absl::Status refused = admission.Admit(low).status();
+  ASSERT_EQ(refused.code(), absl::StatusCode::kResourceExhausted);
+  const std::string said(refused.message());
+  EXPECT_THAT(said, HasSubstr("more urgent requests of this caller"));
+  EXPECT_THAT(said, HasSubstr("longer than its limit of 30000 ms"));
+  EXPECT_THAT(said, Not(ContainsRegex("[0-9]{6,} ms"))) << "no time that nobody can know";
+  ASSERT_TRUE(RetryAfter(refused).has_value());
+  clock_.Advance(*RetryAfter(refused));
+  EXPECT_TRUE(admission.Admit(low).ok()) << "after " << *RetryAfter(refused);
+}
+
+class SharingTest : public AdmissionTest {
+ protected:
+  InferenceRequest From(const std::string& caller) {
+    InferenceRequest request = Request();
+    request.caller = caller;
+    return request;
+  }
+  // How many requests this caller may have in flight.
+  int Places(const std::string& caller) {
+    std::vector<Ticket> held;
+    for (auto ticket = admission_.Admit(From(caller)); ticket.ok(); ticket = admission_.Admit(From(caller))) {
+      held.push_back(*std::move(ticket));
+    }
+    EXPECT_FALSE(admission_.CheckPlaces(caller).ok());
+    return static_cast<int>(held.size());
+  }
+
+  Admission admission_{{.max_requests = 90}, clock_};
+};
+
+TEST_F(SharingTest, ACallerHasEverythingAgainOnceTheOthersAreGone) {
+  EXPECT_EQ(Places("a"), 90) << "nobody else was ever seen";
+  auto other = admission_.Admit(From("b"));
+  ASSERT_TRUE(other.ok());
+  EXPECT_EQ(Places("a"), 79) << "no more than eight times what is free";
+  clock_.Advance(absl::Minutes(2));
+  EXPECT_EQ(Places("a"), 79) << "the other has a request in flight";
+  other->Release();
+  EXPECT_EQ(Places("a"), 90) << "the other has not asked for two minutes";
+  ASSERT_TRUE(admission_.Admit(From("b")).ok());
+  clock_.Advance(absl::Seconds(30));
+  EXPECT_EQ(Places("a"), 80) << "the other asked half a minute ago";
+}
+
+TEST_F(SharingTest, TheServersOwnProbeTakesNoShare) {
+  InferenceRequest probe = From("probe");
+  probe.is_probe = true;
+  ASSERT_TRUE(admission_.Admit(probe).ok());
+  EXPECT_EQ(Places("a"), 90);
 }
 
 TEST_F(AdmissionTest, APastDeadlineIsDeadlineExceeded) {
