@@ -235,6 +235,7 @@ class RunningServer : public Server {
                   MutexLock lock(executors_mutex_);
                   return executors_ != nullptr ? executors_->Status() : std::vector<ExecutorStatus>();
                 },
+            .lanes_busy_ratio = [this] { return status_.LanesBusyRatio(); },
             .machine = [this] { return ReadMachine(machine_); },
             .rollbacks = [this] { return ReadRollbacks(canaries_); },
             .ready = [this] { return WhyNotReady().empty(); },

@@ -89,6 +89,7 @@ class Metrics : public prometheus::Collectable {
     std::function<AdmissionStatus()> admission = {};
     std::function<AnswerStatus()> answers = {};
     std::function<std::vector<ExecutorStatus>()> executors = {};
+    std::function<double()> lanes_busy_ratio = {};  // see StatusReader::LanesBusyRatio
     std::function<MachineLimits()> machine = {};
     std::function<std::map<std::string, Rollbacks>()> rollbacks = {};  // by model
     std::function<bool()> ready = {};

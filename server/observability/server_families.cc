@@ -141,6 +141,10 @@ void Metrics::AddExecutors(Families& families) const {
     AddValue(batches, labels, static_cast<double>(executors[i].batches));
     AddValue(ages, labels, absl::ToDoubleSeconds(executors[i].batch_age));
   }
+  if (sources_.lanes_busy_ratio) {
+    AddGauge(families, "vitrine_lanes_busy_ratio", "Share of the last minute that what computes was busy.",
+             sources_.lanes_busy_ratio());
+  }
   families.push_back(std::move(busy));
   families.push_back(std::move(batches));
   families.push_back(std::move(ages));

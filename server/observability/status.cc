@@ -68,14 +68,12 @@ void CheckVersions(const ServerStatus& status, Problems& problems) {
 }
 
 void CheckExecutors(const ServerStatus& status, Problems& problems) {
-  double busy = 0;
   for (size_t i = 0; i < status.executors.size(); ++i) {
-    busy += status.executors[i].busy_ratio / static_cast<double>(status.executors.size());
     if (status.executors[i].batch_age < kLongBatch) continue;
     problems.Degraded(absl::StrCat("executor ", i, " has been at one batch for ",
                                    absl::FormatDuration(absl::Trunc(status.executors[i].batch_age, absl::Seconds(1)))));
   }
-  if (busy >= kSaturated) {
+  if (const double busy = BusyRatio(status.executors); busy >= kSaturated) {
     problems.Degraded(absl::StrFormat("the executors are %.0f %% busy; more load is refused or waits", busy * 100));
   }
   if (status.queue.oldest >= kLongWait) {
@@ -100,6 +98,14 @@ void CheckCertificates(const ServerStatus& status, Problems& problems) {
 
 std::string RateText(double per_second) {
   return per_second >= 100 ? absl::StrFormat("%.0f", per_second) : absl::StrFormat("%.3g", per_second);
+}
+
+double BusyRatio(const std::vector<ServerStatus::Executor>& executors) {
+  double busy = 0;
+  for (const ServerStatus::Executor& executor : executors) {
+    busy += executor.busy_ratio / static_cast<double>(executors.size());
+  }
+  return busy;
 }
 
 std::vector<Problem> FindProblems(const ServerStatus& status) {

@@ -55,6 +55,9 @@ struct ServerStatus {
   std::vector<std::pair<std::string, std::string>> flags;        // in force; no secrets
 };
 
+// The mean over the executors; 0 without any.
+double BusyRatio(const std::vector<ServerStatus::Executor>& executors);
+
 enum class Severity { kOk, kDegraded, kDown };
 struct Problem {
   Severity severity = Severity::kDegraded;

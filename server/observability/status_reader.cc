@@ -48,6 +48,15 @@ void StatusReader::Sample() {
   rates_.Sample(clock_.Now(), std::move(totals));
 }
 
+std::vector<ServerStatus::Executor> StatusReader::Executors() const {
+  std::vector<ServerStatus::Executor> executors;
+  if (!metrics_.sources().executors) return executors;
+  for (const ExecutorStatus& executor : metrics_.sources().executors()) {
+    executors.push_back({std::min(rates_.PerSecond(BusyOf(executors.size())), 1.0), executor.batch_age});
+  }
+  return executors;
+}
+
 void StatusReader::AddModels(ServerStatus& status) const {
   std::map<std::string, Metrics::Rollbacks> rollbacks;
   if (metrics_.sources().rollbacks) rollbacks = metrics_.sources().rollbacks();
@@ -95,12 +104,7 @@ ServerStatus StatusReader::Read() const {
   if (sources.admission) status.admission = sources.admission();
   if (sources.answers) status.answers = sources.answers();
   if (sources.certificates) status.certificates = sources.certificates();
-  if (sources.executors) {
-    const std::vector<ExecutorStatus> executors = sources.executors();
-    for (size_t i = 0; i < executors.size(); ++i) {
-      status.executors.push_back({std::min(rates_.PerSecond(BusyOf(i)), 1.0), executors[i].batch_age});
-    }
-  }
+  status.executors = Executors();
   AddModels(status);
   AddVersions(status);
   status.log = History().Lines();

@@ -40,8 +40,13 @@ class StatusReader {
   // Notes where the counters are.
   void Sample();
   ServerStatus Read() const;
+  // What asks for more servers, or fewer: the share of the last kWindow, or since the start, that what computes was
+  // busy. It follows the load where the time in the queue does not: that is next to nothing until nothing is idle any
+  // more.
+  double LanesBusyRatio() const { return BusyRatio(Executors()); }
 
  private:
+  std::vector<ServerStatus::Executor> Executors() const;
   void AddModels(ServerStatus& status) const;
   void AddVersions(ServerStatus& status) const;
 

@@ -96,16 +96,25 @@ class Monitoring(unittest.TestCase):
         self.assertEqual(said.returncode, 0, said.stdout + said.stderr)
 
     @unittest.skipIf(shutil.which("promtool") is None, NO_PROMTOOL)
-    def test_query_of_waiting(self):
-        """40 requests a minute that wait 50 ms, a pod without requests, other stages."""
-        def series(name, pod, stage, step):
-            return {"series": f'vitrine_stage_duration_seconds_{name}{{namespace="vitrine",pod="{pod}",model="m",stage="{stage}"}}',
+    def test_query_of_busy_lanes(self):
+        """A pod at 40 %, an idle one, and another deployment's."""
+        self.check_query("vitrine_lanes_busy_ratio",
+                         [{"series": f'vitrine_lanes_busy_ratio{{namespace="vitrine",pod="{pod}",instance="{pod}:8501"}}',
+                           "values": f"{value}+0x20"} for pod, value in (("a", 0.4), ("b", 0), ("z", 1))], {"a": 0.4, "b": 0})
+
+    @unittest.skipIf(shutil.which("promtool") is None, NO_PROMTOOL)
+    def test_query_of_expiry(self):
+        """A pod where all expire, one that is only asked too late, one without requests."""
+        def series(name, pod, step, **labels):
+            more = "".join(f',{label}="{value}"' for label, value in labels.items())
+            return {"series": f'vitrine_requests_{name}total{{namespace="vitrine",pod="{pod}",model="m"{more}}}',
                     "values": f"0+{step}x20"}
-        self.check_query("vitrine_queue_wait_seconds",
-                         [series("sum", "a", "queue", 0.5), series("count", "a", "queue", 10),
-                          series("sum", "a", "compute", 90), series("count", "a", "compute", 10),
-                          series("sum", "b", "queue", 0), series("count", "b", "queue", 0),
-                          series("sum", "z", "queue", 7), series("count", "z", "queue", 1)], {"a": 0.05, "b": 0})
+        self.check_query("vitrine_requests_expired_ratio",
+                         [series("", "a", 40, code="DEADLINE_EXCEEDED"), series("", "a", 0, code="OK"),
+                          series("expired_", "a", 30, stage="queue"), series("expired_", "a", 10, stage="compute"),
+                          series("", "b", 40, code="DEADLINE_EXCEEDED"), series("expired_", "b", 40, stage="admission"),
+                          series("expired_", "b", 0, stage="queue"),
+                          series("", "c", 0, code="OK"), series("expired_", "c", 0, stage="queue")], {"a": 1, "b": 0, "c": 0})
 
     @unittest.skipIf(shutil.which("promtool") is None, NO_PROMTOOL)
     def test_query_of_refusals(self):

@@ -81,6 +81,7 @@ class Full {
                          .admission = [] { return AdmissionStatus(); },
                          .answers = [] { return AnswerStatus(); },
                          .executors = [] { return std::vector<ExecutorStatus>(2); },
+                         .lanes_busy_ratio = [] { return 0.5; },
                          .machine =
                              [] {
                                return MachineLimits{2, 1 << 30};

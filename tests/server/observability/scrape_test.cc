@@ -50,6 +50,7 @@ void SetSources(Metrics& metrics) {
                  {.busy = absl::Seconds(41), .batches = 42, .batch_age = absl::Seconds(0.25)},
                  {.busy = absl::Seconds(43), .batches = 44, .batch_age = absl::ZeroDuration()}};
            },
+       .lanes_busy_ratio = [] { return 0.625; },
        .machine = [] { return MachineLimits{.cores = 3.5, .memory_bytes = 51}; },
        .rollbacks =
            [] {

@@ -13,6 +13,16 @@ namespace {
 
 using ::testing::DoubleEq;
 
+// A server of which only the executors matter.
+StatusReader::Sources Well() {
+  return {.not_ready = [] { return ""; },
+          .repository = [] { return absl::OkStatus(); },
+          .version = "",
+          .revision = "",
+          .device = "",
+          .flags = {}};
+}
+
 TEST(StatusReader, PutsTogetherWhatThePartsSay) {
   FakeClock clock;
   Metrics metrics(1, "1.2.3");
@@ -79,6 +89,36 @@ TEST(StatusReader, PutsTogetherWhatThePartsSay) {
   ASSERT_EQ(status.executors.size(), 1U);
   EXPECT_THAT(status.executors[0].busy_ratio, DoubleEq(0.5));
   EXPECT_EQ(status.executors[0].batch_age, absl::Seconds(2));
+}
+
+// Two lanes at half and at all of their time, then both idle: the ratio is of the time, whatever waits or is refused.
+TEST(StatusReader, LanesAreBusyForTheMeanShareOfTheLastMinute) {
+  FakeClock clock;
+  Metrics metrics(2, "1.2.3");
+  std::vector<ExecutorStatus> executors(2);
+  metrics.SetSources({.executors = [&] { return executors; }});
+  StatusReader reader(metrics, Well(), clock);
+  EXPECT_EQ(reader.LanesBusyRatio(), 0) << "of a server that has just begun";
+  reader.Sample();
+  const auto pass = [&](absl::Duration first, absl::Duration second) {
+    executors[0].busy += first;
+    executors[1].busy += second;
+    clock.Advance(absl::Seconds(30));
+    reader.Sample();
+  };
+  pass(absl::Seconds(15), absl::Seconds(30));
+  EXPECT_THAT(reader.LanesBusyRatio(), DoubleEq(0.75));
+  pass(absl::Seconds(0), absl::Seconds(0));
+  EXPECT_THAT(reader.LanesBusyRatio(), DoubleEq(0.375));
+  pass(absl::Seconds(0), absl::Seconds(0));
+  EXPECT_EQ(reader.LanesBusyRatio(), 0) << "what lies more than a minute back still counts";
+}
+
+TEST(StatusReader, NoLanesAreNotBusy) {
+  FakeClock clock;
+  Metrics metrics(1, "1.2.3");
+  StatusReader reader(metrics, Well(), clock);
+  EXPECT_EQ(reader.LanesBusyRatio(), 0);
 }
 
 }  // namespace

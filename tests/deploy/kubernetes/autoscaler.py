@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The HorizontalPodAutoscaler's arithmetic, as Kubernetes documents it and its controller does it, over servers that are a
+few lines of queueing theory. What is asked for, how often and how fast comes from the manifest that is given."""
+import collections
+import math
+from typing import Callable, NamedTuple
+
+import manifests
+
+PERIOD = 15      # seconds between two looks of the controller, and between two scrapes
+TOLERANCE = 0.1  # of the ratio of metric and target, around 1
+START = 30       # seconds from a pod's birth to its first request
+LANES = 4        # of a server
+SERVICE = 0.01   # seconds that a batch takes
+
+
+class Moment(NamedTuple):
+    """What one server does for one period."""
+
+    busy: float  # share of the lanes' time
+    wait: float  # mean seconds in the queue of a request that is answered
+    shed: float  # share of the requests that are refused for load
+
+
+def moment(load: float) -> Moment:
+    """Of a server that is asked for `load` times what its lanes can compute: M/D/c until they can no more."""
+    busy = min(load, 1)
+    if busy >= 0.99:
+        return Moment(busy, 0.2, max(0, 1 - 1 / max(load, 1e-9)))
+    # Erlang C; waits for services of one length are half of those for exponential ones.
+    offered = busy * LANES
+    last = offered**LANES / math.factorial(LANES) / (1 - busy)
+    waits = last / (sum(offered**n / math.factorial(n) for n in range(LANES)) + last)
+    return Moment(busy, waits * SERVICE / (LANES * (1 - busy)) / 2, 0)
+
+
+class Server:
+    def __init__(self, born: int) -> None:
+        self.ready_at = born + START
+        self.past: collections.deque[Moment] = collections.deque(maxlen=120 // PERIOD)
+
+    def mean(self, what: Callable[[Moment], float], seconds: int) -> float:
+        """As a scrape shows it: of the last while, or since the start."""
+        recent = list(self.past)[-seconds // PERIOD:]
+        return sum(map(what, recent)) / len(recent) if recent else 0
+
+
+# What the adapter makes of a server's series, over the times that it is made over.
+METRICS: dict[str, Callable[[Server], float]] = {
+    "vitrine_lanes_busy_ratio": lambda server: server.mean(lambda one: one.busy, 60),
+    "vitrine_requests_shed_ratio": lambda server: server.mean(lambda one: one.shed, 120),
+    "vitrine_requests_expired_ratio": lambda server: 0,  # who is refused in time does not expire
+    "vitrine_queue_wait_seconds": lambda server: server.mean(lambda one: one.wait, 120),
+}
+
+
+def wanted(values: list[float], unready: int, target: float) -> int:
+    """The replicas that one metric asks for; unready servers count as idle where they speak against more of them."""
+    servers = len(values) + unready
+    ratio = sum(values) / len(values) / target if values else 1
+    if abs(ratio - 1) <= TOLERANCE:
+        return servers
+    if ratio < 1 or not unready:
+        return math.ceil(ratio * len(values))
+    ratio = sum(values) / servers / target
+    return servers if ratio <= 1 + TOLERANCE else math.ceil(ratio * servers)
+
+
+class Autoscaler:
+    """Of a manifest's `spec`."""
+
+    def __init__(self, spec: manifests.Document) -> None:
+        self.least, self.most, self.behavior = spec["minReplicas"], spec["maxReplicas"], spec["behavior"]
+        self.targets = {one["pods"]["metric"]["name"]: manifests.quantity(one["pods"]["target"]["averageValue"])
+                        for one in spec["metrics"]}
+        self.recommended: list[tuple[int, int]] = []  # second, replicas
+        self.changes: list[tuple[int, int]] = []      # second, replicas more or fewer
+
+    def replicas(self, now: int, servers: list[Server]) -> int:
+        ready = [one for one in servers if one.ready_at <= now]
+        asked = max(wanted([METRICS[name](one) for one in ready], len(servers) - len(ready), target)
+                    for name, target in self.targets.items())
+        self.recommended.append((now, asked))
+        least = min(self.since(now, "scaleUp"))
+        most = max(self.since(now, "scaleDown"))
+        chosen = self.paced(now, len(servers), min(max(len(servers), least), most))
+        chosen = min(max(chosen, self.least), self.most)
+        if chosen != len(servers):
+            self.changes.append((now, chosen - len(servers)))
+        return chosen
+
+    def since(self, now: int, direction: str) -> list[int]:
+        window = self.behavior[direction]["stabilizationWindowSeconds"]
+        return [asked for second, asked in self.recommended if second >= now - window]
+
+    def paced(self, now: int, current: int, chosen: int) -> int:
+        """Not farther than the policies let it go within their periods."""
+        up = chosen > current
+        rules = self.behavior["scaleUp" if up else "scaleDown"]
+        limits = []
+        for policy in rules["policies"]:
+            start = current - sum(change for second, change in self.changes if second > now - policy["periodSeconds"])
+            step = policy["value"] if policy["type"] == "Pods" else math.ceil(start * policy["value"] / 100)
+            limits.append(step + start - current if up else step + current - start)
+        step = max(0, (max if rules["selectPolicy"] == "Max" else min)(limits))
+        return min(chosen, current + step) if up else max(chosen, current - step)
+
+
+def run(spec: manifests.Document, loads: list[float], servers: int) -> list[int]:
+    """How many servers there are at each look, for loads in servers' worth of work, one for each look."""
+    scaler = Autoscaler(spec)
+    there = [Server(-START) for _ in range(servers)]
+    counts = []
+    for look, load in enumerate(loads):
+        now = look * PERIOD
+        ready = [one for one in there if one.ready_at <= now]
+        for one in ready:
+            one.past.append(moment(load / len(ready)))
+        count = scaler.replicas(now, there)
+        there = there[:count] + [Server(now) for _ in range(count - len(there))]
+        counts.append(count)
+    return counts
