@@ -4,8 +4,6 @@
 
     deploy/grafana/generate.py            writes every dashboard
     deploy/grafana/generate.py --check    says what differs from the committed files; exit code 1 if anything does
-    deploy/grafana/generate.py --runbooks URL --to DIR
-                                          dashboards whose links lead to where you serve docs/runbooks
 
 A file of panels/ is a dashboard: title, variables, rows, and of each panel what makes it different from others. What
 all panels have in common (data source, place on the grid, ids, style) stands here once. Needs python3-yaml.
@@ -21,6 +19,7 @@ import yaml
 
 FOLDER = pathlib.Path(__file__).resolve().parent
 DATA_SOURCE = {"type": "prometheus", "uid": "${datasource}"}
+RUNBOOKS = FOLDER.parent / "runbooks.url"  # script/set-runbooks changes it
 COLUMNS = 24  # of Grafana's grid
 COLORS = {"ok": "green", "warn": "orange", "bad": "red", "plain": "text"}
 
@@ -213,16 +212,14 @@ def dashboard(source, name, runbooks):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--check", action="store_true", help="write nothing; exit code 1 if a file would change")
-    parser.add_argument("--runbooks", metavar="URL", default="docs/runbooks", help="where docs/runbooks is served")
-    parser.add_argument("--to", metavar="DIR", type=pathlib.Path, default=FOLDER / "dashboards")
     arguments = parser.parse_args()
+    runbooks = RUNBOOKS.read_text().strip()
     differs = False
     for path in sorted((FOLDER / "panels").glob("*.yaml")):
-        made = dashboard(yaml.safe_load(path.read_text()), path.stem, arguments.runbooks)
+        made = dashboard(yaml.safe_load(path.read_text()), path.stem, runbooks)
         text = json.dumps(made, indent=2, ensure_ascii=False) + "\n"
-        written = arguments.to / f"{path.stem}.json"
+        written = FOLDER / "dashboards" / f"{path.stem}.json"
         if not arguments.check:
-            written.parent.mkdir(parents=True, exist_ok=True)
             written.write_text(text)
             continue
         was = written.read_text() if written.exists() else ""

@@ -13,6 +13,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import tempfile
 import unittest
 
 try:
@@ -29,6 +30,8 @@ CASES = sorted((pathlib.Path(__file__).parent / "alerts").glob("*.yml"))
 # How a step of any runbook is done under Kubernetes.
 REACHING = queries.ROOT / "docs/runbooks/reaching-a-replica.md"
 RUNBOOKS = sorted(set((queries.ROOT / "docs/runbooks").glob("*.md")) - {REACHING})
+# What the addresses of the pages begin with. script/set-runbooks changes it.
+BASE = (queries.ROOT / "deploy/runbooks.url").read_text().rstrip("\n")
 HEADINGS = ["## What it means", "## How to see it", "## What to do"]
 
 
@@ -67,7 +70,22 @@ class Rules(unittest.TestCase):
                 self.assertIn(rule["labels"]["severity"], {"page", "ticket"})
                 self.assertGreater(len(rule["annotations"]["summary"]), 10)
                 self.assertTrue(rule["annotations"]["description"].endswith("."))
-                self.assertEqual(rule["annotations"]["runbook_url"], f"docs/runbooks/{rule['alert']}.md")
+                self.assertEqual(rule["annotations"]["runbook_url"], f"{BASE}/{rule['alert']}.md")
+
+    def test_addresses_of_runbooks_are_whole(self):
+        """Alertmanager shows them as links, from wherever it is."""
+        self.assertRegex(BASE, r"^https://[\w.-]+\.\w+(/[\w.-]+)*$")
+        for rule in rules("alert"):
+            self.assertRegex(rule["annotations"]["runbook_url"], r"^https://", rule["alert"])
+
+    def test_budgets_have_an_alert_each(self):
+        """The windows of one budget are one alert, with one page: what to do does not depend on how fast it burns."""
+        found = {}
+        for rule in rules("alert"):
+            if "BudgetBurn" in rule["alert"]:
+                found.setdefault(rule["alert"], []).append((rule["labels"]["window"], rule["labels"]["severity"]))
+        windows = [("1h", "page"), ("6h", "ticket"), ("3d", "ticket")]
+        self.assertEqual(found, {"VitrineErrorBudgetBurn": windows, "VitrineLatencyBudgetBurn": windows})
 
     def test_every_alert_is_seen_to_fire_and_to_be_silent(self):
         fires, silent = set(), set()
@@ -88,6 +106,46 @@ class Rules(unittest.TestCase):
                 self.assertTrue(found or "up{" in rule["expr"])
                 for metric, _ in found:
                     self.assertTrue(metric in known or queries.family(metric) in known, metric)
+
+
+class SetRunbooks(unittest.TestCase):
+    """script/set-runbooks, on a copy of what it changes."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.tree = pathlib.Path(folder.name)
+        for part in ("deploy", "docs/runbooks", "script/set-runbooks", "tests/deploy"):
+            source = queries.ROOT / part
+            (self.tree / part).parent.mkdir(parents=True, exist_ok=True)
+            (shutil.copytree if source.is_dir() else shutil.copy)(source, self.tree / part)
+
+    def run_with(self, *arguments):
+        return subprocess.run([self.tree / "script/set-runbooks", *arguments], text=True, capture_output=True, check=False)
+
+    def test_every_address_follows(self):
+        done = self.run_with("https://wiki.example/vitrine/pages/")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        left, moved = [], set()
+        for path in [*self.tree.glob("deploy/**/*"), *self.tree.glob("tests/deploy/alerts/*")]:
+            if path.is_file() and path.suffix in (".json", ".url", ".yaml", ".yml"):
+                text = path.read_text()
+                left += [path.name] if BASE in text else []
+                moved |= {path.name} if "https://wiki.example/vitrine/pages" in text else set()
+        self.assertEqual(left, [])
+        self.assertLessEqual({"runbooks.url", "service.yml", "prometheus-rule.yaml", "overview.json", "budgets.yml"}, moved)
+
+    def test_nothing_else_changes(self):
+        before = {path: path.read_bytes() for path in self.tree.rglob("*") if path.is_file()}
+        self.assertEqual(self.run_with("https://wiki.example").returncode, 0)
+        self.assertEqual(self.run_with(BASE).returncode, 0)
+        self.assertEqual({path: path.read_bytes() for path in self.tree.rglob("*") if path.is_file()}, before)
+
+    def test_a_path_is_refused(self):
+        for wrong in ("docs/runbooks", "http://wiki.example", "https://"):
+            done = self.run_with(wrong)
+            self.assertEqual(done.returncode, 2, wrong)
+            self.assertIn(f"set-runbooks: {wrong} is no https:// address", done.stderr)
 
 
 class Runbooks(unittest.TestCase):

@@ -35,9 +35,7 @@ def query(name):
 class Monitoring(unittest.TestCase):
     def test_rules_are_those_of_prometheus(self):
         kept = yaml.safe_load(prometheus_rule.FILE.read_text())
-        runbooks = prometheus_rule.runbooks_of(kept)
-        self.assertEqual(len(runbooks), 1)
-        self.assertEqual(kept, prometheus_rule.made(*runbooks), "run script/kubernetes-check --update")
+        self.assertEqual(kept, prometheus_rule.made(), "run script/kubernetes-check --update")
 
     def test_label_of_the_release(self):
         """The guide's overlay for kube-prometheus-stack labels the three objects that it looks for, and nothing else."""
@@ -51,13 +49,6 @@ class Monitoring(unittest.TestCase):
         self.assertEqual(said.returncode, 0, said.stderr)
         labelled = {one["kind"] for one in yaml.safe_load_all(said.stdout) if "release" in one["metadata"].get("labels", {})}
         self.assertEqual(labelled, {"ServiceMonitor", "PodMonitor", "PrometheusRule"})
-
-    def test_runbooks_are_served_elsewhere(self):
-        rule = prometheus_rule.made("https://wiki.example/runbooks")
-        self.assertEqual(prometheus_rule.runbooks_of(rule), {"https://wiki.example/runbooks"})
-        urls = {one["runbook_url"] for one in prometheus_rule.annotations(rule["spec"]["groups"])}
-        self.assertIn("https://wiki.example/runbooks/VitrineShedding.md", urls)
-        self.assertEqual(prometheus_rule.runbooks_of(prometheus_rule.made()), {"docs/runbooks"})
 
     def test_jobs_are_those_that_rules_know(self):
         names = {one["relabelings"][0]["replacement"] for file in ("service-monitor", "pod-monitor")
