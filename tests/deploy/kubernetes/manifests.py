@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The manifests of deploy/kubernetes, rendered by the kubectl that stands first on the path."""
 import functools
-import json
 import pathlib
 import re
 import subprocess
@@ -134,8 +133,3 @@ def selects(selector: Document, labels: dict[str, str]) -> bool:
                 "DoesNotExist": row["key"] in labels}[row["operator"]]:
             return False
     return True
-
-
-def schema(kind: str) -> Optional[Document]:
-    file = FOLDER / "schemas" / f"{kind}.json"
-    return json.loads(file.read_text()) if file.exists() else None

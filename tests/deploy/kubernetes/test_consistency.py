@@ -62,7 +62,7 @@ class Server(unittest.TestCase):
                 self.assertGreater(lame_duck, probe["periodSeconds"] * probe["failureThreshold"])
 
     def test_a_slow_start_is_no_failure(self):
-        for folder in ("overlays/cpu", "overlays/gpu", "overlays/dev", "overlays/sidecar"):
+        for folder in ("overlays/cpu", "overlays/gpu", "overlays/dev"):
             spec = manifests.documents(folder, "Deployment")[0]["spec"]
             probe = spec["template"]["spec"]["containers"][0]["startupProbe"]
             self.assertGreater(spec["progressDeadlineSeconds"], probe["periodSeconds"] * probe["failureThreshold"])
@@ -127,7 +127,7 @@ class References(unittest.TestCase):
 
     def test_network_policy(self):
         """Callers reach gRPC, Prometheus metrics, nobody health; the server itself reaches nobody."""
-        for overlay in ("cpu", "gpu", "sidecar", "dev"):
+        for overlay in ("cpu", "gpu", "dev"):
             policies = manifests.documents(f"overlays/{overlay}", "NetworkPolicy")
             by_name = {one["metadata"]["name"]: one["spec"] for one in policies}
             self.assertEqual(by_name["default-deny"], {"podSelector": {}, "policyTypes": ["Ingress", "Egress"]})
@@ -135,7 +135,7 @@ class References(unittest.TestCase):
             self.assertFalse(server.get("egress"))
             self.assertIn("Egress", server["policyTypes"])
             ports = {port["port"] for rule in server["ingress"] for port in rule["ports"]}
-            self.assertEqual(ports, {"grpc", "metrics"} | ({"train-metrics"} if overlay == "sidecar" else set()))
+            self.assertEqual(ports, {"grpc", "metrics"})
             for rule in server["ingress"]:
                 self.assertTrue(rule["from"])
 
@@ -143,7 +143,7 @@ class References(unittest.TestCase):
 class Numbers(unittest.TestCase):
     def test_budgets(self):
         """A budget lets a node be drained, and where there are several servers leaves one serving."""
-        for overlay in ("cpu", "gpu", "sidecar", "dev"):
+        for overlay in ("cpu", "gpu", "dev"):
             folder = f"overlays/{overlay}"
             scalers = manifests.documents(folder, "HorizontalPodAutoscaler")
             replicas = (scalers[0]["spec"]["minReplicas"] if scalers

@@ -123,12 +123,11 @@ class Monitoring(unittest.TestCase):
                           series("", "z", 1, code="OK"), series("shed_", "z", 1, reason="wait")], {"a": 1, "b": 0, "c": 0})
 
     def test_a_run_is_one_instance_in_every_pod(self):
-        """What Prometheus makes of the relabelings for pods of a Job, of a PyTorchJob and of the sidecar overlay."""
+        """What Prometheus makes of the relabelings for pods of a Job, of a PyTorchJob and of neither."""
         spec = yaml.safe_load((prometheus_rule.FILE.parent / "pod-monitor.yaml").read_text())["spec"]
         component, job = "app.kubernetes.io/component", "batch.kubernetes.io/job-name"
         for labels, instance in (({component: "trainer", job: "vitrine-train-kv-mnist"}, "vitrine-train-kv-mnist"),
                                  ({component: "trainer", "training.kubeflow.org/job-name": "vitrine-train"}, "vitrine-train"),
-                                 ({component: "server"}, "sidecar"),
                                  ({component: "trainer"}, "10.0.0.7:9400")):
             known = {"instance": "10.0.0.7:9400"}
             known.update({"__meta_kubernetes_pod_label_" + re.sub(r"\W", "_", name): value for name, value in labels.items()})

@@ -23,8 +23,6 @@ import flags
 import manifests
 
 BUNDLED = manifests.ROOT / "bundled"
-# The overlay brings busybox's shell.
-SHELL = ["busybox", "sh"] if shutil.which("busybox") else ["sh"]
 HEALTH = {1: "SERVING", 2: "NOT_SERVING"}
 
 
@@ -270,58 +268,3 @@ class RandomModel(unittest.TestCase):
                 said = subprocess.run(line, capture_output=True, text=True, timeout=120)
                 self.assertEqual(said.returncode, 0, said.stderr)
                 self.assertEqual([one.name for one in (pathlib.Path(folder) / "try").iterdir() if one.is_dir()], ["1"])
-
-
-@unittest.skipIf(flags.folder() is None, "the programs are not built")
-class TrainOnce(unittest.TestCase):
-    """The script of the sidecar overlay, with the real trainer and this machine's shell."""
-
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.root = pathlib.Path(folder.name)
-        data = self.root / "mnist"
-        data.mkdir()
-        for part, count in (("train", 128), ("t10k", 32)):
-            pixels = bytes((index * 31 + at) % 256 for index in range(count) for at in range(784))
-            (data / f"{part}-images-idx3-ubyte").write_bytes(struct.pack(">IIII", 2051, count, 28, 28) + pixels)
-            (data / f"{part}-labels-idx1-ubyte").write_bytes(struct.pack(">II", 2049, count) + bytes(i % 10 for i in range(count)))
-
-    def start(self, *more):
-        work = self.root / "work"
-        script = manifests.FOLDER / "overlays" / "sidecar" / "train-once.sh"
-        line = [*SHELL, script, work, flags.folder() / "vitrine-train", "run", "kv-mnist", f"--data=mnist:{self.root / 'mnist'}",
-                f"--work={work}", "--resume", f"--publish={self.root / 'models'}", "--threads=1", "--no-report", *more]
-        self.log = open(self.root / "log", "w+")
-        process = subprocess.Popen(line, stdout=self.log, stderr=self.log)
-        self.addCleanup(self.log.close)
-        self.addCleanup(lambda: process.poll() is None and process.kill())
-        return process
-
-    def said(self):
-        return (self.root / "log").read_text()
-
-    def test_publishes_once(self):
-        versions = self.root / "models" / "kv-mnist"
-        for _ in range(2):
-            process = self.start("--epochs=1")
-            await_that(lambda: "waiting for the end" in self.said() or process.poll() is not None, 60, "the end of training")
-            self.assertIsNone(process.poll(), self.said())
-            self.assertEqual([one.name for one in versions.iterdir() if one.is_dir()], ["1"])
-            process.send_signal(signal.SIGTERM)
-            self.assertEqual(process.wait(timeout=10), 0)
-
-    def test_sigterm_reaches_the_trainer(self):
-        """Which writes its state and ends with 1; nothing is marked as published, and the next start goes on."""
-        process = self.start("--epochs=100000")
-        await_that(lambda: (self.root / "work" / "steps.csv").exists() or process.poll() is not None, 60, "the first step")
-        self.assertIsNone(process.poll(), self.said())
-        process.send_signal(signal.SIGTERM)
-        self.assertEqual(process.wait(timeout=30), 1, self.said())
-        self.assertTrue((self.root / "work" / "state.safetensors").exists())
-        self.assertFalse((self.root / "work" / "published").exists())
-        self.assertIn("continue with", self.said())
-
-    def test_a_failure_is_handed_back(self):
-        process = self.start("--no-such-flag")
-        self.assertEqual(process.wait(timeout=30), 2, self.said())

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every object is one that Kubernetes would take: its own schemas, strictly, and ours for custom resources."""
+"""Every object is one that Kubernetes would take: its own schemas, strictly, and the fields that we use of custom resources."""
 import functools
 import json
 import re
 import unittest
 
-import jsonschema
 import kubernetes_validate
 import yaml
 
+import custom_resources
 import manifests
 
 # The oldest with everything that is used (a preStop that sleeps), one between, and the newest that the package knows.
@@ -25,11 +25,11 @@ def faults_in(text):
 
 
 def faults(document):
-    own = manifests.schema(document["kind"])
+    own = custom_resources.shape_of(document)
     if own is not None:
-        for error in jsonschema.Draft202012Validator(own).iter_errors(document):
-            yield f"{error.json_path}: {error.message}"
-        return
+        yield from custom_resources.faults(document.get("spec"), own, "spec", set())
+        yield from (f"no field {name}" for name in document if name not in ("apiVersion", "kind", "metadata", "spec"))
+        document = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": document["metadata"]}  # as any object's
     for version in VERSIONS:
         try:
             kubernetes_validate.validate(document, version, strict=True)
@@ -57,7 +57,7 @@ class Schema(unittest.TestCase):
                 self.assertEqual(faults_of(document), [])
 
     def test_a_wrong_object_is_refused(self):
-        """The check itself: a field that does not exist, a number where words belong, a custom resource likewise."""
+        """The check itself: a field that does not exist, a number where words belong."""
         pod = next(manifests.pods())
         good = {"apiVersion": "v1", "kind": "PodTemplate", "metadata": {"name": "x"},
                 "template": {"metadata": pod.metadata, "spec": pod.spec}}
@@ -67,9 +67,33 @@ class Schema(unittest.TestCase):
                               "automountServiceAccountToken: 7"), ("seccompProfile", "seccomp")):
             self.assertIn(before, text)
             self.assertNotEqual(faults_of(yaml.safe_load(text.replace(before, after))), [], after)
-        monitor = {"apiVersion": "monitoring.coreos.com/v1", "kind": "ServiceMonitor", "metadata": {"name": "x"},
-                   "spec": {"selector": {"matchLabels": {"a": "b"}}, "endpoints": [{"port": "metrics", "interval": "15"}]}}
-        self.assertNotEqual(faults_of(monitor), [])
+
+    def test_a_wrong_custom_resource_is_refused(self):
+        def monitor(**changes):
+            endpoint = {"port": "metrics", "interval": "15s", **changes}
+            return {"apiVersion": "monitoring.coreos.com/v1", "kind": "ServiceMonitor", "metadata": {"name": "x"},
+                    "spec": {"selector": {"matchLabels": {"a": "b"}}, "endpoints": [endpoint]}}
+
+        self.assertEqual(faults_of(monitor()), [])
+        for wrong in ({"interval": "15"}, {"interval": 15}, {"path": "metrics"}, {"scrapeTimout": "5s"}, {"relabelings": {}},
+                      {"relabelings": [{"targetLabel": "job", "replacement": "x"}]}):
+            self.assertEqual(len(faults_of(monitor(**wrong))), 1, wrong)
+        for change in ("spec", "metadata"):
+            whole = monitor()
+            whole[change] = {**whole[change], "nmae": "y"}
+            self.assertTrue(faults_of(whole), change)
+        self.assertTrue(faults_of({**monitor(), "status": {}}))
+
+    def test_shapes_have_what_is_used_and_no_more(self):
+        used, known = set(), set()
+        for documents in manifests.all_documents().values():
+            for document in documents:
+                shape = custom_resources.shape_of(document)
+                if shape is not None:
+                    list(custom_resources.faults(document["spec"], shape, document["kind"], used))
+        for name, shape in custom_resources.SHAPES.items():
+            known.update(custom_resources.fields(shape, name.split()[1]))
+        self.assertEqual(known - used, set())
 
     def test_names_and_labels(self):
         for folder, documents in manifests.all_documents().items():
@@ -84,11 +108,6 @@ class Schema(unittest.TestCase):
                     if document["kind"] != "Namespace":
                         self.assertIn("namespace", document["metadata"])
 
-    def test_schemas_themselves(self):
-        for file in sorted((manifests.FOLDER / "schemas").glob("*.json")):
-            with self.subTest(file.name):
-                jsonschema.Draft202012Validator.check_schema(manifests.schema(file.stem))
-
 
 class Files(unittest.TestCase):
     def test_every_file_is_used(self):
@@ -96,15 +115,17 @@ class Files(unittest.TestCase):
         named = set()
         for folder in manifests.kustomizations("Kustomization") + manifests.kustomizations("Component"):
             text = (folder / "kustomization.yaml").read_text()
-            named.update((folder / name).resolve() for name in re.findall(r"[\w./-]+\.(?:yaml|sh|textproto)", text))
+            named.update((folder / name).resolve() for name in re.findall(r"[\w./-]+\.(?:yaml|textproto)", text))
             named.add((folder / "kustomization.yaml").resolve())
         named.add(manifests.FOLDER / "components" / "autoscaling" / "prometheus-adapter-values.yaml")
         there = {file for file in manifests.FOLDER.rglob("*") if file.is_file() and file.suffix != ".json"}
         self.assertEqual(sorted(there - named), [])
 
     def test_overlays(self):
-        """Each overlay is there and differs from the others where it says so."""
-        for overlay in ("cpu", "gpu", "dev", "sidecar"):
+        """Each overlay is there and differs from the others where it says so. Nothing in a pod is a script of ours."""
+        self.assertEqual({folder.name for folder in (manifests.FOLDER / "overlays").iterdir()}, {"cpu", "gpu", "dev"})
+        self.assertEqual(list(manifests.FOLDER.rglob("*.sh")), [])
+        for overlay in ("cpu", "gpu", "dev"):
             self.assertEqual(len(manifests.documents(f"overlays/{overlay}", "Deployment")), 1, overlay)
         gpu = next(manifests.pods("overlays/gpu"))
         self.assertEqual(manifests.flag(gpu.containers()[0], "--device"), "cuda:0")

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Custom resources against the fields of custom_resources.yaml."""
+import pathlib
+import re
+from typing import Any, Iterator
+
+import yaml
+
+import manifests
+
+SHAPES = yaml.safe_load(pathlib.Path(__file__).with_suffix(".yaml").read_text())
+DEFINITIONS = SHAPES.pop("definitions")
+TYPES = {"number": int, "truth": bool}
+
+
+def shape_of(document: manifests.Document) -> Any:
+    """None for what is no custom resource."""
+    return SHAPES.get(f"{document['apiVersion']} {document['kind']}")
+
+
+def faults(value: Any, shape: Any, where: str, used: set[str]) -> Iterator[str]:
+    """What of the value does not fit. The fields that were met join `used`."""
+    shape = DEFINITIONS.get(shape, shape) if isinstance(shape, str) else shape
+    if shape == "any":
+        return
+    if isinstance(shape, str):
+        # Kubernetes takes no number where words belong, nor the other way round.
+        if type(value) is not TYPES.get(shape, str) or (shape not in TYPES and not re.fullmatch(shape, value, re.S)):
+            yield f"{where}: {value!r} is no {shape}"
+    elif isinstance(shape, list):
+        if not isinstance(value, list):
+            yield f"{where}: {value!r} is no list"
+            return
+        for index, item in enumerate(value):
+            yield from faults(item, shape[0], f"{where}[{index}]", used)
+    elif not isinstance(value, dict):
+        yield f"{where}: {value!r} has no fields"
+    else:
+        fields = {name.rstrip("!"): inner for name, inner in shape.items()}
+        for name in shape:
+            if name.endswith("!") and name[:-1] not in value:
+                yield f"{where} lacks {name[:-1]}"
+        for name, inner in value.items():
+            if name not in fields and "*" not in fields:
+                yield f"{where}: no field {name}"
+                continue
+            used.add(re.sub(r"\[\d+\]", "", f"{where}.{name}"))
+            yield from faults(inner, fields.get(name, fields.get("*")), f"{where}.{name}", used)
+
+
+def fields(shape: Any, where: str) -> Iterator[str]:
+    """Every field that a shape names."""
+    shape = DEFINITIONS.get(shape, shape) if isinstance(shape, str) else shape
+    if isinstance(shape, list):
+        yield from fields(shape[0], where)
+    elif isinstance(shape, dict):
+        for name, inner in shape.items():
+            if name != "*":
+                yield f"{where}.{name.rstrip('!')}"
+                yield from fields(inner, f"{where}.{name.rstrip('!')}")
