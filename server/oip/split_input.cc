@@ -188,8 +188,9 @@ absl::StatusOr<std::vector<v1::ClassifyRequest>> SplitInput(inference::ModelInfe
         "; it must have one, \"", kInputName, "\""));
   }
   InputTensor& input = *request.mutable_inputs(0);
+  // KServe's client says binary_data_size over gRPC too, where each value of raw_input_contents knows its size.
   RETURN_IF_ERROR(CheckNames(input.parameters(), absl::StrCat("input \"", kInputName, "\""),
-                             {"content_type", "layout", "normalized"}));
+                             {"content_type", "layout", "normalized", "binary_data_size"}));
   if (request.raw_input_contents_size() > 1 || (request.raw_input_contents_size() == 1 && input.has_contents())) {
     return Refuse("has its values twice; give raw_input_contents once, or contents");
   }

@@ -22,6 +22,7 @@ inline constexpr int kMaxBatch = 64;
 //   UINT8  [n, H, W, C], [n, C, H, W]  pixels from 0 to 255
 //   FP32   the same                  pixels from 0 to 1; with the parameter normalized what the model computes with
 // C is 1 or 3 and tells the layout; where two sides could be C, the parameter layout (NHWC or NCHW) must.
+// The parameter binary_data_size is ignored.
 // INVALID_ARGUMENT says what is wrong; the values themselves (a picture's bytes, a float's range) are not looked at.
 // UNIMPLEMENTED for shared memory.
 absl::StatusOr<std::vector<v1::ClassifyRequest>> SplitInput(inference::ModelInferRequest& request);

@@ -4,11 +4,11 @@ vitrine_test(oip_e2e_test
   SOURCES oip_test.cc ../faults/raw_http2.cc ../../client/token_command.cc ROOMS server LIBRARIES e2e_testing SANITIZE asan)
 
 # Real clients of the Open Inference Protocol against the real server, of script/test-environment.
-vitrine_script_test(tritonclient_test
-  COMMAND ${CMAKE_SOURCE_DIR}/script/test-tritonclient ${CMAKE_BINARY_DIR}
+vitrine_script_test(oip_clients_test
+  COMMAND ${CMAKE_SOURCE_DIR}/script/test-oip-clients ${CMAKE_BINARY_DIR}
   PROGRAMS vitrine-server descriptor_sets)
 vitrine_script_test(perf_analyzer_test
   COMMAND ${CMAKE_SOURCE_DIR}/script/perf-analyzer ${CMAKE_BINARY_DIR} --concurrency-range 2 --max-trials 3
           --measurement-mode count_windows --measurement-request-count 20 --stability-percentage 999
   PROGRAMS vitrine-server)
-set_tests_properties(tritonclient_test perf_analyzer_test PROPERTIES TIMEOUT 600)
+set_tests_properties(oip_clients_test perf_analyzer_test PROPERTIES TIMEOUT 600)

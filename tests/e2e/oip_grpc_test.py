@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A real vitrine-server over gRPC with the real tritonclient. Run by script/test-tritonclient."""
+"""A real vitrine-server over gRPC with the real tritonclient. Run by script/test-oip-clients."""
 
 import os
 import pathlib
@@ -12,7 +12,8 @@ from google.protobuf import descriptor_pb2, json_format
 from tritonclient.grpc import model_config_pb2, service_pb2
 from tritonclient.utils import InferenceServerException
 
-from oip_client_case import CIFAR, MODEL, SURE, Either, class_of, encoded, pixels, words
+from oip_client_case import Either
+from oip_pictures import CIFAR, MODEL, SURE, class_of, encoded, pixels, words
 
 
 class Grpc(Either, unittest.TestCase):

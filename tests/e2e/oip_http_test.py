@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A real vitrine-server over HTTP with the real tritonclient, and bodies that it never sends. Run by
-script/test-tritonclient."""
+script/test-oip-clients."""
 
 import base64
 import http.client
@@ -10,7 +10,8 @@ import unittest
 import numpy
 import tritonclient.http
 
-from oip_client_case import CIFAR, LABELS, MODEL, SURE, Either, encoded, pixels
+from oip_client_case import Either
+from oip_pictures import CIFAR, LABELS, MODEL, SURE, encoded, pixels
 
 
 class Http(Either, unittest.TestCase):

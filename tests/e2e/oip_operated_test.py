@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Loading on the admin listener, and bearer tokens, with the real tritonclient. Run by script/test-tritonclient."""
+"""Loading on the admin listener, and bearer tokens, with the real tritonclient. Run by script/test-oip-clients."""
 
 import hashlib
 import pathlib
@@ -13,7 +13,7 @@ import tritonclient.http
 from tritonclient.utils import InferenceServerException
 
 import oip_server
-from oip_client_case import MODEL, SURE, encoded
+from oip_pictures import MODEL, SURE, encoded
 
 
 class Operated(unittest.TestCase):

@@ -108,6 +108,17 @@ TEST(InferPlan, LayoutAndNormalizedAreParameters) {
   EXPECT_THAT(Refusal(request), HasSubstr("must be a string"));
 }
 
+TEST(InferPlan, TheSizeOfBinaryDataIsIgnored) {
+  ModelInferRequest request = Request("UINT8", {1, 2, 2, 3}, "abcdefghijkl");
+  auto& parameters = *request.mutable_inputs(0)->mutable_parameters();
+  parameters["binary_data_size"].set_int64_param(12);
+  const auto plan = PlanInfer(request, 10);
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_EQ(plan->parts[0].tensor().data(), "abcdefghijkl");
+  parameters["binary_data_sizes"].set_int64_param(12);
+  EXPECT_THAT(Refusal(request), HasSubstr("\"binary_data_sizes\", which is not known"));
+}
+
 TEST(InferPlan, TopKIsWhatTheLargestOutputNeeds) {
   ModelInferRequest request = Request("BYTES", {1}, Element("one"));
   SetOutput(request, kProbabilities, 3);
