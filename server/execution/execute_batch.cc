@@ -8,6 +8,7 @@
 #include <cmath>
 #include <exception>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -28,7 +29,8 @@ struct Item {
   std::unique_ptr<InferenceRequest> request;  // null once answered
   Grid grid;
   PictureInput input;
-  absl::Duration decode;
+  std::optional<absl::Duration> decode;  // once tried
+  std::optional<absl::Duration> encode;  // once tried
 };
 
 // One batch from its encoded pictures to its answers.
@@ -44,7 +46,7 @@ class BatchRun {
         start_(context.clock.Now()) {
     for (auto& request : batch.requests) {
       const Grid grid = request->grid;
-      items_.push_back({std::move(request), grid, {}, {}});
+      items_.push_back({std::move(request), grid, {}, {}, {}});
     };
   }
 
@@ -68,13 +70,14 @@ class BatchRun {
     for (Item& item : items_) {
       const absl::Time begin = context_.clock.Now();
       const absl::Status decoded = DecodeOne(item, preprocessing);
-      item.decode = context_.clock.Now() - begin;
+      const absl::Duration spent = context_.clock.Now() - begin;
+      item.decode = spent;
       if (!decoded.ok()) {
         Finish(item, decoded);
       } else if (item.request->IsCancelled()) {
         Finish(item, absl::CancelledError("the client cancelled the request; nothing was computed"));
       } else {
-        model_->cost->ObserveDecode(item.request->InputPixels(), item.decode);
+        model_->cost->ObserveDecode(item.request->InputPixels(), spent);
       }
     }
     std::erase_if(items_, [](const Item& item) { return item.request == nullptr; });
@@ -134,6 +137,7 @@ class BatchRun {
     info_.set_id(id_);
 
     const absl::Time begin = context_.clock.Now();
+    computing_since_ = begin;
     absl::StatusOr<at::Tensor> logits = RunModel(*model_->model, inputs, tap_.empty() ? nullptr : &tap_, &tokens_);
     if (!logits.ok()) return logits.status();
     logits_ = logits->to(at::kCPU).to(at::kFloat).contiguous();
@@ -143,6 +147,7 @@ class BatchRun {
       return absl::InternalError(absl::StrCat("logits have the wrong shape for ", images, " images"));
     }
     model_->cost->ObserveCompute(tokens, compute_);
+    computing_since_.reset();
     for (const Item& item : items_) item.request->progress = Progress::kCompute;
     if (metrics_ != nullptr) {
       metrics_->Observe(Stage::kCompute, compute_);
@@ -174,9 +179,8 @@ class BatchRun {
     }
     for (const auto& wish : request.features) output.features.push_back(CollectFeature(wish, tokens_, i));
     const Sureness sureness = version_metrics_ == nullptr ? Sureness() : SurenessOf(output.logits);
-    const absl::Duration queue = start_ - request.arrival;
-    output.timings.set_queue(static_cast<float>(absl::ToDoubleSeconds(queue)));
-    output.timings.set_decode(static_cast<float>(absl::ToDoubleSeconds(item.decode)));
+    output.timings.set_queue(static_cast<float>(absl::ToDoubleSeconds(start_ - request.arrival)));
+    output.timings.set_decode(static_cast<float>(absl::ToDoubleSeconds(*item.decode)));
     output.timings.set_compute(static_cast<float>(absl::ToDoubleSeconds(compute_)));
     output.batch = info_;
     output.picture = std::move(item.input.picture);
@@ -184,6 +188,7 @@ class BatchRun {
     const absl::Time begin = context_.clock.Now();
     absl::StatusOr<v1::ClassifyResponse> response = context_.responder(request, std::move(output));
     const absl::Time end = context_.clock.Now();
+    item.encode = end - begin;
     // An answer that failed may have drawn only some of its overlays.
     if (response.ok()) model_->cost->ObserveEncode(request.overlay_pixels, end - begin);
     if (response.ok() && version_metrics_ != nullptr && !request.is_probe) {
@@ -191,20 +196,34 @@ class BatchRun {
       version_metrics_->confidence.Observe(sureness.confidence);
       version_metrics_->entropy.Observe(sureness.entropy);
     }
-    if (response.ok() && metrics_ != nullptr && !request.is_probe) {
-      metrics_->Observe(Stage::kQueue, queue);
-      metrics_->Observe(Stage::kDecode, item.decode);
-      metrics_->Observe(Stage::kEncode, end - begin);
-    }
     Finish(item, std::move(response));
   }
 
-  static void Finish(Item& item, absl::StatusOr<v1::ClassifyResponse> answer) {
+  void Finish(Item& item, absl::StatusOr<v1::ClassifyResponse> answer) const {
+    CountStages(item, answer.ok());
     const std::unique_ptr<InferenceRequest> request = std::move(item.request);
     request->Finish(std::move(answer));
   }
 
+  // What a request went through, also if no answer came of it: where all are late, nothing else says why.
+  void CountStages(const Item& item, bool answered) const {
+    if (metrics_ == nullptr || item.request->is_probe) return;
+    const auto count = [&](Stage stage, absl::Duration spent) {
+      if (answered) {
+        metrics_->Observe(stage, spent);
+      } else {
+        model_->metrics->CountUnanswered(stage, spent);
+      }
+    };
+    count(Stage::kQueue, start_ - item.request->arrival);
+    if (item.decode.has_value()) count(Stage::kDecode, *item.decode);
+    if (item.encode.has_value()) count(Stage::kEncode, *item.encode);
+  }
+
   void FailRest(const std::string& why) {
+    if (metrics_ != nullptr && computing_since_.has_value()) {
+      model_->metrics->CountUnanswered(Stage::kCompute, context_.clock.Now() - *computing_since_);
+    }
     vitrine::Log(LogLevel::kError, "batch failed",
                  {{"batch", static_cast<int64_t>(id_)},
                   {"model", model_->id.model},
@@ -248,6 +267,7 @@ class BatchRun {
   AttentionTap tap_;
   TokenTap tokens_;
   at::Tensor logits_;
+  std::optional<absl::Time> computing_since_;  // until the model has run
   absl::Duration compute_;
   v1::BatchInfo info_;
 };

@@ -105,7 +105,11 @@ ModelMetrics::Executor::Executor()
 
 ModelMetrics::ByMethod::ByMethod() : ok_duration(kSecondBounds), error_duration(kSecondBounds) {}
 
-ModelMetrics::ModelMetrics(int executors) : ok_loads_(kLoadSecondBounds), failed_loads_(kLoadSecondBounds) {
+ModelMetrics::ModelMetrics(int executors)
+    : unanswered_{SharedHistogram(kSecondBounds), SharedHistogram(kSecondBounds), SharedHistogram(kSecondBounds),
+                  SharedHistogram(kSecondBounds)},
+      ok_loads_(kLoadSecondBounds),
+      failed_loads_(kLoadSecondBounds) {
   for (int i = 0; i < executors; ++i) executors_.push_back(std::make_unique<Executor>());
 }
 

@@ -73,9 +73,9 @@ struct StageTotals {
   double seconds = 0;
 };
 struct ModelTotals {
-  std::array<StageTotals, kStages> stages;
-  StageTotals succeeded;  // requests answered OK
-  StageTotals failed;     // requests refused or failed
+  std::array<StageTotals, kStages> stages;  // of requests answered OK
+  StageTotals succeeded;                    // requests answered OK
+  StageTotals failed;                       // requests refused or failed
   uint64_t batches = 0;
 };
 
@@ -91,7 +91,7 @@ class ModelMetrics {
     void Observe(Stage stage, absl::Duration spent) {
       stages[static_cast<int>(stage)].Observe(absl::ToDoubleSeconds(spent));
     }
-    std::array<Histogram, kStages> stages;
+    std::array<Histogram, kStages> stages;  // of requests answered OK, and of batches that were computed
     Histogram batch_images;
     Histogram batch_tokens;
     Histogram batch_grids;
@@ -100,6 +100,10 @@ class ModelMetrics {
 
   // A request ended so, this long after its arrival. A refusal because of load is counted by its ShedReason too.
   void CountRequest(Method method, const absl::Status& status, absl::Duration spent);
+  // A request that ended without an answer spent so long in a stage; in kCompute, a batch that failed. Any thread.
+  void CountUnanswered(Stage stage, absl::Duration spent) {
+    unanswered_[static_cast<int>(stage)].Observe(absl::ToDoubleSeconds(spent));
+  }
   // The deadline of a request passed, or its client left.
   void CountExpired(Progress progress) { Count(expired_[static_cast<int>(progress)]); }
   void CountCancelled(Progress progress) { Count(cancelled_[static_cast<int>(progress)]); }
@@ -123,6 +127,7 @@ class ModelMetrics {
   static void Count(std::atomic<uint64_t>& counter) { counter.fetch_add(1, std::memory_order_relaxed); }
 
   std::vector<std::unique_ptr<Executor>> executors_;
+  std::array<SharedHistogram, kStages> unanswered_;
   std::array<ByMethod, kMethods> methods_;
   std::array<std::atomic<uint64_t>, kShedReasons> shed_{};
   std::array<std::atomic<uint64_t>, kProgresses> expired_{};

@@ -82,7 +82,10 @@ void Metrics::AddEnds(Families& families) const {
 }
 
 void Metrics::AddStages(Families& families) const {
-  MetricFamily stages{"vitrine_stage_duration_seconds", "Time of each stage of a request.", MetricType::Histogram, {}};
+  MetricFamily stages{"vitrine_stage_duration_seconds",
+                      "Time of each stage of a request, whether it was answered or not.",
+                      MetricType::Histogram,
+                      {}};
   MetricFamily images{"vitrine_batch_images", "Images of a batch.", MetricType::Histogram, {}};
   MetricFamily tokens{"vitrine_batch_tokens", "Tokens of a batch.", MetricType::Histogram, {}};
   MetricFamily grids{"vitrine_batch_grids", "Different grids in a batch.", MetricType::Histogram, {}};
@@ -96,7 +99,12 @@ void Metrics::AddStages(Families& families) const {
       executor->batch_grids.AddTo(grid_totals);
     }
     for (int stage = 0; stage < kStages; ++stage) {
-      AddHistogram(stages, {{"model", model}, {"stage", kStageNames[stage]}}, SecondBounds(), stage_totals[stage]);
+      const auto add = [&, &name = model](const char* outcome, const HistogramTotals& totals) {
+        AddHistogram(stages, {{"model", name}, {"stage", kStageNames[stage]}, {"outcome", outcome}}, SecondBounds(),
+                     totals);
+      };
+      add("ok", stage_totals[stage]);
+      add("error", TotalsOf(metrics->unanswered_[stage]));
     }
     AddHistogram(images, {{"model", model}}, ImageBounds(), image_totals);
     AddHistogram(tokens, {{"model", model}}, TokenBounds(), token_totals);

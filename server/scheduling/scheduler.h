@@ -88,7 +88,8 @@ class Scheduler {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::vector<Dropped> TakeDead() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::vector<Dropped> TakeAll() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  static void Answer(std::vector<Dropped> dropped);
+  // Ends requests that no executor has taken; the time that they waited is counted.
+  void Answer(std::vector<Dropped> dropped) const;
 
   const BatchOptions options_;
   const Clock& clock_;

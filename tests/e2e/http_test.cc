@@ -71,7 +71,7 @@ TEST(Metrics, AScrapeParsesAndItsCountsAreThoseOfTheClient) {
   }
   EXPECT_GE(batches, 7);
   const auto sample = [&](const std::string& name) { return samples.contains(name) ? samples.at(name) : -1; };
-  EXPECT_EQ(sample("vitrine_stage_duration_seconds_count{model=\"mixed\",stage=\"compute\"}"), batches);
+  EXPECT_EQ(sample("vitrine_stage_duration_seconds_count{model=\"mixed\",stage=\"compute\",outcome=\"ok\"}"), batches);
   EXPECT_EQ(sample("vitrine_batch_images_sum{model=\"mixed\"}"), batches);
   EXPECT_EQ(sample("vitrine_batch_grids_sum{model=\"mixed\"}"), batches);
   EXPECT_EQ(running.Metric("vitrine_model_info{model=\"mixed\",version=\"1\""), 1);

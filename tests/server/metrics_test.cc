@@ -132,8 +132,10 @@ TEST(Metrics, ExecutorsAreMerged) {
   model->executor(1).Observe(Stage::kCompute, absl::Milliseconds(30));
   model->executor(1).batch_images.Observe(4);
   const std::string text = metrics.Text();
-  EXPECT_THAT(text, HasSubstr("vitrine_stage_duration_seconds_count{model=\"m\",stage=\"compute\"} 2"));
-  EXPECT_THAT(text, HasSubstr("vitrine_stage_duration_seconds_bucket{model=\"m\",stage=\"compute\",le=\"0.005\"} 1"));
+  EXPECT_THAT(text, HasSubstr("vitrine_stage_duration_seconds_count{model=\"m\",stage=\"compute\",outcome=\"ok\"} 2"));
+  EXPECT_THAT(
+      text,
+      HasSubstr("vitrine_stage_duration_seconds_bucket{model=\"m\",stage=\"compute\",outcome=\"ok\",le=\"0.005\"} 1"));
   EXPECT_THAT(text, HasSubstr("vitrine_batch_images_sum{model=\"m\"} 4"));
 }
 

@@ -11,10 +11,13 @@
 #include <utility>
 #include <vector>
 
+#include "server/observability/metrics.h"
+
 namespace vitrine {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 class SchedulerTest : public ::testing::Test {
@@ -93,6 +96,30 @@ TEST_F(SchedulerTest, CancelledAndExpiredWorkNeverReachesAnExecutor) {
   EXPECT_THAT(Ids(scheduler.NextBatch()), ElementsAre("2"));
   EXPECT_THAT(codes_[0], ElementsAre(absl::StatusCode::kCancelled));
   EXPECT_THAT(codes_[1], ElementsAre(absl::StatusCode::kDeadlineExceeded));
+}
+
+// Two whose deadline passes and one whose client leaves: a queue in which nobody is answered is as long as it is.
+TEST_F(SchedulerTest, WhoIsNeverTakenHasSpentItsTimeInTheQueue) {
+  Metrics metrics(1, "");
+  const auto model = std::make_shared<LoadedModel>();
+  model->metrics = metrics.ForModel("m");
+  model_ = model;
+  Scheduler scheduler({}, clock_, /*sweep=*/false);
+  for (int i = 0; i < 4; ++i) {
+    InferenceRequest request = Request(i);
+    if (i < 2) request.deadline = clock_.Now() + absl::Seconds(2);
+    if (i == 2) request.cancelled = std::make_shared<std::atomic<bool>>(true);
+    request.is_probe = i == 3;
+    scheduler.Submit(std::move(request));
+  }
+  clock_.Advance(absl::Seconds(2));
+  scheduler.Sweep();
+  scheduler.Stop(absl::ZeroDuration());
+  for (const auto& codes : codes_) EXPECT_EQ(codes.size(), 1U);
+  const std::string text = metrics.Text();
+  EXPECT_THAT(text,
+              HasSubstr("vitrine_stage_duration_seconds_count{model=\"m\",stage=\"queue\",outcome=\"error\"} 3\n"));
+  EXPECT_THAT(text, HasSubstr("vitrine_stage_duration_seconds_sum{model=\"m\",stage=\"queue\",outcome=\"error\"} 6\n"));
 }
 
 TEST_F(SchedulerTest, AnIdleExecutorWaitsForCompanyAsLongAsToldAndNoLonger) {
