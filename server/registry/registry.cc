@@ -150,6 +150,7 @@ absl::Status Registry::Reconcile(const std::vector<VersionId>& retry, absl::Dura
 
 void Registry::Poll() {
   MutexLock poll_lock(poll_mutex_);
+  reclaimer_.Reclaim();
   ReapRetired();
   settings_.Reload();
   const absl::StatusOr<std::vector<VersionId>> listed = ListVersions(options_.root);

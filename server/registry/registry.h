@@ -21,6 +21,7 @@
 #include "server/clock.h"
 #include "server/registry/loaded_model.h"
 #include "server/registry/memory_budget.h"
+#include "server/registry/reclaimer.h"
 #include "server/registry/repository_watch.h"
 #include "server/registry/serving_settings.h"
 #include "server/registry/version_policy.h"
@@ -51,7 +52,8 @@ struct RegistryOptions {
 //
 // New versions are verified, run on their goldens and swapped in while the old one serves. What is READY is never lost
 // to anything that happens on disk: a corrupt, partial or vanished version or repository leaves the last good one
-// serving. A version whose files are replaced in place, which nobody should do, is loaded anew with a warning.
+// serving. A version whose files are replaced in place, which nobody should do, is loaded anew with a warning. What is
+// no longer held is freed during a look, whoever held it last.
 class Registry {
  public:
   using Loader = std::function<absl::StatusOr<ModelHandle>(const VersionId&)>;
@@ -152,6 +154,7 @@ class Registry {
   ServingSettings& settings_;
   RepositoryWatch watch_;  // used by the thread of Follow, but for Wake
   VersionTable table_;
+  Reclaimer reclaimer_{[this] { watch_.Wake(); }};  // after watch_, which it wakes
   std::atomic<bool> stop_ = false;
 
   Mutex poll_mutex_;  // held during a look

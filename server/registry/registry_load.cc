@@ -84,6 +84,7 @@ void Registry::Replace(const KnownVersion& known, const std::string& stamp) {
 }
 
 absl::StatusOr<ModelHandle> Registry::Load(const VersionId& id, const ModelPlan& plan) {
+  reclaimer_.Reclaim();  // what waits for it counts against no limit and takes the memory all the same
   const absl::Time begin = clock_.Now();
   absl::StatusOr<ModelHandle> loaded = LoadWithinLimits(id, plan);
   if (parts_.attempted != nullptr) parts_.attempted(id, loaded.status(), clock_.Now() - begin);
@@ -111,7 +112,7 @@ absl::StatusOr<ModelHandle> Registry::LoadWithinLimits(const VersionId& id, cons
   }
   ASSIGN_OR_RETURN(ModelHandle loaded, parts_.load(id));
   RETURN_IF_ERROR(check(loaded->device_bytes));
-  return loaded;
+  return reclaimer_.Keep(std::move(loaded));
 }
 
 absl::Duration Registry::DelayAfter(int failures) const {

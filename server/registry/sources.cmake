@@ -4,6 +4,7 @@ list(APPEND server_sources
   registry/canary_guard.cc
   registry/memory_budget.cc
   registry/model_loader.cc
+  registry/reclaimer.cc
   registry/registry.cc
   registry/registry_load.cc
   registry/repository_watch.cc

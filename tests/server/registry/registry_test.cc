@@ -4,9 +4,13 @@
 #include <gmock/gmock.h>
 
 #include <atomic>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <functional>
+#include <future>
 #include <map>
+#include <memory>
 #include <set>
 #include <thread>
 #include <utility>
@@ -129,6 +133,52 @@ TEST_F(RegistryTest, SwapsWhileTheOldVersionIsHeld) {
   held.reset();
   registry.Poll();
   EXPECT_THAT(States(registry), ElementsAre("m/2 READY"));
+}
+
+// A version that calls `freed` on the thread that frees it.
+ModelHandle Tracked(const VersionId& id, std::function<void()> freed) {
+  auto model = std::make_unique<LoadedModel>();
+  model->id = id;
+  return {model.release(), [freed = std::move(freed)](const LoadedModel* held) {
+            delete held;
+            freed();
+          }};
+}
+
+// To free a large model takes long, and an executor that does it answers nobody meanwhile.
+TEST_F(RegistryTest, WhoDropsTheLastHandleOfAnOldVersionDoesNotFreeIt) {
+  Add("m", 1);
+  std::promise<std::thread::id> freed;
+  const Registry::Loader loader = [&](const VersionId& id) {
+    return Tracked(id, [&, id] {
+      if (id.version == 1) freed.set_value(std::this_thread::get_id());
+    });
+  };
+  RegistryOptions options = Options();
+  options.poll_interval = absl::Hours(1);
+  Registry registry(options, loader, clock_);
+  registry.Start();
+  ASSERT_TRUE(registry.WaitForFirstPoll(absl::Minutes(1)));
+  ModelHandle held = registry.Find("m").value();
+  Add("m", 2);
+  ASSERT_TRUE(registry.Reconcile().ok());
+  held.reset();
+  std::future<std::thread::id> where = freed.get_future();
+  ASSERT_EQ(where.wait_for(std::chrono::minutes(1)), std::future_status::ready) << "it is freed, and soon";
+  EXPECT_NE(where.get(), std::this_thread::get_id());
+}
+
+TEST_F(RegistryTest, AHandleThatOutlivesTheRegistryFreesItsVersion) {
+  Add("m", 1);
+  bool freed = false;
+  const Registry::Loader loader = [&](const VersionId& id) { return Tracked(id, [&] { freed = true; }); };
+  auto registry = std::make_unique<Registry>(Options(), loader, clock_);
+  registry->Poll();
+  ModelHandle held = registry->Find("m").value();
+  registry.reset();
+  EXPECT_FALSE(freed);
+  held.reset();
+  EXPECT_TRUE(freed);
 }
 
 TEST_F(RegistryTest, KeepsAsManyVersionsAsTold) {
