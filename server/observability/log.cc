@@ -3,7 +3,6 @@
 
 #include <spdlog/formatter.h>
 #include <spdlog/sinks/base_sink.h>
-#include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
@@ -13,6 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "server/observability/stderr_sink.h"
 
 namespace vitrine {
 namespace {
@@ -194,7 +194,7 @@ bool IsLogFormat(std::string_view format) {
 }
 
 void StartLogging(const std::string& level, const std::string& format) {
-  auto lines = std::make_shared<spdlog::sinks::stderr_sink_mt>();
+  auto lines = std::make_shared<StderrSink>();
   lines->set_formatter(std::make_unique<LineFormatter>(format == "json" ? JsonLine : TextLine));
   const spdlog::sinks_init_list sinks = {std::move(lines), std::make_shared<HistorySink>()};
   auto logger = std::make_shared<spdlog::logger>("vitrine-server", sinks);

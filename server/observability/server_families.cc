@@ -7,6 +7,7 @@
 #include "server/observability/families.h"
 #include "server/observability/metrics.h"
 #include "server/observability/process_stats.h"
+#include "server/observability/stderr_sink.h"
 #include "server/registry/version_status.h"
 
 namespace vitrine {
@@ -199,11 +200,15 @@ void Metrics::AddServer(Families& families) const {
   }
   if (sources_.log_lines) {
     const auto [warnings, errors] = sources_.log_lines();
-    MetricFamily& lines = AddFamily(families, "vitrine_log_messages_total",
-                                    "Log lines written at that level; critical counts as error.", MetricType::Counter);
+    MetricFamily& lines =
+        AddFamily(families, "vitrine_log_messages_total",
+                  "Log lines of that level, lost ones included; critical counts as error.", MetricType::Counter);
     AddValue(lines, {{"level", "warning"}}, static_cast<double>(warnings));
     AddValue(lines, {{"level", "error"}}, static_cast<double>(errors));
   }
+  AddCounter(families, "vitrine_log_lines_lost_total",
+             "Log lines that could not be written to stderr: its disk is full, or nobody reads it.",
+             Read(LostLogLines()));
   AddProcess(families);
 }
 

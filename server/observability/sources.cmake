@@ -19,4 +19,5 @@ list(APPEND server_sources
   observability/status_html.cc
   observability/status_json.cc
   observability/status_reader.cc
+  observability/stderr_sink.cc
   observability/trace_context.cc)

@@ -63,11 +63,8 @@ class Shell {
   }
 
   // The address of the gRPC service; empty if it does not come.
-  std::string AwaitAddress() const {
-    std::string text;
-    if (!Eventually([&] { return !(text = ReadText(ports_)).empty(); })) return "";
-    return text.substr(5, text.find('\n') - 5);
-  }
+  std::string AwaitAddress() const { return AwaitPort("grpc="); }
+  std::string AwaitMetricsAddress() const { return AwaitPort("metrics="); }
   // What the program has open as the file of that number; the command must `exec` it.
   std::string OpenFile(int number) const {
     std::error_code none;
@@ -83,6 +80,15 @@ class Shell {
   std::string Output() const { return ReadText(output_); }
 
  private:
+  // What follows `name` in the file of ports.
+  std::string AwaitPort(const std::string& name) const {
+    std::string text;
+    size_t at = std::string::npos;
+    if (!Eventually([&] { return (at = (text = ReadText(ports_)).find(name)) != std::string::npos; })) return "";
+    at += name.size();
+    return text.substr(at, text.find('\n', at) - at);
+  }
+
   std::filesystem::path ports_, output_;
   pid_t pid_ = -1;
 };
@@ -123,6 +129,12 @@ TEST_F(Start, ServesOnWhenTheDiskOfTheLogIsFull) {
   if (access("/dev/full", W_OK) != 0) GTEST_SKIP() << "there is no /dev/full here";
   Shell shell(folder_.path(), "exec $SERVER --log-level debug --log-requests all >/dev/full 2>&1");
   ExpectServes(shell);
+  const std::string lost = "\nvitrine_log_lines_lost_total ";
+  const std::string scrape =
+      HttpExchange(shell.AwaitMetricsAddress(), "GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+  const size_t at = scrape.find(lost);
+  ASSERT_NE(at, std::string::npos);
+  EXPECT_NE(scrape[at + lost.size()], '0') << "every line is lost";
   shell.Signal(SIGTERM);
   EXPECT_EQ(shell.Wait(), 0);
 }

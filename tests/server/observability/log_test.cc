@@ -1,13 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/observability/log.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
+#include <csignal>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <thread>
+
+#include "server/observability/stderr_sink.h"
 
 namespace vitrine {
 namespace {
@@ -121,6 +127,37 @@ TEST(LogHistory, HearsOfEveryThreadsEventsWithItsOwnFields) {
   EXPECT_EQ(History().Counts(), (std::pair(warnings + 1, errors + 1)));
   EXPECT_EQ(History().Lines()[0].text, "from this one thread=1");
   EXPECT_EQ(History().Lines()[1].text, "from another thread thread=2");
+}
+
+// A pipe that takes 4096 bytes and no more until it is read, as a disk that is full.
+TEST(StderrSink, CountsEveryLineThatIsLostAndNeverJoinsTwo) {
+  int ends[2];
+  ASSERT_EQ(pipe2(ends, O_NONBLOCK), 0);
+  ASSERT_GT(fcntl(ends[1], F_SETPIPE_SZ, 4096), 0);
+  const auto read_all = [&] {
+    std::string text(1 << 20, '\0');
+    const ssize_t size = read(ends[0], text.data(), text.size());
+    text.resize(std::max<ssize_t>(size, 0));
+    return text;
+  };
+  std::atomic<uint64_t> lost = 0;
+  StderrSink sink(ends[1], lost);
+  sink.set_pattern("%v");
+  const auto log = [&](const std::string& text) { sink.log({"", spdlog::level::info, text}); };
+  log("first");
+  EXPECT_EQ(lost, 0U);
+  EXPECT_EQ(read_all(), "first\n");
+  log(std::string(5000, 'x'));
+  log("no room");
+  EXPECT_EQ(lost, 2U);
+  EXPECT_EQ(read_all(), std::string(4096, 'x')) << "what there was room for";
+  log("room again");
+  EXPECT_EQ(read_all(), "\nroom again\n");
+  close(ends[0]);
+  std::signal(SIGPIPE, SIG_IGN);
+  log("nobody reads");
+  EXPECT_EQ(lost, 3U);
+  close(ends[1]);
 }
 
 }  // namespace
