@@ -43,6 +43,16 @@ TEST(RateWindow, BeginsWithTheFirstSample) {
   EXPECT_DOUBLE_EQ(window.PerSecond("a"), 2) << "not over a minute that has not passed";
 }
 
+TEST(RateWindow, ThreeSamplesAreEnoughToLetTheFirstGo) {
+  FakeClock clock;
+  RateWindow window(absl::Minutes(1));
+  for (const double total : {0.0, 60.0, 60.0}) {
+    window.Sample(clock.Now(), {{"a", total}});
+    clock.Advance(absl::Minutes(1));
+  }
+  EXPECT_EQ(window.PerSecond("a"), 0) << "what rose before the last minute";
+}
+
 TEST(RateWindow, CountersComeGoAndBeginAnew) {
   FakeClock clock;
   RateWindow window(absl::Minutes(1));
