@@ -58,7 +58,7 @@ COPY --from=build /images/server /
 EXPOSE 8500 8501
 # The health listener speaks plaintext to whoever asks, also where the other one wants certificates or tokens.
 HEALTHCHECK --interval=10s --timeout=3s --start-period=60s --retries=3 \
-    CMD ["/usr/bin/vitrine", "health", "--server", "127.0.0.1:8502"]
+    CMD ["/usr/bin/vitrine-server", "--health-check=127.0.0.1:8502"]
 ENTRYPOINT ["/usr/bin/vitrine-server"]
 CMD ["--repository=/models", "--health-listen=127.0.0.1:8502"]
 
@@ -93,7 +93,7 @@ COPY --from=build-cuda /images/server-cuda /
 ENV NVIDIA_VISIBLE_DEVICES=all NVIDIA_DRIVER_CAPABILITIES=compute,utility
 EXPOSE 8500 8501
 HEALTHCHECK --interval=10s --timeout=3s --start-period=120s --retries=3 \
-    CMD ["/usr/bin/vitrine", "health", "--server", "127.0.0.1:8502"]
+    CMD ["/usr/bin/vitrine-server", "--health-check=127.0.0.1:8502"]
 ENTRYPOINT ["/usr/bin/vitrine-server"]
 CMD ["--repository=/models", "--health-listen=127.0.0.1:8502", "--device=cuda:0"]
 

@@ -19,6 +19,7 @@
 #include "base/file/replace.h"
 #include "base/status_macros.h"
 #include "programs/command_line.h"
+#include "programs/server_health_check.h"
 #include "server/lifecycle/crash_stack.h"
 #include "server/lifecycle/resolve.h"
 #include "server/lifecycle/standard_files.h"
@@ -31,6 +32,8 @@ namespace {
 
 // See ServerOptions::end_patience. The arithmetic of docs/kubernetes.md has it.
 constexpr absl::Duration kEndPatience = absl::Seconds(2);
+// Container runtimes give a health check three seconds.
+constexpr absl::Duration kHealthPatience = absl::Seconds(2);
 
 // Signals wait for sigwait: no thread started after this sees them.
 sigset_t BlockSignals() {
@@ -115,7 +118,20 @@ int Main(int argc, char** argv) {
       "--check", check,
       "check the configuration, the ports and the device, name every fault, and end: 0 if the server would start, "
       "2 for a wrong configuration, 1 for a port or device that cannot be had");
+  std::string asked;
+  app.add_option(
+         "--health-check", asked,
+         "ask the server whose --health-listen is this address whether it serves, and end: 0 if it does, 1 if it "
+         "does not or nobody answers. For the health checks of containers")
+      ->type_name("HOST:PORT");
   if (const std::optional<int> code = ParseCommandLine(app, argc, argv)) return *code;
+  if (!asked.empty()) {
+    if (const absl::Status healthy = CheckHealth(asked, kHealthPatience); !healthy.ok()) {
+      return Fail("vitrine-server", healthy);
+    }
+    std::cout << "SERVING\n";
+    return kExitSuccess;
+  }
   if (const absl::Status valid = CheckConfiguration(options); !valid.ok()) {
     Fail("vitrine-server", valid);
     return kExitUsage;

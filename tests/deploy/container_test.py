@@ -106,6 +106,67 @@ class ClientImage(unittest.TestCase):
         self.assertGreater(self.inside("etc/ssl/certs/ca-certificates.crt").read_text().count("BEGIN CERTIFICATE"), 100)
 
 
+def programs_of_images() -> "dict[str, list[str]]":
+    """What deploy/container/assemble-all puts into each."""
+    text = (SOURCE / "deploy/container/assemble-all").read_text()
+    return {name: programs.split() for name, programs in re.findall(r"^\s*image (\S+) (vitrine.*)$", text, re.M)}
+
+
+class Carried(unittest.TestCase):
+    """An image has the programs that it starts, and of libraries what these need."""
+
+    def test_images_have_the_programs_that_they_start(self) -> None:
+        images = programs_of_images()
+        self.assertEqual(sorted(images), ["client", "server", "server-cuda", "trainer"])
+        for stage in re.split(r"^FROM ", (SOURCE / "Dockerfile").read_text(), flags=re.M):
+            name = stage.split("\n")[0].split(" AS ")[-1]
+            started = set(re.findall(r'(?:ENTRYPOINT|CMD) \["/usr/bin/([\w-]+)"', stage))
+            if name in images:
+                self.assertLessEqual(started, set(images[name]), name)
+        self.assertEqual(images["server"], ["vitrine-server"])
+        self.assertEqual(images["server-cuda"], ["vitrine-server"])
+
+
+class HealthCheck(unittest.TestCase):
+    """The command of the images' HEALTHCHECK, against a real server."""
+
+    def command(self, address: str) -> "list[str]":
+        words = set(re.findall(r"(?ms)^HEALTHCHECK .*?CMD (\[.*?\])$", (SOURCE / "Dockerfile").read_text()))
+        self.assertEqual(len(words), 1, "two ways to ask the same")
+        program, *flags = json.loads(words.pop())
+        return [str(BUILD / "bin" / pathlib.Path(program).name),
+                *(flag.replace("127.0.0.1:8502", address) for flag in flags)]
+
+    def test_says_whether_the_server_serves(self) -> None:
+        if not (BUILD / "bin/vitrine-server").exists():
+            self.skipTest("vitrine-server is not built")
+        with tempfile.TemporaryDirectory() as folder:
+            ports = pathlib.Path(folder) / "ports"
+            (pathlib.Path(folder) / "models").mkdir()
+            server = subprocess.Popen([BUILD / "bin/vitrine-server", "--repository", f"{folder}/models", "--listen", "127.0.0.1:0",
+                                       "--health-listen", "127.0.0.1:0", "--port-file", ports, "--executors", "1"],
+                                      stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            try:
+                asked = run("true")
+                end = time.monotonic() + 60
+                while time.monotonic() < end and server.poll() is None:
+                    if ports.exists():
+                        address = re.search(r"^health=(.*)$", ports.read_text(), re.M).group(1)
+                        asked = run(*self.command(address))
+                        if asked.returncode == 0:
+                            break
+                        self.assertEqual(asked.returncode, 1, asked.stderr)
+                        self.assertIn("does not serve: NOT_SERVING", asked.stderr)
+                    time.sleep(0.05)
+                self.assertEqual(asked.stdout, "SERVING\n", asked.stderr)
+            finally:
+                server.terminate()
+                server.wait(timeout=30)
+            asked = run(*self.command(address))
+            self.assertEqual(asked.returncode, 1)
+            self.assertIn(f"no health listener answers at {address}", asked.stderr)
+
+
 class Dockerfile(unittest.TestCase):
     def setUp(self) -> None:
         self.text = (SOURCE / "Dockerfile").read_text()

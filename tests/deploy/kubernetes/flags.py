@@ -49,8 +49,5 @@ def faults(line: list[str]) -> list[str]:
 
 
 def program_lines(words: list[str]) -> list[list[str]]:
-    """The command lines of our programs in a container's words, also behind a wrapper."""
-    for index, word in enumerate(words):
-        if pathlib.PurePath(word).name in PROGRAMS and (index == 0 or word.startswith("/")):
-            return [words[index:]]
-    return []
+    """A container's words, where it runs a program of ours."""
+    return [words] if words and pathlib.PurePath(words[0]).name in PROGRAMS else []

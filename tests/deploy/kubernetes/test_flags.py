@@ -82,5 +82,3 @@ class Flags(unittest.TestCase):
                          ["vitrine eval merge has no --shard"])
         self.assertEqual(flags.faults(["vitrine", "evaluate", "--out=x"]), ["vitrine has no command evaluate"])
         self.assertEqual(flags.faults(["vitrine-train", "run", "kv-mnist", "--work=x"]), [])
-        self.assertEqual(flags.program_lines(["/tools/sh", "once.sh", "/runs", "/usr/bin/vitrine-train", "run"]),
-                         [["/usr/bin/vitrine-train", "run"]])
