@@ -26,8 +26,7 @@ class ReadOnlyFile {
   ~ReadOnlyFile();
 
   const std::string& path() const { return path_; }
-  int descriptor() const { return descriptor_; }  // remains this object's
-  int64_t size() const { return size_; }          // bytes, when it was opened
+  int64_t size() const { return size_; }  // bytes, when it was opened
 
   // Exactly `bytes` from `offset` on. INVALID_ARGUMENT names the file if it ends before; UNAVAILABLE if the disk fails.
   absl::Status ReadAt(int64_t offset, void* to, int64_t bytes) const;

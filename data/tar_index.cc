@@ -1,93 +1,232 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "data/tar_index.h"
 
-#include <archive.h>
-#include <archive_entry.h>
-
 #include <algorithm>
-#include <cerrno>
-#include <memory>
+#include <limits>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "base/status_macros.h"
 
 namespace vitrine {
 namespace {
 
-// What is read at once around a header. Content is leapt over, so more would mostly be read in vain.
-constexpr size_t kBlockBytes = 4096;
+constexpr int64_t kBlock = 512;
+// Names and pax records; more than this is no header.
+constexpr int64_t kMostExtension = 1 << 20;
 // tar fills its last record with zeros, 10 KiB by default. More than this is no filling.
 constexpr int64_t kMostFilling = 1 << 20;
-
-using Archive = std::unique_ptr<archive, decltype(&archive_read_free)>;
 
 absl::Status Fault(const ReadOnlyFile& file, const std::string& fault) {
   return absl::InvalidArgumentError(absl::StrCat(file.path(), ": ", fault));
 }
 
-std::string Reason(archive* reader) {
-  const char* reason = archive_error_string(reader);
-  return reason == nullptr ? "unknown damage" : reason;
+absl::Status Damage(const ReadOnlyFile& file, int64_t offset, const std::string& reason) {
+  return Fault(file, absl::StrCat("damaged before byte ", offset, " (", reason, ")"));
 }
 
-// The entry's regular file; an empty name for any other kind of entry.
-absl::StatusOr<TarMember> ReadMember(const ReadOnlyFile& file, archive* reader, archive_entry* entry) {
-  TarMember member;
-  if (archive_entry_filetype(entry) != AE_IFREG || archive_entry_hardlink(entry) != nullptr) return member;
-  member.offset = archive_filter_bytes(reader, 0);
-  member.bytes = archive_entry_size(entry);
-  const char* name = archive_entry_pathname(entry);
-  member.name = name == nullptr ? "" : name;
-  while (member.name.starts_with("./")) member.name.erase(0, 2);
-  if (member.name.empty() || std::any_of(member.name.begin(), member.name.end(), absl::ascii_iscntrl)) {
-    return Fault(file, absl::StrCat("the member whose content begins at byte ", member.offset,
-                                    " has an empty name or one with control characters"));
-  }
-  if (archive_entry_sparse_count(entry) > 0) return Fault(file, member.name + " is stored as a sparse file");
-  if (member.bytes < 0 || member.offset > file.size() || member.bytes > file.size() - member.offset) {
-    return Fault(file, absl::StrCat(member.name, " declares ", member.bytes, " bytes from byte ", member.offset,
-                                    " on, but the file ends at byte ", file.size()));
-  }
-  return member;
+// A field as text: to its first NUL, or all of it.
+absl::string_view Text(absl::string_view block, size_t offset, size_t bytes) {
+  const absl::string_view field = block.substr(offset, bytes);
+  return field.substr(0, field.find('\0'));
 }
 
-// What follows the end mark must be zeros: a concatenated archive would otherwise be lost without a word.
-absl::Status CheckEnd(const ReadOnlyFile& file, int64_t end) {
-  const int64_t rest = file.size() - end;
-  if (rest <= 0) return absl::OkStatus();
-  if (rest <= kMostFilling) {
-    ASSIGN_OR_RETURN(const std::string filling, file.ReadAt(end, rest));
-    if (filling.find_first_not_of('\0') == std::string::npos) return absl::OkStatus();
+// A number: octal digits between blanks, or base 256 where the first bit says so. Nothing where it is neither, negative
+// or too large.
+std::optional<int64_t> Number(absl::string_view field) {
+  constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+  int64_t number = 0;
+  if (static_cast<unsigned char>(field.front()) == 0x80) {
+    for (const unsigned char digit : field.substr(1)) {
+      if (number > (kMost - digit) / 256) return std::nullopt;
+      number = number * 256 + digit;
+    }
+    return number;
   }
-  return Fault(file, absl::StrCat("goes on after the end mark at byte ", end, "; concatenated archives are not read"));
+  for (const char digit : absl::StripAsciiWhitespace(field.substr(0, field.find('\0')))) {
+    if (digit < '0' || digit > '7' || number > kMost / 8) return std::nullopt;
+    number = number * 8 + (digit - '0');
+  }
+  return number;
 }
+
+// The sum of the header's bytes, its own field counted as blanks. Some old tars added signed bytes.
+bool ChecksumHolds(absl::string_view block) {
+  int64_t as_unsigned = 0, as_signed = 0;
+  for (int64_t i = 0; i < kBlock; ++i) {
+    const char byte = i >= 148 && i < 156 ? ' ' : block[i];
+    as_unsigned += static_cast<unsigned char>(byte);
+    as_signed += static_cast<signed char>(byte);
+  }
+  const std::optional<int64_t> said = Number(block.substr(148, 8));
+  return said == as_unsigned || said == as_signed;
+}
+
+// What headers of type x and L say of the member that follows them.
+struct Extension {
+  std::optional<std::string> name;
+  std::optional<int64_t> bytes;
+  bool begun = false;
+  bool pax = false;
+  bool sparse = false;
+};
+
+// Records "LENGTH KEY=VALUE\n", whose length counts all of it. False where they are not such.
+bool ReadPax(absl::string_view records, Extension& extension) {
+  extension.pax = true;
+  while (!records.empty()) {
+    const size_t blank = records.find(' ');
+    int64_t length = 0;
+    if (blank == absl::string_view::npos || !absl::SimpleAtoi(records.substr(0, blank), &length)) return false;
+    if (length <= static_cast<int64_t>(blank) + 1 || length > static_cast<int64_t>(records.size())) return false;
+    if (records[length - 1] != '\n') return false;
+    const absl::string_view record = records.substr(blank + 1, length - blank - 2);
+    const size_t equals = record.find('=');
+    if (equals == absl::string_view::npos) return false;
+    const absl::string_view key = record.substr(0, equals), value = record.substr(equals + 1);
+    int64_t bytes = 0;
+    if (key == "size" && (!absl::SimpleAtoi(value, &bytes) || bytes < 0)) return false;
+    if (key == "size") extension.bytes = bytes;
+    if (key == "path") extension.name = std::string(value);
+    if (key.substr(0, 10) == "GNU.sparse") extension.sparse = true;
+    if (key == "GNU.sparse.name") extension.name = std::string(value);
+    records.remove_prefix(length);
+  }
+  return true;
+}
+
+// Reads the headers of one file, from its begin on.
+class TarReader {
+ public:
+  explicit TarReader(const ReadOnlyFile& file) : file_(file) {}
+
+  // The next regular file; nothing behind the last.
+  absl::StatusOr<std::optional<TarMember>> Next() {
+    Extension extension;
+    for (;;) {
+      // Some writers leave the end mark out.
+      if (at_ == file_.size() && at_ > 0 && !extension.begun) return std::nullopt;
+      ASSIGN_OR_RETURN(const std::string block, ReadHeader());
+      if (IsZero(block)) return End();
+      const char type = block[156];
+      std::optional<int64_t> bytes = Number(absl::string_view(block).substr(124, 12));
+      if (extension.bytes.has_value()) bytes = extension.bytes;
+      if (!bytes.has_value()) return Damage(file_, at_, "the size of a member is no number");
+      if (type == 'x' || type == 'X' || type == 'L') {
+        RETURN_IF_ERROR(ReadExtension(type, *bytes, extension));
+      } else if (type == 'g' || type == 'K' || type == 'V') {
+        RETURN_IF_ERROR(ReadContent(*bytes).status());
+      } else {
+        ASSIGN_OR_RETURN(std::optional<TarMember> member, ReadMember(block, *bytes, extension));
+        if (member.has_value()) return member;
+        extension = {};
+      }
+    }
+  }
+
+ private:
+  static bool IsZero(absl::string_view bytes) { return bytes.find_first_not_of('\0') == absl::string_view::npos; }
+
+  absl::StatusOr<std::string> ReadHeader() {
+    const bool whole = file_.size() - at_ >= kBlock;
+    std::string block;
+    if (whole) {
+      ASSIGN_OR_RETURN(block, file_.ReadAt(at_, kBlock));
+    }
+    if (!whole || (!IsZero(block) && !ChecksumHolds(block))) {
+      if (at_ == 0) return Fault(file_, "not an uncompressed tar file (it does not begin with a header)");
+      return Damage(file_, at_, whole ? "the checksum of a header is wrong" : "a header is cut off");
+    }
+    at_ += kBlock;
+    return block;
+  }
+
+  // The content of a header that is about another one, and behind it.
+  absl::StatusOr<std::string> ReadContent(int64_t bytes) {
+    if (bytes > kMostExtension || bytes > file_.size() - at_) {
+      return Damage(file_, at_, absl::StrCat("a header declares ", bytes, " bytes"));
+    }
+    ASSIGN_OR_RETURN(std::string content, file_.ReadAt(at_, bytes));
+    Skip(bytes);
+    return content;
+  }
+
+  absl::Status ReadExtension(char type, int64_t bytes, Extension& extension) {
+    ASSIGN_OR_RETURN(const std::string content, ReadContent(bytes));
+    extension.begun = true;
+    if (type == 'L') {
+      extension.name = std::string(Text(content, 0, content.size()));
+    } else if (!ReadPax(content, extension)) {
+      return Damage(file_, at_, "a pax record is not of its length, or no record");
+    }
+    return absl::OkStatus();
+  }
+
+  // Nothing for a link, a folder, a device.
+  absl::StatusOr<std::optional<TarMember>> ReadMember(absl::string_view block, int64_t bytes,
+                                                      const Extension& extension) {
+    const char type = block[156];
+    TarMember member{.name = extension.name.value_or(NameOf(block)), .offset = at_, .bytes = bytes};
+    const bool is_folder = type == '5' || member.name.ends_with('/');  // the oldest tars say it by the name
+    if (is_folder || (type >= '2' && type <= '6')) return std::nullopt;
+    while (member.name.starts_with("./")) member.name.erase(0, 2);
+    if (type == '1') {
+      // What follows a hard link is the next header, whatever size it states, but for pax.
+      if (!extension.pax) return std::nullopt;
+    } else if (member.name.empty() || std::any_of(member.name.begin(), member.name.end(), absl::ascii_iscntrl)) {
+      return Fault(file_, absl::StrCat("the member whose content begins at byte ", member.offset,
+                                       " has an empty name or one with control characters"));
+    } else if (type == 'S' || extension.sparse) {
+      return Fault(file_, member.name + " is stored as a sparse file");
+    }
+    if (bytes > file_.size() - at_) {
+      return Fault(file_, absl::StrCat(member.name, " declares ", bytes, " bytes from byte ", at_,
+                                       " on, but the file ends at byte ", file_.size()));
+    }
+    Skip(bytes);
+    if (type == '1' || type == 'D') return std::nullopt;
+    return member;
+  }
+
+  // GNU's tar keeps other things where ustar has the begin of a long name.
+  static std::string NameOf(absl::string_view block) {
+    const absl::string_view name = Text(block, 0, 100), prefix = Text(block, 345, 155);
+    const bool is_ustar = block.substr(257, 6) == absl::string_view("ustar\0", 6);
+    return is_ustar && !prefix.empty() ? absl::StrCat(prefix, "/", name) : std::string(name);
+  }
+
+  // Content fills whole blocks.
+  void Skip(int64_t bytes) { at_ += (bytes + kBlock - 1) / kBlock * kBlock; }
+
+  // What follows the end mark must be zeros: a concatenated archive would otherwise be lost without a word.
+  absl::StatusOr<std::optional<TarMember>> End() const {
+    const int64_t rest = file_.size() - at_;
+    if (rest <= kMostFilling) {
+      ASSIGN_OR_RETURN(const std::string filling, file_.ReadAt(at_, rest));
+      if (IsZero(filling)) return std::nullopt;
+    }
+    return Fault(file_,
+                 absl::StrCat("goes on after the end mark at byte ", at_, "; concatenated archives are not read"));
+  }
+
+  const ReadOnlyFile& file_;
+  int64_t at_ = 0;  // of the next header, or of the content that belongs to the last one
+};
 
 }  // namespace
 
 absl::StatusOr<std::vector<TarMember>> IndexTar(const ReadOnlyFile& file) {
-  const Archive reader(archive_read_new(), archive_read_free);
-  if (reader == nullptr) return absl::ResourceExhaustedError("no memory for a tar reader");
-  if (archive_read_support_format_tar(reader.get()) != ARCHIVE_OK ||
-      archive_read_open_fd(reader.get(), file.descriptor(), kBlockBytes) != ARCHIVE_OK) {
-    return Fault(file, absl::StrCat("not an uncompressed tar file (", Reason(reader.get()), ")"));
-  }
+  TarReader reader(file);
   std::vector<TarMember> members;
-  for (archive_entry* entry = nullptr;;) {
-    const int result = archive_read_next_header(reader.get(), &entry);
-    if (result == ARCHIVE_EOF) break;
-    // A name that has no form in this locale draws a warning, and its bytes are kept. Other warnings tell of damage.
-    const bool foreign_name = result == ARCHIVE_WARN && archive_errno(reader.get()) == EILSEQ;
-    if (result != ARCHIVE_OK && !foreign_name) {
-      return Fault(file, absl::StrCat("damaged before byte ", archive_filter_bytes(reader.get(), 0), " (",
-                                      Reason(reader.get()), ")"));
-    }
-    ASSIGN_OR_RETURN(TarMember member, ReadMember(file, reader.get(), entry));
-    if (!member.name.empty()) members.push_back(std::move(member));
+  for (;;) {
+    ASSIGN_OR_RETURN(std::optional<TarMember> member, reader.Next());
+    if (!member.has_value()) return members;
+    members.push_back(*std::move(member));
   }
-  RETURN_IF_ERROR(CheckEnd(file, archive_filter_bytes(reader.get(), 0)));
-  return members;
 }
 
 }  // namespace vitrine

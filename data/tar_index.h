@@ -19,9 +19,9 @@ struct TarMember {
 };
 
 // The regular files of an uncompressed tar file (ustar, pax, GNU) in their order, from one pass over the headers;
-// links, folders and devices are passed over. Moves the descriptor's position, which must be at the begin; ReadAt does
-// not care. INVALID_ARGUMENT names the file and the member at fault: no tar file, a damaged header, content beyond the
-// file's end, a sparse file, a name that is empty or has control characters, data after the end mark.
+// links, folders and devices are passed over. INVALID_ARGUMENT names the file and the member at fault: no tar file, a
+// damaged header, content beyond the file's end, a sparse file, a name that is empty or has control characters, data
+// after the end mark.
 absl::StatusOr<std::vector<TarMember>> IndexTar(const ReadOnlyFile& file);
 
 }  // namespace vitrine

@@ -125,6 +125,21 @@ TEST_F(TarFault, HandMadeMembersAreRead) {
   EXPECT_EQ(Fault(TarEnd()), "no fault") << "an empty archive";
 }
 
+TEST_F(TarFault, OthersThanRegularFilesArePassedOver) {
+  // A volume's label, a global pax header, a folder with a size that nothing follows, a hard link likewise, an old
+  // folder.
+  const std::string others = TarMemberBytes("label", "", 'V') + TarMemberBytes("g", "11 k=value\n", 'g') +
+                             TarMemberBytes("d", "", '5', "00000007777") + TarMemberBytes("l", "", '1', "00000007777") +
+                             TarMemberBytes("old/", "", '\0');
+  const auto members = Index(folder_.Write("x.tar", others + one_ + TarMemberBytes("v7.jpg", "x", '\0') + TarEnd()));
+  ASSERT_TRUE(members.ok()) << members.status();
+  ASSERT_THAT(*members, SizeIs(2));
+  EXPECT_EQ((*members)[0].name, "a.jpg");
+  EXPECT_EQ((*members)[1].name, "v7.jpg");
+  EXPECT_EQ(Fault(one_), "no fault") << "an end mark that was left out";
+  EXPECT_THAT(Fault(one_ + TarMemberBytes("pax", "14 path=b.jpg\n", 'x')), HasSubstr("a header is cut off"));
+}
+
 TEST_F(TarFault, WhatIsNoTarFile) {
   EXPECT_THAT(Fault(""), HasSubstr("not an uncompressed tar file"));
   EXPECT_THAT(Fault("not a tar file"), HasSubstr("not an uncompressed tar file"));

@@ -64,6 +64,10 @@ class ClientImage(unittest.TestCase):
         found = examine("contents", self.root)
         self.assertEqual(found.returncode, 0, found.stderr)
 
+    def test_is_not_large(self) -> None:
+        size = sum(path.stat().st_size for path in self.root.rglob("*") if path.is_file() and not path.is_symlink())
+        self.assertLess(size, 58e6)
+
     def test_a_shell_is_noticed(self) -> None:
         shell = self.inside("usr/bin/sh")
         shutil.copy("/bin/sh", shell)
@@ -125,6 +129,16 @@ class Carried(unittest.TestCase):
                 self.assertLessEqual(started, set(images[name]), name)
         self.assertEqual(images["server"], ["vitrine-server"])
         self.assertEqual(images["server-cuda"], ["vitrine-server"])
+
+    def test_no_program_brings_readers_of_other_formats(self) -> None:
+        """libarchive brings libxml2, and that 33 MB of ICU's tables."""
+        for programs in programs_of_images().values():
+            for program in programs:
+                if not (BUILD / "bin" / program).exists():
+                    self.skipTest(f"{program} is not built")
+                libraries = re.findall(r"^\s*(\S+) =>", run("ldd", BUILD / "bin" / program).stdout, re.M)
+                self.assertTrue(libraries)
+                self.assertEqual([one for one in libraries if re.match(r"libarchive|libxml2|libicu", one)], [], program)
 
 
 class HealthCheck(unittest.TestCase):
