@@ -16,6 +16,8 @@
 #include "client/names.h"
 #include "imaging/decode.h"
 #include "imaging/resize.h"
+#include "report/attention_words.h"
+#include "report/colour_range.h"
 #include "report/matrix.h"
 #include "report/overlay.h"
 #include "report/sheet.h"
@@ -39,16 +41,10 @@ class LazyPicture {
   std::optional<Image> image_;
 };
 
-std::string LayerName(int layer) {
-  return layer < 0 ? "all layers" : absl::StrCat("layer ", layer);
-}
-
-std::string HeadName(int head) {
-  return head < 0 ? "mean over heads" : absl::StrCat("head ", head);
-}
-
-std::string ServedBy(const v1::ClassifyResponse& answer) {
-  return absl::StrCat(answer.served_by().model(), " version ", answer.served_by().version());
+// Keys that the weights of a row are shared among; 0 for what are no weights.
+int64_t KeysOf(const v1::AttentionMap& map) {
+  if (map.kind() == v1::SCORES) return 0;
+  return map.has_covers() ? int64_t{map.rows()} * map.columns() : map.columns();
 }
 
 // The picture in RGB with a longer side of so many pixels.
@@ -81,7 +77,7 @@ class Drawings {
 
   absl::StatusOr<std::string> WriteSheet(const std::vector<const v1::AttentionMap*>& maps) {
     const v1::AttentionRequest asked = AskedFor(maps.front()->kind());
-    SheetFigure figure{.title = absl::StrCat(AttentionTitle(asked.kind()), Which(asked)), .note = Note()};
+    SheetFigure figure{.title = Kind(asked), .note = Note()};
     std::vector<int> layers, heads;
     const auto place = [](std::vector<int>& numbers, int number) {
       const auto found = std::ranges::find(numbers, number);
@@ -90,20 +86,17 @@ class Drawings {
     for (const v1::AttentionMap* map : maps) {
       place(layers, map->layer());
       place(heads, map->head());
-      ASSIGN_OR_RETURN(const bool diverging, Diverges(*map));
-      figure.diverging = figure.diverging || diverging;
     }
-    for (const int layer : layers) figure.rows.push_back(LayerName(layer));
-    for (const int head : heads) figure.columns.push_back(HeadName(head));
+    for (const int layer : layers) figure.rows.push_back(LayerInWords(layer));
+    for (const int head : heads) figure.columns.push_back(HeadInWords(head));
     figure.tiles.resize(layers.size() * heads.size());
     const int side = SheetTileSide(static_cast<int>(layers.size()), static_cast<int>(heads.size()));
     for (const v1::AttentionMap* map : maps) {
       const size_t row = static_cast<size_t>(std::ranges::find(layers, map->layer()) - layers.begin());
       const size_t column = static_cast<size_t>(std::ranges::find(heads, map->head()) - heads.begin());
-      ASSIGN_OR_RETURN(figure.tiles[row * heads.size() + column], Tile(*map, asked, side, figure.diverging));
+      ASSIGN_OR_RETURN(figure.tiles[row * heads.size() + column], Tile(*map, asked, side));
     }
-    figure.low = figure.diverging ? "- largest" : "smallest";
-    figure.high = absl::StrCat(figure.diverging ? "+ largest" : "largest", " value of each map");
+    ASSIGN_OR_RETURN(figure.range, RangeOfKind(asked.kind()));
     ASSIGN_OR_RETURN(figure.picture, picture_.Get());
     ASSIGN_OR_RETURN(const std::string drawing, DrawSheet(figure));
     return Write(SheetFileName(files_.stem, asked), drawing);
@@ -111,7 +104,7 @@ class Drawings {
 
   // A column for each kind behind the picture itself.
   absl::StatusOr<std::string> WriteSideBySide(const std::vector<std::vector<const v1::AttentionMap*>>& kinds) {
-    SheetFigure figure{.title = Guesses(), .note = Note(), .bar = false};
+    SheetFigure figure{.title = Guesses(), .note = Note()};
     size_t rows = 1;
     for (const auto& maps : kinds) rows = std::max(rows, maps.size());
     const size_t columns = kinds.size() + 1;
@@ -124,15 +117,18 @@ class Drawings {
     for (size_t column = 1; column < columns; ++column) {
       const std::vector<const v1::AttentionMap*>& maps = kinds[column - 1];
       const v1::AttentionRequest asked = AskedFor(maps.front()->kind());
-      figure.columns.push_back(absl::StrCat(AttentionTitle(asked.kind()), Which(asked)));
+      figure.columns.push_back(Kind(asked));
       for (size_t row = 0; row < maps.size(); ++row) {
-        const std::string caption = absl::StrCat(LayerName(maps[row]->layer()), ", ", HeadName(maps[row]->head()));
+        const std::string caption =
+            absl::StrCat(LayerInWords(maps[row]->layer()), ", ", HeadInWords(maps[row]->head()));
         if (rows == 1 && maps[row]->kind() != v1::ROLLOUT) absl::StrAppend(&figure.columns.back(), ", ", caption);
         const bool told = std::ranges::find(captions[row], caption) != captions[row].end();
         if (!told && maps[row]->kind() != v1::ROLLOUT) captions[row].push_back(caption);
-        ASSIGN_OR_RETURN(const bool diverging, Diverges(*maps[row]));
-        ASSIGN_OR_RETURN(figure.tiles[row * columns + column], Tile(*maps[row], asked, side, diverging));
+        ASSIGN_OR_RETURN(figure.tiles[row * columns + column], Tile(*maps[row], asked, side));
       }
+      // Kinds differ in what they sum to, and in sign: each has its range.
+      ASSIGN_OR_RETURN(const ColourRange range, RangeOfKind(asked.kind()));
+      absl::StrAppend(&figure.columns.back(), ", ", range.InWords());
     }
     for (const auto& caption : captions) figure.rows.push_back(rows == 1 ? "" : absl::StrJoin(caption, " / "));
     ASSIGN_OR_RETURN(const std::string drawing, DrawSheet(figure));
@@ -160,66 +156,67 @@ class Drawings {
     return unknown;
   }
 
-  // Of one query: which.
-  std::string Which(const v1::AttentionRequest& asked) const {
-    const int columns = answer_.grid().columns();
-    if (asked.kind() != v1::QUERY_ROW || columns < 1) return "";
-    return absl::StrCat(", row ", asked.query() / columns, ", column ", asked.query() % columns);
-  }
+  std::string Kind(const v1::AttentionRequest& asked) const { return KindInWords(asked, answer_.grid().columns()); }
 
-  std::string Note() const { return absl::StrCat(files_.stem, ", ", ServedBy(answer_)); }
+  std::string Note() const { return absl::StrCat(files_.stem, ", ", AnswerInWords(answer_)); }
+
+  // One range for all maps of a kind in the answer, so that they can be compared wherever they are drawn.
+  absl::StatusOr<ColourRange> RangeOfKind(v1::AttentionKind kind) {
+    if (const auto known = ranges_.find(kind); known != ranges_.end()) return known->second;
+    ColourRange range;
+    for (const v1::AttentionMap& map : answer_.attention()) {
+      if (map.kind() != kind || map.encoding() == v1::OVERLAY_PNG) continue;
+      ASSIGN_OR_RETURN(const std::vector<float> values, AttentionValues(map));
+      range = Both(range, AttentionRange(values, KeysOf(map), map.diverging()));
+    }
+    return ranges_[kind] = range;
+  }
 
   bool ClassTokenFirst(const v1::AttentionMap& map) const {
     return map.rows() == answer_.grid().rows() * answer_.grid().columns() + 1;
   }
 
-  // Tiles of a sheet share one bar of colours, so one matrix of both signs makes all of them diverge.
-  static absl::StatusOr<bool> Diverges(const v1::AttentionMap& map) {
-    if (map.diverging() || map.has_covers()) return map.diverging();
-    ASSIGN_OR_RETURN(const std::vector<float> values, AttentionValues(map));
-    const auto [low, high] = std::ranges::minmax(values);
-    return low < 0 && high > 0;
-  }
-
-  MatrixFigure FigureOf(const v1::AttentionMap& map, const std::vector<float>& values) const {
-    MatrixFigure figure{.rows = map.rows(), .columns = map.columns(), .values = values, .diverging = map.diverging()};
+  MatrixFigure FigureOf(const v1::AttentionMap& map, const std::vector<float>& values, const ColourRange& range) const {
+    MatrixFigure figure{.rows = map.rows(), .columns = map.columns(), .values = values};
     const bool channels = map.kind() == v1::CROSS_COVARIANCE;
     const std::string first = !channels && ClassTokenFirst(map) ? " (0 is the class token)" : "";
     figure.title = AttentionTitle(map.kind());
-    figure.note = absl::StrCat(LayerName(map.layer()), ", ", HeadName(map.head()), ", ", Note());
+    figure.note = absl::StrCat(LayerInWords(map.layer()), ", ", HeadInWords(map.head()), ", ", Note());
+    figure.range = range;
     figure.row_axis = channels ? "channels of q" : absl::StrCat("queries", first);
     figure.column_axis = channels ? "channels of k" : absl::StrCat("keys", first);
     return figure;
   }
 
-  static SpatialMap SpatialOf(const v1::AttentionMap& map, const v1::AttentionRequest& asked,
-                              const std::vector<float>& values) {
-    return {.rows = map.rows(),
-            .columns = map.columns(),
-            .values = values,
-            .covers = map.covers(),
-            .diverging = map.diverging(),
-            .marked = map.kind() == v1::QUERY_ROW ? asked.query() : -1};
+  SpatialMap SpatialOf(const v1::AttentionMap& map, const v1::AttentionRequest& asked, const std::vector<float>& values,
+                       const ColourRange& range) const {
+    return {
+        .rows = map.rows(),
+        .columns = map.columns(),
+        .values = values,
+        .covers = map.covers(),
+        .marked = map.kind() == v1::QUERY_ROW ? asked.query() : -1,
+        .range = range,
+        .caption = absl::StrCat(MapInWords(asked, answer_.grid().columns(), map.layer(), map.head()), "\n", Note())};
   }
 
   absl::StatusOr<std::string> Draw(const v1::AttentionMap& map, const v1::AttentionRequest& asked) {
     if (map.encoding() == v1::OVERLAY_PNG) return map.values();
     if (map.kind() == v1::DISTANCE) return DrawDistance(map, asked, answer_, Note(), files_.signed_attention);
     ASSIGN_OR_RETURN(const std::vector<float> values, AttentionValues(map));
-    if (!map.has_covers()) return DrawMatrix(FigureOf(map, values));
+    ASSIGN_OR_RETURN(const ColourRange range, RangeOfKind(map.kind()));
+    if (!map.has_covers()) return DrawMatrix(FigureOf(map, values, range));
     ASSIGN_OR_RETURN(const Image* image, picture_.Get());
-    return DrawOverlay(*image, SpatialOf(map, asked, values));
+    return DrawOverlay(*image, SpatialOf(map, asked, values, range));
   }
 
-  absl::StatusOr<Image> Tile(const v1::AttentionMap& map, const v1::AttentionRequest& asked, int side, bool diverging) {
+  absl::StatusOr<Image> Tile(const v1::AttentionMap& map, const v1::AttentionRequest& asked, int side) {
     ASSIGN_OR_RETURN(const std::vector<float> values, AttentionValues(map));
-    if (!map.has_covers()) {
-      MatrixFigure figure = FigureOf(map, values);
-      figure.diverging = diverging;
-      return ComposeMatrix(figure, side);
-    }
+    ASSIGN_OR_RETURN(const ColourRange range, RangeOfKind(map.kind()));
+    if (!map.has_covers()) return ComposeMatrix(FigureOf(map, values, range), side);
     ASSIGN_OR_RETURN(const Image* image, picture_.Get());
-    return ComposeOverlay(*image, SpatialOf(map, asked, values), {.min_side = side, .max_side = side, .legend = false});
+    const SpatialMap spatial = SpatialOf(map, asked, values, range);
+    return ComposeOverlay(*image, spatial, {.min_side = side, .max_side = side, .legend = false});
   }
 
   absl::StatusOr<std::string> Write(const std::string& name, const std::string& drawing) const {
@@ -232,6 +229,7 @@ class Drawings {
   const v1::ClassifyRequest& asked_;
   const v1::ClassifyResponse& answer_;
   LazyPicture picture_;
+  std::map<v1::AttentionKind, ColourRange> ranges_;
 };
 
 }  // namespace

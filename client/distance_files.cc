@@ -11,6 +11,7 @@
 #include "client/files.h"
 #include "client/names.h"
 #include "client/numbers.h"
+#include "report/attention_words.h"
 
 namespace vitrine {
 namespace {

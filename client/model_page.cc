@@ -12,6 +12,7 @@
 #include "absl/time/time.h"
 #include "client/names.h"
 #include "client/text.h"
+#include "report/attention_words.h"
 
 namespace vitrine {
 namespace {

@@ -11,18 +11,17 @@ struct KindRow {
   v1::AttentionKind kind;
   const char* name;
   bool spatial;
-  const char* title;
 };
 constexpr KindRow kKinds[] = {
-    {v1::CLASS_TOKEN_ROW, "class", true, "Attention of the class token"},
-    {v1::MEAN_OVER_QUERIES, "mean", true, "Attention, mean over all queries"},
-    {v1::ROLLOUT, "rollout", true, "Attention rollout"},
-    {v1::SCORES, "scores", false, "Scores before the softmax"},
-    {v1::WEIGHTS, "weights", false, "Attention between tokens"},
-    {v1::CLASS_ATTENTION, "class-attention", true, "Class attention"},
-    {v1::CROSS_COVARIANCE, "channels", false, "Cross-covariance attention"},
-    {v1::QUERY_ROW, "query", true, "Attention of one query"},
-    {v1::DISTANCE, "distance", false, "Attention distance"},
+    {v1::CLASS_TOKEN_ROW, "class", true},
+    {v1::MEAN_OVER_QUERIES, "mean", true},
+    {v1::ROLLOUT, "rollout", true},
+    {v1::SCORES, "scores", false},
+    {v1::WEIGHTS, "weights", false},
+    {v1::CLASS_ATTENTION, "class-attention", true},
+    {v1::CROSS_COVARIANCE, "channels", false},
+    {v1::QUERY_ROW, "query", true},
+    {v1::DISTANCE, "distance", false},
 };
 
 struct FeatureRow {
@@ -60,13 +59,6 @@ std::optional<v1::AttentionKind> AttentionKindOf(absl::string_view name) {
 const std::vector<std::string>& AttentionKindNames() {
   static const auto* const names = NamesOf(kKinds);
   return *names;
-}
-
-std::string AttentionTitle(v1::AttentionKind kind) {
-  for (const KindRow& row : kKinds) {
-    if (row.kind == kind) return row.title;
-  }
-  return AttentionKindName(kind);
 }
 
 bool IsSpatial(v1::AttentionKind kind) {

@@ -19,9 +19,6 @@ std::string AttentionKindName(v1::AttentionKind kind);
 std::optional<v1::AttentionKind> AttentionKindOf(absl::string_view name);
 const std::vector<std::string>& AttentionKindNames();
 
-// What a drawing of this kind is called: "Weights after the softmax".
-std::string AttentionTitle(v1::AttentionKind kind);
-
 // True for kinds that lie on the token grid, false for matrices and the distance.
 bool IsSpatial(v1::AttentionKind kind);
 

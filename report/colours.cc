@@ -41,9 +41,8 @@ cv::Mat PaintDiverging(const cv::Mat& values, double largest) {
 
 cv::Mat PaintSequential(const cv::Mat& values, const ColourRange& range) {
   cv::Mat bytes, painted;
-  if (range.high > range.low) {
-    const double scale = 255 / (range.high - range.low);
-    values.convertTo(bytes, CV_8U, scale, -range.low * scale);
+  if (range.high > 0) {
+    values.convertTo(bytes, CV_8U, 255 / range.high);
   } else {
     bytes = cv::Mat(values.size(), CV_8U, cv::Scalar(128));
   }
@@ -53,16 +52,6 @@ cv::Mat PaintSequential(const cv::Mat& values, const ColourRange& range) {
 }
 
 }  // namespace
-
-ColourRange RangeOf(const cv::Mat& values, bool diverging) {
-  ColourRange range{.diverging = diverging};
-  cv::minMaxLoc(values, &range.low, &range.high);
-  if (diverging) {
-    range.high = std::max(std::abs(range.low), std::abs(range.high));
-    range.low = -range.high;
-  }
-  return range;
-}
 
 cv::Mat Paint(const cv::Mat& values, const ColourRange& range) {
   return range.diverging ? PaintDiverging(values, range.high) : PaintSequential(values, range);
@@ -77,11 +66,7 @@ cv::Mat ColourBar(const ColourRange& range, cv::Size size, bool upright) {
   }
   // Over its own range, so that a map without differences still shows what the colours would mean.
   cv::Mat painted, bar;
-  if (range.diverging) {
-    painted = Paint(2 * ramp - 1, {.low = -1, .high = 1, .diverging = true});
-  } else {
-    painted = Paint(ramp, {.low = 0, .high = 1});
-  }
+  painted = range.diverging ? Paint(2 * ramp - 1, {.high = 1, .diverging = true}) : Paint(ramp, {.high = 1});
   cv::resize(painted, bar, size, 0, 0, cv::INTER_NEAREST);
   return bar;
 }

@@ -4,20 +4,9 @@
 
 #include <opencv2/core.hpp>
 
+#include "report/colour_range.h"
+
 namespace vitrine {
-
-// Which value gets which colour.
-//   sequential: `low` is dark, `high` bright yellow (OpenCV's inferno, perceptually uniform);
-//   diverging: from -high (blue) over 0 (nearly white) to high (red), linear in CIELAB with both ends equally dark, so
-//   that equally large values of either sign catch the eye equally.
-struct ColourRange {
-  double low = 0;  // -high where diverging
-  double high = 0;
-  bool diverging = false;
-};
-
-// The range that just holds `values` ([rows, columns] CV_32F); symmetric around 0 where `diverging`.
-ColourRange RangeOf(const cv::Mat& values, bool diverging);
 
 // RGB, CV_8UC3, of the same size. Values outside the range take the colour of its end; where the range is empty every
 // value takes the colour of its middle.

@@ -2,8 +2,12 @@
 #include "report/lettering.h"
 
 #include <opencv2/imgproc.hpp>
+#include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
 
 namespace vitrine {
 namespace {
@@ -51,6 +55,27 @@ int TextWidth(const std::string& text, int height) {
   int below = 0;
   const int width = cv::getTextSize(Ascii(text), kFont, ScaleFor(height), StrokeFor(height), &below).width;
   return (width + kSupersampling - 1) / kSupersampling;
+}
+
+std::vector<std::string> WrapText(const std::string& text, int height, int width) {
+  std::vector<std::string> lines;
+  if (text.empty()) return lines;
+  for (const absl::string_view paragraph : absl::StrSplit(text, '\n')) {
+    std::string line;
+    for (std::string word : std::vector<std::string>(absl::StrSplit(paragraph, ' '))) {
+      if (!line.empty() && TextWidth(absl::StrCat(line, " ", word), height) > width)
+        lines.push_back(std::exchange(line, ""));
+      while (line.empty() && TextWidth(word, height) > width && word.size() > 1) {
+        size_t fits = word.size() - 1;
+        while (fits > 1 && TextWidth(word.substr(0, fits), height) > width) --fits;
+        lines.push_back(word.substr(0, fits));
+        word.erase(0, fits);
+      }
+      absl::StrAppend(&line, line.empty() ? "" : " ", word);
+    }
+    lines.push_back(std::move(line));
+  }
+  return lines;
 }
 
 void Write(cv::Mat& canvas, const std::string& text, cv::Point at, const Lettering& lettering) {

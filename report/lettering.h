@@ -4,6 +4,7 @@
 
 #include <opencv2/core.hpp>
 #include <string>
+#include <vector>
 
 namespace vitrine {
 
@@ -17,6 +18,10 @@ struct Lettering {
 
 // Pixels that `text` takes along its line.
 int TextWidth(const std::string& text, int height);
+
+// Lines that are no wider than `width` pixels, broken at spaces and where `text` has a line break; a word that is wider
+// is broken within. No text is no line.
+std::vector<std::string> WrapText(const std::string& text, int height, int width);
 
 // Writes `text` with the middle of its capitals at `at`; the anchor says whether `at` is its left end, centre or right
 // end. What lies outside the canvas (CV_8UC3, RGB) is cut. The strokes know ASCII alone: other characters become '?'.

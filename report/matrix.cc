@@ -48,8 +48,7 @@ cv::Mat Values(const MatrixFigure& figure) {
 }
 
 ColourRange RangeFor(const MatrixFigure& figure) {
-  const ColourRange range = RangeOf(Values(figure), figure.diverging);
-  return range.low < 0 && range.high > 0 && !figure.diverging ? RangeOf(Values(figure), true) : range;
+  return figure.range.value_or(RangeOf(figure.values, figure.diverging));
 }
 
 // 1, 2, 5, 10, 20, 50, ...: the first that keeps labels apart.
@@ -90,10 +89,10 @@ void DrawBar(cv::Mat& canvas, const ColourRange& range, const cv::Rect& area) {
     cv::line(canvas, {bar.br().x + 1, y}, {bar.br().x + kTick, y}, kLine, 1);
     Write(canvas, ShortNumber(value), {bar.br().x + 9, y}, {.height = 9, .colour = kFaintInk});
   };
-  number((range.low + range.high) / 2, bar.y + bar.height / 2);
-  if (range.high > range.low) {
+  number((range.low() + range.high) / 2, bar.y + bar.height / 2);
+  if (range.high > 0) {
     number(range.high, bar.y);
-    number(range.low, bar.br().y - 1);
+    number(range.low(), bar.br().y - 1);
   }
 }
 

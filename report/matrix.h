@@ -2,11 +2,13 @@
 #ifndef VITRINE_REPORT_MATRIX_H_
 #define VITRINE_REPORT_MATRIX_H_
 
+#include <optional>
 #include <span>
 #include <string>
 
 #include "absl/status/statusor.h"
 #include "imaging/image.h"
+#include "report/colour_range.h"
 
 namespace vitrine {
 
@@ -15,17 +17,17 @@ struct MatrixFigure {
   int rows = 0;
   int columns = 0;
   std::span<const float> values;
-  bool diverging = false;     // symmetric around 0 even if every value has the same sign
+  bool diverging = false;     // symmetric around 0 even if no value is negative
   std::string title = {};     // above; as wide as it needs
   std::string note = {};      // below the title, smaller
   std::string row_axis = {};  // "queries"
   std::string column_axis = {};
+  std::optional<ColourRange> range = {};  // shared with other drawings; none: that which just holds the values
 };
 
 // The matrix as a figure, a PNG file: one square of equal colour per value, row 0 on top, with numbered axes, their
-// names, the title and a colour bar with its smallest and largest number. Squares are as large as makes the longer side
-// at least 384 pixels. Where values have both signs, or `diverging`, colours run from blue over white at 0 to red,
-// scaled by the largest magnitude; otherwise from the smallest (dark) to the largest (bright yellow). INVALID_ARGUMENT:
+// names, the title and a colour bar with the numbers at its ends. Squares are as large as makes the longer side
+// at least 384 pixels. Colours are those of colour_range.h. INVALID_ARGUMENT:
 // sides outside 1 to 8192, or a value that is not finite. INTERNAL: OpenCV failed. Thread-safe.
 absl::StatusOr<std::string> DrawMatrix(const MatrixFigure& figure);
 

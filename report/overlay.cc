@@ -7,6 +7,8 @@
 #include <exception>
 #include <opencv2/core.hpp>
 #include <opencv2/imgproc.hpp>
+#include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
@@ -20,8 +22,9 @@ namespace {
 
 constexpr double kMapWeight = 0.55;  // of the map against the grey picture
 constexpr double kUncovered = 0.35;  // brightness that is left outside the grid
-constexpr int kLegendHeight = 40;
-constexpr int kLegendWidth = 200;  // least width that holds the bar and its numbers
+constexpr int kLegendWidth = 240;    // least width of the bar, its numbers and the caption
+constexpr int kBarHeight = 40;       // of the bar with its numbers
+constexpr int kLetters = 9, kLineHeight = 16, kCaptionMargin = 8;
 const cv::Scalar kFrame(255, 255, 255);
 
 // The picture as RGB in the size it is shown in.
@@ -91,37 +94,45 @@ void MarkCell(cv::Mat canvas, const SpatialMap& map) {
   }
 }
 
-// Below the picture: the bar, and under it -largest, 0 and +largest.
-void DrawLegend(cv::Mat canvas, const ColourRange& range) {
-  const int margin = 34;
-  const cv::Rect bar(margin, 8, canvas.cols - 2 * margin, 10);
+// Below the picture: the caption, the bar, and under it the numbers at its ends, and at 0 where it lies between them.
+void DrawLegend(cv::Mat canvas, const std::vector<std::string>& caption, const ColourRange& range) {
+  for (size_t line = 0; line < caption.size(); ++line) {
+    Write(canvas, caption[line],
+          {kCaptionMargin, kCaptionMargin + kLineHeight / 2 + static_cast<int>(line) * kLineHeight},
+          {.height = kLetters, .colour = kInk});
+  }
+  const int margin = 34, top = canvas.rows - kBarHeight;
+  const cv::Rect bar(margin, top + 8, canvas.cols - 2 * margin, 10);
   ColourBar(range, bar.size(), false).copyTo(canvas(bar));
   cv::rectangle(canvas, bar, kLine, 1);
   const int y = bar.br().y + 11;
   const auto number = [&](double value, int x) {
-    Write(canvas, (value > 0 ? "+" : "") + ShortNumber(value), {x, y},
-          {.height = 9, .colour = kFaintInk, .anchor = Lettering::Anchor::kCentre});
+    Write(canvas, (value > 0 && range.diverging ? "+" : "") + ShortNumber(value), {x, y},
+          {.height = kLetters, .colour = kFaintInk, .anchor = Lettering::Anchor::kCentre});
   };
-  number(-range.high, bar.x);
-  number(0, bar.x + bar.width / 2);
+  number(range.low(), bar.x);
+  if (range.diverging) number(0, bar.x + bar.width / 2);
   number(range.high, bar.br().x);
 }
 
 Image Compose(const Image& picture, const SpatialMap& map, const OverlayLook& look) {
   const cv::Mat shown = ForDisplay(picture, look);
   const cv::Mat values = ViewOf(map.rows, map.columns, map.values);
-  const ColourRange range = RangeOf(values, map.diverging);
-  const bool legend = look.legend && map.diverging;
-  Image result =
-      EmptyImage(legend ? std::max(shown.cols, kLegendWidth) : shown.cols, shown.rows + (legend ? kLegendHeight : 0));
+  const ColourRange range =
+      map.range.value_or(AttentionRange(map.values, int64_t{map.rows} * map.columns, map.diverging));
+  const int width = look.legend ? std::max(shown.cols, kLegendWidth) : shown.cols;
+  const std::vector<std::string> caption =
+      look.legend ? WrapText(map.caption, kLetters, width - 2 * kCaptionMargin) : std::vector<std::string>();
+  const int caption_height = caption.empty() ? 0 : kCaptionMargin + static_cast<int>(caption.size()) * kLineHeight;
+  Image result = EmptyImage(width, shown.rows + (look.legend ? caption_height + kBarHeight : 0));
   cv::Mat whole = CanvasOf(result);
-  if (legend) DrawLegend(whole.rowRange(shown.rows, whole.rows), range);
+  if (look.legend) DrawLegend(whole.rowRange(shown.rows, whole.rows), caption, range);
   cv::Mat canvas = whole(cv::Rect({(whole.cols - shown.cols) / 2, 0}, shown.size()));
   shown.convertTo(canvas, CV_8U, kUncovered);
   const cv::Rect covered = CoveredPart(map.covers, picture, shown.size());
   if (covered.empty()) return result;
 
-  // The range comes from the cells themselves; where the cubic filter overshoots them, painting clips.
+  // The range comes from the cells; where the cubic filter overshoots them, painting clips.
   cv::Mat smooth, grey;
   cv::resize(values, smooth, covered.size(), 0, 0, cv::INTER_CUBIC);
   cv::cvtColor(shown(covered), grey, cv::COLOR_RGB2GRAY);

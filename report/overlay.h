@@ -2,11 +2,13 @@
 #ifndef VITRINE_REPORT_OVERLAY_H_
 #define VITRINE_REPORT_OVERLAY_H_
 
+#include <optional>
 #include <span>
 #include <string>
 
 #include "absl/status/statusor.h"
 #include "imaging/image.h"
+#include "report/colour_range.h"
 #include "vitrine/v1/attention.pb.h"
 
 namespace vitrine {
@@ -17,25 +19,25 @@ struct SpatialMap {
   int columns = 0;
   std::span<const float> values;
   v1::Rectangle covers;
-  bool diverging = false;  // values of both signs around 0
-  int marked = -1;         // cell to frame, row * columns + column (a query); -1: none
+  bool diverging = false;                 // values of both signs around 0
+  int marked = -1;                        // cell to frame, row * columns + column (a query); -1: none
+  std::optional<ColourRange> range = {};  // shared with other drawings; none: its own, as of attention to its cells
+  std::string caption = {};               // what it is, written below; a line break where it has one or where it must
 };
 
 struct OverlayLook {
   int min_side = 256;   // pixels that the longer side has at least
   int max_side = 1024;  // and at most
-  bool legend = true;   // a colour bar below a diverging map
+  bool legend = true;   // the caption and a colour bar with its numbers below the map
 };
 
 // The map in colour over the picture, as a PNG file.
 //
-// Colour means attention and nothing else: the picture under the map is grey. A sequential map runs from dark (its
-// smallest value) to bright yellow (its largest); a diverging one from blue over white at 0 to red, scaled by its
-// largest magnitude, which a colour bar below the picture tells. A map whose values are all equal is drawn at the
-// middle. Values are interpolated between the centres of the cells. The part of the picture that the grid does not
-// cover stays in its own colours, dimmed; a thin frame marks the border. The longer side is brought to between
-// `min_side` and `max_side` pixels; the colour bar adds 40 pixels below, and where the picture is narrow makes the
-// file up to 200 pixels wide.
+// Colour means attention and nothing else: the picture under the map is grey. Which value has which colour is said in
+// colour_range.h and, with the numbers, by the legend. Values are interpolated between the centres of the cells. The
+// part of the picture that the grid does not cover stays in its own colours, dimmed; a thin frame marks the border. The
+// longer side is brought to between `min_side` and `max_side` pixels; the legend adds its lines below, and makes the
+// file of a narrow picture 240 pixels wide.
 //
 // INVALID_ARGUMENT: an empty picture or map, a value that is not finite, a rectangle outside the picture, a marked cell
 // outside the map. INTERNAL: OpenCV failed; its exceptions end here. Thread-safe.

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <exception>
 #include <opencv2/imgproc.hpp>
+#include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
@@ -49,6 +51,12 @@ cv::Mat Thumbnail(const Image& picture) {
   return small;
 }
 
+// What stands at the ends of the colour bar.
+std::pair<std::string, std::string> EndsOf(const SheetFigure& figure) {
+  if (!figure.range.has_value()) return {};
+  return {ShortNumber(figure.range->low()), (figure.range->diverging ? "+" : "") + ShortNumber(figure.range->high)};
+}
+
 // Where things are.
 struct Layout {
   cv::Size tile;  // of a place
@@ -73,9 +81,10 @@ struct Layout {
     text = kMargin + (thumbnail > 0 ? thumbnail + 2 * kGap : 0);
     bar = text;
     const int rows = static_cast<int>(figure.rows.size()), columns = static_cast<int>(figure.columns.size());
-    const int legend =
-        !figure.bar ? 0
-                    : TextWidth(figure.low, kNoteHeight) + TextWidth(figure.high, kNoteHeight) + kBarWidth + 2 * kGap;
+    const auto [low, high] = EndsOf(figure);
+    const int legend = !figure.range.has_value()
+                           ? 0
+                           : TextWidth(low, kNoteHeight) + TextWidth(high, kNoteHeight) + kBarWidth + 2 * kGap;
     const int words = std::max(TextWidth(figure.title, kTitleHeight), TextWidth(figure.note, kNoteHeight));
     sheet.width = std::max(left + columns * (tile.width + kGap) - kGap, text + std::max(words, legend)) + kMargin;
     sheet.height = top + rows * (tile.height + kGap) - kGap + kMargin;
@@ -89,14 +98,15 @@ struct Layout {
 void DrawHead(cv::Mat& canvas, const SheetFigure& figure, const Layout& at) {
   Write(canvas, figure.title, {at.text, kMargin + 8}, {.height = kTitleHeight, .colour = kInk});
   Write(canvas, figure.note, {at.text, kMargin + 31}, {.height = kNoteHeight, .colour = kFaintInk});
-  if (!figure.bar) return;
+  if (!figure.range.has_value()) return;
+  const auto [low, high] = EndsOf(figure);
   const int y = kMargin + 53;
   const Lettering words{.height = kNoteHeight, .colour = kFaintInk};
-  Write(canvas, figure.low, {at.bar, y}, words);
-  const cv::Rect bar(at.bar + TextWidth(figure.low, kNoteHeight) + kGap, y - kBarHeight / 2, kBarWidth, kBarHeight);
-  ColourBar({.diverging = figure.diverging}, bar.size(), false).copyTo(canvas(bar));
+  Write(canvas, low, {at.bar, y}, words);
+  const cv::Rect bar(at.bar + TextWidth(low, kNoteHeight) + kGap, y - kBarHeight / 2, kBarWidth, kBarHeight);
+  ColourBar(*figure.range, bar.size(), false).copyTo(canvas(bar));
   cv::rectangle(canvas, bar, kLine, 1);
-  Write(canvas, figure.high, {bar.br().x + kGap, y}, words);
+  Write(canvas, high, {bar.br().x + kGap, y}, words);
 }
 
 Image Compose(const SheetFigure& figure) {

@@ -2,11 +2,13 @@
 #ifndef VITRINE_REPORT_SHEET_H_
 #define VITRINE_REPORT_SHEET_H_
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "imaging/image.h"
+#include "report/colour_range.h"
 
 namespace vitrine {
 
@@ -18,9 +20,7 @@ struct SheetFigure {
   std::vector<std::string> rows = {};     // captions, "layer 0"
   std::vector<std::string> columns = {};  // captions, "head 0"
   std::vector<Image> tiles = {};          // RGB, row-major, rows * columns; an empty one leaves its place free
-  bool bar = true;                        // a colour bar explains the tiles; false: they are pictures
-  bool diverging = false;                 // which one
-  std::string low = {}, high = {};        // words at its ends
+  std::optional<ColourRange> range = {};  // that all tiles share, told by a colour bar; none: they are pictures
 };
 
 // The longest side of a tile on a sheet of so many rows and columns: the sheet stays about 2000 pixels wide and 2400

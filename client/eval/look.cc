@@ -43,13 +43,11 @@ absl::StatusOr<PictureCard::Picture> Overlay(const Image& image, const v1::Class
   if (answer.attention().empty()) return absl::InternalError("the server sent no attention");
   const v1::AttentionMap& map = answer.attention(0);
   ASSIGN_OR_RETURN(const std::vector<float> values, AttentionValues(map));
-  const SpatialMap spatial{.rows = map.rows(),
-                           .columns = map.columns(),
-                           .values = values,
-                           .covers = map.covers(),
-                           .diverging = map.diverging()};
+  const ColourRange range = AttentionRange(values, int64_t{map.rows()} * map.columns(), map.diverging());
+  const SpatialMap spatial{
+      .rows = map.rows(), .columns = map.columns(), .values = values, .covers = map.covers(), .range = range};
   ASSIGN_OR_RETURN(const Image overlay, ComposeOverlay(image, spatial, kLook));
-  return Thumbnail(overlay, kSide, "attention");
+  return Thumbnail(overlay, kSide, absl::StrCat("attention, ", range.InWords()));
 }
 
 // Whether the set still has that picture there. Names that are not UTF-8 were changed when they were recorded.

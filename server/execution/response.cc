@@ -4,10 +4,14 @@
 #include <chrono>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "report/attention_words.h"
+#include "report/colour_range.h"
 #include "report/overlay.h"
+#include "report/png.h"
 #include "report/top_k.h"
 #include "server/execution/attention_encoding.h"
 #include "server/execution/number_encoding.h"
@@ -56,22 +60,52 @@ void FillServedBy(const LoadedModel& model, v1::ServedBy& served_by) {
   served_by.set_device(model.device);
 }
 
-absl::Status FillMap(const AttentionMap& map, v1::AttentionEncoding encoding, const InferenceOutput& output,
-                     const v1::Rectangle& covers, v1::AttentionMap& message) {
-  if (encoding != v1::OVERLAY_PNG) {
-    EncodeAttention(map, encoding, message);
-  } else {
-    if (output.picture == nullptr) return absl::InternalError("no picture was kept for the overlay");
-    ASSIGN_OR_RETURN(std::string png, DrawOverlay(*output.picture, {map.rows, map.columns, map.values, covers}));
-    message.set_kind(map.kind);
-    message.set_layer(map.layer);
-    message.set_head(map.head);
-    message.set_rows(map.rows);
-    message.set_columns(map.columns);
-    message.set_encoding(encoding);
-    message.set_values(std::move(png));
+// A picture that is to become the values of a map of the answer.
+struct Overlay {
+  v1::AttentionMap* map = nullptr;
+  Image image;
+};
+
+void FillShape(const AttentionMap& map, v1::AttentionMap& message) {
+  message.set_kind(map.kind);
+  message.set_layer(map.layer);
+  message.set_head(map.head);
+  message.set_rows(map.rows);
+  message.set_columns(map.columns);
+  message.set_encoding(v1::OVERLAY_PNG);
+  message.set_diverging(map.diverging);
+}
+
+// The maps of one entry of the request, which share a range of colours so that they can be compared.
+absl::Status FillMaps(const v1::AttentionRequest& asked, const std::vector<AttentionMap>& maps,
+                      const InferenceOutput& output, v1::ClassifyResponse& response, std::vector<Overlay>& overlays) {
+  const bool draws = asked.encoding() == v1::OVERLAY_PNG;
+  if (draws && output.picture == nullptr) return absl::InternalError("no picture was kept for the overlay");
+  const v1::Rectangle& covers = response.grid().covers();
+  ColourRange range;
+  for (const AttentionMap& map : maps) {
+    if (draws) range = Both(range, AttentionRange(map.values, int64_t{map.rows} * map.columns, map.diverging));
   }
-  if (FormOf(map.kind) == AttentionForm::kGrid) *message.mutable_covers() = covers;
+  for (const AttentionMap& map : maps) {
+    v1::AttentionMap& message = *response.add_attention();
+    if (FormOf(map.kind) == AttentionForm::kGrid) *message.mutable_covers() = covers;
+    if (!draws) {
+      EncodeAttention(map, asked.encoding(), message);
+      continue;
+    }
+    FillShape(map, message);
+    const std::string caption =
+        absl::StrCat(MapInWords(asked, response.grid().columns(), map.layer, map.head), "\n", AnswerInWords(response));
+    const SpatialMap drawn{.rows = map.rows,
+                           .columns = map.columns,
+                           .values = map.values,
+                           .covers = covers,
+                           .marked = map.kind == v1::QUERY_ROW ? asked.query() : -1,
+                           .range = range,
+                           .caption = caption};
+    ASSIGN_OR_RETURN(Image image, ComposeOverlay(*output.picture, drawn));
+    overlays.push_back({&message, std::move(image)});
+  }
   return absl::OkStatus();
 }
 
@@ -93,22 +127,29 @@ int64_t FillFeatures(const InferenceRequest& request, const InferenceOutput& out
   return bytes;
 }
 
-// Values were counted before admission; only the size of overlays is not known until they are drawn.
+absl::Status TooLarge(const std::string& what, int64_t allowed) {
+  return absl::ResourceExhaustedError(absl::StrCat(what, ", but max_attention_bytes is ", allowed,
+                                                   "; allow more (up to ", kMaxAttentionBytes,
+                                                   "), or ask for fewer overlays"));
+}
+
+// Values were counted before admission; only the size of overlays is not known until they are compressed.
 absl::Status FillAttentionAndFeatures(const InferenceRequest& request, const InferenceOutput& output,
                                       v1::ClassifyResponse& response) {
   const int64_t allowed = AttentionBytesAllowed(request.request);
   int64_t bytes = FillFeatures(request, output, response);
+  std::vector<Overlay> overlays;
   for (size_t entry = 0; entry < output.attention.size(); ++entry) {
-    for (const AttentionMap& map : output.attention[entry]) {
-      v1::AttentionMap& message = *response.add_attention();
-      RETURN_IF_ERROR(FillMap(map, request.attention[entry].encoding(), output, response.grid().covers(), message));
-      bytes += static_cast<int64_t>(message.values().size());
-      if (bytes > allowed) {
-        return absl::ResourceExhaustedError(
-            absl::StrCat("the attention maps take more than ", bytes, " bytes after ", response.attention_size(),
-                         " maps, but max_attention_bytes is ", allowed, "; allow more (up to ", kMaxAttentionBytes,
-                         "), or ask for fewer overlays"));
-      }
+    RETURN_IF_ERROR(FillMaps(request.attention[entry], output.attention[entry], output, response, overlays));
+  }
+  for (const v1::AttentionMap& map : response.attention()) bytes += static_cast<int64_t>(map.values().size());
+  for (size_t i = 0; i < overlays.size(); ++i) {
+    ASSIGN_OR_RETURN(std::string png, EncodePng(overlays[i].image));
+    bytes += static_cast<int64_t>(png.size());
+    overlays[i].map->set_values(std::move(png));
+    if (bytes > allowed) {
+      return TooLarge(absl::StrCat("attention and features take ", bytes, " bytes after ", i + 1, " overlays"),
+                      allowed);
     }
   }
   return absl::OkStatus();

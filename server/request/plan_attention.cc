@@ -20,7 +20,7 @@ constexpr int kMaxFeatureRequests = 3;
 // Each overlay is a picture to draw and compress; one of the largest takes about 0.2 s of an executor.
 constexpr int64_t kMaxOverlays = 8;
 
-// Of one overlay on a picture of this size, but for the bar below a diverging map.
+// Of one overlay on a picture of this size, but for the legend below it.
 int64_t OverlayPixels(Size picture) {
   const OverlayLook look;
   const double longer = std::max({picture.height, picture.width, 1});

@@ -51,14 +51,28 @@ TEST(DrawMatrix, ValuesOfBothSignsDivergeAroundZero) {
   EXPECT_GT(luma(cell(1)), luma(cell(0)) + 50);
 }
 
-TEST(DrawMatrix, ValuesOfOneSignDivergeOnlyOnWish) {
-  const std::vector<float> values = {-3, -1};
-  EXPECT_EQ(At(Seen(DrawMatrix(Figure(1, 2, values))), kLeft, kTop), (Rgb{0, 0, 4}));
-  MatrixFigure figure = Figure(1, 2, values);
-  figure.diverging = true;
-  const Image image = Seen(DrawMatrix(figure));
+TEST(DrawMatrix, PositiveValuesDivergeOnlyOnWishAndNegativeOnesAlways) {
+  const std::vector<float> negative = {-3, -1}, positive = {3, 1};
+  const Image image = Seen(DrawMatrix(Figure(1, 2, negative)));
   EXPECT_GT(At(image, kLeft, kTop)[2], 150) << "blue";
   EXPECT_GT(At(image, kLeft + 200, kTop)[2], At(image, kLeft + 200, kTop)[0] + 20) << "light blue";
+  MatrixFigure figure = Figure(1, 2, positive);
+  EXPECT_EQ(At(Seen(DrawMatrix(figure)), kLeft, kTop), (Rgb{252, 255, 164}));
+  figure.diverging = true;
+  EXPECT_GT(At(Seen(DrawMatrix(figure)), kLeft, kTop)[0], 150) << "red";
+}
+
+TEST(DrawMatrix, NearlyEqualValuesLookEqual) {
+  const std::vector<float> values = {5, 5.02f};
+  const Image image = Seen(DrawMatrix(Figure(1, 2, values)));
+  EXPECT_LT(std::abs(Brightness(At(image, kLeft, kTop)) - Brightness(At(image, kLeft + 200, kTop))), 20);
+}
+
+TEST(DrawMatrix, TakesTheRangeOfOtherDrawings) {
+  const std::vector<float> values = {1, 2};
+  MatrixFigure figure = Figure(1, 2, values);
+  figure.range = ColourRange{.high = 100};
+  EXPECT_LT(Brightness(At(Seen(DrawMatrix(figure)), kLeft + 200, kTop)), 40);
 }
 
 TEST(DrawMatrix, HasAxesATitleAndAColourBar) {

@@ -4,9 +4,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <limits>
+#include <string>
+#include <vector>
 
+#include "report/lettering.h"
 #include "tests/report/pixels.h"
 
 namespace vitrine {
@@ -22,7 +26,7 @@ v1::Rectangle Rectangle(float left, float top, float width, float height) {
 }
 
 Image Overlay(const Image& picture, const SpatialMap& map, int max_side = 1024) {
-  return Seen(DrawOverlay(picture, map, {.max_side = max_side}));
+  return Seen(DrawOverlay(picture, map, {.max_side = max_side, .legend = false}));
 }
 
 constexpr Rgb kGreen = {20, 160, 40};
@@ -45,7 +49,7 @@ TEST(DrawOverlay, BrightCellsLieWhereTheirValuesAre) {
 }
 
 TEST(DrawOverlay, ColoursOfTheExtremesAreKnown) {
-  const std::vector<float> values = {-3, 5};
+  const std::vector<float> values = {0, 5};
   const Image image = Overlay(Flat(400, 200, {100, 100, 100}), {1, 2, values, Rectangle(0, 0, 400, 200)});
   // 0.55 of inferno's ends, (0, 0, 4) and (252, 255, 164), and 0.45 of grey 100.
   const Rgb low = At(image, 20, 100), high = At(image, 380, 100);
@@ -53,6 +57,42 @@ TEST(DrawOverlay, ColoursOfTheExtremesAreKnown) {
     EXPECT_NEAR(low[channel], (std::array{45, 45, 47})[channel], 2);
     EXPECT_NEAR(high[channel], (std::array{184, 185, 135})[channel], 2);
   }
+}
+
+// How far the colours of the centres of the cells are apart, at most.
+int Spread(const Image& image, int rows, int columns) {
+  int least = 765, most = 0;
+  for (int cell = 0; cell < rows * columns; ++cell) {
+    const int x = (2 * (cell % columns) + 1) * image.width / (2 * columns);
+    const int y = (2 * (cell / columns) + 1) * image.height / (2 * rows);
+    least = std::min(least, Brightness(At(image, x, y)));
+    most = std::max(most, Brightness(At(image, x, y)));
+  }
+  return most - least;
+}
+
+TEST(DrawOverlay, NearlyEqualAttentionLooksFlat) {
+  std::vector<float> values(49);
+  for (size_t i = 0; i < values.size(); ++i) values[i] = (1 + 0.01f * static_cast<float>(i % 2)) / 49;
+  const SpatialMap map{7, 7, values, Rectangle(0, 0, 300, 300)};
+  const Image flat = Overlay(Flat(300, 300, {100, 100, 100}), map);
+  EXPECT_LT(Spread(flat, 7, 7), 12);
+  // Not bright, since nothing stands out: an equal share lies in the middle of the colours.
+  EXPECT_LT(Brightness(At(flat, 21, 21)), 400);
+  values[0] = 0.5f;
+  EXPECT_GT(Spread(Overlay(Flat(300, 300, {100, 100, 100}), map), 7, 7), 200);
+}
+
+TEST(DrawOverlay, MapsOfOneRangeCanBeCompared) {
+  const std::vector<float> weak = {0.1f, 0.1f, 0.2f, 0.2f}, strong = {0.2f, 0.2f, 0.8f, 0.8f};
+  const ColourRange range = Both(RangeOf(weak), RangeOf(strong));
+  const auto draw = [&](const std::vector<float>& values) {
+    return Overlay(Flat(400, 200, kGreen),
+                   {.rows = 1, .columns = 4, .values = values, .covers = Rectangle(0, 0, 400, 200), .range = range});
+  };
+  const Image first = draw(weak), second = draw(strong);
+  EXPECT_EQ(At(first, 390, 100), At(second, 10, 100)) << "0.2 in both";
+  EXPECT_GT(Brightness(At(second, 390, 100)), Brightness(At(first, 390, 100)) + 100);
 }
 
 TEST(DrawOverlay, OnlyTheCoveredPartIsColoured) {
@@ -138,10 +178,10 @@ TEST(DrawOverlay, DivergingMapsAreNeutralAtZeroAndEquallyDarkOnBothSides) {
   EXPECT_NEAR(half[2], 211, 4);
 }
 
-TEST(DrawOverlay, DivergingMapsHaveAColourBarBelow) {
-  const std::vector<float> values = {-1, 3};
+TEST(DrawOverlay, HasAColourBarBelow) {
+  const std::vector<float> values = {-1, 3}, positive = {1, 3};
   SpatialMap map{.rows = 1, .columns = 2, .values = values, .covers = Rectangle(0, 0, 400, 200), .diverging = true};
-  const Image image = Overlay(Flat(400, 200, kGreen), map);
+  const Image image = Seen(DrawOverlay(Flat(400, 200, kGreen), map));
   ASSERT_EQ(image.width, 400);
   ASSERT_EQ(image.height, 240);
   const Rgb left = At(image, 36, 213), middle = At(image, 200, 213), right = At(image, 363, 213);
@@ -149,17 +189,45 @@ TEST(DrawOverlay, DivergingMapsHaveAColourBarBelow) {
   EXPECT_GT(right[0], right[2] + 100) << "red";
   for (const int channel : middle) EXPECT_GT(channel, 235);
   for (const int x : {34, 200, 366}) EXPECT_GT(DarkPixels(image, x - 15, 220, x + 15, 240), 5) << "a number at " << x;
+  EXPECT_EQ(ComposeOverlay(Flat(400, 200, kGreen), map, {.legend = false})->height, 200);
 
-  const auto without = ComposeOverlay(Flat(400, 200, kGreen), map, {.legend = false});
-  EXPECT_EQ(without->height, 200);
   map.diverging = false;
-  EXPECT_EQ(Overlay(Flat(400, 200, kGreen), map).height, 200) << "a sequential map needs none";
-  map.diverging = true;
+  EXPECT_EQ(Seen(DrawOverlay(Flat(400, 200, kGreen), map)).pixels, image.pixels) << "a negative value says as much";
+  map.values = positive;
+  const Image sequential = Seen(DrawOverlay(Flat(400, 200, kGreen), map));
+  EXPECT_LT(Brightness(At(sequential, 36, 213)), 60);
+  EXPECT_GT(Brightness(At(sequential, 363, 213)), 600);
+  for (const int x : {34, 366}) EXPECT_GT(DarkPixels(sequential, x - 15, 220, x + 15, 240), 5) << "a number at " << x;
+  EXPECT_EQ(DarkPixels(sequential, 180, 220, 220, 240), 0);
+
   map.covers = Rectangle(0, 0, 20, 400);
-  const Image narrow = Overlay(Flat(20, 400, kGreen), map);
-  EXPECT_EQ(narrow.width, 200) << "room for the numbers";
+  const Image narrow = Seen(DrawOverlay(Flat(20, 400, kGreen), map));
+  EXPECT_EQ(narrow.width, 240) << "room for the numbers";
   EXPECT_EQ(At(narrow, 10, 100), (Rgb{255, 255, 255})) << "the picture stands in the middle";
-  EXPECT_NE(At(narrow, 100, 100), (Rgb{255, 255, 255}));
+  EXPECT_NE(At(narrow, 120, 100), (Rgb{255, 255, 255}));
+}
+
+TEST(DrawOverlay, SaysWhatItIs) {
+  const std::vector<float> values = {0, 1};
+  SpatialMap map{.rows = 1, .columns = 2, .values = values, .covers = Rectangle(0, 0, 256, 200)};
+  map.caption = "Attention of the class token, layer 4, mean over heads\nmodel version 3: cat 91.2 %";
+  const Image image = Seen(DrawOverlay(Flat(256, 200, kGreen), map));
+  ASSERT_EQ(image.width, 256);
+  ASSERT_EQ(image.height, 200 + 8 + 3 * 16 + 40) << "the first line is too long for one";
+  for (const int line : {0, 1, 2}) EXPECT_GT(DarkPixels(image, 0, 208 + 16 * line, 256, 224 + 16 * line), 60) << line;
+  EXPECT_EQ(DarkPixels(image, 248, 200, 256, 256), 0) << "nothing is cut at the right";
+}
+
+TEST(WrapText, BreaksWhereItMust) {
+  EXPECT_THAT(WrapText("", 9, 100), ::testing::IsEmpty());
+  EXPECT_THAT(WrapText("one two\nthree", 9, 1000), ::testing::ElementsAre("one two", "three"));
+  const std::string word(60, 'x');
+  std::string joined;
+  for (const std::string& line : WrapText("a " + word + " b", 9, 100)) {
+    EXPECT_LE(TextWidth(line, 9), 100) << line;
+    joined += line;
+  }
+  EXPECT_THAT(joined, ::testing::HasSubstr(word));
 }
 
 TEST(DrawOverlay, AMapOfZerosIsNeutral) {

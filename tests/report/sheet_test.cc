@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "report/lettering.h"
 #include "tests/report/pixels.h"
 
 namespace vitrine {
@@ -53,15 +54,21 @@ TEST(DrawSheet, HeadsAreColumnsAndLayersRows) {
 
 TEST(DrawSheet, ExplainsItsColours) {
   SheetFigure figure = TwoByThree();
+  const Image bare = Seen(DrawSheet(figure));
+  EXPECT_EQ(DarkPixels(bare, 16, 60, bare.width, 78, 700), 0) << "pictures need no bar";
+  figure.range = ColourRange{.high = 0.125};
   const Image sequential = Seen(DrawSheet(figure));
-  figure.diverging = true;
+  figure.range->diverging = true;
   const Image diverging = Seen(DrawSheet(figure));
-  // The bar begins a gap behind the (empty) word: 120 pixels from x = 24, around y = 69.
-  EXPECT_LT(Brightness(At(sequential, 26, 69)), 60);
-  EXPECT_GT(Brightness(At(sequential, 141, 69)), 600);
-  EXPECT_GT(At(diverging, 26, 69)[2], At(diverging, 26, 69)[0] + 100);
-  EXPECT_GT(Brightness(At(diverging, 84, 69)), 720);
-  EXPECT_GT(At(diverging, 141, 69)[0], At(diverging, 141, 69)[2] + 100);
+  // The bar begins a gap behind its low number: 120 pixels around y = 69; its high number follows.
+  const int low = 24 + TextWidth("0", 10), signed_low = 24 + TextWidth("-0.125", 10);
+  EXPECT_LT(Brightness(At(sequential, low + 2, 69)), 60);
+  EXPECT_GT(Brightness(At(sequential, low + 117, 69)), 600);
+  EXPECT_GT(At(diverging, signed_low + 2, 69)[2], At(diverging, signed_low + 2, 69)[0] + 100);
+  EXPECT_GT(Brightness(At(diverging, signed_low + 60, 69)), 720);
+  EXPECT_GT(At(diverging, signed_low + 117, 69)[0], At(diverging, signed_low + 117, 69)[2] + 100);
+  EXPECT_GT(DarkPixels(sequential, 16, 62, low - 8, 76), 10) << "0";
+  EXPECT_GT(DarkPixels(sequential, low + 126, 62, low + 170, 76), 30) << "0.125";
 }
 
 TEST(DrawSheet, ShowsThePictureAndSmallerTilesInTheMiddle) {

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "imaging/decode.h"
 #include "server/request/plan_request.h"
 #include "tests/imaging/pictures.h"
 #include "tests/server/served.h"
@@ -99,6 +100,23 @@ TEST(MakeResponse, AnOverlayIsAPngAndIsBoundedLikeValues) {
   const absl::StatusOr<v1::ClassifyResponse> refused = MakeResponse(request, Output(request));
   EXPECT_EQ(refused.status().code(), absl::StatusCode::kResourceExhausted);
   EXPECT_THAT(std::string(refused.status().message()), HasSubstr("max_attention_bytes is 100"));
+}
+
+TEST(MakeResponse, AnOverlaySaysWhatItIsAndDivergesWhereItsMapDoes) {
+  const InferenceRequest request = Plan(ServedEit(), 24, 16, v1::OVERLAY_PNG);
+  InferenceOutput output = Output(request);
+  output.attention[0][0].diverging = true;
+  output.attention[0][0].values[0] = -0.2f;
+  const absl::StatusOr<v1::ClassifyResponse> response = MakeResponse(request, output);
+  ASSERT_TRUE(response.ok()) << response.status();
+  EXPECT_TRUE(response->attention(0).diverging());
+  const absl::StatusOr<Image> image = Decode(response->attention(0).values());
+  ASSERT_TRUE(image.ok()) << image.status();
+  EXPECT_EQ(image->width, 256);
+  EXPECT_GE(image->height, 171 + 8 + 2 * 16 + 40) << "the words and the bar below the picture";
+  int blue = 0;
+  for (size_t i = 0; i < image->pixels.size(); i += 3) blue += image->pixels[i + 2] > image->pixels[i] + 60;
+  EXPECT_GT(blue, 100);
 }
 
 }  // namespace

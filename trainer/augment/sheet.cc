@@ -96,7 +96,7 @@ absl::StatusOr<std::string> AugmentationSheet(const Dataset& dataset, const v1::
                                               const AugmentationSheetOptions& options) {
   std::vector<Member> members = MembersOf(recipe.seed(), /*epoch=*/0, dataset.size(), /*repeats=*/1);
   members.resize(std::min<size_t>(members.size(), options.pictures));
-  SheetFigure figure{.title = absl::StrCat("What pictures go through in ", recipe.name()), .bar = false};
+  SheetFigure figure{.title = absl::StrCat("What pictures go through in ", recipe.name())};
   figure.note = "Left: the picture as it is. Every other column: one draw.";
   if (Mixes(recipe.mixing())) figure.note += " A column is a batch, mixed between its pictures of equal size.";
   std::vector<Image> pictures;

@@ -84,14 +84,19 @@ absl::StatusOr<std::vector<PictureCard::Picture>> LookAt(const Model& model, con
   for (int i = 0; i < layers && layers > 1; ++i) chosen.insert(i * (offer->layers - 1) / (layers - 1));
   for (const int layer : chosen) request.add_layers(layer);
   ASSIGN_OR_RETURN(const std::vector<AttentionMap> maps, MapsOf(model, input, request));
+  ColourRange range;  // of all layers, which are to be compared
+  for (const AttentionMap& map : maps) {
+    range = Both(range, AttentionRange(map.values, int64_t{map.rows} * map.columns, map.diverging));
+  }
   for (const AttentionMap& map : maps) {
     const SpatialMap spatial{.rows = map.rows,
                              .columns = map.columns,
                              .values = map.values,
                              .covers = Covers(input.geometry),
-                             .diverging = map.diverging};
+                             .range = range};
     ASSIGN_OR_RETURN(const std::string png, DrawOverlay(input.picture, spatial, kLook));
-    pictures.push_back({.uri = DataUri("image/png", png), .caption = absl::StrCat("layer ", map.layer)});
+    pictures.push_back(
+        {.uri = DataUri("image/png", png), .caption = absl::StrCat("layer ", map.layer, ", ", range.InWords())});
   }
   return pictures;
 }

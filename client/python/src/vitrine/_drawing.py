@@ -61,13 +61,16 @@ def _srgb(lab: npt.NDArray[np.float64]) -> Colours:
 _SEQUENTIAL, _DIVERGING = _sequential(), _diverging()
 
 
-def value_range(values: Values, diverging: bool) -> Tuple[float, float]:
-    """The range that just holds the values, symmetric around 0 where they diverge."""
-    low, high = float(values.min()), float(values.max())
-    if diverging:
-        high = max(abs(low), abs(high))
-        low = -high
-    return low, high
+def value_range(values: Values, diverging: bool, keys: int = 0) -> Tuple[float, float]:
+    """The range of colours, from 0 or, where a value is negative or they diverge, symmetric around it.
+
+    Of weights of attention to so many `keys` it reaches to twice an equal share at least, so that attention that is
+    equal everywhere lies in the middle of the colours, and flat.
+    """
+    high = float(np.abs(values).max(initial=0))
+    if diverging or bool((values < 0).any()):
+        return -high, high
+    return 0.0, max(high, 2 / keys if keys > 0 else 0.0)
 
 
 def paint(values: Values, limits: Tuple[float, float], diverging: bool) -> Colours:
@@ -104,7 +107,8 @@ def overlay(
         smooth = Image.fromarray(np.ascontiguousarray(values, dtype=np.float32)).resize(
             (right - left, bottom - top), Image.Resampling.BICUBIC
         )
-        colours = paint(np.asarray(smooth), value_range(values, diverging), diverging)
+        low, high = value_range(values, diverging, values.size)
+        colours = paint(np.asarray(smooth), (low, high), diverging or low < 0)
         grey = np.asarray(shown.convert("L"))[top:bottom, left:right, np.newaxis]
         canvas[top:bottom, left:right] = MAP_WEIGHT * colours + (1 - MAP_WEIGHT) * grey
     drawn = Image.fromarray(np.asarray(np.rint(canvas), dtype=np.uint8))
@@ -113,8 +117,9 @@ def overlay(
     return drawn
 
 
-def squares(values: Values, diverging: bool, longest: int = 320) -> Image.Image:
-    """A matrix: one square per value, rows from the top."""
+def squares(values: Values, diverging: bool, longest: int = 320, keys: int = 0) -> Image.Image:
+    """A matrix: one square per value, rows from the top. `keys` as for `value_range`."""
     side = max(1, longest // max(values.shape))
-    colours = paint(values, value_range(values, diverging), diverging)
+    low, high = value_range(values, diverging, keys)
+    colours = paint(values, (low, high), diverging or low < 0)
     return Image.fromarray(np.repeat(np.repeat(colours, side, axis=0), side, axis=1))

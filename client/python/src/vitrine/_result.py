@@ -118,8 +118,9 @@ class AttentionMap:
     def overlay(self, image: Optional[ImageSource] = None, *, min_side: int = 256, max_side: int = 1024) -> Image.Image:
         """The map in colour over the picture made grey; RGB, the longer side brought to min_side..max_side pixels.
 
-        `image` is the picture to lie under it, in any size; default the one that was classified. Dark is the map's
-        smallest value, bright yellow its largest; where it diverges blue is below 0, red above.
+        `image` is the picture to lie under it, in any size; default the one that was classified. Dark is 0, bright
+        yellow the map's largest value or, if that is more, twice an equal share, so that attention that is equal
+        everywhere looks flat; where it diverges blue is below 0, red above.
 
         Raises ValueError for what does not lie on the picture (`draw` shows it), OSError if the picture's file is gone.
         """
@@ -135,7 +136,8 @@ class AttentionMap:
         """The overlay; for what does not lie on the picture one square per value."""
         if self.covers is not None:
             return self.overlay()
-        return _drawing.squares(self.values, self.diverging)
+        keys = self.values.shape[1] if self.kind in ("weights", "channels") else 0
+        return _drawing.squares(self.values, self.diverging, keys=keys)
 
     def _repr_png_(self) -> Optional[bytes]:
         try:

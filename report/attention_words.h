@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_REPORT_ATTENTION_WORDS_H_
+#define VITRINE_REPORT_ATTENTION_WORDS_H_
+
+#include <string>
+
+#include "vitrine/v1/attention.pb.h"
+#include "vitrine/v1/classifier.pb.h"
+
+namespace vitrine {
+
+// What drawings of attention say of themselves.
+
+// "Attention rollout".
+std::string AttentionTitle(v1::AttentionKind kind);
+
+// "layer 3", "all layers" where it is negative; "head 0", "mean over heads".
+std::string LayerInWords(int layer);
+std::string HeadInWords(int head);
+
+// "eit-mini version 2: cat 91.2 %": who gave the answer, and its first class where it has one.
+std::string AnswerInWords(const v1::ClassifyResponse& answer);
+
+// "Attention of one query, row 3, column 4": what was asked for, on a grid of so many columns (0: not known).
+std::string KindInWords(const v1::AttentionRequest& asked, int grid_columns);
+
+// The same with layer and head, where the kind has them.
+std::string MapInWords(const v1::AttentionRequest& asked, int grid_columns, int layer, int head);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_REPORT_ATTENTION_WORDS_H_

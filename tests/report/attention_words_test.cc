@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/attention_words.h"
+
+#include <gtest/gtest.h>
+
+namespace vitrine {
+namespace {
+
+TEST(AttentionWords, NameKindLayerAndHead) {
+  v1::AttentionRequest asked;
+  asked.set_kind(v1::CLASS_ATTENTION);
+  EXPECT_EQ(MapInWords(asked, 6, 1, -1), "Class attention, layer 1, mean over heads");
+  EXPECT_EQ(MapInWords(asked, 6, 0, 2), "Class attention, layer 0, head 2");
+  asked.set_kind(v1::ROLLOUT);
+  EXPECT_EQ(MapInWords(asked, 6, -1, -1), "Attention rollout");
+  asked.set_kind(v1::QUERY_ROW);
+  asked.set_query(7);
+  EXPECT_EQ(MapInWords(asked, 6, 1, -1), "Attention of one query, row 1, column 1, layer 1, mean over heads");
+  EXPECT_EQ(KindInWords(asked, 0), "Attention of one query");
+}
+
+TEST(AttentionWords, NameWhoAnsweredAndTheClass) {
+  v1::ClassifyResponse answer;
+  answer.mutable_served_by()->set_model("eit");
+  answer.mutable_served_by()->set_version(3);
+  EXPECT_EQ(AnswerInWords(answer), "eit version 3") << "no predictions were wanted";
+  v1::Prediction& first = *answer.add_predictions();
+  first.set_index(4);
+  first.set_probability(0.912f);
+  EXPECT_EQ(AnswerInWords(answer), "eit version 3: class 4 91.2 %");
+  first.set_label("cat");
+  EXPECT_EQ(AnswerInWords(answer), "eit version 3: cat 91.2 %");
+}
+
+}  // namespace
+}  // namespace vitrine
