@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Dict, Mapping, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, Iterable, Mapping, Optional, Sequence, Tuple, Union
 
 from vitrine._picture import Picture
 from vitrine.errors import InvalidArgument
@@ -85,7 +85,7 @@ class Ask:
     max_attention_bytes: Optional[int] = None
 
     def template(self, model: str) -> classifier_pb2.ClassifyRequest:
-        """The request without its picture. InvalidArgument: a word that this package does not know."""
+        """The request without its picture. InvalidArgument: a word that this package does not know. TypeError: no word."""
         request = classifier_pb2.ClassifyRequest(model=model)
         request.priority = _choose(PRIORITIES, self.priority, "priority")
         if self.version is not None:
@@ -101,9 +101,9 @@ class Ask:
             request.resolution.height, request.resolution.width = (side, side) if isinstance(side, int) else side
         if self.max_attention_bytes is not None:
             request.max_attention_bytes = self.max_attention_bytes
-        for wish in _several(self.attention):
+        for wish in _several(self.attention, ATTENTION, "attention"):
             request.attention.append((wish if isinstance(wish, Attention) else Attention(wish)).to_proto())
-        for kind in _several(self.features):
+        for kind in _several(self.features, FEATURES, "features"):
             request.features.add(kind=_choose(FEATURES, kind, "features"))
         return request
 
@@ -115,8 +115,12 @@ def with_picture(template: classifier_pb2.ClassifyRequest, picture: Picture) -> 
     return request
 
 
-def _several(value: Any) -> Sequence[Any]:
-    return [value] if isinstance(value, (str, Attention)) else list(value)
+def _several(value: Any, names: Mapping[str, int], what: str) -> Sequence[Any]:
+    if isinstance(value, (str, Attention)):
+        return [value]
+    if not isinstance(value, Iterable):
+        raise TypeError("%s is %r; give one of %s, or a sequence of them" % (what, value, ", ".join(names)))
+    return list(value)
 
 
 def _choose(names: Mapping[str, int], name: str, what: str) -> Any:
