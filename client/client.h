@@ -101,13 +101,15 @@ class Client {
   // can be delivered; what it gives is sent at once, so a slow source delays no more than what it has not given.
   //
   // At most options.max_in_flight requests are with the server and a small multiple of it is held here, so that the
-  // source may be endless. A request's time starts when it is first sent. A stream that breaks is opened again
-  // after the wait of `retry`; its unanswered requests count one attempt. A stream that the server ends because of one
-  // bad request (too large a message, say) costs only that request. Request ids are replaced on the wire and restored
-  // in the answers.
+  // source may be endless. A request's time starts when it is first sent. A stream that breaks is opened again after
+  // one wait of `retry` for all requests; its unanswered ones count an attempt if the server had answered anything on
+  // it. A stream that the server ends because of one bad request (too large a message, say) costs only that request.
+  // Request ids are replaced on the wire and restored in the answers.
   //
-  // OK: every request was delivered, whatever its result. UNAVAILABLE: the server is lost; what had been taken from
-  // the source was delivered with that error, the rest was left in it. INTERNAL: an answer to a request never sent.
+  // OK: every request was delivered, whatever its result. UNAVAILABLE: the server is lost (as many broken streams in a
+  // row as `retry` has attempts, or broken streams for as long as a deadline, or three deadlines in a row in which it
+  // answered nothing); what had been taken from the source was delivered with that error, the rest was left in it.
+  // INTERNAL: an answer to a request never sent.
   absl::Status ClassifyMany(const RequestSource& next, const ResultSink& deliver);
   // The same, for callers who want to know more. With `limit` (client/in_flight_limit.h), which learns from this run,
   // the server holds at most so many requests at a time.

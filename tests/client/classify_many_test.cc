@@ -248,6 +248,20 @@ TEST(ClassifyMany, AServerThatHangsIsNotWaitedForForever) {
   EXPECT_GE(cancelled, 2) << "the server was not told that nobody waits any more";
 }
 
+TEST(ClassifyMany, AServerThatHangsIsLost) {
+  const SmallServer server({.stream = [&](StreamOfServer* stream, grpc::ServerContext*) {
+    v1::ClassifyRequest request;
+    while (stream->Read(&request)) {
+    }
+    return grpc::Status::OK;
+  }});
+  const Outcome outcome = RunMany(*ConnectTo(server, absl::Milliseconds(200), 4), 1000);
+  EXPECT_EQ(outcome.status,
+            absl::UnavailableError("the server is silent: 3 times in a row it answered nothing within 200ms"));
+  EXPECT_EQ(static_cast<int>(outcome.results.size()), outcome.taken) << "what was taken is delivered";
+  EXPECT_LT(outcome.taken, 40) << "the rest of the source is left alone";
+}
+
 TEST(ClassifyMany, StopsWhenTheServerIsLost) {
   SmallServer server({.stream = Echo});
   const auto client = ConnectTo(server, absl::Seconds(10), 4);

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 import itertools
+import signal
 import threading
 import time
 import warnings
@@ -150,6 +151,39 @@ def test_a_server_that_stays_away_ends_it(tmp_path: Path) -> None:
     assert len(results) == taken, "everything that was taken was given"
     assert any(r.ok for r in results) and not results[-1].ok
     assert {r.code for r in results if isinstance(r, vitrine.Refused)} == {"UNAVAILABLE"}
+
+
+def test_requests_wait_together_for_a_server_that_is_down() -> None:
+    script = Script()
+    streams = itertools.count()
+
+    def stream(requests: Iterator[Any], context: Any) -> Iterator[Any]:
+        if next(streams) < 8:
+            next(requests)
+            context.abort(grpc.StatusCode.UNAVAILABLE, "going down")
+        yield from map(stream_answer, requests)
+
+    script.stream = stream
+    policy = vitrine.RetryPolicy(initial_backoff=0.01)
+    with serve(script) as address, vitrine.Client(address, retries=policy) as client:
+        results = list(client.classify_many([b"%d" % i for i in range(200)], "m"))
+    assert [r for r in results if not r.ok] == []
+    assert len(results) == 200 and next(streams) == 9
+
+
+def test_a_server_that_hangs_is_lost(tmp_path: Path) -> None:
+    started = Server(tmp_path, ROOT / "bundled")
+    picture = ROOT / "samples/digits/digit-3.png"
+    results: List[Any] = []
+    with vitrine.Client(started.address, deadline=1, max_in_flight=4) as client:
+        with pytest.raises(vitrine.Unavailable, match="silent"):
+            for result in client.classify_many(itertools.repeat(picture), "kv-pos-mnist"):
+                results.append(result)
+                if len(results) == 20:
+                    started.process.send_signal(signal.SIGSTOP)
+    started.kill()
+    codes = [getattr(r, "code", "OK") for r in results]
+    assert codes.count("DEADLINE_EXCEEDED") <= 3 * 4 and set(codes[-4:]) == {"UNAVAILABLE"}
 
 
 def test_a_full_server_is_asked_again_later() -> None:

@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The rules of a stream under a clock of our own."""
 
+import json
 import random
 from typing import Any, Dict, List, Optional
 
+import grpc
 import pytest
+from conftest import ROOT
 
 from vitrine import RetryPolicy, errors
 from vitrine._pipeline import Entry, Pipeline
@@ -31,8 +34,8 @@ def label(entry: Entry) -> Optional[str]:
     return entry.outcome.predictions[0].label if isinstance(entry.outcome, pb.ClassifyResponse) else None
 
 
-def make(places: int = 4, deadline: float = 10, attempts: int = 5) -> Pipeline:
-    return Pipeline(deadline, places, RetryPolicy(max_attempts=attempts), uniform=lambda: 0.0)
+def make(places: int = 4, deadline: float = 10) -> Pipeline:
+    return Pipeline(deadline, places, RetryPolicy(), uniform=lambda: 0.0)
 
 
 def test_delays() -> None:
@@ -110,6 +113,53 @@ def test_late_answer_is_dropped() -> None:
     assert [type(entry.outcome) for entry in pipeline.finished()] == [errors.DeadlineExceeded] * 2
     pipeline.answered(answer(first, b"0"), 11)
     assert list(pipeline.finished()) == [] and pipeline.failure is None
+
+
+# What the C++ client does as well: the file says how it is read.
+_SCENARIOS = json.loads((ROOT / "tests/client/stream_events.json").read_text())["scenarios"]
+
+
+class Player:
+    """A pipeline to which the events of a scenario happen, one after the other."""
+
+    def __init__(self, places: int, deadline: float, attempts: int) -> None:
+        policy = RetryPolicy(max_attempts=attempts, initial_backoff=2, max_backoff=16)
+        self._pipeline = Pipeline(deadline, places, policy, uniform=lambda: 0.0)
+        self._taken = 0
+        self._sent: Dict[int, pb.ClassifyRequest] = {}  # the last attempt of each
+
+    def play(self, event: Dict[str, Any]) -> Dict[str, Any]:
+        """What an event brings, in the words of the file."""
+        pipeline, now = self._pipeline, event["at"]
+        for _ in range(event.get("take", 0)):
+            pipeline.take(request(self._taken), None)
+            self._taken += 1
+        indices, code, retry_after = event.get("refuse", ((), "UNKNOWN", 0))
+        for index in indices:
+            pipeline.answered(refusal(self._sent[index], grpc.StatusCode[code].value[0], retry_after), now)
+        for index in event.get("answer", ()):
+            pipeline.answered(answer(self._sent[index], self._sent[index].image), now)
+        if "end" in event:
+            pipeline.ended(None if event["end"] == "OK" else errors.of_code(event["end"], "the end"), now)
+        brings: Dict[str, Any] = {"cancel": pipeline.expire(now)}
+        due = pipeline.due(now)
+        self._sent.update((int(one.image), one) for one in due)
+        brings["send"] = [int(one.image) for one in due]
+        brings["give"] = [getattr(entry.outcome, "code", "OK") for entry in pipeline.finished()]
+        brings["lost"] = pipeline.failure and pipeline.failure.code
+        wait = pipeline.wait(now)
+        brings["next"] = "none" if wait is None else now + wait
+        return brings
+
+
+@pytest.mark.parametrize("scenario", _SCENARIOS, ids=[scenario["name"] for scenario in _SCENARIOS])
+def test_scenario(scenario: Dict[str, Any]) -> None:
+    player = Player(scenario["places"], scenario["deadline"], scenario["attempts"])
+    for event in scenario["events"]:
+        expected: Dict[str, Any] = {"cancel": False, "send": [], "give": [], "lost": None}
+        expected.update((key, event[key]) for key in ("cancel", "send", "give", "lost", "next") if key in event)
+        brings = player.play(event)
+        assert {key: brings[key] for key in expected} == expected, event
 
 
 @pytest.mark.parametrize("seed", range(200))

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a stream of requests sends, sends again and gives up. No thread, no clock, no wire: both clients drive it."""
+"""What a stream of requests sends, sends again and gives up. No thread, no clock, no wire: both clients drive it.
+
+The C++ client has the same rules (client/request_window.h); tests/client/stream_events.json is what both do.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +19,9 @@ from vitrine.v1 import classifier_pb2 as pb
 # Answers that overtake a slow one wait for their turn; beyond this nothing more is taken.
 _WINDOW_PER_PLACE = 4
 _MAX_WINDOW_BYTES = 256 << 20
+# Streams in a row on which nothing is answered within the deadline, after which the server is lost. One may be slow
+# pictures alone.
+_MOST_SILENT_STREAMS = 3
 
 Outcome = Union[pb.ClassifyResponse, Exception]
 
@@ -36,6 +42,7 @@ class Entry:
     size: int = 0  # bytes
     state: _State = _State.WAITING
     attempts: int = 0
+    heard: int = 0  # of these, those on a stream on which the server said something: what max_attempts counts
     alone: bool = False  # nothing else may be with the server: this one may be what ended the last stream
     deadline: float = float("inf")  # in working time, set when it is first sent
     not_before: float = float("-inf")
@@ -67,7 +74,11 @@ class Pipeline:
         self._taken = 0
         self._bytes = 0  # of the requests in the window that are not finished
         self._sent: Dict[str, Entry] = {}  # what the server still owes the stream, by the id on the wire
+        self._heard = False  # something was answered on this stream
         self._lost_streams = 0  # in a row, without an answer in between
+        self._lost_since = 0.0  # the first of them, in working time
+        self._silent_streams = 0  # the same of those that were cancelled
+        self._reopen = float("-inf")  # no stream before; all requests wait together
         self._paused = 0.0
 
     def wants(self) -> bool:
@@ -93,6 +104,8 @@ class Pipeline:
     def due(self, now: float) -> List[pb.ClassifyRequest]:
         """What to send at once."""
         requests: List[pb.ClassifyRequest] = []
+        if now < self._reopen:
+            return requests
         for entry in self._window:
             if len(self._sent) >= self._places or (entry.state is _State.SENT and entry.alone):
                 break
@@ -130,7 +143,8 @@ class Pipeline:
             what = 'the server answered request "%s", which it was not sent' % answer.request_id
             self._finish_everything(errors.Internal(what))
             return
-        self._lost_streams = 0
+        self._heard = True
+        self._lost_streams = self._silent_streams = 0
         if entry.state is not _State.SENT:
             return  # too late: its deadline has passed
         kind = answer.WhichOneof("result")
@@ -138,34 +152,36 @@ class Pipeline:
             self._finish(entry, answer.response)
         elif kind == "error":
             error = answer.error
+            entry.heard += 1
             self._retry_or_finish(entry, errors.of_number(error.code, error.message, error.retry_after), now)
         else:
             self._finish(entry, errors.Internal("the server sent an empty answer"))
 
     def ended(self, error: Optional[errors.VitrineError], now: float) -> None:
         """The stream is over; None: without an error."""
-        unanswered = list(self._sent.values())
+        unanswered, heard = list(self._sent.values()), self._heard
         self._sent.clear()
+        self._heard = False
         if not unanswered:
             return
         if error is None or isinstance(error, errors.Cancelled):
             error = errors.Unavailable("the server ended the stream")
         gone = isinstance(error, errors.Unavailable)
-        if gone:
-            self._lost_streams += 1
-            if self._lost_streams >= self._policy.max_attempts:
-                self._finish_everything(error)
-                return
+        if gone and not self._lost_stream(error, now):
+            self._finish_everything(error)
+            return
         for entry in unanswered:
             if entry.state is not _State.SENT:
                 continue
+            entry.state = _State.WAITING
             if gone:
-                self._retry_or_finish(entry, error, now)
+                entry.heard += heard
+                if entry.heard >= self._policy.max_attempts or entry.deadline <= self._reopen - self._paused:
+                    self._finish(entry, error)
             elif len(unanswered) == 1:
                 self._finish(entry, error)
             else:
                 entry.alone = True  # one of these is to blame: ask each by itself
-                entry.state = _State.WAITING
 
     def expire(self, now: float) -> bool:
         """Ends what is too late. True: the server works only for such, so the stream is to be cancelled."""
@@ -175,11 +191,13 @@ class Pipeline:
         if not self._sent or any(entry.state is _State.SENT for entry in self._sent.values()):
             return False
         self._sent.clear()
+        self._heard = False
+        self._silent()
         return True
 
     def wait(self, now: float) -> Optional[float]:
         """Seconds until something is to be done even if nothing comes back; None: nothing will be."""
-        times = []
+        times = [self._reopen] if self._reopen > now else []
         for entry in self._window:
             if entry.state is _State.FINISHED:
                 continue
@@ -205,9 +223,30 @@ class Pipeline:
         self._sent[entry.request.request_id] = entry
         return entry.request
 
+    def _lost_stream(self, error: errors.VitrineError, now: float) -> bool:
+        """One wait for all: each with its own, a few dozen would be a few dozen streams within moments.
+
+        False: no other stream."""
+        if self._lost_streams == 0:
+            self._lost_since = now - self._paused
+        self._lost_streams += 1
+        remaining = self._lost_since + self._deadline - (now - self._paused)
+        delay = self._policy.delay(error, self._lost_streams, remaining, self._uniform())
+        if delay is not None:
+            self._reopen = now + delay
+        return delay is not None
+
+    def _silent(self) -> None:
+        """A run that has nothing left to send has lost nothing."""
+        self._silent_streams += 1
+        over = self.source_ended and all(entry.state is _State.FINISHED for entry in self._window)
+        if self._silent_streams >= _MOST_SILENT_STREAMS and not over:
+            form = "the server is silent: %d times in a row it answered nothing within %g s"
+            self._finish_everything(errors.Unavailable(form % (self._silent_streams, self._deadline)))
+
     def _retry_or_finish(self, entry: Entry, error: errors.VitrineError, now: float) -> None:
         remaining = entry.deadline - (now - self._paused)
-        delay = self._policy.delay(error, entry.attempts, remaining, self._uniform())
+        delay = self._policy.delay(error, entry.heard, remaining, self._uniform())
         if delay is None:
             self._finish(entry, error)
         else:

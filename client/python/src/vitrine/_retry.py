@@ -17,13 +17,14 @@ class RetryPolicy:
     back; without that the request itself is too large.
 
     Attributes:
-        max_attempts: how often one request is sent in all, 1 to 20; 1 never retries.
+        max_attempts: how often one request is sent in all, 1 to 20; 1 never retries. With these waits a server may be
+            away for about as long as the default deadline, which then ends the waiting.
         initial_backoff: seconds before the second attempt, doubled for each further one; at random between half of it
             and all of it, so that callers who were refused together do not come back together.
         max_backoff: seconds that the doubling stops at.
     """
 
-    max_attempts: int = 5
+    max_attempts: int = 15
     initial_backoff: float = 0.1
     max_backoff: float = 5.0
 

@@ -135,7 +135,8 @@ class Client:
 
         Raises:
             InvalidArgument, NotFound, ResourceExhausted, DeadlineExceeded, Unavailable or another VitrineError: the
-                server's code and sentence. OSError: the file cannot be read. TypeError: `image` is no picture.
+                server's code and sentence. OSError: the file cannot be read. TypeError: `image` is no picture, or
+                `attention` or `features` no name and no sequence.
         """
         wish = (model, version, version_label, top_k, resolution, attention, features, priority, max_attention_bytes)
         check_traceparent(traceparent)
@@ -175,8 +176,9 @@ class Client:
         it had not answered is sent again as `retries` says.
 
         Raises:
-            Unavailable: the server is lost (as many broken streams in a row as `retries` has attempts). Everything that
-                had been taken from `images` was given, as Refused where it was not answered; the rest was left there.
+            Unavailable: the server is lost: as many broken streams in a row as `retries` has attempts, or broken streams for
+                as long as a deadline, or three deadlines in a row in which it answered nothing. Everything that had been
+                taken from `images` was given, as Refused where it was not answered; the rest was left there.
             Whatever `images` raises, after the results of all that came before it.
             When it is called, not later: errors of the arguments other than the pictures, as `classify` does.
         """
