@@ -39,6 +39,14 @@ v1::ModelConfig CifarInput(int classes) {
   return Input(classes, {0.4914F, 0.4822F, 0.4465F}, {0.2470F, 0.2435F, 0.2616F}, v1::BICUBIC);
 }
 
+v1::ModelConfig FashionInput() {
+  return Input(10, {0.1307F}, {0.3081F}, v1::BICUBIC);
+}
+
+v1::ModelConfig TinyImageNetInput() {
+  return Input(200, {0.485F, 0.456F, 0.406F}, {0.229F, 0.224F, 0.225F}, v1::BICUBIC);
+}
+
 }  // namespace
 
 v1::ModelConfig Cifar(int classes, int cell) {
@@ -50,11 +58,17 @@ v1::ModelConfig FixedCifar(int classes) {
 v1::ModelConfig Mnist() {
   return Fixed(Input(10, {0.1307F}, {0.3081F}, v1::BICUBIC), 28, v1::FixedResolution::STRETCH);
 }
+v1::ModelConfig FixedFashionMnist() {
+  return Fixed(FashionInput(), 32, v1::FixedResolution::CENTER_CROP);
+}
 v1::ModelConfig FashionMnist(int cell) {
-  return Native(Input(10, {0.1307F}, {0.3081F}, v1::BICUBIC), cell);
+  return Native(FashionInput(), cell);
+}
+v1::ModelConfig FixedTinyImageNet() {
+  return Fixed(TinyImageNetInput(), 32, v1::FixedResolution::CENTER_CROP);
 }
 v1::ModelConfig TinyImageNet(int cell) {
-  return Native(Input(200, {0.485F, 0.456F, 0.406F}, {0.229F, 0.224F, 0.225F}, v1::BICUBIC), cell);
+  return Native(TinyImageNetInput(), cell);
 }
 v1::ModelConfig ImageNet(int side) {
   return Fixed(Input(1000, {0.5F, 0.5F, 0.5F}, {0.5F, 0.5F, 0.5F}, v1::BICUBIC), side,

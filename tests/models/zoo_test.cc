@@ -4,12 +4,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <regex>
 #include <set>
 #include <string>
+#include <utility>
 
+#include "imaging/geometry.h"
 #include "models/families/family.h"
 #include "models/model.h"
+#include "models/zoo/published.h"
 
 namespace vitrine {
 namespace {
@@ -38,6 +42,32 @@ TEST(Zoo, EveryFamilyHasARow) {
   std::set<int> families;
   for (const ZooRow& row : Zoo()) families.insert(row.config.family_case());
   for (const Family& family : Families()) EXPECT_TRUE(families.contains(family.which)) << family.name;
+}
+
+// Side of the pictures of a data set; 0 where they have many.
+int PictureSide(std::string_view data) {
+  if (data == "CIFAR-10" || data == "CIFAR-100") return 32;
+  if (data == "Fashion-MNIST") return 28;
+  return data == "Tiny-ImageNet" ? 64 : 0;
+}
+
+TEST(Zoo, PublishedVariantsSeeTheGridThatIsPublished) {
+  int published = 0;
+  for (const ZooRow& row : Zoo()) {
+    const std::optional<Published> print = FindPublished(row.name);
+    if (!print || print->side == 0) continue;
+    ++published;
+    const auto model = MakeModel(row.config, 0, at::kMeta);
+    ASSERT_TRUE(model.ok()) << row.name << ": " << model.status();
+    const int side = PictureSide(print->data) == 0 ? print->side : PictureSide(print->data);
+    const auto geometry = PlanGeometry(row.config.preprocessing(), {side, side});
+    ASSERT_TRUE(geometry.ok()) << row.name << ": " << geometry.status();
+    const auto seen = (*model)->GridFor(geometry->input.height, geometry->input.width);
+    const auto meant = (*model)->GridFor(print->side, print->side);
+    ASSERT_TRUE(seen.ok() && meant.ok()) << row.name;
+    EXPECT_EQ(std::pair(seen->rows, seen->columns), std::pair(meant->rows, meant->columns)) << row.name;
+  }
+  EXPECT_GE(published, 30);
 }
 
 // Sizes that the EIT paper's other data sets have.
