@@ -45,7 +45,9 @@ struct PointSummary {
   double seconds = 0;      // mean time of a run
   int64_t parameters = 0;  // of the model
   size_t missing = 0;      // runs of the grid without a result
-  bool best = false;       // the best mean among complete points; of equals the first
+  // The best mean among complete points, and better than each of them by more than chance (Welch's test at 5 %, three
+  // runs or more each).
+  bool best = false;
 };
 
 // `results` has one entry per cell of the grid. One summary per point, in their order. INVALID_ARGUMENT as ScoreOf.

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <fstream>
 #include <limits>
@@ -41,11 +42,11 @@ SweepGrid Grid() {
   return grid;
 }
 
-// Point p and seed s score 0.8 + p / 100 + (s - 2) / 50: a mean of 0.8 + p / 100 and a deviation of 0.02.
-std::vector<std::optional<CellResult>> Results(const SweepGrid& grid) {
+// Point p and seed s score 0.8 + p gain + (s - 2) / 50: a mean of 0.8 + p gain and a deviation of 0.02.
+std::vector<std::optional<CellResult>> Results(const SweepGrid& grid, double gain = 0.01) {
   std::vector<std::optional<CellResult>> results;
   for (const SweepCell& cell : grid.cells) {
-    const double score = 0.8 + static_cast<double>(cell.point) / 100 + (static_cast<double>(cell.seed) - 2) / 50;
+    const double score = 0.8 + static_cast<double>(cell.point) * gain + (static_cast<double>(cell.seed) - 2) / 50;
     results.push_back(CellResult{.scores = {{"test/top1", score}, {"test/loss", 1 - score}},
                                  .epochs = 3,
                                  .seconds = 10.0 * static_cast<double>(cell.seed),
@@ -71,17 +72,29 @@ TEST(Summary, MeanAndDeviationOfTheSample) {
   EXPECT_NEAR(point.highest, 0.83, 1e-12);
   EXPECT_NEAR(point.seconds, 20, 1e-12);
   EXPECT_EQ(point.parameters, 1234);
-  EXPECT_TRUE((*points)[3].best);
-  EXPECT_FALSE(point.best);
+}
+
+size_t Bests(const std::vector<PointSummary>& points) {
+  return std::ranges::count_if(points, [](const PointSummary& point) { return point.best; });
+}
+
+TEST(Summary, NoneIsTheBestWhereSpreadOrNumberDoNotAllowIt) {
+  // 0.01 between means of three runs with a deviation of 0.02: t is 0.6, and 2.8 would be needed; of 0.1 it is 6.1.
+  EXPECT_EQ(Bests(*Summarise(Grid(), Results(Grid(), 0.01))), 0u);
+  EXPECT_EQ(Bests(*Summarise(Grid(), Results(Grid(), 0.1))), 1u);
+  SweepGrid two = Grid();
+  two.seeds = {1, 2};
+  std::erase_if(two.cells, [](const SweepCell& cell) { return cell.seed == 3; });
+  EXPECT_EQ(Bests(*Summarise(two, Results(two, 0.1))), 0u) << "two runs show no spread";
 }
 
 TEST(Summary, TheBestIsTheLowestWhereTheGridSaysSoAndNeverAnIncompleteOne) {
   SweepGrid grid = Grid();
   grid.lower_is_better = true;
-  EXPECT_TRUE(Summarise(grid, Results(grid))->at(0).best);
+  EXPECT_TRUE(Summarise(grid, Results(grid, 0.1))->at(0).best);
   grid.metric = "test/loss";
-  EXPECT_TRUE(Summarise(grid, Results(grid))->at(3).best);
-  auto results = Results(grid);
+  EXPECT_TRUE(Summarise(grid, Results(grid, 0.1))->at(3).best);
+  auto results = Results(grid, 0.1);
   results[11].reset();
   const auto points = Summarise(grid, results);
   EXPECT_EQ(points->at(3).missing, 1u);
@@ -120,7 +133,8 @@ TEST(Result, IsReadAsRunsWriteIt) {
 
 TEST(Table, SaysTheSameInEveryForm) {
   const SweepGrid grid = Grid();
-  const auto points = *Summarise(grid, Results(grid));
+  auto points = *Summarise(grid, Results(grid));
+  points[3].best = true;
   const std::string text = SweepTable(grid, points, SweepFormat::kTable);
   EXPECT_THAT(text, AllOf(HasSubstr("test/top1 % MEAN (DEVIATION)"), HasSubstr("81.00 (2.00)"),
                           HasSubstr("83.00 (2.00) *"), Not(HasSubstr("MISSING"))));
@@ -150,12 +164,12 @@ TEST(Table, IncompletePointsSaySo) {
 
 TEST(Plot, HasADotPerRunAndAMeanPerPoint) {
   const SweepGrid grid = Grid();
-  const auto svg = SweepPlot(grid, *Summarise(grid, Results(grid)));
+  const auto svg = SweepPlot(grid, *Summarise(grid, Results(grid, 0.1)));
   ASSERT_TRUE(svg.ok()) << svg.status();
   EXPECT_EQ(CountOf(*svg, "class=\"value\""), 12u);
   EXPECT_EQ(CountOf(*svg, "class=\"mean\""), 4u);
   EXPECT_EQ(CountOf(*svg, "class=\"best\""), 1u);
-  EXPECT_THAT(*svg, AllOf(HasSubstr("rates &amp; widths"), HasSubstr("1e-2, 16: mean 83, deviation 2, 3 runs")));
+  EXPECT_THAT(*svg, AllOf(HasSubstr("rates &amp; widths"), HasSubstr("1e-2, 16: mean 110, deviation 2, 3 runs")));
 }
 
 TEST(Plot, TakesOneRunAloneAndNoneAtAll) {
