@@ -329,6 +329,7 @@ TEST(RunSequenceModel, RefusesWhatTheModelCannotTake) {
   EXPECT_THAT(refusal("numbers-kv-d64-l4", {Ids({2, 30}), {}}),
               HasSubstr("the source has the id 30; this model's vocabulary has ids 0 to 29"));
   EXPECT_THAT(refusal("numbers-kv-d64-l4", {Ids({-1}), {}}), HasSubstr("has the id -1"));
+  EXPECT_EQ(refusal("numbers-kv-d64-l4", {Ids({0, 29}), {}}), "OK") << "the first and the last id";
   EXPECT_THAT(refusal("numbers-kv-d64-l4", {at::full({1, 13}, 2, at::kLong), {}}),
               HasSubstr("sequences of 13 elements; this model takes 1 to 12"));
   EXPECT_THAT(refusal("numbers-kv-d64-l4", {testing::Hashed({1, 2}, 1), {}}), HasSubstr("not an int64 tensor"));

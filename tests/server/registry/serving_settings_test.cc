@@ -180,6 +180,19 @@ TEST_F(ServingSettingsTest, AChangeByBestEffortHoldsAndIsWrittenWhenThatIsPossib
   EXPECT_EQ(LabelledVersion(again->Plan("m").serving, "b"), 0);
 }
 
+TEST_F(ServingSettingsTest, TheLongestFileThatCanBeReadCanBeWritten) {
+  const std::filesystem::path path = files_.folder() / "longest";
+  v1::PutAway away;
+  away.set_reason("x");
+  ASSERT_TRUE(StageTextProto(path, away).ok());
+  ASSERT_TRUE(CommitFile(path).ok());
+  away.set_reason(std::string((1 << 20) - std::filesystem::file_size(path) + 1, 'x'));
+  ASSERT_TRUE(StageTextProto(path, away).ok());
+  ASSERT_TRUE(CommitFile(path).ok());
+  EXPECT_EQ(std::filesystem::file_size(path), size_t{1} << 20);
+  EXPECT_TRUE(ReadTextProto(path, away).ok());
+}
+
 // What could be written but not read again would keep the next server from starting.
 TEST_F(ServingSettingsTest, AStateThatWouldBeTooLongIsRefused) {
   files_.Write("serving", "");
