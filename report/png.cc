@@ -9,6 +9,7 @@
 #include <memory>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 
 namespace vitrine {
 namespace {
@@ -22,6 +23,10 @@ struct FreeContext {
 struct FreeBuffer {
   void operator()(void* buffer) const { std::free(buffer); }
 };
+
+// Bands of rows that stand for a picture, evenly spread: rows that follow each other, since each is compressed by what
+// is above it.
+constexpr int kBandRows = 8, kBandsApart = 64;
 
 absl::Status SpngError(int code) {
   return absl::InternalError(absl::StrCat("cannot write a PNG: ", spng_strerror(code)));
@@ -55,6 +60,22 @@ absl::StatusOr<std::string> EncodePng(const Image& image) {
   const std::unique_ptr<void, FreeBuffer> buffer(spng_get_png_buffer(context.get(), &size, &code));
   if (buffer == nullptr) return SpngError(code);
   return std::string(static_cast<const char*>(buffer.get()), size);
+}
+
+absl::StatusOr<int64_t> EstimatePngBytes(const Image& image) {
+  const int bands = image.height / kBandsApart;
+  const size_t row = static_cast<size_t>(image.width) * image.channels;
+  if (bands < 2 || image.pixels.size() != row * image.height) {
+    ASSIGN_OR_RETURN(const std::string whole, EncodePng(image));
+    return static_cast<int64_t>(whole.size());
+  }
+  Image sample{.width = image.width, .height = bands * kBandRows, .channels = image.channels, .pixels = {}};
+  for (int band = 0; band < bands; ++band) {
+    const auto first = image.pixels.begin() + static_cast<ptrdiff_t>(row * (band * kBandsApart + kBandsApart / 2));
+    sample.pixels.insert(sample.pixels.end(), first, first + static_cast<ptrdiff_t>(row * kBandRows));
+  }
+  ASSIGN_OR_RETURN(const std::string part, EncodePng(sample));
+  return static_cast<int64_t>(part.size()) * image.height / sample.height;
 }
 
 }  // namespace vitrine

@@ -46,5 +46,21 @@ TEST(EncodePng, RefusesPicturesThatDoNotFitTheirBytes) {
             absl::StatusCode::kInvalidArgument);
 }
 
+// Noise on top, flat below, and something between: what no single band would tell.
+TEST(EstimatePngBytes, IsNearTheTruth) {
+  Image image = Noise(640, 1024, 3);
+  for (size_t i = 0; i < image.pixels.size(); ++i) {
+    const size_t row = i / (3 * 640);
+    if (row > 700) image.pixels[i] = 90;
+    if (row > 500 && row <= 700) image.pixels[i] = static_cast<uint8_t>(image.pixels[i] % 16 + row / 8);
+  }
+  const double exact = static_cast<double>(EncodePng(image)->size());
+  EXPECT_NEAR(static_cast<double>(EstimatePngBytes(image).value()), exact, exact / 10);
+  const Image small = Noise(100, 100, 1);
+  EXPECT_EQ(EstimatePngBytes(small).value(), static_cast<int64_t>(EncodePng(small)->size()));
+  image.pixels.pop_back();
+  EXPECT_EQ(EstimatePngBytes(image).status().code(), absl::StatusCode::kInvalidArgument);
+}
+
 }  // namespace
 }  // namespace vitrine

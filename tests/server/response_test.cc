@@ -119,5 +119,19 @@ TEST(MakeResponse, AnOverlaySaysWhatItIsAndDivergesWhereItsMapDoes) {
   EXPECT_GT(blue, 100);
 }
 
+// One of them takes about 0.2 s of an executor.
+TEST(MakeResponse, OverlaysThatWillNotFitAreNotCompressed) {
+  InferenceRequest request = Plan(ServedEit(), 24, 16, v1::OVERLAY_PNG);
+  InferenceOutput output = Output(request);
+  output.picture = std::make_shared<Image>(NoiseImage(1024, 1024, 3));
+  request.geometry.original = {.height = 1024, .width = 1024};
+  output.attention[0].resize(8, output.attention[0][0]);
+  request.request.set_max_attention_bytes(4 << 20);
+  const absl::Status refused = MakeResponse(request, output).status();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("8 overlays would take about"));
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("max_attention_bytes is 4194304"));
+}
+
 }  // namespace
 }  // namespace vitrine
