@@ -11,9 +11,10 @@
 namespace vitrine {
 
 // root/train/<class>/*.{jpg,jpeg,png} and the same below root/test, or root/val, root/valid, root/validation where
-// there is no root/test; or root/<class>/*, which then is both splits. Classes are the folder names in byte order,
-// files are in byte order within a class, so indices and labels are equal on every machine. Hidden entries and files of
-// other kinds are passed over; a test split may lack classes but may not bring new ones. NOT_FOUND if a folder is
+// there is no root/test; either may be missing. Or root/<class>/*, which then is both splits. Classes are the folder
+// names of the training split in byte order, then those that only the test split has, so that both splits number alike
+// what both have and no test picture changes what is trained. Files are in byte order within a class, so indices and
+// labels are equal on every machine. Hidden entries and files of other kinds are passed over. NOT_FOUND if a folder is
 // missing, INVALID_ARGUMENT if it holds no picture.
 absl::StatusOr<std::unique_ptr<Dataset>> OpenImageFolder(const std::filesystem::path& root, Split split);
 

@@ -81,13 +81,43 @@ TEST(ImageFolder, ValidationTakesTheTestSplitsPlace) {
   EXPECT_THAT(Names(**OpenImageFolder(folder.path(), Split::kTest)), ElementsAre("a/3.png"));
 }
 
-TEST(ImageFolder, NewClassInTheTestSplitIsRefused) {
+TEST(ImageFolder, ATestSplitAloneIsEnoughToTest) {
+  for (const std::string split : {"test", "val"}) {
+    ScratchFolder folder;
+    folder.Write(split + "/dog/1.png", Png(1));
+    folder.Write(split + "/cat/1.png", Png(2));
+    const auto test = OpenImageFolder(folder.path(), Split::kTest);
+    ASSERT_TRUE(test.ok()) << test.status();
+    EXPECT_THAT((*test)->labels(), ElementsAre("cat", "dog"));
+    EXPECT_THAT(Names(**test), ElementsAre("cat/1.png", "dog/1.png"));
+    const auto train = OpenImageFolder(folder.path(), Split::kTrain);
+    EXPECT_EQ(train.status().code(), absl::StatusCode::kNotFound);
+    EXPECT_THAT(std::string(train.status().message()), HasSubstr("has " + split + "/ but no train/"));
+  }
+}
+
+TEST(ImageFolder, AClassMayBeCalledTest) {
   ScratchFolder folder;
-  folder.Write("train/a/1.png", Png(1));
-  folder.Write("test/b/1.png", Png(2));
+  folder.Write("test/1.png", Png(1));
+  folder.Write("trial/1.png", Png(2));
+  const auto data = OpenImageFolder(folder.path(), Split::kTest);
+  ASSERT_TRUE(data.ok()) << data.status();
+  EXPECT_THAT((*data)->labels(), ElementsAre("test", "trial"));
+}
+
+TEST(ImageFolder, ClassesOfTheTestSplitAloneComeLast) {
+  ScratchFolder folder;
+  folder.Write("train/b/1.png", Png(1));
+  folder.Write("train/d/1.png", Png(2));
+  for (const std::string name : {"a", "c", "d"}) folder.Write("test/" + name + "/1.png", Png(3));
   const auto test = OpenImageFolder(folder.path(), Split::kTest);
-  EXPECT_EQ(test.status().code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_THAT(std::string(test.status().message()), HasSubstr("has the class b"));
+  ASSERT_TRUE(test.ok()) << test.status();
+  EXPECT_THAT((*test)->labels(), ElementsAre("b", "d", "a", "c"));
+  EXPECT_THAT(Names(**test), ElementsAre("a/1.png", "c/1.png", "d/1.png"));
+  EXPECT_EQ((*test)->label(0), 2);
+  EXPECT_EQ((*test)->label(2), 1);
+  EXPECT_THAT((*OpenImageFolder(folder.path(), Split::kTrain))->labels(), ElementsAre("b", "d"))
+      << "no test picture changes what is trained";
 }
 
 TEST(ImageFolder, EmptyAndMissingFoldersAreRefused) {

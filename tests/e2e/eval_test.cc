@@ -230,6 +230,22 @@ TEST_F(EvalProgram, BadPicturesAndLabelsAreNamedAndTheRestIsEvaluated) {
   EXPECT_EQ(ledger.at("missing"), 0);
 }
 
+// As whoever has nothing but pictures to test with keeps them, and beside a training split that lacks one of the
+// classes.
+TEST_F(EvalProgram, ATestSplitIsEvaluatedWhateverTheTrainingSplitHolds) {
+  folder_.Write("split/test/class-1/1.jpg", NoiseJpeg(40, 40, 5));
+  folder_.Write("split/test/class-2/1.jpg", NoiseJpeg(40, 40, 6));
+  auto arguments = Arguments("alone");
+  arguments[4] = "imagefolder:" + folder_.Path("split");
+  RunWell(arguments);
+  EXPECT_EQ(Summary("alone").at("ledger").at("answered"), 2);
+  folder_.Write("split/train/class-2/1.jpg", NoiseJpeg(40, 40, 7));
+  arguments = Arguments("beside");
+  arguments[4] = "imagefolder:" + folder_.Path("split");
+  RunWell(arguments);
+  EXPECT_EQ(Summary("beside").at("ledger").at("answered"), 2);
+}
+
 TEST_F(EvalProgram, WhatCannotWorkSaysWhy) {
   std::filesystem::create_directories(folder_.path() / "empty" / "cat");
   const auto run = [&](const std::vector<std::string>& arguments) { return Run(arguments); };

@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "base/status_macros.h"
+#include "data/image_folder.h"
 #include "repository/safetensors.h"
 #include "tests/trainer/coloured_squares.h"
 #include "trainer/evaluate.h"
@@ -44,6 +45,18 @@ struct StopAfter {
   std::atomic<bool> stop = false;
   TrainOptions options;
 };
+
+TEST(Train, ATestSplitWithAClassThatNothingWouldLearnIsRefused) {
+  ScratchFolder folder;
+  WriteImageFolder(kTrain, folder.path() / "train");
+  WriteImageFolder(kTest, folder.path() / "test");
+  folder.Write("test/yellow/1.png", *kTest.encoded(0));
+  const auto train = *OpenImageFolder(folder.path(), Split::kTrain),
+             test = *OpenImageFolder(folder.path(), Split::kTest);
+  const absl::Status refused = ImageTask::Make(SmallRecipe(), *train, test.get()).status();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("the test split has the class yellow"));
+}
 
 TEST(Train, LearnsColours) {
   ScratchFolder folder;

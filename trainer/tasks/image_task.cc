@@ -63,6 +63,11 @@ absl::StatusOr<std::unique_ptr<ImageTask>> ImageTask::Make(const v1::Recipe& rec
 }
 
 absl::Status ImageTask::CheckFit(const Dataset& train) const {
+  if (test_ != nullptr && test_->labels().size() > train.labels().size()) {
+    return absl::InvalidArgumentError(absl::StrCat("the test split has the class ",
+                                                   test_->labels()[train.labels().size()],
+                                                   ", which the training split does not have: nothing would learn it"));
+  }
   for (const Dataset* data : {&train, test_}) {
     if (data == nullptr) continue;
     if (data->size() == 0) return absl::InvalidArgumentError("the data set is empty");
