@@ -48,17 +48,40 @@ absl::StatusOr<const FieldDescriptor*> FieldNamed(const std::string& name, const
       absl::StrCat("there is no field \"", name, "\" in ", type.name(), "; it has ", FieldNames(type)));
 }
 
+// The values that an enum takes, but for the one that stands for none.
+std::string ValueNames(const google::protobuf::EnumDescriptor& type) {
+  std::vector<std::string> names;
+  for (int i = 0; i < type.value_count(); ++i) {
+    if (type.value(i)->number() != 0) names.push_back(type.value(i)->name());
+  }
+  return absl::StrJoin(names, ", ");
+}
+
+// A word that is no value of the enum; the parser's own error would not list those that are.
+bool IsUnknownValue(const FieldDescriptor& field, const std::string& value) {
+  int number = 0;
+  return field.cpp_type() == FieldDescriptor::CPPTYPE_ENUM && !value.starts_with('[') &&
+         field.enum_type()->FindValueByName(value) == nullptr && !absl::SimpleAtoi(value, &number);
+}
+
 absl::Status SetField(const FieldDescriptor& field, const std::string& value, Message& message) {
   const Reflection& reflection = *message.GetReflection();
   const bool is_string = field.cpp_type() == FieldDescriptor::CPPTYPE_STRING;
   if (field.is_repeated()) {
     reflection.ClearField(&message, &field);
-    if (is_string && !value.starts_with('[')) {
+    const bool is_list = value.starts_with('[');
+    if (!is_list && !is_string && field.cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE) {
+      return SetField(field, absl::StrCat("[", value, "]"), message);
+    }
+    if (is_string && !is_list) {
       for (const absl::string_view part : absl::StrSplit(value, ',', absl::SkipWhitespace())) {
         reflection.AddString(&message, &field, std::string(part));
       }
       return absl::OkStatus();
     }
+  } else if (IsUnknownValue(field, value)) {
+    return absl::InvalidArgumentError(absl::StrCat("\"", field.name(), "=", value, "\": there is no such ",
+                                                   field.name(), "; allowed is ", ValueNames(*field.enum_type())));
   } else if (is_string) {
     reflection.SetString(&message, &field, value);
     return absl::OkStatus();

@@ -27,8 +27,8 @@ std::span<const BundledRecipe> BundledRecipes();
 absl::StatusOr<v1::Recipe> FindRecipe(const std::string& name_or_path);
 
 // "path=value": path names a field with dots, value is what a textproto would hold. Strings need no quotes; a repeated
-// field is replaced as a whole, by a [list] or, for strings, by values with commas. INVALID_ARGUMENT names the part of
-// the path that does not exist and the fields that do.
+// field is replaced as a whole, by a [list] or by values with commas; messages need the [list]. INVALID_ARGUMENT names
+// the part of the path that does not exist and the fields that do, or the values that an enum has.
 absl::Status ApplyOverride(const std::string& assignment, v1::Recipe& recipe);
 
 // INVALID_ARGUMENT names the first field that is missing or out of its range, its value and the range.

@@ -56,7 +56,8 @@ void CheckOptimizer(const v1::Optimizer& optimizer, Rules& rules) {
 
 void CheckSchedule(const v1::Recipe& recipe, Rules& rules) {
   const v1::Schedule& schedule = recipe.schedule();
-  rules.Check(v1::Schedule::Kind_IsValid(schedule.kind()), "schedule.kind", schedule.kind(), "a kind of schedule");
+  rules.Check(v1::Schedule::Kind_IsValid(schedule.kind()), "schedule.kind", schedule.kind(),
+              "COSINE, CONSTANT, MULTI_STEP, ONE_CYCLE or INVERSE_SQUARE_ROOT");
   rules.NotNegative("schedule.warmup_steps", schedule.warmup_steps());
   rules.NotNegative("schedule.warmup_epochs", schedule.warmup_epochs());
   for (const auto& [field, value] :

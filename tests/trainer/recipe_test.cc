@@ -100,7 +100,18 @@ TEST(ApplyOverride, RefusalsNameThePart) {
   EXPECT_THAT(Message(ApplyOverride("optimiser.lr=1", recipe)), HasSubstr("\"optimiser\""));
   EXPECT_THAT(Message(ApplyOverride("batch.size=1", recipe)), HasSubstr("no single message"));
   EXPECT_THAT(Message(ApplyOverride("batch=many", recipe)), HasSubstr("batch=many"));
-  EXPECT_THAT(Message(ApplyOverride("optimizer.kind=LION", recipe)), HasSubstr("LION"));
+  EXPECT_THAT(Message(ApplyOverride("optimizer.kind=LION", recipe)),
+              HasSubstr("\"kind=LION\": there is no such kind; allowed is ADAMW, SGD, ADAM"));
+}
+
+TEST(ApplyOverride, TakesCommasForEveryListOfPlainValues) {
+  v1::Recipe recipe = SmallRecipe();
+  ASSERT_TRUE(ApplyOverride("model_overrides.preprocessing.mean=0.485,0.25,0.5", recipe).ok());
+  EXPECT_THAT(recipe.model_overrides().preprocessing().mean(), ElementsAre(0.485F, 0.25F, 0.5F));
+  ASSERT_TRUE(ApplyOverride("model_overrides.preprocessing.mean=0.5", recipe).ok());
+  EXPECT_THAT(recipe.model_overrides().preprocessing().mean(), ElementsAre(0.5F));
+  ASSERT_TRUE(ApplyOverride("schedule.milestones=1,2.5", recipe).ok());
+  EXPECT_THAT(recipe.schedule().milestones(), ElementsAre(1, 2.5));
 }
 
 TEST(ValidateRecipe, NamesFieldValueAndRange) {
