@@ -27,6 +27,7 @@ class CachedDataset final : public Dataset {
   std::string name(int64_t index) const override { return source_->name(index); }
   absl::StatusOr<Image> image(int64_t index) const override { return images_[index]; }
   absl::StatusOr<std::string> encoded(int64_t index) const override { return source_->encoded(index); }
+  absl::StatusOr<std::string> stored(int64_t index) const override { return source_->stored(index); }
 
  private:
   const std::unique_ptr<Dataset> source_;

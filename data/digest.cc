@@ -4,10 +4,14 @@
 #include <openssl/sha.h>
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/status_macros.h"
+#include "data/parallel.h"
 
 namespace vitrine {
 namespace {
@@ -22,16 +26,29 @@ std::string Sha256(const std::string& all) {
   return absl::BytesToHexString(absl::string_view(reinterpret_cast<const char*>(digest), sizeof digest));
 }
 
+// Over the lines, each once, whatever their order.
+std::string SortedDigest(std::vector<std::string> lines) {
+  std::sort(lines.begin(), lines.end());
+  lines.erase(std::unique(lines.begin(), lines.end()), lines.end());
+  return Sha256(absl::StrJoin(lines, ""));
+}
+
 }  // namespace
 
 std::string DigestOf(const Dataset& data) {
   std::vector<std::string> lines;
   for (int64_t i = 0; i < data.size(); ++i) lines.push_back(LineOf(data, i));
-  std::sort(lines.begin(), lines.end());
-  lines.erase(std::unique(lines.begin(), lines.end()), lines.end());
-  std::string all;
-  for (const std::string& line : lines) all += line;
-  return Sha256(all);
+  return SortedDigest(std::move(lines));
+}
+
+absl::StatusOr<std::string> ContentDigestOf(const Dataset& data, int threads) {
+  std::vector<std::string> lines(data.size());  // each element is written by one thread
+  RETURN_IF_ERROR(ParallelFor(data.size(), threads, [&](int64_t i) -> absl::Status {
+    ASSIGN_OR_RETURN(const std::string bytes, data.stored(i));
+    lines[i] = absl::StrCat(data.name(i), "\t", data.label(i), "\t", Sha256(bytes), "\n");
+    return absl::OkStatus();
+  }));
+  return SortedDigest(std::move(lines));
 }
 
 std::string OrderedDigestOf(const Dataset& data) {

@@ -82,6 +82,11 @@ class IdxDataset final : public Dataset {
     return RawToPng(picture);
   }
 
+  absl::StatusOr<std::string> stored(int64_t index) const override {
+    ASSIGN_OR_RETURN(const Image picture, image(index));
+    return std::string(picture.pixels.begin(), picture.pixels.end());
+  }
+
  private:
   const std::string stem_;
   const IdxArray images_;

@@ -65,6 +65,11 @@ class PlanarRecords final : public Dataset {
     return RawToPng(picture);
   }
 
+  absl::StatusOr<std::string> stored(int64_t index) const override {
+    ASSIGN_OR_RETURN(const Image picture, image(index));
+    return std::string(picture.pixels.begin(), picture.pixels.end());
+  }
+
  private:
   size_t FileOf(int64_t index) const {
     return std::upper_bound(begins_.begin(), begins_.end(), index) - begins_.begin() - 1;

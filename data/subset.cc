@@ -19,6 +19,7 @@ class Subset final : public Dataset {
   std::string name(int64_t index) const override { return source_->name(indices_[index]); }
   absl::StatusOr<Image> image(int64_t index) const override { return source_->image(indices_[index]); }
   absl::StatusOr<std::string> encoded(int64_t index) const override { return source_->encoded(indices_[index]); }
+  absl::StatusOr<std::string> stored(int64_t index) const override { return source_->stored(indices_[index]); }
 
  private:
   const std::shared_ptr<const Dataset> source_;

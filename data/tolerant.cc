@@ -25,6 +25,7 @@ class ReplacingDataset final : public Dataset {
   int label(int64_t index) const override { return source_->label(index); }
   std::string name(int64_t index) const override { return source_->name(index); }
   absl::StatusOr<std::string> encoded(int64_t index) const override { return source_->encoded(index); }
+  absl::StatusOr<std::string> stored(int64_t index) const override { return source_->stored(index); }
 
   absl::StatusOr<Image> image(int64_t index) const override {
     const int wanted = source_->label(index);

@@ -176,7 +176,7 @@ absl::StatusOr<RunPosition> RestoreState(const fs::path& work_dir, const RunPart
   ASSIGN_OR_RETURN(Safetensors content, ReadTensors(file));
   RETURN_IF_ERROR(CheckRecipe(file, content.metadata["recipe"], parts.recipe));
   if (content.metadata["data_digest"] != parts.data_digest) {
-    return Fault(file, "was written while training on other data (names or labels differ)");
+    return Fault(file, "was written while training on other data (names, labels or pictures differ)");
   }
   RunPosition position;
   ASSIGN_OR_RETURN(position.step, NumberAt(content, "step", file));

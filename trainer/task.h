@@ -79,7 +79,7 @@ class Task {
   virtual std::string samples_in_words() const = 0;
   // Samples of an epoch.
   virtual int64_t samples() const = 0;
-  // SHA-256 over what is trained on; a state is continued with equal data alone.
+  // SHA-256 over the training split, whatever of it is held out; a state is continued with equal data alone.
   virtual const std::string& data_digest() const = 0;
 
   // The samples of an epoch in their order, samples() of them.

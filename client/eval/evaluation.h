@@ -17,7 +17,7 @@ namespace vitrine {
 // What decides the answers. Two runs that are equal in all of it, and in the model, may be continued or merged.
 struct EvaluationSettings {
   std::string split = "test";    // or "train"
-  std::string data_digest = {};  // SHA-256 over the sorted lines "name<TAB>label number", as in a manifest
+  std::string data_digest = {};  // SHA-256 over the sorted lines "name<TAB>label number"
   std::string data_order = {};   // SHA-256 over the same lines in their order; empty in old journals
   int64_t data_pictures = 0;     // of the whole split
   int64_t limit = 0;             // 0: every picture; else how many, evenly spread

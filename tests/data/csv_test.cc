@@ -85,5 +85,18 @@ TEST_F(CsvList, TheDigestIsOfNamesAndLabels) {
   EXPECT_NE(DigestOf(**Open("b.png,dog\na.png,cat\n")), DigestOf(**Open("b.png,cat\na.png,dog\n")));
 }
 
+TEST_F(CsvList, TheContentDigestIsOfTheBytesAsWell) {
+  folder_.Write("a.png", "one");
+  folder_.Write("b.png", "two");
+  const std::string list = "b.png,cat\na.png,dog\n";
+  // printf 'a.png\t1\t%s\nb.png\t0\t%s\n' $(printf one | sha256sum | cut -c-64) $(printf two | ...) | sha256sum
+  EXPECT_EQ(*ContentDigestOf(**Open(list), 2), "54bcec22cdd314a28a1cbe7bc4b2bd0086974e14005cae9452fec01f37d578bb");
+  folder_.Write("b.png", "owt");
+  EXPECT_NE(*ContentDigestOf(**Open(list)), "54bcec22cdd314a28a1cbe7bc4b2bd0086974e14005cae9452fec01f37d578bb")
+      << "another picture under the same name";
+  std::filesystem::remove(folder_.Path("b.png"));
+  EXPECT_TRUE(absl::IsNotFound(ContentDigestOf(**Open(list)).status()));
+}
+
 }  // namespace
 }  // namespace vitrine

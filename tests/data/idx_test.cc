@@ -80,6 +80,12 @@ TEST_F(IdxFolder, EncodedIsAPngOfTheSamePixels) {
   EXPECT_EQ(decoded->pixels, (*data)->image(2)->pixels);
 }
 
+TEST_F(IdxFolder, StoredAreThePixels) {
+  folder_.Write("train-images-idx3-ubyte", images_);
+  folder_.Write("train-labels-idx1-ubyte", labels_);
+  EXPECT_EQ(*(*Open())->stored(1), (std::string{6, 7, 8, 9, 10, 11}));
+}
+
 TEST_F(IdxFolder, MissingFileIsNamed) {
   folder_.Write("train-images-idx3-ubyte", images_);
   const auto data = Open();

@@ -90,7 +90,7 @@ TEST_F(Published, ManifestSaysWhereTheWeightsComeFrom) {
   const v1::Provenance& provenance = version_.manifest.provenance();
   EXPECT_EQ(provenance.recipe(), "small --set epochs=1");
   EXPECT_EQ(provenance.data(), "coloured squares");
-  EXPECT_EQ(provenance.data_digest(), DigestOf(kTrain));
+  EXPECT_EQ(provenance.data_digest(), *ContentDigestOf(kTrain));
   EXPECT_EQ(provenance.images_seen(), 96);
   EXPECT_EQ(provenance.epochs(), 1);
   EXPECT_EQ(provenance.seed(), 7);

@@ -139,6 +139,19 @@ TEST(Train, AStateIsNeitherOverwrittenNorMixedUp) {
   EXPECT_TRUE(RunIn(folder, longer, {.resume = true}).ok()) << "the epochs of a run may change";
 }
 
+TEST(Train, AStateIsNotContinuedWithOtherPicturesOfTheSameNames) {
+  ScratchFolder folder;
+  StopAfter stop(2);
+  ASSERT_TRUE(RunIn(folder, SmallRecipe(), stop.options).ok());
+  const ColouredSquares others(96, 3);
+  const auto task = ImageTask::Make(SmallRecipe(), others, &kTest);
+  ASSERT_TRUE(task.ok()) << task.status();
+  TrainOptions options{.work_dir = folder.path(), .resume = true, .threads = 2};
+  const auto mixed = Train(SmallRecipe(), **task, options);
+  EXPECT_EQ(mixed.status().code(), absl::StatusCode::kFailedPrecondition) << mixed.status();
+  EXPECT_THAT(std::string(mixed.status().message()), HasSubstr("other data"));
+}
+
 TEST(Train, DamagedStateIsRefused) {
   ScratchFolder folder;
   StopAfter stop(2);

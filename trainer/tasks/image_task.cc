@@ -41,7 +41,7 @@ struct Sample {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<ImageTask>> ImageTask::Make(const v1::Recipe& recipe, const Dataset& train,
-                                                           const Dataset* test) {
+                                                           const Dataset* test, int threads) {
   ASSIGN_OR_RETURN(v1::ModelConfig config, ConfigOf(recipe));
   std::unique_ptr<ImageTask> task(new ImageTask(recipe, std::move(config), test));
   RETURN_IF_ERROR(task->CheckFit(train));
@@ -58,7 +58,7 @@ absl::StatusOr<std::unique_ptr<ImageTask>> ImageTask::Make(const v1::Recipe& rec
     ASSIGN_OR_RETURN(task->teacher_, Teacher::Make(recipe.distillation(), task->config_, train.labels(), recipe));
   }
   RETURN_IF_ERROR(task->MakeModel().status());
-  task->data_digest_ = DigestOf(*task->training_);
+  ASSIGN_OR_RETURN(task->data_digest_, ContentDigestOf(train, threads));
   return task;
 }
 

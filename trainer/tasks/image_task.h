@@ -23,10 +23,10 @@ namespace vitrine {
 class ImageTask final : public Task {
  public:
   // `train` and `test`, which may be null, must outlive the task. Checks everything that can be checked before the
-  // first step: INVALID_ARGUMENT if recipe, model and data do not fit each other; errors of ReadVersionAt, StartFrom
-  // and Teacher::Make.
+  // first step: INVALID_ARGUMENT if recipe, model and data do not fit each other; errors of ReadVersionAt, StartFrom,
+  // Teacher::Make and ContentDigestOf, for which `threads` read every picture of `train`.
   static absl::StatusOr<std::unique_ptr<ImageTask>> Make(const v1::Recipe& recipe, const Dataset& train,
-                                                         const Dataset* test);
+                                                         const Dataset* test, int threads = 1);
 
   const v1::ModelConfig& config() const { return config_; }
   // What is trained on, without what is held out.
