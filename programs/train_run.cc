@@ -42,6 +42,7 @@ constexpr int64_t kBytesPerParameter = 5;
 // What a run learns, and what it learns from. The splits are null for models of sequences.
 struct Experiment {
   v1::Recipe recipe;
+  std::string data;  // as given, with its format; empty: the recipe makes its own
   std::unique_ptr<Dataset> train, test;
   std::unique_ptr<Task> task;
 };
@@ -84,6 +85,10 @@ std::string HowToResume(const RunFlags& flags, const v1::Recipe& recipe) {
   return command + " --resume";
 }
 
+GoldenPictures GoldenPicturesOf(const RunFlags& flags) {
+  return flags.golden == "synthetic" ? GoldenPictures::kSynthetic : GoldenPictures::kTest;
+}
+
 void FoldShortFlags(RunFlags& flags) {
   if (!flags.epochs.empty()) flags.overrides.push_back("epochs=" + flags.epochs);
   if (!flags.start.empty()) flags.overrides.push_back("start.version=" + flags.start);
@@ -101,22 +106,31 @@ absl::StatusOr<Experiment> OpenExperiment(const RunFlags& flags, Progress& progr
           absl::StrCat("--publish: vitrine-server serves classifiers of pictures; \"", recipe.name(),
                        "\" trains a model of sequences, whose weights stay in the work folder"));
     }
+    experiment.data = flags.data;
     ASSIGN_OR_RETURN(experiment.task, MakeSequenceTask(recipe, flags.data));
     return experiment;
   }
-  ASSIGN_OR_RETURN(const std::string data, CompleteData(recipe, flags.data));
+  ASSIGN_OR_RETURN(experiment.data, CompleteData(recipe, flags.data));
   const auto corrupt = std::make_shared<CorruptPictures>(
       recipe.corrupt_limit(), [&progress](const std::string& name, const absl::Status& reason) {
         progress.Line(absl::StrCat("left out: ", name, ": ", std::string(reason.message())));
       });
-  ASSIGN_OR_RETURN(experiment.train, OpenSplit(recipe, data, Split::kTrain, !flags.no_cache, flags.threads, corrupt));
-  ASSIGN_OR_RETURN(experiment.test, OpenSplit(recipe, data, Split::kTest, !flags.no_cache, flags.threads, corrupt));
+  ASSIGN_OR_RETURN(experiment.train,
+                   OpenSplit(recipe, experiment.data, Split::kTrain, !flags.no_cache, flags.threads, corrupt));
+  ASSIGN_OR_RETURN(experiment.test,
+                   OpenSplit(recipe, experiment.data, Split::kTest, !flags.no_cache, flags.threads, corrupt));
   if (experiment.test != nullptr && SamePictures(*experiment.train, *experiment.test)) {
-    progress.Line(absl::StrCat(data,
+    progress.Line(absl::StrCat(experiment.data,
                                " has no test split: every accuracy will be that on the pictures learned from, and ",
                                "is called so; sort pictures into train/ and test/ to know more"));
   }
-  ASSIGN_OR_RETURN(experiment.task, ImageTask::Make(recipe, *experiment.train, experiment.test.get()));
+  ASSIGN_OR_RETURN(experiment.task, ImageTask::Make(recipe, *experiment.train, experiment.test.get(), flags.threads));
+  const std::string& digest = experiment.task->data_digest();
+  if (!recipe.data().name().empty() && !IsKnown(recipe, digest)) {
+    progress.Line(
+        absl::StrCat(experiment.data, " is not known to be the recipe's data, ", recipe.data().name(),
+                     ": card and manifest will name what was given. If it is that, --set data.digests=", digest));
+  }
   return experiment;
 }
 
@@ -154,22 +168,15 @@ absl::StatusOr<std::unique_ptr<Communicator>> JoinGroup(const std::optional<Rend
 // Publishes if the flags say so; returns where the model comes from, for the report.
 absl::StatusOr<v1::Provenance> PublishVersion(const RunFlags& flags, const Experiment& experiment,
                                               const TrainResult& result, Progress& progress) {
-  v1::Provenance provenance;
-  if (flags.publish.empty()) {
-    provenance.set_recipe(experiment.recipe.name());
-    provenance.set_data(experiment.recipe.data().name());
-    provenance.set_data_digest(result.data_digest);
-    provenance.set_seed(static_cast<int64_t>(experiment.recipe.seed()));
-    provenance.set_epochs(result.epochs);
-    provenance.set_train_seconds(result.position.seconds);
-    provenance.set_hardware(HardwareInWords(flags.threads));
-    return provenance;
-  }
+  const RunOrigin origin = {.data = experiment.data,
+                            .overrides = flags.overrides,
+                            .source_revision = flags.revision.empty() ? std::string(SourceRevision()) : flags.revision};
+  if (flags.publish.empty()) return MakeProvenance(experiment.recipe, result, origin);
   PublishOptions publish;
   publish.repository = flags.publish;
   publish.model = flags.name;
-  publish.source_revision = flags.revision.empty() ? std::string(SourceRevision()) : flags.revision;
-  publish.overrides = flags.overrides;
+  publish.origin = origin;
+  publish.golden = GoldenPicturesOf(flags);
   publish.threads = flags.threads;
   publish.stop = &StopRequested();
   publish.say = [&progress](const std::string& text) { progress.Line(text); };
@@ -222,6 +229,10 @@ absl::Status RunRecipe(RunFlags flags) {
   if (!flags.publish.empty()) {
     ASSIGN_OR_RETURN(const std::unique_ptr<Module> model, experiment.task->MakeModel());
     RETURN_IF_ERROR(CheckPublishable(flags.publish, flags.name, kBytesPerParameter * model->CountParameters()));
+    // What would fail behind the last step shall fail before the first.
+    RETURN_IF_ERROR(
+        MakeGoldens(experiment.recipe, dynamic_cast<const Model&>(*model), *experiment.test, GoldenPicturesOf(flags))
+            .status());
   }
   ASSIGN_OR_RETURN(const std::unique_ptr<Communicator> group, JoinGroup(rendezvous, experiment));
   const bool leads = group->rank() == 0;
@@ -282,6 +293,10 @@ void AddRunFlags(CLI::App& run, RunFlags& flags) {
   run.add_flag("--no-report", flags.no_report, "Write no report.html at the end");
   run.add_option("--publish", flags.publish, "Repository to publish into; made if it is missing or empty");
   run.add_option("--name", flags.name, "Name to publish under; default: the recipe's");
+  run.add_option("--golden", flags.golden,
+                 "What the version's golden inputs are made of: test, pictures of the test split, which it then "
+                 "contains; or synthetic, patterns")
+      ->check(CLI::IsMember({"test", "synthetic"}));
   run.add_option("--revision", flags.revision,
                  "Source revision for the provenance; default: that of this program, see --version");
 }

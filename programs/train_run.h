@@ -14,6 +14,7 @@ namespace vitrine {
 // `vitrine-train run RECIPE`, or without the word: `vitrine-train --recipe RECIPE`.
 struct RunFlags {
   std::string recipe, data, work, publish, name, epochs, revision, start, teacher, metrics;
+  std::string golden = "test";
   std::vector<std::string> overrides;
   bool resume = false, no_cache = false, no_report = false;
   int threads = DefaultThreads();

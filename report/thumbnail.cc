@@ -16,8 +16,12 @@ namespace {
 constexpr int kTinySide = 96;  // pictures up to this are shown pixel by pixel
 constexpr int kBestQuality = 84, kWorstQuality = 24, kQualityStep = 15;
 
+}  // namespace
+
 Image Reduced(const Image& picture, int side) {
-  const double scale = static_cast<double>(side) / std::max(picture.width, picture.height);
+  const int longest = std::max(picture.width, picture.height);
+  if (longest <= side) return picture;
+  const double scale = static_cast<double>(side) / longest;
   const Size size{std::max(1, static_cast<int>(picture.height * scale)),
                   std::max(1, static_cast<int>(picture.width * scale))};
   const FloatImage reduced = Resize(picture, size, v1::BILINEAR);
@@ -30,8 +34,6 @@ Image Reduced(const Image& picture, int side) {
   return shown;
 }
 
-}  // namespace
-
 absl::StatusOr<PictureCard::Picture> Thumbnail(const Image& picture, int side, const std::string& caption) {
   const int longest = std::max(picture.width, picture.height);
   if (longest < 1 || picture.pixels.empty()) return absl::InvalidArgumentError("an empty picture has no thumbnail");
@@ -41,7 +43,7 @@ absl::StatusOr<PictureCard::Picture> Thumbnail(const Image& picture, int side, c
     thumbnail.uri = DataUri("image/png", png);
     if (png.size() <= kMostThumbnailBytes) return thumbnail;
   }
-  const Image shown = longest > side ? Reduced(picture, side) : picture;
+  const Image shown = Reduced(picture, side);
   std::string file;
   for (int quality = kBestQuality; quality >= kWorstQuality; quality -= kQualityStep) {
     ASSIGN_OR_RETURN(file, EncodeJpeg(shown, quality));

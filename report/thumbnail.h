@@ -14,6 +14,9 @@ namespace vitrine {
 // Most bytes of a thumbnail's file.
 inline constexpr size_t kMostThumbnailBytes = 20 << 10;
 
+// The picture with its longer side at most `side` pixels (at least 1); one that is no larger is kept as it is.
+Image Reduced(const Image& picture, int side);
+
 // The picture for a page, its longer side at most `side` pixels (16 to 512), as a file inside its URI. Pictures that
 // are tiny keep every pixel and are shown so; others become JPEGs, of lower quality where they would be too large.
 // INVALID_ARGUMENT: an empty picture.

@@ -367,6 +367,9 @@ absl::StatusOr<TrainResult> Train(const v1::Recipe& recipe, const Task& task, co
   RETURN_IF_ERROR(ValidateRecipe(recipe));
   const int processes = options.communicator == nullptr ? 1 : options.communicator->size();
   ASSIGN_OR_RETURN(const StepPlan plan, PlanSteps(recipe, task.samples(), processes));
+  if (const std::string smaller = SmallerStepInWords(recipe, plan, task.samples()); !smaller.empty()) {
+    options.say(smaller);
+  }
   if (WarmsUpToTheEnd(recipe, plan)) {
     options.say(
         "the warm-up of the learning rate is as long as the run: schedule.warmup_steps, schedule.warmup_epochs");

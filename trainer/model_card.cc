@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -41,10 +42,12 @@ std::string AccuracyTable(const v1::Manifest& manifest) {
   return text;
 }
 
-// Rows of the table about what came before and which weights these are; none where there is nothing to say.
+// Rows of the table about what came before and which weights these are.
 std::string Lineage(const v1::Provenance& provenance, const TrainResult& result) {
   std::string rows;
-  if (!provenance.started_from().empty()) {
+  if (provenance.started_from().empty()) {
+    absl::StrAppend(&rows, "| started from | random weights |\n");
+  } else {
     absl::StrAppendFormat(&rows, "| started from | %s, weights %s%s |\n", provenance.started_from(),
                           provenance.continued_from().substr(0, 12),
                           provenance.continues() ? "; epochs, images and time include its own" : "");
@@ -60,20 +63,56 @@ std::string Lineage(const v1::Provenance& provenance, const TrainResult& result)
   return rows;
 }
 
+// What a step really took, which is less than the recipe asks for where the data are few.
+std::string Step(const v1::Recipe& recipe, const RunPosition& position) {
+  const int64_t batches = int64_t{std::max(1, recipe.accumulate())} * position.processes;
+  const int64_t batch = position.samples_per_step / batches;
+  std::string text = absl::StrFormat("%d pictures", position.samples_per_step);
+  if (batches > 1) absl::StrAppendFormat(&text, ", %d batches of %d", batches, batch);
+  if (batch < recipe.batch()) {
+    absl::StrAppendFormat(&text, "; the recipe asks for %d, the data are too few", recipe.batch() * batches);
+  }
+  return text;
+}
+
+std::string Rate(const v1::Recipe& recipe, const RunPosition& position) {
+  const v1::Optimizer& optimizer = recipe.optimizer();
+  std::string text = absl::StrFormat("learning rate %g", optimizer.lr());
+  if (optimizer.per_512()) {
+    absl::StrAppendFormat(&text, " for 512 pictures a step, %.3g here",
+                          optimizer.lr() * static_cast<double>(position.samples_per_step) / 512);
+  }
+  return text;
+}
+
+// What the recipe says of its data, if these are known to be them.
+std::string Comparison(const v1::Recipe& recipe, const v1::Provenance& provenance) {
+  const v1::TrainingData& data = recipe.data();
+  if (data.name().empty()) return "";
+  if (provenance.data() != data.name()) {
+    return absl::StrFormat(
+        "The recipe is written for %s; the data given are not known to be that, so no published figure is "
+        "compared.\n\n",
+        data.name());
+  }
+  return data.published().empty() ? "" : absl::StrCat("Published: ", data.published(), "\n\n");
+}
+
 }  // namespace
 
-std::string ModelCard(const v1::Recipe& recipe, const v1::Manifest& manifest, const TrainResult& result) {
+std::string ModelCard(const v1::Recipe& recipe, const v1::Manifest& manifest, const TrainResult& result,
+                      GoldenPictures golden) {
   const v1::Provenance& provenance = manifest.provenance();
   std::string card = absl::StrFormat("# %s\n\n", manifest.model());
-  if (!recipe.description().empty()) absl::StrAppend(&card, recipe.description(), "\n\n");
+  if (!recipe.description().empty()) {
+    absl::StrAppendFormat(&card, "The recipe %s: %s\n\n", recipe.name(), recipe.description());
+  }
   absl::StrAppendFormat(&card, "## Accuracy\n\nOn %s, with the weights as stored.%s\n\n%s\n", provenance.data(),
                         recipe.evaluation_sizes().empty()
                             ? ""
                             : " A picture is scaled to cover the size (height x width) and cropped centrally.",
                         AccuracyTable(manifest));
-  if (!recipe.data().published().empty()) {
-    absl::StrAppend(&card, "Published: ", recipe.data().published(), "\n\n");
-  }
+  absl::StrAppend(&card, Comparison(recipe, provenance));
   if (!result.finished) {
     absl::StrAppendFormat(&card,
                           "The training was stopped after %.2f of %.2f epochs, before its learning rate had come "
@@ -82,15 +121,16 @@ std::string ModelCard(const v1::Recipe& recipe, const v1::Manifest& manifest, co
   }
   absl::StrAppendFormat(&card,
                         "## Training\n\n| | |\n|---|---|\n| recipe | %s (recipe.textproto beside this card) |\n"
-                        "| zoo row | %s, %d parameters |\n| data | %s |\n| epochs | %.2f |\n| images seen | %d |\n",
+                        "| zoo row | %s, %d parameters |\n| data | %s, training split with the digest %s |\n"
+                        "| epochs | %.2f |\n| images seen | %d |\n",
                         provenance.recipe(), recipe.model(), manifest.parameters(), provenance.data(),
-                        provenance.epochs(), provenance.images_seen());
+                        provenance.data_digest(), provenance.epochs(), provenance.images_seen());
   absl::StrAppend(&card, Lineage(provenance, result));
   absl::StrAppendFormat(&card,
-                        "| input sizes | %s |\n| augmentation | %s |\n| batch | %d |\n| optimizer | %s, learning "
-                        "rate %g, weight decay %g |\n",
-                        Sizes(recipe), Augmentations(recipe), recipe.batch(),
-                        v1::Optimizer::Kind_Name(recipe.optimizer().kind()), recipe.optimizer().lr(),
+                        "| input sizes | %s |\n| augmentation | %s |\n| step | %s |\n| optimizer | %s, %s, weight "
+                        "decay %g |\n",
+                        Sizes(recipe), Augmentations(recipe), Step(recipe, result.position),
+                        v1::Optimizer::Kind_Name(recipe.optimizer().kind()), Rate(recipe, result.position),
                         recipe.optimizer().weight_decay());
   absl::StrAppendFormat(&card,
                         "| precision | %s, weights stored as %s |\n| seed | %d |\n| hardware | %s |\n| wall time "
@@ -99,6 +139,10 @@ std::string ModelCard(const v1::Recipe& recipe, const v1::Manifest& manifest, co
                         recipe.storage() == v1::Recipe::BF16 ? "bf16" : "fp32", recipe.seed(), provenance.hardware(),
                         provenance.train_seconds(),
                         static_cast<double>(provenance.images_seen()) / std::max(1.0, provenance.train_seconds()));
+  absl::StrAppendFormat(&card, "| goldens | %s |\n",
+                        golden == GoldenPictures::kTest
+                            ? "pictures of the test split, which golden.safetensors contains as they are"
+                            : "synthetic patterns; the version contains no picture of the data");
   return card;
 }
 

@@ -6,23 +6,25 @@
 #include <filesystem>
 #include <functional>
 #include <string>
-#include <vector>
 
 #include "absl/status/statusor.h"
 #include "data/dataset.h"
 #include "models/model.h"
 #include "repository/repository.h"
 #include "trainer/evaluate.h"
+#include "trainer/goldens.h"
 #include "trainer/loop.h"
+#include "trainer/progress.h"
+#include "trainer/provenance.h"
 #include "vitrine/v1/recipe.pb.h"
 
 namespace vitrine {
 
 struct PublishOptions {
-  std::filesystem::path repository;         // an empty or missing folder becomes a repository
-  std::string model;                        // the name to publish under
-  std::string source_revision;              // of the program, as the user names it
-  std::vector<std::string> overrides;       // of the recipe, for the provenance
+  std::filesystem::path repository;  // an empty or missing folder becomes a repository
+  std::string model;                 // the name to publish under
+  RunOrigin origin;                  // for the provenance
+  GoldenPictures golden = GoldenPictures::kTest;
   int threads = 1;                          // for measuring
   const std::atomic<bool>* stop = nullptr;  // becomes true when the work shall end, with CANCELLED
   // Told what is being measured, for the terminal.
@@ -41,10 +43,8 @@ absl::StatusOr<VersionId> PublishResult(const v1::Recipe& recipe, const TrainRes
                                         const Dataset& test, const PublishOptions& options);
 
 // What people read beside a checkpoint.
-std::string ModelCard(const v1::Recipe& recipe, const v1::Manifest& manifest, const TrainResult& result);
-
-// "AMD EPYC, 2 threads"
-std::string HardwareInWords(int threads);
+std::string ModelCard(const v1::Recipe& recipe, const v1::Manifest& manifest, const TrainResult& result,
+                      GoldenPictures golden = GoldenPictures::kTest);
 
 }  // namespace vitrine
 

@@ -191,6 +191,16 @@ absl::StatusOr<Size> ParseSize(const std::string& text) {
       absl::StrCat("\"", text, "\" is no size; write SIDE or HEIGHTxWIDTH in pixels, 1 to 8192"));
 }
 
+absl::StatusOr<std::vector<std::optional<Size>>> EvaluationSizes(const v1::Recipe& recipe) {
+  std::vector<std::optional<Size>> sizes;
+  for (const std::string& text : recipe.evaluation_sizes()) {
+    ASSIGN_OR_RETURN(const Size size, ParseSize(text));
+    sizes.push_back(size);
+  }
+  if (sizes.empty()) sizes.push_back(std::nullopt);
+  return sizes;
+}
+
 std::string ToString(Size size) {
   return absl::StrCat(size.height, "x", size.width);
 }

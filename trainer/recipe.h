@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -49,6 +50,9 @@ std::string PrintRecipe(const v1::Recipe& recipe);
 // "24" is 24x24, "32x24" is 32 high and 24 wide.
 absl::StatusOr<Size> ParseSize(const std::string& text);
 std::string ToString(Size size);
+
+// The sizes that are measured at the end, one at least; none stands for each picture's own.
+absl::StatusOr<std::vector<std::optional<Size>>> EvaluationSizes(const v1::Recipe& recipe);
 
 }  // namespace vitrine
 

@@ -66,6 +66,16 @@ absl::StatusOr<StepPlan> PlanSteps(const v1::Recipe& recipe, int64_t data_size, 
   return plan;
 }
 
+std::string SmallerStepInWords(const v1::Recipe& recipe, const StepPlan& plan, int64_t data_size) {
+  if (plan.batch >= recipe.batch()) return "";
+  return absl::StrCat("a step takes ", plan.samples_per_step(), " samples where the recipe asks for ",
+                      recipe.batch() * plan.batches_per_step(), ": there are only ", data_size,
+                      " to train on, so each of ", plan.batches_per_step(),
+                      plan.batches_per_step() == 1 ? " batch" : " batches", " has ", plan.batch, " instead of ",
+                      recipe.batch(),
+                      recipe.optimizer().per_512() ? "; the learning rate falls with it (optimizer.per_512)" : "");
+}
+
 bool WarmsUpToTheEnd(const v1::Recipe& recipe, const StepPlan& plan) {
   const Clock clock = ClockOf(recipe.schedule(), plan, 0);
   return clock.warmup > 0 && clock.warmup >= clock.end;

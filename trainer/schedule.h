@@ -3,6 +3,7 @@
 #define VITRINE_TRAINER_SCHEDULE_H_
 
 #include <cstdint>
+#include <string>
 
 #include "absl/status/statusor.h"
 #include "vitrine/v1/recipe.pb.h"
@@ -25,6 +26,9 @@ struct StepPlan {
 // A data set smaller than a step makes smaller batches. INVALID_ARGUMENT if it has fewer samples than a step has
 // batches.
 absl::StatusOr<StepPlan> PlanSteps(const v1::Recipe& recipe, int64_t data_size, int processes = 1);
+
+// What people should know of a step that takes fewer samples than the recipe asks for; empty where it does not.
+std::string SmallerStepInWords(const v1::Recipe& recipe, const StepPlan& plan, int64_t data_size);
 
 // Whether the rate never comes down, because the warm-up is as long as the run.
 bool WarmsUpToTheEnd(const v1::Recipe& recipe, const StepPlan& plan);

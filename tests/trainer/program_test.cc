@@ -3,61 +3,21 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include <cstdio>
-#include <fstream>
 #include <string>
 
 #include "absl/strings/str_cat.h"
 #include "repository/stored_version.h"
 #include "tests/paths.h"
 #include "tests/quota_group.h"
-#include "tests/trainer/coloured_squares.h"
-#include "trainer/recipe.h"
+#include "tests/trainer/train_program.h"
 
 namespace vitrine {
 namespace {
 
 using ::testing::HasSubstr;
 
-constexpr char kTrainer[] = VITRINE_BIN "/vitrine-train";
-
-struct Outcome {
-  int exit_code = -1;
-  std::string output;  // both streams
-};
-
-Outcome Shell(const std::string& command) {
-  Outcome outcome;
-  FILE* pipe = popen(command.c_str(), "r");
-  char piece[4096];
-  for (size_t got; (got = fread(piece, 1, sizeof piece, pipe)) > 0;) outcome.output.append(piece, got);
-  const int status = pclose(pipe);
-  if (WIFEXITED(status)) outcome.exit_code = WEXITSTATUS(status);
-  return outcome;
-}
-
-Outcome Trainer(const std::string& arguments) {
-  return Shell(absl::StrCat(kTrainer, " ", arguments, " 2>&1"));
-}
-
-// A folder with a recipe and pictures to train on.
-class Program : public ::testing::Test {
- protected:
-  Program() {
-    WriteImageFolder(ColouredSquares(48, 1), folder_.path() / "data" / "train");
-    WriteImageFolder(ColouredSquares(9, 2), folder_.path() / "data" / "test");
-    std::ofstream(recipe_) << PrintRecipe(SmallRecipe());
-    flags_ = absl::StrCat(" --data imagefolder:", (folder_.path() / "data").string(), " --work ",
-                          (folder_.path() / "work").string(), " --threads 2 ");
-  }
-
-  ScratchFolder folder_;
-  const std::string recipe_ = folder_.path() / "small.textproto";
-  std::string flags_;
-};
+using Program = TrainProgram;
 
 TEST_F(Program, TrainsPublishesMeasuresAndPublishesAgain) {
   const std::string repository = folder_.path() / "repository";
@@ -85,7 +45,7 @@ TEST_F(Program, TrainsPublishesMeasuresAndPublishesAgain) {
 TEST_F(Program, ThreadsFollowTheQuotaOfARealControlGroup) {
   const QuotaGroup group;
   if (group.empty()) GTEST_SKIP() << "no control group with a quota can be made here";
-  const Outcome run = Shell(absl::StrCat(group.Join(), "exec ", kTrainer, " run ", recipe_,
+  const Outcome run = Shell(absl::StrCat(group.Join(), "exec " VITRINE_BIN "/vitrine-train run ", recipe_,
                                          " --data imagefolder:", (folder_.path() / "data").string(), " --work ",
                                          (folder_.path() / "work").string(), " --epochs 1 --no-report 2>&1"));
   ASSERT_EQ(run.exit_code, 0) << run.output;
@@ -107,32 +67,12 @@ TEST_F(Program, AccuracyOnThePicturesLearnedFromIsCalledThat) {
 }
 
 TEST_F(Program, SigtermWritesTheStateAndSaysHowToGoOn) {
-  int ends[2];
-  ASSERT_EQ(pipe(ends), 0);
-  const pid_t child = fork();
-  if (child == 0) {
-    dup2(ends[1], STDERR_FILENO);
-    close(ends[0]);
-    const std::string command = absl::StrCat("exec ", kTrainer, " run ", recipe_, flags_, "--epochs 5000");
-    execl("/bin/sh", "sh", "-c", command.c_str(), nullptr);
-    _exit(127);
-  }
-  close(ends[1]);
-  FILE* errors = fdopen(ends[0], "r");
-  std::string text;
-  bool told = false;
-  for (char line[4096]; fgets(line, sizeof line, errors) != nullptr;) {
-    text += line;
-    // The end of the first epoch: the training is under way.
-    if (!told && text.find("train acc") != std::string::npos) told = kill(child, SIGTERM) == 0;
-  }
-  fclose(errors);
-  int status = 0;
-  ASSERT_EQ(waitpid(child, &status, 0), child);
-  ASSERT_TRUE(WIFEXITED(status)) << text;
-  EXPECT_EQ(WEXITSTATUS(status), 1) << "a run that was stopped is not done\n" << text;
-  EXPECT_THAT(text, HasSubstr("continue with:"));
-  EXPECT_THAT(text, HasSubstr("--resume"));
+  RunningTrainer run(absl::StrCat("run ", recipe_, flags_, "--epochs 5000"));
+  // The end of the first epoch: the training is under way.
+  ASSERT_TRUE(run.WaitFor("train acc")) << run.said();
+  EXPECT_EQ(run.End(SIGTERM), 1) << "a run that was stopped is not done\n" << run.said();
+  EXPECT_THAT(run.said(), HasSubstr("continue with:"));
+  EXPECT_THAT(run.said(), HasSubstr("--resume"));
   EXPECT_TRUE(std::filesystem::exists(folder_.path() / "work" / "state.safetensors"));
 }
 

@@ -20,6 +20,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 const ColouredSquares kTrain(96, 1);
 const ColouredSquares kTest(48, 2);
@@ -28,6 +29,8 @@ v1::Recipe PublishedRecipe() {
   v1::Recipe recipe = SmallRecipe();
   recipe.set_epochs(1);
   recipe.set_storage(v1::Recipe::BF16);
+  recipe.mutable_data()->set_published("99 % by nobody");
+  recipe.mutable_data()->add_digests(*ContentDigestOf(kTrain));
   recipe.add_evaluation_sizes("16");
   recipe.add_evaluation_sizes("16x8");
   return recipe;
@@ -54,7 +57,7 @@ class Published : public ::testing::Test {
     PublishOptions publish;
     publish.repository = repository_;
     publish.model = "squares";
-    publish.overrides = {"epochs=1"};
+    publish.origin = {.data = "imagefolder:squares", .overrides = {"epochs=1"}};
     const auto id = PublishResult(PublishedRecipe(), *result, kTrain, kTest, publish);
     ASSERT_TRUE(id.ok()) << id.status();
     EXPECT_EQ(id->version, 1) << "a missing folder becomes a repository";
@@ -110,10 +113,25 @@ TEST_F(Published, CardAndRecipeLieBesideTheWeights) {
   std::stringstream card;
   card << std::ifstream(version / "model_card.md").rdbuf();
   EXPECT_THAT(card.str(), HasSubstr("On coloured squares"));
+  EXPECT_THAT(card.str(), HasSubstr("Published: 99 % by nobody"));
+  EXPECT_THAT(card.str(), HasSubstr("| started from | random weights |"));
   EXPECT_THAT(card.str(), HasSubstr("| test 16x8 | 48 |"));
   EXPECT_THAT(card.str(), HasSubstr("16x16 (60 %)"));
   EXPECT_THAT(card.str(), HasSubstr("weights stored as bf16"));
   EXPECT_TRUE(std::filesystem::exists(version / "recipe.textproto"));
+}
+
+TEST(ModelCard, UnknownDataAreWhatWasGiven) {
+  v1::Recipe recipe = PublishedRecipe();
+  recipe.mutable_data()->clear_digests();
+  TrainResult result;
+  result.data_digest = *ContentDigestOf(kTrain);
+  v1::Manifest manifest;
+  *manifest.mutable_provenance() = MakeProvenance(recipe, result, {.data = "imagefolder:own"});
+  EXPECT_EQ(manifest.provenance().data(), "imagefolder:own");
+  const std::string card = ModelCard(recipe, manifest, result);
+  EXPECT_THAT(card, AllOf(HasSubstr("On imagefolder:own"), HasSubstr(result.data_digest), Not(HasSubstr("Published")),
+                          HasSubstr("written for coloured squares")));
 }
 
 // What a further training publishes under the same name.
@@ -175,11 +193,26 @@ TEST_F(Published, VersionsThatAreNotThereAreNamed) {
   EXPECT_FALSE(without.has_start());
 }
 
+TEST(ModelCard, SaysHowManySamplesAStepReallyTook) {
+  v1::Recipe recipe = PublishedRecipe();
+  recipe.set_batch(128);
+  recipe.set_accumulate(8);
+  recipe.mutable_optimizer()->set_lr(1e-3);
+  recipe.mutable_optimizer()->set_per_512(true);
+  TrainResult result;
+  result.position.samples_per_step = 24;
+  EXPECT_THAT(ModelCard(recipe, v1::Manifest(), result),
+              AllOf(HasSubstr("| step | 24 pictures, 8 batches of 3; the recipe asks for 1024, the data are too few |"),
+                    HasSubstr("learning rate 0.001 for 512 pictures a step, 4.69e-05 here")));
+  result.position.samples_per_step = 1024;
+  EXPECT_THAT(ModelCard(recipe, v1::Manifest(), result), HasSubstr("| step | 1024 pictures, 8 batches of 128 |"));
+}
+
 TEST(ModelCard, SaysThatARunWasCutShort) {
   TrainResult result;
   EXPECT_THAT(ModelCard(PublishedRecipe(), v1::Manifest(), result), HasSubstr("stopped"));
   result.finished = true;
-  EXPECT_THAT(ModelCard(PublishedRecipe(), v1::Manifest(), result), ::testing::Not(HasSubstr("stopped")));
+  EXPECT_THAT(ModelCard(PublishedRecipe(), v1::Manifest(), result), Not(HasSubstr("stopped")));
 }
 
 }  // namespace

@@ -15,6 +15,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 std::string Message(const absl::Status& status) {
   return std::string(status.message());
@@ -32,6 +33,7 @@ TEST(BundledRecipes, EachIsValidAndItsModelCanBeMade) {
     if (recipe->has_distillation()) recipe->mutable_distillation()->set_teacher("repository/model");
     EXPECT_TRUE(ValidateRecipe(*recipe).ok()) << ValidateRecipe(*recipe);
     EXPECT_FALSE(recipe->description().empty()) << "the list of recipes shows it";
+    EXPECT_THAT(recipe->description(), Not(HasSubstr("scratch"))) << "a run may start from a version";
     EXPECT_FALSE(recipe->data().name().empty()) << "the model card must say what the data is";
     EXPECT_TRUE(recipe->data().hint().empty() || !recipe->data().origin().empty()) << "where do the data come from?";
     if (recipe->has_sequence()) {

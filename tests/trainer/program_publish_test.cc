@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// What vitrine-train publishes and says of it.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "report/png.h"
+#include "repository/stored_version.h"
+#include "tests/trainer/coloured_squares.h"
+#include "tests/trainer/train_program.h"
+#include "trainer/recipe.h"
+
+namespace vitrine {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class PublishProgram : public TrainProgram {
+ protected:
+  Outcome Publish(const std::string& more) {
+    return Trainer(absl::StrCat("run ", recipe_, flags_, "--no-report --epochs 1 --publish ", repository_, " ", more));
+  }
+  v1::Provenance ProvenanceOf(int version) const {
+    const auto stored = ReadVersion(repository_, {"small", version});
+    EXPECT_TRUE(stored.ok()) << stored.status();
+    return stored.ok() ? stored->manifest.provenance() : v1::Provenance();
+  }
+  void ReplaceTestPictures(int width, int height) {
+    const Image picture{.width = width,
+                        .height = height,
+                        .channels = 3,
+                        .pixels = std::vector<uint8_t>(size_t(3) * width * height, 120)};
+    for (const auto& file : std::filesystem::recursive_directory_iterator(data_ + "/test")) {
+      if (file.is_regular_file()) std::ofstream(file.path(), std::ios::binary) << *EncodePng(picture);
+    }
+  }
+  std::string Card(int version) const { return Text(absl::StrCat("repository/small/", version, "/model_card.md")); }
+};
+
+TEST_F(PublishProgram, CardAndManifestSayWhatWasGiven) {
+  v1::Recipe recipe = SmallRecipe();
+  recipe.mutable_data()->set_name("ImageNet-1k");
+  recipe.mutable_data()->set_published("72.2 % in print");
+  std::ofstream(recipe_) << PrintRecipe(recipe);
+  const Outcome unknown = Publish("");
+  ASSERT_EQ(unknown.exit_code, 0) << unknown.output;
+  const std::string digest = ProvenanceOf(1).data_digest(), given = "imagefolder:" + data_;
+  EXPECT_EQ(ProvenanceOf(1).data(), given);
+  EXPECT_THAT(Card(1), AllOf(HasSubstr("On " + given), HasSubstr(digest), Not(HasSubstr("72.2 %"))));
+  EXPECT_THAT(unknown.output, AllOf(HasSubstr("not known to be the recipe's data, ImageNet-1k"), HasSubstr(digest)));
+
+  flags_ = absl::StrCat(" --data ", given, " --work ", folder_.Path("again"), " ");
+  const Outcome known = Publish("--set data.digests=" + digest + " --start " + repository_ + "/small/1");
+  ASSERT_EQ(known.exit_code, 0) << known.output;
+  EXPECT_EQ(ProvenanceOf(2).data(), "ImageNet-1k");
+  EXPECT_THAT(Card(2), AllOf(HasSubstr("On ImageNet-1k"), HasSubstr("72.2 % in print"),
+                             HasSubstr("| started from | small/1"), Not(HasSubstr("random weights"))));
+}
+
+TEST_F(PublishProgram, ASmallerBatchIsSaidAndStandsInTheCard) {
+  const Outcome run = Publish("--set batch=128 --set accumulate=8 --set optimizer.per_512=true");
+  ASSERT_EQ(run.exit_code, 0) << run.output;
+  EXPECT_THAT(run.output, HasSubstr("a step takes 48 samples where the recipe asks for 1024"));
+  EXPECT_THAT(Card(1), AllOf(HasSubstr("48 pictures, 8 batches of 6; the recipe asks for 1024"),
+                             HasSubstr("0.003 for 512 pictures a step, 0.000281 here")));
+}
+
+// Three of them side by side are wider than any picture that is decoded.
+TEST_F(PublishProgram, LargePicturesArePublished) {
+  ReplaceTestPictures(2800, 1000);
+  const Outcome run = Publish("--set evaluation_sizes=16");
+  EXPECT_EQ(run.exit_code, 0) << run.output;
+}
+
+// The model takes their centres, but no grid of it is as long and narrow as they are.
+TEST_F(PublishProgram, WhatCannotBePublishedIsRefusedBeforeTheFirstStep) {
+  ReplaceTestPictures(2800, 40);
+  const Outcome run = Publish("--set evaluation_sizes=16");
+  EXPECT_EQ(run.exit_code, 1);
+  EXPECT_THAT(run.output, HasSubstr("less long and narrow"));
+  EXPECT_FALSE(std::filesystem::exists(work_ + "/steps.csv")) << run.output;
+}
+
+TEST_F(PublishProgram, SyntheticGoldensHoldNoPictureOfTheData) {
+  ASSERT_EQ(Publish("").exit_code, 0);
+  flags_ = absl::StrCat(" --data imagefolder:", data_, " --work ", folder_.Path("again"), " ");
+  const Outcome run = Publish("--golden synthetic");
+  ASSERT_EQ(run.exit_code, 0) << run.output;
+  const std::string with = Text("repository/small/1/golden.safetensors");
+  const std::string without = Text("repository/small/2/golden.safetensors");
+  int held = 0;
+  for (int i = 0; i < 9; ++i) {
+    const std::string file = *ColouredSquares(9, 2).encoded(i);
+    held += with.find(file) != std::string::npos;
+    EXPECT_EQ(without.find(file), std::string::npos) << i;
+  }
+  EXPECT_EQ(held, 1);
+  EXPECT_THAT(Card(1), HasSubstr("| goldens | pictures of the test split"));
+  EXPECT_THAT(Card(2), HasSubstr("| goldens | synthetic patterns"));
+}
+
+}  // namespace
+}  // namespace vitrine

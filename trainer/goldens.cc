@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trainer/goldens.h"
+
+#include <ATen/ops/empty.h>
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "imaging/decode.h"
+#include "imaging/preprocess.h"
+#include "report/png.h"
+#include "report/thumbnail.h"
+#include "repository/checkpoint.h"
+#include "trainer/evaluate.h"
+#include "trainer/patterns.h"
+#include "trainer/recipe.h"
+
+namespace vitrine {
+namespace {
+
+constexpr int kMostTileSide = 256;
+
+at::Tensor ToTensor(const std::vector<float>& values, int channels, Size size) {
+  at::Tensor tensor = at::empty({channels, size.height, size.width}, at::kFloat);
+  std::copy(values.begin(), values.end(), tensor.mutable_data_ptr<float>());
+  return tensor;
+}
+
+at::Tensor ToBytes(const std::string& bytes) {
+  at::Tensor tensor = at::empty({static_cast<int64_t>(bytes.size())}, at::kByte);
+  std::memcpy(tensor.mutable_data_ptr(), bytes.data(), bytes.size());
+  return tensor;
+}
+
+absl::StatusOr<at::Tensor> PictureToTensor(std::string_view bytes, const v1::Preprocessing& preprocessing) {
+  ASSIGN_OR_RETURN(const Image picture, Decode(bytes));
+  ASSIGN_OR_RETURN(const Geometry geometry, PlanGeometry(preprocessing, {picture.height, picture.width}));
+  return ToTensor(Preprocess(picture, preprocessing, geometry), preprocessing.channels(), geometry.input);
+}
+
+// Six pictures side by side and above each other, so that the golden passes through the resize as well. Each
+// is reduced, so that the whole is far below what a decoder takes.
+absl::StatusOr<Image> Mosaic(const Dataset& data) {
+  constexpr int kColumns = 3, kRows = 2;
+  ASSIGN_OR_RETURN(const Image large, data.image(0));
+  const Image first = Reduced(large, kMostTileSide);
+  Image mosaic{
+      .width = first.width * kColumns, .height = first.height * kRows, .channels = first.channels, .pixels = {}};
+  mosaic.pixels.resize(size_t(mosaic.width) * mosaic.height * mosaic.channels);
+  const size_t row_bytes = size_t(first.width) * first.channels;
+  for (int tile = 0; tile < kColumns * kRows; ++tile) {
+    ASSIGN_OR_RETURN(const Image whole, data.image(tile * 7919 % data.size()));
+    const Image picture = Reduced(whole, kMostTileSide);
+    // A set of mixed sizes repeats its first picture instead.
+    const bool fits =
+        picture.width == first.width && picture.height == first.height && picture.channels == first.channels;
+    const Image& source = fits ? picture : first;
+    for (int y = 0; y < first.height; ++y) {
+      const size_t to_row = size_t(tile / kColumns) * first.height + y;
+      std::copy_n(&source.pixels[y * row_bytes], row_bytes,
+                  &mosaic.pixels[(to_row * kColumns + tile % kColumns) * row_bytes]);
+    }
+  }
+  return mosaic;
+}
+
+}  // namespace
+
+absl::StatusOr<Safetensors> MakeGoldens(const v1::Recipe& recipe, const Model& model, const Dataset& test,
+                                        GoldenPictures pictures) {
+  if (pictures == GoldenPictures::kSynthetic) {
+    ASSIGN_OR_RETURN(const Image first, test.image(0));
+    const Image size = Reduced(first, kMostTileSide);
+    const std::unique_ptr<Dataset> patterns = MakePatterns({size.height, size.width}, first.channels);
+    return MakeGoldens(recipe, model, *patterns, GoldenPictures::kTest);
+  }
+  const v1::Preprocessing& preprocessing = model.config().preprocessing();
+  Safetensors golden;
+  int next = 0;
+  ASSIGN_OR_RETURN(const auto sizes, EvaluationSizes(recipe));
+  for (const std::optional<Size>& size : sizes) {
+    // Two pictures of different classes where the set is sorted by class.
+    for (const int64_t index : {test.size() / 7, test.size() * 5 / 7}) {
+      ASSIGN_OR_RETURN(const Image picture, test.image(index));
+      ASSIGN_OR_RETURN(const Geometry geometry, PlanEvaluation(preprocessing, {picture.height, picture.width}, size));
+      golden.tensors[absl::StrCat("input.", next++)] =
+          ToTensor(Preprocess(picture, preprocessing, geometry), preprocessing.channels(), geometry.input);
+    }
+  }
+  ASSIGN_OR_RETURN(const std::string file, test.encoded(test.size() / 3));
+  golden.tensors[absl::StrCat("picture.", next++)] = ToBytes(file);
+  ASSIGN_OR_RETURN(const Image mosaic, Mosaic(test));
+  ASSIGN_OR_RETURN(const std::string png, EncodePng(mosaic));
+  golden.tensors[absl::StrCat("picture.", next++)] = ToBytes(png);
+  RETURN_IF_ERROR(RecordGolden(model, PictureToTensor, golden));
+  return golden;
+}
+
+}  // namespace vitrine
