@@ -30,6 +30,7 @@
 #include "trainer/watch/progress_bar.h"
 #include "trainer/watch/training_metrics.h"
 #include "trainer/watch/training_report.h"
+#include "trainer/work_lock.h"
 
 namespace vitrine {
 namespace {
@@ -248,7 +249,9 @@ absl::Status RunRecipe(RunFlags flags) {
   options.stop = &StopRequested();
   options.communicator = group.get();
   Watchers watchers;
+  std::optional<WorkLock> lock;
   if (leads) {
+    ASSIGN_OR_RETURN(lock, WorkLock::Take(flags.work));
     progress.Line(absl::StrFormat("%s: %d %s to train on, %d threads%s, in %s", experiment.recipe.name(),
                                   experiment.task->samples(), experiment.task->samples_in_words(), flags.threads,
                                   group->size() > 1 ? absl::StrCat(" in each of ", group->size(), " processes") : "",

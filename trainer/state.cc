@@ -121,6 +121,28 @@ absl::Status Write(const fs::path& file, const std::vector<NamedTensor>& tensors
   return ReplaceFile(file, bytes);
 }
 
+fs::path PreviousFile(const fs::path& work_dir) {
+  return work_dir / "state.previous.safetensors";
+}
+
+// The state in place becomes the previous one and stays in place as well. Best effort: there may be none yet, or the
+// file system may have no hard links.
+void KeepPrevious(const fs::path& work_dir) {
+  const fs::path previous = PreviousFile(work_dir), temporary = previous.string() + ".new";
+  std::error_code error;
+  fs::remove(temporary, error);
+  fs::create_hard_link(StateFile(work_dir), temporary, error);
+  if (!error) fs::rename(temporary, previous, error);
+}
+
+// What can be done about a state that cannot be read.
+absl::Status NamingThePrevious(const absl::Status& damage, const fs::path& work_dir) {
+  std::error_code ignored;
+  if (!fs::exists(PreviousFile(work_dir), ignored)) return damage;
+  return absl::Status(damage.code(), absl::StrCat(damage.message(), "; the state before it is kept: mv ",
+                                                  PreviousFile(work_dir).string(), " ", StateFile(work_dir).string()));
+}
+
 fs::path BestFile(const fs::path& work_dir) {
   return work_dir / "best.safetensors";
 }
@@ -145,8 +167,8 @@ absl::Status CheckRoomForState(const fs::path& work_dir, const RunParts& parts) 
   fs::remove(work_dir / "writable", error);
   int64_t needed = 0;
   for (const NamedTensor& tensor : StateTensors(parts)) needed += tensor.tensor.nbytes();
-  // The old state stays until the new one is complete; the best weights lie beside them.
-  needed *= 3;
+  // The last two states stay until the new one is complete; the best weights lie beside them.
+  needed *= 4;
   const fs::space_info space = fs::space(work_dir, error);
   if (error || static_cast<int64_t>(space.available) >= needed) return absl::OkStatus();
   return absl::ResourceExhaustedError(absl::StrCat(work_dir.string(), ": the run's states need ", needed >> 20,
@@ -168,12 +190,15 @@ absl::Status SaveState(const fs::path& work_dir, const RunParts& parts, const Ru
                                                  {"best_step", Exact(position.best_step)},
                                                  {"unmeasured", Exact(position.unmeasured)}};
   if (position.best) metadata["best"] = Exact(*position.best);
+  KeepPrevious(work_dir);
   return Write(StateFile(work_dir), StateTensors(parts), std::move(metadata));
 }
 
 absl::StatusOr<RunPosition> RestoreState(const fs::path& work_dir, const RunParts& parts) {
   const fs::path file = StateFile(work_dir);
-  ASSIGN_OR_RETURN(Safetensors content, ReadTensors(file));
+  absl::StatusOr<Safetensors> read = ReadTensors(file);
+  if (!read.ok()) return NamingThePrevious(read.status(), work_dir);
+  Safetensors content = *std::move(read);
   RETURN_IF_ERROR(CheckRecipe(file, content.metadata["recipe"], parts.recipe));
   if (content.metadata["data_digest"] != parts.data_digest) {
     return Fault(file, "was written while training on other data (names, labels or pictures differ)");

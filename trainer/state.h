@@ -52,7 +52,8 @@ absl::Status CheckWorkFolder(const std::filesystem::path& work_dir, bool resume)
 absl::Status CheckRoomForState(const std::filesystem::path& work_dir, const RunParts& parts);
 
 // Writes weights, moments, position and recipe to StateFile(work_dir), through a temporary file and fsync: a crash
-// leaves the old state or the new one.
+// leaves the old state or the new one. The state before stays as state.previous.safetensors, where there are hard
+// links.
 absl::Status SaveState(const std::filesystem::path& work_dir, const RunParts& parts, const RunPosition& position);
 
 // Restores what SaveState wrote, bit by bit. FAILED_PRECONDITION, with a sentence, if the state is of another recipe

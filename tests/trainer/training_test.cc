@@ -162,6 +162,22 @@ TEST(Train, DamagedStateIsRefused) {
   EXPECT_THAT(std::string(resumed.status().message()), HasSubstr("state.safetensors"));
 }
 
+TEST(Train, TheStateBeforeADamagedOneContinues) {
+  ScratchFolder whole, parts;
+  const auto uninterrupted = RunIn(whole, SmallRecipe());
+  StopAfter stop(13);  // the state before is that of the end of the second epoch
+  ASSERT_TRUE(RunIn(parts, SmallRecipe(), stop.options).ok());
+  std::filesystem::resize_file(StateFile(parts.path()), 1000);
+  const auto damaged = RunIn(parts, SmallRecipe(), {.resume = true});
+  const std::filesystem::path previous = parts.path() / "state.previous.safetensors";
+  EXPECT_THAT(std::string(damaged.status().message()), HasSubstr("mv " + previous.string()));
+  ASSERT_TRUE(std::filesystem::exists(previous));
+  std::filesystem::rename(previous, StateFile(parts.path()));
+  const auto resumed = RunIn(parts, SmallRecipe(), {.resume = true});
+  ASSERT_TRUE(uninterrupted.ok() && resumed.ok()) << resumed.status();
+  ExpectSameWeights(*resumed->model, *uninterrupted->model);
+}
+
 TEST(Train, RefusesWhatDoesNotFit) {
   ScratchFolder folder;
   v1::Recipe classes = SmallRecipe();
