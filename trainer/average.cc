@@ -37,7 +37,15 @@ void WeightAverage::Update(int64_t step) {
   const at::AutoGradMode no_grad(false);
   const double decay = std::min(decay_, static_cast<double>(1 + step) / static_cast<double>(10 + step));
   at::_foreach_lerp_(TensorsOf(average_->Parameters()), TensorsOf(model_.Parameters()), 1 - decay);
-  CopyEach(model_.Buffers(), average_->Buffers());
+  // Statistics of other weights would not fit the averaged ones.
+  const std::vector<NamedTensor> from = model_.Buffers(), to = average_->Buffers();
+  for (size_t i = 0; i < to.size(); ++i) {
+    if (to[i].tensor.is_floating_point()) {
+      to[i].tensor.lerp_(from[i].tensor, 1 - decay);
+    } else {
+      to[i].tensor.copy_(from[i].tensor);
+    }
+  }
 }
 
 }  // namespace vitrine

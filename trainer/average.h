@@ -10,7 +10,8 @@
 namespace vitrine {
 
 // Exponential moving average of a model's weights (Polyak and Juditsky 1992). After step s its decay is
-// min(decay, (1 + s) / (10 + s)), so that the first, random weights are soon forgotten. Buffers are copied.
+// min(decay, (1 + s) / (10 + s)), so that the first, random weights are soon forgotten. Buffers of floats, such as
+// BatchNorm's statistics, are averaged likewise; others are copied.
 // Thread-compatible.
 class WeightAverage {
  public:

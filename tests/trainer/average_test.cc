@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trainer/average.h"
+
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/allclose.h>
+#include <ATen/ops/full_like.h>
+#include <gtest/gtest.h>
+
+#include "models/model.h"
+#include "models/zoo.h"
+
+namespace vitrine {
+namespace {
+
+// The statistics belong to the weights that made them: an average of weights with the last weights' statistics is a
+// model that nobody trained.
+TEST(WeightAverage, AveragesTheStatisticsOfBatchNormToo) {
+  const at::AutoGradMode no_grad(false);
+  const v1::ModelConfig config = FindVariant("eit34-mini-bn-relu-cifar10")->config;
+  const std::unique_ptr<Model> model = *MakeModel(config, 1);
+  ASSERT_FALSE(model->Buffers().empty());
+  for (const NamedTensor& buffer : model->Buffers()) buffer.tensor.fill_(1);
+  WeightAverage average(*model, *MakeModel(config, 2), 0.9);
+  for (const NamedTensor& buffer : model->Buffers()) buffer.tensor.fill_(3);
+  average.Update(1000);
+  for (const NamedTensor& buffer : average.module().Buffers()) {
+    ASSERT_TRUE(buffer.tensor.is_floating_point()) << buffer.name;
+    EXPECT_TRUE(at::allclose(buffer.tensor, at::full_like(buffer.tensor, 1.2))) << buffer.name;
+  }
+}
+
+}  // namespace
+}  // namespace vitrine
