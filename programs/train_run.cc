@@ -76,6 +76,7 @@ std::string HowToResume(const RunFlags& flags, const v1::Recipe& recipe) {
   if (recipe.has_start()) absl::StrAppend(&command, " --start ", recipe.start().version());
   if (recipe.has_distillation()) absl::StrAppend(&command, " --teacher ", recipe.distillation().teacher());
   if (!flags.publish.empty()) absl::StrAppend(&command, " --publish ", flags.publish, " --name ", flags.name);
+  if (flags.golden != RunFlags().golden) absl::StrAppend(&command, " --golden ", flags.golden);
   if (flags.threads != DefaultThreads()) absl::StrAppend(&command, " --threads ", flags.threads);
   if (flags.loader_threads != 1) absl::StrAppend(&command, " --loader-threads ", flags.loader_threads);
   if (flags.save_every > 0) absl::StrAppend(&command, " --save-every ", flags.save_every);
@@ -180,7 +181,7 @@ absl::StatusOr<v1::Provenance> PublishVersion(const RunFlags& flags, const Exper
   publish.golden = GoldenPicturesOf(flags);
   publish.threads = flags.threads;
   publish.stop = &StopRequested();
-  publish.say = [&progress](const std::string& text) { progress.Line(text); };
+  publish.progress = &progress;
   ASSIGN_OR_RETURN(const VersionId id,
                    PublishResult(experiment.recipe, result, *experiment.train, *experiment.test, publish));
   std::cout << flags.publish << "/" << id.model << "/" << id.version << std::endl;
@@ -202,15 +203,29 @@ absl::Status Report(const RunFlags& flags, const Experiment& experiment, const T
   input.threads = flags.threads;
   input.stop = &StopRequested();
   const fs::path page = fs::path(flags.work) / "report.html";
+  progress.Line("examining the model for the report");
   RETURN_IF_ERROR(WriteTrainingReport(input, page));
   progress.Line(absl::StrCat("report: ", page.string()));
   return absl::OkStatus();
 }
 
+// The score of the result, which is the last point of every curve.
+absl::StatusOr<Score> FinalScore(const RunFlags& flags, const Experiment& experiment, const TrainResult& result,
+                                 const std::vector<Observer*>& observers, Progress& progress) {
+  if (result.score) return *result.score;  // the observers know it
+  MeasureOptions options;
+  options.threads = flags.threads;
+  options.stop = &StopRequested();
+  options.progress = progress.Measuring("test", experiment.task->samples_in_words());
+  ASSIGN_OR_RETURN(Score test, experiment.task->MeasureOn(MeasuredSplit::kTest, *result.model, options));
+  const ScoreReport report{.step = result.position.step, .epoch = result.last_epoch, .split = "test", .score = test};
+  for (Observer* observer : observers) observer->OnScore(report);
+  return test;
+}
+
 absl::Status Finish(const RunFlags& flags, const Experiment& experiment, const TrainResult& result,
-                    Progress& progress) {
-  ASSIGN_OR_RETURN(const Score test, experiment.task->MeasureOn(MeasuredSplit::kTest, *result.model,
-                                                                {.threads = flags.threads, .stop = &StopRequested()}));
+                    const std::vector<Observer*>& observers, Progress& progress) {
+  ASSIGN_OR_RETURN(const Score test, FinalScore(flags, experiment, result, observers, progress));
   progress.Line(absl::StrCat(result.is_best ? "best model: " : "model: ", ScoreInWords("test", test)));
   RETURN_IF_ERROR(WriteRunResult(flags.work, experiment.recipe, result, test));
   ASSIGN_OR_RETURN(const v1::Provenance provenance, PublishVersion(flags, experiment, result, progress));
@@ -270,7 +285,7 @@ absl::Status RunRecipe(RunFlags flags) {
                                                 result.epochs, experiment.recipe.epochs(),
                                                 HowToResume(flags, experiment.recipe)));
   }
-  return Finish(flags, experiment, result, progress);
+  return Finish(flags, experiment, result, options.observers, progress);
 }
 
 void AddRunFlags(CLI::App& run, RunFlags& flags) {

@@ -62,13 +62,12 @@ void AppendCurve(const Curve& curve, const Chart& chart, std::string& svg) {
                         path, colour, curve.faint ? 1.0 : 2.0, curve.faint ? " stroke-opacity=\"0.3\"" : "", dots);
 }
 
-// Of the named curves, where there are several.
+// Of the named curves.
 std::vector<LegendEntry> LegendOf(const CurveFigure& figure) {
   std::vector<LegendEntry> entries;
   for (const Curve& curve : figure.curves) {
     if (!curve.name.empty()) entries.push_back({curve.name, curve.colour, curve.faint});
   }
-  if (entries.size() < 2) entries.clear();
   return entries;
 }
 

@@ -24,7 +24,7 @@ struct CurveFigure {
   bool logarithmic = false;  // the y axis; values of 0 and below interrupt the line
 };
 
-// The chart as an SVG element: titles, axes with ticks and grid lines, the curves, and a legend where more than one has
+// The chart as an SVG element: titles, axes with ticks and grid lines, the curves, and a legend of those that have
 // a name. Colours are an HtmlPage's; without a page they are for light paper. A curve of more points than the chart has
 // pixels is reduced to the extremes of each pixel.
 std::string DrawCurves(const CurveFigure& figure);

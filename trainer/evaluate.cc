@@ -92,20 +92,22 @@ absl::StatusOr<Accuracy> Evaluate(const Model& model, const Dataset& data, std::
                                   const EvaluateOptions& options) {
   const int64_t batches = (data.size() + options.batch - 1) / options.batch;
   std::vector<absl::StatusOr<BatchScore>> scores(batches, absl::CancelledError("the evaluation was interrupted"));
-  std::atomic<int64_t> next = 0;
+  std::atomic<int64_t> next = 0, done = 0;
   if (options.predicted != nullptr) options.predicted->assign(static_cast<size_t>(data.size()), -1);
-  const auto work = [&] {
+  const auto work = [&](const MeasureProgress& progress) {
     at::init_num_threads();  // as in Replicas
     for (int64_t i; (i = next++) < batches && !(options.stop != nullptr && *options.stop);) {
       const int64_t first = i * options.batch;
       const int64_t last = std::min<int64_t>(data.size(), first + options.batch);
       scores[i] = ScoreBatch(model, data, size, first, last, options.predicted);
       if (!scores[i].ok()) next = batches;
+      done += last - first;
+      if (progress) progress(done, data.size());
     }
   };
   std::vector<std::thread> threads;
-  for (int i = 1; i < options.threads; ++i) threads.emplace_back(work);
-  work();
+  for (int i = 1; i < options.threads; ++i) threads.emplace_back(work, nullptr);
+  work(options.progress);
   for (std::thread& thread : threads) thread.join();
 
   Accuracy accuracy{.size = size};

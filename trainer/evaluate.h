@@ -10,6 +10,7 @@
 #include "data/dataset.h"
 #include "imaging/geometry.h"
 #include "models/model.h"
+#include "trainer/task.h"
 
 namespace vitrine {
 
@@ -31,6 +32,7 @@ struct EvaluateOptions {
   int threads = 1;                          // forward passes at a time, one core each
   const std::atomic<bool>* stop = nullptr;  // becomes true when the evaluation shall end, with CANCELLED
   std::vector<int>* predicted = nullptr;    // becomes the class that each picture is taken for
+  MeasureProgress progress = nullptr;       // in pictures
 };
 
 // The reference form over the whole split. The result does not depend on the threads. INVALID_ARGUMENT if the model

@@ -111,7 +111,8 @@ class Run {
   std::unique_ptr<Replicas> replicas_;
 
   RunPosition position_;
-  StepReport report_;  // of the last step
+  StepReport report_;                      // of the last step
+  std::optional<Score> measured_on_test_;  // after the last step
   bool stopping_ = false;
   absl::Time started_;         // of this run
   int64_t first_samples_ = 0;  // seen before this run
@@ -307,6 +308,7 @@ absl::StatusOr<std::string> Run::MeasureNow() {
   measuring_ += absl::Now() - start;
   ScoreReport report{.step = position_.step, .epoch = Epochs(), .split = "", .score = score};
   report.split = recipe_.validation_share() > 0 ? "validation" : "test";
+  if (recipe_.validation_share() == 0 && position_.step == plan_.total_steps) measured_on_test_ = score;
   const double value = score.measures.front().value;
   report.best = !position_.best || (score.larger_is_better ? value > *position_.best : value < *position_.best);
   if (report.best) {
@@ -346,7 +348,9 @@ absl::StatusOr<TrainResult> Run::Result() {
                      .is_best = false,
                      .data_digest = task_.data_digest(),
                      .epoch_samples = SamplesOfEpoch(),
-                     .epochs = Epochs()};
+                     .score = measured_on_test_,
+                     .epochs = Epochs(),
+                     .last_epoch = Epochs()};
   result.model = average_ ? average_->Release() : std::move(model_);
   // Chosen on the test split, the best state would be better on that split than elsewhere.
   if (recipe_.validation_share() > 0 && position_.best) {

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -49,7 +50,10 @@ struct TrainResult {
   bool is_best = false;   // the model is that of the best score on held-out samples, not of the last step
   std::string data_digest;
   int64_t epoch_samples = 0;  // of the epoch that position.loss_sum is over
-  double epochs = 0;          // passes over the training split so far; of the best state if is_best
+  // Of `model` on the test split, where the last step measured that.
+  std::optional<Score> score = std::nullopt;
+  double epochs = 0;      // passes over the training split so far; of the best state if is_best
+  double last_epoch = 0;  // passes over it at the last step
 };
 
 // How many threads LibTorch uses within one operator. Train sets 1, since its replicas are the threads.

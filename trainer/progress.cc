@@ -5,6 +5,8 @@
 #include <cmath>
 
 #include "absl/strings/str_format.h"
+#include "absl/time/clock.h"
+#include "report/data_table.h"
 
 namespace vitrine {
 
@@ -18,6 +20,24 @@ std::string ProgressLine(const ProgressState& state) {
                         state.samples_in_words, absl::FormatDuration(absl::Trunc(state.remaining, absl::Seconds(1))),
                         100 * state.wait_share);
   return line;
+}
+
+std::string MeasuringLine(const std::string& what, const std::string& samples_in_words, int64_t done, int64_t total,
+                          absl::Duration elapsed) {
+  const double left = static_cast<double>(total - done) / static_cast<double>(std::max<int64_t>(1, done));
+  return absl::StrFormat("measuring %s  %.0f %%  %s of %s %s  %s left", what,
+                         100 * static_cast<double>(done) / static_cast<double>(std::max<int64_t>(1, total)),
+                         WithSeparators(done), WithSeparators(total), samples_in_words,
+                         absl::FormatDuration(absl::Trunc(elapsed * left, absl::Seconds(1))));
+}
+
+MeasureProgress Progress::Measuring(const std::string& what, const std::string& samples_in_words) {
+  return [this, what, samples_in_words, start = absl::Now()](int64_t done, int64_t total) {
+    const absl::Time now = absl::Now();
+    if (total == 0 || !display_.Due(now)) return;
+    display_.Update(static_cast<double>(done) / static_cast<double>(total),
+                    MeasuringLine(what, samples_in_words, done, total, now - start), now);
+  };
 }
 
 void Progress::Update(const ProgressState& state, absl::Time now) {

@@ -8,6 +8,7 @@
 
 #include "absl/time/time.h"
 #include "report/progress_display.h"
+#include "trainer/task.h"
 
 namespace vitrine {
 
@@ -27,6 +28,10 @@ struct ProgressState {
 // "epoch 3/8  42 %  loss 1.234  acc 55.1 %  132 images/s  12m30s left  data wait 1 %"
 std::string ProgressLine(const ProgressState& state);
 
+// "measuring test 24x24  42 %  4,200 of 10,000 pictures  12s left"
+std::string MeasuringLine(const std::string& what, const std::string& samples_in_words, int64_t done, int64_t total,
+                          absl::Duration elapsed);
+
 // Shows how a run goes, on stderr: one bar that is redrawn on a terminal, plain lines at longer intervals elsewhere.
 // Not thread-safe.
 class Progress {
@@ -35,6 +40,8 @@ class Progress {
 
   // Redraws if enough time has passed since the last drawing.
   void Update(const ProgressState& state, absl::Time now);
+  // What to tell of a measurement that begins now; this object must outlive it.
+  MeasureProgress Measuring(const std::string& what, const std::string& samples_in_words);
   // A line that stays, above the bar.
   void Line(const std::string& text) { display_.Line(text); }
   // Leaves the bar as it stands and goes to a new line.

@@ -72,14 +72,19 @@ absl::StatusOr<VersionId> PublishResult(const v1::Recipe& recipe, const TrainRes
   const char* const measured = SamePictures(train, test) ? "train" : "test";
   for (const std::optional<Size>& size : sizes) {
     const std::string split = SplitInWords(measured, stored->config().preprocessing(), size);
-    ASSIGN_OR_RETURN(const Accuracy accuracy,
-                     Evaluate(*stored, test, size, {.threads = options.threads, .stop = options.stop}));
+    ASSIGN_OR_RETURN(
+        const Accuracy accuracy,
+        Evaluate(*stored, test, size,
+                 {.threads = options.threads,
+                  .stop = options.stop,
+                  .progress = options.progress == nullptr ? nullptr : options.progress->Measuring(split, "pictures")}));
     v1::Metric& metric = *draft.manifest.mutable_provenance()->add_metrics();
     metric.set_name("top1");
     metric.set_split(split);
     metric.set_value(accuracy.top1());
     metric.set_images(accuracy.images);
-    if (options.say) options.say(absl::StrCat(split, ": ", 100 * accuracy.top1(), " % of ", accuracy.images));
+    if (options.progress == nullptr) continue;
+    options.progress->Line(absl::StrCat(split, ": ", 100 * accuracy.top1(), " % of ", accuracy.images));
   }
   ASSIGN_OR_RETURN(draft.golden, MakeGoldens(recipe, *stored, test, options.golden));
   draft.manifest.set_model(options.model);

@@ -4,7 +4,6 @@
 
 #include <atomic>
 #include <filesystem>
-#include <functional>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -27,8 +26,7 @@ struct PublishOptions {
   GoldenPictures golden = GoldenPictures::kTest;
   int threads = 1;                          // for measuring
   const std::atomic<bool>* stop = nullptr;  // becomes true when the work shall end, with CANCELLED
-  // Told what is being measured, for the terminal.
-  std::function<void(const std::string&)> say;
+  Progress* progress = nullptr;             // shows what is measured; may be null
 };
 
 // Gives the versions that the recipe starts from and learns from their numbers where it asks for the newest, so that

@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -56,9 +57,13 @@ struct Score {
 
 enum class MeasuredSplit { kValidation, kTest };
 
+// Told how many of `total` samples are measured, by the thread that measures: do little.
+using MeasureProgress = std::function<void(int64_t done, int64_t total)>;
+
 struct MeasureOptions {
   int threads = 1;
   const std::atomic<bool>* stop = nullptr;  // becomes true when the measurement shall end, with CANCELLED
+  MeasureProgress progress = nullptr;
 };
 
 // One sample of one epoch. `repeat` tells those apart that are the same sample (repeated augmentation).

@@ -36,6 +36,11 @@ TEST(DrawCurves, NamesEverythingAndSpansThePlot) {
   EXPECT_THAT(FirstPath(svg), HasSubstr("L602.0 "));
 }
 
+TEST(DrawCurves, OneNamedCurveHasALegendToo) {
+  EXPECT_THAT(DrawCurves({.curves = {{.name = "training, augmented", .points = {{0, 1}, {1, 2}}}}}),
+              HasSubstr(">training, augmented<"));
+}
+
 TEST(DrawCurves, InterruptsTheLineWhereThereIsNoNumber) {
   const double none = std::nan("");
   const std::string path = FirstPath(DrawCurves({.curves = {{.points = {{0, 1}, {1, 2}, {2, none}, {3, 1}, {4, 2}}}}}));

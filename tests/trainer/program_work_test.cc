@@ -33,5 +33,30 @@ TEST_F(WorkFolder, ASecondTrainingIsRefusedAndTheHolderNamed) {
   EXPECT_EQ(after.exit_code, 0) << "the lock of a killed process is gone\n" << after.output;
 }
 
+// Two epochs, as the recipe measures after every second: the end has to be measured by itself.
+TEST_F(WorkFolder, TheFinalScoreIsTheLastPointOfEveryCurve) {
+  for (const char* every : {"0", "1"}) {
+    const std::string work = absl::StrCat(work_, "-", every);
+    const Outcome run = Trainer(absl::StrCat("run ", recipe_, " --data imagefolder:", data_, " --work ", work,
+                                             " --epochs 2 --set evaluate_every=", every));
+    ASSERT_EQ(run.exit_code, 0) << run.output;
+    const auto result = nlohmann::json::parse(Text(absl::StrCat("work-", every, "/result.json")));
+    const auto history = ReadHistory(work);
+    ASSERT_TRUE(history.ok()) << history.status();
+    ASSERT_EQ(history->rows.size(), 2U);
+    const HistoryRow& last = history->rows.back();
+    ASSERT_TRUE(last.scores.contains("test_top1")) << every;
+    EXPECT_EQ(last.scores.at("test_top1"), result["scores"]["test/top1"]);
+    EXPECT_EQ(last.epoch, 2);
+    const std::string page = Text(absl::StrCat("work-", every, "/report.html"));
+    EXPECT_THAT(page, AllOf(HasSubstr(">training, augmented<"), HasSubstr(">test top1<")));
+    std::string events;
+    for (const auto& file : std::filesystem::directory_iterator(work + "/tensorboard")) {
+      events += Text(std::filesystem::relative(file.path(), folder_.path()));
+    }
+    EXPECT_THAT(events, HasSubstr("test/top1"));
+  }
+}
+
 }  // namespace
 }  // namespace vitrine

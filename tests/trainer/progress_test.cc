@@ -37,6 +37,13 @@ TEST(ProgressLine, LeavesOutAnAccuracyThatNobodyCounts) {
   EXPECT_EQ(ProgressLine(state), "epoch 3/8  31 %  loss 1.234  132 sentences/s  12m30s left  data wait 1 %");
 }
 
+TEST(MeasuringLine, SaysHowFarAndHowLong) {
+  EXPECT_EQ(MeasuringLine("test 24x24", "pictures", 2500, 10000, absl::Seconds(4)),
+            "measuring test 24x24  25 %  2,500 of 10,000 pictures  12s left");
+  EXPECT_EQ(MeasuringLine("test", "pictures", 0, 10, absl::ZeroDuration()),
+            "measuring test  0 %  0 of 10 pictures  0 left");
+}
+
 TEST(Progress, PlainLinesComeAtIntervals) {
   std::ostringstream out;
   Progress progress(out, /*is_terminal=*/false);

@@ -5,7 +5,9 @@
 #include <ATen/core/grad_mode.h>
 
 #include <algorithm>
+#include <atomic>
 #include <exception>
+#include <thread>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -108,11 +110,15 @@ absl::StatusOr<Score> SequenceTask::MeasureOn(MeasuredSplit split, const Module&
                                               const MeasureOptions& options) const {
   const auto& sequence_model = static_cast<const SequenceModel&>(model);
   const int64_t samples = MeasuredSamples(split);
+  const std::thread::id caller = std::this_thread::get_id();
+  std::atomic<int64_t> done = 0;
   std::vector<MeasureSums> parts((samples + kMeasuredBatch - 1) / kMeasuredBatch);
   RETURN_IF_ERROR(ParallelFor(static_cast<int64_t>(parts.size()), options.threads, [&](int64_t i) {
     if (options.stop != nullptr && *options.stop) return absl::CancelledError("the measurement was interrupted");
     auto sums = MeasureSamples(split, sequence_model, i * kMeasuredBatch, std::min(samples, (i + 1) * kMeasuredBatch));
     if (sums.ok()) parts[i] = *sums;
+    done += std::min(samples, (i + 1) * kMeasuredBatch) - i * kMeasuredBatch;
+    if (options.progress && std::this_thread::get_id() == caller) options.progress(done, samples);
     return sums.status();
   }));
   MeasureSums total;
