@@ -19,6 +19,7 @@ set(watch_sources
   watch/report_answers.cc
   watch/report_attention.cc
   watch/report_curves.cc
+  watch/report_figures.cc
   watch/report_provenance.cc
   watch/training_metrics.cc
   watch/training_report.cc)

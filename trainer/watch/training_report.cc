@@ -2,12 +2,16 @@
 #include "trainer/watch/training_report.h"
 
 #include <optional>
+#include <string>
+#include <system_error>
 
+#include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "report/html.h"
 #include "trainer/recipe.h"
 #include "trainer/watch/append_file.h"
 #include "trainer/watch/examine.h"
+#include "trainer/watch/report_figures.h"
 #include "trainer/watch/report_sections.h"
 
 namespace vitrine {
@@ -42,7 +46,15 @@ absl::StatusOr<std::string> TrainingReport(const TrainingReportInput& input) {
 
 absl::Status WriteTrainingReport(const TrainingReportInput& input, const std::filesystem::path& file) {
   ASSIGN_OR_RETURN(const std::string page, TrainingReport(input));
-  return AppendFile::Create(file, page).status();
+  RETURN_IF_ERROR(AppendFile::Create(file, page).status());
+  const std::filesystem::path folder = file.parent_path() / "figures";
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error) return absl::FailedPreconditionError(absl::StrCat(folder.string(), ": ", error.message()));
+  for (const auto& [name, svg] : FiguresOf(page)) {
+    RETURN_IF_ERROR(AppendFile::Create(folder / (name + ".svg"), svg).status());
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace vitrine

@@ -38,7 +38,8 @@ struct TrainingReportInput {
 // has it. At most 10,000 test pictures are asked about, 64 for distances. Errors as Examine.
 absl::StatusOr<std::string> TrainingReport(const TrainingReportInput& input);
 
-// The same in a file, which is replaced whole. Errors as AppendFile's.
+// The same in a file, which is replaced whole, and its charts as SVG files in `figures` beside it. Errors as
+// AppendFile's.
 absl::Status WriteTrainingReport(const TrainingReportInput& input, const std::filesystem::path& file);
 
 }  // namespace vitrine
