@@ -144,6 +144,7 @@ class Bench {
     settings.duration = command_.duration.value_or(counted ? absl::InfiniteDuration() : settings.duration);
     settings.warm_up = command_.warm_up.value_or(settings.warm_up);
     settings.patience = absl::ZeroDuration();
+    settings.bounds = command_.goal.bounds;
     for (const RequestClass& one : workload_.classes) {
       settings.patience = std::max(settings.patience, std::min(one.deadline + kGrace, kLongestPatience));
     }
@@ -219,7 +220,7 @@ class Bench {
     bool stable = true;
     for (const LoadPoint& point : report_.points) {
       const double good = point.result.record.GoodPerSecond();
-      if (!point.result.Valid() || point.result.interrupted || good <= best) continue;
+      if (!PointVoid(point).empty() || point.result.interrupted || good <= best) continue;
       best = good;
       stable = point.stability.verdict != Stability::Verdict::kNotStable;
       at = point.offered;
@@ -234,29 +235,35 @@ class Bench {
     const double low = command_.sweep.has_value() ? command_.sweep->low : command_.rate.value_or(kLowestRate);
     const double high = command_.sweep.has_value() ? command_.sweep->high : std::max(low, kHighestRate);
     RateSearch search(low, high, command_.precision);
-    std::string incomplete;
+    std::string doubt;  // about the lowest rate that missed the goal
     while (const std::optional<double> rate = search.Next()) {
       const LoadPoint* point = hooks_.stopped() ? nullptr : &Measure(*rate);
       // What another program did to this machine for a moment is gone the second time.
-      if (point != nullptr && !point->result.interrupted && !point->result.Valid()) point = &Measure(*rate);
+      if (point != nullptr && !point->result.interrupted && !PointVoid(*point).empty()) point = &Measure(*rate);
       if (point == nullptr || point->result.interrupted) {
-        incomplete = "the search was interrupted";
-      } else if (!point->result.Valid()) {
-        incomplete = absl::StrFormat(
-            "the search ended at %.1f requests/s, where twice %s: of higher rates nothing can be said. Give the "
-            "generator a core of its own, or more --threads and --connections",
-            *rate, point->result.VoidReason());
+        report_.complete = false;
+        break;
       }
-      if (!incomplete.empty()) break;
-      search.Record(*rate, point->missed->empty());
+      const bool met = point->missed->empty();
+      if (!met) doubt = DoubtAbout(*point);
+      search.Record(*rate, met);
     }
     report_.best = search.best();
-    report_.complete = incomplete.empty();
-    report_.verdict = incomplete.empty() ? SearchVerdict(low) : "Incomplete: " + incomplete + ".";
-    if (!incomplete.empty() && report_.best.has_value()) {
+    report_.verdict = report_.complete ? SearchVerdict(low) + doubt : "Incomplete: the search was interrupted.";
+    if (!report_.complete && report_.best.has_value()) {
       report_.verdict += absl::StrFormat(" The highest rate until then that meets the goal (%s) is %.1f requests/s%s.",
                                          report_.setting.goal, *report_.best, StabilityOfBest());
     }
+  }
+
+  // What may have missed the goal there if not the server.
+  static std::string DoubtAbout(const LoadPoint& point) {
+    const std::string reason = PointVoid(point);
+    if (reason.empty()) return "";
+    return absl::StrFormat(
+        " That is what server and generator reach together: at %.1f requests/s twice %s. The server alone may reach "
+        "more: give the generator a core of its own, or more --threads and --connections.",
+        point.offered, reason);
   }
 
   std::string SearchVerdict(double low) const {

@@ -17,7 +17,8 @@ namespace {
 constexpr int64_t kSecond = 1'000'000'000;
 constexpr int64_t kLongestSleep = 100'000'000;
 // Of a valid point.
-constexpr int64_t kLatest = 1'000'000;  // at p99
+constexpr int64_t kLatest = 1'000'000;  // whatever the latency is
+constexpr double kOwnShare = 0.1;       // of what the latency may be
 constexpr uint64_t kFewestLate = 3;     // p99 of less than 100 requests is the latest of them, which says little
 constexpr double kBusiest = 0.9;
 constexpr absl::Duration kLongest = absl::Hours(24);
@@ -101,11 +102,24 @@ double LoadResult::RequestsPerProcessorSecond() const {
   return generator_seconds <= 0 ? 0 : static_cast<double>(record.started()) / generator_seconds;
 }
 
+double LoadResult::SlipShare() const {
+  const double latency = record.latency().Mean();
+  return latency > 0 ? std::min(1.0, record.slip().Mean() / latency) : 0;
+}
+
 std::string LoadResult::VoidReason() const {
+  std::vector<LatencyBound> most = bounds;
+  if (most.empty()) {
+    const std::optional<int64_t> p99 = record.due() > 0 ? record.QuantileOfDue(0.99) : 0;
+    most.push_back({0.99, p99.has_value() ? absl::Nanoseconds(*p99) : absl::InfiniteDuration()});
+  }
   const LatencyHistogram& slip = record.slip();
-  if (slip.Quantile(0.99) > kLatest && slip.CountAbove(kLatest) >= kFewestLate) {
-    return absl::StrFormat("the generator itself was late, by %.1f ms at p99",
-                           static_cast<double>(slip.Quantile(0.99)) / 1e6);
+  for (const LatencyBound& bound : most) {
+    const int64_t latest = std::max(kLatest, absl::ToInt64Nanoseconds(kOwnShare * bound.most));
+    const int64_t late = slip.Quantile(bound.quantile);
+    if (late <= latest || slip.CountAbove(latest) < kFewestLate) continue;
+    return absl::StrFormat("the generator itself was late, by %.1f ms at p%g", static_cast<double>(late) / 1e6,
+                           100 * bound.quantile);
   }
   if (receiver_share > kBusiest) {
     return absl::StrFormat("the generator's receiving thread was busy %.0f %% of the time, and answers waited for it",
@@ -148,6 +162,7 @@ LoadResult RunLoad(const LoadConnections& connections, const Workload& workload,
   result.record.EndAt(end);
   result.generator_seconds = watch.generator_seconds;
   result.server_seconds = watch.server_seconds;
+  result.bounds = settings.bounds;
   return result;
 }
 

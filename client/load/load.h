@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
@@ -16,6 +17,12 @@
 #include "client/load/workload.h"
 
 namespace vitrine {
+
+// "p99=50ms": at most so long for this share of the requests that were due.
+struct LatencyBound {
+  double quantile = 0.99;
+  absl::Duration most = absl::InfiniteDuration();
+};
 
 // How a load is put on a server.
 struct LoadSettings {
@@ -35,6 +42,8 @@ struct LoadSettings {
   uint64_t seed = 1;
   bool allow_empty = false;  // answers without predictions are answers, as of a server that does nothing
   int server_process = 0;    // its processor time is read as well; 0: none
+  // What the latency may be; how late the generator may be follows from it.
+  std::vector<LatencyBound> bounds = {};
 };
 
 // What a load is like while it runs.
@@ -59,16 +68,19 @@ struct LoadResult {
   double server_seconds = 0;
   // Of the measured interval, the share in which the busiest of the threads that receive ran or waited for a processor.
   double receiver_share = 0;
+  std::vector<LatencyBound> bounds = {};  // of the settings
 
   double GeneratorShare() const;                 // of one core
+  double SlipShare() const;                      // of the latency, both in the mean: the generator's own
   double ServerShare() const;                    // of one core
   double GeneratorMicrosecondsARequest() const;  // 0 without a request
   double RequestsPerProcessorSecond() const;     // what one core could send and receive; 0 without a request
-  // Why latencies and rates say as much about the generator as about the server; "" where they do not: it was late by
-  // more than a millisecond at p99 (and three times at least), or a thread that receives was busy for more than 90 % of
-  // the time, so that answers waited for it.
+  // Why latencies and rates say as much about the generator as about the server; "" where they do not. How late it
+  // started requests is in their latency, which counts from when they were due: it was too late if that was more than a
+  // tenth of a bound at the bound's quantile (without bounds: of the p99 of all due), more than a millisecond, and
+  // three times at least. Or a thread that receives was busy for more than 90 % of the time, so that answers waited for
+  // it. Both make latencies longer, never shorter: see PointVoid in load_report.h.
   std::string VoidReason() const;
-  bool Valid() const { return VoidReason().empty(); }
 };
 
 // Puts the load on the server behind `connections` and returns what became of it, once every answer has come or

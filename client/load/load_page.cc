@@ -49,7 +49,7 @@ void AddSweep(const LoadReport& report, HtmlPage& page) {
     const double offered = point->offered;
     ideal.emplace_back(offered, offered);
     if (point->result.interrupted) continue;
-    if (!point->result.Valid()) {
+    if (!PointVoid(*point).empty()) {
       invalid.emplace_back(offered, record.GoodPerSecond());
       continue;
     }
@@ -69,7 +69,7 @@ void AddSweep(const LoadReport& report, HtmlPage& page) {
       "Offered load",
       "Percentiles are of all requests due: where so many have no answer there is no point, and the table says "
       "inf. Where the generator itself could not keep up nothing can be said of the server: such points are "
-      "void.");
+      "void, unless they meet the goal in spite of it.");
   page.Charts({DrawCurves({"Goodput",
                            "offered, requests/s",
                            "requests/s",
@@ -88,13 +88,13 @@ void AddSweep(const LoadReport& report, HtmlPage& page) {
   HtmlTable table;
   table.columns = {{"offered/s", true},   {"answered/s", true}, {"goodput/s", true}, {"p50 ms", true},
                    {"p99 ms", true},      {"p99.9 ms", true},   {"refused", true},   {"refused p99 ms", true},
-                   {"slip p99 ms", true}, {"generator", true},  {"", false}};
+                   {"slip p99 ms", true}, {"of latency", true}, {"generator", true}, {"", false}};
   for (const LoadPoint& point : report.points) {
     const LoadRecord& record = point.result.record;
     table.rows.push_back({Number(point.offered, ""), Number(record.AnsweredPerSecond(), ""),
                           Number(record.GoodPerSecond(), ""), CellOfDue(record, 0.5), CellOfDue(record, 0.99),
                           CellOfDue(record, 0.999), absl::StrCat(record.failed() + record.not_sent()),
-                          Cell(record.FailureLatency(), 0.99), Cell(record.slip(), 0.99),
+                          Cell(record.FailureLatency(), 0.99), Cell(record.slip(), 0.99), SlipShareText(point.result),
                           absl::StrFormat("%.0f %%", 100 * point.result.GeneratorShare()), PointVerdict(point)});
   }
   page.Table(table);
@@ -191,7 +191,8 @@ void AddKeyFigures(const LoadReport& report, HtmlPage& page) {
   if (report.points.size() > 1) {
     double peak = 0;
     for (const LoadPoint& point : report.points) {
-      if (point.result.Valid() && !point.result.interrupted) peak = std::max(peak, point.result.record.GoodPerSecond());
+      if (PointVoid(point).empty() && !point.result.interrupted)
+        peak = std::max(peak, point.result.record.GoodPerSecond());
     }
     std::vector<KeyFigure> figures = {{"highest goodput", Number(peak, "/s"), "of all valid points"}};
     if (!report.setting.goal.empty()) {
@@ -202,14 +203,16 @@ void AddKeyFigures(const LoadReport& report, HtmlPage& page) {
     return;
   }
   const LoadResult& result = report.points.front().result;
-  page.KeyFigures({{"goodput", Number(result.record.GoodPerSecond(), "/s"),
-                    absl::StrFormat("of %.4g/s due", result.record.DuePerSecond())},
-                   {"p50", CellOfDue(result.record, 0.5) + " ms", "of all due"},
-                   {"p99", CellOfDue(result.record, 0.99) + " ms", "of all due"},
-                   {"p99.9", CellOfDue(result.record, 0.999) + " ms", "of all due"},
-                   {"generator", Number(100 * result.GeneratorShare(), " %"),
-                    absl::StrFormat("of a core; slip p99 %s ms%s", Cell(result.record.slip(), 0.99),
-                                    result.Valid() ? "" : ": VOID, " + result.VoidReason())}});
+  const std::string reason = PointVoid(report.points.front());
+  page.KeyFigures(
+      {{"goodput", Number(result.record.GoodPerSecond(), "/s"),
+        absl::StrFormat("of %.4g/s due", result.record.DuePerSecond())},
+       {"p50", CellOfDue(result.record, 0.5) + " ms", "of all due"},
+       {"p99", CellOfDue(result.record, 0.99) + " ms", "of all due"},
+       {"p99.9", CellOfDue(result.record, 0.999) + " ms", "of all due"},
+       {"generator", Number(100 * result.GeneratorShare(), " %"),
+        absl::StrFormat("of a core; slip p99 %s ms, in the mean %s of the latency%s", Cell(result.record.slip(), 0.99),
+                        SlipShareText(result), reason.empty() ? "" : ": VOID, " + reason)}});
 }
 
 }  // namespace
@@ -227,6 +230,8 @@ std::string LoadPage(const LoadReport& report) {
   } else {
     const Stability& stability = report.points.front().stability;
     if (report.points.front().result.interrupted) page.Paragraph("Interrupted: what was measured until then.");
+    const std::string overload = Overload(setting, report.points.front());
+    if (!overload.empty()) page.Paragraph("Overload: " + overload + ".");
     if (!stability.reason.empty()) page.Paragraph("Stability: " + stability.reason + ".");
     AddPoint(report.points.front(), page);
   }

@@ -40,12 +40,22 @@ struct LoadReport {
   LoadSetting setting = {};
   std::vector<LoadPoint> points = {};  // in the order they were measured
   std::string verdict = {};            // of a sweep or search, a sentence
-  bool complete = true;                // false: interrupted, or a search that the generator could not finish
+  bool complete = true;                // false: interrupted
   std::optional<double> best = {};     // the highest rate that met the goal
 };
 
+// Why the point says as much about the generator as about the server; empty: it does not. What the generator adds only
+// makes latencies longer, so that a goal that is met stands.
+std::string PointVoid(const LoadPoint& point);
+
 // What a table says beside a point: void, interrupted, met or what was missed, not stable.
 std::string PointVerdict(const LoadPoint& point);
+
+// That answers fall behind what is due although in the end all come, as a long deadline lets them; empty: they do not.
+std::string Overload(const LoadSetting& setting, const LoadPoint& point);
+
+// "3.1 %": of the latency, the generator's own.
+std::string SlipShareText(const LoadResult& result);
 
 // The percentiles that reports name: p50 p90 p95 p99 p99.9 p99.99, and their numbers.
 struct NamedQuantile {

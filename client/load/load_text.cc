@@ -5,11 +5,14 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "client/load/load_report.h"
+#include "client/load/rate_search.h"
 #include "client/text.h"
 #include "report/data_table.h"
 
 namespace vitrine {
 namespace {
+
+constexpr double kAlmostAll = 0.99;
 
 std::string Milliseconds(const LatencyHistogram& histogram, double quantile) {
   if (histogram.count() == 0) return "-";
@@ -132,9 +135,12 @@ std::string StabilityText(const Stability& stability) {
   return Line("stable", "not known: " + stability.reason);
 }
 
-std::string GeneratorText(const LoadSetting& setting, const LoadResult& result) {
-  const std::string slip =
-      setting.closed ? "" : absl::StrCat(", slip p99 ", Milliseconds(result.record.slip(), 0.99), " ms");
+std::string GeneratorText(const LoadSetting& setting, const LoadPoint& point) {
+  const LoadResult& result = point.result;
+  const std::string slip = setting.closed
+                               ? ""
+                               : absl::StrFormat(", slip p99 %s ms, in the mean %s of the latency",
+                                                 Milliseconds(result.record.slip(), 0.99), SlipShareText(result));
   std::string text =
       Line("generator",
            absl::StrFormat("%.1f %% of a core (receiving thread %.1f %% busy), %.1f us CPU a request (%s requests "
@@ -145,7 +151,7 @@ std::string GeneratorText(const LoadSetting& setting, const LoadResult& result) 
   if (setting.server_process > 0) {
     absl::StrAppend(&text, Line("server", absl::StrFormat("%.1f %% of a core", 100 * result.ServerShare())));
   }
-  if (const std::string reason = result.VoidReason(); !reason.empty()) {
+  if (const std::string reason = PointVoid(point); !reason.empty()) {
     absl::StrAppend(&text, Line("VOID", reason + ": give it a core of its own, or more --threads and --connections"));
   }
   return text;
@@ -153,10 +159,25 @@ std::string GeneratorText(const LoadSetting& setting, const LoadResult& result) 
 
 }  // namespace
 
+std::string PointVoid(const LoadPoint& point) {
+  return point.missed == "" ? "" : point.result.VoidReason();
+}
+
+std::string Overload(const LoadSetting& setting, const LoadPoint& point) {
+  const LoadRecord& record = point.result.record;
+  const bool refused = static_cast<double>(record.answered()) < kAlmostAll * static_cast<double>(record.due());
+  const std::string behind = setting.closed || refused ? "" : FallsBehind(record, point.stability);
+  return behind.empty() ? "" : behind + ", and latency with it for as long as the load lasts";
+}
+
+std::string SlipShareText(const LoadResult& result) {
+  return absl::StrFormat("%.1f %%", 100 * result.SlipShare());
+}
+
 std::string PointVerdict(const LoadPoint& point) {
   std::vector<std::string> words;
   if (point.result.interrupted) words.push_back("interrupted");
-  const std::string reason = point.result.VoidReason();
+  const std::string reason = PointVoid(point);
   if (!reason.empty()) words.push_back("void: " + reason);
   if (point.missed.has_value() && reason.empty()) words.push_back(point.missed->empty() ? "met" : *point.missed);
   if (point.stability.verdict == Stability::Verdict::kNotStable) words.push_back("not stable");
@@ -165,25 +186,32 @@ std::string PointVerdict(const LoadPoint& point) {
 
 std::string PointText(const LoadSetting& setting, const LoadPoint& point) {
   const LoadRecord& record = point.result.record;
+  const std::string overload = Overload(setting, point);
   return absl::StrCat(point.result.interrupted ? "interrupted; what was measured until then:\n" : "",
-                      LedgerText(record), LatencyText(record), ServerText(record), StabilityText(point.stability),
-                      GeneratorText(setting, point.result), ClassesText(setting, record));
+                      LedgerText(record), overload.empty() ? "" : Line("OVERLOAD", overload), LatencyText(record),
+                      ServerText(record), StabilityText(point.stability), GeneratorText(setting, point),
+                      ClassesText(setting, record));
 }
 
 std::string PointsTable(const LoadReport& report) {
   std::vector<std::vector<std::string>> rows = {{"offered/s", "answered/s", "goodput/s", "good", "p50 ms", "p99 ms",
-                                                 "p99.9 ms", "refused p99 ms", "slip p99 ms", "generator", ""}};
+                                                 "p99.9 ms", "refused p99 ms", "slip p99 ms", "of latency", "generator",
+                                                 ""}};
   for (const LoadPoint& point : report.points) {
     const LoadRecord& record = point.result.record;
     rows.push_back({absl::StrFormat("%.1f", point.offered), absl::StrFormat("%.1f", record.AnsweredPerSecond()),
                     absl::StrFormat("%.1f", record.GoodPerSecond()), Percent(record.good(), record.due()),
                     MillisecondsOfDue(record, 0.5), MillisecondsOfDue(record, 0.99), MillisecondsOfDue(record, 0.999),
                     Milliseconds(record.FailureLatency(), 0.99), Milliseconds(record.slip(), 0.99),
-                    absl::StrFormat("%.0f %%", 100 * point.result.GeneratorShare()), PointVerdict(point)});
+                    SlipShareText(point.result), absl::StrFormat("%.0f %%", 100 * point.result.GeneratorShare()),
+                    PointVerdict(point)});
   }
   std::vector<bool> right(rows.front().size(), true);
   right.back() = false;
-  return Aligned(rows, right) + "Percentiles are of all requests due; inf: so many have no answer.\n";
+  return Aligned(rows, right) +
+         "Percentiles are of all requests due; inf: so many have no answer.\n"
+         "Slip is how late the generator itself started requests; \"of latency\" is how much of it that is, in the "
+         "mean.\n";
 }
 
 std::string TimelineCsv(const LoadPoint& point) {

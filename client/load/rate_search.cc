@@ -15,7 +15,6 @@ namespace {
 constexpr int kGeometricSteps = 8;
 constexpr double kHighestRate = 1e7;
 constexpr double kMostRates = 1000;
-constexpr double kLeastRate = 0.99;  // of what is due, answered meanwhile
 
 absl::Status NoBound(absl::string_view text) {
   return absl::InvalidArgumentError(
@@ -44,6 +43,16 @@ absl::StatusOr<std::vector<LatencyBound>> ParseLatencyBounds(absl::string_view t
   return bounds;
 }
 
+std::string FallsBehind(const LoadRecord& record, const Stability& stability, double least) {
+  // How many requests are under way differs from one end of the interval to the other by chance.
+  const double under_way = record.DuePerSecond() * record.latency().Mean() / 1e9;
+  const double by_chance = (1 + 3 * std::sqrt(under_way)) / std::max(1e-9, record.interval().Seconds());
+  if (record.AnsweredPerSecond() + by_chance < least * record.DuePerSecond()) {
+    return absl::StrFormat("only %.1f/s were answered: the queue grows", record.AnsweredPerSecond());
+  }
+  return stability.growing ? absl::StrCat("the queue grows: ", stability.reason) : "";
+}
+
 std::string MissedGoal(const LoadRecord& record, const Stability& stability, const Goal& goal) {
   if (record.due() == 0) return "no request was due";
   if (record.answered() == 0) return "no request was answered";
@@ -61,14 +70,7 @@ std::string MissedGoal(const LoadRecord& record, const Stability& stability, con
       return absl::StrFormat("p%g is %.1f ms", 100 * bound.quantile, static_cast<double>(*reached) / 1e6);
     }
   }
-  const double least_rate = std::min(kLeastRate, goal.least_good) * record.DuePerSecond();
-  // How many requests are under way differs from one end of the interval to the other by chance.
-  const double under_way = record.DuePerSecond() * record.latency().Mean() / 1e9;
-  const double by_chance = (1 + 3 * std::sqrt(under_way)) / std::max(1e-9, record.interval().Seconds());
-  if (record.AnsweredPerSecond() + by_chance < least_rate) {
-    return absl::StrFormat("only %.1f/s were answered: the queue grows", record.AnsweredPerSecond());
-  }
-  return stability.growing ? absl::StrCat("the queue grows: ", stability.reason) : "";
+  return FallsBehind(record, stability, std::min(0.99, goal.least_good));
 }
 
 std::vector<double> SweepRange::Rates() const {

@@ -14,12 +14,6 @@
 
 namespace vitrine {
 
-// "p99=50ms": at most so long for this share of the requests that were due.
-struct LatencyBound {
-  double quantile = 0.99;
-  absl::Duration most = absl::InfiniteDuration();
-};
-
 // Bounds by commas: "p50=10ms,p99=50ms". INVALID_ARGUMENT: not of that form.
 absl::StatusOr<std::vector<LatencyBound>> ParseLatencyBounds(absl::string_view text);
 
@@ -29,9 +23,13 @@ struct Goal {
   double least_good = 0.99;  // share of the requests due that must be answered within their deadline
 };
 
+// How answers fall behind what is due, so that the queue grows; empty: they do not. `least` is the share of the rate
+// due that must be answered meanwhile.
+std::string FallsBehind(const LoadRecord& record, const Stability& stability, double least = 0.99);
+
 // Why a load missed the goal; empty: it met it. Bounds hold for all requests that were due: one without an answer is
 // longer than any. A load whose answers fall behind what is due misses every goal: its queue grows, and no run is long
-// enough to see where to. Says nothing about the generator: see LoadResult::VoidReason.
+// enough to see where to. Says nothing about the generator: see PointVoid in load_report.h.
 std::string MissedGoal(const LoadRecord& record, const Stability& stability, const Goal& goal);
 
 // Rates of a sweep.

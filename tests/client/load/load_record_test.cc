@@ -111,9 +111,9 @@ TEST(LoadResult, IsVoidWhereTheGeneratorWasLate) {
   LoadResult result{LoadRecord(kInterval, 1)};
   for (int i = 0; i < 985; ++i) result.record.Started(0, 1500 * kMs, 1500 * kMs);
   for (int i = 0; i < 9; ++i) result.record.Started(0, 1500 * kMs, 1502 * kMs);
-  EXPECT_TRUE(result.Valid());  // less than 1 in 100
+  EXPECT_EQ(result.VoidReason(), "");  // less than 1 in 100
   for (int i = 0; i < 6; ++i) result.record.Started(0, 1500 * kMs, 1502 * kMs);
-  EXPECT_FALSE(result.Valid());
+  for (int i = 0; i < 1000; ++i) result.record.Answered(0, 1500 * kMs, 1505 * kMs, 100 * kMs);
   EXPECT_NE(result.VoidReason().find("late, by 2.0 ms"), std::string::npos);
   result.generator_seconds = 0.3;
   EXPECT_DOUBLE_EQ(result.GeneratorShare(), 0.1);
@@ -126,15 +126,46 @@ TEST(LoadResult, OneLateStartOfFewIsNoVerdict) {
   for (int i = 0; i < 30; ++i) result.record.Started(0, 1500 * kMs, 1500 * kMs);
   result.record.Started(0, 1500 * kMs, 1502 * kMs);
   result.record.Started(0, 1500 * kMs, 1502 * kMs);
-  EXPECT_TRUE(result.Valid());
+  EXPECT_EQ(result.VoidReason(), "");
   result.record.Started(0, 1500 * kMs, 1502 * kMs);
-  EXPECT_FALSE(result.Valid());
+  for (int i = 0; i < 33; ++i) result.record.Answered(0, 1500 * kMs, 1505 * kMs, 100 * kMs);
+  EXPECT_NE(result.VoidReason(), "");
+}
+
+// A hundred requests, each started 4 ms late and answered 100 ms after it was due.
+LoadResult LateBy4Of100Ms() {
+  LoadResult result{LoadRecord(kInterval, 1)};
+  for (int i = 0; i < 100; ++i) {
+    result.record.Started(0, 1500 * kMs, 1504 * kMs);
+    result.record.Answered(0, 1500 * kMs, 1600 * kMs, 1000 * kMs);
+  }
+  return result;
+}
+
+TEST(LoadResult, LatenessCountsAgainstWhatTheLatencyMayBe) {
+  LoadResult result = LateBy4Of100Ms();
+  EXPECT_NEAR(result.SlipShare(), 0.04, 1e-4);
+  EXPECT_EQ(result.VoidReason(), "") << "a tenth of the measured p99 is 10 ms";
+  result.bounds = {{0.99, absl::Milliseconds(200)}};
+  EXPECT_EQ(result.VoidReason(), "") << "a tenth of the bound is 20 ms";
+  result.bounds = {{0.99, absl::Milliseconds(200)}, {0.5, absl::Milliseconds(30)}};
+  EXPECT_EQ(result.VoidReason(), "the generator itself was late, by 4.0 ms at p50");
+}
+
+TEST(LoadResult, LatenessIsNothingToAnswersThatNeverCame) {
+  LoadResult result{LoadRecord(kInterval, 1)};
+  for (int i = 0; i < 100; ++i) {
+    result.record.Started(0, 1500 * kMs, 1504 * kMs);
+    result.record.Unanswered(0, 1500 * kMs);
+  }
+  EXPECT_EQ(result.VoidReason(), "");
+  EXPECT_EQ(result.SlipShare(), 0);
 }
 
 TEST(LoadResult, IsVoidWhereAnswersWaitedForTheGenerator) {
   LoadResult result{LoadRecord(kInterval, 1)};
   result.receiver_share = 0.85;
-  EXPECT_TRUE(result.Valid());
+  EXPECT_EQ(result.VoidReason(), "");
   result.receiver_share = 0.97;
   EXPECT_NE(result.VoidReason().find("receiving thread was busy 97 %"), std::string::npos);
 }

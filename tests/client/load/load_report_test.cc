@@ -122,6 +122,33 @@ TEST(LoadReport, SeveralPointsForPrograms) {
   ExpectStored("load_search.json", json.dump(1) + "\n");
 }
 
+TEST(LoadReport, AGoalThatIsMetStandsHoweverLateTheGeneratorWas) {
+  LoadPoint point = MadePoint(10);
+  point.result.receiver_share = 0.95;
+  EXPECT_THAT(PointVoid(point), testing::HasSubstr("receiving thread was busy"));
+  point.missed = "p99 is 200 ms";
+  EXPECT_THAT(PointVerdict(point), testing::StartsWith("void: "));
+  point.missed = "";
+  EXPECT_EQ(PointVoid(point), "");
+  EXPECT_EQ(PointVerdict(point), "met, not stable");
+}
+
+// 200/s were due for three seconds, 90/s answered meanwhile, and the rest before a deadline of half a minute.
+TEST(LoadReport, AnswersThatComeLaterAndLaterAreAnOverload) {
+  LoadPoint point{.offered = 200, .result = {.record = LoadRecord(kInterval, 1)}};
+  for (int i = 0; i < 600; ++i) {
+    const int64_t due = (1000 + 5 * i) * kMs;
+    point.result.record.Started(0, due, due);
+    point.result.record.Answered(0, due, (1000 + 11 * i) * kMs + kMs, 30'000 * kMs);
+  }
+  const std::string text = PointText({.classes = {"m"}}, point);
+  EXPECT_THAT(text,
+              testing::HasSubstr("goodput           91.0/s  100.00 % within their deadline\n"
+                                 "OVERLOAD    only 91.0/s were answered: the queue grows, and latency with it for "
+                                 "as long as the load lasts\n"));
+  EXPECT_EQ(Overload({.classes = {"m"}, .closed = true}, point), "");
+}
+
 // As the threads of a load count: each what it saw, by turns, and in the end they add up.
 TEST(LoadReport, RecordsOfSeveralThreadsAddUpToOne) {
   LoadReport one = MadeReport(), several = MadeReport();
