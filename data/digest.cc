@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "data/digest.h"
 
-#include <openssl/sha.h>
-
 #include <algorithm>
 #include <utility>
 #include <vector>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/sha256.h"
 #include "base/status_macros.h"
 #include "data/parallel.h"
 
@@ -20,17 +18,11 @@ std::string LineOf(const Dataset& data, int64_t index) {
   return absl::StrCat(data.name(index), "\t", data.label(index), "\n");
 }
 
-std::string Sha256(const std::string& all) {
-  unsigned char digest[SHA256_DIGEST_LENGTH];
-  SHA256(reinterpret_cast<const unsigned char*>(all.data()), all.size(), digest);
-  return absl::BytesToHexString(absl::string_view(reinterpret_cast<const char*>(digest), sizeof digest));
-}
-
 // Over the lines, each once, whatever their order.
 std::string SortedDigest(std::vector<std::string> lines) {
   std::sort(lines.begin(), lines.end());
   lines.erase(std::unique(lines.begin(), lines.end()), lines.end());
-  return Sha256(absl::StrJoin(lines, ""));
+  return Sha256Hex(absl::StrJoin(lines, ""));
 }
 
 }  // namespace
@@ -45,7 +37,7 @@ absl::StatusOr<std::string> ContentDigestOf(const Dataset& data, int threads) {
   std::vector<std::string> lines(data.size());  // each element is written by one thread
   RETURN_IF_ERROR(ParallelFor(data.size(), threads, [&](int64_t i) -> absl::Status {
     ASSIGN_OR_RETURN(const std::string bytes, data.stored(i));
-    lines[i] = absl::StrCat(data.name(i), "\t", data.label(i), "\t", Sha256(bytes), "\n");
+    lines[i] = absl::StrCat(data.name(i), "\t", data.label(i), "\t", Sha256Hex(bytes), "\n");
     return absl::OkStatus();
   }));
   return SortedDigest(std::move(lines));
@@ -54,7 +46,7 @@ absl::StatusOr<std::string> ContentDigestOf(const Dataset& data, int threads) {
 std::string OrderedDigestOf(const Dataset& data) {
   std::string all;
   for (int64_t i = 0; i < data.size(); ++i) all += LineOf(data, i);
-  return Sha256(all);
+  return Sha256Hex(all);
 }
 
 }  // namespace vitrine
