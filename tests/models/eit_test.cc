@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is particular to EIT and the models that it is compared with.
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/abs.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/conv2d.h>
 #include <ATen/ops/gelu.h>
+#include <ATen/ops/max.h>
 #include <ATen/ops/relu.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <map>
 
 #include "models/layers/convolution_branch.h"
+#include "models/layers/convolution_patches.h"
 #include "models/layers/grid_convolution.h"
 #include "models/zoo.h"
 #include "tests/models/pictures.h"
@@ -186,6 +190,16 @@ TEST_P(Branch, ComputesItsFormulaAndPassesTheClassToken) {
 }
 
 // In training BatchNorm takes the cells of the batch, no class token among them, and its running statistics follow.
+TEST(Eit, PatchesOfAConvolutionStartWithinPyTorchsBound) {
+  Initializer initializer(1, at::kCPU);
+  const ConvolutionPatches patches(3, 2, 64, initializer);
+  for (const NamedTensor& parameter : patches.Parameters()) {
+    const double largest = parameter.tensor.abs().max().item<double>(), bound = 1 / std::sqrt(9.0 * 3);
+    EXPECT_LE(largest, bound) << parameter.name;
+    EXPECT_GT(largest, 0.9 * bound) << parameter.name;
+  }
+}
+
 TEST(BranchInTraining, NormalisesOverTheCellsOfTheBatch) {
   Initializer initializer(1, at::kCPU);
   const ConvolutionBranch branch(4, Form::kBnRelu, initializer);

@@ -158,6 +158,7 @@ TEST(BatchOptions, RefusalsNameTheFieldAndTheRange) {
   EXPECT_THAT(BatchOptions{.max_batch_pixels = 0}.Validate().ToString(), ::testing::HasSubstr("max_batch_pixels is 0"));
   EXPECT_THAT(BatchOptions{.max_wait = absl::Minutes(1)}.Validate().ToString(), ::testing::HasSubstr("0 to 10 s"));
   EXPECT_TRUE(BatchOptions{}.Validate().ok());
+  EXPECT_TRUE((BatchOptions{.max_batch_tokens = 1, .max_batch_images = 1, .max_batch_pixels = 1}.Validate().ok()));
 }
 
 // Random queues: every guarantee of the header, checked by other means.
