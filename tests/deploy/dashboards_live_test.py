@@ -118,6 +118,8 @@ class Live(unittest.TestCase):
                            "sum(vitrine_model_load_failures_total)",
                            'sum(vitrine_model_state{version="3", state="FAILED"})',
                            "max(max_over_time(vitrine_open_streams[1m]))",
+                           "max(max_over_time(vitrine_lanes_busy_ratio[1m]))",
+                           'sum(vitrine_stage_duration_seconds_count{stage="queue", outcome="error"})',
                            "max(max_over_time(vitrine_queue_depth[1m]))"):
             with self.subTest(expression):
                 self.assertTrue(self.evaluate(f"{expression} > 0", instant=True))
