@@ -9,9 +9,12 @@
 #include <iostream>
 #include <memory>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "base/status_macros.h"
 #include "models/model.h"
 #include "models/sequences/zoo.h"
@@ -106,39 +109,58 @@ struct Description {
   std::optional<MachinePeaks> peaks;
   double sum_seconds = 0;  // of the operators alone
   double forward_seconds = 0;
-  bool busy = false;  // the two contradict each other: something else took the processors
+  bool busy = false;      // the two contradict each other: something else took the processors
+  double other_load = 0;  // processors that other programs kept busy in the minute before
+  Rounds rounds;
+
+  bool Loaded() const { return other_load >= 0.5; }
+  bool Doubtful() const { return busy || Loaded() || (peaks.has_value() && !rounds.steady); }
 };
 
-void WarnOfLoad() {
+double LoadOfOthers() {
   double load = 0;
-  if (getloadavg(&load, 1) != 1 || load < 0.5) return;
-  std::cerr << absl::StrFormat(
-      "vitrine-repo: other programs kept %.1f processors busy in the last minute; the times below may be theirs\n",
-      load);
+  return getloadavg(&load, 1) == 1 ? load : 0;
+}
+
+// What the times are worth: for whoever sees only the picture, the table or the JSON.
+std::string Circumstances(const Description& description) {
+  std::vector<std::string> parts;
+  if (description.peaks) {
+    parts.push_back(absl::StrCat(description.rounds.steady ? "steady after " : "NOT STEADY after ",
+                                 description.rounds.done, " rounds"));
+  }
+  if (description.busy) {
+    parts.push_back(absl::StrFormat("measured on a busy machine: the operators alone took %.1f times the whole pass",
+                                    description.sum_seconds / description.forward_seconds));
+  }
+  if (description.Loaded()) {
+    parts.push_back(absl::StrFormat("other programs kept %.1f processors busy", description.other_load));
+  }
+  return absl::StrJoin(parts, "; ");
 }
 
 absl::Status Measure(const Subject& subject, const DescribeOptions& options, Description& description) {
   std::cerr << "vitrine-repo: measuring the machine, then " << description.layers.size() << " operators\n";
-  WarnOfLoad();
   if (options.threads > 0) at::set_num_threads(options.threads);
-  description.peaks = MeasurePeaks();
   std::vector<Operator> operators;
   for (const Layer& layer : description.layers) operators.push_back(layer.op);
-  ASSIGN_OR_RETURN(const ForwardTimes times, MeasureForward(*subject.model, subject.input, operators));
+  ASSIGN_OR_RETURN(const Measurement measured, MeasureForward(*subject.model, subject.input, operators));
+  description.peaks = measured.peaks;
   for (size_t i = 0; i < operators.size(); ++i) {
     Layer& layer = description.layers[i];
-    layer.seconds = times.operators[i];
-    description.sum_seconds += layer.count * times.operators[i];
+    layer.seconds = measured.forward.operators[i];
+    description.sum_seconds += layer.count * measured.forward.operators[i];
   }
-  description.forward_seconds = times.whole;
-  description.busy = times.Disagree(description.sum_seconds);
-  if (description.busy) {
-    std::cerr << absl::StrFormat(
-        "vitrine-repo: measured on a busy machine: the operators alone took %.1f times as long as the whole pass; do "
-        "not trust these times, measure again when nothing else runs\n",
-        description.sum_seconds / description.forward_seconds);
-  }
+  description.forward_seconds = measured.forward.whole;
+  description.busy = measured.forward.Disagree(description.sum_seconds);
+  description.rounds = measured.rounds;
   return absl::OkStatus();
+}
+
+void WarnOfDoubt(const Description& description) {
+  if (!description.Doubtful()) return;
+  std::cerr << "vitrine-repo: " << Circumstances(description)
+            << "; do not trust these times, measure again when nothing else runs\n";
 }
 
 int64_t TotalFlops(const std::vector<Layer>& layers) {
@@ -179,10 +201,10 @@ std::string Heading(const Subject& subject, const Description& description) {
                    WithSeparators(ExecutedMacs(description)), " as executed; ",
                    WithSeparators(TotalFlops(description.layers)), " FLOPs executed\n");
   if (description.peaks) {
-    absl::StrAppend(&text, absl::StrFormat("this machine, %s: %.0f GFLOP/s in an fp32 matrix product, %.1f "
-                                           "GB/s in a triad over memory (both measured now)\n",
+    absl::StrAppend(&text, absl::StrFormat("this machine, %s: %.0f GFLOP/s in fp32 (%s), %.1f GB/s in a triad over "
+                                           "memory (both measured now)\n",
                                            ThreadsInWords(*description.peaks), description.peaks->gflops,
-                                           description.peaks->gigabytes_per_second));
+                                           description.peaks->peak_of, description.peaks->gigabytes_per_second));
   }
   return text + "\n";
 }
@@ -194,7 +216,9 @@ std::string Footing(const Description& description) {
       "US is the shortest time of one such operator alone, through the function that the model calls, its operands in\n"
       "the caches where they fit; BOUND US what the roofline allows if all of them come from memory, so that OF BOUND\n"
       "may exceed 1. The whole also moves values between layouts.\n",
-      description.busy ? "MEASURED ON A BUSY MACHINE: the operators cannot take that much longer than the whole\n" : "",
+      absl::StrCat(Circumstances(description),
+                   description.Doubtful() ? "; DO NOT TRUST THESE TIMES, measure again when nothing else runs" : "",
+                   "\n"),
       1e3 * description.sum_seconds, 1e3 * TotalBound(description), 1e3 * description.forward_seconds);
 }
 
@@ -211,11 +235,15 @@ nlohmann::ordered_json AsJson(const Subject& subject, const Description& descrip
   if (description.peaks) {
     json["machine"] = {{"threads", description.peaks->threads},
                        {"gflops", description.peaks->gflops},
+                       {"gflops_of", description.peaks->peak_of},
                        {"gigabytes_per_second", description.peaks->gigabytes_per_second}};
     json["sum_seconds"] = description.sum_seconds;
     json["bound_seconds"] = TotalBound(description);
     json["forward_seconds"] = description.forward_seconds;
     json["busy_machine"] = description.busy;
+    json["other_load"] = description.other_load;
+    json["rounds"] = description.rounds.done;
+    json["steady"] = description.rounds.steady;
   }
   json["operators"] = layers.AsJson();
   if (InReview(subject.model->config())) json["review"] = ReviewTable(subject.model->config(), input).AsJson();
@@ -230,8 +258,10 @@ absl::Status WritePlot(const std::string& file, const Subject& subject, const De
   if (description.peaks) {
     roofline.subtitle += absl::StrFormat("; %.2f ms a forward pass, %s", 1e3 * description.forward_seconds,
                                          ThreadsInWords(*description.peaks));
-    if (description.busy) roofline.subtitle += "; measured on a busy machine";
   }
+  roofline.circumstances = Circumstances(description);
+  roofline.doubtful = description.Doubtful();
+  roofline.peak_of = peaks.peak_of;
   roofline.peak_gflops = peaks.gflops;
   roofline.gigabytes_per_second = peaks.gigabytes_per_second;
   roofline.measured = description.peaks.has_value();
@@ -271,7 +301,9 @@ absl::Status DescribeCommand(const DescribeOptions& options) {
   ASSIGN_OR_RETURN(description.published, WorkloadOf(config, subject.input, Form::kPublished));
   ASSIGN_OR_RETURN(const Workload executed, WorkloadOf(config, subject.input, Form::kExecuted));
   description.layers = LayersOf(executed, options.every_layer);
+  if (options.measure || !options.plot.empty()) description.other_load = LoadOfOthers();
   if (options.measure) RETURN_IF_ERROR(Measure(subject, options, description));
+  WarnOfDoubt(description);
   if (!options.plot.empty()) RETURN_IF_ERROR(WritePlot(options.plot, subject, description));
   const DataTable layers = LayerTable(description.layers, description.peaks ? &*description.peaks : nullptr);
   switch (options.format) {

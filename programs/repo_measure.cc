@@ -38,6 +38,7 @@
 #include "models/layers/gemm.h"
 #include "models/layers/grid_convolution.h"
 #include "models/layers/layer_norm.h"
+#include "models/workload/conventions.h"
 
 namespace vitrine {
 namespace {
@@ -231,6 +232,70 @@ std::string KeyOf(const Operator& op) {
                       " ", static_cast<int>(op.channels));
 }
 
+void Raise(MachinePeaks& peaks, const MachinePeaks& again) {
+  peaks.gflops = std::max(peaks.gflops, again.gflops);
+  peaks.gigabytes_per_second = std::max(peaks.gigabytes_per_second, again.gigabytes_per_second);
+  peaks.threads = again.threads;
+}
+
+// An operator that does more than the products shows that the machine can.
+void RaiseTo(const std::vector<Operator>& operators, const std::vector<double>& seconds, MachinePeaks& peaks) {
+  for (size_t i = 0; i < operators.size(); ++i) {
+    const double gflops = static_cast<double>(FlopsOf(operators[i])) / seconds[i] / 1e9;
+    if (gflops <= peaks.gflops) continue;
+    peaks.gflops = gflops;
+    peaks.peak_of = operators[i].name;
+  }
+}
+
+// The shortest times so far of a forward pass and its distinct operators.
+class ForwardTimer {
+ public:
+  ForwardTimer(const Model& model, const WorkloadInput& input, const std::vector<Operator>& operators)
+      : model_(model),
+        images_(static_cast<size_t>(input.images),
+                Random({model.config().preprocessing().channels(), input.height, input.width})),
+        operators_(operators) {}
+
+  absl::Status Round() {
+    RETURN_IF_ERROR(RunModel(model_, images_).status());
+    whole_ = std::min(whole_, Shortest([&] { static_cast<void>(RunModel(model_, images_)); }, 0.07));
+    std::set<std::string> met;
+    for (const Operator& op : operators_) {
+      const std::string key = KeyOf(op);
+      if (!met.insert(key).second) continue;
+      try {
+        // Made anew in each round: the operands of all at once may not fit the memory.
+        const double seconds = Shortest(RunOf(op, static_cast<int>(images_.size())), 0.01);
+        const auto [at, fresh] = shortest_.emplace(key, seconds);
+        at->second = std::min(at->second, seconds);
+      } catch (const std::exception& error) {
+        return absl::InternalError(absl::StrCat(op.name, " cannot be measured: ", error.what()));
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  double sum() const {
+    double sum = whole_;
+    for (const auto& [key, seconds] : shortest_) sum += seconds;
+    return sum;
+  }
+
+  ForwardTimes times() const {
+    ForwardTimes times{.operators = {}, .whole = whole_};
+    for (const Operator& op : operators_) times.operators.push_back(shortest_.at(KeyOf(op)));
+    return times;
+  }
+
+ private:
+  const Model& model_;
+  const ImageBatch images_;
+  const std::vector<Operator>& operators_;
+  double whole_ = std::numeric_limits<double>::infinity();
+  std::map<std::string, double> shortest_;
+};
+
 }  // namespace
 
 double MachinePeaks::Bound(double flops, double bytes) const {
@@ -239,37 +304,25 @@ double MachinePeaks::Bound(double flops, double bytes) const {
 
 MachinePeaks MeasurePeaks() {
   const at::NoGradGuard no_grad;
-  return {GemmGflops(), TriadGigabytesPerSecond(), at::get_num_threads()};
+  return {.gflops = GemmGflops(), .gigabytes_per_second = TriadGigabytesPerSecond(), .threads = at::get_num_threads()};
 }
 
-absl::StatusOr<ForwardTimes> MeasureForward(const Model& model, const WorkloadInput& input,
-                                            const std::vector<Operator>& operators) {
-  constexpr int kRounds = 3;
+absl::StatusOr<Measurement> MeasureForward(const Model& model, const WorkloadInput& input,
+                                           const std::vector<Operator>& operators) {
   const at::NoGradGuard no_grad;
-  const at::Tensor image = Random({model.config().preprocessing().channels(), input.height, input.width});
-  const ImageBatch images(static_cast<size_t>(input.images), image);
-  RETURN_IF_ERROR(RunModel(model, images).status());
-  ForwardTimes times;
-  times.whole = std::numeric_limits<double>::infinity();
-  std::map<std::string, double> shortest;
-  for (int round = 0; round < kRounds; ++round) {
-    times.whole = std::min(times.whole, Shortest([&] { static_cast<void>(RunModel(model, images)); }, 0.07));
-    std::set<std::string> met;
-    for (const Operator& op : operators) {
-      const std::string key = KeyOf(op);
-      if (!met.insert(key).second) continue;
-      try {
-        // Made anew in each round: the operands of all at once may not fit the memory.
-        const double seconds = Shortest(RunOf(op, input.images), 0.01);
-        const auto [at, fresh] = shortest.emplace(key, seconds);
-        at->second = std::min(at->second, seconds);
-      } catch (const std::exception& error) {
-        return absl::InternalError(absl::StrCat(op.name, " cannot be measured: ", error.what()));
-      }
-    }
-  }
-  for (const Operator& op : operators) times.operators.push_back(shortest.at(KeyOf(op)));
-  return times;
+  Measurement measured;
+  ForwardTimer timer(model, input, operators);
+  absl::Status status;
+  measured.rounds = UntilSteady([&] {
+    if (!status.ok()) return 0.0;
+    Raise(measured.peaks, MeasurePeaks());
+    status = timer.Round();
+    return timer.sum();
+  });
+  RETURN_IF_ERROR(status);
+  measured.forward = timer.times();
+  RaiseTo(operators, measured.forward.operators, measured.peaks);
+  return measured;
 }
 
 }  // namespace vitrine

@@ -14,7 +14,7 @@ namespace vitrine {
 namespace {
 
 constexpr double kWidth = 1120, kHeight = 680;
-constexpr double kLeft = 84, kRight = 900, kTop = 84, kBottom = 608;  // of the plot
+constexpr double kLeft = 84, kRight = 900, kTop = 96, kBottom = 608;  // of the plot
 constexpr double kFontSize = 11.5, kGlyphWidth = 6.3;
 constexpr char kInk[] = "#1f2933";
 constexpr char kFaint[] = "#e4e7eb";
@@ -86,6 +86,9 @@ class Diagram {
         kWidth, kHeight, kWidth, kHeight, kFontSize, kInk, Escaped(roofline_.title));
     svg_ += Text(kLeft, 36, roofline_.title, "font-size=\"19\" font-weight=\"bold\"");
     svg_ += Text(kLeft, 58, roofline_.subtitle, "font-size=\"12.5\" fill=\"#52606d\"");
+    svg_ += Text(kLeft, 78, roofline_.circumstances,
+                 roofline_.doubtful ? "font-size=\"12.5\" font-weight=\"bold\" fill=\"#ba2525\""
+                                    : "font-size=\"12.5\" fill=\"#52606d\"");
     DrawAxes();
     DrawRoofs();
     DrawPoints();
@@ -144,7 +147,7 @@ class Diagram {
     svg_ += absl::StrFormat(
         "<polyline points=\"%.1f,%.1f %.1f,%.1f %.1f,%.1f\" fill=\"none\" stroke=\"%s\" stroke-width=\"2.2\"/>\n", x1,
         y1, x2, y2, kRight, y2, kInk);
-    const std::string peak = absl::StrFormat("%.0f GFLOP/s, matrix product", roofline_.peak_gflops);
+    const std::string peak = absl::StrFormat("%.0f GFLOP/s, %s", roofline_.peak_gflops, roofline_.peak_of);
     svg_ += Text(kRight - 8, y2 - 8, peak, "text-anchor=\"end\" font-weight=\"bold\"");
     AddObstacle({kRight - 16 - kGlyphWidth * static_cast<double>(peak.size()) * 1.12, y2 - 22, kRight, y2 - 2});
     const std::string memory = absl::StrFormat("%.1f GB/s, memory", roofline_.gigabytes_per_second);
@@ -281,8 +284,17 @@ class Diagram {
                               3.5 + 11 * std::sqrt(share));
       svg_ += Text(kX + 28, y, absl::StrFormat("%.0f %%", 100 * share), "");
     }
-    if (points_.size() <= 16) return;
-    svg_ += Text(kX, y + 30, "below 0.25 %: no name", "fill=\"#52606d\"");
+    if (points_.size() > 16) svg_ += Text(kX, y += 30, "below 0.25 %: no name", "fill=\"#52606d\"");
+    if (!std::any_of(points_.begin(), points_.end(), [&](const auto& point) { return BeatsMemory(point); })) return;
+    y += 18;
+    for (const char* line : {"above the slanted roof:", "operands that stayed", "in the caches"}) {
+      svg_ += Text(kX, y += 16, line, "fill=\"#52606d\"");
+    }
+  }
+
+  bool BeatsMemory(const RooflinePoint& point) const {
+    constexpr double kClearly = 1.02;
+    return point.gflops > kClearly * point.intensity * roofline_.gigabytes_per_second;
   }
 
   const Roofline& roofline_;

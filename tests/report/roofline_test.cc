@@ -12,7 +12,9 @@
 namespace vitrine {
 namespace {
 
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 struct Rectangle {
   double left, top, right, bottom;
@@ -73,6 +75,24 @@ TEST(Roofline, EveryPointIsInThePictureAndTextIsEscaped) {
     EXPECT_LT(std::stod((*it)[2]), 608);
   }
   EXPECT_EQ(dots, 5);
+}
+
+TEST(Roofline, SaysHowItWasMeasured) {
+  Roofline roofline = Crowded(3);
+  roofline.circumstances = "steady after 3 rounds";
+  EXPECT_THAT(RooflineSvg(roofline), ContainsRegex("fill=\"#52606d\">steady after 3 rounds<"));
+  roofline.doubtful = true;
+  EXPECT_THAT(RooflineSvg(roofline), ContainsRegex("fill=\"#ba2525\">steady after 3 rounds<"));
+  EXPECT_THAT(RooflineSvg(roofline), HasSubstr("500 GFLOP/s, matrix product<"));
+  roofline.peak_of = "block.mlp.fc1";
+  EXPECT_THAT(RooflineSvg(roofline), HasSubstr("500 GFLOP/s, block.mlp.fc1<"));
+}
+
+TEST(Roofline, SaysWhyPointsLieAboveTheMemorysRoof) {
+  Roofline roofline = Crowded(3);  // at 8 FLOP per byte and 20 GB/s: 160 GFLOP/s
+  EXPECT_THAT(RooflineSvg(roofline), Not(HasSubstr("stayed")));
+  roofline.points[0].gflops = 200;
+  EXPECT_THAT(RooflineSvg(roofline), HasSubstr("operands that stayed"));
 }
 
 TEST(Roofline, WithoutPointsThereAreStillRoofs) {

@@ -160,6 +160,17 @@ TEST_F(RepoProgram, DescribeMeasuresEveryOperatorAndDrawsThem) {
   EXPECT_THAT(svg.str(), AllOf(HasSubstr("<svg"), HasSubstr("kv-mnist-p7-d64-l2"), HasSubstr("GFLOP/s"),
                                HasSubstr("feed_forward.fc1"), HasSubstr("</svg>")));
   EXPECT_EQ(svg.str().find("measured on a busy machine") != std::string::npos, busy);
+  EXPECT_GE(description.at("rounds"), 3);
+  const bool steady = description.at("steady"), loaded = description.at("other_load").get<double>() >= 0.5;
+  EXPECT_THAT(svg.str(), HasSubstr(absl::StrCat(steady ? ">steady" : ">NOT STEADY", " after ",
+                                                description.at("rounds").get<int>(), " rounds")));
+  EXPECT_EQ(svg.str().find("other programs kept") != std::string::npos, loaded);
+  EXPECT_EQ(described.error.find("do not trust these times") != std::string::npos, busy || loaded || !steady);
+  for (const json& op : description.at("operators")) {
+    EXPECT_LE(op.at("flops").get<double>() / op.at("seconds").get<double>() / 1e9,
+              1.000001 * description.at("machine").at("gflops").get<double>())
+        << "above the roof: " << op;
+  }
 }
 
 TEST_F(RepoProgram, ThreadsFollowTheQuotaOfARealControlGroup) {

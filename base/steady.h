@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_BASE_STEADY_H_
+#define VITRINE_BASE_STEADY_H_
+
+#include <functional>
+
+namespace vitrine {
+
+struct Rounds {
+  int done = 0;
+  bool steady = false;  // the last ones brought nothing new
+};
+
+// Runs `round`, which measures everything once more and returns the sum of the shortest times so far, until two rounds
+// in a row have shortened it by less than 2 %, or `most` are done. What else a machine does only lengthens times: as
+// long as the shortest fall, some of them were disturbed.
+inline Rounds UntilSteady(const std::function<double()>& round, int most = 12) {
+  constexpr double kNothingNew = 0.98;
+  Rounds rounds;
+  double shortest = round();
+  int quiet = 0;
+  for (rounds.done = 1; rounds.done < most && quiet < 2; ++rounds.done) {
+    const double now = round();
+    quiet = now > kNothingNew * shortest ? quiet + 1 : 0;
+    shortest = now;
+  }
+  rounds.steady = quiet == 2;
+  return rounds;
+}
+
+}  // namespace vitrine
+
+#endif  // VITRINE_BASE_STEADY_H_
