@@ -101,9 +101,10 @@ absl::Status RunModels(const ClientOptions& options, Format format, const Page& 
   if (format == Format::kJson) {
     for (const v1::ModelVersion& version : list.versions()) out << ModelLine(version);
   } else {
-    out << (list.versions().empty() ? "the server has no models\n" : ModelsTable(list, page));
+    if (!list.versions().empty()) out << ModelsTable(list, page);
   }
-  return absl::OkStatus();
+  if (!list.versions().empty()) return absl::OkStatus();
+  return absl::NotFoundError("the server has no models; its /readyz and its log say why, if it should have some");
 }
 
 absl::Status RunModelShow(const ClientOptions& options, const ModelChoice& choice, Format format, const Page& page,

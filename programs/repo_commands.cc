@@ -15,6 +15,7 @@
 #include "repository/checkpoint.h"
 #include "repository/names.h"
 #include "repository/stored_version.h"
+#include "repository/wrong_folder.h"
 
 namespace vitrine {
 namespace {
@@ -74,10 +75,10 @@ absl::StatusOr<VersionId> FindOneVersion(const std::string& repository, const st
 }
 
 absl::Status ListCommand(const std::string& repository, OutputFormat format) {
-  ASSIGN_OR_RETURN(const std::vector<VersionId> ids, ListVersions(repository));
+  ASSIGN_OR_RETURN(const Listing listing, ListRepository(repository));
   std::vector<v1::Manifest> manifests;
-  absl::Status unreadable;
-  for (const VersionId& id : ids) {
+  absl::Status unreadable = listing.status();
+  for (const VersionId& id : listing.versions) {
     absl::StatusOr<v1::Manifest> manifest = ReadManifest(repository, id);
     if (manifest.ok()) {
       manifests.push_back(*std::move(manifest));
@@ -86,6 +87,7 @@ absl::Status ListCommand(const std::string& repository, OutputFormat format) {
     }
   }
   std::cout << TableOf(manifests).Print(format);
+  if (unreadable.ok() && manifests.empty()) std::cerr << WhyNoVersions(repository) << "\n";
   return unreadable;
 }
 
@@ -110,6 +112,7 @@ absl::Status ShowCommand(const std::string& repository, const std::string& which
 absl::Status VerifyCommand(const std::string& repository, const std::string& which, OutputFormat format) {
   ASSIGN_OR_RETURN(const Selection selection, ParseSelection(which));
   std::vector<VersionId> ids;
+  absl::Status unreadable;
   if (selection.version.has_value()) {
     ids = {{selection.model, *selection.version}};
   } else {
@@ -117,7 +120,9 @@ absl::Status VerifyCommand(const std::string& repository, const std::string& whi
     for (const VersionId& id : all) {
       if (selection.model.empty() || id.model == selection.model) ids.push_back(id);
     }
-    if (ids.empty() && !selection.model.empty()) return NoSuchModel(repository, selection.model);
+    ASSIGN_OR_RETURN(const Listing listing, ListRepository(repository));
+    unreadable = listing.status();
+    if (ids.empty() && unreadable.ok() && !selection.model.empty()) return NoSuchModel(repository, selection.model);
   }
   size_t failed = 0;
   for (const VersionId& id : ids) {
@@ -135,7 +140,7 @@ absl::Status VerifyCommand(const std::string& repository, const std::string& whi
       std::cout << "FAILED  " << version.status().message() << std::endl;
     }
   }
-  if (failed == 0) return absl::OkStatus();
+  if (failed == 0) return unreadable;
   return absl::FailedPreconditionError(absl::StrCat(failed, " of ", ids.size(), " versions failed"));
 }
 

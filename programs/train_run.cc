@@ -328,7 +328,7 @@ void AddRun(CLI::App& app, RunFlags& flags) {
       "Ctrl-C or SIGTERM ends the run after the step in hand and says how to continue. Under torchrun, or another "
       "that\n"
       "sets RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT, the processes train one model together.\n\n"
-      "  vitrine-train run kv-mnist --data $VITRINE_DATA/mnist --publish repository\n"
+      "  vitrine-train run kv-mnist --data $VITRINE_DATA/mnist --publish my-models\n"
       "  tensorboard --logdir runs\n");
 }
 

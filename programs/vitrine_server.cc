@@ -116,8 +116,8 @@ int Main(int argc, char** argv) {
   bool check = false;
   app.add_flag(
       "--check", check,
-      "check the configuration, the ports and the device, name every fault, and end: 0 if the server would start, "
-      "2 for a wrong configuration, 1 for a port or device that cannot be had");
+      "check the configuration, the ports, the device and the repository, name every fault, and end: 0 if the server "
+      "would start and find models, 2 for a wrong configuration, 1 for a port, a device or models that cannot be had");
   std::string asked;
   app.add_option(
          "--health-check", asked,

@@ -98,7 +98,7 @@ int Main(int argc, char** argv) {
   app.footer(
       "Start with `vitrine-train list`; `vitrine-train COMMAND --help` explains each command. Without a command a "
       "recipe\n"
-      "is run: vitrine-train --recipe kv-mnist --data $VITRINE_DATA/mnist --publish repository\n");
+      "is run: vitrine-train --recipe kv-mnist --data $VITRINE_DATA/mnist --publish my-models\n");
   RunFlags run;
   EvaluateFlags evaluate;
   SweepFlags sweep;

@@ -22,6 +22,7 @@
 #include "repository/stored_version.h"
 #include "repository/temporary_folder.h"
 #include "repository/text.h"
+#include "repository/wrong_folder.h"
 
 namespace vitrine {
 namespace {
@@ -71,6 +72,7 @@ absl::StatusOr<FileDescriptor> OpenOrCreateRoot(const std::filesystem::path& roo
   for (; !error && !std::filesystem::exists(path, error); path = path.parent_path()) missing.push_back(path);
   if (!error) std::filesystem::create_directories(root, error);
   if (error) return FileError(error.value(), "repository");
+  RETURN_IF_ERROR(CheckNotSources(root));
   for (const std::filesystem::path& made : missing) {
     ASSIGN_OR_RETURN(const FileDescriptor parent, OpenFolder(made.parent_path()));
     RETURN_IF_ERROR(SyncToDisk(parent, "the repository's parent folder"));

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/status_macros.h"
 #include "repository/labels.h"
 #include "repository/listed_file.h"
@@ -93,19 +94,28 @@ absl::StatusOr<StoredVersion> ReadVersionIn(const FileDescriptor& folder, const 
   return version;
 }
 
-// Names of the folders directly in `folder` that satisfy `accept`.
+// Names of the folders directly in `folder` that satisfy `accept`, and of what may be one and cannot be looked at.
 template <typename Accept>
 absl::StatusOr<std::vector<std::string>> Folders(const FileDescriptor& folder, Accept accept) {
   std::vector<std::string> names;
   RETURN_IF_ERROR(ForEachEntry(folder, [&](const std::string& name) {
-    if (accept(name) && KindOf(folder, name) == EntryKind::kFolder) names.push_back(name);
+    if (!accept(name)) return;
+    const EntryKind kind = KindOf(folder, name);
+    if (kind == EntryKind::kFolder || kind == EntryKind::kUnreadable) names.push_back(name);
   }));
   return names;
 }
 
-// The folders named like a version of a model for which `accept(model's folder, version)` holds, sorted.
 template <typename Accept>
-absl::StatusOr<std::vector<VersionId>> ListFolders(const std::filesystem::path& root, Accept accept) {
+absl::StatusOr<std::vector<std::string>> VersionFolders(const FileDescriptor& root, const std::string& model,
+                                                        Accept accept) {
+  ASSIGN_OR_RETURN(const FileDescriptor folder, OpenBeneath(root, model));
+  return Folders(folder, [&](const std::string& name) { return accept(folder, name); });
+}
+
+// The folders named like a version of a model for which `accept(model's folder, version)` holds.
+template <typename Accept>
+absl::StatusOr<Listing> ListFolders(const std::filesystem::path& root, Accept accept) {
   const auto unreadable = [](const absl::Status& status) {
     return absl::UnavailableError(absl::StrCat("repository cannot be read: ", status.message()));
   };
@@ -114,19 +124,20 @@ absl::StatusOr<std::vector<VersionId>> ListFolders(const std::filesystem::path& 
   const absl::StatusOr<std::vector<std::string>> models = Folders(*folder, IsPlainName);
   if (!models.ok()) return unreadable(models.status());
 
-  std::vector<VersionId> ids;
+  Listing listing;
   for (const std::string& model : *models) {
-    const absl::StatusOr<FileDescriptor> model_folder = OpenBeneath(*folder, model);
-    // Removed, replaced or forbidden since it was listed: the other models are still there.
-    if (!model_folder.ok()) continue;
-    const auto versions = Folders(*model_folder, [&](const std::string& name) {
-      return ParseVersion(name).has_value() && accept(*model_folder, name);
-    });
+    const absl::StatusOr<std::vector<std::string>> versions =
+        VersionFolders(*folder, model, [&](const FileDescriptor& model_folder, const std::string& name) {
+          return ParseVersion(name).has_value() && accept(model_folder, name);
+        });
+    // Removed, or replaced by a link, since it was listed.
+    if (absl::IsNotFound(versions.status()) || absl::IsFailedPrecondition(versions.status())) continue;
+    if (!versions.ok()) listing.unreadable[model] = versions.status();
     if (!versions.ok()) continue;
-    for (const std::string& version : *versions) ids.push_back({model, *ParseVersion(version)});
+    for (const std::string& version : *versions) listing.versions.push_back({model, *ParseVersion(version)});
   }
-  std::sort(ids.begin(), ids.end());
-  return ids;
+  std::sort(listing.versions.begin(), listing.versions.end());
+  return listing;
 }
 
 }  // namespace
@@ -137,14 +148,29 @@ absl::Status ValidateModelName(std::string_view name) {
       Quoted(name), " is not a model name; a name has 1 to 64 of A-Z a-z 0-9 _ . - and is neither \".\" nor \"..\""));
 }
 
-absl::StatusOr<std::vector<VersionId>> ListVersions(const std::filesystem::path& root) {
+absl::Status Listing::status() const {
+  if (unreadable.empty()) return absl::OkStatus();
+  const std::string models = absl::StrJoin(unreadable, "; ", [](std::string* text, const auto& model) {
+    absl::StrAppend(text, "model ", model.second.message());
+  });
+  return absl::UnavailableError(absl::StrCat("repository cannot be read in part: ", models));
+}
+
+absl::StatusOr<Listing> ListRepository(const std::filesystem::path& root) {
   return ListFolders(root, [](const FileDescriptor& model_folder, const std::string& version) {
-    return KindOf(model_folder, absl::StrCat(version, "/", kManifestFile)) == EntryKind::kFile;
+    const EntryKind manifest = KindOf(model_folder, absl::StrCat(version, "/", kManifestFile));
+    return manifest == EntryKind::kFile || manifest == EntryKind::kUnreadable;
   });
 }
 
+absl::StatusOr<std::vector<VersionId>> ListVersions(const std::filesystem::path& root) {
+  ASSIGN_OR_RETURN(Listing listing, ListRepository(root));
+  return std::move(listing.versions);
+}
+
 absl::StatusOr<std::vector<VersionId>> ListVersionFolders(const std::filesystem::path& root) {
-  return ListFolders(root, [](const FileDescriptor&, const std::string&) { return true; });
+  ASSIGN_OR_RETURN(Listing listing, ListFolders(root, [](const FileDescriptor&, const std::string&) { return true; }));
+  return std::move(listing.versions);
 }
 
 absl::StatusOr<StoredVersion> ReadVersion(const std::filesystem::path& root, const VersionId& id) {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,8 +25,20 @@ struct VersionId {
 // [A-Za-z0-9_.-]{1,64}, neither "." nor "..". INVALID_ARGUMENT quotes the name (escaped) and the rule.
 absl::Status ValidateModelName(std::string_view name);
 
-// Every <model>/<positive integer>/ under the root that holds a manifest.textproto, sorted. Other entries (temporary
-// folders, files, symbolic links) are passed over. UNAVAILABLE if the root cannot be read.
+// What a repository holds, as far as it can be read.
+struct Listing {
+  std::vector<VersionId> versions;                 // sorted
+  std::map<std::string, absl::Status> unreadable;  // models whose folders cannot be read, and why
+
+  absl::Status status() const;  // UNAVAILABLE names what cannot be read
+};
+
+// Every <model>/<positive integer>/ under the root that holds a manifest.textproto, or may hold one that cannot be
+// seen. Other entries (temporary folders, files, symbolic links) are passed over. UNAVAILABLE if the root cannot be
+// read.
+absl::StatusOr<Listing> ListRepository(const std::filesystem::path& root);
+
+// The versions alone: those of models that cannot be read are left out.
 absl::StatusOr<std::vector<VersionId>> ListVersions(const std::filesystem::path& root);
 
 // The same with the folders that lack a manifest: versions being copied by hand, or copied in part.

@@ -112,7 +112,9 @@ absl::Status ForEachEntry(const FileDescriptor& folder, const std::function<void
 
 EntryKind KindOf(const FileDescriptor& folder, const std::string& name) {
   struct stat status;
-  if (fstatat(folder.get(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) return EntryKind::kNone;
+  if (fstatat(folder.get(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) {
+    return CodeOf(errno) == absl::StatusCode::kNotFound ? EntryKind::kNone : EntryKind::kUnreadable;
+  }
   if (S_ISREG(status.st_mode)) return EntryKind::kFile;
   return S_ISDIR(status.st_mode) ? EntryKind::kFolder : EntryKind::kOther;
 }

@@ -32,9 +32,10 @@ absl::StatusOr<std::string> ReadFileBeneath(const FileDescriptor& folder, const 
 // Calls `visit` for every entry of the folder but "." and "..", in no particular order.
 absl::Status ForEachEntry(const FileDescriptor& folder, const std::function<void(const std::string& name)>& visit);
 
-enum class EntryKind { kNone, kFile, kFolder, kOther };
+enum class EntryKind { kNone, kFile, kFolder, kOther, kUnreadable };
 
-// Kind of the entry itself: a symbolic link is kOther, whatever it leads to.
+// Kind of the entry itself: a symbolic link is kOther, whatever it leads to. kUnreadable: there may be one, and rights
+// or the disk do not let anybody tell.
 EntryKind KindOf(const FileDescriptor& folder, const std::string& name);
 
 }  // namespace vitrine

@@ -184,6 +184,8 @@ absl::Status ServerOptions::Validate() const {
 
 void BindFlags(CLI::App& app, ServerOptions& options) {
   Add(app, "--repository", options.repository, "folder that holds <model>/<version>/", "DIR");
+  app.add_flag("--allow-empty", options.allow_empty, "be ready without any model, as a server that waits for its first")
+      ->default_str(options.allow_empty ? "true" : "false");
   Add(app, "--listen", options.rpc.listen, "address of the gRPC service; port 0 picks a free one", "HOST:PORT");
   Add(app, "--metrics", options.metrics, "address of /metrics, /healthz and /readyz; empty turns them off",
       "HOST:PORT");

@@ -30,6 +30,9 @@ namespace vitrine {
 struct ServerOptions {
   // Folder that holds <model>/<version>/. Read only; must exist at start.
   std::string repository;
+  // Ready without any version, as a server that waits for its first model is. By default such a server is not ready: it
+  // may have been given the wrong folder.
+  bool allow_empty = false;
   // host:port of /metrics, /healthz and /readyz. Port 0 picks a free one; empty turns the page off.
   std::string metrics = "0.0.0.0:8501";
   // host:port of the Open Inference Protocol over HTTP (/v2). Plaintext, and a thread for each connection: gRPC is for

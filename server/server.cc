@@ -14,6 +14,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/join_faults.h"
 #include "base/machine/machine.h"
 #include "base/mutex.h"
 #include "base/status_macros.h"
@@ -54,17 +55,6 @@ constexpr absl::Duration kShutdownGrace = absl::Seconds(1);
 constexpr absl::Duration kProbeRetry = absl::Seconds(1);
 constexpr char kStuck[] = "a picture of the server's own does not come back; an executor or the device hangs";
 
-absl::Status Join(const std::vector<absl::Status>& statuses) {
-  std::vector<std::string> faults;
-  absl::StatusCode code = absl::StatusCode::kOk;
-  for (const absl::Status& status : statuses) {
-    if (status.ok()) continue;
-    if (faults.empty()) code = status.code();
-    faults.emplace_back(status.message());
-  }
-  return absl::Status(code, absl::StrJoin(faults, "\n"));
-}
-
 class RunningServer : public Server {
  public:
   RunningServer(const ServerOptions& options, std::unique_ptr<ServingSettings> settings, const Device& device,
@@ -84,7 +74,7 @@ class RunningServer : public Server {
              .attempted = [this](const VersionId& id, const absl::Status& outcome,
                                  absl::Duration spent) { metrics_.ForModel(id.model)->CountLoad(outcome, spent); }},
             clock),
-        health_(registry_),
+        health_(registry_, options_.allow_empty),
         canaries_(registry_, *settings_, RerunGoldens, clock),
         admin_(registry_, *settings_, &canaries_),
         admission_(options_.admission, clock),
@@ -125,7 +115,7 @@ class RunningServer : public Server {
                                                   .status = [this] { return status_.Read(); }}),
            http_, metrics_address_, faults);
     }
-    return Join(faults);
+    return JoinFaults(faults);
   }
 
   void OpenRpc(std::vector<absl::Status>& faults) {
@@ -287,12 +277,25 @@ class RunningServer : public Server {
       if (phase_ == Phase::kDraining) return;
       changed_.WaitFor(mutex_, kProbeRetry);
     }
-    MutexLock lock(mutex_);
-    if (phase_ == Phase::kDraining) return;
-    phase_ = Phase::kServing;
-    health_.SetServing();
-    probe_.Start();
-    changed_.NotifyAll();
+    {
+      MutexLock lock(mutex_);
+      if (phase_ == Phase::kDraining) return;
+      phase_ = Phase::kServing;
+      health_.SetServing();
+      probe_.Start();
+      changed_.NotifyAll();
+    }
+    SayReady();
+  }
+
+  // Once it is so. Requests are answered before, by what the registry knows.
+  void SayReady() {
+    if (const std::string why = WhyNotReady(); !why.empty()) Log(LogLevel::kWarning, "not ready", {{"reason", why}});
+    while (!WhyNotReady().empty()) {
+      MutexLock lock(mutex_);
+      if (phase_ == Phase::kDraining) return;
+      changed_.WaitFor(mutex_, kProbeRetry);
+    }
     const std::vector<VersionStatus> versions = registry_.List();
     const auto ready = std::count_if(versions.begin(), versions.end(),
                                      [](const VersionStatus& version) { return version.state == v1::READY; });
@@ -395,7 +398,8 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(ServerOptions options) {
 }
 
 absl::Status Server::Check(ServerOptions options) {
-  return OpenServer(std::move(options)).status();
+  const absl::Status repository = CheckRepository(options);
+  return JoinFaults({OpenServer(std::move(options)).status(), repository});
 }
 
 }  // namespace vitrine

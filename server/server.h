@@ -26,7 +26,7 @@ class Server {
   // every fault found, one per line. At most one server at a time uses a CUDA device.
   static absl::StatusOr<std::unique_ptr<Server>> Start(ServerOptions options);
   // Opens the device and the listeners as Start does, and closes them: what would keep Start from starting. Loads
-  // nothing.
+  // nothing. A repository in which there is nothing to serve is a fault too, unless allow_empty.
   static absl::Status Check(ServerOptions options);
   // Drains without lame duck or patience if Drain was not called.
   virtual ~Server() = default;
@@ -41,8 +41,9 @@ class Server {
   // Of the Open Inference Protocol over HTTP; empty where it is off.
   virtual const std::string& http_address() const = 0;
 
-  // True once every version that the repository held at start is ready or refused, which is also when health turns
-  // SERVING. False if that takes longer than the timeout, or the server drains before.
+  // True once every version that the repository held at start is ready or refused, and requests are answered by that;
+  // health is SERVING from then on while a version is ready, or with allow_empty. False if that takes longer than the
+  // timeout, or the server drains before.
   virtual bool WaitUntilReady(absl::Duration timeout) = 0;
 
   // Ends the service without losing an accepted request: health NOT_SERVING, serve on for the lame duck, refuse what is

@@ -10,6 +10,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "base/status_macros.h"
+#include "repository/repository.h"
+#include "repository/wrong_folder.h"
 #include "server/identity/identity.h"
 #include "server/lifecycle/memory_shares.h"
 #include "server/registry/memory_budget.h"
@@ -86,6 +89,14 @@ absl::Status CheckConfiguration(const ServerOptions& options) {
   add(CheckPortFile(options.port_file));
   if (faults.empty()) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrJoin(faults, "\n"));
+}
+
+absl::Status CheckRepository(const ServerOptions& options) {
+  ASSIGN_OR_RETURN(const Listing listing, ListRepository(options.repository));
+  RETURN_IF_ERROR(listing.status());
+  if (!listing.versions.empty() || options.allow_empty) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat(WhyNoVersions(options.repository), "; the server would not be ready without --allow-empty"));
 }
 
 }  // namespace vitrine

@@ -22,6 +22,10 @@ std::string DescribeMachine(const Machine& machine, const ServerOptions& resolve
 // repository, TLS files, tokens, policy, serving configuration, the folder of the port file.
 absl::Status CheckConfiguration(const ServerOptions& options);
 
+// Whether a server would find versions in its repository, or may be without. UNAVAILABLE: it cannot be read, or not in
+// whole; FAILED_PRECONDITION: there are none, see WhyNoVersions.
+absl::Status CheckRepository(const ServerOptions& options);
+
 }  // namespace vitrine
 
 #endif  // VITRINE_SERVER_LIFECYCLE_RESOLVE_H_

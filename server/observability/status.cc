@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "server/registry/version_status.h"
 
 namespace vitrine {
 namespace {
@@ -53,7 +54,8 @@ void CheckVersions(const ServerStatus& status, Problems& problems) {
   }
   for (const ServerStatus::Version& version : status.versions) {
     const std::string name = absl::StrCat(version.model, " version ", version.version);
-    if (version.state == "FAILED") {
+    // What cannot be read as a whole is the repository's fault, which is told.
+    if (version.state == "FAILED" && version.version != kWholeModel) {
       const auto other = serving.find(version.model);
       problems.Degraded(absl::StrCat(name, " was refused: ", version.reason, "; ",
                                      other == serving.end() ? "no version of this model serves"
@@ -115,7 +117,7 @@ std::vector<Problem> FindProblems(const ServerStatus& status) {
   CheckExecutors(status, problems);
   CheckModels(status, problems);
   if (!status.repository_fault.empty()) {
-    problems.Degraded(absl::StrCat("the repository cannot be read: ", status.repository_fault));
+    problems.Degraded(absl::StrCat("the ", status.repository_fault));
   }
   CheckVersions(status, problems);
   return problems.Take();

@@ -17,7 +17,7 @@ namespace vitrine {
 struct ServerStatus {
   struct Version {
     std::string model = {};
-    int64_t version = 0;
+    int64_t version = 0;      // or kWholeModel
     std::string state = {};   // READY, ...
     std::string reason = {};  // why it is FAILED or RETIRING
     double traffic_percent = 0;
@@ -39,7 +39,7 @@ struct ServerStatus {
   };
 
   std::string not_ready;         // empty while requests are served, else why not
-  std::string repository_fault;  // empty while the repository can be read
+  std::string repository_fault;  // empty while the repository can be read; else as Registry::repository_status
   absl::Time now, started;       // wall clock
   std::string version, revision;
   std::string device;

@@ -5,6 +5,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "server/observability/status.h"
+#include "server/registry/version_status.h"
 
 namespace vitrine {
 namespace {
@@ -139,7 +140,7 @@ std::string Head(const ServerStatus& status) {
 }
 
 std::string Versions(const ServerStatus& status) {
-  if (status.versions.empty()) return "<p>The repository holds no version.</p>\n";
+  if (status.versions.empty()) return "<p>No version is known.</p>\n";
   Table table({{"model"},
                {"version", true},
                {"state"},
@@ -150,7 +151,8 @@ std::string Versions(const ServerStatus& status) {
                {"errors/s", true},
                {"why"}});
   for (const ServerStatus::Version& version : status.versions) {
-    table.Row({version.model, absl::StrCat(version.version), version.state,
+    const std::string number = version.version == kWholeModel ? "–" : absl::StrCat(version.version);
+    table.Row({version.model, number, version.state,
                version.state == "READY" ? absl::StrFormat("%.4g %%", version.traffic_percent) : "–",
                absl::StrJoin(version.labels, ", "), version.bytes > 0 ? Bytes(version.bytes) : "–",
                RateText(version.requests_per_second), RateText(version.errors_per_second), version.reason},

@@ -10,9 +10,11 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "repository/wrong_folder.h"
 #include "server/lifecycle/crash_stack.h"
 #include "server/observability/log.h"
 #include "server/registry/serving_rules.h"
+#include "server/registry/text_file.h"
 
 namespace vitrine {
 namespace {
@@ -153,30 +155,55 @@ void Registry::Poll() {
   reclaimer_.Reclaim();
   ReapRetired();
   settings_.Reload();
-  const absl::StatusOr<std::vector<VersionId>> listed = ListVersions(options_.root);
+  const absl::StatusOr<Listing> listed = ListRepository(options_.root);
   std::map<std::string, std::set<int64_t>> present;
   // One that was unloaded has no versions, and its folder may be gone.
   for (const std::string& model : table_.Models()) present[model];
   if (listed.ok()) {
-    for (const VersionId& id : *listed) present[id.model].insert(id.version);
+    for (const VersionId& id : listed->versions) present[id.model].insert(id.version);
+    TellUnreadable(listed->unreadable);
   }
-  for (const auto& [model, versions] : present) PollModel(model, listed.ok() ? &versions : nullptr);
+  for (const auto& [model, versions] : present) {
+    PollModel(model, listed.ok() && !listed->unreadable.contains(model) ? &versions : nullptr);
+  }
   TellRepositoryStatus(listed);
 }
 
-void Registry::TellRepositoryStatus(const absl::StatusOr<std::vector<VersionId>>& listed) {
-  if (!stopping()) table_.SetComplete();
+// They are in the list as FAILED, so that whoever looks for the model finds out.
+void Registry::TellUnreadable(const std::map<std::string, absl::Status>& models) {
+  for (const auto& [model, why] : models) {
+    const VersionId whole = {model, kWholeModel};
+    const std::string reason(why.message());
+    if (const absl::StatusOr<VersionStatus> known = Get(model, kWholeModel); known.ok() && known->reason == reason) {
+      continue;
+    }
+    table_.Change(whole, [&](KnownVersion& version) { version.status = {whole, v1::FAILED, reason, nullptr, {}, 0}; });
+  }
+}
+
+// A repository that was never read may hold anything: until it can be, nobody is told that a model is not there.
+void Registry::TellRepositoryStatus(const absl::StatusOr<Listing>& listed) {
+  if (!stopping() && listed.ok()) table_.SetComplete();
+  const absl::Status status = listed.ok() ? listed->status() : listed.status();
+  const bool empty = listed.ok() && status.ok() && listed->versions.empty();
+  // A wrong folder may be a large one, which is not to be searched at every look.
+  const std::string stamp = empty ? FileStamp(options_.root) : "";
+  const bool changed = std::exchange(empty_stamp_, stamp) != stamp;
+  const std::string why_empty = changed && empty ? WhyNoVersions(options_.root) : "";
   MutexLock lock(mutex_);
-  if (listed.status() != repository_status_) {
-    if (listed.ok()) {
+  if (status != repository_status_) {
+    if (status.ok()) {
       spdlog::info("repository {} can be read again", options_.root.string());
     } else {
-      spdlog::warn("{}; what is loaded serves on", std::string(listed.status().message()));
+      spdlog::warn("{}; what is loaded serves on", std::string(status.message()));
     }
-    repository_status_ = listed.status();
+    repository_status_ = status;
   }
-  if (listed.ok()) on_disk_ = *listed;
-  first_poll_done_ = true;
+  if (changed) why_empty_ = why_empty;
+  if (listed.ok()) {
+    on_disk_ = listed->versions;
+    first_poll_done_ = true;
+  }
   looked_.NotifyAll();
 }
 
@@ -231,6 +258,7 @@ std::vector<VersionFacts> Registry::Facts(const std::string& model, const std::s
   }
   for (const KnownVersion& known : table_.Known(model)) {
     const VersionId& id = known.status.id;
+    if (id.version == kWholeModel) continue;
     VersionFacts& fact = facts[id.version];
     fact.version = id.version;
     fact.on_disk = present != nullptr && present->contains(id.version);
@@ -283,6 +311,11 @@ void Registry::ReapRetired() {
 absl::Status Registry::repository_status() const {
   MutexLock lock(mutex_);
   return repository_status_;
+}
+
+std::string Registry::WhyEmpty() const {
+  MutexLock lock(mutex_);
+  return why_empty_;
 }
 
 std::vector<VersionId> Registry::OnDisk() const {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -85,7 +86,7 @@ class Registry {
   void Stop();
   // Stop was called; the thread may still be at its last load.
   bool stopping() const { return stop_.load(std::memory_order_acquire); }
-  // False if the first poll after Start has not ended within the timeout.
+  // False if the first poll that could read the repository has not ended within the timeout.
   bool WaitForFirstPoll(absl::Duration timeout);
 
   // One look at the repository and the settings: loads, swaps and retires. Returns when it is done.
@@ -118,8 +119,10 @@ class Registry {
   uint64_t Subscribe(Listener listener) { return table_.Subscribe(std::move(listener)); }
   void Unsubscribe(uint64_t id) { table_.Unsubscribe(id); }
 
-  // The repository could be read at the last poll. OK before the first.
+  // The whole repository could be read at the last poll; else what could not, see Listing. OK before the first.
   absl::Status repository_status() const;
+  // Where the repository held no version at the last poll: why, see WhyNoVersions. Empty otherwise.
+  std::string WhyEmpty() const;
   // The versions that the repository held at the last poll, sorted.
   std::vector<VersionId> OnDisk() const;
   const RegistryOptions& options() const { return options_; }
@@ -141,7 +144,8 @@ class Registry {
   void TellFailure(const VersionId& id, const absl::Status& fault, const std::string& stamp);
   void Retire(const VersionId& id, const ModelPlan& plan);
   void ReapRetired();
-  void TellRepositoryStatus(const absl::StatusOr<std::vector<VersionId>>& listed);
+  void TellUnreadable(const std::map<std::string, absl::Status>& models);
+  void TellRepositoryStatus(const absl::StatusOr<Listing>& listed) ABSL_EXCLUSIVE_LOCKS_REQUIRED(poll_mutex_);
   std::string ManifestStamp(const VersionId& id) const;
   std::string FilesStamp(const VersionId& id) const;
 
@@ -157,7 +161,8 @@ class Registry {
   Reclaimer reclaimer_{[this] { watch_.Wake(); }};  // after watch_, which it wakes
   std::atomic<bool> stop_ = false;
 
-  Mutex poll_mutex_;  // held during a look
+  Mutex poll_mutex_;                                      // held during a look
+  std::string empty_stamp_ ABSL_GUARDED_BY(poll_mutex_);  // of the root where it holds no version
   // Held while a plan is taken from the settings, put into the table and versions retire by it: no old one comes after
   // a new one.
   Mutex plan_mutex_;
@@ -165,6 +170,7 @@ class Registry {
   mutable Mutex mutex_;
   CondVar looked_;
   absl::Status repository_status_ ABSL_GUARDED_BY(mutex_);
+  std::string why_empty_ ABSL_GUARDED_BY(mutex_);
   std::vector<VersionId> on_disk_ ABSL_GUARDED_BY(mutex_);
   bool first_poll_done_ ABSL_GUARDED_BY(mutex_) = false;
   uint64_t asked_ ABSL_GUARDED_BY(mutex_) = 0;  // looks that somebody waits for

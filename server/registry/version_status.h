@@ -2,6 +2,7 @@
 #ifndef VITRINE_SERVER_REGISTRY_VERSION_STATUS_H_
 #define VITRINE_SERVER_REGISTRY_VERSION_STATUS_H_
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -9,6 +10,10 @@
 #include "vitrine/v1/registry.pb.h"
 
 namespace vitrine {
+
+// In the place of a version's number: the model as a whole, whose folder cannot be read, so that its versions are not
+// known. Always FAILED.
+constexpr int64_t kWholeModel = 0;
 
 // A version and how it stands. `model` is set while READY, and while RETIRING as long as a request holds it.
 struct VersionStatus {

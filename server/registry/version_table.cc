@@ -268,6 +268,10 @@ absl::Status VersionTable::NotReady(std::string_view model, const Entry& entry, 
   if (entry.plan.changed.unloaded()) {
     return absl::NotFoundError(absl::StrCat("model ", Quoted(model), " was unloaded by an operator"));
   }
+  if (const auto whole = entry.versions.find(kWholeModel); whole != entry.versions.end()) {
+    return absl::UnavailableError(
+        absl::StrCat("model ", Quoted(model), " cannot be read from the repository: ", whole->second.status.reason));
+  }
   Listed states;
   for (const auto& [number, known] : entry.versions) {
     states.Add(absl::StrCat(number, " (", v1::ModelState_Name(known.status.state), ")"));

@@ -13,7 +13,7 @@ constexpr char kClassifier[] = "vitrine.v1.Classifier";
 
 }  // namespace
 
-Health::Health(Registry& registry) : registry_(registry) {
+Health::Health(Registry& registry, bool allow_empty) : registry_(registry), allow_empty_(allow_empty) {
   {
     MutexLock lock(mutex_);
     Update();
@@ -108,7 +108,10 @@ bool Health::ServesOneOf(const std::string& model, const std::map<int64_t, v1::M
 
 std::string Health::Reason() const {
   if (stopped_) return "the server is draining";
-  if (!started_) return "the models are being loaded";
+  if (!started_) {
+    const absl::Status readable = registry_.repository_status();
+    return readable.ok() ? "the models are being loaded" : std::string(readable.message());
+  }
   if (!hung_.empty()) return hung_;
   if (!broken_.empty()) return broken_;
   bool some = false;
@@ -116,7 +119,11 @@ std::string Health::Reason() const {
     if (ServesOneOf(model, versions)) return "";
     some = some || !versions.empty();
   }
-  if (!some) return "";
+  if (!some && allow_empty_) return "";
+  if (!some) {
+    const std::string why = registry_.WhyEmpty();
+    return why.empty() ? "no version is loaded; the policy wants none, or an operator unloaded every model" : why;
+  }
   return failing_.empty() ? "no version is ready; the log and WatchModels say why"
                           : "no version that is ready computes; the log says why";
 }

@@ -25,14 +25,14 @@ class Health {
   // Must not block and must not call Watch or Unwatch.
   using Listener = std::function<void(Status)>;
 
-  // `registry` outlives this object.
-  explicit Health(Registry& registry);
+  // `registry` outlives this object. `allow_empty`: a server without any version is ready all the same.
+  explicit Health(Registry& registry, bool allow_empty = false);
   ~Health();
   Health(const Health&) = delete;
   Health& operator=(const Health&) = delete;
 
   // Why requests are not served, in one sentence; empty when they are. They are not before SetServing, while no
-  // version is ready and computes (an empty repository is ready for its first one), while something is hung or broken,
+  // version is ready and computes (unless there is none at all and `allow_empty`), while something is hung or broken,
   // and after SetNotServing.
   std::string WhyNotServing() const;
   // Whether that version is ready and computes, and the server is not draining.
@@ -72,6 +72,7 @@ class Health {
   void Set(const std::string& service, Status status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   Registry& registry_;
+  const bool allow_empty_;
   uint64_t subscription_ = 0;
 
   mutable Mutex mutex_;

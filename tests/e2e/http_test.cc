@@ -225,6 +225,7 @@ TEST(Statusz, TellsAPersonWhatIsWrong) {
 
 TEST(Http, ReadinessFollowsTheServer) {
   const ScratchFolder folder;
+  PublishModel(folder.path(), "mixed", MixedConfig());
   RunningServer running(folder.path());
   EXPECT_THAT(running.Get("/healthz"), StartsWith("HTTP/1.1 200 "));
   EXPECT_THAT(running.Get("/readyz"), StartsWith("HTTP/1.1 200 "));

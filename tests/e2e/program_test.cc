@@ -19,6 +19,7 @@
 #include "tests/e2e/child_server.h"
 #include "tests/e2e/published.h"
 #include "tests/e2e/running_server.h"
+#include "tests/paths.h"
 #include "vitrine/v1/classifier.grpc.pb.h"
 
 namespace vitrine::testing {
@@ -173,6 +174,19 @@ TEST(Program, ATakenPortFailsTheStart) {
               AllOf(HasSubstr(running.server().address()), HasSubstr(running.server().metrics_address())));
 }
 
+TEST(Program, CheckNamesARepositoryInWhichThereIsNothingToServe) {
+  const ScratchFolder folder;
+  std::vector<std::string> flags = Flags(folder.path() / "repository");
+  flags.emplace_back("--check");
+  std::filesystem::create_directory(folder.path() / "repository");
+  ChildServer empty(folder.path(), flags);
+  EXPECT_EQ(empty.Wait(), 1);
+  EXPECT_THAT(empty.Output(), AllOf(HasSubstr("is empty"), HasSubstr("--allow-empty")));
+  flags.emplace_back("--allow-empty");
+  ChildServer allowed(folder.path(), flags);
+  EXPECT_EQ(allowed.Wait(), 0) << allowed.Output();
+}
+
 TEST(Program, AMissingCudaDeviceIsRefusedWithAReason) {
   const ScratchFolder folder;
   std::vector<std::string> flags = Flags(folder.path());
@@ -185,7 +199,7 @@ TEST(Program, AMissingCudaDeviceIsRefusedWithAReason) {
 TEST(Program, ThePortFileHoldsTheBoundAddresses) {
   const ScratchFolder folder;
   std::vector<std::string> flags = Flags(folder.path());
-  flags.insert(flags.end(), {"--port-file", folder.path() / "ports"});
+  flags.insert(flags.end(), {"--port-file", folder.path() / "ports", "--allow-empty"});
   ChildServer server(folder.path(), flags);
   const std::string address = server.AwaitReady();
   std::ifstream file(folder.path() / "ports");

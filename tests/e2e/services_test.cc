@@ -4,17 +4,22 @@
 #include <google/protobuf/descriptor.pb.h>
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <set>
 #include <thread>
 
+#include "absl/strings/str_cat.h"
 #include "tests/e2e/published.h"
 #include "tests/e2e/running_server.h"
 #include "tests/e2e/standard_call.h"
 #include "tests/e2e/standard_services.pb.h"
+#include "tests/paths.h"
+#include "tests/without_rights.h"
 
 namespace vitrine::testing {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::IsSupersetOf;
 using ::testing::StartsWith;
@@ -78,12 +83,53 @@ TEST(Health, AModelWhoseOnlyVersionIsRefusedDoesNotServe) {
 }
 
 // The two say the same at every moment that can be compared.
-TEST(Health, AnEmptyRepositoryIsReadyForItsFirstModel) {
+TEST(Health, AnEmptyRepositoryIsReadyOnlyWhereThatIsAllowed) {
   const ScratchFolder folder;
   RunningServer running(folder.path());
-  EXPECT_EQ(Next(*Watch(running, "")), HealthResponse::SERVING);
-  EXPECT_EQ(Next(*Watch(running, "vitrine.v1.Classifier")), HealthResponse::SERVING);
+  const auto server = Watch(running, "");
+  EXPECT_EQ(Next(*server), HealthResponse::NOT_SERVING);
+  EXPECT_EQ(Next(*Watch(running, "vitrine.v1.Classifier")), HealthResponse::NOT_SERVING);
+  EXPECT_THAT(running.Get("/readyz"), AllOf(StartsWith("HTTP/1.1 503 "), HasSubstr("is empty; publish a model")));
+
+  ServerOptions options = TestOptions(folder.path());
+  options.allow_empty = true;
+  RunningServer waiting(options);
+  EXPECT_EQ(Next(*Watch(waiting, "")), HealthResponse::SERVING);
+  EXPECT_THAT(waiting.Get("/readyz"), StartsWith("HTTP/1.1 200 "));
+
+  PublishModel(folder.path(), "mixed", MixedConfig());
+  EXPECT_EQ(Next(*server), HealthResponse::SERVING);
   EXPECT_THAT(running.Get("/readyz"), StartsWith("HTTP/1.1 200 "));
+}
+
+TEST(Health, AFolderOfSourcesIsNoRepository) {
+  RunningServer running(VITRINE_SOURCE "/repository");
+  EXPECT_THAT(running.Get("/readyz"), AllOf(StartsWith("HTTP/1.1 503 "), HasSubstr("is a folder of source code")));
+  EXPECT_THAT(running.Get("/statusz"), HasSubstr("Not well: requests are not served"));
+}
+
+// As a replica with a wrong volume starts.
+TEST(Health, ARepositoryThatCannotBeReadIsNotReadyUntilItCan) {
+  const ScratchFolder folder;
+  const std::filesystem::path root = folder.path() / "repository";
+  PublishModel(root, "mixed", MixedConfig());
+  std::filesystem::permissions(root, std::filesystem::perms::none);
+  std::unique_ptr<Server> server;
+  {
+    const WithoutRights without;
+    auto started = Server::Start(TestOptions(root));
+    ASSERT_TRUE(started.ok()) << started.status();
+    server = *std::move(started);
+  }
+  const auto page = [&](const char* path) {
+    return HttpExchange(server->metrics_address(),
+                        absl::StrCat("GET ", path, " HTTP/1.1\r\nConnection: close\r\n\r\n"));
+  };
+  EXPECT_TRUE(Eventually([&] { return page("/readyz").find("cannot be read") != std::string::npos; }));
+  EXPECT_THAT(page("/readyz"), StartsWith("HTTP/1.1 503 "));
+  EXPECT_THAT(page("/metrics"), HasSubstr("\nvitrine_repository_readable 0"));
+  std::filesystem::permissions(root, std::filesystem::perms::owner_all);
+  EXPECT_TRUE(Eventually([&] { return page("/readyz").starts_with("HTTP/1.1 200 "); }));
 }
 
 TEST(Reflection, ListsTheServicesAndDescribesThem) {

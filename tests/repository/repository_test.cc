@@ -8,6 +8,7 @@
 #include "repository/manifest.h"
 #include "repository/stored_version.h"
 #include "tests/repository/sample_version.h"
+#include "tests/without_rights.h"
 
 namespace vitrine {
 namespace {
@@ -78,6 +79,24 @@ TEST_F(RepositoryTest, AVanishedRootIsUnavailable) {
   fs::remove_all(root_);
   EXPECT_THAT(ListVersions(root_), Fails(absl::StatusCode::kUnavailable, HasSubstr("repository")));
   EXPECT_THAT(Read(), Fails(absl::StatusCode::kUnavailable, HasSubstr("sample/1")));
+}
+
+TEST_F(RepositoryTest, AModelThatCannotBeReadIsNamedAndTheOthersAreListed) {
+  ASSERT_TRUE(Publish(root_, "other", SampleDraft(3)).ok());
+  ASSERT_TRUE(Publish(root_, "hidden", SampleDraft(4)).ok());
+  fs::permissions(root_ / "hidden", fs::perms::none);
+  fs::permissions(folder_, fs::perms::none);
+  const WithoutRights without;
+  const auto listing = ListRepository(root_);
+  ASSERT_TRUE(listing.ok()) << listing.status();
+  // A version that cannot be looked into may be a good one: whoever reads it finds out.
+  EXPECT_THAT(listing->versions, ElementsAre(VersionId{"other", 1}, VersionId{"sample", 1}));
+  EXPECT_EQ(listing->status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(std::string(listing->status().message()), HasSubstr("hidden"));
+  EXPECT_THAT(Read(), Fails(absl::StatusCode::kPermissionDenied, HasSubstr("sample/1")));
+  fs::permissions(root_ / "hidden", fs::perms::owner_all);
+  fs::permissions(folder_, fs::perms::owner_all);
+  EXPECT_TRUE(ListRepository(root_)->status().ok());
 }
 
 TEST_F(RepositoryTest, BadIdsOpenNothing) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "tests/scratch_folder.h"
+#include "tests/without_rights.h"
 
 namespace vitrine {
 namespace {
@@ -73,6 +74,28 @@ TEST_F(HealthTest, WhereEveryModelFailsTheServerDoes) {
   EXPECT_EQ(health_.Check(""), kServing) << "a new version is believed until it fails";
   EXPECT_EQ(health_.Check("model/a"), kServing) << "one of its versions computes";
   EXPECT_EQ(health_.Check("model/b"), kNotServing);
+}
+
+TEST_F(HealthTest, WithoutAnyVersionItIsReadyOnlyWhereThatIsAllowed) {
+  Health allowing(registry_, /*allow_empty=*/true);
+  registry_.Poll();
+  health_.SetServing();
+  allowing.SetServing();
+  EXPECT_EQ(health_.Check(""), kNotServing);
+  EXPECT_THAT(health_.WhyNotServing(), HasSubstr("is empty"));
+  EXPECT_EQ(allowing.Check(""), kServing);
+  Add("a", 1);
+  EXPECT_EQ(health_.Check(""), kServing);
+}
+
+TEST_F(HealthTest, ARepositoryThatCannotBeReadIsTheReason) {
+  std::filesystem::permissions(folder_.path(), std::filesystem::perms::none);
+  {
+    const WithoutRights without;
+    registry_.Poll();
+  }
+  std::filesystem::permissions(folder_.path(), std::filesystem::perms::owner_all);
+  EXPECT_THAT(health_.WhyNotServing(), HasSubstr("repository cannot be read"));
 }
 
 TEST_F(HealthTest, ADeviceThatHangsStopsTheServerAndNotTheNamesOfModels) {

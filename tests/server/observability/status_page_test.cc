@@ -37,7 +37,7 @@ ServerStatus Busy() {
   ServerStatus status;
   status.now = absl::FromUnixSeconds(1'700'000'000);
   status.started = status.now - absl::Seconds(93784.6);
-  status.repository_fault = "no such folder";
+  status.repository_fault = "repository cannot be read: no such folder";
   status.version = "1.2.3";
   status.revision = "abc";
   status.device = "cpu";

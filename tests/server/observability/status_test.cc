@@ -81,7 +81,7 @@ TEST(Status, EachKindOfTroubleIsSeen) {
   EXPECT_EQ(Sentence(status), "the oldest of 7 waiting requests has waited for 2.5s");
 
   status = Healthy();
-  status.repository_fault = "no such folder";
+  status.repository_fault = "repository cannot be read: no such folder";
   EXPECT_THAT(Sentence(status), HasSubstr("the repository cannot be read: no such folder"));
 }
 

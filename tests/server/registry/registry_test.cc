@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "tests/without_rights.h"
 
 namespace vitrine {
 namespace {
@@ -325,6 +326,56 @@ TEST_F(RegistryTest, AVanishedRepositoryLeavesTheLastGoodVersionServing) {
   registry.Poll();
   EXPECT_TRUE(registry.repository_status().ok());
   EXPECT_EQ(registry.Find("m").value()->id.version, 2);
+}
+
+TEST_F(RegistryTest, AModelThatCannotBeReadIsListedAsFailedUntilItCan) {
+  Add("good", 1);
+  Add("hidden", 1);
+  std::filesystem::permissions(root() / "hidden", std::filesystem::perms::none);
+  Registry registry(Options(), Loader(), clock_);
+  {
+    const WithoutRights without;
+    registry.Poll();
+  }
+  EXPECT_THAT(States(registry), ElementsAre("good/1 READY", "hidden/0 FAILED"));
+  EXPECT_THAT(std::string(registry.repository_status().message()), HasSubstr("\"hidden\": Permission denied"));
+  const absl::Status asked = registry.Find("hidden").status();
+  EXPECT_EQ(asked.code(), absl::StatusCode::kUnavailable) << asked;
+  EXPECT_THAT(std::string(asked.message()), HasSubstr("Permission denied"));
+  std::filesystem::permissions(root() / "hidden", std::filesystem::perms::owner_all);
+  registry.Poll();
+  EXPECT_THAT(States(registry), ElementsAre("good/1 READY", "hidden/1 READY"));
+  EXPECT_TRUE(registry.repository_status().ok());
+}
+
+TEST_F(RegistryTest, AModelThatCannotBeReadAnyMoreServesOn) {
+  Add("m", 1);
+  Registry registry(Options(), Loader(), clock_);
+  registry.Poll();
+  std::filesystem::permissions(root() / "m", std::filesystem::perms::none);
+  {
+    const WithoutRights without;
+    registry.Poll();
+  }
+  std::filesystem::permissions(root() / "m", std::filesystem::perms::owner_all);
+  EXPECT_THAT(States(registry), ElementsAre("m/0 FAILED", "m/1 READY"));
+  EXPECT_EQ(registry.Find("m").value()->id.version, 1);
+}
+
+TEST_F(RegistryTest, ARepositoryThatCannotBeReadAtTheStartMayHoldAnything) {
+  Add("m", 1);
+  std::filesystem::permissions(root(), std::filesystem::perms::none);
+  Registry registry(Options(), Loader(), clock_);
+  {
+    const WithoutRights without;
+    registry.Poll();
+  }
+  EXPECT_FALSE(registry.WaitForFirstPoll(absl::ZeroDuration()));
+  EXPECT_EQ(registry.Find("m").status().code(), absl::StatusCode::kUnavailable) << "another replica may have it";
+  std::filesystem::permissions(root(), std::filesystem::perms::owner_all);
+  registry.Poll();
+  EXPECT_TRUE(registry.WaitForFirstPoll(absl::ZeroDuration()));
+  EXPECT_EQ(registry.Find("m").value()->id.version, 1);
 }
 
 TEST_F(RegistryTest, ARepositoryThatGoesBackLeavesTheLastGoodVersionServing) {
