@@ -86,6 +86,10 @@ class CivetRequest : public HttpRequest {
   const std::string& method() const override { return method_; }
   const std::string& path() const override { return path_; }
   const std::string& query() const override { return query_; }
+  std::string peer() const override {
+    const bool is_six = strchr(info_.remote_addr, ':') != nullptr;
+    return absl::StrCat(is_six ? "ipv6:[" : "ipv4:", info_.remote_addr, is_six ? "]:" : ":", info_.remote_port);
+  }
 
   std::optional<std::string> Header(const std::string& name) const override {
     std::optional<std::string> value;

@@ -23,6 +23,8 @@ class HttpRequest {
   virtual const std::string& method() const = 0;  // "GET"
   virtual const std::string& path() const = 0;    // decoded, without query
   virtual const std::string& query() const = 0;   // what follows the "?", as it came; empty without one
+  // Where the connection comes from, as gRPC writes it: "ipv4:127.0.0.1:40000".
+  virtual std::string peer() const = 0;
   // The header's value, nothing if it is absent, "" if it is there twice.
   virtual std::optional<std::string> Header(const std::string& name) const = 0;
   // The whole body. INVALID_ARGUMENT without a Content-Length, if the body is compressed or ends early;

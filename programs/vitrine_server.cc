@@ -23,6 +23,7 @@
 #include "server/lifecycle/crash_stack.h"
 #include "server/lifecycle/resolve.h"
 #include "server/lifecycle/standard_files.h"
+#include "server/observability/library_log.h"
 #include "server/observability/log.h"
 #include "server/options.h"
 #include "server/server.h"
@@ -132,6 +133,8 @@ int Main(int argc, char** argv) {
     std::cout << "SERVING\n";
     return kExitSuccess;
   }
+  // What is wrong is returned; what is worth a warning is logged once it is opened, in the form that was asked for.
+  spdlog::set_level(spdlog::level::off);
   if (const absl::Status valid = CheckConfiguration(options); !valid.ok()) {
     Fail("vitrine-server", valid);
     return kExitUsage;
@@ -139,6 +142,7 @@ int Main(int argc, char** argv) {
   options.revision = std::string(SourceRevision());
   options.end_patience = kEndPatience;
   StartLogging(check ? "error" : options.log_level, options.log_format);
+  TakeLibraryLogs();
   if (check) {
     if (const absl::Status opened = Server::Check(options); !opened.ok()) return Fail("vitrine-server", opened);
     std::cout << "the configuration is right\n";

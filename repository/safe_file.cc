@@ -113,7 +113,7 @@ absl::Status ForEachEntry(const FileDescriptor& folder, const std::function<void
 EntryKind KindOf(const FileDescriptor& folder, const std::string& name) {
   struct stat status;
   if (fstatat(folder.get(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) {
-    return CodeOf(errno) == absl::StatusCode::kNotFound ? EntryKind::kNone : EntryKind::kUnreadable;
+    return errno == ENOENT || errno == ENOTDIR ? EntryKind::kNone : EntryKind::kUnreadable;
   }
   if (S_ISREG(status.st_mode)) return EntryKind::kFile;
   return S_ISDIR(status.st_mode) ? EntryKind::kFolder : EntryKind::kOther;

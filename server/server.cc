@@ -24,6 +24,7 @@
 #include "server/execution/executor.h"
 #include "server/execution/response.h"
 #include "server/identity/identity.h"
+#include "server/lifecycle/address_space.h"
 #include "server/lifecycle/compute_probe.h"
 #include "server/lifecycle/drain.h"
 #include "server/lifecycle/end_process.h"
@@ -53,6 +54,8 @@ constexpr absl::Duration kHungBatch = absl::Minutes(1);
 constexpr absl::Duration kShutdownGrace = absl::Seconds(1);
 // Between two tries of a server that is not ready because nothing is computed.
 constexpr absl::Duration kProbeRetry = absl::Seconds(1);
+// Threads beside the executors', about: gRPC's, HTTP's, the registry's.
+constexpr int kOtherThreads = 40;
 constexpr char kStuck[] = "a picture of the server's own does not come back; an executor or the device hangs";
 
 class RunningServer : public Server {
@@ -227,7 +230,7 @@ class RunningServer : public Server {
                 },
             .lanes_busy_ratio = [this] { return status_.LanesBusyRatio(); },
             .machine = [this] { return ReadMachine(machine_); },
-            .rollbacks = [this] { return ReadRollbacks(canaries_); },
+            .rollbacks = [this] { return ReadRollbacks(canaries_, admin_); },
             .ready = [this] { return WhyNotReady().empty(); },
             .repository_readable = [this] { return registry_.repository_status().ok(); },
             .connections = [this] { return rpc_ == nullptr ? 0 : rpc_->open_connections(); },
@@ -384,6 +387,7 @@ absl::StatusOr<std::unique_ptr<RunningServer>> OpenServer(ServerOptions options)
   ASSIGN_OR_RETURN(std::unique_ptr<ServingSettings> settings, ServingSettings::Open(options.registry.Serving()));
   options = Resolve(std::move(options), device, machine);
   spdlog::info(DescribeMachine(machine, options));
+  RETURN_IF_ERROR(CheckAddressSpace(kOtherThreads + options.executor.ThreadCount()));
   auto server = std::make_unique<RunningServer>(options, std::move(settings), device, machine, SteadyClock());
   RETURN_IF_ERROR(server->Open());
   return server;

@@ -216,15 +216,30 @@ absl::StatusOr<v1::ServingChange> AdminService::RollbackModel(const v1::Rollback
   RETURN_IF_ERROR(CheckSomeReady(model));
   RETURN_IF_ERROR(CheckReady(bad));
   const std::string reason = request.reason().empty() ? "rolled back by an operator" : request.reason();
-  if (bad.version != stable) return RollBackTo(bad, reason, stable, Durability::kRequired, kReadyPatience);
+  const auto roll_back_to = [&](int64_t good) {
+    absl::StatusOr<v1::ServingChange> change = RollBackTo(bad, reason, good, Durability::kRequired, kReadyPatience);
+    if (change.ok()) CountRollback(model);
+    return change;
+  };
+  if (bad.version != stable) return roll_back_to(stable);
   absl::Status last =
       absl::FailedPreconditionError(absl::StrCat(Text(bad), " has no version before it that could serve in its place"));
   for (const int64_t good : Before(bad)) {
-    absl::StatusOr<v1::ServingChange> change = RollBackTo(bad, reason, good, Durability::kRequired, kReadyPatience);
+    absl::StatusOr<v1::ServingChange> change = roll_back_to(good);
     if (change.ok() || absl::IsUnavailable(change.status())) return change;
     last = change.status();
   }
   return last;
+}
+
+void AdminService::CountRollback(const std::string& model) {
+  MutexLock lock(rollbacks_mutex_);
+  ++rollbacks_[model];
+}
+
+std::map<std::string, uint64_t> AdminService::rollbacks() const {
+  MutexLock lock(rollbacks_mutex_);
+  return rollbacks_;
 }
 
 // First the replacement comes into memory while `bad` serves on; only then do requests move, all at once and to it:

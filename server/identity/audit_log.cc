@@ -37,6 +37,34 @@ std::string Quoted(const std::string& text) {
   return quoted + "\"";
 }
 
+const char* PhaseOf(const AuditRecord& record) {
+  return record.outcome.has_value() ? "end" : "begin";
+}
+
+// As JSON.
+std::string ArgumentsOf(const AuditRecord& record) {
+  std::string arguments;
+  google::protobuf::util::JsonPrintOptions options;
+  options.preserve_proto_field_names = true;
+  const bool printed = google::protobuf::util::MessageToJsonString(record.arguments, &arguments, options).ok();
+  if (printed && arguments.size() <= kLongestArguments) return arguments;
+  return Quoted(printed ? arguments.substr(0, kLongestArguments) : "cannot be written as JSON");
+}
+
+// For the server's log, where "message" and "time" are the line's own.
+LogFields FieldsOf(const AuditRecord& record) {
+  LogFields fields = {{"phase", std::string(PhaseOf(record))},
+                      {"caller", record.caller},
+                      {"peer", record.peer},
+                      {"method", record.method},
+                      {"arguments", LogJson{ArgumentsOf(record)}}};
+  if (!record.outcome.has_value()) return fields;
+  fields.emplace_back("code", absl::StatusCodeToString(record.outcome->code()));
+  fields.emplace_back("reason", std::string(record.outcome->message()));
+  fields.emplace_back("seconds", absl::ToDoubleSeconds(record.took));
+  return fields;
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<AuditLog>> AuditLog::Open(const std::string& path) {
@@ -68,17 +96,10 @@ bool AuditLog::IsStillThere() const {
 }
 
 std::string AuditLog::Line(const AuditRecord& record, absl::Time now) {
-  std::string arguments;
-  google::protobuf::util::JsonPrintOptions options;
-  options.preserve_proto_field_names = true;
-  const bool printed = google::protobuf::util::MessageToJsonString(record.arguments, &arguments, options).ok();
-  if (!printed || arguments.size() > kLongestArguments) {
-    arguments = Quoted(printed ? arguments.substr(0, kLongestArguments) : "cannot be written as JSON");
-  }
   std::string line = absl::StrCat("{\"time\":\"", absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", now, absl::UTCTimeZone()),
-                                  "\",\"event\":\"admin\",\"phase\":\"", record.outcome.has_value() ? "end" : "begin",
+                                  "\",\"event\":\"admin\",\"phase\":\"", PhaseOf(record),
                                   "\",\"caller\":", Quoted(record.caller), ",\"peer\":", Quoted(record.peer),
-                                  ",\"method\":", Quoted(record.method), ",\"arguments\":", arguments);
+                                  ",\"method\":", Quoted(record.method), ",\"arguments\":", ArgumentsOf(record));
   if (record.outcome.has_value()) {
     absl::StrAppend(&line, ",\"code\":\"", absl::StatusCodeToString(record.outcome->code()),
                     "\",\"message\":", Quoted(std::string(record.outcome->message())),
@@ -88,12 +109,11 @@ std::string AuditLog::Line(const AuditRecord& record, absl::Time now) {
 }
 
 void AuditLog::Write(const AuditRecord& record) {
-  const std::string line = Line(record, absl::Now());
   if (path_.empty()) {
-    LogAlways(LogLevel::kInfo, absl::StrCat("audit ", line));
+    LogAlways(LogLevel::kInfo, "audit", FieldsOf(record));
     return;
   }
-  const std::string whole = line + "\n";
+  const std::string whole = Line(record, absl::Now()) + "\n";
   MutexLock lock(mutex_);
   if (!IsStillThere()) (void)Reopen().ok();
   ssize_t written = -1;
@@ -101,8 +121,9 @@ void AuditLog::Write(const AuditRecord& record) {
     written = file_ < 0 ? -1 : write(file_, whole.data(), whole.size());
   } while (written < 0 && file_ >= 0 && errno == EINTR);
   if (written != static_cast<ssize_t>(whole.size())) {
-    LogAlways(LogLevel::kError,
-              absl::StrCat("audit: ", path_, " cannot be written (", strerror(errno), "); the line is ", line));
+    LogFields fields = FieldsOf(record);
+    fields.emplace_back("fault", absl::StrCat(path_, " cannot be written: ", strerror(errno)));
+    LogAlways(LogLevel::kError, "audit", fields);
   }
 }
 

@@ -17,8 +17,7 @@ namespace vitrine {
 
 // One admin action that begins, or was done or refused.
 struct AuditRecord {
-  std::string
-      caller;  // Caller::name; "refused" where the call was not allowed: the outcome says who it was, if that is known
+  std::string caller;  // Caller::name, also where the call was not allowed
   std::string peer;    // where the connection comes from, as gRPC writes it
   std::string method;  // "/vitrine.v1.Admin/LoadModel"
   const google::protobuf::Message& arguments;

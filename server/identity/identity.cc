@@ -45,6 +45,17 @@ std::string NameOf(const KnownAs& known) {
   return "anonymous";
 }
 
+// Beside a refusal: the name of who asked.
+constexpr char kCallerUrl[] = "vitrine/caller";
+
+absl::Status MayNotCall(const KnownAs& known, RpcName rpc, absl::string_view way_out) {
+  const std::string name = NameOf(known);
+  absl::Status refused =
+      absl::PermissionDeniedError(absl::StrCat(name, " may not call ", std::string(rpc.method()), way_out));
+  refused.SetPayload(kCallerUrl, absl::Cord(name));
+  return refused;
+}
+
 bool IsLoopback(const sockaddr& address) {
   if (address.sa_family == AF_INET) {
     const uint32_t host = ntohl(reinterpret_cast<const sockaddr_in&>(address).sin_addr.s_addr);
@@ -70,6 +81,13 @@ absl::Status ReadParsed(const char* flag, const std::string& path, Parse parse, 
 }
 
 }  // namespace
+
+Caller CallerOf(const absl::StatusOr<Caller>& authorized) {
+  if (authorized.ok()) return *authorized;
+  Caller caller;
+  if (const auto name = authorized.status().GetPayload(kCallerUrl)) caller.name = std::string(*name);
+  return caller;
+}
 
 bool IsLocalAddress(const std::string& address) {
   if (absl::StartsWith(address, "unix:")) return true;
@@ -214,7 +232,7 @@ absl::StatusOr<Caller> Identity::ByRules(const AccessRules& rules, RpcName rpc, 
                   .models = grant->methods[rpc.index()]};
   }
   if (known.kind == KnownAs::Kind::kAnonymous && enabled()) return Unknown();
-  return absl::PermissionDeniedError(absl::StrCat(NameOf(known), " may not call ", std::string(rpc.method())));
+  return MayNotCall(known, rpc, "");
 }
 
 absl::StatusOr<Caller> Identity::ByDefault(RpcName rpc, const KnownAs& known, const Credentials& credentials) const {
@@ -224,8 +242,7 @@ absl::StatusOr<Caller> Identity::ByDefault(RpcName rpc, const KnownAs& known, co
     // On a unix socket the system has said who it is: the server's own user, or root.
     const bool trusted = known.kind == KnownAs::Kind::kUid || (anonymous && !enabled());
     if (!credentials.on_admin_listener || !trusted) {
-      return absl::PermissionDeniedError(absl::StrCat(NameOf(known), " may not call ", std::string(rpc.method()),
-                                                      "; a policy file (--policy) can allow it"));
+      return MayNotCall(known, rpc, "; a policy file (--policy) can allow it");
     }
   }
   return Caller{.name = NameOf(known)};

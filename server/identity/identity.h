@@ -99,6 +99,10 @@ class Identity {
   std::unique_ptr<Ticker> ticker_;  // last: it uses everything above
 };
 
+// Who asked, for logs and the audit: of a call that was refused with PERMISSION_DENIED the name alone, of one that was
+// UNAUTHENTICATED "anonymous".
+Caller CallerOf(const absl::StatusOr<Caller>& authorized);
+
 // PERMISSION_DENIED if the caller may not use this model, whether or not there is one of that name.
 absl::Status CheckModel(const Caller& caller, const std::string& model);
 

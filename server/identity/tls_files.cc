@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/join_faults.h"
 #include "base/status_macros.h"
 #include "server/identity/guarded_file.h"
 
@@ -117,6 +118,17 @@ absl::Status CheckPair(const TlsFileOptions& options, const TlsMaterial& materia
   return absl::OkStatus();
 }
 
+// The server's own chain and key.
+absl::Status CheckOwn(const TlsFileOptions& options, absl::Time now, TlsMaterial& material) {
+  ASSIGN_OR_RETURN(const std::vector<Certificate> chain,
+                   Certificates(kCertificateFlag, options.certificate, material.certificate));
+  for (const Certificate& certificate : chain) {
+    RETURN_IF_ERROR(CheckDates(kCertificateFlag, options.certificate, certificate, now, material.expires));
+  }
+  RETURN_IF_ERROR(CheckPair(options, material, chain.front()));
+  return CheckChain(options.certificate, chain);
+}
+
 // One that has expired vouches for nobody, but must not hold up the others: files of authorities are kept by appending.
 absl::Status CheckAuthorities(const TlsFileOptions& options, absl::Time now, TlsMaterial& material) {
   ASSIGN_OR_RETURN(const std::vector<Certificate> authorities,
@@ -142,26 +154,26 @@ absl::Status CheckAuthorities(const TlsFileOptions& options, absl::Time now, Tls
 
 absl::StatusOr<TlsMaterial> ReadTlsFiles(const TlsFileOptions& options) {
   TlsMaterial material;
-  ASSIGN_OR_RETURN(material.certificate,
-                   ReadGuardedFile(kCertificateFlag, options.certificate, Guard::kNobodyElseWrites));
-  ASSIGN_OR_RETURN(material.key, ReadGuardedFile(kKeyFlag, options.key, Guard::kNobodyElseReads));
+  std::vector<absl::Status> faults;
+  const auto read = [&](const char* flag, const std::string& path, Guard guard, std::string& text) {
+    absl::StatusOr<std::string> found = ReadGuardedFile(flag, path, guard);
+    faults.push_back(found.status());
+    if (found.ok()) text = *std::move(found);
+  };
+  read(kCertificateFlag, options.certificate, Guard::kNobodyElseWrites, material.certificate);
+  read(kKeyFlag, options.key, Guard::kNobodyElseReads, material.key);
   if (!options.client_ca.empty()) {
-    ASSIGN_OR_RETURN(material.client_ca, ReadGuardedFile(kClientCaFlag, options.client_ca, Guard::kNobodyElseWrites));
+    read(kClientCaFlag, options.client_ca, Guard::kNobodyElseWrites, material.client_ca);
   }
+  RETURN_IF_ERROR(JoinFaults(faults));
   return material;
 }
 
 absl::Status CheckTls(const TlsFileOptions& options, absl::Time now, TlsMaterial& material) {
   material.expires = absl::InfiniteFuture();
-  ASSIGN_OR_RETURN(const std::vector<Certificate> chain,
-                   Certificates(kCertificateFlag, options.certificate, material.certificate));
-  for (const Certificate& certificate : chain) {
-    RETURN_IF_ERROR(CheckDates(kCertificateFlag, options.certificate, certificate, now, material.expires));
-  }
-  RETURN_IF_ERROR(CheckPair(options, material, chain.front()));
-  RETURN_IF_ERROR(CheckChain(options.certificate, chain));
-  if (options.client_ca.empty()) return absl::OkStatus();
-  return CheckAuthorities(options, now, material);
+  const absl::Status own = CheckOwn(options, now, material);
+  if (options.client_ca.empty()) return own;
+  return JoinFaults({own, CheckAuthorities(options, now, material)});
 }
 
 }  // namespace vitrine

@@ -35,7 +35,8 @@ struct TlsMaterial {
   }
 };
 
-// Reads the files. NOT_FOUND, PERMISSION_DENIED, FAILED_PRECONDITION, INVALID_ARGUMENT: see guarded_file.h.
+// Reads the files; the status names every one that is at fault, a line each. NOT_FOUND, PERMISSION_DENIED,
+// FAILED_PRECONDITION, INVALID_ARGUMENT: see guarded_file.h.
 absl::StatusOr<TlsMaterial> ReadTlsFiles(const TlsFileOptions& options);
 
 // Whether a server can stand on them, and fills in `expires`. INVALID_ARGUMENT names the setting and the file: no PEM;

@@ -86,7 +86,8 @@ void AppendEscaped(std::string_view text, bool quoted, std::string& line) {
 
 // A word stands as it is; everything else in quotes.
 void AppendValue(const LogValue& value, std::string& line) {
-  if (const auto* text = std::get_if<std::string>(&value)) {
+  const auto* json = std::get_if<LogJson>(&value);
+  if (const auto* text = json == nullptr ? std::get_if<std::string>(&value) : &json->text) {
     const bool is_word = !text->empty() && std::all_of(text->begin(), text->end(), [](char c) {
       return c > ' ' && c < 0x7f && c != '"' && c != '=' && c != '\\';
     });
@@ -120,6 +121,9 @@ const T& Shown(const T& value) {
 }
 double Shown(double value) {
   return std::round(value * 1000) / 1000;
+}
+nlohmann::ordered_json Shown(const LogJson& value) {
+  return nlohmann::ordered_json::parse(value.text, nullptr, /*allow_exceptions=*/false);
 }
 
 class LineFormatter : public spdlog::formatter {
@@ -158,11 +162,13 @@ void Log(LogLevel level, std::string_view message, const LogFields& fields) {
   current_fields = nullptr;
 }
 
-void LogAlways(LogLevel level, std::string_view message) {
+void LogAlways(LogLevel level, std::string_view message, const LogFields& fields) {
   // The sinks are those of the log; the level is the clone's alone.
   const std::shared_ptr<spdlog::logger> unfiltered = spdlog::default_logger()->clone("unfiltered");
   unfiltered->set_level(spdlog::level::trace);
+  current_fields = &fields;
   unfiltered->log(kLevels[static_cast<int>(level)], spdlog::string_view_t(message.data(), message.size()));
+  current_fields = nullptr;
 }
 
 void LogHistory::Add(LogLine line) {

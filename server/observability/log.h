@@ -21,7 +21,11 @@ namespace vitrine {
 
 enum class LogLevel { kDebug, kInfo, kWarning, kError };
 
-using LogValue = std::variant<std::string, int64_t, double, bool>;
+// A value that is JSON already: in the JSON form it stands as it is, in the text form as text.
+struct LogJson {
+  std::string text;
+};
+using LogValue = std::variant<std::string, int64_t, double, bool, LogJson>;
 using LogFields = std::vector<std::pair<std::string, LogValue>>;
 
 // Logs an event with its fields: "message key=value ..." as text, an object with these keys as JSON. `message` is a
@@ -29,7 +33,7 @@ using LogFields = std::vector<std::pair<std::string, LogValue>>;
 void Log(LogLevel level, std::string_view message, const LogFields& fields = {});
 
 // Logs even where --log-level leaves such lines out: for what must leave a trace. Slower than Log. Thread-safe.
-void LogAlways(LogLevel level, std::string_view message);
+void LogAlways(LogLevel level, std::string_view message, const LogFields& fields = {});
 
 struct LogLine {
   absl::Time time;  // wall clock

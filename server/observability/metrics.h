@@ -75,10 +75,11 @@ struct MachineLimits {
 // server_families.cc and nowhere else. Reading costs the executors nothing. Thread-safe.
 class Metrics : public prometheus::Collectable {
  public:
-  // Canaries taken out of traffic since the start.
+  // Versions taken out of traffic since the start: canaries by their guard, and what operators rolled back.
   struct Rollbacks {
     uint64_t errors = 0;
     uint64_t drift = 0;
+    uint64_t by_operators = 0;
   };
 
   // Gauges that are read when Prometheus asks; a family whose source is null is left out. Called from the scraping

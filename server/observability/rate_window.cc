@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/observability/rate_window.h"
 
-#include <algorithm>
+#include <cstddef>
 #include <utility>
 
 namespace vitrine {
@@ -21,10 +21,17 @@ double RateWindow::PerSecond(const std::string& counter) const {
   const auto end = last.totals.find(counter);
   const double seconds = absl::ToDoubleSeconds(last.time - first.time);
   if (end == last.totals.end() || seconds <= 0) return 0;
-  const auto begin = first.totals.find(counter);
-  const double rise = end->second - (begin == first.totals.end() ? 0 : begin->second);
-  // A version that was loaded anew counts from 0 again.
-  return std::max(rise, 0.0) / seconds;
+  const auto value = [&](const Sampled& sample) {
+    const auto found = sample.totals.find(counter);
+    return found == sample.totals.end() ? 0 : found->second;
+  };
+  double rise = 0;
+  for (size_t i = 1; i < samples_.size(); ++i) {
+    const double before = value(samples_[i - 1]), now = value(samples_[i]);
+    // A version that was loaded anew counts from 0 again.
+    rise += now < before ? now : now - before;
+  }
+  return rise / seconds;
 }
 
 }  // namespace vitrine

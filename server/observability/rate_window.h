@@ -14,7 +14,7 @@ namespace vitrine {
 // How fast counters rose over the last while, from samples that somebody takes now and then. Thread-safe.
 class RateWindow {
  public:
-  using Totals = std::map<std::string, double>;  // counters by name; they only rise
+  using Totals = std::map<std::string, double>;  // counters by name; they rise, or begin at 0 anew
 
   // Rates are over the last `span`, or since the first sample where that is shorter.
   explicit RateWindow(absl::Duration span) : span_(span) {}

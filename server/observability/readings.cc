@@ -25,11 +25,13 @@ MachineLimits ReadMachine(const Machine& machine) {
   return {machine.cpus, machine.memory_bytes};
 }
 
-std::map<std::string, Metrics::Rollbacks> ReadRollbacks(const CanaryWatch& canaries) {
+std::map<std::string, Metrics::Rollbacks> ReadRollbacks(const CanaryWatch& canaries, const AdminService& admin) {
   std::map<std::string, Metrics::Rollbacks> rollbacks;
   for (const auto& [model, counts] : canaries.rollbacks()) {
-    rollbacks[model] = {static_cast<uint64_t>(counts.error_rate), static_cast<uint64_t>(counts.golden_drift)};
+    rollbacks[model].errors = static_cast<uint64_t>(counts.error_rate);
+    rollbacks[model].drift = static_cast<uint64_t>(counts.golden_drift);
   }
+  for (const auto& [model, count] : admin.rollbacks()) rollbacks[model].by_operators = count;
   return rollbacks;
 }
 

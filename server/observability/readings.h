@@ -9,6 +9,7 @@
 
 #include "absl/time/time.h"
 #include "base/machine/machine.h"
+#include "server/admin/admin_service.h"
 #include "server/admin/canary_watch.h"
 #include "server/identity/identity.h"
 #include "server/observability/metrics.h"
@@ -22,7 +23,7 @@ QueueStatus ReadQueue(const Scheduler& scheduler);
 AdmissionStatus ReadAdmission(const Admission& admission, const AdmissionOptions& options);
 AnswerStatus ReadAnswers(Admission& admission);
 MachineLimits ReadMachine(const Machine& machine);
-std::map<std::string, Metrics::Rollbacks> ReadRollbacks(const CanaryWatch& canaries);
+std::map<std::string, Metrics::Rollbacks> ReadRollbacks(const CanaryWatch& canaries, const AdminService& admin);
 // Listeners that show the certificate, and its end; none without TLS or an identity. `admin_address` is empty where
 // there is no such listener; a unix socket shows none.
 std::vector<std::pair<std::string, absl::Time>> ReadCertificates(const Identity* identity,

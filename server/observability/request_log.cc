@@ -42,7 +42,7 @@ RequestLog::RequestLog(const RequestLogOptions& options, const Clock& clock)
              : options.requests == "all"      ? Level::kAll
                                               : Level::kErrors),
       slow_(options.slow),
-      clock_(clock) {}
+      limit_(kMaxLinesPerSecond, clock) {}
 
 bool RequestLog::Wants(absl::StatusCode code, absl::Duration spent) const {
   switch (level_) {
@@ -58,27 +58,15 @@ bool RequestLog::Wants(absl::StatusCode code, absl::Duration spent) const {
   return false;
 }
 
-std::optional<int64_t> RequestLog::Admit() {
-  MutexLock lock(mutex_);
-  const absl::Time now = clock_.Now();
-  if (now - second_ >= absl::Seconds(1)) {
-    second_ = now;
-    lines_ = 0;
-  }
-  if (level_ != Level::kAll && ++lines_ > kMaxLinesPerSecond) {
-    ++left_out_;
-    return std::nullopt;
-  }
-  return std::exchange(left_out_, 0);
-}
-
 void RequestLog::Write(const RequestLine& line) {
-  const std::optional<int64_t> left_out = Admit();
+  // Who asks for all of them gets all of them.
+  const std::optional<int64_t> left_out = level_ == Level::kAll ? 0 : limit_.Admit();
   if (!left_out.has_value()) return;
   LogFields fields = {{"method", std::string(line.method)},
                       {"code", CodeName(static_cast<int>(line.status.code()))},
                       {"duration_ms", absl::ToDoubleMilliseconds(line.spent)},
-                      {"caller", Cut(line.caller)}};
+                      {"caller", Cut(line.caller)},
+                      {"peer", Cut(line.peer)}};
   if (!line.model.empty()) fields.emplace_back("model", Cut(line.model));
   if (line.version > 0) fields.emplace_back("version", line.version);
   if (!line.request_id.empty()) fields.emplace_back("request_id", Cut(line.request_id));

@@ -2,7 +2,6 @@
 #ifndef VITRINE_SERVER_OBSERVABILITY_REQUEST_LOG_H_
 #define VITRINE_SERVER_OBSERVABILITY_REQUEST_LOG_H_
 
-#include <atomic>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -10,8 +9,8 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
-#include "base/mutex.h"
 #include "server/clock.h"
+#include "server/observability/line_limit.h"
 #include "server/observability/model_metrics.h"
 #include "server/observability/trace_context.h"
 
@@ -35,6 +34,7 @@ struct RequestLogOptions {
 struct RequestLine {
   std::string_view method;
   std::string_view caller;
+  std::string_view peer;
   std::string_view model;  // empty where none was found
   int64_t version = 0;     // 0 where none was found
   std::string_view request_id;
@@ -59,16 +59,9 @@ class RequestLog {
  private:
   enum class Level { kNone, kErrors, kFailures, kAll };
 
-  // Lines left out since the last one; nothing if this one is left out too.
-  std::optional<int64_t> Admit();
-
   const Level level_;
   const absl::Duration slow_;
-  const Clock& clock_;
-  Mutex mutex_;
-  absl::Time second_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
-  int lines_ ABSL_GUARDED_BY(mutex_) = 0;
-  int64_t left_out_ ABSL_GUARDED_BY(mutex_) = 0;
+  LineLimit limit_;
 };
 
 }  // namespace vitrine

@@ -31,7 +31,9 @@ struct ServerStatus {
     std::string name = {};
     double requests_per_second = 0;  // refused ones included
     double shed_per_second = 0;
-    uint64_t rollbacks = 0;  // canaries taken out of traffic since the start
+    // Since the start: canaries taken out of traffic by their guard, versions rolled back by operators.
+    uint64_t rollbacks = 0;
+    uint64_t operator_rollbacks = 0;
   };
   struct Executor {
     double busy_ratio = 0;

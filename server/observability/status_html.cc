@@ -166,7 +166,7 @@ std::string Models(const ServerStatus& status) {
   Table table({{"model"}, {"requests/s", true}, {"refused because of load/s", true}, {"rollbacks", true}});
   for (const ServerStatus::Model& model : status.models) {
     table.Row({model.name, RateText(model.requests_per_second), RateText(model.shed_per_second),
-               absl::StrCat(model.rollbacks)},
+               absl::StrCat(model.rollbacks + model.operator_rollbacks)},
               model.shed_per_second > 0 ? "name degraded" : "name");
   }
   return table.Html();

@@ -78,7 +78,8 @@ std::string StatusJson(const ServerStatus& status) {
     page["models"].push_back({{"model", model.name},
                               {"requests_per_second", model.requests_per_second},
                               {"shed_per_second", model.shed_per_second},
-                              {"rollbacks", model.rollbacks}});
+                              {"rollbacks", model.rollbacks},
+                              {"operator_rollbacks", model.operator_rollbacks}});
   }
   page["versions"] = VersionsJson(status);
   page["load"] = LoadJson(status);

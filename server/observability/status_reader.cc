@@ -61,12 +61,12 @@ void StatusReader::AddModels(ServerStatus& status) const {
   std::map<std::string, Metrics::Rollbacks> rollbacks;
   if (metrics_.sources().rollbacks) rollbacks = metrics_.sources().rollbacks();
   for (const auto& [model, counts] : metrics_.Models()) {
-    const auto rolled_back = rollbacks.find(model);
-    status.models.push_back(
-        {.name = model,
-         .requests_per_second = rates_.PerSecond(Of("requests", model)),
-         .shed_per_second = rates_.PerSecond(Of("shed", model)),
-         .rollbacks = rolled_back == rollbacks.end() ? 0 : rolled_back->second.errors + rolled_back->second.drift});
+    const Metrics::Rollbacks& counts_of = rollbacks[model];
+    status.models.push_back({.name = model,
+                             .requests_per_second = rates_.PerSecond(Of("requests", model)),
+                             .shed_per_second = rates_.PerSecond(Of("shed", model)),
+                             .rollbacks = counts_of.errors + counts_of.drift,
+                             .operator_rollbacks = counts_of.by_operators});
   }
 }
 

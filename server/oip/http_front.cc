@@ -190,7 +190,8 @@ HttpResponse OipHttpFront::Infer(const Target& target, HttpRequest& request) {
   const auto promise = std::make_shared<std::promise<Answer>>();
   std::future<Answer> future = promise->get_future();
   vitrine::Infer(service_, std::move(message),
-                 {.caller = caller.ok() ? *caller : Caller(),
+                 {.caller = CallerOf(caller),
+                  .peer = request.peer(),
                   .method = Method::kHttpInfer,
                   .deadline = service_.clock().Now() + kDefaultTimeout,
                   .cancelled = nullptr,  // that a client hung up is noticed when its answer is written

@@ -91,6 +91,7 @@ absl::StatusOr<InferPlan> Prepare(const ClassifyService& service, absl::StatusOr
 // The context of one picture of the call.
 CallContext PartOf(const CallContext& call, const Gathering& gathering, size_t part) {
   return {.caller = call.caller,
+          .peer = call.peer,
           .method = call.method,
           .deadline = call.deadline,
           .cancelled = call.cancelled,

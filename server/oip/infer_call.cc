@@ -25,7 +25,8 @@ class InferCall : public UnaryCall {
     absl::StatusOr<inference::ModelInferRequest> request =
         caller.ok() ? ParseInferRequest(bytes_) : absl::StatusOr<inference::ModelInferRequest>(caller.status());
     Infer(parts_.service, std::move(request),
-          {.caller = caller.ok() ? *std::move(caller) : Caller(),
+          {.caller = CallerOf(caller),
+           .peer = context_.peer(),
            .method = Method::kModelInfer,
            .deadline = DeadlineOf(context_, parts_.service.clock()),
            .cancelled = cancelled_,

@@ -88,7 +88,8 @@ class StreamInferCall : public LongCall, public std::enable_shared_from_this<Str
         caller.ok() ? ParseInferRequest(bytes_) : absl::StatusOr<inference::ModelInferRequest>(caller.status());
     std::string id = request.ok() ? request->id() : std::string();
     Infer(parts_.service, std::move(request),
-          {.caller = caller.ok() ? *std::move(caller) : Caller(),
+          {.caller = CallerOf(caller),
+           .peer = context_.peer(),
            .method = Method::kModelInfer,
            .deadline = DeadlineOf(context_, parts_.service.clock()),
            .cancelled = std::move(cancelled),

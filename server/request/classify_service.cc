@@ -23,7 +23,7 @@ std::optional<int64_t> VersionOf(const v1::ClassifyRequest& request) {
 
 struct ClassifyService::Facts {
   Method method = Method::kClassify;
-  std::string caller, model, request_id;
+  std::string caller, peer, model, request_id;
   std::optional<TraceContext> trace;
 };
 
@@ -93,6 +93,7 @@ void ClassifyService::Count(const Facts& facts, ModelMetrics& metrics, const Loa
   if (!log_.Wants(status.code(), spent)) return;
   log_.Write({.method = MethodName(facts.method),
               .caller = facts.caller,
+              .peer = facts.peer,
               .model = facts.model,
               .version = model == nullptr ? 0 : model->id.version,
               .request_id = facts.request_id,
@@ -104,8 +105,12 @@ void ClassifyService::Count(const Facts& facts, ModelMetrics& metrics, const Loa
 void ClassifyService::Classify(absl::StatusOr<v1::ClassifyRequest> request, CallContext call, Done done) {
   ledger_.Accept();
   const absl::Time arrival = clock_.Now();
-  Facts facts{call.method, call.caller.name, request.ok() ? request->model() : std::string(),
-              request.ok() ? request->request_id() : std::string(), std::move(call.trace)};
+  Facts facts{call.method,
+              call.caller.name,
+              std::move(call.peer),
+              request.ok() ? request->model() : std::string(),
+              request.ok() ? request->request_id() : std::string(),
+              std::move(call.trace)};
   ModelMetrics* metrics = &metrics_.unknown();
   absl::StatusOr<InferenceRequest> plan = Accept(std::move(request), call, arrival, metrics);
   if (!plan.ok()) {

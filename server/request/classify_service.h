@@ -26,6 +26,7 @@ namespace vitrine {
 // What the RPC side knows of a request beside its message.
 struct CallContext {
   Caller caller = {};
+  std::string peer = {};  // where the connection comes from, as gRPC writes it
   Method method = Method::kClassify;
   absl::Time deadline = absl::InfiniteFuture();  // on the service's clock
   CancelFlag cancelled;

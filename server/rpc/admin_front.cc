@@ -99,7 +99,7 @@ class AdminRpc final : public v1::Admin::Service {
     credentials.uid = uid_;
     credentials.on_admin_listener = true;
     const absl::StatusOr<Caller> caller = identity_.Authorize(rpc, credentials);
-    AuditRecord record = {.caller = caller.ok() ? caller->name : "refused",
+    AuditRecord record = {.caller = CallerOf(caller).name,
                           .peer = context.peer(),
                           .method = std::string(rpc.method()),
                           .arguments = request};

@@ -26,7 +26,8 @@ class ClassifyCall : public UnaryCall {
     absl::StatusOr<v1::ClassifyRequest> request =
         caller.ok() ? ParseRequest(bytes_) : absl::StatusOr<v1::ClassifyRequest>(caller.status());
     parts_.service.Classify(std::move(request),
-                            {.caller = caller.ok() ? *std::move(caller) : Caller(),
+                            {.caller = CallerOf(caller),
+                             .peer = context_.peer(),
                              .method = Method::kClassify,
                              .deadline = DeadlineOf(context_, parts_.service.clock()),
                              .cancelled = cancelled_,

@@ -71,6 +71,7 @@ class StreamCall : public LongCall, public std::enable_shared_from_this<StreamCa
       self_ = keep;
       tags_ = 2;  // done_ and finished_
       credentials_ = CredentialsOf(context_);
+      peer_ = context_.peer();
       refused_ = Authorize().status();
       if (!refused_.ok()) return MaybeFinish();
       Read();
@@ -136,7 +137,8 @@ class StreamCall : public LongCall, public std::enable_shared_from_this<StreamCa
     absl::StatusOr<Caller> caller = Authorize();
     if (!caller.ok()) request = caller.status();
     parts_.service.Classify(std::move(request),
-                            {.caller = caller.ok() ? *std::move(caller) : Caller(),
+                            {.caller = CallerOf(caller),
+                             .peer = peer_,
                              .method = Method::kClassifyStream,
                              .deadline = deadline_,
                              .cancelled = cancelled_,
@@ -271,6 +273,7 @@ class StreamCall : public LongCall, public std::enable_shared_from_this<StreamCa
   absl::Time deadline_;                // constant after OnRequested
   std::optional<TraceContext> trace_;  // constant after OnRequested
   Credentials credentials_;            // constant after OnRequested
+  std::string peer_;                   // constant after OnRequested
 
   Mutex mutex_;
   std::shared_ptr<StreamCall> self_ ABSL_GUARDED_BY(mutex_);  // set while gRPC holds a tag of this call

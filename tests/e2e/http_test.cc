@@ -184,12 +184,14 @@ TEST(RequestLog, CarriesTheCallersIdsAndForgesNothing) {
   EXPECT_EQ(traced["level"], "info");
   EXPECT_EQ(traced["code"], "OK");
   EXPECT_EQ(traced["model"], "mixed");
+  EXPECT_THAT(std::string(traced["peer"]), StartsWith("ipv4:127.0.0.1:"));
   EXPECT_EQ(traced["version"], 1);
   EXPECT_EQ(traced["trace_id"], "4bf92f3577b34da6a3ce929d0e0e4736");
   EXPECT_EQ(traced["span_id"], "00f067aa0ba902b7");
   EXPECT_GT(traced["duration_ms"], 0);
   const nlohmann::json over_http = LineOf(log, "over http");
   EXPECT_EQ(over_http["method"], "HttpInfer");
+  EXPECT_THAT(std::string(over_http["peer"]), StartsWith("ipv4:127.0.0.1:"));
   EXPECT_EQ(over_http["trace_id"], "4bf92f3577b34da6a3ce929d0e0e4736");
   EXPECT_EQ(over_http["span_id"], "00f067aa0ba902b7");
   EXPECT_FALSE(LineOf(log, "http twice").contains("trace_id"));

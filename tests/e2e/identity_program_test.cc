@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
@@ -23,6 +25,15 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
+
+// The first line of a JSON log that holds these words.
+nlohmann::json LineWith(const std::string& log, const std::string& words) {
+  std::istringstream lines(log);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.find(words) != std::string::npos) return nlohmann::json::parse(line, nullptr, false);
+  }
+  return {};
+}
 
 class Programs : public ::testing::Test {
  protected:
@@ -134,6 +145,25 @@ TEST_F(Programs, FromATokenToAnAnswerWithoutTheTokenInAnyLog) {
   EXPECT_EQ(Vitrine(absl::StrCat("health --connect-timeout 1s --server ", AddressOf("health"))), 1);
 }
 
+TEST_F(Programs, EveryLineOfTheJsonLogIsAnObjectWhoeverConnects) {
+  PublishModel(folder_.path() / "repository", "mixed", MixedConfig());
+  std::vector<std::string> flags = Tls();
+  flags.insert(flags.end(), {"--log-format", "json"});
+  ChildServer server(folder_.path(), Arguments(flags));
+  ASSERT_FALSE(server.AwaitReady().empty());
+  // What no server of TLS can take.
+  HttpExchange(AddressOf("grpc"), "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
+  const auto said = [&] { return server.Output().find("\"library\":\"grpc\"") != std::string::npos; };
+  EXPECT_TRUE(Eventually(said)) << server.Output();
+  server.Signal(SIGTERM);
+  EXPECT_EQ(server.Wait(), 0);
+  std::istringstream lines(server.Output());
+  for (std::string line; std::getline(lines, line);) {
+    // On stdout, for people.
+    EXPECT_TRUE(line.starts_with("listening on") || nlohmann::json::accept(line)) << line;
+  }
+}
+
 TEST_F(Programs, AdminCallsLeaveATraceWhateverTheLogLevel) {
   const std::string socket = "unix://" + folder_.Path("admin.sock");
   for (const std::vector<std::string>& flags :
@@ -148,7 +178,10 @@ TEST_F(Programs, AdminCallsLeaveATraceWhateverTheLogLevel) {
     EXPECT_EQ(Vitrine("models unload nothing --all --admin " + socket), 1) << out_;
     server.Signal(SIGTERM);
     EXPECT_EQ(server.Wait(), 0);
-    EXPECT_THAT(server.Output(), AllOf(HasSubstr("\"message\":\"audit"), HasSubstr("/vitrine.v1.Admin/UnloadModel")));
+    const nlohmann::json line = LineWith(server.Output(), "\"message\":\"audit\"");
+    EXPECT_EQ(line["method"], "/vitrine.v1.Admin/UnloadModel") << server.Output();
+    EXPECT_EQ(line["arguments"]["model"], "nothing") << "an object, not text";
+    EXPECT_THAT(std::string(line["peer"]), HasSubstr("unix:"));
     EXPECT_THAT(server.Output(), Not(HasSubstr("\"message\":\"started\""))) << "the log is off";
     std::filesystem::remove(folder_.path() / "ports");
   }

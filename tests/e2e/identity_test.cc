@@ -161,6 +161,7 @@ TEST_F(IdentityServer, WithMutualTlsWhoeverHasNoCertificateGetsNoConnection) {
 TEST_F(IdentityServer, ProbesHaveAPlaintextListenerWithNothingElseOnIt) {
   WithTls("ca.pem");
   options_.health_listen = "127.0.0.1:0";
+  options_.allow_empty = true;
   Start();
   const auto probe = Plain(server_->health_address());
   grpc::ClientContext context;

@@ -187,6 +187,17 @@ TEST(Program, CheckNamesARepositoryInWhichThereIsNothingToServe) {
   EXPECT_EQ(allowed.Wait(), 0) << allowed.Output();
 }
 
+TEST(Program, TooLittleVirtualMemoryIsRefusedWithASentence) {
+  const ScratchFolder folder;
+  const std::string output = folder.Path("output");
+  const int status =
+      std::system(absl::StrCat("ulimit -v 600000; exec " VITRINE_BIN "/vitrine-server --repository ",
+                               folder.path().string(), " --listen 127.0.0.1:0 --metrics '' > ", output, " 2>&1")
+                      .c_str());
+  EXPECT_EQ(WEXITSTATUS(status), 1);
+  EXPECT_THAT(folder.Read("output"), AllOf(HasSubstr("ulimit -v"), HasSubstr("threads with their stacks need")));
+}
+
 TEST(Program, AMissingCudaDeviceIsRefusedWithAReason) {
   const ScratchFolder folder;
   std::vector<std::string> flags = Flags(folder.path());

@@ -56,6 +56,7 @@ TEST_F(AdminModelsTest, LoadsUnloadsAndRollsBack) {
   EXPECT_EQ(first->queue_limits->max_requests, 9);
   EXPECT_EQ(loader_.BytesOf({"m", 2}).value(), first->manifest.parameters() * 4);
   ASSERT_TRUE(admin_->RollbackModel(FromText<v1::RollbackModelRequest>("model: 'm'")).ok());
+  EXPECT_EQ(admin_->rollbacks(), (std::map<std::string, uint64_t>{{"m", 1}}));
   EXPECT_EQ(registry_->Find("m").value()->id.version, 1);
   EXPECT_EQ(registry_->Find("m").value()->queue_limits, first->queue_limits) << "a swap keeps the model's limits";
   ASSERT_TRUE(admin_->UnloadModel(FromText<v1::UnloadModelRequest>("model: 'm'")).ok());

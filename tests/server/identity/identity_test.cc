@@ -95,6 +95,8 @@ TEST_F(IdentityTest, WithoutAPolicyAdminIsForTheUserOfTheSocket) {
   Credentials token = Bearer(kSecret);
   token.on_admin_listener = true;
   EXPECT_EQ(Ask(*identity, kLoad, token), kDenied);
+  EXPECT_EQ(CallerOf(identity->Authorize(kLoad, token)).name, "token:ci") << "who was refused is known";
+  EXPECT_EQ(CallerOf(identity->Authorize(kLoad, Bearer("wrong"))).name, "anonymous");
   EXPECT_EQ(Ask(*identity, kLoad, {.on_admin_listener = true}), kUnauthenticated);
   EXPECT_EQ(Ask(*identity, kLoad, {.uid = 0, .on_admin_listener = true}), kOk);
   EXPECT_EQ(identity->Authorize(kLoad, {.uid = 7, .on_admin_listener = true})->name, "uid:7");

@@ -60,6 +60,20 @@ TEST_F(Tls, FilesThatAreMissingOrUnreadableAreNamed) {
   }
 }
 
+TEST_F(Tls, EveryFileAtFaultIsNamedAtOnce) {
+  options_.client_ca = authority_.Path("nowhere.pem");
+  chmod(options_.key.c_str(), 0644);
+  ExpectRefused("--tls-client-ca", options_.client_ca, "no such file");
+  ExpectRefused("--tls-key", options_.key, "every user");
+  chmod(options_.key.c_str(), 0600);
+  options_.client_ca = options_.certificate;
+  authority_.Write("noise.key", "hello");
+  options_.key = authority_.Path("noise.key");
+  chmod(options_.key.c_str(), 0600);
+  ExpectRefused("--tls-client-ca", options_.client_ca, "no authority");
+  ExpectRefused("--tls-key", options_.key, "no private key");
+}
+
 TEST_F(Tls, AKeyThatEveryUserMayReadIsRefused) {
   for (const mode_t mode : {0644, 0604, 0602, 0601}) {
     chmod(options_.key.c_str(), mode);

@@ -61,7 +61,10 @@ TEST(RateWindow, CountersComeGoAndBeginAnew) {
   window.Sample(clock.Now(), {{"new", 30}, {"anew", 10}});
   EXPECT_DOUBLE_EQ(window.PerSecond("new"), 3);
   EXPECT_EQ(window.PerSecond("gone"), 0);
-  EXPECT_EQ(window.PerSecond("anew"), 0) << "never negative";
+  EXPECT_DOUBLE_EQ(window.PerSecond("anew"), 1) << "ten since it began at 0 again";
+  clock.Advance(absl::Seconds(10));
+  window.Sample(clock.Now(), {{"new", 30}, {"anew", 50}});
+  EXPECT_DOUBLE_EQ(window.PerSecond("anew"), 2.5) << "what came before the reload is no reason for a window of zeros";
   EXPECT_EQ(window.PerSecond("never"), 0);
 }
 

@@ -46,6 +46,7 @@ TEST(RequestLog, ValidateNamesTheSetting) {
 RequestLine Failed(const std::string& id, const std::string& model = "m") {
   return {.method = "Classify",
           .caller = "token:ann",
+          .peer = "ipv4:10.0.3.7:41812",
           .model = model,
           .version = 3,
           .request_id = id,
@@ -60,8 +61,9 @@ TEST(RequestLog, SaysWhoWhatAndWhy) {
   RequestLog log = Make("errors", clock);
   log.Write(Failed("id-1"));
   EXPECT_EQ(History().Lines()[0].text,
-            "request method=Classify code=INTERNAL duration_ms=12 caller=token:ann model=m version=3 request_id=id-1 "
-            "trace_id=aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa span_id=bbbbbbbbbbbbbbbb reason=\"it broke\"");
+            "request method=Classify code=INTERNAL duration_ms=12 caller=token:ann peer=ipv4:10.0.3.7:41812 model=m "
+            "version=3 request_id=id-1 trace_id=aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa span_id=bbbbbbbbbbbbbbbb reason=\"it "
+            "broke\"");
 }
 
 TEST(RequestLog, CutsWhatIsLongAndEscapesWhatIsForged) {

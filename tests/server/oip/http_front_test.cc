@@ -18,6 +18,7 @@ using ::testing::HasSubstr;
 
 class Get : public HttpRequest {
  public:
+  std::string peer() const override { return "ipv4:127.0.0.1:1"; }
   explicit Get(std::string path) : path_(std::move(path)) {}
   const std::string& method() const override { return method_; }
   const std::string& path() const override { return path_; }
