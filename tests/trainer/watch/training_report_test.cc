@@ -184,7 +184,7 @@ TEST(TrainingReport, ShowsAModelOfPicturesWhole) {
                            "Reliability",
                            ">Worst mistakes</h2>",
                            ">Attention</h2>",
-                           "alt=\"layer 1\"",
+                           "alt=\"layer 1, 0 to ",
                            ">Attention distance</h2>",
                            "data:image/svg+xml;base64,",
                            "a &lt;machine&gt;",
