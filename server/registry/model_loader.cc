@@ -33,23 +33,21 @@ int64_t DeviceBytes(const Model& model) {
   return bytes;
 }
 
-// Lets lazy initialisation happen before the first request, and gives the cost model a first guess.
-absl::Status WarmUp(const Model& model, const Device& device, ModelCost& cost) {
+// Gives the cost model a first guess: one forward pass, of a model that has run before.
+absl::Status GuessCost(const Model& model, const Device& device, ModelCost& cost) {
   const v1::Preprocessing& preprocessing = model.config().preprocessing();
   ASSIGN_OR_RETURN(const Geometry geometry, PlanGeometry(preprocessing, Size{224, 224}));
   ASSIGN_OR_RETURN(const Grid grid, model.GridFor(geometry.input.height, geometry.input.width));
+  const int64_t tokens = grid.cells() + model.prefix_tokens();
+  // What was measured while serving is better.
+  if (cost.Predict(tokens, 0) != absl::ZeroDuration()) return absl::OkStatus();
   const at::Tensor input =
       at::zeros({preprocessing.channels(), geometry.input.height, geometry.input.width}, at::kFloat)
           .to(at::Device(device.name()));
-  // A device computes on after RunModel returns; fetching the logits waits for it.
-  ASSIGN_OR_RETURN(at::Tensor logits, RunModel(model, {input}));
-  logits = logits.cpu();
   const absl::Time begin = SteadyClock().Now();
-  ASSIGN_OR_RETURN(logits, RunModel(model, {input}));
-  logits = logits.cpu();
-  const int64_t tokens = grid.cells() + model.prefix_tokens();
-  // Only a guess: what was measured while serving is better.
-  if (cost.Predict(tokens, 0) == absl::ZeroDuration()) cost.ObserveCompute(tokens, SteadyClock().Now() - begin);
+  ASSIGN_OR_RETURN(at::Tensor logits, RunModel(model, {input}));
+  logits = logits.cpu();  // a device computes on after RunModel returns; fetching waits for it
+  cost.ObserveCompute(tokens, SteadyClock().Now() - begin);
   return absl::OkStatus();
 }
 
@@ -59,11 +57,12 @@ absl::StatusOr<ModelHandle> BuildAndProve(StoredVersion stored, const VersionId&
   ASSIGN_OR_RETURN(std::unique_ptr<Model> model, BuildModel(stored.manifest, std::exchange(stored.weights, {})));
   model->RequireGrad(false);
   model->To(at::Device(device.name()));
-  RETURN_IF_ERROR(WarmUp(*model, device, *cost));
 
   auto loaded = std::make_shared<LoadedModel>();
   loaded->precision = "fp32";
+  // Lets lazy initialisation happen before the first request, too.
   RETURN_IF_ERROR(CheckGolden(stored, *model, EncodedPictureToInput, device.kind_name(), loaded->precision));
+  RETURN_IF_ERROR(GuessCost(*model, device, *cost));
   loaded->id = id;
   stored.extra_files.clear();
   loaded->golden = std::make_shared<const StoredVersion>(stored);
