@@ -39,7 +39,8 @@ std::filesystem::path StagedPath(const std::filesystem::path& path) {
 
 absl::Status StageFile(const std::filesystem::path& path, std::string_view bytes, mode_t mode) {
   const std::filesystem::path staged = StagedPath(path);
-  const FileDescriptor file(open(staged.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode));
+  DropStaged(path);  // what an ended process left may be of another mode, or a link to somewhere else
+  const FileDescriptor file(open(staged.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode));
   if (!file.valid()) return FileError(errno, staged.string());
   const absl::Status written = WriteAll(file, bytes, staged);
   if (!written.ok()) DropStaged(path);

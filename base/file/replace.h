@@ -13,7 +13,7 @@
 namespace vitrine {
 
 // Where the next content of `path` waits until it is committed: beside it, with ".new" behind its name. One writer at a
-// time; what an ended process left there is overwritten.
+// time; what an ended process left there is removed.
 std::filesystem::path StagedPath(const std::filesystem::path& path);
 
 // Writes `bytes` to StagedPath(path), in a new file of this mode, and to the disk. Leaves nothing behind where that

@@ -43,6 +43,20 @@ TEST_F(ReplaceFileTest, ANewFileHasTheModeThatWasAskedFor) {
   EXPECT_EQ(facts.st_mode & 0777, 0600u);
 }
 
+TEST_F(ReplaceFileTest, WhatAnEndedProcessLeftLendsNeitherItsModeNorItsTarget) {
+  folder_.Write("elsewhere", "untouched");
+  std::filesystem::create_symlink(folder_.path() / "elsewhere", StagedPath(path_));
+  ASSERT_TRUE(ReplaceFile(path_, "secret", 0600).ok());
+  EXPECT_EQ(folder_.Read("elsewhere"), "untouched");
+  EXPECT_TRUE(std::filesystem::is_regular_file(std::filesystem::symlink_status(path_)));
+  folder_.Write(StagedPath("settings"), "left");
+  ASSERT_EQ(chmod(StagedPath(path_).c_str(), 0644), 0);
+  ASSERT_TRUE(ReplaceFile(path_, "secret", 0600).ok());
+  struct stat facts;
+  ASSERT_EQ(stat(path_.c_str(), &facts), 0);
+  EXPECT_EQ(facts.st_mode & 0777, 0600u);
+}
+
 TEST_F(ReplaceFileTest, WhatIsStagedIsUnseenUntilItIsCommitted) {
   folder_.Write("settings", "old");
   ASSERT_TRUE(StageFile(path_, "new").ok());
