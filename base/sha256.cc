@@ -3,16 +3,17 @@
 
 #include <openssl/evp.h>
 
-#include <cstdlib>
+#include <new>
 
 #include "absl/strings/escaping.h"
 
 namespace vitrine {
 namespace {
 
-// OpenSSL fails here only when memory is exhausted or SHA-256 is missing; no caller could go on without it.
+// OpenSSL fails here only when memory is exhausted, which is told as every allocation tells it: the digest of a token
+// is part of a request, and no request may end the process.
 void Demand(bool done) {
-  if (!done) std::abort();
+  if (!done) throw std::bad_alloc();
 }
 
 std::string HexOf(const Sha256Digest& digest) {

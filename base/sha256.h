@@ -12,6 +12,8 @@ struct evp_md_ctx_st;  // of OpenSSL
 
 namespace vitrine {
 
+// All throw std::bad_alloc where memory is exhausted.
+
 using Sha256Digest = std::array<uint8_t, 32>;
 
 Sha256Digest Sha256(std::string_view bytes);

@@ -121,8 +121,9 @@ void AuditLog::Write(const AuditRecord& record) {
     written = file_ < 0 ? -1 : write(file_, whole.data(), whole.size());
   } while (written < 0 && file_ >= 0 && errno == EINTR);
   if (written != static_cast<ssize_t>(whole.size())) {
+    const int error = errno;
     LogFields fields = FieldsOf(record);
-    fields.emplace_back("fault", absl::StrCat(path_, " cannot be written: ", strerror(errno)));
+    fields.emplace_back("fault", absl::StrCat(path_, " cannot be written: ", strerror(error)));
     LogAlways(LogLevel::kError, "audit", fields);
   }
 }

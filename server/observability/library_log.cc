@@ -4,6 +4,7 @@
 #include <google/protobuf/stubs/logging.h>
 #include <grpc/support/log.h>
 
+#include <new>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -16,25 +17,33 @@
 namespace vitrine {
 namespace {
 
-void Write(const char* library, const char* file, int line, LogLevel level, const std::string& message) {
+void Write(const char* library, const char* file, int line, LogLevel level, std::string_view message) {
   static auto& limit = *new LineLimit(kMaxLibraryLinesPerSecond, SteadyClock());
   const std::optional<int64_t> left_out = limit.Admit();
   if (!left_out.has_value()) return;
   const std::string_view path = file;
   LogFields fields = {{"library", std::string(library)},
                       {"place", absl::StrCat(std::string(path.substr(path.rfind('/') + 1)), ":", line)},
-                      {"said", message}};
+                      {"said", std::string(message)}};
   if (*left_out > 0) fields.emplace_back("lines_left_out", *left_out);
   Log(level, "library", fields);
 }
 
+// Without memory the line is lost: an exception must not pass through the frames of the libraries.
+void TryToWrite(const char* library, const char* file, int line, LogLevel level, std::string_view message) {
+  try {
+    Write(library, file, line, level, message);
+  } catch (const std::bad_alloc&) {
+  }
+}
+
 void OfGrpc(gpr_log_func_args* said) {
   const LogLevel level = said->severity == GPR_LOG_SEVERITY_ERROR ? LogLevel::kWarning : LogLevel::kDebug;
-  Write("grpc", said->file, said->line, level, said->message);
+  TryToWrite("grpc", said->file, said->line, level, said->message);
 }
 
 void OfProtobuf(google::protobuf::LogLevel, const char* file, int line, const std::string& message) {
-  Write("protobuf", file, line, LogLevel::kWarning, message);
+  TryToWrite("protobuf", file, line, LogLevel::kWarning, message);
 }
 
 }  // namespace
