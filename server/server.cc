@@ -13,7 +13,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "base/join_faults.h"
 #include "base/machine/machine.h"
 #include "base/mutex.h"
@@ -54,8 +53,6 @@ constexpr absl::Duration kHungBatch = absl::Minutes(1);
 constexpr absl::Duration kShutdownGrace = absl::Seconds(1);
 // Between two tries of a server that is not ready because nothing is computed.
 constexpr absl::Duration kProbeRetry = absl::Seconds(1);
-// Threads beside the executors', about: gRPC's, HTTP's, the registry's.
-constexpr int kOtherThreads = 40;
 constexpr char kStuck[] = "a picture of the server's own does not come back; an executor or the device hangs";
 
 class RunningServer : public Server {
@@ -241,14 +238,7 @@ class RunningServer : public Server {
 
   ComputeProbe::Parts ProbeParts() {
     return {
-        .models =
-            [this] {
-              std::vector<ModelHandle> ready;
-              for (VersionStatus& version : registry_.List()) {
-                if (version.state == v1::READY && version.model != nullptr) ready.push_back(std::move(version.model));
-              }
-              return ready;
-            },
+        .models = [this] { return registry_.ReadyModels(); },
         .submit = [this](InferenceRequest request) { scheduler_.Submit(std::move(request)); },
         .report =
             [this](const ComputeFindings& found) {
@@ -387,7 +377,7 @@ absl::StatusOr<std::unique_ptr<RunningServer>> OpenServer(ServerOptions options)
   ASSIGN_OR_RETURN(std::unique_ptr<ServingSettings> settings, ServingSettings::Open(options.registry.Serving()));
   options = Resolve(std::move(options), device, machine);
   spdlog::info(DescribeMachine(machine, options));
-  RETURN_IF_ERROR(CheckAddressSpace(kOtherThreads + options.executor.ThreadCount()));
+  RETURN_IF_ERROR(CheckAddressSpace(options.executor.ThreadCount()));
   auto server = std::make_unique<RunningServer>(options, std::move(settings), device, machine, SteadyClock());
   RETURN_IF_ERROR(server->Open());
   return server;

@@ -84,6 +84,11 @@ class AdminService {
   void CountRollback(const std::string& model);
   // With a change that is about these versions.
   absl::Duration PatienceFor(const std::vector<VersionId>& named) const;
+  // Versions that one change tries, one after the other.
+  static constexpr size_t kMostTried = 10;
+
+  static std::string Text(const VersionId& id);  // in words, for the sentences of refusals
+  static absl::Status CheckNumber(int64_t version);
   absl::Status CheckKnown(const std::string& model) const;
   // OK if it is; else why not.
   absl::Status CheckReady(const VersionId& id) const;

@@ -12,6 +12,8 @@
 namespace vitrine {
 namespace {
 
+// Threads beside the executors', about: gRPC's, HTTP's, the registry's.
+constexpr int kOtherThreads = 40;
 // Beside the stacks: heaps, and what is mapped for a while.
 constexpr size_t kOther = size_t{128} << 20;
 
@@ -26,7 +28,8 @@ size_t StackBytes() {
 
 }  // namespace
 
-absl::Status CheckAddressSpace(int threads) {
+absl::Status CheckAddressSpace(int executors) {
+  const int threads = executors + kOtherThreads;
   rlimit limit = {};
   if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return absl::OkStatus();
   const size_t needed = static_cast<size_t>(threads) * StackBytes() + kOther;

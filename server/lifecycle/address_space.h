@@ -6,9 +6,10 @@
 
 namespace vitrine {
 
-// Whether a limit of virtual memory (ulimit -v) leaves room for the stacks of so many more threads. RESOURCE_EXHAUSTED
-// says what is missing: gRPC ends the process where it cannot start a thread. What models take comes on top.
-absl::Status CheckAddressSpace(int threads);
+// Whether a limit of virtual memory (ulimit -v) leaves room for the stacks of so many executors and of the threads
+// beside them. RESOURCE_EXHAUSTED says what is missing: gRPC ends the process where it cannot start a thread. What
+// models take comes on top.
+absl::Status CheckAddressSpace(int executors);
 
 }  // namespace vitrine
 

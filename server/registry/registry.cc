@@ -318,6 +318,14 @@ std::string Registry::WhyEmpty() const {
   return why_empty_;
 }
 
+std::vector<ModelHandle> Registry::ReadyModels() const {
+  std::vector<ModelHandle> ready;
+  for (VersionStatus& version : List()) {
+    if (version.state == v1::READY && version.model != nullptr) ready.push_back(std::move(version.model));
+  }
+  return ready;
+}
+
 std::vector<VersionId> Registry::OnDisk() const {
   MutexLock lock(mutex_);
   return on_disk_;

@@ -123,6 +123,8 @@ class Registry {
   absl::Status repository_status() const;
   // Where the repository held no version at the last poll: why, see WhyNoVersions. Empty otherwise.
   std::string WhyEmpty() const;
+  // Of every READY version.
+  std::vector<ModelHandle> ReadyModels() const;
   // The versions that the repository held at the last poll, sorted.
   std::vector<VersionId> OnDisk() const;
   const RegistryOptions& options() const { return options_; }
