@@ -1,17 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/registry/registry.h"
+#include "tests/server/registry/registry_test.h"
 
 #include <gmock/gmock.h>
 
 #include <atomic>
 #include <chrono>
 #include <filesystem>
-#include <fstream>
-#include <functional>
 #include <future>
-#include <map>
 #include <memory>
-#include <set>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -25,59 +21,6 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-
-// A folder that looks like a repository to the registry, and a loader that refuses on demand.
-class RegistryTest : public ::testing::Test {
- protected:
-  RegistryTest() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "vitrine-registry-XXXXXX").string();
-    EXPECT_NE(mkdtemp(pattern.data()), nullptr);
-    folder_ = pattern;
-    std::filesystem::create_directory(root());
-  }
-  ~RegistryTest() override { std::filesystem::remove_all(folder_); }
-
-  std::filesystem::path root() const { return folder_ / "repository"; }
-
-  void Add(const std::string& model, int64_t version, const std::string& manifest = "manifest") {
-    const std::filesystem::path folder = root() / model / std::to_string(version);
-    std::filesystem::create_directories(folder);
-    std::ofstream(folder / "manifest.textproto") << manifest;
-  }
-
-  absl::StatusOr<ModelHandle> Load(const VersionId& id) {
-    loads_.push_back(absl::StrCat(id.model, "/", id.version));
-    if (bad_.contains(id)) return absl::FailedPreconditionError(absl::StrCat("weights.safetensors of ", id.version));
-    auto model = std::make_shared<LoadedModel>();
-    model->id = id;
-    std::ifstream(root() / id.model / std::to_string(id.version) / "manifest.textproto") >> model->weights_sha256;
-    return model;
-  }
-
-  RegistryOptions Options(int keep = 1) {
-    RegistryOptions options;
-    options.root = root();
-    options.keep_versions = keep;
-    return options;
-  }
-  Registry::Loader Loader() {
-    return [this](const VersionId& id) { return Load(id); };
-  }
-
-  // "m/1 READY" for every version known.
-  static std::vector<std::string> States(const Registry& registry) {
-    std::vector<std::string> states;
-    for (const VersionStatus& status : registry.List()) {
-      states.push_back(absl::StrCat(status.id.model, "/", status.id.version, " ", v1::ModelState_Name(status.state)));
-    }
-    return states;
-  }
-
-  std::filesystem::path folder_;
-  FakeClock clock_;
-  std::set<VersionId> bad_;
-  std::vector<std::string> loads_;
-};
 
 TEST_F(RegistryTest, LoadsTheNewestVersionOfEveryModel) {
   Add("a", 1);
@@ -188,129 +131,6 @@ TEST_F(RegistryTest, KeepsAsManyVersionsAsTold) {
   registry.Poll();
   EXPECT_THAT(States(registry), ElementsAre("m/2 READY", "m/3 READY"));
   EXPECT_EQ(registry.Find("m", 2).value()->id.version, 2);
-}
-
-TEST_F(RegistryTest, ABadVersionLeavesTheOldOneServing) {
-  Add("m", 1);
-  Registry registry(Options(), Loader(), clock_);
-  registry.Poll();
-  Add("m", 2);
-  bad_.insert({"m", 2});
-  registry.Poll();
-  EXPECT_THAT(States(registry), ElementsAre("m/1 READY", "m/2 FAILED"));
-  EXPECT_THAT(registry.Get("m", 2).value().reason, HasSubstr("weights.safetensors"));
-  EXPECT_EQ(registry.Find("m").value()->id.version, 1);
-  EXPECT_THAT(registry.Find("m", 2).status().ToString(), HasSubstr("version 2 is not ready"));
-}
-
-TEST_F(RegistryTest, FallsBackToAnOlderVersionAtStart) {
-  Add("m", 1);
-  Add("m", 2);
-  bad_.insert({"m", 2});
-  Registry registry(Options(), Loader(), clock_);
-  registry.Poll();
-  EXPECT_THAT(States(registry), ElementsAre("m/1 READY", "m/2 FAILED"));
-}
-
-TEST_F(RegistryTest, RetriesAfterADelayThatDoubles) {
-  Add("m", 1);
-  bad_.insert({"m", 1});
-  Registry registry(Options(), Loader(), clock_);
-  registry.Poll();
-  registry.Poll();
-  EXPECT_EQ(loads_.size(), 1) << "no retry before its time";
-  clock_.Advance(absl::Seconds(2));
-  registry.Poll();
-  EXPECT_EQ(loads_.size(), 2);
-  clock_.Advance(absl::Seconds(2));
-  registry.Poll();
-  EXPECT_EQ(loads_.size(), 2) << "the second delay is twice the first";
-  clock_.Advance(absl::Seconds(2));
-  bad_.clear();
-  registry.Poll();
-  EXPECT_THAT(States(registry), ElementsAre("m/1 READY"));
-  for (int i = 0; i < 100; ++i) {
-    clock_.Advance(absl::Minutes(10));
-    registry.Poll();
-  }
-  EXPECT_EQ(loads_.size(), 3) << "a version that is ready is not loaded again";
-}
-
-TEST_F(RegistryTest, RetriesAtOnceWhenTheManifestChanges) {
-  Add("m", 1);
-  bad_.insert({"m", 1});
-  Registry registry(Options(), Loader(), clock_);
-  registry.Poll();
-  bad_.clear();
-  Add("m", 1, "another manifest");
-  registry.Poll();
-  EXPECT_THAT(States(registry), ElementsAre("m/1 READY"));
-}
-
-TEST_F(RegistryTest, AFailedVersionThatIsRemovedIsForgotten) {
-  Add("m", 1);
-  bad_.insert({"m", 1});
-  Registry registry(Options(), Loader(), clock_);
-  registry.Poll();
-  std::filesystem::remove_all(root() / "m");
-  registry.Poll();
-  EXPECT_THAT(States(registry), IsEmpty());
-}
-
-TEST_F(RegistryTest, FilesThatWereReplacedAreLoadedAndWhoHoldsTheOldOnesKeepsThem) {
-  Add("m", 1, "old");
-  Registry registry(Options(), Loader(), clock_);
-  registry.Poll();
-  registry.Poll();
-  EXPECT_THAT(loads_, ElementsAre("m/1")) << "what nobody touched is loaded once";
-  const ModelHandle held = registry.Find("m").value();
-  std::filesystem::remove_all(root() / "m" / "1");
-  Add("m", 1, "new");
-  registry.Poll();
-  EXPECT_EQ(registry.Find("m").value()->weights_sha256, "new");
-  EXPECT_EQ(held->weights_sha256, "old");
-  registry.Poll();
-  EXPECT_THAT(loads_, ElementsAre("m/1", "m/1"));
-}
-
-TEST_F(RegistryTest, WeightsThatWereReplacedAreNoticed) {
-  Add("m", 1);
-  const std::filesystem::path weights = root() / "m" / "1" / "weights.safetensors";
-  std::ofstream(weights) << "old";
-  Registry registry(Options(), Loader(), clock_);
-  registry.Poll();
-  std::ofstream(weights) << "others";
-  registry.Poll();
-  EXPECT_THAT(loads_, ElementsAre("m/1", "m/1"));
-}
-
-TEST_F(RegistryTest, FilesThatWereOnlyTouchedChangeNothing) {
-  Add("m", 1, "same");
-  Registry registry(Options(), Loader(), clock_);
-  registry.Poll();
-  const ModelHandle held = registry.Find("m").value();
-  Add("m", 1, "same");
-  registry.Poll();
-  EXPECT_EQ(loads_.size(), 2U);
-  EXPECT_EQ(registry.Find("m").value(), held);
-}
-
-TEST_F(RegistryTest, FilesThatWereReplacedByBadOnesLeaveTheLoadedVersionServing) {
-  Add("m", 1, "old");
-  Registry registry(Options(), Loader(), clock_);
-  registry.Poll();
-  bad_.insert({"m", 1});
-  Add("m", 1, "broken");
-  registry.Poll();
-  EXPECT_THAT(States(registry), ElementsAre("m/1 READY"));
-  EXPECT_EQ(registry.Find("m").value()->weights_sha256, "old");
-  bad_.clear();
-  Add("m", 1, "mended");
-  registry.Poll();
-  EXPECT_EQ(loads_.size(), 2U) << "it was tried again before the delay was over";
-  clock_.Advance(absl::Seconds(2));
-  registry.Poll();
-  EXPECT_EQ(registry.Find("m").value()->weights_sha256, "mended");
 }
 
 TEST_F(RegistryTest, AVanishedRepositoryLeavesTheLastGoodVersionServing) {

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+// Versions that cannot be loaded, and files that were replaced.
+#include <gmock/gmock.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "absl/strings/str_cat.h"
+#include "tests/server/registry/registry_test.h"
+
+namespace vitrine {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+TEST_F(RegistryTest, ABadVersionLeavesTheOldOneServing) {
+  Add("m", 1);
+  Registry registry(Options(), Loader(), clock_);
+  registry.Poll();
+  Add("m", 2);
+  bad_.insert({"m", 2});
+  registry.Poll();
+  EXPECT_THAT(States(registry), ElementsAre("m/1 READY", "m/2 FAILED"));
+  EXPECT_THAT(registry.Get("m", 2).value().reason, HasSubstr("weights.safetensors"));
+  EXPECT_EQ(registry.Find("m").value()->id.version, 1);
+  EXPECT_THAT(registry.Find("m", 2).status().ToString(), HasSubstr("version 2 is not ready"));
+}
+
+TEST_F(RegistryTest, FallsBackToAnOlderVersionAtStart) {
+  Add("m", 1);
+  Add("m", 2);
+  bad_.insert({"m", 2});
+  Registry registry(Options(), Loader(), clock_);
+  registry.Poll();
+  EXPECT_THAT(States(registry), ElementsAre("m/1 READY", "m/2 FAILED"));
+}
+
+TEST_F(RegistryTest, RetriesAfterADelayThatDoubles) {
+  Add("m", 1);
+  bad_.insert({"m", 1});
+  Registry registry(Options(), Loader(), clock_);
+  registry.Poll();
+  registry.Poll();
+  EXPECT_EQ(loads_.size(), 1) << "no retry before its time";
+  clock_.Advance(absl::Seconds(2));
+  registry.Poll();
+  EXPECT_EQ(loads_.size(), 2);
+  clock_.Advance(absl::Seconds(2));
+  registry.Poll();
+  EXPECT_EQ(loads_.size(), 2) << "the second delay is twice the first";
+  clock_.Advance(absl::Seconds(2));
+  bad_.clear();
+  registry.Poll();
+  EXPECT_THAT(States(registry), ElementsAre("m/1 READY"));
+  for (int i = 0; i < 100; ++i) {
+    clock_.Advance(absl::Minutes(10));
+    registry.Poll();
+  }
+  EXPECT_EQ(loads_.size(), 3) << "a version that is ready is not loaded again";
+}
+
+TEST_F(RegistryTest, RetriesAtOnceWhenTheManifestChanges) {
+  Add("m", 1);
+  bad_.insert({"m", 1});
+  Registry registry(Options(), Loader(), clock_);
+  registry.Poll();
+  bad_.clear();
+  Add("m", 1, "another manifest");
+  registry.Poll();
+  EXPECT_THAT(States(registry), ElementsAre("m/1 READY"));
+}
+
+TEST_F(RegistryTest, AFailedVersionThatIsRemovedIsForgotten) {
+  Add("m", 1);
+  bad_.insert({"m", 1});
+  Registry registry(Options(), Loader(), clock_);
+  registry.Poll();
+  std::filesystem::remove_all(root() / "m");
+  registry.Poll();
+  EXPECT_THAT(States(registry), IsEmpty());
+}
+
+TEST_F(RegistryTest, FilesThatWereReplacedAreLoadedAndWhoHoldsTheOldOnesKeepsThem) {
+  Add("m", 1, "old");
+  Registry registry(Options(), Loader(), clock_);
+  registry.Poll();
+  registry.Poll();
+  EXPECT_THAT(loads_, ElementsAre("m/1")) << "what nobody touched is loaded once";
+  const ModelHandle held = registry.Find("m").value();
+  std::filesystem::remove_all(root() / "m" / "1");
+  Add("m", 1, "new");
+  registry.Poll();
+  EXPECT_EQ(registry.Find("m").value()->weights_sha256, "new");
+  EXPECT_EQ(held->weights_sha256, "old");
+  registry.Poll();
+  EXPECT_THAT(loads_, ElementsAre("m/1", "m/1"));
+}
+
+TEST_F(RegistryTest, WeightsThatWereReplacedAreNoticed) {
+  Add("m", 1);
+  const std::filesystem::path weights = root() / "m" / "1" / "weights.safetensors";
+  std::ofstream(weights) << "old";
+  Registry registry(Options(), Loader(), clock_);
+  registry.Poll();
+  std::ofstream(weights) << "others";
+  registry.Poll();
+  EXPECT_THAT(loads_, ElementsAre("m/1", "m/1"));
+}
+
+TEST_F(RegistryTest, FilesThatWereOnlyTouchedChangeNothing) {
+  Add("m", 1, "same");
+  Registry registry(Options(), Loader(), clock_);
+  registry.Poll();
+  const ModelHandle held = registry.Find("m").value();
+  Add("m", 1, "same");
+  registry.Poll();
+  EXPECT_EQ(loads_.size(), 2U);
+  EXPECT_EQ(registry.Find("m").value(), held);
+}
+
+TEST_F(RegistryTest, FilesThatWereReplacedByBadOnesLeaveTheLoadedVersionServing) {
+  Add("m", 1, "old");
+  Registry registry(Options(), Loader(), clock_);
+  registry.Poll();
+  bad_.insert({"m", 1});
+  Add("m", 1, "broken");
+  registry.Poll();
+  EXPECT_THAT(States(registry), ElementsAre("m/1 READY"));
+  EXPECT_EQ(registry.Find("m").value()->weights_sha256, "old");
+  bad_.clear();
+  Add("m", 1, "mended");
+  registry.Poll();
+  EXPECT_EQ(loads_.size(), 2U) << "it was tried again before the delay was over";
+  clock_.Advance(absl::Seconds(2));
+  registry.Poll();
+  EXPECT_EQ(registry.Find("m").value()->weights_sha256, "mended");
+}
+
+}  // namespace
+}  // namespace vitrine
