@@ -1,23 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/registry/reclaimer.h"
 
+#include <list>
 #include <utility>
-#include <vector>
 
 #include "base/mutex.h"
 
 namespace vitrine {
 
 struct Reclaimer::Waiting {
-  // A model that is not taken is freed when this returns.
-  void Add(ModelHandle model) {
+  using Models = std::list<ModelHandle>;
+
+  // Takes what the list holds, which is left with it once closed. Allocates nothing: whoever drops a handle may have
+  // no memory, and may not throw.
+  void Add(Models& dropped) {
     MutexLock lock(mutex);
     if (wake == nullptr) return;
-    models.push_back(std::move(model));
+    models.splice(models.end(), dropped);
     wake();
   }
   // To be freed without the lock.
-  std::vector<ModelHandle> Take() {
+  Models Take() {
     MutexLock lock(mutex);
     return std::exchange(models, {});
   }
@@ -28,7 +31,7 @@ struct Reclaimer::Waiting {
 
   Mutex mutex;
   std::function<void()> wake ABSL_GUARDED_BY(mutex);  // null: closed
-  std::vector<ModelHandle> models ABSL_GUARDED_BY(mutex);
+  Models models ABSL_GUARDED_BY(mutex);
 };
 
 Reclaimer::Reclaimer(std::function<void()> wake) : waiting_(std::make_shared<Waiting>()) {
@@ -43,8 +46,9 @@ Reclaimer::~Reclaimer() {
 
 ModelHandle Reclaimer::Keep(ModelHandle model) const {
   const LoadedModel* const raw = model.get();
-  return {raw, [waiting = waiting_, model = std::move(model)](const LoadedModel*) mutable {
-            waiting->Add(std::move(model));
+  return {raw, [waiting = waiting_, kept = Waiting::Models{std::move(model)}](const LoadedModel*) mutable {
+            waiting->Add(kept);
+            kept.clear();
           }};
 }
 
