@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "base/file/replace.h"
 
 namespace vitrine::testing {
 
@@ -18,6 +19,12 @@ Authority::Authority() {
   Run(absl::StrCat("req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=ca -config ",
                    Path("empty.cnf"), " -extensions ca -keyout ", Path("ca.key"), " -out ", Path("ca.pem")));
   Write("index.txt", "");
+}
+
+void Authority::Write(const std::string& name, const std::string& bytes) const {
+  struct stat before = {};
+  const mode_t mode = stat(Path(name).c_str(), &before) == 0 ? before.st_mode & ACCESSPERMS : 0644;
+  EXPECT_EQ(ReplaceFile(Path(name), bytes, mode), absl::OkStatus());
 }
 
 void Authority::Run(const std::string& arguments) const {

@@ -23,7 +23,8 @@ class Authority {
 
   std::string Path(const std::string& name) const { return folder_.Path(name); }
   std::string Read(const std::string& name) const { return folder_.Read(name); }
-  void Write(const std::string& name, const std::string& bytes) const { folder_.Write(name, bytes); }
+  // Replaces the file as a whole, with the mode that it had: a server that watches it never reads half of it.
+  void Write(const std::string& name, const std::string& bytes) const;
 
  private:
   void Run(const std::string& arguments) const;
