@@ -37,12 +37,19 @@ absl::StatusOr<std::unique_ptr<Model>> BuildModel(const StoredVersion& version);
 // Turns an encoded picture into a model's input [C, H, W]; injected, since this room does not know imaging/.
 using PictureToInput = std::function<absl::StatusOr<at::Tensor>(std::string_view picture, const v1::Preprocessing&)>;
 
+// Told on the calling thread around the run of one golden alone, of a model that has run before: how long that takes
+// is a first guess of what a picture costs.
+struct GoldenSteps {
+  std::function<void()> before_alone = nullptr;
+  std::function<void(int64_t tokens)> after_alone = nullptr;  // the device is done as well
+};
+
 // Runs every golden, all in one batch and the first also alone, and compares with the manifest's tolerance for
 // (device, precision). `device` is where the model is: "cpu", "cuda" or "cuda:N". FAILED_PRECONDITION says which
 // golden, how far off, and the tolerance; also if there is no golden picture or no tolerance for this device and
 // precision.
 absl::Status CheckGolden(const StoredVersion& version, const Model& model, const PictureToInput& to_input,
-                         std::string_view device, std::string_view precision);
+                         std::string_view device, std::string_view precision, const GoldenSteps& steps = {});
 
 // How far a model is off now: the largest |logit - golden| / max(1, largest |golden|) over the goldens, all in one
 // batch. NaN if a logit is. Of `version` the manifest and the goldens are looked at; the weights may be left out.

@@ -137,7 +137,7 @@ absl::StatusOr<std::vector<at::Tensor>> CollectLogits(const StoredVersion& versi
 }
 
 absl::Status CheckOnDevice(const StoredVersion& version, const Model& model, const PictureToInput& to_input,
-                           at::Device device, float tolerance) {
+                           at::Device device, float tolerance, const GoldenSteps& steps) {
   ASSIGN_OR_RETURN(const GoldenInputs inputs, CollectInputs(version.golden, model, to_input, device));
   ASSIGN_OR_RETURN(const std::vector<at::Tensor> golden, CollectLogits(version, inputs));
   ASSIGN_OR_RETURN(const at::Tensor together, RunModel(model, inputs.images));
@@ -145,7 +145,14 @@ absl::Status CheckOnDevice(const StoredVersion& version, const Model& model, con
     RETURN_IF_ERROR(Compare(inputs.names[i], together.select(0, static_cast<int64_t>(i)), golden[i], tolerance,
                             absl::StrCat("in a batch of ", golden.size())));
   }
-  ASSIGN_OR_RETURN(const at::Tensor alone, RunModel(model, {inputs.images[0]}));
+  const at::Tensor& first = inputs.images[0];
+  if (steps.before_alone != nullptr) steps.before_alone();
+  ASSIGN_OR_RETURN(at::Tensor alone, RunModel(model, {first}));
+  alone = alone.cpu();  // a device computes on after RunModel returns; fetching waits for it
+  if (steps.after_alone != nullptr) {
+    ASSIGN_OR_RETURN(const Grid grid, model.GridFor(static_cast<int>(first.size(1)), static_cast<int>(first.size(2))));
+    steps.after_alone(grid.cells() + model.prefix_tokens());
+  }
   return Compare(inputs.names[0], alone.select(0, 0), golden[0], tolerance, "alone");
 }
 
@@ -166,13 +173,14 @@ absl::StatusOr<float> DriftOnDevice(const StoredVersion& version, const Model& m
 }  // namespace
 
 absl::Status CheckGolden(const StoredVersion& version, const Model& model, const PictureToInput& to_input,
-                         std::string_view device, std::string_view precision) {
+                         std::string_view device, std::string_view precision, const GoldenSteps& steps) {
   const std::string prefix = absl::StrCat(version.manifest.model(), "/", version.manifest.version(), ": ");
   const std::string kind = std::string(device.substr(0, device.find(':')));
   const absl::StatusOr<float> tolerance = ToleranceFor(version.manifest, kind, std::string(precision));
   if (!tolerance.ok()) return absl::FailedPreconditionError(absl::StrCat(prefix, tolerance.status().message()));
   try {
-    const absl::Status status = CheckOnDevice(version, model, to_input, at::Device(std::string(device)), *tolerance);
+    const absl::Status status =
+        CheckOnDevice(version, model, to_input, at::Device(std::string(device)), *tolerance, steps);
     return status.ok() ? status : absl::Status(status.code(), absl::StrCat(prefix, status.message()));
   } catch (const c10::Error& error) {
     return absl::InternalError(absl::StrCat(prefix, "LibTorch: ", error.what_without_backtrace()));

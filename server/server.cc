@@ -64,7 +64,7 @@ class RunningServer : public Server {
         clock_(clock),
         metrics_(options_.executor.ThreadCount(), VITRINE_VERSION, options_.revision),
         settings_(std::move(settings)),
-        loader_(options_.repository, device, &metrics_, &model_limits_),
+        loader_(options_.repository, device, &metrics_, &model_limits_, [this] { return registry_.CoresPerLoad(); }),
         registry_(
             options_.registry,
             {.load = [this](const VersionId& id) { return loader_.Load(id); },

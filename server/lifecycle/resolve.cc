@@ -48,6 +48,7 @@ ServerOptions Resolve(ServerOptions options, const Device& device, const Machine
   options.admission.max_batch_tokens = options.batch.max_batch_tokens;
   options.admission.patience = options.batch.patience;
   options.registry.root = options.repository;
+  options.registry.loads_at_once = options.executor.ThreadCount();
 
   const ServerOptions defaults;
   Share(options, machine, "--max-queue-bytes", kQueueShare, defaults.admission.max_bytes, options.admission.max_bytes);

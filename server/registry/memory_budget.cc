@@ -24,14 +24,43 @@ int64_t MemoryOf(const std::vector<VersionStatus>& versions, std::string_view mo
 }
 
 absl::Status CheckMemory(const VersionId& id, int64_t bytes, const std::vector<VersionStatus>& versions,
-                         const v1::ModelLimits& limits, int64_t total) {
-  const int64_t own = MemoryOf(versions, id.model);
+                         const std::map<VersionId, int64_t>& loading, const v1::ModelLimits& limits, int64_t total) {
+  int64_t own = MemoryOf(versions, id.model);
+  int64_t all = MemoryOf(versions);
+  for (const auto& [other, claimed] : loading) {
+    if (other.model == id.model) own += claimed;
+    all += claimed;
+  }
   if (limits.has_max_memory_bytes() && bytes > limits.max_memory_bytes() - own) {
     return Refuse(id, bytes, own, limits.max_memory_bytes(), "the model's limit");
   }
-  const int64_t all = MemoryOf(versions);
   if (bytes > total - all) return Refuse(id, bytes, all, total, "the limit of --model-memory");
   return absl::OkStatus();
+}
+
+absl::Status MemoryClaims::Claim(const VersionId& id, int64_t bytes, const v1::ModelLimits& limits, int64_t total) {
+  MutexLock lock(mutex_);
+  std::map<VersionId, int64_t> others = bytes_;
+  others.erase(id);
+  const absl::Status allowed = CheckMemory(id, bytes, versions_(), others, limits, total);
+  if (allowed.ok()) bytes_[id] = bytes;
+  return allowed;
+}
+
+void MemoryClaims::Release(const VersionId& id, const std::function<void()>& settle) {
+  MutexLock lock(mutex_);
+  if (settle != nullptr) settle();
+  bytes_.erase(id);
+}
+
+void MemoryClaims::ReleaseAll(const std::string& model) {
+  MutexLock lock(mutex_);
+  std::erase_if(bytes_, [&](const auto& claim) { return claim.first.model == model; });
+}
+
+int MemoryClaims::count() const {
+  MutexLock lock(mutex_);
+  return static_cast<int>(bytes_.size());
 }
 
 }  // namespace vitrine

@@ -2,7 +2,6 @@
 #include "server/registry/model_loader.h"
 
 #include <ATen/Parallel.h>
-#include <ATen/ops/zeros.h>
 
 #include <algorithm>
 #include <exception>
@@ -33,36 +32,42 @@ int64_t DeviceBytes(const Model& model) {
   return bytes;
 }
 
-// Gives the cost model a first guess: one forward pass, of a model that has run before.
-absl::Status GuessCost(const Model& model, const Device& device, ModelCost& cost) {
-  const v1::Preprocessing& preprocessing = model.config().preprocessing();
-  ASSIGN_OR_RETURN(const Geometry geometry, PlanGeometry(preprocessing, Size{224, 224}));
-  ASSIGN_OR_RETURN(const Grid grid, model.GridFor(geometry.input.height, geometry.input.width));
-  const int64_t tokens = grid.cells() + model.prefix_tokens();
-  // What was measured while serving is better.
-  if (cost.Predict(tokens, 0) != absl::ZeroDuration()) return absl::OkStatus();
-  const at::Tensor input =
-      at::zeros({preprocessing.channels(), geometry.input.height, geometry.input.width}, at::kFloat)
-          .to(at::Device(device.name()));
-  const absl::Time begin = SteadyClock().Now();
-  ASSIGN_OR_RETURN(at::Tensor logits, RunModel(model, {input}));
-  logits = logits.cpu();  // a device computes on after RunModel returns; fetching waits for it
-  cost.ObserveCompute(tokens, SteadyClock().Now() - begin);
-  return absl::OkStatus();
+// Runs the goldens on as many threads as there are `cores` now, but the one alone on the calling thread: a batch is
+// computed so, and what it takes is the first guess of the cost. What was measured while serving is better.
+absl::Status ProveGoldens(const StoredVersion& stored, const LoadedModel& loaded, const Model& model,
+                          const Device& device, const std::function<int()>& cores) {
+  absl::Time begin;
+  const GoldenSteps steps = {
+      .before_alone =
+          [&begin] {
+            at::set_num_threads(1);
+            begin = SteadyClock().Now();
+          },
+      .after_alone =
+          [&begin, &cost = *loaded.cost](int64_t tokens) {
+            if (cost.Predict(tokens, 0) != absl::ZeroDuration()) return;
+            cost.ObserveCompute(tokens, SteadyClock().Now() - begin);
+          },
+  };
+  if (cores != nullptr) at::set_num_threads(cores());
+  const absl::Status status =
+      CheckGolden(stored, model, EncodedPictureToInput, device.kind_name(), loaded.precision, steps);
+  at::set_num_threads(1);
+  return status;
 }
 
 absl::StatusOr<ModelHandle> BuildAndProve(StoredVersion stored, const VersionId& id, const Device& device,
-                                          std::shared_ptr<ModelCost> cost, Metrics* metrics,
-                                          std::shared_ptr<QueueLimits> queue_limits) {
+                                          std::shared_ptr<ModelCost> cost, const std::function<int()>& cores,
+                                          Metrics* metrics, std::shared_ptr<QueueLimits> queue_limits) {
   ASSIGN_OR_RETURN(std::unique_ptr<Model> model, BuildModel(stored.manifest, std::exchange(stored.weights, {})));
   model->RequireGrad(false);
   model->To(at::Device(device.name()));
 
   auto loaded = std::make_shared<LoadedModel>();
   loaded->precision = "fp32";
+  loaded->cost = std::move(cost);
   // Lets lazy initialisation happen before the first request, too.
-  RETURN_IF_ERROR(CheckGolden(stored, *model, EncodedPictureToInput, device.kind_name(), loaded->precision));
-  RETURN_IF_ERROR(GuessCost(*model, device, *cost));
+  RETURN_IF_ERROR(ProveGoldens(stored, *loaded, *model, device, cores));
   loaded->id = id;
   stored.extra_files.clear();
   loaded->golden = std::make_shared<const StoredVersion>(stored);
@@ -74,7 +79,6 @@ absl::StatusOr<ModelHandle> BuildAndProve(StoredVersion stored, const VersionId&
   loaded->device_bytes = DeviceBytes(*model);
   loaded->attention = model->attention();
   loaded->features = model->features();
-  loaded->cost = std::move(cost);
   if (metrics != nullptr) {
     loaded->metrics = metrics->ForModel(id.model);
     loaded->version_metrics = metrics->ForVersion(id.model, id.version);
@@ -95,7 +99,7 @@ absl::StatusOr<int64_t> ModelLoader::BytesOf(const VersionId& id) const {
 }
 
 absl::StatusOr<ModelHandle> ModelLoader::Load(const VersionId& id) {
-  // The calling thread alone, so that loading does not take the cores of those who serve.
+  // The calling thread alone, so that loading does not take the cores of those who serve: see `cores` for the goldens.
   at::set_num_threads(1);
   std::shared_ptr<ModelCost> cost;
   {
@@ -107,8 +111,8 @@ absl::StatusOr<ModelHandle> ModelLoader::Load(const VersionId& id) {
   std::string fault;
   try {
     ASSIGN_OR_RETURN(StoredVersion stored, ReadVersion(root_, id));
-    absl::StatusOr<ModelHandle> loaded = BuildAndProve(std::move(stored), id, device_, std::move(cost), metrics_,
-                                                       limits_ == nullptr ? nullptr : limits_->For(id.model));
+    absl::StatusOr<ModelHandle> loaded = BuildAndProve(std::move(stored), id, device_, std::move(cost), cores_,
+                                                       metrics_, limits_ == nullptr ? nullptr : limits_->For(id.model));
     if (!absl::IsInternal(loaded.status())) return loaded;
     fault = std::string(loaded.status().message());
   } catch (const std::bad_alloc&) {

@@ -3,9 +3,11 @@
 #define VITRINE_SERVER_REGISTRY_MODEL_LOADER_H_
 
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "absl/status/statusor.h"
 #include "base/mutex.h"
@@ -18,13 +20,14 @@ namespace vitrine {
 
 // Brings a stored version into memory and proves that it computes what its publisher computed:
 // read and verify -> build -> load the weights -> move to the device -> warm up -> run the golden inputs.
-// Thread-safe; computes on the calling thread alone.
+// Thread-safe; computes on the calling thread, and the goldens on as many as `cores` says.
 class ModelLoader {
  public:
-  // `metrics` and `limits` may be null and outlive the loader.
+  // `metrics` and `limits` may be null and outlive the loader. `cores`: how many cores one load may compute on now, at
+  // least 1; asked on the threads that load. Null: one.
   ModelLoader(std::filesystem::path root, const Device& device, Metrics* metrics = nullptr,
-              ModelLimitsTable* limits = nullptr)
-      : root_(std::move(root)), device_(device), metrics_(metrics), limits_(limits) {}
+              ModelLimitsTable* limits = nullptr, std::function<int()> cores = nullptr)
+      : root_(std::move(root)), device_(device), metrics_(metrics), limits_(limits), cores_(std::move(cores)) {}
 
   // The status names file and fault, in words that may be shown to callers of the Registry service.
   absl::StatusOr<ModelHandle> Load(const VersionId& id);
@@ -38,6 +41,7 @@ class ModelLoader {
   const Device device_;
   Metrics* const metrics_;
   ModelLimitsTable* const limits_;
+  const std::function<int()> cores_;
   Mutex mutex_;
   std::map<std::string, std::shared_ptr<ModelCost>> costs_ ABSL_GUARDED_BY(mutex_);  // by model
 };

@@ -46,6 +46,9 @@ absl::Status RegistryOptions::Validate() const {
                                                    " and last_retry ", absl::FormatDuration(last_retry),
                                                    "; the first must be above zero and at most the last"));
   }
+  if (loads_at_once < 1) {
+    return absl::InvalidArgumentError(absl::StrCat("loads_at_once is ", loads_at_once, "; it must be 1 or more"));
+  }
   if (max_memory_bytes < 1) {
     return absl::InvalidArgumentError(
         absl::StrCat("--model-memory is ", max_memory_bytes, "; it must be 1 or more bytes"));
@@ -163,9 +166,16 @@ void Registry::Poll() {
     for (const VersionId& id : listed->versions) present[id.model].insert(id.version);
     TellUnreadable(listed->unreadable);
   }
+  std::vector<ModelLook> loads;
   for (const auto& [model, versions] : present) {
-    PollModel(model, listed.ok() && !listed->unreadable.contains(model) ? &versions : nullptr);
+    const ModelLook look = {model, listed.ok() && !listed->unreadable.contains(model) ? &versions : nullptr};
+    if (LoadsSomething(model, look.present)) {
+      loads.push_back(look);
+    } else {
+      PollModel(model, look.present);
+    }
   }
+  PollSideBySide(loads);
   TellRepositoryStatus(listed);
 }
 
@@ -277,6 +287,13 @@ std::vector<VersionFacts> Registry::Facts(const std::string& model, const std::s
   return list;
 }
 
+bool Registry::LoadsSomething(const std::string& model, const std::set<int64_t>* present) const {
+  if (NextStep(Facts(model, present, /*tried=*/{}), settings_.Plan(model)).load.has_value()) return true;
+  const std::vector<KnownVersion> known = table_.Known(model);
+  return present != nullptr && std::any_of(known.begin(), known.end(),
+                                           [&](const KnownVersion& version) { return IsReplaced(version, *present); });
+}
+
 std::optional<int64_t> Registry::NextLoad(const std::string& model, const ModelPlan& plan) const {
   std::set<int64_t> present;
   for (const VersionId& id : OnDisk()) {
@@ -324,6 +341,14 @@ std::vector<ModelHandle> Registry::ReadyModels() const {
     if (version.state == v1::READY && version.model != nullptr) ready.push_back(std::move(version.model));
   }
   return ready;
+}
+
+int Registry::CoresPerLoad() const {
+  {
+    MutexLock lock(mutex_);
+    if (first_poll_done_) return 1;
+  }
+  return std::max(1, options_.loads_at_once / std::max(1, claims_.count()));
 }
 
 std::vector<VersionId> Registry::OnDisk() const {

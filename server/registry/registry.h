@@ -44,6 +44,8 @@ struct RegistryOptions {
   std::string admin_state;
   // Most bytes of the weights of all models in memory. Swapping needs room for two versions of a model.
   int64_t max_memory_bytes = kNoMemoryLimit;
+  // Models that are loaded side by side, at least 1; the versions of one model come one after the other.
+  int loads_at_once = 1;
 
   absl::Status Validate() const;  // names the field, the value and the allowed range
   ServingSettings::Options Serving() const;
@@ -127,20 +129,33 @@ class Registry {
   std::vector<ModelHandle> ReadyModels() const;
   // The versions that the repository held at the last poll, sorted.
   std::vector<VersionId> OnDisk() const;
+  // Cores that a load may compute on now: before the first look has ended nobody is served, and the loads that run
+  // share loads_at_once of them; later one, so that those who serve keep theirs.
+  int CoresPerLoad() const;
   const RegistryOptions& options() const { return options_; }
 
  private:
-  // Steps of Poll; they run on one thread at a time. `present`: the versions on disk; null: nobody knows.
+  // A model, and its versions on disk; null: nobody knows them.
+  struct ModelLook {
+    std::string model;
+    const std::set<int64_t>* present;
+  };
+
+  // Steps of Poll; they run on one thread at a time for each model.
   void PollModel(const std::string& model, const std::set<int64_t>* present);
+  bool LoadsSomething(const std::string& model, const std::set<int64_t>* present) const;
+  void PollSideBySide(const std::vector<ModelLook>& looks);
   ModelPlan TakePlan(const std::string& model) ABSL_EXCLUSIVE_LOCKS_REQUIRED(plan_mutex_);
   void ForgetFailed(const std::string& model, const std::set<int64_t>& present);
   std::vector<VersionFacts> Facts(const std::string& model, const std::set<int64_t>* present,
                                   const std::set<int64_t>& tried) const;
   void Bring(const VersionId& id, const ModelPlan& plan);
+  bool IsReplaced(const KnownVersion& known, const std::set<int64_t>& present) const;
   void ReloadReplaced(const std::string& model, const std::set<int64_t>& present);
-  void Replace(const KnownVersion& known, const std::string& stamp);
+  void Replace(const KnownVersion& known);
+  // What came is claimed until it is in the table.
   absl::StatusOr<ModelHandle> Load(const VersionId& id, const ModelPlan& plan);
-  absl::StatusOr<ModelHandle> LoadWithinLimits(const VersionId& id, const ModelPlan& plan) const;
+  absl::StatusOr<ModelHandle> LoadWithinLimits(const VersionId& id, const ModelPlan& plan);
   static void TellReady(const LoadedModel& loaded, absl::Duration spent);
   absl::Duration DelayAfter(int failures) const;  // of as many attempts before this one
   void TellFailure(const VersionId& id, const absl::Status& fault, const std::string& stamp);
@@ -160,6 +175,7 @@ class Registry {
   ServingSettings& settings_;
   RepositoryWatch watch_;  // used by the thread of Follow, but for Wake
   VersionTable table_;
+  MemoryClaims claims_{[this] { return table_.List(); }};
   Reclaimer reclaimer_{[this] { watch_.Wake(); }};  // after watch_, which it wakes
   std::atomic<bool> stop_ = false;
 

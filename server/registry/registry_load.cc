@@ -1,19 +1,59 @@
 // SPDX-License-Identifier: Apache-2.0
 // How the registry brings versions into memory: a first time, again where their files were replaced, and again after a
 // refusal.
+#include <pthread.h>
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <atomic>
+#include <new>
+#include <system_error>
+#include <thread>
 #include <utility>
+#include <vector>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "repository/manifest.h"
+#include "server/lifecycle/crash_stack.h"
 #include "server/observability/log.h"
 #include "server/registry/registry.h"
 #include "server/registry/text_file.h"
 
 namespace vitrine {
+
+// The calling thread and others of its niceness, each a model at a time.
+void Registry::PollSideBySide(const std::vector<ModelLook>& looks) {
+  std::atomic<size_t> next = 0;
+  const auto work = [&] {
+    for (size_t i = next++; i < looks.size(); i = next++) {
+      try {
+        PollModel(looks[i].model, looks[i].present);
+      } catch (const std::bad_alloc&) {
+        claims_.ReleaseAll(looks[i].model);  // the next look comes to what was left
+      }
+    }
+  };
+  std::vector<std::thread> beside;
+  const absl::Cleanup join = [&beside] {
+    for (std::thread& thread : beside) thread.join();
+  };
+  while (beside.size() + 1 < std::min<size_t>(looks.size(), static_cast<size_t>(options_.loads_at_once))) {
+    try {
+      beside.emplace_back([&work] {
+        const CrashHandlerStack crash_stack;
+        pthread_setname_np(pthread_self(), "load");
+        work();
+      });
+    } catch (const std::system_error&) {
+      break;  // no thread is to be had: the loads come one after the other
+    } catch (const std::bad_alloc&) {
+      break;  // nor memory for one
+    }
+  }
+  work();
+}
 
 // Loads a version, or takes back one that is retiring.
 void Registry::Bring(const VersionId& id, const ModelPlan& plan) {
@@ -37,26 +77,34 @@ void Registry::Bring(const VersionId& id, const ModelPlan& plan) {
   const absl::Time begin = clock_.Now();
   const absl::StatusOr<ModelHandle> loaded = Load(id, plan);
   if (!loaded.ok()) return TellFailure(id, loaded.status(), manifest_stamp);
-  table_.Change(id, [&](KnownVersion& version) {
-    version = KnownVersion{};
-    version.stamp = stamp;
-    version.status = {id, v1::READY, "", *loaded, {}, 0};
+  claims_.Release(id, [&] {
+    table_.Change(id, [&](KnownVersion& version) {
+      version = KnownVersion{};
+      version.stamp = stamp;
+      version.status = {id, v1::READY, "", *loaded, {}, 0};
+    });
   });
   TellReady(**loaded, clock_.Now() - begin);
 }
 
+// Its files are not those that were loaded, and it is time to try.
+bool Registry::IsReplaced(const KnownVersion& known, const std::set<int64_t>& present) const {
+  const VersionId& id = known.status.id;
+  return known.status.state == v1::READY && present.contains(id.version) && clock_.Now() >= known.retry_at &&
+         FilesStamp(id) != known.stamp;
+}
+
 void Registry::ReloadReplaced(const std::string& model, const std::set<int64_t>& present) {
   for (const KnownVersion& known : table_.Known(model)) {
-    const VersionId& id = known.status.id;
     if (stopping()) return;
-    if (known.status.state != v1::READY || !present.contains(id.version) || clock_.Now() < known.retry_at) continue;
-    if (const std::string stamp = FilesStamp(id); stamp != known.stamp) Replace(known, stamp);
+    if (IsReplaced(known, present)) Replace(known);
   }
 }
 
 // What cannot be loaded leaves what is in memory serving, and is tried again as a version that failed is.
-void Registry::Replace(const KnownVersion& known, const std::string& stamp) {
+void Registry::Replace(const KnownVersion& known) {
   const VersionId& id = known.status.id;
+  const std::string stamp = FilesStamp(id);  // before reading, so that files that change meanwhile are noticed
   const absl::Time begin = clock_.Now();
   const absl::StatusOr<ModelHandle> loaded = Load(id, settings_.Plan(id.model));
   const bool differs =
@@ -71,14 +119,16 @@ void Registry::Replace(const KnownVersion& known, const std::string& stamp) {
   }
   // Outlives the change, so that nothing is freed under the lock.
   const ModelHandle before = known.status.model;
-  table_.Change(id, [&](KnownVersion& version) {
-    if (!loaded.ok()) {
-      version.retry_at = clock_.Now() + DelayAfter(version.failures++);
-      return;
-    }
-    version.stamp = stamp;
-    version.failures = 0;
-    if (differs) version.status.model = *loaded;
+  claims_.Release(id, [&] {
+    table_.Change(id, [&](KnownVersion& version) {
+      if (!loaded.ok()) {
+        version.retry_at = clock_.Now() + DelayAfter(version.failures++);
+        return;
+      }
+      version.stamp = stamp;
+      version.failures = 0;
+      if (differs) version.status.model = *loaded;
+    });
   });
   if (differs) TellReady(**loaded, clock_.Now() - begin);
 }
@@ -88,6 +138,7 @@ absl::StatusOr<ModelHandle> Registry::Load(const VersionId& id, const ModelPlan&
   const absl::Time begin = clock_.Now();
   absl::StatusOr<ModelHandle> loaded = LoadWithinLimits(id, plan);
   if (parts_.attempted != nullptr) parts_.attempted(id, loaded.status(), clock_.Now() - begin);
+  if (!loaded.ok()) claims_.Release(id);
   return loaded;
 }
 
@@ -102,16 +153,17 @@ void Registry::TellReady(const LoadedModel& loaded, absl::Duration spent) {
 }
 
 // Before loading as the manifest says, and after it as it came out.
-absl::StatusOr<ModelHandle> Registry::LoadWithinLimits(const VersionId& id, const ModelPlan& plan) const {
-  const auto check = [&](int64_t bytes) {
-    return CheckMemory(id, bytes, List(), plan.serving.limits(), options_.max_memory_bytes);
+absl::StatusOr<ModelHandle> Registry::LoadWithinLimits(const VersionId& id, const ModelPlan& plan) {
+  const auto claim = [&](int64_t bytes) {
+    return claims_.Claim(id, bytes, plan.serving.limits(), options_.max_memory_bytes);
   };
+  int64_t bytes = 0;
   if (parts_.bytes_of != nullptr) {
-    ASSIGN_OR_RETURN(const int64_t bytes, parts_.bytes_of(id));
-    RETURN_IF_ERROR(check(bytes));
+    ASSIGN_OR_RETURN(bytes, parts_.bytes_of(id));
   }
+  RETURN_IF_ERROR(claim(bytes));
   ASSIGN_OR_RETURN(ModelHandle loaded, parts_.load(id));
-  RETURN_IF_ERROR(check(loaded->device_bytes));
+  RETURN_IF_ERROR(claim(loaded->device_bytes));
   return reclaimer_.Keep(std::move(loaded));
 }
 

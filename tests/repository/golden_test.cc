@@ -52,6 +52,17 @@ TEST_F(GoldenTest, NoticesEachGoldenAlone) {
   ASSERT_TRUE(Check().ok());
 }
 
+TEST_F(GoldenTest, TellsOfTheRunOfOneAlone) {
+  std::vector<int64_t> told;
+  const GoldenSteps steps = {.before_alone = [&] { told.push_back(0); },
+                             .after_alone = [&](int64_t tokens) { told.push_back(tokens); }};
+  const std::unique_ptr<Model> model = *BuildModel(version_);
+  EXPECT_TRUE(CheckGolden(version_, *model, DecodeRawPicture, "cpu", "fp32", steps).ok());
+  const at::Tensor& first = golden_.at("input.0");
+  const Grid grid = *model->GridFor(static_cast<int>(first.size(1)), static_cast<int>(first.size(2)));
+  EXPECT_THAT(told, testing::ElementsAre(0, grid.cells() + model->prefix_tokens()));
+}
+
 TEST_F(GoldenTest, NoticesAnotherPreprocessing) {
   const auto darker = [](std::string_view picture, const v1::Preprocessing& preprocessing) {
     auto input = DecodeRawPicture(picture, preprocessing);
