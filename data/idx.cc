@@ -8,7 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "data/raw_png.h"
+#include "data/raw_dataset.h"
 
 namespace vitrine {
 namespace {
@@ -57,7 +57,7 @@ absl::StatusOr<std::filesystem::path> FindPlainOrGzip(const std::filesystem::pat
   return absl::NotFoundError(absl::StrCat("neither ", name, " nor ", name, ".gz is in ", directory.string()));
 }
 
-class IdxDataset final : public Dataset {
+class IdxDataset final : public RawDataset {
  public:
   IdxDataset(std::string stem, IdxArray images, IdxArray classes, std::vector<std::string> labels)
       : stem_(std::move(stem)), images_(std::move(images)), classes_(std::move(classes)) {
@@ -75,16 +75,6 @@ class IdxDataset final : public Dataset {
                  .height = static_cast<int>(images_.shape[1]),
                  .channels = 1,
                  .pixels = std::vector<uint8_t>(first, first + pixels)};
-  }
-
-  absl::StatusOr<std::string> encoded(int64_t index) const override {
-    ASSIGN_OR_RETURN(const Image picture, image(index));
-    return RawToPng(picture);
-  }
-
-  absl::StatusOr<std::string> stored(int64_t index) const override {
-    ASSIGN_OR_RETURN(const Image picture, image(index));
-    return std::string(picture.pixels.begin(), picture.pixels.end());
   }
 
  private:

@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "data/file.h"
-#include "data/raw_png.h"
+#include "data/raw_dataset.h"
 
 namespace vitrine {
 namespace {
@@ -36,7 +36,7 @@ Image Interleave(const uint8_t* planes, const RecordLayout& layout) {
   return image;
 }
 
-class PlanarRecords final : public Dataset {
+class PlanarRecords final : public RawDataset {
  public:
   PlanarRecords(std::vector<ReadOnlyFile> files, std::vector<int64_t> begins, const RecordLayout& layout,
                 std::vector<uint8_t> classes, std::vector<std::string> labels)
@@ -58,16 +58,6 @@ class PlanarRecords final : public Dataset {
     std::vector<uint8_t> planes(3 * layout_.plane());
     RETURN_IF_ERROR(files_[file].ReadAt(offset, planes.data(), static_cast<int64_t>(planes.size())));
     return Interleave(planes.data(), layout_);
-  }
-
-  absl::StatusOr<std::string> encoded(int64_t index) const override {
-    ASSIGN_OR_RETURN(const Image picture, image(index));
-    return RawToPng(picture);
-  }
-
-  absl::StatusOr<std::string> stored(int64_t index) const override {
-    ASSIGN_OR_RETURN(const Image picture, image(index));
-    return std::string(picture.pixels.begin(), picture.pixels.end());
   }
 
  private:

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "data/raw_dataset.h"
+
+#include "base/status_macros.h"
+#include "data/raw_png.h"
+
+namespace vitrine {
+
+absl::StatusOr<std::string> RawDataset::encoded(int64_t index) const {
+  ASSIGN_OR_RETURN(const Image picture, image(index));
+  return RawToPng(picture);
+}
+
+absl::StatusOr<std::string> RawDataset::stored(int64_t index) const {
+  ASSIGN_OR_RETURN(const Image picture, image(index));
+  return std::string(picture.pixels.begin(), picture.pixels.end());
+}
+
+}  // namespace vitrine

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_DATA_RAW_DATASET_H_
+#define VITRINE_DATA_RAW_DATASET_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "data/dataset.h"
+
+namespace vitrine {
+
+// A set that stores raw pixels: it is sent as PNG, and its digests are those of the pixels.
+class RawDataset : public Dataset {
+ public:
+  absl::StatusOr<std::string> encoded(int64_t index) const final;
+  absl::StatusOr<std::string> stored(int64_t index) const final;
+};
+
+}  // namespace vitrine
+
+#endif  // VITRINE_DATA_RAW_DATASET_H_
