@@ -34,18 +34,6 @@ std::vector<int64_t> ChosenPictures(const EvaluationSettings& settings) {
   return indices;
 }
 
-double BusySeconds(const Evaluation& evaluation) {
-  std::vector<std::pair<double, double>> spans;
-  for (const EvaluationSession& session : evaluation.sessions) spans.push_back({session.start, session.end});
-  std::sort(spans.begin(), spans.end());
-  double busy = 0, until = 0;
-  for (const auto& [start, end] : spans) {
-    busy += std::max(0.0, end - std::max(start, until));
-    until = std::max(until, end);
-  }
-  return busy;
-}
-
 absl::StatusOr<Evaluation> ReadEvaluation(const std::string& folder) {
   const std::string path = absl::StrCat(folder, "/", kJournalFile);
   absl::StatusOr<JournalContents> contents = ReadJournal(path);

@@ -51,9 +51,6 @@ struct Evaluation {
 std::vector<int64_t> ChosenPictures(const EvaluationSettings& settings);
 int64_t CountChosen(const EvaluationSettings& settings);
 
-// Seconds during which at least one session was at work.
-double BusySeconds(const Evaluation& evaluation);
-
 // Reads the journal of an --out folder, finished or not. NOT_FOUND if there is none; DATA_LOSS names the line that is
 // damaged.
 absl::StatusOr<Evaluation> ReadEvaluation(const std::string& folder);

@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "absl/random/random.h"
 #include "client/eval/journal.h"
+#include "client/eval/patience.h"
 #include "client/eval/read_ahead.h"
 #include "client/eval/run.h"
 #include "client/eval/run_progress.h"
@@ -29,7 +29,11 @@ namespace vitrine {
 class EvaluationRun {
  public:
   EvaluationRun(const EvalCommand& command, ProgressDisplay& display, const std::atomic<bool>* stop)
-      : command_(command), display_(display), stop_(stop), limit_(command.client.max_in_flight) {}
+      : command_(command),
+        display_(display),
+        stop_(stop),
+        limit_(command.client.max_in_flight),
+        patience_(command.patience) {}
 
   absl::StatusOr<EvalResult> Do();
 
@@ -63,7 +67,6 @@ class EvaluationRun {
   absl::Status Reconnect(absl::Duration most);
   absl::Status Prove();
   bool Nap(absl::Duration duration, const std::string& why);
-  absl::Duration NextWait();
 
   const EvalCommand& command_;
   ProgressDisplay& display_;
@@ -76,7 +79,6 @@ class EvaluationRun {
   std::optional<Journal> journal_;
   std::unique_ptr<RunProgress> progress_;
   InFlightLimit limit_;
-  absl::BitGen random_;
 
   struct Trouble {
     absl::Status last = {};
@@ -91,20 +93,25 @@ class EvaluationRun {
   std::vector<int64_t> pending_;        // to be asked
   std::vector<int64_t> suspects_;       // to be asked before these, one by one
 
-  // In this round.
-  size_t position_ = 0;          // in its order
-  std::deque<int64_t> asked_;    // in order, until delivered
-  std::vector<int64_t> again_;   // without success
-  std::vector<int64_t> unsent_;  // delivered without having been sent
-  std::vector<int64_t> lost_;    // with the server when it was lost
-  absl::Status away_;            // why nothing can be asked for now
+  struct Round {
+    size_t position = 0;               // in its order
+    std::deque<int64_t> asked = {};    // in order, until delivered
+    std::vector<int64_t> again = {};   // without success
+    std::vector<int64_t> unsent = {};  // delivered without having been sent
+    std::vector<int64_t> lost = {};    // with the server when it was lost
+  };
+  Round round_;
 
-  bool proven_ = false;                         // the server has answered since it was lost
-  int64_t answered_ = -1;                       // a picture that has an answer
-  int64_t readable_ = -1;                       // a picture that this session has read
-  int unread_ = 0;                              // pictures in a row that could not be read
-  absl::Time silent_ = absl::InfiniteFuture();  // since when nothing came; future: it does
-  int waits_ = 0;                               // since the last picture became known
+  // What is known of the server.
+  absl::Status away_;    // why nothing can be asked for now
+  bool proven_ = false;  // it has answered since it was lost
+  Patience patience_;
+
+  // What is known of the data: pictures that can be asked for and read again, -1: none yet.
+  int64_t answered_ = -1;  // one that has an answer
+  int64_t readable_ = -1;  // one that this session has read
+  int unread_ = 0;         // pictures in a row that could not be read
+
   bool said_stopping_ = false;
   absl::Status stopped_;
 };

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <utility>
 
+#include "client/eval/busy_time.h"
+
 namespace vitrine {
 namespace {
 
@@ -108,7 +110,7 @@ EvaluationMetrics ComputeMetrics(const Evaluation& evaluation) {
   metrics.classes = ByClass(metrics.confusion);
   AverageOverClasses(metrics);
   for (auto& [stage, values] : seconds) metrics.latency[stage] = PercentilesOf(std::move(values));
-  metrics.busy_seconds = BusySeconds(evaluation);
+  metrics.busy_seconds = BusyTime(evaluation.sessions).Length();
   const auto answered = static_cast<double>(metrics.ledger.answered);
   metrics.pictures_per_second = metrics.busy_seconds > 0 ? answered / metrics.busy_seconds : 0;
   return metrics;

@@ -7,6 +7,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/time.h"
+#include "client/eval/busy_time.h"
 #include "client/eval/page_sections.h"
 #include "client/names.h"
 #include "report/curves.h"
@@ -23,37 +24,6 @@ std::string TimeOf(double unix_seconds) {
   return absl::FormatTime("%Y-%m-%d %H:%M:%S UTC", absl::FromUnixMicros(static_cast<int64_t>(unix_seconds * 1e6)),
                           absl::UTCTimeZone());
 }
-
-// Stretches of time in which something was at work, without the pauses between them.
-class BusyTime {
- public:
-  explicit BusyTime(const std::vector<EvaluationSession>& sessions) {
-    std::vector<std::pair<double, double>> spans;
-    for (const EvaluationSession& session : sessions) spans.emplace_back(session.start, session.end);
-    std::ranges::sort(spans);
-    for (const auto& span : spans) {
-      if (spans_.empty() || span.first > spans_.back().second) {
-        spans_.push_back(span);
-      } else {
-        spans_.back().second = std::max(spans_.back().second, span.second);
-      }
-    }
-  }
-  double Length() const {
-    double length = 0;
-    for (const auto& [start, end] : spans_) length += end - start;
-    return length;
-  }
-  // Busy seconds that had passed by then.
-  double At(double unix_seconds) const {
-    double passed = 0;
-    for (const auto& [start, end] : spans_) passed += std::clamp(unix_seconds, start, end) - start;
-    return passed;
-  }
-
- private:
-  std::vector<std::pair<double, double>> spans_;
-};
 
 std::string DrawRate(const Evaluation& evaluation) {
   const BusyTime busy(evaluation.sessions);

@@ -101,8 +101,7 @@ void EvaluationRun::Record(const Prediction& prediction) {
     if (stopped_.ok()) stopped_ = written;
     return;
   }
-  silent_ = absl::InfiniteFuture();
-  waits_ = 0;
+  patience_.Progressed();
   progress_->Count(prediction, /*again=*/false);
 }
 
@@ -120,7 +119,7 @@ absl::StatusOr<EvalResult> EvaluationRun::Do() {
     if (!away_.ok()) {
       AwaitServer();
     } else if (!pending_.empty() && progress_->known() == before) {
-      Nap(NextWait(), "asking again soon");
+      Nap(patience_.NextWait(), "asking again soon");
     }
   }
   if (progress_->asked() > 0) progress_->DrawEnd(limit_.limit(), absl::Now());
@@ -140,11 +139,7 @@ void EvaluationRun::AskRound() {
     if (!away_.ok() || Stopping()) return;
   }
   const std::vector<int64_t> order = std::exchange(cautious ? suspects_ : pending_, {});
-  position_ = 0;
-  asked_.clear();
-  again_.clear();
-  unsent_.clear();
-  lost_.clear();
+  round_ = {};
   InFlightLimit one(1);
   {
     ReadAhead reader(*data_, order);
@@ -153,15 +148,15 @@ void EvaluationRun::AskRound() {
                                                        cautious ? &one : &limit_, [this] { return SendsNoMore(); });
     if (!ended.ok() && away_.ok()) away_ = ended;
   }
-  SortOutLost(cautious, {order.begin() + static_cast<ptrdiff_t>(position_), order.end()});
+  SortOutLost(cautious, {order.begin() + static_cast<ptrdiff_t>(round_.position), order.end()});
 }
 
 // Where the pictures of a round belong that are not known after it.
 void EvaluationRun::SortOutLost(bool cautious, std::vector<int64_t> rest) {
-  rest.insert(rest.begin(), unsent_.begin(), unsent_.end());
-  if (lost_.size() == 1 && proven_) {
-    Strike(lost_.front());
-    if (!trouble_.contains(lost_.front())) lost_.clear();  // it is known now
+  rest.insert(rest.begin(), round_.unsent.begin(), round_.unsent.end());
+  if (round_.lost.size() == 1 && proven_) {
+    Strike(round_.lost.front());
+    if (!trouble_.contains(round_.lost.front())) round_.lost.clear();  // it is known now
   }
   if (!away_.ok()) proven_ = false;
   if (cautious) {
@@ -169,14 +164,14 @@ void EvaluationRun::SortOutLost(bool cautious, std::vector<int64_t> rest) {
   } else {
     pending_ = std::move(rest);
   }
-  pending_.insert(pending_.end(), again_.begin(), again_.end());
-  suspects_.insert(suspects_.end(), lost_.begin(), lost_.end());
+  pending_.insert(pending_.end(), round_.again.begin(), round_.again.end());
+  suspects_.insert(suspects_.end(), round_.lost.begin(), round_.lost.end());
 }
 
 std::optional<absl::StatusOr<v1::ClassifyRequest>> EvaluationRun::NextRequest(ReadAhead& reader,
                                                                               const std::vector<int64_t>& order) {
-  while (position_ < order.size() && away_.ok() && !Stopping()) {
-    const int64_t index = order[position_++];
+  while (round_.position < order.size() && away_.ok() && !Stopping()) {
+    const int64_t index = order[round_.position++];
     absl::StatusOr<std::string> picture = reader.Next();
     if (!picture.ok()) {
       TakeReadError(index, picture.status());
@@ -184,7 +179,7 @@ std::optional<absl::StatusOr<v1::ClassifyRequest>> EvaluationRun::NextRequest(Re
     }
     readable_ = index;
     unread_ = 0;
-    asked_.push_back(index);
+    round_.asked.push_back(index);
     return RequestWith(*std::move(picture));
   }
   return std::nullopt;
@@ -193,7 +188,7 @@ std::optional<absl::StatusOr<v1::ClassifyRequest>> EvaluationRun::NextRequest(Re
 bool EvaluationRun::SendsNoMore() {
   if (stop_ != nullptr && *stop_ && !said_stopping_) {
     said_stopping_ = true;
-    const size_t most = std::min(asked_.size(), static_cast<size_t>(limit_.limit()));
+    const size_t most = std::min(round_.asked.size(), static_cast<size_t>(limit_.limit()));
     progress_->Line(
         absl::StrCat("vitrine: stopping: waiting for at most ", most, " answers; Ctrl-C again ends at once"));
   }

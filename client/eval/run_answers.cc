@@ -25,8 +25,8 @@ double RoundedSeconds(double seconds) {
 }  // namespace
 
 void EvaluationRun::Deliver(TracedResult traced) {
-  Prediction prediction = Begin(asked_.front());
-  asked_.pop_front();
+  Prediction prediction = Begin(round_.asked.front());
+  round_.asked.pop_front();
   const auto trouble = trouble_.find(prediction.index);
   prediction.attempts = traced.attempts + (trouble == trouble_.end() ? 0 : trouble->second.attempts);
   prediction.seconds.client = RoundedSeconds(absl::ToDoubleSeconds(traced.latency));
@@ -35,13 +35,13 @@ void EvaluationRun::Deliver(TracedResult traced) {
     TakeAnswer(std::move(prediction), *traced.result);
   } else if (absl::IsCancelled(status) && SendsNoMore()) {
     if (prediction.attempts > 0) trouble_[prediction.index].attempts = prediction.attempts;
-    unsent_.push_back(prediction.index);
+    round_.unsent.push_back(prediction.index);
   } else if (absl::IsUnavailable(status)) {
     if (away_.ok()) away_ = status;
     Trouble& lost = trouble_[prediction.index];
     lost.attempts = prediction.attempts;
     lost.last = status;
-    (traced.attempts > 0 ? lost_ : unsent_).push_back(prediction.index);
+    (traced.attempts > 0 ? round_.lost : round_.unsent).push_back(prediction.index);
   } else {
     TakeError(std::move(prediction), status);
   }
@@ -90,14 +90,14 @@ void EvaluationRun::TakeError(Prediction prediction, const absl::Status& status)
       if (++trouble.doubts >= kMostDoubtful) {
         return Refuse(std::move(prediction), status, std::string(status.message()));
       }
-      again_.push_back(index);
+      round_.again.push_back(index);
       return;
     case Fate::kHopeless:
       if (stopped_.ok()) stopped_ = status;
       return;
     case Fate::kAway:  // no picture is to blame
       if (away_.ok()) away_ = status;
-      unsent_.push_back(index);
+      round_.unsent.push_back(index);
       return;
     case Fate::kLater:
       return AskLater(index, status);
@@ -115,15 +115,15 @@ void EvaluationRun::Refuse(Prediction prediction, const absl::Status& status, st
 // Asked three times at least, and then as long as there is patience. Beyond it stays unknown, and in `trouble_`.
 void EvaluationRun::AskLater(int64_t index, const absl::Status& status) {
   const absl::Time now = absl::Now();
-  silent_ = std::min(silent_, now);
-  if (now - silent_ > command_.patience && stopped_.ok()) {
+  patience_.Silent(now);
+  if (patience_.Left(now) < absl::ZeroDuration() && stopped_.ok()) {
     stopped_ = absl::Status(
         status.code(),
         absl::StrCat("nothing was answered for ", absl::FormatDuration(command_.patience), ": ", status.message()));
   }
   Trouble& trouble = trouble_[index];
   if (++trouble.refusals == 2) trouble.second = now;
-  if (now - trouble.second < command_.patience) again_.push_back(index);
+  if (now - trouble.second < command_.patience) round_.again.push_back(index);
 }
 
 // The server was lost, and had only this picture, after it had answered another.
@@ -149,7 +149,7 @@ void EvaluationRun::TakeReadError(int64_t index, const absl::Status& status) {
     prediction.reason = std::string(status.message());
     return Record(prediction);
   }
-  if (trouble.reads < kMostReads) again_.push_back(index);
+  if (trouble.reads < kMostReads) round_.again.push_back(index);
   if (++unread_ < kManyUnread || DataIsThere() || !stopped_.ok()) return;
   stopped_ = absl::UnavailableError(absl::StrCat("the data set ", command_.data, " seems to be gone: ", unread_,
                                                  " pictures in a row could not be read, the last: ", status.message()));

@@ -13,8 +13,6 @@
 namespace vitrine {
 namespace {
 
-constexpr absl::Duration kFirstWait = absl::Milliseconds(200);
-constexpr absl::Duration kLongestWait = absl::Seconds(5);
 constexpr absl::Duration kShortestConnect = absl::Milliseconds(100);
 constexpr absl::Duration kNap = absl::Milliseconds(100);
 
@@ -25,21 +23,22 @@ std::string Words(absl::Duration duration) {
 }  // namespace
 
 void EvaluationRun::AwaitServer() {
-  silent_ = std::min(silent_, absl::Now());
-  if (waits_ == 0) {
+  patience_.Silent(absl::Now());
+  if (!patience_.waited()) {
     progress_->Line(absl::StrCat("vitrine: the server is away (", Printable(away_.message()), "); waiting up to ",
                                  absl::FormatDuration(command_.patience)));
   }
   while (!Stopping()) {
-    const absl::Duration left = silent_ + command_.patience - absl::Now();
+    const absl::Duration left = patience_.Left(absl::Now());
     if (left <= absl::ZeroDuration()) {
       stopped_ =
           absl::UnavailableError(absl::StrCat("the server at ", command_.client.address, " did not come back within ",
                                               absl::FormatDuration(command_.patience), ": ", away_.message()));
       return;
     }
-    if (!Nap(std::min(NextWait(), left), absl::StrCat("waiting for the server, ", Words(left), " yet"))) return;
-    absl::Status back = Reconnect(silent_ + command_.patience - absl::Now());
+    if (!Nap(std::min(patience_.NextWait(), left), absl::StrCat("waiting for the server, ", Words(left), " yet")))
+      return;
+    absl::Status back = Reconnect(patience_.Left(absl::Now()));
     if (back.ok() && !Stopping()) back = Prove();
     if (back.ok()) return;
     away_ = back;
@@ -85,7 +84,7 @@ absl::Status EvaluationRun::Prove() {
   RETURN_IF_ERROR(ended);
   RETURN_IF_ERROR(answer);
   proven_ = true;
-  silent_ = absl::InfiniteFuture();  // each loss from here on brings a suspect nearer to its end
+  patience_.Answered();  // each loss from here on brings a suspect nearer to its end
   return absl::OkStatus();
 }
 
@@ -97,12 +96,6 @@ bool EvaluationRun::Nap(absl::Duration duration, const std::string& why) {
     absl::SleepFor(std::min(kNap, end - absl::Now()));
   }
   return !Stopping();
-}
-
-absl::Duration EvaluationRun::NextWait() {
-  const absl::Duration wait = std::min(kFirstWait * std::exp2(std::min(waits_, 10)), kLongestWait);
-  ++waits_;
-  return wait * absl::Uniform(random_, 0.5, 1.0);
 }
 
 }  // namespace vitrine

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "absl/strings/str_cat.h"
+#include "client/eval/busy_time.h"
 #include "tests/client/eval/made_evaluation.h"
 
 namespace vitrine {
@@ -89,7 +90,7 @@ TEST(Metrics, TimeThatNobodyWorkedDoesNotCount) {
   Evaluation e = Sample();
   e.sessions = {
       {.start = 10, .end = 20}, {.start = 15, .end = 30}, {.start = 100, .end = 105}, {.start = 102, .end = 104}};
-  EXPECT_DOUBLE_EQ(BusySeconds(e), 25);
+  EXPECT_DOUBLE_EQ(BusyTime(e.sessions).Length(), 25);
   EXPECT_DOUBLE_EQ(ComputeMetrics(e).pictures_per_second, 5.0 / 25) << "five of the ten were answered";
 }
 
