@@ -126,7 +126,10 @@ absl::StatusOr<Experiment> OpenExperiment(const RunFlags& flags, Progress& progr
                                " has no test split: every accuracy will be that on the pictures learned from, and ",
                                "is called so; sort pictures into train/ and test/ to know more"));
   }
-  ASSIGN_OR_RETURN(experiment.task, ImageTask::Make(recipe, *experiment.train, experiment.test.get(), flags.threads));
+  ASSIGN_OR_RETURN(std::unique_ptr<ImageTask> task,
+                   ImageTask::Make(recipe, *experiment.train, experiment.test.get(), flags.threads));
+  if (const std::string start = task->StartInWords(); !start.empty()) progress.Line(start);
+  experiment.task = std::move(task);
   const std::string& digest = experiment.task->data_digest();
   if (!recipe.data().name().empty() && !IsKnown(recipe, digest)) {
     progress.Line(
@@ -173,7 +176,13 @@ absl::StatusOr<v1::Provenance> PublishVersion(const RunFlags& flags, const Exper
   const RunOrigin origin = {.data = experiment.data,
                             .overrides = flags.overrides,
                             .source_revision = flags.revision.empty() ? std::string(SourceRevision()) : flags.revision};
-  if (flags.publish.empty()) return MakeProvenance(experiment.recipe, result, origin);
+  if (flags.publish.empty()) {
+    v1::Provenance provenance = MakeProvenance(experiment.recipe, result, origin);
+    if (const auto* model = dynamic_cast<const Model*>(result.model.get())) {
+      RETURN_IF_ERROR(AddAncestors(experiment.recipe, *model, provenance));
+    }
+    return provenance;
+  }
   PublishOptions publish;
   publish.repository = flags.publish;
   publish.model = flags.name;
@@ -299,7 +308,8 @@ void AddRunFlags(CLI::App& run, RunFlags& flags) {
       ->take_all()
       ->expected(1);
   run.add_option("--epochs", flags.epochs, "Short for --set epochs=N; a continued run may change it");
-  run.add_option("--start", flags.start, "Short for --set start.version=REPOSITORY/MODEL: weights to start from");
+  run.add_option("--start", flags.start,
+                 "Short for --set start.version=REPOSITORY/MODEL: weights, with their preprocessing, to start from");
   run.add_option("--teacher", flags.teacher, "Short for --set distillation.teacher=REPOSITORY/MODEL");
   run.add_flag("--resume", flags.resume, "Continue from the state in --work");
   run.add_option("--threads", flags.threads, "Threads of the computation")->check(CLI::Range(1, 1024));

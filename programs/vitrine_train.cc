@@ -24,6 +24,8 @@
 #include "trainer/augment/sheet.h"
 #include "trainer/loop.h"
 #include "trainer/recipe.h"
+#include "trainer/tasks/start.h"
+#include "trainer/tasks/start_config.h"
 
 namespace vitrine {
 namespace {
@@ -55,7 +57,13 @@ absl::Status DrawAugmentation(const RecipeFlags& flags) {
   }
   ASSIGN_OR_RETURN(const std::string data, CompleteData(recipe, flags.data));
   ASSIGN_OR_RETURN(const std::unique_ptr<Dataset> train, OpenDataset(data, Split::kTrain));
-  ASSIGN_OR_RETURN(const v1::ModelConfig config, ConfigOf(recipe));
+  v1::ModelConfig config;
+  if (recipe.has_start()) {
+    ASSIGN_OR_RETURN(const StoredVersion start, ReadVersionAt(recipe.start().version()));
+    ASSIGN_OR_RETURN(config, ConfigFrom(start.manifest, recipe, static_cast<int>(train->labels().size())));
+  } else {
+    ASSIGN_OR_RETURN(config, ConfigOf(recipe));
+  }
   ASSIGN_OR_RETURN(const std::string png, AugmentationSheet(*train, recipe, config.preprocessing()));
   std::ofstream out(flags.output, std::ios::binary | std::ios::trunc);
   if (!out.write(png.data(), static_cast<std::streamsize>(png.size())).flush()) {

@@ -63,7 +63,7 @@ class Run {
         group_(options.communicator == nullptr ? alone_ : *options.communicator),
         plan_(plan),
         model_(std::move(model)),
-        optimizer_(recipe.optimizer(), model_->Parameters()) {
+        optimizer_(recipe.optimizer(), TrainedParameters(task, *model_)) {
     if (average != nullptr) average_.emplace(*model_, std::move(average), recipe.ema_decay());
     position_.threads = options.threads;
     position_.processes = group_.size();
@@ -221,7 +221,7 @@ absl::Status Run::ShareGradients(StepTotals& totals) {
   if (group_.size() == 1) return absl::OkStatus();
   const at::AutoGradMode no_grad(false);
   std::vector<at::Tensor> shared;
-  for (const NamedTensor& parameter : model_->Parameters()) {
+  for (const NamedTensor& parameter : TrainedParameters(task_, *model_)) {
     at::Tensor& gradient = parameter.tensor.mutable_grad();
     if (!gradient.defined()) gradient = at::zeros_like(parameter.tensor);
     shared.push_back(gradient);

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "trainer/provenance.h"
 #include "trainer/publish.h"
 
 namespace vitrine {
@@ -42,19 +43,27 @@ std::string AccuracyTable(const v1::Manifest& manifest) {
   return text;
 }
 
+std::string ModelInWords(const v1::Recipe& recipe, const v1::Provenance& provenance) {
+  return recipe.model().empty() ? absl::StrCat("that of ", provenance.started_from())
+                                : absl::StrCat("zoo row ", recipe.model());
+}
+
 // Rows of the table about what came before and which weights these are.
-std::string Lineage(const v1::Provenance& provenance, const TrainResult& result) {
+std::string Lineage(const v1::Recipe& recipe, const v1::Provenance& provenance, const TrainResult& result) {
   std::string rows;
   if (provenance.started_from().empty()) {
     absl::StrAppend(&rows, "| started from | random weights |\n");
   } else {
-    absl::StrAppendFormat(&rows, "| started from | %s, weights %s%s |\n", provenance.started_from(),
-                          provenance.continued_from().substr(0, 12),
-                          provenance.continues() ? "; epochs, images and time include its own" : "");
+    absl::StrAppendFormat(&rows, "| %s from | %s%s |\n| preprocessing | %s |\n",
+                          provenance.continues() ? "continued" : "fine-tuned",
+                          AncestorInWords(provenance.started_from(), provenance.continued_from()),
+                          provenance.continues() ? "; epochs, images and time include its own" : "",
+                          PreprocessingInWords(recipe, provenance));
   }
+  if (recipe.start().freeze_body()) absl::StrAppend(&rows, "| learned | the classifier's last layer alone |\n");
   if (!provenance.teacher().empty()) {
-    absl::StrAppendFormat(&rows, "| teacher | %s, weights %s |\n", provenance.teacher(),
-                          provenance.teacher_digest().substr(0, 12));
+    absl::StrAppendFormat(&rows, "| teacher | %s |\n",
+                          AncestorInWords(provenance.teacher(), provenance.teacher_digest()));
   }
   if (provenance.ema_decay() > 0) {
     absl::StrAppendFormat(&rows, "| weights | moving average of training, decay %g |\n", provenance.ema_decay());
@@ -121,11 +130,11 @@ std::string ModelCard(const v1::Recipe& recipe, const v1::Manifest& manifest, co
   }
   absl::StrAppendFormat(&card,
                         "## Training\n\n| | |\n|---|---|\n| recipe | %s (recipe.textproto beside this card) |\n"
-                        "| zoo row | %s, %d parameters |\n| data | %s, training split with the digest %s |\n"
+                        "| model | %s, %d parameters |\n| data | %s, training split with the digest %s |\n"
                         "| epochs | %.2f |\n| images seen | %d |\n",
-                        provenance.recipe(), recipe.model(), manifest.parameters(), provenance.data(),
+                        provenance.recipe(), ModelInWords(recipe, provenance), manifest.parameters(), provenance.data(),
                         provenance.data_digest(), provenance.epochs(), provenance.images_seen());
-  absl::StrAppend(&card, Lineage(provenance, result));
+  absl::StrAppend(&card, Lineage(recipe, provenance, result));
   absl::StrAppendFormat(&card,
                         "| input sizes | %s |\n| augmentation | %s |\n| step | %s |\n| optimizer | %s, %s, weight "
                         "decay %g |\n",

@@ -8,13 +8,10 @@
 #include "absl/time/clock.h"
 #include "base/status_macros.h"
 #include "trainer/tasks/start.h"
+#include "trainer/tasks/start_config.h"
 
 namespace vitrine {
 namespace {
-
-std::string NameOf(const StoredVersion& version) {
-  return absl::StrCat(version.manifest.model(), "/", version.manifest.version());
-}
 
 // "AMD EPYC, 2 threads"
 std::string HardwareInWords(int threads) {
@@ -59,7 +56,7 @@ absl::Status AddAncestors(const v1::Recipe& recipe, const Model& model, v1::Prov
   if (!recipe.start().version().empty()) {
     ASSIGN_OR_RETURN(const StoredVersion start, ReadVersionAt(recipe.start().version()));
     const v1::Provenance& before = start.manifest.provenance();
-    provenance.set_started_from(NameOf(start));
+    provenance.set_started_from(NameOf(start.manifest));
     provenance.set_continued_from(start.weights_sha256);
     if (!recipe.start().replace_head() && start.manifest.config().classes() == model.config().classes() &&
         before.data_digest() == provenance.data_digest()) {
@@ -71,10 +68,19 @@ absl::Status AddAncestors(const v1::Recipe& recipe, const Model& model, v1::Prov
   }
   if (!recipe.distillation().teacher().empty()) {
     ASSIGN_OR_RETURN(const StoredVersion teacher, ReadVersionAt(recipe.distillation().teacher()));
-    provenance.set_teacher(NameOf(teacher));
+    provenance.set_teacher(NameOf(teacher.manifest));
     provenance.set_teacher_digest(teacher.weights_sha256);
   }
   return absl::OkStatus();
+}
+
+std::string AncestorInWords(const std::string& version, const std::string& digest) {
+  return absl::StrCat(version, ", weights ", digest.substr(0, 12));
+}
+
+std::string PreprocessingInWords(const v1::Recipe& recipe, const v1::Provenance& provenance) {
+  return absl::StrCat(recipe.start().replace_preprocessing() ? "the recipe's own, instead of that of " : "that of ",
+                      provenance.started_from());
 }
 
 }  // namespace vitrine

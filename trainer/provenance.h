@@ -31,6 +31,12 @@ v1::Provenance MakeProvenance(const v1::Recipe& recipe, const TrainResult& resul
 // Errors as ReadVersionAt.
 absl::Status AddAncestors(const v1::Recipe& recipe, const Model& model, v1::Provenance& provenance);
 
+// "digits/1, weights b67f7879e3bd": an ancestor's name and the beginning of its digest.
+std::string AncestorInWords(const std::string& version, const std::string& digest);
+
+// Whose preprocessing a training from a version kept.
+std::string PreprocessingInWords(const v1::Recipe& recipe, const v1::Provenance& provenance);
+
 }  // namespace vitrine
 
 #endif  // VITRINE_TRAINER_PROVENANCE_H_

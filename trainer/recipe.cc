@@ -155,11 +155,15 @@ void ClearReplacedLists(const Message& from, Message& to) {
   }
 }
 
+void OverrideModel(const v1::Recipe& recipe, v1::ModelConfig& config) {
+  ClearReplacedLists(recipe.model_overrides(), config);
+  config.MergeFrom(recipe.model_overrides());
+}
+
 absl::StatusOr<v1::ModelConfig> ConfigOf(const v1::Recipe& recipe) {
   ASSIGN_OR_RETURN(const ZooRow row, FindVariant(recipe.model()));
   v1::ModelConfig config = row.config;
-  ClearReplacedLists(recipe.model_overrides(), config);
-  config.MergeFrom(recipe.model_overrides());
+  OverrideModel(recipe, config);
   return config;
 }
 

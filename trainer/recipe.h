@@ -41,7 +41,10 @@ void SetDropping(const v1::Recipe& recipe, ForwardContext& context);
 // Clears in `to` every repeated field that `from` sets, so that a merge replaces instead of appending.
 void ClearReplacedLists(const google::protobuf::Message& from, google::protobuf::Message& to);
 
-// The zoo's row with the recipe's overrides.
+// Puts the recipe's overrides into the place of the config's fields.
+void OverrideModel(const v1::Recipe& recipe, v1::ModelConfig& config);
+
+// The zoo's row with the recipe's overrides; of a recipe that starts from a version see tasks/start_config.h.
 absl::StatusOr<v1::ModelConfig> ConfigOf(const v1::Recipe& recipe);
 
 // As a textproto file.

@@ -16,6 +16,9 @@ struct StepOutcome {
   int64_t predictions = 0;
 };
 
+// The parameters of a task's model that training moves.
+std::vector<NamedTensor> TrainedParameters(const Task& task, const Module& model);
+
 // Computes a batch's gradients on several cores: each thread takes a share of the samples through a replica of the
 // model that shares the weights' memory but has gradients of its own. One rendezvous per batch instead of one per
 // operator, which is faster for small models and bears a machine that is busy with other work.
@@ -25,7 +28,7 @@ struct StepOutcome {
 class Replicas {
  public:
   // `model`, which must outlive the replicas and stay where it is, is the first of `count`. Gradients are required of
-  // its parameters from now on.
+  // the parameters that the task trains from now on.
   static absl::StatusOr<std::unique_ptr<Replicas>> Make(const Task& task, Module& model, int count);
 
   // Forgets the gradients of the model's parameters.

@@ -80,6 +80,8 @@ class Task {
 
   // The model as it is before the first step: from the recipe's seed, or where it starts from.
   virtual absl::StatusOr<std::unique_ptr<Module>> MakeModel() const = 0;
+  // Whether training moves the parameter of this name; those it does not move get no gradients.
+  virtual bool Trains(const std::string& /*parameter*/) const { return true; }
   // "pictures", "sequences", "sets".
   virtual std::string samples_in_words() const = 0;
   // Samples of an epoch.

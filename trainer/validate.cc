@@ -126,13 +126,14 @@ void CheckRegularisation(const v1::Recipe& recipe, Rules& rules) {
   rules.Check(!recipe.has_distillation() || !recipe.distillation().teacher().empty(), "distillation.teacher", "empty",
               "a version's folder: REPOSITORY/MODEL or REPOSITORY/MODEL/VERSION");
   rules.Check(!recipe.has_start() || !recipe.start().version().empty(), "start.version", "empty",
-              "a version's folder: REPOSITORY/MODEL or REPOSITORY/MODEL/VERSION");
+              "a version's folder: --start REPOSITORY/MODEL or REPOSITORY/MODEL/VERSION");
 }
 
 void CheckRun(const v1::Recipe& recipe, Rules& rules) {
   rules.Check(!recipe.name().empty(), "name", "empty", "text");
-  rules.Check(recipe.model().empty() == recipe.has_sequence(), "model", recipe.model().empty() ? "empty" : "set",
-              "a row of the zoo, or else `sequence` is set");
+  const bool names_model = !recipe.model().empty();
+  rules.Check(recipe.has_sequence() ? !names_model : names_model || recipe.has_start(), "model",
+              names_model ? "set" : "empty", "a row of the zoo, or else `sequence` or `start` is set");
   rules.Check(recipe.batch() >= 1 && recipe.batch() <= 65536, "batch", recipe.batch(), "1 to 65536");
   rules.Check(recipe.accumulate() >= 0 && recipe.accumulate() <= 65536, "accumulate", recipe.accumulate(),
               "0 to 65536");

@@ -60,7 +60,7 @@ TEST_F(PublishProgram, CardAndManifestSayWhatWasGiven) {
   ASSERT_EQ(known.exit_code, 0) << known.output;
   EXPECT_EQ(ProvenanceOf(2).data(), "ImageNet-1k");
   EXPECT_THAT(Card(2), AllOf(HasSubstr("On ImageNet-1k"), HasSubstr("72.2 % in print"),
-                             HasSubstr("| started from | small/1"), Not(HasSubstr("random weights"))));
+                             HasSubstr("| continued from | small/1"), Not(HasSubstr("random weights"))));
 }
 
 TEST_F(PublishProgram, ASmallerBatchIsSaidAndStandsInTheCard) {

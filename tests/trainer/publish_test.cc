@@ -172,7 +172,7 @@ TEST_F(Published, AncestorsAndAveragesAreNamed) {
   EXPECT_EQ(provenance.images_seen(), 192);
   EXPECT_GT(provenance.train_seconds(), version_.manifest.provenance().train_seconds());
   EXPECT_THAT(continued->extra_files.at("model_card.md"),
-              AllOf(HasSubstr("| started from | squares/1, weights "), HasSubstr("include its own"),
+              AllOf(HasSubstr("| continued from | squares/1, weights "), HasSubstr("include its own"),
                     HasSubstr("| teacher | squares/1"), HasSubstr("moving average of training, decay 0.9")));
 
   // The newest is another version now; the recipe still means the first.

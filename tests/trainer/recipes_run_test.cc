@@ -7,9 +7,8 @@
 #include <fstream>
 
 #include "absl/strings/str_cat.h"
-#include "repository/checkpoint.h"
-#include "repository/stored_version.h"
 #include "tests/trainer/coloured_squares.h"
+#include "tests/trainer/untrained_version.h"
 #include "trainer/loop.h"
 #include "trainer/recipe.h"
 #include "trainer/sampler.h"
@@ -59,29 +58,15 @@ v1::Recipe Shortened(v1::Recipe recipe) {
   return recipe;
 }
 
-// A version of the model that the recipe starts from or learns from, with random weights.
-std::string PublishedModel(const std::filesystem::path& root, const v1::Recipe& recipe, const Dataset& data) {
-  const v1::ModelConfig config = *ConfigOf(recipe);
-  Draft draft;
-  *draft.manifest.mutable_config() = config;
-  const std::unique_ptr<Model> model = *MakeModel(config, 3);
-  draft.manifest.set_parameters(model->CountParameters());
-  draft.weights = SaveWeights(*model, at::kFloat);
-  draft.labels = data.labels();
-  v1::GoldenTolerance& tolerance = *draft.manifest.add_golden_tolerances();
-  tolerance.set_device("cpu");
-  tolerance.set_precision("fp32");
-  tolerance.set_tolerance(1e-4f);
-  const auto id = Publish(root, "source", draft);
-  EXPECT_TRUE(id.ok()) << id.status();
-  return (root / "source").string();
-}
-
 absl::Status RunImages(v1::Recipe recipe, const std::filesystem::path& folder) {
-  const Noise data(*ConfigOf(recipe), 16);
-  if (recipe.has_start()) recipe.mutable_start()->set_version(PublishedModel(folder / "models", recipe, data));
+  // A recipe without a model takes that of the version.
+  const v1::ModelConfig config = *ConfigOf(recipe.model().empty() ? SmallRecipe() : recipe);
+  const Noise data(config, 16);
+  if (recipe.has_start()) {
+    recipe.mutable_start()->set_version(PublishUntrained(folder / "models", config, data.labels()));
+  }
   if (recipe.has_distillation()) {
-    recipe.mutable_distillation()->set_teacher(PublishedModel(folder / "models", recipe, data));
+    recipe.mutable_distillation()->set_teacher(PublishUntrained(folder / "models", config, data.labels()));
   }
   absl::StatusOr<std::unique_ptr<ImageTask>> task = ImageTask::Make(recipe, data, nullptr);
   if (!task.ok()) return task.status();

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/status_macros.h"
 #include "data/subset.h"
 #include "trainer/augment/input.h"
@@ -20,6 +21,7 @@
 #include "trainer/recipe.h"
 #include "trainer/sampler.h"
 #include "trainer/tasks/start.h"
+#include "trainer/tasks/start_config.h"
 
 namespace vitrine {
 namespace {
@@ -42,18 +44,18 @@ struct Sample {
 
 absl::StatusOr<std::unique_ptr<ImageTask>> ImageTask::Make(const v1::Recipe& recipe, const Dataset& train,
                                                            const Dataset* test, int threads) {
-  ASSIGN_OR_RETURN(v1::ModelConfig config, ConfigOf(recipe));
+  std::optional<StoredVersion> start;
+  if (recipe.has_start()) {
+    ASSIGN_OR_RETURN(start, ReadVersionAt(recipe.start().version()));
+  }
+  ASSIGN_OR_RETURN(
+      v1::ModelConfig config,
+      start ? ConfigFrom(start->manifest, recipe, static_cast<int>(train.labels().size())) : ConfigOf(recipe));
   std::unique_ptr<ImageTask> task(new ImageTask(recipe, std::move(config), test));
+  task->start_ = std::move(start);
   RETURN_IF_ERROR(task->CheckFit(train));
   task->HoldOut(train);
-  if (recipe.has_start()) {
-    ASSIGN_OR_RETURN(task->start_, ReadVersionAt(recipe.start().version()));
-    if (!recipe.start().replace_head() && task->start_->labels != train.labels()) {
-      return absl::InvalidArgumentError(absl::StrCat("start.version: ", recipe.start().version(),
-                                                     " tells other classes apart than the data; set "
-                                                     "start.replace_head"));
-    }
-  }
+  RETURN_IF_ERROR(task->CheckStart(train));
   if (recipe.has_distillation()) {
     ASSIGN_OR_RETURN(task->teacher_, Teacher::Make(recipe.distillation(), task->config_, train.labels(), recipe));
   }
@@ -62,19 +64,62 @@ absl::StatusOr<std::unique_ptr<ImageTask>> ImageTask::Make(const v1::Recipe& rec
   return task;
 }
 
+absl::Status ImageTask::CheckStart(const Dataset& train) {
+  if (!start_) return absl::OkStatus();
+  replaces_head_ = ReplacesHead(recipe_, start_->labels, train.labels());
+  if (!replaces_head_ && start_->labels != train.labels()) {
+    return absl::InvalidArgumentError(absl::StrCat("start.version: ", recipe_.start().version(),
+                                                   " tells other classes apart than the data; set "
+                                                   "start.replace_head"));
+  }
+  ASSIGN_OR_RETURN(head_, HeadOf(config_));
+  return absl::OkStatus();
+}
+
+std::string ImageTask::ModelInWords() const {
+  return recipe_.model().empty() ? absl::StrCat("the model of ", NameOf(start_->manifest))
+                                 : absl::StrCat("the model ", recipe_.model());
+}
+
+// A model of one size can be trained at that.
+absl::Status ImageTask::CheckSizes() const {
+  if (!config_.preprocessing().has_fixed()) return absl::OkStatus();
+  const v1::FixedResolution& fixed = config_.preprocessing().fixed();
+  for (const v1::TrainingSize& size : recipe_.sizes()) {
+    if (size.height() == fixed.height() && size.width() == fixed.width()) continue;
+    const bool kept = start_ && !recipe_.start().replace_preprocessing();
+    return absl::InvalidArgumentError(absl::StrCat(
+        "sizes has ", ToString({size.height(), size.width()}), ", but ",
+        kept ? absl::StrCat(NameOf(start_->manifest), ", whose preprocessing is kept,") : ModelInWords(),
+        " takes every picture at ", ToString({fixed.height(), fixed.width()}),
+        "; sizes are for models of native resolution: leave them out, --set sizes=[]",
+        kept ? ", or say that another preprocessing is meant: --set start.replace_preprocessing=true" : ""));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status ImageTask::CheckFit(const Dataset& train) const {
   if (test_ != nullptr && test_->labels().size() > train.labels().size()) {
     return absl::InvalidArgumentError(absl::StrCat("the test split has the class ",
                                                    test_->labels()[train.labels().size()],
                                                    ", which the training split does not have: nothing would learn it"));
   }
+  if (train.labels().size() < 2) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the data has one class, ", absl::StrJoin(train.labels(), ""),
+                     ": there is nothing to tell apart; a folder of pictures holds a folder for each class, two at "
+                     "least"));
+  }
   for (const Dataset* data : {&train, test_}) {
     if (data == nullptr) continue;
     if (data->size() == 0) return absl::InvalidArgumentError("the data set is empty");
     if (static_cast<int>(data->labels().size()) != config_.classes()) {
-      return absl::InvalidArgumentError(absl::StrCat("the data has ", data->labels().size(), " classes, but the model ",
-                                                     recipe_.model(), " has ", config_.classes(),
-                                                     "; set model_overrides.classes=", data->labels().size()));
+      return absl::InvalidArgumentError(absl::StrCat("the data has ", data->labels().size(), " classes, but ",
+                                                     ModelInWords(), " has ", config_.classes(),
+                                                     "; set model_overrides.classes=", data->labels().size(),
+                                                     start_ ? " and start.replace_head=true; the recipe finetune does "
+                                                              "both by itself"
+                                                            : ""));
     }
     for (int64_t i = 0; i < data->size(); ++i) {
       if (data->label(i) >= 0 && data->label(i) < config_.classes()) continue;
@@ -82,10 +127,7 @@ absl::Status ImageTask::CheckFit(const Dataset& train) const {
           absl::StrCat(data->name(i), " has label ", data->label(i), "; allowed is 0 to ", config_.classes() - 1));
     }
   }
-  if (config_.preprocessing().has_fixed() && !recipe_.sizes().empty()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("sizes are for models of native resolution; ", recipe_.model(), " has a fixed one"));
-  }
+  RETURN_IF_ERROR(CheckSizes());
   ASSIGN_OR_RETURN(const std::unique_ptr<vitrine::Model> shapes, vitrine::MakeModel(config_, 0, at::kMeta));
   for (const v1::TrainingSize& size : recipe_.sizes()) {
     RETURN_IF_ERROR(shapes->GridFor(size.height(), size.width()).status());
@@ -114,8 +156,24 @@ void ImageTask::HoldOut(const Dataset& train) {
 
 absl::StatusOr<std::unique_ptr<Module>> ImageTask::MakeModel() const {
   ASSIGN_OR_RETURN(std::unique_ptr<vitrine::Model> model, vitrine::MakeModel(config_, recipe_.seed()));
-  if (start_) RETURN_IF_ERROR(StartFrom(*start_, recipe_.start().replace_head(), *model));
+  if (start_) RETURN_IF_ERROR(StartFrom(*start_, replaces_head_, *model));
   return model;
+}
+
+std::string ImageTask::StartInWords() const {
+  if (!start_) return "";
+  const v1::Start& start = recipe_.start();
+  const std::vector<std::string>& labels = start_->labels;
+  return absl::StrCat(
+      "starts from ", NameOf(start_->manifest), ", weights ", start_->weights_sha256.substr(0, 12),
+      "; preprocessing: ", start.replace_preprocessing() ? "the recipe's" : "that of the version", "; head: ",
+      replaces_head_ ? absl::StrCat("drawn anew, ", config_.classes(), " classes in the place of its ", labels.size())
+                     : absl::StrCat("that of the version, ", labels.size(), " classes"),
+      start.freeze_body() ? "; the head alone learns" : "");
+}
+
+bool ImageTask::Trains(const std::string& parameter) const {
+  return !recipe_.start().freeze_body() || head_.contains(parameter);
 }
 
 std::vector<Member> ImageTask::EpochMembers(int64_t epoch) const {
@@ -157,7 +215,9 @@ absl::StatusOr<TrainingBatch> ImageTask::MakeBatch(int64_t epoch, int64_t index,
 }
 
 BatchLoss ImageTask::Loss(const Module& model, const TrainingBatch& batch, const ForwardContext& context) const {
-  const at::Tensor logits = dynamic_cast<const vitrine::Model&>(model).Forward(batch.images, context);
+  ForwardContext own = context;
+  if (recipe_.start().freeze_body()) own.training = false;  // the features are those that the version is used with
+  const at::Tensor logits = dynamic_cast<const vitrine::Model&>(model).Forward(batch.images, own);
   BatchLoss result;
   result.loss = batch.targets.defined() ? SoftTargetLoss(logits, batch.targets)
                                         : ClassificationLoss(logits, batch.labels, recipe_.label_smoothing());

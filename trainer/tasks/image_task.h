@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -19,7 +20,7 @@
 
 namespace vitrine {
 
-// Classifies pictures: the recipe's row of the zoo on a set of pictures.
+// Classifies pictures: the recipe's row of the zoo, or the model of the version that it starts from.
 class ImageTask final : public Task {
  public:
   // `train` and `test`, which may be null, must outlive the task. Checks everything that can be checked before the
@@ -32,7 +33,11 @@ class ImageTask final : public Task {
   // What is trained on, without what is held out.
   const Dataset& training_data() const { return *training_; }
 
+  // What is taken from the version that training starts from, in a line; empty: it starts from random weights.
+  std::string StartInWords() const;
+
   absl::StatusOr<std::unique_ptr<Module>> MakeModel() const override;
+  bool Trains(const std::string& parameter) const override;
   std::string samples_in_words() const override { return "pictures"; }
   int64_t samples() const override { return training_->size(); }
   const std::string& data_digest() const override { return data_digest_; }
@@ -48,6 +53,9 @@ class ImageTask final : public Task {
       : recipe_(recipe), config_(std::move(config)), test_(test) {}
   void HoldOut(const Dataset& train);
   absl::Status CheckFit(const Dataset& train) const;
+  absl::Status CheckSizes() const;
+  absl::Status CheckStart(const Dataset& train);
+  std::string ModelInWords() const;
 
   const v1::Recipe recipe_;
   const v1::ModelConfig config_;
@@ -55,6 +63,8 @@ class ImageTask final : public Task {
   std::unique_ptr<Dataset> training_;
   std::unique_ptr<Dataset> held_out_;  // null: nothing is
   std::optional<StoredVersion> start_;
+  bool replaces_head_ = false;
+  std::set<std::string> head_;        // names of the last layer's parameters, where there is a start
   std::unique_ptr<Teacher> teacher_;  // null: none
   std::string data_digest_;
 };

@@ -14,6 +14,7 @@
 #include "base/status_macros.h"
 #include "models/layers/position_table.h"
 #include "repository/checkpoint.h"
+#include "trainer/tasks/start_config.h"
 
 namespace vitrine {
 namespace {
@@ -24,19 +25,6 @@ std::vector<NamedTensor> TensorsOf(const Module& module) {
   std::vector<NamedTensor> tensors = module.Parameters();
   for (NamedTensor& buffer : module.Buffers()) tensors.push_back(std::move(buffer));
   return tensors;
-}
-
-// The parameters of a config's model whose shape depends on the number of classes.
-absl::StatusOr<std::set<std::string>> HeadOf(v1::ModelConfig config) {
-  ASSIGN_OR_RETURN(const std::unique_ptr<Model> model, MakeModel(config, 0, at::kMeta));
-  config.set_classes(config.classes() + 1);
-  ASSIGN_OR_RETURN(const std::unique_ptr<Model> other, MakeModel(config, 0, at::kMeta));
-  const std::vector<NamedTensor> ours = model->Parameters(), others = other->Parameters();
-  std::set<std::string> head;
-  for (size_t i = 0; i < ours.size(); ++i) {
-    if (ours[i].tensor.sizes() != others[i].tensor.sizes()) head.insert(ours[i].name);
-  }
-  return head;
 }
 
 // The grid that a model's table of positions was made for; empty without one. Families name it alike.
@@ -64,6 +52,14 @@ at::Tensor ResizedTable(const at::Tensor& stored, Grid from, const at::Tensor& w
   return PositionTable(from, prefix, stored.to(at::kFloat)).For(to);
 }
 
+// "digits/1, digits/2, shoes/1", cut off after a few.
+std::string InWords(const std::vector<VersionId>& versions) {
+  const size_t shown = std::min<size_t>(versions.size(), 8);
+  const auto name = [](std::string* out, const VersionId& id) { absl::StrAppend(out, id.model, "/", id.version); };
+  return absl::StrCat(absl::StrJoin(versions.begin(), versions.begin() + shown, ", ", name),
+                      shown < versions.size() ? ", ..." : "");
+}
+
 }  // namespace
 
 absl::StatusOr<StoredVersion> ReadVersionAt(const std::string& folder) {
@@ -71,7 +67,8 @@ absl::StatusOr<StoredVersion> ReadVersionAt(const std::string& folder) {
   if (path.filename().empty()) path = path.parent_path();
   VersionId id;
   fs::path root = path.parent_path();
-  if (absl::SimpleAtoi(path.filename().string(), &id.version) && !root.filename().empty()) {
+  const bool names_number = absl::SimpleAtoi(path.filename().string(), &id.version) && !root.filename().empty();
+  if (names_number) {
     id.model = root.filename();
     root = root.parent_path();
   } else {
@@ -82,16 +79,34 @@ absl::StatusOr<StoredVersion> ReadVersionAt(const std::string& folder) {
                                                    "\" names no version; write REPOSITORY/MODEL or "
                                                    "REPOSITORY/MODEL/VERSION"));
   }
-  if (id.version == 0) {
-    ASSIGN_OR_RETURN(const std::vector<VersionId> versions, ListVersions(root));
-    for (const VersionId& version : versions) {
-      if (version.model == id.model) id.version = std::max(id.version, version.version);
-    }
-    if (id.version == 0) {
-      return absl::NotFoundError(absl::StrCat(root.string(), " has no version of ", id.model));
-    }
+  std::error_code ignored;
+  if (!fs::is_directory(root, ignored)) {
+    return absl::NotFoundError(
+        absl::StrCat("\"", folder, "\" names no version: there is no repository ", root.string()));
+  }
+  ASSIGN_OR_RETURN(const std::vector<VersionId> versions, ListVersions(root));
+  for (const VersionId& version : versions) {
+    if (!names_number && version.model == id.model) id.version = std::max(id.version, version.version);
+  }
+  if (std::find(versions.begin(), versions.end(), id) == versions.end()) {
+    return absl::NotFoundError(
+        absl::StrCat(root.string(), " has no version of ", id.model,
+                     names_number ? absl::StrCat(" with the number ", id.version) : "",
+                     versions.empty() ? "; it is empty" : absl::StrCat("; it holds ", InWords(versions))));
   }
   return ReadVersion(root, id);
+}
+
+absl::StatusOr<std::set<std::string>> HeadOf(v1::ModelConfig config) {
+  ASSIGN_OR_RETURN(const std::unique_ptr<Model> model, MakeModel(config, 0, at::kMeta));
+  config.set_classes(config.classes() + 1);
+  ASSIGN_OR_RETURN(const std::unique_ptr<Model> other, MakeModel(config, 0, at::kMeta));
+  const std::vector<NamedTensor> ours = model->Parameters(), others = other->Parameters();
+  std::set<std::string> head;
+  for (size_t i = 0; i < ours.size(); ++i) {
+    if (ours[i].tensor.sizes() != others[i].tensor.sizes()) head.insert(ours[i].name);
+  }
+  return head;
 }
 
 absl::Status StartFrom(const StoredVersion& version, bool replace_head, Model& model) {
@@ -99,7 +114,7 @@ absl::Status StartFrom(const StoredVersion& version, bool replace_head, Model& m
   if (replace_head) {
     ASSIGN_OR_RETURN(head, HeadOf(model.config()));
   }
-  const std::string source = absl::StrCat(version.manifest.model(), "/", version.manifest.version());
+  const std::string source = NameOf(version.manifest);
   const Grid from = TableGrid(version.manifest.config()), to = TableGrid(model.config());
   const at::AutoGradMode no_grad(false);
   for (const NamedTensor& wanted : TensorsOf(model)) {

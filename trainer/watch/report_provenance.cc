@@ -3,6 +3,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/time/time.h"
 #include "report/data_table.h"
+#include "trainer/provenance.h"
 #include "trainer/recipe.h"
 #include "trainer/watch/report_sections.h"
 
@@ -25,7 +26,11 @@ void AddProvenance(const TrainingReportInput& input, HtmlPage& page) {
     add("time", absl::FormatDuration(absl::Trunc(absl::Seconds(from.train_seconds()), absl::Seconds(1))));
   }
   add("source revision", from.source_revision());
-  add("continued from", from.continued_from());
+  if (!from.started_from().empty()) {
+    add(from.continues() ? "continued from" : "fine-tuned from",
+        AncestorInWords(from.started_from(), from.continued_from()));
+    add("preprocessing", PreprocessingInWords(input.recipe, from));
+  }
   page.Section("Provenance");
   page.Table(facts);
   if (!from.metrics().empty()) {
