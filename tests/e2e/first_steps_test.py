@@ -27,7 +27,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(sys.argv[1]).resolve()
 
 # The document, and how many of its blocks of commands are first steps; None: every one.
-DOCUMENTS = [("README.md", None), ("docs/open-inference-protocol.md", 1), ("docs/client.md", 1), ("docs/training.md", 1)]
+DOCUMENTS = [("README.md", None), ("docs/open-inference-protocol.md", 1), ("docs/client.md", 1), ("docs/training.md", 1),
+             ("docs/finetuning.md", 1)]
 
 # What is not run here, and why.
 NOT_RUN = [
@@ -43,6 +44,7 @@ NOT_RUN = [
 # What is run in a command's place, so that it ends soon.
 SHORTER = [
     (r"^vitrine-train --recipe kv-mnist\b", "{} --set epochs=1 --set batch=16 --no-report"),
+    (r"^vitrine-train run finetune\b", "{} --epochs 1 --no-report"),
     (r"^vitrine bench\b", "{} --warmup 0.2s --duration 1s"),
     (r"^vitrine models watch\b", "timeout --preserve-status --signal INT 2 {}; test $? = 130"),
     (r"^vitrine-repo describe\b", "{} --no-measure"),
