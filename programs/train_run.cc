@@ -225,9 +225,10 @@ absl::StatusOr<Score> FinalScore(const RunFlags& flags, const Experiment& experi
   MeasureOptions options;
   options.threads = flags.threads;
   options.stop = &StopRequested();
-  options.progress = progress.Measuring("test", experiment.task->samples_in_words());
+  options.progress = progress.Measuring("model", experiment.task->samples_in_words());
   ASSIGN_OR_RETURN(Score test, experiment.task->MeasureOn(MeasuredSplit::kTest, *result.model, options));
-  const ScoreReport report{.step = result.position.step, .epoch = result.last_epoch, .split = "test", .score = test};
+  const ScoreReport report{
+      .step = result.position.step, .epoch = result.last_epoch, .split = test.split, .score = test};
   for (Observer* observer : observers) observer->OnScore(report);
   return test;
 }
@@ -235,7 +236,7 @@ absl::StatusOr<Score> FinalScore(const RunFlags& flags, const Experiment& experi
 absl::Status Finish(const RunFlags& flags, const Experiment& experiment, const TrainResult& result,
                     const std::vector<Observer*>& observers, Progress& progress) {
   ASSIGN_OR_RETURN(const Score test, FinalScore(flags, experiment, result, observers, progress));
-  progress.Line(absl::StrCat(result.is_best ? "best model: " : "model: ", ScoreInWords("test", test)));
+  progress.Line(absl::StrCat(result.is_best ? "best model: " : "model: ", ScoreInWords(test.split, test)));
   RETURN_IF_ERROR(WriteRunResult(flags.work, experiment.recipe, result, test));
   ASSIGN_OR_RETURN(const v1::Provenance provenance, PublishVersion(flags, experiment, result, progress));
   return flags.no_report ? absl::OkStatus() : Report(flags, experiment, result, test, provenance, progress);

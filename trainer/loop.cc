@@ -307,7 +307,7 @@ absl::StatusOr<std::string> Run::MeasureNow() {
                                                       {.threads = options_.threads, .stop = stop}));
   measuring_ += absl::Now() - start;
   ScoreReport report{.step = position_.step, .epoch = Epochs(), .split = "", .score = score};
-  report.split = recipe_.validation_share() > 0 ? "validation" : "test";
+  report.split = recipe_.validation_share() > 0 ? "validation" : score.split;
   if (recipe_.validation_share() == 0 && position_.step == plan_.total_steps) measured_on_test_ = score;
   const double value = score.measures.front().value;
   report.best = !position_.best || (score.larger_is_better ? value > *position_.best : value < *position_.best);

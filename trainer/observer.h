@@ -41,7 +41,7 @@ struct StepReport {
 struct ScoreReport {
   int64_t step = 0;
   double epoch = 0;
-  std::string split;  // "validation" or "test"
+  std::string split;  // "validation", "test" or "train"
   Score score;
   bool best = false;  // the best of the run so far
 };

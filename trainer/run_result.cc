@@ -19,7 +19,8 @@ absl::Status WriteRunResult(const std::filesystem::path& work_dir, const v1::Rec
                                  {"seconds", position.seconds},
                                  {"parameters", result.model->CountParameters()},
                                  {"model", result.is_best ? "best" : "last"}};
-  for (const Measure& measure : test.measures) json["scores"][absl::StrCat("test/", measure.name)] = measure.value;
+  for (const Measure& measure : test.measures)
+    json["scores"][absl::StrCat(test.split, "/", measure.name)] = measure.value;
   if (result.epoch_samples > 0) {
     json["train"]["loss"] = position.loss_sum / static_cast<double>(result.epoch_samples);
   }

@@ -51,6 +51,7 @@ struct Measure {
 struct Score {
   std::vector<Measure> measures;
   int64_t samples = 0;
+  std::string split = "test";  // or "train", where there is no other
   // Whether `measures.front()` is better the larger it is.
   bool larger_is_better = true;
 };

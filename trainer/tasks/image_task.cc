@@ -56,6 +56,7 @@ absl::StatusOr<std::unique_ptr<ImageTask>> ImageTask::Make(const v1::Recipe& rec
   RETURN_IF_ERROR(task->CheckFit(train));
   task->HoldOut(train);
   RETURN_IF_ERROR(task->CheckStart(train));
+  task->has_test_split_ = test != nullptr && !SamePictures(train, *test);
   if (recipe.has_distillation()) {
     ASSIGN_OR_RETURN(task->teacher_, Teacher::Make(recipe.distillation(), task->config_, train.labels(), recipe));
   }
@@ -241,7 +242,9 @@ absl::StatusOr<Score> ImageTask::MeasureOn(MeasuredSplit split, const Module& mo
   ASSIGN_OR_RETURN(const Accuracy accuracy,
                    Evaluate(dynamic_cast<const vitrine::Model&>(model), *data, size,
                             {.threads = options.threads, .stop = options.stop, .progress = options.progress}));
-  return Score{.measures = {{"top1", accuracy.top1()}, {"loss", accuracy.loss}}, .samples = accuracy.images};
+  return Score{.measures = {{"top1", accuracy.top1()}, {"loss", accuracy.loss}},
+               .samples = accuracy.images,
+               .split = has_test_split_ ? "test" : "train"};
 }
 
 }  // namespace vitrine

@@ -66,6 +66,7 @@ class ImageTask final : public Task {
   bool replaces_head_ = false;
   std::set<std::string> head_;        // names of the last layer's parameters, where there is a start
   std::unique_ptr<Teacher> teacher_;  // null: none
+  bool has_test_split_ = false;
   std::string data_digest_;
 };
 

@@ -109,8 +109,10 @@ void EventFile::OnStep(const StepReport& report) {
 
 void EventFile::OnScore(const ScoreReport& report) {
   tensorboard::Event event = EventAt(report.step);
+  // Apart from what OnStep writes.
+  const std::string group = report.split == "train" ? "train/measured_" : absl::StrCat(report.split, "/");
   for (const Measure& measure : report.score.measures) {
-    AddScalar(absl::StrCat(report.split, "/", measure.name), measure.value, event);
+    AddScalar(absl::StrCat(group, measure.name), measure.value, event);
   }
   Write(event);
 }

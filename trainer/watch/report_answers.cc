@@ -47,9 +47,9 @@ HtmlTable ConfusedPairs(const Confusion& confusion, const std::vector<std::strin
 void AddConfusion(const TrainingReportInput& input, const Examination& examination, HtmlPage& page) {
   const Confusion& confusion = examination.confusion;
   const std::vector<std::string>& names = input.test->labels();
-  std::string note = absl::StrCat(WithSeparators(examination.pictures), " of ", WithSeparators(input.test->size()),
-                                  " test pictures, ", Percent(confusion.Accuracy()), " right, mean cross entropy ",
-                                  absl::StrFormat("%.4f", examination.loss), ".");
+  std::string note = absl::StrCat(WithSeparators(examination.pictures), " of ", WithSeparators(input.test->size()), " ",
+                                  input.score.split, " pictures, ", Percent(confusion.Accuracy()),
+                                  " right, mean cross entropy ", absl::StrFormat("%.4f", examination.loss), ".");
   if (examination.unreadable > 0) {
     absl::StrAppend(&note, " ", examination.unreadable, " could not be decoded and were left out.");
   }

@@ -57,8 +57,8 @@ absl::Status AddExamples(const TrainingReportInput& input, const Examination& ex
   const AttentionAbility ability = input.model->attention();
   const AttentionAbility::Offer* offer = SpatialAttention(ability);
   if (offer == nullptr || examination.examples.empty()) return absl::OkStatus();
-  page.Section("Attention", absl::StrCat("A test picture of each of ", examination.examples.size(), " classes with ",
-                                         KindInWords(offer->kind), ", mean over heads: ",
+  page.Section("Attention", absl::StrCat("A ", input.score.split, " picture of each of ", examination.examples.size(),
+                                         " classes with ", KindInWords(offer->kind), ", mean over heads: ",
                                          ability.diverging ? "red above 0, blue below." : "bright where it is high."));
   std::vector<PictureCard> cards;
   for (const int64_t index : examination.examples) {
@@ -81,7 +81,8 @@ absl::Status AddDistances(const TrainingReportInput& input, std::optional<Size> 
   std::iota(figure.heads.begin(), figure.heads.end(), 0);
   figure.distances = distances->pixels;
   figure.title = "Attention distance by layer, a dot per head";
-  figure.note = absl::StrCat("mean over ", distances->pictures, " test pictures; bars: means over heads");
+  figure.note =
+      absl::StrCat("mean over ", distances->pictures, " ", input.score.split, " pictures; bars: means over heads");
   if (distances->uniform) figure.references = {{*distances->uniform, "uniform attention"}};
   ASSIGN_OR_RETURN(const std::string svg, DrawDistancePlot(figure));
   page.Section("Attention distance", "How far heads look, in pixels of the input.");

@@ -148,7 +148,7 @@ void AddKeyFigures(const TrainingReportInput& input, HtmlPage& page) {
   std::vector<KeyFigure> figures;
   for (const Measure& measure : input.score.measures) {
     const bool share = !IsLoss(measure.name) && measure.value >= 0 && measure.value <= 1;
-    figures.push_back({.name = absl::StrCat("test ", measure.name),
+    figures.push_back({.name = absl::StrCat(input.score.split, " ", measure.name),
                        .value = share ? Percent(measure.value) : absl::StrFormat("%.4g", measure.value),
                        .note = input.score.samples == 0
                                    ? ""

@@ -20,7 +20,7 @@ namespace vitrine {
 
 struct TrainingReportInput {
   v1::Recipe recipe = {};
-  Score score = {};                // on the test split, of what is published; may be empty
+  Score score = {};                // of what is published, on the test split where there is one; may be empty
   v1::Provenance provenance = {};  // fields that are empty are left out
   std::string samples_in_words = "pictures";
   History history = {};  // both as ReadHistory and ReadSteps give them; either may be empty
