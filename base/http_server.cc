@@ -3,6 +3,7 @@
 
 #include <CivetServer.h>
 #include <netdb.h>
+#include <pthread.h>
 #include <strings.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -11,6 +12,8 @@
 #include <atomic>
 #include <chrono>
 #include <future>
+#include <new>
+#include <string_view>
 #include <system_error>
 
 #include "absl/strings/str_cat.h"
@@ -23,6 +26,10 @@ namespace {
 // A body that takes longer to arrive is given up: a slow sender holds a thread.
 constexpr absl::Duration kMaxBodyTime = absl::Seconds(30);
 constexpr size_t kReadBytes = size_t{64} << 10;
+// What is sent when there is no memory to make an answer.
+constexpr std::string_view kOutOfMemory =
+    "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nContent-Type: text/plain\r\nContent-Length: 14\r\n"
+    "Connection: close\r\n\r\nout of memory\n";
 
 std::string Milliseconds(absl::Duration duration) {
   return absl::StrCat(absl::ToInt64Milliseconds(duration));
@@ -156,7 +163,6 @@ void Send(mg_connection* connection, const HttpResponse& response, bool with_bod
   absl::StrAppend(&bytes, "\r\n");
   if (with_body) bytes += response.body;
   mg_write(connection, bytes.data(), bytes.size());
-  if (response.sent) response.sent();
 }
 
 }  // namespace
@@ -180,6 +186,16 @@ class HttpServer::Connections : public CivetHandler {
 
  private:
   bool Serve(mg_connection* connection, bool with_body) {
+    try {
+      Answer(connection, with_body);
+    } catch (const std::bad_alloc&) {
+      mg_disable_connection_keep_alive(connection);
+      mg_write(connection, kOutOfMemory.data(), kOutOfMemory.size());
+    }
+    return true;
+  }
+
+  void Answer(mg_connection* connection, bool with_body) {
     CivetRequest request(connection, options_, taken_);
     const bool reads = request.method() == "GET" || request.method() == "HEAD";
     HttpResponse response =
@@ -192,13 +208,17 @@ class HttpServer::Connections : public CivetHandler {
       response.headers.emplace_back("Connection", "close");
     }
     Send(connection, response, with_body);
-    return true;
   }
 
   // On a thread of its own: civetweb's have a stack of 100 KiB, which what a handler calls may overflow.
   HttpResponse Handle(HttpRequest& request) {
     try {
-      return std::async(std::launch::async, [&] { return handler_(request); }).get();
+      return std::async(std::launch::async,
+                        [&] {
+                          pthread_setname_np(pthread_self(), "http");
+                          return handler_(request);
+                        })
+          .get();
     } catch (const std::system_error&) {
       return {.code = 503, .type = kPlainText, .body = "no thread is left for this request; try again\n"};
     }

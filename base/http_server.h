@@ -40,7 +40,7 @@ struct HttpResponse {
   std::string type = "application/json";
   std::string body = {};
   std::vector<std::pair<std::string, std::string>> headers = {};  // beside type and length
-  std::function<void()> sent = {};  // called when the body was written, or nobody takes it; may be null
+  std::shared_ptr<void> held = {};  // kept until the body was written, or nobody takes it; may be null
 };
 
 struct HttpServerOptions {
@@ -65,7 +65,7 @@ struct HttpServerOptions {
 // Plain HTTP/1.1 for one handler. Thread-safe.
 class HttpServer {
  public:
-  // Runs on a thread of its own, many at once. May block.
+  // Runs on a thread of its own, many at once. May block. What it throws as std::bad_alloc is answered 503.
   using Handler = std::function<HttpResponse(HttpRequest&)>;
 
   // UNAVAILABLE if the address cannot be bound, or is IPv6 where the HTTP library has none.

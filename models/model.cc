@@ -11,6 +11,7 @@
 #include "base/status_macros.h"
 #include "models/families/family.h"
 #include "models/families/input.h"
+#include "models/out_of_memory.h"
 
 namespace vitrine {
 namespace {
@@ -73,6 +74,7 @@ absl::StatusOr<at::Tensor> RunModel(const Model& model, const ImageBatch& images
     context.tokens = tokens;
     return model.Forward(images, context);
   } catch (const std::exception& error) {
+    if (IsOutOfMemory(error)) return absl::ResourceExhaustedError("there is not enough memory for the forward pass");
     return absl::InternalError(absl::StrCat("the forward pass failed: ", error.what()));
   }
 }

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdint>
 #include <exception>
+#include <new>
 #include <opencv2/core.hpp>
 #include <opencv2/imgproc.hpp>
 #include <string>
@@ -152,6 +153,11 @@ absl::StatusOr<Image> ComposeOverlay(const Image& picture, const SpatialMap& map
   try {
     UseOneThread();
     return Compose(picture, map, look);
+  } catch (const std::bad_alloc&) {
+    throw;
+  } catch (const cv::Exception& error) {
+    if (error.code == cv::Error::StsNoMem) throw std::bad_alloc();
+    return absl::InternalError(absl::StrCat("cannot draw the overlay: ", error.what()));
   } catch (const std::exception& error) {
     return absl::InternalError(absl::StrCat("cannot draw the overlay: ", error.what()));
   }

@@ -40,7 +40,8 @@ struct OverlayLook {
 // file of a narrow picture 240 pixels wide.
 //
 // INVALID_ARGUMENT: an empty picture or map, a value that is not finite, a rectangle outside the picture, a marked cell
-// outside the map. INTERNAL: OpenCV failed; its exceptions end here. Thread-safe.
+// outside the map. INTERNAL: OpenCV failed; its exceptions end here, but for want of memory, which is thrown as
+// std::bad_alloc. Thread-safe.
 absl::StatusOr<std::string> DrawOverlay(const Image& picture, const SpatialMap& map, const OverlayLook& look = {});
 
 // The same before it becomes a file.

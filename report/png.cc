@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
+#include <new>
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
@@ -29,6 +30,7 @@ struct FreeBuffer {
 constexpr int kBandRows = 8, kBandsApart = 64;
 
 absl::Status SpngError(int code) {
+  if (code == SPNG_EMEM) throw std::bad_alloc();
   return absl::InternalError(absl::StrCat("cannot write a PNG: ", spng_strerror(code)));
 }
 
@@ -42,7 +44,7 @@ absl::StatusOr<std::string> EncodePng(const Image& image) {
                                                    " bytes"));
   }
   const std::unique_ptr<spng_ctx, FreeContext> context(spng_ctx_new(SPNG_CTX_ENCODER));
-  if (context == nullptr) return absl::ResourceExhaustedError("no memory to write a PNG");
+  if (context == nullptr) return SpngError(SPNG_EMEM);
   spng_ihdr header = {};
   header.width = static_cast<uint32_t>(image.width);
   header.height = static_cast<uint32_t>(image.height);

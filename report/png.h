@@ -11,7 +11,8 @@
 namespace vitrine {
 
 // The picture as a PNG file, grey or RGB with 8 bits per channel; decoding it gives the same pixels.
-// INVALID_ARGUMENT if the sides, the channels and the number of bytes do not fit each other. Thread-safe.
+// INVALID_ARGUMENT if the sides, the channels and the number of bytes do not fit each other; throws std::bad_alloc
+// where memory is exhausted. Thread-safe.
 absl::StatusOr<std::string> EncodePng(const Image& image);
 
 // About as many bytes as EncodePng would return, for the price of an eighth of the rows: mostly too much, by up to a

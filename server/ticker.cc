@@ -2,7 +2,10 @@
 #include "server/ticker.h"
 
 #include <algorithm>
+#include <new>
 #include <utility>
+
+#include "server/request/out_of_memory.h"
 
 namespace vitrine {
 
@@ -21,7 +24,11 @@ Ticker::~Ticker() {
 
 void Ticker::Loop() {
   for (;;) {
-    tick_();
+    try {
+      tick_();
+    } catch (const std::bad_alloc&) {  // this one is left out; memory may be back at the next
+      CountOutOfMemory();
+    }
     const auto next = std::chrono::steady_clock::now() + absl::ToChronoNanoseconds(period_);
     MutexLock lock(mutex_);
     while (!stop_ && std::chrono::steady_clock::now() < next) {

@@ -11,8 +11,8 @@
 namespace vitrine {
 
 // Calls a function again and again on a thread of its own, `period` (steady clock) after the last call returned; the
-// first call comes at once, and is the only one where the period is infinite. The destructor waits for a running call
-// and joins.
+// first call comes at once, and is the only one where the period is infinite. A call that throws std::bad_alloc counts
+// as one. The destructor waits for a running call and joins.
 class Ticker {
  public:
   Ticker(absl::Duration period, std::function<void()> tick);

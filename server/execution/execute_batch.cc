@@ -8,6 +8,7 @@
 #include <cmath>
 #include <exception>
 #include <map>
+#include <new>
 #include <optional>
 #include <set>
 #include <string>
@@ -15,10 +16,13 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "models/attention_maps.h"
 #include "models/model.h"
+#include "models/out_of_memory.h"
 #include "server/observability/log.h"
 #include "server/observability/metrics.h"
+#include "server/request/out_of_memory.h"
 #include "server/request/picture_input.h"
 
 namespace vitrine {
@@ -36,7 +40,8 @@ struct Item {
 // One batch from its encoded pictures to its answers.
 class BatchRun {
  public:
-  BatchRun(Batch batch, const BatchContext& context)
+  // Takes the requests of `batch`, or none of them if it throws std::bad_alloc.
+  BatchRun(Batch& batch, const BatchContext& context)
       : id_(batch.id),
         model_(batch.requests.front()->model),
         context_(context),
@@ -44,10 +49,11 @@ class BatchRun {
         version_metrics_(model_->version_metrics == nullptr ? nullptr
                                                             : &model_->version_metrics->executor(context.executor)),
         start_(context.clock.Now()) {
+    items_.reserve(batch.requests.size());
     for (auto& request : batch.requests) {
       const Grid grid = request->grid;
       items_.push_back({std::move(request), grid, {}, {}, {}});
-    };
+    }
   }
 
   void Run() {
@@ -55,11 +61,15 @@ class BatchRun {
       Decode();
       SortByGrid();
       if (items_.empty()) return;
-      if (absl::Status computed = Compute(); !computed.ok()) return FailRest(std::string(computed.message()));
-      for (size_t i = 0; i < items_.size(); ++i) Respond(static_cast<int>(i));
+      if (absl::Status computed = Compute(); !computed.ok()) {
+        return FailRest(absl::IsResourceExhausted(computed), computed.message());
+      }
+      for (size_t i = 0; i < items_.size(); ++i) {
+        Finish(items_[i], OrOutOfMemory([&] { return Answer(static_cast<int>(i)); }));
+      }
       Log();
     } catch (const std::exception& error) {
-      FailRest(error.what());
+      FailRest(IsOutOfMemory(error), error.what());
     }
   }
 
@@ -96,6 +106,7 @@ class BatchRun {
         item.input.tensor = item.input.tensor.to(at::Device(context_.device.name()));
       return absl::OkStatus();
     } catch (const std::exception& error) {
+      if (IsOutOfMemory(error)) return OutOfMemory();
       spdlog::error("batch {}: decoding a request of {} bytes failed: {}", id_, item.request->InputBytes(),
                     error.what());
       return absl::InternalError("the server failed to decode this picture; its log has the cause");
@@ -158,13 +169,13 @@ class BatchRun {
     return absl::OkStatus();
   }
 
-  void Respond(int i) {
+  absl::StatusOr<v1::ClassifyResponse> Answer(int i) {
     Item& item = items_[i];
     const InferenceRequest& request = *item.request;
     // Drawing can take long; nobody waits for what is late or left.
-    if (request.IsCancelled()) return Finish(item, absl::CancelledError("the client cancelled the request"));
+    if (request.IsCancelled()) return absl::CancelledError("the client cancelled the request");
     if (request.deadline <= context_.clock.Now()) {
-      return Finish(item, absl::DeadlineExceededError("the deadline passed before the answer was made"));
+      return absl::DeadlineExceededError("the deadline passed before the answer was made");
     }
     const float* row = logits_.data_ptr<float>() + i * logits_.size(1);
     InferenceOutput output;
@@ -172,7 +183,7 @@ class BatchRun {
     if (!std::all_of(output.logits.begin(), output.logits.end(), [](float v) { return std::isfinite(v); })) {
       spdlog::error("batch {}: {} version {} gave a logit that is not finite", id_, model_->id.model,
                     model_->id.version);
-      return Finish(item, absl::InternalError("the model gave a number that is not finite for this picture"));
+      return absl::InternalError("the model gave a number that is not finite for this picture");
     }
     for (const auto& wish : request.attention) {
       output.attention.push_back(CollectAttention(wish, model_->attention, tap_, i, request.grid));
@@ -196,7 +207,7 @@ class BatchRun {
       version_metrics_->confidence.Observe(sureness.confidence);
       version_metrics_->entropy.Observe(sureness.entropy);
     }
-    Finish(item, std::move(response));
+    return response;
   }
 
   void Finish(Item& item, absl::StatusOr<v1::ClassifyResponse> answer) const {
@@ -220,20 +231,29 @@ class BatchRun {
     if (item.encode.has_value()) count(Stage::kEncode, *item.encode);
   }
 
-  void FailRest(const std::string& why) {
+  void FailRest(bool out_of_memory, absl::string_view why) {
     if (metrics_ != nullptr && computing_since_.has_value()) {
       model_->metrics->CountUnanswered(Stage::kCompute, context_.clock.Now() - *computing_since_);
     }
+    const absl::Status answer = out_of_memory ? OutOfMemory() : OrOutOfMemory([&] { return Fault(why); });
+    for (Item& item : items_) {
+      if (item.request != nullptr) Finish(item, answer);
+    }
+  }
+
+  static absl::Status OutOfMemory() {
+    CountOutOfMemory();
+    return OutOfMemoryError();
+  }
+
+  absl::Status Fault(absl::string_view why) const {
     vitrine::Log(LogLevel::kError, "batch failed",
                  {{"batch", static_cast<int64_t>(id_)},
                   {"model", model_->id.model},
                   {"version", model_->id.version},
-                  {"reason", why}});
-    for (Item& item : items_) {
-      if (item.request == nullptr) continue;
-      Finish(item, absl::InternalError(absl::StrCat("the server failed to compute batch ", id_,
-                                                    "; its log has the cause, and other batches are not affected")));
-    }
+                  {"reason", std::string(why)}});
+    return absl::InternalError(absl::StrCat("the server failed to compute batch ", id_,
+                                            "; its log has the cause, and other batches are not affected"));
   }
 
   void Log() const {
@@ -275,7 +295,18 @@ class BatchRun {
 }  // namespace
 
 void ExecuteBatch(Batch batch, const BatchContext& context) {
-  if (!batch.requests.empty()) BatchRun(std::move(batch), context).Run();
+  if (batch.requests.empty()) return;
+  try {
+    BatchRun(batch, context).Run();
+  } catch (const std::bad_alloc&) {  // before it took the requests
+    CountOutOfMemory();
+    const absl::Time now = context.clock.Now();
+    for (const auto& request : batch.requests) {
+      ModelMetrics* const metrics = request->model->metrics.get();
+      if (metrics != nullptr && !request->is_probe) metrics->CountUnanswered(Stage::kQueue, now - request->arrival);
+      request->Finish(OutOfMemoryError());
+    }
+  }
 }
 
 }  // namespace vitrine

@@ -28,7 +28,7 @@ struct BatchContext {
 
 // Decodes the pictures of one batch, runs the model once and answers every request, on the calling thread. A damaged
 // picture fails its own request; an exception of the model fails the batch with INTERNAL and a fixed text, the details
-// go to the log. Never throws.
+// go to the log; want of memory fails what asked for it with RESOURCE_EXHAUSTED. Never throws.
 void ExecuteBatch(Batch batch, const BatchContext& context);
 
 }  // namespace vitrine

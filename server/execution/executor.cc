@@ -8,10 +8,12 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "server/lifecycle/crash_stack.h"
+#include "server/request/out_of_memory.h"
 
 namespace vitrine {
 namespace {
@@ -110,13 +112,24 @@ void ExecutorPool::Run(int index, int core) {
   at::Context::setFlushDenormal(true);
   Worker& worker = *workers_[index];
   const BatchContext context{options_.device, index, responder_, clock_, options_.log_batches};
-  while (std::optional<Batch> batch = scheduler_.NextBatch()) {
+  while (std::optional<Batch> batch = NextBatch()) {
     const int64_t begin = absl::ToUnixNanos(clock_.Now());
     worker.batches.fetch_add(1, std::memory_order_relaxed);
     worker.busy_since.store(begin, std::memory_order_release);
     ExecuteBatch(*std::move(batch), context);
     worker.busy_since.store(0, std::memory_order_release);
     worker.busy.fetch_add(absl::ToUnixNanos(clock_.Now()) - begin, std::memory_order_release);
+  }
+}
+
+std::optional<Batch> ExecutorPool::NextBatch() {
+  for (;;) {
+    try {
+      return scheduler_.NextBatch();
+    } catch (const std::bad_alloc&) {
+      CountOutOfMemory();
+      std::this_thread::sleep_for(absl::ToChronoMilliseconds(kOutOfMemoryPause));
+    }
   }
 }
 

@@ -68,6 +68,8 @@ class ExecutorPool {
     std::thread thread;
   };
   void Run(int index, int core);
+  // Of the scheduler; again until there is memory for it.
+  std::optional<Batch> NextBatch();
   absl::Duration LongestRunning() const;
 
   const ExecutorOptions options_;

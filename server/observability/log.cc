@@ -126,6 +126,11 @@ nlohmann::ordered_json Shown(const LogJson& value) {
   return nlohmann::ordered_json::parse(value.text, nullptr, /*allow_exceptions=*/false);
 }
 
+// ensure_ascii: what a terminal or an old collector takes for control characters is escaped too.
+std::string Dumped(const nlohmann::ordered_json& value) {
+  return value.dump(-1, ' ', true, nlohmann::ordered_json::error_handler_t::replace);
+}
+
 class LineFormatter : public spdlog::formatter {
  public:
   using Format = std::string (*)(absl::Time, spdlog::level::level_enum, std::string_view, const LogFields*);
@@ -231,15 +236,17 @@ std::string TextLine(absl::Time time, spdlog::level::level_enum level, std::stri
 
 std::string JsonLine(absl::Time time, spdlog::level::level_enum level, std::string_view message,
                      const LogFields* fields) {
-  nlohmann::ordered_json line = {
-      {"time", RfcTime(time)}, {"level", LevelName(level)}, {"message", std::string(message)}};
+  // Member by member: an object of the library asks for memory where it ends, and ends the process if there is none.
+  std::string line = absl::StrCat(R"({"time":)", Dumped(RfcTime(time)), R"(,"level":)", Dumped(LevelName(level)),
+                                  R"(,"message":)", Dumped(std::string(message)));
   if (fields != nullptr) {
     for (const auto& [key, value] : *fields) {
-      std::visit([&, &key = key](const auto& held) { line[key] = Shown(held); }, value);
+      std::visit(
+          [&, &key = key](const auto& held) { absl::StrAppend(&line, ",", Dumped(key), ":", Dumped(Shown(held))); },
+          value);
     }
   }
-  // ensure_ascii: what a terminal or an old collector takes for control characters is escaped too.
-  return line.dump(-1, ' ', true, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+  return line + "}\n";
 }
 
 }  // namespace vitrine

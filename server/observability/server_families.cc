@@ -9,6 +9,7 @@
 #include "server/observability/process_stats.h"
 #include "server/observability/stderr_sink.h"
 #include "server/registry/version_status.h"
+#include "server/request/out_of_memory.h"
 
 namespace vitrine {
 namespace {
@@ -209,6 +210,8 @@ void Metrics::AddServer(Families& families) const {
   AddCounter(families, "vitrine_log_lines_lost_total",
              "Log lines that could not be written to stderr: its disk is full, or nobody reads it.",
              Read(LostLogLines()));
+  AddCounter(families, "vitrine_out_of_memory_total", "Times that a request found no memory.",
+             static_cast<double>(TimesOutOfMemory()));
   AddProcess(families);
 }
 

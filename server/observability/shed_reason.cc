@@ -12,7 +12,8 @@ namespace vitrine {
 namespace {
 
 constexpr char kPayload[] = "vitrine/shed-reason";
-constexpr const char* kNames[] = {"requests", "bytes", "wait", "deadline", "model", "share", "quota", "answers"};
+constexpr const char* kNames[] = {"requests", "bytes", "wait",    "deadline", "model",
+                                  "share",    "quota", "answers", "memory"};
 static_assert(std::size(kNames) == kShedReasons);
 
 }  // namespace

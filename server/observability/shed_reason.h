@@ -18,8 +18,9 @@ enum class ShedReason : int {
   kShare,         // the caller has its fair share while others wait
   kQuota,         // the caller's quota
   kAnswers,       // the budget of answers that nobody has taken yet
+  kMemory,        // the process has no memory left for it
 };
-inline constexpr int kShedReasons = 8;
+inline constexpr int kShedReasons = 9;
 
 // The label of a reason: "requests", "bytes", ...
 const char* ShedReasonName(ShedReason reason);

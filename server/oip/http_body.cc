@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "server/oip/json_document.h"
 #include "server/oip/parameters.h"
 #include "server/rpc/grpc_status.h"
 
@@ -211,25 +212,30 @@ absl::StatusOr<HttpInferRequest> ReadDocument(const json& document, std::string_
 }
 
 // The elements of a BYTES tensor, which this server made itself.
-json TextsOf(std::string_view raw) {
-  json texts = json::array();
+void PutTexts(std::string_view raw, json& data) {
   while (raw.size() >= sizeof(uint32_t)) {
     uint32_t length;
     std::memcpy(&length, raw.data(), sizeof(length));
-    texts.push_back(std::string(raw.substr(sizeof(length), length)));
+    Append(data) = std::string(raw.substr(sizeof(length), length));
     raw.remove_prefix(sizeof(length) + length);
   }
-  return texts;
 }
 
-json NumbersOf(std::string_view raw) {
-  json numbers = json::array();
+void PutNumbers(std::string_view raw, json& data) {
   for (; raw.size() >= sizeof(float); raw.remove_prefix(sizeof(float))) {
     float value;
     std::memcpy(&value, raw.data(), sizeof(value));
-    numbers.push_back(value);
+    Append(data) = value;
   }
-  return numbers;
+}
+
+void PutTensor(const inference::ModelInferResponse::InferOutputTensor& tensor, json& output) {
+  output = JsonObject();
+  output["name"] = tensor.name();
+  output["datatype"] = tensor.datatype();
+  json& shape = output["shape"];
+  shape = JsonArray();
+  for (const int64_t side : tensor.shape()) Append(shape) = side;
 }
 
 }  // namespace
@@ -245,41 +251,46 @@ absl::StatusOr<HttpInferRequest> ReadInferBody(std::string_view body, std::optio
                                " are read; send the values as binary data behind it"));
   }
   if (TooDeep(text)) return Refuse(absl::StrCat("the JSON is nested deeper than ", kMaxDepth, " levels"));
-  const json document = json::parse(text.begin(), text.end(), nullptr, /*allow_exceptions=*/false);
-  if (document.is_discarded()) {
+  JsonDocument document;
+  if (!document.Parse(text)) {
     return Refuse(json_bytes.has_value()
                       ? "the first part of the body, as long as Inference-Header-Content-Length says, "
                         "is not JSON"
                       : "the body is not JSON");
   }
-  return ReadDocument(document, body.substr(text.size()));
+  return ReadDocument(document.root, body.substr(text.size()));
 }
 
 HttpInferBody WriteInferBody(const inference::ModelInferResponse& response, const HttpInferRequest& request) {
-  json document = {{"model_name", response.model_name()}, {"model_version", response.model_version()}};
-  if (!response.id().empty()) document["id"] = response.id();
-  json& outputs = document["outputs"] = json::array();
+  JsonDocument document;
+  document.root = JsonObject();
+  document.root["model_name"] = response.model_name();
+  document.root["model_version"] = response.model_version();
+  if (!response.id().empty()) document.root["id"] = response.id();
+  json& outputs = document.root["outputs"];
+  outputs = JsonArray();
   std::string binary;
   bool any_binary = false;
   for (int i = 0; i < response.outputs_size(); ++i) {
     const auto& tensor = response.outputs(i);
     const std::string& raw = response.raw_output_contents(i);
-    json output = {{"name", tensor.name()},
-                   {"datatype", tensor.datatype()},
-                   {"shape", std::vector<int64_t>(tensor.shape().begin(), tensor.shape().end())}};
+    json& output = Append(outputs);
+    PutTensor(tensor, output);
     const auto chosen = request.binary.find(tensor.name());
     if (chosen == request.binary.end() ? request.binary_by_default : chosen->second) {
       any_binary = true;
-      output["parameters"]["binary_data_size"] = raw.size();
+      json& parameters = output["parameters"];
+      parameters = JsonObject();
+      parameters["binary_data_size"] = raw.size();
       binary += raw;
-    } else {
-      output["data"] = tensor.datatype() == "BYTES" ? TextsOf(raw) : NumbersOf(raw);
+      continue;
     }
-    outputs.push_back(std::move(output));
+    json& data = output["data"];
+    data = JsonArray();
+    tensor.datatype() == "BYTES" ? PutTexts(raw, data) : PutNumbers(raw, data);
   }
   HttpInferBody body;
-  // Labels come from a file that may hold anything: what is no UTF-8 is replaced.
-  body.bytes = document.dump(-1, ' ', false, json::error_handler_t::replace);
+  body.bytes = document.Text();  // labels come from a file that may hold anything
   if (any_binary) body.json_bytes = body.bytes.size();
   body.bytes += binary;
   return body;
@@ -313,8 +324,10 @@ int HttpCode(absl::StatusCode code) {
 }
 
 std::string ErrorBody(const absl::Status& status) {
-  const json body = {{"error", ToGrpcStatus(status).error_message()}};
-  return body.dump(-1, ' ', false, json::error_handler_t::replace);
+  JsonDocument body;
+  body.root = JsonObject();
+  body.root["error"] = ToGrpcStatus(status).error_message();
+  return body.Text();
 }
 
 }  // namespace vitrine

@@ -3,7 +3,6 @@
 
 #include <cmath>
 #include <future>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "absl/strings/numbers.h"
@@ -16,7 +15,9 @@
 #include "server/oip/http_body.h"
 #include "server/oip/infer.h"
 #include "server/oip/infer_plan.h"
+#include "server/oip/json_document.h"
 #include "server/oip/message_json.h"
+#include "server/request/out_of_memory.h"
 #include "server/scheduling/admission.h"
 
 namespace vitrine {
@@ -46,7 +47,9 @@ HttpResponse Refusal(const absl::Status& status) {
 }
 
 HttpResponse Json(const google::protobuf::Message& message, int code = 200) {
-  return {.code = code, .body = MessageToJson(message).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)};
+  JsonDocument document;
+  MessageToJson(message, document.root);
+  return {.code = code, .body = document.Text()};
 }
 
 absl::Status NoSuchPath(const HttpRequest& request) {
@@ -56,7 +59,27 @@ absl::Status NoSuchPath(const HttpRequest& request) {
                                           "/v2/models/NAME[/versions/V]/infer"));
 }
 
-using Answer = std::pair<absl::StatusOr<inference::ModelInferResponse>, InferHeld>;
+// An inference on its way, until its answer was written.
+class HttpInfer {
+ public:
+  explicit HttpInfer(Ledger& ledger) : ledger_(ledger) {}
+  ~HttpInfer() {
+    for (int i = 0; i < held_.requests; ++i) ledger_.Answer();
+  }
+  HttpInfer(const HttpInfer&) = delete;
+  HttpInfer& operator=(const HttpInfer&) = delete;
+
+  void Finish(absl::StatusOr<inference::ModelInferResponse> answer, InferHeld held) {
+    held_ = std::move(held);
+    answer_.set_value(std::move(answer));
+  }
+  absl::StatusOr<inference::ModelInferResponse> Await() { return answer_.get_future().get(); }
+
+ private:
+  Ledger& ledger_;
+  InferHeld held_;
+  std::promise<absl::StatusOr<inference::ModelInferResponse>> answer_;
+};
 
 }  // namespace
 
@@ -67,7 +90,7 @@ absl::StatusOr<Caller> OipHttpFront::Authorize(RpcName rpc, const HttpRequest& r
 }
 
 HttpResponse OipHttpFront::Serve(HttpRequest& request) {
-  absl::StatusOr<HttpResponse> response = Route(request);
+  absl::StatusOr<HttpResponse> response = OrOutOfMemory([&] { return Route(request); });
   return response.ok() ? *std::move(response) : Refusal(response.status());
 }
 
@@ -82,8 +105,10 @@ absl::StatusOr<HttpResponse> OipHttpFront::Route(HttpRequest& request) {
   }
   if (size == 3 && path[1] == "health" && is_get && (path[2] == "live" || path[2] == "ready")) {
     const std::string why_not = path[2] == "live" ? "" : health_.WhyNotServing();
-    const nlohmann::json body = {{path[2], why_not.empty()}};
-    return HttpResponse{.code = why_not.empty() ? 200 : 400, .body = body.dump()};
+    JsonDocument body;
+    body.root = JsonObject();
+    body.root[path[2]] = why_not.empty();
+    return HttpResponse{.code = why_not.empty() ? 200 : 400, .body = body.Text()};
   }
   if (size == 3 && path[1] == "repository" && path[2] == "index" && request.method() == "POST") {
     return ServeIndex(request);
@@ -122,8 +147,11 @@ absl::StatusOr<HttpResponse> OipHttpFront::ServeModel(const Target& target, Http
   if (target.verb == "ready") {
     ASSIGN_OR_RETURN(const ModelHandle model, FindModel("/inference.GRPCInferenceService/ModelReady", target, request));
     const bool ready = health_.Serves(model->id);
-    const nlohmann::json body = {{"name", target.model}, {"ready", ready}};
-    return HttpResponse{.code = ready ? 200 : 400, .body = body.dump()};
+    JsonDocument body;
+    body.root = JsonObject();
+    body.root["name"] = target.model;
+    body.root["ready"] = ready;
+    return HttpResponse{.code = ready ? 200 : 400, .body = body.Text()};
   }
   if (target.verb == "config") {
     ASSIGN_OR_RETURN(const ModelHandle model,
@@ -151,13 +179,16 @@ absl::StatusOr<HttpResponse> OipHttpFront::ServeIndex(HttpRequest& request) {
   if (length.value_or("0") != "0") {
     ASSIGN_OR_RETURN(const std::string body, request.ReadBody());
     if (body.size() > kLargeJsonBytes) return absl::InvalidArgumentError("the body is too long for {\"ready\": true}");
-    const nlohmann::json wanted = nlohmann::json::parse(body, nullptr, false);
-    if (!wanted.is_object()) return absl::InvalidArgumentError("the body is no JSON object");
-    const auto found = wanted.find("ready");
-    ready = found != wanted.end() && found->is_boolean() && found->get<bool>();
+    JsonDocument wanted;
+    if (!wanted.Parse(body) || !wanted.root.is_object()) {
+      return absl::InvalidArgumentError("the body is no JSON object");
+    }
+    const auto found = wanted.root.find("ready");
+    ready = found != wanted.root.end() && found->is_boolean() && found->get<bool>();
   }
-  return HttpResponse{.body = MessageToJson(RepositoryIndex(registry_, caller, ready))["models"].dump(
-                          -1, ' ', false, nlohmann::json::error_handler_t::replace)};
+  JsonDocument index;
+  MessageToJson(RepositoryIndex(registry_, caller, ready), index.root);
+  return HttpResponse{.body = JsonDocument::TextOf(index.root["models"])};
 }
 
 absl::StatusOr<HttpInferRequest> OipHttpFront::ReadInfer(const Target& target, HttpRequest& request) {
@@ -182,13 +213,14 @@ absl::StatusOr<HttpInferRequest> OipHttpFront::ReadInfer(const Target& target, H
 
 HttpResponse OipHttpFront::Infer(const Target& target, HttpRequest& request) {
   const absl::StatusOr<Caller> caller = Authorize("/inference.GRPCInferenceService/ModelInfer", request);
-  absl::StatusOr<HttpInferRequest> read =
-      caller.ok() ? ReadInfer(target, request) : absl::StatusOr<HttpInferRequest>(caller.status());
+  absl::StatusOr<HttpInferRequest> read = OrOutOfMemory([&]() -> absl::StatusOr<HttpInferRequest> {
+    RETURN_IF_ERROR(caller.status());
+    return ReadInfer(target, request);
+  });
   absl::StatusOr<inference::ModelInferRequest> message =
       read.ok() ? absl::StatusOr<inference::ModelInferRequest>(std::move(read->message)) : read.status();
 
-  const auto promise = std::make_shared<std::promise<Answer>>();
-  std::future<Answer> future = promise->get_future();
+  const auto inference = std::make_shared<HttpInfer>(service_.ledger());
   vitrine::Infer(service_, std::move(message),
                  {.caller = CallerOf(caller),
                   .peer = request.peer(),
@@ -196,10 +228,10 @@ HttpResponse OipHttpFront::Infer(const Target& target, HttpRequest& request) {
                   .deadline = service_.clock().Now() + kDefaultTimeout,
                   .cancelled = nullptr,  // that a client hung up is noticed when its answer is written
                   .trace = ParseTraceparent(request.Header("traceparent").value_or(""))},
-                 [promise](absl::StatusOr<inference::ModelInferResponse> answer, InferHeld held) {
-                   promise->set_value({std::move(answer), std::move(held)});
+                 [inference](absl::StatusOr<inference::ModelInferResponse> answer, InferHeld held) {
+                   inference->Finish(std::move(answer), std::move(held));
                  });
-  const auto [answer, held] = future.get();
+  const absl::StatusOr<inference::ModelInferResponse> answer = inference->Await();
   HttpResponse response;
   if (answer.ok()) {
     HttpInferBody body = WriteInferBody(*answer, *read);
@@ -211,9 +243,7 @@ HttpResponse OipHttpFront::Infer(const Target& target, HttpRequest& request) {
   } else {
     response = Refusal(answer.status());
   }
-  response.sent = [this, held = held] {
-    for (int i = 0; i < held.requests; ++i) service_.ledger().Answer();
-  };
+  response.held = inference;
   return response;
 }
 

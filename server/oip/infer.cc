@@ -14,6 +14,7 @@
 #include "server/oip/batch_limits.h"
 #include "server/oip/infer_answer.h"
 #include "server/oip/infer_plan.h"
+#include "server/request/out_of_memory.h"
 
 namespace vitrine {
 namespace {
@@ -21,22 +22,35 @@ namespace {
 // The answers to the parts of one request, until the last has come. Thread-safe.
 class Gathering {
  public:
-  Gathering(std::string id, std::vector<OutputWish> outputs, size_t parts, InferDone done)
-      : id_(std::move(id)), outputs_(std::move(outputs)), done_(std::move(done)), answers_(parts), left_(parts) {
+  // One picture of the request.
+  struct Part {
+    Gathering* gathering;
+    size_t index;
+  };
+
+  Gathering(std::string id, std::vector<OutputWish> outputs, size_t parts)
+      : id_(std::move(id)), outputs_(std::move(outputs)), answers_(parts), left_(parts) {
     held_.requests = static_cast<int>(parts);
-    for (size_t i = 0; i < parts; ++i) held_.rooms.push_back(std::make_shared<AnswerReservation>());
+    for (size_t i = 0; i < parts; ++i) {
+      parts_.push_back({this, i});
+      held_.rooms.push_back(std::make_shared<AnswerReservation>());
+    }
   }
 
+  // Before the first part is taken, since it may throw no more once it has what is to be called.
+  void SetDone(InferDone done) { done_ = std::move(done); }
+  const Part& part(size_t i) const { return parts_[i]; }
   // Where the room of a part's answer goes. Before the part is taken.
   std::shared_ptr<AnswerReservation> room(size_t part) const { return held_.rooms[part]; }
   // Set once a part is refused: the others are of no use then. Not where the client has left, which they know.
   const CancelFlag& abandoned() const { return abandoned_; }
 
-  void Take(size_t part, absl::StatusOr<v1::ClassifyResponse> answer) {
+  // Never throws.
+  void Take(const Part& part, absl::StatusOr<v1::ClassifyResponse> answer) {
     {
       MutexLock lock(mutex_);
       if (answer.ok()) {
-        answers_[part] = *std::move(answer);
+        answers_[part.index] = *std::move(answer);
       } else if (refusal_.ok()) {
         refusal_ = answer.status();
         abandoned_->store(!absl::IsCancelled(refusal_), std::memory_order_release);
@@ -50,12 +64,15 @@ class Gathering {
   // After the last answer; nobody else touches this any more.
   void Finish() ABSL_NO_THREAD_SAFETY_ANALYSIS {
     if (!refusal_.ok()) return done_(refusal_, {.requests = held_.requests});  // the rooms are free again
-    done_(MakeInferResponse(id_, outputs_, answers_), std::move(held_));
+    // The analysis looks into a lambda by itself.
+    done_(OrOutOfMemory([this, answers = &answers_] { return MakeInferResponse(id_, outputs_, *answers); }),
+          std::move(held_));
   }
 
   const std::string id_;
   const std::vector<OutputWish> outputs_;
   const CancelFlag abandoned_ = std::make_shared<std::atomic<bool>>(false);
+  std::vector<Part> parts_;  // constant
   InferDone done_;
   InferHeld held_;  // constant until Finish
 
@@ -101,24 +118,38 @@ CallContext PartOf(const CallContext& call, const Gathering& gathering, size_t p
           .room = gathering.room(part)};
 }
 
+// Takes the answer of one part. As small as it is, it needs no memory of its own.
+ClassifyService::Done TakerOf(const std::shared_ptr<Gathering>& gathering, size_t part) {
+  const std::shared_ptr<const Gathering::Part> taken(gathering, &gathering->part(part));
+  return [taken](absl::StatusOr<v1::ClassifyResponse> answer) { taken->gathering->Take(*taken, std::move(answer)); };
+}
+
 }  // namespace
 
 void Infer(ClassifyService& service, absl::StatusOr<inference::ModelInferRequest> request, CallContext call,
            InferDone done) {
-  absl::StatusOr<InferPlan> plan = Prepare(service, std::move(request), call);
-  if (!plan.ok()) {
-    // Counted and logged as every other refusal.
-    return service.Classify(plan.status(), std::move(call),
-                            [done = std::move(done)](absl::StatusOr<v1::ClassifyResponse> refusal) mutable {
-                              done(refusal.status(), {.requests = 1});
-                            });
+  absl::StatusOr<InferPlan> plan = OrOutOfMemory([&] { return Prepare(service, std::move(request), call); });
+  std::shared_ptr<Gathering> gathering;
+  const absl::Status gathers = OrOutOfMemory([&] {
+    gathering = plan.ok() ? std::make_shared<Gathering>(plan->id, std::move(plan->outputs), plan->parts.size())
+                          : std::make_shared<Gathering>("", std::vector<OutputWish>(), 1);
+    return absl::OkStatus();
+  });
+  if (!gathers.ok()) {
+    service.ledger().Accept();
+    return done(gathers, {.requests = 1});
   }
-  const auto gathering =
-      std::make_shared<Gathering>(plan->id, std::move(plan->outputs), plan->parts.size(), std::move(done));
+  gathering->SetDone(std::move(done));
+  // Counted and logged as every other refusal.
+  if (!plan.ok()) return service.Classify(plan.status(), std::move(call), TakerOf(gathering, 0));
   for (size_t part = 0; part < plan->parts.size(); ++part) {
-    service.Classify(
-        std::move(plan->parts[part]), PartOf(call, *gathering, part),
-        [gathering, part](absl::StatusOr<v1::ClassifyResponse> answer) { gathering->Take(part, std::move(answer)); });
+    CallContext context;
+    context.method = call.method;
+    absl::StatusOr<v1::ClassifyRequest> picture = OrOutOfMemory([&]() -> absl::StatusOr<v1::ClassifyRequest> {
+      context = PartOf(call, *gathering, part);
+      return std::move(plan->parts[part]);
+    });
+    service.Classify(std::move(picture), std::move(context), TakerOf(gathering, part));
   }
 }
 

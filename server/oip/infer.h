@@ -27,7 +27,7 @@ using InferDone = absl::AnyInvocable<void(absl::StatusOr<inference::ModelInferRe
 // with everybody's and counted as every other. All of them are answered by one version. The first refusal is the
 // answer to the whole; the rest is dropped and counted as ABORTED. A batch that no idle server would admit (see
 // batch_limits.h) is refused as one request. Calls `done` exactly once: on this thread, or later on an executor's. A
-// message that could not be parsed passes here with its status.
+// message that could not be parsed passes here with its status. Never throws; nor may `done`.
 void Infer(ClassifyService& service, absl::StatusOr<inference::ModelInferRequest> request, CallContext call,
            InferDone done);
 

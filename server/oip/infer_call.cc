@@ -2,6 +2,7 @@
 // The unary ModelInfer call.
 #include <utility>
 
+#include "base/status_macros.h"
 #include "server/oip/infer.h"
 #include "server/oip/oip_calls.h"
 #include "server/rpc/call_trace.h"
@@ -20,17 +21,21 @@ class InferCall : public UnaryCall {
 
  private:
   void Serve() override {
-    PostModelInfer(parts_, queue_);
-    absl::StatusOr<Caller> caller = Authorize(parts_, "/inference.GRPCInferenceService/ModelInfer", context_);
+    queue_.Renew(PostModelInfer, parts_);
+    CallContext call = {.method = Method::kModelInfer,
+                        .deadline = DeadlineOf(context_, parts_.service.clock()),
+                        .cancelled = cancelled_};
     absl::StatusOr<inference::ModelInferRequest> request =
-        caller.ok() ? ParseInferRequest(bytes_) : absl::StatusOr<inference::ModelInferRequest>(caller.status());
-    Infer(parts_.service, std::move(request),
-          {.caller = CallerOf(caller),
-           .peer = context_.peer(),
-           .method = Method::kModelInfer,
-           .deadline = DeadlineOf(context_, parts_.service.clock()),
-           .cancelled = cancelled_,
-           .trace = TraceOf(context_)},
+        OrOutOfMemory([&]() -> absl::StatusOr<inference::ModelInferRequest> {
+          call.peer = context_.peer();
+          call.trace = TraceOf(context_);
+          const absl::StatusOr<Caller> caller =
+              Authorize(parts_, "/inference.GRPCInferenceService/ModelInfer", context_);
+          call.caller = CallerOf(caller);
+          RETURN_IF_ERROR(caller.status());
+          return ParseInferRequest(bytes_);
+        });
+    Infer(parts_.service, std::move(request), std::move(call),
           [this](const absl::StatusOr<inference::ModelInferResponse>& answer, InferHeld held) {
             held_ = std::move(held);
             Answer(answer);

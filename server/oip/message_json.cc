@@ -4,6 +4,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "server/oip/json_document.h"
+
 namespace vitrine {
 namespace {
 
@@ -13,12 +15,13 @@ using google::protobuf::Reflection;
 using nlohmann::json;
 
 // One value: element `i` of a repeated field, or the field itself where `i` is negative.
-json Value(const Message& message, const FieldDescriptor* field, int i) {
+void PutValue(const Message& message, const FieldDescriptor* field, int i, json& value) {
   const Reflection& at = *message.GetReflection();
 #define VITRINE_VALUE(TYPE) (i < 0 ? at.Get##TYPE(message, field) : at.GetRepeated##TYPE(message, field, i))
 #define VITRINE_NUMBER(CPPTYPE, TYPE)      \
   case FieldDescriptor::CPPTYPE_##CPPTYPE: \
-    return VITRINE_VALUE(TYPE);
+    value = VITRINE_VALUE(TYPE);           \
+    break;
   switch (field->cpp_type()) {
     VITRINE_NUMBER(BOOL, Bool)
     VITRINE_NUMBER(INT32, Int32)
@@ -29,31 +32,31 @@ json Value(const Message& message, const FieldDescriptor* field, int i) {
     VITRINE_NUMBER(DOUBLE, Double)
     VITRINE_NUMBER(STRING, String)
     case FieldDescriptor::CPPTYPE_ENUM:
-      return VITRINE_VALUE(Enum)->name();
+      value = VITRINE_VALUE(Enum)->name();
+      break;
     case FieldDescriptor::CPPTYPE_MESSAGE:
-      return MessageToJson(VITRINE_VALUE(Message));
+      MessageToJson(VITRINE_VALUE(Message), value);
   }
 #undef VITRINE_NUMBER
 #undef VITRINE_VALUE
-  return nullptr;
 }
 
 }  // namespace
 
-json MessageToJson(const Message& message) {
-  json object = json::object();
+void MessageToJson(const Message& message, json& object) {
+  object = JsonObject();
   const google::protobuf::Descriptor& type = *message.GetDescriptor();
   for (int i = 0; i < type.field_count(); ++i) {
     const FieldDescriptor* field = type.field(i);
     if (field->is_repeated()) {
-      json& list = object[field->name()] = json::array();
+      json& list = object[field->name()];
+      list = JsonArray();
       const int size = message.GetReflection()->FieldSize(message, field);
-      for (int each = 0; each < size; ++each) list.push_back(Value(message, field, each));
+      for (int each = 0; each < size; ++each) PutValue(message, field, each, Append(list));
     } else if (!field->has_presence() || message.GetReflection()->HasField(message, field)) {
-      object[field->name()] = Value(message, field, -1);
+      PutValue(message, field, -1, object[field->name()]);
     }
   }
-  return object;
 }
 
 }  // namespace vitrine

@@ -10,8 +10,8 @@ namespace vitrine {
 
 // A message as the protocol's REST form writes it: fields by their names in the .proto, whole numbers as numbers (which
 // protobuf's own JSON writes as strings), enums by name, set or not; messages that are not set are left out. Requires
-// that no field is a map.
-nlohmann::json MessageToJson(const google::protobuf::Message& message);
+// that no field is a map. Goes to `object`, part of a JsonDocument, which is null before.
+void MessageToJson(const google::protobuf::Message& message, nlohmann::json& object);
 
 }  // namespace vitrine
 

@@ -9,6 +9,7 @@ list(APPEND server_sources
   oip/infer_answer.cc
   oip/infer_call.cc
   oip/infer_plan.cc
+  oip/json_document.cc
   oip/message_json.cc
   oip/parameters.cc
   oip/service_calls.cc

@@ -8,10 +8,13 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "server/oip/infer.h"
 #include "server/oip/oip_calls.h"
+#include "server/request/out_of_memory.h"
 #include "server/rpc/call_credentials.h"
 #include "server/rpc/call_trace.h"
+#include "server/rpc/finish.h"
 #include "server/rpc/grpc_status.h"
 #include "server/rpc/wire.h"
 
@@ -29,12 +32,11 @@ class StreamInferCall : public LongCall, public std::enable_shared_from_this<Str
     context_.AsyncNotifyWhenDone(&done_);
   }
 
+  // Holds the lock, so that the call comes back when it keeps itself; and it does not if asking throws.
   void Request(grpc::ServerCompletionQueue* cq) {
-    {
-      MutexLock lock(mutex_);
-      self_ = shared_from_this();
-    }
+    MutexLock lock(mutex_);
     parts_.oip_rpc.RequestModelStreamInfer(&context_, &stream_, cq, cq, &requested_);
+    self_ = shared_from_this();
   }
 
   void Close() override {
@@ -46,21 +48,25 @@ class StreamInferCall : public LongCall, public std::enable_shared_from_this<Str
   void OnRequested(bool ok) {
     const auto keep = TakeSelf();
     if (!ok) return;
-    PostModelStreamInfer(parts_, queue_);
-    parts_.long_calls.Add(keep);
+    queue_.Renew(PostModelStreamInfer, parts_);
+    {
+      MutexLock lock(mutex_);
+      self_ = keep;
+      tags_ = 2;  // done_ and finished_
+    }
+    const absl::Status opened = OrOutOfMemory([&]() -> absl::Status {
+      credentials_ = CredentialsOf(context_);
+      RETURN_IF_ERROR(Authorize().status());
+      parts_.long_calls.Add(keep);
+      return absl::OkStatus();
+    });
     MutexLock lock(mutex_);
-    self_ = keep;
-    tags_ = 2;  // done_ and finished_
-    credentials_ = CredentialsOf(context_);
-    const absl::Status allowed = Authorize().status();
-    if (!allowed.ok()) End(allowed);
+    if (!opened.ok()) End(opened);
     MaybeRead();
-    MaybeFinish();
   }
 
   void OnRead(bool ok) {
     const auto keep = shared_from_this();
-    CancelFlag cancelled = std::make_shared<std::atomic<bool>>(false);
     {
       MutexLock lock(mutex_);
       reading_ = false;
@@ -68,9 +74,8 @@ class StreamInferCall : public LongCall, public std::enable_shared_from_this<Str
       if (!ok) End(absl::OkStatus());
       if (ended_) return Release();
       busy_ = true;
-      cancelled_ = cancelled;
     }
-    Handle(std::move(cancelled));
+    Handle();
   }
 
   // By the credentials that came with the call, as the rules are now.
@@ -81,27 +86,38 @@ class StreamInferCall : public LongCall, public std::enable_shared_from_this<Str
   }
 
   // Without the lock: a refusal is answered before Infer returns.
-  void Handle(CancelFlag cancelled) {
-    // Anew for each request: a token that is taken away ends with its next request, not with the stream.
-    absl::StatusOr<Caller> caller = Authorize();
+  void Handle() {
+    CallContext call;
+    call.method = Method::kModelInfer;
+    call.deadline = DeadlineOf(context_, parts_.service.clock());
     absl::StatusOr<inference::ModelInferRequest> request =
-        caller.ok() ? ParseInferRequest(bytes_) : absl::StatusOr<inference::ModelInferRequest>(caller.status());
-    std::string id = request.ok() ? request->id() : std::string();
-    Infer(parts_.service, std::move(request),
-          {.caller = CallerOf(caller),
-           .peer = context_.peer(),
-           .method = Method::kModelInfer,
-           .deadline = DeadlineOf(context_, parts_.service.clock()),
-           .cancelled = std::move(cancelled),
-           .trace = TraceOf(context_)},
-          [self = shared_from_this(), id = std::move(id)](absl::StatusOr<inference::ModelInferResponse> answer,
-                                                          InferHeld held) {
-            self->Answer(id, std::move(answer), std::move(held));
+        OrOutOfMemory([&]() -> absl::StatusOr<inference::ModelInferRequest> {
+          id_.clear();
+          call.cancelled = NewCancelFlag();
+          call.peer = context_.peer();
+          call.trace = TraceOf(context_);
+          // Anew for each request: a token that is taken away ends with its next request, not with the stream.
+          const absl::StatusOr<Caller> caller = Authorize();
+          call.caller = CallerOf(caller);
+          RETURN_IF_ERROR(caller.status());
+          ASSIGN_OR_RETURN(inference::ModelInferRequest request, ParseInferRequest(bytes_));
+          id_ = request.id();
+          return request;
+        });
+    Infer(parts_.service, std::move(request), std::move(call),
+          [self = shared_from_this()](absl::StatusOr<inference::ModelInferResponse> answer, InferHeld held) {
+            self->Answer(std::move(answer), std::move(held));
           });
   }
 
-  // On an executor's thread, or inside Handle.
-  void Answer(const std::string& id, absl::StatusOr<inference::ModelInferResponse> answer, InferHeld held) {
+  CancelFlag NewCancelFlag() {
+    auto cancelled = std::make_shared<std::atomic<bool>>(false);
+    MutexLock lock(mutex_);
+    cancelled_ = cancelled;
+    return cancelled;
+  }
+
+  grpc::ByteBuffer MessageOf(absl::StatusOr<inference::ModelInferResponse> answer) const {
     inference::ModelStreamInferResponse message;
     if (answer.ok()) {
       *message.mutable_infer_response() = *std::move(answer);
@@ -109,20 +125,37 @@ class StreamInferCall : public LongCall, public std::enable_shared_from_this<Str
       const absl::Status& refusal = answer.status();
       message.set_error_message(
           absl::StrCat(absl::StatusCodeToString(refusal.code()), ": ", ToGrpcStatus(refusal).error_message()));
-      message.mutable_infer_response()->set_id(id);
+      message.mutable_infer_response()->set_id(id_);
     }
-    const grpc::ByteBuffer bytes = ToBytes(message);
+    return ToBytes(message);
+  }
+
+  // On an executor's thread, or inside Handle. Never throws.
+  void Answer(absl::StatusOr<inference::ModelInferResponse> answer, InferHeld held) {
+    const auto message = [this](absl::StatusOr<inference::ModelInferResponse> answer) {
+      return OrOutOfMemory([&]() -> absl::StatusOr<grpc::ByteBuffer> { return MessageOf(std::move(answer)); });
+    };
+    absl::StatusOr<grpc::ByteBuffer> bytes = message(std::move(answer));
+    if (!bytes.ok()) bytes = message(bytes.status());
     MutexLock lock(mutex_);
     held_ = std::move(held);
-    stream_.Write(bytes, &written_);
+    if (bytes.ok()) return stream_.Write(*bytes, &written_);
+    // There is no memory to say that there is none: the end of the stream says it.
+    Settle();
+    End(OutOfMemoryError());
+  }
+
+  // The answer is out, or lost.
+  void Settle() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    busy_ = false;
+    for (int i = 0; i < held_.requests; ++i) parts_.service.ledger().Answer();
+    held_ = {};
   }
 
   void OnWritten(bool ok) {
     const auto keep = shared_from_this();
     MutexLock lock(mutex_);
-    busy_ = false;
-    for (int i = 0; i < held_.requests; ++i) parts_.service.ledger().Answer();
-    held_ = {};
+    Settle();
     if (!ok) End(absl::OkStatus());
     MaybeRead();
     MaybeFinish();
@@ -161,7 +194,7 @@ class StreamInferCall : public LongCall, public std::enable_shared_from_this<Str
 
   void MaybeFinish() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (!ended_ || busy_ || tags_ == 0 || std::exchange(finishing_, true)) return;
-    stream_.Finish(ToGrpcStatus(status_), &finished_);
+    FinishWith(status_, [this](const grpc::Status& status) { stream_.Finish(status, &finished_); });
   }
 
   // Lets go of the call when no operation is left. A request in flight still holds it.
@@ -188,6 +221,7 @@ class StreamInferCall : public LongCall, public std::enable_shared_from_this<Str
   grpc::ServerAsyncReaderWriter<grpc::ByteBuffer, grpc::ByteBuffer> stream_{&context_};
   grpc::ByteBuffer bytes_;   // of the read that is outstanding
   Credentials credentials_;  // constant after OnRequested
+  std::string id_;           // of the request in flight
 
   Mutex mutex_;
   std::shared_ptr<StreamInferCall> self_ ABSL_GUARDED_BY(mutex_);  // set while gRPC holds a tag of this call

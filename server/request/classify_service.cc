@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/request/classify_service.h"
 
+#include <memory>
+#include <new>
 #include <optional>
 #include <string>
 #include <utility>
 
 #include "base/status_macros.h"
 #include "server/identity/identity.h"
+#include "server/request/out_of_memory.h"
 #include "server/request/plan_request.h"
 
 namespace vitrine {
@@ -25,6 +28,14 @@ struct ClassifyService::Facts {
   Method method = Method::kClassify;
   std::string caller, peer, model, request_id;
   std::optional<TraceContext> trace;
+};
+
+struct ClassifyService::Admitted {
+  Facts facts;
+  absl::Time arrival;
+  ModelMetrics* metrics = nullptr;     // of the model, which the request keeps
+  const LoadedModel* model = nullptr;  // likewise
+  Done done;
 };
 
 absl::Status DrainingError() {
@@ -91,28 +102,37 @@ void ClassifyService::Count(const Facts& facts, ModelMetrics& metrics, const Loa
     if (model->version_metrics != nullptr) model->version_metrics->CountRequest(status.code());
   }
   if (!log_.Wants(status.code(), spent)) return;
-  log_.Write({.method = MethodName(facts.method),
-              .caller = facts.caller,
-              .peer = facts.peer,
-              .model = facts.model,
-              .version = model == nullptr ? 0 : model->id.version,
-              .request_id = facts.request_id,
-              .trace = facts.trace,
-              .status = status,
-              .spent = spent});
+  try {
+    log_.Write({.method = MethodName(facts.method),
+                .caller = facts.caller,
+                .peer = facts.peer,
+                .model = facts.model,
+                .version = model == nullptr ? 0 : model->id.version,
+                .request_id = facts.request_id,
+                .trace = facts.trace,
+                .status = status,
+                .spent = spent});
+  } catch (const std::bad_alloc&) {  // the answer goes before the line
+    CountOutOfMemory();
+  }
 }
 
 void ClassifyService::Classify(absl::StatusOr<v1::ClassifyRequest> request, CallContext call, Done done) {
   ledger_.Accept();
   const absl::Time arrival = clock_.Now();
-  Facts facts{call.method,
-              call.caller.name,
-              std::move(call.peer),
-              request.ok() ? request->model() : std::string(),
-              request.ok() ? request->request_id() : std::string(),
-              std::move(call.trace)};
   ModelMetrics* metrics = &metrics_.unknown();
-  absl::StatusOr<InferenceRequest> plan = Accept(std::move(request), call, arrival, metrics);
+  Facts facts;
+  facts.method = call.method;
+  facts.peer = std::move(call.peer);
+  std::unique_ptr<Admitted> admitted;
+  absl::StatusOr<InferenceRequest> plan = OrOutOfMemory([&] {
+    facts.caller = call.caller.name;
+    facts.trace = std::move(call.trace);
+    if (request.ok()) facts.model = request->model();
+    if (request.ok()) facts.request_id = request->request_id();
+    admitted = std::make_unique<Admitted>();
+    return Accept(std::move(request), call, arrival, metrics);
+  });
   if (!plan.ok()) {
     if (absl::IsDeadlineExceeded(plan.status())) metrics->CountExpired(Progress::kAdmission);
     Count(facts, *metrics, nullptr, plan.status(), clock_.Now() - arrival);
@@ -120,15 +140,18 @@ void ClassifyService::Classify(absl::StatusOr<v1::ClassifyRequest> request, Call
   }
   if (call.planned) call.planned(plan->answer_bytes);
   if (call.room != nullptr) *call.room = std::move(plan->room);
-  // The request outlives this call of done, and keeps its model and so `metrics`.
-  plan->done = [this, metrics, facts = std::move(facts), model = plan->model.get(), arrival,
-                done = std::move(done)](absl::StatusOr<v1::ClassifyResponse> answer) mutable {
-    const absl::Duration spent = clock_.Now() - arrival;
-    Count(facts, *metrics, model, answer.status(), spent);
-    if (answer.ok()) answer->mutable_timings()->set_total(static_cast<float>(absl::ToDoubleSeconds(spent)));
-    done(std::move(answer));
+  *admitted = {std::move(facts), arrival, metrics, plan->model.get(), std::move(done)};
+  plan->done = [this, admitted = std::move(admitted)](absl::StatusOr<v1::ClassifyResponse> answer) {
+    Answer(*admitted, std::move(answer));
   };
   scheduler_.Submit(*std::move(plan));
+}
+
+void ClassifyService::Answer(Admitted& request, absl::StatusOr<v1::ClassifyResponse> answer) {
+  const absl::Duration spent = clock_.Now() - request.arrival;
+  Count(request.facts, *request.metrics, request.model, answer.status(), spent);
+  if (answer.ok()) answer->mutable_timings()->set_total(static_cast<float>(absl::ToDoubleSeconds(spent)));
+  request.done(std::move(answer));
 }
 
 }  // namespace vitrine

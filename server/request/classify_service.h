@@ -58,7 +58,7 @@ class ClassifyService {
 
   // Calls `done` exactly once: on this thread with a refusal, or later on an executor's. Counts the request as
   // accepted; whoever hands the answer to the transport counts it as answered. A message that could not be parsed
-  // passes here with its status, so that it is counted too.
+  // passes here with its status, so that it is counted too. Never throws: what finds no memory is refused.
   void Classify(absl::StatusOr<v1::ClassifyRequest> request, CallContext call, Done done);
 
   // The version that would answer the request now. What Registry::Route says, to a caller who may use the model.
@@ -73,13 +73,15 @@ class ClassifyService {
   Metrics& metrics() { return metrics_; }
 
  private:
-  struct Facts;  // what is counted and logged about a request, beside its answer
+  struct Facts;     // what is counted and logged about a request, beside its answer
+  struct Admitted;  // the same of one that waits for its answer
 
   // A request ended, after `metrics` of its model and, where one was found, its version.
   void Count(const Facts& facts, ModelMetrics& metrics, const LoadedModel* model, const absl::Status& status,
              absl::Duration spent);
   absl::StatusOr<InferenceRequest> Accept(absl::StatusOr<v1::ClassifyRequest> request, const CallContext& call,
                                           absl::Time arrival, ModelMetrics*& metrics);
+  void Answer(Admitted& request, absl::StatusOr<v1::ClassifyResponse> answer);
   // Reserves the room for the answer and the place in the queue.
   absl::Status Admit(InferenceRequest& plan);
 

@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include "server/request/out_of_memory.h"
+
 namespace vitrine {
 
 int64_t InferenceRequest::InputBytes() const {
@@ -15,7 +17,7 @@ absl::Status AbandonedError() {
 
 void InferenceRequest::Finish(absl::StatusOr<v1::ClassifyResponse> answer) {
   const bool dropped = absl::IsCancelled(answer.status()) && IsAbandoned();
-  if (dropped) answer = AbandonedError();
+  if (dropped) answer = OrOutOfMemory([] { return AbandonedError(); });
   // First the ticket: a client that sends its next request on the answer must find the place free.
   ticket.Release();
   if (dropped && progress != Progress::kCompute) quota.Cancel();

@@ -54,7 +54,7 @@ struct InferenceRequest {
   AnswerReservation room;                // for the answer, until whoever hands it to the transport takes it over
   Progress progress = Progress::kQueue;  // kCompute once the model has run on it
 
-  // Called exactly once, from any thread, with the answer or the refusal. Must not block.
+  // Called exactly once, from any thread, with the answer or the refusal. Must not block, nor throw.
   absl::AnyInvocable<void(absl::StatusOr<v1::ClassifyResponse>)> done;
 
   bool IsAbandoned() const { return abandoned != nullptr && abandoned->load(std::memory_order_acquire); }
@@ -68,7 +68,7 @@ struct InferenceRequest {
   int64_t InputPixels() const { return int64_t{geometry.original.height} * geometry.original.width; }
   // Releases the ticket, counts an expired or cancelled request, then calls `done`. The one way to end a request. One
   // that was dropped because it is abandoned ends with AbandonedError, and what was not computed gives its part of the
-  // quota back: its caller has to send it again.
+  // quota back: its caller has to send it again. Never throws.
   void Finish(absl::StatusOr<v1::ClassifyResponse> answer);
 };
 

@@ -3,6 +3,7 @@
 list(APPEND server_sources
   request/classify_service.cc
   request/inference_request.cc
+  request/out_of_memory.cc
   request/picture_input.cc
   request/plan_attention.cc
   request/plan_request.cc)

@@ -3,6 +3,7 @@
 #include <memory>
 #include <utility>
 
+#include "base/status_macros.h"
 #include "server/rpc/call_credentials.h"
 #include "server/rpc/call_trace.h"
 #include "server/rpc/calls.h"
@@ -21,18 +22,20 @@ class ClassifyCall : public UnaryCall {
 
  private:
   void Serve() override {
-    PostClassify(parts_, queue_);
-    absl::StatusOr<Caller> caller = Authorize(parts_, "/vitrine.v1.Classifier/Classify", context_);
-    absl::StatusOr<v1::ClassifyRequest> request =
-        caller.ok() ? ParseRequest(bytes_) : absl::StatusOr<v1::ClassifyRequest>(caller.status());
-    parts_.service.Classify(std::move(request),
-                            {.caller = CallerOf(caller),
-                             .peer = context_.peer(),
-                             .method = Method::kClassify,
-                             .deadline = DeadlineOf(context_, parts_.service.clock()),
-                             .cancelled = cancelled_,
-                             .trace = TraceOf(context_),
-                             .room = room_},
+    queue_.Renew(PostClassify, parts_);
+    CallContext call = {.method = Method::kClassify,
+                        .deadline = DeadlineOf(context_, parts_.service.clock()),
+                        .cancelled = cancelled_,
+                        .room = room_};
+    absl::StatusOr<v1::ClassifyRequest> request = OrOutOfMemory([&]() -> absl::StatusOr<v1::ClassifyRequest> {
+      call.peer = context_.peer();
+      call.trace = TraceOf(context_);
+      const absl::StatusOr<Caller> caller = Authorize(parts_, "/vitrine.v1.Classifier/Classify", context_);
+      call.caller = CallerOf(caller);
+      RETURN_IF_ERROR(caller.status());
+      return ParseRequest(bytes_);
+    });
+    parts_.service.Classify(std::move(request), std::move(call),
                             [this](const absl::StatusOr<v1::ClassifyResponse>& answer) { Answer(answer); });
   }
 

@@ -8,6 +8,7 @@ namespace vitrine {
 // operation that was started with the tag; `ok` is what grpc::CompletionQueue::Next says of that operation.
 class CompletionTag {
  public:
+  // Must not throw: nobody else would end the call.
   virtual void Complete(bool ok) = 0;
 
  protected:

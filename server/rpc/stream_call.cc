@@ -7,15 +7,19 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <new>
 #include <string>
+#include <unordered_set>
 #include <utility>
 
-#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "server/request/out_of_memory.h"
 #include "server/request/plan_request.h"
 #include "server/rpc/call_credentials.h"
 #include "server/rpc/call_trace.h"
 #include "server/rpc/calls.h"
+#include "server/rpc/finish.h"
 #include "server/rpc/grpc_status.h"
 #include "server/rpc/wire.h"
 
@@ -39,12 +43,11 @@ class StreamCall : public LongCall, public std::enable_shared_from_this<StreamCa
     context_.AsyncNotifyWhenDone(&done_);
   }
 
+  // Holds the lock, so that the call comes back when it keeps itself; and it does not if asking throws.
   void Request(grpc::ServerCompletionQueue* cq) {
-    {
-      MutexLock lock(mutex_);
-      self_ = shared_from_this();
-    }
+    MutexLock lock(mutex_);
     parts_.classifier_rpc.RequestClassifyStream(&context_, &stream_, cq, cq, &requested_);
+    self_ = shared_from_this();
   }
 
   void Close() override {
@@ -60,23 +63,37 @@ class StreamCall : public LongCall, public std::enable_shared_from_this<StreamCa
     std::shared_ptr<AnswerReservation> room;
   };
 
+  // A request that was read and is not answered.
+  struct InFlight {
+    std::shared_ptr<StreamCall> call;
+    std::string id = {};
+    bool tracked = false;  // `id` is in ids_
+    int64_t promised = 0;  // bytes of the answer beside its few hundred of predictions
+    const std::shared_ptr<AnswerReservation> room = std::make_shared<AnswerReservation>();
+  };
+
   void OnRequested(bool ok) {
     const auto keep = TakeSelf();
     if (!ok) return;
-    PostClassifyStream(parts_, queue_);
+    queue_.Renew(PostClassifyStream, parts_);
     deadline_ = DeadlineOf(context_, parts_.service.clock());
-    trace_ = TraceOf(context_);
     {
       MutexLock lock(mutex_);
       self_ = keep;
       tags_ = 2;  // done_ and finished_
+    }
+    const absl::Status opened = OrOutOfMemory([&]() -> absl::Status {
+      trace_ = TraceOf(context_);
       credentials_ = CredentialsOf(context_);
       peer_ = context_.peer();
-      refused_ = Authorize().status();
-      if (!refused_.ok()) return MaybeFinish();
-      Read();
-    }
-    parts_.long_calls.Add(keep);
+      RETURN_IF_ERROR(Authorize().status());
+      parts_.long_calls.Add(keep);
+      return absl::OkStatus();
+    });
+    MutexLock lock(mutex_);
+    refused_ = opened;
+    MaybeRead();
+    MaybeFinish();
   }
 
   void OnRead(bool ok) {
@@ -92,7 +109,7 @@ class StreamCall : public LongCall, public std::enable_shared_from_this<StreamCa
       }
       ++in_flight_;
     }
-    Handle(ParseRequest(bytes_));
+    Handle();
     MutexLock lock(mutex_);
     MaybeRead();
   }
@@ -104,72 +121,105 @@ class StreamCall : public LongCall, public std::enable_shared_from_this<StreamCa
     return caller;
   }
 
-  // Submits one request. Without the lock: a refusal is answered before Classify returns.
-  void Handle(absl::StatusOr<v1::ClassifyRequest> request) {
-    std::string id = request.ok() ? request->request_id() : std::string();
-    // Of the answer beside its few hundred bytes of predictions; set before the request is submitted.
-    const auto promised = std::make_shared<int64_t>(0);
-    const auto room = std::make_shared<AnswerReservation>();
-    bool tracked = false;
-    if (request.ok()) {
+  // Submits the request that was read. Without the lock: a refusal is answered before Classify returns.
+  void Handle() {
+    std::shared_ptr<InFlight> read;
+    const absl::Status named = OrOutOfMemory([&] {
+      read = std::make_shared<InFlight>(InFlight{shared_from_this()});
+      read->id = RequestIdOf(bytes_);
+      return absl::OkStatus();
+    });
+    if (!named.ok()) {  // and an answer without its id would answer nothing
+      parts_.service.ledger().Accept();
       MutexLock lock(mutex_);
-      if (id.size() > kMaxRequestIdBytes) {
-        // Not kept and not echoed: sixty-four answers may wait for a client that does not read.
-        request = absl::InvalidArgumentError(
-            absl::StrCat("a request_id is ", id.size(), " bytes long; at most ", kMaxRequestIdBytes, " are allowed"));
-        id.clear();
-        id.shrink_to_fit();
-      } else if (id.empty()) {
-        request = absl::InvalidArgumentError("request_id is empty; answers of a stream are matched by it");
-      } else if (!ids_.insert(id).second) {
-        request = absl::InvalidArgumentError(
-            absl::StrCat("request_id \"", id, "\" is in flight on this stream already; ids must differ"));
-      } else {
-        tracked = true;
-      }
+      return Lose(0);
     }
-    const auto planned = [this, promised](int64_t bytes) {
-      MutexLock lock(mutex_);
-      *promised = bytes;
-      answer_bytes_ += bytes;
-    };
-    // Anew for each request: a token that is taken away ends with its next request, not with the stream.
-    absl::StatusOr<Caller> caller = Authorize();
-    if (!caller.ok()) request = caller.status();
-    parts_.service.Classify(std::move(request),
-                            {.caller = CallerOf(caller),
-                             .peer = peer_,
-                             .method = Method::kClassifyStream,
-                             .deadline = deadline_,
-                             .cancelled = cancelled_,
-                             .trace = trace_,
-                             .planned = planned,
-                             .room = room},
-                            [self = shared_from_this(), id = std::move(id), promised, room,
-                             tracked](absl::StatusOr<v1::ClassifyResponse> answer) mutable {
-                              self->Answer(id, *promised, tracked, std::move(room), std::move(answer));
+    CallContext call = {.method = Method::kClassifyStream, .deadline = deadline_, .cancelled = cancelled_};
+    absl::StatusOr<v1::ClassifyRequest> request = OrOutOfMemory([&] { return Take(*read, call); });
+    bytes_.Clear();
+    parts_.service.Classify(std::move(request), std::move(call),
+                            [read = std::move(read)](absl::StatusOr<v1::ClassifyResponse> answer) {
+                              read->call->Answer(*read, std::move(answer));
                             });
   }
 
-  // On an executor's thread, or inside Handle.
-  void Answer(const std::string& id, int64_t promised, bool tracked, std::shared_ptr<AnswerReservation> room,
-              absl::StatusOr<v1::ClassifyResponse> answer) {
+  // Parses what was read, and notes what its answer needs.
+  absl::StatusOr<v1::ClassifyRequest> Take(InFlight& read, CallContext& call) {
+    call.peer = peer_;
+    call.trace = trace_;
+    call.room = read.room;
+    call.planned = [this, &read](int64_t bytes) {
+      MutexLock lock(mutex_);
+      read.promised = bytes;
+      answer_bytes_ += bytes;
+    };
+    absl::StatusOr<v1::ClassifyRequest> request = ParseRequest(bytes_);
+    const absl::Status tracked = Track(read, request.status());
+    // Anew for each request: a token that is taken away ends with its next request, not with the stream.
+    const absl::StatusOr<Caller> caller = Authorize();
+    call.caller = CallerOf(caller);
+    RETURN_IF_ERROR(caller.status());
+    RETURN_IF_ERROR(tracked);
+    return request;
+  }
+
+  absl::Status Track(InFlight& read, const absl::Status& parsed) {
+    if (read.id.size() > kMaxRequestIdBytes) {
+      // Not kept and not echoed: sixty-four answers may wait for a client that does not read.
+      const size_t size = std::exchange(read.id, std::string()).size();
+      return absl::InvalidArgumentError(
+          absl::StrCat("a request_id is ", size, " bytes long; at most ", kMaxRequestIdBytes, " are allowed"));
+    }
+    RETURN_IF_ERROR(parsed);
+    if (read.id.empty()) {
+      return absl::InvalidArgumentError("request_id is empty; answers of a stream are matched by it");
+    }
+    MutexLock lock(mutex_);
+    if (!ids_.insert(read.id).second) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("request_id \"", read.id, "\" is in flight on this stream already; ids must differ"));
+    }
+    read.tracked = true;
+    return absl::OkStatus();
+  }
+
+  static grpc::ByteBuffer MessageOf(const InFlight& read, absl::StatusOr<v1::ClassifyResponse> answer) {
     v1::ClassifyStreamResponse message;
-    message.set_request_id(id);
+    message.set_request_id(read.id);
     if (answer.ok()) {
       *message.mutable_response() = *std::move(answer);
     } else {
       *message.mutable_error() = ToStreamError(answer.status());
     }
-    grpc::ByteBuffer bytes = ToBytes(message);
+    return ToBytes(message);
+  }
+
+  // On an executor's thread, or inside Handle. Never throws.
+  void Answer(const InFlight& read, absl::StatusOr<v1::ClassifyResponse> answer) {
+    const auto message = [&read](absl::StatusOr<v1::ClassifyResponse> answer) {
+      return OrOutOfMemory([&]() -> absl::StatusOr<grpc::ByteBuffer> { return MessageOf(read, std::move(answer)); });
+    };
+    absl::StatusOr<grpc::ByteBuffer> bytes = message(std::move(answer));
+    if (!bytes.ok()) bytes = message(bytes.status());
     MutexLock lock(mutex_);
     // The client may use the id again as soon as it has read the answer.
-    if (tracked) ids_.erase(id);
-    answer_bytes_ += static_cast<int64_t>(bytes.Length()) - promised;
-    answers_.push_back({std::move(bytes), std::move(room)});
+    if (read.tracked) ids_.erase(read.id);
+    if (!bytes.ok() || !Queue({*std::move(bytes), read.room}, read.promised)) return Lose(read.promised);
     if (broken_) DropAnswers();
     MaybeWrite();
     MaybeFinish();
+  }
+
+  // False if there is no memory for it.
+  bool Queue(Waiting answer, int64_t promised) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    const auto bytes = static_cast<int64_t>(answer.bytes.Length());
+    try {
+      answers_.push_back(std::move(answer));
+    } catch (const std::bad_alloc&) {
+      return false;
+    }
+    answer_bytes_ += bytes - promised;
+    return true;
   }
 
   void OnWritten(bool ok) {
@@ -206,14 +256,11 @@ class StreamCall : public LongCall, public std::enable_shared_from_this<StreamCa
     Release();
   }
 
-  void Read() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+  void MaybeRead() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if (reading_ || half_closed_ || broken_ || finishing_ || !refused_.ok()) return;
+    if (in_flight_ >= kMaxInFlight || answer_bytes_ >= kMaxAnswerBytes) return;
     reading_ = true;
     stream_.Read(&bytes_, &read_);
-  }
-
-  void MaybeRead() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    if (reading_ || half_closed_ || broken_ || finishing_) return;
-    if (in_flight_ < kMaxInFlight && answer_bytes_ < kMaxAnswerBytes) Read();
   }
 
   void MaybeWrite() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
@@ -223,6 +270,14 @@ class StreamCall : public LongCall, public std::enable_shared_from_this<StreamCa
     writing_room_ = std::move(answers_.front().room);
     stream_.Write(answers_.front().bytes, &written_);
     answers_.pop_front();
+  }
+
+  // There is no memory to say that there is none: the end of the stream says it.
+  void Lose(int64_t promised) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    CountOutOfMemory();
+    refused_ = OutOfMemoryError();
+    Settle(promised);
+    MaybeFinish();
   }
 
   // An answer is out, or lost with its client.
@@ -243,7 +298,7 @@ class StreamCall : public LongCall, public std::enable_shared_from_this<StreamCa
     const absl::Status status = !refused_.ok()            ? refused_
                                 : half_closed_ || broken_ ? absl::OkStatus()
                                                           : DrainingError();
-    stream_.Finish(ToGrpcStatus(status), &finished_);
+    FinishWith(status, [this](const grpc::Status& status) { stream_.Finish(status, &finished_); });
   }
 
   // Lets go of the call when no operation is left. Requests in flight still hold it.
@@ -277,18 +332,18 @@ class StreamCall : public LongCall, public std::enable_shared_from_this<StreamCa
 
   Mutex mutex_;
   std::shared_ptr<StreamCall> self_ ABSL_GUARDED_BY(mutex_);  // set while gRPC holds a tag of this call
-  absl::Status refused_ ABSL_GUARDED_BY(mutex_);
-  int tags_ ABSL_GUARDED_BY(mutex_) = 0;  // of done_ and finished_, those yet to come
+  absl::Status refused_ ABSL_GUARDED_BY(mutex_);              // not OK: nothing more is read, and the stream ends so
+  int tags_ ABSL_GUARDED_BY(mutex_) = 0;                      // of done_ and finished_, those yet to come
   int in_flight_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t answer_bytes_ ABSL_GUARDED_BY(mutex_) = 0;   // not yet written, and promised to requests in flight
   int64_t writing_bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // of these, what gRPC is writing
   bool reading_ ABSL_GUARDED_BY(mutex_) = false;
   bool writing_ ABSL_GUARDED_BY(mutex_) = false;
-  bool half_closed_ ABSL_GUARDED_BY(mutex_) = false;  // nothing more comes from the client
-  bool broken_ ABSL_GUARDED_BY(mutex_) = false;       // nothing more reaches the client
-  bool closing_ ABSL_GUARDED_BY(mutex_) = false;      // the server wants to end the call
-  bool finishing_ ABSL_GUARDED_BY(mutex_) = false;    // Finish was called
-  absl::flat_hash_set<std::string> ids_ ABSL_GUARDED_BY(mutex_);
+  bool half_closed_ ABSL_GUARDED_BY(mutex_) = false;             // nothing more comes from the client
+  bool broken_ ABSL_GUARDED_BY(mutex_) = false;                  // nothing more reaches the client
+  bool closing_ ABSL_GUARDED_BY(mutex_) = false;                 // the server wants to end the call
+  bool finishing_ ABSL_GUARDED_BY(mutex_) = false;               // Finish was called
+  std::unordered_set<std::string> ids_ ABSL_GUARDED_BY(mutex_);  // not Abseil's, which std::bad_alloc breaks
   std::deque<Waiting> answers_ ABSL_GUARDED_BY(mutex_);
   std::shared_ptr<AnswerReservation> writing_room_ ABSL_GUARDED_BY(mutex_);
 };

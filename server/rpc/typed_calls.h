@@ -7,14 +7,16 @@
 
 #include <deque>
 #include <memory>
+#include <new>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "server/request/out_of_memory.h"
 #include "server/rpc/calls.h"
-#include "server/rpc/grpc_status.h"
+#include "server/rpc/finish.h"
 
 namespace vitrine {
 
@@ -40,13 +42,10 @@ class PlainCall {
 
   void OnRequested(bool ok) {
     if (!ok) return delete this;
-    Post(parts_, queue_);
-    const absl::StatusOr<typename RpcMethod::Response> response = Answer();
-    if (response.ok()) {
-      writer_.Finish(*response, grpc::Status::OK, &finished_);
-    } else {
-      writer_.FinishWithError(ToGrpcStatus(response.status()), &finished_);
-    }
+    queue_.Renew(&PlainCall::Post, parts_);
+    const absl::StatusOr<typename RpcMethod::Response> response = OrOutOfMemory([this] { return Answer(); });
+    if (response.ok()) return writer_.Finish(*response, grpc::Status::OK, &finished_);
+    FinishWith(response.status(), [this](const grpc::Status& status) { writer_.FinishWithError(status, &finished_); });
   }
 
   absl::StatusOr<typename RpcMethod::Response> Answer() {
@@ -102,8 +101,8 @@ class WatchCall : public LongCall, public std::enable_shared_from_this<WatchCall
   WatchCall(CallParts& parts, CallQueue& queue) : parts_(parts), queue_(queue) { context_.AsyncNotifyWhenDone(&done_); }
 
   void Request(grpc::ServerCompletionQueue* cq) {
-    self_ = this->shared_from_this();
     RpcMethod::Post(parts_, &context_, &request_, &writer_, cq, &requested_);
+    self_ = this->shared_from_this();
   }
 
   void Close() override {
@@ -114,19 +113,23 @@ class WatchCall : public LongCall, public std::enable_shared_from_this<WatchCall
  private:
   void OnRequested(bool ok) {
     if (!ok) return self_.reset();
-    Post(parts_, queue_);
+    queue_.Renew(&WatchCall::Post, parts_);
+    const absl::Status opened = OrOutOfMemory([this] { return Open(); });
+    if (opened.ok()) return;
+    MutexLock lock(mutex_);
+    End(opened);
+  }
+
+  absl::Status Open() {
     static constexpr RpcName kRpc(RpcMethod::kName);
     // Swapped out, since clearing a message keeps its memory.
     const typename RpcMethod::Request request = std::exchange(request_, typename RpcMethod::Request());
-    const absl::StatusOr<Caller> caller = Authorize(parts_, kRpc, context_);
-    const absl::Status right = caller.ok() ? RpcMethod::Check(request) : caller.status();
-    if (!right.ok()) {
-      MutexLock lock(mutex_);
-      return End(right);
-    }
+    ASSIGN_OR_RETURN(const Caller caller, Authorize(parts_, kRpc, context_));
+    RETURN_IF_ERROR(RpcMethod::Check(request));
     parts_.long_calls.Add(self_);
     subscription_ = RpcMethod::Subscribe(
-        parts_, *caller, request, [call = this->shared_from_this()](const Event& event) { call->OnEvent(event); });
+        parts_, caller, request, [call = this->shared_from_this()](const Event& event) { call->OnEvent(event); });
+    return absl::OkStatus();
   }
 
   // On the source's thread, or inside Subscribe.
@@ -136,7 +139,12 @@ class WatchCall : public LongCall, public std::enable_shared_from_this<WatchCall
     if (events_.size() >= kMaxWaitingEvents) {
       return End(absl::ResourceExhaustedError("the watcher reads too slowly; watch again for the present state"));
     }
-    events_.push_back(event);
+    try {
+      events_.push_back(event);
+    } catch (const std::bad_alloc&) {
+      CountOutOfMemory();
+      return End(OutOfMemoryError());
+    }
     Continue();
   }
 
@@ -179,7 +187,7 @@ class WatchCall : public LongCall, public std::enable_shared_from_this<WatchCall
     if (writing_ || finishing_) return;
     if (ending_) {
       finishing_ = true;
-      writer_.Finish(ToGrpcStatus(status_), &finished_);
+      FinishWith(status_, [this](const grpc::Status& status) { writer_.Finish(status, &finished_); });
     } else if (!events_.empty()) {
       writing_ = true;
       writer_.Write(events_.front(), &written_);

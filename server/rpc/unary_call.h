@@ -8,9 +8,11 @@
 #include <memory>
 
 #include "absl/status/statusor.h"
+#include "base/status_macros.h"
 #include "server/request/inference_request.h"
+#include "server/request/out_of_memory.h"
 #include "server/rpc/calls.h"
-#include "server/rpc/grpc_status.h"
+#include "server/rpc/finish.h"
 #include "server/rpc/wire.h"
 
 namespace vitrine {
@@ -28,20 +30,21 @@ class UnaryCall {
   virtual void Request(grpc::ServerCompletionQueue* cq) = 0;
 
  protected:
-  // A call has come: asks for the next and submits this one.
+  // A call has come: asks for the next and submits this one. Must not throw.
   virtual void Serve() = 0;
   // The answer is out, or lost with its client.
   virtual void OnAnswered() = 0;
 
-  // Once, on any thread, or inside Serve. The queue's thread may delete the call as soon as the operation is started:
-  // nothing comes after it.
+  // Once, on any thread, or inside Serve. Never throws. The queue's thread may delete the call as soon as the operation
+  // is started: nothing comes after it.
   template <typename Response>
   void Answer(const absl::StatusOr<Response>& answer) {
-    if (answer.ok()) {
-      writer_.Finish(ToBytes(*answer), grpc::Status::OK, &finished_);
-    } else {
-      writer_.FinishWithError(ToGrpcStatus(answer.status()), &finished_);
-    }
+    const absl::StatusOr<grpc::ByteBuffer> bytes = OrOutOfMemory([&]() -> absl::StatusOr<grpc::ByteBuffer> {
+      RETURN_IF_ERROR(answer.status());
+      return ToBytes(*answer);
+    });
+    if (bytes.ok()) return writer_.Finish(*bytes, grpc::Status::OK, &finished_);
+    FinishWith(bytes.status(), [this](const grpc::Status& status) { writer_.FinishWithError(status, &finished_); });
   }
 
   CallParts& parts_;

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/rpc/wire.h"
 
+#include <google/protobuf/io/coded_stream.h>
+#include <google/protobuf/wire_format_lite.h>
 #include <grpcpp/impl/codegen/proto_utils.h>
+#include <grpcpp/support/proto_buffer_reader.h>
 
 #include "absl/strings/str_cat.h"
 
@@ -37,6 +40,18 @@ absl::StatusOr<v1::ClassifyRequest> ParseRequest(grpc::ByteBuffer& bytes) {
 
 absl::StatusOr<inference::ModelInferRequest> ParseInferRequest(grpc::ByteBuffer& bytes) {
   return Parse<inference::ModelInferRequest>(bytes);
+}
+
+std::string RequestIdOf(grpc::ByteBuffer& bytes) {
+  using google::protobuf::internal::WireFormatLite;
+  grpc::ProtoBufferReader reader(&bytes);
+  google::protobuf::io::CodedInputStream input(&reader);
+  std::string id;
+  while (const uint32_t tag = input.ReadTag()) {
+    const bool is_id = WireFormatLite::GetTagFieldNumber(tag) == v1::ClassifyRequest::kRequestIdFieldNumber;
+    if (!(is_id ? WireFormatLite::ReadString(&input, &id) : WireFormatLite::SkipField(&input, tag))) break;
+  }
+  return id;
 }
 
 grpc::ByteBuffer ToBytes(const v1::ClassifyResponse& response) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <new>
 #include <utility>
 #include <vector>
 
@@ -84,7 +85,12 @@ void Ticket::Release() {
 
 void Admission::Room::Take(const Ticket& ticket) {
   requests.Take(ticket.caller_, 1);
-  bytes.Take(ticket.caller_, ticket.bytes_);
+  try {
+    bytes.Take(ticket.caller_, ticket.bytes_);
+  } catch (const std::bad_alloc&) {
+    requests.Give(ticket.caller_, 1);
+    throw;
+  }
 }
 
 void Admission::Room::Give(const Ticket& ticket) {
@@ -134,8 +140,8 @@ absl::Status Admission::CheckPlaces(const std::string& caller) const {
 
 void Admission::NoteAsker(const std::string& caller, absl::Time now) {
   if (caller != last_caller_) {
+    last_caller_ = caller;  // which may throw
     other_asked_ = last_asked_;
-    last_caller_ = caller;
   }
   last_asked_ = now;
 }
@@ -296,11 +302,43 @@ void Admission::Recent::Add(absl::Duration cost, absl::Time now) {
 
 void Admission::Change(Callers::iterator caller, int priority_class, absl::Duration by) {
   CallerWork& held = caller->second;
-  busiest_.erase({held.total, &*caller});
+  auto place = busiest_.extract({held.total, &*caller});
   held.work[priority_class] += by;
   held.total += by;
-  busiest_.insert({held.total, &*caller});
+  place.value().first = held.total;
+  busiest_.insert(std::move(place));
   work_ += by;
+}
+
+Admission::Callers::iterator Admission::Account(const std::string& name) {
+  const auto [caller, is_new] = callers_.try_emplace(name);
+  if (!is_new) return caller;
+  try {
+    busiest_.insert({caller->second.total, &*caller});
+  } catch (const std::bad_alloc&) {
+    callers_.erase(caller);
+    throw;
+  }
+  return caller;
+}
+
+void Admission::TakePlaces(const Ticket& ticket) {
+  server_.Take(ticket);
+  if (ticket.model_ == nullptr) return;
+  try {
+    models_[ticket.model_].Take(ticket);
+  } catch (const std::bad_alloc&) {
+    GivePlaces(ticket, /*of_model=*/false);
+    throw;
+  }
+}
+
+void Admission::GivePlaces(const Ticket& ticket, bool of_model) {
+  server_.Give(ticket);
+  const auto model = models_.find(ticket.model_);
+  if (model == models_.end()) return;
+  if (of_model) model->second.Give(ticket);
+  if (model->second.requests.held() == 0) models_.erase(model);
 }
 
 void Admission::Take(const Ticket& ticket, absl::Time now) {
@@ -309,25 +347,21 @@ void Admission::Take(const Ticket& ticket, absl::Time now) {
     if (idle) busiest->erase({caller.second.total, &caller});
     return idle;
   });
-  server_.Take(ticket);
-  const auto caller = callers_.try_emplace(ticket.caller_).first;
+  const auto caller = Account(ticket.caller_);
+  TakePlaces(ticket);
+  // Nothing throws from here on.
   Change(caller, ticket.priority_class_, ticket.cost_);
   ++caller->second.requests;
   caller->second.recent[ticket.priority_class_].Add(ticket.cost_, now);
   recent_.Add(ticket.cost_, now);
-  if (ticket.model_ != nullptr) models_[ticket.model_].Take(ticket);
 }
 
 void Admission::Release(const Ticket& ticket) {
   MutexLock lock(mutex_);
-  server_.Give(ticket);
+  GivePlaces(ticket, ticket.model_ != nullptr);
   const auto caller = callers_.find(ticket.caller_);
   Change(caller, ticket.priority_class_, -ticket.cost_);
   --caller->second.requests;
-  if (ticket.model_ == nullptr) return;
-  const auto model = models_.find(ticket.model_);
-  model->second.Give(ticket);
-  if (model->second.requests.held() == 0) models_.erase(model);
 }
 
 size_t Admission::callers() const {

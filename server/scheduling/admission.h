@@ -153,7 +153,11 @@ class Admission {
   std::vector<OtherCaller> Others(const std::string& asks, absl::Time now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Until `part` of what is held is answered.
   absl::Duration TimeToFree(double part) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Nothing is taken if one of these throws std::bad_alloc. What gives back never does: a ticket's end calls it.
   void Take(const Ticket& ticket, absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Callers::iterator Account(const std::string& name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void TakePlaces(const Ticket& ticket) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void GivePlaces(const Ticket& ticket, bool of_model) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Release(const Ticket& ticket);
   // More work of this caller is in flight, or less.
   void Change(Callers::iterator caller, int priority_class, absl::Duration by) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

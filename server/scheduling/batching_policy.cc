@@ -2,11 +2,12 @@
 #include "server/scheduling/batching_policy.h"
 
 #include <algorithm>
+#include <map>
 #include <string>
 #include <tuple>
+#include <unordered_map>
 #include <utility>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 
 namespace vitrine {
@@ -56,7 +57,7 @@ void TakeTurns(absl::Span<const WaitingRequest> waiting, std::vector<Ranked>& li
     return waiting[ranked.index].caller != waiting[live.front().index].caller;
   };
   if (std::none_of(live.begin(), live.end(), is_other)) return;
-  absl::flat_hash_map<std::pair<const void*, uint32_t>, absl::Duration> given;
+  std::map<std::pair<const void*, uint32_t>, absl::Duration> given;  // Abseil's maps do not survive std::bad_alloc
   for (Ranked& ranked : live) {
     const WaitingRequest& request = waiting[ranked.index];
     absl::Duration& turn = given.try_emplace({request.model, request.caller}, request.given).first->second;
@@ -131,7 +132,7 @@ BatchDecision Decide(absl::Span<const WaitingRequest> waiting, absl::Time now, c
   const std::vector<Ranked> live = RankLive(waiting, now, options, decision);
 
   std::vector<Forming> forming;  // in the order of each model's first request
-  absl::flat_hash_map<const void*, size_t> of_model;
+  std::unordered_map<const void*, size_t> of_model;
   for (const Ranked& ranked : live) {
     const WaitingRequest& request = waiting[ranked.index];
     const auto [found, is_new] = of_model.try_emplace(request.model, forming.size());

@@ -50,6 +50,7 @@ void QuotaTicket::Cancel() {
 absl::StatusOr<QuotaTicket> CallerQuotas::Admit(const Caller& caller) {
   QuotaTicket ticket;
   if (caller.quota == nullptr) return ticket;
+  ticket.caller_ = caller.name;
   const CallerQuota& quota = *caller.quota;
   const absl::Time now = clock_.Now();
   MutexLock lock(mutex_);
@@ -85,7 +86,6 @@ absl::StatusOr<QuotaTicket> CallerQuotas::Admit(const Caller& caller) {
   }
   ++use.in_flight;
   ticket.quotas_ = this;
-  ticket.caller_ = caller.name;
   ticket.since_ = now;
   return ticket;
 }

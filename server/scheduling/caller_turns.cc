@@ -2,15 +2,30 @@
 #include "server/scheduling/caller_turns.h"
 
 #include <algorithm>
+#include <new>
+#include <utility>
 
 namespace vitrine {
 
 CallerTurns::Id CallerTurns::Enter(const std::string& caller) {
-  const auto [found, is_new] = ids_.try_emplace(caller, next_);
-  if (is_new) accounts_[next_++].caller = caller;
-  Account& account = accounts_[found->second];
+  const auto known = ids_.find(caller);
+  const Id id = known == ids_.end() ? Open(caller) : known->second;
+  Account& account = accounts_.find(id)->second;
   if (account.waiting++ == 0) account.given = std::max(account.given, now_);
-  return found->second;
+  return id;
+}
+
+CallerTurns::Id CallerTurns::Open(const std::string& caller) {
+  Account account;
+  account.caller = caller;
+  const auto opened = accounts_.emplace(next_, std::move(account)).first;
+  try {
+    ids_.emplace(caller, next_);
+  } catch (const std::bad_alloc&) {
+    accounts_.erase(opened);
+    throw;
+  }
+  return next_++;
 }
 
 void CallerTurns::Run(Id id, absl::Duration cost) {

@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <unordered_map>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/time/time.h"
 #include "server/scheduling/rolling_prune.h"
 
@@ -22,7 +22,7 @@ class CallerTurns {
  public:
   using Id = uint32_t;
 
-  // A request of this caller begins to wait.
+  // A request of this caller begins to wait. Nothing has changed if it throws std::bad_alloc; the others never do.
   Id Enter(const std::string& caller);
   // It waits no longer: it runs and takes `cost` of executor time, or it was dropped and takes none.
   void Run(Id id, absl::Duration cost);
@@ -38,10 +38,11 @@ class CallerTurns {
     int64_t waiting = 0;
     absl::Duration given;
   };
+  Id Open(const std::string& caller);
   void Leave(std::map<Id, Account>::iterator account);
 
   std::map<Id, Account> accounts_;
-  absl::flat_hash_map<std::string, Id> ids_;
+  std::unordered_map<std::string, Id> ids_;  // not Abseil's, which std::bad_alloc breaks
   Id next_ = 0;
   absl::Duration now_;  // what the caller that was served last had been given before
   RollingPrune<std::map<Id, Account>> prune_;

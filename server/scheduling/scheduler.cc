@@ -2,31 +2,34 @@
 #include "server/scheduling/scheduler.h"
 
 #include <algorithm>
+#include <new>
 #include <utility>
+
+#include "server/request/out_of_memory.h"
 
 namespace vitrine {
 namespace {
 
-absl::Status Cancelled() {
-  return absl::CancelledError("the client cancelled the request; nothing was computed");
-}
+// The ends of requests that are not computed. Made once: a copy takes no memory, of which there may be none.
+struct Ends {
+  const absl::Status cancelled = absl::CancelledError("the client cancelled the request; nothing was computed");
+  const absl::Status expired =
+      absl::DeadlineExceededError("the deadline passed while the request waited; nothing was computed");
+  const absl::Status draining = absl::UnavailableError("the server is draining; another replica will answer");
+  // Said to requests that were accepted: never the sentence of a refusal, so that books can tell them apart.
+  const absl::Status given_up =
+      absl::UnavailableError("the server ended before this request's turn came; another replica will answer");
+};
 
-absl::Status Expired() {
-  return absl::DeadlineExceededError("the deadline passed while the request waited; nothing was computed");
-}
-
-absl::Status Draining() {
-  return absl::UnavailableError("the server is draining; another replica will answer");
-}
-
-// Said to requests that were accepted: never the sentence of a refusal, so that books can tell them apart.
-absl::Status GivenUp() {
-  return absl::UnavailableError("the server ended before this request's turn came; another replica will answer");
+const Ends& End() {
+  static const auto& ends = *new Ends;
+  return ends;
 }
 
 }  // namespace
 
 Scheduler::Scheduler(const BatchOptions& options, const Clock& clock, bool sweep) : options_(options), clock_(clock) {
+  (void)End();
   if (sweep) sweeper_.emplace(kSweepPeriod, [this] { Sweep(); });
 }
 
@@ -36,32 +39,46 @@ Scheduler::~Scheduler() {
 }
 
 void Scheduler::Submit(InferenceRequest request) {
-  auto owned = std::make_unique<InferenceRequest>(std::move(request));
-  Entry entry;
-  entry.waiting.model = owned->model.get();
-  entry.waiting.tokens = owned->tokens;
-  entry.waiting.pixels = owned->InputPixels() + owned->overlay_pixels;
-  entry.waiting.priority = ClassOf(owned->request.priority());
-  entry.waiting.cost = owned->ticket.cost();
-  entry.waiting.arrival = owned->arrival;
-  entry.waiting.deadline = owned->deadline;
-  entry.bytes = owned->InputBytes();
-  {
-    MutexLock lock(mutex_);
-    if (!stopping_) {
-      depth_.requests += 1;
-      depth_.bytes += entry.bytes;
-      depth_.tokens += entry.waiting.tokens;
-      entry.waiting.sequence = next_sequence_++;
-      entry.waiting.caller = turns_.Enter(owned->caller);
-      Queue& queue = queues_[{owned->model.get(), entry.waiting.caller}][entry.waiting.priority];
-      const Order order(entry.waiting.Due(options_), entry.waiting.sequence);
-      entry.request = std::move(owned);
-      queue.emplace_hint(queue.end(), order, std::move(entry));
-    }
-  }
-  if (owned != nullptr) return owned->Finish(Draining());  // NOLINT(bugprone-use-after-move): null once it waits
+  const absl::Status queued = OrOutOfMemory([&] { return Enqueue(request); });
+  if (!queued.ok()) return request.Finish(queued);
   changed_.NotifyOne();
+}
+
+// What may throw comes before the request is moved from and anything is counted.
+absl::Status Scheduler::Enqueue(InferenceRequest& request) {
+  Queue one;
+  Entry& entry = one[Order()];
+  entry.request = std::make_unique<InferenceRequest>();
+  entry.waiting.model = request.model.get();
+  entry.waiting.tokens = request.tokens;
+  entry.waiting.pixels = request.InputPixels() + request.overlay_pixels;
+  entry.waiting.priority = ClassOf(request.request.priority());
+  entry.waiting.cost = request.ticket.cost();
+  entry.waiting.arrival = request.arrival;
+  entry.waiting.deadline = request.deadline;
+  entry.bytes = request.InputBytes();
+  Queue::node_type node = one.extract(one.begin());
+
+  MutexLock lock(mutex_);
+  if (stopping_) return End().draining;
+  WaitingRequest& waiting = node.mapped().waiting;
+  waiting.caller = turns_.Enter(request.caller);
+  waiting.sequence = next_sequence_;
+  Queue* queue = nullptr;
+  try {
+    queue = &queues_[{request.model.get(), waiting.caller}][waiting.priority];
+  } catch (const std::bad_alloc&) {
+    turns_.Drop(waiting.caller);
+    throw;
+  }
+  ++next_sequence_;
+  depth_.requests += 1;
+  depth_.bytes += node.mapped().bytes;
+  depth_.tokens += waiting.tokens;
+  *node.mapped().request = std::move(request);
+  node.key() = Order(waiting.Due(options_), waiting.sequence);
+  queue->insert(queue->end(), std::move(node));
+  return absl::OkStatus();
 }
 
 std::optional<Batch> Scheduler::NextBatch() {
@@ -77,8 +94,11 @@ std::optional<Batch> Scheduler::NextBatch() {
         const absl::Time now = clock_.Now();
         const std::vector<WaitingRequest> front = Front(now);
         const BatchDecision decision = Decide(front, now, options);
-        for (const size_t i : decision.cancelled) dropped.push_back({Take(front[i], /*runs=*/false), Cancelled()});
-        for (const size_t i : decision.expired) dropped.push_back({Take(front[i], /*runs=*/false), Expired()});
+        // Before a request is taken out: one in nobody's hands would never be answered.
+        dropped.reserve(decision.cancelled.size() + decision.expired.size());
+        batch.requests.reserve(decision.batch.size());
+        for (const size_t i : decision.cancelled) dropped.push_back({End().cancelled, Take(front[i], /*runs=*/false)});
+        for (const size_t i : decision.expired) dropped.push_back({End().expired, Take(front[i], /*runs=*/false)});
         for (const size_t i : decision.batch) batch.requests.push_back(Take(front[i], /*runs=*/true));
         if (batch.requests.empty() && dropped.empty()) changed_.WaitFor(mutex_, decision.wake - now);
       }
@@ -189,25 +209,27 @@ std::vector<Scheduler::Dropped> Scheduler::TakeDead() {
     for (const Queue& queue : queues) {
       for (const auto& [order, entry] : queue) {
         if (entry.request->IsCancelled()) {
-          dead.emplace_back(entry.waiting, Cancelled());
+          dead.emplace_back(entry.waiting, End().cancelled);
         } else if (entry.waiting.deadline <= now) {
-          dead.emplace_back(entry.waiting, Expired());
+          dead.emplace_back(entry.waiting, End().expired);
         }
       }
     }
   }
   std::vector<Dropped> dropped;
-  for (auto& [waiting, status] : dead) dropped.push_back({Take(waiting, /*runs=*/false), std::move(status)});
+  dropped.reserve(dead.size());
+  for (auto& [waiting, status] : dead) dropped.push_back({std::move(status), Take(waiting, /*runs=*/false)});
   return dropped;
 }
 
 std::vector<Scheduler::Dropped> Scheduler::TakeAll() {
   std::vector<Dropped> dropped;
+  dropped.reserve(static_cast<size_t>(depth_.requests));
   for (auto& [key, queues] : queues_) {
     for (Queue& queue : queues) {
       for (auto& [order, entry] : queue) {
         turns_.Drop(entry.waiting.caller);
-        dropped.push_back({std::move(entry.request), GivenUp()});
+        dropped.push_back({End().given_up, std::move(entry.request)});
       }
     }
   }

@@ -42,13 +42,15 @@ class Scheduler {
   Scheduler(const Scheduler&) = delete;
   Scheduler& operator=(const Scheduler&) = delete;
 
-  // Never blocks. After Stop the request is answered UNAVAILABLE at once.
+  // Never blocks, never throws. After Stop the request is answered UNAVAILABLE at once, without memory for its place
+  // in the queue RESOURCE_EXHAUSTED.
   void Submit(InferenceRequest request);
 
-  // Blocks until there is a batch. Nothing after Stop, once the queue is empty: the executor ends.
+  // Blocks until there is a batch. Nothing after Stop, once the queue is empty: the executor ends. All requests are
+  // still there if it throws std::bad_alloc.
   std::optional<Batch> NextBatch();
 
-  // Answers what is cancelled or expired, and lets waiting executors look at the clock again.
+  // Answers what is cancelled or expired, and lets waiting executors look at the clock again. As NextBatch throws.
   void Sweep();
 
   // Takes no more requests, waits until the queue is empty or `drain` has passed, answers the rest with UNAVAILABLE and
@@ -77,10 +79,11 @@ class Scheduler {
   using Key = std::pair<const LoadedModel*, CallerTurns::Id>;
   // A request that ends without compute.
   struct Dropped {
-    std::unique_ptr<InferenceRequest> request;
     absl::Status status;
+    std::unique_ptr<InferenceRequest> request;
   };
 
+  absl::Status Enqueue(InferenceRequest& request);
   // The first requests of every queue, as far as Decide needs them.
   std::vector<WaitingRequest> Front(absl::Time now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Whether it runs or was dropped decides whether its caller was given executor time.

@@ -15,8 +15,8 @@ SharedRoom::Verdict SharedRoom::Check(const std::string& caller, int64_t amount,
 
 void SharedRoom::Take(const std::string& caller, int64_t amount) {
   if (amount == 0) return;
+  callers_[caller] += amount;  // which may throw
   held_ += amount;
-  callers_[caller] += amount;
 }
 
 void SharedRoom::Give(const std::string& caller, int64_t amount) {

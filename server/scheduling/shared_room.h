@@ -4,8 +4,7 @@
 
 #include <cstdint>
 #include <string>
-
-#include "absl/container/flat_hash_map.h"
+#include <unordered_map>
 
 namespace vitrine {
 
@@ -19,14 +18,15 @@ class SharedRoom {
   enum class Verdict { kFits, kFull, kOverShare };
   // `shared` false: one caller is all there is, and may take everything.
   Verdict Check(const std::string& caller, int64_t amount, int64_t limit, bool shared) const;
-  void Take(const std::string& caller, int64_t amount);
+  void Take(const std::string& caller, int64_t amount);  // nothing is taken if it throws std::bad_alloc
   void Give(const std::string& caller, int64_t amount);  // what was taken before
 
   int64_t held() const { return held_; }
 
  private:
   int64_t held_ = 0;
-  absl::flat_hash_map<std::string, int64_t> callers_;  // none that holds nothing
+  // None that holds nothing. Of the standard library, whose maps are whole after std::bad_alloc; Abseil's are not.
+  std::unordered_map<std::string, int64_t> callers_;
 };
 
 }  // namespace vitrine

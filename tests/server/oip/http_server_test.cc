@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <new>
+
 #include "tests/server/dripping.h"
 
 namespace vitrine {
@@ -23,6 +25,16 @@ TEST(HttpServer, ABodyThatNobodyReadsIsNotWaitedFor) {
     EXPECT_THAT(testing::AnswerToADrip((*server)->address(), head),
                 AllOf(StartsWith("HTTP/1.1 200"), HasSubstr("Connection: close\r\n")))
         << head;
+  }
+}
+
+TEST(HttpServer, AHandlerThatFindsNoMemoryIsAnsweredForAndTheServerGoesOn) {
+  const auto server =
+      HttpServer::Start({.listen = "127.0.0.1:0"}, [](HttpRequest&) -> HttpResponse { throw std::bad_alloc(); });
+  ASSERT_TRUE(server.ok()) << server.status();
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_THAT(testing::AnswerToADrip((*server)->address(), "GET / HTTP/1.1\r\nHost: x\r\n\r\n"),
+                AllOf(StartsWith("HTTP/1.1 503"), HasSubstr("Retry-After: 1"), HasSubstr("out of memory")));
   }
 }
 

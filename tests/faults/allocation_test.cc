@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory that runs out anywhere on the way of a request: the request is answered, and the server goes on.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "inference/grpc_service.grpc.pb.h"
+#include "tests/e2e/published.h"
+#include "tests/e2e/running_server.h"
+#include "tests/faults/failing_allocator.h"
+
+namespace vitrine::testing {
+namespace {
+
+using ::testing::AnyOf;
+using ::testing::Eq;
+using ::testing::HasSubstr;
+
+constexpr auto kPatience = std::chrono::seconds(20);
+constexpr int kMostAllocations = 2000;
+
+v1::ClassifyRequest RichRequest(v1::AttentionEncoding encoding) {
+  v1::ClassifyRequest request = PictureRequest("mixed", NoiseJpeg(24, 24, 1));
+  request.set_request_id("the picture of a caller whose names are long");
+  v1::AttentionRequest& row = *request.add_attention();
+  row.set_kind(v1::CLASS_TOKEN_ROW);
+  row.set_encoding(encoding);
+  request.add_features()->set_kind(v1::CLASS_TOKEN);
+  return request;
+}
+
+inference::ModelInferRequest TwoPictures() {
+  inference::ModelInferRequest request;
+  request.set_model_name("mixed");
+  request.set_id("two pictures of a caller whose names are long");
+  auto& input = *request.add_inputs();
+  input.set_name("image");
+  input.set_datatype("UINT8");
+  for (const int64_t side : {2, 16, 16, 3}) input.add_shape(side);
+  request.add_raw_input_contents(std::string(size_t{2} * 16 * 16 * 3, 'x'));
+  return request;
+}
+
+class Allocations : public ::testing::Test {
+ protected:
+  Allocations() {
+    PublishModel(folder_.path(), "mixed", MixedConfig());
+    ServerOptions options = TestOptions(folder_.path());
+    options.executor.threads = 1;
+    options.http = "127.0.0.1:0";
+    options.log_level = "warning";
+    options.probe.interval = absl::Hours(1);  // its pictures would take part in the count
+    running_ = std::make_unique<RunningServer>(options);
+    infer_ = inference::GRPCInferenceService::NewStub(running_->channel());
+  }
+
+  // Sends the request again and again while its first, second, third ... allocation fails, until all of them have; or
+  // only every `step`-th.
+  void EachMayFail(const std::function<grpc::Status()>& send, int step = 1) {
+    for (int i = 0; i < 3; ++i) {
+      const grpc::Status status = send();
+      ASSERT_TRUE(status.ok()) << status.error_message();
+    }
+    int refused = 0, n = 1;
+    for (; n < kMostAllocations * step; n += step) {
+      FailAllocation(n);
+      const grpc::Status status = send();
+      const bool failed = StopFailing();
+      ASSERT_THAT(status.error_code(), AnyOf(Eq(grpc::StatusCode::OK), Eq(grpc::StatusCode::RESOURCE_EXHAUSTED)))
+          << "allocation " << n << ": " << status.error_message();
+      if (!status.ok()) {
+        ++refused;
+        EXPECT_THAT(status.error_message(),
+                    AnyOf(HasSubstr("the server has no memory left for this request"), Eq("out of memory")))
+            << "allocation " << n;
+      }
+      if (!failed) break;
+    }
+    EXPECT_LT(n, kMostAllocations * step) << "the request never went through untouched";
+    EXPECT_GT(refused, n / step / 2) << "few allocations matter; do they fail on the way of a request at all?";
+    // More in a row than calls are asked for ahead: each asks for the next although memory fails it at first.
+    for (int i = 0; i < 200; ++i) {
+      FailAllocation(1 + i % 3);
+      const grpc::Status status = send();
+      StopFailing();
+      ASSERT_THAT(status.error_code(), AnyOf(Eq(grpc::StatusCode::OK), Eq(grpc::StatusCode::RESOURCE_EXHAUSTED)))
+          << i << ": " << status.error_message();
+    }
+    const grpc::Status status = send();
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    NothingIsHeld();
+    EXPECT_GE(running_->Metric("vitrine_out_of_memory_total "), refused);
+  }
+
+  grpc::Status Classify(const v1::ClassifyRequest& request, v1::ClassifyResponse& response) {
+    grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() + kPatience);
+    return running_->classifier().Classify(&context, request, &response);
+  }
+
+  void NothingIsHeld() {
+    for (const char* gauge : {"vitrine_in_flight ", "vitrine_in_flight_bytes ", "vitrine_queue_depth ",
+                              "vitrine_queue_bytes ", "vitrine_queue_tokens ", "vitrine_answer_bytes "}) {
+      EXPECT_TRUE(Eventually([&] { return running_->Metric(gauge) == 0; })) << gauge << running_->Metric(gauge);
+    }
+  }
+
+  ~Allocations() override {
+    const Server::Counts counts = running_->server().Drain();
+    EXPECT_EQ(counts.answered, counts.accepted);
+  }
+
+  const ScratchFolder folder_;
+  std::unique_ptr<RunningServer> running_;
+  std::unique_ptr<inference::GRPCInferenceService::Stub> infer_;
+};
+
+TEST_F(Allocations, OfClassify) {
+  const v1::ClassifyRequest request = RichRequest(v1::FLOAT16);
+  v1::ClassifyResponse first;
+  ASSERT_TRUE(running_->Classify(request, &first).ok());
+  EachMayFail([&] {
+    v1::ClassifyResponse response;
+    const grpc::Status status = Classify(request, response);
+    if (status.ok()) {
+      EXPECT_EQ(response.attention(0).values(), first.attention(0).values());
+      EXPECT_EQ(response.features(0).values(), first.features(0).values());
+      EXPECT_EQ(response.predictions(0).logit(), first.predictions(0).logit());
+    }
+    return status;
+  });
+}
+
+// Its caption alone takes thousands, a few for each letter.
+TEST_F(Allocations, OfAnOverlay) {
+  const v1::ClassifyRequest request = RichRequest(v1::OVERLAY_PNG);
+  EachMayFail(
+      [&] {
+        v1::ClassifyResponse response;
+        return Classify(request, response);
+      },
+      /*step=*/37);
+}
+
+// A refusal is the answer of its request, or the end of the stream.
+TEST_F(Allocations, OfClassifyStream) {
+  const v1::ClassifyRequest request = RichRequest(v1::FLOAT16);
+  EachMayFail([&] {
+    grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() + kPatience);
+    const auto stream = running_->classifier().ClassifyStream(&context);
+    stream->Write(request);
+    stream->WritesDone();
+    v1::ClassifyStreamResponse answer;
+    if (!stream->Read(&answer)) return stream->Finish();
+    EXPECT_EQ(answer.request_id(), request.request_id());
+    v1::ClassifyStreamResponse more;
+    EXPECT_FALSE(stream->Read(&more));
+    const grpc::Status status = stream->Finish();
+    if (!status.ok() || answer.has_response()) return status;
+    return grpc::Status(static_cast<grpc::StatusCode>(answer.error().code()), answer.error().message());
+  });
+}
+
+TEST_F(Allocations, OfModelInfer) {
+  const inference::ModelInferRequest request = TwoPictures();
+  EachMayFail([&] {
+    grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() + kPatience);
+    inference::ModelInferResponse response;
+    return infer_->ModelInfer(&context, request, &response);
+  });
+}
+
+TEST_F(Allocations, OfModelStreamInfer) {
+  const inference::ModelInferRequest request = TwoPictures();
+  EachMayFail([&] {
+    grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() + kPatience);
+    const auto stream = infer_->ModelStreamInfer(&context);
+    stream->Write(request);
+    stream->WritesDone();
+    inference::ModelStreamInferResponse answer, more;
+    if (!stream->Read(&answer)) return stream->Finish();
+    EXPECT_FALSE(stream->Read(&more));
+    const grpc::Status status = stream->Finish();
+    if (!status.ok() || answer.error_message().empty()) return status;
+    return grpc::Status(absl::StartsWith(answer.error_message(), "RESOURCE_EXHAUSTED")
+                            ? grpc::StatusCode::RESOURCE_EXHAUSTED
+                            : grpc::StatusCode::UNKNOWN,
+                        answer.error_message());
+  });
+}
+
+// Numbers in JSON, there and back.
+TEST_F(Allocations, OfHttpInfer) {
+  std::string body = R"({"id":"a picture of a caller whose names are long","inputs":[{"name":"image",)"
+                     R"("datatype":"UINT8","shape":[1,16,16,3],"data":[7)";
+  for (int i = 1; i < 16 * 16 * 3; ++i) body += ",7";
+  body += "]}]}";
+  const std::string request = absl::StrCat(
+      "POST /v2/models/mixed/infer HTTP/1.1\r\nConnection: close\r\nContent-Length: ", body.size(), "\r\n\r\n", body);
+  EachMayFail([&] {
+    const std::string answer = HttpExchange(running_->server().http_address(), request);
+    if (absl::StartsWith(answer, "HTTP/1.1 200 ")) return grpc::Status::OK;
+    const bool refused = absl::StartsWith(answer, "HTTP/1.1 429 ") || absl::StartsWith(answer, "HTTP/1.1 503 ");
+    EXPECT_THAT(answer, HasSubstr("Retry-After: 1"));
+    const std::string said = answer.substr(answer.find("\r\n\r\n") + 4);
+    return grpc::Status(refused ? grpc::StatusCode::RESOURCE_EXHAUSTED : grpc::StatusCode::UNKNOWN,
+                        said == "out of memory\n" ? "out of memory" : said);
+  });
+}
+
+}  // namespace
+}  // namespace vitrine::testing
