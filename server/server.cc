@@ -50,7 +50,8 @@ namespace {
 
 // A batch that takes longer than this, or half of hung_worker_timeout, makes the server say that it is not ready.
 constexpr absl::Duration kHungBatch = absl::Minutes(1);
-constexpr absl::Duration kShutdownGrace = absl::Seconds(1);
+// How long calls may take to end once their answers are out.
+constexpr absl::Duration kShutdownGrace = absl::Milliseconds(400);
 // Between two tries of a server that is not ready because nothing is computed.
 constexpr absl::Duration kProbeRetry = absl::Seconds(1);
 constexpr char kStuck[] = "a picture of the server's own does not come back; an executor or the device hangs";
@@ -190,8 +191,13 @@ class RunningServer : public Server {
     if (!StartDraining()) return CountsNow();
     health_.SetNotServing();
     if (begun_) {
-      drain_.Run(
-          service_.ledger(), [this] { service_.StartDraining(); }, [this] { return admission_.load().requests > 0; });
+      const auto refuse = [this] {
+        service_.StartDraining();
+        if (rpc_ != nullptr) rpc_->CloseStreams();
+      };
+      drain_.Run(service_.ledger(), refuse, [this] {
+        return vitrine::Drain::Unanswered{admission_.load().requests > 0, admission_.answers().reserved()};
+      });
     }
     probe_.Stop();
     scheduler_.Stop(absl::ZeroDuration());

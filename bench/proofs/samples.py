@@ -3,5 +3,9 @@
 from driver.setup import ROOT
 
 
+def digit_path():
+    return sorted(path for path in (ROOT / "samples" / "digits").iterdir() if path.suffix == ".png")[0]
+
+
 def digit():
-    return sorted(path for path in (ROOT / "samples" / "digits").iterdir() if path.suffix == ".png")[0].read_bytes()
+    return digit_path().read_bytes()

@@ -1,19 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SIGTERM under load, again and again: no accepted request is lost."""
+"""SIGTERM under load, again and again: no accepted request is lost, and nobody holds up the end."""
+import dataclasses
+import json
 import random
 import re
 import signal
+import subprocess
 import sys
+import time
 
 import vitrine
 
 from driver.report import Row
 from driver.service import Server
-from proofs import samples
+from proofs import busy_streams, samples
 from proofs.callers import Callers, Ledger
 
 CALLERS = 16
 MODEL = "kv-pos-mnist"
+PROCESSES = 4  # of busy streams
+UNREAD_SECONDS = 2  # after which the server gives up answers that nobody takes: docs/serving.md
 
 
 def terminate_once(setup, picture, answers):
@@ -24,8 +30,63 @@ def terminate_once(setup, picture, answers):
             server.process.send_signal(signal.SIGTERM)
             ledger = callers.wait()
         code = server.stop()
-        counts = re.search(r"stopped accepted=(\d+) answered=(\d+)", server.log())
-    return ledger, tuple(map(int, counts.groups())) if counts else (0, 0), code
+        counts = accepted_and_answered(server)
+    return ledger, counts, code
+
+
+def accepted_and_answered(server):
+    """Of the server's last line."""
+    counts = re.search(r"stopped accepted=(\d+) answered=(\d+)", server.log())
+    return tuple(map(int, counts.groups())) if counts else (0, 0)
+
+
+@dataclasses.dataclass
+class BusyEnd:
+    """What became of a server that was terminated while streams were busy."""
+    seconds: float  # from SIGTERM to the end of the process
+    after_last_answer: float  # seconds; of what nobody reads nothing is known
+    accepted: int
+    heard: int  # answers and refusals that were read
+    code: int
+
+
+def terminate_busy(setup, kind):
+    with Server(setup, setup.repository, setup.both(), [f"model/{MODEL}"]) as server:
+        processes = [subprocess.Popen([sys.executable, "-m", "proofs.busy_streams", server.address, MODEL,
+                                       samples.digit_path(), kind], stdout=subprocess.PIPE, text=True)
+                     for _ in range(PROCESSES)]
+        for process in processes:
+            if process.stdout.readline() != "busy\n":
+                raise RuntimeError("streams ended before the server was to end")
+        begun = time.monotonic()
+        server.process.send_signal(signal.SIGTERM)
+        code = server.process.wait(120)
+        ended = time.monotonic()
+        books = [json.loads(process.communicate()[0]) for process in processes]
+        accepted, _ = accepted_and_answered(server)
+    return BusyEnd(ended - begun, max(0.0, ended - max(book["last_answer"] for book in books)), accepted,
+                   sum(book["answered"] + book["refused"] for book in books), code)
+
+
+def measure_busy(setup):
+    times = setup.rounds(10)
+    resending = [terminate_busy(setup, "read") for _ in range(times)]
+    unread = [terminate_busy(setup, "unread") for _ in range(times)]
+    streams = PROCESSES * busy_streams.STREAMS
+    after, spent = [end.after_last_answer for end in resending], [end.seconds for end in unread]
+    return [
+        Row(f"SIGTERM with {streams} streams that keep {busy_streams.IN_FLIGHT} requests in flight and resend what is refused, "
+            f"{times} times: from the last answer to the end, longest", "s", (max(after), min(after), max(after)), 1,
+            at_least=False, note=f"{max(end.seconds for end in resending):.1f} s at most since SIGTERM"),
+        Row("requests of these streams accepted of which they heard nothing", "requests",
+            (sum(end.accepted - end.heard for end in resending),) * 3, 0, at_least=False,
+            note=f"{sum(end.accepted for end in resending):,} accepted by the servers"),
+        Row(f"SIGTERM with {streams} streams that send and never read, {times} times: until the end, longest", "s",
+            (max(spent), min(spent), max(spent)), UNREAD_SECONDS + 2, at_least=False,
+            note=f"answers are given up after {UNREAD_SECONDS} s"),
+        Row("exit codes other than 0 with busy streams", "runs", (sum(end.code != 0 for end in resending + unread),) * 3, 0,
+            at_least=False),
+    ]
 
 
 def measure(setup):
@@ -51,4 +112,5 @@ def measure(setup):
         Row("runs whose books disagree: requests accepted, answered, and of which callers heard", "runs", (unequal,) * 3,
             0, at_least=False, note=f"{accepted_all:,} accepted by the servers"),
         Row("exit codes other than 0", "runs", (codes,) * 3, 0, at_least=False),
+        *measure_busy(setup),
     ]

@@ -13,16 +13,18 @@ namespace {
 constexpr absl::Duration kStep = absl::Milliseconds(2);
 // Draining ends when nothing new came for this long; it waits for such silence no longer than the second duration.
 constexpr absl::Duration kQuiet = absl::Milliseconds(250);
-constexpr absl::Duration kMaxQuietWait = absl::Seconds(2);
+constexpr absl::Duration kMaxQuietWait = absl::Milliseconds(500);
 
 }  // namespace
 
-void Drain::Run(const Ledger& ledger, const std::function<void()>& refuse, const std::function<bool()>& computing) {
+void Drain::Run(const Ledger& ledger, const std::function<void()>& refuse,
+                const std::function<Unanswered()>& unanswered) {
   spdlog::info("draining in_flight={} lame_duck={}", ledger.in_flight(), absl::FormatDuration(options_.lame_duck));
   WaitFor(options_.lame_duck, absl::ZeroDuration(), [] { return false; });
   refuse();
-  AwaitAnswers(ledger, computing);
+  const bool all = AwaitAnswers(unanswered);
   AwaitSilence(ledger);
+  if (all) AwaitAnswers(unanswered);  // of who was on the way in when refusing began
 }
 
 void Drain::Hurry() {
@@ -41,18 +43,22 @@ void Drain::WaitFor(absl::Duration longest, absl::Duration hurried, const std::f
 }
 
 // A client that does not read cannot hold this up: see kUnreadGrace.
-void Drain::AwaitAnswers(const Ledger& ledger, const std::function<bool()>& computing) {
-  int64_t taken = ledger.answered();
+bool Drain::AwaitAnswers(const std::function<Unanswered()>& unanswered) {
+  bool all = false;
+  int64_t unread = 0;
   absl::Time moved = clock_.Now();
   WaitFor(options_.deadline, kHurriedDeadline, [&] {
     const absl::Time now = clock_.Now();
-    const int64_t before = std::exchange(taken, ledger.answered());
-    if (taken != before || computing()) moved = now;
-    if (ledger.in_flight() == 0) return true;
+    const Unanswered left = unanswered();
+    const int64_t before = std::exchange(unread, left.answer_bytes);
+    if (unread != before || left.computing) moved = now;
+    all = !left.computing && unread == 0;
+    if (all) return true;
     if (now - moved < kUnreadGrace) return false;
-    spdlog::warn("draining: {} answers are not read by their clients and are given up", ledger.in_flight());
+    spdlog::warn("draining: answers of {} bytes are not read by their clients and are given up", unread);
     return true;
   });
+  return all;
 }
 
 void Drain::AwaitSilence(const Ledger& ledger) {

@@ -2,6 +2,7 @@
 #ifndef VITRINE_SERVER_LIFECYCLE_DRAIN_H_
 #define VITRINE_SERVER_LIFECYCLE_DRAIN_H_
 
+#include <cstdint>
 #include <functional>
 
 #include "absl/time/time.h"
@@ -28,11 +29,18 @@ class Drain {
 
   Drain(const DrainOptions& options, const Clock& clock) : options_(options), clock_(clock) {}
 
+  // What was admitted and has no answer yet. Refusals are no part of it: callers who come back at once would keep the
+  // process for as long as they like.
+  struct Unanswered {
+    bool computing = false;    // something still waits or computes
+    int64_t answer_bytes = 0;  // reserved for answers, until clients have taken them
+  };
+
   // Waits out the lame duck, calls `refuse` (from which on every new request is answered UNAVAILABLE), waits until all
-  // that was accepted is answered, at most the deadline, and then until no caller has come for a quarter of a second,
-  // so that those who have not heard yet read "draining" and not a broken connection. `computing` says whether
-  // anything still waits or computes. One thread at a time.
-  void Run(const Ledger& ledger, const std::function<void()>& refuse, const std::function<bool()>& computing);
+  // that was admitted is answered, at most the deadline, and then until no caller has come for a quarter of a second,
+  // half a second at most, so that those who have not heard yet read "draining" and not a broken connection. One thread
+  // at a time.
+  void Run(const Ledger& ledger, const std::function<void()>& refuse, const std::function<Unanswered()>& unanswered);
 
   // Ends the lame duck at once and leaves a running or coming Run no more than a second. Any thread.
   void Hurry();
@@ -40,7 +48,8 @@ class Drain {
  private:
   // Waits until `done`, at most until `longest` has passed, or `hurried` once hurried.
   void WaitFor(absl::Duration longest, absl::Duration hurried, const std::function<bool()>& done);
-  void AwaitAnswers(const Ledger& ledger, const std::function<bool()>& computing);
+  // False if something was given up.
+  bool AwaitAnswers(const std::function<Unanswered()>& unanswered);
   void AwaitSilence(const Ledger& ledger);
 
   const DrainOptions options_;

@@ -57,7 +57,7 @@ class StreamInferCall : public LongCall, public std::enable_shared_from_this<Str
     const absl::Status opened = OrOutOfMemory([&]() -> absl::Status {
       credentials_ = CredentialsOf(context_);
       RETURN_IF_ERROR(Authorize().status());
-      parts_.long_calls.Add(keep);
+      parts_.streams.Add(keep);
       return absl::OkStatus();
     });
     MutexLock lock(mutex_);
@@ -200,7 +200,7 @@ class StreamInferCall : public LongCall, public std::enable_shared_from_this<Str
   // Lets go of the call when no operation is left. A request in flight still holds it.
   void Release() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (tags_ > 0 || reading_ || busy_) return;
-    parts_.long_calls.Remove(self_);
+    parts_.streams.Remove(self_);
     self_.reset();  // whoever holds the lock keeps the call too
   }
 

@@ -40,7 +40,8 @@ struct CallParts {
   Registry& registry;
   const Identity& identity;
   Health& health;
-  LongCalls long_calls;
+  LongCalls streams;  // that carry requests
+  LongCalls watches;
   std::atomic<int> live = 0;  // calls posted or running
 };
 

@@ -45,7 +45,7 @@ class Front : public HealthFront {
 
   void Shutdown() override {
     if (!std::exchange(serving_, false)) return;
-    parts_.long_calls.CloseAll();
+    parts_.watches.CloseAll();
     listener_->Stop();
     port_.Shutdown(absl::ZeroDuration());
     WaitForCalls(parts_);

@@ -65,14 +65,15 @@ class Front : public RpcFront {
 
   const std::string& address() const override { return listener_->address(); }
   int64_t open_connections() override { return connections_.Count(); }
-  int64_t open_streams() override { return static_cast<int64_t>(parts_.long_calls.open()); }
-  void CloseLongCalls() override { parts_.long_calls.CloseAll(); }
+  int64_t open_streams() override { return static_cast<int64_t>(parts_.streams.open() + parts_.watches.open()); }
+  void CloseStreams() override { parts_.streams.CloseAll(); }
 
   // gRPC aborts when an operation is started on a queue that is shut down. Posted calls come back from
   // Server::Shutdown, running ones end by their own; only then nothing starts an operation any more.
   void Shutdown(absl::Duration grace) override {
     if (!std::exchange(serving_, false)) return;
-    CloseLongCalls();
+    CloseStreams();
+    parts_.watches.CloseAll();
     listener_->Stop();
     port_.Shutdown(grace);
     WaitForCalls(parts_);

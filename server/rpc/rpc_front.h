@@ -41,11 +41,12 @@ class RpcFront {
   virtual int64_t open_connections() = 0;
   virtual int64_t open_streams() = 0;
 
-  // Ends streams and watches as soon as what is in flight on them is answered.
-  virtual void CloseLongCalls() = 0;
+  // Takes no further request from streams, and ends each when what it has in flight is answered; new ones at once.
+  virtual void CloseStreams() = 0;
 
-  // Stops listening, waits up to `grace` for calls, cancels the rest and ends the threads. Requires that every request
-  // was answered, or will be without this thread: an answer must not come later. Idempotent.
+  // Ends streams and watches, stops listening, waits up to `grace` for calls, cancels the rest and ends the threads.
+  // Requires that every request was answered, or will be without this thread: an answer must not come later.
+  // Idempotent.
   virtual void Shutdown(absl::Duration grace) = 0;
 };
 

@@ -87,7 +87,7 @@ class StreamCall : public LongCall, public std::enable_shared_from_this<StreamCa
       credentials_ = CredentialsOf(context_);
       peer_ = context_.peer();
       RETURN_IF_ERROR(Authorize().status());
-      parts_.long_calls.Add(keep);
+      parts_.streams.Add(keep);
       return absl::OkStatus();
     });
     MutexLock lock(mutex_);
@@ -257,7 +257,7 @@ class StreamCall : public LongCall, public std::enable_shared_from_this<StreamCa
   }
 
   void MaybeRead() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    if (reading_ || half_closed_ || broken_ || finishing_ || !refused_.ok()) return;
+    if (reading_ || half_closed_ || broken_ || closing_ || finishing_ || !refused_.ok()) return;
     if (in_flight_ >= kMaxInFlight || answer_bytes_ >= kMaxAnswerBytes) return;
     reading_ = true;
     stream_.Read(&bytes_, &read_);
@@ -304,7 +304,7 @@ class StreamCall : public LongCall, public std::enable_shared_from_this<StreamCa
   // Lets go of the call when no operation is left. Requests in flight still hold it.
   void Release() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (tags_ > 0 || reading_ || writing_) return;
-    parts_.long_calls.Remove(self_);
+    parts_.streams.Remove(self_);
     self_.reset();  // whoever holds the lock keeps the call too
   }
 

@@ -126,7 +126,7 @@ class WatchCall : public LongCall, public std::enable_shared_from_this<WatchCall
     const typename RpcMethod::Request request = std::exchange(request_, typename RpcMethod::Request());
     ASSIGN_OR_RETURN(const Caller caller, Authorize(parts_, kRpc, context_));
     RETURN_IF_ERROR(RpcMethod::Check(request));
-    parts_.long_calls.Add(self_);
+    parts_.watches.Add(self_);
     subscription_ = RpcMethod::Subscribe(
         parts_, caller, request, [call = this->shared_from_this()](const Event& event) { call->OnEvent(event); });
     return absl::OkStatus();
@@ -202,7 +202,7 @@ class WatchCall : public LongCall, public std::enable_shared_from_this<WatchCall
       if (!done_seen_ || !finished_seen_) return;
     }
     const std::shared_ptr<WatchCall> last = std::move(self_);
-    parts_.long_calls.Remove(last);
+    parts_.watches.Remove(last);
     if (subscription_ != 0) RpcMethod::Unsubscribe(parts_, subscription_);
   }
 
