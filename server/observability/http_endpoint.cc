@@ -46,13 +46,13 @@ HttpResponse Page(const HttpEndpoint::Sources& sources, const std::string& path,
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<HttpEndpoint>> HttpEndpoint::Start(const std::string& address, Sources sources) {
-  // A connection holds a thread until it is answered or timed out; probes must get through beside silent ones.
   const HttpServerOptions options = {.listen = address,
                                      .purpose = "metrics",
                                      .threads = 16,
-                                     .request_timeout = absl::Seconds(1),
+                                     .request_timeout = absl::Seconds(5),
                                      .keep_alive = absl::ZeroDuration(),
-                                     .read_only = true};
+                                     .read_only = true,
+                                     .max_all_bodies_bytes = 16 << 20};
   ASSIGN_OR_RETURN(std::unique_ptr<HttpServer> server,
                    HttpServer::Start(options, [sources = std::move(sources)](HttpRequest& request) {
                      const CrashHandlerStack crash_stack;

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "absl/status/statusor.h"
-#include "base/http_server.h"
+#include "base/http/server.h"
 #include "server/observability/status.h"
 
 namespace prometheus {

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "base/http_server.h"
+#include "base/http/server.h"
 #include "base/mutex.h"
 #include "server/identity/identity.h"
 #include "server/oip/http_body.h"

@@ -2,7 +2,6 @@
 #ifndef VITRINE_SERVER_RPC_LISTENER_H_
 #define VITRINE_SERVER_RPC_LISTENER_H_
 
-#include <netdb.h>
 #include <sys/types.h>
 
 #include <functional>
@@ -17,12 +16,6 @@
 
 namespace vitrine {
 
-// One listening socket for each address, all on one port; port 0 picks a free one. An address that this machine does
-// not have (IPv6 switched off, though the hosts file names ::1) is left out if another one is bound. UNAVAILABLE with
-// the system's words otherwise; then nothing is bound. `both_families` lets an IPv6 socket take IPv4 too.
-absl::StatusOr<std::vector<int>> ListenOnAll(const addrinfo* addresses, bool both_families,
-                                             absl::Duration unacknowledged);
-
 // Listens and accepts in gRPC's place. gRPC 1.51 stops accepting for good when accept() fails once, which it does when
 // the process has run out of file descriptors. This listener turns connections away before that, keeps some descriptors
 // for the rest of the process, and accepts again when there are free ones.
@@ -32,10 +25,7 @@ class Listener {
   // Takes over the descriptor of a new connection, which does not block. Called on the listener's thread.
   using Take = std::function<void(int connection)>;
 
-  // Binds host:port and lets connections queue up; port 0 picks a free one. 0.0.0.0 is IPv4 alone, [::] is IPv6
-  // and IPv4; a name is bound at every address that it has.
-  // A connection whose data nobody acknowledges for `unacknowledged` is dropped by the kernel.
-  // UNAVAILABLE if the address cannot be bound, and why.
+  // Binds host:port: see ListenOnTcp.
   static absl::StatusOr<std::unique_ptr<Listener>> Open(const std::string& address, absl::Duration unacknowledged);
   // The same on a socket in the file system, which only this user (and root) may connect to: mode 0600 from its first
   // moment. One that a process left behind is replaced, one that somebody listens on is not; Stop removes it, unless it

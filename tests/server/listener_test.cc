@@ -12,6 +12,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "base/tcp_listen.h"
 
 namespace vitrine {
 namespace {

@@ -50,7 +50,7 @@ absl::StatusOr<std::unique_ptr<MetricsEndpoint>> MetricsEndpoint::Start(const Op
   const HttpServerOptions http = {.listen = options.address,
                                   .purpose = "metrics",
                                   .threads = 4,
-                                  .request_timeout = absl::Seconds(1),
+                                  .request_timeout = absl::Seconds(5),
                                   .keep_alive = absl::ZeroDuration(),
                                   .read_only = true};
   ASSIGN_OR_RETURN(std::unique_ptr<HttpServer> server,

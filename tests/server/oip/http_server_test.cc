@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/http_server.h"
+#include "base/http/server.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -27,7 +27,7 @@ class HttpRequest {
   virtual std::string peer() const = 0;
   // The header's value, nothing if it is absent, "" if it is there twice.
   virtual std::optional<std::string> Header(const std::string& name) const = 0;
-  // The whole body. INVALID_ARGUMENT without a Content-Length, if the body is compressed or ends early;
+  // The whole body, once. INVALID_ARGUMENT without a Content-Length, if the body is compressed or ends early;
   // RESOURCE_EXHAUSTED if it is larger than the limit or no room for it is left; DEADLINE_EXCEEDED if it comes too
   // slowly.
   virtual absl::StatusOr<std::string> ReadBody() = 0;
@@ -48,27 +48,29 @@ struct HttpServerOptions {
   std::string listen;
   // What is served there, for the sentence of a refusal: "cannot listen on ... for metrics".
   std::string purpose = "HTTP";
-  // Connections served at once, each by a thread; further ones wait.
+  // Requests answered at once, each by a thread; further ones wait. An eighth of the threads takes no request with a
+  // body: one that does not come holds its thread, for half a minute at most.
   int threads = 32;
-  // How long a thread waits for a request that is on its way.
+  // How long a connection may take to send a head or to take an answer. It holds no thread meanwhile.
   absl::Duration request_timeout = absl::Seconds(10);
-  // How long a connection may stay open between two requests; zero closes it after each.
-  absl::Duration keep_alive = absl::Seconds(5);
+  // How long a connection may stay open between two requests, without a thread; zero closes it after each.
+  absl::Duration keep_alive = absl::Minutes(1);
   // Whether anything but GET and HEAD is answered 405 without asking the handler.
   bool read_only = false;
   // Largest body that is read.
   int64_t max_body_bytes = int64_t{16} << 20;
-  // Bytes of bodies of all connections together.
+  // Bytes of bodies of all connections together; and as many of answers that their clients do not take.
   int64_t max_all_bodies_bytes = int64_t{128} << 20;
 };
 
-// Plain HTTP/1.1 for one handler. Thread-safe.
+// Plain HTTP/1.1 for one handler. Connections that are silent, idle or slow hold no thread; of 1,024, or a quarter of
+// the process's descriptors, the idlest makes room for the next. Thread-safe.
 class HttpServer {
  public:
   // Runs on a thread of its own, many at once. May block. What it throws as std::bad_alloc is answered 503.
   using Handler = std::function<HttpResponse(HttpRequest&)>;
 
-  // UNAVAILABLE if the address cannot be bound, or is IPv6 where the HTTP library has none.
+  // UNAVAILABLE if the address cannot be bound: see ListenOnTcp.
   static absl::StatusOr<std::unique_ptr<HttpServer>> Start(const HttpServerOptions& options, Handler handler);
   // Waits for the answers under way.
   ~HttpServer();
@@ -77,10 +79,10 @@ class HttpServer {
   const std::string& address() const { return address_; }
 
  private:
-  class Connections;
-  HttpServer(std::unique_ptr<Connections> connections, std::string address);
+  class Workers;
+  HttpServer(std::unique_ptr<Workers> workers, std::string address);
 
-  std::unique_ptr<Connections> connections_;
+  std::unique_ptr<Workers> workers_;
   std::string address_;
 };
 

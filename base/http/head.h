@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_BASE_HTTP_HEAD_H_
+#define VITRINE_BASE_HTTP_HEAD_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace vitrine {
+
+// Longest head of a request that is read.
+inline constexpr size_t kMaxHttpHeadBytes = size_t{16} << 10;
+
+// What stands before the body of a request.
+struct HttpHead {
+  std::string method;                                        // "GET"
+  std::string path;                                          // decoded, without query; may hold any byte but NUL
+  std::string query;                                         // what follows the "?", as it came
+  std::vector<std::pair<std::string, std::string>> headers;  // in their order, values without spaces around them
+  int minor_version = 1;                                     // of HTTP/1.x
+
+  // The value of the header, whatever the case of its name; nothing if it is absent, "" if it is there twice.
+  std::optional<std::string> Header(absl::string_view name) const;
+  // The bytes of the body that are announced; nothing where they are not, or in chunks.
+  std::optional<int64_t> ContentLength() const;
+  // Whether bytes of a body follow the head, whether or not they can be read.
+  bool AnnouncesBody() const;
+  // Whether the client means to send another request on the connection.
+  bool KeepsAlive() const;
+};
+
+// How many bytes of `received` are its first head, with the empty line that ends it; 0 while that has not come.
+size_t HttpHeadBytes(absl::string_view received);
+
+// Reads a head, the empty line at its end included. INVALID_ARGUMENT if it is none of HTTP/1.x; RESOURCE_EXHAUSTED if
+// it is too long.
+absl::StatusOr<HttpHead> ParseHttpHead(absl::string_view head);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_BASE_HTTP_HEAD_H_

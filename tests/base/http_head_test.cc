@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "base/http/head.h"
+
+namespace vitrine {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr char kWhole[] =
+    "POST /v2/models/a%20b/infer?x=%41&y HTTP/1.1\r\nHost: localhost\r\ncontent-LENGTH:  12 \r\nX-Empty:\r\n\r\n";
+
+TEST(HttpHead, IsReadAsItCame) {
+  const auto head = ParseHttpHead(kWhole);
+  ASSERT_TRUE(head.ok()) << head.status();
+  EXPECT_EQ(head->method, "POST");
+  EXPECT_EQ(head->path, "/v2/models/a b/infer");
+  EXPECT_EQ(head->query, "x=%41&y");
+  EXPECT_EQ(head->Header("HOST"), "localhost");
+  EXPECT_EQ(head->Header("x-empty"), "");
+  EXPECT_EQ(head->Header("Accept"), std::nullopt);
+  EXPECT_EQ(head->ContentLength(), 12);
+  EXPECT_TRUE(head->AnnouncesBody());
+  EXPECT_TRUE(head->KeepsAlive());
+}
+
+TEST(HttpHead, CutAtAnyByteItIsNotComplete) {
+  const std::string whole = kWhole;
+  for (size_t size = 0; size < whole.size(); ++size) {
+    EXPECT_EQ(HttpHeadBytes(whole.substr(0, size)), 0u) << size;
+    EXPECT_FALSE(ParseHttpHead(whole.substr(0, size)).ok()) << size;
+  }
+  EXPECT_EQ(HttpHeadBytes(whole + "the body\r\n\r\n"), whole.size());
+}
+
+TEST(HttpHead, WhatIsNotHttpIsRefusedWithASentence) {
+  for (const std::string head :
+       {"\r\n\r\n", "GET /\r\n\r\n", "GET  / HTTP/1.1\r\n\r\n", "GET / HTTP/2.0\r\n\r\n", "BREW / HTCPCP/1.0\r\n\r\n",
+        "G(T / HTTP/1.1\r\n\r\n", "GET /%zz HTTP/1.1\r\n\r\n", "GET /%4 HTTP/1.1\r\n\r\n", "GET /%00 HTTP/1.1\r\n\r\n",
+        "GET / HTTP/1.1\r\nno colon\r\n\r\n", "GET / HTTP/1.1\r\nName : x\r\n\r\n",
+        "GET / HTTP/1.1\r\n folded: x\r\n\r\n", "GET / HTTP/1.1\r\nA: x\ny\r\n\r\n",
+        "GET / HTTP/1.1\nHost: x\r\n\r\n"}) {
+    const auto read = ParseHttpHead(head);
+    EXPECT_EQ(read.status().code(), absl::StatusCode::kInvalidArgument) << head;
+    EXPECT_THAT(std::string(read.status().message()), HasSubstr("HTTP/1.1")) << head;
+  }
+  const auto read = ParseHttpHead("GET /" + std::string(kMaxHttpHeadBytes, 'a') + " HTTP/1.1\r\n\r\n");
+  EXPECT_EQ(read.status().code(), absl::StatusCode::kResourceExhausted);
+}
+
+// Whoever stands in front may see the end of the body elsewhere.
+TEST(HttpHead, ABodyHasOneLength) {
+  for (const std::string headers :
+       {"Content-Length: 1\r\nContent-Length: 1\r\n", "Content-Length: -1\r\n", "Content-Length: +1\r\n",
+        "Content-Length: 1 1\r\n", "Content-Length: 0x1\r\n", "Content-Length:\r\n",
+        "Content-Length: 99999999999999999999\r\n", "Content-Length: 1\r\nTransfer-Encoding: chunked\r\n"}) {
+    EXPECT_FALSE(ParseHttpHead("POST / HTTP/1.1\r\n" + headers + "\r\n").ok()) << headers;
+  }
+  const auto chunked = ParseHttpHead("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n");
+  ASSERT_TRUE(chunked.ok()) << chunked.status();
+  EXPECT_TRUE(chunked->AnnouncesBody());
+  EXPECT_EQ(chunked->ContentLength(), std::nullopt);
+}
+
+TEST(HttpHead, KeepsAliveByVersionUnlessSaidOtherwise) {
+  const auto keeps = [](const std::string& head) { return ParseHttpHead(head)->KeepsAlive(); };
+  EXPECT_TRUE(keeps("GET / HTTP/1.1\r\n\r\n"));
+  EXPECT_FALSE(keeps("GET / HTTP/1.1\r\nConnection: Close\r\n\r\n"));
+  EXPECT_FALSE(keeps("GET / HTTP/1.0\r\n\r\n"));
+  EXPECT_TRUE(keeps("GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n"));
+}
+
+TEST(HttpHead, AProxysFormOfAPathIsThePath) {
+  EXPECT_EQ(ParseHttpHead("GET http://host:80/metrics?a HTTP/1.1\r\n\r\n")->path, "/metrics");
+  EXPECT_EQ(ParseHttpHead("GET http://host HTTP/1.1\r\n\r\n")->path, "/");
+}
+
+}  // namespace
+}  // namespace vitrine

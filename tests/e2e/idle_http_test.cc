@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// Connections over HTTP that say little or nothing, far more of them than requests are worked on at once: probes are
+// answered beside them.
+#include <arpa/inet.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "tests/e2e/published.h"
+#include "tests/e2e/running_server.h"
+
+namespace vitrine::testing {
+namespace {
+
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+constexpr int kMany = 200;
+
+// Connections to 127.0.0.1:port, each of which has sent the same bytes and goes on existing.
+class Crowd {
+ public:
+  Crowd(const std::string& address, const std::string& bytes) {
+    sockaddr_in to = {};
+    to.sin_family = AF_INET;
+    to.sin_port = htons(static_cast<uint16_t>(std::atoi(address.substr(address.rfind(':') + 1).c_str())));
+    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    for (int i = 0; i < kMany; ++i) {
+      const int made = socket(AF_INET, SOCK_STREAM, 0);
+      EXPECT_EQ(connect(made, reinterpret_cast<sockaddr*>(&to), sizeof(to)), 0);
+      EXPECT_EQ(send(made, bytes.data(), bytes.size(), MSG_NOSIGNAL), static_cast<ssize_t>(bytes.size()));
+      connections_.push_back(made);
+    }
+  }
+  ~Crowd() {
+    for (const int each : connections_) close(each);
+  }
+  Crowd(const Crowd&) = delete;
+  Crowd& operator=(const Crowd&) = delete;
+
+  // The answers to what each has sent, which end with `end`.
+  void ReadAnswers(const std::string& end) {
+    for (const int each : connections_) {
+      std::string answer;
+      char some[4096];
+      for (ssize_t got = 1; got > 0 && !answer.ends_with(end);) {
+        got = recv(each, some, sizeof(some), 0);
+        if (got > 0) answer.append(some, got);
+      }
+      EXPECT_THAT(answer, EndsWith(end));
+    }
+  }
+
+  // Those that the server has not hung up on.
+  int Open() const {
+    int open = 0;
+    for (const int each : connections_) {
+      char byte;
+      open += recv(each, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && errno == EAGAIN ? 1 : 0;
+    }
+    return open;
+  }
+
+ private:
+  std::vector<int> connections_;
+};
+
+class IdleHttp : public ::testing::Test {
+ protected:
+  IdleHttp() {
+    PublishModel(folder_.path(), "mixed", MixedConfig());
+    ServerOptions options = TestOptions(folder_.path());
+    options.http = "127.0.0.1:0";
+    running_ = std::make_unique<RunningServer>(options);
+  }
+
+  // Of the Open Inference Protocol's port.
+  std::string HttpReady() const {
+    return HttpExchange(http(), "GET /v2/health/ready HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+  }
+  const std::string& http() const { return running_->server().http_address(); }
+  const std::string& metrics() const { return running_->server().metrics_address(); }
+
+  const ScratchFolder folder_;
+  std::unique_ptr<RunningServer> running_;
+};
+
+TEST_F(IdleHttp, SilentConnectionsAndHalfHeadsDelayNoProbe) {
+  for (const char* bytes : {"", "GET /v2/health/ready HTTP/1.1\r\nHo"}) {
+    const Crowd probes(metrics(), bytes);
+    EXPECT_THAT(running_->Get("/readyz"), StartsWith("HTTP/1.1 200 "));
+    EXPECT_EQ(probes.Open(), kMany) << "answered only after others were sent away";
+    const Crowd callers(http(), bytes);
+    EXPECT_THAT(HttpReady(), StartsWith("HTTP/1.1 200 "));
+    EXPECT_EQ(callers.Open(), kMany) << "answered only after others were sent away";
+  }
+}
+
+TEST_F(IdleHttp, ConnectionsKeptForTheNextRequestDelayNoProbe) {
+  Crowd callers(http(), "GET /v2/health/live HTTP/1.1\r\nHost: x\r\n\r\n");
+  callers.ReadAnswers(R"({"live":true})");
+  EXPECT_THAT(HttpReady(), StartsWith("HTTP/1.1 200 "));
+  EXPECT_EQ(callers.Open(), kMany) << "answered only after others were sent away";
+}
+
+// Each holds one of those that work on requests, of which some are left to requests without a body.
+TEST_F(IdleHttp, BodiesThatDoNotComeDelayNoProbe) {
+  const Crowd posts(metrics(), "POST /metrics HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\nbody");
+  EXPECT_THAT(running_->Get("/readyz"), StartsWith("HTTP/1.1 200 "));
+  const Crowd callers(http(), "POST /v2/models/mixed/infer HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\nbody");
+  EXPECT_THAT(HttpReady(), StartsWith("HTTP/1.1 200 "));
+  EXPECT_EQ(callers.Open(), kMany) << "answered only after others were sent away";
+}
+
+// Their answers are larger than what the system holds of them.
+TEST_F(IdleHttp, AnswersThatNobodyReadsDelayNoProbe) {
+  std::string scrapes;
+  for (int i = 0; i < 400; ++i) scrapes += "GET /v2/models/mixed HTTP/1.1\r\nHost: x\r\n\r\n";
+  const Crowd callers(http(), scrapes);
+  EXPECT_THAT(HttpReady(), StartsWith("HTTP/1.1 200 "));
+}
+
+}  // namespace
+}  // namespace vitrine::testing
