@@ -19,6 +19,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/gunzip.h"
 #include "base/http/connections.h"
 #include "base/http/head.h"
 #include "base/mutex.h"
@@ -112,16 +113,20 @@ class ArrivedRequest : public HttpRequest {
     connection_.received.erase(0, here);
     RETURN_IF_ERROR(Receive(body, here));
     read_all_ = true;
-    return body;
+    if (!IsCompressed()) return body;
+    RETURN_IF_ERROR(TakeRoom(std::min<int64_t>(StatedGunzipSize(body), options_.max_body_bytes)));
+    return Gunzip(body, static_cast<size_t>(options_.max_body_bytes));
   }
 
   // Nothing of the body is left unread on the connection, which may serve the next request.
   bool read_all() const { return read_all_ || !head_.AnnouncesBody(); }
 
  private:
+  bool IsCompressed() const { return absl::EqualsIgnoreCase(Header("Content-Encoding").value_or(""), "gzip"); }
+
   absl::Status CheckBody() {
-    if (Header("Content-Encoding").value_or("identity") != "identity") {
-      return absl::InvalidArgumentError("the body is compressed; send it as it is");
+    if (!IsCompressed() && !absl::EqualsIgnoreCase(Header("Content-Encoding").value_or("identity"), "identity")) {
+      return absl::InvalidArgumentError("the body's Content-Encoding is not known; send it as it is, or with gzip");
     }
     if (!head_.ContentLength().has_value()) return absl::InvalidArgumentError("the request has no Content-Length");
     const int64_t length = *head_.ContentLength();
@@ -129,7 +134,11 @@ class ArrivedRequest : public HttpRequest {
       return absl::ResourceExhaustedError(
           absl::StrCat("the body has ", length, " bytes; at most ", options_.max_body_bytes, " are read"));
     }
-    if (room_.Take(length, options_.max_all_bodies_bytes)) return absl::OkStatus();
+    return TakeRoom(length);
+  }
+
+  absl::Status TakeRoom(int64_t bytes) {
+    if (room_.Take(bytes, options_.max_all_bodies_bytes)) return absl::OkStatus();
     return absl::ResourceExhaustedError("too many large requests are on their way at once; come back in a moment");
   }
 

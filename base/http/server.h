@@ -27,9 +27,9 @@ class HttpRequest {
   virtual std::string peer() const = 0;
   // The header's value, nothing if it is absent, "" if it is there twice.
   virtual std::optional<std::string> Header(const std::string& name) const = 0;
-  // The whole body, once. INVALID_ARGUMENT without a Content-Length, if the body is compressed or ends early;
-  // RESOURCE_EXHAUSTED if it is larger than the limit or no room for it is left; DEADLINE_EXCEEDED if it comes too
-  // slowly.
+  // The whole body, once; unfolded where its Content-Encoding is gzip. INVALID_ARGUMENT without a Content-Length, with
+  // another encoding, or if the body ends early or is no gzip; RESOURCE_EXHAUSTED if it is, or unfolds to, more than
+  // the limit or no room for it is left; DEADLINE_EXCEEDED if it comes too slowly.
   virtual absl::StatusOr<std::string> ReadBody() = 0;
 };
 

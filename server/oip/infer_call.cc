@@ -33,6 +33,7 @@ class InferCall : public UnaryCall {
               Authorize(parts_, "/inference.GRPCInferenceService/ModelInfer", context_);
           call.caller = CallerOf(caller);
           RETURN_IF_ERROR(caller.status());
+          RETURN_IF_ERROR(Unfold(bytes_, parts_.max_message_bytes));
           return ParseInferRequest(bytes_);
         });
     Infer(parts_.service, std::move(request), std::move(call),

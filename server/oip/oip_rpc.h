@@ -6,15 +6,15 @@
 
 namespace vitrine {
 
-// The service as it is registered. ModelInfer and ModelStreamInfer are raw, for the reasons of Classify; loading and
-// unloading are left to gRPC's own refusal where nobody asks for them.
+// The service as it is registered: raw, for the reasons of calls.h; loading and unloading are left to gRPC's own
+// refusal where nobody asks for them.
 using OipService = inference::GRPCInferenceService;
-using OipInfoRpc = OipService::WithAsyncMethod_ServerLive<
-    OipService::WithAsyncMethod_ServerReady<OipService::WithAsyncMethod_ModelReady<
-        OipService::WithAsyncMethod_ServerMetadata<OipService::WithAsyncMethod_ModelMetadata<
-            OipService::WithAsyncMethod_ModelConfig<OipService::WithAsyncMethod_ModelStatistics<
-                OipService::WithAsyncMethod_RepositoryIndex<OipService::WithAsyncMethod_RepositoryModelLoad<
-                    OipService::WithAsyncMethod_RepositoryModelUnload<OipService::Service>>>>>>>>>>;
+using OipInfoRpc =
+    OipService::WithRawMethod_ServerLive<OipService::WithRawMethod_ServerReady<OipService::WithRawMethod_ModelReady<
+        OipService::WithRawMethod_ServerMetadata<OipService::WithRawMethod_ModelMetadata<
+            OipService::WithRawMethod_ModelConfig<OipService::WithRawMethod_ModelStatistics<
+                OipService::WithRawMethod_RepositoryIndex<OipService::WithRawMethod_RepositoryModelLoad<
+                    OipService::WithRawMethod_RepositoryModelUnload<OipService::Service>>>>>>>>>>;
 using OipRpc = OipService::WithRawMethod_ModelInfer<OipService::WithRawMethod_ModelStreamInfer<OipInfoRpc>>;
 
 }  // namespace vitrine

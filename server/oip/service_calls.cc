@@ -20,14 +20,14 @@ absl::StatusOr<ModelHandle> FindModel(const CallParts& parts, const Caller& call
 }
 
 // What every method of the service declares: its types, and how gRPC is asked for one.
-#define VITRINE_OIP_METHOD(METHOD)                                                                        \
-  static constexpr std::string_view kName = "/inference.GRPCInferenceService/" #METHOD;                   \
-  using Request = inference::METHOD##Request;                                                             \
-  using Response = inference::METHOD##Response;                                                           \
-  static void Post(CallParts& parts, grpc::ServerContext* context, Request* request,                      \
-                   grpc::ServerAsyncResponseWriter<Response>* writer, grpc::ServerCompletionQueue* queue, \
-                   CompletionTag* tag) {                                                                  \
-    parts.oip_rpc.Request##METHOD(context, request, writer, queue, queue, tag);                           \
+#define VITRINE_OIP_METHOD(METHOD)                                                                                \
+  static constexpr std::string_view kName = "/inference.GRPCInferenceService/" #METHOD;                           \
+  using Request = inference::METHOD##Request;                                                                     \
+  using Response = inference::METHOD##Response;                                                                   \
+  static void Post(CallParts& parts, grpc::ServerContext* context, grpc::ByteBuffer* bytes,                       \
+                   grpc::ServerAsyncResponseWriter<grpc::ByteBuffer>* writer, grpc::ServerCompletionQueue* queue, \
+                   CompletionTag* tag) {                                                                          \
+    parts.oip_rpc.Request##METHOD(context, bytes, writer, queue, queue, tag);                                     \
   }
 
 struct ServerLiveMethod {

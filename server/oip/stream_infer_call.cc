@@ -100,6 +100,7 @@ class StreamInferCall : public LongCall, public std::enable_shared_from_this<Str
           const absl::StatusOr<Caller> caller = Authorize();
           call.caller = CallerOf(caller);
           RETURN_IF_ERROR(caller.status());
+          RETURN_IF_ERROR(Unfold(bytes_, parts_.max_message_bytes));
           ASSIGN_OR_RETURN(inference::ModelInferRequest request, ParseInferRequest(bytes_));
           id_ = request.id();
           return request;

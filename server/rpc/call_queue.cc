@@ -72,8 +72,7 @@ void CallQueue::Close() {
 void CallQueue::Run() {
   const CrashHandlerStack crash_stack;
   pthread_setname_np(pthread_self(), "calls");
-  // No call of ours throws, but gRPC parses the small messages of typed ones in Next. An event that finds no memory is
-  // lost, and its call with it; the process is not.
+  // No call of ours throws; should one, its event is lost, and the call with it; the process is not.
   void* tag = nullptr;
   bool ok = false;
   for (;;) {

@@ -20,17 +20,25 @@
 
 namespace vitrine {
 
-// Classify and ClassifyStream are raw: the bytes are parsed here, so that a malformed message is refused with a
-// sentence (in-band for a stream) and answers are serialised by the executor's thread. Reflection still sees the types.
+// Every method is raw: the bytes are read here (wire.h), so that a malformed message is refused with a sentence
+// (in-band for a stream), a compressed one is unfolded within the limits, and answers are serialised by the executor's
+// thread. Reflection still sees the types.
 using ClassifierRpc =
     v1::Classifier::WithRawMethod_Classify<v1::Classifier::WithRawMethod_ClassifyStream<v1::Classifier::Service>>;
-using RegistryRpc = v1::Registry::AsyncService;
-using HealthRpc = grpc::health::v1::Health::AsyncService;
+using RegistryRpc = v1::Registry::WithRawMethod_ListModels<
+    v1::Registry::WithRawMethod_GetModel<v1::Registry::WithRawMethod_WatchModels<v1::Registry::Service>>>;
+using HealthService = grpc::health::v1::Health;
+using HealthRpc = HealthService::WithRawMethod_Check<HealthService::WithRawMethod_Watch<HealthService::Service>>;
 
 // What every call works with. Outlives the calls.
 struct CallParts {
-  CallParts(ClassifyService& service, Registry& registry, const Identity& identity, Health& health)
-      : service(service), registry(registry), identity(identity), health(health) {}
+  CallParts(ClassifyService& service, Registry& registry, const Identity& identity, Health& health,
+            int64_t max_message_bytes)
+      : service(service),
+        registry(registry),
+        identity(identity),
+        health(health),
+        max_message_bytes(max_message_bytes) {}
 
   ClassifierRpc classifier_rpc;
   RegistryRpc registry_rpc;
@@ -40,7 +48,8 @@ struct CallParts {
   Registry& registry;
   const Identity& identity;
   Health& health;
-  LongCalls streams;  // that carry requests
+  const int64_t max_message_bytes;  // of a message that came compressed; the transport holds the others to it
+  LongCalls streams;                // that carry requests
   LongCalls watches;
   std::atomic<int> live = 0;  // calls posted or running
 };

@@ -33,6 +33,7 @@ class ClassifyCall : public UnaryCall {
       const absl::StatusOr<Caller> caller = Authorize(parts_, "/vitrine.v1.Classifier/Classify", context_);
       call.caller = CallerOf(caller);
       RETURN_IF_ERROR(caller.status());
+      RETURN_IF_ERROR(Unfold(bytes_, parts_.max_message_bytes));
       return ParseRequest(bytes_);
     });
     parts_.service.Classify(std::move(request), std::move(call),

@@ -26,10 +26,10 @@ struct CheckMethod {
   using Request = HealthCheckRequest;
   using Response = HealthCheckResponse;
 
-  static void Post(CallParts& parts, grpc::ServerContext* context, Request* request,
-                   grpc::ServerAsyncResponseWriter<Response>* writer, grpc::ServerCompletionQueue* queue,
+  static void Post(CallParts& parts, grpc::ServerContext* context, grpc::ByteBuffer* bytes,
+                   grpc::ServerAsyncResponseWriter<grpc::ByteBuffer>* writer, grpc::ServerCompletionQueue* queue,
                    CompletionTag* tag) {
-    parts.health_rpc.RequestCheck(context, request, writer, queue, queue, tag);
+    parts.health_rpc.RequestCheck(context, bytes, writer, queue, queue, tag);
   }
   static absl::StatusOr<Response> Handle(CallParts& parts, const Request& request) {
     RETURN_IF_ERROR(CheckAskedName("service", request.service()));
@@ -45,9 +45,10 @@ struct WatchMethod {
   using Request = HealthCheckRequest;
   using Response = HealthCheckResponse;
 
-  static void Post(CallParts& parts, grpc::ServerContext* context, Request* request,
-                   grpc::ServerAsyncWriter<Response>* writer, grpc::ServerCompletionQueue* queue, CompletionTag* tag) {
-    parts.health_rpc.RequestWatch(context, request, writer, queue, queue, tag);
+  static void Post(CallParts& parts, grpc::ServerContext* context, grpc::ByteBuffer* bytes,
+                   grpc::ServerAsyncWriter<grpc::ByteBuffer>* writer, grpc::ServerCompletionQueue* queue,
+                   CompletionTag* tag) {
+    parts.health_rpc.RequestWatch(context, bytes, writer, queue, queue, tag);
   }
   static absl::Status Check(const Request& request) { return CheckAskedName("service", request.service()); }
   static uint64_t Subscribe(CallParts& parts, const Caller&, const Request& request,

@@ -25,7 +25,7 @@ TransportOptions ProbeTransport() {
 class Front : public HealthFront {
  public:
   Front(ClassifyService& service, Registry& registry, const Identity& identity, Health& health)
-      : parts_(service, registry, identity, health), port_(ProbeTransport()) {}
+      : parts_(service, registry, identity, health, ProbeTransport().max_message_bytes), port_(ProbeTransport()) {}
 
   ~Front() override { Shutdown(); }
 

@@ -44,10 +44,10 @@ struct ListMethod {
   using Request = v1::ListModelsRequest;
   using Response = v1::ListModelsResponse;
 
-  static void Post(CallParts& parts, grpc::ServerContext* context, Request* request,
-                   grpc::ServerAsyncResponseWriter<Response>* writer, grpc::ServerCompletionQueue* queue,
+  static void Post(CallParts& parts, grpc::ServerContext* context, grpc::ByteBuffer* bytes,
+                   grpc::ServerAsyncResponseWriter<grpc::ByteBuffer>* writer, grpc::ServerCompletionQueue* queue,
                    CompletionTag* tag) {
-    parts.registry_rpc.RequestListModels(context, request, writer, queue, queue, tag);
+    parts.registry_rpc.RequestListModels(context, bytes, writer, queue, queue, tag);
   }
   static absl::StatusOr<Response> Handle(CallParts& parts, const Caller& caller, const Request&) {
     Response response;
@@ -63,10 +63,10 @@ struct GetMethod {
   using Request = v1::GetModelRequest;
   using Response = v1::ModelVersion;
 
-  static void Post(CallParts& parts, grpc::ServerContext* context, Request* request,
-                   grpc::ServerAsyncResponseWriter<Response>* writer, grpc::ServerCompletionQueue* queue,
+  static void Post(CallParts& parts, grpc::ServerContext* context, grpc::ByteBuffer* bytes,
+                   grpc::ServerAsyncResponseWriter<grpc::ByteBuffer>* writer, grpc::ServerCompletionQueue* queue,
                    CompletionTag* tag) {
-    parts.registry_rpc.RequestGetModel(context, request, writer, queue, queue, tag);
+    parts.registry_rpc.RequestGetModel(context, bytes, writer, queue, queue, tag);
   }
   static absl::StatusOr<Response> Handle(CallParts& parts, const Caller& caller, const Request& request) {
     RETURN_IF_ERROR(CheckModel(caller, request.model()));
@@ -89,9 +89,10 @@ struct WatchMethod {
   using Request = v1::WatchModelsRequest;
   using Response = v1::ModelEvent;
 
-  static void Post(CallParts& parts, grpc::ServerContext* context, Request* request,
-                   grpc::ServerAsyncWriter<Response>* writer, grpc::ServerCompletionQueue* queue, CompletionTag* tag) {
-    parts.registry_rpc.RequestWatchModels(context, request, writer, queue, queue, tag);
+  static void Post(CallParts& parts, grpc::ServerContext* context, grpc::ByteBuffer* bytes,
+                   grpc::ServerAsyncWriter<grpc::ByteBuffer>* writer, grpc::ServerCompletionQueue* queue,
+                   CompletionTag* tag) {
+    parts.registry_rpc.RequestWatchModels(context, bytes, writer, queue, queue, tag);
   }
   static absl::Status Check(const Request& request) { return CheckAskedName("model", request.model()); }
   static uint64_t Subscribe(CallParts& parts, const Caller& caller, const Request& request,

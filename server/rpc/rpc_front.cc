@@ -35,13 +35,17 @@ class Front : public RpcFront {
  public:
   Front(const RpcOptions& options, ClassifyService& service, Registry& registry, const Identity& identity,
         Health& health)
-      : options_(options), parts_(service, registry, identity, health), port_(options) {}
+      : options_(options), parts_(service, registry, identity, health, options.max_message_bytes), port_(options) {}
 
   ~Front() override { Shutdown(absl::ZeroDuration()); }
 
   absl::Status Listen() {
     ASSIGN_OR_RETURN(listener_, Listener::Open(options_.listen, options_.keepalive_timeout));
     grpc::ServerBuilder& builder = port_.builder();
+    // Messages of requests come as they were sent, and are unfolded where they are read (wire.h): the transport would
+    // unfold a small one to a thousand times its size before any limit sees it.
+    builder.SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_GZIP, true);
+    builder.AddChannelArgument(GRPC_ARG_ENABLE_PER_MESSAGE_DECOMPRESSION, 0);
     builder.RegisterService(&parts_.classifier_rpc);
     builder.RegisterService(&parts_.registry_rpc);
     builder.RegisterService(&parts_.health_rpc);

@@ -43,8 +43,7 @@ ServedPort::ServedPort(const TransportOptions& options) {
   grpc::ResourceQuota quota("vitrine");
   quota.Resize(static_cast<size_t>(options.max_transport_bytes));
   builder_.SetResourceQuota(quota);
-  // Pictures are compressed already, and a compressed message may unfold to a thousand times its size before any limit
-  // sees it.
+  // A compressed message may unfold to a thousand times its size before any limit sees it.
   builder_.SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_GZIP, false);
   builder_.SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_DEFLATE, false);
   builder_.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_AGE_MS, Milliseconds(options.max_connection_age));

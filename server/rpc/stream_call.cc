@@ -124,9 +124,11 @@ class StreamCall : public LongCall, public std::enable_shared_from_this<StreamCa
   // Submits the request that was read. Without the lock: a refusal is answered before Classify returns.
   void Handle() {
     std::shared_ptr<InFlight> read;
+    absl::Status unfolded;
     const absl::Status named = OrOutOfMemory([&] {
       read = std::make_shared<InFlight>(InFlight{shared_from_this()});
-      read->id = RequestIdOf(bytes_);
+      unfolded = Unfold(bytes_, parts_.max_message_bytes);
+      if (unfolded.ok()) read->id = RequestIdOf(bytes_);
       return absl::OkStatus();
     });
     if (!named.ok()) {  // and an answer without its id would answer nothing
@@ -135,7 +137,7 @@ class StreamCall : public LongCall, public std::enable_shared_from_this<StreamCa
       return Lose(0);
     }
     CallContext call = {.method = Method::kClassifyStream, .deadline = deadline_, .cancelled = cancelled_};
-    absl::StatusOr<v1::ClassifyRequest> request = OrOutOfMemory([&] { return Take(*read, call); });
+    absl::StatusOr<v1::ClassifyRequest> request = OrOutOfMemory([&] { return Take(*read, unfolded, call); });
     bytes_.Clear();
     parts_.service.Classify(std::move(request), std::move(call),
                             [read = std::move(read)](absl::StatusOr<v1::ClassifyResponse> answer) {
@@ -143,8 +145,8 @@ class StreamCall : public LongCall, public std::enable_shared_from_this<StreamCa
                             });
   }
 
-  // Parses what was read, and notes what its answer needs.
-  absl::StatusOr<v1::ClassifyRequest> Take(InFlight& read, CallContext& call) {
+  // Parses what was read, if it could be unfolded, and notes what its answer needs.
+  absl::StatusOr<v1::ClassifyRequest> Take(InFlight& read, const absl::Status& unfolded, CallContext& call) {
     call.peer = peer_;
     call.trace = trace_;
     call.room = read.room;
@@ -153,7 +155,8 @@ class StreamCall : public LongCall, public std::enable_shared_from_this<StreamCa
       read.promised = bytes;
       answer_bytes_ += bytes;
     };
-    absl::StatusOr<v1::ClassifyRequest> request = ParseRequest(bytes_);
+    absl::StatusOr<v1::ClassifyRequest> request =
+        unfolded.ok() ? ParseRequest(bytes_) : absl::StatusOr<v1::ClassifyRequest>(unfolded);
     const absl::Status tracked = Track(read, request.status());
     // Anew for each request: a token that is taken away ends with its next request, not with the stream.
     const absl::StatusOr<Caller> caller = Authorize();

@@ -5,6 +5,7 @@
 #include <grpcpp/support/async_stream.h>
 #include <grpcpp/support/async_unary_call.h>
 
+#include <algorithm>
 #include <deque>
 #include <memory>
 #include <new>
@@ -17,13 +18,14 @@
 #include "server/request/out_of_memory.h"
 #include "server/rpc/calls.h"
 #include "server/rpc/finish.h"
+#include "server/rpc/wire.h"
 
 namespace vitrine {
 
 // A unary call that is answered at once, on the queue's thread. RpcMethod has
 //   kName       "/package.Service/Method"
 //   Request, Response
-//   Post(parts, context, request, writer, queue, tag)   asks gRPC for a call
+//   Post(parts, context, bytes, writer, queue, tag)   asks gRPC for a call, raw: see wire.h
 //   Handle(parts, caller, request) or Handle(parts, request)   a StatusOr of the response
 template <typename RpcMethod>
 class PlainCall {
@@ -37,24 +39,30 @@ class PlainCall {
 
  private:
   void Request(grpc::ServerCompletionQueue* cq) {
-    RpcMethod::Post(parts_, &context_, &request_, &writer_, cq, &requested_);
+    RpcMethod::Post(parts_, &context_, &bytes_, &writer_, cq, &requested_);
   }
 
   void OnRequested(bool ok) {
     if (!ok) return delete this;
     queue_.Renew(&PlainCall::Post, parts_);
-    const absl::StatusOr<typename RpcMethod::Response> response = OrOutOfMemory([this] { return Answer(); });
-    if (response.ok()) return writer_.Finish(*response, grpc::Status::OK, &finished_);
-    FinishWith(response.status(), [this](const grpc::Status& status) { writer_.FinishWithError(status, &finished_); });
+    const absl::StatusOr<grpc::ByteBuffer> bytes = OrOutOfMemory([this]() -> absl::StatusOr<grpc::ByteBuffer> {
+      ASSIGN_OR_RETURN(const typename RpcMethod::Response response, Answer());
+      return ToBytes(response);
+    });
+    if (bytes.ok()) return writer_.Finish(*bytes, grpc::Status::OK, &finished_);
+    FinishWith(bytes.status(), [this](const grpc::Status& status) { writer_.FinishWithError(status, &finished_); });
   }
 
   absl::StatusOr<typename RpcMethod::Response> Answer() {
     static constexpr RpcName kRpc(RpcMethod::kName);  // does not compile without a row in kMethodPolicies
     ASSIGN_OR_RETURN(const Caller caller, Authorize(parts_, kRpc, context_));
-    if constexpr (requires { RpcMethod::Handle(parts_, caller, request_); }) {
-      return RpcMethod::Handle(parts_, caller, request_);
+    typename RpcMethod::Request request;
+    RETURN_IF_ERROR(Unfold(bytes_, std::min(parts_.max_message_bytes, kMostUnfoldedNames)));
+    RETURN_IF_ERROR(ParseMessage(bytes_, request));
+    if constexpr (requires { RpcMethod::Handle(parts_, caller, request); }) {
+      return RpcMethod::Handle(parts_, caller, request);
     } else {
-      return RpcMethod::Handle(parts_, request_);
+      return RpcMethod::Handle(parts_, request);
     }
   }
 
@@ -66,8 +74,8 @@ class PlainCall {
   MemberTag<PlainCall> requested_{*this, &PlainCall::OnRequested};
   MemberTag<PlainCall> finished_{*this, &PlainCall::OnFinished};
   grpc::ServerContext context_;
-  typename RpcMethod::Request request_;
-  grpc::ServerAsyncResponseWriter<typename RpcMethod::Response> writer_{&context_};
+  grpc::ByteBuffer bytes_;
+  grpc::ServerAsyncResponseWriter<grpc::ByteBuffer> writer_{&context_};
 };
 
 // Longest name that a health check or a watcher may ask for; no model or service has a longer one.
@@ -101,7 +109,7 @@ class WatchCall : public LongCall, public std::enable_shared_from_this<WatchCall
   WatchCall(CallParts& parts, CallQueue& queue) : parts_(parts), queue_(queue) { context_.AsyncNotifyWhenDone(&done_); }
 
   void Request(grpc::ServerCompletionQueue* cq) {
-    RpcMethod::Post(parts_, &context_, &request_, &writer_, cq, &requested_);
+    RpcMethod::Post(parts_, &context_, &bytes_, &writer_, cq, &requested_);
     self_ = this->shared_from_this();
   }
 
@@ -122,9 +130,10 @@ class WatchCall : public LongCall, public std::enable_shared_from_this<WatchCall
 
   absl::Status Open() {
     static constexpr RpcName kRpc(RpcMethod::kName);
-    // Swapped out, since clearing a message keeps its memory.
-    const typename RpcMethod::Request request = std::exchange(request_, typename RpcMethod::Request());
     ASSIGN_OR_RETURN(const Caller caller, Authorize(parts_, kRpc, context_));
+    typename RpcMethod::Request request;
+    RETURN_IF_ERROR(Unfold(bytes_, std::min(parts_.max_message_bytes, kMostUnfoldedNames)));
+    RETURN_IF_ERROR(ParseMessage(bytes_, request));
     RETURN_IF_ERROR(RpcMethod::Check(request));
     parts_.watches.Add(self_);
     subscription_ = RpcMethod::Subscribe(
@@ -140,7 +149,7 @@ class WatchCall : public LongCall, public std::enable_shared_from_this<WatchCall
       return End(absl::ResourceExhaustedError("the watcher reads too slowly; watch again for the present state"));
     }
     try {
-      events_.push_back(event);
+      events_.push_back(ToBytes(event));
     } catch (const std::bad_alloc&) {
       CountOutOfMemory();
       return End(OutOfMemoryError());
@@ -216,11 +225,11 @@ class WatchCall : public LongCall, public std::enable_shared_from_this<WatchCall
   MemberTag<WatchCall> finished_{*this, &WatchCall::OnFinished};
   MemberTag<WatchCall> done_{*this, &WatchCall::OnDone};
   grpc::ServerContext context_;
-  typename RpcMethod::Request request_;
-  grpc::ServerAsyncWriter<Event> writer_{&context_};
+  grpc::ByteBuffer bytes_;  // of the request
+  grpc::ServerAsyncWriter<grpc::ByteBuffer> writer_{&context_};
 
   Mutex mutex_;
-  std::deque<Event> events_ ABSL_GUARDED_BY(mutex_);
+  std::deque<grpc::ByteBuffer> events_ ABSL_GUARDED_BY(mutex_);
   absl::Status status_ ABSL_GUARDED_BY(mutex_);
   bool writing_ ABSL_GUARDED_BY(mutex_) = false;
   bool ending_ ABSL_GUARDED_BY(mutex_) = false;     // no more events are sent

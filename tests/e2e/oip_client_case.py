@@ -10,7 +10,7 @@ from oip_pictures import ATTENTIVE, LABELS, MODEL, SURE, class_of, encoded, pixe
 
 
 class Either:
-    """What both clients are asked of a server of their own; `module`, `codes`, `address`, `as_dict` and `set_text` are
+    """What both clients are asked of a server of their own; `module`, `codes`, `gzip`, `address`, `as_dict` and `set_text` are
     the subclass's."""
 
     @classmethod
@@ -42,6 +42,13 @@ class Either:
             self.infer(*arguments, **options)
         self.assertIn(code, str(caught.exception.status()))
         self.assertIn(sentence, caught.exception.message())
+
+    def test_compressed(self):
+        """As tritonclient compresses: the answer is the same."""
+        black = numpy.zeros((1, 32, 32, 3), dtype=numpy.uint8)
+        plain = self.infer(black, "UINT8").as_numpy("probabilities")
+        packed = self.infer(black, "UINT8", **self.gzip).as_numpy("probabilities")
+        numpy.testing.assert_array_equal(packed, plain)
 
     def test_health(self):
         self.assertTrue(self.client.is_server_live())

@@ -19,6 +19,7 @@ from oip_pictures import CIFAR, MODEL, SURE, class_of, encoded, pixels, words
 class Grpc(Either, unittest.TestCase):
     module = tritonclient.grpc
     codes = {name: f"StatusCode.{name}" for name in ("INVALID_ARGUMENT", "NOT_FOUND", "DEADLINE_EXCEEDED")}
+    gzip = {"compression_algorithm": "gzip"}
 
     def address(self):
         return self.server.grpc

@@ -17,6 +17,7 @@ from oip_pictures import CIFAR, LABELS, MODEL, SURE, encoded, pixels
 class Http(Either, unittest.TestCase):
     module = tritonclient.http
     codes = {"INVALID_ARGUMENT": "400", "NOT_FOUND": "404", "DEADLINE_EXCEEDED": "504"}
+    gzip = {"request_compression_algorithm": "gzip"}
 
     def address(self):
         return self.server.http

@@ -35,6 +35,18 @@ v1::ClassifyRequest RichRequest(v1::AttentionEncoding encoding) {
   return request;
 }
 
+// As pixels of one colour, which gRPC's client compresses; of what does not shrink it sends the plain message.
+v1::ClassifyRequest CompressibleRequest() {
+  v1::ClassifyRequest request = RichRequest(v1::FLOAT16);
+  v1::RawTensor& tensor = *request.mutable_tensor();
+  tensor.set_data_type(v1::RawTensor::DATA_UINT8);
+  tensor.set_height(16);
+  tensor.set_width(16);
+  tensor.set_channels(3);
+  tensor.set_data(std::string(size_t{16} * 16 * 3, 'x'));
+  return request;
+}
+
 inference::ModelInferRequest TwoPictures() {
   inference::ModelInferRequest request;
   request.set_model_name("mixed");
@@ -98,10 +110,30 @@ class Allocations : public ::testing::Test {
     EXPECT_GE(running_->Metric("vitrine_out_of_memory_total "), refused);
   }
 
-  grpc::Status Classify(const v1::ClassifyRequest& request, v1::ClassifyResponse& response) {
+  grpc::Status Classify(const v1::ClassifyRequest& request, v1::ClassifyResponse& response,
+                        grpc_compression_algorithm compression = GRPC_COMPRESS_NONE) {
     grpc::ClientContext context;
+    context.set_compression_algorithm(compression);
     context.set_deadline(std::chrono::system_clock::now() + kPatience);
     return running_->classifier().Classify(&context, request, &response);
+  }
+
+  // On a stream a refusal is the answer of its request, or the end of the stream.
+  grpc::Status ClassifyOnAStream(const v1::ClassifyRequest& request, grpc_compression_algorithm compression) {
+    grpc::ClientContext context;
+    context.set_compression_algorithm(compression);
+    context.set_deadline(std::chrono::system_clock::now() + kPatience);
+    const auto stream = running_->classifier().ClassifyStream(&context);
+    stream->Write(request);
+    stream->WritesDone();
+    v1::ClassifyStreamResponse answer;
+    if (!stream->Read(&answer)) return stream->Finish();
+    EXPECT_EQ(answer.request_id(), request.request_id());
+    v1::ClassifyStreamResponse more;
+    EXPECT_FALSE(stream->Read(&more));
+    const grpc::Status status = stream->Finish();
+    if (!status.ok() || answer.has_response()) return status;
+    return grpc::Status(static_cast<grpc::StatusCode>(answer.error().code()), answer.error().message());
   }
 
   void NothingIsHeld() {
@@ -148,24 +180,22 @@ TEST_F(Allocations, OfAnOverlay) {
       /*step=*/37);
 }
 
-// A refusal is the answer of its request, or the end of the stream.
+TEST_F(Allocations, OfClassifyCompressed) {
+  const v1::ClassifyRequest request = CompressibleRequest();
+  EachMayFail([&] {
+    v1::ClassifyResponse response;
+    return Classify(request, response, GRPC_COMPRESS_GZIP);
+  });
+}
+
 TEST_F(Allocations, OfClassifyStream) {
   const v1::ClassifyRequest request = RichRequest(v1::FLOAT16);
-  EachMayFail([&] {
-    grpc::ClientContext context;
-    context.set_deadline(std::chrono::system_clock::now() + kPatience);
-    const auto stream = running_->classifier().ClassifyStream(&context);
-    stream->Write(request);
-    stream->WritesDone();
-    v1::ClassifyStreamResponse answer;
-    if (!stream->Read(&answer)) return stream->Finish();
-    EXPECT_EQ(answer.request_id(), request.request_id());
-    v1::ClassifyStreamResponse more;
-    EXPECT_FALSE(stream->Read(&more));
-    const grpc::Status status = stream->Finish();
-    if (!status.ok() || answer.has_response()) return status;
-    return grpc::Status(static_cast<grpc::StatusCode>(answer.error().code()), answer.error().message());
-  });
+  EachMayFail([&] { return ClassifyOnAStream(request, GRPC_COMPRESS_NONE); });
+}
+
+TEST_F(Allocations, OfClassifyStreamCompressed) {
+  const v1::ClassifyRequest request = CompressibleRequest();
+  EachMayFail([&] { return ClassifyOnAStream(request, GRPC_COMPRESS_GZIP); });
 }
 
 TEST_F(Allocations, OfModelInfer) {

@@ -35,14 +35,16 @@ int64_t PeakMemory(const ChildServer& server) {
   return 0;
 }
 
-// Calls Classify on a connection of its own with this message, whatever it is.
-grpc::Status SendOn(const std::string& address, const std::string& message) {
+// Calls Classify on a connection of its own with this message, whatever it is, compressed on its way or not.
+grpc::Status SendOn(const std::string& address, const std::string& message,
+                    grpc_compression_algorithm compression = GRPC_COMPRESS_NONE) {
   grpc::ChannelArguments arguments;
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   grpc::TemplatedGenericStub<grpc::ByteBuffer, grpc::ByteBuffer> stub(
       grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments));
   const grpc::Slice slice(message);
   grpc::ClientContext context;
+  context.set_compression_algorithm(compression);
   context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(20));
   grpc::CompletionQueue queue;
   const auto call =
@@ -87,6 +89,27 @@ TEST(Memory, MessagesThatNeverEndAreBounded) {
   }
   // The bound is 512 MiB; what the allocator keeps of the first round may come on top.
   EXPECT_LT(PeakMemory(server) - before, 1280 * kMebibyte);
+  server.Signal(SIGTERM);
+  EXPECT_EQ(server.Wait(), 0) << server.Output();
+}
+
+// Of 128 MiB some 130 KB cross the wire.
+TEST(Memory, ACompressedBombTakesNone) {
+  const ScratchFolder folder;
+  PublishModel(folder.path() / "repository", "mixed", MixedConfig());
+  ChildServer server(folder.path(), {"--repository", folder.path() / "repository", "--listen", "127.0.0.1:0",
+                                     "--metrics", "127.0.0.1:0"});
+  const std::string address = server.AwaitReady();
+  ASSERT_TRUE(ClassifyOn(address).ok());
+  const int64_t before = PeakMemory(server);
+  const std::string bomb(128 * kMebibyte, '\0');
+  for (int i = 0; i < 3; ++i) {
+    const grpc::Status status = SendOn(address, bomb, GRPC_COMPRESS_GZIP);
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+    EXPECT_THAT(status.error_message(), ::testing::HasSubstr("unfold to 134217728"));
+  }
+  EXPECT_LT(PeakMemory(server) - before, 32 * kMebibyte);
+  EXPECT_TRUE(ClassifyOn(address).ok());
   server.Signal(SIGTERM);
   EXPECT_EQ(server.Wait(), 0) << server.Output();
 }

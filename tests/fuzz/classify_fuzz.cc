@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/request_size.h"
 #include "models/attention_request.h"
 #include "models/model.h"
 #include "server/request/picture_input.h"
@@ -81,9 +82,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using vitrine::Require;
   const grpc::Slice slice(data, size);
   grpc::ByteBuffer bytes(&slice, 1);
-  auto request = vitrine::ParseRequest(bytes);
+  const absl::Status unfolded = vitrine::Unfold(bytes, vitrine::kMaxRequestBytes);
+  auto request = unfolded.ok() ? vitrine::ParseRequest(bytes) : absl::StatusOr<vitrine::v1::ClassifyRequest>(unfolded);
   if (!request.ok()) {
-    Require(request.status().code() == absl::StatusCode::kInvalidArgument);
+    Require(request.status().code() == absl::StatusCode::kInvalidArgument ||
+            request.status().code() == absl::StatusCode::kResourceExhausted);
     return 0;
   }
   const size_t chosen = request->model().empty() ? 0 : static_cast<uint8_t>(request->model()[0]);

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/http/server.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <new>
 
+#include "absl/strings/str_cat.h"
+#include "base/http/server.h"
+#include "tests/base/gzip.h"
 #include "tests/server/dripping.h"
 
 namespace vitrine {
@@ -48,6 +49,33 @@ TEST(HttpServer, BodiesOfAllConnectionsHaveOneBudget) {
   EXPECT_THAT(
       testing::AnswerToADrip((*server)->address(), "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1001\r\n\r\n"),
       AllOf(StartsWith("HTTP/1.1 429"), HasSubstr("come back in a moment")));
+}
+
+// The body itself is the answer, or why there is none.
+absl::StatusOr<std::unique_ptr<HttpServer>> StartEcho(int64_t max_body_bytes) {
+  return HttpServer::Start({.listen = "127.0.0.1:0", .max_body_bytes = max_body_bytes}, [](HttpRequest& request) {
+    const auto body = request.ReadBody();
+    return HttpResponse{.code = body.ok() ? 200 : 400,
+                        .body = body.ok() ? *body : std::string(body.status().message())};
+  });
+}
+
+std::string Post(const HttpServer& server, const std::string& encoding, const std::string& body) {
+  return testing::AnswerToADrip(server.address(), absl::StrCat("POST / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n",
+                                                               "Content-Encoding: ", encoding,
+                                                               "\r\nContent-Length: ", body.size(), "\r\n\r\n", body));
+}
+
+TEST(HttpServer, ACompressedBodyIsReadWithinTheSameLimits) {
+  const auto server = StartEcho(1000);
+  ASSERT_TRUE(server.ok()) << server.status();
+  const std::string body = "so many words, so many words, so many words";
+  EXPECT_THAT(Post(**server, "gzip", testing::Gzip(body)), AllOf(StartsWith("HTTP/1.1 200"), HasSubstr(body)));
+  EXPECT_THAT(Post(**server, "identity", body), AllOf(StartsWith("HTTP/1.1 200"), HasSubstr(body)));
+  EXPECT_THAT(Post(**server, "gzip", testing::Gzip(std::string(100000, 'x'))),
+              AllOf(StartsWith("HTTP/1.1 400"), HasSubstr("unfold to 100000; at most 1000")));
+  EXPECT_THAT(Post(**server, "gzip", body), AllOf(StartsWith("HTTP/1.1 400"), HasSubstr("gzip is damaged")));
+  EXPECT_THAT(Post(**server, "deflate", body), AllOf(StartsWith("HTTP/1.1 400"), HasSubstr("or with gzip")));
 }
 
 }  // namespace
