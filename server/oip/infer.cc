@@ -115,6 +115,7 @@ CallContext PartOf(const CallContext& call, const Gathering& gathering, size_t p
           .abandoned = gathering.abandoned(),
           .trace = call.trace,
           .model = call.model,
+          .planned = call.planned,
           .room = gathering.room(part)};
 }
 

@@ -3,7 +3,11 @@
 #include <grpcpp/support/async_stream.h>
 
 #include <atomic>
+#include <cstdint>
+#include <deque>
 #include <memory>
+#include <new>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -12,10 +16,12 @@
 #include "server/oip/infer.h"
 #include "server/oip/oip_calls.h"
 #include "server/request/out_of_memory.h"
+#include "server/request/plan_request.h"
 #include "server/rpc/call_credentials.h"
 #include "server/rpc/call_trace.h"
 #include "server/rpc/finish.h"
 #include "server/rpc/grpc_status.h"
+#include "server/rpc/stream_limits.h"
 #include "server/rpc/wire.h"
 
 namespace vitrine {
@@ -23,9 +29,9 @@ namespace {
 
 constexpr RpcName kRpc = "/inference.GRPCInferenceService/ModelStreamInfer";
 
-// One request at a time: read, computed, written, and only then the next is read, so that answers come in the order of
-// the requests and a client that does not read its answers holds no more than one. The call keeps itself alive until
-// every operation has come back; a request in flight keeps it alive too.
+// Reads, answers and writes overlap as in ClassifyStream and within the same bounds, but answers are written in the
+// order of the requests, which clients of the protocol may count on. The call keeps itself alive until every operation
+// has come back; a request in flight keeps it alive too.
 class StreamInferCall : public LongCall, public std::enable_shared_from_this<StreamInferCall> {
  public:
   StreamInferCall(CallParts& parts, CallQueue& queue) : parts_(parts), queue_(queue) {
@@ -45,17 +51,31 @@ class StreamInferCall : public LongCall, public std::enable_shared_from_this<Str
   }
 
  private:
+  // A request that was read, until its answer is written.
+  struct InFlight {
+    const std::shared_ptr<StreamInferCall> call;
+    std::string id = {};  // before it is submitted; the rest is guarded by the call's mutex
+    bool answered = false;
+    bool lost = false;  // answered, but there was no memory for the answer
+    grpc::ByteBuffer answer = {};
+    int64_t bytes = 0;  // in answer_bytes_: what the answer may take, then what it takes
+    InferHeld held = {};
+  };
+
   void OnRequested(bool ok) {
     const auto keep = TakeSelf();
     if (!ok) return;
     queue_.Renew(PostModelStreamInfer, parts_);
+    deadline_ = DeadlineOf(context_, parts_.service.clock());
     {
       MutexLock lock(mutex_);
       self_ = keep;
       tags_ = 2;  // done_ and finished_
     }
     const absl::Status opened = OrOutOfMemory([&]() -> absl::Status {
+      trace_ = TraceOf(context_);
       credentials_ = CredentialsOf(context_);
+      peer_ = context_.peer();
       RETURN_IF_ERROR(Authorize().status());
       parts_.streams.Add(keep);
       return absl::OkStatus();
@@ -67,15 +87,35 @@ class StreamInferCall : public LongCall, public std::enable_shared_from_this<Str
 
   void OnRead(bool ok) {
     const auto keep = shared_from_this();
+    std::shared_ptr<InFlight> read;
     {
       MutexLock lock(mutex_);
       reading_ = false;
       // The client has said all or is gone; or the request came too late and is neither accepted nor answered.
       if (!ok) End(absl::OkStatus());
       if (ended_) return Release();
-      busy_ = true;
+      read = Line();
+      if (read == nullptr) {
+        parts_.service.ledger().Accept();
+        parts_.service.ledger().Answer();
+        Lose();
+        MaybeFinish();
+        return Release();
+      }
     }
-    Handle();
+    Handle(std::move(read));
+    MutexLock lock(mutex_);
+    MaybeRead();
+  }
+
+  // A place behind those in flight; null if there is no memory for it.
+  std::shared_ptr<InFlight> Line() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    try {
+      in_flight_.push_back(std::make_shared<InFlight>(InFlight{shared_from_this()}));
+      return in_flight_.back();
+    } catch (const std::bad_alloc&) {
+      return nullptr;
+    }
   }
 
   // By the credentials that came with the call, as the rules are now.
@@ -86,39 +126,40 @@ class StreamInferCall : public LongCall, public std::enable_shared_from_this<Str
   }
 
   // Without the lock: a refusal is answered before Infer returns.
-  void Handle() {
+  void Handle(std::shared_ptr<InFlight> read) {
     CallContext call;
     call.method = Method::kModelInfer;
-    call.deadline = DeadlineOf(context_, parts_.service.clock());
-    absl::StatusOr<inference::ModelInferRequest> request =
-        OrOutOfMemory([&]() -> absl::StatusOr<inference::ModelInferRequest> {
-          id_.clear();
-          call.cancelled = NewCancelFlag();
-          call.peer = context_.peer();
-          call.trace = TraceOf(context_);
-          // Anew for each request: a token that is taken away ends with its next request, not with the stream.
-          const absl::StatusOr<Caller> caller = Authorize();
-          call.caller = CallerOf(caller);
-          RETURN_IF_ERROR(caller.status());
-          RETURN_IF_ERROR(Unfold(bytes_, parts_.max_message_bytes));
-          ASSIGN_OR_RETURN(inference::ModelInferRequest request, ParseInferRequest(bytes_));
-          id_ = request.id();
-          return request;
-        });
+    call.deadline = deadline_;
+    call.cancelled = cancelled_;
+    absl::StatusOr<inference::ModelInferRequest> request = OrOutOfMemory([&] { return Take(*read, call); });
+    bytes_.Clear();
     Infer(parts_.service, std::move(request), std::move(call),
-          [self = shared_from_this()](absl::StatusOr<inference::ModelInferResponse> answer, InferHeld held) {
-            self->Answer(std::move(answer), std::move(held));
+          [read = std::move(read)](absl::StatusOr<inference::ModelInferResponse> answer, InferHeld held) {
+            read->call->Answer(*read, std::move(answer), std::move(held));
           });
   }
 
-  CancelFlag NewCancelFlag() {
-    auto cancelled = std::make_shared<std::atomic<bool>>(false);
-    MutexLock lock(mutex_);
-    cancelled_ = cancelled;
-    return cancelled;
+  // Parses what was read, and notes what its answer needs.
+  absl::StatusOr<inference::ModelInferRequest> Take(InFlight& read, CallContext& call) {
+    call.peer = peer_;
+    call.trace = trace_;
+    call.planned = [this, &read](int64_t bytes) {
+      MutexLock lock(mutex_);
+      read.bytes += bytes;
+      answer_bytes_ += bytes;
+    };
+    // Anew for each request: a token that is taken away ends with its next request, not with the stream.
+    const absl::StatusOr<Caller> caller = Authorize();
+    call.caller = CallerOf(caller);
+    RETURN_IF_ERROR(caller.status());
+    RETURN_IF_ERROR(Unfold(bytes_, parts_.max_message_bytes));
+    ASSIGN_OR_RETURN(inference::ModelInferRequest request, ParseInferRequest(bytes_));
+    // A longer one is refused; it is not kept until the client reads.
+    if (request.id().size() <= kMaxRequestIdBytes) read.id = request.id();
+    return request;
   }
 
-  grpc::ByteBuffer MessageOf(absl::StatusOr<inference::ModelInferResponse> answer) const {
+  static grpc::ByteBuffer MessageOf(const InFlight& read, absl::StatusOr<inference::ModelInferResponse> answer) {
     inference::ModelStreamInferResponse message;
     if (answer.ok()) {
       *message.mutable_infer_response() = *std::move(answer);
@@ -126,40 +167,40 @@ class StreamInferCall : public LongCall, public std::enable_shared_from_this<Str
       const absl::Status& refusal = answer.status();
       message.set_error_message(
           absl::StrCat(absl::StatusCodeToString(refusal.code()), ": ", ToGrpcStatus(refusal).error_message()));
-      message.mutable_infer_response()->set_id(id_);
+      message.mutable_infer_response()->set_id(read.id);
     }
     return ToBytes(message);
   }
 
   // On an executor's thread, or inside Handle. Never throws.
-  void Answer(absl::StatusOr<inference::ModelInferResponse> answer, InferHeld held) {
-    const auto message = [this](absl::StatusOr<inference::ModelInferResponse> answer) {
-      return OrOutOfMemory([&]() -> absl::StatusOr<grpc::ByteBuffer> { return MessageOf(std::move(answer)); });
+  void Answer(InFlight& read, absl::StatusOr<inference::ModelInferResponse> answer, InferHeld held) {
+    const auto message = [&read](absl::StatusOr<inference::ModelInferResponse> answer) {
+      return OrOutOfMemory([&]() -> absl::StatusOr<grpc::ByteBuffer> { return MessageOf(read, std::move(answer)); });
     };
     absl::StatusOr<grpc::ByteBuffer> bytes = message(std::move(answer));
     if (!bytes.ok()) bytes = message(bytes.status());
     MutexLock lock(mutex_);
-    held_ = std::move(held);
-    if (bytes.ok()) return stream_.Write(*bytes, &written_);
-    // There is no memory to say that there is none: the end of the stream says it.
-    Settle();
-    End(OutOfMemoryError());
-  }
-
-  // The answer is out, or lost.
-  void Settle() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    busy_ = false;
-    for (int i = 0; i < held_.requests; ++i) parts_.service.ledger().Answer();
-    held_ = {};
+    read.answered = true;
+    read.held = std::move(held);
+    if (bytes.ok()) {
+      const auto size = static_cast<int64_t>(bytes->Length());
+      answer_bytes_ += size - std::exchange(read.bytes, size);
+      read.answer = *std::move(bytes);
+    } else {
+      read.lost = true;
+      Lose();
+    }
+    Continue();
   }
 
   void OnWritten(bool ok) {
     const auto keep = shared_from_this();
     MutexLock lock(mutex_);
+    writing_ = false;
     Settle();
-    if (!ok) End(absl::OkStatus());
+    if (!ok) Break();
+    Continue();
     MaybeRead();
-    MaybeFinish();
     Release();
   }
 
@@ -167,8 +208,9 @@ class StreamInferCall : public LongCall, public std::enable_shared_from_this<Str
     const auto keep = shared_from_this();
     MutexLock lock(mutex_);
     if (context_.IsCancelled()) {
-      if (cancelled_ != nullptr) cancelled_->store(true, std::memory_order_release);
-      End(absl::OkStatus());
+      cancelled_->store(true, std::memory_order_release);
+      Break();
+      Continue();
     }
     --tags_;
     Release();
@@ -187,20 +229,57 @@ class StreamInferCall : public LongCall, public std::enable_shared_from_this<Str
     MaybeFinish();
   }
 
+  // Nothing more reaches the client.
+  void Break() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    broken_ = true;
+    End(absl::OkStatus());
+  }
+
+  // There is no memory to say that there is none: the end of the stream says it, whatever ended it before.
+  void Lose() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    CountOutOfMemory();
+    ended_ = true;
+    status_ = OutOfMemoryError();
+  }
+
   void MaybeRead() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    if (reading_ || busy_ || ended_) return;
+    if (reading_ || ended_) return;
+    if (in_flight_.size() >= kMaxInFlight || answer_bytes_ >= kMaxAnswerBytes) return;
     reading_ = true;
     stream_.Read(&bytes_, &read_);
   }
 
+  // Writes the first answer, if it is there, or drops those that nobody takes.
+  void Continue() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if (writing_) return;
+    if (!in_flight_.empty() && in_flight_.front()->lost) {  // no later answer may stand in its place
+      cancelled_->store(true, std::memory_order_release);
+      Break();
+    }
+    while (broken_ && !in_flight_.empty() && in_flight_.front()->answered) Settle();
+    if (!broken_ && !in_flight_.empty() && in_flight_.front()->answered) {
+      writing_ = true;
+      stream_.Write(in_flight_.front()->answer, &written_);
+    }
+    MaybeFinish();
+  }
+
+  // The first answer is out, or lost.
+  void Settle() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    const InFlight& first = *in_flight_.front();
+    for (int i = 0; i < first.held.requests; ++i) parts_.service.ledger().Answer();
+    answer_bytes_ -= first.bytes;
+    in_flight_.pop_front();
+  }
+
   void MaybeFinish() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    if (!ended_ || busy_ || tags_ == 0 || std::exchange(finishing_, true)) return;
+    if (!ended_ || !in_flight_.empty() || tags_ == 0 || std::exchange(finishing_, true)) return;
     FinishWith(status_, [this](const grpc::Status& status) { stream_.Finish(status, &finished_); });
   }
 
   // Lets go of the call when no operation is left. A request in flight still holds it.
   void Release() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    if (tags_ > 0 || reading_ || busy_) return;
+    if (tags_ > 0 || reading_ || writing_) return;
     parts_.streams.Remove(self_);
     self_.reset();  // whoever holds the lock keeps the call too
   }
@@ -212,6 +291,7 @@ class StreamInferCall : public LongCall, public std::enable_shared_from_this<Str
 
   CallParts& parts_;
   CallQueue& queue_;
+  const CancelFlag cancelled_ = std::make_shared<std::atomic<bool>>(false);
   const LiveCall live_{parts_};
   MemberTag<StreamInferCall> requested_{*this, &StreamInferCall::OnRequested};
   MemberTag<StreamInferCall> read_{*this, &StreamInferCall::OnRead};
@@ -220,19 +300,22 @@ class StreamInferCall : public LongCall, public std::enable_shared_from_this<Str
   MemberTag<StreamInferCall> done_{*this, &StreamInferCall::OnDone};
   grpc::ServerContext context_;
   grpc::ServerAsyncReaderWriter<grpc::ByteBuffer, grpc::ByteBuffer> stream_{&context_};
-  grpc::ByteBuffer bytes_;   // of the read that is outstanding
-  Credentials credentials_;  // constant after OnRequested
-  std::string id_;           // of the request in flight
+  grpc::ByteBuffer bytes_;             // of the read that is outstanding
+  absl::Time deadline_;                // constant after OnRequested
+  std::optional<TraceContext> trace_;  // constant after OnRequested
+  Credentials credentials_;            // constant after OnRequested
+  std::string peer_;                   // constant after OnRequested
 
   Mutex mutex_;
   std::shared_ptr<StreamInferCall> self_ ABSL_GUARDED_BY(mutex_);  // set while gRPC holds a tag of this call
-  CancelFlag cancelled_ ABSL_GUARDED_BY(mutex_);                   // of the request in flight
   absl::Status status_ ABSL_GUARDED_BY(mutex_);
-  int tags_ ABSL_GUARDED_BY(mutex_) = 0;    // of done_ and finished_, those yet to come
-  InferHeld held_ ABSL_GUARDED_BY(mutex_);  // of the answer being written
+  std::deque<std::shared_ptr<InFlight>> in_flight_ ABSL_GUARDED_BY(mutex_);  // in the order of the requests
+  int64_t answer_bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // not yet written, and promised to requests in flight
+  int tags_ ABSL_GUARDED_BY(mutex_) = 0;              // of done_ and finished_, those yet to come
   bool reading_ ABSL_GUARDED_BY(mutex_) = false;
-  bool busy_ ABSL_GUARDED_BY(mutex_) = false;       // a request is being computed, or its answer written
+  bool writing_ ABSL_GUARDED_BY(mutex_) = false;    // the first of in_flight_
   bool ended_ ABSL_GUARDED_BY(mutex_) = false;      // no further request is taken
+  bool broken_ ABSL_GUARDED_BY(mutex_) = false;     // nothing more reaches the client
   bool finishing_ ABSL_GUARDED_BY(mutex_) = false;  // Finish was called
 };
 

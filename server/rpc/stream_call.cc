@@ -21,19 +21,13 @@
 #include "server/rpc/calls.h"
 #include "server/rpc/finish.h"
 #include "server/rpc/grpc_status.h"
+#include "server/rpc/stream_limits.h"
 #include "server/rpc/wire.h"
 
 namespace vitrine {
 namespace {
 
 constexpr RpcName kRpc = "/vitrine.v1.Classifier/ClassifyStream";
-
-// Requests read and not yet written back. The server reads no further, so that a client that does not read its answers
-// holds only these.
-constexpr int kMaxInFlight = 64;
-// The same in bytes: of the answers that are not yet written, and of what those to come may add. One request more is
-// read, whatever its answer takes.
-constexpr int64_t kMaxAnswerBytes = int64_t{8} << 20;
 
 // Reads, answers and writes overlap: one read and one write are outstanding at most, answers wait in a queue. The call
 // keeps itself alive until every operation has come back; a request in flight keeps it alive too.

@@ -70,6 +70,31 @@ class Grpc(Either, unittest.TestCase):
             self.assertEqual(words(result.as_numpy("probabilities")[0, 0])[2], class_of(name))
         self.assertIn("INVALID_ARGUMENT", str(answers[-1][1]))
 
+    def test_a_stream_has_several_requests_in_flight(self):
+        def counts():
+            statistics = self.client.get_inference_statistics(MODEL).model_stats[0]
+            return statistics.inference_count, statistics.execution_count
+
+        requests, answers, come = 300, [], threading.Event()
+
+        def take(result, error):
+            answers.append((result.get_response().id if error is None else None, error))
+            if len(answers) == requests:
+                come.set()
+
+        image = tritonclient.grpc.InferInput("image", [1, 32, 32, 3], "UINT8")
+        image.set_data_from_numpy(pixels(SURE[1]))
+        before = counts()
+        self.client.start_stream(take, compression_algorithm="gzip")
+        for number in range(requests):
+            self.client.async_stream_infer(MODEL, [image], request_id=str(number))
+        self.assertTrue(come.wait(60))
+        self.client.stop_stream()
+        self.assertEqual(answers, [(str(number), None) for number in range(requests)])
+        inferences, executions = (now - then for now, then in zip(counts(), before))
+        self.assertEqual(inferences, requests)
+        self.assertLess(executions, requests, "no two of them were computed together")
+
     def test_loading_is_for_administrators(self):
         for action in (self.client.load_model, self.client.unload_model):
             with self.assertRaises(InferenceServerException) as caught:

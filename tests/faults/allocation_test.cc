@@ -127,13 +127,48 @@ class Allocations : public ::testing::Test {
     stream->Write(request);
     stream->WritesDone();
     v1::ClassifyStreamResponse answer;
-    if (!stream->Read(&answer)) return stream->Finish();
+    if (!stream->Read(&answer)) {
+      const grpc::Status status = stream->Finish();
+      EXPECT_FALSE(status.ok()) << "neither answered nor refused";
+      return status;
+    }
     EXPECT_EQ(answer.request_id(), request.request_id());
     v1::ClassifyStreamResponse more;
     EXPECT_FALSE(stream->Read(&more));
     const grpc::Status status = stream->Finish();
     if (!status.ok() || answer.has_response()) return status;
     return grpc::Status(static_cast<grpc::StatusCode>(answer.error().code()), answer.error().message());
+  }
+
+  // All of them are in flight at once. The answers come in their order; a refusal takes its place among them, or ends
+  // the stream there.
+  grpc::Status InferOnAStream(int requests, grpc_compression_algorithm compression) {
+    grpc::ClientContext context;
+    context.set_compression_algorithm(compression);
+    context.set_deadline(std::chrono::system_clock::now() + kPatience);
+    const auto stream = infer_->ModelStreamInfer(&context);
+    inference::ModelInferRequest request = TwoPictures();
+    const std::string id = request.id();
+    for (int i = 0; i < requests; ++i) {
+      request.set_id(absl::StrCat(id, i));
+      stream->Write(request);
+    }
+    stream->WritesDone();
+    grpc::Status refusal;
+    int answers = 0;
+    for (inference::ModelStreamInferResponse answer; stream->Read(&answer); ++answers) {
+      const std::string& error = answer.error_message();
+      if (error.empty()) {
+        EXPECT_EQ(answer.infer_response().id(), absl::StrCat(id, answers));
+        continue;
+      }
+      EXPECT_THAT(answer.infer_response().id(), AnyOf(Eq(absl::StrCat(id, answers)), Eq("")));
+      const bool is_memory = absl::StartsWith(error, "RESOURCE_EXHAUSTED");
+      refusal = grpc::Status(is_memory ? grpc::StatusCode::RESOURCE_EXHAUSTED : grpc::StatusCode::UNKNOWN, error);
+    }
+    const grpc::Status status = stream->Finish();
+    EXPECT_TRUE(!status.ok() || answers == requests) << answers << " answers, and the stream ended well";
+    return status.ok() ? refusal : status;
   }
 
   void NothingIsHeld() {
@@ -209,23 +244,15 @@ TEST_F(Allocations, OfModelInfer) {
 }
 
 TEST_F(Allocations, OfModelStreamInfer) {
-  const inference::ModelInferRequest request = TwoPictures();
-  EachMayFail([&] {
-    grpc::ClientContext context;
-    context.set_deadline(std::chrono::system_clock::now() + kPatience);
-    const auto stream = infer_->ModelStreamInfer(&context);
-    stream->Write(request);
-    stream->WritesDone();
-    inference::ModelStreamInferResponse answer, more;
-    if (!stream->Read(&answer)) return stream->Finish();
-    EXPECT_FALSE(stream->Read(&more));
-    const grpc::Status status = stream->Finish();
-    if (!status.ok() || answer.error_message().empty()) return status;
-    return grpc::Status(absl::StartsWith(answer.error_message(), "RESOURCE_EXHAUSTED")
-                            ? grpc::StatusCode::RESOURCE_EXHAUSTED
-                            : grpc::StatusCode::UNKNOWN,
-                        answer.error_message());
-  });
+  EachMayFail([this] { return InferOnAStream(1, GRPC_COMPRESS_NONE); });
+}
+
+TEST_F(Allocations, OfModelStreamInferWithSeveralInFlight) {
+  EachMayFail([this] { return InferOnAStream(4, GRPC_COMPRESS_NONE); });
+}
+
+TEST_F(Allocations, OfModelStreamInferCompressed) {
+  EachMayFail([this] { return InferOnAStream(2, GRPC_COMPRESS_GZIP); });
 }
 
 // Numbers in JSON, there and back.
