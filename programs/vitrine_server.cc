@@ -71,6 +71,7 @@ absl::Status WritePortFile(const std::string& path, const Server& server) {
   const auto add = [&](const char* name, const std::string& address) {
     if (!address.empty()) absl::StrAppend(&lines, name, "=", address, "\n");
   };
+  add("socket", server.socket_address());
   add("metrics", server.metrics_address());
   add("health", server.health_address());
   add("admin", server.admin_address());
@@ -83,8 +84,10 @@ absl::Status WritePortFile(const std::string& path, const Server& server) {
 absl::Status Run(const ServerOptions& options, const sigset_t& signals) {
   ASSIGN_OR_RETURN(const std::unique_ptr<Server> server, Server::Start(options));
   const std::string metrics = server->metrics_address();
+  const std::string socket = server->socket_address();
   std::cout << "listening on " << server->address() << " (gRPC)"
-            << (metrics.empty() ? "" : absl::StrCat(" and http://", metrics, " (metrics)")) << std::endl;
+            << (metrics.empty() ? "" : absl::StrCat(" and http://", metrics, " (metrics)"))
+            << (socket.empty() ? "" : absl::StrCat(" and ", socket, " (gRPC)")) << std::endl;
   if (!options.port_file.empty()) RETURN_IF_ERROR(WritePortFile(options.port_file, *server));
 
   int signal = 0;

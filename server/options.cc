@@ -55,6 +55,12 @@ void CheckAddress(absl::string_view flag, absl::string_view address, Faults& fau
   }
 }
 
+void CheckSocket(absl::string_view flag, absl::string_view address, Faults& faults) {
+  if (absl::StartsWith(address, "unix:")) return;
+  faults.Add(
+      absl::StrCat(flag, " is \"", address, "\"; it must be unix:///PATH, for instance unix:///run/vitrine.sock"));
+}
+
 void CheckTransport(const TransportOptions& transport, Faults& faults) {
   faults.InRange<int64_t>("--max-message-bytes", transport.max_message_bytes, 1024, int64_t{1} << 30);
   faults.InRange<int64_t>("--max-transport-bytes", transport.max_transport_bytes, 2 * transport.max_message_bytes,
@@ -143,6 +149,7 @@ absl::Status ServerOptions::Validate() const {
     faults.Add(absl::StrCat("--repository is \"", repository, "\", which is not a folder that can be read"));
   }
   CheckAddress("--listen", rpc.listen, faults);
+  if (!rpc.socket.empty()) CheckSocket("--socket", rpc.socket, faults);
   if (!metrics.empty()) CheckAddress("--metrics", metrics, faults);
   if (!admin.listen.empty() && !absl::StartsWith(admin.listen, "unix:")) CheckAddress("--admin", admin.listen, faults);
   if (!admin.audit_log.empty() && admin.listen.empty()) faults.Add("--audit-log needs --admin");
@@ -187,6 +194,9 @@ void BindFlags(CLI::App& app, ServerOptions& options) {
   app.add_flag("--allow-empty", options.allow_empty, "be ready without any model, as a server that waits for its first")
       ->default_str(options.allow_empty ? "true" : "false");
   Add(app, "--listen", options.rpc.listen, "address of the gRPC service; port 0 picks a free one", "HOST:PORT");
+  Add(app, "--socket", options.rpc.socket,
+      "unix:///PATH of a socket that takes calls beside --listen, for this user and root alone; empty: none",
+      "ADDRESS");
   Add(app, "--metrics", options.metrics, "address of /metrics, /healthz and /readyz; empty turns them off",
       "HOST:PORT");
   Add(app, "--http", options.http, "address of the Open Inference Protocol over HTTP (/v2); empty turns it off",

@@ -35,7 +35,7 @@ struct ServerOptions {
   bool allow_empty = false;
   // host:port of /metrics, /healthz and /readyz. Port 0 picks a free one; empty turns the page off.
   std::string metrics = "0.0.0.0:8501";
-  // host:port of the Open Inference Protocol over HTTP (/v2). Plaintext, and a thread for each connection: gRPC is for
+  // host:port of the Open Inference Protocol over HTTP (/v2). Plaintext, and a thread for each request: gRPC is for
   // load. Port 0 picks a free one; empty turns it off.
   std::string http = {};
   // Where the bound addresses are written, as "grpc=ADDR" and "metrics=ADDR" lines; empty writes no file.

@@ -121,6 +121,7 @@ class RunningServer : public Server {
 
   void OpenRpc(std::vector<absl::Status>& faults) {
     Keep(RpcFront::Start(options_.rpc, service_, registry_, *identity_, health_), rpc_, address_, faults);
+    if (rpc_ != nullptr) socket_address_ = rpc_->socket_address();
     if (!options_.http.empty()) {
       HttpServerOptions http = {.listen = options_.http, .max_body_bytes = options_.rpc.max_message_bytes};
       // The same share of the machine's memory as messages over gRPC, see docs/machine.md.
@@ -173,6 +174,7 @@ class RunningServer : public Server {
   }
 
   const std::string& address() const override { return address_; }
+  const std::string& socket_address() const override { return socket_address_; }
   const std::string& metrics_address() const override { return metrics_address_; }
   const std::string& health_address() const override { return health_address_; }
   const std::string& admin_address() const override { return admin_address_; }
@@ -353,6 +355,7 @@ class RunningServer : public Server {
   ComputeProbe probe_;
   StatusReader status_;
   std::string address_;          // constant after Open
+  std::string socket_address_;   // constant after Open
   std::string metrics_address_;  // constant after Open
   std::string health_address_;   // constant after Open
   std::string admin_address_;    // constant after Open

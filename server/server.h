@@ -34,6 +34,8 @@ class Server {
   // host:port as bound. metrics_address is empty where the page is off.
   virtual const std::string& address() const = 0;
   virtual const std::string& metrics_address() const = 0;
+  // "unix:///PATH" of the socket on which calls are taken too; empty where there is none.
+  virtual const std::string& socket_address() const = 0;
   // Of the listener for health probes; empty where there is none.
   virtual const std::string& health_address() const = 0;
   // Of the Admin service, as bound; empty where there is none.

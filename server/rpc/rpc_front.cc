@@ -5,11 +5,14 @@
 #include <grpcpp/impl/server_builder_option.h>
 
 #include <memory>
+#include <new>
 #include <utility>
 #include <vector>
 
+#include "base/mutex.h"
 #include "base/status_macros.h"
 #include "server/oip/oip_calls.h"
+#include "server/request/out_of_memory.h"
 #include "server/rpc/calls.h"
 #include "server/rpc/listener.h"
 #include "server/rpc/open_connections.h"
@@ -54,20 +57,20 @@ class Front : public RpcFront {
     for (int i = 0; i < options_.queues; ++i) {
       queues_.push_back(std::make_unique<CallQueue>(builder.AddCompletionQueue()));
     }
+    if (!options_.socket.empty()) {
+      ASSIGN_OR_RETURN(socket_, Listener::OpenUnix(options_.socket));
+      port_.AddLocal();
+    }
     RETURN_IF_ERROR(port_.Start(parts_.identity.ListenerCredentials()));
     serving_ = true;
     for (const std::unique_ptr<CallQueue>& queue : queues_) Open(*queue);
-    listener_->Start(
-        [this](int connection) {
-          parts_.service.metrics().server().connections.fetch_add(1, std::memory_order_relaxed);
-          connections_.Add(connection);
-          port_.Take(connection);
-        },
-        [this] { parts_.service.metrics().server().connections_refused.fetch_add(1, std::memory_order_relaxed); });
+    Accept(*listener_, &ServedPort::Take);
+    if (socket_ != nullptr) Accept(*socket_, &ServedPort::TakeLocal);
     return absl::OkStatus();
   }
 
   const std::string& address() const override { return listener_->address(); }
+  std::string socket_address() const override { return socket_ == nullptr ? "" : socket_->address(); }
   int64_t open_connections() override { return connections_.Count(); }
   int64_t open_streams() override { return static_cast<int64_t>(parts_.streams.open() + parts_.watches.open()); }
   void CloseStreams() override { parts_.streams.CloseAll(); }
@@ -79,12 +82,28 @@ class Front : public RpcFront {
     CloseStreams();
     parts_.watches.CloseAll();
     listener_->Stop();
+    if (socket_ != nullptr) socket_->Stop();
     port_.Shutdown(grace);
     WaitForCalls(parts_);
     for (const std::unique_ptr<CallQueue>& queue : queues_) queue->Close();
   }
 
  private:
+  void Accept(Listener& listener, void (ServedPort::*take)(int)) {
+    listener.Start(
+        [this, take](int connection) {
+          parts_.service.metrics().server().connections.fetch_add(1, std::memory_order_relaxed);
+          MutexLock lock(taking_);
+          try {
+            connections_.Add(connection);
+          } catch (const std::bad_alloc&) {
+            CountOutOfMemory();  // it is served all the same, and missing in a gauge
+          }
+          (port_.*take)(connection);
+        },
+        [this] { parts_.service.metrics().server().connections_refused.fetch_add(1, std::memory_order_relaxed); });
+  }
+
   void Open(CallQueue& queue) {
     for (int i = 0; i < kPostedClassify; ++i) {
       PostClassify(parts_, queue);
@@ -104,7 +123,9 @@ class Front : public RpcFront {
   CallParts parts_;
   std::vector<std::unique_ptr<CallQueue>> queues_;
   OpenConnections connections_;
+  Mutex taking_;  // ServedPort takes from one thread at a time
   std::unique_ptr<Listener> listener_;
+  std::unique_ptr<Listener> socket_;  // null without options_.socket
   bool serving_ = false;
   ServedPort port_;  // gone before the queues
 };

@@ -19,6 +19,9 @@ namespace vitrine {
 struct RpcOptions : TransportOptions {
   // host:port. Port 0 picks a free one.
   std::string listen = "0.0.0.0:8500";
+  // "unix:///PATH" of a socket on which calls are taken too, without TLS: mode 0600, so that only this server's user
+  // and root reach it. Empty: there is none.
+  std::string socket = {};
   // Threads that read calls, each with its own completion queue. One feeds several executors; more only help where the
   // transport itself is the limit.
   int queues = 1;
@@ -29,13 +32,15 @@ struct RpcOptions : TransportOptions {
 class RpcFront {
  public:
   // Listens and serves; `health` says NOT_SERVING until Health::SetServing. The parts outlive the front.
-  // UNAVAILABLE if the address cannot be bound.
+  // UNAVAILABLE if an address cannot be bound.
   static absl::StatusOr<std::unique_ptr<RpcFront>> Start(const RpcOptions& options, ClassifyService& service,
                                                          Registry& registry, const Identity& identity, Health& health);
   virtual ~RpcFront() = default;
 
   // host:port as bound.
   virtual const std::string& address() const = 0;
+  // "unix:///PATH" of the socket; empty where there is none.
+  virtual std::string socket_address() const = 0;
 
   // Connections that are open now, and calls that last until their clients end them.
   virtual int64_t open_connections() = 0;

@@ -30,6 +30,18 @@ class WithoutReflection final : public grpc::ServerBuilderOption {
   }
 };
 
+std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> AddAcceptor(
+    grpc::ServerBuilder& builder, std::shared_ptr<grpc::ServerCredentials> credentials) {
+  return builder.experimental().AddExternalConnectionAcceptor(
+      grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD, std::move(credentials));
+}
+
+void HandOver(int connection, grpc::experimental::ExternalConnectionAcceptor& acceptor) {
+  grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters taken;
+  taken.fd = connection;
+  acceptor.HandleNewConnection(&taken);
+}
+
 }  // namespace
 
 ServedPort::ServedPort(const TransportOptions& options) {
@@ -63,18 +75,23 @@ ServedPort::ServedPort(const TransportOptions& options) {
   builder_.SetSyncServerOption(grpc::ServerBuilder::MAX_POLLERS, 2);
 }
 
+void ServedPort::AddLocal() {
+  local_acceptor_ = AddAcceptor(builder_, grpc::InsecureServerCredentials());
+}
+
 absl::Status ServedPort::Start(std::shared_ptr<grpc::ServerCredentials> credentials) {
-  acceptor_ = builder_.experimental().AddExternalConnectionAcceptor(
-      grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD, std::move(credentials));
+  acceptor_ = AddAcceptor(builder_, std::move(credentials));
   server_ = builder_.BuildAndStart();
   if (server_ != nullptr) return absl::OkStatus();
   return absl::UnavailableError("gRPC cannot start; its own message stands before this one");
 }
 
 void ServedPort::Take(int connection) {
-  grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters taken;
-  taken.fd = connection;
-  acceptor_->HandleNewConnection(&taken);
+  HandOver(connection, *acceptor_);
+}
+
+void ServedPort::TakeLocal(int connection) {
+  HandOver(connection, *local_acceptor_);
 }
 
 void ServedPort::Shutdown(absl::Duration grace) {

@@ -54,6 +54,9 @@ class ServedPort {
   ServedPort(const ServedPort&) = delete;
   ServedPort& operator=(const ServedPort&) = delete;
 
+  // Lets Start open a second way in, for connections that do not leave the machine: without TLS.
+  void AddLocal();
+
   // For services and completion queues, before Start.
   grpc::ServerBuilder& builder() { return builder_; }
 
@@ -62,6 +65,8 @@ class ServedPort {
 
   // Takes over a connected socket, which does not block. Requires that Start succeeded. One thread at a time.
   void Take(int connection);
+  // The same for one that came over a unix socket. Requires AddLocal.
+  void TakeLocal(int connection);
 
   // Waits up to `grace` for calls and cancels the rest. Idempotent. Queues are the caller's to shut down afterwards,
   // and before this object goes.
@@ -70,6 +75,7 @@ class ServedPort {
  private:
   grpc::ServerBuilder builder_;
   std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor_;
+  std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> local_acceptor_;  // null without AddLocal
   std::unique_ptr<grpc::Server> server_;
   bool shut_down_ = false;
 };

@@ -10,7 +10,7 @@ from typing import Any, Optional
 
 import grpc
 import pytest
-from conftest import ROOT, Server
+from conftest import MODEL, ROOT, Server
 from scripted import Script, serve
 
 import vitrine
@@ -231,6 +231,19 @@ def test_a_server_that_vanished_is_noticed(monkeypatch: pytest.MonkeyPatch, tmp_
     finally:
         frozen.process.send_signal(signal.SIGCONT)
         frozen.stop()
+
+
+def test_a_unix_socket(tmp_path: Path, cat: Path) -> None:
+    socket_file = tmp_path / "calls"
+    server = Server(tmp_path, ROOT / "bundled", options=["--socket", "unix://%s" % socket_file])
+    with vitrine.Client(server.address) as client:
+        expected = client.classify(cat, MODEL).top1
+    with vitrine.Client("unix:%s" % socket_file) as client:
+        assert client.classify(cat, MODEL).top1 == expected
+        results = list(client.classify_many([cat], MODEL))
+        assert [r.top1 for r in results if isinstance(r, vitrine.Result)] == [expected]
+    server.stop()
+    assert not socket_file.exists()
 
 
 def test_of_a_list_only_servers_that_say_that_they_serve_are_asked() -> None:

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// The unix socket on which a server takes calls beside its port.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <array>
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <sstream>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "client/token_command.h"
+#include "tests/e2e/published.h"
+#include "tests/e2e/running_server.h"
+#include "tests/paths.h"
+#include "tests/server/identity/authority.h"
+
+namespace vitrine::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+class CallersSocket : public ::testing::Test {
+ protected:
+  CallersSocket() : options_(TestOptions(folder_.path() / "repository")) {
+    PublishModel(folder_.path() / "repository", "mixed", MixedConfig());
+    options_.rpc.socket = "unix://" + path_;
+  }
+
+  static grpc::Status Classify(const std::string& address, const std::string& token = "") {
+    grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() + std::chrono::minutes(1));
+    if (!token.empty()) context.AddMetadata("authorization", "Bearer " + token);
+    v1::ClassifyResponse response;
+    return v1::Classifier::NewStub(grpc::CreateChannel(address, grpc::InsecureChannelCredentials()))
+        ->Classify(&context, PictureRequest("mixed", NoiseJpeg(24, 24, 1)), &response);
+  }
+
+  bool IsSocketOfMineAlone() const {
+    struct stat file = {};
+    return lstat(path_.c_str(), &file) == 0 && S_ISSOCK(file.st_mode) && (file.st_mode & 0777) == 0600;
+  }
+  bool IsThere() const {
+    struct stat file = {};
+    return lstat(path_.c_str(), &file) == 0;
+  }
+
+  const ScratchFolder folder_;
+  const std::string path_ = folder_.Path("calls");
+  ServerOptions options_;
+};
+
+TEST_F(CallersSocket, TakesCallsBesideThePortAndGoesWithTheServer) {
+  RunningServer running(options_);
+  EXPECT_EQ(running.server().socket_address(), "unix://" + path_);
+  EXPECT_TRUE(IsSocketOfMineAlone());
+  for (const std::string& address : {"unix:" + path_, "unix://" + path_, running.server().address()}) {
+    const grpc::Status status = Classify(address);
+    EXPECT_TRUE(status.ok()) << address << ": " << status.error_message();
+  }
+  // A second server does not take it away, and says which.
+  const auto second = Server::Start(options_);
+  ASSERT_FALSE(second.ok());
+  EXPECT_THAT(std::string(second.status().message()), AllOf(HasSubstr(path_), HasSubstr("in use")));
+  EXPECT_TRUE(Classify("unix:" + path_).ok());
+  const Server::Counts counts = running.server().Drain();
+  EXPECT_EQ(counts.accepted, 4);
+  EXPECT_EQ(counts.answered, 4);
+  EXPECT_FALSE(IsThere());
+}
+
+TEST_F(CallersSocket, AFileOfSomebodyElseIsLeftAlone) {
+  folder_.Write("calls", "precious");
+  const auto server = Server::Start(options_);
+  ASSERT_FALSE(server.ok());
+  EXPECT_EQ(server.status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(std::string(server.status().message()), HasSubstr(path_));
+  EXPECT_EQ(folder_.Read("calls"), "precious");
+  options_.rpc.socket = path_;
+  EXPECT_THAT(std::string(Server::Start(options_).status().message()),
+              AllOf(HasSubstr("--socket"), HasSubstr("unix:///PATH")));
+}
+
+// What crosses it does not leave the machine; who calls is asked as on the port.
+TEST_F(CallersSocket, SpeaksNoTlsAndAsksForTokens) {
+  Authority authority;
+  authority.Issue("server", "DNS:vitrine.test", "serverAuth");
+  options_.identity.tls = {.certificate = authority.Path("server.pem"), .key = authority.Path("server.key")};
+  options_.identity.tokens = folder_.Path("tokens");
+  std::ostringstream token;
+  ASSERT_EQ(MakeToken("ci", options_.identity.tokens, token), absl::OkStatus());
+  const auto server = Server::Start(options_);
+  ASSERT_TRUE(server.ok()) << server.status();
+  ASSERT_TRUE((*server)->WaitUntilReady(absl::Minutes(1)));
+  EXPECT_EQ(Classify("unix:" + path_).error_code(), grpc::StatusCode::UNAUTHENTICATED);
+  EXPECT_TRUE(Classify("unix:" + path_, token.str().substr(0, token.str().size() - 1)).ok());
+  EXPECT_EQ(Classify((*server)->address()).error_code(), grpc::StatusCode::UNAVAILABLE) << "the port speaks TLS";
+}
+
+TEST_F(CallersSocket, TheProgramOfCallersTakesIt) {
+  RunningServer running(options_);
+  folder_.Write("picture.jpg", NoiseJpeg(24, 24, 1));
+  const std::string command = absl::StrCat(VITRINE_BIN, "/vitrine classify ", folder_.Path("picture.jpg"),
+                                           " --model mixed --format json --server unix:", path_, " 2>&1");
+  std::string output;
+  FILE* const pipe = popen(command.c_str(), "r");
+  std::array<char, 4096> part;
+  while (fgets(part.data(), part.size(), pipe) != nullptr) output += part.data();
+  EXPECT_EQ(pclose(pipe), 0) << output;
+  EXPECT_THAT(output, HasSubstr("mixed"));
+}
+
+}  // namespace
+}  // namespace vitrine::testing
