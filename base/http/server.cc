@@ -12,6 +12,7 @@
 #include <chrono>
 #include <deque>
 #include <list>
+#include <new>
 #include <optional>
 #include <system_error>
 #include <thread>
@@ -31,6 +32,8 @@ namespace {
 
 // A body that takes longer to arrive is given up: a slow sender holds a thread.
 constexpr std::chrono::seconds kMaxBodyTime{30};
+// How often whoever waits for a body looks whether the server ends.
+constexpr std::chrono::milliseconds kLookForEnd{200};
 // A thread without work ends after this.
 constexpr std::chrono::seconds kMaxIdleTime{2};
 // A connection whose data nobody acknowledges is dropped after this.
@@ -92,11 +95,16 @@ class BodyRoom {
   int64_t bytes_ = 0;
 };
 
+// What requests share.
+struct Shared {
+  std::atomic<int64_t> body_bytes = 0;  // of all connections
+  std::atomic<bool> ending = false;     // bodies are not waited for any more
+};
+
 class ArrivedRequest : public HttpRequest {
  public:
-  ArrivedRequest(HttpConnection& connection, const HttpHead& head, const HttpServerOptions& options,
-                 std::atomic<int64_t>& taken)
-      : connection_(connection), head_(head), options_(options), room_(taken) {}
+  ArrivedRequest(HttpConnection& connection, const HttpHead& head, const HttpServerOptions& options, Shared& shared)
+      : connection_(connection), head_(head), options_(options), shared_(shared), room_(shared.body_bytes) {}
 
   const std::string& method() const override { return head_.method; }
   const std::string& path() const override { return head_.path; }
@@ -158,8 +166,9 @@ class ArrivedRequest : public HttpRequest {
       }
       const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - std::chrono::steady_clock::now()).count();
       if (left <= 0) return absl::DeadlineExceededError("the body took too long to arrive");
+      if (shared_.ending) return absl::UnavailableError("the server is draining");
       pollfd waiting = {.fd = connection_.socket.get(), .events = POLLIN, .revents = 0};
-      if (read < body.size()) poll(&waiting, 1, static_cast<int>(left));
+      if (read < body.size()) poll(&waiting, 1, static_cast<int>(std::min<int64_t>(left, kLookForEnd.count())));
     }
     return absl::OkStatus();
   }
@@ -167,6 +176,7 @@ class ArrivedRequest : public HttpRequest {
   HttpConnection& connection_;
   const HttpHead& head_;
   const HttpServerOptions& options_;
+  const Shared& shared_;
   BodyRoom room_;
   bool read_all_ = false;
 };
@@ -187,6 +197,7 @@ class HttpServer::Workers {
   Workers(HttpServerOptions options, Handler handler) : options_(std::move(options)), handler_(std::move(handler)) {}
 
   ~Workers() {
+    shared_.ending = true;
     {
       MutexLock lock(mutex_);
       stopping_ = true;
@@ -293,13 +304,21 @@ class HttpServer::Workers {
   void Serve(Job job) {
     if (!job.head.ok()) return Answer(std::move(job.connection), {}, Unreadable(job.head.status()), false);
     const HttpHead& head = *job.head;
-    ArrivedRequest request(*job.connection, head, options_, taken_);
+    ArrivedRequest request(*job.connection, head, options_, shared_);
     const bool refused = options_.read_only && head.method != "GET" && head.method != "HEAD";
     HttpResponse response =
         refused ? HttpResponse{.code = 405, .type = kPlainText, .body = "only GET and HEAD are served here\n"}
-                : handler_(request);
+                : Handle(request);
     const bool keep = options_.keep_alive > absl::ZeroDuration() && head.KeepsAlive() && request.read_all();
     Answer(std::move(job.connection), head, std::move(response), keep);
+  }
+
+  HttpResponse Handle(HttpRequest& request) {
+    try {
+      return handler_(request);
+    } catch (const std::bad_alloc&) {
+      return {.code = 503, .type = kPlainText, .body = "out of memory\n", .headers = {{"Retry-After", "1"}}};
+    }
   }
 
   void Answer(std::unique_ptr<HttpConnection> connection, const HttpHead& head, HttpResponse response, bool keep) {
@@ -319,7 +338,7 @@ class HttpServer::Workers {
 
   const HttpServerOptions options_;
   const Handler handler_;
-  std::atomic<int64_t> taken_ = 0;  // bytes of bodies, of all connections
+  Shared shared_;
 
   Mutex mutex_;
   CondVar work_;

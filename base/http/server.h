@@ -29,7 +29,8 @@ class HttpRequest {
   virtual std::optional<std::string> Header(const std::string& name) const = 0;
   // The whole body, once; unfolded where its Content-Encoding is gzip. INVALID_ARGUMENT without a Content-Length, with
   // another encoding, or if the body ends early or is no gzip; RESOURCE_EXHAUSTED if it is, or unfolds to, more than
-  // the limit or no room for it is left; DEADLINE_EXCEEDED if it comes too slowly.
+  // the limit or no room for it is left; DEADLINE_EXCEEDED if it comes too slowly; UNAVAILABLE if the server ends
+  // meanwhile.
   virtual absl::StatusOr<std::string> ReadBody() = 0;
 };
 
@@ -72,7 +73,7 @@ class HttpServer {
 
   // UNAVAILABLE if the address cannot be bound: see ListenOnTcp.
   static absl::StatusOr<std::unique_ptr<HttpServer>> Start(const HttpServerOptions& options, Handler handler);
-  // Waits for the answers under way.
+  // Waits for the answers under way; bodies that have not come are not waited for.
   ~HttpServer();
 
   // host:port as bound.

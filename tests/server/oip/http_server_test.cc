@@ -2,7 +2,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <future>
+#include <memory>
 #include <new>
+#include <string>
 
 #include "absl/strings/str_cat.h"
 #include "base/http/server.h"
@@ -34,7 +37,7 @@ TEST(HttpServer, AHandlerThatFindsNoMemoryIsAnsweredForAndTheServerGoesOn) {
       HttpServer::Start({.listen = "127.0.0.1:0"}, [](HttpRequest&) -> HttpResponse { throw std::bad_alloc(); });
   ASSERT_TRUE(server.ok()) << server.status();
   for (int i = 0; i < 3; ++i) {
-    EXPECT_THAT(testing::AnswerToADrip((*server)->address(), "GET / HTTP/1.1\r\nHost: x\r\n\r\n"),
+    EXPECT_THAT(testing::AnswerToADrip((*server)->address(), "GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"),
                 AllOf(StartsWith("HTTP/1.1 503"), HasSubstr("Retry-After: 1"), HasSubstr("out of memory")));
   }
 }
@@ -49,6 +52,24 @@ TEST(HttpServer, BodiesOfAllConnectionsHaveOneBudget) {
   EXPECT_THAT(
       testing::AnswerToADrip((*server)->address(), "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1001\r\n\r\n"),
       AllOf(StartsWith("HTTP/1.1 429"), HasSubstr("come back in a moment")));
+}
+
+// Each would hold up the end for as long as a body may take.
+TEST(HttpServer, TheEndDoesNotWaitForABodyThatDoesNotCome) {
+  std::promise<void> asked;
+  std::promise<absl::Status> read;
+  auto server = HttpServer::Start({.listen = "127.0.0.1:0"}, [&](HttpRequest& request) {
+    asked.set_value();
+    read.set_value(request.ReadBody().status());
+    return HttpResponse();
+  });
+  ASSERT_TRUE(server.ok()) << server.status();
+  const auto client = std::async(std::launch::async, [address = (*server)->address()] {
+    testing::AnswerToADrip(address, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n");
+  });
+  asked.get_future().wait();
+  server->reset();
+  EXPECT_EQ(read.get_future().get(), absl::UnavailableError("the server is draining"));
 }
 
 // The body itself is the answer, or why there is none.
