@@ -88,7 +88,7 @@ std::string NameOf(const v1::CallerAccess& entry) {
     case v1::CallerAccess::kUid:
       return absl::StrCat("uid:", entry.uid());
     case v1::CallerAccess::kAnonymous:
-      return "anonymous";
+      return kAnonymous;
     default:
       return "";  // named by the credential
   }

@@ -28,17 +28,23 @@ class ModelPatterns {
   const std::vector<std::string> patterns_;
 };
 
+inline constexpr char kAnonymous[] = "anonymous";
+
 // Who calls, as the credential says, and what this call may do.
 struct Caller {
   // "token:NAME" (of the token file), "certificate:NAME" (a subject alternative name of the client's certificate, or
   // its subject), "uid:N" (the user behind a unix socket), or "anonymous" where no credential came. Never a secret.
-  // Shares and quotas are kept, and admin actions are logged, under this name.
-  std::string name = "anonymous";
+  // Admin actions are logged under this name.
+  std::string name = kAnonymous;
   // Null: no limit. Changes when the policy file does.
   std::shared_ptr<const CallerQuota> quota = nullptr;
   // Models that this call may use and show; null: every one.
   std::shared_ptr<const ModelPatterns> models = nullptr;
+  // Under what name shares and quotas are kept, where that is not `name`: see peer_accounts.h. Empty: it is.
+  std::string account = {};
 
+  const std::string& Account() const { return account.empty() ? name : account; }
+  bool IsAnonymous() const { return name == kAnonymous; }
   bool MayUse(std::string_view model) const { return models == nullptr || models->Fit(model); }
 };
 

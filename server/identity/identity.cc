@@ -42,7 +42,7 @@ std::string NameOf(const KnownAs& known) {
     case KnownAs::Kind::kAnonymous:
       break;
   }
-  return "anonymous";
+  return kAnonymous;
 }
 
 // Beside a refusal: the name of who asked.

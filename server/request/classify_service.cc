@@ -69,13 +69,13 @@ absl::StatusOr<InferenceRequest> ClassifyService::Accept(absl::StatusOr<v1::Clas
   if (model->metrics != nullptr) metrics = model->metrics.get();
   RETURN_IF_ERROR(request.status());
   // Before the picture's header is read. Admit looks again: others come meanwhile.
-  if (absl::Status places = admission_.CheckPlaces(call.caller.name); !places.ok()) {
+  if (absl::Status places = admission_.CheckPlaces(call.caller.Account()); !places.ok()) {
     quota.Cancel();
     return places;
   }
   ASSIGN_OR_RETURN(InferenceRequest plan, PlanRequest(*std::move(request), std::move(model)));
   plan.arrival = arrival;
-  plan.caller = call.caller.name;
+  plan.caller = call.caller.Account();
   plan.deadline = call.deadline;
   plan.cancelled = call.cancelled;
   plan.abandoned = call.abandoned;
@@ -126,6 +126,7 @@ void ClassifyService::Classify(absl::StatusOr<v1::ClassifyRequest> request, Call
   facts.peer = std::move(call.peer);
   std::unique_ptr<Admitted> admitted;
   absl::StatusOr<InferenceRequest> plan = OrOutOfMemory([&] {
+    call.caller.account = accounts_.AccountOf(call.caller, facts.peer);
     facts.caller = call.caller.name;
     facts.trace = std::move(call.trace);
     if (request.ok()) facts.model = request->model();

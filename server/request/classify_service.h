@@ -18,6 +18,7 @@
 #include "server/request/inference_request.h"
 #include "server/request/ledger.h"
 #include "server/scheduling/admission.h"
+#include "server/scheduling/peer_accounts.h"
 #include "server/scheduling/scheduler.h"
 #include "vitrine/v1/classifier.pb.h"
 
@@ -25,7 +26,7 @@ namespace vitrine {
 
 // What the RPC side knows of a request beside its message.
 struct CallContext {
-  Caller caller = {};
+  Caller caller = {};     // Classify gives it its account
   std::string peer = {};  // where the connection comes from, as gRPC writes it
   Method method = Method::kClassify;
   absl::Time deadline = absl::InfiniteFuture();  // on the service's clock
@@ -54,6 +55,7 @@ class ClassifyService {
         scheduler_(scheduler),
         metrics_(metrics),
         clock_(clock),
+        accounts_(clock),
         log_(log, clock) {}
 
   // Calls `done` exactly once: on this thread with a refusal, or later on an executor's. Counts the request as
@@ -90,6 +92,7 @@ class ClassifyService {
   Scheduler& scheduler_;
   Metrics& metrics_;
   const Clock& clock_;
+  PeerAccounts accounts_;
   RequestLog log_;
   Ledger ledger_;
   std::atomic<bool> draining_ = false;

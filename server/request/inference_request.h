@@ -44,7 +44,7 @@ struct InferenceRequest {
   int64_t overlay_pixels = 0;
 
   bool is_probe = false;  // the server's own (see compute_probe.h): in none of the histograms of answers
-  std::string caller;     // Caller::name: whose share and quota it counts against
+  std::string caller;     // Caller::Account: whose share and quota it counts against
   absl::Time arrival;     // monotonic, see server/clock.h
   absl::Time deadline = absl::InfiniteFuture();
   CancelFlag cancelled;                  // null: cannot be cancelled

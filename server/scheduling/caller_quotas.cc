@@ -50,7 +50,7 @@ void QuotaTicket::Cancel() {
 absl::StatusOr<QuotaTicket> CallerQuotas::Admit(const Caller& caller) {
   QuotaTicket ticket;
   if (caller.quota == nullptr) return ticket;
-  ticket.caller_ = caller.name;
+  ticket.caller_ = caller.Account();
   const CallerQuota& quota = *caller.quota;
   const absl::Time now = clock_.Now();
   MutexLock lock(mutex_);
@@ -59,7 +59,7 @@ absl::StatusOr<QuotaTicket> CallerQuotas::Admit(const Caller& caller) {
     const Use& use = caller.second;
     return use.in_flight == 0 && Level(use.tokens, use.filled, now, use.rate, use.burst) >= use.burst;
   });
-  const auto [found, is_new] = uses_.try_emplace(caller.name);
+  const auto [found, is_new] = uses_.try_emplace(caller.Account());
   Use& use = found->second;
   if (use.in_flight >= quota.max_in_flight) {
     const absl::Duration stay = use.mean_stay > absl::ZeroDuration() ? use.mean_stay : kFirstGuess;

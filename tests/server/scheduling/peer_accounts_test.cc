@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/scheduling/peer_accounts.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <set>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "server/scheduling/caller_quotas.h"
+
+namespace vitrine {
+namespace {
+
+std::string Peer(int number) {
+  return absl::StrCat("ipv4:10.", number >> 16, ".", (number >> 8) & 255, ".", number & 255, ":", 1024 + number % 5000);
+}
+
+TEST(PlaceOf, IsTheAddressWithoutThePortAndTheNetworkOfIPv6) {
+  EXPECT_EQ(PlaceOf("ipv4:10.1.2.3:5000"), "10.1.2.3");
+  EXPECT_EQ(PlaceOf("ipv4:10.1.2.3:5001"), "10.1.2.3");
+  EXPECT_EQ(PlaceOf("ipv6:%5B2001:db8:1:2:3:4:5:6%5D:5000"), "2001:db8:1:2::/64") << "as gRPC writes it";
+  EXPECT_EQ(PlaceOf("ipv6:[2001:db8:1:2:ffff::1]:80"), "2001:db8:1:2::/64") << "as HTTP writes it";
+  EXPECT_EQ(PlaceOf("ipv6:%5B2001:db8:1:3::1%5D:5000"), "2001:db8:1:3::/64");
+  EXPECT_EQ(PlaceOf("ipv6:%5Bfe80::1%25eth0%5D:5000"), "fe80::/64");
+  EXPECT_EQ(PlaceOf("ipv6:[::ffff:10.1.2.3]:80"), "10.1.2.3") << "IPv4 through a socket of both";
+  EXPECT_EQ(PlaceOf("unix:"), "unix");
+  EXPECT_EQ(PlaceOf("unix:/run/vitrine/data"), "unix");
+}
+
+TEST(PlaceOf, WhatIsNoAddressIsOnePlace) {
+  for (const char* peer : {"", "ipv4:", "ipv6:", "ipv4:10.1.2.3", "ipv6:%5B%5D:1", "ipv4:host:1", "vsock:1:2"}) {
+    EXPECT_EQ(PlaceOf(peer), "") << peer;
+  }
+}
+
+TEST(PeerAccounts, ACredentialIsAnAccountWhereverItCallsFrom) {
+  FakeClock clock;
+  PeerAccounts accounts(clock);
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(accounts.AccountOf({.name = "token:a"}, Peer(i)), "token:a");
+  EXPECT_EQ(accounts.places(), 0u);
+}
+
+TEST(PeerAccounts, WithoutOneThePlaceIsAndKeepsItWhileItCalls) {
+  FakeClock clock;
+  PeerAccounts accounts(clock);
+  const std::string first = accounts.AccountOf({}, Peer(1)), second = accounts.AccountOf({}, Peer(2));
+  EXPECT_NE(first, second);
+  for (int minutes = 0; minutes < 10; ++minutes) {
+    clock.Advance(absl::Seconds(59));
+    EXPECT_EQ(accounts.AccountOf({}, "ipv4:10.0.0.1:7"), first);
+    EXPECT_EQ(accounts.AccountOf({}, "ipv4:10.0.0.2:7"), second);
+  }
+  EXPECT_EQ(accounts.places(), 2u);
+}
+
+TEST(PeerAccounts, IdlePlacesAreForgotten) {
+  FakeClock clock;
+  PeerAccounts accounts(clock);
+  for (int i = 0; i < 100; ++i) accounts.AccountOf({}, Peer(i));
+  EXPECT_EQ(accounts.places(), 100u);
+  clock.Advance(PeerAccounts::kIdle);
+  for (int i = 0; i < 60; ++i) accounts.AccountOf({}, Peer(200));
+  EXPECT_EQ(accounts.places(), 1u);
+}
+
+TEST(PeerAccounts, AScanOfAddressesTakesNoMoreMemoryAndNoAccountOfThoseWhoCall) {
+  FakeClock clock;
+  PeerAccounts accounts(clock);
+  CallerQuotas quotas(clock);
+  const auto quota = std::make_shared<const CallerQuota>(CallerQuota{.requests_per_second = 1e-6, .burst = 3});
+  const auto ask = [&](const std::string& peer) {
+    Caller caller = {.quota = quota};
+    caller.account = accounts.AccountOf(caller, peer);
+    return quotas.Admit(caller);
+  };
+  const std::string known = accounts.AccountOf({}, Peer(0));
+  std::set<std::string> names;
+  for (int i = 1; i < 300'000; ++i) {
+    names.insert(accounts.AccountOf({}, Peer(i)));
+    (void)ask(Peer(i));
+    clock.Advance(absl::Milliseconds(1));
+    if (i % 1000 == 0) {
+      EXPECT_EQ(accounts.AccountOf({}, Peer(0)), known);
+    }
+  }
+  EXPECT_LE(accounts.places(), PeerAccounts::kMost);
+  EXPECT_LE(quotas.callers(), PeerAccounts::kMost + 1);
+  EXPECT_LE(names.size(), PeerAccounts::kMost + 1);
+  EXPECT_FALSE(names.contains(known)) << "given to somebody else";
+}
+
+TEST(PeerAccounts, EachPlaceHasTheQuotaOfThoseWithoutACredential) {
+  FakeClock clock;
+  PeerAccounts accounts(clock);
+  CallerQuotas quotas(clock);
+  const auto quota = std::make_shared<const CallerQuota>(CallerQuota{.requests_per_second = 1, .burst = 2});
+  const auto ask = [&](const std::string& peer) {
+    Caller caller = {.quota = quota};
+    caller.account = accounts.AccountOf(caller, peer);
+    return quotas.Admit(caller).status();
+  };
+  EXPECT_TRUE(ask("ipv4:10.0.0.1:1").ok());
+  EXPECT_TRUE(ask("ipv4:10.0.0.1:2").ok());
+  EXPECT_FALSE(ask("ipv4:10.0.0.1:3").ok()) << "another port is the same place";
+  EXPECT_TRUE(ask("ipv4:10.0.0.2:1").ok()) << "another place has a quota of its own";
+}
+
+}  // namespace
+}  // namespace vitrine
