@@ -56,10 +56,14 @@ std::string VersionText(const v1::ModelVersion& version) {
 }
 
 std::string CanaryText(const v1::CanaryStatus& canary) {
-  return absl::StrCat("version ", canary.version(), ": ", canary.errors(), " errors in ", canary.requests(),
-                      " answers of the window",
-                      canary.golden_drift() < 0 ? ", goldens not run again yet"
-                                                : absl::StrFormat(", goldens off by %g", canary.golden_drift()));
+  std::string text = absl::StrCat("version ", canary.version(), ": ", canary.errors(), " errors in ", canary.requests(),
+                                  " answers of the window");
+  if (canary.compared() > 0) {
+    absl::StrAppendFormat(&text, ", computes %.2f times as long for a picture as stable over %d",
+                          canary.compute_ratio(), canary.compared());
+  }
+  return absl::StrCat(text, canary.golden_drift() < 0 ? ", goldens not run again yet"
+                                                      : absl::StrFormat(", goldens off by %g", canary.golden_drift()));
 }
 
 absl::StatusOr<int64_t> ParseVersionNumber(absl::string_view text) {

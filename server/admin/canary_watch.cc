@@ -62,7 +62,9 @@ void CanaryWatch::LookAt(const VersionId& id, const v1::CanaryGuard& guard, cons
     Log(LogLevel::kWarning, "canary rolled back",
         {{"model", id.model}, {"version", id.version}, {"reason", verdict->reason}});
     Rollbacks& counts = rollbacks_[id.model];
-    (verdict->cause == RollbackCause::kErrorRate ? counts.error_rate : counts.golden_drift) += 1;
+    if (verdict->cause == RollbackCause::kErrorRate) ++counts.error_rate;
+    if (verdict->cause == RollbackCause::kGoldenDrift) ++counts.golden_drift;
+    if (verdict->cause == RollbackCause::kSlow) ++counts.slow;
     return;
   }
   std::string fault = std::string(done.message());
@@ -80,8 +82,13 @@ std::optional<RollbackVerdict> CanaryWatch::Judge(const VersionId& id, const Mod
     MutexLock lock(mutex_);
     Canary& canary = canaries_[id];
     if (canary.model.lock() != model) {
-      canary = Canary{
-          .model = model, .window = {}, .next_golden = now + GoldenIntervalOf(guard), .drift = {}, .last_fault = ""};
+      canary = Canary{.model = model,
+                      .window = {},
+                      .stable = {},
+                      .compute = {},
+                      .next_golden = now + GoldenIntervalOf(guard),
+                      .drift = {},
+                      .last_fault = ""};
     }
     golden_due = guard.has_max_golden_drift() && now >= canary.next_golden;
     if (golden_due) canary.next_golden = now + GoldenIntervalOf(guard);
@@ -91,11 +98,29 @@ std::optional<RollbackVerdict> CanaryWatch::Judge(const VersionId& id, const Mod
   OutcomeWindow::Counts total;
   total.errors = model->outcomes->errors.load(std::memory_order_relaxed);
   total.answers = model->outcomes->answers.load(std::memory_order_relaxed);
+  const ModelHandle stable = StableOf(id.model);
   MutexLock lock(mutex_);
   Canary& canary = canaries_[id];
   canary.window.Add(now, total, WindowOf(guard));
+  if (canary.stable.lock() != stable) {
+    canary.stable = stable;
+    canary.compute = {};
+  }
+  if (stable != nullptr) {
+    canary.compute.Add(now, {model->outcomes->compute.Read(), stable->outcomes->compute.Read()}, WindowOf(guard));
+  }
   if (drift.has_value()) canary.drift = drift;
-  return JudgeCanary(guard, canary.window.InWindow(), canary.drift);
+  return JudgeCanary(guard, canary.window.InWindow(), canary.drift, canary.Compared());
+}
+
+ModelHandle CanaryWatch::StableOf(const std::string& model) const {
+  absl::StatusOr<ModelHandle> stable = registry_.Find(model, registry_.Traffic(model).stable);
+  return stable.ok() ? *std::move(stable) : nullptr;
+}
+
+ComputeComparison CanaryWatch::Canary::Compared() const {
+  const ComputePair in_window = compute.InWindow();
+  return Compare(in_window.canary, in_window.stable);
 }
 
 double CanaryWatch::DriftNow(const LoadedModel& model) const {
@@ -117,6 +142,9 @@ std::vector<v1::CanaryStatus> CanaryWatch::Statuses(const std::string& model) co
     status.set_requests(counts.answers);
     status.set_errors(counts.errors);
     status.set_golden_drift(canary.drift.value_or(-1));
+    const ComputeComparison compared = canary.Compared();
+    status.set_compute_ratio(compared.ratio);
+    status.set_compared(compared.pictures);
   }
   return statuses;
 }

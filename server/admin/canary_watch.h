@@ -22,8 +22,8 @@
 
 namespace vitrine {
 
-// Looks after the canaries of the models that have a canary guard: samples their outcomes, runs their goldens again,
-// and has those put away that pass a bound. Thread-safe.
+// Looks after the canaries of the models that have a canary guard: samples their outcomes and the times that they
+// compute, runs their goldens again, and has those put away that pass a bound. Thread-safe.
 class CanaryWatch {
  public:
   // How far a loaded version is off its goldens: GoldenDrift of checkpoint.h.
@@ -36,6 +36,7 @@ class CanaryWatch {
   struct Rollbacks {
     int64_t error_rate = 0;
     int64_t golden_drift = 0;
+    int64_t slow = 0;
   };
 
   // The parts outlive the watch.
@@ -61,14 +62,19 @@ class CanaryWatch {
   struct Canary {
     std::weak_ptr<const LoadedModel> model;  // a version that was loaded anew begins anew
     OutcomeWindow window;
+    std::weak_ptr<const LoadedModel> stable;  // with another one to compare with it begins anew
+    ComputeWindow compute;
     absl::Time next_golden;
     std::optional<double> drift;
     std::string last_fault;  // of a rollback that failed, so that it is logged once
+
+    ComputeComparison Compared() const;  // with `stable`, over the window
   };
 
   void LookAt(const VersionId& id, const v1::CanaryGuard& guard, const RollBack& roll_back);
   std::optional<RollbackVerdict> Judge(const VersionId& id, const ModelHandle& model, const v1::CanaryGuard& guard);
   double DriftNow(const LoadedModel& model) const;
+  ModelHandle StableOf(const std::string& model) const;  // null: there is none
 
   const Registry& registry_;
   const ServingSettings& settings_;

@@ -158,6 +158,9 @@ class BatchRun {
       return absl::InternalError(absl::StrCat("logits have the wrong shape for ", images, " images"));
     }
     model_->cost->ObserveCompute(tokens, compute_);
+    // What callers send to a version by its name may be other pictures than the rest get.
+    const auto is_routed = [](const Item& item) { return item.request->is_routed; };
+    if (std::all_of(items_.begin(), items_.end(), is_routed)) model_->outcomes->compute.Add(images, compute_);
     computing_since_.reset();
     for (const Item& item : items_) item.request->progress = Progress::kCompute;
     if (metrics_ != nullptr) {

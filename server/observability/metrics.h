@@ -79,6 +79,7 @@ class Metrics : public prometheus::Collectable {
   struct Rollbacks {
     uint64_t errors = 0;
     uint64_t drift = 0;
+    uint64_t slow = 0;
     uint64_t by_operators = 0;
   };
 

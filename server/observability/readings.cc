@@ -30,6 +30,7 @@ std::map<std::string, Metrics::Rollbacks> ReadRollbacks(const CanaryWatch& canar
   for (const auto& [model, counts] : canaries.rollbacks()) {
     rollbacks[model].errors = static_cast<uint64_t>(counts.error_rate);
     rollbacks[model].drift = static_cast<uint64_t>(counts.golden_drift);
+    rollbacks[model].slow = static_cast<uint64_t>(counts.slow);
   }
   for (const auto& [model, count] : admin.rollbacks()) rollbacks[model].by_operators = count;
   return rollbacks;

@@ -85,8 +85,11 @@ void Metrics::AddLoads(Families& families) const {
       AddHistogram(durations, {{"model", model}, {"outcome", outcome}}, LoadSecondBounds(), totals);
     }
     AddValue(failures, {{"model", model}}, Read(metrics->load_failures_));
-    AddValue(rollbacks, {{"model", model}, {"reason", "errors"}}, static_cast<double>(rolled_back[model].errors));
-    AddValue(rollbacks, {{"model", model}, {"reason", "drift"}}, static_cast<double>(rolled_back[model].drift));
+    const Rollbacks& of = rolled_back[model];
+    for (const auto& [reason, count] :
+         {std::pair("errors", of.errors), std::pair("drift", of.drift), std::pair("slow", of.slow)}) {
+      AddValue(rollbacks, {{"model", model}, {"reason", reason}}, static_cast<double>(count));
+    }
   }
   families.push_back(std::move(durations));
   families.push_back(std::move(failures));

@@ -65,7 +65,7 @@ void StatusReader::AddModels(ServerStatus& status) const {
     status.models.push_back({.name = model,
                              .requests_per_second = rates_.PerSecond(Of("requests", model)),
                              .shed_per_second = rates_.PerSecond(Of("shed", model)),
-                             .rollbacks = counts_of.errors + counts_of.drift,
+                             .rollbacks = counts_of.errors + counts_of.drift + counts_of.slow,
                              .operator_rollbacks = counts_of.by_operators});
   }
 }

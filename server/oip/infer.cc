@@ -100,6 +100,7 @@ absl::StatusOr<InferPlan> Prepare(const ClassifyService& service, absl::StatusOr
   call.deadline = std::min(call.deadline, service.clock().Now() + timeout);
   ASSIGN_OR_RETURN(const v1::ClassifyRequest envelope, EnvelopeOf(*request));
   ASSIGN_OR_RETURN(call.model, service.Find(envelope, call.caller));
+  call.is_routed = LeavesTheVersionOpen(envelope);
   ASSIGN_OR_RETURN(InferPlan plan, PlanInfer(*std::move(request), call.model->manifest.config().classes()));
   RETURN_IF_ERROR(CheckSize(service, call, plan.parts));
   return plan;
@@ -115,6 +116,7 @@ CallContext PartOf(const CallContext& call, const Gathering& gathering, size_t p
           .abandoned = gathering.abandoned(),
           .trace = call.trace,
           .model = call.model,
+          .is_routed = call.is_routed,
           .planned = call.planned,
           .room = gathering.room(part)};
 }

@@ -29,20 +29,8 @@ absl::Duration GoldenIntervalOf(const v1::CanaryGuard& guard) {
   return absl::Seconds(guard.has_golden_interval_seconds() ? guard.golden_interval_seconds() : kDefaultSeconds);
 }
 
-void OutcomeWindow::Add(absl::Time now, Counts total, absl::Duration window) {
-  samples_.push_back({now, total});
-  while (samples_.size() > 2 && samples_[1].at <= now - window) samples_.pop_front();
-}
-
-OutcomeWindow::Counts OutcomeWindow::InWindow() const {
-  if (samples_.empty()) return {};
-  const Counts& first = samples_.front().total;
-  const Counts& last = samples_.back().total;
-  return {last.answers - first.answers, last.errors - first.errors};
-}
-
 std::optional<RollbackVerdict> JudgeCanary(const v1::CanaryGuard& guard, const OutcomeWindow::Counts& counts,
-                                           std::optional<double> drift) {
+                                           std::optional<double> drift, const ComputeComparison& compared) {
   const int64_t enough = guard.has_min_requests() ? guard.min_requests() : kDefaultMinRequests;
   if (guard.has_max_error_rate() && counts.answers >= enough) {
     const double rate = static_cast<double>(counts.errors) / static_cast<double>(counts.answers);
@@ -56,6 +44,14 @@ std::optional<RollbackVerdict> JudgeCanary(const v1::CanaryGuard& guard, const O
   if (guard.has_max_golden_drift() && drift.has_value() && !(*drift <= guard.max_golden_drift())) {
     return RollbackVerdict{RollbackCause::kGoldenDrift, absl::StrCat("its goldens are off by ", *drift,
                                                                      "; the bound is ", guard.max_golden_drift())};
+  }
+  const double most = guard.has_max_compute_ratio() ? guard.max_compute_ratio() : kDefaultMaxComputeRatio;
+  if (most > 0 && compared.pictures >= enough && compared.ratio > most) {
+    return RollbackVerdict{
+        RollbackCause::kSlow,
+        absl::StrFormat("it computes %.2f times as long for a picture as the stable version, over %d "
+                        "pictures in batches of the same sizes; the bound is %.2f",
+                        compared.ratio, compared.pictures, most)};
   }
   return std::nullopt;
 }

@@ -3,12 +3,13 @@
 #define VITRINE_SERVER_REGISTRY_CANARY_GUARD_H_
 
 #include <cstdint>
-#include <deque>
 #include <optional>
 #include <set>
 #include <string>
 
 #include "absl/time/time.h"
+#include "server/registry/compute_times.h"
+#include "server/registry/counter_window.h"
 #include "server/registry/traffic.h"
 #include "vitrine/v1/serving.pb.h"
 
@@ -20,32 +21,34 @@ namespace vitrine {
 std::set<int64_t> Canaries(const TrafficTable& traffic);
 
 inline constexpr int64_t kDefaultMinRequests = 100;
+// Twice: a busy machine slows both versions, and batches of the same sizes are compared, so that noise stays far below.
+inline constexpr double kDefaultMaxComputeRatio = 2;
 absl::Duration WindowOf(const v1::CanaryGuard& guard);
 absl::Duration GoldenIntervalOf(const v1::CanaryGuard& guard);
 
-// Counters that only grow, seen through a window that moves with the time.
-class OutcomeWindow {
- public:
-  struct Counts {
-    int64_t answers = 0;
-    int64_t errors = 0;
-  };
+// What became of the answers of a version.
+struct OutcomeCounts {
+  int64_t answers = 0;
+  int64_t errors = 0;
 
-  // The counters at `now`; times must not fall. Forgets what is older than the window, but for the last value before
-  // it.
-  void Add(absl::Time now, Counts total, absl::Duration window);
-  // What was counted between the oldest value kept and the newest.
-  Counts InWindow() const;
-
- private:
-  struct Sample {
-    absl::Time at;
-    Counts total;
-  };
-  std::deque<Sample> samples_;
+  friend OutcomeCounts operator-(const OutcomeCounts& later, const OutcomeCounts& earlier) {
+    return {later.answers - earlier.answers, later.errors - earlier.errors};
+  }
 };
+using OutcomeWindow = CounterWindow<OutcomeCounts>;
 
-enum class RollbackCause { kErrorRate, kGoldenDrift };
+// What a canary and `stable` have computed, looked at at the same moments.
+struct ComputePair {
+  ComputeTimes canary;
+  ComputeTimes stable;
+
+  friend ComputePair operator-(const ComputePair& later, const ComputePair& earlier) {
+    return {later.canary - earlier.canary, later.stable - earlier.stable};
+  }
+};
+using ComputeWindow = CounterWindow<ComputePair>;
+
+enum class RollbackCause { kErrorRate, kGoldenDrift, kSlow };
 
 struct RollbackVerdict {
   RollbackCause cause = RollbackCause::kErrorRate;
@@ -53,9 +56,9 @@ struct RollbackVerdict {
 };
 
 // Nothing where the canary may stay. `drift`: of the last run of the goldens; absent before the first; infinite or NaN
-// where they did not compute.
+// where they did not compute. `compared`: with `stable`, over the window.
 std::optional<RollbackVerdict> JudgeCanary(const v1::CanaryGuard& guard, const OutcomeWindow::Counts& counts,
-                                           std::optional<double> drift);
+                                           std::optional<double> drift, const ComputeComparison& compared = {});
 
 }  // namespace vitrine
 

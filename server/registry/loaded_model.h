@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "models/abilities.h"
 #include "repository/repository.h"
+#include "server/registry/compute_times.h"
 #include "server/registry/model_limits.h"
 #include "server/scheduling/cost_model.h"
 #include "vitrine/v1/manifest.pb.h"
@@ -22,10 +23,12 @@ class ModelMetrics;
 class VersionMetrics;
 struct StoredVersion;
 
-// What became of the requests that a version computed. Written by the threads that answer, read by the canary guard.
+// What became of the requests that a version computed, and how long it took. Written by the threads that compute and
+// answer, read by the canary guard.
 struct VersionOutcomes {
   std::atomic<int64_t> answers = 0;  // OK, and the errors below
   std::atomic<int64_t> errors = 0;   // INTERNAL, UNKNOWN, DATA_LOSS: the version's fault and not the caller's
+  ComputeRecord compute;             // of batches that hold more than the server's own probes
 
   void Count(absl::StatusCode code) {
     const bool is_error = code == absl::StatusCode::kInternal || code == absl::StatusCode::kUnknown ||

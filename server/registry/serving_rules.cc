@@ -84,6 +84,12 @@ absl::Status ValidateGuard(const v1::CanaryGuard& guard) {
   if (guard.has_max_golden_drift() && !(guard.max_golden_drift() > 0 && std::isfinite(guard.max_golden_drift()))) {
     return Refuse(absl::StrCat("canary_guard.max_golden_drift is ", guard.max_golden_drift(), "; it must be above 0"));
   }
+  // Written so that NaN passes neither.
+  if (guard.has_max_compute_ratio() && guard.max_compute_ratio() != 0 &&
+      !(guard.max_compute_ratio() > 1 && std::isfinite(guard.max_compute_ratio()))) {
+    return Refuse(absl::StrCat("canary_guard.max_compute_ratio is ", guard.max_compute_ratio(),
+                               "; it must be above 1, or 0 not to be looked at"));
+  }
   return SecondsInRange("canary_guard.golden_interval_seconds", guard.has_golden_interval_seconds(),
                         guard.golden_interval_seconds());
 }

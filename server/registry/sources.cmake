@@ -2,6 +2,7 @@
 # The models in memory, kept in step with the repository.
 list(APPEND server_sources
   registry/canary_guard.cc
+  registry/compute_times.cc
   registry/memory_budget.cc
   registry/model_loader.cc
   registry/reclaimer.cc

@@ -42,6 +42,10 @@ absl::Status DrainingError() {
   return absl::UnavailableError("the server is draining; another replica will answer");
 }
 
+bool LeavesTheVersionOpen(const v1::ClassifyRequest& request) {
+  return !request.has_version() && request.version_label().empty();
+}
+
 absl::StatusOr<ModelHandle> ClassifyService::Find(const v1::ClassifyRequest& request, const Caller& caller) const {
   return registry_.Route(request.model(), {.version = VersionOf(request),
                                            .label = request.version_label(),
@@ -73,7 +77,9 @@ absl::StatusOr<InferenceRequest> ClassifyService::Accept(absl::StatusOr<v1::Clas
     quota.Cancel();
     return places;
   }
+  const bool is_routed = call.model == nullptr ? LeavesTheVersionOpen(*request) : call.is_routed;
   ASSIGN_OR_RETURN(InferenceRequest plan, PlanRequest(*std::move(request), std::move(model)));
+  plan.is_routed = is_routed;
   plan.arrival = arrival;
   plan.caller = call.caller.Account();
   plan.deadline = call.deadline;

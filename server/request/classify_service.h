@@ -35,6 +35,7 @@ struct CallContext {
   std::optional<TraceContext> trace = {};
   // The version that answers, as Find returned it, so that several requests get the same one. Null: looked up.
   ModelHandle model = nullptr;
+  bool is_routed = false;  // of InferenceRequest, where `model` is set
   // Called, within Classify, before an accepted request is submitted: bytes of attention and features in the answer to
   // come. May be null.
   std::function<void(int64_t)> planned = {};
@@ -42,6 +43,9 @@ struct CallContext {
   // hands the answer to the transport keeps it until the client has taken it. Null: given back when Done has returned.
   std::shared_ptr<AnswerReservation> room = nullptr;
 };
+
+// Whether the traffic's shares choose the version that answers.
+bool LeavesTheVersionOpen(const v1::ClassifyRequest& request);
 
 // One request, from message to answer; what unary calls and streams share. Thread-safe. The parts outlive the service.
 class ClassifyService {

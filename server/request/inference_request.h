@@ -43,9 +43,10 @@ struct InferenceRequest {
   // Pixels of the overlays that will be drawn, over all of them.
   int64_t overlay_pixels = 0;
 
-  bool is_probe = false;  // the server's own (see compute_probe.h): in none of the histograms of answers
-  std::string caller;     // Caller::Account: whose share and quota it counts against
-  absl::Time arrival;     // monotonic, see server/clock.h
+  bool is_routed = false;  // to the version that the traffic's shares chose; else the caller named it
+  bool is_probe = false;   // the server's own (see compute_probe.h): in none of the histograms of answers
+  std::string caller;      // Caller::Account: whose share and quota it counts against
+  absl::Time arrival;      // monotonic, see server/clock.h
   absl::Time deadline = absl::InfiniteFuture();
   CancelFlag cancelled;                  // null: cannot be cancelled
   CancelFlag abandoned;                  // set when another picture of its batch was refused; null: there is none

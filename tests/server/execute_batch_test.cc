@@ -383,6 +383,25 @@ TEST_F(ExecuteBatchTest, AProbeIsInNoHistogramOfAnswers) {
   EXPECT_THAT(text, HasSubstr("vitrine_batch_images_sum{model=\"small\"} 2\n")) << "it is computed like any other";
 }
 
+// A canary is compared with the stable version over what the shares divide between them.
+TEST_F(ExecuteBatchTest, OnlyPicturesThatTheSharesDividedTellHowLongAVersionComputes) {
+  const auto compute = [this](std::vector<bool> routed) {
+    std::vector<Answer> answers(routed.size());
+    std::vector<InferenceRequest> requests;
+    for (size_t i = 0; i < routed.size(); ++i) {
+      requests.push_back(PictureRequest(model_, NoisePng(16, 16, static_cast<int>(i)), answers[i]));
+      requests.back().is_routed = routed[i];
+    }
+    Execute(BatchOf(std::move(requests)));
+    int64_t pictures = 0;
+    for (const ComputeTimes::OfSize& size : model_->outcomes->compute.Read().sizes) pictures += size.pictures;
+    return pictures;
+  };
+  EXPECT_EQ(compute({false}), 0);
+  EXPECT_EQ(compute({true, false}), 0);
+  EXPECT_EQ(compute({true, true}), 2);
+}
+
 TEST_F(ExecuteBatchTest, TheNullModelLooksAtNoPixel) {
   const ModelHandle null = MakeLoaded("null", 1, NullConfig());
   std::string damaged = NoisePng(16, 16, 1);

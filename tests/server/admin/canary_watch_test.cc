@@ -60,6 +60,10 @@ class CanaryWatchTest : public ::testing::Test {
       model->outcomes->Count(n < errors ? absl::StatusCode::kInternal : absl::StatusCode::kOk);
     }
   }
+  void Compute(int64_t version, int batches, absl::Duration each) {
+    const ModelHandle model = registry_->Find("m", version).value();
+    for (int b = 0; b < batches; ++b) model->outcomes->compute.Add(1, each);
+  }
   // A second passes, with a look at its end.
   void Second() {
     clock_.Advance(absl::Seconds(1));
@@ -144,6 +148,52 @@ TEST_F(CanaryWatchTest, GoldensRunAgainAtTheirInterval) {
   for (int second = 0; second < 10; ++second) Second();
   EXPECT_FALSE(CanaryServes());
   EXPECT_EQ(watch_->rollbacks()["m"].golden_drift, 1);
+}
+
+TEST_F(CanaryWatchTest, ACanaryThatComputesTwiceAsLongIsPutAway) {
+  Second();
+  Compute(1, 200, absl::Milliseconds(10));
+  Compute(2, 49, absl::Milliseconds(25));
+  Second();
+  EXPECT_TRUE(CanaryServes()) << "49 pictures prove nothing";
+  EXPECT_EQ(Serving().canaries(0).compared(), 49);
+  EXPECT_NEAR(Serving().canaries(0).compute_ratio(), 2.5, 1e-9);
+  Compute(2, 1, absl::Milliseconds(25));
+  Second();
+  EXPECT_FALSE(CanaryServes());
+  EXPECT_THAT(Serving().put_away(0).reason(),
+              HasSubstr("canary guard: it computes 2.50 times as long for a picture as the stable version, over 50"));
+  EXPECT_EQ(watch_->rollbacks()["m"].slow, 1);
+  EXPECT_EQ(watch_->rollbacks()["m"].error_rate, 0);
+}
+
+TEST_F(CanaryWatchTest, AMachineThatIsSlowForBothIsNotTheCanarysFault) {
+  Second();
+  Compute(1, 200, absl::Milliseconds(10));
+  Compute(2, 200, absl::Milliseconds(10));
+  for (int second = 0; second < 31; ++second) Second();
+  EXPECT_EQ(Serving().canaries(0).compared(), 0) << "older than the window";
+  Compute(1, 200, absl::Milliseconds(90));
+  Compute(2, 200, absl::Milliseconds(100));
+  Second();
+  EXPECT_TRUE(CanaryServes());
+  EXPECT_NEAR(Serving().canaries(0).compute_ratio(), 10 / 9.0, 1e-9);
+}
+
+TEST_F(CanaryWatchTest, AnotherStableVersionIsComparedWithAnew) {
+  files_.Add("m", 3);
+  registry_->Poll();
+  ASSERT_TRUE(admin_->LoadModel(FromText<v1::LoadModelRequest>("model: 'm' version: 1")).ok());
+  Second();
+  Compute(1, 40, absl::Milliseconds(10));
+  Compute(2, 40, absl::Milliseconds(25));
+  Second();
+  EXPECT_EQ(Serving().canaries(0).compared(), 40);
+  ASSERT_TRUE(admin_->SetLabel(FromText<v1::SetLabelRequest>("model: 'm' label: 'stable' version: 3")).ok());
+  Compute(3, 40, absl::Milliseconds(10));
+  Second();
+  EXPECT_EQ(Serving().canaries(0).compared(), 0) << "what version 1 computed is no measure any more";
+  EXPECT_TRUE(CanaryServes());
 }
 
 TEST_F(CanaryWatchTest, GoldensThatDoNotComputeAreADrift) {

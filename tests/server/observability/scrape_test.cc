@@ -54,7 +54,7 @@ void SetSources(Metrics& metrics) {
        .machine = [] { return MachineLimits{.cores = 3.5, .memory_bytes = 51}; },
        .rollbacks =
            [] {
-             return std::map<std::string, Metrics::Rollbacks>{{"m", {.errors = 61, .drift = 62}}};
+             return std::map<std::string, Metrics::Rollbacks>{{"m", {.errors = 61, .drift = 62, .slow = 63}}};
            },
        .ready = [] { return true; },
        .repository_readable = [] { return false; },

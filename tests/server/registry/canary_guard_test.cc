@@ -57,6 +57,34 @@ TEST(CanaryGuard, TheGoldenDriftHasABound) {
   EXPECT_FALSE(JudgeCanary(Guard(""), {}, 5.0).has_value());
 }
 
+TEST(CanaryGuard, TheTimeThatItComputesIsHeldAgainstTheStableVersions) {
+  const auto judge = [](const std::string& guard, const ComputeComparison& compared) {
+    return JudgeCanary(Guard(guard), {}, std::nullopt, compared);
+  };
+  EXPECT_FALSE(judge("", {99, 10}).has_value()) << "99 pictures prove nothing";
+  EXPECT_FALSE(judge("", {100, 2}).has_value()) << "twice is allowed where nothing is set";
+  EXPECT_TRUE(judge("", {100, 2.01}).has_value());
+  EXPECT_FALSE(judge("max_compute_ratio: 0", {1000, 50}).has_value()) << "not looked at";
+  EXPECT_FALSE(judge("max_compute_ratio: 1.5", {0, 0}).has_value());
+  const auto verdict = judge("max_compute_ratio: 1.5 min_requests: 20", {20, 1.6});
+  ASSERT_TRUE(verdict.has_value());
+  EXPECT_EQ(verdict->cause, RollbackCause::kSlow);
+  EXPECT_EQ(verdict->reason,
+            "it computes 1.60 times as long for a picture as the stable version, over 20 pictures in batches of the "
+            "same sizes; the bound is 1.50");
+}
+
+TEST(OutcomeWindow, ALongWindowKeepsNoMoreValuesAndForgetsAllTheSame) {
+  FakeClock clock;
+  OutcomeWindow window;
+  const absl::Duration day = absl::Hours(24);
+  for (int second = 0; second <= 3 * 86400; ++second) {
+    window.Add(clock.Now(), {second, 0}, day);
+    clock.Advance(absl::Seconds(1));
+  }
+  EXPECT_NEAR(static_cast<double>(window.InWindow().answers), 86400, 86400 / 300.0 + 1);
+}
+
 TEST(OutcomeWindow, ForgetsWhatIsOlderThanTheWindow) {
   FakeClock clock;
   OutcomeWindow window;

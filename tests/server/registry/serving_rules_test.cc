@@ -24,7 +24,13 @@ TEST(ServingRules, AcceptsWhatIsComplete) {
                   labels { label: "eu-west_2" version: 4 }
                   traffic { version: 4 percent: 5 }
                   limits { max_queued_requests: 64 max_queued_bytes: 1000000 max_memory_bytes: 5000000 }
-                  canary_guard { max_error_rate: 0 min_requests: 1 window_seconds: 1 max_golden_drift: 0.1 }
+                  canary_guard {
+                    max_error_rate: 0
+                    min_requests: 1
+                    window_seconds: 1
+                    max_golden_drift: 0.1
+                    max_compute_ratio: 1.5
+                  }
                 }
                 models { model: "other" })pb"))
                   .ok());
@@ -56,6 +62,10 @@ TEST(ServingRules, RefusalsNameModelFieldAndRange) {
   EXPECT_THAT(Fault("canary_guard { max_golden_drift: 0 }"), HasSubstr("must be above 0"));
   EXPECT_THAT(Fault("canary_guard { max_golden_drift: inf }"), HasSubstr("must be above 0"));
   EXPECT_THAT(Fault("canary_guard { window_seconds: 0.5 }"), HasSubstr("1 to 86400 seconds"));
+  for (const char* bad : {"1", "0.5", "-2", "nan", "inf"}) {
+    EXPECT_THAT(Fault(absl::StrCat("canary_guard { max_compute_ratio: ", bad, " }")),
+                HasSubstr("it must be above 1, or 0 not to be looked at"));
+  }
   EXPECT_THAT(Fault("} models { model: 'm'"), HasSubstr("two rows"));
   EXPECT_THAT(Fault("} models { model: '../m'"), HasSubstr("../m"));
   EXPECT_THAT(ValidateServing(FromText<v1::ServingConfig>("default_policy { latest: 0 }")).ToString(),
@@ -74,7 +84,8 @@ TEST(ServingRules, TheEndsOfEveryRangeAreTaken) {
         std::string("limits { max_queued_bytes: 1 max_memory_bytes: 1 }"),
         std::string("canary_guard { max_error_rate: 0 }"), std::string("canary_guard { max_error_rate: 1 }"),
         std::string("canary_guard { window_seconds: 1 }"), std::string("canary_guard { window_seconds: 86400 }"),
-        std::string("canary_guard { min_requests: 1 }")}) {
+        std::string("canary_guard { min_requests: 1 }"), std::string("canary_guard { max_compute_ratio: 0 }"),
+        std::string("canary_guard { max_compute_ratio: 1.01 }")}) {
     EXPECT_EQ(Fault(row), "OK") << row;
   }
   EXPECT_TRUE(ValidateLabel(std::string(32, 'a')).ok());

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the serving configuration says of a model's canary, on a real server.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "base/file/replace.h"
+#include "tests/e2e/published.h"
+#include "tests/e2e/running_server.h"
+#include "vitrine/v1/admin.grpc.pb.h"
+
+namespace vitrine::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+class ServingConfigTest : public ::testing::Test {
+ protected:
+  void Write(const std::string& serving) {
+    const std::string path = folder_.Path("serving");
+    ASSERT_TRUE(ReplaceFile(path, serving).ok());
+  }
+  ServerOptions Options() const {
+    ServerOptions options = TestOptions(Root());
+    options.registry.serving_config = folder_.Path("serving");
+    options.admin.listen = absl::StrCat("unix://", folder_.Path("admin"));
+    return options;
+  }
+  std::filesystem::path Root() const { return folder_.path() / "repository"; }
+
+  static v1::ServingStatus Serving(RunningServer& running) {
+    const auto admin =
+        v1::Admin::NewStub(grpc::CreateChannel(running.server().admin_address(), grpc::InsecureChannelCredentials()));
+    grpc::ClientContext context;
+    v1::ServingStatus status;
+    EXPECT_TRUE(admin->GetServing(&context, v1::GetServingRequest(), &status).ok());
+    return status;
+  }
+
+  const ScratchFolder folder_;
+};
+
+// Version 2 is honestly slower: eight times as deep.
+TEST_F(ServingConfigTest, ACanaryThatComputesMuchLongerIsPutAwayByItself) {
+  v1::ModelConfig config = MixedConfig();
+  config.mutable_eit()->set_width(96);
+  config.mutable_eit()->set_depth(1);
+  PublishModel(Root(), "m", config);
+  config.mutable_eit()->set_depth(8);
+  PublishModel(Root(), "m", config);
+  Write(R"(models {
+    model: "m"
+    version_policy { latest: 2 }
+    labels { label: "stable" version: 1 }
+    traffic { version: 2 percent: 50 }
+    canary_guard { min_requests: 20 }
+  })");
+  RunningServer running(Options());
+  ASSERT_TRUE(Eventually([&] { return Serving(running).models(0).canaries_size() == 1; }));
+  const v1::ClassifyRequest request = PictureRequest("m", NoiseJpeg(32, 24, 1));
+  EXPECT_TRUE(Eventually([&] {
+    v1::ClassifyResponse response;
+    EXPECT_TRUE(running.Classify(request, &response).ok());
+    return Serving(running).models(0).put_away_size() == 1;
+  }));
+  const v1::ModelServingStatus status = Serving(running).models(0);
+  ASSERT_EQ(status.put_away_size(), 1);
+  EXPECT_EQ(status.put_away(0).version(), 2);
+  EXPECT_THAT(status.put_away(0).reason(),
+              AllOf(HasSubstr("rolled back by the canary guard: it computes "), HasSubstr("the bound is 2.00")));
+  EXPECT_EQ(running.Metric("vitrine_canary_rollbacks_total{model=\"m\",reason=\"slow\"}"), 1);
+  v1::ClassifyResponse response;
+  ASSERT_TRUE(running.Classify(request, &response).ok());
+  EXPECT_EQ(response.served_by().version(), 1);
+}
+
+}  // namespace
+}  // namespace vitrine::testing
