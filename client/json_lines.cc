@@ -194,6 +194,7 @@ std::string ModelDetailLine(const v1::ModelVersion& version) {
   json["labels"] = std::vector<std::string>(version.labels().begin(), version.labels().end());
   json["config"] = MessageJson(version.config());
   json["provenance"] = MessageJson(version.provenance());
+  if (version.has_batching()) json["batching"] = MessageJson(version.batching());
   return Line(json);
 }
 

@@ -108,6 +108,16 @@ void AddProvenance(const v1::Provenance& from, Lines& lines) {
   lines.Add("sources", from.source_revision());
 }
 
+// "1,576 tokens, 64 images, 33,554,432 pixels at most; waits 2ms for company"
+std::string BatchesOf(const v1::BatchLimits& limits) {
+  return absl::StrCat(
+      WithCommas(limits.max_batch_tokens()), " tokens, ", WithCommas(limits.max_batch_images()),
+      limits.max_batch_images() == 1 ? " image, " : " images, ", WithCommas(limits.max_batch_pixels()),
+      " pixels at most; waits ",
+      limits.max_wait_seconds() > 0 ? absl::FormatDuration(absl::Seconds(limits.max_wait_seconds())) : "not",
+      " for company");
+}
+
 void AddOffers(const v1::ModelVersion& version, Lines& lines) {
   lines.Heading("What can be asked of it");
   for (const v1::AttentionOffer& offer : version.attention()) {
@@ -144,6 +154,7 @@ std::string ModelPage(const v1::ModelVersion& version, const Page& page) {
     lines.Add("weights", version.weights_sha256());
     lines.Add("classes", WithCommas(version.config().classes()));
     lines.Add("labels", absl::StrJoin(version.labels(), ", "));
+    if (version.has_batching()) lines.Add("batches", BatchesOf(version.batching()));
     AddOffers(version, lines);
     AddMetrics(version.provenance(), lines);
     AddProvenance(version.provenance(), lines);

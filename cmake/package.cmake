@@ -24,7 +24,7 @@ foreach(header base/request_size client/client client/numbers client/retry)
   string(REGEX REPLACE "#include \"(base|client)/" "#include \"vitrine/" text "${text}")
   file(WRITE ${package}/include/vitrine/${name}.h "${text}")
 endforeach()
-foreach(message attention classifier features manifest model registry)
+foreach(message attention classifier features manifest model registry serving)
   list(APPEND package_messages ${CMAKE_BINARY_DIR}/gen/vitrine/v1/${message}.pb.h)
 endforeach()
 

@@ -342,7 +342,7 @@ class RunningServer : public Server {
   const Clock& clock_;
   Metrics metrics_;
   const std::unique_ptr<ServingSettings> settings_;
-  ModelLimitsTable model_limits_;
+  ModelLimitsTable model_limits_{options_.batch.Limits()};
   ModelLoader loader_;
   Registry registry_;
   Health health_;

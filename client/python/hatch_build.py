@@ -18,7 +18,7 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 from hatchling.metadata.plugin.interface import MetadataHookInterface
 
 # What the package speaks, and what these import.
-CONTRACT = ("attention", "classifier", "features", "manifest", "model", "registry")
+CONTRACT = ("attention", "classifier", "features", "manifest", "model", "registry", "serving")
 MODULE = '''"""Messages of {proto}, made of their descriptors."""
 
 from vitrine._descriptors import define

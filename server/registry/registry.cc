@@ -250,7 +250,7 @@ void Registry::Divide(const std::string& model) {
 ModelPlan Registry::TakePlan(const std::string& model) {
   ModelPlan plan = settings_.Plan(model);
   table_.SetPlan(model, plan);
-  if (parts_.limits != nullptr) parts_.limits->Set(model, plan.serving.limits());
+  if (parts_.limits != nullptr) parts_.limits->Set(model, plan.serving);
   return plan;
 }
 

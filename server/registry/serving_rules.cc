@@ -10,12 +10,14 @@
 #include "base/status_macros.h"
 #include "repository/repository.h"
 #include "repository/text.h"
+#include "server/scheduling/batching_policy.h"
 
 namespace vitrine {
 namespace {
 
 constexpr size_t kLongestLabel = 32;
 constexpr double kLongestSeconds = 86400;
+constexpr int kMostBatchImages = 65536;
 // Shares are written by people: 33.3 + 33.3 + 33.4 is a hundred.
 constexpr double kRounding = 1e-9;
 
@@ -70,6 +72,26 @@ absl::Status ValidateLimits(const v1::ModelLimits& limits) {
   return AtLeastOne("limits.max_memory_bytes", limits.has_max_memory_bytes(), limits.max_memory_bytes());
 }
 
+absl::Status ValidateBatching(const v1::BatchLimits& batching) {
+  RETURN_IF_ERROR(
+      AtLeastOne("batching.max_batch_tokens", batching.has_max_batch_tokens(), batching.max_batch_tokens()));
+  if (batching.has_max_batch_images() &&
+      (batching.max_batch_images() < 1 || batching.max_batch_images() > kMostBatchImages)) {
+    return Refuse(absl::StrCat("batching.max_batch_images is ", batching.max_batch_images(), "; it must be 1 to ",
+                               kMostBatchImages));
+  }
+  RETURN_IF_ERROR(
+      AtLeastOne("batching.max_batch_pixels", batching.has_max_batch_pixels(), batching.max_batch_pixels()));
+  const double longest = absl::ToDoubleSeconds(BatchOptions::kLongestWait);
+  // Written so that NaN passes neither.
+  if (batching.has_max_wait_seconds() &&
+      !(batching.max_wait_seconds() >= 0 && batching.max_wait_seconds() <= longest)) {
+    return Refuse(absl::StrCat("batching.max_wait_seconds is ", batching.max_wait_seconds(), "; it must be 0 to ",
+                               longest, " seconds"));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status SecondsInRange(const std::string& field, bool set, double value) {
   if (!set || (value >= 1 && value <= kLongestSeconds)) return absl::OkStatus();
   return Refuse(absl::StrCat(field, " is ", value, "; it must be 1 to ", kLongestSeconds, " seconds"));
@@ -115,6 +137,7 @@ absl::Status ValidateParts(const v1::ModelServing& serving) {
   RETURN_IF_ERROR(ValidateLabels(serving));
   RETURN_IF_ERROR(ValidateTraffic(serving));
   RETURN_IF_ERROR(ValidateLimits(serving.limits()));
+  RETURN_IF_ERROR(ValidateBatching(serving.batching()));
   return ValidateGuard(serving.canary_guard());
 }
 

@@ -4,6 +4,7 @@ list(APPEND server_sources
   registry/canary_guard.cc
   registry/compute_times.cc
   registry/memory_budget.cc
+  registry/model_limits.cc
   registry/model_loader.cc
   registry/reclaimer.cc
   registry/registry.cc

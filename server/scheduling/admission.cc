@@ -109,6 +109,8 @@ absl::StatusOr<Ticket> Admission::Admit(const InferenceRequest& request) {
   ticket.model_ = request.model->queue_limits;
   ticket.priority_class_ = ClassOf(request.request.priority());
   ticket.bytes_ = request.InputBytes();
+  const std::optional<BatchLimits> batch = ticket.model_ == nullptr ? std::nullopt : ticket.model_->batch();
+  const int64_t batch_tokens = batch.has_value() ? batch->max_batch_tokens : options_.max_batch_tokens;
   ticket.cost_ = cost.Predict(request.tokens, request.InputPixels(), request.overlay_pixels);
   const bool has_deadline = request.deadline != absl::InfiniteFuture();
   const absl::Duration limit =
@@ -121,7 +123,7 @@ absl::StatusOr<Ticket> Admission::Admit(const InferenceRequest& request) {
     RETURN_IF_ERROR(CheckRequests(ticket.caller_, shared));
     RETURN_IF_ERROR(CheckBytes(ticket, shared));
     RETURN_IF_ERROR(CheckModel(ticket, shared));
-    RETURN_IF_ERROR(CheckTime(ticket, limit, has_deadline, cost.Predict(options_.max_batch_tokens, 0), now));
+    RETURN_IF_ERROR(CheckTime(ticket, limit, has_deadline, cost.Predict(batch_tokens, 0), now));
   }
   Take(ticket, now);
   ticket.admission_ = this;

@@ -45,7 +45,7 @@ struct AdmissionOptions {
   int64_t max_answer_bytes = int64_t{512} << 20;
   // Executors that share the queue.
   int executors = 1;
-  // Tokens of the longest batch, which a caller whose turn it is may still have to wait for.
+  // Tokens of the longest batch, which a caller whose turn it is may still have to wait for; of models without limits.
   int64_t max_batch_tokens = 0;
   // How long what is more urgent and comes later may overtake a request, see batching_policy.h.
   std::array<absl::Duration, kPriorityClasses> patience = BatchOptions().patience;

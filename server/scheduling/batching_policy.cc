@@ -28,25 +28,26 @@ struct Ranked {
 
 // The batch that one model would run.
 struct Forming {
+  BatchLimits limits;
   std::vector<size_t> batch;
   int64_t tokens = 0;
   int64_t pixels = 0;
   bool full = false;  // the next request does not fit
   absl::Time close_at = absl::InfiniteFuture();
 
-  void Offer(size_t index, const WaitingRequest& request, const BatchOptions& options) {
+  void Offer(size_t index, const WaitingRequest& request) {
     if (full) return;
     if (!batch.empty() &&
-        (tokens + request.tokens > options.max_batch_tokens || pixels + request.pixels > options.max_batch_pixels)) {
+        (tokens + request.tokens > limits.max_batch_tokens || pixels + request.pixels > limits.max_batch_pixels)) {
       full = true;
       return;
     }
     batch.push_back(index);
     tokens += request.tokens;
     pixels += request.pixels;
-    close_at = std::min({close_at, request.arrival + options.max_wait, request.deadline - options.max_wait});
-    full = tokens >= options.max_batch_tokens || pixels >= options.max_batch_pixels ||
-           static_cast<int>(batch.size()) >= options.max_batch_images;
+    close_at = std::min({close_at, request.arrival + limits.max_wait, request.deadline - limits.max_wait});
+    full = tokens >= limits.max_batch_tokens || pixels >= limits.max_batch_pixels ||
+           static_cast<int>(batch.size()) >= limits.max_batch_images;
   }
 };
 
@@ -114,7 +115,7 @@ absl::Status BatchOptions::Validate() const {
     return absl::InvalidArgumentError(
         absl::StrCat("max_batch_pixels is ", max_batch_pixels, "; it must be at least 1"));
   }
-  if (max_wait < absl::ZeroDuration() || max_wait > absl::Seconds(10)) {
+  if (max_wait < absl::ZeroDuration() || max_wait > kLongestWait) {
     return absl::InvalidArgumentError(
         absl::StrCat("max_wait is ", absl::FormatDuration(max_wait), "; it must be 0 to 10 s"));
   }
@@ -127,7 +128,8 @@ absl::Status BatchOptions::Validate() const {
   return absl::OkStatus();
 }
 
-BatchDecision Decide(absl::Span<const WaitingRequest> waiting, absl::Time now, const BatchOptions& options) {
+BatchDecision Decide(absl::Span<const WaitingRequest> waiting, absl::Time now, const BatchOptions& options,
+                     const LimitsByModel& own) {
   BatchDecision decision;
   const std::vector<Ranked> live = RankLive(waiting, now, options, decision);
 
@@ -136,11 +138,14 @@ BatchDecision Decide(absl::Span<const WaitingRequest> waiting, absl::Time now, c
   for (const Ranked& ranked : live) {
     const WaitingRequest& request = waiting[ranked.index];
     const auto [found, is_new] = of_model.try_emplace(request.model, forming.size());
-    if (is_new) forming.emplace_back();
-    forming[found->second].Offer(ranked.index, request, options);
+    if (is_new) {
+      const auto limits = own.find(request.model);
+      forming.emplace_back().limits = limits == own.end() ? options.Limits() : limits->second;
+    }
+    forming[found->second].Offer(ranked.index, request);
   }
   for (Forming& candidate : forming) {
-    if (candidate.full || candidate.close_at <= now || options.max_wait <= absl::ZeroDuration()) {
+    if (candidate.full || candidate.close_at <= now || candidate.limits.max_wait <= absl::ZeroDuration()) {
       decision.batch = std::move(candidate.batch);
       return decision;
     }

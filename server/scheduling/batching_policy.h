@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <unordered_map>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -18,7 +19,20 @@ enum PriorityClass : int { kHigh = 0, kNormal = 1, kLow = 2 };
 inline constexpr int kPriorityClasses = 3;
 PriorityClass ClassOf(v1::Priority priority);  // UNSPECIFIED is kNormal
 
+// What a batch of one model may take, and how long it waits: as in BatchOptions.
+struct BatchLimits {
+  int64_t max_batch_tokens = 0;
+  int max_batch_images = 0;
+  int64_t max_batch_pixels = 0;
+  absl::Duration max_wait;
+
+  friend bool operator==(const BatchLimits&, const BatchLimits&) = default;
+};
+
 struct BatchOptions {
+  // Longest wait that may be asked for.
+  static constexpr absl::Duration kLongestWait = absl::Seconds(10);
+
   // Most tokens in a batch. Larger batches raise throughput until the activations leave the cache (CPU) or the device
   // is full (GPU). The default is eight pictures of 224x224 pixels in cells of 16, each with its class token.
   int64_t max_batch_tokens = 8 * (14 * 14 + 1);
@@ -34,8 +48,12 @@ struct BatchOptions {
   // After this long in the queue a request goes before every class, oldest first: no class starves another.
   std::array<absl::Duration, kPriorityClasses> patience = {absl::Seconds(1), absl::Seconds(2), absl::Seconds(10)};
 
+  BatchLimits Limits() const { return {max_batch_tokens, max_batch_images, max_batch_pixels, max_wait}; }
   absl::Status Validate() const;  // names the field, the value and the allowed range
 };
+
+// Of the models whose limits are not those of BatchOptions, by WaitingRequest::model.
+using LimitsByModel = std::unordered_map<const void*, BatchLimits>;  // Abseil's maps do not survive std::bad_alloc
 
 // What the policy sees of a request.
 struct WaitingRequest {
@@ -82,7 +100,10 @@ struct BatchDecision {
 //
 // Only the first requests of each (model, caller, class) by Due matter, up to one more than fits the budgets: a
 // scheduler with long queues passes those alone and gets the same batch.
-BatchDecision Decide(absl::Span<const WaitingRequest> waiting, absl::Time now, const BatchOptions& options);
+//
+// The limits of a model are those in `own`, else those of `options`.
+BatchDecision Decide(absl::Span<const WaitingRequest> waiting, absl::Time now, const BatchOptions& options,
+                     const LimitsByModel& own = {});
 
 }  // namespace vitrine
 

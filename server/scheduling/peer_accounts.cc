@@ -55,13 +55,11 @@ std::string PeerAccounts::AccountOf(const Caller& caller, std::string_view peer)
     places_.front().called = now;
   } else {
     if (places_.size() == kMost) return caller.name;
-    size_t account = places_.size();
-    if (!free_.empty()) {
-      account = free_.back();
-      free_.pop_back();
-    }
-    places_.push_front({place, account, now});
-    by_name_.emplace(std::move(place), places_.begin());
+    std::list<Place> fresh = {{place, free_.empty() ? places_.size() : free_.back(), now}};
+    by_name_.emplace(std::move(place), fresh.begin());
+    // From here on nothing takes memory, which may run out.
+    places_.splice(places_.begin(), fresh);
+    if (!free_.empty()) free_.pop_back();
   }
   return absl::StrCat(caller.name, "#", places_.front().account);
 }

@@ -92,8 +92,9 @@ std::optional<Batch> Scheduler::NextBatch() {
         BatchOptions options = options_;
         if (stopping_) options.max_wait = absl::ZeroDuration();
         const absl::Time now = clock_.Now();
-        const std::vector<WaitingRequest> front = Front(now);
-        const BatchDecision decision = Decide(front, now, options);
+        const LimitsByModel own = OwnLimits();
+        const std::vector<WaitingRequest> front = Front(now, own);
+        const BatchDecision decision = Decide(front, now, options, own);
         // Before a request is taken out: one in nobody's hands would never be answered.
         dropped.reserve(decision.cancelled.size() + decision.expired.size());
         batch.requests.reserve(decision.batch.size());
@@ -159,9 +160,23 @@ Scheduler::Depth Scheduler::depth() const {
   return depth;
 }
 
-std::vector<WaitingRequest> Scheduler::Front(absl::Time now) const {
+LimitsByModel Scheduler::OwnLimits() const {
+  LimitsByModel own;
+  for (const auto& [key, queues] : queues_) {
+    const LoadedModel& model = *key.first;
+    std::optional<BatchLimits> limits = model.queue_limits == nullptr ? std::nullopt : model.queue_limits->batch();
+    if (!limits.has_value() || *limits == options_.Limits()) continue;
+    if (stopping_) limits->max_wait = absl::ZeroDuration();
+    own.emplace(&model, *limits);
+  }
+  return own;
+}
+
+std::vector<WaitingRequest> Scheduler::Front(absl::Time now, const LimitsByModel& own) const {
   std::vector<WaitingRequest> front;
   for (const auto& [key, queues] : queues_) {
+    const auto of_model = own.find(key.first);
+    const BatchLimits limits = of_model == own.end() ? options_.Limits() : of_model->second;
     for (const Queue& queue : queues) {
       int images = 0;
       int64_t tokens = 0, pixels = 0;
@@ -173,8 +188,8 @@ std::vector<WaitingRequest> Scheduler::Front(absl::Time now) const {
         // This one does not fit, or the next one cannot: enough for Decide to know that the batch is full.
         tokens += waiting.tokens;
         pixels += waiting.pixels;
-        if (++images >= options_.max_batch_images || tokens >= options_.max_batch_tokens ||
-            pixels >= options_.max_batch_pixels) {
+        if (++images >= limits.max_batch_images || tokens >= limits.max_batch_tokens ||
+            pixels >= limits.max_batch_pixels) {
           break;
         }
       }

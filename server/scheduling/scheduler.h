@@ -84,8 +84,11 @@ class Scheduler {
   };
 
   absl::Status Enqueue(InferenceRequest& request);
+  // Of the models that something waits for.
+  LimitsByModel OwnLimits() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // The first requests of every queue, as far as Decide needs them.
-  std::vector<WaitingRequest> Front(absl::Time now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::vector<WaitingRequest> Front(absl::Time now, const LimitsByModel& own) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Whether it runs or was dropped decides whether its caller was given executor time.
   std::unique_ptr<InferenceRequest> Take(const WaitingRequest& waiting, bool runs)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

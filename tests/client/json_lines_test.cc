@@ -97,6 +97,8 @@ TEST(ModelLine, HasTheDocumentedMembers) {
   EXPECT_EQ(json["features"], nlohmann::json({"patches"}));
   EXPECT_EQ(json["feature_width"], 250);
   EXPECT_EQ(json["metrics"][0]["value"], 0.9865);
+  version.mutable_batching()->set_max_batch_images(3);
+  EXPECT_EQ(nlohmann::json::parse(ModelDetailLine(version))["batching"]["max_batch_images"], 3);
 }
 
 }  // namespace

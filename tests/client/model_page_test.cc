@@ -56,6 +56,19 @@ v1::ModelVersion Eit() {
   return eit;
 }
 
+TEST(ModelPage, TellsWhatABatchMayTake) {
+  v1::ModelVersion eit = Eit();
+  eit.mutable_batching()->set_max_batch_tokens(1576);
+  eit.mutable_batching()->set_max_batch_images(1);
+  eit.mutable_batching()->set_max_batch_pixels(33554432);
+  eit.mutable_batching()->set_max_wait_seconds(0);
+  EXPECT_NE(ModelPage(eit, {.width = 200})
+                .find("  batches     1,576 tokens, 1 image, 33,554,432 pixels at most; waits not for company\n"),
+            std::string::npos);
+  eit.mutable_batching()->set_max_wait_seconds(0.002);
+  EXPECT_NE(ModelPage(eit, {.width = 200}).find("waits 2ms for company"), std::string::npos);
+}
+
 TEST(ModelPage, TellsEverything) {
   EXPECT_EQ(ModelPage(Eit(), {.width = 60}), &R"(
 eit-mini-cifar10 version 3

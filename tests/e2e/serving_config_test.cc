@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the serving configuration says of a model's canary, on a real server.
+// What the serving configuration says of a model's batches and of its canary, on a real server.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
+#include <thread>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/file/replace.h"
@@ -15,6 +17,7 @@ namespace vitrine::testing {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::Each;
 using ::testing::HasSubstr;
 
 class ServingConfigTest : public ::testing::Test {
@@ -31,6 +34,31 @@ class ServingConfigTest : public ::testing::Test {
   }
   std::filesystem::path Root() const { return folder_.path() / "repository"; }
 
+  // Pictures that are asked for at once: of each, how many were in its batch.
+  static std::vector<int> BatchesOf(RunningServer& running, const std::string& model, int pictures) {
+    std::vector<int> images(pictures, 0);
+    std::vector<std::jthread> callers;
+    for (int i = 0; i < pictures; ++i) {
+      callers.emplace_back([&, i] {
+        v1::ClassifyResponse response;
+        const grpc::Status status = running.Classify(PictureRequest(model, NoiseJpeg(32, 24, i + 1)), &response);
+        EXPECT_TRUE(status.ok()) << status.error_message();
+        images[i] = response.batch().images();
+      });
+    }
+    callers.clear();
+    return images;
+  }
+  static v1::BatchLimits Shown(RunningServer& running, const std::string& model) {
+    grpc::ClientContext context;
+    v1::ListModelsResponse list;
+    EXPECT_TRUE(running.registry().ListModels(&context, v1::ListModelsRequest(), &list).ok());
+    for (const v1::ModelVersion& version : list.versions()) {
+      if (version.model() == model) return version.batching();
+    }
+    ADD_FAILURE() << model << " is not listed";
+    return {};
+  }
   static v1::ServingStatus Serving(RunningServer& running) {
     const auto admin =
         v1::Admin::NewStub(grpc::CreateChannel(running.server().admin_address(), grpc::InsecureChannelCredentials()));
@@ -42,6 +70,33 @@ class ServingConfigTest : public ::testing::Test {
 
   const ScratchFolder folder_;
 };
+
+// A batch that waits for company until it is full is as large as its model allows, whoever comes when.
+TEST_F(ServingConfigTest, AModelsBatchesFollowTheFileWhileTheServerRuns) {
+  PublishModel(Root(), "few", MixedConfig());
+  PublishModel(Root(), "other", MixedConfig());
+  Write("models { model: 'few' batching { max_batch_images: 3 max_wait_seconds: 5 } }");
+  ServerOptions options = Options();
+  options.batch.max_batch_tokens = 1234;
+  RunningServer running(options);
+  EXPECT_THAT(BatchesOf(running, "few", 6), Each(3));
+  EXPECT_THAT(BatchesOf(running, "other", 1), Each(1)) << "it waits for nobody";
+  EXPECT_EQ(Shown(running, "few").max_batch_images(), 3);
+  EXPECT_EQ(Shown(running, "few").max_wait_seconds(), 5);
+  EXPECT_EQ(Shown(running, "few").max_batch_tokens(), 1234) << "the server's";
+  EXPECT_EQ(Shown(running, "other").max_batch_images(), 64);
+  EXPECT_EQ(Shown(running, "other").max_wait_seconds(), 0);
+
+  Write("models { model: 'few' batching { max_batch_images: 2 max_wait_seconds: 5 } }");
+  ASSERT_TRUE(Eventually([&] { return Shown(running, "few").max_batch_images() == 2; }));
+  EXPECT_THAT(BatchesOf(running, "few", 6), Each(2));
+
+  Write("models { model: 'few' batching { max_batch_images: 0 } }");
+  ASSERT_TRUE(Eventually([&] { return !Serving(running).serving_config_fault().empty(); }));
+  EXPECT_THAT(Serving(running).serving_config_fault(),
+              HasSubstr("model \"few\": batching.max_batch_images is 0; it must be 1 to 65536"));
+  EXPECT_THAT(BatchesOf(running, "few", 2), Each(2)) << "the file before holds on";
+}
 
 // Version 2 is honestly slower: eight times as deep.
 TEST_F(ServingConfigTest, ACanaryThatComputesMuchLongerIsPutAwayByItself) {

@@ -2,15 +2,20 @@
 // Memory that runs out anywhere on the way of a request: the request is answered, and the server goes on.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <pthread.h>
 
 #include <chrono>
 #include <functional>
+#include <map>
 #include <memory>
+#include <new>
 #include <string>
+#include <thread>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "inference/grpc_service.grpc.pb.h"
+#include "server/scheduling/peer_accounts.h"
 #include "tests/e2e/published.h"
 #include "tests/e2e/running_server.h"
 #include "tests/faults/failing_allocator.h"
@@ -64,6 +69,9 @@ class Allocations : public ::testing::Test {
   Allocations() {
     PublishModel(folder_.path(), "mixed", MixedConfig());
     ServerOptions options = TestOptions(folder_.path());
+    // With limits of its own, which every decision on a batch looks up.
+    options.registry.serving_config =
+        settings_.Write("serving", "models { model: 'mixed' batching { max_batch_images: 4 } }");
     options.executor.threads = 1;
     options.http = "127.0.0.1:0";
     options.log_level = "warning";
@@ -184,6 +192,7 @@ class Allocations : public ::testing::Test {
   }
 
   const ScratchFolder folder_;
+  const ScratchFolder settings_;
   std::unique_ptr<RunningServer> running_;
   std::unique_ptr<inference::GRPCInferenceService::Stub> infer_;
 };
@@ -272,6 +281,33 @@ TEST_F(Allocations, OfHttpInfer) {
     return grpc::Status(refused ? grpc::StatusCode::RESOURCE_EXHAUSTED : grpc::StatusCode::UNKNOWN,
                         said == "out of memory\n" ? "out of memory" : said);
   });
+}
+
+// The table of places outlives the request that found no memory for its own.
+TEST(PeerAccounts, HoldWhereMemoryRunsOut) {
+  std::thread([] {
+    pthread_setname_np(pthread_self(), "calls");
+    int failures = 0;
+    for (int n = 1; n < 20; ++n) {
+      PeerAccounts accounts(SteadyClock());
+      std::map<int, std::string> given;
+      for (int place = 0; place < 40; ++place) {
+        const std::string peer = absl::StrCat("ipv4:10.0.0.", place, ":5000");
+        const Caller caller;
+        FailAllocation(n);
+        try {
+          given[place] = accounts.AccountOf(caller, peer);
+        } catch (const std::bad_alloc&) {
+          ++failures;
+        }
+        StopFailing();
+      }
+      for (const auto& [place, account] : given) {
+        EXPECT_EQ(accounts.AccountOf({}, absl::StrCat("ipv4:10.0.0.", place, ":6000")), account);
+      }
+    }
+    EXPECT_GT(failures, 0);
+  }).join();
 }
 
 }  // namespace

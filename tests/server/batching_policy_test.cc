@@ -151,6 +151,35 @@ TEST(Decide, EightPicturesOfTheUsualSizeAreABatchByDefault) {
   EXPECT_EQ(Decide(waiting, kNow, {}).batch.size(), 8u);
 }
 
+TEST(Decide, AModelMayHaveLimitsOfItsOwn) {
+  std::vector<WaitingRequest> waiting;
+  for (int i = 0; i < 8; ++i) {
+    waiting.push_back(Waiting(i));
+    waiting.back().model = Model(i % 2);
+    waiting.back().pixels = 100;
+  }
+  const BatchOptions options = {.max_wait = absl::Seconds(1)};
+  const auto with = [&](const BatchLimits& limits) { return Decide(waiting, kNow, options, {{Model(1), limits}}); };
+  const BatchLimits as_all = options.Limits();
+  EXPECT_THAT(with(as_all).batch, IsEmpty()) << "both wait for company";
+  BatchLimits limits = as_all;
+  limits.max_wait = absl::ZeroDuration();
+  EXPECT_THAT(with(limits).batch, ElementsAre(1, 3, 5, 7)) << "its own wait, and not that of the model before it";
+  limits = as_all;
+  limits.max_batch_images = 3;
+  EXPECT_THAT(with(limits).batch, ElementsAre(1, 3, 5));
+  limits = as_all;
+  limits.max_batch_tokens = 20;
+  EXPECT_THAT(with(limits).batch, ElementsAre(1, 3));
+  limits = as_all;
+  limits.max_batch_pixels = 199;
+  EXPECT_THAT(with(limits).batch, ElementsAre(1));
+  EXPECT_EQ(with(as_all).wake, kNow + absl::Seconds(1));
+  limits = as_all;
+  limits.max_wait = absl::Milliseconds(3);
+  EXPECT_EQ(with(limits).wake, kNow + absl::Milliseconds(3)) << "the earlier of both";
+}
+
 TEST(BatchOptions, RefusalsNameTheFieldAndTheRange) {
   EXPECT_THAT(BatchOptions{.max_batch_tokens = 0}.Validate().ToString(),
               ::testing::HasSubstr("max_batch_tokens is 0; it must be at least 1"));

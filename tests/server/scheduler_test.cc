@@ -67,6 +67,30 @@ TEST_F(SchedulerTest, HandsOutWhatThePolicyChooses) {
   EXPECT_EQ(scheduler.depth().bytes, 0);
 }
 
+TEST_F(SchedulerTest, AModelsOwnLimitsHoldFromTheNextBatchOn) {
+  const auto limits = std::make_shared<QueueLimits>();
+  const auto model = std::make_shared<LoadedModel>();
+  model->queue_limits = limits;
+  model_ = model;
+  const BatchOptions options = {.max_batch_images = 2};
+  Scheduler scheduler(options, clock_, /*sweep=*/false);
+  for (int i = 0; i < 10; ++i) scheduler.Submit(Request(i));
+  EXPECT_THAT(Ids(scheduler.NextBatch()), ElementsAre("0", "1")) << "nothing is set: as for all";
+  BatchLimits own = options.Limits();
+  own.max_batch_images = 3;
+  limits->set_batch(own);
+  EXPECT_THAT(Ids(scheduler.NextBatch()), ElementsAre("2", "3", "4")) << "more than others may have";
+  own.max_batch_tokens = 10;
+  limits->set_batch(own);
+  EXPECT_THAT(Ids(scheduler.NextBatch()), ElementsAre("5"));
+  own = options.Limits();
+  own.max_batch_images = 64;
+  own.max_wait = absl::Seconds(5);
+  limits->set_batch(own);
+  std::jthread stop([&] { scheduler.Stop(absl::Minutes(1)); });
+  EXPECT_THAT(Ids(scheduler.NextBatch()), ElementsAre("6", "7", "8", "9")) << "who drains waits for no company";
+}
+
 TEST_F(SchedulerTest, ExpiredWorkIsAnsweredWhileEveryExecutorIsBusy) {
   Scheduler scheduler({}, clock_, /*sweep=*/false);
   InferenceRequest request = Request(0);

@@ -163,6 +163,29 @@ TEST_F(RegistrySettingsTest, ALoadOverTheModelsLimitIsRefusedAndTheOldVersionSer
   EXPECT_EQ(limits_.For("m")->max_requests, QueueLimits::kNone) << "a limit that is gone is gone";
 }
 
+TEST_F(RegistrySettingsTest, ABatchesLimitsFollowTheFile) {
+  const BatchLimits server = BatchOptions().Limits();
+  files_.Add("m", 1);
+  files_.Write("serving", "models { model: 'm' batching { max_batch_images: 3 max_wait_seconds: 0.002 } }");
+  Open();
+  registry_->Poll();
+  BatchLimits own = server;
+  own.max_batch_images = 3;
+  own.max_wait = absl::Milliseconds(2);
+  EXPECT_EQ(limits_.For("m")->batch(), own);
+  EXPECT_EQ(limits_.For("n")->batch(), server);
+  files_.Write("serving", "models { model: 'm' batching { max_batch_tokens: 99 max_batch_pixels: 98 } }");
+  registry_->Poll();
+  own = server;
+  own.max_batch_tokens = 99;
+  own.max_batch_pixels = 98;
+  EXPECT_EQ(limits_.For("m")->batch(), own) << "what is gone is the server's again";
+  files_.Write("serving", "models { model: 'm' batching { max_batch_tokens: 0 } }");
+  registry_->Poll();
+  EXPECT_EQ(limits_.For("m")->batch(), own) << "a file that is wrong changes nothing";
+  EXPECT_THAT(settings_->fault().ToString(), HasSubstr("model \"m\": batching.max_batch_tokens is 0"));
+}
+
 TEST_F(RegistrySettingsTest, TheServersBudgetIsCheckedBeforeAnythingIsRead) {
   files_.Add("a", 1);
   files_.Add("b", 1);

@@ -31,6 +31,7 @@ TEST(ServingRules, AcceptsWhatIsComplete) {
                     max_golden_drift: 0.1
                     max_compute_ratio: 1.5
                   }
+                  batching { max_batch_tokens: 1 max_batch_images: 1 max_batch_pixels: 1 max_wait_seconds: 0.002 }
                 }
                 models { model: "other" })pb"))
                   .ok());
@@ -66,6 +67,15 @@ TEST(ServingRules, RefusalsNameModelFieldAndRange) {
     EXPECT_THAT(Fault(absl::StrCat("canary_guard { max_compute_ratio: ", bad, " }")),
                 HasSubstr("it must be above 1, or 0 not to be looked at"));
   }
+  EXPECT_THAT(Fault("batching { max_batch_tokens: 0 }"),
+              HasSubstr("model \"m\": batching.max_batch_tokens is 0; it must be 1 or more"));
+  EXPECT_THAT(Fault("batching { max_batch_images: 0 }"), HasSubstr("batching.max_batch_images is 0; it must be 1 to"));
+  EXPECT_THAT(Fault("batching { max_batch_images: 65537 }"), HasSubstr("must be 1 to 65536"));
+  EXPECT_THAT(Fault("batching { max_batch_pixels: -1 }"), HasSubstr("batching.max_batch_pixels is -1"));
+  for (const char* bad : {"-0.001", "10.1", "nan", "inf"}) {
+    EXPECT_THAT(Fault(absl::StrCat("batching { max_wait_seconds: ", bad, " }")),
+                HasSubstr("it must be 0 to 10 seconds"));
+  }
   EXPECT_THAT(Fault("} models { model: 'm'"), HasSubstr("two rows"));
   EXPECT_THAT(Fault("} models { model: '../m'"), HasSubstr("../m"));
   EXPECT_THAT(ValidateServing(FromText<v1::ServingConfig>("default_policy { latest: 0 }")).ToString(),
@@ -85,7 +95,8 @@ TEST(ServingRules, TheEndsOfEveryRangeAreTaken) {
         std::string("canary_guard { max_error_rate: 0 }"), std::string("canary_guard { max_error_rate: 1 }"),
         std::string("canary_guard { window_seconds: 1 }"), std::string("canary_guard { window_seconds: 86400 }"),
         std::string("canary_guard { min_requests: 1 }"), std::string("canary_guard { max_compute_ratio: 0 }"),
-        std::string("canary_guard { max_compute_ratio: 1.01 }")}) {
+        std::string("canary_guard { max_compute_ratio: 1.01 }"), std::string("batching { max_wait_seconds: 0 }"),
+        std::string("batching { max_wait_seconds: 10 max_batch_images: 65536 }")}) {
     EXPECT_EQ(Fault(row), "OK") << row;
   }
   EXPECT_TRUE(ValidateLabel(std::string(32, 'a')).ok());
