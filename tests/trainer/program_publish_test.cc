@@ -66,14 +66,14 @@ TEST_F(PublishProgram, CardAndManifestSayWhatWasGiven) {
 // Line, history, result, report and manifest: the figure would be taken for one of pictures that were never seen.
 TEST_F(PublishProgram, WithoutATestSplitNoScoreIsCalledTest) {
   flags_ = absl::StrCat(" --data imagefolder:", data_, "/train --work ", work_, " ");
-  const Outcome run = Trainer(absl::StrCat("run ", recipe_, flags_, "--epochs 1 --set evaluate_every=1 --publish ",
-                                           repository_));
+  const Outcome run =
+      Trainer(absl::StrCat("run ", recipe_, flags_, "--epochs 1 --set evaluate_every=1 --publish ", repository_));
   ASSERT_EQ(run.exit_code, 0) << run.output;
   EXPECT_THAT(run.output, AllOf(HasSubstr("train top1 "), Not(HasSubstr("test top1"))));
   EXPECT_THAT(Text("work/history.csv"), AllOf(HasSubstr(",train_top1,"), Not(HasSubstr("test_"))));
   EXPECT_THAT(Text("work/result.json"), AllOf(HasSubstr("\"train\""), Not(HasSubstr("\"test\""))));
-  EXPECT_THAT(Text("work/report.html"),
-              AllOf(HasSubstr("48 of 48 train pictures"), Not(HasSubstr("test top1")), Not(HasSubstr("test pictures"))));
+  EXPECT_THAT(Text("work/report.html"), AllOf(HasSubstr("48 of 48 train pictures"), Not(HasSubstr("test top1")),
+                                              Not(HasSubstr("test pictures"))));
   EXPECT_EQ(ProvenanceOf(1).metrics(0).split(), "train");
 }
 
