@@ -11,7 +11,9 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <new>
+#include <string_view>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -23,11 +25,14 @@ using Clock = std::chrono::steady_clock;
 
 // How long a client may go on sending behind its last answer: to hang up on it would take the answer away from it.
 constexpr std::chrono::seconds kEndingTime{1};
-// How long to wait when there is no descriptor left for the next connection.
+// How long to wait when there is no descriptor or memory left for the next connection.
 constexpr std::chrono::milliseconds kRetry{50};
 constexpr size_t kReadBytes = size_t{16} << 10;
 // Reads from a connection that is ending, before others have their turn.
 constexpr int kReadsAtOnce = 8;
+constexpr std::string_view kOutOfMemory =
+    "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nContent-Type: text/plain\r\nContent-Length: 14\r\n"
+    "Connection: close\r\n\r\nout of memory\n";
 
 Clock::time_point After(absl::Duration duration) {
   return Clock::now() + absl::ToChronoNanoseconds(duration);
@@ -35,15 +40,6 @@ Clock::time_point After(absl::Duration duration) {
 
 bool WouldBlock() {
   return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR;
-}
-
-std::string PeerText(const sockaddr_storage& address, socklen_t size) {
-  char host[NI_MAXHOST] = "?";
-  char port[NI_MAXSERV] = "?";
-  getnameinfo(reinterpret_cast<const sockaddr*>(&address), size, host, sizeof(host), port, sizeof(port),
-              NI_NUMERICHOST | NI_NUMERICSERV);
-  return address.ss_family == AF_INET6 ? absl::StrCat("ipv6:[", host, "]:", port)
-                                       : absl::StrCat("ipv4:", host, ":", port);
 }
 
 // Sends what the system takes at once. False if the client is gone.
@@ -57,7 +53,30 @@ bool SendSome(HttpConnection& connection) {
   return true;
 }
 
+// Nothing more is sent to the client.
+void End(HttpConnection& connection) {
+  shutdown(connection.socket.get(), SHUT_WR);
+  connection.phase = HttpConnection::Phase::kEnding;
+  connection.until = Clock::now() + kEndingTime;
+}
+
 }  // namespace
+
+std::string HttpConnection::Peer() const {
+  char host[NI_MAXHOST] = "?";
+  char port[NI_MAXSERV] = "?";
+  getnameinfo(reinterpret_cast<const sockaddr*>(&address), address_bytes, host, sizeof(host), port, sizeof(port),
+              NI_NUMERICHOST | NI_NUMERICSERV);
+  return address.ss_family == AF_INET6 ? absl::StrCat("ipv6:[", host, "]:", port)
+                                       : absl::StrCat("ipv4:", host, ":", port);
+}
+
+void HttpConnection::SendOutOfMemory() {
+  (void)!send(socket.get(), kOutOfMemory.data(), kOutOfMemory.size(), MSG_NOSIGNAL);
+  to_send.clear();
+  keep = false;
+  held = nullptr;
+}
 
 absl::StatusOr<std::unique_ptr<HttpConnections>> HttpConnections::Open(std::vector<FileDescriptor> listening,
                                                                        const Limits& limits, Take take) {
@@ -69,7 +88,9 @@ absl::StatusOr<std::unique_ptr<HttpConnections>> HttpConnections::Open(std::vect
 
 HttpConnections::HttpConnections(std::vector<FileDescriptor> listening, FileDescriptor wake, const Limits& limits,
                                  Take take)
-    : wake_(std::move(wake)), limits_(limits), take_(std::move(take)), listening_(std::move(listening)) {}
+    : wake_(std::move(wake)), limits_(limits), take_(std::move(take)), listening_(std::move(listening)) {
+  events_.reserve(1 + listening_.size() + limits_.most);
+}
 
 void HttpConnections::Start() {
   thread_ = std::thread([this] { Run(); });
@@ -84,15 +105,16 @@ HttpConnections::~HttpConnections() {
   if (thread_.joinable()) thread_.join();
 }
 
-void HttpConnections::Send(Connection connection) {
-  connection->phase = HttpConnection::Phase::kSending;
-  connection->sent_bytes = 0;
-  connection->until = After(limits_.head);
-  SendSome(*connection);  // most answers are out with this; a client that is gone is noticed by the thread
+void HttpConnections::Send(HttpConnectionNode node) {
+  HttpConnection& connection = node.front();
+  connection.phase = HttpConnection::Phase::kSending;
+  connection.sent_bytes = 0;
+  connection.until = After(limits_.head);
+  SendSome(connection);  // most answers are out with this; a client that is gone is noticed by the thread
   {
     MutexLock lock(mutex_);
     --handed_out_;
-    returned_.push_back(std::move(connection));
+    returned_.splice(returned_.end(), node);
   }
   Wake();
 }
@@ -105,26 +127,27 @@ void HttpConnections::Wake() const {
 void HttpConnections::Run() {
   pthread_setname_np(pthread_self(), "http");
   while (!IsDone()) {
-    try {
-      AdoptReturned();
-      const std::vector<pollfd> events = AwaitEvents();
-      uint64_t woken;
-      (void)!read(wake_.get(), &woken, sizeof(woken));
-      // Connections in the order of their events; new ones come behind.
-      auto each = held_.begin();
-      for (size_t i = 1 + listening_.size(); i < events.size(); ++i) {
-        const auto here = each++;
-        if (events[i].revents == 0 && Clock::now() < (*here)->until) continue;
-        Connection connection = std::move(*here);
-        held_.erase(here);
-        Advance(std::move(connection));
-      }
-      for (size_t i = 0; i < listening_.size(); ++i) {
-        if (events[1 + i].revents != 0) AcceptWaiting(events[1 + i].fd);
-      }
-    } catch (const std::bad_alloc&) {
-      CloseIdlest();
+    AdoptReturned();
+    AwaitEvents();
+    uint64_t woken;
+    (void)!read(wake_.get(), &woken, sizeof(woken));
+    // Connections in the order of their events; new ones come behind.
+    auto each = held_.begin();
+    for (size_t i = 1 + listening_.size(); i < events_.size(); ++i) {
+      const auto here = each++;
+      if (events_[i].revents != 0 || Clock::now() >= here->until) Advance(here);
     }
+    AcceptAll();
+  }
+}
+
+void HttpConnections::AcceptAll() {
+  try {
+    for (size_t i = 0; i < listening_.size(); ++i) {
+      if (events_[1 + i].revents != 0) AcceptWaiting(events_[1 + i].fd);
+    }
+  } catch (const std::bad_alloc&) {
+    accept_again_ = Clock::now() + kRetry;
   }
 }
 
@@ -136,99 +159,108 @@ bool HttpConnections::IsDone() {
   }
   if (!listening_.empty()) {
     listening_.clear();
-    for (const Connection& each : held_) each->until = std::min(each->until, Clock::now() + kEndingTime);
+    for (HttpConnection& each : held_) each.until = std::min(each.until, Clock::now() + kEndingTime);
   }
   return std::none_of(held_.begin(), held_.end(),
-                      [](const Connection& each) { return each->phase == HttpConnection::Phase::kSending; });
+                      [](const HttpConnection& each) { return each.phase == HttpConnection::Phase::kSending; });
 }
 
 void HttpConnections::AdoptReturned() {
-  std::vector<Connection> returned;
+  HttpConnectionNode returned;
   {
     MutexLock lock(mutex_);
     returned.swap(returned_);
   }
-  for (Connection& each : returned) Advance(std::move(each));
-  if (!returned.empty()) KeepUnsentInBounds();
+  if (returned.empty()) return;
+  auto next = returned.begin();
+  held_.splice(held_.end(), returned);
+  while (next != held_.end()) Advance(next++);
+  KeepUnsentInBounds();
 }
 
 void HttpConnections::KeepUnsentInBounds() {
   size_t unsent = 0;
-  for (const Connection& each : held_) unsent += each->to_send.size();
+  for (const HttpConnection& each : held_) unsent += each.to_send.size();
   for (auto each = held_.begin(); each != held_.end() && unsent > limits_.unsent_bytes;) {
-    unsent -= (*each)->to_send.size();
-    each = (*each)->to_send.empty() ? std::next(each) : held_.erase(each);
+    unsent -= each->to_send.size();
+    each = each->to_send.empty() ? std::next(each) : held_.erase(each);
   }
 }
 
-std::vector<pollfd> HttpConnections::AwaitEvents() const {
+void HttpConnections::AwaitEvents() {
   const Clock::time_point now = Clock::now();
   const bool accepts = now >= accept_again_;
   Clock::time_point until = accepts ? Clock::time_point::max() : accept_again_;
-  std::vector<pollfd> events = {{.fd = wake_.get(), .events = POLLIN, .revents = 0}};
-  events.reserve(1 + listening_.size() + held_.size());
+  events_.clear();
+  events_.push_back({.fd = wake_.get(), .events = POLLIN, .revents = 0});
   for (const FileDescriptor& each : listening_) {
-    events.push_back({.fd = each.get(), .events = static_cast<int16_t>(accepts ? POLLIN : 0), .revents = 0});
+    events_.push_back({.fd = each.get(), .events = static_cast<int16_t>(accepts ? POLLIN : 0), .revents = 0});
   }
-  for (const Connection& each : held_) {
-    const int16_t awaited = each->phase == HttpConnection::Phase::kSending ? POLLOUT : POLLIN;
-    events.push_back({.fd = each->socket.get(), .events = awaited, .revents = 0});
-    until = std::min(until, each->until);
+  for (const HttpConnection& each : held_) {
+    const int16_t awaited = each.phase == HttpConnection::Phase::kSending ? POLLOUT : POLLIN;
+    events_.push_back({.fd = each.socket.get(), .events = awaited, .revents = 0});
+    until = std::min(until, each.until);
   }
   int timeout = -1;
   if (until != Clock::time_point::max()) {
     timeout = static_cast<int>(std::max<int64_t>(0, std::chrono::ceil<std::chrono::milliseconds>(until - now).count()));
   }
-  if (poll(events.data(), events.size(), timeout) < 0) {
-    for (pollfd& each : events) each.revents = 0;
+  if (poll(events_.data(), events_.size(), timeout) < 0) {
+    for (pollfd& each : events_) each.revents = 0;
   }
-  return events;
 }
 
 void HttpConnections::AcceptWaiting(int listening) {
   for (;;) {
-    sockaddr_storage peer = {};
-    socklen_t size = sizeof(peer);
-    FileDescriptor socket(accept4(listening, reinterpret_cast<sockaddr*>(&peer), &size, SOCK_NONBLOCK | SOCK_CLOEXEC));
-    if (!socket.valid()) {
-      if (errno == EINTR || errno == ECONNABORTED) continue;
-      if (WouldBlock()) return;
-      CloseIdlest();  // its descriptor is for the one that waits
+    HttpConnectionNode node(1);  // first: without memory the connection goes on waiting
+    HttpConnection& fresh = node.front();
+    fresh.address_bytes = sizeof(fresh.address);
+    fresh.socket = FileDescriptor(accept4(listening, reinterpret_cast<sockaddr*>(&fresh.address), &fresh.address_bytes,
+                                          SOCK_NONBLOCK | SOCK_CLOEXEC));
+    if (!fresh.socket.valid()) {
+      if (errno == EAGAIN || errno == EWOULDBLOCK) return;
+      const bool exhausted = errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM;
+      if (!exhausted) continue;  // the connection that was to be accepted has failed: accept(2)
+      CloseIdlest();             // its descriptor is for the one that waits
       accept_again_ = Clock::now() + kRetry;
       return;
     }
     size_t handed_out = 0;
     {
       MutexLock lock(mutex_);
-      handed_out = handed_out_;
+      handed_out = handed_out_ + returned_.size();
     }
     if (held_.size() + handed_out >= limits_.most) CloseIdlest();
     if (held_.size() + handed_out >= limits_.most) continue;  // all are worked on: this one is turned away
-    auto connection = std::make_unique<HttpConnection>();
-    connection->socket = std::move(socket);
-    connection->peer = PeerText(peer, size);
-    connection->until = After(limits_.head);
-    held_.push_back(std::move(connection));
+    fresh.since = Clock::now();
+    fresh.until = After(limits_.head);
+    held_.splice(held_.end(), node);
   }
 }
 
 void HttpConnections::CloseIdlest() {
   auto idlest = held_.end();
   for (auto each = held_.begin(); each != held_.end(); ++each) {
-    if ((*each)->phase == HttpConnection::Phase::kSending) continue;
-    if (idlest == held_.end() || (*each)->until < (*idlest)->until) idlest = each;
+    if (each->phase == HttpConnection::Phase::kSending) continue;
+    if (idlest == held_.end() || each->since < idlest->since) idlest = each;
   }
   if (idlest != held_.end()) held_.erase(idlest);
 }
 
-void HttpConnections::Advance(Connection connection) {
-  switch (Clock::now() < connection->until ? Step(*connection) : Next::kClose) {
-    case Next::kWait:
-      return held_.push_back(std::move(connection));
-    case Next::kHandOut:
-      return HandOut(std::move(connection));
-    case Next::kClose:
-      return;
+void HttpConnections::Advance(Held connection) {
+  try {
+    switch (Clock::now() < connection->until ? Step(*connection) : Next::kClose) {
+      case Next::kWait:
+        return;
+      case Next::kHandOut:
+        return HandOut(connection);
+      case Next::kClose:
+        held_.erase(connection);
+    }
+  } catch (const std::bad_alloc&) {
+    connection->SendOutOfMemory();
+    End(*connection);
+    if (limits_.out_of_memory != nullptr) limits_.out_of_memory();
   }
 }
 
@@ -260,25 +292,28 @@ HttpConnections::Next HttpConnections::SendMore(HttpConnection& connection) cons
   connection.to_send = std::string();
   if (connection.keep) {
     connection.phase = HttpConnection::Phase::kHead;
+    connection.since = Clock::now();
     connection.until = After(limits_.keep_alive);
     return ReadHead(connection);
   }
-  shutdown(connection.socket.get(), SHUT_WR);
-  connection.phase = HttpConnection::Phase::kEnding;
-  connection.until = Clock::now() + kEndingTime;
+  End(connection);
   return Next::kWait;
 }
 
-void HttpConnections::HandOut(Connection connection) {
-  const size_t bytes = HttpHeadBytes(connection->received);
-  HttpArrival head = ParseHttpHead(bytes == 0 ? connection->received : connection->received.substr(0, bytes));
+// Nothing here takes memory once the connection counts as handed out.
+void HttpConnections::HandOut(Held connection) {
+  const absl::string_view received = connection->received;
+  const size_t bytes = HttpHeadBytes(received);
+  connection->head = ParseHttpHead(bytes == 0 ? received : received.substr(0, bytes));
   connection->received.erase(0, bytes);
+  HttpConnectionNode node;
+  node.splice(node.end(), held_, connection);
   {
     MutexLock lock(mutex_);
     if (ending_) return;
     ++handed_out_;
   }
-  take_(std::move(connection), std::move(head));
+  take_(std::move(node));
 }
 
 }  // namespace vitrine

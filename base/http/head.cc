@@ -120,8 +120,16 @@ bool HttpHead::AnnouncesBody() const {
 }
 
 bool HttpHead::KeepsAlive() const {
-  const std::string wish = Header("Connection").value_or("");
-  return minor_version == 0 ? absl::EqualsIgnoreCase(wish, "keep-alive") : !absl::EqualsIgnoreCase(wish, "close");
+  bool close = false, keep = false;
+  for (const auto& [name, value] : headers) {
+    if (!absl::EqualsIgnoreCase(name, "Connection")) continue;
+    for (const absl::string_view each : absl::StrSplit(value, ',')) {
+      const absl::string_view option = absl::StripAsciiWhitespace(each);
+      close = close || absl::EqualsIgnoreCase(option, "close");
+      keep = keep || absl::EqualsIgnoreCase(option, "keep-alive");
+    }
+  }
+  return !close && (keep || minor_version > 0);
 }
 
 size_t HttpHeadBytes(absl::string_view received) {

@@ -62,13 +62,15 @@ struct HttpServerOptions {
   int64_t max_body_bytes = int64_t{16} << 20;
   // Bytes of bodies of all connections together; and as many of answers that their clients do not take.
   int64_t max_all_bodies_bytes = int64_t{128} << 20;
+  // Told when memory ran out on the way of a request, which is answered 503. Any thread; may be null.
+  std::function<void()> out_of_memory = {};
 };
 
 // Plain HTTP/1.1 for one handler. Connections that are silent, idle or slow hold no thread; of 1,024, or a quarter of
 // the process's descriptors, the idlest makes room for the next. Thread-safe.
 class HttpServer {
  public:
-  // Runs on a thread of its own, many at once. May block. What it throws as std::bad_alloc is answered 503.
+  // Runs on a thread of its own, many at once. May block.
   using Handler = std::function<HttpResponse(HttpRequest&)>;
 
   // UNAVAILABLE if the address cannot be bound: see ListenOnTcp.

@@ -250,7 +250,9 @@ HttpResponse OipHttpFront::Infer(const Target& target, HttpRequest& request) {
 absl::StatusOr<std::unique_ptr<HttpServer>> StartOipHttp(const HttpServerOptions& options, ClassifyService& service,
                                                          Registry& registry, const Identity& identity, Health& health) {
   const auto front = std::make_shared<OipHttpFront>(service, registry, identity, health);
-  return HttpServer::Start(options, [front](HttpRequest& request) {
+  HttpServerOptions told = options;
+  told.out_of_memory = CountOutOfMemory;
+  return HttpServer::Start(told, [front](HttpRequest& request) {
     const CrashHandlerStack crash_stack;
     return front->Serve(request);
   });

@@ -70,6 +70,8 @@ TEST(HttpHead, KeepsAliveByVersionUnlessSaidOtherwise) {
   const auto keeps = [](const std::string& head) { return ParseHttpHead(head)->KeepsAlive(); };
   EXPECT_TRUE(keeps("GET / HTTP/1.1\r\n\r\n"));
   EXPECT_FALSE(keeps("GET / HTTP/1.1\r\nConnection: Close\r\n\r\n"));
+  EXPECT_FALSE(keeps("GET / HTTP/1.1\r\nConnection: TE, close\r\n\r\n"));
+  EXPECT_FALSE(keeps("GET / HTTP/1.1\r\nConnection: keep-alive\r\nConnection: close\r\n\r\n"));
   EXPECT_FALSE(keeps("GET / HTTP/1.0\r\n\r\n"));
   EXPECT_TRUE(keeps("GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n"));
 }

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// Any bytes of a connection are no head of HTTP yet, a refusal, or a head that says one thing to everybody; what
+// follows it is refused as gzip or unfolds within its limit.
+#include <algorithm>
+#include <cstdint>
+#include <string>
+
+#include "absl/strings/string_view.h"
+#include "base/gunzip.h"
+#include "base/http/head.h"
+#include "tests/fuzz/require.h"
+
+namespace {
+
+using vitrine::Require;
+
+constexpr size_t kMostUnfolded = size_t{1} << 20;
+
+bool EndsNoLine(absl::string_view text) {
+  return text.find_first_of(absl::string_view("\r\n\0", 3)) == absl::string_view::npos;
+}
+
+void CheckHead(const vitrine::HttpHead& head) {
+  Require(!head.method.empty() && EndsNoLine(head.method) && head.method.find(' ') == std::string::npos);
+  Require(head.path.find('\0') == std::string::npos && EndsNoLine(head.query));
+  Require(head.minor_version == 0 || head.minor_version == 1);
+  for (const auto& [name, value] : head.headers) {
+    Require(!name.empty() && EndsNoLine(name) && EndsNoLine(value) && head.Header(name).has_value());
+  }
+  // Whoever reads only one of the two would see another end of the body.
+  Require(!head.Header("Content-Length").has_value() || !head.Header("Transfer-Encoding").has_value());
+  Require(head.ContentLength().value_or(0) >= 0);
+  if (!head.AnnouncesBody()) Require(head.ContentLength().value_or(0) == 0);
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const absl::string_view received(reinterpret_cast<const char*>(data), size);
+  const size_t head_bytes = vitrine::HttpHeadBytes(received);
+  Require(head_bytes <= size);
+  const auto head = vitrine::ParseHttpHead(received.substr(0, head_bytes));
+  if (head_bytes == 0) Require(!head.ok());
+  if (head.ok()) {
+    CheckHead(*head);
+  } else {
+    Require(head.status().code() == absl::StatusCode::kInvalidArgument ||
+            head.status().code() == absl::StatusCode::kResourceExhausted);
+  }
+  const auto body = vitrine::Gunzip(received.substr(head_bytes), kMostUnfolded);
+  if (body.ok()) Require(body->size() <= kMostUnfolded);
+  return 0;
+}
