@@ -30,10 +30,10 @@ std::vector<NamedTensor> TensorsOf(const Module& module) {
 // The grid that a model's table of positions was made for; empty without one. Families name it alike.
 Grid TableGrid(const v1::ModelConfig& config) {
   std::vector<const google::protobuf::FieldDescriptor*> fields;
-  config.GetReflection()->ListFields(config, &fields);
+  v1::ModelConfig::GetReflection()->ListFields(config, &fields);
   for (const auto* field : fields) {
     if (field->containing_oneof() == nullptr || field->message_type() == nullptr) continue;
-    const google::protobuf::Message& family = config.GetReflection()->GetMessage(config, field);
+    const google::protobuf::Message& family = v1::ModelConfig::GetReflection()->GetMessage(config, field);
     const auto* rows = family.GetDescriptor()->FindFieldByName("grid_rows");
     const auto* columns = family.GetDescriptor()->FindFieldByName("grid_columns");
     if (rows == nullptr || columns == nullptr) continue;
