@@ -17,11 +17,10 @@
 #include "server/oip/oip_calls.h"
 #include "server/request/out_of_memory.h"
 #include "server/request/plan_request.h"
-#include "server/rpc/call_credentials.h"
-#include "server/rpc/call_trace.h"
 #include "server/rpc/finish.h"
 #include "server/rpc/grpc_status.h"
 #include "server/rpc/stream_limits.h"
+#include "server/rpc/stream_origin.h"
 #include "server/rpc/wire.h"
 
 namespace vitrine {
@@ -66,20 +65,12 @@ class StreamInferCall : public LongCall, public std::enable_shared_from_this<Str
     const auto keep = TakeSelf();
     if (!ok) return;
     queue_.Renew(PostModelStreamInfer, parts_);
-    deadline_ = DeadlineOf(context_, parts_.service.clock());
     {
       MutexLock lock(mutex_);
       self_ = keep;
       tags_ = 2;  // done_ and finished_
     }
-    const absl::Status opened = OrOutOfMemory([&]() -> absl::Status {
-      trace_ = TraceOf(context_);
-      credentials_ = CredentialsOf(context_);
-      peer_ = context_.peer();
-      RETURN_IF_ERROR(Authorize().status());
-      parts_.streams.Add(keep);
-      return absl::OkStatus();
-    });
+    const absl::Status opened = origin_.Open(parts_, kRpc, context_, keep);
     MutexLock lock(mutex_);
     if (!opened.ok()) End(opened);
     MaybeRead();
@@ -118,18 +109,11 @@ class StreamInferCall : public LongCall, public std::enable_shared_from_this<Str
     }
   }
 
-  // By the credentials that came with the call, as the rules are now.
-  absl::StatusOr<Caller> Authorize() {
-    absl::StatusOr<Caller> caller = parts_.identity.Authorize(kRpc, credentials_);
-    parts_.service.metrics().server().CountAuthorization(caller.status().code());
-    return caller;
-  }
-
   // Without the lock: a refusal is answered before Infer returns.
   void Handle(std::shared_ptr<InFlight> read) {
     CallContext call;
     call.method = Method::kModelInfer;
-    call.deadline = deadline_;
+    call.deadline = origin_.deadline();
     call.cancelled = cancelled_;
     absl::StatusOr<inference::ModelInferRequest> request = OrOutOfMemory([&] { return Take(*read, call); });
     bytes_.Clear();
@@ -141,15 +125,13 @@ class StreamInferCall : public LongCall, public std::enable_shared_from_this<Str
 
   // Parses what was read, and notes what its answer needs.
   absl::StatusOr<inference::ModelInferRequest> Take(InFlight& read, CallContext& call) {
-    call.peer = peer_;
-    call.trace = trace_;
+    origin_.Describe(call);
     call.planned = [this, &read](int64_t bytes) {
       MutexLock lock(mutex_);
       read.bytes += bytes;
       answer_bytes_ += bytes;
     };
-    // Anew for each request: a token that is taken away ends with its next request, not with the stream.
-    const absl::StatusOr<Caller> caller = Authorize();
+    const absl::StatusOr<Caller> caller = origin_.Authorize();
     call.caller = CallerOf(caller);
     RETURN_IF_ERROR(caller.status());
     RETURN_IF_ERROR(Unfold(bytes_, parts_.max_message_bytes));
@@ -300,11 +282,8 @@ class StreamInferCall : public LongCall, public std::enable_shared_from_this<Str
   MemberTag<StreamInferCall> done_{*this, &StreamInferCall::OnDone};
   grpc::ServerContext context_;
   grpc::ServerAsyncReaderWriter<grpc::ByteBuffer, grpc::ByteBuffer> stream_{&context_};
-  grpc::ByteBuffer bytes_;             // of the read that is outstanding
-  absl::Time deadline_;                // constant after OnRequested
-  std::optional<TraceContext> trace_;  // constant after OnRequested
-  Credentials credentials_;            // constant after OnRequested
-  std::string peer_;                   // constant after OnRequested
+  grpc::ByteBuffer bytes_;  // of the read that is outstanding
+  StreamOrigin origin_;     // constant after OnRequested
 
   Mutex mutex_;
   std::shared_ptr<StreamInferCall> self_ ABSL_GUARDED_BY(mutex_);  // set while gRPC holds a tag of this call

@@ -16,4 +16,5 @@ list(APPEND server_sources
   rpc/rpc_front.cc
   rpc/served_port.cc
   rpc/stream_call.cc
+  rpc/stream_origin.cc
   rpc/wire.cc)

@@ -16,12 +16,11 @@
 #include "base/status_macros.h"
 #include "server/request/out_of_memory.h"
 #include "server/request/plan_request.h"
-#include "server/rpc/call_credentials.h"
-#include "server/rpc/call_trace.h"
 #include "server/rpc/calls.h"
 #include "server/rpc/finish.h"
 #include "server/rpc/grpc_status.h"
 #include "server/rpc/stream_limits.h"
+#include "server/rpc/stream_origin.h"
 #include "server/rpc/wire.h"
 
 namespace vitrine {
@@ -70,20 +69,12 @@ class StreamCall : public LongCall, public std::enable_shared_from_this<StreamCa
     const auto keep = TakeSelf();
     if (!ok) return;
     queue_.Renew(PostClassifyStream, parts_);
-    deadline_ = DeadlineOf(context_, parts_.service.clock());
     {
       MutexLock lock(mutex_);
       self_ = keep;
       tags_ = 2;  // done_ and finished_
     }
-    const absl::Status opened = OrOutOfMemory([&]() -> absl::Status {
-      trace_ = TraceOf(context_);
-      credentials_ = CredentialsOf(context_);
-      peer_ = context_.peer();
-      RETURN_IF_ERROR(Authorize().status());
-      parts_.streams.Add(keep);
-      return absl::OkStatus();
-    });
+    const absl::Status opened = origin_.Open(parts_, kRpc, context_, keep);
     MutexLock lock(mutex_);
     refused_ = opened;
     MaybeRead();
@@ -108,13 +99,6 @@ class StreamCall : public LongCall, public std::enable_shared_from_this<StreamCa
     MaybeRead();
   }
 
-  // By the credentials that came with the call, as the rules are now.
-  absl::StatusOr<Caller> Authorize() {
-    absl::StatusOr<Caller> caller = parts_.identity.Authorize(kRpc, credentials_);
-    parts_.service.metrics().server().CountAuthorization(caller.status().code());
-    return caller;
-  }
-
   // Submits the request that was read. Without the lock: a refusal is answered before Classify returns.
   void Handle() {
     std::shared_ptr<InFlight> read;
@@ -130,7 +114,7 @@ class StreamCall : public LongCall, public std::enable_shared_from_this<StreamCa
       MutexLock lock(mutex_);
       return Lose(0);
     }
-    CallContext call = {.method = Method::kClassifyStream, .deadline = deadline_, .cancelled = cancelled_};
+    CallContext call = {.method = Method::kClassifyStream, .deadline = origin_.deadline(), .cancelled = cancelled_};
     absl::StatusOr<v1::ClassifyRequest> request = OrOutOfMemory([&] { return Take(*read, unfolded, call); });
     bytes_.Clear();
     parts_.service.Classify(std::move(request), std::move(call),
@@ -141,8 +125,7 @@ class StreamCall : public LongCall, public std::enable_shared_from_this<StreamCa
 
   // Parses what was read, if it could be unfolded, and notes what its answer needs.
   absl::StatusOr<v1::ClassifyRequest> Take(InFlight& read, const absl::Status& unfolded, CallContext& call) {
-    call.peer = peer_;
-    call.trace = trace_;
+    origin_.Describe(call);
     call.room = read.room;
     call.planned = [this, &read](int64_t bytes) {
       MutexLock lock(mutex_);
@@ -152,8 +135,7 @@ class StreamCall : public LongCall, public std::enable_shared_from_this<StreamCa
     absl::StatusOr<v1::ClassifyRequest> request =
         unfolded.ok() ? ParseRequest(bytes_) : absl::StatusOr<v1::ClassifyRequest>(unfolded);
     const absl::Status tracked = Track(read, request.status());
-    // Anew for each request: a token that is taken away ends with its next request, not with the stream.
-    const absl::StatusOr<Caller> caller = Authorize();
+    const absl::StatusOr<Caller> caller = origin_.Authorize();
     call.caller = CallerOf(caller);
     RETURN_IF_ERROR(caller.status());
     RETURN_IF_ERROR(tracked);
@@ -321,11 +303,8 @@ class StreamCall : public LongCall, public std::enable_shared_from_this<StreamCa
   MemberTag<StreamCall> done_{*this, &StreamCall::OnDone};
   grpc::ServerContext context_;
   grpc::ServerAsyncReaderWriter<grpc::ByteBuffer, grpc::ByteBuffer> stream_{&context_};
-  grpc::ByteBuffer bytes_;             // of the read that is outstanding
-  absl::Time deadline_;                // constant after OnRequested
-  std::optional<TraceContext> trace_;  // constant after OnRequested
-  Credentials credentials_;            // constant after OnRequested
-  std::string peer_;                   // constant after OnRequested
+  grpc::ByteBuffer bytes_;  // of the read that is outstanding
+  StreamOrigin origin_;     // constant after OnRequested
 
   Mutex mutex_;
   std::shared_ptr<StreamCall> self_ ABSL_GUARDED_BY(mutex_);  // set while gRPC holds a tag of this call
