@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/http/connections.h"
-
 #include <arpa/inet.h>
 #include <gmock/gmock.h>
 #include <netinet/in.h>
@@ -10,6 +8,7 @@
 #include <cstdlib>
 #include <string>
 
+#include "base/http/connections.h"
 #include "base/tcp_listen.h"
 
 namespace vitrine {
