@@ -83,12 +83,13 @@ absl::Status WritePortFile(const std::string& path, const Server& server) {
 
 absl::Status Run(const ServerOptions& options, const sigset_t& signals) {
   ASSIGN_OR_RETURN(const std::unique_ptr<Server> server, Server::Start(options));
+  // Before the sentence, so that who has read it finds the file.
+  if (!options.port_file.empty()) RETURN_IF_ERROR(WritePortFile(options.port_file, *server));
   const std::string metrics = server->metrics_address();
   const std::string socket = server->socket_address();
   std::cout << "listening on " << server->address() << " (gRPC)"
             << (metrics.empty() ? "" : absl::StrCat(" and http://", metrics, " (metrics)"))
             << (socket.empty() ? "" : absl::StrCat(" and ", socket, " (gRPC)")) << std::endl;
-  if (!options.port_file.empty()) RETURN_IF_ERROR(WritePortFile(options.port_file, *server));
 
   int signal = 0;
   sigwait(&signals, &signal);
