@@ -128,7 +128,8 @@ Image Compose(const SheetFigure& figure) {
     Write(canvas, figure.rows[static_cast<size_t>(row)], {at.left - kGap, at.Place(row, 0).y + at.tile.height / 2},
           right);
     for (int column = 0; column < columns; ++column) {
-      const Image& tile = figure.tiles[static_cast<size_t>(row * columns + column)];
+      const int place = row * columns + column;
+      const Image& tile = figure.tiles[static_cast<size_t>(place)];
       if (tile.pixels.empty()) continue;
       const cv::Mat pixels(tile.height, tile.width, CV_8UC3, const_cast<uint8_t*>(tile.pixels.data()));  // only read
       const cv::Point slack((at.tile.width - tile.width) / 2, (at.tile.height - tile.height) / 2);

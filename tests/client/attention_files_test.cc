@@ -137,7 +137,8 @@ TEST_F(WriteAttentionTest, ALayerThatLooksEverywhereAlikeIsFlatOnTheSheet) {
     int least = 765, most = 0;
     for (int y = bottom - 140; y < bottom - 10; ++y) {
       for (int x = left + 10; x < left + 214; ++x) {
-        const uint8_t* pixel = &sheet.pixels[static_cast<size_t>((y * sheet.width + x) * 3)];
+        const int offset = (y * sheet.width + x) * 3;
+        const uint8_t* pixel = &sheet.pixels[static_cast<size_t>(offset)];
         const int brightness = pixel[0] + pixel[1] + pixel[2];
         least = std::min(least, brightness);
         most = std::max(most, brightness);

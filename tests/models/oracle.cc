@@ -40,7 +40,8 @@ at::Tensor PositionalTensor(int64_t n, int m) {
       for (int c = 0; c < m; ++c) {
         const int64_t position = c < q ? i : j;
         const int channel = c < q ? c : c - q;
-        const double angle = position * std::pow(10000.0, -2.0 * (channel / 2) / q);
+        const int pair = channel / 2;
+        const double angle = position * std::pow(10000.0, -2.0 * pair / q);
         p[i][j][c] = channel % 2 == 0 ? std::sin(angle) : std::cos(angle);
       }
     }

@@ -211,7 +211,8 @@ at::Tensor PositionalTensor(int64_t n, int m) {
     for (int64_t j = 0; j < n; ++j) {
       for (int c = 0; c < m; ++c) {
         const int channel = c % q;
-        const double angle = (c < q ? i : j) * std::pow(10000.0, -2.0 * (channel / 2) / q);
+        const int pair = channel / 2;
+        const double angle = (c < q ? i : j) * std::pow(10000.0, -2.0 * pair / q);
         p[i][j][c] = channel % 2 == 0 ? std::sin(angle) : std::cos(angle);
       }
     }

@@ -28,7 +28,7 @@ class Checkpoint {
     tensors_[name + ".running_var"] = HashedTensor({width}, ++seed_, 4).add_(1);
     tensors_[name + ".num_batches_tracked"] = at::full({}, 1000, at::kLong);
   }
-  void Plain(const std::string& name, std::vector<int64_t> shape, double offset = 0) {
+  void Plain(const std::string& name, const std::vector<int64_t>& shape, double offset = 0) {
     tensors_[name] = HashedTensor(shape, ++seed_, 4).add_(offset);
   }
   void Erase(const std::string& name) { tensors_.erase(name); }

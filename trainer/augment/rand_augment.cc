@@ -26,6 +26,8 @@ double Share(double magnitude, double most, bool negative) {
   return Signed(magnitude / kHighest * most, negative);
 }
 
+// One signature for all: who turns the pixels over takes the picture, who draws a new one only looks at it.
+// NOLINTBEGIN(performance-unnecessary-value-param)
 constexpr RandOperation kOperations[] = {
     {"AutoContrast", [](Image x, double, bool, const Colour&) { return AutoContrast(std::move(x)); }},
     {"Equalize", [](Image x, double, bool, const Colour&) { return Equalize(std::move(x)); }},
@@ -65,6 +67,7 @@ constexpr RandOperation kOperations[] = {
        return Warp(x, {.f = Share(magnitude, 0.45, negative) * x.height}, fill);
      }},
 };
+// NOLINTEND(performance-unnecessary-value-param)
 
 }  // namespace
 

@@ -20,7 +20,7 @@ using google::protobuf::util::MessageDifferencer;
 // "eit"; empty where none is set.
 std::string FamilyOf(const v1::ModelConfig& config) {
   const auto* families = v1::ModelConfig::descriptor()->FindOneofByName("family");
-  const FieldDescriptor* family = config.GetReflection()->GetOneofFieldDescriptor(config, families);
+  const FieldDescriptor* family = v1::ModelConfig::GetReflection()->GetOneofFieldDescriptor(config, families);
   return family == nullptr ? "" : family->name();
 }
 
@@ -40,8 +40,8 @@ void KeepDifferences(v1::Preprocessing& a, v1::Preprocessing& b) {
     MessageDifferencer one_field;
     std::vector<const FieldDescriptor*> fields = {field};
     if (!one_field.CompareWithFields(a, b, fields, fields)) continue;
-    a.GetReflection()->ClearField(&a, field);
-    b.GetReflection()->ClearField(&b, field);
+    v1::Preprocessing::GetReflection()->ClearField(&a, field);
+    v1::Preprocessing::GetReflection()->ClearField(&b, field);
   }
 }
 

@@ -111,7 +111,7 @@ TEST(PrintStackOnCrash, AStackThatCannotBeReadEndsTheProcessAllTheSame) {
         NoLongerThan(9);
         PrintStackOnCrash();
         volatile uintptr_t nowhere = 0x10;
-        Call(reinterpret_cast<void (*)()>(nowhere));
+        Call(reinterpret_cast<void (*)()>(nowhere));  // NOLINT(performance-no-int-to-ptr): a place without code
       },
       KilledBySignal(SIGSEGV), "crash: signal 11 in thread [0-9]+.*the stack cannot be read");
 }

@@ -77,7 +77,7 @@ class SimulatedServer {
   void Every(std::function<absl::Duration()> gap, std::function<void()> event);
   // A request arrives. `ended` hears what became of it, perhaps before this returns: OK within the deadline, a refusal
   // of admission, DEADLINE_EXCEEDED. What is unfinished when the server dies is not heard of.
-  void Arrive(const SimulatedRequest& request, std::function<void(const absl::Status& status)> ended);
+  void Arrive(const SimulatedRequest& what, std::function<void(const absl::Status& status)> ended);
   void RunUntil(absl::Time end);
 
  private:
