@@ -10,27 +10,15 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "models/families/family.h"
-#include "models/families/input.h"
+#include "models/layers/initializer.h"
 #include "models/out_of_memory.h"
 
 namespace vitrine {
 namespace {
 
-absl::Status NoFamily(const v1::ModelConfig& config) {
-  std::string names;
-  for (const Family& known : Families()) absl::StrAppend(&names, names.empty() ? "" : ", ", known.name);
-  return absl::InvalidArgumentError(
-      config.has_custom()
-          ? absl::StrCat("config.custom.family is \"", config.custom().family(), "\"; the families are: ", names)
-          : absl::StrCat("config names no family; it must have one of: ", names));
-}
-
 absl::StatusOr<std::unique_ptr<Model>> Make(const v1::ModelConfig& config, std::optional<uint64_t> seed,
                                             at::Device device) {
-  const Family* family = FamilyOf(config);
-  if (family == nullptr) return NoFamily(config);
-  RETURN_IF_ERROR(ValidateCommon(config));
-  RETURN_IF_ERROR(family->validate(config));
+  ASSIGN_OR_RETURN(const Family* const family, CheckedFamilyOf(config));
   try {
     const at::NoGradGuard no_grad;
     Initializer initializer(seed, device);

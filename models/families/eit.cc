@@ -7,31 +7,71 @@
 #include "models/families/eit_parts.h"
 #include "models/families/family.h"
 #include "models/families/input.h"
-#include "models/layers/convolution_patches.h"
-#include "models/layers/patches.h"
+#include "models/families/parts.h"
+#include "models/modules/modules.h"
+#include "models/program/builder.h"
 #include "models/zoo/rows.h"
 
 namespace vitrine {
 namespace {
 
-ConvolutionBranch::Form BranchForm(v1::EitConfig::Convolution convolution) {
-  switch (convolution) {
-    case v1::EitConfig::CONV_CONV:
-      return ConvolutionBranch::Form::kConvConv;
-    case v1::EitConfig::GELU_CONV:
-      return ConvolutionBranch::Form::kGeluConv;
-    case v1::EitConfig::BN_RELU:
-      return ConvolutionBranch::Form::kBnRelu;
-    default:
-      return ConvolutionBranch::Form::kConv;
-  }
+using program::Builder;
+using program::Program;
+using program::Value;
+
+// What Table 7 of the paper puts around the convolution of the first channels. NOTE: class tokens are not on the grid;
+// what passes them by here leaves them as LN(x), which their residual adds.
+Value Convolved(Builder& b, v1::EitConfig::Convolution kind, Value u) {
+  return b.Within("convolution", [&] {
+    if (kind == v1::EitConfig::CONV_CONV) {
+      const Value first = b.ConvolveGrid("", u, /*depthwise=*/false);
+      return b.ConvolveGrid("third", b.ConvolveGrid("second", first, false), false);  // W3 * (W2 * (W * u))
+    }
+    if (kind == v1::EitConfig::GELU_CONV) {
+      b.DrawsFirst({"weight"});
+      return OnCells(b, u, [&](Value cells) {
+        return b.ConvolveGrid("", b.Gelu("gelu", b.Linear("linear", cells, b.columns(u))), false);
+      });
+    }
+    if (kind == v1::EitConfig::BN_RELU) {
+      return OnCells(b, u, [&](Value cells) {
+        return b.Relu("relu", b.BatchNorm("batch_norm", b.ConvolveGrid("", cells, false)));
+      });
+    }
+    return b.ConvolveGrid("", u, false);
+  });
 }
 
-PatchProjection MakePatches(const v1::EitConfig& eit, int channels, Initializer& initializer) {
-  if (ConvolvesPixels(eit)) {
-    return PatchProjection::Of<ConvolutionPatches>(eit.pool(), channels, eit.pool(), eit.width(), initializer);
+Value Block(Builder& b, const v1::EitConfig& eit, int attended, Value x) {
+  b.DrawsFirst({"feed_forward"});
+  return SplitBlock(b, x, eit.mlp_width(), [&](Value u) {
+    const int convolved = eit.width() - attended;
+    if (eit.parallel_convolution()) {
+      const Value side = Convolved(b, v1::EitConfig::CONV, u);
+      return b.Add("parallel.add", SelfAttention(b, u, eit.heads()), side);
+    }
+    if (convolved == 0) return SelfAttention(b, u, eit.heads());
+    const Value branch = Convolved(b, eit.convolution(), b.Columns(u, 0, convolved));
+    const Value attention = SelfAttention(b, b.Columns(u, convolved, attended), eit.heads());
+    return b.Concatenate("concatenate", {branch, attention});  // [conv(u_1..c), attn(u_c+1..C)]
+  });
+}
+
+Value Patches(Builder& b, const v1::EitConfig& eit) {
+  if (!ConvolvesPixels(eit)) return LinearPatches(b, eit.pool(), eit.width());
+  const program::Convolve convolve = {.pool = eit.pool(), .channels_last = true};
+  return b.ToTokens(b.Convolve("patches", b.pictures(), eit.width(), convolve, /*bias=*/true));
+}
+
+Program ProgramOf(const v1::ModelConfig& config) {
+  const v1::EitConfig& eit = config.eit();
+  Builder b(config.preprocessing().channels());
+  const Grid table = HasPositions(eit) ? Grid{eit.grid_rows(), eit.grid_columns()} : Grid();
+  Value x = EitTokens(b, Patches(b, eit), table, eit.depth());
+  for (int i = 0; i < eit.depth(); ++i) {
+    x = b.Block(absl::StrCat("blocks.", i), [&] { return Block(b, eit, AttentionChannels(eit, i + 1), x); });
   }
-  return PatchProjection::Of<LinearPatches>(eit.pool(), channels, eit.pool(), eit.width(), initializer);
+  return EitHead(b, x, config.classes());
 }
 
 // Which options exclude each other.
@@ -78,31 +118,10 @@ absl::Status Validate(const v1::ModelConfig& config) {
   return absl::OkStatus();
 }
 
-std::unique_ptr<Model> Make(const v1::ModelConfig& config, Initializer& initializer) {
-  const v1::EitConfig& eit = config.eit();
-  EitFrame::Parts parts;
-  parts.width = eit.width();
-  parts.heads = eit.heads();
-  if (HasPositions(eit)) parts.table = Grid{eit.grid_rows(), eit.grid_columns()};
-  parts.patches = MakePatches(eit, config.preprocessing().channels(), initializer);
-  for (int block = 1; block <= eit.depth(); ++block) {
-    const SplitBlock::Form form = {.width = eit.width(),
-                                   .attended = AttentionChannels(eit, block),
-                                   .heads = eit.heads(),
-                                   .mlp_width = eit.mlp_width(),
-                                   .branch = BranchForm(eit.convolution()),
-                                   .parallel = eit.parallel_convolution()};
-    parts.blocks.push_back(std::make_unique<SplitBlock>(form, initializer));
-  }
-  // No rollout: it would leave out what the convolutions move between tokens.
-  parts.kinds = {v1::CLASS_TOKEN_ROW, v1::MEAN_OVER_QUERIES, v1::QUERY_ROW, v1::WEIGHTS, v1::DISTANCE};
-  return std::make_unique<EitFrame>(config, std::move(parts), initializer);
-}
-
 }  // namespace
 
 Family EitFamily() {
-  return {v1::ModelConfig::kEit, "eit", Validate, Make, zoo::EitRows};
+  return {v1::ModelConfig::kEit, "eit", Validate, MakeEit, zoo::EitRows, ProgramOf};
 }
 
 }  // namespace vitrine

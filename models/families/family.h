@@ -6,12 +6,15 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "models/layers/initializer.h"
-#include "models/model.h"
+#include "models/program/program.h"
 #include "models/zoo.h"
 
 namespace vitrine {
+
+class Initializer;
+class Model;
 
 // What the rest of the house needs to know of a family. Each is made at the end of its family's file.
 struct Family {
@@ -24,13 +27,18 @@ struct Family {
   std::unique_ptr<Model> (*make)(const v1::ModelConfig& config, Initializer& initializer) = nullptr;
   // Its published variants; null where another family lists them.
   std::vector<ZooRow> (*variants)() = nullptr;
+  // The same as operators. Null for a family that has modules alone: its cost is not counted.
+  program::Program (*program)(const v1::ModelConfig& config) = nullptr;
 };
 
 // All of them, in the order of table.cc.
 const std::vector<Family>& Families();
 
-// Null if the config names none.
-const Family* FamilyOf(const v1::ModelConfig& config);
+// The family of a config that is right in all its fields. INVALID_ARGUMENT names what is missing or out of range.
+absl::StatusOr<const Family*> CheckedFamilyOf(const v1::ModelConfig& config);
+
+// The model as operators. Errors as CheckedFamilyOf; UNIMPLEMENTED for a family that has modules alone.
+absl::StatusOr<program::Program> ProgramOf(const v1::ModelConfig& config);
 
 }  // namespace vitrine
 

@@ -78,13 +78,4 @@ absl::StatusOr<Grid> GridOfInput(const v1::Preprocessing& preprocessing, int cel
       native.min_tokens(), " to ", native.max_tokens(), " tokens of ", cell, "x", cell, " pixels"));
 }
 
-AttentionAbility TokenAttention(const std::vector<v1::AttentionKind>& kinds, int layers, int heads,
-                                const Model& model) {
-  AttentionAbility ability{.offers = {}, .prefix_tokens = model.prefix_tokens(), .cell = model.cell()};
-  for (const v1::AttentionKind kind : kinds) {
-    ability.offers.push_back({.kind = kind, .source = AttentionSource::kTokens, .layers = layers, .heads = heads});
-  }
-  return ability;
-}
-
 }  // namespace vitrine

@@ -4,8 +4,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "models/model.h"
-#include "models/packed_tokens.h"
+#include "models/token_layout.h"
 #include "vitrine/v1/model.pb.h"
 
 namespace vitrine {
@@ -23,9 +22,6 @@ absl::Status ValidateCell(const v1::ModelConfig& config, absl::string_view field
 // The grid of cell x cell pixels of an input that the preprocessing can produce: the fixed size, or any whose cells lie
 // within min_tokens..max_tokens. Rows and columns of pixels that do not fill a cell are left out.
 absl::StatusOr<Grid> GridOfInput(const v1::Preprocessing& preprocessing, int cell, int height, int width);
-
-// What a model offers whose `layers` blocks let tokens attend to tokens, with the class token before the grid.
-AttentionAbility TokenAttention(const std::vector<v1::AttentionKind>& kinds, int layers, int heads, const Model& model);
 
 }  // namespace vitrine
 

@@ -1,44 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 // Answers zeros without looking at the pixels: what is left is the cost of the service.
-#include <ATen/ops/zeros.h>
-
 #include "models/families/family.h"
+#include "models/modules/modules.h"
+#include "models/program/builder.h"
 #include "models/zoo/rows.h"
 
 namespace vitrine {
 namespace {
 
-class Null : public Model {
- public:
-  explicit Null(const v1::ModelConfig& config) : Model(config) {}
+using program::Builder;
+using program::Program;
+using program::Value;
 
-  at::Tensor Forward(const ImageBatch& images, const ForwardContext&) const override {
-    return at::zeros({static_cast<int64_t>(images.size()), config().classes()},
-                     at::TensorOptions().dtype(at::kFloat).device(images[0].device()));
-  }
-  // One token, whatever the size.
-  absl::StatusOr<Grid> GridFor(int, int) const override { return Grid{1, 1}; }
-  int cell() const override {
-    const v1::Preprocessing& preprocessing = config().preprocessing();
-    return preprocessing.has_native() ? preprocessing.native().cell() : preprocessing.fixed().height();
-  }
-  int prefix_tokens() const override { return 0; }
-  FeatureAbility features() const override { return {}; }
-  AttentionAbility attention() const override { return {}; }
-};
+Program ProgramOf(const v1::ModelConfig& config) {
+  Builder b(config.preprocessing().channels());
+  b.Enter(program::Part::kHead);
+  return b.Take(b.Constant(config.classes()));
+}
 
 absl::Status Validate(const v1::ModelConfig&) {
   return absl::OkStatus();
 }
 
-std::unique_ptr<Model> Make(const v1::ModelConfig& config, Initializer&) {
-  return std::make_unique<Null>(config);
-}
-
 }  // namespace
 
 Family NullFamily() {
-  return {v1::ModelConfig::kNull, "null", Validate, Make, zoo::NullRows};
+  return {v1::ModelConfig::kNull, "null", Validate, MakeNull, zoo::NullRows, ProgramOf};
 }
 
 }  // namespace vitrine

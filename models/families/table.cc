@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <string>
 
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "models/families/family.h"
+#include "models/families/input.h"
 
 // Every family. A new one is a row here and a file beside this one that defines `Family <Row>Family()`.
 #define VITRINE_FAMILIES(ROW) \
@@ -26,6 +30,9 @@ const std::vector<Family>& Families() {
   return *kFamilies;
 }
 
+namespace {
+
+// Null if the config names none.
 const Family* FamilyOf(const v1::ModelConfig& config) {
   const std::vector<Family>& families = Families();
   const auto found = std::find_if(families.begin(), families.end(), [&](const Family& family) {
@@ -33,6 +40,32 @@ const Family* FamilyOf(const v1::ModelConfig& config) {
            (family.which != v1::ModelConfig::kCustom || family.name == config.custom().family());
   });
   return found == families.end() ? nullptr : &*found;
+}
+
+absl::Status NoFamily(const v1::ModelConfig& config) {
+  std::string names;
+  for (const Family& known : Families()) absl::StrAppend(&names, names.empty() ? "" : ", ", known.name);
+  return absl::InvalidArgumentError(
+      config.has_custom()
+          ? absl::StrCat("config.custom.family is \"", config.custom().family(), "\"; the families are: ", names)
+          : absl::StrCat("config names no family; it must have one of: ", names));
+}
+
+}  // namespace
+
+absl::StatusOr<const Family*> CheckedFamilyOf(const v1::ModelConfig& config) {
+  const Family* const family = FamilyOf(config);
+  if (family == nullptr) return NoFamily(config);
+  RETURN_IF_ERROR(ValidateCommon(config));
+  RETURN_IF_ERROR(family->validate(config));
+  return family;
+}
+
+absl::StatusOr<program::Program> ProgramOf(const v1::ModelConfig& config) {
+  ASSIGN_OR_RETURN(const Family* const family, CheckedFamilyOf(config));
+  if (family->program != nullptr) return family->program(config);
+  return absl::UnimplementedError(absl::StrCat("family ", std::string(family->name),
+                                               " is not written as a program, so its operators are not known"));
 }
 
 }  // namespace vitrine

@@ -1,231 +1,158 @@
 // SPDX-License-Identifier: Apache-2.0
 // XCiT (El-Nouby et al. 2021) and its QKV embeddings: attention between channels instead of tokens, so that the cost is
 // linear in the tokens; the class token joins only for the last blocks.
-#include <ATen/TensorOperators.h>
-#include <ATen/ops/addcmul.h>
-
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "models/families/family.h"
 #include "models/families/input.h"
+#include "models/families/parts.h"
 #include "models/families/stem_config.h"
-#include "models/layers/class_attention.h"
-#include "models/layers/convolution_stem.h"
-#include "models/layers/cross_covariance_attention.h"
-#include "models/layers/dropout.h"
-#include "models/layers/elementwise.h"
-#include "models/layers/feed_forward.h"
-#include "models/layers/fourier_positions.h"
-#include "models/layers/local_patch_interaction.h"
-#include "models/layers/patches.h"
-#include "models/layers/token_sequence.h"
+#include "models/modules/modules.h"
+#include "models/program/builder.h"
 #include "models/zoo/rows.h"
 
 namespace vitrine {
 namespace {
 
+using program::Builder;
+using program::Program;
+using program::Value;
+using Place = program::Drop::Place;
+
 constexpr double kNormEpsilon = 1e-6;
-// Places for dropout in a block; the positions use one beyond the last block.
-constexpr int kSitesPerBlock = 4;
 
 double LayerScale(const v1::XcitConfig& xcit) {
   return xcit.layer_scale() == 0 ? 1 : xcit.layer_scale();
 }
 
-class XcitBlock : public Module {
- public:
-  XcitBlock(const v1::XcitConfig& xcit, Initializer& initializer)
-      : norm_(xcit.width(), kNormEpsilon, initializer),
-        attention_(xcit, initializer),
-        local_(xcit.width(), kNormEpsilon, initializer),
-        feed_forward_(xcit.width(), xcit.mlp_width(), kNormEpsilon, initializer) {
-    RegisterParameter("attention_scale", attention_scale_, initializer.Constant({xcit.width()}, LayerScale(xcit)));
-    RegisterParameter("local_scale", local_scale_, initializer.Constant({xcit.width()}, LayerScale(xcit)));
-    RegisterParameter("feed_forward_scale", feed_forward_scale_,
-                      initializer.Constant({xcit.width()}, LayerScale(xcit)));
-    RegisterChild("norm", norm_);
-    RegisterChild("attention", attention_);
-    RegisterChild("local", local_);
-    RegisterChild("feed_forward", feed_forward_);
+// --- q, k and v (paper 000): one linear layer, or small networks with ReLU between their layers
+
+constexpr const char* kParts[] = {"q", "k", "v"};
+
+int Codes(Builder& b, const v1::XcitConfig& xcit) {
+  return b.AddWeight("codes", {3, xcit.code_length()}, {program::Initial::Kind::kNormal, 1});
+}
+
+// SNE: a network for each of them.
+std::vector<Value> Separate(Builder& b, const v1::XcitConfig& xcit, Value u) {
+  const int layers = xcit.embedding_layers() == 0 ? 2 : xcit.embedding_layers();
+  std::vector<Value> qkv;
+  for (const char* part : kParts) {
+    qkv.push_back(b.Within(part, [&] {
+      Value x = b.Linear("0", u, xcit.embedding_width());
+      for (int i = 1; i < layers; ++i) {
+        const int64_t outputs = i + 1 == layers ? xcit.width() : xcit.embedding_width();
+        x = b.Linear(absl::StrCat(i), b.Relu(absl::StrCat("relu.", i), x), outputs);
+      }
+      return x;
+    }));
   }
+  return qkv;
+}
 
-  // NOTE: the local patch interaction comes before the MLP.
-  PackedTokens Forward(PackedTokens x, const at::Tensor& codes, int layer, const ForwardContext& context) const {
-    const int site = layer * kSitesPerBlock;
-    const at::Tensor attended =
-        attention_.Forward({norm_.ForwardOperand(x.data, context), x.layout}, codes, layer, site + 2, context);
-    const auto drop = [&](const at::Tensor& branch, int place) {
-      return DropPath(PackedTokens{branch, x.layout}, place, context);
-    };
-    x.data = AddBranch(x.data, drop(attended, site + 2), attention_scale_, context);  // x + gamma1 XCA(LN(x))
-    const at::Tensor local = local_.Forward(x, context);
-    x.data = AddBranch(x.data, drop(local, site + 1), local_scale_, context);  // x + gamma3 LPI(LN(x))
-    const at::Tensor normalized = feed_forward_.norm().ForwardOperand(x.data, context);
-    const at::Tensor transformed = feed_forward_.Transform(normalized, site, context);
-    x.data = AddBranch(x.data, drop(transformed, site), feed_forward_scale_, context);  // x + gamma2 MLP(LN(x))
-    return x;
+// P-SNE: the second layer is shared.
+std::vector<Value> PartlyShared(Builder& b, const v1::XcitConfig& xcit, Value u) {
+  b.ListsFirst({"q", "k", "v"});
+  std::vector<Value> qkv;
+  for (const std::string part : kParts) {
+    const Value hidden = b.Relu(part + ".relu", b.Linear(part, u, xcit.embedding_width()));
+    qkv.push_back(b.Linear("shared", hidden, xcit.width()));
   }
+  return qkv;
+}
 
- private:
-  LayerNorm norm_;
-  CrossCovarianceAttention attention_;
-  LocalPatchInteraction local_;
-  FeedForward feed_forward_;
-  at::Tensor attention_scale_;  // LayerScale, [width] each
-  at::Tensor local_scale_;
-  at::Tensor feed_forward_scale_;
-};
-
-// Class tokens beside the patch tokens of their images.
-struct ClassedTokens {
-  at::Tensor class_tokens;  // [images, width]
-  PackedTokens patches;
-  std::shared_ptr<const TokenLayout> layout;  // with the class token before the patches
-
-  PackedTokens Joined() const { return JoinClassTokens(class_tokens, patches, layout); }
-};
-
-// NOTE: drop path leaves the class blocks alone, as XCiT's code does.
-class XcitClassBlock : public Module {
- public:
-  XcitClassBlock(const v1::XcitConfig& xcit, Initializer& initializer)
-      : tokens_norm_(xcit.tokens_norm()),
-        norm_(xcit.width(), kNormEpsilon, initializer),
-        attention_(xcit.width(), xcit.heads(), initializer),
-        feed_forward_(xcit.width(), xcit.mlp_width(), kNormEpsilon, initializer) {
-    RegisterParameter("attention_scale", attention_scale_, initializer.Constant({xcit.width()}, LayerScale(xcit)));
-    RegisterParameter("feed_forward_scale", feed_forward_scale_,
-                      initializer.Constant({xcit.width()}, LayerScale(xcit)));
-    RegisterChild("norm", norm_);
-    RegisterChild("attention", attention_);
-    RegisterChild("feed_forward", feed_forward_);
+// F-SNE: both layers are shared; the input is [u, C_part] with a learned code for each of the three.
+std::vector<Value> FullyShared(Builder& b, const v1::XcitConfig& xcit, int shared_codes, Value u) {
+  b.DrawsFirst({"first", "second"});
+  const int codes = xcit.codes_per_block() ? Codes(b, xcit) : shared_codes;
+  std::vector<Value> qkv;
+  for (int part = 0; part < 3; ++part) {
+    const Value hidden = b.CodedLinear("first", u, xcit.embedding_width(), codes, part);
+    qkv.push_back(b.Linear("second", b.Relu(absl::StrCat(kParts[part], ".relu"), hidden), xcit.width()));
   }
+  return qkv;
+}
 
-  // `site` is the block's first place for dropout. Without `update_patches` the patch tokens are left as they were.
-  ClassedTokens Forward(ClassedTokens x, int layer, int site, bool update_patches,
-                        const ForwardContext& context) const {
-    const at::Tensor c = norm_.Forward(x.class_tokens, context);
-    const PackedTokens p{norm_.Forward(x.patches.data, context), x.patches.layout};
-    const PackedTokens all = JoinClassTokens(c, p, x.layout);
-    const at::Tensor attended = attention_.Forward(c, all, layer, site + 2, context);
-    const at::Tensor sum = at::addcmul(x.class_tokens, attention_scale_, attended);  // c + gamma1 CA(LN(c), LN(p))
-    // NOTE: the residual takes the normalised class token: c = LN(c), then c + gamma2 MLP(c).
-    const at::Tensor normalized = feed_forward_.norm().Forward(sum, context);
-    const at::Tensor transformed = feed_forward_.Transform(normalized, site, context);
-    x.class_tokens = at::addcmul(normalized, feed_forward_scale_, transformed);
-    if (update_patches) x.patches.data = UpdatePatches(x.patches.data, p.data, context);
-    return x;
-  }
+std::vector<Value> Embedded(Builder& b, const v1::XcitConfig& xcit, int shared_codes, Value u) {
+  if (xcit.embedding() == v1::XcitConfig::SNE) return Separate(b, xcit, u);
+  if (xcit.embedding() == v1::XcitConfig::P_SNE) return PartlyShared(b, xcit, u);
+  return FullyShared(b, xcit, shared_codes, u);
+}
 
- private:
-  // NOTE: the attention hands the patches through normalised, and both residuals add them to themselves:
-  // p + gamma1 LN(p), then LN of that with tokens_norm, then twice that.
-  at::Tensor UpdatePatches(const at::Tensor& patches, const at::Tensor& normalized,
-                           const ForwardContext& context) const {
-    const at::Tensor sum = at::addcmul(patches, attention_scale_, normalized);
-    return (tokens_norm_ ? feed_forward_.norm().Forward(sum, context) : sum) * 2;
-  }
+// --- blocks
 
-  const bool tokens_norm_;
-  LayerNorm norm_;
-  ClassAttention attention_;
-  FeedForward feed_forward_;
-  at::Tensor attention_scale_;  // LayerScale, [width] each
-  at::Tensor feed_forward_scale_;
-};
+Value CrossCovariance(Builder& b, const v1::XcitConfig& xcit, int shared_codes, Value u) {
+  const bool linear =
+      xcit.embedding() == v1::XcitConfig::LINEAR || xcit.embedding() == v1::XcitConfig::EMBEDDING_UNSPECIFIED;
+  return b.Within("attention", [&] {
+    const std::vector<Value> qkv =
+        linear ? std::vector<Value>{b.Linear("qkv", u, 3 * int64_t{xcit.width()})}
+               : b.Within("qkv", [&] { return Embedded(b, xcit, shared_codes, u); });
+    return Project(b, b.AttendChannels("mix", qkv, {.heads = xcit.heads()}), xcit.width());
+  });
+}
 
-class Xcit : public Model {
- public:
-  Xcit(const v1::ModelConfig& model, Initializer& initializer)
-      : Model(model),
-        settings_(model.xcit()),
-        stem_(model.preprocessing().channels(), settings_.patch(), settings_.width(), initializer),
-        positions_(settings_.width(), initializer),
-        norm_(settings_.width(), kNormEpsilon, initializer),
-        head_(settings_.width(), model.classes(), /*bias=*/true, initializer) {
-    RegisterParameter("class_token", class_token_, initializer.TruncatedNormal({1, settings_.width()}, 0.02));
-    if (settings_.embedding() == v1::XcitConfig::F_SNE && !settings_.codes_per_block()) {
-      RegisterParameter("codes", codes_, InitialCodes(settings_.code_length(), initializer));
-    }
-    RegisterChild("stem", stem_);
-    RegisterChild("positions", positions_);
-    for (int i = 0; i < settings_.depth(); ++i) {
-      blocks_.push_back(std::make_unique<XcitBlock>(settings_, initializer));
-      RegisterChild(absl::StrCat("blocks.", i), *blocks_.back());
-    }
-    for (int i = 0; i < settings_.class_depth(); ++i) {
-      class_blocks_.push_back(std::make_unique<XcitClassBlock>(settings_, initializer));
-      RegisterChild(absl::StrCat("class_blocks.", i), *class_blocks_.back());
-    }
-    RegisterChild("norm", norm_);
-    RegisterChild("head", head_);
-  }
+// NOTE: the local patch interaction comes before the MLP.
+Value Block(Builder& b, const v1::XcitConfig& xcit, int shared_codes, Value x) {
+  const auto add = [&](const std::string& name, Value branch, int path) {
+    return b.ScaledResidual(name + ".add", x, branch, b.site() + path, name + "_scale", LayerScale(xcit));
+  };
+  const Value u = b.LayerNorm("norm", x, kNormEpsilon);
+  x = add("attention", CrossCovariance(b, xcit, shared_codes, u), 2);                // x + gamma1 XCA(LN(x))
+  x = add("local", LocalPatchInteraction(b, x, kNormEpsilon), 1);                    // x + gamma3 LPI(LN(x))
+  return add("feed_forward", FeedForward(b, x, xcit.mlp_width(), kNormEpsilon), 0);  // x + gamma2 MLP(LN(x))
+}
 
-  at::Tensor Forward(const ImageBatch& images, const ForwardContext& context) const override {
-    PackedTokens x = positions_.Add(stem_.Forward(images, context), GridsOf(images, cell()), context);  // [T, d]
-    x.data = Dropout(x.data, context.dropout.position, (settings_.depth() + settings_.class_depth()) * kSitesPerBlock,
-                     context);
-    for (int i = 0; i < settings_.depth(); ++i) {
-      x = blocks_[i]->Forward(x, codes_, i, context);
-      context.HandOut(i, x);
-    }
-    const ClassedTokens last = ForwardClassBlocks(x, context);
-    return head_.Forward(norm_.Forward(last.class_tokens, context));  // [images, classes]
-  }
+// The class token attends to all tokens.
+Value ClassAttention(Builder& b, const v1::XcitConfig& xcit, Value u) {
+  return b.Within("attention", [&] {
+    const std::vector<Value> qkv = b.LinearsTogether({"q", "k", "v"}, u, xcit.width());
+    const program::Attend attend = {
+        .heads = xcit.heads(), .scale = AttentionScale(xcit.width(), xcit.heads()), .class_query = true};
+    return Project(b, b.Attend("mix", qkv, attend), xcit.width());
+  });
+}
 
-  absl::StatusOr<Grid> GridFor(int height, int width) const override {
-    return GridOfInput(config().preprocessing(), cell(), height, width);
-  }
-  int cell() const override { return settings_.patch(); }
-  int prefix_tokens() const override { return 1; }
-  AttentionAbility attention() const override {
-    AttentionAbility ability{.offers = {}, .prefix_tokens = 0, .cell = cell()};
-    ability.channels = settings_.width() / settings_.heads();
-    ability.offers = {{.kind = v1::CLASS_ATTENTION,
-                       .source = AttentionSource::kClassQuery,
-                       .layers = settings_.class_depth(),
-                       .heads = settings_.heads()},
-                      {.kind = v1::CROSS_COVARIANCE,
-                       .source = AttentionSource::kChannels,
-                       .layers = settings_.depth(),
-                       .heads = settings_.heads()}};
-    return ability;
-  }
-  FeatureAbility features() const override {
-    return {{v1::CLASS_TOKEN, v1::MEAN_TOKEN, v1::PATCH_TOKENS}, settings_.width()};
-  }
+// NOTE: as XCiT's code does it. The attention hands the patches through normalised, both residuals add them to
+// themselves, and the second takes what is normalised: x = LN(x) before x + gamma2 MLP(x). Drop path leaves it alone.
+Value ClassBlock(Builder& b, const v1::XcitConfig& xcit, Value x) {
+  const Value u = b.LayerNorm("norm", x, kNormEpsilon);
+  const Value attended = b.JoinClass("join", ClassAttention(b, xcit, u), b.TakeCells(u));
+  x = b.ScaledResidual("attention.add", x, attended, /*path=*/-1, "attention_scale", LayerScale(xcit));
+  Value c, patches;
+  const Value transformed = b.Within("feed_forward", [&] {
+    if (xcit.tokens_norm()) x = b.LayerNorm("norm", x, kNormEpsilon);
+    c = b.TakeClass(x);
+    if (!xcit.tokens_norm()) c = b.LayerNorm("norm", c, kNormEpsilon);
+    return Mlp(b, c, xcit.mlp_width());
+  });
+  patches = b.TakeCells(x);
+  c = b.ScaledResidual("feed_forward.add", c, transformed, /*path=*/-1, "feed_forward_scale", LayerScale(xcit));
+  return b.JoinClass("join", c, b.Add("patches.double", patches, patches));
+}
 
- private:
-  ClassedTokens ForwardClassBlocks(const PackedTokens& patches, const ForwardContext& context) const {
-    std::vector<Grid> grids;
-    for (int image = 0; image < patches.layout->images(); ++image) grids.push_back(patches.layout->grid(image));
-    ClassedTokens x{class_token_.expand({patches.layout->images(), settings_.width()}), patches,
-                    TokenLayout::Make(std::move(grids), /*prefix_tokens=*/1)};
-    for (int i = 0; i < settings_.class_depth(); ++i) {
-      const int stage = settings_.depth() + i;
-      // Nothing but the final tokens depends on the patches after the last block.
-      const bool watched = context.WantsTokens(stage) || context.WantsTokens(TokenTap::kFinal);
-      const bool update_patches = i + 1 < settings_.class_depth() || watched;
-      x = class_blocks_[i]->Forward(x, i, stage * kSitesPerBlock, update_patches, context);
-      if (context.WantsTokens(stage)) context.HandOut(stage, x.Joined());
-    }
-    if (context.WantsTokens(TokenTap::kFinal)) {
-      const PackedTokens all = x.Joined();
-      context.HandOut(TokenTap::kFinal, {norm_.Forward(all.data, context), all.layout});
-    }
-    return x;
+Program ProgramOf(const v1::ModelConfig& config) {
+  const v1::XcitConfig& xcit = config.xcit();
+  Builder b(config.preprocessing().channels());
+  b.DrawsFirst({"stem", "positions", "head", "class_token", "codes"});
+  const bool shares_codes = xcit.embedding() == v1::XcitConfig::F_SNE && !xcit.codes_per_block();
+  Value x = b.FourierPosition("positions", ConvolutionStem(b, xcit.patch(), xcit.width()));
+  x = b.Drop(x, Place::kPositions, (xcit.depth() + xcit.class_depth()) * Builder::kSitesPerBlock);
+  b.Enter(program::Part::kBlock);
+  const Value c = b.ClassToken("class_token", xcit.width(), {program::Initial::Kind::kTruncatedNormal, 0.02});
+  const int codes = shares_codes ? Codes(b, xcit) : -1;
+  for (int i = 0; i < xcit.depth(); ++i) {
+    x = b.Block(absl::StrCat("blocks.", i), [&] { return Block(b, xcit, codes, x); });
   }
-
-  const v1::XcitConfig settings_;
-  ConvolutionStem stem_;
-  FourierPositions positions_;
-  at::Tensor class_token_;
-  at::Tensor codes_;  // of F_SNE with shared codes, [3, code_length]
-  std::vector<std::unique_ptr<XcitBlock>> blocks_;
-  std::vector<std::unique_ptr<XcitClassBlock>> class_blocks_;
-  LayerNorm norm_;
-  Linear head_;
-};
+  x = b.JoinClass("join", c, x);
+  for (int i = 0; i < xcit.class_depth(); ++i) {
+    x = b.Block(absl::StrCat("class_blocks.", i), [&] { return ClassBlock(b, xcit, x); });
+  }
+  b.Enter(program::Part::kHead);
+  x = b.LayerNorm("norm", x, kNormEpsilon);
+  b.FinalTokens(x);
+  return b.Take(b.Linear("head", b.TakeClass(x), config.classes()));
+}
 
 // Which sizes of the embedding belong to which kind.
 absl::Status ValidateEmbedding(const v1::XcitConfig& xcit) {
@@ -265,14 +192,10 @@ absl::Status Validate(const v1::ModelConfig& config) {
   return ValidateCell(config, "xcit.patch", xcit.patch());
 }
 
-std::unique_ptr<Model> Make(const v1::ModelConfig& config, Initializer& initializer) {
-  return std::make_unique<Xcit>(config, initializer);
-}
-
 }  // namespace
 
 Family XcitFamily() {
-  return {v1::ModelConfig::kXcit, "xcit", Validate, Make, zoo::XcitRows};
+  return {v1::ModelConfig::kXcit, "xcit", Validate, MakeXcit, zoo::XcitRows, ProgramOf};
 }
 
 }  // namespace vitrine

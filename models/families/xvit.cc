@@ -1,190 +1,84 @@
 // SPDX-License-Identifier: Apache-2.0
 // X-ViT: XCiT's frame around attention without softmax, whose cost is linear in the tokens (the workshop form of
 // UFO-ViT).
-#include <ATen/TensorOperators.h>
-
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "models/families/family.h"
 #include "models/families/input.h"
+#include "models/families/parts.h"
 #include "models/families/stem_config.h"
-#include "models/layers/affine.h"
-#include "models/layers/convolution_stem.h"
-#include "models/layers/dropout.h"
-#include "models/layers/feed_forward.h"
-#include "models/layers/fourier_positions.h"
-#include "models/layers/local_patch_interaction.h"
-#include "models/layers/patches.h"
-#include "models/layers/token_sequence.h"
-#include "models/layers/x_attention.h"
+#include "models/modules/modules.h"
+#include "models/program/builder.h"
 #include "models/zoo/rows.h"
 
 namespace vitrine {
 namespace {
 
-constexpr double kNormEpsilon = 1e-6;
-// Places for dropout in a block; the positions use one beyond the last block.
-constexpr int kSitesPerBlock = 4;
+using program::Builder;
+using program::Program;
+using program::Value;
+using Place = program::Drop::Place;
 
-double InitialScale(const v1::XVitConfig& xvit) {
-  return xvit.affine_scale() == 0 ? 1 : xvit.affine_scale();
+constexpr double kNormEpsilon = 1e-6;
+
+program::AttendLinearly Attention(const v1::XVitConfig& xvit) {
+  return {.heads = xvit.heads(), .over_values = xvit.norm_axis() == v1::XVitConfig::LAST};
 }
 
-// Every module's output goes through an affine layer before its residual.
-class XVitBlock : public Module {
- public:
-  XVitBlock(const v1::XVitConfig& xvit, Initializer& initializer)
-      : norm_(xvit.width(), kNormEpsilon, initializer),
-        attention_(xvit, initializer),
-        attention_affine_(xvit.width(), InitialScale(xvit), initializer),
-        local_(xvit.width(), kNormEpsilon, initializer),
-        local_affine_(xvit.width(), InitialScale(xvit), initializer),
-        feed_forward_(xvit.width(), xvit.mlp_width(), kNormEpsilon, initializer),
-        feed_forward_affine_(xvit.width(), InitialScale(xvit), initializer) {
-    RegisterChild("norm", norm_);
-    RegisterChild("attention", attention_);
-    RegisterChild("attention_affine", attention_affine_);
-    RegisterChild("local", local_);
-    RegisterChild("local_affine", local_affine_);
-    RegisterChild("feed_forward", feed_forward_);
-    RegisterChild("feed_forward_affine", feed_forward_affine_);
-  }
+// x + A(branch): every branch goes through an affine layer first.
+Value AddAffine(Builder& b, const v1::XVitConfig& xvit, const std::string& name, Value x, Value branch, int path) {
+  const double initial = xvit.affine_scale() == 0 ? 1 : xvit.affine_scale();
+  return b.Residual(name + ".add", x, b.Affine(name + "_affine", branch, initial), path);
+}
 
-  PackedTokens Forward(PackedTokens x, int layer, const ForwardContext& context) const {
-    const int site = layer * kSitesPerBlock;
-    const at::Tensor attended =
-        attention_.Forward({norm_.Forward(x.data, context), x.layout}, layer, site + 2, context);
-    const auto drop = [&](const at::Tensor& branch, int place) {
-      return DropPath(PackedTokens{branch, x.layout}, place, context);
-    };
-    x.data = x.data + drop(attention_affine_.Forward(attended), site + 2);                // x + A1(XA(LN(x)))
-    x.data = x.data + drop(local_affine_.Forward(local_.Forward(x, context)), site + 1);  // x + A2(LPI(LN(x)))
-    const at::Tensor transformed =
-        feed_forward_.Transform(feed_forward_.norm().Forward(x.data, context), site, context);
-    x.data = x.data + drop(feed_forward_affine_.Forward(transformed), site);  // x + A3(FFN(LN(x)))
-    return x;
-  }
-
- private:
-  LayerNorm norm_;
-  XAttention attention_;
-  Affine attention_affine_;
-  LocalPatchInteraction local_;
-  Affine local_affine_;
-  FeedForward feed_forward_;
-  Affine feed_forward_affine_;
-};
+Value Block(Builder& b, const v1::XVitConfig& xvit, Value x) {
+  const Value u = b.LayerNorm("norm", x, kNormEpsilon);
+  const Value attended = b.Within("attention", [&] {
+    const Value qkv = b.Linear("qkv", u, 3 * int64_t{xvit.attention_width()});
+    return Project(b, b.AttendLinearly("mix", {qkv}, Attention(xvit)), xvit.width());
+  });
+  x = AddAffine(b, xvit, "attention", x, attended, b.site() + 2);                              // x + A1(XA(LN(x)))
+  x = AddAffine(b, xvit, "local", x, LocalPatchInteraction(b, x, kNormEpsilon), b.site() + 1);  // x + A2(LPI(LN(x)))
+  const Value transformed = FeedForward(b, x, xvit.mlp_width(), kNormEpsilon);
+  return AddAffine(b, xvit, "feed_forward", x, transformed, b.site());  // x + A3(FFN(LN(x)))
+}
 
 // The class token gathers from all tokens; the patch tokens stay (CaiT). Drop path leaves it alone, as in XCiT.
-class XVitClassBlock : public Module {
- public:
-  XVitClassBlock(const v1::XVitConfig& xvit, Initializer& initializer)
-      : norm_(xvit.width(), kNormEpsilon, initializer),
-        attention_(xvit, initializer),
-        attention_affine_(xvit.width(), InitialScale(xvit), initializer),
-        feed_forward_(xvit.width(), xvit.mlp_width(), kNormEpsilon, initializer),
-        feed_forward_affine_(xvit.width(), InitialScale(xvit), initializer) {
-    RegisterChild("norm", norm_);
-    RegisterChild("attention", attention_);
-    RegisterChild("attention_affine", attention_affine_);
-    RegisterChild("feed_forward", feed_forward_);
-    RegisterChild("feed_forward_affine", feed_forward_affine_);
-  }
+Value ClassBlock(Builder& b, const v1::XVitConfig& xvit, Value x) {
+  const int64_t width = xvit.attention_width();
+  const Value u = b.LayerNorm("norm", x, kNormEpsilon);
+  const Value attended = b.Within("attention", [&] {
+    const Value q = b.LinearPart("qkv", b.TakeClass(u), 0, width, 3 * width);
+    const Value kv = b.LinearPart("qkv", u, width, 2 * width, 3 * width);
+    program::AttendLinearly attention = Attention(xvit);
+    attention.class_query = true;
+    return Project(b, b.AttendLinearly("mix", {q, kv}, attention), xvit.width());
+  });
+  Value c = AddAffine(b, xvit, "attention", b.TakeClass(x), attended, -1);
+  c = AddAffine(b, xvit, "feed_forward", c, FeedForward(b, c, xvit.mlp_width(), kNormEpsilon), -1);
+  return b.JoinClass("join", c, b.TakeCells(x));
+}
 
-  // `c` is [images, width]; `layout` that of the patches with the class token before them. `site` is the block's first
-  // place for dropout.
-  at::Tensor Forward(at::Tensor c, const PackedTokens& patches, const std::shared_ptr<const TokenLayout>& layout,
-                     int layer, int site, const ForwardContext& context) const {
-    const at::Tensor normalized = norm_.Forward(c, context);
-    const PackedTokens all =
-        JoinClassTokens(normalized, {norm_.Forward(patches.data, context), patches.layout}, layout);
-    c = c + attention_affine_.Forward(attention_.ForClassTokens(normalized, all, layer, site + 2, context));
-    return c + feed_forward_affine_.Forward(
-                   feed_forward_.Transform(feed_forward_.norm().Forward(c, context), site, context));
+Program ProgramOf(const v1::ModelConfig& config) {
+  const v1::XVitConfig& xvit = config.xvit();
+  Builder b(config.preprocessing().channels());
+  b.DrawsFirst({"stem", "positions", "head", "class_token"});
+  Value x = b.FourierPosition("positions", ConvolutionStem(b, xvit.patch(), xvit.width()));
+  x = b.Drop(x, Place::kPositions, (xvit.depth() + xvit.class_depth()) * Builder::kSitesPerBlock);
+  b.Enter(program::Part::kBlock);
+  const Value c = b.ClassToken("class_token", xvit.width(), {program::Initial::Kind::kTruncatedNormal, 0.02});
+  for (int i = 0; i < xvit.depth(); ++i) {
+    x = b.Block(absl::StrCat("blocks.", i), [&] { return Block(b, xvit, x); });
   }
-
- private:
-  LayerNorm norm_;
-  XAttention attention_;
-  Affine attention_affine_;
-  FeedForward feed_forward_;
-  Affine feed_forward_affine_;
-};
-
-class XVit : public Model {
- public:
-  XVit(const v1::ModelConfig& model, Initializer& initializer)
-      : Model(model),
-        settings_(model.xvit()),
-        stem_(model.preprocessing().channels(), settings_.patch(), settings_.width(), initializer),
-        positions_(settings_.width(), initializer),
-        norm_(settings_.width(), kNormEpsilon, initializer),
-        head_(settings_.width(), model.classes(), /*bias=*/true, initializer) {
-    RegisterParameter("class_token", class_token_, initializer.TruncatedNormal({1, settings_.width()}, 0.02));
-    RegisterChild("stem", stem_);
-    RegisterChild("positions", positions_);
-    for (int i = 0; i < settings_.depth(); ++i) {
-      blocks_.push_back(std::make_unique<XVitBlock>(settings_, initializer));
-      RegisterChild(absl::StrCat("blocks.", i), *blocks_.back());
-    }
-    for (int i = 0; i < settings_.class_depth(); ++i) {
-      class_blocks_.push_back(std::make_unique<XVitClassBlock>(settings_, initializer));
-      RegisterChild(absl::StrCat("class_blocks.", i), *class_blocks_.back());
-    }
-    RegisterChild("norm", norm_);
-    RegisterChild("head", head_);
+  x = b.JoinClass("join", c, x);
+  for (int i = 0; i < xvit.class_depth(); ++i) {
+    x = b.Block(absl::StrCat("class_blocks.", i), [&] { return ClassBlock(b, xvit, x); });
   }
-
-  at::Tensor Forward(const ImageBatch& images, const ForwardContext& context) const override {
-    const std::vector<Grid> grids = GridsOf(images, cell());
-    PackedTokens x = positions_.Add(stem_.Forward(images, context), grids, context);  // [T, d]
-    x.data = Dropout(x.data, context.dropout.position, (settings_.depth() + settings_.class_depth()) * kSitesPerBlock,
-                     context);
-    for (int i = 0; i < settings_.depth(); ++i) {
-      x = blocks_[i]->Forward(x, i, context);
-      context.HandOut(i, x);
-    }
-    const auto layout = TokenLayout::Make(grids, /*prefix_tokens=*/1);
-    at::Tensor c = class_token_.expand({layout->images(), settings_.width()});  // [images, d]
-    for (int i = 0; i < settings_.class_depth(); ++i) {
-      const int stage = settings_.depth() + i;
-      c = class_blocks_[i]->Forward(c, x, layout, i, stage * kSitesPerBlock, context);
-      if (context.WantsTokens(stage)) context.HandOut(stage, JoinClassTokens(c, x, layout));
-    }
-    if (context.WantsTokens(TokenTap::kFinal)) {
-      context.HandOut(TokenTap::kFinal, {norm_.Forward(JoinClassTokens(c, x, layout).data, context), layout});
-    }
-    return head_.Forward(norm_.Forward(c, context));  // [images, classes]
-  }
-
-  absl::StatusOr<Grid> GridFor(int height, int width) const override {
-    return GridOfInput(config().preprocessing(), cell(), height, width);
-  }
-  int cell() const override { return settings_.patch(); }
-  int prefix_tokens() const override { return 1; }
-  AttentionAbility attention() const override {
-    AttentionAbility ability{.offers = {}, .prefix_tokens = 0, .cell = cell(), .channels = 0, .diverging = true};
-    for (const v1::AttentionKind kind : {v1::MEAN_OVER_QUERIES, v1::QUERY_ROW, v1::WEIGHTS, v1::DISTANCE}) {
-      ability.offers.push_back({kind, AttentionSource::kTokens, settings_.depth(), settings_.heads()});
-    }
-    ability.offers.push_back(
-        {v1::CLASS_ATTENTION, AttentionSource::kClassQuery, settings_.class_depth(), settings_.heads()});
-    return ability;
-  }
-  FeatureAbility features() const override {
-    return {{v1::CLASS_TOKEN, v1::MEAN_TOKEN, v1::PATCH_TOKENS}, settings_.width()};
-  }
-
- private:
-  const v1::XVitConfig settings_;
-  ConvolutionStem stem_;
-  FourierPositions positions_;
-  at::Tensor class_token_;
-  std::vector<std::unique_ptr<XVitBlock>> blocks_;
-  std::vector<std::unique_ptr<XVitClassBlock>> class_blocks_;
-  LayerNorm norm_;
-  Linear head_;
-};
+  b.Enter(program::Part::kHead);
+  x = b.LayerNorm("norm", x, kNormEpsilon);
+  b.FinalTokens(x);
+  return b.Take(b.Linear("head", b.TakeClass(x), config.classes()));
+}
 
 absl::Status Validate(const v1::ModelConfig& config) {
   const v1::XVitConfig& xvit = config.xvit();
@@ -203,14 +97,10 @@ absl::Status Validate(const v1::ModelConfig& config) {
   return ValidateCell(config, "xvit.patch", xvit.patch());
 }
 
-std::unique_ptr<Model> Make(const v1::ModelConfig& config, Initializer& initializer) {
-  return std::make_unique<XVit>(config, initializer);
-}
-
 }  // namespace
 
 Family XVitFamily() {
-  return {v1::ModelConfig::kXvit, "xvit", Validate, Make, zoo::XVitRows};
+  return {v1::ModelConfig::kXvit, "xvit", Validate, MakeXVit, zoo::XVitRows, ProgramOf};
 }
 
 }  // namespace vitrine

@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "models/packed_tokens.h"
+#include "models/token_layout.h"
 #include "models/workload/workload.h"
 
 namespace vitrine::workload {

@@ -2,41 +2,14 @@
 #include "models/workload/workload.h"
 
 #include <algorithm>
-#include <memory>
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "models/model.h"
-#include "models/workload/builder.h"
-#include "models/workload/families.h"
+#include "models/families/family.h"
+#include "models/workload/of_program.h"
 
 namespace vitrine {
 namespace {
-
-// The model without its memory.
-absl::StatusOr<std::unique_ptr<Model>> ShapesOf(const v1::ModelConfig& config) {
-  return MakeModel(config, /*seed=*/0, at::kMeta);
-}
-
-// The grid that learned positions were made for; empty where there is none.
-Grid TableOf(const v1::ModelConfig& config) {
-  switch (config.family_case()) {
-    case v1::ModelConfig::kVit:
-      return {config.vit().grid_rows(), config.vit().grid_columns()};
-    case v1::ModelConfig::kEit:
-      return {config.eit().grid_rows(), config.eit().grid_columns()};
-    case v1::ModelConfig::kEitBaseline:
-      return {config.eit_baseline().grid_rows(), config.eit_baseline().grid_columns()};
-    case v1::ModelConfig::kKv:
-      return {config.kv().grid_rows(), config.kv().grid_columns()};
-    default:
-      return {};
-  }
-}
-
-Grid GridOf(const Model& model, const WorkloadInput& input) {
-  return {input.height / model.cell(), input.width / model.cell()};
-}
 
 // The square of cells nearest to 224x224 pixels within the limits.
 int NearestSide(const v1::NativeResolution& native) {
@@ -49,50 +22,20 @@ int NearestSide(const v1::NativeResolution& native) {
 }  // namespace
 
 absl::StatusOr<Workload> WorkloadOf(const v1::ModelConfig& config, const WorkloadInput& input, Form form) {
-  using Describe = void (*)(const v1::ModelConfig&, const WorkloadInput&, workload::Builder&);
-  Describe describe = nullptr;
-  switch (config.family_case()) {
-    case v1::ModelConfig::kVit:
-      describe = workload::DescribeVit;
-      break;
-    case v1::ModelConfig::kEit:
-      describe = workload::DescribeEit;
-      break;
-    case v1::ModelConfig::kEitBaseline:
-      describe = workload::DescribeEitBaseline;
-      break;
-    case v1::ModelConfig::kKv:
-      describe = workload::DescribeKv;
-      break;
-    case v1::ModelConfig::kXcit:
-      describe = workload::DescribeXcit;
-      break;
-    case v1::ModelConfig::kXvit:
-      describe = workload::DescribeXVit;
-      break;
-    case v1::ModelConfig::kNull:
-      return Workload();
-    case v1::ModelConfig::kCustom:
-      return absl::UnimplementedError(absl::StrCat("the operators of family ", config.custom().family(),
-                                                   " are not counted; models/workload/ has a file for each family"));
-    case v1::ModelConfig::FAMILY_NOT_SET:
-      return absl::InvalidArgumentError("config names no family; without one there is nothing to count");
-  }
-  ASSIGN_OR_RETURN(const std::unique_ptr<Model> model, ShapesOf(config));
-  const Grid grid = GridOf(*model, input);
-  if (input.images < 1 || grid.rows < 1 || grid.columns < 1) {
+  ASSIGN_OR_RETURN(const program::Program program, ProgramOf(config));
+  const int cell = std::max(1, program.cell());
+  if (input.images < 1 || input.height < cell || input.width < cell) {
     return absl::InvalidArgumentError(absl::StrCat("a batch of ", input.images, " inputs of ", input.height, "x",
-                                                   input.width, " pixels has no cell of ", model->cell(), " pixels"));
+                                                   input.width, " pixels has no cell of ", cell, " pixels"));
   }
-  workload::Builder builder(input.images, grid, form);
-  describe(config, input, builder);
-  return builder.Take();
+  return WorkloadOf(program, input, form);
 }
 
 WorkloadInput DefaultInput(const v1::ModelConfig& config) {
   const v1::Preprocessing& preprocessing = config.preprocessing();
   if (preprocessing.has_fixed()) return {preprocessing.fixed().height(), preprocessing.fixed().width()};
-  const Grid table = TableOf(config);
+  const absl::StatusOr<program::Program> program = ProgramOf(config);
+  const Grid table = program.ok() ? program->table() : Grid();
   const int cell = preprocessing.native().cell();
   if (table.cells() > 0) return {table.rows * cell, table.columns * cell};
   const int side = cell < 1 ? 0 : NearestSide(preprocessing.native());
@@ -100,8 +43,11 @@ WorkloadInput DefaultInput(const v1::ModelConfig& config) {
 }
 
 int64_t TokensOf(const v1::ModelConfig& config, const WorkloadInput& input) {
-  const absl::StatusOr<std::unique_ptr<Model>> model = ShapesOf(config);
-  return model.ok() ? GridOf(**model, input).cells() + (*model)->prefix_tokens() : 0;
+  const absl::StatusOr<program::Program> program = ProgramOf(config);
+  if (!program.ok()) return 0;
+  if (program->cell() == 0) return 1;
+  const Grid grid{input.height / program->cell(), input.width / program->cell()};
+  return grid.cells() + (program->has_class_token() ? 1 : 0);
 }
 
 std::string_view KindName(OperatorKind kind) {

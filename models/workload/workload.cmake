@@ -3,13 +3,8 @@
 target_sources(vitrine_models PRIVATE
   workload/builder.cc
   workload/conventions.cc
-  workload/eit.cc
-  workload/kv.cc
-  workload/layers.cc
+  workload/of_program.cc
   workload/review.cc
   workload/sequence.cc
-  workload/vit.cc
   workload/workload.cc
-  workload/xcit.cc
-  workload/xvit.cc
   zoo/published.cc)

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "models/program/operators.h"
 #include "vitrine/v1/model.pb.h"
 
 namespace vitrine {
@@ -31,8 +32,7 @@ enum class OperatorKind {
   kConcatenate,  // moves values only: class token, channels of two branches
 };
 
-// Which third of the model an operator belongs to.
-enum class ModelPart { kInput, kBlock, kHead };
+using ModelPart = program::Part;
 
 // One operator of a forward pass with its cost. Sizes that its kind does not use are 0; see OperatorKind.
 // All counts are for the whole batch.

@@ -6,7 +6,6 @@
 #include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
 
-#include <cstdio>
 #include <string>
 
 #include "models/model.h"
@@ -18,67 +17,14 @@
 #include "models/zoo.h"
 #include "tests/models/mac_counter.h"
 #include "tests/models/pictures.h"
+#include "tests/models/small_forms.h"
 
 namespace vitrine {
 namespace {
 
-// Small models of every form, from configs so that the zoo's names need not be known here.
-constexpr char kPicture[] =
-    "classes: 7 preprocessing { channels: 3 native { cell: %d min_tokens: 1 max_tokens: 99 } } ";
+class WhatRuns : public ::testing::TestWithParam<testing::SmallForm> {};
 
-struct Case {
-  std::string name;
-  int cell;
-  std::string family;
-  int height, width;  // one image
-};
-
-const char kEit[] = "eit { width: 20 depth: 3 heads: 4 mlp_width: 48 grid_rows: 3 grid_columns: 4 ";
-const char kBaseline[] = "eit_baseline { width: 20 depth: 2 heads: 4 mlp_width: 48 ";
-const char kXcit[] = "xcit { patch: 16 width: 32 depth: 2 class_depth: 2 heads: 4 mlp_width: 48 ";
-const char kXVit[] = "xvit { patch: 16 width: 32 depth: 2 class_depth: 1 heads: 4 attention_width: 16 mlp_width: 48 ";
-
-std::vector<Case> Cases() {
-  const std::string vit = "vit { patch: 4 width: 24 depth: 2 heads: 3 mlp_width: 40 grid_rows: 3 grid_columns: 4 ";
-  return {
-      {"vit", 4, vit + "}", 12, 16},
-      {"vit_post", 4, vit + "norm: POST }", 12, 16},
-      {"vit_other_grid", 4, vit + "}", 20, 8},
-      {"eit", 4, kEit + std::string("pool: 4 }"), 12, 16},
-      {"eit_pool3", 3, kEit + std::string("pool: 3 }"), 9, 12},
-      {"eit_linear_patches", 4, kEit + std::string("pool: 4 conv_projection: false }"), 12, 16},
-      {"eit_attention_only", 4, kEit + std::string("pool: 4 conv_channels: false }"), 12, 16},
-      {"eit_three_convolutions", 4, kEit + std::string("pool: 4 convolution: CONV_CONV }"), 12, 16},
-      {"eit_gelu", 4, kEit + std::string("pool: 4 convolution: GELU_CONV }"), 12, 16},
-      {"eit_batch_norm", 4, kEit + std::string("pool: 4 convolution: BN_RELU }"), 12, 16},
-      {"eit_parallel", 4, kEit + std::string("pool: 4 conv_channels: false parallel_convolution: true }"), 12, 16},
-      {"baseline_lsra", 4, kBaseline + std::string("grid_rows: 3 grid_columns: 4 patches: LINEAR mixer: LSRA }"), 12,
-       16},
-      {"baseline_cvt_p", 2,
-       kBaseline + std::string("grid_rows: 6 grid_columns: 8 patches: OVERLAPPING mixer: ATTENTION }"), 12, 16},
-      {"baseline_cvt_t", 4,
-       kBaseline + std::string("grid_rows: 3 grid_columns: 4 patches: LINEAR mixer: CONVOLVED_QKV }"), 12, 16},
-      {"baseline_vit_c", 4, kBaseline + std::string("grid_rows: 3 grid_columns: 4 patches: STEM mixer: ATTENTION }"),
-       12, 16},
-      {"xcit", 16, kXcit + std::string("}"), 48, 64},
-      {"xcit_tokens_norm", 16, kXcit + std::string("tokens_norm: true }"), 48, 64},
-      {"xcit_sne", 16, kXcit + std::string("embedding: SNE embedding_width: 20 embedding_layers: 3 }"), 48, 64},
-      {"xcit_p_sne", 16, kXcit + std::string("embedding: P_SNE embedding_width: 20 }"), 48, 64},
-      {"xcit_f_sne", 16, kXcit + std::string("embedding: F_SNE embedding_width: 20 code_length: 5 }"), 48, 64},
-      {"xvit", 16, kXVit + std::string("}"), 48, 64},
-      {"xvit_last_axis", 16, kXVit + std::string("norm_axis: LAST }"), 48, 64},
-  };
-}
-
-v1::ModelConfig ConfigOf(const Case& test) {
-  char input[200];
-  std::snprintf(input, sizeof input, kPicture, test.cell);
-  return testing::Config(input + test.family);
-}
-
-class WhatRuns : public ::testing::TestWithParam<Case> {};
-
-INSTANTIATE_TEST_SUITE_P(Families, WhatRuns, ::testing::ValuesIn(Cases()),
+INSTANTIATE_TEST_SUITE_P(Families, WhatRuns, ::testing::ValuesIn(testing::SmallForms()),
                          [](const auto& info) { return info.param.name; });
 
 // With gradients enabled, though no parameter wants any, no rows of padding follow the tokens.
@@ -92,7 +38,7 @@ int64_t CountedMacs(const Model& model, const ImageBatch& images) {
 }
 
 TEST_P(WhatRuns, MultiplyAddsAreThoseOfTheList) {
-  const v1::ModelConfig config = ConfigOf(GetParam());
+  const v1::ModelConfig config = GetParam().config;
   const auto model = MakeModel(config);
   ASSERT_TRUE(model.ok()) << model.status();
   const WorkloadInput input{GetParam().height, GetParam().width, 2};
@@ -144,8 +90,7 @@ TEST(CountedRuns, ParametersOfEverySequenceModel) {
 
 // The hook sees what it must: a model with one block less costs one block less.
 TEST(CountedRuns, TheCounterNoticesABlock) {
-  Case test = Cases()[0];
-  const v1::ModelConfig two = ConfigOf(test);
+  const v1::ModelConfig two = testing::SmallForms()[0].config;
   v1::ModelConfig one = two;
   one.mutable_vit()->set_depth(1);
   const ImageBatch images{testing::Picture(3, 12, 16, 1)};

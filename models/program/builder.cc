@@ -1,0 +1,373 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/program/builder.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <iostream>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+
+namespace vitrine::program {
+namespace {
+
+constexpr int kFourierFeatures = 64;
+
+// A family that builds nonsense is a mistake that no input can cause.
+void Require(bool holds, const std::string& name, const char* what) {
+  if (holds) return;
+  std::cerr << "program: " << name << ": " << what << std::endl;
+  std::abort();
+}
+
+Initial Ones() {
+  return {Initial::Kind::kConstant, 1};
+}
+Initial Zeros() {
+  return {Initial::Kind::kConstant, 0};
+}
+// PyTorch's default for weights and biases.
+Initial FanIn(int64_t inputs) {
+  return {Initial::Kind::kUniform, 1 / std::sqrt(static_cast<double>(inputs))};
+}
+
+}  // namespace
+
+Builder::Builder(int channels) {
+  program_.values_.push_back({.kind = ValueKind::kMap, .columns = channels, .scale = 1});
+}
+
+// --- scopes and weights
+
+Builder::Scope* Builder::Open(const std::string& name) {
+  Scope* const outer = scope_;
+  for (const std::unique_ptr<Scope>& child : outer->children) {
+    if (child->name == name) {
+      scope_ = child.get();
+      return outer;
+    }
+  }
+  outer->added.push_back(~static_cast<int>(outer->children.size()));
+  outer->children.push_back(std::make_unique<Scope>(Scope{.name = name, .parent = outer}));
+  scope_ = outer->children.back().get();
+  return outer;
+}
+
+std::string Builder::PathOf(const Scope& scope) {
+  return scope.parent == nullptr ? "" : absl::StrCat(PathOf(*scope.parent), scope.name, ".");
+}
+
+std::string Builder::FullName(const std::string& name) const {
+  return absl::StrCat(PathOf(*scope_), name);
+}
+
+void Builder::DrawsFirst(std::vector<std::string> names) {
+  scope_->draws_first = std::move(names);
+}
+
+void Builder::ListsFirst(const std::vector<std::string>& names) {
+  for (const std::string& name : names) scope_ = Open(name);
+}
+
+int Builder::AddWeight(const std::string& name, std::vector<int64_t> shape, Initial initial, bool trained) {
+  const auto [place, is_new] = weight_of_.emplace(FullName(name), static_cast<int>(program_.weights_.size()));
+  if (!is_new) {
+    Require(program_.weights_[static_cast<size_t>(place->second)].shape == shape, place->first, "has two shapes");
+    return place->second;
+  }
+  program_.weights_.push_back({place->first, std::move(shape), initial, trained});
+  scope_->weights.push_back(place->second);
+  scope_->added.push_back(place->second);
+  return place->second;
+}
+
+void Builder::ListWeights(const Scope& scope, std::vector<int>& order) const {
+  order.insert(order.end(), scope.weights.begin(), scope.weights.end());
+  for (const std::unique_ptr<Scope>& child : scope.children) ListWeights(*child, order);
+}
+
+void Builder::ListDrawings(const Scope& scope, std::vector<int>& order) const {
+  const std::vector<std::string>& first = scope.draws_first;
+  const auto rank = [&](int member) {
+    const std::string name = member < 0 ? scope.children[static_cast<size_t>(~member)]->name
+                                        : program_.weights_[static_cast<size_t>(member)].name;
+    return std::find_if(first.begin(), first.end(),
+                        [&](const std::string& each) {
+                          return member < 0 ? name == each || absl::StartsWith(name, each + ".")
+                                            : name == PathOf(scope) + each;
+                        }) -
+           first.begin();
+  };
+  std::vector<int> members = scope.added;
+  std::stable_sort(members.begin(), members.end(), [&](int a, int b) { return rank(a) < rank(b); });
+  for (const int member : members) {
+    if (member < 0) {
+      ListDrawings(*scope.children[static_cast<size_t>(~member)], order);
+    } else {
+      order.push_back(member);
+    }
+  }
+}
+
+// Into the order of checkpoints.
+void Builder::OrderWeights() {
+  std::vector<int> listed;
+  ListWeights(root_, listed);
+  std::stable_partition(listed.begin(), listed.end(),
+                        [&](int weight) { return program_.weights_[static_cast<size_t>(weight)].trained; });
+  std::vector<Weight> ordered;
+  std::vector<int> place_of(listed.size());
+  for (const int weight : listed) {
+    place_of[static_cast<size_t>(weight)] = static_cast<int>(ordered.size());
+    ordered.push_back(std::move(program_.weights_[static_cast<size_t>(weight)]));
+  }
+  program_.weights_ = std::move(ordered);
+  const auto renamed = [&](int& weight) { weight = place_of[static_cast<size_t>(weight)]; };
+  std::for_each(program_.drawing_order_.begin(), program_.drawing_order_.end(), renamed);
+  for (Operator& op : program_.operators_) std::for_each(op.weights.begin(), op.weights.end(), renamed);
+}
+
+std::vector<int> Builder::LinearWeights(const std::string& name, int64_t inputs, int64_t outputs, bool bias) {
+  return Within(name, [&] {
+    const bool fan_in = linear_initial_ == LinearInitial::kFanIn;
+    const Initial normal = {Initial::Kind::kTruncatedNormal, 0.02};
+    std::vector<int> weights = {AddWeight("weight", {outputs, inputs}, fan_in ? FanIn(inputs) : normal)};
+    if (bias) weights.push_back(AddWeight("bias", {outputs}, fan_in ? FanIn(inputs) : Zeros()));
+    return weights;
+  });
+}
+
+// --- operators
+
+Value Builder::Add(const std::string& name, Settings settings, std::vector<Value> inputs, std::vector<int> weights,
+                   const Program::ValueInfo& result) {
+  const Value output{program_.values()};
+  program_.values_.push_back(result);
+  program_.operators_.push_back(
+      {FullName(name), std::move(settings), std::move(inputs), output, std::move(weights), part_});
+  return output;
+}
+
+Program::ValueInfo Builder::CellsOf(Value map) const {
+  Program::ValueInfo cells = program_.info(map);
+  cells.kind = ValueKind::kCells;
+  return cells;
+}
+
+Program::ValueInfo Builder::Like(Value x, int64_t columns) const {
+  Program::ValueInfo info = program_.info(x);
+  info.columns = columns;
+  return info;
+}
+
+Value Builder::Convolve(const std::string& name, Value x, int64_t outputs, const program::Convolve& settings,
+                        bool bias) {
+  const int64_t inputs = columns(x), k = settings.kernel;
+  std::vector<int> weights;
+  Within(name, [&] {
+    weights.push_back(AddWeight("weight",
+                                settings.channels_last ? std::vector<int64_t>{outputs, k, k, inputs}
+                                                       : std::vector<int64_t>{outputs, inputs, k, k},
+                                FanIn(k * k * inputs)));
+    if (bias) weights.push_back(AddWeight("bias", {outputs}, FanIn(k * k * inputs)));
+  });
+  Program::ValueInfo info = Like(x, outputs);
+  info.scale *= settings.stride * settings.pool;
+  return Add(name, settings, {x}, std::move(weights), info);
+}
+
+Value Builder::Patchify(int patch) {
+  const Program::ValueInfo cells = {
+      .kind = ValueKind::kCells, .columns = columns(pictures()) * patch * patch, .scale = patch};
+  return Add("patchify", program::Patchify{patch}, {pictures()}, {}, cells);
+}
+
+Value Builder::TablePosition(const std::string& name, Value x, Grid grid, Initial initial) {
+  program_.table_ = grid;
+  const int table = Within(name, [&] { return AddWeight("table", {1 + grid.cells(), columns(x)}, initial); });
+  return Add(name, program::TablePosition{grid}, {x}, {table}, Like(x));
+}
+
+Value Builder::FourierPosition(const std::string& name, Value x) {
+  const LinearInitial before = std::exchange(linear_initial_, LinearInitial::kFanIn);
+  std::vector<int> weights =
+      Within(name, [&] { return LinearWeights("projection", kFourierFeatures, columns(x), /*bias=*/true); });
+  linear_initial_ = before;
+  return Add(name, program::FourierPosition(), {x}, std::move(weights), Like(x));
+}
+
+Value Builder::ClassToken(const std::string& name, int64_t columns, Initial initial) {
+  const int row = AddWeight(name, {1, columns}, initial);
+  return Add(name, program::ClassToken(), {}, {row}, {.kind = ValueKind::kRows, .columns = columns});
+}
+
+Value Builder::JoinClass(const std::string& name, Value rows, Value cells) {
+  Require(columns(rows) == columns(cells), name, "joins different widths");
+  Program::ValueInfo tokens = Like(cells);
+  tokens.kind = ValueKind::kTokens;
+  return Add(name, program::JoinClass(), {rows, cells}, {}, tokens);
+}
+
+Value Builder::TakeClass(Value tokens) {
+  return Add("take_class", program::TakeClass(), {tokens}, {}, {.kind = ValueKind::kRows, .columns = columns(tokens)});
+}
+
+Value Builder::TakeCells(Value tokens) {
+  return Add("take_cells", program::TakeCells(), {tokens}, {}, CellsOf(tokens));
+}
+
+Value Builder::LayerNorm(const std::string& name, Value x, double epsilon) {
+  std::vector<int> weights = Within(name, [&] {
+    return std::vector<int>{AddWeight("weight", {columns(x)}, Ones()), AddWeight("bias", {columns(x)}, Zeros())};
+  });
+  return Add(name, program::LayerNorm{epsilon}, {x}, std::move(weights), Like(x));
+}
+
+Value Builder::BatchNorm(const std::string& name, Value x) {
+  std::vector<int> weights = Within(name, [&] {
+    return std::vector<int>{AddWeight("weight", {columns(x)}, Ones()), AddWeight("bias", {columns(x)}, Zeros()),
+                            AddWeight("running_mean", {columns(x)}, Zeros(), /*trained=*/false),
+                            AddWeight("running_var", {columns(x)}, Ones(), /*trained=*/false)};
+  });
+  return Add(name, program::BatchNorm(), {x}, std::move(weights), Like(x));
+}
+
+Value Builder::Affine(const std::string& name, Value x, double initial_scale) {
+  std::vector<int> weights = Within(name, [&] {
+    return std::vector<int>{AddWeight("weight", {columns(x)}, {Initial::Kind::kConstant, initial_scale}),
+                            AddWeight("bias", {columns(x)}, Zeros())};
+  });
+  return Add(name, program::Affine(), {x}, std::move(weights), Like(x));
+}
+
+Value Builder::Linear(const std::string& name, const std::vector<Value>& x, int64_t outputs, bool bias) {
+  int64_t inputs = 0;
+  for (const Value each : x) inputs += columns(each);
+  return Add(name, program::Linear{.inputs = inputs, .outputs = outputs, .bias = bias}, x,
+             LinearWeights(name, inputs, outputs, bias), Like(x.front(), outputs));
+}
+
+std::vector<Value> Builder::LinearsTogether(const std::vector<std::string>& names, Value x, int64_t outputs) {
+  std::vector<Value> results;
+  int together = static_cast<int>(names.size());
+  for (const std::string& name : names) {
+    results.push_back(Add(name, program::Linear{.inputs = columns(x), .outputs = outputs, .together = together}, {x},
+                          LinearWeights(name, columns(x), outputs, /*bias=*/true), Like(x, outputs)));
+    together = 0;
+  }
+  return results;
+}
+
+Value Builder::LinearPart(const std::string& name, Value x, int64_t first_row, int64_t outputs, int64_t rows) {
+  return Add(absl::StrCat(name, ".", first_row),
+             program::Linear{.inputs = columns(x), .outputs = outputs, .first_row = first_row}, {x},
+             LinearWeights(name, columns(x), rows, /*bias=*/true), Like(x, outputs));
+}
+
+Value Builder::CodedLinear(const std::string& name, Value x, int64_t outputs, int codes, int code) {
+  const int64_t inputs = columns(x) + program_.weights_[static_cast<size_t>(codes)].shape[1];
+  std::vector<int> weights = LinearWeights(name, inputs, outputs, /*bias=*/true);
+  weights.push_back(codes);
+  return Add(absl::StrCat(name, ".", code), program::Linear{.inputs = inputs, .outputs = outputs, .code = code}, {x},
+             std::move(weights), Like(x, outputs));
+}
+
+Value Builder::Gelu(const std::string& name, Value x) {
+  return Add(name, Activate{Activate::Function::kGelu}, {x}, {}, Like(x));
+}
+
+Value Builder::Relu(const std::string& name, Value x) {
+  return Add(name, Activate{Activate::Function::kRelu}, {x}, {}, Like(x));
+}
+
+Value Builder::Residual(const std::string& name, Value x, Value branch, int path) {
+  Require(program_.info(x).kind == program_.info(branch).kind, name, "adds values of different kinds");
+  return Add(name, program::Residual{path}, {x, branch}, {}, Like(x));
+}
+
+Value Builder::ScaledResidual(const std::string& name, Value x, Value branch, int path, const std::string& scale,
+                              double initial_scale) {
+  Require(program_.info(x).kind == program_.info(branch).kind, name, "adds values of different kinds");
+  const int weight = AddWeight(scale, {columns(x)}, {Initial::Kind::kConstant, initial_scale});
+  return Add(name, program::Residual{path}, {x, branch}, {weight}, Like(x));
+}
+
+Value Builder::Attend(const std::string& name, const std::vector<Value>& qkv, program::Attend settings,
+                      const std::vector<int>& weights) {
+  settings.layer = settings.class_query ? class_layers_++ : token_layers_++;
+  const int64_t parts = settings.shared_key ? 2 : 3;
+  Program::ValueInfo result = Like(qkv.front(), qkv.size() == 1 ? columns(qkv.front()) / parts : columns(qkv.back()));
+  if (settings.class_query) result.kind = ValueKind::kRows;
+  return Add(name, settings, qkv, weights, result);
+}
+
+Value Builder::AttendChannels(const std::string& name, const std::vector<Value>& qkv,
+                              program::AttendChannels settings) {
+  settings.layer = channel_layers_++;
+  const int temperature = AddWeight("temperature", {settings.heads, 1, 1}, Ones());
+  const int64_t outputs = qkv.size() == 1 ? columns(qkv.front()) / 3 : columns(qkv.front());
+  return Add(name, settings, qkv, {temperature}, Like(qkv.front(), outputs));
+}
+
+Value Builder::AttendLinearly(const std::string& name, const std::vector<Value>& qkv,
+                              program::AttendLinearly settings) {
+  settings.layer = settings.class_query ? class_layers_++ : token_layers_++;
+  std::vector<int> weights = {AddWeight("query_scale", {settings.heads}, Ones()),
+                              AddWeight("context_scale", {settings.heads}, Ones())};
+  const int64_t outputs = settings.class_query ? columns(qkv.front()) : columns(qkv.front()) / 3;
+  return Add(name, settings, qkv, std::move(weights), Like(qkv.front(), outputs));
+}
+
+Value Builder::ConvolveGrid(const std::string& name, Value x, bool depthwise) {
+  const int64_t channels = columns(x);
+  const auto add_weights = [&] {
+    std::vector<int> weights = {AddWeight("weight",
+                                          depthwise ? std::vector<int64_t>{channels, 1, 3, 3}
+                                                    : std::vector<int64_t>{channels, 3, 3, channels},
+                                          FanIn(depthwise ? 9 : 9 * channels))};
+    if (depthwise) weights.push_back(AddWeight("bias", {channels}, FanIn(9)));
+    return weights;
+  };
+  std::vector<int> weights = name.empty() ? add_weights() : Within(name, add_weights);
+  return Add(name.empty() ? "convolution" : name, program::ConvolveGrid{depthwise}, {x}, std::move(weights), Like(x));
+}
+
+Value Builder::Columns(Value x, int64_t first, int64_t count) {
+  Require(first >= 0 && count > 0 && first + count <= columns(x), FullName("columns"), "takes columns that are not there");
+  return Add("columns", program::Columns{first, count}, {x}, {}, Like(x, count));
+}
+
+Value Builder::Concatenate(const std::string& name, const std::vector<Value>& x) {
+  int64_t all = 0;
+  for (const Value each : x) all += columns(each);
+  return Add(name, program::Concatenate(), x, {}, Like(x.front(), all));
+}
+
+Value Builder::Add(const std::string& name, Value x, Value y) {
+  Require(program_.info(x).kind == program_.info(y).kind, name, "adds values of different kinds");
+  return Add(name, program::Add(), {x, y}, {}, Like(x));
+}
+
+Value Builder::Drop(Value x, program::Drop::Place place, int site) {
+  return Add("drop", program::Drop{place, site}, {x}, {}, Like(x));
+}
+
+Value Builder::Constant(int64_t columns) {
+  return Add("constant", program::Constant(), {pictures()}, {}, {.kind = ValueKind::kRows, .columns = columns});
+}
+
+Program Builder::Take(Value logits) {
+  Require(program_.info(logits).kind == ValueKind::kRows, "logits", "are not one row an image");
+  program_.logits_ = logits;
+  for (const Program::ValueInfo& value : program_.values_) {
+    if (value.kind == ValueKind::kCells || value.kind == ValueKind::kTokens) program_.cell_ = value.scale;
+    if (value.kind == ValueKind::kTokens) program_.class_token_ = true;
+  }
+  ListDrawings(root_, program_.drawing_order_);
+  OrderWeights();
+  return std::move(program_);
+}
+
+}  // namespace vitrine::program

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_MODELS_PROGRAM_DEMAND_H_
+#define VITRINE_MODELS_PROGRAM_DEMAND_H_
+
+#include <vector>
+
+#include "models/program/program.h"
+
+namespace vitrine::program {
+
+// Which rows of a value anybody reads. Of maps and rows only kNone and kAll.
+enum class Demand {
+  kNone,
+  kClass,  // of tokens, the class tokens'
+  kCells,  // of tokens, the others'
+  kAll,
+};
+
+// Of every value of the program, by id, where these results are wanted and nothing is trained: after the last class
+// block, say, nobody reads the patches.
+std::vector<Demand> DemandOf(const Program& program, const std::vector<Value>& results);
+
+}  // namespace vitrine::program
+
+#endif  // VITRINE_MODELS_PROGRAM_DEMAND_H_

@@ -1,0 +1,354 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/workload/of_program.h"
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "models/program/demand.h"
+#include "models/workload/builder.h"
+
+namespace vitrine {
+namespace {
+
+namespace ir = program;
+using workload::Builder;
+
+constexpr int64_t kFourierFeatures = 64;
+
+class Expansion {
+ public:
+  Expansion(const ir::Program& program, const WorkloadInput& input, Form form)
+      : program_(program),
+        published_(form == Form::kPublished),
+        builder_(input.images, Grid{input.height / program.cell(), input.width / program.cell()}, form),
+        demands_(ir::DemandOf(program, Computed(program))),
+        sizes_(ir::MapSizesOf(program, {input.height, input.width})),
+        producers_(static_cast<size_t>(program.values()), nullptr),
+        readers_(static_cast<size_t>(program.values()), nullptr) {
+    std::vector<int> counts(static_cast<size_t>(program.values()), 0);
+    for (const ir::Operator& op : program.operators()) {
+      producers_[At(op.output)] = &op;
+      for (const ir::Value value : op.inputs) {
+        readers_[At(value)] = ++counts[At(value)] == 1 ? &op : nullptr;
+      }
+    }
+  }
+
+  Workload Run() {
+    for (const ir::Operator& op : program_.operators()) {
+      const bool is_dead = !published_ && demands_[At(op.output)] == ir::Demand::kNone;
+      if (is_dead || done_.contains(&op)) continue;
+      builder_.Enter(op.part);
+      std::visit([&](const auto& settings) { Expand(op, settings); }, op.settings);
+    }
+    return builder_.Take();
+  }
+
+ private:
+  static size_t At(ir::Value value) { return static_cast<size_t>(value.id); }
+
+  // What runs computes a block's tokens whole, but for class blocks, which join what they computed with what they keep.
+  static std::vector<ir::Value> Computed(const ir::Program& program) {
+    std::vector<ir::Value> results = {program.logits()};
+    for (const ir::Operator& op : program.operators()) {
+      const bool is_stage =
+          std::find(program.stages().begin(), program.stages().end(), op.output) != program.stages().end();
+      if (is_stage && op.As<ir::JoinClass>() == nullptr) results.push_back(op.output);
+    }
+    return results;
+  }
+
+  // --- sizes
+
+  int64_t RowsOf(ir::Value value, ir::Demand demand) const {
+    const int64_t images = builder_.images();
+    const ir::MapSize map = sizes_[At(value)];
+    switch (program_.info(value).kind) {
+      case ir::ValueKind::kMap:
+        return images * map.height * map.width;
+      case ir::ValueKind::kRows:
+        return images;
+      case ir::ValueKind::kCells:
+        return builder_.cells();
+      case ir::ValueKind::kTokens:
+        break;
+    }
+    if (demand == ir::Demand::kClass) return images;
+    return demand == ir::Demand::kCells ? builder_.cells() : builder_.tokens();
+  }
+  // Rows of what `op` computes. The papers' code computes all.
+  int64_t Rows(const ir::Operator& op) const {
+    return RowsOf(op.output, published_ ? ir::Demand::kAll : demands_[At(op.output)]);
+  }
+  // Of a dense layer and its GELU. What runs them beside a convolution takes the class tokens along and drops them, which
+  // costs less than to copy the others apart.
+  int64_t DenseRows(const ir::Operator& op) const {
+    const ir::Operator* source = published_ ? nullptr : &op;
+    while (source != nullptr && program_.info(source->output).kind == ir::ValueKind::kCells) {
+      if (source->As<ir::TakeCells>() != nullptr) return builder_.tokens();
+      source = producers_[At(source->inputs[0])];
+    }
+    return Rows(op);
+  }
+  int64_t Columns(ir::Value value) const { return program_.info(value).columns; }
+  int64_t Columns(const ir::Operator& op) const { return Columns(op.output); }
+  int64_t TokensPerImage(ir::Value value) const { return RowsOf(value, ir::Demand::kAll) / builder_.images(); }
+
+  // --- parameters
+
+  // Of weights that no operator before had.
+  int64_t Own(const ir::Operator& op) {
+    int64_t count = 0;
+    for (const int weight : op.weights) {
+      const ir::Weight& which = program_.weights()[static_cast<size_t>(weight)];
+      if (which.trained && counted_.emplace(weight, 0).second) count += which.elements();
+    }
+    return count;
+  }
+  // Of some rows of a weight.
+  int64_t OwnRows(const ir::Operator& op, const ir::Linear& linear) {
+    int64_t count = 0;
+    for (const int weight : op.weights) {
+      const ir::Weight& which = program_.weights()[static_cast<size_t>(weight)];
+      if (!counted_.emplace(weight, linear.first_row).second) continue;
+      count += which.elements() / which.shape[0] * linear.outputs;
+    }
+    return count;
+  }
+
+  // The next operator, if nobody else reads the result of this one and it is of that kind.
+  template <class Kind>
+  const ir::Operator* Next(const ir::Operator& op) const {
+    const ir::Operator* next = readers_[At(op.output)];
+    return next != nullptr && next->As<Kind>() != nullptr ? next : nullptr;
+  }
+  const ir::Operator* NextGelu(const ir::Operator& op) const {
+    const ir::Operator* next = Next<ir::Activate>(op);
+    return next != nullptr && next->As<ir::Activate>()->function == ir::Activate::Function::kGelu ? next : nullptr;
+  }
+
+  // --- from pictures to tokens
+
+  Builder::Convolved Sizes(const ir::Operator& op, const ir::Convolve& convolve) const {
+    const ir::MapSize size = sizes_[At(op.inputs[0])];
+    return {.inputs = Columns(op.inputs[0]),
+            .outputs = Columns(op),
+            .height = size.height / convolve.cut * convolve.cut,
+            .width = size.width / convolve.cut * convolve.cut,
+            .kernel = convolve.kernel,
+            .stride = convolve.stride,
+            .padding = convolve.padding,
+            .bias = op.weights.size() > 1};
+  }
+
+  void Expand(const ir::Operator& op, const ir::Convolve& convolve) {
+    Builder::Convolved sizes = Sizes(op, convolve);
+    if (convolve.pool > 1) return ConvolveAndPool(op, convolve, sizes);
+    Operator& listed = builder_.Convolution(op.name, sizes);
+    listed.parameters = Own(op);
+    const ir::Operator* norm = published_ ? nullptr : Next<ir::BatchNorm>(op);
+    if (norm == nullptr) return;
+    listed.has_bias = true;  // BatchNorm, folded in; its parameters are trained all the same
+    listed.parameters += Own(*norm);
+    done_.insert(norm);
+  }
+
+  // What runs pools as it convolves, and leaves out pixels beyond the last whole cell.
+  void ConvolveAndPool(const ir::Operator& op, const ir::Convolve& convolve, Builder::Convolved sizes) {
+    if (published_) {
+      builder_.Convolution(op.name + ".convolution", sizes).parameters = Own(op);
+      builder_.Pool(op.name + ".pool", sizes.outputs, sizes.height, sizes.width, convolve.pool);
+      return;
+    }
+    sizes.height = sizes_[At(op.output)].height * convolve.pool;
+    sizes.width = sizes_[At(op.output)].width * convolve.pool;
+    Operator& listed = builder_.Convolution(op.name + ".convolution_pool", sizes);
+    listed.parameters = Own(op);
+    listed.pool = convolve.pool;
+    listed.bytes_written /= int64_t{convolve.pool} * convolve.pool;
+  }
+
+  void Expand(const ir::Operator& op, const ir::TablePosition& position) {
+    if (!published_ && builder_.grid() != position.grid) {
+      builder_.Matmul(op.name + ".interpolation", 1, builder_.grid().cells(), position.grid.cells(), Columns(op));
+    }
+    builder_.Add(op.name, Rows(op), Columns(op)).parameters = Own(op);
+  }
+
+  // The encoding depends on the grid alone: one image's is that of all.
+  void Expand(const ir::Operator& op, const ir::FourierPosition&) {
+    const int64_t rows = published_ ? builder_.cells() : builder_.grid().cells();
+    builder_.Linear(op.name + ".projection", rows, kFourierFeatures, Columns(op)).parameters = Own(op);
+    builder_.Add(op.name, Rows(op), Columns(op));
+  }
+
+  // The papers count the first of them alone.
+  void Expand(const ir::Operator& op, const ir::JoinClass&) {
+    const ir::Operator* rows = producers_[At(op.inputs[0])];
+    const bool first = rows != nullptr && rows->As<ir::ClassToken>() != nullptr;
+    if (!first && (published_ || demands_[At(op.output)] != ir::Demand::kAll)) return;
+    builder_.Elementwise(OperatorKind::kConcatenate, first ? rows->name : op.name, builder_.tokens(), Columns(op),
+                         first ? Own(*rows) : 0);
+  }
+
+  // --- what treats rows alone
+
+  void Expand(const ir::Operator& op, const ir::LayerNorm&) {
+    builder_.LayerNorm(op.name, Rows(op), Columns(op)).parameters = Own(op);
+  }
+  void Expand(const ir::Operator& op, const ir::BatchNorm&) {
+    builder_.Elementwise(OperatorKind::kBatchNorm, op.name, Rows(op), Columns(op), Own(op));
+  }
+  void Expand(const ir::Operator& op, const ir::Affine&) {
+    builder_.Elementwise(OperatorKind::kAffine, op.name, Rows(op), Columns(op), Own(op));
+  }
+
+  void Expand(const ir::Operator& op, const ir::Linear& linear) {
+    if (linear.code >= 0 && !published_) return ExpandCode(op, linear);
+    if (published_ && linear.together != 1) return ExpandTogether(op, linear);
+    Operator& listed = builder_.Linear(op.name, DenseRows(op), linear.inputs, linear.outputs, linear.bias);
+    listed.parameters = linear.code < 0 ? OwnRows(op, linear) : Own(op);
+    const ir::Operator* gelu = published_ ? nullptr : NextGelu(op);
+    if (gelu == nullptr) return;
+    listed.gelu = true;
+    done_.insert(gelu);
+  }
+
+  // As one product, listed with the first of them.
+  void ExpandTogether(const ir::Operator& first, const ir::Linear& linear) {
+    if (linear.together == 0) return;
+    Operator& listed = builder_.Linear(first.name, Rows(first), linear.inputs, linear.together * linear.outputs);
+    listed.parameters = 0;
+    for (const ir::Operator* op = &first; op != &first + linear.together; ++op) listed.parameters += Own(*op);
+  }
+
+  // W [x, code] = W_x x + W_c code: a code is the same for every token, and W_x x is computed once.
+  void ExpandCode(const ir::Operator& op, const ir::Linear& linear) {
+    const int64_t code = program_.weights()[static_cast<size_t>(op.weights.back())].shape[1];
+    const std::vector<int> own = {op.weights.begin(), op.weights.end() - 1};
+    if (products_.emplace(At(op.inputs[0]), own[0]).second) {
+      ir::Operator product = op;
+      product.weights = own;
+      builder_.Linear(op.name + ".tokens", Rows(op), linear.inputs - code, linear.outputs).parameters = Own(product);
+    }
+    builder_.Linear(op.name + ".code", 1, code, linear.outputs, /*bias=*/false).parameters = Own(op);
+    builder_.Add(op.name + ".add", Rows(op), linear.outputs);
+  }
+
+  void Expand(const ir::Operator& op, const ir::Activate& activate) {
+    if (activate.function == ir::Activate::Function::kGelu) {
+      builder_.Gelu(op.name, DenseRows(op), Columns(op));
+    } else {
+      builder_.Elementwise(OperatorKind::kRelu, op.name, Rows(op), Columns(op));
+    }
+  }
+
+  void Expand(const ir::Operator& op, const ir::Residual&) {
+    const int64_t scale = Own(op);
+    if (op.weights.empty()) {
+      builder_.Add(op.name, Rows(op), Columns(op));
+    } else if (published_) {
+      builder_.Elementwise(OperatorKind::kScale, op.name + ".scale", Rows(op), Columns(op), scale);
+      builder_.Add(op.name, Rows(op), Columns(op));
+    } else {
+      builder_.Elementwise(OperatorKind::kScaleAdd, op.name, Rows(op), Columns(op), scale);
+    }
+  }
+
+  void Expand(const ir::Operator& op, const ir::Concatenate&) {
+    builder_.Elementwise(OperatorKind::kConcatenate, op.name, Rows(op), Columns(op));
+  }
+  void Expand(const ir::Operator& op, const ir::Add&) { builder_.Add(op.name, Rows(op), Columns(op)); }
+
+  // --- what mixes tokens
+
+  void Expand(const ir::Operator& op, const ir::Attend& attend) {
+    const int64_t keys = TokensPerImage(op.inputs.back()), queries = attend.class_query ? 1 : keys;
+    const int64_t head_width = Columns(op) / attend.heads, batch = builder_.images() * attend.heads;
+    if (!op.weights.empty()) {
+      // The published form maps [score_ij + P_ijc] over c; the reduced one, which all counts take, is a scale of the
+      // logits and one offset per key.
+      builder_.Elementwise(OperatorKind::kAffine, op.name + ".map", batch * queries, keys, Own(op));
+    }
+    if (!published_) {
+      builder_.Attention(op.name, attend.heads, queries, keys, head_width);
+      return;
+    }
+    builder_.Matmul(op.name + ".scores", batch, queries, head_width, keys);
+    builder_.Elementwise(OperatorKind::kScale, op.name + ".scale", batch * queries, keys);
+    builder_.Elementwise(OperatorKind::kSoftmax, op.name + ".softmax", batch * queries, keys);
+    builder_.Matmul(op.name + ".values", batch, queries, keys, head_width);
+  }
+
+  // Of d_h x d_h: products over the tokens, so that the cost is linear in their number.
+  void Expand(const ir::Operator& op, const ir::AttendChannels& attend) {
+    const int64_t width = Columns(op), head_width = width / attend.heads;
+    const int64_t rows = builder_.images() * attend.heads * head_width;
+    builder_.Elementwise(OperatorKind::kNormalize, op.name + ".normalize", 2 * builder_.cells(), width);
+    builder_.ChannelProduct(op.name + ".scores", attend.heads, builder_.grid().cells(), head_width);
+    builder_.Elementwise(OperatorKind::kScale, op.name + ".temperature", rows, head_width, Own(op));
+    builder_.Elementwise(OperatorKind::kSoftmax, op.name + ".softmax", rows, head_width);
+    builder_.MixChannels(op.name + ".values", attend.heads, builder_.grid().cells(), head_width);
+  }
+
+  // K^T V of d_h x d_h first, then every query against it: no token meets another.
+  void Expand(const ir::Operator& op, const ir::AttendLinearly& attend) {
+    const int64_t keys = TokensPerImage(op.inputs.back()), queries = attend.class_query ? 1 : keys;
+    const int64_t width = Columns(op), head_width = width / attend.heads;
+    const int64_t scales = Own(op) / 2;  // one of the queries, one of the context
+    builder_.ChannelProduct(op.name + ".context", attend.heads, keys, head_width);
+    builder_.Elementwise(OperatorKind::kNormalize, op.name + ".normalize_queries", builder_.images() * queries, width,
+                         scales);
+    builder_.Elementwise(OperatorKind::kNormalize, op.name + ".normalize_context",
+                         builder_.images() * attend.heads * head_width, head_width, scales);
+    builder_.MixChannels(op.name + ".values", attend.heads, queries, head_width);
+  }
+
+  void Expand(const ir::Operator& op, const ir::ConvolveGrid& convolve) {
+    const int64_t channels = Columns(op);
+    Operator& listed = builder_.GridConvolution(op.name, channels, channels,
+                                                convolve.depthwise ? static_cast<int>(channels) : 1, convolve.depthwise);
+    listed.parameters = Own(op);
+    const ir::Operator* gelu = published_ || !convolve.depthwise ? nullptr : NextGelu(op);
+    const ir::Operator* norm = gelu == nullptr ? nullptr : Next<ir::BatchNorm>(*gelu);
+    if (norm == nullptr) return;
+    listed.gelu = true;
+    listed.batch_norm = true;
+    listed.parameters += Own(*norm);
+    done_.insert({gelu, norm});
+  }
+
+  // --- what only names values, or moves them where they are
+
+  void Expand(const ir::Operator&, const ir::ToTokens&) {}
+  void Expand(const ir::Operator&, const ir::Patchify&) {}
+  void Expand(const ir::Operator&, const ir::ClassToken&) {}
+  void Expand(const ir::Operator&, const ir::TakeClass&) {}
+  void Expand(const ir::Operator&, const ir::TakeCells&) {}
+  void Expand(const ir::Operator&, const ir::Columns&) {}
+  void Expand(const ir::Operator&, const ir::Drop&) {}
+  void Expand(const ir::Operator&, const ir::Constant&) {}
+
+  const ir::Program& program_;
+  const bool published_;
+  Builder builder_;
+  const std::vector<ir::Demand> demands_;
+  const std::vector<ir::MapSize> sizes_;
+  std::vector<const ir::Operator*> producers_;  // of each value
+  std::vector<const ir::Operator*> readers_;    // the only one of each value; null where there are more or none
+  std::set<const ir::Operator*> done_;          // with one before
+  std::set<std::pair<int, int64_t>> counted_;   // weights and the first of their rows
+  std::set<std::pair<size_t, int>> products_;   // values and weights of F-SNE's first layer
+};
+
+}  // namespace
+
+Workload WorkloadOf(const program::Program& program, const WorkloadInput& input, Form form) {
+  if (program.cell() == 0) return {};
+  return Expansion(program, input, form).Run();
+}
+
+}  // namespace vitrine

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/program/demand.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "models/families/family.h"
+#include "tests/models/small_forms.h"
+
+namespace vitrine::program {
+namespace {
+
+Program Of(const std::string& form) {
+  for (const testing::SmallForm& each : testing::SmallForms()) {
+    if (each.name == form) return ProgramOf(each.config).value();
+  }
+  ADD_FAILURE() << "there is no form " << form;
+  return ProgramOf(testing::SmallForms()[0].config).value();
+}
+
+const Operator& Named(const Program& program, const std::string& name) {
+  for (const Operator& op : program.operators()) {
+    if (op.name == name) return op;
+  }
+  ADD_FAILURE() << "there is no operator " << name;
+  return program.operators()[0];
+}
+
+Demand OnOperator(const Program& program, const std::string& name, const std::vector<Value>& results) {
+  return DemandOf(program, results)[static_cast<size_t>(Named(program, name).output.id)];
+}
+
+TEST(DemandOf, AfterTheLastAttentionOnlyClassTokensAreRead) {
+  const Program program = Of("vit");
+  const std::vector<Value> logits = {program.logits()};
+  EXPECT_EQ(OnOperator(program, "blocks.0.feed_forward.fc2", logits), Demand::kAll);
+  EXPECT_EQ(OnOperator(program, "blocks.1.attention.qkv", logits), Demand::kAll) << "keys of every token";
+  EXPECT_EQ(OnOperator(program, "blocks.1.attention.mix", logits), Demand::kClass);
+  EXPECT_EQ(OnOperator(program, "blocks.1.feed_forward.fc2", logits), Demand::kClass);
+  EXPECT_EQ(OnOperator(program, "norm", logits), Demand::kClass);
+}
+
+TEST(DemandOf, TokensThatAreAskedForAreAllComputed) {
+  const Program program = Of("vit");
+  const std::vector<Value> both = {program.logits(), program.final_tokens()};
+  EXPECT_EQ(OnOperator(program, "blocks.1.feed_forward.fc2", both), Demand::kAll);
+  EXPECT_EQ(OnOperator(program, "norm", both), Demand::kAll);
+}
+
+TEST(DemandOf, NobodyReadsThePatchesOfTheLastClassBlock) {
+  for (const char* form : {"xcit", "xcit_tokens_norm"}) {
+    const Program program = Of(form);
+    const std::vector<Value> logits = {program.logits()};
+    EXPECT_EQ(OnOperator(program, "class_blocks.0.patches.double", logits), Demand::kAll) << form;
+    EXPECT_EQ(OnOperator(program, "class_blocks.1.patches.double", logits), Demand::kNone) << form;
+    EXPECT_EQ(OnOperator(program, "class_blocks.1.norm", logits), Demand::kAll) << form;
+    EXPECT_EQ(OnOperator(program, "class_blocks.1.attention.q", logits), Demand::kClass) << form;
+    EXPECT_EQ(OnOperator(program, "class_blocks.1.attention.k", logits), Demand::kAll) << form;
+    EXPECT_EQ(OnOperator(program, "class_blocks.1.attention.add", logits), Demand::kClass) << form;
+    const std::vector<Value> final = {program.final_tokens()};
+    EXPECT_EQ(OnOperator(program, "class_blocks.1.patches.double", final), Demand::kAll) << form;
+  }
+}
+
+TEST(DemandOf, ChannelsMixOverAllCells) {
+  const Program program = Of("xcit_sne");
+  for (const char* name : {"blocks.1.attention.qkv.q.2", "blocks.1.local.convolutions.1", "stem.norms.3"}) {
+    EXPECT_EQ(OnOperator(program, name, {program.logits()}), Demand::kAll) << name;
+  }
+}
+
+TEST(DemandOf, AConvolutionBesideTheLastAttentionIsForPatchesAlone) {
+  const Program program = Of("baseline_lsra");
+  EXPECT_EQ(OnOperator(program, "blocks.0.convolution.linear", {program.logits()}), Demand::kAll);
+  EXPECT_EQ(OnOperator(program, "blocks.1.convolution.linear", {program.logits()}), Demand::kNone);
+}
+
+TEST(MapSizesOf, FollowConvolutionsAndPools) {
+  const Program stem = Of("xcit");
+  const std::vector<MapSize> sizes = MapSizesOf(stem, {.height = 50, .width = 66});
+  const MapSize last = sizes[static_cast<size_t>(Named(stem, "stem.norms.3").output.id)];
+  EXPECT_EQ(last.height, 3);
+  EXPECT_EQ(last.width, 4);
+  const Program pooled = Of("eit_pool3");
+  const MapSize cells =
+      MapSizesOf(pooled, {.height = 11, .width = 12})[static_cast<size_t>(Named(pooled, "patches").output.id)];
+  EXPECT_EQ(cells.height, 3);
+  EXPECT_EQ(cells.width, 4);
+}
+
+}  // namespace
+}  // namespace vitrine::program

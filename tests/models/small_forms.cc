@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/models/small_forms.h"
+
+#include "absl/strings/str_cat.h"
+#include "tests/models/pictures.h"
+
+namespace vitrine::testing {
+namespace {
+
+const char kEit[] = "eit { width: 20 depth: 3 heads: 4 mlp_width: 48 grid_rows: 3 grid_columns: 4 ";
+const char kBaseline[] = "eit_baseline { width: 20 depth: 2 heads: 4 mlp_width: 48 ";
+const char kXcit[] = "xcit { patch: 16 width: 32 depth: 2 class_depth: 2 heads: 4 mlp_width: 48 ";
+const char kXVit[] = "xvit { patch: 16 width: 32 depth: 2 class_depth: 1 heads: 4 attention_width: 16 mlp_width: 48 ";
+
+struct Case {
+  const char* name;
+  int cell;
+  std::string family;
+  int height, width;  // one image
+};
+
+std::vector<Case> Cases() {
+  const std::string vit = "vit { patch: 4 width: 24 depth: 2 heads: 3 mlp_width: 40 grid_rows: 3 grid_columns: 4 ";
+  return {
+      {"vit", 4, vit + "}", 12, 16},
+      {"vit_post", 4, vit + "norm: POST }", 12, 16},
+      {"vit_other_grid", 4, vit + "}", 20, 8},
+      {"eit", 4, kEit + std::string("pool: 4 }"), 12, 16},
+      {"eit_pool3", 3, kEit + std::string("pool: 3 }"), 9, 12},
+      {"eit_linear_patches", 4, kEit + std::string("pool: 4 conv_projection: false }"), 12, 16},
+      {"eit_attention_only", 4, kEit + std::string("pool: 4 conv_channels: false }"), 12, 16},
+      {"eit_three_convolutions", 4, kEit + std::string("pool: 4 convolution: CONV_CONV }"), 12, 16},
+      {"eit_gelu", 4, kEit + std::string("pool: 4 convolution: GELU_CONV }"), 12, 16},
+      {"eit_batch_norm", 4, kEit + std::string("pool: 4 convolution: BN_RELU }"), 12, 16},
+      {"eit_parallel", 4, kEit + std::string("pool: 4 conv_channels: false parallel_convolution: true }"), 12, 16},
+      {"baseline_lsra", 4, kBaseline + std::string("grid_rows: 3 grid_columns: 4 patches: LINEAR mixer: LSRA }"), 12,
+       16},
+      {"baseline_cvt_p", 2,
+       kBaseline + std::string("grid_rows: 6 grid_columns: 8 patches: OVERLAPPING mixer: ATTENTION }"), 12, 16},
+      {"baseline_cvt_t", 4,
+       kBaseline + std::string("grid_rows: 3 grid_columns: 4 patches: LINEAR mixer: CONVOLVED_QKV }"), 12, 16},
+      {"baseline_vit_c", 4, kBaseline + std::string("grid_rows: 3 grid_columns: 4 patches: STEM mixer: ATTENTION }"),
+       12, 16},
+      {"xcit", 16, kXcit + std::string("}"), 48, 64},
+      {"xcit_tokens_norm", 16, kXcit + std::string("tokens_norm: true }"), 48, 64},
+      {"xcit_sne", 16, kXcit + std::string("embedding: SNE embedding_width: 20 embedding_layers: 3 }"), 48, 64},
+      {"xcit_p_sne", 16, kXcit + std::string("embedding: P_SNE embedding_width: 20 }"), 48, 64},
+      {"xcit_f_sne", 16, kXcit + std::string("embedding: F_SNE embedding_width: 20 code_length: 5 }"), 48, 64},
+      {"xcit_f_sne_codes_per_block", 16,
+       kXcit + std::string("embedding: F_SNE embedding_width: 20 code_length: 5 codes_per_block: true }"), 48, 64},
+      {"xvit", 16, kXVit + std::string("}"), 48, 64},
+      {"xvit_last_axis", 16, kXVit + std::string("norm_axis: LAST }"), 48, 64},
+  };
+}
+
+}  // namespace
+
+std::vector<SmallForm> SmallForms() {
+  std::vector<SmallForm> forms;
+  for (const Case& each : Cases()) {
+    const std::string input = absl::StrCat("classes: 7 preprocessing { channels: 3 native { cell: ", each.cell,
+                                           " min_tokens: 1 max_tokens: 99 } } ");
+    forms.push_back({each.name, Config(input + each.family), each.height, each.width});
+  }
+  return forms;
+}
+
+}  // namespace vitrine::testing
