@@ -93,9 +93,8 @@ Program ProgramOf(const v1::ModelConfig& config) {
   const Grid table = {baseline.grid_rows(), baseline.grid_columns()};
   Value x = EitTokens(b, Patches(b, baseline), table, baseline.depth());
   for (int i = 0; i < baseline.depth(); ++i) {
-    x = b.Block(absl::StrCat("blocks.", i), [&] {
-      return SplitBlock(b, x, baseline.mlp_width(), [&](Value u) { return Mixed(b, baseline, u); });
-    });
+    x = b.Block(absl::StrCat("blocks.", i),
+                [&] { return SplitBlock(b, x, baseline.mlp_width(), [&](Value u) { return Mixed(b, baseline, u); }); });
   }
   return EitHead(b, x, config.classes());
 }

@@ -85,9 +85,8 @@ Value CrossCovariance(Builder& b, const v1::XcitConfig& xcit, int shared_codes, 
   const bool linear =
       xcit.embedding() == v1::XcitConfig::LINEAR || xcit.embedding() == v1::XcitConfig::EMBEDDING_UNSPECIFIED;
   return b.Within("attention", [&] {
-    const std::vector<Value> qkv =
-        linear ? std::vector<Value>{b.Linear("qkv", u, 3 * int64_t{xcit.width()})}
-               : b.Within("qkv", [&] { return Embedded(b, xcit, shared_codes, u); });
+    const std::vector<Value> qkv = linear ? std::vector<Value>{b.Linear("qkv", u, 3 * int64_t{xcit.width()})}
+                                          : b.Within("qkv", [&] { return Embedded(b, xcit, shared_codes, u); });
     return Project(b, b.AttendChannels("mix", qkv, {.heads = xcit.heads()}), xcit.width());
   });
 }

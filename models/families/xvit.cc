@@ -37,7 +37,7 @@ Value Block(Builder& b, const v1::XVitConfig& xvit, Value x) {
     const Value qkv = b.Linear("qkv", u, 3 * int64_t{xvit.attention_width()});
     return Project(b, b.AttendLinearly("mix", {qkv}, Attention(xvit)), xvit.width());
   });
-  x = AddAffine(b, xvit, "attention", x, attended, b.site() + 2);                              // x + A1(XA(LN(x)))
+  x = AddAffine(b, xvit, "attention", x, attended, b.site() + 2);                               // x + A1(XA(LN(x)))
   x = AddAffine(b, xvit, "local", x, LocalPatchInteraction(b, x, kNormEpsilon), b.site() + 1);  // x + A2(LPI(LN(x)))
   const Value transformed = FeedForward(b, x, xvit.mlp_width(), kNormEpsilon);
   return AddAffine(b, xvit, "feed_forward", x, transformed, b.site());  // x + A3(FFN(LN(x)))

@@ -7,6 +7,7 @@
 #include "base/status_macros.h"
 #include "models/families/input.h"
 #include "models/layers/dropout.h"
+#include "models/layers/elementwise.h"
 #include "models/layers/grid_convolution.h"
 #include "models/layers/patches.h"
 #include "models/layers/strided_convolution.h"
@@ -37,9 +38,9 @@ class ConvolvedQkvAttention : public Module {
   at::Tensor Forward(const PackedTokens& x, int layer, int site, const ForwardContext& context) const {
     const at::Tensor convolved =
         at::cat({conv_q_.Forward(x, context), conv_k_.Forward(x, context), conv_v_.Forward(x, context)}, 1);
-    const at::Tensor qkv = qkv_.Forward(convolved, context.bf16).view({-1, 3, heads_, x.data.size(1) / heads_});
+    const at::Tensor qkv = qkv_.ForwardOperand(convolved, context).view({-1, 3, heads_, x.data.size(1) / heads_});
     const at::Tensor mixed = AttendWithinImages(qkv, x.layout, layer, site + 1, context);
-    return Dropout(proj_.Forward(mixed, context.bf16), context.dropout.projection, site, context);
+    return Dropout(proj_.ForwardOperand(mixed, context), context.dropout.projection, site, context);
   }
 
  private:
@@ -64,8 +65,10 @@ class ConvolvedQkvBlock : public EncoderBlock {
 
   PackedTokens Forward(PackedTokens x, int layer, const ForwardContext& context) const override {
     const int site = layer * kEitSitesPerBlock;
-    const at::Tensor attended = attention_.Forward({norm_.Forward(x.data), x.layout}, layer, site + 2, context);
-    x.data = x.data + DropPath(PackedTokens{attended, x.layout}, site + 2, context);
+    const PackedTokens u{norm_.ForwardOperand(x.data, context), x.layout};
+    const at::Tensor attended = attention_.Forward(u, layer, site + 2, context);
+    const at::Tensor kept = DropPath(PackedTokens{attended, x.layout}, site + 2, context);
+    x.data = AddBranch(x.data, kept, {}, context);
     x.data = feed_forward_.Forward(x, site, context);
     return x;
   }

@@ -7,6 +7,7 @@
 #include "base/status_macros.h"
 #include "models/families/input.h"
 #include "models/layers/dropout.h"
+#include "models/layers/elementwise.h"
 #include "models/layers/feed_forward.h"
 #include "models/layers/kv_attention.h"
 #include "models/layers/patches.h"
@@ -33,9 +34,11 @@ class KvBlock : public Module {
 
   PackedTokens Forward(PackedTokens x, int layer, const ForwardContext& context) const {
     const int site = layer * kSitesPerBlock;
-    const at::Tensor attended = attention_.Forward({norm_.Forward(x.data), x.layout}, layer, site + 2, context);
-    x.data = x.data + DropPath(PackedTokens{attended, x.layout}, site + 2, context);  // x + Attn(LN(x))
-    x.data = feed_forward_.Forward(x, site, context);                                 // x + MLP(LN(x))
+    const PackedTokens u{norm_.ForwardOperand(x.data, context), x.layout};
+    const at::Tensor attended = attention_.Forward(u, layer, site + 2, context);
+    const at::Tensor kept = DropPath(PackedTokens{attended, x.layout}, site + 2, context);
+    x.data = AddBranch(x.data, kept, {}, context);     // x + Attn(LN(x))
+    x.data = feed_forward_.Forward(x, site, context);  // x + MLP(LN(x))
     return x;
   }
 

@@ -8,6 +8,7 @@
 #include "models/families/input.h"
 #include "models/layers/attention.h"
 #include "models/layers/dropout.h"
+#include "models/layers/elementwise.h"
 #include "models/layers/feed_forward.h"
 #include "models/layers/patches.h"
 #include "models/layers/token_sequence.h"
@@ -19,9 +20,8 @@ namespace {
 // Places for dropout in a block; the positions use one beyond the last block.
 constexpr int kSitesPerBlock = 4;
 
-// A branch that is added to `x`.
-at::Tensor Drop(const at::Tensor& branch, const PackedTokens& x, int site, const ForwardContext& context) {
-  return DropPath(PackedTokens{branch, x.layout}, site, context);
+PackedTokens Add(const PackedTokens& x, const at::Tensor& branch, int site, const ForwardContext& context) {
+  return {AddBranch(x.data, DropPath(PackedTokens{branch, x.layout}, site, context), {}, context), x.layout};
 }
 
 double NormEpsilon(const v1::VitConfig& vit) {
@@ -43,13 +43,14 @@ class VitBlock : public Module {
   PackedTokens Forward(PackedTokens x, int layer, const ForwardContext& context) const {
     const int site = layer * kSitesPerBlock;
     if (post_norm_) {
-      x.data = norm_.Forward(x.data + Drop(attention_.Forward(x, layer, site + 2, context), x, site + 2, context));
-      const at::Tensor transformed = feed_forward_.Transform(x.data, site, context);
-      x.data = feed_forward_.norm().Forward(x.data + Drop(transformed, x, site, context));
+      x = Add(x, attention_.Forward(x, layer, site + 2, context), site + 2, context);
+      x.data = norm_.Forward(x.data, context);
+      x = Add(x, feed_forward_.Transform(x.data, site, context), site, context);
+      x.data = feed_forward_.norm().Forward(x.data, context);
     } else {
-      const at::Tensor attended = attention_.Forward({norm_.Forward(x.data), x.layout}, layer, site + 2, context);
-      x.data = x.data + Drop(attended, x, site + 2, context);  // Eq. 2
-      x.data = feed_forward_.Forward(x, site, context);        // Eq. 3
+      const PackedTokens u{norm_.ForwardOperand(x.data, context), x.layout};
+      x = Add(x, attention_.Forward(u, layer, site + 2, context), site + 2, context);  // Eq. 2
+      x.data = feed_forward_.Forward(x, site, context);                                // Eq. 3
     }
     return x;
   }
@@ -91,8 +92,9 @@ class Vit : public Model {
       x = blocks_[i]->Forward(x, i, context);
       context.HandOut(i, x);
     }
-    if (context.WantsTokens(TokenTap::kFinal)) context.HandOut(TokenTap::kFinal, {FinalNorm(x.data), x.layout});
-    return head_.Forward(FinalNorm(ClassTokens(x)));  // Eq. 4, [images, classes]
+    if (context.WantsTokens(TokenTap::kFinal))
+      context.HandOut(TokenTap::kFinal, {FinalNorm(x.data, context), x.layout});
+    return head_.Forward(FinalNorm(ClassTokens(x), context));  // Eq. 4, [images, classes]
   }
 
   absl::StatusOr<Grid> GridFor(int height, int width) const override {
@@ -112,7 +114,9 @@ class Vit : public Model {
  private:
   bool post_norm() const { return settings_.norm() == v1::VitConfig::POST; }
   // Tokens of post-norm blocks are normalised already.
-  at::Tensor FinalNorm(const at::Tensor& x) const { return post_norm() ? x : norm_.Forward(x); }
+  at::Tensor FinalNorm(const at::Tensor& x, const ForwardContext& context) const {
+    return post_norm() ? x : norm_.Forward(x, context);
+  }
 
   const v1::VitConfig settings_;
   LinearPatches patches_;

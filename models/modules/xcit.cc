@@ -2,7 +2,6 @@
 // XCiT (El-Nouby et al. 2021) and its QKV embeddings: attention between channels instead of tokens, so that the cost is
 // linear in the tokens; the class token joins only for the last blocks.
 #include <ATen/TensorOperators.h>
-#include <ATen/ops/addcmul.h>
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
@@ -107,11 +106,12 @@ class XcitClassBlock : public Module {
     const PackedTokens p{norm_.Forward(x.patches.data, context), x.patches.layout};
     const PackedTokens all = JoinClassTokens(c, p, x.layout);
     const at::Tensor attended = attention_.Forward(c, all, layer, site + 2, context);
-    const at::Tensor sum = at::addcmul(x.class_tokens, attention_scale_, attended);  // c + gamma1 CA(LN(c), LN(p))
+    const at::Tensor sum =
+        AddBranch(x.class_tokens, attended, attention_scale_, context);  // c + gamma1 CA(LN(c), LN(p))
     // NOTE: the residual takes the normalised class token: c = LN(c), then c + gamma2 MLP(c).
     const at::Tensor normalized = feed_forward_.norm().Forward(sum, context);
     const at::Tensor transformed = feed_forward_.Transform(normalized, site, context);
-    x.class_tokens = at::addcmul(normalized, feed_forward_scale_, transformed);
+    x.class_tokens = AddBranch(normalized, transformed, feed_forward_scale_, context);
     if (update_patches) x.patches.data = UpdatePatches(x.patches.data, p.data, context);
     return x;
   }
@@ -121,7 +121,7 @@ class XcitClassBlock : public Module {
   // p + gamma1 LN(p), then LN of that with tokens_norm, then twice that.
   at::Tensor UpdatePatches(const at::Tensor& patches, const at::Tensor& normalized,
                            const ForwardContext& context) const {
-    const at::Tensor sum = at::addcmul(patches, attention_scale_, normalized);
+    const at::Tensor sum = AddBranch(patches, normalized, attention_scale_, context);
     return (tokens_norm_ ? feed_forward_.norm().Forward(sum, context) : sum) * 2;
   }
 

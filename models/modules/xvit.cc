@@ -10,6 +10,7 @@
 #include "models/layers/affine.h"
 #include "models/layers/convolution_stem.h"
 #include "models/layers/dropout.h"
+#include "models/layers/elementwise.h"
 #include "models/layers/feed_forward.h"
 #include "models/layers/fourier_positions.h"
 #include "models/layers/local_patch_interaction.h"
@@ -51,16 +52,14 @@ class XVitBlock : public Module {
 
   PackedTokens Forward(PackedTokens x, int layer, const ForwardContext& context) const {
     const int site = layer * kSitesPerBlock;
-    const at::Tensor attended =
-        attention_.Forward({norm_.Forward(x.data, context), x.layout}, layer, site + 2, context);
-    const auto drop = [&](const at::Tensor& branch, int place) {
-      return DropPath(PackedTokens{branch, x.layout}, place, context);
+    const auto add = [&](const at::Tensor& branch, int place) {
+      x.data = AddBranch(x.data, DropPath(PackedTokens{branch, x.layout}, place, context), {}, context);
     };
-    x.data = x.data + drop(attention_affine_.Forward(attended), site + 2);                // x + A1(XA(LN(x)))
-    x.data = x.data + drop(local_affine_.Forward(local_.Forward(x, context)), site + 1);  // x + A2(LPI(LN(x)))
-    const at::Tensor transformed =
-        feed_forward_.Transform(feed_forward_.norm().Forward(x.data, context), site, context);
-    x.data = x.data + drop(feed_forward_affine_.Forward(transformed), site);  // x + A3(FFN(LN(x)))
+    const PackedTokens u{norm_.ForwardOperand(x.data, context), x.layout};
+    add(attention_affine_.Forward(attention_.Forward(u, layer, site + 2, context)), site + 2);  // x + A1(XA(LN(x)))
+    add(local_affine_.Forward(local_.Forward(x, context)), site + 1);                           // x + A2(LPI(LN(x)))
+    const at::Tensor normalized = feed_forward_.norm().ForwardOperand(x.data, context);
+    add(feed_forward_affine_.Forward(feed_forward_.Transform(normalized, site, context)), site);  // x + A3(FFN(LN(x)))
     return x;
   }
 
@@ -97,9 +96,11 @@ class XVitClassBlock : public Module {
     const at::Tensor normalized = norm_.Forward(c, context);
     const PackedTokens all =
         JoinClassTokens(normalized, {norm_.Forward(patches.data, context), patches.layout}, layout);
-    c = c + attention_affine_.Forward(attention_.ForClassTokens(normalized, all, layer, site + 2, context));
-    return c + feed_forward_affine_.Forward(
-                   feed_forward_.Transform(feed_forward_.norm().Forward(c, context), site, context));
+    const at::Tensor attended = attention_.ForClassTokens(normalized, all, layer, site + 2, context);
+    c = AddBranch(c, attention_affine_.Forward(attended), {}, context);
+    const at::Tensor transformed =
+        feed_forward_.Transform(feed_forward_.norm().ForwardOperand(c, context), site, context);
+    return AddBranch(c, feed_forward_affine_.Forward(transformed), {}, context);
   }
 
  private:

@@ -323,10 +323,9 @@ Value Builder::AttendLinearly(const std::string& name, const std::vector<Value>&
 Value Builder::ConvolveGrid(const std::string& name, Value x, bool depthwise) {
   const int64_t channels = columns(x);
   const auto add_weights = [&] {
-    std::vector<int> weights = {AddWeight("weight",
-                                          depthwise ? std::vector<int64_t>{channels, 1, 3, 3}
-                                                    : std::vector<int64_t>{channels, 3, 3, channels},
-                                          FanIn(depthwise ? 9 : 9 * channels))};
+    std::vector<int> weights = {AddWeight(
+        "weight", depthwise ? std::vector<int64_t>{channels, 1, 3, 3} : std::vector<int64_t>{channels, 3, 3, channels},
+        FanIn(depthwise ? 9 : 9 * channels))};
     if (depthwise) weights.push_back(AddWeight("bias", {channels}, FanIn(9)));
     return weights;
   };
@@ -335,7 +334,8 @@ Value Builder::ConvolveGrid(const std::string& name, Value x, bool depthwise) {
 }
 
 Value Builder::Columns(Value x, int64_t first, int64_t count) {
-  Require(first >= 0 && count > 0 && first + count <= columns(x), FullName("columns"), "takes columns that are not there");
+  Require(first >= 0 && count > 0 && first + count <= columns(x), FullName("columns"),
+          "takes columns that are not there");
   return Add("columns", program::Columns{first, count}, {x}, {}, Like(x, count));
 }
 

@@ -14,9 +14,9 @@
 namespace vitrine::program {
 
 // Writes a program down, operator by operator. Every method that takes a name appends an operator of that name and
-// returns its result; weights are called name.weight, name.bias, ... below the scope that Within opened, and a name that
-// was used before is the same weight. Families call it with configs that they have validated: what does not fit together
-// is a mistake in the family, and aborts.
+// returns its result; weights are called name.weight, name.bias, ... below the scope that Within opened, and a name
+// that was used before is the same weight. Families call it with configs that they have validated: what does not fit
+// together is a mistake in the family, and aborts.
 class Builder {
  public:
   // Places for dropout in a block; those of the positions follow the last block's.

@@ -66,7 +66,8 @@ struct Convolve {
 // A map's pixels as cells.
 struct ToTokens {};
 
-// The pictures cut into patch x patch pixels, each a row in the order row, column, channel. What is left over is unused.
+// The pictures cut into patch x patch pixels, each a row in the order row, column, channel. What is left over is
+// unused.
 struct Patchify {
   int patch = 1;
 };

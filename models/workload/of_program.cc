@@ -83,8 +83,8 @@ class Expansion {
   int64_t Rows(const ir::Operator& op) const {
     return RowsOf(op.output, published_ ? ir::Demand::kAll : demands_[At(op.output)]);
   }
-  // Of a dense layer and its GELU. What runs them beside a convolution takes the class tokens along and drops them, which
-  // costs less than to copy the others apart.
+  // Of a dense layer and its GELU. What runs them beside a convolution takes the class tokens along and drops them,
+  // which costs less than to copy the others apart.
   int64_t DenseRows(const ir::Operator& op) const {
     const ir::Operator* source = published_ ? nullptr : &op;
     while (source != nullptr && program_.info(source->output).kind == ir::ValueKind::kCells) {
@@ -309,8 +309,8 @@ class Expansion {
 
   void Expand(const ir::Operator& op, const ir::ConvolveGrid& convolve) {
     const int64_t channels = Columns(op);
-    Operator& listed = builder_.GridConvolution(op.name, channels, channels,
-                                                convolve.depthwise ? static_cast<int>(channels) : 1, convolve.depthwise);
+    Operator& listed = builder_.GridConvolution(
+        op.name, channels, channels, convolve.depthwise ? static_cast<int>(channels) : 1, convolve.depthwise);
     listed.parameters = Own(op);
     const ir::Operator* gelu = published_ || !convolve.depthwise ? nullptr : NextGelu(op);
     const ir::Operator* norm = gelu == nullptr ? nullptr : Next<ir::BatchNorm>(*gelu);

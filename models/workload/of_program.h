@@ -7,8 +7,8 @@
 
 namespace vitrine {
 
-// What a program costs for a batch of equal images, each of at least one cell. The published form is an expansion of each
-// operator by itself; the executed form leaves out what nobody reads, and joins what runs as one.
+// What a program costs for a batch of equal images, each of at least one cell. The published form is an expansion of
+// each operator by itself; the executed form leaves out what nobody reads, and joins what runs as one.
 Workload WorkloadOf(const program::Program& program, const WorkloadInput& input, Form form);
 
 }  // namespace vitrine
