@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "models/program/builder.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
 #include <vector>
+
+#include "models/program/builder.h"
 
 namespace vitrine::program {
 namespace {
@@ -36,9 +36,9 @@ TEST(Builder, AScopesOwnWeightsAreListedBeforeThoseBelow) {
     return b.ScaledResidual("add", x, norm, -1, "scale", 0.1);
   });
   const Program program = b.Take(b.TakeClass(y));
-  EXPECT_THAT(Listed(program), ElementsAre("class_token", "patches.weight", "patches.bias", "block.scale",
-                                           "block.norm.weight", "block.norm.bias", "block.norm.running_mean",
-                                           "block.norm.running_var"));
+  EXPECT_THAT(Listed(program),
+              ElementsAre("class_token", "patches.weight", "patches.bias", "block.scale", "block.norm.weight",
+                          "block.norm.bias", "block.norm.running_mean", "block.norm.running_var"));
   EXPECT_FALSE(program.weights().back().trained);
 }
 
@@ -48,9 +48,8 @@ TEST(Builder, WeightsAreDrawnAsTheyWereAddedOrAsAsked) {
   const Value x = Tokens(b, 4);
   const Value y = b.Linear("blocks.1", b.Linear("blocks.0", x, 4, false), 4, false);
   const Program program = b.Take(b.Linear("head", b.TakeClass(y), 2, false));
-  EXPECT_THAT(Names(program, program.drawing_order()),
-              ElementsAre("head.weight", "blocks.0.weight", "blocks.1.weight", "patches.weight", "patches.bias",
-                          "class_token"));
+  EXPECT_THAT(Names(program, program.drawing_order()), ElementsAre("head.weight", "blocks.0.weight", "blocks.1.weight",
+                                                                   "patches.weight", "patches.bias", "class_token"));
 }
 
 TEST(Builder, ListsFirstTheScopesThatAreAnnounced) {

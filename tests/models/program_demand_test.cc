@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "models/program/demand.h"
-
 #include <gtest/gtest.h>
 
 #include <string>
 #include <vector>
 
 #include "models/families/family.h"
+#include "models/program/demand.h"
 #include "tests/models/small_forms.h"
 
 namespace vitrine::program {
