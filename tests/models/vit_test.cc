@@ -94,6 +94,10 @@ TEST(VitZoo, EverySizeWithEveryPatch) {
   }
 }
 
+TEST(VitConfig, TheLargestEpsilonIsTaken) {
+  EXPECT_TRUE(MakeModel(Small("norm_epsilon: 0.1"), /*seed=*/0, at::kMeta).ok());
+}
+
 TEST(VitConfig, ContradictionsNameTheField) {
   for (const auto& [change, names] : std::vector<std::pair<std::string, std::string>>{
            {"vit { heads: 5 }", "config.vit.width"},
@@ -101,6 +105,7 @@ TEST(VitConfig, ContradictionsNameTheField) {
            {"vit { norm: 7 }", "config.vit.norm is 7; it must be 0 to 2"},
            {"vit { norm_epsilon: -1 }", "config.vit.norm_epsilon is -1"},
            {"vit { norm_epsilon: nan }", "config.vit.norm_epsilon is nan"},
+           {"vit { norm_epsilon: 0.11 }", "config.vit.norm_epsilon is 0.11; it must be 0 to 0.1"},
            {"vit { patch: 64 }", "config.preprocessing.native.cell is 4"},
            {"preprocessing { fixed { height: 3 width: 32 } }", "3x32 pixels, less than one cell of config.vit.patch"},
        }) {

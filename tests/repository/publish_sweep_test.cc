@@ -94,6 +94,14 @@ TEST_F(SweepTest, WhereNoLockIsSeenAnOldPublisherIsToldThatItsFolderIsGone) {
   EXPECT_THAT(Entries(model_), ElementsAre());
 }
 
+TEST_F(SweepTest, AnOldFolderThatItsPublisherHoldsIsSpared) {
+  const std::unique_ptr<TemporaryFolder> living = FolderWithWeights();
+  MakeTemporaryFoldersOld(model_);
+  ASSERT_TRUE(TemporaryFolder::Create(parent_).ok());
+  ASSERT_TRUE(living->MoveTo("5").ok());
+  EXPECT_THAT(Entries(model_ / "5"), ElementsAre("weights"));
+}
+
 TEST_F(SweepTest, AnOldFolderThatNobodyHoldsIsSwept) {
   fs::create_directory(model_ / ".tmp-1-dead");
   WriteFile(model_ / ".tmp-1-dead/weights", "some");

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <string>
@@ -60,14 +61,18 @@ AttentionMap Map() {
 }
 
 TEST(EncodeAttention, BytesAreWithinHalfAStep) {
-  v1::AttentionMap message;
-  EncodeAttention(Map(), v1::UINT8, message);
-  ASSERT_EQ(message.values().size(), 6u);
-  EXPECT_FLOAT_EQ(message.scale(), 2.0f / 255);
-  EXPECT_FLOAT_EQ(message.offset(), -1.5f);
-  for (int i = 0; i < 6; ++i) {
-    const float decoded = message.offset() + message.scale() * static_cast<uint8_t>(message.values()[i]);
-    EXPECT_NEAR(decoded, Map().values[i], message.scale() * 0.5001f);
+  AttentionMap map = Map();
+  for (const bool turned : {false, true}) {  // the smallest value last, which is byte 0, and first
+    if (turned) std::reverse(map.values.begin(), map.values.end());
+    v1::AttentionMap message;
+    EncodeAttention(map, v1::UINT8, message);
+    ASSERT_EQ(message.values().size(), 6u);
+    EXPECT_FLOAT_EQ(message.scale(), 2.0f / 255);
+    EXPECT_FLOAT_EQ(message.offset(), -1.5f);
+    for (int i = 0; i < 6; ++i) {
+      const float decoded = message.offset() + message.scale() * static_cast<uint8_t>(message.values()[i]);
+      EXPECT_NEAR(decoded, map.values[i], message.scale() * 0.5001f);
+    }
   }
 }
 

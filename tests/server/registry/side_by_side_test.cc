@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <mutex>
+#include <utility>
 
 #include "tests/server/registry/fake_repository.h"
 #include "tests/server/registry/registry_test.h"
@@ -65,6 +66,20 @@ TEST_F(SideBySide, VersionsOfOneModelComeOneAfterTheOther) {
   registry.Poll();
   EXPECT_THAT(States(registry), ElementsAre("a/1 READY", "a/2 READY"));
   EXPECT_EQ(most_, 1);
+}
+
+TEST_F(SideBySide, WhatFailsToLoadGivesItsMemoryBack) {
+  std::filesystem::remove_all(root() / "c");
+  options_.loads_at_once = 1;
+  options_.max_memory_bytes = 100;
+  bool first = true;
+  const auto load = [&](const VersionId& id) -> absl::StatusOr<ModelHandle> {
+    if (std::exchange(first, false)) return absl::DataLossError("damaged");
+    return LoadBeside(id, 1);
+  };
+  Registry registry(options_, {.load = load, .bytes_of = [](const VersionId&) { return 100; }}, clock_);
+  registry.Poll();
+  EXPECT_THAT(States(registry), ElementsAre("a/1 FAILED", "b/1 READY"));
 }
 
 TEST_F(SideBySide, TogetherTheyStayWithinTheMemory) {
