@@ -104,42 +104,56 @@ BatchNorm::BatchNorm(int channels, Initializer& initializer, double epsilon, dou
 }
 
 at::Tensor BatchNorm::Forward(const at::Tensor& x, const ForwardContext& context) const {
-  if (context.training && x.dim() == 2 && UsesOwnDerivatives(x, context)) return NormalizeBatch(x, false, context);
-  // Without running statistics to write LibTorch takes the batch's and leaves ours.
-  const bool pass = !context.training || context.update_statistics;
-  return at::batch_norm(x, weight_, bias_, pass ? running_mean_ : at::Tensor(), pass ? running_variance_ : at::Tensor(),
-                        context.training, momentum_, epsilon_, /*cudnn_enabled=*/true);
+  return NormalizeBatch(x, tensors(), context);
 }
 
 at::Tensor BatchNorm::ForwardGelu(const at::Tensor& x, const ForwardContext& context) const {
-  if (UsesOwnDerivatives(x, context)) return NormalizeBatch(x, true, context);
-  return at::gelu(Forward(x, context));
+  return NormalizeBatchGelu(x, tensors(), context);
 }
 
-at::Tensor BatchNorm::NormalizeBatch(const at::Tensor& x, bool gelu, const ForwardContext& context) const {
+namespace {
+
+at::Tensor NormalizeRows(const at::Tensor& x, const BatchNormTensors& norm, bool gelu, const ForwardContext& context) {
   const at::Tensor rows = x.contiguous();
   at::Tensor mean, inverse;
   {
     const at::NoGradGuard no_grad;
     const ColumnStatistics statistics = StatisticsOf(rows);
     mean = statistics.mean;
-    inverse = (statistics.variance + epsilon_).rsqrt();
+    inverse = (statistics.variance + norm.epsilon).rsqrt();
     if (context.update_statistics) {
       const double count = static_cast<double>(x.size(0));
-      running_mean_.mul_(1 - momentum_).add_(mean, momentum_);
+      norm.running_mean.mul_(1 - norm.momentum).add_(mean, norm.momentum);
       // The unbiased estimate, as PyTorch's.
-      running_variance_.mul_(1 - momentum_).add_(statistics.variance, momentum_ * count / std::max(count - 1, 1.0));
+      norm.running_variance.mul_(1 - norm.momentum)
+          .add_(statistics.variance, norm.momentum * count / std::max(count - 1, 1.0));
     }
   }
-  return BatchNormFunction::apply(rows, weight_, bias_, mean, inverse, gelu);
+  return BatchNormFunction::apply(rows, norm.weight, norm.bias, mean, inverse, gelu);
 }
 
-at::Tensor BatchNorm::Scale() const {
-  return weight_ * (running_variance_ + epsilon_).rsqrt();
+}  // namespace
+
+at::Tensor NormalizeBatch(const at::Tensor& x, const BatchNormTensors& norm, const ForwardContext& context) {
+  if (context.training && x.dim() == 2 && UsesOwnDerivatives(x, context)) return NormalizeRows(x, norm, false, context);
+  // Without running statistics to write LibTorch takes the batch's and leaves ours.
+  const bool pass = !context.training || context.update_statistics;
+  return at::batch_norm(x, norm.weight, norm.bias, pass ? norm.running_mean : at::Tensor(),
+                        pass ? norm.running_variance : at::Tensor(), context.training, norm.momentum, norm.epsilon,
+                        /*cudnn_enabled=*/true);
 }
 
-at::Tensor BatchNorm::Shift() const {
-  return bias_ - running_mean_ * Scale();
+at::Tensor NormalizeBatchGelu(const at::Tensor& x, const BatchNormTensors& norm, const ForwardContext& context) {
+  if (UsesOwnDerivatives(x, context)) return NormalizeRows(x, norm, true, context);
+  return at::gelu(NormalizeBatch(x, norm, context));
+}
+
+at::Tensor BatchNormTensors::Scale() const {
+  return weight * (running_variance + epsilon).rsqrt();
+}
+
+at::Tensor BatchNormTensors::Shift() const {
+  return bias - running_mean * Scale();
 }
 
 }  // namespace vitrine

@@ -8,6 +8,24 @@
 
 namespace vitrine {
 
+// Tensors of a BatchNorm, [channels] each.
+struct BatchNormTensors {
+  at::Tensor weight;
+  at::Tensor bias;
+  at::Tensor running_mean;
+  at::Tensor running_variance;
+  double epsilon = 1e-5;
+  double momentum = 0.1;
+
+  // Outside of training y = Scale() x + Shift().
+  at::Tensor Scale() const;
+  at::Tensor Shift() const;
+};
+
+// As BatchNorm's Forward and ForwardGelu.
+at::Tensor NormalizeBatch(const at::Tensor& x, const BatchNormTensors& norm, const ForwardContext& context);
+at::Tensor NormalizeBatchGelu(const at::Tensor& x, const BatchNormTensors& norm, const ForwardContext& context);
+
 // Batch normalisation (Ioffe and Szegedy 2015) of every channel over all places of all images:
 //   y = weight (x - mean) / sqrt(variance + epsilon) + bias.
 // Mean and variance are the batch's in training, where the running ones follow with the momentum, as PyTorch's; and the
@@ -24,12 +42,11 @@ class BatchNorm : public Module {
   at::Tensor ForwardGelu(const at::Tensor& x, const ForwardContext& context) const;
 
   // Outside of training y = Scale() x + Shift(), both [channels]. For folding into the layer before.
-  at::Tensor Scale() const;
-  at::Tensor Shift() const;
+  at::Tensor Scale() const { return tensors().Scale(); }
+  at::Tensor Shift() const { return tensors().Shift(); }
+  BatchNormTensors tensors() const { return {weight_, bias_, running_mean_, running_variance_, epsilon_, momentum_}; }
 
  private:
-  at::Tensor NormalizeBatch(const at::Tensor& x, bool gelu, const ForwardContext& context) const;
-
   const double epsilon_;
   const double momentum_;
   at::Tensor weight_;            // [channels], starts at 1

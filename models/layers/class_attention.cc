@@ -43,22 +43,27 @@ ClassAttention::ClassAttention(int width, int heads, Initializer& initializer)
 
 at::Tensor ClassAttention::Forward(const at::Tensor& class_tokens, const PackedTokens& x, int layer, int site,
                                    const ForwardContext& context) const {
-  const int64_t width = x.data.size(1);
-  const double scale = 1 / std::sqrt(static_cast<double>(width) / heads_);
-  const at::Tensor queries =
-      q_.Forward(class_tokens, context.bf16).view({-1, heads_, 1, width / heads_});               // [images, h, 1, d_h]
-  const at::Tensor keys = k_.Forward(x.data, context.bf16).view({-1, heads_, width / heads_});    // [T, h, d_h]
-  const at::Tensor values = v_.Forward(x.data, context.bf16).view({-1, heads_, width / heads_});  // [T, h, d_h]
+  const at::Tensor mixed = AttendFromClass(q_.Forward(class_tokens, context.bf16), k_.Forward(x.data, context.bf16),
+                                           v_.Forward(x.data, context.bf16), heads_, *x.layout, layer, site + 1, context);
+  return Dropout(proj_.Forward(mixed, context.bf16), context.dropout.projection, site, context);
+}
+
+at::Tensor AttendFromClass(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, int heads,
+                           const TokenLayout& layout, int layer, int site, const ForwardContext& context) {
+  const int64_t width = k.size(1);
+  const double scale = 1 / std::sqrt(static_cast<double>(width) / heads);
+  const at::Tensor queries = q.view({-1, heads, 1, width / heads});  // [images, h, 1, d_h]
+  const at::Tensor keys = k.view({-1, heads, width / heads});        // [T, h, d_h]
+  const at::Tensor values = v.view({-1, heads, width / heads});
   std::vector<at::Tensor> outputs;
-  for (const TokenLayout::Run& run : x.layout->runs()) {
-    const at::Tensor q = queries.narrow(0, run.first_image, run.images);
-    const at::Tensor k = HeadsOfRun(keys, run);  // [B, h, n, d_h]
-    if (context.tap != nullptr) Capture(q, k, scale, run, layer, *context.tap);
-    const at::Tensor mixed = AttendRun(q, k, HeadsOfRun(values, run), scale, run, site + 1, context);
+  for (const TokenLayout::Run& run : layout.runs()) {
+    const at::Tensor of_run = queries.narrow(0, run.first_image, run.images);
+    const at::Tensor keys_of_run = HeadsOfRun(keys, run);  // [B, h, n, d_h]
+    if (context.tap != nullptr) Capture(of_run, keys_of_run, scale, run, layer, *context.tap);
+    const at::Tensor mixed = AttendRun(of_run, keys_of_run, HeadsOfRun(values, run), scale, run, site, context);
     outputs.push_back(mixed.reshape({run.images, width}));
   }
-  const at::Tensor joined = JoinRuns(std::move(outputs), x.layout->images());
-  return Dropout(proj_.Forward(joined, context.bf16), context.dropout.projection, site, context);
+  return JoinRuns(std::move(outputs), layout.images());
 }
 
 }  // namespace vitrine

@@ -8,6 +8,11 @@
 
 namespace vitrine {
 
+// softmax(q k^T / sqrt(d_h)) v of the class token of every image over all its tokens: q [images, width], k and v
+// [T, width], their heads side by side; [images, width]. `site` is the weights' place for dropout.
+at::Tensor AttendFromClass(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, int heads,
+                           const TokenLayout& layout, int layer, int site, const ForwardContext& context);
+
 // Class attention (CaiT): the class token of every image attends to all of its tokens, itself included:
 // softmax(q k^T / sqrt(d_h)) v per head, then a linear projection. Linear in the tokens.
 class ClassAttention : public Module {

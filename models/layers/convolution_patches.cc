@@ -165,11 +165,16 @@ ConvolutionPatches::ConvolutionPatches(int channels, int pool, int width, Initia
 }
 
 at::Tensor ConvolutionPatches::Forward(const ImageBatch& images, const ForwardContext& context) const {
-  if (context.library_only || !images[0].is_cpu()) return ConvolveAndPoolWithLibrary(images, weight_, bias_, pool_);
-  if (at::GradMode::is_enabled() && (weight_.requires_grad() || bias_.requires_grad())) {
-    return PoolFunction::apply(weight_, bias_, images, pool_);
+  return ConvolveAndPool(images, weight_, bias_, pool_, context);
+}
+
+at::Tensor ConvolveAndPool(const ImageBatch& images, const at::Tensor& weight, const at::Tensor& bias, int pool,
+                           const ForwardContext& context) {
+  if (context.library_only || !images[0].is_cpu()) return ConvolveAndPoolWithLibrary(images, weight, bias, pool);
+  if (at::GradMode::is_enabled() && (weight.requires_grad() || bias.requires_grad())) {
+    return PoolFunction::apply(weight, bias, images, pool);
   }
-  return ConvolveAndPool(images, weight_, bias_, pool_).values;
+  return ConvolveAndPool(images, weight, bias, pool).values;
 }
 
 }  // namespace vitrine

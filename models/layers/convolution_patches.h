@@ -7,6 +7,10 @@
 
 namespace vitrine {
 
+// As ConvolutionPatches' Forward, with weight [width, 3, 3, channels] and bias [width].
+at::Tensor ConvolveAndPool(const ImageBatch& images, const at::Tensor& weight, const at::Tensor& bias, int pool,
+                           const ForwardContext& context);
+
 // EIT^P: 3x3 convolution with bias to `width` channels, then max pooling with kernel = stride = pool, without padding.
 class ConvolutionPatches : public Module {
  public:

@@ -20,22 +20,6 @@
 namespace vitrine {
 namespace {
 
-// Neighbours of equal grid, cut to whole cells, as one tensor each.
-std::vector<at::Tensor> RunsOf(const ImageBatch& images, int cell) {
-  const auto layout = TokenLayout::Make(GridsOf(images, cell), /*prefix_tokens=*/0);
-  std::vector<at::Tensor> runs;
-  for (const TokenLayout::Run& run : layout->runs()) {
-    std::vector<at::Tensor> cut;
-    for (int i = 0; i < run.images; ++i) {
-      cut.push_back(images[run.first_image + i]
-                        .narrow(1, 0, int64_t{run.grid.rows} * cell)
-                        .narrow(2, 0, int64_t{run.grid.columns} * cell));
-    }
-    runs.push_back(at::stack(cut));
-  }
-  return runs;
-}
-
 // Channels last in memory, in and out, so that pixels are rows.
 at::Tensor Convolve(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias, bool bf16,
                     at::ScalarType result = at::kFloat) {
@@ -90,31 +74,39 @@ ConvolutionStem::ConvolutionStem(int channels, int patch, int width, Initializer
 at::Tensor ConvolutionStem::Forward(const ImageBatch& images, const ForwardContext& context) const {
   Maps maps = RunsOf(images, patch_);
   for (size_t step = 0; step < weights_.size(); ++step) {
-    if (context.training) {
-      maps = ConvolveInTraining(maps, step, context);
-      continue;
-    }
-    maps = ConvolveInEvaluation(maps, step, context);
-    if (step + 1 == weights_.size()) break;
-    for (at::Tensor& map : maps) map = Gelu(map, context);
+    maps = ConvolveAndNormalize(maps, weights_[step], norms_[step]->tensors(), step + 1 < weights_.size(), context);
   }
-  std::vector<at::Tensor> cells;
-  for (const at::Tensor& map : maps) cells.push_back(PixelsOf(map));
-  return Join(cells);
+  return PixelsOfAll(maps);
 }
 
-// With the GELU behind it, but for the last. The statistics are those of the whole batch, all sizes together.
-ConvolutionStem::Maps ConvolutionStem::ConvolveInTraining(const Maps& maps, size_t step,
-                                                          const ForwardContext& context) const {
-  const bool last = step + 1 == weights_.size();
+Maps RunsOf(const ImageBatch& images, int cell) {
+  const auto layout = TokenLayout::Make(GridsOf(images, cell), /*prefix_tokens=*/0);
+  Maps runs;
+  for (const TokenLayout::Run& run : layout->runs()) {
+    std::vector<at::Tensor> cut;
+    for (int i = 0; i < run.images; ++i) {
+      cut.push_back(images[run.first_image + i]
+                        .narrow(1, 0, int64_t{run.grid.rows} * cell)
+                        .narrow(2, 0, int64_t{run.grid.columns} * cell));
+    }
+    runs.push_back(at::stack(cut));
+  }
+  return runs;
+}
+
+namespace {
+
+// The statistics are those of the whole batch, all sizes together.
+Maps ConvolveInTraining(const Maps& maps, const at::Tensor& weight, const BatchNormTensors& norm, bool gelu,
+                        const ForwardContext& context) {
   Maps convolved;
   std::vector<at::Tensor> pixels;
   for (const at::Tensor& map : maps) {
-    convolved.push_back(Convolve(map, weights_[step], {}, context.bf16, last ? at::kFloat : OperandType(map, context)));
+    convolved.push_back(Convolve(map, weight, {}, context.bf16, gelu ? OperandType(map, context) : at::kFloat));
     pixels.push_back(PixelsOf(convolved.back()));
   }
-  const BatchNorm& norm = *norms_[step];
-  const at::Tensor normalized = last ? norm.Forward(Join(pixels), context) : norm.ForwardGelu(Join(pixels), context);
+  const at::Tensor normalized =
+      gelu ? NormalizeBatchGelu(Join(pixels), norm, context) : NormalizeBatch(Join(pixels), norm, context);
   int64_t first = 0;
   for (at::Tensor& map : convolved) {
     const int64_t count = map.numel() / map.size(1);
@@ -124,14 +116,26 @@ ConvolutionStem::Maps ConvolutionStem::ConvolveInTraining(const Maps& maps, size
   return convolved;
 }
 
-// BatchNorm is a factor and a bias of the convolution.
-ConvolutionStem::Maps ConvolutionStem::ConvolveInEvaluation(const Maps& maps, size_t step,
-                                                            const ForwardContext& context) const {
-  const at::Tensor weight = weights_[step] * norms_[step]->Scale().view({-1, 1, 1, 1});
-  const at::Tensor shift = norms_[step]->Shift();
+}  // namespace
+
+Maps ConvolveAndNormalize(const Maps& maps, const at::Tensor& weight, const BatchNormTensors& norm, bool gelu,
+                          const ForwardContext& context) {
+  if (context.training) return ConvolveInTraining(maps, weight, norm, gelu, context);
+  // BatchNorm is a factor and a bias of the convolution.
+  const at::Tensor folded = weight * norm.Scale().view({-1, 1, 1, 1});
+  const at::Tensor shift = norm.Shift();
   Maps convolved;
-  for (const at::Tensor& map : maps) convolved.push_back(Convolve(map, weight, shift, context.bf16));
+  for (const at::Tensor& map : maps) {
+    convolved.push_back(Convolve(map, folded, shift, context.bf16));
+    if (gelu) convolved.back() = Gelu(convolved.back(), context);
+  }
   return convolved;
+}
+
+at::Tensor PixelsOfAll(const Maps& maps) {
+  std::vector<at::Tensor> cells;
+  for (const at::Tensor& map : maps) cells.push_back(PixelsOf(map));
+  return Join(cells);
 }
 
 }  // namespace vitrine

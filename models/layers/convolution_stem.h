@@ -11,6 +11,15 @@
 
 namespace vitrine {
 
+// Neighbours of equal grid, cut to whole cells, as one map [images, channels, rows, columns] each.
+using Maps = std::vector<at::Tensor>;
+Maps RunsOf(const ImageBatch& images, int cell);
+// A convolution 3x3 of stride 2 without bias and its BatchNorm; with GELU behind it where `gelu` says so.
+Maps ConvolveAndNormalize(const Maps& maps, const at::Tensor& weight, const BatchNormTensors& norm, bool gelu,
+                          const ForwardContext& context);
+// The pixels of all maps as rows: [cells of all images, channels].
+at::Tensor PixelsOfAll(const Maps& maps);
+
 // XCiT's patch projection: 3x3 convolutions of stride 2 without bias, each followed by BatchNorm, GELU between them.
 // Every one halves the sides; the widths double up to `width`: four of them for patches of 16 pixels, three for 8.
 class ConvolutionStem : public Module {
@@ -23,10 +32,6 @@ class ConvolutionStem : public Module {
   at::Tensor Forward(const ImageBatch& images, const ForwardContext& context) const;
 
  private:
-  using Maps = std::vector<at::Tensor>;  // [images, channels, rows, columns] for every run of equal sizes
-  Maps ConvolveInTraining(const Maps& maps, size_t step, const ForwardContext& context) const;
-  Maps ConvolveInEvaluation(const Maps& maps, size_t step, const ForwardContext& context) const;
-
   const int patch_;
   std::vector<at::Tensor> weights_;  // of each convolution, [out, in, 3, 3]
   std::vector<std::unique_ptr<BatchNorm>> norms_;

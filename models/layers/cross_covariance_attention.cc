@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "models/layers/attention.h"
 #include "models/layers/channel_products.h"
 #include "models/layers/cpu_kernels.h"
 #include "models/layers/dropout.h"
@@ -119,22 +120,28 @@ CrossCovarianceAttention::CrossCovarianceAttention(const v1::XcitConfig& config,
 at::Tensor CrossCovarianceAttention::Forward(const PackedTokens& x, const at::Tensor& codes, int layer, int site,
                                              const ForwardContext& context) const {
   const Qkv qkv = qkv_->Forward(x.data, codes, context);
-  if (UsesOwnDerivatives(x.data, context) && context.tap == nullptr) {
-    const at::Tensor mixed = ChannelAttentionFunction::apply(qkv.q, qkv.k, qkv.v, temperature_, x.layout);
-    return Dropout(proj_.ForwardOperand(mixed, context), context.dropout.projection, site, context);
+  const at::Tensor mixed = AttendChannels(qkv, temperature_, x.layout, layer, site + 1, context);
+  return Dropout(proj_.ForwardOperand(mixed, context), context.dropout.projection, site, context);
+}
+
+at::Tensor AttendChannels(const Qkv& qkv, const at::Tensor& temperature,
+                          const std::shared_ptr<const TokenLayout>& layout, int layer, int site,
+                          const ForwardContext& context) {
+  if (UsesOwnDerivatives(qkv.q, context) && context.tap == nullptr && !DropsWeights(context)) {
+    return ChannelAttentionFunction::apply(qkv.q, qkv.k, qkv.v, temperature, layout);
   }
-  const auto heads = [&](const at::Tensor& part) { return part.view({-1, heads_, part.size(1) / heads_}); };
+  const int64_t count = temperature.numel();
+  const auto heads = [&](const at::Tensor& part) { return part.view({-1, count, part.size(1) / count}); };
   const at::Tensor q = heads(qkv.q), k = heads(qkv.k), v = heads(qkv.v);  // [T, h, d_h]
   // The norms divide the d_h x d_h products instead of the tokens.
-  const at::Tensor q_norms = ChannelNorms(q, *x.layout, context).clamp_min(kLeastNorm);  // [images, h, d_h]
-  const at::Tensor k_norms = ChannelNorms(k, *x.layout, context).clamp_min(kLeastNorm);
-  const at::Tensor products = ChannelProducts(q, k, *x.layout, context);  // [images, h, d_h, d_h]
-  const at::Tensor scores = products / q_norms.unsqueeze(3) / k_norms.unsqueeze(2) * temperature_;
+  const at::Tensor q_norms = ChannelNorms(q, *layout, context).clamp_min(kLeastNorm);  // [images, h, d_h]
+  const at::Tensor k_norms = ChannelNorms(k, *layout, context).clamp_min(kLeastNorm);
+  const at::Tensor products = ChannelProducts(q, k, *layout, context);  // [images, h, d_h, d_h]
+  const at::Tensor scores = products / q_norms.unsqueeze(3) / k_norms.unsqueeze(2) * temperature;
   const at::Tensor weights = scores.softmax(-1);
   if (context.tap != nullptr) Capture(scores, weights, layer, *context.tap);
-  const at::Tensor kept = Dropout(weights, context.dropout.attention.value_or(0), site + 1, context);
-  const at::Tensor mixed = MixChannels(v, kept.transpose(2, 3), *x.layout, context);  // [T, width]
-  return Dropout(proj_.Forward(mixed, context.bf16), context.dropout.projection, site, context);
+  const at::Tensor kept = Dropout(weights, context.dropout.attention.value_or(0), site, context);
+  return MixChannels(v, kept.transpose(2, 3), *layout, context);  // [T, width]
 }
 
 }  // namespace vitrine

@@ -11,6 +11,12 @@
 
 namespace vitrine {
 
+// v softmax(tau q^^T k^)^T of every head: q, k and v [T, width], their rows perhaps strided, temperature [heads, 1, 1];
+// [T, width]. `site` is the place for dropout of the weights.
+at::Tensor AttendChannels(const Qkv& qkv, const at::Tensor& temperature,
+                          const std::shared_ptr<const TokenLayout>& layout, int layer, int site,
+                          const ForwardContext& context);
+
 // Cross-covariance attention (XCiT, Eq. 1): per head the channels of q attend to the channels of k.
 //   A = softmax(tau q^^T k^), [d_h, d_h], with every channel of q^ and k^ of length 1 over the image's tokens;
 //   out = v A^T, then a linear projection.

@@ -102,34 +102,48 @@ DepthwiseConvolution::DepthwiseConvolution(int channels, Initializer& initialize
 }
 
 at::Tensor DepthwiseConvolution::Forward(const PackedTokens& x, const ForwardContext& context) const {
-  if (const cpu::KernelTable* kernels = KernelsFor(x.data, context)) {
-    return RunKernel(*kernels, x, weight_, bias_, {}, {});
-  }
-  if (UsesOwnDerivatives(x.data, context)) return DepthwiseFunction::apply(x.data, weight_, bias_, x.layout);
-  return Convolve(x);
+  return ConvolveDepthwise(x, weight_, bias_, context);
 }
 
 at::Tensor DepthwiseConvolution::ForwardGelu(const PackedTokens& x, const at::Tensor& scale, const at::Tensor& shift,
                                              const ForwardContext& context) const {
-  if (const cpu::KernelTable* kernels = KernelsFor(x.data, context)) {
-    return RunKernel(*kernels, x, weight_, bias_, scale, shift);
-  }
-  return at::addcmul(shift, at::gelu(Convolve(x)), scale);
+  return ConvolveDepthwiseGelu(x, weight_, bias_, scale, shift, context);
 }
 
+namespace {
+
 // With the library, on any device. Tokens row by row are pixels with the channels last.
-at::Tensor DepthwiseConvolution::Convolve(const PackedTokens& x) const {
+at::Tensor ConvolveRuns(const PackedTokens& x, const at::Tensor& weight, const at::Tensor& bias) {
   const int64_t channels = x.data.size(1);
   std::vector<at::Tensor> outputs;
   for (const TokenLayout::Run& run : x.layout->runs()) {
     const at::Tensor map = x.data.narrow(0, run.first_token, run.images * run.tokens_per_image)
                                .view({run.images, run.grid.rows, run.grid.columns, channels})
                                .permute({0, 3, 1, 2});
-    const at::Tensor convolved = at::conv2d(map, weight_, bias_, /*stride=*/1, /*padding=*/1, /*dilation=*/1,
+    const at::Tensor convolved = at::conv2d(map, weight, bias, /*stride=*/1, /*padding=*/1, /*dilation=*/1,
                                             /*groups=*/channels);
     outputs.push_back(convolved.permute({0, 2, 3, 1}).reshape({-1, channels}));
   }
   return JoinRuns(std::move(outputs), x.data.size(0));
+}
+
+}  // namespace
+
+at::Tensor ConvolveDepthwise(const PackedTokens& x, const at::Tensor& weight, const at::Tensor& bias,
+                             const ForwardContext& context) {
+  if (const cpu::KernelTable* kernels = KernelsFor(x.data, context)) {
+    return RunKernel(*kernels, x, weight, bias, {}, {});
+  }
+  if (UsesOwnDerivatives(x.data, context)) return DepthwiseFunction::apply(x.data, weight, bias, x.layout);
+  return ConvolveRuns(x, weight, bias);
+}
+
+at::Tensor ConvolveDepthwiseGelu(const PackedTokens& x, const at::Tensor& weight, const at::Tensor& bias,
+                                 const at::Tensor& scale, const at::Tensor& shift, const ForwardContext& context) {
+  if (const cpu::KernelTable* kernels = KernelsFor(x.data, context)) {
+    return RunKernel(*kernels, x, weight, bias, scale, shift);
+  }
+  return at::addcmul(shift, at::gelu(ConvolveRuns(x, weight, bias)), scale);
 }
 
 }  // namespace vitrine

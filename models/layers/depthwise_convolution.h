@@ -9,6 +9,12 @@
 
 namespace vitrine {
 
+// As DepthwiseConvolution's Forward and ForwardGelu, with weight [channels, 1, 3, 3] and bias [channels].
+at::Tensor ConvolveDepthwise(const PackedTokens& x, const at::Tensor& weight, const at::Tensor& bias,
+                             const ForwardContext& context);
+at::Tensor ConvolveDepthwiseGelu(const PackedTokens& x, const at::Tensor& weight, const at::Tensor& bias,
+                                 const at::Tensor& scale, const at::Tensor& shift, const ForwardContext& context);
+
 // 3x3 convolution of every channel by itself, with bias, over the grid of every image, zeros beyond its border. Always
 // in fp32: it waits for memory, so that bf16 would gain nothing.
 class DepthwiseConvolution : public Module {
@@ -23,8 +29,6 @@ class DepthwiseConvolution : public Module {
                          const ForwardContext& context) const;
 
  private:
-  at::Tensor Convolve(const PackedTokens& x) const;
-
   at::Tensor weight_;  // [channels, 1, 3, 3]
   at::Tensor bias_;    // [channels]
 };

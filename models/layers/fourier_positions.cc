@@ -37,11 +37,14 @@ FourierPositions::FourierPositions(int width, Initializer& initializer)
   RegisterChild("projection", projection_);
 }
 
-at::Tensor FourierPositions::For(Grid grid, const ForwardContext& context) const {
+at::Tensor FourierFeaturesOf(Grid grid) {
   const at::Tensor rows = FourierFeatures(grid.rows).unsqueeze(1).expand({grid.rows, grid.columns, kFeatures});
   const at::Tensor columns = FourierFeatures(grid.columns).expand({grid.rows, grid.columns, kFeatures});
-  const at::Tensor features = at::cat({rows, columns}, 2).view({grid.cells(), 2 * kFeatures});
-  return projection_.Forward(features.to(projection_.weight().device()), context.bf16);
+  return at::cat({rows, columns}, 2).view({grid.cells(), 2 * kFeatures});
+}
+
+at::Tensor FourierPositions::For(Grid grid, const ForwardContext& context) const {
+  return projection_.Forward(FourierFeaturesOf(grid).to(projection_.weight().device()), context.bf16);
 }
 
 PackedTokens FourierPositions::Add(const at::Tensor& patches, std::vector<Grid> grids,

@@ -13,6 +13,9 @@ namespace vitrine {
 // T_k = 10000^(2 floor(k / 2) / 32).
 at::Tensor FourierFeatures(int count);
 
+// 32 features of the row, then 32 of the column, of every cell: [cells, 64] fp32.
+at::Tensor FourierFeaturesOf(Grid grid);
+
 // XCiT's positions: 32 features of the row, then 32 of the column, times a matrix. No table, so any grid will do.
 class FourierPositions : public Module {
  public:

@@ -139,12 +139,16 @@ GridConvolution::GridConvolution(int channels, Initializer& initializer) {
 }
 
 at::Tensor GridConvolution::Forward(const PackedTokens& x, const ForwardContext& context) const {
-  if (context.library_only || !x.data.is_cpu()) return ConvolveRuns(x, weight_, context.bf16);
-  if (at::GradMode::is_enabled() && (x.data.requires_grad() || weight_.requires_grad())) {
-    return ConvolutionFunction::apply(x.data, weight_, x.layout, context.bf16);
+  return ConvolveGrids(x, weight_, context);
+}
+
+at::Tensor ConvolveGrids(const PackedTokens& x, const at::Tensor& weight, const ForwardContext& context) {
+  if (context.library_only || !x.data.is_cpu()) return ConvolveRuns(x, weight, context.bf16);
+  if (at::GradMode::is_enabled() && (x.data.requires_grad() || weight.requires_grad())) {
+    return ConvolutionFunction::apply(x.data, weight, x.layout, context.bf16);
   }
   const auto type = context.bf16 ? at::kBFloat16 : at::kFloat;
-  at::Tensor y = Convolve(x.data, weight_.to(type), *x.layout).to(x.data.scalar_type());
+  at::Tensor y = Convolve(x.data, weight.to(type), *x.layout).to(x.data.scalar_type());
   CopyPrefix(x.data, *x.layout, y);
   return y;
 }

@@ -9,6 +9,9 @@
 
 namespace vitrine {
 
+// As GridConvolution's Forward, with weight [channels, 3, 3, channels].
+at::Tensor ConvolveGrids(const PackedTokens& x, const at::Tensor& weight, const ForwardContext& context);
+
 // Full 3x3 convolution without bias, channels to the same number of channels, over the grid of every image, zeros
 // beyond its border. Prefix tokens have no place on the grid; they pass through unchanged.
 class GridConvolution : public Module {

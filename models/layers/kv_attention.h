@@ -12,6 +12,23 @@
 
 namespace vitrine {
 
+// softmax(alpha q k^T) v of every head over the tokens of every image, or softmax(s alpha q k^T + g) v with a map.
+struct KeyedAttention {
+  double alpha = 1;
+  const MapPosition* map = nullptr;
+
+  // q, k and v [T, heads, d_h], their rows perhaps strided, q perhaps k; [T, heads d_h]. `layer` is the block's number
+  // for the tap, `site` the weights' place for dropout.
+  at::Tensor Mix(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const TokenLayout& layout, int layer,
+                 int site, const ForwardContext& context) const;
+
+ private:
+  at::Tensor Scores(const at::Tensor& q, const at::Tensor& k) const;
+  at::Tensor Weights(const at::Tensor& scores) const;
+  void Capture(const at::Tensor& q, const at::Tensor& k, const TokenLayout::Run& run, int layer,
+               AttentionTap& tap) const;
+};
+
 // Attention of the KV transformer's vision classifier, in its three forms (alpha is the score scale):
 //   QKV      softmax(alpha q k^T) v
 //   KV       softmax(alpha k k^T) v
@@ -26,11 +43,6 @@ class KvAttention : public Module {
   at::Tensor Forward(const PackedTokens& x, int layer, int site, const ForwardContext& context) const;
 
  private:
-  at::Tensor Scores(const at::Tensor& q, const at::Tensor& k) const;
-  at::Tensor Weights(const at::Tensor& scores) const;
-  void Capture(const at::Tensor& q, const at::Tensor& k, const TokenLayout::Run& run, int layer,
-               AttentionTap& tap) const;
-
   const v1::KvConfig::Attention kind_;
   const int heads_;
   const double alpha_;

@@ -65,24 +65,28 @@ at::Tensor LayerNorm::Forward(const at::Tensor& x) const {
 }
 
 at::Tensor LayerNorm::Forward(const at::Tensor& x, const ForwardContext& context) const {
-  if (UsesOwnDerivatives(x, context)) return NormFunction::apply(x, weight_, bias_, epsilon_, at::kFloat);
+  return NormalizeLayer(x, weight_, bias_, epsilon_, context);
+}
+
+at::Tensor NormalizeLayer(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias, double epsilon,
+                          const ForwardContext& context, at::ScalarType type) {
+  if (UsesOwnDerivatives(x, context)) return NormFunction::apply(x, weight, bias, epsilon, type);
   const cpu::KernelTable* kernels = KernelsFor(x, context);
-  if (kernels == nullptr || !x.is_contiguous()) return Forward(x);
+  if (kernels == nullptr || !x.is_contiguous()) return at::layer_norm(x, weight.sizes(), weight, bias, epsilon);
   at::Tensor y = at::empty_like(x);
   const int64_t width = x.size(1);
   const float* from = x.const_data_ptr<float>();
   float* to = y.data_ptr<float>();
   at::parallel_for(0, x.size(0), 64, [&](int64_t begin, int64_t end) {
-    kernels->layer_norm({from + begin * width, end - begin, width, width}, static_cast<float>(epsilon_),
-                        weight_.const_data_ptr<float>(), bias_.const_data_ptr<float>(),
+    kernels->layer_norm({from + begin * width, end - begin, width, width}, static_cast<float>(epsilon),
+                        weight.const_data_ptr<float>(), bias.const_data_ptr<float>(),
                         {to + begin * width, end - begin, width, width});
   });
   return y;
 }
 
 at::Tensor LayerNorm::ForwardOperand(const at::Tensor& x, const ForwardContext& context) const {
-  if (!UsesOwnDerivatives(x, context)) return Forward(x, context);
-  return NormFunction::apply(x, weight_, bias_, epsilon_, OperandType(x, context));
+  return NormalizeLayer(x, weight_, bias_, epsilon_, context, OperandType(x, context));
 }
 
 }  // namespace vitrine

@@ -8,6 +8,11 @@
 
 namespace vitrine {
 
+// (x - mean) / sqrt(variance + epsilon) weight + bias of every row of x [T, width], in `type`; weight and bias [width].
+// On a CPU by our own kernels, with gradients too.
+at::Tensor NormalizeLayer(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias, double epsilon,
+                          const ForwardContext& context, at::ScalarType type = at::kFloat);
+
 // Layer normalisation of every token with scale and shift, which start at 1 and 0.
 class LayerNorm : public Module {
  public:

@@ -7,6 +7,7 @@
 
 #include <cmath>
 #include <numeric>
+#include <utility>
 #include <vector>
 
 namespace vitrine {
@@ -19,6 +20,9 @@ MapPosition::MapPosition(int64_t keys, int channels, int heads, Initializer& ini
   RegisterParameter("bias", bias_, initializer.Uniform({heads == 0 ? 1 : heads}, bound));
   if (!weight_.is_meta()) key_positions_ = KeyPositions(keys, channels);
 }
+
+MapPosition::MapPosition(int64_t keys, at::Tensor weight, at::Tensor bias)
+    : weight_(std::move(weight)), bias_(std::move(bias)), key_positions_(KeyPositions(keys, weight_.size(0))) {}
 
 at::Tensor MapPosition::Logits(const at::Tensor& scores) const {
   const at::Tensor encoding = key_positions_.slice(0, 0, scores.size(-1)).to(scores.device());  // [keys, m - q]

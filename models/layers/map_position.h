@@ -18,6 +18,8 @@ class MapPosition : public Module {
   // For sequences of at most `keys` elements. `heads` is 0 for one map that all heads share, with weights [m] and bias
   // [1]; otherwise every head has its own, [heads, m] and [heads]. Initial values are PyTorch's of a linear layer.
   MapPosition(int64_t keys, int channels, int heads, Initializer& initializer);
+  // With tensors that are there: one map that all heads share.
+  MapPosition(int64_t keys, at::Tensor weight, at::Tensor bias);
 
   // scores [..., heads, n, keys] -> s score + g, what the softmax sees; equal to the published form but for terms that
   // cancel. `keys` is at most the constructor's. Differentiable; the bias takes part with gradient zero.

@@ -68,12 +68,15 @@ LinearPatches::LinearPatches(int channels, int patch, int width, Initializer& in
 }
 
 at::Tensor LinearPatches::Forward(const ImageBatch& images, const ForwardContext& context) const {
-  const std::vector<Grid> grids = GridsOf(images, patch_);
-  if (images[0].is_cpu() && !context.library_only)
-    return proj_.Forward(PatchesOnCpu(images, grids, patch_), context.bf16);
+  return proj_.Forward(PatchRows(images, patch_, context), context.bf16);
+}
+
+at::Tensor PatchRows(const ImageBatch& images, int patch, const ForwardContext& context) {
+  const std::vector<Grid> grids = GridsOf(images, patch);
+  if (images[0].is_cpu() && !context.library_only) return PatchesOnCpu(images, grids, patch);
   std::vector<at::Tensor> patches;
-  for (size_t i = 0; i < images.size(); ++i) patches.push_back(PatchesOf(images[i], grids[i], patch_));
-  return proj_.Forward(at::cat(patches), context.bf16);
+  for (size_t i = 0; i < images.size(); ++i) patches.push_back(PatchesOf(images[i], grids[i], patch));
+  return at::cat(patches);
 }
 
 }  // namespace vitrine

@@ -12,6 +12,9 @@ namespace vitrine {
 // Grids of images cut into cells of cell x cell pixels; what is left at the right and the bottom is unused.
 std::vector<Grid> GridsOf(const ImageBatch& images, int cell);
 
+// Every patch of patch x patch pixels as a row in the order row, column, channel: [cells of all images, P * P * C].
+at::Tensor PatchRows(const ImageBatch& images, int patch, const ForwardContext& context);
+
 // Linear patches (ViT): every patch of patch x patch pixels, flattened in the order row, column, channel, times a
 // matrix.
 class LinearPatches : public Module {

@@ -11,35 +11,40 @@ namespace vitrine {
 namespace {
 
 // Grids whose matrices are kept. Clients choose the grids, so the number must be bounded.
-constexpr size_t kMaxInterpolations = 128;
+constexpr size_t kMostKept = 128;
 
 }  // namespace
 
 PositionTable::PositionTable(Grid grid, int prefix_tokens, at::Tensor initial)
-    : grid_(grid), prefix_tokens_(prefix_tokens) {
+    : grid_(grid), prefix_tokens_(prefix_tokens), interpolations_(grid) {
   RegisterParameter("table", table_, std::move(initial));
 }
 
 at::Tensor PositionTable::For(Grid grid) const {
-  if (grid == grid_) return table_;
-  const at::Tensor cells = at::matmul(Interpolation(grid), table_.slice(0, prefix_tokens_));
-  return at::cat({table_.slice(0, 0, prefix_tokens_), cells});
+  return TableFor(table_, grid_, grid, prefix_tokens_, interpolations_);
 }
 
-at::Tensor PositionTable::Interpolation(Grid grid) const {
+at::Tensor TableFor(const at::Tensor& table, Grid from, Grid to, int prefix_tokens,
+                    const GridInterpolations& interpolations) {
+  if (to == from) return table;
+  const at::Tensor cells = at::matmul(interpolations.To(to, table.device()), table.slice(0, prefix_tokens));
+  return at::cat({table.slice(0, 0, prefix_tokens), cells});
+}
+
+at::Tensor GridInterpolations::To(Grid to, const at::Device& device) const {
   const absl::MutexLock lock(&mutex_);
-  const auto found = interpolations_.find({grid.rows, grid.columns});
-  if (found != interpolations_.end() && found->second.device() == table_.device()) return found->second;
+  const auto found = kept_.find({to.rows, to.columns});
+  if (found != kept_.end() && found->second.device() == device) return found->second;
   const at::NoGradGuard no_grad;
   // Interpolating each unit vector gives the columns of the matrix.
-  const at::Tensor units = at::eye(grid_.cells(), at::kFloat).view({1, grid_.cells(), grid_.rows, grid_.columns});
-  const at::Tensor matrix = at::_upsample_bicubic2d_aa(units, {grid.rows, grid.columns}, /*align_corners=*/false)
-                                .view({grid_.cells(), grid.cells()})
+  const at::Tensor units = at::eye(from_.cells(), at::kFloat).view({1, from_.cells(), from_.rows, from_.columns});
+  const at::Tensor matrix = at::_upsample_bicubic2d_aa(units, {to.rows, to.columns}, /*align_corners=*/false)
+                                .view({from_.cells(), to.cells()})
                                 .t()
                                 .contiguous()
-                                .to(table_.device());
-  if (interpolations_.size() >= kMaxInterpolations) interpolations_.clear();
-  interpolations_[{grid.rows, grid.columns}] = matrix;
+                                .to(device);
+  if (kept_.size() >= kMostKept) kept_.clear();
+  kept_[{to.rows, to.columns}] = matrix;
   return matrix;
 }
 

@@ -13,6 +13,23 @@
 
 namespace vitrine {
 
+// Matrices [cells of `to`, cells of `from`] of the bicubic interpolation with antialiasing from one grid to others,
+// which depend on the grids alone. Those of a bounded number of grids are kept. Thread-safe.
+class GridInterpolations {
+ public:
+  explicit GridInterpolations(Grid from) : from_(from) {}
+  at::Tensor To(Grid to, const at::Device& device) const;
+
+ private:
+  const Grid from_;
+  mutable absl::Mutex mutex_;
+  mutable std::map<std::pair<int, int>, at::Tensor> kept_ ABSL_GUARDED_BY(mutex_);
+};
+
+// The table [prefix + cells of `from`, width] for another grid: [prefix + cells of `to`, width].
+at::Tensor TableFor(const at::Tensor& table, Grid from, Grid to, int prefix_tokens,
+                    const GridInterpolations& interpolations);
+
 // A learned vector per position, prefix tokens first. Other grids are reached by bicubic interpolation with
 // antialiasing of the grid's part in fp32, as timm's resample_abs_pos_embed; prefix rows are kept.
 class PositionTable : public Module {
@@ -24,15 +41,10 @@ class PositionTable : public Module {
   at::Tensor For(Grid grid) const;
 
  private:
-  // Interpolation is linear: a matrix [cells of `grid`, cells of grid_], which depends on the grids alone.
-  at::Tensor Interpolation(Grid grid) const;
-
   const Grid grid_;
   const int prefix_tokens_;
   at::Tensor table_;
-
-  mutable absl::Mutex mutex_;
-  mutable std::map<std::pair<int, int>, at::Tensor> interpolations_ ABSL_GUARDED_BY(mutex_);
+  const GridInterpolations interpolations_;
 };
 
 }  // namespace vitrine

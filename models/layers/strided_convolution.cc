@@ -28,13 +28,18 @@ StridedConvolution::StridedConvolution(int inputs, int outputs, int kernel, int 
 }
 
 ImageBatch StridedConvolution::Convolve(const ImageBatch& images, const ForwardContext& context) const {
+  return ConvolveImages(images, weight_, bias_, stride_, padding_, context);
+}
+
+ImageBatch ConvolveImages(const ImageBatch& images, const at::Tensor& weight, const at::Tensor& bias, int stride,
+                          int padding, const ForwardContext& context) {
   const auto type = context.bf16 ? at::kBFloat16 : at::kFloat;
-  const at::Tensor kernel = weight_.to(type).permute({0, 3, 1, 2}).contiguous();
-  const at::Tensor bias = bias_.to(type);
+  const at::Tensor kernel = weight.to(type).permute({0, 3, 1, 2}).contiguous();
+  const at::Tensor shift = bias.to(type);
   ImageBatch outputs;
   outputs.reserve(images.size());
   for (const at::Tensor& image : images) {
-    outputs.push_back(at::conv2d(image.to(type), kernel, bias, stride_, padding_).to(at::kFloat));
+    outputs.push_back(at::conv2d(image.to(type), kernel, shift, stride, padding).to(at::kFloat));
   }
   return outputs;
 }

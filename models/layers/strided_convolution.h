@@ -8,6 +8,10 @@
 
 namespace vitrine {
 
+// As StridedConvolution's Convolve, with weight [outputs, k, k, inputs] and bias [outputs].
+ImageBatch ConvolveImages(const ImageBatch& images, const at::Tensor& weight, const at::Tensor& bias, int stride,
+                          int padding, const ForwardContext& context);
+
 // A convolution with bias over images, from pixels to the tokens of models that EIT is compared with.
 class StridedConvolution : public Module {
  public:

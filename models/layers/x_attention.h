@@ -10,24 +10,26 @@
 namespace vitrine {
 
 // X-ViT's attention without softmax: linear in the tokens, normalised by XNorm. Per head, with d_h channels,
-//   S = K^T V, [d_h, d_h];  q^_i = gq q_i / |q_i|;  S^ = gs S / |S| over one axis;  O = Q^ S^,
-// then a linear projection of all heads. Over the contracted axis, the features of K, every output is gq gs times a
-// cosine. gq and gs are one learned number per head; 1e-6 is added to the norms.
+//   S = K^T V, [d_h, d_h];  q^_i = gq q_i / |q_i|;  S^ = gs S / |S| over one axis;  O = Q^ S^.
+// Over the contracted axis, the features of K, every output is gq gs times a cosine. gq and gs are one learned number per
+// head; 1e-6 is added to the norms.
 //
 // For the tap it hands out factors: M_ij = queries_i . keys_j is how much of V_j reaches O_i. Over the contracted axis
 // O_id = gs / s_d sum_j M_ij V_jd with s_d = |S_.d|; over the last axis O = M V.
-class XAttention : public Module {
- public:
-  XAttention(const v1::XVitConfig& config, Initializer& initializer);
+struct LinearAttention {
+  at::Tensor query_scale;    // gq, [heads]
+  at::Tensor context_scale;  // gs, [heads]
+  bool over_values = false;  // the norm of S goes over the features of V
 
-  // x is [T, width]; every token of an image queries all of them. `layer` is the block's number for the tap, `site`
-  // and `site` + 1 its places for dropout. Attention dropout is that of S^, which stands where XCiT has its weights of
-  // channels: there are no weights of tokens.
-  at::Tensor Forward(const PackedTokens& x, int layer, int site, const ForwardContext& context) const;
-
-  // The class tokens [images, width], the first of their images in x, query alone. Returns [images, width].
-  at::Tensor ForClassTokens(const at::Tensor& class_tokens, const PackedTokens& x, int layer, int site,
-                            const ForwardContext& context) const;
+  // Every token of an image queries all of them: q, k, v [T, heads, d_h]; [T, heads d_h]. `layer` is the block's number
+  // for the tap, `site` the place for dropout, which is that of S^: it stands where XCiT has its weights of channels,
+  // and there are no weights of tokens.
+  at::Tensor OfTokens(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                      const std::shared_ptr<const TokenLayout>& layout, int layer, int site,
+                      const ForwardContext& context) const;
+  // The class tokens' queries q [images, heads, d_h] alone: [images, heads d_h].
+  at::Tensor OfClassTokens(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const TokenLayout& layout,
+                           int layer, int site, const ForwardContext& context) const;
 
  private:
   // S and what divides it.
@@ -35,19 +37,35 @@ class XAttention : public Module {
     at::Tensor products;  // S, [images, h, d_h, d_h]
     at::Tensor norms;     // |S| + 1e-6 over the axis, [images, h, 1, d_h] or [images, h, d_h, 1]
   };
-  at::Tensor Project(const at::Tensor& x, int first_part, int parts, const ForwardContext& context) const;
   at::Tensor NormalizeQueries(const at::Tensor& q) const;
   Sums SumsOf(const at::Tensor& k, const at::Tensor& v, const TokenLayout& layout, const ForwardContext& context) const;
   at::Tensor NormalizeSums(const Sums& sums, int site, const ForwardContext& context) const;
   AttentionTap::Matrices Factors(const at::Tensor& queries, const at::Tensor& keys, const at::Tensor& norms) const;
+};
+
+// The same between linear projections.
+class XAttention : public Module {
+ public:
+  XAttention(const v1::XVitConfig& config, Initializer& initializer);
+
+  // x is [T, width]. `site` and `site` + 1 are its places for dropout.
+  at::Tensor Forward(const PackedTokens& x, int layer, int site, const ForwardContext& context) const;
+
+  // The class tokens [images, width], the first of their images in x, query alone. Returns [images, width].
+  at::Tensor ForClassTokens(const at::Tensor& class_tokens, const PackedTokens& x, int layer, int site,
+                            const ForwardContext& context) const;
+
+ private:
+  at::Tensor Project(const at::Tensor& x, int first_part, int parts, const ForwardContext& context) const;
+  LinearAttention attention() const { return {query_scale_, context_scale_, over_values_}; }
 
   const int heads_;
   const int attention_width_;
-  const int64_t norm_axis_;   // of S: 2 the features of K, 3 those of V
-  at::Tensor query_scale_;    // gq, [heads]
-  at::Tensor context_scale_;  // gs, [heads]
-  Linear qkv_;                // width -> q, k, v of attention_width each, head by head
-  Linear proj_;               // attention_width -> width
+  const bool over_values_;
+  at::Tensor query_scale_;
+  at::Tensor context_scale_;
+  Linear qkv_;   // width -> q, k, v of attention_width each, head by head
+  Linear proj_;  // attention_width -> width
 };
 
 }  // namespace vitrine
