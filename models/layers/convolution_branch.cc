@@ -3,10 +3,11 @@
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/empty.h>
-#include <ATen/ops/gelu.h>
 #include <ATen/ops/relu.h>
 
 #include <numeric>
+
+#include "models/layers/elementwise.h"
 
 namespace vitrine {
 namespace {
@@ -47,6 +48,10 @@ ConvolutionBranch::ConvolutionBranch(int channels, Form form, Initializer& initi
 
 at::Tensor ConvolutionBranch::Mix(const PackedTokens& tokens, const ForwardContext& context) const {
   if (form_ == Form::kConv) return Forward(tokens, context);
+  if (form_ == Form::kConvConv) {
+    const PackedTokens twice{second_->Forward({Forward(tokens, context), tokens.layout}, context), tokens.layout};
+    return third_->Forward(twice, context);
+  }
   const PackedTokens x{tokens.data.to(at::kFloat), tokens.layout};
   const at::Tensor rows = GridRows(*x.layout).to(x.data.device());
   at::Tensor cells;
@@ -55,17 +60,12 @@ at::Tensor ConvolutionBranch::Mix(const PackedTokens& tokens, const ForwardConte
   } else {
     cells = OnGrid(x, context).index_select(0, rows);
   }
-  return x.data.index_copy(0, rows, cells);
+  return x.data.index_copy(0, rows, cells.to(at::kFloat));
 }
 
 at::Tensor ConvolutionBranch::OnGrid(const PackedTokens& x, const ForwardContext& context) const {
-  const auto linear = [&](const at::Tensor& values) { return linear_->Forward(values, context.bf16); };
-  if (form_ == Form::kConvConv) {
-    const at::Tensor twice = second_->Forward({Forward(x, context), x.layout}, context);
-    return third_->Forward({twice, x.layout}, context);
-  }
-  if (form_ == Form::kGeluConv) return Forward({at::gelu(linear(x.data)), x.layout}, context);
-  return linear(Forward({at::gelu(x.data), x.layout}, context));
+  if (form_ == Form::kGeluConv) return Forward({linear_->ForwardGelu(x.data, context), x.layout}, context);
+  return linear_->Forward(Forward({Gelu(x.data, context), x.layout}, context), context.bf16);
 }
 
 }  // namespace vitrine

@@ -50,13 +50,12 @@ at::Tensor KvAttention::Forward(const PackedTokens& x, int layer, int site, cons
   const at::Tensor queries = kind_ == v1::KvConfig::QKV ? projected.select(1, 0) : keys;
   const KeyedAttention attention{alpha_, map_pos_ ? &*map_pos_ : nullptr};
   const at::Tensor mixed = attention.Mix(queries, keys, values, *x.layout, layer, site + 1, context);
-  return Dropout(output_.Forward(mixed, context.bf16), context.dropout.projection, site, context);
+  return Dropout(output_.ForwardOperand(mixed, context), context.dropout.projection, site, context);
 }
 
 at::Tensor KeyedAttention::Mix(const at::Tensor& queries, const at::Tensor& keys, const at::Tensor& values,
                                const TokenLayout& layout, int layer, int site, const ForwardContext& context) const {
-  const bool fused =
-      keys.is_cpu() && !at::GradMode::is_enabled() && !context.library_only && !DropsWeights(context);
+  const bool fused = keys.is_cpu() && !at::GradMode::is_enabled() && !context.library_only && !DropsWeights(context);
   const double scale = fused && map != nullptr ? alpha * map->Scale() : alpha;
   std::vector<at::Tensor> outputs;
   for (const TokenLayout::Run& run : layout.runs()) {
@@ -88,7 +87,7 @@ at::Tensor KeyedAttention::Weights(const at::Tensor& scores) const {
 
 // The explicit matrices of the images that the tap asks for.
 void KeyedAttention::Capture(const at::Tensor& q, const at::Tensor& k, const TokenLayout::Run& run, int layer,
-                          AttentionTap& tap) const {
+                             AttentionTap& tap) const {
   const at::NoGradGuard no_grad;
   for (int i = 0; i < run.images; ++i) {
     const int image = run.first_image + i;

@@ -21,8 +21,8 @@ MapPosition::MapPosition(int64_t keys, int channels, int heads, Initializer& ini
   if (!weight_.is_meta()) key_positions_ = KeyPositions(keys, channels);
 }
 
-MapPosition::MapPosition(int64_t keys, at::Tensor weight, at::Tensor bias)
-    : weight_(std::move(weight)), bias_(std::move(bias)), key_positions_(KeyPositions(keys, weight_.size(0))) {}
+MapPosition::MapPosition(at::Tensor weight, at::Tensor bias, at::Tensor key_positions)
+    : weight_(std::move(weight)), bias_(std::move(bias)), key_positions_(std::move(key_positions)) {}
 
 at::Tensor MapPosition::Logits(const at::Tensor& scores) const {
   const at::Tensor encoding = key_positions_.slice(0, 0, scores.size(-1)).to(scores.device());  // [keys, m - q]

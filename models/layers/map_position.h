@@ -19,7 +19,7 @@ class MapPosition : public Module {
   // [1]; otherwise every head has its own, [heads, m] and [heads]. Initial values are PyTorch's of a linear layer.
   MapPosition(int64_t keys, int channels, int heads, Initializer& initializer);
   // With tensors that are there: one map that all heads share.
-  MapPosition(int64_t keys, at::Tensor weight, at::Tensor bias);
+  MapPosition(at::Tensor weight, at::Tensor bias, at::Tensor key_positions);
 
   // scores [..., heads, n, keys] -> s score + g, what the softmax sees; equal to the published form but for terms that
   // cancel. `keys` is at most the constructor's. Differentiable; the bias takes part with gradient zero.

@@ -60,7 +60,7 @@ class Sne : public QkvEmbedding {
  private:
   at::Tensor Apply(int part, at::Tensor x, const ForwardContext& context) const {
     for (size_t i = 0; i < networks_[part].size(); ++i) {
-      x = networks_[part][i]->Forward(i == 0 ? x : at::relu(x), context.bf16);
+      x = networks_[part][i]->ForwardOperand(i == 0 ? x : at::relu(x), context);
     }
     return x;
   }
@@ -81,7 +81,7 @@ class PartlySharedSne : public QkvEmbedding {
 
   Qkv Forward(const at::Tensor& x, const at::Tensor& /*codes*/, const ForwardContext& context) const override {
     const auto apply = [&](const Linear& first) {
-      return shared_.Forward(at::relu(first.Forward(x, context.bf16)), context.bf16);
+      return shared_.ForwardOperand(at::relu(first.ForwardOperand(x, context)), context);
     };
     return {apply(first_[0]), apply(first_[1]), apply(first_[2])};
   }
@@ -111,7 +111,7 @@ class FullySharedSne : public QkvEmbedding {
     const at::Tensor hidden = AffineMap(x, of_tokens, first_.bias(), context.bf16);  // [T, hidden]
     const auto finish = [&](int part) {
       const at::Tensor row = at::matmul(of_codes, codes[part]);  // [hidden]
-      return second_.Forward(at::relu(hidden + row), context.bf16);
+      return second_.ForwardOperand(at::relu(hidden + row), context);
     };
     return {finish(0), finish(1), finish(2)};
   }

@@ -23,12 +23,14 @@ PackedTokens WithClassToken(const at::Tensor& patches, std::vector<Grid> grids, 
                             const PositionTable* positions) {
   const auto layout = TokenLayout::Make(std::move(grids), /*prefix_tokens=*/1);
   const int64_t width = patches.size(1);
+  const at::Tensor heads = class_token.expand({layout->images(), width});
   std::vector<at::Tensor> runs;
   int64_t first_cell = 0;
   for (const TokenLayout::Run& run : layout->runs()) {
     const at::Tensor cells =
         patches.narrow(0, first_cell, run.images * run.grid.cells()).view({run.images, run.grid.cells(), width});
-    at::Tensor tokens = at::cat({class_token.expand({run.images, 1, width}), cells}, 1);  // [B, n, width]
+    at::Tensor tokens =
+        at::cat({heads.narrow(0, run.first_image, run.images).unsqueeze(1), cells}, 1);  // [B, n, width]
     if (positions != nullptr) tokens = tokens + positions->For(run.grid);
     runs.push_back(tokens.view({-1, width}));
     first_cell += run.images * run.grid.cells();

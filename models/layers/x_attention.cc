@@ -33,9 +33,9 @@ XAttention::XAttention(const v1::XVitConfig& config, Initializer& initializer)
 
 at::Tensor XAttention::Forward(const PackedTokens& x, int layer, int site, const ForwardContext& context) const {
   const at::Tensor qkv = Project(x.data, 0, 3, context);  // [T, 3, h, d_h]
-  const at::Tensor mixed = attention().OfTokens(qkv.select(1, 0), qkv.select(1, 1), qkv.select(1, 2), x.layout, layer,
-                                                site + 1, context);
-  return Dropout(proj_.Forward(mixed, context.bf16), context.dropout.projection, site, context);
+  const at::Tensor mixed =
+      attention().OfTokens(qkv.select(1, 0), qkv.select(1, 1), qkv.select(1, 2), x.layout, layer, site + 1, context);
+  return Dropout(proj_.ForwardOperand(mixed, context), context.dropout.projection, site, context);
 }
 
 at::Tensor XAttention::ForClassTokens(const at::Tensor& class_tokens, const PackedTokens& x, int layer, int site,
@@ -44,7 +44,7 @@ at::Tensor XAttention::ForClassTokens(const at::Tensor& class_tokens, const Pack
   const at::Tensor kv = Project(x.data, 1, 2, context);                    // [T, 2, h, d_h]
   const at::Tensor mixed =
       attention().OfClassTokens(q, kv.select(1, 0), kv.select(1, 1), *x.layout, layer, site + 1, context);
-  return Dropout(proj_.Forward(mixed, context.bf16), context.dropout.projection, site, context);
+  return Dropout(proj_.ForwardOperand(mixed, context), context.dropout.projection, site, context);
 }
 
 // Some of q, k and v: [T, parts, h, d_h].
@@ -75,9 +75,9 @@ at::Tensor LinearAttention::OfClassTokens(const at::Tensor& q, const at::Tensor&
   const Sums sums = SumsOf(k, v, layout, context);
   for (int image = 0; context.tap != nullptr && image < layout.images(); ++image) {
     if (!context.tap->Wants(image, AttentionSource::kClassQuery, layer)) continue;
-    context.tap->Put(
-        image, AttentionSource::kClassQuery, layer,
-        Factors(queries.narrow(0, image, 1), k.narrow(0, layout.offset(image), layout.tokens(image)), sums.norms[image]));
+    context.tap->Put(image, AttentionSource::kClassQuery, layer,
+                     Factors(queries.narrow(0, image, 1), k.narrow(0, layout.offset(image), layout.tokens(image)),
+                             sums.norms[image]));
   }
   const at::Tensor mixed = at::matmul(queries.unsqueeze(2), NormalizeSums(sums, site, context));  // [images, h, 1, d_h]
   return mixed.view({-1, q.size(1) * q.size(2)});

@@ -11,8 +11,8 @@ namespace vitrine {
 
 // X-ViT's attention without softmax: linear in the tokens, normalised by XNorm. Per head, with d_h channels,
 //   S = K^T V, [d_h, d_h];  q^_i = gq q_i / |q_i|;  S^ = gs S / |S| over one axis;  O = Q^ S^.
-// Over the contracted axis, the features of K, every output is gq gs times a cosine. gq and gs are one learned number per
-// head; 1e-6 is added to the norms.
+// Over the contracted axis, the features of K, every output is gq gs times a cosine. gq and gs are one learned number
+// per head; 1e-6 is added to the norms.
 //
 // For the tap it hands out factors: M_ij = queries_i . keys_j is how much of V_j reaches O_i. Over the contracted axis
 // O_id = gs / s_d sum_j M_ij V_jd with s_d = |S_.d|; over the last axis O = M V.

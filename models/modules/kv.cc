@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // KV transformer, vision classifier: Borji 2022 and its code. Attention from keys and values alone.
 #include <ATen/TensorOperators.h>
-#include <ATen/ops/gelu.h>
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
@@ -80,7 +79,7 @@ class Kv : public Model {
     }
     context.HandOut(TokenTap::kFinal, x);
     // NOTE: no final LayerNorm; the head is a hidden layer of mlp_width.
-    return head_out_.Forward(at::gelu(head_in_.Forward(ClassTokens(x), context.bf16)));  // [images, classes]
+    return head_out_.Forward(head_in_.ForwardGelu(ClassTokens(x), context));  // [images, classes]
   }
 
   absl::StatusOr<Grid> GridFor(int height, int width) const override {
