@@ -23,7 +23,8 @@ program::Value SplitBlock(program::Builder& b, program::Value x, int64_t hidden,
 // `body` of the cells; the class tokens pass by.
 template <class Body>
 program::Value OnCells(program::Builder& b, program::Value tokens, const Body& body) {
-  return b.JoinClass("join", b.TakeClass(tokens), body(b.TakeCells(tokens)));
+  const program::Value passing = b.TakeClass(tokens);
+  return b.JoinClass("join", passing, body(b.TakeCells(tokens)));
 }
 
 // Norm and a linear head on the class token.

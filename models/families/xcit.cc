@@ -116,7 +116,8 @@ Value ClassAttention(Builder& b, const v1::XcitConfig& xcit, Value u) {
 // themselves, and the second takes what is normalised: x = LN(x) before x + gamma2 MLP(x). Drop path leaves it alone.
 Value ClassBlock(Builder& b, const v1::XcitConfig& xcit, Value x) {
   const Value u = b.LayerNorm("norm", x, kNormEpsilon);
-  const Value attended = b.JoinClass("join", ClassAttention(b, xcit, u), b.TakeCells(u));
+  const Value gathered = ClassAttention(b, xcit, u);
+  const Value attended = b.JoinClass("attention.join", gathered, b.TakeCells(u));
   x = b.ScaledResidual("attention.add", x, attended, /*path=*/-1, "attention_scale", LayerScale(xcit));
   Value c, patches;
   const Value transformed = b.Within("feed_forward", [&] {

@@ -43,9 +43,10 @@ ClassAttention::ClassAttention(int width, int heads, Initializer& initializer)
 
 at::Tensor ClassAttention::Forward(const at::Tensor& class_tokens, const PackedTokens& x, int layer, int site,
                                    const ForwardContext& context) const {
-  const at::Tensor mixed =
-      AttendFromClass(q_.Forward(class_tokens, context.bf16), k_.Forward(x.data, context.bf16),
-                      v_.Forward(x.data, context.bf16), heads_, *x.layout, layer, site + 1, context);
+  const at::Tensor q = q_.Forward(class_tokens, context.bf16);
+  const at::Tensor k = k_.Forward(x.data, context.bf16);
+  const at::Tensor v = v_.Forward(x.data, context.bf16);
+  const at::Tensor mixed = AttendFromClass(q, k, v, heads_, *x.layout, layer, site + 1, context);
   return Dropout(proj_.Forward(mixed, context.bf16), context.dropout.projection, site, context);
 }
 

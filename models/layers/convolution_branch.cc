@@ -2,28 +2,22 @@
 #include "models/layers/convolution_branch.h"
 
 #include <ATen/TensorOperators.h>
-#include <ATen/ops/empty.h>
 #include <ATen/ops/relu.h>
 
-#include <numeric>
+#include <utility>
+#include <vector>
 
 #include "models/layers/elementwise.h"
+#include "models/layers/token_sequence.h"
 
 namespace vitrine {
 namespace {
 
-// The rows of the grids' tokens: [cells of all images].
-at::Tensor GridRows(const TokenLayout& layout) {
-  int64_t cells = 0;
-  for (int image = 0; image < layout.images(); ++image) cells += layout.grid(image).cells();
-  at::Tensor rows = at::empty({cells}, at::kLong);
-  int64_t* next = rows.data_ptr<int64_t>();
-  for (int image = 0; image < layout.images(); ++image) {
-    const int64_t count = layout.grid(image).cells();
-    std::iota(next, next + count, layout.offset(image) + layout.prefix_tokens());
-    next += count;
-  }
-  return rows;
+// The tokens of the grids alone.
+PackedTokens CellsOf(const PackedTokens& x) {
+  std::vector<Grid> grids;
+  for (int image = 0; image < x.layout->images(); ++image) grids.push_back(x.layout->grid(image));
+  return {CellTokens(x), TokenLayout::Make(std::move(grids), /*prefix_tokens=*/0)};
 }
 
 }  // namespace
@@ -52,20 +46,15 @@ at::Tensor ConvolutionBranch::Mix(const PackedTokens& tokens, const ForwardConte
     const PackedTokens twice{second_->Forward({Forward(tokens, context), tokens.layout}, context), tokens.layout};
     return third_->Forward(twice, context);
   }
-  const PackedTokens x{tokens.data.to(at::kFloat), tokens.layout};
-  const at::Tensor rows = GridRows(*x.layout).to(x.data.device());
-  at::Tensor cells;
-  if (form_ == Form::kBnRelu) {
-    cells = at::relu(batch_norm_->Forward(Forward(x, context).index_select(0, rows), context));
-  } else {
-    cells = OnGrid(x, context).index_select(0, rows);
-  }
-  return x.data.index_copy(0, rows, cells.to(at::kFloat));
+  const at::Tensor x = tokens.data.to(at::kFloat);
+  const at::Tensor cells = OnGrid(CellsOf({x, tokens.layout}), context).to(at::kFloat);
+  return x.index_copy(0, CellRows(*tokens.layout).to(x.device()), cells);
 }
 
-at::Tensor ConvolutionBranch::OnGrid(const PackedTokens& x, const ForwardContext& context) const {
-  if (form_ == Form::kGeluConv) return Forward({linear_->ForwardGelu(x.data, context), x.layout}, context);
-  return linear_->Forward(Forward({Gelu(x.data, context), x.layout}, context), context.bf16);
+at::Tensor ConvolutionBranch::OnGrid(const PackedTokens& cells, const ForwardContext& context) const {
+  if (form_ == Form::kBnRelu) return at::relu(batch_norm_->Forward(Forward(cells, context), context));
+  if (form_ == Form::kGeluConv) return Forward({linear_->ForwardGelu(cells.data, context), cells.layout}, context);
+  return linear_->Forward(Forward({Gelu(cells.data, context), cells.layout}, context), context.bf16);
 }
 
 }  // namespace vitrine

@@ -28,8 +28,8 @@ class ConvolutionBranch : public GridConvolution {
   at::Tensor Mix(const PackedTokens& tokens, const ForwardContext& context) const;
 
  private:
-  // The grids' tokens of the result are right, the others anything.
-  at::Tensor OnGrid(const PackedTokens& x, const ForwardContext& context) const;
+  // Of tokens without class tokens.
+  at::Tensor OnGrid(const PackedTokens& cells, const ForwardContext& context) const;
 
   const Form form_;
   std::unique_ptr<GridConvolution> second_, third_;  // kConvConv

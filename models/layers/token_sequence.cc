@@ -7,6 +7,8 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>
 
+#include <numeric>
+
 namespace vitrine {
 namespace {
 
@@ -60,6 +62,23 @@ at::Tensor JoinRuns(std::vector<at::Tensor> runs, int64_t rows) {
   for (const at::Tensor& run : runs) rows -= run.size(0);
   if (rows > 0) runs.push_back(at::zeros({rows, runs[0].size(1)}, runs[0].options()));
   return runs.size() == 1 ? runs[0] : at::cat(runs);
+}
+
+at::Tensor CellRows(const TokenLayout& layout) {
+  int64_t cells = 0;
+  for (int image = 0; image < layout.images(); ++image) cells += layout.grid(image).cells();
+  at::Tensor rows = at::empty({cells}, at::kLong);
+  int64_t* next = rows.data_ptr<int64_t>();
+  for (int image = 0; image < layout.images(); ++image) {
+    const int64_t count = layout.grid(image).cells();
+    std::iota(next, next + count, layout.offset(image) + layout.prefix_tokens());
+    next += count;
+  }
+  return rows;
+}
+
+at::Tensor CellTokens(const PackedTokens& x) {
+  return x.data.index_select(0, CellRows(*x.layout).to(x.data.device()));
 }
 
 at::Tensor ClassTokens(const PackedTokens& x) {

@@ -28,6 +28,11 @@ at::Tensor JoinRuns(std::vector<at::Tensor> runs, int64_t rows);
 // The class tokens of a batch: [images, width].
 at::Tensor ClassTokens(const PackedTokens& x);
 
+// Where the tokens of the grids are: [cells of all images].
+at::Tensor CellRows(const TokenLayout& layout);
+// The tokens of the grids alone: [cells of all images, width].
+at::Tensor CellTokens(const PackedTokens& x);
+
 }  // namespace vitrine
 
 #endif  // VITRINE_MODELS_LAYERS_TOKEN_SEQUENCE_H_

@@ -74,15 +74,6 @@ class XcitBlock : public Module {
   at::Tensor feed_forward_scale_;
 };
 
-// Class tokens beside the patch tokens of their images.
-struct ClassedTokens {
-  at::Tensor class_tokens;  // [images, width]
-  PackedTokens patches;
-  std::shared_ptr<const TokenLayout> layout;  // with the class token before the patches
-
-  PackedTokens Joined() const { return JoinClassTokens(class_tokens, patches, layout); }
-};
-
 // NOTE: drop path leaves the class blocks alone, as XCiT's code does.
 class XcitClassBlock : public Module {
  public:
@@ -99,30 +90,31 @@ class XcitClassBlock : public Module {
     RegisterChild("feed_forward", feed_forward_);
   }
 
-  // `site` is the block's first place for dropout. Without `update_patches` the patch tokens are left as they were.
-  ClassedTokens Forward(ClassedTokens x, int layer, int site, bool update_patches,
-                        const ForwardContext& context) const {
-    const at::Tensor c = norm_.Forward(x.class_tokens, context);
-    const PackedTokens p{norm_.Forward(x.patches.data, context), x.patches.layout};
-    const PackedTokens all = JoinClassTokens(c, p, x.layout);
-    const at::Tensor attended = attention_.Forward(c, all, layer, site + 2, context);
-    const at::Tensor sum =
-        AddBranch(x.class_tokens, attended, attention_scale_, context);  // c + gamma1 CA(LN(c), LN(p))
-    // NOTE: the residual takes the normalised class token: c = LN(c), then c + gamma2 MLP(c).
-    const at::Tensor normalized = feed_forward_.norm().Forward(sum, context);
-    const at::Tensor transformed = feed_forward_.Transform(normalized, site, context);
-    x.class_tokens = AddBranch(normalized, transformed, feed_forward_scale_, context);
-    if (update_patches) x.patches.data = UpdatePatches(x.patches.data, p.data, context);
-    return x;
+  // x has the class tokens before the patches of `cells`. `site` is the block's first place for dropout. The result is
+  // of the same form; without `update_patches`, which nothing but the final tokens depend on after the last block, the
+  // class tokens alone, [images, width].
+  at::Tensor Forward(const PackedTokens& x, const std::shared_ptr<const TokenLayout>& cells, int layer, int site,
+                     bool update_patches, const ForwardContext& context) const {
+    const PackedTokens u{norm_.Forward(x.data, context), x.layout};
+    const at::Tensor attended = attention_.Forward(ClassTokens(u), u, layer, site + 2, context);
+    if (!update_patches) {
+      const at::Tensor sum = AddBranch(ClassTokens(x), attended, attention_scale_, context);
+      return Transform(feed_forward_.norm().Forward(sum, context), site, context);
+    }
+    // NOTE: the attention hands the patches through normalised, and both residuals add them to themselves:
+    // p + gamma1 LN(p), then LN of that with tokens_norm, then twice that.
+    const PackedTokens branch = JoinClassTokens(attended, {CellTokens(u), cells}, x.layout);
+    PackedTokens sum{AddBranch(x.data, branch.data, attention_scale_, context), x.layout};
+    if (tokens_norm_) sum.data = feed_forward_.norm().Forward(sum.data, context);
+    const at::Tensor c = tokens_norm_ ? ClassTokens(sum) : feed_forward_.norm().Forward(ClassTokens(sum), context);
+    const at::Tensor patches = CellTokens(sum);
+    return JoinClassTokens(Transform(c, site, context), {patches + patches, cells}, x.layout).data;
   }
 
  private:
-  // NOTE: the attention hands the patches through normalised, and both residuals add them to themselves:
-  // p + gamma1 LN(p), then LN of that with tokens_norm, then twice that.
-  at::Tensor UpdatePatches(const at::Tensor& patches, const at::Tensor& normalized,
-                           const ForwardContext& context) const {
-    const at::Tensor sum = AddBranch(patches, normalized, attention_scale_, context);
-    return (tokens_norm_ ? feed_forward_.norm().Forward(sum, context) : sum) * 2;
+  // NOTE: the residual takes the normalised class token: c = LN(c), then c + gamma2 MLP(c).
+  at::Tensor Transform(const at::Tensor& c, int site, const ForwardContext& context) const {
+    return AddBranch(c, feed_forward_.Transform(c, site, context), feed_forward_scale_, context);
   }
 
   const bool tokens_norm_;
@@ -168,8 +160,7 @@ class Xcit : public Model {
       x = blocks_[i]->Forward(x, codes_, i, context);
       context.HandOut(i, x);
     }
-    const ClassedTokens last = ForwardClassBlocks(x, context);
-    return head_.Forward(norm_.Forward(last.class_tokens, context));  // [images, classes]
+    return head_.Forward(ForwardClassBlocks(x, context));  // [images, classes]
   }
 
   absl::StatusOr<Grid> GridFor(int height, int width) const override {
@@ -195,24 +186,24 @@ class Xcit : public Model {
   }
 
  private:
-  ClassedTokens ForwardClassBlocks(const PackedTokens& patches, const ForwardContext& context) const {
+  // The normalised class tokens [images, width].
+  at::Tensor ForwardClassBlocks(const PackedTokens& patches, const ForwardContext& context) const {
     std::vector<Grid> grids;
     for (int image = 0; image < patches.layout->images(); ++image) grids.push_back(patches.layout->grid(image));
-    ClassedTokens x{class_token_.expand({patches.layout->images(), settings_.width()}), patches,
-                    TokenLayout::Make(std::move(grids), /*prefix_tokens=*/1)};
+    const auto layout = TokenLayout::Make(std::move(grids), /*prefix_tokens=*/1);
+    const at::Tensor c = class_token_.expand({layout->images(), settings_.width()});
+    PackedTokens x = JoinClassTokens(c, patches, layout);
     for (int i = 0; i < settings_.class_depth(); ++i) {
       const int stage = settings_.depth() + i;
-      // Nothing but the final tokens depends on the patches after the last block.
       const bool watched = context.WantsTokens(stage) || context.WantsTokens(TokenTap::kFinal);
       const bool update_patches = i + 1 < settings_.class_depth() || watched;
-      x = class_blocks_[i]->Forward(x, i, stage * kSitesPerBlock, update_patches, context);
-      if (context.WantsTokens(stage)) context.HandOut(stage, x.Joined());
+      x.data = class_blocks_[i]->Forward(x, patches.layout, i, stage * kSitesPerBlock, update_patches, context);
+      if (!update_patches) return norm_.Forward(x.data, context);
+      context.HandOut(stage, x);
     }
-    if (context.WantsTokens(TokenTap::kFinal)) {
-      const PackedTokens all = x.Joined();
-      context.HandOut(TokenTap::kFinal, {norm_.Forward(all.data, context), all.layout});
-    }
-    return x;
+    x.data = norm_.Forward(x.data, context);
+    context.HandOut(TokenTap::kFinal, x);
+    return ClassTokens(x);
   }
 
   const v1::XcitConfig settings_;

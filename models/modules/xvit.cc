@@ -89,15 +89,12 @@ class XVitClassBlock : public Module {
     RegisterChild("feed_forward_affine", feed_forward_affine_);
   }
 
-  // `c` is [images, width]; `layout` that of the patches with the class token before them. `site` is the block's first
-  // place for dropout.
-  at::Tensor Forward(at::Tensor c, const PackedTokens& patches, const std::shared_ptr<const TokenLayout>& layout,
-                     int layer, int site, const ForwardContext& context) const {
-    const at::Tensor normalized = norm_.Forward(c, context);
-    const PackedTokens all =
-        JoinClassTokens(normalized, {norm_.Forward(patches.data, context), patches.layout}, layout);
-    const at::Tensor attended = attention_.ForClassTokens(normalized, all, layer, site + 2, context);
-    c = AddBranch(c, attention_affine_.Forward(attended), {}, context);
+  // x has the class tokens before the patches. `site` is the block's first place for dropout. Returns the class tokens,
+  // [images, width].
+  at::Tensor Forward(const PackedTokens& x, int layer, int site, const ForwardContext& context) const {
+    const PackedTokens u{norm_.Forward(x.data, context), x.layout};
+    const at::Tensor attended = attention_.ForClassTokens(ClassTokens(u), u, layer, site + 2, context);
+    const at::Tensor c = AddBranch(ClassTokens(x), attention_affine_.Forward(attended), {}, context);
     const at::Tensor transformed =
         feed_forward_.Transform(feed_forward_.norm().ForwardOperand(c, context), site, context);
     return AddBranch(c, feed_forward_affine_.Forward(transformed), {}, context);
@@ -145,16 +142,20 @@ class XVit : public Model {
       context.HandOut(i, x);
     }
     const auto layout = TokenLayout::Make(grids, /*prefix_tokens=*/1);
+    const auto cells = x.layout;
     at::Tensor c = class_token_.expand({layout->images(), settings_.width()});  // [images, d]
+    x = JoinClassTokens(c, x, layout);
     for (int i = 0; i < settings_.class_depth(); ++i) {
       const int stage = settings_.depth() + i;
-      c = class_blocks_[i]->Forward(c, x, layout, i, stage * kSitesPerBlock, context);
-      if (context.WantsTokens(stage)) context.HandOut(stage, JoinClassTokens(c, x, layout));
+      c = class_blocks_[i]->Forward(x, i, stage * kSitesPerBlock, context);
+      const bool watched = context.WantsTokens(stage) || context.WantsTokens(TokenTap::kFinal);
+      if (i + 1 == settings_.class_depth() && !watched) return head_.Forward(norm_.Forward(c, context));
+      x = JoinClassTokens(c, {CellTokens(x), cells}, layout);
+      context.HandOut(stage, x);
     }
-    if (context.WantsTokens(TokenTap::kFinal)) {
-      context.HandOut(TokenTap::kFinal, {norm_.Forward(JoinClassTokens(c, x, layout).data, context), layout});
-    }
-    return head_.Forward(norm_.Forward(c, context));  // [images, classes]
+    x.data = norm_.Forward(x.data, context);
+    context.HandOut(TokenTap::kFinal, x);
+    return head_.Forward(ClassTokens(x));  // [images, classes]
   }
 
   absl::StatusOr<Grid> GridFor(int height, int width) const override {

@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/program/demand.h"
 
+#include <algorithm>
 #include <cstddef>
 
 namespace vitrine::program {
 namespace {
-
-Demand Union(Demand a, Demand b) {
-  if (a == Demand::kNone || a == b) return b;
-  return b == Demand::kNone ? a : Demand::kAll;
-}
 
 class Walk {
  public:
@@ -18,12 +14,12 @@ class Walk {
   // `op` is asked for `wanted` of its result.
   void Through(const Operator& op, Demand wanted) {
     if (op.As<JoinClass>() != nullptr) {
-      if (wanted != Demand::kCells) Ask(op.inputs[0], Demand::kAll);
-      if (wanted != Demand::kClass) Ask(op.inputs[1], Demand::kAll);
+      Ask(op.inputs[0], Demand::kAll);
+      if (wanted == Demand::kAll) Ask(op.inputs[1], Demand::kAll);
     } else if (op.As<TakeClass>() != nullptr) {
       Ask(op.inputs[0], Demand::kClass);
     } else if (op.As<TakeCells>() != nullptr) {
-      Ask(op.inputs[0], Demand::kCells);
+      Ask(op.inputs[0], Demand::kAll);
     } else if (const Attend* attend = op.As<Attend>()) {
       OfAttention(op, attend->class_query ? Demand::kClass : wanted);
     } else if (op.As<AttendLinearly>() != nullptr) {
@@ -47,7 +43,7 @@ class Walk {
   void Ask(Value value, Demand wanted) {
     if (program_.info(value).kind != ValueKind::kTokens) wanted = Demand::kAll;
     Demand& demand = demands_[static_cast<size_t>(value.id)];
-    demand = Union(demand, wanted);
+    demand = std::max(demand, wanted);
   }
 
   const Program& program_;
@@ -65,6 +61,16 @@ std::vector<Demand> DemandOf(const Program& program, const std::vector<Value>& r
     if (wanted != Demand::kNone) walk.Through(*op, wanted);
   }
   return demands;
+}
+
+std::vector<Value> ResultsOfRun(const Program& program) {
+  const std::vector<Value>& stages = program.stages();
+  std::vector<Value> results = {program.logits()};
+  for (const Operator& op : program.operators()) {
+    const bool is_stage = std::find(stages.begin(), stages.end(), op.output) != stages.end();
+    if (is_stage && op.As<JoinClass>() == nullptr) results.push_back(op.output);
+  }
+  return results;
 }
 
 }  // namespace vitrine::program

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/workload/of_program.h"
 
-#include <algorithm>
 #include <set>
 #include <string>
 #include <utility>
@@ -24,7 +23,7 @@ class Expansion {
       : program_(program),
         published_(form == Form::kPublished),
         builder_(input.images, Grid{input.height / program.cell(), input.width / program.cell()}, form),
-        demands_(ir::DemandOf(program, Computed(program))),
+        demands_(ir::DemandOf(program, ir::ResultsOfRun(program))),
         sizes_(ir::MapSizesOf(program, {input.height, input.width})),
         producers_(static_cast<size_t>(program.values()), nullptr),
         readers_(static_cast<size_t>(program.values()), nullptr) {
@@ -50,17 +49,6 @@ class Expansion {
  private:
   static size_t At(ir::Value value) { return static_cast<size_t>(value.id); }
 
-  // What runs computes a block's tokens whole, but for class blocks, which join what they computed with what they keep.
-  static std::vector<ir::Value> Computed(const ir::Program& program) {
-    std::vector<ir::Value> results = {program.logits()};
-    for (const ir::Operator& op : program.operators()) {
-      const bool is_stage =
-          std::find(program.stages().begin(), program.stages().end(), op.output) != program.stages().end();
-      if (is_stage && op.As<ir::JoinClass>() == nullptr) results.push_back(op.output);
-    }
-    return results;
-  }
-
   // --- sizes
 
   int64_t RowsOf(ir::Value value, ir::Demand demand) const {
@@ -76,22 +64,11 @@ class Expansion {
       case ir::ValueKind::kTokens:
         break;
     }
-    if (demand == ir::Demand::kClass) return images;
-    return demand == ir::Demand::kCells ? builder_.cells() : builder_.tokens();
+    return demand == ir::Demand::kClass ? images : builder_.tokens();
   }
   // Rows of what `op` computes. The papers' code computes all.
   int64_t Rows(const ir::Operator& op) const {
     return RowsOf(op.output, published_ ? ir::Demand::kAll : demands_[At(op.output)]);
-  }
-  // Of a dense layer and its GELU. What runs them beside a convolution takes the class tokens along and drops them,
-  // which costs less than to copy the others apart.
-  int64_t DenseRows(const ir::Operator& op) const {
-    const ir::Operator* source = published_ ? nullptr : &op;
-    while (source != nullptr && program_.info(source->output).kind == ir::ValueKind::kCells) {
-      if (source->As<ir::TakeCells>() != nullptr) return builder_.tokens();
-      source = producers_[At(source->inputs[0])];
-    }
-    return Rows(op);
   }
   int64_t Columns(ir::Value value) const { return program_.info(value).columns; }
   int64_t Columns(const ir::Operator& op) const { return Columns(op.output); }
@@ -209,7 +186,7 @@ class Expansion {
   void Expand(const ir::Operator& op, const ir::Linear& linear) {
     if (linear.code >= 0 && !published_) return ExpandCode(op, linear);
     if (published_ && linear.together != 1) return ExpandTogether(op, linear);
-    Operator& listed = builder_.Linear(op.name, DenseRows(op), linear.inputs, linear.outputs, linear.bias);
+    Operator& listed = builder_.Linear(op.name, Rows(op), linear.inputs, linear.outputs, linear.bias);
     listed.parameters = linear.code < 0 ? OwnRows(op, linear) : Own(op);
     const ir::Operator* gelu = published_ ? nullptr : NextGelu(op);
     if (gelu == nullptr) return;
@@ -240,7 +217,7 @@ class Expansion {
 
   void Expand(const ir::Operator& op, const ir::Activate& activate) {
     if (activate.function == ir::Activate::Function::kGelu) {
-      builder_.Gelu(op.name, DenseRows(op), Columns(op));
+      builder_.Gelu(op.name, Rows(op), Columns(op));
     } else {
       builder_.Elementwise(OperatorKind::kRelu, op.name, Rows(op), Columns(op));
     }
