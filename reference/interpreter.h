@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_REFERENCE_INTERPRETER_H_
+#define VITRINE_REFERENCE_INTERPRETER_H_
+
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "models/forward_context.h"
+#include "models/layers/position_table.h"
+#include "models/model.h"
+#include "models/program/demand.h"
+#include "models/program/program.h"
+
+namespace vitrine {
+
+// Runs a program on ATen tensors, differentiable, on any device of LibTorch: one small function an operator. Where an
+// operator's result is read by one other alone and both have a function together, they run as one (a stem's convolution
+// with BatchNorm and GELU, a linear layer with GELU, LPI's convolution with both).
+//
+// Immutable; Run may be called concurrently while nobody writes the weights, outside of training.
+class Interpreter {
+ public:
+  // Requires that the program outlives it.
+  explicit Interpreter(const program::Program& program);
+
+  // Logits [images, classes] for weights in the order of the program's, of images whose sizes are whole cells or more.
+  at::Tensor Run(const std::vector<at::Tensor>& weights, const ImageBatch& images, const ForwardContext& context) const;
+
+ private:
+  friend class Pass;
+
+  // An operator and those that run with it.
+  struct Step {
+    const program::Operator* op = nullptr;
+    const program::Operator* norm = nullptr;
+    const program::Operator* gelu = nullptr;
+    program::Value result;  // of the last of them
+  };
+  void Plan();
+  std::vector<program::Demand> DemandFor(const ForwardContext& context) const;
+
+  const program::Program& program_;
+  const std::vector<bool> operands_;
+  const std::vector<program::Demand> demands_;  // where nobody asks for tokens
+  std::vector<Step> steps_;
+  std::map<int, int> stage_of_;  // of values that are handed out
+  std::map<const program::Operator*, std::unique_ptr<GridInterpolations>> interpolations_;
+  std::map<const program::Operator*, at::Tensor> key_positions_;  // of KV+Pos
+};
+
+}  // namespace vitrine
+
+#endif  // VITRINE_REFERENCE_INTERPRETER_H_
