@@ -16,14 +16,17 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
+#include "models/families/family.h"
 #include "models/model.h"
 #include "models/sequences/zoo.h"
 #include "models/workload/conventions.h"
 #include "models/zoo.h"
 #include "models/zoo/published.h"
 #include "programs/repo_commands.h"
+#include "programs/repo_graph_svg.h"
 #include "programs/repo_layers.h"
 #include "programs/repo_measure.h"
+#include "programs/repo_program_json.h"
 #include "programs/repo_review.h"
 #include "report/roofline.h"
 #include "repository/checkpoint.h"
@@ -104,6 +107,9 @@ absl::StatusOr<Subject> FindSubject(const DescribeOptions& options) {
 
 // What was found out.
 struct Description {
+  explicit Description(program::Program of) : program(std::move(of)) {}
+
+  program::Program program;
   Workload published;
   std::vector<Layer> layers;
   std::optional<MachinePeaks> peaks;
@@ -246,8 +252,18 @@ nlohmann::ordered_json AsJson(const Subject& subject, const Description& descrip
     json["steady"] = description.rounds.steady;
   }
   json["operators"] = layers.AsJson();
+  json["program"] = ProgramJson(description.program);
   if (InReview(subject.model->config())) json["review"] = ReviewTable(subject.model->config(), input).AsJson();
   return json;
+}
+
+absl::Status WriteDrawing(const std::string& file, const std::string& svg) {
+  std::ofstream out(file, std::ios::binary);
+  out << svg;
+  out.close();
+  if (!out) return absl::UnavailableError(absl::StrCat(file, " could not be written"));
+  std::cerr << "vitrine-repo: wrote " << file << "\n";
+  return absl::OkStatus();
 }
 
 absl::Status WritePlot(const std::string& file, const Subject& subject, const Description& description) {
@@ -266,12 +282,24 @@ absl::Status WritePlot(const std::string& file, const Subject& subject, const De
   roofline.gigabytes_per_second = peaks.gigabytes_per_second;
   roofline.measured = description.peaks.has_value();
   roofline.points = PointsOf(description.layers, peaks);
-  std::ofstream out(file, std::ios::binary);
-  out << RooflineSvg(roofline);
-  out.close();
-  if (!out) return absl::UnavailableError(absl::StrCat(file, " could not be written"));
-  std::cerr << "vitrine-repo: wrote " << file << "\n";
-  return absl::OkStatus();
+  return WriteDrawing(file, RooflineSvg(roofline));
+}
+
+// Of one image, whatever the batch: equal blocks are equal in the published form alone.
+absl::Status WriteGraph(const std::string& file, const Subject& subject, const Description& description) {
+  const WorkloadInput one = {subject.input.height, subject.input.width};
+  Graph graph;
+  graph.title = subject.name;
+  graph.panels = PanelsOf(description.program, one);
+  int64_t macs = 0;
+  for (const GraphPanel& panel : graph.panels) macs += panel.depth() * panel.macs();
+  graph.subtitle = absl::StrCat("Input of ", one.height, "x", one.width, " pixels; ",
+                                WithSeparators(Parameters(description.published)), " parameters; ",
+                                WithSeparators(macs), " multiply-adds as published");
+  graph.caption =
+      "Shapes are those of one image. Multiply-adds are of matrix products and convolutions, in the published form: "
+      "everything that the paper's code computes. x + y: the trunk and what a branch adds.";
+  return WriteDrawing(file, GraphSvg(graph));
 }
 
 void PrintReview(const Subject& subject) {
@@ -297,10 +325,12 @@ absl::Status DescribeCommand(const DescribeOptions& options) {
         absl::StrCat(subject.name, " is no ViT with a feed-forward block of four times its width; the review's tables ",
                      "do not describe it"));
   }
-  Description description;
+  ASSIGN_OR_RETURN(program::Program program, ProgramOf(config));
+  Description description(std::move(program));
   ASSIGN_OR_RETURN(description.published, WorkloadOf(config, subject.input, Form::kPublished));
   ASSIGN_OR_RETURN(const Workload executed, WorkloadOf(config, subject.input, Form::kExecuted));
   description.layers = LayersOf(executed, options.every_layer);
+  if (!options.graph.empty()) RETURN_IF_ERROR(WriteGraph(options.graph, subject, description));
   if (options.measure || !options.plot.empty()) description.other_load = LoadOfOthers();
   if (options.measure) RETURN_IF_ERROR(Measure(subject, options, description));
   WarnOfDoubt(description);

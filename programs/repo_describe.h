@@ -19,6 +19,7 @@ struct DescribeOptions {
   bool every_layer = false;  // a line for every operator, not for every distinct one
   bool paper = false;        // the review's operator tables, as printed and as corrected
   std::string plot;          // file for the roofline, empty for none
+  std::string graph;         // file for the drawing of its program, empty for none
   OutputFormat format = OutputFormat::kTable;
 };
 
@@ -28,7 +29,8 @@ absl::Status CheckResolution(const std::string& text);
 
 // `vitrine-repo describe`: the operators of a forward pass with sizes, operations, bytes and intensity; their time
 // alone on this machine beside the roofline's bound; and the time of the whole.
-// INVALID_ARGUMENT if the model does not take that resolution.
+// INVALID_ARGUMENT if the model does not take that resolution, UNIMPLEMENTED if its family is no program, UNAVAILABLE
+// if a file cannot be written.
 absl::Status DescribeCommand(const DescribeOptions& options);
 
 }  // namespace vitrine

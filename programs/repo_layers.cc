@@ -25,14 +25,6 @@ std::string OverBlocks(const std::string& name) {
   return absl::StrJoin(parts, ".");
 }
 
-// 3 significant digits with a unit: "12.3 M".
-std::string Short(double value) {
-  for (const auto& [unit, name] : {std::pair{1e12, " T"}, {1e9, " G"}, {1e6, " M"}, {1e3, " k"}}) {
-    if (value >= unit) return absl::StrFormat("%.4g%s", value / unit, name);
-  }
-  return absl::StrFormat("%.4g ", value);
-}
-
 std::string Microseconds(double seconds) {
   return absl::StrFormat("%.*f", seconds < 1e-4 ? 1 : 0, seconds * 1e6);
 }
@@ -69,6 +61,13 @@ std::vector<Cell> MeasuredCells(const Layer& layer, const MachinePeaks& peaks, d
 }
 
 }  // namespace
+
+std::string Short(double value) {
+  for (const auto& [unit, name] : {std::pair{1e12, " T"}, {1e9, " G"}, {1e6, " M"}, {1e3, " k"}}) {
+    if (value >= unit) return absl::StrFormat("%.4g%s", value / unit, name);
+  }
+  return absl::StrFormat("%.4g ", value);
+}
 
 std::vector<Layer> LayersOf(const Workload& workload, bool every) {
   std::vector<Layer> layers;

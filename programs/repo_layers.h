@@ -21,6 +21,9 @@ struct Layer {
   std::optional<double> seconds;  // of one
 };
 
+// 4 significant digits with a unit: "1.258 G", "640 ".
+std::string Short(double value);
+
 // In the order of their first appearance. With `every` each operator stands alone.
 std::vector<Layer> LayersOf(const Workload& workload, bool every);
 

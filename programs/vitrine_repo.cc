@@ -97,7 +97,8 @@ Command AddZoo(CLI::App& app, Flags& flags) {
 
 Command AddDescribe(CLI::App& app, Flags& flags) {
   DescribeOptions& options = flags.describe;
-  CLI::App* describe = app.add_subcommand("describe", "a model's operators: sizes, cost, time here, roofline");
+  CLI::App* describe =
+      app.add_subcommand("describe", "a model's operators: sizes, cost, time here, roofline, a drawing");
   describe->add_option("MODEL", options.model, "a variant of the zoo; with --repository MODEL[@VERSION] there")
       ->required();
   describe->add_option("--resolution", options.resolution, "of the input in pixels: 224, or 224x320, rows first")
@@ -111,11 +112,15 @@ Command AddDescribe(CLI::App& app, Flags& flags) {
   describe->add_flag("--no-measure", flags.no_measure, "counts alone, no time is taken");
   describe->add_flag("--paper", options.paper, "with --format csv: the review's operator tables instead");
   describe->add_option("--plot", options.plot, "write the roofline there, as SVG")->type_name("FILE");
+  describe
+      ->add_option("--graph", options.graph, "draw its program there, as SVG: blocks, branches, shapes, multiply-adds")
+      ->type_name("FILE");
   AddFormat(*describe, flags);
   describe->footer(
       "  vitrine-repo describe vit-b16                     the review's tables follow the operators\n"
       "  vitrine-repo describe xcit-t12 --resolution 384 --batch 8 --plot roofline.svg\n"
-      "  vitrine-repo describe eit-mini-cifar10@1 --repository bundled --format json\n"
+      "  vitrine-repo describe xcit-n12 --no-measure --graph xcit-n12.svg\n"
+      "  vitrine-repo describe eit-mini-cifar10@2 --repository bundled --format json\n"
       "Nothing else should run meanwhile; times are the shortest of operators that run alone.");
   return {describe, [&flags] {
             flags.describe.measure = !flags.no_measure;

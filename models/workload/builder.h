@@ -75,7 +75,8 @@ class Builder {
     return Elementwise(OperatorKind::kAdd, std::move(name), rows, columns);
   }
 
-  Workload Take() { return std::move(operators_); }
+  // What was written down since the last time.
+  Workload Take() { return std::exchange(operators_, {}); }
 
  private:
   Operator& Append(OperatorKind kind, std::string name);

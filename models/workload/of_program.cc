@@ -46,6 +46,21 @@ class Expansion {
     return builder_.Take();
   }
 
+  // Of each operator; in the published form, where each is expanded by itself.
+  std::vector<int64_t> Macs() {
+    std::vector<int64_t> macs;
+    for (const ir::Operator& op : program_.operators()) {
+      std::visit([&](const auto& settings) { Expand(op, settings); }, op.settings);
+      int64_t sum = 0;
+      for (const Operator& listed : builder_.Take()) sum += listed.macs;
+      const ir::Linear* linear = op.As<ir::Linear>();
+      const bool shares = linear != nullptr && linear->together == 0;
+      if (linear != nullptr && linear->together > 1) sum /= linear->together;
+      macs.push_back(shares ? macs.back() : sum);
+    }
+    return macs;
+  }
+
  private:
   static size_t At(ir::Value value) { return static_cast<size_t>(value.id); }
 
@@ -326,6 +341,11 @@ class Expansion {
 Workload WorkloadOf(const program::Program& program, const WorkloadInput& input, Form form) {
   if (program.cell() == 0) return {};
   return Expansion(program, input, form).Run();
+}
+
+std::vector<int64_t> PublishedMacsOf(const program::Program& program, const WorkloadInput& input) {
+  if (program.cell() == 0) return std::vector<int64_t>(program.operators().size(), 0);
+  return Expansion(program, input, Form::kPublished).Macs();
 }
 
 }  // namespace vitrine
