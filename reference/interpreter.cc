@@ -57,12 +57,13 @@ class Pass {
   }
 
   at::Tensor Run() {
-    for (const Interpreter::Step& step : plan_.steps_) {
+    for (const Step& step : plan_.steps_) {
       if (Wanted(step.result) == Demand::kNone) continue;
       step_ = &step;
       Held& result = held_[At(step.result)];
       std::visit([&](const auto& settings) { Do(*step.op, settings, result); }, step.op->settings);
-      result.class_alone = program_.info(step.result).kind == ValueKind::kTokens && Wanted(step.result) == Demand::kClass;
+      result.class_alone =
+          program_.info(step.result).kind == ValueKind::kTokens && Wanted(step.result) == Demand::kClass;
       HandOut(step.result);
     }
     return held_[At(program_.logits())].data;
@@ -78,7 +79,9 @@ class Pass {
   static size_t At(Value value) { return static_cast<size_t>(value.id); }
   Demand Wanted(Value value) const { return demands_[At(value)]; }
   const at::Tensor& Weight(const Operator& op, size_t i) const { return weights_[static_cast<size_t>(op.weights[i])]; }
-  at::Tensor WeightOr(const Operator& op, size_t i) const { return i < op.weights.size() ? Weight(op, i) : at::Tensor(); }
+  at::Tensor WeightOr(const Operator& op, size_t i) const {
+    return i < op.weights.size() ? Weight(op, i) : at::Tensor();
+  }
   const std::shared_ptr<const TokenLayout>& LayoutOf(Value value) const {
     return program_.info(value).kind == ValueKind::kTokens ? tokens_ : cells_;
   }
@@ -87,7 +90,8 @@ class Pass {
   // An input, of tokens the rows that are wanted of the result.
   at::Tensor Input(const Operator& op, size_t i) const {
     const Held& held = held_[At(op.inputs[i])];
-    const bool class_alone = Wanted(step_->result) == Demand::kClass && program_.info(op.output).kind == ValueKind::kTokens;
+    const bool class_alone =
+        Wanted(step_->result) == Demand::kClass && program_.info(op.output).kind == ValueKind::kTokens;
     if (!class_alone || held.class_alone || program_.info(op.inputs[i]).kind != ValueKind::kTokens) return held.data;
     return ClassTokens(Packed(op.inputs[i]));
   }
@@ -109,8 +113,7 @@ class Pass {
     const Held& input = held_[At(op.inputs[0])];
     if (step_->norm != nullptr) {
       const Maps maps = convolve.cut > 1 ? RunsOf(input.maps, convolve.cut) : input.maps;
-      result.maps =
-          ConvolveAndNormalize(maps, Weight(op, 0), Norm(*step_->norm), step_->gelu != nullptr, context_);
+      result.maps = ConvolveAndNormalize(maps, Weight(op, 0), Norm(*step_->norm), step_->gelu != nullptr, context_);
     } else if (convolve.pool > 1) {
       result.maps = {ConvolveAndPool(input.maps, Weight(op, 0), Weight(op, 1), convolve.pool, context_)};
     } else {
@@ -301,8 +304,9 @@ class Pass {
     const PackedTokens x = Packed(op.inputs[0]);
     const int parts = attend.shared_key ? 2 : 3;
     const at::Tensor qkv = x.data.view({x.data.size(0), parts, attend.heads, -1});
-    const at::Tensor mixed = attend.offers_scores ? Keyed(op, attend, qkv, *x.layout)
-                                                  : AttendWithinImages(qkv, x.layout, attend.layer, attend.site, context_);
+    const at::Tensor mixed = attend.offers_scores
+                                 ? Keyed(op, attend, qkv, *x.layout)
+                                 : AttendWithinImages(qkv, x.layout, attend.layer, attend.site, context_);
     result.data = Wanted(op.output) == Demand::kClass ? ClassTokens({mixed, x.layout}) : mixed;
   }
 
@@ -326,8 +330,8 @@ class Pass {
     } else {
       for (size_t i = 1; i < op.inputs.size(); ++i) qkv.push_back(held_[At(op.inputs[i])].data);
     }
-    result.data =
-        AttendChannels({qkv[0], qkv[1], qkv[2]}, Weight(op, 0), LayoutOf(op.inputs[0]), attend.layer, attend.site, context_);
+    result.data = AttendChannels({qkv[0], qkv[1], qkv[2]}, Weight(op, 0), LayoutOf(op.inputs[0]), attend.layer,
+                                 attend.site, context_);
   }
 
   void Do(const Operator& op, const program::AttendLinearly& attend, Held& result) {
@@ -337,10 +341,10 @@ class Pass {
     const int64_t parts = attend.class_query ? 2 : 3;
     const at::Tensor all = x.view({-1, parts, attend.heads, x.size(1) / parts / attend.heads});
     const at::Tensor k = all.select(1, -2), v = all.select(1, -1);
-    result.data = attend.class_query
-                      ? attention.OfClassTokens(Heads(op, 0, attend.heads), k, v, *LayoutOf(tokens), attend.layer,
-                                                attend.site, context_)
-                      : attention.OfTokens(all.select(1, 0), k, v, LayoutOf(tokens), attend.layer, attend.site, context_);
+    result.data = attend.class_query ? attention.OfClassTokens(Heads(op, 0, attend.heads), k, v, *LayoutOf(tokens),
+                                                               attend.layer, attend.site, context_)
+                                     : attention.OfTokens(all.select(1, 0), k, v, LayoutOf(tokens), attend.layer,
+                                                          attend.site, context_);
   }
 
   void Do(const Operator& op, const program::ConvolveGrid& convolve, Held& result) {
@@ -354,8 +358,7 @@ class Pass {
       result.data = ConvolveDepthwise(x, Weight(op, 0), Weight(op, 1), context_);
     } else if (!context_.training) {
       const BatchNormTensors norm = Norm(*step_->norm);
-      result.data =
-          ConvolveDepthwiseGelu(x, Weight(op, 0), Weight(op, 1), norm.Scale(), norm.Shift(), context_);
+      result.data = ConvolveDepthwiseGelu(x, Weight(op, 0), Weight(op, 1), norm.Scale(), norm.Shift(), context_);
     } else {
       const PackedTokens rows{x.data.narrow(0, 0, x.layout->total_tokens()), x.layout};
       const at::Tensor convolved = ConvolveDepthwise(rows, Weight(op, 0), Weight(op, 1), context_);
@@ -370,7 +373,7 @@ class Pass {
   const ForwardContext& context_;
   const std::vector<Demand> demands_;
   std::vector<Held> held_;
-  const Interpreter::Step* step_ = nullptr;
+  const Step* step_ = nullptr;
   std::shared_ptr<const TokenLayout> cells_;
   std::shared_ptr<const TokenLayout> tokens_;
   std::map<std::pair<int, int>, at::Tensor> products_;  // of F-SNE's first layer, by value and weight
@@ -379,8 +382,8 @@ class Pass {
 Interpreter::Interpreter(const program::Program& program)
     : program_(program),
       operands_(OperandsOf(program)),
+      steps_(StepsOf(program)),
       demands_(program::DemandOf(program, program::ResultsOfRun(program))) {
-  Plan();
   for (size_t i = 0; i < program.stages().size(); ++i) stage_of_[program.stages()[i].id] = static_cast<int>(i);
   for (const Operator& op : program.operators()) {
     if (const auto* position = op.As<program::TablePosition>()) {
@@ -389,48 +392,6 @@ Interpreter::Interpreter(const program::Program& program)
       const int64_t channels = program.weights()[static_cast<size_t>(op.weights[0])].shape[0];
       key_positions_[&op] = KeyPositions(1 + program.table().cells(), channels);
     }
-  }
-}
-
-void Interpreter::Plan() {
-  const size_t count = static_cast<size_t>(program_.values());
-  std::vector<const Operator*> only(count, nullptr);  // the only reader
-  std::vector<int> readers(count, 0);
-  for (const Operator& op : program_.operators()) {
-    for (const Value input : op.inputs) {
-      only[static_cast<size_t>(input.id)] = ++readers[static_cast<size_t>(input.id)] == 1 ? &op : nullptr;
-    }
-  }
-  const auto next = [&](const Operator* op) { return op == nullptr ? nullptr : only[static_cast<size_t>(op->output.id)]; };
-  const auto norm_after = [&](const Operator* op) {
-    const Operator* after = next(op);
-    return after != nullptr && after->As<program::BatchNorm>() != nullptr ? after : nullptr;
-  };
-  const auto gelu_after = [&](const Operator* op) {
-    const Operator* after = next(op);
-    const auto* activate = after == nullptr ? nullptr : after->As<program::Activate>();
-    return activate != nullptr && activate->function == program::Activate::Function::kGelu ? after : nullptr;
-  };
-  std::vector<const Operator*> done;
-  for (const Operator& op : program_.operators()) {
-    if (std::find(done.begin(), done.end(), &op) != done.end()) continue;
-    Step step{&op, nullptr, nullptr, op.output};
-    const auto* grid = op.As<program::ConvolveGrid>();
-    if (op.As<program::Convolve>() != nullptr) {
-      step.norm = norm_after(&op);
-      step.gelu = step.norm == nullptr ? nullptr : gelu_after(step.norm);
-    } else if (op.As<program::Linear>() != nullptr) {
-      step.gelu = gelu_after(&op);
-    } else if (grid != nullptr && grid->depthwise && norm_after(gelu_after(&op)) != nullptr) {
-      step.gelu = gelu_after(&op);
-      step.norm = norm_after(step.gelu);
-    }
-    for (const Operator* with : {step.norm, step.gelu}) {
-      if (with == nullptr) continue;
-      done.push_back(with);
-      step.result = std::max(step.result.id, with->output.id) == with->output.id ? with->output : step.result;
-    }
-    steps_.push_back(step);
   }
 }
 

@@ -11,12 +11,12 @@
 #include "models/model.h"
 #include "models/program/demand.h"
 #include "models/program/program.h"
+#include "reference/steps.h"
 
 namespace vitrine {
 
-// Runs a program on ATen tensors, differentiable, on any device of LibTorch: one small function an operator. Where an
-// operator's result is read by one other alone and both have a function together, they run as one (a stem's convolution
-// with BatchNorm and GELU, a linear layer with GELU, LPI's convolution with both).
+// Runs a program on ATen tensors, differentiable, on any device of LibTorch: one small function an operator, or one
+// for several that make a step (steps.h).
 //
 // Immutable; Run may be called concurrently while nobody writes the weights, outside of training.
 class Interpreter {
@@ -30,21 +30,13 @@ class Interpreter {
  private:
   friend class Pass;
 
-  // An operator and those that run with it.
-  struct Step {
-    const program::Operator* op = nullptr;
-    const program::Operator* norm = nullptr;
-    const program::Operator* gelu = nullptr;
-    program::Value result;  // of the last of them
-  };
-  void Plan();
   std::vector<program::Demand> DemandFor(const ForwardContext& context) const;
 
   const program::Program& program_;
   const std::vector<bool> operands_;
+  const std::vector<Step> steps_;
   const std::vector<program::Demand> demands_;  // where nobody asks for tokens
-  std::vector<Step> steps_;
-  std::map<int, int> stage_of_;  // of values that are handed out
+  std::map<int, int> stage_of_;                 // of values that are handed out
   std::map<const program::Operator*, std::unique_ptr<GridInterpolations>> interpolations_;
   std::map<const program::Operator*, at::Tensor> key_positions_;  // of KV+Pos
 };

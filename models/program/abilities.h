@@ -7,8 +7,8 @@
 
 namespace vitrine::program {
 
-// What a program can be asked for, from its operators: the maps of what attends in it. Rollout multiplies the weights of
-// all layers, so it is offered where nothing but softmax attention moves anything between tokens.
+// What a program can be asked for, from its operators: the maps of what attends in it. Rollout multiplies the weights
+// of all layers, so it is offered where nothing but softmax attention moves anything between tokens.
 AttentionAbility AttentionOf(const Program& program);
 // Nothing without final tokens.
 FeatureAbility FeaturesOf(const Program& program);

@@ -51,7 +51,8 @@ class Bits : public ::testing::TestWithParam<testing::SmallForm> {
     const int channels = form.config.preprocessing().channels();
     ImageBatch images = {testing::Picture(channels, form.height, form.width, 1),
                          testing::Picture(channels, form.height, form.width, 2)};
-    if (form.config.preprocessing().has_native()) images.push_back(testing::Picture(channels, form.width, form.height, 3));
+    if (form.config.preprocessing().has_native())
+      images.push_back(testing::Picture(channels, form.width, form.height, 3));
     return images;
   }
   static void Train(const Pair& pair, const Mode& mode, const ImageBatch& images);
@@ -123,7 +124,8 @@ TEST_P(Bits, TokensOfEveryStage) {
 TEST_P(Bits, AttentionOfEveryLayer) {
   const Pair pair = Make();
   std::vector<AttentionTap> taps(2);
-  const AttentionSource kSources[] = {AttentionSource::kTokens, AttentionSource::kClassQuery, AttentionSource::kChannels};
+  const AttentionSource kSources[] = {AttentionSource::kTokens, AttentionSource::kClassQuery,
+                                      AttentionSource::kChannels};
   for (AttentionTap& tap : taps) {
     for (const AttentionSource source : kSources) {
       for (int layer = 0; layer < 3; ++layer) tap.Request(1, source, layer);
@@ -137,8 +139,8 @@ TEST_P(Bits, AttentionOfEveryLayer) {
       const AttentionTap::Matrices* b = taps[1].Find(1, source, layer);
       ASSERT_EQ(a == nullptr, b == nullptr) << layer;
       if (a == nullptr) continue;
-      for (const auto& [x, y] : {std::pair(a->scores, b->scores), {a->weights, b->weights}, {a->queries, b->queries},
-                                 {a->keys, b->keys}}) {
+      for (const auto& [x, y] :
+           {std::pair(a->scores, b->scores), {a->weights, b->weights}, {a->queries, b->queries}, {a->keys, b->keys}}) {
         ASSERT_EQ(x.defined(), y.defined());
         if (x.defined()) ExpectEqual(x, y, "attention of layer " + std::to_string(layer));
       }
@@ -165,7 +167,8 @@ TEST_P(Bits, AbilitiesAreEqual) {
   }
 }
 
-// Ten steps of plain gradient descent with dropout and drop path; every gradient of the first, every weight of the last.
+// Ten steps of plain gradient descent with dropout and drop path; every gradient of the first, every weight of the
+// last.
 void Bits::Train(const Pair& pair, const Mode& mode, const ImageBatch& images) {
   ForwardContext context;
   context.training = true;
