@@ -134,7 +134,7 @@ endfunction()
 # Writes "target: libraries it links" for tests/structure, once every room is known.
 function(write_link_edges file)
   set(text "")
-  foreach(room proto services imaging data report models repository trainer server client)
+  foreach(room proto services imaging data report models reference repository trainer server client)
     if(TARGET vitrine_${room})
       get_target_property(links vitrine_${room} LINK_LIBRARIES)
       string(APPEND text "vitrine_${room}: ${links}\n")

@@ -44,7 +44,7 @@ struct NoteOf {
 
   std::string operator()(const ir::Convolve& convolve) const {
     return absl::StrCat(Square(convolve.kernel), convolve.stride > 1 ? absl::StrCat(", stride ", convolve.stride) : "",
-                        convolve.pool > 1 ? absl::StrCat(", pool ", Square(convolve.pool)) : "");
+                        convolve.pool > 0 ? absl::StrCat(", pool ", Square(convolve.pool)) : "");
   }
   std::string operator()(const ir::Patchify& patchify) const { return Square(patchify.patch); }
   std::string operator()(const ir::TablePosition& position) const {

@@ -8,8 +8,11 @@
 #include <ATen/ops/relu.h>
 #include <ATen/ops/zeros.h>
 
+#include <map>
+#include <optional>
 #include <utility>
 
+#include "models/layers/add_positions.h"
 #include "models/layers/attention.h"
 #include "models/layers/batch_norm.h"
 #include "models/layers/class_attention.h"
@@ -39,7 +42,7 @@ using program::Value;
 using program::ValueKind;
 
 // One forward pass.
-class Pass {
+class Interpreter::Pass {
  public:
   Pass(const Interpreter& plan, const std::vector<at::Tensor>& weights, const ImageBatch& images,
        const ForwardContext& context)
@@ -114,7 +117,7 @@ class Pass {
     if (step_->norm != nullptr) {
       const Maps maps = convolve.cut > 1 ? RunsOf(input.maps, convolve.cut) : input.maps;
       result.maps = ConvolveAndNormalize(maps, Weight(op, 0), Norm(*step_->norm), step_->gelu != nullptr, context_);
-    } else if (convolve.pool > 1) {
+    } else if (convolve.pool > 0) {
       result.maps = {ConvolveAndPool(input.maps, Weight(op, 0), Weight(op, 1), convolve.pool, context_)};
     } else {
       result.maps =
@@ -137,18 +140,6 @@ class Pass {
 
   void Do(const Operator& op, const program::Patchify& patchify, Held& result) {
     result.data = PatchRows(held_[At(op.inputs[0])].maps, patchify.patch, context_);
-  }
-
-  // x of every run plus what belongs to its grid.
-  template <class PositionsOf>
-  at::Tensor AddPositions(const PackedTokens& x, int64_t rows, const PositionsOf& positions) const {
-    std::vector<at::Tensor> runs;
-    for (const TokenLayout::Run& run : x.layout->runs()) {
-      const at::Tensor of_run = x.data.narrow(0, run.first_token, run.images * run.tokens_per_image)
-                                    .view({run.images, run.tokens_per_image, x.data.size(1)});
-      runs.push_back((of_run + positions(run.grid)).view({-1, x.data.size(1)}));
-    }
-    return JoinRuns(std::move(runs), rows);
   }
 
   void Do(const Operator& op, const program::TablePosition& position, Held& result) {
@@ -401,7 +392,8 @@ std::vector<Demand> Interpreter::DemandFor(const ForwardContext& context) const 
   for (size_t i = 0; i < program_.stages().size(); ++i) {
     if (context.WantsTokens(static_cast<int>(i))) results.push_back(program_.stages()[i]);
   }
-  if (context.WantsTokens(TokenTap::kFinal)) results.push_back(program_.final_tokens());
+  if (context.WantsTokens(TokenTap::kFinal) && program_.final_tokens().id >= 0)
+    results.push_back(program_.final_tokens());
   return program::DemandOf(program_, results);
 }
 

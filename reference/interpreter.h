@@ -28,7 +28,7 @@ class Interpreter {
   at::Tensor Run(const std::vector<at::Tensor>& weights, const ImageBatch& images, const ForwardContext& context) const;
 
  private:
-  friend class Pass;
+  class Pass;
 
   std::vector<program::Demand> DemandFor(const ForwardContext& context) const;
 

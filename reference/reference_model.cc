@@ -12,6 +12,7 @@
 #include "models/families/input.h"
 #include "models/layers/initializer.h"
 #include "models/program/abilities.h"
+#include "reference/support.h"
 
 namespace vitrine {
 namespace {
@@ -70,6 +71,7 @@ FeatureAbility ReferenceModel::features() const {
 
 absl::StatusOr<std::unique_ptr<Model>> MakeReferenceModel(const v1::ModelConfig& config, uint64_t seed) {
   ASSIGN_OR_RETURN(program::Program program, ProgramOf(config));
+  RETURN_IF_ERROR(CheckSupported(program));
   try {
     const at::NoGradGuard no_grad;
     Initializer initializer(seed, at::kCPU);

@@ -8,8 +8,8 @@
 
 namespace vitrine {
 
-// An operator and those that run with it because nobody else reads what stands between them: BatchNorm and GELU behind a
-// stem's convolution, GELU behind a linear layer, GELU and BatchNorm behind LPI's first convolution.
+// An operator and those that run with it because nobody else reads what stands between them: BatchNorm and GELU behind
+// a stem's convolution, GELU behind a linear layer, GELU and BatchNorm behind LPI's first convolution.
 struct Step {
   const program::Operator* op = nullptr;
   const program::Operator* norm = nullptr;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // KV transformer, vision classifier: Borji 2022 and its code. Attention from keys and values alone.
+#include <cmath>
+
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "models/families/family.h"

@@ -56,7 +56,7 @@ std::vector<Value> PartlyShared(Builder& b, const v1::XcitConfig& xcit, Value u)
   std::vector<Value> qkv;
   for (const std::string part : kParts) {
     const Value hidden = b.Relu(part + ".relu", b.Linear(part, u, xcit.embedding_width()));
-    qkv.push_back(b.Linear("shared", hidden, xcit.width()));
+    qkv.push_back(b.SharedLinear("shared", part, hidden, xcit.width()));
   }
   return qkv;
 }
@@ -68,7 +68,8 @@ std::vector<Value> FullyShared(Builder& b, const v1::XcitConfig& xcit, int share
   std::vector<Value> qkv;
   for (int part = 0; part < 3; ++part) {
     const Value hidden = b.CodedLinear("first", u, xcit.embedding_width(), codes, part);
-    qkv.push_back(b.Linear("second", b.Relu(absl::StrCat(kParts[part], ".relu"), hidden), xcit.width()));
+    qkv.push_back(
+        b.SharedLinear("second", kParts[part], b.Relu(absl::StrCat(kParts[part], ".relu"), hidden), xcit.width()));
   }
   return qkv;
 }

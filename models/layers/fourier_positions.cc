@@ -9,7 +9,7 @@
 #include <numbers>
 #include <utility>
 
-#include "models/layers/token_sequence.h"
+#include "models/layers/add_positions.h"
 
 namespace vitrine {
 namespace {
@@ -49,14 +49,8 @@ at::Tensor FourierPositions::For(Grid grid, const ForwardContext& context) const
 
 PackedTokens FourierPositions::Add(const at::Tensor& patches, std::vector<Grid> grids,
                                    const ForwardContext& context) const {
-  const auto layout = TokenLayout::Make(std::move(grids), /*prefix_tokens=*/0);
-  std::vector<at::Tensor> runs;
-  for (const TokenLayout::Run& run : layout->runs()) {
-    const at::Tensor cells = patches.narrow(0, run.first_token, run.images * run.tokens_per_image)
-                                 .view({run.images, run.tokens_per_image, patches.size(1)});
-    runs.push_back((cells + For(run.grid, context)).view({-1, patches.size(1)}));
-  }
-  return {JoinRuns(std::move(runs), RowsFor(*layout, patches)), layout};
+  const PackedTokens x{patches, TokenLayout::Make(std::move(grids), /*prefix_tokens=*/0)};
+  return {AddPositions(x, RowsFor(*x.layout, patches), [&](Grid grid) { return For(grid, context); }), x.layout};
 }
 
 }  // namespace vitrine

@@ -51,8 +51,9 @@ std::unique_ptr<Model> MakeEit(const v1::ModelConfig& config, Initializer& initi
                                    .parallel = eit.parallel_convolution()};
     parts.blocks.push_back(std::make_unique<SplitBlock>(form, initializer));
   }
-  // No rollout: it would leave out what the convolutions move between tokens.
   parts.kinds = {v1::CLASS_TOKEN_ROW, v1::MEAN_OVER_QUERIES, v1::QUERY_ROW, v1::WEIGHTS, v1::DISTANCE};
+  // Elsewhere it would leave out what the convolutions move between tokens.
+  if (!ConvolvesChannels(eit) && !eit.parallel_convolution()) parts.kinds.push_back(v1::ROLLOUT);
   return std::make_unique<EitFrame>(config, std::move(parts), initializer);
 }
 

@@ -13,7 +13,8 @@
 namespace vitrine::program {
 namespace {
 
-constexpr int kFourierFeatures = 64;
+// A block's place for dropout of attention weights, beside the others that families name.
+constexpr int kWeightsSite = 3;
 
 // A family that builds nonsense is a mistake that no input can cause.
 void Require(bool holds, const std::string& name, const char* what) {
@@ -61,6 +62,12 @@ std::string Builder::PathOf(const Scope& scope) {
 
 std::string Builder::FullName(const std::string& name) const {
   return absl::StrCat(PathOf(*scope_), name);
+}
+
+std::string Builder::Free(const std::string& name) const {
+  std::string free = name;
+  for (int i = 2; names_.contains(FullName(free)); ++i) free = absl::StrCat(name, ".", i);
+  return free;
 }
 
 void Builder::DrawsFirst(std::vector<std::string> names) {
@@ -143,6 +150,7 @@ std::vector<int> Builder::LinearWeights(const std::string& name, int64_t inputs,
 
 Value Builder::Add(const std::string& name, Settings settings, std::vector<Value> inputs, std::vector<int> weights,
                    const Program::ValueInfo& result) {
+  Require(names_.insert(FullName(name)).second, FullName(name), "is the name of another operator");
   const Value output{program_.values()};
   program_.values_.push_back(result);
   program_.operators_.push_back(
@@ -174,7 +182,7 @@ Value Builder::Convolve(const std::string& name, Value x, int64_t outputs, const
     if (bias) weights.push_back(AddWeight("bias", {outputs}, FanIn(k * k * inputs)));
   });
   Program::ValueInfo info = Like(x, outputs);
-  info.scale *= settings.stride * settings.pool;
+  info.scale *= settings.stride * std::max(1, settings.pool);
   return Add(name, settings, {x}, std::move(weights), info);
 }
 
@@ -211,11 +219,12 @@ Value Builder::JoinClass(const std::string& name, Value rows, Value cells) {
 }
 
 Value Builder::TakeClass(Value tokens) {
-  return Add("take_class", program::TakeClass(), {tokens}, {}, {.kind = ValueKind::kRows, .columns = columns(tokens)});
+  return Add(Free("take_class"), program::TakeClass(), {tokens}, {},
+             {.kind = ValueKind::kRows, .columns = columns(tokens)});
 }
 
 Value Builder::TakeCells(Value tokens) {
-  return Add("take_cells", program::TakeCells(), {tokens}, {}, CellsOf(tokens));
+  return Add(Free("take_cells"), program::TakeCells(), {tokens}, {}, CellsOf(tokens));
 }
 
 Value Builder::LayerNorm(const std::string& name, Value x, double epsilon) {
@@ -247,6 +256,11 @@ Value Builder::Linear(const std::string& name, const std::vector<Value>& x, int6
   for (const Value each : x) inputs += columns(each);
   return Add(name, program::Linear{.inputs = inputs, .outputs = outputs, .bias = bias}, x,
              LinearWeights(name, inputs, outputs, bias), Like(x.front(), outputs));
+}
+
+Value Builder::SharedLinear(const std::string& name, const std::string& use, Value x, int64_t outputs) {
+  return Add(absl::StrCat(name, ".", use), program::Linear{.inputs = columns(x), .outputs = outputs}, {x},
+             LinearWeights(name, columns(x), outputs, /*bias=*/true), Like(x, outputs));
 }
 
 std::vector<Value> Builder::LinearsTogether(const std::vector<std::string>& names, Value x, int64_t outputs) {
@@ -297,6 +311,7 @@ Value Builder::ScaledResidual(const std::string& name, Value x, Value branch, in
 Value Builder::Attend(const std::string& name, const std::vector<Value>& qkv, program::Attend settings,
                       const std::vector<int>& weights) {
   settings.layer = settings.class_query ? class_layers_++ : token_layers_++;
+  settings.site = site_ + kWeightsSite;
   const int64_t parts = settings.shared_key ? 2 : 3;
   Program::ValueInfo result = Like(qkv.front(), qkv.size() == 1 ? columns(qkv.front()) / parts : columns(qkv.back()));
   if (settings.class_query) result.kind = ValueKind::kRows;
@@ -306,6 +321,7 @@ Value Builder::Attend(const std::string& name, const std::vector<Value>& qkv, pr
 Value Builder::AttendChannels(const std::string& name, const std::vector<Value>& qkv,
                               program::AttendChannels settings) {
   settings.layer = channel_layers_++;
+  settings.site = site_ + kWeightsSite;
   const int temperature = AddWeight("temperature", {settings.heads, 1, 1}, Ones());
   const int64_t outputs = qkv.size() == 1 ? columns(qkv.front()) / 3 : columns(qkv.front());
   return Add(name, settings, qkv, {temperature}, Like(qkv.front(), outputs));
@@ -314,6 +330,7 @@ Value Builder::AttendChannels(const std::string& name, const std::vector<Value>&
 Value Builder::AttendLinearly(const std::string& name, const std::vector<Value>& qkv,
                               program::AttendLinearly settings) {
   settings.layer = settings.class_query ? class_layers_++ : token_layers_++;
+  settings.site = site_ + kWeightsSite;
   std::vector<int> weights = {AddWeight("query_scale", {settings.heads}, Ones()),
                               AddWeight("context_scale", {settings.heads}, Ones())};
   const int64_t outputs = settings.class_query ? columns(qkv.front()) : columns(qkv.front()) / 3;
@@ -336,7 +353,7 @@ Value Builder::ConvolveGrid(const std::string& name, Value x, bool depthwise) {
 Value Builder::Columns(Value x, int64_t first, int64_t count) {
   Require(first >= 0 && count > 0 && first + count <= columns(x), FullName("columns"),
           "takes columns that are not there");
-  return Add("columns", program::Columns{first, count}, {x}, {}, Like(x, count));
+  return Add(Free("columns"), program::Columns{first, count}, {x}, {}, Like(x, count));
 }
 
 Value Builder::Concatenate(const std::string& name, const std::vector<Value>& x) {
@@ -351,7 +368,7 @@ Value Builder::Add(const std::string& name, Value x, Value y) {
 }
 
 Value Builder::Drop(Value x, program::Drop::Place place, int site) {
-  return Add("drop", program::Drop{place, site}, {x}, {}, Like(x));
+  return Add(Free("drop"), program::Drop{place, site}, {x}, {}, Like(x));
 }
 
 Value Builder::Constant(int64_t columns) {

@@ -5,6 +5,7 @@
 #include <initializer_list>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,10 +14,10 @@
 
 namespace vitrine::program {
 
-// Writes a program down, operator by operator. Every method that takes a name appends an operator of that name and
-// returns its result; weights are called name.weight, name.bias, ... below the scope that Within opened, and a name
-// that was used before is the same weight. Families call it with configs that they have validated: what does not fit
-// together is a mistake in the family, and aborts.
+// Writes a program down, operator by operator. Every method that takes a name appends an operator of that name, which
+// no other has, and returns its result; weights are called name.weight, name.bias, ... below the scope that Within
+// opened, and a name that was used before is the same weight. Families call it with configs that they have validated:
+// what does not fit together is a mistake in the family, and aborts.
 class Builder {
  public:
   // Places for dropout in a block; those of the positions follow the last block's.
@@ -64,7 +65,7 @@ class Builder {
   // --- operators
 
   Value Convolve(const std::string& name, Value x, int64_t outputs, const program::Convolve& settings, bool bias);
-  Value ToTokens(Value map) { return Add("to_tokens", program::ToTokens(), {map}, {}, CellsOf(map)); }
+  Value ToTokens(Value map) { return Add(Free("to_tokens"), program::ToTokens(), {map}, {}, CellsOf(map)); }
   Value Patchify(int patch);
   Value TablePosition(const std::string& name, Value x, Grid grid, Initial initial);
   Value FourierPosition(const std::string& name, Value x);
@@ -80,6 +81,8 @@ class Builder {
   Value Linear(const std::string& name, Value x, int64_t outputs, bool bias = true) {
     return Linear(name, std::vector<Value>{x}, outputs, bias);
   }
+  // With the weights `name` that others use too; the operator is name.use.
+  Value SharedLinear(const std::string& name, const std::string& use, Value x, int64_t outputs);
   // Several on one value, which the papers' code computes as one product.
   std::vector<Value> LinearsTogether(const std::vector<std::string>& names, Value x, int64_t outputs);
   // The rows from `first_row` on of a weight of `rows` rows.
@@ -94,7 +97,7 @@ class Builder {
   Value ScaledResidual(const std::string& name, Value x, Value branch, int path, const std::string& scale,
                        double initial_scale);
 
-  // The layer is counted here. `weights` as operators.h says.
+  // The layer and the place for dropout of weights are set here. `weights` as operators.h says.
   Value Attend(const std::string& name, const std::vector<Value>& qkv, program::Attend settings,
                const std::vector<int>& weights = {});
   Value AttendChannels(const std::string& name, const std::vector<Value>& qkv, program::AttendChannels settings);
@@ -137,6 +140,8 @@ class Builder {
   Scope* Open(const std::string& name);
   static std::string PathOf(const Scope& scope);
   std::string FullName(const std::string& name) const;
+  // The name, with a number behind it where it is taken: for what nobody calls by name.
+  std::string Free(const std::string& name) const;
   Value Add(const std::string& name, Settings settings, std::vector<Value> inputs, std::vector<int> weights,
             const Program::ValueInfo& result);
   Program::ValueInfo CellsOf(Value map) const;
@@ -149,6 +154,7 @@ class Builder {
 
   Program program_;
   std::map<std::string, int> weight_of_;
+  std::set<std::string> names_;  // of operators
   Scope root_;
   Scope* scope_ = &root_;
   Part part_ = Part::kInput;

@@ -51,14 +51,14 @@ struct Weight {
 // --- kinds of operator. `weights` of each are named in their order; those in brackets may be missing.
 
 // Of a map: a kernel x kernel convolution of every channel with every other, zeros beyond the border, and a max pool of
-// pool x pool without overlap behind it where `pool` is above 1. A picture is cut to whole cells of `cut` pixels first
+// pool x pool without overlap behind it where `pool` is not 0. A picture is cut to whole cells of `cut` pixels first
 // where `cut` is above 1; else what is left over is seen by the convolution and left out by the pool.
 // Weights: weight [outputs, inputs, k, k], or [outputs, k, k, inputs] with channels_last; [bias].
 struct Convolve {
   int kernel = 3;
   int stride = 1;
   int padding = 1;
-  int pool = 1;
+  int pool = 0;
   int cut = 1;
   bool channels_last = false;
 };
@@ -78,7 +78,9 @@ struct TablePosition {
   Grid grid;
 };
 
-// x plus a linear map of sines and cosines of the cell's place (XCiT). Weights: weight, bias.
+// Sines and cosines of a cell's place.
+inline constexpr int kFourierFeatures = 64;
+// x plus a linear map of them (XCiT). Weights: weight, bias.
 struct FourierPosition {};
 
 // The same learned row for every image. Weights: row [1, columns].

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/program/program.h"
 
+#include <algorithm>
 #include <functional>
 #include <numeric>
 
@@ -49,7 +50,7 @@ const char* KindName(const Operator& op) {
 MapSize ResultOf(const Convolve& convolve, MapSize size) {
   const auto places = [&](int pixels) {
     const int seen = pixels / convolve.cut * convolve.cut;
-    return ((seen + 2 * convolve.padding - convolve.kernel) / convolve.stride + 1) / convolve.pool;
+    return ((seen + 2 * convolve.padding - convolve.kernel) / convolve.stride + 1) / std::max(1, convolve.pool);
   };
   return {places(size.height), places(size.width)};
 }

@@ -34,15 +34,6 @@ Operator& Builder::Linear(std::string name, int64_t rows, int64_t inputs, int64_
   return op;
 }
 
-void Builder::LinearGelu(std::string name, int64_t rows, int64_t inputs, int64_t outputs) {
-  Operator& op = Linear(std::move(name), rows, inputs, outputs);
-  if (published()) {
-    Gelu("gelu", rows, outputs);
-  } else {
-    op.gelu = true;
-  }
-}
-
 Operator& Builder::ChannelProduct(std::string name, int64_t heads, int64_t tokens, int64_t head_width) {
   Operator& op = Matmul(std::move(name), images_ * heads, head_width, tokens, head_width);
   op.channels = Operator::Channels::kProduct;

@@ -14,16 +14,13 @@ namespace vitrine::workload {
 // parameters; the reference is good until the next call.
 class Builder {
  public:
-  // `images` equal images of `grid` cells, in the form that is wanted.
-  Builder(int images, Grid grid, Form form) : images_(images), grid_(grid), form_(form) {}
+  // `images` equal images of `grid` cells.
+  Builder(int images, Grid grid) : images_(images), grid_(grid) {}
 
   int64_t images() const { return images_; }
   Grid grid() const { return grid_; }
   int64_t cells() const { return images_ * grid_.cells(); }         // patch tokens of the batch
   int64_t tokens() const { return images_ * (grid_.cells() + 1); }  // the class tokens among them
-  bool published() const { return form_ == Form::kPublished; }
-  // Rows that a layer takes of which only the class tokens' reach the head.
-  int64_t head_rows() const { return published() ? tokens() : images_; }
 
   // What follows belongs to this part.
   void Enter(ModelPart part) { part_ = part; }
@@ -38,8 +35,6 @@ class Builder {
 
   // A dense layer on `rows` tokens; it owns its weights.
   Operator& Linear(std::string name, int64_t rows, int64_t inputs, int64_t outputs, bool bias = true);
-  // The same and GELU: one operator in the executed form, otherwise "<name>" and "gelu".
-  void LinearGelu(std::string name, int64_t rows, int64_t inputs, int64_t outputs);
   // Of every image and head over its `tokens` tokens: a^T b, [head_width, head_width].
   Operator& ChannelProduct(std::string name, int64_t heads, int64_t tokens, int64_t head_width);
   // `tokens` tokens of every image times their head's [head_width, head_width].
@@ -83,7 +78,6 @@ class Builder {
 
   const int64_t images_;
   const Grid grid_;
-  const Form form_;
   ModelPart part_ = ModelPart::kInput;
   std::string prefix_;
   Workload operators_;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "models/program/demand.h"
+#include "models/program/readers.h"
 #include "models/workload/builder.h"
 
 namespace vitrine {
@@ -15,24 +16,18 @@ namespace {
 namespace ir = program;
 using workload::Builder;
 
-constexpr int64_t kFourierFeatures = 64;
-
 class Expansion {
  public:
   Expansion(const ir::Program& program, const WorkloadInput& input, Form form)
       : program_(program),
         published_(form == Form::kPublished),
-        builder_(input.images, Grid{input.height / program.cell(), input.width / program.cell()}, form),
+        builder_(input.images, Grid{input.height / program.cell(), input.width / program.cell()}),
         demands_(ir::DemandOf(program, ir::ResultsOfRun(program))),
         sizes_(ir::MapSizesOf(program, {input.height, input.width})),
         producers_(static_cast<size_t>(program.values()), nullptr),
-        readers_(static_cast<size_t>(program.values()), nullptr) {
-    std::vector<int> counts(static_cast<size_t>(program.values()), 0);
+        readers_(program) {
     for (const ir::Operator& op : program.operators()) {
       producers_[At(op.output)] = &op;
-      for (const ir::Value value : op.inputs) {
-        readers_[At(value)] = ++counts[At(value)] == 1 ? &op : nullptr;
-      }
     }
   }
 
@@ -111,17 +106,6 @@ class Expansion {
     return count;
   }
 
-  // The next operator, if nobody else reads the result of this one and it is of that kind.
-  template <class Kind>
-  const ir::Operator* Next(const ir::Operator& op) const {
-    const ir::Operator* next = readers_[At(op.output)];
-    return next != nullptr && next->As<Kind>() != nullptr ? next : nullptr;
-  }
-  const ir::Operator* NextGelu(const ir::Operator& op) const {
-    const ir::Operator* next = Next<ir::Activate>(op);
-    return next != nullptr && next->As<ir::Activate>()->function == ir::Activate::Function::kGelu ? next : nullptr;
-  }
-
   // --- from pictures to tokens
 
   Builder::Convolved Sizes(const ir::Operator& op, const ir::Convolve& convolve) const {
@@ -138,10 +122,10 @@ class Expansion {
 
   void Expand(const ir::Operator& op, const ir::Convolve& convolve) {
     Builder::Convolved sizes = Sizes(op, convolve);
-    if (convolve.pool > 1) return ConvolveAndPool(op, convolve, sizes);
+    if (convolve.pool > 0) return ConvolveAndPool(op, convolve, sizes);
     Operator& listed = builder_.Convolution(op.name, sizes);
     listed.parameters = Own(op);
-    const ir::Operator* norm = published_ ? nullptr : Next<ir::BatchNorm>(op);
+    const ir::Operator* norm = published_ ? nullptr : readers_.After<ir::BatchNorm>(&op);
     if (norm == nullptr) return;
     listed.has_bias = true;  // BatchNorm, folded in; its parameters are trained all the same
     listed.parameters += Own(*norm);
@@ -173,7 +157,7 @@ class Expansion {
   // The encoding depends on the grid alone: one image's is that of all.
   void Expand(const ir::Operator& op, const ir::FourierPosition&) {
     const int64_t rows = published_ ? builder_.cells() : builder_.grid().cells();
-    builder_.Linear(op.name + ".projection", rows, kFourierFeatures, Columns(op)).parameters = Own(op);
+    builder_.Linear(op.name + ".projection", rows, ir::kFourierFeatures, Columns(op)).parameters = Own(op);
     builder_.Add(op.name, Rows(op), Columns(op));
   }
 
@@ -203,7 +187,7 @@ class Expansion {
     if (published_ && linear.together != 1) return ExpandTogether(op, linear);
     Operator& listed = builder_.Linear(op.name, Rows(op), linear.inputs, linear.outputs, linear.bias);
     listed.parameters = linear.code < 0 ? OwnRows(op, linear) : Own(op);
-    const ir::Operator* gelu = published_ ? nullptr : NextGelu(op);
+    const ir::Operator* gelu = published_ ? nullptr : readers_.GeluAfter(&op);
     if (gelu == nullptr) return;
     listed.gelu = true;
     done_.insert(gelu);
@@ -304,8 +288,8 @@ class Expansion {
     Operator& listed = builder_.GridConvolution(
         op.name, channels, channels, convolve.depthwise ? static_cast<int>(channels) : 1, convolve.depthwise);
     listed.parameters = Own(op);
-    const ir::Operator* gelu = published_ || !convolve.depthwise ? nullptr : NextGelu(op);
-    const ir::Operator* norm = gelu == nullptr ? nullptr : Next<ir::BatchNorm>(*gelu);
+    const ir::Operator* gelu = published_ || !convolve.depthwise ? nullptr : readers_.GeluAfter(&op);
+    const ir::Operator* norm = gelu == nullptr ? nullptr : readers_.After<ir::BatchNorm>(gelu);
     if (norm == nullptr) return;
     listed.gelu = true;
     listed.batch_norm = true;
@@ -330,10 +314,10 @@ class Expansion {
   const std::vector<ir::Demand> demands_;
   const std::vector<ir::MapSize> sizes_;
   std::vector<const ir::Operator*> producers_;  // of each value
-  std::vector<const ir::Operator*> readers_;    // the only one of each value; null where there are more or none
-  std::set<const ir::Operator*> done_;          // with one before
-  std::set<std::pair<int, int64_t>> counted_;   // weights and the first of their rows
-  std::set<std::pair<size_t, int>> products_;   // values and weights of F-SNE's first layer
+  const ir::OnlyReaders readers_;
+  std::set<const ir::Operator*> done_;         // with one before
+  std::set<std::pair<int, int64_t>> counted_;  // weights and the first of their rows
+  std::set<std::pair<size_t, int>> products_;  // values and weights of F-SNE's first layer
 };
 
 }  // namespace

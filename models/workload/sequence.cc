@@ -14,7 +14,7 @@ using workload::Builder;
 class SequenceDescription {
  public:
   SequenceDescription(const SequenceConfig& config, int length)
-      : config_(config), length_(length), builder_(1, {1, length}, Form::kPublished) {}
+      : config_(config), length_(length), builder_(1, {1, length}) {}
 
   Workload Describe() {
     if (config_.has_pair()) {

@@ -44,10 +44,12 @@ WorkloadInput DefaultInput(const v1::ModelConfig& config) {
 
 int64_t TokensOf(const v1::ModelConfig& config, const WorkloadInput& input) {
   const absl::StatusOr<program::Program> program = ProgramOf(config);
-  if (!program.ok()) return 0;
-  if (program->cell() == 0) return 1;
-  const Grid grid{input.height / program->cell(), input.width / program->cell()};
-  return grid.cells() + (program->has_class_token() ? 1 : 0);
+  if (program.ok() && program->cell() == 0) return 1;
+  // Of a family that is not written as a program the preprocessing knows the cell.
+  const int cell = program.ok() ? program->cell() : config.preprocessing().native().cell();
+  if (cell == 0) return 0;
+  const Grid grid{input.height / cell, input.width / cell};
+  return grid.cells() + (program.ok() && program->has_class_token() ? 1 : 0);
 }
 
 std::string_view KindName(OperatorKind kind) {

@@ -65,7 +65,7 @@ TEST(Builder, ListsFirstTheScopesThatAreAnnounced) {
 TEST(Builder, ANameThatIsUsedTwiceIsOneWeight) {
   Builder b(3);
   const Value x = Tokens(b, 4);
-  const Value y = b.Linear("shared", b.Linear("shared", x, 4), 4);
+  const Value y = b.SharedLinear("shared", "two", b.SharedLinear("shared", "one", x, 4), 4);
   const Program program = b.Take(b.TakeClass(y));
   EXPECT_EQ(program.weights().size(), 5u);
   const std::vector<Operator>& operators = program.operators();
@@ -110,6 +110,7 @@ TEST(BuilderDeath, AFamilyThatAddsDifferentKindsIsStopped) {
   Builder b(3);
   const Value x = Tokens(b, 4);
   EXPECT_DEATH(b.Residual("wrong", x, b.TakeClass(x), -1), "program: wrong: adds values of different kinds");
+  EXPECT_DEATH(b.Gelu("patches", x), "program: patches: is the name of another operator");
   EXPECT_DEATH(b.AddWeight("class_token", {5, 5}, {}), "class_token: has two shapes");
   EXPECT_DEATH(b.Columns(x, 2, 3), "columns that are not there");
   EXPECT_DEATH(b.Take(x), "logits: are not one row an image");

@@ -27,7 +27,10 @@ struct Subject {
 
 std::vector<Subject> Subjects() {
   std::vector<Subject> subjects;
-  for (const ZooRow& row : Zoo()) subjects.push_back({std::string(row.name), row.config});
+  for (const ZooRow& row : Zoo()) {
+    if (absl::IsUnimplemented(ProgramOf(row.config).status())) continue;  // a family that has modules alone
+    subjects.push_back({std::string(row.name), row.config});
+  }
   for (const testing::SmallForm& form : testing::SmallForms()) subjects.push_back({form.name, form.config});
   return subjects;
 }

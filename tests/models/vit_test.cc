@@ -94,6 +94,17 @@ TEST(VitZoo, EverySizeWithEveryPatch) {
   }
 }
 
+TEST(VitConfig, TheSmallestAndTheLargestGridsAreTaken) {
+  v1::ModelConfig config = Small("");
+  config.mutable_preprocessing()->mutable_native()->set_min_tokens(6);
+  config.mutable_preprocessing()->mutable_native()->set_max_tokens(12);
+  const std::unique_ptr<Model> model = MakeModel(config, /*seed=*/0, at::kMeta).value();
+  EXPECT_TRUE(model->GridFor(12, 16).ok()) << "12 cells";
+  EXPECT_TRUE(model->GridFor(8, 12).ok()) << "6 cells";
+  EXPECT_FALSE(model->GridFor(4, 52).ok()) << "13 cells";
+  EXPECT_FALSE(model->GridFor(4, 20).ok()) << "5 cells";
+}
+
 TEST(VitConfig, TheLargestEpsilonIsTaken) {
   EXPECT_TRUE(MakeModel(Small("norm_epsilon: 0.1"), /*seed=*/0, at::kMeta).ok());
 }

@@ -15,6 +15,7 @@
 #include "models/workload/review.h"
 #include "models/zoo.h"
 #include "tests/models/pictures.h"
+#include "tests/models/small_forms.h"
 
 namespace vitrine {
 namespace {
@@ -321,6 +322,18 @@ TEST(Workload, NamesAreUniqueAndTrafficIsCounted) {
     EXPECT_GT(op.bytes_written, 0) << op.name;
     EXPECT_FALSE(ShapeInWords(op).empty());
     EXPECT_FALSE(KindName(op.kind).empty());
+  }
+}
+
+TEST(Workload, NoNameIsGivenTwice) {
+  for (const testing::SmallForm& form : testing::SmallForms()) {
+    for (const Form of : {Form::kPublished, Form::kExecuted}) {
+      std::set<std::string> names;
+      const Workload workload = WorkloadOf(form.config, {form.height, form.width}, of).value();
+      for (const Operator& op : workload) {
+        EXPECT_TRUE(names.insert(op.name).second) << form.name << ": " << op.name;
+      }
+    }
   }
 }
 

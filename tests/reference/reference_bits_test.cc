@@ -27,6 +27,7 @@ struct Pair {
 struct Mode {
   bool bf16 = false;
   int threads = 1;
+  bool drops_weights = false;
 };
 
 std::vector<testing::SmallForm> Forms() {
@@ -35,6 +36,13 @@ std::vector<testing::SmallForm> Forms() {
     forms.push_back({name, FindVariant(name)->config, 28, 28});
   }
   return forms;
+}
+
+// Parameters, then buffers.
+std::vector<NamedTensor> TensorsOf(const Model& model) {
+  std::vector<NamedTensor> tensors = model.Parameters();
+  for (NamedTensor& buffer : model.Buffers()) tensors.push_back(std::move(buffer));
+  return tensors;
 }
 
 class Bits : public ::testing::TestWithParam<testing::SmallForm> {
@@ -71,11 +79,23 @@ std::string NameOf(const ::testing::TestParamInfo<testing::SmallForm>& info) {
   return name;
 }
 
+TEST(Reference, TheNullModelHasNoTokensToHandOut) {
+  const v1::ModelConfig config = FindVariant("null")->config;
+  const auto model = MakeReferenceModel(config);
+  ASSERT_TRUE(model.ok()) << model.status();
+  TokenTap tap;
+  tap.Request(TokenTap::kFinal);
+  const absl::StatusOr<at::Tensor> logits = RunModel(**model, {testing::Picture(3, 224, 224, 1)}, nullptr, &tap);
+  ASSERT_TRUE(logits.ok()) << logits.status();
+  EXPECT_EQ(logits->abs().sum().item<double>(), 0);
+  EXPECT_EQ(tap.Find(TokenTap::kFinal), nullptr);
+}
+
 INSTANTIATE_TEST_SUITE_P(Forms, Bits, ::testing::ValuesIn(Forms()), NameOf);
 
 TEST_P(Bits, WeightsStartEqual) {
   const Pair pair = Make();
-  const std::vector<NamedTensor> a = pair.modules->Parameters(), b = pair.reference->Parameters();
+  const std::vector<NamedTensor> a = TensorsOf(*pair.modules), b = TensorsOf(*pair.reference);
   ASSERT_EQ(a.size(), b.size());
   for (size_t i = 0; i < a.size(); ++i) {
     EXPECT_EQ(a[i].name, b[i].name);
@@ -133,12 +153,14 @@ TEST_P(Bits, AttentionOfEveryLayer) {
   }
   ASSERT_TRUE(RunModel(*pair.modules, Images(), &taps[0]).ok());
   ASSERT_TRUE(RunModel(*pair.reference, Images(), &taps[1]).ok());
+  int compared = 0;
   for (const AttentionSource source : kSources) {
     for (int layer = 0; layer < 3; ++layer) {
       const AttentionTap::Matrices* a = taps[0].Find(1, source, layer);
       const AttentionTap::Matrices* b = taps[1].Find(1, source, layer);
       ASSERT_EQ(a == nullptr, b == nullptr) << layer;
       if (a == nullptr) continue;
+      ++compared;
       for (const auto& [x, y] :
            {std::pair(a->scores, b->scores), {a->weights, b->weights}, {a->queries, b->queries}, {a->keys, b->keys}}) {
         ASSERT_EQ(x.defined(), y.defined());
@@ -146,6 +168,7 @@ TEST_P(Bits, AttentionOfEveryLayer) {
       }
     }
   }
+  EXPECT_GT(compared, 0);
 }
 
 TEST_P(Bits, AbilitiesAreEqual) {
@@ -155,6 +178,8 @@ TEST_P(Bits, AbilitiesAreEqual) {
   EXPECT_EQ(pair.modules->features().width, pair.reference->features().width);
   EXPECT_EQ(pair.modules->features().kinds, pair.reference->features().kinds);
   const AttentionAbility a = pair.modules->attention(), b = pair.reference->attention();
+  EXPECT_EQ(a.offers.size(), b.offers.size());
+  EXPECT_EQ(a.cell, b.cell);
   EXPECT_EQ(a.prefix_tokens, b.prefix_tokens);
   EXPECT_EQ(a.channels, b.channels);
   EXPECT_EQ(a.diverging, b.diverging);
@@ -175,6 +200,7 @@ void Bits::Train(const Pair& pair, const Mode& mode, const ImageBatch& images) {
   context.bf16 = mode.bf16;
   context.drop_path = 0.1F;
   context.dropout = DropRates::Uniform(0.1F);
+  if (mode.drops_weights) context.dropout.attention = 0.1F;
   Model* const models[] = {pair.modules.get(), pair.reference.get()};
   for (Model* model : models) model->RequireGrad(true);
   for (int step = 0; step < 10; ++step) {
@@ -201,12 +227,13 @@ void Bits::Train(const Pair& pair, const Mode& mode, const ImageBatch& images) {
       }
     }
   }
-  const std::vector<NamedTensor> a = models[0]->Buffers(), b = models[1]->Buffers();
+  const std::vector<NamedTensor> a = TensorsOf(*models[0]), b = TensorsOf(*models[1]);
+  ASSERT_EQ(a.size(), b.size());
   for (size_t i = 0; i < a.size(); ++i) ExpectEqual(a[i].tensor, b[i].tensor, a[i].name);
 }
 
 TEST_P(Bits, TenStepsOfTraining) {
-  for (const Mode& mode : {Mode{false, 1}, Mode{false, 2}, Mode{true, 1}, Mode{true, 2}}) {
+  for (const Mode& mode : {Mode{false, 1}, Mode{false, 2}, Mode{true, 1}, Mode{true, 2}, Mode{false, 1, true}}) {
     SCOPED_TRACE((mode.bf16 ? "bf16, " : "fp32, ") + std::to_string(mode.threads) + " threads");
     at::set_num_threads(mode.threads);
     Train(Make(), mode, Images());
