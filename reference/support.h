@@ -7,8 +7,8 @@
 
 namespace vitrine {
 
-// UNIMPLEMENTED, with the operator's name, for what a program may say and no family says yet: the reference would compute
-// something else.
+// UNIMPLEMENTED, with the operator's name, for what a program may say and no family says yet: the reference would
+// compute something else.
 absl::Status CheckSupported(const program::Program& program);
 
 }  // namespace vitrine

@@ -126,8 +126,10 @@ void HttpConnections::Wake() const {
 
 void HttpConnections::Run() {
   pthread_setname_np(pthread_self(), "http");
-  while (!IsDone()) {
+  for (;;) {
+    // First: what comes back afterwards wakes the thread again.
     AdoptReturned();
+    if (IsDone()) return;
     AwaitEvents();
     uint64_t woken;
     (void)!read(wake_.get(), &woken, sizeof(woken));

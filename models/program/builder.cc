@@ -50,8 +50,8 @@ Builder::Scope* Builder::Open(const std::string& name) {
       return outer;
     }
   }
-  outer->added.push_back(~static_cast<int>(outer->children.size()));
   outer->children.push_back(std::make_unique<Scope>(Scope{.name = name, .parent = outer}));
+  outer->added.push_back({.child = outer->children.back().get()});
   scope_ = outer->children.back().get();
   return outer;
 }
@@ -86,7 +86,7 @@ int Builder::AddWeight(const std::string& name, std::vector<int64_t> shape, Init
   }
   program_.weights_.push_back({place->first, std::move(shape), initial, trained});
   scope_->weights.push_back(place->second);
-  scope_->added.push_back(place->second);
+  scope_->added.push_back({.weight = place->second});
   return place->second;
 }
 
@@ -97,23 +97,23 @@ void Builder::ListWeights(const Scope& scope, std::vector<int>& order) const {
 
 void Builder::ListDrawings(const Scope& scope, std::vector<int>& order) const {
   const std::vector<std::string>& first = scope.draws_first;
-  const auto rank = [&](int member) {
-    const std::string name = member < 0 ? scope.children[static_cast<size_t>(~member)]->name
-                                        : program_.weights_[static_cast<size_t>(member)].name;
-    return std::find_if(first.begin(), first.end(),
-                        [&](const std::string& each) {
-                          return member < 0 ? name == each || absl::StartsWith(name, each + ".")
-                                            : name == PathOf(scope) + each;
-                        }) -
-           first.begin();
+  const auto rank = [&](const Scope::Member& member) {
+    const auto names = [&](const std::string& each) {
+      if (member.child == nullptr) {
+        return program_.weights_[static_cast<size_t>(member.weight)].name == PathOf(scope) + each;
+      }
+      return member.child->name == each || absl::StartsWith(member.child->name, each + ".");
+    };
+    return std::find_if(first.begin(), first.end(), names) - first.begin();
   };
-  std::vector<int> members = scope.added;
-  std::stable_sort(members.begin(), members.end(), [&](int a, int b) { return rank(a) < rank(b); });
-  for (const int member : members) {
-    if (member < 0) {
-      ListDrawings(*scope.children[static_cast<size_t>(~member)], order);
+  std::vector<Scope::Member> members = scope.added;
+  std::stable_sort(members.begin(), members.end(),
+                   [&](const Scope::Member& a, const Scope::Member& b) { return rank(a) < rank(b); });
+  for (const Scope::Member& member : members) {
+    if (member.child != nullptr) {
+      ListDrawings(*member.child, order);
     } else {
-      order.push_back(member);
+      order.push_back(member.weight);
     }
   }
 }
@@ -148,13 +148,12 @@ std::vector<int> Builder::LinearWeights(const std::string& name, int64_t inputs,
 
 // --- operators
 
-Value Builder::Add(const std::string& name, Settings settings, std::vector<Value> inputs, std::vector<int> weights,
-                   const Program::ValueInfo& result) {
+Value Builder::Add(const std::string& name, const Settings& settings, std::vector<Value> inputs,
+                   std::vector<int> weights, const Program::ValueInfo& result) {
   Require(names_.insert(FullName(name)).second, FullName(name), "is the name of another operator");
   const Value output{program_.values()};
   program_.values_.push_back(result);
-  program_.operators_.push_back(
-      {FullName(name), std::move(settings), std::move(inputs), output, std::move(weights), part_});
+  program_.operators_.push_back({FullName(name), settings, std::move(inputs), output, std::move(weights), part_});
   return output;
 }
 

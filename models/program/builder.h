@@ -123,8 +123,12 @@ class Builder {
     std::vector<int> weights = {};
     std::vector<std::unique_ptr<Scope>> children = {};
     std::vector<std::string> draws_first = {};
-    // All of it as it was added: a weight, or a child (its place in `children`) after the complement.
-    std::vector<int> added = {};
+    // All of it as it was added.
+    struct Member {
+      int weight = -1;  // place in the program's weights, or
+      Scope* child = nullptr;
+    };
+    std::vector<Member> added = {};
   };
   class Leave {
    public:
@@ -142,7 +146,7 @@ class Builder {
   std::string FullName(const std::string& name) const;
   // The name, with a number behind it where it is taken: for what nobody calls by name.
   std::string Free(const std::string& name) const;
-  Value Add(const std::string& name, Settings settings, std::vector<Value> inputs, std::vector<int> weights,
+  Value Add(const std::string& name, const Settings& settings, std::vector<Value> inputs, std::vector<int> weights,
             const Program::ValueInfo& result);
   Program::ValueInfo CellsOf(Value map) const;
   Program::ValueInfo Like(Value x, int64_t columns) const;

@@ -2,12 +2,16 @@
 #include <arpa/inet.h>
 #include <gmock/gmock.h>
 #include <netinet/in.h>
+#include <sched.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <string>
 
+#include "absl/synchronization/notification.h"
 #include "base/http/connections.h"
 #include "base/tcp_listen.h"
 
@@ -76,6 +80,59 @@ TEST_F(Connections, TheOneOfWhichNothingCameForLongestMakesRoom) {
     client->Ask();
     EXPECT_EQ(client->Read(), kAnswer);
   }
+}
+
+// Until the thread of that name waits for something.
+void AwaitSleepOf(const std::string& name) {
+  for (;;) {
+    for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
+      std::string called, stat;
+      std::getline(std::ifstream(task.path() / "comm"), called);
+      std::getline(std::ifstream(task.path() / "stat"), stat);
+      if (called == name && stat.find(") S ") != std::string::npos) return;
+    }
+    sched_yield();
+  }
+}
+
+// An answer that comes back and the end may wake the thread of the connections once for both. They do where it runs
+// only when this one waits for it: on the same core, and with the least of priorities, which it inherits.
+TEST(ConnectionsThatEnd, WithAnAnswerJustGivenBack) {
+  cpu_set_t all, one;
+  ASSERT_EQ(sched_getaffinity(0, sizeof(all), &all), 0);
+  CPU_ZERO(&one);
+  for (int core = 0; CPU_COUNT(&one) == 0; ++core) {
+    if (CPU_ISSET(core, &all)) CPU_SET(core, &one);
+  }
+  ASSERT_EQ(sched_setaffinity(0, sizeof(one), &one), 0);
+  for (int cycle = 0; cycle < 50; ++cycle) {
+    TcpListening listening = ListenOnTcp("127.0.0.1:0", "a test", absl::Seconds(20)).value();
+    std::vector<FileDescriptor> sockets;
+    for (const int each : listening.sockets) sockets.emplace_back(each);
+    const HttpConnections::Limits limits = {
+        .head = absl::Seconds(10), .keep_alive = absl::Minutes(1), .most = 3, .unsent_bytes = 1 << 20};
+    HttpConnectionNode waiting;
+    absl::Notification came;
+    auto connections = HttpConnections::Open(std::move(sockets), limits, [&](HttpConnectionNode arrived) {
+                         waiting = std::move(arrived);
+                         came.Notify();
+                       }).value();
+    const sched_param none = {};
+    ASSERT_EQ(sched_setscheduler(0, SCHED_IDLE, &none), 0);
+    connections->Start();
+    ASSERT_EQ(sched_setscheduler(0, SCHED_OTHER, &none), 0);
+    {
+      Client client(listening.address);
+      client.Ask();
+      came.WaitForNotification();
+    }  // gone, so that nothing is left to wait for
+    AwaitSleepOf("http");
+    waiting.front().to_send = kAnswer;
+    waiting.front().keep = true;
+    connections->Send(std::move(waiting));
+    connections.reset();
+  }
+  ASSERT_EQ(sched_setaffinity(0, sizeof(all), &all), 0);
 }
 
 }  // namespace

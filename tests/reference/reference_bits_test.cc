@@ -128,8 +128,8 @@ TEST_P(Bits, TokensOfEveryStage) {
   for (TokenTap& tap : taps) {
     for (int stage = TokenTap::kFinal; stage < kStages; ++stage) tap.Request(stage);
   }
-  ASSERT_TRUE(RunModel(*pair.modules, Images(), nullptr, &taps[0]).ok());
-  ASSERT_TRUE(RunModel(*pair.reference, Images(), nullptr, &taps[1]).ok());
+  ASSERT_TRUE(RunModel(*pair.modules, Images(), nullptr, &taps.front()).ok());
+  ASSERT_TRUE(RunModel(*pair.reference, Images(), nullptr, &taps.back()).ok());
   for (int stage = TokenTap::kFinal; stage < kStages; ++stage) {
     const PackedTokens* a = taps[0].Find(stage);
     const PackedTokens* b = taps[1].Find(stage);
@@ -151,8 +151,8 @@ TEST_P(Bits, AttentionOfEveryLayer) {
       for (int layer = 0; layer < 3; ++layer) tap.Request(1, source, layer);
     }
   }
-  ASSERT_TRUE(RunModel(*pair.modules, Images(), &taps[0]).ok());
-  ASSERT_TRUE(RunModel(*pair.reference, Images(), &taps[1]).ok());
+  ASSERT_TRUE(RunModel(*pair.modules, Images(), &taps.front()).ok());
+  ASSERT_TRUE(RunModel(*pair.reference, Images(), &taps.back()).ok());
   int compared = 0;
   for (const AttentionSource source : kSources) {
     for (int layer = 0; layer < 3; ++layer) {
