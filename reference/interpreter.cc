@@ -132,9 +132,7 @@ class Interpreter::Pass {
     } else if (maps[0].dim() == 4) {
       result.data = PixelsOfAll(maps);
     } else {
-      std::vector<at::Tensor> images;
-      for (const at::Tensor& map : maps) images.push_back(map.flatten(1).t());
-      result.data = at::cat(images);
+      result.data = PlacesOf(maps);
     }
   }
 
@@ -392,8 +390,8 @@ std::vector<Demand> Interpreter::DemandFor(const ForwardContext& context) const 
   for (size_t i = 0; i < program_.stages().size(); ++i) {
     if (context.WantsTokens(static_cast<int>(i))) results.push_back(program_.stages()[i]);
   }
-  if (context.WantsTokens(TokenTap::kFinal) && program_.final_tokens().id >= 0)
-    results.push_back(program_.final_tokens());
+  const Value final_tokens = program_.final_tokens();
+  if (final_tokens.id >= 0 && context.WantsTokens(TokenTap::kFinal)) results.push_back(final_tokens);
   return program::DemandOf(program_, results);
 }
 

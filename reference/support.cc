@@ -19,7 +19,6 @@ struct Lacks {
   const Step& step;
 
   ValueKind Kind(size_t input) const { return program.info(step.op->inputs[input]).kind; }
-  int64_t Columns(size_t input) const { return program.info(step.op->inputs[input]).columns; }
 
   const char* operator()(const program::Convolve& convolve) const {
     const bool bias = step.op->weights.size() > 1;

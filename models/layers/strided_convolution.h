@@ -12,6 +12,9 @@ namespace vitrine {
 ImageBatch ConvolveImages(const ImageBatch& images, const at::Tensor& weight, const at::Tensor& bias, int stride,
                           int padding, const ForwardContext& context);
 
+// Images [channels, H, W] as tokens: [places of all images, channels], images in order, places row by row.
+at::Tensor PlacesOf(const ImageBatch& images);
+
 // A convolution with bias over images, from pixels to the tokens of models that EIT is compared with.
 class StridedConvolution : public Module {
  public:

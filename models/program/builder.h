@@ -2,7 +2,6 @@
 #ifndef VITRINE_MODELS_PROGRAM_BUILDER_H_
 #define VITRINE_MODELS_PROGRAM_BUILDER_H_
 
-#include <initializer_list>
 #include <map>
 #include <memory>
 #include <set>
