@@ -79,6 +79,23 @@ std::string NameOf(const ::testing::TestParamInfo<testing::SmallForm>& info) {
   return name;
 }
 
+TEST(Reference, StartsAsTheModulesForTheWholeZoo) {
+  constexpr int64_t kMostParameters = 8'000'000;  // larger rows differ in their sizes alone
+  int compared = 0;
+  for (const ZooRow& row : Zoo()) {
+    if (row.parameters > kMostParameters) continue;
+    const absl::StatusOr<std::unique_ptr<Model>> reference = MakeReferenceModel(row.config, 7);
+    if (absl::IsUnimplemented(reference.status())) continue;  // a family that has modules alone
+    ASSERT_TRUE(reference.ok()) << row.name << ": " << reference.status();
+    const std::unique_ptr<Model> modules = MakeModel(row.config, 7).value();
+    const std::vector<NamedTensor> a = TensorsOf(*modules), b = TensorsOf(**reference);
+    ASSERT_EQ(a.size(), b.size()) << row.name;
+    for (size_t i = 0; i < a.size(); ++i) ASSERT_TRUE(a[i].tensor.equal(b[i].tensor)) << row.name << ": " << a[i].name;
+    ++compared;
+  }
+  EXPECT_GT(compared, 100);
+}
+
 TEST(Reference, TheNullModelHasNoTokensToHandOut) {
   const v1::ModelConfig config = FindVariant("null")->config;
   const auto model = MakeReferenceModel(config);

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a program may say and the reference does not run is refused by the operator's name.
-#include "reference/support.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "models/program/builder.h"
+#include "reference/support.h"
 
 namespace vitrine {
 namespace {
