@@ -4,7 +4,7 @@ import os
 import pathlib
 import sys
 
-from driver import command, footprint, forward, generator, published, report, service, stages, stalls, training
+from driver import against, command, footprint, forward, generator, published, report, service, stages, stalls, training
 from driver.setup import ROOT, Setup
 
 PARTS = {
@@ -18,19 +18,23 @@ PARTS = {
     "training": ("Training against PyTorch, packed batches against padded ones", training.measure),
     "stages": ("Stages, without a goal", stages.measure),
 }
+AGAINST = {"against": ("Against another build", against.measure)}
 
 
 def parse():
     parser = command.parser("script/bench", "Measures Vitrine and writes bench/results/.",
                             "two short rounds, to see that everything runs; the figures mean nothing")
+    parser.add_argument("--against", type=pathlib.Path, metavar="BUILD",
+                        help="build folder of another commit: serving and training of both, interleaved, and no other part")
     parser.add_argument("--only", default=",".join(PARTS), help="parts, with commas: " + ", ".join(PARTS))
     parser.add_argument("--name", default="bench", help="last part of the result's file name")
     parser.add_argument("--output", type=pathlib.Path, help="file for the result, instead of bench/results/DATE-NAME.md")
     parser.add_argument("--repository", type=pathlib.Path, default=ROOT / "bundled", help="models to measure")
     parser.add_argument("--python", default=sys.executable, help="Python with torch")
     arguments = parser.parse_args()
-    arguments.parts = arguments.only.split(",")
-    command.check_names(parser, "part", arguments.parts, PARTS)
+    arguments.table = AGAINST if arguments.against else PARTS
+    arguments.parts = list(AGAINST) if arguments.against else arguments.only.split(",")
+    command.check_names(parser, "part", arguments.parts, arguments.table)
     return arguments
 
 
@@ -44,9 +48,10 @@ def main():
     before = load_average()
 
     def setup(scratch):
-        return Setup(arguments.build.resolve(), arguments.repository.resolve(), scratch, arguments.python, arguments.quick)
+        return Setup(arguments.build.resolve(), arguments.repository.resolve(), scratch, arguments.python, arguments.quick,
+                     arguments.against and arguments.against.resolve())
 
-    sections = [command.section(PARTS[part], command.measure(PARTS[part], setup)) for part in arguments.parts]
+    sections = [command.section(arguments.table[part], command.measure(arguments.table[part], setup)) for part in arguments.parts]
     used = setup(pathlib.Path())
     facts = report.machine() + report.versions(torch) + [
         f"load average before {before}, after {load_average()} (1, 5, 15 minutes)",

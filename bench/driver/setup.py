@@ -15,6 +15,7 @@ class Setup:
     scratch: pathlib.Path
     python: str  # with torch
     quick: bool
+    against: pathlib.Path | None = None  # another build folder, to measure this one against
 
     def __post_init__(self):
         cores = sorted(os.sched_getaffinity(0))
@@ -58,6 +59,15 @@ class Setup:
         return ROOT / "samples" / "cifar", "the pictures of samples/cifar, mostly JPEG"
 
 
+def grid_of(manifest):
+    """(rows, columns) of the model's own grid, or of one in the middle of what it takes where it has none."""
+    sides = [re.search(rf"grid_{side}: (\d+)", manifest) for side in ("rows", "columns")]
+    if all(sides):
+        return tuple(int(side.group(1)) for side in sides)
+    fewest, most = (int(re.search(rf"{bound}_tokens: (\d+)", manifest).group(1)) for bound in ("min", "max"))
+    return (round((fewest * most) ** 0.25),) * 2
+
+
 def sizes_of(version):
     """Sizes of the cases of a model: {case: ["HEIGHTxWIDTH", ...]}."""
     manifest = (version / "manifest.textproto").read_text()
@@ -66,7 +76,7 @@ def sizes_of(version):
         own = f"{fixed.group(1)}x{fixed.group(2)}"
         return {"batch 1": [own], "batch 16": [own] * 16}
     cell = int(re.search(r"native {\s*cell: (\d+)", manifest).group(1))
-    rows, columns = (int(re.search(rf"grid_{side}: (\d+)", manifest).group(1)) for side in ("rows", "columns"))
+    rows, columns = grid_of(manifest)
 
     def size(row_part, column_part):
         return f"{round(rows * row_part) * cell}x{round(columns * column_part) * cell}"

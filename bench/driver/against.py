@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Two builds of Vitrine beside each other: what a change costs or wins, with both interleaved on the same cores."""
+import pathlib
+import re
+import sys
+
+from driver import setup as setups
+from driver import workers
+from driver.report import Row
+from driver.training import TOLERANCE
+
+LEAST_SPEED = 0.98
+MOST_MEMORY = 1.02
+ROUNDS = 9
+SECONDS = 1
+
+TRAINED = {  # model of the zoo: batch and side of its pictures
+    "eit34-mini-cifar10": "32x32:128",
+    "xcit-n12-10-classes": "112x112:64",
+    "vit-ti16": "224x224:16",
+}
+
+
+def peak_megabytes(worker):
+    status = pathlib.Path(f"/proc/{worker.process.pid}/status").read_text()
+    return int(re.search(r"VmHWM:\s+(\d+)", status).group(1)) / 1024
+
+
+def compare(setup, arguments, cores):
+    """([ratio of speeds per round], [images/s of now], ratio of peak memory) of one command of both builds."""
+    started = {name: workers.Worker([build / "bin" / arguments[0], *arguments[1:]], cores).wait_until_ready()
+               for name, build in (("now", setup.build), ("before", setup.against))}
+    # The same number of steps on both sides, or a peak could differ by what ran longer.
+    repetitions = workers.repetitions_for(workers.Team([started["now"]]), setup.seconds(SECONDS))
+    workers.repetitions_for(workers.Team([started["before"]]), setup.seconds(SECONDS))
+    sides = {name: lambda team=workers.Team([worker]): repetitions * team.images / team.run(repetitions)
+             for name, worker in started.items()}
+    results = workers.interleave(sides, setup.rounds(ROUNDS))
+    check_agreement(*(started[name].results() for name in ("now", "before")))
+    memory = peak_megabytes(started["now"]) / peak_megabytes(started["before"])
+    for worker in started.values():
+        worker.close()
+    return [a / b for a, b in zip(results["now"], results["before"])], results["now"], memory
+
+
+def check_agreement(now, before):
+    """Raises unless both computed the same, but for the last bits."""
+    for ours, theirs in zip(now, before, strict=True):
+        for a, b in zip(ours, theirs, strict=True):
+            if abs(a - b) > TOLERANCE * max(1, abs(b)):
+                raise RuntimeError(f"one build computes {a}, the other {b}")
+
+
+def rows_of(setup, what, arguments, cores):
+    print(f"  {what}", file=sys.stderr)
+    ratios, rates, memory = compare(setup, arguments, cores)
+    return [Row(f"{what}, speed", "times as fast", workers.spread(ratios), LEAST_SPEED,
+                note=f"{workers.spread(rates)[0]:,.0f} images/s"),
+            Row(f"{what}, peak memory", "times as much", (memory,) * 3, MOST_MEMORY, False)]
+
+
+def measure(setup):
+    rows = []
+    for model, version in setup.models().items():
+        for case, sizes in setups.sizes_of(version).items():
+            rows += rows_of(setup, f"{model}, {case}",
+                            ["bench_worker", "forward", "--repository", setup.repository, "--model", model, "--sizes",
+                             *sizes], setup.core)
+    for model, size in TRAINED.items():
+        for precision, flags in (("fp32", []), ("bf16", ["--bf16"])):
+            rows += rows_of(setup, f"training {model}, {size.replace(':', ', batch ')}, {precision}",
+                            ["bench_training_worker", "--model", model, "--threads", setup.cores(), "--sizes", size,
+                             *flags], setup.core_list())
+    return rows
