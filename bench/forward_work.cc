@@ -10,8 +10,8 @@
 #include "base/status_macros.h"
 #include "bench/stored_model.h"
 #include "bench/work.h"
-#include "models/layers/initializer.h"
-#include "models/model.h"
+#include "reference/initializer.h"
+#include "reference/model.h"
 #include "repository/safetensors.h"
 
 namespace vitrine {

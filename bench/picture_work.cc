@@ -7,7 +7,7 @@
 #include "bench/pictures.h"
 #include "bench/stored_model.h"
 #include "bench/work.h"
-#include "models/model.h"
+#include "reference/model.h"
 #include "server/request/picture_input.h"
 #include "server/scheduling/batching_policy.h"
 

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "models/model.h"
+#include "reference/model.h"
 
 namespace vitrine {
 

@@ -53,7 +53,8 @@ absl::StatusOr<ZooRow> FindVariant(std::string_view name) {
   near.resize(std::min<size_t>(near.size(), 3));
   return absl::NotFoundError(absl::StrCat(
       "no variant is named \"", std::string(name), "\"; the nearest are ",
-      absl::StrJoin(near, ", ", [](std::string* out, const auto& entry) { absl::StrAppend(out, entry.second); })));
+      absl::StrJoin(near, ", ", [](std::string* out, const auto& entry) { absl::StrAppend(out, entry.second); }),
+      ". `vitrine-repo zoo` lists models of pictures, `vitrine-train list` those of sequences too"));
 }
 
 }  // namespace vitrine

@@ -17,8 +17,8 @@
 #include "absl/strings/str_format.h"
 #include "base/status_macros.h"
 #include "imaging/geometry.h"
-#include "models/model.h"
 #include "models/zoo.h"
+#include "reference/model.h"
 #include "repository/checkpoint.h"
 #include "server/request/picture_input.h"
 

@@ -14,7 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/status_macros.h"
-#include "models/model.h"
+#include "reference/model.h"
 #include "repository/checkpoint.h"
 #include "server/observability/metrics.h"
 #include "server/registry/model_loader.h"

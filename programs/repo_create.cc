@@ -9,10 +9,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "base/status_macros.h"
-#include "models/model.h"
-#include "models/sequences/zoo.h"
 #include "models/zoo.h"
 #include "programs/repo_goldens.h"
+#include "reference/model.h"
 #include "report/data_table.h"
 #include "repository/checkpoint.h"
 #include "repository/names.h"
@@ -35,14 +34,6 @@ constexpr char kReadme[] =
     "    vitrine-repo verify .                   digests, weights and goldens of every version\n"
     "    vitrine-repo publish . MODEL --from DIR brings a version from another repository\n"
     "    vitrine-server --repository .           serves it\n";
-
-absl::StatusOr<ZooRow> FindClassifier(const std::string& variant) {
-  if (FindSequence(variant).ok()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        variant, " is a model of sequences; a repository holds models of pictures. `vitrine-repo zoo` lists them"));
-  }
-  return FindVariant(variant);
-}
 
 absl::Status RaiseLimit(const std::string& variant, int max_tokens, v1::Preprocessing& preprocessing) {
   if (!preprocessing.has_native()) {
@@ -113,7 +104,7 @@ absl::Status InitCommand(const std::string& repository) {
 
 absl::Status CreateCommand(const CreateOptions& options) {
   RETURN_IF_ERROR(ValidateModelName(options.model));
-  ASSIGN_OR_RETURN(ZooRow row, FindClassifier(options.variant));
+  ASSIGN_OR_RETURN(ZooRow row, FindVariant(options.variant));
   if (options.max_tokens) {
     RETURN_IF_ERROR(RaiseLimit(options.variant, *options.max_tokens, *row.config.mutable_preprocessing()));
   }

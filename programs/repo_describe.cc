@@ -17,8 +17,6 @@
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
 #include "models/families/family.h"
-#include "models/model.h"
-#include "models/sequences/zoo.h"
 #include "models/workload/conventions.h"
 #include "models/zoo.h"
 #include "models/zoo/published.h"
@@ -28,6 +26,7 @@
 #include "programs/repo_measure.h"
 #include "programs/repo_program_json.h"
 #include "programs/repo_review.h"
+#include "reference/model.h"
 #include "report/roofline.h"
 #include "repository/checkpoint.h"
 
@@ -79,11 +78,6 @@ absl::StatusOr<Subject> SubjectInRepository(const DescribeOptions& options) {
 }
 
 absl::StatusOr<Subject> SubjectInZoo(const DescribeOptions& options) {
-  if (FindSequence(options.model).ok()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(options.model, " reads sequences; `describe` knows models of pictures. `vitrine-repo zoo` gives ",
-                     "its parameters and multiply-adds"));
-  }
   ASSIGN_OR_RETURN(const ZooRow row, FindVariant(options.model));
   Subject subject;
   subject.name = std::string(row.name);

@@ -3,7 +3,7 @@
 #define VITRINE_PROGRAMS_REPO_GOLDENS_H_
 
 #include "absl/status/statusor.h"
-#include "models/model.h"
+#include "reference/model.h"
 #include "repository/safetensors.h"
 #include "vitrine/v1/manifest.pb.h"
 

@@ -71,6 +71,7 @@ struct NoteOf {
     return absl::StrCat(columns.first, " to ", columns.first + columns.count - 1);
   }
   std::string operator()(const ir::Drop&) const { return "in training"; }
+  std::string operator()(const ir::Custom& custom) const { return custom.function; }
   template <class Other>
   std::string operator()(const Other&) const {
     return "";

@@ -7,8 +7,6 @@
 #include <ATen/ops/addcmul.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/conv2d.h>
-#include <ATen/ops/empty_like.h>
-#include <ATen/ops/gelu.h>
 #include <ATen/ops/linalg_vector_norm.h>
 #include <ATen/ops/matmul.h>
 #include <ATen/ops/rand.h>
@@ -30,15 +28,15 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "models/layers/batch_norm.h"
-#include "models/layers/channel_products.h"
-#include "models/layers/convolution_patches.h"
-#include "models/layers/cpu_kernels.h"
-#include "models/layers/depthwise_convolution.h"
-#include "models/layers/gemm.h"
-#include "models/layers/grid_convolution.h"
-#include "models/layers/layer_norm.h"
 #include "models/workload/conventions.h"
+#include "reference/operators/batch_norm.h"
+#include "reference/operators/channel_products.h"
+#include "reference/operators/convolution_patches.h"
+#include "reference/operators/depthwise_convolution.h"
+#include "reference/operators/elementwise.h"
+#include "reference/operators/gemm.h"
+#include "reference/operators/grid_convolution.h"
+#include "reference/operators/layer_norm.h"
 
 namespace vitrine {
 namespace {
@@ -101,27 +99,23 @@ PackedTokens TokensFor(const Operator& op, int prefix) {
   return {Random({layout->total_tokens(), op.inner}), layout};
 }
 
-template <typename Layer>
-Run OnGrid(std::shared_ptr<Layer> layer, PackedTokens tokens) {
-  return [layer = std::move(layer), tokens = std::move(tokens)] { layer->Forward(tokens, {}); };
-}
-
 Run ConvolutionRun(const Operator& op) {
-  Initializer initializer(0, at::kCPU);
-  const int channels = static_cast<int>(op.columns);
+  const int64_t channels = op.columns;
   if (op.pool > 0) {
-    auto layer = std::make_shared<ConvolutionPatches>(static_cast<int>(op.inner), op.pool, channels, initializer);
+    const at::Tensor weight = Random({channels, 3, 3, op.inner}), bias = Random({channels});
     const ImageBatch images(static_cast<size_t>(op.batch), Random({op.inner, op.height, op.width}));
-    return [layer, images] { layer->Forward(images, {}); };
+    return [weight, bias, images, pool = op.pool] { ConvolveAndPool(images, weight, bias, pool, {}); };
   }
-  if (op.groups > 1 && op.gelu) {
-    const auto layer = std::make_shared<DepthwiseConvolution>(channels, initializer);
+  if (op.groups > 1) {
+    const at::Tensor weight = Random({channels, 1, 3, 3}), bias = Random({channels});
+    const PackedTokens x = TokensFor(op, 0);
+    if (!op.gelu) return [weight, bias, x] { ConvolveDepthwise(x, weight, bias, {}); };
     const at::Tensor scale = Random({channels}), shift = Random({channels});
-    return [layer, scale, shift, x = TokensFor(op, 0)] { layer->ForwardGelu(x, scale, shift, {}); };
+    return [weight, bias, scale, shift, x] { ConvolveDepthwiseGelu(x, weight, bias, scale, shift, {}); };
   }
-  if (op.groups > 1) return OnGrid(std::make_shared<DepthwiseConvolution>(channels, initializer), TokensFor(op, 0));
   if (op.part == ModelPart::kBlock) {
-    return OnGrid(std::make_shared<GridConvolution>(channels, initializer), TokensFor(op, 1));
+    const at::Tensor weight = Random({channels, 3, 3, channels});
+    return [weight, x = TokensFor(op, 1)] { ConvolveGrids(x, weight, {}); };
   }
   // Convolutions of pixels keep the channels last.
   const at::Tensor x = Random({op.batch, op.inner, op.height, op.width}).contiguous(at::MemoryFormat::ChannelsLast);
@@ -163,39 +157,20 @@ Run ProductRun(const Operator& op, int images) {
   return [q, k, v] { at::scaled_dot_product_attention(q, k, v); };
 }
 
-// GELU as a stem takes it.
-at::Tensor GeluOf(const at::Tensor& x) {
-  const cpu::KernelTable* kernels = KernelsFor(x, {});
-  if (kernels == nullptr) return at::gelu(x);
-  at::Tensor y = at::empty_like(x);
-  const float* from = x.const_data_ptr<float>();
-  float* to = y.data_ptr<float>();
-  constexpr int64_t kGrain = 1 << 14;
-  at::parallel_for(0, x.numel(), kGrain,
-                   [&](int64_t begin, int64_t end) { kernels->gelu(from + begin, to + begin, end - begin); });
-  return y;
-}
-
 Run ElementwiseRun(const Operator& op) {
   const at::Tensor x = Random({op.rows, op.columns}), y = Random({op.rows, op.columns});
   const at::Tensor scale = Random({op.columns}), shift = Random({op.columns});
   switch (op.kind) {
-    case OperatorKind::kLayerNorm: {
-      Initializer initializer(0, at::kCPU);
-      const auto layer = std::make_shared<LayerNorm>(static_cast<int>(op.columns), 1e-6, initializer);
-      return [=] { layer->Forward(x, {}); };
-    }
-    case OperatorKind::kBatchNorm: {
-      Initializer initializer(0, at::kCPU);
-      const auto layer = std::make_shared<BatchNorm>(static_cast<int>(op.columns), initializer);
-      return [=] { layer->Forward(x, {}); };
-    }
+    case OperatorKind::kLayerNorm:
+      return [=] { NormalizeLayer(x, scale, shift, 1e-6, {}); };
+    case OperatorKind::kBatchNorm:
+      return [=] { NormalizeBatch(x, {scale, shift, shift, scale}, {}); };
     case OperatorKind::kNormalize:
       return [=] { x / at::linalg_vector_norm(x, 2, -1, /*keepdim=*/true); };
     case OperatorKind::kSoftmax:
       return [=] { x.softmax(-1); };
     case OperatorKind::kGelu:
-      return [=] { GeluOf(x); };
+      return [=] { Gelu(x, {}); };
     case OperatorKind::kRelu:
       return [=] { at::relu(x); };
     case OperatorKind::kScale:
@@ -208,6 +183,10 @@ Run ElementwiseRun(const Operator& op) {
       const at::Tensor first = x.narrow(0, 0, 1), rest = op.rows > 1 ? x.narrow(0, 1, op.rows - 1) : x;
       return [=] { at::cat({first, rest}); };
     }
+    case OperatorKind::kMean:
+      return [=] { x.mean(0); };
+    case OperatorKind::kCustom:  // a program's own loops are not at hand: what it takes to move the values
+      return [=] { x.clone(); };
     default:
       return [=] { x + y; };
   }

@@ -7,8 +7,8 @@
 
 #include "absl/status/statusor.h"
 #include "base/steady.h"
-#include "models/model.h"
 #include "models/workload/workload.h"
+#include "reference/model.h"
 
 namespace vitrine {
 

@@ -50,18 +50,13 @@ struct SettingsOf {
   Json operator()(const ir::Columns& columns) const { return {{"first", columns.first}, {"count", columns.count}}; }
   Json operator()(const ir::Drop& drop) const { return {{"place", PlaceName(drop.place)}, {"site", drop.site}}; }
 
+  Json operator()(const ir::Custom& custom) const { return {{"function", custom.function}}; }
+
   // The kind says it all.
-  Json operator()(const ir::Activate&) const { return Json::object(); }
-  Json operator()(const ir::ToTokens&) const { return Json::object(); }
-  Json operator()(const ir::FourierPosition&) const { return Json::object(); }
-  Json operator()(const ir::ClassToken&) const { return Json::object(); }
-  Json operator()(const ir::JoinClass&) const { return Json::object(); }
-  Json operator()(const ir::TakeClass&) const { return Json::object(); }
-  Json operator()(const ir::TakeCells&) const { return Json::object(); }
-  Json operator()(const ir::Affine&) const { return Json::object(); }
-  Json operator()(const ir::Concatenate&) const { return Json::object(); }
-  Json operator()(const ir::Add&) const { return Json::object(); }
-  Json operator()(const ir::Constant&) const { return Json::object(); }
+  template <class Other>
+  Json operator()(const Other&) const {
+    return Json::object();
+  }
 
   static const char* PlaceName(ir::Drop::Place place) {
     switch (place) {

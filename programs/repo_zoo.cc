@@ -11,9 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/status_macros.h"
-#include "models/sequences/zoo.h"
 #include "models/workload/conventions.h"
-#include "models/workload/sequence.h"
 #include "models/workload/workload.h"
 #include "models/zoo.h"
 #include "models/zoo/published.h"
@@ -125,16 +123,13 @@ absl::Status AddClassifier(const ZooRow& row, const std::vector<v1::Manifest>& m
   const Published published = FindPublished(row.name).value_or(Published());
   WorkloadInput input = DefaultInput(row.config);
   if (published.side > 0) input.height = input.width = published.side;
-  const absl::StatusOr<Workload> workload = WorkloadOf(row.config, input, Form::kPublished);
-  const absl::StatusOr<Workload> executed = WorkloadOf(row.config, input, Form::kExecuted);
-  // A family whose operators nobody has written down is listed without them.
-  if (!workload.ok() && !absl::IsUnimplemented(workload.status())) return workload.status();
-  const bool counted = workload.ok() && executed.ok();
-  const Flops flops = counted ? FlopsOf(published, *workload) : Flops();
+  ASSIGN_OR_RETURN(const Workload workload, WorkloadOf(row.config, input, Form::kPublished));
+  ASSIGN_OR_RETURN(const Workload executed, WorkloadOf(row.config, input, Form::kExecuted));
+  const Flops flops = FlopsOf(published, workload);
   const std::optional<Measured> measured = BestOf(manifests, row.config);
   table.Add(
-      {Cell::Text(row.name), Cell::Count(row.parameters), counted ? Giga(Macs(*workload)) : Cell::Nothing(),
-       counted ? Giga(Macs(*executed)) : Cell::Nothing(), Cell::Text("classifier"), Cell::Text(PaperOf(row.source)),
+      {Cell::Text(row.name), Cell::Count(row.parameters), Giga(Macs(workload)), Giga(Macs(executed)),
+       Cell::Text("classifier"), Cell::Text(PaperOf(row.source)),
        Cell::Text(absl::StrCat(input.height, "x", input.width)), Cell::Count(TokensOf(row.config, input)),
        Cell::Text(ResolutionPolicy(row.config.preprocessing())), PrintedCount(published.parameters, 1e6),
        PrintedCount(published.flops, 1e9), flops.ours, Cell::Text(flops.convention), Printed(published.accuracy),
@@ -142,20 +137,6 @@ absl::Status AddClassifier(const ZooRow& row, const std::vector<v1::Manifest>& m
        measured ? Cell::Number(100 * measured->top1, absl::StrFormat("%.2f", 100 * measured->top1)) : Cell::Nothing(),
        Cell::Text(measured ? measured->what : ""), Cell::Text(row.source), Cell::Text(published.remark)});
   return absl::OkStatus();
-}
-
-void AddSequence(const SequenceRow& row, DataTable& table) {
-  const Published published = FindPublished(row.name).value_or(Published());
-  const int length = DefaultLength(row.config);
-  const int64_t macs = Macs(SequenceWorkloadOf(row.config, length));
-  table.Add({Cell::Text(row.name), Cell::Count(row.parameters), Giga(macs), Giga(macs), Cell::Text("sequence"),
-             Cell::Text(PaperOf(row.source)),
-             Cell::Text(absl::StrCat(length, row.config.has_pair() ? "+" : "",
-                                     row.config.has_pair() ? absl::StrCat(length) : "", " elements")),
-             Cell::Count(row.config.has_pair() ? 2 * length : length),
-             Cell::Text(absl::StrCat("1 to ", row.config.max_length(), " elements")), Cell::Nothing(), Cell::Nothing(),
-             Cell::Nothing(), Cell::Nothing(), Printed(published.accuracy), Cell::Text(published.data), Cell::Nothing(),
-             Cell::Nothing(), Cell::Text(row.source), Cell::Nothing()});
 }
 
 }  // namespace
@@ -170,7 +151,6 @@ absl::Status ZooCommand(const std::string& repository, OutputFormat format) {
   }
   DataTable table = EmptyTable();
   for (const ZooRow& row : Zoo()) RETURN_IF_ERROR(AddClassifier(row, manifests, table));
-  for (const SequenceRow& row : SequenceZoo()) AddSequence(row, table);
   std::cout << table.Print(format);
   return absl::OkStatus();
 }

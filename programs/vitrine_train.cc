@@ -14,14 +14,17 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/status_macros.h"
-#include "models/sequences/zoo.h"
+#include "models/workload/conventions.h"
 #include "models/zoo.h"
+#include "models/zoo/published.h"
 #include "programs/command_line.h"
 #include "programs/train_evaluate.h"
 #include "programs/train_recipe.h"
 #include "programs/train_run.h"
 #include "programs/train_sweep.h"
 #include "trainer/augment/sheet.h"
+#include "trainer/lab/sequence_workload.h"
+#include "trainer/lab/zoo.h"
 #include "trainer/loop.h"
 #include "trainer/recipe.h"
 #include "trainer/tasks/start.h"
@@ -86,8 +89,12 @@ absl::Status List() {
   }
   std::cout << "\nmodels of sequences and sets (sequence.model: in a recipe):\n";
   for (const SequenceRow& row : SequenceZoo()) {
-    std::cout << absl::StreamFormat("  %-32s %12d parameters   %s\n", std::string(row.name), row.parameters,
-                                    std::string(row.source));
+    const int length = DefaultLength(row.config);
+    const std::optional<Published> published = FindPublished(row.name);
+    std::cout << absl::StreamFormat(
+        "  %-32s %12d parameters   %.4f GMACs of %d elements   %s%s\n", std::string(row.name), row.parameters,
+        Macs(SequenceWorkloadOf(row.config, length)) / 1e9, length, std::string(row.source),
+        published ? absl::StrCat(" (printed: ", std::string(published->accuracy), " %)") : "");
   }
   return absl::OkStatus();
 }

@@ -12,27 +12,28 @@
 #include <optional>
 #include <utility>
 
-#include "models/layers/add_positions.h"
-#include "models/layers/attention.h"
-#include "models/layers/batch_norm.h"
-#include "models/layers/class_attention.h"
-#include "models/layers/convolution_patches.h"
-#include "models/layers/convolution_stem.h"
-#include "models/layers/cpu_kernels.h"
-#include "models/layers/cross_covariance_attention.h"
-#include "models/layers/depthwise_convolution.h"
-#include "models/layers/dropout.h"
-#include "models/layers/elementwise.h"
-#include "models/layers/fourier_positions.h"
-#include "models/layers/gemm.h"
-#include "models/layers/grid_convolution.h"
-#include "models/layers/kv_attention.h"
-#include "models/layers/layer_norm.h"
-#include "models/layers/patches.h"
-#include "models/layers/strided_convolution.h"
-#include "models/layers/token_sequence.h"
-#include "models/layers/x_attention.h"
 #include "reference/operands.h"
+#include "reference/operators/add_positions.h"
+#include "reference/operators/attention.h"
+#include "reference/operators/batch_norm.h"
+#include "reference/operators/class_attention.h"
+#include "reference/operators/convolution_patches.h"
+#include "reference/operators/convolution_stem.h"
+#include "reference/operators/cpu_kernels.h"
+#include "reference/operators/cross_covariance_attention.h"
+#include "reference/operators/custom.h"
+#include "reference/operators/depthwise_convolution.h"
+#include "reference/operators/dropout.h"
+#include "reference/operators/elementwise.h"
+#include "reference/operators/fourier_positions.h"
+#include "reference/operators/gemm.h"
+#include "reference/operators/grid_convolution.h"
+#include "reference/operators/kv_attention.h"
+#include "reference/operators/layer_norm.h"
+#include "reference/operators/patches.h"
+#include "reference/operators/strided_convolution.h"
+#include "reference/operators/token_sequence.h"
+#include "reference/operators/x_attention.h"
 
 namespace vitrine {
 
@@ -60,19 +61,27 @@ class Interpreter::Pass {
   }
 
   at::Tensor Run() {
-    for (const Step& step : plan_.steps_) {
-      if (Wanted(step.result) == Demand::kNone) continue;
-      step_ = &step;
-      Held& result = held_[At(step.result)];
-      std::visit([&](const auto& settings) { Do(*step.op, settings, result); }, step.op->settings);
-      result.class_alone =
-          program_.info(step.result).kind == ValueKind::kTokens && Wanted(step.result) == Demand::kClass;
-      HandOut(step.result);
+    for (size_t i = 0; i < plan_.steps_.size(); ++i) {
+      if (Wanted(plan_.steps_[i].result) != Demand::kNone) Run(plan_.steps_[i]);
+      for (const Value value : plan_.last_read_[i]) Release(value);
     }
     return held_[At(program_.logits())].data;
   }
 
  private:
+  void Run(const OperatorStep& step) {
+    step_ = &step;
+    Held& result = held_[At(step.result)];
+    std::visit([&](const auto& settings) { Do(*step.op, settings, result); }, step.op->settings);
+    result.class_alone = program_.info(step.result).kind == ValueKind::kTokens && Wanted(step.result) == Demand::kClass;
+    HandOut(step.result);
+  }
+
+  void Release(Value value) {
+    held_[At(value)] = {};
+    products_.erase(products_.lower_bound({value.id, 0}), products_.lower_bound({value.id + 1, 0}));
+  }
+
   struct Held {
     at::Tensor data;           // [rows, columns]; rows of padding may follow
     Maps maps;                 // of a map: images [C, H, W], or runs [B, C, H, W] of equal sizes
@@ -172,6 +181,14 @@ class Interpreter::Pass {
 
   void Do(const Operator& op, const program::TakeCells&, Held& result) {
     result.data = CellTokens(Packed(op.inputs[0])).to(at::kFloat);
+  }
+
+  void Do(const Operator& op, const program::MeanTokens&, Held& result) {
+    result.data = MeanOfImages(Packed(op.inputs[0]));
+  }
+
+  void Do(const Operator& op, const program::Custom& custom, Held& result) {
+    result.data = RunCustom(Packed(op.inputs[0]), custom);
   }
 
   // --- what treats rows alone
@@ -303,7 +320,7 @@ class Interpreter::Pass {
   at::Tensor Keyed(const Operator& op, const program::Attend& attend, const at::Tensor& qkv,
                    const TokenLayout& layout) const {
     std::optional<MapPosition> map;
-    if (!op.weights.empty()) map.emplace(Weight(op, 0), Weight(op, 1), plan_.key_positions_.at(&op));
+    if (!op.weights.empty()) map = MapPosition{Weight(op, 0), Weight(op, 1), plan_.key_positions_.at(&op)};
     const KeyedAttention attention{attend.scale, map ? &*map : nullptr};
     const at::Tensor keys = qkv.select(1, -2), values = qkv.select(1, -1);
     return attention.Mix(attend.shared_key ? keys : qkv.select(1, 0), keys, values, layout, attend.layer, attend.site,
@@ -362,7 +379,7 @@ class Interpreter::Pass {
   const ForwardContext& context_;
   const std::vector<Demand> demands_;
   std::vector<Held> held_;
-  const Step* step_ = nullptr;
+  const OperatorStep* step_ = nullptr;
   std::shared_ptr<const TokenLayout> cells_;
   std::shared_ptr<const TokenLayout> tokens_;
   std::map<std::pair<int, int>, at::Tensor> products_;  // of F-SNE's first layer, by value and weight
@@ -372,7 +389,8 @@ Interpreter::Interpreter(const program::Program& program)
     : program_(program),
       operands_(OperandsOf(program)),
       steps_(StepsOf(program)),
-      demands_(program::DemandOf(program, program::ResultsOfRun(program))) {
+      demands_(program::DemandOf(program, program::ResultsOfRun(program))),
+      last_read_(LastRead(program, steps_)) {
   for (size_t i = 0; i < program.stages().size(); ++i) stage_of_[program.stages()[i].id] = static_cast<int>(i);
   for (const Operator& op : program.operators()) {
     if (const auto* position = op.As<program::TablePosition>()) {

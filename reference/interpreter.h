@@ -6,11 +6,11 @@
 #include <memory>
 #include <vector>
 
-#include "models/forward_context.h"
-#include "models/layers/position_table.h"
-#include "models/model.h"
 #include "models/program/demand.h"
 #include "models/program/program.h"
+#include "reference/forward_context.h"
+#include "reference/images.h"
+#include "reference/operators/position_table.h"
 #include "reference/steps.h"
 
 namespace vitrine {
@@ -34,9 +34,10 @@ class Interpreter {
 
   const program::Program& program_;
   const std::vector<bool> operands_;
-  const std::vector<Step> steps_;
-  const std::vector<program::Demand> demands_;  // where nobody asks for tokens
-  std::map<int, int> stage_of_;                 // of values that are handed out
+  const std::vector<OperatorStep> steps_;
+  const std::vector<program::Demand> demands_;                // where nobody asks for tokens
+  const std::vector<std::vector<program::Value>> last_read_;  // by step: the values that no later step reads
+  std::map<int, int> stage_of_;                               // of values that are handed out
   std::map<const program::Operator*, std::unique_ptr<GridInterpolations>> interpolations_;
   std::map<const program::Operator*, at::Tensor> key_positions_;  // of KV+Pos
 };

@@ -11,7 +11,7 @@ namespace {
 using program::Operator;
 using program::Program;
 
-Step StepFrom(const Operator& op, const program::OnlyReaders& readers) {
+OperatorStep StepFrom(const Operator& op, const program::OnlyReaders& readers) {
   const auto* grid = op.As<program::ConvolveGrid>();
   if (op.As<program::Linear>() != nullptr) {
     const Operator* gelu = readers.GeluAfter(&op);
@@ -32,9 +32,9 @@ Step StepFrom(const Operator& op, const program::OnlyReaders& readers) {
 
 }  // namespace
 
-std::vector<Step> StepsOf(const Program& program) {
+std::vector<OperatorStep> StepsOf(const Program& program) {
   const program::OnlyReaders readers(program);
-  std::vector<Step> steps;
+  std::vector<OperatorStep> steps;
   std::set<const Operator*> done;
   for (const Operator& op : program.operators()) {
     if (done.contains(&op)) continue;
@@ -42,6 +42,17 @@ std::vector<Step> StepsOf(const Program& program) {
     done.insert({steps.back().norm, steps.back().gelu});
   }
   return steps;
+}
+
+std::vector<std::vector<program::Value>> LastRead(const Program& program, const std::vector<OperatorStep>& steps) {
+  std::vector<std::vector<program::Value>> last(steps.size());
+  std::set<int> read = {program.pictures().id};
+  for (size_t i = steps.size(); i-- > 0;) {
+    for (const program::Value value : steps[i].op->inputs) {
+      if (read.insert(value.id).second) last[i].push_back(value);
+    }
+  }
+  return last;
 }
 
 }  // namespace vitrine

@@ -10,7 +10,7 @@ namespace vitrine {
 
 // An operator and those that run with it because nobody else reads what stands between them: BatchNorm and GELU behind
 // a stem's convolution, GELU behind a linear layer, GELU and BatchNorm behind LPI's first convolution.
-struct Step {
+struct OperatorStep {
   const program::Operator* op = nullptr;
   const program::Operator* norm = nullptr;
   const program::Operator* gelu = nullptr;
@@ -18,7 +18,12 @@ struct Step {
 };
 
 // Of all operators, in their order. The steps point into the program.
-std::vector<Step> StepsOf(const program::Program& program);
+std::vector<OperatorStep> StepsOf(const program::Program& program);
+
+// Of every step, the values that it reads and no later one does. The pictures are not among them, nor what nobody
+// reads.
+std::vector<std::vector<program::Value>> LastRead(const program::Program& program,
+                                                  const std::vector<OperatorStep>& steps);
 
 }  // namespace vitrine
 

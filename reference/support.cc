@@ -16,7 +16,7 @@ using program::ValueKind;
 // What a step lacks; null where it can be run.
 struct Lacks {
   const Program& program;
-  const Step& step;
+  const OperatorStep& step;
 
   ValueKind Kind(size_t input) const { return program.info(step.op->inputs[input]).kind; }
 
@@ -63,7 +63,7 @@ struct Lacks {
 }  // namespace
 
 absl::Status CheckSupported(const Program& program) {
-  for (const Step& step : StepsOf(program)) {
+  for (const OperatorStep& step : StepsOf(program)) {
     const char* lacks = std::visit(Lacks{program, step}, step.op->settings);
     if (lacks == nullptr) continue;
     return absl::UnimplementedError(absl::StrCat("operator ", step.op->name, ": the reference does not run ", lacks));

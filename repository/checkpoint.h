@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "models/model.h"
+#include "reference/model.h"
 #include "repository/stored_version.h"
 
 namespace vitrine {

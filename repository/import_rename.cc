@@ -8,7 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "base/status_macros.h"
-#include "models/model.h"
+#include "reference/model.h"
 #include "repository/import_names.h"
 #include "repository/text.h"
 

@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "models/module.h"
+#include "reference/module.h"
 
 namespace vitrine {
 

@@ -4,7 +4,7 @@
 
 #include "absl/status/statusor.h"
 #include "data/dataset.h"
-#include "models/model.h"
+#include "reference/model.h"
 #include "repository/safetensors.h"
 #include "vitrine/v1/recipe.pb.h"
 

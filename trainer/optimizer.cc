@@ -16,17 +16,11 @@
 
 namespace vitrine {
 
-bool Decays(const NamedTensor& parameter) {
-  const auto named = [&](const char* part) { return parameter.name.find(part) != std::string::npos; };
-  return parameter.tensor.dim() >= 2 && !named("position") && !named("token") && !named("temperature") &&
-         !named("codes") && !parameter.name.ends_with("table");
-}
-
 Optimizer::Optimizer(const v1::Optimizer& settings, std::vector<NamedTensor> parameters)
     : settings_(settings), parameters_(std::move(parameters)), steps_(at::zeros({}, at::kFloat)) {
   Group decaying{.weight_decay = settings.weight_decay(), .members = {}}, others;
   for (int i = 0; i < static_cast<int>(parameters_.size()); ++i) {
-    (Decays(parameters_[i]) ? decaying : others).members.push_back(i);
+    (parameters_[i].decays ? decaying : others).members.push_back(i);
     first_moments_.push_back(at::zeros_like(parameters_[i].tensor));
     if (settings.kind() != v1::Optimizer::SGD) second_moments_.push_back(at::zeros_like(parameters_[i].tensor));
   }

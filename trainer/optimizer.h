@@ -6,7 +6,7 @@
 
 #include <vector>
 
-#include "models/module.h"
+#include "reference/module.h"
 #include "vitrine/v1/recipe.pb.h"
 
 namespace vitrine {
@@ -41,10 +41,6 @@ class Optimizer {
   std::vector<at::Tensor> second_moments_;  // not SGD
   at::Tensor steps_;                        // [] fp32, steps taken
 };
-
-// Whether weight decay applies: two axes or more, and no token, position, table of embeddings, temperature or code
-// (XCiT, F-SNE).
-bool Decays(const NamedTensor& parameter);
 
 }  // namespace vitrine
 

@@ -8,7 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "data/dataset.h"
-#include "models/model.h"
+#include "reference/model.h"
 #include "repository/repository.h"
 #include "trainer/evaluate.h"
 #include "trainer/goldens.h"

@@ -9,7 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "models/module.h"
+#include "reference/module.h"
 #include "trainer/optimizer.h"
 #include "vitrine/v1/recipe.pb.h"
 

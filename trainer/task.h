@@ -13,10 +13,10 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "models/forward_context.h"
-#include "models/model.h"
-#include "models/module.h"
-#include "models/sequences/sequence_model.h"
+#include "reference/forward_context.h"
+#include "reference/model.h"
+#include "reference/module.h"
+#include "trainer/lab/sequence_model.h"
 
 namespace vitrine {
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Google Benchmark programs: single stages of a request, and the prepared feed-forward block."""
+"""A Google Benchmark program: single stages of a request."""
 import json
-import pathlib
-import re
 import subprocess
 import sys
 
@@ -18,7 +16,7 @@ def run(setup, name, *flags):
     return json.loads(report)["benchmarks"]
 
 
-def stages(setup):
+def measure(setup):
     print("  stages", file=sys.stderr)
     picture = picture_for_null(setup.photographs()[0])
     weights = max(setup.repository.glob("*/*/weights.safetensors"), key=lambda path: path.stat().st_size)
@@ -37,18 +35,3 @@ def stages(setup):
         rows.append(Row(f"stage {name}", "us", (ordered[len(ordered) // 2], ordered[0], ordered[-1]),
                         note=notes.get(name.split(":")[0], "")))
     return rows
-
-
-def feed_forward(setup):
-    print("  feed-forward block", file=sys.stderr)
-    flags = pathlib.Path("/proc/cpuinfo").read_text()
-    path = "avx512" if "avx512vl" in flags else "avx2" if "avx2" in flags else "portable"
-    results = run(setup, "feed_forward_bench", f"--benchmark_filter=^{path}_.*width:(128|250)/tokens:196")
-    return [Row("prepared feed-forward block, " + re.sub("/(manual_time|iterations:[0-9]+)", "", result["name"]),
-                "times as fast", (result["ratio"], result["ratio_low"], result["ratio_high"]),
-                note=f"as its reference layer; {result['gflops']:.0f} GFLOP/s; quartiles")
-            for result in results]
-
-
-def measure(setup):
-    return stages(setup) + feed_forward(setup)

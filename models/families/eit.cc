@@ -8,7 +8,6 @@
 #include "models/families/family.h"
 #include "models/families/input.h"
 #include "models/families/parts.h"
-#include "models/modules/modules.h"
 #include "models/program/builder.h"
 #include "models/zoo/rows.h"
 
@@ -121,7 +120,7 @@ absl::Status Validate(const v1::ModelConfig& config) {
 }  // namespace
 
 Family EitFamily() {
-  return {v1::ModelConfig::kEit, "eit", Validate, MakeEit, zoo::EitRows, ProgramOf};
+  return {v1::ModelConfig::kEit, "eit", Validate, zoo::EitRows, ProgramOf};
 }
 
 }  // namespace vitrine

@@ -2,7 +2,6 @@
 #ifndef VITRINE_MODELS_FAMILIES_FAMILY_H_
 #define VITRINE_MODELS_FAMILIES_FAMILY_H_
 
-#include <memory>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -13,9 +12,6 @@
 
 namespace vitrine {
 
-class Initializer;
-class Model;
-
 // What the rest of the house needs to know of a family. Each is made at the end of its family's file.
 struct Family {
   // kCustom: configs of this family are `custom` with its name, because the contract has no message for it.
@@ -23,11 +19,9 @@ struct Family {
   absl::string_view name;
   // INVALID_ARGUMENT names the field at fault. Preprocessing and classes are checked already.
   absl::Status (*validate)(const v1::ModelConfig& config) = nullptr;
-  // Requires a config that `validate` accepts.
-  std::unique_ptr<Model> (*make)(const v1::ModelConfig& config, Initializer& initializer) = nullptr;
   // Its published variants; null where another family lists them.
   std::vector<ZooRow> (*variants)() = nullptr;
-  // The same as operators. Null for a family that has modules alone: its cost is not counted.
+  // The model as operators. Requires a config that `validate` accepts.
   program::Program (*program)(const v1::ModelConfig& config) = nullptr;
 };
 
@@ -37,7 +31,7 @@ const std::vector<Family>& Families();
 // The family of a config that is right in all its fields. INVALID_ARGUMENT names what is missing or out of range.
 absl::StatusOr<const Family*> CheckedFamilyOf(const v1::ModelConfig& config);
 
-// The model as operators. Errors as CheckedFamilyOf; UNIMPLEMENTED for a family that has modules alone.
+// The model as operators. Errors as CheckedFamilyOf.
 absl::StatusOr<program::Program> ProgramOf(const v1::ModelConfig& config);
 
 }  // namespace vitrine

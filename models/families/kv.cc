@@ -7,7 +7,6 @@
 #include "models/families/family.h"
 #include "models/families/input.h"
 #include "models/families/parts.h"
-#include "models/modules/modules.h"
 #include "models/program/builder.h"
 #include "models/zoo/rows.h"
 
@@ -106,7 +105,7 @@ absl::Status Validate(const v1::ModelConfig& config) {
 }  // namespace
 
 Family KvFamily() {
-  return {v1::ModelConfig::kKv, "kv", Validate, MakeKv, zoo::KvRows, ProgramOf};
+  return {v1::ModelConfig::kKv, "kv", Validate, zoo::KvRows, ProgramOf};
 }
 
 }  // namespace vitrine

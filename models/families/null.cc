@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Answers zeros without looking at the pixels: what is left is the cost of the service.
 #include "models/families/family.h"
-#include "models/modules/modules.h"
 #include "models/program/builder.h"
 #include "models/zoo/rows.h"
 
@@ -25,7 +24,7 @@ absl::Status Validate(const v1::ModelConfig&) {
 }  // namespace
 
 Family NullFamily() {
-  return {v1::ModelConfig::kNull, "null", Validate, MakeNull, zoo::NullRows, ProgramOf};
+  return {v1::ModelConfig::kNull, "null", Validate, zoo::NullRows, ProgramOf};
 }
 
 }  // namespace vitrine

@@ -63,9 +63,7 @@ absl::StatusOr<const Family*> CheckedFamilyOf(const v1::ModelConfig& config) {
 
 absl::StatusOr<program::Program> ProgramOf(const v1::ModelConfig& config) {
   ASSIGN_OR_RETURN(const Family* const family, CheckedFamilyOf(config));
-  if (family->program != nullptr) return family->program(config);
-  return absl::UnimplementedError(absl::StrCat("family ", std::string(family->name),
-                                               " is not written as a program, so its operators are not known"));
+  return family->program(config);
 }
 
 }  // namespace vitrine

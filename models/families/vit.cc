@@ -6,7 +6,6 @@
 #include "models/families/family.h"
 #include "models/families/input.h"
 #include "models/families/parts.h"
-#include "models/modules/modules.h"
 #include "models/program/builder.h"
 #include "models/zoo/rows.h"
 
@@ -81,7 +80,7 @@ absl::Status Validate(const v1::ModelConfig& config) {
 }  // namespace
 
 Family VitFamily() {
-  return {v1::ModelConfig::kVit, "vit", Validate, MakeVit, zoo::VitRows, ProgramOf};
+  return {v1::ModelConfig::kVit, "vit", Validate, zoo::VitRows, ProgramOf};
 }
 
 }  // namespace vitrine

@@ -7,7 +7,6 @@
 #include "models/families/input.h"
 #include "models/families/parts.h"
 #include "models/families/stem_config.h"
-#include "models/modules/modules.h"
 #include "models/program/builder.h"
 #include "models/zoo/rows.h"
 
@@ -30,7 +29,7 @@ double LayerScale(const v1::XcitConfig& xcit) {
 constexpr const char* kParts[] = {"q", "k", "v"};
 
 int Codes(Builder& b, const v1::XcitConfig& xcit) {
-  return b.AddWeight("codes", {3, xcit.code_length()}, {program::Initial::Kind::kNormal, 1});
+  return b.NeverDecays(b.AddWeight("codes", {3, xcit.code_length()}, {program::Initial::Kind::kNormal, 1}));
 }
 
 // SNE: a network for each of them.
@@ -196,7 +195,7 @@ absl::Status Validate(const v1::ModelConfig& config) {
 }  // namespace
 
 Family XcitFamily() {
-  return {v1::ModelConfig::kXcit, "xcit", Validate, MakeXcit, zoo::XcitRows, ProgramOf};
+  return {v1::ModelConfig::kXcit, "xcit", Validate, zoo::XcitRows, ProgramOf};
 }
 
 }  // namespace vitrine

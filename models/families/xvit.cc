@@ -7,7 +7,6 @@
 #include "models/families/input.h"
 #include "models/families/parts.h"
 #include "models/families/stem_config.h"
-#include "models/modules/modules.h"
 #include "models/program/builder.h"
 #include "models/zoo/rows.h"
 
@@ -100,7 +99,7 @@ absl::Status Validate(const v1::ModelConfig& config) {
 }  // namespace
 
 Family XVitFamily() {
-  return {v1::ModelConfig::kXvit, "xvit", Validate, MakeXVit, zoo::XVitRows, ProgramOf};
+  return {v1::ModelConfig::kXvit, "xvit", Validate, zoo::XVitRows, ProgramOf};
 }
 
 }  // namespace vitrine

@@ -19,7 +19,7 @@ struct Layers {
 
 bool MovesTokensElsewhere(const Program& program) {
   return std::any_of(program.operators().begin(), program.operators().end(),
-                     [](const Operator& op) { return op.As<ConvolveGrid>() != nullptr; });
+                     [](const Operator& op) { return op.As<ConvolveGrid>() != nullptr || op.As<Custom>() != nullptr; });
 }
 
 }  // namespace

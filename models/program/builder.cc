@@ -84,10 +84,16 @@ int Builder::AddWeight(const std::string& name, std::vector<int64_t> shape, Init
     Require(program_.weights_[static_cast<size_t>(place->second)].shape == shape, place->first, "has two shapes");
     return place->second;
   }
-  program_.weights_.push_back({place->first, std::move(shape), initial, trained});
+  const bool decays = trained && shape.size() >= 2;
+  program_.weights_.push_back({place->first, std::move(shape), initial, trained, decays});
   scope_->weights.push_back(place->second);
   scope_->added.push_back({.weight = place->second});
   return place->second;
+}
+
+int Builder::NeverDecays(int weight) {
+  program_.weights_[static_cast<size_t>(weight)].decays = false;
+  return weight;
 }
 
 void Builder::ListWeights(const Scope& scope, std::vector<int>& order) const {
@@ -193,7 +199,9 @@ Value Builder::Patchify(int patch) {
 
 Value Builder::TablePosition(const std::string& name, Value x, Grid grid, Initial initial) {
   program_.table_ = grid;
-  const int table = Within(name, [&] { return AddWeight("table", {1 + grid.cells(), columns(x)}, initial); });
+  const int table = Within(name, [&] {
+    return NeverDecays(AddWeight("table", {1 + grid.cells(), columns(x)}, initial));
+  });
   return Add(name, program::TablePosition{grid}, {x}, {table}, Like(x));
 }
 
@@ -202,11 +210,12 @@ Value Builder::FourierPosition(const std::string& name, Value x) {
   std::vector<int> weights =
       Within(name, [&] { return LinearWeights("projection", kFourierFeatures, columns(x), /*bias=*/true); });
   linear_initial_ = before;
+  NeverDecays(weights[0]);
   return Add(name, program::FourierPosition(), {x}, std::move(weights), Like(x));
 }
 
 Value Builder::ClassToken(const std::string& name, int64_t columns, Initial initial) {
-  const int row = AddWeight(name, {1, columns}, initial);
+  const int row = NeverDecays(AddWeight(name, {1, columns}, initial));
   return Add(name, program::ClassToken(), {}, {row}, {.kind = ValueKind::kRows, .columns = columns});
 }
 
@@ -224,6 +233,12 @@ Value Builder::TakeClass(Value tokens) {
 
 Value Builder::TakeCells(Value tokens) {
   return Add(Free("take_cells"), program::TakeCells(), {tokens}, {}, CellsOf(tokens));
+}
+
+Value Builder::MeanTokens(Value cells) {
+  Require(program_.info(cells).kind == ValueKind::kCells, FullName("mean_tokens"), "takes cells");
+  return Add(Free("mean_tokens"), program::MeanTokens(), {cells}, {},
+             {.kind = ValueKind::kRows, .columns = columns(cells)});
 }
 
 Value Builder::LayerNorm(const std::string& name, Value x, double epsilon) {
@@ -321,7 +336,7 @@ Value Builder::AttendChannels(const std::string& name, const std::vector<Value>&
                               program::AttendChannels settings) {
   settings.layer = channel_layers_++;
   settings.site = site_ + kWeightsSite;
-  const int temperature = AddWeight("temperature", {settings.heads, 1, 1}, Ones());
+  const int temperature = NeverDecays(AddWeight("temperature", {settings.heads, 1, 1}, Ones()));
   const int64_t outputs = qkv.size() == 1 ? columns(qkv.front()) / 3 : columns(qkv.front());
   return Add(name, settings, qkv, {temperature}, Like(qkv.front(), outputs));
 }
@@ -372,6 +387,12 @@ Value Builder::Drop(Value x, program::Drop::Place place, int site) {
 
 Value Builder::Constant(int64_t columns) {
   return Add("constant", program::Constant(), {pictures()}, {}, {.kind = ValueKind::kRows, .columns = columns});
+}
+
+Value Builder::Custom(const std::string& name, Value cells, program::Custom settings) {
+  Require(program_.info(cells).kind == ValueKind::kCells, name, "takes cells");
+  Require(settings.forward != nullptr && settings.gradient != nullptr, name, "has no function");
+  return Add(name, settings, {cells}, {}, Like(cells));
 }
 
 Program Builder::Take(Value logits) {

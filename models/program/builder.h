@@ -59,7 +59,9 @@ class Builder {
   // 1 / sqrt(inputs).
   enum class LinearInitial { kTruncatedNormal, kFanIn };
   void StartLinears(LinearInitial initial) { linear_initial_ = initial; }
+  // Weight decay acts on what has two dimensions or more, but for those that are named here.
   int AddWeight(const std::string& name, std::vector<int64_t> shape, Initial initial, bool trained = true);
+  int NeverDecays(int weight);
 
   // --- operators
 
@@ -72,6 +74,7 @@ class Builder {
   Value JoinClass(const std::string& name, Value rows, Value cells);
   Value TakeClass(Value tokens);
   Value TakeCells(Value tokens);
+  Value MeanTokens(Value cells);
 
   Value LayerNorm(const std::string& name, Value x, double epsilon);
   Value BatchNorm(const std::string& name, Value x);
@@ -108,6 +111,7 @@ class Builder {
   Value Add(const std::string& name, Value x, Value y);
   Value Drop(Value x, program::Drop::Place place, int site);
   Value Constant(int64_t columns);
+  Value Custom(const std::string& name, Value cells, program::Custom settings);
 
   // --- results
 

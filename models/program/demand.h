@@ -19,7 +19,7 @@ enum class Demand {
 // block, say, nobody reads the patches.
 std::vector<Demand> DemandOf(const Program& program, const std::vector<Value>& results);
 
-// The logits, and what the modules and the reference compute on the way without being asked: a block's tokens whole,
+// The logits, and what the reference computes on the way without being asked: a block's tokens whole,
 // but for class blocks, which join what they computed with what they keep.
 std::vector<Value> ResultsOfRun(const Program& program);
 

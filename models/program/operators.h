@@ -44,6 +44,7 @@ struct Weight {
   std::vector<int64_t> shape;
   Initial initial;
   bool trained = true;  // false: stored only, as BatchNorm's running statistics
+  bool decays = true;   // weight decay pulls it towards zero
 
   int64_t elements() const;
 };
@@ -89,6 +90,8 @@ struct ClassToken {};
 struct JoinClass {};
 struct TakeClass {};
 struct TakeCells {};
+// The mean over the cells of each image, as rows.
+struct MeanTokens {};
 
 // Weights: weight, bias.
 struct LayerNorm {
@@ -179,9 +182,23 @@ struct Drop {
 // Zeros, one row an image.
 struct Constant {};
 
-using Settings = std::variant<Convolve, ToTokens, Patchify, TablePosition, FourierPosition, ClassToken, JoinClass,
-                              TakeClass, TakeCells, LayerNorm, BatchNorm, Affine, Linear, Activate, Residual, Attend,
-                              AttendChannels, AttendLinearly, ConvolveGrid, Columns, Concatenate, Add, Drop, Constant>;
+// What one family computes of its cells and no other operator says: plain loops over one image, given by the family's
+// own file. They hold no state and call no library; what is learned is said by the operators around it.
+struct Custom {
+  // x, y and their gradients are [grid.cells(), columns] fp32, contiguous, and do not overlap.
+  using Forward = void (*)(Grid grid, int64_t columns, const float* x, float* y);
+  // Writes dx, the gradient of what dy is the gradient of y of.
+  using Gradient = void (*)(Grid grid, int64_t columns, const float* x, const float* dy, float* dx);
+
+  std::string function;  // what people call it: "average pool 3x3"
+  Forward forward = nullptr;
+  Gradient gradient = nullptr;
+};
+
+using Settings =
+    std::variant<Convolve, ToTokens, Patchify, TablePosition, FourierPosition, ClassToken, JoinClass, TakeClass,
+                 TakeCells, LayerNorm, BatchNorm, Affine, Linear, Activate, Residual, Attend, AttendChannels,
+                 AttendLinearly, ConvolveGrid, Columns, Concatenate, Add, Drop, Constant, MeanTokens, Custom>;
 
 // Which third of the model an operator belongs to.
 enum class Part { kInput, kBlock, kHead };

@@ -34,6 +34,8 @@ struct NameOf {
   const char* operator()(const Concatenate&) const { return "Concatenate"; }
   const char* operator()(const Add&) const { return "Add"; }
   const char* operator()(const Drop&) const { return "Drop"; }
+  const char* operator()(const MeanTokens&) const { return "MeanTokens"; }
+  const char* operator()(const Custom&) const { return "Custom"; }
   const char* operator()(const Constant&) const { return "Constant"; }
 };
 
@@ -41,6 +43,12 @@ struct NameOf {
 
 int64_t Weight::elements() const {
   return std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
+}
+
+int64_t Program::parameters() const {
+  int64_t count = 0;
+  for (const Weight& weight : weights_) count += weight.trained ? weight.elements() : 0;
+  return count;
 }
 
 const char* KindName(const Operator& op) {

@@ -22,6 +22,8 @@ class Program {
   const std::vector<Operator>& operators() const { return operators_; }
   // Parameters, then what is stored only; each in the order of published checkpoints.
   const std::vector<Weight>& weights() const { return weights_; }
+  // Numbers in those that are trained.
+  int64_t parameters() const;
   // Places in weights(), in the order in which initial values are drawn.
   const std::vector<int>& drawing_order() const { return drawing_order_; }
   const ValueInfo& info(Value value) const { return values_[static_cast<size_t>(value.id)]; }

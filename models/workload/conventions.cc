@@ -62,7 +62,10 @@ int64_t PerElement(const Operator& op, const Costs& costs) {
     case OperatorKind::kLinear:
     case OperatorKind::kMatmul:
     case OperatorKind::kConcatenate:
+    case OperatorKind::kCustom:
       return 0;
+    case OperatorKind::kMean:
+      return costs.add;
   }
   return 0;
 }

@@ -241,6 +241,13 @@ class Expansion {
 
   // --- what mixes tokens
 
+  void Expand(const ir::Operator& op, const ir::MeanTokens&) {
+    builder_.Elementwise(OperatorKind::kMean, op.name, builder_.cells(), Columns(op));
+  }
+  void Expand(const ir::Operator& op, const ir::Custom&) {
+    builder_.Elementwise(OperatorKind::kCustom, op.name, Rows(op), Columns(op));
+  }
+
   void Expand(const ir::Operator& op, const ir::Attend& attend) {
     const int64_t keys = TokensPerImage(op.inputs.back()), queries = attend.class_query ? 1 : keys;
     const int64_t head_width = Columns(op) / attend.heads, batch = builder_.images() * attend.heads;

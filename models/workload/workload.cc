@@ -86,6 +86,10 @@ std::string_view KindName(OperatorKind kind) {
       return "POOL";
     case OperatorKind::kConcatenate:
       return "CONCATENATE";
+    case OperatorKind::kMean:
+      return "MEAN";
+    case OperatorKind::kCustom:
+      return "CUSTOM";
   }
   return "";
 }

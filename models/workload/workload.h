@@ -30,6 +30,8 @@ enum class OperatorKind {
   kScaleAdd,  // x + gamma y, a LayerScale and its residual in one pass
   kPool,
   kConcatenate,  // moves values only: class token, channels of two branches
+  kMean,         // over the tokens of an image
+  kCustom,       // a family's own loops; what they compute is not counted
 };
 
 using ModelPart = program::Part;

@@ -11,7 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "models/model.h"
+#include "reference/model.h"
 #include "repository/checkpoint.h"
 #include "repository/stored_version.h"
 #include "server/clock.h"

@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "imaging/header.h"
-#include "models/model.h"
+#include "reference/model.h"
 #include "server/request/plan_attention.h"
 
 namespace vitrine {

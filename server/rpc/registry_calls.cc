@@ -5,9 +5,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "models/model.h"
 #include "models/workload/conventions.h"
 #include "models/workload/workload.h"
+#include "reference/model.h"
 #include "server/rpc/typed_calls.h"
 
 namespace vitrine {

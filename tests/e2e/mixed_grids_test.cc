@@ -14,7 +14,7 @@
 
 #include "models/attention_maps.h"
 #include "models/features.h"
-#include "models/model.h"
+#include "reference/model.h"
 #include "server/request/picture_input.h"
 #include "tests/e2e/published.h"
 #include "tests/e2e/running_server.h"

@@ -7,11 +7,11 @@
 
 #include <cstring>
 
-#include "models/model.h"
+#include "reference/model.h"
 #include "repository/checkpoint.h"
 #include "server/request/picture_input.h"
 #include "tests/imaging/pictures.h"
-#include "tests/models/pictures.h"
+#include "tests/reference/pictures.h"
 
 namespace vitrine::testing {
 

@@ -9,7 +9,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "models/model.h"
+#include "reference/model.h"
 #include "tests/e2e/published.h"
 #include "tests/e2e/running_server.h"
 

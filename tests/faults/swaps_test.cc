@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "absl/strings/match.h"
-#include "models/model.h"
+#include "reference/model.h"
 #include "tests/e2e/published.h"
 #include "tests/e2e/running_server.h"
 

@@ -7,7 +7,7 @@
 
 #include "base/request_size.h"
 #include "models/attention_request.h"
-#include "models/model.h"
+#include "reference/model.h"
 #include "server/request/picture_input.h"
 #include "server/request/plan_attention.h"
 #include "server/request/plan_request.h"

@@ -6,11 +6,11 @@
 #include <string_view>
 
 #include "absl/strings/str_split.h"
-#include "models/model.h"
-#include "models/sequences/sequence_model.h"
+#include "reference/model.h"
 #include "tests/fuzz/memory_file.h"
 #include "tests/fuzz/mutate_message.h"
 #include "tests/fuzz/require.h"
+#include "trainer/lab/sequence_model.h"
 #include "trainer/recipe.h"
 
 namespace vitrine {

@@ -2,7 +2,7 @@
 #include "tests/models/small_forms.h"
 
 #include "absl/strings/str_cat.h"
-#include "tests/models/pictures.h"
+#include "tests/models/config_text.h"
 
 namespace vitrine::testing {
 namespace {

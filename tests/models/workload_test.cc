@@ -10,11 +10,11 @@
 #include <set>
 #include <string>
 
-#include "models/model.h"
+#include "models/families/family.h"
 #include "models/workload/conventions.h"
 #include "models/workload/review.h"
 #include "models/zoo.h"
-#include "tests/models/pictures.h"
+#include "tests/models/config_text.h"
 #include "tests/models/small_forms.h"
 
 namespace vitrine {
@@ -104,9 +104,9 @@ TEST(XcitWorkload, MultiplyAdds) {
 TEST(XcitWorkload, SmallerPatchesHaveThreeConvolutions) {
   v1::ModelConfig config = Xcit(128, "");
   config.mutable_xcit()->set_patch(8);
-  const auto model = MakeModel(config, 0, at::kMeta);
-  ASSERT_TRUE(model.ok()) << model.status();
-  EXPECT_EQ(Parameters(Published(config, 224)), (*model)->CountParameters());
+  const absl::StatusOr<program::Program> program = ProgramOf(config);
+  ASSERT_TRUE(program.ok()) << program.status();
+  EXPECT_EQ(Parameters(Published(config, 224)), program->parameters());
 }
 
 // --- paper 001

@@ -12,7 +12,7 @@
 
 #include "imaging/geometry.h"
 #include "models/families/family.h"
-#include "models/model.h"
+#include "models/families/input.h"
 #include "models/zoo/published.h"
 
 namespace vitrine {
@@ -22,10 +22,9 @@ using ::testing::HasSubstr;
 
 TEST(Zoo, EveryVariantHasExactlyThePublishedNumberOfParameters) {
   for (const ZooRow& row : Zoo()) {
-    // On the meta device: ViT-H alone would fill 2.5 GB.
-    const absl::StatusOr<std::unique_ptr<Model>> model = MakeModel(row.config, 0, at::kMeta);
-    ASSERT_TRUE(model.ok()) << row.name << ": " << model.status();
-    EXPECT_EQ((*model)->CountParameters(), row.parameters) << row.name;
+    const absl::StatusOr<program::Program> program = ProgramOf(row.config);
+    ASSERT_TRUE(program.ok()) << row.name << ": " << program.status();
+    EXPECT_EQ(program->parameters(), row.parameters) << row.name;
   }
 }
 
@@ -57,13 +56,13 @@ TEST(Zoo, PublishedVariantsSeeTheGridThatIsPublished) {
     const std::optional<Published> print = FindPublished(row.name);
     if (!print || print->side == 0) continue;
     ++published;
-    const auto model = MakeModel(row.config, 0, at::kMeta);
-    ASSERT_TRUE(model.ok()) << row.name << ": " << model.status();
+    const v1::Preprocessing& preprocessing = row.config.preprocessing();
+    const int cell = ProgramOf(row.config)->cell();
     const int side = PictureSide(print->data) == 0 ? print->side : PictureSide(print->data);
-    const auto geometry = PlanGeometry(row.config.preprocessing(), {side, side});
+    const auto geometry = PlanGeometry(preprocessing, {side, side});
     ASSERT_TRUE(geometry.ok()) << row.name << ": " << geometry.status();
-    const auto seen = (*model)->GridFor(geometry->input.height, geometry->input.width);
-    const auto meant = (*model)->GridFor(print->side, print->side);
+    const auto seen = GridOfInput(preprocessing, cell, geometry->input.height, geometry->input.width);
+    const auto meant = GridOfInput(preprocessing, cell, print->side, print->side);
     ASSERT_TRUE(seen.ok() && meant.ok()) << row.name;
     EXPECT_EQ(std::pair(seen->rows, seen->columns), std::pair(meant->rows, meant->columns)) << row.name;
   }
@@ -74,7 +73,7 @@ TEST(Zoo, PublishedVariantsSeeTheGridThatIsPublished) {
 TEST(Zoo, OtherClassCountsOfEitMini) {
   v1::ModelConfig config = FindVariant("eit34-mini-cifar10")->config;
   config.set_classes(200);
-  EXPECT_EQ((*MakeModel(config, 0, at::kMeta))->CountParameters(), 3'813'450);
+  EXPECT_EQ(ProgramOf(config)->parameters(), 3'813'450);
 }
 
 TEST(FindVariant, NamesTheNearest) {

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "models/model.h"
+#include "reference/model.h"
 #include "repository/safetensors.h"
 #include "vitrine/v1/model.pb.h"
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "models/model.h"
+#include "reference/model.h"
 
 namespace vitrine::testing {
 

@@ -14,7 +14,7 @@
 #include <cmath>
 #include <fstream>
 
-#include "models/model.h"
+#include "reference/model.h"
 #include "repository/checkpoint.h"
 #include "tests/repository/foreign_weights.h"
 #include "tests/repository/sample_version.h"

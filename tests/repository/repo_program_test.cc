@@ -16,7 +16,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "models/sequences/zoo.h"
 #include "models/zoo.h"
 #include "repository/stored_version.h"
 #include "tests/paths.h"
@@ -80,9 +79,8 @@ TEST_F(RepoProgram, ZooAsCsvListsEveryVariantWithItsCounts) {
     ASSERT_GT(cells.size(), 3u);
     counts[cells[0]] = {std::stoll(cells[1]), std::stoll(cells[2])};
   }
-  EXPECT_EQ(counts.size(), Zoo().size() + SequenceZoo().size());
+  EXPECT_EQ(counts.size(), Zoo().size());
   for (const ZooRow& row : Zoo()) EXPECT_EQ(counts.at(std::string(row.name)).first, row.parameters) << row.name;
-  for (const SequenceRow& row : SequenceZoo()) EXPECT_EQ(counts.at(std::string(row.name)).first, row.parameters);
   // Multiply-adds from the paper's formulas.
   EXPECT_EQ(counts.at("vit-b16").second, 17'563'828'224);
   EXPECT_EQ(counts.at("vit-b16").second,
@@ -106,14 +104,12 @@ TEST_F(RepoProgram, ZooSetsPublishedFiguresBesideOurs) {
   EXPECT_EQ(rows.at("vit-ti16").at("published_parameters"), 5'700'000);
   EXPECT_NEAR(eit.at("flops").get<double>() / 1e9, 4.05620, 5e-6);
   EXPECT_EQ(eit.at("tokens"), 101);
-  EXPECT_EQ(eit.at("kind"), "classifier");
   EXPECT_THAT(eit.at("remark").get<std::string>(), HasSubstr("19.55"));
   const json& bundled = rows.at("eit34-mini-cifar10");
   EXPECT_EQ(bundled.at("published_accuracy"), 85.5);
   EXPECT_GT(bundled.at("measured_accuracy").get<double>(), 50);
   EXPECT_THAT(bundled.at("measured_on").get<std::string>(), HasSubstr("eit-mini-cifar10/2"));
   EXPECT_TRUE(rows.at("null").at("published_flops").is_null());
-  EXPECT_EQ(rows.at("task-kv-d64-l2").at("kind"), "sequence");
 }
 
 TEST_F(RepoProgram, DescribedOperatorsAddUp) {

@@ -15,7 +15,7 @@
 
 #include "absl/base/config.h"
 #include "absl/strings/str_cat.h"
-#include "models/model.h"
+#include "reference/model.h"
 #include "repository/manifest.h"
 #include "server/registry/memory_budget.h"
 #include "server/registry/registry.h"

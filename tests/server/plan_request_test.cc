@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "models/model.h"
+#include "reference/model.h"
 #include "server/request/plan_attention.h"
 #include "tests/imaging/pictures.h"
 #include "tests/server/served.h"

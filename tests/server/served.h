@@ -9,7 +9,7 @@
 #include <string>
 #include <utility>
 
-#include "models/model.h"
+#include "reference/model.h"
 #include "server/registry/loaded_model.h"
 
 namespace vitrine {

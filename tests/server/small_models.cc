@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "imaging/header.h"
-#include "models/model.h"
+#include "reference/model.h"
 #include "report/png.h"
 #include "repository/checkpoint.h"
 #include "server/request/picture_input.h"

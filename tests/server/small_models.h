@@ -6,7 +6,7 @@
 #include <memory>
 #include <string>
 
-#include "models/model.h"
+#include "reference/model.h"
 #include "repository/repository.h"
 #include "server/registry/loaded_model.h"
 #include "server/request/inference_request.h"

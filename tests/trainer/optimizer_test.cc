@@ -26,20 +26,9 @@ v1::Optimizer Settings(v1::Optimizer::Kind kind) {
   return settings;
 }
 
-TEST(Decays, MatricesOnly) {
-  EXPECT_TRUE(Decays({"blocks.0.mlp.fc1.weight", at::zeros({2, 2})}));
-  EXPECT_TRUE(Decays({"stem.weight", at::zeros({2, 3, 3, 3})}));
-  EXPECT_FALSE(Decays({"norm.weight", at::zeros({2})}));
-  EXPECT_FALSE(Decays({"head.bias", at::zeros({2})}));
-  EXPECT_FALSE(Decays({"class_token", at::zeros({1, 2})}));
-  EXPECT_FALSE(Decays({"positions.table", at::zeros({5, 2})}));
-  EXPECT_FALSE(Decays({"blocks.0.attention.temperature", at::zeros({4, 1, 1})}));
-  EXPECT_FALSE(Decays({"codes", at::zeros({3, 8})}));
-}
-
 TEST(Optimizer, AdamWFollowsItsFormula) {
   const at::Tensor matrix = Parameter({1, 1}, 2.0, 0.1), bias = Parameter({1}, 2.0, 0.1);
-  Optimizer optimizer(Settings(v1::Optimizer::ADAMW), {{"w", matrix}, {"b", bias}});
+  Optimizer optimizer(Settings(v1::Optimizer::ADAMW), {{"w", matrix, /*decays=*/true}, {"b", bias}});
   double w = 2, b = 2, m = 0, v = 0;
   for (int t = 1; t <= 3; ++t) {
     const double g = 0.1 * t;

@@ -5,7 +5,7 @@
 
 #include <memory>
 
-#include "models/model.h"
+#include "reference/model.h"
 #include "repository/checkpoint.h"
 #include "repository/stored_version.h"
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "absl/status/status.h"
-#include "models/module.h"
+#include "reference/module.h"
 #include "trainer/communicator.h"
 
 namespace vitrine {

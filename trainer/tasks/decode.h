@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "models/sequences/sequence_model.h"
+#include "trainer/lab/sequence_model.h"
 
 namespace vitrine {
 

@@ -12,7 +12,7 @@
 #include "absl/status/statusor.h"
 #include "data/dataset.h"
 #include "data/digest.h"
-#include "models/model.h"
+#include "reference/model.h"
 #include "repository/stored_version.h"
 #include "trainer/task.h"
 #include "trainer/tasks/teacher.h"

@@ -3,8 +3,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "models/sequences/sequence_model.h"
-#include "models/sequences/zoo.h"
+#include "trainer/lab/sequence_model.h"
+#include "trainer/lab/zoo.h"
 #include "trainer/tasks/anomaly.h"
 #include "trainer/tasks/digits.h"
 #include "trainer/tasks/language.h"

@@ -12,7 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
-#include "models/layers/position_table.h"
+#include "reference/operators/position_table.h"
 #include "repository/checkpoint.h"
 #include "trainer/tasks/start_config.h"
 
@@ -49,7 +49,7 @@ at::Tensor ResizedTable(const at::Tensor& stored, Grid from, const at::Tensor& w
   };
   if (!is_table(stored, from) || !is_table(wanted, to) || stored.size(1) != wanted.size(1)) return {};
   const at::AutoGradMode no_grad(false);
-  return PositionTable(from, prefix, stored.to(at::kFloat)).For(to);
+  return TableFor(stored.to(at::kFloat), from, to, prefix, GridInterpolations(from));
 }
 
 // "digits/1, digits/2, shoes/1", cut off after a few.

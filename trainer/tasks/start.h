@@ -7,7 +7,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "models/model.h"
+#include "reference/model.h"
 #include "repository/stored_version.h"
 
 namespace vitrine {

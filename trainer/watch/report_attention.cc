@@ -8,9 +8,9 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/strip.h"
 #include "base/status_macros.h"
-#include "models/layers/qkv_embedding.h"
 #include "report/distance_plot.h"
 #include "report/shaded_matrix.h"
+#include "trainer/watch/code_geometry.h"
 #include "trainer/watch/look.h"
 #include "trainer/watch/report_sections.h"
 

@@ -4,8 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "models/sequences/zoo.h"
 #include "tests/trainer/tasks/task_testing.h"
+#include "trainer/lab/zoo.h"
 
 namespace vitrine {
 namespace {

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_REFERENCE_KERNELS_AVX512_H_
+#define VITRINE_REFERENCE_KERNELS_AVX512_H_
+
+#include <immintrin.h>
+
+#include <cstdint>
+
+#include "reference/kernels/view.h"
+
+// The vectors of the two files built for AVX-512; see gelu_kernel.h. In an anonymous namespace so that nothing built
+// with their flags can be linked into another file.
+namespace vitrine::cpu {
+namespace {
+
+struct Avx512 {
+  using Reg = __m512;
+  static constexpr int kLanes = 16;
+
+  static __mmask16 First(int64_t count) { return static_cast<__mmask16>((1u << count) - 1); }
+  static Reg Broadcast(float value) { return _mm512_set1_ps(value); }
+  static Reg Load(const float* from) { return _mm512_loadu_ps(from); }
+  static Reg LoadPart(const float* from, int64_t count) { return _mm512_maskz_loadu_ps(First(count), from); }
+  static void Store(float* to, Reg v) { _mm512_storeu_ps(to, v); }
+  static void StorePart(float* to, Reg v, int64_t count) { _mm512_mask_storeu_ps(to, First(count), v); }
+  static Reg KeepFirst(Reg v, int64_t count) { return _mm512_maskz_mov_ps(First(count), v); }
+  static Reg Add(Reg a, Reg b) { return _mm512_add_ps(a, b); }
+  static Reg Sub(Reg a, Reg b) { return _mm512_sub_ps(a, b); }
+  static Reg Mul(Reg a, Reg b) { return _mm512_mul_ps(a, b); }
+  static Reg Min(Reg a, Reg b) { return _mm512_min_ps(a, b); }
+  static Reg Max(Reg a, Reg b) { return _mm512_max_ps(a, b); }
+  static Reg Fma(Reg a, Reg b, Reg c) { return _mm512_fmadd_ps(a, b, c); }
+  // 14 bits of the instruction, doubled by one step of Newton's method.
+  static Reg Reciprocal(Reg v) {
+    const Reg guess = _mm512_rcp14_ps(v);
+    return _mm512_fmadd_ps(_mm512_fnmadd_ps(v, guess, _mm512_set1_ps(1)), guess, guess);
+  }
+  static float Sum(Reg v) { return _mm512_reduce_add_ps(v); }
+  // x where a > b, y elsewhere.
+  static Reg WhereGreater(Reg a, Reg b, Reg x, Reg y) {
+    return _mm512_mask_mov_ps(y, _mm512_cmp_ps_mask(a, b, _CMP_GT_OQ), x);
+  }
+  static Reg Round(Reg v) { return _mm512_roundscale_ps(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
+  static Reg TimesPowerOfTwo(Reg v, Reg exponent) { return _mm512_scalef_ps(v, exponent); }
+
+  static Reg Widen(__m256i halves) { return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(halves), 16)); }
+  static Reg Load(const Bf16* from) { return Widen(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(from))); }
+  static Reg LoadPart(const Bf16* from, int64_t count) { return Widen(_mm256_maskz_loadu_epi16(First(count), from)); }
+  static void Store(Bf16* to, Reg v) { _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), Narrow(v)); }
+  static void StorePart(Bf16* to, Reg v, int64_t count) { _mm256_mask_storeu_epi16(to, First(count), Narrow(v)); }
+  // To nearest, ties to even.
+  static __m256i Narrow(Reg v) {
+#ifdef __AVX512BF16__
+    return (__m256i)_mm512_cvtneps_pbh(v);
+#else
+    const __m512i bits = _mm512_castps_si512(v);
+    const __m512i odd = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));
+    const __m512i rounded = _mm512_add_epi32(bits, _mm512_add_epi32(odd, _mm512_set1_epi32(0x7fff)));
+    const __mmask16 nan = _mm512_cmp_ps_mask(v, v, _CMP_UNORD_Q);
+    const __m512i kept = _mm512_mask_or_epi32(rounded, nan, bits, _mm512_set1_epi32(0x400000));
+    return _mm512_cvtepi32_epi16(_mm512_srli_epi32(kept, 16));
+#endif
+  }
+};
+
+struct Avx512Fp32Store {
+  using Element = float;
+  static void Store(float* to, __m512 v) { Avx512::Store(to, v); }
+  static void StorePart(float* to, __m512 v, int64_t count) { Avx512::StorePart(to, v, count); }
+};
+
+}  // namespace
+}  // namespace vitrine::cpu
+
+#endif  // VITRINE_REFERENCE_KERNELS_AVX512_H_

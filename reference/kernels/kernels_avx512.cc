@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// The kernels for AVX-512. Built with its flags (reference/CMakeLists.txt), so it includes nothing of the library
+// whose inline functions other files share.
+#include "reference/kernels/avx512.h"
+#include "reference/kernels/depthwise_kernel.h"
+#include "reference/kernels/kernel_table.h"
+#include "reference/kernels/product_kernel.h"
+#include "reference/kernels/training_kernels.h"
+
+namespace vitrine::cpu {
+const KernelTable kAvx512Kernels = {.path = CpuPath::kAvx512,
+                                    .product = RunProduct<Avx512>,
+                                    .depthwise = RunDepthwise<Avx512>,
+                                    .max_over_rows = RunMaxOverRows<Avx512>,
+                                    .training = TrainingOf<Avx512>()};
+
+}  // namespace vitrine::cpu

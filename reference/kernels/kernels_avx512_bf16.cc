@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// The kernels for AVX-512 with AVX512_BF16; see kernels_avx512.cc.
+#include "reference/kernels/avx512.h"
+#include "reference/kernels/depthwise_kernel.h"
+#include "reference/kernels/kernel_table.h"
+#include "reference/kernels/product_kernel.h"
+#include "reference/kernels/training_kernels.h"
+
+namespace vitrine::cpu {
+const KernelTable kAvx512Bf16Kernels = {.path = CpuPath::kAvx512Bf16,
+                                        .product = RunProduct<Avx512>,
+                                        .depthwise = RunDepthwise<Avx512>,
+                                        .max_over_rows = RunMaxOverRows<Avx512>,
+                                        .training = TrainingOf<Avx512>()};
+
+}  // namespace vitrine::cpu

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_REFERENCE_OPERATORS_CAPTURE_H_
+#define VITRINE_REFERENCE_OPERATORS_CAPTURE_H_
+
+#include <ATen/core/Tensor.h>
+#include <ATen/core/grad_mode.h>
+
+#include "models/attention_tap.h"
+
+namespace vitrine {
+
+// Gives the tap, which may be null, the matrices of those of the images first_image .. first_image + images - 1 that it
+// asks for. `matrices_of(i)` computes those of image first_image + i, without gradients.
+template <class MatricesOf>
+void Capture(AttentionTap* tap, AttentionSource source, int layer, int first_image, int images,
+             const MatricesOf& matrices_of) {
+  if (tap == nullptr) return;
+  const at::NoGradGuard no_grad;
+  for (int i = 0; i < images; ++i) {
+    if (tap->Wants(first_image + i, source, layer)) tap->Put(first_image + i, source, layer, matrices_of(i));
+  }
+}
+
+// What an attention by softmax hands out.
+inline AttentionTap::Matrices Explicit(const at::Tensor& scores, const at::Tensor& weights) {
+  return {.scores = scores.detach().cpu(), .weights = weights.detach().cpu(), .queries = {}, .keys = {}};
+}
+
+}  // namespace vitrine
+
+#endif  // VITRINE_REFERENCE_OPERATORS_CAPTURE_H_

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_REFERENCE_OPERATORS_CONVOLUTION_PATCHES_H_
+#define VITRINE_REFERENCE_OPERATORS_CONVOLUTION_PATCHES_H_
+
+#include "reference/forward_context.h"
+#include "reference/images.h"
+
+namespace vitrine {
+
+// EIT^P: 3x3 convolution, weight [width, 3, 3, channels] and bias [width], then max pooling with kernel = stride =
+// pool, without padding. Images [channels, H, W] -> [cells of all images, width], images in order, cells row by row.
+// Rows and columns that do not fill a cell are seen by the convolution and left out of the pool. Not differentiable in
+// the images.
+at::Tensor ConvolveAndPool(const ImageBatch& images, const at::Tensor& weight, const at::Tensor& bias, int pool,
+                           const ForwardContext& context);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_REFERENCE_OPERATORS_CONVOLUTION_PATCHES_H_

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_REFERENCE_OPERATORS_CPU_KERNELS_H_
+#define VITRINE_REFERENCE_OPERATORS_CPU_KERNELS_H_
+
+#include <ATen/core/Tensor.h>
+#include <ATen/core/grad_mode.h>
+
+#include "reference/forward_context.h"
+#include "reference/kernels/bf16.h"
+#include "reference/kernels/kernel_table.h"
+
+namespace vitrine {
+
+// The fastest kernels of this CPU.
+inline const cpu::KernelTable& CpuKernels() {
+  static const cpu::KernelTable* const kKernels = cpu::FindKernels(cpu::SupportedPaths().back());
+  return *kKernels;
+}
+
+// Whether our own loops compute `x`, not the library: on a CPU, unless the context says otherwise.
+inline bool RunsOnKernels(const at::Tensor& x, const ForwardContext& context) {
+  return x.is_cpu() && !context.library_only;
+}
+
+// Whether our own derivatives are used for `x`: the same, with gradients.
+inline bool UsesOwnDerivatives(const at::Tensor& x, const ForwardContext& context) {
+  return RunsOnKernels(x, context) && at::GradMode::is_enabled();
+}
+
+// Whether a loop of ours that has no derivative computes `x`.
+inline bool RunsWithoutGradient(const at::Tensor& x, const ForwardContext& context) {
+  return RunsOnKernels(x, context) && !at::GradMode::is_enabled();
+}
+
+// The type of what a layer hands to the next product of matrices.
+inline at::ScalarType OperandType(const at::Tensor& x, const ForwardContext& context) {
+  return context.bf16 && UsesOwnDerivatives(x, context) ? at::kBFloat16 : at::kFloat;
+}
+
+// The elements as the kernels name them.
+template <class E>
+const E* Elements(const at::Tensor& x) {
+  return static_cast<const E*>(x.const_data_ptr());
+}
+template <class E>
+E* MutableElements(const at::Tensor& x) {
+  return static_cast<E*>(x.data_ptr());
+}
+
+// body(kernels, element) with the kernels for tensors of this type and a value of their element's type.
+template <class Body>
+auto WithKernels(at::ScalarType type, const Body& body) {
+  const cpu::TrainingTable& table = CpuKernels().training;
+  return type == at::kBFloat16 ? body(table.bf16, cpu::Bf16{}) : body(table.fp32, float{});
+}
+
+}  // namespace vitrine
+
+#endif  // VITRINE_REFERENCE_OPERATORS_CPU_KERNELS_H_

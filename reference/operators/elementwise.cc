@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reference/operators/elementwise.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/addcmul.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/empty_like.h>
+#include <ATen/ops/gelu.h>
+#include <ATen/ops/zeros.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+#include "reference/operators/cpu_kernels.h"
+
+namespace vitrine {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+class GeluFunction : public torch::autograd::Function<GeluFunction> {
+ public:
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& x) {
+    const at::Tensor values = x.contiguous();
+    context->save_for_backward({values});
+    at::Tensor y = at::empty_like(values);
+    WithKernels(x.scalar_type(), [&]<class E>(const cpu::TrainingKernels<E>& kernels, E) {
+      kernels.gelu(Elements<E>(values), MutableElements<E>(y), y.numel());
+    });
+    return y;
+  }
+
+  static variable_list backward(AutogradContext* context, variable_list gradients) {
+    const at::Tensor x = context->get_saved_variables()[0];
+    const at::Tensor dy = gradients[0].contiguous();
+    at::Tensor dx = at::empty_like(x);
+    WithKernels(x.scalar_type(), [&]<class E>(const cpu::TrainingKernels<E>& kernels, E) {
+      kernels.gelu_gradient(Elements<E>(x), Elements<E>(dy), MutableElements<E>(dx), dx.numel());
+    });
+    return {dx};
+  }
+};
+
+class BranchFunction : public torch::autograd::Function<BranchFunction> {
+ public:
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& branch,
+                            const std::optional<at::Tensor>& scale) {
+    const at::Tensor y = branch.contiguous();
+    const at::Tensor values = x.contiguous();
+    // Without a scale the values of y are not needed, only their type and shape.
+    context->save_for_backward({scale ? y : y.new_empty({0}), scale.value_or(at::Tensor())});
+    at::Tensor z = at::empty_like(values);
+    WithKernels(y.scalar_type(), [&]<class E>(const cpu::TrainingKernels<E>& kernels, E) {
+      kernels.add_branch({.rows = z.size(0),
+                          .columns = z.size(1),
+                          .x = Elements<float>(values),
+                          .scale = scale ? Elements<float>(*scale) : nullptr,
+                          .y = Elements<E>(y),
+                          .z = MutableElements<float>(z)});
+    });
+    return z;
+  }
+
+  static variable_list backward(AutogradContext* context, variable_list gradients) {
+    const variable_list saved = context->get_saved_variables();
+    const at::Tensor& y = saved[0];
+    const at::Tensor& scale = saved[1];
+    const at::Tensor dz = gradients[0].contiguous();
+    if (!scale.defined() && y.scalar_type() == at::kFloat) return {dz, dz, at::Tensor()};
+    at::Tensor dy = at::empty(dz.sizes(), y.options());
+    const at::Tensor dscale = scale.defined() ? at::zeros(scale.sizes(), scale.options()) : at::Tensor();
+    WithKernels(y.scalar_type(), [&]<class E>(const cpu::TrainingKernels<E>& kernels, E) {
+      kernels.branch_gradient({.rows = dz.size(0),
+                               .columns = dz.size(1),
+                               .dz = Elements<float>(dz),
+                               .scale = scale.defined() ? Elements<float>(scale) : nullptr,
+                               .y = Elements<E>(y),
+                               .dy = MutableElements<E>(dy),
+                               .dscale = scale.defined() ? MutableElements<float>(dscale) : nullptr});
+    });
+    return {dz, dy, dscale};
+  }
+};
+
+}  // namespace
+
+at::Tensor Gelu(const at::Tensor& x, const ForwardContext& context) {
+  return RunsOnKernels(x, context) ? GeluFunction::apply(x) : at::gelu(x);
+}
+
+at::Tensor AddBranch(const at::Tensor& x, const at::Tensor& y, const at::Tensor& scale, const ForwardContext& context) {
+  if (UsesOwnDerivatives(x, context)) {
+    return BranchFunction::apply(x, y, scale.defined() ? std::optional(scale) : std::nullopt);
+  }
+  return scale.defined() ? at::addcmul(x, scale, y) : x + y;
+}
+
+at::Tensor ColumnSums(const at::Tensor& x) {
+  const bool ours = x.is_cpu() && (x.scalar_type() == at::kFloat || x.scalar_type() == at::kBFloat16);
+  if (!ours || x.stride(1) != 1) return x.sum(0, /*keepdim=*/false, at::kFloat);
+  at::Tensor sums = at::zeros({x.size(1)}, at::kFloat);
+  WithKernels(x.scalar_type(), [&]<class E>(const cpu::TrainingKernels<E>& kernels, E) {
+    kernels.column_sums({Elements<E>(x), x.size(0), x.size(1), x.stride(0)}, MutableElements<float>(sums));
+  });
+  return sums;
+}
+
+}  // namespace vitrine

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_REFERENCE_OPERATORS_ELEMENTWISE_H_
+#define VITRINE_REFERENCE_OPERATORS_ELEMENTWISE_H_
+
+#include <ATen/core/Tensor.h>
+
+#include "reference/forward_context.h"
+
+namespace vitrine {
+
+// Functions of single values with derivatives of our own on a CPU; the library's elsewhere. fp32 or bf16.
+
+// Exact GELU (by erf); the result is of the type of x.
+at::Tensor Gelu(const at::Tensor& x, const ForwardContext& context);
+
+// x + scale y for a branch y of a residual, [T, width] fp32; y fp32 or bf16, `scale` [width] or undefined for 1.
+at::Tensor AddBranch(const at::Tensor& x, const at::Tensor& y, const at::Tensor& scale, const ForwardContext& context);
+
+// Sums over the rows of x [rows, columns], fp32. Not differentiable.
+at::Tensor ColumnSums(const at::Tensor& x);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_REFERENCE_OPERATORS_ELEMENTWISE_H_

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reference/operators/layer_norm.h"
+
+#include <ATen/ops/empty.h>
+#include <ATen/ops/empty_like.h>
+#include <ATen/ops/layer_norm.h>
+#include <ATen/ops/zeros.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+#include "reference/operators/cpu_kernels.h"
+
+namespace vitrine {
+namespace {
+
+class NormFunction : public torch::autograd::Function<NormFunction> {
+ public:
+  // x [T, width] fp32 -> `type`.
+  static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& x, const at::Tensor& weight,
+                            const at::Tensor& bias, double epsilon, at::ScalarType type) {
+    const at::Tensor values = x.contiguous();
+    const at::Tensor statistics = at::empty({x.size(0), 2}, at::kFloat);
+    at::Tensor y = at::empty(values.sizes(), values.options().dtype(type));
+    context->save_for_backward({values, weight, statistics});
+    WithKernels(type, [&]<class E>(const cpu::TrainingKernels<E>& kernels, E) {
+      kernels.norm({.x = {Elements<float>(values), x.size(0), x.size(1), x.size(1)},
+                    .epsilon = static_cast<float>(epsilon),
+                    .weight = Elements<float>(weight),
+                    .bias = Elements<float>(bias),
+                    .y = MutableElements<E>(y),
+                    .statistics = MutableElements<float>(statistics)});
+    });
+    return y;
+  }
+
+  static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
+                                                 torch::autograd::variable_list gradients) {
+    const torch::autograd::variable_list saved = context->get_saved_variables();
+    const at::Tensor& x = saved[0];
+    const at::Tensor dy = gradients[0].contiguous();
+    at::Tensor dx = at::empty_like(x);
+    at::Tensor dweight = at::zeros({x.size(1)}, at::kFloat), dbias = at::zeros({x.size(1)}, at::kFloat);
+    WithKernels(dy.scalar_type(), [&]<class E>(const cpu::TrainingKernels<E>& kernels, E) {
+      kernels.norm_gradient({.x = {Elements<float>(x), x.size(0), x.size(1), x.size(1)},
+                             .weight = Elements<float>(saved[1]),
+                             .statistics = Elements<float>(saved[2]),
+                             .dy = Elements<E>(dy),
+                             .dx = MutableElements<float>(dx),
+                             .dweight = MutableElements<float>(dweight),
+                             .dbias = MutableElements<float>(dbias)});
+    });
+    return {dx, dweight, dbias, at::Tensor(), at::Tensor()};
+  }
+};
+
+}  // namespace
+
+at::Tensor NormalizeLayer(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias, double epsilon,
+                          const ForwardContext& context, at::ScalarType type) {
+  if (RunsOnKernels(x, context)) return NormFunction::apply(x, weight, bias, epsilon, type);
+  return at::layer_norm(x, weight.sizes(), weight, bias, epsilon);
+}
+
+}  // namespace vitrine

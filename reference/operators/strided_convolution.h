@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_REFERENCE_OPERATORS_STRIDED_CONVOLUTION_H_
+#define VITRINE_REFERENCE_OPERATORS_STRIDED_CONVOLUTION_H_
+
+#include "reference/forward_context.h"
+#include "reference/images.h"
+
+namespace vitrine {
+
+// A convolution over images, from pixels to the tokens of models that EIT is compared with: weight [outputs, k, k,
+// inputs] and bias [outputs]. Each image [inputs, H, W] -> [outputs, H', W'], H' = floor((H + 2 padding - k) / stride)
+// + 1.
+ImageBatch ConvolveImages(const ImageBatch& images, const at::Tensor& weight, const at::Tensor& bias, int stride,
+                          int padding, const ForwardContext& context);
+
+// Images [channels, H, W] as tokens: [places of all images, channels], images in order, places row by row.
+at::Tensor PlacesOf(const ImageBatch& images);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_REFERENCE_OPERATORS_STRIDED_CONVOLUTION_H_

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_TESTS_MODELS_RECORDED_WEIGHTS_H_
+#define VITRINE_TESTS_MODELS_RECORDED_WEIGHTS_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "vitrine/v1/model.pb.h"
+
+namespace vitrine::testing {
+
+// FNV-1a over what is added, in order.
+class WeightsDigest {
+ public:
+  void Add(const std::string& name, const std::vector<int64_t>& shape, bool trained, bool decays);
+  void Add(const void* bytes, int64_t count);
+  std::string hex() const;
+
+ private:
+  uint64_t state_ = 0xcbf29ce484222325;
+};
+
+// A row of recorded_weights.txt: a variant of the zoo or a form of small_forms.h. Recorded from the classes with a
+// Forward that models were before they became programs, so that checkpoints of that time still load.
+struct RecordedWeights {
+  std::string name;
+  v1::ModelConfig config;
+  std::string structure;  // digest of names, shapes, whether trained and decaying, parameters before buffers
+  std::string initial;    // digest of the values drawn from seed 7 in that order; "-" for models too large for a test
+};
+std::vector<RecordedWeights> ReadRecordedWeights();
+
+}  // namespace vitrine::testing
+
+#endif  // VITRINE_TESTS_MODELS_RECORDED_WEIGHTS_H_

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_TESTS_REFERENCE_MEMORY_METER_H_
+#define VITRINE_TESTS_REFERENCE_MEMORY_METER_H_
+
+#include <cstdint>
+
+namespace vitrine::testing {
+
+// Counts what tensors on the CPU take while it lives, in every thread. One at a time.
+class MemoryMeter {
+ public:
+  MemoryMeter();
+  MemoryMeter(const MemoryMeter&) = delete;
+  MemoryMeter& operator=(const MemoryMeter&) = delete;
+  ~MemoryMeter();
+
+  int64_t peak_bytes() const;     // of all that were alive at one time
+  int64_t largest_bytes() const;  // of the largest single one
+};
+
+}  // namespace vitrine::testing
+
+#endif  // VITRINE_TESTS_REFERENCE_MEMORY_METER_H_

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_TESTS_TRAINER_LAB_ORACLE_H_
+#define VITRINE_TESTS_TRAINER_LAB_ORACLE_H_
+
+#include <memory>
+#include <string_view>
+
+#include "trainer/lab/sequence_model.h"
+
+namespace vitrine::testing {
+
+// The logits of a sequence model from the published formulas in fp64, sequence by sequence and head by head: map_pos on
+// the [n, n, m] tensor, loops for masks. Shares no code with trainer/lab beyond the names of the parameters.
+at::Tensor SequenceOracle(const SequenceModel& model, const SequenceBatch& batch);
+
+// The library's tensor P [n, n, m] in fp64: P_ij = [E(i), E(j)] cut to m channels, E of 2 ceil(m / 4) channels.
+at::Tensor PositionalTensor(int64_t n, int m);
+
+// The row's model with hashed weights at which everything matters. The test fails and stops if there is none.
+std::unique_ptr<SequenceModel> MakeHashedSequence(std::string_view row);
+std::unique_ptr<SequenceModel> MakeHashedSequence(const v1::SequenceConfig& config);
+v1::SequenceConfig SequenceConfigOf(std::string_view row);
+
+// Small sizes of a row's config: two blocks of width 24 with 3 heads, the rest as it is.
+v1::SequenceConfig Small(v1::SequenceConfig config);
+
+// A batch that the model takes, `batch` sequences of `length` elements; targets are one element shorter.
+SequenceBatch HashedBatch(const v1::SequenceConfig& config, int64_t batch, int64_t length, uint64_t seed = 1);
+
+}  // namespace vitrine::testing
+
+#endif  // VITRINE_TESTS_TRAINER_LAB_ORACLE_H_

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// The table of sequence models against the paper's arithmetic.
+#include "trainer/lab/zoo.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <regex>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "trainer/lab/sequence_model.h"
+
+namespace vitrine {
+namespace {
+
+using ::testing::HasSubstr;
+using v1::KvConfig;
+using v1::SequenceConfig;
+
+int64_t Count(const SequenceConfig& config) {
+  const absl::StatusOr<std::unique_ptr<SequenceModel>> model = MakeSequenceModel(config, 0, at::kMeta);
+  EXPECT_TRUE(model.ok()) << model.status();
+  return model.ok() ? (*model)->CountParameters() : 0;
+}
+
+TEST(SequenceZoo, EveryRowHasExactlyItsParameters) {
+  for (const SequenceRow& row : SequenceZoo()) EXPECT_EQ(Count(row.config), row.parameters) << row.name;
+  EXPECT_EQ(SequenceZoo().size(), 18u + 12 + 32 + 3 + 18);
+}
+
+TEST(SequenceZoo, NamesAreUniqueAndFitForFiles) {
+  std::set<std::string> names;
+  for (const SequenceRow& row : SequenceZoo()) {
+    EXPECT_TRUE(names.insert(std::string(row.name)).second) << row.name;
+    EXPECT_TRUE(std::regex_match(std::string(row.name), std::regex("[a-z0-9-]{1,64}"))) << row.name;
+    EXPECT_FALSE(row.source.empty()) << row.name;
+  }
+}
+
+TEST(SequenceZoo, HeadsChangeNoCount) {
+  for (const SequenceRow& row : SequenceZoo()) {
+    if (row.config.map_pos_per_head()) continue;
+    for (const int heads : {1, 2, 4, 8}) {
+      SequenceConfig config = row.config;
+      config.set_heads(heads);
+      EXPECT_EQ(Count(config), row.parameters) << row.name << " with " << heads << " heads";
+    }
+  }
+}
+
+// V d + T d + L (12 d^2 + 10 d) + 2 d + V (d + 1), minus L d^2 without queries, plus L h (m + 1) with positions.
+int64_t CharactersFormula(KvConfig::Attention attention, int64_t d, int64_t h, int64_t depth, int64_t length) {
+  const int64_t v = 65;
+  const int64_t qkv = v * d + length * d + depth * (12 * d * d + 10 * d) + 2 * d + v * (d + 1);
+  if (attention == KvConfig::QKV) return qkv;
+  return qkv - depth * d * d + (attention == KvConfig::KV_POS ? depth * h * 21 : 0);
+}
+
+TEST(SequenceZoo, CharactersFollowTheFormulaOverThePapersGrid) {
+  for (const int64_t d : {64, 192}) {
+    for (const int64_t depth : {1, 2, 3, 6}) {
+      for (const auto& [attention, name] : {std::pair<KvConfig::Attention, std::string>{KvConfig::QKV, "qkv"},
+                                            {KvConfig::KV, "kv"},
+                                            {KvConfig::KV_POS, "kv-pos"}}) {
+        const std::string four = absl::StrCat("characters-", name, "-d", d, "-l", depth);
+        for (const int64_t h : {1, 4}) {
+          // The heads count with KV+Pos alone.
+          const std::string row = absl::StrCat(four, h == 1 && attention == KvConfig::KV_POS ? "-h1" : "");
+          const absl::StatusOr<SequenceRow> found = FindSequence(row);
+          ASSERT_TRUE(found.ok()) << found.status();
+          EXPECT_EQ(found->parameters, CharactersFormula(attention, d, h, depth, 64)) << row;
+          for (const int64_t length : {8, 32}) {
+            SequenceConfig config = found->config;
+            config.set_heads(static_cast<int>(h));
+            config.set_max_length(static_cast<int>(length));
+            EXPECT_EQ(Count(config), CharactersFormula(attention, d, h, depth, length)) << row << " " << length;
+          }
+        }
+      }
+    }
+  }
+}
+
+// Nothing is printed for translation; the parts are those of section 3 of Vaswani et al. with pre-norm.
+TEST(SequenceZoo, TranslationFollowsItsParts) {
+  for (const SequenceRow& row : SequenceZoo()) {
+    if (!row.config.has_pair()) continue;
+    const int64_t d = row.config.width(), depth = row.config.depth(), v = row.config.pair().target_vocabulary();
+    const int64_t linear = d * d + d, feed_forward = 8 * d * d + 5 * d, norm = 2 * d;
+    const int64_t self = row.config.attention() == KvConfig::QKV  ? 4 * linear
+                         : row.config.attention() == KvConfig::KV ? 3 * linear
+                                                                  : 3 * linear + 11;
+    const int64_t encoder = self + feed_forward + 2 * norm;
+    const int64_t decoder = self + 4 * linear + feed_forward + 3 * norm;
+    EXPECT_EQ(row.parameters, 2 * v * d + depth * (encoder + decoder) + 2 * norm + d * v + v) << row.name;
+  }
+}
+
+// Section 5.4: what an attention module holds, here with all biases, is 4d^2 + 4d, 3d^2 + 3d and that plus m + 1.
+TEST(SequenceZoo, KvSavesAQuarterOfTheAttentionAndKvPosAddsTheBiasThatThePaperForgets) {
+  const int64_t d = 64, depth = 2;
+  const int64_t qkv = FindSequence("task-qkv-d64-l2")->parameters, kv = FindSequence("task-kv-d64-l2")->parameters;
+  EXPECT_EQ(qkv - kv, depth * (d * d + d));
+  EXPECT_EQ(FindSequence("task-kv-pos-d64-l2")->parameters - kv, depth * (10 + 1));
+}
+
+TEST(FindSequence, NamesTheTasksRows) {
+  const absl::Status status = FindSequence("numbers-qkv").status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(status.ToString(), HasSubstr("numbers-qkv-d64-l4"));
+  EXPECT_THAT(FindSequence("vit-b16").status().ToString(), HasSubstr("translation-*"));
+}
+
+}  // namespace
+}  // namespace vitrine

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_TRAINER_LAB_ATTENTION_H_
+#define VITRINE_TRAINER_LAB_ATTENTION_H_
+
+#include <optional>
+
+#include "reference/forward_context.h"
+#include "reference/operators/map_position.h"
+#include "trainer/lab/initial.h"
+#include "vitrine/v1/sequence.pb.h"
+
+namespace vitrine::sequences {
+
+// Where a layer stands: its number for the tap, and the first of kSites places for dropout.
+struct Place {
+  static constexpr int kSites = 8;
+  int layer = 0;
+  int site = 0;
+};
+
+// alpha q k^T for q [..., n, d_h] and k [..., m, d_h]: [..., n, m].
+at::Tensor AttentionScores(const at::Tensor& q, const at::Tensor& k, double alpha);
+
+// What softmax(logits + mask) v needs beside queries, keys and values.
+struct Mixing {
+  double alpha = 1;
+  const MapPosition* map_pos = nullptr;  // KV+Pos only
+  bool drop_weights = false;             // at the projection's rate, where that of attention is not set
+};
+
+// Heads that attend. q [B, h, n, d_h], k and v [B, h, m, d_h] -> [B n, h d_h]. `mask` is 0 where a query may see a key
+// and -inf elsewhere, and broadcasts to [B, h, n, m]; undefined hides nothing. It comes after map_pos.
+at::Tensor MixValues(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const at::Tensor& mask,
+                     const Mixing& mixing, Place place, const ForwardContext& context);
+
+// Attention of the elements of a sequence to each other, in the KV transformer's three forms (alpha is the score
+// scale):
+//   QKV      softmax(alpha q k^T) v
+//   KV       softmax(alpha k k^T) v
+//   KV_POS   softmax(s alpha k k^T + g) v, one scalar s and a value g(j) per key: see MapPosition
+class SequenceAttention : public Module {
+ public:
+  SequenceAttention(const v1::SequenceConfig& config, Initializer& initializer);
+
+  // x [B, n, width] -> [B, n, width]. `mask` as for MixValues.
+  at::Tensor Forward(const at::Tensor& x, const at::Tensor& mask, Place place, const ForwardContext& context) const;
+
+ private:
+  const bool queries_;
+  const int heads_;
+  const double alpha_;
+  const bool drop_weights_;
+  // width -> head by head [q,] k, v; q, k and v of a head are neighbours, as the published synthetic tasks store them.
+  Linear projection_;
+  Linear output_;                            // width -> width
+  std::optional<MapPositionLayer> map_pos_;  // KV_POS only
+};
+
+// Attention of a decoder's elements to the encoder's: softmax(alpha q k^T) v with q from the target, k and v from the
+// source, in every variant.
+class SourceAttention : public Module {
+ public:
+  SourceAttention(const v1::SequenceConfig& config, Initializer& initializer);
+
+  // x [B, t, width], source [B, n, width] -> [B, t, width]. `mask` as for MixValues.
+  at::Tensor Forward(const at::Tensor& x, const at::Tensor& source, const at::Tensor& mask, Place place,
+                     const ForwardContext& context) const;
+
+ private:
+  const int heads_;
+  const double alpha_;
+  const bool drop_weights_;
+  Linear query_;      // width -> width
+  Linear key_value_;  // width -> head by head k, v
+  Linear output_;     // width -> width
+};
+
+// A linear layer on x [B, n, inputs] -> [B, n, outputs].
+at::Tensor OnElements(const Linear& layer, const at::Tensor& x, const ForwardContext& context);
+
+bool Drops(const v1::SequenceConfig& config, v1::SequenceConfig::Dropping place);
+
+}  // namespace vitrine::sequences
+
+#endif  // VITRINE_TRAINER_LAB_ATTENTION_H_

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_TRAINER_LAB_ENDS_H_
+#define VITRINE_TRAINER_LAB_ENDS_H_
+
+#include <memory>
+#include <optional>
+
+#include "trainer/lab/attention.h"
+#include "trainer/lab/sequence_model.h"
+
+namespace vitrine::sequences {
+
+// Sinusoids of positions 0..length-1, [length, width]: sin(t w_k) and cos(t w_k) with w_k = 10000^(-2k/width), the pair
+// of k at channels 2k and 2k + 1, or at k and width / 2 + k if `halves`. Requires an even width.
+at::Tensor Sinusoids(int64_t length, int64_t width, bool halves);
+
+// What is added to the elements of a sequence by their place; nothing at all for NONE.
+class Positions : public Module {
+ public:
+  Positions(const v1::SequenceConfig& config, Initializer& initializer);
+
+  // x [B, n, width] -> the same, n up to max_length.
+  at::Tensor Add(const at::Tensor& x) const;
+
+ private:
+  const v1::SequenceConfig::Positions kind_;
+  at::Tensor table_;  // [max_length, width]; a parameter if LEARNED
+};
+
+// A vector per id, times sqrt(width) if `scaled`.
+class Embedding : public Module {
+ public:
+  Embedding(const v1::SequenceConfig& config, int vocabulary, bool scaled, Initializer& initializer);
+
+  // Ids [B, n] -> [B, n, width].
+  at::Tensor Forward(const at::Tensor& ids) const;
+  const at::Tensor& table() const { return table_; }  // [vocabulary, width]
+
+ private:
+  const double scale_;
+  at::Tensor table_;
+};
+
+// From the last block to logits.
+class Head : public Module {
+ public:
+  Head(const v1::SequenceConfig& config, Initializer& initializer);
+
+  // [B, n, width] -> [B, n, outputs]. `table` is the embedding's, for TIED. `site` is its place for dropout.
+  at::Tensor Forward(const at::Tensor& x, const at::Tensor& table, int site, const ForwardContext& context) const;
+
+ private:
+  const v1::SequenceConfig::Head kind_;
+  const bool drop_hidden_;
+  std::optional<DenseLayer> hidden_;  // HIDDEN only, as the next: width -> width
+  std::optional<LayerNorm> norm_;
+  std::optional<DenseLayer> output_;  // width -> outputs; not TIED
+  at::Tensor bias_;                   // [outputs], TIED only
+};
+
+// 0 where query i may see key j <= i and -inf elsewhere: [n, n].
+at::Tensor CausalMask(int64_t n, const at::Device& device);
+
+// The two kinds of model. Require a valid config.
+std::unique_ptr<SequenceModel> MakeEncoder(const v1::SequenceConfig& config, Initializer& initializer);
+std::unique_ptr<SequenceModel> MakeEncoderDecoder(const v1::SequenceConfig& config, Initializer& initializer);
+
+}  // namespace vitrine::sequences
+
+#endif  // VITRINE_TRAINER_LAB_ENDS_H_

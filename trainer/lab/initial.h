@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_TRAINER_LAB_INITIAL_H_
+#define VITRINE_TRAINER_LAB_INITIAL_H_
+
+#include "trainer/lab/layers.h"
+#include "vitrine/v1/sequence.pb.h"
+
+namespace vitrine::sequences {
+
+// Overwrites a matrix [outputs, inputs] with uniform values within sqrt(6 / (inputs + outputs)), Glorot and Bengio
+// 2010. `outputs` differs from the matrix's rows where it stacks several layers.
+void DrawXavier(const at::Tensor& matrix, int64_t outputs, Initializer& initializer);
+
+// Whether the matrices of the blocks are Xavier uniform one by one.
+bool XavierBlocks(v1::SequenceConfig::Initial initial);
+
+// A linear layer with PyTorch's initial values; Xavier uniform weights if `xavier`.
+class DenseLayer : public Linear {
+ public:
+  DenseLayer(int inputs, int outputs, bool bias, bool xavier, Initializer& initializer);
+};
+
+// Initial values of an embedding or a table of positions, [rows, width].
+at::Tensor InitialTable(const v1::SequenceConfig& config, int64_t rows, Initializer& initializer);
+
+}  // namespace vitrine::sequences
+
+#endif  // VITRINE_TRAINER_LAB_INITIAL_H_

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_TRAINER_LAB_LAYERS_H_
+#define VITRINE_TRAINER_LAB_LAYERS_H_
+
+#include "reference/forward_context.h"
+#include "reference/initializer.h"
+#include "reference/module.h"
+#include "reference/operators/map_position.h"
+
+namespace vitrine::sequences {
+
+// What models of sequences are built of. Models of pictures are programs and need none of this.
+
+// y = x W^T + b on every row. Weights and biases start uniform within 1 / sqrt(inputs), PyTorch's default.
+class Linear : public Module {
+ public:
+  Linear(int inputs, int outputs, bool bias, Initializer& initializer);
+
+  // [T, inputs] -> [T, outputs].
+  at::Tensor Forward(const at::Tensor& x, bool bf16) const;
+
+  const at::Tensor& weight() const { return weight_; }  // [outputs, inputs]
+  const at::Tensor& bias() const { return bias_; }      // [outputs], undefined without bias
+
+ private:
+  at::Tensor weight_;
+  at::Tensor bias_;
+};
+
+// Layer normalisation of the last dimension, with scale and shift, which start at 1 and 0.
+class LayerNorm : public Module {
+ public:
+  LayerNorm(int width, double epsilon, Initializer& initializer);
+
+  // [..., width] -> the same.
+  at::Tensor Forward(const at::Tensor& x) const;
+
+ private:
+  const double epsilon_;
+  at::Tensor weight_;
+  at::Tensor bias_;
+};
+
+// The weights of a MapPosition for sequences of at most `keys` elements, with PyTorch's initial values of a linear
+// layer. `heads` is 0 for one map that all heads share, otherwise every head has its own.
+class MapPositionLayer : public Module {
+ public:
+  MapPositionLayer(int64_t keys, int channels, int heads, Initializer& initializer);
+
+  MapPosition map() const { return {weight_, bias_, key_positions_}; }
+
+ private:
+  at::Tensor weight_;
+  at::Tensor bias_;
+  at::Tensor key_positions_;  // not a parameter
+};
+
+}  // namespace vitrine::sequences
+
+#endif  // VITRINE_TRAINER_LAB_LAYERS_H_
