@@ -17,8 +17,8 @@ namespace {
 namespace ir = program;
 
 GraphRole RoleOf(const ir::Operator& op) {
-  if (op.As<ir::Convolve>() || op.As<ir::ConvolveGrid>() || op.As<ir::Attend>() || op.As<ir::AttendChannels>() ||
-      op.As<ir::AttendLinearly>()) {
+  if (op.As<ir::Convolve>() || op.As<ir::ConvolveGrid>() || op.As<ir::Custom>() || op.As<ir::MeanTokens>() ||
+      op.As<ir::Attend>() || op.As<ir::AttendChannels>() || op.As<ir::AttendLinearly>()) {
     return GraphRole::kMix;
   }
   if (op.As<ir::Linear>()) return GraphRole::kProduct;

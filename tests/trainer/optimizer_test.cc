@@ -50,7 +50,7 @@ TEST(Optimizer, SgdFollowsItsFormula) {
     const at::Tensor matrix = Parameter({1, 1}, 2.0, 0.1);
     v1::Optimizer settings = Settings(v1::Optimizer::SGD);
     settings.set_momentum(momentum);
-    Optimizer optimizer(settings, {{"w", matrix}});
+    Optimizer optimizer(settings, {{"w", matrix, /*decays=*/true}});
     double w = 2, velocity = 0;
     for (int t = 1; t <= 3; ++t) {
       matrix.mutable_grad().fill_(0.1);
