@@ -111,7 +111,8 @@ Json ProgramJson(const ir::Program& program) {
     values.push_back({{"kind", KindName(info.kind)}, {"columns", info.columns}});
   }
   for (const ir::Weight& weight : program.weights()) {
-    weights.push_back({{"name", weight.name}, {"shape", weight.shape}, {"trained", weight.trained}});
+    weights.push_back(
+        {{"name", weight.name}, {"shape", weight.shape}, {"trained", weight.trained}, {"decays", weight.decays}});
   }
   for (const ir::Value stage : program.stages()) stages.push_back(stage.id);
   return {{"operators", operators},

@@ -92,8 +92,9 @@ absl::Status List() {
     const int length = DefaultLength(row.config);
     const std::optional<Published> published = FindPublished(row.name);
     std::cout << absl::StreamFormat(
-        "  %-32s %12d parameters   %.4f GMACs of %d elements   %s%s\n", std::string(row.name), row.parameters,
-        Macs(SequenceWorkloadOf(row.config, length)) / 1e9, length, std::string(row.source),
+        "  %-32s %12d parameters   %.4f GMACs of %d%s elements   %s%s\n", std::string(row.name), row.parameters,
+        Macs(SequenceWorkloadOf(row.config, length)) / 1e9, length,
+        row.config.has_pair() ? absl::StrCat("+", length) : "", std::string(row.source),
         published ? absl::StrCat(" (printed: ", std::string(published->accuracy), " %)") : "");
   }
   return absl::OkStatus();

@@ -73,7 +73,13 @@ class Interpreter::Pass {
     step_ = &step;
     Held& result = held_[At(step.result)];
     std::visit([&](const auto& settings) { Do(*step.op, settings, result); }, step.op->settings);
+    // What hands its input on, or computes in its type, may have another than those who read it expect.
+    if (!plan_.operands_[At(step.result)] && result.data.defined()) result.data = result.data.to(at::kFloat);
     result.class_alone = program_.info(step.result).kind == ValueKind::kTokens && Wanted(step.result) == Demand::kClass;
+    // Row by row the inputs were cut already (Input); what mixes tokens is cut here. An image has one cell or more.
+    if (result.class_alone && result.data.size(0) != tokens_->images()) {
+      result.data = ClassTokens({result.data, tokens_});
+    }
     HandOut(step.result);
   }
 
@@ -263,7 +269,11 @@ class Interpreter::Pass {
 
   void Do(const Operator& op, const program::Residual& residual, Held& result) {
     at::Tensor branch = Input(op, 1);
-    if (residual.path >= 0) branch = DropPath(PackedTokens{branch, LayoutOf(op.output)}, residual.path, context_);
+    if (residual.path >= 0) {
+      const bool of_images = Wanted(op.output) == Demand::kClass;
+      branch = of_images ? DropPath(branch, residual.path, context_)
+                         : DropPath(PackedTokens{branch, LayoutOf(op.output)}, residual.path, context_);
+    }
     result.data = AddBranch(Input(op, 0), branch, WeightOr(op, 0), context_);
   }
 
@@ -310,10 +320,8 @@ class Interpreter::Pass {
     const PackedTokens x = Packed(op.inputs[0]);
     const int parts = attend.shared_key ? 2 : 3;
     const at::Tensor qkv = x.data.view({x.data.size(0), parts, attend.heads, -1});
-    const at::Tensor mixed = attend.offers_scores
-                                 ? Keyed(op, attend, qkv, *x.layout)
-                                 : AttendWithinImages(qkv, x.layout, attend.layer, attend.site, context_);
-    result.data = Wanted(op.output) == Demand::kClass ? ClassTokens({mixed, x.layout}) : mixed;
+    result.data = attend.offers_scores ? Keyed(op, attend, qkv, *x.layout)
+                                       : AttendWithinImages(qkv, x.layout, attend.layer, attend.site, context_);
   }
 
   // KV's forms.
@@ -336,6 +344,7 @@ class Interpreter::Pass {
     } else {
       for (size_t i = 1; i < op.inputs.size(); ++i) qkv.push_back(held_[At(op.inputs[i])].data);
     }
+    for (at::Tensor& part : qkv) part = part.to(qkv[0].scalar_type());
     result.data = AttendChannels({qkv[0], qkv[1], qkv[2]}, Weight(op, 0), LayoutOf(op.inputs[0]), attend.layer,
                                  attend.site, context_);
   }

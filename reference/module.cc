@@ -64,9 +64,9 @@ void Module::RequireGrad(bool required) {
   for (Child& child : children_) child.module->RequireGrad(required);
 }
 
-void Module::RegisterParameter(std::string name, at::Tensor& tensor, at::Tensor initial, std::optional<bool> decays) {
+void Module::RegisterParameter(std::string name, at::Tensor& tensor, at::Tensor initial, bool decays) {
   tensor = std::move(initial);
-  parameters_.push_back({std::move(name), &tensor, decays.value_or(tensor.dim() >= 2)});
+  parameters_.push_back({std::move(name), &tensor, decays});
 }
 
 void Module::RegisterBuffer(std::string name, at::Tensor& tensor, at::Tensor initial) {

@@ -5,7 +5,6 @@
 #include <ATen/core/Tensor.h>
 
 #include <functional>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -46,9 +45,7 @@ class Module {
 
  protected:
   // `tensor` is a member of the derived class; the registration refers to it, so that To() can replace it.
-  // Weight decay acts on what has two dimensions or more, unless `decays` says otherwise.
-  void RegisterParameter(std::string name, at::Tensor& tensor, at::Tensor initial,
-                         std::optional<bool> decays = std::nullopt);
+  void RegisterParameter(std::string name, at::Tensor& tensor, at::Tensor initial, bool decays);
   void RegisterBuffer(std::string name, at::Tensor& tensor, at::Tensor initial);
   // `child` is a member of the derived class or owned by it.
   void RegisterChild(std::string name, Module& child);

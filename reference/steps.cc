@@ -13,8 +13,8 @@ using program::Program;
 
 OperatorStep StepFrom(const Operator& op, const program::OnlyReaders& readers) {
   const auto* grid = op.As<program::ConvolveGrid>();
-  if (op.As<program::Linear>() != nullptr) {
-    const Operator* gelu = readers.GeluAfter(&op);
+  if (const auto* linear = op.As<program::Linear>()) {
+    const Operator* gelu = linear->code < 0 ? readers.GeluAfter(&op) : nullptr;
     return {&op, nullptr, gelu, gelu == nullptr ? op.output : gelu->output};
   }
   if (op.As<program::Convolve>() != nullptr) {

@@ -187,7 +187,7 @@ struct Constant {};
 struct Custom {
   // x, y and their gradients are [grid.cells(), columns] fp32, contiguous, and do not overlap.
   using Forward = void (*)(Grid grid, int64_t columns, const float* x, float* y);
-  // Writes dx, the gradient of what dy is the gradient of y of.
+  // Writes dx, the gradient of a loss by x, from dy, its gradient by y.
   using Gradient = void (*)(Grid grid, int64_t columns, const float* x, const float* dy, float* dx);
 
   std::string function;  // what people call it: "average pool 3x3"

@@ -242,7 +242,8 @@ class Expansion {
   // --- what mixes tokens
 
   void Expand(const ir::Operator& op, const ir::MeanTokens&) {
-    builder_.Elementwise(OperatorKind::kMean, op.name, builder_.cells(), Columns(op));
+    Operator& listed = builder_.Elementwise(OperatorKind::kMean, op.name, builder_.cells(), Columns(op));
+    listed.bytes_written = listed.bytes_written / builder_.cells() * builder_.images();
   }
   void Expand(const ir::Operator& op, const ir::Custom&) {
     builder_.Elementwise(OperatorKind::kCustom, op.name, Rows(op), Columns(op));

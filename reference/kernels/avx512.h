@@ -63,12 +63,6 @@ struct Avx512 {
   }
 };
 
-struct Avx512Fp32Store {
-  using Element = float;
-  static void Store(float* to, __m512 v) { Avx512::Store(to, v); }
-  static void StorePart(float* to, __m512 v, int64_t count) { Avx512::StorePart(to, v, count); }
-};
-
 }  // namespace
 }  // namespace vitrine::cpu
 

@@ -45,7 +45,6 @@ struct DepthwiseCall {
 
 // The kernels of one path. Tables are constants that live in the file built for their instruction set.
 struct KernelTable {
-  CpuPath path;
   void (*product)(const ProductCall& call);
   void (*depthwise)(const DepthwiseCall& call);
   // The largest of `count` <= 256 rows of `width` values, and which row it was in, the first among equals.

@@ -73,8 +73,7 @@ struct Avx2 {
 
 }  // namespace
 
-const KernelTable kAvx2Kernels = {.path = CpuPath::kAvx2,
-                                  .product = RunProduct<Avx2>,
+const KernelTable kAvx2Kernels = {.product = RunProduct<Avx2>,
                                   .depthwise = RunDepthwise<Avx2>,
                                   .max_over_rows = RunMaxOverRows<Avx2>,
                                   .training = TrainingOf<Avx2>()};

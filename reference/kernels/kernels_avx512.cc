@@ -8,8 +8,7 @@
 #include "reference/kernels/training_kernels.h"
 
 namespace vitrine::cpu {
-const KernelTable kAvx512Kernels = {.path = CpuPath::kAvx512,
-                                    .product = RunProduct<Avx512>,
+const KernelTable kAvx512Kernels = {.product = RunProduct<Avx512>,
                                     .depthwise = RunDepthwise<Avx512>,
                                     .max_over_rows = RunMaxOverRows<Avx512>,
                                     .training = TrainingOf<Avx512>()};

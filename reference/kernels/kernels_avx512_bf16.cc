@@ -7,8 +7,7 @@
 #include "reference/kernels/training_kernels.h"
 
 namespace vitrine::cpu {
-const KernelTable kAvx512Bf16Kernels = {.path = CpuPath::kAvx512Bf16,
-                                        .product = RunProduct<Avx512>,
+const KernelTable kAvx512Bf16Kernels = {.product = RunProduct<Avx512>,
                                         .depthwise = RunDepthwise<Avx512>,
                                         .max_over_rows = RunMaxOverRows<Avx512>,
                                         .training = TrainingOf<Avx512>()};

@@ -69,8 +69,7 @@ struct Portable {
 
 }  // namespace
 
-const KernelTable kPortableKernels = {.path = CpuPath::kPortable,
-                                      .product = RunProduct<Portable>,
+const KernelTable kPortableKernels = {.product = RunProduct<Portable>,
                                       .depthwise = RunDepthwise<Portable>,
                                       .max_over_rows = RunMaxOverRows<Portable>,
                                       .training = TrainingOf<Portable>()};

@@ -22,9 +22,6 @@ struct View {
   int64_t stride = 0;
 
   [[gnu::always_inline]] T* Row(int64_t row) const { return data + row * stride; }
-  [[gnu::always_inline]] View Rows(int64_t first, int64_t count) const {
-    return {data + first * stride, count, columns, stride};
-  }
   [[gnu::always_inline]] operator View<const T>() const { return {data, rows, columns, stride}; }
 };
 

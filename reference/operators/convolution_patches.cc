@@ -11,7 +11,6 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "reference/operators/cpu_kernels.h"
 #include "reference/operators/gemm.h"

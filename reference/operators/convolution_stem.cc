@@ -7,7 +7,6 @@
 #include <ATen/ops/stack.h>
 
 #include <optional>
-#include <utility>
 
 #include "reference/operators/cpu_kernels.h"
 #include "reference/operators/elementwise.h"

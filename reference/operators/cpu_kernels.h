@@ -5,6 +5,8 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/core/grad_mode.h>
 
+#include <type_traits>
+
 #include "reference/forward_context.h"
 #include "reference/kernels/bf16.h"
 #include "reference/kernels/kernel_table.h"
@@ -37,14 +39,16 @@ inline at::ScalarType OperandType(const at::Tensor& x, const ForwardContext& con
   return context.bf16 && UsesOwnDerivatives(x, context) ? at::kBFloat16 : at::kFloat;
 }
 
-// The elements as the kernels name them.
+// The elements as the kernels name them. A tensor of another type throws.
 template <class E>
 const E* Elements(const at::Tensor& x) {
+  constexpr at::ScalarType kType = std::is_same_v<E, float> ? at::kFloat : at::kBFloat16;
+  TORCH_CHECK(x.scalar_type() == kType, "a kernel is given ", x.scalar_type(), " in place of ", kType);
   return static_cast<const E*>(x.const_data_ptr());
 }
 template <class E>
 E* MutableElements(const at::Tensor& x) {
-  return static_cast<E*>(x.data_ptr());
+  return const_cast<E*>(Elements<E>(x));
 }
 
 // body(kernels, element) with the kernels for tensors of this type and a value of their element's type.

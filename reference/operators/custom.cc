@@ -5,9 +5,9 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <memory>
+#include <utility>
 
 #include "reference/operators/cpu_kernels.h"
-#include "reference/operators/held_layout.h"
 
 namespace vitrine {
 namespace {
@@ -20,16 +20,21 @@ at::Tensor ZerosLike(const at::Tensor& rows) {
   return at::zeros(rows.sizes(), at::kFloat);
 }
 
+struct CustomHolder : torch::CustomClassHolder {
+  CustomHolder(std::shared_ptr<const TokenLayout> of, program::Custom::Gradient by)
+      : layout(std::move(of)), gradient(by) {}
+  const std::shared_ptr<const TokenLayout> layout;
+  const program::Custom::Gradient gradient;
+};
+
 class CustomFunction : public torch::autograd::Function<CustomFunction> {
  public:
-  // `gradient` is program::Custom's, as a number.
   static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& x,
                             const std::shared_ptr<const TokenLayout>& layout, program::Custom::Forward forward,
                             program::Custom::Gradient gradient) {
     const at::Tensor rows = RowsOnCpu(x);
     context->save_for_backward({rows});
-    context->saved_data["layout"] = HoldLayout(layout);
-    context->saved_data["gradient"] = static_cast<int64_t>(reinterpret_cast<intptr_t>(gradient));
+    context->saved_data["call"] = at::IValue::make_capsule(c10::make_intrusive<CustomHolder>(layout, gradient));
     context->saved_data["device"] = x.device();
     at::Tensor y = ZerosLike(rows);
     for (int image = 0; image < layout->images(); ++image) {
@@ -42,15 +47,14 @@ class CustomFunction : public torch::autograd::Function<CustomFunction> {
   static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
                                                  torch::autograd::variable_list gradients) {
     const at::Tensor rows = context->get_saved_variables()[0];
-    const auto layout = HeldLayout(context->saved_data["layout"]);
-    const auto gradient =
-        reinterpret_cast<program::Custom::Gradient>(static_cast<intptr_t>(context->saved_data["gradient"].toInt()));
+    const auto call = c10::static_intrusive_pointer_cast<CustomHolder>(context->saved_data["call"].toCapsule());
+    const TokenLayout& layout = *call->layout;
     const at::Tensor dy = RowsOnCpu(gradients[0]);
     at::Tensor dx = ZerosLike(rows);
-    for (int image = 0; image < layout->images(); ++image) {
-      const int64_t first = layout->offset(image) * rows.size(1);
-      gradient(layout->grid(image), rows.size(1), Elements<float>(rows) + first, Elements<float>(dy) + first,
-               MutableElements<float>(dx) + first);
+    for (int image = 0; image < layout.images(); ++image) {
+      const int64_t first = layout.offset(image) * rows.size(1);
+      call->gradient(layout.grid(image), rows.size(1), Elements<float>(rows) + first, Elements<float>(dy) + first,
+                     MutableElements<float>(dx) + first);
     }
     return {dx.to(context->saved_data["device"].toDevice()), at::Tensor(), at::Tensor(), at::Tensor()};
   }

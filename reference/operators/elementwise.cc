@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "reference/operators/elementwise.h"
 
+#include <ATen/Parallel.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/addcmul.h>
 #include <ATen/ops/empty.h>
@@ -17,6 +18,8 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
+constexpr int64_t kValuesOfAThread = 1 << 14;  // fewer are not worth a second thread
+
 class GeluFunction : public torch::autograd::Function<GeluFunction> {
  public:
   static at::Tensor forward(AutogradContext* context, const at::Tensor& x) {
@@ -24,7 +27,9 @@ class GeluFunction : public torch::autograd::Function<GeluFunction> {
     context->save_for_backward({values});
     at::Tensor y = at::empty_like(values);
     WithKernels(x.scalar_type(), [&]<class E>(const cpu::TrainingKernels<E>& kernels, E) {
-      kernels.gelu(Elements<E>(values), MutableElements<E>(y), y.numel());
+      at::parallel_for(0, y.numel(), kValuesOfAThread, [&](int64_t begin, int64_t end) {
+        kernels.gelu(Elements<E>(values) + begin, MutableElements<E>(y) + begin, end - begin);
+      });
     });
     return y;
   }

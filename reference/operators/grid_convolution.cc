@@ -8,7 +8,6 @@
 #include <ATen/ops/empty.h>
 #include <torch/csrc/autograd/custom_function.h>
 
-#include <cmath>
 #include <cstring>
 #include <utility>
 

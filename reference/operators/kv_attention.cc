@@ -6,7 +6,6 @@
 #include <ATen/ops/matmul.h>
 #include <ATen/ops/scaled_dot_product_attention.h>
 
-#include <cmath>
 #include <optional>
 #include <utility>
 

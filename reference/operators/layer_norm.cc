@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "reference/operators/layer_norm.h"
 
+#include <ATen/Parallel.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/layer_norm.h>
@@ -12,6 +13,8 @@
 namespace vitrine {
 namespace {
 
+constexpr int64_t kRowsOfAThread = 64;  // fewer are not worth a second thread
+
 class NormFunction : public torch::autograd::Function<NormFunction> {
  public:
   // x [T, width] fp32 -> `type`.
@@ -21,13 +24,16 @@ class NormFunction : public torch::autograd::Function<NormFunction> {
     const at::Tensor statistics = at::empty({x.size(0), 2}, at::kFloat);
     at::Tensor y = at::empty(values.sizes(), values.options().dtype(type));
     context->save_for_backward({values, weight, statistics});
+    const int64_t width = x.size(1);
     WithKernels(type, [&]<class E>(const cpu::TrainingKernels<E>& kernels, E) {
-      kernels.norm({.x = {Elements<float>(values), x.size(0), x.size(1), x.size(1)},
-                    .epsilon = static_cast<float>(epsilon),
-                    .weight = Elements<float>(weight),
-                    .bias = Elements<float>(bias),
-                    .y = MutableElements<E>(y),
-                    .statistics = MutableElements<float>(statistics)});
+      at::parallel_for(0, x.size(0), kRowsOfAThread, [&](int64_t begin, int64_t end) {
+        kernels.norm({.x = {Elements<float>(values) + begin * width, end - begin, width, width},
+                      .epsilon = static_cast<float>(epsilon),
+                      .weight = Elements<float>(weight),
+                      .bias = Elements<float>(bias),
+                      .y = MutableElements<E>(y) + begin * width,
+                      .statistics = MutableElements<float>(statistics) + 2 * begin});
+      });
     });
     return y;
   }

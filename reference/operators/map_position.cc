@@ -7,8 +7,6 @@
 
 #include <cmath>
 #include <numeric>
-#include <utility>
-#include <vector>
 
 namespace vitrine {
 

@@ -5,8 +5,6 @@
 #include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
 
-#include <cstring>
-
 namespace vitrine {
 namespace {
 

@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "reference/operators/strided_convolution.h"
 
-#include <ATen/TensorOperators.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/conv2d.h>
-#include <ATen/ops/relu.h>
-
-#include <cmath>
 
 namespace vitrine {
 

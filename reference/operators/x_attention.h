@@ -4,7 +4,6 @@
 
 #include "models/packed_tokens.h"
 #include "reference/forward_context.h"
-#include "vitrine/v1/model.pb.h"
 
 namespace vitrine {
 

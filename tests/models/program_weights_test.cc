@@ -4,9 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "models/families/family.h"
-#include "models/zoo.h"
 #include "tests/models/recorded_weights.h"
-#include "tests/models/small_forms.h"
 
 namespace vitrine {
 namespace {
@@ -24,16 +22,26 @@ TEST(ProgramWeights, AreThoseOfTheRecordingForTheWholeZoo) {
   }
 }
 
-TEST(ProgramWeights, EveryRowOfTheZooIsRecorded) {
-  EXPECT_GE(testing::ReadRecordedWeights().size(), Zoo().size() + testing::SmallForms().size());
+int WidthOf(const v1::ModelConfig& config) {
+  return config.has_vit()            ? config.vit().width()
+         : config.has_eit()          ? config.eit().width()
+         : config.has_eit_baseline() ? config.eit_baseline().width()
+         : config.has_kv()           ? config.kv().width()
+         : config.has_xcit()         ? config.xcit().width()
+                                     : config.xvit().width();
 }
 
-TEST(Programs, KnowTheirLogitsAndTokens) {
-  for (const ZooRow& row : Zoo()) {
-    if (row.config.has_null()) continue;
-    const Program program = ProgramOf(row.config).value();
-    EXPECT_EQ(program.info(program.logits()).columns, row.config.classes()) << row.name;
-    EXPECT_EQ(program.info(program.final_tokens()).scale, program.cell()) << row.name;
+TEST(Programs, EndInTokensOfTheConfigsWidthWithAClassToken) {
+  for (const testing::RecordedWeights& recorded : testing::ReadRecordedWeights()) {
+    if (recorded.config.has_null()) continue;
+    const Program program = ProgramOf(recorded.config).value();
+    EXPECT_EQ(program.info(program.logits()).columns, recorded.config.classes()) << recorded.name;
+    EXPECT_TRUE(program.has_class_token()) << recorded.name;
+    EXPECT_EQ(program.info(program.final_tokens()).columns, WidthOf(recorded.config)) << recorded.name;
+    const v1::Preprocessing& preprocessing = recorded.config.preprocessing();
+    if (preprocessing.has_native()) {
+      EXPECT_EQ(program.cell(), preprocessing.native().cell()) << recorded.name;
+    }
   }
 }
 

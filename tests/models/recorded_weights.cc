@@ -34,14 +34,19 @@ std::vector<RecordedWeights> ReadRecordedWeights() {
   std::map<std::string, v1::ModelConfig> configs;
   for (const ZooRow& row : Zoo()) configs[std::string(row.name)] = row.config;
   for (const SmallForm& form : SmallForms()) configs["small/" + form.name] = form.config;
-  std::ifstream file(std::string(VITRINE_SOURCE) + "/tests/models/recorded_weights.txt");
+  const std::string path = std::string(VITRINE_SOURCE) + "/tests/models/recorded_weights.txt";
+  std::ifstream file(path);
+  EXPECT_TRUE(file.is_open()) << path << " cannot be read";
   std::vector<RecordedWeights> rows;
-  RecordedWeights row;
-  while (file >> row.name >> row.structure >> row.initial) {
-    EXPECT_TRUE(configs.contains(row.name)) << row.name << " is recorded and not in the zoo";
-    row.config = configs[row.name];
+  for (RecordedWeights row; file >> row.name;) {
+    EXPECT_TRUE(file >> row.structure >> row.initial) << path << ": the row of " << row.name << " is not whole";
+    const auto config = configs.extract(row.name);  // so that a name is met once
+    EXPECT_FALSE(config.empty()) << row.name << " is recorded twice, or is not in the zoo any more";
+    if (config.empty()) continue;
+    row.config = config.mapped();
     rows.push_back(row);
   }
+  EXPECT_GE(rows.size(), 206u) << path << " has lost rows";
   return rows;
 }
 

@@ -24,12 +24,14 @@ using testing::Hashed;
 // y = x^2 times the number of the row of the grid, counted from 1.
 void Squares(Grid grid, int64_t columns, const float* x, float* y) {
   for (int64_t i = 0; i < grid.cells() * columns; ++i) {
-    y[i] = x[i] * x[i] * static_cast<float>(1 + i / columns / grid.columns);
+    const int64_t row = i / columns / grid.columns;
+    y[i] = x[i] * x[i] * static_cast<float>(1 + row);
   }
 }
 void SquaresGradient(Grid grid, int64_t columns, const float* x, const float* dy, float* dx) {
   for (int64_t i = 0; i < grid.cells() * columns; ++i) {
-    dx[i] = 2 * x[i] * dy[i] * static_cast<float>(1 + i / columns / grid.columns);
+    const int64_t row = i / columns / grid.columns;
+    dx[i] = 2 * x[i] * dy[i] * static_cast<float>(1 + row);
   }
 }
 const program::Custom kSquares = {"squares", Squares, SquaresGradient};

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What weights start as, against the recording.
+#include <ATen/Version.h>
 #include <gtest/gtest.h>
 
+#include "models/families/family.h"
 #include "reference/model.h"
 #include "tests/models/recorded_weights.h"
 
@@ -9,6 +11,7 @@ namespace vitrine {
 namespace {
 
 TEST(InitialValues, AreThoseOfTheRecordingToTheBit) {
+  if (at::get_cpu_capability() == "DEFAULT") GTEST_SKIP() << "LibTorch draws other normal values without AVX2";
   int compared = 0;
   for (const testing::RecordedWeights& recorded : testing::ReadRecordedWeights()) {
     if (recorded.initial == "-") continue;
@@ -16,7 +19,11 @@ TEST(InitialValues, AreThoseOfTheRecordingToTheBit) {
     ASSERT_TRUE(model.ok()) << recorded.name << ": " << model.status();
     std::vector<NamedTensor> tensors = (*model)->Parameters();
     for (NamedTensor& buffer : (*model)->Buffers()) tensors.push_back(std::move(buffer));
+    const program::Program program = ProgramOf(recorded.config).value();
     testing::WeightsDigest digest;
+    for (size_t i = 0; i < tensors.size(); ++i) {
+      EXPECT_EQ(tensors[i].decays, program.weights()[i].decays) << recorded.name << ": " << tensors[i].name;
+    }
     for (const NamedTensor& each : tensors) digest.Add(each.tensor.const_data_ptr(), each.tensor.nbytes());
     EXPECT_EQ(digest.hex(), recorded.initial) << recorded.name;
     ++compared;

@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the interpreter does beyond the formulas that the other tests compare with.
+#include "reference/interpreter.h"
+
 #include <ATen/TensorOperators.h>
+#include <ATen/core/grad_mode.h>
 #include <gtest/gtest.h>
 
 #include <string>
+#include <vector>
 
+#include "models/program/builder.h"
 #include "models/zoo.h"
+#include "reference/support.h"
 #include "tests/reference/memory_meter.h"
 #include "tests/reference/pictures.h"
 
@@ -40,6 +46,71 @@ TEST(Interpreter, HoldsAValueUntilItIsReadForTheLastTime) {
   const std::string eit =
       "eit { pool: 8 width: 20 heads: 2 mlp_width: 32 grid_rows: 4 grid_columns: 4 conv_channels: false ";
   EXPECT_EQ(PeakOf(eit + "depth: 8 }"), PeakOf(eit + "depth: 2 }"));
+}
+
+// Families need not say what these programs say; a program that is supported runs as it reads all the same.
+class Written : public ::testing::Test {
+ protected:
+  static at::Tensor Run(const program::Program& program, const ForwardContext& context) {
+    std::vector<at::Tensor> weights;
+    for (const program::Weight& weight : program.weights()) {
+      weights.push_back(testing::Hashed(weight.shape, weights.size() + 1) * 0.3);
+    }
+    EXPECT_TRUE(CheckSupported(program).ok()) << CheckSupported(program);
+    return Interpreter(program).Run(weights, {testing::Picture(3, 4, 6, 1), testing::Picture(3, 6, 2, 2)}, context);
+  }
+  static program::Value Tokens(program::Builder& b) {
+    return b.JoinClass("join", b.ClassToken("class_token", 12, {}), b.Patchify(2));
+  }
+};
+
+// What mixes hands on the type of what it reads, bf16 with gradients; whoever reads it next may want fp32.
+TEST_F(Written, NormsReadWhatMixesInBf16) {
+  program::Builder b(3);
+  const program::Value x = b.Linear("x", b.Patchify(2), 16);
+  const program::Value channels = b.AttendChannels("channels", {b.Linear("qkv", x, 48)}, {.heads = 2});
+  const program::Value tokens =
+      b.Attend("tokens", {b.Linear("qkv2", channels, 48)}, {.heads = 2, .scale = 0.353553390593});
+  const program::Value part = b.Columns(b.ConvolveGrid("convolution", tokens, /*depthwise=*/false), 2, 8);
+  const program::Program program = b.Take(b.MeanTokens(b.LayerNorm("norm", part, 1e-6)));
+  ForwardContext bf16;
+  bf16.bf16 = true;
+  const at::Tensor rounded = Run(program, bf16).detach(), exact = Run(program, {}).detach();
+  EXPECT_GT(testing::Difference(rounded, exact), 0);
+  EXPECT_LT(testing::Difference(rounded, exact), 0.1 * exact.abs().max().item<double>());
+}
+
+TEST_F(Written, GeluBehindACodedLayerIsNotLost) {
+  program::Builder b(3);
+  const int codes = b.AddWeight("codes", {3, 5}, {});
+  const program::Value hidden = b.CodedLinear("first", b.Patchify(2), 8, codes, 1);
+  const program::Program program = b.Take(b.MeanTokens(b.Gelu("gelu", hidden)));
+  const at::NoGradGuard no_grad;
+  // GELU is nowhere below -0.17.
+  EXPECT_GT(Run(program, {}).min().item<double>(), -0.17);
+}
+
+// Class tokens alone are wanted here; with the tokens watched all of them are computed, and the logits stay.
+TEST_F(Written, WhatMixesTokensIsCutToTheClassTokens) {
+  program::Builder b(3);
+  program::Value x = b.AttendLinearly("mix", {b.Linear("qkv", Tokens(b), 36)}, {.heads = 2});
+  x = b.Residual("add", x, b.Linear("mlp", x, 12), /*path=*/1);
+  b.FinalTokens(x);
+  const program::Program program = b.Take(b.TakeClass(x));
+  const at::NoGradGuard no_grad;
+  const at::Tensor logits = Run(program, {});
+  EXPECT_EQ(logits.sizes(), at::IntArrayRef({2, 12}));
+  TokenTap tap;
+  tap.Request(TokenTap::kFinal);
+  ForwardContext watched;
+  watched.tokens = &tap;
+  EXPECT_LT(testing::Difference(Run(program, watched), logits), 1e-6);
+  for (ForwardContext context : {ForwardContext(), watched}) {
+    context.training = true;
+    context.drop_path = 0.5F;
+    context.dropout_seed = 3;
+    EXPECT_EQ(Run(program, context).sizes(), logits.sizes());
+  }
 }
 
 }  // namespace

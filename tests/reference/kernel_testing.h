@@ -3,7 +3,6 @@
 #define VITRINE_TESTS_REFERENCE_KERNEL_TESTING_H_
 
 #include <cstdint>
-#include <cstring>
 #include <string>
 #include <vector>
 
@@ -30,7 +29,7 @@ template <typename T>
 class Matrix {
  public:
   Matrix(int64_t rows, int64_t columns, int64_t gap = 0, T fill = {})
-      : values_(rows * (columns + gap), fill), fill_(fill), view_{values_.data(), rows, columns, columns + gap} {}
+      : values_(rows * (columns + gap), fill), view_{values_.data(), rows, columns, columns + gap} {}
   Matrix(const Matrix&) = delete;
   Matrix& operator=(const Matrix&) = delete;
 
@@ -42,19 +41,9 @@ class Matrix {
       for (int64_t j = 0; j < view_.columns; ++j) view_.Row(i)[j] = Noise(sequence, i * view_.columns + j);
     }
   }
-  bool GapsAreUntouched() const {
-    for (int64_t i = 0; i < view_.rows; ++i) {
-      for (int64_t j = view_.columns; j < view_.stride; ++j) {
-        // NOLINTNEXTLINE(bugprone-suspicious-memory-comparison): bits, for the fill is no number
-        if (std::memcmp(&view_.Row(i)[j], &fill_, sizeof(T)) != 0) return false;
-      }
-    }
-    return true;
-  }
 
  private:
   std::vector<T> values_;
-  const T fill_;
   const View<T> view_;
 };
 

@@ -52,7 +52,7 @@ TEST(PositionTable, OtherGridsAreBicubicWithAntialiasing) {
 TEST(PositionTable, GradientsReachTheTable) {
   const at::Tensor table = Table().set_requires_grad(true);
   For(table, {3, 2}).sum().backward();
-  const at::Tensor gradient = table.grad();
+  const at::Tensor& gradient = table.grad();
   EXPECT_EQ(gradient[0].item<float>(), 1);
   EXPECT_NEAR(gradient.sum().item<float>(), 7, 1e-5) << "each of the 6 cells is a mean, the class row a copy";
 }

@@ -62,7 +62,7 @@ Head::Head(const SequenceConfig& config, Initializer& initializer)
   const int width = config.width(), outputs = SequenceOutputs(config);
   const bool xavier = config.initial() == SequenceConfig::XAVIER;
   if (kind_ == SequenceConfig::TIED) {
-    RegisterParameter("bias", bias_, initializer.Uniform({outputs}, 1 / std::sqrt(width)));
+    RegisterParameter("bias", bias_, initializer.Uniform({outputs}, 1 / std::sqrt(width)), /*decays=*/false);
     return;
   }
   if (kind_ == SequenceConfig::HIDDEN) {

@@ -12,8 +12,8 @@ namespace vitrine::sequences {
 
 Linear::Linear(int inputs, int outputs, bool bias, Initializer& initializer) {
   const double bound = 1 / std::sqrt(inputs);
-  RegisterParameter("weight", weight_, initializer.Uniform({outputs, inputs}, bound));
-  if (bias) RegisterParameter("bias", bias_, initializer.Uniform({outputs}, bound));
+  RegisterParameter("weight", weight_, initializer.Uniform({outputs, inputs}, bound), /*decays=*/true);
+  if (bias) RegisterParameter("bias", bias_, initializer.Uniform({outputs}, bound), /*decays=*/false);
 }
 
 at::Tensor Linear::Forward(const at::Tensor& x, bool bf16) const {
@@ -21,8 +21,8 @@ at::Tensor Linear::Forward(const at::Tensor& x, bool bf16) const {
 }
 
 LayerNorm::LayerNorm(int width, double epsilon, Initializer& initializer) : epsilon_(epsilon) {
-  RegisterParameter("weight", weight_, initializer.Ones({width}));
-  RegisterParameter("bias", bias_, initializer.Zeros({width}));
+  RegisterParameter("weight", weight_, initializer.Ones({width}), /*decays=*/false);
+  RegisterParameter("bias", bias_, initializer.Zeros({width}), /*decays=*/false);
 }
 
 at::Tensor LayerNorm::Forward(const at::Tensor& x) const {
@@ -33,8 +33,8 @@ MapPositionLayer::MapPositionLayer(int64_t keys, int channels, int heads, Initia
   const double bound = 1 / std::sqrt(channels);
   const std::vector<int64_t> shape =
       heads == 0 ? std::vector<int64_t>{channels} : std::vector<int64_t>{heads, channels};
-  RegisterParameter("weight", weight_, initializer.Uniform(shape, bound));
-  RegisterParameter("bias", bias_, initializer.Uniform({heads == 0 ? 1 : heads}, bound));
+  RegisterParameter("weight", weight_, initializer.Uniform(shape, bound), /*decays=*/heads > 0);
+  RegisterParameter("bias", bias_, initializer.Uniform({heads == 0 ? 1 : heads}, bound), /*decays=*/false);
   if (!weight_.is_meta()) key_positions_ = KeyPositions(keys, channels);
 }
 

@@ -31,6 +31,17 @@ TEST(SequenceZoo, EveryRowHasExactlyItsParameters) {
   EXPECT_EQ(SequenceZoo().size(), 18u + 12 + 32 + 3 + 18);
 }
 
+TEST(SequenceZoo, WeightDecayActsOnMatricesButNotOnTables) {
+  for (const SequenceRow& row : SequenceZoo()) {
+    if (row.parameters > 2'000'000) continue;  // the same layers
+    const auto model = MakeSequenceModel(row.config);
+    ASSERT_TRUE(model.ok()) << row.name;
+    for (const NamedTensor& each : (*model)->Parameters()) {
+      EXPECT_EQ(each.decays, each.tensor.dim() >= 2 && !each.name.ends_with("table")) << row.name << ": " << each.name;
+    }
+  }
+}
+
 TEST(SequenceZoo, NamesAreUniqueAndFitForFiles) {
   std::set<std::string> names;
   for (const SequenceRow& row : SequenceZoo()) {
