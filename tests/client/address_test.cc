@@ -38,7 +38,7 @@ TEST(ParseAddress, KnowsWhatStaysOnThisMachine) {
 TEST(ParseAddress, SaysWhatIsWrong) {
   for (const char* wrong : {"", "gpu-box", "gpu-box:", ":8500", "gpu-box:0", "gpu-box:65536", "gpu-box:http",
                             "::1:8500", "[::1]", "http://gpu-box:8500", "a:1,", "a:1,b", "dns:///name",
-                            "dns:", "unix:", "a:1,unix:b", "ipv4:1.2.3.4", "gpu-box:8500/path"}) {
+                            "dns:", "unix:", "a:1,unix:b", "ipv4:1.2.3.4", "gpu-box:8500/path", "gpu-box/path:8500"}) {
     const absl::Status status = ParseAddress(wrong).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << wrong;
     EXPECT_THAT(status.message(), HasSubstr("address")) << wrong;

@@ -186,6 +186,20 @@ TEST(RunBench, ATraceIsReplayed) {
   EXPECT_THAT(std::string(Bench(command).measured.status().message()), HasSubstr("--warmup 5s leaves nothing"));
 }
 
+// Two requests have one gap between them, and the load goes on for one more.
+TEST(RunBench, ATraceIsMeasuredForAMeanGapBehindItsLastRequest) {
+  SmallServer server({.classify = Classify});
+  const ScratchFolder folder;
+  BenchCommand command = For(server, "m");
+  command.trace = folder.Write("t.csv", "seconds,model\n0,m\n0.8,m\n").string();
+  command.duration.reset();
+  command.warm_up.reset();
+  command.format = Format::kJson;
+  const Outcome outcome = Bench(command);
+  ASSERT_TRUE(outcome.measured.ok()) << outcome.measured.status();
+  EXPECT_NEAR(json::parse(outcome.out)["points"][0]["seconds"].get<double>(), 1.6, 1e-3);
+}
+
 TEST(RunBench, WhatIsWrongIsToldBeforeTheLoad) {
   SmallServer server({.classify = Classify});
   const Outcome wrong_model = Bench(For(server, "none"));

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the commands that change how models are served take as arguments.
+#include "client/models_admin.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace vitrine {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+std::string RefusalOfPolicy(const std::vector<std::string>& words) {
+  const absl::Status status = ParseVersionPolicy(words).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  return std::string(status.message());
+}
+
+TEST(ParseVersionPolicy, TakesItsThreeForms) {
+  EXPECT_TRUE(ParseVersionPolicy({"all"})->all());
+  EXPECT_EQ(ParseVersionPolicy({"latest"})->latest(), 1);
+  EXPECT_EQ(ParseVersionPolicy({"latest", "1"})->latest(), 1);
+  EXPECT_EQ(ParseVersionPolicy({"latest", "100"})->latest(), 100);
+  EXPECT_THAT(ParseVersionPolicy({"specific", "1", "4"})->specific().versions(), ElementsAre(1, 4));
+}
+
+TEST(ParseVersionPolicy, SaysWhatIsWrong) {
+  for (const char* number : {"0", "101", "-1", "many", "2.5"}) {
+    EXPECT_THAT(RefusalOfPolicy({"latest", number}), HasSubstr("1 to 100, not \"" + std::string(number)));
+  }
+  for (const char* version : {"0", "-3", "v2", ""}) {
+    EXPECT_THAT(RefusalOfPolicy({"specific", "2", version}), HasSubstr("\" is no version")) << version;
+  }
+  for (const std::vector<std::string>& words :
+       std::vector<std::vector<std::string>>{{}, {"all", "2"}, {"latest", "2", "3"}, {"specific"}, {"newest"}}) {
+    EXPECT_THAT(RefusalOfPolicy(words), HasSubstr("latest [N], all, specific VERSION"));
+  }
+}
+
+TEST(ParseTrafficShare, TakesPercentAboveNothing) {
+  EXPECT_EQ(ParseTrafficShare("4=5")->version(), 4);
+  EXPECT_EQ(ParseTrafficShare("4=5")->percent(), 5);
+  EXPECT_EQ(ParseTrafficShare("4=2.5%")->percent(), 2.5);
+  EXPECT_EQ(ParseTrafficShare("4=100")->percent(), 100);
+  for (const char* wrong : {"4", "4=", "=5", "4=0", "4=-1", "4=100.1", "4=nan", "0=5", "x=5", "4=5=6"}) {
+    EXPECT_EQ(ParseTrafficShare(wrong).status().code(), absl::StatusCode::kInvalidArgument) << wrong;
+  }
+}
+
+}  // namespace
+}  // namespace vitrine
