@@ -3,7 +3,6 @@
 // convolves instead of attending, large in the first block and nothing in the last (EIT^T).
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "models/families/eit_config.h"
 #include "models/families/eit_parts.h"
 #include "models/families/family.h"
 #include "models/families/input.h"
@@ -17,6 +16,35 @@ namespace {
 using program::Builder;
 using program::Program;
 using program::Value;
+
+// Options that are on unless the config says otherwise.
+bool ConvolvesPixels(const v1::EitConfig& eit) {
+  return !eit.has_conv_projection() || eit.conv_projection();
+}
+bool ConvolvesChannels(const v1::EitConfig& eit) {
+  return !eit.has_conv_channels() || eit.conv_channels();
+}
+bool HasPositions(const v1::EitConfig& eit) {
+  return !eit.has_positions() || eit.positions();
+}
+
+// a_i, the channels that attend in block i = 1..L. With C // h units of h channels:
+//   DECREASING  floor((C // h) i / L) h
+//   INCREASING  the same of block L - i
+//   INVARIANT   floor((C // h) / 2) h
+// and a_L = C in all of them.
+int AttentionChannels(const v1::EitConfig& eit, int block) {
+  if (!ConvolvesChannels(eit) || block == eit.depth()) return eit.width();
+  const int units = eit.width() / eit.heads();
+  switch (eit.schedule()) {
+    case v1::EitConfig::INCREASING:
+      return units * (eit.depth() - block) / eit.depth() * eit.heads();
+    case v1::EitConfig::INVARIANT:
+      return units / 2 * eit.heads();
+    default:
+      return units * block / eit.depth() * eit.heads();
+  }
+}
 
 // What Table 7 of the paper puts around the convolution of the first channels. NOTE: class tokens are not on the grid;
 // what passes them by here leaves them as LN(x), which their residual adds.

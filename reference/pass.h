@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_REFERENCE_PASS_H_
+#define VITRINE_REFERENCE_PASS_H_
+
+#include <map>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "models/packed_tokens.h"
+#include "reference/interpreter.h"
+#include "reference/operators/batch_norm.h"
+#include "reference/operators/convolution_stem.h"
+
+namespace vitrine {
+
+// One forward pass: what every value of the program holds, and an overload of Do for each kind of operator.
+class Interpreter::Pass {
+ public:
+  Pass(const Interpreter& plan, const std::vector<at::Tensor>& weights, const ImageBatch& images,
+       const ForwardContext& context);
+
+  at::Tensor Run();
+
+ private:
+  using Operator = program::Operator;
+  using Value = program::Value;
+  using Demand = program::Demand;
+
+  void Run(const OperatorStep& step);
+
+  void Release(Value value);
+
+  struct Held {
+    at::Tensor data;           // [rows, columns]; rows of padding may follow
+    Maps maps;                 // of a map: images [C, H, W], or runs [B, C, H, W] of equal sizes
+    bool class_alone = false;  // of tokens, the class tokens' rows
+  };
+
+  static size_t At(Value value) { return static_cast<size_t>(value.id); }
+  Demand Wanted(Value value) const { return demands_[At(value)]; }
+  const at::Tensor& Weight(const Operator& op, size_t i) const { return weights_[static_cast<size_t>(op.weights[i])]; }
+  at::Tensor WeightOr(const Operator& op, size_t i) const;
+  const std::shared_ptr<const TokenLayout>& LayoutOf(Value value) const;
+  PackedTokens Packed(Value value) const { return {held_[At(value)].data, LayoutOf(value)}; }
+
+  // An input, of tokens the rows that are wanted of the result.
+  at::Tensor Input(const Operator& op, size_t i) const;
+
+  at::ScalarType TypeOf(const Operator& op, const at::Tensor& x) const;
+
+  void HandOut(Value value);
+
+  // --- from pictures to tokens
+
+  void Do(const Operator& op, const program::Convolve& convolve, Held& result);
+  void Do(const Operator& op, const program::ToTokens&, Held& result);
+  void Do(const Operator& op, const program::Patchify& patchify, Held& result);
+  void Do(const Operator& op, const program::TablePosition& position, Held& result);
+  void Do(const Operator& op, const program::FourierPosition&, Held& result);
+  void Do(const Operator& op, const program::ClassToken&, Held& result);
+  void Do(const Operator& op, const program::JoinClass&, Held& result);
+  void Do(const Operator& op, const program::TakeClass&, Held& result);
+  void Do(const Operator& op, const program::TakeCells&, Held& result);
+  void Do(const Operator& op, const program::MeanTokens&, Held& result);
+  void Do(const Operator& op, const program::Custom& custom, Held& result);
+
+  // --- what treats rows alone
+
+  void Do(const Operator& op, const program::LayerNorm& norm, Held& result);
+
+  BatchNormTensors Norm(const Operator& op) const;
+
+  // Rows that pad must not count in the statistics of the batch.
+  void Do(const Operator& op, const program::BatchNorm&, Held& result);
+  void Do(const Operator& op, const program::Affine&, Held& result);
+  void Do(const Operator& op, const program::Linear& linear, Held& result);
+
+  // W [x, code] = W_x x + W_c code: the code is the same for every token, and W_x x is computed once.
+  at::Tensor Coded(const Operator& op, const program::Linear& linear);
+
+  void Do(const Operator& op, const program::Activate& activate, Held& result);
+  void Do(const Operator& op, const program::Residual& residual, Held& result);
+  void Do(const Operator& op, const program::Columns& columns, Held& result);
+  void Do(const Operator& op, const program::Concatenate&, Held& result);
+  void Do(const Operator& op, const program::Add&, Held& result);
+
+  void Do(const Operator& op, const program::Drop& drop, Held& result);
+  void Do(const Operator& op, const program::Constant&, Held& result);
+
+  // --- what mixes tokens
+
+  // An input as [rows, heads, d_h].
+  at::Tensor Heads(const Operator& op, size_t i, int heads) const;
+
+  void Do(const Operator& op, const program::Attend& attend, Held& result);
+
+  // KV's forms.
+  at::Tensor Keyed(const Operator& op, const program::Attend& attend, const at::Tensor& qkv,
+                   const TokenLayout& layout) const;
+
+  void Do(const Operator& op, const program::AttendChannels& attend, Held& result);
+  void Do(const Operator& op, const program::AttendLinearly& attend, Held& result);
+  void Do(const Operator& op, const program::ConvolveGrid& convolve, Held& result);
+
+  const Interpreter& plan_;
+  const program::Program& program_;
+  const std::vector<at::Tensor>& weights_;
+  const ForwardContext& context_;
+  const std::vector<Demand> demands_;
+  std::vector<Held> held_;  // by the id of a value
+  const OperatorStep* step_ = nullptr;
+  std::shared_ptr<const TokenLayout> cells_;
+  std::shared_ptr<const TokenLayout> tokens_;
+  std::map<std::pair<int, int>, at::Tensor> products_;  // of F-SNE's first layer, by value and weight
+};
+
+}  // namespace vitrine
+
+#endif  // VITRINE_REFERENCE_PASS_H_
