@@ -116,6 +116,7 @@ at::Tensor ConvolveRuns(const PackedTokens& x, const at::Tensor& weight, const a
 
 at::Tensor ConvolveDepthwise(const PackedTokens& x, const at::Tensor& weight, const at::Tensor& bias,
                              const ForwardContext& context) {
+  if (RunsWithoutGradient(x.data, context)) return RunKernel(x, weight, bias, {}, {});
   if (RunsOnKernels(x.data, context)) return DepthwiseFunction::apply(x.data, weight, bias, x.layout);
   return ConvolveRuns(x, weight, bias);
 }

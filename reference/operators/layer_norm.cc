@@ -15,6 +15,21 @@ namespace {
 
 constexpr int64_t kRowsOfAThread = 64;  // fewer are not worth a second thread
 
+void RunNorm(const at::Tensor& values, const at::Tensor& weight, const at::Tensor& bias, double epsilon, at::Tensor& y,
+             const at::Tensor& statistics) {
+  const int64_t width = values.size(1);
+  WithKernels(y.scalar_type(), [&]<class E>(const cpu::TrainingKernels<E>& kernels, E) {
+    at::parallel_for(0, values.size(0), kRowsOfAThread, [&](int64_t begin, int64_t end) {
+      kernels.norm({.x = {Elements<float>(values) + begin * width, end - begin, width, width},
+                    .epsilon = static_cast<float>(epsilon),
+                    .weight = Elements<float>(weight),
+                    .bias = Elements<float>(bias),
+                    .y = MutableElements<E>(y) + begin * width,
+                    .statistics = MutableElements<float>(statistics) + 2 * begin});
+    });
+  });
+}
+
 class NormFunction : public torch::autograd::Function<NormFunction> {
  public:
   // x [T, width] fp32 -> `type`.
@@ -24,17 +39,7 @@ class NormFunction : public torch::autograd::Function<NormFunction> {
     const at::Tensor statistics = at::empty({x.size(0), 2}, at::kFloat);
     at::Tensor y = at::empty(values.sizes(), values.options().dtype(type));
     context->save_for_backward({values, weight, statistics});
-    const int64_t width = x.size(1);
-    WithKernels(type, [&]<class E>(const cpu::TrainingKernels<E>& kernels, E) {
-      at::parallel_for(0, x.size(0), kRowsOfAThread, [&](int64_t begin, int64_t end) {
-        kernels.norm({.x = {Elements<float>(values) + begin * width, end - begin, width, width},
-                      .epsilon = static_cast<float>(epsilon),
-                      .weight = Elements<float>(weight),
-                      .bias = Elements<float>(bias),
-                      .y = MutableElements<E>(y) + begin * width,
-                      .statistics = MutableElements<float>(statistics) + 2 * begin});
-      });
-    });
+    RunNorm(values, weight, bias, epsilon, y, statistics);
     return y;
   }
 
@@ -62,7 +67,13 @@ class NormFunction : public torch::autograd::Function<NormFunction> {
 
 at::Tensor NormalizeLayer(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias, double epsilon,
                           const ForwardContext& context, at::ScalarType type) {
-  if (RunsOnKernels(x, context)) return NormFunction::apply(x, weight, bias, epsilon, type);
+  if (UsesOwnDerivatives(x, context)) return NormFunction::apply(x, weight, bias, epsilon, type);
+  if (RunsOnKernels(x, context)) {  // what autograd would remember costs as much as a small picture's norm
+    const at::Tensor values = x.contiguous();
+    at::Tensor y = at::empty(values.sizes(), values.options().dtype(type));
+    RunNorm(values, weight, bias, epsilon, y, at::empty({x.size(0), 2}, at::kFloat));
+    return y;
+  }
   return at::layer_norm(x, weight.sizes(), weight, bias, epsilon);
 }
 
