@@ -51,7 +51,8 @@ void Interpreter::Pass::Run(const OperatorStep& step) {
   Held& result = held_[At(step.result)];
   std::visit([&](const auto& settings) { Do(*step.op, settings, result); }, step.op->settings);
   // What hands its input on, or computes in its type, may have another than those who read it expect.
-  if (!plan_.operands_[At(step.result)] && result.data.defined()) result.data = result.data.to(at::kFloat);
+  const bool rounded = result.data.defined() && result.data.scalar_type() != at::kFloat;
+  if (rounded && !plan_.operands_[At(step.result)]) result.data = result.data.to(at::kFloat);
   result.class_alone = program_.info(step.result).kind == ValueKind::kTokens && Wanted(step.result) == Demand::kClass;
   // Row by row the inputs were cut already (Input); what mixes tokens is cut here. An image has one cell or more.
   if (result.class_alone && result.data.size(0) != tokens_->images()) {

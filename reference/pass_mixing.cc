@@ -61,7 +61,9 @@ void Interpreter::Pass::Do(const Operator& op, const program::AttendChannels& at
   } else {
     for (size_t i = 1; i < op.inputs.size(); ++i) qkv.push_back(held_[At(op.inputs[i])].data);
   }
-  for (at::Tensor& part : qkv) part = part.to(qkv[0].scalar_type());
+  for (at::Tensor& part : qkv) {
+    if (part.scalar_type() != x.scalar_type()) part = part.to(x.scalar_type());
+  }
   result.data = AttendChannels({qkv[0], qkv[1], qkv[2]}, Weight(op, 0), LayoutOf(op.inputs[0]), attend.layer,
                                attend.site, context_);
 }
