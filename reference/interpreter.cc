@@ -2,8 +2,11 @@
 #include "reference/interpreter.h"
 
 #include <ATen/TensorOperators.h>
+#include <ATen/core/LegacyTypeDispatch.h>
+#include <ATen/core/grad_mode.h>
 
 #include <memory>
+#include <optional>
 
 #include "reference/operands.h"
 #include "reference/operators/map_position.h"
@@ -45,6 +48,9 @@ std::vector<program::Demand> Interpreter::DemandFor(const ForwardContext& contex
 
 at::Tensor Interpreter::Run(const std::vector<at::Tensor>& weights, const ImageBatch& images,
                             const ForwardContext& context) const {
+  // Where nothing is derived, autograd's kernels would only hand every call on.
+  std::optional<at::AutoDispatchBelowADInplaceOrView> past_autograd;
+  if (!at::GradMode::is_enabled()) past_autograd.emplace();
   return Pass(*this, weights, images, context).Run();
 }
 
