@@ -11,8 +11,9 @@ from driver.training import TOLERANCE
 
 LEAST_SPEED = 0.98
 MOST_MEMORY = 1.02
-ROUNDS = 9
+ROUNDS = 25
 SECONDS = 1
+STARTS = 5  # of which the memory is taken: where an allocator puts what differs from start to start
 
 TRAINED = {  # model of the zoo: batch and side of its pictures
     "eit34-mini-cifar10": "32x32:128",
@@ -26,21 +27,37 @@ def peak_megabytes(worker):
     return int(re.search(r"VmHWM:\s+(\d+)", status).group(1)) / 1024
 
 
+def started(build, arguments, cores):
+    return workers.Worker([build / "bin" / arguments[0], *arguments[1:]], cores).wait_until_ready()
+
+
 def compare(setup, arguments, cores):
-    """([ratio of speeds per round], [images/s of now], ratio of peak memory) of one command of both builds."""
-    started = {name: workers.Worker([build / "bin" / arguments[0], *arguments[1:]], cores).wait_until_ready()
-               for name, build in (("now", setup.build), ("before", setup.against))}
-    # The same number of steps on both sides, or a peak could differ by what ran longer.
-    repetitions = workers.repetitions_for(workers.Team([started["now"]]), setup.seconds(SECONDS))
-    workers.repetitions_for(workers.Team([started["before"]]), setup.seconds(SECONDS))
+    """([ratio of speeds per round], [images/s of now], [ratio of peak memory per start]) of a command of both builds."""
+    builds = {"now": setup.build, "before": setup.against}
+    running = {name: started(build, arguments, cores) for name, build in builds.items()}
+    repetitions = workers.repetitions_for(workers.Team([running["now"]]), setup.seconds(SECONDS))
+    workers.repetitions_for(workers.Team([running["before"]]), setup.seconds(SECONDS))
     sides = {name: lambda team=workers.Team([worker]): repetitions * team.images / team.run(repetitions)
-             for name, worker in started.items()}
-    results = workers.interleave(sides, setup.rounds(ROUNDS))
-    check_agreement(*(started[name].results() for name in ("now", "before")))
-    memory = peak_megabytes(started["now"]) / peak_megabytes(started["before"])
-    for worker in started.values():
+             for name, worker in running.items()}
+    speeds = workers.interleave(sides, setup.rounds(ROUNDS))
+    check_agreement(*(running[name].results() for name in ("now", "before")))
+    for worker in running.values():
         worker.close()
-    return [a / b for a, b in zip(results["now"], results["before"])], results["now"], memory
+    peaks = workers.interleave({name: lambda build=build: peak_of(started(build, arguments, cores), repetitions)
+                                for name, build in builds.items()}, setup.rounds(STARTS))
+    return ratios(speeds), speeds["now"], ratios(peaks)
+
+
+def peak_of(worker, repetitions):
+    """Of a fresh process that works for three rounds, in MB."""
+    workers.Team([worker]).run(3 * repetitions)
+    peak = peak_megabytes(worker)
+    worker.close()
+    return peak
+
+
+def ratios(results):
+    return [now / before for now, before in zip(results["now"], results["before"], strict=True)]
 
 
 def check_agreement(now, before):
@@ -53,10 +70,10 @@ def check_agreement(now, before):
 
 def rows_of(setup, what, arguments, cores):
     print(f"  {what}", file=sys.stderr)
-    ratios, rates, memory = compare(setup, arguments, cores)
-    return [Row(f"{what}, speed", "times as fast", workers.spread(ratios), LEAST_SPEED,
+    speeds, rates, memory = compare(setup, arguments, cores)
+    return [Row(f"{what}, speed", "times as fast", workers.spread(speeds), LEAST_SPEED,
                 note=f"{workers.spread(rates)[0]:,.0f} images/s"),
-            Row(f"{what}, peak memory", "times as much", (memory,) * 3, MOST_MEMORY, False)]
+            Row(f"{what}, peak memory", "times as much", workers.spread(memory), MOST_MEMORY, False)]
 
 
 def measure(setup):
