@@ -4,29 +4,12 @@
 
 #include <cstdint>
 
-#include "reference/kernels/product_kernel.h"
+#include "base/simd/product_kernel.h"
+#include "base/simd/softmax.h"
 #include "reference/kernels/training_table.h"
 
-// Included by one file per instruction set; see gelu_kernel.h.
+// Included by one file per instruction set; see gelu.h.
 namespace vitrine::cpu {
-
-// e^x for x <= 88 within 2e-7 of it, 0 below -87.
-template <class V>
-[[gnu::always_inline]] inline typename V::Reg ExpOf(typename V::Reg x) {
-  const auto constant = [](float value) { return V::Broadcast(value); };
-  x = V::Max(x, constant(-87.0f));
-  // x = n ln 2 + r; ln 2 in two parts, the first with few bits.
-  const auto n = V::Round(V::Mul(x, constant(1.44269504f)));
-  auto r = V::Fma(n, constant(-0.693359375f), x);
-  r = V::Fma(n, constant(2.12194440e-4f), r);
-  auto p = V::Fma(constant(1.9875691500e-4f), r, constant(1.3981999507e-3f));
-  p = V::Fma(p, r, constant(8.3334519073e-3f));
-  p = V::Fma(p, r, constant(4.1665795894e-2f));
-  p = V::Fma(p, r, constant(1.6666665459e-1f));
-  p = V::Fma(p, r, constant(5.0000001201e-1f));
-  p = V::Fma(V::Mul(p, r), r, V::Add(r, constant(1)));
-  return V::TimesPowerOfTwo(p, n);
-}
 
 // rows x columns of E at `from` as floats, times `factor`, contiguous at `to`.
 template <class V, class E>
@@ -54,25 +37,6 @@ void TransposeRows(const float* x, int64_t rows, int64_t columns, float* y, int6
   for (int64_t j = 0; j < columns; ++j) {
     for (int64_t i = 0; i < rows; ++i) y[j * stride + i] = x[i * columns + j];
     for (int64_t i = rows; i < stride; ++i) y[j * stride + i] = 0;
-  }
-}
-
-// Columns that sum to 1: x[j, i] = exp(x[j, i]) / sum over j of that, without overflow. `columns` is a multiple of 16.
-template <class V>
-void SoftmaxColumns(float* x, int64_t rows, int64_t columns) {
-  for (int64_t i = 0; i < columns; i += V::kLanes) {
-    auto largest = V::Load(x + i);
-    for (int64_t j = 1; j < rows; ++j) largest = V::Max(largest, V::Load(x + j * columns + i));
-    auto sum = V::Broadcast(0);
-    for (int64_t j = 0; j < rows; ++j) {
-      const auto e = ExpOf<V>(V::Sub(V::Load(x + j * columns + i), largest));
-      V::Store(x + j * columns + i, e);
-      sum = V::Add(sum, e);
-    }
-    const auto factor = V::Reciprocal(sum);
-    for (int64_t j = 0; j < rows; ++j) {
-      V::Store(x + j * columns + i, V::Mul(factor, V::Load(x + j * columns + i)));
-    }
   }
 }
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The kernels for AVX-512. Built with its flags (reference/CMakeLists.txt), so it includes nothing of the library
 // whose inline functions other files share.
-#include "reference/kernels/avx512.h"
-#include "reference/kernels/depthwise_kernel.h"
+#include "base/simd/avx512.h"
+#include "base/simd/depthwise_kernel.h"
+#include "base/simd/product_kernel.h"
 #include "reference/kernels/kernel_table.h"
-#include "reference/kernels/product_kernel.h"
 #include "reference/kernels/training_kernels.h"
 
 namespace vitrine::cpu {

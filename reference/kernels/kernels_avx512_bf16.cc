@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The kernels for AVX-512 with AVX512_BF16; see kernels_avx512.cc.
-#include "reference/kernels/avx512.h"
-#include "reference/kernels/depthwise_kernel.h"
+#include "base/simd/avx512.h"
+#include "base/simd/depthwise_kernel.h"
+#include "base/simd/product_kernel.h"
 #include "reference/kernels/kernel_table.h"
-#include "reference/kernels/product_kernel.h"
 #include "reference/kernels/training_kernels.h"
 
 namespace vitrine::cpu {

@@ -4,13 +4,13 @@
 
 #include <cstdint>
 
+#include "base/simd/gelu.h"
+#include "base/simd/row_statistics.h"
 #include "reference/kernels/attention_kernel.h"
 #include "reference/kernels/channel_attention_kernel.h"
-#include "reference/kernels/gelu_kernel.h"
-#include "reference/kernels/layer_norm_kernel.h"
 #include "reference/kernels/training_table.h"
 
-// Included by one file per instruction set; see gelu_kernel.h.
+// Included by one file per instruction set; see gelu.h.
 namespace vitrine::cpu {
 
 // body(first column, load, store) for every vector of `columns`; `load` and `store` take whole vectors or the last part

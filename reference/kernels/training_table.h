@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "reference/kernels/view.h"
+#include "base/simd/view.h"
 
 // The kernels of training: layers forward with what their derivatives need, and the derivatives. Arithmetic is fp32; E,
 // float or Bf16, is the type of what products of matrices read and write. Any alignment. Each call is one thread's.

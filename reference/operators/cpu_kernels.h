@@ -7,8 +7,8 @@
 
 #include <type_traits>
 
+#include "base/simd/bf16.h"
 #include "reference/forward_context.h"
-#include "reference/kernels/bf16.h"
 #include "reference/kernels/kernel_table.h"
 
 namespace vitrine {

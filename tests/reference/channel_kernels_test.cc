@@ -6,7 +6,7 @@
 #include <cmath>
 #include <vector>
 
-#include "reference/kernels/cpu_path.h"
+#include "base/simd/cpu_path.h"
 #include "reference/kernels/kernel_table.h"
 #include "tests/reference/pictures.h"
 

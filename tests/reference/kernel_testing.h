@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "reference/kernels/view.h"
+#include "base/simd/view.h"
 
 namespace vitrine::cpu {
 

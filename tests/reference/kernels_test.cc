@@ -7,7 +7,7 @@
 #include <cmath>
 #include <limits>
 
-#include "reference/kernels/bf16.h"
+#include "base/simd/bf16.h"
 #include "reference/kernels/kernel_table.h"
 #include "tests/reference/kernel_testing.h"
 

@@ -7,7 +7,7 @@
 #include <random>
 #include <vector>
 
-#include "reference/kernels/bf16.h"
+#include "base/simd/bf16.h"
 #include "reference/kernels/kernel_table.h"
 
 namespace vitrine::cpu {

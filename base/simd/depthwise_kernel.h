@@ -1,14 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef VITRINE_REFERENCE_KERNELS_DEPTHWISE_KERNEL_H_
-#define VITRINE_REFERENCE_KERNELS_DEPTHWISE_KERNEL_H_
+#ifndef VITRINE_BASE_SIMD_DEPTHWISE_KERNEL_H_
+#define VITRINE_BASE_SIMD_DEPTHWISE_KERNEL_H_
 
 #include <cstdint>
 
-#include "reference/kernels/gelu_kernel.h"
-#include "reference/kernels/kernel_table.h"
+#include "base/simd/gelu.h"
 
-// Included by one file per instruction set; see gelu_kernel.h.
+// Included by one file per instruction set; see gelu.h.
 namespace vitrine::cpu {
+
+// A 3x3 convolution of every channel by itself over the grid of one image, zeros beyond its border, fp32:
+// y = bias + sum over the neighbours, or with a scale y = scale GELU(that) + shift. x and y are [rows columns,
+// channels] and do not overlap.
+struct DepthwiseCall {
+  const float* x;
+  int64_t x_stride;
+  int64_t rows;
+  int64_t columns;
+  int64_t channels;
+  const float* weights;  // [9, channels], neighbours row by row
+  const float* bias;     // [channels]
+  const float* zeros;    // [channels] zeros
+  const float* scale;    // [channels] or null
+  const float* shift;    // [channels] where there is a scale
+  float* y;
+  int64_t y_stride;
+};
 
 // One token: `taps` are its nine neighbours' rows. `load` and `store` take whole vectors or the last part of one.
 template <class V, class Load, class Store>
@@ -50,4 +67,4 @@ void RunDepthwise(const DepthwiseCall& call) {
 
 }  // namespace vitrine::cpu
 
-#endif  // VITRINE_REFERENCE_KERNELS_DEPTHWISE_KERNEL_H_
+#endif  // VITRINE_BASE_SIMD_DEPTHWISE_KERNEL_H_

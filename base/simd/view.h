@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef VITRINE_REFERENCE_KERNELS_VIEW_H_
-#define VITRINE_REFERENCE_KERNELS_VIEW_H_
+#ifndef VITRINE_BASE_SIMD_VIEW_H_
+#define VITRINE_BASE_SIMD_VIEW_H_
 
 #include <cstdint>
 
@@ -27,4 +27,4 @@ struct View {
 
 }  // namespace vitrine::cpu
 
-#endif  // VITRINE_REFERENCE_KERNELS_VIEW_H_
+#endif  // VITRINE_BASE_SIMD_VIEW_H_

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef VITRINE_REFERENCE_KERNELS_BF16_H_
-#define VITRINE_REFERENCE_KERNELS_BF16_H_
+#ifndef VITRINE_BASE_SIMD_BF16_H_
+#define VITRINE_BASE_SIMD_BF16_H_
 
 #include <bit>
 #include <cstdint>
 
-#include "reference/kernels/view.h"
+#include "base/simd/view.h"
 
 namespace vitrine::cpu {
 
@@ -22,4 +22,4 @@ inline float ToFloat(Bf16 value) {
 
 }  // namespace vitrine::cpu
 
-#endif  // VITRINE_REFERENCE_KERNELS_BF16_H_
+#endif  // VITRINE_BASE_SIMD_BF16_H_

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef VITRINE_REFERENCE_KERNELS_LAYER_NORM_KERNEL_H_
-#define VITRINE_REFERENCE_KERNELS_LAYER_NORM_KERNEL_H_
+#ifndef VITRINE_BASE_SIMD_ROW_STATISTICS_H_
+#define VITRINE_BASE_SIMD_ROW_STATISTICS_H_
 
 #include <cstdint>
 
-// Included by one file per instruction set; see gelu_kernel.h.
+// Included by one file per instruction set; see gelu.h.
 namespace vitrine::cpu {
 
 // Sum over one row of value(x). Two running sums, so that additions overlap; their order depends on `columns` alone.
@@ -42,4 +42,4 @@ template <class V>
 
 }  // namespace vitrine::cpu
 
-#endif  // VITRINE_REFERENCE_KERNELS_LAYER_NORM_KERNEL_H_
+#endif  // VITRINE_BASE_SIMD_ROW_STATISTICS_H_

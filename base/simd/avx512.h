@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef VITRINE_REFERENCE_KERNELS_AVX512_H_
-#define VITRINE_REFERENCE_KERNELS_AVX512_H_
+#ifndef VITRINE_BASE_SIMD_AVX512_H_
+#define VITRINE_BASE_SIMD_AVX512_H_
 
 #include <immintrin.h>
 
 #include <cstdint>
 
-#include "reference/kernels/view.h"
+#include "base/simd/view.h"
 
-// The vectors of the two files built for AVX-512; see gelu_kernel.h. In an anonymous namespace so that nothing built
+// The vectors of the two files built for AVX-512; see gelu.h. In an anonymous namespace so that nothing built
 // with their flags can be linked into another file.
 namespace vitrine::cpu {
 namespace {
@@ -66,4 +66,4 @@ struct Avx512 {
 }  // namespace
 }  // namespace vitrine::cpu
 
-#endif  // VITRINE_REFERENCE_KERNELS_AVX512_H_
+#endif  // VITRINE_BASE_SIMD_AVX512_H_

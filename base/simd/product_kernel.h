@@ -1,13 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef VITRINE_REFERENCE_KERNELS_PRODUCT_KERNEL_H_
-#define VITRINE_REFERENCE_KERNELS_PRODUCT_KERNEL_H_
+#ifndef VITRINE_BASE_SIMD_PRODUCT_KERNEL_H_
+#define VITRINE_BASE_SIMD_PRODUCT_KERNEL_H_
 
 #include <cstdint>
 
-#include "reference/kernels/kernel_table.h"
-
-// Included by one file per instruction set; see gelu_kernel.h.
+// Included by one file per instruction set; see gelu.h.
 namespace vitrine::cpu {
+
+// A small product of matrices where they lie: y[i, j] = sum over k of a(i, k) b[k, j], fp32. Any alignment; y overlaps
+// neither a nor b. Each sum is taken over k in order.
+struct ProductCall {
+  const float* a;
+  int64_t a_row;    // from a(i, k) to a(i + 1, k)
+  int64_t a_inner;  // from a(i, k) to a(i, k + 1)
+  const float* b;
+  int64_t b_stride;  // from b[k, j] to b[k + 1, j]
+  int64_t rows;
+  int64_t inner;
+  int64_t columns;
+  float* y;
+  int64_t y_stride;
+};
 
 // kRows x kVectors sums stay in registers. The last vector has `last` columns.
 template <class V, int kRows, int kVectors>
@@ -77,4 +90,4 @@ void RunProduct(const ProductCall& call) {
 
 }  // namespace vitrine::cpu
 
-#endif  // VITRINE_REFERENCE_KERNELS_PRODUCT_KERNEL_H_
+#endif  // VITRINE_BASE_SIMD_PRODUCT_KERNEL_H_

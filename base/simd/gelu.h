@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef VITRINE_REFERENCE_KERNELS_GELU_KERNEL_H_
-#define VITRINE_REFERENCE_KERNELS_GELU_KERNEL_H_
+#ifndef VITRINE_BASE_SIMD_GELU_H_
+#define VITRINE_BASE_SIMD_GELU_H_
 
 #include <cstdint>
 
@@ -38,4 +38,4 @@ template <class V>
 
 }  // namespace vitrine::cpu
 
-#endif  // VITRINE_REFERENCE_KERNELS_GELU_KERNEL_H_
+#endif  // VITRINE_BASE_SIMD_GELU_H_

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef VITRINE_REFERENCE_KERNELS_CPU_PATH_H_
-#define VITRINE_REFERENCE_KERNELS_CPU_PATH_H_
+#ifndef VITRINE_BASE_SIMD_CPU_PATH_H_
+#define VITRINE_BASE_SIMD_CPU_PATH_H_
 
 #include <vector>
 
 namespace vitrine::cpu {
 
-// The instruction sets that the kernels are built for. Each path gives every element its own fixed order of operations;
-// two paths may differ in the last bits.
+// The instruction sets that kernels are built for. Each path gives every element its own fixed order of operations; two
+// paths may differ in the last bits.
 enum class CpuPath {
   kPortable,    // plain C++ with vectors of four floats, any CPU
   kAvx2,        // AVX2 and FMA
@@ -18,9 +18,11 @@ enum class CpuPath {
 // "portable", "avx2", "avx512", "avx512_bf16".
 const char* Name(CpuPath path);
 
+bool IsSupported(CpuPath path);
+
 // The paths that this CPU can run, slowest first; never empty.
 std::vector<CpuPath> SupportedPaths();
 
 }  // namespace vitrine::cpu
 
-#endif  // VITRINE_REFERENCE_KERNELS_CPU_PATH_H_
+#endif  // VITRINE_BASE_SIMD_CPU_PATH_H_

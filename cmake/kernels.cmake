@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: Apache-2.0
+# One file per instruction set. Kernels say themselves where a product and a sum are rounded once: elsewhere the compiler
+# may not contract, or one register tile could round another way than the next.
+set(kernels_avx2 -mavx2 -mfma)
+set(kernels_avx512 -mavx512f -mavx512bw -mavx512dq -mavx512vl -mfma)
+if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+  list(APPEND kernels_avx512 -Wno-maybe-uninitialized)  # GCC 12 warns of its own avx512fintrin.h, bug 105593
+endif()
+set(kernels_avx512_bf16 ${kernels_avx512} -mavx512bf16)
+
+# add_kernels(TARGET PATH...): kernels/kernels_PATH.cc of this folder with the flags of the path, where this is a machine
+# for it.
+function(add_kernels target)
+  foreach(path ${ARGN})
+    if(NOT path STREQUAL portable AND NOT CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$")
+      continue()
+    endif()
+    target_sources(${target} PRIVATE kernels/kernels_${path}.cc)
+    set_source_files_properties(kernels/kernels_${path}.cc PROPERTIES
+      COMPILE_OPTIONS "${kernels_${path}};-ffp-contract=off" SKIP_PRECOMPILE_HEADERS ON)
+  endforeach()
+endfunction()
