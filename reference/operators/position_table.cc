@@ -2,10 +2,14 @@
 #include "reference/operators/position_table.h"
 
 #include <ATen/core/grad_mode.h>
-#include <ATen/ops/_upsample_bicubic2d_aa.h>
 #include <ATen/ops/cat.h>
-#include <ATen/ops/eye.h>
+#include <ATen/ops/empty.h>
 #include <ATen/ops/matmul.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "models/grid_interpolation.h"
 
 namespace vitrine {
 namespace {
@@ -27,13 +31,10 @@ at::Tensor GridInterpolations::To(Grid to, const at::Device& device) const {
   const auto found = kept_.find({to.rows, to.columns});
   if (found != kept_.end() && found->second.device() == device) return found->second;
   const at::NoGradGuard no_grad;
-  // Interpolating each unit vector gives the columns of the matrix.
-  const at::Tensor units = at::eye(from_.cells(), at::kFloat).view({1, from_.cells(), from_.rows, from_.columns});
-  const at::Tensor matrix = at::_upsample_bicubic2d_aa(units, {to.rows, to.columns}, /*align_corners=*/false)
-                                .view({from_.cells(), to.cells()})
-                                .t()
-                                .contiguous()
-                                .to(device);
+  const std::vector<float> values = InterpolationMatrix(from_, to);
+  at::Tensor matrix = at::empty({to.cells(), from_.cells()}, at::kFloat);
+  std::copy(values.begin(), values.end(), matrix.data_ptr<float>());
+  matrix = matrix.to(device);
   if (kept_.size() >= kMostKept) kept_.clear();
   kept_[{to.rows, to.columns}] = matrix;
   return matrix;

@@ -49,6 +49,15 @@ TEST(PositionTable, OtherGridsAreBicubicWithAntialiasing) {
   }
 }
 
+// LibTorch's own interpolation gives every row of such a grid the values of the first.
+TEST(PositionTable, AGridOfOneColumnKeepsItsRows) {
+  at::Tensor table = Table();
+  for (int r = 0; r < 4; ++r) table.slice(0, 1 + r * 4, 1 + r * 4 + 4).fill_(r * r);  // equal along each row
+  const at::Tensor one = For(table, {5, 1}), two = For(table, {5, 2});
+  for (int r = 0; r < 5; ++r) EXPECT_NEAR(one[1 + r].item<float>(), two[1 + 2 * r].item<float>(), 1e-5) << "row " << r;
+  EXPECT_GT(one[5].item<float>(), one[1].item<float>() + 5);
+}
+
 TEST(PositionTable, GradientsReachTheTable) {
   const at::Tensor table = Table().set_requires_grad(true);
   For(table, {3, 2}).sum().backward();

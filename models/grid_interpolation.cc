@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/grid_interpolation.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+
+namespace vitrine {
+namespace {
+
+// Keys' cubic, 0 from 2 on.
+double Cubic(double x) {
+  constexpr double kA = -0.5;
+  x = std::abs(x);
+  if (x < 1) return ((kA + 2) * x - (kA + 3)) * x * x + 1;
+  if (x < 2) return kA * (((x - 5) * x + 8) * x - 4);
+  return 0;
+}
+
+}  // namespace
+
+std::vector<Taps> CubicTaps(int from, int to) {
+  const double scale = static_cast<double>(from) / to;
+  const double stretch = std::max(1.0, scale);  // of the filter
+  std::vector<Taps> taps(static_cast<size_t>(to));
+  for (int place = 0; place < to; ++place) {
+    const double center = scale * (place + 0.5);
+    const int first = std::max(0, static_cast<int>(center - 2 * stretch + 0.5));
+    const int end = std::min(from, static_cast<int>(center + 2 * stretch + 0.5));
+    std::vector<double> weights;
+    double sum = 0;
+    for (int i = first; i < end; ++i) {
+      weights.push_back(Cubic((i + 0.5 - center) / stretch));
+      sum += weights.back();
+    }
+    Taps& tap = taps[static_cast<size_t>(place)];
+    tap.first = first;
+    for (const double weight : weights) tap.weights.push_back(static_cast<float>(weight / sum));
+  }
+  return taps;
+}
+
+std::vector<float> InterpolationMatrix(Grid from, Grid to) {
+  const std::vector<Taps> down = CubicTaps(from.rows, to.rows), across = CubicTaps(from.columns, to.columns);
+  std::vector<float> matrix(static_cast<size_t>(to.cells() * from.cells()), 0.0f);
+  float* row = matrix.data();
+  for (const Taps& y : down) {
+    for (const Taps& x : across) {
+      for (size_t i = 0; i < y.weights.size(); ++i) {
+        float* const cells = row + (y.first + static_cast<int64_t>(i)) * from.columns + x.first;
+        for (size_t j = 0; j < x.weights.size(); ++j) cells[j] = y.weights[i] * x.weights[j];
+      }
+      row += from.cells();
+    }
+  }
+  return matrix;
+}
+
+}  // namespace vitrine
