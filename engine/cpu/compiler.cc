@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/cpu/compiler.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "engine/cpu/compile.h"
+#include "engine/cpu/position_rows.h"
+
+namespace vitrine::engine {
+
+using program::Operator;
+using program::Value;
+using program::ValueKind;
+
+absl::StatusOr<Plan> Compile(const program::Program& program, std::span<const float* const> weights,
+                             const Kernels& kernels) {
+  return Compiler(program, weights, kernels).Run();
+}
+
+Compiler::Compiler(const program::Program& program, std::span<const float* const> weights, const Kernels& kernels)
+    : program_(program),
+      weights_(weights),
+      kernels_(kernels),
+      demands_(program::DemandOf(program, {program.logits()})),
+      readers_(program),
+      values_(static_cast<size_t>(program.values())) {}
+
+absl::StatusOr<Plan> Compiler::Run() {
+  for (const Operator& op : program_.operators()) {
+    if (Wanted(op.output) == Demand::kNone || done_.contains(&op)) continue;
+    current_ = &op;
+    std::visit([&](const auto& settings) { Do(op, settings); }, op.settings);
+    if (!status_.ok()) return status_;
+  }
+  plan_.cell = program_.cell();
+  plan_.logits = Read(program_.logits());
+  plan_.classes = plan_.logits.columns;
+  PlanArena(plan_);
+  return std::move(plan_);
+}
+
+Operand Compiler::NewBuffer(RowsOf rows, int64_t columns) {
+  plan_.buffers.push_back({rows, columns, -1});
+  return {static_cast<int>(plan_.buffers.size()) - 1, 0, columns};
+}
+
+Operand Compiler::Write(Value value) {
+  const program::Program::ValueInfo& info = program_.info(value);
+  const bool rows = info.kind == ValueKind::kRows || ClassAlone(value);
+  const RowsOf kind = rows ? RowsOf::kImages : info.kind == ValueKind::kCells ? RowsOf::kCells : RowsOf::kTokens;
+  const Operand operand = NewBuffer(kind, info.columns);
+  Put(value, operand);
+  return operand;
+}
+
+void Compiler::Add(const Operator& op, StepPtr step) {
+  step->name = op.name;
+  plan_.steps.push_back(std::move(step));
+}
+
+void Compiler::Refuse(const Operator& op, absl::string_view why) {
+  status_ = absl::UnimplementedError(absl::StrCat(op.name, ": ", program::KindName(op), " ", std::string(why)));
+}
+
+Operand Compiler::Read(Value value, Value result) {
+  const Operand operand = Read(value);
+  if (!ClassAlone(result) || RowsOfBuffer(operand) != RowsOf::kTokens) return operand;
+  const auto [found, is_new] = class_rows_.try_emplace({operand.buffer, operand.first, operand.columns});
+  if (is_new) {
+    found->second = NewBuffer(RowsOf::kImages, operand.columns);
+    Add(*current_, MakeTakeClass(operand, found->second));
+  }
+  return found->second;
+}
+
+std::span<const float> Compiler::Weight(const Operator& op, size_t i) const {
+  const size_t weight = static_cast<size_t>(op.weights[i]);
+  return {weights_[weight], static_cast<size_t>(program_.weights()[weight].elements())};
+}
+
+std::vector<float> Compiler::Copy(const Operator& op, size_t i) const {
+  const std::span<const float> weight = Weight(op, i);
+  return {weight.begin(), weight.end()};
+}
+
+ColumnAffine Compiler::AffineOf(const Operator& batch_norm) const {
+  return AffineOfBatchNorm(Weight(batch_norm, 0), Weight(batch_norm, 1), Weight(batch_norm, 2), Weight(batch_norm, 3),
+                           batch_norm.As<program::BatchNorm>()->epsilon);
+}
+
+std::shared_ptr<const PackedMatrix> Compiler::Pack(const LinearWeights& weights) const {
+  return std::make_shared<const PackedMatrix>(weights.matrix(), weights.bias.data(), kernels_);
+}
+
+std::vector<Operand> Compiler::Parts(Operand operand, int count) const {
+  std::vector<Operand> parts;
+  const int64_t width = operand.columns / count;
+  for (int i = 0; i < count; ++i) parts.push_back({operand.buffer, operand.first + i * width, width});
+  return parts;
+}
+
+Operand Compiler::Joined(const Operator& op) {
+  if (op.inputs.size() == 1) return Read(op.inputs[0], op.output);
+  std::vector<Operand> parts;
+  int64_t columns = 0;
+  for (const Value input : op.inputs) {
+    parts.push_back(Read(input, op.output));
+    columns += parts.back().columns;
+  }
+  const Operand joined = NewBuffer(RowsOfBuffer(parts[0]), columns);
+  Add(op, MakeConcatenate(std::move(parts), joined));
+  return joined;
+}
+
+// --- from pictures to tokens
+
+void Compiler::Do(const Operator& op, const program::Convolve& convolve) {
+  std::vector<StemLayer> layers = maps_[op.inputs[0].id];
+  LinearWeights weights;
+  const auto& shape = program_.weights()[static_cast<size_t>(op.weights[0])].shape;
+  const std::span<const float> kernel = Weight(op, 0);
+  const int64_t outputs = shape[0], taps = int64_t{convolve.kernel} * convolve.kernel;
+  const int64_t inputs = static_cast<int64_t>(kernel.size()) / outputs / taps;
+  weights.weight.assign(kernel.begin(), kernel.end());
+  if (!convolve.channels_last) {  // [outputs, inputs, taps] to [outputs, taps, inputs]
+    for (int64_t o = 0; o < outputs; ++o) {
+      for (int64_t i = 0; i < inputs; ++i) {
+        for (int64_t t = 0; t < taps; ++t) {
+          weights.weight[static_cast<size_t>((o * taps + t) * inputs + i)] =
+              kernel[static_cast<size_t>((o * inputs + i) * taps + t)];
+        }
+      }
+    }
+  }
+  weights.bias.assign(static_cast<size_t>(outputs), 0.0f);
+  if (op.weights.size() > 1) weights.bias = Copy(op, 1);
+  Tail tail = {.last = &op};
+  if (convolve.pool == 0) {
+    tail = Follow(op, [&](const auto& scale, const auto& shift) { weights.FoldAfter(scale, shift); });
+  }
+  layers.push_back({convolve, static_cast<int>(inputs), Pack(weights), tail.activation});
+  maps_[tail.last->output.id] = std::move(layers);
+}
+
+void Compiler::Do(const Operator& op, const program::ToTokens&) {
+  Add(op, MakeStem(maps_[op.inputs[0].id], Write(op.output)));
+}
+
+void Compiler::Do(const Operator& op, const program::Patchify& patchify) {
+  Add(op, MakePatchify(patchify.patch, Write(op.output)));
+}
+
+void Compiler::Do(const Operator& op, const program::TablePosition& position) {
+  const Operand x = Read(op.inputs[0]);
+  auto rows = [table = Copy(op, 0), columns = x.columns, from = position.grid](Grid grid) {
+    return grid == from ? table : TableRows({table.data(), 1 + from.cells(), columns, columns}, from, grid);
+  };
+  const Operand y = Write(op.output);
+  Add(op, MakeAddPositions(x, y, std::move(rows)));
+}
+
+void Compiler::Do(const Operator& op, const program::FourierPosition&) {
+  const Operand x = Read(op.inputs[0]);
+  auto rows = [weight = Copy(op, 0), bias = Copy(op, 1), columns = x.columns](Grid grid) {
+    return FourierRows({weight.data(), columns, program::kFourierFeatures, program::kFourierFeatures}, bias.data(),
+                       grid);
+  };
+  Add(op, MakeAddPositions(x, Write(op.output), std::move(rows)));
+}
+
+// --- rows of tokens, cells and images
+
+void Compiler::Do(const Operator& op, const program::ClassToken&) {
+  Add(op, MakeFill(Copy(op, 0), Write(op.output)));
+}
+
+void Compiler::Do(const Operator& op, const program::Constant&) {
+  const size_t columns = static_cast<size_t>(program_.info(op.output).columns);
+  Add(op, MakeFill(std::vector<float>(columns, 0.0f), Write(op.output)));
+}
+
+void Compiler::Do(const Operator& op, const program::JoinClass&) {
+  const Operand rows = Read(op.inputs[0]);
+  if (ClassAlone(op.output)) {
+    Put(op.output, rows);
+  } else {
+    const Operand cells = Read(op.inputs[1]);
+    Add(op, MakeJoinClass(rows, cells, Write(op.output)));
+  }
+}
+
+void Compiler::Do(const Operator& op, const program::TakeClass&) {
+  const Operand x = Read(op.inputs[0]);
+  if (RowsOfBuffer(x) == RowsOf::kImages) {
+    Put(op.output, x);
+  } else {
+    Add(op, MakeTakeClass(x, Write(op.output)));
+  }
+}
+
+void Compiler::Do(const Operator& op, const program::TakeCells&) {
+  const Operand x = Read(op.inputs[0]);
+  Add(op, MakeTakeCells(x, Write(op.output)));
+}
+
+void Compiler::Do(const Operator& op, const program::MeanTokens&) {
+  const Operand x = Read(op.inputs[0]);
+  Add(op, MakeMeanOfCells(x, Write(op.output)));
+}
+
+void Compiler::Do(const Operator& op, const program::Custom& custom) {
+  const Operand x = Read(op.inputs[0], op.output);
+  Add(op, MakeCustom(custom, x, Write(op.output)));
+}
+
+void Compiler::Do(const Operator& op, const program::Columns& columns) {
+  const Operand x = Read(op.inputs[0], op.output);
+  Put(op.output, {x.buffer, x.first + columns.first, columns.count});
+}
+
+void Compiler::Do(const Operator& op, const program::Concatenate&) {
+  Put(op.output, Joined(op));
+}
+
+void Compiler::Do(const Operator& op, const program::Drop&) {
+  if (program_.info(op.output).kind == ValueKind::kMap) {
+    maps_[op.output.id] = maps_[op.inputs[0].id];
+  } else {
+    Put(op.output, Read(op.inputs[0]));
+  }
+}
+
+// --- what mixes tokens
+
+void Compiler::Do(const Operator& op, const program::Attend& attend) {
+  std::vector<Operand> qkv;
+  if (op.inputs.size() == 3) {
+    for (const Value input : op.inputs) qkv.push_back(Read(input));
+  } else {
+    qkv = Parts(Read(op.inputs[0]), attend.shared_key ? 2 : 3);
+    if (attend.shared_key) qkv.insert(qkv.begin(), qkv[0]);
+  }
+  program::Attend scaled = attend;
+  std::vector<float> offsets;
+  if (!op.weights.empty()) {
+    const std::vector<float> map = Copy(op, 0);
+    scaled.scale *= std::accumulate(map.begin(), map.end(), 0.0);
+    offsets = KeyOffsets(map, 1 + program_.table().cells());
+  }
+  Add(op, MakeAttend(scaled, qkv[0], qkv[1], qkv[2], std::move(offsets), Write(op.output)));
+}
+
+void Compiler::Do(const Operator& op, const program::AttendChannels& attend) {
+  std::vector<Operand> qkv;
+  if (op.inputs.size() == 1) {
+    qkv = Parts(Read(op.inputs[0]), 3);
+  } else {
+    for (const Value input : op.inputs) qkv.push_back(Read(input));
+  }
+  Add(op, MakeAttendChannels(attend, qkv[0], qkv[1], qkv[2], Copy(op, 0), Write(op.output)));
+}
+
+void Compiler::Do(const Operator& op, const program::AttendLinearly& attend) {
+  std::vector<Operand> qkv = Parts(Read(op.inputs.back()), attend.class_query ? 2 : 3);
+  if (attend.class_query) qkv.insert(qkv.begin(), Read(op.inputs[0]));
+  Add(op, MakeAttendLinearly(attend, qkv[0], qkv[1], qkv[2], Copy(op, 0), Copy(op, 1), Write(op.output)));
+}
+
+void Compiler::Do(const Operator& op, const program::ConvolveGrid& convolve) {
+  const Operand x = Read(op.inputs[0], op.output);
+  if (ClassAlone(op.output)) {
+    Put(op.output, x);  // class tokens pass
+    return;
+  }
+  const bool tokens = IsTokens(op.output);  // what follows would treat class tokens too
+  if (convolve.depthwise) {
+    DepthwiseWeights weights;
+    const std::span<const float> kernel = Weight(op, 0);  // [channels, 9]
+    const size_t channels = static_cast<size_t>(x.columns);
+    for (size_t tap = 0; tap < 9; ++tap) {
+      for (size_t c = 0; c < channels; ++c) weights.weights.push_back(kernel[c * 9 + tap]);
+    }
+    weights.bias = Copy(op, 1);
+    const Operator* gelu = tokens ? nullptr : readers_.GeluAfter(&op);
+    const Operator* norm = readers_.After<program::BatchNorm>(gelu);
+    if (norm != nullptr) {
+      const ColumnAffine affine = AffineOf(*norm);
+      weights.scale = affine.scale;
+      weights.shift = affine.shift;
+      done_.insert({gelu, norm});
+      Add(op, MakeDepthwise(x, Write(norm->output), std::move(weights)));
+    } else {
+      Add(op, MakeDepthwise(x, Write(op.output), std::move(weights)));
+    }
+    return;
+  }
+  LinearWeights weights;
+  weights.weight = Copy(op, 0);
+  weights.bias.assign(static_cast<size_t>(program_.info(op.output).columns), 0.0f);
+  Tail tail = {.last = &op};
+  if (!tokens) tail = Follow(op, [&](const auto& scale, const auto& shift) { weights.FoldAfter(scale, shift); });
+  Add(op, MakeDenseConvolution(x, Write(tail.last->output), Pack(weights), tail.activation));
+}
+
+}  // namespace vitrine::engine

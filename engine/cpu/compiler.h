@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_ENGINE_CPU_COMPILER_H_
+#define VITRINE_ENGINE_CPU_COMPILER_H_
+
+#include <map>
+#include <memory>
+#include <set>
+#include <span>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/statusor.h"
+#include "engine/cpu/fold.h"
+#include "engine/cpu/plan.h"
+#include "engine/cpu/steps/steps.h"
+#include "models/program/demand.h"
+#include "models/program/program.h"
+#include "models/program/readers.h"
+
+namespace vitrine::engine {
+
+// One compilation: where every value is, and an overload of Do for each kind of operator.
+class Compiler {
+ public:
+  Compiler(const program::Program& program, std::span<const float* const> weights, const Kernels& kernels);
+
+  absl::StatusOr<Plan> Run();
+
+ private:
+  using Operator = program::Operator;
+  using Value = program::Value;
+  using Demand = program::Demand;
+
+  // What follows a product and is computed with it.
+  struct Tail {
+    Activation activation = Activation::kNone;
+    const Operator* last = nullptr;  // whose output is the result
+  };
+
+  // --- operands
+
+  Demand Wanted(Value value) const { return demands_[static_cast<size_t>(value.id)]; }
+  // Where a value is; of tokens, only the class tokens' rows where no more of `result` is wanted.
+  Operand Read(Value value, Value result);
+  Operand Read(Value value) { return values_[static_cast<size_t>(value.id)]; }
+  bool IsThere(Value value) const { return values_[static_cast<size_t>(value.id)].buffer >= 0; }
+  bool IsTokens(Value value) const { return program_.info(value).kind == program::ValueKind::kTokens; }
+  bool ClassAlone(Value value) const { return IsTokens(value) && Wanted(value) == Demand::kClass; }
+  RowsOf RowsOfBuffer(Operand operand) const { return plan_.buffers[static_cast<size_t>(operand.buffer)].rows; }
+  Operand NewBuffer(RowsOf rows, int64_t columns);
+  // A new place for a value.
+  Operand Write(Value value);
+  void Put(Value value, Operand operand) { values_[static_cast<size_t>(value.id)] = operand; }
+  void Add(const Operator& op, StepPtr step);
+  void Refuse(const Operator& op, absl::string_view why);
+
+  // --- weights
+
+  std::span<const float> Weight(const Operator& op, size_t i) const;
+  std::vector<float> Copy(const Operator& op, size_t i) const;
+  ColumnAffine AffineOf(const Operator& batch_norm) const;
+  LinearWeights WeightsOf(const Operator& op, const program::Linear& linear) const;
+  std::shared_ptr<const PackedMatrix> Pack(const LinearWeights& weights) const;
+
+  using Fold = absl::FunctionRef<void(std::span<const float> scale, std::span<const float> shift)>;
+  // Takes what follows `op` into its weights and its activation, as far as nobody else reads what stands between.
+  // `fold` is called for what is linear in every column.
+  Tail Follow(const Operator& op, Fold fold);
+  // The residual behind a tail, if it can be computed with it: its branch, and what it adds to is there.
+  const Operator* ResidualAfter(const Tail& tail) const;
+
+  // --- operators
+
+  void Do(const Operator& op, const program::Convolve& convolve);
+  void Do(const Operator& op, const program::ToTokens&);
+  void Do(const Operator& op, const program::Patchify& patchify);
+  void Do(const Operator& op, const program::TablePosition& position);
+  void Do(const Operator& op, const program::FourierPosition&);
+  void Do(const Operator& op, const program::ClassToken&);
+  void Do(const Operator& op, const program::JoinClass&);
+  void Do(const Operator& op, const program::TakeClass&);
+  void Do(const Operator& op, const program::TakeCells&);
+  void Do(const Operator& op, const program::MeanTokens&);
+  void Do(const Operator& op, const program::Constant&);
+  void Do(const Operator& op, const program::Custom& custom);
+
+  void Do(const Operator& op, const program::LayerNorm& norm);
+  void Do(const Operator& op, const program::BatchNorm&);
+  void Do(const Operator& op, const program::Affine&);
+  void Do(const Operator& op, const program::Linear& linear);
+  // W [x, code] = W_x x + W_c code: W_x x is computed once for all codes.
+  void DoCoded(const Operator& op, const program::Linear& linear);
+  void Do(const Operator& op, const program::Activate&);
+  void Do(const Operator& op, const program::Residual&);
+  void Do(const Operator& op, const program::Columns& columns);
+  void Do(const Operator& op, const program::Concatenate&);
+  void Do(const Operator& op, const program::Add&);
+  void Do(const Operator& op, const program::Drop&);
+
+  void Do(const Operator& op, const program::Attend& attend);
+  void Do(const Operator& op, const program::AttendChannels& attend);
+  void Do(const Operator& op, const program::AttendLinearly& attend);
+  void Do(const Operator& op, const program::ConvolveGrid& convolve);
+
+  // Several values beside each other.
+  Operand Joined(const Operator& op);
+  std::vector<Operand> Parts(Operand operand, int count) const;
+
+  const program::Program& program_;
+  const std::span<const float* const> weights_;
+  const Kernels& kernels_;
+  const std::vector<Demand> demands_;
+  const program::OnlyReaders readers_;
+  std::vector<Operand> values_;                      // by id; buffer -1 where a value is nowhere yet
+  std::map<int, const Operator*> norms_;             // by value: LayerNorms that their only reader computes
+  std::map<int, std::vector<StemLayer>> maps_;       // by value: the layers that make a map
+  std::set<const Operator*> done_;                   // those that ran with another
+  std::map<std::pair<int, int>, Operand> products_;  // of codes, by value and weight
+  std::map<std::tuple<int, int64_t, int64_t>, Operand> class_rows_;
+  const Operator* current_ = nullptr;
+  absl::Status status_;  // of the first operator that has no step where it stands
+  Plan plan_;
+};
+
+}  // namespace vitrine::engine
+
+#endif  // VITRINE_ENGINE_CPU_COMPILER_H_

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_ENGINE_CPU_FRAME_H_
+#define VITRINE_ENGINE_CPU_FRAME_H_
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/simd/view.h"
+#include "engine/cpu/kernels/kernels.h"
+#include "engine/cpu/picture.h"
+#include "models/token_layout.h"
+
+namespace vitrine {
+class AttentionTap;
+class TokenTap;
+}  // namespace vitrine
+
+namespace vitrine::engine {
+
+using cpu::View;
+
+// What the rows of a buffer are.
+enum class RowsOf {
+  kTokens,  // of each image its class token, then its cells row by row
+  kCells,
+  kImages,
+};
+
+// Columns of a buffer of the arena.
+struct Operand {
+  int buffer = -1;
+  int64_t first = 0;
+  int64_t columns = 0;
+};
+
+// Where the rows of one image are.
+struct Segment {
+  int64_t first = 0;
+  int64_t count = 0;
+};
+
+// Images that pass through the steps together, and the memory in which they do. One thread's.
+class Frame {
+ public:
+  explicit Frame(const Kernels& kernels) : kernels_(kernels) {}
+
+  // Takes the next images: `pictures` of whole cells, at least one. `first_image` is the place of the first in its
+  // batch.
+  void Take(std::span<const Picture> pictures, int cell, int first_image);
+
+  const Kernels& kernels() const { return kernels_; }
+  std::span<const Picture> pictures() const { return pictures_; }
+  int images() const { return static_cast<int>(pictures_.size()); }
+  int first_image() const { return first_image_; }
+  Grid grid(int image) const { return grids_[static_cast<size_t>(image)]; }
+  int64_t rows(RowsOf rows) const;
+  // Rows of `image`, which are one where there is one an image.
+  Segment SegmentOf(RowsOf rows, int image) const;
+  int64_t most_tokens() const { return most_tokens_; }  // of one image, its class token included
+
+  View<float> At(Operand operand) const;
+  RowsOf RowsOfBuffer(Operand operand) const { return buffers_[static_cast<size_t>(operand.buffer)].rows; }
+  View<float> Of(Operand operand, int image) const;
+  // The same without a class token.
+  View<float> CellsOf(Operand operand, int image) const;
+
+  // Floats for whatever a step computes on the way; each step's own, and as many as it said.
+  float* scratch() const { return scratch_; }
+
+  AttentionTap* attention = nullptr;  // null: nobody asked
+  TokenTap* tokens = nullptr;
+  float* logits = nullptr;  // of the first image of the frame
+
+ private:
+  friend class Workspace;
+
+  struct Place {
+    RowsOf rows = RowsOf::kTokens;
+    int64_t width = 0;
+    float* data = nullptr;
+  };
+
+  const Kernels& kernels_;
+  std::span<const Picture> pictures_;
+  int first_image_ = 0;
+  std::vector<Grid> grids_;
+  std::vector<int64_t> cells_;  // before each image, and all of them
+  int64_t most_tokens_ = 0;
+  std::vector<Place> buffers_;
+  float* scratch_ = nullptr;
+};
+
+}  // namespace vitrine::engine
+
+#endif  // VITRINE_ENGINE_CPU_FRAME_H_

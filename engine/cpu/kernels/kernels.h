@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_ENGINE_CPU_KERNELS_KERNELS_H_
+#define VITRINE_ENGINE_CPU_KERNELS_KERNELS_H_
+
+#include <cstdint>
+
+#include "base/simd/cpu_path.h"
+#include "base/simd/depthwise_kernel.h"
+#include "base/simd/product_kernel.h"
+#include "base/simd/view.h"
+
+namespace vitrine::engine {
+
+enum class Activation { kNone, kGelu, kRelu };
+
+// y = residual + activation(a W^T + b), fp32: a [rows, inner], y and residual [rows, columns].
+//
+// Each element of y is one chain over `inner` that starts at its bias, so it depends on its own row of a alone: never
+// on the number of rows, their order or their place. y may be the residual itself (same data, same stride); otherwise y
+// overlaps nothing.
+struct GemmCall {
+  const float* a;
+  int64_t a_stride;
+  int64_t rows;
+  int64_t inner;
+  const float* panels;  // see PackedMatrix
+  const float* bias;    // filled up with zeros to whole vectors
+  int64_t columns;
+  Activation activation;
+  const float* residual;  // or null
+  int64_t residual_stride;
+  float* y;
+  int64_t y_stride;
+};
+
+// The kernels of one instruction set. Rows are any number of floats apart and of any alignment; a result may be its
+// first input, else nothing overlaps. No kernel takes memory or locks.
+struct Kernels {
+  cpu::CpuPath path;
+  int vector_columns;  // floats of a vector
+  int panel_columns;   // outputs that one register tile of gemm has
+
+  void (*gemm)(const GemmCall& call);
+  // y[i, j] = sum over k of a(i, k) b[k, j], in order of k.
+  void (*product)(const cpu::ProductCall& call);
+  void (*depthwise)(const cpu::DepthwiseCall& call);
+  // (x - mean) / sqrt(variance + epsilon) of every row.
+  void (*normalize)(cpu::View<const float> x, float epsilon, cpu::View<float> y);
+  // The same, times weight plus bias.
+  void (*layer_norm)(cpu::View<const float> x, float epsilon, const float* weight, const float* bias,
+                     cpu::View<float> y);
+  // x weight + bias, column by column.
+  void (*affine)(cpu::View<const float> x, const float* weight, const float* bias, cpu::View<float> y);
+  void (*add)(cpu::View<const float> x, cpu::View<const float> z, cpu::View<float> y);
+  void (*activate)(cpu::View<const float> x, Activation activation, cpu::View<float> y);
+  // Rows x factor / (length + epsilon).
+  void (*scale_to_length)(cpu::View<const float> x, float factor, float epsilon, cpu::View<float> y);
+  // Columns of x [rows, columns] that sum to 1; `columns` is a multiple of 16.
+  void (*softmax_columns)(float* x, int64_t rows, int64_t columns);
+  // 1 / max(length, least) of every column.
+  void (*inverse_lengths)(cpu::View<const float> x, float least, float* inverse);
+};
+
+// Null where this CPU cannot run it. The best of AVX-512 is the same with and without AVX512_BF16.
+const Kernels* FindKernels(cpu::CpuPath path);
+
+extern const Kernels kPortableKernels;
+#if defined(__x86_64__)
+extern const Kernels kAvx2Kernels;
+extern const Kernels kAvx512Kernels;
+#endif
+
+}  // namespace vitrine::engine
+
+#endif  // VITRINE_ENGINE_CPU_KERNELS_KERNELS_H_

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_ENGINE_CPU_KERNELS_TABLE_H_
+#define VITRINE_ENGINE_CPU_KERNELS_TABLE_H_
+
+#include "base/simd/depthwise_kernel.h"
+#include "base/simd/product_kernel.h"
+#include "base/simd/softmax.h"
+#include "engine/cpu/kernels/gemm_kernel.h"
+#include "engine/cpu/kernels/kernels.h"
+#include "engine/cpu/kernels/row_kernels.h"
+
+// Included by one file per instruction set; see base/simd/gelu.h.
+namespace vitrine::engine {
+
+template <class V>
+constexpr Kernels TableOf(cpu::CpuPath path) {
+  return {.path = path,
+          .vector_columns = V::kLanes,
+          .panel_columns = kTileVectors * V::kLanes,
+          .gemm = RunGemm<V>,
+          .product = cpu::RunProduct<V>,
+          .depthwise = cpu::RunDepthwise<V>,
+          .normalize = RunNormalize<V>,
+          .layer_norm = RunLayerNorm<V>,
+          .affine = RunAffine<V>,
+          .add = RunAdd<V>,
+          .activate = RunActivate<V>,
+          .scale_to_length = RunScaleToLength<V>,
+          .softmax_columns = cpu::SoftmaxColumns<V>,
+          .inverse_lengths = RunInverseLengths<V>};
+}
+
+}  // namespace vitrine::engine
+
+#endif  // VITRINE_ENGINE_CPU_KERNELS_TABLE_H_

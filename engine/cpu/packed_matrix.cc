@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/cpu/packed_matrix.h"
+
+#include <algorithm>
+
+namespace vitrine::engine {
+namespace {
+
+int64_t RoundUp(int64_t value, int64_t multiple) {
+  return (value + multiple - 1) / multiple * multiple;
+}
+
+}  // namespace
+
+PackedMatrix::PackedMatrix(cpu::View<const float> weight, const float* bias, const Kernels& kernels)
+    : inputs_(weight.columns),
+      outputs_(weight.rows),
+      panels_(RoundUp(weight.rows, kernels.vector_columns) * weight.columns),
+      bias_(RoundUp(weight.rows, kernels.vector_columns)) {
+  for (int64_t first = 0; first < outputs_; first += kernels.panel_columns) {
+    const int64_t outputs = std::min<int64_t>(kernels.panel_columns, outputs_ - first);
+    const int64_t width = RoundUp(outputs, kernels.vector_columns);
+    float* const panel = panels_.data() + first * inputs_;
+    for (int64_t output = 0; output < outputs; ++output) {
+      for (int64_t input = 0; input < inputs_; ++input) {
+        panel[input * width + output] = weight.Row(first + output)[input];
+      }
+    }
+  }
+  if (bias != nullptr) std::copy(bias, bias + outputs_, bias_.data());
+}
+
+}  // namespace vitrine::engine

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_ENGINE_CPU_PACKED_MATRIX_H_
+#define VITRINE_ENGINE_CPU_PACKED_MATRIX_H_
+
+#include <cstdint>
+
+#include "base/simd/view.h"
+#include "engine/cpu/aligned_floats.h"
+#include "engine/cpu/kernels/kernels.h"
+
+namespace vitrine::engine {
+
+// The weights W [outputs, inputs] and the bias of y = x W^T + b in the order in which a register tile reads them.
+//
+// The outputs are cut into panels as wide as a tile; the last is only as wide as its outputs rounded up to a vector. A
+// panel holds one weight of each of its outputs for the first input, then for the next. What only fills up is zero.
+// Immutable; thread-safe.
+class PackedMatrix {
+ public:
+  // `bias` has as many floats as `weight` has rows, or is null for zeros. Both are copied.
+  PackedMatrix(cpu::View<const float> weight, const float* bias, const Kernels& kernels);
+
+  int64_t inputs() const { return inputs_; }
+  int64_t outputs() const { return outputs_; }
+  const float* panels() const { return panels_.data(); }
+  const float* bias() const { return bias_.data(); }
+
+ private:
+  int64_t inputs_;
+  int64_t outputs_;
+  AlignedFloats panels_;
+  AlignedFloats bias_;
+};
+
+}  // namespace vitrine::engine
+
+#endif  // VITRINE_ENGINE_CPU_PACKED_MATRIX_H_

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_ENGINE_CPU_PICTURE_H_
+#define VITRINE_ENGINE_CPU_PICTURE_H_
+
+namespace vitrine::engine {
+
+// A preprocessed picture that somebody else owns: [channels, height, width] fp32, contiguous.
+struct Picture {
+  const float* data = nullptr;
+  int channels = 0;
+  int height = 0;
+  int width = 0;
+};
+
+}  // namespace vitrine::engine
+
+#endif  // VITRINE_ENGINE_CPU_PICTURE_H_

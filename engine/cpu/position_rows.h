@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_ENGINE_CPU_POSITION_ROWS_H_
+#define VITRINE_ENGINE_CPU_POSITION_ROWS_H_
+
+#include <vector>
+
+#include "base/simd/view.h"
+#include "models/token_layout.h"
+
+namespace vitrine::engine {
+
+// A learned table [1 + from.cells(), columns] for another grid: [1 + to.cells(), columns]. The class token's row stays;
+// the others are interpolated (models/grid_interpolation.h).
+std::vector<float> TableRows(cpu::View<const float> table, Grid from, Grid to);
+
+// XCiT's sines and cosines of every cell's place, mapped by weight [columns, 64] and bias: [cells, columns].
+std::vector<float> FourierRows(cpu::View<const float> weight, const float* bias, Grid grid);
+
+// KV+Pos: what the learned weights of a map add to the logits of each key, for `keys` keys. The positions' weights are
+// the last of the map's.
+std::vector<float> KeyOffsets(const std::vector<float>& map, int64_t keys);
+
+}  // namespace vitrine::engine
+
+#endif  // VITRINE_ENGINE_CPU_POSITION_ROWS_H_

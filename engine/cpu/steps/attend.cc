@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tokens that attend to tokens: softmax(scale q k^T + offsets) v per image and head.
+#include <algorithm>
+#include <utility>
+
+#include "engine/cpu/steps/steps.h"
+
+namespace vitrine::engine {
+namespace {
+
+// Queries whose weights are at hand at a time, so that they stay in the first caches; a multiple of every vector.
+constexpr int64_t kQueries = 48;
+constexpr int64_t kLanes = 16;  // of the widest vectors
+
+class Attend : public Step {
+ public:
+  Attend(const program::Attend& attend, Operand q, Operand k, Operand v, std::vector<float> key_offsets, Operand y)
+      : heads_(attend.heads),
+        scale_(static_cast<float>(attend.scale)),
+        q_(q),
+        k_(k),
+        v_(v),
+        y_(y),
+        key_offsets_(std::move(key_offsets)) {
+    reads = {q.buffer, k.buffer, v.buffer};
+    writes = y.buffer;
+  }
+
+  int64_t Scratch(const Frame& frame) const override { return (frame.most_tokens() + q_.columns) * kQueries; }
+
+  void Run(const Frame& frame) const override {
+    const int64_t width = q_.columns / heads_;
+    for (int image = 0; image < frame.images(); ++image) {
+      const View<float> y = frame.Of(y_, image);  // one row where only class tokens are wanted
+      View<float> q = frame.Of(q_, image);
+      q.rows = y.rows;
+      for (int head = 0; head < heads_; ++head) {
+        const View<const float> k = Head(frame.Of(k_, image), head, width), v = Head(frame.Of(v_, image), head, width);
+        for (int64_t first = 0; first < y.rows; first += kQueries) {
+          const int64_t count = std::min(kQueries, y.rows - first);
+          const View<float> queries = Part(Head(q, head, width), first, count);
+          Mix(frame, queries, k, v, Part(Head(y, head, width), first, count));
+        }
+      }
+    }
+  }
+
+ private:
+  static View<float> Head(View<float> x, int head, int64_t width) {
+    return {x.data + head * width, x.rows, width, x.stride};
+  }
+  static View<float> Part(View<float> x, int64_t first, int64_t rows) {
+    return {x.Row(first), rows, x.columns, x.stride};
+  }
+
+  // Weights are transposed, [key, query], so that a softmax is taken along vectors.
+  void Mix(const Frame& frame, View<const float> q, View<const float> k, View<const float> v, View<float> y) const {
+    const int64_t padded = (q.rows + kLanes - 1) / kLanes * kLanes;
+    float* const weights = frame.scratch();
+    float* const flat = weights + k.rows * padded;  // [width, padded]: the queries, scaled
+    for (int64_t c = 0; c < q.columns; ++c) {
+      for (int64_t i = 0; i < q.rows; ++i) flat[c * padded + i] = scale_ * q.Row(i)[c];
+      std::fill_n(flat + c * padded + q.rows, padded - q.rows, 0.0f);
+    }
+    frame.kernels().product({.a = k.data,
+                             .a_row = k.stride,
+                             .a_inner = 1,
+                             .b = flat,
+                             .b_stride = padded,
+                             .rows = k.rows,
+                             .inner = k.columns,
+                             .columns = padded,
+                             .y = weights,
+                             .y_stride = padded});
+    for (size_t key = 0; key < std::min(key_offsets_.size(), static_cast<size_t>(k.rows)); ++key) {
+      float* const row = weights + static_cast<int64_t>(key) * padded;
+      for (int64_t i = 0; i < padded; ++i) row[i] += key_offsets_[key];
+    }
+    frame.kernels().softmax_columns(weights, k.rows, padded);
+    frame.kernels().product({.a = weights,
+                             .a_row = 1,
+                             .a_inner = padded,
+                             .b = v.data,
+                             .b_stride = v.stride,
+                             .rows = q.rows,
+                             .inner = k.rows,
+                             .columns = v.columns,
+                             .y = y.data,
+                             .y_stride = y.stride});
+  }
+
+  const int heads_;
+  const float scale_;
+  const Operand q_, k_, v_, y_;
+  const std::vector<float> key_offsets_;  // of as many keys as the model can have, or empty
+};
+
+}  // namespace
+
+StepPtr MakeAttend(const program::Attend& attend, Operand q, Operand k, Operand v, std::vector<float> key_offsets,
+                   Operand y) {
+  return std::make_unique<Attend>(attend, q, k, v, std::move(key_offsets), y);
+}
+
+}  // namespace vitrine::engine

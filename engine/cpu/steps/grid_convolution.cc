@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// 3x3 convolutions over the grid of each image. Class tokens are handed on.
+#include <algorithm>
+#include <utility>
+
+#include "engine/cpu/steps/steps.h"
+
+namespace vitrine::engine {
+namespace {
+
+constexpr int kTaps = 9;
+// Cells whose neighbourhoods are gathered for one product.
+constexpr int64_t kGathered = 56;
+
+void HandOnClass(const Frame& frame, Operand x, Operand y, int image) {
+  if (frame.RowsOfBuffer(x) != RowsOf::kTokens) return;
+  std::copy_n(frame.Of(x, image).data, x.columns, frame.Of(y, image).data);
+}
+
+class Depthwise : public Step {
+ public:
+  Depthwise(Operand x, Operand y, DepthwiseWeights weights)
+      : x_(x), y_(y), weights_(std::move(weights)), zeros_(static_cast<size_t>(x.columns), 0.0f) {
+    reads = {x.buffer};
+    writes = y.buffer;
+  }
+  void Run(const Frame& frame) const override {
+    for (int image = 0; image < frame.images(); ++image) {
+      const View<float> x = frame.CellsOf(x_, image), y = frame.CellsOf(y_, image);
+      const Grid grid = frame.grid(image);
+      frame.kernels().depthwise({.x = x.data,
+                                 .x_stride = x.stride,
+                                 .rows = grid.rows,
+                                 .columns = grid.columns,
+                                 .channels = x.columns,
+                                 .weights = weights_.weights.data(),
+                                 .bias = weights_.bias.data(),
+                                 .zeros = zeros_.data(),
+                                 .scale = weights_.scale.empty() ? nullptr : weights_.scale.data(),
+                                 .shift = weights_.shift.empty() ? nullptr : weights_.shift.data(),
+                                 .y = y.data,
+                                 .y_stride = y.stride});
+      HandOnClass(frame, x_, y_, image);
+    }
+  }
+
+ private:
+  const Operand x_, y_;
+  const DepthwiseWeights weights_;
+  const std::vector<float> zeros_;
+};
+
+class DenseConvolution : public Step {
+ public:
+  DenseConvolution(Operand x, Operand y, std::shared_ptr<const PackedMatrix> matrix, Activation activation)
+      : x_(x), y_(y), matrix_(std::move(matrix)), activation_(activation) {
+    reads = {x.buffer};
+    writes = y.buffer;
+  }
+
+  int64_t Scratch(const Frame&) const override { return kGathered * kTaps * x_.columns; }
+
+  void Run(const Frame& frame) const override {
+    for (int image = 0; image < frame.images(); ++image) {
+      const View<float> x = frame.CellsOf(x_, image), y = frame.CellsOf(y_, image);
+      for (int64_t first = 0; first < x.rows; first += kGathered) {
+        const int64_t count = std::min(kGathered, x.rows - first);
+        float* out = frame.scratch();
+        for (int64_t cell = first; cell < first + count; ++cell) out = Gather(x, frame.grid(image), cell, out);
+        frame.kernels().gemm({.a = frame.scratch(),
+                              .a_stride = matrix_->inputs(),
+                              .rows = count,
+                              .inner = matrix_->inputs(),
+                              .panels = matrix_->panels(),
+                              .bias = matrix_->bias(),
+                              .columns = matrix_->outputs(),
+                              .activation = activation_,
+                              .residual = nullptr,
+                              .residual_stride = 0,
+                              .y = y.Row(first),
+                              .y_stride = y.stride});
+      }
+      HandOnClass(frame, x_, y_, image);
+    }
+  }
+
+ private:
+  static float* Gather(View<const float> x, Grid grid, int64_t cell, float* out) {
+    const int64_t row = cell / grid.columns, column = cell % grid.columns;
+    for (int k = 0; k < kTaps; ++k, out += x.columns) {
+      const int64_t r = row + k / 3 - 1, c = column + k % 3 - 1;
+      if (r < 0 || r >= grid.rows || c < 0 || c >= grid.columns) {
+        std::fill_n(out, x.columns, 0.0f);
+      } else {
+        std::copy_n(x.Row(r * grid.columns + c), x.columns, out);
+      }
+    }
+    return out;
+  }
+
+  const Operand x_, y_;
+  const std::shared_ptr<const PackedMatrix> matrix_;
+  const Activation activation_;
+};
+
+}  // namespace
+
+StepPtr MakeDepthwise(Operand x, Operand y, DepthwiseWeights weights) {
+  return std::make_unique<Depthwise>(x, y, std::move(weights));
+}
+StepPtr MakeDenseConvolution(Operand x, Operand y, std::shared_ptr<const PackedMatrix> matrix, Activation activation) {
+  return std::make_unique<DenseConvolution>(x, y, std::move(matrix), activation);
+}
+
+}  // namespace vitrine::engine

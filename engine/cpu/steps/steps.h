@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// The steps that a program is compiled to. Operands are matrices of the arena; `y` is what a step writes.
+#ifndef VITRINE_ENGINE_CPU_STEPS_STEPS_H_
+#define VITRINE_ENGINE_CPU_STEPS_STEPS_H_
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "engine/cpu/packed_matrix.h"
+#include "engine/cpu/step.h"
+#include "models/program/operators.h"
+
+namespace vitrine::engine {
+
+using StepPtr = std::unique_ptr<Step>;
+
+// --- rows alone
+
+// y = residual + activation(n(x) W^T + b), where n makes rows of mean 0 and variance 1 if there is an epsilon.
+struct LinearSettings {
+  Operand x, y;
+  std::optional<float> norm_epsilon = std::nullopt;
+  Activation activation = Activation::kNone;
+  std::optional<Operand> residual = std::nullopt;
+};
+StepPtr MakeLinear(const LinearSettings& settings, std::shared_ptr<const PackedMatrix> matrix);
+
+StepPtr MakeLayerNorm(Operand x, Operand y, double epsilon, std::vector<float> weight, std::vector<float> bias);
+// y = activation(x weight + bias)
+StepPtr MakeAffine(Operand x, Operand y, std::vector<float> weight, std::vector<float> bias, Activation activation);
+StepPtr MakeActivate(Operand x, Operand y, Activation activation);
+StepPtr MakeAdd(Operand x, Operand z, Operand y);
+// y = [x1, x2, ...]
+StepPtr MakeConcatenate(std::vector<Operand> x, Operand y);
+
+// --- rows of tokens, cells and images
+
+StepPtr MakeFill(std::vector<float> row, Operand y);  // every row the same
+StepPtr MakeJoinClass(Operand rows, Operand cells, Operand y);
+StepPtr MakeTakeClass(Operand x, Operand y);
+StepPtr MakeTakeCells(Operand x, Operand y);
+StepPtr MakeMeanOfCells(Operand x, Operand y);  // x may be tokens: the class token does not count
+
+// --- from pictures
+
+StepPtr MakePatchify(int patch, Operand y);
+
+// A convolution of maps in the order of a stem: weights [outputs, kernel, kernel, inputs], with what was folded in.
+struct StemLayer {
+  program::Convolve convolve;
+  int inputs = 0;
+  std::shared_ptr<const PackedMatrix> matrix;
+  Activation activation = Activation::kNone;
+};
+StepPtr MakeStem(std::vector<StemLayer> layers, Operand y);
+
+// --- places
+
+// y = x plus the rows that `rows` makes for a grid, one for each of a picture's rows of x; kept for the grids of late.
+using PositionRows = std::function<std::vector<float>(Grid grid)>;
+StepPtr MakeAddPositions(Operand x, Operand y, PositionRows rows);
+
+// --- tokens among themselves; their columns are heads side by side
+
+StepPtr MakeAttend(const program::Attend& attend, Operand q, Operand k, Operand v, std::vector<float> key_offsets,
+                   Operand y);
+StepPtr MakeAttendChannels(const program::AttendChannels& attend, Operand q, Operand k, Operand v,
+                           std::vector<float> temperature, Operand y);
+StepPtr MakeAttendLinearly(const program::AttendLinearly& attend, Operand q, Operand k, Operand v,
+                           std::vector<float> query_scale, std::vector<float> context_scale, Operand y);
+
+// 3x3 over the grid; class tokens are handed on. `scale` and `shift`, if any: y = scale GELU(convolution) + shift.
+struct DepthwiseWeights {
+  std::vector<float> weights;  // [9, channels]
+  std::vector<float> bias;
+  std::vector<float> scale;
+  std::vector<float> shift;
+};
+StepPtr MakeDepthwise(Operand x, Operand y, DepthwiseWeights weights);
+StepPtr MakeDenseConvolution(Operand x, Operand y, std::shared_ptr<const PackedMatrix> matrix, Activation activation);
+StepPtr MakeCustom(const program::Custom& custom, Operand x, Operand y);
+
+}  // namespace vitrine::engine
+
+#endif  // VITRINE_ENGINE_CPU_STEPS_STEPS_H_

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rows of tokens, of cells and of images, and what passes between them.
+#include <algorithm>
+#include <utility>
+
+#include "engine/cpu/steps/steps.h"
+
+namespace vitrine::engine {
+namespace {
+
+void CopyRows(View<const float> from, View<float> to) {
+  for (int64_t row = 0; row < from.rows; ++row) std::copy_n(from.Row(row), from.columns, to.Row(row));
+}
+
+class Fill : public Step {
+ public:
+  Fill(std::vector<float> row, Operand y) : row_(std::move(row)), y_(y) { writes = y.buffer; }
+  void Run(const Frame& frame) const override {
+    const View<float> y = frame.At(y_);
+    for (int64_t i = 0; i < y.rows; ++i) std::copy(row_.begin(), row_.end(), y.Row(i));
+  }
+
+ private:
+  const std::vector<float> row_;
+  const Operand y_;
+};
+
+class JoinClass : public Step {
+ public:
+  JoinClass(Operand rows, Operand cells, Operand y) : rows_(rows), cells_(cells), y_(y) {
+    reads = {rows.buffer, cells.buffer};
+    writes = y.buffer;
+  }
+  void Run(const Frame& frame) const override {
+    for (int image = 0; image < frame.images(); ++image) {
+      const View<float> y = frame.Of(y_, image);
+      CopyRows(frame.Of(rows_, image), y);
+      CopyRows(frame.Of(cells_, image), frame.CellsOf(y_, image));
+    }
+  }
+
+ private:
+  const Operand rows_, cells_, y_;
+};
+
+class TakeClass : public Step {
+ public:
+  TakeClass(Operand x, Operand y) : x_(x), y_(y) {
+    reads = {x.buffer};
+    writes = y.buffer;
+  }
+  void Run(const Frame& frame) const override {
+    for (int image = 0; image < frame.images(); ++image) {
+      std::copy_n(frame.Of(x_, image).data, x_.columns, frame.Of(y_, image).data);
+    }
+  }
+
+ private:
+  const Operand x_, y_;
+};
+
+class TakeCells : public Step {
+ public:
+  TakeCells(Operand x, Operand y) : x_(x), y_(y) {
+    reads = {x.buffer};
+    writes = y.buffer;
+  }
+  void Run(const Frame& frame) const override {
+    for (int image = 0; image < frame.images(); ++image) CopyRows(frame.CellsOf(x_, image), frame.Of(y_, image));
+  }
+
+ private:
+  const Operand x_, y_;
+};
+
+class MeanOfCells : public Step {
+ public:
+  MeanOfCells(Operand x, Operand y) : x_(x), y_(y) {
+    reads = {x.buffer};
+    writes = y.buffer;
+  }
+  void Run(const Frame& frame) const override {
+    for (int image = 0; image < frame.images(); ++image) {
+      const View<float> x = frame.CellsOf(x_, image);
+      float* const y = frame.Of(y_, image).data;
+      std::fill_n(y, x.columns, 0.0f);
+      for (int64_t row = 0; row < x.rows; ++row) {
+        for (int64_t c = 0; c < x.columns; ++c) y[c] += x.Row(row)[c];
+      }
+      for (int64_t c = 0; c < x.columns; ++c) y[c] /= static_cast<float>(x.rows);
+    }
+  }
+
+ private:
+  const Operand x_, y_;
+};
+
+class Custom : public Step {
+ public:
+  Custom(const program::Custom& custom, Operand x, Operand y) : custom_(custom), x_(x), y_(y) {
+    reads = {x.buffer};
+    writes = y.buffer;
+  }
+  int64_t Scratch(const Frame& frame) const override { return 2 * frame.most_tokens() * x_.columns; }
+  void Run(const Frame& frame) const override {
+    for (int image = 0; image < frame.images(); ++image) {
+      const View<float> x = frame.CellsOf(x_, image), y = frame.CellsOf(y_, image);
+      // The family's loops know of no strides.
+      const View<float> from{frame.scratch(), x.rows, x.columns, x.columns};
+      const View<float> to{from.Row(x.rows), x.rows, x.columns, x.columns};
+      CopyRows(x, from);
+      custom_.forward(frame.grid(image), x.columns, from.data, to.data);
+      CopyRows(to, y);
+      if (frame.RowsOfBuffer(y_) == RowsOf::kTokens) {
+        std::copy_n(frame.Of(x_, image).data, x.columns, frame.Of(y_, image).data);
+      }
+    }
+  }
+
+ private:
+  const program::Custom custom_;
+  const Operand x_, y_;
+};
+
+}  // namespace
+
+StepPtr MakeFill(std::vector<float> row, Operand y) {
+  return std::make_unique<Fill>(std::move(row), y);
+}
+StepPtr MakeJoinClass(Operand rows, Operand cells, Operand y) {
+  return std::make_unique<JoinClass>(rows, cells, y);
+}
+StepPtr MakeTakeClass(Operand x, Operand y) {
+  return std::make_unique<TakeClass>(x, y);
+}
+StepPtr MakeTakeCells(Operand x, Operand y) {
+  return std::make_unique<TakeCells>(x, y);
+}
+StepPtr MakeMeanOfCells(Operand x, Operand y) {
+  return std::make_unique<MeanOfCells>(x, y);
+}
+StepPtr MakeCustom(const program::Custom& custom, Operand x, Operand y) {
+  return std::make_unique<Custom>(custom, x, y);
+}
+
+}  // namespace vitrine::engine

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_ENGINE_CPU_WORKSPACE_H_
+#define VITRINE_ENGINE_CPU_WORKSPACE_H_
+
+#include <span>
+
+#include "engine/cpu/aligned_floats.h"
+#include "engine/cpu/frame.h"
+#include "engine/cpu/plan.h"
+
+namespace vitrine::engine {
+
+// The memory of one lane: a frame over an arena that grows to the largest group of images it has seen. One thread's.
+class Workspace {
+ public:
+  explicit Workspace(const Kernels& kernels) : frame_(kernels) {}
+
+  // The frame of these pictures, with the buffers of `plan`. Valid until the next call.
+  Frame& Prepare(const Plan& plan, std::span<const Picture> pictures, int first_image);
+
+  int64_t bytes() const { return 4 * (arena_.count() + scratch_.count()); }
+
+ private:
+  Frame frame_;
+  AlignedFloats arena_;
+  AlignedFloats scratch_;
+};
+
+}  // namespace vitrine::engine
+
+#endif  // VITRINE_ENGINE_CPU_WORKSPACE_H_

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/engine/compiled.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "models/families/family.h"
+#include "models/zoo.h"
+#include "tests/models/small_forms.h"
+#include "tests/reference/pictures.h"
+
+namespace vitrine::testing {
+
+std::vector<EngineForm> EngineForms() {
+  std::vector<EngineForm> forms;
+  for (const SmallForm& form : SmallForms()) {
+    const int h = form.height, w = form.width;
+    const auto& native = form.config.preprocessing().native();
+    EngineForm& each = forms.emplace_back(EngineForm{form.name, form.config, {{h, w}}});
+    for (const auto& [height, width] : {std::pair(2 * h, w), {h, 2 * w}, {2 * h, 3 * w}, {h, w / 2}}) {
+      const int cells = native.cell() == 0 ? 0 : (height / native.cell()) * (width / native.cell());
+      if (cells >= native.min_tokens() && cells <= native.max_tokens()) each.sizes.emplace_back(height, width);
+    }
+  }
+  for (const char* name :
+       {"kv-mnist-p7-d64-l2", "kv-pos-mnist-p7-d64-l2", "qkv-mnist-p7-d64-l2", "kv-pos-cifar10-p4-d64-l2"}) {
+    const v1::ModelConfig config = FindVariant(name)->config;
+    const auto& fixed = config.preprocessing().fixed();
+    forms.push_back({name, config, {{fixed.height(), fixed.width()}}});
+  }
+  return forms;
+}
+
+Compiled::Compiled(const v1::ModelConfig& config, cpu::CpuPath path)
+    : model(MakeHashed(config)), program(std::make_unique<const program::Program>(*ProgramOf(config))) {
+  std::map<std::string, at::Tensor> tensors;
+  for (const auto& list : {model->Parameters(), model->Buffers()}) {
+    for (const NamedTensor& tensor : list) tensors[tensor.name] = tensor.tensor;
+  }
+  std::vector<const float*> weights;
+  for (const program::Weight& weight : program->weights()) {
+    weights.push_back(tensors.at(weight.name).const_data_ptr<float>());
+  }
+  absl::StatusOr<engine::Engine> made = engine::Engine::Make(*program, weights, path);
+  EXPECT_TRUE(made.ok()) << made.status();
+  engine = std::make_unique<const engine::Engine>(std::move(*made));
+}
+
+std::vector<float> Compiled::ByEngine(const std::vector<at::Tensor>& pictures) const {
+  std::vector<engine::Picture> views;
+  for (const at::Tensor& picture : pictures) {
+    views.push_back({picture.const_data_ptr<float>(), static_cast<int>(picture.size(0)),
+                     static_cast<int>(picture.size(1)), static_cast<int>(picture.size(2))});
+  }
+  std::vector<float> logits(pictures.size() * static_cast<size_t>(engine->plan().classes));
+  engine::Workspace workspace = engine->MakeWorkspace();
+  engine->Run(views, workspace, logits.data());
+  return logits;
+}
+
+std::vector<float> Compiled::ByReference(const std::vector<at::Tensor>& pictures) const {
+  const absl::StatusOr<at::Tensor> logits = RunModel(*model, pictures);
+  EXPECT_TRUE(logits.ok()) << logits.status();
+  const at::Tensor values = logits->contiguous();
+  return {values.const_data_ptr<float>(), values.const_data_ptr<float>() + values.numel()};
+}
+
+}  // namespace vitrine::testing
