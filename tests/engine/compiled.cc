@@ -38,7 +38,6 @@ Compiled::Compiled(const v1::ModelConfig& config, cpu::CpuPath path)
   for (const auto& list : {model->Parameters(), model->Buffers()}) {
     for (const NamedTensor& tensor : list) tensors[tensor.name] = tensor.tensor;
   }
-  std::vector<const float*> weights;
   for (const program::Weight& weight : program->weights()) {
     weights.push_back(tensors.at(weight.name).const_data_ptr<float>());
   }
@@ -47,15 +46,15 @@ Compiled::Compiled(const v1::ModelConfig& config, cpu::CpuPath path)
   engine = std::make_unique<const engine::Engine>(std::move(*made));
 }
 
-std::vector<float> Compiled::ByEngine(const std::vector<at::Tensor>& pictures) const {
+std::vector<float> Logits(const engine::Engine& engine, const std::vector<at::Tensor>& pictures) {
   std::vector<engine::Picture> views;
   for (const at::Tensor& picture : pictures) {
     views.push_back({picture.const_data_ptr<float>(), static_cast<int>(picture.size(0)),
                      static_cast<int>(picture.size(1)), static_cast<int>(picture.size(2))});
   }
-  std::vector<float> logits(pictures.size() * static_cast<size_t>(engine->plan().classes));
-  engine::Workspace workspace = engine->MakeWorkspace();
-  engine->Run(views, workspace, logits.data());
+  std::vector<float> logits(pictures.size() * static_cast<size_t>(engine.plan().classes));
+  engine::Workspace workspace = engine.MakeWorkspace();
+  engine.Run(views, workspace, logits.data());
   return logits;
 }
 

@@ -19,16 +19,19 @@ struct EngineForm {
 };
 std::vector<EngineForm> EngineForms();
 
+// Logits of the pictures, row by row.
+std::vector<float> Logits(const engine::Engine& engine, const std::vector<at::Tensor>& pictures);
+
 // The same model as the reference and compiled for one path.
 struct Compiled {
   Compiled(const v1::ModelConfig& config, cpu::CpuPath path);
 
-  // Logits of the pictures, row by row.
-  std::vector<float> ByEngine(const std::vector<at::Tensor>& pictures) const;
+  std::vector<float> ByEngine(const std::vector<at::Tensor>& pictures) const { return Logits(*engine, pictures); }
   std::vector<float> ByReference(const std::vector<at::Tensor>& pictures) const;
 
   std::unique_ptr<Model> model;
   std::unique_ptr<const program::Program> program;
+  std::vector<const float*> weights;  // the model's, in the program's order
   std::unique_ptr<const engine::Engine> engine;
 };
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <tuple>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "tests/engine/compiled.h"
@@ -53,6 +54,28 @@ TEST_P(Parity, PicturesOfManySizes) {
   std::vector<at::Tensor> pictures;
   for (size_t i = 0; i < 7; ++i) pictures.push_back(Sized(i, 10 + i));
   ExpectClose(pictures);
+}
+
+// What parity proves: a fault in any weight shows. Only the bias of KV+Pos's map cancels in the softmax.
+TEST(ParitySensitivity, EveryWeightChangesTheLogits) {
+  for (const EngineForm& form : EngineForms()) {
+    const Compiled compiled(form.config, cpu::SupportedPaths().back());
+    const auto [height, width] = form.sizes[0];
+    const at::Tensor picture = Picture(form.config.preprocessing().channels(), height, width, 1);
+    const std::vector<float> logits = compiled.ByEngine({picture});
+    std::vector<const float*> weights = compiled.weights;
+    for (size_t i = 0; i < weights.size(); ++i) {
+      const program::Weight& weight = compiled.program->weights()[i];
+      if (weight.name.ends_with("map_pos.bias")) continue;
+      std::vector<float> other(weights[i], weights[i] + weight.elements());
+      for (size_t j = 0; j < other.size(); ++j) other[j] = other[j] * 1.25f + (j % 2 == 0 ? 0.5f : 0.25f);
+      const float* const own = std::exchange(weights[i], other.data());
+      const absl::StatusOr<engine::Engine> changed = engine::Engine::Make(*compiled.program, weights, compiled.engine->path());
+      ASSERT_TRUE(changed.ok()) << changed.status();
+      weights[i] = own;
+      EXPECT_NE(Logits(*changed, {picture}), logits) << form.name << " does not read " << weight.name;
+    }
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Forms, Parity,

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "engine/cpu/plan.h"
+#include "tests/engine/compiled.h"
+
+namespace vitrine::engine {
+namespace {
+
+class Fake : public Step {
+ public:
+  Fake(std::vector<int> from, int to) {
+    reads = std::move(from);
+    writes = to;
+  }
+  void Run(const Frame&) const override {}
+};
+
+Plan Chain(std::vector<Buffer> buffers, const std::vector<std::pair<std::vector<int>, int>>& steps) {
+  Plan plan;
+  plan.buffers = std::move(buffers);
+  for (const auto& [reads, writes] : steps) plan.steps.push_back(std::make_unique<Fake>(reads, writes));
+  plan.logits = {steps.back().second, 0, 1};
+  PlanArena(plan);
+  return plan;
+}
+
+TEST(PlanArena, BuffersWhoseLivesDoNotOverlapShareASlotAsWideAsTheWidest) {
+  const Plan plan = Chain({{RowsOf::kTokens, 8}, {RowsOf::kTokens, 4}, {RowsOf::kTokens, 16}, {RowsOf::kTokens, 2}},
+                          {{{}, 0}, {{0}, 1}, {{1}, 2}, {{2}, 3}});
+  EXPECT_EQ(plan.buffers[0].slot, plan.buffers[2].slot);
+  EXPECT_EQ(plan.buffers[1].slot, plan.buffers[3].slot);
+  ASSERT_EQ(plan.slots.size(), 2u);
+  EXPECT_EQ(plan.slots[static_cast<size_t>(plan.buffers[0].slot)].width, 16);
+  EXPECT_EQ(plan.slots[static_cast<size_t>(plan.buffers[1].slot)].width, 4);
+}
+
+TEST(PlanArena, WhatIsReadLaterKeepsItsSlot) {
+  const Plan plan = Chain({{RowsOf::kTokens, 8}, {RowsOf::kTokens, 8}, {RowsOf::kTokens, 8}, {RowsOf::kTokens, 8}},
+                          {{{}, 0}, {{0}, 1}, {{1}, 2}, {{0, 2}, 3}});
+  const int kept = plan.buffers[0].slot;
+  for (const int other : {1, 2, 3}) EXPECT_NE(plan.buffers[static_cast<size_t>(other)].slot, kept) << other;
+}
+
+TEST(PlanArena, RowsOfAnotherKindHaveTheirOwnSlot) {
+  const Plan plan = Chain({{RowsOf::kTokens, 8}, {RowsOf::kImages, 8}, {RowsOf::kCells, 8}},
+                          {{{}, 0}, {{0}, 1}, {{1}, 2}});
+  EXPECT_EQ(plan.slots.size(), 3u);
+}
+
+// Of every compiled model: no step writes over what a later one reads.
+TEST(PlanArena, NothingIsWrittenOverBeforeItsLastReader) {
+  for (const testing::EngineForm& form : testing::EngineForms()) {
+    const testing::Compiled compiled(form.config, cpu::CpuPath::kPortable);
+    const Plan& plan = compiled.engine->plan();
+    std::vector<int> holds(plan.slots.size(), -1);  // by slot, the buffer that lies there
+    for (const auto& step : plan.steps) {
+      for (const int read : step->reads) {
+        ASSERT_EQ(holds[static_cast<size_t>(plan.buffers[static_cast<size_t>(read)].slot)], read)
+            << form.name << " at " << step->name;
+      }
+      holds[static_cast<size_t>(plan.buffers[static_cast<size_t>(step->writes)].slot)] = step->writes;
+    }
+    EXPECT_EQ(holds[static_cast<size_t>(plan.buffers[static_cast<size_t>(plan.logits.buffer)].slot)],
+              plan.logits.buffer);
+  }
+}
+
+}  // namespace
+}  // namespace vitrine::engine
