@@ -1,28 +1,46 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/attention_distance.h"
 
-#include <ATen/TensorOperators.h>
-#include <ATen/ops/arange.h>
-#include <ATen/ops/hypot.h>
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
+#include <vector>
 
 namespace vitrine {
 namespace {
 
-// Distance between the centres of any two patches, in cells: [cells, cells] fp64.
-at::Tensor Distances(Grid grid) {
-  const at::Tensor cells = at::arange(grid.cells(), at::kDouble);
-  const at::Tensor rows = (cells / grid.columns).floor();
-  const at::Tensor columns = cells - rows * grid.columns;
-  return at::hypot(rows.unsqueeze(1) - rows.unsqueeze(0), columns.unsqueeze(1) - columns.unsqueeze(0));
+// In cells, from the first cell of the grid to each. It depends on the steps down and across alone, so it serves every
+// pair of cells.
+std::vector<double> DistancesFromTheFirst(Grid grid) {
+  std::vector<double> distances;
+  for (int row = 0; row < grid.rows; ++row) {
+    for (int column = 0; column < grid.columns; ++column) distances.push_back(std::hypot(row, column));
+  }
+  return distances;
 }
 
 }  // namespace
 
-at::Tensor AttentionDistance(const at::Tensor& weights, Grid grid, int prefix_tokens, int cell, bool keep_class_mass) {
-  const at::Tensor magnitudes = weights.to(at::kDouble).abs().slice(1, prefix_tokens);  // [h, cells, n]
-  const at::Tensor to_patches = magnitudes.slice(2, prefix_tokens);                     // [h, cells, cells]
-  const at::Tensor mass = (keep_class_mass ? magnitudes : to_patches).sum(2);
-  return ((to_patches * Distances(grid)).sum(2) / mass).mean(1) * cell;
+double AttentionDistance(std::span<const float> weights, Grid grid, int prefix_tokens, int cell, bool keep_class_mass) {
+  const std::vector<double> distances = DistancesFromTheFirst(grid);
+  const int64_t tokens = prefix_tokens + grid.cells();
+  double sum = 0;
+  for (int64_t query = 0; query < grid.cells(); ++query) {
+    const auto row = static_cast<int>(query / grid.columns), column = static_cast<int>(query % grid.columns);
+    const float* weight = &weights[static_cast<size_t>((prefix_tokens + query) * tokens)];
+    double mass = 0, weighted = 0;
+    for (int key = 0; key < prefix_tokens; ++key, ++weight) mass += keep_class_mass ? std::abs(*weight) : 0;
+    for (int key_row = 0; key_row < grid.rows; ++key_row) {
+      const double* of_row = &distances[static_cast<size_t>(std::abs(row - key_row) * grid.columns)];
+      for (int key_column = 0; key_column < grid.columns; ++key_column, ++weight) {
+        const double magnitude = std::abs(*weight);
+        mass += magnitude;
+        weighted += magnitude * of_row[std::abs(column - key_column)];
+      }
+    }
+    sum += weighted / mass;
+  }
+  return sum / static_cast<double>(grid.cells()) * cell;
 }
 
 }  // namespace vitrine

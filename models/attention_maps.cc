@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/attention_maps.h"
 
-#include <ATen/TensorOperators.h>
-#include <ATen/ops/eye.h>
-#include <ATen/ops/matmul.h>
-
+#include <algorithm>
+#include <cmath>
+#include <span>
 #include <utility>
 
 #include "models/attention_distance.h"
@@ -15,65 +14,122 @@ namespace {
 
 using Matrices = AttentionTap::Matrices;
 
-AttentionMap ToMap(v1::AttentionKind kind, int layer, int head, int64_t rows, int64_t columns, bool diverging,
-                   const at::Tensor& values) {
-  const at::Tensor flat = values.to(at::kFloat).contiguous();
-  const float* first = flat.const_data_ptr<float>();
-  return {.kind = kind,
-          .layer = layer,
-          .head = head,
-          .rows = static_cast<int>(rows),
-          .columns = static_cast<int>(columns),
-          .diverging = diverging,
-          .values = std::vector<float>(first, first + flat.numel())};
-}
-
-// The whole matrix of every head: [heads, queries, n].
-at::Tensor WeightsOf(const Matrices& matrices) {
-  return matrices.weights.defined() ? matrices.weights : at::matmul(matrices.queries, matrices.keys.transpose(1, 2));
-}
-
-// What a query sees of the keys, or the mean over queries: [heads, n]. From factors in time linear in n.
-at::Tensor RowsOf(const Matrices& matrices, const v1::AttentionRequest& request, int prefix_tokens) {
-  const at::Tensor& queries = matrices.weights.defined() ? matrices.weights : matrices.queries;  // [h, n or 1, ...]
-  at::Tensor row;
-  if (request.kind() == v1::MEAN_OVER_QUERIES) {
-    row = queries.mean(1, /*keepdim=*/true);
-  } else if (request.kind() == v1::QUERY_ROW) {
-    row = queries.narrow(1, prefix_tokens + request.query(), 1);
-  } else {
-    row = queries.narrow(1, 0, 1);  // the class token
+// queries keys^T: [queries, n] from [queries, width] and [n, width].
+std::vector<float> Product(std::span<const float> queries, std::span<const float> keys, size_t width) {
+  const size_t n = keys.size() / width;
+  std::vector<float> transposed(keys.size());  // [width, n], so that the innermost loop runs along rows
+  for (size_t i = 0; i < keys.size(); ++i) transposed[i % width * n + i / width] = keys[i];
+  std::vector<float> product(queries.size() / width * n);
+  for (size_t i = 0; i < queries.size(); ++i) {
+    const float factor = queries[i];
+    const float* column = &transposed[i % width * n];
+    float* row = &product[i / width * n];
+    for (size_t j = 0; j < n; ++j) row[j] += factor * column[j];
   }
-  return (matrices.weights.defined() ? row : at::matmul(row, matrices.keys.transpose(1, 2))).select(1, 0);
+  return product;
 }
 
-// One layer's map of every head: [heads, rows, columns].
-at::Tensor MapsOf(const Matrices& matrices, const v1::AttentionRequest& request, const AttentionAbility& ability,
-                  Grid grid) {
-  if (request.kind() == v1::SCORES) return matrices.scores;
-  if (FormOf(request.kind()) != AttentionForm::kGrid) return WeightsOf(matrices);
-  // NOTE: a class query sees the class token before the grid, whatever the blocks below have.
-  const int prefix = request.kind() == v1::CLASS_ATTENTION ? 1 : ability.prefix_tokens;
-  return RowsOf(matrices, request, prefix).slice(1, prefix).view({-1, grid.rows, grid.columns});
+// What has a row for each query: [heads, queries, n], or of factors [heads, queries, d_h].
+const FloatArray& RowsOf(const Matrices& matrices) {
+  return matrices.weights.empty() ? matrices.queries : matrices.weights;
+}
+
+// Of a head, what rows of RowsOf say of the keys: [rows, n].
+std::vector<float> OfKeys(const Matrices& matrices, int head, std::span<const float> rows) {
+  if (!matrices.weights.empty()) return {rows.begin(), rows.end()};
+  return Product(rows, matrices.keys[head], static_cast<size_t>(matrices.keys.shape[2]));
+}
+
+// The whole matrix of a head: [queries, n].
+std::vector<float> WeightsOf(const Matrices& matrices, int head) {
+  return OfKeys(matrices, head, RowsOf(matrices)[head]);
+}
+
+// Of a head, what a query sees of the keys, or the mean over queries: [n]. From factors in time linear in n.
+std::vector<float> RowOf(const Matrices& matrices, int head, const v1::AttentionRequest& request, int prefix_tokens) {
+  const std::span<const float> rows = RowsOf(matrices)[head];
+  const int64_t width = RowsOf(matrices).shape[2];
+  if (request.kind() == v1::MEAN_OVER_QUERIES) return OfKeys(matrices, head, MeanOfRows(rows, width));
+  const int64_t query = request.kind() == v1::QUERY_ROW ? prefix_tokens + request.query() : 0;  // 0: the class token
+  return OfKeys(matrices, head, rows.subspan(static_cast<size_t>(query * width), static_cast<size_t>(width)));
+}
+
+// A head's map of one layer.
+AttentionMap MapOf(const Matrices& matrices, int head, const v1::AttentionRequest& request,
+                   const AttentionAbility& ability, Grid grid) {
+  AttentionMap map{.kind = request.kind(), .head = head, .diverging = ability.diverging};
+  if (FormOf(request.kind()) == AttentionForm::kGrid) {
+    // NOTE: a class query sees the class token before the grid, whatever the blocks below have.
+    const int prefix = request.kind() == v1::CLASS_ATTENTION ? 1 : ability.prefix_tokens;
+    map.rows = grid.rows;
+    map.columns = grid.columns;
+    map.values = RowOf(matrices, head, request, prefix);
+    map.values.erase(map.values.begin(), map.values.begin() + prefix);
+    return map;
+  }
+  if (request.kind() == v1::SCORES) {
+    const std::span<const float> scores = matrices.scores[head];
+    map.values.assign(scores.begin(), scores.end());
+  } else {
+    map.values = WeightsOf(matrices, head);
+  }
+  map.rows = static_cast<int>(RowsOf(matrices).shape[1]);
+  map.columns = static_cast<int>(map.values.size()) / map.rows;
+  return map;
 }
 
 // The mean over heads. Heads of a signed map have no common scale: each is divided by its largest magnitude first.
-at::Tensor MeanOverHeads(const at::Tensor& maps, bool diverging) {
-  if (!diverging) return maps.mean(0);
-  return (maps / maps.abs().amax({1, 2}, /*keepdim=*/true).clamp_min(1e-30)).mean(0);
+AttentionMap MeanOverHeads(const Matrices& matrices, const v1::AttentionRequest& request,
+                           const AttentionAbility& ability, Grid grid) {
+  const auto heads = static_cast<int>(RowsOf(matrices).shape[0]);
+  AttentionMap map;
+  std::vector<float> sums;
+  for (int head = 0; head < heads; ++head) {
+    map = MapOf(matrices, head, request, ability, grid);
+    float scale = 1;
+    if (map.diverging) {
+      scale = 1e-30F;
+      for (const float value : map.values) scale = std::max(scale, std::abs(value));
+    }
+    sums.resize(map.values.size());
+    for (size_t i = 0; i < sums.size(); ++i) sums[i] += map.values[i] / (scale * static_cast<float>(heads));
+  }
+  map.head = -1;
+  map.values = std::move(sums);
+  return map;
 }
 
-// Abnar and Zuidema 2020: the product over layers of (A + I) / 2, A the mean over heads; later layers on the left.
+// row (A + I) / 2, A the mean over the heads of `weights`.
+std::vector<double> Through(const FloatArray& weights, const std::vector<double>& row) {
+  const int64_t heads = weights.shape[0];
+  std::vector<double> next = row;
+  for (int64_t head = 0; head < heads; ++head) {
+    const float* weight = weights[head].data();
+    for (const double value : row) {
+      const double share = value / static_cast<double>(heads);
+      for (double& sum : next) sum += share * *weight++;
+    }
+  }
+  for (double& value : next) value /= 2;
+  return next;
+}
+
+// Abnar and Zuidema 2020: the product over layers of (A + I) / 2, A the mean over heads; later layers on the left. Of
+// the product only the class token's row is wanted, so a row is taken through the layers from the last one on.
 AttentionMap Rollout(const AttentionTap& tap, int image, int layers, int prefix_tokens, Grid grid) {
-  at::Tensor rollout;
-  for (int layer = 0; layer < layers; ++layer) {
+  std::vector<double> row(static_cast<size_t>(prefix_tokens + grid.cells()));
+  row[0] = 1;
+  for (int layer = layers - 1; layer >= 0; --layer) {
     const Matrices* matrices = tap.Find(image, AttentionSource::kTokens, layer);
     if (matrices == nullptr) return {};
-    const at::Tensor mean = matrices->weights.mean(0);
-    const at::Tensor mixed = (mean + at::eye(mean.size(0))) * 0.5;
-    rollout = rollout.defined() ? at::matmul(mixed, rollout) : mixed;
+    row = Through(matrices->weights, row);
   }
-  return ToMap(v1::ROLLOUT, -1, -1, grid.rows, grid.columns, false, rollout[0].slice(0, prefix_tokens));
+  return {.kind = v1::ROLLOUT,
+          .layer = -1,
+          .head = -1,
+          .rows = grid.rows,
+          .columns = grid.columns,
+          .values = {row.begin() + prefix_tokens, row.end()}};
 }
 
 // One row per layer, one column per head.
@@ -84,9 +140,11 @@ AttentionMap Distance(const v1::AttentionRequest& resolved, const AttentionAbili
   for (const int layer : resolved.layers()) {
     const Matrices* matrices = tap.Find(image, AttentionSource::kTokens, layer);
     if (matrices == nullptr) continue;
-    const at::Tensor heads =
-        AttentionDistance(WeightsOf(*matrices), grid, ability.prefix_tokens, ability.cell, resolved.keep_class_mass());
-    for (const int head : resolved.heads()) map.values.push_back(static_cast<float>(heads[head].item<double>()));
+    for (const int head : resolved.heads()) {
+      const double pixels = AttentionDistance(WeightsOf(*matrices, head), grid, ability.prefix_tokens, ability.cell,
+                                              resolved.keep_class_mass());
+      map.values.push_back(static_cast<float>(pixels));
+    }
     ++map.rows;
   }
   return map;
@@ -112,12 +170,12 @@ std::vector<AttentionMap> CollectAttention(const v1::AttentionRequest& resolved,
   for (const int layer : resolved.layers()) {
     const Matrices* matrices = tap.Find(image, offer.source, layer);
     if (matrices == nullptr) continue;
-    const at::Tensor all = MapsOf(*matrices, resolved, ability, grid);
-    const auto add = [&](int head, const at::Tensor& values) {
-      maps.push_back(ToMap(resolved.kind(), layer, head, all.size(1), all.size(2), ability.diverging, values));
+    const auto add = [&](AttentionMap map) {
+      map.layer = layer;
+      maps.push_back(std::move(map));
     };
-    for (const int head : resolved.heads()) add(head, all[head]);
-    if (resolved.heads().empty()) add(-1, MeanOverHeads(all, ability.diverging));
+    for (const int head : resolved.heads()) add(MapOf(*matrices, head, resolved, ability, grid));
+    if (resolved.heads().empty()) add(MeanOverHeads(*matrices, resolved, ability, grid));
   }
   return maps;
 }

@@ -2,14 +2,13 @@
 #ifndef VITRINE_MODELS_ATTENTION_TAP_H_
 #define VITRINE_MODELS_ATTENTION_TAP_H_
 
-#include <ATen/core/Tensor.h>
-
 #include <map>
 #include <set>
 #include <tuple>
 #include <utility>
 
 #include "models/abilities.h"
+#include "models/float_array.h"
 
 namespace vitrine {
 
@@ -19,13 +18,13 @@ namespace vitrine {
 // keep the fused path. Not thread-safe: one tap per forward pass.
 class AttentionTap {
  public:
-  // What one layer hands out for one image, fp32 on the CPU. A model without softmax gives the factors instead of the
-  // matrices, so that a mean over queries stays linear in the tokens.
+  // What one layer hands out for one image, of the shape that its source has. A model without softmax gives the factors
+  // instead of the matrices, so that a mean over queries stays linear in the tokens; the others are empty.
   struct Matrices {
-    at::Tensor scores;   // before the softmax, as the softmax sees them; for KV+Pos the symmetric part, before g(j)
-    at::Tensor weights;  // after the softmax
-    at::Tensor queries;  // [heads, queries, d_h]: weights are queries keys^T, of both signs
-    at::Tensor keys;     // [heads, n, d_h]
+    FloatArray scores;   // before the softmax, as the softmax sees them; for KV+Pos the symmetric part, before g(j)
+    FloatArray weights;  // after the softmax
+    FloatArray queries;  // [heads, queries, d_h]: weights are queries keys^T, of both signs
+    FloatArray keys;     // [heads, n, d_h]
   };
 
   void Request(int image, AttentionSource source, int layer) { wanted_.insert({image, source, layer}); }

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/features.h"
 
-#include <ATen/TensorOperators.h>
-
 #include <algorithm>
+#include <span>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -36,26 +35,30 @@ int64_t ValuesOf(const v1::FeatureRequest& resolved, const FeatureAbility& abili
 }
 
 FeatureMap CollectFeature(const v1::FeatureRequest& resolved, const TokenTap& tokens, int image) {
-  const PackedTokens& all = *tokens.Find(TokenTap::kFinal);
+  const TokenTap::Tokens& all = *tokens.Find(TokenTap::kFinal);
   const TokenLayout& layout = *all.layout;
-  const at::Tensor of_image = all.data.narrow(0, layout.offset(image), layout.tokens(image));  // [n, d]
-  const at::Tensor patches = of_image.slice(0, layout.prefix_tokens());                        // [cells, d]
-  FeatureMap map{.kind = resolved.kind(), .width = static_cast<int>(all.data.size(1))};
-  at::Tensor values;
+  const int64_t width = all.data.shape[1];
+  // The values of some of the image's tokens, counted from its first.
+  const auto values_of = [&](int64_t first, int64_t count) {
+    return std::span(all.data.values)
+        .subspan(static_cast<size_t>((layout.offset(image) + first) * width), static_cast<size_t>(count * width));
+  };
+  const std::span<const float> patches = values_of(layout.prefix_tokens(), layout.grid(image).cells());
+  FeatureMap map{.kind = resolved.kind(), .width = static_cast<int>(width)};
   switch (resolved.kind()) {
-    case v1::CLASS_TOKEN:
-      values = of_image[0];
+    case v1::CLASS_TOKEN: {
+      const std::span<const float> first = values_of(0, 1);
+      map.values.assign(first.begin(), first.end());
       break;
+    }
     case v1::MEAN_TOKEN:
-      values = patches.mean(0);
+      map.values = MeanOfRows(patches, width);
       break;
     default:
       map.rows = layout.grid(image).rows;
       map.columns = layout.grid(image).columns;
-      values = patches;
+      map.values.assign(patches.begin(), patches.end());
   }
-  const at::Tensor flat = values.to(at::kFloat).cpu().contiguous();
-  map.values.assign(flat.const_data_ptr<float>(), flat.const_data_ptr<float>() + flat.numel());
   return map;
 }
 

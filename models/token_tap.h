@@ -3,10 +3,12 @@
 #define VITRINE_MODELS_TOKEN_TAP_H_
 
 #include <map>
+#include <memory>
 #include <set>
 #include <utility>
 
-#include "models/packed_tokens.h"
+#include "models/float_array.h"
+#include "models/token_layout.h"
 
 namespace vitrine {
 
@@ -17,19 +19,24 @@ class TokenTap {
   // All tokens as the head sees its own: after the last norm, where the model has one.
   static constexpr int kFinal = -1;
 
+  struct Tokens {
+    FloatArray data;  // [tokens, width], those of image 0, then of image 1, ...
+    std::shared_ptr<const TokenLayout> layout;
+  };
+
   // `stage` is a block, counted from 0 over all kinds of block, or kFinal.
   void Request(int stage) { wanted_.insert(stage); }
   bool Wants(int stage) const { return wanted_.contains(stage); }
-  void Put(int stage, PackedTokens tokens) { taken_[stage] = std::move(tokens); }
-  // Null where nothing was put. `data` may have rows of padding after the layout's last token.
-  const PackedTokens* Find(int stage) const {
+  void Put(int stage, Tokens tokens) { taken_[stage] = std::move(tokens); }
+  // Null where nothing was put.
+  const Tokens* Find(int stage) const {
     const auto found = taken_.find(stage);
     return found == taken_.end() ? nullptr : &found->second;
   }
 
  private:
   std::set<int> wanted_;
-  std::map<int, PackedTokens> taken_;
+  std::map<int, Tokens> taken_;
 };
 
 }  // namespace vitrine

@@ -18,6 +18,7 @@
 #include "base/status_macros.h"
 #include "imaging/geometry.h"
 #include "models/zoo.h"
+#include "reference/float_arrays.h"
 #include "reference/model.h"
 #include "repository/checkpoint.h"
 #include "server/request/picture_input.h"
@@ -82,8 +83,8 @@ double LargestError(const AttentionTap::Matrices& actual, const AttentionTap::Ma
   double largest = 0;
   for (const auto member : {&AttentionTap::Matrices::scores, &AttentionTap::Matrices::weights,
                             &AttentionTap::Matrices::queries, &AttentionTap::Matrices::keys}) {
-    if (!(expected.*member).defined()) continue;
-    const double error = RelativeError(actual.*member, expected.*member);
+    if ((expected.*member).empty()) continue;
+    const double error = RelativeError(TensorOf(actual.*member), TensorOf(expected.*member));
     if (!std::isfinite(error)) return error;
     largest = std::max(largest, error);
   }

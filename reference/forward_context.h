@@ -54,10 +54,6 @@ struct ForwardContext {
   }
 
   bool WantsTokens(int stage) const { return tokens != nullptr && tokens->Wants(stage); }
-  // Hands out the tokens after a block, counted from 0, if somebody asked.
-  void HandOut(int stage, const PackedTokens& x) const {
-    if (WantsTokens(stage)) tokens->Put(stage, x);
-  }
 };
 
 }  // namespace vitrine

@@ -5,6 +5,7 @@
 
 #include <variant>
 
+#include "reference/float_arrays.h"
 #include "reference/operators/add_positions.h"
 #include "reference/operators/convolution_patches.h"
 #include "reference/operators/cpu_kernels.h"
@@ -87,10 +88,14 @@ at::ScalarType Interpreter::Pass::TypeOf(const Operator& op, const at::Tensor& x
 }
 
 void Interpreter::Pass::HandOut(Value value) {
-  if (context_.tokens == nullptr) return;
+  const auto hand_out = [&](int stage) {
+    if (!context_.WantsTokens(stage)) return;
+    const PackedTokens x = Packed(value);  // rows of padding may follow
+    context_.tokens->Put(stage, {FloatsOf(x.data.narrow(0, 0, x.layout->total_tokens())), x.layout});
+  };
   const auto stage = plan_.stage_of_.find(value.id);
-  if (stage != plan_.stage_of_.end()) context_.HandOut(stage->second, Packed(value));
-  if (value == program_.final_tokens()) context_.HandOut(TokenTap::kFinal, Packed(value));
+  if (stage != plan_.stage_of_.end()) hand_out(stage->second);
+  if (value == program_.final_tokens()) hand_out(TokenTap::kFinal);
 }
 
 void Interpreter::Pass::Do(const Operator& op, const program::Convolve& convolve, Held& result) {

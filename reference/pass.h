@@ -7,10 +7,10 @@
 #include <utility>
 #include <vector>
 
-#include "models/packed_tokens.h"
 #include "reference/interpreter.h"
 #include "reference/operators/batch_norm.h"
 #include "reference/operators/convolution_stem.h"
+#include "reference/packed_tokens.h"
 
 namespace vitrine {
 

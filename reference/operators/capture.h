@@ -6,6 +6,7 @@
 #include <ATen/core/grad_mode.h>
 
 #include "models/attention_tap.h"
+#include "reference/float_arrays.h"
 
 namespace vitrine {
 
@@ -23,7 +24,7 @@ void Capture(AttentionTap* tap, AttentionSource source, int layer, int first_ima
 
 // What an attention by softmax hands out.
 inline AttentionTap::Matrices Explicit(const at::Tensor& scores, const at::Tensor& weights) {
-  return {.scores = scores.detach().cpu(), .weights = weights.detach().cpu(), .queries = {}, .keys = {}};
+  return {.scores = FloatsOf(scores), .weights = FloatsOf(weights), .queries = {}, .keys = {}};
 }
 
 }  // namespace vitrine

@@ -4,8 +4,8 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "models/packed_tokens.h"
 #include "reference/forward_context.h"
+#include "reference/packed_tokens.h"
 
 namespace vitrine {
 

@@ -2,8 +2,8 @@
 #ifndef VITRINE_REFERENCE_OPERATORS_CLASS_ATTENTION_H_
 #define VITRINE_REFERENCE_OPERATORS_CLASS_ATTENTION_H_
 
-#include "models/packed_tokens.h"
 #include "reference/forward_context.h"
+#include "reference/packed_tokens.h"
 
 namespace vitrine {
 

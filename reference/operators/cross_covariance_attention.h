@@ -4,8 +4,8 @@
 
 #include <memory>
 
-#include "models/packed_tokens.h"
 #include "reference/forward_context.h"
+#include "reference/packed_tokens.h"
 
 namespace vitrine {
 

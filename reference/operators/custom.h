@@ -2,8 +2,8 @@
 #ifndef VITRINE_REFERENCE_OPERATORS_CUSTOM_H_
 #define VITRINE_REFERENCE_OPERATORS_CUSTOM_H_
 
-#include "models/packed_tokens.h"
 #include "models/program/operators.h"
+#include "reference/packed_tokens.h"
 
 namespace vitrine {
 

@@ -7,7 +7,7 @@
 #include <memory>
 #include <utility>
 
-#include "models/packed_tokens.h"
+#include "reference/packed_tokens.h"
 
 namespace vitrine {
 

@@ -2,9 +2,9 @@
 #ifndef VITRINE_REFERENCE_OPERATORS_KV_ATTENTION_H_
 #define VITRINE_REFERENCE_OPERATORS_KV_ATTENTION_H_
 
-#include "models/packed_tokens.h"
 #include "reference/forward_context.h"
 #include "reference/operators/map_position.h"
+#include "reference/packed_tokens.h"
 
 namespace vitrine {
 

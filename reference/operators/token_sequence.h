@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "models/packed_tokens.h"
+#include "reference/packed_tokens.h"
 
 namespace vitrine {
 

@@ -6,6 +6,7 @@
 #include <ATen/ops/linalg_vector_norm.h>
 #include <ATen/ops/matmul.h>
 
+#include "reference/float_arrays.h"
 #include "reference/operators/capture.h"
 #include "reference/operators/channel_products.h"
 #include "reference/operators/dropout.h"
@@ -68,10 +69,7 @@ AttentionTap::Matrices LinearAttention::Factors(const at::Tensor& queries, const
                                                 const at::Tensor& norms) const {
   at::Tensor q = queries.transpose(0, 1);  // [h, n, d_h]
   if (over_values) q = q * (context_scale.view({-1, 1, 1}) / norms.transpose(1, 2));
-  return {.scores = {},
-          .weights = {},
-          .queries = q.detach().contiguous().cpu(),
-          .keys = keys.transpose(0, 1).detach().contiguous().cpu()};
+  return {.scores = {}, .weights = {}, .queries = FloatsOf(q), .keys = FloatsOf(keys.transpose(0, 1))};
 }
 
 }  // namespace vitrine

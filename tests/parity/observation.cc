@@ -7,6 +7,8 @@
 #include <cstdlib>
 #include <sstream>
 
+#include "reference/float_arrays.h"
+
 namespace vitrine::testing {
 namespace {
 
@@ -45,13 +47,14 @@ AttentionSource SourceOf(const Model& model, const std::string& what) {
 }
 
 at::Tensor AttentionValues(const AttentionTap::Matrices& matrices, const std::string& what) {
-  const at::Tensor weights =
-      matrices.weights.defined() ? matrices.weights : matrices.queries.matmul(matrices.keys.transpose(-2, -1));
+  const at::Tensor weights = matrices.weights.empty()
+                                 ? TensorOf(matrices.queries).matmul(TensorOf(matrices.keys).transpose(-2, -1))
+                                 : TensorOf(matrices.weights);
   return what == "class_row" ? weights.select(1, 0) : weights;
 }
 
-at::Tensor TokensOf(const PackedTokens& tokens, int image) {
-  return tokens.data.narrow(0, tokens.layout->offset(image), tokens.layout->tokens(image));
+at::Tensor TokensOf(const TokenTap::Tokens& tokens, int image) {
+  return TensorOf(tokens.data).narrow(0, tokens.layout->offset(image), tokens.layout->tokens(image));
 }
 
 }  // namespace
@@ -87,7 +90,7 @@ std::map<std::string, at::Tensor> Observe(const Model& model, const ImageBatch& 
     if (!place.contains(wanted.picture)) continue;
     const int image = place[wanted.picture];
     if (wanted.tokens()) {
-      const PackedTokens* taken = tokens.Find(wanted.layer);
+      const TokenTap::Tokens* taken = tokens.Find(wanted.layer);
       if (taken != nullptr) found[name] = Sample(TokensOf(*taken, image));
     } else {
       const auto* taken = attention.Find(image, SourceOf(model, wanted.what), wanted.layer);

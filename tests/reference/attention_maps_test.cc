@@ -11,6 +11,7 @@
 #include <numeric>
 
 #include "models/attention_distance.h"
+#include "reference/float_arrays.h"
 #include "tests/reference/pictures.h"
 
 namespace vitrine {
@@ -166,8 +167,8 @@ TEST_F(Captured, RolloutIsTheProductOverLayers) {
   EXPECT_EQ(maps[0].layer, -1);
   at::Tensor product = at::eye(16);
   for (int layer = 2; layer >= 0; --layer) {
-    product =
-        at::matmul(product, (tap_.Find(kWatched, AttentionSource::kTokens, layer)->weights.mean(0) + at::eye(16)) / 2);
+    product = at::matmul(
+        product, (TensorOf(tap_.Find(kWatched, AttentionSource::kTokens, layer)->weights).mean(0) + at::eye(16)) / 2);
   }
   EXPECT_NEAR(Sum(maps[0]) + product[0][0].item<double>(), 1, 1e-5);
   for (int key = 1; key < 16; ++key) {
@@ -189,9 +190,9 @@ TEST_F(Captured, DistanceIsOneNumberPerLayerAndHead) {
   ASSERT_EQ(maps.size(), 1U);
   ASSERT_EQ(maps[0].rows, 2);
   ASSERT_EQ(maps[0].columns, 2);
-  const at::Tensor weights = tap_.Find(kWatched, AttentionSource::kTokens, 2)->weights;
-  EXPECT_FLOAT_EQ(maps[0].values[2], AttentionDistance(weights, kGrid, 1, 4, false)[3].item<float>());
-  EXPECT_FLOAT_EQ(maps[0].values[3], AttentionDistance(weights, kGrid, 1, 4, false)[1].item<float>());
+  const FloatArray& weights = tap_.Find(kWatched, AttentionSource::kTokens, 2)->weights;
+  EXPECT_FLOAT_EQ(maps[0].values[2], static_cast<float>(AttentionDistance(weights[3], kGrid, 1, 4, false)));
+  EXPECT_FLOAT_EQ(maps[0].values[3], static_cast<float>(AttentionDistance(weights[1], kGrid, 1, 4, false)));
 }
 
 // A tap with one layer's factors, as a model without softmax gives them.
@@ -203,7 +204,8 @@ TEST(Factors, GiveTheSameMapsAsTheirProduct) {
   const at::Tensor queries = at::randn({2, 15, 6}), keys = at::randn({2, 15, 6});
   const at::Tensor product = at::matmul(queries, keys.transpose(1, 2));
   AttentionTap tap;
-  tap.Put(0, AttentionSource::kTokens, 0, {.scores = {}, .weights = {}, .queries = queries, .keys = keys});
+  tap.Put(0, AttentionSource::kTokens, 0,
+          {.scores = {}, .weights = {}, .queries = FloatsOf(queries), .keys = FloatsOf(keys)});
   const auto maps = [&](v1::AttentionKind kind, std::vector<int> heads, int query = 0) {
     v1::AttentionRequest request = Request(kind, {0}, std::move(heads));
     request.set_query(query);

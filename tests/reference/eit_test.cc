@@ -13,6 +13,7 @@
 #include <map>
 
 #include "models/zoo.h"
+#include "reference/float_arrays.h"
 #include "reference/operators/grid_convolution.h"
 #include "tests/reference/pictures.h"
 
@@ -148,7 +149,7 @@ TEST(Eit, BnReluNormalisesOverTheCellsOfTheBatch) {
   EXPECT_EQ(Difference(mean, before), 0) << "a replica moved the statistics";
   context.update_statistics = true;
   EXPECT_EQ(Difference(model->Forward(images, context), logits), 0);
-  const PackedTokens& x = *tap.Find(0);
+  const PackedTokens x{TensorOf(tap.Find(0)->data), tap.Find(0)->layout};
   const at::Tensor u =
       at::layer_norm(x.data, {24}, tensors.at(block + "norm.weight"), tensors.at(block + "norm.bias"), 1e-6);
   const at::Tensor weight = tensors.at(block + "convolution.weight");

@@ -10,6 +10,7 @@
 
 #include "models/families/family.h"
 #include "models/zoo.h"
+#include "reference/float_arrays.h"
 #include "reference/model.h"
 #include "tests/reference/oracle.h"
 #include "tests/reference/pictures.h"
@@ -234,12 +235,13 @@ TEST_P(EveryFamily, AttentionOfAnImageIsThatOfTheImageAlone) {
       const Matrices* matrices = crowded.Find(last, offer.source, layer);
       const Matrices* expected = alone.Find(0, offer.source, layer);
       ASSERT_TRUE(matrices != nullptr && expected != nullptr);
-      EXPECT_TRUE(matrices->weights.defined() || matrices->queries.defined());
+      EXPECT_FALSE(matrices->weights.empty() && matrices->queries.empty());
       for (const auto member : {&Matrices::scores, &Matrices::weights, &Matrices::queries, &Matrices::keys}) {
-        ASSERT_EQ((matrices->*member).defined(), (expected->*member).defined());
-        if (!(matrices->*member).defined()) continue;
-        EXPECT_EQ((matrices->*member).size(0), offer.heads);
-        EXPECT_LT(Relative(matrices->*member, expected->*member), member == &Matrices::weights ? 1e-5 : 1e-4);
+        ASSERT_EQ((matrices->*member).shape, (expected->*member).shape);
+        if ((matrices->*member).empty()) continue;
+        EXPECT_EQ((matrices->*member).shape[0], offer.heads);
+        EXPECT_LT(Relative(TensorOf(matrices->*member), TensorOf(expected->*member)),
+                  member == &Matrices::weights ? 1e-5 : 1e-4);
       }
     }
   }

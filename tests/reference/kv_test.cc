@@ -8,6 +8,7 @@
 #include <string>
 
 #include "models/zoo.h"
+#include "reference/float_arrays.h"
 #include "reference/operators/kv_attention.h"
 #include "tests/reference/pictures.h"
 
@@ -60,18 +61,22 @@ TEST(KvZoo, ParametersAreTheFormulas) {
 
 class Watched : public ::testing::Test {
  protected:
-  AttentionTap::Matrices Run(std::string_view variant) {
+  struct Matrices {
+    at::Tensor scores, weights;
+  };
+  Matrices Run(std::string_view variant) {
     model_ = testing::MakeHashed(FindVariant(variant)->config);
     AttentionTap tap;
     tap.Request(0, AttentionSource::kTokens, 1);
     EXPECT_TRUE(RunModel(*model_, {Picture(1, 28, 28, 3)}, &tap).ok());
-    return *tap.Find(0, AttentionSource::kTokens, 1);
+    const AttentionTap::Matrices& found = *tap.Find(0, AttentionSource::kTokens, 1);
+    return {TensorOf(found.scores), TensorOf(found.weights)};
   }
   std::unique_ptr<Model> model_;
 };
 
 TEST_F(Watched, KvScoresAreSymmetricAndTheirSoftmaxInDetailedBalance) {
-  const AttentionTap::Matrices matrices = Run("kv-mnist-p7-d64-l2");
+  const Matrices matrices = Run("kv-mnist-p7-d64-l2");
   EXPECT_LT(Difference(matrices.scores, matrices.scores.transpose(1, 2)), 1e-5);
   EXPECT_GT(Difference(matrices.weights, matrices.weights.transpose(1, 2)), 1e-4) << "the softmax breaks the symmetry";
   const at::Tensor balanced = matrices.weights * matrices.scores.exp().sum(-1, /*keepdim=*/true);  // A_ij Z_i
@@ -79,7 +84,7 @@ TEST_F(Watched, KvScoresAreSymmetricAndTheirSoftmaxInDetailedBalance) {
 }
 
 TEST_F(Watched, KvPosHandsOutTheSymmetricPartAndAnOffsetPerKey) {
-  const AttentionTap::Matrices matrices = Run("kv-pos-mnist-p7-d64-l2");
+  const Matrices matrices = Run("kv-pos-mnist-p7-d64-l2");
   EXPECT_LT(Difference(matrices.scores, matrices.scores.transpose(1, 2)), 1e-5);
   // log A_ij - score_ij = g(j) - log Z_i: its differences along a row are the same for all rows and heads.
   const at::Tensor offsets = matrices.weights.log() - matrices.scores;
@@ -89,7 +94,7 @@ TEST_F(Watched, KvPosHandsOutTheSymmetricPartAndAnOffsetPerKey) {
 }
 
 TEST_F(Watched, QkvScoresAreNotSymmetric) {
-  const AttentionTap::Matrices matrices = Run("qkv-mnist-p7-d64-l2");
+  const Matrices matrices = Run("qkv-mnist-p7-d64-l2");
   EXPECT_GT(Difference(matrices.scores, matrices.scores.transpose(1, 2)), 1e-3);
 }
 
@@ -113,7 +118,7 @@ TEST_F(Watched, ScoreScaleIsTheConfigs) {
     AttentionTap tap;
     tap.Request(0, AttentionSource::kTokens, 0);
     EXPECT_TRUE(RunModel(*testing::MakeHashed(config), {Picture(1, 28, 28, 3)}, &tap).ok());
-    scores[scale - 1] = tap.Find(0, AttentionSource::kTokens, 0)->scores;
+    scores[scale - 1] = TensorOf(tap.Find(0, AttentionSource::kTokens, 0)->scores);
   }
   EXPECT_LT(Difference(scores[0] * 2, scores[1]), 1e-5) << "four heads: the square root of their ratio is two";
 }

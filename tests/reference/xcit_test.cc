@@ -10,6 +10,7 @@
 
 #include <map>
 
+#include "reference/float_arrays.h"
 #include "reference/operators/cross_covariance_attention.h"
 #include "reference/operators/depthwise_convolution.h"
 #include "reference/operators/fourier_positions.h"
@@ -74,11 +75,12 @@ TEST_F(Xca, RowsOfTheMapSumToOne) {
   EXPECT_EQ(tap.Find(0, AttentionSource::kChannels, 0), nullptr);
   const AttentionTap::Matrices* matrices = tap.Find(1, AttentionSource::kChannels, 0);
   ASSERT_NE(matrices, nullptr);
-  ASSERT_EQ(matrices->weights.sizes(), at::IntArrayRef({kHeads, kWidth / kHeads, kWidth / kHeads}));
-  EXPECT_LT((matrices->weights.sum(-1) - 1).abs().max().item<double>(), 1e-6);
-  EXPECT_LT(Difference(matrices->scores.softmax(-1), matrices->weights), 1e-6);
+  const at::Tensor weights = TensorOf(matrices->weights), scores = TensorOf(matrices->scores);
+  ASSERT_EQ(weights.sizes(), at::IntArrayRef({kHeads, kWidth / kHeads, kWidth / kHeads}));
+  EXPECT_LT((weights.sum(-1) - 1).abs().max().item<double>(), 1e-6);
+  EXPECT_LT(Difference(scores.softmax(-1), weights), 1e-6);
   // Cosines times the temperature.
-  EXPECT_LT((matrices->scores.abs() - temperature_).max().item<double>(), 1e-5);
+  EXPECT_LT((scores.abs() - temperature_).max().item<double>(), 1e-5);
 }
 
 TEST_F(Xca, TheScaleOfAChannelOfQOrKDoesNotMatter) {
@@ -125,7 +127,7 @@ at::Tensor ScoresOf(const Model& model) {
   AttentionTap tap;
   tap.Request(0, AttentionSource::kChannels, 0);
   EXPECT_TRUE(RunModel(model, {Picture(3, 24, 40, 1)}, &tap).ok());
-  return tap.Find(0, AttentionSource::kChannels, 0)->scores;
+  return TensorOf(tap.Find(0, AttentionSource::kChannels, 0)->scores);
 }
 double Asymmetry(const at::Tensor& scores) {
   return Difference(scores, scores.transpose(1, 2));
@@ -165,9 +167,10 @@ TEST(ClassAttentionBlock, PatchRowsAreNormalisedAndDoubled) {
       return at::layer_norm(x, {24}, w.at(name + ".weight"), w.at(name + ".bias"), 1e-6);
     };
     const auto patches = [&](int stage, int image) {
-      const PackedTokens& x = *tap.Find(stage);
+      const TokenTap::Tokens& x = *tap.Find(stage);
       const TokenLayout& layout = *x.layout;
-      return x.data.narrow(0, layout.offset(image), layout.tokens(image)).slice(0, layout.prefix_tokens());
+      EXPECT_EQ(x.data.shape, (std::vector<int64_t>{layout.total_tokens(), 24})) << "rows of padding";
+      return TensorOf(x.data).narrow(0, layout.offset(image), layout.tokens(image)).slice(0, layout.prefix_tokens());
     };
     EXPECT_EQ(tap.Find(1)->layout->prefix_tokens(), 0);
     EXPECT_EQ(tap.Find(2)->layout->prefix_tokens(), 1);
@@ -181,8 +184,8 @@ TEST(ClassAttentionBlock, PatchRowsAreNormalisedAndDoubled) {
         EXPECT_LT(Difference(patches(2 + block, image), p), 1e-4 * p.abs().max().item<double>());
       }
       EXPECT_LT(Difference(patches(TokenTap::kFinal, image), norm("norm", p)), 1e-4);
-      const PackedTokens& final_tokens = *tap.Find(TokenTap::kFinal);
-      const at::Tensor c = final_tokens.data[final_tokens.layout->offset(image)];
+      const TokenTap::Tokens& final_tokens = *tap.Find(TokenTap::kFinal);
+      const at::Tensor c = TensorOf(final_tokens.data)[final_tokens.layout->offset(image)];
       EXPECT_LT(Difference(c.matmul(w.at("head.weight").t()) + w.at("head.bias"), logits[image]), 1e-4);
     }
   }
@@ -194,7 +197,7 @@ TEST(ClassAttentionBlock, HandsOutTheClassRowAfterTheSoftmax) {
   AttentionTap tap;
   tap.Request(0, AttentionSource::kClassQuery, 1);
   ASSERT_TRUE(RunModel(*model, images, &tap).ok());
-  const at::Tensor weights = tap.Find(0, AttentionSource::kClassQuery, 1)->weights;
+  const at::Tensor weights = TensorOf(tap.Find(0, AttentionSource::kClassQuery, 1)->weights);
   EXPECT_EQ(weights.sizes(), at::IntArrayRef({3, 1, 1 + 15}));
   EXPECT_LT((weights.sum(-1) - 1).abs().max().item<double>(), 1e-6);
   EXPECT_GT((weights - weights.mean(-1, true)).abs().max().item<double>(), 1e-4);

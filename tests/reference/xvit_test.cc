@@ -9,6 +9,7 @@
 #include <map>
 
 #include "models/attention_maps.h"
+#include "reference/float_arrays.h"
 #include "reference/operators/x_attention.h"
 #include "tests/reference/pictures.h"
 
@@ -78,7 +79,8 @@ TEST_P(XAttentionTest, OutputsAreThoseOfTheImplicitMap) {
   EXPECT_EQ(tap.Find(0, AttentionSource::kTokens, 0), nullptr);
   const AttentionTap::Matrices* matrices = tap.Find(kImage, AttentionSource::kTokens, 0);
   ASSERT_NE(matrices, nullptr);
-  const at::Tensor map = at::matmul(matrices->queries, matrices->keys.transpose(1, 2));  // M, [h, N, N]
+  const at::Tensor map =
+      at::matmul(TensorOf(matrices->queries), TensorOf(matrices->keys).transpose(1, 2));  // M, [h, N, N]
   at::Tensor expected = at::matmul(map, Part(2, kImage));
   if (GetParam() == v1::XVitConfig::CONTRACTED) {
     const at::Tensor s = at::matmul(Part(1, kImage).transpose(1, 2), Part(2, kImage)).pow(2).sum(1, true).sqrt();
@@ -113,8 +115,8 @@ TEST_P(XAttentionTest, ClassQueriesSeeWhatTokenQueriesSee) {
   for (int image = 0; image < 3; ++image) {
     EXPECT_LT(Difference(answers[image], all[classed->offset(image)]), 1e-5);
   }
-  EXPECT_EQ(tap.Find(2, AttentionSource::kClassQuery, 1)->queries.sizes(), at::IntArrayRef({kHeads, 1, kHeadWidth}));
-  EXPECT_EQ(tap.Find(2, AttentionSource::kClassQuery, 1)->keys.sizes(), at::IntArrayRef({kHeads, 9, kHeadWidth}));
+  EXPECT_EQ(tap.Find(2, AttentionSource::kClassQuery, 1)->queries.shape, (std::vector<int64_t>{kHeads, 1, kHeadWidth}));
+  EXPECT_EQ(tap.Find(2, AttentionSource::kClassQuery, 1)->keys.shape, (std::vector<int64_t>{kHeads, 9, kHeadWidth}));
 }
 
 TEST(XVit, MapsOfAPictureAreThoseOfItsFactors) {

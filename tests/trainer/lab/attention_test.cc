@@ -8,6 +8,7 @@
 
 #include <string>
 
+#include "reference/float_arrays.h"
 #include "tests/reference/pictures.h"
 #include "tests/trainer/lab/oracle.h"
 #include "trainer/lab/ends.h"
@@ -128,7 +129,7 @@ Matrices Watch(const SequenceModel& model, int layer, const SequenceBatch& batch
   const AttentionTap::Matrices* found = tap.Find(1, AttentionSource::kTokens, layer);
   EXPECT_NE(found, nullptr);
   EXPECT_EQ(tap.Find(0, AttentionSource::kTokens, layer), nullptr) << "nobody asked for it";
-  return found == nullptr ? Matrices() : Matrices{found->scores, found->weights};
+  return found == nullptr ? Matrices() : Matrices{TensorOf(found->scores), TensorOf(found->weights)};
 }
 
 TEST(KvAttention, ScoresAreSymmetricAndTheirSoftmaxInDetailedBalance) {

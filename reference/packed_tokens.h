@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef VITRINE_MODELS_PACKED_TOKENS_H_
-#define VITRINE_MODELS_PACKED_TOKENS_H_
+#ifndef VITRINE_REFERENCE_PACKED_TOKENS_H_
+#define VITRINE_REFERENCE_PACKED_TOKENS_H_
 
 #include <ATen/core/Tensor.h>
 
@@ -24,4 +24,4 @@ struct PackedTokens {
 
 }  // namespace vitrine
 
-#endif  // VITRINE_MODELS_PACKED_TOKENS_H_
+#endif  // VITRINE_REFERENCE_PACKED_TOKENS_H_
