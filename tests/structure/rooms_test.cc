@@ -96,13 +96,17 @@ TEST(Rooms, OnlyServerAndClientSeeGrpc) {
   }
 }
 
+// They neither include nor link LibTorch.
+const std::set<std::string> kWithoutTensors = {"models", "client", "report", "imaging", "data"};
+
 TEST(Rooms, ModelsAndClientKeepTheirHeavyNeighboursOut) {
   for (const fs::path& source : SourcesOf("models")) {
     EXPECT_THAT(ReadFile(source), testing::Not(testing::HasSubstr("opencv2/"))) << source;
   }
-  for (const std::string room : {"client", "report", "imaging", "data"}) {
+  for (const std::string& room : kWithoutTensors) {
     for (const fs::path& source : SourcesOf(room)) {
-      EXPECT_THAT(Matches(ReadFile(source), std::regex("#include <((?:ATen|torch|c10)/[^>]+)>")), testing::IsEmpty())
+      EXPECT_THAT(Matches(ReadFile(source), std::regex("#include [<\"]((?:ATen|torch|c10)/[^>\"]+)[>\"]")),
+                  testing::IsEmpty())
           << source << " sees LibTorch";
     }
   }
@@ -125,7 +129,7 @@ TEST(Rooms, LinkOnlyWhatTheTableAllows) {
         EXPECT_TRUE(allowed.at(room).contains(link)) << target << " links vitrine_" << link;
       }
     }
-    if (room == "client" || room == "report" || room == "imaging" || room == "data") {
+    if (kWithoutTensors.contains(room)) {
       EXPECT_THAT(line, testing::Not(testing::HasSubstr("torch_cpu")));
     }
   }
