@@ -26,6 +26,7 @@ class TokenTap {
 
   // `stage` is a block, counted from 0 over all kinds of block, or kFinal.
   void Request(int stage) { wanted_.insert(stage); }
+  const std::set<int>& wanted() const { return wanted_; }
   bool Wants(int stage) const { return wanted_.contains(stage); }
   void Put(int stage, Tokens tokens) { taken_[stage] = std::move(tokens); }
   // Null where nothing was put.

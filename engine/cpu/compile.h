@@ -2,18 +2,25 @@
 #ifndef VITRINE_ENGINE_CPU_COMPILE_H_
 #define VITRINE_ENGINE_CPU_COMPILE_H_
 
+#include <map>
+#include <memory>
 #include <span>
 
 #include "absl/status/statusor.h"
+#include "engine/cpu/packed_matrix.h"
 #include "engine/cpu/plan.h"
 #include "models/program/program.h"
 
 namespace vitrine::engine {
 
-// The steps that compute the logits of `program`. `weights` are in the program's order, each as many floats as its
-// weight has elements; they are copied. UNIMPLEMENTED names an operator that has no step where it stands.
+// Weights that several plans of one program share, by the operator that they belong to.
+using SharedMatrices = std::map<const program::Operator*, std::shared_ptr<const PackedMatrix>>;
+
+// The steps that compute the logits of `program`, and where `tokens` is set those of every stage and the final ones.
+// `weights` are in the program's order, each as many floats as its weight has elements; they are copied.
+// UNIMPLEMENTED names an operator that has no step where it stands.
 absl::StatusOr<Plan> Compile(const program::Program& program, std::span<const float* const> weights,
-                             const Kernels& kernels);
+                             const Kernels& kernels, bool tokens, SharedMatrices& matrices);
 
 }  // namespace vitrine::engine
 

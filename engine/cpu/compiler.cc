@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/cpu/compile.h"
 #include "engine/cpu/position_rows.h"
+#include "models/token_tap.h"
 
 namespace vitrine::engine {
 
@@ -16,17 +17,41 @@ using program::Value;
 using program::ValueKind;
 
 absl::StatusOr<Plan> Compile(const program::Program& program, std::span<const float* const> weights,
-                             const Kernels& kernels) {
-  return Compiler(program, weights, kernels).Run();
+                             const Kernels& kernels, bool tokens, SharedMatrices& matrices) {
+  return Compiler(program, weights, kernels, tokens, matrices).Run();
 }
 
-Compiler::Compiler(const program::Program& program, std::span<const float* const> weights, const Kernels& kernels)
+namespace {
+
+// By value, the stage that it is.
+std::map<int, int> StagesOf(const program::Program& program) {
+  std::map<int, int> stages;
+  for (size_t i = 0; i < program.stages().size(); ++i) stages[program.stages()[i].id] = static_cast<int>(i);
+  if (program.final_tokens().id >= 0) stages[program.final_tokens().id] = TokenTap::kFinal;
+  return stages;
+}
+
+std::vector<Value> ResultsOf(const program::Program& program, bool tokens) {
+  std::vector<Value> results = {program.logits()};
+  if (!tokens) return results;
+  for (const auto& [value, stage] : StagesOf(program)) results.push_back({value});
+  return results;
+}
+
+}  // namespace
+
+Compiler::Compiler(const program::Program& program, std::span<const float* const> weights, const Kernels& kernels,
+                   bool tokens, SharedMatrices& matrices)
     : program_(program),
       weights_(weights),
       kernels_(kernels),
-      demands_(program::DemandOf(program, {program.logits()})),
+      matrices_(matrices),
+      tokens_(tokens),
+      demands_(program::DemandOf(program, ResultsOf(program, tokens))),
       readers_(program),
-      values_(static_cast<size_t>(program.values())) {}
+      values_(static_cast<size_t>(program.values())) {
+  if (tokens) stages_ = StagesOf(program);
+}
 
 absl::StatusOr<Plan> Compiler::Run() {
   for (const Operator& op : program_.operators()) {
@@ -34,12 +59,24 @@ absl::StatusOr<Plan> Compiler::Run() {
     current_ = &op;
     std::visit([&](const auto& settings) { Do(op, settings); }, op.settings);
     if (!status_.ok()) return status_;
+    HandOut();
   }
   plan_.cell = program_.cell();
   plan_.logits = Read(program_.logits());
   plan_.classes = plan_.logits.columns;
   PlanArena(plan_);
   return std::move(plan_);
+}
+
+void Compiler::HandOut() {
+  for (auto stage = stages_.begin(); stage != stages_.end();) {
+    if (IsThere({stage->first})) {
+      Add(*current_, MakeHandOut(Read({stage->first}), stage->second));
+      stage = stages_.erase(stage);
+    } else {
+      ++stage;
+    }
+  }
 }
 
 Operand Compiler::NewBuffer(RowsOf rows, int64_t columns) {
@@ -91,8 +128,12 @@ ColumnAffine Compiler::AffineOf(const Operator& batch_norm) const {
                            batch_norm.As<program::BatchNorm>()->epsilon);
 }
 
-std::shared_ptr<const PackedMatrix> Compiler::Pack(const LinearWeights& weights) const {
-  return std::make_shared<const PackedMatrix>(weights.matrix(), weights.bias.data(), kernels_);
+std::shared_ptr<const PackedMatrix> Compiler::Pack(const Operator& op, const LinearWeights& weights) {
+  std::shared_ptr<const PackedMatrix>& matrix = matrices_[&op];
+  if (matrix == nullptr) {
+    matrix = std::make_shared<const PackedMatrix>(weights.matrix(), weights.bias.data(), kernels_);
+  }
+  return matrix;
 }
 
 std::vector<Operand> Compiler::Parts(Operand operand, int count) const {
@@ -141,7 +182,7 @@ void Compiler::Do(const Operator& op, const program::Convolve& convolve) {
   if (convolve.pool == 0) {
     tail = Follow(op, [&](const auto& scale, const auto& shift) { weights.FoldAfter(scale, shift); });
   }
-  layers.push_back({convolve, static_cast<int>(inputs), Pack(weights), tail.activation});
+  layers.push_back({convolve, static_cast<int>(inputs), Pack(op, weights), tail.activation});
   maps_[tail.last->output.id] = std::move(layers);
 }
 
@@ -302,7 +343,7 @@ void Compiler::Do(const Operator& op, const program::ConvolveGrid& convolve) {
   weights.bias.assign(static_cast<size_t>(program_.info(op.output).columns), 0.0f);
   Tail tail = {.last = &op};
   if (!tokens) tail = Follow(op, [&](const auto& scale, const auto& shift) { weights.FoldAfter(scale, shift); });
-  Add(op, MakeDenseConvolution(x, Write(tail.last->output), Pack(weights), tail.activation));
+  Add(op, MakeDenseConvolution(x, Write(tail.last->output), Pack(op, weights), tail.activation));
 }
 
 }  // namespace vitrine::engine

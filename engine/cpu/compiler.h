@@ -12,6 +12,7 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
+#include "engine/cpu/compile.h"
 #include "engine/cpu/fold.h"
 #include "engine/cpu/plan.h"
 #include "engine/cpu/steps/steps.h"
@@ -24,7 +25,8 @@ namespace vitrine::engine {
 // One compilation: where every value is, and an overload of Do for each kind of operator.
 class Compiler {
  public:
-  Compiler(const program::Program& program, std::span<const float* const> weights, const Kernels& kernels);
+  Compiler(const program::Program& program, std::span<const float* const> weights, const Kernels& kernels, bool tokens,
+           SharedMatrices& matrices);
 
   absl::StatusOr<Plan> Run();
 
@@ -54,6 +56,8 @@ class Compiler {
   Operand Write(Value value);
   void Put(Value value, Operand operand) { values_[static_cast<size_t>(value.id)] = operand; }
   void Add(const Operator& op, StepPtr step);
+  // For every stage whose value is there since the last call.
+  void HandOut();
   void Refuse(const Operator& op, absl::string_view why);
 
   // --- weights
@@ -62,7 +66,7 @@ class Compiler {
   std::vector<float> Copy(const Operator& op, size_t i) const;
   ColumnAffine AffineOf(const Operator& batch_norm) const;
   LinearWeights WeightsOf(const Operator& op, const program::Linear& linear) const;
-  std::shared_ptr<const PackedMatrix> Pack(const LinearWeights& weights) const;
+  std::shared_ptr<const PackedMatrix> Pack(const Operator& op, const LinearWeights& weights);
 
   using Fold = absl::FunctionRef<void(std::span<const float> scale, std::span<const float> shift)>;
   // Takes what follows `op` into its weights and its activation, as far as nobody else reads what stands between.
@@ -111,11 +115,14 @@ class Compiler {
   const program::Program& program_;
   const std::span<const float* const> weights_;
   const Kernels& kernels_;
+  SharedMatrices& matrices_;
+  const bool tokens_;
   const std::vector<Demand> demands_;
   const program::OnlyReaders readers_;
   std::vector<Operand> values_;                      // by id; buffer -1 where a value is nowhere yet
   std::map<int, const Operator*> norms_;             // by value: LayerNorms that their only reader computes
   std::map<int, std::vector<StemLayer>> maps_;       // by value: the layers that make a map
+  std::map<int, int> stages_;                              // by value: what is handed out, and has not been yet
   std::set<const Operator*> done_;                   // those that ran with another
   std::map<std::pair<int, int>, Operand> products_;  // of codes, by value and weight
   std::map<std::tuple<int, int64_t, int64_t>, Operand> class_rows_;

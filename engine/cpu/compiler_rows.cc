@@ -115,7 +115,7 @@ void Compiler::Do(const Operator& op, const program::Linear& linear) {
     done_.insert(residual);
   }
   settings.y = Write((residual == nullptr ? tail.last : residual)->output);
-  Add(op, MakeLinear(settings, Pack(weights)));
+  Add(op, MakeLinear(settings, Pack(op, weights)));
 }
 
 void Compiler::DoCoded(const Operator& op, const program::Linear& linear) {
@@ -139,7 +139,7 @@ void Compiler::DoCoded(const Operator& op, const program::Linear& linear) {
   if (is_new) {
     const Operand x = Read(op.inputs[0], op.output);
     product->second = NewBuffer(RowsOfBuffer(x), weights.outputs());
-    Add(op, MakeLinear({.x = x, .y = product->second}, Pack(weights)));
+    Add(op, MakeLinear({.x = x, .y = product->second}, Pack(op, weights)));
   }
   std::vector<float> scale(shift.size(), 1.0f);
   const Tail tail = Follow(op, [&](const auto& factor, const auto& term) {

@@ -10,6 +10,8 @@
 #include "engine/cpu/compile.h"
 #include "engine/cpu/picture.h"
 #include "engine/cpu/workspace.h"
+#include "models/attention_tap.h"
+#include "models/token_tap.h"
 
 namespace vitrine::engine {
 
@@ -26,16 +28,21 @@ class Engine {
 
   Workspace MakeWorkspace() const { return Workspace(*kernels_); }
 
-  // Logits [pictures, classes] of pictures of whole cells or more, one at least.
-  void Run(std::span<const Picture> pictures, Workspace& workspace, float* logits) const;
+  // Logits [pictures, classes] of pictures of whole cells or more, one at least. What is asked of the taps, which may be
+  // null, is computed beside them and changes no bit of the logits.
+  void Run(std::span<const Picture> pictures, Workspace& workspace, float* logits, AttentionTap* attention = nullptr,
+           TokenTap* tokens = nullptr) const;
 
-  const Plan& plan() const { return plan_; }
+  const Plan& plan() const { return logits_; }
+  const Plan& plan_of_tokens() const { return tokens_; }
   cpu::CpuPath path() const { return kernels_->path; }
 
  private:
-  Engine(Plan plan, const Kernels& kernels) : plan_(std::move(plan)), kernels_(&kernels) {}
+  Engine(Plan logits, Plan tokens, const Kernels& kernels)
+      : logits_(std::move(logits)), tokens_(std::move(tokens)), kernels_(&kernels) {}
 
-  Plan plan_;
+  Plan logits_;
+  Plan tokens_;  // where somebody asks for tokens: it computes all of them, in every stage
   const Kernels* kernels_;
 };
 

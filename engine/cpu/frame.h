@@ -3,18 +3,15 @@
 #define VITRINE_ENGINE_CPU_FRAME_H_
 
 #include <cstdint>
+#include <map>
 #include <span>
 #include <vector>
 
 #include "base/simd/view.h"
 #include "engine/cpu/kernels/kernels.h"
 #include "engine/cpu/picture.h"
+#include "models/attention_tap.h"
 #include "models/token_layout.h"
-
-namespace vitrine {
-class AttentionTap;
-class TokenTap;
-}  // namespace vitrine
 
 namespace vitrine::engine {
 
@@ -68,9 +65,18 @@ class Frame {
   // Floats for whatever a step computes on the way; each step's own, and as many as it said.
   float* scratch() const { return scratch_; }
 
+  // Whether somebody asks for attention of one of this frame's images.
+  bool Watched(int image, AttentionSource source, int layer) const {
+    return attention != nullptr && attention->Wants(first_image_ + image, source, layer);
+  }
+
   AttentionTap* attention = nullptr;  // null: nobody asked
-  TokenTap* tokens = nullptr;
-  float* logits = nullptr;  // of the first image of the frame
+  // Tokens by stage, of all frames of a batch end to end; null: nobody asked. Rows with a class token are marked.
+  struct HandedOut {
+    FloatArray rows;
+    bool class_token = false;
+  };
+  std::map<int, HandedOut>* tokens = nullptr;
 
  private:
   friend class Workspace;

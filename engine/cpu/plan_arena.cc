@@ -11,7 +11,7 @@ namespace {
 std::vector<size_t> LastUses(const Plan& plan) {
   std::vector<size_t> last(plan.buffers.size(), 0);
   for (size_t i = 0; i < plan.steps.size(); ++i) {
-    last[static_cast<size_t>(plan.steps[i]->writes)] = i;
+    if (plan.steps[i]->writes >= 0) last[static_cast<size_t>(plan.steps[i]->writes)] = i;
     for (const int buffer : plan.steps[i]->reads) last[static_cast<size_t>(buffer)] = i;
   }
   last[static_cast<size_t>(plan.logits.buffer)] = plan.steps.size();
@@ -39,8 +39,8 @@ void PlanArena(Plan& plan) {
   std::vector<bool> taken;
   for (size_t i = 0; i < plan.steps.size(); ++i) {
     const Step& step = *plan.steps[i];
-    Buffer& written = plan.buffers[static_cast<size_t>(step.writes)];
-    if (written.slot < 0) {
+    if (step.writes >= 0 && plan.buffers[static_cast<size_t>(step.writes)].slot < 0) {
+      Buffer& written = plan.buffers[static_cast<size_t>(step.writes)];
       written.slot = SlotFor(written, taken, plan.slots);
       taken.resize(plan.slots.size(), false);
       taken[static_cast<size_t>(written.slot)] = true;

@@ -22,7 +22,7 @@ class Step {
   std::string name;  // of the operator in the program: "blocks.0.attention.qkv"
   // What it reads and writes, by buffer, for the arena.
   std::vector<int> reads;
-  int writes = -1;
+  int writes = -1;  // -1: none
 };
 
 }  // namespace vitrine::engine

@@ -46,7 +46,8 @@ Compiled::Compiled(const v1::ModelConfig& config, cpu::CpuPath path)
   engine = std::make_unique<const engine::Engine>(std::move(*made));
 }
 
-std::vector<float> Logits(const engine::Engine& engine, const std::vector<at::Tensor>& pictures) {
+std::vector<float> Logits(const engine::Engine& engine, const std::vector<at::Tensor>& pictures,
+                          AttentionTap* attention, TokenTap* tokens) {
   std::vector<engine::Picture> views;
   for (const at::Tensor& picture : pictures) {
     views.push_back({picture.const_data_ptr<float>(), static_cast<int>(picture.size(0)),
@@ -54,7 +55,7 @@ std::vector<float> Logits(const engine::Engine& engine, const std::vector<at::Te
   }
   std::vector<float> logits(pictures.size() * static_cast<size_t>(engine.plan().classes));
   engine::Workspace workspace = engine.MakeWorkspace();
-  engine.Run(views, workspace, logits.data());
+  engine.Run(views, workspace, logits.data(), attention, tokens);
   return logits;
 }
 

@@ -20,7 +20,8 @@ struct EngineForm {
 std::vector<EngineForm> EngineForms();
 
 // Logits of the pictures, row by row.
-std::vector<float> Logits(const engine::Engine& engine, const std::vector<at::Tensor>& pictures);
+std::vector<float> Logits(const engine::Engine& engine, const std::vector<at::Tensor>& pictures,
+                          AttentionTap* attention = nullptr, TokenTap* tokens = nullptr);
 
 // The same model as the reference and compiled for one path.
 struct Compiled {

@@ -27,15 +27,23 @@ class Parity : public ::testing::TestWithParam<std::tuple<EngineForm, cpu::CpuPa
   }
 
   void ExpectClose(const std::vector<at::Tensor>& pictures) const {
-    const std::vector<float> ours = compiled_.ByEngine(pictures), theirs = compiled_.ByReference(pictures);
-    ASSERT_EQ(ours.size(), theirs.size());
+    ExpectClose(compiled_.ByEngine(pictures), compiled_.ByReference(pictures), "logits");
+  }
+
+  static void ExpectEqual(const FloatArray& ours, const FloatArray& theirs, const std::string& what) {
+    EXPECT_EQ(ours.shape, theirs.shape) << what;
+    ExpectClose(ours.values, theirs.values, what);
+  }
+
+  static void ExpectClose(const std::vector<float>& ours, const std::vector<float>& theirs, const std::string& what) {
+    ASSERT_EQ(ours.size(), theirs.size()) << what;
     double largest = 0, difference = 0;
     for (size_t i = 0; i < ours.size(); ++i) {
       largest = std::max(largest, std::abs(double{theirs[i]}));
       const double apart = std::abs(double{ours[i]} - theirs[i]);
       difference = std::isnan(apart) ? INFINITY : std::max(difference, apart);
     }
-    EXPECT_LE(difference, kTolerance * largest);
+    EXPECT_LE(difference, kTolerance * largest) << what;
   }
 };
 
@@ -54,6 +62,44 @@ TEST_P(Parity, PicturesOfManySizes) {
   std::vector<at::Tensor> pictures;
   for (size_t i = 0; i < 7; ++i) pictures.push_back(Sized(i, 10 + i));
   ExpectClose(pictures);
+}
+
+// Attention of every layer and the tokens of every stage, of one picture among others that did not ask.
+TEST_P(Parity, WhatIsHandedOut) {
+  const std::vector<at::Tensor> pictures = {Sized(0, 1), Sized(1, 2), Sized(2, 3)};
+  AttentionTap ours, theirs;
+  TokenTap our_tokens, their_tokens;
+  for (const AttentionAbility::Offer& offer : compiled_.model->attention().offers) {
+    for (int layer = 0; layer < offer.layers; ++layer) {
+      for (AttentionTap* tap : {&ours, &theirs}) tap->Request(1, offer.source, layer);
+    }
+  }
+  const int stages = static_cast<int>(compiled_.program->stages().size());
+  for (int stage = TokenTap::kFinal; stage < stages; ++stage) {
+    for (TokenTap* tap : {&our_tokens, &their_tokens}) tap->Request(stage);
+  }
+  const std::vector<float> logits = Logits(*compiled_.engine, pictures, &ours, &our_tokens);
+  ASSERT_TRUE(RunModel(*compiled_.model, pictures, &theirs, &their_tokens).ok());
+
+  EXPECT_EQ(logits, compiled_.ByEngine(pictures)) << "what was asked changed the logits";
+  for (int stage = TokenTap::kFinal; stage < stages; ++stage) {
+    const TokenTap::Tokens *a = our_tokens.Find(stage), *b = their_tokens.Find(stage);
+    ASSERT_EQ(a == nullptr, b == nullptr) << "stage " << stage;
+    if (a == nullptr) continue;
+    EXPECT_EQ(a->layout->total_tokens(), b->layout->total_tokens());
+    ExpectEqual(a->data, b->data, absl::StrCat("stage ", stage));
+  }
+  for (const AttentionAbility::Offer& offer : compiled_.model->attention().offers) {
+    for (int layer = 0; layer < offer.layers; ++layer) {
+      const AttentionTap::Matrices *a = ours.Find(1, offer.source, layer), *b = theirs.Find(1, offer.source, layer);
+      ASSERT_TRUE(a != nullptr && b != nullptr) << "layer " << layer;
+      EXPECT_EQ(ours.Find(0, offer.source, layer), nullptr);
+      ExpectEqual(a->scores, b->scores, absl::StrCat("scores of layer ", layer));
+      ExpectEqual(a->weights, b->weights, absl::StrCat("weights of layer ", layer));
+      ExpectEqual(a->queries, b->queries, absl::StrCat("queries of layer ", layer));
+      ExpectEqual(a->keys, b->keys, absl::StrCat("keys of layer ", layer));
+    }
+  }
 }
 
 // What parity proves: a fault in any weight shows. Only the bias of KV+Pos's map cancels in the softmax.

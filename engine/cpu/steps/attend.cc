@@ -16,6 +16,8 @@ class Attend : public Step {
  public:
   Attend(const program::Attend& attend, Operand q, Operand k, Operand v, std::vector<float> key_offsets, Operand y)
       : heads_(attend.heads),
+        layer_(attend.layer),
+        source_(attend.class_query ? AttentionSource::kClassQuery : AttentionSource::kTokens),
         scale_(static_cast<float>(attend.scale)),
         q_(q),
         k_(k),
@@ -31,6 +33,7 @@ class Attend : public Step {
   void Run(const Frame& frame) const override {
     const int64_t width = q_.columns / heads_;
     for (int image = 0; image < frame.images(); ++image) {
+      if (frame.Watched(image, source_, layer_)) HandOut(frame, image);
       const View<float> y = frame.Of(y_, image);  // one row where only class tokens are wanted
       View<float> q = frame.Of(q_, image);
       q.rows = y.rows;
@@ -53,11 +56,13 @@ class Attend : public Step {
     return {x.Row(first), rows, x.columns, x.stride};
   }
 
-  // Weights are transposed, [key, query], so that a softmax is taken along vectors.
-  void Mix(const Frame& frame, View<const float> q, View<const float> k, View<const float> v, View<float> y) const {
-    const int64_t padded = (q.rows + kLanes - 1) / kLanes * kLanes;
-    float* const weights = frame.scratch();
-    float* const flat = weights + k.rows * padded;  // [width, padded]: the queries, scaled
+  static int64_t Padded(int64_t queries) { return (queries + kLanes - 1) / kLanes * kLanes; }
+
+  // scale q k^T in scratch, transposed, [keys, padded queries], so that a softmax is taken along vectors.
+  float* Scores(const Frame& frame, View<const float> q, View<const float> k) const {
+    const int64_t padded = Padded(q.rows);
+    float* const scores = frame.scratch();
+    float* const flat = scores + k.rows * padded;  // [width, padded]: the queries, scaled
     for (int64_t c = 0; c < q.columns; ++c) {
       for (int64_t i = 0; i < q.rows; ++i) flat[c * padded + i] = scale_ * q.Row(i)[c];
       std::fill_n(flat + c * padded + q.rows, padded - q.rows, 0.0f);
@@ -70,13 +75,23 @@ class Attend : public Step {
                              .rows = k.rows,
                              .inner = k.columns,
                              .columns = padded,
-                             .y = weights,
+                             .y = scores,
                              .y_stride = padded});
-    for (size_t key = 0; key < std::min(key_offsets_.size(), static_cast<size_t>(k.rows)); ++key) {
-      float* const row = weights + static_cast<int64_t>(key) * padded;
+    return scores;
+  }
+
+  void Softmax(const Frame& frame, float* scores, int64_t keys, int64_t padded) const {
+    for (size_t key = 0; key < std::min(key_offsets_.size(), static_cast<size_t>(keys)); ++key) {
+      float* const row = scores + static_cast<int64_t>(key) * padded;
       for (int64_t i = 0; i < padded; ++i) row[i] += key_offsets_[key];
     }
-    frame.kernels().softmax_columns(weights, k.rows, padded);
+    frame.kernels().softmax_columns(scores, keys, padded);
+  }
+
+  void Mix(const Frame& frame, View<const float> q, View<const float> k, View<const float> v, View<float> y) const {
+    const int64_t padded = Padded(q.rows);
+    float* const weights = Scores(frame, q, k);
+    Softmax(frame, weights, k.rows, padded);
     frame.kernels().product({.a = weights,
                              .a_row = 1,
                              .a_inner = padded,
@@ -89,7 +104,33 @@ class Attend : public Step {
                              .y_stride = y.stride});
   }
 
+  // The explicit matrices of one image, for whoever asked: of all its queries, whatever the model needs itself.
+  void HandOut(const Frame& frame, int image) const {
+    const int64_t width = q_.columns / heads_;
+    const View<float> all = frame.Of(q_, image), keys = frame.Of(k_, image);
+    AttentionTap::Matrices matrices;
+    const auto append = [](const float* from, int64_t queries, int64_t count, FloatArray& to) {
+      for (int64_t i = 0; i < queries; ++i) {
+        for (int64_t j = 0; j < count; ++j) to.values.push_back(from[j * Padded(queries) + i]);
+      }
+    };
+    for (int head = 0; head < heads_; ++head) {
+      const View<const float> k = Head(keys, head, width);
+      for (int64_t first = 0; first < all.rows; first += kQueries) {
+        const View<float> q = Part(Head(all, head, width), first, std::min(kQueries, all.rows - first));
+        float* const scores = Scores(frame, q, k);
+        append(scores, q.rows, k.rows, matrices.scores);
+        Softmax(frame, scores, k.rows, Padded(q.rows));
+        append(scores, q.rows, k.rows, matrices.weights);
+      }
+    }
+    matrices.scores.shape = matrices.weights.shape = {heads_, all.rows, keys.rows};
+    frame.attention->Put(frame.first_image() + image, source_, layer_, std::move(matrices));
+  }
+
   const int heads_;
+  const int layer_;
+  const AttentionSource source_;
   const float scale_;
   const Operand q_, k_, v_, y_;
   const std::vector<float> key_offsets_;  // of as many keys as the model can have, or empty

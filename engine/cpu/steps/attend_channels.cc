@@ -52,7 +52,7 @@ class AttendChannels : public Step {
  public:
   AttendChannels(const program::AttendChannels& attend, Operand q, Operand k, Operand v, std::vector<float> temperature,
                  Operand y)
-      : heads_(attend.heads), q_(q), k_(k), v_(v), y_(y), temperature_(std::move(temperature)) {
+      : heads_(attend.heads), layer_(attend.layer), q_(q), k_(k), v_(v), y_(y), temperature_(std::move(temperature)) {
     reads = {q.buffer, k.buffer, v.buffer};
     writes = y.buffer;
   }
@@ -69,18 +69,32 @@ class AttendChannels : public Step {
     float* const weights = inverse_k + q_.columns;  // [channel of k, channel of q]
     for (int image = 0; image < frame.images(); ++image) {
       const View<float> q = frame.Of(q_, image), k = frame.Of(k_, image), v = frame.Of(v_, image);
+      const bool watched = frame.Watched(image, AttentionSource::kChannels, layer_);
+      AttentionTap::Matrices matrices;
       frame.kernels().inverse_lengths(q, kLeastLength, inverse_q);
       frame.kernels().inverse_lengths(k, kLeastLength, inverse_k);
       for (int head = 0; head < heads_; ++head) {
         ProductOverRows(frame, Head(k, head, width), Head(q, head, width), weights, padded);
         Scale(head, width, inverse_q + head * width, inverse_k + head * width, weights);
+        if (watched) Append(weights, width, matrices.scores);
         frame.kernels().softmax_columns(weights, width, padded);
+        if (watched) Append(weights, width, matrices.weights);
         ProductOfRows(frame, Head(v, head, width), weights, padded, Head(frame.Of(y_, image), head, width));
       }
+      if (!watched) continue;
+      matrices.scores.shape = matrices.weights.shape = {heads_, width, width};
+      frame.attention->Put(frame.first_image() + image, AttentionSource::kChannels, layer_, std::move(matrices));
     }
   }
 
  private:
+  // [channel of q, channel of k]
+  static void Append(const float* weights, int64_t width, FloatArray& to) {
+    for (int64_t i = 0; i < width; ++i) {
+      for (int64_t j = 0; j < width; ++j) to.values.push_back(weights[j * Padded(width) + i]);
+    }
+  }
+
   static int64_t Padded(int64_t width) { return (width + kLanes - 1) / kLanes * kLanes; }
 
   void Scale(int head, int64_t width, const float* inverse_q, const float* inverse_k, float* weights) const {
@@ -94,6 +108,7 @@ class AttendChannels : public Step {
   }
 
   const int heads_;
+  const int layer_;
   const Operand q_, k_, v_, y_;
   const std::vector<float> temperature_;
 };
@@ -104,6 +119,8 @@ class AttendLinearly : public Step {
   AttendLinearly(const program::AttendLinearly& attend, Operand q, Operand k, Operand v, std::vector<float> query_scale,
                  std::vector<float> context_scale, Operand y)
       : heads_(attend.heads),
+        layer_(attend.layer),
+        source_(attend.class_query ? AttentionSource::kClassQuery : AttentionSource::kTokens),
         over_values_(attend.over_values),
         q_(q),
         k_(k),
@@ -126,6 +143,7 @@ class AttendLinearly : public Step {
     float* const lengths = sums + width * width;
     float* const queries = lengths + width;
     for (int image = 0; image < frame.images(); ++image) {
+      if (frame.Watched(image, source_, layer_)) HandOut(frame, image);
       const View<float> y = frame.Of(y_, image);
       View<float> q = frame.Of(q_, image);
       q.rows = y.rows;  // one where only class tokens are wanted
@@ -142,6 +160,43 @@ class AttendLinearly : public Step {
   }
 
  private:
+  // The factors of the matrices of one image: queries as they meet the keys, and the keys.
+  void HandOut(const Frame& frame, int image) const {
+    const int64_t width = q_.columns / heads_;
+    const View<float> q = frame.Of(q_, image), k = frame.Of(k_, image), v = frame.Of(v_, image);
+    float* const sums = frame.scratch();
+    float* const queries = sums + width * width + width;
+    AttentionTap::Matrices matrices;
+    for (int head = 0; head < heads_; ++head) {
+      const size_t h = static_cast<size_t>(head);
+      std::vector<float> factors(static_cast<size_t>(width), 1.0f);
+      if (over_values_) {
+        ProductOverRows(frame, Head(k, head, width), Head(v, head, width), sums, width);
+        for (int64_t i = 0; i < width; ++i) {
+          const float* const row = sums + i * width;
+          double squares = 0;
+          for (int64_t c = 0; c < width; ++c) squares += double{row[c]} * row[c];
+          factors[static_cast<size_t>(i)] =
+              context_scale_[h] / (static_cast<float>(std::sqrt(squares)) + kNormEpsilon);
+        }
+      }
+      const View<float> normalized{queries, q.rows, width, width};
+      frame.kernels().scale_to_length(Head(q, head, width), query_scale_[h], kNormEpsilon, normalized);
+      for (int64_t row = 0; row < q.rows; ++row) {
+        for (size_t c = 0; c < factors.size(); ++c) {
+          matrices.queries.values.push_back(normalized.Row(row)[c] * factors[c]);
+        }
+      }
+      for (int64_t row = 0; row < k.rows; ++row) {
+        const float* const values = Head(k, head, width).Row(row);
+        matrices.keys.values.insert(matrices.keys.values.end(), values, values + width);
+      }
+    }
+    matrices.queries.shape = {heads_, q.rows, width};
+    matrices.keys.shape = {heads_, k.rows, width};
+    frame.attention->Put(frame.first_image() + image, source_, layer_, std::move(matrices));
+  }
+
   void Normalize(const Frame& frame, float scale, View<float> sums, float* lengths) const {
     if (over_values_) {
       frame.kernels().scale_to_length(sums, scale, kNormEpsilon, sums);
@@ -155,6 +210,8 @@ class AttendLinearly : public Step {
   }
 
   const int heads_;
+  const int layer_;
+  const AttentionSource source_;
   const bool over_values_;
   const Operand q_, k_, v_, y_;
   const std::vector<float> query_scale_, context_scale_;

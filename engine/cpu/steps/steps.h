@@ -43,6 +43,9 @@ StepPtr MakeTakeClass(Operand x, Operand y);
 StepPtr MakeTakeCells(Operand x, Operand y);
 StepPtr MakeMeanOfCells(Operand x, Operand y);  // x may be tokens: the class token does not count
 
+// Gives the rows of x to whoever asked for the tokens of this stage.
+StepPtr MakeHandOut(Operand x, int stage);
+
 // --- from pictures
 
 StepPtr MakePatchify(int patch, Operand y);

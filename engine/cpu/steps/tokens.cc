@@ -95,6 +95,26 @@ class MeanOfCells : public Step {
   const Operand x_, y_;
 };
 
+class HandOut : public Step {
+ public:
+  HandOut(Operand x, int stage) : x_(x), stage_(stage) { reads = {x.buffer}; }
+  void Run(const Frame& frame) const override {
+    if (frame.tokens == nullptr) return;
+    const auto wanted = frame.tokens->find(stage_);
+    if (wanted == frame.tokens->end()) return;
+    const View<float> x = frame.At(x_);
+    FloatArray& rows = wanted->second.rows;
+    if (rows.empty()) rows.shape = {0, x.columns};
+    rows.shape[0] += x.rows;
+    for (int64_t i = 0; i < x.rows; ++i) rows.values.insert(rows.values.end(), x.Row(i), x.Row(i) + x.columns);
+    wanted->second.class_token = frame.RowsOfBuffer(x_) == RowsOf::kTokens;
+  }
+
+ private:
+  const Operand x_;
+  const int stage_;
+};
+
 class Custom : public Step {
  public:
   Custom(const program::Custom& custom, Operand x, Operand y) : custom_(custom), x_(x), y_(y) {
@@ -138,6 +158,9 @@ StepPtr MakeTakeCells(Operand x, Operand y) {
 }
 StepPtr MakeMeanOfCells(Operand x, Operand y) {
   return std::make_unique<MeanOfCells>(x, y);
+}
+StepPtr MakeHandOut(Operand x, int stage) {
+  return std::make_unique<HandOut>(x, stage);
 }
 StepPtr MakeCustom(const program::Custom& custom, Operand x, Operand y) {
   return std::make_unique<Custom>(custom, x, y);
