@@ -177,9 +177,7 @@ class Bench {
     setting.started = absl::FormatTime(absl::RFC3339_sec, absl::Now(), absl::UTCTimeZone());
     setting.connections = command_.connections;
     setting.threads = command_.load.threads;
-    const LoadSettings settings = SettingsFor(1);
-    setting.warm_up_seconds = absl::ToDoubleSeconds(settings.warm_up);
-    setting.seconds = settings.duration < absl::InfiniteDuration() ? absl::ToDoubleSeconds(settings.duration) : 0;
+    setting.warm_up_seconds = absl::ToDoubleSeconds(SettingsFor(0).warm_up);
     setting.server_process = command_.load.server_process;
     if (!command_.find_max) return;
     setting.goal = absl::StrFormat("%g %% within their deadline", 100 * command_.goal.least_good);

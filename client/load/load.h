@@ -48,8 +48,7 @@ struct LoadSettings {
 
 // What a load is like while it runs.
 struct LoadProgress {
-  double seconds = 0;  // since the start
-  bool warming_up = false;
+  double seconds = 0;                        // since the start
   double due = 0, answered = 0, failed = 0;  // requests in the second before
   double p50_ms = 0, p99_ms = 0;             // of the answers in it
   int64_t outstanding = 0;

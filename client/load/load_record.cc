@@ -43,9 +43,7 @@ LoadRecord::Second& LoadRecord::SecondAt(int64_t time) {
   const auto number = static_cast<size_t>((time - interval_.from) / kSecond);
   if (number >= seconds_.size()) {
     // Seldom does anything come to a second that is over: its histograms need not be ready for it.
-    for (size_t i = seconds_.size() - std::min<size_t>(2, seconds_.size()); i < seconds_.size(); ++i) {
-      seconds_[i].Compress();
-    }
+    if (!seconds_.empty()) seconds_.back().Compress();
     seconds_.resize(number + 1);
   }
   return seconds_[number];

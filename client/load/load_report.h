@@ -23,7 +23,6 @@ struct LoadSetting {
   int connections = 1;
   int threads = 1;
   double warm_up_seconds = 0;
-  double seconds = 0;  // asked for; 0 where the trace or the number of requests decides
   int server_process = 0;
   std::string goal = {};  // of a search: "p99 <= 50 ms, 99 % within their deadline"
 };

@@ -78,7 +78,6 @@ LoadReport MadeReport() {
                       .connections = 3,
                       .threads = 2,
                       .warm_up_seconds = 1,
-                      .seconds = 3,
                       .server_process = 77},
           .points = {MadePoint(12)}};
 }
