@@ -3,13 +3,13 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "absl/time/clock.h"
-#include "tests/client/small_server.h"
+#include "tests/client/load/bench.h"
 #include "tests/scratch_folder.h"
 
 namespace vitrine {
@@ -17,36 +17,6 @@ namespace {
 
 using nlohmann::json;
 using testing::HasSubstr;
-
-struct Outcome {
-  absl::StatusOr<BenchOutcome> measured;
-  std::string out, errors;
-};
-
-Outcome Bench(const BenchCommand& command) {
-  std::ostringstream out, errors;
-  auto measured = RunBench(command, out, errors, false, [] { return false; });
-  return {std::move(measured), out.str(), errors.str()};
-}
-
-BenchCommand For(const SmallServer& server, const std::string& model) {
-  BenchCommand command;
-  command.client.address = server.address();
-  command.client.connect_timeout = absl::Seconds(5);
-  command.request.model.name = model;
-  command.connections = 2;
-  command.warm_up = absl::Milliseconds(50);
-  command.duration = absl::Milliseconds(400);
-  return command;
-}
-
-grpc::Status Classify(const v1::ClassifyRequest& request, v1::ClassifyResponse* response, grpc::ServerContext*) {
-  if (request.model() == "none") return {grpc::StatusCode::NOT_FOUND, "no model \"none\" is ready"};
-  if (request.model() == "busy") return WithRetryInfo(grpc::StatusCode::RESOURCE_EXHAUSTED, "full", absl::Seconds(1));
-  response->add_predictions()->set_probability(1);
-  response->mutable_timings()->set_total(0.001F);
-  return grpc::Status::OK;
-}
 
 TEST(RunBench, OpenLoopAsJson) {
   SmallServer server({.classify = Classify});
@@ -131,13 +101,11 @@ TEST(RunBench, ASearchEndsAtItsBoundOrSaysThatNothingMeetsTheGoal) {
 
 // In an open loop the sender asks before each request; each fifth time it is held up, so that what is due is late.
 Outcome BenchHeldUp(const BenchCommand& command) {
-  std::ostringstream out, errors;
   std::atomic<int> asked = 0;
-  auto measured = RunBench(command, out, errors, false, [&] {
+  return Bench(command, [&] {
     if (++asked % 5 == 0) absl::SleepFor(absl::Milliseconds(30));
     return false;
   });
-  return {std::move(measured), out.str(), errors.str()};
 }
 
 TEST(RunBench, ASearchWithALateGeneratorHasAnAnswer) {
@@ -165,39 +133,48 @@ TEST(RunBench, ASearchWithALateGeneratorHasAnAnswer) {
                                        "generator itself was late, by ")));
 }
 
-TEST(RunBench, ATraceIsReplayed) {
-  SmallServer server({.classify = Classify});
-  const ScratchFolder folder;
+// As long as the trace lasts, and without a warm-up.
+BenchCommand Replay(const SmallServer& server, const ScratchFolder& folder, const std::string& trace) {
   BenchCommand command = For(server, "m");
-  command.trace = folder.Write("t.csv", "seconds,model\n0,m\n0.1,busy\n0.2,m\n").string();
+  command.trace = folder.Write("t.csv", trace).string();
   command.duration.reset();
   command.warm_up.reset();
   command.format = Format::kJson;
+  return command;
+}
+
+json PointOf(const BenchCommand& command) {
   const Outcome outcome = Bench(command);
-  ASSERT_TRUE(outcome.measured.ok()) << outcome.measured.status();
-  const json point = json::parse(outcome.out)["points"][0];
+  EXPECT_TRUE(outcome.measured.ok()) << outcome.measured.status();
+  return outcome.measured.ok() ? json::parse(outcome.out)["points"][0] : json();
+}
+
+TEST(RunBench, ATraceIsReplayed) {
+  SmallServer server({.classify = Classify});
+  const ScratchFolder folder;
+  BenchCommand command = Replay(server, folder, "seconds,model\n0,m\n0.1,busy\n0.2,m\n");
+  const json point = PointOf(command);
   EXPECT_EQ(point["due"], 3);
   EXPECT_EQ(point["answered"], 2);
   EXPECT_EQ(point["errors"][0]["code"], "RESOURCE_EXHAUSTED");
-  EXPECT_NEAR(point["seconds"], 1, 1e-6);  // a trace that is shorter is measured for a second
-  EXPECT_NEAR(point["due_per_second"], 3, 1e-6);
-  EXPECT_NEAR(point["answered_per_second"], 2, 1e-6);
-  command.warm_up = absl::Seconds(5);
-  EXPECT_THAT(std::string(Bench(command).measured.status().message()), HasSubstr("--warmup 5s leaves nothing"));
+  EXPECT_EQ(point["seconds"], 1);  // a trace that is shorter is measured for a second
+  EXPECT_EQ(point["due_per_second"], 3);
+  EXPECT_EQ(point["answered_per_second"], 2);
+  command.warm_up = absl::Seconds(1);
+  EXPECT_EQ(Bench(command).measured.status().message(), "--warmup 1s leaves nothing of a trace of 1s");
+  command.warm_up = absl::Milliseconds(150);
+  const json warmed_up = PointOf(command);
+  EXPECT_EQ(warmed_up["due"], 1) << "of the warm-up nothing is counted";
+  EXPECT_EQ(warmed_up["seconds"], 0.85);
+  command.duration = absl::Milliseconds(30);
+  EXPECT_EQ(PointOf(command)["seconds"], 0.03);
 }
 
 // Two requests have one gap between them, and the load goes on for one more.
 TEST(RunBench, ATraceIsMeasuredForAMeanGapBehindItsLastRequest) {
   SmallServer server({.classify = Classify});
   const ScratchFolder folder;
-  BenchCommand command = For(server, "m");
-  command.trace = folder.Write("t.csv", "seconds,model\n0,m\n0.8,m\n").string();
-  command.duration.reset();
-  command.warm_up.reset();
-  command.format = Format::kJson;
-  const Outcome outcome = Bench(command);
-  ASSERT_TRUE(outcome.measured.ok()) << outcome.measured.status();
-  EXPECT_NEAR(json::parse(outcome.out)["points"][0]["seconds"].get<double>(), 1.6, 1e-3);
+  EXPECT_NEAR(PointOf(Replay(server, folder, "seconds,model\n0,m\n0.8,m\n"))["seconds"].get<double>(), 1.6, 1e-3);
 }
 
 TEST(RunBench, WhatIsWrongIsToldBeforeTheLoad) {
@@ -254,6 +231,37 @@ TEST(ValidateBench, RefusesWhatDoesNotFit) {
   EXPECT_THAT(std::string(ValidateBench(command).message()), HasSubstr("no such process"));
 }
 
+// At the limit everything fits, and one further it does not.
+TEST(ValidateBench, TakesWhatJustFits) {
+  BenchCommand command;
+  command.connections = command.load.threads = command.load.concurrency = 3;
+  command.duration = absl::Nanoseconds(1);
+  command.load.server_process = getpid();
+  EXPECT_EQ(ValidateBench(command), absl::OkStatus());
+  command.load.concurrency = 2;
+  EXPECT_FALSE(ValidateBench(command).ok());
+  command.sweep = SweepRange{1, 2, 1, 0};
+  command.load.max_outstanding = 3;
+  EXPECT_EQ(ValidateBench(command), absl::OkStatus()) << "an open loop has no --concurrency";
+  command.load.max_outstanding = 2;
+  EXPECT_FALSE(ValidateBench(command).ok());
+}
+
+TEST(ValidateBench, ATraceGoesWithNothingThatSetsARate) {
+  BenchCommand trace;
+  trace.trace = "t.csv";
+  trace.load.concurrency = 1;
+  trace.load.threads = 2;
+  EXPECT_EQ(ValidateBench(trace), absl::OkStatus()) << "nor has a trace --concurrency";
+  BenchCommand swept = trace, searched = trace, mixed = trace;
+  swept.sweep = SweepRange{1, 2, 1, 0};
+  searched.find_max = searched.deadline_given = true;
+  mixed.mix = {"model=a"};
+  for (const BenchCommand& command : {swept, searched, mixed}) {
+    EXPECT_THAT(std::string(ValidateBench(command).message()), HasSubstr("a trace has its own rate"));
+  }
+}
+
 TEST(ValidateBench, ASearchNeedsABoundThatSomebodyWished) {
   BenchCommand command;
   command.find_max = true;
@@ -265,24 +273,6 @@ TEST(ValidateBench, ASearchNeedsABoundThatSomebodyWished) {
   command.mix.clear();
   command.deadline_given = true;
   EXPECT_TRUE(ValidateBench(command).ok());
-}
-
-TEST(RunBench, AnInterruptedSearchIsIncompleteAndNoResult) {
-  SmallServer server({.classify = Classify});
-  BenchCommand command = For(server, "m");
-  command.find_max = true;
-  command.rate = 20;
-  command.goal.bounds = {{0.5, absl::Seconds(20)}};
-  command.format = Format::kJson;
-  std::ostringstream out, errors;
-  const absl::Time begin = absl::Now();
-  const auto outcome =
-      RunBench(command, out, errors, false, [begin] { return absl::Now() - begin > absl::Milliseconds(700); });
-  ASSERT_TRUE(outcome.ok()) << outcome.status();
-  const json report = json::parse(out.str());
-  EXPECT_EQ(report["complete"], false);
-  EXPECT_THAT(report["verdict"].get<std::string>(), HasSubstr("Incomplete"));
-  EXPECT_THAT(report["verdict"].get<std::string>(), HasSubstr("interrupted"));
 }
 
 }  // namespace

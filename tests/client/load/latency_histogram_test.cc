@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "client/load/random.h"
+#include "tests/stored_text.h"
 
 namespace vitrine {
 namespace {
@@ -137,6 +138,16 @@ TEST(LatencyHistogram, TheTableIsHdrHistograms) {
   EXPECT_THAT(line, testing::StartsWith("#[Mean    =      500.500, StdDeviation   ="));
   std::getline(table, line);
   EXPECT_EQ(line, "#[Max     =     1000.000, Total count    =         1000]");
+}
+
+TEST(LatencyHistogram, TheTableIsStored) {
+  LatencyHistogram exact, coarse(LatencyHistogram::Precision::kTwoDigits);
+  for (int64_t i = 1; i <= 300; ++i) {
+    exact.Record(i * i * 10'000);
+    coarse.Record(i * i * 10'000);
+  }
+  ExpectStored("load_percentiles.txt",
+               exact.PercentileTable() + coarse.PercentileTable() + LatencyHistogram().PercentileTable());
 }
 
 TEST(LatencyHistogram, QuantilesAmongMoreThanWereRecorded) {

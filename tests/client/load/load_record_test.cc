@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <optional>
 
 #include "client/load/answer_check.h"
@@ -57,6 +58,28 @@ TEST(LoadRecord, TheLedgerHoldsWhatWasDueInTheIntervalAndNothingElse) {
   EXPECT_DOUBLE_EQ(record.DuePerSecond(), 2);
 }
 
+TEST(LoadRecord, RatesAreOfAllOfTheIntervalAndNoneOfAnEmptyOne) {
+  LoadRecord record({1000 * kMs, 1500 * kMs}, 1);
+  record.Started(0, 1000 * kMs, 1000 * kMs);
+  record.Answered(0, 1000 * kMs, 1001 * kMs, kMs);
+  EXPECT_EQ(record.DuePerSecond(), 2);
+  EXPECT_EQ(record.AnsweredPerSecond(), 2);
+  EXPECT_EQ(record.GoodPerSecond(), 2) << "in time is what comes at the deadline";
+  record.EndAt(1000 * kMs);
+  EXPECT_EQ(record.DuePerSecond(), 0);
+  EXPECT_EQ(record.AnsweredPerSecond(), 0);
+  EXPECT_EQ(record.GoodPerSecond(), 0);
+}
+
+TEST(LoadRecord, ManyClassesHaveCoarserLatencies) {
+  const auto digits = [](size_t classes) {
+    return LoadRecord(kInterval, classes).classes()[0].latency.PercentileTable();
+  };
+  EXPECT_EQ(digits(1), LatencyHistogram().PercentileTable());
+  EXPECT_EQ(digits(32), LatencyHistogram().PercentileTable());
+  EXPECT_EQ(digits(33), LatencyHistogram(LatencyHistogram::Precision::kTwoDigits).PercentileTable());
+}
+
 TEST(LoadRecord, SecondsAreCountedWhereThingsHappen) {
   LoadRecord record(kInterval, 1);
   record.Started(0, 1100 * kMs, 1100 * kMs);
@@ -89,6 +112,18 @@ TEST(LoadRecord, LooksIntoAnswers) {
   EXPECT_NEAR(static_cast<double>(record.stages().outside.max()), 3.0 * kMs, 1e3);
   EXPECT_EQ(record.MeanBatchImages(), 3);
   EXPECT_EQ(record.served_by().at("m@2 on cpu, fp32"), 1u);
+}
+
+TEST(LoadRecord, TimesThatAreNoNumbersCountAsNone) {
+  LoadRecord record(kInterval, 1);
+  v1::ClassifyResponse answer;
+  answer.mutable_timings()->set_queue(NAN);
+  answer.mutable_timings()->set_total(INFINITY);
+  record.Look(1500 * kMs, 10 * kMs, answer);
+  EXPECT_EQ(record.stages().queue.count(), 1u);
+  EXPECT_EQ(record.stages().queue.max(), 0);
+  EXPECT_EQ(record.stages().outside.max(), 10 * kMs);
+  EXPECT_EQ(record.MeanBatchImages(), 0) << "of no batch";
 }
 
 TEST(LoadRecord, PartsAddUp) {

@@ -10,72 +10,10 @@
 #include <thread>
 
 #include "absl/time/clock.h"
-#include "tests/client/small_server.h"
+#include "tests/client/load/counted_load.h"
 
 namespace vitrine {
 namespace {
-
-// Counts what reaches the server, by model.
-class CountingServer {
- public:
-  explicit CountingServer(std::function<grpc::Status(const v1::ClassifyRequest&, grpc::ServerContext*)> behaviour = {})
-      : server_({.classify = [this, behaviour](const v1::ClassifyRequest& request, v1::ClassifyResponse* response,
-                                               grpc::ServerContext* context) {
-          {
-            const std::lock_guard lock(mutex_);
-            ++seen_[request.model()];
-            order_ += request.model();
-          }
-          response->add_predictions()->set_probability(1);
-          response->mutable_timings()->set_total(0.001F);
-          response->mutable_batch()->set_images(2);
-          return behaviour ? behaviour(request, context) : grpc::Status::OK;
-        }}) {}
-
-  LoadConnections Connect(int count) const {
-    ClientOptions options;
-    options.address = server_.address();
-    auto connections = OpenConnections(options, count);
-    EXPECT_TRUE(connections.ok()) << connections.status();
-    return *std::move(connections);
-  }
-  std::map<std::string, uint64_t> seen() {
-    const std::lock_guard lock(mutex_);
-    return seen_;
-  }
-  std::string order() {
-    const std::lock_guard lock(mutex_);
-    return order_;
-  }
-  SmallServer& server() { return server_; }
-
- private:
-  std::mutex mutex_;
-  std::map<std::string, uint64_t> seen_;
-  std::string order_;
-  SmallServer server_;
-};
-
-Workload Models(const std::vector<std::string>& models, absl::Duration deadline = absl::Seconds(30)) {
-  std::vector<RequestClass> classes;
-  for (const std::string& model : models) {
-    RequestClass one;
-    one.model.name = model;
-    one.deadline = deadline;
-    classes.push_back(one);
-  }
-  WorkloadOptions options;
-  options.bytes = 100;
-  return *PrepareWorkload(classes, options);
-}
-
-LoadSettings OpenLoop(double rate, absl::Duration duration) {
-  LoadSettings settings;
-  settings.arrivals = [rate] { return ArrivalsAtRate(ArrivalProcess::kPoisson, rate, 1); };
-  settings.warm_up = absl::Milliseconds(100);
-  settings.duration = duration;
-  return settings;
-}
 
 // The requests that the schedule of a rate has until `end`, and those from `begin` on.
 uint64_t Scheduled(double rate, int64_t begin, int64_t end) {
@@ -83,11 +21,6 @@ uint64_t Scheduled(double rate, int64_t begin, int64_t end) {
   const auto arrivals = ArrivalsAtRate(ArrivalProcess::kPoisson, rate, 1);
   for (auto next = arrivals->Next(); next->due < end; next = arrivals->Next()) count += next->due >= begin;
   return count;
-}
-
-void ExpectLedgerCloses(const LoadRecord& record) {
-  EXPECT_EQ(record.due(), record.answered() + record.failed() + record.not_sent() + record.unanswered());
-  EXPECT_EQ(record.started() + record.not_sent(), record.due());
 }
 
 TEST(RunLoad, AnOpenLoopSendsItsScheduleAndNothingElse) {
@@ -105,7 +38,8 @@ TEST(RunLoad, AnOpenLoopSendsItsScheduleAndNothingElse) {
     EXPECT_GT(result.generator_seconds, 0);
     EXPECT_EQ(result.record.latency().count(), result.record.due());
     EXPECT_EQ(result.record.slip().count(), result.record.due());
-    EXPECT_GT(result.record.looked_at(), 0u);
+    EXPECT_EQ(result.record.looked_at(), result.record.due()) << "so few that every one is looked into";
+    EXPECT_GT(result.receiver_share, 0);
     EXPECT_EQ(result.record.MeanBatchImages(), 2);
     EXPECT_EQ(result.record.without_predictions(), 0u);
     ExpectLedgerCloses(result.record);
@@ -148,12 +82,6 @@ TEST(RunLoad, SendsExactlySoManyRequestsAsAreAskedFor) {
     EXPECT_GT(result.record.AnsweredPerSecond(), 0);
   }
   EXPECT_EQ(server.seen()["m"], 2u * 77u);
-}
-
-// A handler that answers nobody.
-grpc::Status NeverAnswer(const v1::ClassifyRequest&, grpc::ServerContext* context) {
-  while (!context->IsCancelled()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  return grpc::Status::OK;
 }
 
 TEST(RunLoad, WhatExceedsTheBoundOfOutstandingRequestsIsCountedAsNotSent) {

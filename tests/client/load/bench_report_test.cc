@@ -1,0 +1,401 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a command's settings come to: in the requests, in the report, and in the words of its verdict.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "client/load/bench_command.h"
+#include "tests/client/load/bench.h"
+#include "tests/scratch_folder.h"
+
+namespace vitrine {
+namespace {
+
+using nlohmann::json;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::MatchesRegex;
+using testing::StartsWith;
+
+json ReportOf(const Outcome& outcome) {
+  EXPECT_TRUE(outcome.measured.ok()) << outcome.measured.status();
+  return outcome.measured.ok() ? json::parse(outcome.out) : json();
+}
+
+// What all points have in common, less what differs from run to run.
+json SettingOf(const BenchCommand& command) {
+  json report = ReportOf(Bench(command));
+  absl::Time started;
+  EXPECT_TRUE(absl::ParseTime(absl::RFC3339_full, report["started"].get<std::string>(), &started, nullptr));
+  EXPECT_LT(absl::AbsDuration(absl::Now() - started), absl::Minutes(5));
+  EXPECT_EQ(report["server"], command.client.address);
+  for (const char* told_elsewhere : {"started", "server", "points", "verdict", "best_per_second"}) {
+    report.erase(told_elsewhere);
+  }
+  return report;
+}
+
+std::vector<std::string> ClassesOf(const json& point) {
+  std::vector<std::string> names;
+  for (const json& one : point["classes"]) names.push_back(one["name"]);
+  return names;
+}
+
+BenchCommand Short(const SmallServer& server) {
+  BenchCommand command = For(server, "m");
+  command.client.deadline = absl::Seconds(5);
+  command.workload.bytes = 100;
+  command.warm_up = absl::ZeroDuration();
+  command.duration = absl::Milliseconds(50);
+  command.format = Format::kJson;
+  return command;
+}
+
+TEST(RunBench, EverySettingIsToldInTheReport) {
+  SmallServer server({.classify = Classify});
+  const BenchCommand plain = Short(server);
+  BenchCommand closed = plain;
+  closed.load.concurrency = 3;
+  EXPECT_EQ(SettingOf(closed), json({{"loop", "closed loop, 3 at a time"},
+                                     {"load", "m within 5s, 1 picture of 100 bytes"},
+                                     {"connections", 2},
+                                     {"threads", 1},
+                                     {"warm_up_seconds", 0.0},
+                                     {"complete", true}}));
+  BenchCommand open = plain;
+  open.mix = {"model=a;model=b,priority=high", "model=c,deadline=1s"};
+  open.rate = 40;
+  open.process = ArrivalProcess::kConstant;
+  open.connections = 3;
+  open.load.threads = 2;
+  open.warm_up = absl::Milliseconds(25);
+  EXPECT_EQ(SettingOf(open), json({{"loop", "open loop, constant arrivals"},
+                                   {"load", "3 classes of requests, 3 pictures of 100 bytes"},
+                                   {"connections", 3},
+                                   {"threads", 2},
+                                   {"warm_up_seconds", 0.025},
+                                   {"complete", true}}));
+  BenchCommand search = plain;
+  search.find_max = true;
+  search.sweep = ParseSweepRange("20:20").value();
+  search.goal = {.bounds = {{0.5, absl::Seconds(20)}, {0.999, absl::Seconds(30)}}, .least_good = 0.9};
+  EXPECT_EQ(SettingOf(search), json({{"loop", "open loop, Poisson arrivals"},
+                                     {"load", "m within 5s, 1 picture of 100 bytes"},
+                                     {"connections", 2},
+                                     {"threads", 1},
+                                     {"warm_up_seconds", 0.0},
+                                     {"goal", "90 % within their deadline, p50 <= 20s, p99.9 <= 30s"},
+                                     {"complete", true}}));
+  const ScratchFolder folder;
+  BenchCommand trace = plain;
+  trace.trace = folder.Write("t.csv", "seconds\n0\n").string();
+  trace.warm_up.reset();
+  EXPECT_EQ(SettingOf(trace)["loop"], "open loop, trace " + trace.trace);
+  EXPECT_EQ(SettingOf(trace)["warm_up_seconds"], 0);
+}
+
+TEST(RunBench, ClassesAreThoseOfEveryMixAndAskAsTheySay) {
+  std::mutex mutex;
+  std::set<std::string> asked;
+  SmallServer server({.classify = [&](const v1::ClassifyRequest& request, auto* response, auto* context) {
+    const std::lock_guard lock(mutex);
+    asked.insert(
+        absl::StrCat(request.model(), " ", request.image().size(), " ", v1::Priority_Name(request.priority())));
+    return Classify(request, response, context);
+  }});
+  BenchCommand command = Short(server);
+  command.mix = {"model=a;model=b,priority=high", "model=c,deadline=1s"};
+  command.rate = 100;
+  const json point = ReportOf(Bench(command))["points"][0];
+  EXPECT_EQ(point["seconds"], 0.05);
+  EXPECT_EQ(point["offered_per_second"], 100);
+  EXPECT_THAT(ClassesOf(point), ElementsAre("a within 5s", "b high within 5s", "c within 1s"));
+  EXPECT_THAT(asked, ElementsAre("a 100 PRIORITY_UNSPECIFIED", "b 100 HIGH", "c 100 PRIORITY_UNSPECIFIED"));
+}
+
+TEST(RunBench, ConstantArrivalsAreEvenAndThoseOfAPoissonProcessDependOnTheSeed) {
+  SmallServer server({.classify = Classify});
+  BenchCommand command = Short(server);
+  command.rate = 200;
+  command.process = ArrivalProcess::kConstant;
+  EXPECT_EQ(ReportOf(Bench(command))["points"][0]["due"], 10);
+  command.process = ArrivalProcess::kPoisson;
+  for (const uint64_t seed : {1, 2, 3}) {
+    command.load.seed = seed;
+    int due = 0;
+    const auto arrivals = ArrivalsAtRate(ArrivalProcess::kPoisson, 200, seed);
+    while (arrivals->Next()->due < 50'000'000) ++due;
+    EXPECT_EQ(ReportOf(Bench(command))["points"][0]["due"], due);
+  }
+}
+
+TEST(RunBench, ANumberOfRequestsEndsTheLoad) {
+  SmallServer server({.classify = Classify});
+  BenchCommand command = Short(server);
+  command.load.max_requests = 20;
+  command.duration.reset();
+  const json report = ReportOf(Bench(command));
+  EXPECT_EQ(report["points"][0]["due"], 20);
+  EXPECT_EQ(report["points"][0]["answered"], 20);
+}
+
+TEST(RunBench, ClassesWithoutAModelAskTheOnlyOneThatIsReady) {
+  SmallServer::Methods methods{.classify = Classify};
+  v1::ModelVersion& ready = *methods.models.add_versions();
+  ready.set_model("only");
+  ready.set_version(1);
+  ready.set_state(v1::READY);
+  SmallServer server(methods);
+  BenchCommand command = Short(server);
+  command.request.model = {};
+  command.mix = {"priority=low;model=m;priority=high"};
+  EXPECT_THAT(ClassesOf(ReportOf(Bench(command))["points"][0]),
+              ElementsAre("only low within 5s", "m within 5s", "only high within 5s"));
+}
+
+// The requests of the model "probed" before the load, which has no more than one request of all classes.
+int Probes(const std::string& mix, const std::function<grpc::Status()>& answer, absl::Status* outcome) {
+  std::atomic<int> asked = 0;
+  SmallServer server({.classify = [&](const v1::ClassifyRequest& request, auto* response, auto* context) {
+    if (request.model() != "probed") return Classify(request, response, context);
+    ++asked;
+    const grpc::Status status = answer();
+    return status.ok() ? Classify(request, response, context) : status;
+  }});
+  BenchCommand command = Short(server);
+  command.mix = {mix};
+  command.load.max_requests = command.load.concurrency = 1;
+  *outcome = Bench(command).measured.status();
+  return asked;
+}
+
+TEST(RunBench, AnErrorThatEveryRequestWouldHaveEndsItAndAnOverloadDoesNot) {
+  const auto outcome = [](const grpc::Status& answer) {
+    absl::Status status;
+    Probes(
+        "model=probed,weight=1e-9;model=m", [&] { return answer; }, &status);
+    return status;
+  };
+  using enum grpc::StatusCode;
+  EXPECT_EQ(outcome(grpc::Status::OK), absl::OkStatus());
+  EXPECT_EQ(outcome({DEADLINE_EXCEEDED, "late"}), absl::OkStatus());
+  EXPECT_EQ(outcome(WithRetryInfo(RESOURCE_EXHAUSTED, "full", absl::Seconds(1))), absl::OkStatus());
+  EXPECT_EQ(outcome({RESOURCE_EXHAUSTED, "too large"}),
+            absl::ResourceExhaustedError("the first request (probed within 5s) was refused: too large"));
+  EXPECT_EQ(outcome({INVALID_ARGUMENT, "no picture"}),
+            absl::InvalidArgumentError("the first request (probed within 5s) was refused: no picture"));
+  EXPECT_EQ(outcome({UNAVAILABLE, "gone"}).code(), absl::StatusCode::kUnavailable);
+}
+
+TEST(RunBench, EveryClassIsProbedOnceUpToSixteen) {
+  const auto full = [] { return WithRetryInfo(grpc::StatusCode::RESOURCE_EXHAUSTED, "full", absl::Milliseconds(1)); };
+  absl::Status status;
+  EXPECT_EQ(Probes("model=probed,weight=1e-9;model=probed,weight=1e-9;model=m", full, &status), 1)
+      << "neither twice nor again after a refusal";
+  const auto wrong = [] { return grpc::Status(grpc::StatusCode::NOT_FOUND, "no such model"); };
+  std::string fifteen;
+  for (int i = 0; i < 15; ++i) absl::StrAppend(&fifteen, "model=m", i, ";");
+  Probes(fifteen + "model=probed,weight=1e-9", wrong, &status);
+  EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(Probes(fifteen + "model=m;model=probed,weight=1e-9", wrong, &status), 0);
+  EXPECT_EQ(status, absl::OkStatus());
+}
+
+TEST(RunBench, AnInterruptBeforeTheLoadEndsIt) {
+  SmallServer server({.classify = Classify});
+  EXPECT_EQ(Bench(Short(server), [] { return true; }).measured.status(),
+            absl::CancelledError("interrupted before the load began"));
+}
+
+TEST(RunBench, NothingIsMeasuredWithoutAnAnswer) {
+  SmallServer server({.classify = Classify});
+  BenchCommand command = Short(server);
+  command.request.model.name = "busy";
+  EXPECT_EQ(*Bench(command).measured, BenchOutcome::kNothing);
+
+  SmallServer empty({.classify = [](const auto&, auto*, auto*) { return grpc::Status::OK; }});
+  command = Short(empty);
+  EXPECT_EQ(*Bench(command).measured, BenchOutcome::kNothing);
+  command.load.allow_empty = true;
+  EXPECT_EQ(*Bench(command).measured, BenchOutcome::kMeasured);
+}
+
+TEST(RunBench, AnswersAreWaitedForWhenTheLoadIsOver) {
+  std::atomic<bool> last_is_here = false, all_sent = false;
+  SmallServer server(
+      {.classify = [&](const v1::ClassifyRequest& request, auto* response, grpc::ServerContext* context) {
+        last_is_here = request.model() == "last" &&
+                       context->deadline() < std::chrono::system_clock::now() + std::chrono::seconds(20);
+        while (last_is_here && !all_sent && !context->IsCancelled())
+          std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        return Classify(request, response, context);
+      }});
+  const ScratchFolder folder;
+  BenchCommand command = Short(server);
+  command.trace = folder.Write("t.csv", "seconds,model,deadline\n0,m,\n0.01,last,10s\n").string();
+  command.duration.reset();
+  const json point = ReportOf(Bench(command, [&] {
+    all_sent = last_is_here.load();
+    return false;
+  }))["points"][0];
+  EXPECT_EQ(point["answered"], 2);
+  EXPECT_EQ(point["unanswered"], 0);
+}
+
+TEST(RunBench, APageForPeopleBeginsWithTheSetting) {
+  SmallServer server({.classify = Classify});
+  BenchCommand command = Short(server);
+  command.format = Format::kTable;
+  command.warm_up = absl::Milliseconds(600);
+  EXPECT_THAT(Bench(command).out,
+              StartsWith(server.address() + ": closed loop, 16 at a time; m within 5s, 1 picture of 100 bytes; "
+                                            "2 connections, 1 threads, 1 s warm-up\n\ndue  "));
+}
+
+TEST(RunBench, TheFilesOfOnePointHaveNoNumber) {
+  SmallServer server({.classify = Classify});
+  const ScratchFolder folder;
+  BenchCommand command = Short(server);
+  command.out = folder.Path("deep/report");
+  const json printed = ReportOf(Bench(command));
+  EXPECT_EQ(json::parse(folder.Read("deep/report/load.json")), printed);
+  EXPECT_THAT(folder.Read("deep/report/load.html"), HasSubstr("Load on " + server.address()));
+  EXPECT_THAT(folder.Read("deep/report/latency.hgrm"), HasSubstr("#[Max     ="));
+  EXPECT_THAT(folder.Read("deep/report/seconds.csv"), StartsWith("second,due,answered"));
+}
+
+TEST(RunBench, ATerminalSeesTheLoadSecondBySecond) {
+  SmallServer server({.classify = Classify});
+  BenchCommand command = Short(server);
+  command.rate = 50;
+  command.duration = absl::Milliseconds(1200);
+  std::ostringstream out, errors;
+  ASSERT_TRUE(RunBench(command, out, errors, /*live=*/true, [] { return false; }).ok());
+  EXPECT_THAT(errors.str(), StartsWith("\r\33[K    1 s  "));
+  EXPECT_THAT(errors.str(), HasSubstr("/s answered, 0 refused, p50 "));
+  EXPECT_THAT(errors.str(), testing::EndsWith("\r\33[K")) << "the line is wiped out in the end";
+}
+
+// Loads of few requests, too few to call the generator late: so many of them are answered, and the rest is refused.
+struct SmallLoad {
+  explicit SmallLoad(int good)
+      : server({.classify =
+                    [this, good](const auto&, v1::ClassifyResponse* response, auto*) {
+                      if (++asked > 1 + good)
+                        return WithRetryInfo(grpc::StatusCode::RESOURCE_EXHAUSTED, "full", absl::Seconds(1));
+                      response->add_predictions()->set_probability(1);
+                      return grpc::Status::OK;
+                    }}),
+        command(Short(server)) {
+    command.process = ArrivalProcess::kConstant;
+    command.duration = absl::Milliseconds(400);
+  }
+
+  // Ends with the line about a point, once there are so many.
+  json Run(size_t points = 1000) {
+    std::ostringstream out;
+    errors.str("");
+    const auto stopped = [&] {
+      const std::string told = errors.str();
+      return static_cast<size_t>(std::count(told.begin(), told.end(), '\n')) >= points;
+    };
+    auto result = RunBench(command, out, errors, /*live=*/false, stopped);
+    EXPECT_TRUE(result.ok()) << result.status();
+    outcome = result.value_or(BenchOutcome::kNothing);
+    return json::parse(out.str());
+  }
+
+  std::atomic<int> asked = 0;
+  SmallServer server;
+  BenchCommand command;
+  std::ostringstream errors;
+  BenchOutcome outcome = BenchOutcome::kNothing;
+};
+
+TEST(RunBench, ASweepNamesItsBestPointWhereverItStands) {
+  SmallLoad load(1 + 2);  // one request is due at 2.5/s, and two at 5/s
+  load.command.sweep = ParseSweepRange("2.5:7.5:2.5").value();
+  const json report = load.Run();
+  EXPECT_EQ(report["verdict"], "The highest goodput is 5.0 requests/s, at 5.0 offered.");
+  EXPECT_EQ(report["complete"], true);
+  EXPECT_FALSE(report["points"][0].contains("goal_met"));
+  EXPECT_THAT(load.errors.str(), MatchesRegex(" +2\\.5/s offered, goodput 2\\.5/s, p99 [0-9.]+ ms\n"
+                                              " +5\\.0/s offered, goodput 5\\.0/s, p99 [0-9.]+ ms\n"
+                                              " +7\\.5/s offered, goodput 0\\.0/s, p99 inf\n"));
+  EXPECT_EQ(load.outcome, BenchOutcome::kMeasured);
+}
+
+TEST(RunBench, ASweepWithoutAnAnswerSaysSo) {
+  SmallLoad load(0);
+  load.command.sweep = ParseSweepRange("5:5").value();
+  EXPECT_EQ(load.Run()["verdict"], "No rate had an answer in time while the generator itself was on time.");
+  EXPECT_EQ(load.outcome, BenchOutcome::kNothing);
+}
+
+TEST(RunBench, AnInterruptedSweepSaysWhatItKnows) {
+  SmallLoad load(1000);
+  load.command.sweep = ParseSweepRange("2.5:7.5:2.5").value();
+  const json report = load.Run(/*points=*/2);
+  EXPECT_EQ(report["verdict"],
+            "Incomplete: the sweep was interrupted. The highest goodput is 5.0 requests/s, at 5.0 offered.");
+  EXPECT_EQ(report["complete"], false);
+  EXPECT_EQ(report["points"].size(), 2u);
+  EXPECT_EQ(load.outcome, BenchOutcome::kInterrupted);
+  EXPECT_EQ(load.Run(/*points=*/3)["complete"], true) << "who comes when all is done interrupts nothing";
+  EXPECT_EQ(load.outcome, BenchOutcome::kMeasured);
+}
+
+TEST(RunBench, ASearchSaysWhatItFound) {
+  SmallLoad load(1000);
+  load.command.find_max = true;
+  load.command.sweep = ParseSweepRange("5:10").value();
+  load.command.goal.bounds = {{0.5, absl::Seconds(20)}};
+  json report = load.Run();
+  EXPECT_EQ(report["verdict"],
+            "The highest rate that meets the goal (99 % within their deadline, p50 <= 20s) is 10.0 requests/s (whether "
+            "it is stable is not known: less than 3 s were measured).");
+  EXPECT_EQ(load.outcome, BenchOutcome::kMeasured);
+  load.command.goal.bounds = {{0.5, absl::Nanoseconds(1)}};
+  report = load.Run();
+  EXPECT_EQ(report["verdict"], "Not even 5.0 requests/s meet the goal (99 % within their deadline, p50 <= 1ns).");
+  EXPECT_EQ(report["points"].size(), 1u);
+  EXPECT_EQ(load.outcome, BenchOutcome::kNothing);
+}
+
+TEST(RunBench, ASearchBeginsAtTheRateOrAtTen) {
+  SmallLoad load(1000);
+  load.command.find_max = true;
+  load.command.goal.bounds = {{0.5, absl::Seconds(20)}};
+  EXPECT_EQ(load.Run(/*points=*/1)["points"][0]["offered_per_second"], 10);
+  load.command.rate = 15;
+  const json report = load.Run(/*points=*/2);
+  EXPECT_EQ(report["points"][0]["offered_per_second"], 15);
+  EXPECT_EQ(report["points"][1]["offered_per_second"], 30) << "upwards without an end";
+}
+
+TEST(RunBench, AnInterruptedSearchIsIncompleteAndNoResult) {
+  SmallLoad load(1000);
+  load.command.find_max = true;
+  load.command.sweep = ParseSweepRange("5:20").value();
+  load.command.goal.bounds = {{0.5, absl::Seconds(20)}};
+  const json report = load.Run(/*points=*/1);
+  EXPECT_EQ(report["complete"], false);
+  EXPECT_EQ(report["best_per_second"], 5);
+  EXPECT_EQ(
+      report["verdict"],
+      "Incomplete: the search was interrupted. The highest rate until then that meets the goal (99 % within their "
+      "deadline, p50 <= 20s) is 5.0 requests/s (whether it is stable is not known: less than 3 s were measured).");
+  EXPECT_EQ(load.outcome, BenchOutcome::kInterrupted);
+  EXPECT_EQ(load.errors.str().find('\r'), std::string::npos) << "no terminal";
+}
+
+}  // namespace
+}  // namespace vitrine
