@@ -56,8 +56,11 @@ TEST(ParseSweepRange, ReadsTheThreeForms) {
   EXPECT_THAT(ParseSweepRange("100:1000:x2")->Rates(), ElementsAre(100, 200, 400, 800, 1000));
   EXPECT_THAT(ParseSweepRange("1:128")->Rates(), Pointwise(testing::DoubleNear(1e-6), {1, 2, 4, 8, 16, 32, 64, 128}));
   EXPECT_THAT(ParseSweepRange("7:7")->Rates(), ElementsAre(7));
+  EXPECT_THAT(ParseSweepRange("7:7:2")->Rates(), ElementsAre(7));
+  EXPECT_EQ(ParseSweepRange("1:1001:1")->Rates().size(), 1001u) << "a thousand, and then the highest";
+  EXPECT_EQ(ParseSweepRange("9e6:1e7:1e6")->Rates().back(), 1e7);
   for (const char* wrong : {"", "5", "5:", "0:5", "6:5", "1:2:3:4", "1:2:x1", "1:2:x", "1:2:0", "1:2:-1", "a:b",
-                            "1:1000000:0.1", "nan:5", "1:inf"}) {
+                            "1:1000000:0.1", "nan:5", "1:inf", "1:1002:1", "1:1.1e7", "2:1"}) {
     EXPECT_FALSE(ParseSweepRange(wrong).ok()) << wrong;
   }
 }
@@ -68,7 +71,8 @@ TEST(ParseLatencyBounds, ReadsAListAndRefusesTheRest) {
   ASSERT_EQ(bounds->size(), 2u);
   EXPECT_DOUBLE_EQ((*bounds)[1].quantile, 0.999);
   EXPECT_EQ((*bounds)[1].most, absl::Milliseconds(100));
-  for (const char* wrong : {"", "p99", "99=5ms", "p0=5ms", "p101=5ms", "p99=5", "p99=0ms", "p99=5ms,"}) {
+  EXPECT_EQ((*ParseLatencyBounds("p100=1ns"))[0].quantile, 1);
+  for (const char* wrong : {"", "p99", "99=5ms", "p0=5ms", "p100.1=5ms", "pnan=5ms", "p99=5", "p99=0ms", "p99=5ms,"}) {
     EXPECT_FALSE(ParseLatencyBounds(wrong).ok()) << wrong;
   }
 }
@@ -100,6 +104,38 @@ TEST(MissedGoal, ComparesPercentilesAndTheShareInTime) {
       5, 100, [](int) { return 20 * kMs; }, [](int) { return 98; });
   EXPECT_THAT(MissedGoal(refusing, {}, goal), HasSubstr("98.0 %"));
   EXPECT_NE(MissedGoal(LoadRecord({0, kSecond}, 1), {}, goal), "");
+}
+
+TEST(MissedGoal, WhatJustReachesTheGoalMeetsIt) {
+  LoadRecord record({0, 10 * kSecond}, 1);
+  for (int i = 0; i < 100; ++i) {
+    record.Started(0, i * 10 * kMs, i * 10 * kMs);
+    record.Answered(0, i * 10 * kMs, i * 10 * kMs + 20 * kMs, i == 0 ? kMs : kSecond);
+  }
+  EXPECT_EQ(MissedGoal(record, {}, {.bounds = {{0.99, absl::Milliseconds(20)}}, .least_good = 0.99}), "");
+  EXPECT_EQ(MissedGoal(record, {}, {.bounds = {}, .least_good = 0.991}), "99.0 % were answered within their deadline");
+  EXPECT_EQ(MissedGoal(record, {}, {.bounds = {{0.5, absl::Seconds(1)}, {0.9, absl::Milliseconds(19.9)}}}),
+            "p90 is 20.0 ms");
+}
+
+// A thousand requests in ten seconds, of which so many are answered, each after `latency`.
+std::string Behind(int answered, int64_t latency) {
+  LoadRecord record({0, 10 * kSecond}, 1);
+  for (int64_t i = 0; i < 1000; ++i) {
+    record.Started(0, i * 9 * kMs, i * 9 * kMs);
+    if (i < answered) record.Answered(0, i * 9 * kMs, i * 9 * kMs + latency, kSecond);
+  }
+  return FallsBehind(record, {});
+}
+
+// 99 % must be answered meanwhile, less what may be under way: one, and three times the root of what is in the mean.
+TEST(FallsBehind, AllowsForWhatIsUnderWay) {
+  EXPECT_EQ(Behind(990, 1), "");
+  EXPECT_EQ(Behind(988, 1), "only 98.8/s were answered: the queue grows");
+  EXPECT_EQ(Behind(984, 40 * kMs), "");
+  EXPECT_EQ(Behind(982, 40 * kMs), "only 98.2/s were answered: the queue grows");
+  Stability growing{.verdict = Stability::Verdict::kNotStable, .reason = "p50 rises", .growing = true};
+  EXPECT_EQ(FallsBehind(LoadRecord({0, kSecond}, 1), growing), "the queue grows: p50 rises");
 }
 
 TEST(MissedGoal, HoldsForAllThatWereDueAndNotForTheSurvivors) {
@@ -153,6 +189,59 @@ TEST(JudgeStability, TellsSteadyLoadFromDriftAndBursts) {
             Verdict::kNotStable);
 }
 
+// One of five windows, of two seconds each, differs.
+std::string WhyNotStable(int64_t latency, int answered, int rate = 300) {
+  const auto differs = [](int second) { return second == 4 || second == 5; };
+  return JudgeStability(EvenLoad(
+                            10, rate, [&](int second) { return differs(second) ? latency : 20 * kMs; },
+                            [&](int second) { return differs(second) ? answered : rate; }),
+                        0.15)
+      .reason;
+}
+
+// A rate by 15 % and three times its chance, a latency by 15 % and 0.2 ms.
+TEST(JudgeStability, AllowsForSomeDifference) {
+  EXPECT_EQ(WhyNotStable(20 * kMs, 219), "");
+  EXPECT_EQ(WhyNotStable(20 * kMs, 218), "the rate is 218/s in window 3 of 5, where the median window has 300/s");
+  EXPECT_EQ(WhyNotStable(23'190'000, 300), "");
+  EXPECT_EQ(WhyNotStable(16'810'000, 300), "");
+  EXPECT_EQ(WhyNotStable(23'210'000, 300), "p50 is 23.21 ms in window 3 of 5, where the median window has 20 ms");
+  EXPECT_EQ(WhyNotStable(16'790'000, 300), "p50 is 16.79 ms in window 3 of 5, where the median window has 20 ms");
+  EXPECT_EQ(WhyNotStable(20 * kMs, 10, 10), "");
+  EXPECT_EQ(WhyNotStable(20 * kMs, 9, 10), "a window of 2 s has only 18 answers");
+}
+
+// So many seconds with a few answers in one of them that take `slowest`.
+std::string WhyTailIsNotStable(int rate, int64_t slowest) {
+  LoadRecord record({0, 5 * kSecond}, 1);
+  for (int64_t second = 0; second < 5; ++second) {
+    for (int i = 0; i < rate; ++i) {
+      const int64_t due = second * kSecond + i * kMs;
+      record.Started(0, due, due);
+      record.Answered(0, due, due + (second == 4 && i < rate / 20 ? slowest : 20 * kMs), kSecond);
+    }
+  }
+  return JudgeStability(record, 0.15).reason;
+}
+
+// A tail by three times as much, and where there are two hundred answers to tell it from.
+TEST(JudgeStability, ATailMayDifferThreeTimesAsMuch) {
+  EXPECT_EQ(WhyTailIsNotStable(200, 29'590'000), "");
+  EXPECT_EQ(WhyTailIsNotStable(200, 29'610'000), "p99 is 29.61 ms in window 5 of 5, where the median window has 20 ms");
+  EXPECT_EQ(WhyTailIsNotStable(199, 290 * kMs), "");
+}
+
+TEST(JudgeStability, AQueueGrowsWhereEveryWindowTakesLongerAndTheLastMuch) {
+  const auto growing = [](const std::vector<int64_t>& microseconds) {
+    const auto latency = [&](int second) { return microseconds[static_cast<size_t>(second)] * 1000; };
+    return JudgeStability(EvenLoad(5, 100, latency, [](int) { return 100; }), 0.15).growing;
+  };
+  EXPECT_TRUE(growing({20000, 22000, 24000, 26000, 30300}));
+  EXPECT_FALSE(growing({20000, 22000, 24000, 26000, 30100})) << "by half and 0.2 ms";
+  EXPECT_FALSE(growing({20000, 22000, 21000, 26000, 40000}));
+  EXPECT_FALSE(growing({20000, 22000, 22000, 26000, 40000}));
+}
+
 TEST(JudgeStability, ATailThatComesAndGoesIsNotStable) {
   LoadRecord record({0, 10 * kSecond}, 1);
   for (int second = 0; second < 10; ++second) {
@@ -173,6 +262,9 @@ TEST(JudgeStability, DoesNotJudgeTooLittle) {
   EXPECT_EQ(JudgeStability(EvenLoad(2, 300, latency, all), 0.15).verdict, Stability::Verdict::kUnknown);
   EXPECT_EQ(JudgeStability(EvenLoad(10, 3, latency, all), 0.15).verdict, Stability::Verdict::kUnknown);
   EXPECT_EQ(JudgeStability(EvenLoad(3, 300, latency, all), 0.15).verdict, Stability::Verdict::kStable);
+  const auto first_is_slow = [](int second) { return (second == 0 ? 90 : 20) * kMs; };
+  EXPECT_THAT(JudgeStability(EvenLoad(4, 300, first_is_slow, all), 0.15).reason, HasSubstr("in window 1 of 3"));
+  EXPECT_THAT(JudgeStability(EvenLoad(5, 300, first_is_slow, all), 0.15).reason, HasSubstr("in window 1 of 5"));
 }
 
 }  // namespace

@@ -65,6 +65,30 @@ TEST(ParseTrace, ReadsJsonLines) {
   EXPECT_EQ(trace->classes[1].deadline, absl::Seconds(2));
 }
 
+TEST(ParseTrace, SpacesAroundWordsDoNotCount) {
+  const auto csv = ParseTrace(" seconds , model \n 0.5 , a \n", "", Defaults());
+  ASSERT_TRUE(csv.ok()) << csv.status();
+  EXPECT_EQ(csv->arrivals[0].due, 500'000'000);
+  EXPECT_EQ(csv->classes[0].model.name, "a");
+  const auto json = ParseTrace("\n  {\"seconds\": 0}\r\n  {\"seconds\": \"0.5\"}", "", Defaults());
+  ASSERT_TRUE(json.ok()) << json.status();
+  EXPECT_EQ(json->arrivals[1].due, 500'000'000);
+}
+
+TEST(ParseTrace, AFolderOfTheDefaultsIsItsPictures) {
+  const ScratchFolder folder;
+  RequestClass defaults = Defaults();
+  folder.Write("p/a.jpg", "a");
+  folder.Write("p/b.jpg", "b");
+  defaults.pictures = {folder.Path("p")};
+  const auto trace = ParseTrace("seconds\n0\n0\n", "", defaults);
+  ASSERT_TRUE(trace.ok()) << trace.status();
+  EXPECT_EQ(trace->requests[0].picture, folder.Path("p/a.jpg"));
+  EXPECT_EQ(trace->requests[1].picture, folder.Path("p/b.jpg"));
+  defaults.pictures = {folder.Path("none*.jpg")};
+  EXPECT_TRUE(ParseTrace("seconds,picture\n0,cat.jpg\n", "x", defaults).ok()) << "it is not asked for";
+}
+
 TEST(ParseTrace, TheDefaultsPicturesTakeTurns) {
   const ScratchFolder folder;
   RequestClass defaults = Defaults();
@@ -92,6 +116,8 @@ TEST(ParseTrace, NamesTheLineThatIsWrong) {
   EXPECT_THAT(Refusal("{\"seconds\": 1}\n[1]\n"), HasSubstr("line 2: is no JSON object"));
   EXPECT_THAT(Refusal("{\"seconds\": 1, \"when\": 2}\n"), HasSubstr("line 1: \"when\""));
   EXPECT_THAT(Refusal("{\"seconds\": 1, \"model\": [\"a\"]}\n"), HasSubstr("line 1: \"model\" is neither"));
+  EXPECT_THAT(Refusal("{\"seconds\": 1, \"model\": 5}\n"), HasSubstr("line 1: \"model\" must be text"));
+  EXPECT_THAT(Refusal("{\"seconds\": 1}\n\n\n{\"seconds\": 0}\n"), HasSubstr("line 4: its seconds lie before"));
   EXPECT_THAT(Refusal("seconds\n"), HasSubstr("holds no request"));
   EXPECT_THAT(Refusal(""), HasSubstr("holds no request"));
 }

@@ -42,6 +42,15 @@ TEST(ParseMix, ReadsClassesOverTheDefaults) {
   EXPECT_EQ((*mix)[1].Description(), "b high within 50ms");
 }
 
+TEST(ParseMix, TakesEverySetting) {
+  const auto described = [](const std::string& text) { return (*ParseMix(text, RequestClass()))[0].Description(); };
+  EXPECT_EQ(described("model=a"), "a within 30s");
+  EXPECT_EQ(described("model=a@canary,priority=low"), "a@canary low within 30s");
+  EXPECT_EQ(described("model=a,priority=normal,deadline=1ns"), "a within 1ns");
+  EXPECT_EQ(described("model=a@7,name=the first"), "the first");
+  EXPECT_EQ((*ParseMix("model=a,weight=1e9", RequestClass()))[0].weight, 1e9);
+}
+
 TEST(ParseMix, SaysWhatIsWrongInWhichClass) {
   EXPECT_THAT(Refusal(""), HasSubstr("names no class"));
   EXPECT_THAT(Refusal("model=a;mdl=b"), HasSubstr("class 2 of the mix: \"mdl\" is none of model"));
@@ -50,6 +59,8 @@ TEST(ParseMix, SaysWhatIsWrongInWhichClass) {
   EXPECT_THAT(Refusal("model=a,weight=inf"), HasSubstr("weight \"inf\""));
   EXPECT_THAT(Refusal("model=a,weight=-1"), HasSubstr("weight \"-1\""));
   EXPECT_THAT(Refusal("model=a,deadline=50"), HasSubstr("deadline \"50\" is no duration"));
+  EXPECT_THAT(Refusal("model=a,weight=1.1e9"), HasSubstr("weight \"1.1e9\""));
+  EXPECT_THAT(Refusal("model=a,deadline=0s"), HasSubstr("deadline \"0s\" is no duration"));
   EXPECT_THAT(Refusal("model=a,priority=2"), HasSubstr("priority \"2\""));
   EXPECT_THAT(Refusal("model=a,resolution=5"), HasSubstr("\"5\" is no resolution"));
   EXPECT_THAT(Refusal("model=a@X"), HasSubstr("class 1"));
@@ -116,6 +127,21 @@ TEST(PrepareWorkload, RefusesWhatCannotBeUsed) {
   options.max_bytes = 100;
   const auto large = PrepareWorkload({Class("a", 1, {folder.Write("a.jpg", std::string(200, 'a')).string()})}, options);
   EXPECT_EQ(large.status().code(), absl::StatusCode::kInvalidArgument);
+}
+
+TEST(PrepareWorkload, HoldsAsManyBytesAsItMay) {
+  const std::vector<RequestClass> classes = {Class("a", 1, {}), Class("b", 1, {})};
+  WorkloadOptions options;
+  options.bytes = 1000;
+  const auto workload = PrepareWorkload(classes, options);
+  ASSERT_TRUE(workload.ok()) << workload.status();
+  options.max_bytes = 0;
+  for (const Workload::Request& request : workload->requests) {
+    options.max_bytes += static_cast<int64_t>(request.bytes.size());
+  }
+  EXPECT_TRUE(PrepareWorkload(classes, options).ok());
+  --options.max_bytes;
+  EXPECT_FALSE(PrepareWorkload(classes, options).ok());
 }
 
 TEST(Workload, PicksClassesByWeightAndPicturesEvenly) {
