@@ -18,6 +18,9 @@ TEST(ParseAddress, TakesHostsNamesListsAndSockets) {
   EXPECT_TRUE(ParseAddress("dns://10.0.0.10/vitrine:8500")->balanced);
   EXPECT_THAT(ParseAddress("a:1,b:2")->hosts, ElementsAre("a:1", "b:2"));
   EXPECT_TRUE(ParseAddress("a:1,b:2")->balanced);
+  EXPECT_TRUE(ParseAddress("a:1")->hosts.empty()) << "one is an address of gRPC";
+  EXPECT_FALSE(ParseAddress("ipv4:10.0.0.1:1")->balanced);
+  EXPECT_TRUE(ParseAddress("ipv4:10.0.0.1:1,10.0.0.2:1")->balanced);
   EXPECT_EQ(ParseAddress("ipv4:10.0.0.1:1,10.0.0.2:1")->uri, "ipv4:10.0.0.1:1,10.0.0.2:1");
   EXPECT_EQ(ParseAddress("ipv6:[::1]:1")->uri, "ipv6:[::1]:1");
   EXPECT_EQ(ParseAddress("unix:/run/vitrine.sock")->uri, "unix:/run/vitrine.sock");
@@ -45,6 +48,14 @@ TEST(ParseAddress, SaysWhatIsWrong) {
   }
   EXPECT_EQ(ParseAddress("gpu-box").status().message(),
             "the server's address \"gpu-box\" has no port; give host:port, as in gpu-box:8500 or [::1]:8500");
+  for (const char* fine : {"gpu-box:1", "gpu-box:65535", "[::1]:65535", "unix-abstract:x"}) {
+    EXPECT_TRUE(ParseAddress(fine).ok()) << fine;
+  }
+  EXPECT_FALSE(ParseAddress("unix-abstract:").ok());
+  for (const char* scheme : {"unix:", "unix-abstract:"}) {
+    EXPECT_TRUE(ParseAddress(scheme + std::string(107, 'x')).ok());
+    EXPECT_FALSE(ParseAddress(scheme + std::string(108, 'x')).ok());
+  }
   EXPECT_THAT(ParseAddress("unix:" + std::string(108, 'x')).status().message(), HasSubstr("at most 107"));
 }
 

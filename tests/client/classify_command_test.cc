@@ -178,15 +178,22 @@ TEST(ParseModelChoice, TakesNameAndVersion) {
   EXPECT_EQ(ParseModelChoice("eit")->version, std::nullopt);
   EXPECT_EQ(ParseModelChoice("eit@12")->version, 12);
   EXPECT_EQ(ParseModelChoice("eit@canary")->label, "canary");
-  for (const char* wrong : {"", "@1", "eit@", "eit@0", "eit@X", "eit@1@2"}) {
+  EXPECT_EQ(ParseModelChoice("eit@1")->version, 1);
+  EXPECT_EQ(ParseModelChoice("eit@az_09-")->label, "az_09-");
+  EXPECT_EQ(ParseModelChoice("eit@" + std::string(32, 'a'))->label, std::string(32, 'a'));
+  for (const std::string wrong :
+       {"", "@1", "eit@", "eit@0", "eit@-1", "eit@X", "eit@1@2", "eit@a{", "eit@a`", "eit@a:", "eit@a/", "eit@a.b"}) {
     EXPECT_FALSE(ParseModelChoice(wrong).ok()) << wrong;
   }
+  EXPECT_FALSE(ParseModelChoice("eit@" + std::string(33, 'a')).ok());
 }
 
 TEST(ParseResolution, TakesHeightAndWidth) {
   EXPECT_EQ(ParseResolution("48x32")->height(), 48);
   EXPECT_EQ(ParseResolution("48x32")->width(), 32);
-  for (const char* wrong : {"", "48", "48x", "x32", "0x32", "48x32x3", "9000x1", "48X32", "a48x32"}) {
+  EXPECT_EQ(ParseResolution("1x8192")->width(), 8192);
+  EXPECT_EQ(ParseResolution("8192x1")->height(), 8192);
+  for (const char* wrong : {"", "48", "48x", "x32", "0x32", "32x0", "48x32x3", "8193x1", "1x8193", "48X32", "a48x32"}) {
     EXPECT_FALSE(ParseResolution(wrong).ok()) << wrong;
   }
 }

@@ -36,6 +36,42 @@ TEST(Connect, RefusesBadOptions) {
   EXPECT_THAT(Client::Connect({.deadline = absl::ZeroDuration()}).status().ToString(), HasSubstr("deadline"));
 }
 
+TEST(ClientOptions, AreValidUpToTheirBounds) {
+  const auto valid = [](auto change) {
+    ClientOptions options;
+    change(options);
+    return options.Validate().ok();
+  };
+  for (const int most : {1, 64}) EXPECT_TRUE(valid([&](auto& options) { options.max_in_flight = most; })) << most;
+  for (const int most : {0, 65}) EXPECT_FALSE(valid([&](auto& options) { options.max_in_flight = most; })) << most;
+  for (const int64_t bytes : {int64_t{1}, int64_t{1} << 30}) {
+    EXPECT_TRUE(valid([&](auto& options) { options.max_request_bytes = options.max_response_bytes = bytes; })) << bytes;
+  }
+  for (const int64_t bytes : {int64_t{0}, (int64_t{1} << 30) + 1}) {
+    EXPECT_FALSE(valid([&](auto& options) { options.max_request_bytes = bytes; })) << bytes;
+    EXPECT_FALSE(valid([&](auto& options) { options.max_response_bytes = bytes; })) << bytes;
+  }
+  for (const absl::Duration time : {absl::ZeroDuration(), absl::Seconds(-1)}) {
+    EXPECT_FALSE(valid([&](auto& options) { options.deadline = time; }));
+    EXPECT_FALSE(valid([&](auto& options) { options.connect_timeout = time; }));
+  }
+  EXPECT_TRUE(valid([&](auto& options) { options.deadline = options.connect_timeout = absl::Nanoseconds(1); }));
+  EXPECT_TRUE(valid([&](auto& options) { options.keepalive = absl::Seconds(10); }));
+  for (const absl::Duration time :
+       {absl::Nanoseconds(1), absl::Seconds(10) - absl::Nanoseconds(1), absl::Seconds(-1)}) {
+    EXPECT_FALSE(valid([&](auto& options) { options.keepalive = time; })) << time;
+  }
+  EXPECT_TRUE(valid([](auto& options) { options.token = "a"; }));
+  EXPECT_TRUE(valid([](auto& options) { options.token_file = "a"; }));
+  EXPECT_FALSE(valid([](auto& options) { options.token = options.token_file = "a"; }));
+  const auto pair = [&](const char* certificate, const char* key) {
+    return valid([&](auto& options) { options.tls = TlsOptions{.certificate_file = certificate, .key_file = key}; });
+  };
+  EXPECT_TRUE(pair("", "") && pair("a", "b"));
+  EXPECT_FALSE(pair("a", "") || pair("", "b"));
+  EXPECT_FALSE(valid([](auto& options) { options.retry.max_attempts = 0; }));
+}
+
 TEST(Classify, ReturnsTheAnswer) {
   const SmallServer server({.classify = [](const auto& request, auto* response, auto*) {
     *response = AnswerTo(request);

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "client/client.h"
 #include "client/status.h"
 
@@ -79,6 +81,24 @@ TEST(RetryOptions, NamesTheFieldThatIsWrong) {
   EXPECT_THAT(RetryOptions{.max_attempts = 0}.Validate().ToString(), testing::HasSubstr("max_attempts is 0"));
   EXPECT_THAT(RetryOptions{.initial_backoff = absl::Seconds(9)}.Validate().ToString(), testing::HasSubstr("9s"));
   EXPECT_TRUE(RetryOptions().Validate().ok());
+}
+
+TEST(RetryOptions, AreValidUpToTheirBounds) {
+  for (const int attempts : {1, 20}) EXPECT_TRUE(RetryOptions{.max_attempts = attempts}.Validate().ok()) << attempts;
+  EXPECT_FALSE(RetryOptions{.max_attempts = 21}.Validate().ok());
+  const auto waits = [](absl::Duration first, absl::Duration most) {
+    return RetryOptions{.initial_backoff = first, .max_backoff = most}.Validate().ok();
+  };
+  EXPECT_TRUE(waits(absl::Nanoseconds(1), absl::Nanoseconds(1)));
+  EXPECT_FALSE(waits(absl::ZeroDuration(), absl::Seconds(1)));
+  EXPECT_FALSE(waits(absl::Nanoseconds(2), absl::Nanoseconds(1)));
+}
+
+TEST(FromStreamError, KnowsEveryCode) {
+  for (int code = 1; code <= 16; ++code) EXPECT_EQ(static_cast<int>(Refused(code, 0).code()), code);
+  for (const int code : {-1, 17}) EXPECT_EQ(Refused(code, 0).code(), absl::StatusCode::kUnknown) << code;
+  EXPECT_EQ(ServerRetryDelay(Refused(8, -1)), std::nullopt);
+  EXPECT_EQ(ServerRetryDelay(Refused(8, std::numeric_limits<float>::infinity())), std::nullopt);
 }
 
 TEST(FromStreamError, KeepsCodeMessageAndDelay) {

@@ -4,8 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "client/text.h"
+#include "tests/stored_text.h"
 
 namespace vitrine {
 namespace {
@@ -57,6 +59,27 @@ TEST(Table, NoLineIsWiderThanThePage) {
       EXPECT_LE(DisplayWidth(line), width) << line;
     }
   }
+}
+
+TEST(Table, AtEveryWidth) {
+  const Row wordy = {
+      .cells = {{"an animal with a long name"}, {"12"}, {}, {"4", Style::kFaint}},
+      .flow = {{"a very long sound indeed"}, {"purr", Style::kStrong}},
+      .notes = {{"a sentence of many words that is folded where a word ends", Style::kStrong}, {"short"}}};
+  const Row empty = {.cells = {{"cat"}, {}, {}, {}}, .flow = {}, .notes = {}};
+  std::string text;
+  for (int width = 8; width < 72; width += 3) {
+    for (const size_t flow : {1u, 2u, 3u}) {
+      std::vector<Column> columns = {{"name", 12}, {"age", 2, Column::Align::kRight}, {"sounds", 9}, {"legs"}};
+      Row one = wordy;
+      std::swap(columns[2], columns[flow]);
+      std::swap(one.cells[2], one.cells[flow]);
+      columns[flow].width = 30;
+      const Table table({.width = width, .colour = width % 2 == 0}, columns, flow);
+      absl::StrAppend(&text, width, " columns:\n", table.Header(), table.Render(one), table.Render(empty));
+    }
+  }
+  ExpectStored("table_widths.txt", text);
 }
 
 TEST(Table, NeverCutsAPathThatSomeoneMayWantToOpen) {
