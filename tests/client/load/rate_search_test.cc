@@ -60,7 +60,7 @@ TEST(ParseSweepRange, ReadsTheThreeForms) {
   EXPECT_EQ(ParseSweepRange("1:1001:1")->Rates().size(), 1001u) << "a thousand, and then the highest";
   EXPECT_EQ(ParseSweepRange("9e6:1e7:1e6")->Rates().back(), 1e7);
   for (const char* wrong : {"", "5", "5:", "0:5", "6:5", "1:2:3:4", "1:2:x1", "1:2:x", "1:2:0", "1:2:-1", "a:b",
-                            "1:1000000:0.1", "nan:5", "1:inf", "1:1002:1", "1:1.1e7", "2:1"}) {
+                            "1:1000000:0.1", "nan:5", "1:inf", "1:1002:1", "1:10000001", "2:1"}) {
     EXPECT_FALSE(ParseSweepRange(wrong).ok()) << wrong;
   }
 }
