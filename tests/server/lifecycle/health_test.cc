@@ -98,6 +98,56 @@ TEST_F(HealthTest, ARepositoryThatCannotBeReadIsTheReason) {
   EXPECT_THAT(health_.WhyNotServing(), HasSubstr("repository cannot be read"));
 }
 
+TEST_F(HealthTest, UntilItIsStartedAndFromItsEndOnNothingIsServed) {
+  Add("a", 1);
+  EXPECT_EQ(health_.WhyNotServing(), "the models are being loaded");
+  EXPECT_EQ(health_.Check(""), kNotServing);
+  EXPECT_EQ(health_.Check("model/a"), kServing) << "whoever asks for it is answered";
+  EXPECT_TRUE(health_.Serves({"a", 1}));
+  EXPECT_FALSE(health_.Serves({"a", 2}));
+  EXPECT_FALSE(health_.Serves({"b", 1}));
+  health_.SetServing();
+  health_.SetFailing({{"a", 1}});
+  EXPECT_FALSE(health_.Serves({"a", 1}));
+  health_.SetFailing({});
+  EXPECT_EQ(health_.Check("model/b"), std::nullopt);
+  std::vector<Health::Status> heard, unknown;
+  health_.Watch("model/a", [&](Health::Status status) { heard.push_back(status); });
+  const uint64_t watch = health_.Watch("model/b", [&](Health::Status status) { unknown.push_back(status); });
+  health_.SetNotServing();
+  EXPECT_EQ(health_.WhyNotServing(), "the server is draining");
+  EXPECT_EQ(health_.Check("model/a"), kNotServing);
+  EXPECT_EQ(health_.Check("vitrine.v1.Classifier"), kNotServing);
+  EXPECT_FALSE(health_.Serves({"a", 1}));
+  health_.SetServing();
+  Add("a", 2);
+  EXPECT_EQ(health_.Check(""), kNotServing) << "for good";
+  EXPECT_EQ(health_.Check("model/a"), kNotServing);
+  EXPECT_THAT(heard, ElementsAre(kServing, kNotServing));
+  EXPECT_THAT(unknown, ElementsAre(grpc::health::v1::HealthCheckResponse::SERVICE_UNKNOWN));
+  health_.Unwatch(watch);
+}
+
+TEST_F(HealthTest, WhoWatchesAModelHearsOfItAlone) {
+  std::vector<Health::Status> heard;
+  const uint64_t watch = health_.Watch("model/a", [&](Health::Status status) { heard.push_back(status); });
+  Add("b", 1);
+  health_.SetServing();
+  Add("a", 1);
+  Add("a", 2);
+  Add("a", 3);
+  std::filesystem::remove_all(folder_.path() / "b");
+  registry_.Poll();
+  health_.SetFailing({{"a", 2}});
+  EXPECT_EQ(health_.Check("model/a"), kServing) << "the other version computes";
+  health_.SetFailing({{"a", 2}, {"a", 3}});
+  health_.Unwatch(watch);
+  health_.SetFailing({});
+  EXPECT_THAT(heard,
+              ElementsAre(grpc::health::v1::HealthCheckResponse::SERVICE_UNKNOWN, kNotServing, kServing, kNotServing))
+      << "it is known, and not ready, while it is loaded";
+}
+
 TEST_F(HealthTest, ADeviceThatHangsStopsTheServerAndNotTheNamesOfModels) {
   Add("a", 1);
   health_.SetServing();

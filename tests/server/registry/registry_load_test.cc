@@ -61,6 +61,34 @@ TEST_F(RegistryTest, RetriesAfterADelayThatDoubles) {
   EXPECT_EQ(loads_.size(), 3) << "a version that is ready is not loaded again";
 }
 
+// One second, two, four and so on, and never longer than the last.
+TEST_F(RegistryTest, TheDelayGrowsUpToTheLongestAndBeginsAnewForANewVersion) {
+  Add("m", 1);
+  bad_.insert({"m", 1});
+  RegistryOptions options = Options();
+  options.first_retry = absl::Seconds(1);
+  options.last_retry = absl::Seconds(5);
+  Registry registry(options, Loader(), clock_);
+  registry.Poll();
+  const auto loads_after = [&](absl::Duration delay) {
+    clock_.Advance(delay - absl::Nanoseconds(1));
+    registry.Poll();
+    const size_t before = loads_.size();
+    clock_.Advance(absl::Nanoseconds(1));
+    registry.Poll();
+    return std::pair(before, loads_.size());
+  };
+  EXPECT_EQ(loads_after(absl::Seconds(1)), std::pair(size_t{1}, size_t{2}));
+  EXPECT_EQ(loads_after(absl::Seconds(2)), std::pair(size_t{2}, size_t{3}));
+  EXPECT_EQ(loads_after(absl::Seconds(4)), std::pair(size_t{3}, size_t{4}));
+  EXPECT_EQ(loads_after(absl::Seconds(5)), std::pair(size_t{4}, size_t{5}));
+  for (int i = 0; i < 70; ++i) {
+    clock_.Advance(absl::Seconds(5));
+    registry.Poll();
+  }
+  EXPECT_EQ(loads_.size(), 75u) << "however often it failed";
+}
+
 TEST_F(RegistryTest, RetriesAtOnceWhenTheManifestChanges) {
   Add("m", 1);
   bad_.insert({"m", 1});

@@ -316,5 +316,34 @@ TEST(RegistryOptions, RefusalsNameTheFieldAndTheRange) {
   EXPECT_THAT(options.Validate().ToString(), HasSubstr("keep_versions is 0"));
 }
 
+TEST(RegistryOptions, AreValidUpToTheirBounds) {
+  const auto valid = [](auto change) {
+    RegistryOptions options;
+    options.root = "/tmp";
+    change(options);
+    return options.Validate().ok();
+  };
+  for (const absl::Duration fine : {absl::Milliseconds(10), absl::Hours(1)}) {
+    EXPECT_TRUE(valid([&](auto& options) { options.poll_interval = fine; })) << fine;
+  }
+  for (const absl::Duration wrong :
+       {absl::Milliseconds(10) - absl::Nanoseconds(1), absl::Hours(1) + absl::Seconds(1)}) {
+    EXPECT_FALSE(valid([&](auto& options) { options.poll_interval = wrong; })) << wrong;
+  }
+  EXPECT_TRUE(valid([](auto& options) { options.keep_versions = 1; }));
+  EXPECT_TRUE(valid([](auto& options) { options.keep_versions = 100; }));
+  EXPECT_FALSE(valid([](auto& options) { options.keep_versions = 101; }));
+  const auto retries = [&](absl::Duration first, absl::Duration last) {
+    return valid([&](auto& options) { options.first_retry = first, options.last_retry = last; });
+  };
+  EXPECT_TRUE(retries(absl::Nanoseconds(1), absl::Nanoseconds(1)));
+  EXPECT_FALSE(retries(absl::Nanoseconds(2), absl::Nanoseconds(1)));
+  EXPECT_FALSE(retries(absl::ZeroDuration(), absl::Seconds(1)));
+  EXPECT_TRUE(valid([](auto& options) { options.loads_at_once = 1; }));
+  EXPECT_FALSE(valid([](auto& options) { options.loads_at_once = 0; }));
+  EXPECT_TRUE(valid([](auto& options) { options.max_memory_bytes = 1; }));
+  EXPECT_FALSE(valid([](auto& options) { options.max_memory_bytes = 0; }));
+}
+
 }  // namespace
 }  // namespace vitrine

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "server/registry/serving_rules.h"
+#include "server/registry/version_status.h"
 #include "tests/server/registry/fake_repository.h"
 
 namespace vitrine {
@@ -83,6 +84,71 @@ TEST_F(VersionTableTest, RefusalsSayWhatThereIs) {
   Set(1, v1::FAILED);
   EXPECT_EQ(table_.Route("m", {.version = {}, .label = "old", .request_id = ""}).status().code(),
             absl::StatusCode::kNotFound);
+}
+
+// Clients take 8 KiB of such a text.
+TEST_F(VersionTableTest, ARefusalNamesTenAtMost) {
+  const auto add = [&](int64_t version) {
+    table_.Change({absl::StrCat("n", 10 + version), 1}, [](KnownVersion& known) { known.status.state = v1::READY; });
+    Set(3 + version, v1::LOADING);
+  };
+  for (int64_t version = 1; version <= 7; ++version) add(version);
+  const auto no_model = [&] { return std::string(table_.Find("x").status().message()); };
+  const auto no_version = [&] { return std::string(table_.Find("m", 99).status().message()); };
+  EXPECT_THAT(no_version(), testing::EndsWith("10 (LOADING)"));
+  for (int64_t version = 8; version <= 9; ++version) add(version);
+  EXPECT_THAT(no_model(), testing::EndsWith("\"n19\""));
+  add(10);
+  EXPECT_THAT(no_model(), testing::EndsWith("\"n19\", and 1 more"));
+  EXPECT_THAT(no_version(), testing::EndsWith("10 (LOADING), and 3 more"));
+}
+
+// What a watcher is told of a version, and what a list tells besides.
+TEST_F(VersionTableTest, DescribesAVersionWithAllThatIsKnownOfIt) {
+  auto model = std::make_shared<LoadedModel>();
+  model->manifest = FromText<v1::Manifest>("config { classes: 7 } parameters: 11 provenance { data: 'squares' }");
+  model->weights_sha256 = "1f0c";
+  model->device_bytes = 44;
+  model->labels = {"cat", "dog"};
+  model->attention.offers = {{.kind = v1::SCORES, .layers = 2, .heads = 9},
+                             {.kind = v1::ROLLOUT, .layers = 5, .heads = 3}};
+  model->features.kinds = {v1::CLASS_TOKEN, v1::PATCH_TOKENS};
+  model->features.width = 13;
+  model->queue_limits = std::make_shared<QueueLimits>();
+  model->queue_limits->set_batch(
+      {.max_batch_tokens = 21, .max_batch_images = 22, .max_batch_pixels = 23, .max_wait = absl::Milliseconds(500)});
+  VersionStatus status{{"m", 4}, v1::READY, "why", model, {"canary", "eu"}, 2.5};
+  const std::string known = R"pb(
+    model: "m"
+    version: 4
+    state: READY
+    reason: "why"
+    version_labels: "canary"
+    version_labels: "eu"
+    traffic_percent: 2.5
+    config { classes: 7 }
+    provenance { data: "squares" }
+    weights_sha256: "1f0c"
+    parameters: 11
+    device_bytes: 44
+    attention_kinds: [ SCORES, ROLLOUT ]
+    layers: 5
+    heads: 9
+    attention { kind: SCORES layers: 2 heads: 9 }
+    attention { kind: ROLLOUT layers: 5 heads: 3 }
+    feature_kinds: [ CLASS_TOKEN, PATCH_TOKENS ]
+    feature_width: 13)pb";
+  const std::string limits =
+      " batching { max_batch_tokens: 21 max_batch_images: 22 max_batch_pixels: 23 max_wait_seconds: 0.5 }";
+  const auto expected = [](const std::string& text) { return FromText<v1::ModelVersion>(text).DebugString(); };
+  EXPECT_EQ(Describe(status, false).DebugString(), expected(known + limits));
+  EXPECT_EQ(Describe(status, true).DebugString(), expected(known + limits + " labels: [ 'cat', 'dog' ]"));
+  status.state = v1::RETIRING;
+  std::string retiring = known;
+  retiring.replace(retiring.find("READY"), 5, "RETIRING");
+  EXPECT_EQ(Describe(status, false).DebugString(), expected(retiring)) << "nothing is batched with it any more";
+  status.model = nullptr;
+  EXPECT_FALSE(Describe(status, true).has_config());
 }
 
 TEST_F(VersionTableTest, ARefusalNamesOnlyModelsThatTheCallerMaySee) {
