@@ -10,6 +10,7 @@
 #include "base/status_macros.h"
 #include "bench/stored_model.h"
 #include "bench/work.h"
+#include "engine/cpu/engine.h"
 #include "reference/initializer.h"
 #include "reference/model.h"
 #include "repository/safetensors.h"
@@ -43,31 +44,67 @@ absl::Status Save(const ImageBatch& images, const std::string& path) {
   return file ? absl::OkStatus() : absl::UnavailableError(absl::StrCat(path, " cannot be written"));
 }
 
-std::vector<std::string> Lines(const at::Tensor& logits) {
-  std::vector<std::string> lines;
-  const at::Tensor rows = logits.contiguous();
-  const float* value = rows.const_data_ptr<float>();
-  for (int64_t i = 0; i < rows.size(0); ++i) {
-    std::string& line = lines.emplace_back();
-    for (int64_t j = 0; j < rows.size(1); ++j)
-      absl::StrAppend(&line, j == 0 ? "" : " ", absl::StrFormat("%.9g", *value++));
+// A line per image.
+std::vector<std::string> Lines(const float* logits, size_t images, int64_t classes) {
+  std::vector<std::string> lines(images);
+  for (std::string& line : lines) {
+    for (int64_t j = 0; j < classes; ++j) {
+      absl::StrAppend(&line, j == 0 ? "" : " ", absl::StrFormat("%.9g", *logits++));
+    }
   }
   return lines;
 }
 
+absl::Status ByReference(const std::shared_ptr<const Model>& model, const ImageBatch& images, Work& work) {
+  ASSIGN_OR_RETURN(at::Tensor logits, RunModel(*model, images));
+  logits = logits.contiguous();
+  work.repeat = [model, images] { return RunModel(*model, images).status(); };
+  work.results = [logits] { return Lines(logits.const_data_ptr<float>(), logits.size(0), logits.size(1)); };
+  return absl::OkStatus();
+}
+
+// What the engine works with; it keeps copies of the weights and none of the pictures.
+struct CompiledBatch {
+  engine::Engine engine;
+  engine::Workspace workspace;
+  ImageBatch images;
+  std::vector<engine::Picture> pictures;
+  std::vector<float> logits;
+
+  void Run() { engine.Run(pictures, workspace, logits.data()); }
+};
+
+absl::Status ByEngine(const Model& model, const ImageBatch& images, Work& work) {
+  std::vector<const float*> weights;
+  for (const at::Tensor& weight : model.weights()) weights.push_back(weight.const_data_ptr<float>());
+  ASSIGN_OR_RETURN(engine::Engine engine, engine::Engine::Make(model.program(), weights, cpu::SupportedPaths().back()));
+  engine::Workspace workspace = engine.MakeWorkspace();
+  const int64_t classes = engine.plan().classes;
+  auto batch = std::make_shared<CompiledBatch>(CompiledBatch{std::move(engine), std::move(workspace), images, {}, {}});
+  for (const at::Tensor& image : batch->images) {
+    batch->pictures.push_back({image.const_data_ptr<float>(), static_cast<int>(image.size(0)),
+                               static_cast<int>(image.size(1)), static_cast<int>(image.size(2))});
+  }
+  batch->logits.resize(images.size() * static_cast<size_t>(classes));
+  batch->Run();
+  work.repeat = [batch] {
+    batch->Run();
+    return absl::OkStatus();
+  };
+  work.results = [batch, classes] { return Lines(batch->logits.data(), batch->images.size(), classes); };
+  return absl::OkStatus();
+}
+
 }  // namespace
 
-absl::StatusOr<Work> ForwardWork(const std::string& repository, const std::string& name,
-                                 const std::vector<std::string>& sizes, const std::string& save_inputs) {
+absl::StatusOr<Work> ForwardWork(const std::string& repository, const std::string& name, const Forward& forward) {
   ASSIGN_OR_RETURN(const std::shared_ptr<const Model> model, ReadNewest(repository, name));
-  ASSIGN_OR_RETURN(const ImageBatch images, DrawInputs(*model, sizes));
-  if (!save_inputs.empty()) RETURN_IF_ERROR(Save(images, save_inputs));
-  ASSIGN_OR_RETURN(const at::Tensor logits, RunModel(*model, images));
+  ASSIGN_OR_RETURN(const ImageBatch images, DrawInputs(*model, forward.sizes));
+  if (!forward.save_inputs.empty()) RETURN_IF_ERROR(Save(images, forward.save_inputs));
   Work work;
   work.description = absl::StrCat("forward of ", name, ", a batch of ", images.size());
   work.images = static_cast<int>(images.size());
-  work.repeat = [model, images] { return RunModel(*model, images).status(); };
-  work.results = [logits] { return Lines(logits); };
+  RETURN_IF_ERROR(forward.compiled ? ByEngine(*model, images, work) : ByReference(model, images, work));
   return work;
 }
 

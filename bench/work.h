@@ -27,11 +27,14 @@ struct Work {
 // the input.
 int Serve(const std::string& program, const absl::StatusOr<Work>& work);
 
-// The forward pass of a stored model over one batch, in the reference form that the server runs.
-// `sizes` are "HEIGHTxWIDTH", one per image; the inputs are drawn from a fixed seed and written to `save_inputs` as
-// safetensors ("input.000", ...) unless it is empty, so that a peer computes the same.
-absl::StatusOr<Work> ForwardWork(const std::string& repository, const std::string& name,
-                                 const std::vector<std::string>& sizes, const std::string& save_inputs);
+// The forward pass of a stored model over one batch.
+struct Forward {
+  std::vector<std::string> sizes;  // "HEIGHTxWIDTH", one per image; the inputs are drawn from a fixed seed
+  std::string save_inputs;         // unless empty, a safetensors file for them ("input.000", ...), so that a peer
+                                   // computes the same
+  bool compiled = false;           // by the CPU engine, in place of the reference that the server runs
+};
+absl::StatusOr<Work> ForwardWork(const std::string& repository, const std::string& name, const Forward& forward);
 
 // Decoding and preprocessing of all pictures, for a stored model, by the server's own code.
 absl::StatusOr<Work> DecodeWork(const std::string& repository, const std::string& name,

@@ -13,8 +13,7 @@ namespace {
 struct Options {
   std::string repository;
   std::string model;
-  std::string save_inputs;
-  std::vector<std::string> sizes;
+  Forward forward;
   std::vector<std::string> pictures;
 };
 
@@ -31,18 +30,18 @@ int Main(int argc, char** argv) {
     return command;
   };
   CLI::App* forward = add("forward", "the model over one batch of drawn inputs");
-  forward->add_option("--sizes", options.sizes, "HEIGHTxWIDTH of each image")->required();
-  forward->add_option("--save-inputs", options.save_inputs, "safetensors file for the inputs");
+  forward->add_option("--sizes", options.forward.sizes, "HEIGHTxWIDTH of each image")->required();
+  forward->add_option("--save-inputs", options.forward.save_inputs, "safetensors file for the inputs");
+  forward->add_flag("--compiled", options.forward.compiled, "by the CPU engine, in place of the reference");
   CLI::App* decode = add("decode", "decoding and preprocessing of pictures");
   CLI::App* model = add("model", "the model over pictures that were decoded before, in the server's batches");
   for (CLI::App* command : {decode, model}) {
     command->add_option("--pictures", options.pictures, "files or folders")->required();
   }
   CLI11_PARSE(app, argc, argv);
-  const absl::StatusOr<Work> work =
-      forward->parsed()  ? ForwardWork(options.repository, options.model, options.sizes, options.save_inputs)
-      : decode->parsed() ? DecodeWork(options.repository, options.model, options.pictures)
-                         : ModelWork(options.repository, options.model, options.pictures);
+  const absl::StatusOr<Work> work = forward->parsed()  ? ForwardWork(options.repository, options.model, options.forward)
+                                    : decode->parsed() ? DecodeWork(options.repository, options.model, options.pictures)
+                                                       : ModelWork(options.repository, options.model, options.pictures);
   return Serve("bench_worker", work);
 }
 

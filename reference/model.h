@@ -43,6 +43,9 @@ class Model : public Module {
   FeatureAbility features() const;
 
   const v1::ModelConfig& config() const { return config_; }
+  const program::Program& program() const { return program_; }
+  // In the order of the program's. They share storage with the model's.
+  const std::vector<at::Tensor>& weights() const { return weights_; }
 
  private:
   const v1::ModelConfig config_;

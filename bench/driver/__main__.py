@@ -4,11 +4,12 @@ import os
 import pathlib
 import sys
 
-from driver import against, command, footprint, forward, generator, published, report, service, stages, stalls, training
+from driver import against, command, engine, footprint, forward, generator, published, report, service, stages, stalls, training
 from driver.setup import ROOT, Setup
 
 PARTS = {
     "forward": ("Forward pass against PyTorch eager, fp32", forward.measure),
+    "engine": ("The CPU engine against the reference, fp32", engine.measure),
     "service": ("Service", service.measure),
     "null": ("Transport alone", service.measure_null),
     "generator": ("The load generator itself, against a server that does nothing", generator.measure),

@@ -28,8 +28,8 @@ class Engine {
 
   Workspace MakeWorkspace() const { return Workspace(*kernels_); }
 
-  // Logits [pictures, classes] of pictures of whole cells or more, one at least. What is asked of the taps, which may be
-  // null, is computed beside them and changes no bit of the logits.
+  // Logits [pictures, classes] of pictures of whole cells or more, one at least. What is asked of the taps, which may
+  // be null, is computed beside them and changes no bit of the logits.
   void Run(std::span<const Picture> pictures, Workspace& workspace, float* logits, AttentionTap* attention = nullptr,
            TokenTap* tokens = nullptr) const;
 

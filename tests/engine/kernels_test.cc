@@ -89,7 +89,8 @@ TEST_P(EngineKernels, ARowOfAProductIsTheSameBitsInAnyCompany) {
     Gemm({all.data, rows, kInputs, all.stride}, matrix, Activation::kGelu, {}, together.view());
     for (int64_t i = 0; i < rows; ++i) {
       Gemm({all.Row(i), 1, kInputs, all.stride}, matrix, Activation::kGelu, {}, alone.view());
-      ASSERT_EQ(std::memcmp(alone.view().data, together.view().Row(i), kOutputs * sizeof(float)), 0) << i << "/" << rows;
+      ASSERT_EQ(std::memcmp(alone.view().data, together.view().Row(i), kOutputs * sizeof(float)), 0)
+          << i << "/" << rows;
     }
   }
 }

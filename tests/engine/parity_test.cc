@@ -116,7 +116,8 @@ TEST(ParitySensitivity, EveryWeightChangesTheLogits) {
       std::vector<float> other(weights[i], weights[i] + weight.elements());
       for (size_t j = 0; j < other.size(); ++j) other[j] = other[j] * 1.25f + (j % 2 == 0 ? 0.5f : 0.25f);
       const float* const own = std::exchange(weights[i], other.data());
-      const absl::StatusOr<engine::Engine> changed = engine::Engine::Make(*compiled.program, weights, compiled.engine->path());
+      const absl::StatusOr<engine::Engine> changed =
+          engine::Engine::Make(*compiled.program, weights, compiled.engine->path());
       ASSERT_TRUE(changed.ok()) << changed.status();
       weights[i] = own;
       EXPECT_NE(Logits(*changed, {picture}), logits) << form.name << " does not read " << weight.name;

@@ -46,8 +46,8 @@ TEST(PlanArena, WhatIsReadLaterKeepsItsSlot) {
 }
 
 TEST(PlanArena, RowsOfAnotherKindHaveTheirOwnSlot) {
-  const Plan plan = Chain({{RowsOf::kTokens, 8}, {RowsOf::kImages, 8}, {RowsOf::kCells, 8}},
-                          {{{}, 0}, {{0}, 1}, {{1}, 2}});
+  const Plan plan =
+      Chain({{RowsOf::kTokens, 8}, {RowsOf::kImages, 8}, {RowsOf::kCells, 8}}, {{{}, 0}, {{0}, 1}, {{1}, 2}});
   EXPECT_EQ(plan.slots.size(), 3u);
 }
 

@@ -176,8 +176,7 @@ class AttendLinearly : public Step {
           const float* const row = sums + i * width;
           double squares = 0;
           for (int64_t c = 0; c < width; ++c) squares += double{row[c]} * row[c];
-          factors[static_cast<size_t>(i)] =
-              context_scale_[h] / (static_cast<float>(std::sqrt(squares)) + kNormEpsilon);
+          factors[static_cast<size_t>(i)] = context_scale_[h] / (static_cast<float>(std::sqrt(squares)) + kNormEpsilon);
         }
       }
       const View<float> normalized{queries, q.rows, width, width};

@@ -11,7 +11,6 @@
 #include <set>
 #include <vector>
 
-#include "models/attention_distance.h"
 #include "tests/trainer/coloured_squares.h"
 #include "tests/trainer/watch/made_run.h"
 #include "trainer/loop.h"
