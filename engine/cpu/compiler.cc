@@ -23,11 +23,11 @@ absl::StatusOr<Plan> Compile(const program::Program& program, std::span<const fl
 
 namespace {
 
-// By value, the stage that it is.
-std::map<int, int> StagesOf(const program::Program& program) {
-  std::map<int, int> stages;
-  for (size_t i = 0; i < program.stages().size(); ++i) stages[program.stages()[i].id] = static_cast<int>(i);
-  if (program.final_tokens().id >= 0) stages[program.final_tokens().id] = TokenTap::kFinal;
+// By value, the stages that it is: the final tokens may be those of the last block.
+std::multimap<int, int> StagesOf(const program::Program& program) {
+  std::multimap<int, int> stages;
+  for (size_t i = 0; i < program.stages().size(); ++i) stages.emplace(program.stages()[i].id, static_cast<int>(i));
+  if (program.final_tokens().id >= 0) stages.emplace(program.final_tokens().id, TokenTap::kFinal);
   return stages;
 }
 
@@ -46,7 +46,6 @@ Compiler::Compiler(const program::Program& program, std::span<const float* const
       weights_(weights),
       kernels_(kernels),
       matrices_(matrices),
-      tokens_(tokens),
       demands_(program::DemandOf(program, ResultsOf(program, tokens))),
       readers_(program),
       values_(static_cast<size_t>(program.values())) {
@@ -187,7 +186,11 @@ void Compiler::Do(const Operator& op, const program::Convolve& convolve) {
 }
 
 void Compiler::Do(const Operator& op, const program::ToTokens&) {
-  Add(op, MakeStem(maps_[op.inputs[0].id], Write(op.output)));
+  if (maps_[op.inputs[0].id].empty()) {
+    Refuse(op, "of the pictures themselves");
+  } else {
+    Add(op, MakeStem(maps_[op.inputs[0].id], Write(op.output)));
+  }
 }
 
 void Compiler::Do(const Operator& op, const program::Patchify& patchify) {

@@ -116,13 +116,12 @@ class Compiler {
   const std::span<const float* const> weights_;
   const Kernels& kernels_;
   SharedMatrices& matrices_;
-  const bool tokens_;
   const std::vector<Demand> demands_;
   const program::OnlyReaders readers_;
   std::vector<Operand> values_;                      // by id; buffer -1 where a value is nowhere yet
   std::map<int, const Operator*> norms_;             // by value: LayerNorms that their only reader computes
   std::map<int, std::vector<StemLayer>> maps_;       // by value: the layers that make a map
-  std::map<int, int> stages_;                        // by value: what is handed out, and has not been yet
+  std::multimap<int, int> stages_;                   // by value: what is handed out, and has not been yet
   std::set<const Operator*> done_;                   // those that ran with another
   std::map<std::pair<int, int>, Operand> products_;  // of codes, by value and weight
   std::map<std::tuple<int, int64_t, int64_t>, Operand> class_rows_;

@@ -15,6 +15,7 @@ namespace {
 
 using cpu::Matrix;
 using cpu::NoiseVector;
+using cpu::View;
 using ::testing::Each;
 
 constexpr float kUntouched = 77;
