@@ -9,9 +9,9 @@ std::vector<float> MeanOfRows(std::span<const float> rows, int64_t width) {
   for (size_t first = 0; first < rows.size(); first += columns) {
     for (size_t j = 0; j < columns; ++j) sums[j] += rows[first + j];
   }
-  const auto count = static_cast<double>(rows.size() / columns);
+  const size_t count = rows.size() / columns;
   std::vector<float> means;
-  for (const double sum : sums) means.push_back(static_cast<float>(sum / count));
+  for (const double sum : sums) means.push_back(static_cast<float>(sum / static_cast<double>(count)));
   return means;
 }
 

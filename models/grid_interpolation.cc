@@ -25,8 +25,8 @@ std::vector<Taps> CubicTaps(int from, int to) {
   std::vector<Taps> taps(static_cast<size_t>(to));
   for (int place = 0; place < to; ++place) {
     const double center = scale * (place + 0.5);
-    const int first = std::max(0, static_cast<int>(center - 2 * stretch + 0.5));
-    const int end = std::min(from, static_cast<int>(center + 2 * stretch + 0.5));
+    const int first = std::max(0, static_cast<int>(std::lround(center - 2 * stretch)));
+    const int end = std::min(from, static_cast<int>(std::lround(center + 2 * stretch)));
     std::vector<double> weights;
     double sum = 0;
     for (int i = first; i < end; ++i) {

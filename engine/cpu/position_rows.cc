@@ -40,7 +40,8 @@ std::vector<float> FourierRows(cpu::View<const float> weight, const float* bias,
     const double v = 2 * std::numbers::pi * (place + 1) / (count + 1e-6);
     std::vector<float> values;
     for (int k = 0; k < kFeatures; ++k) {
-      const double angle = v / std::pow(10000.0, 2.0 * (k / 2) / kFeatures);
+      const int pair = k / 2;
+      const double angle = v / std::pow(10000.0, 2.0 * pair / kFeatures);
       values.push_back(static_cast<float>(k % 2 == 0 ? std::sin(angle) : std::cos(angle)));
     }
     return values;
@@ -70,8 +71,9 @@ std::vector<float> KeyOffsets(const std::vector<float>& map, int64_t keys) {
   for (int64_t key = 0; key < keys; ++key) {
     double sum = 0;
     for (int64_t c = 0; c < width; ++c) {
+      const int64_t pair = c / 2;
       const double angle =
-          static_cast<double>(key) * std::pow(10000.0, -2.0 * static_cast<double>(c / 2) / static_cast<double>(q));
+          static_cast<double>(key) * std::pow(10000.0, -2.0 * static_cast<double>(pair) / static_cast<double>(q));
       sum += map[static_cast<size_t>(q + c)] * static_cast<float>(c % 2 == 0 ? std::sin(angle) : std::cos(angle));
     }
     offsets.push_back(static_cast<float>(sum));

@@ -10,7 +10,7 @@ namespace {
 
 // What a head's n tokens see of each other.
 struct Weights {
-  explicit Weights(int n, float value = 0) : n(n), values(static_cast<size_t>(n * n), value) {}
+  explicit Weights(int n, float value = 0) : n(n), values(static_cast<size_t>(n) * static_cast<size_t>(n), value) {}
   static Weights Identity(int n, float value = 1) {
     Weights weights(n);
     for (int i = 0; i < n; ++i) weights.at(i, i) = value;
