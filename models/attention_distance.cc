@@ -31,7 +31,8 @@ double AttentionDistance(std::span<const float> weights, Grid grid, int prefix_t
     double mass = 0, weighted = 0;
     for (int key = 0; key < prefix_tokens; ++key, ++weight) mass += keep_class_mass ? std::abs(*weight) : 0;
     for (int key_row = 0; key_row < grid.rows; ++key_row) {
-      const double* of_row = &distances[static_cast<size_t>(std::abs(row - key_row)) * static_cast<size_t>(grid.columns)];
+      const double* of_row =
+          &distances[static_cast<size_t>(std::abs(row - key_row)) * static_cast<size_t>(grid.columns)];
       for (int key_column = 0; key_column < grid.columns; ++key_column, ++weight) {
         const double magnitude = std::abs(*weight);
         mass += magnitude;

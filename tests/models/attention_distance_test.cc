@@ -16,7 +16,9 @@ struct Weights {
     for (int i = 0; i < n; ++i) weights.at(i, i) = value;
     return weights;
   }
-  float& at(int query, int key) { return values[static_cast<size_t>(query * n + key)]; }
+  float& at(int query, int key) {
+    return values[static_cast<size_t>(query) * static_cast<size_t>(n) + static_cast<size_t>(key)];
+  }
 
   int n;
   std::vector<float> values;
