@@ -63,7 +63,7 @@ absl::Status ByReference(const std::shared_ptr<const Model>& model, const ImageB
   return absl::OkStatus();
 }
 
-// What the engine works with; it keeps copies of the weights and none of the pictures.
+// A batch and what computes it. The pictures are views of the images.
 struct CompiledBatch {
   engine::Engine engine;
   engine::Workspace workspace;

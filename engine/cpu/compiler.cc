@@ -181,7 +181,7 @@ void Compiler::Do(const Operator& op, const program::Convolve& convolve) {
   if (convolve.pool == 0) {
     tail = Follow(op, [&](const auto& scale, const auto& shift) { weights.FoldAfter(scale, shift); });
   }
-  layers.push_back({convolve, static_cast<int>(inputs), Pack(op, weights), tail.activation});
+  layers.push_back({convolve, Pack(op, weights), tail.activation});
   maps_[tail.last->output.id] = std::move(layers);
 }
 

@@ -34,7 +34,6 @@ class Engine {
            TokenTap* tokens = nullptr) const;
 
   const Plan& plan() const { return logits_; }
-  const Plan& plan_of_tokens() const { return tokens_; }
   cpu::CpuPath path() const { return kernels_->path; }
 
  private:

@@ -25,6 +25,18 @@ class Step {
   int writes = -1;  // -1: none
 };
 
+// A step that reads one matrix and writes another.
+class OneToOne : public Step {
+ public:
+  OneToOne(Operand x, Operand y) : x_(x), y_(y) {
+    reads = {x.buffer};
+    writes = y.buffer;
+  }
+
+ protected:
+  const Operand x_, y_;
+};
+
 }  // namespace vitrine::engine
 
 #endif  // VITRINE_ENGINE_CPU_STEP_H_

@@ -18,8 +18,6 @@ class Workspace {
   // The frame of these pictures, with the buffers of `plan`. Valid until the next call.
   Frame& Prepare(const Plan& plan, std::span<const Picture> pictures, int first_image);
 
-  int64_t bytes() const { return 4 * (arena_.count() + scratch_.count()); }
-
  private:
   Frame frame_;
   AlignedFloats arena_;

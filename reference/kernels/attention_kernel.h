@@ -8,7 +8,7 @@
 #include "base/simd/softmax.h"
 #include "reference/kernels/training_table.h"
 
-// Included by one file per instruction set; see gelu.h.
+// Included by one file per instruction set; see base/simd/gelu.h.
 namespace vitrine::cpu {
 
 // rows x columns of E at `from` as floats, times `factor`, contiguous at `to`.

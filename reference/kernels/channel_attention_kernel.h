@@ -6,7 +6,7 @@
 
 #include "reference/kernels/attention_kernel.h"
 
-// Included by one file per instruction set; see gelu.h.
+// Included by one file per instruction set; see base/simd/gelu.h.
 namespace vitrine::cpu {
 
 // 1 / length of every column of x [tokens, width], or 1 / least where it is shorter.

@@ -10,7 +10,7 @@
 #include "reference/kernels/channel_attention_kernel.h"
 #include "reference/kernels/training_table.h"
 
-// Included by one file per instruction set; see gelu.h.
+// Included by one file per instruction set; see base/simd/gelu.h.
 namespace vitrine::cpu {
 
 // body(first column, load, store) for every vector of `columns`; `load` and `store` take whole vectors or the last part

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "engine/cpu/steps/heads.h"
 #include "engine/cpu/steps/steps.h"
 
 namespace vitrine::engine {
@@ -49,9 +50,6 @@ class Attend : public Step {
   }
 
  private:
-  static View<float> Head(View<float> x, int head, int64_t width) {
-    return {x.data + head * width, x.rows, width, x.stride};
-  }
   static View<float> Part(View<float> x, int64_t first, int64_t rows) {
     return {x.Row(first), rows, x.columns, x.stride};
   }

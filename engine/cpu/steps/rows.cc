@@ -55,51 +55,39 @@ class Linear : public Step {
   const std::shared_ptr<const PackedMatrix> matrix_;
 };
 
-class LayerNorm : public Step {
+class LayerNorm : public OneToOne {
  public:
   LayerNorm(Operand x, Operand y, double epsilon, std::vector<float> weight, std::vector<float> bias)
-      : x_(x), y_(y), epsilon_(static_cast<float>(epsilon)), weight_(std::move(weight)), bias_(std::move(bias)) {
-    reads = {x.buffer};
-    writes = y.buffer;
-  }
+      : OneToOne(x, y), epsilon_(static_cast<float>(epsilon)), weight_(std::move(weight)), bias_(std::move(bias)) {}
   void Run(const Frame& frame) const override {
     frame.kernels().layer_norm(frame.At(x_), epsilon_, weight_.data(), bias_.data(), frame.At(y_));
   }
 
  private:
-  const Operand x_, y_;
   const float epsilon_;
   const std::vector<float> weight_, bias_;
 };
 
-class Affine : public Step {
+class Affine : public OneToOne {
  public:
   Affine(Operand x, Operand y, std::vector<float> weight, std::vector<float> bias, Activation activation)
-      : x_(x), y_(y), weight_(std::move(weight)), bias_(std::move(bias)), activation_(activation) {
-    reads = {x.buffer};
-    writes = y.buffer;
-  }
+      : OneToOne(x, y), weight_(std::move(weight)), bias_(std::move(bias)), activation_(activation) {}
   void Run(const Frame& frame) const override {
     frame.kernels().affine(frame.At(x_), weight_.data(), bias_.data(), frame.At(y_));
     if (activation_ != Activation::kNone) frame.kernels().activate(frame.At(y_), activation_, frame.At(y_));
   }
 
  private:
-  const Operand x_, y_;
   const std::vector<float> weight_, bias_;
   const Activation activation_;
 };
 
-class Activate : public Step {
+class Activate : public OneToOne {
  public:
-  Activate(Operand x, Operand y, Activation activation) : x_(x), y_(y), activation_(activation) {
-    reads = {x.buffer};
-    writes = y.buffer;
-  }
+  Activate(Operand x, Operand y, Activation activation) : OneToOne(x, y), activation_(activation) {}
   void Run(const Frame& frame) const override { frame.kernels().activate(frame.At(x_), activation_, frame.At(y_)); }
 
  private:
-  const Operand x_, y_;
   const Activation activation_;
 };
 

@@ -53,7 +53,6 @@ StepPtr MakePatchify(int patch, Operand y);
 // A convolution of maps in the order of a stem: weights [outputs, kernel, kernel, inputs], with what was folded in.
 struct StemLayer {
   program::Convolve convolve;
-  int inputs = 0;
   std::shared_ptr<const PackedMatrix> matrix;
   Activation activation = Activation::kNone;
 };

@@ -43,42 +43,27 @@ class JoinClass : public Step {
   const Operand rows_, cells_, y_;
 };
 
-class TakeClass : public Step {
+class TakeClass : public OneToOne {
  public:
-  TakeClass(Operand x, Operand y) : x_(x), y_(y) {
-    reads = {x.buffer};
-    writes = y.buffer;
-  }
+  using OneToOne::OneToOne;
   void Run(const Frame& frame) const override {
     for (int image = 0; image < frame.images(); ++image) {
       std::copy_n(frame.Of(x_, image).data, x_.columns, frame.Of(y_, image).data);
     }
   }
-
- private:
-  const Operand x_, y_;
 };
 
-class TakeCells : public Step {
+class TakeCells : public OneToOne {
  public:
-  TakeCells(Operand x, Operand y) : x_(x), y_(y) {
-    reads = {x.buffer};
-    writes = y.buffer;
-  }
+  using OneToOne::OneToOne;
   void Run(const Frame& frame) const override {
     for (int image = 0; image < frame.images(); ++image) CopyRows(frame.CellsOf(x_, image), frame.Of(y_, image));
   }
-
- private:
-  const Operand x_, y_;
 };
 
-class MeanOfCells : public Step {
+class MeanOfCells : public OneToOne {
  public:
-  MeanOfCells(Operand x, Operand y) : x_(x), y_(y) {
-    reads = {x.buffer};
-    writes = y.buffer;
-  }
+  using OneToOne::OneToOne;
   void Run(const Frame& frame) const override {
     for (int image = 0; image < frame.images(); ++image) {
       const View<float> x = frame.CellsOf(x_, image);
@@ -90,9 +75,6 @@ class MeanOfCells : public Step {
       for (int64_t c = 0; c < x.columns; ++c) y[c] /= static_cast<float>(x.rows);
     }
   }
-
- private:
-  const Operand x_, y_;
 };
 
 class HandOut : public Step {
@@ -115,12 +97,9 @@ class HandOut : public Step {
   const int stage_;
 };
 
-class Custom : public Step {
+class Custom : public OneToOne {
  public:
-  Custom(const program::Custom& custom, Operand x, Operand y) : custom_(custom), x_(x), y_(y) {
-    reads = {x.buffer};
-    writes = y.buffer;
-  }
+  Custom(const program::Custom& custom, Operand x, Operand y) : OneToOne(x, y), custom_(custom) {}
   int64_t Scratch(const Frame& frame) const override { return 2 * frame.most_tokens() * x_.columns; }
   void Run(const Frame& frame) const override {
     for (int image = 0; image < frame.images(); ++image) {
@@ -139,7 +118,6 @@ class Custom : public Step {
 
  private:
   const program::Custom custom_;
-  const Operand x_, y_;
 };
 
 }  // namespace
