@@ -11,7 +11,7 @@ namespace vitrine {
 // A copy of the values, of any type and on any device, outside of autograd.
 FloatArray FloatsOf(const at::Tensor& tensor);
 
-// A copy of the values, fp32 on the CPU; undefined where the array is empty. For those who compare.
+// A copy of the values, fp32 on the CPU; undefined where the array is empty.
 at::Tensor TensorOf(const FloatArray& array);
 
 }  // namespace vitrine

@@ -2,16 +2,14 @@
 #include "engine/cpu/position_rows.h"
 
 #include <algorithm>
-#include <cmath>
-#include <numbers>
+#include <iterator>
+#include <numeric>
+#include <span>
 
 #include "models/grid_interpolation.h"
+#include "models/position_encodings.h"
+
 namespace vitrine::engine {
-namespace {
-
-constexpr int kFeatures = 32;  // of each coordinate
-
-}  // namespace
 
 std::vector<float> TableRows(cpu::View<const float> table, Grid from, Grid to) {
   const size_t columns = static_cast<size_t>(table.columns);
@@ -36,27 +34,16 @@ std::vector<float> TableRows(cpu::View<const float> table, Grid from, Grid to) {
 }
 
 std::vector<float> FourierRows(cpu::View<const float> weight, const float* bias, Grid grid) {
-  const auto features = [](int place, int count) {
-    const double v = 2 * std::numbers::pi * (place + 1) / (count + 1e-6);
-    std::vector<float> values;
-    for (int k = 0; k < kFeatures; ++k) {
-      const int pair = k / 2;
-      const double angle = v / std::pow(10000.0, 2.0 * pair / kFeatures);
-      values.push_back(static_cast<float>(k % 2 == 0 ? std::sin(angle) : std::cos(angle)));
-    }
-    return values;
-  };
+  const FloatArray down = FourierEncoding(grid.rows), across = FourierEncoding(grid.columns);
   std::vector<float> rows;
   rows.reserve(static_cast<size_t>(grid.cells() * weight.rows));
   for (int row = 0; row < grid.rows; ++row) {
     for (int column = 0; column < grid.columns; ++column) {
-      const std::vector<float> y = features(row, grid.rows), x = features(column, grid.columns);
+      const std::span<const float> y = down[row], x = across[column];
       for (int64_t output = 0; output < weight.rows; ++output) {
         const float* const w = weight.Row(output);
         double sum = bias[output];
-        for (int k = 0; k < kFeatures; ++k) {
-          sum += double{w[k]} * y[static_cast<size_t>(k)] + double{w[kFeatures + k]} * x[static_cast<size_t>(k)];
-        }
+        for (size_t k = 0; k < y.size(); ++k) sum += double{w[k]} * y[k] + double{w[y.size() + k]} * x[k];
         rows.push_back(static_cast<float>(sum));
       }
     }
@@ -65,18 +52,11 @@ std::vector<float> FourierRows(cpu::View<const float> weight, const float* bias,
 }
 
 std::vector<float> KeyOffsets(const std::vector<float>& map, int64_t keys) {
-  const int64_t channels = static_cast<int64_t>(map.size());
-  const int64_t q = 2 * ((channels + 3) / 4), width = channels - q;
+  const FloatArray encoding = KeyEncoding(keys, static_cast<int64_t>(map.size()));
   std::vector<float> offsets;
   for (int64_t key = 0; key < keys; ++key) {
-    double sum = 0;
-    for (int64_t c = 0; c < width; ++c) {
-      const int64_t pair = c / 2;
-      const double angle =
-          static_cast<double>(key) * std::pow(10000.0, -2.0 * static_cast<double>(pair) / static_cast<double>(q));
-      sum += map[static_cast<size_t>(q + c)] * static_cast<float>(c % 2 == 0 ? std::sin(angle) : std::cos(angle));
-    }
-    offsets.push_back(static_cast<float>(sum));
+    const std::span<const float> places = encoding[key];
+    offsets.push_back(std::inner_product(places.begin(), places.end(), map.end() - std::ssize(places), 0.0f));
   }
   return offsets;
 }

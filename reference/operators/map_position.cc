@@ -5,8 +5,10 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/matmul.h>
 
-#include <cmath>
 #include <numeric>
+
+#include "models/position_encodings.h"
+#include "reference/float_arrays.h"
 
 namespace vitrine {
 
@@ -39,18 +41,7 @@ at::Tensor MapPosition::KeyOffsets(int64_t keys) const {
 }
 
 at::Tensor KeyPositions(int64_t tokens, int64_t channels) {
-  const int64_t q = 2 * ((channels + 3) / 4);
-  const int64_t width = channels - q;
-  at::Tensor encoding = at::empty({tokens, width}, at::kFloat);
-  float* values = encoding.data_ptr<float>();
-  for (int64_t t = 0; t < tokens; ++t) {
-    for (int64_t c = 0; c < width; ++c) {
-      const int64_t pair = c / 2;
-      const double angle = t * std::pow(10000.0, -2.0 * pair / q);
-      values[t * width + c] = static_cast<float>(c % 2 == 0 ? std::sin(angle) : std::cos(angle));
-    }
-  }
-  return encoding;
+  return TensorOf(KeyEncoding(tokens, channels));
 }
 
 }  // namespace vitrine

@@ -29,8 +29,7 @@ struct MapPosition {
   at::Tensor KeyOffsets(int64_t keys) const;
 };
 
-// The half of the positional tensor that depends on the key column: E(j) cut to its channels, [n, m - q] with
-// q = 2 ceil(m / 4). E(t) = [sin(t w_0), cos(t w_0), sin(t w_1), ...], w_k = 10000^(-2k/q).
+// KeyEncoding as a tensor.
 at::Tensor KeyPositions(int64_t tokens, int64_t channels);
 
 }  // namespace vitrine
