@@ -153,8 +153,9 @@ TEST(Printed, PagesOfClassifiedPictures) {
                          .labels = {"cat", "a label that is much longer than any that is shown"},
                          .predictions = 2,
                          .overlay_width = overlay});
-      absl::StrAppend(&pages, page.Header(), page.Picture("cat.jpg", answer, {}),
-                      page.Picture("a/rather/long/path/to/cat.jpg", answer, {"one.png", "two.png"}));
+      pages += page.Header();
+      pages += page.Picture("cat.jpg", answer, {});
+      pages += page.Picture("a/rather/long/path/to/cat.jpg", answer, {"one.png", "two.png"});
       v1::ClassifyResponse other = answer;
       other.mutable_timings()->set_total(0.9994F);
       other.mutable_served_by()->set_version(1);
@@ -165,8 +166,8 @@ TEST(Printed, PagesOfClassifiedPictures) {
         other.mutable_batch()->set_tokens(static_cast<int>(id));
         page.Picture("cat.jpg", other, {});
       }
-      absl::StrAppend(&pages, page.Picture("cat.jpg", other, {}), page.Footer(absl::Milliseconds(width * 10)),
-                      "-----\n");
+      pages += page.Picture("cat.jpg", other, {});
+      absl::StrAppend(&pages, page.Footer(absl::Milliseconds(width * 10)), "-----\n");
     }
   }
   ExpectStored("client_classified.txt", pages);
