@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/simd/chosen_path.h"
 #include "base/status_macros.h"
 #include "models/families/family.h"
 #include "models/families/input.h"
@@ -38,6 +39,7 @@ absl::StatusOr<std::unique_ptr<Model>> Make(const v1::ModelConfig& config, std::
                                             at::Device device) {
   ASSIGN_OR_RETURN(program::Program program, ProgramOf(config));
   RETURN_IF_ERROR(CheckSupported(program));
+  RETURN_IF_ERROR(cpu::ChosenPath().status());
   try {
     const at::NoGradGuard no_grad;
     Initializer initializer(seed, device);

@@ -55,7 +55,8 @@ class Model : public Module {
 };
 
 // Builds the model that `config` describes, with freshly initialised parameters drawn from `seed`.
-// INVALID_ARGUMENT names the field that is missing or out of range, before anything is allocated.
+// INVALID_ARGUMENT names the field that is missing or out of range, before anything is allocated. For VITRINE_ISA see
+// cpu::ChosenPath.
 // `device` is the CPU, or the meta device for a model whose tensors have shapes but no memory.
 absl::StatusOr<std::unique_ptr<Model>> MakeModel(const v1::ModelConfig& config, uint64_t seed = 0,
                                                  at::Device device = at::kCPU);

@@ -13,11 +13,9 @@
 
 namespace vitrine {
 
-// The fastest kernels of this CPU.
-inline const cpu::KernelTable& CpuKernels() {
-  static const cpu::KernelTable* const kKernels = cpu::FindKernels(cpu::SupportedPaths().back());
-  return *kKernels;
-}
+// The kernels of cpu::ChosenPath(), as it was when they were first asked for. Throws where VITRINE_ISA is wrong, which
+// MakeModel refuses before.
+const cpu::KernelTable& CpuKernels();
 
 // Whether our own loops compute `x`, not the library: on a CPU, unless the context says otherwise.
 inline bool RunsOnKernels(const at::Tensor& x, const ForwardContext& context) {

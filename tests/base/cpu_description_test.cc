@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/simd/cpu_description.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <map>
+#include <string>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+
+namespace vitrine::cpu {
+namespace {
+
+// The first of each of the kernel's own findings about the first core; empty where they are of another kind.
+std::map<std::string, std::string> Findings() {
+  std::map<std::string, std::string> findings;
+  std::ifstream file("/proc/cpuinfo");
+  for (std::string line; std::getline(file, line);) {
+    const std::pair<std::string, std::string> parts = absl::StrSplit(line, absl::MaxSplits(':', 1));
+    std::string value = parts.second;
+    absl::RemoveExtraAsciiWhitespace(&value);
+    findings.emplace(absl::StripAsciiWhitespace(parts.first), value);
+  }
+  return findings;
+}
+
+TEST(CpuDescription, IsThatOfTheKernel) {
+#if defined(__x86_64__)
+  std::map<std::string, std::string> findings = Findings();
+  ASSERT_EQ(findings.count("model name"), 1U);
+  EXPECT_EQ(CpuDescription(), absl::StrCat(findings["model name"], ", family ", findings["cpu family"], ", model ",
+                                           findings["model"]));
+#else
+  EXPECT_EQ(CpuDescription(), "portable");
+#endif
+}
+
+}  // namespace
+}  // namespace vitrine::cpu

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// The reference computes on the path that is chosen.
+#include "reference/operators/cpu_kernels.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <string>
+
+#include "base/simd/chosen_path.h"
+#include "models/zoo.h"
+#include "reference/model.h"
+
+namespace vitrine {
+namespace {
+
+// Sets VITRINE_ISA while it lives.
+class Isa {
+ public:
+  explicit Isa(const char* value) {
+    if (const char* before = std::getenv(cpu::kIsaVariable)) before_ = before;
+    setenv(cpu::kIsaVariable, value, 1);
+  }
+  ~Isa() { setenv(cpu::kIsaVariable, before_.c_str(), 1); }
+  Isa(const Isa&) = delete;
+  Isa& operator=(const Isa&) = delete;
+
+ private:
+  std::string before_;
+};
+
+TEST(CpuKernelsDeathTest, AreOfThePathThatIsForced) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");  // a process of its own, in which nobody has asked for kernels yet
+  const Isa isa("portable");
+  EXPECT_EXIT(std::_Exit(&CpuKernels() == &cpu::kPortableKernels ? 0 : 1), ::testing::ExitedWithCode(0), "");
+}
+
+TEST(CpuKernelsDeathTest, AreTheBestWhereNoneIsForced) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const Isa isa("");
+  EXPECT_EXIT(std::_Exit(&CpuKernels() == cpu::FindKernels(cpu::SupportedPaths().back()) ? 0 : 1),
+              ::testing::ExitedWithCode(0), "");
+}
+
+TEST(CpuKernels, NoModelIsMadeForAPathThatThereIsNot) {
+  const Isa isa("neon");
+  const absl::Status status = MakeModel(FindVariant("kv-mnist-p7-d64-l2")->config).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(status.message()), ::testing::HasSubstr("VITRINE_ISA is \"neon\""));
+}
+
+}  // namespace
+}  // namespace vitrine
