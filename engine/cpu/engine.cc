@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "base/simd/float_mode.h"
 #include "base/status_macros.h"
 
 namespace vitrine::engine {
@@ -35,6 +36,7 @@ absl::StatusOr<Engine> Engine::Make(const program::Program& program, std::span<c
   if (kernels == nullptr) {
     return absl::FailedPreconditionError(absl::StrCat("this CPU cannot run the kernels of ", cpu::Name(path)));
   }
+  const cpu::FloatMode mode;  // folding is arithmetic too
   SharedMatrices matrices;
   ASSIGN_OR_RETURN(Plan logits, Compile(program, weights, *kernels, /*tokens=*/false, matrices));
   ASSIGN_OR_RETURN(Plan tokens, Compile(program, weights, *kernels, /*tokens=*/true, matrices));
@@ -43,6 +45,7 @@ absl::StatusOr<Engine> Engine::Make(const program::Program& program, std::span<c
 
 void Engine::Run(std::span<const Picture> pictures, Workspace& workspace, float* logits, AttentionTap* attention,
                  TokenTap* tokens) const {
+  const cpu::FloatMode mode;
   const Plan& plan = tokens == nullptr ? logits_ : tokens_;
   std::map<int, Frame::HandedOut> handed_out;
   if (tokens != nullptr) {

@@ -19,7 +19,8 @@ namespace vitrine::engine {
 // caller with a workspace of its own.
 //
 // A picture's logits are the same bits alone, in any batch, in any order, beside any sizes: every sum is one chain in a
-// fixed order, and no kernel is chosen by the number of rows.
+// fixed order, and no kernel is chosen by the number of rows. Nor do they depend on how the calling thread rounds or
+// what it makes of denormals, which are zero here (base/simd/float_mode.h).
 class Engine {
  public:
   // FAILED_PRECONDITION where this CPU cannot run `path`; for the rest see Compile.

@@ -31,8 +31,8 @@ TEST(CpuDescription, IsThatOfTheKernel) {
 #if defined(__x86_64__)
   std::map<std::string, std::string> findings = Findings();
   ASSERT_EQ(findings.count("model name"), 1U);
-  EXPECT_EQ(CpuDescription(), absl::StrCat(findings["model name"], ", family ", findings["cpu family"], ", model ",
-                                           findings["model"]));
+  EXPECT_EQ(CpuDescription(),
+            absl::StrCat(findings["model name"], ", family ", findings["cpu family"], ", model ", findings["model"]));
 #else
   EXPECT_EQ(CpuDescription(), "portable");
 #endif

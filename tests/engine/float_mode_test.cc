@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whatever the calling thread has set for its floats, an engine computes the same bits and leaves the settings alone.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include <ATen/ops/full.h>
+
+#include "models/program/builder.h"
+#include "tests/engine/compiled.h"
+#include "tests/reference/pictures.h"
+
+#if defined(__x86_64__)
+#include <xmmintrin.h>
+
+namespace vitrine::testing {
+namespace {
+
+class EngineFloatMode : public ::testing::TestWithParam<cpu::CpuPath> {};
+INSTANTIATE_TEST_SUITE_P(, EngineFloatMode, ::testing::ValuesIn(cpu::SupportedPaths()),
+                         [](const auto& info) { return std::string(cpu::Name(info.param)); });
+
+// What `compute` returns where the thread's control word is `set`, which it must leave as it was.
+template <class Compute>
+std::vector<float> Under(unsigned set, const Compute& compute) {
+  const unsigned before = _mm_getcsr();
+  _mm_setcsr(set);
+  std::vector<float> result = compute();
+  const unsigned after = _mm_getcsr();
+  _mm_setcsr(before);
+  EXPECT_EQ(after, set) << "the caller's settings changed";
+  return result;
+}
+
+constexpr unsigned kFlush = _MM_MASK_MASK | _MM_FLUSH_ZERO_ON | 0x40, kKeep = _MM_MASK_MASK;
+
+// x times 1e-25, 1e-14 and 1e38: x / 10, but for what lies between being denormal.
+TEST_P(EngineFloatMode, DenormalsOnTheWayAreZeroForEveryCaller) {
+  program::Builder b(1);
+  program::Value x = b.Linear("small", b.MeanTokens(b.Patchify(1)), 1, /*bias=*/false);
+  x = b.Linear("denormal", x, 1, /*bias=*/false);
+  const program::Program program = b.Take(b.Linear("large", x, 1, /*bias=*/false));
+  const float small = 1e-25F, smaller = 1e-14F, large = 1e38F, pixel = 1;
+  const absl::StatusOr<engine::Engine> engine =
+      engine::Engine::Make(program, std::vector<const float*>{&small, &smaller, &large}, GetParam());
+  ASSERT_TRUE(engine.ok()) << engine.status();
+  const auto logits = [&] { return Logits(*engine, {at::full({1, 1, 1}, pixel)}); };
+  EXPECT_EQ(Under(kKeep, logits), std::vector<float>{0});
+  EXPECT_EQ(Under(kFlush, logits), std::vector<float>{0});
+}
+
+// Folding is arithmetic too.
+TEST_P(EngineFloatMode, BitsDoNotDependOnTheCallersRounding) {
+  for (const EngineForm& form : EngineForms()) {
+    if (form.name != "eit" && form.name != "xcit_f_sne" && form.name != "kv-pos-mnist-p7-d64-l2") continue;
+    const auto [height, width] = form.sizes[0];
+    const at::Tensor picture = Picture(form.config.preprocessing().channels(), height, width, 1);
+    const Compiled compiled(form.config, GetParam());
+    const std::vector<float> expected = compiled.ByEngine({picture});
+    for (const unsigned rounding : {_MM_ROUND_UP, _MM_ROUND_DOWN, _MM_ROUND_TOWARD_ZERO}) {
+      EXPECT_EQ(Under(kKeep | rounding, [&] {
+        const absl::StatusOr<engine::Engine> engine =
+            engine::Engine::Make(*compiled.program, compiled.weights, GetParam());
+        return Logits(*engine, {picture});
+      }), expected) << form.name;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace vitrine::testing
+
+#endif
