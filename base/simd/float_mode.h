@@ -16,8 +16,12 @@ namespace vitrine::cpu {
 class FloatMode {
  public:
 #if defined(__x86_64__)
-  FloatMode() : before_(_mm_getcsr()) { _mm_setcsr(_MM_MASK_MASK | _MM_ROUND_NEAREST | kDenormalsAreZero); }
-  ~FloatMode() { _mm_setcsr(before_); }
+  FloatMode() : before_(_mm_getcsr()) {
+    _mm_setcsr(_MM_MASK_MASK | _MM_ROUND_NEAREST | kDenormalsAreZero);
+  }
+  ~FloatMode() {
+    _mm_setcsr(before_);
+  }
 #else
   FloatMode() {}   // NOLINT(modernize-use-equals-default): or it would be an unused variable where it is held
   ~FloatMode() {}  // NOLINT(modernize-use-equals-default)

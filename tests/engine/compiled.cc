@@ -3,8 +3,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cctype>
+#include <cmath>
 #include <map>
 
+#include "absl/strings/str_cat.h"
+#include "engine/cpu/kernels/kernels.h"
 #include "models/families/family.h"
 #include "models/zoo.h"
 #include "tests/models/small_forms.h"
@@ -32,6 +37,35 @@ std::vector<EngineForm> EngineForms() {
   return forms;
 }
 
+std::vector<cpu::CpuPath> EnginePaths() {
+  std::vector<cpu::CpuPath> paths = cpu::SupportedPaths();
+  std::erase_if(paths, [](cpu::CpuPath path) { return engine::FindKernels(path)->path != path; });
+  return paths;
+}
+
+std::string NameOf(const EngineForm& form, cpu::CpuPath path) {
+  std::string name = absl::StrCat(form.name, "_", cpu::Name(path));
+  std::replace_if(
+      name.begin(), name.end(), [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); }, '_');
+  return name;
+}
+
+engine::Picture View(const at::Tensor& picture) {
+  return {picture.const_data_ptr<float>(), static_cast<int>(picture.size(0)), static_cast<int>(picture.size(1)),
+          static_cast<int>(picture.size(2))};
+}
+
+double Apart(const std::vector<float>& ours, const std::vector<float>& theirs) {
+  if (ours.size() != theirs.size()) return INFINITY;
+  double largest = 0, difference = 0;
+  for (size_t i = 0; i < ours.size(); ++i) {
+    largest = std::max(largest, std::abs(double{theirs[i]}));
+    const double apart = std::abs(double{ours[i]} - theirs[i]);
+    difference = std::isnan(apart) ? INFINITY : std::max(difference, apart);
+  }
+  return difference == 0 ? 0 : difference / largest;
+}
+
 Compiled::Compiled(const v1::ModelConfig& config, cpu::CpuPath path)
     : model(MakeHashed(config)), program(std::make_unique<const program::Program>(*ProgramOf(config))) {
   std::map<std::string, at::Tensor> tensors;
@@ -49,10 +83,7 @@ Compiled::Compiled(const v1::ModelConfig& config, cpu::CpuPath path)
 std::vector<float> Logits(const engine::Engine& engine, const std::vector<at::Tensor>& pictures,
                           AttentionTap* attention, TokenTap* tokens) {
   std::vector<engine::Picture> views;
-  for (const at::Tensor& picture : pictures) {
-    views.push_back({picture.const_data_ptr<float>(), static_cast<int>(picture.size(0)),
-                     static_cast<int>(picture.size(1)), static_cast<int>(picture.size(2))});
-  }
+  for (const at::Tensor& picture : pictures) views.push_back(View(picture));
   std::vector<float> logits(pictures.size() * static_cast<size_t>(engine.plan().classes));
   engine::Workspace workspace = engine.MakeWorkspace();
   engine.Run(views, workspace, logits.data(), attention, tokens);

@@ -3,6 +3,7 @@
 #define VITRINE_TESTS_ENGINE_COMPILED_H_
 
 #include <memory>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -16,12 +17,25 @@ struct EngineForm {
   std::string name;
   v1::ModelConfig config;
   std::vector<std::pair<int, int>> sizes;  // height and width, the first the model's own
+  friend void PrintTo(const EngineForm& form, std::ostream* out) { *out << form.name; }
 };
 std::vector<EngineForm> EngineForms();
+
+// The paths that this CPU can run and for which the engine has kernels of their own, slowest first.
+std::vector<cpu::CpuPath> EnginePaths();
+
+// As GoogleTest likes the names of its parameters: "xcit_f_sne_avx512".
+std::string NameOf(const EngineForm& form, cpu::CpuPath path);
+
+// A picture as engines take it; valid as long as the tensor.
+engine::Picture View(const at::Tensor& picture);
 
 // Logits of the pictures, row by row.
 std::vector<float> Logits(const engine::Engine& engine, const std::vector<at::Tensor>& pictures,
                           AttentionTap* attention = nullptr, TokenTap* tokens = nullptr);
+
+// The largest difference, in parts of their largest value; infinite where one is no number.
+double Apart(const std::vector<float>& ours, const std::vector<float>& theirs);
 
 // The same model as the reference and compiled for one path.
 struct Compiled {

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whatever the calling thread has set for its floats, an engine computes the same bits and leaves the settings alone.
+#include <ATen/ops/full.h>
 #include <gtest/gtest.h>
 
 #include <string>
 #include <vector>
-
-#include <ATen/ops/full.h>
 
 #include "models/program/builder.h"
 #include "tests/engine/compiled.h"
@@ -18,7 +17,7 @@ namespace vitrine::testing {
 namespace {
 
 class EngineFloatMode : public ::testing::TestWithParam<cpu::CpuPath> {};
-INSTANTIATE_TEST_SUITE_P(, EngineFloatMode, ::testing::ValuesIn(cpu::SupportedPaths()),
+INSTANTIATE_TEST_SUITE_P(, EngineFloatMode, ::testing::ValuesIn(EnginePaths()),
                          [](const auto& info) { return std::string(cpu::Name(info.param)); });
 
 // What `compute` returns where the thread's control word is `set`, which it must leave as it was.
@@ -59,11 +58,14 @@ TEST_P(EngineFloatMode, BitsDoNotDependOnTheCallersRounding) {
     const Compiled compiled(form.config, GetParam());
     const std::vector<float> expected = compiled.ByEngine({picture});
     for (const unsigned rounding : {_MM_ROUND_UP, _MM_ROUND_DOWN, _MM_ROUND_TOWARD_ZERO}) {
-      EXPECT_EQ(Under(kKeep | rounding, [&] {
-        const absl::StatusOr<engine::Engine> engine =
-            engine::Engine::Make(*compiled.program, compiled.weights, GetParam());
-        return Logits(*engine, {picture});
-      }), expected) << form.name;
+      EXPECT_EQ(Under(kKeep | rounding,
+                      [&] {
+                        const absl::StatusOr<engine::Engine> engine =
+                            engine::Engine::Make(*compiled.program, compiled.weights, GetParam());
+                        return Logits(*engine, {picture});
+                      }),
+                expected)
+          << form.name;
     }
   }
 }
