@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cmath>
+#include <string>
 #include <tuple>
 
 #include "absl/strings/str_cat.h"
@@ -35,14 +35,7 @@ class Parity : public ::testing::TestWithParam<std::tuple<EngineForm, cpu::CpuPa
   }
 
   static void ExpectClose(const std::vector<float>& ours, const std::vector<float>& theirs, const std::string& what) {
-    ASSERT_EQ(ours.size(), theirs.size()) << what;
-    double largest = 0, difference = 0;
-    for (size_t i = 0; i < ours.size(); ++i) {
-      largest = std::max(largest, std::abs(double{theirs[i]}));
-      const double apart = std::abs(double{ours[i]} - theirs[i]);
-      difference = std::isnan(apart) ? INFINITY : std::max(difference, apart);
-    }
-    EXPECT_LE(difference, kTolerance * largest) << what;
+    EXPECT_LE(Apart(ours, theirs), kTolerance) << what;
   }
 };
 
@@ -128,15 +121,22 @@ TEST_P(Parity, EveryWeightIsSeen) {
   EXPECT_GT(seen, compiled_.weights.size() * 3 / 4);
 }
 
+// Every path there is, so that a run tells which of them it compared.
+class EnginePath : public ::testing::TestWithParam<cpu::CpuPath> {};
+
+TEST_P(EnginePath, IsCompared) {
+  if (!cpu::IsSupported(GetParam())) GTEST_SKIP() << "this CPU cannot run " << cpu::Name(GetParam());
+  const std::vector<cpu::CpuPath> compared = EnginePaths();
+  EXPECT_NE(std::find(compared.begin(), compared.end(), GetParam()), compared.end());
+}
+
+INSTANTIATE_TEST_SUITE_P(, EnginePath,
+                         ::testing::Values(cpu::CpuPath::kPortable, cpu::CpuPath::kAvx2, cpu::CpuPath::kAvx512),
+                         [](const auto& info) { return std::string(cpu::Name(info.param)); });
+
 INSTANTIATE_TEST_SUITE_P(Forms, Parity,
-                         ::testing::Combine(::testing::ValuesIn(EngineForms()),
-                                            ::testing::ValuesIn(cpu::SupportedPaths())),
-                         [](const auto& info) {
-                           std::string name = std::get<0>(info.param).name + "_" + cpu::Name(std::get<1>(info.param));
-                           std::replace_if(
-                               name.begin(), name.end(), [](char c) { return !isalnum(c); }, '_');
-                           return name;
-                         });
+                         ::testing::Combine(::testing::ValuesIn(EngineForms()), ::testing::ValuesIn(EnginePaths())),
+                         [](const auto& info) { return NameOf(std::get<0>(info.param), std::get<1>(info.param)); });
 
 }  // namespace
 }  // namespace vitrine::testing
