@@ -10,6 +10,7 @@ from torch.nn import functional as F
 import eit
 import kv
 import xcit
+import xvit
 
 
 class FusedAttention(nn.Module):
@@ -65,7 +66,9 @@ class FusedKvAttention(nn.Module):
 
 
 def fuse(model):
-    """Replaces the attention of an oracle in place. XCiT's attention over channels has no fused form in PyTorch."""
+    """Replaces the attention of an oracle in place. XCiT's over channels and X-ViT's have no fused form in PyTorch."""
+    if isinstance(model, xvit.XVit):
+        return model
     for block in model.class_blocks if isinstance(model, xcit.Xcit) else model.blocks:
         if isinstance(model, eit.Eit):
             block.attention = FusedAttention(block.attention)

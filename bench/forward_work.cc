@@ -11,6 +11,7 @@
 #include "bench/stored_model.h"
 #include "bench/work.h"
 #include "engine/cpu/engine.h"
+#include "engine/cpu/peaks.h"
 #include "reference/initializer.h"
 #include "reference/model.h"
 #include "repository/safetensors.h"
@@ -74,10 +75,20 @@ struct CompiledBatch {
   void Run() { engine.Run(pictures, workspace, logits.data()); }
 };
 
-absl::Status ByEngine(const Model& model, const ImageBatch& images, Work& work) {
+absl::StatusOr<cpu::CpuPath> PathOf(const std::string& isa) {
+  const std::vector<cpu::CpuPath> paths = cpu::SupportedPaths();
+  if (isa.empty()) return paths.back();
+  for (const cpu::CpuPath path : paths) {
+    if (cpu::Name(path) == isa) return path;
+  }
+  return absl::InvalidArgumentError(absl::StrCat("this CPU has no path \"", isa, "\"; write avx512, avx2 or portable"));
+}
+
+absl::Status ByEngine(const Model& model, const ImageBatch& images, const std::string& isa, Work& work) {
+  ASSIGN_OR_RETURN(const cpu::CpuPath path, PathOf(isa));
   std::vector<const float*> weights;
   for (const at::Tensor& weight : model.weights()) weights.push_back(weight.const_data_ptr<float>());
-  ASSIGN_OR_RETURN(engine::Engine engine, engine::Engine::Make(model.program(), weights, cpu::SupportedPaths().back()));
+  ASSIGN_OR_RETURN(engine::Engine engine, engine::Engine::Make(model.program(), weights, path));
   engine::Workspace workspace = engine.MakeWorkspace();
   const int64_t classes = engine.plan().classes;
   auto batch = std::make_shared<CompiledBatch>(CompiledBatch{std::move(engine), std::move(workspace), images, {}, {}});
@@ -104,7 +115,19 @@ absl::StatusOr<Work> ForwardWork(const std::string& repository, const std::strin
   Work work;
   work.description = absl::StrCat("forward of ", name, ", a batch of ", images.size());
   work.images = static_cast<int>(images.size());
-  RETURN_IF_ERROR(forward.compiled ? ByEngine(*model, images, work) : ByReference(model, images, work));
+  RETURN_IF_ERROR(forward.compiled ? ByEngine(*model, images, forward.isa, work) : ByReference(model, images, work));
+  return work;
+}
+
+absl::StatusOr<Work> PeakWork(const std::string& isa) {
+  ASSIGN_OR_RETURN(const cpu::CpuPath path, PathOf(isa));
+  Work work;
+  work.description = absl::StrCat("multiply-adds of ", cpu::Name(path));
+  work.images = 1;
+  work.repeat = [kernels = engine::FindKernels(path)] {
+    engine::MultiplyAdd(*kernels, 500'000'000);
+    return absl::OkStatus();
+  };
   return work;
 }
 

@@ -33,8 +33,12 @@ struct Forward {
   std::string save_inputs;         // unless empty, a safetensors file for them ("input.000", ...), so that a peer
                                    // computes the same
   bool compiled = false;           // by the CPU engine, in place of the reference that the server runs
+  std::string isa;                 // of the engine: "avx512", "avx2", "portable"; the best of this CPU where empty
 };
 absl::StatusOr<Work> ForwardWork(const std::string& repository, const std::string& name, const Forward& forward);
+
+// Multiply-adds of fp32 in registers, as fast as one core can: an "image" is 10^9 floating-point operations.
+absl::StatusOr<Work> PeakWork(const std::string& isa);
 
 // Decoding and preprocessing of all pictures, for a stored model, by the server's own code.
 absl::StatusOr<Work> DecodeWork(const std::string& repository, const std::string& name,

@@ -4,12 +4,13 @@ import os
 import pathlib
 import sys
 
-from driver import against, command, engine, footprint, forward, generator, published, report, service, stages, stalls, training
+from driver import against, command, engine, footprint, forward, generator, published, ratio_plot, reference, report, service, stages, stalls, training
 from driver.setup import ROOT, Setup
 
 PARTS = {
     "forward": ("Forward pass against PyTorch eager, fp32", forward.measure),
-    "engine": ("The CPU engine against the reference, fp32", engine.measure),
+    "engine": ("The CPU engine against OpenVINO, fp32", engine.measure),
+    "reference": ("The CPU engine against the reference, fp32", reference.measure),
     "service": ("Service", service.measure),
     "null": ("Transport alone", service.measure_null),
     "generator": ("The load generator itself, against a server that does nothing", generator.measure),
@@ -19,6 +20,7 @@ PARTS = {
     "training": ("Training against PyTorch, packed batches against padded ones", training.measure),
     "stages": ("Stages, without a goal", stages.measure),
 }
+PLOTTED = {"engine"}
 AGAINST = {"against": ("Against another build", against.measure)}
 
 
@@ -27,14 +29,14 @@ def parse():
                             "two short rounds, to see that everything runs; the figures mean nothing")
     parser.add_argument("--against", type=pathlib.Path, metavar="BUILD",
                         help="build folder of another commit: serving and training of both, interleaved, and no other part")
-    parser.add_argument("--only", default=",".join(PARTS), help="parts, with commas: " + ", ".join(PARTS))
+    parser.add_argument("parts", nargs="*", metavar="PART", help="of " + ", ".join(PARTS) + "; all where none is named")
     parser.add_argument("--name", default="bench", help="last part of the result's file name")
     parser.add_argument("--output", type=pathlib.Path, help="file for the result, instead of bench/results/DATE-NAME.md")
     parser.add_argument("--repository", type=pathlib.Path, default=ROOT / "bundled", help="models to measure")
     parser.add_argument("--python", default=sys.executable, help="Python with torch")
     arguments = parser.parse_args()
     arguments.table = AGAINST if arguments.against else PARTS
-    arguments.parts = list(AGAINST) if arguments.against else arguments.only.split(",")
+    arguments.parts = list(AGAINST) if arguments.against else arguments.parts or list(PARTS)
     command.check_names(parser, "part", arguments.parts, arguments.table)
     return arguments
 
@@ -52,15 +54,22 @@ def main():
         return Setup(arguments.build.resolve(), arguments.repository.resolve(), scratch, arguments.python, arguments.quick,
                      arguments.against and arguments.against.resolve())
 
-    sections = [command.section(arguments.table[part], command.measure(arguments.table[part], setup)) for part in arguments.parts]
+    output = arguments.output or (arguments.build / "bench.md" if arguments.quick else
+                                  ROOT / "bench" / "results" / f"{datetime.date.today()}-{arguments.name}.md")
+    sections = []
+    for part in arguments.parts:
+        rows = command.measure(arguments.table[part], setup)
+        sections.append(command.section(arguments.table[part], rows))
+        if part in PLOTTED:
+            plot = output.with_name(f"{output.stem}-{part}.svg")
+            plot.write_text(ratio_plot.svg(arguments.table[part][0] + ": times as fast", rows))
+            sections.append(f"![{arguments.table[part][0]}]({plot.name})\n")
     used = setup(pathlib.Path())
     facts = report.machine() + report.versions(torch) + [
         f"load average before {before}, after {load_average()} (1, 5, 15 minutes)",
         f"pictures: {used.photographs()[1]}",
         f"workers and server pinned to core {used.core}, load generator to core {used.other_core}; "
         "docs/benchmarks.md says how each figure is taken"]
-    output = arguments.output or (arguments.build / "bench.md" if arguments.quick else
-                                  ROOT / "bench" / "results" / f"{datetime.date.today()}-{arguments.name}.md")
     origin = f"`{' '.join(['script/bench', *sys.argv[1:]])}`"
     command.write(output, f"{datetime.date.today()}: {arguments.name}",
                   origin + (" - quick: the figures mean nothing" if arguments.quick else ""), facts, "\n".join(sections))

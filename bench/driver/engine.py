@@ -1,27 +1,131 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The compiled CPU engine against the reference that the server runs, interleaved on one core."""
+"""The compiled CPU engine against OpenVINO, fp32, with the same weights and pictures, interleaved on the same cores.
+
+OpenVINO gets the PyTorch models: timm's where it has them, else the oracles.
+"""
+import dataclasses
+import json
+import os
+import re
+import subprocess
 import sys
 
-from driver import forward
+from driver import forward, published, workers
 from driver import setup as setups
-from driver import workers
 from driver.report import Row
 
+ROUNDS = 9
+SECONDS = 0.5
 
-def measure_case(setup, model, what, sizes):
-    print(f"  {model}: {what}", file=sys.stderr)
-    command = [setup.program("bench_worker"), "forward", "--repository", setup.repository, "--model", model, "--sizes",
-               *sizes]
-    sides = [workers.Worker([*command, *flags], setup.core).wait_until_ready() for flags in (["--compiled"], [])]
-    forward.check_agreement(*(side.results() for side in sides))
-    rounds = forward.compare(*(workers.Team([side]) for side in sides), setup.rounds(9), setup.seconds(0.4))
-    for side in sides:
-        side.close()
-    ours, theirs, ratio = (workers.spread([each[i] for each in rounds]) for i in range(3))
-    return Row(f"{model}, {what}, engine against reference", "times as fast", ratio,
-               note=f"{ours[0]:,.0f} against {theirs[0]:,.0f} images/s")
+
+@dataclasses.dataclass
+class Case:
+    name: str  # of the model, in our repository
+    side: int  # of the pictures
+    goal: float
+    batch: int = 8
+    isa: str = ""  # the best of the CPU
+    cores: int = 1
+
+    def what(self):
+        return (f"{self.name}, {self.side}x{self.side}, batch {self.batch}" + (f", {self.isa}" if self.isa else "")
+                + (", two cores" if self.cores == 2 else ""))
+
+
+GOALS = {"xcit-n12": 1.10, "xcit-t12": 1.02, "vit-ti16": 1.00}
+OTHERS = {"xcit-n12-f-sne-16": 224, "eit34-mini-cifar10": 32, "xvit-t": 224, "kv-cifar10-p4-d256-l4": 32}
+OTHERS_GOAL = 1.2
+
+CASES = [
+    *(Case(name, 224, goal) for name, goal in GOALS.items()),
+    *(Case(name, side, OTHERS_GOAL) for name, side in OTHERS.items()),
+    *(Case(name, 224, 1.0, batch=1) for name in GOALS),
+    *(Case(name, side, OTHERS_GOAL, batch=1) for name, side in OTHERS.items()),
+    *(Case(name, 224, goal, isa="avx2") for name, goal in GOALS.items()),
+    *(Case(name, 224, goal, cores=2) for name, goal in GOALS.items()),
+]
+
+
+class Models:
+    """Published on demand in one scratch repository, with timm's initial weights or with random ones."""
+
+    def __init__(self, setup):
+        self.setup, self.repository = setup, setup.scratch / "models"
+        self.peers = {}
+
+    def peer(self, name):
+        """What the worker of OpenVINO is told to load."""
+        if name not in self.peers:
+            if architecture := published.PEERS.get(name):
+                weights = published.import_from_timm(self.setup, self.repository, name, architecture)
+                self.peers[name] = ["--timm", architecture, "--weights", weights]
+            else:
+                published.run(self.setup.program("vitrine-repo"), "create", self.repository, name, "--variant", name)
+                self.peers[name] = ["--version", self.repository / name / "1"]
+        return self.peers[name]
+
+    def gmacs(self, case):
+        command = [self.setup.program("vitrine-repo"), "describe", case.name, "--repository", self.repository, "--resolution",
+                   case.side, "--no-measure", "--format", "json"]
+        return json.loads(subprocess.run(list(map(str, command)), capture_output=True, check=True).stdout)["executed_macs"] / 1e9
+
+
+def openvino(setup, peer, inputs, isa, cores, threads=1):
+    environment = dict(os.environ, ONEDNN_MAX_CPU_ISA=isa.upper()) if isa else None
+    return workers.Worker([setup.python, setups.ROOT / "bench" / "openvino_worker.py", *peer, "--inputs", inputs, "--threads",
+                           threads], cores, environment).wait_until_ready()
+
+
+def sides_of(setup, models, case):
+    """{side: team}: ours first, then the ways in which OpenVINO can use as many cores."""
+    peer, inputs = models.peer(case.name), setup.scratch / "inputs.safetensors"
+    cores = [setup.core, setup.other_core][:case.cores]
+    command = [setup.program("bench_worker"), "forward", "--compiled", "--repository", models.repository, "--model", case.name,
+               *(["--isa", case.isa] if case.isa else []), "--save-inputs", inputs,
+               "--sizes", *[f"{case.side}x{case.side}"] * case.batch]
+    sides = {"ours": workers.Team([workers.Worker(command, core).wait_until_ready() for core in cores])}
+    sides["OpenVINO"] = workers.Team([openvino(setup, peer, inputs, case.isa, core) for core in cores])
+    if case.cores > 1:
+        sides["OpenVINO, two threads"] = workers.Team([openvino(setup, peer, inputs, case.isa, setup.core_list(), threads=2)])
+    return sides
+
+
+def measure_case(setup, models, peak, case):
+    print(f"  {case.what()}", file=sys.stderr)
+    sides = sides_of(setup, models, case)
+    first = {name: team.workers[0] for name, team in sides.items()}
+    for peer in list(first)[1:]:
+        forward.check_agreement(first["ours"].results(), first[peer].results())
+    runs = {}
+    for name, team in sides.items():
+        repetitions = workers.repetitions_for(team, setup.seconds(SECONDS))
+        runs[name] = lambda team=team, n=repetitions: n * team.images / team.run(n)
+    rates = workers.interleave(runs, setup.rounds(ROUNDS))
+    ours, theirs = rates.pop("ours"), [max(round_) for round_ in zip(*(rates[name] for name in rates if name != "ours"))]
+    wide = re.search(r"\d+ nodes .*", first["OpenVINO"].description).group(0)
+    for team in sides.values():
+        for worker in team.workers:
+            worker.close()
+    share = 2 * models.gmacs(case) * max(ours) / case.cores / peak
+    note = (f"{workers.spread(ours)[0]:,.0f} against {workers.spread(theirs)[0]:,.0f} images/s; ours at best {share:.0%} of the "
+            "multiply-add peak")
+    return Row(case.what(), "times as fast", workers.spread([a / b for a, b in zip(ours, theirs)]), case.goal,
+               note=note + (f"; OpenVINO has {wide}" if case.isa else ""))
+
+
+def measure_peak(setup, isa):
+    worker = workers.Worker([setup.program("bench_worker"), "peak", *(["--isa", isa] if isa else [])], setup.core)
+    team = workers.Team([worker.wait_until_ready()])
+    repetitions = workers.repetitions_for(team, setup.seconds(0.3))
+    return [repetitions * team.images / team.run(repetitions) for _ in range(setup.rounds(ROUNDS))], worker
 
 
 def measure(setup):
-    return [measure_case(setup, model, what, sizes) for model, version in setup.models().items()
-            for what, sizes in setups.sizes_of(version).items()]
+    models, rows, peaks = Models(setup), [], {}
+    for isa in sorted({case.isa for case in CASES}):
+        gflops, worker = measure_peak(setup, isa)
+        rows.append(Row(f"peak of one core: {worker.description}, fp32", "GFLOP/s", workers.spread(gflops)))
+        worker.close()
+        peaks[isa] = max(gflops)
+    cases = [case for case in CASES if case.cores <= setup.cores()]
+    return rows + [measure_case(setup, models, peaks[case.isa], case) for case in cases]

@@ -7,9 +7,10 @@ import subprocess
 class Worker:
     """A process of the protocol in bench/work.h, pinned to a core or to several, "0,1"."""
 
-    def __init__(self, command, cores):
+    def __init__(self, command, cores, environment=None):
         self.command = ["taskset", "-c", str(cores), *map(str, command)]
-        self.process = subprocess.Popen(self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.process = subprocess.Popen(self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                                        env=environment)
         self.images = None
 
     def wait_until_ready(self):

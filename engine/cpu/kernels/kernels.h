@@ -59,6 +59,11 @@ struct Kernels {
   void (*softmax_columns)(float* x, int64_t rows, int64_t columns);
   // 1 / max(length, least) of every column.
   void (*inverse_lengths)(cpu::View<const float> x, float least, float* inverse);
+
+  // For peaks.h: multiply-adds in registers, and a sum over floats in memory, a multiple of 64.
+  int64_t multiply_adds_of_round;
+  float (*multiply_adds)(int64_t rounds);
+  float (*read)(const float* from, int64_t count);
 };
 
 // Null where this CPU cannot run it. The best of AVX-512 is the same with and without AVX512_BF16.

@@ -7,6 +7,7 @@
 #include "base/simd/softmax.h"
 #include "engine/cpu/kernels/gemm_kernel.h"
 #include "engine/cpu/kernels/kernels.h"
+#include "engine/cpu/kernels/peak_kernel.h"
 #include "engine/cpu/kernels/row_kernels.h"
 
 // Included by one file per instruction set; see base/simd/gelu.h.
@@ -27,7 +28,10 @@ constexpr Kernels TableOf(cpu::CpuPath path) {
           .activate = RunActivate<V>,
           .scale_to_length = RunScaleToLength<V>,
           .softmax_columns = cpu::SoftmaxColumns<V>,
-          .inverse_lengths = RunInverseLengths<V>};
+          .inverse_lengths = RunInverseLengths<V>,
+          .multiply_adds_of_round = kChains * V::kLanes,
+          .multiply_adds = RunMultiplyAdds<V>,
+          .read = RunRead<V>};
 }
 
 }  // namespace vitrine::engine

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The PyTorch model that a peer of bench_worker computes with, by the options that all peers share, and its inputs."""
+import pathlib
+import sys
+import time
+
+import torch
+from safetensors.torch import load_file
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "tests" / "oracle"))
+import published
+import textproto
+
+import eager_forms
+
+
+def add_arguments(parser):
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument("--version", type=pathlib.Path, help="folder of a published version")
+    what.add_argument("--timm", help="name of one of timm's models, which takes --weights")
+    parser.add_argument("--weights", help="safetensors with timm's names")
+    parser.add_argument("--inputs", required=True, help="safetensors with input.000, ...")
+    parser.add_argument("--form", choices=["fused", "paper"], default="fused")
+
+
+def load(arguments):
+    """In evaluation mode. The fused form takes scaled_dot_product_attention where the paper's spells attention out."""
+    return load_timm(arguments) if arguments.timm else load_stored(arguments)
+
+
+def load_stored(arguments):
+    config = textproto.parse((arguments.version / "manifest.textproto").read_text())["config"]
+    model = published.load(config, published.build(config), load_file(arguments.version / "weights.safetensors")).eval()
+    if arguments.form == "fused":
+        eager_forms.fuse(model)
+    return model
+
+
+def load_timm(arguments):
+    import timm
+    from timm.layers import set_fused_attn
+    set_fused_attn(arguments.form == "fused")
+    model = timm.create_model(arguments.timm)
+    model.load_state_dict(load_file(arguments.weights))
+    return model.eval()
+
+
+def batches(arguments):
+    """Neighbours of equal size, stacked."""
+    inputs = load_file(arguments.inputs)
+    groups = []
+    for image in (inputs[name] for name in sorted(inputs)):
+        if groups and groups[-1][0].shape == image.shape:
+            groups[-1].append(image)
+        else:
+            groups.append([image])
+    return [torch.stack(same) for same in groups]
+
+
+def serve(count, description, forward, logits):
+    """The protocol of bench/work.h: forward() is what is timed, logits() the rows that it computes."""
+    print("ready", count, description, flush=True)
+    for line in sys.stdin:
+        command = line.split()
+        if command[0] == "run":
+            start = time.perf_counter()
+            for _ in range(int(command[1])):
+                forward()
+            print(f"{time.perf_counter() - start:.9f}", flush=True)
+        else:
+            for row in logits():
+                print(*(f"{value:.9g}" for value in row))
+            print(flush=True)

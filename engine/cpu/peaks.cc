@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/cpu/peaks.h"
+
+#include <algorithm>
+#include <chrono>
+#include <limits>
+
+#include "absl/functional/function_ref.h"
+#include "engine/cpu/aligned_floats.h"
+
+namespace vitrine::engine {
+namespace {
+
+constexpr int64_t kMultiplyAdds = 200'000'000;
+constexpr int64_t kCacheFloats = (256 << 10) / sizeof(float);  // a fourth of a second cache, or half
+constexpr int64_t kMemoryFloats = (128 << 20) / sizeof(float);
+
+double ShortestSeconds(int tries, absl::FunctionRef<void()> run) {
+  using Clock = std::chrono::steady_clock;
+  double shortest = std::numeric_limits<double>::infinity();
+  for (int i = 0; i < tries; ++i) {
+    const Clock::time_point start = Clock::now();
+    run();
+    shortest = std::min(shortest, std::chrono::duration<double>(Clock::now() - start).count());
+  }
+  return shortest;
+}
+
+double ReadGbps(const Kernels& kernels, int64_t count, int repeats) {
+  const AlignedFloats memory(count);
+  const double seconds = ShortestSeconds(5, [&] {
+    for (int i = 0; i < repeats; ++i) kernels.read(memory.data(), count);
+  });
+  return static_cast<double>(count) * sizeof(float) * repeats / seconds / 1e9;
+}
+
+}  // namespace
+
+void MultiplyAdd(const Kernels& kernels, int64_t multiply_adds) {
+  kernels.multiply_adds(multiply_adds / kernels.multiply_adds_of_round + 1);
+}
+
+void CorePeaks::RaiseTo(const CorePeaks& other) {
+  gflops = std::max(gflops, other.gflops);
+  cache_gbps = std::max(cache_gbps, other.cache_gbps);
+  memory_gbps = std::max(memory_gbps, other.memory_gbps);
+}
+
+CorePeaks MeasureCorePeaks(const Kernels& kernels) {
+  const double seconds = ShortestSeconds(5, [&] { MultiplyAdd(kernels, kMultiplyAdds); });
+  return {.gflops = 2.0 * kMultiplyAdds / seconds / 1e9,
+          .cache_gbps = ReadGbps(kernels, kCacheFloats, 200),
+          .memory_gbps = ReadGbps(kernels, kMemoryFloats, 1)};
+}
+
+}  // namespace vitrine::engine
