@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "programs/repo_describe.h"
 
-#include <ATen/Parallel.h>
-
 #include <charconv>
 #include <cstdlib>
 #include <fstream>
@@ -26,6 +24,7 @@
 #include "programs/repo_measure.h"
 #include "programs/repo_program_json.h"
 #include "programs/repo_review.h"
+#include "programs/repo_steps.h"
 #include "reference/model.h"
 #include "report/roofline.h"
 #include "repository/checkpoint.h"
@@ -106,15 +105,14 @@ struct Description {
   program::Program program;
   Workload published;
   std::vector<Layer> layers;
-  std::optional<MachinePeaks> peaks;
-  double sum_seconds = 0;  // of the operators alone
-  double forward_seconds = 0;
-  bool busy = false;      // the two contradict each other: something else took the processors
-  double other_load = 0;  // processors that other programs kept busy in the minute before
-  Rounds rounds;
+  std::optional<Measurement> measured;
+  std::vector<StepGroup> steps;  // of what was measured
+  double other_load = 0;         // processors that other programs kept busy in the minute before
 
+  // Times contradict each other: something else took the processors.
+  bool Busy() const { return measured && measured->Disagree(); }
   bool Loaded() const { return other_load >= 0.5; }
-  bool Doubtful() const { return busy || Loaded() || (peaks.has_value() && !rounds.steady); }
+  bool Doubtful() const { return Busy() || Loaded() || (measured && !measured->rounds.steady); }
 };
 
 double LoadOfOthers() {
@@ -125,13 +123,13 @@ double LoadOfOthers() {
 // What the times are worth: for whoever sees only the picture, the table or the JSON.
 std::string Circumstances(const Description& description) {
   std::vector<std::string> parts;
-  if (description.peaks) {
-    parts.push_back(absl::StrCat(description.rounds.steady ? "steady after " : "NOT STEADY after ",
-                                 description.rounds.done, " rounds"));
+  if (description.measured) {
+    const Rounds& rounds = description.measured->rounds;
+    parts.push_back(absl::StrCat(rounds.steady ? "steady after " : "NOT STEADY after ", rounds.done, " rounds"));
   }
-  if (description.busy) {
-    parts.push_back(absl::StrFormat("measured on a busy machine: the operators alone took %.1f times the whole pass",
-                                    description.sum_seconds / description.forward_seconds));
+  if (description.Busy()) {
+    parts.push_back(absl::StrFormat("measured on a busy machine: the steps took %.1f times the whole pass",
+                                    description.measured->SumOfSteps() / description.measured->whole));
   }
   if (description.Loaded()) {
     parts.push_back(absl::StrFormat("other programs kept %.1f processors busy", description.other_load));
@@ -139,21 +137,20 @@ std::string Circumstances(const Description& description) {
   return absl::StrJoin(parts, "; ");
 }
 
+// Of the model, in its program's order.
+std::vector<const float*> WeightsOf(const Model& model) {
+  std::vector<const float*> weights;
+  for (const at::Tensor& weight : model.weights()) weights.push_back(weight.const_data_ptr<float>());
+  return weights;
+}
+
 absl::Status Measure(const Subject& subject, const DescribeOptions& options, Description& description) {
-  std::cerr << "vitrine-repo: measuring the machine, then " << description.layers.size() << " operators\n";
-  if (options.threads > 0) at::set_num_threads(options.threads);
-  std::vector<Operator> operators;
-  for (const Layer& layer : description.layers) operators.push_back(layer.op);
-  ASSIGN_OR_RETURN(const Measurement measured, MeasureForward(*subject.model, subject.input, operators));
-  description.peaks = measured.peaks;
-  for (size_t i = 0; i < operators.size(); ++i) {
-    Layer& layer = description.layers[i];
-    layer.seconds = measured.forward.operators[i];
-    description.sum_seconds += layer.count * measured.forward.operators[i];
-  }
-  description.forward_seconds = measured.forward.whole;
-  description.busy = measured.forward.Disagree(description.sum_seconds);
-  description.rounds = measured.rounds;
+  std::cerr << "vitrine-repo: measuring a core, then the steps of a forward pass\n";
+  const std::vector<const float*> weights = WeightsOf(*subject.model);
+  ASSIGN_OR_RETURN(
+      description.measured,
+      MeasureForward(description.program, weights, subject.model->config().preprocessing().channels(), subject.input));
+  description.steps = GroupsOf(*description.measured, options.every_layer);
   return absl::OkStatus();
 }
 
@@ -169,12 +166,9 @@ int64_t TotalFlops(const std::vector<Layer>& layers) {
   return flops;
 }
 
-double TotalBound(const Description& description) {
+double TotalBound(const Measurement& measured) {
   double seconds = 0;
-  for (const Layer& layer : description.layers) {
-    seconds += layer.count *
-               description.peaks->Bound(static_cast<double>(FlopsOf(layer.op)), static_cast<double>(layer.op.bytes()));
-  }
+  for (const engine::StepProfile& step : measured.steps) seconds += BoundOf(step, measured.peaks);
   return seconds;
 }
 
@@ -190,36 +184,30 @@ std::string InputInWords(const Subject& subject) {
                       TokensOf(subject.model->config(), input), " tokens each");
 }
 
-std::string ThreadsInWords(const MachinePeaks& peaks) {
-  return absl::StrCat(peaks.threads, peaks.threads == 1 ? " thread" : " threads");
-}
-
 std::string Heading(const Subject& subject, const Description& description) {
   std::string text =
       absl::StrCat(subject.name, ": ", InputInWords(subject), "\n", WithSeparators(Parameters(description.published)),
                    " parameters; multiply-adds ", WithSeparators(Macs(description.published)), " as published, ",
                    WithSeparators(ExecutedMacs(description)), " as executed; ",
                    WithSeparators(TotalFlops(description.layers)), " FLOPs executed\n");
-  if (description.peaks) {
-    absl::StrAppend(&text, absl::StrFormat("this machine, %s: %.0f GFLOP/s in fp32 (%s), %.1f GB/s in a triad over "
-                                           "memory (both measured now)\n",
-                                           ThreadsInWords(*description.peaks), description.peaks->gflops,
-                                           description.peaks->peak_of, description.peaks->gigabytes_per_second));
-  }
   return text + "\n";
 }
 
-std::string Footing(const Description& description) {
-  if (!description.peaks) return "";
-  return absl::StrFormat(
-      "\n%ssum of the operators %.3f ms, of their bounds %.3f ms; the whole forward pass %.3f ms\n"
-      "US is the shortest time of one such operator alone, through the function that the model calls, its operands in\n"
-      "the caches where they fit; BOUND US what the roofline allows if all of them come from memory, so that OF BOUND\n"
-      "may exceed 1. The whole also moves values between layouts.\n",
-      absl::StrCat(Circumstances(description),
-                   description.Doubtful() ? "; DO NOT TRUST THESE TIMES, measure again when nothing else runs" : "",
-                   "\n"),
-      1e3 * description.sum_seconds, 1e3 * TotalBound(description), 1e3 * description.forward_seconds);
+// What was measured, step by step; nothing where nothing was.
+std::string MeasuredInWords(const Description& description) {
+  if (!description.measured) return "";
+  const Measurement& measured = *description.measured;
+  return absl::StrCat(
+      absl::StrFormat("\nThe CPU engine on one core, %s: %.0f GFLOP/s of fp32 multiply-adds, %.0f GB/s from the second "
+                      "cache, %.1f GB/s from memory (all measured now)\n\n",
+                      measured.path, measured.peaks.gflops, measured.peaks.cache_gbps, measured.peaks.memory_gbps),
+      StepTable(description.steps, measured).Print(OutputFormat::kTable), "\n", Circumstances(description),
+      description.Doubtful() ? "; DO NOT TRUST THESE TIMES, measure again when nothing else runs" : "",
+      absl::StrFormat("\nsum of the steps %.3f ms, of their bounds %.3f ms; the whole forward pass %.3f ms\n",
+                      1e3 * measured.SumOfSteps(), 1e3 * TotalBound(measured), 1e3 * measured.whole),
+      "A step is an operator with what the engine fused into it, over all images; US is the shortest time of one.\n"
+      "BOUND US is what the roofline allows: its multiply-adds at the core's peak, or its bytes from the second "
+      "cache.\n");
 }
 
 nlohmann::ordered_json AsJson(const Subject& subject, const Description& description, const DataTable& layers) {
@@ -232,18 +220,20 @@ nlohmann::ordered_json AsJson(const Subject& subject, const Description& descrip
       {"macs", Macs(description.published)},
       {"executed_macs", ExecutedMacs(description)},
       {"executed_flops", TotalFlops(description.layers)}};
-  if (description.peaks) {
-    json["machine"] = {{"threads", description.peaks->threads},
-                       {"gflops", description.peaks->gflops},
-                       {"gflops_of", description.peaks->peak_of},
-                       {"gigabytes_per_second", description.peaks->gigabytes_per_second}};
-    json["sum_seconds"] = description.sum_seconds;
-    json["bound_seconds"] = TotalBound(description);
-    json["forward_seconds"] = description.forward_seconds;
-    json["busy_machine"] = description.busy;
+  if (description.measured) {
+    const Measurement& measured = *description.measured;
+    json["machine"] = {{"path", measured.path},
+                       {"gflops", measured.peaks.gflops},
+                       {"cache_gigabytes_per_second", measured.peaks.cache_gbps},
+                       {"memory_gigabytes_per_second", measured.peaks.memory_gbps}};
+    json["sum_seconds"] = measured.SumOfSteps();
+    json["bound_seconds"] = TotalBound(measured);
+    json["forward_seconds"] = measured.whole;
+    json["busy_machine"] = description.Busy();
     json["other_load"] = description.other_load;
-    json["rounds"] = description.rounds.done;
-    json["steady"] = description.rounds.steady;
+    json["rounds"] = measured.rounds.done;
+    json["steady"] = measured.rounds.steady;
+    json["steps"] = StepTable(description.steps, measured).AsJson();
   }
   json["operators"] = layers.AsJson();
   json["program"] = ProgramJson(description.program);
@@ -261,21 +251,23 @@ absl::Status WriteDrawing(const std::string& file, const std::string& svg) {
 }
 
 absl::Status WritePlot(const std::string& file, const Subject& subject, const Description& description) {
-  const MachinePeaks peaks = description.peaks ? *description.peaks : MeasurePeaks();
+  const bool measured = description.measured.has_value();
+  const engine::CorePeaks peaks = measured ? description.measured->peaks : PeaksOfThisCore();
   Roofline roofline;
   roofline.title = absl::StrCat("Roofline of ", subject.name);
   roofline.subtitle = InputInWords(subject);
-  if (description.peaks) {
-    roofline.subtitle += absl::StrFormat("; %.2f ms a forward pass, %s", 1e3 * description.forward_seconds,
-                                         ThreadsInWords(*description.peaks));
+  if (measured) {
+    roofline.subtitle += absl::StrFormat("; %.2f ms a forward pass, one core", 1e3 * description.measured->whole);
   }
   roofline.circumstances = Circumstances(description);
   roofline.doubtful = description.Doubtful();
-  roofline.peak_of = peaks.peak_of;
+  roofline.peak_of = "multiply-adds";
   roofline.peak_gflops = peaks.gflops;
-  roofline.gigabytes_per_second = peaks.gigabytes_per_second;
-  roofline.measured = description.peaks.has_value();
-  roofline.points = PointsOf(description.layers, peaks);
+  roofline.bandwidth_of = "second cache";
+  roofline.gigabytes_per_second = peaks.cache_gbps;
+  roofline.measured = measured;
+  roofline.points =
+      measured ? PointsOf(description.steps, *description.measured) : PointsAtTheirBound(description.layers, peaks);
   return WriteDrawing(file, RooflineSvg(roofline));
 }
 
@@ -329,7 +321,7 @@ absl::Status DescribeCommand(const DescribeOptions& options) {
   if (options.measure) RETURN_IF_ERROR(Measure(subject, options, description));
   WarnOfDoubt(description);
   if (!options.plot.empty()) RETURN_IF_ERROR(WritePlot(options.plot, subject, description));
-  const DataTable layers = LayerTable(description.layers, description.peaks ? &*description.peaks : nullptr);
+  const DataTable layers = LayerTable(description.layers);
   switch (options.format) {
     case OutputFormat::kJson:
       std::cout << AsJson(subject, description, layers).dump(2) << "\n";
@@ -338,7 +330,7 @@ absl::Status DescribeCommand(const DescribeOptions& options) {
       std::cout << (options.paper ? ReviewTable(config, subject.input) : layers).Print(OutputFormat::kCsv);
       break;
     case OutputFormat::kTable:
-      std::cout << Heading(subject, description) << layers.Print(OutputFormat::kTable) << Footing(description);
+      std::cout << Heading(subject, description) << layers.Print(OutputFormat::kTable) << MeasuredInWords(description);
       if (options.paper || InReview(config)) PrintReview(subject);
       break;
   }

@@ -14,7 +14,6 @@ struct DescribeOptions {
   std::string repository;  // empty: the zoo
   std::string resolution;  // "224" or "224x320", rows first; empty: the size the model's figures are given for
   int batch = 1;
-  int threads = 0;  // to measure on; 0 for the cores that the process may use
   bool measure = true;
   bool every_layer = false;  // a line for every operator, not for every distinct one
   bool paper = false;        // the review's operator tables, as printed and as corrected
@@ -27,8 +26,9 @@ struct DescribeOptions {
 // question.
 absl::Status CheckResolution(const std::string& text);
 
-// `vitrine-repo describe`: the operators of a forward pass with sizes, operations, bytes and intensity; their time
-// alone on this machine beside the roofline's bound; and the time of the whole.
+// `vitrine-repo describe`: the operators of a forward pass with sizes, operations, bytes and intensity; the fused
+// steps that the CPU engine makes of them, each timed on one core of this machine beside the roofline's bound; and the
+// time of the whole.
 // INVALID_ARGUMENT if the model does not take that resolution, UNIMPLEMENTED if its family is no program, UNAVAILABLE
 // if a file cannot be written.
 absl::Status DescribeCommand(const DescribeOptions& options);

@@ -15,7 +15,12 @@
 namespace vitrine {
 namespace {
 
-// "blocks.3.norm" as "blocks.*.norm": the first number of a name counts blocks.
+Cell Ratio(double value) {
+  return Cell::Number(value, absl::StrFormat("%.*f", value < 10 ? 2 : 1, value));
+}
+
+}  // namespace
+
 std::string OverBlocks(const std::string& name) {
   std::vector<std::string> parts = absl::StrSplit(name, '.');
   for (size_t i = 1; i < parts.size(); ++i) {
@@ -25,42 +30,13 @@ std::string OverBlocks(const std::string& name) {
   return absl::StrJoin(parts, ".");
 }
 
-std::string Microseconds(double seconds) {
-  return absl::StrFormat("%.*f", seconds < 1e-4 ? 1 : 0, seconds * 1e6);
-}
-
-Cell Ratio(double value) {
-  return Cell::Number(value, absl::StrFormat("%.*f", value < 10 ? 2 : 1, value));
-}
-
-double TotalSeconds(const std::vector<Layer>& layers) {
-  double total = 0;
-  for (const Layer& layer : layers) total += layer.count * layer.seconds.value_or(0);
-  return total;
-}
-
-std::vector<Cell> MeasuredCells(const Layer& layer, const MachinePeaks& peaks, double total) {
-  const double flops = static_cast<double>(FlopsOf(layer.op)), bytes = static_cast<double>(layer.op.bytes());
-  const double bound = peaks.Bound(flops, bytes);
-  std::vector<Cell> cells;
-  if (layer.seconds) {
-    cells.push_back(Cell::Number(*layer.seconds, Microseconds(*layer.seconds)));
-  } else {
-    cells.push_back(Cell::Nothing());
+std::string LabelOf(const std::string& name) {
+  for (const char* prefix : {"class_blocks.*.", "blocks.*."}) {
+    if (!name.starts_with(prefix)) continue;
+    return absl::StrCat(prefix[0] == 'c' ? "class " : "", name.substr(std::string_view(prefix).size()));
   }
-  cells.push_back(Cell::Number(bound, Microseconds(bound)));
-  if (!layer.seconds) {
-    cells.insert(cells.end(), 3, Cell::Nothing());
-    return cells;
-  }
-  cells.push_back(Ratio(flops / *layer.seconds / 1e9));
-  cells.push_back(Ratio(bound / *layer.seconds));
-  const double share = layer.count * *layer.seconds / total;
-  cells.push_back(Cell::Number(share, absl::StrFormat("%.1f %%", 100 * share)));
-  return cells;
+  return name;
 }
-
-}  // namespace
 
 std::string Short(double value) {
   for (const auto& [unit, name] : {std::pair{1e12, " T"}, {1e9, " G"}, {1e6, " M"}, {1e3, " k"}}) {
@@ -78,7 +54,7 @@ std::vector<Layer> LayersOf(const Workload& workload, bool every) {
     const std::string key = absl::StrCat(every ? op.name : shared, " ", ShapeInWords(op), " ", op.parameters);
     const auto [at, fresh] = known.emplace(key, layers.size());
     if (fresh) {
-      layers.push_back({op.name, op, 1, std::nullopt});
+      layers.push_back({op.name, op, 1});
     } else {
       layers[at->second].name = shared;
       ++layers[at->second].count;
@@ -87,42 +63,27 @@ std::vector<Layer> LayersOf(const Workload& workload, bool every) {
   return layers;
 }
 
-DataTable LayerTable(const std::vector<Layer>& layers, const MachinePeaks* peaks) {
-  std::vector<DataTable::Column> columns = {{"name", "OPERATOR"},
-                                            {"kind", "KIND"},
-                                            {"count", "TIMES", true},
-                                            {"shape", "SHAPE"},
-                                            {"parameters", "PARAMETERS", true},
-                                            {"macs", ""},
-                                            {"flops", "FLOP", true},
-                                            {"bytes", "BYTES", true},
-                                            {"intensity", "FLOP/BYTE", true}};
-  if (peaks != nullptr) {
-    for (const DataTable::Column& column : std::vector<DataTable::Column>{{"seconds", "US", true},
-                                                                          {"bound_seconds", "BOUND US", true},
-                                                                          {"gflops", "GFLOP/S", true},
-                                                                          {"of_bound", "OF BOUND", true},
-                                                                          {"share", "SHARE", true}}) {
-      columns.push_back(column);
-    }
-  }
-  DataTable table(std::move(columns));
-  const double total = TotalSeconds(layers);
+DataTable LayerTable(const std::vector<Layer>& layers) {
+  DataTable table({{"name", "OPERATOR"},
+                   {"kind", "KIND"},
+                   {"count", "TIMES", true},
+                   {"shape", "SHAPE"},
+                   {"parameters", "PARAMETERS", true},
+                   {"macs", ""},
+                   {"flops", "FLOP", true},
+                   {"bytes", "BYTES", true},
+                   {"intensity", "FLOP/BYTE", true}});
   for (const Layer& layer : layers) {
     const int64_t flops = FlopsOf(layer.op);
-    std::vector<Cell> row = {Cell::Text(layer.name),
-                             Cell::Text(KindName(layer.op.kind)),
-                             Cell::Count(layer.count),
-                             Cell::Text(ShapeInWords(layer.op)),
-                             Cell::Count(layer.op.parameters),
-                             Cell::Count(layer.op.macs),
-                             {flops, Short(static_cast<double>(flops))},
-                             {layer.op.bytes(), Short(static_cast<double>(layer.op.bytes()))},
-                             Ratio(static_cast<double>(flops) / static_cast<double>(layer.op.bytes()))};
-    if (peaks != nullptr) {
-      for (Cell& cell : MeasuredCells(layer, *peaks, total)) row.push_back(std::move(cell));
-    }
-    table.Add(std::move(row));
+    table.Add({Cell::Text(layer.name),
+               Cell::Text(KindName(layer.op.kind)),
+               Cell::Count(layer.count),
+               Cell::Text(ShapeInWords(layer.op)),
+               Cell::Count(layer.op.parameters),
+               Cell::Count(layer.op.macs),
+               {flops, Short(static_cast<double>(flops))},
+               {layer.op.bytes(), Short(static_cast<double>(layer.op.bytes()))},
+               Ratio(static_cast<double>(flops) / static_cast<double>(layer.op.bytes()))});
   }
   return table;
 }
@@ -153,21 +114,15 @@ RooflineGroup GroupOf(OperatorKind kind) {
 
 }  // namespace
 
-std::vector<RooflinePoint> PointsOf(const std::vector<Layer>& layers, const MachinePeaks& peaks) {
+std::vector<RooflinePoint> PointsAtTheirBound(const std::vector<Layer>& layers, const engine::CorePeaks& peaks) {
+  constexpr double kShare = 0.02;
   std::vector<RooflinePoint> points;
-  const double total = TotalSeconds(layers);
   for (const Layer& layer : layers) {
     const double flops = static_cast<double>(FlopsOf(layer.op)), bytes = static_cast<double>(layer.op.bytes());
     if (flops <= 0) continue;
-    std::string label = layer.name;
-    for (const char* prefix : {"class_blocks.*.", "blocks.*."}) {
-      if (!label.starts_with(prefix)) continue;
-      label = absl::StrCat(prefix[0] == 'c' ? "class " : "", label.substr(std::string_view(prefix).size()));
-      break;
-    }
-    const double seconds = layer.seconds.value_or(peaks.Bound(flops, bytes));
-    points.push_back({std::move(label), GroupOf(layer.op.kind), flops / bytes, flops / seconds / 1e9,
-                      total > 0 ? layer.count * seconds / total : 0.02});
+    const double intensity = flops / bytes;
+    points.push_back({LabelOf(layer.name), GroupOf(layer.op.kind), intensity,
+                      std::min(peaks.gflops, intensity * peaks.cache_gbps), kShare});
   }
   return points;
 }

@@ -54,7 +54,6 @@ struct Flags {
   CreateOptions create;
   DescribeOptions describe;
   ImportOptions import_options;
-  bool no_measure = false;
 
   OutputFormat output() const {
     return format == "json" ? OutputFormat::kJson : format == "csv" ? OutputFormat::kCsv : OutputFormat::kTable;
@@ -106,10 +105,9 @@ Command AddDescribe(CLI::App& app, Flags& flags) {
       ->check([](const std::string& text) { return std::string(CheckResolution(text).message()); });
   describe->add_option("--batch", options.batch, "images at once; default 1")->check(CLI::Range(1, 1024));
   describe->add_option("--repository", options.repository, "describe a published version")->type_name("DIR");
-  describe->add_option("--threads", options.threads, "to measure on; default the cores it may use")
-      ->check(CLI::Range(1, 1024));
   describe->add_flag("--every-layer", options.every_layer, "a line for every operator; default one for equal ones");
-  describe->add_flag("--no-measure", flags.no_measure, "counts alone, no time is taken");
+  describe->add_flag("--measure,!--no-measure", options.measure,
+                     "time the engine's steps on one core (default), or count alone");
   describe->add_flag("--paper", options.paper, "with --format csv: the review's operator tables instead");
   describe->add_option("--plot", options.plot, "write the roofline there, as SVG")->type_name("FILE");
   describe
@@ -121,9 +119,8 @@ Command AddDescribe(CLI::App& app, Flags& flags) {
       "  vitrine-repo describe xcit-t12 --resolution 384 --batch 8 --plot roofline.svg\n"
       "  vitrine-repo describe xcit-n12 --no-measure --graph xcit-n12.svg\n"
       "  vitrine-repo describe eit-mini-cifar10@2 --repository bundled --format json\n"
-      "Nothing else should run meanwhile; times are the shortest of operators that run alone.");
+      "Nothing else should run meanwhile; times are the shortest of many passes.");
   return {describe, [&flags] {
-            flags.describe.measure = !flags.no_measure;
             flags.describe.format = flags.output();
             return DescribeCommand(flags.describe);
           }};

@@ -150,7 +150,7 @@ class Diagram {
     const std::string peak = absl::StrFormat("%.0f GFLOP/s, %s", roofline_.peak_gflops, roofline_.peak_of);
     svg_ += Text(kRight - 8, y2 - 8, peak, "text-anchor=\"end\" font-weight=\"bold\"");
     AddObstacle({kRight - 16 - kGlyphWidth * static_cast<double>(peak.size()) * 1.12, y2 - 22, kRight, y2 - 2});
-    const std::string memory = absl::StrFormat("%.1f GB/s, memory", roofline_.gigabytes_per_second);
+    const std::string memory = absl::StrFormat("%.1f GB/s, %s", roofline_.gigabytes_per_second, roofline_.bandwidth_of);
     const double angle = std::atan2(y2 - y1, x2 - x1);
     const double at = 0.42;
     const double x = x1 + at * (x2 - x1), y = y1 + at * (y2 - y1);
@@ -287,7 +287,7 @@ class Diagram {
     if (points_.size() > 16) svg_ += Text(kX, y += 30, "below 0.25 %: no name", "fill=\"#52606d\"");
     if (!std::any_of(points_.begin(), points_.end(), [&](const auto& point) { return BeatsMemory(point); })) return;
     y += 18;
-    for (const char* line : {"above the slanted roof:", "operands that stayed", "in the caches"}) {
+    for (const char* line : {"above the slanted roof:", "operands that stayed", "in a nearer cache"}) {
       svg_ += Text(kX, y += 16, line, "fill=\"#52606d\"");
     }
   }

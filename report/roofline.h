@@ -26,13 +26,14 @@ struct Roofline {
   bool doubtful = false;           // they are such that the times are not to be trusted: said in red
   std::string peak_of = "matrix product";
   double peak_gflops = 0;
+  std::string bandwidth_of = "memory";
   double gigabytes_per_second = 0;
   bool measured = true;  // false: points are at their bound, no time was taken
   std::vector<RooflinePoint> points;
 };
 
 // The diagram as an SVG document: logarithmic axes, both roofs, a dot per operator, labels that do not cover each
-// other. Points without operations are left out. Where dots lie above the memory's roof the legend says why.
+// other. Points without operations are left out. Where dots lie above the slanted roof the legend says why.
 std::string RooflineSvg(const Roofline& roofline);
 
 }  // namespace vitrine

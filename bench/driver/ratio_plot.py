@@ -16,7 +16,7 @@ def svg(title, rows):
     def x(ratio):
         return LEFT + (WIDTH - LEFT - RIGHT) * (ratio - low) / (high - low)
 
-    parts = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" font-family="sans-serif" font-size="13">',
+    parts = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" font-family="DejaVu Sans, Verdana, sans-serif" font-size="13">',
              f'<rect width="{WIDTH}" height="{height}" fill="white"/>',
              f'<text x="20" y="28" font-size="16">{html.escape(title)}</text>',
              f'<text x="20" y="48" fill="#555">dot: median; line: lowest to highest round; tick: goal</text>']

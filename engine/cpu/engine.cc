@@ -10,25 +10,9 @@
 #include "absl/strings/str_cat.h"
 #include "base/simd/float_mode.h"
 #include "base/status_macros.h"
+#include "engine/cpu/group.h"
 
 namespace vitrine::engine {
-namespace {
-
-// Cells that pass through the steps together. More would not stay in the second cache, fewer read the weights too
-// often.
-constexpr int64_t kGroupCells = 256;
-
-// How many of the pictures make a group: as many as fit, at least one.
-size_t GroupOf(std::span<const Picture> pictures, int cell) {
-  int64_t cells = 0;
-  for (size_t i = 0; i < pictures.size(); ++i) {
-    if (cell > 0) cells += int64_t{pictures[i].height / cell} * (pictures[i].width / cell);
-    if (i > 0 && cells > kGroupCells) return i;
-  }
-  return pictures.size();
-}
-
-}  // namespace
 
 absl::StatusOr<Engine> Engine::Make(const program::Program& program, std::span<const float* const> weights,
                                     cpu::CpuPath path) {
@@ -53,7 +37,7 @@ void Engine::Run(std::span<const Picture> pictures, Workspace& workspace, float*
   }
   std::vector<Grid> grids;
   for (size_t first = 0; first < pictures.size();) {
-    const std::span<const Picture> group = pictures.subspan(first, GroupOf(pictures.subspan(first), plan.cell));
+    const std::span<const Picture> group = FirstGroup(pictures.subspan(first), plan.cell);
     Frame& frame = workspace.Prepare(plan, group, static_cast<int>(first));
     frame.attention = attention;
     frame.tokens = handed_out.empty() ? nullptr : &handed_out;

@@ -31,6 +31,12 @@ Segment Frame::SegmentOf(RowsOf rows, int image) const {
   return rows == RowsOf::kCells ? Segment{cells_[i], cells} : Segment{cells_[i] + image, 1 + cells};
 }
 
+int64_t Frame::pixels() const {
+  int64_t pixels = 0;
+  for (const Picture& picture : pictures_) pixels += int64_t{picture.channels} * picture.height * picture.width;
+  return pixels;
+}
+
 View<float> Frame::At(Operand operand) const {
   const Place& place = buffers_[static_cast<size_t>(operand.buffer)];
   return {place.data + operand.first, rows(place.rows), operand.columns, place.width};

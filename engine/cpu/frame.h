@@ -62,6 +62,9 @@ class Frame {
   // The same without a class token.
   View<float> CellsOf(Operand operand, int image) const;
 
+  // Pixels of all pictures, every channel counted.
+  int64_t pixels() const;
+
   // Floats for whatever a step computes on the way; each step's own, and as many as it said.
   float* scratch() const { return scratch_; }
 

@@ -11,8 +11,9 @@ namespace {
 std::vector<size_t> LastUses(const Plan& plan) {
   std::vector<size_t> last(plan.buffers.size(), 0);
   for (size_t i = 0; i < plan.steps.size(); ++i) {
-    if (plan.steps[i]->writes >= 0) last[static_cast<size_t>(plan.steps[i]->writes)] = i;
-    for (const int buffer : plan.steps[i]->reads) last[static_cast<size_t>(buffer)] = i;
+    const int written = plan.steps[i]->writes.buffer;
+    if (written >= 0) last[static_cast<size_t>(written)] = i;
+    for (const Operand& read : plan.steps[i]->reads) last[static_cast<size_t>(read.buffer)] = i;
   }
   last[static_cast<size_t>(plan.logits.buffer)] = plan.steps.size();
   return last;
@@ -39,8 +40,9 @@ void PlanArena(Plan& plan) {
   std::vector<bool> taken;
   for (size_t i = 0; i < plan.steps.size(); ++i) {
     const Step& step = *plan.steps[i];
-    if (step.writes >= 0 && plan.buffers[static_cast<size_t>(step.writes)].slot < 0) {
-      Buffer& written = plan.buffers[static_cast<size_t>(step.writes)];
+    const int buffer = step.writes.buffer;
+    if (buffer >= 0 && plan.buffers[static_cast<size_t>(buffer)].slot < 0) {
+      Buffer& written = plan.buffers[static_cast<size_t>(buffer)];
       written.slot = SlotFor(written, taken, plan.slots);
       taken.resize(plan.slots.size(), false);
       taken[static_cast<size_t>(written.slot)] = true;

@@ -10,6 +10,16 @@
 
 namespace vitrine::engine {
 
+// What a step mostly does.
+enum class StepKind { kLinear, kProduct, kConvolution, kRows };
+
+// What a step costs on a frame, beside what it reads and writes of the arena.
+struct StepCost {
+  StepKind kind = StepKind::kRows;
+  int64_t multiply_adds = 0;   // of products and convolutions
+  int64_t outside_floats = 0;  // weights and pixels
+};
+
 // One pass over rows: an operator of the program with what was folded into it and what follows while a tile is at hand.
 // Immutable; Run may be called concurrently with different frames. Run takes no memory and no locks.
 class Step {
@@ -18,19 +28,19 @@ class Step {
   virtual void Run(const Frame& frame) const = 0;
   // Floats of scratch that Run wants for this frame.
   virtual int64_t Scratch(const Frame& /*frame*/) const { return 0; }
+  virtual StepCost CostOn(const Frame& /*frame*/) const { return {}; }
 
   std::string name;  // of the operator in the program: "blocks.0.attention.qkv"
-  // What it reads and writes, by buffer, for the arena.
-  std::vector<int> reads;
-  int writes = -1;  // -1: none
+  std::vector<Operand> reads;
+  Operand writes;  // of no buffer: none
 };
 
 // A step that reads one matrix and writes another.
 class OneToOne : public Step {
  public:
   OneToOne(Operand x, Operand y) : x_(x), y_(y) {
-    reads = {x.buffer};
-    writes = y.buffer;
+    reads = {x};
+    writes = y;
   }
 
  protected:

@@ -13,8 +13,8 @@ namespace {
 class Fake : public Step {
  public:
   Fake(std::vector<int> from, int to) {
-    reads = std::move(from);
-    writes = to;
+    for (const int buffer : from) reads.push_back({buffer, 0, 1});
+    writes = {to, 0, 1};
   }
   void Run(const Frame&) const override {}
 };
@@ -58,11 +58,11 @@ TEST(PlanArena, NothingIsWrittenOverBeforeItsLastReader) {
     const Plan& plan = compiled.engine->plan();
     std::vector<int> holds(plan.slots.size(), -1);  // by slot, the buffer that lies there
     for (const auto& step : plan.steps) {
-      for (const int read : step->reads) {
-        ASSERT_EQ(holds[static_cast<size_t>(plan.buffers[static_cast<size_t>(read)].slot)], read)
+      for (const Operand& read : step->reads) {
+        ASSERT_EQ(holds[static_cast<size_t>(plan.buffers[static_cast<size_t>(read.buffer)].slot)], read.buffer)
             << form.name << " at " << step->name;
       }
-      holds[static_cast<size_t>(plan.buffers[static_cast<size_t>(step->writes)].slot)] = step->writes;
+      holds[static_cast<size_t>(plan.buffers[static_cast<size_t>(step->writes.buffer)].slot)] = step->writes.buffer;
     }
     EXPECT_EQ(holds[static_cast<size_t>(plan.buffers[static_cast<size_t>(plan.logits.buffer)].slot)],
               plan.logits.buffer);

@@ -10,6 +10,7 @@
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -19,14 +20,15 @@
 #include "models/zoo.h"
 #include "repository/stored_version.h"
 #include "tests/paths.h"
-#include "tests/quota_group.h"
 
 namespace vitrine {
 namespace {
 
 using nlohmann::json;
 using ::testing::AllOf;
+using ::testing::Contains;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr char kProgram[] = VITRINE_BIN "/vitrine-repo";
 
@@ -132,20 +134,28 @@ TEST_F(RepoProgram, DescribedOperatorsAddUp) {
   }
 }
 
-TEST_F(RepoProgram, DescribeMeasuresEveryOperatorAndDrawsThem) {
+TEST_F(RepoProgram, DescribeMeasuresEveryFusedStepAndDrawsThem) {
   const Outcome described =
       Run(absl::StrCat("describe kv-mnist-p7-d64-l2 --batch 4 --format json --plot ", Path("roofline.svg")));
   ASSERT_EQ(described.exit_code, 0) << described.error;
   const json description = json::parse(described.out);
   EXPECT_GT(description.at("machine").at("gflops").get<double>(), 0);
-  EXPECT_GT(description.at("machine").at("gigabytes_per_second").get<double>(), 0);
+  EXPECT_GT(description.at("machine").at("cache_gigabytes_per_second").get<double>(), 0);
+  EXPECT_GT(description.at("machine").at("memory_gigabytes_per_second").get<double>(), 0);
   EXPECT_GT(description.at("forward_seconds").get<double>(), 0);
   double sum = 0;
-  for (const json& op : description.at("operators")) {
-    EXPECT_GT(op.at("seconds").get<double>(), 0) << op;
-    EXPECT_GT(op.at("bound_seconds").get<double>(), 0) << op;
-    sum += op.at("count").get<double>() * op.at("seconds").get<double>();
+  std::set<std::string> names;
+  for (const json& step : description.at("steps")) {
+    EXPECT_GT(step.at("seconds").get<double>(), 0) << step;
+    EXPECT_GT(step.at("bound_seconds").get<double>(), 0) << step;
+    EXPECT_GT(step.at("bytes").get<int64_t>(), 0) << step;
+    EXPECT_LE(step.at("gflops").get<double>(), 1.05 * description.at("machine").at("gflops").get<double>())
+        << "above the roof: " << step;
+    sum += step.at("count").get<double>() * step.at("seconds").get<double>();
+    names.insert(step.at("name").get<std::string>());
   }
+  // GELU and the residual are in the steps of their linear layers.
+  EXPECT_THAT(names, AllOf(Contains(HasSubstr("feed_forward.fc1")), Not(Contains(HasSubstr("gelu")))));
   EXPECT_NEAR(sum, description.at("sum_seconds").get<double>(), 1e-9);
   // Times that contradict each other are called so, wherever they are shown.
   const bool busy = sum > 2 * description.at("forward_seconds").get<double>();
@@ -162,20 +172,6 @@ TEST_F(RepoProgram, DescribeMeasuresEveryOperatorAndDrawsThem) {
                                                 description.at("rounds").get<int>(), " rounds")));
   EXPECT_EQ(svg.str().find("other programs kept") != std::string::npos, loaded);
   EXPECT_EQ(described.error.find("do not trust these times") != std::string::npos, busy || loaded || !steady);
-  for (const json& op : description.at("operators")) {
-    EXPECT_LE(op.at("flops").get<double>() / op.at("seconds").get<double>() / 1e9,
-              1.000001 * description.at("machine").at("gflops").get<double>())
-        << "above the roof: " << op;
-  }
-}
-
-TEST_F(RepoProgram, ThreadsFollowTheQuotaOfARealControlGroup) {
-  const QuotaGroup group;
-  if (group.empty()) GTEST_SKIP() << "no control group with a quota can be made here";
-  const Outcome described =
-      Shell(absl::StrCat(group.Join(), "exec ", kProgram, " describe kv-mnist-p7-d64-l2 --format json"));
-  ASSERT_EQ(described.exit_code, 0) << described.error;
-  EXPECT_EQ(json::parse(described.out)["machine"]["threads"], 1);
 }
 
 TEST_F(RepoProgram, DescribePrintsTheReviewsTablesForVit) {

@@ -25,11 +25,19 @@ class Attend : public Step {
         v_(v),
         y_(y),
         key_offsets_(std::move(key_offsets)) {
-    reads = {q.buffer, k.buffer, v.buffer};
-    writes = y.buffer;
+    reads = {q, k, v};
+    writes = y;
   }
 
   int64_t Scratch(const Frame& frame) const override { return (frame.most_tokens() + q_.columns) * kQueries; }
+
+  StepCost CostOn(const Frame& frame) const override {
+    StepCost cost = {.kind = StepKind::kProduct};
+    for (int image = 0; image < frame.images(); ++image) {
+      cost.multiply_adds += 2 * frame.Of(y_, image).rows * frame.Of(k_, image).rows * q_.columns;
+    }
+    return cost;
+  }
 
   void Run(const Frame& frame) const override {
     const int64_t width = q_.columns / heads_;

@@ -19,13 +19,17 @@ class AttendChannels : public Step {
   AttendChannels(const program::AttendChannels& attend, Operand q, Operand k, Operand v, std::vector<float> temperature,
                  Operand y)
       : heads_(attend.heads), layer_(attend.layer), q_(q), k_(k), v_(v), y_(y), temperature_(std::move(temperature)) {
-    reads = {q.buffer, k.buffer, v.buffer};
-    writes = y.buffer;
+    reads = {q, k, v};
+    writes = y;
   }
 
   int64_t Scratch(const Frame&) const override {
     const int64_t width = q_.columns / heads_;
     return 2 * q_.columns + width * Padded(width);
+  }
+
+  StepCost CostOn(const Frame& frame) const override {
+    return {.kind = StepKind::kProduct, .multiply_adds = 2 * frame.At(q_).rows * q_.columns * (q_.columns / heads_)};
   }
 
   void Run(const Frame& frame) const override {

@@ -27,13 +27,18 @@ class AttendLinearly : public Step {
         y_(y),
         query_scale_(std::move(query_scale)),
         context_scale_(std::move(context_scale)) {
-    reads = {q.buffer, k.buffer, v.buffer};
-    writes = y.buffer;
+    reads = {q, k, v};
+    writes = y;
   }
 
   int64_t Scratch(const Frame& frame) const override {
     const int64_t width = q_.columns / heads_;
     return width * width + width + frame.most_tokens() * width;
+  }
+
+  StepCost CostOn(const Frame& frame) const override {
+    return {.kind = StepKind::kProduct,
+            .multiply_adds = (frame.At(k_).rows + frame.At(y_).rows) * q_.columns * (q_.columns / heads_)};
   }
 
   void Run(const Frame& frame) const override {

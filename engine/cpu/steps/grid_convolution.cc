@@ -21,8 +21,13 @@ class Depthwise : public Step {
  public:
   Depthwise(Operand x, Operand y, DepthwiseWeights weights)
       : x_(x), y_(y), weights_(std::move(weights)), zeros_(static_cast<size_t>(x.columns), 0.0f) {
-    reads = {x.buffer};
-    writes = y.buffer;
+    reads = {x};
+    writes = y;
+  }
+  StepCost CostOn(const Frame& frame) const override {
+    return {.kind = StepKind::kConvolution,
+            .multiply_adds = kTaps * frame.rows(RowsOf::kCells) * x_.columns,
+            .outside_floats = static_cast<int64_t>(weights_.weights.size())};
   }
   void Run(const Frame& frame) const override {
     for (int image = 0; image < frame.images(); ++image) {
@@ -54,11 +59,17 @@ class DenseConvolution : public Step {
  public:
   DenseConvolution(Operand x, Operand y, std::shared_ptr<const PackedMatrix> matrix, Activation activation)
       : x_(x), y_(y), matrix_(std::move(matrix)), activation_(activation) {
-    reads = {x.buffer};
-    writes = y.buffer;
+    reads = {x};
+    writes = y;
   }
 
   int64_t Scratch(const Frame&) const override { return kGathered * kTaps * x_.columns; }
+  StepCost CostOn(const Frame& frame) const override {
+    const int64_t weights = matrix_->inputs() * matrix_->outputs();
+    return {.kind = StepKind::kConvolution,
+            .multiply_adds = frame.rows(RowsOf::kCells) * weights,
+            .outside_floats = weights};
+  }
 
   void Run(const Frame& frame) const override {
     for (int image = 0; image < frame.images(); ++image) {

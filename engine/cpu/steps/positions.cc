@@ -52,8 +52,8 @@ class AddPositions : public Step {
  public:
   AddPositions(Operand x, Operand y, PositionRows rows)
       : x_(x), y_(y), rows_(std::make_unique<KeptRows>(std::move(rows))) {
-    reads = {x.buffer};
-    writes = y.buffer;
+    reads = {x};
+    writes = y;
   }
   void Run(const Frame& frame) const override {
     for (int image = 0; image < frame.images(); ++image) {

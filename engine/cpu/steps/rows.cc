@@ -15,12 +15,18 @@ class Linear : public Step {
  public:
   Linear(const LinearSettings& settings, std::shared_ptr<const PackedMatrix> matrix)
       : settings_(settings), matrix_(std::move(matrix)) {
-    reads = {settings.x.buffer};
-    if (settings.residual) reads.push_back(settings.residual->buffer);
-    writes = settings.y.buffer;
+    reads = {settings.x};
+    if (settings.residual) reads.push_back(*settings.residual);
+    writes = settings.y;
   }
 
   int64_t Scratch(const Frame&) const override { return settings_.norm_epsilon ? kChunkRows * matrix_->inputs() : 0; }
+
+  StepCost CostOn(const Frame& frame) const override {
+    const int64_t weights = matrix_->inputs() * matrix_->outputs();
+    return {
+        .kind = StepKind::kLinear, .multiply_adds = frame.At(settings_.x).rows * weights, .outside_floats = weights};
+  }
 
   void Run(const Frame& frame) const override {
     const View<const float> x = frame.At(settings_.x);
@@ -94,8 +100,8 @@ class Activate : public OneToOne {
 class Add : public Step {
  public:
   Add(Operand x, Operand z, Operand y) : x_(x), z_(z), y_(y) {
-    reads = {x.buffer, z.buffer};
-    writes = y.buffer;
+    reads = {x, z};
+    writes = y;
   }
   void Run(const Frame& frame) const override { frame.kernels().add(frame.At(x_), frame.At(z_), frame.At(y_)); }
 
@@ -106,8 +112,8 @@ class Add : public Step {
 class Concatenate : public Step {
  public:
   Concatenate(std::vector<Operand> x, Operand y) : x_(std::move(x)), y_(y) {
-    for (const Operand& part : x_) reads.push_back(part.buffer);
-    writes = y.buffer;
+    reads = x_;
+    writes = y;
   }
   void Run(const Frame& frame) const override {
     const View<float> y = frame.At(y_);

@@ -17,7 +17,9 @@ constexpr int kLeastPlaces = 56;
 
 class Patchify : public Step {
  public:
-  Patchify(int patch, Operand y) : patch_(patch), y_(y) { writes = y.buffer; }
+  Patchify(int patch, Operand y) : patch_(patch), y_(y) { writes = y; }
+
+  StepCost CostOn(const Frame& frame) const override { return {.outside_floats = frame.pixels()}; }
 
   void Run(const Frame& frame) const override {
     for (int image = 0; image < frame.images(); ++image) {
@@ -99,7 +101,7 @@ void MaxPool(const float* x, int columns, int64_t channels, int pool, View<float
 
 class Stem : public Step {
  public:
-  Stem(std::vector<StemLayer> layers, Operand y) : layers_(std::move(layers)), y_(y) { writes = y.buffer; }
+  Stem(std::vector<StemLayer> layers, Operand y) : layers_(std::move(layers)), y_(y) { writes = y; }
 
   int64_t Scratch(const Frame& frame) const override {
     int64_t most = 0;
@@ -108,6 +110,20 @@ class Stem : public Step {
       most = std::max(most, 2 * space.map + space.gathered + space.band);
     }
     return most;
+  }
+
+  StepCost CostOn(const Frame& frame) const override {
+    StepCost cost = {.kind = StepKind::kConvolution, .outside_floats = frame.pixels()};
+    for (const StemLayer& layer : layers_) cost.outside_floats += layer.matrix->inputs() * layer.matrix->outputs();
+    for (const Picture& picture : frame.pictures()) {
+      MapSize size{picture.height, picture.width};
+      for (const StemLayer& layer : layers_) {
+        const MapSize whole = Unpooled(layer, size);
+        cost.multiply_adds += int64_t{whole.height} * whole.width * layer.matrix->inputs() * layer.matrix->outputs();
+        size = program::ResultOf(layer.convolve, size);
+      }
+    }
+    return cost;
   }
 
   void Run(const Frame& frame) const override {

@@ -14,7 +14,7 @@ void CopyRows(View<const float> from, View<float> to) {
 
 class Fill : public Step {
  public:
-  Fill(std::vector<float> row, Operand y) : row_(std::move(row)), y_(y) { writes = y.buffer; }
+  Fill(std::vector<float> row, Operand y) : row_(std::move(row)), y_(y) { writes = y; }
   void Run(const Frame& frame) const override {
     const View<float> y = frame.At(y_);
     for (int64_t i = 0; i < y.rows; ++i) std::copy(row_.begin(), row_.end(), y.Row(i));
@@ -28,8 +28,8 @@ class Fill : public Step {
 class JoinClass : public Step {
  public:
   JoinClass(Operand rows, Operand cells, Operand y) : rows_(rows), cells_(cells), y_(y) {
-    reads = {rows.buffer, cells.buffer};
-    writes = y.buffer;
+    reads = {rows, cells};
+    writes = y;
   }
   void Run(const Frame& frame) const override {
     for (int image = 0; image < frame.images(); ++image) {
@@ -79,7 +79,7 @@ class MeanOfCells : public OneToOne {
 
 class HandOut : public Step {
  public:
-  HandOut(Operand x, int stage) : x_(x), stage_(stage) { reads = {x.buffer}; }
+  HandOut(Operand x, int stage) : x_(x), stage_(stage) { reads = {x}; }
   void Run(const Frame& frame) const override {
     if (frame.tokens == nullptr) return;
     const auto wanted = frame.tokens->find(stage_);

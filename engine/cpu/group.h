@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_ENGINE_CPU_GROUP_H_
+#define VITRINE_ENGINE_CPU_GROUP_H_
+
+#include <span>
+
+#include "engine/cpu/picture.h"
+
+namespace vitrine::engine {
+
+// The first of the pictures that pass through the steps together: as many as fit, at least one. `cell` is the side of a
+// cell in pixels, 0 where there are none.
+std::span<const Picture> FirstGroup(std::span<const Picture> pictures, int cell);
+
+}  // namespace vitrine::engine
+
+#endif  // VITRINE_ENGINE_CPU_GROUP_H_
