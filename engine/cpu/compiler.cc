@@ -188,6 +188,8 @@ void Compiler::Do(const Operator& op, const program::Convolve& convolve) {
 void Compiler::Do(const Operator& op, const program::ToTokens&) {
   if (maps_[op.inputs[0].id].empty()) {
     Refuse(op, "of the pictures themselves");
+  } else if (maps_[op.inputs[0].id].size() > kMostStemLayers) {
+    Refuse(op, "of more than eight convolutions");
   } else {
     Add(op, MakeStem(maps_[op.inputs[0].id], Write(op.output)));
   }

@@ -26,16 +26,19 @@ void GemmTile(const GemmCall& call, int64_t row, int64_t column, const float* we
 #pragma GCC unroll 16
     for (int r = 0; r < kRows; ++r) sums[r][v] = bias;
   }
-  const float* a = call.a + row * call.a_stride;
-  for (int64_t k = 0; k < call.inner; ++k, ++a, weights += kVectors * V::kLanes) {
-    Reg w[kVectors];
+  const float* part = call.a + row * call.a_stride;
+  for (int64_t p = 0; p < call.parts; ++p, part += call.part_stride) {
+    const float* a = part;
+    for (int64_t k = 0; k < call.inner; ++k, ++a, weights += kVectors * V::kLanes) {
+      Reg w[kVectors];
 #pragma GCC unroll 2
-    for (int v = 0; v < kVectors; ++v) w[v] = V::Load(weights + v * V::kLanes);
+      for (int v = 0; v < kVectors; ++v) w[v] = V::Load(weights + v * V::kLanes);
 #pragma GCC unroll 16
-    for (int r = 0; r < kRows; ++r) {
-      const Reg x = V::Broadcast(a[r * call.a_stride]);
+      for (int r = 0; r < kRows; ++r) {
+        const Reg x = V::Broadcast(a[r * call.a_stride]);
 #pragma GCC unroll 2
-      for (int v = 0; v < kVectors; ++v) sums[r][v] = V::Fma(x, w[v], sums[r][v]);
+        for (int v = 0; v < kVectors; ++v) sums[r][v] = V::Fma(x, w[v], sums[r][v]);
+      }
     }
   }
   if (call.activation == Activation::kGelu) {
@@ -127,7 +130,7 @@ void RunGemm(const GemmCall& call) {
     int64_t row = 0;
     for (int64_t i = 0; i < longer; ++i, row += least + 1) longer_tile(call, row, column, panel);
     for (int64_t i = longer; i < tiles; ++i, row += least) tile(call, row, column, panel);
-    panel += call.inner * (narrow ? V::kLanes : kPanel);
+    panel += call.parts * call.inner * (narrow ? V::kLanes : kPanel);
   }
 }
 

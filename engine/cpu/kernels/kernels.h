@@ -13,11 +13,12 @@ namespace vitrine::engine {
 
 enum class Activation { kNone, kGelu, kRelu };
 
-// y = residual + activation(a W^T + b), fp32: a [rows, inner], y and residual [rows, columns].
+// y = residual + activation(a W^T + b), fp32: a [rows, parts * inner], y and residual [rows, columns]. A row of a is
+// `parts` pieces of `inner` floats that lie part_stride apart: rows of the neighbourhood of a pixel.
 //
-// Each element of y is one chain over `inner` that starts at its bias, so it depends on its own row of a alone: never
-// on the number of rows, their order or their place. y may be the residual itself (same data, same stride); otherwise y
-// overlaps nothing.
+// Each element of y is one chain over the row of a that starts at its bias, so it depends on its own row of a alone:
+// never on the number of rows, their order or their place. y may be the residual itself (same data, same stride);
+// otherwise y overlaps nothing.
 struct GemmCall {
   const float* a;
   int64_t a_stride;
@@ -31,6 +32,8 @@ struct GemmCall {
   int64_t residual_stride;
   float* y;
   int64_t y_stride;
+  int64_t parts = 1;
+  int64_t part_stride = 0;
 };
 
 // The kernels of one instruction set. Rows are any number of floats apart and of any alignment; a result may be its

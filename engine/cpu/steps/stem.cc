@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// From pictures to cells: patches as they are, or convolutions as products of gathered neighbourhoods.
+// From pictures to cells by convolutions.
 #include <algorithm>
-#include <cstring>
+#include <array>
 #include <utility>
 
+#include "engine/cpu/steps/convolution.h"
 #include "engine/cpu/steps/steps.h"
 #include "models/program/program.h"
 
@@ -12,92 +13,166 @@ namespace {
 
 using program::MapSize;
 
-// Places of a convolution's result that are gathered for one product, at least.
+// Places of a result that a panel of weights is read for, at least.
 constexpr int kLeastPlaces = 56;
 
-class Patchify : public Step {
- public:
-  Patchify(int patch, Operand y) : patch_(patch), y_(y) { writes = y; }
+// What a layer sees: channels last, with a border of zeros.
+struct Map {
+  MapSize size;  // without its border
+  int64_t channels = 0;
+  int border = 0;
+  float* data = nullptr;
+  int made = 0;  // rows that are there
 
-  StepCost CostOn(const Frame& frame) const override { return {.outside_floats = frame.pixels()}; }
+  int64_t columns() const { return size.width + 2 * border; }
+  int64_t floats() const { return (size.height + 2 * border) * columns() * channels; }
+  float* Row(int row) const { return data + ((row + border) * columns() + border) * channels; }
 
-  void Run(const Frame& frame) const override {
-    for (int image = 0; image < frame.images(); ++image) {
-      const Picture& picture = frame.pictures()[static_cast<size_t>(image)];
-      const Grid grid = frame.grid(image);
-      const View<float> y = frame.Of(y_, image);
-      const int64_t plane = int64_t{picture.height} * picture.width;
-      for (int64_t cell = 0; cell < grid.cells(); ++cell) {
-        const int64_t top = cell / grid.columns * patch_, left = cell % grid.columns * patch_;
-        float* out = y.Row(cell);
-        for (int row = 0; row < patch_; ++row) {
-          const float* const line = picture.data + (top + row) * picture.width + left;
-          for (int column = 0; column < patch_; ++column) {
-            for (int c = 0; c < picture.channels; ++c) *out++ = line[c * plane + column];
-          }
-        }
-      }
+  void ClearBorder() const {
+    const int64_t line = columns() * channels, side = border * channels;
+    std::fill_n(data, border * line, 0.0f);
+    for (int row = 0; row < size.height; ++row) {
+      std::fill_n(Row(row) - side, side, 0.0f);
+      std::fill_n(Row(row) + size.width * channels, side, 0.0f);
     }
+    std::fill_n(Row(size.height) - side, border * line, 0.0f);
+  }
+};
+
+// The largest of every pool x pool places: `x` has `pool` rows of columns * pool places, `y` one of `columns`.
+void MaxPool(const float* x, int columns, int64_t channels, int pool, float* y) {
+  for (int column = 0; column < columns; ++column, y += channels) {
+    const float* const first = x + int64_t{column} * pool * channels;
+    std::copy_n(first, channels, y);
+    for (int i = 1; i < pool * pool; ++i) {
+      const float* const from = first + (int64_t{i / pool} * columns * pool + i % pool) * channels;
+      for (int64_t c = 0; c < channels; ++c) y[c] = std::max(y[c], from[c]);
+    }
+  }
+}
+
+// One picture on its way through the layers. Rows of a map are made when the next layer wants them, so that they are
+// read while they lie in the first caches.
+class Passage {
+ public:
+  Passage(const Kernels& kernels, const std::vector<StemLayer>& layers, const Picture& picture)
+      : kernels_(kernels), layers_(layers), picture_(picture) {
+    MapSize size{picture.height, picture.width};
+    int64_t channels = picture.channels;
+    for (size_t i = 0; i < layers.size(); ++i) {
+      const program::Convolve& convolve = layers[i].convolve;
+      const int cut = convolve.cut;
+      maps_[i] = {
+          .size = {size.height / cut * cut, size.width / cut * cut}, .channels = channels, .border = convolve.padding};
+      size = program::ResultOf(convolve, size);
+      channels = layers[i].matrix->outputs();
+    }
+    maps_[layers.size()] = {.size = size, .channels = channels};
+  }
+
+  // Floats of scratch: the maps, and a band of a layer that pools, before it does.
+  int64_t Floats() const {
+    int64_t floats = 0;
+    for (size_t i = 0; i < layers_.size(); ++i) {
+      floats += maps_[i].floats();
+      if (layers_[i].convolve.pool > 0) floats += BandFloats(i);
+    }
+    return floats;
+  }
+
+  void Run(float* scratch, View<float> y) {
+    for (size_t i = 0; i < layers_.size(); ++i) {
+      maps_[i].data = scratch;
+      maps_[i].ClearBorder();
+      scratch += maps_[i].floats();
+    }
+    band_ = scratch;
+    Map& last = maps_[layers_.size()];
+    last.data = y.data;
+    Make(layers_.size(), last.size.height, y.stride);
   }
 
  private:
-  const int patch_;
-  const Operand y_;
-};
+  int64_t BandFloats(size_t i) const {
+    const int pool = layers_[i].convolve.pool;
+    return int64_t{pool} * pool * maps_[i + 1].size.width * maps_[i + 1].channels;
+  }
 
-// A picture, or what a layer made of it. Channel c of place (row, column) is
-// data[row * row_stride + column * column_stride + c * channel_stride].
-struct Map {
-  const float* data;
-  MapSize size;
-  int channels;
-  int64_t row_stride;
-  int64_t column_stride;
-  int64_t channel_stride;
-};
-
-Map MapOf(const Picture& picture) {
-  return {picture.data,        {picture.height, picture.width},        picture.channels, picture.width,
-          /*column_stride=*/1, int64_t{picture.height} * picture.width};
-}
-Map MapOf(const float* data, MapSize size, int channels) {
-  return {data, size, channels, int64_t{size.width} * channels, channels, 1};
-}
-
-// The neighbourhood of one place of the result, in the order of the weights; zeros beyond the border.
-float* Gather(const Map& map, const program::Convolve& convolve, int top, int left, float* out) {
-  for (int ky = 0; ky < convolve.kernel; ++ky) {
-    const int row = top + ky;
-    for (int kx = 0; kx < convolve.kernel; ++kx, out += map.channels) {
-      const int column = left + kx;
-      if (row < 0 || row >= map.size.height || column < 0 || column >= map.size.width) {
-        std::fill_n(out, map.channels, 0.0f);
-        continue;
-      }
-      const float* const from = map.data + row * map.row_stride + column * map.column_stride;
-      if (map.channel_stride == 1) {
-        std::copy_n(from, map.channels, out);
-      } else {
-        for (int c = 0; c < map.channels; ++c) out[c] = from[c * map.channel_stride];
-      }
+  // Rows of map i, `last` of them in all. `stride` is from place to place of them.
+  void Make(size_t i, int last, int64_t stride) {
+    Map& map = maps_[i];
+    last = std::min(last, map.size.height);
+    if (i == 0) {
+      for (; map.made < last; ++map.made) Interleave(map.made);
+      return;
+    }
+    const program::Convolve& convolve = layers_[i - 1].convolve;
+    const int pool = std::max(1, convolve.pool);
+    const int band = convolve.pool > 0 ? 1 : (kLeastPlaces + map.size.width - 1) / map.size.width;
+    while (map.made < last) {
+      const int rows = std::min(band, map.size.height - map.made);
+      const int seen = ((map.made + rows) * pool - 1) * convolve.stride + convolve.kernel - convolve.padding;
+      Make(i - 1, seen, maps_[i - 1].channels);
+      Convolve(i - 1, map.made, rows, stride);
+      map.made += rows;
     }
   }
-  return out;
-}
 
-// The largest of every pool x pool places of `rows` x `columns` x `channels` values; y has one row a place.
-void MaxPool(const float* x, int columns, int64_t channels, int pool, View<float> y) {
-  const int64_t across = columns / pool;
-  for (int64_t place = 0; place < y.rows; ++place) {
-    const float* const first = x + (place / across * pool * columns + place % across * pool) * channels;
-    float* const out = y.Row(place);
-    std::copy_n(first, channels, out);
-    for (int i = 1; i < pool * pool; ++i) {
-      const float* const from = first + (int64_t{i / pool} * columns + i % pool) * channels;
-      for (int64_t c = 0; c < channels; ++c) out[c] = std::max(out[c], from[c]);
+  void Interleave(int row) {
+    const Map& map = maps_[0];
+    const int64_t plane = int64_t{picture_.height} * picture_.width;
+    const float* const from = picture_.data + int64_t{row} * picture_.width;
+    float* const to = map.Row(row);
+    if (map.channels == 3) {
+      const float *const red = from, *const green = from + plane, *const blue = from + 2 * plane;
+      for (int64_t column = 0; column < map.size.width; ++column) {
+        to[3 * column] = red[column];
+        to[3 * column + 1] = green[column];
+        to[3 * column + 2] = blue[column];
+      }
+      return;
+    }
+    for (int64_t c = 0; c < map.channels; ++c) {
+      for (int column = 0; column < map.size.width; ++column) to[column * map.channels + c] = from[c * plane + column];
     }
   }
-}
+
+  // Rows of the map that layer i makes.
+  void Convolve(size_t i, int first, int rows, int64_t stride) {
+    const StemLayer& layer = layers_[i];
+    const Map &from = maps_[i], &to = maps_[i + 1];
+    const program::Convolve& convolve = layer.convolve;
+    const Convolution convolution{*layer.matrix,   layer.activation, convolve.kernel,
+                                  convolve.stride, from.channels,    from.columns()};
+    const int64_t outputs = to.channels;
+    const int pool = std::max(1, convolve.pool);
+    const int64_t places = int64_t{to.size.width} * pool;
+    for (int64_t output = 0; output < outputs; output += kernels_.panel_columns) {
+      const int64_t width = std::min<int64_t>(kernels_.panel_columns, outputs - output);
+      for (int row = 0; row < rows * pool; ++row) {
+        const int top = (first * pool + row) * convolve.stride - convolve.padding;
+        const float* const corner = from.Row(top) - convolve.padding * from.channels;
+        if (convolve.pool > 0) {
+          convolution.RunPanel(kernels_, corner, places, output, width, band_ + row * places * outputs, outputs);
+        } else {
+          convolution.RunPanel(kernels_, corner, places, output, width, RowOf(to, first + row, stride), stride);
+        }
+      }
+    }
+    if (convolve.pool > 0) MaxPool(band_, to.size.width, outputs, pool, RowOf(to, first, stride));
+  }
+
+  // The last map lies where its places are `stride` apart.
+  static float* RowOf(const Map& map, int row, int64_t stride) {
+    return stride == map.channels ? map.Row(row) : map.data + int64_t{row} * map.size.width * stride;
+  }
+
+  const Kernels& kernels_;
+  const std::vector<StemLayer>& layers_;
+  const Picture& picture_;
+  std::array<Map, kMostStemLayers + 1> maps_;  // what each layer sees, and the result
+  float* band_ = nullptr;
+};
 
 class Stem : public Step {
  public:
@@ -106,8 +181,7 @@ class Stem : public Step {
   int64_t Scratch(const Frame& frame) const override {
     int64_t most = 0;
     for (const Picture& picture : frame.pictures()) {
-      const Space space = SpaceFor(picture);
-      most = std::max(most, 2 * space.map + space.gathered + space.band);
+      most = std::max(most, Passage(frame.kernels(), layers_, picture).Floats());
     }
     return most;
   }
@@ -118,9 +192,10 @@ class Stem : public Step {
     for (const Picture& picture : frame.pictures()) {
       MapSize size{picture.height, picture.width};
       for (const StemLayer& layer : layers_) {
-        const MapSize whole = Unpooled(layer, size);
-        cost.multiply_adds += int64_t{whole.height} * whole.width * layer.matrix->inputs() * layer.matrix->outputs();
         size = program::ResultOf(layer.convolve, size);
+        const int64_t pool = std::max(1, layer.convolve.pool);
+        cost.multiply_adds +=
+            int64_t{size.height} * size.width * pool * pool * layer.matrix->inputs() * layer.matrix->outputs();
       }
     }
     return cost;
@@ -128,108 +203,18 @@ class Stem : public Step {
 
   void Run(const Frame& frame) const override {
     for (int image = 0; image < frame.images(); ++image) {
-      const Picture& picture = frame.pictures()[static_cast<size_t>(image)];
-      const Space space = SpaceFor(picture);
-      float* const gathered = frame.scratch() + 2 * space.map;
-      Map map = MapOf(picture);
-      for (size_t i = 0; i < layers_.size(); ++i) {
-        const int64_t outputs = layers_[i].matrix->outputs();
-        const MapSize size = program::ResultOf(layers_[i].convolve, map.size);
-        View<float> y = frame.Of(y_, image);
-        if (i + 1 < layers_.size()) {
-          y = {frame.scratch() + (i % 2) * space.map, int64_t{size.height} * size.width, outputs, outputs};
-        }
-        Convolve(frame.kernels(), layers_[i], map, size, gathered, gathered + space.gathered, y);
-        map = MapOf(y.data, size, static_cast<int>(outputs));
-      }
+      Passage(frame.kernels(), layers_, frame.pictures()[static_cast<size_t>(image)])
+          .Run(frame.scratch(), frame.Of(y_, image));
     }
   }
 
  private:
-  // Floats that one picture wants.
-  struct Space {
-    int64_t map = 0;
-    int64_t gathered = 0;
-    int64_t band = 0;  // of a layer that pools, before it does
-  };
-
-  // Rows of a layer's result, before its pool, that are one product.
-  static int BandOf(const StemLayer& layer, int columns) {
-    const int pool = std::max(1, layer.convolve.pool);
-    const int rows = (kLeastPlaces + columns - 1) / columns;
-    return (rows + pool - 1) / pool * pool;
-  }
-  static MapSize Seen(const StemLayer& layer, MapSize size) {
-    const int cut = layer.convolve.cut;
-    return {size.height / cut * cut, size.width / cut * cut};
-  }
-  static MapSize Unpooled(const StemLayer& layer, MapSize size) {
-    program::Convolve convolve = layer.convolve;
-    convolve.pool = 0;
-    return program::ResultOf(convolve, size);
-  }
-
-  Space SpaceFor(const Picture& picture) const {
-    Space space;
-    MapSize size{picture.height, picture.width};
-    for (const StemLayer& layer : layers_) {
-      const MapSize whole = Unpooled(layer, size);
-      const int64_t places = int64_t{BandOf(layer, whole.width)} * whole.width;
-      space.gathered = std::max(space.gathered, places * layer.matrix->inputs());
-      if (layer.convolve.pool > 0) space.band = std::max(space.band, places * layer.matrix->outputs());
-      size = program::ResultOf(layer.convolve, size);
-      if (&layer != &layers_.back()) {
-        space.map = std::max(space.map, int64_t{size.height} * size.width * layer.matrix->outputs());
-      }
-    }
-    return space;
-  }
-
-  static void Convolve(const Kernels& kernels, const StemLayer& layer, Map map, MapSize size, float* gathered,
-                       float* band, View<float> y) {
-    const program::Convolve& convolve = layer.convolve;
-    const MapSize whole = Unpooled(layer, map.size);
-    map.size = Seen(layer, map.size);
-    const int pool = std::max(1, convolve.pool);
-    const int rows = size.height * pool, step = BandOf(layer, whole.width);
-    for (int top = 0; top < rows; top += step) {
-      const int count = std::min(step, rows - top);
-      float* out = gathered;
-      for (int row = top; row < top + count; ++row) {
-        for (int column = 0; column < whole.width; ++column) {
-          out = Gather(map, convolve, row * convolve.stride - convolve.padding,
-                       column * convolve.stride - convolve.padding, out);
-        }
-      }
-      const int64_t outputs = layer.matrix->outputs();
-      const View<float> target{y.Row(int64_t{top} / pool * size.width), int64_t{count} / pool * size.width, outputs,
-                               y.stride};
-      const bool pools = convolve.pool > 0;
-      kernels.gemm({.a = gathered,
-                    .a_stride = layer.matrix->inputs(),
-                    .rows = int64_t{count} * whole.width,
-                    .inner = layer.matrix->inputs(),
-                    .panels = layer.matrix->panels(),
-                    .bias = layer.matrix->bias(),
-                    .columns = outputs,
-                    .activation = layer.activation,
-                    .residual = nullptr,
-                    .residual_stride = 0,
-                    .y = pools ? band : target.data,
-                    .y_stride = pools ? outputs : target.stride});
-      if (pools) MaxPool(band, whole.width, outputs, pool, target);
-    }
-  }
-
   const std::vector<StemLayer> layers_;
   const Operand y_;
 };
 
 }  // namespace
 
-StepPtr MakePatchify(int patch, Operand y) {
-  return std::make_unique<Patchify>(patch, y);
-}
 StepPtr MakeStem(std::vector<StemLayer> layers, Operand y) {
   return std::make_unique<Stem>(std::move(layers), y);
 }

@@ -56,7 +56,8 @@ struct StemLayer {
   std::shared_ptr<const PackedMatrix> matrix;
   Activation activation = Activation::kNone;
 };
-StepPtr MakeStem(std::vector<StemLayer> layers, Operand y);
+inline constexpr size_t kMostStemLayers = 8;
+StepPtr MakeStem(std::vector<StemLayer> layers, Operand y);  // at most so many
 
 // --- places
 
