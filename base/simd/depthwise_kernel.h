@@ -10,8 +10,8 @@
 namespace vitrine::cpu {
 
 // A 3x3 convolution of every channel by itself over the grid of one image, zeros beyond its border, fp32:
-// y = bias + sum over the neighbours, or with a scale y = scale GELU(that) + shift. x and y are [rows columns,
-// channels] and do not overlap.
+// y = residual + bias + sum over the neighbours, or with a scale y = residual + scale GELU(bias + sum) + shift. x, y
+// and residual are [rows columns, channels]; x and y do not overlap.
 struct DepthwiseCall {
   const float* x;
   int64_t x_stride;
@@ -25,43 +25,59 @@ struct DepthwiseCall {
   const float* shift;    // [channels] where there is a scale
   float* y;
   int64_t y_stride;
+  const float* residual = nullptr;
+  int64_t residual_stride = 0;
 };
 
-// One token: `taps` are its nine neighbours' rows. `load` and `store` take whole vectors or the last part of one.
+// A vector of channels of all tokens, so that its weights stay in registers. `load` and `store` take whole vectors or
+// the last part of one.
 template <class V, class Load, class Store>
-[[gnu::always_inline]] inline void DepthwiseVector(const DepthwiseCall& call, const float* const* taps, int64_t channel,
-                                                   float* y, Load load, Store store) {
-  auto sum = load(call.bias + channel);
-  for (int k = 0; k < 9; ++k) {
-    sum = V::Fma(load(taps[k] + channel), load(call.weights + k * call.channels + channel), sum);
+[[gnu::always_inline]] inline void DepthwiseChannels(const DepthwiseCall& call, int64_t channel, Load load,
+                                                     Store store) {
+  using Reg = typename V::Reg;
+  Reg weights[9];
+#pragma GCC unroll 9
+  for (int k = 0; k < 9; ++k) weights[k] = load(call.weights + k * call.channels + channel);
+  const Reg bias = load(call.bias + channel), zero = V::Broadcast(0);
+  const int64_t line = call.columns * call.x_stride;
+  for (int64_t row = 0; row < call.rows; ++row) {
+    const float* const middle = call.x + row * line + channel;
+    const bool has_above = row > 0, has_below = row + 1 < call.rows;
+    // A line beyond the border is one place of zeros again and again.
+    const float* const lines[3] = {has_above ? middle - line : call.zeros + channel, middle,
+                                   has_below ? middle + line : call.zeros + channel};
+    const int64_t steps[3] = {has_above ? call.x_stride : 0, call.x_stride, has_below ? call.x_stride : 0};
+    for (int64_t column = 0; column < call.columns; ++column) {
+      const bool inside[3] = {column > 0, true, column + 1 < call.columns};
+      Reg sum = bias;
+#pragma GCC unroll 3
+      for (int ky = 0; ky < 3; ++ky) {
+        const float* const at = lines[ky] + column * steps[ky];
+#pragma GCC unroll 3
+        for (int kx = 0; kx < 3; ++kx) {
+          sum = V::Fma(inside[kx] ? load(at + (kx - 1) * steps[ky]) : zero, weights[3 * ky + kx], sum);
+        }
+      }
+      if (call.scale != nullptr) sum = V::Fma(GeluOf<V>(sum), load(call.scale + channel), load(call.shift + channel));
+      const int64_t token = row * call.columns + column;
+      if (call.residual != nullptr) sum = V::Add(load(call.residual + token * call.residual_stride + channel), sum);
+      store(call.y + token * call.y_stride + channel, sum);
+    }
   }
-  if (call.scale != nullptr) sum = V::Fma(GeluOf<V>(sum), load(call.scale + channel), load(call.shift + channel));
-  store(y + channel, sum);
 }
 
 template <class V>
 void RunDepthwise(const DepthwiseCall& call) {
-  for (int64_t row = 0; row < call.rows; ++row) {
-    for (int64_t column = 0; column < call.columns; ++column) {
-      const float* taps[9];
-      for (int k = 0; k < 9; ++k) {
-        const int64_t r = row + k / 3 - 1, c = column + k % 3 - 1;
-        const bool inside = r >= 0 && r < call.rows && c >= 0 && c < call.columns;
-        taps[k] = inside ? call.x + (r * call.columns + c) * call.x_stride : call.zeros;
-      }
-      float* const y = call.y + (row * call.columns + column) * call.y_stride;
-      int64_t channel = 0;
-      for (; channel + V::kLanes <= call.channels; channel += V::kLanes) {
-        DepthwiseVector<V>(
-            call, taps, channel, y, [](const float* from) { return V::Load(from); },
-            [](float* to, typename V::Reg v) { V::Store(to, v); });
-      }
-      if (const int64_t rest = call.channels - channel; rest > 0) {
-        DepthwiseVector<V>(
-            call, taps, channel, y, [rest](const float* from) { return V::LoadPart(from, rest); },
-            [rest](float* to, typename V::Reg v) { V::StorePart(to, v, rest); });
-      }
-    }
+  int64_t channel = 0;
+  for (; channel + V::kLanes <= call.channels; channel += V::kLanes) {
+    DepthwiseChannels<V>(
+        call, channel, [](const float* from) { return V::Load(from); },
+        [](float* to, typename V::Reg v) { V::Store(to, v); });
+  }
+  if (const int64_t rest = call.channels - channel; rest > 0) {
+    DepthwiseChannels<V>(
+        call, channel, [rest](const float* from) { return V::LoadPart(from, rest); },
+        [rest](float* to, typename V::Reg v) { V::StorePart(to, v, rest); });
   }
 }
 

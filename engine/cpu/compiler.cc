@@ -337,10 +337,27 @@ void Compiler::Do(const Operator& op, const program::ConvolveGrid& convolve) {
       weights.scale = affine.scale;
       weights.shift = affine.shift;
       done_.insert({gelu, norm});
-      Add(op, MakeDepthwise(x, Write(norm->output), std::move(weights)));
-    } else {
-      Add(op, MakeDepthwise(x, Write(op.output), std::move(weights)));
+      Add(op, MakeDepthwise(x, Write(norm->output), std::move(weights), std::nullopt));
+      return;
     }
+    const auto fold = [&](std::span<const float> scale, std::span<const float> shift) {
+      for (size_t i = 0; i < weights.weights.size(); ++i) weights.weights[i] *= scale[i % channels];
+      for (size_t c = 0; c < channels; ++c) weights.bias[c] = weights.bias[c] * scale[c] + shift[c];
+    };
+    const Operator* last = &op;
+    if (const Operator* affine = tokens ? nullptr : readers_.After<program::Affine>(last)) {
+      fold(Weight(*affine, 0), Weight(*affine, 1));
+      done_.insert(affine);
+      last = affine;
+    }
+    std::optional<Operand> added;
+    if (const Operator* residual = tokens ? nullptr : ResidualAfter({.last = last})) {
+      if (!residual->weights.empty()) fold(Weight(*residual, 0), std::vector<float>(channels, 0.0f));
+      added = Read(residual->inputs[0], residual->output);
+      done_.insert(residual);
+      last = residual;
+    }
+    Add(op, MakeDepthwise(x, Write(last->output), std::move(weights), added));
     return;
   }
   LinearWeights weights;

@@ -19,9 +19,10 @@ void HandOnClass(const Frame& frame, Operand x, Operand y, int image) {
 
 class Depthwise : public Step {
  public:
-  Depthwise(Operand x, Operand y, DepthwiseWeights weights)
-      : x_(x), y_(y), weights_(std::move(weights)), zeros_(static_cast<size_t>(x.columns), 0.0f) {
+  Depthwise(Operand x, Operand y, DepthwiseWeights weights, std::optional<Operand> residual)
+      : x_(x), y_(y), residual_(residual), weights_(std::move(weights)), zeros_(static_cast<size_t>(x.columns), 0.0f) {
     reads = {x};
+    if (residual) reads.push_back(*residual);
     writes = y;
   }
   StepCost CostOn(const Frame& frame) const override {
@@ -33,6 +34,8 @@ class Depthwise : public Step {
     for (int image = 0; image < frame.images(); ++image) {
       const View<float> x = frame.CellsOf(x_, image), y = frame.CellsOf(y_, image);
       const Grid grid = frame.grid(image);
+      View<const float> residual;
+      if (residual_) residual = frame.CellsOf(*residual_, image);
       frame.kernels().depthwise({.x = x.data,
                                  .x_stride = x.stride,
                                  .rows = grid.rows,
@@ -44,13 +47,16 @@ class Depthwise : public Step {
                                  .scale = weights_.scale.empty() ? nullptr : weights_.scale.data(),
                                  .shift = weights_.shift.empty() ? nullptr : weights_.shift.data(),
                                  .y = y.data,
-                                 .y_stride = y.stride});
+                                 .y_stride = y.stride,
+                                 .residual = residual.data,
+                                 .residual_stride = residual.stride});
       HandOnClass(frame, x_, y_, image);
     }
   }
 
  private:
   const Operand x_, y_;
+  const std::optional<Operand> residual_;
   const DepthwiseWeights weights_;
   const std::vector<float> zeros_;
 };
@@ -116,8 +122,8 @@ class DenseConvolution : public Step {
 
 }  // namespace
 
-StepPtr MakeDepthwise(Operand x, Operand y, DepthwiseWeights weights) {
-  return std::make_unique<Depthwise>(x, y, std::move(weights));
+StepPtr MakeDepthwise(Operand x, Operand y, DepthwiseWeights weights, std::optional<Operand> residual) {
+  return std::make_unique<Depthwise>(x, y, std::move(weights), residual);
 }
 StepPtr MakeDenseConvolution(Operand x, Operand y, std::shared_ptr<const PackedMatrix> matrix, Activation activation) {
   return std::make_unique<DenseConvolution>(x, y, std::move(matrix), activation);

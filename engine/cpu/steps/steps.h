@@ -74,14 +74,15 @@ StepPtr MakeAttendChannels(const program::AttendChannels& attend, Operand q, Ope
 StepPtr MakeAttendLinearly(const program::AttendLinearly& attend, Operand q, Operand k, Operand v,
                            std::vector<float> query_scale, std::vector<float> context_scale, Operand y);
 
-// 3x3 over the grid; class tokens are handed on. `scale` and `shift`, if any: y = scale GELU(convolution) + shift.
+// 3x3 over the grid; class tokens are handed on. `scale` and `shift`, if any: y = scale GELU(convolution) + shift. A
+// residual is added to that; it is of cells alone.
 struct DepthwiseWeights {
   std::vector<float> weights;  // [9, channels]
   std::vector<float> bias;
   std::vector<float> scale;
   std::vector<float> shift;
 };
-StepPtr MakeDepthwise(Operand x, Operand y, DepthwiseWeights weights);
+StepPtr MakeDepthwise(Operand x, Operand y, DepthwiseWeights weights, std::optional<Operand> residual);
 StepPtr MakeDenseConvolution(Operand x, Operand y, std::shared_ptr<const PackedMatrix> matrix, Activation activation);
 StepPtr MakeCustom(const program::Custom& custom, Operand x, Operand y);
 
