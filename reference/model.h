@@ -6,10 +6,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "models/abilities.h"
 #include "models/attention_tap.h"
-#include "models/program/program.h"
-#include "models/token_layout.h"
+#include "models/model_description.h"
 #include "reference/forward_context.h"
 #include "reference/images.h"
 #include "reference/interpreter.h"
@@ -20,11 +18,11 @@ namespace vitrine {
 
 class Initializer;
 
-// A classifier: the program of a ModelConfig with weights, run by the interpreter. It serves and trains.
-class Model : public Module {
+// A classifier: a description with weights, run by the interpreter. It trains, and is what engines are compared with.
+class Model : public Module, public ModelDescription {
  public:
   // Weights as the program says they start, drawn from the initializer. MakeModel is the front door.
-  Model(const v1::ModelConfig& config, program::Program program, Initializer& initializer);
+  Model(ModelDescription description, Initializer& initializer);
 
   // Logits [images, classes] fp32. Differentiable when parameters require gradients. LibTorch's exceptions pass
   // through; RunModel catches them. Const calls may run concurrently outside of training.
@@ -32,24 +30,10 @@ class Model : public Module {
     return interpreter_.Run(weights_, images, context);
   }
 
-  // The grid of an input of this size. INVALID_ARGUMENT if the model cannot take it; the sentence says what it takes.
-  absl::StatusOr<Grid> GridFor(int height, int width) const;
-  // Pixels of the input per grid cell, along each side.
-  int cell() const;
-  // Tokens an image has beside its grid (class token).
-  int prefix_tokens() const { return program_.has_class_token() ? 1 : 0; }
-  AttentionAbility attention() const;
-  // The forward pass hands its final tokens to ForwardContext::tokens where any kind is named.
-  FeatureAbility features() const;
-
-  const v1::ModelConfig& config() const { return config_; }
-  const program::Program& program() const { return program_; }
   // In the order of the program's. They share storage with the model's.
   const std::vector<at::Tensor>& weights() const { return weights_; }
 
  private:
-  const v1::ModelConfig config_;
-  const program::Program program_;
   std::vector<at::Tensor> weights_;  // in the order of the program's
   const Interpreter interpreter_;
 };
