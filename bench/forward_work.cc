@@ -10,6 +10,7 @@
 #include "base/status_macros.h"
 #include "bench/stored_model.h"
 #include "bench/work.h"
+#include "checkpoint/stored_tensors.h"
 #include "engine/cpu/engine.h"
 #include "engine/cpu/peaks.h"
 #include "reference/initializer.h"
@@ -37,7 +38,7 @@ absl::StatusOr<ImageBatch> DrawInputs(const Model& model, const std::vector<std:
 
 absl::Status Save(const ImageBatch& images, const std::string& path) {
   Safetensors inputs;
-  for (size_t i = 0; i < images.size(); ++i) inputs.tensors[absl::StrFormat("input.%03d", i)] = images[i];
+  for (size_t i = 0; i < images.size(); ++i) inputs.tensors[absl::StrFormat("input.%03d", i)] = StoredOf(images[i]);
   ASSIGN_OR_RETURN(const std::string bytes, WriteSafetensors(inputs));
   std::ofstream file(path, std::ios::binary);
   file << bytes;
@@ -89,7 +90,7 @@ absl::Status ByEngine(const Model& model, const ImageBatch& images, const std::s
   std::vector<const float*> weights;
   for (const at::Tensor& weight : model.weights()) weights.push_back(weight.const_data_ptr<float>());
   ASSIGN_OR_RETURN(engine::Engine engine, engine::Engine::Make(model.program(), weights, path));
-  engine::Workspace workspace = engine.MakeWorkspace();
+  engine::Workspace workspace;
   const int64_t classes = engine.plan().classes;
   auto batch = std::make_shared<CompiledBatch>(CompiledBatch{std::move(engine), std::move(workspace), images, {}, {}});
   for (const at::Tensor& image : batch->images) {

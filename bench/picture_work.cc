@@ -7,6 +7,7 @@
 #include "bench/pictures.h"
 #include "bench/stored_model.h"
 #include "bench/work.h"
+#include "reference/float_arrays.h"
 #include "reference/model.h"
 #include "server/request/picture_input.h"
 #include "server/scheduling/batching_policy.h"
@@ -67,7 +68,8 @@ absl::StatusOr<Work> ModelWork(const std::string& repository, const std::string&
   ASSIGN_OR_RETURN(const std::vector<std::string> pictures, ReadPictures(paths));
   std::vector<at::Tensor> images;
   for (const std::string& picture : pictures) {
-    ASSIGN_OR_RETURN(images.emplace_back(), EncodedPictureToInput(picture, model->config().preprocessing()));
+    ASSIGN_OR_RETURN(const FloatArray input, EncodedPictureToInput(picture, model->config().preprocessing()));
+    images.push_back(TensorOf(input));
   }
   const std::vector<ImageBatch> batches = CutIntoBatches(*model, images);
   Work work;

@@ -2,7 +2,6 @@
 // The stages of a request one by one, on one core.
 //
 //   stages_bench --weights=bundled/kv-pos-mnist/1/weights.safetensors --picture=PHOTO [Google Benchmark's flags]
-#include <ATen/Parallel.h>
 #include <benchmark/benchmark.h>
 
 #include <fstream>
@@ -90,7 +89,6 @@ int Main(int argc, char** argv) {
     return 2;
   }
   const std::string& picture = pictures->front();
-  at::set_num_threads(1);
   benchmark::RegisterBenchmark("header", Header, picture);
   benchmark::RegisterBenchmark("decode", DecodePicture, picture)->Unit(benchmark::kMicrosecond);
   for (const char* variant : {"eit34-mini-cifar10", "kv-pos-mnist-p7-d64-l4"}) {

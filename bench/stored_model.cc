@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "repository/checkpoint.h"
+#include "checkpoint/checkpoint.h"
 #include "repository/stored_version.h"
 
 namespace vitrine {

@@ -20,6 +20,7 @@
 #include "absl/strings/str_format.h"
 #include "base/status_macros.h"
 #include "bench/work.h"
+#include "checkpoint/stored_tensors.h"
 #include "models/zoo.h"
 #include "reference/initializer.h"
 #include "reference/model.h"
@@ -90,14 +91,14 @@ absl::Status Save(const Model& model, const TrainingBatch& batch, const std::fil
   google::protobuf::TextFormat::PrintToString(model.config(), &config);
   RETURN_IF_ERROR(Write(folder / "config.textproto", config));
   Safetensors weights, inputs;
-  for (const NamedTensor& each : model.Parameters()) weights.tensors[each.name] = each.tensor.detach();
-  for (const NamedTensor& each : model.Buffers()) weights.tensors[each.name] = each.tensor;
+  for (const NamedTensor& each : model.Parameters()) weights.tensors[each.name] = StoredOf(each.tensor);
+  for (const NamedTensor& each : model.Buffers()) weights.tensors[each.name] = StoredOf(each.tensor);
   ASSIGN_OR_RETURN(const std::string weight_bytes, WriteSafetensors(weights));
   RETURN_IF_ERROR(Write(folder / "weights.safetensors", weight_bytes));
   for (size_t i = 0; i < batch.images.size(); ++i) {
-    inputs.tensors[absl::StrFormat("image.%04d", i)] = batch.images[i];
+    inputs.tensors[absl::StrFormat("image.%04d", i)] = StoredOf(batch.images[i]);
   }
-  inputs.tensors["labels"] = batch.labels;
+  inputs.tensors["labels"] = StoredOf(batch.labels);
   ASSIGN_OR_RETURN(const std::string input_bytes, WriteSafetensors(inputs));
   return Write(folder / "batch.safetensors", input_bytes);
 }

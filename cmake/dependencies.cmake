@@ -10,8 +10,6 @@ find_package(prometheus-cpp CONFIG REQUIRED)
 find_package(spdlog CONFIG REQUIRED)
 find_package(nlohmann_json CONFIG REQUIRED)
 find_package(CLI11 CONFIG REQUIRED)
-find_package(GTest CONFIG REQUIRED)
-find_package(benchmark CONFIG REQUIRED)
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(JPEG REQUIRED IMPORTED_TARGET libjpeg)
 pkg_check_modules(SPNG REQUIRED IMPORTED_TARGET spng)
@@ -19,9 +17,6 @@ pkg_check_modules(EXIF REQUIRED IMPORTED_TARGET libexif)
 pkg_check_modules(ISAL REQUIRED IMPORTED_TARGET libisal)
 pkg_check_modules(DW REQUIRED IMPORTED_TARGET libdw)
 find_path(BACKWARD_INCLUDE backward.hpp REQUIRED)
-
-# LibTorch's wheel contains Gloo without its headers.
-find_path(GLOO_INCLUDE gloo/transport/device.h REQUIRED)
 
 # OpenCV's CMake package comes only with libopencv-dev and its 300 packages; two libraries are enough.
 find_path(OPENCV_INCLUDE opencv2/core.hpp PATH_SUFFIXES opencv4 REQUIRED)
@@ -31,7 +26,6 @@ add_library(opencv INTERFACE)
 target_include_directories(opencv SYSTEM INTERFACE ${OPENCV_INCLUDE})
 target_link_libraries(opencv INTERFACE ${OPENCV_IMGPROC} ${OPENCV_CORE})
 
-# LibTorch from the unpacked torch wheel. Its CMake package demands a CUDA toolkit; the CPU part needs two libraries.
 set(VITRINE_DEPENDENCIES "$ENV{VITRINE_DEPENDENCIES}" CACHE PATH "folder that script/bootstrap fills")
 if(NOT VITRINE_DEPENDENCIES)
   if(DEFINED ENV{XDG_CACHE_HOME})
@@ -40,13 +34,31 @@ if(NOT VITRINE_DEPENDENCIES)
     set(VITRINE_DEPENDENCIES $ENV{HOME}/.cache/vitrine CACHE PATH "" FORCE)
   endif()
 endif()
+set(GOOGLEAPIS_PROTOS ${VITRINE_DEPENDENCIES}/googleapis-protos CACHE PATH "folder that holds google/rpc/*.proto")
+if(NOT EXISTS ${GOOGLEAPIS_PROTOS}/google/rpc/error_details.proto)
+  message(FATAL_ERROR "the googleapis protos are missing under ${VITRINE_DEPENDENCIES}; run script/bootstrap")
+endif()
+
+# LibTorch from the unpacked torch wheel, for training, the reference and CUDA, and with it all tests. Without it the
+# server, vitrine-repo and the client are built, and a mark says so: script/build configures again once it is there.
 file(STRINGS ${CMAKE_SOURCE_DIR}/script/libtorch.txt libtorch REGEX "^torch==")
 string(REGEX REPLACE "^torch==([^ ]*).*" "\\1" libtorch "${libtorch}")
 set(LIBTORCH_SITE ${VITRINE_DEPENDENCIES}/libtorch-${libtorch} CACHE PATH "folder that holds torch/ and nvidia/ of any LibTorch >= 2.6")
-set(GOOGLEAPIS_PROTOS ${VITRINE_DEPENDENCIES}/googleapis-protos CACHE PATH "folder that holds google/rpc/*.proto")
-if(NOT EXISTS ${LIBTORCH_SITE}/torch/lib/libtorch_cpu.so OR NOT EXISTS ${GOOGLEAPIS_PROTOS}/google/rpc/error_details.proto)
-  message(FATAL_ERROR "LibTorch or the googleapis protos are missing under ${VITRINE_DEPENDENCIES}; run script/bootstrap")
+set(mark ${CMAKE_BINARY_DIR}/without-libtorch)
+if(EXISTS ${LIBTORCH_SITE}/torch/lib/libtorch_cpu.so)
+  set(VITRINE_WITH_LIBTORCH ON)
+  file(REMOVE ${mark})
+else()
+  set(VITRINE_WITH_LIBTORCH OFF)
+  file(TOUCH ${mark})
+  return()
 endif()
+find_package(GTest CONFIG REQUIRED)
+find_package(benchmark CONFIG REQUIRED)
+# LibTorch's wheel contains Gloo without its headers.
+find_path(GLOO_INCLUDE gloo/transport/device.h REQUIRED)
+
+# Its CMake package demands a CUDA toolkit; the CPU part needs two libraries.
 set(torch_lib ${LIBTORCH_SITE}/torch/lib)
 set(cuda_lib ${LIBTORCH_SITE}/nvidia/cu13/lib)
 add_library(c10 SHARED IMPORTED)

@@ -20,6 +20,7 @@
 #include "programs/command_line.h"
 #include "programs/gpu_check_parity.h"
 #include "programs/gpu_check_serving.h"
+#include "torch_backend/torch_functions.h"
 
 namespace vitrine {
 namespace {
@@ -73,6 +74,7 @@ int Main(int argc, char** argv) {
   app.add_option("--repository", repository, "Folder of published versions")->capture_default_str();
   app.add_option("--samples", samples, "Folder of pictures")->capture_default_str();
   if (const std::optional<int> code = ParseCommandLine(app, argc, argv)) return *code;
+  UseTorchLibrary(&kTorchFunctions);
   const absl::StatusOr<Device> parsed = ParseDevice(device);
   if (!parsed.ok()) {
     Fail("vitrine-gpu-check", parsed.status());

@@ -1,22 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 // One mixed batch on the device.
-#include <ATen/ops/from_blob.h>
-
 #include <mutex>
 #include <set>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/status_macros.h"
+#include "engine/logits.h"
 #include "models/zoo.h"
 #include "programs/gpu_check_serving.h"
-#include "reference/model.h"
+#include "reference/float_arrays.h"
 #include "server/execution/executor.h"
 #include "server/execution/response.h"
 #include "server/registry/model_loader.h"
 #include "server/request/picture_input.h"
 #include "server/request/plan_request.h"
+#include "torch_backend/backend.h"
+#include "torch_backend/draw.h"
 
 namespace vitrine {
 namespace {
@@ -31,16 +33,23 @@ struct Pair {
 
 absl::StatusOr<ModelHandle> Fresh(const ZooRow& row, const Device& device) {
   auto loaded = std::make_shared<LoadedModel>();
-  ASSIGN_OR_RETURN(std::unique_ptr<Model> model, MakeModel(row.config, 7));
-  model->To(at::Device(device.name()));
+  ASSIGN_OR_RETURN(ModelDescription description, ModelDescription::Make(row.config));
+  ASSIGN_OR_RETURN(const std::vector<FloatArray> drawn, DrawWeights(row.config, 7));
+  std::vector<const float*> weights;
+  for (const FloatArray& weight : drawn) weights.push_back(weight.values.data());
+  if (device.kind == Device::Kind::kCpu) {
+    ASSIGN_OR_RETURN(loaded->backend, MakeCpuBackend(description.program(), weights, cpu::SupportedPaths().back()));
+  } else {
+    ASSIGN_OR_RETURN(loaded->backend, MakeReferenceBackend(row.config, weights, device.name()));
+  }
   loaded->id = {std::string(row.name), 1};
   *loaded->manifest.mutable_config() = row.config;
   for (int i = 0; i < row.config.classes(); ++i) loaded->labels.push_back(absl::StrCat("class ", i));
   loaded->device = device.name();
   loaded->precision = "fp32";
-  loaded->attention = model->attention();
-  loaded->features = model->features();
-  loaded->model = std::move(model);
+  loaded->attention = description.attention();
+  loaded->features = description.features();
+  loaded->description = std::make_shared<const ModelDescription>(std::move(description));
   return loaded;
 }
 
@@ -73,7 +82,7 @@ absl::StatusOr<std::vector<v1::ClassifyResponse>> Answers(const CheckSetting& se
     v1::ClassifyRequest request;
     request.set_model(model->id.model);
     request.set_image(setting.pictures[i]);
-    request.set_top_k(model->model->config().classes());
+    request.set_top_k(model->description->config().classes());
     request.set_request_id(absl::StrCat(i));
     v1::AttentionRequest& attention = *request.add_attention();
     attention.set_kind(v1::CLASS_TOKEN_ROW);
@@ -102,10 +111,13 @@ absl::StatusOr<std::vector<v1::ClassifyResponse>> Answers(const CheckSetting& se
 }
 
 // Logits of an answer that holds every class.
-at::Tensor LogitsOf(const v1::ClassifyResponse& answer) {
-  std::vector<float> logits(answer.predictions_size());
-  for (const v1::Prediction& prediction : answer.predictions()) logits.at(prediction.index()) = prediction.logit();
-  return at::from_blob(logits.data(), {static_cast<int64_t>(logits.size())}, at::kFloat).clone();
+FloatArray LogitsIn(const v1::ClassifyResponse& answer) {
+  FloatArray logits{.shape = {1, answer.predictions_size()},
+                    .values = std::vector<float>(static_cast<size_t>(answer.predictions_size()))};
+  for (const v1::Prediction& prediction : answer.predictions()) {
+    logits.values.at(static_cast<size_t>(prediction.index())) = prediction.logit();
+  }
+  return logits;
 }
 
 absl::Status CheckForm(const v1::ClassifyResponse& answer, size_t index, const CheckSetting& setting, uint64_t batch) {
@@ -131,10 +143,10 @@ absl::StatusOr<std::string> MixedBatch(const CheckSetting& setting) {
   for (size_t i = 0; i < answers.size(); ++i) {
     RETURN_IF_ERROR(CheckForm(answers[i], i, setting, answers[0].batch().id()));
     grids.insert({answers[i].grid().rows(), answers[i].grid().columns()});
-    const v1::Preprocessing& preprocessing = model.cpu->model->config().preprocessing();
-    ASSIGN_OR_RETURN(const at::Tensor input, EncodedPictureToInput(setting.pictures[i], preprocessing));
-    ASSIGN_OR_RETURN(const at::Tensor alone, RunModel(*model.cpu->model, {input}));
-    const double error = RelativeError(LogitsOf(answers[i]), alone[0]);
+    const v1::ModelConfig& config = model.cpu->description->config();
+    ASSIGN_OR_RETURN(const FloatArray input, EncodedPictureToInput(setting.pictures[i], config.preprocessing()));
+    ASSIGN_OR_RETURN(const FloatArray alone, LogitsOf(*model.cpu->backend, config.classes(), {&input, 1}));
+    const double error = RelativeError(TensorOf(LogitsIn(answers[i])), TensorOf(alone));
     if (!(error <= kTolerance)) {
       return absl::InternalError(
           absl::StrFormat("the logits of picture %d are off by %.1e from those that the CPU "

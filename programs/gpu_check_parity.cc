@@ -16,11 +16,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/status_macros.h"
+#include "checkpoint/checkpoint.h"
 #include "imaging/geometry.h"
 #include "models/zoo.h"
 #include "reference/float_arrays.h"
 #include "reference/model.h"
-#include "repository/checkpoint.h"
 #include "server/request/picture_input.h"
 
 namespace vitrine {
@@ -157,7 +157,8 @@ absl::StatusOr<std::string> VersionParity(const VersionId& id, const CheckSettin
   ASSIGN_OR_RETURN(const std::unique_ptr<Model> model, BuildModel(stored));
   ImageBatch images;
   for (const std::string& picture : setting.pictures) {
-    ASSIGN_OR_RETURN(images.emplace_back(), EncodedPictureToInput(picture, model->config().preprocessing()));
+    ASSIGN_OR_RETURN(const FloatArray input, EncodedPictureToInput(picture, model->config().preprocessing()));
+    images.push_back(TensorOf(input));
   }
   return Compare(*model, images, setting.torch_device());
 }

@@ -14,8 +14,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/status_macros.h"
-#include "reference/model.h"
-#include "repository/checkpoint.h"
+#include "checkpoint/checkpoint.h"
+#include "engine/logits.h"
+#include "reference/float_arrays.h"
 #include "server/observability/metrics.h"
 #include "server/registry/model_loader.h"
 #include "server/registry/registry.h"
@@ -24,25 +25,21 @@
 namespace vitrine {
 namespace {
 
-// The sum of the tensors' sizes, which must be what the version reports; every tensor must be on the device.
-absl::StatusOr<int64_t> ResidentBytes(const LoadedModel& loaded, at::Device device) {
+// The sum of the weights' sizes, which must be what the version reports.
+absl::StatusOr<int64_t> ResidentBytes(const LoadedModel& loaded, const Device& device) {
+  if (loaded.device != device.name()) return absl::InternalError(absl::StrCat("the version is on ", loaded.device));
   int64_t bytes = 0;
-  for (const std::vector<NamedTensor>& tensors : {loaded.model->Parameters(), loaded.model->Buffers()}) {
-    for (const NamedTensor& named : tensors) {
-      if (named.tensor.device() != device) {
-        return absl::InternalError(absl::StrCat(named.name, " is on ", named.tensor.device().str()));
-      }
-      bytes += named.tensor.numel() * static_cast<int64_t>(named.tensor.element_size());
-    }
+  for (const program::Weight& weight : loaded.description->program().weights()) {
+    bytes += weight.elements() * static_cast<int64_t>(sizeof(float));
   }
   if (loaded.device_bytes == bytes && bytes > 0) return bytes;
-  return absl::InternalError(absl::StrCat("device_bytes is ", loaded.device_bytes, "; the tensors come to ", bytes));
+  return absl::InternalError(absl::StrCat("device_bytes is ", loaded.device_bytes, "; the weights come to ", bytes));
 }
 
 absl::StatusOr<std::string> Weights(const CheckSetting& setting, const VersionId& id) {
   ASSIGN_OR_RETURN(const ModelHandle loaded, ModelLoader(setting.repository, setting.device).Load(id));
-  ASSIGN_OR_RETURN(const int64_t bytes, ResidentBytes(*loaded, setting.torch_device()));
-  return absl::StrCat(loaded->model->CountParameters(), " parameters, ", bytes, " bytes, all on ",
+  ASSIGN_OR_RETURN(const int64_t bytes, ResidentBytes(*loaded, setting.device));
+  return absl::StrCat(loaded->description->program().parameters(), " parameters, ", bytes, " bytes, all on ",
                       setting.device.name(), "; goldens reproduced");
 }
 
@@ -72,11 +69,11 @@ absl::StatusOr<VersionId> PublishAnother(const std::filesystem::path& root, cons
   last.add_(at::randn(last.sizes(), at::detail::createCPUGenerator(7), at::kFloat));
   Draft draft;
   draft.manifest = stored.manifest;
-  draft.weights = SaveWeights(*model, at::kFloat);
+  draft.weights = SaveWeights(*model, Dtype::kF32);
   draft.golden = stored.golden;
   draft.labels = stored.labels;
   draft.extra_files = stored.extra_files;
-  RETURN_IF_ERROR(RecordGolden(*model, EncodedPictureToInput, draft.golden));
+  RETURN_IF_ERROR(RecordGolden(*model, ForwardOf(*model), EncodedPictureToInput, draft.golden));
   const auto& tolerances = stored.manifest.golden_tolerances();
   if (std::none_of(tolerances.begin(), tolerances.end(),
                    [&](const v1::GoldenTolerance& row) { return row.device() == device.kind_name(); })) {
@@ -86,11 +83,11 @@ absl::StatusOr<VersionId> PublishAnother(const std::filesystem::path& root, cons
 }
 
 // Logits of the first picture.
-absl::StatusOr<at::Tensor> Logits(const LoadedModel& loaded, const CheckSetting& setting, at::Device device) {
-  ASSIGN_OR_RETURN(const at::Tensor input,
-                   EncodedPictureToInput(setting.pictures[0], loaded.model->config().preprocessing()));
-  ASSIGN_OR_RETURN(const at::Tensor logits, RunModel(*loaded.model, {input.to(device)}));
-  return logits.cpu();
+absl::StatusOr<at::Tensor> Logits(const LoadedModel& loaded, const CheckSetting& setting) {
+  const v1::ModelConfig& config = loaded.description->config();
+  ASSIGN_OR_RETURN(const FloatArray input, EncodedPictureToInput(setting.pictures[0], config.preprocessing()));
+  ASSIGN_OR_RETURN(const FloatArray logits, LogitsOf(*loaded.backend, config.classes(), {&input, 1}));
+  return TensorOf(logits);
 }
 
 RegistryOptions OptionsFor(const std::filesystem::path& root) {
@@ -120,13 +117,13 @@ class Swap {
   absl::StatusOr<std::string> Run() {
     registry_.Poll();
     ASSIGN_OR_RETURN(ModelHandle first, registry_.Find(first_.model));
-    ASSIGN_OR_RETURN(const at::Tensor before, Logits(*first, setting_, setting_.torch_device()));
+    ASSIGN_OR_RETURN(const at::Tensor before, Logits(*first, setting_));
     ASSIGN_OR_RETURN(const VersionId second, PublishAnother(root_.path(), first_, setting_.device));
     registry_.Poll();
     ASSIGN_OR_RETURN(const int64_t bytes, CheckSecond(second, before));
 
     // `first` stands for a request that is under way.
-    ASSIGN_OR_RETURN(const at::Tensor pinned, Logits(*first, setting_, setting_.torch_device()));
+    ASSIGN_OR_RETURN(const at::Tensor pinned, Logits(*first, setting_));
     if (!at::equal(pinned, before)) return absl::InternalError("the version in use changed by the swap");
     RETURN_IF_ERROR(CheckReleased(std::move(first)));
     return absl::StrFormat("%s: version %d ready in place of %d, which was released; %d bytes", second.model,
@@ -138,12 +135,12 @@ class Swap {
   absl::StatusOr<int64_t> CheckSecond(const VersionId& second, const at::Tensor& before) {
     ASSIGN_OR_RETURN(const ModelHandle handle, registry_.Find(first_.model));
     if (handle->id != second) return absl::InternalError(absl::StrCat("version ", handle->id.version, " serves"));
-    ASSIGN_OR_RETURN(const int64_t bytes, ResidentBytes(*handle, setting_.torch_device()));
+    ASSIGN_OR_RETURN(const int64_t bytes, ResidentBytes(*handle, setting_.device));
     ASSIGN_OR_RETURN(const int64_t told, BytesInMetrics(metrics_, second));
     if (told != bytes) return absl::InternalError(absl::StrCat("the metric says ", told, " bytes, not ", bytes));
-    ASSIGN_OR_RETURN(const at::Tensor after, Logits(*handle, setting_, setting_.torch_device()));
+    ASSIGN_OR_RETURN(const at::Tensor after, Logits(*handle, setting_));
     ASSIGN_OR_RETURN(const ModelHandle on_cpu, ModelLoader(root_.path(), Device{}).Load(second));
-    ASSIGN_OR_RETURN(const at::Tensor expected, Logits(*on_cpu, setting_, at::kCPU));
+    ASSIGN_OR_RETURN(const at::Tensor expected, Logits(*on_cpu, setting_));
     const double error = RelativeError(after, expected);
     if (!(error <= kTolerance)) return absl::InternalError(absl::StrCat("the new logits are off by ", error));
     if (RelativeError(after, before) <= kTolerance) return absl::InternalError("the old weights still answer");

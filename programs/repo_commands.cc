@@ -9,12 +9,15 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/simd/chosen_path.h"
 #include "base/status_macros.h"
+#include "programs/repo_forward.h"
 #include "programs/repo_page.h"
 #include "programs/repo_picture.h"
-#include "repository/checkpoint.h"
+#include "repository/golden.h"
 #include "repository/names.h"
 #include "repository/stored_version.h"
+#include "repository/weights.h"
 #include "repository/wrong_folder.h"
 
 namespace vitrine {
@@ -49,8 +52,10 @@ absl::Status NoSuchModel(const std::string& repository, const std::string& model
 // Everything that a server checks before a version turns READY.
 absl::StatusOr<StoredVersion> ReadAndCheck(const std::string& repository, const VersionId& id) {
   ASSIGN_OR_RETURN(StoredVersion version, ReadVersion(repository, id));
-  ASSIGN_OR_RETURN(const std::unique_ptr<Model> model, BuildModel(version));
-  RETURN_IF_ERROR(CheckGolden(version, *model, PictureInput, "cpu", "fp32"));
+  ASSIGN_OR_RETURN(const WeightedModel model, FitWeights(version.manifest, version.weights));
+  ASSIGN_OR_RETURN(const cpu::CpuPath path, cpu::ChosenPath());
+  ASSIGN_OR_RETURN(const Forward forward, EngineForward(model, path));
+  RETURN_IF_ERROR(CheckGolden(version, model.description, forward, PictureInput, "cpu", "fp32"));
   return version;
 }
 

@@ -9,11 +9,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "base/status_macros.h"
+#include "engine/torch_library.h"
 #include "models/zoo.h"
+#include "programs/repo_forward.h"
 #include "programs/repo_goldens.h"
-#include "reference/model.h"
 #include "report/data_table.h"
-#include "repository/checkpoint.h"
 #include "repository/names.h"
 #include "repository/stored_version.h"
 
@@ -46,15 +46,19 @@ absl::Status RaiseLimit(const std::string& variant, int max_tokens, v1::Preproce
 
 // The model lives in this function alone, so that it is gone before the files are put together.
 absl::StatusOr<Draft> MakeDraft(const ZooRow& row, const CreateOptions& options) {
-  ASSIGN_OR_RETURN(const std::unique_ptr<Model> model, MakeModel(row.config, options.seed));
+  ASSIGN_OR_RETURN(const TorchLibrary* torch, OpenTorchLibrary());
+  ASSIGN_OR_RETURN(ModelDescription description, ModelDescription::Make(row.config));
+  ASSIGN_OR_RETURN(std::vector<FloatArray> drawn, torch->draw(row.config, options.seed));
+  WeightedModel model = {std::move(description), {}};
+  for (FloatArray& weight : drawn) model.weights.push_back(StoredOf(std::move(weight)));
   Draft draft;
-  draft.weights = SaveWeights(*model, options.bf16 ? at::kBFloat16 : at::kFloat);
-  // The goldens are those of the weights as stored.
-  if (options.bf16) RETURN_IF_ERROR(LoadWeights(draft.weights, *model));
-  ASSIGN_OR_RETURN(draft.golden, PatternGoldens(*model));
+  draft.weights = AsStored(model, options.bf16);
+  ASSIGN_OR_RETURN(const Forward forward, ReferenceForward(model));
+  ASSIGN_OR_RETURN(draft.golden, PatternGoldens(model.description, forward));
+  draft.manifest.set_goldens_by("reference");
   for (int i = 0; i < row.config.classes(); ++i) draft.labels.push_back(absl::StrCat("class_", i));
   *draft.manifest.mutable_config() = row.config;
-  draft.manifest.set_parameters(model->CountParameters());
+  draft.manifest.set_parameters(model.description.program().parameters());
   SetTolerances(draft.manifest);
   v1::Provenance& provenance = *draft.manifest.mutable_provenance();
   provenance.set_recipe(absl::StrCat("none: random weights of ", std::string(row.name)));

@@ -25,9 +25,9 @@
 #include "programs/repo_program_json.h"
 #include "programs/repo_review.h"
 #include "programs/repo_steps.h"
-#include "reference/model.h"
 #include "report/roofline.h"
-#include "repository/checkpoint.h"
+#include "repository/stored_version.h"
+#include "repository/weights.h"
 
 namespace vitrine {
 namespace {
@@ -35,8 +35,10 @@ namespace {
 // What is described.
 struct Subject {
   std::string name;
-  std::unique_ptr<Model> model;  // without memory where nothing is measured
+  WeightedModel model;  // the weights where it is measured
   WorkloadInput input;
+
+  const v1::ModelConfig& config() const { return model.description.config(); }
 };
 
 absl::StatusOr<int> ParsePixels(std::string_view text) {
@@ -63,25 +65,36 @@ absl::Status SetResolution(const std::string& text, WorkloadInput& input) {
 
 absl::StatusOr<Subject> SubjectInRepository(const DescribeOptions& options) {
   ASSIGN_OR_RETURN(const VersionId id, FindOneVersion(options.repository, options.model));
-  Subject subject;
-  subject.name = absl::StrCat(id.model, "/", id.version);
+  const std::string name = absl::StrCat(id.model, "/", id.version);
   if (options.measure) {
-    ASSIGN_OR_RETURN(const StoredVersion version, ReadVersion(options.repository, id));
-    ASSIGN_OR_RETURN(subject.model, BuildModel(version));
-  } else {
-    ASSIGN_OR_RETURN(const v1::Manifest manifest, ReadManifest(options.repository, id));
-    ASSIGN_OR_RETURN(subject.model, MakeModel(manifest.config(), 0, at::kMeta));
+    ASSIGN_OR_RETURN(StoredVersion version, ReadVersion(options.repository, id));
+    ASSIGN_OR_RETURN(WeightedModel model, FitWeights(version.manifest, std::move(version.weights)));
+    const WorkloadInput input = DefaultInput(model.description.config());
+    return Subject{name, std::move(model), input};
   }
-  subject.input = DefaultInput(subject.model->config());
-  return subject;
+  ASSIGN_OR_RETURN(const v1::Manifest manifest, ReadManifest(options.repository, id));
+  ASSIGN_OR_RETURN(ModelDescription description, ModelDescription::Make(manifest.config()));
+  return Subject{name, {std::move(description), {}}, DefaultInput(manifest.config())};
+}
+
+// Numbers as large as those of trained weights: how long a step takes does not depend on which.
+StoredTensor AnyNumbers(const std::vector<int64_t>& shape) {
+  FloatArray numbers{.shape = shape};
+  int64_t count = 1;
+  for (const int64_t side : shape) count *= side;
+  for (int64_t i = 0; i < count; ++i) numbers.values.push_back(0.05F * static_cast<float>(i % 17 - 8) / 8);
+  return StoredOf(std::move(numbers));
 }
 
 absl::StatusOr<Subject> SubjectInZoo(const DescribeOptions& options) {
   ASSIGN_OR_RETURN(const ZooRow row, FindVariant(options.model));
-  Subject subject;
-  subject.name = std::string(row.name);
-  ASSIGN_OR_RETURN(subject.model, MakeModel(row.config, 0, options.measure ? at::kCPU : at::kMeta));
-  subject.input = DefaultInput(row.config);
+  ASSIGN_OR_RETURN(ModelDescription description, ModelDescription::Make(row.config));
+  Subject subject{std::string(row.name), {std::move(description), {}}, DefaultInput(row.config)};
+  if (options.measure) {
+    for (const program::Weight& weight : subject.model.description.program().weights()) {
+      subject.model.weights.push_back(AnyNumbers(weight.shape));
+    }
+  }
   const std::optional<Published> published = FindPublished(row.name);
   if (published && published->side > 0) subject.input.height = subject.input.width = published->side;
   return subject;
@@ -91,7 +104,7 @@ absl::StatusOr<Subject> FindSubject(const DescribeOptions& options) {
   ASSIGN_OR_RETURN(Subject subject, options.repository.empty() ? SubjectInZoo(options) : SubjectInRepository(options));
   if (!options.resolution.empty()) RETURN_IF_ERROR(SetResolution(options.resolution, subject.input));
   subject.input.images = options.batch;
-  const absl::StatusOr<Grid> grid = subject.model->GridFor(subject.input.height, subject.input.width);
+  const absl::StatusOr<Grid> grid = subject.model.description.GridFor(subject.input.height, subject.input.width);
   if (!grid.ok()) {
     return absl::InvalidArgumentError(absl::StrCat(subject.name, ": ", std::string(grid.status().message())));
   }
@@ -138,18 +151,17 @@ std::string Circumstances(const Description& description) {
 }
 
 // Of the model, in its program's order.
-std::vector<const float*> WeightsOf(const Model& model) {
+std::vector<const float*> WeightsOf(const WeightedModel& model) {
   std::vector<const float*> weights;
-  for (const at::Tensor& weight : model.weights()) weights.push_back(weight.const_data_ptr<float>());
+  for (const StoredTensor& weight : model.weights) weights.push_back(weight.As<float>());
   return weights;
 }
 
 absl::Status Measure(const Subject& subject, const DescribeOptions& options, Description& description) {
   std::cerr << "vitrine-repo: measuring a core, then the steps of a forward pass\n";
-  const std::vector<const float*> weights = WeightsOf(*subject.model);
-  ASSIGN_OR_RETURN(
-      description.measured,
-      MeasureForward(description.program, weights, subject.model->config().preprocessing().channels(), subject.input));
+  const std::vector<const float*> weights = WeightsOf(subject.model);
+  ASSIGN_OR_RETURN(description.measured, MeasureForward(description.program, weights,
+                                                        subject.config().preprocessing().channels(), subject.input));
   description.steps = GroupsOf(*description.measured, options.every_layer);
   return absl::OkStatus();
 }
@@ -181,7 +193,7 @@ int64_t ExecutedMacs(const Description& description) {
 std::string InputInWords(const Subject& subject) {
   const WorkloadInput& input = subject.input;
   return absl::StrCat(input.images, " x ", input.height, "x", input.width, " pixels, ",
-                      TokensOf(subject.model->config(), input), " tokens each");
+                      TokensOf(subject.config(), input), " tokens each");
 }
 
 std::string Heading(const Subject& subject, const Description& description) {
@@ -215,7 +227,7 @@ nlohmann::ordered_json AsJson(const Subject& subject, const Description& descrip
   nlohmann::ordered_json json = {
       {"model", subject.name},
       {"input", {{"images", input.images}, {"height", input.height}, {"width", input.width}}},
-      {"tokens", TokensOf(subject.model->config(), input)},
+      {"tokens", TokensOf(subject.config(), input)},
       {"parameters", Parameters(description.published)},
       {"macs", Macs(description.published)},
       {"executed_macs", ExecutedMacs(description)},
@@ -237,7 +249,7 @@ nlohmann::ordered_json AsJson(const Subject& subject, const Description& descrip
   }
   json["operators"] = layers.AsJson();
   json["program"] = ProgramJson(description.program);
-  if (InReview(subject.model->config())) json["review"] = ReviewTable(subject.model->config(), input).AsJson();
+  if (InReview(subject.config())) json["review"] = ReviewTable(subject.config(), input).AsJson();
   return json;
 }
 
@@ -289,7 +301,7 @@ absl::Status WriteGraph(const std::string& file, const Subject& subject, const D
 }
 
 void PrintReview(const Subject& subject) {
-  const v1::ModelConfig& config = subject.model->config();
+  const v1::ModelConfig& config = subject.config();
   std::cout << "\nThe review's operator tables for this model, as printed and as corrected (N patches, b images, d "
                "width, a heads, V classes):\n\n"
             << ReviewTable(config, subject.input).Print(OutputFormat::kTable) << "\n"
@@ -305,7 +317,7 @@ absl::Status CheckResolution(const std::string& text) {
 
 absl::Status DescribeCommand(const DescribeOptions& options) {
   ASSIGN_OR_RETURN(const Subject subject, FindSubject(options));
-  const v1::ModelConfig& config = subject.model->config();
+  const v1::ModelConfig& config = subject.config();
   if (options.paper && !InReview(config)) {
     return absl::InvalidArgumentError(
         absl::StrCat(subject.name, " is no ViT with a feed-forward block of four times its width; the review's tables ",

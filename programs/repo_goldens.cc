@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "programs/repo_goldens.h"
 
-#include <ATen/ops/empty.h>
-
-#include <cstring>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -11,7 +8,6 @@
 #include "imaging/geometry.h"
 #include "programs/repo_picture.h"
 #include "report/png.h"
-#include "repository/checkpoint.h"
 
 namespace vitrine {
 namespace {
@@ -37,16 +33,14 @@ Image Pattern(Size size) {
 
 }  // namespace
 
-absl::StatusOr<Safetensors> PatternGoldens(const Model& model) {
+absl::StatusOr<Safetensors> PatternGoldens(const ModelDescription& model, const Forward& forward) {
   Safetensors golden;
   int next = 0;
   for (const Size size : {Size{96, 96}, Size{200, 320}}) {
     ASSIGN_OR_RETURN(const std::string png, EncodePng(Pattern(size)));
-    at::Tensor bytes = at::empty({static_cast<int64_t>(png.size())}, at::kByte);
-    std::memcpy(bytes.mutable_data_ptr(), png.data(), png.size());
-    golden.tensors[absl::StrCat("picture.", next++)] = bytes;
+    golden.tensors[absl::StrCat("picture.", next++)] = StoredBytes(png);
   }
-  RETURN_IF_ERROR(RecordGolden(model, PictureInput, golden));
+  RETURN_IF_ERROR(RecordGolden(model, forward, PictureInput, golden));
   return golden;
 }
 

@@ -3,15 +3,15 @@
 #define VITRINE_PROGRAMS_REPO_GOLDENS_H_
 
 #include "absl/status/statusor.h"
-#include "reference/model.h"
-#include "repository/safetensors.h"
+#include "models/model_description.h"
+#include "repository/golden.h"
 #include "vitrine/v1/manifest.pb.h"
 
 namespace vitrine {
 
 // Goldens for a version that no data set stands behind: patterns as encoded pictures, a square one and a wide one, with
-// the logits that `model` gives. The model is on the CPU and holds the weights as they are stored.
-absl::StatusOr<Safetensors> PatternGoldens(const Model& model);
+// the logits that `forward` gives from the weights as they are stored.
+absl::StatusOr<Safetensors> PatternGoldens(const ModelDescription& model, const Forward& forward);
 
 // How far the logits may be off, for either device and precision: sums in another order, other kernels; bf16 has 8 bits
 // of mantissa and passes through every layer.

@@ -13,9 +13,8 @@
 #include "absl/time/clock.h"
 #include "base/status_macros.h"
 #include "imaging/geometry.h"
+#include "programs/repo_forward.h"
 #include "programs/repo_goldens.h"
-#include "reference/model.h"
-#include "repository/checkpoint.h"
 #include "repository/import.h"
 #include "repository/labels.h"
 #include "repository/stored_version.h"
@@ -53,10 +52,10 @@ absl::StatusOr<std::vector<std::string>> ReadLabels(const std::string& path) {
 absl::Status CheckLabels(const TensorMap& tensors, ForeignSource source, const ImportOptions& options, size_t labels) {
   const char* name = source == ForeignSource::kTimm ? "head.bias" : "classifier.bias";
   const auto bias = tensors.find(name);
-  if (bias == tensors.end() || bias->second.dim() != 1) return absl::OkStatus();
-  if (bias->second.size(0) == static_cast<int64_t>(labels)) return absl::OkStatus();
+  if (bias == tensors.end() || bias->second.shape.size() != 1) return absl::OkStatus();
+  if (bias->second.shape[0] == static_cast<int64_t>(labels)) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat(options.labels, " has ", labels, " labels, but ", options.weights,
-                                                    " has ", bias->second.size(0), " classes (tensor \"", name,
+                                                    " has ", bias->second.shape[0], " classes (tensor \"", name,
                                                     "\"); one label stands on each line"));
 }
 
@@ -128,15 +127,15 @@ absl::StatusOr<Draft> MakeDraft(const ImportOptions& options) {
     RETURN_IF_ERROR(CheckLabels(foreign, source, options, draft.labels.size()));
     ASSIGN_OR_RETURN(draft.weights.tensors, RenameForeign(source, config, foreign));
   }
-  ASSIGN_OR_RETURN(const std::unique_ptr<Model> model, MakeModel(config));
-  RETURN_IF_ERROR(LoadWeights(draft.weights, *model));
-  draft.weights = SaveWeights(*model, options.bf16 ? at::kBFloat16 : at::kFloat);
-  // The goldens are those of the weights as stored.
-  if (options.bf16) RETURN_IF_ERROR(LoadWeights(draft.weights, *model));
-  ASSIGN_OR_RETURN(draft.golden, PatternGoldens(*model));
+  ASSIGN_OR_RETURN(WeightedModel model, WithWeights(config, std::move(draft.weights)));
+  draft.weights = AsStored(model, options.bf16);
+  // The path that computes nothing in a way of its own, so that the one that serves is compared with something else.
+  ASSIGN_OR_RETURN(const Forward forward, EngineForward(model, cpu::CpuPath::kPortable));
+  ASSIGN_OR_RETURN(draft.golden, PatternGoldens(model.description, forward));
+  draft.manifest.set_goldens_by("portable");
 
   *draft.manifest.mutable_config() = config;
-  draft.manifest.set_parameters(model->CountParameters());
+  draft.manifest.set_parameters(model.description.program().parameters());
   SetTolerances(draft.manifest);
   v1::Provenance& provenance = *draft.manifest.mutable_provenance();
   provenance.set_recipe(InWords(options));

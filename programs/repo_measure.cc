@@ -7,6 +7,7 @@
 #include <random>
 #include <utility>
 
+#include "base/simd/chosen_path.h"
 #include "base/status_macros.h"
 #include "engine/cpu/engine.h"
 
@@ -19,8 +20,7 @@ constexpr int kMostPasses = 200;
 // Random pictures of one size, and what computes over them.
 class Timer {
  public:
-  Timer(const engine::Engine& engine, int channels, const WorkloadInput& input)
-      : engine_(engine), workspace_(engine.MakeWorkspace()) {
+  Timer(const engine::Engine& engine, int channels, const WorkloadInput& input) : engine_(engine) {
     std::mt19937 random(1);
     std::normal_distribution<float> normal;
     pixels_.resize(static_cast<size_t>(channels) * static_cast<size_t>(input.height) *
@@ -71,12 +71,13 @@ double BoundOf(const engine::StepProfile& step, const engine::CorePeaks& peaks) 
 }
 
 engine::CorePeaks PeaksOfThisCore() {
-  return engine::MeasureCorePeaks(*engine::FindKernels(cpu::SupportedPaths().back()));
+  const cpu::CpuPath path = cpu::ChosenPath().value_or(cpu::SupportedPaths().back());
+  return engine::MeasureCorePeaks(*engine::FindKernels(path));
 }
 
 absl::StatusOr<Measurement> MeasureForward(const program::Program& program, std::span<const float* const> weights,
                                            int channels, const WorkloadInput& input) {
-  const cpu::CpuPath path = cpu::SupportedPaths().back();
+  ASSIGN_OR_RETURN(const cpu::CpuPath path, cpu::ChosenPath());
   ASSIGN_OR_RETURN(const engine::Engine engine, engine::Engine::Make(program, weights, path));
   Measurement measured;
   measured.path = cpu::Name(engine.path());

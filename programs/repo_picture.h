@@ -2,17 +2,16 @@
 #ifndef VITRINE_PROGRAMS_REPO_PICTURE_H_
 #define VITRINE_PROGRAMS_REPO_PICTURE_H_
 
-#include <ATen/core/Tensor.h>
-
 #include <string_view>
 
 #include "absl/status/statusor.h"
+#include "models/float_array.h"
 #include "vitrine/v1/model.pb.h"
 
 namespace vitrine {
 
 // An encoded picture as a model's input [C, H, W]; what CheckGolden and RecordGolden ask for.
-absl::StatusOr<at::Tensor> PictureInput(std::string_view picture, const v1::Preprocessing& preprocessing);
+absl::StatusOr<FloatArray> PictureInput(std::string_view picture, const v1::Preprocessing& preprocessing);
 
 }  // namespace vitrine
 

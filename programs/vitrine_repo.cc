@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // vitrine-repo: what models there are and what they cost; repositories of checkpoints, made, filled and verified.
-#include <ATen/Parallel.h>
-
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <functional>
@@ -200,8 +198,6 @@ int Main(int argc, char** argv) {
     commands.push_back(add(app, flags));
   }
   if (const auto exit_code = ParseCommandLine(app, argc, argv)) return *exit_code;
-  // LibTorch knows the mask of cores and not the quota.
-  at::set_num_threads(std::min(at::get_num_threads(), FindMachine().Threads()));
   for (const Command& command : commands) {
     if (!command.app->parsed()) continue;
     const absl::Status status = command.run();

@@ -10,9 +10,6 @@
 #include "absl/strings/str_cat.h"
 #include "base/simd/chosen_path.h"
 #include "base/status_macros.h"
-#include "models/families/family.h"
-#include "models/families/input.h"
-#include "models/program/abilities.h"
 #include "reference/initializer.h"
 #include "reference/out_of_memory.h"
 #include "reference/support.h"
@@ -37,13 +34,13 @@ at::Tensor Drawn(const program::Weight& weight, Initializer& initializer) {
 
 absl::StatusOr<std::unique_ptr<Model>> Make(const v1::ModelConfig& config, std::optional<uint64_t> seed,
                                             at::Device device) {
-  ASSIGN_OR_RETURN(program::Program program, ProgramOf(config));
-  RETURN_IF_ERROR(CheckSupported(program));
+  ASSIGN_OR_RETURN(ModelDescription description, ModelDescription::Make(config));
+  RETURN_IF_ERROR(CheckSupported(description.program()));
   RETURN_IF_ERROR(cpu::ChosenPath().status());
   try {
     const at::NoGradGuard no_grad;
     Initializer initializer(seed, device);
-    return std::make_unique<Model>(config, std::move(program), initializer);
+    return std::make_unique<Model>(std::move(description), initializer);
   } catch (const std::exception& error) {
     return absl::InternalError(absl::StrCat("building the model failed: ", error.what()));
   }
@@ -51,39 +48,20 @@ absl::StatusOr<std::unique_ptr<Model>> Make(const v1::ModelConfig& config, std::
 
 }  // namespace
 
-Model::Model(const v1::ModelConfig& config, program::Program program, Initializer& initializer)
-    : config_(config), program_(std::move(program)), weights_(program_.weights().size()), interpreter_(program_) {
+Model::Model(ModelDescription description, Initializer& initializer)
+    : ModelDescription(std::move(description)), weights_(program().weights().size()), interpreter_(program()) {
   std::vector<at::Tensor> initial(weights_.size());
-  for (const int place : program_.drawing_order()) {
-    initial[static_cast<size_t>(place)] = Drawn(program_.weights()[static_cast<size_t>(place)], initializer);
+  for (const int place : program().drawing_order()) {
+    initial[static_cast<size_t>(place)] = Drawn(program().weights()[static_cast<size_t>(place)], initializer);
   }
   for (size_t i = 0; i < weights_.size(); ++i) {
-    const program::Weight& weight = program_.weights()[i];
+    const program::Weight& weight = program().weights()[i];
     if (weight.trained) {
       RegisterParameter(weight.name, weights_[i], std::move(initial[i]), weight.decays);
     } else {
       RegisterBuffer(weight.name, weights_[i], std::move(initial[i]));
     }
   }
-}
-
-absl::StatusOr<Grid> Model::GridFor(int height, int width) const {
-  if (program_.cell() == 0) return Grid{1, 1};  // looks at no pixel
-  return GridOfInput(config().preprocessing(), program_.cell(), height, width);
-}
-
-int Model::cell() const {
-  const v1::Preprocessing& preprocessing = config().preprocessing();
-  if (program_.cell() > 0) return program_.cell();
-  return preprocessing.has_native() ? preprocessing.native().cell() : preprocessing.fixed().height();
-}
-
-AttentionAbility Model::attention() const {
-  return program::AttentionOf(program_);
-}
-
-FeatureAbility Model::features() const {
-  return program::FeaturesOf(program_);
 }
 
 absl::StatusOr<std::unique_ptr<Model>> MakeModel(const v1::ModelConfig& config, uint64_t seed, at::Device device) {

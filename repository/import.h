@@ -20,7 +20,7 @@ enum class ForeignSource {
   kHuggingFace,  // transformers: ViTForImageClassification
 };
 
-using TensorMap = std::map<std::string, at::Tensor>;
+using TensorMap = std::map<std::string, StoredTensor>;
 
 // The config of a model by the name that its source gives it ("vit_tiny_patch16_224", "xcit_small_12_p8_384",
 // "vit-base-patch16-224"), with that name's preprocessing: size, fit, crop, interpolation, mean and deviation as the

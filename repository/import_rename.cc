@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <ATen/ops/cat.h>
-#include <c10/util/Exception.h>
-
+#include <cstring>
 #include <set>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "base/status_macros.h"
-#include "reference/model.h"
+#include "models/model_description.h"
 #include "repository/import_names.h"
 #include "repository/text.h"
 
@@ -21,7 +19,7 @@ absl::Status Refused(const std::string& name, const std::string& fault) {
   return absl::FailedPreconditionError(absl::StrCat("tensor ", Quoted(name), " ", fault));
 }
 
-std::string ToString(at::IntArrayRef shape) {
+std::string ToString(const Shape& shape) {
   return absl::StrCat("[", absl::StrJoin(shape, ", "), "]");
 }
 
@@ -51,10 +49,39 @@ Shape ForeignShape(Reshape reshape, Shape ours, const v1::ModelConfig& config) {
   return ours;
 }
 
-at::Tensor Reshaped(Reshape reshape, const std::vector<at::Tensor>& foreign, const Shape& ours) {
-  if (reshape == Reshape::kStackedQkv) return at::cat(foreign);
-  if (reshape == Reshape::kPatchRows) return foreign[0].permute({0, 2, 3, 1}).reshape(ours);
-  return foreign[0].reshape(ours);
+// The rows of all parts below each other.
+StoredTensor Stacked(const std::vector<StoredTensor>& parts, const Shape& ours) {
+  std::byte* bytes = nullptr;
+  StoredTensor stacked = MakeStored(parts[0].dtype, ours, bytes);
+  for (const StoredTensor& part : parts) {
+    std::memcpy(bytes, part.data.get(), static_cast<size_t>(part.bytes()));
+    bytes += part.bytes();
+  }
+  return stacked;
+}
+
+// [outputs, channels, height, width] as [outputs, height x width x channels].
+StoredTensor ChannelsLast(const StoredTensor& foreign, const Shape& ours) {
+  const int64_t channels = foreign.shape[1], places = foreign.shape[2] * foreign.shape[3];
+  const auto item = static_cast<size_t>(BytesOf(foreign.dtype));
+  std::byte* bytes = nullptr;
+  StoredTensor rows = MakeStored(foreign.dtype, ours, bytes);
+  for (int64_t output = 0; output < foreign.shape[0]; ++output) {
+    for (int64_t place = 0; place < places; ++place) {
+      for (int64_t channel = 0; channel < channels; ++channel) {
+        const auto from = static_cast<size_t>((output * channels + channel) * places + place);
+        std::memcpy(bytes, foreign.data.get() + from * item, item);
+        bytes += item;
+      }
+    }
+  }
+  return rows;
+}
+
+StoredTensor Reshaped(Reshape reshape, const std::vector<StoredTensor>& foreign, const Shape& ours) {
+  if (reshape == Reshape::kStackedQkv) return Stacked(foreign, ours);
+  if (reshape == Reshape::kPatchRows) return ChannelsLast(foreign[0], ours);
+  return {.dtype = foreign[0].dtype, .shape = ours, .data = foreign[0].data};
 }
 
 // A rule with its number put in.
@@ -109,18 +136,18 @@ std::string Hint(ForeignSource source, const TensorMap& tensors) {
   return "";
 }
 
-absl::StatusOr<at::Tensor> Take(const std::string& name, const Shape& wanted, ForeignSource source,
-                                const TensorMap& tensors) {
+absl::StatusOr<StoredTensor> Take(const std::string& name, const Shape& wanted, ForeignSource source,
+                                  const TensorMap& tensors) {
   const auto found = tensors.find(name);
   if (found == tensors.end()) {
     return Refused(name, absl::StrCat("is missing; the model needs it as ", ToString(wanted), Hint(source, tensors)));
   }
-  const at::Tensor& tensor = found->second;
-  if (tensor.sizes() != at::IntArrayRef(wanted)) {
-    return Refused(name, absl::StrCat("has shape ", ToString(tensor.sizes()), "; the model needs ", ToString(wanted)));
+  const StoredTensor& tensor = found->second;
+  if (tensor.shape != wanted) {
+    return Refused(name, absl::StrCat("has shape ", ToString(tensor.shape), "; the model needs ", ToString(wanted)));
   }
-  if (!tensor.is_floating_point()) {
-    return Refused(name, absl::StrCat("is stored as ", c10::toString(tensor.scalar_type()),
+  if (!IsFloating(tensor.dtype)) {
+    return Refused(name, absl::StrCat("is stored as ", std::string(NameOf(tensor.dtype)),
                                       "; the model needs floating-point numbers"));
   }
   return tensor;
@@ -138,10 +165,9 @@ absl::Status CheckAllUsed(ForeignSource source, const TensorMap& tensors, const 
 
 absl::StatusOr<TensorMap> RenameAll(ForeignSource source, const v1::ModelConfig& config,
                                     std::span<const NameRule> rules, const TensorMap& tensors) {
-  ASSIGN_OR_RETURN(const std::unique_ptr<Model> model, MakeModel(config, 0, at::kMeta));
+  ASSIGN_OR_RETURN(const ModelDescription model, ModelDescription::Make(config));
   std::map<std::string, Shape> wanted;
-  for (const NamedTensor& tensor : model->Parameters()) wanted[tensor.name] = tensor.tensor.sizes().vec();
-  for (const NamedTensor& tensor : model->Buffers()) wanted[tensor.name] = tensor.tensor.sizes().vec();
+  for (const program::Weight& weight : model.program().weights()) wanted[weight.name] = weight.shape;
 
   TensorMap renamed;
   std::set<std::string> used;
@@ -151,14 +177,14 @@ absl::StatusOr<TensorMap> RenameAll(ForeignSource source, const v1::ModelConfig&
       return absl::InvalidArgumentError(absl::StrCat("the model has no tensor ", Quoted(rename.ours),
                                                      ", which this source's models have; its config is another form"));
     }
-    std::vector<at::Tensor> foreign;
+    std::vector<StoredTensor> foreign;
     for (const std::string& name : rename.foreign) {
       const Shape shape = ForeignShape(rename.reshape, ours->second, config);
-      ASSIGN_OR_RETURN(at::Tensor tensor, Take(name, shape, source, tensors));
+      ASSIGN_OR_RETURN(StoredTensor tensor, Take(name, shape, source, tensors));
       foreign.push_back(std::move(tensor));
       used.insert(name);
     }
-    renamed[rename.ours] = Reshaped(rename.reshape, foreign, ours->second).contiguous();
+    renamed[rename.ours] = Reshaped(rename.reshape, foreign, ours->second);
     wanted.erase(ours);
   }
   if (!wanted.empty()) {
@@ -174,13 +200,9 @@ absl::StatusOr<TensorMap> RenameAll(ForeignSource source, const v1::ModelConfig&
 absl::StatusOr<TensorMap> RenameForeign(ForeignSource source, const v1::ModelConfig& config, const TensorMap& tensors) {
   const std::span<const NameRule> rules = NameRules(source, config.family_case());
   if (rules.empty()) return absl::InvalidArgumentError("this source has no models of the config's family");
-  try {
-    ASSIGN_OR_RETURN(TensorMap renamed, RenameAll(source, config, rules, tensors));
-    RETURN_IF_ERROR(CheckFinite({tensors, {}}));
-    return renamed;
-  } catch (const c10::Error& error) {
-    return absl::InternalError(absl::StrCat("LibTorch: ", error.what_without_backtrace()));
-  }
+  ASSIGN_OR_RETURN(TensorMap renamed, RenameAll(source, config, rules, tensors));
+  RETURN_IF_ERROR(CheckFinite({tensors, {}}));
+  return renamed;
 }
 
 }  // namespace vitrine

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "repository/safetensors.h"
 
-#include <ATen/ops/empty.h>
-
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <new>
 #include <optional>
 #include <tuple>
 
@@ -22,25 +21,11 @@ static_assert(std::endian::native == std::endian::little, "safetensors is little
 
 constexpr size_t kLengthBytes = 8;
 
-struct DtypeName {
-  std::string_view name;
-  at::ScalarType dtype;
-};
+constexpr Dtype kDtypes[] = {Dtype::kF32, Dtype::kF16, Dtype::kBF16, Dtype::kI64, Dtype::kU8};
 
-constexpr DtypeName kDtypes[] = {
-    {"F32", at::kFloat}, {"F16", at::kHalf}, {"BF16", at::kBFloat16}, {"I64", at::kLong}, {"U8", at::kByte},
-};
-
-std::optional<at::ScalarType> DtypeOf(std::string_view name) {
-  for (const DtypeName& row : kDtypes) {
-    if (row.name == name) return row.dtype;
-  }
-  return std::nullopt;
-}
-
-std::optional<std::string_view> NameOf(at::ScalarType dtype) {
-  for (const DtypeName& row : kDtypes) {
-    if (row.dtype == dtype) return row.name;
+std::optional<Dtype> DtypeOf(std::string_view name) {
+  for (const Dtype dtype : kDtypes) {
+    if (NameOf(dtype) == name) return dtype;
   }
   return std::nullopt;
 }
@@ -50,9 +35,8 @@ absl::Status Refused(const TensorEntry& tensor, const std::string& fault) {
 }
 
 // Bytes that dtype and shape ask for. A zero side does not excuse the others: strides are their product.
-absl::StatusOr<uint64_t> DeclaredBytes(const TensorEntry& tensor, at::ScalarType dtype) {
-  const int64_t item = static_cast<int64_t>(c10::elementSize(dtype));
-  int64_t extent = item;
+absl::StatusOr<uint64_t> DeclaredBytes(const TensorEntry& tensor, Dtype dtype) {
+  int64_t extent = BytesOf(dtype);
   bool empty = false;
   for (const uint64_t side : tensor.shape) {
     empty |= side == 0;
@@ -89,7 +73,7 @@ absl::Status CheckCoverage(const std::vector<TensorEntry>& by_offset, uint64_t d
 
 // Checks one tensor alone: what DeclaredBytes and the file's length allow.
 absl::Status CheckEntry(const TensorEntry& tensor, uint64_t data_bytes) {
-  const std::optional<at::ScalarType> dtype = DtypeOf(tensor.dtype);
+  const std::optional<Dtype> dtype = DtypeOf(tensor.dtype);
   if (!dtype.has_value()) {
     return Refused(tensor, absl::StrCat("dtype ", Quoted(tensor.dtype), " is not one of F32, F16, BF16, I64, U8"));
   }
@@ -131,39 +115,42 @@ absl::StatusOr<SafetensorsHeader> ReadHeader(uint64_t file_bytes, const NextByte
   return header;
 }
 
-absl::StatusOr<at::Tensor> ReadTensor(const TensorEntry& entry, const NextBytes& next) {
-  const std::vector<int64_t> shape(entry.shape.begin(), entry.shape.end());
-  at::Tensor tensor;
+absl::StatusOr<StoredTensor> ReadTensor(const TensorEntry& entry, const NextBytes& next) {
+  std::byte* bytes = nullptr;
+  StoredTensor tensor;
   try {
-    tensor = at::empty(shape, *DtypeOf(entry.dtype));
-  } catch (const c10::Error&) {
+    tensor = MakeStored(*DtypeOf(entry.dtype), {entry.shape.begin(), entry.shape.end()}, bytes);
+  } catch (const std::bad_alloc&) {
     return absl::ResourceExhaustedError(
         absl::StrCat("no memory for the ", entry.end - entry.begin, " bytes of tensor ", Quoted(entry.name)));
   }
-  if (tensor.nbytes() > 0) RETURN_IF_ERROR(next(static_cast<char*>(tensor.mutable_data_ptr()), tensor.nbytes()));
+  if (bytes != nullptr) {
+    RETURN_IF_ERROR(next(reinterpret_cast<char*>(bytes), static_cast<size_t>(tensor.bytes())));
+  }
   return tensor;
 }
 
 // Whether every element's exponent is below all ones, which IEEE 754 and bfloat16 keep for infinity and NaN.
 template <typename Bits>
-bool AllFinite(const void* values, int64_t count, Bits exponent) {
-  const Bits* bits = static_cast<const Bits*>(values);
-  return std::none_of(bits, bits + count, [exponent](Bits value) { return (value & exponent) == exponent; });
+bool AllFinite(const StoredTensor& tensor, Bits exponent) {
+  const Bits* bits = tensor.As<Bits>();
+  return std::none_of(bits, bits + tensor.elements(),
+                      [exponent](Bits value) { return (value & exponent) == exponent; });
 }
 
-bool IsFinite(const at::Tensor& any_layout) {
-  const at::Tensor tensor = any_layout.detach().cpu().contiguous();
-  const void* values = tensor.const_data_ptr();
-  switch (tensor.scalar_type()) {
-    case at::kFloat:
-      return AllFinite<uint32_t>(values, tensor.numel(), 0x7F800000);
-    case at::kHalf:
-      return AllFinite<uint16_t>(values, tensor.numel(), 0x7C00);
-    case at::kBFloat16:
-      return AllFinite<uint16_t>(values, tensor.numel(), 0x7F80);
-    default:
+bool IsFinite(const StoredTensor& tensor) {
+  switch (tensor.dtype) {
+    case Dtype::kF32:
+      return AllFinite<uint32_t>(tensor, 0x7F800000);
+    case Dtype::kF16:
+      return AllFinite<uint16_t>(tensor, 0x7C00);
+    case Dtype::kBF16:
+      return AllFinite<uint16_t>(tensor, 0x7F80);
+    case Dtype::kI64:
+    case Dtype::kU8:
       return true;
   }
+  return true;
 }
 
 }  // namespace
@@ -189,38 +176,29 @@ absl::StatusOr<Safetensors> ParseSafetensors(std::string_view bytes) {
 absl::StatusOr<std::string> WriteSafetensors(const Safetensors& content) {
   struct Item {
     TensorEntry entry;
-    at::Tensor tensor;
+    const StoredTensor* tensor;
   };
   std::vector<Item> items;
   for (const auto& [name, tensor] : content.tensors) {
     TensorEntry entry;
     entry.name = name;
     if (name == "__metadata__") return Refused(entry, "the name is reserved");
-    if (!tensor.defined()) return Refused(entry, "it is undefined");
-    if (!NameOf(tensor.scalar_type()).has_value()) {
-      return Refused(entry, absl::StrCat("dtype ", c10::toString(tensor.scalar_type()),
-                                         " is not one of float, half, bfloat16, int64, uint8"));
-    }
-    if (tensor.dim() > static_cast<int64_t>(kMaxSafetensorsRank)) {
+    if (tensor.shape.size() > kMaxSafetensorsRank) {
       return Refused(entry, absl::StrCat("rank is above ", kMaxSafetensorsRank));
     }
-    try {
-      items.push_back({entry, tensor.detach().cpu().contiguous()});
-    } catch (const c10::Error&) {
-      return absl::InternalError(absl::StrCat("tensor ", Quoted(name), ": could not be copied to the CPU"));
-    }
+    entry.dtype = NameOf(tensor.dtype);
+    entry.shape.assign(tensor.shape.begin(), tensor.shape.end());
+    items.push_back({std::move(entry), &tensor});
   }
   std::stable_sort(items.begin(), items.end(),
-                   [](const Item& a, const Item& b) { return a.tensor.element_size() > b.tensor.element_size(); });
+                   [](const Item& a, const Item& b) { return BytesOf(a.tensor->dtype) > BytesOf(b.tensor->dtype); });
 
   SafetensorsHeader header;
   header.metadata = content.metadata;
   uint64_t offset = 0;
   for (Item& item : items) {
-    item.entry.dtype = *NameOf(item.tensor.scalar_type());
-    item.entry.shape.assign(item.tensor.sizes().begin(), item.tensor.sizes().end());
     item.entry.begin = offset;
-    item.entry.end = offset += item.tensor.nbytes();
+    item.entry.end = offset += static_cast<uint64_t>(item.tensor->bytes());
     header.tensors.push_back(item.entry);
   }
   ASSIGN_OR_RETURN(std::string json, FormatSafetensorsHeader(header));
@@ -236,9 +214,7 @@ absl::StatusOr<std::string> WriteSafetensors(const Safetensors& content) {
   bytes.reserve(kLengthBytes + json.size() + offset);
   bytes += json;
   for (const Item& item : items) {
-    if (item.tensor.nbytes() > 0) {
-      bytes.append(static_cast<const char*>(item.tensor.const_data_ptr()), item.tensor.nbytes());
-    }
+    if (item.tensor->bytes() > 0) bytes.append(item.tensor->As<char>(), static_cast<size_t>(item.tensor->bytes()));
   }
   return bytes;
 }

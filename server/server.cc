@@ -88,7 +88,7 @@ class RunningServer : public Server {
                  .repository = [this] { return registry_.repository_status(); },
                  .version = VITRINE_VERSION,
                  .revision = options_.revision,
-                 .device = options_.device,
+                 .compute = ComputeOn(device),
                  .flags = FlagsInForce(options)},
                 clock) {
     KeepHistory();
@@ -165,11 +165,15 @@ class RunningServer : public Server {
     canaries_.Start(
         [this](const VersionId& id, const std::string& reason) { return admin_.RollBackCanary(id, reason); });
     starter_ = std::thread([this] { AwaitFirstPoll(); });
+    const Compute compute = ComputeOn(options_.executor.device);
     Log(LogLevel::kInfo, "started",
         {{"repository", options_.repository},
          {"listen", address_},
          {"metrics", metrics_address_.empty() ? "off" : metrics_address_},
          {"device", options_.device},
+         {"cpu", compute.cpu},
+         {"path", compute.path},
+         {"precision", compute.precision},
          {"executors", int64_t{options_.executor.ThreadCount()}}});
   }
 

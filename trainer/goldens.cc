@@ -1,21 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trainer/goldens.h"
 
-#include <ATen/ops/empty.h>
-
 #include <algorithm>
-#include <cstring>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "checkpoint/checkpoint.h"
 #include "imaging/decode.h"
 #include "imaging/preprocess.h"
 #include "report/png.h"
 #include "report/thumbnail.h"
-#include "repository/checkpoint.h"
 #include "trainer/evaluate.h"
 #include "trainer/patterns.h"
 #include "trainer/recipe.h"
@@ -25,22 +22,15 @@ namespace {
 
 constexpr int kMostTileSide = 256;
 
-at::Tensor ToTensor(const std::vector<float>& values, int channels, Size size) {
-  at::Tensor tensor = at::empty({channels, size.height, size.width}, at::kFloat);
-  std::copy(values.begin(), values.end(), tensor.mutable_data_ptr<float>());
-  return tensor;
+FloatArray ToInput(const Image& picture, const v1::Preprocessing& preprocessing, const Geometry& geometry) {
+  return {.shape = {preprocessing.channels(), geometry.input.height, geometry.input.width},
+          .values = Preprocess(picture, preprocessing, geometry)};
 }
 
-at::Tensor ToBytes(const std::string& bytes) {
-  at::Tensor tensor = at::empty({static_cast<int64_t>(bytes.size())}, at::kByte);
-  std::memcpy(tensor.mutable_data_ptr(), bytes.data(), bytes.size());
-  return tensor;
-}
-
-absl::StatusOr<at::Tensor> PictureToTensor(std::string_view bytes, const v1::Preprocessing& preprocessing) {
+absl::StatusOr<FloatArray> EncodedToInput(std::string_view bytes, const v1::Preprocessing& preprocessing) {
   ASSIGN_OR_RETURN(const Image picture, Decode(bytes));
   ASSIGN_OR_RETURN(const Geometry geometry, PlanGeometry(preprocessing, {picture.height, picture.width}));
-  return ToTensor(Preprocess(picture, preprocessing, geometry), preprocessing.channels(), geometry.input);
+  return ToInput(picture, preprocessing, geometry);
 }
 
 // Six pictures side by side and above each other, so that the golden passes through the resize as well. Each
@@ -88,16 +78,15 @@ absl::StatusOr<Safetensors> MakeGoldens(const v1::Recipe& recipe, const Model& m
     for (const int64_t index : {test.size() / 7, test.size() * 5 / 7}) {
       ASSIGN_OR_RETURN(const Image picture, test.image(index));
       ASSIGN_OR_RETURN(const Geometry geometry, PlanEvaluation(preprocessing, {picture.height, picture.width}, size));
-      golden.tensors[absl::StrCat("input.", next++)] =
-          ToTensor(Preprocess(picture, preprocessing, geometry), preprocessing.channels(), geometry.input);
+      golden.tensors[absl::StrCat("input.", next++)] = StoredOf(ToInput(picture, preprocessing, geometry));
     }
   }
   ASSIGN_OR_RETURN(const std::string file, test.encoded(test.size() / 3));
-  golden.tensors[absl::StrCat("picture.", next++)] = ToBytes(file);
+  golden.tensors[absl::StrCat("picture.", next++)] = StoredBytes(file);
   ASSIGN_OR_RETURN(const Image mosaic, Mosaic(test));
   ASSIGN_OR_RETURN(const std::string png, EncodePng(mosaic));
-  golden.tensors[absl::StrCat("picture.", next++)] = ToBytes(png);
-  RETURN_IF_ERROR(RecordGolden(model, PictureToTensor, golden));
+  golden.tensors[absl::StrCat("picture.", next++)] = StoredBytes(png);
+  RETURN_IF_ERROR(RecordGolden(model, ForwardOf(model), EncodedToInput, golden));
   return golden;
 }
 

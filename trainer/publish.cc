@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "base/status_macros.h"
-#include "repository/checkpoint.h"
+#include "checkpoint/checkpoint.h"
 #include "repository/names.h"
 #include "trainer/recipe.h"
 #include "trainer/tasks/start.h"
@@ -52,7 +52,7 @@ absl::StatusOr<VersionId> PublishResult(const v1::Recipe& recipe, const TrainRes
   const auto& trained = dynamic_cast<const Model&>(*result.model);
   const bool bf16 = recipe.storage() == v1::Recipe::BF16;
   Draft draft;
-  draft.weights = SaveWeights(trained, bf16 ? at::kBFloat16 : at::kFloat);
+  draft.weights = SaveWeights(trained, bf16 ? Dtype::kBF16 : Dtype::kF32);
   draft.labels = train.labels();
   // From here on the weights as a server will load them.
   ASSIGN_OR_RETURN(const std::unique_ptr<Model> stored, MakeModel(trained.config()));
@@ -87,6 +87,7 @@ absl::StatusOr<VersionId> PublishResult(const v1::Recipe& recipe, const TrainRes
     options.progress->Line(absl::StrCat(split, ": ", 100 * accuracy.top1(), " % of ", accuracy.images));
   }
   ASSIGN_OR_RETURN(draft.golden, MakeGoldens(recipe, *stored, test, options.golden));
+  draft.manifest.set_goldens_by("reference");
   draft.manifest.set_model(options.model);
   draft.extra_files["model_card.md"] = ModelCard(recipe, draft.manifest, result, options.golden);
   draft.extra_files["recipe.textproto"] = PrintRecipe(recipe);

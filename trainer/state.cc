@@ -15,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/file/replace.h"
 #include "base/status_macros.h"
+#include "checkpoint/stored_tensors.h"
 #include "repository/safetensors.h"
 #include "trainer/recipe.h"
 
@@ -95,10 +96,11 @@ absl::Status Restore(const fs::path& file, const Safetensors& content, const std
   for (const NamedTensor& tensor : wanted) {
     const auto found = content.tensors.find(tensor.name);
     if (found == content.tensors.end()) return Fault(file, absl::StrCat("lacks ", tensor.name));
-    if (found->second.sizes() != tensor.tensor.sizes() || found->second.scalar_type() != tensor.tensor.scalar_type()) {
+    const at::Tensor stored = TensorOf(found->second);
+    if (stored.sizes() != tensor.tensor.sizes() || stored.scalar_type() != tensor.tensor.scalar_type()) {
       return Fault(file, absl::StrCat(tensor.name, " has another shape or type"));
     }
-    tensor.tensor.copy_(found->second);
+    tensor.tensor.copy_(stored);
   }
   return absl::OkStatus();
 }
@@ -115,7 +117,7 @@ absl::StatusOr<Safetensors> ReadTensors(const fs::path& file) {
 absl::Status Write(const fs::path& file, const std::vector<NamedTensor>& tensors,
                    std::map<std::string, std::string> metadata) {
   Safetensors content;
-  for (const NamedTensor& tensor : tensors) content.tensors[tensor.name] = tensor.tensor.detach().contiguous();
+  for (const NamedTensor& tensor : tensors) content.tensors[tensor.name] = StoredOf(tensor.tensor);
   content.metadata = std::move(metadata);
   ASSIGN_OR_RETURN(const std::string bytes, WriteSafetensors(content));
   return ReplaceFile(file, bytes);

@@ -19,7 +19,7 @@ constexpr unsigned kSignature = 1, kHighestExtended = 0x80000000, kFirstOfName =
 
 // Sixteen characters a leaf, padded with NULs behind and on some with spaces before.
 std::string ModelName() {
-  if (__get_cpuid_max(kHighestExtended, nullptr) < kLastOfName) return "unnamed x86-64";
+  if (static_cast<unsigned>(__get_cpuid_max(kHighestExtended, nullptr)) < kLastOfName) return "unnamed x86-64";
   std::string name;
   for (unsigned leaf = kFirstOfName; leaf <= kLastOfName; ++leaf) {
     unsigned words[4];

@@ -128,9 +128,10 @@ ColumnAffine Compiler::AffineOf(const Operator& batch_norm) const {
 }
 
 std::shared_ptr<const PackedMatrix> Compiler::Pack(const Operator& op, const LinearWeights& weights) {
-  std::shared_ptr<const PackedMatrix>& matrix = matrices_[&op];
+  std::shared_ptr<const PackedMatrix> matrix = matrices_.Find(op);
   if (matrix == nullptr) {
     matrix = std::make_shared<const PackedMatrix>(weights.matrix(), weights.bias.data(), kernels_);
+    matrices_.Put(op, matrix);
   }
   return matrix;
 }

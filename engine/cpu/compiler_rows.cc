@@ -75,6 +75,10 @@ void Compiler::Do(const Operator& op, const program::Affine&) {
 }
 
 LinearWeights Compiler::WeightsOf(const Operator& op, const program::Linear& linear) const {
+  // What is packed is not read again, and may be gone.
+  if (linear.code < 0 && matrices_.Find(op) != nullptr) {
+    return {.weight = {}, .bias = std::vector<float>(static_cast<size_t>(linear.outputs))};
+  }
   const auto& shape = program_.weights()[static_cast<size_t>(op.weights[0])].shape;
   const std::span<const float> rows = Weight(op, 0).subspan(static_cast<size_t>(linear.first_row * shape[1]),
                                                             static_cast<size_t>(linear.outputs * shape[1]));

@@ -15,13 +15,13 @@
 namespace vitrine::engine {
 
 absl::StatusOr<Engine> Engine::Make(const program::Program& program, std::span<const float* const> weights,
-                                    cpu::CpuPath path) {
+                                    cpu::CpuPath path, ReleaseWeight release) {
   const Kernels* kernels = FindKernels(path);
   if (kernels == nullptr) {
     return absl::FailedPreconditionError(absl::StrCat("this CPU cannot run the kernels of ", cpu::Name(path)));
   }
   const cpu::FloatMode mode;  // folding is arithmetic too
-  SharedMatrices matrices;
+  SharedMatrices matrices(program, std::move(release));
   ASSIGN_OR_RETURN(Plan logits, Compile(program, weights, *kernels, /*tokens=*/false, matrices));
   ASSIGN_OR_RETURN(Plan tokens, Compile(program, weights, *kernels, /*tokens=*/true, matrices));
   return Engine(std::move(logits), std::move(tokens), *kernels);
@@ -38,7 +38,7 @@ void Engine::Run(std::span<const Picture> pictures, Workspace& workspace, float*
   std::vector<Grid> grids;
   for (size_t first = 0; first < pictures.size();) {
     const std::span<const Picture> group = FirstGroup(pictures.subspan(first), plan.cell);
-    Frame& frame = workspace.Prepare(plan, group, static_cast<int>(first));
+    Frame& frame = workspace.Prepare(plan, *kernels_, group, static_cast<int>(first));
     frame.attention = attention;
     frame.tokens = handed_out.empty() ? nullptr : &handed_out;
     for (const auto& step : plan.steps) step->Run(frame);

@@ -25,9 +25,7 @@ class Engine {
  public:
   // FAILED_PRECONDITION where this CPU cannot run `path`; for the rest see Compile.
   static absl::StatusOr<Engine> Make(const program::Program& program, std::span<const float* const> weights,
-                                     cpu::CpuPath path);
-
-  Workspace MakeWorkspace() const { return Workspace(*kernels_); }
+                                     cpu::CpuPath path, ReleaseWeight release = nullptr);
 
   // Logits [pictures, classes] of pictures of whole cells or more, one at least. What is asked of the taps, which may
   // be null, is computed beside them and changes no bit of the logits.
@@ -35,6 +33,7 @@ class Engine {
            TokenTap* tokens = nullptr) const;
 
   const Plan& plan() const { return logits_; }
+  const Kernels& kernels() const { return *kernels_; }
   cpu::CpuPath path() const { return kernels_->path; }
 
  private:

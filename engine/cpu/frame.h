@@ -40,13 +40,11 @@ struct Segment {
 // Images that pass through the steps together, and the memory in which they do. One thread's.
 class Frame {
  public:
-  explicit Frame(const Kernels& kernels) : kernels_(kernels) {}
-
   // Takes the next images: `pictures` of whole cells, at least one. `first_image` is the place of the first in its
   // batch.
   void Take(std::span<const Picture> pictures, int cell, int first_image);
 
-  const Kernels& kernels() const { return kernels_; }
+  const Kernels& kernels() const { return *kernels_; }
   std::span<const Picture> pictures() const { return pictures_; }
   int images() const { return static_cast<int>(pictures_.size()); }
   int first_image() const { return first_image_; }
@@ -90,7 +88,7 @@ class Frame {
     float* data = nullptr;
   };
 
-  const Kernels& kernels_;
+  const Kernels* kernels_ = nullptr;
   std::span<const Picture> pictures_;
   int first_image_ = 0;
   std::vector<Grid> grids_;

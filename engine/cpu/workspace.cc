@@ -19,7 +19,9 @@ void Grow(AlignedFloats& memory, int64_t count) {
 
 }  // namespace
 
-Frame& Workspace::Prepare(const Plan& plan, std::span<const Picture> pictures, int first_image) {
+Frame& Workspace::Prepare(const Plan& plan, const Kernels& kernels, std::span<const Picture> pictures,
+                          int first_image) {
+  frame_.kernels_ = &kernels;
   frame_.Take(pictures, plan.cell, first_image);
   int64_t floats = 0;
   for (const Slot& slot : plan.slots) floats += RoundUp(frame_.rows(slot.rows) * slot.width);

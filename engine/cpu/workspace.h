@@ -10,13 +10,12 @@
 
 namespace vitrine::engine {
 
-// The memory of one lane: a frame over an arena that grows to the largest group of images it has seen. One thread's.
+// The memory of one lane: a frame over an arena that grows to the largest group of images it has seen. One thread's,
+// for any models.
 class Workspace {
  public:
-  explicit Workspace(const Kernels& kernels) : frame_(kernels) {}
-
   // The frame of these pictures, with the buffers of `plan`. Valid until the next call.
-  Frame& Prepare(const Plan& plan, std::span<const Picture> pictures, int first_image);
+  Frame& Prepare(const Plan& plan, const Kernels& kernels, std::span<const Picture> pictures, int first_image);
 
  private:
   Frame frame_;

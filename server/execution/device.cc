@@ -1,30 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/execution/device.h"
 
-#include <ATen/Context.h>
-#include <ATen/core/Tensor.h>
-#include <ATen/detail/CUDAHooksInterface.h>
-#include <ATen/ops/zeros.h>
 #include <dlfcn.h>
 
-#include <filesystem>
 #include <string>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "base/simd/chosen_path.h"
+#include "base/simd/cpu_description.h"
+#include "engine/cpu/kernels/kernels.h"
+#include "engine/torch_library.h"
 
 namespace vitrine {
 namespace {
-
-// The folder that libtorch_cpu.so was loaded from; libtorch_cuda.so of the same release lies beside it.
-std::filesystem::path LibTorchFolder() {
-  Dl_info info{};
-  if (dladdr(reinterpret_cast<const void*>(&at::detail::getCUDAHooks), &info) == 0 || info.dli_fname == nullptr) {
-    return {};
-  }
-  return std::filesystem::path(info.dli_fname).parent_path();
-}
 
 absl::Status Refuse(const Device& device, const std::string& why) {
   return absl::FailedPreconditionError(
@@ -57,41 +47,29 @@ absl::StatusOr<Device> ParseDevice(std::string_view text) {
 }
 
 absl::Status OpenDevice(const Device& device) {
-  if (device.kind == Device::Kind::kCpu) return absl::OkStatus();
+  if (device.kind == Device::Kind::kCpu) return cpu::ChosenPath().status();
   // The driver first: without it LibTorch's library would load and then report no device, without a reason.
   if (dlopen("libcuda.so.1", RTLD_NOW | RTLD_GLOBAL) == nullptr) {
     return Refuse(device, absl::StrCat("there is no NVIDIA driver on this machine (", LoadError(), ")"));
   }
-  const std::filesystem::path library = LibTorchFolder() / "libtorch_cuda.so";
-  // Global, since LibTorch registers kernels and hooks from its static initialisers.
-  if (dlopen(library.c_str(), RTLD_NOW | RTLD_GLOBAL) == nullptr) {
-    return Refuse(device, absl::StrCat("LibTorch's CUDA library does not load (", LoadError(), ")"));
-  }
-  try {
-    const at::CUDAHooksInterface& hooks = at::detail::getCUDAHooks();
-    const int count = hooks.hasCUDA() ? hooks.deviceCount() : 0;
-    if (count == 0) return Refuse(device, "LibTorch finds no CUDA device");
-    if (device.index >= count) {
-      return Refuse(device, absl::StrCat("there are ", count, " CUDA devices, cuda:0 to cuda:", count - 1));
-    }
-    // By default cuDNN rounds the operands of fp32 convolutions to TF32, 10 bits of mantissa; fp32 is promised.
-    for (const at::Float32Op op : {at::Float32Op::CONV, at::Float32Op::RNN}) {
-      at::globalContext().setFloat32Precision(at::Float32Backend::CUDA, op, at::Float32Precision::IEEE);
-    }
-  } catch (const std::exception& error) {
-    return Refuse(device, absl::StrCat("CUDA does not start (", std::string(error.what()).substr(0, 200), ")"));
-  }
-  return absl::OkStatus();
+  const absl::StatusOr<const TorchLibrary*> library = OpenTorchLibrary();
+  if (!library.ok()) return Refuse(device, std::string(library.status().message()));
+  const absl::Status opened = (*library)->open_device(device.name());
+  return opened.ok() ? opened : Refuse(device, std::string(opened.message()));
+}
+
+Compute ComputeOn(const Device& device) {
+  Compute compute{.device = device.name(), .cpu = cpu::CpuDescription(), .path = "libtorch", .precision = "fp32"};
+  if (device.kind != Device::Kind::kCpu) return compute;
+  const absl::StatusOr<cpu::CpuPath> path = cpu::ChosenPath();
+  if (path.ok()) compute.path = cpu::Name(engine::FindKernels(*path)->path);
+  return compute;
 }
 
 bool IsLost(const Device& device) {
   if (device.kind == Device::Kind::kCpu) return false;
-  try {
-    (void)at::zeros({1}, at::Device(device.name())).cpu();
-    return false;
-  } catch (const std::exception&) {
-    return true;
-  }
+  const absl::StatusOr<const TorchLibrary*> library = OpenTorchLibrary();
+  return !library.ok() || (*library)->is_lost(device.name());
 }
 
 }  // namespace vitrine

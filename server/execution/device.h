@@ -23,13 +23,21 @@ struct Device {
 // "cpu" or "cuda:N" ("cuda" is cuda:0). INVALID_ARGUMENT quotes anything else.
 absl::StatusOr<Device> ParseDevice(std::string_view text);
 
-// Makes the device usable: loads LibTorch's CUDA library and checks that the device exists. Call it before anything
-// else of LibTorch, once, from main: LibTorch looks for CUDA at its first use and keeps what it found.
+// Makes the device usable: for the CPU it looks at VITRINE_ISA (base/simd/chosen_path.h); for a CUDA device it loads
+// LibTorch and its CUDA library, and checks that the device exists. Once, before anything else is done with it.
 // FAILED_PRECONDITION names what is missing: the driver, the first library that cannot be loaded, or the device.
 absl::Status OpenDevice(const Device& device);
 
-// Whether an open CUDA device is lost for good: after some errors (an illegal address, a fallen-off bus) every call of
-// the process fails, and only a new process gets the device back. Tries a small computation; waits for it.
+// What computes on an open device, in words.
+struct Compute {
+  std::string device;
+  std::string cpu;        // its own name and numbers
+  std::string path;       // of the engine's kernels, "avx512"; "libtorch" on a CUDA device
+  std::string precision;  // that models compute in
+};
+Compute ComputeOn(const Device& device);
+
+// Whether an open CUDA device is lost for good; see TorchLibrary::is_lost.
 bool IsLost(const Device& device);
 
 }  // namespace vitrine

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/execution/execute_batch.h"
 
-#include <ATen/ops/zeros.h>
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
@@ -12,14 +11,17 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
+#include "base/status_macros.h"
+#include "engine/backend.h"
+#include "engine/logits.h"
 #include "models/attention_maps.h"
-#include "reference/model.h"
-#include "reference/out_of_memory.h"
 #include "server/observability/log.h"
 #include "server/observability/metrics.h"
 #include "server/request/out_of_memory.h"
@@ -59,7 +61,7 @@ class BatchRun {
   void Run() {
     try {
       Decode();
-      SortByGrid();
+      Sort();
       if (items_.empty()) return;
       if (absl::Status computed = Compute(); !computed.ok()) {
         return FailRest(absl::IsResourceExhausted(computed), computed.message());
@@ -68,15 +70,24 @@ class BatchRun {
         Finish(items_[i], OrOutOfMemory([&] { return Answer(static_cast<int>(i)); }));
       }
       Log();
+    } catch (const std::bad_alloc&) {
+      FailRest(true, "out of memory");
     } catch (const std::exception& error) {
-      FailRest(IsOutOfMemory(error), error.what());
+      FailRest(false, error.what());
     }
   }
 
  private:
+  // Items that run together, and what they asked for by their place in the part.
+  struct Part {
+    size_t first = 0;  // item
+    AttentionTap attention;
+    TokenTap tokens;
+  };
+
   // Answers and removes the requests whose picture is damaged, and those whose client has left meanwhile.
   void Decode() {
-    const v1::Preprocessing& preprocessing = model_->model->config().preprocessing();
+    const v1::Preprocessing& preprocessing = model_->description->config().preprocessing();
     for (Item& item : items_) {
       const absl::Time begin = context_.clock.Now();
       const absl::Status decoded = DecodeOne(item, preprocessing);
@@ -95,18 +106,17 @@ class BatchRun {
 
   absl::Status DecodeOne(Item& item, const v1::Preprocessing& preprocessing) const {
     try {
-      if (model_->model->config().has_null()) {
+      if (model_->description->config().has_null()) {
         item.input.tensor = Unread(*item.request, preprocessing);
         return absl::OkStatus();
       }
       auto input = MakePictureInput(item.request->request, preprocessing, item.request->geometry);
       if (!input.ok()) return input.status();
       item.input = *std::move(input);
-      if (context_.device.kind != Device::Kind::kCpu)
-        item.input.tensor = item.input.tensor.to(at::Device(context_.device.name()));
       return absl::OkStatus();
+    } catch (const std::bad_alloc&) {
+      return OutOfMemory();
     } catch (const std::exception& error) {
-      if (IsOutOfMemory(error)) return OutOfMemory();
       spdlog::error("batch {}: decoding a request of {} bytes failed: {}", id_, item.request->InputBytes(),
                     error.what());
       return absl::InternalError("the server failed to decode this picture; its log has the cause");
@@ -114,33 +124,63 @@ class BatchRun {
   }
 
   // The null model looks at no pixel, so that it measures the service alone: nothing is decoded for it.
-  static at::Tensor Unread(const InferenceRequest& request, const v1::Preprocessing& preprocessing) {
+  static FloatArray Unread(const InferenceRequest& request, const v1::Preprocessing& preprocessing) {
     const bool normalized = request.request.has_tensor() && request.request.tensor().normalized();
     const Size size =
         normalized ? Size{request.request.tensor().height(), request.request.tensor().width()} : request.geometry.input;
-    return at::zeros({1}, at::kFloat).expand({preprocessing.channels(), size.height, size.width});
+    return {.shape = {preprocessing.channels(), size.height, size.width}};
   }
 
-  // Equal neighbours share batched calls in the model.
-  void SortByGrid() {
+  // Those that ask for features come last, since the model then computes tokens that nobody needs otherwise. Equal
+  // neighbours share what depends on their grid.
+  void Sort() {
     std::stable_sort(items_.begin(), items_.end(), [](const Item& a, const Item& b) {
-      return std::pair(a.grid.rows, a.grid.columns) < std::pair(b.grid.rows, b.grid.columns);
+      return std::tuple(!a.request->features.empty(), a.grid.rows, a.grid.columns) <
+             std::tuple(!b.request->features.empty(), b.grid.rows, b.grid.columns);
     });
   }
 
+  // What was planned is what came out of decoding, or a fault of ours would read beyond a picture's end.
+  absl::Status CheckFits(const Item& item) const {
+    const std::vector<int64_t>& shape = item.input.tensor.shape;
+    const ModelDescription& model = *model_->description;
+    if (shape.size() == 3 && shape[0] == model.config().preprocessing().channels()) {
+      const absl::StatusOr<Grid> grid = model.GridFor(static_cast<int>(shape[1]), static_cast<int>(shape[2]));
+      if (grid.ok() && *grid == item.grid) return absl::OkStatus();
+    }
+    return absl::InternalError(absl::StrCat("an input of [", absl::StrJoin(shape, ", "), "] is not what was planned"));
+  }
+
+  // The items from `first` to before `last`, of which all or none ask for features.
+  absl::Status ComputePart(size_t first, size_t last) {
+    if (first == last) return absl::OkStatus();
+    Part& part = parts_.emplace_back();
+    part.first = first;
+    std::vector<engine::Picture> pictures;
+    for (size_t i = first; i < last; ++i) {
+      const InferenceRequest& request = *items_[i].request;
+      RETURN_IF_ERROR(CheckFits(items_[i]));
+      pictures.push_back(PictureOf(items_[i].input.tensor));
+      for (const auto& wish : request.attention) {
+        RequestAttention(wish, model_->attention, static_cast<int>(i - first), part.attention);
+      }
+      if (!request.features.empty()) part.tokens.Request(TokenTap::kFinal);
+    }
+    return model_->backend->Run(
+        pictures, context_.workspace, logits_.values.data() + first * static_cast<size_t>(logits_.shape[1]),
+        part.attention.empty() ? nullptr : &part.attention, part.tokens.wanted().empty() ? nullptr : &part.tokens);
+  }
+
+  const Part& PartOf(size_t i) const { return parts_.size() > 1 && i >= parts_[1].first ? parts_[1] : parts_[0]; }
+
   absl::Status Compute() {
-    ImageBatch inputs;
     std::set<std::pair<int, int>> grids;
     int64_t tokens = 0;
-    for (size_t i = 0; i < items_.size(); ++i) {
-      const InferenceRequest& request = *items_[i].request;
-      inputs.push_back(items_[i].input.tensor);
-      tokens += request.tokens;
-      grids.insert({request.grid.rows, request.grid.columns});
-      for (const auto& wish : request.attention) {
-        RequestAttention(wish, model_->attention, static_cast<int>(i), tap_);
-      }
-      if (!request.features.empty()) tokens_.Request(TokenTap::kFinal);
+    size_t without_features = 0;
+    for (const Item& item : items_) {
+      tokens += item.request->tokens;
+      grids.insert({item.grid.rows, item.grid.columns});
+      without_features += item.request->features.empty();
     }
     info_.set_images(static_cast<int>(items_.size()));
     info_.set_tokens(static_cast<int>(tokens));
@@ -149,14 +189,11 @@ class BatchRun {
 
     const absl::Time begin = context_.clock.Now();
     computing_since_ = begin;
-    absl::StatusOr<at::Tensor> logits = RunModel(*model_->model, inputs, tap_.empty() ? nullptr : &tap_, &tokens_);
-    if (!logits.ok()) return logits.status();
-    logits_ = logits->to(at::kCPU).to(at::kFloat).contiguous();
+    const int64_t images = items_.size(), classes = model_->description->config().classes();
+    logits_ = {.shape = {images, classes}, .values = std::vector<float>(static_cast<size_t>(images * classes))};
+    RETURN_IF_ERROR(ComputePart(0, without_features));
+    RETURN_IF_ERROR(ComputePart(without_features, items_.size()));
     compute_ = context_.clock.Now() - begin;
-    const int64_t images = items_.size(), classes = model_->model->config().classes();
-    if (logits_.dim() != 2 || logits_.size(0) != images || logits_.size(1) != classes) {
-      return absl::InternalError(absl::StrCat("logits have the wrong shape for ", images, " images"));
-    }
     model_->cost->ObserveCompute(tokens, compute_);
     // What callers send to a version by its name may be other pictures than the rest get.
     const auto is_routed = [](const Item& item) { return item.request->is_routed; };
@@ -180,18 +217,20 @@ class BatchRun {
     if (request.deadline <= context_.clock.Now()) {
       return absl::DeadlineExceededError("the deadline passed before the answer was made");
     }
-    const float* row = logits_.data_ptr<float>() + i * logits_.size(1);
+    const std::span<const float> row = logits_[i];
     InferenceOutput output;
-    output.logits.assign(row, row + logits_.size(1));
+    output.logits.assign(row.begin(), row.end());
     if (!std::all_of(output.logits.begin(), output.logits.end(), [](float v) { return std::isfinite(v); })) {
       spdlog::error("batch {}: {} version {} gave a logit that is not finite", id_, model_->id.model,
                     model_->id.version);
       return absl::InternalError("the model gave a number that is not finite for this picture");
     }
+    const Part& part = PartOf(static_cast<size_t>(i));
+    const int place = i - static_cast<int>(part.first);
     for (const auto& wish : request.attention) {
-      output.attention.push_back(CollectAttention(wish, model_->attention, tap_, i, request.grid));
+      output.attention.push_back(CollectAttention(wish, model_->attention, part.attention, place, request.grid));
     }
-    for (const auto& wish : request.features) output.features.push_back(CollectFeature(wish, tokens_, i));
+    for (const auto& wish : request.features) output.features.push_back(CollectFeature(wish, part.tokens, place));
     const Sureness sureness = version_metrics_ == nullptr ? Sureness() : SurenessOf(output.logits);
     output.timings.set_queue(static_cast<float>(absl::ToDoubleSeconds(start_ - request.arrival)));
     output.timings.set_decode(static_cast<float>(absl::ToDoubleSeconds(*item.decode)));
@@ -287,9 +326,8 @@ class BatchRun {
   const absl::Time start_;
 
   std::vector<Item> items_;
-  AttentionTap tap_;
-  TokenTap tokens_;
-  at::Tensor logits_;
+  std::vector<Part> parts_;                    // one or two
+  FloatArray logits_;                          // [images, classes]
   std::optional<absl::Time> computing_since_;  // until the model has run
   absl::Duration compute_;
   v1::BatchInfo info_;

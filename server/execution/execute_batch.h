@@ -5,8 +5,8 @@
 #include <functional>
 
 #include "absl/status/statusor.h"
+#include "engine/cpu/workspace.h"
 #include "server/clock.h"
-#include "server/execution/device.h"
 #include "server/request/inference_request.h"
 #include "server/scheduling/scheduler.h"
 
@@ -17,10 +17,10 @@ namespace vitrine {
 using Responder =
     std::function<absl::StatusOr<v1::ClassifyResponse>(const InferenceRequest& request, InferenceOutput output)>;
 
-// Where and for whom a batch runs. What it refers to outlives the call.
+// With what and for whom a batch runs. What it refers to outlives the call.
 struct BatchContext {
-  const Device& device;
-  int executor = 0;  // index of the calling thread, for its own histograms
+  engine::Workspace& workspace;  // of the calling thread
+  int executor = 0;              // index of the calling thread, for its own histograms
   const Responder& responder;
   const Clock& clock;
   bool log_batches = false;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/execution/executor.h"
 
-#include <ATen/Context.h>
-#include <ATen/Parallel.h>
 #include <pthread.h>
 #include <sched.h>
 #include <spdlog/spdlog.h>
@@ -12,6 +10,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/simd/float_mode.h"
 #include "server/lifecycle/crash_stack.h"
 #include "server/request/out_of_memory.h"
 
@@ -107,11 +106,10 @@ void ExecutorPool::Run(int index, int core) {
   const CrashHandlerStack crash_stack;
   pthread_setname_np(pthread_self(), absl::StrCat("executor-", index).c_str());
   if (options_.pin && options_.device.kind == Device::Kind::kCpu) PinTo(core);
-  at::set_num_threads(1);  // LibTorch's pool of threads would fight with the executors for the cores
-  // A processor computes with denormals a hundred times slower, and no probability is as small.
-  at::Context::setFlushDenormal(true);
+  const cpu::FloatMode mode;
+  engine::Workspace workspace;
   Worker& worker = *workers_[index];
-  const BatchContext context{options_.device, index, responder_, clock_, options_.log_batches};
+  const BatchContext context{workspace, index, responder_, clock_, options_.log_batches};
   while (std::optional<Batch> batch = NextBatch()) {
     const int64_t begin = absl::ToUnixNanos(clock_.Now());
     worker.batches.fetch_add(1, std::memory_order_relaxed);

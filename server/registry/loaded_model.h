@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "models/abilities.h"
+#include "models/model_description.h"
 #include "repository/repository.h"
 #include "server/registry/compute_times.h"
 #include "server/registry/model_limits.h"
@@ -18,7 +19,7 @@
 
 namespace vitrine {
 
-class Model;
+class Backend;
 class ModelMetrics;
 class VersionMetrics;
 struct StoredVersion;
@@ -47,10 +48,11 @@ struct LoadedModel {
   std::vector<std::string> labels;
   std::string device;        // "cpu" or "cuda:N"
   std::string precision;     // "fp32"
-  int64_t device_bytes = 0;  // sum of the sizes of every parameter and buffer
+  int64_t device_bytes = 0;  // of the weights, as fp32
   AttentionAbility attention;
   FeatureAbility features;
-  std::shared_ptr<const Model> model;
+  std::shared_ptr<const ModelDescription> description;
+  std::shared_ptr<const Backend> backend;
 
   // Shared by the versions of a model, so that a new version starts with what is known about the old.
   std::shared_ptr<ModelCost> cost = std::make_shared<ModelCost>();

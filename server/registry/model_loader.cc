@@ -1,19 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/registry/model_loader.h"
 
-#include <ATen/Parallel.h>
+#include <malloc.h>
 
 #include <algorithm>
 #include <exception>
 #include <new>
+#include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/simd/chosen_path.h"
 #include "base/status_macros.h"
-#include "reference/model.h"
-#include "repository/checkpoint.h"
+#include "engine/backend.h"
+#include "engine/logits.h"
+#include "engine/torch_library.h"
+#include "repository/golden.h"
 #include "repository/stored_version.h"
+#include "repository/weights.h"
 #include "server/clock.h"
 #include "server/observability/log.h"
 #include "server/registry/memory_budget.h"
@@ -25,49 +31,64 @@ namespace {
 // What a file of an honest version has beside the weights, such as a header: no reason to count more than these.
 constexpr int64_t kBesideWeights = 1 << 20;
 
-int64_t DeviceBytes(const Model& model) {
-  int64_t bytes = 0;
-  for (const NamedTensor& parameter : model.Parameters()) bytes += static_cast<int64_t>(parameter.tensor.nbytes());
-  for (const NamedTensor& buffer : model.Buffers()) bytes += static_cast<int64_t>(buffer.tensor.nbytes());
-  return bytes;
+Forward ForwardOf(const LoadedModel& model, int threads) {
+  return [&model, threads](std::span<const FloatArray> images) {
+    return LogitsOf(*model.backend, model.description->config().classes(), images, threads);
+  };
 }
 
 // Runs the goldens on as many threads as there are `cores` now, but the one alone on the calling thread: a batch is
 // computed so, and what it takes is the first guess of the cost. What was measured while serving is better.
-absl::Status ProveGoldens(const StoredVersion& stored, const LoadedModel& loaded, const Model& model,
-                          const Device& device, const std::function<int()>& cores) {
+absl::Status ProveGoldens(const StoredVersion& stored, const LoadedModel& loaded, const Device& device,
+                          const std::function<int()>& cores) {
   absl::Time begin;
   const GoldenSteps steps = {
-      .before_alone =
-          [&begin] {
-            at::set_num_threads(1);
-            begin = SteadyClock().Now();
-          },
+      .before_alone = [&begin] { begin = SteadyClock().Now(); },
       .after_alone =
           [&begin, &cost = *loaded.cost](int64_t tokens) {
             if (cost.Predict(tokens, 0) != absl::ZeroDuration()) return;
             cost.ObserveCompute(tokens, SteadyClock().Now() - begin);
           },
   };
-  if (cores != nullptr) at::set_num_threads(cores());
-  const absl::Status status =
-      CheckGolden(stored, model, EncodedPictureToInput, device.kind_name(), loaded.precision, steps);
-  at::set_num_threads(1);
-  return status;
+  // A device computes its batches one after the other.
+  const bool alone = cores == nullptr || device.kind != Device::Kind::kCpu;
+  return CheckGolden(stored, *loaded.description, ForwardOf(loaded, alone ? 1 : cores()), EncodedPictureToInput,
+                     device.kind_name(), loaded.precision, steps);
+}
+
+// The weights go as they are taken over, so that at no time there is much more than the model.
+absl::StatusOr<std::unique_ptr<const Backend>> MakeBackend(WeightedModel& model, const Device& device) {
+  std::vector<const float*> weights;
+  for (const StoredTensor& weight : model.weights) weights.push_back(weight.As<float>());
+  if (device.kind == Device::Kind::kCpu) {
+    ASSIGN_OR_RETURN(const cpu::CpuPath path, cpu::ChosenPath());
+    return MakeCpuBackend(model.description.program(), weights, path,
+                          [&model](size_t weight) { model.weights[weight].data.reset(); });
+  }
+  ASSIGN_OR_RETURN(const TorchLibrary* torch, OpenTorchLibrary());
+  return torch->make_backend(model.description.config(), weights, device.name());
+}
+
+int64_t BytesOf(const WeightedModel& model) {
+  int64_t bytes = 0;
+  for (const StoredTensor& weight : model.weights) bytes += weight.bytes();
+  return bytes;
 }
 
 absl::StatusOr<ModelHandle> BuildAndProve(StoredVersion stored, const VersionId& id, const Device& device,
                                           std::shared_ptr<ModelCost> cost, const std::function<int()>& cores,
                                           Metrics* metrics, std::shared_ptr<QueueLimits> queue_limits) {
-  ASSIGN_OR_RETURN(std::unique_ptr<Model> model, BuildModel(stored.manifest, std::exchange(stored.weights, {})));
-  model->RequireGrad(false);
-  model->To(at::Device(device.name()));
-
   auto loaded = std::make_shared<LoadedModel>();
   loaded->precision = "fp32";
   loaded->cost = std::move(cost);
+  {
+    ASSIGN_OR_RETURN(WeightedModel model, FitWeights(stored.manifest, std::exchange(stored.weights, {})));
+    loaded->device_bytes = BytesOf(model);
+    ASSIGN_OR_RETURN(loaded->backend, MakeBackend(model, device));
+    loaded->description = std::make_shared<const ModelDescription>(std::move(model.description));
+  }
   // Lets lazy initialisation happen before the first request, too.
-  RETURN_IF_ERROR(ProveGoldens(stored, *loaded, *model, device, cores));
+  RETURN_IF_ERROR(ProveGoldens(stored, *loaded, device, cores));
   loaded->id = id;
   stored.extra_files.clear();
   loaded->golden = std::make_shared<const StoredVersion>(stored);
@@ -76,14 +97,12 @@ absl::StatusOr<ModelHandle> BuildAndProve(StoredVersion stored, const VersionId&
   loaded->weights_sha256 = std::move(stored.weights_sha256);
   loaded->labels = std::move(stored.labels);
   loaded->device = device.name();
-  loaded->device_bytes = DeviceBytes(*model);
-  loaded->attention = model->attention();
-  loaded->features = model->features();
+  loaded->attention = loaded->description->attention();
+  loaded->features = loaded->description->features();
   if (metrics != nullptr) {
     loaded->metrics = metrics->ForModel(id.model);
     loaded->version_metrics = metrics->ForVersion(id.model, id.version);
   }
-  loaded->model = std::move(model);
   return loaded;
 }
 
@@ -99,8 +118,8 @@ absl::StatusOr<int64_t> ModelLoader::BytesOf(const VersionId& id) const {
 }
 
 absl::StatusOr<ModelHandle> ModelLoader::Load(const VersionId& id) {
-  // The calling thread alone, so that loading does not take the cores of those who serve: see `cores` for the goldens.
-  at::set_num_threads(1);
+  // On the calling thread alone, so that loading does not take the cores of those who serve: see `cores` for the
+  // goldens.
   std::shared_ptr<ModelCost> cost;
   {
     MutexLock lock(mutex_);
@@ -113,6 +132,7 @@ absl::StatusOr<ModelHandle> ModelLoader::Load(const VersionId& id) {
     ASSIGN_OR_RETURN(StoredVersion stored, ReadVersion(root_, id));
     absl::StatusOr<ModelHandle> loaded = BuildAndProve(std::move(stored), id, device_, std::move(cost), cores_,
                                                        metrics_, limits_ == nullptr ? nullptr : limits_->For(id.model));
+    malloc_trim(0);  // the weights as they were read are as large as the model, and lie between what stays
     if (!absl::IsInternal(loaded.status())) return loaded;
     fault = std::string(loaded.status().message());
   } catch (const std::bad_alloc&) {
@@ -121,7 +141,7 @@ absl::StatusOr<ModelHandle> ModelLoader::Load(const VersionId& id) {
   } catch (const std::exception& error) {
     fault = error.what();
   }
-  // LibTorch's own words name files and addresses: they are for the log, not for callers.
+  // The words of libraries name files and addresses: they are for the log, not for callers.
   Log(LogLevel::kError, "load failed", {{"model", id.model}, {"version", id.version}, {"reason", fault}});
   return absl::InternalError(
       absl::StrCat(id.model, "/", id.version, ": the model does not compute; the server's log has the cause"));
@@ -129,9 +149,9 @@ absl::StatusOr<ModelHandle> ModelLoader::Load(const VersionId& id) {
 
 absl::StatusOr<double> RerunGoldens(const LoadedModel& model) {
   if (model.golden == nullptr) return absl::FailedPreconditionError("the version came without goldens");
-  at::set_num_threads(1);
   try {
-    ASSIGN_OR_RETURN(const float drift, GoldenDrift(*model.golden, *model.model, EncodedPictureToInput, model.device));
+    ASSIGN_OR_RETURN(const float drift,
+                     GoldenDrift(*model.golden, *model.description, ForwardOf(model, 1), EncodedPictureToInput));
     return drift;
   } catch (const std::exception& error) {
     return absl::InternalError(error.what());

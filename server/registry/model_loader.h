@@ -47,7 +47,7 @@ class ModelLoader {
 };
 
 // Runs the goldens of a loaded version again, on the model that serves and on the calling thread alone: how far it is
-// off now, see GoldenDrift in checkpoint.h.
+// off now, see GoldenDrift in repository/golden.h.
 absl::StatusOr<double> RerunGoldens(const LoadedModel& model);
 
 }  // namespace vitrine

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/request/picture_input.h"
 
-#include <ATen/ops/empty.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -21,12 +19,6 @@ namespace {
 // Normalised inputs are a few units wide; far beyond, sums of products leave the range of fp32 and logits are not
 // finite.
 constexpr float kMaxNormalizedValue = 1e4f;
-
-at::Tensor ToTensor(const std::vector<float>& values, int64_t channels, int64_t height, int64_t width) {
-  at::Tensor tensor = at::empty({channels, height, width}, at::kFloat);
-  std::memcpy(tensor.data_ptr<float>(), values.data(), values.size() * sizeof(float));
-  return tensor;
-}
 
 // Calls put(index in [H, W, C] order, number of the value as it lies in the message) for every value.
 template <typename Put>
@@ -89,16 +81,16 @@ Image Rounded(const FloatImage& image) {
   return rounded;
 }
 
-absl::StatusOr<at::Tensor> NormalizedToTensor(const v1::RawTensor& raw) {
+absl::StatusOr<FloatArray> NormalizedToTensor(const v1::RawTensor& raw) {
   RETURN_IF_ERROR(CheckSize(raw));
-  at::Tensor tensor = at::empty({raw.channels(), raw.height(), raw.width()}, at::kFloat);
-  float* values = tensor.data_ptr<float>();
+  FloatArray tensor{.shape = {raw.channels(), raw.height(), raw.width()},
+                    .values = std::vector<float>(size_t{1} * raw.channels() * raw.height() * raw.width())};
   const int64_t pixels = int64_t{raw.height()} * raw.width();
   bool in_range = true;
   ForEachValue(raw, [&](int64_t hwc, int64_t from) {
     const float value = FloatAt(raw, from);
     in_range = in_range && std::abs(value) <= kMaxNormalizedValue;  // false for NaN
-    values[hwc % raw.channels() * pixels + hwc / raw.channels()] = value;
+    tensor.values[hwc % raw.channels() * pixels + hwc / raw.channels()] = value;
   });
   if (!in_range) {
     return absl::InvalidArgumentError(
@@ -108,9 +100,9 @@ absl::StatusOr<at::Tensor> NormalizedToTensor(const v1::RawTensor& raw) {
 }
 
 template <typename AnyImage>
-at::Tensor ImageToTensor(const AnyImage& image, const v1::Preprocessing& preprocessing, const Geometry& geometry) {
-  return ToTensor(Preprocess(image, preprocessing, geometry), preprocessing.channels(), geometry.input.height,
-                  geometry.input.width);
+FloatArray ImageToTensor(const AnyImage& image, const v1::Preprocessing& preprocessing, const Geometry& geometry) {
+  return {.shape = {preprocessing.channels(), geometry.input.height, geometry.input.width},
+          .values = Preprocess(image, preprocessing, geometry)};
 }
 
 // What was planned is what the message held; a decoder could disagree with the header.
@@ -155,7 +147,7 @@ absl::StatusOr<PictureInput> MakePictureInput(const v1::ClassifyRequest& request
   return input;
 }
 
-absl::StatusOr<at::Tensor> EncodedPictureToInput(std::string_view picture, const v1::Preprocessing& preprocessing) {
+absl::StatusOr<FloatArray> EncodedPictureToInput(std::string_view picture, const v1::Preprocessing& preprocessing) {
   ASSIGN_OR_RETURN(const ImageHeader header, ReadHeader(picture));
   ASSIGN_OR_RETURN(const Geometry geometry, PlanGeometry(preprocessing, Size{header.height, header.width}));
   ASSIGN_OR_RETURN(const Image image, Decode(picture));

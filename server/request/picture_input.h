@@ -2,14 +2,13 @@
 #ifndef VITRINE_SERVER_REQUEST_PICTURE_INPUT_H_
 #define VITRINE_SERVER_REQUEST_PICTURE_INPUT_H_
 
-#include <ATen/core/Tensor.h>
-
 #include <memory>
 #include <string_view>
 
 #include "absl/status/statusor.h"
 #include "imaging/geometry.h"
 #include "imaging/image.h"
+#include "models/float_array.h"
 #include "vitrine/v1/classifier.pb.h"
 #include "vitrine/v1/model.pb.h"
 
@@ -17,7 +16,7 @@ namespace vitrine {
 
 // A model's input, on the CPU.
 struct PictureInput {
-  at::Tensor tensor;                     // [channels, height, width] fp32, normalised
+  FloatArray tensor;                     // [channels, height, width], normalised
   std::shared_ptr<const Image> picture;  // oriented; null for a normalised tensor
 };
 
@@ -29,7 +28,7 @@ absl::StatusOr<PictureInput> MakePictureInput(const v1::ClassifyRequest& request
                                               const v1::Preprocessing& preprocessing, const Geometry& geometry);
 
 // The same for an encoded picture on its own, at the size that the model gives it: what golden pictures go through.
-absl::StatusOr<at::Tensor> EncodedPictureToInput(std::string_view picture, const v1::Preprocessing& preprocessing);
+absl::StatusOr<FloatArray> EncodedPictureToInput(std::string_view picture, const v1::Preprocessing& preprocessing);
 
 }  // namespace vitrine
 

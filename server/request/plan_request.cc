@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "imaging/header.h"
-#include "reference/model.h"
+#include "models/model_description.h"
 #include "server/request/plan_attention.h"
 
 namespace vitrine {
@@ -152,8 +152,8 @@ absl::StatusOr<InferenceRequest> PlanRequest(v1::ClassifyRequest request, ModelH
   } else {
     ASSIGN_OR_RETURN(plan.geometry, PlanGeometry(preprocessing, original, wish));
   }
-  ASSIGN_OR_RETURN(plan.grid, served.model->GridFor(plan.geometry.input.height, plan.geometry.input.width));
-  plan.tokens = plan.grid.cells() + served.model->prefix_tokens();
+  ASSIGN_OR_RETURN(plan.grid, served.description->GridFor(plan.geometry.input.height, plan.geometry.input.width));
+  plan.tokens = plan.grid.cells() + served.description->prefix_tokens();
   RETURN_IF_ERROR(PlanAttentionAndFeatures(plan));
   return plan;
 }

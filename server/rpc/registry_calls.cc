@@ -5,9 +5,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "models/model_description.h"
 #include "models/workload/conventions.h"
 #include "models/workload/workload.h"
-#include "reference/model.h"
 #include "server/rpc/typed_calls.h"
 
 namespace vitrine {
@@ -28,7 +28,7 @@ absl::Status AddCosts(const v1::GetModelRequest& request, const VersionStatus& s
   }
   const v1::ModelConfig& config = status.model->manifest.config();
   for (const v1::InputSize& size : request.cost_of()) {
-    RETURN_IF_ERROR(status.model->model->GridFor(size.height(), size.width()).status());
+    RETURN_IF_ERROR(status.model->description->GridFor(size.height(), size.width()).status());
     const WorkloadInput input{.height = size.height(), .width = size.width()};
     ASSIGN_OR_RETURN(const Workload workload, WorkloadOf(config, input));
     v1::PictureCost& cost = *answer.add_costs();

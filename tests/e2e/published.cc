@@ -7,8 +7,8 @@
 
 #include <cstring>
 
+#include "checkpoint/checkpoint.h"
 #include "reference/model.h"
-#include "repository/checkpoint.h"
 #include "server/request/picture_input.h"
 #include "tests/imaging/pictures.h"
 #include "tests/reference/pictures.h"
@@ -53,12 +53,9 @@ VersionId PublishModel(const std::filesystem::path& root, const std::string& mod
   tolerance.set_device("cpu");
   tolerance.set_precision("fp32");
   tolerance.set_tolerance(1e-4f);
-  draft.weights = SaveWeights(*built, at::kFloat);
-  const std::string picture = NoiseJpeg(40, 32, 99);
-  at::Tensor bytes = at::empty({static_cast<int64_t>(picture.size())}, at::kByte);
-  std::memcpy(bytes.mutable_data_ptr(), picture.data(), picture.size());
-  draft.golden.tensors["picture.0"] = bytes;
-  const absl::Status recorded = RecordGolden(*built, EncodedPictureToInput, draft.golden);
+  draft.weights = SaveWeights(*built, Dtype::kF32);
+  draft.golden.tensors["picture.0"] = StoredBytes(NoiseJpeg(40, 32, 99));
+  const absl::Status recorded = RecordGolden(*built, ForwardOf(*built), EncodedPictureToInput, draft.golden);
   EXPECT_TRUE(recorded.ok()) << recorded;
   for (int i = 0; i < config.classes(); ++i) draft.labels.push_back("class-" + std::to_string(i));
   const absl::StatusOr<VersionId> published = Publish(root, model, draft);
@@ -74,12 +71,11 @@ std::unique_ptr<Model> PublishedModel(const v1::ModelConfig& config, uint64_t se
 }
 
 std::vector<float> LogitsAlone(const Model& model, const std::string& picture) {
-  const absl::StatusOr<at::Tensor> input = EncodedPictureToInput(picture, model.config().preprocessing());
+  const absl::StatusOr<FloatArray> input = EncodedPictureToInput(picture, model.config().preprocessing());
   EXPECT_TRUE(input.ok()) << input.status();
-  const absl::StatusOr<at::Tensor> logits = RunModel(model, {*input});
+  absl::StatusOr<FloatArray> logits = ForwardOf(model)({&*input, 1});
   EXPECT_TRUE(logits.ok()) << logits.status();
-  const float* values = logits->const_data_ptr<float>();
-  return std::vector<float>(values, values + logits->numel());
+  return std::move(logits->values);
 }
 
 std::string NoiseJpeg(int width, int height, uint32_t seed) {

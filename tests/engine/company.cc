@@ -33,7 +33,7 @@ Company::Company(const EngineForm& form, cpu::CpuPath path, size_t pictures) : c
     pictures_.push_back(Picture(form.config.preprocessing().channels(), height, width, i));
   }
   for (size_t i = 0; i < pictures; ++i) {
-    engine::Workspace workspace = compiled_.engine->MakeWorkspace();
+    engine::Workspace workspace;
     alone_.push_back(Answers({i}, workspace, /*watched=*/0, /*tokens=*/true).front());
     alone_.back().logits = compiled_.ByEngine({pictures_[i]});
   }
@@ -86,7 +86,7 @@ std::vector<Company::Answer> Company::Answers(const std::vector<size_t>& order, 
 
 std::string Company::FirstDifference(const Trials& trials, bool reversed) const {
   std::mt19937 random(7);
-  engine::Workspace workspace = compiled_.engine->MakeWorkspace();
+  engine::Workspace workspace;
   for (int batch = 0; batch < trials.batches; ++batch) {
     std::vector<size_t> order(1 + random() % (batch % 8 == 0 ? trials.most_pictures : kFewPictures));
     for (size_t& place : order) place = random() % pictures_.size();

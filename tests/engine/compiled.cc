@@ -85,7 +85,7 @@ std::vector<float> Logits(const engine::Engine& engine, const std::vector<at::Te
   std::vector<engine::Picture> views;
   for (const at::Tensor& picture : pictures) views.push_back(View(picture));
   std::vector<float> logits(pictures.size() * static_cast<size_t>(engine.plan().classes));
-  engine::Workspace workspace = engine.MakeWorkspace();
+  engine::Workspace workspace;
   engine.Run(views, workspace, logits.data(), attention, tokens);
   return logits;
 }

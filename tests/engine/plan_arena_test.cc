@@ -12,7 +12,7 @@ namespace {
 
 class Fake : public Step {
  public:
-  Fake(std::vector<int> from, int to) {
+  Fake(const std::vector<int>& from, int to) {
     for (const int buffer : from) reads.push_back({buffer, 0, 1});
     writes = {to, 0, 1};
   }

@@ -30,7 +30,7 @@ TEST(Profile, CountsTheMultiplyAddsThatTheWorkloadCounts) {
     for (uint64_t i = 0; i < 3; ++i) {
       pictures.push_back(testing::Picture(form.config.preprocessing().channels(), height, width, i));
     }
-    Workspace workspace = compiled.engine->MakeWorkspace();
+    Workspace workspace;
     const std::vector<StepProfile> steps = ProfileSteps(*compiled.engine, Views(pictures), workspace);
     ASSERT_EQ(steps.size(), compiled.engine->plan().steps.size());
     int64_t multiply_adds = 0;

@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include "repository/checkpoint.h"
+#include "checkpoint/checkpoint.h"
 #include "server/request/picture_input.h"
 #include "tests/e2e/published.h"
 #include "tests/e2e/running_server.h"
@@ -43,13 +43,24 @@ struct Wrong {
 std::vector<Wrong> Wrongs() {
   return {
       {"MissingTensor", [](Draft& draft) { draft.weights.tensors.erase(std::prev(draft.weights.tensors.end())); }, ""},
-      {"ExtraTensor", [](Draft& draft) { draft.weights.tensors["extra"] = at::zeros({2}); }, "extra"},
+      {"ExtraTensor",
+       [](Draft& draft) {
+         draft.weights.tensors["extra"] = StoredOf(FloatArray{.shape = {2}, .values = {0, 0}});
+       },
+       "extra"},
       {"WrongShape",
        [](Draft& draft) {
-         draft.weights.tensors.begin()->second = at::zeros({1, 2, 3});
+         draft.weights.tensors.begin()->second =
+             StoredOf(FloatArray{.shape = {1, 2, 3}, .values = std::vector<float>(6)});
        },
        ""},
-      {"GoldenOfOtherWeights", [](Draft& draft) { draft.golden.tensors["logits.0"].fill_(3.25); }, "golden"},
+      {"GoldenOfOtherWeights",
+       [](Draft& draft) {
+         FloatArray logits = FloatsOf(draft.golden.tensors["logits.0"]);
+         std::fill(logits.values.begin(), logits.values.end(), 3.25F);
+         draft.golden.tensors["logits.0"] = StoredOf(logits);
+       },
+       "golden"},
       {"NoGoldenPicture",
        [](Draft& draft) {
          draft.golden.tensors.erase("picture.0");

@@ -7,7 +7,7 @@
 
 #include "base/request_size.h"
 #include "models/attention_request.h"
-#include "reference/model.h"
+#include "models/model_description.h"
 #include "server/request/picture_input.h"
 #include "server/request/plan_attention.h"
 #include "server/request/plan_request.h"
@@ -49,7 +49,7 @@ void CheckAttention(const InferenceRequest& plan, const v1::AttentionRequest& wi
 
 void CheckPlan(const InferenceRequest& plan) {
   const v1::ClassifyRequest& request = plan.request;
-  const Model& model = *plan.model->model;
+  const ModelDescription& model = *plan.model->description;
   Require(plan.top_k >= 0 && plan.top_k <= model.config().classes());
   Require((plan.top_k == 0) == request.omit_predictions());
   const auto grid = model.GridFor(plan.geometry.input.height, plan.geometry.input.width);
@@ -66,8 +66,9 @@ void CheckInput(const InferenceRequest& plan) {
   const v1::Preprocessing& preprocessing = plan.model->manifest.config().preprocessing();
   const auto input = MakePictureInput(plan.request, preprocessing, plan.geometry);
   if (!input.ok()) return Require(input.status().code() == absl::StatusCode::kInvalidArgument);
-  Require(input->tensor.dim() == 3 && input->tensor.size(0) == preprocessing.channels());
-  Require(input->tensor.size(1) == plan.geometry.input.height && input->tensor.size(2) == plan.geometry.input.width);
+  const Size size = plan.geometry.input;
+  Require(input->tensor.shape == std::vector<int64_t>{preprocessing.channels(), size.height, size.width});
+  Require(input->tensor.values.size() == size_t{1} * preprocessing.channels() * size.height * size.width);
 }
 
 }  // namespace

@@ -14,7 +14,8 @@
 #include <numeric>
 #include <sstream>
 
-#include "repository/checkpoint.h"
+#include "checkpoint/checkpoint.h"
+#include "checkpoint/stored_tensors.h"
 #include "repository/import.h"
 #include "tests/parity/hashed.h"
 #include "tests/paths.h"
@@ -47,7 +48,7 @@ GoldenCase::GoldenCase(const std::string& name) {
   const std::string bytes{std::istreambuf_iterator<char>(file), {}};
   absl::StatusOr<Safetensors> parsed = ParseSafetensors(bytes);
   if (!parsed.ok()) Die(name + ": " + parsed.status().ToString());
-  recorded_ = std::move(parsed->tensors);
+  for (const auto& [recorded, tensor] : parsed->tensors) recorded_[recorded] = TensorOf(tensor);
   std::map<std::string, std::string>& metadata = parsed->metadata;
   key_ = metadata["key"];
   arch_ = metadata["arch"];
@@ -88,11 +89,11 @@ int64_t GoldenCase::weight_count() const {
 Safetensors GoldenCase::Weights() const {
   Safetensors weights;
   for (const HashedRow& row : rows_) {
-    weights.tensors[row.name] = HashedTensor(key_ + "/" + row.name, row.shape, row.centre, row.half);
+    weights.tensors[row.name] = StoredOf(HashedTensor(key_ + "/" + row.name, row.shape, row.centre, row.half));
     constexpr std::string_view kVariance = "running_var";
     if (!arch_.empty() && EndsWith(row.name, kVariance)) {
       weights.tensors[row.name.substr(0, row.name.size() - kVariance.size()) + "num_batches_tracked"] =
-          at::zeros({}, at::kLong);
+          StoredOf(at::zeros({}, at::kLong));
     }
   }
   return weights;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "checkpoint/stored_tensors.h"
 #include "tests/parity/parity_fixture.h"
 
 namespace vitrine::testing {
@@ -38,7 +39,7 @@ TEST_P(Sensitivity, TwoBlocksSwappedAreSeen) {
     if (name.rfind(kFirst, 0) != 0) continue;
     const auto other = weights.tensors.find(std::string(kSecond) + name.substr(kFirst.size()));
     // EIT's blocks differ in the shape of their attention; what has a counterpart is swapped.
-    if (other == weights.tensors.end() || other->second.sizes() != tensor.sizes()) continue;
+    if (other == weights.tensors.end() || other->second.shape != tensor.shape) continue;
     std::swap(tensor, other->second);
     ++swapped;
   }
@@ -126,7 +127,7 @@ TEST_P(LocalInteraction, IsMissedWhereItIsDropped) {
     // timm's name and ours of the second convolution.
     if (name.rfind("blocks.1.local_mp.conv2.", 0) != 0 && name.rfind("blocks.1.local.convolutions.1.", 0) != 0)
       continue;
-    tensor.zero_();
+    TensorOf(tensor).zero_();
     ++zeroed;
   }
   EXPECT_EQ(zeroed, 2);  // weight and bias

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "repository/checkpoint.h"
+#include "checkpoint/checkpoint.h"
 
 #include <ATen/ops/full.h>
 #include <gmock/gmock.h>
@@ -8,6 +8,7 @@
 #include <cmath>
 #include <fstream>
 
+#include "checkpoint/stored_tensors.h"
 #include "tests/repository/kv_version.h"
 #include "tests/repository/sample_version.h"
 
@@ -36,7 +37,7 @@ TEST(Weights, EveryParameterComesBackExactly) {
   const auto saved = MakeModel(SmallKvConfig(), 1);
   const auto loaded = MakeModel(SmallKvConfig(), 2);
   (*loaded)->RequireGrad(true);  // as in a trainer that resumes
-  const Safetensors weights = SaveWeights(**saved, at::kFloat);
+  const Safetensors weights = SaveWeights(**saved, Dtype::kF32);
   ASSERT_TRUE(LoadWeights(*ParseSafetensors(*WriteSafetensors(weights)), **loaded).ok());
   const std::vector<NamedTensor> expected = AllTensors(**saved);
   const std::vector<NamedTensor> actual = AllTensors(**loaded);
@@ -50,18 +51,18 @@ TEST(Weights, EveryParameterComesBackExactly) {
 TEST(Weights, StoredInBfloat16TheyTakeHalfTheBytesAndWidenOnLoading) {
   const auto saved = MakeModel(SmallKvConfig(), 1);
   const auto loaded = MakeModel(SmallKvConfig(), 2);
-  const Safetensors weights = SaveWeights(**saved, at::kBFloat16);
+  const Safetensors weights = SaveWeights(**saved, Dtype::kBF16);
   ASSERT_TRUE(LoadWeights(*ParseSafetensors(*WriteSafetensors(weights)), **loaded).ok());
   for (const NamedTensor& parameter : (*loaded)->Parameters()) {
     EXPECT_EQ(parameter.tensor.scalar_type(), at::kFloat);
-    EXPECT_EQ(weights.tensors.at(parameter.name).scalar_type(), at::kBFloat16);
-    EXPECT_TRUE(parameter.tensor.equal(weights.tensors.at(parameter.name).to(at::kFloat))) << parameter.name;
+    EXPECT_EQ(weights.tensors.at(parameter.name).dtype, Dtype::kBF16);
+    EXPECT_TRUE(parameter.tensor.equal(TensorOf(weights.tensors.at(parameter.name)).to(at::kFloat))) << parameter.name;
   }
 }
 
 TEST(Weights, TrainingOnDoesNotChangeWhatWasSaved) {
   const auto model = MakeModel(SmallKvConfig(), 1);
-  const Safetensors weights = SaveWeights(**model, at::kFloat);
+  const Safetensors weights = SaveWeights(**model, Dtype::kF32);
   const std::string before = *WriteSafetensors(weights);
   for (const NamedTensor& parameter : (*model)->Parameters()) parameter.tensor.zero_();
   EXPECT_EQ(*WriteSafetensors(weights), before);
@@ -70,13 +71,13 @@ TEST(Weights, TrainingOnDoesNotChangeWhatWasSaved) {
 class LoadRefusalTest : public testing::Test {
  protected:
   void Refused(const std::string& message) {
-    const std::string before = *WriteSafetensors(SaveWeights(*model_, at::kFloat));
+    const std::string before = *WriteSafetensors(SaveWeights(*model_, Dtype::kF32));
     EXPECT_THAT(LoadWeights(weights_, *model_), Refuses(kRefused, HasSubstr(message)));
-    EXPECT_EQ(*WriteSafetensors(SaveWeights(*model_, at::kFloat)), before) << "a refused load changed the model";
+    EXPECT_EQ(*WriteSafetensors(SaveWeights(*model_, Dtype::kF32)), before) << "a refused load changed the model";
   }
 
   const std::unique_ptr<Model> model_ = *MakeModel(SmallKvConfig(), 2);
-  Safetensors weights_ = SaveWeights(**MakeModel(SmallKvConfig(), 1), at::kFloat);
+  Safetensors weights_ = SaveWeights(**MakeModel(SmallKvConfig(), 1), Dtype::kF32);
 };
 
 TEST_F(LoadRefusalTest, MissingTensor) {
@@ -85,7 +86,7 @@ TEST_F(LoadRefusalTest, MissingTensor) {
 }
 
 TEST_F(LoadRefusalTest, ExtraTensor) {
-  weights_.tensors["blocks.2.norm.weight"] = at::full({16}, 1.0, at::kFloat);
+  weights_.tensors["blocks.2.norm.weight"] = StoredOf(at::full({16}, 1.0, at::kFloat));
   Refused("tensor \"blocks.2.norm.weight\" is in the weights, but the model has no such tensor");
 }
 
@@ -95,22 +96,22 @@ TEST_F(LoadRefusalTest, RenamedTensor) {
 }
 
 TEST_F(LoadRefusalTest, WrongShape) {
-  weights_.tensors["head_out.bias"] = at::full({4}, 1.0, at::kFloat);
+  weights_.tensors["head_out.bias"] = StoredOf(at::full({4}, 1.0, at::kFloat));
   Refused("tensor \"head_out.bias\" has shape [4]; the model needs [3]");
 }
 
 TEST_F(LoadRefusalTest, BroadcastableShapeIsStillWrong) {
-  weights_.tensors["head_out.bias"] = at::full({1}, 1.0, at::kFloat);
+  weights_.tensors["head_out.bias"] = StoredOf(at::full({1}, 1.0, at::kFloat));
   Refused("has shape [1]; the model needs [3]");
 }
 
 TEST_F(LoadRefusalTest, WrongKindOfNumber) {
-  weights_.tensors["head_out.bias"] = at::full({3}, 1, at::kLong);
-  Refused("tensor \"head_out.bias\" is stored as Long; the model needs Float");
+  weights_.tensors["head_out.bias"] = StoredOf(at::full({3}, 1, at::kLong));
+  Refused("tensor \"head_out.bias\" is stored as I64; the model needs floating-point numbers");
 }
 
 TEST_F(LoadRefusalTest, NanWeight) {
-  weights_.tensors["head_out.bias"].select(0, 2).fill_(std::nan(""));
+  TensorOf(weights_.tensors["head_out.bias"]).select(0, 2).fill_(std::nan(""));
   Refused("tensor \"head_out.bias\" holds NaN or infinity");
 }
 
@@ -118,7 +119,7 @@ TEST(BuildModel, GivesTheModelOfTheVersion) {
   const StoredVersion version = SmallKvVersion();
   const auto model = BuildModel(version);
   ASSERT_TRUE(model.ok()) << model.status();
-  EXPECT_EQ(*WriteSafetensors(SaveWeights(**model, at::kFloat)), *WriteSafetensors(version.weights));
+  EXPECT_EQ(*WriteSafetensors(SaveWeights(**model, Dtype::kF32)), *WriteSafetensors(version.weights));
 }
 
 TEST(BuildModel, TheWeightsBecomeTheModelsOwnWithoutACopy) {
@@ -126,21 +127,23 @@ TEST(BuildModel, TheWeightsBecomeTheModelsOwnWithoutACopy) {
   const auto model = BuildModel(version);
   ASSERT_TRUE(model.ok()) << model.status();
   for (const NamedTensor& parameter : (*model)->Parameters()) {
-    EXPECT_EQ(parameter.tensor.data_ptr(), version.weights.tensors.at(parameter.name).data_ptr()) << parameter.name;
+    EXPECT_EQ(parameter.tensor.data_ptr(),
+              static_cast<const void*>(version.weights.tensors.at(parameter.name).data.get()))
+        << parameter.name;
   }
 }
 
 TEST(BuildModel, NarrowWeightsAreWidenedAndLetGo) {
   StoredVersion version = SmallKvVersion();
   const Safetensors wide = version.weights;
-  version.weights = SaveWeights(**BuildModel(version), at::kBFloat16);
-  const at::Tensor narrow = version.weights.tensors.at("head_out.bias");
+  version.weights = SaveWeights(**BuildModel(version), Dtype::kBF16);
+  const std::weak_ptr<const std::byte> narrow = version.weights.tensors.at("head_out.bias").data;
   const auto model = BuildModel(version.manifest, std::move(version.weights));
   ASSERT_TRUE(model.ok()) << model.status();
-  EXPECT_EQ(narrow.use_count(), 1u);
+  EXPECT_TRUE(narrow.expired());
   for (const NamedTensor& parameter : (*model)->Parameters()) {
     EXPECT_EQ(parameter.tensor.scalar_type(), at::kFloat) << parameter.name;
-    EXPECT_TRUE(parameter.tensor.equal(wide.tensors.at(parameter.name).to(at::kBFloat16).to(at::kFloat)))
+    EXPECT_TRUE(parameter.tensor.equal(TensorOf(wide.tensors.at(parameter.name)).to(at::kBFloat16).to(at::kFloat)))
         << parameter.name;
   }
 }

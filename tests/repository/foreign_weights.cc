@@ -6,6 +6,8 @@
 
 #include <cmath>
 
+#include "checkpoint/stored_tensors.h"
+
 namespace vitrine {
 namespace {
 
@@ -32,14 +34,20 @@ class Checkpoint {
     tensors_[name] = HashedTensor(shape, ++seed_, 4).add_(offset);
   }
   void Erase(const std::string& name) { tensors_.erase(name); }
-  TensorMap Take() { return std::move(tensors_); }
+  Tensors Take() { return std::move(tensors_); }
 
  private:
-  TensorMap tensors_;
+  Tensors tensors_;
   uint64_t seed_ = 0;
 };
 
 }  // namespace
+
+TensorMap Stored(const Tensors& tensors) {
+  TensorMap stored;
+  for (const auto& [name, tensor] : tensors) stored[name] = StoredOf(tensor);
+  return stored;
+}
 
 at::Tensor HashedTensor(at::IntArrayRef shape, uint64_t seed, double divisor) {
   at::Tensor tensor = at::empty(shape, at::kFloat);
@@ -53,7 +61,7 @@ at::Tensor HashedTensor(at::IntArrayRef shape, uint64_t seed, double divisor) {
   return tensor;
 }
 
-TensorMap TimmVitWeights(const VitSizes& sizes) {
+Tensors TimmVitWeights(const VitSizes& sizes) {
   const int64_t d = sizes.width;
   Checkpoint checkpoint;
   checkpoint.Plain("cls_token", {1, 1, d});
@@ -73,7 +81,7 @@ TensorMap TimmVitWeights(const VitSizes& sizes) {
   return checkpoint.Take();
 }
 
-TensorMap HuggingFaceVitWeights(const VitSizes& sizes) {
+Tensors HuggingFaceVitWeights(const VitSizes& sizes) {
   const int64_t d = sizes.width;
   Checkpoint checkpoint;
   checkpoint.Plain("vit.embeddings.cls_token", {1, 1, d});
@@ -94,7 +102,7 @@ TensorMap HuggingFaceVitWeights(const VitSizes& sizes) {
   return checkpoint.Take();
 }
 
-TensorMap TimmXcitWeights(int64_t width, int64_t depth, int64_t heads, int64_t patch, int64_t classes) {
+Tensors TimmXcitWeights(int64_t width, int64_t depth, int64_t heads, int64_t patch, int64_t classes) {
   const int64_t d = width;
   Checkpoint checkpoint;
   checkpoint.Plain("cls_token", {1, 1, d});

@@ -2,9 +2,19 @@
 #ifndef VITRINE_TESTS_REPOSITORY_FOREIGN_WEIGHTS_H_
 #define VITRINE_TESTS_REPOSITORY_FOREIGN_WEIGHTS_H_
 
+#include <ATen/core/Tensor.h>
+
+#include <map>
+#include <string>
+
 #include "repository/import.h"
 
 namespace vitrine {
+
+using Tensors = std::map<std::string, at::Tensor>;
+
+// As a file holds them.
+TensorMap Stored(const Tensors& tensors);
 
 // Values in [-1, 1) / `divisor` from an integer hash of seed and position.
 at::Tensor HashedTensor(at::IntArrayRef shape, uint64_t seed, double divisor = 1);
@@ -14,10 +24,10 @@ at::Tensor HashedTensor(at::IntArrayRef shape, uint64_t seed, double divisor = 1
 struct VitSizes {
   int64_t width, depth, patch, cells, classes;
 };
-TensorMap TimmVitWeights(const VitSizes& sizes);
-TensorMap HuggingFaceVitWeights(const VitSizes& sizes);
+Tensors TimmVitWeights(const VitSizes& sizes);
+Tensors HuggingFaceVitWeights(const VitSizes& sizes);
 // With the 64-bit "num_batches_tracked" of every BatchNorm.
-TensorMap TimmXcitWeights(int64_t width, int64_t depth, int64_t heads, int64_t patch, int64_t classes);
+Tensors TimmXcitWeights(int64_t width, int64_t depth, int64_t heads, int64_t patch, int64_t classes);
 
 }  // namespace vitrine
 

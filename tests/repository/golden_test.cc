@@ -3,9 +3,11 @@
 #include <ATen/ops/full.h>
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <cmath>
 
-#include "repository/checkpoint.h"
+#include "checkpoint/checkpoint.h"
+#include "checkpoint/stored_tensors.h"
 #include "tests/repository/kv_version.h"
 #include "tests/repository/sample_version.h"
 
@@ -17,33 +19,47 @@ using testing::HasSubstr;
 
 constexpr auto kRefused = absl::StatusCode::kFailedPrecondition;
 
+float Darkened(float value) {
+  return value * 0.9F;
+}
+
 class GoldenTest : public testing::Test {
  protected:
-  absl::Status Check() { return CheckGolden(version_, **BuildModel(version_), DecodeRawPicture, "cpu", "fp32"); }
+  absl::Status Check() { return CheckWith(DecodeRawPicture); }
+  absl::Status CheckWith(const PictureToInput& to_input, std::string_view device = "cpu",
+                         std::string_view precision = "fp32", const GoldenSteps& steps = {}) {
+    const std::unique_ptr<Model> model = *BuildModel(version_);
+    return CheckGolden(version_, *model, ForwardOf(*model), to_input, device, precision, steps);
+  }
+  absl::Status Record() {
+    const std::unique_ptr<Model> model = *BuildModel(version_);
+    return RecordGolden(*model, ForwardOf(*model), DecodeRawPicture, version_.golden);
+  }
+  // Shares its memory: what is written to it is stored.
+  at::Tensor Golden(const std::string& name) { return TensorOf(golden_.at(name)); }
   void Refused(const std::string& message) {
     EXPECT_THAT(Check(), Refuses(kRefused, AllOf(HasSubstr("small-kv/3: "), HasSubstr(message))));
   }
 
   StoredVersion version_ = SmallKvVersion();
-  std::map<std::string, at::Tensor>& golden_ = version_.golden.tensors;
+  std::map<std::string, StoredTensor>& golden_ = version_.golden.tensors;
 };
 
 TEST_F(GoldenTest, HoldsForTheWeightsItWasRecordedFrom) {
   EXPECT_TRUE(Check().ok()) << Check();
-  const at::Tensor& logits = golden_.at("logits.1");
+  const at::Tensor logits = Golden("logits.1");
   EXPECT_EQ(logits.numel(), 3);
-  EXPECT_FALSE(logits.equal(golden_.at("logits.0"))) << "the goldens do not depend on the input";
+  EXPECT_FALSE(logits.equal(Golden("logits.0"))) << "the goldens do not depend on the input";
 }
 
 TEST_F(GoldenTest, NoticesOtherWeights) {
-  at::Tensor& weight = version_.weights.tensors.at("head_out.weight");
-  weight.add_(0.01);
+  TensorOf(version_.weights.tensors.at("head_out.weight")).add_(0.01);
   Refused("golden \"input.0\" in a batch of 3 gives logits that are off by");
 }
 
 TEST_F(GoldenTest, NoticesEachGoldenAlone) {
   for (const char* name : {"logits.0", "logits.1", "logits.2"}) {
-    at::Tensor& logits = golden_.at(name);
+    const at::Tensor logits = Golden(name);
     const at::Tensor whole = logits.clone();
     logits.select(0, 2).add_(0.001);
     Refused("the tolerance is 1e-05");
@@ -57,8 +73,8 @@ TEST_F(GoldenTest, TellsOfTheRunOfOneAlone) {
   const GoldenSteps steps = {.before_alone = [&] { told.push_back(0); },
                              .after_alone = [&](int64_t tokens) { told.push_back(tokens); }};
   const std::unique_ptr<Model> model = *BuildModel(version_);
-  EXPECT_TRUE(CheckGolden(version_, *model, DecodeRawPicture, "cpu", "fp32", steps).ok());
-  const at::Tensor& first = golden_.at("input.0");
+  EXPECT_TRUE(CheckWith(DecodeRawPicture, "cpu", "fp32", steps).ok());
+  const at::Tensor first = Golden("input.0");
   const Grid grid = *model->GridFor(static_cast<int>(first.size(1)), static_cast<int>(first.size(2)));
   EXPECT_THAT(told, testing::ElementsAre(0, grid.cells() + model->prefix_tokens()));
 }
@@ -66,37 +82,35 @@ TEST_F(GoldenTest, TellsOfTheRunOfOneAlone) {
 TEST_F(GoldenTest, NoticesAnotherPreprocessing) {
   const auto darker = [](std::string_view picture, const v1::Preprocessing& preprocessing) {
     auto input = DecodeRawPicture(picture, preprocessing);
-    if (input.ok()) input->mul_(0.9);
+    if (input.ok()) std::transform(input->values.begin(), input->values.end(), input->values.begin(), Darkened);
     return input;
   };
-  EXPECT_THAT(CheckGolden(version_, **BuildModel(version_), darker, "cpu", "fp32"),
-              Refuses(kRefused, HasSubstr("golden \"picture.1\"")));
+  EXPECT_THAT(CheckWith(darker), Refuses(kRefused, HasSubstr("golden \"picture.1\"")));
 }
 
 TEST_F(GoldenTest, TheToleranceIsRelativeToTheLargestLogitAndAtLeastAbsolute) {
   version_.manifest.mutable_golden_tolerances(0)->set_tolerance(0.01f);
-  golden_.at("logits.0").add_(0.005);
+  Golden("logits.0").add_(0.005);
   EXPECT_TRUE(Check().ok()) << Check();
-  golden_.at("logits.0").add_(0.05);
+  Golden("logits.0").add_(0.05);
   Refused("the tolerance is 0.01");
 }
 
 TEST_F(GoldenTest, NanLogitsAreOff) {
-  golden_.at("logits.0").fill_(std::nan(""));
+  Golden("logits.0").fill_(std::nan(""));
   Refused("off by nan");
 }
 
 TEST_F(GoldenTest, NeedsAToleranceForDeviceAndPrecision) {
-  const auto model = BuildModel(version_);
-  EXPECT_THAT(CheckGolden(version_, **model, DecodeRawPicture, "cpu", "bf16"),
+  EXPECT_THAT(CheckWith(DecodeRawPicture, "cpu", "bf16"),
               Refuses(kRefused, HasSubstr("no golden tolerance for bf16 on cpu")));
-  EXPECT_THAT(CheckGolden(version_, **model, DecodeRawPicture, "cuda:1", "fp32"),
+  EXPECT_THAT(CheckWith(DecodeRawPicture, "cuda:1", "fp32"),
               Refuses(kRefused, HasSubstr("no golden tolerance for fp32 on cuda")));
 }
 
 TEST_F(GoldenTest, NeedsAPicture) {
   golden_.erase("picture.1");
-  golden_["input.1"] = at::full({1, 8, 8}, 0.5, at::kFloat);
+  golden_["input.1"] = StoredOf(at::full({1, 8, 8}, 0.5, at::kFloat));
   Refused("no golden picture");
   golden_.clear();
   Refused("no golden picture");
@@ -104,8 +118,8 @@ TEST_F(GoldenTest, NeedsAPicture) {
 
 TEST_F(GoldenTest, NeedsWellFormedTensors) {
   const auto refused_with = [&](const std::string& name, const at::Tensor& tensor, const std::string& message) {
-    const std::map<std::string, at::Tensor> whole = golden_;
-    golden_[name] = tensor;
+    const std::map<std::string, StoredTensor> whole = golden_;
+    golden_[name] = StoredOf(tensor);
     Refused(message);
     golden_ = whole;
   };
@@ -124,15 +138,15 @@ TEST_F(GoldenTest, NeedsWellFormedTensors) {
 
 TEST_F(GoldenTest, RecordingAgainReplacesTheLogits) {
   const std::string before = *WriteSafetensors(version_.golden);
-  golden_.at("logits.0").fill_(5);
-  ASSERT_TRUE(RecordGolden(**BuildModel(version_), DecodeRawPicture, version_.golden).ok());
+  Golden("logits.0").fill_(5);
+  ASSERT_TRUE(Record().ok());
   EXPECT_EQ(*WriteSafetensors(version_.golden), before);
 }
 
 TEST_F(GoldenTest, RecordedFromRoundedWeightsItHoldsForTheStoredVersion) {
-  version_.weights = SaveWeights(**BuildModel(version_), at::kBFloat16);
+  version_.weights = SaveWeights(**BuildModel(version_), Dtype::kBF16);
   EXPECT_FALSE(Check().ok()) << "rounding must be noticed, or the test proves nothing";
-  ASSERT_TRUE(RecordGolden(**BuildModel(version_), DecodeRawPicture, version_.golden).ok());
+  ASSERT_TRUE(Record().ok());
   ScratchFolder root{FastParent()};
   const Draft draft = {version_.manifest, version_.weights, version_.golden, version_.labels, {}};
   ASSERT_TRUE(Publish(root.path(), "small-kv", draft).ok());
@@ -140,7 +154,7 @@ TEST_F(GoldenTest, RecordedFromRoundedWeightsItHoldsForTheStoredVersion) {
   ASSERT_TRUE(read.ok()) << read.status();
   const auto model = BuildModel(*read);
   ASSERT_TRUE(model.ok()) << model.status();
-  const absl::Status checked = CheckGolden(*read, **model, DecodeRawPicture, "cpu", "fp32");
+  const absl::Status checked = CheckGolden(*read, **model, ForwardOf(**model), DecodeRawPicture, "cpu", "fp32");
   EXPECT_TRUE(checked.ok()) << checked;
 }
 

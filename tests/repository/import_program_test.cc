@@ -9,7 +9,7 @@
 #include <fstream>
 
 #include "absl/strings/str_cat.h"
-#include "repository/checkpoint.h"
+#include "checkpoint/checkpoint.h"
 #include "repository/import.h"
 #include "tests/e2e/published.h"
 #include "tests/e2e/running_server.h"
@@ -41,8 +41,8 @@ Outcome RunRepo(const std::string& arguments) {
 
 class ImportProgram : public ::testing::Test {
  protected:
-  void Write(const std::string& name, const TensorMap& tensors) {
-    std::ofstream(folder_.path() / name, std::ios::binary) << *WriteSafetensors({tensors, {}});
+  void Write(const std::string& name, const Tensors& tensors) {
+    std::ofstream(folder_.path() / name, std::ios::binary) << *WriteSafetensors({Stored(tensors), {}});
   }
   void WriteLabels(int count) {
     std::ofstream file(folder_.path() / "labels.txt");
@@ -159,7 +159,7 @@ TEST_F(ImportProgram, NativeRangesThatAreNoneAreRefused) {
 }
 
 TEST_F(ImportProgram, RefusalsSayWhatToDoAndPublishNothing) {
-  TensorMap tensors = TimmVitWeights({.width = 192, .depth = 12, .patch = 16, .cells = 196, .classes = 7});
+  Tensors tensors = TimmVitWeights({.width = 192, .depth = 12, .patch = 16, .cells = 196, .classes = 7});
   Write("deit.safetensors", tensors);
   WriteLabels(10);
   Outcome outcome = Import("timm", "deit_tiny_patch16_224", "deit.safetensors");

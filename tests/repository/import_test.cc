@@ -14,8 +14,9 @@
 #include <cmath>
 #include <fstream>
 
+#include "checkpoint/checkpoint.h"
+#include "checkpoint/stored_tensors.h"
 #include "reference/model.h"
-#include "repository/checkpoint.h"
 #include "tests/repository/foreign_weights.h"
 #include "tests/repository/sample_version.h"
 
@@ -55,7 +56,7 @@ struct BlockNames {
 
 // What both libraries' forward passes do, in their own names; q, k and v [tokens, width] come from `qkv`.
 template <typename Qkv>
-at::Tensor VitForward(const TensorMap& w, const at::Tensor& image, const std::string& embed, const std::string& token,
+at::Tensor VitForward(const Tensors& w, const at::Tensor& image, const std::string& embed, const std::string& token,
                       const std::string& positions, const std::string& norm, const std::string& head, double epsilon,
                       const std::vector<BlockNames>& blocks, const Qkv& qkv) {
   const auto linear = [&](const std::string& name, const at::Tensor& x) {
@@ -78,7 +79,7 @@ at::Tensor VitForward(const TensorMap& w, const at::Tensor& image, const std::st
   return linear(head, normed(norm, x)[0]);
 }
 
-at::Tensor TimmForward(const TensorMap& w, const at::Tensor& image) {
+at::Tensor TimmForward(const Tensors& w, const at::Tensor& image) {
   std::vector<BlockNames> blocks;
   for (const std::string block : {"blocks.0", "blocks.1"}) {
     blocks.push_back(
@@ -93,7 +94,7 @@ at::Tensor TimmForward(const TensorMap& w, const at::Tensor& image) {
       });
 }
 
-at::Tensor HuggingFaceForward(const TensorMap& w, const at::Tensor& image) {
+at::Tensor HuggingFaceForward(const Tensors& w, const at::Tensor& image) {
   std::vector<BlockNames> blocks;
   for (const std::string layer : {"vit.encoder.layer.0", "vit.encoder.layer.1"}) {
     blocks.push_back({layer + ".layernorm_before", layer + ".attention.output.dense", layer + ".layernorm_after",
@@ -113,9 +114,9 @@ at::Tensor HuggingFaceForward(const TensorMap& w, const at::Tensor& image) {
                     });
 }
 
-at::Tensor Imported(ForeignSource source, const TensorMap& foreign, const at::Tensor& image) {
+at::Tensor Imported(ForeignSource source, const Tensors& foreign, const at::Tensor& image) {
   const v1::ModelConfig config = SmallVit(source);
-  const absl::StatusOr<TensorMap> renamed = RenameForeign(source, config, foreign);
+  const absl::StatusOr<TensorMap> renamed = RenameForeign(source, config, Stored(foreign));
   EXPECT_TRUE(renamed.ok()) << renamed.status();
   const auto model = *MakeModel(config);
   EXPECT_TRUE(LoadWeights({*renamed, {}}, *model).ok());
@@ -124,50 +125,52 @@ at::Tensor Imported(ForeignSource source, const TensorMap& foreign, const at::Te
 
 TEST(Import, TimmVitComputesWhatTimmComputes) {
   const at::Tensor image = HashedTensor({3, 12, 16}, 99);
-  const TensorMap foreign = TimmVitWeights(kSmall);
+  const Tensors foreign = TimmVitWeights(kSmall);
   const at::Tensor logits = Imported(ForeignSource::kTimm, foreign, image);
   EXPECT_LT((logits - TimmForward(foreign, image)).abs().max().item<float>(), 1e-5);
 }
 
 TEST(Import, HuggingFaceVitComputesWhatTransformersComputes) {
   const at::Tensor image = HashedTensor({3, 12, 16}, 99);
-  TensorMap foreign = HuggingFaceVitWeights(kSmall);
+  Tensors foreign = HuggingFaceVitWeights(kSmall);
   foreign["vit.pooler.dense.weight"] = HashedTensor({24, 24}, 1);  // of no use to the logits
   const at::Tensor logits = Imported(ForeignSource::kHuggingFace, foreign, image);
   EXPECT_LT((logits - HuggingFaceForward(foreign, image)).abs().max().item<float>(), 1e-5);
 }
 
 TEST(Import, StoredTypesAreKept) {
-  TensorMap foreign = TimmVitWeights(kSmall);
+  Tensors foreign = TimmVitWeights(kSmall);
   for (auto& [name, tensor] : foreign) tensor = tensor.to(at::kHalf);
-  const TensorMap renamed = *RenameForeign(ForeignSource::kTimm, SmallVit(ForeignSource::kTimm), foreign);
-  for (const auto& [name, tensor] : renamed) EXPECT_EQ(tensor.scalar_type(), at::kHalf) << name;
+  const TensorMap renamed = *RenameForeign(ForeignSource::kTimm, SmallVit(ForeignSource::kTimm), Stored(foreign));
+  for (const auto& [name, tensor] : renamed) EXPECT_EQ(tensor.dtype, Dtype::kF16) << name;
 }
 
 // Every tensor of ours comes from one of theirs, for both patches.
 TEST(Import, TimmXcitFillsTheModel) {
   for (const auto& [arch, patch] : {std::pair("xcit_nano_12_p16_224", 16), std::pair("xcit_nano_12_p8_224", 8)}) {
     const v1::ModelConfig config = *ForeignConfig(ForeignSource::kTimm, arch, 7);
-    const TensorMap foreign = TimmXcitWeights(128, 12, 4, patch, 7);
-    const absl::StatusOr<TensorMap> renamed = RenameForeign(ForeignSource::kTimm, config, foreign);
+    const Tensors foreign = TimmXcitWeights(128, 12, 4, patch, 7);
+    const absl::StatusOr<TensorMap> renamed = RenameForeign(ForeignSource::kTimm, config, Stored(foreign));
     ASSERT_TRUE(renamed.ok()) << renamed.status();
     const auto model = *MakeModel(config);
     ASSERT_TRUE(LoadWeights({*renamed, {}}, *model).ok());
-    EXPECT_TRUE(renamed->at("blocks.11.local_scale").equal(foreign.at("blocks.11.gamma3")));
-    EXPECT_TRUE(renamed->at("blocks.11.feed_forward_scale").equal(foreign.at("blocks.11.gamma2")));
-    EXPECT_TRUE(renamed->at("blocks.3.local.norm.bias").equal(foreign.at("blocks.3.norm3.bias")));
-    EXPECT_TRUE(renamed->at("blocks.3.feed_forward.norm.bias").equal(foreign.at("blocks.3.norm2.bias")));
-    EXPECT_TRUE(renamed->at("class_blocks.1.attention.k.weight").equal(foreign.at("cls_attn_blocks.1.attn.k.weight")));
-    EXPECT_TRUE(renamed->at("stem.norms.2.running_var").equal(foreign.at("patch_embed.proj.4.1.running_var")));
+    EXPECT_TRUE(TensorOf(renamed->at("blocks.11.local_scale")).equal(foreign.at("blocks.11.gamma3")));
+    EXPECT_TRUE(TensorOf(renamed->at("blocks.11.feed_forward_scale")).equal(foreign.at("blocks.11.gamma2")));
+    EXPECT_TRUE(TensorOf(renamed->at("blocks.3.local.norm.bias")).equal(foreign.at("blocks.3.norm3.bias")));
+    EXPECT_TRUE(TensorOf(renamed->at("blocks.3.feed_forward.norm.bias")).equal(foreign.at("blocks.3.norm2.bias")));
+    EXPECT_TRUE(TensorOf(renamed->at("class_blocks.1.attention.k.weight"))
+                    .equal(foreign.at("cls_attn_blocks.1.attn.k.weight")));
+    EXPECT_TRUE(
+        TensorOf(renamed->at("stem.norms.2.running_var")).equal(foreign.at("patch_embed.proj.4.1.running_var")));
   }
 }
 
 class ImportRefusal : public testing::Test {
  protected:
-  absl::Status Try(const TensorMap& tensors) {
-    return RenameForeign(ForeignSource::kTimm, SmallVit(ForeignSource::kTimm), tensors).status();
+  absl::Status Try(const Tensors& tensors) {
+    return RenameForeign(ForeignSource::kTimm, SmallVit(ForeignSource::kTimm), Stored(tensors)).status();
   }
-  TensorMap tensors_ = TimmVitWeights(kSmall);
+  Tensors tensors_ = TimmVitWeights(kSmall);
 };
 
 TEST_F(ImportRefusal, MissingTensor) {
@@ -203,17 +206,18 @@ TEST_F(ImportRefusal, TransposedPatchesOfEqualSize) {
 }
 
 TEST_F(ImportRefusal, IntegersAndNan) {
-  TensorMap integers = tensors_;
+  Tensors integers = tensors_;
   integers["norm.bias"] = at::full({24}, 1, at::kLong);
-  EXPECT_THAT(Try(integers), Refuses(kRefused, HasSubstr("tensor \"norm.bias\" is stored as Long")));
+  EXPECT_THAT(Try(integers), Refuses(kRefused, HasSubstr("tensor \"norm.bias\" is stored as I64")));
   tensors_["blocks.0.attn.qkv.weight"][5][7] = std::nan("");
   EXPECT_THAT(Try(tensors_), Refuses(kRefused, HasSubstr("tensor \"blocks.0.attn.qkv.weight\" holds NaN or infinity")));
 }
 
 TEST_F(ImportRefusal, TheOtherLibrarysFile) {
   EXPECT_THAT(Try(HuggingFaceVitWeights(kSmall)), Refuses(kRefused, HasSubstr("--from huggingface")));
-  EXPECT_THAT(RenameForeign(ForeignSource::kHuggingFace, SmallVit(ForeignSource::kHuggingFace), tensors_).status(),
-              Refuses(kRefused, HasSubstr("--from timm")));
+  EXPECT_THAT(
+      RenameForeign(ForeignSource::kHuggingFace, SmallVit(ForeignSource::kHuggingFace), Stored(tensors_)).status(),
+      Refuses(kRefused, HasSubstr("--from timm")));
 }
 
 TEST_F(ImportRefusal, FamiliesThatTheSourceLacks) {
@@ -222,7 +226,7 @@ TEST_F(ImportRefusal, FamiliesThatTheSourceLacks) {
   EXPECT_THAT(RenameForeign(ForeignSource::kTimm, config, {}).status(), Refuses(kInvalid, HasSubstr("family")));
   config = SmallVit(ForeignSource::kTimm);
   config.mutable_vit()->set_norm(v1::VitConfig::POST);
-  EXPECT_THAT(RenameForeign(ForeignSource::kTimm, config, tensors_).status(),
+  EXPECT_THAT(RenameForeign(ForeignSource::kTimm, config, Stored(tensors_)).status(),
               Refuses(kInvalid, HasSubstr("another form")));
 }
 
@@ -318,12 +322,12 @@ TEST(ReadForeignWeights, PicklesAreRefusedByNameAndByContent) {
 
 TEST(ReadForeignWeights, ReadsThroughLinks) {
   const ScratchFolder folder{FastParent()};
-  const TensorMap written = {{"a", HashedTensor({2, 3}, 1)}};
-  WriteFile(folder.path() / "blob", *WriteSafetensors({written, {}}));
+  const Tensors written = {{"a", HashedTensor({2, 3}, 1)}};
+  WriteFile(folder.path() / "blob", *WriteSafetensors({Stored(written), {}}));
   std::filesystem::create_symlink("blob", folder.path() / "model.safetensors");
   const absl::StatusOr<TensorMap> read = ReadForeignWeights(folder.path() / "model.safetensors");
   ASSERT_TRUE(read.ok()) << read.status();
-  EXPECT_TRUE(read->at("a").equal(written.at("a")));
+  EXPECT_TRUE(TensorOf(read->at("a")).equal(written.at("a")));
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 
 #include <cstring>
 
+#include "checkpoint/stored_tensors.h"
 #include "tests/repository/sample_version.h"
 
 namespace vitrine {
@@ -27,11 +28,11 @@ v1::ModelConfig SmallKvConfig() {
   return config;
 }
 
-absl::StatusOr<at::Tensor> DecodeRawPicture(std::string_view picture, const v1::Preprocessing&) {
+absl::StatusOr<FloatArray> DecodeRawPicture(std::string_view picture, const v1::Preprocessing&) {
   if (picture.size() != 64) return absl::InvalidArgumentError("a raw picture has 64 bytes");
-  at::Tensor bytes = at::empty({1, 8, 8}, at::kByte);
-  std::memcpy(bytes.mutable_data_ptr(), picture.data(), picture.size());
-  return bytes.to(at::kFloat).div(255);
+  FloatArray input{.shape = {1, 8, 8}};
+  for (const char value : picture) input.values.push_back(static_cast<float>(static_cast<uint8_t>(value)) / 255);
+  return input;
 }
 
 StoredVersion SmallKvVersion() {
@@ -44,11 +45,11 @@ StoredVersion SmallKvVersion() {
   const auto model = MakeModel(SmallKvConfig(), 7);
   EXPECT_TRUE(model.ok()) << model.status();
   version.manifest.set_parameters((*model)->CountParameters());
-  version.weights = SaveWeights(**model, at::kFloat);
-  version.golden.tensors["input.0"] = at::arange(64, at::kFloat).reshape({1, 8, 8}).div(32).sin();
-  version.golden.tensors["picture.1"] = at::arange(64, at::kByte);
-  version.golden.tensors["input.2"] = at::full({1, 8, 8}, 0.5, at::kFloat);
-  const absl::Status recorded = RecordGolden(**model, DecodeRawPicture, version.golden);
+  version.weights = SaveWeights(**model, Dtype::kF32);
+  version.golden.tensors["input.0"] = StoredOf(at::arange(64, at::kFloat).reshape({1, 8, 8}).div(32).sin());
+  version.golden.tensors["picture.1"] = StoredOf(at::arange(64, at::kByte));
+  version.golden.tensors["input.2"] = StoredOf(at::full({1, 8, 8}, 0.5, at::kFloat));
+  const absl::Status recorded = RecordGolden(**model, ForwardOf(**model), DecodeRawPicture, version.golden);
   EXPECT_TRUE(recorded.ok()) << recorded;
   return version;
 }

@@ -5,7 +5,7 @@
 #include <memory>
 #include <string_view>
 
-#include "repository/checkpoint.h"
+#include "checkpoint/checkpoint.h"
 
 namespace vitrine {
 
@@ -13,7 +13,7 @@ namespace vitrine {
 v1::ModelConfig SmallKvConfig();
 
 // "Decodes" a picture of 64 bytes into [1, 8, 8]; anything else is refused. The real decoder is another room's.
-absl::StatusOr<at::Tensor> DecodeRawPicture(std::string_view picture, const v1::Preprocessing& preprocessing);
+absl::StatusOr<FloatArray> DecodeRawPicture(std::string_view picture, const v1::Preprocessing& preprocessing);
 
 // A complete version of such a model, as if read from a repository: weights, one golden picture, two golden inputs.
 StoredVersion SmallKvVersion();

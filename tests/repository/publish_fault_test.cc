@@ -17,6 +17,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "checkpoint/stored_tensors.h"
 #include "repository/stored_version.h"
 #include "tests/repository/sample_version.h"
 #include "tests/repository/traced_process.h"
@@ -238,7 +239,7 @@ TEST_F(PublishFaultTest, AnErrorInAnySystemCallIsReportedAndLeavesNoTemporaryFil
 TEST_F(PublishFaultTest, AFileSizeLimitIsReportedAndLeavesNoTemporaryFiles) {
   const fs::path root = FreshRepository();
   Draft large = SampleDraft(kNew);
-  large.weights.tensors["large"] = at::full({1 << 20}, 1.0, at::kFloat);
+  large.weights.tensors["large"] = StoredOf(at::full({1 << 20}, 1.0, at::kFloat));
   const ChildResult child = RunInChild([&] {
     signal(SIGXFSZ, SIG_IGN);
     const rlimit limit = {1 << 20, 1 << 20};
@@ -266,7 +267,7 @@ ChildResult OnSmallDisk(const fs::path& disk, const std::function<std::string()>
 TEST_F(PublishFaultTest, AFullDiskIsReportedAndLeavesNoTemporaryFiles) {
   const fs::path disk = scratch_.path() / "disk";
   Draft large = SampleDraft(kNew);
-  large.weights.tensors["large"] = at::full({1 << 20}, 1.0, at::kFloat);
+  large.weights.tensors["large"] = StoredOf(at::full({1 << 20}, 1.0, at::kFloat));
   const ChildResult child = OnSmallDisk(disk, [&]() -> std::string {
     if (const auto old = Publish(disk, "sample", SampleDraft(kOld)); !old.ok()) return old.status().ToString();
     const std::string refusal = Publish(disk, "sample", large).status().ToString();

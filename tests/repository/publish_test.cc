@@ -113,8 +113,8 @@ TEST_F(PublishTest, RefusesBeforeItWrites) {
   draft.manifest.clear_golden_tolerances();
   Refused(draft, "golden_tolerances");
   draft = SampleDraft(1);
-  draft.weights.tensors["undefined"] = at::Tensor();
-  Refused(draft, "undefined");
+  draft.weights.tensors["__metadata__"] = {};
+  Refused(draft, "reserved");
 }
 
 TEST_F(PublishTest, WhetherItCouldSucceedIsToldBefore) {

@@ -233,7 +233,8 @@ TEST_F(RepoProgram, CreatedVersionsVerifyAndSayThatTheyAreRandom) {
   EXPECT_EQ(version->labels.front(), "class_0");
   EXPECT_EQ(version->labels.size(), 10u);
   EXPECT_THAT(version->manifest.provenance().recipe(), HasSubstr("random"));
-  EXPECT_EQ(version->weights.tensors.begin()->second.scalar_type(), at::kBFloat16);
+  EXPECT_EQ(version->weights.tensors.begin()->second.dtype, Dtype::kBF16);
+  EXPECT_EQ(version->manifest.goldens_by(), "reference");
 
   const Outcome third = Run("create " + repository + " small --variant null --if-absent");
   EXPECT_EQ(third.exit_code, 0) << third.error;

@@ -11,6 +11,7 @@
 #include <iterator>
 
 #include "absl/strings/match.h"
+#include "checkpoint/stored_tensors.h"
 
 namespace vitrine {
 
@@ -35,16 +36,16 @@ Draft SampleDraft(float fill) {
   tolerance.set_device("cpu");
   tolerance.set_precision("fp32");
   tolerance.set_tolerance(1e-5f);
-  draft.weights.tensors["weight"] = at::full({4, 3}, fill, at::kFloat);
-  draft.golden.tensors["picture.0"] = at::full({10}, 7, at::kByte);
-  draft.golden.tensors["logits.0"] = at::full({3}, 0.0, at::kFloat);
+  draft.weights.tensors["weight"] = StoredOf(at::full({4, 3}, fill, at::kFloat));
+  draft.golden.tensors["picture.0"] = StoredOf(at::full({10}, 7, at::kByte));
+  draft.golden.tensors["logits.0"] = StoredOf(at::full({3}, 0.0, at::kFloat));
   draft.labels = {"cat", "dog", "Zürich"};
   draft.extra_files["model_card.md"] = "# A card\n";
   return draft;
 }
 
 float FillOf(const StoredVersion& version) {
-  return version.weights.tensors.at("weight").const_data_ptr<float>()[0];
+  return version.weights.tensors.at("weight").As<float>()[0];
 }
 
 std::vector<std::string> Entries(const std::filesystem::path& folder) {

@@ -3,4 +3,4 @@
 vitrine_test(server_admin_test
   SOURCES admin/admin_models_test.cc admin/admin_rollback_test.cc admin/admin_service_test.cc admin/canary_watch_test.cc
           small_models.cc
-  ROOMS server SANITIZE asan)
+  ROOMS server checkpoint SANITIZE asan)

@@ -48,7 +48,7 @@ TEST_F(ExecuteBatchTest, StagesOfWhatIsNotAnsweredAreCountedToo) {
   requests[2].deadline = clock.Now() + absl::Seconds(4);
   requests[3].request.set_request_id("cannot");
   clock.Advance(absl::Seconds(3));
-  ExecuteBatch(BatchOf(std::move(requests)), {device_, 0, responder, clock});
+  ExecuteBatch(BatchOf(std::move(requests)), {workspace_, 0, responder, clock});
   EXPECT_TRUE(answers[0].result.ok()) << answers[0].result.status();
   EXPECT_EQ(answers[2].result.status().code(), absl::StatusCode::kDeadlineExceeded);
   const std::string text = metrics.Text();

@@ -54,7 +54,7 @@ class ExecuteBatchTest : public ::testing::Test {
     return batch;
   }
 
-  void Execute(Batch batch) { ExecuteBatch(std::move(batch), {device_, 0, responder_, SteadyClock()}); }
+  void Execute(Batch batch) { ExecuteBatch(std::move(batch), {workspace_, 0, responder_, SteadyClock()}); }
 
   std::vector<float> Logits(const Answer& answer) {
     EXPECT_TRUE(answer.result.ok()) << answer.result.status();
@@ -90,20 +90,13 @@ class ExecuteBatchTest : public ::testing::Test {
     return values;
   }
 
-  static void ExpectClose(const std::vector<std::vector<float>>& a, const std::vector<std::vector<float>>& b) {
-    ASSERT_EQ(a.size(), b.size());
-    for (size_t i = 0; i < a.size(); ++i) {
-      EXPECT_THAT(a[i], ::testing::Pointwise(::testing::FloatNear(1e-4f), b[i])) << "of part " << i;
-    }
-  }
-
   // A line of a scrape: so many went through a stage of the model "small".
   static std::string StageCount(const char* stage, const char* outcome, int count) {
     return absl::StrCat("vitrine_stage_duration_seconds_count{model=\"small\",stage=\"", stage, "\",outcome=\"",
                         outcome, "\"} ", count, "\n");
   }
 
-  Device device_;
+  engine::Workspace workspace_;
   Responder responder_;
   bool had_picture_ = false;
   std::shared_ptr<LoadedModel> model_ = MakeLoaded("small", 3, SmallNativeConfig());

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/execution/executor.h"
 
-#include <ATen/Parallel.h>
 #include <gmock/gmock.h>
 
 #include <atomic>
@@ -41,31 +40,6 @@ TEST(ExecutorPool, AnswersEverythingAndStops) {
     scheduler.Stop(absl::Seconds(60));
   }
   EXPECT_EQ(ok, kRequests);
-}
-
-// LibTorch's own threads would fight with the executors for the cores.
-TEST(ExecutorPool, EveryExecutorComputesOnOneThread) {
-  const int before = at::get_num_threads();
-  at::set_num_threads(4);
-  const ModelHandle model = MakeLoaded("small", 1, SmallNativeConfig());
-  std::mutex mutex;
-  std::map<std::thread::id, int> threads;
-  const Responder responder = [&](const InferenceRequest&, const InferenceOutput&) {
-    const std::lock_guard lock(mutex);
-    threads[std::this_thread::get_id()] = at::get_num_threads();
-    return v1::ClassifyResponse();
-  };
-  Answer answer;
-  {
-    Scheduler scheduler({}, SteadyClock());
-    ExecutorPool pool({.device = {}, .threads = 1}, scheduler, responder, SteadyClock());
-    scheduler.Submit(PictureRequest(model, NoisePng(16, 16, 1), answer));
-    scheduler.Stop(absl::Seconds(60));
-  }
-  at::set_num_threads(before);
-  ASSERT_TRUE(answer.result.ok()) << answer.result.status();
-  ASSERT_EQ(threads.size(), 1U);
-  EXPECT_EQ(threads.begin()->second, 1);
 }
 
 TEST(ExecutorPool, ExecutorsTakeDenormalsForZero) {

@@ -15,7 +15,7 @@
 
 #include "absl/base/config.h"
 #include "absl/strings/str_cat.h"
-#include "reference/model.h"
+#include "models/model_description.h"
 #include "repository/manifest.h"
 #include "server/registry/memory_budget.h"
 #include "server/registry/registry.h"
@@ -81,10 +81,7 @@ TEST_F(ModelLoaderTest, LoadsWhatWasPublished) {
   EXPECT_EQ(model.weights_sha256.size(), 64u);
   EXPECT_FALSE(model.attention.offers.empty());
   int64_t bytes = 0;
-  for (const NamedTensor& tensor : model.model->Parameters()) bytes += tensor.tensor.numel() * 4;
-  for (const NamedTensor& tensor : model.model->Buffers()) {
-    bytes += tensor.tensor.numel() * static_cast<int64_t>(tensor.tensor.element_size());
-  }
+  for (const program::Weight& weight : model.description->program().weights()) bytes += weight.elements() * 4;
   EXPECT_EQ(model.device_bytes, bytes);
   EXPECT_GT(model.cost->Predict(100, 0), absl::ZeroDuration()) << "the warm-up gives a first guess of the cost";
   ASSERT_NE(model.metrics, nullptr);

@@ -3,4 +3,4 @@
 vitrine_test(server_oip_test
   SOURCES oip/http_body_test.cc oip/http_front_test.cc oip/http_server_test.cc oip/infer_plan_test.cc oip/infer_test.cc
     oip/json_document_test.cc small_models.cc
-  ROOMS server LIBRARIES nlohmann_json::nlohmann_json ZLIB::ZLIB SANITIZE asan)
+  ROOMS server checkpoint LIBRARIES nlohmann_json::nlohmann_json ZLIB::ZLIB SANITIZE asan)

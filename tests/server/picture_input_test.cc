@@ -58,8 +58,7 @@ absl::StatusOr<PictureInput> Input(const v1::RawTensor& raw) {
 std::vector<float> Values(const absl::StatusOr<PictureInput>& input) {
   EXPECT_TRUE(input.ok()) << input.status();
   if (!input.ok()) return {};
-  const float* data = input->tensor.data_ptr<float>();
-  return {data, data + input->tensor.numel()};
+  return input->tensor.values;
 }
 
 TEST(MakePictureInput, LayoutsAndTypesOfTheSamePixelsGiveTheSameInput) {
@@ -139,7 +138,7 @@ TEST(MakePictureInput, RefusesAPictureThatIsNotOfThePlannedSize) {
 TEST(EncodedPictureToInput, HasTheSizeThatTheModelGivesThePicture) {
   const auto input = EncodedPictureToInput(NoisePng(16, 24, 1), SmallNativeConfig().preprocessing());
   ASSERT_TRUE(input.ok()) << input.status();
-  EXPECT_EQ(input->sizes(), (std::vector<int64_t>{3, 16, 24}));
+  EXPECT_EQ(input->shape, (std::vector<int64_t>{3, 16, 24}));
   EXPECT_FALSE(EncodedPictureToInput("no picture", SmallNativeConfig().preprocessing()).ok());
 }
 

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "reference/model.h"
+#include "models/model_description.h"
 #include "server/request/plan_attention.h"
 #include "tests/imaging/pictures.h"
 #include "tests/server/served.h"
@@ -43,7 +43,7 @@ TEST(PlanRequest, TokensAreKnownFromTheHeader) {
   const absl::StatusOr<InferenceRequest> plan = PlanRequest(Picture(24, 16), ServedEit());
   ASSERT_TRUE(plan.ok()) << plan.status();
   EXPECT_EQ(plan->grid, (Grid{4, 6}));
-  EXPECT_EQ(plan->tokens, 24 + plan->model->model->prefix_tokens());
+  EXPECT_EQ(plan->tokens, 24 + plan->model->description->prefix_tokens());
   EXPECT_EQ(plan->geometry.original, (Size{16, 24}));
   EXPECT_EQ(plan->top_k, 5) << "the default";
 }
@@ -137,7 +137,7 @@ TEST(PlanRequest, TheSizeOfAttentionIsKnownBeforeCompute) {
   wish.set_kind(v1::WEIGHTS);
   wish.set_encoding(v1::FLOAT32);
   const ModelHandle model = ServedKv();
-  const int64_t n = 16 + model->model->prefix_tokens();
+  const int64_t n = 16 + model->description->prefix_tokens();
   request.set_max_attention_bytes(4 * n * n);
   EXPECT_TRUE(PlanRequest(request, model).ok());
   request.set_max_attention_bytes(4 * n * n - 1);
@@ -150,7 +150,7 @@ TEST(PlanRequest, FeaturesAreResolvedAndCountWithTheAttention) {
   const ModelHandle model = ServedKv();
   v1::ClassifyRequest request = Picture(28, 28);
   request.add_features()->set_kind(v1::PATCH_TOKENS);
-  const int64_t bytes = 4 * 16 * model->model->features().width;
+  const int64_t bytes = 4 * 16 * model->description->features().width;
   request.set_max_attention_bytes(bytes);
   const absl::StatusOr<InferenceRequest> plan = PlanRequest(request, model);
   ASSERT_TRUE(plan.ok()) << plan.status();

@@ -9,26 +9,26 @@
 #include <string>
 #include <utility>
 
-#include "reference/model.h"
+#include "models/model_description.h"
 #include "server/registry/loaded_model.h"
 
 namespace vitrine {
 
-// A model in memory as the registry hands it out, with fresh weights, for a config in text form.
+// A version as the registry hands it out, without weights, for a config in text form.
 inline ModelHandle Served(const std::string& name, const std::string& config_text) {
   auto served = std::make_shared<LoadedModel>();
   served->id = {name, 3};
   v1::ModelConfig& config = *served->manifest.mutable_config();
   EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(config_text, &config)) << config_text;
-  absl::StatusOr<std::unique_ptr<Model>> model = MakeModel(config, 1);
+  absl::StatusOr<ModelDescription> model = ModelDescription::Make(config);
   EXPECT_TRUE(model.ok()) << model.status();
   for (int i = 0; i < config.classes(); ++i) served->labels.push_back("class-" + std::to_string(i));
   served->device = "cpu";
   served->precision = "fp32";
   served->weights_sha256 = "feed";
-  served->attention = (*model)->attention();
-  served->features = (*model)->features();
-  served->model = *std::move(model);
+  served->attention = model->attention();
+  served->features = model->features();
+  served->description = std::make_shared<const ModelDescription>(*std::move(model));
   return served;
 }
 

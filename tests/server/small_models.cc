@@ -10,10 +10,11 @@
 #include <random>
 #include <utility>
 
+#include "checkpoint/checkpoint.h"
+#include "engine/backend.h"
 #include "imaging/header.h"
 #include "reference/model.h"
 #include "report/png.h"
-#include "repository/checkpoint.h"
 #include "server/request/picture_input.h"
 
 namespace vitrine {
@@ -23,12 +24,6 @@ v1::ModelConfig Parse(const std::string& text) {
   v1::ModelConfig config;
   EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &config)) << text;
   return config;
-}
-
-at::Tensor Bytes(const std::string& bytes) {
-  at::Tensor tensor = at::empty({static_cast<int64_t>(bytes.size())}, at::kByte);
-  std::memcpy(tensor.data_ptr(), bytes.data(), bytes.size());
-  return tensor;
 }
 
 }  // namespace
@@ -53,9 +48,17 @@ v1::ModelConfig NullConfig() {
       null {})");
 }
 
-std::shared_ptr<LoadedModel> MakeLoaded(const std::string& name, int64_t version, const v1::ModelConfig& config) {
+std::shared_ptr<LoadedModel> MakeLoaded(const std::string& name, int64_t version, const v1::ModelConfig& config,
+                                        const std::function<void(at::Tensor&)>& change) {
   auto model = MakeModel(config, 7);
   EXPECT_TRUE(model.ok()) << model.status();
+  std::vector<const float*> weights;
+  for (at::Tensor weight : (*model)->weights()) {
+    if (change != nullptr) change(weight);
+    weights.push_back(weight.const_data_ptr<float>());
+  }
+  auto backend = MakeCpuBackend((*model)->program(), weights, cpu::SupportedPaths().back());
+  EXPECT_TRUE(backend.ok()) << backend.status();
   auto loaded = std::make_shared<LoadedModel>();
   loaded->id = {name, version};
   *loaded->manifest.mutable_config() = config;
@@ -64,7 +67,8 @@ std::shared_ptr<LoadedModel> MakeLoaded(const std::string& name, int64_t version
   for (int i = 0; i < config.classes(); ++i) loaded->labels.push_back("class " + std::to_string(i));
   loaded->attention = (*model)->attention();
   loaded->features = (*model)->features();
-  loaded->model = *std::move(model);
+  loaded->description = std::make_shared<const ModelDescription>(**model);
+  loaded->backend = *std::move(backend);
   return loaded;
 }
 
@@ -79,10 +83,10 @@ VersionId PublishVersion(const std::filesystem::path& root, const std::string& n
   tolerance.set_device("cpu");
   tolerance.set_precision("fp32");
   tolerance.set_tolerance(1e-4);
-  draft.weights = SaveWeights(**model, at::kFloat);
-  draft.golden.tensors["picture.0"] = Bytes(NoisePng(24, 32, 1));
-  draft.golden.tensors["picture.1"] = Bytes(NoisePng(16, 16, 2));
-  const absl::Status recorded = RecordGolden(**model, EncodedPictureToInput, draft.golden);
+  draft.weights = SaveWeights(**model, Dtype::kF32);
+  draft.golden.tensors["picture.0"] = StoredBytes(NoisePng(24, 32, 1));
+  draft.golden.tensors["picture.1"] = StoredBytes(NoisePng(16, 16, 2));
+  const absl::Status recorded = RecordGolden(**model, ForwardOf(**model), EncodedPictureToInput, draft.golden);
   EXPECT_TRUE(recorded.ok()) << recorded;
   for (int i = 0; i < config.classes(); ++i) draft.labels.push_back("class " + std::to_string(i));
   const auto published = Publish(root, name, draft);
@@ -100,10 +104,10 @@ std::string NoisePng(int height, int width, int seed) {
 InferenceRequest PictureRequest(ModelHandle model, std::string picture, Answer& answer) {
   InferenceRequest request;
   const ImageHeader header = ReadHeader(picture).value();
-  const v1::Preprocessing& preprocessing = model->model->config().preprocessing();
+  const v1::Preprocessing& preprocessing = model->description->config().preprocessing();
   request.geometry = PlanGeometry(preprocessing, Size{header.height, header.width}).value();
-  request.grid = model->model->GridFor(request.geometry.input.height, request.geometry.input.width).value();
-  request.tokens = request.grid.cells() + model->model->prefix_tokens();
+  request.grid = model->description->GridFor(request.geometry.input.height, request.geometry.input.width).value();
+  request.tokens = request.grid.cells() + model->description->prefix_tokens();
   request.request.set_model(model->id.model);
   request.request.set_image(std::move(picture));
   request.top_k = 1;

@@ -20,8 +20,9 @@ v1::ModelConfig SmallNativeConfig();
 // The null model for RGB pictures of 32x32 pixels, 3 classes.
 v1::ModelConfig NullConfig();
 
-// A model in memory that was never on disk.
-std::shared_ptr<LoadedModel> MakeLoaded(const std::string& name, int64_t version, const v1::ModelConfig& config);
+// A model in memory that was never on disk, with random weights that `change` has seen.
+std::shared_ptr<LoadedModel> MakeLoaded(const std::string& name, int64_t version, const v1::ModelConfig& config,
+                                        const std::function<void(at::Tensor& weight)>& change = nullptr);
 
 // Publishes a version with random weights and with its goldens.
 VersionId PublishVersion(const std::filesystem::path& root, const std::string& name, const v1::ModelConfig& config,

@@ -8,11 +8,11 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "checkpoint/checkpoint.h"
 #include "data/dataset.h"
 #include "data/subset.h"
 #include "imaging/decode.h"
 #include "imaging/preprocess.h"
-#include "repository/checkpoint.h"
 #include "repository/stored_version.h"
 #include "tests/paths.h"
 #include "trainer/evaluate.h"
@@ -25,13 +25,11 @@ namespace fs = std::filesystem;
 
 const fs::path kBundled = fs::path(VITRINE_SOURCE) / "bundled";
 
-absl::StatusOr<at::Tensor> ToInput(std::string_view bytes, const v1::Preprocessing& preprocessing) {
+absl::StatusOr<FloatArray> ToInput(std::string_view bytes, const v1::Preprocessing& preprocessing) {
   const Image picture = *Decode(bytes);
   const Geometry geometry = *PlanGeometry(preprocessing, {picture.height, picture.width});
-  const std::vector<float> values = Preprocess(picture, preprocessing, geometry);
-  at::Tensor input = at::empty({preprocessing.channels(), geometry.input.height, geometry.input.width}, at::kFloat);
-  std::copy(values.begin(), values.end(), input.mutable_data_ptr<float>());
-  return input;
+  return FloatArray{.shape = {preprocessing.channels(), geometry.input.height, geometry.input.width},
+                    .values = Preprocess(picture, preprocessing, geometry)};
 }
 
 TEST(Bundled, EveryVersionReproducesItsGoldensAndHasACard) {
@@ -45,7 +43,7 @@ TEST(Bundled, EveryVersionReproducesItsGoldensAndHasACard) {
     ASSERT_TRUE(version.ok()) << version.status();
     const auto model = BuildModel(*version);
     ASSERT_TRUE(model.ok()) << model.status();
-    const absl::Status golden = CheckGolden(*version, **model, ToInput, "cpu", "fp32");
+    const absl::Status golden = CheckGolden(*version, **model, ForwardOf(**model), ToInput, "cpu", "fp32");
     EXPECT_TRUE(golden.ok()) << golden;
     EXPECT_FALSE(version->manifest.provenance().data().empty());
     EXPECT_FALSE(version->manifest.provenance().metrics().empty());

@@ -9,9 +9,9 @@
 #include <fstream>
 #include <sstream>
 
+#include "checkpoint/checkpoint.h"
 #include "imaging/decode.h"
 #include "imaging/preprocess.h"
-#include "repository/checkpoint.h"
 #include "tests/trainer/coloured_squares.h"
 #include "trainer/tasks/image_task.h"
 
@@ -36,13 +36,11 @@ v1::Recipe PublishedRecipe() {
   return recipe;
 }
 
-absl::StatusOr<at::Tensor> ToInput(std::string_view bytes, const v1::Preprocessing& preprocessing) {
+absl::StatusOr<FloatArray> ToInput(std::string_view bytes, const v1::Preprocessing& preprocessing) {
   const Image picture = *Decode(bytes);
   const Geometry geometry = *PlanGeometry(preprocessing, {picture.height, picture.width});
-  const std::vector<float> values = Preprocess(picture, preprocessing, geometry);
-  at::Tensor input = at::empty({preprocessing.channels(), geometry.input.height, geometry.input.width}, at::kFloat);
-  std::copy(values.begin(), values.end(), input.mutable_data_ptr<float>());
-  return input;
+  return FloatArray{.shape = {preprocessing.channels(), geometry.input.height, geometry.input.width},
+                    .values = Preprocess(picture, preprocessing, geometry)};
 }
 
 class Published : public ::testing::Test {
@@ -76,7 +74,7 @@ class Published : public ::testing::Test {
 TEST_F(Published, GoldensReproduceFromTheStoredWeights) {
   const auto model = BuildModel(version_);
   ASSERT_TRUE(model.ok()) << model.status();
-  const absl::Status status = CheckGolden(version_, **model, ToInput, "cpu", "fp32");
+  const absl::Status status = CheckGolden(version_, **model, ForwardOf(**model), ToInput, "cpu", "fp32");
   EXPECT_TRUE(status.ok()) << status;
   // The trained weights are not the stored ones, which are rounded to bf16.
   EXPECT_FALSE(at::equal(trained_->Parameters()[0].tensor, (*model)->Parameters()[0].tensor));

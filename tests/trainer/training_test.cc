@@ -307,7 +307,7 @@ TEST(Train, ALossThatIsNotFiniteNamesTheStepAndKeepsTheBatch) {
   bytes << in.rdbuf();
   const auto content = ParseSafetensors(bytes.str());
   ASSERT_TRUE(content.ok()) << content.status();
-  EXPECT_EQ(content->tensors.at("labels").numel(), 16);
+  EXPECT_EQ(content->tensors.at("labels").elements(), 16);
   EXPECT_TRUE(content->tensors.contains("image.15"));
 }
 

@@ -5,8 +5,8 @@
 
 #include <memory>
 
+#include "checkpoint/checkpoint.h"
 #include "reference/model.h"
-#include "repository/checkpoint.h"
 #include "repository/stored_version.h"
 
 namespace vitrine {
@@ -17,7 +17,7 @@ std::string PublishUntrained(const std::filesystem::path& root, const v1::ModelC
   *draft.manifest.mutable_config() = config;
   const std::unique_ptr<Model> model = *MakeModel(config, 3);
   draft.manifest.set_parameters(model->CountParameters());
-  draft.weights = SaveWeights(*model, at::kFloat);
+  draft.weights = SaveWeights(*model, Dtype::kF32);
   draft.labels = labels;
   v1::GoldenTolerance& tolerance = *draft.manifest.add_golden_tolerances();
   tolerance.set_device("cpu");

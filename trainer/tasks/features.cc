@@ -13,6 +13,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "checkpoint/stored_tensors.h"
 #include "data/file.h"
 #include "repository/safetensors.h"
 #include "trainer/tasks/sequence_base.h"
@@ -79,9 +80,9 @@ absl::StatusOr<FeatureSet> ReadFeatures(const fs::path& file) {
   if (const absl::Status finite = CheckFinite(*content); !finite.ok()) {
     return Fault(file, std::string(finite.message()));
   }
-  const at::Tensor& labels = content->tensors["labels"];
-  RETURN_IF_ERROR(CheckShapes(file, content->tensors["features"], labels));
-  FeatureSet set{.features = content->tensors["features"].to(at::kFloat), .labels = {}};
+  const at::Tensor features = TensorOf(content->tensors["features"]), labels = TensorOf(content->tensors["labels"]);
+  RETURN_IF_ERROR(CheckShapes(file, features, labels));
+  FeatureSet set{.features = features.to(at::kFloat), .labels = {}};
   const int64_t* label = labels.const_data_ptr<int64_t>();
   for (int64_t i = 0; i < labels.size(0); ++i) {
     if (label[i] < 0 || label[i] > kMostLabel) {
@@ -94,8 +95,9 @@ absl::StatusOr<FeatureSet> ReadFeatures(const fs::path& file) {
 
 absl::Status WriteFeatures(const FeatureSet& set, const fs::path& file) {
   Safetensors content;
-  content.tensors["features"] = set.features;
-  content.tensors["labels"] = at::tensor(std::vector<int64_t>(set.labels.begin(), set.labels.end()), at::kLong);
+  content.tensors["features"] = StoredOf(set.features);
+  content.tensors["labels"] =
+      StoredOf(at::tensor(std::vector<int64_t>(set.labels.begin(), set.labels.end()), at::kLong));
   ASSIGN_OR_RETURN(const std::string bytes, WriteSafetensors(content));
   std::ofstream out(file, std::ios::binary);
   out << bytes;

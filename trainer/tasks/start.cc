@@ -12,8 +12,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
+#include "checkpoint/checkpoint.h"
+#include "checkpoint/stored_tensors.h"
 #include "reference/operators/position_table.h"
-#include "repository/checkpoint.h"
 #include "trainer/tasks/start_config.h"
 
 namespace vitrine {
@@ -124,14 +125,14 @@ absl::Status StartFrom(const StoredVersion& version, bool replace_head, Model& m
       return absl::FailedPreconditionError(
           absl::StrCat("start.version: ", source, " has no tensor ", wanted.name, "; it is another kind of model"));
     }
-    at::Tensor values = stored->second;
+    at::Tensor values = TensorOf(stored->second);
     if (values.sizes() != wanted.tensor.sizes()) {
       values = ResizedTable(values, from, wanted.tensor, to, model.prefix_tokens());
     }
     if (!values.defined()) {
       return absl::FailedPreconditionError(
           absl::StrCat("start.version: ", source, " has ", wanted.name, " of shape [",
-                       absl::StrJoin(stored->second.sizes(), ", "), "], the model needs [",
+                       absl::StrJoin(stored->second.shape, ", "), "], the model needs [",
                        absl::StrJoin(wanted.tensor.sizes(), ", "), "]; for other classes set start.replace_head"));
     }
     wanted.tensor.copy_(values);

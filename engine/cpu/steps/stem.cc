@@ -147,15 +147,15 @@ class Passage {
     const int64_t outputs = to.channels;
     const int pool = std::max(1, convolve.pool);
     const int64_t places = int64_t{to.size.width} * pool;
-    for (int64_t output = 0; output < outputs; output += kernels_.panel_columns) {
-      const int64_t width = std::min<int64_t>(kernels_.panel_columns, outputs - output);
+    for (int64_t panel = 0; panel < outputs; panel += kernels_.panel_columns) {
+      const int64_t columns = std::min<int64_t>(kernels_.panel_columns, outputs - panel);
       for (int row = 0; row < rows * pool; ++row) {
         const int top = (first * pool + row) * convolve.stride - convolve.padding;
         const float* const corner = from.Row(top) - convolve.padding * from.channels;
         if (convolve.pool > 0) {
-          convolution.RunPanel(kernels_, corner, places, output, width, band_ + row * places * outputs, outputs);
+          convolution.RunPanel(kernels_, corner, places, panel, columns, band_ + row * places * outputs, outputs);
         } else {
-          convolution.RunPanel(kernels_, corner, places, output, width, RowOf(to, first + row, stride), stride);
+          convolution.RunPanel(kernels_, corner, places, panel, columns, RowOf(to, first + row, stride), stride);
         }
       }
     }

@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "checkpoint/stored_tensors.h"
 #include "repository/safetensors.h"
 #include "tests/scratch_folder.h"
 
@@ -29,7 +30,9 @@ FeatureSet SmallSet(int64_t count, int64_t width = 3) {
 
 std::string RefusalOf(const std::map<std::string, at::Tensor>& tensors) {
   const ScratchFolder folder;
-  const auto file = folder.Write("file.safetensors", *WriteSafetensors({.tensors = tensors, .metadata = {}}));
+  Safetensors content;
+  for (const auto& [name, tensor] : tensors) content.tensors[name] = StoredOf(tensor);
+  const auto file = folder.Write("file.safetensors", *WriteSafetensors(content));
   const auto set = ReadFeatures(file);
   EXPECT_TRUE(absl::IsInvalidArgument(set.status())) << set.status();
   EXPECT_THAT(std::string(set.status().message()), HasSubstr("file.safetensors"));
@@ -49,9 +52,10 @@ TEST(FeaturesTest, ReadsWhatItWrote) {
 
 TEST(FeaturesTest, ReadsHalfPrecision) {
   const ScratchFolder folder;
-  const auto file = folder.Write("x", *WriteSafetensors({.tensors = {{"features", at::full({2, 2}, 0.5, at::kHalf)},
-                                                                     {"labels", at::arange(2, at::kLong)}},
-                                                         .metadata = {}}));
+  Safetensors content;
+  content.tensors = {{"features", StoredOf(at::full({2, 2}, 0.5, at::kHalf))},
+                     {"labels", StoredOf(at::arange(2, at::kLong))}};
+  const auto file = folder.Write("x", *WriteSafetensors(content));
   EXPECT_TRUE(at::equal(ReadFeatures(file)->features, at::full({2, 2}, 0.5, at::kFloat)));
 }
 

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <utility>
+
+#include "engine/cpu/compile.h"
+
+namespace vitrine::engine {
+
+SharedMatrices::SharedMatrices(const program::Program& program, ReleaseWeight release) : release_(std::move(release)) {
+  const auto packs_first = [](const program::Operator& op) {
+    const auto* linear = op.As<program::Linear>();
+    return linear != nullptr && linear->code < 0;  // a code's weights are looked at by each of its plans
+  };
+  for (const program::Operator& op : program.operators()) {
+    if (packs_first(op)) ++unpacked_[op.weights[0]];
+  }
+  for (const program::Operator& op : program.operators()) {
+    for (size_t i = packs_first(op) ? 1 : 0; i < op.weights.size(); ++i) unpacked_.erase(op.weights[i]);
+  }
+}
+
+std::shared_ptr<const PackedMatrix> SharedMatrices::Find(const program::Operator& op) const {
+  const auto found = matrices_.find(&op);
+  return found == matrices_.end() ? nullptr : found->second;
+}
+
+void SharedMatrices::Put(const program::Operator& op, std::shared_ptr<const PackedMatrix> matrix) {
+  matrices_[&op] = std::move(matrix);
+  if (release_ == nullptr || op.weights.empty()) return;
+  const auto left = unpacked_.find(op.weights[0]);
+  if (left != unpacked_.end() && --left->second == 0) release_(static_cast<size_t>(left->first));
+}
+
+}  // namespace vitrine::engine

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <utility>
+
+#include "base/status_macros.h"
+#include "engine/backend.h"
+#include "engine/cpu/engine.h"
+
+namespace vitrine {
+namespace {
+
+class CpuBackend : public Backend {
+ public:
+  explicit CpuBackend(engine::Engine engine) : engine_(std::move(engine)) {}
+
+  absl::Status Run(std::span<const engine::Picture> pictures, engine::Workspace& workspace, float* logits,
+                   AttentionTap* attention, TokenTap* tokens) const override {
+    engine_.Run(pictures, workspace, logits, attention, tokens);
+    return absl::OkStatus();
+  }
+
+ private:
+  const engine::Engine engine_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<const Backend>> MakeCpuBackend(const program::Program& program,
+                                                              std::span<const float* const> weights, cpu::CpuPath path,
+                                                              engine::ReleaseWeight release) {
+  ASSIGN_OR_RETURN(engine::Engine engine, engine::Engine::Make(program, weights, path, std::move(release)));
+  return std::make_unique<CpuBackend>(std::move(engine));
+}
+
+}  // namespace vitrine

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_ENGINE_LOGITS_H_
+#define VITRINE_ENGINE_LOGITS_H_
+
+#include <span>
+
+#include "absl/status/statusor.h"
+#include "engine/backend.h"
+#include "models/float_array.h"
+
+namespace vitrine {
+
+engine::Picture PictureOf(const FloatArray& input);  // [channels, height, width]; a view
+
+// Logits [images, classes] of inputs that the model takes, at least one, on the calling thread and as many others as
+// make `threads` together, each with a share of the images. Errors of Backend::Run. Throws std::bad_alloc.
+absl::StatusOr<FloatArray> LogitsOf(const Backend& backend, int64_t classes, std::span<const FloatArray> images,
+                                    int threads = 1);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_ENGINE_LOGITS_H_

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_PROGRAMS_REPO_FORWARD_H_
+#define VITRINE_PROGRAMS_REPO_FORWARD_H_
+
+#include "absl/status/statusor.h"
+#include "base/simd/cpu_path.h"
+#include "repository/golden.h"
+#include "repository/weights.h"
+
+namespace vitrine {
+
+// The compiled engine of a model on one of this CPU's paths, on every core. Errors of MakeCpuBackend.
+absl::StatusOr<Forward> EngineForward(const WeightedModel& model, cpu::CpuPath path);
+
+// LibTorch's reference of a model. FAILED_PRECONDITION where LibTorch is not here.
+absl::StatusOr<Forward> ReferenceForward(const WeightedModel& model);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_PROGRAMS_REPO_FORWARD_H_

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <set>
+#include <vector>
+
+#include "tests/engine/compiled.h"
+#include "tests/reference/pictures.h"
+
+namespace vitrine::testing {
+namespace {
+
+class Release : public ::testing::TestWithParam<EngineForm> {};
+INSTANTIATE_TEST_SUITE_P(Forms, Release, ::testing::ValuesIn(EngineForms()),
+                         [](const auto& form) { return NameOf(form.param, EnginePaths().back()); });
+
+// What is released becomes NaN at once: whoever read it again would show it.
+TEST_P(Release, WhatIsReleasedIsNotReadAgain) {
+  const Compiled compiled(GetParam().config, EnginePaths().back());
+  const std::vector<program::Weight>& names = compiled.program->weights();
+  std::vector<std::vector<float>> owned;
+  std::vector<const float*> weights;
+  for (size_t i = 0; i < names.size(); ++i) {
+    owned.emplace_back(compiled.weights[i], compiled.weights[i] + names[i].elements());
+    weights.push_back(owned.back().data());
+  }
+  std::set<size_t> released;
+  const auto engine = engine::Engine::Make(*compiled.program, weights, EnginePaths().back(), [&](size_t weight) {
+    EXPECT_TRUE(released.insert(weight).second) << names[weight].name << " is released twice";
+    std::fill(owned[weight].begin(), owned[weight].end(), std::numeric_limits<float>::quiet_NaN());
+  });
+  ASSERT_TRUE(engine.ok()) << engine.status();
+  std::vector<at::Tensor> pictures;
+  for (const auto& [height, width] : GetParam().sizes) {
+    pictures.push_back(Picture(GetParam().config.preprocessing().channels(), height, width, pictures.size() + 1));
+  }
+  EXPECT_EQ(Logits(*engine, pictures), compiled.ByEngine(pictures));
+  TokenTap ours, theirs;
+  for (TokenTap* const tap : {&ours, &theirs}) {
+    for (int stage = TokenTap::kFinal; stage < 3; ++stage) tap->Request(stage);
+  }
+  Logits(*engine, pictures, nullptr, &ours);
+  Logits(*compiled.engine, pictures, nullptr, &theirs);
+  for (int stage = TokenTap::kFinal; stage < 3; ++stage) {
+    const TokenTap::Tokens *our = ours.Find(stage), *their = theirs.Find(stage);
+    ASSERT_EQ(our == nullptr, their == nullptr);
+    if (our != nullptr) {
+      EXPECT_EQ(our->data.values, their->data.values);
+    }
+  }
+  int64_t bytes = 0, gone = 0;
+  for (size_t i = 0; i < names.size(); ++i) {
+    bytes += names[i].elements();
+    if (released.contains(i)) gone += names[i].elements();
+  }
+  RecordProperty("released_percent", static_cast<int>(100 * gone / std::max<int64_t>(bytes, 1)));
+  EXPECT_GT(gone, 0);
+}
+
+}  // namespace
+}  // namespace vitrine::testing

@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programs that do without LibTorch are linked with none of it; libvitrine_torch.so has no messages of its own."""
+import subprocess
+import sys
+import unittest
+from pathlib import Path
+
+BUILD = Path(sys.argv.pop(1))
+
+
+def needed(file: Path) -> "list[str]":
+    text = subprocess.run(["ldd", str(file)], check=True, capture_output=True, text=True).stdout
+    return [line.split()[0] for line in text.splitlines() if line.split()]
+
+
+class Linked(unittest.TestCase):
+    def test_programs_need_no_libtorch(self) -> None:
+        for program in ("vitrine-server", "vitrine-repo", "vitrine"):
+            libraries = needed(BUILD / "bin" / program)
+            self.assertGreater(len(libraries), 5, program)
+            self.assertEqual([name for name in libraries if "torch" in name or "c10" in name], [], program)
+
+    def test_the_library_that_brings_it_borrows_the_messages(self) -> None:
+        library = BUILD / "lib/libvitrine_torch.so"
+        self.assertTrue([name for name in needed(library) if "libtorch_cpu" in name])
+        symbols = subprocess.run(["nm", "-D", "--defined-only", str(library)], check=True, capture_output=True, text=True)
+        self.assertIn("vitrine_torch_library", symbols.stdout)
+        self.assertNotIn("descriptor_table_vitrine", symbols.stdout)
+
+
+if __name__ == "__main__":
+    unittest.main()

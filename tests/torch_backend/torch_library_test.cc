@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/torch_library.h"
+
+#include <gtest/gtest.h>
+
+#include "models/zoo.h"
+
+namespace vitrine {
+namespace {
+
+// Through dlopen, in a process that has the messages already: registering them twice would end it.
+TEST(TorchLibrary, IsFoundAndDrawsWeights) {
+  const absl::StatusOr<const TorchLibrary*> library = OpenTorchLibrary();
+  ASSERT_TRUE(library.ok()) << library.status();
+  EXPECT_EQ(*OpenTorchLibrary(), *library);
+  const ZooRow row = FindVariant("eit33-mini-cifar10").value();
+  const absl::StatusOr<std::vector<FloatArray>> drawn = (*library)->draw(row.config, 1);
+  ASSERT_TRUE(drawn.ok()) << drawn.status();
+  int64_t floats = 0;
+  for (const FloatArray& weight : *drawn) floats += static_cast<int64_t>(weight.values.size());
+  EXPECT_GE(floats, row.parameters);
+}
+
+TEST(TorchLibrary, ADeviceThatIsNotThereIsRefused) {
+  const absl::StatusOr<const TorchLibrary*> library = OpenTorchLibrary();
+  ASSERT_TRUE(library.ok()) << library.status();
+  EXPECT_EQ((*library)->open_device("cuda:99").code(), absl::StatusCode::kFailedPrecondition);
+}
+
+}  // namespace
+}  // namespace vitrine

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_TORCH_BACKEND_BACKEND_H_
+#define VITRINE_TORCH_BACKEND_BACKEND_H_
+
+#include <memory>
+#include <span>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "engine/backend.h"
+#include "vitrine/v1/model.pb.h"
+
+namespace vitrine {
+
+// See TorchLibrary::make_backend. The weights are copied to a CUDA device; on the CPU they are shared.
+absl::StatusOr<std::unique_ptr<const Backend>> MakeReferenceBackend(const v1::ModelConfig& config,
+                                                                    std::span<const float* const> weights,
+                                                                    const std::string& device);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_TORCH_BACKEND_BACKEND_H_
