@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "server/execution/device.h"
 #include "server/observability/log.h"
 #include "server/observability/metrics.h"
 
@@ -44,7 +45,7 @@ struct ServerStatus {
   std::string repository_fault;  // empty while the repository can be read; else as Registry::repository_status
   absl::Time now, started;       // wall clock
   std::string version, revision;
-  std::string device;
+  Compute compute;
   MachineLimits machine;  // zeros where nobody knows
   std::vector<Model> models;
   std::vector<Version> versions;

@@ -127,7 +127,9 @@ std::string Head(const ServerStatus& status) {
   std::vector<std::string> facts = {
       absl::StrCat("vitrine-server ", status.version, status.revision.empty() ? "" : " (" + status.revision + ")"),
       absl::StrCat("up ", absl::FormatDuration(up), ", since ", Moment(status.started)),
-      absl::StrCat("device ", status.device)};
+      absl::StrCat("device ", status.compute.device),
+      absl::StrCat(status.compute.cpu, ", ", status.compute.path, ", ", status.compute.precision),
+      absl::StrCat(status.executors.size(), status.executors.size() == 1 ? " lane" : " lanes")};
   if (status.machine.cores > 0) facts.push_back(absl::StrFormat("%.3g cores", status.machine.cores));
   if (status.machine.memory_bytes > 0)
     facts.push_back(absl::StrCat(Bytes(status.machine.memory_bytes), " memory limit"));

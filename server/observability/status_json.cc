@@ -70,7 +70,11 @@ std::string StatusJson(const ServerStatus& status) {
   page["started"] = RfcTime(status.started);
   page["version"] = status.version;
   page["revision"] = status.revision;
-  page["device"] = status.device;
+  page["device"] = status.compute.device;
+  page["compute"] = {{"cpu", status.compute.cpu},
+                     {"path", status.compute.path},
+                     {"precision", status.compute.precision},
+                     {"lanes", status.executors.size()}};
   page["cpu_limit_cores"] = status.machine.cores;
   page["memory_limit_bytes"] = status.machine.memory_bytes;
   page["models"] = ordered_json::array();

@@ -97,7 +97,7 @@ ServerStatus StatusReader::Read() const {
   status.started = started_;
   status.version = sources_.version;
   status.revision = sources_.revision;
-  status.device = sources_.device;
+  status.compute = sources_.compute;
   status.flags = sources_.flags;
   if (sources.machine) status.machine = sources.machine();
   if (sources.queue) status.queue = sources.queue();

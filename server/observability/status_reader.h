@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "server/clock.h"
+#include "server/execution/device.h"
 #include "server/observability/metrics.h"
 #include "server/observability/rate_window.h"
 #include "server/observability/status.h"
@@ -27,7 +28,8 @@ class StatusReader {
   struct Sources {
     std::function<std::string()> not_ready;    // empty when ready, else the reason
     std::function<absl::Status()> repository;  // as it was at the last look
-    std::string version, revision, device;     // of the program; of the models
+    std::string version, revision;             // of the program
+    Compute compute;
     std::vector<std::pair<std::string, std::string>> flags;
   };
 

@@ -22,7 +22,8 @@ constexpr char kEvil[] = "<script>alert('x')</script>\"><img src=x onerror=\"y\"
 ServerStatus Hostile() {
   ServerStatus status;
   status.now = status.started = absl::FromUnixSeconds(1'700'000'000);
-  status.not_ready = status.repository_fault = status.version = status.revision = status.device = kEvil;
+  status.not_ready = status.repository_fault = status.version = status.revision = status.compute.device = kEvil;
+  status.compute.cpu = status.compute.path = status.compute.precision = kEvil;
   status.versions = {{.model = kEvil, .version = 1, .state = kEvil, .reason = kEvil, .labels = {kEvil}},
                      {.model = kEvil, .version = 2, .state = "FAILED", .reason = kEvil}};
   status.models = {{.name = kEvil, .shed_per_second = 1, .rollbacks = 1}};
@@ -40,7 +41,7 @@ ServerStatus Busy() {
   status.repository_fault = "repository cannot be read: no such folder";
   status.version = "1.2.3";
   status.revision = "abc";
-  status.device = "cpu";
+  status.compute = {.device = "cpu", .cpu = "A CPU, family 25, model 17", .path = "avx512", .precision = "fp32"};
   status.machine = {.cores = 3.5, .memory_bytes = int64_t{5} << 30};
   status.models = {{.name = "eit", .requests_per_second = 1264.4, .shed_per_second = 12.5, .rollbacks = 2},
                    {.name = "kv", .requests_per_second = 99.96}};
@@ -78,7 +79,7 @@ TEST(Status, ABusyServerForPeopleAndPrograms) {
 TEST(Status, AServerThatJustStarted) {
   ServerStatus status;
   status.now = status.started = absl::FromUnixSeconds(1'700'000'000);
-  status.device = "cpu";
+  status.compute = {.device = "cpu", .cpu = "A CPU, family 25, model 17", .path = "avx512", .precision = "fp32"};
   ExpectStored("status_page_empty.txt", Reading(StatusHtml(status)));
   ExpectStored("status_empty.json", json::parse(StatusJson(status)).dump(1) + "\n");
 }

@@ -19,7 +19,7 @@ StatusReader::Sources Well() {
           .repository = [] { return absl::OkStatus(); },
           .version = "",
           .revision = "",
-          .device = "",
+          .compute = {},
           .flags = {}};
 }
 
@@ -55,7 +55,7 @@ TEST(StatusReader, PutsTogetherWhatThePartsSay) {
                        .repository = [] { return absl::NotFoundError("gone"); },
                        .version = "1.2.3",
                        .revision = "abc",
-                       .device = "cpu",
+                       .compute = {.device = "cpu", .cpu = "a CPU", .path = "avx2", .precision = "fp32"},
                        .flags = {{"--listen", "x"}}},
                       clock);
   reader.Sample();
@@ -74,6 +74,7 @@ TEST(StatusReader, PutsTogetherWhatThePartsSay) {
   EXPECT_EQ(status.not_ready, "warming up");
   EXPECT_EQ(status.repository_fault, "gone");
   EXPECT_EQ(status.revision, "abc");
+  EXPECT_EQ(status.compute.path, "avx2");
   EXPECT_EQ(status.queue.requests, 3);
   ASSERT_EQ(status.models.size(), 1U);
   EXPECT_THAT(status.models[0].requests_per_second, DoubleEq(2.1));
