@@ -14,7 +14,7 @@
 ARG DEBIAN_IMAGE=docker.io/library/debian:bookworm-20260824-slim@sha256:88200866dfff7ea7f5cbcb6ec7c8a701889efe6fe859fe64d6990e4b07ea4171
 ARG DEBIAN_SNAPSHOT=20260824T000000Z
 
-# What script/bootstrap installs: compilers, libraries, LibTorch.
+# What builds the server and the client: compilers and libraries, no LibTorch.
 FROM ${DEBIAN_IMAGE} AS toolchain
 ARG DEBIAN_SNAPSHOT
 WORKDIR /src
@@ -22,7 +22,7 @@ COPY script/bootstrap script/packages.txt script/libtorch.txt script/googleapis.
 COPY deploy/container/apt-snapshot deploy/container/
 # The compiler's cache tells builds under another LANG apart.
 ENV LANG=C.UTF-8
-RUN deploy/container/apt-snapshot "$DEBIAN_SNAPSHOT" && script/bootstrap && rm -rf /var/lib/apt/lists/*
+RUN deploy/container/apt-snapshot "$DEBIAN_SNAPSHOT" && script/bootstrap serving
 
 # The programs, compiled from the checkout. With BuildKit and buildah the compiler's cache outlives the build; a
 # CCACHE_DIR elsewhere takes one that is mounted there.
@@ -33,8 +33,20 @@ ARG JOBS=
 COPY . .
 RUN --mount=type=cache,id=vitrine-ccache,target=/var/cache/ccache \
     export CCACHE_DIR && cmake --preset release -DVITRINE_REVISION="$VITRINE_REVISION" >/dev/null \
-    && script/build release ${JOBS:+-j$JOBS} vitrine-server vitrine-train vitrine-repo vitrine \
+    && script/build release ${JOBS:+-j$JOBS} vitrine-server vitrine \
     && deploy/container/assemble-all /images && find build -name '*.[ao]' -delete
+
+# The same with LibTorch, for the trainer and for CUDA.
+FROM toolchain AS build-training
+RUN script/bootstrap && rm -rf /var/lib/apt/lists/*
+ARG VITRINE_REVISION=
+ARG CCACHE_DIR=/var/cache/ccache
+ARG JOBS=
+COPY . .
+RUN --mount=type=cache,id=vitrine-ccache,target=/var/cache/ccache \
+    export CCACHE_DIR && cmake --preset release -DVITRINE_REVISION="$VITRINE_REVISION" >/dev/null \
+    && script/build release ${JOBS:+-j$JOBS} vitrine-server vitrine-train vitrine-repo vitrine_torch \
+    && deploy/container/assemble-all --training /images && find build -name '*.[ao]' -delete
 
 # What the images share: who made them, whom they run as, the folders that volumes are mounted at.
 FROM scratch AS image
@@ -50,7 +62,7 @@ USER 65532:65532
 WORKDIR /runs
 STOPSIGNAL SIGTERM
 
-# The server with the CPU part of LibTorch.
+# The server; it computes by its own engine.
 FROM image AS server
 LABEL org.opencontainers.image.title="vitrine-server" \
       org.opencontainers.image.description="Serves tiny vision transformers over gRPC"
@@ -66,11 +78,11 @@ CMD ["--repository=/models", "--health-listen=127.0.0.1:8502"]
 FROM image AS trainer
 LABEL org.opencontainers.image.title="vitrine-trainer" \
       org.opencontainers.image.description="Trains tiny vision transformers and publishes them for vitrine-server"
-COPY --from=build /images/trainer /
+COPY --from=build-training /images/trainer /
 ENTRYPOINT ["/usr/bin/vitrine-train"]
 CMD ["list"]
 
-# The command line client; no LibTorch.
+# The command line client.
 FROM image AS client
 LABEL org.opencontainers.image.title="vitrine" \
       org.opencontainers.image.description="Asks a Vitrine server what is on pictures"
@@ -80,7 +92,7 @@ CMD ["--help"]
 
 # The libraries of NVIDIA that LibTorch's CUDA part loads, from wheels pinned by digest: the container's host needs
 # only a driver. Nothing of this was run: docs/containers.md.
-FROM build AS build-cuda
+FROM build-training AS build-cuda
 COPY script/libtorch-cuda.txt script/
 RUN deploy/container/assemble-all --cuda /images
 

@@ -204,7 +204,8 @@ class Dockerfile(unittest.TestCase):
                 image = inherited + image
             with self.subTest(name):
                 self.assertIn("\nUSER 65532:65532\n", image)
-                self.assertIn(f"\nCOPY --from=build{'-cuda' if 'cuda' in name else ''} /images/{name} /\n", image)
+                stage = {"trainer": "build-training", "server-cuda": "build-cuda"}.get(name, "build")
+                self.assertIn(f"\nCOPY --from={stage} /images/{name} /\n", image)
                 self.assertRegex(image, r'\nENTRYPOINT \["/usr/bin/vitrine')
                 self.assertNotIn("\nRUN ", image)
                 for label in ("title", "description", "licenses", "version", "revision"):
