@@ -153,7 +153,9 @@ class Passage {
         const int top = (first * pool + row) * convolve.stride - convolve.padding;
         const float* const corner = from.Row(top) - convolve.padding * from.channels;
         if (convolve.pool > 0) {
-          convolution.RunPanel(kernels_, corner, places, panel, columns, band_ + row * places * outputs, outputs);
+          const int64_t band_stride = outputs;
+          convolution.RunPanel(kernels_, corner, places, panel, columns, band_ + row * places * band_stride,
+                               band_stride);
         } else {
           convolution.RunPanel(kernels_, corner, places, panel, columns, RowOf(to, first + row, stride), stride);
         }
