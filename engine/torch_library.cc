@@ -32,6 +32,7 @@ void* Open(std::string& why) {
     if (void* const handle = dlopen(file.c_str(), kMode); handle != nullptr) return handle;
     const char* const said = dlerror();
     why = said == nullptr ? "unknown error" : said;
+    if (file.has_parent_path()) break;  // it is there, so this is the reason
   }
   return nullptr;
 }

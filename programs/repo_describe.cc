@@ -150,16 +150,9 @@ std::string Circumstances(const Description& description) {
   return absl::StrJoin(parts, "; ");
 }
 
-// Of the model, in its program's order.
-std::vector<const float*> WeightsOf(const WeightedModel& model) {
-  std::vector<const float*> weights;
-  for (const StoredTensor& weight : model.weights) weights.push_back(weight.As<float>());
-  return weights;
-}
-
 absl::Status Measure(const Subject& subject, const DescribeOptions& options, Description& description) {
   std::cerr << "vitrine-repo: measuring a core, then the steps of a forward pass\n";
-  const std::vector<const float*> weights = WeightsOf(subject.model);
+  const std::vector<const float*> weights = PointersTo(subject.model);
   ASSIGN_OR_RETURN(description.measured, MeasureForward(description.program, weights,
                                                         subject.config().preprocessing().channels(), subject.input));
   description.steps = GroupsOf(*description.measured, options.every_layer);

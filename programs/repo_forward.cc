@@ -3,7 +3,6 @@
 
 #include <memory>
 #include <utility>
-#include <vector>
 
 #include "base/machine/machine.h"
 #include "base/status_macros.h"
@@ -14,12 +13,6 @@
 namespace vitrine {
 namespace {
 
-std::vector<const float*> Pointers(const WeightedModel& model) {
-  std::vector<const float*> weights;
-  for (const StoredTensor& weight : model.weights) weights.push_back(weight.As<float>());
-  return weights;
-}
-
 Forward By(std::unique_ptr<const Backend> made, const WeightedModel& model, int threads) {
   return [backend = std::shared_ptr<const Backend>(std::move(made)), classes = model.description.config().classes(),
           threads](std::span<const FloatArray> images) { return LogitsOf(*backend, classes, images, threads); };
@@ -28,13 +21,13 @@ Forward By(std::unique_ptr<const Backend> made, const WeightedModel& model, int 
 }  // namespace
 
 absl::StatusOr<Forward> EngineForward(const WeightedModel& model, cpu::CpuPath path) {
-  ASSIGN_OR_RETURN(auto backend, MakeCpuBackend(model.description.program(), Pointers(model), path));
+  ASSIGN_OR_RETURN(auto backend, MakeCpuBackend(model.description.program(), PointersTo(model), path));
   return By(std::move(backend), model, FindMachine().Threads());
 }
 
 absl::StatusOr<Forward> ReferenceForward(const WeightedModel& model) {
   ASSIGN_OR_RETURN(const TorchLibrary* torch, OpenTorchLibrary());
-  ASSIGN_OR_RETURN(auto backend, torch->make_backend(model.description.config(), Pointers(model), "cpu"));
+  ASSIGN_OR_RETURN(auto backend, torch->make_backend(model.description.config(), PointersTo(model), "cpu"));
   return By(std::move(backend), model, 1);  // LibTorch has threads of its own
 }
 

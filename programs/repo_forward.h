@@ -12,7 +12,7 @@ namespace vitrine {
 // The compiled engine of a model on one of this CPU's paths, on every core. Errors of MakeCpuBackend.
 absl::StatusOr<Forward> EngineForward(const WeightedModel& model, cpu::CpuPath path);
 
-// LibTorch's reference of a model. FAILED_PRECONDITION where LibTorch is not here.
+// LibTorch's reference of a model, which outlives it. FAILED_PRECONDITION where LibTorch is not here.
 absl::StatusOr<Forward> ReferenceForward(const WeightedModel& model);
 
 }  // namespace vitrine

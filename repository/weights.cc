@@ -81,6 +81,12 @@ absl::StatusOr<WeightedModel> FitWeights(const v1::Manifest& manifest, Safetenso
   return model;
 }
 
+std::vector<const float*> PointersTo(const WeightedModel& model) {
+  std::vector<const float*> weights;
+  for (const StoredTensor& weight : model.weights) weights.push_back(weight.As<float>());
+  return weights;
+}
+
 Safetensors NamedWeights(const WeightedModel& model) {
   Safetensors weights;
   const std::vector<program::Weight>& names = model.description.program().weights();

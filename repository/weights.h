@@ -20,6 +20,8 @@ struct WeightedModel {
   ModelDescription description;
   std::vector<StoredTensor> weights;  // F32, in the order of the program's
 };
+// Of each weight, as engines take them.
+std::vector<const float*> PointersTo(const WeightedModel& model);
 
 // The model of a stored version. Its tensors are those of `weights`, without a copy, where these are fp32; others are
 // widened one by one and let go, so that at no time there is much more than the model. FAILED_PRECONDITION if config,

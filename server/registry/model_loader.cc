@@ -58,8 +58,7 @@ absl::Status ProveGoldens(const StoredVersion& stored, const LoadedModel& loaded
 
 // The weights go as they are taken over, so that at no time there is much more than the model.
 absl::StatusOr<std::unique_ptr<const Backend>> MakeBackend(WeightedModel& model, const Device& device) {
-  std::vector<const float*> weights;
-  for (const StoredTensor& weight : model.weights) weights.push_back(weight.As<float>());
+  const std::vector<const float*> weights = PointersTo(model);
   if (device.kind == Device::Kind::kCpu) {
     ASSIGN_OR_RETURN(const cpu::CpuPath path, cpu::ChosenPath());
     return MakeCpuBackend(model.description.program(), weights, path,
