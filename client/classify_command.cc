@@ -23,9 +23,6 @@
 namespace vitrine {
 namespace {
 
-// A matrix of every head of every layer may be large, and whoever asks for it wants it.
-constexpr int64_t kMaxAttentionBytes = 16 << 20;
-
 // What every picture's request has in common.
 v1::ClassifyRequest RequestFor(const ClassifyCommand& command, const v1::ModelVersion& model,
                                const std::vector<v1::AttentionRequest>& attention) {
@@ -36,7 +33,7 @@ v1::ClassifyRequest RequestFor(const ClassifyCommand& command, const v1::ModelVe
   if (command.resolution.has_value()) *request.mutable_resolution() = *command.resolution;
   request.set_priority(command.priority);
   request.mutable_attention()->Add(attention.begin(), attention.end());
-  if (!attention.empty()) request.set_max_attention_bytes(kMaxAttentionBytes);
+  if (!attention.empty()) request.set_max_attention_bytes(kMostAttentionBytes);
   return request;
 }
 

@@ -12,6 +12,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "base/status_macros.h"
+#include "client/attention_choice.h"
 #include "client/feature_files.h"
 #include "client/files.h"
 #include "client/json_lines.h"
@@ -23,7 +24,6 @@
 namespace vitrine {
 namespace {
 
-constexpr int64_t kMaxFeatureBytes = 16 << 20;
 constexpr char kArrayEnding[] = ".npy";
 
 absl::StatusOr<v1::FeatureKind> ChooseKind(v1::FeatureKind wish, const v1::ModelVersion& model) {
@@ -47,7 +47,7 @@ v1::ClassifyRequest RequestFor(const EmbedCommand& command, const v1::ModelVersi
   if (command.resolution.has_value()) *request.mutable_resolution() = *command.resolution;
   request.set_priority(command.priority);
   request.set_omit_predictions(true);
-  request.set_max_attention_bytes(kMaxFeatureBytes);
+  request.set_max_attention_bytes(kMostAttentionBytes);
   request.add_features()->set_kind(kind);
   request.mutable_features(0)->set_encoding(v1::FEATURE_FLOAT32);
   return request;

@@ -27,6 +27,8 @@ constexpr char kExamples[] = R"(Examples:
     vitrine bench photos/ --model xcit-n12 --sweep 50:800 --deadline 100ms --out report/
   People and bulk work side by side:
     vitrine bench photos/ --rate 300 --mix "model=a,priority=high,deadline=50ms,weight=3; model=b,priority=low"
+  Whether those who ask for maps hold up the others:
+    vitrine bench photos/ --rate 100 --mix "name=plain,weight=7; name=maps,attention=class"
   What really happened:
     vitrine bench --trace yesterday.csv --model xcit-n12
 
@@ -79,9 +81,27 @@ void AddRequests(CLI::App& app, BenchCommand& command) {
       ->check(Checked(ParsePriority))
       ->type_name("WORD")
       ->default_str("normal");
+  const auto add_setting = [&app, &command](const char* flag, const char* field, const char* help, const char* type) {
+    app.add_option_function<std::string>(
+           flag,
+           [field, &command](const std::string& value) { SetClassField(field, value, command.request).IgnoreError(); },
+           help)
+        ->check([field](const std::string& value) {
+          RequestClass scratch;
+          return std::string(SetClassField(field, value, scratch).message());
+        })
+        ->type_name(type);
+  };
+  add_setting(
+      "--attention-kind", "attention",
+      "ask for attention maps: class, mean, rollout, class-attention,\nquery, scores, weights, channels, distance; "
+      "several joined by +",
+      "KIND+...");
+  add_setting("--features", "features", "ask for features: class, mean, patches; several joined by +", "KIND+...");
+  add_setting("--top-k", "top_k", "predictions in an answer (without it 5)", "N");
   app.add_option("--mix", command.mix,
                  "classes of requests: \"model=a,resolution=32x32,\npriority=high,deadline=50ms,weight=3; model=b\";\n"
-                 "also pictures=PATH and name=WORD; may be repeated")
+                 "also pictures=PATH, attention=KINDS, features=KINDS,\ntop_k=N and name=WORD; may be repeated")
       ->allow_extra_args(false)
       ->check(Checked([](const std::string& text) { return ParseMix(text, RequestClass()); }))
       ->type_name("CLASSES");

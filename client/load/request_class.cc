@@ -10,6 +10,7 @@
 #include "absl/strings/str_split.h"
 #include "base/status_macros.h"
 #include "client/classify_command.h"
+#include "client/names.h"
 
 namespace vitrine {
 namespace {
@@ -37,6 +38,33 @@ absl::Status SetWeight(absl::string_view value, RequestClass& request_class) {
   return absl::OkStatus();
 }
 
+absl::Status SetTopK(absl::string_view value, RequestClass& request_class) {
+  int top_k = 0;
+  if (!absl::SimpleAtoi(value, &top_k) || top_k < 1) {
+    return absl::InvalidArgumentError(absl::StrCat("top_k \"", value, "\" is no number of predictions from 1 on"));
+  }
+  request_class.top_k = top_k;
+  return absl::OkStatus();
+}
+
+// Kinds with + between them.
+template <class Kind>
+absl::Status SetKinds(absl::string_view field, absl::string_view value,
+                      std::optional<Kind> (*kind_of)(absl::string_view name), const std::vector<std::string>& names,
+                      std::vector<Kind>& kinds) {
+  std::vector<Kind> found;
+  for (const absl::string_view word : absl::StrSplit(value, '+')) {
+    const std::optional<Kind> kind = kind_of(absl::StripAsciiWhitespace(word));
+    if (!kind.has_value()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(field, " \"", word, "\" is none of ", absl::StrJoin(names, ", "), "; join several by +"));
+    }
+    found.push_back(*kind);
+  }
+  kinds = std::move(found);
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 std::string RequestClass::Description() const {
@@ -47,6 +75,10 @@ std::string RequestClass::Description() const {
   if (resolution.has_value()) words.push_back(absl::StrCat(resolution->height(), "x", resolution->width()));
   if (priority != v1::NORMAL) words.push_back(PriorityName(priority));
   words.push_back(absl::StrCat("within ", absl::FormatDuration(deadline)));
+  for (const v1::AttentionKind kind : attention) words.push_back(absl::StrCat("with ", AttentionKindName(kind)));
+  for (const v1::FeatureKind kind : features)
+    words.push_back(absl::StrCat("with ", FeatureKindName(kind), " features"));
+  if (top_k.has_value()) words.push_back(absl::StrCat("top ", *top_k));
   return absl::StrJoin(words, " ");
 }
 
@@ -71,11 +103,18 @@ absl::Status SetClassField(absl::string_view field, absl::string_view value, Req
     return SetWeight(value, request_class);
   } else if (field == "pictures") {
     request_class.pictures = {std::string(value)};
+  } else if (field == "attention") {
+    return SetKinds(field, value, AttentionKindOf, AttentionKindNames(), request_class.attention);
+  } else if (field == "features") {
+    return SetKinds(field, value, FeatureKindOf, FeatureKindNames(), request_class.features);
+  } else if (field == "top_k") {
+    return SetTopK(value, request_class);
   } else if (field == "name") {
     request_class.name = std::string(value);
   } else {
-    return absl::InvalidArgumentError(
-        absl::StrCat("\"", field, "\" is none of model, resolution, priority, deadline, weight, pictures, name"));
+    return absl::InvalidArgumentError(absl::StrCat("\"", field,
+                                                   "\" is none of model, resolution, priority, deadline, weight, "
+                                                   "pictures, attention, features, top_k, name"));
   }
   return absl::OkStatus();
 }

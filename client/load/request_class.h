@@ -10,7 +10,9 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "client/picture_run.h"
+#include "vitrine/v1/attention.pb.h"
 #include "vitrine/v1/classifier.pb.h"
+#include "vitrine/v1/features.pb.h"
 
 namespace vitrine {
 
@@ -24,6 +26,11 @@ struct RequestClass {
   absl::Duration deadline = absl::Seconds(30);
   double weight = 1;                       // share of the load, relative to the other classes; above 0
   std::vector<std::string> pictures = {};  // files and folders; empty: a made picture
+  // What its answers carry beside the predictions. Of a kind of attention it is what a request gets that names neither
+  // layers nor heads: the last layer's mean over its heads; a rollout of the whole model, distances of all layers.
+  std::vector<v1::AttentionKind> attention = {};
+  std::vector<v1::FeatureKind> features = {};
+  std::optional<int> top_k = {};  // predictions in an answer; unset: the server's default
 
   // `name`, or the settings in words: "eit-mini-cifar10 32x32 high within 50ms".
   std::string Description() const;
@@ -32,7 +39,8 @@ struct RequestClass {
 // "low", "normal", "high"
 absl::StatusOr<v1::Priority> ParsePriority(absl::string_view word);
 
-// Changes one setting: model, resolution, priority, deadline, weight, pictures (one path) or name.
+// Changes one setting: model, resolution, priority, deadline, weight, pictures (one path), attention and features
+// (kinds with + between them), top_k or name.
 // INVALID_ARGUMENT: no such setting, or a value it cannot have.
 absl::Status SetClassField(absl::string_view field, absl::string_view value, RequestClass& request_class);
 

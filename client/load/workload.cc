@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "client/attention_choice.h"
 #include "client/load/random.h"
 #include "client/pictures.h"
 #include "report/png.h"
@@ -52,6 +53,12 @@ v1::ClassifyRequest RequestOf(const RequestClass& request_class) {
   AskForVersion(request_class.model, request);
   if (request_class.resolution.has_value()) *request.mutable_resolution() = *request_class.resolution;
   if (request_class.priority != v1::NORMAL) request.set_priority(request_class.priority);
+  for (const v1::AttentionKind kind : request_class.attention) request.add_attention()->set_kind(kind);
+  for (const v1::FeatureKind kind : request_class.features) request.add_features()->set_kind(kind);
+  if (!request_class.attention.empty() || !request_class.features.empty()) {
+    request.set_max_attention_bytes(kMostAttentionBytes);
+  }
+  if (request_class.top_k.has_value()) request.set_top_k(*request_class.top_k);
   return request;
 }
 

@@ -32,7 +32,7 @@ TEST(BenchProgram, RefusesFlagsThatWouldDoNothing) {
        {"--concurrency 3 --sweep 1:2", "--concurrency 3 --find-max --latency p99=1s", "--concurrency 3 --trace t.csv",
         "--concurrency 3 --rate 5", "--max-attempts 2", "--keepalive 20s", "--duration 0s", "--requests 0",
         "--bytes 16777216", "--server-pid 1073741824", "--find-max", "--find-max --latency p99=1s --good 0",
-        "--rate 5 --threads 2 --max-outstanding 1"}) {
+        "--rate 5 --threads 2 --max-outstanding 1", "--top-k 0", "--attention-kind nothing", "--features rollout"}) {
     const Ran ran = Shell(folder, kBench + flags);
     EXPECT_EQ(ran.exit_code, 2) << flags << "\n" << ran.errors;
     EXPECT_NE(ran.errors, "") << flags;

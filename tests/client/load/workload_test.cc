@@ -48,6 +48,8 @@ TEST(ParseMix, TakesEverySetting) {
   EXPECT_EQ(described("model=a@canary,priority=low"), "a@canary low within 30s");
   EXPECT_EQ(described("model=a,priority=normal,deadline=1ns"), "a within 1ns");
   EXPECT_EQ(described("model=a@7,name=the first"), "the first");
+  EXPECT_EQ(described("model=a,attention=class+rollout,features=mean,top_k=3"),
+            "a within 30s with class with rollout with mean features top 3");
   EXPECT_EQ((*ParseMix("model=a,weight=1e9", RequestClass()))[0].weight, 1e9);
 }
 
@@ -64,6 +66,9 @@ TEST(ParseMix, SaysWhatIsWrongInWhichClass) {
   EXPECT_THAT(Refusal("model=a,priority=2"), HasSubstr("priority \"2\""));
   EXPECT_THAT(Refusal("model=a,resolution=5"), HasSubstr("\"5\" is no resolution"));
   EXPECT_THAT(Refusal("model=a@X"), HasSubstr("class 1"));
+  EXPECT_THAT(Refusal("model=a,attention=class+none"), HasSubstr("attention \"none\" is none of class, mean, rollout"));
+  EXPECT_THAT(Refusal("model=a,features=rollout"), HasSubstr("features \"rollout\" is none of class, mean, patches"));
+  EXPECT_THAT(Refusal("model=a,top_k=0"), HasSubstr("top_k \"0\""));
 }
 
 RequestClass Class(const std::string& model, double weight, std::vector<std::string> pictures) {
@@ -81,6 +86,9 @@ TEST(PrepareWorkload, SerialisesARequestForEachPictureOfEachClass) {
   RequestClass high = Class("b", 1, {folder.Path("p/b.png")});
   high.priority = v1::HIGH;
   high.resolution.emplace().set_height(8);
+  high.attention = {v1::CLASS_TOKEN_ROW, v1::ROLLOUT};
+  high.features = {v1::PATCH_TOKENS};
+  high.top_k = 2;
   const auto workload = PrepareWorkload({Class("a", 1, {folder.Path("p")}), high}, {});
   ASSERT_TRUE(workload.ok()) << workload.status();
   ASSERT_EQ(workload->requests.size(), 3u);
@@ -88,10 +96,18 @@ TEST(PrepareWorkload, SerialisesARequestForEachPictureOfEachClass) {
   ASSERT_TRUE(request.ParseFromString(workload->requests[0].bytes));
   EXPECT_EQ(request.model(), "a");
   EXPECT_EQ(request.image(), "aaaa");
+  EXPECT_EQ(request.attention_size(), 0);
+  EXPECT_FALSE(request.has_top_k());
   ASSERT_TRUE(request.ParseFromString(workload->requests[2].bytes));
   EXPECT_EQ(request.image(), "bb");
   EXPECT_EQ(request.priority(), v1::HIGH);
   EXPECT_EQ(request.resolution().height(), 8);
+  ASSERT_EQ(request.attention_size(), 2);
+  EXPECT_EQ(request.attention(1).kind(), v1::ROLLOUT);
+  ASSERT_EQ(request.features_size(), 1);
+  EXPECT_EQ(request.features(0).kind(), v1::PATCH_TOKENS);
+  EXPECT_EQ(request.top_k(), 2);
+  EXPECT_EQ(request.max_attention_bytes(), 16 << 20);
   EXPECT_NEAR(workload->picture_bytes, 8.0 / 3, 1e-9);
 }
 
