@@ -4,7 +4,7 @@ import os
 import pathlib
 import sys
 
-from driver import against, command, engine, footprint, forward, generator, published, ratio_plot, reference, report, service, stages, stalls, training
+from driver import against, command, engine, footprint, forward, generator, maps, published, ratio_plot, reference, report, service, stages, stalls, training
 from driver.setup import ROOT, Setup
 
 PARTS = {
@@ -12,6 +12,7 @@ PARTS = {
     "engine": ("The CPU engine against OpenVINO, fp32", engine.measure),
     "reference": ("The CPU engine against the reference, fp32", reference.measure),
     "service": ("Service", service.measure),
+    "maps": ("One caller in eight asks for attention maps", maps.measure),
     "null": ("Transport alone", service.measure_null),
     "generator": ("The load generator itself, against a server that does nothing", generator.measure),
     "stalls": ("A server that stands still for 10 ms of every second", stalls.measure),
