@@ -25,22 +25,34 @@ template <class V>
   return V::TimesPowerOfTwo(p, n);
 }
 
-// Columns that sum to 1: x[j, i] = exp(x[j, i]) / sum over j of that, without overflow. `columns` is a multiple of 16.
+// A vector of columns; `load` and `store` take whole vectors or the last part of one.
+template <class V, class Load, class Store>
+[[gnu::always_inline]] inline void SoftmaxOfColumns(float* x, int64_t rows, int64_t stride, Load load, Store store) {
+  auto largest = load(x);
+  for (int64_t j = 1; j < rows; ++j) largest = V::Max(largest, load(x + j * stride));
+  auto sum = V::Broadcast(0);
+  for (int64_t j = 0; j < rows; ++j) {
+    const auto e = ExpOf<V>(V::Sub(load(x + j * stride), largest));
+    store(x + j * stride, e);
+    sum = V::Add(sum, e);
+  }
+  const auto factor = V::Reciprocal(sum);
+  for (int64_t j = 0; j < rows; ++j) store(x + j * stride, V::Mul(factor, load(x + j * stride)));
+}
+
+// Columns that sum to 1: x[j, i] = exp(x[j, i]) / sum over j of that, without overflow. Rows lie end to end.
 template <class V>
 void SoftmaxColumns(float* x, int64_t rows, int64_t columns) {
-  for (int64_t i = 0; i < columns; i += V::kLanes) {
-    auto largest = V::Load(x + i);
-    for (int64_t j = 1; j < rows; ++j) largest = V::Max(largest, V::Load(x + j * columns + i));
-    auto sum = V::Broadcast(0);
-    for (int64_t j = 0; j < rows; ++j) {
-      const auto e = ExpOf<V>(V::Sub(V::Load(x + j * columns + i), largest));
-      V::Store(x + j * columns + i, e);
-      sum = V::Add(sum, e);
-    }
-    const auto factor = V::Reciprocal(sum);
-    for (int64_t j = 0; j < rows; ++j) {
-      V::Store(x + j * columns + i, V::Mul(factor, V::Load(x + j * columns + i)));
-    }
+  int64_t i = 0;
+  for (; i + V::kLanes <= columns; i += V::kLanes) {
+    SoftmaxOfColumns<V>(
+        x + i, rows, columns, [](const float* from) { return V::Load(from); },
+        [](float* to, typename V::Reg v) { V::Store(to, v); });
+  }
+  if (const int64_t rest = columns - i; rest > 0) {
+    SoftmaxOfColumns<V>(
+        x + i, rows, columns, [rest](const float* from) { return V::LoadPart(from, rest); },
+        [rest](float* to, typename V::Reg v) { V::StorePart(to, v, rest); });
   }
 }
 

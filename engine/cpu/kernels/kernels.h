@@ -58,7 +58,7 @@ struct Kernels {
   void (*activate)(cpu::View<const float> x, Activation activation, cpu::View<float> y);
   // Rows x factor / (length + epsilon).
   void (*scale_to_length)(cpu::View<const float> x, float factor, float epsilon, cpu::View<float> y);
-  // Columns of x [rows, columns] that sum to 1; `columns` is a multiple of 16.
+  // Columns of x [rows, columns] that sum to 1.
   void (*softmax_columns)(float* x, int64_t rows, int64_t columns);
   // 1 / max(length, least) of every column.
   void (*inverse_lengths)(cpu::View<const float> x, float least, float* inverse);

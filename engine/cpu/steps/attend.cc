@@ -11,7 +11,6 @@ namespace {
 
 // Queries whose weights are at hand at a time, so that they stay in the first caches; a multiple of every vector.
 constexpr int64_t kQueries = 48;
-constexpr int64_t kLanes = 16;  // of the widest vectors
 
 class Attend : public Step {
  public:
@@ -62,45 +61,40 @@ class Attend : public Step {
     return {x.Row(first), rows, x.columns, x.stride};
   }
 
-  static int64_t Padded(int64_t queries) { return (queries + kLanes - 1) / kLanes * kLanes; }
-
-  // scale q k^T in scratch, transposed, [keys, padded queries], so that a softmax is taken along vectors.
+  // scale q k^T in scratch, transposed, [keys, queries], so that a softmax is taken along vectors.
   float* Scores(const Frame& frame, View<const float> q, View<const float> k) const {
-    const int64_t padded = Padded(q.rows);
     float* const scores = frame.scratch();
-    float* const flat = scores + k.rows * padded;  // [width, padded]: the queries, scaled
+    float* const flat = scores + k.rows * q.rows;  // [width, queries], scaled
     for (int64_t c = 0; c < q.columns; ++c) {
-      for (int64_t i = 0; i < q.rows; ++i) flat[c * padded + i] = scale_ * q.Row(i)[c];
-      std::fill_n(flat + c * padded + q.rows, padded - q.rows, 0.0f);
+      for (int64_t i = 0; i < q.rows; ++i) flat[c * q.rows + i] = scale_ * q.Row(i)[c];
     }
     frame.kernels().product({.a = k.data,
                              .a_row = k.stride,
                              .a_inner = 1,
                              .b = flat,
-                             .b_stride = padded,
+                             .b_stride = q.rows,
                              .rows = k.rows,
                              .inner = k.columns,
-                             .columns = padded,
+                             .columns = q.rows,
                              .y = scores,
-                             .y_stride = padded});
+                             .y_stride = q.rows});
     return scores;
   }
 
-  void Softmax(const Frame& frame, float* scores, int64_t keys, int64_t padded) const {
+  void Softmax(const Frame& frame, float* scores, int64_t keys, int64_t queries) const {
     for (size_t key = 0; key < std::min(key_offsets_.size(), static_cast<size_t>(keys)); ++key) {
-      float* const row = scores + static_cast<int64_t>(key) * padded;
-      for (int64_t i = 0; i < padded; ++i) row[i] += key_offsets_[key];
+      float* const row = scores + static_cast<int64_t>(key) * queries;
+      for (int64_t i = 0; i < queries; ++i) row[i] += key_offsets_[key];
     }
-    frame.kernels().softmax_columns(scores, keys, padded);
+    frame.kernels().softmax_columns(scores, keys, queries);
   }
 
   void Mix(const Frame& frame, View<const float> q, View<const float> k, View<const float> v, View<float> y) const {
-    const int64_t padded = Padded(q.rows);
     float* const weights = Scores(frame, q, k);
-    Softmax(frame, weights, k.rows, padded);
+    Softmax(frame, weights, k.rows, q.rows);
     frame.kernels().product({.a = weights,
                              .a_row = 1,
-                             .a_inner = padded,
+                             .a_inner = q.rows,
                              .b = v.data,
                              .b_stride = v.stride,
                              .rows = q.rows,
@@ -117,7 +111,7 @@ class Attend : public Step {
     AttentionTap::Matrices matrices;
     const auto append = [](const float* from, int64_t queries, int64_t count, FloatArray& to) {
       for (int64_t i = 0; i < queries; ++i) {
-        for (int64_t j = 0; j < count; ++j) to.values.push_back(from[j * Padded(queries) + i]);
+        for (int64_t j = 0; j < count; ++j) to.values.push_back(from[j * queries + i]);
       }
     };
     for (int head = 0; head < heads_; ++head) {
@@ -126,7 +120,7 @@ class Attend : public Step {
         const View<float> q = Part(Head(all, head, width), first, std::min(kQueries, all.rows - first));
         float* const scores = Scores(frame, q, k);
         append(scores, q.rows, k.rows, matrices.scores);
-        Softmax(frame, scores, k.rows, Padded(q.rows));
+        Softmax(frame, scores, k.rows, q.rows);
         append(scores, q.rows, k.rows, matrices.weights);
       }
     }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Channels that attend to channels, per image and head: XCiT's cross-covariance attention.
-#include <algorithm>
 #include <utility>
 
 #include "engine/cpu/steps/heads.h"
@@ -9,7 +8,6 @@
 namespace vitrine::engine {
 namespace {
 
-constexpr int64_t kLanes = 16;  // of the widest vectors
 // Smallest length that a channel is divided by.
 constexpr float kLeastLength = 1e-12f;
 
@@ -25,7 +23,7 @@ class AttendChannels : public Step {
 
   int64_t Scratch(const Frame&) const override {
     const int64_t width = q_.columns / heads_;
-    return 2 * q_.columns + width * Padded(width);
+    return 2 * q_.columns + width * width;
   }
 
   StepCost CostOn(const Frame& frame) const override {
@@ -33,7 +31,7 @@ class AttendChannels : public Step {
   }
 
   void Run(const Frame& frame) const override {
-    const int64_t width = q_.columns / heads_, padded = Padded(width);
+    const int64_t width = q_.columns / heads_;
     float* const inverse_q = frame.scratch();
     float* const inverse_k = inverse_q + q_.columns;
     float* const weights = inverse_k + q_.columns;  // [channel of k, channel of q]
@@ -44,12 +42,12 @@ class AttendChannels : public Step {
       frame.kernels().inverse_lengths(q, kLeastLength, inverse_q);
       frame.kernels().inverse_lengths(k, kLeastLength, inverse_k);
       for (int head = 0; head < heads_; ++head) {
-        ProductOverRows(frame, Head(k, head, width), Head(q, head, width), weights, padded);
+        ProductOverRows(frame, Head(k, head, width), Head(q, head, width), weights, width);
         Scale(head, width, inverse_q + head * width, inverse_k + head * width, weights);
         if (watched) Append(weights, width, matrices.scores);
-        frame.kernels().softmax_columns(weights, width, padded);
+        frame.kernels().softmax_columns(weights, width, width);
         if (watched) Append(weights, width, matrices.weights);
-        ProductOfRows(frame, Head(v, head, width), weights, padded, Head(frame.Of(y_, image), head, width));
+        ProductOfRows(frame, Head(v, head, width), weights, width, Head(frame.Of(y_, image), head, width));
       }
       if (!watched) continue;
       matrices.scores.shape = matrices.weights.shape = {heads_, width, width};
@@ -61,19 +59,15 @@ class AttendChannels : public Step {
   // [channel of q, channel of k]
   static void Append(const float* weights, int64_t width, FloatArray& to) {
     for (int64_t i = 0; i < width; ++i) {
-      for (int64_t j = 0; j < width; ++j) to.values.push_back(weights[j * Padded(width) + i]);
+      for (int64_t j = 0; j < width; ++j) to.values.push_back(weights[j * width + i]);
     }
   }
 
-  static int64_t Padded(int64_t width) { return (width + kLanes - 1) / kLanes * kLanes; }
-
   void Scale(int head, int64_t width, const float* inverse_q, const float* inverse_k, float* weights) const {
-    const int64_t padded = Padded(width);
     for (int64_t row = 0; row < width; ++row) {
       const float factor = temperature_[static_cast<size_t>(head)] * inverse_k[row];
-      float* const scores = weights + row * padded;
+      float* const scores = weights + row * width;
       for (int64_t c = 0; c < width; ++c) scores[c] *= factor * inverse_q[c];
-      std::fill_n(scores + width, padded - width, 0.0f);
     }
   }
 

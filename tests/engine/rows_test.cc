@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the kernels are really asked to compute: nothing but rows of pictures.
+#include <gtest/gtest.h>
+
+#include "engine/cpu/compile.h"
+#include "engine/cpu/workspace.h"
+#include "tests/engine/compiled.h"
+#include "tests/reference/pictures.h"
+
+namespace vitrine::engine {
+namespace {
+
+int64_t asked = 0;  // multiply-adds, padding included if there is any
+
+// The portable kernels, which count what they are asked for.
+Kernels CountingKernels() {
+  Kernels kernels = kPortableKernels;
+  kernels.gemm = [](const GemmCall& call) {
+    asked += call.rows * call.parts * call.inner * call.columns;
+    kPortableKernels.gemm(call);
+  };
+  kernels.product = [](const cpu::ProductCall& call) {
+    asked += call.rows * call.inner * call.columns;
+    kPortableKernels.product(call);
+  };
+  kernels.depthwise = [](const cpu::DepthwiseCall& call) {
+    asked += 9 * call.rows * call.columns * call.channels;
+    kPortableKernels.depthwise(call);
+  };
+  return kernels;
+}
+
+class Rows : public ::testing::TestWithParam<testing::EngineForm> {};
+INSTANTIATE_TEST_SUITE_P(, Rows, ::testing::ValuesIn(testing::EngineForms()),
+                         [](const auto& info) { return testing::NameOf(info.param, cpu::CpuPath::kPortable); });
+
+// profile_test.cc holds what a step says it costs against the workload that is counted without an engine.
+TEST_P(Rows, AreThoseOfThePicturesAndNoneIsPadding) {
+  const testing::EngineForm& form = GetParam();
+  const testing::Compiled compiled(form.config, cpu::CpuPath::kPortable);
+  const Kernels kernels = CountingKernels();
+  SharedMatrices matrices(*compiled.program, nullptr);
+  const absl::StatusOr<Plan> plan = Compile(*compiled.program, compiled.weights, kernels, /*tokens=*/false, matrices);
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  std::vector<at::Tensor> tensors;
+  std::vector<Picture> pictures;
+  for (const auto& [height, width] : form.sizes) {
+    tensors.push_back(testing::Picture(form.config.preprocessing().channels(), height, width, tensors.size()));
+    pictures.push_back(testing::View(tensors.back()));
+  }
+  Workspace workspace;
+  const Frame& frame = workspace.Prepare(*plan, kernels, pictures, 0);
+  for (const auto& step : plan->steps) {
+    asked = 0;
+    step->Run(frame);
+    EXPECT_EQ(asked, step->CostOn(frame).multiply_adds) << step->name;
+  }
+}
+
+}  // namespace
+}  // namespace vitrine::engine
