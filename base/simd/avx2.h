@@ -33,6 +33,7 @@ struct Avx2 {
   static Reg Max(Reg a, Reg b) { return _mm256_max_ps(a, b); }
   static Reg Fma(Reg a, Reg b, Reg c) { return _mm256_fmadd_ps(a, b, c); }
   static Reg Reciprocal(Reg v) { return _mm256_div_ps(_mm256_set1_ps(1), v); }
+  static constexpr bool kLooksUp = false;
   static float Sum(Reg v) {
     const __m128 four = _mm_add_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
     const __m128 two = _mm_add_ps(four, _mm_movehl_ps(four, four));

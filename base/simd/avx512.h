@@ -35,6 +35,13 @@ struct Avx512 {
     const Reg guess = _mm512_rcp14_ps(v);
     return _mm512_fmadd_ps(_mm512_fnmadd_ps(v, guess, _mm512_set1_ps(1)), guess, guess);
   }
+  // Whether there are Magnitude and LookUp.
+  static constexpr bool kLooksUp = true;
+  static Reg Magnitude(Reg v) { return _mm512_abs_ps(v); }
+  // table[the lowest five bits of an index], of 32 floats that lie on a multiple of 64 bytes.
+  static Reg LookUp(const float* table, Reg index) {
+    return _mm512_permutex2var_ps(_mm512_load_ps(table), _mm512_castps_si512(index), _mm512_load_ps(table + 16));
+  }
   static float Sum(Reg v) { return _mm512_reduce_add_ps(v); }
   // x where a > b, y elsewhere.
   static Reg WhereGreater(Reg a, Reg b, Reg x, Reg y) {

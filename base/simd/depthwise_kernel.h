@@ -29,55 +29,107 @@ struct DepthwiseCall {
   int64_t residual_stride = 0;
 };
 
-// A vector of channels of all tokens, so that its weights stay in registers. `load` and `store` take whole vectors or
-// the last part of one.
-template <class V, class Load, class Store>
-[[gnu::always_inline]] inline void DepthwiseChannels(const DepthwiseCall& call, int64_t channel, Load load,
-                                                     Store store) {
-  using Reg = typename V::Reg;
-  Reg weights[9];
+// A vector of channels of one row of tokens, so that its weights stay in registers and three rows in the first cache.
+// `load` and `store` take whole vectors or the last part of one. Every sum goes over its neighbours in order, whatever
+// lies beside it.
+template <class V, class Gelu, class Load, class Store>
+class DepthwiseChannels {
+ public:
+  DepthwiseChannels(const DepthwiseCall& call, int64_t channel, Load load, Store store)
+      : call_(call), channel_(channel), load_(load), store_(store), bias_(load(call.bias + channel)) {
 #pragma GCC unroll 9
-  for (int k = 0; k < 9; ++k) weights[k] = load(call.weights + k * call.channels + channel);
-  const Reg bias = load(call.bias + channel), zero = V::Broadcast(0);
-  const int64_t line = call.columns * call.x_stride;
-  for (int64_t row = 0; row < call.rows; ++row) {
-    const float* const middle = call.x + row * line + channel;
-    const bool has_above = row > 0, has_below = row + 1 < call.rows;
+    for (int k = 0; k < 9; ++k) weights_[k] = load(call.weights + k * call.channels + channel);
+  }
+
+  [[gnu::always_inline]] void Run(int64_t row) {
+    const int64_t line = call_.columns * call_.x_stride;
+    const float* const middle = call_.x + row * line + channel_;
+    const bool has_above = row > 0, has_below = row + 1 < call_.rows;
     // A line beyond the border is one place of zeros again and again.
-    const float* const lines[3] = {has_above ? middle - line : call.zeros + channel, middle,
-                                   has_below ? middle + line : call.zeros + channel};
-    const int64_t steps[3] = {has_above ? call.x_stride : 0, call.x_stride, has_below ? call.x_stride : 0};
-    for (int64_t column = 0; column < call.columns; ++column) {
-      const bool inside[3] = {column > 0, true, column + 1 < call.columns};
-      Reg sum = bias;
-#pragma GCC unroll 3
-      for (int ky = 0; ky < 3; ++ky) {
-        const float* const at = lines[ky] + column * steps[ky];
-#pragma GCC unroll 3
-        for (int kx = 0; kx < 3; ++kx) {
-          sum = V::Fma(inside[kx] ? load(at + (kx - 1) * steps[ky]) : zero, weights[3 * ky + kx], sum);
-        }
+    lines_[0] = has_above ? middle - line : call_.zeros + channel_;
+    lines_[1] = middle;
+    lines_[2] = has_below ? middle + line : call_.zeros + channel_;
+    steps_[0] = has_above ? call_.x_stride : 0;
+    steps_[1] = call_.x_stride;
+    steps_[2] = has_below ? call_.x_stride : 0;
+    int64_t column = 0;
+    for (; column + kMost <= call_.columns; column += kMost) Places<kMost>(row, column);
+    if constexpr (kMost > 2) {
+      if (column + 2 <= call_.columns) {
+        Places<2>(row, column);
+        column += 2;
       }
-      if (call.scale != nullptr) sum = V::Fma(GeluOf<V>(sum), load(call.scale + channel), load(call.shift + channel));
-      const int64_t token = row * call.columns + column;
-      if (call.residual != nullptr) sum = V::Add(load(call.residual + token * call.residual_stride + channel), sum);
-      store(call.y + token * call.y_stride + channel, sum);
+    }
+    for (; column < call_.columns; ++column) Places<1>(row, column);
+  }
+
+ private:
+  using Reg = typename V::Reg;
+  // Places of a row that are summed side by side, as far as registers reach.
+  static constexpr int kMost = V::kLanes == 16 ? 4 : 2;
+
+  template <int kPlaces>
+  [[gnu::always_inline]] void Places(int64_t row, int64_t column) {
+    const bool has_left = column > 0, has_right = column + kPlaces < call_.columns;
+    Reg sums[kPlaces];
+#pragma GCC unroll 4
+    for (int i = 0; i < kPlaces; ++i) sums[i] = bias_;
+#pragma GCC unroll 3
+    for (int ky = 0; ky < 3; ++ky) {
+      const float* const at = lines_[ky] + column * steps_[ky];
+      Reg values[kPlaces + 2];
+#pragma GCC unroll 6
+      for (int i = 0; i < kPlaces + 2; ++i) {
+        const bool inside = i == 0 ? has_left : i == kPlaces + 1 ? has_right : true;
+        values[i] = inside ? load_(at + (i - 1) * steps_[ky]) : V::Broadcast(0);
+      }
+#pragma GCC unroll 3
+      for (int kx = 0; kx < 3; ++kx) {
+#pragma GCC unroll 4
+        for (int i = 0; i < kPlaces; ++i) sums[i] = V::Fma(values[i + kx], weights_[3 * ky + kx], sums[i]);
+      }
+    }
+#pragma GCC unroll 4
+    for (int i = 0; i < kPlaces; ++i) {
+      Reg sum = sums[i];
+      if (call_.scale != nullptr) {
+        sum = V::Fma(Gelu::template Of<V>(sum), load_(call_.scale + channel_), load_(call_.shift + channel_));
+      }
+      const int64_t token = row * call_.columns + column + i;
+      if (call_.residual != nullptr) {
+        sum = V::Add(load_(call_.residual + token * call_.residual_stride + channel_), sum);
+      }
+      store_(call_.y + token * call_.y_stride + channel_, sum);
     }
   }
-}
 
-template <class V>
+  const DepthwiseCall& call_;
+  const int64_t channel_;
+  const Load load_;
+  const Store store_;
+  const Reg bias_;
+  Reg weights_[9];
+  const float* lines_[3];
+  int64_t steps_[3];
+};
+
+template <class V, class Gelu>
 void RunDepthwise(const DepthwiseCall& call) {
-  int64_t channel = 0;
-  for (; channel + V::kLanes <= call.channels; channel += V::kLanes) {
-    DepthwiseChannels<V>(
-        call, channel, [](const float* from) { return V::Load(from); },
-        [](float* to, typename V::Reg v) { V::Store(to, v); });
-  }
-  if (const int64_t rest = call.channels - channel; rest > 0) {
-    DepthwiseChannels<V>(
-        call, channel, [rest](const float* from) { return V::LoadPart(from, rest); },
-        [rest](float* to, typename V::Reg v) { V::StorePart(to, v, rest); });
+  const auto run = [&call](int64_t row, int64_t channel, auto load, auto store) {
+    DepthwiseChannels<V, Gelu, decltype(load), decltype(store)>(call, channel, load, store).Run(row);
+  };
+  for (int64_t row = 0; row < call.rows; ++row) {
+    int64_t channel = 0;
+    for (; channel + V::kLanes <= call.channels; channel += V::kLanes) {
+      run(
+          row, channel, [](const float* from) { return V::Load(from); },
+          [](float* to, typename V::Reg v) { V::Store(to, v); });
+    }
+    if (const int64_t rest = call.channels - channel; rest > 0) {
+      run(
+          row, channel, [rest](const float* from) { return V::LoadPart(from, rest); },
+          [rest](float* to, typename V::Reg v) { V::StorePart(to, v, rest); });
+    }
   }
 }
 

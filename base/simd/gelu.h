@@ -36,6 +36,14 @@ template <class V>
   return V::Fma(x, HalfErfOf<V>(x), V::Mul(V::Broadcast(0.5f), x));
 }
 
+// GeluOf, for kernels that are told by a type which GELU to take.
+struct QuotientGelu {
+  template <class V>
+  [[gnu::always_inline]] static typename V::Reg Of(typename V::Reg x) {
+    return GeluOf<V>(x);
+  }
+};
+
 }  // namespace vitrine::cpu
 
 #endif  // VITRINE_BASE_SIMD_GELU_H_

@@ -44,6 +44,7 @@ struct Portable {
   // Two roundings: std::fma is a library call where the CPU has no instruction for it.
   static Reg Fma(Reg a, Reg b, Reg c) { return a * b + c; }
   static Reg Reciprocal(Reg v) { return Broadcast(1) / v; }
+  static constexpr bool kLooksUp = false;
   static float Sum(Reg v) { return (v[0] + v[2]) + (v[1] + v[3]); }
   static Reg WhereGreater(Reg a, Reg b, Reg x, Reg y) { return a > b ? x : y; }
   static Reg Round(Reg v) {

@@ -8,7 +8,7 @@
 
 namespace vitrine::cpu {
 const KernelTable kAvx2Kernels = {.product = RunProduct<Avx2>,
-                                  .depthwise = RunDepthwise<Avx2>,
+                                  .depthwise = RunDepthwise<Avx2, QuotientGelu>,
                                   .max_over_rows = RunMaxOverRows<Avx2>,
                                   .training = TrainingOf<Avx2>()};
 

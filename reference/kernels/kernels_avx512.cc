@@ -9,7 +9,7 @@
 
 namespace vitrine::cpu {
 const KernelTable kAvx512Kernels = {.product = RunProduct<Avx512>,
-                                    .depthwise = RunDepthwise<Avx512>,
+                                    .depthwise = RunDepthwise<Avx512, QuotientGelu>,
                                     .max_over_rows = RunMaxOverRows<Avx512>,
                                     .training = TrainingOf<Avx512>()};
 

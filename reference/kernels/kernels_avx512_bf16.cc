@@ -8,7 +8,7 @@
 
 namespace vitrine::cpu {
 const KernelTable kAvx512Bf16Kernels = {.product = RunProduct<Avx512>,
-                                        .depthwise = RunDepthwise<Avx512>,
+                                        .depthwise = RunDepthwise<Avx512, QuotientGelu>,
                                         .max_over_rows = RunMaxOverRows<Avx512>,
                                         .training = TrainingOf<Avx512>()};
 

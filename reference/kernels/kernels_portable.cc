@@ -8,7 +8,7 @@
 
 namespace vitrine::cpu {
 const KernelTable kPortableKernels = {.product = RunProduct<Portable>,
-                                      .depthwise = RunDepthwise<Portable>,
+                                      .depthwise = RunDepthwise<Portable, QuotientGelu>,
                                       .max_over_rows = RunMaxOverRows<Portable>,
                                       .training = TrainingOf<Portable>()};
 

@@ -112,12 +112,13 @@ TEST_P(EngineKernels, AResidualMayBeTheResult) {
 // What every kernel of rows makes of a row, for widths with and without a part of a vector at their end.
 TEST_P(EngineKernels, RowsAreThoseOfTheFormulas) {
   for (const int64_t columns : {1, 3, 16, 31, 64, 130}) {
-    Matrix<float> x(4, columns, 3, NAN), z(4, columns, 1, NAN), y(4, columns, 2, kUntouched);
+    constexpr int64_t kRows = 7;
+    Matrix<float> x(kRows, columns, 3, NAN), z(kRows, columns, 1, NAN), y(kRows, columns, 2, kUntouched);
     x.FillWithNoise(1);
     z.FillWithNoise(2);
     const std::vector<float> weight = NoiseVector(3, columns), bias = NoiseVector(4, columns);
     const auto expect = [&](const char* what, auto formula) {
-      for (int64_t i = 0; i < 4; ++i) {
+      for (int64_t i = 0; i < kRows; ++i) {
         for (int64_t j = 0; j < columns; ++j) {
           ASSERT_NEAR(y.view().Row(i)[j], formula(i, j), 2e-5) << what << " of " << columns << " at " << j;
         }
@@ -155,6 +156,129 @@ TEST_P(EngineKernels, RowsAreThoseOfTheFormulas) {
     expect("scale_to_length", [&](int64_t i, int64_t j) {
       return in(i, j) * 3 / (std::sqrt(sum(i, [](double v) { return v * v; })) + 0.5);
     });
+  }
+}
+
+// In steps of 5e-5 where it bends, then from the tiniest to far beyond.
+TEST_P(EngineKernels, GeluIsThatOfTheFormulaEverywhere) {
+  std::vector<float> x;
+  for (int i = -140'000; i <= 140'000; ++i) x.push_back(static_cast<float>(i) / 20'000);
+  for (float size = 1e-30f; size < 1e6f; size *= 1.5f) x.insert(x.end(), {size, -size});
+  std::vector<float> y(x.size());
+  const int64_t count = static_cast<int64_t>(x.size());
+  kernels_.activate({x.data(), 1, count, count}, Activation::kGelu, {y.data(), 1, count, count});
+  for (size_t i = 0; i < x.size(); ++i) {
+    if (std::abs(x[i]) >= 6) {
+      ASSERT_EQ(y[i], std::max(x[i], 0.0f)) << "at " << x[i];
+    } else {
+      const double expected = 0.5 * x[i] * std::erfc(-x[i] / std::sqrt(2.0));
+      ASSERT_NEAR(y[i], expected, 3e-7 * std::max(1.0f, std::abs(x[i]))) << "at " << x[i];
+    }
+  }
+}
+
+// Rows are treated in blocks, and the last of them one by one.
+TEST_P(EngineKernels, ARowIsTheSameBitsInAnyBlock) {
+  constexpr int64_t kRows = 9;
+  for (const int64_t columns : {1, 24, 31, 64}) {
+    Matrix<float> x(kRows, columns, 3, NAN), together(kRows, columns), alone(1, columns);
+    x.FillWithNoise(1);
+    const std::vector<float> weight = NoiseVector(2, columns), bias = NoiseVector(3, columns);
+    const auto expect_same = [&](auto run) {
+      for (int64_t rows = 1; rows <= kRows; ++rows) {
+        const View<float> all = x.view();
+        run({all.data, rows, columns, all.stride}, together.view());
+        for (int64_t i = 0; i < rows; ++i) {
+          run({all.Row(i), 1, columns, all.stride}, alone.view());
+          for (int64_t j = 0; j < columns; ++j) {
+            ASSERT_EQ(alone.view().data[j], together.view().Row(i)[j]) << i << "/" << rows << " at " << j;
+          }
+        }
+      }
+    };
+    using In = View<const float>;
+    expect_same([&](In in, View<float> y) { kernels_.normalize(in, 1e-6f, y); });
+    expect_same([&](In in, View<float> y) { kernels_.layer_norm(in, 1e-6f, weight.data(), bias.data(), y); });
+    expect_same([&](In in, View<float> y) { kernels_.scale_to_length(in, 3, 1e-6f, y); });
+  }
+}
+
+// Of every grid so narrow that blocks of places end anywhere, with what follows a convolution and without.
+TEST_P(EngineKernels, AConvolutionOfEachChannelIsThatOfTheFormula) {
+  constexpr int64_t kRows = 3, kChannels = 21, kGap = 2;
+  for (int64_t columns = 1; columns <= 13; ++columns) {
+    Matrix<float> x(kRows * columns, kChannels, kGap, NAN), residual(kRows * columns, kChannels, 5, NAN);
+    Matrix<float> y(kRows * columns, kChannels, 1, kUntouched);
+    x.FillWithNoise(1);
+    residual.FillWithNoise(2);
+    const std::vector<float> weights = NoiseVector(3, 9 * kChannels), bias = NoiseVector(4, kChannels),
+                             scale = NoiseVector(5, kChannels), shift = NoiseVector(6, kChannels), zeros(kChannels, 0);
+    for (const bool follows : {false, true}) {
+      kernels_.depthwise({.x = x.view().data,
+                          .x_stride = x.view().stride,
+                          .rows = kRows,
+                          .columns = columns,
+                          .channels = kChannels,
+                          .weights = weights.data(),
+                          .bias = bias.data(),
+                          .zeros = zeros.data(),
+                          .scale = follows ? scale.data() : nullptr,
+                          .shift = follows ? shift.data() : nullptr,
+                          .y = y.view().data,
+                          .y_stride = y.view().stride,
+                          .residual = follows ? residual.view().data : nullptr,
+                          .residual_stride = residual.view().stride});
+      for (int64_t cell = 0; cell < kRows * columns; ++cell) {
+        for (int64_t c = 0; c < kChannels; ++c) {
+          const auto at = [c](const std::vector<float>& of) { return double{of[static_cast<size_t>(c)]}; };
+          double expected = at(bias);
+          for (int64_t k = 0; k < 9; ++k) {
+            const int64_t row = cell / columns + k / 3 - 1, column = cell % columns + k % 3 - 1;
+            if (row < 0 || row >= kRows || column < 0 || column >= columns) continue;
+            expected +=
+                double{weights[static_cast<size_t>(k * kChannels + c)]} * x.view().Row(row * columns + column)[c];
+          }
+          if (follows) {
+            expected = Activated(Activation::kGelu, expected) * at(scale) + at(shift) + residual.view().Row(cell)[c];
+          }
+          ASSERT_NEAR(y.view().Row(cell)[c], expected, 1e-5) << columns << " columns, cell " << cell;
+        }
+        ASSERT_EQ(y.view().Row(cell)[kChannels], kUntouched);
+      }
+    }
+  }
+}
+
+TEST_P(EngineKernels, AColumnOfASoftmaxIsTheSameBitsInAWholeVectorAndInTheLast) {
+  constexpr int64_t kRows = 7;
+  const std::vector<float> column = NoiseVector(1, kRows);
+  const auto first_of = [&](int64_t columns) {
+    std::vector<float> x(static_cast<size_t>(kRows * columns), 1.0f), first;
+    for (int64_t row = 0; row < kRows; ++row) x[size_t(row * columns)] = column[size_t(row)];
+    kernels_.softmax_columns(x.data(), kRows, columns);
+    for (int64_t row = 0; row < kRows; ++row) first.push_back(x[size_t(row * columns)]);
+    return first;
+  };
+  EXPECT_EQ(first_of(1), first_of(16));
+  EXPECT_EQ(first_of(5), first_of(16));
+}
+
+TEST_P(EngineKernels, ColumnsOfASoftmaxSumToOneWhateverTheirNumber) {
+  constexpr int64_t kRows = 7;
+  for (const int64_t columns : {1, 5, 8, 16, 23, 48, 53}) {
+    const std::vector<float> noise = NoiseVector(1, kRows * columns);
+    std::vector<float> x = noise;
+    x.push_back(kUntouched);
+    kernels_.softmax_columns(x.data(), kRows, columns);
+    for (int64_t column = 0; column < columns; ++column) {
+      const auto at = [&](int64_t row) { return static_cast<size_t>(row * columns + column); };
+      double sum = 0;
+      for (int64_t row = 0; row < kRows; ++row) sum += std::exp(double{noise[at(row)]});
+      for (int64_t row = 0; row < kRows; ++row) {
+        ASSERT_NEAR(x[at(row)], std::exp(double{noise[at(row)]}) / sum, 1e-6) << columns << " at " << column;
+      }
+    }
+    EXPECT_EQ(x.back(), kUntouched);
   }
 }
 

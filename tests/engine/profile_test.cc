@@ -57,6 +57,15 @@ TEST(Profile, CountsTheMultiplyAddsThatTheWorkloadCounts) {
   }
 }
 
+TEST(Peaks, OfSeveralCoresAreTheHighestOfEach) {
+  CorePeaks peaks = {.gflops = 2, .cache_gbps = 20, .memory_gbps = 5};
+  peaks.RaiseTo({.gflops = 3, .cache_gbps = 10, .memory_gbps = 6});
+  peaks.RaiseTo({.gflops = 1, .cache_gbps = 15, .memory_gbps = 4});
+  EXPECT_EQ(peaks.gflops, 3);
+  EXPECT_EQ(peaks.cache_gbps, 20);
+  EXPECT_EQ(peaks.memory_gbps, 6);
+}
+
 TEST(Peaks, ArePositiveAndTheCacheIsNoSlowerThanMemory) {
   const CorePeaks peaks = MeasureCorePeaks(*FindKernels(cpu::SupportedPaths().back()));
   EXPECT_GT(peaks.gflops, 0);

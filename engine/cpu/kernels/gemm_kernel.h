@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "base/simd/gelu.h"
+#include "engine/cpu/kernels/engine_gelu.h"
 #include "engine/cpu/kernels/kernels.h"
 
 // Included by one file per instruction set; see base/simd/gelu.h.
@@ -45,7 +45,7 @@ void GemmTile(const GemmCall& call, int64_t row, int64_t column, const float* we
 #pragma GCC unroll 16
     for (int r = 0; r < kRows; ++r) {
 #pragma GCC unroll 2
-      for (int v = 0; v < kVectors; ++v) sums[r][v] = cpu::GeluOf<V>(sums[r][v]);
+      for (int v = 0; v < kVectors; ++v) sums[r][v] = EngineGelu::Of<V>(sums[r][v]);
     }
   } else if (call.activation == Activation::kRelu) {
 #pragma GCC unroll 16

@@ -4,8 +4,8 @@
 
 #include <cstdint>
 
-#include "base/simd/gelu.h"
 #include "base/simd/row_statistics.h"
+#include "engine/cpu/kernels/engine_gelu.h"
 #include "engine/cpu/kernels/kernels.h"
 
 // What treats rows alone. Included by one file per instruction set; see base/simd/gelu.h.
@@ -25,26 +25,48 @@ template <class V, class Compute>
   }
 }
 
+template <int kRows>
+struct Rows {
+  static constexpr int kCount = kRows;
+};
+
+// Rows whose sums are taken side by side, since each alone waits for its own additions.
+inline constexpr int kRowsAtOnce = 4;
+
+// block(Rows<n>, first) for every n rows from `first` on: kRowsAtOnce of them, then one by one.
+template <class Block>
+[[gnu::always_inline]] inline void ForRowsAtOnce(int64_t rows, Block block) {
+  int64_t i = 0;
+  for (; i + kRowsAtOnce <= rows; i += kRowsAtOnce) block(Rows<kRowsAtOnce>(), i);
+  for (; i < rows; ++i) block(Rows<1>(), i);
+}
+
+// finish(load, normalized, column) of every vector of rows of mean 0 and variance 1.
+template <class V, class Finish>
+[[gnu::always_inline]] inline void NormalizeRows(View<const float> x, float epsilon, View<float> y, Finish finish) {
+  ForRowsAtOnce(x.rows, [&](auto at_once, int64_t first) {
+    constexpr int kRows = at_once.kCount;
+    const auto statistics = cpu::StatisticsOf<V, kRows>(x.Row(first), x.stride, x.columns, epsilon);
+#pragma GCC unroll 4
+    for (int r = 0; r < kRows; ++r) {
+      const float* const row = x.Row(first + r);
+      const auto center = statistics.center[r], scale = statistics.scale[r];
+      ForVectors<V>(x.columns, y.Row(first + r), [=](auto load, int64_t j) {
+        return finish(load, V::Mul(V::Sub(load(row + j), center), scale), j);
+      });
+    }
+  });
+}
+
 template <class V>
 void RunNormalize(View<const float> x, float epsilon, View<float> y) {
-  for (int64_t i = 0; i < x.rows; ++i) {
-    const float* const row = x.Row(i);
-    const auto [center, scale] = cpu::StatisticsOf<V>(row, x.columns, epsilon);
-    ForVectors<V>(x.columns, y.Row(i), [row, center = center, scale = scale](auto load, int64_t j) {
-      return V::Mul(V::Sub(load(row + j), center), scale);
-    });
-  }
+  NormalizeRows<V>(x, epsilon, y, [](auto /*load*/, auto v, int64_t /*column*/) { return v; });
 }
 
 template <class V>
 void RunLayerNorm(View<const float> x, float epsilon, const float* weight, const float* bias, View<float> y) {
-  for (int64_t i = 0; i < x.rows; ++i) {
-    const float* const row = x.Row(i);
-    const auto [center, scale] = cpu::StatisticsOf<V>(row, x.columns, epsilon);
-    ForVectors<V>(x.columns, y.Row(i), [=, center = center, scale = scale](auto load, int64_t j) {
-      return V::Fma(V::Mul(V::Sub(load(row + j), center), scale), load(weight + j), load(bias + j));
-    });
-  }
+  NormalizeRows<V>(x, epsilon, y,
+                   [=](auto load, auto v, int64_t j) { return V::Fma(v, load(weight + j), load(bias + j)); });
 }
 
 template <class V>
@@ -70,7 +92,7 @@ void RunActivate(View<const float> x, Activation activation, View<float> y) {
   for (int64_t i = 0; i < x.rows; ++i) {
     const float* const row = x.Row(i);
     if (activation == Activation::kGelu) {
-      ForVectors<V>(x.columns, y.Row(i), [=](auto load, int64_t j) { return cpu::GeluOf<V>(load(row + j)); });
+      ForVectors<V>(x.columns, y.Row(i), [=](auto load, int64_t j) { return EngineGelu::Of<V>(load(row + j)); });
     } else {
       ForVectors<V>(x.columns, y.Row(i), [=](auto load, int64_t j) { return V::Max(load(row + j), V::Broadcast(0)); });
     }
@@ -79,12 +101,18 @@ void RunActivate(View<const float> x, Activation activation, View<float> y) {
 
 template <class V>
 void RunScaleToLength(View<const float> x, float factor, float epsilon, View<float> y) {
-  for (int64_t i = 0; i < x.rows; ++i) {
-    const float* const row = x.Row(i);
-    const float squares = cpu::SumOfRow<V>(row, x.columns, [](auto v) { return V::Mul(v, v); });
-    const auto scale = V::Broadcast(factor / (__builtin_sqrtf(squares) + epsilon));
-    ForVectors<V>(x.columns, y.Row(i), [=](auto load, int64_t j) { return V::Mul(load(row + j), scale); });
-  }
+  ForRowsAtOnce(x.rows, [&](auto at_once, int64_t first) {
+    constexpr int kRows = at_once.kCount;
+    float squares[kRows];
+    cpu::SumsOfRows<V>(
+        x.Row(first), x.stride, x.columns, [](int, auto v) { return V::Mul(v, v); }, squares);
+#pragma GCC unroll 4
+    for (int r = 0; r < kRows; ++r) {
+      const float* const row = x.Row(first + r);
+      const auto scale = V::Broadcast(factor / (__builtin_sqrtf(squares[r]) + epsilon));
+      ForVectors<V>(x.columns, y.Row(first + r), [=](auto load, int64_t j) { return V::Mul(load(row + j), scale); });
+    }
+  });
 }
 
 template <class V>

@@ -5,6 +5,7 @@
 #include "base/simd/depthwise_kernel.h"
 #include "base/simd/product_kernel.h"
 #include "base/simd/softmax.h"
+#include "engine/cpu/kernels/engine_gelu.h"
 #include "engine/cpu/kernels/gemm_kernel.h"
 #include "engine/cpu/kernels/kernels.h"
 #include "engine/cpu/kernels/peak_kernel.h"
@@ -20,7 +21,7 @@ constexpr Kernels TableOf(cpu::CpuPath path) {
           .panel_columns = kTileVectors * V::kLanes,
           .gemm = RunGemm<V>,
           .product = cpu::RunProduct<V>,
-          .depthwise = cpu::RunDepthwise<V>,
+          .depthwise = cpu::RunDepthwise<V, EngineGelu>,
           .normalize = RunNormalize<V>,
           .layer_norm = RunLayerNorm<V>,
           .affine = RunAffine<V>,
