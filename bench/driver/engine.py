@@ -39,9 +39,8 @@ OTHERS_GOAL = 1.2
 CASES = [
     *(Case(name, 224, goal) for name, goal in GOALS.items()),
     *(Case(name, side, OTHERS_GOAL) for name, side in OTHERS.items()),
-    *(Case(name, 224, 1.0, batch=1) for name in GOALS),
-    *(Case(name, side, OTHERS_GOAL, batch=1) for name, side in OTHERS.items()),
-    *(Case(name, 224, goal, isa="avx2") for name, goal in GOALS.items()),
+    *(Case(name, side, 1.0, batch=1) for name, side in (dict.fromkeys(GOALS, 224) | OTHERS).items()),
+    *(Case(name, 224, 1.0, isa="avx2") for name in GOALS),
     *(Case(name, 224, goal, cores=2) for name, goal in GOALS.items()),
 ]
 

@@ -15,6 +15,10 @@ template <class V>
 inline constexpr int kTileRows = V::kLanes == 16 ? 14 : 6;
 inline constexpr int kTileVectors = 2;
 
+// Steps of the inner loop by which weights are asked for ahead: of a panel larger than the first cache they come from the
+// second.
+inline constexpr int64_t kAhead = 8;
+
 // One register tile. `columns` are what is left of the panel's last vector and those before it.
 template <class V, int kRows, int kVectors>
 void GemmTile(const GemmCall& call, int64_t row, int64_t column, const float* weights) {
@@ -32,7 +36,10 @@ void GemmTile(const GemmCall& call, int64_t row, int64_t column, const float* we
     for (int64_t k = 0; k < call.inner; ++k, ++a, weights += kVectors * V::kLanes) {
       Reg w[kVectors];
 #pragma GCC unroll 2
-      for (int v = 0; v < kVectors; ++v) w[v] = V::Load(weights + v * V::kLanes);
+      for (int v = 0; v < kVectors; ++v) {
+        __builtin_prefetch(weights + (kAhead * kVectors + v) * V::kLanes);
+        w[v] = V::Load(weights + v * V::kLanes);
+      }
 #pragma GCC unroll 16
       for (int r = 0; r < kRows; ++r) {
         const Reg x = V::Broadcast(a[r * call.a_stride]);
