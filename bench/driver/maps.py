@@ -7,12 +7,12 @@ import sys
 from driver import workers
 from driver.report import Row
 from driver.service import Server, load
-from driver.setup import ROOT
+from driver.setup import ROOT, sizes_of
 
 MOST = 1.1
 LOAD = 0.6  # of what a closed loop reaches
 OTHERS = 7
-PICTURES = ROOT / "samples" / "cifar"  # small, so that a run has requests enough for a 99th percentile
+PICTURES = ROOT / "samples" / "cifar"
 
 
 def overlay(setup, server, model):
@@ -33,13 +33,20 @@ def p99_of_others(point):
     return next(one for one in point["classes"] if one["name"] == "others")["latency_ms"]["p99"]
 
 
-def measure_model(setup, model):
+def own_size(version):
+    """Flags that bring pictures to the model's own size: a run needs requests enough for a 99th percentile."""
+    native = "native {" in (version / "manifest.textproto").read_text()
+    return ("--resolution", sizes_of(version)["batch 1"][0]) if native else ()
+
+
+def measure_model(setup, model, version):
     print(f"  {model}: one in eight asks for maps", file=sys.stderr)
+    size = own_size(version)
     with Server(setup, setup.repository, [setup.core], [f"model/{model}"]) as server:
         kind = overlay(setup, server, model)
-        rate = LOAD * load(server, model, PICTURES, setup.seconds(4), setup.other_core)["answered_per_second"]
+        rate = LOAD * load(server, model, PICTURES, setup.seconds(4), setup.other_core, *size)["answered_per_second"]
         sides = {side: lambda asked=asked: p99_of_others(load(server, model, PICTURES, setup.seconds(10), setup.other_core,
-                                                              "--rate", rate, "--mix", mix(asked)))
+                                                              *size, "--rate", rate, "--mix", mix(asked)))
                  for side, asked in (("none", ""), ("maps", kind))}
         results = workers.interleave(sides, setup.rounds(5))
     ratios = [maps / none for maps, none in zip(results["maps"], results["none"], strict=True)]
@@ -50,4 +57,4 @@ def measure_model(setup, model):
 
 
 def measure(setup):
-    return [measure_model(setup, model) for model in setup.models()]
+    return [measure_model(setup, model, version) for model, version in setup.models().items()]
