@@ -31,11 +31,11 @@ function(vitrine_room name)
   use_precompiled(vitrine_${name} ${kind})
 endfunction()
 
-# vitrine_executable(NAME SUFFIX [PRECOMPILED KIND] SOURCES a.cc ... ROOMS ... [LIBRARIES ...])
+# vitrine_executable(NAME SUFFIX SOURCES a.cc ... ROOMS ... [LIBRARIES ...])
 # torch_cpu comes first where a room needs it: it exports BLAS symbols that OpenCV's libblas exports too, and the first
 # one wins. SUFFIX is "" or "_test", of the precompiled header.
 function(vitrine_executable name suffix)
-  cmake_parse_arguments(arg "" "PRECOMPILED" "SOURCES;ROOMS;LIBRARIES" ${ARGN})
+  cmake_parse_arguments(arg "" "" "SOURCES;ROOMS;LIBRARIES" ${ARGN})
   add_executable(${name} ${arg_SOURCES})
   # As libraries are compiled, and not -fPIE: a precompiled header is for one of them.
   set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
@@ -48,15 +48,12 @@ function(vitrine_executable name suffix)
   endforeach()
   target_link_libraries(${name} PRIVATE ${torch} ${rooms} ${arg_LIBRARIES})
   precompiled_kind(kind ${arg_ROOMS})
-  if(arg_PRECOMPILED)
-    set(kind ${arg_PRECOMPILED})
-  endif()
   if(suffix OR NOT kind STREQUAL text)  # what is built of messages and libraries alone differs in its options
     use_precompiled(${name} ${kind}${suffix})
   endif()
 endfunction()
 
-# vitrine_program(NAME [PRECOMPILED KIND] SOURCES a.cc ... ROOMS ... [LIBRARIES ...]): an executable in build/bin.
+# vitrine_program(NAME SOURCES a.cc ... ROOMS ... [LIBRARIES ...]): an executable in build/bin.
 function(vitrine_program name)
   vitrine_executable(${name} "" ${ARGN})
 endfunction()
