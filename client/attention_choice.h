@@ -16,8 +16,8 @@
 
 namespace vitrine {
 
-// Most bytes of maps and features that an answer can be allowed. A matrix of every head of every layer may be large, and
-// whoever asks for it wants it.
+// Most bytes of maps and features that an answer can be allowed. A matrix of every head of every layer may be large,
+// and whoever asks for it wants it.
 inline constexpr int64_t kMostAttentionBytes = int64_t{16} << 20;
 
 // A patch token: by its number, or by row and column of the grid, which may differ from picture to picture.

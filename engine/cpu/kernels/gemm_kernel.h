@@ -15,8 +15,8 @@ template <class V>
 inline constexpr int kTileRows = V::kLanes == 16 ? 14 : 6;
 inline constexpr int kTileVectors = 2;
 
-// Steps of the inner loop by which weights are asked for ahead: of a panel larger than the first cache they come from the
-// second.
+// Steps of the inner loop by which weights are asked for ahead: of a panel larger than the first cache they come from
+// the second.
 inline constexpr int64_t kAhead = 8;
 
 // One register tile. `columns` are what is left of the panel's last vector and those before it.
