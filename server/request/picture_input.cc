@@ -3,7 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -12,6 +12,7 @@
 #include "imaging/decode.h"
 #include "imaging/header.h"
 #include "imaging/preprocess.h"
+#include "imaging/raw_pixels.h"
 
 namespace vitrine {
 namespace {
@@ -20,20 +21,8 @@ namespace {
 // finite.
 constexpr float kMaxNormalizedValue = 1e4f;
 
-// Calls put(index in [H, W, C] order, number of the value as it lies in the message) for every value.
-template <typename Put>
-void ForEachValue(const v1::RawTensor& raw, const Put& put) {
-  const int64_t pixels = int64_t{raw.height()} * raw.width();
-  const int64_t channels = raw.channels();
-  for (int64_t i = 0; i < pixels * channels; ++i) {
-    put(raw.layout() == v1::RawTensor::CHW ? (i % pixels) * channels + i / pixels : i, i);
-  }
-}
-
-float FloatAt(const v1::RawTensor& raw, int64_t i) {
-  float value;
-  std::memcpy(&value, raw.data().data() + i * sizeof(float), sizeof(float));
-  return value;
+PixelOrder OrderOf(const v1::RawTensor& raw) {
+  return raw.layout() == v1::RawTensor::CHW ? PixelOrder::kPlanar : PixelOrder::kInterleaved;
 }
 
 absl::Status CheckSize(const v1::RawTensor& raw) {
@@ -46,29 +35,18 @@ absl::Status CheckSize(const v1::RawTensor& raw) {
 
 absl::StatusOr<Image> BytesToImage(const v1::RawTensor& raw) {
   RETURN_IF_ERROR(CheckSize(raw));
-  Image image{raw.width(), raw.height(), raw.channels(),
-              std::vector<uint8_t>(size_t{1} * raw.height() * raw.width() * raw.channels())};
-  ForEachValue(raw, [&](int64_t to, int64_t from) { image.pixels[to] = static_cast<uint8_t>(raw.data()[from]); });
-  return image;
+  return Image{raw.width(), raw.height(), raw.channels(), InterleavedBytes(raw.data(), raw.channels(), OrderOf(raw))};
 }
 
 // 0 to 1 in the message, 0 to 255 in the picture.
 absl::StatusOr<FloatImage> FloatsToImage(const v1::RawTensor& raw) {
   RETURN_IF_ERROR(CheckSize(raw));
-  FloatImage image{raw.channels(), Size{raw.height(), raw.width()},
-                   std::vector<float>(size_t{1} * raw.height() * raw.width() * raw.channels())};
-  const int64_t pixels = int64_t{raw.height()} * raw.width();
-  bool in_range = true;
-  ForEachValue(raw, [&](int64_t hwc, int64_t from) {
-    const float value = FloatAt(raw, from);
-    in_range = in_range && value >= 0 && value <= 1;  // false for NaN
-    image.values[hwc % raw.channels() * pixels + hwc / raw.channels()] = value * 255;
-  });
-  if (!in_range) {
+  std::optional<std::vector<float>> values = PlanarFloats(raw.data(), raw.channels(), OrderOf(raw), {0, 1}, 255);
+  if (!values.has_value()) {
     return absl::InvalidArgumentError(
         "the tensor holds pixels outside 0 to 1; set normalized if they are already what the model expects");
   }
-  return image;
+  return FloatImage{raw.channels(), Size{raw.height(), raw.width()}, *std::move(values)};
 }
 
 // To be drawn on.
@@ -83,20 +61,13 @@ Image Rounded(const FloatImage& image) {
 
 absl::StatusOr<FloatArray> NormalizedToTensor(const v1::RawTensor& raw) {
   RETURN_IF_ERROR(CheckSize(raw));
-  FloatArray tensor{.shape = {raw.channels(), raw.height(), raw.width()},
-                    .values = std::vector<float>(size_t{1} * raw.channels() * raw.height() * raw.width())};
-  const int64_t pixels = int64_t{raw.height()} * raw.width();
-  bool in_range = true;
-  ForEachValue(raw, [&](int64_t hwc, int64_t from) {
-    const float value = FloatAt(raw, from);
-    in_range = in_range && std::abs(value) <= kMaxNormalizedValue;  // false for NaN
-    tensor.values[hwc % raw.channels() * pixels + hwc / raw.channels()] = value;
-  });
-  if (!in_range) {
+  std::optional<std::vector<float>> values =
+      PlanarFloats(raw.data(), raw.channels(), OrderOf(raw), {-kMaxNormalizedValue, kMaxNormalizedValue}, 1);
+  if (!values.has_value()) {
     return absl::InvalidArgumentError(
         absl::StrCat("the tensor holds a number that is not finite or beyond ", kMaxNormalizedValue, " either way"));
   }
-  return tensor;
+  return FloatArray{.shape = {raw.channels(), raw.height(), raw.width()}, .values = *std::move(values)};
 }
 
 template <typename AnyImage>
