@@ -7,8 +7,9 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "engine/cpu/compile.h"
+#include "base/simd/cpu_path.h"
 #include "engine/cpu/picture.h"
+#include "engine/cpu/weight_source.h"
 #include "engine/cpu/workspace.h"
 #include "models/attention_tap.h"
 #include "models/program/program.h"
@@ -29,12 +30,13 @@ class Backend {
                            AttentionTap* attention, TokenTap* tokens) const = 0;
 };
 
-// `weights` are in the program's order, each as many floats as its weight has elements; they are copied. `release` is
-// told of most of them, one by one, when they have been, so that there is never much more than one model. UNIMPLEMENTED
-// names an operator that the engine does not know. Throws std::bad_alloc.
+// Weights are copied, one by one, so that a source that lets them go never holds much more than one model.
+// UNIMPLEMENTED names an operator that the engine does not know. Throws std::bad_alloc.
 absl::StatusOr<std::unique_ptr<const Backend>> MakeCpuBackend(const program::Program& program,
-                                                              std::span<const float* const> weights, cpu::CpuPath path,
-                                                              engine::ReleaseWeight release = nullptr);
+                                                              engine::WeightSource& weights, cpu::CpuPath path);
+// `weights` are in the program's order, each as many floats as its weight has elements.
+absl::StatusOr<std::unique_ptr<const Backend>> MakeCpuBackend(const program::Program& program,
+                                                              std::span<const float* const> weights, cpu::CpuPath path);
 
 }  // namespace vitrine
 

@@ -25,10 +25,16 @@ class CpuBackend : public Backend {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<const Backend>> MakeCpuBackend(const program::Program& program,
-                                                              std::span<const float* const> weights, cpu::CpuPath path,
-                                                              engine::ReleaseWeight release) {
-  ASSIGN_OR_RETURN(engine::Engine engine, engine::Engine::Make(program, weights, path, std::move(release)));
+                                                              engine::WeightSource& weights, cpu::CpuPath path) {
+  ASSIGN_OR_RETURN(engine::Engine engine, engine::Engine::Make(program, weights, path));
   return std::make_unique<CpuBackend>(std::move(engine));
+}
+
+absl::StatusOr<std::unique_ptr<const Backend>> MakeCpuBackend(const program::Program& program,
+                                                              std::span<const float* const> weights,
+                                                              cpu::CpuPath path) {
+  engine::WeightsInMemory source(weights);
+  return MakeCpuBackend(program, source, path);
 }
 
 }  // namespace vitrine

@@ -16,6 +16,8 @@
 namespace vitrine {
 namespace {
 
+constexpr std::string_view kPicture = "picture.";
+
 absl::Status Refused(const std::string& name, const std::string& fault) {
   return absl::FailedPreconditionError(absl::StrCat("golden ", Quoted(name), " ", fault));
 }
@@ -25,6 +27,10 @@ struct GoldenInputs {
   std::vector<std::string> names;  // "input.0", "picture.1", ...
   std::vector<FloatArray> images;
 };
+
+bool IsPicture(std::string_view name) {
+  return name.starts_with(kPicture);
+}
 
 const StoredTensor* Find(const Safetensors& golden, const std::string& name) {
   const auto found = golden.tensors.find(name);
@@ -71,7 +77,7 @@ absl::StatusOr<GoldenInputs> CollectInputs(const Safetensors& golden, const Mode
   bool has_picture = false;
   for (int i = 0;; ++i) {
     const std::string input_name = absl::StrCat("input.", i);
-    const std::string picture_name = absl::StrCat("picture.", i);
+    const std::string picture_name = absl::StrCat(std::string(kPicture), i);
     const StoredTensor* input = Find(golden, input_name);
     const StoredTensor* picture = Find(golden, picture_name);
     if (input == nullptr && picture == nullptr) break;
@@ -143,6 +149,26 @@ absl::StatusOr<std::vector<std::span<const float>>> CollectLogits(const StoredVe
   return golden;
 }
 
+// See GoldenRun.
+void KeepFew(GoldenInputs& inputs, std::vector<std::span<const float>>& golden) {
+  const size_t count = inputs.names.size();
+  size_t smallest = count;
+  for (size_t i = 0; i < count; ++i) {
+    if (IsPicture(inputs.names[i])) continue;
+    if (smallest == count || inputs.images[i].values.size() < inputs.images[smallest].values.size()) smallest = i;
+  }
+  size_t kept = 0;
+  for (size_t i = 0; i < count; ++i) {
+    if (!IsPicture(inputs.names[i]) && i != smallest) continue;
+    std::swap(inputs.names[kept], inputs.names[i]);
+    std::swap(inputs.images[kept], inputs.images[i]);
+    golden[kept++] = golden[i];
+  }
+  inputs.names.resize(kept);
+  inputs.images.resize(kept);
+  golden.resize(kept);
+}
+
 absl::StatusOr<FloatArray> Logits(const ModelDescription& model, const Forward& forward,
                                   std::span<const FloatArray> images) {
   ASSIGN_OR_RETURN(FloatArray logits, forward(images));
@@ -152,20 +178,21 @@ absl::StatusOr<FloatArray> Logits(const ModelDescription& model, const Forward& 
 }
 
 absl::Status CheckWithin(const StoredVersion& version, const ModelDescription& model, const Forward& forward,
-                         const PictureToInput& to_input, float tolerance, const GoldenSteps& steps) {
-  ASSIGN_OR_RETURN(const GoldenInputs inputs, CollectInputs(version.golden, model, to_input));
-  ASSIGN_OR_RETURN(const auto golden, CollectLogits(version, inputs));
+                         const PictureToInput& to_input, float tolerance, const GoldenRun& run) {
+  ASSIGN_OR_RETURN(GoldenInputs inputs, CollectInputs(version.golden, model, to_input));
+  ASSIGN_OR_RETURN(auto golden, CollectLogits(version, inputs));
+  if (run.few) KeepFew(inputs, golden);
   ASSIGN_OR_RETURN(const FloatArray together, Logits(model, forward, inputs.images));
   for (size_t i = 0; i < golden.size(); ++i) {
     RETURN_IF_ERROR(Compare(inputs.names[i], together[static_cast<int64_t>(i)], golden[i], tolerance,
                             absl::StrCat("in a batch of ", golden.size())));
   }
   const FloatArray& first = inputs.images[0];
-  if (steps.before_alone != nullptr) steps.before_alone();
+  if (run.before_alone != nullptr) run.before_alone();
   ASSIGN_OR_RETURN(const FloatArray alone, Logits(model, forward, {&first, 1}));
-  if (steps.after_alone != nullptr) {
+  if (run.after_alone != nullptr) {
     ASSIGN_OR_RETURN(const Grid grid, GridOf(first, model));
-    steps.after_alone(grid.cells() + model.prefix_tokens());
+    run.after_alone(grid.cells() + model.prefix_tokens());
   }
   return Compare(inputs.names[0], alone[0], golden[0], tolerance, "alone");
 }
@@ -174,12 +201,12 @@ absl::Status CheckWithin(const StoredVersion& version, const ModelDescription& m
 
 absl::Status CheckGolden(const StoredVersion& version, const ModelDescription& model, const Forward& forward,
                          const PictureToInput& to_input, std::string_view device, std::string_view precision,
-                         const GoldenSteps& steps) {
+                         const GoldenRun& run) {
   const std::string prefix = absl::StrCat(version.manifest.model(), "/", version.manifest.version(), ": ");
   const std::string kind = std::string(device.substr(0, device.find(':')));
   const absl::StatusOr<float> tolerance = ToleranceFor(version.manifest, kind, std::string(precision));
   if (!tolerance.ok()) return absl::FailedPreconditionError(absl::StrCat(prefix, tolerance.status().message()));
-  const absl::Status status = CheckWithin(version, model, forward, to_input, *tolerance, steps);
+  const absl::Status status = CheckWithin(version, model, forward, to_input, *tolerance, run);
   return status.ok() ? status : absl::Status(status.code(), absl::StrCat(prefix, status.message()));
 }
 

@@ -25,20 +25,23 @@ using PictureToInput =
 // Logits [images, classes] of inputs [C, H, W] that the model takes, at least one.
 using Forward = std::function<absl::StatusOr<FloatArray>(std::span<const FloatArray> images)>;
 
-// Told on the calling thread around the run of one golden alone, of a model that has run before: how long that takes
-// is a first guess of what a picture costs.
-struct GoldenSteps {
+struct GoldenRun {
+  // Run only the encoded pictures and the smallest input: the same preprocessing and several sizes in a batch, for a
+  // part of the arithmetic. The others have to be well-formed all the same.
+  bool few = false;
+  // Told on the calling thread around the run of one golden alone, of a model that has run before: how long that takes
+  // is a first guess of what a picture costs.
   std::function<void()> before_alone = nullptr;
   std::function<void(int64_t tokens)> after_alone = nullptr;
 };
 
-// Runs every golden, all in one batch and the first also alone, and compares with the manifest's tolerance for the
-// device ("cpu", "cuda" or "cuda:N") and precision. FAILED_PRECONDITION says which golden, how far off, and the
-// tolerance; also if there is no golden picture or no tolerance for this device and precision. Errors of `forward` and
-// `to_input`.
+// Runs every golden, or those that `run` wants, all in one batch and the first also alone, and compares with the
+// manifest's tolerance for the device ("cpu", "cuda" or "cuda:N") and precision. FAILED_PRECONDITION says which golden,
+// how far off, and the tolerance; also if there is no golden picture or no tolerance for this device and precision.
+// Errors of `forward` and `to_input`.
 absl::Status CheckGolden(const StoredVersion& version, const ModelDescription& model, const Forward& forward,
                          const PictureToInput& to_input, std::string_view device, std::string_view precision,
-                         const GoldenSteps& steps = {});
+                         const GoldenRun& run = {});
 
 // How far a model is off now: the largest |logit - golden| / max(1, largest |golden|) over the goldens, all in one
 // batch. NaN if a logit is. Of `version` the manifest and the goldens are looked at; the weights may be left out.

@@ -133,9 +133,17 @@ absl::StatusOr<StoredTensor> ReadTensor(const TensorEntry& entry, const NextByte
 // Whether every element's exponent is below all ones, which IEEE 754 and bfloat16 keep for infinity and NaN.
 template <typename Bits>
 bool AllFinite(const StoredTensor& tensor, Bits exponent) {
+  constexpr int64_t kPiece = 4096;  // without a way out in between, which vectors do not have
   const Bits* bits = tensor.As<Bits>();
-  return std::none_of(bits, bits + tensor.elements(),
-                      [exponent](Bits value) { return (value & exponent) == exponent; });
+  const int64_t count = tensor.elements();
+  for (int64_t first = 0; first < count; first += kPiece) {
+    Bits found = 0;
+    for (int64_t i = first; i < std::min(first + kPiece, count); ++i) {
+      found = static_cast<Bits>(found | static_cast<Bits>((bits[i] & exponent) == exponent));
+    }
+    if (found != 0) return false;
+  }
+  return true;
 }
 
 bool IsFinite(const StoredTensor& tensor) {

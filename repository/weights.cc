@@ -48,7 +48,9 @@ absl::Status CheckFit(const Safetensors& weights, const program::Program& progra
   return absl::OkStatus();
 }
 
-absl::StatusOr<WeightedModel> WithWeights(const v1::ModelConfig& config, Safetensors weights) {
+namespace {
+
+absl::StatusOr<WeightedModel> WithStored(const v1::ModelConfig& config, Safetensors weights) {
   ASSIGN_OR_RETURN(ModelDescription description, ModelDescription::Make(config));
   const auto with_prefix = [](const absl::Status& status) {
     return absl::Status(status.code(), absl::StrCat("weights: ", status.message()));
@@ -57,12 +59,30 @@ absl::StatusOr<WeightedModel> WithWeights(const v1::ModelConfig& config, Safeten
   if (const absl::Status finite = CheckFinite(weights); !finite.ok()) return with_prefix(finite);
   std::vector<StoredTensor> in_order;
   for (const program::Weight& weight : description.program().weights()) {
-    in_order.push_back(Widened(weights.tensors.extract(weight.name).mapped()));
+    in_order.push_back(std::move(weights.tensors.extract(weight.name).mapped()));
   }
   return WeightedModel{std::move(description), std::move(in_order)};
 }
 
+void Widen(WeightedModel& model) {
+  for (StoredTensor& weight : model.weights) weight = Widened(weight);
+}
+
+}  // namespace
+
+absl::StatusOr<WeightedModel> WithWeights(const v1::ModelConfig& config, Safetensors weights) {
+  ASSIGN_OR_RETURN(WeightedModel model, WithStored(config, std::move(weights)));
+  Widen(model);
+  return model;
+}
+
 absl::StatusOr<WeightedModel> FitWeights(const v1::Manifest& manifest, Safetensors weights) {
+  ASSIGN_OR_RETURN(WeightedModel model, FitStored(manifest, std::move(weights)));
+  Widen(model);
+  return model;
+}
+
+absl::StatusOr<WeightedModel> FitStored(const v1::Manifest& manifest, Safetensors weights) {
   const auto refused = [&](const std::string& fault) {
     return absl::FailedPreconditionError(absl::StrCat(manifest.model(), "/", manifest.version(), ": ", fault));
   };
@@ -76,7 +96,7 @@ absl::StatusOr<WeightedModel> FitWeights(const v1::Manifest& manifest, Safetenso
     return refused(
         absl::StrCat("the model has ", parameters, " parameters, the manifest says ", manifest.parameters()));
   }
-  absl::StatusOr<WeightedModel> model = WithWeights(manifest.config(), std::move(weights));
+  absl::StatusOr<WeightedModel> model = WithStored(manifest.config(), std::move(weights));
   if (!model.ok()) return refused(std::string(model.status().message()));
   return model;
 }

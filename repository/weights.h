@@ -18,7 +18,7 @@ absl::Status CheckFit(const Safetensors& weights, const program::Program& progra
 // A model and what it computes with.
 struct WeightedModel {
   ModelDescription description;
-  std::vector<StoredTensor> weights;  // F32, in the order of the program's
+  std::vector<StoredTensor> weights;  // in the order of the program's; F32, unless FitStored says otherwise
 };
 // Of each weight, as engines take them.
 std::vector<const float*> PointersTo(const WeightedModel& model);
@@ -28,6 +28,9 @@ std::vector<const float*> PointersTo(const WeightedModel& model);
 // weights and the manifest's parameter count do not fit together, or a number is not finite; the sentence names the
 // version. Throws std::bad_alloc.
 absl::StatusOr<WeightedModel> FitWeights(const v1::Manifest& manifest, Safetensors weights);
+
+// The same with every weight as it is stored, of any floating type: who needs them one by one widens them so.
+absl::StatusOr<WeightedModel> FitStored(const v1::Manifest& manifest, Safetensors weights);
 
 // The same for weights that no manifest stands beside; errors of ModelDescription::Make, CheckFit and CheckFinite.
 absl::StatusOr<WeightedModel> WithWeights(const v1::ModelConfig& config, Safetensors weights);

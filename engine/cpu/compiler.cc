@@ -16,8 +16,8 @@ using program::Operator;
 using program::Value;
 using program::ValueKind;
 
-absl::StatusOr<Plan> Compile(const program::Program& program, std::span<const float* const> weights,
-                             const Kernels& kernels, bool tokens, SharedMatrices& matrices) {
+absl::StatusOr<Plan> Compile(const program::Program& program, WeightSource& weights, const Kernels& kernels,
+                             bool tokens, SharedMatrices& matrices) {
   return Compiler(program, weights, kernels, tokens, matrices).Run();
 }
 
@@ -40,8 +40,8 @@ std::vector<Value> ResultsOf(const program::Program& program, bool tokens) {
 
 }  // namespace
 
-Compiler::Compiler(const program::Program& program, std::span<const float* const> weights, const Kernels& kernels,
-                   bool tokens, SharedMatrices& matrices)
+Compiler::Compiler(const program::Program& program, WeightSource& weights, const Kernels& kernels, bool tokens,
+                   SharedMatrices& matrices)
     : program_(program),
       weights_(weights),
       kernels_(kernels),
@@ -114,7 +114,7 @@ Operand Compiler::Read(Value value, Value result) {
 
 std::span<const float> Compiler::Weight(const Operator& op, size_t i) const {
   const size_t weight = static_cast<size_t>(op.weights[i]);
-  return {weights_[weight], static_cast<size_t>(program_.weights()[weight].elements())};
+  return {weights_.Floats(weight), static_cast<size_t>(program_.weights()[weight].elements())};
 }
 
 std::vector<float> Compiler::Copy(const Operator& op, size_t i) const {

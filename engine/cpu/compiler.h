@@ -25,7 +25,7 @@ namespace vitrine::engine {
 // One compilation: where every value is, and an overload of Do for each kind of operator.
 class Compiler {
  public:
-  Compiler(const program::Program& program, std::span<const float* const> weights, const Kernels& kernels, bool tokens,
+  Compiler(const program::Program& program, WeightSource& weights, const Kernels& kernels, bool tokens,
            SharedMatrices& matrices);
 
   absl::StatusOr<Plan> Run();
@@ -113,7 +113,7 @@ class Compiler {
   std::vector<Operand> Parts(Operand operand, int count) const;
 
   const program::Program& program_;
-  const std::span<const float* const> weights_;
+  WeightSource& weights_;
   const Kernels& kernels_;
   SharedMatrices& matrices_;
   const std::vector<Demand> demands_;

@@ -15,13 +15,18 @@
 namespace vitrine::engine {
 
 absl::StatusOr<Engine> Engine::Make(const program::Program& program, std::span<const float* const> weights,
-                                    cpu::CpuPath path, ReleaseWeight release) {
+                                    cpu::CpuPath path) {
+  WeightsInMemory source(weights);
+  return Make(program, source, path);
+}
+
+absl::StatusOr<Engine> Engine::Make(const program::Program& program, WeightSource& weights, cpu::CpuPath path) {
   const Kernels* kernels = FindKernels(path);
   if (kernels == nullptr) {
     return absl::FailedPreconditionError(absl::StrCat("this CPU cannot run the kernels of ", cpu::Name(path)));
   }
   const cpu::FloatMode mode;  // folding is arithmetic too
-  SharedMatrices matrices(program, std::move(release));
+  SharedMatrices matrices(program, weights);
   ASSIGN_OR_RETURN(Plan logits, Compile(program, weights, *kernels, /*tokens=*/false, matrices));
   ASSIGN_OR_RETURN(Plan tokens, Compile(program, weights, *kernels, /*tokens=*/true, matrices));
   return Engine(std::move(logits), std::move(tokens), *kernels);

@@ -24,8 +24,9 @@ namespace vitrine::engine {
 class Engine {
  public:
   // FAILED_PRECONDITION where this CPU cannot run `path`; for the rest see Compile.
+  static absl::StatusOr<Engine> Make(const program::Program& program, WeightSource& weights, cpu::CpuPath path);
   static absl::StatusOr<Engine> Make(const program::Program& program, std::span<const float* const> weights,
-                                     cpu::CpuPath path, ReleaseWeight release = nullptr);
+                                     cpu::CpuPath path);
 
   // Logits [pictures, classes] of pictures of whole cells or more, one at least. What is asked of the taps, which may
   // be null, is computed beside them and changes no bit of the logits.

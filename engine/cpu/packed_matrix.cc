@@ -6,6 +6,9 @@
 namespace vitrine::engine {
 namespace {
 
+// Inputs of a panel that are written together: a block stays in the first cache while rows pass through it.
+constexpr int64_t kBlock = 16;
+
 int64_t RoundUp(int64_t value, int64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
 }
@@ -21,9 +24,11 @@ PackedMatrix::PackedMatrix(cpu::View<const float> weight, const float* bias, con
     const int64_t outputs = std::min<int64_t>(kernels.panel_columns, outputs_ - first);
     const int64_t width = RoundUp(outputs, kernels.vector_columns);
     float* const panel = panels_.data() + first * inputs_;
-    for (int64_t output = 0; output < outputs; ++output) {
-      for (int64_t input = 0; input < inputs_; ++input) {
-        panel[input * width + output] = weight.Row(first + output)[input];
+    for (int64_t begin = 0; begin < inputs_; begin += kBlock) {
+      const int64_t end = std::min(begin + kBlock, inputs_);
+      for (int64_t output = 0; output < outputs; ++output) {
+        const float* const row = weight.Row(first + output);
+        for (int64_t input = begin; input < end; ++input) panel[input * width + output] = row[input];
       }
     }
   }

@@ -5,7 +5,7 @@
 
 namespace vitrine::engine {
 
-SharedMatrices::SharedMatrices(const program::Program& program, ReleaseWeight release) : release_(std::move(release)) {
+SharedMatrices::SharedMatrices(const program::Program& program, WeightSource& weights) : weights_(weights) {
   const auto packs_first = [](const program::Operator& op) {
     const auto* linear = op.As<program::Linear>();
     return linear != nullptr && linear->code < 0;  // a code's weights are looked at by each of its plans
@@ -25,9 +25,9 @@ std::shared_ptr<const PackedMatrix> SharedMatrices::Find(const program::Operator
 
 void SharedMatrices::Put(const program::Operator& op, std::shared_ptr<const PackedMatrix> matrix) {
   matrices_[&op] = std::move(matrix);
-  if (release_ == nullptr || op.weights.empty()) return;
+  if (op.weights.empty()) return;
   const auto left = unpacked_.find(op.weights[0]);
-  if (left != unpacked_.end() && --left->second == 0) release_(static_cast<size_t>(left->first));
+  if (left != unpacked_.end() && --left->second == 0) weights_.LetGo(static_cast<size_t>(left->first));
 }
 
 }  // namespace vitrine::engine

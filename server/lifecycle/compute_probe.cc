@@ -15,8 +15,8 @@ namespace vitrine {
 namespace {
 
 constexpr absl::Duration kShortestTick = absl::Milliseconds(20), kLongestTick = absl::Seconds(1);
-// Of the grey picture that is classified.
-constexpr int kSide = 64;
+// Of the grey picture that is classified: what computes it shows as much with a small one.
+constexpr int kSide = 32;
 
 v1::ClassifyRequest GreyPicture(const std::string& model) {
   v1::ClassifyRequest request;

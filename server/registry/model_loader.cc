@@ -42,7 +42,8 @@ Forward ForwardOf(const LoadedModel& model, int threads) {
 absl::Status ProveGoldens(const StoredVersion& stored, const LoadedModel& loaded, const Device& device,
                           const std::function<int()>& cores) {
   absl::Time begin;
-  const GoldenSteps steps = {
+  const GoldenRun run = {
+      .few = true,
       .before_alone = [&begin] { begin = SteadyClock().Now(); },
       .after_alone =
           [&begin, &cost = *loaded.cost](int64_t tokens) {
@@ -53,25 +54,40 @@ absl::Status ProveGoldens(const StoredVersion& stored, const LoadedModel& loaded
   // A device computes its batches one after the other.
   const bool alone = cores == nullptr || device.kind != Device::Kind::kCpu;
   return CheckGolden(stored, *loaded.description, ForwardOf(loaded, alone ? 1 : cores()), EncodedPictureToInput,
-                     device.kind_name(), loaded.precision, steps);
+                     device.kind_name(), loaded.precision, run);
 }
 
-// The weights go as they are taken over, so that at no time there is much more than the model.
+// Stored weights become floats one by one, and go as they are taken over: at no time is there much more than the model.
+class StoredWeights : public engine::WeightSource {
+ public:
+  explicit StoredWeights(std::vector<StoredTensor>& weights) : weights_(weights) {}
+  const float* Floats(size_t weight) override {
+    weights_[weight] = Widened(weights_[weight]);
+    return weights_[weight].As<float>();
+  }
+  void LetGo(size_t weight) override { weights_[weight].data.reset(); }
+
+ private:
+  std::vector<StoredTensor>& weights_;
+};
+
 absl::StatusOr<std::unique_ptr<const Backend>> MakeBackend(WeightedModel& model, const Device& device) {
-  const std::vector<const float*> weights = PointersTo(model);
+  StoredWeights weights(model.weights);
   if (device.kind == Device::Kind::kCpu) {
     ASSIGN_OR_RETURN(const cpu::CpuPath path, cpu::ChosenPath());
-    return MakeCpuBackend(model.description.program(), weights, path,
-                          [&model](size_t weight) { model.weights[weight].data.reset(); });
+    return MakeCpuBackend(model.description.program(), weights, path);
   }
   ASSIGN_OR_RETURN(const TorchLibrary* torch, OpenTorchLibrary());
-  return torch->make_backend(model.description.config(), weights, device.name());
+  std::vector<const float*> floats;
+  for (size_t i = 0; i < model.weights.size(); ++i) floats.push_back(weights.Floats(i));
+  return torch->make_backend(model.description.config(), floats, device.name());
 }
 
+// As fp32, which they are computed with.
 int64_t BytesOf(const WeightedModel& model) {
-  int64_t bytes = 0;
-  for (const StoredTensor& weight : model.weights) bytes += weight.bytes();
-  return bytes;
+  int64_t elements = 0;
+  for (const StoredTensor& weight : model.weights) elements += weight.elements();
+  return elements * static_cast<int64_t>(sizeof(float));
 }
 
 absl::StatusOr<ModelHandle> BuildAndProve(StoredVersion stored, const VersionId& id, const Device& device,
@@ -81,7 +97,7 @@ absl::StatusOr<ModelHandle> BuildAndProve(StoredVersion stored, const VersionId&
   loaded->precision = "fp32";
   loaded->cost = std::move(cost);
   {
-    ASSIGN_OR_RETURN(WeightedModel model, FitWeights(stored.manifest, std::exchange(stored.weights, {})));
+    ASSIGN_OR_RETURN(WeightedModel model, FitStored(stored.manifest, std::exchange(stored.weights, {})));
     loaded->device_bytes = BytesOf(model);
     ASSIGN_OR_RETURN(loaded->backend, MakeBackend(model, device));
     loaded->description = std::make_shared<const ModelDescription>(std::move(model.description));

@@ -13,25 +13,36 @@
 namespace vitrine::testing {
 namespace {
 
+// What is let go becomes NaN at once: whoever read it again would show it.
+class Poisoned : public engine::WeightSource {
+ public:
+  Poisoned(const Compiled& compiled, const std::vector<program::Weight>& names) : names_(names) {
+    for (size_t i = 0; i < names.size(); ++i) {
+      owned_.emplace_back(compiled.weights[i], compiled.weights[i] + names[i].elements());
+    }
+  }
+  const float* Floats(size_t weight) override { return owned_[weight].data(); }
+  void LetGo(size_t weight) override {
+    EXPECT_TRUE(released_.insert(weight).second) << names_[weight].name << " is let go twice";
+    std::fill(owned_[weight].begin(), owned_[weight].end(), std::numeric_limits<float>::quiet_NaN());
+  }
+  const std::set<size_t>& released() const { return released_; }
+
+ private:
+  const std::vector<program::Weight>& names_;
+  std::vector<std::vector<float>> owned_;
+  std::set<size_t> released_;
+};
+
 class Release : public ::testing::TestWithParam<EngineForm> {};
 INSTANTIATE_TEST_SUITE_P(Forms, Release, ::testing::ValuesIn(EngineForms()),
                          [](const auto& form) { return NameOf(form.param, EnginePaths().back()); });
 
-// What is released becomes NaN at once: whoever read it again would show it.
 TEST_P(Release, WhatIsReleasedIsNotReadAgain) {
   const Compiled compiled(GetParam().config, EnginePaths().back());
   const std::vector<program::Weight>& names = compiled.program->weights();
-  std::vector<std::vector<float>> owned;
-  std::vector<const float*> weights;
-  for (size_t i = 0; i < names.size(); ++i) {
-    owned.emplace_back(compiled.weights[i], compiled.weights[i] + names[i].elements());
-    weights.push_back(owned.back().data());
-  }
-  std::set<size_t> released;
-  const auto engine = engine::Engine::Make(*compiled.program, weights, EnginePaths().back(), [&](size_t weight) {
-    EXPECT_TRUE(released.insert(weight).second) << names[weight].name << " is released twice";
-    std::fill(owned[weight].begin(), owned[weight].end(), std::numeric_limits<float>::quiet_NaN());
-  });
+  Poisoned weights(compiled, names);
+  const auto engine = engine::Engine::Make(*compiled.program, weights, EnginePaths().back());
   ASSERT_TRUE(engine.ok()) << engine.status();
   std::vector<at::Tensor> pictures;
   for (const auto& [height, width] : GetParam().sizes) {
@@ -54,7 +65,7 @@ TEST_P(Release, WhatIsReleasedIsNotReadAgain) {
   int64_t bytes = 0, gone = 0;
   for (size_t i = 0; i < names.size(); ++i) {
     bytes += names[i].elements();
-    if (released.contains(i)) gone += names[i].elements();
+    if (weights.released().contains(i)) gone += names[i].elements();
   }
   RecordProperty("released_percent", static_cast<int>(100 * gone / std::max<int64_t>(bytes, 1)));
   EXPECT_GT(gone, 0);

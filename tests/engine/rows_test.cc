@@ -39,8 +39,9 @@ TEST_P(Rows, AreThoseOfThePicturesAndNoneIsPadding) {
   const testing::EngineForm& form = GetParam();
   const testing::Compiled compiled(form.config, cpu::CpuPath::kPortable);
   const Kernels kernels = CountingKernels();
-  SharedMatrices matrices(*compiled.program, nullptr);
-  const absl::StatusOr<Plan> plan = Compile(*compiled.program, compiled.weights, kernels, /*tokens=*/false, matrices);
+  WeightsInMemory weights(compiled.weights);
+  SharedMatrices matrices(*compiled.program, weights);
+  const absl::StatusOr<Plan> plan = Compile(*compiled.program, weights, kernels, /*tokens=*/false, matrices);
   ASSERT_TRUE(plan.ok()) << plan.status();
   std::vector<at::Tensor> tensors;
   std::vector<Picture> pictures;

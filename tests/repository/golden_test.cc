@@ -27,9 +27,9 @@ class GoldenTest : public testing::Test {
  protected:
   absl::Status Check() { return CheckWith(DecodeRawPicture); }
   absl::Status CheckWith(const PictureToInput& to_input, std::string_view device = "cpu",
-                         std::string_view precision = "fp32", const GoldenSteps& steps = {}) {
+                         std::string_view precision = "fp32", const GoldenRun& run = {}) {
     const std::unique_ptr<Model> model = *BuildModel(version_);
-    return CheckGolden(version_, *model, ForwardOf(*model), to_input, device, precision, steps);
+    return CheckGolden(version_, *model, ForwardOf(*model), to_input, device, precision, run);
   }
   absl::Status Record() {
     const std::unique_ptr<Model> model = *BuildModel(version_);
@@ -68,12 +68,52 @@ TEST_F(GoldenTest, NoticesEachGoldenAlone) {
   ASSERT_TRUE(Check().ok());
 }
 
+// The same version of a family that takes pictures of every size.
+StoredVersion OfAnySize(StoredVersion version) {
+  v1::ModelConfig& config = *version.manifest.mutable_config();
+  v1::NativeResolution& sizes = *config.mutable_preprocessing()->mutable_native();
+  sizes.set_cell(4);
+  sizes.set_min_tokens(1);
+  sizes.set_max_tokens(64);
+  v1::EitConfig& eit = *config.mutable_eit();
+  eit.set_width(16);
+  eit.set_depth(1);
+  eit.set_heads(2);
+  eit.set_mlp_width(32);
+  eit.set_pool(4);
+  eit.set_grid_rows(2);
+  eit.set_grid_columns(2);
+  const auto model = MakeModel(config, 7);
+  EXPECT_TRUE(model.ok()) << model.status();
+  version.manifest.set_parameters((*model)->CountParameters());
+  version.weights = SaveWeights(**model, Dtype::kF32);
+  return version;
+}
+
+TEST_F(GoldenTest, FewAreThePicturesAndTheSmallestInput) {
+  version_ = OfAnySize(version_);
+  golden_["input.3"] = StoredOf(at::full({1, 12, 12}, 0.5, at::kFloat));
+  golden_["input.4"] = StoredOf(at::full({1, 4, 8}, 0.25, at::kFloat));
+  ASSERT_TRUE(Record().ok()) << Record();
+  const GoldenRun few = {.few = true};
+  EXPECT_TRUE(CheckWith(DecodeRawPicture, "cpu", "fp32", few).ok());
+  for (const char* name : {"logits.1", "logits.4"}) {
+    Golden(name).add_(1);
+    EXPECT_THAT(CheckWith(DecodeRawPicture, "cpu", "fp32", few), Refuses(kRefused, HasSubstr("in a batch of 2")));
+    Golden(name).sub_(1);
+  }
+  Golden("logits.0").add_(1);
+  Golden("logits.3").add_(1);
+  EXPECT_TRUE(CheckWith(DecodeRawPicture, "cpu", "fp32", few).ok());
+  Refused("golden \"input.0\" in a batch of 5");
+}
+
 TEST_F(GoldenTest, TellsOfTheRunOfOneAlone) {
   std::vector<int64_t> told;
-  const GoldenSteps steps = {.before_alone = [&] { told.push_back(0); },
-                             .after_alone = [&](int64_t tokens) { told.push_back(tokens); }};
+  const GoldenRun run = {.before_alone = [&] { told.push_back(0); },
+                         .after_alone = [&](int64_t tokens) { told.push_back(tokens); }};
   const std::unique_ptr<Model> model = *BuildModel(version_);
-  EXPECT_TRUE(CheckWith(DecodeRawPicture, "cpu", "fp32", steps).ok());
+  EXPECT_TRUE(CheckWith(DecodeRawPicture, "cpu", "fp32", run).ok());
   const at::Tensor first = Golden("input.0");
   const Grid grid = *model->GridFor(static_cast<int>(first.size(1)), static_cast<int>(first.size(2)));
   EXPECT_THAT(told, testing::ElementsAre(0, grid.cells() + model->prefix_tokens()));
