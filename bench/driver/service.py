@@ -61,10 +61,13 @@ class Server:
     def log(self):
         return pathlib.Path(self.log_file.name).read_text()
 
-    def peak_megabytes(self):
-        """Highest resident memory so far, in units of 10^6 bytes."""
+    def megabytes(self, of):
+        """Resident memory in units of 10^6 bytes: VmRSS now, VmHWM at its highest so far."""
         status = pathlib.Path(f"/proc/{self.process.pid}/status").read_text()
-        return int(status.split("VmHWM:")[1].split()[0]) * 1024 / 1e6
+        return int(status.split(f"{of}:")[1].split()[0]) * 1024 / 1e6
+
+    def peak_megabytes(self):
+        return self.megabytes("VmHWM")
 
 
 def bench(setup, server, core, *arguments, complete=True):
