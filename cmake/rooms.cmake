@@ -16,7 +16,7 @@ set(ROOM_ALLOWS_client proto imaging data report)
 
 # A release compiles with -O3, which the loops of these rooms are worth; sources of the others take a tenth less time to
 # compile at -O2.
-set(ROOMS_OF_LOOPS imaging repository engine reference checkpoint torch_backend trainer)
+set(ROOMS_OF_LOOPS imaging data report repository engine reference checkpoint torch_backend trainer)
 set(VITRINE_PLAIN_OPTIONS $<$<CONFIG:Release>:-O2>)
 
 # vitrine_room(NAME SOURCES a.cc ... [ROOMS imaging proto ...] [LIBRARIES absl::status ...])

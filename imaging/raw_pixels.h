@@ -22,7 +22,7 @@ struct ValueRange {
 };
 
 // Little-endian fp32 values at any address, times `scale`, as [channels, height, width]. Nothing if one is out of
-// `range`. `bytes` hold whole pixels.
+// `range`. `bytes` hold whole pixels of one channel or more, here and below.
 std::optional<std::vector<float>> PlanarFloats(std::string_view bytes, int channels, PixelOrder order, ValueRange range,
                                                float scale);
 

@@ -25,6 +25,7 @@ using PictureToInput =
 // Logits [images, classes] of inputs [C, H, W] that the model takes, at least one.
 using Forward = std::function<absl::StatusOr<FloatArray>(std::span<const FloatArray> images)>;
 
+// How CheckGolden goes about it.
 struct GoldenRun {
   // Run only the encoded pictures and the smallest input: the same preprocessing and several sizes in a batch, for a
   // part of the arithmetic. The others have to be well-formed all the same.
