@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+cmake_minimum_required(VERSION 3.25)
 # Writes OUTPUT, a header with the commit that SOURCE is at, and touches it only when that changes. Run at every build:
 # the commit moves without the build being configured again. Without a repository, as in a container's build, it is
 # what -DVITRINE_REVISION said, else empty.
