@@ -255,6 +255,8 @@ TEST_P(EveryFamily, RefusesWhatItCannotTake) {
   const absl::Status status = RunModel(*model_, {Picture(channels(), 8, 8, 1)}).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(status.message()), AllOf(HasSubstr("8x8"), HasSubstr("this model takes")));
+  const at::Tensor good = TableSized(1), flat = Picture(channels(), 1, static_cast<int>(good.size(2)), 2);
+  EXPECT_EQ(RunModel(*model_, {good, flat}).status().code(), absl::StatusCode::kInvalidArgument) << "the second";
 }
 
 // Dropout acts in training alone, is chosen by its seed, and keeps the expectation.

@@ -130,10 +130,8 @@ class Passage {
         to[3 * column + 1] = green[column];
         to[3 * column + 2] = blue[column];
       }
-      return;
-    }
-    for (int64_t c = 0; c < map.channels; ++c) {
-      for (int column = 0; column < map.size.width; ++column) to[column * map.channels + c] = from[c * plane + column];
+    } else {  // of one channel: there are no others
+      std::copy_n(from, map.size.width, to);
     }
   }
 

@@ -272,6 +272,13 @@ TEST(WriteReport, WritesThePageAndTheDistances) {
   EXPECT_THAT(folder.Read("report.html"), HasSubstr("Not measured: no server or no data set"));
 }
 
+TEST(WriteReport, DistancesThatNobodyWantsAreNotMeasured) {
+  const ScratchFolder folder;
+  const Evaluation evaluation = Made();
+  ASSERT_TRUE(WriteReport(folder.path().string(), evaluation, {}, {.attention_distance = 0}).ok());
+  EXPECT_THAT(folder.Read("report.html"), Not(HasSubstr("Not measured")));
+}
+
 TEST(WriteReport, AStopEndsTheAsking) {
   const ScratchFolder folder;
   Evaluation evaluation = MadeEvaluation(std::vector<MadePicture>(300, {0, {{0, 0.9f}}}));

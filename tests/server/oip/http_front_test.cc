@@ -48,8 +48,10 @@ class OipHttpFrontTest : public ::testing::Test {
   FakeClock clock_;
   Metrics metrics_{1, "1"};
   Registry registry_{{.root = files_.root(), .serving_config = "", .admin_state = ""},
-                     [](const VersionId& id) -> absl::StatusOr<ModelHandle> {
-                       return ModelHandle(MakeLoaded(id.model, id.version, SmallNativeConfig()));
+                     [this](const VersionId& id) -> absl::StatusOr<ModelHandle> {
+                       std::shared_ptr<LoadedModel> loaded = MakeLoaded(id.model, id.version, SmallNativeConfig());
+                       loaded->metrics = metrics_.ForModel(id.model);
+                       return loaded;
                      },
                      clock_};
   Health health_{registry_};
@@ -59,6 +61,13 @@ class OipHttpFrontTest : public ::testing::Test {
   const std::unique_ptr<Identity> identity_ = *Identity::Open({});
   OipHttpFront front_{service_, registry_, *identity_, health_};
 };
+
+TEST_F(OipHttpFrontTest, AModelHasItsOwnPathsAndNoOthers) {
+  EXPECT_THAT(Ask("/v2/models/m").body, HasSubstr("\"platform\""));
+  EXPECT_THAT(Ask("/v2/models/m/config").body, HasSubstr("\"max_batch_size\""));
+  EXPECT_THAT(Ask("/v2/models/m/stats").body, HasSubstr("\"model_stats\""));
+  EXPECT_EQ(Ask("/v2/models/m/statistics").code, 404);
+}
 
 TEST_F(OipHttpFrontTest, AModelThatDoesNotComputeIsNotReady) {
   for (const char* path : {"/v2/models/m/ready", "/v2/models/m/versions/1/ready"}) {

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is read off the program of a form: what it offers, and where training drops.
+#include <gmock/gmock.h>
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "models/families/family.h"
+#include "models/program/abilities.h"
+#include "tests/models/config_text.h"
+#include "tests/models/small_forms.h"
+
+namespace vitrine::program {
+namespace {
+
+using ::testing::UnorderedElementsAre;
+using Place = Drop::Place;
+
+Program Kv(const std::string& attention) {
+  return ProgramOf(testing::Config(
+                       absl::StrCat("classes: 5 preprocessing { channels: 1 fixed { height: 12 width: 8 } } kv { "
+                                    "patch: 4 width: 20 depth: 2 heads: 2 mlp_width: 30 grid_rows: 3 grid_columns: 2 ",
+                                    attention, " }")))
+      .value();
+}
+
+std::map<Place, int> DropsOf(const Program& program) {
+  std::map<Place, int> drops;
+  std::set<int> sites;
+  for (const Operator& op : program.operators()) {
+    if (const Drop* drop = op.As<Drop>()) {
+      ++drops[drop->place];
+      EXPECT_TRUE(sites.insert(drop->site).second) << op.name << ": two places would drop alike";
+    }
+  }
+  return drops;
+}
+
+std::vector<v1::AttentionKind> KindsOf(const Program& program) {
+  std::vector<v1::AttentionKind> kinds;
+  for (const AttentionAbility::Offer& offer : AttentionOf(program).offers) kinds.push_back(offer.kind);
+  return kinds;
+}
+
+// As the families' papers have it: once after the positions, and then in every block.
+TEST(Drop, EveryFormDropsOnceAfterItsPositionsAndInEveryBlock) {
+  for (const testing::SmallForm& form : testing::SmallForms()) {
+    std::map<Place, int> drops = DropsOf(ProgramOf(form.config).value());
+    EXPECT_EQ(drops[Place::kPositions], 1) << form.name;
+    const int blocks = static_cast<int>(ProgramOf(form.config)->stages().size());
+    EXPECT_GE(drops[Place::kProjection], blocks) << form.name;
+    EXPECT_GE(drops[Place::kMlp], blocks) << form.name;
+  }
+  EXPECT_EQ(DropsOf(Kv("attention: KV"))[Place::kPositions], 1);
+}
+
+TEST(AttentionOf, ScoresAreOfferedInPlaceOfRollout) {
+  EXPECT_THAT(KindsOf(Kv("attention: KV")), UnorderedElementsAre(v1::CLASS_TOKEN_ROW, v1::MEAN_OVER_QUERIES,
+                                                                 v1::QUERY_ROW, v1::WEIGHTS, v1::DISTANCE, v1::SCORES));
+  for (const testing::SmallForm& form : testing::SmallForms()) {
+    if (form.name != "vit") continue;
+    EXPECT_THAT(KindsOf(ProgramOf(form.config).value()),
+                UnorderedElementsAre(v1::CLASS_TOKEN_ROW, v1::MEAN_OVER_QUERIES, v1::QUERY_ROW, v1::WEIGHTS,
+                                     v1::DISTANCE, v1::ROLLOUT));
+  }
+}
+
+}  // namespace
+}  // namespace vitrine::program
