@@ -85,11 +85,18 @@ absl::StatusOr<cpu::CpuPath> PathOf(const std::string& isa) {
   return absl::InvalidArgumentError(absl::StrCat("this CPU has no path \"", isa, "\"; write avx512, avx2 or portable"));
 }
 
-absl::Status ByEngine(const Model& model, const ImageBatch& images, const std::string& isa, Work& work) {
-  ASSIGN_OR_RETURN(const cpu::CpuPath path, PathOf(isa));
+absl::StatusOr<Precision> PrecisionOf(const std::string& name) {
+  if (const auto precision = ParsePrecision(name)) return *precision;
+  return absl::InvalidArgumentError(absl::StrCat("\"", name, "\" is no precision; write fp32, bf16 or int8"));
+}
+
+absl::Status ByEngine(const Model& model, const ImageBatch& images, const Forward& forward, Work& work) {
+  ASSIGN_OR_RETURN(const cpu::CpuPath path, PathOf(forward.isa));
+  ASSIGN_OR_RETURN(const Precision precision, PrecisionOf(forward.precision));
   std::vector<const float*> weights;
   for (const at::Tensor& weight : model.weights()) weights.push_back(weight.const_data_ptr<float>());
-  ASSIGN_OR_RETURN(engine::Engine engine, engine::Engine::Make(model.program(), weights, path));
+  ASSIGN_OR_RETURN(engine::Engine engine,
+                   engine::Engine::Make(model.program(), weights, path, {.precision = precision, .kept = {}}));
   engine::Workspace workspace;
   const int64_t classes = engine.plan().classes;
   auto batch = std::make_shared<CompiledBatch>(CompiledBatch{std::move(engine), std::move(workspace), images, {}, {}});
@@ -116,17 +123,20 @@ absl::StatusOr<Work> ForwardWork(const std::string& repository, const std::strin
   Work work;
   work.description = absl::StrCat("forward of ", name, ", a batch of ", images.size());
   work.images = static_cast<int>(images.size());
-  RETURN_IF_ERROR(forward.compiled ? ByEngine(*model, images, forward.isa, work) : ByReference(model, images, work));
+  RETURN_IF_ERROR(forward.compiled ? ByEngine(*model, images, forward, work) : ByReference(model, images, work));
   return work;
 }
 
-absl::StatusOr<Work> PeakWork(const std::string& isa) {
-  ASSIGN_OR_RETURN(const cpu::CpuPath path, PathOf(isa));
+absl::StatusOr<Work> PeakWork(const Forward& forward) {
+  ASSIGN_OR_RETURN(const cpu::CpuPath path, PathOf(forward.isa));
+  ASSIGN_OR_RETURN(const Precision precision, PrecisionOf(forward.precision));
+  RETURN_IF_ERROR(engine::CanCompute(precision, path));
+  ASSIGN_OR_RETURN(const engine::Instructions instructions, engine::FindInstructions(path));
   Work work;
-  work.description = absl::StrCat("multiply-adds of ", cpu::Name(path));
+  work.description = absl::StrCat("multiply-adds of ", Name(precision), " by ", cpu::Name(path));
   work.images = 1;
-  work.repeat = [kernels = engine::FindKernels(path)] {
-    engine::MultiplyAdd(*kernels, 500'000'000);
+  work.repeat = [instructions, precision] {
+    engine::MultiplyAdd(instructions, precision, 500'000'000);
     return absl::OkStatus();
   };
   return work;

@@ -34,11 +34,13 @@ struct Forward {
                                    // computes the same
   bool compiled = false;           // by the CPU engine, in place of the reference that the server runs
   std::string isa;                 // of the engine: "avx512", "avx2", "portable"; the best of this CPU where empty
+  std::string precision = "fp32";  // of the engine's products, all of them: "fp32", "bf16", "int8"
 };
 absl::StatusOr<Work> ForwardWork(const std::string& repository, const std::string& name, const Forward& forward);
 
-// Multiply-adds of fp32 in registers, as fast as one core can: an "image" is 10^9 floating-point operations.
-absl::StatusOr<Work> PeakWork(const std::string& isa);
+// Multiply-adds in registers, as fast as one core can by that path and in that precision: an "image" is 10^9
+// operations.
+absl::StatusOr<Work> PeakWork(const Forward& forward);
 
 // Decoding and preprocessing of all pictures, for a stored model, by the server's own code.
 absl::StatusOr<Work> DecodeWork(const std::string& repository, const std::string& name,

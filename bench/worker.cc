@@ -33,9 +33,10 @@ int Main(int argc, char** argv) {
   forward->add_option("--sizes", options.forward.sizes, "HEIGHTxWIDTH of each image")->required();
   forward->add_option("--save-inputs", options.forward.save_inputs, "safetensors file for the inputs");
   forward->add_flag("--compiled", options.forward.compiled, "by the CPU engine, in place of the reference");
-  CLI::App* peak = app.add_subcommand("peak", "fp32 multiply-adds in registers, 10^9 operations for an image");
+  CLI::App* peak = app.add_subcommand("peak", "multiply-adds in registers, 10^9 operations for an image");
   for (CLI::App* command : {forward, peak}) {
     command->add_option("--isa", options.forward.isa, "the engine's path: avx512, avx2, portable; default the best");
+    command->add_option("--precision", options.forward.precision, "of products: fp32, bf16, int8; default fp32");
   }
   CLI::App* decode = add("decode", "decoding and preprocessing of pictures");
   CLI::App* model = add("model", "the model over pictures that were decoded before, in the server's batches");
@@ -44,7 +45,7 @@ int Main(int argc, char** argv) {
   }
   CLI11_PARSE(app, argc, argv);
   const absl::StatusOr<Work> work = forward->parsed()  ? ForwardWork(options.repository, options.model, options.forward)
-                                    : peak->parsed()   ? PeakWork(options.forward.isa)
+                                    : peak->parsed()   ? PeakWork(options.forward)
                                     : decode->parsed() ? DecodeWork(options.repository, options.model, options.pictures)
                                                        : ModelWork(options.repository, options.model, options.pictures);
   return Serve("bench_worker", work);

@@ -7,12 +7,14 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
   list(APPEND kernels_avx512 -Wno-maybe-uninitialized -Wno-uninitialized)  # GCC 12 warns of its own avx512fintrin.h, bug 105593
 endif()
 set(kernels_avx512_bf16 ${kernels_avx512} -mavx512bf16)
+set(kernels_avx512_vnni ${kernels_avx512} -mavx512vnni)
+set(kernels_avx2_vnni ${kernels_avx2} -mavxvnni)
 
 # add_kernels(TARGET PATH...): kernels/kernels_PATH.cc of this folder with the flags of the path, where this is a machine
 # for it.
 function(add_kernels target)
   foreach(path ${ARGN})
-    if(NOT path STREQUAL portable AND NOT CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$")
+    if(NOT path MATCHES "^portable" AND NOT CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$")
       continue()
     endif()
     target_sources(${target} PRIVATE kernels/kernels_${path}.cc)

@@ -11,6 +11,7 @@
 #include "engine/cpu/picture.h"
 #include "engine/cpu/weight_source.h"
 #include "engine/cpu/workspace.h"
+#include "engine/precision.h"
 #include "models/attention_tap.h"
 #include "models/program/program.h"
 #include "models/token_tap.h"
@@ -31,12 +32,14 @@ class Backend {
 };
 
 // Weights are copied, one by one, so that a source that lets them go never holds much more than one model.
-// UNIMPLEMENTED names an operator that the engine does not know. Throws std::bad_alloc.
+// Errors of engine::Engine::Make. Throws std::bad_alloc.
 absl::StatusOr<std::unique_ptr<const Backend>> MakeCpuBackend(const program::Program& program,
-                                                              engine::WeightSource& weights, cpu::CpuPath path);
+                                                              engine::WeightSource& weights, cpu::CpuPath path,
+                                                              const PrecisionChoice& choice = {});
 // `weights` are in the program's order, each as many floats as its weight has elements.
 absl::StatusOr<std::unique_ptr<const Backend>> MakeCpuBackend(const program::Program& program,
-                                                              std::span<const float* const> weights, cpu::CpuPath path);
+                                                              std::span<const float* const> weights, cpu::CpuPath path,
+                                                              const PrecisionChoice& choice = {});
 
 }  // namespace vitrine
 

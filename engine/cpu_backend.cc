@@ -25,16 +25,17 @@ class CpuBackend : public Backend {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<const Backend>> MakeCpuBackend(const program::Program& program,
-                                                              engine::WeightSource& weights, cpu::CpuPath path) {
-  ASSIGN_OR_RETURN(engine::Engine engine, engine::Engine::Make(program, weights, path));
+                                                              engine::WeightSource& weights, cpu::CpuPath path,
+                                                              const PrecisionChoice& choice) {
+  ASSIGN_OR_RETURN(engine::Engine engine, engine::Engine::Make(program, weights, path, choice));
   return std::make_unique<CpuBackend>(std::move(engine));
 }
 
 absl::StatusOr<std::unique_ptr<const Backend>> MakeCpuBackend(const program::Program& program,
-                                                              std::span<const float* const> weights,
-                                                              cpu::CpuPath path) {
+                                                              std::span<const float* const> weights, cpu::CpuPath path,
+                                                              const PrecisionChoice& choice) {
   engine::WeightsInMemory source(weights);
-  return MakeCpuBackend(program, source, path);
+  return MakeCpuBackend(program, source, path, choice);
 }
 
 }  // namespace vitrine

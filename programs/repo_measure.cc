@@ -66,13 +66,13 @@ double Measurement::SumOfSteps() const {
 }
 
 double BoundOf(const engine::StepProfile& step, const engine::CorePeaks& peaks) {
-  return std::max(2.0 * static_cast<double>(step.multiply_adds) / (peaks.gflops * 1e9),
+  return std::max(2.0 * static_cast<double>(step.multiply_adds) / (peaks.GflopsOf(step.precision) * 1e9),
                   static_cast<double>(step.bytes) / (peaks.cache_gbps * 1e9));
 }
 
 engine::CorePeaks PeaksOfThisCore() {
   const cpu::CpuPath path = cpu::ChosenPath().value_or(cpu::SupportedPaths().back());
-  return engine::MeasureCorePeaks(*engine::FindKernels(path));
+  return engine::MeasureCorePeaks(*engine::FindInstructions(path));
 }
 
 absl::StatusOr<Measurement> MeasureForward(const program::Program& program, std::span<const float* const> weights,

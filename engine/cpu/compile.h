@@ -6,9 +6,11 @@
 #include <memory>
 
 #include "absl/status/statusor.h"
-#include "engine/cpu/packed_matrix.h"
+#include "engine/cpu/instructions.h"
+#include "engine/cpu/linear_matrix.h"
 #include "engine/cpu/plan.h"
 #include "engine/cpu/weight_source.h"
+#include "engine/precision.h"
 #include "models/program/program.h"
 
 namespace vitrine::engine {
@@ -20,20 +22,21 @@ class SharedMatrices {
   SharedMatrices(const program::Program& program, WeightSource& weights);
 
   // Null until it is packed.
-  std::shared_ptr<const PackedMatrix> Find(const program::Operator& op) const;
-  void Put(const program::Operator& op, std::shared_ptr<const PackedMatrix> matrix);
+  std::shared_ptr<const LinearMatrix> Find(const program::Operator& op) const;
+  void Put(const program::Operator& op, std::shared_ptr<const LinearMatrix> matrix);
 
  private:
-  std::map<const program::Operator*, std::shared_ptr<const PackedMatrix>> matrices_;
+  std::map<const program::Operator*, std::shared_ptr<const LinearMatrix>> matrices_;
   // By weight that linear layers alone read: how many of these are not packed yet.
   std::map<int, int> unpacked_;
   WeightSource& weights_;
 };
 
-// The steps that compute the logits of `program`, and where `tokens` is set those of every stage and the final ones.
-// Weights are copied. UNIMPLEMENTED names an operator that has no step where it stands.
-absl::StatusOr<Plan> Compile(const program::Program& program, WeightSource& weights, const Kernels& kernels,
-                             bool tokens, SharedMatrices& matrices);
+// The steps that compute the logits of `program`, and where `tokens` is set those of every stage and the final ones, in
+// the precisions of `choice`, which `instructions` can multiply. Weights are copied. UNIMPLEMENTED names an operator
+// that has no step where it stands.
+absl::StatusOr<Plan> Compile(const program::Program& program, WeightSource& weights, const Instructions& instructions,
+                             const PrecisionChoice& choice, bool tokens, SharedMatrices& matrices);
 
 }  // namespace vitrine::engine
 

@@ -16,9 +16,9 @@ using program::Operator;
 using program::Value;
 using program::ValueKind;
 
-absl::StatusOr<Plan> Compile(const program::Program& program, WeightSource& weights, const Kernels& kernels,
-                             bool tokens, SharedMatrices& matrices) {
-  return Compiler(program, weights, kernels, tokens, matrices).Run();
+absl::StatusOr<Plan> Compile(const program::Program& program, WeightSource& weights, const Instructions& instructions,
+                             const PrecisionChoice& choice, bool tokens, SharedMatrices& matrices) {
+  return Compiler(program, weights, instructions, choice, tokens, matrices).Run();
 }
 
 namespace {
@@ -40,14 +40,16 @@ std::vector<Value> ResultsOf(const program::Program& program, bool tokens) {
 
 }  // namespace
 
-Compiler::Compiler(const program::Program& program, WeightSource& weights, const Kernels& kernels, bool tokens,
-                   SharedMatrices& matrices)
+Compiler::Compiler(const program::Program& program, WeightSource& weights, const Instructions& instructions,
+                   const PrecisionChoice& choice, bool tokens, SharedMatrices& matrices)
     : program_(program),
       weights_(weights),
-      kernels_(kernels),
+      instructions_(instructions),
+      choice_(choice),
       matrices_(matrices),
       demands_(program::DemandOf(program, ResultsOf(program, tokens))),
       readers_(program),
+      narrow_stem_(HasNarrowStem()),
       values_(static_cast<size_t>(program.values())) {
   if (tokens) stages_ = StagesOf(program);
 }
@@ -127,10 +129,29 @@ ColumnAffine Compiler::AffineOf(const Operator& batch_norm) const {
                            batch_norm.As<program::BatchNorm>()->epsilon);
 }
 
-std::shared_ptr<const PackedMatrix> Compiler::Pack(const Operator& op, const LinearWeights& weights) {
-  std::shared_ptr<const PackedMatrix> matrix = matrices_.Find(op);
+const NarrowKernels* Compiler::NumbersOf(const Operator& op) const {
+  const bool kept = choice_.kept.contains(op.name);
+  if (choice_.precision == Precision::kInt8) return kept ? instructions_.bf16 : instructions_.int8;
+  return choice_.precision == Precision::kBf16 && !kept ? instructions_.bf16 : nullptr;
+}
+
+// A neighbourhood has no range of its own that its bytes could stand for, as rows of tokens have.
+bool Compiler::HasNarrowStem() const {
+  if (choice_.precision == Precision::kFp32 || instructions_.bf16 == nullptr) return false;
+  for (const Operator& op : program_.operators()) {
+    const auto* const convolve = op.As<program::Convolve>();
+    if (convolve != nullptr && (convolve->pool > 0 || choice_.kept.contains(op.name))) return false;
+  }
+  return true;
+}
+
+std::shared_ptr<const LinearMatrix> Compiler::Pack(const Operator& op, const LinearWeights& weights,
+                                                   const NarrowKernels* numbers, int64_t parts) {
+  std::shared_ptr<const LinearMatrix> matrix = matrices_.Find(op);
   if (matrix == nullptr) {
-    matrix = std::make_shared<const PackedMatrix>(weights.matrix(), weights.bias.data(), kernels_);
+    matrix = std::make_shared<const LinearMatrix>(
+        numbers == nullptr ? LinearMatrix(PackedMatrix(weights.matrix(), weights.bias.data(), *instructions_.fp32))
+                           : LinearMatrix(NarrowMatrix(weights.matrix(), weights.bias.data(), *numbers, parts)));
     matrices_.Put(op, matrix);
   }
   return matrix;
@@ -182,7 +203,8 @@ void Compiler::Do(const Operator& op, const program::Convolve& convolve) {
   if (convolve.pool == 0) {
     tail = Follow(op, [&](const auto& scale, const auto& shift) { weights.FoldAfter(scale, shift); });
   }
-  layers.push_back({convolve, Pack(op, weights), tail.activation});
+  const NarrowKernels* const numbers = narrow_stem_ ? instructions_.bf16 : nullptr;
+  layers.push_back({convolve, Pack(op, weights, numbers, convolve.kernel), tail.activation});
   maps_[tail.last->output.id] = std::move(layers);
 }
 
@@ -366,7 +388,7 @@ void Compiler::Do(const Operator& op, const program::ConvolveGrid& convolve) {
   weights.bias.assign(static_cast<size_t>(program_.info(op.output).columns), 0.0f);
   Tail tail = {.last = &op};
   if (!tokens) tail = Follow(op, [&](const auto& scale, const auto& shift) { weights.FoldAfter(scale, shift); });
-  Add(op, MakeDenseConvolution(x, Write(tail.last->output), Pack(op, weights), tail.activation));
+  Add(op, MakeDenseConvolution(x, Write(tail.last->output), Pack(op, weights, NumbersOf(op)), tail.activation));
 }
 
 }  // namespace vitrine::engine

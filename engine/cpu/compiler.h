@@ -25,8 +25,8 @@ namespace vitrine::engine {
 // One compilation: where every value is, and an overload of Do for each kind of operator.
 class Compiler {
  public:
-  Compiler(const program::Program& program, WeightSource& weights, const Kernels& kernels, bool tokens,
-           SharedMatrices& matrices);
+  Compiler(const program::Program& program, WeightSource& weights, const Instructions& instructions,
+           const PrecisionChoice& choice, bool tokens, SharedMatrices& matrices);
 
   absl::StatusOr<Plan> Run();
 
@@ -66,7 +66,12 @@ class Compiler {
   std::vector<float> Copy(const Operator& op, size_t i) const;
   ColumnAffine AffineOf(const Operator& batch_norm) const;
   LinearWeights WeightsOf(const Operator& op, const program::Linear& linear) const;
-  std::shared_ptr<const PackedMatrix> Pack(const Operator& op, const LinearWeights& weights);
+  // Narrow numbers of the operator, or null for fp32.
+  const NarrowKernels* NumbersOf(const Operator& op) const;
+  // Whether every convolution of pictures and maps can be bf16, and is to be.
+  bool HasNarrowStem() const;
+  std::shared_ptr<const LinearMatrix> Pack(const Operator& op, const LinearWeights& weights,
+                                           const NarrowKernels* numbers, int64_t parts = 1);
 
   using Fold = absl::FunctionRef<void(std::span<const float> scale, std::span<const float> shift)>;
   // Takes what follows `op` into its weights and its activation, as far as nobody else reads what stands between.
@@ -74,6 +79,16 @@ class Compiler {
   Tail Follow(const Operator& op, Fold fold);
   // The residual behind a tail, if it can be computed with it: its branch, and what it adds to is there.
   const Operator* ResidualAfter(const Tail& tail) const;
+
+  // A linear layer with what was folded into it; `settings` have no operands but the residual.
+  struct Folded {
+    LinearSettings settings;
+    std::shared_ptr<const LinearMatrix> matrix;
+    const Operator* last;  // whose output is the result
+  };
+  Folded FoldLinear(const Operator& op, const program::Linear& linear);
+  // The linear layer that alone reads what `folded` makes and can be computed with it, or null.
+  const Operator* LinearAfter(const Folded& folded) const;
 
   // --- operators
 
@@ -114,10 +129,12 @@ class Compiler {
 
   const program::Program& program_;
   WeightSource& weights_;
-  const Kernels& kernels_;
+  const Instructions instructions_;
+  const PrecisionChoice& choice_;
   SharedMatrices& matrices_;
   const std::vector<Demand> demands_;
   const program::OnlyReaders readers_;
+  const bool narrow_stem_;
   std::vector<Operand> values_;                      // by id; buffer -1 where a value is nowhere yet
   std::map<int, const Operator*> norms_;             // by value: LayerNorms that their only reader computes
   std::map<int, std::vector<StemLayer>> maps_;       // by value: the layers that make a map

@@ -92,34 +92,52 @@ LinearWeights Compiler::WeightsOf(const Operator& op, const program::Linear& lin
   return weights;
 }
 
+Compiler::Folded Compiler::FoldLinear(const Operator& op, const program::Linear& linear) {
+  Folded folded;
+  LinearWeights weights = WeightsOf(op, linear);
+  if (const auto norm = norms_.find(op.inputs[0].id); norm != norms_.end()) {
+    const Operator& before = *norm->second;
+    folded.settings.norm_epsilon = static_cast<float>(before.As<program::LayerNorm>()->epsilon);
+    weights.FoldBefore(Weight(before, 0), Weight(before, 1));
+  }
+  const Tail tail = Follow(op, [&](const auto& scale, const auto& shift) { weights.FoldAfter(scale, shift); });
+  folded.settings.activation = tail.activation;
+  folded.last = tail.last;
+  if (const Operator* const residual = ResidualAfter(tail)) {
+    if (!residual->weights.empty()) {
+      weights.FoldAfter(Weight(*residual, 0), std::vector<float>(weights.bias.size(), 0.0f));
+    }
+    folded.settings.residual = Read(residual->inputs[0], residual->output);
+    folded.last = residual;
+    done_.insert(residual);
+  }
+  folded.matrix = Pack(op, weights, NumbersOf(op));
+  return folded;
+}
+
+const Operator* Compiler::LinearAfter(const Folded& folded) const {
+  const Operator* next = folded.settings.residual ? nullptr : readers_.After<program::Linear>(folded.last);
+  return next != nullptr && next->inputs.size() == 1 && next->As<program::Linear>()->code < 0 ? next : nullptr;
+}
+
 void Compiler::Do(const Operator& op, const program::Linear& linear) {
   if (linear.code >= 0) {
     DoCoded(op, linear);
     return;
   }
-  LinearWeights weights = WeightsOf(op, linear);
-  LinearSettings settings;
+  Folded first = FoldLinear(op, linear);
   const auto norm = norms_.find(op.inputs[0].id);
-  if (norm != norms_.end()) {
-    const Operator& before = *norm->second;
-    settings.x = Read(before.inputs[0], op.output);
-    settings.norm_epsilon = static_cast<float>(before.As<program::LayerNorm>()->epsilon);
-    weights.FoldBefore(Weight(before, 0), Weight(before, 1));
-  } else {
-    settings.x = Joined(op);
+  first.settings.x = norm == norms_.end() ? Joined(op) : Read(norm->second->inputs[0], op.output);
+  const Operator* const next = LinearAfter(first);
+  if (next == nullptr) {
+    first.settings.y = Write(first.last->output);
+    Add(op, MakeLinear(first.settings, first.matrix));
+    return;
   }
-  const Tail tail = Follow(op, [&](const auto& scale, const auto& shift) { weights.FoldAfter(scale, shift); });
-  settings.activation = tail.activation;
-  const Operator* const residual = ResidualAfter(tail);
-  if (residual != nullptr) {
-    if (!residual->weights.empty()) {
-      weights.FoldAfter(Weight(*residual, 0), std::vector<float>(weights.bias.size(), 0.0f));
-    }
-    settings.residual = Read(residual->inputs[0], residual->output);
-    done_.insert(residual);
-  }
-  settings.y = Write((residual == nullptr ? tail.last : residual)->output);
-  Add(op, MakeLinear(settings, Pack(op, weights)));
+  Folded second = FoldLinear(*next, *next->As<program::Linear>());
+  done_.insert(next);
+  second.settings.y = Write(second.last->output);
+  Add(op, MakePerceptron(first.settings, first.matrix, second.settings, second.matrix));
 }
 
 void Compiler::DoCoded(const Operator& op, const program::Linear& linear) {
@@ -143,7 +161,7 @@ void Compiler::DoCoded(const Operator& op, const program::Linear& linear) {
   if (is_new) {
     const Operand x = Read(op.inputs[0], op.output);
     product->second = NewBuffer(RowsOfBuffer(x), weights.outputs());
-    Add(op, MakeLinear({.x = x, .y = product->second}, Pack(op, weights)));
+    Add(op, MakeLinear({.x = x, .y = product->second}, Pack(op, weights, NumbersOf(op))));
   }
   std::vector<float> scale(shift.size(), 1.0f);
   const Tail tail = Follow(op, [&](const auto& factor, const auto& term) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -11,25 +12,41 @@
 #include "base/simd/float_mode.h"
 #include "base/status_macros.h"
 #include "engine/cpu/group.h"
+#include "engine/cpu/instructions.h"
 
 namespace vitrine::engine {
 
-absl::StatusOr<Engine> Engine::Make(const program::Program& program, std::span<const float* const> weights,
-                                    cpu::CpuPath path) {
-  WeightsInMemory source(weights);
-  return Make(program, source, path);
+namespace {
+
+absl::Status CheckKept(const program::Program& program, const PrecisionChoice& choice) {
+  for (const std::string& name : choice.kept) {
+    const auto is_it = [&](const program::Operator& op) { return op.name == name; };
+    if (std::none_of(program.operators().begin(), program.operators().end(), is_it)) {
+      return absl::InvalidArgumentError(absl::StrCat("'", name, "' is to be kept from ", Name(choice.precision),
+                                                     ", but the model has no such operator"));
+    }
+  }
+  return absl::OkStatus();
 }
 
-absl::StatusOr<Engine> Engine::Make(const program::Program& program, WeightSource& weights, cpu::CpuPath path) {
-  const Kernels* kernels = FindKernels(path);
-  if (kernels == nullptr) {
-    return absl::FailedPreconditionError(absl::StrCat("this CPU cannot run the kernels of ", cpu::Name(path)));
-  }
+}  // namespace
+
+absl::StatusOr<Engine> Engine::Make(const program::Program& program, std::span<const float* const> weights,
+                                    cpu::CpuPath path, const PrecisionChoice& choice) {
+  WeightsInMemory source(weights);
+  return Make(program, source, path, choice);
+}
+
+absl::StatusOr<Engine> Engine::Make(const program::Program& program, WeightSource& weights, cpu::CpuPath path,
+                                    const PrecisionChoice& choice) {
+  RETURN_IF_ERROR(CanCompute(choice.precision, path));
+  RETURN_IF_ERROR(CheckKept(program, choice));
+  ASSIGN_OR_RETURN(const Instructions instructions, FindInstructions(path));
   const cpu::FloatMode mode;  // folding is arithmetic too
   SharedMatrices matrices(program, weights);
-  ASSIGN_OR_RETURN(Plan logits, Compile(program, weights, *kernels, /*tokens=*/false, matrices));
-  ASSIGN_OR_RETURN(Plan tokens, Compile(program, weights, *kernels, /*tokens=*/true, matrices));
-  return Engine(std::move(logits), std::move(tokens), *kernels);
+  ASSIGN_OR_RETURN(Plan logits, Compile(program, weights, instructions, choice, /*tokens=*/false, matrices));
+  ASSIGN_OR_RETURN(Plan tokens, Compile(program, weights, instructions, choice, /*tokens=*/true, matrices));
+  return Engine(std::move(logits), std::move(tokens), *instructions.fp32, choice.precision);
 }
 
 void Engine::Run(std::span<const Picture> pictures, Workspace& workspace, float* logits, AttentionTap* attention,

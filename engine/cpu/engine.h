@@ -15,7 +15,7 @@
 
 namespace vitrine::engine {
 
-// A program compiled for this CPU in fp32, without a tensor library. Immutable; Run may be called concurrently, each
+// A program compiled for this CPU, without a tensor library. Immutable; Run may be called concurrently, each
 // caller with a workspace of its own.
 //
 // A picture's logits are the same bits alone, in any batch, in any order, beside any sizes: every sum is one chain in a
@@ -23,10 +23,12 @@ namespace vitrine::engine {
 // what it makes of denormals, which are zero here (base/simd/float_mode.h).
 class Engine {
  public:
-  // FAILED_PRECONDITION where this CPU cannot run `path`; for the rest see Compile.
-  static absl::StatusOr<Engine> Make(const program::Program& program, WeightSource& weights, cpu::CpuPath path);
+  // Errors of CanCompute; INVALID_ARGUMENT where `choice` keeps what the program has no operator for; for the rest see
+  // Compile.
+  static absl::StatusOr<Engine> Make(const program::Program& program, WeightSource& weights, cpu::CpuPath path,
+                                     const PrecisionChoice& choice = {});
   static absl::StatusOr<Engine> Make(const program::Program& program, std::span<const float* const> weights,
-                                     cpu::CpuPath path);
+                                     cpu::CpuPath path, const PrecisionChoice& choice = {});
 
   // Logits [pictures, classes] of pictures of whole cells or more, one at least. What is asked of the taps, which may
   // be null, is computed beside them and changes no bit of the logits.
@@ -36,14 +38,16 @@ class Engine {
   const Plan& plan() const { return logits_; }
   const Kernels& kernels() const { return *kernels_; }
   cpu::CpuPath path() const { return kernels_->path; }
+  Precision precision() const { return precision_; }
 
  private:
-  Engine(Plan logits, Plan tokens, const Kernels& kernels)
-      : logits_(std::move(logits)), tokens_(std::move(tokens)), kernels_(&kernels) {}
+  Engine(Plan logits, Plan tokens, const Kernels& kernels, Precision precision)
+      : logits_(std::move(logits)), tokens_(std::move(tokens)), kernels_(&kernels), precision_(precision) {}
 
   Plan logits_;
   Plan tokens_;  // where somebody asks for tokens: it computes all of them, in every stage
   const Kernels* kernels_;
+  Precision precision_;
 };
 
 }  // namespace vitrine::engine

@@ -10,11 +10,23 @@
 
 namespace vitrine::engine {
 
-// The weights W [outputs, inputs] and the bias of y = x W^T + b in the order in which a register tile reads them.
+// A vector's and a register tile's outputs, by which weights are laid out.
+struct PanelShape {
+  int64_t vector_columns;
+  int64_t panel_columns;
+
+  int64_t WholeVectors(int64_t outputs) const {
+    return (outputs + vector_columns - 1) / vector_columns * vector_columns;
+  }
+};
+
+// [outputs, inputs], of floats or of groups as wide as one, in the order in which a register tile reads them.
 //
 // The outputs are cut into panels as wide as a tile; the last is only as wide as its outputs rounded up to a vector. A
 // panel holds one weight of each of its outputs for the first input, then for the next. What only fills up is zero.
-// Immutable; thread-safe.
+AlignedFloats PackPanels(cpu::View<const float> weight, PanelShape shape);
+
+// The weights W [outputs, inputs] and the bias of y = x W^T + b for Kernels::gemm. Immutable; thread-safe.
 class PackedMatrix {
  public:
   // `bias` has as many floats as `weight` has rows, or is null for zeros. Both are copied.

@@ -36,21 +36,39 @@ double ReadGbps(const Kernels& kernels, int64_t count, int repeats) {
 
 }  // namespace
 
-void MultiplyAdd(const Kernels& kernels, int64_t multiply_adds) {
-  kernels.multiply_adds(multiply_adds / kernels.multiply_adds_of_round + 1);
+void MultiplyAdd(const Instructions& instructions, Precision precision, int64_t multiply_adds) {
+  if (precision == Precision::kFp32) {
+    const Kernels& kernels = *instructions.fp32;
+    kernels.multiply_adds(multiply_adds / kernels.multiply_adds_of_round + 1);
+  } else {
+    const NarrowKernels& kernels = precision == Precision::kBf16 ? *instructions.bf16 : *instructions.int8;
+    kernels.multiply_adds(multiply_adds / kernels.multiply_adds_of_round + 1);
+  }
+}
+
+double CorePeaks::GflopsOf(Precision precision) const {
+  return precision == Precision::kInt8 ? int8_gflops : precision == Precision::kBf16 ? bf16_gflops : gflops;
 }
 
 void CorePeaks::RaiseTo(const CorePeaks& other) {
   gflops = std::max(gflops, other.gflops);
+  bf16_gflops = std::max(bf16_gflops, other.bf16_gflops);
+  int8_gflops = std::max(int8_gflops, other.int8_gflops);
   cache_gbps = std::max(cache_gbps, other.cache_gbps);
   memory_gbps = std::max(memory_gbps, other.memory_gbps);
 }
 
-CorePeaks MeasureCorePeaks(const Kernels& kernels) {
-  const double seconds = ShortestSeconds(5, [&] { MultiplyAdd(kernels, kMultiplyAdds); });
-  return {.gflops = 2.0 * kMultiplyAdds / seconds / 1e9,
-          .cache_gbps = ReadGbps(kernels, kCacheFloats, 200),
-          .memory_gbps = ReadGbps(kernels, kMemoryFloats, 1)};
+CorePeaks MeasureCorePeaks(const Instructions& instructions) {
+  const auto gflops = [&](Precision precision) {
+    if (!instructions.Multiplies(precision)) return 0.0;
+    const double seconds = ShortestSeconds(5, [&] { MultiplyAdd(instructions, precision, kMultiplyAdds); });
+    return 2.0 * kMultiplyAdds / seconds / 1e9;
+  };
+  return {.gflops = gflops(Precision::kFp32),
+          .bf16_gflops = gflops(Precision::kBf16),
+          .int8_gflops = gflops(Precision::kInt8),
+          .cache_gbps = ReadGbps(*instructions.fp32, kCacheFloats, 200),
+          .memory_gbps = ReadGbps(*instructions.fp32, kMemoryFloats, 1)};
 }
 
 }  // namespace vitrine::engine

@@ -17,6 +17,7 @@ void AddCost(const Step& step, const Frame& frame, StepProfile& profile) {
   int64_t floats = cost.outside_floats + FloatsOf(frame, step.writes);
   for (const Operand& read : step.reads) floats += FloatsOf(frame, read);
   profile.kind = cost.kind;
+  profile.precision = cost.precision;
   profile.multiply_adds += cost.multiply_adds;
   profile.bytes += floats * static_cast<int64_t>(sizeof(float));
 }

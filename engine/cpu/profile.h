@@ -15,6 +15,7 @@ namespace vitrine::engine {
 struct StepProfile {
   std::string name;  // of the operator that it begins with: "blocks.0.attention.qkv"
   StepKind kind = StepKind::kRows;
+  Precision precision = Precision::kFp32;
   int64_t multiply_adds = 0;
   int64_t bytes = 0;  // read and written in memory or the caches: values, weights for every group, pixels
   double seconds = 0;

@@ -18,12 +18,12 @@ SharedMatrices::SharedMatrices(const program::Program& program, WeightSource& we
   }
 }
 
-std::shared_ptr<const PackedMatrix> SharedMatrices::Find(const program::Operator& op) const {
+std::shared_ptr<const LinearMatrix> SharedMatrices::Find(const program::Operator& op) const {
   const auto found = matrices_.find(&op);
   return found == matrices_.end() ? nullptr : found->second;
 }
 
-void SharedMatrices::Put(const program::Operator& op, std::shared_ptr<const PackedMatrix> matrix) {
+void SharedMatrices::Put(const program::Operator& op, std::shared_ptr<const LinearMatrix> matrix) {
   matrices_[&op] = std::move(matrix);
   if (op.weights.empty()) return;
   const auto left = unpacked_.find(op.weights[0]);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "engine/cpu/frame.h"
+#include "engine/precision.h"
 
 namespace vitrine::engine {
 
@@ -16,8 +17,9 @@ enum class StepKind { kLinear, kProduct, kConvolution, kRows };
 // What a step costs on a frame, beside what it reads and writes of the arena.
 struct StepCost {
   StepKind kind = StepKind::kRows;
-  int64_t multiply_adds = 0;   // of products and convolutions
-  int64_t outside_floats = 0;  // weights and pixels
+  Precision precision = Precision::kFp32;  // of the multiplications
+  int64_t multiply_adds = 0;               // of products and convolutions
+  int64_t outside_floats = 0;              // weights and pixels
 };
 
 // One pass over rows: an operator of the program with what was folded into it and what follows while a tile is at hand.

@@ -27,7 +27,8 @@ void Append(std::span<const float> values, std::vector<float>& to) {
 
 }  // namespace
 
-Company::Company(const EngineForm& form, cpu::CpuPath path, size_t pictures) : compiled_(form.config, path) {
+Company::Company(const EngineForm& form, cpu::CpuPath path, size_t pictures, const PrecisionChoice& choice)
+    : compiled_(form.config, path, choice) {
   for (size_t i = 0; i < pictures; ++i) {
     const auto [height, width] = form.sizes[i % form.sizes.size()];
     pictures_.push_back(Picture(form.config.preprocessing().channels(), height, width, i));

@@ -13,7 +13,7 @@ namespace vitrine::testing {
 class Company {
  public:
   // Of so many pictures, which take turns in the form's sizes.
-  Company(const EngineForm& form, cpu::CpuPath path, size_t pictures);
+  Company(const EngineForm& form, cpu::CpuPath path, size_t pictures, const PrecisionChoice& choice = {});
 
   struct Trials {
     int batches = 0;

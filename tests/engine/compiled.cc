@@ -66,7 +66,7 @@ double Apart(const std::vector<float>& ours, const std::vector<float>& theirs) {
   return difference == 0 ? 0 : difference / largest;
 }
 
-Compiled::Compiled(const v1::ModelConfig& config, cpu::CpuPath path)
+Compiled::Compiled(const v1::ModelConfig& config, cpu::CpuPath path, const PrecisionChoice& choice)
     : model(MakeHashed(config)), program(std::make_unique<const program::Program>(*ProgramOf(config))) {
   std::map<std::string, at::Tensor> tensors;
   for (const auto& list : {model->Parameters(), model->Buffers()}) {
@@ -75,7 +75,7 @@ Compiled::Compiled(const v1::ModelConfig& config, cpu::CpuPath path)
   for (const program::Weight& weight : program->weights()) {
     weights.push_back(tensors.at(weight.name).const_data_ptr<float>());
   }
-  absl::StatusOr<engine::Engine> made = engine::Engine::Make(*program, weights, path);
+  absl::StatusOr<engine::Engine> made = engine::Engine::Make(*program, weights, path, choice);
   EXPECT_TRUE(made.ok()) << made.status();
   engine = std::make_unique<const engine::Engine>(std::move(*made));
 }

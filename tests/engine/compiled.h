@@ -39,7 +39,7 @@ double Apart(const std::vector<float>& ours, const std::vector<float>& theirs);
 
 // The same model as the reference and compiled for one path.
 struct Compiled {
-  Compiled(const v1::ModelConfig& config, cpu::CpuPath path);
+  Compiled(const v1::ModelConfig& config, cpu::CpuPath path, const PrecisionChoice& choice = {});
 
   std::vector<float> ByEngine(const std::vector<at::Tensor>& pictures) const { return Logits(*engine, pictures); }
   std::vector<float> ByReference(const std::vector<at::Tensor>& pictures) const;

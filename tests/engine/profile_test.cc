@@ -67,7 +67,7 @@ TEST(Peaks, OfSeveralCoresAreTheHighestOfEach) {
 }
 
 TEST(Peaks, ArePositiveAndTheCacheIsNoSlowerThanMemory) {
-  const CorePeaks peaks = MeasureCorePeaks(*FindKernels(cpu::SupportedPaths().back()));
+  const CorePeaks peaks = MeasureCorePeaks(*FindInstructions(cpu::SupportedPaths().back()));
   EXPECT_GT(peaks.gflops, 0);
   EXPECT_GT(peaks.memory_gbps, 0);
   EXPECT_GT(peaks.cache_gbps, peaks.memory_gbps / 2);  // whatever else the machine does

@@ -41,7 +41,8 @@ TEST_P(Rows, AreThoseOfThePicturesAndNoneIsPadding) {
   const Kernels kernels = CountingKernels();
   WeightsInMemory weights(compiled.weights);
   SharedMatrices matrices(*compiled.program, weights);
-  const absl::StatusOr<Plan> plan = Compile(*compiled.program, weights, kernels, /*tokens=*/false, matrices);
+  const absl::StatusOr<Plan> plan =
+      Compile(*compiled.program, weights, {.fp32 = &kernels}, {}, /*tokens=*/false, matrices);
   ASSERT_TRUE(plan.ok()) << plan.status();
   std::vector<at::Tensor> tensors;
   std::vector<Picture> pictures;

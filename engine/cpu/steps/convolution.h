@@ -3,40 +3,71 @@
 #define VITRINE_ENGINE_CPU_STEPS_CONVOLUTION_H_
 
 #include <cstdint>
+#include <type_traits>
 
 #include "engine/cpu/kernels/kernels.h"
-#include "engine/cpu/packed_matrix.h"
+#include "engine/cpu/linear_matrix.h"
 
 namespace vitrine::engine {
 
 // A convolution of a map without a copy of every neighbourhood: channels last, with a border of zeros, so that the
-// neighbourhood of a place is `kernel` pieces of `kernel * channels` floats, a row of the map apart.
+// neighbourhood of a place is `kernel` pieces of `kernel * channels` numbers, a row of the map apart. Maps of floats
+// and of bf16 are convolved by a matrix of the same.
+template <class Number>
 struct Convolution {
-  const PackedMatrix& matrix;  // [outputs, kernel * kernel * channels]
+  const LinearMatrix& matrix;  // [outputs, kernel * kernel * channels]
   Activation activation;
   int kernel;
   int stride;
   int64_t channels;
   int64_t map_columns;  // with their border
 
+  static constexpr bool kWide = std::is_same_v<Number, float>;
+
+  int64_t panel_columns(const Kernels& kernels) const {
+    return kWide ? kernels.panel_columns : matrix.narrow()->kernels().panel_columns;
+  }
+
   // Columns first_output to first_output + outputs, a panel or what is left of it, of one row of places of the result.
-  // `map` is the top left of the first place's neighbourhood.
-  void RunPanel(const Kernels& kernels, const float* map, int64_t places, int64_t first_output, int64_t outputs,
-                float* y, int64_t y_stride) const {
-    kernels.gemm({.a = map,
-                  .a_stride = stride * channels,
-                  .rows = places,
-                  .inner = kernel * channels,
-                  .panels = matrix.panels() + first_output * matrix.inputs(),
-                  .bias = matrix.bias() + first_output,
-                  .columns = outputs,
-                  .activation = activation,
-                  .residual = nullptr,
-                  .residual_stride = 0,
-                  .y = y + first_output,
-                  .y_stride = y_stride,
-                  .parts = kernel,
-                  .part_stride = map_columns * channels});
+  // `map` is the top left of the first place's neighbourhood. A map of floats makes floats.
+  template <class Result>
+  void RunPanel(const Kernels& kernels, const Number* map, int64_t places, int64_t first_output, int64_t outputs,
+                Result* y, int64_t y_stride) const {
+    if constexpr (kWide) {
+      const PackedMatrix& wide = *matrix.wide();
+      kernels.gemm({.a = map,
+                    .a_stride = stride * channels,
+                    .rows = places,
+                    .inner = kernel * channels,
+                    .panels = wide.panels() + first_output * matrix.inputs(),
+                    .bias = wide.bias() + first_output,
+                    .columns = outputs,
+                    .activation = activation,
+                    .residual = nullptr,
+                    .residual_stride = 0,
+                    .y = y + first_output,
+                    .y_stride = y_stride,
+                    .parts = kernel,
+                    .part_stride = map_columns * channels});
+    } else {
+      constexpr int64_t kBytes = sizeof(Number);
+      NarrowGemmCall call = matrix.narrow()->Call();
+      call.a = reinterpret_cast<const std::byte*>(map);
+      call.a_stride = stride * channels * kBytes;
+      call.rows = places;
+      call.part_stride = map_columns * channels * kBytes;
+      call.panels += first_output * call.parts * call.groups * kGroupBytes;
+      call.bias += first_output;
+      call.columns = outputs;
+      call.activation = activation;
+      call.y_stride = y_stride;
+      if constexpr (std::is_same_v<Result, float>) {
+        call.y = y + first_output;
+      } else {
+        call.narrow = y + first_output;
+      }
+      matrix.narrow()->kernels().gemm(call);
+    }
   }
 };
 

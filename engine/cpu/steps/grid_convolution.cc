@@ -3,14 +3,13 @@
 #include <algorithm>
 #include <utility>
 
+#include "engine/cpu/steps/layer.h"
 #include "engine/cpu/steps/steps.h"
 
 namespace vitrine::engine {
 namespace {
 
 constexpr int kTaps = 9;
-// Cells whose neighbourhoods are gathered for one product.
-constexpr int64_t kGathered = 56;
 
 void HandOnClass(const Frame& frame, Operand x, Operand y, int image) {
   if (frame.RowsOfBuffer(x) != RowsOf::kTokens) return;
@@ -63,45 +62,41 @@ class Depthwise : public Step {
 
 class DenseConvolution : public Step {
  public:
-  DenseConvolution(Operand x, Operand y, std::shared_ptr<const PackedMatrix> matrix, Activation activation)
-      : x_(x), y_(y), matrix_(std::move(matrix)), activation_(activation) {
+  DenseConvolution(Operand x, Operand y, std::shared_ptr<const LinearMatrix> matrix, Activation activation)
+      : x_(x), y_(y), layer_(std::move(matrix), std::nullopt, activation) {
     reads = {x};
     writes = y;
   }
 
-  int64_t Scratch(const Frame&) const override { return kGathered * kTaps * x_.columns; }
+  int64_t Scratch(const Frame&) const override { return GatheredFloats() + layer_.Scratch(); }
   StepCost CostOn(const Frame& frame) const override {
-    const int64_t weights = matrix_->inputs() * matrix_->outputs();
+    const LinearMatrix& matrix = layer_.matrix();
     return {.kind = StepKind::kConvolution,
-            .multiply_adds = frame.rows(RowsOf::kCells) * weights,
-            .outside_floats = weights};
+            .precision = matrix.precision(),
+            .multiply_adds = frame.rows(RowsOf::kCells) * matrix.weights(),
+            .outside_floats = matrix.weight_floats()};
   }
 
   void Run(const Frame& frame) const override {
+    const int64_t width = layer_.matrix().inputs();
+    float* const scratch = frame.scratch() + GatheredFloats();
     for (int image = 0; image < frame.images(); ++image) {
       const View<float> x = frame.CellsOf(x_, image), y = frame.CellsOf(y_, image);
-      for (int64_t first = 0; first < x.rows; first += kGathered) {
-        const int64_t count = std::min(kGathered, x.rows - first);
+      for (int64_t first = 0; first < x.rows; first += kChunkRows) {
+        const int64_t count = std::min(kChunkRows, x.rows - first);
         float* out = frame.scratch();
         for (int64_t cell = first; cell < first + count; ++cell) out = Gather(x, frame.grid(image), cell, out);
-        frame.kernels().gemm({.a = frame.scratch(),
-                              .a_stride = matrix_->inputs(),
-                              .rows = count,
-                              .inner = matrix_->inputs(),
-                              .panels = matrix_->panels(),
-                              .bias = matrix_->bias(),
-                              .columns = matrix_->outputs(),
-                              .activation = activation_,
-                              .residual = nullptr,
-                              .residual_stride = 0,
-                              .y = y.Row(first),
-                              .y_stride = y.stride});
+        const LeftSide left = layer_.Take(frame.kernels(), {frame.scratch(), count, width, width}, scratch);
+        layer_.Multiply(frame.kernels(), left, count, {}, {.wide = y.Row(first), .stride = y.stride});
       }
       HandOnClass(frame, x_, y_, image);
     }
   }
 
  private:
+  // The neighbourhoods of a chunk of cells.
+  int64_t GatheredFloats() const { return kChunkRows * kTaps * x_.columns; }
+
   static float* Gather(View<const float> x, Grid grid, int64_t cell, float* out) {
     const int64_t row = cell / grid.columns, column = cell % grid.columns;
     for (int k = 0; k < kTaps; ++k, out += x.columns) {
@@ -116,8 +111,7 @@ class DenseConvolution : public Step {
   }
 
   const Operand x_, y_;
-  const std::shared_ptr<const PackedMatrix> matrix_;
-  const Activation activation_;
+  const Layer layer_;
 };
 
 }  // namespace
@@ -125,7 +119,7 @@ class DenseConvolution : public Step {
 StepPtr MakeDepthwise(Operand x, Operand y, DepthwiseWeights weights, std::optional<Operand> residual) {
   return std::make_unique<Depthwise>(x, y, std::move(weights), residual);
 }
-StepPtr MakeDenseConvolution(Operand x, Operand y, std::shared_ptr<const PackedMatrix> matrix, Activation activation) {
+StepPtr MakeDenseConvolution(Operand x, Operand y, std::shared_ptr<const LinearMatrix> matrix, Activation activation) {
   return std::make_unique<DenseConvolution>(x, y, std::move(matrix), activation);
 }
 

@@ -8,59 +8,6 @@
 namespace vitrine::engine {
 namespace {
 
-// Rows that are normalised into scratch before the product takes them, while they stay in the first caches.
-constexpr int64_t kChunkRows = 56;
-
-class Linear : public Step {
- public:
-  Linear(const LinearSettings& settings, std::shared_ptr<const PackedMatrix> matrix)
-      : settings_(settings), matrix_(std::move(matrix)) {
-    reads = {settings.x};
-    if (settings.residual) reads.push_back(*settings.residual);
-    writes = settings.y;
-  }
-
-  int64_t Scratch(const Frame&) const override { return settings_.norm_epsilon ? kChunkRows * matrix_->inputs() : 0; }
-
-  StepCost CostOn(const Frame& frame) const override {
-    const int64_t weights = matrix_->inputs() * matrix_->outputs();
-    return {
-        .kind = StepKind::kLinear, .multiply_adds = frame.At(settings_.x).rows * weights, .outside_floats = weights};
-  }
-
-  void Run(const Frame& frame) const override {
-    const View<const float> x = frame.At(settings_.x);
-    const View<float> y = frame.At(settings_.y);
-    View<const float> residual;
-    if (settings_.residual) residual = frame.At(*settings_.residual);
-    const int64_t chunk = settings_.norm_epsilon ? kChunkRows : x.rows;
-    for (int64_t row = 0; row < x.rows; row += chunk) {
-      View<const float> a{x.Row(row), std::min(chunk, x.rows - row), x.columns, x.stride};
-      if (settings_.norm_epsilon) {
-        const View<float> normalized{frame.scratch(), a.rows, a.columns, a.columns};
-        frame.kernels().normalize(a, *settings_.norm_epsilon, normalized);
-        a = normalized;
-      }
-      frame.kernels().gemm({.a = a.data,
-                            .a_stride = a.stride,
-                            .rows = a.rows,
-                            .inner = a.columns,
-                            .panels = matrix_->panels(),
-                            .bias = matrix_->bias(),
-                            .columns = matrix_->outputs(),
-                            .activation = settings_.activation,
-                            .residual = settings_.residual ? residual.Row(row) : nullptr,
-                            .residual_stride = residual.stride,
-                            .y = y.Row(row),
-                            .y_stride = y.stride});
-    }
-  }
-
- private:
-  const LinearSettings settings_;
-  const std::shared_ptr<const PackedMatrix> matrix_;
-};
-
 class LayerNorm : public OneToOne {
  public:
   LayerNorm(Operand x, Operand y, double epsilon, std::vector<float> weight, std::vector<float> bias)
@@ -132,9 +79,6 @@ class Concatenate : public Step {
 
 }  // namespace
 
-StepPtr MakeLinear(const LinearSettings& settings, std::shared_ptr<const PackedMatrix> matrix) {
-  return std::make_unique<Linear>(settings, std::move(matrix));
-}
 StepPtr MakeLayerNorm(Operand x, Operand y, double epsilon, std::vector<float> weight, std::vector<float> bias) {
   return std::make_unique<LayerNorm>(x, y, epsilon, std::move(weight), std::move(bias));
 }

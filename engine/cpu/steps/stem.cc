@@ -2,8 +2,10 @@
 // From pictures to cells by convolutions.
 #include <algorithm>
 #include <array>
+#include <type_traits>
 #include <utility>
 
+#include "base/simd/bf16.h"
 #include "engine/cpu/steps/convolution.h"
 #include "engine/cpu/steps/steps.h"
 #include "models/program/program.h"
@@ -16,26 +18,30 @@ using program::MapSize;
 // Places of a result that a panel of weights is read for, at least.
 constexpr int kLeastPlaces = 56;
 
+// Numbers behind a map that a neighbourhood of an odd number of bf16 reads, and multiplies with 0.
+constexpr int64_t kSlack = 2;
+
 // What a layer sees: channels last, with a border of zeros.
+template <class Number>
 struct Map {
   MapSize size;  // without its border
   int64_t channels = 0;
   int border = 0;
-  float* data = nullptr;
+  Number* data = nullptr;
   int made = 0;  // rows that are there
 
   int64_t columns() const { return size.width + 2 * border; }
-  int64_t floats() const { return (size.height + 2 * border) * columns() * channels; }
-  float* Row(int row) const { return data + ((row + border) * columns() + border) * channels; }
+  int64_t numbers() const { return (size.height + 2 * border) * columns() * channels + kSlack; }
+  Number* Row(int row) const { return data + ((row + border) * columns() + border) * channels; }
 
   void ClearBorder() const {
     const int64_t line = columns() * channels, side = border * channels;
-    std::fill_n(data, border * line, 0.0f);
+    std::fill_n(data, border * line, Number{});
     for (int row = 0; row < size.height; ++row) {
-      std::fill_n(Row(row) - side, side, 0.0f);
-      std::fill_n(Row(row) + size.width * channels, side, 0.0f);
+      std::fill_n(Row(row) - side, side, Number{});
+      std::fill_n(Row(row) + size.width * channels, side, Number{});
     }
-    std::fill_n(Row(size.height) - side, border * line, 0.0f);
+    std::fill_n(Row(size.height) - side, border * line + kSlack, Number{});
   }
 };
 
@@ -52,7 +58,8 @@ void MaxPool(const float* x, int columns, int64_t channels, int pool, float* y) 
 }
 
 // One picture on its way through the layers. Rows of a map are made when the next layer wants them, so that they are
-// read while they lie in the first caches.
+// read while they lie in the first caches. Maps are of floats or of bf16, the result is of floats.
+template <class Number>
 class Passage {
  public:
   Passage(const Kernels& kernels, const std::vector<StemLayer>& layers, const Picture& picture)
@@ -67,135 +74,158 @@ class Passage {
       size = program::ResultOf(convolve, size);
       channels = layers[i].matrix->outputs();
     }
-    maps_[layers.size()] = {.size = size, .channels = channels};
+    result_size_ = size;
   }
 
-  // Floats of scratch: the maps, and a band of a layer that pools, before it does.
+  // Floats of scratch: a band of a layer that pools, before it does, and the maps.
   int64_t Floats() const {
-    int64_t floats = 0;
+    int64_t numbers = 0, band = 0;
     for (size_t i = 0; i < layers_.size(); ++i) {
-      floats += maps_[i].floats();
-      if (layers_[i].convolve.pool > 0) floats += BandFloats(i);
+      numbers += maps_[i].numbers();
+      if (layers_[i].convolve.pool > 0) band = std::max(band, BandFloats(i));
     }
-    return floats;
+    return band + (numbers * static_cast<int64_t>(sizeof(Number)) + kFloatBytes - 1) / kFloatBytes;
   }
 
   void Run(float* scratch, View<float> y) {
-    for (size_t i = 0; i < layers_.size(); ++i) {
-      maps_[i].data = scratch;
-      maps_[i].ClearBorder();
-      scratch += maps_[i].floats();
-    }
     band_ = scratch;
-    Map& last = maps_[layers_.size()];
-    last.data = y.data;
-    Make(layers_.size(), last.size.height, y.stride);
+    for (size_t i = 0; i < layers_.size(); ++i) {
+      if (layers_[i].convolve.pool > 0) scratch = std::max(scratch, band_ + BandFloats(i));
+    }
+    auto* numbers = reinterpret_cast<Number*>(scratch);
+    for (size_t i = 0; i < layers_.size(); ++i) {
+      maps_[i].data = numbers;
+      maps_[i].ClearBorder();
+      numbers += maps_[i].numbers();
+    }
+    result_ = y;
+    for (int made = 0; made < result_size_.height;) made = MakeBand(layers_.size(), result_size_, made);
   }
 
  private:
+  static constexpr int64_t kFloatBytes = sizeof(float);
+
+  MapSize SizeOf(size_t i) const { return i == layers_.size() ? result_size_ : maps_[i].size; }
+
   int64_t BandFloats(size_t i) const {
     const int pool = layers_[i].convolve.pool;
-    return int64_t{pool} * pool * maps_[i + 1].size.width * maps_[i + 1].channels;
+    return int64_t{pool} * pool * SizeOf(i + 1).width * layers_[i].matrix->outputs();
   }
 
-  // Rows of map i, `last` of them in all. `stride` is from place to place of them.
-  void Make(size_t i, int last, int64_t stride) {
-    Map& map = maps_[i];
+  // So many rows of map i.
+  void Make(size_t i, int last) {
+    Map<Number>& map = maps_[i];
     last = std::min(last, map.size.height);
-    if (i == 0) {
-      for (; map.made < last; ++map.made) Interleave(map.made);
-      return;
+    while (map.made < last) {
+      if (i == 0) {
+        Interleave(map.made);
+        ++map.made;
+      } else {
+        map.made = MakeBand(i, map.size, map.made);
+      }
     }
+  }
+
+  // A few rows of what layer i - 1 makes, from the first that is not there; returns how many there are now.
+  int MakeBand(size_t i, MapSize size, int made) {
     const program::Convolve& convolve = layers_[i - 1].convolve;
     const int pool = std::max(1, convolve.pool);
-    const int band = convolve.pool > 0 ? 1 : (kLeastPlaces + map.size.width - 1) / map.size.width;
-    while (map.made < last) {
-      const int rows = std::min(band, map.size.height - map.made);
-      const int seen = ((map.made + rows) * pool - 1) * convolve.stride + convolve.kernel - convolve.padding;
-      Make(i - 1, seen, maps_[i - 1].channels);
-      Convolve(i - 1, map.made, rows, stride);
-      map.made += rows;
+    const int band = convolve.pool > 0 ? 1 : (kLeastPlaces + size.width - 1) / size.width;
+    const int rows = std::min(band, size.height - made);
+    Make(i - 1, ((made + rows) * pool - 1) * convolve.stride + convolve.kernel - convolve.padding);
+    if (i == layers_.size()) {
+      Convolve(
+          i - 1, made, rows, size, [&](int row) { return result_.Row(int64_t{row} * size.width); }, result_.stride);
+    } else {
+      Convolve(
+          i - 1, made, rows, size, [&](int row) { return maps_[i].Row(row); }, maps_[i].channels);
     }
+    return made + rows;
   }
 
+  static void Put(float value, float& to) { to = value; }
+  static void Put(float value, cpu::Bf16& to) { to = cpu::ToBf16(value); }
+
   void Interleave(int row) {
-    const Map& map = maps_[0];
+    const Map<Number>& map = maps_[0];
     const int64_t plane = int64_t{picture_.height} * picture_.width;
     const float* const from = picture_.data + int64_t{row} * picture_.width;
-    float* const to = map.Row(row);
+    Number* const to = map.Row(row);
     if (map.channels == 3) {
       const float *const red = from, *const green = from + plane, *const blue = from + 2 * plane;
       for (int64_t column = 0; column < map.size.width; ++column) {
-        to[3 * column] = red[column];
-        to[3 * column + 1] = green[column];
-        to[3 * column + 2] = blue[column];
+        Put(red[column], to[3 * column]);
+        Put(green[column], to[3 * column + 1]);
+        Put(blue[column], to[3 * column + 2]);
       }
     } else {  // of one channel: there are no others
-      std::copy_n(from, map.size.width, to);
+      for (int64_t column = 0; column < map.size.width; ++column) Put(from[column], to[column]);
     }
   }
 
-  // Rows of the map that layer i makes.
-  void Convolve(size_t i, int first, int rows, int64_t stride) {
+  // Rows of what layer i makes, of `size` in all, whose places are `stride` apart.
+  template <class RowOf>
+  void Convolve(size_t i, int first, int rows, MapSize size, RowOf row_of, int64_t stride) {
     const StemLayer& layer = layers_[i];
-    const Map &from = maps_[i], &to = maps_[i + 1];
+    const Map<Number>& from = maps_[i];
     const program::Convolve& convolve = layer.convolve;
-    const Convolution convolution{*layer.matrix,   layer.activation, convolve.kernel,
-                                  convolve.stride, from.channels,    from.columns()};
-    const int64_t outputs = to.channels;
+    const Convolution<Number> convolution{*layer.matrix,   layer.activation, convolve.kernel,
+                                          convolve.stride, from.channels,    from.columns()};
+    const int64_t outputs = layer.matrix->outputs(), panel_columns = convolution.panel_columns(kernels_);
     const int pool = std::max(1, convolve.pool);
-    const int64_t places = int64_t{to.size.width} * pool;
-    for (int64_t panel = 0; panel < outputs; panel += kernels_.panel_columns) {
-      const int64_t columns = std::min<int64_t>(kernels_.panel_columns, outputs - panel);
+    const int64_t places = int64_t{size.width} * pool;
+    for (int64_t panel = 0; panel < outputs; panel += panel_columns) {
+      const int64_t columns = std::min(panel_columns, outputs - panel);
       for (int row = 0; row < rows * pool; ++row) {
         const int top = (first * pool + row) * convolve.stride - convolve.padding;
-        const float* const corner = from.Row(top) - convolve.padding * from.channels;
+        const Number* const corner = from.Row(top) - convolve.padding * from.channels;
         if (convolve.pool > 0) {
-          const int64_t band_stride = outputs;
-          convolution.RunPanel(kernels_, corner, places, panel, columns, band_ + row * places * band_stride,
-                               band_stride);
+          convolution.RunPanel(kernels_, corner, places, panel, columns, band_ + row * places * outputs, outputs);
         } else {
-          convolution.RunPanel(kernels_, corner, places, panel, columns, RowOf(to, first + row, stride), stride);
+          convolution.RunPanel(kernels_, corner, places, panel, columns, row_of(first + row), stride);
         }
       }
     }
-    if (convolve.pool > 0) MaxPool(band_, to.size.width, outputs, pool, RowOf(to, first, stride));
-  }
-
-  // The last map lies where its places are `stride` apart.
-  static float* RowOf(const Map& map, int row, int64_t stride) {
-    return stride == map.channels ? map.Row(row) : map.data + int64_t{row} * map.size.width * stride;
+    if constexpr (std::is_same_v<Number, float>) {
+      if (convolve.pool > 0) MaxPool(band_, size.width, outputs, pool, row_of(first));
+    }
   }
 
   const Kernels& kernels_;
   const std::vector<StemLayer>& layers_;
   const Picture& picture_;
-  std::array<Map, kMostStemLayers + 1> maps_;  // what each layer sees, and the result
+  std::array<Map<Number>, kMostStemLayers> maps_;  // what each layer sees
+  MapSize result_size_;
+  View<float> result_;
   float* band_ = nullptr;
 };
 
 class Stem : public Step {
  public:
-  Stem(std::vector<StemLayer> layers, Operand y) : layers_(std::move(layers)), y_(y) { writes = y; }
+  Stem(std::vector<StemLayer> layers, Operand y)
+      : layers_(std::move(layers)), narrow_(layers_[0].matrix->narrow() != nullptr), y_(y) {
+    writes = y;
+  }
 
   int64_t Scratch(const Frame& frame) const override {
     int64_t most = 0;
     for (const Picture& picture : frame.pictures()) {
-      most = std::max(most, Passage(frame.kernels(), layers_, picture).Floats());
+      most = std::max(most, narrow_ ? Passage<cpu::Bf16>(frame.kernels(), layers_, picture).Floats()
+                                    : Passage<float>(frame.kernels(), layers_, picture).Floats());
     }
     return most;
   }
 
   StepCost CostOn(const Frame& frame) const override {
-    StepCost cost = {.kind = StepKind::kConvolution, .outside_floats = frame.pixels()};
-    for (const StemLayer& layer : layers_) cost.outside_floats += layer.matrix->inputs() * layer.matrix->outputs();
+    StepCost cost = {
+        .kind = StepKind::kConvolution, .precision = layers_[0].matrix->precision(), .outside_floats = frame.pixels()};
+    for (const StemLayer& layer : layers_) cost.outside_floats += layer.matrix->weight_floats();
     for (const Picture& picture : frame.pictures()) {
       MapSize size{picture.height, picture.width};
       for (const StemLayer& layer : layers_) {
         size = program::ResultOf(layer.convolve, size);
         const int64_t pool = std::max(1, layer.convolve.pool);
-        cost.multiply_adds +=
-            int64_t{size.height} * size.width * pool * pool * layer.matrix->inputs() * layer.matrix->outputs();
+        cost.multiply_adds += int64_t{size.height} * size.width * pool * pool * layer.matrix->weights();
       }
     }
     return cost;
@@ -203,13 +233,18 @@ class Stem : public Step {
 
   void Run(const Frame& frame) const override {
     for (int image = 0; image < frame.images(); ++image) {
-      Passage(frame.kernels(), layers_, frame.pictures()[static_cast<size_t>(image)])
-          .Run(frame.scratch(), frame.Of(y_, image));
+      const Picture& picture = frame.pictures()[static_cast<size_t>(image)];
+      if (narrow_) {
+        Passage<cpu::Bf16>(frame.kernels(), layers_, picture).Run(frame.scratch(), frame.Of(y_, image));
+      } else {
+        Passage<float>(frame.kernels(), layers_, picture).Run(frame.scratch(), frame.Of(y_, image));
+      }
     }
   }
 
  private:
   const std::vector<StemLayer> layers_;
+  const bool narrow_;  // all of them are of bf16
   const Operand y_;
 };
 

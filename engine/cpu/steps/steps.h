@@ -8,7 +8,7 @@
 #include <optional>
 #include <vector>
 
-#include "engine/cpu/packed_matrix.h"
+#include "engine/cpu/linear_matrix.h"
 #include "engine/cpu/step.h"
 #include "models/program/operators.h"
 
@@ -25,7 +25,12 @@ struct LinearSettings {
   Activation activation = Activation::kNone;
   std::optional<Operand> residual = std::nullopt;
 };
-StepPtr MakeLinear(const LinearSettings& settings, std::shared_ptr<const PackedMatrix> matrix);
+StepPtr MakeLinear(const LinearSettings& settings, std::shared_ptr<const LinearMatrix> matrix);
+
+// Two linear layers of which only the second reads the first: its x and norm, no residual. A few rows at a time pass
+// through both, so that what is between them stays in the first caches and is never a matrix of the arena.
+StepPtr MakePerceptron(const LinearSettings& first, std::shared_ptr<const LinearMatrix> first_matrix,
+                       const LinearSettings& second, std::shared_ptr<const LinearMatrix> second_matrix);
 
 StepPtr MakeLayerNorm(Operand x, Operand y, double epsilon, std::vector<float> weight, std::vector<float> bias);
 // y = activation(x weight + bias)
@@ -50,10 +55,11 @@ StepPtr MakeHandOut(Operand x, int stage);
 
 StepPtr MakePatchify(int patch, Operand y);
 
-// A convolution of maps in the order of a stem: weights [outputs, kernel, kernel, inputs], with what was folded in.
+// A convolution of maps in the order of a stem: weights [outputs, kernel, kernel, inputs], with what was folded in. All
+// of a stem are fp32, or all are bf16 in as many parts as the kernel has rows and none pools.
 struct StemLayer {
   program::Convolve convolve;
-  std::shared_ptr<const PackedMatrix> matrix;
+  std::shared_ptr<const LinearMatrix> matrix;
   Activation activation = Activation::kNone;
 };
 inline constexpr size_t kMostStemLayers = 8;
@@ -83,7 +89,7 @@ struct DepthwiseWeights {
   std::vector<float> shift;
 };
 StepPtr MakeDepthwise(Operand x, Operand y, DepthwiseWeights weights, std::optional<Operand> residual);
-StepPtr MakeDenseConvolution(Operand x, Operand y, std::shared_ptr<const PackedMatrix> matrix, Activation activation);
+StepPtr MakeDenseConvolution(Operand x, Operand y, std::shared_ptr<const LinearMatrix> matrix, Activation activation);
 StepPtr MakeCustom(const program::Custom& custom, Operand x, Operand y);
 
 }  // namespace vitrine::engine

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products of bf16 by AVX512_BF16. Built with its flags, so it includes nothing of the library whose inline functions
+// other files share.
+#include "base/simd/avx512.h"
+#include "engine/cpu/kernels/narrow_table.h"
+
+namespace vitrine::engine {
+namespace {
+
+struct Avx512Bf16 {
+  using V = cpu::Avx512;
+  using Words = __m512i;
+  using Sums = __m512;
+  static constexpr int kNumbers = 2;
+
+  static Sums Zero() { return _mm512_setzero_ps(); }
+  static Words Load(const std::byte* groups) { return _mm512_loadu_si512(groups); }
+  static Words Spread(const std::byte* group) {
+    int word;
+    __builtin_memcpy(&word, group, sizeof(word));
+    return _mm512_set1_epi32(word);
+  }
+  static Sums Dot(Words a, Words w, Sums sums) { return _mm512_dpbf16_ps(sums, (__m512bh)a, (__m512bh)w); }
+  static V::Reg Floats(Sums sums) { return sums; }
+};
+
+}  // namespace
+
+const NarrowKernels kAvx512Bf16Kernels = NarrowTableOf<Avx512Bf16>();
+
+}  // namespace vitrine::engine

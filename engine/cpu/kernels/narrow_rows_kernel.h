@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_ENGINE_CPU_KERNELS_NARROW_ROWS_KERNEL_H_
+#define VITRINE_ENGINE_CPU_KERNELS_NARROW_ROWS_KERNEL_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/simd/row_statistics.h"
+#include "engine/cpu/kernels/narrow_kernels.h"
+#include "engine/cpu/kernels/peak_kernel.h"
+#include "engine/cpu/kernels/row_kernels.h"
+
+// How rows of fp32 become the left side of a narrow product. Included by one file per instruction set; see
+// base/simd/gelu.h.
+namespace vitrine::engine {
+
+inline constexpr float kLargestByte = 255;
+
+// The least and the largest of each row.
+template <class N, int kRows>
+[[gnu::always_inline]] inline void BoundsOf(View<const float> x, int64_t first, float (&least)[kRows],
+                                            float (&largest)[kRows]) {
+  using V = typename N::V;
+  typename V::Reg low[kRows], high[kRows];
+#pragma GCC unroll 4
+  for (int r = 0; r < kRows; ++r) low[r] = high[r] = V::Broadcast(x.Row(first + r)[0]);
+  int64_t j = 0;
+  for (; j + V::kLanes <= x.columns; j += V::kLanes) {
+#pragma GCC unroll 4
+    for (int r = 0; r < kRows; ++r) {
+      const auto v = V::Load(x.Row(first + r) + j);
+      low[r] = V::Min(low[r], v);
+      high[r] = V::Max(high[r], v);
+    }
+  }
+#pragma GCC unroll 4
+  for (int r = 0; r < kRows; ++r) {
+    least[r] = N::Least(low[r]);
+    largest[r] = N::Largest(high[r]);
+    for (int64_t i = j; i < x.columns; ++i) {
+      const float v = x.Row(first + r)[i];
+      least[r] = v < least[r] ? v : least[r];
+      largest[r] = v > largest[r] ? v : largest[r];
+    }
+  }
+}
+
+inline void FillGroup(std::byte* row, int64_t bytes) {
+  for (; bytes % kGroupBytes != 0; ++bytes) row[bytes] = std::byte{0};
+}
+
+// A row of mean 0 and variance 1 has the same bytes as the row that it is made of; they stand for something else.
+template <class N>
+void TakeBytes(View<const float> x, float epsilon, std::byte* a, int64_t a_stride, RowRange* ranges) {
+  using V = typename N::V;
+  ForRowsAtOnce(x.rows, [&](auto at_once, int64_t first) {
+    constexpr int kRows = at_once.kCount;
+    float least[kRows], largest[kRows];
+    BoundsOf<N, kRows>(x, first, least, largest);
+    float steps[kRows];
+#pragma GCC unroll 4
+    for (int r = 0; r < kRows; ++r) {
+      steps[r] = (largest[r] - least[r]) / kLargestByte;
+      ranges[first + r] = {.step = steps[r], .least = least[r]};
+    }
+    if (epsilon >= 0) {
+      const auto statistics = cpu::StatisticsOf<V, kRows>(x.Row(first), x.stride, x.columns, epsilon);
+#pragma GCC unroll 4
+      for (int r = 0; r < kRows; ++r) {
+        const float scale = FirstLane<V>(statistics.scale[r]), center = FirstLane<V>(statistics.center[r]);
+        ranges[first + r] = {.step = steps[r] * scale, .least = (least[r] - center) * scale};
+      }
+    }
+#pragma GCC unroll 4
+    for (int r = 0; r < kRows; ++r) {
+      const float* const row = x.Row(first + r);
+      std::byte* const to = a + (first + r) * a_stride;
+      const auto low = V::Broadcast(least[r]), inverse = V::Broadcast(steps[r] > 0 ? 1 / steps[r] : 0);
+      int64_t j = 0;
+      for (; j + V::kLanes <= x.columns; j += V::kLanes) {
+        N::StoreBytes(to + j, V::Mul(V::Sub(V::Load(row + j), low), inverse), V::kLanes);
+      }
+      if (const int64_t rest = x.columns - j; rest > 0) {
+        N::StoreBytes(to + j, V::Mul(V::Sub(V::LoadPart(row + j, rest), low), inverse), rest);
+      }
+      FillGroup(to, x.columns);
+    }
+  });
+}
+
+template <class V>
+void TakeBf16(View<const float> x, float epsilon, std::byte* a, int64_t a_stride, RowRange* /*ranges*/) {
+  const auto put = [](const float* row, cpu::Bf16* to, int64_t columns, auto compute) {
+    int64_t j = 0;
+    for (; j + V::kLanes <= columns; j += V::kLanes) V::Store(to + j, compute(V::Load(row + j)));
+    if (const int64_t rest = columns - j; rest > 0) V::StorePart(to + j, compute(V::LoadPart(row + j, rest)), rest);
+    FillGroup(reinterpret_cast<std::byte*>(to), columns * int64_t{sizeof(cpu::Bf16)});
+  };
+  ForRowsAtOnce(x.rows, [&](auto at_once, int64_t first) {
+    constexpr int kRows = at_once.kCount;
+    if (epsilon < 0) {
+#pragma GCC unroll 4
+      for (int r = 0; r < kRows; ++r) {
+        auto* const to = reinterpret_cast<cpu::Bf16*>(a + (first + r) * a_stride);
+        put(x.Row(first + r), to, x.columns, [](auto v) { return v; });
+      }
+      return;
+    }
+    const auto statistics = cpu::StatisticsOf<V, kRows>(x.Row(first), x.stride, x.columns, epsilon);
+#pragma GCC unroll 4
+    for (int r = 0; r < kRows; ++r) {
+      const auto center = statistics.center[r], scale = statistics.scale[r];
+      auto* const to = reinterpret_cast<cpu::Bf16*>(a + (first + r) * a_stride);
+      put(x.Row(first + r), to, x.columns, [=](auto v) { return V::Mul(V::Sub(v, center), scale); });
+    }
+  });
+}
+
+}  // namespace vitrine::engine
+
+#endif  // VITRINE_ENGINE_CPU_KERNELS_NARROW_ROWS_KERNEL_H_

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_ENGINE_CPU_STEPS_LAYER_H_
+#define VITRINE_ENGINE_CPU_STEPS_LAYER_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "engine/cpu/frame.h"
+#include "engine/cpu/linear_matrix.h"
+
+namespace vitrine::engine {
+
+// Rows that are prepared in scratch before the product takes them, while they stay in the first caches.
+inline constexpr int64_t kChunkRows = 56;
+
+// The left side of a product as it takes it: rows of floats, or of groups.
+struct LeftSide {
+  View<const float> wide;
+  const std::byte* groups = nullptr;
+  int64_t stride = 0;  // bytes from row to row of groups
+  const RowRange* ranges = nullptr;
+};
+
+// Where rows go: floats, or where `wide` has none, bf16.
+struct Result {
+  float* wide = nullptr;
+  cpu::Bf16* narrow = nullptr;
+  int64_t stride = 0;  // numbers
+};
+
+// activation(n(x) W^T + b) of a chunk of rows at a time, at most kChunkRows of them; n makes rows of mean 0 and
+// variance 1 if there is an epsilon.
+class Layer {
+ public:
+  Layer(std::shared_ptr<const LinearMatrix> matrix, std::optional<float> norm_epsilon, Activation activation)
+      : matrix_(std::move(matrix)), norm_epsilon_(norm_epsilon), activation_(activation) {}
+
+  const LinearMatrix& matrix() const { return *matrix_; }
+  bool takes_bf16() const { return matrix_->precision() == Precision::kBf16; }
+
+  // Floats that Take wants for a chunk.
+  int64_t Scratch() const {
+    if (const NarrowMatrix* const narrow = matrix_->narrow()) {
+      return kChunkRows *
+             (RowBytes(*narrow) / int64_t{sizeof(float)} + int64_t{sizeof(RowRange)} / int64_t{sizeof(float)});
+    }
+    return norm_epsilon_ ? kChunkRows * matrix_->inputs() : 0;
+  }
+
+  LeftSide Take(const Kernels& kernels, View<const float> x, float* scratch) const {
+    if (const NarrowMatrix* const narrow = matrix_->narrow()) {
+      auto* const ranges = reinterpret_cast<RowRange*>(scratch);
+      auto* const groups = reinterpret_cast<std::byte*>(ranges + kChunkRows);
+      narrow->kernels().take(x, norm_epsilon_.value_or(-1), groups, RowBytes(*narrow), ranges);
+      return {.wide = {}, .groups = groups, .stride = RowBytes(*narrow), .ranges = ranges};
+    }
+    if (!norm_epsilon_) return {.wide = x};
+    const View<float> normalized{scratch, x.rows, x.columns, x.columns};
+    kernels.normalize(x, *norm_epsilon_, normalized);
+    return {.wide = normalized};
+  }
+
+  // The product with all that follows, of `rows` of the left side; `residual` are as many rows, or none. bf16 come of
+  // narrow products alone.
+  void Multiply(const Kernels& kernels, const LeftSide& left, int64_t rows, View<const float> residual,
+                Result to) const {
+    if (const NarrowMatrix* const narrow = matrix_->narrow()) {
+      NarrowGemmCall call = narrow->Call();
+      call.a = left.groups;
+      call.a_stride = left.stride;
+      call.rows = rows;
+      call.ranges = left.ranges;
+      call.activation = activation_;
+      call.residual = residual.data;
+      call.residual_stride = residual.stride;
+      call.y = to.wide;
+      call.narrow = to.narrow;
+      call.y_stride = to.stride;
+      narrow->kernels().gemm(call);
+      return;
+    }
+    const PackedMatrix& wide = *matrix_->wide();
+    kernels.gemm({.a = left.wide.data,
+                  .a_stride = left.wide.stride,
+                  .rows = rows,
+                  .inner = wide.inputs(),
+                  .panels = wide.panels(),
+                  .bias = wide.bias(),
+                  .columns = wide.outputs(),
+                  .activation = activation_,
+                  .residual = residual.data,
+                  .residual_stride = residual.stride,
+                  .y = to.wide,
+                  .y_stride = to.stride});
+  }
+
+ private:
+  // Rows begin where vectors load well.
+  static int64_t RowBytes(const NarrowMatrix& narrow) { return (narrow.row_bytes() + 15) / 16 * 16; }
+
+  const std::shared_ptr<const LinearMatrix> matrix_;
+  const std::optional<float> norm_epsilon_;
+  const Activation activation_;
+};
+
+}  // namespace vitrine::engine
+
+#endif  // VITRINE_ENGINE_CPU_STEPS_LAYER_H_

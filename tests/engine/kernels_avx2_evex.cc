@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+// The products of bytes of machines with AVX-VNNI, built for those with AVX512_VNNI, so that more machines test them.
+#include "engine/cpu/kernels/avx2_int8.h"
+
+namespace vitrine::engine {
+
+extern const NarrowKernels kAvx2Int8KernelsByAvx512;
+const NarrowKernels kAvx2Int8KernelsByAvx512 = NarrowTableOf<Avx2Int8>();
+
+}  // namespace vitrine::engine

@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products of bf16 and of bytes against double arithmetic over the same rounded numbers, on every path that has them.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/simd/bf16.h"
+#include "engine/cpu/narrow_matrix.h"
+#include "tests/reference/kernel_testing.h"
+
+namespace vitrine::engine {
+
+#if defined(__x86_64__)
+extern const NarrowKernels kAvx2Int8KernelsByAvx512;  // kernels_avx2_evex.cc
+#endif
+
+namespace {
+
+using cpu::Matrix;
+using cpu::NoiseVector;
+using cpu::View;
+
+constexpr float kUntouched = 77;
+
+struct Numbers {
+  std::string name;
+  const NarrowKernels* kernels;
+  friend void PrintTo(const Numbers& numbers, std::ostream* out) { *out << numbers.name; }
+};
+
+std::vector<Numbers> AllNumbers() {
+  std::vector<Numbers> all;
+  for (const cpu::CpuPath path : cpu::SupportedPaths()) {
+    const auto add = [&](const char* what, const NarrowKernels* kernels) {
+      if (kernels != nullptr) all.push_back({std::string(what) + "_" + cpu::Name(path), kernels});
+    };
+    add("bf16", FindBf16Kernels(path));
+    add("int8", FindInt8Kernels(path));
+  }
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512vl")) {
+    all.push_back({"int8_avx2_by_avx512", &kAvx2Int8KernelsByAvx512});
+  }
+#endif
+  return all;
+}
+
+double Activated(Activation activation, double x) {
+  if (activation == Activation::kGelu) return x * 0.5 * (1 + std::erf(x / std::sqrt(2.0)));
+  return activation == Activation::kRelu ? std::max(x, 0.0) : x;
+}
+
+// Rows as a product takes them.
+struct Taken {
+  Taken(const NarrowKernels& kernels, View<const float> x, float epsilon)
+      : stride((x.columns + kernels.numbers_of_group - 1) / kernels.numbers_of_group * kGroupBytes),
+        bytes(static_cast<size_t>(x.rows * stride + 1), std::byte{0x5a}),
+        ranges(static_cast<size_t>(x.rows)),
+        is_of_bytes(kernels.numbers_of_group == 4) {
+    kernels.take(x, epsilon, bytes.data(), stride, ranges.data());
+    EXPECT_EQ(bytes.back(), std::byte{0x5a}) << "more was written than the rows";
+  }
+
+  // What number a column of a row stands for.
+  double At(int64_t row, int64_t column) const {
+    const std::byte* const from = bytes.data() + row * stride;
+    if (is_of_bytes) {
+      const RowRange range = ranges[static_cast<size_t>(row)];
+      return range.least + double{range.step} * std::to_integer<int>(from[column]);
+    }
+    cpu::Bf16 number;
+    std::memcpy(&number, from + 2 * column, sizeof(number));
+    return cpu::ToFloat(number);
+  }
+
+  const int64_t stride;
+  std::vector<std::byte> bytes;
+  std::vector<RowRange> ranges;
+  const bool is_of_bytes;
+};
+
+class NarrowKernelsOf : public ::testing::TestWithParam<Numbers> {
+ protected:
+  const NarrowKernels& kernels_ = *GetParam().kernels;
+  const bool is_of_bytes_ = kernels_.numbers_of_group == 4;
+
+  // What a weight becomes, row by row.
+  std::vector<double> Rounded(View<const float> weight) const {
+    std::vector<double> rounded;
+    for (int64_t i = 0; i < weight.rows; ++i) {
+      float largest = 0;
+      for (int64_t j = 0; j < weight.columns; ++j) largest = std::max(largest, std::abs(weight.Row(i)[j]));
+      for (int64_t j = 0; j < weight.columns; ++j) {
+        const float w = weight.Row(i)[j];
+        const double unit = largest / 127.0;
+        rounded.push_back(is_of_bytes_ ? std::round(w / unit) * unit : double{cpu::ToFloat(cpu::ToBf16(w))});
+      }
+    }
+    return rounded;
+  }
+
+  NarrowGemmCall CallOf(const NarrowMatrix& matrix, const Taken& taken, int64_t rows, Activation activation) const {
+    NarrowGemmCall call = matrix.Call();
+    call.a = taken.bytes.data();
+    call.a_stride = taken.stride;
+    call.ranges = taken.ranges.data();
+    call.rows = rows;
+    call.activation = activation;
+    return call;
+  }
+};
+INSTANTIATE_TEST_SUITE_P(, NarrowKernelsOf, ::testing::ValuesIn(AllNumbers()),
+                         [](const auto& info) { return info.param.name; });
+
+TEST_P(NarrowKernelsOf, AProductWithAllThatFollowsIsThatOfTheFormula) {
+  for (const int64_t rows : {1, 2, 7, 14, 15, 29}) {
+    for (const int64_t outputs : {1, 10, 16, 17, 32, 40, 65}) {
+      for (const int64_t inputs : {1, 37, 64}) {
+        const auto activation = static_cast<Activation>((rows + outputs + inputs) % 3);
+        Matrix<float> a(rows, inputs, 3, NAN), weight(outputs, inputs), residual(rows, outputs, 2, NAN);
+        Matrix<float> y(rows, outputs, 5, kUntouched);
+        a.FillWithNoise(1);
+        weight.FillWithNoise(2);
+        residual.FillWithNoise(3);
+        const std::vector<float> bias = NoiseVector(4, outputs);
+        const NarrowMatrix matrix(std::as_const(weight).view(), bias.data(), kernels_);
+        const std::vector<double> rounded = Rounded(weight.view());
+        const Taken taken(kernels_, a.view(), -1);
+        for (const bool adds : {false, true}) {
+          NarrowGemmCall call = CallOf(matrix, taken, rows, activation);
+          call.residual = adds ? residual.view().data : nullptr;
+          call.residual_stride = residual.view().stride;
+          call.y = y.view().data;
+          call.y_stride = y.view().stride;
+          kernels_.gemm(call);
+          for (int64_t i = 0; i < rows; ++i) {
+            for (int64_t j = 0; j < outputs; ++j) {
+              double sum = bias[static_cast<size_t>(j)];
+              for (int64_t k = 0; k < inputs; ++k) sum += taken.At(i, k) * rounded[static_cast<size_t>(j * inputs + k)];
+              const double expected = Activated(activation, sum) + (adds ? residual.view().Row(i)[j] : 0);
+              ASSERT_NEAR(y.view().Row(i)[j], expected, 3e-5) << rows << "x" << outputs << "x" << inputs;
+            }
+            for (int64_t j = outputs; j < outputs + 5; ++j) ASSERT_EQ(y.view().Row(i)[j], kUntouched);
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_P(NarrowKernelsOf, ARowOfAProductIsTheSameBitsInAnyCompany) {
+  constexpr int64_t kRows = 41, kInputs = 50, kOutputs = 45;
+  Matrix<float> a(kRows, kInputs), weight(kOutputs, kInputs), together(kRows, kOutputs), alone(1, kOutputs);
+  a.FillWithNoise(1);
+  weight.FillWithNoise(2);
+  const NarrowMatrix matrix(std::as_const(weight).view(), nullptr, kernels_);
+  const auto run = [&](View<const float> x, View<float> y) {
+    const Taken taken(kernels_, x, 1e-6f);
+    NarrowGemmCall call = CallOf(matrix, taken, x.rows, Activation::kGelu);
+    call.y = y.data;
+    call.y_stride = y.stride;
+    kernels_.gemm(call);
+  };
+  for (int64_t rows = 1; rows <= kRows; ++rows) {
+    const View<float> all = a.view();
+    run({all.data, rows, kInputs, all.stride}, together.view());
+    for (int64_t i = 0; i < rows; ++i) {
+      run({all.Row(i), 1, kInputs, all.stride}, alone.view());
+      for (int64_t j = 0; j < kOutputs; ++j) {
+        ASSERT_EQ(alone.view().data[j], together.view().Row(i)[j]) << i << "/" << rows;
+      }
+    }
+  }
+}
+
+// bf16 results are those of floats, rounded.
+TEST_P(NarrowKernelsOf, AResultMayBeBf16) {
+  constexpr int64_t kRows = 17, kInputs = 24, kOutputs = 43;
+  Matrix<float> a(kRows, kInputs), weight(kOutputs, kInputs), y(kRows, kOutputs);
+  a.FillWithNoise(1);
+  weight.FillWithNoise(2);
+  const NarrowMatrix matrix(std::as_const(weight).view(), nullptr, kernels_);
+  const Taken taken(kernels_, a.view(), -1);
+  NarrowGemmCall call = CallOf(matrix, taken, kRows, Activation::kRelu);
+  call.y = y.view().data;
+  call.y_stride = kOutputs;
+  kernels_.gemm(call);
+  std::vector<cpu::Bf16> narrow(kRows * kOutputs);
+  call.y = nullptr;
+  call.narrow = narrow.data();
+  kernels_.gemm(call);
+  for (size_t i = 0; i < narrow.size(); ++i) {
+    EXPECT_EQ(cpu::ToFloat(narrow[i]), cpu::ToFloat(cpu::ToBf16(y.view().data[i]))) << i;
+  }
+}
+
+// As those of a convolution: each part begins with a group of its own, and reads its own inputs alone.
+TEST_P(NarrowKernelsOf, ARowMayBePieces) {
+  constexpr int64_t kRows = 5, kPart = 9, kParts = 3, kOutputs = 20;
+  Matrix<float> weight(kOutputs, kPart * kParts), y(kRows, kOutputs);
+  weight.FillWithNoise(2);
+  const std::vector<float> bias = NoiseVector(4, kOutputs);
+  const NarrowMatrix matrix(std::as_const(weight).view(), bias.data(), kernels_, kParts);
+  const std::vector<double> rounded = Rounded(weight.view());
+  // Rows of one large matrix, whose parts lie one below the other; a range is of all its parts.
+  Matrix<float> a(kRows * kParts, kPart);
+  a.FillWithNoise(1);
+  for (int64_t i = 0; i < kRows * kParts; ++i) {
+    a.view().Row(i)[0] = -1;
+    a.view().Row(i)[1] = 1;
+  }
+  const Taken taken(kernels_, a.view(), -1);
+  NarrowGemmCall call = CallOf(matrix, taken, kRows, Activation::kNone);
+  call.a_stride = taken.stride;
+  call.part_stride = kRows * taken.stride;
+  call.y = y.view().data;
+  call.y_stride = kOutputs;
+  kernels_.gemm(call);
+  for (int64_t i = 0; i < kRows; ++i) {
+    for (int64_t j = 0; j < kOutputs; ++j) {
+      double sum = bias[static_cast<size_t>(j)];
+      for (int64_t k = 0; k < kPart * kParts; ++k) {
+        sum += taken.At(i + k / kPart * kRows, k % kPart) * rounded[static_cast<size_t>(j * kPart * kParts + k)];
+      }
+      ASSERT_NEAR(y.view().Row(i)[j], sum, 3e-5) << i << ", " << j;
+    }
+  }
+}
+
+TEST_P(NarrowKernelsOf, RowsKeepWhatTheirNumbersCan) {
+  for (const int64_t columns : {1, 3, 16, 31, 64, 130}) {
+    for (const float epsilon : {-1.0f, 1e-2f}) {
+      constexpr int64_t kRows = 7;
+      Matrix<float> x(kRows, columns, 3, NAN);
+      x.FillWithNoise(1);
+      for (int64_t j = 0; j < columns; ++j) x.view().Row(3)[j] = 0.25f;  // a row without any range
+      const Taken taken(kernels_, x.view(), epsilon);
+      for (int64_t i = 0; i < kRows; ++i) {
+        double mean = 0, variance = 0, least = x.view().Row(i)[0], largest = least;
+        for (int64_t j = 0; j < columns; ++j) {
+          const double v = x.view().Row(i)[j];
+          mean += v / static_cast<double>(columns);
+          least = std::min(least, v);
+          largest = std::max(largest, v);
+        }
+        for (int64_t j = 0; j < columns; ++j) {
+          variance += std::pow(x.view().Row(i)[j] - mean, 2) / static_cast<double>(columns);
+        }
+        const double scale = epsilon < 0 ? 1 : 1 / std::sqrt(variance + epsilon), center = epsilon < 0 ? 0 : mean;
+        for (int64_t j = 0; j < columns; ++j) {
+          const double expected = (x.view().Row(i)[j] - center) * scale;
+          const double near = is_of_bytes_ ? (largest - least) * scale / 255 * 0.501 : std::abs(expected) / 256;
+          ASSERT_NEAR(taken.At(i, j), expected, near + 1e-5) << columns << " at " << i << ", " << j;
+        }
+      }
+    }
+  }
+}
+
+// The largest sum there can be: no more than 32 bits hold.
+TEST_P(NarrowKernelsOf, SumsOfTheLargestNumbersAreExact) {
+  constexpr int64_t kInputs = 6144;
+  Matrix<float> a(1, kInputs), weight(1, kInputs), y(1, 1);
+  for (int64_t k = 0; k < kInputs; ++k) {
+    a.view().data[k] = k == 0 ? 0 : 255;
+    weight.view().data[k] = 1;
+  }
+  const NarrowMatrix matrix(std::as_const(weight).view(), nullptr, kernels_);
+  const Taken taken(kernels_, a.view(), -1);
+  NarrowGemmCall call = CallOf(matrix, taken, 1, Activation::kNone);
+  call.y = y.view().data;
+  call.y_stride = 1;
+  kernels_.gemm(call);
+  EXPECT_NEAR(y.view().data[0], 255.0 * (kInputs - 1), 1);
+}
+
+}  // namespace
+}  // namespace vitrine::engine

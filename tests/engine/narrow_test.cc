@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whole models in bf16 and int8, on every path that multiplies them: near the reference, the same bits in any company,
+// and what is kept from a precision.
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+#include <tuple>
+
+#include "absl/strings/str_cat.h"
+#include "engine/cpu/instructions.h"
+#include "tests/engine/company.h"
+#include "tests/engine/compiled.h"
+#include "tests/reference/pictures.h"
+
+namespace vitrine::testing {
+namespace {
+
+struct NarrowPath {
+  cpu::CpuPath path;
+  Precision precision;
+};
+
+std::vector<NarrowPath> NarrowPaths() {
+  std::vector<NarrowPath> all;
+  for (const cpu::CpuPath path : cpu::SupportedPaths()) {
+    for (const Precision precision : {Precision::kBf16, Precision::kInt8}) {
+      if (engine::CanCompute(precision, path).ok()) all.push_back({path, precision});
+    }
+  }
+  return all;
+}
+
+std::string NameOf(const EngineForm& form, const NarrowPath& narrow) {
+  return absl::StrCat(NameOf(form, narrow.path), "_", Name(narrow.precision));
+}
+
+// Of the largest logit: eight bits of mantissa, or of a whole row, through every layer of weights that were drawn.
+double ToleranceOf(Precision precision) {
+  return precision == Precision::kBf16 ? 0.05 : 0.2;
+}
+
+std::set<std::string> ConvolutionsOfPictures(const program::Program& program) {
+  std::set<std::string> names;
+  for (const program::Operator& op : program.operators()) {
+    if (op.As<program::Convolve>() != nullptr) names.insert(op.name);
+  }
+  return names;
+}
+
+class Narrow : public ::testing::TestWithParam<std::tuple<EngineForm, NarrowPath>> {
+ protected:
+  const EngineForm& form() const { return std::get<0>(GetParam()); }
+  const NarrowPath& narrow() const { return std::get<1>(GetParam()); }
+
+  std::vector<at::Tensor> Pictures() const {
+    std::vector<at::Tensor> pictures;
+    for (size_t i = 0; i < 5; ++i) {
+      const auto [height, width] = form().sizes[i % form().sizes.size()];
+      pictures.push_back(Picture(form().config.preprocessing().channels(), height, width, i));
+    }
+    return pictures;
+  }
+};
+
+TEST_P(Narrow, IsNearTheReference) {
+  const Compiled compiled(form().config, narrow().path, {.precision = narrow().precision, .kept = {}});
+  const std::vector<at::Tensor> pictures = Pictures();
+  const std::vector<float> reference = compiled.ByReference(pictures), ours = compiled.ByEngine(pictures);
+  EXPECT_LE(Apart(ours, reference), ToleranceOf(narrow().precision));
+  EXPECT_NE(Apart(ours, reference), 0);
+}
+
+// With everything kept, bf16 is fp32, and int8 is bf16 where there is any but for convolutions of pictures.
+TEST_P(Narrow, WhatIsKeptIsWider) {
+  PrecisionChoice choice = {.precision = narrow().precision, .kept = {}};
+  const Compiled fp32(form().config, narrow().path);
+  for (const program::Operator& op : fp32.program->operators()) choice.kept.insert(op.name);
+  const Compiled kept(form().config, narrow().path, choice);
+  const bool widest =
+      narrow().precision == Precision::kBf16 || !engine::CanCompute(Precision::kBf16, narrow().path).ok();
+  PrecisionChoice next;
+  if (!widest) next = {.precision = Precision::kBf16, .kept = ConvolutionsOfPictures(*fp32.program)};
+  const Compiled wider(form().config, narrow().path, next);
+  const std::vector<at::Tensor> pictures = Pictures();
+  EXPECT_EQ(kept.ByEngine(pictures), wider.ByEngine(pictures));
+}
+
+TEST_P(Narrow, DependsOnThePictureAlone) {
+  Company(form(), narrow().path, /*pictures=*/6, {.precision = narrow().precision, .kept = {}})
+      .ExpectChangesNothing({.batches = 16, .most_pictures = 9});
+}
+
+INSTANTIATE_TEST_SUITE_P(Forms, Narrow,
+                         ::testing::Combine(::testing::ValuesIn(EngineForms()), ::testing::ValuesIn(NarrowPaths())),
+                         [](const auto& info) { return NameOf(std::get<0>(info.param), std::get<1>(info.param)); });
+
+TEST(NarrowEngine, RefusesWhatTheModelDoesNotHave) {
+  const Compiled compiled(EngineForms()[0].config, cpu::CpuPath::kPortable);
+  const auto made = engine::Engine::Make(*compiled.program, compiled.weights, cpu::CpuPath::kPortable,
+                                         {.precision = Precision::kInt8, .kept = {"blocks.77.mlp.fc1"}});
+  EXPECT_EQ(made.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_NE(made.status().message().find("'blocks.77.mlp.fc1'"), std::string::npos) << made.status();
+}
+
+TEST(NarrowEngine, RefusesWhatTheCpuCannotMultiply) {
+  for (const cpu::CpuPath path : cpu::SupportedPaths()) {
+    if (path == cpu::CpuPath::kAvx512Bf16 || path == cpu::CpuPath::kPortable) continue;
+    const absl::Status status = engine::CanCompute(Precision::kBf16, path);
+    EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << cpu::Name(path);
+    EXPECT_NE(status.message().find("AVX512_BF16"), std::string::npos) << status;
+  }
+}
+
+}  // namespace
+}  // namespace vitrine::testing
