@@ -17,6 +17,12 @@ namespace vitrine {
 namespace {
 
 constexpr std::string_view kPicture = "picture.";
+constexpr std::string_view kNarrow[] = {"bf16", "int8"};
+
+std::string LogitsName(std::string_view precision, size_t i) {
+  const std::string name = absl::StrCat("logits.", i);
+  return precision == "fp32" ? name : absl::StrCat(std::string(precision), ".", name);
+}
 
 absl::Status Refused(const std::string& name, const std::string& fault) {
   return absl::FailedPreconditionError(absl::StrCat("golden ", Quoted(name), " ", fault));
@@ -88,7 +94,9 @@ absl::StatusOr<GoldenInputs> CollectInputs(const Safetensors& golden, const Mode
                                            : DecodedPicture(name, *picture, model.config().preprocessing(), to_input));
     has_picture |= picture != nullptr;
     RETURN_IF_ERROR(CheckInput(name, image, model));
-    known.insert({name, absl::StrCat("logits.", i)});
+    const size_t place = inputs.images.size();
+    known.insert({name, LogitsName("fp32", place)});
+    for (const std::string_view precision : kNarrow) known.insert(LogitsName(precision, place));
     inputs.names.push_back(name);
     inputs.images.push_back(std::move(image));
   }
@@ -134,11 +142,13 @@ absl::Status Compare(const std::string& name, std::span<const float> logits, std
 
 // The recorded logits, one row for each input.
 absl::StatusOr<std::vector<std::span<const float>>> CollectLogits(const StoredVersion& version,
-                                                                  const GoldenInputs& inputs) {
+                                                                  const GoldenInputs& inputs,
+                                                                  std::string_view precision) {
   const int64_t classes = version.manifest.config().classes();
+  if (Find(version.golden, LogitsName(precision, 0)) == nullptr) precision = "fp32";
   std::vector<std::span<const float>> golden;
   for (size_t i = 0; i < inputs.names.size(); ++i) {
-    const std::string name = absl::StrCat("logits.", i);
+    const std::string name = LogitsName(precision, i);
     const StoredTensor* logits = Find(version.golden, name);
     if (logits == nullptr) return Refused(name, "is missing");
     if (logits->dtype != Dtype::kF32 || logits->shape != std::vector<int64_t>{classes}) {
@@ -178,9 +188,10 @@ absl::StatusOr<FloatArray> Logits(const ModelDescription& model, const Forward& 
 }
 
 absl::Status CheckWithin(const StoredVersion& version, const ModelDescription& model, const Forward& forward,
-                         const PictureToInput& to_input, float tolerance, const GoldenRun& run) {
+                         const PictureToInput& to_input, std::string_view precision, float tolerance,
+                         const GoldenRun& run) {
   ASSIGN_OR_RETURN(GoldenInputs inputs, CollectInputs(version.golden, model, to_input));
-  ASSIGN_OR_RETURN(auto golden, CollectLogits(version, inputs));
+  ASSIGN_OR_RETURN(auto golden, CollectLogits(version, inputs, precision));
   if (run.few) KeepFew(inputs, golden);
   ASSIGN_OR_RETURN(const FloatArray together, Logits(model, forward, inputs.images));
   for (size_t i = 0; i < golden.size(); ++i) {
@@ -206,14 +217,14 @@ absl::Status CheckGolden(const StoredVersion& version, const ModelDescription& m
   const std::string kind = std::string(device.substr(0, device.find(':')));
   const absl::StatusOr<float> tolerance = ToleranceFor(version.manifest, kind, std::string(precision));
   if (!tolerance.ok()) return absl::FailedPreconditionError(absl::StrCat(prefix, tolerance.status().message()));
-  const absl::Status status = CheckWithin(version, model, forward, to_input, *tolerance, run);
+  const absl::Status status = CheckWithin(version, model, forward, to_input, precision, *tolerance, run);
   return status.ok() ? status : absl::Status(status.code(), absl::StrCat(prefix, status.message()));
 }
 
 absl::StatusOr<float> GoldenDrift(const StoredVersion& version, const ModelDescription& model, const Forward& forward,
-                                  const PictureToInput& to_input) {
+                                  const PictureToInput& to_input, std::string_view precision) {
   ASSIGN_OR_RETURN(const GoldenInputs inputs, CollectInputs(version.golden, model, to_input));
-  ASSIGN_OR_RETURN(const auto golden, CollectLogits(version, inputs));
+  ASSIGN_OR_RETURN(const auto golden, CollectLogits(version, inputs, precision));
   ASSIGN_OR_RETURN(const FloatArray together, Logits(model, forward, inputs.images));
   float drift = 0;
   for (size_t i = 0; i < golden.size(); ++i) {
@@ -225,12 +236,12 @@ absl::StatusOr<float> GoldenDrift(const StoredVersion& version, const ModelDescr
 }
 
 absl::Status RecordGolden(const ModelDescription& model, const Forward& forward, const PictureToInput& to_input,
-                          Safetensors& golden) {
+                          Safetensors& golden, std::string_view precision) {
   ASSIGN_OR_RETURN(const GoldenInputs inputs, CollectInputs(golden, model, to_input));
   ASSIGN_OR_RETURN(const FloatArray logits, Logits(model, forward, inputs.images));
   for (size_t i = 0; i < inputs.names.size(); ++i) {
     const std::span<const float> row = logits[static_cast<int64_t>(i)];
-    golden.tensors[absl::StrCat("logits.", i)] = StoredOf(
+    golden.tensors[LogitsName(precision, i)] = StoredOf(
         FloatArray{.shape = {static_cast<int64_t>(row.size())}, .values = std::vector<float>(row.begin(), row.end())});
   }
   return absl::OkStatus();

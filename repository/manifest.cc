@@ -74,6 +74,19 @@ absl::Status CheckFiles(const v1::Manifest& manifest) {
   return absl::OkStatus();
 }
 
+absl::Status CheckMetrics(const std::string& field, const google::protobuf::RepeatedPtrField<v1::Metric>& metrics) {
+  for (const v1::Metric& metric : metrics) {
+    if (metric.name().empty() || !std::isfinite(metric.value()) || metric.images() < 0) {
+      return Refused(field, absl::StrCat("has a metric ", Quoted(metric.name()), " without name, value or count"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+bool IsNarrow(std::string_view precision) {
+  return precision == "bf16" || precision == "int8";
+}
+
 absl::Status CheckTolerances(const v1::Manifest& manifest) {
   if (manifest.golden_tolerances().empty()) {
     return Refused("golden_tolerances", "is empty; without one no device may serve the version");
@@ -83,9 +96,9 @@ absl::Status CheckTolerances(const v1::Manifest& manifest) {
     if (row.device() != "cpu" && row.device() != "cuda") {
       return Refused("golden_tolerances", absl::StrCat("has device ", Quoted(row.device()), ", not cpu or cuda"));
     }
-    if (row.precision() != "fp32" && row.precision() != "bf16") {
+    if (row.precision() != "fp32" && !IsNarrow(row.precision())) {
       return Refused("golden_tolerances",
-                     absl::StrCat("has precision ", Quoted(row.precision()), ", not fp32 or bf16"));
+                     absl::StrCat("has precision ", Quoted(row.precision()), ", not fp32, bf16 or int8"));
     }
     if (!(row.tolerance() > 0 && row.tolerance() <= kMaxGoldenTolerance)) {
       return Refused("golden_tolerances", absl::StrCat("has tolerance ", row.tolerance(),
@@ -94,6 +107,27 @@ absl::Status CheckTolerances(const v1::Manifest& manifest) {
     if (!seen.emplace(row.device(), row.precision()).second) {
       return Refused("golden_tolerances", absl::StrCat("has ", row.device(), " ", row.precision(), " twice"));
     }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckPrecisions(const v1::Manifest& manifest) {
+  std::set<std::string> precisions;
+  for (const v1::PrecisionPlan& plan : manifest.precisions()) {
+    if (!IsNarrow(plan.precision())) {
+      return Refused("precisions", absl::StrCat("has ", Quoted(plan.precision()), ", not bf16 or int8"));
+    }
+    if (!precisions.insert(plan.precision()).second) {
+      return Refused("precisions", absl::StrCat("has ", plan.precision(), " twice"));
+    }
+    std::set<std::string> kept;
+    for (const std::string& name : plan.kept()) {
+      if (name.empty() || !kept.insert(name).second) {
+        return Refused("precisions",
+                       absl::StrCat("keeps ", Quoted(name), " from ", plan.precision(), " twice, or nothing"));
+      }
+    }
+    RETURN_IF_ERROR(CheckMetrics("precisions", plan.metrics()));
   }
   return absl::OkStatus();
 }
@@ -109,12 +143,7 @@ absl::Status CheckConfig(const v1::ModelConfig& config) {
 }
 
 absl::Status CheckProvenance(const v1::Provenance& provenance) {
-  for (const v1::Metric& metric : provenance.metrics()) {
-    if (metric.name().empty() || !std::isfinite(metric.value()) || metric.images() < 0) {
-      return Refused("provenance",
-                     absl::StrCat("has a metric ", Quoted(metric.name()), " without name, value or count"));
-    }
-  }
+  RETURN_IF_ERROR(CheckMetrics("provenance", provenance.metrics()));
   if (!std::isfinite(provenance.epochs()) || !std::isfinite(provenance.train_seconds())) {
     return Refused("provenance", "has epochs or train_seconds that are not finite");
   }
@@ -157,7 +186,15 @@ absl::Status ValidateManifest(const v1::Manifest& manifest) {
   RETURN_IF_ERROR(CheckConfig(manifest.config()));
   RETURN_IF_ERROR(CheckFiles(manifest));
   RETURN_IF_ERROR(CheckTolerances(manifest));
+  RETURN_IF_ERROR(CheckPrecisions(manifest));
   return CheckProvenance(manifest.provenance());
+}
+
+const v1::PrecisionPlan* FindPrecision(const v1::Manifest& manifest, std::string_view precision) {
+  for (const v1::PrecisionPlan& plan : manifest.precisions()) {
+    if (plan.precision() == precision) return &plan;
+  }
+  return nullptr;
 }
 
 const v1::FileDigest* FindFile(const v1::Manifest& manifest, std::string_view name) {

@@ -33,6 +33,9 @@ std::string FormatManifest(const v1::Manifest& manifest);
 // family are MakeModel's to judge, the files' content ReadVersion's.
 absl::Status ValidateManifest(const v1::Manifest& manifest);
 
+// How the version is computed in "bf16" or "int8"; null where the manifest has no plan for it.
+const v1::PrecisionPlan* FindPrecision(const v1::Manifest& manifest, std::string_view precision);
+
 // The entry of a file; null where the manifest does not list it.
 const v1::FileDigest* FindFile(const v1::Manifest& manifest, std::string_view name);
 

@@ -148,6 +148,28 @@ TEST_F(GoldenTest, NeedsAToleranceForDeviceAndPrecision) {
               Refuses(kRefused, HasSubstr("no golden tolerance for fp32 on cuda")));
 }
 
+// Logits of a precision stand beside those of fp32, and are what it is compared with.
+TEST_F(GoldenTest, APrecisionMayHaveLogitsOfItsOwn) {
+  v1::GoldenTolerance& tolerance = *version_.manifest.add_golden_tolerances();
+  tolerance.set_device("cpu");
+  tolerance.set_precision("int8");
+  tolerance.set_tolerance(1e-5f);
+  EXPECT_TRUE(CheckWith(DecodeRawPicture, "cpu", "int8").ok()) << "without its own, those of fp32";
+  const std::unique_ptr<Model> model = *BuildModel(version_);
+  ASSERT_TRUE(RecordGolden(*model, ForwardOf(*model), DecodeRawPicture, version_.golden, "int8").ok());
+  EXPECT_TRUE(CheckWith(DecodeRawPicture, "cpu", "int8").ok());
+  Golden("int8.logits.1").add_(0.01);
+  EXPECT_THAT(CheckWith(DecodeRawPicture, "cpu", "int8"), Refuses(kRefused, HasSubstr("golden \"picture.1\"")));
+  EXPECT_TRUE(Check().ok()) << Check();
+  const auto drift = [&](std::string_view precision) {
+    return GoldenDrift(version_, *model, ForwardOf(*model), DecodeRawPicture, precision).value();
+  };
+  EXPECT_GT(drift("int8"), 0.001f);
+  EXPECT_LT(drift("fp32"), 1e-5f);
+  golden_.erase("int8.logits.2");
+  EXPECT_THAT(CheckWith(DecodeRawPicture, "cpu", "int8"), Refuses(kRefused, HasSubstr("int8.logits.2")));
+}
+
 TEST_F(GoldenTest, NeedsAPicture) {
   golden_.erase("picture.1");
   golden_["input.1"] = StoredOf(at::full({1, 8, 8}, 0.5, at::kFloat));

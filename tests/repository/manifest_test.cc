@@ -93,8 +93,29 @@ constexpr Fault kFaults[] = {
     {"tolerance NaN", [](v1::Manifest& m) { m.mutable_golden_tolerances(0)->set_tolerance(NAN); }, "must be above 0"},
     {"tolerance wide", [](v1::Manifest& m) { m.mutable_golden_tolerances(0)->set_tolerance(1e9f); }, "at most 0.1"},
     {"device", [](v1::Manifest& m) { m.mutable_golden_tolerances(0)->set_device("cuda:0"); }, "not cpu or cuda"},
-    {"precision", [](v1::Manifest& m) { m.mutable_golden_tolerances(0)->set_precision("int8"); }, "not fp32 or bf16"},
+    {"precision", [](v1::Manifest& m) { m.mutable_golden_tolerances(0)->set_precision("int4"); },
+     "not fp32, bf16 or int8"},
     {"tolerance twice", [](v1::Manifest& m) { *m.add_golden_tolerances() = m.golden_tolerances(0); }, "cpu fp32 twice"},
+    {"plan of fp32", [](v1::Manifest& m) { m.add_precisions()->set_precision("fp32"); }, "not bf16 or int8"},
+    {"plan twice",
+     [](v1::Manifest& m) {
+       m.add_precisions()->set_precision("int8");
+       m.add_precisions()->set_precision("int8");
+     },
+     "precisions has int8 twice"},
+    {"operator twice",
+     [](v1::Manifest& m) {
+       m.add_precisions()->set_precision("int8");
+       m.mutable_precisions(0)->add_kept("head");
+       m.mutable_precisions(0)->add_kept("head");
+     },
+     "keeps \"head\" from int8 twice"},
+    {"metric of a plan",
+     [](v1::Manifest& m) {
+       m.add_precisions()->set_precision("int8");
+       m.mutable_precisions(0)->add_metrics()->set_name("");
+     },
+     "precisions has a metric"},
     {"metric", [](v1::Manifest& m) { m.mutable_provenance()->mutable_metrics(0)->set_value(NAN); }, "metric \"top1\""},
     {"epochs", [](v1::Manifest& m) { m.mutable_provenance()->set_epochs(INFINITY); }, "epochs"},
     {"malformed UTF-8", [](v1::Manifest& m) { m.mutable_provenance()->set_recipe("\xff"); }, "recipe is not UTF-8"},
