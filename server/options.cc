@@ -203,6 +203,10 @@ void BindFlags(CLI::App& app, ServerOptions& options) {
       "HOST:PORT");
   Add(app, "--port-file", options.port_file, "file to write the bound addresses to", "FILE");
   Add(app, "--device", options.device, "cpu or cuda:N", "DEVICE");
+  Add(app, "--precision", options.registry.precision,
+      "what models are computed in unless --serving-config says otherwise: fp32, or bf16 or int8 where the version's "
+      "manifest has a plan for it (vitrine-repo quantize)",
+      "NAME");
   Add(app, "--executors", options.executor.threads, "threads that decode and compute, one per core; 0 takes every core",
       "N");
   Add(app, "--pin", options.pin, "pin each executor to a core: auto (where nobody else runs on the cores), on, off",

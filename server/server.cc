@@ -65,7 +65,11 @@ class RunningServer : public Server {
         clock_(clock),
         metrics_(options_.executor.ThreadCount(), VITRINE_VERSION, options_.revision),
         settings_(std::move(settings)),
-        loader_(options_.repository, device, &metrics_, &model_limits_, [this] { return registry_.CoresPerLoad(); }),
+        loader_(options_.repository, device,
+                {.metrics = &metrics_,
+                 .limits = &model_limits_,
+                 .cores = [this] { return registry_.CoresPerLoad(); },
+                 .precision_of = [this](const VersionId& id) { return settings_->PrecisionOf(id); }}),
         registry_(
             options_.registry,
             {.load = [this](const VersionId& id) { return loader_.Load(id); },
@@ -88,7 +92,7 @@ class RunningServer : public Server {
                  .repository = [this] { return registry_.repository_status(); },
                  .version = VITRINE_VERSION,
                  .revision = options_.revision,
-                 .compute = ComputeOn(device),
+                 .compute = ComputeOn(device, *ParsePrecision(options_.registry.precision)),
                  .flags = FlagsInForce(options)},
                 clock) {
     KeepHistory();
@@ -102,7 +106,8 @@ class RunningServer : public Server {
 
   // Everything that can fail on this machine is tried, and every fault named.
   absl::Status Open() {
-    std::vector<absl::Status> faults = {OpenDevice(options_.executor.device)};
+    std::vector<absl::Status> faults = {
+        OpenDevice(options_.executor.device, *ParsePrecision(options_.registry.precision))};
     // Whatever is wrong with a file of the identity, no calls are taken: there is no falling back to plaintext.
     absl::StatusOr<std::unique_ptr<Identity>> identity = Identity::Open(options_.identity);
     faults.push_back(identity.status());
@@ -165,7 +170,7 @@ class RunningServer : public Server {
     canaries_.Start(
         [this](const VersionId& id, const std::string& reason) { return admin_.RollBackCanary(id, reason); });
     starter_ = std::thread([this] { AwaitFirstPoll(); });
-    const Compute compute = ComputeOn(options_.executor.device);
+    const Compute compute = ComputeOn(options_.executor.device, *ParsePrecision(options_.registry.precision));
     Log(LogLevel::kInfo, "started",
         {{"repository", options_.repository},
          {"listen", address_},

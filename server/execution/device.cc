@@ -10,7 +10,8 @@
 #include "absl/strings/str_cat.h"
 #include "base/simd/chosen_path.h"
 #include "base/simd/cpu_description.h"
-#include "engine/cpu/kernels/kernels.h"
+#include "base/status_macros.h"
+#include "engine/cpu/instructions.h"
 #include "engine/torch_library.h"
 
 namespace vitrine {
@@ -46,8 +47,15 @@ absl::StatusOr<Device> ParseDevice(std::string_view text) {
                                                  "\" is not known; use cpu, cuda:0, cuda:1, ..."));
 }
 
-absl::Status OpenDevice(const Device& device) {
-  if (device.kind == Device::Kind::kCpu) return cpu::ChosenPath().status();
+absl::Status OpenDevice(const Device& device, Precision precision) {
+  if (device.kind == Device::Kind::kCpu) {
+    ASSIGN_OR_RETURN(const cpu::CpuPath path, cpu::ChosenPath());
+    const absl::Status can = engine::CanCompute(precision, path);
+    return can.ok() ? can : absl::FailedPreconditionError(absl::StrCat("--precision: ", std::string(can.message())));
+  }
+  if (precision != Precision::kFp32) {
+    return Refuse(device, absl::StrCat("--precision ", Name(precision), " is for a CPU"));
+  }
   // The driver first: without it LibTorch's library would load and then report no device, without a reason.
   if (dlopen("libcuda.so.1", RTLD_NOW | RTLD_GLOBAL) == nullptr) {
     return Refuse(device, absl::StrCat("there is no NVIDIA driver on this machine (", LoadError(), ")"));
@@ -58,8 +66,9 @@ absl::Status OpenDevice(const Device& device) {
   return opened.ok() ? opened : Refuse(device, std::string(opened.message()));
 }
 
-Compute ComputeOn(const Device& device) {
-  Compute compute{.device = device.name(), .cpu = cpu::CpuDescription(), .path = "libtorch", .precision = "fp32"};
+Compute ComputeOn(const Device& device, Precision precision) {
+  Compute compute{
+      .device = device.name(), .cpu = cpu::CpuDescription(), .path = "libtorch", .precision = Name(precision)};
   if (device.kind != Device::Kind::kCpu) return compute;
   const absl::StatusOr<cpu::CpuPath> path = cpu::ChosenPath();
   if (path.ok()) compute.path = cpu::Name(engine::FindKernels(*path)->path);

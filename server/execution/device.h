@@ -7,6 +7,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "engine/precision.h"
 
 namespace vitrine {
 
@@ -25,17 +26,18 @@ absl::StatusOr<Device> ParseDevice(std::string_view text);
 
 // Makes the device usable: for the CPU it looks at VITRINE_ISA (base/simd/chosen_path.h); for a CUDA device it loads
 // LibTorch and its CUDA library, and checks that the device exists. Once, before anything else is done with it.
-// FAILED_PRECONDITION names what is missing: the driver, the first library that cannot be loaded, or the device.
-absl::Status OpenDevice(const Device& device);
+// FAILED_PRECONDITION names what is missing: the driver, the first library that cannot be loaded, the device, or the
+// CPU's instructions for products of `precision`, which models are to be computed in unless they say otherwise.
+absl::Status OpenDevice(const Device& device, Precision precision = Precision::kFp32);
 
 // What computes on an open device, in words.
 struct Compute {
   std::string device;
   std::string cpu;        // its own name and numbers
   std::string path;       // of the engine's kernels, "avx512"; "libtorch" on a CUDA device
-  std::string precision;  // that models compute in
+  std::string precision;  // that models compute in, unless they say otherwise
 };
-Compute ComputeOn(const Device& device);
+Compute ComputeOn(const Device& device, Precision precision);
 
 // Whether an open CUDA device is lost for good; see TorchLibrary::is_lost.
 bool IsLost(const Device& device);

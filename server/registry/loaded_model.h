@@ -47,14 +47,15 @@ struct LoadedModel {
   std::string weights_sha256;
   std::vector<std::string> labels;
   std::string device;        // "cpu" or "cuda:N"
-  std::string precision;     // "fp32"
+  std::string precision;     // "fp32", "bf16" or "int8"
   int64_t device_bytes = 0;  // of the weights, as fp32
   AttentionAbility attention;
   FeatureAbility features;
   std::shared_ptr<const ModelDescription> description;
   std::shared_ptr<const Backend> backend;
 
-  // Shared by the versions of a model, so that a new version starts with what is known about the old.
+  // Shared by the versions of a model that are computed in one precision, so that a new version starts with what is
+  // known about the old.
   std::shared_ptr<ModelCost> cost = std::make_shared<ModelCost>();
   std::shared_ptr<ModelMetrics> metrics;            // null: not counted (tests)
   std::shared_ptr<VersionMetrics> version_metrics;  // null where `metrics` is

@@ -18,6 +18,7 @@
 #include "engine/logits.h"
 #include "engine/torch_library.h"
 #include "repository/golden.h"
+#include "repository/manifest.h"
 #include "repository/stored_version.h"
 #include "repository/weights.h"
 #include "server/clock.h"
@@ -71,11 +72,31 @@ class StoredWeights : public engine::WeightSource {
   std::vector<StoredTensor>& weights_;
 };
 
-absl::StatusOr<std::unique_ptr<const Backend>> MakeBackend(WeightedModel& model, const Device& device) {
+// What is kept from the precision, as the manifest says.
+absl::StatusOr<PrecisionChoice> ChoiceOf(const v1::Manifest& manifest, Precision precision, const Device& device) {
+  PrecisionChoice choice = {.precision = precision, .kept = {}};
+  if (precision == Precision::kFp32) return choice;
+  const std::string version = absl::StrCat(manifest.model(), "/", manifest.version());
+  if (device.kind != Device::Kind::kCpu) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        version, ": ", Name(precision), " is computed on a CPU alone; this server computes on ", device.name()));
+  }
+  const v1::PrecisionPlan* const plan = FindPrecision(manifest, Name(precision));
+  if (plan == nullptr) {
+    return absl::FailedPreconditionError(absl::StrCat(version, ": the manifest does not say how to compute in ",
+                                                      Name(precision),
+                                                      "; `vitrine-repo quantize` publishes a version that does"));
+  }
+  choice.kept.insert(plan->kept().begin(), plan->kept().end());
+  return choice;
+}
+
+absl::StatusOr<std::unique_ptr<const Backend>> MakeBackend(WeightedModel& model, const Device& device,
+                                                           const PrecisionChoice& choice) {
   StoredWeights weights(model.weights);
   if (device.kind == Device::Kind::kCpu) {
     ASSIGN_OR_RETURN(const cpu::CpuPath path, cpu::ChosenPath());
-    return MakeCpuBackend(model.description.program(), weights, path);
+    return MakeCpuBackend(model.description.program(), weights, path, choice);
   }
   ASSIGN_OR_RETURN(const TorchLibrary* torch, OpenTorchLibrary());
   std::vector<const float*> floats;
@@ -91,32 +112,33 @@ int64_t BytesOf(const WeightedModel& model) {
 }
 
 absl::StatusOr<ModelHandle> BuildAndProve(StoredVersion stored, const VersionId& id, const Device& device,
-                                          std::shared_ptr<ModelCost> cost, const std::function<int()>& cores,
-                                          Metrics* metrics, std::shared_ptr<QueueLimits> queue_limits) {
+                                          Precision precision, std::shared_ptr<ModelCost> cost,
+                                          const ModelLoader::Parts& parts) {
   auto loaded = std::make_shared<LoadedModel>();
-  loaded->precision = "fp32";
+  ASSIGN_OR_RETURN(const PrecisionChoice choice, ChoiceOf(stored.manifest, precision, device));
+  loaded->precision = Name(precision);
   loaded->cost = std::move(cost);
   {
     ASSIGN_OR_RETURN(WeightedModel model, FitStored(stored.manifest, std::exchange(stored.weights, {})));
     loaded->device_bytes = BytesOf(model);
-    ASSIGN_OR_RETURN(loaded->backend, MakeBackend(model, device));
+    ASSIGN_OR_RETURN(loaded->backend, MakeBackend(model, device, choice));
     loaded->description = std::make_shared<const ModelDescription>(std::move(model.description));
   }
   // Lets lazy initialisation happen before the first request, too.
-  RETURN_IF_ERROR(ProveGoldens(stored, *loaded, device, cores));
+  RETURN_IF_ERROR(ProveGoldens(stored, *loaded, device, parts.cores));
   loaded->id = id;
   stored.extra_files.clear();
   loaded->golden = std::make_shared<const StoredVersion>(stored);
-  loaded->queue_limits = std::move(queue_limits);
+  if (parts.limits != nullptr) loaded->queue_limits = parts.limits->For(id.model);
   loaded->manifest = std::move(stored.manifest);
   loaded->weights_sha256 = std::move(stored.weights_sha256);
   loaded->labels = std::move(stored.labels);
   loaded->device = device.name();
   loaded->attention = loaded->description->attention();
   loaded->features = loaded->description->features();
-  if (metrics != nullptr) {
-    loaded->metrics = metrics->ForModel(id.model);
-    loaded->version_metrics = metrics->ForVersion(id.model, id.version);
+  if (parts.metrics != nullptr) {
+    loaded->metrics = parts.metrics->ForModel(id.model);
+    loaded->version_metrics = parts.metrics->ForVersion(id.model, id.version);
   }
   return loaded;
 }
@@ -135,18 +157,19 @@ absl::StatusOr<int64_t> ModelLoader::BytesOf(const VersionId& id) const {
 absl::StatusOr<ModelHandle> ModelLoader::Load(const VersionId& id) {
   // On the calling thread alone, so that loading does not take the cores of those who serve: see `cores` for the
   // goldens.
+  const Precision precision = parts_.precision_of == nullptr ? Precision::kFp32 : parts_.precision_of(id);
   std::shared_ptr<ModelCost> cost;
   {
     MutexLock lock(mutex_);
-    std::shared_ptr<ModelCost>& known = costs_[id.model];
+    std::shared_ptr<ModelCost>& known = costs_[{id.model, precision}];
     if (known == nullptr) known = std::make_shared<ModelCost>();
     cost = known;
   }
   std::string fault;
   try {
     ASSIGN_OR_RETURN(StoredVersion stored, ReadVersion(root_, id));
-    absl::StatusOr<ModelHandle> loaded = BuildAndProve(std::move(stored), id, device_, std::move(cost), cores_,
-                                                       metrics_, limits_ == nullptr ? nullptr : limits_->For(id.model));
+    absl::StatusOr<ModelHandle> loaded =
+        BuildAndProve(std::move(stored), id, device_, precision, std::move(cost), parts_);
     malloc_trim(0);  // the weights as they were read are as large as the model, and lie between what stays
     if (!absl::IsInternal(loaded.status())) return loaded;
     fault = std::string(loaded.status().message());
@@ -165,8 +188,8 @@ absl::StatusOr<ModelHandle> ModelLoader::Load(const VersionId& id) {
 absl::StatusOr<double> RerunGoldens(const LoadedModel& model) {
   if (model.golden == nullptr) return absl::FailedPreconditionError("the version came without goldens");
   try {
-    ASSIGN_OR_RETURN(const float drift,
-                     GoldenDrift(*model.golden, *model.description, ForwardOf(model, 1), EncodedPictureToInput));
+    ASSIGN_OR_RETURN(const float drift, GoldenDrift(*model.golden, *model.description, ForwardOf(model, 1),
+                                                    EncodedPictureToInput, model.precision));
     return drift;
   } catch (const std::exception& error) {
     return absl::InternalError(error.what());

@@ -11,6 +11,7 @@
 
 #include "absl/status/statusor.h"
 #include "base/mutex.h"
+#include "engine/precision.h"
 #include "server/execution/device.h"
 #include "server/observability/metrics.h"
 #include "server/registry/loaded_model.h"
@@ -23,13 +24,21 @@ namespace vitrine {
 // Thread-safe; computes on the calling thread, and the goldens on as many as `cores` says.
 class ModelLoader {
  public:
-  // `metrics` and `limits` may be null and outlive the loader. `cores`: how many cores one load may compute on now, at
-  // least 1; asked on the threads that load. Null: one.
-  ModelLoader(std::filesystem::path root, const Device& device, Metrics* metrics = nullptr,
-              ModelLimitsTable* limits = nullptr, std::function<int()> cores = nullptr)
-      : root_(std::move(root)), device_(device), metrics_(metrics), limits_(limits), cores_(std::move(cores)) {}
+  // What it works with, all of which may be null and outlives the loader.
+  struct Parts {
+    Metrics* metrics = nullptr;
+    ModelLimitsTable* limits = nullptr;
+    // How many cores one load may compute on now, at least 1; asked on the threads that load. Null: one.
+    std::function<int()> cores = nullptr;
+    // In what a version is to be computed; asked likewise. Null: fp32.
+    std::function<Precision(const VersionId& id)> precision_of = nullptr;
+  };
+  ModelLoader(std::filesystem::path root, const Device& device) : ModelLoader(std::move(root), device, Parts()) {}
+  ModelLoader(std::filesystem::path root, const Device& device, Parts parts)
+      : root_(std::move(root)), device_(device), parts_(std::move(parts)) {}
 
-  // The status names file and fault, in words that may be shown to callers of the Registry service.
+  // The status names file and fault, in words that may be shown to callers of the Registry service; FAILED_PRECONDITION
+  // where the version cannot be computed in the precision that is asked for.
   absl::StatusOr<ModelHandle> Load(const VersionId& id);
 
   // Bytes that a version takes in memory at least, from its manifest alone: its weights, or the largest of its files
@@ -39,11 +48,10 @@ class ModelLoader {
  private:
   const std::filesystem::path root_;
   const Device device_;
-  Metrics* const metrics_;
-  ModelLimitsTable* const limits_;
-  const std::function<int()> cores_;
+  const Parts parts_;
   Mutex mutex_;
-  std::map<std::string, std::shared_ptr<ModelCost>> costs_ ABSL_GUARDED_BY(mutex_);  // by model
+  // By model and what it is computed in: versions of the same cost the same.
+  std::map<std::pair<std::string, Precision>, std::shared_ptr<ModelCost>> costs_ ABSL_GUARDED_BY(mutex_);
 };
 
 // Runs the goldens of a loaded version again, on the model that serves and on the calling thread alone: how far it is

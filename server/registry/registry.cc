@@ -49,6 +49,10 @@ absl::Status RegistryOptions::Validate() const {
   if (loads_at_once < 1) {
     return absl::InvalidArgumentError(absl::StrCat("loads_at_once is ", loads_at_once, "; it must be 1 or more"));
   }
+  if (!ParsePrecision(precision)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--precision is \"", precision, "\"; it must be fp32, bf16 or int8"));
+  }
   if (max_memory_bytes < 1) {
     return absl::InvalidArgumentError(
         absl::StrCat("--model-memory is ", max_memory_bytes, "; it must be 1 or more bytes"));
@@ -59,6 +63,7 @@ absl::Status RegistryOptions::Validate() const {
 ServingSettings::Options RegistryOptions::Serving() const {
   ServingSettings::Options settings{.serving_config = serving_config, .admin_state = admin_state, .default_policy = {}};
   settings.default_policy.set_latest(keep_versions);
+  settings.precision = ParsePrecision(precision).value_or(Precision::kFp32);
   return settings;
 }
 

@@ -39,6 +39,8 @@ struct RegistryOptions {
   // A version that failed is tried again when its manifest changes, and after a delay that doubles from first to last.
   absl::Duration first_retry = absl::Seconds(2);
   absl::Duration last_retry = absl::Minutes(2);
+  // What versions are computed in where the settings say nothing: "fp32", "bf16" or "int8".
+  std::string precision = "fp32";
   // See ServingSettings::Options; empty: none.
   std::string serving_config;
   std::string admin_state;
@@ -163,6 +165,7 @@ class Registry {
   void ReapRetired();
   void TellUnreadable(const std::map<std::string, absl::Status>& models);
   void TellRepositoryStatus(const absl::StatusOr<Listing>& listed) ABSL_EXCLUSIVE_LOCKS_REQUIRED(poll_mutex_);
+  // What a version is loaded from as it is now, and the precision that it is to be computed in.
   std::string ManifestStamp(const VersionId& id) const;
   std::string FilesStamp(const VersionId& id) const;
 

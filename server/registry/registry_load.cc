@@ -87,7 +87,7 @@ void Registry::Bring(const VersionId& id, const ModelPlan& plan) {
   TellReady(**loaded, clock_.Now() - begin);
 }
 
-// Its files are not those that were loaded, and it is time to try.
+// Its files are not those that were loaded, or it was not in this precision, and it is time to try.
 bool Registry::IsReplaced(const KnownVersion& known, const std::set<int64_t>& present) const {
   const VersionId& id = known.status.id;
   return known.status.state == v1::READY && present.contains(id.version) && clock_.Now() >= known.retry_at &&
@@ -110,6 +110,7 @@ void Registry::Replace(const KnownVersion& known) {
   const bool differs =
       loaded.ok() && ((*loaded)->weights_sha256 != known.status.model->weights_sha256 ||
                       (*loaded)->manifest.SerializeAsString() != known.status.model->manifest.SerializeAsString());
+  const bool other_precision = loaded.ok() && (*loaded)->precision != known.status.model->precision;
   if (!loaded.ok() || differs) {
     Log(LogLevel::kWarning, "the files of a version were replaced, which a new version should have been",
         {{"model", id.model},
@@ -127,10 +128,10 @@ void Registry::Replace(const KnownVersion& known) {
       }
       version.stamp = stamp;
       version.failures = 0;
-      if (differs) version.status.model = *loaded;
+      if (differs || other_precision) version.status.model = *loaded;
     });
   });
-  if (differs) TellReady(**loaded, clock_.Now() - begin);
+  if (differs || other_precision) TellReady(**loaded, clock_.Now() - begin);
 }
 
 absl::StatusOr<ModelHandle> Registry::Load(const VersionId& id, const ModelPlan& plan) {
@@ -148,6 +149,7 @@ void Registry::TellReady(const LoadedModel& loaded, absl::Duration spent) {
       {{"model", loaded.id.model},
        {"version", loaded.id.version},
        {"device", loaded.device},
+       {"precision", loaded.precision},
        {"bytes", loaded.device_bytes},
        {"load_ms", absl::ToDoubleMilliseconds(spent)}});
 }
@@ -190,7 +192,8 @@ void Registry::TellFailure(const VersionId& id, const absl::Status& fault, const
 }
 
 std::string Registry::ManifestStamp(const VersionId& id) const {
-  return FileStamp(options_.root / id.model / std::to_string(id.version) / kManifestFile);
+  return absl::StrCat(FileStamp(options_.root / id.model / std::to_string(id.version) / kManifestFile), ", ",
+                      Name(settings_.PrecisionOf(id)));
 }
 
 std::string Registry::FilesStamp(const VersionId& id) const {

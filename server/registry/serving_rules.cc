@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "engine/precision.h"
 #include "repository/repository.h"
 #include "repository/text.h"
 #include "server/scheduling/batching_policy.h"
@@ -92,6 +93,25 @@ absl::Status ValidateBatching(const v1::BatchLimits& batching) {
   return absl::OkStatus();
 }
 
+absl::Status CheckPrecision(const std::string& field, const std::string& precision) {
+  if (ParsePrecision(precision)) return absl::OkStatus();
+  return Refuse(absl::StrCat(field, " is ", Quoted(precision), "; it must be fp32, bf16 or int8"));
+}
+
+absl::Status ValidatePrecisions(const v1::ModelServing& serving) {
+  if (!serving.precision().empty()) RETURN_IF_ERROR(CheckPrecision("precision", serving.precision()));
+  std::set<int64_t> seen;
+  for (const v1::VersionPrecision& of : serving.version_precisions()) {
+    RETURN_IF_ERROR(CheckVersion("version_precisions: a version", of.version()));
+    RETURN_IF_ERROR(
+        CheckPrecision(absl::StrCat("version_precisions: the precision of version ", of.version()), of.precision()));
+    if (!seen.insert(of.version()).second) {
+      return Refuse(absl::StrCat("version_precisions: version ", of.version(), " has two precisions; give it one"));
+    }
+  }
+  return absl::OkStatus();
+}
+
 absl::Status SecondsInRange(const std::string& field, bool set, double value) {
   if (!set || (value >= 1 && value <= kLongestSeconds)) return absl::OkStatus();
   return Refuse(absl::StrCat(field, " is ", value, "; it must be 1 to ", kLongestSeconds, " seconds"));
@@ -138,6 +158,7 @@ absl::Status ValidateParts(const v1::ModelServing& serving) {
   RETURN_IF_ERROR(ValidateTraffic(serving));
   RETURN_IF_ERROR(ValidateLimits(serving.limits()));
   RETURN_IF_ERROR(ValidateBatching(serving.batching()));
+  RETURN_IF_ERROR(ValidatePrecisions(serving));
   return ValidateGuard(serving.canary_guard());
 }
 

@@ -137,6 +137,16 @@ ModelPlan ServingSettings::Plan(const std::string& model, const Edit& edit) cons
   return plan;
 }
 
+Precision ServingSettings::PrecisionOf(const VersionId& id) const {
+  MutexLock lock(mutex_);
+  const v1::ModelServing* const row = FileRow(id.model);
+  if (row == nullptr) return options_.precision;
+  for (const v1::VersionPrecision& of : row->version_precisions()) {
+    if (of.version() == id.version) return ParsePrecision(of.precision()).value_or(options_.precision);
+  }
+  return ParsePrecision(row->precision()).value_or(options_.precision);
+}
+
 std::vector<std::string> ServingSettings::Models() const {
   MutexLock lock(mutex_);
   std::set<std::string> names;

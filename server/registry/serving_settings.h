@@ -12,6 +12,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/mutex.h"
+#include "engine/precision.h"
+#include "repository/repository.h"
 #include "vitrine/v1/serving.pb.h"
 
 namespace vitrine {
@@ -41,6 +43,8 @@ class ServingSettings {
     std::filesystem::path admin_state;
     // For models without a policy.
     v1::VersionPolicy default_policy;
+    // For models that the file says nothing about.
+    Precision precision = Precision::kFp32;
   };
 
   // Reads both files. INVALID_ARGUMENT names file, place and fault, for either: a server does not start on settings
@@ -56,6 +60,8 @@ class ServingSettings {
 
   // With `edit`: how the model would be served after that change.
   ModelPlan Plan(const std::string& model, const Edit& edit = nullptr) const;
+  // In what a version is to be computed: as the file says of it, or of its model, else the default.
+  Precision PrecisionOf(const VersionId& id) const;
   // Every model that the file or the Admin service says something about.
   std::vector<std::string> Models() const;
 

@@ -15,6 +15,8 @@
 
 #include "absl/base/config.h"
 #include "absl/strings/str_cat.h"
+#include "base/simd/chosen_path.h"
+#include "engine/cpu/instructions.h"
 #include "models/model_description.h"
 #include "repository/manifest.h"
 #include "server/registry/memory_budget.h"
@@ -65,7 +67,7 @@ class ModelLoaderTest : public ::testing::Test {
 
   ScratchFolder folder_;
   Metrics metrics_{1, ""};
-  ModelLoader loader_{folder_.path(), Device{}, &metrics_};
+  ModelLoader loader_{folder_.path(), Device{}, {.metrics = &metrics_}};
   FakeClock clock_;
 };
 
@@ -94,6 +96,43 @@ TEST_F(ModelLoaderTest, VersionsOfAModelShareWhatIsMeasured) {
   EXPECT_EQ((*first)->cost, (*second)->cost);
   EXPECT_EQ((*first)->metrics, (*second)->metrics);
   EXPECT_NE((*first)->weights_sha256, (*second)->weights_sha256);
+}
+
+// Its goldens prove the precision, too; what the manifest has no plan for is refused with the way out.
+TEST_F(ModelLoaderTest, AVersionIsComputedInThePrecisionThatIsAskedFor) {
+  const VersionId id = PublishVersion(folder_.path(), "small", SmallNativeConfig());
+  Precision wanted = Precision::kInt8;
+  ModelLoader loader(folder_.path(), Device{}, {.precision_of = [&](const VersionId&) { return wanted; }});
+  EXPECT_THAT(loader.Load(id).status().ToString(),
+              AllOf(HasSubstr("small/1: the manifest does not say how to compute in int8"),
+                    HasSubstr("vitrine-repo quantize")));
+  EditManifest(id, [](v1::Manifest& manifest) {
+    manifest.add_precisions()->set_precision("int8");
+    v1::GoldenTolerance& row = *manifest.add_golden_tolerances();
+    row.set_device("cpu");
+    row.set_precision("int8");
+    row.set_tolerance(0.1f);
+  });
+  const absl::Status can = engine::CanCompute(wanted, cpu::ChosenPath().value());
+  const auto loaded = loader.Load(id);
+  ASSERT_EQ(loaded.ok(), can.ok()) << loaded.status();
+  if (!loaded.ok()) return;  // this CPU says why; there is nothing more to it
+  EXPECT_EQ((*loaded)->precision, "int8");
+  wanted = Precision::kFp32;
+  const auto fp32 = loader.Load(id);
+  ASSERT_TRUE(fp32.ok()) << fp32.status();
+  EXPECT_NE((*fp32)->cost, (*loaded)->cost);
+  EXPECT_LT(RerunGoldens(**fp32).value(), 1e-4);
+  EXPECT_GT(RerunGoldens(**loaded).value(), 1e-6) << "it is computed in fp32";
+  EditManifest(id, [](v1::Manifest& manifest) {
+    for (v1::GoldenTolerance& row : *manifest.mutable_golden_tolerances()) {
+      if (row.precision() == "int8") row.set_tolerance(1e-7f);
+    }
+  });
+  wanted = Precision::kInt8;
+  EXPECT_THAT(loader.Load(id).status().ToString(), HasSubstr("gives logits that are off by"));
+  EditManifest(id, [](v1::Manifest& manifest) { manifest.mutable_precisions(0)->add_kept("blocks.9.qkv"); });
+  EXPECT_THAT(loader.Load(id).status().ToString(), HasSubstr("'blocks.9.qkv'"));
 }
 
 TEST_F(ModelLoaderTest, TheNullModelLoads) {

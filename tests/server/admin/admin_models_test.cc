@@ -17,7 +17,7 @@ using ::testing::HasSubstr;
 
 class AdminModelsTest : public ::testing::Test {
  protected:
-  AdminModelsTest() : loader_(files_.root(), Device{}, nullptr, &limits_) {
+  AdminModelsTest() : loader_(files_.root(), Device{}, {.limits = &limits_}) {
     options_.root = files_.root();
     for (uint64_t seed = 1; seed <= 2; ++seed) PublishVersion(files_.root(), "m", SmallNativeConfig(), seed);
   }

@@ -76,6 +76,12 @@ TEST(ServingRules, RefusalsNameModelFieldAndRange) {
     EXPECT_THAT(Fault(absl::StrCat("batching { max_wait_seconds: ", bad, " }")),
                 HasSubstr("it must be 0 to 10 seconds"));
   }
+  EXPECT_THAT(Fault("precision: 'fp16'"), HasSubstr("precision is \"fp16\"; it must be fp32, bf16 or int8"));
+  EXPECT_THAT(Fault("version_precisions { version: 1 }"), HasSubstr("the precision of version 1 is \"\""));
+  EXPECT_THAT(Fault("version_precisions { version: 0 precision: 'int8' }"), HasSubstr("a version is 0"));
+  EXPECT_THAT(Fault("version_precisions { version: 1 precision: 'int8' } "
+                    "version_precisions { version: 1 precision: 'bf16' }"),
+              HasSubstr("version 1 has two precisions"));
   EXPECT_THAT(Fault("} models { model: 'm'"), HasSubstr("two rows"));
   EXPECT_THAT(Fault("} models { model: '../m'"), HasSubstr("../m"));
   EXPECT_THAT(ValidateServing(FromText<v1::ServingConfig>("default_policy { latest: 0 }")).ToString(),
@@ -94,6 +100,7 @@ TEST(ServingRules, TheEndsOfEveryRangeAreTaken) {
         std::string("limits { max_queued_bytes: 1 max_memory_bytes: 1 }"),
         std::string("canary_guard { max_error_rate: 0 }"), std::string("canary_guard { max_error_rate: 1 }"),
         std::string("canary_guard { window_seconds: 1 }"), std::string("canary_guard { window_seconds: 86400 }"),
+        std::string("precision: 'int8' version_precisions { version: 1 precision: 'fp32' }"),
         std::string("canary_guard { min_requests: 1 }"), std::string("canary_guard { max_compute_ratio: 0 }"),
         std::string("canary_guard { max_compute_ratio: 1.01 }"), std::string("batching { max_wait_seconds: 0 }"),
         std::string("batching { max_wait_seconds: 10 max_batch_images: 65536 }")}) {
