@@ -11,6 +11,8 @@
 #include "absl/strings/str_cat.h"
 #include "base/simd/chosen_path.h"
 #include "base/status_macros.h"
+#include "engine/cpu/instructions.h"
+#include "engine/precision.h"
 #include "programs/repo_forward.h"
 #include "programs/repo_page.h"
 #include "programs/repo_picture.h"
@@ -49,6 +51,13 @@ absl::Status NoSuchModel(const std::string& repository, const std::string& model
                                           repository, "` shows what is there"));
 }
 
+// Whether this CPU has instructions for the plan's precision beside the path that serves.
+bool IsComputedHere(const v1::PrecisionPlan& plan) {
+  const std::optional<Precision> precision = ParsePrecision(plan.precision());
+  const absl::StatusOr<cpu::CpuPath> path = cpu::ChosenPath();
+  return precision.has_value() && path.ok() && engine::CanCompute(*precision, *path).ok();
+}
+
 // Everything that a server checks before a version turns READY.
 absl::StatusOr<StoredVersion> ReadAndCheck(const std::string& repository, const VersionId& id) {
   ASSIGN_OR_RETURN(StoredVersion version, ReadVersion(repository, id));
@@ -56,7 +65,27 @@ absl::StatusOr<StoredVersion> ReadAndCheck(const std::string& repository, const 
   ASSIGN_OR_RETURN(const cpu::CpuPath path, cpu::ChosenPath());
   ASSIGN_OR_RETURN(const Forward forward, EngineForward(model, path));
   RETURN_IF_ERROR(CheckGolden(version, model.description, forward, PictureInput, "cpu", "fp32"));
+  for (const v1::PrecisionPlan& plan : version.manifest.precisions()) {
+    if (!IsComputedHere(plan)) continue;
+    const PrecisionChoice choice = {.precision = *ParsePrecision(plan.precision()),
+                                    .kept = {plan.kept().begin(), plan.kept().end()}};
+    const absl::StatusOr<Forward> narrow = EngineForward(model, path, choice);
+    if (!narrow.ok()) {
+      return absl::Status(narrow.status().code(),
+                          absl::StrCat(id.model, "/", id.version, ": ", narrow.status().message()));
+    }
+    RETURN_IF_ERROR(CheckGolden(version, model.description, *narrow, PictureInput, "cpu", plan.precision()));
+  }
   return version;
+}
+
+// ", int8 as well" or ", int8 not on this CPU" for each precision that a version may be computed in.
+std::string PrecisionsInWords(const v1::Manifest& manifest) {
+  std::string words;
+  for (const v1::PrecisionPlan& plan : manifest.precisions()) {
+    absl::StrAppend(&words, ", ", plan.precision(), IsComputedHere(plan) ? " as well" : " not on this CPU");
+  }
+  return words;
 }
 
 int64_t CountGoldens(const StoredVersion& version) {
@@ -140,7 +169,8 @@ absl::Status VerifyCommand(const std::string& repository, const std::string& whi
     } else if (version.ok()) {
       std::cout << "ok      " << id.model << "/" << id.version << ": " << version->manifest.files_size()
                 << " files as the manifest says, " << WithSeparators(version->manifest.parameters())
-                << " parameters fit the model, " << CountGoldens(*version) << " goldens within tolerance" << std::endl;
+                << " parameters fit the model, " << CountGoldens(*version) << " goldens within tolerance"
+                << PrecisionsInWords(version->manifest) << std::endl;
     } else {
       std::cout << "FAILED  " << version.status().message() << std::endl;
     }

@@ -20,8 +20,8 @@ Forward By(std::unique_ptr<const Backend> made, const WeightedModel& model, int 
 
 }  // namespace
 
-absl::StatusOr<Forward> EngineForward(const WeightedModel& model, cpu::CpuPath path) {
-  ASSIGN_OR_RETURN(auto backend, MakeCpuBackend(model.description.program(), PointersTo(model), path));
+absl::StatusOr<Forward> EngineForward(const WeightedModel& model, cpu::CpuPath path, const PrecisionChoice& choice) {
+  ASSIGN_OR_RETURN(auto backend, MakeCpuBackend(model.description.program(), PointersTo(model), path, choice));
   return By(std::move(backend), model, FindMachine().Threads());
 }
 

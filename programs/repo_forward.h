@@ -4,13 +4,15 @@
 
 #include "absl/status/statusor.h"
 #include "base/simd/cpu_path.h"
+#include "engine/precision.h"
 #include "repository/golden.h"
 #include "repository/weights.h"
 
 namespace vitrine {
 
 // The compiled engine of a model on one of this CPU's paths, on every core. Errors of MakeCpuBackend.
-absl::StatusOr<Forward> EngineForward(const WeightedModel& model, cpu::CpuPath path);
+absl::StatusOr<Forward> EngineForward(const WeightedModel& model, cpu::CpuPath path,
+                                      const PrecisionChoice& choice = {});
 
 // LibTorch's reference of a model, which outlives it. FAILED_PRECONDITION where LibTorch is not here.
 absl::StatusOr<Forward> ReferenceForward(const WeightedModel& model);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "programs/repo_goldens.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -13,7 +14,7 @@ namespace vitrine {
 namespace {
 
 constexpr std::pair<const char*, float> kFp32Tolerances[] = {{"cpu", 1e-4F}, {"cuda", 1e-3F}};
-constexpr float kBf16Tolerance = 5e-2F;
+constexpr float kNarrowTolerance = 5e-2F;
 
 // Edges and gradients, so that a golden passes through decoding, resizing and cropping.
 Image Pattern(Size size) {
@@ -31,6 +32,13 @@ Image Pattern(Size size) {
   return image;
 }
 
+void AddTolerance(const std::string& device, const std::string& precision, float tolerance, v1::Manifest& manifest) {
+  v1::GoldenTolerance& row = *manifest.add_golden_tolerances();
+  row.set_device(device);
+  row.set_precision(precision);
+  row.set_tolerance(tolerance);
+}
+
 }  // namespace
 
 absl::StatusOr<Safetensors> PatternGoldens(const ModelDescription& model, const Forward& forward) {
@@ -45,16 +53,19 @@ absl::StatusOr<Safetensors> PatternGoldens(const ModelDescription& model, const 
 }
 
 void SetTolerances(v1::Manifest& manifest) {
-  const auto add = [&](const char* device, const char* precision, float tolerance) {
-    v1::GoldenTolerance& row = *manifest.add_golden_tolerances();
-    row.set_device(device);
-    row.set_precision(precision);
-    row.set_tolerance(tolerance);
-  };
   for (const auto& [device, tolerance] : kFp32Tolerances) {
-    add(device, "fp32", tolerance);
-    add(device, "bf16", kBf16Tolerance);
+    AddTolerance(device, "fp32", tolerance, manifest);
+    AddTolerance(device, "bf16", kNarrowTolerance, manifest);
   }
+}
+
+void SetNarrowTolerance(const std::string& precision, v1::Manifest& manifest) {
+  auto& rows = *manifest.mutable_golden_tolerances();
+  const auto is_it = [&](const v1::GoldenTolerance& row) {
+    return row.device() == "cpu" && row.precision() == precision;
+  };
+  rows.erase(std::remove_if(rows.begin(), rows.end(), is_it), rows.end());
+  AddTolerance("cpu", precision, kNarrowTolerance, manifest);
 }
 
 }  // namespace vitrine

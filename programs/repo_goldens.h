@@ -2,6 +2,8 @@
 #ifndef VITRINE_PROGRAMS_REPO_GOLDENS_H_
 #define VITRINE_PROGRAMS_REPO_GOLDENS_H_
 
+#include <string>
+
 #include "absl/status/statusor.h"
 #include "models/model_description.h"
 #include "repository/golden.h"
@@ -16,6 +18,10 @@ absl::StatusOr<Safetensors> PatternGoldens(const ModelDescription& model, const 
 // How far the logits may be off, for either device and precision: sums in another order, other kernels; bf16 has 8 bits
 // of mantissa and passes through every layer.
 void SetTolerances(v1::Manifest& manifest);
+
+// How far the CPU's logits in "bf16" or "int8" may be off from the goldens of that precision, instead of what the
+// manifest said.
+void SetNarrowTolerance(const std::string& precision, v1::Manifest& manifest);
 
 }  // namespace vitrine
 

@@ -13,6 +13,7 @@
 #include "programs/repo_create.h"
 #include "programs/repo_describe.h"
 #include "programs/repo_import.h"
+#include "programs/repo_quantize.h"
 #include "programs/repo_zoo.h"
 
 namespace vitrine {
@@ -35,6 +36,8 @@ constexpr char kExamples[] =
     "  vitrine-repo import staging xcit weights.safetensors --from timm --arch xcit_nano_12_p16_224 --labels "
     "names.txt\n"
     "                                                    publishes weights that others trained\n"
+    "  vitrine-repo quantize staging kv-pos-mnist --precision int8 --data mnist:/data/mnist\n"
+    "                                                    publishes a version that may be computed in bytes too\n"
     "  vitrine-repo list bundled                         what is there\n"
     "  vitrine-repo show bundled kv-pos-mnist            the newest version in full\n"
     "  vitrine-repo verify bundled                       digests, weights and goldens of every version\n"
@@ -52,6 +55,7 @@ struct Flags {
   CreateOptions create;
   DescribeOptions describe;
   ImportOptions import_options;
+  QuantizeOptions quantize;
 
   OutputFormat output() const {
     return format == "json" ? OutputFormat::kJson : format == "csv" ? OutputFormat::kCsv : OutputFormat::kTable;
@@ -106,6 +110,9 @@ Command AddDescribe(CLI::App& app, Flags& flags) {
   describe->add_flag("--every-layer", options.every_layer, "a line for every operator; default one for equal ones");
   describe->add_flag("--measure,!--no-measure", options.measure,
                      "time the engine's steps on one core (default), or count alone");
+  describe
+      ->add_option("--precision", options.precision, "time the steps in fp32 (default), or what can be in bf16 or int8")
+      ->check(CLI::IsMember({"fp32", "bf16", "int8"}));
   describe->add_flag("--paper", options.paper, "with --format csv: the review's operator tables instead");
   describe->add_option("--plot", options.plot, "write the roofline there, as SVG")->type_name("FILE");
   describe
@@ -156,6 +163,10 @@ Command AddImport(CLI::App& app, Flags& flags) {
   return {AddImportCommand(app, flags.import_options), [&flags] { return ImportCommand(flags.import_options); }};
 }
 
+Command AddQuantize(CLI::App& app, Flags& flags) {
+  return {AddQuantizeCommand(app, flags.quantize), [&flags] { return QuantizeCommand(flags.quantize); }};
+}
+
 Command AddList(CLI::App& app, Flags& flags) {
   CLI::App* list = app.add_subcommand("list", "a table of the versions: parameters, size, accuracy");
   AddRepository(*list, flags);
@@ -194,7 +205,8 @@ int Main(int argc, char** argv) {
   app.footer(kExamples);
   app.require_subcommand(1);
   std::vector<Command> commands;
-  for (const auto add : {AddZoo, AddDescribe, AddInit, AddCreate, AddImport, AddList, AddShow, AddVerify, AddPublish}) {
+  for (const auto add :
+       {AddZoo, AddDescribe, AddInit, AddCreate, AddImport, AddQuantize, AddList, AddShow, AddVerify, AddPublish}) {
     commands.push_back(add(app, flags));
   }
   if (const auto exit_code = ParseCommandLine(app, argc, argv)) return *exit_code;

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # vitrine-repo as a user runs it, but for `import`.
 vitrine_test(repo_program_test SOURCES repo_program_test.cc ROOMS repository models PROGRAMS vitrine-repo)
+vitrine_test(repo_quantize_test SOURCES repo_quantize_test.cc ROOMS repository models PROGRAMS vitrine-repo)
 vitrine_script_test(repo_graph_test
   COMMAND ${VITRINE_SYSTEM_PYTHON} -B ${CMAKE_CURRENT_SOURCE_DIR}/repo_graph_test.py ${CMAKE_BINARY_DIR} -v
   PROGRAMS vitrine-repo)

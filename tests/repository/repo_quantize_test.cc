@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+// `vitrine-repo quantize` as a user runs it, on a bundled version and the pictures of its goldens.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "repository/manifest.h"
+#include "repository/stored_version.h"
+#include "tests/paths.h"
+
+namespace vitrine {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr char kModel[] = "kv-pos-mnist";
+
+struct Outcome {
+  int exit_code = -1;
+  std::string out;
+  std::string error;
+};
+
+std::string BytesOf(const fs::path& file) {
+  std::ifstream stream(file, std::ios::binary);
+  return {std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
+}
+
+// A repository with one model, and an image folder with its golden picture in two of the model's classes.
+class QuantizeProgram : public ::testing::Test {
+ protected:
+  QuantizeProgram() {
+    std::string pattern = (fs::temp_directory_path() / "vitrine-quantize-XXXXXX").string();
+    folder_ = mkdtemp(pattern.data());
+    PublishWithoutPlans();
+    for (const char* label : {"3", "7"}) AddPicture("pictures", label);
+  }
+  ~QuantizeProgram() override { fs::remove_all(folder_); }
+
+  // The bundled version as it was before anybody quantized it.
+  void PublishWithoutPlans() {
+    absl::StatusOr<StoredVersion> bundled = ReadVersion(fs::path(VITRINE_SOURCE) / "bundled", {kModel, 1});
+    ASSERT_TRUE(bundled.ok()) << bundled.status();
+    Draft draft = {std::move(bundled->manifest), std::move(bundled->weights), std::move(bundled->golden),
+                   std::move(bundled->labels), std::move(bundled->extra_files)};
+    draft.manifest.clear_precisions();
+    std::erase_if(draft.golden.tensors, [](const auto& named) {
+      return named.first.starts_with("bf16.") || named.first.starts_with("int8.");
+    });
+    const absl::StatusOr<VersionId> published = Publish(Models(), kModel, draft);
+    ASSERT_TRUE(published.ok()) << published.status();
+  }
+
+  std::string Models() const { return folder_ / "models"; }
+
+  void AddPicture(const std::string& data, const std::string& label) {
+    const StoredVersion version = Read(1);
+    const StoredTensor& picture = version.golden.tensors.at(PictureName(version));
+    const fs::path place = folder_ / data / "test" / label;
+    fs::create_directories(place);
+    std::ofstream(place / "picture.png", std::ios::binary).write(picture.As<char>(), picture.bytes());
+  }
+
+  static std::string PictureName(const StoredVersion& version) {
+    for (const auto& [name, tensor] : version.golden.tensors) {
+      if (name.starts_with("picture.")) return name;
+    }
+    return "";
+  }
+
+  StoredVersion Read(int64_t number) const {
+    absl::StatusOr<StoredVersion> version = ReadVersion(Models(), {kModel, number});
+    EXPECT_TRUE(version.ok()) << version.status();
+    return version.ok() ? *std::move(version) : StoredVersion();
+  }
+
+  Outcome Run(const std::string& arguments) const {
+    const fs::path errors = folder_ / "stderr";
+    FILE* const pipe =
+        popen(absl::StrCat(VITRINE_BIN, "/vitrine-repo ", arguments, " 2> ", errors.string()).c_str(), "r");
+    Outcome outcome;
+    std::array<char, 4096> piece;
+    while (const size_t got = fread(piece.data(), 1, piece.size(), pipe)) outcome.out.append(piece.data(), got);
+    const int status = pclose(pipe);
+    if (WIFEXITED(status)) outcome.exit_code = WEXITSTATUS(status);
+    outcome.error = BytesOf(errors);
+    return outcome;
+  }
+
+  Outcome Quantize(const std::string& precision, const std::string& more = "", const std::string& data = "pictures") {
+    return Run(absl::StrCat("quantize ", Models(), " ", kModel, " --precision ", precision,
+                            " --data imagefolder:", (folder_ / data).string(), " ", more));
+  }
+
+  fs::path folder_;
+};
+
+TEST_F(QuantizeProgram, PublishesTheSameModelWithAPlanThatVerifies) {
+  const Outcome quantized = Quantize("int8");
+  ASSERT_EQ(quantized.exit_code, 0) << quantized.error;
+  EXPECT_THAT(quantized.out, AllOf(HasSubstr("kv-pos-mnist/2"), HasSubstr("on pictures test, 2 pictures")));
+  const StoredVersion before = Read(1), after = Read(2);
+  EXPECT_EQ(after.weights_sha256, before.weights_sha256);
+  EXPECT_EQ(after.labels, before.labels);
+  EXPECT_EQ(after.extra_files, before.extra_files);
+  EXPECT_EQ(after.manifest.config().SerializeAsString(), before.manifest.config().SerializeAsString());
+  EXPECT_EQ(after.manifest.provenance().SerializeAsString(), before.manifest.provenance().SerializeAsString());
+  ASSERT_EQ(after.manifest.precisions_size(), 1);
+  const v1::PrecisionPlan& plan = after.manifest.precisions(0);
+  EXPECT_EQ(plan.precision(), "int8");
+  ASSERT_EQ(plan.metrics_size(), 2);
+  EXPECT_EQ(plan.metrics(0).name(), "top1");
+  EXPECT_EQ(plan.metrics(1).name(), "top1 fp32");
+  for (const v1::Metric& metric : plan.metrics()) {
+    EXPECT_EQ(metric.split(), "pictures test, 2 pictures");
+    EXPECT_EQ(metric.images(), 2);
+  }
+  const Outcome verified = Run(absl::StrCat("verify ", Models()));
+  EXPECT_EQ(verified.exit_code, 0) << verified.out;
+  EXPECT_THAT(verified.out, HasSubstr("goldens within tolerance, int8 "));
+}
+
+TEST_F(QuantizeProgram, GoldensOfItsPrecisionStandBesideThoseOfFp32) {
+  ASSERT_EQ(Quantize("bf16").exit_code, 0);
+  const StoredVersion before = Read(1), after = Read(2);
+  size_t narrow = 0;
+  for (const auto& [name, tensor] : after.golden.tensors) {
+    if (!name.starts_with("bf16.")) continue;
+    ++narrow;
+    const StoredTensor& fp32 = after.golden.tensors.at(name.substr(5));
+    const std::string_view ours(tensor.As<char>(), static_cast<size_t>(tensor.bytes()));
+    EXPECT_NE(ours, std::string_view(fp32.As<char>(), static_cast<size_t>(fp32.bytes()))) << name;
+  }
+  EXPECT_GT(narrow, 0u);
+  EXPECT_EQ(after.golden.tensors.size(), before.golden.tensors.size() + narrow);
+}
+
+TEST_F(QuantizeProgram, AnotherPrecisionKeepsThePlanOfTheFirst) {
+  ASSERT_EQ(Quantize("int8").exit_code, 0);
+  ASSERT_EQ(Quantize("bf16").exit_code, 0);
+  ASSERT_EQ(Quantize("int8").exit_code, 0);  // again: replaced
+  const v1::Manifest manifest = Read(4).manifest;
+  EXPECT_EQ(manifest.precisions_size(), 2);
+  EXPECT_NE(FindPrecision(manifest, "int8"), nullptr);
+  EXPECT_NE(FindPrecision(manifest, "bf16"), nullptr);
+  std::multiset<std::string> tolerances;
+  for (const v1::GoldenTolerance& row : manifest.golden_tolerances()) {
+    if (row.device() == "cpu") tolerances.insert(row.precision());
+  }
+  EXPECT_THAT(tolerances, ::testing::ElementsAre("bf16", "fp32", "int8"));
+}
+
+TEST_F(QuantizeProgram, JsonSaysWhatWasMeasuredAndKept) {
+  const Outcome quantized = Quantize("bf16", "--format json --budget 100");
+  ASSERT_EQ(quantized.exit_code, 0) << quantized.error;
+  const json result = json::parse(quantized.out);
+  EXPECT_EQ(result.at("model"), kModel);
+  EXPECT_EQ(result.at("version"), 2);
+  EXPECT_EQ(result.at("precision"), "bf16");
+  EXPECT_EQ(result.at("images"), 2);
+  EXPECT_EQ(result.at("top1_fp32"), result.at("top1"));  // one picture under two labels: right once in any precision
+  EXPECT_TRUE(result.at("kept").empty());
+  EXPECT_GT(result.at("groups").get<int>(), 0);
+}
+
+TEST_F(QuantizeProgram, RefusesPicturesOfWhatTheModelDoesNotKnow) {
+  AddPicture("animals", "zebra");
+  const Outcome refused = Quantize("int8", "", "animals");
+  EXPECT_EQ(refused.exit_code, 1);
+  EXPECT_THAT(refused.error, AllOf(HasSubstr("label \"zebra\""), HasSubstr("none of the model's 10")));
+  EXPECT_FALSE(fs::exists(folder_ / "models" / kModel / "2"));
+}
+
+TEST_F(QuantizeProgram, NothingIsPublishedOfAModelThatIsNotThere) {
+  const Outcome refused =
+      Run(absl::StrCat("quantize ", Models(), " nothing --precision int8 --data imagefolder:", folder_.string()));
+  EXPECT_EQ(refused.exit_code, 1);
+  EXPECT_THAT(refused.error, HasSubstr("no version of nothing"));
+  EXPECT_FALSE(fs::exists(folder_ / "models" / "nothing"));
+}
+
+TEST_F(QuantizeProgram, RefusesWhatIsNoPrecision) {
+  const Outcome refused = Quantize("fp16");
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_THAT(refused.error, HasSubstr("--precision"));
+}
+
+}  // namespace
+}  // namespace vitrine
