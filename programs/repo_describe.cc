@@ -153,8 +153,9 @@ std::string Circumstances(const Description& description) {
 absl::Status Measure(const Subject& subject, const DescribeOptions& options, Description& description) {
   std::cerr << "vitrine-repo: measuring a core, then the steps of a forward pass\n";
   const std::vector<const float*> weights = PointersTo(subject.model);
-  ASSIGN_OR_RETURN(description.measured, MeasureForward(description.program, weights,
-                                                        subject.config().preprocessing().channels(), subject.input));
+  ASSIGN_OR_RETURN(description.measured,
+                   MeasureForward(description.program, weights, subject.config().preprocessing().channels(),
+                                  subject.input, ParsePrecision(options.precision).value_or(Precision::kFp32)));
   description.steps = GroupsOf(*description.measured, options.every_layer);
   return absl::OkStatus();
 }
@@ -198,14 +199,25 @@ std::string Heading(const Subject& subject, const Description& description) {
   return text + "\n";
 }
 
+// "117 GFLOP/s of fp32, 233 of bf16, 466 of int8": of those that the CPU multiplies.
+std::string PeaksInWords(const engine::CorePeaks& peaks) {
+  std::string words = absl::StrFormat("%.0f GFLOP/s of fp32", peaks.gflops);
+  for (const Precision precision : {Precision::kBf16, Precision::kInt8}) {
+    const double gflops = peaks.GflopsOf(precision);
+    if (gflops > 0) absl::StrAppendFormat(&words, ", %.0f of %s", gflops, Name(precision));
+  }
+  return words;
+}
+
 // What was measured, step by step; nothing where nothing was.
 std::string MeasuredInWords(const Description& description) {
   if (!description.measured) return "";
   const Measurement& measured = *description.measured;
   return absl::StrCat(
-      absl::StrFormat("\nThe CPU engine on one core, %s: %.0f GFLOP/s of fp32 multiply-adds, %.0f GB/s from the second "
-                      "cache, %.1f GB/s from memory (all measured now)\n\n",
-                      measured.path, measured.peaks.gflops, measured.peaks.cache_gbps, measured.peaks.memory_gbps),
+      absl::StrFormat("\nThe CPU engine on one core, %s, in %s: %s of multiply-adds, %.0f GB/s from the second cache, "
+                      "%.1f GB/s from memory (all measured now)\n\n",
+                      measured.path, Name(measured.precision), PeaksInWords(measured.peaks), measured.peaks.cache_gbps,
+                      measured.peaks.memory_gbps),
       StepTable(description.steps, measured).Print(OutputFormat::kTable), "\n", Circumstances(description),
       description.Doubtful() ? "; DO NOT TRUST THESE TIMES, measure again when nothing else runs" : "",
       absl::StrFormat("\nsum of the steps %.3f ms, of their bounds %.3f ms; the whole forward pass %.3f ms\n",
@@ -228,7 +240,10 @@ nlohmann::ordered_json AsJson(const Subject& subject, const Description& descrip
   if (description.measured) {
     const Measurement& measured = *description.measured;
     json["machine"] = {{"path", measured.path},
+                       {"precision", Name(measured.precision)},
                        {"gflops", measured.peaks.gflops},
+                       {"bf16_gflops", measured.peaks.bf16_gflops},
+                       {"int8_gflops", measured.peaks.int8_gflops},
                        {"cache_gigabytes_per_second", measured.peaks.cache_gbps},
                        {"memory_gigabytes_per_second", measured.peaks.memory_gbps}};
     json["sum_seconds"] = measured.SumOfSteps();
@@ -267,7 +282,7 @@ absl::Status WritePlot(const std::string& file, const Subject& subject, const De
   roofline.circumstances = Circumstances(description);
   roofline.doubtful = description.Doubtful();
   roofline.peak_of = "multiply-adds";
-  roofline.peak_gflops = peaks.gflops;
+  roofline.peak_gflops = peaks.GflopsOf(measured ? description.measured->precision : Precision::kFp32);
   roofline.bandwidth_of = "second cache";
   roofline.gigabytes_per_second = peaks.cache_gbps;
   roofline.measured = measured;

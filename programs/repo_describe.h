@@ -15,10 +15,11 @@ struct DescribeOptions {
   std::string resolution;  // "224" or "224x320", rows first; empty: the size the model's figures are given for
   int batch = 1;
   bool measure = true;
-  bool every_layer = false;  // a line for every operator, not for every distinct one
-  bool paper = false;        // the review's operator tables, as printed and as corrected
-  std::string plot;          // file for the roofline, empty for none
-  std::string graph;         // file for the drawing of its program, empty for none
+  std::string precision = "fp32";  // of the measured steps: of every operator that can be computed in it
+  bool every_layer = false;        // a line for every operator, not for every distinct one
+  bool paper = false;              // the review's operator tables, as printed and as corrected
+  std::string plot;                // file for the roofline, empty for none
+  std::string graph;               // file for the drawing of its program, empty for none
   OutputFormat format = OutputFormat::kTable;
 };
 

@@ -76,10 +76,12 @@ engine::CorePeaks PeaksOfThisCore() {
 }
 
 absl::StatusOr<Measurement> MeasureForward(const program::Program& program, std::span<const float* const> weights,
-                                           int channels, const WorkloadInput& input) {
+                                           int channels, const WorkloadInput& input, Precision precision) {
   ASSIGN_OR_RETURN(const cpu::CpuPath path, cpu::ChosenPath());
-  ASSIGN_OR_RETURN(const engine::Engine engine, engine::Engine::Make(program, weights, path));
+  ASSIGN_OR_RETURN(const engine::Engine engine,
+                   engine::Engine::Make(program, weights, path, {.precision = precision, .kept = {}}));
   Measurement measured;
+  measured.precision = precision;
   measured.path = cpu::Name(engine.path());
   measured.whole = std::numeric_limits<double>::infinity();
   Timer timer(engine, channels, input);

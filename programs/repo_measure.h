@@ -19,6 +19,7 @@ namespace vitrine {
 // other things between them: what they add to a run is never less than nothing.
 struct Measurement {
   std::string path;  // of instructions: "avx512"
+  Precision precision = Precision::kFp32;
   engine::CorePeaks peaks;
   std::vector<engine::StepProfile> steps;  // of all pictures together
   double whole = 0;
@@ -38,7 +39,7 @@ engine::CorePeaks PeaksOfThisCore();
 // its steps, in rounds over all of them until the shortest times are steady (steady.h). `weights` are in the program's
 // order. UNIMPLEMENTED names an operator that the engine has no step for.
 absl::StatusOr<Measurement> MeasureForward(const program::Program& program, std::span<const float* const> weights,
-                                           int channels, const WorkloadInput& input);
+                                           int channels, const WorkloadInput& input, Precision precision);
 
 }  // namespace vitrine
 

@@ -111,6 +111,13 @@ std::string ManifestAsPage(const v1::Manifest& manifest) {
   for (const v1::GoldenTolerance& row : manifest.golden_tolerances()) {
     facts.push_back({"tolerance", absl::StrFormat("%g in %s on %s", row.tolerance(), row.precision(), row.device())});
   }
+  for (const v1::PrecisionPlan& plan : manifest.precisions()) {
+    std::string words = absl::StrCat(plan.precision(), ", ", plan.kept_size(), " operators kept from it");
+    for (const v1::Metric& metric : plan.metrics()) {
+      absl::StrAppend(&words, "; ", Printable(metric.name()), " ", MetricValue(metric));
+    }
+    facts.push_back({"precision", words});
+  }
   std::vector<std::vector<std::string>> files;
   for (const v1::FileDigest& file : manifest.files()) {
     files.push_back({file.name(), WithSeparators(file.bytes()), file.sha256()});
