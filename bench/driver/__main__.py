@@ -10,6 +10,7 @@ from driver.setup import ROOT, Setup
 PARTS = {
     "forward": ("Forward pass against PyTorch eager, fp32", forward.measure),
     "engine": ("The CPU engine against OpenVINO, fp32", engine.measure),
+    "narrow": ("The CPU engine against OpenVINO, bf16 and int8", engine.measure_narrow),
     "reference": ("The CPU engine against the reference, fp32", reference.measure),
     "service": ("Service", service.measure),
     "maps": ("One caller in eight asks for attention maps", maps.measure),
@@ -21,7 +22,7 @@ PARTS = {
     "training": ("Training against PyTorch, packed batches against padded ones", training.measure),
     "stages": ("Stages, without a goal", stages.measure),
 }
-PLOTTED = {"engine"}
+PLOTTED = {"engine", "narrow"}
 AGAINST = {"against": ("Against another build", against.measure)}
 
 

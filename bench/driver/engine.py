@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The compiled CPU engine against OpenVINO, fp32, with the same weights and pictures, interleaved on the same cores.
+"""The compiled CPU engine against OpenVINO, with the same weights and pictures, interleaved on the same cores.
 
 OpenVINO gets the PyTorch models: timm's where it has them, else the oracles.
 """
@@ -26,12 +26,16 @@ class Case:
     batch: int = 8
     isa: str = ""  # the best of the CPU
     cores: int = 1
+    precision: str = "fp32"
 
     def what(self):
         return (f"{self.name}, {self.side}x{self.side}, batch {self.batch}" + (f", {self.isa}" if self.isa else "")
-                + (", two cores" if self.cores == 2 else ""))
+                + (f", {self.precision}" if self.precision != "fp32" else "") + (", two cores" if self.cores == 2 else ""))
 
 
+GOALS_OF_BF16 = {"xcit-n12": 1.12, "xcit-n12-f-sne-16": 1.12, "xcit-t12": 1.03, "vit-ti16": 1.00,
+                 "eit34-mini-cifar10": 1.2, "xvit-t": 1.2, "kv-cifar10-p4-d256-l4": 1.2}
+GOALS_OF_INT8 = {"xcit-n12": 1.35, "xcit-n12-f-sne-16": 1.35, "xcit-t12": 1.2, "vit-ti16": 1.15}
 GOALS = {"xcit-n12": 1.10, "xcit-t12": 1.02, "vit-ti16": 1.00}
 OTHERS = {"xcit-n12-f-sne-16": 224, "eit34-mini-cifar10": 32, "xvit-t": 224, "kv-cifar10-p4-d256-l4": 32}
 OTHERS_GOAL = 1.2
@@ -43,6 +47,12 @@ CASES = [
     *(Case(name, 224, 1.0, isa="avx2") for name in GOALS),
     *(Case(name, 224, goal, cores=2) for name, goal in GOALS.items()),
 ]
+
+NARROW_GOALS = {"bf16": GOALS_OF_BF16, "int8": GOALS_OF_INT8}
+NARROW_CASES = [Case(name, 224 if name in GOALS else OTHERS[name], goal, cores=2, precision=precision)
+                for precision, goals in NARROW_GOALS.items() for name, goal in goals.items()]
+# Of the largest logit, of weights that nobody trained: whether both compute the same model, and not how well.
+TOLERANCES = {"fp32": forward.TOLERANCE, "bf16": 0.1, "int8": 0.5}
 
 
 class Models:
@@ -69,10 +79,10 @@ class Models:
         return json.loads(subprocess.run(list(map(str, command)), capture_output=True, check=True).stdout)["executed_macs"] / 1e9
 
 
-def openvino(setup, peer, inputs, isa, cores, threads=1):
-    environment = dict(os.environ, ONEDNN_MAX_CPU_ISA=isa.upper()) if isa else None
+def openvino(setup, peer, inputs, case, cores, threads=1):
+    environment = dict(os.environ, ONEDNN_MAX_CPU_ISA=case.isa.upper()) if case.isa else None
     return workers.Worker([setup.python, setups.ROOT / "bench" / "openvino_worker.py", *peer, "--inputs", inputs, "--threads",
-                           threads], cores, environment).wait_until_ready()
+                           threads, "--precision", case.precision], cores, environment).wait_until_ready()
 
 
 def sides_of(setup, models, case):
@@ -80,12 +90,13 @@ def sides_of(setup, models, case):
     peer, inputs = models.peer(case.name), setup.scratch / "inputs.safetensors"
     cores = [setup.core, setup.other_core][:case.cores]
     command = [setup.program("bench_worker"), "forward", "--compiled", "--repository", models.repository, "--model", case.name,
-               *(["--isa", case.isa] if case.isa else []), "--save-inputs", inputs,
+               *(["--isa", case.isa] if case.isa else []), "--precision", case.precision,
+               "--save-inputs", inputs,
                "--sizes", *[f"{case.side}x{case.side}"] * case.batch]
     sides = {"ours": workers.Team([workers.Worker(command, core).wait_until_ready() for core in cores])}
-    sides["OpenVINO"] = workers.Team([openvino(setup, peer, inputs, case.isa, core) for core in cores])
+    sides["OpenVINO"] = workers.Team([openvino(setup, peer, inputs, case, core) for core in cores])
     if case.cores > 1:
-        sides["OpenVINO, two threads"] = workers.Team([openvino(setup, peer, inputs, case.isa, setup.core_list(), threads=2)])
+        sides["OpenVINO, two threads"] = workers.Team([openvino(setup, peer, inputs, case, setup.core_list(), threads=2)])
     return sides
 
 
@@ -94,7 +105,7 @@ def measure_case(setup, models, peak, case):
     sides = sides_of(setup, models, case)
     first = {name: team.workers[0] for name, team in sides.items()}
     for peer in list(first)[1:]:
-        forward.check_agreement(first["ours"].results(), first[peer].results())
+        forward.check_agreement(first["ours"].results(), first[peer].results(), TOLERANCES[case.precision])
     runs = {}
     for name, team in sides.items():
         repetitions = workers.repetitions_for(team, setup.seconds(SECONDS))
@@ -112,19 +123,28 @@ def measure_case(setup, models, peak, case):
                note=note + (f"; OpenVINO has {wide}" if case.isa else ""))
 
 
-def measure_peak(setup, isa):
-    worker = workers.Worker([setup.program("bench_worker"), "peak", *(["--isa", isa] if isa else [])], setup.core)
+def measure_peak(setup, isa, precision):
+    worker = workers.Worker([setup.program("bench_worker"), "peak", *(["--isa", isa] if isa else []), "--precision", precision],
+                            setup.core)
     team = workers.Team([worker.wait_until_ready()])
     repetitions = workers.repetitions_for(team, setup.seconds(0.3))
     return [repetitions * team.images / team.run(repetitions) for _ in range(setup.rounds(ROUNDS))], worker
 
 
-def measure(setup):
+def measure_cases(setup, cases):
     models, rows, peaks = Models(setup), [], {}
-    for isa in sorted({case.isa for case in CASES}):
-        gflops, worker = measure_peak(setup, isa)
-        rows.append(Row(f"peak of one core: {worker.description}, fp32", "GFLOP/s", workers.spread(gflops)))
+    for isa, precision in sorted({(case.isa, case.precision) for case in cases}):
+        gflops, worker = measure_peak(setup, isa, precision)
+        rows.append(Row(f"peak of one core: {worker.description}", "GFLOP/s", workers.spread(gflops)))
         worker.close()
-        peaks[isa] = max(gflops)
-    cases = [case for case in CASES if case.cores <= setup.cores()]
-    return rows + [measure_case(setup, models, peaks[case.isa], case) for case in cases]
+        peaks[isa, precision] = max(gflops)
+    cases = [case for case in cases if case.cores <= setup.cores()]
+    return rows + [measure_case(setup, models, peaks[case.isa, case.precision], case) for case in cases]
+
+
+def measure(setup):
+    return measure_cases(setup, CASES)
+
+
+def measure_narrow(setup):
+    return measure_cases(setup, NARROW_CASES)
