@@ -49,9 +49,56 @@ template <class V>
   }
 }
 
+// What follows the sums of a few rows of a tile, side by side, since each alone waits for its own arithmetic.
+template <class N, int kRows, int kVectors>
+[[gnu::always_inline]] inline void FinishRows(const NarrowGemmCall& call, int64_t row, int64_t column,
+                                              const typename N::Sums* sums) {
+  using V = typename N::V;
+  typename V::Reg y[kRows][kVectors];
+#pragma GCC unroll 4
+  for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 2
+    for (int v = 0; v < kVectors; ++v) {
+      y[r][v] = Finish<N>(call, row + r, column + v * V::kLanes, sums[r * kVectors + v]);
+    }
+  }
+  if (call.activation == Activation::kGelu) {
+#pragma GCC unroll 4
+    for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 2
+      for (int v = 0; v < kVectors; ++v) y[r][v] = EngineGelu::Of<V>(y[r][v]);
+    }
+  } else if (call.activation == Activation::kRelu) {
+#pragma GCC unroll 4
+    for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 2
+      for (int v = 0; v < kVectors; ++v) y[r][v] = V::Max(y[r][v], V::Broadcast(0));
+    }
+  }
+#pragma GCC unroll 4
+  for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 2
+    for (int v = 0; v < kVectors; ++v) {
+      const int64_t from = column + v * V::kLanes;
+      Write<V>(call, row + r, from, v + 1 < kVectors ? V::kLanes : call.columns - from, y[r][v]);
+    }
+  }
+}
+
+// Not part of the tile, which is compiled for every number of rows.
+template <class N, int kVectors>
+[[gnu::noinline]] void FinishTile(const NarrowGemmCall& call, int64_t row, int64_t rows, int64_t column,
+                                  const typename N::Sums* sums) {
+  constexpr int kAtOnce = 4;
+  const int64_t end = row + rows;
+  for (; row + kAtOnce <= end; row += kAtOnce, sums += kAtOnce * kVectors) {
+    FinishRows<N, kAtOnce, kVectors>(call, row, column, sums);
+  }
+  for (; row < end; ++row, sums += kVectors) FinishRows<N, 1, kVectors>(call, row, column, sums);
+}
+
 template <class N, int kRows, int kVectors>
 void NarrowTile(const NarrowGemmCall& call, int64_t row, int64_t column, const std::byte* weights) {
-  using V = typename N::V;
   typename N::Sums sums[kRows][kVectors];
 #pragma GCC unroll 16
   for (int r = 0; r < kRows; ++r) {
@@ -76,33 +123,14 @@ void NarrowTile(const NarrowGemmCall& call, int64_t row, int64_t column, const s
       }
     }
   }
-  typename V::Reg y[kRows][kVectors];
+  // A copy: what another function is told the address of would be in memory all along.
+  typename N::Sums done[kRows * kVectors];
 #pragma GCC unroll 16
   for (int r = 0; r < kRows; ++r) {
 #pragma GCC unroll 2
-    for (int v = 0; v < kVectors; ++v) y[r][v] = Finish<N>(call, row + r, column + v * V::kLanes, sums[r][v]);
+    for (int v = 0; v < kVectors; ++v) done[r * kVectors + v] = sums[r][v];
   }
-  if (call.activation == Activation::kGelu) {
-#pragma GCC unroll 16
-    for (int r = 0; r < kRows; ++r) {
-#pragma GCC unroll 2
-      for (int v = 0; v < kVectors; ++v) y[r][v] = EngineGelu::Of<V>(y[r][v]);
-    }
-  } else if (call.activation == Activation::kRelu) {
-#pragma GCC unroll 16
-    for (int r = 0; r < kRows; ++r) {
-#pragma GCC unroll 2
-      for (int v = 0; v < kVectors; ++v) y[r][v] = V::Max(y[r][v], V::Broadcast(0));
-    }
-  }
-#pragma GCC unroll 16
-  for (int r = 0; r < kRows; ++r) {
-#pragma GCC unroll 2
-    for (int v = 0; v < kVectors; ++v) {
-      const int64_t from = column + v * V::kLanes;
-      Write<V>(call, row + r, from, v + 1 < kVectors ? V::kLanes : call.columns - from, y[r][v]);
-    }
-  }
+  FinishTile<N, kVectors>(call, row, kRows, column, done);
 }
 
 template <class N>
