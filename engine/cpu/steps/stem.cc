@@ -171,23 +171,23 @@ class Passage {
     const program::Convolve& convolve = layer.convolve;
     const Convolution<Number> convolution{*layer.matrix,   layer.activation, convolve.kernel,
                                           convolve.stride, from.channels,    from.columns()};
-    const int64_t outputs = layer.matrix->outputs(), panel_columns = convolution.panel_columns(kernels_);
+    const int64_t channels = layer.matrix->outputs(), panel_columns = convolution.panel_columns(kernels_);
     const int pool = std::max(1, convolve.pool);
     const int64_t places = int64_t{size.width} * pool;
-    for (int64_t panel = 0; panel < outputs; panel += panel_columns) {
-      const int64_t columns = std::min(panel_columns, outputs - panel);
+    for (int64_t panel = 0; panel < channels; panel += panel_columns) {
+      const int64_t columns = std::min(panel_columns, channels - panel);
       for (int row = 0; row < rows * pool; ++row) {
         const int top = (first * pool + row) * convolve.stride - convolve.padding;
         const Number* const corner = from.Row(top) - convolve.padding * from.channels;
         if (convolve.pool > 0) {
-          convolution.RunPanel(kernels_, corner, places, panel, columns, band_ + row * places * outputs, outputs);
+          convolution.RunPanel(kernels_, corner, places, panel, columns, band_ + row * places * channels, channels);
         } else {
           convolution.RunPanel(kernels_, corner, places, panel, columns, row_of(first + row), stride);
         }
       }
     }
     if constexpr (std::is_same_v<Number, float>) {
-      if (convolve.pool > 0) MaxPool(band_, size.width, outputs, pool, row_of(first));
+      if (convolve.pool > 0) MaxPool(band_, size.width, channels, pool, row_of(first));
     }
   }
 
