@@ -8,7 +8,9 @@ ONEDNN_MAX_CPU_ISA in the environment limits what oneDNN and the snippets are ge
 """
 import argparse
 import collections
+import contextlib
 import logging
+import sys
 import warnings
 
 import openvino
@@ -23,7 +25,8 @@ HINTS = {"fp32": "f32", "bf16": "bf16", "int8": "bf16"}
 def quantized(graph, batch):
     import nncf
     nncf.set_log_level(logging.ERROR)
-    return nncf.quantize(graph, nncf.Dataset([batch.numpy()]), subset_size=1, model_type=nncf.ModelType.TRANSFORMER)
+    with contextlib.redirect_stdout(sys.stderr):  # its progress; standard output is the driver's
+        return nncf.quantize(graph, nncf.Dataset([batch.numpy()]), subset_size=1, model_type=nncf.ModelType.TRANSFORMER)
 
 
 def kernels(compiled):
