@@ -114,7 +114,7 @@ TEST_F(PrecisionTest, ACanaryMayBeTheSameWeightsInAnotherPrecision) {
   EXPECT_EQ(seen.size(), 2u);
 }
 
-TEST_F(PrecisionTest, AServerDoesNotStartInWhatTheCpuCannotMultiply) {
+TEST_F(PrecisionTest, AServerDoesNotStartInWhatIsNoPrecision) {
   ServerOptions options = Options();
   options.registry.precision = "int4";
   EXPECT_THAT(options.Validate().ToString(), HasSubstr("--precision is \"int4\"; it must be fp32, bf16 or int8"));

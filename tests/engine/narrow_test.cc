@@ -37,7 +37,7 @@ std::string NameOf(const EngineForm& form, const NarrowPath& narrow) {
 
 // Of the largest logit: eight bits of mantissa, or of a whole row, through every layer of weights that were drawn.
 double ToleranceOf(Precision precision) {
-  return precision == Precision::kBf16 ? 0.05 : 0.2;
+  return precision == Precision::kBf16 ? 0.02 : 0.03;
 }
 
 std::set<std::string> ConvolutionsOfPictures(const program::Program& program) {
