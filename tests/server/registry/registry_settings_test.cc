@@ -28,12 +28,10 @@ class RegistrySettingsTest : public ::testing::Test {
   // With the settings file as it is now.
   void Open() {
     settings_ = *ServingSettings::Open(options_.Serving());
-    registry_ = std::make_unique<Registry>(options_,
-                                           Registry::Parts{.load = loader_ ? loader_ : files_.Loader(),
-                                                           .bytes_of = sizer_,
-                                                           .settings = settings_.get(),
-                                                           .limits = &limits_},
-                                           clock_);
+    registry_ = std::make_unique<Registry>(
+        options_,
+        Registry::Parts{.load = files_.Loader(), .bytes_of = sizer_, .settings = settings_.get(), .limits = &limits_},
+        clock_);
   }
   void Set(const std::function<void(v1::ModelOverride&)>& change) {
     ASSERT_TRUE(settings_->Change("m", change).ok());
@@ -46,46 +44,9 @@ class RegistrySettingsTest : public ::testing::Test {
   RegistryOptions options_;
   ModelLimitsTable limits_;
   Registry::Sizer sizer_;
-  Registry::Loader loader_;
   std::unique_ptr<ServingSettings> settings_;
   std::unique_ptr<Registry> registry_;
 };
-
-// As a version whose files were replaced: the one before serves until the other is ready.
-TEST_F(RegistrySettingsTest, AVersionIsLoadedAnewInAnotherPrecision) {
-  files_.Add("m", 1);
-  files_.Add("m", 2);
-  options_.precision = "bf16";
-  files_.Write("serving", "models { model: 'm' version_policy { all: true } }");
-  bool refuses = false;
-  loader_ = [&, load = files_.Loader()](const VersionId& id) -> absl::StatusOr<ModelHandle> {
-    absl::StatusOr<ModelHandle> loaded = load(id);
-    if (!loaded.ok()) return loaded;
-    if (refuses) return absl::FailedPreconditionError("no plan");
-    auto model = std::make_shared<LoadedModel>();
-    model->id = id;
-    model->precision = Name(settings_->PrecisionOf(id));
-    return model;
-  };
-  Open();
-  registry_->Poll();
-  const auto precision_of = [&](int64_t version) { return registry_->Find("m", version).value()->precision; };
-  EXPECT_EQ(precision_of(1), "bf16");
-  files_.Write("serving",
-               "models { model: 'm' version_policy { all: true } precision: 'int8' "
-               "version_precisions { version: 1 precision: 'fp32' } }");
-  refuses = true;
-  registry_->Poll();
-  EXPECT_EQ(precision_of(1), "bf16") << "what cannot be loaded leaves what is in memory";
-  refuses = false;
-  clock_.Advance(absl::Hours(1));
-  registry_->Poll();
-  EXPECT_EQ(precision_of(1), "fp32");
-  EXPECT_EQ(precision_of(2), "int8");
-  const size_t loads = files_.loads.size();
-  registry_->Poll();
-  EXPECT_EQ(files_.loads.size(), loads);
-}
 
 TEST_F(RegistrySettingsTest, FollowsAPolicyThatChanges) {
   for (int version = 1; version <= 4; ++version) files_.Add("m", version);

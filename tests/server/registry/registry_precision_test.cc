@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// What versions are computed in, as the settings say and as they change.
+#include <gtest/gtest.h>
+
+#include <memory>
+
+#include "server/registry/registry.h"
+#include "tests/server/registry/fake_repository.h"
+
+namespace vitrine {
+namespace {
+
+// As a version whose files were replaced: the one before serves until the other is ready.
+TEST(RegistryPrecision, AVersionIsLoadedAnewInAnother) {
+  FakeRepository files;
+  FakeClock clock;
+  files.Add("m", 1);
+  files.Add("m", 2);
+  RegistryOptions options;
+  options.root = files.root();
+  options.serving_config = (files.folder() / "serving").string();
+  options.precision = "bf16";
+  files.Write("serving", "models { model: 'm' version_policy { all: true } }");
+  bool refuses = false;
+  std::unique_ptr<ServingSettings> settings;
+  const Registry::Loader loader = [&, load = files.Loader()](const VersionId& id) -> absl::StatusOr<ModelHandle> {
+    absl::StatusOr<ModelHandle> loaded = load(id);
+    if (!loaded.ok()) return loaded;
+    if (refuses) return absl::FailedPreconditionError("no plan");
+    auto model = std::make_shared<LoadedModel>();
+    model->id = id;
+    model->precision = Name(settings->PrecisionOf(id));
+    return model;
+  };
+  settings = *ServingSettings::Open(options.Serving());
+  Registry registry(options, {.load = loader, .settings = settings.get()}, clock);
+  registry.Poll();
+  const auto precision_of = [&](int64_t version) { return registry.Find("m", version).value()->precision; };
+  EXPECT_EQ(precision_of(1), "bf16");
+  files.Write("serving",
+              "models { model: 'm' version_policy { all: true } precision: 'int8' "
+              "version_precisions { version: 1 precision: 'fp32' } }");
+  refuses = true;
+  registry.Poll();
+  EXPECT_EQ(precision_of(1), "bf16") << "what cannot be loaded leaves what is in memory";
+  refuses = false;
+  clock.Advance(absl::Hours(1));
+  registry.Poll();
+  EXPECT_EQ(precision_of(1), "fp32");
+  EXPECT_EQ(precision_of(2), "int8");
+  const size_t loads = files.loads.size();
+  registry.Poll();
+  EXPECT_EQ(files.loads.size(), loads);
+}
+
+}  // namespace
+}  // namespace vitrine
