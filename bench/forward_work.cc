@@ -90,7 +90,7 @@ absl::StatusOr<Precision> PrecisionOf(const std::string& name) {
   return absl::InvalidArgumentError(absl::StrCat("\"", name, "\" is no precision; write fp32, bf16 or int8"));
 }
 
-absl::Status ByEngine(const Model& model, const ImageBatch& images, const Forward& forward, Work& work) {
+absl::Status ByEngine(const Model& model, const ImageBatch& images, const ForwardOptions& forward, Work& work) {
   ASSIGN_OR_RETURN(const cpu::CpuPath path, PathOf(forward.isa));
   ASSIGN_OR_RETURN(const Precision precision, PrecisionOf(forward.precision));
   std::vector<const float*> weights;
@@ -116,7 +116,8 @@ absl::Status ByEngine(const Model& model, const ImageBatch& images, const Forwar
 
 }  // namespace
 
-absl::StatusOr<Work> ForwardWork(const std::string& repository, const std::string& name, const Forward& forward) {
+absl::StatusOr<Work> ForwardWork(const std::string& repository, const std::string& name,
+                                 const ForwardOptions& forward) {
   ASSIGN_OR_RETURN(const std::shared_ptr<const Model> model, ReadNewest(repository, name));
   ASSIGN_OR_RETURN(const ImageBatch images, DrawInputs(*model, forward.sizes));
   if (!forward.save_inputs.empty()) RETURN_IF_ERROR(Save(images, forward.save_inputs));
@@ -127,7 +128,7 @@ absl::StatusOr<Work> ForwardWork(const std::string& repository, const std::strin
   return work;
 }
 
-absl::StatusOr<Work> PeakWork(const Forward& forward) {
+absl::StatusOr<Work> PeakWork(const ForwardOptions& forward) {
   ASSIGN_OR_RETURN(const cpu::CpuPath path, PathOf(forward.isa));
   ASSIGN_OR_RETURN(const Precision precision, PrecisionOf(forward.precision));
   RETURN_IF_ERROR(engine::CanCompute(precision, path));

@@ -28,7 +28,7 @@ struct Work {
 int Serve(const std::string& program, const absl::StatusOr<Work>& work);
 
 // The forward pass of a stored model over one batch.
-struct Forward {
+struct ForwardOptions {
   std::vector<std::string> sizes;  // "HEIGHTxWIDTH", one per image; the inputs are drawn from a fixed seed
   std::string save_inputs;         // unless empty, a safetensors file for them ("input.000", ...), so that a peer
                                    // computes the same
@@ -36,11 +36,11 @@ struct Forward {
   std::string isa;                 // of the engine: "avx512", "avx2", "portable"; the best of this CPU where empty
   std::string precision = "fp32";  // of the engine's products, all of them: "fp32", "bf16", "int8"
 };
-absl::StatusOr<Work> ForwardWork(const std::string& repository, const std::string& name, const Forward& forward);
+absl::StatusOr<Work> ForwardWork(const std::string& repository, const std::string& name, const ForwardOptions& forward);
 
 // Multiply-adds in registers, as fast as one core can by that path and in that precision: an "image" is 10^9
 // operations.
-absl::StatusOr<Work> PeakWork(const Forward& forward);
+absl::StatusOr<Work> PeakWork(const ForwardOptions& forward);
 
 // Decoding and preprocessing of all pictures, for a stored model, by the server's own code.
 absl::StatusOr<Work> DecodeWork(const std::string& repository, const std::string& name,

@@ -13,7 +13,7 @@ namespace {
 struct Options {
   std::string repository;
   std::string model;
-  Forward forward;
+  ForwardOptions forward;
   std::vector<std::string> pictures;
 };
 

@@ -34,7 +34,7 @@ std::string Header(const std::vector<int64_t>& shape) {
   return header + '\n';
 }
 
-std::string Bytes(std::span<const float> values) {
+std::string LittleEndian(std::span<const float> values) {
   std::string bytes;
   bytes.reserve(values.size_bytes());
   for (const float value : values) {
@@ -69,7 +69,7 @@ absl::Status NpyFile::Check() {
 }
 
 absl::Status NpyFile::Append(std::span<const float> row) {
-  file_ << Bytes(row);
+  file_ << LittleEndian(row);
   ++rows_;
   return Check();
 }
@@ -87,7 +87,7 @@ absl::Status NpyFile::Finish() {
 }
 
 std::string NpyBytes(const std::vector<int64_t>& shape, std::span<const float> values) {
-  return Header(shape) + Bytes(values);
+  return Header(shape) + LittleEndian(values);
 }
 
 }  // namespace vitrine

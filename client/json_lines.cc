@@ -17,7 +17,7 @@ namespace {
 // Members in the order they are written, and numbers as short as a float needs.
 using Json = nlohmann::basic_json<nlohmann::ordered_map, std::vector, std::string, bool, int64_t, uint64_t, float>;
 
-std::string Line(const Json& json) {
+std::string JsonLine(const Json& json) {
   return json.dump(-1, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace) + "\n";
 }
 
@@ -102,7 +102,7 @@ std::string ClassificationLine(const std::string& picture, const v1::ClassifyRes
   json["precision"] = answer.served_by().precision();
   json["device"] = answer.served_by().device();
   json["weights_sha256"] = answer.served_by().weights_sha256();
-  return Line(json);
+  return JsonLine(json);
 }
 
 std::string FeatureLine(const std::string& picture, const v1::ClassifyResponse& answer, const v1::Feature& feature,
@@ -122,7 +122,7 @@ std::string FeatureLine(const std::string& picture, const v1::ClassifyResponse& 
     if (place.row >= 0) json["row"] = place.row;
   }
   json["weights_sha256"] = answer.served_by().weights_sha256();
-  return Line(json);
+  return JsonLine(json);
 }
 
 namespace {
@@ -185,7 +185,7 @@ void AddModel(const v1::ModelVersion& version, Json& json) {
 std::string ModelLine(const v1::ModelVersion& version) {
   Json json;
   AddModel(version, json);
-  return Line(json);
+  return JsonLine(json);
 }
 
 std::string ModelDetailLine(const v1::ModelVersion& version) {
@@ -195,7 +195,7 @@ std::string ModelDetailLine(const v1::ModelVersion& version) {
   json["config"] = MessageJson(version.config());
   json["provenance"] = MessageJson(version.provenance());
   if (version.has_batching()) json["batching"] = MessageJson(version.batching());
-  return Line(json);
+  return JsonLine(json);
 }
 
 std::string ModelEventLine(const v1::ModelEvent& event, absl::Time time) {
@@ -203,7 +203,7 @@ std::string ModelEventLine(const v1::ModelEvent& event, absl::Time time) {
   json["time"] = absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", time, absl::UTCTimeZone());
   json["removed"] = event.removed();
   AddModel(event.version(), json);
-  return Line(json);
+  return JsonLine(json);
 }
 
 }  // namespace vitrine

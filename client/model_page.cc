@@ -19,7 +19,7 @@ namespace {
 
 constexpr int kName = 14;  // columns of a line's name, the indent included
 
-std::string Bytes(int64_t bytes) {
+std::string BytesInWords(int64_t bytes) {
   if (bytes < 1000) return absl::StrCat(bytes, " bytes");
   if (bytes < 1000000) return absl::StrFormat("%.1f kB", bytes / 1e3);
   return bytes < 1000000000 ? absl::StrFormat("%.1f MB", bytes / 1e6) : absl::StrFormat("%.2f GB", bytes / 1e9);
@@ -150,7 +150,8 @@ std::string ModelPage(const v1::ModelVersion& version, const Page& page) {
   if (version.has_config()) {  // not before its manifest has been read
     lines.Add("input", InputDescription(version.config()));
     lines.Add("parameters", WithCommas(version.parameters()));
-    if (version.device_bytes() > 0) lines.Add("memory", absl::StrCat(Bytes(version.device_bytes()), " on the device"));
+    if (version.device_bytes() > 0)
+      lines.Add("memory", absl::StrCat(BytesInWords(version.device_bytes()), " on the device"));
     lines.Add("weights", version.weights_sha256());
     lines.Add("classes", WithCommas(version.config().classes()));
     lines.Add("labels", absl::StrJoin(version.labels(), ", "));

@@ -29,7 +29,7 @@ std::string JsonLine(const google::protobuf::Message& message) {
   return line + "\n";
 }
 
-std::string Bytes(int64_t bytes) {
+std::string Megabytes(int64_t bytes) {
   constexpr double kMega = 1e6;
   return absl::StrFormat("%.1f MB", static_cast<double>(bytes) / kMega);
 }
@@ -50,7 +50,7 @@ std::string VersionText(const v1::ModelVersion& version) {
   std::string text = absl::StrFormat("  %-*d %-9s", kFirstColumn, version.version(), ModelStateName(version.state()));
   if (ready) absl::StrAppendFormat(&text, "%6g %% of the requests", version.traffic_percent());
   if (!version.version_labels().empty()) absl::StrAppend(&text, "  ", absl::StrJoin(version.version_labels(), ", "));
-  if (version.device_bytes() > 0) absl::StrAppend(&text, "  ", Bytes(version.device_bytes()));
+  if (version.device_bytes() > 0) absl::StrAppend(&text, "  ", Megabytes(version.device_bytes()));
   if (!version.reason().empty()) absl::StrAppend(&text, "  ", Printable(version.reason()));
   return text + "\n";
 }
@@ -80,7 +80,7 @@ std::string ServingText(const v1::ModelServingStatus& serving) {
     text += Fact("unloaded", "no version is kept in memory; bring it back with vitrine models load");
   } else {
     text += Fact("in memory",
-                 absl::StrCat(PolicyText(serving.serving().version_policy()), "; ", Bytes(serving.memory_bytes()),
+                 absl::StrCat(PolicyText(serving.serving().version_policy()), "; ", Megabytes(serving.memory_bytes()),
                               serving.changed_by_admin() ? "; changed by the Admin service" : ""));
   }
   if (serving.stable_version() == 0 && !serving.unloaded()) text += Fact("serves", "nothing: no version is ready");
@@ -116,8 +116,8 @@ absl::Status RunServing(const ClientOptions& options, const std::string& model, 
   }
   if (status.models().empty()) out << "the server has no models\n";
   for (const v1::ModelServingStatus& serving : status.models()) out << ServingText(serving);
-  out << "\nweights in memory: " << Bytes(status.memory_bytes());
-  if (status.has_max_memory_bytes()) out << " of at most " << Bytes(status.max_memory_bytes());
+  out << "\nweights in memory: " << Megabytes(status.memory_bytes());
+  if (status.has_max_memory_bytes()) out << " of at most " << Megabytes(status.max_memory_bytes());
   out << "\nserving config: " << (status.serving_config().empty() ? "none" : Printable(status.serving_config()))
       << "\n";
   if (!status.serving_config_fault().empty()) {

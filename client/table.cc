@@ -19,7 +19,7 @@ std::string Spaces(int n) {
   return std::string(static_cast<size_t>(std::max(n, 0)), ' ');
 }
 
-std::string Line(std::string text) {
+std::string TableLine(std::string text) {
   absl::StripTrailingAsciiWhitespace(&text);
   return text + "\n";
 }
@@ -58,7 +58,7 @@ std::string Table::Header() const {
   for (size_t i = 0; i < columns_.size(); ++i) {
     line += (i == 0 ? "" : Spaces(kGap)) + Cell(i, {columns_[i].header, Style::kFaint});
   }
-  return Line(line);
+  return TableLine(line);
 }
 
 std::string Table::Render(const Row& row) const {
@@ -73,18 +73,18 @@ std::string Table::InColumns(const Row& row) const {
     if (i < flow_) margin += Spaces(columns_[i].width + kGap);
     first += i == flow_ ? PaintLine(lines[0]) + Spaces(columns_[i].width - WidthOf(lines[0])) : Cell(i, row.cells[i]);
   }
-  std::string result = Line(first);
-  for (size_t i = 1; i < lines.size(); ++i) result += Line(margin + PaintLine(lines[i]));
+  std::string result = TableLine(first);
+  for (size_t i = 1; i < lines.size(); ++i) result += TableLine(margin + PaintLine(lines[i]));
   for (const Item& note : row.notes) result += Note(note, static_cast<int>(margin.size()));
   return result;
 }
 
 std::string Table::Stacked(const Row& row) const {
   const int width = std::max(1, page_.width - kIndent);
-  std::string result = Line(Paint({CutStart(row.cells[0].text, page_.width), row.cells[0].style}));
+  std::string result = TableLine(Paint({CutStart(row.cells[0].text, page_.width), row.cells[0].style}));
   const auto add = [&](const std::vector<Item>& items) {
     if (items.empty()) return;
-    for (const auto& line : Fold(items, width)) result += Line(Spaces(kIndent) + PaintLine(line));
+    for (const auto& line : Fold(items, width)) result += TableLine(Spaces(kIndent) + PaintLine(line));
   };
   std::vector<Item> others;
   for (size_t i = 1; i < columns_.size(); ++i) {
@@ -104,14 +104,14 @@ std::string Table::Stacked(const Row& row) const {
 }
 
 std::string Table::Note(const Item& note, int margin) const {
-  if (margin + DisplayWidth(note.text) <= page_.width) return Line(Spaces(margin) + Paint(note));
+  if (margin + DisplayWidth(note.text) <= page_.width) return TableLine(Spaces(margin) + Paint(note));
   std::string result, line;
   for (const absl::string_view word : absl::StrSplit(note.text, ' ', absl::SkipEmpty())) {
     const bool full = !line.empty() && kIndent + DisplayWidth(line) + 1 + DisplayWidth(word) > page_.width;
-    if (full) result += Line(Spaces(kIndent) + Paint({std::exchange(line, ""), note.style}));
+    if (full) result += TableLine(Spaces(kIndent) + Paint({std::exchange(line, ""), note.style}));
     absl::StrAppend(&line, line.empty() ? "" : " ", word);
   }
-  return result + Line(Spaces(kIndent) + Paint({line, note.style}));
+  return result + TableLine(Spaces(kIndent) + Paint({line, note.style}));
 }
 
 std::string Table::Paint(const Item& item) const {

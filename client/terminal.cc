@@ -13,7 +13,7 @@
 namespace vitrine {
 namespace {
 
-constexpr int kNarrowest = 20;
+constexpr int kNarrowestPage = 20;
 
 std::string Environment(const char* name) {
   const char* value = std::getenv(name);
@@ -32,7 +32,7 @@ Page PageBehind(int file_descriptor) {
   } else if (terminal && ioctl(file_descriptor, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) {
     page.width = size.ws_col;
   }
-  page.width = std::max(page.width, kNarrowest);
+  page.width = std::max(page.width, kNarrowestPage);
   page.colour = terminal && Environment("NO_COLOR").empty() && Environment("TERM") != "dumb";
   return page;
 }

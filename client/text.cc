@@ -17,10 +17,10 @@ constexpr char kEllipsis[] = "\xE2\x80\xA6";     // U+2026
 struct Range {
   uint32_t first, last;
 };
-constexpr Range kNarrowest[] = {{0x0300, 0x036F}, {0x0483, 0x0489},  {0x0591, 0x05BD}, {0x0610, 0x061A},
-                                {0x064B, 0x065F}, {0x0E34, 0x0E3A},  {0x0E47, 0x0E4E}, {0x1AB0, 0x1AFF},
-                                {0x1DC0, 0x1DFF}, {0x200B, 0x200F},  {0x20D0, 0x20FF}, {0xFE00, 0xFE0F},
-                                {0xFE20, 0xFE2F}, {0xE0100, 0xE01EF}};
+constexpr Range kWithoutWidth[] = {{0x0300, 0x036F}, {0x0483, 0x0489},  {0x0591, 0x05BD}, {0x0610, 0x061A},
+                                   {0x064B, 0x065F}, {0x0E34, 0x0E3A},  {0x0E47, 0x0E4E}, {0x1AB0, 0x1AFF},
+                                   {0x1DC0, 0x1DFF}, {0x200B, 0x200F},  {0x20D0, 0x20FF}, {0xFE00, 0xFE0F},
+                                   {0xFE20, 0xFE2F}, {0xE0100, 0xE01EF}};
 constexpr Range kWide[] = {{0x1100, 0x115F},   {0x2E80, 0x303E},   {0x3041, 0xA4CF},   {0xAC00, 0xD7A3},
                            {0xF900, 0xFAFF},   {0xFE30, 0xFE6F},   {0xFF00, 0xFF60},   {0xFFE0, 0xFFE6},
                            {0x1F300, 0x1F64F}, {0x1F680, 0x1F6FF}, {0x1F900, 0x1FAFF}, {0x20000, 0x3FFFD}};
@@ -31,8 +31,8 @@ bool In(const Range (&ranges)[n], uint32_t point) {
                      [point](const Range& range) { return point >= range.first && point <= range.last; });
 }
 
-int WidthOf(uint32_t point) {
-  if (In(kNarrowest, point)) return 0;
+int ColumnsOf(uint32_t point) {
+  if (In(kWithoutWidth, point)) return 0;
   return In(kWide, point) ? 2 : 1;
 }
 
@@ -103,7 +103,7 @@ std::string EscapedBytes(absl::string_view text) {
 
 int DisplayWidth(absl::string_view text) {
   int width = 0;
-  for (const Character& character : Split(text)) width += character.valid ? WidthOf(character.point) : 1;
+  for (const Character& character : Split(text)) width += character.valid ? ColumnsOf(character.point) : 1;
   return width;
 }
 
@@ -112,7 +112,7 @@ std::string CutEnd(absl::string_view text, int width) {
   std::string result;
   int used = 1;
   for (const Character& character : Split(text)) {
-    used += WidthOf(character.point);
+    used += ColumnsOf(character.point);
     if (used > width) break;
     absl::StrAppend(&result, character.bytes);
   }
@@ -125,8 +125,8 @@ std::string CutStart(absl::string_view text, int width) {
   ++excess;  // the ellipsis takes a column itself
   for (const Character& character : Split(text)) {
     // A combining mark goes with the character that it sits on.
-    if (excess <= 0 && WidthOf(character.point) > 0) break;
-    excess -= WidthOf(character.point);
+    if (excess <= 0 && ColumnsOf(character.point) > 0) break;
+    excess -= ColumnsOf(character.point);
     text.remove_prefix(character.bytes.size());
   }
   return kEllipsis + std::string(text);

@@ -4,7 +4,7 @@
 set(kernels_avx2 -mavx2 -mfma)
 set(kernels_avx512 -mavx512f -mavx512bw -mavx512dq -mavx512vl -mfma)
 if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
-  list(APPEND kernels_avx512 -Wno-maybe-uninitialized -Wno-uninitialized)  # GCC 12 warns of its own avx512fintrin.h, bug 105593
+  list(APPEND kernels_avx512 -Wno-uninitialized)  # GCC 12 warns of its own avx512fintrin.h, bug 105593
 endif()
 set(kernels_avx512_bf16 ${kernels_avx512} -mavx512bf16)
 set(kernels_avx512_vnni ${kernels_avx512} -mavx512vnni)

@@ -41,6 +41,7 @@ function(vitrine_room name)
   endif()
   precompiled_kind(kind ${name})
   use_precompiled(vitrine_${name} ${kind})
+  compile_together(vitrine_${name})
 endfunction()
 
 # vitrine_executable(NAME SUFFIX SOURCES a.cc ... ROOMS ... [LIBRARIES ...])
@@ -63,6 +64,7 @@ function(vitrine_executable name suffix)
   if(suffix OR NOT kind STREQUAL text)  # what is built of messages and libraries alone differs in its options
     use_precompiled(${name} ${kind}${suffix})
   endif()
+  compile_together(${name})
 endfunction()
 
 # vitrine_program(NAME SOURCES a.cc ... ROOMS ... [LIBRARIES ...]): an executable in build/bin.
@@ -86,6 +88,7 @@ function(vitrine_test_library name)
   target_compile_options(${name} PRIVATE ${VITRINE_TEST_OPTIONS})
   precompiled_kind(kind ${arg_ROOMS})
   use_precompiled(${name} ${kind}_test)
+  compile_together(${name})
 endfunction()
 
 # label_test(NAME TIMED PROGRAMS): `timed` tests judge real time and run alone; `e2e` tests start our programs or

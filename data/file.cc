@@ -23,6 +23,10 @@ absl::Status Fault(const std::string& path, const std::string& fault) {
 
 }  // namespace
 
+absl::Status Fault(const ReadOnlyFile& file, const std::string& fault) {
+  return Fault(file.path(), fault);
+}
+
 absl::StatusOr<ReadOnlyFile> ReadOnlyFile::Open(const std::filesystem::path& path) {
   ReadOnlyFile file(path.string(), open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (file.descriptor_ < 0) {

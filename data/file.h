@@ -40,6 +40,9 @@ class ReadOnlyFile {
   int64_t size_ = 0;
 };
 
+// INVALID_ARGUMENT that names the file.
+absl::Status Fault(const ReadOnlyFile& file, const std::string& fault);
+
 // INVALID_ARGUMENT if the file is larger than `most_bytes`; nothing is allocated then.
 absl::StatusOr<std::string> ReadWholeFile(const std::filesystem::path& path, int64_t most_bytes = int64_t{256} << 20);
 

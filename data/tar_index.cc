@@ -21,10 +21,6 @@ constexpr int64_t kMostExtension = 1 << 20;
 // tar fills its last record with zeros, 10 KiB by default. More than this is no filling.
 constexpr int64_t kMostFilling = 1 << 20;
 
-absl::Status Fault(const ReadOnlyFile& file, const std::string& fault) {
-  return absl::InvalidArgumentError(absl::StrCat(file.path(), ": ", fault));
-}
-
 absl::Status Damage(const ReadOnlyFile& file, int64_t offset, const std::string& reason) {
   return Fault(file, absl::StrCat("damaged before byte ", offset, " (", reason, ")"));
 }

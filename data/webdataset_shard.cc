@@ -27,10 +27,6 @@ struct Parts {
   std::set<std::string> endings;
 };
 
-absl::Status Fault(const ReadOnlyFile& shard, const std::string& fault) {
-  return absl::InvalidArgumentError(absl::StrCat(shard.path(), ": ", fault));
-}
-
 // "a.b/0001.seg.png" is the key "a.b/0001" and the ending "seg.png", as WebDataset splits it. No key for hidden files.
 std::pair<std::string, std::string> SplitKey(const std::string& name) {
   const size_t file = name.rfind('/') == std::string::npos ? 0 : name.rfind('/') + 1;

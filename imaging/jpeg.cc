@@ -151,7 +151,7 @@ bool ReadRows(Decoder& decoder, uint8_t* pixels, size_t stride, uint8_t* cmyk_ro
   return true;
 }
 
-absl::Status Damaged(const Decoder& decoder) {
+absl::Status DamagedJpeg(const Decoder& decoder) {
   return absl::InvalidArgumentError(absl::StrCat("the JPEG is damaged or cut short: ", decoder.message));
 }
 
@@ -165,7 +165,7 @@ absl::StatusOr<Image> DecodeJpeg(std::string_view bytes, const ImageHeader& head
     Decoder& decoder;
     ~Destroy() { jpeg_destroy_decompress(&decoder.jpeg); }
   } destroy{decoder};
-  if (!Start(decoder, bytes.data(), bytes.size(), limits.max_scans)) return Damaged(decoder);
+  if (!Start(decoder, bytes.data(), bytes.size(), limits.max_scans)) return DamagedJpeg(decoder);
   if (decoder.jpeg.image_width != static_cast<JDIMENSION>(header.stored_width) ||
       decoder.jpeg.image_height != static_cast<JDIMENSION>(header.stored_height)) {
     return absl::InvalidArgumentError("the JPEG is damaged: its headers contradict each other about its size");
@@ -180,7 +180,7 @@ absl::StatusOr<Image> DecodeJpeg(std::string_view bytes, const ImageHeader& head
   const size_t stride = static_cast<size_t>(image.width) * image.channels;
   image.pixels.resize(stride * image.height);
   std::vector<uint8_t> cmyk_row(decoder.jpeg.out_color_space == JCS_CMYK ? size_t{4} * image.width : 0);
-  if (!ReadRows(decoder, image.pixels.data(), stride, cmyk_row.data())) return Damaged(decoder);
+  if (!ReadRows(decoder, image.pixels.data(), stride, cmyk_row.data())) return DamagedJpeg(decoder);
   return image;
 }
 

@@ -44,7 +44,7 @@ bool IsFrame(int marker) {
          marker != kArithmeticConditioning;
 }
 
-absl::Status Damaged(absl::string_view what) {
+absl::Status DamagedJpeg(absl::string_view what) {
   return absl::InvalidArgumentError(absl::StrCat("the JPEG is damaged or cut short: ", what));
 }
 
@@ -100,7 +100,7 @@ absl::Status ReadFrame(int marker, std::string_view content, ImageHeader& header
     return absl::InvalidArgumentError(
         absl::StrCat("the picture is a ", kind, " JPEG, which is not supported; send a baseline or progressive JPEG"));
   }
-  if (content.size() < 6) return Damaged("its frame header is too short");
+  if (content.size() < 6) return DamagedJpeg("its frame header is too short");
   const auto byte = [&](size_t at) { return static_cast<int>(static_cast<uint8_t>(content[at])); };
   if (byte(0) != 8) {
     return absl::InvalidArgumentError(absl::StrCat("the picture is a JPEG with ", byte(0),
@@ -109,13 +109,14 @@ absl::Status ReadFrame(int marker, std::string_view content, ImageHeader& header
   header.stored_height = byte(1) << 8 | byte(2);
   header.stored_width = byte(3) << 8 | byte(4);
   const int components = byte(5);
-  if (header.stored_height == 0 || header.stored_width == 0) return Damaged("its header states no height or no width");
+  if (header.stored_height == 0 || header.stored_width == 0)
+    return DamagedJpeg("its header states no height or no width");
   if (components != 1 && components != 3 && components != 4) {
     return absl::InvalidArgumentError(
         absl::StrCat("the picture is a JPEG with ", components,
                      " colour components, which is not supported; send grey, colour or CMYK with 1, 3 or 4"));
   }
-  if (content.size() != 6u + 3u * components) return Damaged("its frame header has a wrong length");
+  if (content.size() != 6u + 3u * components) return DamagedJpeg("its frame header has a wrong length");
   return absl::OkStatus();
 }
 
@@ -127,28 +128,29 @@ absl::StatusOr<ImageHeader> ReadJpegHeader(std::string_view bytes) {
   bool has_frame = false;
   bool has_exif = false;
   MarkerReader reader(bytes);
-  if (reader.Next() != kStartOfImage) return Damaged("its start marker is missing");
+  if (reader.Next() != kStartOfImage) return DamagedJpeg("its start marker is missing");
   for (int segments = 0; segments < kMostHeaderSegments; ++segments) {
     const int marker = reader.Next();
-    if (reader.skipped() > kMostHeaderGarbage) return Damaged("its header holds more than 64 KiB outside of segments");
-    if (marker == kNoMarker) return Damaged("it ends within its header");
-    if (marker == kEndOfImage || marker == kStartOfImage) return Damaged("its header holds no picture");
+    if (reader.skipped() > kMostHeaderGarbage)
+      return DamagedJpeg("its header holds more than 64 KiB outside of segments");
+    if (marker == kNoMarker) return DamagedJpeg("it ends within its header");
+    if (marker == kEndOfImage || marker == kStartOfImage) return DamagedJpeg("its header holds no picture");
     if (marker == kTemporary || IsRestart(marker)) continue;  // have no content
     const std::optional<std::string_view> content = reader.Segment();
-    if (!content) return Damaged("it ends within its header");
+    if (!content) return DamagedJpeg("it ends within its header");
     if (IsFrame(marker)) {
-      if (has_frame) return Damaged("it has two frame headers");
+      if (has_frame) return DamagedJpeg("it has two frame headers");
       if (absl::Status status = ReadFrame(marker, *content, header); !status.ok()) return status;
       has_frame = true;
     } else if (marker == kApp1 && !has_exif && content->substr(0, kExifPrefix.size()) == kExifPrefix) {
       header.orientation = ExifOrientation(content->substr(kExifPrefix.size()));
       has_exif = true;
     } else if (marker == kStartOfScan) {
-      if (!has_frame) return Damaged("its frame header is missing");
+      if (!has_frame) return DamagedJpeg("its frame header is missing");
       return header;
     }
   }
-  return Damaged("its header has more than 1024 segments");
+  return DamagedJpeg("its header has more than 1024 segments");
 }
 
 absl::Status CheckJpegScans(std::string_view bytes, int max_scans) {
@@ -159,7 +161,8 @@ absl::Status CheckJpegScans(std::string_view bytes, int max_scans) {
   std::bitset<256> sent;  // by component id
   for (int marker = reader.Next(); marker != kNoMarker; marker = reader.Next()) {
     if (marker == kEndOfImage) {
-      return static_cast<int>(sent.count()) == components ? absl::OkStatus() : Damaged("a colour component is missing");
+      return static_cast<int>(sent.count()) == components ? absl::OkStatus()
+                                                          : DamagedJpeg("a colour component is missing");
     }
     if (marker == kTemporary || IsRestart(marker)) continue;
     if (marker == kStartOfScan && ++scans > max_scans) {
@@ -173,7 +176,7 @@ absl::Status CheckJpegScans(std::string_view bytes, int max_scans) {
     const size_t in_scan = std::min<size_t>(static_cast<uint8_t>((*content)[0]), (content->size() - 1) / 2);
     for (size_t i = 0; i < in_scan; ++i) sent.set(static_cast<uint8_t>((*content)[1 + 2 * i]));
   }
-  return Damaged("its end marker is missing");
+  return DamagedJpeg("its end marker is missing");
 }
 
 }  // namespace vitrine

@@ -46,7 +46,7 @@ int ReadParts(spng_ctx*, void* user, void* out, size_t length) {
   return 0;
 }
 
-absl::Status Damaged(int error) {
+absl::Status DamagedPng(int error) {
   return absl::InvalidArgumentError(absl::StrCat("the PNG is damaged or cut short: ", spng_strerror(error)));
 }
 
@@ -140,7 +140,7 @@ Plan PlanFor(const spng_ihdr& header, bool has_trns) {
 
 absl::Status DecodeRows(spng_ctx* context, bool interlaced, const Plan& plan, Image& image) {
   if (int error = spng_decode_image(context, nullptr, 0, plan.format, plan.flags | SPNG_DECODE_PROGRESSIVE)) {
-    return Damaged(error);
+    return DamagedPng(error);
   }
   const size_t stride = static_cast<size_t>(image.width) * image.channels;
   std::vector<uint8_t> scratch(plan.row_bytes_per_pixel * image.width);
@@ -148,11 +148,11 @@ absl::Status DecodeRows(spng_ctx* context, bool interlaced, const Plan& plan, Im
     spng_row_info row = {};
     error = spng_get_row_info(context, &row);
     if (error == SPNG_EOI) break;  // the last passes of a small interlaced picture are empty
-    if (error != 0) return Damaged(error);
+    if (error != 0) return DamagedPng(error);
     uint8_t* out = image.pixels.data() + row.row_num * stride;
     error = plan.convert == nullptr ? spng_decode_row(context, out, stride)
                                     : spng_decode_row(context, scratch.data(), scratch.size());
-    if (error != 0 && error != SPNG_EOI) return Damaged(error);
+    if (error != 0 && error != SPNG_EOI) return DamagedPng(error);
     if (plan.convert != nullptr) plan.convert(scratch.data(), ColumnsOf(interlaced, row.pass), image.width, out);
   }
   return absl::OkStatus();
@@ -167,16 +167,16 @@ absl::StatusOr<Image> DecodePng(std::string_view bytes, const ImageHeader& heade
   if (context == nullptr) return absl::ResourceExhaustedError("no memory for a PNG decoder");
   spng_set_crc_action(context.get(), SPNG_CRC_USE, SPNG_CRC_USE);  // SelectPngPixels has verified them all
   spng_set_chunk_limits(context.get(), kMostChunkBytes, kMostChunkBytes);
-  if (int error = spng_set_png_stream(context.get(), ReadParts, &stream)) return Damaged(error);
+  if (int error = spng_set_png_stream(context.get(), ReadParts, &stream)) return DamagedPng(error);
   spng_ihdr ihdr = {};
-  if (int error = spng_get_ihdr(context.get(), &ihdr)) return Damaged(error);
+  if (int error = spng_get_ihdr(context.get(), &ihdr)) return DamagedPng(error);
   if (ihdr.width != static_cast<uint32_t>(header.stored_width) ||
       ihdr.height != static_cast<uint32_t>(header.stored_height)) {
     return absl::InvalidArgumentError("the PNG is damaged: its headers contradict each other about its size");
   }
   spng_trns trns = {};
   const int trns_error = spng_get_trns(context.get(), &trns);
-  if (trns_error != 0 && trns_error != SPNG_ECHUNKAVAIL) return Damaged(trns_error);
+  if (trns_error != 0 && trns_error != SPNG_ECHUNKAVAIL) return DamagedPng(trns_error);
   const Plan plan = PlanFor(ihdr, trns_error == 0);
   Image image;
   image.width = header.stored_width;

@@ -14,9 +14,9 @@ namespace {
 
 constexpr int kMostHeaderChunks = 1024;
 constexpr std::string_view kSignature("\x89PNG\r\n\x1a\n", 8);
-constexpr size_t kMostSide = 0x7FFFFFFF;
+constexpr size_t kMostPngSide = 0x7FFFFFFF;
 
-absl::Status Damaged(absl::string_view what) {
+absl::Status DamagedPng(absl::string_view what) {
   return absl::InvalidArgumentError(absl::StrCat("the PNG is damaged or cut short: ", what));
 }
 
@@ -61,16 +61,16 @@ bool IsDepthOf(int depth, int colour) {
 }
 
 absl::Status ReadImageHeader(const Chunk& chunk, ImageHeader& header) {
-  if (chunk.type != "IHDR" || chunk.content.size() != 13) return Damaged("it does not begin with its header");
-  if (!chunk.ChecksumIsRight()) return Damaged("the checksum of its header is wrong");
+  if (chunk.type != "IHDR" || chunk.content.size() != 13) return DamagedPng("it does not begin with its header");
+  if (!chunk.ChecksumIsRight()) return DamagedPng("the checksum of its header is wrong");
   const size_t width = U32(chunk.content, 0);
   const size_t height = U32(chunk.content, 4);
-  if (width == 0 || height == 0 || width > kMostSide || height > kMostSide) {
-    return Damaged(absl::StrCat("its header states ", width, " x ", height, " pixels"));
+  if (width == 0 || height == 0 || width > kMostPngSide || height > kMostPngSide) {
+    return DamagedPng(absl::StrCat("its header states ", width, " x ", height, " pixels"));
   }
   const auto byte = [&](size_t at) { return static_cast<int>(static_cast<uint8_t>(chunk.content[at])); };
   if (!IsDepthOf(byte(8), byte(9)) || byte(10) != 0 || byte(11) != 0 || byte(12) > 1) {
-    return Damaged("its header states a colour type, depth or method that PNG does not have");
+    return DamagedPng("its header states a colour type, depth or method that PNG does not have");
   }
   header.stored_width = static_cast<int>(width);
   header.stored_height = static_cast<int>(height);
@@ -80,12 +80,12 @@ absl::Status ReadImageHeader(const Chunk& chunk, ImageHeader& header) {
 }  // namespace
 
 absl::StatusOr<ImageHeader> ReadPngHeader(std::string_view bytes) {
-  if (bytes.substr(0, kSignature.size()) != kSignature) return Damaged("its signature is wrong");
+  if (bytes.substr(0, kSignature.size()) != kSignature) return DamagedPng("its signature is wrong");
   ImageHeader header;
   header.format = ImageFormat::kPng;
   bytes.remove_prefix(kSignature.size());
   std::optional<Chunk> chunk = FirstChunk(bytes);
-  if (!chunk) return Damaged("it ends within its header");
+  if (!chunk) return DamagedPng("it ends within its header");
   if (absl::Status status = ReadImageHeader(*chunk, header); !status.ok()) return status;
   bool has_exif = false;
   for (int chunks = 0; chunks < kMostHeaderChunks; ++chunks) {
@@ -93,15 +93,15 @@ absl::StatusOr<ImageHeader> ReadPngHeader(std::string_view bytes) {
     // The chunk with the first pixels may end beyond what is here: its beginning is enough for a header.
     if (bytes.size() >= 8 && bytes.substr(4, 4) == "IDAT") return header;
     chunk = FirstChunk(bytes);
-    if (!chunk) return Damaged("it ends within its header");
-    if (chunk->type == "IEND") return Damaged("it has no pixels");
+    if (!chunk) return DamagedPng("it ends within its header");
+    if (chunk->type == "IEND") return DamagedPng("it has no pixels");
     if (chunk->type == "eXIf" && !has_exif) {
-      if (!chunk->ChecksumIsRight()) return Damaged("a checksum is wrong");
+      if (!chunk->ChecksumIsRight()) return DamagedPng("a checksum is wrong");
       header.orientation = ExifOrientation(chunk->content);
       has_exif = true;
     }
   }
-  return Damaged("it has more than 1024 chunks before its pixels");
+  return DamagedPng("it has more than 1024 chunks before its pixels");
 }
 
 absl::StatusOr<std::vector<std::string_view>> SelectPngPixels(std::string_view bytes) {
@@ -116,21 +116,21 @@ absl::StatusOr<std::vector<std::string_view>> SelectPngPixels(std::string_view b
   enum { kBefore, kWithin, kAfter } pixels = kBefore;
   for (size_t at = kSignature.size();;) {
     const std::optional<Chunk> chunk = FirstChunk(bytes.substr(at));
-    if (!chunk) return Damaged("its end chunk is missing");
-    if (!chunk->ChecksumIsRight()) return Damaged("a checksum is wrong");
+    if (!chunk) return DamagedPng("its end chunk is missing");
+    if (!chunk->ChecksumIsRight()) return DamagedPng("a checksum is wrong");
     at += chunk->whole.size();
     if (chunk->type == "IDAT") {
-      if (pixels == kAfter) return Damaged("its pixels stand in two places");
+      if (pixels == kAfter) return DamagedPng("its pixels stand in two places");
       pixels = kWithin;
       keep(chunk->whole);
       continue;
     }
     if (pixels == kWithin) pixels = kAfter;
     const bool essential = chunk->type == "IHDR" || chunk->type == "PLTE" || chunk->type == "IEND";
-    if (!essential && chunk->critical()) return Damaged("it holds a critical chunk that PNG does not define");
+    if (!essential && chunk->critical()) return DamagedPng("it holds a critical chunk that PNG does not define");
     if (essential || chunk->type == "tRNS") keep(chunk->whole);
     if (chunk->type != "IEND") continue;
-    if (pixels == kBefore) return Damaged("it has no pixels");
+    if (pixels == kBefore) return DamagedPng("it has no pixels");
     return kept;
   }
 }

@@ -16,7 +16,7 @@
 namespace vitrine {
 namespace {
 
-constexpr char kExamples[] = R"(Examples:
+constexpr char kBenchExamples[] = R"(Examples:
   200 requests a second for 10 s, as independent callers send them:
     vitrine bench photos/ --model xcit-n12 --rate 200
   As fast as 16 callers can who wait for their answers:
@@ -222,7 +222,7 @@ ClientCommand AddBench(CLI::App& app) {
   bench->remove_option(bench->get_option("--keepalive"));
   CLI::Option* deadline = bench->get_option("--deadline")
                               ->description("time for one request from when it is due, and what \"in time\" means");
-  bench->footer(kExamples);
+  bench->footer(kBenchExamples);
   return {bench, [command, deadline] {
             command->deadline_given = deadline->count() > 0;
             if (const absl::Status valid = ValidateBench(*command); !valid.ok()) {

@@ -12,7 +12,7 @@
 namespace vitrine {
 namespace {
 
-constexpr char kExamples[] = R"(Examples:
+constexpr char kClassifyExamples[] = R"(Examples:
   Every picture of a folder, five guesses each:
     vitrine classify samples/ --model eit-mini-cifar10
   Where the model looked, drawn over each picture (out/cat.class.layer4.png):
@@ -101,7 +101,7 @@ ClientCommand AddClassify(CLI::App& app) {
   AddRequestOptions(*classify, command->client, command->resolution, command->priority);
   AddServerOptions(*classify, command->client);
   AddFormatOption(*classify, command->format);
-  classify->footer(kExamples);
+  classify->footer(kClassifyExamples);
   return {classify, [command] {
             const absl::StatusOr<int> failed = RunClassify(*command, PageBehind(STDOUT_FILENO), std::cout, std::cerr);
             if (!failed.ok()) return FailWithHint(failed.status(), command->client);

@@ -11,7 +11,7 @@
 namespace vitrine {
 namespace {
 
-constexpr char kExamples[] = R"(Examples:
+constexpr char kEmbedExamples[] = R"(Examples:
   An array with a row for each picture (numpy.load), their paths in features.txt:
     vitrine embed samples/ --model eit-mini-cifar10 --output features.npy
   Every patch's vector on its grid, a file for each picture:
@@ -43,7 +43,7 @@ ClientCommand AddEmbed(CLI::App& app) {
   AddRequestOptions(*embed, command->client, command->resolution, command->priority);
   AddServerOptions(*embed, command->client);
   AddFormatOption(*embed, command->format);
-  embed->footer(kExamples);
+  embed->footer(kEmbedExamples);
   return {embed, [command] {
             const absl::StatusOr<int> failed = RunEmbed(*command, std::cout, std::cerr);
             if (!failed.ok()) return FailWithHint(failed.status(), command->client);

@@ -23,7 +23,7 @@
 namespace vitrine {
 namespace {
 
-constexpr char kExamples[] = R"(Examples:
+constexpr char kEvalExamples[] = R"(Examples:
   A test split, with everything about it in results/:
     vitrine eval --model eit-mini-cifar10 --data cifar:/data/cifar-10 --out results/
   An image folder whose classes the model calls otherwise:
@@ -184,8 +184,8 @@ ClientCommand AddEval(CLI::App& app) {
   AddServerOptions(*eval, flags->command.client);
   AddFormatOption(*eval, flags->format);
   const std::vector<ClientCommand> parts = {AddMerge(*eval), AddEvalCompare(*eval)};
-  eval->footer(
-      absl::StrCat("Formats of --data:\n", DatasetFormats(), "  cifar:DIR is short for cifar10:DIR\n\n", kExamples));
+  eval->footer(absl::StrCat("Formats of --data:\n", DatasetFormats(), "  cifar:DIR is short for cifar10:DIR\n\n",
+                            kEvalExamples));
   eval->callback([eval, flags] {
     if (!eval->get_subcommands().empty()) return;
     if (flags->command.data.empty()) throw CLI::RequiredError("--data");

@@ -17,7 +17,7 @@
 namespace vitrine {
 namespace {
 
-constexpr char kExamples[] = R"(Examples:
+constexpr char kEvalCompareExamples[] = R"(Examples:
   Two versions of a model on one data set:
     vitrine eval --models eit@1,eit@2 --data cifar:DIR --out both/
     vitrine eval compare both/eit@1-own both/eit@2-own --out compared.html
@@ -74,7 +74,7 @@ ClientCommand AddEvalCompare(CLI::App& eval) {
       ->check(OneOf({"table", "json", "csv"}))
       ->type_name("FORMAT")
       ->capture_default_str();
-  compare->footer(kExamples);
+  compare->footer(kEvalCompareExamples);
   return {compare, [flags] { return RunCompare(*flags); }};
 }
 

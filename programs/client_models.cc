@@ -14,7 +14,7 @@
 namespace vitrine {
 namespace {
 
-constexpr char kExamples[] = R"(Examples:
+constexpr char kModelsExamples[] = R"(Examples:
   A row per version:
     vitrine models
     vitrine models list --format json | jq 'select(.state == "ready") | .model'
@@ -54,7 +54,7 @@ ClientCommand AddModels(CLI::App& app) {
   AddServerOptions(*models, command->client);
   AddFormatOption(*models, command->format);
   models->require_subcommand(0, 1);
-  models->footer(kExamples);
+  models->footer(kModelsExamples);
   // Flags after the word are those of `vitrine models`.
   const auto add = [&](const std::string& name, const std::string& does, const std::string& example) {
     CLI::App* word = models->add_subcommand(name, does);

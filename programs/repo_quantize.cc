@@ -70,11 +70,11 @@ std::string DataInWords(const QuantizeOptions& options, size_t pictures) {
 }
 
 // What a version gives for pictures of a data set, in one precision and another.
-class Measurement {
+class ErrorMeasurement {
  public:
   // The references outlive it.
-  Measurement(const WeightedModel& model, const Dataset& data, std::vector<int64_t> classes, cpu::CpuPath path,
-              ProgressDisplay& display)
+  ErrorMeasurement(const WeightedModel& model, const Dataset& data, std::vector<int64_t> classes, cpu::CpuPath path,
+                   ProgressDisplay& display)
       : model_(model), data_(data), classes_(std::move(classes)), path_(path), display_(display) {}
 
   // Evenly over the set, which may be sorted by class.
@@ -180,7 +180,7 @@ absl::Status NothingFits(const Found& found, double budget) {
 // Keeps more and more of the operators whose errors are largest, until accuracy is within the budget. One is never
 // kept: a plan that computes nothing in its precision would be another precision under its name.
 absl::StatusOr<Found> FindPlan(const WeightedModel& model, Precision precision, const QuantizeOptions& options,
-                               Measurement& measurement, ProgressDisplay& display) {
+                               ErrorMeasurement& measurement, ProgressDisplay& display) {
   constexpr double kRounding = 1e-9;
   const std::vector<OperatorGroup> groups = NarrowableOperators(model.description.program());
   if (groups.empty()) return absl::FailedPreconditionError("the model multiplies nothing");
@@ -224,7 +224,7 @@ absl::StatusOr<Found> Measure(const StoredVersion& version, const WeightedModel&
   if (data->size() == 0) return absl::FailedPreconditionError(absl::StrCat(options.data, " has no pictures"));
   ASSIGN_OR_RETURN(std::vector<int64_t> classes, MatchClasses(data->labels(), version.labels));
   ProgressDisplay display(std::cerr, {.is_terminal = isatty(STDERR_FILENO) != 0, .plain_lines = absl::Seconds(10)});
-  Measurement measurement(model, *data, std::move(classes), path, display);
+  ErrorMeasurement measurement(model, *data, std::move(classes), path, display);
   return FindPlan(model, precision, options, measurement, display);
 }
 

@@ -11,7 +11,8 @@
 namespace vitrine {
 namespace {
 
-constexpr double kLeft = 64, kRight = 150, kTop = 64, kBottom = 52, kPlotHeight = 320;
+constexpr double kDistanceLeft = 64, kDistanceRight = 150, kDistanceTop = 64, kDistanceBottom = 52,
+                 kDistanceHeight = 320;
 constexpr double kLeastPlotWidth = 420, kPerLayer = 44;
 
 absl::Status Check(const DistanceFigure& figure) {
@@ -64,45 +65,45 @@ struct Axes {
     top = std::max(1.0, std::ceil(most * 1.04 / step)) * step;
   }
   double X(size_t layer) const {
-    return kLeft + width * (static_cast<double>(layer) + 0.5) / static_cast<double>(layers);
+    return kDistanceLeft + width * (static_cast<double>(layer) + 0.5) / static_cast<double>(layers);
   }
-  double Y(double distance) const { return kTop + kPlotHeight * (1 - distance / top); }
-  double Right() const { return kLeft + width; }
+  double Y(double distance) const { return kDistanceTop + kDistanceHeight * (1 - distance / top); }
+  double Right() const { return kDistanceLeft + width; }
 };
 
 void AppendAxes(const DistanceFigure& figure, const Axes& axes, std::string& svg) {
   for (int i = 0; i * axes.step <= axes.top * 1.0001; ++i) {
     const double y = axes.Y(i * axes.step);
     absl::StrAppendFormat(&svg, "<line class=\"%s\" x1=\"%g\" y1=\"%.1f\" x2=\"%g\" y2=\"%.1f\"/>\n",
-                          i == 0 ? "axis" : "grid", kLeft, y, axes.Right(), y);
-    absl::StrAppendFormat(&svg, "<text class=\"tick\" x=\"%g\" y=\"%.1f\" text-anchor=\"end\">%g</text>\n", kLeft - 8,
-                          y + 4, i * axes.step);
+                          i == 0 ? "axis" : "grid", kDistanceLeft, y, axes.Right(), y);
+    absl::StrAppendFormat(&svg, "<text class=\"tick\" x=\"%g\" y=\"%.1f\" text-anchor=\"end\">%g</text>\n",
+                          kDistanceLeft - 8, y + 4, i * axes.step);
   }
   for (size_t i = 0; i < figure.layers.size(); ++i) {
     absl::StrAppendFormat(&svg, "<line class=\"axis\" x1=\"%.1f\" y1=\"%g\" x2=\"%.1f\" y2=\"%g\"/>\n", axes.X(i),
-                          kTop + kPlotHeight, axes.X(i), kTop + kPlotHeight + 5);
+                          kDistanceTop + kDistanceHeight, axes.X(i), kDistanceTop + kDistanceHeight + 5);
     absl::StrAppendFormat(&svg, "<text class=\"tick\" x=\"%.1f\" y=\"%g\" text-anchor=\"middle\">%d</text>\n",
-                          axes.X(i), kTop + kPlotHeight + 20, figure.layers[i]);
+                          axes.X(i), kDistanceTop + kDistanceHeight + 20, figure.layers[i]);
   }
   absl::StrAppendFormat(&svg, "<text class=\"name\" x=\"%.1f\" y=\"%g\" text-anchor=\"middle\">layer</text>\n",
-                        kLeft + axes.width / 2, kTop + kPlotHeight + 42);
+                        kDistanceLeft + axes.width / 2, kDistanceTop + kDistanceHeight + 42);
   absl::StrAppendFormat(&svg,
                         "<text class=\"name\" transform=\"translate(18 %g) rotate(-90)\" text-anchor=\"middle\">"
                         "attention distance in pixels</text>\n",
-                        kTop + kPlotHeight / 2);
+                        kDistanceTop + kDistanceHeight / 2);
 }
 
 // The names stand at the right of their lines, pushed apart where lines are close.
 void AppendReferences(const DistanceFigure& figure, const Axes& axes, std::string& svg) {
   std::vector<DistanceFigure::Reference> references = figure.references;
   std::ranges::sort(references, {}, &DistanceFigure::Reference::distance);
-  double lowest = kTop + kPlotHeight + 30;
+  double lowest = kDistanceTop + kDistanceHeight + 30;
   for (const auto& reference : references) {
     const double y = axes.Y(reference.distance);
     const double text = std::min(y + 4, lowest - 30);
     lowest = text;
-    absl::StrAppendFormat(&svg, "<line class=\"reference\" x1=\"%g\" y1=\"%.1f\" x2=\"%g\" y2=\"%.1f\"/>\n", kLeft, y,
-                          axes.Right(), y);
+    absl::StrAppendFormat(&svg, "<line class=\"reference\" x1=\"%g\" y1=\"%.1f\" x2=\"%g\" y2=\"%.1f\"/>\n",
+                          kDistanceLeft, y, axes.Right(), y);
     absl::StrAppendFormat(
         &svg, "<text class=\"note\" x=\"%g\" y=\"%.1f\">%s<tspan x=\"%g\" dy=\"14\">%.1f px</tspan></text>\n",
         axes.Right() + 8, text, Escaped(reference.name), axes.Right() + 8, reference.distance);
@@ -132,8 +133,8 @@ void AppendDots(const DistanceFigure& figure, const Axes& axes, std::string& svg
 absl::StatusOr<std::string> DrawDistancePlot(const DistanceFigure& figure) {
   RETURN_IF_ERROR(Check(figure));
   const Axes axes(figure);
-  const double width = kLeft + axes.width + (figure.references.empty() ? 24 : kRight);
-  const double height = kTop + kPlotHeight + kBottom;
+  const double width = kDistanceLeft + axes.width + (figure.references.empty() ? 24 : kDistanceRight);
+  const double height = kDistanceTop + kDistanceHeight + kDistanceBottom;
   std::string svg = absl::StrFormat(
       "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%g\" height=\"%g\" viewBox=\"0 0 %g %g\""
       " font-family=\"system-ui, 'DejaVu Sans', Helvetica, Arial, sans-serif\">\n"
@@ -146,8 +147,10 @@ absl::StatusOr<std::string> DrawDistancePlot(const DistanceFigure& figure) {
       "</style>\n"
       "<rect width=\"100%%\" height=\"100%%\" fill=\"#ffffff\"/>\n",
       width, height, width, height);
-  absl::StrAppendFormat(&svg, "<text class=\"title\" x=\"%g\" y=\"26\">%s</text>\n", kLeft, Escaped(figure.title));
-  absl::StrAppendFormat(&svg, "<text class=\"note\" x=\"%g\" y=\"45\">%s</text>\n", kLeft, Escaped(figure.note));
+  absl::StrAppendFormat(&svg, "<text class=\"title\" x=\"%g\" y=\"26\">%s</text>\n", kDistanceLeft,
+                        Escaped(figure.title));
+  absl::StrAppendFormat(&svg, "<text class=\"note\" x=\"%g\" y=\"45\">%s</text>\n", kDistanceLeft,
+                        Escaped(figure.note));
   AppendAxes(figure, axes, svg);
   AppendReferences(figure, axes, svg);
   AppendDots(figure, axes, svg);

@@ -13,48 +13,49 @@
 namespace vitrine {
 namespace {
 
-constexpr double kLeft = 92, kTop = 84, kPlotHeight = 380;
-constexpr double kLeastGroup = 74, kSeriesWidth = 26, kLegendWidth = 190, kLeastPlot = 420, kMostPlot = 2400;
-constexpr double kBottom = kTop + kPlotHeight;
-constexpr double kGlyphWidth = 6.6;
+constexpr double kDotsLeft = 92, kDotsTop = 84, kDotsHeight = 380;
+constexpr double kLeastGroup = 74, kSeriesWidth = 26, kDotsLegend = 190, kLeastPlot = 420, kMostPlot = 2400;
+constexpr double kDotsBottom = kDotsTop + kDotsHeight;
+constexpr double kDotsGlyph = 6.6;
 constexpr int kColours = 6;  // series-0 to series-5 of chart.h
 
 std::string Stroke(const std::string& colour) {
   return absl::StrCat("style=\"stroke:", colour, "\"");
 }
 
-std::string Line(double x1, double y1, double x2, double y2, const std::string& style) {
+std::string StyledLine(double x1, double y1, double x2, double y2, const std::string& style) {
   return absl::StrFormat("<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\" %s/>\n", x1, y1, x2, y2, style);
 }
 
 std::string Shortened(const std::string& text, double width) {
-  const auto letters = static_cast<size_t>(std::max(3.0, width / kGlyphWidth));
+  const auto letters = static_cast<size_t>(std::max(3.0, width / kDotsGlyph));
   if (text.size() <= letters) return text;
   size_t end = letters - 1;
   while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;  // not within a letter of UTF-8
   return text.substr(0, end) + "…";
 }
 
-class Diagram {
+class DotsDiagram {
  public:
-  explicit Diagram(const DotsFigure& figure) : figure_(figure) {
+  explicit DotsDiagram(const DotsFigure& figure) : figure_(figure) {
     const double series = static_cast<double>(figure.series.size());
     const double groups = static_cast<double>(figure.groups.size());
     plot_width_ = std::clamp(groups * std::max(kLeastGroup, series * kSeriesWidth + 24), kLeastPlot, kMostPlot);
     group_width_ = plot_width_ / groups;
-    right_ = kLeft + plot_width_;
+    right_ = kDotsLeft + plot_width_;
     FitAxis();
   }
 
   std::string Draw() {
-    const double width = right_ + (figure_.series.size() > 1 ? kLegendWidth : 40), height = kBottom + 64;
+    const double width = right_ + (figure_.series.size() > 1 ? kDotsLegend : 40), height = kDotsBottom + 64;
     svg_ = absl::StrFormat(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%.0f\" viewBox=\"0 0 %.0f %.0f\" "
         "font-family=\"DejaVu Sans, Helvetica, Arial, sans-serif\" font-size=\"12\" style=\"fill:%s\">\n"
         "<title>%s</title>\n<rect width=\"100%%\" height=\"100%%\" style=\"fill:%s\"/>\n",
         width, height, width, height, ColourOf("ink"), EscapeHtml(figure_.title), ColourOf("paper"));
-    svg_ += SvgText(kLeft, 36, figure_.title, "font-size=\"19\" font-weight=\"bold\"");
-    svg_ += SvgText(kLeft, 58, figure_.note, absl::StrCat("font-size=\"12.5\" style=\"fill:", ColourOf("faint"), "\""));
+    svg_ += SvgText(kDotsLeft, 36, figure_.title, "font-size=\"19\" font-weight=\"bold\"");
+    svg_ +=
+        SvgText(kDotsLeft, 58, figure_.note, absl::StrCat("font-size=\"12.5\" style=\"fill:", ColourOf("faint"), "\""));
     DrawAxes();
     for (const DotsFigure::Dots& dots : figure_.dots) DrawDots(dots);
     if (figure_.series.size() > 1) DrawLegend();
@@ -65,7 +66,7 @@ class Diagram {
   double Y(double value) const { return axis_.Place(value); }
   double X(size_t group, size_t series) const {
     const double place = (static_cast<double>(series) + 0.5) / static_cast<double>(figure_.series.size());
-    return kLeft + (static_cast<double>(group) + 0.12 + 0.76 * place) * group_width_;
+    return kDotsLeft + (static_cast<double>(group) + 0.12 + 0.76 * place) * group_width_;
   }
   static std::string ColourOfSeries(size_t series) { return ColourOf(absl::StrCat("series-", series % kColours)); }
 
@@ -76,26 +77,27 @@ class Diagram {
       values.insert(values.end(), {dots.mean - dots.deviation, dots.mean + dots.deviation});
     }
     axis_ = AxisOf(values, /*logarithmic=*/false);
-    axis_.from = kBottom, axis_.to = kTop;
+    axis_.from = kDotsBottom, axis_.to = kDotsTop;
   }
 
   void DrawAxes() {
     for (const double tick : axis_.Ticks(6)) {
-      svg_ += Line(kLeft, Y(tick), right_, Y(tick), Stroke(ColourOf("line")));
-      svg_ += SvgText(kLeft - 8, Y(tick) + 4, TickText(tick), "text-anchor=\"end\"");
+      svg_ += StyledLine(kDotsLeft, Y(tick), right_, Y(tick), Stroke(ColourOf("line")));
+      svg_ += SvgText(kDotsLeft - 8, Y(tick) + 4, TickText(tick), "text-anchor=\"end\"");
     }
     for (size_t group = 0; group < figure_.groups.size(); ++group) {
-      const double x = kLeft + static_cast<double>(group) * group_width_;
-      if (group > 0) svg_ += Line(x, kTop, x, kBottom, Stroke(ColourOf("line")));
-      svg_ += SvgText(x + group_width_ / 2, kBottom + 20, Shortened(figure_.groups[group], group_width_),
+      const double x = kDotsLeft + static_cast<double>(group) * group_width_;
+      if (group > 0) svg_ += StyledLine(x, kDotsTop, x, kDotsBottom, Stroke(ColourOf("line")));
+      svg_ += SvgText(x + group_width_ / 2, kDotsBottom + 20, Shortened(figure_.groups[group], group_width_),
                       "text-anchor=\"middle\"");
     }
-    svg_ += absl::StrFormat("<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" fill=\"none\" %s/>\n", kLeft,
-                            kTop, plot_width_, kPlotHeight, Stroke(ColourOf("faint")));
-    svg_ += SvgText((kLeft + right_) / 2, kBottom + 46, figure_.x_name, "text-anchor=\"middle\" font-size=\"13\"");
+    svg_ += absl::StrFormat("<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" fill=\"none\" %s/>\n",
+                            kDotsLeft, kDotsTop, plot_width_, kDotsHeight, Stroke(ColourOf("faint")));
+    svg_ +=
+        SvgText((kDotsLeft + right_) / 2, kDotsBottom + 46, figure_.x_name, "text-anchor=\"middle\" font-size=\"13\"");
     svg_ += absl::StrFormat(
         "<text transform=\"translate(24 %.1f) rotate(-90)\" text-anchor=\"middle\" font-size=\"13\">%s</text>\n",
-        (kTop + kBottom) / 2, EscapeHtml(figure_.y_name));
+        (kDotsTop + kDotsBottom) / 2, EscapeHtml(figure_.y_name));
   }
 
   void DrawDots(const DotsFigure::Dots& dots) {
@@ -114,8 +116,8 @@ class Diagram {
     if (dots.deviation > 0) {
       const double top = Y(dots.mean + dots.deviation), bottom = Y(dots.mean - dots.deviation);
       const std::string style = absl::StrCat(Stroke(colour), " stroke-width=\"1.8\"");
-      svg_ += Line(x, top, x, bottom, style) + Line(x - 4, top, x + 4, top, style) +
-              Line(x - 4, bottom, x + 4, bottom, style);
+      svg_ += StyledLine(x, top, x, bottom, style) + StyledLine(x - 4, top, x + 4, top, style) +
+              StyledLine(x - 4, bottom, x + 4, bottom, style);
     }
     if (dots.best) {
       svg_ += absl::StrFormat(
@@ -131,13 +133,13 @@ class Diagram {
 
   void DrawLegend() {
     const double x = right_ + 22;
-    double y = kTop + 14;
-    svg_ += SvgText(x, y, Shortened(figure_.series_name, kLegendWidth - 30), "font-weight=\"bold\"");
+    double y = kDotsTop + 14;
+    svg_ += SvgText(x, y, Shortened(figure_.series_name, kDotsLegend - 30), "font-weight=\"bold\"");
     for (size_t i = 0; i < figure_.series.size(); ++i) {
       y += 20;
       svg_ += absl::StrFormat("<circle cx=\"%.1f\" cy=\"%.1f\" r=\"4.6\" style=\"fill:%s\"/>\n", x + 6, y - 4,
                               ColourOfSeries(i));
-      svg_ += SvgText(x + 18, y, Shortened(figure_.series[i], kLegendWidth - 48), "");
+      svg_ += SvgText(x + 18, y, Shortened(figure_.series[i], kDotsLegend - 48), "");
     }
   }
 
@@ -168,7 +170,7 @@ absl::Status Check(const DotsFigure& figure) {
 
 absl::StatusOr<std::string> DrawGroupedDots(const DotsFigure& figure) {
   if (const absl::Status status = Check(figure); !status.ok()) return status;
-  return Diagram(figure).Draw();
+  return DotsDiagram(figure).Draw();
 }
 
 }  // namespace vitrine

@@ -20,10 +20,10 @@ using Anchor = Lettering::Anchor;
 
 constexpr int kMinSide = 384;
 constexpr int kMaxMatrixSide = 8192;
-constexpr int kLeft = 68, kTop = 62, kBelow = 56, kRight = 124;
+constexpr int kMatrixLeft = 68, kMatrixTop = 62, kMatrixBelow = 56, kMatrixRight = 124;
 constexpr int kTick = 5;
 constexpr int kLeastBetweenTicks = 34;
-constexpr int kBarGap = 20, kBarWidth = 16;
+constexpr int kBarGap = 20, kMatrixBar = 16;
 
 absl::Status Check(const MatrixFigure& figure) {
   if (figure.rows > kMaxMatrixSide || figure.columns > kMaxMatrixSide) {
@@ -82,7 +82,7 @@ void DrawAxes(cv::Mat& canvas, const MatrixFigure& figure, const cv::Rect& area,
 
 void DrawBar(cv::Mat& canvas, const ColourRange& range, const cv::Rect& area) {
   const int height = std::max(area.height, 48);
-  const cv::Rect bar(area.br().x + kBarGap, area.y, kBarWidth, height);
+  const cv::Rect bar(area.br().x + kBarGap, area.y, kMatrixBar, height);
   ColourBar(range, bar.size(), true).copyTo(canvas(bar));
   cv::rectangle(canvas, {bar.x - 1, bar.y - 1, bar.width + 2, bar.height + 2}, kLine, 1);
   const auto number = [&](double value, int y) {
@@ -99,19 +99,19 @@ void DrawBar(cv::Mat& canvas, const ColourRange& range, const cv::Rect& area) {
 Image Compose(const MatrixFigure& figure) {
   const int longer = std::max(figure.rows, figure.columns);
   const int cell = std::max(1, (kMinSide + longer - 1) / longer);
-  const cv::Rect area(kLeft, kTop, figure.columns * cell, figure.rows * cell);
+  const cv::Rect area(kMatrixLeft, kMatrixTop, figure.columns * cell, figure.rows * cell);
   const int words = std::max(TextWidth(figure.title, 12), TextWidth(figure.note, 10));
-  const int needed = std::max(words + kLeft + 16, area.br().x + kRight);
+  const int needed = std::max(words + kMatrixLeft + 16, area.br().x + kMatrixRight);
   // A row of few values is low; its axis' name and the colour bar still need room.
   const int height = std::max(area.height, TextWidth(figure.row_axis, 11));
-  Image result = EmptyImage(needed, kTop + std::max(height, 48) + kBelow);
+  Image result = EmptyImage(needed, kMatrixTop + std::max(height, 48) + kMatrixBelow);
   cv::Mat canvas = CanvasOf(result);
   const ColourRange range = RangeFor(figure);
   cv::resize(Paint(Values(figure), range), canvas(area), area.size(), 0, 0, cv::INTER_NEAREST);
   DrawAxes(canvas, figure, area, cell);
   DrawBar(canvas, range, area);
-  Write(canvas, figure.title, {kLeft, 20}, {.height = 12, .colour = kInk});
-  Write(canvas, figure.note, {kLeft, 42}, {.height = 10, .colour = kFaintInk});
+  Write(canvas, figure.title, {kMatrixLeft, 20}, {.height = 12, .colour = kInk});
+  Write(canvas, figure.note, {kMatrixLeft, 42}, {.height = 10, .colour = kFaintInk});
   return result;
 }
 

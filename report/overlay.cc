@@ -21,10 +21,10 @@
 namespace vitrine {
 namespace {
 
-constexpr double kMapWeight = 0.55;  // of the map against the grey picture
-constexpr double kUncovered = 0.35;  // brightness that is left outside the grid
-constexpr int kLegendWidth = 240;    // least width of the bar, its numbers and the caption
-constexpr int kBarHeight = 40;       // of the bar with its numbers
+constexpr double kMapWeight = 0.55;     // of the map against the grey picture
+constexpr double kUncovered = 0.35;     // brightness that is left outside the grid
+constexpr int kLeastLegendWidth = 240;  // least width of the bar, its numbers and the caption
+constexpr int kLegendBarHeight = 40;    // of the bar with its numbers
 constexpr int kLetters = 9, kLineHeight = 16, kCaptionMargin = 8;
 const cv::Scalar kFrame(255, 255, 255);
 
@@ -102,7 +102,7 @@ void DrawLegend(cv::Mat canvas, const std::vector<std::string>& caption, const C
           {kCaptionMargin, kCaptionMargin + kLineHeight / 2 + static_cast<int>(line) * kLineHeight},
           {.height = kLetters, .colour = kInk});
   }
-  const int margin = 34, top = canvas.rows - kBarHeight;
+  const int margin = 34, top = canvas.rows - kLegendBarHeight;
   const cv::Rect bar(margin, top + 8, canvas.cols - 2 * margin, 10);
   ColourBar(range, bar.size(), false).copyTo(canvas(bar));
   cv::rectangle(canvas, bar, kLine, 1);
@@ -121,11 +121,11 @@ Image Compose(const Image& picture, const SpatialMap& map, const OverlayLook& lo
   const cv::Mat values = ViewOf(map.rows, map.columns, map.values);
   const ColourRange range =
       map.range.value_or(AttentionRange(map.values, int64_t{map.rows} * map.columns, map.diverging));
-  const int width = look.legend ? std::max(shown.cols, kLegendWidth) : shown.cols;
+  const int width = look.legend ? std::max(shown.cols, kLeastLegendWidth) : shown.cols;
   const std::vector<std::string> caption =
       look.legend ? WrapText(map.caption, kLetters, width - 2 * kCaptionMargin) : std::vector<std::string>();
   const int caption_height = caption.empty() ? 0 : kCaptionMargin + static_cast<int>(caption.size()) * kLineHeight;
-  Image result = EmptyImage(width, shown.rows + (look.legend ? caption_height + kBarHeight : 0));
+  Image result = EmptyImage(width, shown.rows + (look.legend ? caption_height + kLegendBarHeight : 0));
   cv::Mat whole = CanvasOf(result);
   if (look.legend) DrawLegend(whole.rowRange(shown.rows, whole.rows), caption, range);
   cv::Mat canvas = whole(cv::Rect({(whole.cols - shown.cols) / 2, 0}, shown.size()));

@@ -8,16 +8,16 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_replace.h"
+#include "report/html.h"
 
 namespace vitrine {
 namespace {
 
-constexpr double kWidth = 1120, kHeight = 680;
-constexpr double kLeft = 84, kRight = 900, kTop = 96, kBottom = 608;  // of the plot
-constexpr double kFontSize = 11.5, kGlyphWidth = 6.3;
-constexpr char kInk[] = "#1f2933";
-constexpr char kFaint[] = "#e4e7eb";
+constexpr double kRooflineWidth = 1120, kRooflineHeight = 680;
+constexpr double kRooflineLeft = 84, kRooflineRight = 900, kRooflineTop = 96, kRooflineBottom = 608;  // of the plot
+constexpr double kFontSize = 11.5, kRooflineGlyph = 6.3;
+constexpr char kRooflineInk[] = "#1f2933";
+constexpr char kRooflineFaint[] = "#e4e7eb";
 
 struct Style {
   const char* name;
@@ -40,12 +40,8 @@ struct Box {
   }
 };
 
-std::string Escaped(const std::string& text) {
-  return absl::StrReplaceAll(text, {{"&", "&amp;"}, {"<", "&lt;"}, {">", "&gt;"}, {"\"", "&quot;"}});
-}
-
 std::string Text(double x, double y, const std::string& text, const std::string& style) {
-  return absl::StrFormat("<text x=\"%.1f\" y=\"%.1f\" %s>%s</text>\n", x, y, style, Escaped(text));
+  return absl::StrFormat("<text x=\"%.1f\" y=\"%.1f\" %s>%s</text>\n", x, y, style, EscapeHtml(text));
 }
 
 std::string Line(double x1, double y1, double x2, double y2, const std::string& style) {
@@ -57,9 +53,9 @@ std::string TickText(double value) {
   return value >= 1000 ? absl::StrFormat("%gk", value / 1000) : absl::StrFormat("%g", value);
 }
 
-class Diagram {
+class RooflineDiagram {
  public:
-  explicit Diagram(const Roofline& roofline) : roofline_(roofline) {
+  explicit RooflineDiagram(const Roofline& roofline) : roofline_(roofline) {
     ridge_ = roofline.peak_gflops / roofline.gigabytes_per_second;
     double x_low = ridge_ / 4, x_high = ridge_ * 4, y_low = roofline.peak_gflops / 4, y_high = roofline.peak_gflops;
     for (const RooflinePoint& point : roofline.points) {
@@ -83,10 +79,11 @@ class Diagram {
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%.0f\" viewBox=\"0 0 %.0f %.0f\" "
         "font-family=\"DejaVu Sans, Helvetica, Arial, sans-serif\" font-size=\"%.1f\" fill=\"%s\">\n"
         "<title>%s</title>\n<rect width=\"100%%\" height=\"100%%\" fill=\"#ffffff\"/>\n",
-        kWidth, kHeight, kWidth, kHeight, kFontSize, kInk, Escaped(roofline_.title));
-    svg_ += Text(kLeft, 36, roofline_.title, "font-size=\"19\" font-weight=\"bold\"");
-    svg_ += Text(kLeft, 58, roofline_.subtitle, "font-size=\"12.5\" fill=\"#52606d\"");
-    svg_ += Text(kLeft, 78, roofline_.circumstances,
+        kRooflineWidth, kRooflineHeight, kRooflineWidth, kRooflineHeight, kFontSize, kRooflineInk,
+        EscapeHtml(roofline_.title));
+    svg_ += Text(kRooflineLeft, 36, roofline_.title, "font-size=\"19\" font-weight=\"bold\"");
+    svg_ += Text(kRooflineLeft, 58, roofline_.subtitle, "font-size=\"12.5\" fill=\"#52606d\"");
+    svg_ += Text(kRooflineLeft, 78, roofline_.circumstances,
                  roofline_.doubtful ? "font-size=\"12.5\" font-weight=\"bold\" fill=\"#ba2525\""
                                     : "font-size=\"12.5\" fill=\"#52606d\"");
     DrawAxes();
@@ -98,10 +95,10 @@ class Diagram {
 
  private:
   double X(double intensity) const {
-    return kLeft + (std::log10(intensity) - x_low_) / (x_high_ - x_low_) * (kRight - kLeft);
+    return kRooflineLeft + (std::log10(intensity) - x_low_) / (x_high_ - x_low_) * (kRooflineRight - kRooflineLeft);
   }
   double Y(double gflops) const {
-    return kBottom - (std::log10(gflops) - y_low_) / (y_high_ - y_low_) * (kBottom - kTop);
+    return kRooflineBottom - (std::log10(gflops) - y_low_) / (y_high_ - y_low_) * (kRooflineBottom - kRooflineTop);
   }
   static double Radius(const RooflinePoint& point) { return 3.5 + 11 * std::sqrt(point.share); }
 
@@ -118,26 +115,26 @@ class Diagram {
 
   void DrawAxes() {
     const auto grid = [](bool major) {
-      return absl::StrCat("stroke=\"", major ? "#cbd2d9" : kFaint, "\" stroke-width=\"1\"");
+      return absl::StrCat("stroke=\"", major ? "#cbd2d9" : kRooflineFaint, "\" stroke-width=\"1\"");
     };
     ForEachTick(x_low_, x_high_, [&](double value, bool major) {
-      svg_ += Line(X(value), kTop, X(value), kBottom, grid(major));
-      svg_ += Text(X(value), kBottom + 18, TickText(value),
+      svg_ += Line(X(value), kRooflineTop, X(value), kRooflineBottom, grid(major));
+      svg_ += Text(X(value), kRooflineBottom + 18, TickText(value),
                    absl::StrCat("text-anchor=\"middle\"", major ? "" : " fill=\"#9aa5b1\" font-size=\"10\""));
     });
     ForEachTick(y_low_, y_high_, [&](double value, bool major) {
-      svg_ += Line(kLeft, Y(value), kRight, Y(value), grid(major));
-      svg_ += Text(kLeft - 8, Y(value) + 4, TickText(value),
+      svg_ += Line(kRooflineLeft, Y(value), kRooflineRight, Y(value), grid(major));
+      svg_ += Text(kRooflineLeft - 8, Y(value) + 4, TickText(value),
                    absl::StrCat("text-anchor=\"end\"", major ? "" : " fill=\"#9aa5b1\" font-size=\"10\""));
     });
     svg_ += absl::StrFormat(
-        "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" fill=\"none\" stroke=\"#7b8794\"/>\n", kLeft, kTop,
-        kRight - kLeft, kBottom - kTop);
-    svg_ += Text((kLeft + kRight) / 2, kBottom + 44, "arithmetic intensity, FLOP per byte",
+        "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" fill=\"none\" stroke=\"#7b8794\"/>\n",
+        kRooflineLeft, kRooflineTop, kRooflineRight - kRooflineLeft, kRooflineBottom - kRooflineTop);
+    svg_ += Text((kRooflineLeft + kRooflineRight) / 2, kRooflineBottom + 44, "arithmetic intensity, FLOP per byte",
                  "text-anchor=\"middle\" font-size=\"13\"");
     svg_ += absl::StrFormat(
         "<text transform=\"translate(26 %.1f) rotate(-90)\" text-anchor=\"middle\" font-size=\"13\">%s</text>\n",
-        (kTop + kBottom) / 2, roofline_.measured ? "GFLOP/s reached" : "GFLOP/s at most");
+        (kRooflineTop + kRooflineBottom) / 2, roofline_.measured ? "GFLOP/s reached" : "GFLOP/s at most");
   }
 
   void DrawRoofs() {
@@ -146,10 +143,11 @@ class Diagram {
     const double x2 = X(ridge_), y2 = Y(roofline_.peak_gflops);
     svg_ += absl::StrFormat(
         "<polyline points=\"%.1f,%.1f %.1f,%.1f %.1f,%.1f\" fill=\"none\" stroke=\"%s\" stroke-width=\"2.2\"/>\n", x1,
-        y1, x2, y2, kRight, y2, kInk);
+        y1, x2, y2, kRooflineRight, y2, kRooflineInk);
     const std::string peak = absl::StrFormat("%.0f GFLOP/s, %s", roofline_.peak_gflops, roofline_.peak_of);
-    svg_ += Text(kRight - 8, y2 - 8, peak, "text-anchor=\"end\" font-weight=\"bold\"");
-    AddObstacle({kRight - 16 - kGlyphWidth * static_cast<double>(peak.size()) * 1.12, y2 - 22, kRight, y2 - 2});
+    svg_ += Text(kRooflineRight - 8, y2 - 8, peak, "text-anchor=\"end\" font-weight=\"bold\"");
+    AddObstacle({kRooflineRight - 16 - kRooflineGlyph * static_cast<double>(peak.size()) * 1.12, y2 - 22,
+                 kRooflineRight, y2 - 2});
     const std::string memory = absl::StrFormat("%.1f GB/s, %s", roofline_.gigabytes_per_second, roofline_.bandwidth_of);
     const double angle = std::atan2(y2 - y1, x2 - x1);
     const double at = 0.42;
@@ -158,7 +156,7 @@ class Diagram {
         "<text transform=\"translate(%.1f %.1f) rotate(%.2f)\" y=\"-8\" text-anchor=\"middle\" "
         "font-weight=\"bold\">%s</text>\n",
         x, y, angle * 180 / M_PI, memory);
-    const double half = kGlyphWidth * 1.12 * static_cast<double>(memory.size()) / 2;
+    const double half = kRooflineGlyph * 1.12 * static_cast<double>(memory.size()) / 2;
     constexpr int kSteps = 12;
     for (int i = 0; i <= kSteps; ++i) {
       const double along = -half + 2 * half * i / kSteps;
@@ -172,13 +170,15 @@ class Diagram {
       const double lx = x1 + part * (x2 - x1), ly = y1 + part * (y2 - y1);
       AddObstacle({lx - 2, ly - 2, lx + 2, ly + 2});
     }
-    AddObstacle({x2, y2 - 2, kRight, y2 + 2});
+    AddObstacle({x2, y2 - 2, kRooflineRight, y2 + 2});
   }
 
   void AddObstacle(const Box& box) { obstacles_.push_back(box); }
 
   bool Free(const Box& box) const {
-    if (box.left < kLeft + 2 || box.right > kRight - 2 || box.top < kTop + 2 || box.bottom > kBottom - 2) return false;
+    if (box.left < kRooflineLeft + 2 || box.right > kRooflineRight - 2 || box.top < kRooflineTop + 2 ||
+        box.bottom > kRooflineBottom - 2)
+      return false;
     return std::none_of(obstacles_.begin(), obstacles_.end(), [&](const Box& other) { return box.Meets(other); });
   }
 
@@ -238,7 +238,7 @@ class Diagram {
       svg_ += absl::StrFormat(
           "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"%.1f\" fill=\"%s\" fill-opacity=\"0.75\" stroke=\"#ffffff\"><title>%s: "
           "%.3g FLOP/B, %.3g GFLOP/s, %.1f %% of the time</title></circle>\n",
-          x, y, r, group.colour, Escaped(point.label), point.intensity, point.gflops, 100 * point.share);
+          x, y, r, group.colour, EscapeHtml(point.label), point.intensity, point.gflops, 100 * point.share);
       if (const std::string label = LabelOf(i); !label.empty()) labels += Label(label, x, y, r, group.colour);
     }
     svg_ += labels;
@@ -246,7 +246,7 @@ class Diagram {
 
   // The label, with a line to its dot where it stands apart; empty where there is no room.
   std::string Label(const std::string& label, double x, double y, double radius, const std::string& colour) {
-    const auto box = PlaceFor(x, y, radius, kGlyphWidth * static_cast<double>(label.size()));
+    const auto box = PlaceFor(x, y, radius, kRooflineGlyph * static_cast<double>(label.size()));
     if (!box) return "";
     AddObstacle({box->left - 2, box->top - 1, box->right + 2, box->bottom + 1});
     const double nx = std::clamp(x, box->left, box->right), ny = std::clamp(y, box->top, box->bottom);
@@ -259,12 +259,12 @@ class Diagram {
     return leader + absl::StrFormat(
                         "<text x=\"%.1f\" y=\"%.1f\" textLength=\"%.1f\" lengthAdjust=\"spacingAndGlyphs\" "
                         "fill=\"%s\">%s</text>\n",
-                        box->left, box->bottom - 3, box->right - box->left, colour, Escaped(label));
+                        box->left, box->bottom - 3, box->right - box->left, colour, EscapeHtml(label));
   }
 
   void DrawLegend() {
-    constexpr double kX = kRight + 26;
-    double y = kTop + 14;
+    constexpr double kX = kRooflineRight + 26;
+    double y = kRooflineTop + 14;
     svg_ += Text(kX, y, "operators", "font-weight=\"bold\"");
     for (const Style& group : kStyles) {
       const bool used = std::any_of(points_.begin(), points_.end(),
@@ -308,7 +308,7 @@ class Diagram {
 }  // namespace
 
 std::string RooflineSvg(const Roofline& roofline) {
-  return Diagram(roofline).Draw();
+  return RooflineDiagram(roofline).Draw();
 }
 
 }  // namespace vitrine

@@ -13,7 +13,7 @@ namespace vitrine {
 namespace {
 
 constexpr size_t kLongestName = 18;
-constexpr double kGlyphWidth = 6.6;
+constexpr double kCellGlyph = 6.6;
 
 // At most kLongestName characters; a character of UTF-8 is not cut in two.
 std::string Cut(const std::string& name) {
@@ -28,16 +28,16 @@ std::string Cut(const std::string& name) {
 double LongestName(const std::vector<std::string>& names) {
   size_t longest = 1;
   for (const std::string& name : names) longest = std::max(longest, std::min(name.size(), kLongestName));
-  return kGlyphWidth * static_cast<double>(longest);
+  return kCellGlyph * static_cast<double>(longest);
 }
 
-struct Layout {
+struct ShadedLayout {
   double cell, left, top, width, height;
 };
 
-Layout Place(const ShadedMatrix& matrix) {
+ShadedLayout Place(const ShadedMatrix& matrix) {
   const double rows = static_cast<double>(matrix.rows.size()), columns = static_cast<double>(matrix.columns.size());
-  Layout at;
+  ShadedLayout at;
   at.cell = std::clamp(560 / std::max(rows, columns), 16.0, 62.0);
   at.left = 34 + LongestName(matrix.rows);
   at.top = 86 + 0.75 * LongestName(matrix.columns);
@@ -48,7 +48,7 @@ Layout Place(const ShadedMatrix& matrix) {
   return at;
 }
 
-void AppendNames(const ShadedMatrix& matrix, const Layout& at, std::string& svg) {
+void AppendNames(const ShadedMatrix& matrix, const ShadedLayout& at, std::string& svg) {
   for (size_t i = 0; i < matrix.rows.size(); ++i) {
     const double y = at.top + at.cell * (static_cast<double>(i) + 0.5) + 4;
     svg += SvgText(at.left - 6, y, Cut(matrix.rows[i]), "text-anchor=\"end\"");
@@ -68,7 +68,7 @@ void AppendNames(const ShadedMatrix& matrix, const Layout& at, std::string& svg)
 }  // namespace
 
 std::string DrawShadedMatrix(const ShadedMatrix& matrix) {
-  const Layout at = Place(matrix);
+  const ShadedLayout at = Place(matrix);
   std::string svg = absl::StrFormat(
       "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %.0f %.0f\" role=\"img\" aria-label=\"%s\" "
       "font-size=\"12\" font-family=\"system-ui, 'DejaVu Sans', Helvetica, Arial, sans-serif\" style=\"fill:%s\">\n",

@@ -19,10 +19,10 @@ namespace {
 
 using Anchor = Lettering::Anchor;
 
-constexpr int kGap = 8, kMargin = 16;
+constexpr int kGap = 8, kSheetMargin = 16;
 constexpr int kHead = 72;     // title, note and the picture beside them
 constexpr int kCaption = 24;  // of the columns
-constexpr int kBarWidth = 120, kBarHeight = 12;
+constexpr int kSheetBarWidth = 120, kSheetBarHeight = 12;
 constexpr int kTitleHeight = 13, kNoteHeight = 10, kCaptionHeight = 10;
 
 absl::Status Check(const SheetFigure& figure) {
@@ -40,7 +40,7 @@ absl::Status Check(const SheetFigure& figure) {
 }
 
 // The picture as RGB, as high as the head allows.
-cv::Mat Thumbnail(const Image& picture) {
+cv::Mat SheetThumbnail(const Image& picture) {
   const cv::Mat stored(picture.height, picture.width, picture.channels == 1 ? CV_8UC1 : CV_8UC3,
                        const_cast<uint8_t*>(picture.pixels.data()));  // only read
   const double scale = static_cast<double>(kHead - kGap) / std::max(picture.width, picture.height);
@@ -58,7 +58,7 @@ std::pair<std::string, std::string> EndsOf(const SheetFigure& figure) {
 }
 
 // Where things are.
-struct Layout {
+struct SheetLayout {
   cv::Size tile;  // of a place
   int left = 0;   // of the first tile
   int top = 0;
@@ -66,7 +66,7 @@ struct Layout {
   int bar = 0;   // left edge of the colour bar's low word
   cv::Size sheet;
 
-  Layout(const SheetFigure& figure, int thumbnail) {
+  SheetLayout(const SheetFigure& figure, int thumbnail) {
     for (const Image& image : figure.tiles) {
       tile.width = std::max(tile.width, image.width);
       tile.height = std::max(tile.height, image.height);
@@ -76,18 +76,18 @@ struct Layout {
     for (const std::string& column : figure.columns) {
       tile.width = std::max(tile.width, TextWidth(column, kCaptionHeight));
     }
-    left = kMargin + (caption > 0 ? caption + kGap : 0);
-    top = kMargin + kHead + kCaption;
-    text = kMargin + (thumbnail > 0 ? thumbnail + 2 * kGap : 0);
+    left = kSheetMargin + (caption > 0 ? caption + kGap : 0);
+    top = kSheetMargin + kHead + kCaption;
+    text = kSheetMargin + (thumbnail > 0 ? thumbnail + 2 * kGap : 0);
     bar = text;
     const int rows = static_cast<int>(figure.rows.size()), columns = static_cast<int>(figure.columns.size());
     const auto [low, high] = EndsOf(figure);
     const int legend = !figure.range.has_value()
                            ? 0
-                           : TextWidth(low, kNoteHeight) + TextWidth(high, kNoteHeight) + kBarWidth + 2 * kGap;
+                           : TextWidth(low, kNoteHeight) + TextWidth(high, kNoteHeight) + kSheetBarWidth + 2 * kGap;
     const int words = std::max(TextWidth(figure.title, kTitleHeight), TextWidth(figure.note, kNoteHeight));
-    sheet.width = std::max(left + columns * (tile.width + kGap) - kGap, text + std::max(words, legend)) + kMargin;
-    sheet.height = top + rows * (tile.height + kGap) - kGap + kMargin;
+    sheet.width = std::max(left + columns * (tile.width + kGap) - kGap, text + std::max(words, legend)) + kSheetMargin;
+    sheet.height = top + rows * (tile.height + kGap) - kGap + kSheetMargin;
   }
 
   cv::Point Place(int row, int column) const {
@@ -95,26 +95,27 @@ struct Layout {
   }
 };
 
-void DrawHead(cv::Mat& canvas, const SheetFigure& figure, const Layout& at) {
-  Write(canvas, figure.title, {at.text, kMargin + 8}, {.height = kTitleHeight, .colour = kInk});
-  Write(canvas, figure.note, {at.text, kMargin + 31}, {.height = kNoteHeight, .colour = kFaintInk});
+void DrawHead(cv::Mat& canvas, const SheetFigure& figure, const SheetLayout& at) {
+  Write(canvas, figure.title, {at.text, kSheetMargin + 8}, {.height = kTitleHeight, .colour = kInk});
+  Write(canvas, figure.note, {at.text, kSheetMargin + 31}, {.height = kNoteHeight, .colour = kFaintInk});
   if (!figure.range.has_value()) return;
   const auto [low, high] = EndsOf(figure);
-  const int y = kMargin + 53;
+  const int y = kSheetMargin + 53;
   const Lettering words{.height = kNoteHeight, .colour = kFaintInk};
   Write(canvas, low, {at.bar, y}, words);
-  const cv::Rect bar(at.bar + TextWidth(low, kNoteHeight) + kGap, y - kBarHeight / 2, kBarWidth, kBarHeight);
+  const cv::Rect bar(at.bar + TextWidth(low, kNoteHeight) + kGap, y - kSheetBarHeight / 2, kSheetBarWidth,
+                     kSheetBarHeight);
   ColourBar(*figure.range, bar.size(), false).copyTo(canvas(bar));
   cv::rectangle(canvas, bar, kLine, 1);
   Write(canvas, high, {bar.br().x + kGap, y}, words);
 }
 
 Image Compose(const SheetFigure& figure) {
-  const cv::Mat thumbnail = figure.picture == nullptr ? cv::Mat() : Thumbnail(*figure.picture);
-  const Layout at(figure, thumbnail.cols);
+  const cv::Mat thumbnail = figure.picture == nullptr ? cv::Mat() : SheetThumbnail(*figure.picture);
+  const SheetLayout at(figure, thumbnail.cols);
   Image result = EmptyImage(at.sheet.width, at.sheet.height);
   cv::Mat canvas = CanvasOf(result);
-  if (!thumbnail.empty()) thumbnail.copyTo(canvas(cv::Rect({kMargin, kMargin}, thumbnail.size())));
+  if (!thumbnail.empty()) thumbnail.copyTo(canvas(cv::Rect({kSheetMargin, kSheetMargin}, thumbnail.size())));
   DrawHead(canvas, figure, at);
   const int rows = static_cast<int>(figure.rows.size()), columns = static_cast<int>(figure.columns.size());
   const Lettering caption{.height = kCaptionHeight, .colour = kInk, .anchor = Anchor::kCentre};

@@ -24,7 +24,7 @@ std::string LogitsName(std::string_view precision, size_t i) {
   return precision == "fp32" ? name : absl::StrCat(std::string(precision), ".", name);
 }
 
-absl::Status Refused(const std::string& name, const std::string& fault) {
+absl::Status RefusedGolden(const std::string& name, const std::string& fault) {
   return absl::FailedPreconditionError(absl::StrCat("golden ", Quoted(name), " ", fault));
 }
 
@@ -51,28 +51,28 @@ absl::StatusOr<Grid> GridOf(const FloatArray& input, const ModelDescription& mod
 absl::Status CheckInput(const std::string& name, const FloatArray& input, const ModelDescription& model) {
   const int channels = model.config().preprocessing().channels();
   if (input.shape.size() != 3 || input.shape[0] != channels) {
-    return Refused(name, absl::StrCat("is not F32 [", channels, ", height, width]"));
+    return RefusedGolden(name, absl::StrCat("is not F32 [", channels, ", height, width]"));
   }
   constexpr int64_t kLongestSide = 8192;
   if (input.shape[1] > kLongestSide || input.shape[2] > kLongestSide) {
-    return Refused(name, "is larger than any picture");
+    return RefusedGolden(name, "is larger than any picture");
   }
   const auto grid = GridOf(input, model);
-  if (!grid.ok()) return Refused(name, absl::StrCat("does not fit the model: ", grid.status().message()));
+  if (!grid.ok()) return RefusedGolden(name, absl::StrCat("does not fit the model: ", grid.status().message()));
   return absl::OkStatus();
 }
 
 absl::StatusOr<FloatArray> StoredInput(const std::string& name, const StoredTensor& input) {
-  if (input.dtype != Dtype::kF32) return Refused(name, "is not F32 [channels, height, width]");
+  if (input.dtype != Dtype::kF32) return RefusedGolden(name, "is not F32 [channels, height, width]");
   return FloatsOf(input);
 }
 
 absl::StatusOr<FloatArray> DecodedPicture(const std::string& name, const StoredTensor& picture,
                                           const v1::Preprocessing& preprocessing, const PictureToInput& to_input) {
-  if (picture.dtype != Dtype::kU8 || picture.shape.size() != 1) return Refused(name, "is not U8 [bytes]");
+  if (picture.dtype != Dtype::kU8 || picture.shape.size() != 1) return RefusedGolden(name, "is not U8 [bytes]");
   absl::StatusOr<FloatArray> input =
       to_input({picture.As<char>(), static_cast<size_t>(picture.bytes())}, preprocessing);
-  if (!input.ok()) return Refused(name, absl::StrCat("cannot be decoded: ", input.status().message()));
+  if (!input.ok()) return RefusedGolden(name, absl::StrCat("cannot be decoded: ", input.status().message()));
   return input;
 }
 
@@ -87,7 +87,8 @@ absl::StatusOr<GoldenInputs> CollectInputs(const Safetensors& golden, const Mode
     const StoredTensor* input = Find(golden, input_name);
     const StoredTensor* picture = Find(golden, picture_name);
     if (input == nullptr && picture == nullptr) break;
-    if (input != nullptr && picture != nullptr) return Refused(input_name, absl::StrCat("clashes with ", picture_name));
+    if (input != nullptr && picture != nullptr)
+      return RefusedGolden(input_name, absl::StrCat("clashes with ", picture_name));
     const std::string& name = input != nullptr ? input_name : picture_name;
     ASSIGN_OR_RETURN(FloatArray image, input != nullptr
                                            ? StoredInput(name, *input)
@@ -102,7 +103,8 @@ absl::StatusOr<GoldenInputs> CollectInputs(const Safetensors& golden, const Mode
   }
   for (const auto& [name, tensor] : golden.tensors) {
     if (!known.contains(name)) {
-      return Refused(name, "is neither input, picture nor logits of a golden; they count 0, 1, ... without a gap");
+      return RefusedGolden(name,
+                           "is neither input, picture nor logits of a golden; they count 0, 1, ... without a gap");
     }
   }
   if (!has_picture) {
@@ -137,7 +139,8 @@ absl::Status Compare(const std::string& name, std::span<const float> logits, std
                      float tolerance, const std::string& how) {
   const float distance = Distance(logits, golden);
   if (distance <= tolerance) return absl::OkStatus();
-  return Refused(name, absl::StrCat(how, " gives logits that are off by ", distance, "; the tolerance is ", tolerance));
+  return RefusedGolden(name,
+                       absl::StrCat(how, " gives logits that are off by ", distance, "; the tolerance is ", tolerance));
 }
 
 // The recorded logits, one row for each input.
@@ -150,9 +153,9 @@ absl::StatusOr<std::vector<std::span<const float>>> CollectLogits(const StoredVe
   for (size_t i = 0; i < inputs.names.size(); ++i) {
     const std::string name = LogitsName(precision, i);
     const StoredTensor* logits = Find(version.golden, name);
-    if (logits == nullptr) return Refused(name, "is missing");
+    if (logits == nullptr) return RefusedGolden(name, "is missing");
     if (logits->dtype != Dtype::kF32 || logits->shape != std::vector<int64_t>{classes}) {
-      return Refused(name, absl::StrCat("is not F32 [", classes, "]"));
+      return RefusedGolden(name, absl::StrCat("is not F32 [", classes, "]"));
     }
     golden.emplace_back(logits->As<float>(), static_cast<size_t>(classes));
   }

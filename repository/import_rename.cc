@@ -15,7 +15,7 @@ namespace {
 
 using Shape = std::vector<int64_t>;
 
-absl::Status Refused(const std::string& name, const std::string& fault) {
+absl::Status RefusedForeign(const std::string& name, const std::string& fault) {
   return absl::FailedPreconditionError(absl::StrCat("tensor ", Quoted(name), " ", fault));
 }
 
@@ -140,15 +140,17 @@ absl::StatusOr<StoredTensor> Take(const std::string& name, const Shape& wanted, 
                                   const TensorMap& tensors) {
   const auto found = tensors.find(name);
   if (found == tensors.end()) {
-    return Refused(name, absl::StrCat("is missing; the model needs it as ", ToString(wanted), Hint(source, tensors)));
+    return RefusedForeign(name,
+                          absl::StrCat("is missing; the model needs it as ", ToString(wanted), Hint(source, tensors)));
   }
   const StoredTensor& tensor = found->second;
   if (tensor.shape != wanted) {
-    return Refused(name, absl::StrCat("has shape ", ToString(tensor.shape), "; the model needs ", ToString(wanted)));
+    return RefusedForeign(name,
+                          absl::StrCat("has shape ", ToString(tensor.shape), "; the model needs ", ToString(wanted)));
   }
   if (!IsFloating(tensor.dtype)) {
-    return Refused(name, absl::StrCat("is stored as ", std::string(NameOf(tensor.dtype)),
-                                      "; the model needs floating-point numbers"));
+    return RefusedForeign(name, absl::StrCat("is stored as ", std::string(NameOf(tensor.dtype)),
+                                             "; the model needs floating-point numbers"));
   }
   return tensor;
 }
@@ -160,7 +162,7 @@ absl::Status CheckAllUsed(ForeignSource source, const TensorMap& tensors, const 
   }
   if (extra.empty()) return absl::OkStatus();
   const std::string others = extra.size() == 1 ? "" : absl::StrCat("; so are ", extra.size() - 1, " others");
-  return Refused(extra[0], absl::StrCat("is in the file, but the model has no place for it", others));
+  return RefusedForeign(extra[0], absl::StrCat("is in the file, but the model has no place for it", others));
 }
 
 absl::StatusOr<TensorMap> RenameAll(ForeignSource source, const v1::ModelConfig& config,

@@ -21,7 +21,7 @@ namespace {
 // A golden that may be further off proves nothing; bf16 needs 0.05.
 constexpr float kMaxGoldenTolerance = 0.1f;
 
-absl::Status Refused(const std::string& field, const std::string& fault) {
+absl::Status RefusedField(const std::string& field, const std::string& fault) {
   return absl::InvalidArgumentError(absl::StrCat(field, " ", fault));
 }
 
@@ -36,7 +36,7 @@ absl::Status CheckStrings(const google::protobuf::Message& message) {
       if (field->type() == google::protobuf::FieldDescriptor::TYPE_STRING) {
         const std::string text = field->is_repeated() ? reflection.GetRepeatedString(message, field, i)
                                                       : reflection.GetString(message, field);
-        if (!IsValidUtf8(text)) return Refused(field->name(), absl::StrCat("is not UTF-8: ", Quoted(text)));
+        if (!IsValidUtf8(text)) return RefusedField(field->name(), absl::StrCat("is not UTF-8: ", Quoted(text)));
       } else if (field->cpp_type() == google::protobuf::FieldDescriptor::CPPTYPE_MESSAGE) {
         RETURN_IF_ERROR(CheckStrings(field->is_repeated() ? reflection.GetRepeatedMessage(message, field, i)
                                                           : reflection.GetMessage(message, field)));
@@ -54,22 +54,23 @@ bool IsSha256(std::string_view digits) {
 absl::Status CheckFiles(const v1::Manifest& manifest) {
   constexpr int kMostFiles = 64;
   if (manifest.files_size() > kMostFiles)
-    return Refused("files", absl::StrCat("has more than ", kMostFiles, " entries"));
+    return RefusedField("files", absl::StrCat("has more than ", kMostFiles, " entries"));
   std::set<std::string> names;
   for (const v1::FileDigest& file : manifest.files()) {
     const std::string field = absl::StrCat("files { name: ", Quoted(file.name()), " }");
-    if (!IsPlainName(file.name())) return Refused(field, "is not a plain file name: [A-Za-z0-9_.-]{1,64}");
-    if (file.name() == kManifestFile) return Refused(field, "is the manifest itself, which cannot hold its own digest");
-    if (!names.insert(file.name()).second) return Refused(field, "appears twice");
-    if (!IsSha256(file.sha256())) return Refused(field, "needs a sha256 of 64 lower-case hexadecimal digits");
+    if (!IsPlainName(file.name())) return RefusedField(field, "is not a plain file name: [A-Za-z0-9_.-]{1,64}");
+    if (file.name() == kManifestFile)
+      return RefusedField(field, "is the manifest itself, which cannot hold its own digest");
+    if (!names.insert(file.name()).second) return RefusedField(field, "appears twice");
+    if (!IsSha256(file.sha256())) return RefusedField(field, "needs a sha256 of 64 lower-case hexadecimal digits");
     const bool known = file.name() == kWeightsFile || file.name() == kGoldenFile || file.name() == kLabelsFile;
     const int64_t most = known ? kMaxFileBytes : kMaxExtraFileBytes;
     if (file.bytes() < 0 || file.bytes() > most) {
-      return Refused(field, absl::StrCat("has ", file.bytes(), " bytes; 0 to ", most, " are allowed"));
+      return RefusedField(field, absl::StrCat("has ", file.bytes(), " bytes; 0 to ", most, " are allowed"));
     }
   }
   for (const char* name : {kWeightsFile, kGoldenFile, kLabelsFile}) {
-    if (!names.contains(name)) return Refused("files", absl::StrCat("lacks ", name));
+    if (!names.contains(name)) return RefusedField("files", absl::StrCat("lacks ", name));
   }
   return absl::OkStatus();
 }
@@ -77,7 +78,7 @@ absl::Status CheckFiles(const v1::Manifest& manifest) {
 absl::Status CheckMetrics(const std::string& field, const google::protobuf::RepeatedPtrField<v1::Metric>& metrics) {
   for (const v1::Metric& metric : metrics) {
     if (metric.name().empty() || !std::isfinite(metric.value()) || metric.images() < 0) {
-      return Refused(field, absl::StrCat("has a metric ", Quoted(metric.name()), " without name, value or count"));
+      return RefusedField(field, absl::StrCat("has a metric ", Quoted(metric.name()), " without name, value or count"));
     }
   }
   return absl::OkStatus();
@@ -89,23 +90,23 @@ bool IsNarrow(std::string_view precision) {
 
 absl::Status CheckTolerances(const v1::Manifest& manifest) {
   if (manifest.golden_tolerances().empty()) {
-    return Refused("golden_tolerances", "is empty; without one no device may serve the version");
+    return RefusedField("golden_tolerances", "is empty; without one no device may serve the version");
   }
   std::set<std::pair<std::string, std::string>> seen;
   for (const v1::GoldenTolerance& row : manifest.golden_tolerances()) {
     if (row.device() != "cpu" && row.device() != "cuda") {
-      return Refused("golden_tolerances", absl::StrCat("has device ", Quoted(row.device()), ", not cpu or cuda"));
+      return RefusedField("golden_tolerances", absl::StrCat("has device ", Quoted(row.device()), ", not cpu or cuda"));
     }
     if (row.precision() != "fp32" && !IsNarrow(row.precision())) {
-      return Refused("golden_tolerances",
-                     absl::StrCat("has precision ", Quoted(row.precision()), ", not fp32, bf16 or int8"));
+      return RefusedField("golden_tolerances",
+                          absl::StrCat("has precision ", Quoted(row.precision()), ", not fp32, bf16 or int8"));
     }
     if (!(row.tolerance() > 0 && row.tolerance() <= kMaxGoldenTolerance)) {
-      return Refused("golden_tolerances", absl::StrCat("has tolerance ", row.tolerance(),
-                                                       "; it must be above 0 and at most ", kMaxGoldenTolerance));
+      return RefusedField("golden_tolerances", absl::StrCat("has tolerance ", row.tolerance(),
+                                                            "; it must be above 0 and at most ", kMaxGoldenTolerance));
     }
     if (!seen.emplace(row.device(), row.precision()).second) {
-      return Refused("golden_tolerances", absl::StrCat("has ", row.device(), " ", row.precision(), " twice"));
+      return RefusedField("golden_tolerances", absl::StrCat("has ", row.device(), " ", row.precision(), " twice"));
     }
   }
   return absl::OkStatus();
@@ -115,16 +116,16 @@ absl::Status CheckPrecisions(const v1::Manifest& manifest) {
   std::set<std::string> precisions;
   for (const v1::PrecisionPlan& plan : manifest.precisions()) {
     if (!IsNarrow(plan.precision())) {
-      return Refused("precisions", absl::StrCat("has ", Quoted(plan.precision()), ", not bf16 or int8"));
+      return RefusedField("precisions", absl::StrCat("has ", Quoted(plan.precision()), ", not bf16 or int8"));
     }
     if (!precisions.insert(plan.precision()).second) {
-      return Refused("precisions", absl::StrCat("has ", plan.precision(), " twice"));
+      return RefusedField("precisions", absl::StrCat("has ", plan.precision(), " twice"));
     }
     std::set<std::string> kept;
     for (const std::string& name : plan.kept()) {
       if (name.empty() || !kept.insert(name).second) {
-        return Refused("precisions",
-                       absl::StrCat("keeps ", Quoted(name), " from ", plan.precision(), " twice, or nothing"));
+        return RefusedField("precisions",
+                            absl::StrCat("keeps ", Quoted(name), " from ", plan.precision(), " twice, or nothing"));
       }
     }
     RETURN_IF_ERROR(CheckMetrics("precisions", plan.metrics()));
@@ -134,10 +135,11 @@ absl::Status CheckPrecisions(const v1::Manifest& manifest) {
 
 absl::Status CheckConfig(const v1::ModelConfig& config) {
   constexpr int kMostClasses = 100000;
-  if (config.family_case() == v1::ModelConfig::FAMILY_NOT_SET) return Refused("config", "names no model family");
-  if (!config.has_preprocessing()) return Refused("config", "lacks preprocessing");
+  if (config.family_case() == v1::ModelConfig::FAMILY_NOT_SET) return RefusedField("config", "names no model family");
+  if (!config.has_preprocessing()) return RefusedField("config", "lacks preprocessing");
   if (config.classes() < 1 || config.classes() > kMostClasses) {
-    return Refused("config", absl::StrCat("has ", config.classes(), " classes; 1 to ", kMostClasses, " are allowed"));
+    return RefusedField("config",
+                        absl::StrCat("has ", config.classes(), " classes; 1 to ", kMostClasses, " are allowed"));
   }
   return absl::OkStatus();
 }
@@ -145,7 +147,7 @@ absl::Status CheckConfig(const v1::ModelConfig& config) {
 absl::Status CheckProvenance(const v1::Provenance& provenance) {
   RETURN_IF_ERROR(CheckMetrics("provenance", provenance.metrics()));
   if (!std::isfinite(provenance.epochs()) || !std::isfinite(provenance.train_seconds())) {
-    return Refused("provenance", "has epochs or train_seconds that are not finite");
+    return RefusedField("provenance", "has epochs or train_seconds that are not finite");
   }
   return absl::OkStatus();
 }
@@ -179,10 +181,10 @@ std::string FormatManifest(const v1::Manifest& manifest) {
 absl::Status ValidateManifest(const v1::Manifest& manifest) {
   RETURN_IF_ERROR(CheckStrings(manifest));
   if (!IsPlainName(manifest.model())) {
-    return Refused("model", absl::StrCat(Quoted(manifest.model()), " is not a name: [A-Za-z0-9_.-]{1,64}"));
+    return RefusedField("model", absl::StrCat(Quoted(manifest.model()), " is not a name: [A-Za-z0-9_.-]{1,64}"));
   }
-  if (manifest.version() < 1) return Refused("version", absl::StrCat(manifest.version(), " is not positive"));
-  if (manifest.parameters() < 0) return Refused("parameters", "is negative");
+  if (manifest.version() < 1) return RefusedField("version", absl::StrCat(manifest.version(), " is not positive"));
+  if (manifest.parameters() < 0) return RefusedField("parameters", "is negative");
   RETURN_IF_ERROR(CheckConfig(manifest.config()));
   RETURN_IF_ERROR(CheckFiles(manifest));
   RETURN_IF_ERROR(CheckTolerances(manifest));

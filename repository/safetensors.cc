@@ -30,7 +30,7 @@ std::optional<Dtype> DtypeOf(std::string_view name) {
   return std::nullopt;
 }
 
-absl::Status Refused(const TensorEntry& tensor, const std::string& fault) {
+absl::Status RefusedEntry(const TensorEntry& tensor, const std::string& fault) {
   return absl::InvalidArgumentError(absl::StrCat("tensor ", Quoted(tensor.name), ": ", fault));
 }
 
@@ -42,7 +42,7 @@ absl::StatusOr<uint64_t> DeclaredBytes(const TensorEntry& tensor, Dtype dtype) {
     empty |= side == 0;
     if (side > static_cast<uint64_t>(INT64_MAX) ||
         __builtin_mul_overflow(extent, std::max<int64_t>(static_cast<int64_t>(side), 1), &extent)) {
-      return Refused(tensor, absl::StrCat("shape [", absl::StrJoin(tensor.shape, ", "), "] overflows"));
+      return RefusedEntry(tensor, absl::StrCat("shape [", absl::StrJoin(tensor.shape, ", "), "] overflows"));
     }
   }
   return empty ? 0 : static_cast<uint64_t>(extent);
@@ -57,11 +57,11 @@ absl::Status CheckCoverage(const std::vector<TensorEntry>& by_offset, uint64_t d
   uint64_t covered = 0;
   for (const TensorEntry& tensor : by_offset) {
     if (tensor.begin < covered) {
-      return Refused(tensor,
-                     absl::StrCat("starts at ", tensor.begin, ", inside another tensor that ends at ", covered));
+      return RefusedEntry(tensor,
+                          absl::StrCat("starts at ", tensor.begin, ", inside another tensor that ends at ", covered));
     }
     if (tensor.begin > covered) {
-      return Refused(tensor, absl::StrCat("starts at ", tensor.begin, ", leaving a gap after ", covered));
+      return RefusedEntry(tensor, absl::StrCat("starts at ", tensor.begin, ", leaving a gap after ", covered));
     }
     covered = tensor.end;
   }
@@ -75,17 +75,18 @@ absl::Status CheckCoverage(const std::vector<TensorEntry>& by_offset, uint64_t d
 absl::Status CheckEntry(const TensorEntry& tensor, uint64_t data_bytes) {
   const std::optional<Dtype> dtype = DtypeOf(tensor.dtype);
   if (!dtype.has_value()) {
-    return Refused(tensor, absl::StrCat("dtype ", Quoted(tensor.dtype), " is not one of F32, F16, BF16, I64, U8"));
+    return RefusedEntry(tensor, absl::StrCat("dtype ", Quoted(tensor.dtype), " is not one of F32, F16, BF16, I64, U8"));
   }
-  if (tensor.begin > tensor.end) return Refused(tensor, "its data_offsets run backwards");
+  if (tensor.begin > tensor.end) return RefusedEntry(tensor, "its data_offsets run backwards");
   if (tensor.end > data_bytes) {
-    return Refused(tensor, absl::StrCat("ends at ", tensor.end, ", but the file holds only ", data_bytes,
-                                        " bytes of tensors; it may have been cut short"));
+    return RefusedEntry(tensor, absl::StrCat("ends at ", tensor.end, ", but the file holds only ", data_bytes,
+                                             " bytes of tensors; it may have been cut short"));
   }
   ASSIGN_OR_RETURN(const uint64_t declared, DeclaredBytes(tensor, *dtype));
   if (declared != tensor.end - tensor.begin) {
-    return Refused(tensor, absl::StrCat("shape [", absl::StrJoin(tensor.shape, ", "), "] of ", tensor.dtype, " takes ",
-                                        declared, " bytes, its data_offsets span ", tensor.end - tensor.begin));
+    return RefusedEntry(
+        tensor, absl::StrCat("shape [", absl::StrJoin(tensor.shape, ", "), "] of ", tensor.dtype, " takes ", declared,
+                             " bytes, its data_offsets span ", tensor.end - tensor.begin));
   }
   return absl::OkStatus();
 }
@@ -190,9 +191,9 @@ absl::StatusOr<std::string> WriteSafetensors(const Safetensors& content) {
   for (const auto& [name, tensor] : content.tensors) {
     TensorEntry entry;
     entry.name = name;
-    if (name == "__metadata__") return Refused(entry, "the name is reserved");
+    if (name == "__metadata__") return RefusedEntry(entry, "the name is reserved");
     if (tensor.shape.size() > kMaxSafetensorsRank) {
-      return Refused(entry, absl::StrCat("rank is above ", kMaxSafetensorsRank));
+      return RefusedEntry(entry, absl::StrCat("rank is above ", kMaxSafetensorsRank));
     }
     entry.dtype = NameOf(tensor.dtype);
     entry.shape.assign(tensor.shape.begin(), tensor.shape.end());

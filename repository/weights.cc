@@ -13,7 +13,7 @@
 namespace vitrine {
 namespace {
 
-absl::Status Refused(const std::string& name, const std::string& fault) {
+absl::Status RefusedWeight(const std::string& name, const std::string& fault) {
   return absl::FailedPreconditionError(absl::StrCat("tensor ", Quoted(name), " ", fault));
 }
 
@@ -28,22 +28,22 @@ absl::Status CheckFit(const Safetensors& weights, const program::Program& progra
   for (const program::Weight& wanted : program.weights()) {
     const auto found = weights.tensors.find(wanted.name);
     if (found == weights.tensors.end()) {
-      return Refused(wanted.name,
-                     absl::StrCat("is missing from the weights; the model needs ", InBrackets(wanted.shape)));
+      return RefusedWeight(wanted.name,
+                           absl::StrCat("is missing from the weights; the model needs ", InBrackets(wanted.shape)));
     }
     const StoredTensor& stored = found->second;
     if (stored.shape != wanted.shape) {
-      return Refused(wanted.name, absl::StrCat("has shape ", InBrackets(stored.shape), "; the model needs ",
-                                               InBrackets(wanted.shape)));
+      return RefusedWeight(wanted.name, absl::StrCat("has shape ", InBrackets(stored.shape), "; the model needs ",
+                                                     InBrackets(wanted.shape)));
     }
     if (!IsFloating(stored.dtype)) {
-      return Refused(wanted.name, absl::StrCat("is stored as ", std::string(NameOf(stored.dtype)),
-                                               "; the model needs floating-point numbers"));
+      return RefusedWeight(wanted.name, absl::StrCat("is stored as ", std::string(NameOf(stored.dtype)),
+                                                     "; the model needs floating-point numbers"));
     }
     wanted_names.insert(wanted.name);
   }
   for (const auto& [name, tensor] : weights.tensors) {
-    if (!wanted_names.contains(name)) return Refused(name, "is in the weights, but the model has no such tensor");
+    if (!wanted_names.contains(name)) return RefusedWeight(name, "is in the weights, but the model has no such tensor");
   }
   return absl::OkStatus();
 }

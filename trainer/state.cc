@@ -24,7 +24,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-absl::Status Fault(const fs::path& file, const std::string& fault) {
+absl::Status StateFault(const fs::path& file, const std::string& fault) {
   return absl::FailedPreconditionError(absl::StrCat(file.string(), ": ", fault));
 }
 
@@ -63,14 +63,15 @@ v1::Recipe Binding(v1::Recipe recipe) {
 
 absl::Status CheckRecipe(const fs::path& file, const std::string& stored_text, const v1::Recipe& recipe) {
   v1::Recipe stored;
-  if (!google::protobuf::TextFormat::ParseFromString(stored_text, &stored)) return Fault(file, "holds no recipe");
+  if (!google::protobuf::TextFormat::ParseFromString(stored_text, &stored)) return StateFault(file, "holds no recipe");
   google::protobuf::util::MessageDifferencer differencer;
   std::string differences;
   differencer.ReportDifferencesToString(&differences);
   if (differencer.Compare(Binding(stored), Binding(recipe))) return absl::OkStatus();
-  return Fault(file, absl::StrCat("belongs to another recipe; continue with the same settings, or train in another "
-                                  "folder. Differences: ",
-                                  differences));
+  return StateFault(file,
+                    absl::StrCat("belongs to another recipe; continue with the same settings, or train in another "
+                                 "folder. Differences: ",
+                                 differences));
 }
 
 template <typename Number>
@@ -85,20 +86,20 @@ absl::StatusOr<double> NumberAt(const Safetensors& content, const std::string& k
   const auto found = content.metadata.find(key);
   double value = 0;
   if (found != content.metadata.end() && absl::SimpleAtod(found->second, &value)) return value;
-  return Fault(file, absl::StrCat("has no ", key));
+  return StateFault(file, absl::StrCat("has no ", key));
 }
 
 absl::Status Restore(const fs::path& file, const Safetensors& content, const std::vector<NamedTensor>& wanted) {
   const at::AutoGradMode no_grad(false);
   if (wanted.size() != content.tensors.size()) {
-    return Fault(file, absl::StrCat("has ", content.tensors.size(), " tensors, not ", wanted.size()));
+    return StateFault(file, absl::StrCat("has ", content.tensors.size(), " tensors, not ", wanted.size()));
   }
   for (const NamedTensor& tensor : wanted) {
     const auto found = content.tensors.find(tensor.name);
-    if (found == content.tensors.end()) return Fault(file, absl::StrCat("lacks ", tensor.name));
+    if (found == content.tensors.end()) return StateFault(file, absl::StrCat("lacks ", tensor.name));
     const at::Tensor stored = TensorOf(found->second);
     if (stored.sizes() != tensor.tensor.sizes() || stored.scalar_type() != tensor.tensor.scalar_type()) {
-      return Fault(file, absl::StrCat(tensor.name, " has another shape or type"));
+      return StateFault(file, absl::StrCat(tensor.name, " has another shape or type"));
     }
     tensor.tensor.copy_(stored);
   }
@@ -110,7 +111,7 @@ absl::StatusOr<Safetensors> ReadTensors(const fs::path& file) {
   std::ostringstream bytes;
   if (!in || !(bytes << in.rdbuf())) return absl::NotFoundError(absl::StrCat(file.string(), " cannot be read"));
   absl::StatusOr<Safetensors> content = ParseSafetensors(std::move(bytes).str());
-  if (!content.ok()) return Fault(file, std::string(content.status().message()));
+  if (!content.ok()) return StateFault(file, std::string(content.status().message()));
   return content;
 }
 
@@ -158,13 +159,14 @@ fs::path StateFile(const fs::path& work_dir) {
 absl::Status CheckWorkFolder(const fs::path& work_dir, bool resume) {
   std::error_code ignored;
   if (resume || !fs::exists(StateFile(work_dir), ignored)) return absl::OkStatus();
-  return Fault(work_dir, "holds the state of a run; continue it with --resume, or give another folder to start anew");
+  return StateFault(work_dir,
+                    "holds the state of a run; continue it with --resume, or give another folder to start anew");
 }
 
 absl::Status CheckRoomForState(const fs::path& work_dir, const RunParts& parts) {
   std::error_code error;
   fs::create_directories(work_dir, error);
-  if (error) return Fault(work_dir, absl::StrCat("cannot be made: ", error.message()));
+  if (error) return StateFault(work_dir, absl::StrCat("cannot be made: ", error.message()));
   RETURN_IF_ERROR(ReplaceFile(work_dir / "writable", "yes\n"));
   fs::remove(work_dir / "writable", error);
   int64_t needed = 0;
@@ -203,7 +205,7 @@ absl::StatusOr<RunPosition> RestoreState(const fs::path& work_dir, const RunPart
   Safetensors content = *std::move(read);
   RETURN_IF_ERROR(CheckRecipe(file, content.metadata["recipe"], parts.recipe));
   if (content.metadata["data_digest"] != parts.data_digest) {
-    return Fault(file, "was written while training on other data (names, labels or pictures differ)");
+    return StateFault(file, "was written while training on other data (names, labels or pictures differ)");
   }
   RunPosition position;
   ASSIGN_OR_RETURN(position.step, NumberAt(content, "step", file));

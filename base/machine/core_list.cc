@@ -13,7 +13,7 @@
 namespace vitrine {
 namespace {
 
-constexpr int kMostCores = 1 << 16;  // the kernel's own limit is 8192
+constexpr int kMostListed = 1 << 16;  // the kernel's own limit is 8192
 
 }  // namespace
 
@@ -31,7 +31,7 @@ std::optional<std::vector<int>> ParseCoreList(std::string_view text) {
     } else if (!absl::SimpleAtoi(ends.second, &last)) {
       return std::nullopt;
     }
-    if (first < 0 || last < first || last >= kMostCores) return std::nullopt;
+    if (first < 0 || last < first || last >= kMostListed) return std::nullopt;
     for (int core = first; core <= last; ++core) cores.insert(core);
   }
   return std::vector<int>(cores.begin(), cores.end());

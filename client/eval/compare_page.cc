@@ -17,8 +17,8 @@ namespace vitrine {
 namespace {
 
 constexpr size_t kCards = 24;        // flipped pictures of either kind that are shown
-constexpr size_t kMostNamed = 1000;  // and that are named
-constexpr size_t kMostClasses = 100;
+constexpr size_t kMostFlips = 1000;  // and that are named
+constexpr size_t kMostClassRows = 100;
 
 // What people see of a DataTable.
 HtmlTable AsHtml(const DataTable& table, std::vector<HtmlTable::Column> columns) {
@@ -103,9 +103,9 @@ void AddClasses(const Comparison& comparison, HtmlPage& page) {
   std::string note =
       "The largest differences first. p is McNemar's within the class, not corrected for the number of "
       "classes.";
-  if (table.rows.size() > kMostClasses) {
-    absl::StrAppend(&note, " ", kMostClasses, " of ", table.rows.size(), " classes.");
-    table.rows.resize(kMostClasses);
+  if (table.rows.size() > kMostClassRows) {
+    absl::StrAppend(&note, " ", kMostClassRows, " of ", table.rows.size(), " classes.");
+    table.rows.resize(kMostClassRows);
   }
   page.Section("Classes", note);
   page.Table(table);
@@ -162,12 +162,12 @@ void AddFlips(const Comparison& comparison, const std::vector<PredictionPair>& f
   }
   page.Cards(cards);
   std::string names;
-  for (size_t i = 0; i < std::min(kMostNamed, flips.size()); ++i) {
+  for (size_t i = 0; i < std::min(kMostFlips, flips.size()); ++i) {
     absl::StrAppend(&names, flips[i].first->name, "\t", LabelOf(comparison.first.model, flips[i].first->label), "\t",
                     said(comparison.first, *flips[i].first), "\t", said(comparison.second, *flips[i].second), "\n");
   }
-  if (flips.size() > kMostNamed)
-    absl::StrAppend(&names, "and ", flips.size() - kMostNamed, " more, which --format json has\n");
+  if (flips.size() > kMostFlips)
+    absl::StrAppend(&names, "and ", flips.size() - kMostFlips, " more, which --format json has\n");
   if (flips.size() > shown.size()) page.Folded("All of them: picture, label, first, second", names);
 }
 

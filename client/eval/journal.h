@@ -39,6 +39,7 @@ class JournalReader {
   absl::StatusOr<JournalContents> Finish() &&;
 
  private:
+  class Lines;
   struct State;
   void TakeLine(std::string_view line);
   const std::unique_ptr<State> state_;

@@ -74,7 +74,7 @@ Prediction ReadPicture(const Json& json) {
   return p;
 }
 
-Evaluation ReadHeader(const Json& json) {
+Evaluation EvaluationOf(const Json& json) {
   Evaluation e;
   if (!google::protobuf::util::JsonStringToMessage(json.at("model").dump(), &e.model).ok()) {
     throw std::runtime_error("the model's description cannot be read");
@@ -106,15 +106,17 @@ EvaluationSession ReadSession(const Json& json) {
   return session;
 }
 
+}  // namespace
+
 // Puts the lines together.
-class Lines {
+class JournalReader::Lines {
  public:
   absl::Status Take(std::string_view line) {
     try {
       const Json json = Json::parse(line);
       if (!contents_.begun) {
         if (json.at("format").get<int>() != kFormat) throw std::runtime_error("it has another format");
-        contents_.evaluation = ReadHeader(json);
+        contents_.evaluation = EvaluationOf(json);
         contents_.begun = true;
       } else if (json.contains("session")) {
         contents_.evaluation.sessions.push_back(ReadSession(json.at("session")));
@@ -165,6 +167,8 @@ class Lines {
   std::map<int64_t, Prediction> pictures_;
   bool open_ = false;  // pictures belong to the last session
 };
+
+namespace {
 
 bool IsWhole(std::string_view line) {
   return line.size() > kChecksumDigits && line[kChecksumDigits] == ' ' &&

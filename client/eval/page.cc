@@ -15,7 +15,7 @@ namespace vitrine {
 namespace {
 
 // For a POSIX shell.
-std::string Quoted(const std::string& text) {
+std::string ShellQuoted(const std::string& text) {
   const auto plain = [](char c) {
     return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
            std::string("_-./:@,+=").find(c) != std::string::npos;
@@ -29,7 +29,7 @@ std::string Quoted(const std::string& text) {
 // "vitrine eval --flag value ..."
 class Command {
  public:
-  void Add(const char* flag, const std::string& value) { absl::StrAppend(&text_, " ", flag, " ", Quoted(value)); }
+  void Add(const char* flag, const std::string& value) { absl::StrAppend(&text_, " ", flag, " ", ShellQuoted(value)); }
   void AddUnless(const std::string& standard, const char* flag, const std::string& value) {
     if (value != standard) Add(flag, value);
   }

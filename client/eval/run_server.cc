@@ -14,7 +14,7 @@ namespace vitrine {
 namespace {
 
 constexpr absl::Duration kShortestConnect = absl::Milliseconds(100);
-constexpr absl::Duration kNap = absl::Milliseconds(100);
+constexpr absl::Duration kPollInterval = absl::Milliseconds(100);
 
 std::string Words(absl::Duration duration) {
   return absl::FormatDuration(absl::Trunc(duration, absl::Seconds(1)));
@@ -93,7 +93,7 @@ bool EvaluationRun::Nap(absl::Duration duration, const std::string& why) {
   for (const absl::Time end = absl::Now() + duration; absl::Now() < end;) {
     if (Stopping()) return false;
     progress_->DrawWaiting(why, absl::Now());
-    absl::SleepFor(std::min(kNap, end - absl::Now()));
+    absl::SleepFor(std::min(kPollInterval, end - absl::Now()));
   }
   return !Stopping();
 }

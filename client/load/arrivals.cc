@@ -52,9 +52,10 @@ class Known : public Arrivals {
   size_t next_ = 0;
 };
 
-class Lane : public Arrivals {
+class LaneArrivals : public Arrivals {
  public:
-  Lane(std::unique_ptr<Arrivals> all, int lane, int lanes) : all_(std::move(all)), wanted_(lane), lanes_(lanes) {}
+  LaneArrivals(std::unique_ptr<Arrivals> all, int lane, int lanes)
+      : all_(std::move(all)), wanted_(lane), lanes_(lanes) {}
   std::optional<Arrival> Next() override {
     for (;; ++seen_) {
       std::optional<Arrival> arrival = all_->Next();
@@ -86,7 +87,7 @@ std::unique_ptr<Arrivals> ArrivalsOf(const std::vector<Arrival>& arrivals) {
 
 std::unique_ptr<Arrivals> LaneOf(std::unique_ptr<Arrivals> all, int lane, int lanes) {
   if (lanes == 1) return all;
-  return std::make_unique<Lane>(std::move(all), lane, lanes);
+  return std::make_unique<LaneArrivals>(std::move(all), lane, lanes);
 }
 
 }  // namespace vitrine

@@ -20,7 +20,7 @@ namespace vitrine {
 namespace {
 
 constexpr double kLowestRate = 10;  // where a search begins
-constexpr double kHighestRate = 1e6;
+constexpr double kHighestSwept = 1e6;
 constexpr size_t kMostProbes = 16;
 constexpr absl::Duration kProbeDeadline = absl::Seconds(30);
 constexpr absl::Duration kLongestPatience = absl::Minutes(2);
@@ -231,7 +231,7 @@ class Bench {
 
   void Search() {
     const double low = command_.sweep.has_value() ? command_.sweep->low : command_.rate.value_or(kLowestRate);
-    const double high = command_.sweep.has_value() ? command_.sweep->high : std::max(low, kHighestRate);
+    const double high = command_.sweep.has_value() ? command_.sweep->high : std::max(low, kHighestSwept);
     RateSearch search(low, high, command_.precision);
     std::string doubt;  // about the lowest rate that missed the goal
     while (const std::optional<double> rate = search.Next()) {

@@ -13,10 +13,6 @@ namespace {
 constexpr int64_t kHighest = (int64_t{1} << 41) - 1;
 constexpr int kRowsPerHalving = 5;
 
-double Milliseconds(double nanoseconds) {
-  return nanoseconds / 1e6;
-}
-
 // Of `count` values by rising size, counted from 1.
 uint64_t RankOf(double quantile, uint64_t count) {
   // The product of a quantile such as 0.999 and a count may lie just above the whole number that is meant.

@@ -10,6 +10,11 @@
 
 namespace vitrine {
 
+// As people read durations.
+inline double Milliseconds(double nanoseconds) {
+  return nanoseconds / 1e6;
+}
+
 // Counts of durations in log-linear buckets, as HdrHistogram has them (hdrhistogram.org): every power of two is cut
 // into equal parts, so that a value is known to a fixed number of significant digits whatever its size. Recording costs
 // a few instructions and no allocation once the largest value has been seen; histograms of the same precision add up.

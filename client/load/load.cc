@@ -8,13 +8,13 @@
 
 #include "absl/strings/str_format.h"
 #include "client/load/lane.h"
+#include "client/load/load_record.h"
 #include "client/load/pacer.h"
 #include "client/load/processor_time.h"
 
 namespace vitrine {
 namespace {
 
-constexpr int64_t kSecond = 1'000'000'000;
 constexpr int64_t kLongestSleep = 100'000'000;
 // Of a valid point.
 constexpr int64_t kLatest = 1'000'000;  // whatever the latency is

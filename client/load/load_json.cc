@@ -11,10 +11,6 @@ namespace {
 
 using nlohmann::ordered_json;
 
-double Milliseconds(int64_t nanoseconds) {
-  return static_cast<double>(nanoseconds) / 1e6;
-}
-
 ordered_json Percentiles(const LatencyHistogram& histogram) {
   ordered_json json = {{"count", histogram.count()}};
   if (histogram.count() == 0) return json;

@@ -15,15 +15,11 @@ namespace {
 
 using Points = std::vector<std::pair<double, double>>;
 
-double Milliseconds(int64_t nanoseconds) {
-  return static_cast<double>(nanoseconds) / 1e6;
-}
-
 std::string Number(double value, const char* unit) {
   return absl::StrFormat("%.4g%s", value, unit);
 }
 
-std::string Cell(const LatencyHistogram& histogram, double quantile) {
+std::string QuantileText(const LatencyHistogram& histogram, double quantile) {
   if (histogram.count() == 0) return "-";
   return absl::StrFormat("%.2f", Milliseconds(histogram.Quantile(quantile)));
 }
@@ -94,8 +90,9 @@ void AddSweep(const LoadReport& report, HtmlPage& page) {
     table.rows.push_back({Number(point.offered, ""), Number(record.AnsweredPerSecond(), ""),
                           Number(record.GoodPerSecond(), ""), CellOfDue(record, 0.5), CellOfDue(record, 0.99),
                           CellOfDue(record, 0.999), absl::StrCat(record.failed() + record.not_sent()),
-                          Cell(record.FailureLatency(), 0.99), Cell(record.slip(), 0.99), SlipShareText(point.result),
-                          absl::StrFormat("%.0f %%", 100 * point.result.GeneratorShare()), PointVerdict(point)});
+                          QuantileText(record.FailureLatency(), 0.99), QuantileText(record.slip(), 0.99),
+                          SlipShareText(point.result), absl::StrFormat("%.0f %%", 100 * point.result.GeneratorShare()),
+                          PointVerdict(point)});
   }
   page.Table(table);
 }
@@ -143,7 +140,8 @@ void AddStages(const LoadRecord& record, HtmlPage& page) {
   HtmlTable table;
   table.columns = {{"stage"}, {"p50 ms", true}, {"p90 ms", true}, {"p99 ms", true}, {"max ms", true}};
   const auto add = [&](const char* name, const LatencyHistogram& one) {
-    table.rows.push_back({name, Cell(one, 0.5), Cell(one, 0.9), Cell(one, 0.99), Cell(one, 1)});
+    table.rows.push_back(
+        {name, QuantileText(one, 0.5), QuantileText(one, 0.9), QuantileText(one, 0.99), QuantileText(one, 1)});
   };
   add("queue", stages.queue);
   add("decode", stages.decode);
@@ -166,8 +164,8 @@ void AddErrors(const LoadRecord& record, HtmlPage& page) {
   HtmlTable table;
   table.columns = {{"code"}, {"requests", true}, {"p50 ms", true}, {"p99 ms", true}, {"first message"}};
   for (const auto& [code, error] : record.errors()) {
-    table.rows.push_back({GrpcCodeName(code), absl::StrCat(error.count), Cell(error.latency, 0.5),
-                          Cell(error.latency, 0.99), Printable(error.first_message)});
+    table.rows.push_back({GrpcCodeName(code), absl::StrCat(error.count), QuantileText(error.latency, 0.5),
+                          QuantileText(error.latency, 0.99), Printable(error.first_message)});
   }
   const auto add = [&](const char* name, uint64_t count, const char* why) {
     if (count > 0) table.rows.push_back({name, absl::StrCat(count), "-", "-", why});
@@ -204,15 +202,15 @@ void AddKeyFigures(const LoadReport& report, HtmlPage& page) {
   }
   const LoadResult& result = report.points.front().result;
   const std::string reason = PointVoid(report.points.front());
-  page.KeyFigures(
-      {{"goodput", Number(result.record.GoodPerSecond(), "/s"),
-        absl::StrFormat("of %.4g/s due", result.record.DuePerSecond())},
-       {"p50", CellOfDue(result.record, 0.5) + " ms", "of all due"},
-       {"p99", CellOfDue(result.record, 0.99) + " ms", "of all due"},
-       {"p99.9", CellOfDue(result.record, 0.999) + " ms", "of all due"},
-       {"generator", Number(100 * result.GeneratorShare(), " %"),
-        absl::StrFormat("of a core; slip p99 %s ms, in the mean %s of the latency%s", Cell(result.record.slip(), 0.99),
-                        SlipShareText(result), reason.empty() ? "" : ": VOID, " + reason)}});
+  page.KeyFigures({{"goodput", Number(result.record.GoodPerSecond(), "/s"),
+                    absl::StrFormat("of %.4g/s due", result.record.DuePerSecond())},
+                   {"p50", CellOfDue(result.record, 0.5) + " ms", "of all due"},
+                   {"p99", CellOfDue(result.record, 0.99) + " ms", "of all due"},
+                   {"p99.9", CellOfDue(result.record, 0.999) + " ms", "of all due"},
+                   {"generator", Number(100 * result.GeneratorShare(), " %"),
+                    absl::StrFormat("of a core; slip p99 %s ms, in the mean %s of the latency%s",
+                                    QuantileText(result.record.slip(), 0.99), SlipShareText(result),
+                                    reason.empty() ? "" : ": VOID, " + reason)}});
 }
 
 }  // namespace

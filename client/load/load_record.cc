@@ -9,7 +9,6 @@
 namespace vitrine {
 namespace {
 
-constexpr int64_t kSecond = 1'000'000'000;
 // Of so many classes each has a histogram of full precision, which takes some 140 KB; of more they take 10 KB.
 constexpr size_t kPreciseClasses = 32;
 

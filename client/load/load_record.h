@@ -13,6 +13,8 @@
 
 namespace vitrine {
 
+inline constexpr int64_t kSecond = 1'000'000'000;  // in nanoseconds
+
 // The interval that is measured, in nanoseconds from the start of the load: warm-up lies before it.
 struct MeasuredInterval {
   int64_t from = 0;

@@ -14,7 +14,7 @@ namespace {
 
 constexpr double kAlmostAll = 0.99;
 
-std::string Milliseconds(const LatencyHistogram& histogram, double quantile) {
+std::string QuantileInMilliseconds(const LatencyHistogram& histogram, double quantile) {
   if (histogram.count() == 0) return "-";
   return absl::StrFormat("%.2f", static_cast<double>(histogram.Quantile(quantile)) / 1e6);
 }
@@ -37,18 +37,18 @@ std::string Percent(uint64_t part, uint64_t whole) {
 }
 
 // "p50 1.20  p90 ...  max 9.10 ms"
-std::string Percentiles(const LatencyHistogram& histogram) {
+std::string PercentilesInWords(const LatencyHistogram& histogram) {
   if (histogram.count() == 0) return "none";
   std::string text;
   for (const NamedQuantile& one : kReportedQuantiles) {
-    absl::StrAppend(&text, one.name, " ", Milliseconds(histogram, one.quantile), "  ");
+    absl::StrAppend(&text, one.name, " ", QuantileInMilliseconds(histogram, one.quantile), "  ");
   }
-  return absl::StrCat(text, "max ", Milliseconds(histogram, 1), " ms");
+  return absl::StrCat(text, "max ", QuantileInMilliseconds(histogram, 1), " ms");
 }
 
 std::string LatencyText(const LoadRecord& record) {
   std::string text =
-      Line("latency", record.answered() == 0 ? "no answers" : Percentiles(record.latency()) + ", of answers");
+      Line("latency", record.answered() == 0 ? "no answers" : PercentilesInWords(record.latency()) + ", of answers");
   if (record.answered() == record.due()) return text;
   std::string of_due;
   for (const NamedQuantile& one : kReportedQuantiles) {
@@ -65,9 +65,9 @@ std::string LedgerText(const LoadRecord& record) {
   absl::StrAppend(&text, Line("goodput", absl::StrFormat("%10.1f/s  %s within their deadline", record.GoodPerSecond(),
                                                          Percent(record.good(), record.due()))));
   for (const auto& [code, error] : record.errors()) {
-    absl::StrAppend(
-        &text, Line("refused", absl::StrFormat("%d %s, p99 %s ms: %s", error.count, GrpcCodeName(code),
-                                               Milliseconds(error.latency, 0.99), Printable(error.first_message))));
+    absl::StrAppend(&text, Line("refused", absl::StrFormat("%d %s, p99 %s ms: %s", error.count, GrpcCodeName(code),
+                                                           QuantileInMilliseconds(error.latency, 0.99),
+                                                           Printable(error.first_message))));
   }
   if (record.not_sent() > 0) {
     absl::StrAppend(&text, Line("not sent", absl::StrCat(record.not_sent(),
@@ -85,7 +85,8 @@ std::string ServerText(const LoadRecord& record) {
   const LoadRecord::Stages& stages = record.stages();
   std::vector<std::string> parts;
   const auto add = [&](const char* name, const LatencyHistogram& stage) {
-    parts.push_back(absl::StrCat(name, " ", Milliseconds(stage, 0.5), "/", Milliseconds(stage, 0.99)));
+    parts.push_back(
+        absl::StrCat(name, " ", QuantileInMilliseconds(stage, 0.5), "/", QuantileInMilliseconds(stage, 0.99)));
   };
   add("queue", stages.queue);
   add("decode", stages.decode);
@@ -116,8 +117,9 @@ std::string ClassesText(const LoadSetting& setting, const LoadRecord& record) {
   for (size_t i = 0; i < setting.classes.size(); ++i) {
     const LoadRecord::ClassCount& one = record.classes()[i];
     rows.push_back({Printable(setting.classes[i]), WithSeparators(static_cast<int64_t>(one.due)),
-                    Percent(one.good, one.due), Milliseconds(one.latency, 0.5), Milliseconds(one.latency, 0.99),
-                    Milliseconds(one.latency, 0.999), FailuresOf(one)});
+                    Percent(one.good, one.due), QuantileInMilliseconds(one.latency, 0.5),
+                    QuantileInMilliseconds(one.latency, 0.99), QuantileInMilliseconds(one.latency, 0.999),
+                    FailuresOf(one)});
   }
   return "\n" + Aligned(rows, {false, true, true, true, true, true, false}) +
          "Percentiles of a class are of answers.\n";
@@ -137,10 +139,10 @@ std::string StabilityText(const Stability& stability) {
 
 std::string GeneratorText(const LoadSetting& setting, const LoadPoint& point) {
   const LoadResult& result = point.result;
-  const std::string slip = setting.closed
-                               ? ""
-                               : absl::StrFormat(", slip p99 %s ms, in the mean %s of the latency",
-                                                 Milliseconds(result.record.slip(), 0.99), SlipShareText(result));
+  const std::string slip =
+      setting.closed ? ""
+                     : absl::StrFormat(", slip p99 %s ms, in the mean %s of the latency",
+                                       QuantileInMilliseconds(result.record.slip(), 0.99), SlipShareText(result));
   std::string text =
       Line("generator",
            absl::StrFormat("%.1f %% of a core (receiving thread %.1f %% busy), %.1f us CPU a request (%s requests "
@@ -202,7 +204,7 @@ std::string PointsTable(const LoadReport& report) {
     rows.push_back({absl::StrFormat("%.1f", point.offered), absl::StrFormat("%.1f", record.AnsweredPerSecond()),
                     absl::StrFormat("%.1f", record.GoodPerSecond()), Percent(record.good(), record.due()),
                     MillisecondsOfDue(record, 0.5), MillisecondsOfDue(record, 0.99), MillisecondsOfDue(record, 0.999),
-                    Milliseconds(record.FailureLatency(), 0.99), Milliseconds(record.slip(), 0.99),
+                    QuantileInMilliseconds(record.FailureLatency(), 0.99), QuantileInMilliseconds(record.slip(), 0.99),
                     SlipShareText(point.result), absl::StrFormat("%.0f %%", 100 * point.result.GeneratorShare()),
                     PointVerdict(point)});
   }

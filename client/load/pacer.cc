@@ -9,13 +9,13 @@
 namespace vitrine {
 namespace {
 
-constexpr int64_t kSecond = 1'000'000'000;
-constexpr int64_t kLongestSleep = 50'000'000;
+constexpr int64_t kNanosecondsInASecond = 1'000'000'000;
+constexpr int64_t kLongestNap = 50'000'000;
 
 int64_t MonotonicNow() {
   timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);
-  return now.tv_sec * kSecond + now.tv_nsec;
+  return now.tv_sec * kNanosecondsInASecond + now.tv_nsec;
 }
 
 }  // namespace
@@ -31,7 +31,7 @@ void SteadyLoadClock::SleepUntil(int64_t time) const {
   thread_local const int slack = prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0);
   static_cast<void>(slack);
   const int64_t wake = Monotonic(time);
-  const timespec until{wake / kSecond, wake % kSecond};
+  const timespec until{wake / kNanosecondsInASecond, wake % kNanosecondsInASecond};
   clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, nullptr);
 }
 
@@ -43,7 +43,7 @@ void Pace(Arrivals& arrivals, int64_t end, const LoadClock& clock, absl::Functio
       if (stopped()) return;
       now = clock.Now();
       if (now >= arrival->due) break;
-      clock.SleepUntil(std::min(arrival->due, now + kLongestSleep));
+      clock.SleepUntil(std::min(arrival->due, now + kLongestNap));
     }
     start(*arrival, now);
   }

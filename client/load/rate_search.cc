@@ -13,7 +13,7 @@ namespace vitrine {
 namespace {
 
 constexpr int kGeometricSteps = 8;
-constexpr double kHighestRate = 1e7;
+constexpr double kHighestRateTaken = 1e7;
 constexpr double kMostRates = 1000;
 
 absl::Status NoBound(absl::string_view text) {
@@ -22,7 +22,7 @@ absl::Status NoBound(absl::string_view text) {
 }
 
 bool ParseRate(absl::string_view text, double* rate) {
-  return absl::SimpleAtod(text, rate) && *rate > 0 && *rate <= kHighestRate;
+  return absl::SimpleAtod(text, rate) && *rate > 0 && *rate <= kHighestRateTaken;
 }
 
 }  // namespace

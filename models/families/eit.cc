@@ -90,7 +90,7 @@ Value Patches(Builder& b, const v1::EitConfig& eit) {
   return b.ToTokens(b.Convolve("patches", b.pictures(), eit.width(), convolve, /*bias=*/true));
 }
 
-Program ProgramOf(const v1::ModelConfig& config) {
+Program EitProgram(const v1::ModelConfig& config) {
   const v1::EitConfig& eit = config.eit();
   Builder b(config.preprocessing().channels());
   const Grid table = HasPositions(eit) ? Grid{eit.grid_rows(), eit.grid_columns()} : Grid();
@@ -124,7 +124,7 @@ absl::Status ValidateOptions(const v1::EitConfig& eit) {
   return absl::OkStatus();
 }
 
-absl::Status Validate(const v1::ModelConfig& config) {
+absl::Status ValidateEit(const v1::ModelConfig& config) {
   const v1::EitConfig& eit = config.eit();
   RETURN_IF_ERROR(CheckRange("eit.width", eit.width(), 1, 16384));
   RETURN_IF_ERROR(CheckRange("eit.depth", eit.depth(), 1, 256));
@@ -148,7 +148,7 @@ absl::Status Validate(const v1::ModelConfig& config) {
 }  // namespace
 
 Family EitFamily() {
-  return {v1::ModelConfig::kEit, "eit", Validate, zoo::EitRows, ProgramOf};
+  return {v1::ModelConfig::kEit, "eit", ValidateEit, zoo::EitRows, EitProgram};
 }
 
 }  // namespace vitrine

@@ -86,7 +86,7 @@ Value Mixed(Builder& b, const v1::EitBaselineConfig& baseline, Value u) {
   }
 }
 
-Program ProgramOf(const v1::ModelConfig& config) {
+Program EitBaselineProgram(const v1::ModelConfig& config) {
   const v1::EitBaselineConfig& baseline = config.eit_baseline();
   Builder b(config.preprocessing().channels());
   const Grid table = {baseline.grid_rows(), baseline.grid_columns()};
@@ -98,7 +98,7 @@ Program ProgramOf(const v1::ModelConfig& config) {
   return EitHead(b, x, config.classes());
 }
 
-absl::Status Validate(const v1::ModelConfig& config) {
+absl::Status ValidateEitBaseline(const v1::ModelConfig& config) {
   const v1::EitBaselineConfig& baseline = config.eit_baseline();
   RETURN_IF_ERROR(CheckRange("eit_baseline.width", baseline.width(), 1, 16384));
   RETURN_IF_ERROR(CheckRange("eit_baseline.depth", baseline.depth(), 1, 256));
@@ -120,7 +120,7 @@ absl::Status Validate(const v1::ModelConfig& config) {
 }  // namespace
 
 Family EitBaselineFamily() {
-  return {v1::ModelConfig::kEitBaseline, "eit-baseline", Validate, nullptr, ProgramOf};
+  return {v1::ModelConfig::kEitBaseline, "eit-baseline", ValidateEitBaseline, nullptr, EitBaselineProgram};
 }
 
 }  // namespace vitrine

@@ -18,8 +18,8 @@ using program::Program;
 using program::Value;
 using Place = program::Drop::Place;
 
-constexpr double kNormEpsilon = 1e-5;
-constexpr program::Initial kTokenInitial = {program::Initial::Kind::kNormal, 1};
+constexpr double kKvNormEpsilon = 1e-5;
+constexpr program::Initial kKvTokenInitial = {program::Initial::Kind::kNormal, 1};
 
 // Logits alpha q k^T, with q = k for KV. KV+Pos maps [alpha k_i k_j^T, positions] to one number by a learned row.
 Value Attention(Builder& b, const v1::KvConfig& kv, Value u) {
@@ -45,18 +45,18 @@ Value Attention(Builder& b, const v1::KvConfig& kv, Value u) {
 }
 
 Value Block(Builder& b, const v1::KvConfig& kv, Value x) {
-  x = b.Residual("add", x, Attention(b, kv, b.LayerNorm("norm", x, kNormEpsilon)), b.site() + 2);
-  return b.Residual("feed_forward.add", x, FeedForward(b, x, kv.mlp_width(), kNormEpsilon), b.site());
+  x = b.Residual("add", x, Attention(b, kv, b.LayerNorm("norm", x, kKvNormEpsilon)), b.site() + 2);
+  return b.Residual("feed_forward.add", x, FeedForward(b, x, kv.mlp_width(), kKvNormEpsilon), b.site());
 }
 
-Program ProgramOf(const v1::ModelConfig& config) {
+Program KvProgram(const v1::ModelConfig& config) {
   const v1::KvConfig& kv = config.kv();
   Builder b(config.preprocessing().channels());
   b.StartLinears(Builder::LinearInitial::kFanIn);
   b.DrawsFirst({"patches", "positions", "head_in", "head_out", "class_token"});
   Value x = LinearPatches(b, kv.patch(), kv.width());
-  x = b.JoinClass("join", b.ClassToken("class_token", kv.width(), kTokenInitial), x);
-  x = b.TablePosition("positions", x, {kv.grid_rows(), kv.grid_columns()}, kTokenInitial);
+  x = b.JoinClass("join", b.ClassToken("class_token", kv.width(), kKvTokenInitial), x);
+  x = b.TablePosition("positions", x, {kv.grid_rows(), kv.grid_columns()}, kKvTokenInitial);
   x = b.Drop(x, Place::kPositions, kv.depth() * Builder::kSitesPerBlock);
   b.Enter(program::Part::kBlock);
   for (int i = 0; i < kv.depth(); ++i) {
@@ -69,7 +69,7 @@ Program ProgramOf(const v1::ModelConfig& config) {
   return b.Take(b.Linear("head_out", hidden, config.classes()));
 }
 
-absl::Status Validate(const v1::ModelConfig& config) {
+absl::Status ValidateKv(const v1::ModelConfig& config) {
   const v1::KvConfig& kv = config.kv();
   RETURN_IF_ERROR(CheckRange("kv.patch", kv.patch(), 1, 256));
   RETURN_IF_ERROR(CheckRange("kv.width", kv.width(), 1, 16384));
@@ -105,7 +105,7 @@ absl::Status Validate(const v1::ModelConfig& config) {
 }  // namespace
 
 Family KvFamily() {
-  return {v1::ModelConfig::kKv, "kv", Validate, zoo::KvRows, ProgramOf};
+  return {v1::ModelConfig::kKv, "kv", ValidateKv, zoo::KvRows, KvProgram};
 }
 
 }  // namespace vitrine

@@ -11,20 +11,20 @@ using program::Builder;
 using program::Program;
 using program::Value;
 
-Program ProgramOf(const v1::ModelConfig& config) {
+Program NullProgram(const v1::ModelConfig& config) {
   Builder b(config.preprocessing().channels());
   b.Enter(program::Part::kHead);
   return b.Take(b.Constant(config.classes()));
 }
 
-absl::Status Validate(const v1::ModelConfig&) {
+absl::Status ValidateNull(const v1::ModelConfig&) {
   return absl::OkStatus();
 }
 
 }  // namespace
 
 Family NullFamily() {
-  return {v1::ModelConfig::kNull, "null", Validate, zoo::NullRows, ProgramOf};
+  return {v1::ModelConfig::kNull, "null", ValidateNull, zoo::NullRows, NullProgram};
 }
 
 }  // namespace vitrine

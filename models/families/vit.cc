@@ -17,7 +17,7 @@ using program::Program;
 using program::Value;
 using Place = program::Drop::Place;
 
-constexpr program::Initial kTokenInitial = {program::Initial::Kind::kTruncatedNormal, 0.02};
+constexpr program::Initial kVitTokenInitial = {program::Initial::Kind::kTruncatedNormal, 0.02};
 
 double NormEpsilon(const v1::VitConfig& vit) {
   return vit.norm_epsilon() == 0 ? 1e-6 : vit.norm_epsilon();
@@ -40,14 +40,14 @@ Value PostNormBlock(Builder& b, const v1::VitConfig& vit, Value x) {
   });
 }
 
-Program ProgramOf(const v1::ModelConfig& config) {
+Program VitProgram(const v1::ModelConfig& config) {
   const v1::VitConfig& vit = config.vit();
   const bool post = vit.norm() == v1::VitConfig::POST;
   Builder b(config.preprocessing().channels());
   b.DrawsFirst({"patches", "positions", "head", "class_token"});
   Value x = LinearPatches(b, vit.patch(), vit.width());
-  x = b.JoinClass("join", b.ClassToken("class_token", vit.width(), kTokenInitial), x);
-  x = b.TablePosition("positions", x, {vit.grid_rows(), vit.grid_columns()}, kTokenInitial);  // Eq. 1
+  x = b.JoinClass("join", b.ClassToken("class_token", vit.width(), kVitTokenInitial), x);
+  x = b.TablePosition("positions", x, {vit.grid_rows(), vit.grid_columns()}, kVitTokenInitial);  // Eq. 1
   x = b.Drop(x, Place::kPositions, vit.depth() * Builder::kSitesPerBlock);
   b.Enter(program::Part::kBlock);
   for (int i = 0; i < vit.depth(); ++i) {
@@ -59,7 +59,7 @@ Program ProgramOf(const v1::ModelConfig& config) {
   return b.Take(b.Linear("head", b.TakeClass(x), config.classes()));  // Eq. 4
 }
 
-absl::Status Validate(const v1::ModelConfig& config) {
+absl::Status ValidateVit(const v1::ModelConfig& config) {
   const v1::VitConfig& vit = config.vit();
   RETURN_IF_ERROR(CheckRange("vit.patch", vit.patch(), 1, 256));
   RETURN_IF_ERROR(CheckRange("vit.width", vit.width(), 1, 16384));
@@ -80,7 +80,7 @@ absl::Status Validate(const v1::ModelConfig& config) {
 }  // namespace
 
 Family VitFamily() {
-  return {v1::ModelConfig::kVit, "vit", Validate, zoo::VitRows, ProgramOf};
+  return {v1::ModelConfig::kVit, "vit", ValidateVit, zoo::VitRows, VitProgram};
 }
 
 }  // namespace vitrine

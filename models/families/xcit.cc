@@ -18,7 +18,7 @@ using program::Program;
 using program::Value;
 using Place = program::Drop::Place;
 
-constexpr double kNormEpsilon = 1e-6;
+constexpr double kXcitNormEpsilon = 1e-6;
 
 double LayerScale(const v1::XcitConfig& xcit) {
   return xcit.layer_scale() == 0 ? 1 : xcit.layer_scale();
@@ -96,10 +96,10 @@ Value Block(Builder& b, const v1::XcitConfig& xcit, int shared_codes, Value x) {
   const auto add = [&](const std::string& name, Value branch, int path) {
     return b.ScaledResidual(name + ".add", x, branch, b.site() + path, name + "_scale", LayerScale(xcit));
   };
-  const Value u = b.LayerNorm("norm", x, kNormEpsilon);
-  x = add("attention", CrossCovariance(b, xcit, shared_codes, u), 2);                // x + gamma1 XCA(LN(x))
-  x = add("local", LocalPatchInteraction(b, x, kNormEpsilon), 1);                    // x + gamma3 LPI(LN(x))
-  return add("feed_forward", FeedForward(b, x, xcit.mlp_width(), kNormEpsilon), 0);  // x + gamma2 MLP(LN(x))
+  const Value u = b.LayerNorm("norm", x, kXcitNormEpsilon);
+  x = add("attention", CrossCovariance(b, xcit, shared_codes, u), 2);                    // x + gamma1 XCA(LN(x))
+  x = add("local", LocalPatchInteraction(b, x, kXcitNormEpsilon), 1);                    // x + gamma3 LPI(LN(x))
+  return add("feed_forward", FeedForward(b, x, xcit.mlp_width(), kXcitNormEpsilon), 0);  // x + gamma2 MLP(LN(x))
 }
 
 // The class token attends to all tokens.
@@ -115,15 +115,15 @@ Value ClassAttention(Builder& b, const v1::XcitConfig& xcit, Value u) {
 // NOTE: as XCiT's code does it. The attention hands the patches through normalised, both residuals add them to
 // themselves, and the second takes what is normalised: x = LN(x) before x + gamma2 MLP(x). Drop path leaves it alone.
 Value ClassBlock(Builder& b, const v1::XcitConfig& xcit, Value x) {
-  const Value u = b.LayerNorm("norm", x, kNormEpsilon);
+  const Value u = b.LayerNorm("norm", x, kXcitNormEpsilon);
   const Value gathered = ClassAttention(b, xcit, u);
   const Value attended = b.JoinClass("attention.join", gathered, b.TakeCells(u));
   x = b.ScaledResidual("attention.add", x, attended, /*path=*/-1, "attention_scale", LayerScale(xcit));
   Value c, patches;
   const Value transformed = b.Within("feed_forward", [&] {
-    if (xcit.tokens_norm()) x = b.LayerNorm("norm", x, kNormEpsilon);
+    if (xcit.tokens_norm()) x = b.LayerNorm("norm", x, kXcitNormEpsilon);
     c = b.TakeClass(x);
-    if (!xcit.tokens_norm()) c = b.LayerNorm("norm", c, kNormEpsilon);
+    if (!xcit.tokens_norm()) c = b.LayerNorm("norm", c, kXcitNormEpsilon);
     return Mlp(b, c, xcit.mlp_width());
   });
   patches = b.TakeCells(x);
@@ -131,7 +131,7 @@ Value ClassBlock(Builder& b, const v1::XcitConfig& xcit, Value x) {
   return b.JoinClass("join", c, b.Add("patches.double", patches, patches));
 }
 
-Program ProgramOf(const v1::ModelConfig& config) {
+Program XcitProgram(const v1::ModelConfig& config) {
   const v1::XcitConfig& xcit = config.xcit();
   Builder b(config.preprocessing().channels());
   b.DrawsFirst({"stem", "positions", "head", "class_token", "codes"});
@@ -149,7 +149,7 @@ Program ProgramOf(const v1::ModelConfig& config) {
     x = b.Block(absl::StrCat("class_blocks.", i), [&] { return ClassBlock(b, xcit, x); });
   }
   b.Enter(program::Part::kHead);
-  x = b.LayerNorm("norm", x, kNormEpsilon);
+  x = b.LayerNorm("norm", x, kXcitNormEpsilon);
   b.FinalTokens(x);
   return b.Take(b.Linear("head", b.TakeClass(x), config.classes()));
 }
@@ -179,7 +179,7 @@ absl::Status ValidateEmbedding(const v1::XcitConfig& xcit) {
   return absl::OkStatus();
 }
 
-absl::Status Validate(const v1::ModelConfig& config) {
+absl::Status ValidateXcit(const v1::ModelConfig& config) {
   const v1::XcitConfig& xcit = config.xcit();
   RETURN_IF_ERROR(ValidateStem("xcit", xcit.patch(), xcit.width()));
   RETURN_IF_ERROR(CheckRange("xcit.depth", xcit.depth(), 1, 256));
@@ -195,7 +195,7 @@ absl::Status Validate(const v1::ModelConfig& config) {
 }  // namespace
 
 Family XcitFamily() {
-  return {v1::ModelConfig::kXcit, "xcit", Validate, zoo::XcitRows, ProgramOf};
+  return {v1::ModelConfig::kXcit, "xcit", ValidateXcit, zoo::XcitRows, XcitProgram};
 }
 
 }  // namespace vitrine

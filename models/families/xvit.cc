@@ -18,7 +18,7 @@ using program::Program;
 using program::Value;
 using Place = program::Drop::Place;
 
-constexpr double kNormEpsilon = 1e-6;
+constexpr double kXVitNormEpsilon = 1e-6;
 
 program::AttendLinearly Attention(const v1::XVitConfig& xvit) {
   return {.heads = xvit.heads(), .over_values = xvit.norm_axis() == v1::XVitConfig::LAST};
@@ -31,21 +31,22 @@ Value AddAffine(Builder& b, const v1::XVitConfig& xvit, const std::string& name,
 }
 
 Value Block(Builder& b, const v1::XVitConfig& xvit, Value x) {
-  const Value u = b.LayerNorm("norm", x, kNormEpsilon);
+  const Value u = b.LayerNorm("norm", x, kXVitNormEpsilon);
   const Value attended = b.Within("attention", [&] {
     const Value qkv = b.Linear("qkv", u, 3 * int64_t{xvit.attention_width()});
     return Project(b, b.AttendLinearly("mix", {qkv}, Attention(xvit)), xvit.width());
   });
-  x = AddAffine(b, xvit, "attention", x, attended, b.site() + 2);                               // x + A1(XA(LN(x)))
-  x = AddAffine(b, xvit, "local", x, LocalPatchInteraction(b, x, kNormEpsilon), b.site() + 1);  // x + A2(LPI(LN(x)))
-  const Value transformed = FeedForward(b, x, xvit.mlp_width(), kNormEpsilon);
+  x = AddAffine(b, xvit, "attention", x, attended, b.site() + 2);  // x + A1(XA(LN(x)))
+  x = AddAffine(b, xvit, "local", x, LocalPatchInteraction(b, x, kXVitNormEpsilon),
+                b.site() + 1);  // x + A2(LPI(LN(x)))
+  const Value transformed = FeedForward(b, x, xvit.mlp_width(), kXVitNormEpsilon);
   return AddAffine(b, xvit, "feed_forward", x, transformed, b.site());  // x + A3(FFN(LN(x)))
 }
 
 // The class token gathers from all tokens; the patch tokens stay (CaiT). Drop path leaves it alone, as in XCiT.
 Value ClassBlock(Builder& b, const v1::XVitConfig& xvit, Value x) {
   const int64_t width = xvit.attention_width();
-  const Value u = b.LayerNorm("norm", x, kNormEpsilon);
+  const Value u = b.LayerNorm("norm", x, kXVitNormEpsilon);
   const Value attended = b.Within("attention", [&] {
     const Value q = b.LinearPart("qkv", b.TakeClass(u), 0, width, 3 * width);
     const Value kv = b.LinearPart("qkv", u, width, 2 * width, 3 * width);
@@ -54,11 +55,11 @@ Value ClassBlock(Builder& b, const v1::XVitConfig& xvit, Value x) {
     return Project(b, b.AttendLinearly("mix", {q, kv}, attention), xvit.width());
   });
   Value c = AddAffine(b, xvit, "attention", b.TakeClass(x), attended, -1);
-  c = AddAffine(b, xvit, "feed_forward", c, FeedForward(b, c, xvit.mlp_width(), kNormEpsilon), -1);
+  c = AddAffine(b, xvit, "feed_forward", c, FeedForward(b, c, xvit.mlp_width(), kXVitNormEpsilon), -1);
   return b.JoinClass("join", c, b.TakeCells(x));
 }
 
-Program ProgramOf(const v1::ModelConfig& config) {
+Program XVitProgram(const v1::ModelConfig& config) {
   const v1::XVitConfig& xvit = config.xvit();
   Builder b(config.preprocessing().channels());
   b.DrawsFirst({"stem", "positions", "head", "class_token"});
@@ -74,12 +75,12 @@ Program ProgramOf(const v1::ModelConfig& config) {
     x = b.Block(absl::StrCat("class_blocks.", i), [&] { return ClassBlock(b, xvit, x); });
   }
   b.Enter(program::Part::kHead);
-  x = b.LayerNorm("norm", x, kNormEpsilon);
+  x = b.LayerNorm("norm", x, kXVitNormEpsilon);
   b.FinalTokens(x);
   return b.Take(b.Linear("head", b.TakeClass(x), config.classes()));
 }
 
-absl::Status Validate(const v1::ModelConfig& config) {
+absl::Status ValidateXVit(const v1::ModelConfig& config) {
   const v1::XVitConfig& xvit = config.xvit();
   RETURN_IF_ERROR(ValidateStem("xvit", xvit.patch(), xvit.width()));
   RETURN_IF_ERROR(CheckRange("xvit.depth", xvit.depth(), 1, 256));
@@ -99,7 +100,7 @@ absl::Status Validate(const v1::ModelConfig& config) {
 }  // namespace
 
 Family XVitFamily() {
-  return {v1::ModelConfig::kXvit, "xvit", Validate, zoo::XVitRows, ProgramOf};
+  return {v1::ModelConfig::kXvit, "xvit", ValidateXVit, zoo::XVitRows, XVitProgram};
 }
 
 }  // namespace vitrine

@@ -10,9 +10,9 @@ struct EitSize {
   int depth;
   int heads;
 };
-constexpr EitSize kMini{250, 5, 10};
-constexpr EitSize kTiny{330, 8, 10};
-constexpr EitSize kBase{400, 10, 16};
+constexpr EitSize kEitMini{250, 5, 10};
+constexpr EitSize kEitTiny{330, 8, 10};
+constexpr EitSize kEitBase{400, 10, 16};
 
 v1::ModelConfig Eit(v1::ModelConfig config, int pool, EitSize size) {
   const int side = GridSide(config, pool);
@@ -46,7 +46,7 @@ v1::ModelConfig NativeEit33(EitSize size) {
 
 // The ablations, all of EIT3/4-Mini.
 v1::ModelConfig Mini() {
-  return Eit(Cifar(10, 4), 4, kMini);
+  return Eit(Cifar(10, 4), 4, kEitMini);
 }
 v1::ModelConfig WithoutPositions(v1::ModelConfig config) {
   config.mutable_eit()->set_positions(false);
@@ -72,15 +72,15 @@ v1::ModelConfig Mini(v1::EitConfig::Schedule schedule) {
 
 // The models of Table 4 beside EIT, of the Mini's width.
 using Baseline = v1::EitBaselineConfig;
-v1::ModelConfig Compared(Baseline::Patches patches, Baseline::Mixer mixer, int depth = kMini.depth) {
+v1::ModelConfig Compared(Baseline::Patches patches, Baseline::Mixer mixer, int depth = kEitMini.depth) {
   const int cell = patches == Baseline::OVERLAPPING ? 2 : 4;
   v1::ModelConfig config = Cifar(10, cell);
   const int side = GridSide(config, cell);
   Baseline& baseline = *config.mutable_eit_baseline();
-  baseline.set_width(kMini.width);
+  baseline.set_width(kEitMini.width);
   baseline.set_depth(depth);
-  baseline.set_heads(kMini.heads);
-  baseline.set_mlp_width(4 * kMini.width);
+  baseline.set_heads(kEitMini.heads);
+  baseline.set_mlp_width(4 * kEitMini.width);
   baseline.set_patches(patches);
   baseline.set_mixer(mixer);
   baseline.set_grid_rows(side);
@@ -104,14 +104,14 @@ std::vector<ZooRow> EitRows() {
       {"eit-p-mini-cifar10", WithoutEitT(Mini()), 3'792'760, "EIT, Tables 4 and 7: EIT^P alone"},
       {"eit-t-mini-cifar10", WithoutEitP(Mini()), 3'771'010, "EIT, Table 4: EIT^T alone"},
       {"eit34-mini-cifar10", Mini(), 3'765'760, "EIT, Table 4: EIT3/4-Mini"},
-      {"eit33-mini-cifar10", Eit33(kMini), 3'774'760, "EIT, Table 5: EIT3/3-Mini"},
-      {"eit34-tiny-cifar10", Eit(Cifar(10, 4), 4, kTiny), 10'589'650, "EIT, Table 5: EIT3/4-Tiny"},
-      {"eit33-tiny-cifar10", Eit33(kTiny), 10'601'530, "EIT, Table 5: EIT3/3-Tiny"},
-      {"eit34-base-cifar10", Eit(Cifar(10, 4), 4, kBase), 19'539'210, "EIT, Table 5: EIT3/4-Base"},
-      {"eit33-base-cifar10", Eit33(kBase), 19'553'610, "EIT, Table 5: EIT3/3-Base; 19.63 M in print"},
-      {"eit34-mini-cifar100", Eit(Cifar(100, 4), 4, kMini), 3'788'350, "EIT, EIT3/4-Mini with 100 classes"},
-      {"eit34-mini-tiny-imagenet", Eit(FixedTinyImageNet(), 4, kMini), 3'813'450, "EIT, EIT3/4-Mini with 200 classes"},
-      {"eit34-mini-fashion-mnist", Eit(FixedFashionMnist(), 4, kMini), 3'761'260, "EIT, EIT3/4-Mini with one channel"},
+      {"eit33-mini-cifar10", Eit33(kEitMini), 3'774'760, "EIT, Table 5: EIT3/3-Mini"},
+      {"eit34-tiny-cifar10", Eit(Cifar(10, 4), 4, kEitTiny), 10'589'650, "EIT, Table 5: EIT3/4-Tiny"},
+      {"eit33-tiny-cifar10", Eit33(kEitTiny), 10'601'530, "EIT, Table 5: EIT3/3-Tiny"},
+      {"eit34-base-cifar10", Eit(Cifar(10, 4), 4, kEitBase), 19'539'210, "EIT, Table 5: EIT3/4-Base"},
+      {"eit33-base-cifar10", Eit33(kEitBase), 19'553'610, "EIT, Table 5: EIT3/3-Base; 19.63 M in print"},
+      {"eit34-mini-cifar100", Eit(Cifar(100, 4), 4, kEitMini), 3'788'350, "EIT, EIT3/4-Mini with 100 classes"},
+      {"eit34-mini-tiny-imagenet", Eit(FixedTinyImageNet(), 4, kEitMini), 3'813'450, "EIT, EIT3/4-Mini with 200 classes"},
+      {"eit34-mini-fashion-mnist", Eit(FixedFashionMnist(), 4, kEitMini), 3'761'260, "EIT, EIT3/4-Mini with one channel"},
       {"eit34-mini-parallel-cifar10", Parallel(), 6'589'010, "EIT, ablation 3.2: parallel convolution, no positions"},
       {"eit34-mini-conv-conv-cifar10", Mini(v1::EitConfig::CONV_CONV), 5'115'760, "EIT, ablation 4.3: Conv Conv"},
       {"eit34-mini-gelu-conv-cifar10", Mini(v1::EitConfig::GELU_CONV), 3'841'260, "EIT, ablation 4.4: GELU Conv"},
@@ -121,11 +121,11 @@ std::vector<ZooRow> EitRows() {
       {"eit34-mini-invariant-cifar10", Mini(v1::EitConfig::INVARIANT), 3'629'480, "EIT, ablation 5.3: invariant"},
       {"eit34-mini-no-positions-cifar10", WithoutPositions(Mini()), 3'749'510, "EIT, ablation 6.1: no positions"},
       // The paper's rows at each picture's own size.
-      {"eit33-mini-cifar10-native", NativeEit33(kMini), 3'774'760, "EIT, EIT3/3-Mini"},
-      {"eit33-tiny-cifar10-native", NativeEit33(kTiny), 10'601'530, "EIT, EIT3/3-Tiny"},
-      {"eit33-base-cifar10-native", NativeEit33(kBase), 19'553'610, "EIT, EIT3/3-Base"},
-      {"eit34-mini-tiny-imagenet-native", Eit(TinyImageNet(4), 4, kMini), 3'813'450, "EIT, EIT3/4-Mini, 200 classes"},
-      {"eit34-mini-fashion-mnist-native", Eit(FashionMnist(4), 4, kMini), 3'761'260, "EIT, EIT3/4-Mini, one channel"},
+      {"eit33-mini-cifar10-native", NativeEit33(kEitMini), 3'774'760, "EIT, EIT3/3-Mini"},
+      {"eit33-tiny-cifar10-native", NativeEit33(kEitTiny), 10'601'530, "EIT, EIT3/3-Tiny"},
+      {"eit33-base-cifar10-native", NativeEit33(kEitBase), 19'553'610, "EIT, EIT3/3-Base"},
+      {"eit34-mini-tiny-imagenet-native", Eit(TinyImageNet(4), 4, kEitMini), 3'813'450, "EIT, EIT3/4-Mini, 200 classes"},
+      {"eit34-mini-fashion-mnist-native", Eit(FashionMnist(4), 4, kEitMini), 3'761'260, "EIT, EIT3/4-Mini, one channel"},
       // clang-format on
   };
 }

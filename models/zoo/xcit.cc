@@ -16,9 +16,9 @@ struct XcitSize {
   int heads;
   bool tokens_norm;
 };
-constexpr XcitSize kNano{128, 4, false};
-constexpr XcitSize kTiny{192, 4, true};
-constexpr XcitSize kSmall{384, 8, true};
+constexpr XcitSize kXcitNano{128, 4, false};
+constexpr XcitSize kXcitTiny{192, 4, true};
+constexpr XcitSize kXcitSmall{384, 8, true};
 
 v1::ModelConfig Xcit(int classes, int patch, XcitSize size) {
   v1::ModelConfig config = NativeImageNet(classes, patch);
@@ -58,37 +58,37 @@ std::vector<ZooRow> XcitRows() {
   return {
       // clang-format off
       // name, config, parameters, source; a star in the paper's names is "wide" here
-      {"xcit-n12", Xcit(kNano), 3'053'224, kXcitPaper},
-      {"xcit-t12", Xcit(kTiny), 6'716'272, kXcitPaper},
-      {"xcit-n12-sne", Embedded(kNano, X::SNE, 64), 3'055'528, kEmbeddingPaper},
-      {"xcit-t12-sne", Embedded(kTiny, X::SNE, 96), 6'719'728, kEmbeddingPaper},
-      {"xcit-n12-p-sne", Embedded(kNano, X::P_SNE, 96), 3'053'608, kEmbeddingPaper},
-      {"xcit-t12-p-sne", Embedded(kTiny, X::P_SNE, 144), 6'716'848, kEmbeddingPaper},
-      {"xcit-n12-f-sne-8", FSne(kNano, 128, 8), 2'867'392, kEmbeddingPaper},
-      {"xcit-t12-f-sne-8", FSne(kTiny, 192, 8), 6'290'056, kEmbeddingPaper},
-      {"xcit-n12-f-sne-8-wide", FSne(kNano, 186, 8), 3'051'832, kEmbeddingPaper},
-      {"xcit-t12-f-sne-8-wide", FSne(kTiny, 282, 8), 6'714'496, kEmbeddingPaper},
-      {"xcit-n12-f-sne-16", FSne(kNano, 128, 16), 2'879'704, kEmbeddingPaper},
-      {"xcit-t12-f-sne-16", FSne(kTiny, 192, 16), 6'308'512, kEmbeddingPaper},
-      {"xcit-n12-f-sne-16-wide", FSne(kNano, 182, 16), 3'056'608, kEmbeddingPaper},
-      {"xcit-t12-f-sne-16-wide", FSne(kTiny, 276, 16), 6'712'720, kEmbeddingPaper},
-      {"xcit-n12-f-sne-32", FSne(kNano, 128, 32), 2'904'328, kEmbeddingPaper},
-      {"xcit-t12-f-sne-32", FSne(kTiny, 192, 32), 6'345'424, kEmbeddingPaper},
-      {"xcit-n12-f-sne-64", FSne(kNano, 128, 64), 2'953'576, kEmbeddingPaper},
-      {"xcit-t12-f-sne-64", FSne(kTiny, 192, 64), 6'419'248, kEmbeddingPaper},
-      {"xcit-n12-sne-3-layers", Embedded(kNano, X::SNE, 64, 3), 3'205'288, kDepth},
-      {"xcit-n12-sne-4-layers", Embedded(kNano, X::SNE, 64, 4), 3'355'048, kDepth},
-      {"xcit-n12-f-sne-8-wide-own-codes", FSne(kNano, 186, 8, true), 3'052'096, kCodes},
-      {"xcit-n12-10-classes", Xcit(10, 16, kNano), 2'925'514, kTransfer},
-      {"xcit-n12-100-classes", Xcit(100, 16, kNano), 2'937'124, kTransfer},
-      {"xcit-n12-196-classes", Xcit(196, 16, kNano), 2'949'508, kTransfer},
-      {"xcit-t12-10-classes", Xcit(10, 16, kTiny), 6'525'202, kTransfer},
-      {"xcit-t12-100-classes", Xcit(100, 16, kTiny), 6'542'572, kTransfer},
-      {"xcit-t12-196-classes", Xcit(196, 16, kTiny), 6'561'100, kTransfer},
-      {"xcit-n12-p8", Xcit(1000, 8, kNano), 3'049'016, kXcitPaper},
-      {"xcit-t12-p8", Xcit(1000, 8, kTiny), 6'706'504, kXcitPaper},
-      {"xcit-s12", Xcit(kSmall), 26'253'304, kXcitPaper},
-      {"xcit-s12-p8", Xcit(1000, 8, kSmall), 26'213'032, kXcitPaper},
+      {"xcit-n12", Xcit(kXcitNano), 3'053'224, kXcitPaper},
+      {"xcit-t12", Xcit(kXcitTiny), 6'716'272, kXcitPaper},
+      {"xcit-n12-sne", Embedded(kXcitNano, X::SNE, 64), 3'055'528, kEmbeddingPaper},
+      {"xcit-t12-sne", Embedded(kXcitTiny, X::SNE, 96), 6'719'728, kEmbeddingPaper},
+      {"xcit-n12-p-sne", Embedded(kXcitNano, X::P_SNE, 96), 3'053'608, kEmbeddingPaper},
+      {"xcit-t12-p-sne", Embedded(kXcitTiny, X::P_SNE, 144), 6'716'848, kEmbeddingPaper},
+      {"xcit-n12-f-sne-8", FSne(kXcitNano, 128, 8), 2'867'392, kEmbeddingPaper},
+      {"xcit-t12-f-sne-8", FSne(kXcitTiny, 192, 8), 6'290'056, kEmbeddingPaper},
+      {"xcit-n12-f-sne-8-wide", FSne(kXcitNano, 186, 8), 3'051'832, kEmbeddingPaper},
+      {"xcit-t12-f-sne-8-wide", FSne(kXcitTiny, 282, 8), 6'714'496, kEmbeddingPaper},
+      {"xcit-n12-f-sne-16", FSne(kXcitNano, 128, 16), 2'879'704, kEmbeddingPaper},
+      {"xcit-t12-f-sne-16", FSne(kXcitTiny, 192, 16), 6'308'512, kEmbeddingPaper},
+      {"xcit-n12-f-sne-16-wide", FSne(kXcitNano, 182, 16), 3'056'608, kEmbeddingPaper},
+      {"xcit-t12-f-sne-16-wide", FSne(kXcitTiny, 276, 16), 6'712'720, kEmbeddingPaper},
+      {"xcit-n12-f-sne-32", FSne(kXcitNano, 128, 32), 2'904'328, kEmbeddingPaper},
+      {"xcit-t12-f-sne-32", FSne(kXcitTiny, 192, 32), 6'345'424, kEmbeddingPaper},
+      {"xcit-n12-f-sne-64", FSne(kXcitNano, 128, 64), 2'953'576, kEmbeddingPaper},
+      {"xcit-t12-f-sne-64", FSne(kXcitTiny, 192, 64), 6'419'248, kEmbeddingPaper},
+      {"xcit-n12-sne-3-layers", Embedded(kXcitNano, X::SNE, 64, 3), 3'205'288, kDepth},
+      {"xcit-n12-sne-4-layers", Embedded(kXcitNano, X::SNE, 64, 4), 3'355'048, kDepth},
+      {"xcit-n12-f-sne-8-wide-own-codes", FSne(kXcitNano, 186, 8, true), 3'052'096, kCodes},
+      {"xcit-n12-10-classes", Xcit(10, 16, kXcitNano), 2'925'514, kTransfer},
+      {"xcit-n12-100-classes", Xcit(100, 16, kXcitNano), 2'937'124, kTransfer},
+      {"xcit-n12-196-classes", Xcit(196, 16, kXcitNano), 2'949'508, kTransfer},
+      {"xcit-t12-10-classes", Xcit(10, 16, kXcitTiny), 6'525'202, kTransfer},
+      {"xcit-t12-100-classes", Xcit(100, 16, kXcitTiny), 6'542'572, kTransfer},
+      {"xcit-t12-196-classes", Xcit(196, 16, kXcitTiny), 6'561'100, kTransfer},
+      {"xcit-n12-p8", Xcit(1000, 8, kXcitNano), 3'049'016, kXcitPaper},
+      {"xcit-t12-p8", Xcit(1000, 8, kXcitTiny), 6'706'504, kXcitPaper},
+      {"xcit-s12", Xcit(kXcitSmall), 26'253'304, kXcitPaper},
+      {"xcit-s12-p8", Xcit(1000, 8, kXcitSmall), 26'213'032, kXcitPaper},
       // clang-format on
   };
 }

@@ -14,10 +14,10 @@ struct XVitSize {
   int attention_width;
   int heads;
 };
-constexpr XVitSize kTiny{192, 24, 96, 4};
-constexpr XVitSize kSmall{384, 12, 128, 8};
-constexpr XVitSize kMedium{384, 24, 128, 8};
-constexpr XVitSize kBase{512, 24, 128, 8};
+constexpr XVitSize kXVitTiny{192, 24, 96, 4};
+constexpr XVitSize kXVitSmall{384, 12, 128, 8};
+constexpr XVitSize kXVitMedium{384, 24, 128, 8};
+constexpr XVitSize kXVitBase{512, 24, 128, 8};
 
 v1::ModelConfig XVit(XVitSize size, v1::XVitConfig::NormAxis axis = v1::XVitConfig::CONTRACTED) {
   constexpr int kPatch = 16;
@@ -41,14 +41,14 @@ std::vector<ZooRow> XVitRows() {
   return {
       // clang-format off
       // name, config, parameters, source
-      {"xvit-t", XVit(kTiny), 10'207'184, kXVitPaper},
-      {"xvit-s", XVit(kSmall), 20'753'016, kXVitPaper},
-      {"xvit-m", XVit(kMedium), 37'457'208, kXVitPaper},
-      {"xvit-b", XVit(kBase), 63'957'704, kXVitPaper},
-      {"xvit-t-last-axis", XVit(kTiny, v1::XVitConfig::LAST), 10'207'184, kOtherAxis},
-      {"xvit-s-last-axis", XVit(kSmall, v1::XVitConfig::LAST), 20'753'016, kOtherAxis},
-      {"xvit-m-last-axis", XVit(kMedium, v1::XVitConfig::LAST), 37'457'208, kOtherAxis},
-      {"xvit-b-last-axis", XVit(kBase, v1::XVitConfig::LAST), 63'957'704, kOtherAxis},
+      {"xvit-t", XVit(kXVitTiny), 10'207'184, kXVitPaper},
+      {"xvit-s", XVit(kXVitSmall), 20'753'016, kXVitPaper},
+      {"xvit-m", XVit(kXVitMedium), 37'457'208, kXVitPaper},
+      {"xvit-b", XVit(kXVitBase), 63'957'704, kXVitPaper},
+      {"xvit-t-last-axis", XVit(kXVitTiny, v1::XVitConfig::LAST), 10'207'184, kOtherAxis},
+      {"xvit-s-last-axis", XVit(kXVitSmall, v1::XVitConfig::LAST), 20'753'016, kOtherAxis},
+      {"xvit-m-last-axis", XVit(kXVitMedium, v1::XVitConfig::LAST), 37'457'208, kOtherAxis},
+      {"xvit-b-last-axis", XVit(kXVitBase, v1::XVitConfig::LAST), 63'957'704, kOtherAxis},
       // clang-format on
   };
 }

@@ -5,7 +5,7 @@ namespace vitrine {
 namespace {
 
 // Iterative, so that a pattern of many stars costs no more than length times length.
-bool Fits(std::string_view pattern, std::string_view text) {
+bool Matches(std::string_view pattern, std::string_view text) {
   size_t p = 0;
   size_t t = 0;
   size_t star = std::string_view::npos;
@@ -32,7 +32,7 @@ bool Fits(std::string_view pattern, std::string_view text) {
 
 bool ModelPatterns::Fit(std::string_view model) const {
   for (const std::string& pattern : patterns_) {
-    if (Fits(pattern, model)) return true;
+    if (Matches(pattern, model)) return true;
   }
   return false;
 }

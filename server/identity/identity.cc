@@ -22,7 +22,7 @@
 namespace vitrine {
 namespace {
 
-constexpr size_t kLongestName = 256;
+constexpr size_t kLongestCertificateName = 256;
 
 // The token in "Bearer TOKEN"; nothing if that is not what it is.
 std::optional<absl::string_view> BearerOf(absl::string_view authorization) {
@@ -36,7 +36,7 @@ std::string NameOf(const KnownAs& known) {
     case KnownAs::Kind::kToken:
       return absl::StrCat("token:", known.names.front());
     case KnownAs::Kind::kCertificate:
-      return absl::StrCat("certificate:", known.names.front().substr(0, kLongestName));
+      return absl::StrCat("certificate:", known.names.front().substr(0, kLongestCertificateName));
     case KnownAs::Kind::kUid:
       return absl::StrCat("uid:", known.names.front());
     case KnownAs::Kind::kAnonymous:

@@ -17,12 +17,12 @@
 namespace vitrine {
 namespace {
 
-constexpr size_t kLongestName = 64;
+constexpr size_t kLongestTokenName = 64;
 
 bool IsName(absl::string_view name) {
-  return !name.empty() && name.size() <= kLongestName && std::all_of(name.begin(), name.end(), [](unsigned char c) {
-    return absl::ascii_isalnum(c) || c == '_' || c == '.' || c == '-';
-  });
+  return !name.empty() && name.size() <= kLongestTokenName &&
+         std::all_of(name.begin(), name.end(),
+                     [](unsigned char c) { return absl::ascii_isalnum(c) || c == '_' || c == '.' || c == '-'; });
 }
 
 bool IsHex(absl::string_view text) {

@@ -4,6 +4,8 @@
 
 #include <prometheus/metric_family.h>
 
+#include <atomic>
+#include <cstdint>
 #include <span>
 #include <string>
 #include <vector>
@@ -27,6 +29,11 @@ void AddHistogram(prometheus::MetricFamily& family, MetricLabels labels, std::sp
 void AddGauge(std::vector<prometheus::MetricFamily>& families, const char* name, const char* help, double value);
 // A counter without labels.
 void AddCounter(std::vector<prometheus::MetricFamily>& families, const char* name, const char* help, double value);
+
+// A counter as a sample.
+inline double Read(const std::atomic<uint64_t>& counter) {
+  return static_cast<double>(counter.load(std::memory_order_relaxed));
+}
 
 // "OK", "INVALID_ARGUMENT", ...: the canonical code 0 to 16.
 const char* CodeName(int code);

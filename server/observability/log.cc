@@ -24,7 +24,7 @@ thread_local const LogFields* current_fields = nullptr;
 constexpr spdlog::level::level_enum kLevels[] = {spdlog::level::debug, spdlog::level::info, spdlog::level::warn,
                                                  spdlog::level::err};
 
-std::string RfcTime(absl::Time time) {
+std::string RfcMilliseconds(absl::Time time) {
   return absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", time, absl::UTCTimeZone());
 }
 
@@ -231,14 +231,14 @@ void KeepHistory() {
 
 std::string TextLine(absl::Time time, spdlog::level::level_enum level, std::string_view message,
                      const LogFields* fields) {
-  return absl::StrCat(RfcTime(time), " ", LevelName(level), " ", TextOf(message, fields), "\n");
+  return absl::StrCat(RfcMilliseconds(time), " ", LevelName(level), " ", TextOf(message, fields), "\n");
 }
 
 std::string JsonLine(absl::Time time, spdlog::level::level_enum level, std::string_view message,
                      const LogFields* fields) {
   // Member by member: an object of the library asks for memory where it ends, and ends the process if there is none.
-  std::string line = absl::StrCat(R"({"time":)", Dumped(RfcTime(time)), R"(,"level":)", Dumped(LevelName(level)),
-                                  R"(,"message":)", Dumped(std::string(message)));
+  std::string line = absl::StrCat(R"({"time":)", Dumped(RfcMilliseconds(time)), R"(,"level":)",
+                                  Dumped(LevelName(level)), R"(,"message":)", Dumped(std::string(message)));
   if (fields != nullptr) {
     for (const auto& [key, value] : *fields) {
       std::visit(

@@ -17,10 +17,6 @@ constexpr const char* kStageNames[] = {"queue", "decode", "compute", "encode"};
 constexpr const char* kProgressNames[] = {"admission", "queue", "compute"};
 static_assert(std::size(kStageNames) == kStages && std::size(kProgressNames) == kProgresses);
 
-double Read(const std::atomic<uint64_t>& counter) {
-  return static_cast<double>(counter.load(std::memory_order_relaxed));
-}
-
 HistogramTotals TotalsOf(const Histogram& histogram) {
   HistogramTotals totals;
   histogram.AddTo(totals);

@@ -17,10 +17,6 @@ namespace {
 using prometheus::MetricFamily;
 using prometheus::MetricType;
 
-double Read(const std::atomic<uint64_t>& counter) {
-  return static_cast<double>(counter.load(std::memory_order_relaxed));
-}
-
 void AddVersions(std::vector<MetricFamily>& families, const std::vector<VersionStatus>& versions) {
   MetricFamily info{"vitrine_model_info", "Versions in memory; the value is 1.", MetricType::Gauge, {}};
   MetricFamily bytes{"vitrine_model_device_bytes", "Weights of a version on its device.", MetricType::Gauge, {}};

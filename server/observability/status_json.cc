@@ -9,7 +9,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-std::string RfcTime(absl::Time time) {
+std::string RfcSeconds(absl::Time time) {
   return absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", time, absl::UTCTimeZone());
 }
 
@@ -66,8 +66,8 @@ std::string StatusJson(const ServerStatus& status) {
   page["ready"] = status.not_ready.empty();
   page["not_ready"] = status.not_ready;
   page["repository_fault"] = status.repository_fault;
-  page["time"] = RfcTime(status.now);
-  page["started"] = RfcTime(status.started);
+  page["time"] = RfcSeconds(status.now);
+  page["started"] = RfcSeconds(status.started);
   page["version"] = status.version;
   page["revision"] = status.revision;
   page["device"] = status.compute.device;
@@ -88,10 +88,10 @@ std::string StatusJson(const ServerStatus& status) {
   page["versions"] = VersionsJson(status);
   page["load"] = LoadJson(status);
   page["certificates"] = ordered_json::object();
-  for (const auto& [listener, expires] : status.certificates) page["certificates"][listener] = RfcTime(expires);
+  for (const auto& [listener, expires] : status.certificates) page["certificates"][listener] = RfcSeconds(expires);
   page["log"] = ordered_json::array();
   for (const LogLine& line : status.log) {
-    page["log"].push_back({{"time", RfcTime(line.time)},
+    page["log"].push_back({{"time", RfcSeconds(line.time)},
                            {"level", line.level == spdlog::level::warn ? "warning" : "error"},
                            {"text", line.text}});
   }

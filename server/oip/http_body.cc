@@ -27,7 +27,7 @@ constexpr size_t kMaxParameters = 32;  // of one object
 constexpr size_t kMaxDimensions = 8;   // of a shape, and how deep data may be nested
 constexpr size_t kMaxDepth = 16;       // of the JSON; data begin at the third level
 
-absl::Status Refuse(const std::string& what) {
+absl::Status RefuseBody(const std::string& what) {
   return absl::InvalidArgumentError(what);
 }
 
@@ -58,12 +58,12 @@ absl::StatusOr<const json*> Member(const json& object, const char* name, bool (j
   const auto found = object.find(name);
   if (found == object.end()) return nullptr;
   if (((*found).*is)()) return &*found;
-  return Refuse(absl::StrCat("\"", name, "\" must be ", wanted));
+  return RefuseBody(absl::StrCat("\"", name, "\" must be ", wanted));
 }
 
 absl::StatusOr<std::string> RequiredText(const json& object, const char* name, const char* whose) {
   ASSIGN_OR_RETURN(const json* text, Member(object, name, &json::is_string, "a string"));
-  if (text == nullptr) return Refuse(absl::StrCat(whose, " lacks \"", name, "\""));
+  if (text == nullptr) return RefuseBody(absl::StrCat(whose, " lacks \"", name, "\""));
   return text->get<std::string>();
 }
 
@@ -79,7 +79,7 @@ absl::Status ReadParameter(const std::string& name, const json& value, InferPara
   } else if (value.is_number_float()) {
     parameter.set_double_param(value.get<double>());
   } else {
-    return Refuse(absl::StrCat("parameter \"", Shown(name), "\" must be a string, a number, true or false"));
+    return RefuseBody(absl::StrCat("parameter \"", Shown(name), "\" must be a string, a number, true or false"));
   }
   return absl::OkStatus();
 }
@@ -88,7 +88,7 @@ absl::Status ReadParameters(const json& object, google::protobuf::Map<std::strin
   ASSIGN_OR_RETURN(const json* given, Member(object, "parameters", &json::is_object, "an object"));
   if (given == nullptr) return absl::OkStatus();
   if (given->size() > kMaxParameters)
-    return Refuse(absl::StrCat("there are more than ", kMaxParameters, " parameters"));
+    return RefuseBody(absl::StrCat("there are more than ", kMaxParameters, " parameters"));
   for (const auto& [name, value] : given->items()) RETURN_IF_ERROR(ReadParameter(name, value, parameters[name]));
   return absl::OkStatus();
 }
@@ -103,12 +103,12 @@ absl::StatusOr<std::optional<bool>> TakeTruth(google::protobuf::Map<std::string,
 
 absl::Status ReadShape(const json& object, InputTensor& input) {
   ASSIGN_OR_RETURN(const json* shape, Member(object, "shape", &json::is_array, "an array"));
-  if (shape == nullptr) return Refuse("an input lacks \"shape\"");
+  if (shape == nullptr) return RefuseBody("an input lacks \"shape\"");
   if (shape->size() > kMaxDimensions)
-    return Refuse(absl::StrCat("a shape has more than ", kMaxDimensions, " dimensions"));
+    return RefuseBody(absl::StrCat("a shape has more than ", kMaxDimensions, " dimensions"));
   for (const json& side : *shape) {
     if (!side.is_number_unsigned() || side.get<uint64_t>() > INT32_MAX) {
-      return Refuse("a shape must be made of whole numbers from 0 to 2147483647");
+      return RefuseBody("a shape must be made of whole numbers from 0 to 2147483647");
     }
     input.add_shape(side.get<int64_t>());
   }
@@ -118,19 +118,19 @@ absl::Status ReadShape(const json& object, InputTensor& input) {
 absl::Status AddValue(const json& value, InputTensor& input) {
   inference::InferTensorContents& contents = *input.mutable_contents();
   if (input.datatype() == "BYTES") {
-    if (!value.is_string()) return Refuse("\"data\" of BYTES must be made of strings");
+    if (!value.is_string()) return RefuseBody("\"data\" of BYTES must be made of strings");
     contents.add_bytes_contents(value.get<std::string>());
     return absl::OkStatus();
   }
   if (input.datatype() == "UINT8") {
     if (!value.is_number_unsigned() || value.get<uint64_t>() > 255) {
-      return Refuse("\"data\" of UINT8 must be made of whole numbers from 0 to 255");
+      return RefuseBody("\"data\" of UINT8 must be made of whole numbers from 0 to 255");
     }
     contents.add_uint_contents(value.get<uint32_t>());
     return absl::OkStatus();
   }
   if (!value.is_number() || std::abs(value.get<double>()) > FLT_MAX) {
-    return Refuse("\"data\" of FP32 must be made of numbers in the range of fp32");
+    return RefuseBody("\"data\" of FP32 must be made of numbers in the range of fp32");
   }
   contents.add_fp32_contents(value.get<float>());
   return absl::OkStatus();
@@ -140,7 +140,7 @@ absl::Status AddValue(const json& value, InputTensor& input) {
 absl::Status AddValues(const json& data, size_t depth, InputTensor& input) {
   if (!data.is_array()) return AddValue(data, input);
   if (depth == kMaxDimensions)
-    return Refuse(absl::StrCat("\"data\" is nested deeper than ", kMaxDimensions, " arrays"));
+    return RefuseBody(absl::StrCat("\"data\" is nested deeper than ", kMaxDimensions, " arrays"));
   for (const json& each : data) RETURN_IF_ERROR(AddValues(each, depth + 1, input));
   return absl::OkStatus();
 }
@@ -148,8 +148,9 @@ absl::Status AddValues(const json& data, size_t depth, InputTensor& input) {
 // Cuts the input's binary data off the front of `binary`.
 absl::Status TakeBinary(int64_t size, std::string_view& binary, inference::ModelInferRequest& request) {
   if (size < 0 || static_cast<uint64_t>(size) > binary.size()) {
-    return Refuse(absl::StrCat("\"binary_data_size\" is ", size, ", but ", binary.size(),
-                               " bytes are left behind the JSON; Inference-Header-Content-Length says where it ends"));
+    return RefuseBody(
+        absl::StrCat("\"binary_data_size\" is ", size, ", but ", binary.size(),
+                     " bytes are left behind the JSON; Inference-Header-Content-Length says where it ends"));
   }
   request.add_raw_input_contents(std::string(binary.substr(0, size)));
   binary.remove_prefix(size);
@@ -157,7 +158,7 @@ absl::Status TakeBinary(int64_t size, std::string_view& binary, inference::Model
 }
 
 absl::Status ReadInput(const json& object, std::string_view& binary, inference::ModelInferRequest& request) {
-  if (!object.is_object()) return Refuse("\"inputs\" must be made of objects");
+  if (!object.is_object()) return RefuseBody("\"inputs\" must be made of objects");
   InputTensor& input = *request.add_inputs();
   ASSIGN_OR_RETURN(*input.mutable_name(), RequiredText(object, "name", "an input"));
   ASSIGN_OR_RETURN(*input.mutable_datatype(), RequiredText(object, "datatype", "an input"));
@@ -167,7 +168,7 @@ absl::Status ReadInput(const json& object, std::string_view& binary, inference::
   input.mutable_parameters()->erase("binary_data_size");
   ASSIGN_OR_RETURN(const json* data, Member(object, "data", &json::is_array, "an array"));
   if (size.has_value() == (data != nullptr)) {
-    return Refuse("an input needs either \"data\" or the parameter \"binary_data_size\"");
+    return RefuseBody("an input needs either \"data\" or the parameter \"binary_data_size\"");
   }
   if (size.has_value()) return TakeBinary(*size, binary, request);
   input.mutable_contents();
@@ -176,7 +177,7 @@ absl::Status ReadInput(const json& object, std::string_view& binary, inference::
 }
 
 absl::Status ReadOutput(const json& object, HttpInferRequest& request) {
-  if (!object.is_object()) return Refuse("\"outputs\" must be made of objects");
+  if (!object.is_object()) return RefuseBody("\"outputs\" must be made of objects");
   OutputTensor& output = *request.message.add_outputs();
   ASSIGN_OR_RETURN(*output.mutable_name(), RequiredText(object, "name", "an output"));
   RETURN_IF_ERROR(ReadParameters(object, *output.mutable_parameters()));
@@ -187,12 +188,12 @@ absl::Status ReadOutput(const json& object, HttpInferRequest& request) {
 
 absl::Status CheckCount(const json& list, const char* name) {
   if (list.size() <= kMaxTensors) return absl::OkStatus();
-  return Refuse(absl::StrCat("\"", name, "\" has ", list.size(), " entries; at most ", kMaxTensors, " are read"));
+  return RefuseBody(absl::StrCat("\"", name, "\" has ", list.size(), " entries; at most ", kMaxTensors, " are read"));
 }
 
 absl::StatusOr<HttpInferRequest> ReadDocument(const json& document, std::string_view binary) {
   HttpInferRequest request;
-  if (!document.is_object()) return Refuse("the body must be a JSON object");
+  if (!document.is_object()) return RefuseBody("the body must be a JSON object");
   ASSIGN_OR_RETURN(const json* id, Member(document, "id", &json::is_string, "a string"));
   if (id != nullptr) request.message.set_id(id->get<std::string>());
   RETURN_IF_ERROR(ReadParameters(document, *request.message.mutable_parameters()));
@@ -200,10 +201,10 @@ absl::StatusOr<HttpInferRequest> ReadDocument(const json& document, std::string_
                    TakeTruth(*request.message.mutable_parameters(), "binary_data_output"));
   request.binary_by_default = all.value_or(false);
   ASSIGN_OR_RETURN(const json* inputs, Member(document, "inputs", &json::is_array, "an array"));
-  if (inputs == nullptr) return Refuse("the body lacks \"inputs\"");
+  if (inputs == nullptr) return RefuseBody("the body lacks \"inputs\"");
   RETURN_IF_ERROR(CheckCount(*inputs, "inputs"));
   for (const json& input : *inputs) RETURN_IF_ERROR(ReadInput(input, binary, request.message));
-  if (!binary.empty()) return Refuse(absl::StrCat(binary.size(), " bytes of the body belong to no input"));
+  if (!binary.empty()) return RefuseBody(absl::StrCat(binary.size(), " bytes of the body belong to no input"));
   ASSIGN_OR_RETURN(const json* outputs, Member(document, "outputs", &json::is_array, "an array"));
   if (outputs == nullptr) return request;
   RETURN_IF_ERROR(CheckCount(*outputs, "outputs"));
@@ -242,21 +243,21 @@ void PutTensor(const inference::ModelInferResponse::InferOutputTensor& tensor, j
 
 absl::StatusOr<HttpInferRequest> ReadInferBody(std::string_view body, std::optional<size_t> json_bytes) {
   if (json_bytes.value_or(0) > body.size()) {
-    return Refuse(
+    return RefuseBody(
         absl::StrCat("Inference-Header-Content-Length is ", *json_bytes, ", but the body has ", body.size(), " bytes"));
   }
   const std::string_view text = body.substr(0, json_bytes.value_or(body.size()));
   if (text.size() > kMaxJsonBytes) {
-    return Refuse(absl::StrCat("the JSON has ", text.size(), " bytes; at most ", kMaxJsonBytes,
-                               " are read; send the values as binary data behind it"));
+    return RefuseBody(absl::StrCat("the JSON has ", text.size(), " bytes; at most ", kMaxJsonBytes,
+                                   " are read; send the values as binary data behind it"));
   }
-  if (TooDeep(text)) return Refuse(absl::StrCat("the JSON is nested deeper than ", kMaxDepth, " levels"));
+  if (TooDeep(text)) return RefuseBody(absl::StrCat("the JSON is nested deeper than ", kMaxDepth, " levels"));
   JsonDocument document;
   if (!document.Parse(text)) {
-    return Refuse(json_bytes.has_value()
-                      ? "the first part of the body, as long as Inference-Header-Content-Length says, "
-                        "is not JSON"
-                      : "the body is not JSON");
+    return RefuseBody(json_bytes.has_value()
+                          ? "the first part of the body, as long as Inference-Header-Content-Length says, "
+                            "is not JSON"
+                          : "the body is not JSON");
   }
   return ReadDocument(document.root, body.substr(text.size()));
 }

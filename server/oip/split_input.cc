@@ -22,7 +22,7 @@ using InputTensor = inference::ModelInferRequest::InferInputTensor;
 constexpr int64_t kMaxSide = 8192;
 constexpr size_t kLengthBytes = 4;
 
-absl::Status Refuse(std::string_view what) {
+absl::Status RefuseInput(std::string_view what) {
   return absl::InvalidArgumentError(absl::StrCat("input \"", kInputName, "\" ", std::string(what)));
 }
 
@@ -37,8 +37,8 @@ std::string ShapeText(const InputTensor& input) {
 absl::StatusOr<int64_t> BatchOf(const InputTensor& input) {
   const int64_t batch = input.shape_size() == 0 ? 0 : input.shape(0);
   if (batch >= 1 && batch <= kMaxBatch) return batch;
-  return Refuse(absl::StrCat("has the shape ", ShapeText(input), "; its first dimension counts the pictures, 1 to ",
-                             kMaxBatch, " in a request"));
+  return RefuseInput(absl::StrCat("has the shape ", ShapeText(input),
+                                  "; its first dimension counts the pictures, 1 to ", kMaxBatch, " in a request"));
 }
 
 uint32_t LengthAt(std::string_view bytes) {
@@ -51,22 +51,22 @@ absl::StatusOr<std::vector<std::string>> CutElements(std::string_view raw, int64
   std::vector<std::string> elements;
   for (int64_t i = 0; i < batch; ++i) {
     if (raw.size() < kLengthBytes || raw.size() - kLengthBytes < LengthAt(raw)) {
-      return Refuse(absl::StrCat("ends within element ", i, " of ", batch,
-                                 "; each element follows its length as four little-endian bytes"));
+      return RefuseInput(absl::StrCat("ends within element ", i, " of ", batch,
+                                      "; each element follows its length as four little-endian bytes"));
     }
     const size_t length = LengthAt(raw);
     elements.emplace_back(raw.substr(kLengthBytes, length));
     raw.remove_prefix(kLengthBytes + length);
   }
   if (raw.empty()) return elements;
-  return Refuse(absl::StrCat("has ", raw.size(), " bytes after its last element"));
+  return RefuseInput(absl::StrCat("has ", raw.size(), " bytes after its last element"));
 }
 
 absl::StatusOr<std::vector<std::string>> ElementsOf(InputTensor& input, const std::string* raw, int64_t batch) {
   if (raw != nullptr) return CutElements(*raw, batch);
   auto& contents = *input.mutable_contents()->mutable_bytes_contents();
   if (contents.size() != batch) {
-    return Refuse(absl::StrCat("has ", contents.size(), " bytes_contents, but its shape says ", batch));
+    return RefuseInput(absl::StrCat("has ", contents.size(), " bytes_contents, but its shape says ", batch));
   }
   std::vector<std::string> elements;
   for (std::string& element : contents) elements.push_back(std::move(element));
@@ -76,11 +76,11 @@ absl::StatusOr<std::vector<std::string>> ElementsOf(InputTensor& input, const st
 absl::StatusOr<std::vector<v1::ClassifyRequest>> SplitFiles(InputTensor& input, const std::string* raw) {
   ASSIGN_OR_RETURN(const int64_t batch, BatchOf(input));
   if (input.shape_size() > 2 || (input.shape_size() == 2 && input.shape(1) != 1)) {
-    return Refuse(absl::StrCat("has the shape ", ShapeText(input), "; of BYTES it must be [n] or [n, 1]"));
+    return RefuseInput(absl::StrCat("has the shape ", ShapeText(input), "; of BYTES it must be [n] or [n, 1]"));
   }
   ASSIGN_OR_RETURN(const auto content_type, Text(input.parameters(), "content_type"));
   if (content_type.has_value() && *content_type != "base64") {
-    return Refuse(absl::StrCat("has the content_type \"", Shown(*content_type), "\"; only \"base64\" is known"));
+    return RefuseInput(absl::StrCat("has the content_type \"", Shown(*content_type), "\"; only \"base64\" is known"));
   }
   ASSIGN_OR_RETURN(std::vector<std::string> elements, ElementsOf(input, raw, batch));
   std::vector<v1::ClassifyRequest> parts(elements.size());
@@ -88,7 +88,7 @@ absl::StatusOr<std::vector<v1::ClassifyRequest>> SplitFiles(InputTensor& input, 
     if (!content_type.has_value()) {
       parts[i].set_image(std::move(elements[i]));
     } else if (!absl::Base64Unescape(elements[i], parts[i].mutable_image())) {
-      return Refuse(absl::StrCat("is no base64 in element ", i));
+      return RefuseInput(absl::StrCat("is no base64 in element ", i));
     }
   }
   return parts;
@@ -103,27 +103,28 @@ absl::StatusOr<v1::RawTensor::Layout> LayoutOf(const InputTensor& input) {
   if (layout == "NHWC") return v1::RawTensor::HWC;
   if (layout == "NCHW") return v1::RawTensor::CHW;
   if (layout.has_value())
-    return Refuse(absl::StrCat("has the layout \"", Shown(*layout), "\"; NHWC and NCHW are known"));
+    return RefuseInput(absl::StrCat("has the layout \"", Shown(*layout), "\"; NHWC and NCHW are known"));
   const bool last = IsChannels(input.shape(3));
   const bool first = IsChannels(input.shape(1));
   if (last != first) return last ? v1::RawTensor::HWC : v1::RawTensor::CHW;
-  return Refuse(absl::StrCat("has the shape ", ShapeText(input), ", ",
-                             last ? "which can be read both ways; say which with the parameter layout (NHWC or NCHW)"
-                                  : "but neither [n, H, W, C] nor [n, C, H, W] with 1 or 3 channels"));
+  return RefuseInput(
+      absl::StrCat("has the shape ", ShapeText(input), ", ",
+                   last ? "which can be read both ways; say which with the parameter layout (NHWC or NCHW)"
+                        : "but neither [n, H, W, C] nor [n, C, H, W] with 1 or 3 channels"));
 }
 
 // One picture's tensor, but for its data.
 absl::StatusOr<v1::RawTensor> FormOf(const InputTensor& input) {
   const bool is_float = input.datatype() == "FP32";
   if (input.shape_size() != 4) {
-    return Refuse(absl::StrCat("has the shape ", ShapeText(input), "; of ", input.datatype(),
-                               " it must be [n, H, W, C] or [n, C, H, W]"));
+    return RefuseInput(absl::StrCat("has the shape ", ShapeText(input), "; of ", input.datatype(),
+                                    " it must be [n, H, W, C] or [n, C, H, W]"));
   }
   if (std::any_of(input.shape().begin() + 1, input.shape().end(), [](int64_t n) { return n < 1 || n > kMaxSide; })) {
-    return Refuse(absl::StrCat("has the shape ", ShapeText(input), "; each side must be 1 to ", kMaxSide));
+    return RefuseInput(absl::StrCat("has the shape ", ShapeText(input), "; each side must be 1 to ", kMaxSide));
   }
   ASSIGN_OR_RETURN(const auto normalized, Truth(input.parameters(), "normalized"));
-  if (normalized.value_or(false) && !is_float) return Refuse("is normalized, but not FP32");
+  if (normalized.value_or(false) && !is_float) return RefuseInput("is normalized, but not FP32");
   v1::RawTensor form;
   ASSIGN_OR_RETURN(const v1::RawTensor::Layout layout, LayoutOf(input));
   const bool chw = layout == v1::RawTensor::CHW;
@@ -147,7 +148,7 @@ absl::StatusOr<std::string> PackContents(const InputTensor& input) {
   }
   packed.reserve(contents.uint_contents_size());
   for (const uint32_t value : contents.uint_contents()) {
-    if (value > 255) return Refuse(absl::StrCat("holds ", value, ", which is no UINT8"));
+    if (value > 255) return RefuseInput(absl::StrCat("holds ", value, ", which is no UINT8"));
     packed.push_back(static_cast<char>(value));
   }
   return packed;
@@ -165,9 +166,9 @@ absl::StatusOr<std::vector<v1::ClassifyRequest>> SplitTensor(InputTensor& input,
   const int64_t value_bytes = form.data_type() == v1::RawTensor::DATA_FLOAT32 ? 4 : 1;
   const int64_t each = int64_t{form.height()} * form.width() * form.channels() * value_bytes;
   if (static_cast<int64_t>(values.size()) != batch * each) {
-    return Refuse(absl::StrCat("has ", values.size() / value_bytes, " values (", values.size(),
-                               " bytes), but its shape ", ShapeText(input), " of ", input.datatype(), " needs ",
-                               batch * each, " bytes"));
+    return RefuseInput(absl::StrCat("has ", values.size() / value_bytes, " values (", values.size(),
+                                    " bytes), but its shape ", ShapeText(input), " of ", input.datatype(), " needs ",
+                                    batch * each, " bytes"));
   }
   std::vector<v1::ClassifyRequest> parts(batch);
   for (int64_t i = 0; i < batch; ++i) {
@@ -192,12 +193,13 @@ absl::StatusOr<std::vector<v1::ClassifyRequest>> SplitInput(inference::ModelInfe
   RETURN_IF_ERROR(CheckNames(input.parameters(), absl::StrCat("input \"", kInputName, "\""),
                              {"content_type", "layout", "normalized", "binary_data_size"}));
   if (request.raw_input_contents_size() > 1 || (request.raw_input_contents_size() == 1 && input.has_contents())) {
-    return Refuse("has its values twice; give raw_input_contents once, or contents");
+    return RefuseInput("has its values twice; give raw_input_contents once, or contents");
   }
   std::string* raw = request.raw_input_contents_size() == 1 ? request.mutable_raw_input_contents(0) : nullptr;
   if (input.datatype() == "BYTES") return SplitFiles(input, raw);
   if (input.datatype() == "UINT8" || input.datatype() == "FP32") return SplitTensor(input, raw);
-  return Refuse(absl::StrCat("has the datatype \"", Shown(input.datatype()), "\"; it must be BYTES, UINT8 or FP32"));
+  return RefuseInput(
+      absl::StrCat("has the datatype \"", Shown(input.datatype()), "\"; it must be BYTES, UINT8 or FP32"));
 }
 
 }  // namespace vitrine

@@ -8,7 +8,7 @@
 namespace vitrine {
 namespace {
 
-absl::Status Refuse(const VersionId& id, int64_t bytes, int64_t held, int64_t limit, const std::string& whose) {
+absl::Status RefuseLoad(const VersionId& id, int64_t bytes, int64_t held, int64_t limit, const std::string& whose) {
   return absl::ResourceExhaustedError(absl::StrCat(id.model, "/", id.version, ": it takes ", bytes, " bytes beside ",
                                                    held, " in memory, more than ", whose, " of ", limit, " bytes"));
 }
@@ -32,9 +32,9 @@ absl::Status CheckMemory(const VersionId& id, int64_t bytes, const std::vector<V
     all += claimed;
   }
   if (limits.has_max_memory_bytes() && bytes > limits.max_memory_bytes() - own) {
-    return Refuse(id, bytes, own, limits.max_memory_bytes(), "the model's limit");
+    return RefuseLoad(id, bytes, own, limits.max_memory_bytes(), "the model's limit");
   }
-  if (bytes > total - all) return Refuse(id, bytes, all, total, "the limit of --model-memory");
+  if (bytes > total - all) return RefuseLoad(id, bytes, all, total, "the limit of --model-memory");
   return absl::OkStatus();
 }
 

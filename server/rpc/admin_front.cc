@@ -180,9 +180,9 @@ struct OneServer {
   ServedPort port;  // gone before the service
 };
 
-class Front : public AdminFront {
+class AdminServer : public AdminFront {
  public:
-  Front(AdminService& service, const Identity& identity, std::unique_ptr<AuditLog> audit, Metrics* metrics)
+  AdminServer(AdminService& service, const Identity& identity, std::unique_ptr<AuditLog> audit, Metrics* metrics)
       : service_(service), identity_(identity), audit_(std::move(audit)), metrics_(metrics) {
     if (metrics_ == nullptr) return;
     const google::protobuf::ServiceDescriptor* const methods =
@@ -192,7 +192,7 @@ class Front : public AdminFront {
     }
   }
 
-  ~Front() override { Shutdown(absl::ZeroDuration()); }
+  ~AdminServer() override { Shutdown(absl::ZeroDuration()); }
 
   absl::Status Listen(const std::string& address) {
     if (!absl::StartsWith(address, "unix:")) {
@@ -247,7 +247,7 @@ class Front : public AdminFront {
 absl::StatusOr<std::unique_ptr<AdminFront>> AdminFront::Start(const AdminOptions& options, AdminService& service,
                                                               const Identity& identity, Metrics* metrics) {
   ASSIGN_OR_RETURN(std::unique_ptr<AuditLog> audit, AuditLog::Open(options.audit_log));
-  auto front = std::make_unique<Front>(service, identity, std::move(audit), metrics);
+  auto front = std::make_unique<AdminServer>(service, identity, std::move(audit), metrics);
   const absl::Status listening = front->Listen(options.listen);
   if (!listening.ok()) return listening;
   return front;

@@ -40,7 +40,7 @@ struct CheckMethod {
   }
 };
 
-struct WatchMethod {
+struct WatchHealthMethod {
   static constexpr std::string_view kName = "/grpc.health.v1.Health/Watch";
   using Request = HealthCheckRequest;
   using Response = HealthCheckResponse;
@@ -63,7 +63,7 @@ struct WatchMethod {
 
 void PostHealthCalls(CallParts& parts, CallQueue& queue) {
   PlainCall<CheckMethod>::Post(parts, queue);
-  WatchCall<WatchMethod>::Post(parts, queue);
+  WatchCall<WatchHealthMethod>::Post(parts, queue);
 }
 
 }  // namespace vitrine

@@ -22,12 +22,12 @@ TransportOptions ProbeTransport() {
   return options;
 }
 
-class Front : public HealthFront {
+class ProbeServer : public HealthFront {
  public:
-  Front(ClassifyService& service, Registry& registry, const Identity& identity, Health& health)
+  ProbeServer(ClassifyService& service, Registry& registry, const Identity& identity, Health& health)
       : parts_(service, registry, identity, health, ProbeTransport().max_message_bytes), port_(ProbeTransport()) {}
 
-  ~Front() override { Shutdown(); }
+  ~ProbeServer() override { Shutdown(); }
 
   absl::Status Listen(const std::string& address) {
     ASSIGN_OR_RETURN(listener_, Listener::Open(address, ProbeTransport().keepalive_timeout));
@@ -65,7 +65,7 @@ class Front : public HealthFront {
 absl::StatusOr<std::unique_ptr<HealthFront>> HealthFront::Start(const std::string& address, ClassifyService& service,
                                                                 Registry& registry, const Identity& identity,
                                                                 Health& health) {
-  auto front = std::make_unique<Front>(service, registry, identity, health);
+  auto front = std::make_unique<ProbeServer>(service, registry, identity, health);
   const absl::Status listening = front->Listen(address);
   if (!listening.ok()) return listening;
   return front;

@@ -84,7 +84,7 @@ struct GetMethod {
   }
 };
 
-struct WatchMethod {
+struct WatchModelsMethod {
   static constexpr std::string_view kName = "/vitrine.v1.Registry/WatchModels";
   using Request = v1::WatchModelsRequest;
   using Response = v1::ModelEvent;
@@ -111,7 +111,7 @@ struct WatchMethod {
 void PostRegistryCalls(CallParts& parts, CallQueue& queue) {
   PlainCall<ListMethod>::Post(parts, queue);
   PlainCall<GetMethod>::Post(parts, queue);
-  WatchCall<WatchMethod>::Post(parts, queue);
+  WatchCall<WatchModelsMethod>::Post(parts, queue);
 }
 
 }  // namespace vitrine

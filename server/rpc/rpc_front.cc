@@ -34,13 +34,13 @@ class Reflection final : public grpc::ServerBuilderOption {
   }
 };
 
-class Front : public RpcFront {
+class RpcServer : public RpcFront {
  public:
-  Front(const RpcOptions& options, ClassifyService& service, Registry& registry, const Identity& identity,
-        Health& health)
+  RpcServer(const RpcOptions& options, ClassifyService& service, Registry& registry, const Identity& identity,
+            Health& health)
       : options_(options), parts_(service, registry, identity, health, options.max_message_bytes), port_(options) {}
 
-  ~Front() override { Shutdown(absl::ZeroDuration()); }
+  ~RpcServer() override { Shutdown(absl::ZeroDuration()); }
 
   absl::Status Listen() {
     ASSIGN_OR_RETURN(listener_, Listener::Open(options_.listen, options_.keepalive_timeout));
@@ -135,7 +135,7 @@ class Front : public RpcFront {
 absl::StatusOr<std::unique_ptr<RpcFront>> RpcFront::Start(const RpcOptions& options, ClassifyService& service,
                                                           Registry& registry, const Identity& identity,
                                                           Health& health) {
-  auto front = std::make_unique<Front>(options, service, registry, identity, health);
+  auto front = std::make_unique<RpcServer>(options, service, registry, identity, health);
   const absl::Status listening = front->Listen();
   if (!listening.ok()) return listening;
   return front;

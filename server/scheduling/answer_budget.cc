@@ -10,8 +10,8 @@
 namespace vitrine {
 namespace {
 
-constexpr double kWeight = 0.2;                           // of a new observation
-constexpr absl::Duration kFirstGuess = absl::Seconds(1);  // before the first answer was taken
+constexpr double kStayWeight = 0.2;                      // of a new observation
+constexpr absl::Duration kFirstStay = absl::Seconds(1);  // before the first answer was taken
 
 }  // namespace
 
@@ -38,7 +38,7 @@ absl::StatusOr<AnswerReservation> AnswerBudget::Reserve(int64_t bytes) {
   MutexLock lock(mutex_);
   if (reserved_ > 0 && bytes > limit_ - reserved_) {
     // Little's law: bytes that stay for so long on average leave at reserved / stay.
-    const absl::Duration stay = mean_stay_ > absl::ZeroDuration() ? mean_stay_ : kFirstGuess;
+    const absl::Duration stay = mean_stay_ > absl::ZeroDuration() ? mean_stay_ : kFirstStay;
     const double excess = static_cast<double>(bytes - (limit_ - reserved_));
     return ShedError(ShedReason::kAnswers,
                      absl::StrCat("answers of ", reserved_, " bytes are not taken by their clients yet; ", bytes,
@@ -61,7 +61,7 @@ void AnswerBudget::Release(int64_t bytes, absl::Time since) {
   const absl::Duration stay = clock_.Now() - since;
   MutexLock lock(mutex_);
   reserved_ -= bytes;
-  mean_stay_ = mean_stay_ == absl::ZeroDuration() ? stay : mean_stay_ + kWeight * (stay - mean_stay_);
+  mean_stay_ = mean_stay_ == absl::ZeroDuration() ? stay : mean_stay_ + kStayWeight * (stay - mean_stay_);
 }
 
 void AnswerBudget::Cancel(int64_t bytes) {

@@ -12,9 +12,9 @@ namespace vitrine {
 namespace {
 
 // Weight of a new observation of how long requests stay.
-constexpr double kWeight = 0.2;
+constexpr double kCallerStayWeight = 0.2;
 // The guess before the first has ended.
-constexpr absl::Duration kFirstGuess = absl::Milliseconds(100);
+constexpr absl::Duration kFirstCallerStay = absl::Milliseconds(100);
 
 // The level of a bucket that held `tokens` at `filled`.
 double Level(double tokens, absl::Time filled, absl::Time now, double rate, double burst) {
@@ -62,7 +62,7 @@ absl::StatusOr<QuotaTicket> CallerQuotas::Admit(const Caller& caller) {
   const auto [found, is_new] = uses_.try_emplace(caller.Account());
   Use& use = found->second;
   if (use.in_flight >= quota.max_in_flight) {
-    const absl::Duration stay = use.mean_stay > absl::ZeroDuration() ? use.mean_stay : kFirstGuess;
+    const absl::Duration stay = use.mean_stay > absl::ZeroDuration() ? use.mean_stay : kFirstCallerStay;
     return ShedError(ShedReason::kQuota,
                      absl::StrCat("caller \"", caller.name, "\" has ", use.in_flight,
                                   " requests in flight, as many as its quota allows"),
@@ -96,7 +96,8 @@ void CallerQuotas::Release(const std::string& caller, absl::Time since) {
   const auto found = uses_.find(caller);
   Use& use = found->second;  // a caller with requests in flight is never pruned
   --use.in_flight;
-  use.mean_stay = use.mean_stay == absl::ZeroDuration() ? stay : use.mean_stay + kWeight * (stay - use.mean_stay);
+  use.mean_stay =
+      use.mean_stay == absl::ZeroDuration() ? stay : use.mean_stay + kCallerStayWeight * (stay - use.mean_stay);
 }
 
 void CallerQuotas::Cancel(const std::string& caller, bool took_token) {

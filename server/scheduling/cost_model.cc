@@ -7,14 +7,14 @@ namespace vitrine {
 namespace {
 
 // Weight of a new observation.
-constexpr double kWeight = 0.2;
+constexpr double kCostWeight = 0.2;
 // Seconds for a pixel of an overlay before the first was drawn: one of 1024 x 1024 takes about 0.2 s.
 constexpr double kOverlayGuess = 2e-7;
 
 // Not atomic as a whole: of two executors that observe at the same moment one may be lost, which a mean can bear.
 void Blend(std::atomic<double>& mean, double observed) {
   const double old = mean.load(std::memory_order_relaxed);
-  mean.store(old == 0 ? observed : old + kWeight * (observed - old), std::memory_order_relaxed);
+  mean.store(old == 0 ? observed : old + kCostWeight * (observed - old), std::memory_order_relaxed);
 }
 
 }  // namespace

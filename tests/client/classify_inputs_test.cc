@@ -81,7 +81,7 @@ TEST_F(ClassifyInputs, APictureOnTheStandardInput) {
 }
 
 TEST_F(ClassifyInputs, APhotographThatTheServerWouldRefuseIsSentSmaller) {
-  const std::string photograph = folder_.Write("large.jpg", EncodeJpeg(SmoothImage(5000, 3500, 3), {.quality = 70}));
+  const std::string photograph = folder_.Write("large.jpg", JpegFile(SmoothImage(5000, 3500, 3), {.quality = 70}));
   folder_.Write("small.png", GreyPng(20, 10));
   command_.paths = {photograph, folder_.Path("small.png")};
   command_.attention.folder = folder_.Path("out");

@@ -11,7 +11,7 @@
 namespace vitrine {
 namespace {
 
-v1::ClassifyResponse Answer(const std::vector<std::pair<std::string, float>>& predictions, int rows, int columns) {
+v1::ClassifyResponse AnswerOf(const std::vector<std::pair<std::string, float>>& predictions, int rows, int columns) {
   v1::ClassifyResponse answer;
   for (const auto& [label, probability] : predictions) {
     v1::Prediction& prediction = *answer.add_predictions();
@@ -39,9 +39,9 @@ std::string PageOf(int width, int overlay_width = 0) {
                                        .predictions = 3,
                                        .overlay_width = overlay_width});
   std::string text = page.Header();
-  text += page.Picture("samples/cat.jpg", Answer({{"cat", 0.9123f}, {"dog", 0.051f}, {"deer", 0.0004f}}, 9, 6),
+  text += page.Picture("samples/cat.jpg", AnswerOf({{"cat", 0.9123f}, {"dog", 0.051f}, {"deer", 0.0004f}}, 9, 6),
                        {"out/cat.mean.layer7.png"});
-  text += page.Picture("samples/truck.jpg", Answer({{"truck", 1}, {"automobile", 0}, {"frog", 0}}, 7, 8),
+  text += page.Picture("samples/truck.jpg", AnswerOf({{"truck", 1}, {"automobile", 0}, {"frog", 0}}, 7, 8),
                        {"out/truck.mean.layer7.png"});
   return text + page.Footer(absl::Milliseconds(25));
 }
@@ -93,7 +93,7 @@ samples/truck.jpg
 TEST(ClassifyPage, ManyBatchesBecomeOneLine) {
   ClassifyPage page({}, {.pictures = {"a.png"}, .labels = {"cat"}});
   for (uint64_t id = 1; id <= 9; ++id) {
-    v1::ClassifyResponse answer = Answer({{"cat", 1}}, 1, 1);
+    v1::ClassifyResponse answer = AnswerOf({{"cat", 1}}, 1, 1);
     answer.mutable_batch()->set_id(id);
     answer.mutable_batch()->set_images(static_cast<int>(id % 9) + 1);  // neither end of the range comes first or last
     page.Picture("a.png", answer, {});
@@ -109,8 +109,8 @@ TEST(ClassifyPage, WithoutAnswersThereIsNothingToSum) {
 
 TEST(ClassifyPage, LabelsCannotBreakThePage) {
   ClassifyPage page({.width = 60}, {.pictures = {"a.png"}, .labels = {}});
-  const std::string row =
-      page.Picture("a.png", Answer({{"escape \x1b[2J and a label that goes on and on", 0.5f}, {"", 0.25f}}, 2, 2), {});
+  const std::string row = page.Picture(
+      "a.png", AnswerOf({{"escape \x1b[2J and a label that goes on and on", 0.5f}, {"", 0.25f}}, 2, 2), {});
   EXPECT_THAT(row, testing::Not(testing::HasSubstr("\x1b")));
   EXPECT_THAT(row, testing::HasSubstr("class 0 25.0 %"));
   for (const auto& line : absl::StrSplit(row, '\n')) EXPECT_LE(DisplayWidth(line), 60);

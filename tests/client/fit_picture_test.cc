@@ -28,14 +28,14 @@ FittedPicture Fitted(const std::string& encoded, const FitLimits& limits = Small
 }
 
 TEST(FitPicture, LeavesAloneWhatFitsAndWhatItDoesNotKnow) {
-  EXPECT_EQ(*FitPicture(EncodeJpeg(SmoothImage(200, 100, 3)), Small()), std::nullopt);
+  EXPECT_EQ(*FitPicture(JpegFile(SmoothImage(200, 100, 3)), Small()), std::nullopt);
   EXPECT_EQ(*FitPicture("not a picture", Small()), std::nullopt) << "the server names the fault";
   EXPECT_EQ(*FitPicture("GIF89a", Small()), std::nullopt);
 }
 
 TEST(FitPicture, HalvesQuartersAndEighths) {
   const auto size_of = [](int width, int height) {
-    const FittedPicture fitted = Fitted(EncodeJpeg(SmoothImage(width, height, 3), {.quality = 60}));
+    const FittedPicture fitted = Fitted(JpegFile(SmoothImage(width, height, 3), {.quality = 60}));
     EXPECT_EQ(fitted.before, (Size{height, width}));
     const auto image = Decode(fitted.encoded);
     EXPECT_TRUE(image.ok()) << image.status();
@@ -51,7 +51,7 @@ TEST(FitPicture, HalvesQuartersAndEighths) {
 TEST(FitPicture, KeepsWhatIsOnThePictureUpright) {
   const Image image = SmoothImage(300, 160, 3);
   for (const int orientation : {1, 3, 6, 8}) {
-    const std::string jpeg = EncodeJpeg(image, {.exif = ExifBlock(orientation)});
+    const std::string jpeg = JpegFile(image, {.exif = ExifBlock(orientation)});
     const FittedPicture fitted = Fitted(jpeg);
     EXPECT_EQ(ReadHeader(fitted.encoded)->orientation, 1);
     EXPECT_EQ(fitted.before, (orientation >= 5 ? Size{300, 160} : Size{160, 300}));
@@ -68,38 +68,38 @@ TEST(FitPicture, KeepsWhatIsOnThePictureUpright) {
 }
 
 TEST(FitPicture, APngBecomesAJpeg) {
-  const FittedPicture fitted = Fitted(EncodePng(SmoothImage(300, 160, 1)));
+  const FittedPicture fitted = Fitted(PngFile(SmoothImage(300, 160, 1)));
   EXPECT_EQ(fitted.after, (Size{80, 150}));
   EXPECT_EQ(ReadHeader(fitted.encoded)->format, ImageFormat::kJpeg);
   EXPECT_EQ(Decode(fitted.encoded)->channels, 1);
 }
 
 TEST(FitPicture, ALargeFileOfASmallPictureIsEncodedAgain) {
-  const FittedPicture fitted = Fitted(EncodePng(NoiseImage(100, 60, 3)));
+  const FittedPicture fitted = Fitted(PngFile(NoiseImage(100, 60, 3)));
   EXPECT_EQ(fitted.after, (Size{60, 100}));
   EXPECT_LE(fitted.encoded.size(), 10000u);
   EXPECT_EQ(fitted.Note(), "its file is larger than the server takes; sent as a JPEG of the same size");
   FitLimits tiny = Small();
   tiny.max_bytes = 2500;
-  EXPECT_EQ(Fitted(EncodePng(NoiseImage(100, 60, 3)), tiny).after, (Size{30, 50})) << "and smaller where that helps";
+  EXPECT_EQ(Fitted(PngFile(NoiseImage(100, 60, 3)), tiny).after, (Size{30, 50})) << "and smaller where that helps";
 }
 
 TEST(FitPicture, SaysWhyNot) {
   FitLimits limits = Small();
   limits.most_pixels_here = 90000;
-  EXPECT_THAT(FitPicture(EncodeJpeg(SmoothImage(400, 300, 3)), limits).status().ToString(),
+  EXPECT_THAT(FitPicture(JpegFile(SmoothImage(400, 300, 3)), limits).status().ToString(),
               HasSubstr("the picture has 400 x 300 pixels"));
-  const std::string jpeg = EncodeJpeg(SmoothImage(600, 300, 3));
+  const std::string jpeg = JpegFile(SmoothImage(600, 300, 3));
   const absl::Status damaged = FitPicture(jpeg.substr(0, jpeg.size() / 2), Small()).status();
   EXPECT_EQ(damaged.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(damaged.message(), HasSubstr("damaged or cut short"));
-  EXPECT_THAT(FitPicture(EncodeJpeg(SmoothImage(4000, 4, 1)), Small()).status().ToString(),
+  EXPECT_THAT(FitPicture(JpegFile(SmoothImage(4000, 4, 1)), Small()).status().ToString(),
               HasSubstr("even an eighth of it"));
   EXPECT_THAT(FitPicture(std::string(20000, 'x'), Small()).status().ToString(), HasSubstr("neither a JPEG nor a PNG"));
 }
 
 TEST(FitPicture, APhotographOf24Megapixels) {
-  const std::string jpeg = EncodeJpeg(SmoothImage(6000, 4000, 3), {.quality = 80, .exif = ExifBlock(6)});
+  const std::string jpeg = JpegFile(SmoothImage(6000, 4000, 3), {.quality = 80, .exif = ExifBlock(6)});
   EXPECT_FALSE(Decode(jpeg).ok()) << "the server would refuse it";
   const FittedPicture fitted = Fitted(jpeg, {});
   EXPECT_EQ(fitted.Note(), "4000 x 6000 pixels are more than the server takes; sent as 2000 x 3000");

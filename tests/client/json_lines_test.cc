@@ -9,7 +9,7 @@
 namespace vitrine {
 namespace {
 
-v1::ClassifyResponse Answer() {
+v1::ClassifyResponse AnswerAboutACat() {
   v1::ClassifyResponse answer;
   v1::Prediction& prediction = *answer.add_predictions();
   prediction.set_index(3);
@@ -34,7 +34,7 @@ v1::ClassifyResponse Answer() {
 }
 
 TEST(ClassificationLine, HasTheDocumentedMembers) {
-  const std::string line = ClassificationLine("a/cat.jpg", Answer(), {"out/1.png", "out/2.png"});
+  const std::string line = ClassificationLine("a/cat.jpg", AnswerAboutACat(), {"out/1.png", "out/2.png"});
   EXPECT_EQ(line.find('\n'), line.size() - 1) << "one line";
   const nlohmann::json json = nlohmann::json::parse(line);
   EXPECT_EQ(json["image"], "a/cat.jpg");
@@ -65,7 +65,7 @@ TEST(ClassificationLine, HasTheDocumentedMembers) {
 }
 
 TEST(ClassificationLine, SurvivesNamesThatAreNotUtf8) {
-  const std::string line = ClassificationLine("a\xff\"\n.jpg", Answer(), {});
+  const std::string line = ClassificationLine("a\xff\"\n.jpg", AnswerAboutACat(), {});
   EXPECT_EQ(nlohmann::json::parse(line)["image"], "a\xef\xbf\xbd\"\n.jpg");
   EXPECT_FALSE(nlohmann::json::parse(line)["attention"][0].contains("file"));
 }

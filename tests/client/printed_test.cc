@@ -22,7 +22,7 @@ v1::ModelVersion Ready() {
 }
 
 // With a table of distances that is one, and another whose bytes do not fit.
-v1::ClassifyResponse Answer() {
+v1::ClassifyResponse AnswerWithDistances() {
   v1::ClassifyResponse answer = Filled<v1::ClassifyResponse>();
   v1::AttentionMap& distances = *answer.add_attention();
   distances.set_kind(v1::DISTANCE);
@@ -39,7 +39,7 @@ v1::ClassifyResponse Answer() {
 }
 
 TEST(Printed, LinesForPrograms) {
-  const v1::ClassifyResponse answer = Answer();
+  const v1::ClassifyResponse answer = AnswerWithDistances();
   const v1::Feature feature = Filled<v1::Feature>();
   v1::ModelVersion unnamed = Ready();
   unnamed.clear_version_labels();
@@ -144,7 +144,7 @@ TEST(Printed, HowModelsAreServed) {
 }
 
 TEST(Printed, PagesOfClassifiedPictures) {
-  const v1::ClassifyResponse answer = Answer();
+  const v1::ClassifyResponse answer = AnswerWithDistances();
   std::string pages;
   for (const int width : {30, 60, 90, 120, 150}) {
     for (const int overlay : {0, 12}) {

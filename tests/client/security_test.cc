@@ -18,7 +18,7 @@ namespace {
 
 using testing::HasSubstr;
 
-grpc::Status Answer(const v1::ClassifyRequest& request, v1::ClassifyResponse* response, grpc::ServerContext*) {
+grpc::Status ClassifyAny(const v1::ClassifyRequest& request, v1::ClassifyResponse* response, grpc::ServerContext*) {
   *response = AnswerTo(request);
   return grpc::Status::OK;
 }
@@ -52,14 +52,14 @@ class Tls : public testing::Test {
 const Certificates* Tls::certificates_ = nullptr;
 
 TEST_F(Tls, AsksAServerThatItsAuthorityVouchesFor) {
-  const SmallServer server({.classify = Answer}, 64 << 20, certificates_->OfServer());
+  const SmallServer server({.classify = ClassifyAny}, 64 << 20, certificates_->OfServer());
   const auto client = Client::Connect(To(server));
   ASSERT_TRUE(client.ok()) << client.status();
   EXPECT_EQ((*client)->Classify(RequestWith("7"))->predictions(0).index(), 7);
 }
 
 TEST_F(Tls, SaysWhatIsWrongWithTheServersCertificate) {
-  const SmallServer server({.classify = Answer}, 64 << 20, certificates_->OfServer());
+  const SmallServer server({.classify = ClassifyAny}, 64 << 20, certificates_->OfServer());
   ClientOptions options = To(server);
   const std::string nobody = "no server answers at " + server.address() + ": ";
   options.tls->server_name = "other.test";
@@ -74,15 +74,15 @@ TEST_F(Tls, SaysWhatIsWrongWithTheServersCertificate) {
 }
 
 TEST_F(Tls, SaysThatOneSideDoesNotSpeakIt) {
-  const SmallServer tls({.classify = Answer}, 64 << 20, certificates_->OfServer());
+  const SmallServer tls({.classify = ClassifyAny}, 64 << 20, certificates_->OfServer());
   EXPECT_EQ(Refusal({.address = tls.address()}),
             "no server answers at " + tls.address() + ": it closes the connection; it may want TLS");
-  const SmallServer plain({.classify = Answer});
+  const SmallServer plain({.classify = ClassifyAny});
   EXPECT_EQ(Refusal(To(plain)), "no server answers at " + plain.address() + ": it does not speak TLS");
 }
 
 TEST_F(Tls, ShowsTheClientsCertificate) {
-  const SmallServer server({.classify = Answer}, 64 << 20, certificates_->OfServer(true));
+  const SmallServer server({.classify = ClassifyAny}, 64 << 20, certificates_->OfServer(true));
   ClientOptions options = To(server);
   EXPECT_EQ(Refusal(options), "no server answers at " + server.address() +
                                   ": it ends the TLS handshake; it may want a certificate of this client");
@@ -99,7 +99,7 @@ TEST_F(Tls, ShowsTheClientsCertificate) {
 
 TEST_F(Tls, NamesTheFileThatIsWrong) {
   const ScratchFolder folder;
-  const SmallServer server({.classify = Answer}, 64 << 20, certificates_->OfServer());
+  const SmallServer server({.classify = ClassifyAny}, 64 << 20, certificates_->OfServer());
   const auto refusal = [&](const std::string& ca, const std::string& certificate, const std::string& key) {
     ClientOptions options = To(server);
     options.tls = TlsOptions{ca, certificate, key, "vitrine.test"};

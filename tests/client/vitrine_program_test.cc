@@ -136,7 +136,7 @@ TEST_F(VitrineProgram, AsksForHealth) {
 }
 
 TEST_F(VitrineProgram, SendsSmallerWhatTheServerWouldNotRead) {
-  folder_.Write("noise.png", EncodePng(NoiseImage(2600, 2400, 3)));  // noise cannot be compressed
+  folder_.Write("noise.png", PngFile(NoiseImage(2600, 2400, 3)));  // noise cannot be compressed
   ASSERT_GT(std::filesystem::file_size(folder_.path() / "noise.png"), 17 << 20);
   const std::string large = "vitrine: noise.png: its file is larger than the server takes; sent as ";
   for (const char* pictures : {"noise.png", "in/a.png noise.png in/deep/b.png"}) {

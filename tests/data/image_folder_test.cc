@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "data/raw_png.h"
+#include "tests/data/grey_pictures.h"
 #include "tests/scratch_folder.h"
 
 namespace vitrine {
@@ -13,32 +13,22 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-std::string Png(uint8_t grey) {
-  return *RawToPng(Image{.width = 2, .height = 1, .channels = 1, .pixels = {grey, grey}});
-}
-
-std::vector<std::string> Names(const Dataset& data) {
-  std::vector<std::string> names;
-  for (int64_t i = 0; i < data.size(); ++i) names.push_back(data.name(i));
-  return names;
-}
-
 TEST(ImageFolder, ClassesAndFilesAreSorted) {
   ScratchFolder folder;
-  folder.Write("train/dog/2.PNG", Png(2));
-  folder.Write("train/dog/10.png", Png(10));
-  folder.Write("train/cat/b.png", Png(7));
+  folder.Write("train/dog/2.PNG", GreyPng(2));
+  folder.Write("train/dog/10.png", GreyPng(10));
+  folder.Write("train/cat/b.png", GreyPng(7));
   folder.Write("train/cat/notes.txt", "not a picture");
-  folder.Write("train/cat/.hidden.png", Png(1));
-  folder.Write("test/dog/1.png", Png(3));
+  folder.Write("train/cat/.hidden.png", GreyPng(1));
+  folder.Write("test/dog/1.png", GreyPng(3));
   const auto train = OpenImageFolder(folder.path(), Split::kTrain);
   ASSERT_TRUE(train.ok()) << train.status();
   EXPECT_THAT((*train)->labels(), ElementsAre("cat", "dog"));
-  EXPECT_THAT(Names(**train), ElementsAre("cat/b.png", "dog/10.png", "dog/2.PNG"));
+  EXPECT_THAT(NamesOf(**train), ElementsAre("cat/b.png", "dog/10.png", "dog/2.PNG"));
   EXPECT_EQ((*train)->label(0), 0);
   EXPECT_EQ((*train)->label(2), 1);
   EXPECT_EQ((*train)->image(1)->pixels[0], 10);
-  EXPECT_EQ(*(*train)->encoded(1), Png(10));
+  EXPECT_EQ(*(*train)->encoded(1), GreyPng(10));
 
   const auto test = OpenImageFolder(folder.path(), Split::kTest);
   ASSERT_TRUE(test.ok()) << test.status();
@@ -48,48 +38,48 @@ TEST(ImageFolder, ClassesAndFilesAreSorted) {
 
 TEST(ImageFolder, WithoutSplitsBothAreTheSame) {
   ScratchFolder folder;
-  folder.Write("a/1.png", Png(1));
-  folder.Write("b/1.png", Png(2));
+  folder.Write("a/1.png", GreyPng(1));
+  folder.Write("b/1.png", GreyPng(2));
   const auto train = *OpenImageFolder(folder.path(), Split::kTrain),
              test = *OpenImageFolder(folder.path(), Split::kTest);
-  EXPECT_EQ(Names(*train), Names(*test));
+  EXPECT_EQ(NamesOf(*train), NamesOf(*test));
   EXPECT_TRUE(SamePictures(*train, *test));
 }
 
 TEST(ImageFolder, SplitsThatAreNamedAlikeAreToldApart) {
   ScratchFolder folder;
   for (const std::string split : {"train", "test"}) {
-    folder.Write(split + "/a/1.png", Png(split == "train" ? 1 : 3));
-    folder.Write(split + "/b/1.png", Png(2));
+    folder.Write(split + "/a/1.png", GreyPng(split == "train" ? 1 : 3));
+    folder.Write(split + "/b/1.png", GreyPng(2));
   }
   const auto train = *OpenImageFolder(folder.path(), Split::kTrain),
              test = *OpenImageFolder(folder.path(), Split::kTest);
-  EXPECT_EQ(Names(*train), Names(*test));
+  EXPECT_EQ(NamesOf(*train), NamesOf(*test));
   EXPECT_FALSE(SamePictures(*train, *test)) << "the first pictures differ";
 }
 
 TEST(ImageFolder, ValidationTakesTheTestSplitsPlace) {
   ScratchFolder folder;
-  folder.Write("train/a/1.jpg", Png(1));
+  folder.Write("train/a/1.jpg", GreyPng(1));
   EXPECT_THAT((*OpenImageFolder(folder.path(), Split::kTrain))->labels(), ElementsAre("a"));
   const auto none = OpenImageFolder(folder.path(), Split::kTest);
   EXPECT_EQ(none.status().code(), absl::StatusCode::kNotFound) << "training pictures are no test";
   EXPECT_THAT(std::string(none.status().message()), HasSubstr("test/, val/, valid/, validation/"));
-  folder.Write("val/a/2.JPEG", Png(2));
-  EXPECT_THAT(Names(**OpenImageFolder(folder.path(), Split::kTest)), ElementsAre("a/2.JPEG"));
-  folder.Write("test/a/3.png", Png(3));
-  EXPECT_THAT(Names(**OpenImageFolder(folder.path(), Split::kTest)), ElementsAre("a/3.png"));
+  folder.Write("val/a/2.JPEG", GreyPng(2));
+  EXPECT_THAT(NamesOf(**OpenImageFolder(folder.path(), Split::kTest)), ElementsAre("a/2.JPEG"));
+  folder.Write("test/a/3.png", GreyPng(3));
+  EXPECT_THAT(NamesOf(**OpenImageFolder(folder.path(), Split::kTest)), ElementsAre("a/3.png"));
 }
 
 TEST(ImageFolder, ATestSplitAloneIsEnoughToTest) {
   for (const std::string split : {"test", "val"}) {
     ScratchFolder folder;
-    folder.Write(split + "/dog/1.png", Png(1));
-    folder.Write(split + "/cat/1.png", Png(2));
+    folder.Write(split + "/dog/1.png", GreyPng(1));
+    folder.Write(split + "/cat/1.png", GreyPng(2));
     const auto test = OpenImageFolder(folder.path(), Split::kTest);
     ASSERT_TRUE(test.ok()) << test.status();
     EXPECT_THAT((*test)->labels(), ElementsAre("cat", "dog"));
-    EXPECT_THAT(Names(**test), ElementsAre("cat/1.png", "dog/1.png"));
+    EXPECT_THAT(NamesOf(**test), ElementsAre("cat/1.png", "dog/1.png"));
     const auto train = OpenImageFolder(folder.path(), Split::kTrain);
     EXPECT_EQ(train.status().code(), absl::StatusCode::kNotFound);
     EXPECT_THAT(std::string(train.status().message()), HasSubstr("has " + split + "/ but no train/"));
@@ -98,8 +88,8 @@ TEST(ImageFolder, ATestSplitAloneIsEnoughToTest) {
 
 TEST(ImageFolder, AClassMayBeCalledTest) {
   ScratchFolder folder;
-  folder.Write("test/1.png", Png(1));
-  folder.Write("trial/1.png", Png(2));
+  folder.Write("test/1.png", GreyPng(1));
+  folder.Write("trial/1.png", GreyPng(2));
   const auto data = OpenImageFolder(folder.path(), Split::kTest);
   ASSERT_TRUE(data.ok()) << data.status();
   EXPECT_THAT((*data)->labels(), ElementsAre("test", "trial"));
@@ -107,13 +97,13 @@ TEST(ImageFolder, AClassMayBeCalledTest) {
 
 TEST(ImageFolder, ClassesOfTheTestSplitAloneComeLast) {
   ScratchFolder folder;
-  folder.Write("train/b/1.png", Png(1));
-  folder.Write("train/d/1.png", Png(2));
-  for (const std::string name : {"a", "c", "d"}) folder.Write("test/" + name + "/1.png", Png(3));
+  folder.Write("train/b/1.png", GreyPng(1));
+  folder.Write("train/d/1.png", GreyPng(2));
+  for (const std::string name : {"a", "c", "d"}) folder.Write("test/" + name + "/1.png", GreyPng(3));
   const auto test = OpenImageFolder(folder.path(), Split::kTest);
   ASSERT_TRUE(test.ok()) << test.status();
   EXPECT_THAT((*test)->labels(), ElementsAre("b", "d", "a", "c"));
-  EXPECT_THAT(Names(**test), ElementsAre("a/1.png", "c/1.png", "d/1.png"));
+  EXPECT_THAT(NamesOf(**test), ElementsAre("a/1.png", "c/1.png", "d/1.png"));
   EXPECT_EQ((*test)->label(0), 2);
   EXPECT_EQ((*test)->label(2), 1);
   EXPECT_THAT((*OpenImageFolder(folder.path(), Split::kTrain))->labels(), ElementsAre("b", "d"))
@@ -128,7 +118,7 @@ TEST(ImageFolder, EmptyAndMissingFoldersAreRefused) {
 
 TEST(ImageFolder, CorruptPictureIsNamed) {
   ScratchFolder folder;
-  folder.Write("a/bad.png", Png(1).substr(0, 40));
+  folder.Write("a/bad.png", GreyPng(1).substr(0, 40));
   const auto data = OpenImageFolder(folder.path(), Split::kTrain);
   ASSERT_TRUE(data.ok()) << data.status();
   const auto picture = (*data)->image(0);

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "data/raw_png.h"
+#include "tests/data/grey_pictures.h"
 #include "tests/scratch_folder.h"
 
 namespace vitrine {
@@ -13,28 +13,17 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// The content decides what a picture is, not the ending.
-std::string Png(uint8_t grey) {
-  return *RawToPng(Image{.width = 2, .height = 1, .channels = 1, .pixels = {grey, grey}});
-}
-
-std::vector<std::string> Names(const Dataset& data) {
-  std::vector<std::string> names;
-  for (int64_t i = 0; i < data.size(); ++i) names.push_back(data.name(i));
-  return names;
-}
-
 class TinyImageNet : public ::testing::Test {
  protected:
   TinyImageNet() {
     folder_.Write("wnids.txt", "n02\nn01\n");
     folder_.Write("words.txt", "n00\tentity\nn01\tgoldfish, Carassius auratus\nn02\tblack widow\n");
-    folder_.Write("train/n01/images/n01_0.JPEG", Png(1));
+    folder_.Write("train/n01/images/n01_0.JPEG", GreyPng(1));
     folder_.Write("train/n01/n01_boxes.txt", "n01_0.JPEG\t0\t0\t1\t1\n");
-    folder_.Write("train/n02/images/n02_1.JPEG", Png(3));
-    folder_.Write("train/n02/images/n02_0.JPEG", Png(2));
-    folder_.Write("val/images/val_0.JPEG", Png(10));
-    folder_.Write("val/images/val_1.JPEG", Png(11));
+    folder_.Write("train/n02/images/n02_1.JPEG", GreyPng(3));
+    folder_.Write("train/n02/images/n02_0.JPEG", GreyPng(2));
+    folder_.Write("val/images/val_0.JPEG", GreyPng(10));
+    folder_.Write("val/images/val_1.JPEG", GreyPng(11));
     Annotate("val_1.JPEG\tn02\t0\t32\t44\t62\nval_0.JPEG\tn01\t52\t55\t57\t59\n");
   }
   void Annotate(const std::string& lines) { folder_.Write("val/val_annotations.txt", lines); }
@@ -47,7 +36,7 @@ TEST_F(TinyImageNet, ClassesAreInTheOrderOfWnids) {
   const auto train = OpenDataset("tiny-imagenet:" + folder_.path().string(), Split::kTrain);
   ASSERT_TRUE(train.ok()) << train.status();
   EXPECT_THAT((*train)->labels(), ElementsAre("black widow", "goldfish, Carassius auratus"));
-  EXPECT_THAT(Names(**train), ElementsAre("n02/images/n02_0.JPEG", "n02/images/n02_1.JPEG", "n01/images/n01_0.JPEG"));
+  EXPECT_THAT(NamesOf(**train), ElementsAre("n02/images/n02_0.JPEG", "n02/images/n02_1.JPEG", "n01/images/n01_0.JPEG"));
   EXPECT_EQ((*train)->label(1), 0);
   EXPECT_EQ((*train)->label(2), 1);
   EXPECT_EQ((*train)->image(1)->pixels[0], 3);
@@ -56,7 +45,7 @@ TEST_F(TinyImageNet, ClassesAreInTheOrderOfWnids) {
 TEST_F(TinyImageNet, TheAnnotatedValidationPicturesAreTheTestSplit) {
   const auto test = OpenTinyImageNet(folder_.path(), Split::kTest);
   ASSERT_TRUE(test.ok()) << test.status();
-  EXPECT_THAT(Names(**test), ElementsAre("images/val_0.JPEG", "images/val_1.JPEG"));
+  EXPECT_THAT(NamesOf(**test), ElementsAre("images/val_0.JPEG", "images/val_1.JPEG"));
   EXPECT_EQ((*test)->label(0), 1);
   EXPECT_EQ((*test)->label(1), 0);
   EXPECT_EQ((*test)->image(1)->pixels[0], 11);

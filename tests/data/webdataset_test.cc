@@ -9,7 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "data/file.h"
-#include "data/raw_png.h"
+#include "tests/data/grey_pictures.h"
 #include "tests/data/made_tar.h"
 #include "tests/scratch_folder.h"
 
@@ -19,20 +19,10 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-std::string Png(uint8_t grey) {
-  return *RawToPng(Image{.width = 2, .height = 1, .channels = 1, .pixels = {grey, grey}});
-}
-
-std::vector<std::string> Names(const Dataset& data) {
-  std::vector<std::string> names;
-  for (int64_t i = 0; i < data.size(); ++i) names.push_back(data.name(i));
-  return names;
-}
-
 class WebDatasetTest : public ::testing::Test {
  protected:
   static std::string Sample(const std::string& key, uint8_t grey, const std::string& label) {
-    return TarMemberBytes(key + ".png", Png(grey)) + TarMemberBytes(key + ".cls", label);
+    return TarMemberBytes(key + ".png", GreyPng(grey)) + TarMemberBytes(key + ".cls", label);
   }
   void Write(const std::string& shard, const std::string& members) { folder_.Write(shard, members + TarEnd()); }
   absl::StatusOr<std::unique_ptr<Dataset>> Open(Split split) {
@@ -56,27 +46,27 @@ TEST_F(WebDatasetTest, SamplesAreInTheOrderOfShardsAndMembers) {
   Write("test-0.tar", Sample("a", 40, "1"));
   const auto train = Open(Split::kTrain);
   ASSERT_TRUE(train.ok()) << train.status();
-  EXPECT_THAT(Names(**train), ElementsAre("train-0.tar/n01/b", "train-0.tar/a", "train-1.tar/z"));
+  EXPECT_THAT(NamesOf(**train), ElementsAre("train-0.tar/n01/b", "train-0.tar/a", "train-1.tar/z"));
   EXPECT_THAT((*train)->labels(), ElementsAre("0", "1", "2"));
   EXPECT_EQ((*train)->label(0), 1);
   EXPECT_EQ((*train)->label(2), 2);
   EXPECT_EQ((*train)->image(2)->pixels[0], 30);
-  EXPECT_EQ(*(*train)->encoded(1), Png(20));
+  EXPECT_EQ(*(*train)->encoded(1), GreyPng(20));
   const auto test = Open(Split::kTest);
   ASSERT_TRUE(test.ok()) << test.status();
-  EXPECT_THAT(Names(**test), ElementsAre("test-0.tar/a"));
+  EXPECT_THAT(NamesOf(**test), ElementsAre("test-0.tar/a"));
   EXPECT_THAT((*test)->labels(), ElementsAre("0", "1", "2")) << "the training split's";
 }
 
 TEST_F(WebDatasetTest, LabelsMayBeJsonAndMembersFarApart) {
   Write("train-0.tar", TarMemberBytes("a.cls", "1") + TarMemberBytes("b.JSON", R"({"label": 0, "x": [1]})") +
-                           TarMemberBytes("b.Jpeg", Png(2)) + TarMemberBytes("a.jpg", Png(1)) +
+                           TarMemberBytes("b.Jpeg", GreyPng(2)) + TarMemberBytes("a.jpg", GreyPng(1)) +
                            TarMemberBytes("a.json", "no JSON, but .cls is there") +
                            TarMemberBytes("a.seg.png", "mask") + TarMemberBytes("README", "text") +
                            TarMemberBytes(".hidden.jpg", "x") + TarMemberBytes("meta.json", "{}"));
   const auto data = Open(Split::kTrain);
   ASSERT_TRUE(data.ok()) << data.status();
-  EXPECT_THAT(Names(**data), ElementsAre("train-0.tar/b", "train-0.tar/a"));
+  EXPECT_THAT(NamesOf(**data), ElementsAre("train-0.tar/b", "train-0.tar/a"));
   EXPECT_EQ((*data)->label(0), 0);
   EXPECT_EQ((*data)->label(1), 1);
   EXPECT_EQ((*data)->image(1)->pixels[0], 1);
@@ -108,10 +98,10 @@ TEST_F(WebDatasetTest, AMissingSplitSaysWhatWasLookedFor) {
 }
 
 TEST_F(WebDatasetTest, FaultsNameShardAndKey) {
-  EXPECT_THAT(Fault(TarMemberBytes("k.png", Png(1))), HasSubstr("k has a picture but neither k.cls nor k.json"));
+  EXPECT_THAT(Fault(TarMemberBytes("k.png", GreyPng(1))), HasSubstr("k has a picture but neither k.cls nor k.json"));
   EXPECT_THAT(Fault(TarMemberBytes("k.cls", "1")), HasSubstr("k has a label but no picture"));
   EXPECT_THAT(Fault(Sample("k", 1, "1") + Sample("k", 2, "1")), HasSubstr("k.png is there twice"));
-  EXPECT_THAT(Fault(Sample("k", 1, "1") + TarMemberBytes("k.jpg", Png(1))), HasSubstr("k has two pictures"));
+  EXPECT_THAT(Fault(Sample("k", 1, "1") + TarMemberBytes("k.jpg", GreyPng(1))), HasSubstr("k has two pictures"));
   EXPECT_THAT(Fault(Sample("k", 1, "one")), HasSubstr("k.cls holds no whole number"));
   EXPECT_THAT(Fault(Sample("k", 1, "")), HasSubstr("k.cls holds no whole number"));
   EXPECT_THAT(Fault(Sample("k", 1, "-1")), HasSubstr("k has the label -1"));
@@ -119,14 +109,15 @@ TEST_F(WebDatasetTest, FaultsNameShardAndKey) {
   EXPECT_THAT(Fault(Sample("k", 1, std::string(2 << 20, '1'))), HasSubstr("k.cls has 2097152 bytes"));
   EXPECT_THAT(Fault(""), HasSubstr("no picture"));
   for (const std::string json : {"{}", "[1]", "3", R"({"label": "1"})", R"({"label": 1.5})"}) {
-    EXPECT_THAT(Fault(TarMemberBytes("k.jpg", Png(1)) + TarMemberBytes("k.json", json)),
+    EXPECT_THAT(Fault(TarMemberBytes("k.jpg", GreyPng(1)) + TarMemberBytes("k.json", json)),
                 HasSubstr("k.json has no whole number under \"label\""));
   }
-  EXPECT_THAT(Fault(TarMemberBytes("k.jpg", Png(1)) + TarMemberBytes("k.json", "{")), HasSubstr("k.json is no JSON"));
+  EXPECT_THAT(Fault(TarMemberBytes("k.jpg", GreyPng(1)) + TarMemberBytes("k.json", "{")),
+              HasSubstr("k.json is no JSON"));
 }
 
 TEST_F(WebDatasetTest, NamesThatLeadOutOfTheFolderAreOnlyNames) {
-  const std::string secret = folder_.Write("secret.png", Png(99)).string();
+  const std::string secret = folder_.Write("secret.png", GreyPng(99)).string();
   Write("train-0.tar", Sample("../secret", 1, "0") + Sample(secret.substr(0, secret.size() - 4), 2, "1"));
   const auto data = Open(Split::kTrain);
   ASSERT_TRUE(data.ok()) << data.status();

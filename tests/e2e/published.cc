@@ -82,7 +82,7 @@ std::string NoiseJpeg(int width, int height, uint32_t seed) {
   Image image = SmoothImage(width, height, 3);
   const Image noise = NoiseImage(width, height, 3, seed);
   for (size_t i = 0; i < image.pixels.size(); ++i) image.pixels[i] = (image.pixels[i] + noise.pixels[i]) / 2;
-  return EncodeJpeg(image);
+  return JpegFile(image);
 }
 
 std::string SlowPicture(uint32_t seed) {

@@ -109,7 +109,7 @@ std::vector<Refusal> AboutThePicture() {
       {"SeventeenMegapixels", "mixed", [](R& r) { r.set_image(PngHeader(4150, 4100)); }, kInvalid, {"4150", "4100"}},
       {"ScanBomb",
        "mixed",
-       [](R& r) { r.set_image(EncodeJpeg(SmoothImage(64, 64, 3), {.scans = 300})); },
+       [](R& r) { r.set_image(JpegFile(SmoothImage(64, 64, 3), {.scans = 300})); },
        kInvalid,
        {"scan"}},
   };
@@ -208,7 +208,7 @@ TEST_F(Refusals, DeflateIsNotTaken) {
 
 // The pixels of one caller must never fill the gaps of another's picture.
 TEST_F(Refusals, ATruncatedPictureAfterAGoodOneIsRefusedAtEveryLength) {
-  const std::string good = EncodeJpeg(SmoothImage(48, 48, 3));
+  const std::string good = JpegFile(SmoothImage(48, 48, 3));
   const std::string other = NoiseJpeg(48, 48, 77);
   for (size_t length = 2; length < other.size() - 2; length += 1 + other.size() / 60) {
     v1::ClassifyResponse response;

@@ -36,6 +36,7 @@ std::vector<float> Logits(const engine::Engine& engine, const std::vector<at::Te
 
 // The largest difference, in parts of their largest value; infinite where one is no number.
 double Apart(const std::vector<float>& ours, const std::vector<float>& theirs);
+inline constexpr double kParityTolerance = 1e-5;  // how far engine and reference may be apart
 
 // The same model as the reference and compiled for one path.
 struct Compiled {

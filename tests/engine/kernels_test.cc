@@ -7,22 +7,17 @@
 #include <cmath>
 
 #include "engine/cpu/packed_matrix.h"
+#include "tests/engine/activated.h"
 #include "tests/reference/kernel_testing.h"
 
 namespace vitrine::engine {
 namespace {
 
+using cpu::kUntouched;
 using cpu::Matrix;
 using cpu::NoiseVector;
 using cpu::View;
 using ::testing::Each;
-
-constexpr float kUntouched = 77;
-
-double Activated(Activation activation, double x) {
-  if (activation == Activation::kGelu) return x * 0.5 * (1 + std::erf(x / std::sqrt(2.0)));
-  return activation == Activation::kRelu ? std::max(x, 0.0) : x;
-}
 
 class EngineKernels : public ::testing::TestWithParam<cpu::CpuPath> {
  protected:

@@ -11,6 +11,7 @@
 
 #include "base/simd/bf16.h"
 #include "engine/cpu/narrow_matrix.h"
+#include "tests/engine/activated.h"
 #include "tests/reference/kernel_testing.h"
 
 namespace vitrine::engine {
@@ -21,11 +22,10 @@ extern const NarrowKernels kAvx2Int8KernelsByAvx512;  // kernels_avx2_evex.cc
 
 namespace {
 
+using cpu::kUntouched;
 using cpu::Matrix;
 using cpu::NoiseVector;
 using cpu::View;
-
-constexpr float kUntouched = 77;
 
 struct Numbers {
   std::string name;
@@ -48,11 +48,6 @@ std::vector<Numbers> AllNumbers() {
   }
 #endif
   return all;
-}
-
-double Activated(Activation activation, double x) {
-  if (activation == Activation::kGelu) return x * 0.5 * (1 + std::erf(x / std::sqrt(2.0)));
-  return activation == Activation::kRelu ? std::max(x, 0.0) : x;
 }
 
 // Rows as a product takes them.

@@ -13,8 +13,6 @@
 namespace vitrine::testing {
 namespace {
 
-constexpr double kTolerance = 1e-5;  // of the largest value
-
 class Parity : public ::testing::TestWithParam<std::tuple<EngineForm, cpu::CpuPath>> {
  protected:
   const EngineForm& form() const { return std::get<0>(GetParam()); }
@@ -35,7 +33,7 @@ class Parity : public ::testing::TestWithParam<std::tuple<EngineForm, cpu::CpuPa
   }
 
   static void ExpectClose(const std::vector<float>& ours, const std::vector<float>& theirs, const std::string& what) {
-    EXPECT_LE(Apart(ours, theirs), kTolerance) << what;
+    EXPECT_LE(Apart(ours, theirs), kParityTolerance) << what;
   }
 };
 

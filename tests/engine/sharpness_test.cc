@@ -14,8 +14,7 @@
 namespace vitrine::testing {
 namespace {
 
-constexpr double kTolerance = 1e-5;        // of parity
-constexpr double kFar = 100 * kTolerance;  // of a mistake
+constexpr double kFar = 100 * kParityTolerance;  // of a mistake
 
 class Sharpness : public ::testing::TestWithParam<EngineForm> {
  protected:
@@ -59,9 +58,9 @@ class Sharpness : public ::testing::TestWithParam<EngineForm> {
 
 TEST_P(Sharpness, TwoStagesAreTheReferences) {
   const Computed ours = ByEngine(*compiled_.program, compiled_.weights), theirs = ByReference();
-  EXPECT_LE(Apart(ours.stages[0], theirs.stages[0]), kTolerance);
-  EXPECT_LE(Apart(ours.stages[1], theirs.stages[1]), kTolerance);
-  EXPECT_LE(Apart(ours.logits, theirs.logits), kTolerance);
+  EXPECT_LE(Apart(ours.stages[0], theirs.stages[0]), kParityTolerance);
+  EXPECT_LE(Apart(ours.stages[1], theirs.stages[1]), kParityTolerance);
+  EXPECT_LE(Apart(ours.logits, theirs.logits), kParityTolerance);
   EXPECT_GT(Apart(ours.stages[0], theirs.stages[1]), kFar) << "the stages are two";
 }
 

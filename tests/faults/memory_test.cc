@@ -145,8 +145,8 @@ TEST(Memory, BombsAreRefusedBeforeTheyTakeAny) {
   const int64_t before = PeakMemory(server);
   const Image image = SmoothImage(64, 64, 3);
   const auto picture = [](const std::string& jpeg) { return PictureRequest("mixed", jpeg).SerializeAsString(); };
-  for (const auto& [bomb, reason] : {std::pair(picture(Declaring(EncodeJpeg(image), 32000)), "32000 x 32000"),
-                                     {picture(Declaring(EncodeJpeg(image, {.scans = 1006}), 4096)), "100 scans"},
+  for (const auto& [bomb, reason] : {std::pair(picture(Declaring(JpegFile(image), 32000)), "32000 x 32000"),
+                                     {picture(Declaring(JpegFile(image, {.scans = 1006}), 4096)), "100 scans"},
                                      {Nested(1'000'000), "cannot be parsed"}}) {
     for (int i = 0; i < 3; ++i) {
       const grpc::Status status = SendOn(address, bomb);

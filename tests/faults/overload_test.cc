@@ -13,7 +13,7 @@
 namespace vitrine::testing {
 namespace {
 
-struct Call {
+struct PendingCall {
   grpc::ClientContext context;
   grpc::Status status;
   v1::ClassifyResponse response;
@@ -29,10 +29,10 @@ struct Outcome {
 Outcome Burst(RunningServer& running, const v1::ClassifyRequest& request, int calls,
               absl::Duration deadline = absl::InfiniteDuration()) {
   grpc::CompletionQueue queue;
-  std::vector<std::unique_ptr<Call>> all;
+  std::vector<std::unique_ptr<PendingCall>> all;
   for (int i = 0; i < calls; ++i) {
-    all.push_back(std::make_unique<Call>());
-    Call& call = *all.back();
+    all.push_back(std::make_unique<PendingCall>());
+    PendingCall& call = *all.back();
     if (deadline != absl::InfiniteDuration()) call.context.set_deadline(absl::ToChronoTime(absl::Now() + deadline));
     call.reader = running.classifier().AsyncClassify(&call.context, request, &queue);
     call.reader->Finish(&call.response, &call.status, &call);
@@ -42,7 +42,7 @@ Outcome Burst(RunningServer& running, const v1::ClassifyRequest& request, int ca
     void* tag = nullptr;
     bool ok = false;
     EXPECT_TRUE(queue.Next(&tag, &ok));
-    const grpc::Status& status = static_cast<Call*>(tag)->status;
+    const grpc::Status& status = static_cast<PendingCall*>(tag)->status;
     if (status.ok()) {
       ++outcome.ok;
     } else if (status.error_code() == grpc::StatusCode::RESOURCE_EXHAUSTED && !status.error_details().empty()) {

@@ -16,7 +16,7 @@ TEST(DamagedPictures, FlippedBitsAreRefusedOrAnswered) {
   PublishModel(folder.path(), "mixed", MixedConfig());
   RunningServer running(folder.path());
   int refused = 0, answered = 0;
-  for (const std::string& good : {NoiseJpeg(24, 24, 1), EncodePng(SmoothImage(24, 24, 3))}) {
+  for (const std::string& good : {NoiseJpeg(24, 24, 1), PngFile(SmoothImage(24, 24, 3))}) {
     for (size_t i = 0; i < good.size(); i += 1 + good.size() / 300) {
       std::string picture = good;
       picture[i] = static_cast<char>(picture[i] ^ (1 << (i % 8)));

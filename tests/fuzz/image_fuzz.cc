@@ -20,10 +20,10 @@ extern "C" size_t LLVMFuzzerMutate(uint8_t* data, size_t size, size_t max_size);
 
 namespace {
 
-using vitrine::EncodeJpeg;
-using vitrine::EncodePng;
 using vitrine::ExifBlock;
+using vitrine::JpegFile;
 using vitrine::NoiseImage;
+using vitrine::PngFile;
 using vitrine::Require;
 using vitrine::SmoothImage;
 
@@ -33,22 +33,22 @@ constexpr vitrine::ImageLimits kLimits = {.max_pixels = 1 << 14, .max_side = 102
 // One of every kind. The mutator starts from them when libFuzzer has no corpus.
 const std::vector<std::string>& Seeds() {
   static const auto& seeds = *new std::vector<std::string>{
-      EncodeJpeg(SmoothImage(16, 12, 3), {.exif = ExifBlock(6)}),
-      EncodeJpeg(NoiseImage(20, 9, 3), {.quality = 40, .subsample = true, .restart_rows = 1}),
-      EncodeJpeg(SmoothImage(16, 16, 3), {.progressive = true}),
-      EncodeJpeg(SmoothImage(16, 16, 1), {.scans = 12}),
-      EncodeJpeg(NoiseImage(8, 8, 3), {.cmyk = true, .ycck = true}),
-      EncodePng(NoiseImage(9, 7, 3), {.exif = ExifBlock(8, false)}),
-      EncodePng(NoiseImage(9, 7, 1), {.interlaced = true}),
-      EncodePng(5, 3, NoiseImage(5 * 8, 3, 1).pixels,
-                {.color_type = SPNG_COLOR_TYPE_TRUECOLOR_ALPHA, .bit_depth = 16, .interlaced = true}),
-      EncodePng(8, 4, {0xE4, 0x1B, 0xE4, 0x1B, 0xE4, 0x1B, 0xE4, 0x1B},
-                {.color_type = SPNG_COLOR_TYPE_INDEXED,
-                 .bit_depth = 2,
-                 .palette = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12},
-                 .palette_alpha = {0, 128}}),
-      EncodePng(4, 2, NoiseImage(8, 2, 1).pixels,
-                {.color_type = SPNG_COLOR_TYPE_GRAYSCALE, .bit_depth = 16, .transparent = {77}}),
+      JpegFile(SmoothImage(16, 12, 3), {.exif = ExifBlock(6)}),
+      JpegFile(NoiseImage(20, 9, 3), {.quality = 40, .subsample = true, .restart_rows = 1}),
+      JpegFile(SmoothImage(16, 16, 3), {.progressive = true}),
+      JpegFile(SmoothImage(16, 16, 1), {.scans = 12}),
+      JpegFile(NoiseImage(8, 8, 3), {.cmyk = true, .ycck = true}),
+      PngFile(NoiseImage(9, 7, 3), {.exif = ExifBlock(8, false)}),
+      PngFile(NoiseImage(9, 7, 1), {.interlaced = true}),
+      PngFile(5, 3, NoiseImage(5 * 8, 3, 1).pixels,
+              {.color_type = SPNG_COLOR_TYPE_TRUECOLOR_ALPHA, .bit_depth = 16, .interlaced = true}),
+      PngFile(8, 4, {0xE4, 0x1B, 0xE4, 0x1B, 0xE4, 0x1B, 0xE4, 0x1B},
+              {.color_type = SPNG_COLOR_TYPE_INDEXED,
+               .bit_depth = 2,
+               .palette = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12},
+               .palette_alpha = {0, 128}}),
+      PngFile(4, 2, NoiseImage(8, 2, 1).pixels,
+              {.color_type = SPNG_COLOR_TYPE_GRAYSCALE, .bit_depth = 16, .transparent = {77}}),
   };
   return seeds;
 }

@@ -21,15 +21,15 @@ std::vector<File> Files() {
   const Image colour = NoiseImage(19, 13, 3);
   const std::vector<uint8_t> indices = PlainImage(9, 40, {1}).pixels;
   return {
-      {"baseline", EncodeJpeg(SmoothImage(19, 13, 3), {.exif = ExifBlock(6)})},
-      {"subsampled with restarts", EncodeJpeg(colour, {.quality = 30, .subsample = true, .restart_rows = 1})},
-      {"progressive", EncodeJpeg(SmoothImage(19, 13, 3), {.progressive = true})},
-      {"CMYK", EncodeJpeg(colour, {.quality = 20, .cmyk = true})},
-      {"PNG", EncodePng(colour, {.exif = ExifBlock(6)})},
-      {"interlaced PNG", EncodePng(colour, {.interlaced = true})},
+      {"baseline", JpegFile(SmoothImage(19, 13, 3), {.exif = ExifBlock(6)})},
+      {"subsampled with restarts", JpegFile(colour, {.quality = 30, .subsample = true, .restart_rows = 1})},
+      {"progressive", JpegFile(SmoothImage(19, 13, 3), {.progressive = true})},
+      {"CMYK", JpegFile(colour, {.quality = 20, .cmyk = true})},
+      {"PNG", PngFile(colour, {.exif = ExifBlock(6)})},
+      {"interlaced PNG", PngFile(colour, {.interlaced = true})},
       {"palette PNG",
-       EncodePng(9, 40, indices,
-                 {.color_type = SPNG_COLOR_TYPE_INDEXED, .palette = {9, 8, 7, 6, 5, 4}, .palette_alpha = {1, 2}})},
+       PngFile(9, 40, indices,
+               {.color_type = SPNG_COLOR_TYPE_INDEXED, .palette = {9, 8, 7, 6, 5, 4}, .palette_alpha = {1, 2}})},
   };
 }
 
@@ -75,7 +75,7 @@ TEST(Damage, AFlippedBitGivesARefusalOrAPictureOfTheSizeInTheHeader) {
 }
 
 TEST(Damage, APngWithAnyFlippedBitIsRefused) {
-  std::string bytes = EncodePng(NoiseImage(7, 5, 3), {.exif = ExifBlock(3)});
+  std::string bytes = PngFile(NoiseImage(7, 5, 3), {.exif = ExifBlock(3)});
   for (size_t bit = 0; bit < bytes.size() * 8; ++bit) {
     bytes[bit / 8] ^= static_cast<char>(1 << bit % 8);
     EXPECT_FALSE(Decode(bytes).ok()) << "bit " << bit % 8 << " of byte " << bit / 8;
@@ -84,8 +84,8 @@ TEST(Damage, APngWithAnyFlippedBitIsRefused) {
 }
 
 TEST(Damage, ATruncatedPictureNeverShowsTheOneBefore) {
-  const std::string first = EncodeJpeg(NoiseImage(64, 64, 3, 7));
-  const std::string second = EncodeJpeg(SmoothImage(64, 64, 3));
+  const std::string first = JpegFile(NoiseImage(64, 64, 3, 7));
+  const std::string second = JpegFile(SmoothImage(64, 64, 3));
   for (size_t size = second.size() / 4; size < second.size(); size += 7) {
     ASSERT_TRUE(Decode(first).ok());
     EXPECT_FALSE(Decode(second.substr(0, size)).ok()) << "cut to " << size << " bytes";

@@ -32,7 +32,7 @@ TEST(DecodeReduced, IsTheWholePictureInSmall) {
   for (const int channels : {1, 3}) {
     const Image whole = SmoothImage(333, 222, channels);
     for (const std::string& encoded :
-         {EncodeJpeg(whole), EncodeJpeg(whole, {.progressive = true, .subsample = channels == 3}), EncodePng(whole)}) {
+         {JpegFile(whole), JpegFile(whole, {.progressive = true, .subsample = channels == 3}), PngFile(whole)}) {
       for (const int divisor : {1, 2, 4, 8}) {
         const auto small = DecodeReduced(encoded, divisor);
         ASSERT_TRUE(small.ok()) << small.status();
@@ -47,7 +47,7 @@ TEST(DecodeReduced, IsTheWholePictureInSmall) {
 
 TEST(DecodeReduced, BlocksOfAPngAreMeansToTheLastPixel) {
   const Image noise = NoiseImage(17, 9, 3);
-  const Image small = *DecodeReduced(EncodePng(noise), 8);
+  const Image small = *DecodeReduced(PngFile(noise), 8);
   EXPECT_EQ(small.width, 3);
   EXPECT_EQ(small.height, 2);
   EXPECT_LE(DifferenceToBlocks(small, noise, 8), 0.5);
@@ -60,15 +60,15 @@ TEST(DecodeReduced, BlocksOfAPngAreMeansToTheLastPixel) {
 
 TEST(DecodeReduced, TurnsAndConvertsAsDecodeDoes) {
   const Image image = SmoothImage(64, 32, 3);
-  const Image turned = *DecodeReduced(EncodeJpeg(image, {.exif = ExifBlock(6)}), 2);
+  const Image turned = *DecodeReduced(JpegFile(image, {.exif = ExifBlock(6)}), 2);
   EXPECT_EQ(turned.width, 16);
   EXPECT_EQ(turned.height, 32);
-  const std::string cmyk = EncodeJpeg(image, {.cmyk = true});
+  const std::string cmyk = JpegFile(image, {.cmyk = true});
   EXPECT_LT(DifferenceToBlocks(*DecodeReduced(cmyk, 4), *Decode(cmyk), 4), 8);
 }
 
 TEST(DecodeReduced, RefusesDamageAndOtherSizes) {
-  const std::string jpeg = EncodeJpeg(SmoothImage(64, 32, 3));
+  const std::string jpeg = JpegFile(SmoothImage(64, 32, 3));
   for (const int divisor : {0, -1, 3, 16}) {
     EXPECT_EQ(DecodeReduced(jpeg, divisor).status().code(), absl::StatusCode::kInvalidArgument) << divisor;
   }

@@ -35,7 +35,7 @@ std::string PngFront(uint32_t width, uint32_t height) {
 }
 
 TEST(ReadHeader, SaysSizeAndOrientation) {
-  const std::string jpeg = EncodeJpeg(SmoothImage(30, 20, 3), {.exif = ExifBlock(6)});
+  const std::string jpeg = JpegFile(SmoothImage(30, 20, 3), {.exif = ExifBlock(6)});
   const ImageHeader header = *ReadHeader(jpeg);
   EXPECT_EQ(header.format, ImageFormat::kJpeg);
   EXPECT_EQ(header.stored_width, 30);
@@ -44,7 +44,7 @@ TEST(ReadHeader, SaysSizeAndOrientation) {
   EXPECT_EQ(header.width, 20);
   EXPECT_EQ(header.height, 30);
 
-  const ImageHeader png = *ReadHeader(EncodePng(NoiseImage(30, 20, 1), {.exif = ExifBlock(3, false)}));
+  const ImageHeader png = *ReadHeader(PngFile(NoiseImage(30, 20, 1), {.exif = ExifBlock(3, false)}));
   EXPECT_EQ(png.format, ImageFormat::kPng);
   EXPECT_EQ(png.orientation, 3);
   EXPECT_EQ(png.width, 30);
@@ -52,10 +52,10 @@ TEST(ReadHeader, SaysSizeAndOrientation) {
 }
 
 TEST(ReadHeader, NeedsTheFrontOfTheFileAlone) {
-  const std::string jpeg = EncodeJpeg(NoiseImage(300, 200, 3), {.progressive = true});
+  const std::string jpeg = JpegFile(NoiseImage(300, 200, 3), {.progressive = true});
   const std::string front = jpeg.substr(0, jpeg.find("\xFF\xDA") + 14);
   EXPECT_EQ(ReadHeader(front)->width, 300);
-  const std::string png = EncodePng(NoiseImage(300, 200, 3));
+  const std::string png = PngFile(NoiseImage(300, 200, 3));
   EXPECT_EQ(ReadHeader(png.substr(0, 50))->width, 300);
 }
 
@@ -95,14 +95,14 @@ TEST(ReadHeader, TheLimitsAreExact) {
   EXPECT_THAT(Refusal(PngFront(1, 8193)), HasSubstr("8192 pixels a side"));
   EXPECT_THAT(Refusal(PngFront(11, 10), {.max_pixels = 109}), HasSubstr("11 x 10"));
   // A 17-megapixel photograph, standing upright by its orientation: the size is told as a person sees it.
-  std::string photograph = EncodeJpeg(SmoothImage(16, 16, 3), {.exif = ExifBlock(6)});
+  std::string photograph = JpegFile(SmoothImage(16, 16, 3), {.exif = ExifBlock(6)});
   const size_t frame = photograph.find("\xFF\xC0");
   photograph.replace(frame + 5, 4, "\x0D\xA0\x13\x60");
   EXPECT_THAT(Refusal(photograph), AllOf(HasSubstr("3488 x 4960"), HasSubstr("17.3 megapixels")));
 }
 
 TEST(ReadHeader, ADamagedHeaderIsRefused) {
-  const std::string jpeg = EncodeJpeg(SmoothImage(16, 16, 3));
+  const std::string jpeg = JpegFile(SmoothImage(16, 16, 3));
   EXPECT_THAT(Refusal(jpeg.substr(0, 3)), HasSubstr("ends within its header"));
   EXPECT_THAT(Refusal(jpeg.substr(0, 2) + "\xFF\xD9"), HasSubstr("holds no picture"));
   EXPECT_THAT(Refusal(jpeg.substr(0, 2) + "\xFF\xDA" + std::string("\0\x02", 2)), HasSubstr("frame header is missing"));
@@ -112,16 +112,16 @@ TEST(ReadHeader, ADamagedHeaderIsRefused) {
   EXPECT_THAT(
       Refusal(jpeg.substr(0, 2) + "\xFF\xE5" + std::string("\0\x02", 2) + std::string(70000, 'x') + jpeg.substr(2)),
       HasSubstr("64 KiB outside of segments"));
-  std::string png = EncodePng(SmoothImage(16, 16, 3));
+  std::string png = PngFile(SmoothImage(16, 16, 3));
   png[4] = '\n';
   EXPECT_THAT(Refusal(png), HasSubstr("signature"));
 }
 
 TEST(ReadHeader, HostileHeadersCostLittle) {
-  const std::string jpeg = EncodeJpeg(SmoothImage(16, 16, 3));
+  const std::string jpeg = JpegFile(SmoothImage(16, 16, 3));
   std::string segments = jpeg.substr(0, 2);
   while (segments.size() < (16 << 20)) segments += std::string("\xFF\xFE\0\x02", 4);
-  std::string chunks = EncodePng(SmoothImage(4, 4, 3)).substr(0, 33);
+  std::string chunks = PngFile(SmoothImage(4, 4, 3)).substr(0, 33);
   while (chunks.size() < (16 << 20)) chunks += PngChunk("eXIf", "MM");
   const std::clock_t start = std::clock();
   EXPECT_THAT(Refusal(segments), HasSubstr("1024 segments"));

@@ -79,8 +79,8 @@ TEST(Orientation, IsAppliedByDecode) {
     for (const bool little_endian : {false, true}) {
       const std::string exif = ExifBlock(orientation, little_endian);
       const Image stored = Stored(upright, orientation);
-      EXPECT_LE(LargestDifference(*Decode(EncodeJpeg(stored, {.quality = 98, .exif = exif})), upright), 6);
-      EXPECT_EQ(LargestDifference(*Decode(EncodePng(stored, {.exif = exif})), upright), 0);
+      EXPECT_LE(LargestDifference(*Decode(JpegFile(stored, {.quality = 98, .exif = exif})), upright), 6);
+      EXPECT_EQ(LargestDifference(*Decode(PngFile(stored, {.exif = exif})), upright), 0);
     }
   }
 }

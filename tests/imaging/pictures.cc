@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/imaging/pictures.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -13,6 +14,8 @@
 
 #include <algorithm>
 #include <array>
+
+#include "imaging/decode.h"
 
 namespace vitrine {
 namespace {
@@ -112,7 +115,7 @@ std::string ExifBlock(int orientation, bool little_endian) {
          number(0, 4);
 }
 
-std::string EncodeJpeg(const Image& image, const JpegOptions& options) {
+std::string JpegFile(const Image& image, const JpegOptions& options) {
   jpeg_compress_struct jpeg;
   jpeg_error_mgr errors;
   jpeg.err = jpeg_std_error(&errors);  // an error in a test's own picture ends the test program
@@ -153,7 +156,7 @@ std::string EncodeJpeg(const Image& image, const JpegOptions& options) {
   return out;
 }
 
-std::string EncodePng(int width, int height, const std::vector<uint8_t>& samples, const PngOptions& options) {
+std::string PngFile(int width, int height, const std::vector<uint8_t>& samples, const PngOptions& options) {
   spng_ctx* context = spng_ctx_new(SPNG_CTX_ENCODER);
   spng_set_option(context, SPNG_ENCODE_TO_BUFFER, 1);
   spng_ihdr header = {};
@@ -199,9 +202,9 @@ std::string EncodePng(int width, int height, const std::vector<uint8_t>& samples
   return out;
 }
 
-std::string EncodePng(const Image& image, PngOptions options) {
+std::string PngFile(const Image& image, PngOptions options) {
   options.color_type = image.channels == 1 ? SPNG_COLOR_TYPE_GRAYSCALE : SPNG_COLOR_TYPE_TRUECOLOR;
-  return EncodePng(image.width, image.height, image.pixels, options);
+  return PngFile(image.width, image.height, image.pixels, options);
 }
 
 std::string PngChunk(std::string_view type, std::string_view content) {
@@ -216,6 +219,13 @@ int LargestDifference(const Image& a, const Image& b) {
   int largest = 0;
   for (size_t i = 0; i < a.pixels.size(); ++i) largest = std::max(largest, std::abs(a.pixels[i] - b.pixels[i]));
   return largest;
+}
+
+void ExpectRefused(const std::string& file, const char* reason) {
+  const absl::StatusOr<Image> image = Decode(file);
+  ASSERT_FALSE(image.ok());
+  EXPECT_EQ(image.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(image.status().message()), ::testing::HasSubstr(reason));
 }
 
 }  // namespace vitrine

@@ -35,7 +35,7 @@ struct JpegOptions {
   bool adobe = true;  // CMYK only: write Adobe's marker
   bool ycck = false;  // CMYK only
 };
-std::string EncodeJpeg(const Image& image, const JpegOptions& options = {});
+std::string JpegFile(const Image& image, const JpegOptions& options = {});
 
 struct PngOptions {
   int color_type = -1;  // -1: grey or RGB as the image; otherwise `samples` are written as they are
@@ -47,14 +47,17 @@ struct PngOptions {
   std::optional<std::string> exif = {};
 };
 // `samples` are in host byte order, packed for depths below 8.
-std::string EncodePng(int width, int height, const std::vector<uint8_t>& samples, const PngOptions& options);
-std::string EncodePng(const Image& image, PngOptions options = {});
+std::string PngFile(int width, int height, const std::vector<uint8_t>& samples, const PngOptions& options);
+std::string PngFile(const Image& image, PngOptions options = {});
 
 // A PNG chunk with its checksum.
 std::string PngChunk(std::string_view type, std::string_view content);
 
 // The largest difference between two pictures of the same size; 256 if the sizes differ.
 int LargestDifference(const Image& a, const Image& b);
+
+// Decode refuses the file as invalid, with this reason.
+void ExpectRefused(const std::string& file, const char* reason);
 
 }  // namespace vitrine
 

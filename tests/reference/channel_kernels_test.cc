@@ -8,12 +8,13 @@
 
 #include "base/simd/cpu_path.h"
 #include "reference/kernels/kernel_table.h"
+#include "tests/reference/kernel_testing.h"
 #include "tests/reference/pictures.h"
 
 namespace vitrine::cpu {
 namespace {
 
-std::vector<float> Values(int64_t count, uint64_t seed) {
+std::vector<float> HashedValues(int64_t count, uint64_t seed) {
   const at::Tensor values = testing::Hashed({count}, seed);
   return {values.const_data_ptr<float>(), values.const_data_ptr<float>() + count};
 }
@@ -26,15 +27,13 @@ class EveryPath : public ::testing::TestWithParam<CpuPath> {
 INSTANTIATE_TEST_SUITE_P(Paths, EveryPath, ::testing::ValuesIn(SupportedPaths()),
                          [](const auto& info) { return std::string(Name(info.param)); });
 
-constexpr float kUntouched = 77;
-
 TEST_P(EveryPath, ProductsAreThoseOfTheFormulaAndNothingElseIsWritten) {
   constexpr int64_t kStride = 61;
   for (const int64_t rows : {1, 8, 13, 48}) {
     for (const int64_t columns : {1, 7, 16, 24, 32, 48, 55}) {
       for (const int64_t inner : {1, 29}) {
         for (const bool transposed : {false, true}) {
-          const std::vector<float> a = Values(64 * kStride, 1), b = Values(inner * kStride, 2);
+          const std::vector<float> a = HashedValues(64 * kStride, 1), b = HashedValues(inner * kStride, 2);
           std::vector<float> y(rows * kStride, kUntouched);
           const int64_t a_row = transposed ? 1 : kStride, a_inner = transposed ? kStride : 1;
           kernels_.product({.a = a.data(),
@@ -77,9 +76,9 @@ TEST_P(EveryPath, DepthwiseConvolutionsAreThoseOfTheFormula) {
   for (const auto& [rows, columns] : {std::pair{1, 1}, {1, 4}, {3, 5}, {7, 2}}) {
     for (const int64_t channels : {5, 16, 24, 40}) {
       const int64_t stride = channels + 3;
-      const std::vector<float> x = Values(rows * columns * stride, 1), weights = Values(9 * channels, 2),
-                               bias = Values(channels, 3), scale = Values(channels, 4), shift = Values(channels, 5),
-                               zeros(channels, 0);
+      const std::vector<float> x = HashedValues(rows * columns * stride, 1), weights = HashedValues(9 * channels, 2),
+                               bias = HashedValues(channels, 3), scale = HashedValues(channels, 4),
+                               shift = HashedValues(channels, 5), zeros(channels, 0);
       for (const bool gelu : {false, true}) {
         std::vector<float> y(rows * columns * stride, kUntouched);
         const DepthwiseCall call{.x = x.data(),

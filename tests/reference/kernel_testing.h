@@ -24,6 +24,9 @@ inline std::vector<float> NoiseVector(uint64_t sequence, int64_t count) {
   return values;
 }
 
+// What stands where a kernel may not write.
+inline constexpr float kUntouched = 77;
+
 // A matrix with `gap` elements behind each row, filled with `fill`, which only a fault would read or change.
 template <typename T>
 class Matrix {

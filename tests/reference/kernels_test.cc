@@ -20,12 +20,12 @@ double ExactGelu(double x) {
   return x * 0.5 * (1 + std::erf(x / std::sqrt(2.0)));
 }
 
-class Kernels : public testing::TestWithParam<CpuPath> {
+class Kernels : public ::testing::TestWithParam<CpuPath> {
  protected:
   static const TrainingTable& table() { return FindKernels(GetParam())->training; }
   static const TrainingKernels<float>& kernels() { return table().fp32; }
 };
-INSTANTIATE_TEST_SUITE_P(, Kernels, testing::ValuesIn(SupportedPaths()),
+INSTANTIATE_TEST_SUITE_P(, Kernels, ::testing::ValuesIn(SupportedPaths()),
                          [](const auto& info) { return std::string(Name(info.param)); });
 
 TEST_P(Kernels, GeluMatchesErf) {
@@ -48,7 +48,7 @@ TEST_P(Kernels, GeluMatchesErf) {
 TEST_P(Kernels, GeluIsExactInItsTails) {
   std::vector<float> x = {5.5f, 6, 100, 3e38f, -5.5f, -6, -100, -3e38f, 0};
   kernels().gelu(x.data(), x.data(), static_cast<int64_t>(x.size()));  // in place, with a part of a vector at the end
-  EXPECT_THAT(x, testing::ElementsAre(5.5f, 6, 100, 3e38f, 0, 0, 0, 0, 0));
+  EXPECT_THAT(x, ::testing::ElementsAre(5.5f, 6, 100, 3e38f, 0, 0, 0, 0, 0));
 }
 
 // Rows of x with a gap behind each that only a fault would read; results of both element types.

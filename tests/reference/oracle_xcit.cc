@@ -16,19 +16,19 @@ namespace {
 constexpr double kEpsilon = 1e-6;
 
 // Of a map [1, c, H, W], by the running statistics.
-at::Tensor BatchNorm(const Weights& weights, const std::string& name, const at::Tensor& x) {
+at::Tensor BatchNormOfMap(const Weights& weights, const std::string& name, const at::Tensor& x) {
   const auto channel = [&](const std::string& part) { return weights.Get(name + part).view({1, -1, 1, 1}); };
   return (x - channel(".running_mean")) / (channel(".running_var") + 1e-5).sqrt() * channel(".weight") +
          channel(".bias");
 }
 
-at::Tensor Stem(const Weights& weights, const at::Tensor& image, int patch) {
+at::Tensor StemMap(const Weights& weights, const at::Tensor& image, int patch) {
   at::Tensor x = image.unsqueeze(0);
   const int steps = patch == 16 ? 4 : 3;
   for (int i = 0; i < steps; ++i) {
     const std::string number = std::to_string(i);
     x = at::conv2d(i == 0 ? x : at::gelu(x), weights.Get("stem.convolutions." + number + ".weight"), {}, 2, 1);
-    x = BatchNorm(weights, "stem.norms." + number, x);
+    x = BatchNormOfMap(weights, "stem.norms." + number, x);
   }
   return x;  // [1, d, rows, columns]
 }
@@ -55,7 +55,7 @@ at::Tensor LocalPatchInteraction(const Weights& weights, const std::string& name
   const auto convolve = [&](const std::string& part, const at::Tensor& y) {
     return at::conv2d(y, weights.Get(name + part + ".weight"), weights.Get(name + part + ".bias"), 1, 1, 1, y.size(1));
   };
-  const at::Tensor y = BatchNorm(weights, name + ".batch_norm", at::gelu(convolve(".convolutions.0", map)));
+  const at::Tensor y = BatchNormOfMap(weights, name + ".batch_norm", at::gelu(convolve(".convolutions.0", map)));
   return convolve(".convolutions.1", y).squeeze(0).flatten(1).t();
 }
 
@@ -157,7 +157,7 @@ at::Tensor Affine(const Weights& weights, const std::string& name, const at::Ten
 
 // Stem and positions: [cells, d].
 at::Tensor Tokens(const Weights& weights, const at::Tensor& image, int patch) {
-  const at::Tensor map = Stem(weights, image, patch);
+  const at::Tensor map = StemMap(weights, image, patch);
   return map.squeeze(0).flatten(1).t() + Positions(weights, map.size(2), map.size(3));
 }
 

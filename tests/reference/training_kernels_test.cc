@@ -35,7 +35,7 @@ std::vector<E> Noise(int64_t count, uint32_t seed, float size = 1) {
   return values;
 }
 
-class TrainingKernelsTest : public testing::TestWithParam<CpuPath> {
+class TrainingKernelsTest : public ::testing::TestWithParam<CpuPath> {
  protected:
   const TrainingTable& ours() const { return FindKernels(GetParam())->training; }
   static const TrainingTable& portable() { return kPortableKernels.training; }
@@ -219,7 +219,7 @@ TEST_P(TrainingKernelsTest, DepthwiseGradient) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Paths, TrainingKernelsTest, testing::ValuesIn(SupportedPaths()),
+INSTANTIATE_TEST_SUITE_P(Paths, TrainingKernelsTest, ::testing::ValuesIn(SupportedPaths()),
                          [](const auto& info) { return std::string(Name(info.param)); });
 
 }  // namespace

@@ -23,8 +23,8 @@ using testing::Difference;
 using testing::Hashed;
 using testing::Picture;
 
-constexpr int kWidth = 24;
-constexpr int kHeads = 3;
+constexpr int kXcitWidth = 24;
+constexpr int kXcitHeads = 3;
 
 std::map<std::string, at::Tensor> TensorsOf(const Module& module) {
   std::map<std::string, at::Tensor> tensors;
@@ -58,14 +58,14 @@ class Xca : public ::testing::Test {
     ForwardContext context;
     context.tap = tap;
     const at::Tensor qkv = x.matmul(weight_.t()) + bias_;
-    const std::vector<at::Tensor> parts = qkv.split(kWidth, 1);
+    const std::vector<at::Tensor> parts = qkv.split(kXcitWidth, 1);
     return AttendChannels({parts[0], parts[1], parts[2]}, temperature_, layout_, 0, 0, context);
   }
 
   const std::shared_ptr<const TokenLayout> layout_ = TokenLayout::Make({{3, 5}, {4, 2}}, 0);
-  const at::Tensor x_ = Hashed({23, kWidth}, 4);
-  const at::Tensor weight_ = Hashed({3 * kWidth, kWidth}, 5) * 0.3, bias_ = Hashed({3 * kWidth}, 6) * 0.3;
-  const at::Tensor temperature_ = Hashed({kHeads, 1, 1}, 7) + 2;
+  const at::Tensor x_ = Hashed({23, kXcitWidth}, 4);
+  const at::Tensor weight_ = Hashed({3 * kXcitWidth, kXcitWidth}, 5) * 0.3, bias_ = Hashed({3 * kXcitWidth}, 6) * 0.3;
+  const at::Tensor temperature_ = Hashed({kXcitHeads, 1, 1}, 7) + 2;
 };
 
 TEST_F(Xca, RowsOfTheMapSumToOne) {
@@ -76,7 +76,7 @@ TEST_F(Xca, RowsOfTheMapSumToOne) {
   const AttentionTap::Matrices* matrices = tap.Find(1, AttentionSource::kChannels, 0);
   ASSERT_NE(matrices, nullptr);
   const at::Tensor weights = TensorOf(matrices->weights), scores = TensorOf(matrices->scores);
-  ASSERT_EQ(weights.sizes(), at::IntArrayRef({kHeads, kWidth / kHeads, kWidth / kHeads}));
+  ASSERT_EQ(weights.sizes(), at::IntArrayRef({kXcitHeads, kXcitWidth / kXcitHeads, kXcitWidth / kXcitHeads}));
   EXPECT_LT((weights.sum(-1) - 1).abs().max().item<double>(), 1e-6);
   EXPECT_LT(Difference(scores.softmax(-1), weights), 1e-6);
   // Cosines times the temperature.
@@ -86,12 +86,12 @@ TEST_F(Xca, RowsOfTheMapSumToOne) {
 TEST_F(Xca, TheScaleOfAChannelOfQOrKDoesNotMatter) {
   const at::NoGradGuard no_grad;
   const at::Tensor before = Run(x_);
-  for (const int row : {5, kWidth + 7}) {  // a channel of q, one of k
+  for (const int row : {5, kXcitWidth + 7}) {  // a channel of q, one of k
     weight_[row].mul_(3.5);
     bias_[row].mul_(3.5);
     EXPECT_LT(Difference(Run(x_), before), 1e-5);
   }
-  weight_[2 * kWidth + 7].mul_(3.5);  // one of v
+  weight_[2 * kXcitWidth + 7].mul_(3.5);  // one of v
   EXPECT_GT(Difference(Run(x_), before), 1e-2);
 }
 
@@ -101,15 +101,15 @@ TEST_F(Xca, PermutingTokensCommutesWithItButNotWithLocalConvolution) {
     return at::cat({y.narrow(0, 0, 15).flip(0), y.narrow(0, 15, 8).roll(3, 0)});
   };
   EXPECT_LT(Difference(Run(permuted), permute(Run(x_))), 1e-5);
-  const at::Tensor weight = Hashed({kWidth, 1, 3, 3}, 8), bias = Hashed({kWidth}, 9);
+  const at::Tensor weight = Hashed({kXcitWidth, 1, 3, 3}, 8), bias = Hashed({kXcitWidth}, 9);
   const auto convolve = [&](const at::Tensor& x) { return ConvolveDepthwise({x, layout_}, weight, bias, {}); };
   EXPECT_GT(Difference(convolve(permuted), permute(convolve(x_))), 1e-2);
 }
 
 TEST_F(Xca, ChannelsOfZerosStayFinite) {
   const at::NoGradGuard no_grad;
-  weight_.slice(0, 0, kWidth).zero_();
-  bias_.slice(0, 0, kWidth).zero_();
+  weight_.slice(0, 0, kXcitWidth).zero_();
+  bias_.slice(0, 0, kXcitWidth).zero_();
   EXPECT_TRUE(Run(x_).isfinite().all().item<bool>());
 }
 

@@ -20,16 +20,16 @@ using testing::Difference;
 using testing::Hashed;
 using testing::Picture;
 
-constexpr int kWidth = 24;
-constexpr int kHeads = 3;
-constexpr int kHeadWidth = kWidth / kHeads;
+constexpr int kXvitWidth = 24;
+constexpr int kXvitHeads = 3;
+constexpr int kHeadWidth = kXvitWidth / kXvitHeads;
 
 // Queries, keys and values from a matrix, heads side by side.
 class XAttentionTest : public ::testing::TestWithParam<v1::XVitConfig::NormAxis> {
  protected:
   // [T, 3, heads, d_h]
   at::Tensor Qkv(const at::Tensor& x) const {
-    return (x.matmul(weight_.t()) + bias_).view({-1, 3, kHeads, kHeadWidth});
+    return (x.matmul(weight_.t()) + bias_).view({-1, 3, kXvitHeads, kHeadWidth});
   }
   LinearAttention attention() const { return {query_scale_, context_scale_, GetParam() == v1::XVitConfig::LAST}; }
   at::Tensor OfTokens(const at::Tensor& x, const std::shared_ptr<const TokenLayout>& layout,
@@ -43,19 +43,19 @@ class XAttentionTest : public ::testing::TestWithParam<v1::XVitConfig::NormAxis>
     context.tap = tap;
     return OfTokens(x_, layout_, context)
         .narrow(0, layout_->offset(image), layout_->tokens(image))
-        .view({-1, kHeads, kHeadWidth})
+        .view({-1, kXvitHeads, kHeadWidth})
         .transpose(0, 1);
   }
   // Part 0, 1 or 2 of q, k and v of an image: [h, N, d_h].
   at::Tensor Part(int part, int image) const {
     return Qkv(x_).select(1, part).narrow(0, layout_->offset(image), layout_->tokens(image)).transpose(0, 1);
   }
-  static at::Tensor Scale(const at::Tensor& factors) { return factors.view({kHeads, 1, 1}); }
+  static at::Tensor Scale(const at::Tensor& factors) { return factors.view({kXvitHeads, 1, 1}); }
 
   const std::shared_ptr<const TokenLayout> layout_ = TokenLayout::Make({{3, 5}, {4, 2}, {4, 2}}, 0);
-  const at::Tensor x_ = Hashed({31, kWidth}, 4);
-  const at::Tensor weight_ = Hashed({3 * kWidth, kWidth}, 5) * 0.3, bias_ = Hashed({3 * kWidth}, 6) * 0.3;
-  const at::Tensor query_scale_ = Hashed({kHeads}, 8) + 2, context_scale_ = Hashed({kHeads}, 9) + 3;
+  const at::Tensor x_ = Hashed({31, kXvitWidth}, 4);
+  const at::Tensor weight_ = Hashed({3 * kXvitWidth, kXvitWidth}, 5) * 0.3, bias_ = Hashed({3 * kXvitWidth}, 6) * 0.3;
+  const at::Tensor query_scale_ = Hashed({kXvitHeads}, 8) + 2, context_scale_ = Hashed({kXvitHeads}, 9) + 3;
 };
 
 INSTANTIATE_TEST_SUITE_P(Axes, XAttentionTest, ::testing::Values(v1::XVitConfig::CONTRACTED, v1::XVitConfig::LAST),
@@ -93,15 +93,15 @@ TEST_P(XAttentionTest, OutputsAreThoseOfTheImplicitMap) {
 TEST_P(XAttentionTest, QueriesAreNormalisedByTheirOwnLength) {
   const at::NoGradGuard no_grad;
   const at::Tensor before = Outputs(0);
-  weight_.slice(0, 0, kWidth).mul_(5);
-  bias_.slice(0, 0, kWidth).mul_(5);
+  weight_.slice(0, 0, kXvitWidth).mul_(5);
+  bias_.slice(0, 0, kXvitWidth).mul_(5);
   EXPECT_LT(Difference(Outputs(0), before), 1e-4);
 }
 
 // The class query is a row like any other: over the same tokens it sees what a token query sees.
 TEST_P(XAttentionTest, ClassQueriesSeeWhatTokenQueriesSee) {
   const auto classed = TokenLayout::Make({{3, 5}, {4, 2}, {4, 2}}, 1);
-  const at::Tensor x = Hashed({34, kWidth}, 5);
+  const at::Tensor x = Hashed({34, kXvitWidth}, 5);
   std::vector<at::Tensor> rows;
   for (int image = 0; image < 3; ++image) rows.push_back(x[classed->offset(image)]);
   ForwardContext context;
@@ -115,8 +115,10 @@ TEST_P(XAttentionTest, ClassQueriesSeeWhatTokenQueriesSee) {
   for (int image = 0; image < 3; ++image) {
     EXPECT_LT(Difference(answers[image], all[classed->offset(image)]), 1e-5);
   }
-  EXPECT_EQ(tap.Find(2, AttentionSource::kClassQuery, 1)->queries.shape, (std::vector<int64_t>{kHeads, 1, kHeadWidth}));
-  EXPECT_EQ(tap.Find(2, AttentionSource::kClassQuery, 1)->keys.shape, (std::vector<int64_t>{kHeads, 9, kHeadWidth}));
+  EXPECT_EQ(tap.Find(2, AttentionSource::kClassQuery, 1)->queries.shape,
+            (std::vector<int64_t>{kXvitHeads, 1, kHeadWidth}));
+  EXPECT_EQ(tap.Find(2, AttentionSource::kClassQuery, 1)->keys.shape,
+            (std::vector<int64_t>{kXvitHeads, 9, kHeadWidth}));
 }
 
 TEST(XVit, MapsOfAPictureAreThoseOfItsFactors) {

@@ -7,6 +7,7 @@
 #include <array>
 #include <cstdint>
 #include <numeric>
+#include <random>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -21,6 +22,14 @@ inline Image Flat(int width, int height, Rgb colour) {
   for (int i = 0; i < width * height; ++i) {
     for (const int channel : colour) image.pixels.push_back(static_cast<uint8_t>(channel));
   }
+  return image;
+}
+
+// Every pixel another: the hardest that there is to compress.
+inline Image Noise(int width, int height, int channels) {
+  Image image{.width = width, .height = height, .channels = channels, .pixels = {}};
+  std::mt19937 random(static_cast<unsigned>(width * 31 + height * 7 + channels));
+  for (int i = 0; i < width * height * channels; ++i) image.pixels.push_back(static_cast<uint8_t>(random()));
   return image;
 }
 

@@ -4,19 +4,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <random>
-
 #include "imaging/decode.h"
+#include "tests/report/pixels.h"
 
 namespace vitrine {
 namespace {
-
-Image Noise(int width, int height, int channels) {
-  Image image{.width = width, .height = height, .channels = channels, .pixels = {}};
-  std::mt19937 random(static_cast<unsigned>(width * 31 + height * 7 + channels));
-  for (int i = 0; i < width * height * channels; ++i) image.pixels.push_back(static_cast<uint8_t>(random()));
-  return image;
-}
 
 TEST(EncodePng, DecodesToTheSamePixels) {
   for (const int channels : {1, 3}) {

@@ -16,14 +16,14 @@ using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-struct Rectangle {
+struct LabelBox {
   double left, top, right, bottom;
 };
 
 // Where the labels of operators stand: they alone have a textLength.
-std::vector<Rectangle> LabelsOf(const std::string& svg) {
+std::vector<LabelBox> LabelsOf(const std::string& svg) {
   static const std::regex kLabel("<text x=\"([-0-9.]+)\" y=\"([-0-9.]+)\" textLength=\"([-0-9.]+)\"");
-  std::vector<Rectangle> labels;
+  std::vector<LabelBox> labels;
   for (std::sregex_iterator it(svg.begin(), svg.end(), kLabel), end; it != end; ++it) {
     const double x = std::stod((*it)[1]), y = std::stod((*it)[2]), width = std::stod((*it)[3]);
     labels.push_back({x, y - 9, x + width, y + 2});
@@ -46,11 +46,11 @@ Roofline Crowded(int points) {
 }
 
 TEST(Roofline, LabelsOfACrowdDoNotMeet) {
-  const std::vector<Rectangle> labels = LabelsOf(RooflineSvg(Crowded(24)));
+  const std::vector<LabelBox> labels = LabelsOf(RooflineSvg(Crowded(24)));
   ASSERT_EQ(labels.size(), 24u);
   for (size_t i = 0; i < labels.size(); ++i) {
     for (size_t j = 0; j < i; ++j) {
-      const Rectangle &a = labels[i], &b = labels[j];
+      const LabelBox &a = labels[i], &b = labels[j];
       EXPECT_FALSE(a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom) << i << " " << j;
     }
   }

@@ -6,22 +6,12 @@
 
 #include "absl/strings/escaping.h"
 #include "imaging/decode.h"
+#include "tests/report/pixels.h"
 
 namespace vitrine {
 namespace {
 
 using ::testing::StartsWith;
-
-// Every pixel another: the hardest that there is to compress.
-Image Noise(int width, int height, int channels) {
-  Image image{.width = width, .height = height, .channels = channels, .pixels = {}};
-  uint32_t state = 12345;
-  for (int i = 0; i < width * height * channels; ++i) {
-    state = state * 1664525 + 1013904223;
-    image.pixels.push_back(static_cast<uint8_t>(state >> 24));
-  }
-  return image;
-}
 
 std::string FileIn(const PictureCard::Picture& picture) {
   std::string bytes;

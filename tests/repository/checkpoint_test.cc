@@ -18,8 +18,6 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
-constexpr auto kRefused = absl::StatusCode::kFailedPrecondition;
-
 // Of this process, in memory now.
 int64_t ResidentBytes() {
   int64_t size = 0, resident = 0;

@@ -17,8 +17,6 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
-constexpr auto kRefused = absl::StatusCode::kFailedPrecondition;
-
 float Darkened(float value) {
   return value * 0.9F;
 }

@@ -27,7 +27,6 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::IsSupersetOf;
 
-constexpr auto kRefused = absl::StatusCode::kFailedPrecondition;
 constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
 constexpr VitSizes kSmall = {.width = 24, .depth = 2, .patch = 4, .cells = 12, .classes = 5};
 

@@ -18,8 +18,6 @@ using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-constexpr auto kRefused = absl::StatusCode::kFailedPrecondition;
-
 class RepositoryTest : public testing::Test {
  protected:
   RepositoryTest() { EXPECT_EQ(*Publish(root_, "sample", SampleDraft(1)), (VersionId{"sample", 1})); }

@@ -32,6 +32,9 @@ void MakeTemporaryFoldersOld(const std::filesystem::path& model);
 void WriteFile(const std::filesystem::path& path, std::string_view bytes);
 std::string ReadFile(const std::filesystem::path& path);
 
+// How files are refused that hold something else than they should.
+inline constexpr auto kRefused = absl::StatusCode::kFailedPrecondition;
+
 MATCHER_P2(Fails, code, message, "") {
   *result_listener << arg.status().ToString();
   return arg.status().code() == code &&

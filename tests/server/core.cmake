@@ -8,7 +8,3 @@ vitrine_test(server_compute_test
   SOURCES device_test.cc execute_batch_counts_test.cc execute_batch_test.cc executor_test.cc model_loader_test.cc
           picture_input_test.cc small_models.cc
   ROOMS server checkpoint SANITIZE asan)
-if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
-  # GCC 12 at -O3 takes the strings of a moved-from VersionStatus for uninitialised.
-  target_compile_options(server_core_test PRIVATE -Wno-maybe-uninitialized)
-endif()

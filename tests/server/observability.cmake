@@ -6,8 +6,3 @@ vitrine_test(server_observability_test
           observability/status_reader_test.cc observability/status_test.cc observability/sureness_test.cc
           observability/trace_context_test.cc ../stored_text.cc
   ROOMS server LIBRARIES nlohmann_json::nlohmann_json SANITIZE asan tsan)
-if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
-  # GCC 12 at -O3 takes the strings of a moved-from VersionStatus for uninitialised, and with -fsanitize=address parts of
-  # std::regex.
-  target_compile_options(server_observability_test PRIVATE -Wno-maybe-uninitialized)
-endif()

@@ -16,7 +16,7 @@ using ::testing::HasSubstr;
 
 v1::ClassifyRequest Picture(int width, int height) {
   v1::ClassifyRequest request;
-  request.set_image(EncodeJpeg(SmoothImage(width, height, 3)));
+  request.set_image(JpegFile(SmoothImage(width, height, 3)));
   return request;
 }
 
@@ -59,7 +59,7 @@ TEST(PlanRequest, TopKDefaultsToAllOfFewClasses) {
 
 TEST(PlanRequest, TheOrientationOfTheFileDecidesTheGrid) {
   v1::ClassifyRequest request;
-  request.set_image(EncodeJpeg(SmoothImage(24, 16, 3), {.exif = ExifBlock(6)}));  // a quarter turn
+  request.set_image(JpegFile(SmoothImage(24, 16, 3), {.exif = ExifBlock(6)}));  // a quarter turn
   const absl::StatusOr<InferenceRequest> plan = PlanRequest(request, ServedEit());
   ASSERT_TRUE(plan.ok()) << plan.status();
   EXPECT_EQ(plan->grid, (Grid{6, 4}));

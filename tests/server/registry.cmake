@@ -8,7 +8,3 @@ vitrine_test(server_registry_test
           registry/serving_settings_test.cc registry/traffic_test.cc registry/version_policy_test.cc
           registry/version_table_test.cc
   ROOMS server SANITIZE asan tsan)
-if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
-  # GCC 12 at -O3 takes the strings of a moved-from VersionStatus for uninitialised.
-  target_compile_options(server_registry_test PRIVATE -Wno-maybe-uninitialized)
-endif()

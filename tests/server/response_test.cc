@@ -16,7 +16,7 @@ using ::testing::HasSubstr;
 
 InferenceRequest Plan(const ModelHandle& model, int width, int height, v1::AttentionEncoding encoding, int top_k = 3) {
   v1::ClassifyRequest request;
-  request.set_image(EncodeJpeg(SmoothImage(width, height, 3)));
+  request.set_image(JpegFile(SmoothImage(width, height, 3)));
   request.set_top_k(top_k);
   request.set_request_id("mine");
   if (!model->attention.offers.empty()) {

@@ -11,6 +11,9 @@
 
 namespace vitrine {
 
+const ColouredSquares kTrainSquares(96, 1);
+const ColouredSquares kTestSquares(48, 2);
+
 ColouredSquares::ColouredSquares(int64_t size, uint64_t seed) : size_(size), seed_(seed) {
   labels_ = {"red", "green", "blue"};
 }

@@ -26,6 +26,9 @@ class ColouredSquares final : public Dataset {
   const uint64_t seed_;
 };
 
+extern const ColouredSquares kTrainSquares;  // 96 of them
+extern const ColouredSquares kTestSquares;   // 48
+
 // Writes the pictures as FOLDER/<class>/<index>.png, one split of an image folder.
 void WriteImageFolder(const ColouredSquares& squares, const std::filesystem::path& folder);
 

@@ -22,15 +22,12 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-const ColouredSquares kTrain(96, 1);
-const ColouredSquares kTest(48, 2);
-
 v1::Recipe PublishedRecipe() {
   v1::Recipe recipe = SmallRecipe();
   recipe.set_epochs(1);
   recipe.set_storage(v1::Recipe::BF16);
   recipe.mutable_data()->set_published("99 % by nobody");
-  recipe.mutable_data()->add_digests(*ContentDigestOf(kTrain));
+  recipe.mutable_data()->add_digests(*ContentDigestOf(kTrainSquares));
   recipe.add_evaluation_sizes("16");
   recipe.add_evaluation_sizes("16x8");
   return recipe;
@@ -48,7 +45,7 @@ class Published : public ::testing::Test {
   void SetUp() override {
     TrainOptions options;
     options.work_dir = folder_.path() / "work";
-    const auto task = ImageTask::Make(PublishedRecipe(), kTrain, nullptr);
+    const auto task = ImageTask::Make(PublishedRecipe(), kTrainSquares, nullptr);
     ASSERT_TRUE(task.ok()) << task.status();
     auto result = Train(PublishedRecipe(), **task, options);
     ASSERT_TRUE(result.ok()) << result.status();
@@ -56,7 +53,7 @@ class Published : public ::testing::Test {
     publish.repository = repository_;
     publish.model = "squares";
     publish.origin = {.data = "imagefolder:squares", .overrides = {"epochs=1"}};
-    const auto id = PublishResult(PublishedRecipe(), *result, kTrain, kTest, publish);
+    const auto id = PublishResult(PublishedRecipe(), *result, kTrainSquares, kTestSquares, publish);
     ASSERT_TRUE(id.ok()) << id.status();
     EXPECT_EQ(id->version, 1) << "a missing folder becomes a repository";
     auto version = ReadVersion(repository_, *id);
@@ -91,7 +88,7 @@ TEST_F(Published, ManifestSaysWhereTheWeightsComeFrom) {
   const v1::Provenance& provenance = version_.manifest.provenance();
   EXPECT_EQ(provenance.recipe(), "small --set epochs=1");
   EXPECT_EQ(provenance.data(), "coloured squares");
-  EXPECT_EQ(provenance.data_digest(), *ContentDigestOf(kTrain));
+  EXPECT_EQ(provenance.data_digest(), *ContentDigestOf(kTrainSquares));
   EXPECT_EQ(provenance.images_seen(), 96);
   EXPECT_EQ(provenance.epochs(), 1);
   EXPECT_EQ(provenance.seed(), 7);
@@ -102,8 +99,8 @@ TEST_F(Published, ManifestSaysWhereTheWeightsComeFrom) {
   // The accuracy is that of the stored weights.
   const auto model = BuildModel(version_);
   ASSERT_TRUE(model.ok());
-  EXPECT_DOUBLE_EQ(Evaluate(**model, kTest, Size{16, 8})->top1(), provenance.metrics(1).value());
-  EXPECT_EQ(version_.labels, kTrain.labels());
+  EXPECT_DOUBLE_EQ(Evaluate(**model, kTestSquares, Size{16, 8})->top1(), provenance.metrics(1).value());
+  EXPECT_EQ(version_.labels, kTrainSquares.labels());
 }
 
 TEST_F(Published, CardAndRecipeLieBesideTheWeights) {
@@ -123,7 +120,7 @@ TEST(ModelCard, UnknownDataAreWhatWasGiven) {
   v1::Recipe recipe = PublishedRecipe();
   recipe.mutable_data()->clear_digests();
   TrainResult result;
-  result.data_digest = *ContentDigestOf(kTrain);
+  result.data_digest = *ContentDigestOf(kTrainSquares);
   v1::Manifest manifest;
   *manifest.mutable_provenance() = MakeProvenance(recipe, result, {.data = "imagefolder:own"});
   EXPECT_EQ(manifest.provenance().data(), "imagefolder:own");
@@ -135,7 +132,7 @@ TEST(ModelCard, UnknownDataAreWhatWasGiven) {
 // What a further training publishes under the same name.
 absl::StatusOr<StoredVersion> Further(const v1::Recipe& recipe, const std::filesystem::path& work,
                                       const std::filesystem::path& repository) {
-  const auto task = ImageTask::Make(recipe, kTrain, nullptr);
+  const auto task = ImageTask::Make(recipe, kTrainSquares, nullptr);
   if (!task.ok()) return task.status();
   TrainOptions options;
   options.work_dir = work;
@@ -144,7 +141,7 @@ absl::StatusOr<StoredVersion> Further(const v1::Recipe& recipe, const std::files
   PublishOptions publish;
   publish.repository = repository;
   publish.model = "squares";
-  const auto id = PublishResult(recipe, *result, kTrain, kTest, publish);
+  const auto id = PublishResult(recipe, *result, kTrainSquares, kTestSquares, publish);
   if (!id.ok()) return id.status();
   return ReadVersion(repository, *id);
 }

@@ -20,7 +20,7 @@ using google::protobuf::util::MessageDifferencer;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-const ColouredSquares kTrain(24, 1);
+const ColouredSquares kFewSquares(24, 1);
 
 // A version with a preprocessing that is neither the zoo's nor SmallRecipe's, as an imported one has.
 class Start : public ::testing::Test {
@@ -32,10 +32,10 @@ class Start : public ::testing::Test {
     for (const float mean : {0.485F, 0.456F, 0.406F}) own.add_mean(mean);
     for (const float deviation : {0.229F, 0.224F, 0.225F}) own.add_std(deviation);
     own.set_interpolation(v1::BILINEAR);
-    recipe_.mutable_start()->set_version(PublishUntrained(folder_.path(), version_, kTrain.labels()));
+    recipe_.mutable_start()->set_version(PublishUntrained(folder_.path(), version_, kFewSquares.labels()));
   }
   absl::StatusOr<v1::Preprocessing> Trained() const {
-    const auto task = ImageTask::Make(recipe_, kTrain, nullptr);
+    const auto task = ImageTask::Make(recipe_, kFewSquares, nullptr);
     if (!task.ok()) return task.status();
     return (*task)->config().preprocessing();
   }
@@ -82,7 +82,7 @@ TEST_F(Start, ARecipeWithoutAModelTakesThatOfTheVersionForTheClassesOfTheData) {
   recipe_.mutable_start()->set_version(PublishUntrained(folder_.path() / "two", Config(2), labels));
   Set("model=");
   Set("model_overrides={}");
-  const auto task = ImageTask::Make(recipe_, kTrain, nullptr);
+  const auto task = ImageTask::Make(recipe_, kFewSquares, nullptr);
   ASSERT_TRUE(task.ok()) << task.status();
   EXPECT_TRUE(MessageDifferencer::Equals((*task)->config(), Config(3))) << (*task)->config().DebugString();
   EXPECT_THAT((*task)->StartInWords(),
@@ -92,10 +92,10 @@ TEST_F(Start, ARecipeWithoutAModelTakesThatOfTheVersionForTheClassesOfTheData) {
 TEST_F(Start, AFrozenBodyStaysAsItWas) {
   Set("model_overrides.eit.convolution=BN_RELU");  // has statistics
   recipe_.mutable_start()->set_version(
-      PublishUntrained(folder_.path() / "statistics", *ConfigOf(recipe_), kTrain.labels()));
+      PublishUntrained(folder_.path() / "statistics", *ConfigOf(recipe_), kFewSquares.labels()));
   Set("start.freeze_body=true");
   Set("epochs=2");
-  const auto task = ImageTask::Make(recipe_, kTrain, nullptr);
+  const auto task = ImageTask::Make(recipe_, kFewSquares, nullptr);
   ASSERT_TRUE(task.ok()) << task.status();
   const auto before = (*task)->MakeModel();
   const auto result = Train(recipe_, **task, {.work_dir = folder_.path() / "work", .threads = 2});
@@ -130,7 +130,7 @@ TEST_F(Start, AVersionOfOneSizeIsTrainedAtThat) {
   fixed.set_width(16);
   fixed.set_fit(v1::FixedResolution::CENTER_CROP);
   fixed.set_crop(0.9);
-  recipe_.mutable_start()->set_version(PublishUntrained(folder_.path() / "fixed", version_, kTrain.labels()));
+  recipe_.mutable_start()->set_version(PublishUntrained(folder_.path() / "fixed", version_, kFewSquares.labels()));
   recipe_.mutable_model_overrides()->clear_preprocessing();
   EXPECT_THAT(std::string(Trained().status().message()),
               AllOf(HasSubstr("sizes has 8x16"),
@@ -159,9 +159,9 @@ class OneClass final : public Dataset {
   OneClass() { labels_ = {"red"}; }
   int64_t size() const override { return 4; }
   int label(int64_t) const override { return 0; }
-  std::string name(int64_t index) const override { return kTrain.name(index); }
-  absl::StatusOr<Image> image(int64_t index) const override { return kTrain.image(index); }
-  absl::StatusOr<std::string> encoded(int64_t index) const override { return kTrain.encoded(index); }
+  std::string name(int64_t index) const override { return kFewSquares.name(index); }
+  absl::StatusOr<Image> image(int64_t index) const override { return kFewSquares.image(index); }
+  absl::StatusOr<std::string> encoded(int64_t index) const override { return kFewSquares.encoded(index); }
 };
 
 TEST_F(Start, OneClassAloneIsRefused) {

@@ -20,13 +20,10 @@ namespace {
 
 using ::testing::HasSubstr;
 
-const ColouredSquares kTrain(96, 1);
-const ColouredSquares kTest(48, 2);
-
 absl::StatusOr<TrainResult> RunIn(const ScratchFolder& folder, const v1::Recipe& recipe, TrainOptions options = {}) {
   options.work_dir = folder.path();
   if (options.threads == 1) options.threads = 2;
-  ASSIGN_OR_RETURN(const std::unique_ptr<ImageTask> task, ImageTask::Make(recipe, kTrain, &kTest));
+  ASSIGN_OR_RETURN(const std::unique_ptr<ImageTask> task, ImageTask::Make(recipe, kTrainSquares, &kTestSquares));
   return Train(recipe, *task, options);
 }
 
@@ -48,9 +45,9 @@ struct StopAfter {
 
 TEST(Train, ATestSplitWithAClassThatNothingWouldLearnIsRefused) {
   ScratchFolder folder;
-  WriteImageFolder(kTrain, folder.path() / "train");
-  WriteImageFolder(kTest, folder.path() / "test");
-  folder.Write("test/yellow/1.png", *kTest.encoded(0));
+  WriteImageFolder(kTrainSquares, folder.path() / "train");
+  WriteImageFolder(kTestSquares, folder.path() / "test");
+  folder.Write("test/yellow/1.png", *kTestSquares.encoded(0));
   const auto train = *OpenImageFolder(folder.path(), Split::kTrain),
              test = *OpenImageFolder(folder.path(), Split::kTest);
   const absl::Status refused = ImageTask::Make(SmallRecipe(), *train, test.get()).status();
@@ -68,7 +65,7 @@ TEST(Train, LearnsColours) {
   EXPECT_EQ(result->position.samples, 960);
   EXPECT_DOUBLE_EQ(result->epochs, 10);
   for (const Size size : {Size{16, 16}, Size{8, 16}, Size{16, 8}}) {
-    const auto accuracy = Evaluate(dynamic_cast<const Model&>(*result->model), kTest, size);
+    const auto accuracy = Evaluate(dynamic_cast<const Model&>(*result->model), kTestSquares, size);
     ASSERT_TRUE(accuracy.ok());
     EXPECT_GE(accuracy->top1(), 0.9) << ToString(size);
   }
@@ -144,7 +141,7 @@ TEST(Train, AStateIsNotContinuedWithOtherPicturesOfTheSameNames) {
   StopAfter stop(2);
   ASSERT_TRUE(RunIn(folder, SmallRecipe(), stop.options).ok());
   const ColouredSquares others(96, 3);
-  const auto task = ImageTask::Make(SmallRecipe(), others, &kTest);
+  const auto task = ImageTask::Make(SmallRecipe(), others, &kTestSquares);
   ASSERT_TRUE(task.ok()) << task.status();
   TrainOptions options{.work_dir = folder.path(), .resume = true, .threads = 2};
   const auto mixed = Train(SmallRecipe(), **task, options);
@@ -279,7 +276,7 @@ TEST(Train, HeldOutSamplesChooseTheBestState) {
   }
   EXPECT_EQ(result->position.best, best);
   EXPECT_DOUBLE_EQ(result->epochs, static_cast<double>(result->position.best_step) / 4);
-  const auto task = ImageTask::Make(recipe, kTrain, &kTest);
+  const auto task = ImageTask::Make(recipe, kTrainSquares, &kTestSquares);
   const auto score = (*task)->MeasureOn(MeasuredSplit::kValidation, *result->model, {});
   ASSERT_TRUE(score.ok());
   EXPECT_EQ(score->measures[0].value, best) << "the model returned is the one that was measured best";

@@ -129,7 +129,7 @@ absl::Status CheckModel(const v1::Recipe& recipe, const v1::SequenceConfig& conf
       " different tokens; --set sequence.model_overrides.tokens.vocabulary=", text.vocabulary.size()));
 }
 
-absl::StatusOr<LanguageSplits> Split(const v1::Recipe& recipe, const Tokens& tokens, int64_t context) {
+absl::StatusOr<LanguageSplits> SplitTokens(const v1::Recipe& recipe, const Tokens& tokens, int64_t context) {
   const double share = recipe.sequence().language().test_share();
   RETURN_IF_ERROR(CheckField(recipe, "sequence.language.test_share", share, 0, 0.99));
   const auto cut = [](int64_t size, double part) { return size - static_cast<int64_t>(std::lround(part * size)); };
@@ -163,7 +163,7 @@ absl::StatusOr<std::unique_ptr<Task>> MakeLanguageTask(const v1::Recipe& recipe,
   RETURN_IF_ERROR(CheckField(recipe, "sequence.language.samples", experiment.samples(), 0, 1e9));
   ASSIGN_OR_RETURN(const EncodedText text, ReadTokens(recipe, data));
   RETURN_IF_ERROR(CheckModel(recipe, config, text));
-  ASSIGN_OR_RETURN(LanguageSplits splits, Split(recipe, text.ids, experiment.context()));
+  ASSIGN_OR_RETURN(LanguageSplits splits, SplitTokens(recipe, text.ids, experiment.context()));
   const Windows windows{
       .context = experiment.context(),
       .samples = experiment.samples() > 0 ? experiment.samples() : WindowsOf(splits.train, experiment.context()),

@@ -16,7 +16,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-Evaluation Sample() {
+Evaluation JournalSample() {
   Evaluation e = MadeEvaluation({{0, {{0, 0.9F}, {1, 0.0625F}}}, {1, {{2, 0.123456789F}}}, {2, {}}});
   Prediction& refused = e.predictions.back();
   refused.outcome = Outcome::kRefused;
@@ -42,7 +42,7 @@ void ExpectSame(const Prediction& a, const Prediction& b) {
 }
 
 TEST(Journal, ReadsWhatWasWritten) {
-  const Evaluation e = Sample();
+  const Evaluation e = JournalSample();
   const auto read = ParseJournal(TextOf(e));
   ASSERT_TRUE(read.ok()) << read.status();
   EXPECT_TRUE(read->begun);
@@ -57,7 +57,7 @@ TEST(Journal, ReadsWhatWasWritten) {
 }
 
 TEST(Journal, TornAtAnyByteKeepsTheWholeLines) {
-  const Evaluation e = Sample();
+  const Evaluation e = JournalSample();
   const std::string text = TextOf(e);
   for (size_t bytes = 0; bytes < text.size(); ++bytes) {
     const std::string torn = text.substr(0, bytes);
@@ -72,7 +72,7 @@ TEST(Journal, TornAtAnyByteKeepsTheWholeLines) {
 }
 
 TEST(Journal, AChangedByteIsNeverTakenForAPicture) {
-  const Evaluation e = Sample();
+  const Evaluation e = JournalSample();
   const std::string text = TextOf(e);
   const size_t last_line = text.rfind('\n', text.size() - 2) + 1;
   for (size_t i = 0; i < text.size(); ++i) {
@@ -90,14 +90,14 @@ TEST(Journal, AChangedByteIsNeverTakenForAPicture) {
 }
 
 TEST(Journal, DamageInTheMiddleNamesTheLine) {
-  std::string text = TextOf(Sample());
+  std::string text = TextOf(JournalSample());
   text[text.find("cat/0.png")] = 'C';
   EXPECT_THAT(std::string(ParseJournal(text).status().message()), HasSubstr("line 3 is damaged"));
   EXPECT_EQ(ParseJournal("something else\n").status().code(), absl::StatusCode::kDataLoss);
 }
 
 TEST(Journal, APictureCountsWithItsLastLine) {
-  Evaluation e = Sample();
+  Evaluation e = JournalSample();
   std::string text = TextOf(e);
   e.predictions[1].guesses[0].index = 1;
   text += PictureLine(e.predictions[1]);
@@ -108,10 +108,10 @@ TEST(Journal, APictureCountsWithItsLastLine) {
 }
 
 TEST(Journal, NumbersThatMakeNoSenseAreRefused) {
-  Evaluation e = Sample();
+  Evaluation e = JournalSample();
   e.predictions[0].guesses[0].index = 3;
   EXPECT_THAT(std::string(ParseJournal(TextOf(e)).status().message()), HasSubstr("line 3"));
-  e = Sample();
+  e = JournalSample();
   e.predictions[0].index = 17;
   EXPECT_EQ(ParseJournal(TextOf(e)).status().code(), absl::StatusCode::kDataLoss);
 }
@@ -123,12 +123,12 @@ class JournalFile : public ::testing::Test {
     Evaluation begun = Empty();
     auto journal = Journal::Open(out_, false, begun);
     ASSERT_TRUE(journal.ok()) << journal.status();
-    ASSERT_TRUE(journal->BeginSession(Sample().sessions[0]).ok());
-    for (const Prediction& p : Sample().predictions) ASSERT_TRUE(journal->Append(p).ok());
+    ASSERT_TRUE(journal->BeginSession(JournalSample().sessions[0]).ok());
+    for (const Prediction& p : JournalSample().predictions) ASSERT_TRUE(journal->Append(p).ok());
     ASSERT_TRUE(journal->Sync().ok());
   }
   static Evaluation Empty() {
-    Evaluation e = Sample();
+    Evaluation e = JournalSample();
     e.sessions.clear();
     e.predictions.clear();
     return e;
@@ -155,7 +155,7 @@ TEST_F(JournalFile, CutsOffATornEndAndAppendsBehindIt) {
     auto journal = Journal::Open(out_, false, e);
     ASSERT_TRUE(journal.ok()) << journal.status();
     EXPECT_EQ(e.predictions.size(), 2u);
-    ASSERT_TRUE(journal->Append(Sample().predictions[2]).ok());
+    ASSERT_TRUE(journal->Append(JournalSample().predictions[2]).ok());
   }
   EXPECT_EQ(folder_.Read("out/journal"), whole);
 }

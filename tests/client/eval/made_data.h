@@ -28,7 +28,7 @@ class MadeData : public Dataset {
   absl::StatusOr<Image> image(int64_t index) const override {
     return NoiseImage(12, 8, 3, static_cast<uint32_t>(index + 1));
   }
-  absl::StatusOr<std::string> encoded(int64_t index) const override { return EncodePng(*image(index), PngOptions()); }
+  absl::StatusOr<std::string> encoded(int64_t index) const override { return PngFile(*image(index)); }
 
  private:
   std::vector<std::string> names_;

@@ -11,7 +11,7 @@ namespace vitrine {
 namespace {
 
 // cat: right, right, taken for a dog; dog: right, taken for an owl; owl: none.
-Evaluation Sample() {
+Evaluation MetricsSample() {
   Evaluation e = MadeEvaluation({{0, {{0, 0.75F}, {1, 0.25F}}},
                                  {0, {{0, 0.5F}, {2, 0.25F}, {1, 0.25F}}},
                                  {0, {{1, 0.75F}, {0, 0.25F}}},
@@ -32,7 +32,7 @@ Evaluation Sample() {
 }
 
 TEST(Metrics, TheLedgerAccountsForEveryPicture) {
-  const EvaluationLedger ledger = ComputeMetrics(Sample()).ledger;
+  const EvaluationLedger ledger = ComputeMetrics(MetricsSample()).ledger;
   EXPECT_EQ(ledger.pictures, 12);
   EXPECT_EQ(ledger.answered, 5);
   EXPECT_EQ(ledger.unreadable, 1);
@@ -47,7 +47,7 @@ TEST(Metrics, TheLedgerAccountsForEveryPicture) {
 }
 
 TEST(Metrics, ScoresAreThoseComputedByHand) {
-  const EvaluationMetrics m = ComputeMetrics(Sample());
+  const EvaluationMetrics m = ComputeMetrics(MetricsSample());
   EXPECT_EQ(m.top1_correct, 3);
   EXPECT_EQ(m.top5_correct, 4) << "the cat that was taken for a dog has cat second; the owl's guesses have no dog";
   EXPECT_DOUBLE_EQ(m.top1, 3.0 / 5);
@@ -87,7 +87,7 @@ TEST(Metrics, PercentilesAreValuesThatOccurred) {
 }
 
 TEST(Metrics, TimeThatNobodyWorkedDoesNotCount) {
-  Evaluation e = Sample();
+  Evaluation e = MetricsSample();
   e.sessions = {
       {.start = 10, .end = 20}, {.start = 15, .end = 30}, {.start = 100, .end = 105}, {.start = 102, .end = 104}};
   EXPECT_DOUBLE_EQ(BusyTime(e.sessions).Length(), 25);

@@ -29,7 +29,7 @@ size_t Times(const std::string& text, const std::string& part) {
 }
 
 // Right three times of five; the third one is the surest mistake.
-Evaluation Made() {
+Evaluation MadeFive() {
   Evaluation evaluation = MadeEvaluation({{0, {{0, 0.9f}, {1, 0.05f}}},
                                           {1, {{0, 0.6f}, {1, 0.3f}}},
                                           {2, {{1, 0.98f}, {0, 0.01f}}},
@@ -92,7 +92,7 @@ struct AttentionServer {
 };
 
 TEST(Page, TellsTheNumbers) {
-  const std::string page = PageOf(Made());
+  const std::string page = PageOf(MadeFive());
   for (const char* part : {"60.00 %", "95 % interval 23.07 to 88.24 %", "Every picture was answered.", "m version 3",
                            "aaaaaaaa", "fp32 cpu", "imagefolder:pets", "here:1", "Surest mistakes", "Reliability",
                            "Time of a picture by stage", "Throughput", "vitrine eval --server here:1 --model m@3"}) {
@@ -102,7 +102,7 @@ TEST(Page, TellsTheNumbers) {
 }
 
 TEST(Page, NamesEveryPictureThatWasNotEvaluated) {
-  Evaluation evaluation = Made();
+  Evaluation evaluation = MadeFive();
   evaluation.predictions[0].outcome = Outcome::kUnreadable;
   evaluation.predictions[0].reason = "the picture is cut off";
   evaluation.predictions[0].code = absl::StatusCode::kInvalidArgument;
@@ -129,7 +129,7 @@ TEST(Page, NamesEveryPictureThatWasNotEvaluated) {
 
 TEST(Page, EscapesEverythingAndLoadsNothing) {
   const std::string hostile = "<script>alert(1)</script>";
-  Evaluation evaluation = Made();
+  Evaluation evaluation = MadeFive();
   evaluation.model.set_model("m" + hostile);
   evaluation.model.set_labels(0, hostile);
   evaluation.data_labels[0] = hostile;
@@ -164,7 +164,7 @@ TEST(Page, EscapesEverythingAndLoadsNothing) {
 }
 
 TEST(Page, MistakesComeSurestFirst) {
-  const Evaluation evaluation = Made();
+  const Evaluation evaluation = MadeFive();
   const auto mistakes = SurestMistakes(evaluation, 10);
   ASSERT_EQ(mistakes.size(), 2u);
   EXPECT_EQ(mistakes[0]->index, 2);
@@ -175,7 +175,7 @@ TEST(Page, MistakesComeSurestFirst) {
 }
 
 TEST(Look, AsksForTheBestKindOfTheVersionThatAnswered) {
-  const Evaluation evaluation = Made();
+  const Evaluation evaluation = MadeFive();
   const MadeData data(evaluation);
   AttentionServer attention;
   const auto client = ConnectTo(attention.server);
@@ -203,7 +203,7 @@ TEST(Look, AsksForTheBestKindOfTheVersionThatAnswered) {
 }
 
 TEST(Look, SaysWhatIsMissing) {
-  Evaluation evaluation = Made();
+  Evaluation evaluation = MadeFive();
   const MadeData data(evaluation);
   const auto mistakes = SurestMistakes(evaluation, 10);
   EXPECT_THAT(LookAt({.model = &evaluation.model}, mistakes).fault, HasSubstr("data set was not there"));
@@ -227,7 +227,7 @@ TEST(Look, SaysWhatIsMissing) {
 }
 
 TEST(Distance, IsTheMeanOverThePictures) {
-  const Evaluation evaluation = Made();
+  const Evaluation evaluation = MadeFive();
   const MadeData data(evaluation);
   AttentionServer attention;
   const auto client = ConnectTo(attention.server);
@@ -258,7 +258,7 @@ TEST(Distance, PicturesAreSpreadEvenlyAndAlwaysTheSame) {
 
 TEST(WriteReport, WritesThePageAndTheDistances) {
   const ScratchFolder folder;
-  const Evaluation evaluation = Made();
+  const Evaluation evaluation = MadeFive();
   const MadeData data(evaluation);
   AttentionServer attention;
   const auto client = ConnectTo(attention.server);
@@ -274,7 +274,7 @@ TEST(WriteReport, WritesThePageAndTheDistances) {
 
 TEST(WriteReport, DistancesThatNobodyWantsAreNotMeasured) {
   const ScratchFolder folder;
-  const Evaluation evaluation = Made();
+  const Evaluation evaluation = MadeFive();
   ASSERT_TRUE(WriteReport(folder.path().string(), evaluation, {}, {.attention_distance = 0}).ok());
   EXPECT_THAT(folder.Read("report.html"), Not(HasSubstr("Not measured")));
 }
@@ -305,7 +305,7 @@ TEST(WriteReport, AStopEndsTheAsking) {
 
 TEST(WriteReport, APageThatCannotBeWrittenLeavesTheOldOne) {
   const ScratchFolder folder;
-  const Evaluation evaluation = Made();
+  const Evaluation evaluation = MadeFive();
   folder.Write("report.html", "old");
   std::filesystem::create_directories(folder.path() / "report.html.new");
   EXPECT_FALSE(WriteReport(folder.path().string(), evaluation, {}).ok());
@@ -317,7 +317,7 @@ TEST(WriteReport, APageThatCannotBeWrittenLeavesTheOldOne) {
 }
 
 TEST(CommandOf, QuotesForTheShell) {
-  Evaluation evaluation = Made();
+  Evaluation evaluation = MadeFive();
   evaluation.data = "imagefolder:/my pets' $HOME";
   evaluation.settings.resolution = "32x48";
   evaluation.settings.shard = {3, 8};
@@ -329,7 +329,7 @@ TEST(CommandOf, QuotesForTheShell) {
 }
 
 TEST(CommandOf, HasWhatTheRunWasGivenButNoToken) {
-  Evaluation evaluation = Made();
+  Evaluation evaluation = MadeFive();
   EvalCommand command;
   command.client.address = "gpu-box:8500";
   command.client.token = "top-secret-words";

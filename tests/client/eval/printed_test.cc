@@ -19,7 +19,7 @@ namespace {
 
 // Sixty pictures of three classes, of which some are wrong and some were not answered; two sessions with a pause.
 // `shift` makes another model of the same pictures.
-Evaluation Made(int shift = 0) {
+Evaluation MadeSixty(int shift = 0) {
   std::vector<MadePicture> pictures;
   for (int i = 0; i < 60; ++i) {
     const int label = i % 3;
@@ -77,7 +77,7 @@ Evaluation Made(int shift = 0) {
 }
 
 TEST(Printed, AnEvaluationForPeople) {
-  const Evaluation made = Made();
+  const Evaluation made = MadeSixty();
   const EvaluationMetrics metrics = ComputeMetrics(made);
   EvaluationPage page{.evaluation = made, .metrics = metrics};
   page.mistakes = SurestMistakes(made, 5);
@@ -105,14 +105,14 @@ TEST(Printed, AnEvaluationForPeople) {
 
 TEST(Printed, AnEvaluationForPrograms) {
   const ScratchFolder folder;
-  ASSERT_TRUE(WriteEvaluation(folder.path().string(), Made()).ok());
+  ASSERT_TRUE(WriteEvaluation(folder.path().string(), MadeSixty()).ok());
   ExpectStored("eval_summary.json", folder.Read("summary.json"));
   ExpectStored("eval_predictions.csv", folder.Read("predictions.csv"));
   ExpectStored("eval_predictions.jsonl", folder.Read("predictions.jsonl"));
 }
 
 TEST(Printed, AComparison) {
-  Evaluation first = Made(), second = Made(1);
+  Evaluation first = MadeSixty(), second = MadeSixty(1);
   second.model.set_version(4);
   second.model.set_weights_sha256(std::string(64, 'c'));
   second.settings.resolution.clear();
@@ -133,7 +133,7 @@ TEST(Printed, AStudy) {
     cell.version = 1 + i / 2;
     cell.resolution = i % 2 == 0 ? "32x32" : "";
     cell.folder = absl::StrCat("cell-", i);
-    Evaluation made = Made(i);
+    Evaluation made = MadeSixty(i);
     made.expected = 60;
     if (i == 3) {
       cell.status = absl::InvalidArgumentError("more tokens than the model takes");

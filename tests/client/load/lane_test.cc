@@ -14,11 +14,10 @@
 
 #include "client/load/processor_time.h"
 #include "tests/client/load/counted_load.h"
+#include "tests/client/load/made_times.h"
 
 namespace vitrine {
 namespace {
-
-constexpr int64_t kMs = 1'000'000;
 
 LoadSettings Evenly(double rate) {
   LoadSettings settings;

@@ -8,12 +8,10 @@
 
 #include "client/load/answer_check.h"
 #include "client/load/load.h"
+#include "tests/client/load/made_times.h"
 
 namespace vitrine {
 namespace {
-
-constexpr int64_t kMs = 1'000'000;
-constexpr MeasuredInterval kInterval{1000 * kMs, 4000 * kMs};
 
 TEST(LoadRecord, TheLedgerHoldsWhatWasDueInTheIntervalAndNothingElse) {
   LoadRecord record(kInterval, 2);

@@ -7,12 +7,12 @@
 
 #include <functional>
 
+#include "tests/client/load/made_times.h"
 #include "tests/stored_text.h"
 
 namespace vitrine {
 namespace {
 
-constexpr int64_t kMs = 1'000'000;
 constexpr int kResourceExhausted = 8;
 
 // Three seconds of two classes. The first is answered after 10, 20, ... ms, and 100 ms late from the second second on;
@@ -51,8 +51,6 @@ void Fill(const std::function<LoadRecord&()>& next, int requests) {
   next().NotSent(1, 1500 * kMs);
   next().NotSent(1, 2500 * kMs);
 }
-
-constexpr MeasuredInterval kInterval{1000 * kMs, 4000 * kMs};
 
 LoadRecord MadeRecord(int requests = 30) {
   LoadRecord record(kInterval, 2);

@@ -7,11 +7,10 @@
 #include <vector>
 
 #include "client/load/load_record.h"
+#include "tests/client/load/made_times.h"
 
 namespace vitrine {
 namespace {
-
-constexpr int64_t kMs = 1'000'000;
 
 // Time that passes only when somebody sleeps or works.
 class FakeClock : public LoadClock {

@@ -7,6 +7,7 @@
 #include <functional>
 
 #include "client/load/stability.h"
+#include "tests/client/load/made_times.h"
 
 namespace vitrine {
 namespace {
@@ -15,7 +16,6 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Pointwise;
 
-constexpr int64_t kMs = 1'000'000;
 constexpr int64_t kSecond = 1000 * kMs;
 
 // How many rates the search asks for against a server that meets the goal up to `capacity`.

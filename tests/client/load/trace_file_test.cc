@@ -18,7 +18,7 @@ RequestClass Defaults() {
   return defaults;
 }
 
-std::string Refusal(const std::string& text) {
+std::string TraceRefusal(const std::string& text) {
   const auto trace = ParseTrace(text, "", Defaults());
   EXPECT_EQ(trace.status().code(), absl::StatusCode::kInvalidArgument) << text;
   return std::string(trace.status().message());
@@ -100,33 +100,34 @@ TEST(ParseTrace, TheDefaultsPicturesTakeTurns) {
 }
 
 TEST(ParseTrace, NamesTheLineThatIsWrong) {
-  EXPECT_THAT(Refusal("seconds,modle\n0,a\n"), HasSubstr("line 1: column \"modle\""));
-  EXPECT_THAT(Refusal("seconds\n0\nnow\n"), HasSubstr("line 3: seconds \"now\""));
-  EXPECT_THAT(Refusal("seconds\n0\n-1\n"), HasSubstr("line 3: seconds \"-1\""));
-  EXPECT_THAT(Refusal("seconds\nnan\n"), HasSubstr("line 2: seconds \"nan\""));
-  EXPECT_THAT(Refusal("seconds\n1e300\n"), HasSubstr("line 2"));
-  EXPECT_THAT(Refusal("seconds\n1\n0.5\n"), HasSubstr("line 3: its seconds lie before"));
-  EXPECT_THAT(Refusal("seconds,model\n1\n"), HasSubstr("line 2: has 1 fields where the header has 2"));
-  EXPECT_THAT(Refusal("seconds,picture\n1,\"a\nb\"\n2,\"open\n"), HasSubstr("line 4"));
-  EXPECT_THAT(Refusal("model\na\n"), HasSubstr("line 2: \"seconds\" is missing"));
-  EXPECT_THAT(Refusal("seconds,deadline\n1,50\n"), HasSubstr("line 2: deadline \"50\""));
-  EXPECT_THAT(Refusal("seconds,resolution\n1,0x5\n"), HasSubstr("line 2"));
-  EXPECT_THAT(Refusal("seconds,priority\n1,urgent\n"), HasSubstr("line 2: priority \"urgent\""));
-  EXPECT_THAT(Refusal("{\"seconds\": 1}\n{\"seconds\": 2,}\n"), HasSubstr("line 2: is no JSON object"));
-  EXPECT_THAT(Refusal("{\"seconds\": 1}\n[1]\n"), HasSubstr("line 2: is no JSON object"));
-  EXPECT_THAT(Refusal("{\"seconds\": 1, \"when\": 2}\n"), HasSubstr("line 1: \"when\""));
-  EXPECT_THAT(Refusal("{\"seconds\": 1, \"model\": [\"a\"]}\n"), HasSubstr("line 1: \"model\" is neither"));
-  EXPECT_THAT(Refusal("{\"seconds\": 1, \"model\": 5}\n"), HasSubstr("line 1: \"model\" must be text"));
-  EXPECT_THAT(Refusal("{\"seconds\": 1}\n\n\n{\"seconds\": 0}\n"), HasSubstr("line 4: its seconds lie before"));
-  EXPECT_THAT(Refusal("seconds\n"), HasSubstr("holds no request"));
-  EXPECT_THAT(Refusal(""), HasSubstr("holds no request"));
+  EXPECT_THAT(TraceRefusal("seconds,modle\n0,a\n"), HasSubstr("line 1: column \"modle\""));
+  EXPECT_THAT(TraceRefusal("seconds\n0\nnow\n"), HasSubstr("line 3: seconds \"now\""));
+  EXPECT_THAT(TraceRefusal("seconds\n0\n-1\n"), HasSubstr("line 3: seconds \"-1\""));
+  EXPECT_THAT(TraceRefusal("seconds\nnan\n"), HasSubstr("line 2: seconds \"nan\""));
+  EXPECT_THAT(TraceRefusal("seconds\n1e300\n"), HasSubstr("line 2"));
+  EXPECT_THAT(TraceRefusal("seconds\n1\n0.5\n"), HasSubstr("line 3: its seconds lie before"));
+  EXPECT_THAT(TraceRefusal("seconds,model\n1\n"), HasSubstr("line 2: has 1 fields where the header has 2"));
+  EXPECT_THAT(TraceRefusal("seconds,picture\n1,\"a\nb\"\n2,\"open\n"), HasSubstr("line 4"));
+  EXPECT_THAT(TraceRefusal("model\na\n"), HasSubstr("line 2: \"seconds\" is missing"));
+  EXPECT_THAT(TraceRefusal("seconds,deadline\n1,50\n"), HasSubstr("line 2: deadline \"50\""));
+  EXPECT_THAT(TraceRefusal("seconds,resolution\n1,0x5\n"), HasSubstr("line 2"));
+  EXPECT_THAT(TraceRefusal("seconds,priority\n1,urgent\n"), HasSubstr("line 2: priority \"urgent\""));
+  EXPECT_THAT(TraceRefusal("{\"seconds\": 1}\n{\"seconds\": 2,}\n"), HasSubstr("line 2: is no JSON object"));
+  EXPECT_THAT(TraceRefusal("{\"seconds\": 1}\n[1]\n"), HasSubstr("line 2: is no JSON object"));
+  EXPECT_THAT(TraceRefusal("{\"seconds\": 1, \"when\": 2}\n"), HasSubstr("line 1: \"when\""));
+  EXPECT_THAT(TraceRefusal("{\"seconds\": 1, \"model\": [\"a\"]}\n"), HasSubstr("line 1: \"model\" is neither"));
+  EXPECT_THAT(TraceRefusal("{\"seconds\": 1, \"model\": 5}\n"), HasSubstr("line 1: \"model\" must be text"));
+  EXPECT_THAT(TraceRefusal("{\"seconds\": 1}\n\n\n{\"seconds\": 0}\n"), HasSubstr("line 4: its seconds lie before"));
+  EXPECT_THAT(TraceRefusal("seconds\n"), HasSubstr("holds no request"));
+  EXPECT_THAT(TraceRefusal(""), HasSubstr("holds no request"));
 }
 
 TEST(ParseTrace, ATraceLastsAWeekAtMost) {
   const auto week = ParseTrace("seconds\n0\n604800\n", "", Defaults());
   ASSERT_TRUE(week.ok()) << week.status();
   EXPECT_EQ(week->arrivals[1].due, int64_t{604800} * 1'000'000'000);
-  EXPECT_THAT(Refusal("seconds\n0\n604801\n"), HasSubstr("line 3: seconds \"604801\" is no number from 0 to a week"));
+  EXPECT_THAT(TraceRefusal("seconds\n0\n604801\n"),
+              HasSubstr("line 3: seconds \"604801\" is no number from 0 to a week"));
 }
 
 TEST(ParseTrace, PicturesMakeRequestsAndNoClasses) {
@@ -138,7 +139,7 @@ TEST(ParseTrace, PicturesMakeRequestsAndNoClasses) {
   EXPECT_EQ(trace->classes.size(), 1u);
   csv = "seconds,deadline\n";
   for (int i = 1; i <= 1001; ++i) csv += absl::StrCat("0,", i, "s\n");
-  EXPECT_THAT(Refusal(csv), HasSubstr("line 1002: is of another kind than 1000"));
+  EXPECT_THAT(TraceRefusal(csv), HasSubstr("line 1002: is of another kind than 1000"));
 }
 
 TEST(ReadTrace, NamesTheFile) {

@@ -15,7 +15,7 @@ namespace {
 
 using testing::HasSubstr;
 
-std::string Refusal(const std::string& text) {
+std::string MixRefusal(const std::string& text) {
   const auto mix = ParseMix(text, RequestClass());
   EXPECT_EQ(mix.status().code(), absl::StatusCode::kInvalidArgument) << text;
   return std::string(mix.status().message());
@@ -54,21 +54,23 @@ TEST(ParseMix, TakesEverySetting) {
 }
 
 TEST(ParseMix, SaysWhatIsWrongInWhichClass) {
-  EXPECT_THAT(Refusal(""), HasSubstr("names no class"));
-  EXPECT_THAT(Refusal("model=a;mdl=b"), HasSubstr("class 2 of the mix: \"mdl\" is none of model"));
-  EXPECT_THAT(Refusal("model"), HasSubstr("class 1 of the mix: model has no value"));
-  EXPECT_THAT(Refusal("model=a,weight=0"), HasSubstr("weight \"0\""));
-  EXPECT_THAT(Refusal("model=a,weight=inf"), HasSubstr("weight \"inf\""));
-  EXPECT_THAT(Refusal("model=a,weight=-1"), HasSubstr("weight \"-1\""));
-  EXPECT_THAT(Refusal("model=a,deadline=50"), HasSubstr("deadline \"50\" is no duration"));
-  EXPECT_THAT(Refusal("model=a,weight=1000000001"), HasSubstr("weight \"1000000001\""));
-  EXPECT_THAT(Refusal("model=a,deadline=0s"), HasSubstr("deadline \"0s\" is no duration"));
-  EXPECT_THAT(Refusal("model=a,priority=2"), HasSubstr("priority \"2\""));
-  EXPECT_THAT(Refusal("model=a,resolution=5"), HasSubstr("\"5\" is no resolution"));
-  EXPECT_THAT(Refusal("model=a@X"), HasSubstr("class 1"));
-  EXPECT_THAT(Refusal("model=a,attention=class+none"), HasSubstr("attention \"none\" is none of class, mean, rollout"));
-  EXPECT_THAT(Refusal("model=a,features=rollout"), HasSubstr("features \"rollout\" is none of class, mean, patches"));
-  EXPECT_THAT(Refusal("model=a,top_k=0"), HasSubstr("top_k \"0\""));
+  EXPECT_THAT(MixRefusal(""), HasSubstr("names no class"));
+  EXPECT_THAT(MixRefusal("model=a;mdl=b"), HasSubstr("class 2 of the mix: \"mdl\" is none of model"));
+  EXPECT_THAT(MixRefusal("model"), HasSubstr("class 1 of the mix: model has no value"));
+  EXPECT_THAT(MixRefusal("model=a,weight=0"), HasSubstr("weight \"0\""));
+  EXPECT_THAT(MixRefusal("model=a,weight=inf"), HasSubstr("weight \"inf\""));
+  EXPECT_THAT(MixRefusal("model=a,weight=-1"), HasSubstr("weight \"-1\""));
+  EXPECT_THAT(MixRefusal("model=a,deadline=50"), HasSubstr("deadline \"50\" is no duration"));
+  EXPECT_THAT(MixRefusal("model=a,weight=1000000001"), HasSubstr("weight \"1000000001\""));
+  EXPECT_THAT(MixRefusal("model=a,deadline=0s"), HasSubstr("deadline \"0s\" is no duration"));
+  EXPECT_THAT(MixRefusal("model=a,priority=2"), HasSubstr("priority \"2\""));
+  EXPECT_THAT(MixRefusal("model=a,resolution=5"), HasSubstr("\"5\" is no resolution"));
+  EXPECT_THAT(MixRefusal("model=a@X"), HasSubstr("class 1"));
+  EXPECT_THAT(MixRefusal("model=a,attention=class+none"),
+              HasSubstr("attention \"none\" is none of class, mean, rollout"));
+  EXPECT_THAT(MixRefusal("model=a,features=rollout"),
+              HasSubstr("features \"rollout\" is none of class, mean, patches"));
+  EXPECT_THAT(MixRefusal("model=a,top_k=0"), HasSubstr("top_k \"0\""));
 }
 
 RequestClass Class(const std::string& model, double weight, std::vector<std::string> pictures) {

@@ -9,16 +9,15 @@
 #include <string>
 
 #include "tests/paths.h"
+#include "tests/server/identity/made_calls.h"
 
 namespace vitrine::testing {
 namespace {
 
 using ::testing::HasSubstr;
 
-constexpr RpcName kClassify = "/vitrine.v1.Classifier/Classify";
 constexpr RpcName kStream = "/vitrine.v1.Classifier/ClassifyStream";
 constexpr RpcName kList = "/vitrine.v1.Registry/ListModels";
-constexpr RpcName kLoad = "/vitrine.v1.Admin/LoadModel";
 
 constexpr char kPolicy[] = R"(
   roles { name: "classify" methods: "/vitrine.v1.Classifier/*" models: "eit-*" models: "kv" }

@@ -3,14 +3,12 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <openssl/sha.h>
 #include <spdlog/spdlog.h>
 #include <sys/stat.h>
 
-#include "absl/strings/escaping.h"
-#include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "tests/scratch_folder.h"
+#include "tests/server/identity/made_calls.h"
 
 namespace vitrine::testing {
 namespace {
@@ -19,17 +17,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-constexpr RpcName kClassify = "/vitrine.v1.Classifier/Classify";
 constexpr RpcName kCheck = "/grpc.health.v1.Health/Check";
-constexpr RpcName kLoad = "/vitrine.v1.Admin/LoadModel";
-const std::string kSecret = "vitrine_0123456789abcdefghijklmnopqrstuvwxyz";
-
-std::string Row(const std::string& name, const std::string& secret) {
-  unsigned char digest[32];
-  SHA256(reinterpret_cast<const unsigned char*>(secret.data()), secret.size(), digest);
-  return absl::StrCat(
-      name, " sha256:", absl::BytesToHexString(std::string(reinterpret_cast<char*>(digest), sizeof(digest))), "\n");
-}
 
 Credentials Bearer(const std::string& secret) {
   return {.authorization = "Bearer " + secret};
@@ -71,7 +59,7 @@ TEST_F(IdentityTest, WithoutCredentialsEveryoneMayCallAllButAdmin) {
 }
 
 TEST_F(IdentityTest, WithTokensWhoeverHasNoneOrAWrongOneIsUnauthenticated) {
-  WithTokens(Row("ci", kSecret));
+  WithTokens(TokenLine("ci", kSecret));
   const auto identity = Open();
   EXPECT_TRUE(identity->enabled());
   EXPECT_EQ(Ask(*identity, kClassify, Bearer(kSecret)), kOk);
@@ -90,7 +78,7 @@ TEST_F(IdentityTest, WithTokensWhoeverHasNoneOrAWrongOneIsUnauthenticated) {
 }
 
 TEST_F(IdentityTest, WithoutAPolicyAdminIsForTheUserOfTheSocket) {
-  WithTokens(Row("ci", kSecret));
+  WithTokens(TokenLine("ci", kSecret));
   const auto identity = Open();
   Credentials token = Bearer(kSecret);
   token.on_admin_listener = true;
@@ -103,7 +91,7 @@ TEST_F(IdentityTest, WithoutAPolicyAdminIsForTheUserOfTheSocket) {
 }
 
 TEST_F(IdentityTest, APolicyDecidesAlone) {
-  WithTokens(Row("ci", kSecret) + Row("ops", kSecret + "ops"));
+  WithTokens(TokenLine("ci", kSecret) + TokenLine("ops", kSecret + "ops"));
   WithPolicy(R"(roles { name: "all" methods: "/vitrine.v1.Admin/*" methods: "/vitrine.v1.Classifier/*" models: "m*" }
                 callers { token: "ops" roles: "all" quota { max_in_flight: 3 } })");
   const auto identity = Open();
@@ -120,7 +108,7 @@ TEST_F(IdentityTest, APolicyDecidesAlone) {
 }
 
 TEST_F(IdentityTest, NoSentenceHoldsACredential) {
-  WithTokens(Row("ci", kSecret));
+  WithTokens(TokenLine("ci", kSecret));
   WithPolicy(R"(callers { token: "nobody" })");
   const auto identity = Open();
   for (const std::string& secret : {kSecret, kSecret + "wrong"}) {
@@ -130,9 +118,9 @@ TEST_F(IdentityTest, NoSentenceHoldsACredential) {
 }
 
 TEST_F(IdentityTest, FilesAreReadAgainAndABrokenOneChangesNothing) {
-  WithTokens(Row("ci", kSecret));
+  WithTokens(TokenLine("ci", kSecret));
   const auto identity = Open();
-  WithTokens(Row("ci", kSecret) + Row("ops", kSecret + "ops"));
+  WithTokens(TokenLine("ci", kSecret) + TokenLine("ops", kSecret + "ops"));
   identity->Refresh();
   EXPECT_EQ(Ask(*identity, kClassify, Bearer(kSecret + "ops")), kOk);
   WithTokens("ci " + kSecret);
@@ -141,14 +129,14 @@ TEST_F(IdentityTest, FilesAreReadAgainAndABrokenOneChangesNothing) {
   std::filesystem::remove(options_.tokens);
   identity->Refresh();
   EXPECT_EQ(Ask(*identity, kClassify, Bearer(kSecret + "ops")), kOk);
-  WithTokens(Row("ops", kSecret + "ops"));
+  WithTokens(TokenLine("ops", kSecret + "ops"));
   identity->Refresh();
   EXPECT_EQ(Ask(*identity, kClassify, Bearer(kSecret)), kUnauthenticated) << "a token that was taken away";
   EXPECT_EQ(Ask(*identity, kClassify, Bearer(kSecret + "ops")), kOk);
 }
 
 TEST_F(IdentityTest, TheLastTokenCanBeTakenAway) {
-  WithTokens(Row("ci", kSecret));
+  WithTokens(TokenLine("ci", kSecret));
   const auto identity = Open();
   WithTokens("# nobody\n");
   identity->Refresh();
@@ -161,11 +149,11 @@ TEST_F(IdentityTest, TheLastTokenCanBeTakenAway) {
 TEST_F(IdentityTest, ABrokenFileDoesNotHoldUpTheOtherOne) {
   const std::string policy = R"(roles { name: "r" methods: "/vitrine.v1.Classifier/*" }
                                 callers { authenticated: true roles: "r" })";
-  WithTokens(Row("ci", kSecret) + Row("ops", kSecret + "ops"));
+  WithTokens(TokenLine("ci", kSecret) + TokenLine("ops", kSecret + "ops"));
   WithPolicy(policy);
   const auto identity = Open();
   WithPolicy("nonsense");
-  WithTokens(Row("ops", kSecret + "ops"));
+  WithTokens(TokenLine("ops", kSecret + "ops"));
   identity->Refresh();
   EXPECT_EQ(Ask(*identity, kClassify, Bearer(kSecret)), kUnauthenticated) << "revoked in spite of the policy";
   EXPECT_EQ(Ask(*identity, kClassify, Bearer(kSecret + "ops")), kOk) << "the policy before holds on";
@@ -177,10 +165,10 @@ TEST_F(IdentityTest, ABrokenFileDoesNotHoldUpTheOtherOne) {
 }
 
 TEST_F(IdentityTest, FilesAreLookedAtByThemselves) {
-  WithTokens(Row("ci", kSecret));
+  WithTokens(TokenLine("ci", kSecret));
   options_.reread_interval = absl::Milliseconds(5);
   const auto identity = Open();
-  WithTokens(Row("ci", kSecret + "new"));
+  WithTokens(TokenLine("ci", kSecret + "new"));
   const absl::Time end = absl::Now() + absl::Seconds(20);
   while (Ask(*identity, kClassify, Bearer(kSecret + "new")) != kOk && absl::Now() < end)
     absl::SleepFor(absl::Milliseconds(1));
@@ -194,7 +182,7 @@ TEST_F(IdentityTest, EveryFileThatIsWrongIsNamedAtOnce) {
   options_.tls.key = folder_.Path("no.key");
   const std::string why(Identity::Open(options_).status().message());
   EXPECT_THAT(why, AllOf(HasSubstr(options_.tokens), HasSubstr(options_.policy), HasSubstr(options_.tls.certificate)));
-  WithTokens(Row("ci", kSecret));
+  WithTokens(TokenLine("ci", kSecret));
   chmod(options_.tokens.c_str(), 0666);
   EXPECT_THAT(std::string(Identity::Open(options_).status().message()), HasSubstr("written by every user"));
 }

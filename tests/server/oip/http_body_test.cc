@@ -11,8 +11,8 @@ namespace vitrine {
 namespace {
 
 using nlohmann::json;
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 constexpr char kBinaryHead[] =
     R"({"inputs":[{"name":"image","datatype":"UINT8","shape":[1,2,2,3],"parameters":{"binary_data_size":12}}]})";
@@ -114,7 +114,7 @@ TEST(HttpBody, AnAnswerIsJsonOrBinaryByOutput) {
 
 TEST(HttpBody, InternalErrorsKeepTheirSentence) {
   EXPECT_EQ(HttpCode(absl::StatusCode::kInternal), 500);
-  EXPECT_THAT(ErrorBody(absl::InternalError("at 0x7f: secret")), testing::Not(HasSubstr("secret")));
+  EXPECT_THAT(ErrorBody(absl::InternalError("at 0x7f: secret")), ::testing::Not(HasSubstr("secret")));
   EXPECT_EQ(json::parse(ErrorBody(absl::NotFoundError("no \"a\"")))["error"], "no \"a\"");
   for (int code = 1; code <= 16; ++code) EXPECT_GE(HttpCode(static_cast<absl::StatusCode>(code)), 400);
 }

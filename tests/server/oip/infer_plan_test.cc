@@ -12,8 +12,8 @@ namespace vitrine {
 namespace {
 
 using inference::ModelInferRequest;
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 ModelInferRequest Request(const std::string& datatype, const std::vector<int64_t>& shape, std::string raw) {
   ModelInferRequest request;

@@ -15,7 +15,7 @@
 namespace vitrine {
 namespace {
 
-constexpr Colour kFill = {124, 116, 104};
+constexpr Colour kImageNetMean = {124, 116, 104};
 
 v1::RandAugment Settings(int operations, float magnitude, float deviation, float probability) {
   v1::RandAugment settings;
@@ -47,8 +47,8 @@ TEST(RandAugmented, IsAPureFunctionOfItsRandomNumbers) {
   std::set<std::string> results;
   for (int sample = 0; sample < 40; ++sample) {
     CounterRandom first(1, 2, sample), second(1, 2, sample);
-    const Image a = RandAugmented(source, Settings(2, 9, 0.5F, 1), kFill, first);
-    const Image b = RandAugmented(source, Settings(2, 9, 0.5F, 1), kFill, second);
+    const Image a = RandAugmented(source, Settings(2, 9, 0.5F, 1), kImageNetMean, first);
+    const Image b = RandAugmented(source, Settings(2, 9, 0.5F, 1), kImageNetMean, second);
     EXPECT_EQ(a.pixels, b.pixels);
     results.insert(Key(a));
   }
@@ -60,7 +60,7 @@ TEST(RandAugmented, DrawsFiveNumbersAnOperationWhateverTheyDecide) {
   for (const float probability : {0.0F, 0.5F, 1.0F}) {
     for (const int operations : {0, 1, 2, 5}) {
       EXPECT_EQ(DrawnBy([&](CounterRandom& random) {
-                  RandAugmented(source, Settings(operations, 9, 0.5F, probability), kFill, random);
+                  RandAugmented(source, Settings(operations, 9, 0.5F, probability), kImageNetMean, random);
                 }),
                 5 * operations);
     }
@@ -73,14 +73,15 @@ TEST(RandAugmented, ChoosesUniformlyAtTheMagnitude) {
   const Image source = SmoothImage(24, 20, 3);
   std::map<std::string, double> expected;
   for (const RandOperation& operation : RandOperations()) {
-    for (const bool negative : {false, true}) expected[Key(operation.apply(source, 7, negative, kFill))] += 1 / 30.0;
+    for (const bool negative : {false, true})
+      expected[Key(operation.apply(source, 7, negative, kImageNetMean))] += 1 / 30.0;
   }
   EXPECT_GE(expected.size(), 24u);
   constexpr int kSamples = 6000;
   std::map<std::string, int> counts;
   for (int sample = 0; sample < kSamples; ++sample) {
     CounterRandom random(5, 0, sample);
-    ++counts[Key(RandAugmented(source, Settings(1, 7, 0, 1), kFill, random))];
+    ++counts[Key(RandAugmented(source, Settings(1, 7, 0, 1), kImageNetMean, random))];
   }
   EXPECT_EQ(counts.size(), expected.size());
   for (const auto& [pixels, share] : expected) {
@@ -95,8 +96,8 @@ TEST(RandAugmented, ActsWithItsProbability) {
   int changed = 0;
   for (int sample = 0; sample < 2000; ++sample) {
     CounterRandom random(6, 0, sample), still(6, 0, sample);
-    changed += RandAugmented(source, settings, kFill, random).pixels != source.pixels;
-    EXPECT_EQ(RandAugmented(source, Settings(3, 9, 0.5F, 0), kFill, still).pixels, source.pixels);
+    changed += RandAugmented(source, settings, kImageNetMean, random).pixels != source.pixels;
+    EXPECT_EQ(RandAugmented(source, Settings(3, 9, 0.5F, 0), kImageNetMean, still).pixels, source.pixels);
   }
   EXPECT_NEAR(changed, 1000, 120) << "one half by default";
 }
@@ -109,7 +110,7 @@ TEST(RandAugmented, DrawsMagnitudesAroundTheSetting) {
     CounterRandom random(7, 0, sample), look(7, 0, sample);
     const int chosen = static_cast<int>(look.Below(15));
     if (RandOperations()[chosen].name != "SolarizeAdd") continue;
-    ++counts[RandAugmented(source, Settings(1, 9, 0.5F, 1), kFill, random).pixels[0]];
+    ++counts[RandAugmented(source, Settings(1, 9, 0.5F, 1), kImageNetMean, random).pixels[0]];
   }
   int total = 0, below = 0;
   for (const auto& [value, count] : counts) {

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_TESTS_DATA_GREY_PICTURES_H_
+#define VITRINE_TESTS_DATA_GREY_PICTURES_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "data/dataset.h"
+#include "data/raw_png.h"
+
+namespace vitrine {
+
+// The file of a picture of two equal pixels.
+inline std::string GreyPng(uint8_t grey) {
+  return *RawToPng(Image{.width = 2, .height = 1, .channels = 1, .pixels = {grey, grey}});
+}
+
+// Of all pictures, in their order.
+inline std::vector<std::string> NamesOf(const Dataset& data) {
+  std::vector<std::string> names;
+  for (int64_t i = 0; i < data.size(); ++i) names.push_back(data.name(i));
+  return names;
+}
+
+}  // namespace vitrine
+
+#endif  // VITRINE_TESTS_DATA_GREY_PICTURES_H_
