@@ -5,7 +5,6 @@
 #include <type_traits>
 #include <utility>
 
-#include "base/simd/bf16.h"
 #include "engine/cpu/steps/convolution.h"
 #include "engine/cpu/steps/steps.h"
 #include "models/program/program.h"
@@ -77,14 +76,14 @@ class Passage {
     result_size_ = size;
   }
 
-  // Floats of scratch: a band of a layer that pools, before it does, and the maps.
+  // Floats of scratch: a band of a layer that pools, before it does, a rounded row of the picture, and the maps.
   int64_t Floats() const {
     int64_t numbers = 0, band = 0;
     for (size_t i = 0; i < layers_.size(); ++i) {
       numbers += maps_[i].numbers();
       if (layers_[i].convolve.pool > 0) band = std::max(band, BandFloats(i));
     }
-    return band + (numbers * static_cast<int64_t>(sizeof(Number)) + kFloatBytes - 1) / kFloatBytes;
+    return band + PlaneFloats() * maps_[0].channels + (numbers * kNumberBytes + kFloatBytes - 1) / kFloatBytes;
   }
 
   void Run(float* scratch, View<float> y) {
@@ -92,7 +91,8 @@ class Passage {
     for (size_t i = 0; i < layers_.size(); ++i) {
       if (layers_[i].convolve.pool > 0) scratch = std::max(scratch, band_ + BandFloats(i));
     }
-    auto* numbers = reinterpret_cast<Number*>(scratch);
+    planes_ = scratch;
+    auto* numbers = reinterpret_cast<Number*>(planes_ + PlaneFloats() * maps_[0].channels);
     for (size_t i = 0; i < layers_.size(); ++i) {
       maps_[i].data = numbers;
       maps_[i].ClearBorder();
@@ -103,7 +103,8 @@ class Passage {
   }
 
  private:
-  static constexpr int64_t kFloatBytes = sizeof(float);
+  static constexpr int64_t kFloatBytes = sizeof(float), kNumberBytes = sizeof(Number);
+  static constexpr bool kIsNarrow = std::is_same_v<Number, cpu::Bf16>;
 
   MapSize SizeOf(size_t i) const { return i == layers_.size() ? result_size_ : maps_[i].size; }
 
@@ -143,24 +144,38 @@ class Passage {
     return made + rows;
   }
 
-  static void Put(float value, float& to) { to = value; }
-  static void Put(float value, cpu::Bf16& to) { to = cpu::ToBf16(value); }
-
   void Interleave(int row) {
     const Map<Number>& map = maps_[0];
-    const int64_t plane = int64_t{picture_.height} * picture_.width;
-    const float* const from = picture_.data + int64_t{row} * picture_.width;
-    Number* const to = map.Row(row);
-    if (map.channels == 3) {
-      const float *const red = from, *const green = from + plane, *const blue = from + 2 * plane;
-      for (int64_t column = 0; column < map.size.width; ++column) {
-        Put(red[column], to[3 * column]);
-        Put(green[column], to[3 * column + 1]);
-        Put(blue[column], to[3 * column + 2]);
+    View<const float> planes = {picture_.data + int64_t{row} * picture_.width, map.channels, map.size.width,
+                                int64_t{picture_.height} * picture_.width};
+    if constexpr (kIsNarrow) {
+      auto* const rounded = reinterpret_cast<Number*>(planes_);
+      const int64_t stride = PlaneFloats() * kFloatBytes / kNumberBytes;
+      const NarrowKernels& kernels = layers_[0].matrix->narrow()->kernels();
+      kernels.take(planes, -1, reinterpret_cast<std::byte*>(rounded), PlaneFloats() * kFloatBytes, nullptr);
+      Interleave(rounded, stride, map.Row(row));
+    } else {
+      Interleave(planes.data, planes.stride, map.Row(row));
+    }
+  }
+
+  void Interleave(const Number* planes, int64_t stride, Number* to) const {
+    const int64_t width = maps_[0].size.width;
+    if (maps_[0].channels == 3) {
+      const Number *const red = planes, *const green = planes + stride, *const blue = green + stride;
+      for (int64_t column = 0; column < width; ++column) {
+        to[3 * column] = red[column];
+        to[3 * column + 1] = green[column];
+        to[3 * column + 2] = blue[column];
       }
     } else {  // of one channel: there are no others
-      for (int64_t column = 0; column < map.size.width; ++column) Put(from[column], to[column]);
+      std::copy_n(planes, width, to);
     }
+  }
+
+  // Of a row of one channel, rounded.
+  int64_t PlaneFloats() const {
+    return kIsNarrow ? (maps_[0].size.width * kNumberBytes + kFloatBytes - 1) / kFloatBytes : 0;
   }
 
   // Rows of what layer i makes, of `size` in all, whose places are `stride` apart.
@@ -198,6 +213,7 @@ class Passage {
   MapSize result_size_;
   View<float> result_;
   float* band_ = nullptr;
+  float* planes_ = nullptr;
 };
 
 class Stem : public Step {
