@@ -19,6 +19,7 @@
 #include "imaging/preprocess.h"
 #include "models/zoo.h"
 #include "repository/safetensors.h"
+#include "server/request/picture_input.h"
 #include "server/scheduling/batching_policy.h"
 
 namespace vitrine {
@@ -41,6 +42,26 @@ void PreprocessPicture(benchmark::State& state, const std::string& picture, cons
   const auto geometry = PlanGeometry(preprocessing, {image->height, image->width});
   if (!geometry.ok()) return state.SkipWithError("the picture does not suit the variant");
   for (auto _ : state) benchmark::DoNotOptimize(Preprocess(*image, preprocessing, *geometry));
+}
+
+// From the message to what a lane reads: a tensor of 224x224 that is normalised already.
+void TakeTensor(benchmark::State& state, v1::RawTensor::Layout layout) {
+  constexpr int kSide = 224, kChannels = 3;
+  v1::ClassifyRequest request;
+  v1::RawTensor& tensor = *request.mutable_tensor();
+  tensor.set_layout(layout);
+  tensor.set_data_type(v1::RawTensor::DATA_FLOAT32);
+  tensor.set_normalized(true);
+  tensor.set_height(kSide);
+  tensor.set_width(kSide);
+  tensor.set_channels(kChannels);
+  tensor.set_data(std::string(sizeof(float) * kSide * kSide * kChannels, '\0'));
+  const std::string wire = request.SerializeAsString();
+  for (auto _ : state) {
+    v1::ClassifyRequest received;
+    received.ParseFromString(wire);
+    benchmark::DoNotOptimize(MakePictureInput(received, v1::Preprocessing(), Geometry()));
+  }
 }
 
 // A queue of small requests for two models, all alive.
@@ -95,6 +116,8 @@ int Main(int argc, char** argv) {
     const std::string name = std::string("preprocess/") + variant;
     benchmark::RegisterBenchmark(name.c_str(), PreprocessPicture, picture, variant)->Unit(benchmark::kMicrosecond);
   }
+  benchmark::RegisterBenchmark("tensor/chw", TakeTensor, v1::RawTensor::CHW)->Unit(benchmark::kMicrosecond);
+  benchmark::RegisterBenchmark("tensor/hwc", TakeTensor, v1::RawTensor::HWC)->Unit(benchmark::kMicrosecond);
   benchmark::RegisterBenchmark("decide", DecideBatch)->Arg(1)->Arg(64)->Arg(1024)->Unit(benchmark::kMicrosecond);
   benchmark::RegisterBenchmark("parse_safetensors", ParseWeights, weights)->Unit(benchmark::kMicrosecond);
   int left = static_cast<int>(arguments.size());

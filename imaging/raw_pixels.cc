@@ -15,15 +15,20 @@ float FloatAt(const char* bytes, size_t i) {
   return value;
 }
 
-// to[c * pixels + i] = from[i * channels + c] * scale; whether all were in the range, which NaN is not. Told at the end
-// and not at the first, so that the loop is one of vectors.
+// NaN is in no range. A number, so that a loop is one of vectors.
+unsigned IsOutside(float value, ValueRange range) {
+  return static_cast<unsigned>(!(value >= range.least)) | static_cast<unsigned>(!(value <= range.largest));
+}
+
+// to[c * pixels + i] = from[i * channels + c] * scale; whether all were in the range. Told at the end and not at the
+// first, so that the loop is one of vectors.
 template <typename Channels>
 bool Separate(const char* from, ValueRange range, float scale, float* to, size_t pixels, Channels channels) {
   unsigned outside = 0;
   for (size_t i = 0; i < pixels; ++i) {
     for (size_t c = 0; c < channels; ++c) {
       const float value = FloatAt(from, i * channels + c);
-      outside |= static_cast<unsigned>(!(value >= range.least)) | static_cast<unsigned>(!(value <= range.largest));
+      outside |= IsOutside(value, range);
       to[c * pixels + i] = value * scale;
     }
   }
@@ -46,6 +51,13 @@ std::optional<std::vector<float>> PlanarFloats(std::string_view bytes, int chann
   const bool in_range = in_order ? separate(Known<1>()) : channels == 3 ? separate(Known<3>()) : separate(each);
   if (!in_range) return std::nullopt;
   return values;
+}
+
+const float* FloatsInPlace(std::string_view bytes, ValueRange range) {
+  if (reinterpret_cast<uintptr_t>(bytes.data()) % alignof(float) != 0) return nullptr;
+  unsigned outside = 0;
+  for (size_t i = 0; i < bytes.size() / sizeof(float); ++i) outside |= IsOutside(FloatAt(bytes.data(), i), range);
+  return outside == 0 ? reinterpret_cast<const float*>(bytes.data()) : nullptr;
 }
 
 std::vector<uint8_t> InterleavedBytes(std::string_view bytes, int channels, PixelOrder order) {

@@ -26,6 +26,9 @@ struct ValueRange {
 std::optional<std::vector<float>> PlanarFloats(std::string_view bytes, int channels, PixelOrder order, ValueRange range,
                                                float scale);
 
+// The values where they lie, if all are in `range`; null where one is not, or the address is none of floats.
+const float* FloatsInPlace(std::string_view bytes, ValueRange range);
+
 // Values of 8 bits as [height, width, channels].
 std::vector<uint8_t> InterleavedBytes(std::string_view bytes, int channels, PixelOrder order);
 

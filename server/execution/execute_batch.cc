@@ -16,11 +16,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
 #include "base/status_macros.h"
 #include "engine/backend.h"
-#include "engine/logits.h"
 #include "models/attention_maps.h"
 #include "server/observability/log.h"
 #include "server/observability/metrics.h"
@@ -107,7 +105,7 @@ class BatchRun {
   absl::Status DecodeOne(Item& item, const v1::Preprocessing& preprocessing) const {
     try {
       if (model_->description->config().has_null()) {
-        item.input.tensor = Unread(*item.request, preprocessing);
+        item.input.pixels = Unread(*item.request, preprocessing);
         return absl::OkStatus();
       }
       auto input = MakePictureInput(item.request->request, preprocessing, item.request->geometry);
@@ -124,11 +122,11 @@ class BatchRun {
   }
 
   // The null model looks at no pixel, so that it measures the service alone: nothing is decoded for it.
-  static FloatArray Unread(const InferenceRequest& request, const v1::Preprocessing& preprocessing) {
+  static engine::Picture Unread(const InferenceRequest& request, const v1::Preprocessing& preprocessing) {
     const bool normalized = request.request.has_tensor() && request.request.tensor().normalized();
     const Size size =
         normalized ? Size{request.request.tensor().height(), request.request.tensor().width()} : request.geometry.input;
-    return {.shape = {preprocessing.channels(), size.height, size.width}};
+    return {.data = nullptr, .channels = preprocessing.channels(), .height = size.height, .width = size.width};
   }
 
   // Those that ask for features come last, since the model then computes tokens that nobody needs otherwise. Equal
@@ -142,13 +140,14 @@ class BatchRun {
 
   // What was planned is what came out of decoding, or a fault of ours would read beyond a picture's end.
   absl::Status CheckFits(const Item& item) const {
-    const std::vector<int64_t>& shape = item.input.tensor.shape;
+    const engine::Picture& pixels = item.input.pixels;
     const ModelDescription& model = *model_->description;
-    if (shape.size() == 3 && shape[0] == model.config().preprocessing().channels()) {
-      const absl::StatusOr<Grid> grid = model.GridFor(static_cast<int>(shape[1]), static_cast<int>(shape[2]));
+    if (pixels.channels == model.config().preprocessing().channels()) {
+      const absl::StatusOr<Grid> grid = model.GridFor(pixels.height, pixels.width);
       if (grid.ok() && *grid == item.grid) return absl::OkStatus();
     }
-    return absl::InternalError(absl::StrCat("an input of [", absl::StrJoin(shape, ", "), "] is not what was planned"));
+    return absl::InternalError(absl::StrCat("an input of [", pixels.channels, ", ", pixels.height, ", ", pixels.width,
+                                            "] is not what was planned"));
   }
 
   // The items from `first` to before `last`, of which all or none ask for features.
@@ -160,7 +159,7 @@ class BatchRun {
     for (size_t i = first; i < last; ++i) {
       const InferenceRequest& request = *items_[i].request;
       RETURN_IF_ERROR(CheckFits(items_[i]));
-      pictures.push_back(PictureOf(items_[i].input.tensor));
+      pictures.push_back(items_[i].input.pixels);
       for (const auto& wish : request.attention) {
         RequestAttention(wish, model_->attention, static_cast<int>(i - first), part.attention);
       }

@@ -59,21 +59,30 @@ Image Rounded(const FloatImage& image) {
   return rounded;
 }
 
-absl::StatusOr<FloatArray> NormalizedToTensor(const v1::RawTensor& raw) {
+absl::StatusOr<PictureInput> NormalizedToInput(const v1::RawTensor& raw) {
   RETURN_IF_ERROR(CheckSize(raw));
-  std::optional<std::vector<float>> values =
-      PlanarFloats(raw.data(), raw.channels(), OrderOf(raw), {-kMaxNormalizedValue, kMaxNormalizedValue}, 1);
-  if (!values.has_value()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("the tensor holds a number that is not finite or beyond ", kMaxNormalizedValue, " either way"));
+  constexpr ValueRange kRange = {-kMaxNormalizedValue, kMaxNormalizedValue};
+  PictureInput input;
+  const float* data = OrderOf(raw) == PixelOrder::kPlanar ? FloatsInPlace(raw.data(), kRange) : nullptr;
+  if (data == nullptr) {
+    std::optional<std::vector<float>> values = PlanarFloats(raw.data(), raw.channels(), OrderOf(raw), kRange, 1);
+    if (!values.has_value()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("the tensor holds a number that is not finite or beyond ", kMaxNormalizedValue, " either way"));
+    }
+    input.values = *std::move(values);
+    data = input.values.data();
   }
-  return FloatArray{.shape = {raw.channels(), raw.height(), raw.width()}, .values = *std::move(values)};
+  input.pixels = {data, raw.channels(), raw.height(), raw.width()};
+  return input;
 }
 
 template <typename AnyImage>
-FloatArray ImageToTensor(const AnyImage& image, const v1::Preprocessing& preprocessing, const Geometry& geometry) {
-  return {.shape = {preprocessing.channels(), geometry.input.height, geometry.input.width},
-          .values = Preprocess(image, preprocessing, geometry)};
+PictureInput ImageToInput(const AnyImage& image, const v1::Preprocessing& preprocessing, const Geometry& geometry) {
+  PictureInput input;
+  input.values = Preprocess(image, preprocessing, geometry);
+  input.pixels = {input.values.data(), preprocessing.channels(), geometry.input.height, geometry.input.width};
+  return input;
 }
 
 // What was planned is what the message held; a decoder could disagree with the header.
@@ -94,15 +103,11 @@ bool Draws(const v1::ClassifyRequest& request) {
 
 absl::StatusOr<PictureInput> MakePictureInput(const v1::ClassifyRequest& request,
                                               const v1::Preprocessing& preprocessing, const Geometry& geometry) {
-  PictureInput input;
-  if (request.has_tensor() && request.tensor().normalized()) {
-    ASSIGN_OR_RETURN(input.tensor, NormalizedToTensor(request.tensor()));
-    return input;
-  }
+  if (request.has_tensor() && request.tensor().normalized()) return NormalizedToInput(request.tensor());
   if (request.has_tensor() && request.tensor().data_type() == v1::RawTensor::DATA_FLOAT32) {
     ASSIGN_OR_RETURN(const FloatImage image, FloatsToImage(request.tensor()));
     RETURN_IF_ERROR(CheckPlanned(image.size, geometry));
-    input.tensor = ImageToTensor(image, preprocessing, geometry);
+    PictureInput input = ImageToInput(image, preprocessing, geometry);
     if (Draws(request)) input.picture = std::make_shared<const Image>(Rounded(image));
     return input;
   }
@@ -113,7 +118,7 @@ absl::StatusOr<PictureInput> MakePictureInput(const v1::ClassifyRequest& request
     ASSIGN_OR_RETURN(image, Decode(request.image()));
   }
   RETURN_IF_ERROR(CheckPlanned(Size{image.height, image.width}, geometry));
-  input.tensor = ImageToTensor(image, preprocessing, geometry);
+  PictureInput input = ImageToInput(image, preprocessing, geometry);
   if (Draws(request)) input.picture = std::make_shared<const Image>(std::move(image));
   return input;
 }
@@ -123,7 +128,9 @@ absl::StatusOr<FloatArray> EncodedPictureToInput(std::string_view picture, const
   ASSIGN_OR_RETURN(const Geometry geometry, PlanGeometry(preprocessing, Size{header.height, header.width}));
   ASSIGN_OR_RETURN(const Image image, Decode(picture));
   RETURN_IF_ERROR(CheckPlanned(Size{image.height, image.width}, geometry));
-  return ImageToTensor(image, preprocessing, geometry);
+  PictureInput input = ImageToInput(image, preprocessing, geometry);
+  return FloatArray{.shape = {input.pixels.channels, input.pixels.height, input.pixels.width},
+                    .values = std::move(input.values)};
 }
 
 }  // namespace vitrine

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A native request from the bytes of the wire to its plan and its input, against a model of each kind: refused with a
 // status, or planned within what the executors rely on.
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <string_view>
 #include <vector>
@@ -67,8 +69,10 @@ void CheckInput(const InferenceRequest& plan) {
   const auto input = MakePictureInput(plan.request, preprocessing, plan.geometry);
   if (!input.ok()) return Require(input.status().code() == absl::StatusCode::kInvalidArgument);
   const Size size = plan.geometry.input;
-  Require(input->tensor.shape == std::vector<int64_t>{preprocessing.channels(), size.height, size.width});
-  Require(input->tensor.values.size() == size_t{1} * preprocessing.channels() * size.height * size.width);
+  const engine::Picture& pixels = input->pixels;
+  Require(pixels.channels == preprocessing.channels() && pixels.height == size.height && pixels.width == size.width);
+  const size_t count = size_t{1} * pixels.channels * pixels.height * pixels.width;
+  Require(std::all_of(pixels.data, pixels.data + count, [](float value) { return std::isfinite(value); }));
 }
 
 }  // namespace

@@ -52,6 +52,22 @@ TEST(PlanarFloats, TakeTheEndsOfTheRangeAndNothingBeyond) {
   }
 }
 
+TEST(FloatsInPlace, AreThoseOfTheMessageIfAllAreInTheRange) {
+  for (size_t count = 1; count < 40; ++count) {
+    std::vector<float> values(count, 0.5F);
+    const std::string_view bytes(reinterpret_cast<const char*>(values.data()), count * sizeof(float));
+    EXPECT_EQ(FloatsInPlace(bytes, {0, 1}), values.data());
+    for (float& value : values) {
+      for (const float bad : {-0.1F, 1.1F, std::nanf("")}) {
+        value = bad;
+        EXPECT_EQ(FloatsInPlace(bytes, {0, 1}), nullptr) << count << " " << bad;
+      }
+      value = 1;
+    }
+    EXPECT_EQ(FloatsInPlace(FloatBytes(values), {0, 1}), nullptr) << "at an odd address";
+  }
+}
+
 TEST(InterleavedBytes, PutPlanesBesideEachOther) {
   EXPECT_THAT(InterleavedBytes("abcdef", 3, PixelOrder::kPlanar), ElementsAre('a', 'c', 'e', 'b', 'd', 'f'));
   EXPECT_THAT(InterleavedBytes("abcdef", 3, PixelOrder::kInterleaved), ElementsAre('a', 'b', 'c', 'd', 'e', 'f'));

@@ -46,19 +46,37 @@ v1::RawTensor Pixels(v1::RawTensor::Layout layout, v1::RawTensor::DataType type,
   return raw;
 }
 
-absl::StatusOr<PictureInput> Input(const v1::RawTensor& raw) {
+v1::ClassifyRequest RequestOf(const v1::RawTensor& raw) {
   v1::ClassifyRequest request;
   *request.mutable_tensor() = raw;
-  const v1::ModelConfig config = SmallNativeConfig();
-  const auto geometry = PlanGeometry(config.preprocessing(), Size{kHeight, kWidth});
-  EXPECT_TRUE(geometry.ok()) << geometry.status();
-  return MakePictureInput(request, config.preprocessing(), *geometry);
+  return request;
 }
 
-std::vector<float> Values(const absl::StatusOr<PictureInput>& input) {
+// What becomes of a tensor, beside the request that it may be a view of.
+class Input {
+ public:
+  explicit Input(const v1::RawTensor& raw) : request_(RequestOf(raw)) {
+    const v1::ModelConfig config = SmallNativeConfig();
+    const auto geometry = PlanGeometry(config.preprocessing(), Size{kHeight, kWidth});
+    EXPECT_TRUE(geometry.ok()) << geometry.status();
+    input_ = MakePictureInput(request_, config.preprocessing(), *geometry);
+  }
+
+  bool ok() const { return input_.ok(); }
+  const absl::Status& status() const { return input_.status(); }
+  const v1::RawTensor& raw() const { return request_.tensor(); }
+  const PictureInput& operator*() const { return *input_; }
+
+ private:
+  const v1::ClassifyRequest request_;
+  absl::StatusOr<PictureInput> input_;
+};
+
+std::vector<float> Values(const Input& input) {
   EXPECT_TRUE(input.ok()) << input.status();
   if (!input.ok()) return {};
-  return input->tensor.values;
+  const engine::Picture& pixels = (*input).pixels;
+  return {pixels.data, pixels.data + size_t{1} * pixels.channels * pixels.height * pixels.width};
 }
 
 TEST(MakePictureInput, LayoutsAndTypesOfTheSamePixelsGiveTheSameInput) {
@@ -105,6 +123,15 @@ TEST(MakePictureInput, ANormalizedTensorIsTakenAsItIs) {
   EXPECT_EQ(chw, hwc);
   ASSERT_EQ(chw.size(), size_t{3} * kHeight * kWidth);
   EXPECT_FLOAT_EQ(chw[2 * kHeight * kWidth + 7], (2 * 7 + 40) / 255.0f);
+}
+
+// No copy of what lies as the model reads it.
+TEST(MakePictureInput, ANormalizedPlanarTensorIsReadWhereItIs) {
+  const Input input(Pixels(v1::RawTensor::CHW, v1::RawTensor::DATA_FLOAT32, true));
+  ASSERT_TRUE(input.ok());
+  EXPECT_EQ(static_cast<const void*>((*input).pixels.data), input.raw().data().data());
+  EXPECT_EQ((*input).pixels.height, kHeight);
+  EXPECT_EQ((*input).pixels.width, kWidth);
 }
 
 TEST(MakePictureInput, RefusesNumbersThatCannotBePixels) {
