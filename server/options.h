@@ -35,6 +35,9 @@ struct ServerOptions {
   bool allow_empty = false;
   // host:port of /metrics, /healthz and /readyz. Port 0 picks a free one; empty turns the page off.
   std::string metrics = "0.0.0.0:8501";
+  // Between two texts of /metrics, on the average: a scraper that asks a hundred times a second would take processor
+  // time from the executors. No flag; zero puts one together for everyone who asks.
+  absl::Duration scrape_period = absl::Milliseconds(250);
   // host:port of the Open Inference Protocol over HTTP (/v2). Plaintext, and a thread for each request: gRPC is for
   // load. Port 0 picks a free one; empty turns it off.
   std::string http = {};

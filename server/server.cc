@@ -117,6 +117,7 @@ class RunningServer : public Server {
     }
     if (!options_.metrics.empty()) {
       Keep(HttpEndpoint::Start(options_.metrics, {.metrics = &metrics_,
+                                                  .scrape_period = options_.scrape_period,
                                                   .not_ready = [this] { return WhyNotReady(); },
                                                   .status = [this] { return status_.Read(); }}),
            http_, metrics_address_, faults);

@@ -4,10 +4,13 @@
 #include <prometheus/collectable.h>
 #include <prometheus/text_serializer.h>
 
+#include <memory>
 #include <utility>
 
 #include "base/status_macros.h"
+#include "server/clock.h"
 #include "server/lifecycle/crash_stack.h"
+#include "server/observability/kept_text.h"
 
 namespace vitrine {
 namespace {
@@ -26,11 +29,9 @@ HttpResponse Html(std::string body) {
           .headers = {{"Cache-Control", "no-store"}, {"Content-Security-Policy", kContentSecurityPolicy}}};
 }
 
-HttpResponse Page(const HttpEndpoint::Sources& sources, const std::string& path, const std::string& query) {
-  if (path == "/metrics") {
-    return {.type = "text/plain; version=0.0.4; charset=utf-8",
-            .body = prometheus::TextSerializer().Serialize(sources.metrics->Collect())};
-  }
+HttpResponse Page(const HttpEndpoint::Sources& sources, KeptText& metrics, const std::string& path,
+                  const std::string& query) {
+  if (path == "/metrics") return {.type = "text/plain; version=0.0.4; charset=utf-8", .body = metrics.Get()};
   if (path == "/healthz") return Text("ok\n");
   if (path == "/readyz") {
     const std::string reason = sources.not_ready();
@@ -53,10 +54,13 @@ absl::StatusOr<std::unique_ptr<HttpEndpoint>> HttpEndpoint::Start(const std::str
                                      .keep_alive = absl::ZeroDuration(),
                                      .read_only = true,
                                      .max_all_bodies_bytes = 16 << 20};
+  const auto metrics = std::make_shared<KeptText>(SteadyClock(), sources.scrape_period, [of = sources.metrics] {
+    return prometheus::TextSerializer().Serialize(of->Collect());
+  });
   ASSIGN_OR_RETURN(std::unique_ptr<HttpServer> server,
-                   HttpServer::Start(options, [sources = std::move(sources)](HttpRequest& request) {
+                   HttpServer::Start(options, [sources = std::move(sources), metrics](HttpRequest& request) {
                      const CrashHandlerStack crash_stack;
-                     HttpResponse page = Page(sources, request.path(), request.query());
+                     HttpResponse page = Page(sources, *metrics, request.path(), request.query());
                      page.headers.emplace_back("X-Content-Type-Options", "nosniff");
                      return page;
                    }));

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "base/http/server.h"
 #include "server/observability/status.h"
 
@@ -24,7 +25,8 @@ namespace vitrine {
 class HttpEndpoint {
  public:
   struct Sources {
-    const prometheus::Collectable* metrics = nullptr;  // must outlive the endpoint
+    const prometheus::Collectable* metrics = nullptr;     // must outlive the endpoint
+    absl::Duration scrape_period = absl::ZeroDuration();  // see KeptText
     // Empty when ready, else the reason in one sentence.
     std::function<std::string()> not_ready;
     std::function<ServerStatus()> status = {};  // null: there is no /statusz

@@ -4,6 +4,7 @@ list(APPEND server_sources
   observability/families.cc
   observability/histogram.cc
   observability/http_endpoint.cc
+  observability/kept_text.cc
   observability/library_log.cc
   observability/log.cc
   observability/metrics.cc

@@ -72,6 +72,7 @@ absl::Status Scheduler::Enqueue(InferenceRequest& request) {
     throw;
   }
   ++next_sequence_;
+  if (depth_.requests == 0) oldest_ = waiting.arrival;
   depth_.requests += 1;
   depth_.bytes += node.mapped().bytes;
   depth_.tokens += waiting.tokens;
@@ -149,14 +150,8 @@ void Scheduler::Stop(absl::Duration drain) {
 Scheduler::Depth Scheduler::depth() const {
   const absl::Time now = clock_.Now();
   MutexLock lock(mutex_);
-  absl::Time oldest = now;
-  for (const auto& [key, queues] : queues_) {
-    for (const Queue& queue : queues) {
-      for (const auto& [order, entry] : queue) oldest = std::min(oldest, entry.waiting.arrival);
-    }
-  }
   Depth depth = depth_;
-  depth.oldest = now - oldest;
+  if (depth.requests > 0) depth.oldest = now - oldest_;
   return depth;
 }
 
@@ -219,6 +214,7 @@ std::unique_ptr<InferenceRequest> Scheduler::Take(const WaitingRequest& waiting,
 
 std::vector<Scheduler::Dropped> Scheduler::TakeDead() {
   const absl::Time now = clock_.Now();
+  oldest_ = now;
   std::vector<std::pair<WaitingRequest, absl::Status>> dead;
   for (const auto& [key, queues] : queues_) {
     for (const Queue& queue : queues) {
@@ -227,6 +223,8 @@ std::vector<Scheduler::Dropped> Scheduler::TakeDead() {
           dead.emplace_back(entry.waiting, End().cancelled);
         } else if (entry.waiting.deadline <= now) {
           dead.emplace_back(entry.waiting, End().expired);
+        } else {
+          oldest_ = std::min(oldest_, entry.waiting.arrival);
         }
       }
     }

@@ -61,9 +61,9 @@ class Scheduler {
     int64_t requests = 0;
     int64_t bytes = 0;
     int64_t tokens = 0;
-    absl::Duration oldest;  // age of the request that waits longest
+    absl::Duration oldest;  // age of the request that waited longest at the last sweep, or came first after it
   };
-  // What waits. Looks at each of them.
+  // What waits.
   Depth depth() const;
 
  private:
@@ -105,7 +105,8 @@ class Scheduler {
   CondVar empty_;                                               // for Stop
   std::map<Key, CallerQueues> queues_ ABSL_GUARDED_BY(mutex_);  // no empty CallerQueues
   CallerTurns turns_ ABSL_GUARDED_BY(mutex_);
-  Depth depth_ ABSL_GUARDED_BY(mutex_);
+  Depth depth_ ABSL_GUARDED_BY(mutex_);  // but for `oldest`
+  absl::Time oldest_ ABSL_GUARDED_BY(mutex_);
   uint64_t next_sequence_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t next_batch_ ABSL_GUARDED_BY(mutex_) = 1;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;

@@ -22,6 +22,7 @@ ServerOptions TestOptions(const std::filesystem::path& repository) {
   options.repository = repository.string();
   options.rpc.listen = "127.0.0.1:0";
   options.metrics = "127.0.0.1:0";
+  options.scrape_period = absl::ZeroDuration();  // tests look at once at what they did
   options.registry.poll_interval = absl::Milliseconds(50);
   options.drain_deadline = absl::Seconds(10);
   // A machine that does other things too must not change what is admitted.

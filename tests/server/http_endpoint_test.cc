@@ -6,6 +6,7 @@
 #include <prometheus/collectable.h>
 #include <prometheus/metric_family.h>
 
+#include <atomic>
 #include <string>
 #include <vector>
 
@@ -21,7 +22,14 @@ using ::testing::StartsWith;
 
 class NoMetrics : public prometheus::Collectable {
  public:
-  std::vector<prometheus::MetricFamily> Collect() const override { return {}; }
+  std::vector<prometheus::MetricFamily> Collect() const override {
+    ++collected_;
+    return {};
+  }
+  int collected() const { return collected_; }
+
+ private:
+  mutable std::atomic<int> collected_ = 0;
 };
 
 absl::StatusOr<std::unique_ptr<HttpEndpoint>> Start(const std::string& address) {
@@ -46,6 +54,18 @@ TEST(HttpEndpoint, ATakenPortIsRefusedInTheServersOwnWords) {
   EXPECT_EQ(second.status().code(), absl::StatusCode::kUnavailable);
   EXPECT_THAT(std::string(second.status().message()),
               AllOf(HasSubstr((*first)->address()), HasSubstr("in use"), Not(HasSubstr("null context"))));
+}
+
+TEST(HttpEndpoint, AScraperWithoutPauseIsGivenTheLastText) {
+  const NoMetrics metrics;
+  const auto endpoint = HttpEndpoint::Start(
+      "127.0.0.1:0", {.metrics = &metrics, .scrape_period = absl::Hours(1), .not_ready = [] { return std::string(); }});
+  ASSERT_TRUE(endpoint.ok()) << endpoint.status();
+  for (int i = 0; i < 30; ++i) {
+    const std::string head = "GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+    EXPECT_THAT(testing::AnswerToADrip((*endpoint)->address(), head), StartsWith("HTTP/1.1 200"));
+  }
+  EXPECT_EQ(metrics.collected(), 8);
 }
 
 // Each such client held a thread, and sixteen of them the probes and the metrics.

@@ -106,6 +106,23 @@ TEST_F(SchedulerTest, ExpiredWorkIsAnsweredWhileEveryExecutorIsBusy) {
   EXPECT_EQ(scheduler.depth().requests, 1);
 }
 
+TEST_F(SchedulerTest, TheOldestIsThatOfTheLastSweepOrTheFirstSince) {
+  Scheduler scheduler({.max_batch_images = 1}, clock_, /*sweep=*/false);
+  EXPECT_EQ(scheduler.depth().oldest, absl::ZeroDuration());
+  scheduler.Submit(Request(0));
+  clock_.Advance(absl::Seconds(2));
+  scheduler.Submit(Request(1));
+  clock_.Advance(absl::Seconds(1));
+  EXPECT_EQ(scheduler.depth().oldest, absl::Seconds(3));
+  EXPECT_THAT(Ids(scheduler.NextBatch()), ElementsAre("0"));
+  scheduler.Sweep();
+  EXPECT_EQ(scheduler.depth().oldest, absl::Seconds(1));
+  EXPECT_THAT(Ids(scheduler.NextBatch()), ElementsAre("1"));
+  EXPECT_EQ(scheduler.depth().oldest, absl::ZeroDuration());
+  scheduler.Submit(Request(2));
+  EXPECT_EQ(scheduler.depth().oldest, absl::ZeroDuration()) << "what came last is the oldest of one";
+}
+
 TEST_F(SchedulerTest, CancelledAndExpiredWorkNeverReachesAnExecutor) {
   Scheduler scheduler({}, clock_, /*sweep=*/false);
   InferenceRequest cancelled = Request(0), expired = Request(1);
