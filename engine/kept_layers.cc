@@ -40,9 +40,11 @@ std::vector<OperatorGroup> NarrowableOperators(const program::Program& program) 
     size_t own = kNone;
     const auto* const linear = op.As<program::Linear>();
     const auto* const grid = op.As<program::ConvolveGrid>();
+    const auto* const attend = op.As<program::Attend>();
     if (linear != nullptr && linear->code >= 0) {
       add(products.try_emplace({op.inputs[0].id, op.weights[0]}, kNone).first->second, op);
-    } else if (linear != nullptr || (grid != nullptr && !grid->depthwise)) {
+    } else if (linear != nullptr || (grid != nullptr && !grid->depthwise) ||
+               (attend != nullptr && !attend->class_query) || op.As<program::AttendChannels>() != nullptr) {
       add(own, op);
     } else if (has_stem && op.As<program::Convolve>() != nullptr) {
       add(stem, op);

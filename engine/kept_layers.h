@@ -18,8 +18,9 @@ namespace vitrine {
 // Operators, by name, that are multiplied in narrow numbers together or not at all; never empty.
 using OperatorGroup = std::vector<std::string>;
 
-// What engines can multiply in narrow numbers, in the program's order: every linear map and dense convolution of a grid
-// by itself, those that share one product together, and all convolutions of pictures together, if none of them pools.
+// What engines can multiply in narrow numbers, in the program's order: every linear map, dense convolution of a grid
+// and attention of tokens or channels by itself, those that share one product together, and all convolutions of
+// pictures together, if none of them pools.
 std::vector<OperatorGroup> NarrowableOperators(const program::Program& program);
 
 // Places of groups, the one with the largest error first; what is no number goes before all, and of equal ones the

@@ -19,6 +19,7 @@ std::optional<Precision> ParsePrecision(std::string_view name);
 
 // How a model is computed: in which precision, and which of its operators, by name, are kept from it because they would
 // cost accuracy. What is kept from int8 is bf16 where the CPU multiplies that, else fp32; what is kept from bf16, fp32.
+// Attention's own products, whose both sides are activations, are bf16 in int8 too, and fp32 where kept.
 struct PrecisionChoice {
   Precision precision = Precision::kFp32;
   std::set<std::string> kept;

@@ -135,6 +135,11 @@ const NarrowKernels* Compiler::NumbersOf(const Operator& op) const {
   return choice_.precision == Precision::kBf16 && !kept ? instructions_.bf16 : nullptr;
 }
 
+// Bytes would need ranges of both sides, and a softmax's weights have few bits as it is.
+const NarrowKernels* Compiler::ProductsOf(const Operator& op) const {
+  return choice_.precision == Precision::kFp32 || choice_.kept.contains(op.name) ? nullptr : instructions_.bf16;
+}
+
 // A neighbourhood has no range of its own that its bytes could stand for, as rows of tokens have.
 bool Compiler::HasNarrowStem() const {
   if (choice_.precision == Precision::kFp32 || instructions_.bf16 == nullptr) return false;
@@ -319,7 +324,9 @@ void Compiler::Do(const Operator& op, const program::Attend& attend) {
     scaled.scale *= std::accumulate(map.begin(), map.end(), 0.0);
     offsets = KeyOffsets(map, 1 + program_.table().cells());
   }
-  Add(op, MakeAttend(scaled, qkv[0], qkv[1], qkv[2], std::move(offsets), Write(op.output)));
+  // For one query keys would be laid out that are read once.
+  const NarrowKernels* const bf16 = attend.class_query ? nullptr : ProductsOf(op);
+  Add(op, MakeAttend(scaled, qkv[0], qkv[1], qkv[2], std::move(offsets), Write(op.output), bf16));
 }
 
 void Compiler::Do(const Operator& op, const program::AttendChannels& attend) {
@@ -329,7 +336,7 @@ void Compiler::Do(const Operator& op, const program::AttendChannels& attend) {
   } else {
     for (const Value input : op.inputs) qkv.push_back(Read(input));
   }
-  Add(op, MakeAttendChannels(attend, qkv[0], qkv[1], qkv[2], Copy(op, 0), Write(op.output)));
+  Add(op, MakeAttendChannels(attend, qkv[0], qkv[1], qkv[2], Copy(op, 0), Write(op.output), ProductsOf(op)));
 }
 
 void Compiler::Do(const Operator& op, const program::AttendLinearly& attend) {

@@ -68,6 +68,9 @@ class Compiler {
   LinearWeights WeightsOf(const Operator& op, const program::Linear& linear) const;
   // Narrow numbers of the operator, or null for fp32.
   const NarrowKernels* NumbersOf(const Operator& op) const;
+  // The kernels for the products of an operator whose both sides are activations, bf16 in all narrow precisions, or
+  // null for fp32.
+  const NarrowKernels* ProductsOf(const Operator& op) const;
   // Whether every convolution of pictures and maps can be bf16, and is to be.
   bool HasNarrowStem() const;
   std::shared_ptr<const LinearMatrix> Pack(const Operator& op, const LinearWeights& weights,

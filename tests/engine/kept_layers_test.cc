@@ -35,7 +35,9 @@ TEST(NarrowableOperators, NamesEveryProductOfEveryFamilyOnce) {
       const auto* grid = op.As<program::ConvolveGrid>();
       const bool of_grid = grid != nullptr && !grid->depthwise;
       const bool of_pictures = op.As<program::Convolve>() != nullptr && !pools;
-      if (of_grid || of_pictures || op.As<program::Linear>() != nullptr) expected.insert(op.name);
+      const auto* attend = op.As<program::Attend>();
+      const bool attends = attend != nullptr ? !attend->class_query : op.As<program::AttendChannels>() != nullptr;
+      if (of_grid || of_pictures || attends || op.As<program::Linear>() != nullptr) expected.insert(op.name);
     }
     for (const OperatorGroup& group : NarrowableOperators(model->program())) {
       EXPECT_THAT(group, ::testing::Not(IsEmpty())) << form.name;

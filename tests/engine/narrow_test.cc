@@ -40,10 +40,12 @@ double ToleranceOf(Precision precision) {
   return precision == Precision::kBf16 ? 0.02 : 0.03;
 }
 
-std::set<std::string> ConvolutionsOfPictures(const program::Program& program) {
+// What is never bytes: where it is kept from int8 it is fp32.
+std::set<std::string> Bf16InInt8(const program::Program& program) {
   std::set<std::string> names;
   for (const program::Operator& op : program.operators()) {
-    if (op.As<program::Convolve>() != nullptr) names.insert(op.name);
+    const bool attends = op.As<program::Attend>() != nullptr || op.As<program::AttendChannels>() != nullptr;
+    if (attends || op.As<program::Convolve>() != nullptr) names.insert(op.name);
   }
   return names;
 }
@@ -71,7 +73,7 @@ TEST_P(Narrow, IsNearTheReference) {
   EXPECT_NE(Apart(ours, reference), 0);
 }
 
-// With everything kept, bf16 is fp32, and int8 is bf16 where there is any but for convolutions of pictures.
+// With everything kept, bf16 is fp32, and int8 is bf16 where there is any but for what is never bytes.
 TEST_P(Narrow, WhatIsKeptIsWider) {
   PrecisionChoice choice = {.precision = narrow().precision, .kept = {}};
   const Compiled fp32(form().config, narrow().path);
@@ -80,7 +82,7 @@ TEST_P(Narrow, WhatIsKeptIsWider) {
   const bool widest =
       narrow().precision == Precision::kBf16 || !engine::CanCompute(Precision::kBf16, narrow().path).ok();
   PrecisionChoice next;
-  if (!widest) next = {.precision = Precision::kBf16, .kept = ConvolutionsOfPictures(*fp32.program)};
+  if (!widest) next = {.precision = Precision::kBf16, .kept = Bf16InInt8(*fp32.program)};
   const Compiled wider(form().config, narrow().path, next);
   const std::vector<at::Tensor> pictures = Pictures();
   EXPECT_EQ(kept.ByEngine(pictures), wider.ByEngine(pictures));

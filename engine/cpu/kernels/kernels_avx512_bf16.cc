@@ -22,6 +22,12 @@ struct Avx512Bf16 {
   }
   static Sums Dot(Words a, Words w, Sums sums) { return _mm512_dpbf16_ps(sums, (__m512bh)a, (__m512bh)w); }
   static V::Reg Floats(Sums sums) { return sums; }
+  static void Store(std::byte* to, Words groups) { _mm512_storeu_si512(to, groups); }
+  static Words Pair(V::Reg even, V::Reg odd) {
+    const __m512i low = _mm512_cvtepu16_epi32(V::Narrow(even)), high = _mm512_cvtepu16_epi32(V::Narrow(odd));
+    return _mm512_or_si512(low, _mm512_slli_epi32(high, 16));
+  }
+  static float Largest(V::Reg v) { return _mm512_reduce_max_ps(v); }
 };
 
 }  // namespace

@@ -10,6 +10,11 @@ struct PortableGroups {
   using V = cpu::Portable;
   typedef uint32_t Words __attribute__((vector_size(16)));
 
+  static float Largest(V::Reg v) {
+    const V::Reg pairs = V::Max(v, V::Reg{v[2], v[3], v[2], v[3]});
+    return pairs[0] > pairs[1] ? pairs[0] : pairs[1];
+  }
+
   static Words Load(const std::byte* groups) {
     Words words;
     __builtin_memcpy(&words, groups, sizeof(words));
@@ -32,6 +37,15 @@ struct PortableBf16 : PortableGroups {
     return sums + ((Sums)high_a * (Sums)high_w + (Sums)low_a * (Sums)low_w);
   }
   static V::Reg Floats(Sums sums) { return sums; }
+  static void Store(std::byte* to, Words groups) { __builtin_memcpy(to, &groups, sizeof(groups)); }
+  static Words Pair(V::Reg even, V::Reg odd) {
+    Words groups = {};
+    for (int i = 0; i < V::kLanes; ++i) {
+      const auto low = static_cast<uint32_t>(cpu::ToBf16(even[i])), high = static_cast<uint32_t>(cpu::ToBf16(odd[i]));
+      groups[i] = low | high << 16;
+    }
+    return groups;
+  }
 };
 
 struct PortableInt8 : PortableGroups {
@@ -53,10 +67,6 @@ struct PortableInt8 : PortableGroups {
   static float Least(V::Reg v) {
     const V::Reg pairs = V::Min(v, V::Reg{v[2], v[3], v[2], v[3]});
     return pairs[0] < pairs[1] ? pairs[0] : pairs[1];
-  }
-  static float Largest(V::Reg v) {
-    const V::Reg pairs = V::Max(v, V::Reg{v[2], v[3], v[2], v[3]});
-    return pairs[0] > pairs[1] ? pairs[0] : pairs[1];
   }
 };
 

@@ -108,7 +108,7 @@ void NarrowTile(const NarrowGemmCall& call, int64_t row, int64_t column, const s
   const std::byte* part = call.a + row * call.a_stride;
   for (int64_t p = 0; p < call.parts; ++p, part += call.part_stride) {
     const std::byte* a = part;
-    for (int64_t k = 0; k < call.groups; ++k, a += kGroupBytes, weights += kVectors * kVectorBytes<N>) {
+    for (int64_t k = 0; k < call.groups; ++k, a += call.group_stride, weights += kVectors * kVectorBytes<N>) {
       typename N::Words w[kVectors];
 #pragma GCC unroll 2
       for (int v = 0; v < kVectors; ++v) {

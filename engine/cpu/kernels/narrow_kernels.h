@@ -25,7 +25,7 @@ struct RowRange {
 // to which the bias is added at its end: of bf16 the CPU's own sum of two products and fp32, of bytes exact integers.
 struct NarrowGemmCall {
   const std::byte* a;
-  int64_t a_stride;  // bytes
+  int64_t a_stride;  // bytes, from row to row
   int64_t rows;
   int64_t groups;           // of one part
   const RowRange* ranges;   // of bytes: one a row
@@ -41,7 +41,8 @@ struct NarrowGemmCall {
   cpu::Bf16* narrow;  // whose rows are y_stride numbers apart as well
   int64_t y_stride;
   int64_t parts = 1;
-  int64_t part_stride = 0;  // bytes
+  int64_t part_stride = 0;             // bytes
+  int64_t group_stride = kGroupBytes;  // bytes from group to group of a row
 };
 
 // The kernels of one instruction set and one kind of number. No kernel takes memory or locks.
@@ -54,6 +55,14 @@ struct NarrowKernels {
   // Rows of x as groups, filled up with zeros to a whole one; `epsilon` below 0, or as normalize makes them. Of bytes
   // the least of a row is 0 and its largest 255.
   void (*take)(cpu::View<const float> x, float epsilon, std::byte* a, int64_t a_stride, RowRange* ranges);
+
+  // Of bf16 alone, for products whose both sides are activations: x [inputs, outputs] or [outputs, inputs] as the
+  // panels of a right side (see PackPanels), in groups of two inputs; what fills up a group or a vector is zero.
+  void (*pack_inputs)(cpu::View<const float> x, std::byte* panels);
+  void (*pack_outputs)(cpu::View<const float> x, std::byte* panels);
+  // 2^(scale x + offset) of its column, of every row in parts of its sum, as groups. Columns are whole vectors; those
+  // that do not count have an offset of minus infinity. x holds something else afterwards.
+  void (*softmax_rows)(cpu::View<float> x, float scale, const float* offsets, std::byte* a, int64_t a_stride);
 
   // For peaks.h; see Kernels.
   int64_t multiply_adds_of_round;

@@ -2,6 +2,7 @@
 #ifndef VITRINE_ENGINE_CPU_KERNELS_NARROW_TABLE_H_
 #define VITRINE_ENGINE_CPU_KERNELS_NARROW_TABLE_H_
 
+#include "engine/cpu/kernels/narrow_attention_kernel.h"
 #include "engine/cpu/kernels/narrow_gemm_kernel.h"
 #include "engine/cpu/kernels/narrow_rows_kernel.h"
 #include "engine/cpu/kernels/peak_kernel.h"
@@ -38,12 +39,18 @@ constexpr NarrowKernels NarrowTableOf() {
                          .panel_columns = kTileVectors * V::kLanes,
                          .gemm = RunNarrowGemm<N>,
                          .take = nullptr,
+                         .pack_inputs = nullptr,
+                         .pack_outputs = nullptr,
+                         .softmax_rows = nullptr,
                          .multiply_adds_of_round = int64_t{kChains} * V::kLanes * N::kNumbers,
                          .multiply_adds = RunNarrowMultiplyAdds<N>};
   if constexpr (N::kNumbers == 4) {
     table.take = TakeBytes<N>;
   } else {
     table.take = TakeBf16<V>;
+    table.pack_inputs = PackInputs<N>;
+    table.pack_outputs = PackOutputs<N>;
+    table.softmax_rows = SoftmaxRows<N>;
   }
   return table;
 }

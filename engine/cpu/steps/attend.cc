@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tokens that attend to tokens: softmax(scale q k^T + offsets) v per image and head.
+#include "engine/cpu/steps/attend.h"
+
 #include <algorithm>
 #include <utility>
-
-#include "engine/cpu/steps/heads.h"
-#include "engine/cpu/steps/steps.h"
 
 namespace vitrine::engine {
 namespace {
@@ -12,135 +10,119 @@ namespace {
 // Queries whose weights are at hand at a time, so that they stay in the first caches; a multiple of every vector.
 constexpr int64_t kQueries = 48;
 
-class Attend : public Step {
- public:
-  Attend(const program::Attend& attend, Operand q, Operand k, Operand v, std::vector<float> key_offsets, Operand y)
-      : heads_(attend.heads),
-        layer_(attend.layer),
-        source_(attend.class_query ? AttentionSource::kClassQuery : AttentionSource::kTokens),
-        scale_(static_cast<float>(attend.scale)),
-        q_(q),
-        k_(k),
-        v_(v),
-        y_(y),
-        key_offsets_(std::move(key_offsets)) {
-    reads = {q, k, v};
-    writes = y;
-  }
-
-  int64_t Scratch(const Frame& frame) const override { return (frame.most_tokens() + q_.columns) * kQueries; }
-
-  StepCost CostOn(const Frame& frame) const override {
-    StepCost cost = {.kind = StepKind::kProduct};
-    for (int image = 0; image < frame.images(); ++image) {
-      cost.multiply_adds += 2 * frame.Of(y_, image).rows * frame.Of(k_, image).rows * q_.columns;
-    }
-    return cost;
-  }
-
-  void Run(const Frame& frame) const override {
-    const int64_t width = q_.columns / heads_;
-    for (int image = 0; image < frame.images(); ++image) {
-      if (frame.Watched(image, source_, layer_)) HandOut(frame, image);
-      const View<float> y = frame.Of(y_, image);  // one row where only class tokens are wanted
-      View<float> q = frame.Of(q_, image);
-      q.rows = y.rows;
-      for (int head = 0; head < heads_; ++head) {
-        const View<const float> k = Head(frame.Of(k_, image), head, width), v = Head(frame.Of(v_, image), head, width);
-        for (int64_t first = 0; first < y.rows; first += kQueries) {
-          const int64_t count = std::min(kQueries, y.rows - first);
-          const View<float> queries = Part(Head(q, head, width), first, count);
-          Mix(frame, queries, k, v, Part(Head(y, head, width), first, count));
-        }
-      }
-    }
-  }
-
- private:
-  static View<float> Part(View<float> x, int64_t first, int64_t rows) {
-    return {x.Row(first), rows, x.columns, x.stride};
-  }
-
-  // scale q k^T in scratch, transposed, [keys, queries], so that a softmax is taken along vectors.
-  float* Scores(const Frame& frame, View<const float> q, View<const float> k) const {
-    float* const scores = frame.scratch();
-    float* const flat = scores + k.rows * q.rows;  // [width, queries], scaled
-    for (int64_t c = 0; c < q.columns; ++c) {
-      for (int64_t i = 0; i < q.rows; ++i) flat[c * q.rows + i] = scale_ * q.Row(i)[c];
-    }
-    frame.kernels().product({.a = k.data,
-                             .a_row = k.stride,
-                             .a_inner = 1,
-                             .b = flat,
-                             .b_stride = q.rows,
-                             .rows = k.rows,
-                             .inner = k.columns,
-                             .columns = q.rows,
-                             .y = scores,
-                             .y_stride = q.rows});
-    return scores;
-  }
-
-  void Softmax(const Frame& frame, float* scores, int64_t keys, int64_t queries) const {
-    for (size_t key = 0; key < std::min(key_offsets_.size(), static_cast<size_t>(keys)); ++key) {
-      float* const row = scores + static_cast<int64_t>(key) * queries;
-      for (int64_t i = 0; i < queries; ++i) row[i] += key_offsets_[key];
-    }
-    frame.kernels().softmax_columns(scores, keys, queries);
-  }
-
-  void Mix(const Frame& frame, View<const float> q, View<const float> k, View<const float> v, View<float> y) const {
-    float* const weights = Scores(frame, q, k);
-    Softmax(frame, weights, k.rows, q.rows);
-    frame.kernels().product({.a = weights,
-                             .a_row = 1,
-                             .a_inner = q.rows,
-                             .b = v.data,
-                             .b_stride = v.stride,
-                             .rows = q.rows,
-                             .inner = k.rows,
-                             .columns = v.columns,
-                             .y = y.data,
-                             .y_stride = y.stride});
-  }
-
-  // The explicit matrices of one image, for whoever asked: of all its queries, whatever the model needs itself.
-  void HandOut(const Frame& frame, int image) const {
-    const int64_t width = q_.columns / heads_;
-    const View<float> all = frame.Of(q_, image), keys = frame.Of(k_, image);
-    AttentionTap::Matrices matrices;
-    const auto append = [](const float* from, int64_t queries, int64_t count, FloatArray& to) {
-      for (int64_t i = 0; i < queries; ++i) {
-        for (int64_t j = 0; j < count; ++j) to.values.push_back(from[j * queries + i]);
-      }
-    };
-    for (int head = 0; head < heads_; ++head) {
-      const View<const float> k = Head(keys, head, width);
-      for (int64_t first = 0; first < all.rows; first += kQueries) {
-        const View<float> q = Part(Head(all, head, width), first, std::min(kQueries, all.rows - first));
-        float* const scores = Scores(frame, q, k);
-        append(scores, q.rows, k.rows, matrices.scores);
-        Softmax(frame, scores, k.rows, q.rows);
-        append(scores, q.rows, k.rows, matrices.weights);
-      }
-    }
-    matrices.scores.shape = matrices.weights.shape = {heads_, all.rows, keys.rows};
-    frame.attention->Put(frame.first_image() + image, source_, layer_, std::move(matrices));
-  }
-
-  const int heads_;
-  const int layer_;
-  const AttentionSource source_;
-  const float scale_;
-  const Operand q_, k_, v_, y_;
-  const std::vector<float> key_offsets_;  // of as many keys as the model can have, or empty
-};
-
 }  // namespace
 
-StepPtr MakeAttend(const program::Attend& attend, Operand q, Operand k, Operand v, std::vector<float> key_offsets,
-                   Operand y) {
-  return std::make_unique<Attend>(attend, q, k, v, std::move(key_offsets), y);
+Attend::Attend(const program::Attend& attend, Operand q, Operand k, Operand v, std::vector<float> key_offsets,
+               Operand y)
+    : heads_(attend.heads),
+      layer_(attend.layer),
+      source_(attend.class_query ? AttentionSource::kClassQuery : AttentionSource::kTokens),
+      scale_(static_cast<float>(attend.scale)),
+      q_(q),
+      k_(k),
+      v_(v),
+      y_(y),
+      key_offsets_(std::move(key_offsets)) {
+  reads = {q, k, v};
+  writes = y;
+}
+
+int64_t Attend::Scratch(const Frame& frame) const {
+  return (frame.most_tokens() + q_.columns) * kQueries;
+}
+
+StepCost Attend::CostOn(const Frame& frame) const {
+  StepCost cost = {.kind = StepKind::kProduct};
+  for (int image = 0; image < frame.images(); ++image) {
+    cost.multiply_adds += 2 * frame.Of(y_, image).rows * frame.Of(k_, image).rows * q_.columns;
+  }
+  return cost;
+}
+
+void Attend::Run(const Frame& frame) const {
+  const int64_t width = head_width();
+  for (int image = 0; image < frame.images(); ++image) {
+    if (frame.Watched(image, source_, layer_)) HandOut(frame, image);
+    const View<float> y = frame.Of(y_, image);  // one row where only class tokens are wanted
+    View<float> q = frame.Of(q_, image);
+    q.rows = y.rows;
+    for (int head = 0; head < heads_; ++head) {
+      MixHead(frame, Head(q, head, width), Head(frame.Of(k_, image), head, width),
+              Head(frame.Of(v_, image), head, width), Head(y, head, width));
+    }
+  }
+}
+
+void Attend::MixHead(const Frame& frame, View<const float> q, View<const float> k, View<const float> v,
+                     View<float> y) const {
+  for (int64_t first = 0; first < y.rows; first += kQueries) {
+    const int64_t queries = std::min(kQueries, y.rows - first);
+    float* const weights = Scores(frame, RowsFrom(q, first, queries), k);
+    Softmax(frame, weights, k.rows, queries);
+    frame.kernels().product({.a = weights,
+                             .a_row = 1,
+                             .a_inner = queries,
+                             .b = v.data,
+                             .b_stride = v.stride,
+                             .rows = queries,
+                             .inner = k.rows,
+                             .columns = v.columns,
+                             .y = y.Row(first),
+                             .y_stride = y.stride});
+  }
+}
+
+// scale q k^T in scratch, transposed, [keys, queries], so that a softmax is taken along vectors.
+float* Attend::Scores(const Frame& frame, View<const float> q, View<const float> k) const {
+  float* const scores = frame.scratch();
+  float* const flat = scores + k.rows * q.rows;  // [width, queries], scaled
+  for (int64_t c = 0; c < q.columns; ++c) {
+    for (int64_t i = 0; i < q.rows; ++i) flat[c * q.rows + i] = scale_ * q.Row(i)[c];
+  }
+  frame.kernels().product({.a = k.data,
+                           .a_row = k.stride,
+                           .a_inner = 1,
+                           .b = flat,
+                           .b_stride = q.rows,
+                           .rows = k.rows,
+                           .inner = k.columns,
+                           .columns = q.rows,
+                           .y = scores,
+                           .y_stride = q.rows});
+  return scores;
+}
+
+void Attend::Softmax(const Frame& frame, float* scores, int64_t keys, int64_t queries) const {
+  for (size_t key = 0; key < std::min(key_offsets_.size(), static_cast<size_t>(keys)); ++key) {
+    float* const row = scores + static_cast<int64_t>(key) * queries;
+    for (int64_t i = 0; i < queries; ++i) row[i] += key_offsets_[key];
+  }
+  frame.kernels().softmax_columns(scores, keys, queries);
+}
+
+// The explicit matrices of one image, for whoever asked: of all its queries, whatever the model needs itself, and of
+// the same q and k in fp32, whatever they are multiplied in.
+void Attend::HandOut(const Frame& frame, int image) const {
+  const int64_t width = head_width();
+  const View<float> all = frame.Of(q_, image), keys = frame.Of(k_, image);
+  AttentionTap::Matrices matrices;
+  const auto append = [](const float* from, int64_t queries, int64_t count, FloatArray& to) {
+    for (int64_t i = 0; i < queries; ++i) {
+      for (int64_t j = 0; j < count; ++j) to.values.push_back(from[j * queries + i]);
+    }
+  };
+  for (int head = 0; head < heads_; ++head) {
+    const View<const float> k = Head(keys, head, width);
+    for (int64_t first = 0; first < all.rows; first += kQueries) {
+      const View<float> q = RowsFrom(Head(all, head, width), first, std::min(kQueries, all.rows - first));
+      float* const scores = Scores(frame, q, k);
+      append(scores, q.rows, k.rows, matrices.scores);
+      Softmax(frame, scores, k.rows, q.rows);
+      append(scores, q.rows, k.rows, matrices.weights);
+    }
+  }
+  matrices.scores.shape = matrices.weights.shape = {heads_, all.rows, keys.rows};
+  frame.attention->Put(frame.first_image() + image, source_, layer_, std::move(matrices));
 }
 
 }  // namespace vitrine::engine

@@ -14,6 +14,12 @@ inline View<float> Head(View<float> x, int head, int64_t width) {
   return {x.data + head * width, x.rows, width, x.stride};
 }
 
+// `rows` rows from `first` on.
+template <typename T>
+View<T> RowsFrom(View<T> x, int64_t first, int64_t rows) {
+  return {x.Row(first), rows, x.columns, x.stride};
+}
+
 // y[i, j] = sum over rows t of a[t, i] b[t, j]
 inline void ProductOverRows(const Frame& frame, View<const float> a, View<const float> b, float* y, int64_t y_stride) {
   frame.kernels().product({.a = a.data,

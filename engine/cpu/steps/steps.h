@@ -73,10 +73,11 @@ StepPtr MakeAddPositions(Operand x, Operand y, PositionRows rows);
 
 // --- tokens among themselves; their columns are heads side by side
 
+// Products of the first two are bf16 where there are kernels for it.
 StepPtr MakeAttend(const program::Attend& attend, Operand q, Operand k, Operand v, std::vector<float> key_offsets,
-                   Operand y);
+                   Operand y, const NarrowKernels* bf16);
 StepPtr MakeAttendChannels(const program::AttendChannels& attend, Operand q, Operand k, Operand v,
-                           std::vector<float> temperature, Operand y);
+                           std::vector<float> temperature, Operand y, const NarrowKernels* bf16);
 StepPtr MakeAttendLinearly(const program::AttendLinearly& attend, Operand q, Operand k, Operand v,
                            std::vector<float> query_scale, std::vector<float> context_scale, Operand y);
 
