@@ -154,4 +154,15 @@ BatchDecision Decide(absl::Span<const WaitingRequest> waiting, absl::Time now, c
   return decision;
 }
 
+size_t ShareOf(absl::Span<const WaitingRequest> waiting, absl::Span<const size_t> batch, int64_t executors) {
+  int64_t all = 0;
+  for (const size_t i : batch) all += waiting[i].tokens;
+  size_t share = 0;
+  for (int64_t tokens = 0; share < batch.size(); ++share) {
+    if (share > 0 && tokens * executors >= all) break;
+    tokens += waiting[batch[share]].tokens;
+  }
+  return share;
+}
+
 }  // namespace vitrine

@@ -105,6 +105,10 @@ struct BatchDecision {
 BatchDecision Decide(absl::Span<const WaitingRequest> waiting, absl::Time now, const BatchOptions& options,
                      const LimitsByModel& own = {});
 
+// How many of a batch, from its first on, one executor takes where `executors` of them have nothing else to do: the
+// fewest that hold their part of its tokens. The others take their parts of the rest.
+size_t ShareOf(absl::Span<const WaitingRequest> waiting, absl::Span<const size_t> batch, int64_t executors);
+
 }  // namespace vitrine
 
 #endif  // VITRINE_SERVER_SCHEDULING_BATCHING_POLICY_H_

@@ -88,21 +88,25 @@ std::optional<Batch> Scheduler::NextBatch() {
     std::vector<Dropped> dropped;
     {
       MutexLock lock(mutex_);
-      while (batch.requests.empty() && dropped.empty()) {
+      for (;;) {
         if (stopped_ || (stopping_ && queues_.empty())) return std::nullopt;
         BatchOptions options = options_;
         if (stopping_) options.max_wait = absl::ZeroDuration();
         const absl::Time now = clock_.Now();
         const LimitsByModel own = OwnLimits();
         const std::vector<WaitingRequest> front = Front(now, own);
-        const BatchDecision decision = Decide(front, now, options, own);
+        BatchDecision decision = Decide(front, now, options, own);
+        LeaveToTheIdle(front, decision.batch);
         // Before a request is taken out: one in nobody's hands would never be answered.
         dropped.reserve(decision.cancelled.size() + decision.expired.size());
         batch.requests.reserve(decision.batch.size());
         for (const size_t i : decision.cancelled) dropped.push_back({End().cancelled, Take(front[i], /*runs=*/false)});
         for (const size_t i : decision.expired) dropped.push_back({End().expired, Take(front[i], /*runs=*/false)});
         for (const size_t i : decision.batch) batch.requests.push_back(Take(front[i], /*runs=*/true));
-        if (batch.requests.empty() && dropped.empty()) changed_.WaitFor(mutex_, decision.wake - now);
+        if (!batch.requests.empty() || !dropped.empty()) break;
+        ++idle_;
+        changed_.WaitFor(mutex_, decision.wake - now);
+        --idle_;
       }
       if (!batch.requests.empty()) batch.id = next_batch_++;
       // Another executor may be waiting for a time that this decision made wrong.
@@ -155,6 +159,11 @@ Scheduler::Depth Scheduler::depth() const {
   return depth;
 }
 
+int64_t Scheduler::idle() const {
+  MutexLock lock(mutex_);
+  return idle_;
+}
+
 LimitsByModel Scheduler::OwnLimits() const {
   LimitsByModel own;
   for (const auto& [key, queues] : queues_) {
@@ -191,6 +200,13 @@ std::vector<WaitingRequest> Scheduler::Front(absl::Time now, const LimitsByModel
     }
   }
   return front;
+}
+
+// An executor for each request that is in no batch yet; what are left share the batch.
+void Scheduler::LeaveToTheIdle(const std::vector<WaitingRequest>& front, std::vector<size_t>& batch) const {
+  const int64_t others = depth_.requests - static_cast<int64_t>(batch.size());
+  const int64_t executors = 1 + std::max<int64_t>(0, idle_ - others);
+  batch.resize(ShareOf(front, batch, executors));
 }
 
 std::unique_ptr<InferenceRequest> Scheduler::Take(const WaitingRequest& waiting, bool runs) {

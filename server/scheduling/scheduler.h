@@ -65,6 +65,8 @@ class Scheduler {
   };
   // What waits.
   Depth depth() const;
+  // Executors that wait for work.
+  int64_t idle() const;
 
  private:
   using Order = std::pair<absl::Time, uint64_t>;  // due, sequence
@@ -89,6 +91,9 @@ class Scheduler {
   // The first requests of every queue, as far as Decide needs them.
   std::vector<WaitingRequest> Front(absl::Time now, const LimitsByModel& own) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Takes out of a batch what other executors, who wait for work, can run at the same time.
+  void LeaveToTheIdle(const std::vector<WaitingRequest>& front, std::vector<size_t>& batch) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Whether it runs or was dropped decides whether its caller was given executor time.
   std::unique_ptr<InferenceRequest> Take(const WaitingRequest& waiting, bool runs)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -107,6 +112,7 @@ class Scheduler {
   CallerTurns turns_ ABSL_GUARDED_BY(mutex_);
   Depth depth_ ABSL_GUARDED_BY(mutex_);  // but for `oldest`
   absl::Time oldest_ ABSL_GUARDED_BY(mutex_);
+  int64_t idle_ ABSL_GUARDED_BY(mutex_) = 0;  // executors that wait for work
   uint64_t next_sequence_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t next_batch_ ABSL_GUARDED_BY(mutex_) = 1;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;

@@ -78,6 +78,7 @@ TEST_F(ServingConfigTest, AModelsBatchesFollowTheFileWhileTheServerRuns) {
   Write("models { model: 'few' batching { max_batch_images: 3 max_wait_seconds: 5 } }");
   ServerOptions options = Options();
   options.batch.max_batch_tokens = 1234;
+  options.executor.threads = 1;  // several would share a batch
   RunningServer running(options);
   EXPECT_THAT(BatchesOf(running, "few", 6), Each(3));
   EXPECT_THAT(BatchesOf(running, "other", 1), Each(1)) << "it waits for nobody";

@@ -159,6 +159,7 @@ TEST(Streams, AGenerousAllowanceDoesNotKeepRequestsApart) {
   PublishModel(folder.path(), "mixed", MixedConfig());
   ServerOptions options = TestOptions(folder.path());
   options.batch.max_wait = absl::Seconds(9);
+  options.executor.threads = 1;  // several would share the batch
   constexpr int kPictures = 12;
   options.batch.max_batch_images = kPictures;  // the batch waits for all of them
   RunningServer running(options);

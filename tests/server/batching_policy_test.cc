@@ -61,6 +61,18 @@ TEST(Decide, OutOfPatienceGoesBeforeHigh) {
   EXPECT_THAT(Decide(waiting, kNow, {.max_batch_tokens = 10}).batch, ElementsAre(1));
 }
 
+TEST(ShareOf, IsOneExecutorsPartOfTheTokens) {
+  const std::vector<WaitingRequest> waiting = {Waiting(0, 10), Waiting(1, 10), Waiting(2, 10), Waiting(3, 10),
+                                               Waiting(4, 100)};
+  EXPECT_EQ(ShareOf(waiting, {}, 3), 0);
+  EXPECT_EQ(ShareOf(waiting, {0, 1, 2, 3}, 1), 4);
+  EXPECT_EQ(ShareOf(waiting, {0, 1, 2, 3}, 2), 2);
+  EXPECT_EQ(ShareOf(waiting, {0, 1, 2, 3}, 3), 2);
+  EXPECT_EQ(ShareOf(waiting, {0, 1, 2, 3}, 9), 1);
+  EXPECT_EQ(ShareOf(waiting, {4, 0, 1, 2, 3}, 2), 1) << "the large one is more than half by itself";
+  EXPECT_EQ(ShareOf(waiting, {0, 1, 2, 3, 4}, 2), 5);
+}
+
 TEST(Decide, ClosesBeforeTheTokenBudgetIsExceeded) {
   const std::vector<WaitingRequest> waiting = {Waiting(0, 60), Waiting(1, 40), Waiting(2, 1)};
   EXPECT_THAT(Decide(waiting, kNow, {.max_batch_tokens = 100}).batch, ElementsAre(0, 1));

@@ -19,6 +19,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::UnorderedElementsAre;
 
 class SchedulerTest : public ::testing::Test {
  protected:
@@ -104,6 +105,29 @@ TEST_F(SchedulerTest, ExpiredWorkIsAnsweredWhileEveryExecutorIsBusy) {
   EXPECT_THAT(codes_[0], ElementsAre(absl::StatusCode::kDeadlineExceeded));
   EXPECT_THAT(codes_[1], IsEmpty());
   EXPECT_EQ(scheduler.depth().requests, 1);
+}
+
+// Eight pictures that come together, on four idle executors.
+TEST_F(SchedulerTest, IdleExecutorsShareWhatWouldBeOneBatch) {
+  constexpr int kExecutors = 4, kPictures = 8;
+  Scheduler scheduler({.max_batch_images = kPictures, .max_wait = absl::Seconds(1)}, clock_, /*sweep=*/false);
+  Mutex mutex;
+  std::vector<size_t> sizes;
+  std::vector<std::jthread> executors;
+  for (int i = 0; i < kExecutors; ++i) {
+    executors.emplace_back([&] {
+      const std::optional<Batch> batch = scheduler.NextBatch();
+      MutexLock lock(mutex);
+      sizes.push_back(batch.has_value() ? batch->requests.size() : 0);
+    });
+  }
+  while (scheduler.idle() < kExecutors) std::this_thread::yield();
+  for (int i = 0; i < kPictures - 1; ++i) scheduler.Submit(Request(i));  // one more would fill a batch
+  while (scheduler.idle() < kExecutors) std::this_thread::yield();
+  clock_.Advance(absl::Seconds(1));
+  scheduler.Sweep();
+  executors.clear();
+  EXPECT_THAT(sizes, UnorderedElementsAre(2, 2, 2, 1));
 }
 
 TEST_F(SchedulerTest, TheOldestIsThatOfTheLastSweepOrTheFirstSince) {
