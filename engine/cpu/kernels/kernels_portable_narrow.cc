@@ -37,6 +37,13 @@ struct PortableBf16 : PortableGroups {
     return sums + ((Sums)high_a * (Sums)high_w + (Sums)low_a * (Sums)low_w);
   }
   static V::Reg Floats(Sums sums) { return sums; }
+  static void Turn(const std::byte* rows, int64_t count, std::byte* to, int64_t stride) {
+    for (int64_t i = 0; i < count; ++i) {
+      for (int64_t r = 0; r < V::kLanes; ++r) {
+        __builtin_memcpy(to + i * stride + r * kGroupBytes, rows + (r * V::kLanes + i) * kGroupBytes, kGroupBytes);
+      }
+    }
+  }
   static void Store(std::byte* to, Words groups) { __builtin_memcpy(to, &groups, sizeof(groups)); }
   static Words Pair(V::Reg even, V::Reg odd) {
     Words groups = {};

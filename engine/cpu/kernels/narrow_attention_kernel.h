@@ -10,7 +10,9 @@
 
 // How activations become both sides of a product of bf16: attention's. Included by one file per instruction set; see
 // base/simd/gelu.h. N, of bf16, says besides what narrow_gemm_kernel.h asks for
-//   Pair(even, odd): the groups of two vectors of floats; Store(to, groups); Largest(vector).
+//   Pair(even, odd): the groups of two vectors of floats; Store(to, groups); Largest(vector);
+//   Turn(rows, count, to, stride): of as many rows as lanes, each of as many groups, the first `count` columns as rows
+//   that are `stride` bytes apart.
 namespace vitrine::engine {
 
 [[gnu::always_inline]] inline int64_t Fewer(int64_t a, int64_t b) {
@@ -59,12 +61,8 @@ void PackOutputsOfVector(View<const float> x, std::byte* to, int64_t stride) {
         V::Store(row + half * kLanes, V::LoadPart(x.Row(r) + at, count));
       }
     }
-    const int64_t groups = Fewer(kLanes, (x.columns - first + 1) / 2);
-    for (int64_t g = 0; g < groups; ++g, to += stride) {
-      for (int64_t r = 0; r < kLanes; ++r) {
-        __builtin_memcpy(to + r * kGroupBytes, rows + r * kRowBytes + g * kGroupBytes, kGroupBytes);
-      }
-    }
+    N::Turn(rows, Fewer(kLanes, (x.columns - first + 1) / 2), to, stride);
+    to += kLanes * stride;
   }
 }
 
