@@ -96,8 +96,8 @@ void Lane::Start(Slot& slot, const Arrival& arrival, int64_t now) {
   }
   slot.call =
       stubs_[sent_++ % stubs_.size()].PrepareUnaryCall(&*slot.context, kMethod, plan_.requests[slot.request], &queue_);
-  outstanding_.fetch_add(1, std::memory_order_relaxed);
   slot.under_way.store(true, std::memory_order_release);
+  outstanding_.fetch_add(1, std::memory_order_release);
   slot.call->StartCall();
   slot.call->Finish(&slot.answer, &slot.status, &slot);
 }
@@ -136,7 +136,9 @@ void Lane::SendParked(int64_t now) {
 }
 
 void Lane::OnEnd(Slot& slot, int64_t now) {
-  slot.under_way.exchange(false, std::memory_order_acquire);
+  // What Start wrote, the slot itself where it is new, is seen from here on, whatever gRPC does between the two.
+  (void)outstanding_.load(std::memory_order_acquire);
+  slot.under_way.store(false, std::memory_order_relaxed);
   const uint32_t request_class = plan_.workload.requests[slot.request].request_class;
   if (slot.status.ok()) {
     OnAnswer(slot, now);
