@@ -65,9 +65,7 @@ absl::Status Match(Comparison& comparison) {
 // The metrics of the pairs, as if the others had never been asked.
 EvaluationMetrics MetricsOf(const Evaluation& whole, const std::vector<PredictionPair>& pairs,
                             const Prediction* PredictionPair::*side) {
-  Evaluation part = {.model = whole.model, .data = whole.data, .data_labels = whole.data_labels};
-  part.settings = whole.settings;
-  part.sessions = whole.sessions;
+  Evaluation part = {.model = whole.model};
   for (const PredictionPair& pair : pairs) part.predictions.push_back(*(pair.*side));
   part.expected = static_cast<int64_t>(part.predictions.size());
   EvaluationMetrics metrics = ComputeMetrics(part);

@@ -20,7 +20,7 @@ namespace {
 // A number as a label: digits alone, so that "1e3" and "-0" stay names.
 std::optional<int32_t> AsNumber(const std::string& label) {
   int32_t number = 0;
-  const bool digits = !label.empty() && std::all_of(label.begin(), label.end(), absl::ascii_isdigit);
+  const bool digits = std::all_of(label.begin(), label.end(), absl::ascii_isdigit);
   if (!digits || !absl::SimpleAtoi(label, &number)) return std::nullopt;
   return number;
 }

@@ -147,10 +147,9 @@ Looks LookAt(const PictureSource& source, const std::vector<const Prediction*>& 
 }
 
 std::vector<int64_t> EvenlySpread(const std::vector<int64_t>& of, int64_t most) {
-  const int64_t all = static_cast<int64_t>(of.size());
-  if (all <= most) return of;
+  const int64_t all = static_cast<int64_t>(of.size()), count = std::min(all, most);
   std::vector<int64_t> chosen;
-  for (int64_t i = 0; i < most; ++i) chosen.push_back(of[static_cast<size_t>((2 * i + 1) * all / (2 * most))]);
+  for (int64_t i = 0; i < count; ++i) chosen.push_back(of[static_cast<size_t>((2 * i + 1) * all / (2 * count))]);
   return chosen;
 }
 

@@ -74,18 +74,16 @@ absl::Status CheckPictures(const std::map<int64_t, Part>& parts) {
 
 // The journal of `merged` with what the parts hold, in the system's hands as a whole or not at all.
 absl::Status WriteMerged(const std::string& folder, const std::map<int64_t, Part>& parts, Evaluation merged) {
-  constexpr size_t kPiece = size_t{1} << 20;
   const std::string unfinished = StagedPath(kJournalFile).string();
   ASSIGN_OR_RETURN(Journal journal, Journal::Open(folder, /*restart=*/true, merged, unfinished));
-  std::string lines;
   for (const auto& [number, part] : parts) {
-    for (const EvaluationSession& session : part.evaluation.sessions) lines += SessionLine(session, /*closed=*/true);
+    for (const EvaluationSession& session : part.evaluation.sessions) {
+      RETURN_IF_ERROR(journal.AppendLine(SessionLine(session, /*closed=*/true)));
+    }
     for (const Prediction& prediction : part.evaluation.predictions) {
-      lines += PictureLine(prediction);
-      if (lines.size() >= kPiece) RETURN_IF_ERROR(journal.AppendLine(std::exchange(lines, {})));
+      RETURN_IF_ERROR(journal.AppendLine(PictureLine(prediction)));
     }
   }
-  RETURN_IF_ERROR(journal.AppendLine(lines));
   return CommitFile(absl::StrCat(folder, "/", kJournalFile));
 }
 
@@ -126,10 +124,10 @@ absl::StatusOr<Evaluation> MergeEvaluations(const MergeOptions& options) {
   if (!absl::IsNotFound(ReadEvaluation(options.out).status())) {
     return absl::AlreadyExistsError(absl::StrCat(options.out, " holds an evaluation; give another --out"));
   }
-  Evaluation merged = parts.begin()->second.evaluation;
+  const Evaluation& first = parts.begin()->second.evaluation;
+  Evaluation merged = {.model = first.model, .data = first.data, .data_labels = first.data_labels};
+  merged.settings = first.settings;
   merged.settings.shard = {};
-  merged.sessions.clear();
-  merged.predictions.clear();
   RETURN_IF_ERROR(WriteMerged(options.out, parts, std::move(merged)));
   ASSIGN_OR_RETURN(Evaluation whole, ReadEvaluation(options.out));
   RETURN_IF_ERROR(WriteEvaluation(options.out, whole));

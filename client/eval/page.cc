@@ -88,7 +88,7 @@ std::vector<const Prediction*> SurestMistakes(const Evaluation& evaluation, size
   std::ranges::sort(mistakes, {}, [](const Prediction* prediction) {
     return std::tuple(-prediction->guesses.front().probability, prediction->index);
   });
-  if (mistakes.size() > most) mistakes.resize(most);
+  mistakes.resize(std::min(mistakes.size(), most));
   return mistakes;
 }
 

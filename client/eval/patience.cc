@@ -13,7 +13,7 @@ constexpr absl::Duration kLongestWait = absl::Seconds(5);
 }  // namespace
 
 absl::Duration Patience::NextWait() {
-  const absl::Duration wait = std::min(kFirstWait * std::exp2(std::min(waits_, 10)), kLongestWait);
+  const absl::Duration wait = std::min(kFirstWait * std::exp2(waits_), kLongestWait);
   ++waits_;
   return wait * absl::Uniform(random_, 0.5, 1.0);
 }

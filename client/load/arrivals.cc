@@ -86,7 +86,6 @@ std::unique_ptr<Arrivals> ArrivalsOf(const std::vector<Arrival>& arrivals) {
 }
 
 std::unique_ptr<Arrivals> LaneOf(std::unique_ptr<Arrivals> all, int lane, int lanes) {
-  if (lanes == 1) return all;
   return std::make_unique<LaneArrivals>(std::move(all), lane, lanes);
 }
 

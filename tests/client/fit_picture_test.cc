@@ -33,6 +33,22 @@ TEST(FitPicture, LeavesAloneWhatFitsAndWhatItDoesNotKnow) {
   EXPECT_EQ(*FitPicture("GIF89a", Small()), std::nullopt);
 }
 
+TEST(FitPicture, LeavesAloneWhatIsAsLargeAsItMayBe) {
+  const std::string wide = JpegFile(SmoothImage(400, 50, 3));  // as long a side, and as many pixels, as are accepted
+  FitLimits limits = Small();
+  limits.max_bytes = static_cast<int64_t>(wide.size());
+  limits.most_pixels_here = 20000;
+  EXPECT_EQ(*FitPicture(wide, limits), std::nullopt);
+  FitLimits smaller = limits;
+  --smaller.max_bytes;
+  EXPECT_NE(*FitPicture(wide, smaller), std::nullopt) << "a byte more";
+  smaller = limits;
+  --smaller.accepted.max_side;
+  EXPECT_NE(*FitPicture(wide, smaller), std::nullopt) << "a pixel longer";
+  --smaller.most_pixels_here;
+  EXPECT_FALSE(FitPicture(wide, smaller).ok()) << "a pixel more than is made smaller here";
+}
+
 TEST(FitPicture, HalvesQuartersAndEighths) {
   const auto size_of = [](int width, int height) {
     const FittedPicture fitted = Fitted(JpegFile(SmoothImage(width, height, 3), {.quality = 60}));

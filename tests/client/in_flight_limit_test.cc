@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include <deque>
+#include <algorithm>
 
 namespace vitrine {
 namespace {
@@ -87,6 +87,111 @@ TEST(InFlightLimit, ASlowSourceTeachesNothing) {
     limit.OnAnswer(2, now);
   }
   EXPECT_EQ(limit.limit(), 16);
+}
+
+// Answers of a server that holds so many each time, `gap` after one another.
+void AnswerEvery(absl::Duration gap, int answers, int in_flight, InFlightLimit& limit, absl::Time& now) {
+  for (int i = 0; i < answers; ++i) limit.OnAnswer(in_flight, now += gap);
+}
+
+// One whole window: four answers a place, 10 ms apart unless said otherwise.
+void AnswerWindow(InFlightLimit& limit, absl::Time& now, absl::Duration gap = absl::Milliseconds(10)) {
+  AnswerEvery(gap, 4 * limit.limit(), limit.limit(), limit, now);
+}
+
+TEST(InFlightLimit, BeginsWithinItsBounds) {
+  EXPECT_EQ(InFlightLimit(8, 0).limit(), 1);
+  EXPECT_EQ(InFlightLimit(8, 1).limit(), 1);
+  EXPECT_EQ(InFlightLimit(8, 8).limit(), 8);
+  EXPECT_EQ(InFlightLimit(8, 9).limit(), 8);
+}
+
+TEST(InFlightLimit, AWindowHasFourAnswersAPlaceAndFiftyMilliseconds) {
+  absl::Time now = absl::FromUnixSeconds(1000);
+  InFlightLimit slow(64, 4);
+  slow.OnAnswer(4, now);  // begins the first window
+  AnswerEvery(absl::Milliseconds(10), 15, 4, slow, now);
+  EXPECT_EQ(slow.limit(), 4);
+  AnswerEvery(absl::Milliseconds(10), 1, 4, slow, now);
+  EXPECT_EQ(slow.limit(), 5) << "the sixteenth";
+  AnswerEvery(absl::Milliseconds(9), 19, 5, slow, now);
+  EXPECT_EQ(slow.limit(), 5) << "each window counts anew";
+  AnswerEvery(absl::Milliseconds(9), 1, 5, slow, now);
+  EXPECT_EQ(slow.limit(), 6);
+
+  InFlightLimit quick(64, 4);
+  quick.OnAnswer(4, now);
+  AnswerEvery(absl::Milliseconds(1), 49, 4, quick, now);
+  EXPECT_EQ(quick.limit(), 4);
+  AnswerEvery(absl::Milliseconds(1), 1, 4, quick, now);
+  EXPECT_EQ(quick.limit(), 5) << "50 ms after it began";
+}
+
+TEST(InFlightLimit, RisesByAQuarterAndAtLeastOne) {
+  const auto raised = [](int most, int first) {
+    absl::Time now = absl::FromUnixSeconds(1000);
+    InFlightLimit limit(most, first);
+    limit.OnAnswer(first, now);
+    AnswerWindow(limit, now);
+    return limit.limit();
+  };
+  EXPECT_EQ(raised(64, 2), 3);
+  EXPECT_EQ(raised(64, 8), 10);
+  EXPECT_EQ(raised(64, 16), 20);
+  EXPECT_EQ(raised(17, 16), 17);
+  EXPECT_EQ(raised(16, 16), 16);
+}
+
+// 4.2 % more pay for a place, 2.1 % do not: then eight windows pass before the next attempt.
+TEST(InFlightLimit, ARiseThatDoesNotPayIsTakenBackForEightWindows) {
+  absl::Time now = absl::FromUnixSeconds(1000);
+  InFlightLimit limit(64, 4);
+  limit.OnAnswer(4, now);
+  AnswerWindow(limit, now);
+  ASSERT_EQ(limit.limit(), 5);
+  AnswerWindow(limit, now, absl::Milliseconds(9.6));
+  ASSERT_EQ(limit.limit(), 6) << "it pays, and the next is tried at once";
+  AnswerWindow(limit, now, absl::Milliseconds(9.4));
+  for (int rest = 0; rest < 8; ++rest) {
+    EXPECT_EQ(limit.limit(), 5) << rest;
+    AnswerWindow(limit, now);
+  }
+  EXPECT_EQ(limit.limit(), 5);
+  AnswerWindow(limit, now);
+  EXPECT_EQ(limit.limit(), 6);
+}
+
+TEST(InFlightLimit, ARefusalForgetsWhatWasTriedAndRestsEightWindows) {
+  absl::Time now = absl::FromUnixSeconds(1000);
+  InFlightLimit limit(64, 4);
+  limit.OnAnswer(4, now);
+  AnswerWindow(limit, now);
+  ASSERT_EQ(limit.limit(), 5);
+  AnswerEvery(absl::Milliseconds(10), 19, 5, limit, now);
+  limit.OnOverload(now, now);
+  EXPECT_EQ(limit.limit(), 2);
+  limit.OnOverload(now, now + absl::Milliseconds(1));
+  EXPECT_EQ(limit.limit(), 2) << "sent at the moment of the refusal";
+  limit.OnAnswer(2, now);  // begins a window of its own
+  for (int rest = 0; rest < 8; ++rest) {
+    AnswerWindow(limit, now, absl::Milliseconds(50));
+    EXPECT_EQ(limit.limit(), 2) << "slower than before, and no reason to go back to 4";
+  }
+  AnswerWindow(limit, now, absl::Milliseconds(50));
+  EXPECT_EQ(limit.limit(), 3);
+}
+
+TEST(InFlightLimit, OneMomentWithoutRoomMakesAWindowFull) {
+  absl::Time now = absl::FromUnixSeconds(1000);
+  InFlightLimit limit(64, 4);
+  limit.OnAnswer(4, now);
+  AnswerEvery(absl::Milliseconds(10), 16, 3, limit, now);
+  EXPECT_EQ(limit.limit(), 4) << "the source was the slow one";
+  AnswerEvery(absl::Milliseconds(10), 1, 4, limit, now);
+  AnswerEvery(absl::Milliseconds(10), 15, 3, limit, now);
+  EXPECT_EQ(limit.limit(), 5);
+  AnswerEvery(absl::Milliseconds(10), 20, 4, limit, now);
+  EXPECT_EQ(limit.limit(), 5) << "that was the window before";
 }
 
 }  // namespace

@@ -112,6 +112,8 @@ TEST(ReadPicture, SaysWhatIsWrong) {
   EXPECT_EQ(ReadPicture(folder.Path("missing.png"), 1 << 20).status().message(), "no such file or directory");
   EXPECT_EQ(ReadPicture(folder.Path("empty.png"), 1 << 20).status().message(), "the file is empty");
   EXPECT_EQ(ReadPicture(folder.Path("large.png"), 2 << 20).status().message(), "the file is larger than 2 MiB");
+  EXPECT_EQ(ReadPicture(folder.Path("large.png"), 3 << 20)->size(), 3u << 20) << "as large as it may be";
+  EXPECT_FALSE(ReadPicture(folder.Path("large.png"), (3 << 20) - 1).ok());
 }
 
 }  // namespace

@@ -3,14 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <filesystem>
-#include <map>
 #include <memory>
-#include <optional>
 
 #include "absl/time/clock.h"
 #include "tests/client/certificates.h"
+#include "tests/client/environment.h"
 #include "tests/client/small_server.h"
 
 namespace vitrine {
@@ -151,28 +149,6 @@ TEST(Token, GoesOverLoopbackAndSockets) {
   }
 }
 
-// Variables of the environment while it lives; nullptr: not set.
-class Environment {
- public:
-  explicit Environment(const std::map<std::string, const char*>& variables) {
-    for (const auto& [name, value] : variables) {
-      const char* before = std::getenv(name.c_str());
-      before_[name] = before == nullptr ? std::nullopt : std::optional<std::string>(before);
-      Set(name, value);
-    }
-  }
-  ~Environment() {
-    for (const auto& [name, value] : before_) Set(name, value.has_value() ? value->c_str() : nullptr);
-  }
-
- private:
-  static void Set(const std::string& name, const char* value) {
-    value == nullptr ? unsetenv(name.c_str()) : setenv(name.c_str(), value, 1);
-  }
-
-  std::map<std::string, std::optional<std::string>> before_;
-};
-
 TEST(Token, WhatStaysOnThisMachineIsNoConcernOfAProxy) {
   const Environment environment({{"grpc_proxy", "http://127.0.0.1:1"},  // nobody listens there
                                  {"http_proxy", "http://127.0.0.1:1"},
@@ -200,7 +176,8 @@ TEST(Token, NamesWhatIsWrongWithoutTellingIt) {
   EXPECT_THAT(refusal(" \n"), HasSubstr(" is empty"));
   EXPECT_THAT(refusal("two words"), HasSubstr("has spaces or characters that are not ASCII"));
   EXPECT_THAT(refusal("two words"), testing::Not(HasSubstr("words")));
-  EXPECT_THAT(refusal(std::string(20000, 'x')), HasSubstr("more than 16384 bytes"));
+  EXPECT_THAT(refusal(std::string(16385, 'x')), HasSubstr("more than 16384 bytes"));
+  EXPECT_EQ(refusal("x" + std::string(16383, '\n')), "OK") << "as long as it may be";
   ClientOptions both{.address = server.address()};
   both.token = "a";
   both.token_file = folder.Path("token");

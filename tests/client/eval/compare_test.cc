@@ -62,6 +62,9 @@ TEST(Compare, TakesThePicturesThatBothAnsweredAndSaysSo) {
   EXPECT_EQ((*comparison)->only_in_second, 1);
   EXPECT_EQ((*comparison)->unanswered, 1);
   EXPECT_EQ((*comparison)->first_metrics.ledger.pictures, 3) << "measures are those of the pairs";
+  EXPECT_EQ((*comparison)->first_metrics.busy_seconds, 6) << "but the throughput is the run's";
+  EXPECT_DOUBLE_EQ((*comparison)->first_metrics.pictures_per_second, 5.0 / 6);
+  EXPECT_DOUBLE_EQ((*comparison)->second_metrics.pictures_per_second, 4.0 / 6);
   const std::string text = PrintComparison(**comparison, OutputFormat::kTable);
   EXPECT_THAT(text,
               HasSubstr("3 pictures were answered by both; 1 are in both and were not answered by both; 1 are in the "
@@ -80,6 +83,24 @@ TEST(Compare, KnowsThatModelsNumberTheirClassesDifferently) {
   ASSERT_TRUE(comparison.ok());
   EXPECT_EQ((*comparison)->counts.only_first + (*comparison)->counts.only_second, 0);
   EXPECT_EQ((*comparison)->test.p, 1);
+  EXPECT_THAT(PrintComparison(**comparison, OutputFormat::kTable), Not(HasSubstr("-0.00")));
+}
+
+TEST(Compare, LabelsThatTheDataHasNotAreNamedByTheirNumber) {
+  Evaluation first = First();
+  first.predictions[0].data_label = 3;
+  first.predictions[1].data_label = -1;
+  const auto comparison = Compare(first, first);
+  ASSERT_TRUE(comparison.ok()) << comparison.status();
+  std::vector<std::string> labels;
+  for (const ClassComparison& of : (*comparison)->classes) labels.push_back(of.label);
+  EXPECT_THAT(labels, ::testing::UnorderedElementsAre("class 3", "class -1", "dog", "owl"));
+}
+
+TEST(PText, HasFourDigitsOrAPower) {
+  EXPECT_EQ(PText(0.05), "0.0500");
+  EXPECT_EQ(PText(1e-4), "0.0001");
+  EXPECT_EQ(PText(0.99e-4), "9.9e-05");
 }
 
 TEST(Compare, RefusesOtherData) {
@@ -96,7 +117,8 @@ TEST(Compare, RefusesOtherData) {
   EXPECT_THAT(std::string(contradiction.status().message()), HasSubstr("owl/4.png"));
   Evaluation empty = Second();
   for (Prediction& prediction : empty.predictions) prediction.outcome = Outcome::kUnreadable;
-  EXPECT_FALSE(Compare(first, empty).ok());
+  EXPECT_EQ(Compare(first, empty).status(),
+            absl::InvalidArgumentError("no picture was answered in both evaluations; there is nothing to compare"));
 }
 
 TEST(Compare, PrintsForProgramsAndPeople) {
@@ -114,6 +136,7 @@ TEST(Compare, PrintsForProgramsAndPeople) {
   const std::string csv = PrintComparison(**comparison, OutputFormat::kCsv);
   EXPECT_THAT(csv, HasSubstr("measure,first,second,difference,low,high\ntop1,0.5,0.66666"));
   const std::string text = PrintComparison(**comparison, OutputFormat::kTable);
+  EXPECT_THAT(text, HasSubstr("6 pictures were answered by both. Everything below is about those that both answered."));
   EXPECT_THAT(text, HasSubstr("No difference in accuracy is shown"));
   EXPECT_THAT(text, HasSubstr("+16.67 %"));
 }

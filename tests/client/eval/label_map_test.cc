@@ -30,6 +30,8 @@ TEST(LabelMap, NumbersAreNumbersOnlyWhereNoNameFits) {
   EXPECT_THAT(names->classes, ElementsAre(1, 0));
   EXPECT_FALSE(names->by_number);
   EXPECT_FALSE(MatchLabels({"0", "one"}, {"cat", "dog"}).ok());
+  EXPECT_FALSE(MatchLabels({"0", "-0"}, {"cat", "dog"}).ok()) << "digits alone are a number";
+  EXPECT_THAT(MatchLabels({"2", "3"}, {"cat", "dog", "owl"})->classes, ElementsAre(2, -1)) << "they count from 0";
 }
 
 TEST(LabelMap, NothingFitsNamesBothSides) {
@@ -37,6 +39,13 @@ TEST(LabelMap, NothingFitsNamesBothSides) {
   EXPECT_EQ(match.status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(match.status().message()),
               AllOf(HasSubstr("\"n01440764\""), HasSubstr("\"tench\""), HasSubstr("--label-map")));
+  EXPECT_EQ(
+      MatchLabels({"a", "b", "c", "d", "e", "f"}, {"v", "w", "x", "y", "z"}).status(),
+      absl::InvalidArgumentError(
+          "no label of the data set is a class of the model: the data set has \"a\", \"b\", \"c\", \"d\", \"e\", "
+          "..., the model \"v\", \"w\", \"x\", \"y\", \"z\"; give a file of lines \"data label<TAB>model label\" with "
+          "--label-map"))
+      << "five of each, and whether there are more";
 }
 
 TEST(LabelMap, RowsGoBeforeNames) {
@@ -80,6 +89,10 @@ TEST(LabelMap, AClassThatTheModelHasNotNamesTheLine) {
   ASSERT_TRUE(rows.ok()) << rows.status();
   EXPECT_THAT(std::string(MatchLabels({"a", "b"}, {"cat"}, *rows).status().message()),
               AllOf(HasSubstr("line 2"), HasSubstr("\"cow\"")));
+  EXPECT_THAT(MatchLabels({"a"}, {"cat", "dog"}, *ParseLabelMap("a,1", "map.csv"))->classes, ElementsAre(1));
+  EXPECT_EQ(
+      MatchLabels({"a"}, {"cat", "dog"}, *ParseLabelMap("a,2", "map.csv")).status(),
+      absl::InvalidArgumentError("line 1 of the label map: the model has no class \"2\"; it has \"cat\", \"dog\""));
 }
 
 TEST(LabelMap, BrokenFilesNameTheLine) {

@@ -5,20 +5,26 @@
 
 namespace vitrine {
 
-Evaluation MadeEvaluation(const std::vector<MadePicture>& pictures) {
+std::vector<std::string> MadeLabels(int count) {
+  std::vector<std::string> labels;
+  for (int i = 0; i < count; ++i) labels.push_back(absl::StrCat("kind ", i));
+  return labels;
+}
+
+Evaluation MadeEvaluation(const std::vector<MadePicture>& pictures, const std::vector<std::string>& labels) {
   Evaluation e;
   e.model.set_model("m");
   e.model.set_version(3);
   e.model.set_state(v1::READY);
   e.model.set_weights_sha256(std::string(64, 'a'));
   e.data = "imagefolder:pets";
-  for (const char* label : {"cat", "dog", "owl"}) {
+  for (const std::string& label : labels) {
+    e.settings.label_map.push_back(e.model.labels_size());
     e.model.add_labels(label);
     e.data_labels.push_back(label);
   }
   e.settings.data_digest = std::string(64, 'b');
   e.settings.data_pictures = static_cast<int64_t>(pictures.size());
-  e.settings.label_map = {0, 1, 2};
   e.expected = e.settings.data_pictures;
   e.sessions.push_back({.start = 1000, .end = 1000, .server = "here:1"});
   for (const MadePicture& picture : pictures) {

@@ -9,13 +9,16 @@
 
 namespace vitrine {
 
-// An evaluation of a model "m" with the classes cat, dog and owl: a picture for each (right class, guesses by falling
-// probability), named "cat/0.png" and so on, a second apart. The data set has the same classes.
+// An evaluation of a model "m" with these classes: a picture for each (right class, guesses by falling probability),
+// named "cat/0.png" and so on, a second apart. The data set has the same classes.
 struct MadePicture {
   int label = 0;
   std::vector<Guess> guesses = {};
 };
-Evaluation MadeEvaluation(const std::vector<MadePicture>& pictures);
+Evaluation MadeEvaluation(const std::vector<MadePicture>& pictures,
+                          const std::vector<std::string>& labels = {"cat", "dog", "owl"});
+// "kind 0", "kind 1", ...
+std::vector<std::string> MadeLabels(int count);
 
 }  // namespace vitrine
 

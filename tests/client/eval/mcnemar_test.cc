@@ -52,13 +52,15 @@ TEST(PairedDifference, IsNewcombesMethod10) {
                {{36, 12, 2, 0}, -0.2, -0.3404276029749408, -0.05692958400323875},
                {{43, 0, 1, 0}, 0.022727272727272707, -0.05971800835089891, 0.11807709698213287},
                {{7000, 300, 412, 2288}, 0.0112, 0.005971356846624307, 0.016433410605272262},
-               {{1, 0, 0, 0}, 0, -0.7934506856227626, 0.7934506856227626}};
+               {{1, 0, 0, 0}, 0, -0.7934506856227626, 0.7934506856227626},
+               {{1, 0, 0, 1}, 0, -0.5734194679697171, 0.5734194679697171}};
   for (const auto& row : kRows) {
     EXPECT_NEAR(PairedDifference(row.counts), row.difference, 1e-12);
     const Interval interval = PairedDifferenceInterval(row.counts);
     EXPECT_NEAR(interval.low, row.low, 1e-12) << row.counts.only_first << ", " << row.counts.only_second;
     EXPECT_NEAR(interval.high, row.high, 1e-12) << row.counts.only_first << ", " << row.counts.only_second;
   }
+  EXPECT_EQ(PairedDifference({}), 0);
   EXPECT_EQ(PairedDifferenceInterval({}).low, -1);
   EXPECT_EQ(PairedDifferenceInterval({}).high, 1);
 }

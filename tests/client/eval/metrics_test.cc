@@ -77,6 +77,7 @@ TEST(Metrics, PercentilesAreValuesThatOccurred) {
   const Percentiles p = PercentilesOf(values);
   EXPECT_EQ(p.p50, 500);
   EXPECT_EQ(p.p90, 900);
+  EXPECT_EQ(p.p95, 950);
   EXPECT_EQ(p.p99, 990);
   EXPECT_EQ(p.p999, 999);
   EXPECT_EQ(p.max, 1000);
@@ -99,6 +100,14 @@ TEST(Metrics, AnEvaluationWithoutAnswersHasNoScores) {
   EXPECT_EQ(m.top1, 0);
   EXPECT_EQ(m.macro_f1, 0);
   EXPECT_TRUE(m.latency.empty());
+  EXPECT_EQ(m.pictures_per_second, 0);
+}
+
+// A server may round a little beyond what a probability can be.
+TEST(Metrics, ConfidencesBeyondTheirBoundsCountAsThese) {
+  const EvaluationMetrics m = ComputeMetrics(MadeEvaluation({{0, {{0, 1.5F}}}, {0, {{1, -0.5F}}}}));
+  EXPECT_EQ(m.calibration.answers(), 2);
+  EXPECT_EQ(m.calibration.ExpectedError(), 0) << "right with 1, wrong with 0";
 }
 
 TEST(ChosenPictures, ShardsShareTheLimitAndNothingIsChosenTwice) {
@@ -123,6 +132,8 @@ TEST(ChosenPictures, ShardsShareTheLimitAndNothingIsChosenTwice) {
 TEST(Shard, IsReadOrRefused) {
   unsetenv("JOB_COMPLETION_INDEX");
   EXPECT_EQ(*ParseShard("3/8"), (Shard{3, 8}));
+  EXPECT_EQ(*ParseShard("1/1"), (Shard{1, 1}));
+  EXPECT_EQ(*ParseShard("8/8"), (Shard{8, 8}));
   for (const char* wrong : {"", "3", "0/8", "9/8", "3/0", "-1/8", "a/8", "3/8/9", "/8"}) {
     EXPECT_EQ(ParseShard(wrong).status().code(), absl::StatusCode::kInvalidArgument) << wrong;
   }

@@ -36,7 +36,68 @@ TEST(RunProgress, TheEndIsAlwaysDrawn) {
   RunProgress progress(display, 1);
   progress.Count(kRight, /*again=*/false);
   progress.DrawEnd(3, absl::Now());
-  EXPECT_THAT(out.str(), HasSubstr("1 of 1"));
+  EXPECT_EQ(out.str(), "1 of 1  100 %  top-1 100.00 %  3 in flight\n");
+}
+
+TEST(RunProgress, OfNoPictureIsComplete) {
+  std::ostringstream out;
+  ProgressDisplay display(out, {});
+  RunProgress(display, 0).DrawEnd(1, absl::Now());
+  EXPECT_EQ(out.str(), "0 of 0  100 %  1 in flight\n");
+}
+
+// Draws `asked` more pictures after so many seconds; the last line.
+std::string LastLine(const std::vector<std::pair<int, int>>& marks, int pictures) {
+  std::ostringstream out;
+  ProgressDisplay display(out, {.plain_lines = absl::Seconds(1)});
+  RunProgress progress(display, pictures);
+  const absl::Time begin = absl::Now() + absl::Hours(1);  // the ticker's time is not drawn before
+  progress.Count(kRight, /*again=*/true);
+  progress.Draw(3, begin);
+  for (const auto& [second, asked] : marks) {
+    for (int i = 0; i < asked; ++i) progress.Count(kRight, /*again=*/false);
+    progress.Draw(3, begin + absl::Seconds(second));
+  }
+  const std::string said = out.str();
+  return said.substr(said.rfind('\n', said.size() - 2) + 1);
+}
+
+TEST(RunProgress, TheRateIsThatOfTheLastFifteenSeconds) {
+  EXPECT_EQ(LastLine({{10, 100}, {20, 5}, {30, 10}, {40, 30}}, 2146),
+            "146 of 2,146  7 %  3.0 pictures/s  11m6s left  top-1 100.00 %  3 in flight\n")
+      << "of the last ten, since the mark before is older";
+  EXPECT_EQ(LastLine({{30, 10}, {40, 20}, {45, 25}}, 96),
+            "56 of 96  58 %  3.0 pictures/s  13s left  top-1 100.00 %  3 in flight\n")
+      << "what is fifteen seconds old counts";
+  EXPECT_THAT(LastLine({{10, 1}, {20, 100}}, 1000), HasSubstr("  10 pictures/s  "));
+  EXPECT_THAT(LastLine({{10, 1}, {20, 99}}, 1000), HasSubstr("  9.9 pictures/s  "));
+}
+
+TEST(RunProgress, CountsWhatWasNotAnswered) {
+  std::ostringstream out;
+  ProgressDisplay display(out, {});
+  RunProgress progress(display, 1000);
+  for (const Outcome outcome : {Outcome::kRefused, Outcome::kUnreadable, Outcome::kUnreadable, Outcome::kUnlabelled}) {
+    progress.Count({.outcome = outcome}, /*again=*/false);
+  }
+  progress.DrawWaiting("soon", absl::Now());
+  EXPECT_EQ(out.str(), "4 of 1,000  0 %  soon\n");
+  out.str("");
+  progress.DrawEnd(2, absl::Now());
+  EXPECT_EQ(out.str(), "4 of 1,000  0 %  2 in flight  1 refused  2 unreadable  1 unlabelled\n");
+}
+
+TEST(RunProgress, AnAnswerEndsTheWaiting) {
+  std::ostringstream out;
+  ProgressDisplay display(out, {.plain_lines = absl::Seconds(1)});
+  RunProgress progress(display, 4);
+  const absl::Time begin = absl::Now() + absl::Hours(1);
+  progress.Draw(3, begin);
+  progress.DrawWaiting("soon", begin + absl::Seconds(5));
+  EXPECT_EQ(out.str(), "0 of 4  0 %  soon\n");
+  out.str("");
+  progress.Draw(3, begin + absl::Seconds(10));
+  EXPECT_EQ(out.str(), "0 of 4  0 %  3 in flight\n");
 }
 
 TEST(RunProgress, IsDrawnWhileNoAnswerComes) {

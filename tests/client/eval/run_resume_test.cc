@@ -109,7 +109,8 @@ TEST_F(Resuming, ADataSetThatIsGoneForAMomentIsEvaluatedLater) {
   std::filesystem::rename(folder_.Path("data"), folder_.Path("moved"));
   const auto part = Run(Listed(server, "out"));
   ASSERT_TRUE(part.ok()) << part.status();
-  EXPECT_THAT(std::string(part->stopped.message()), AllOf(HasSubstr("seems to be gone"), HasSubstr("list.csv")));
+  EXPECT_THAT(std::string(part->stopped.message()),
+              AllOf(HasSubstr("list.csv seems to be gone: 16 pictures in a row could not be read, the last: ")));
   EXPECT_EQ(ComputeMetrics(part->evaluation).ledger.unreadable, 0);
   std::filesystem::rename(folder_.Path("moved"), folder_.Path("data"));
   EXPECT_TRUE(ComputeMetrics(RunWell(Listed(server, "out"))).ledger.complete());

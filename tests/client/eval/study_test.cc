@@ -4,8 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
 #include <nlohmann/json.hpp>
 
+#include "absl/strings/str_cat.h"
 #include "tests/client/eval/made_data.h"
 #include "tests/client/eval/made_evaluation.h"
 #include "tests/client/small_server.h"
@@ -185,6 +187,107 @@ TEST_F(StudyTest, WhatWasAnsweredInPartIsNeitherBestNorOnTheFrontier) {
   EXPECT_EQ(json()[1]["frontier"], true) << "no cell can have that picture";
   better.status = absl::CancelledError("stopped");
   EXPECT_EQ(json()[1]["frontier"], false);
+}
+
+// Pictures of other sizes than noise has; a width of 0 cannot be read.
+class Sized final : public MadeData {
+ public:
+  Sized(const Evaluation& evaluation, std::vector<int> widths) : MadeData(evaluation), widths_(std::move(widths)) {
+    for (const int width : {8, 16}) pictures_[width] = PngFile(NoiseImage(width, 8, 3, 1));
+  }
+  int64_t size() const override { return static_cast<int64_t>(widths_.size()); }
+  absl::StatusOr<std::string> encoded(int64_t index) const override {
+    const int width = widths_[static_cast<size_t>(index)];
+    if (width == 0) return absl::NotFoundError("it is gone");
+    return width < 0 ? "no picture" : pictures_.at(width);
+  }
+
+ private:
+  const std::vector<int> widths_;
+  std::map<int, std::string> pictures_;
+};
+
+TEST_F(StudyTest, WithoutASizeThePicturesTellTheMeanCost) {
+  SmallServer::Methods methods = TwoModels();
+  v1::ModelVersion& native = *methods.models.mutable_versions(0);
+  native.mutable_costs(0)->set_macs(1000);  // of 8x8
+  native.mutable_costs(0)->set_tokens(4);
+  native.add_costs()->set_macs(4000);  // of 8x16
+  native.mutable_costs(1)->set_tokens(10);
+  SmallServer server(methods);
+  const auto client = ConnectTo(server);
+  const auto cost = [&](const std::vector<int>& widths) {
+    return CostOf(*client, native, std::nullopt, Sized(evaluation_, widths));
+  };
+  const auto mean = cost({8, 0, -1, 16, 8});
+  ASSERT_TRUE(mean.ok()) << mean.status();
+  EXPECT_DOUBLE_EQ(mean->macs, 2000) << "of two small ones and a large one";
+  EXPECT_DOUBLE_EQ(mean->tokens, 6);
+  EXPECT_DOUBLE_EQ(cost({16, 8})->macs, 2500) << "the first counts, and the last";
+  EXPECT_EQ(cost({8}).status().code(), absl::StatusCode::kUnimplemented) << "the server told two";
+  EXPECT_EQ(cost({0, -1}).status(), absl::NotFoundError("no picture's size could be read"));
+  // Of 128 every second is looked at.
+  std::vector<int> many(128, 8);
+  many[1] = 16;
+  EXPECT_DOUBLE_EQ(cost(many)->macs, (63 * 1000.0 + 4000) / 64);
+}
+
+TEST_F(StudyTest, WhoeverStopsACellStopsTheRest) {
+  StudyPlan plan = Plan();
+  plan.models = {{.name = "native"}};
+  plan.resolutions = {Wish(16, 16), Wish(16, 24)};
+  const CellRunner stopping = [&](const EvalCommand& command) -> absl::StatusOr<EvalResult> {
+    ran_.push_back(command);
+    return EvalResult{.stopped = absl::CancelledError("the run was stopped")};
+  };
+  const Study study = RunStudy(plan, *client_, data_, stopping);
+  EXPECT_EQ(ran_.size(), 1u);
+  EXPECT_EQ(study.cells[0].status, absl::CancelledError("the run was stopped"));
+  EXPECT_EQ(study.cells[1].status, absl::CancelledError("the run was stopped"));
+}
+
+// A study of cells that were answered about ten pictures each.
+Study MadeCells(const std::vector<std::pair<int64_t, std::optional<double>>>& right_and_macs) {
+  Study study{.data = "imagefolder:pets", .split = "test"};
+  for (const auto& [right, macs] : right_and_macs) {
+    StudyCell& cell = study.cells.emplace_back();
+    cell.model = absl::StrCat("m", study.cells.size());
+    cell.version = 1;
+    cell.macs = macs;
+    cell.metrics.ledger = {.pictures = 10, .answered = 10};
+    cell.metrics.top1 = 0.1 * static_cast<double>(right);
+    cell.metrics.top1_correct = right;
+  }
+  return study;
+}
+
+TEST(StudyFrontier, HoldsWhatNothingBeats) {
+  const auto frontier = [](const std::vector<std::pair<int64_t, std::optional<double>>>& cells) {
+    std::vector<bool> on;
+    for (const auto& cell : StudyTable(MadeCells(cells)).AsJson()) on.push_back(cell["frontier"]);
+    return on;
+  };
+  EXPECT_THAT(frontier({{5, 1e6}, {5, 1e6}}), ElementsAre(true, true)) << "neither is better";
+  EXPECT_THAT(frontier({{5, 1e6}, {5, 2e6}}), ElementsAre(true, false)) << "as good at a higher cost";
+  EXPECT_THAT(frontier({{5, 1e6}, {6, 1e6}}), ElementsAre(false, true)) << "worse at the same cost";
+  EXPECT_THAT(frontier({{5, 1e6}, {6, 2e6}}), ElementsAre(true, true));
+  EXPECT_THAT(frontier({{5, 1e6}, {9, std::nullopt}}), ElementsAre(true, false)) << "nobody knows its cost";
+}
+
+TEST(StudyPage, CostsHaveTheirUnitAndModelsTheirColours) {
+  Study study = MadeCells({{1, 999.0}, {2, 1e6}, {3, 1e9}, {4, 999e6}, {5, 2e6}, {6, 3e6}, {7, 4e6}});
+  StudyCell& gone = study.cells.emplace_back();
+  gone.model = "gone";
+  gone.status = absl::NotFoundError("no such model");
+  const std::string page = DrawStudy(study);
+  for (const char* text : {">0.999 k<", ">1 M<", ">1 G<", ">999 M<", "of 8 have numbers", "<b>7</b>"}) {
+    EXPECT_THAT(page, HasSubstr(text));
+  }
+  EXPECT_THAT(page, HasSubstr("<td>gone</td><td>the model's policy</td><td>no such model</td>"));
+  EXPECT_THAT(page, HasSubstr("m7 version 1, the model's policy"));
+  EXPECT_THAT(page, Not(HasSubstr("currentColor"))) << "the seventh has the first's colour";
+  EXPECT_TRUE(StudyTable(study).AsJson()[7]["version"].is_null());
+  EXPECT_EQ(StudyTable(study).AsJson()[0]["version"], 1);
 }
 
 TEST_F(StudyTest, SaysWhereCostsAreNotTold) {

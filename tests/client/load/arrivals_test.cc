@@ -89,6 +89,19 @@ TEST(LaneOf, LanesTogetherAreTheWholeSchedule) {
   }
 }
 
+TEST(LaneOf, AKnownScheduleEndsInEveryLane) {
+  const std::vector<Arrival> known = {{5, 0, 2}, {5, 1, 0}, {9, 2, 1}};
+  const auto numbers = [&](int lane, int lanes) {
+    std::vector<uint64_t> taken;
+    const auto part = LaneOf(ArrivalsOf(known), lane, lanes);
+    for (const Arrival& one : Take(*part, 9)) taken.push_back(one.number);
+    return taken;
+  };
+  EXPECT_EQ(numbers(0, 1), (std::vector<uint64_t>{0, 1, 2}));
+  EXPECT_EQ(numbers(0, 2), (std::vector<uint64_t>{0, 2}));
+  EXPECT_EQ(numbers(1, 2), (std::vector<uint64_t>{1}));
+}
+
 TEST(ArrivalsOf, GivesWhatIsKnownAndEnds) {
   const std::vector<Arrival> known = {{5, 0, 2}, {5, 1, 0}, {9, 2, 1}};
   const auto arrivals = ArrivalsOf(known);

@@ -231,8 +231,9 @@ TEST(RunBench, AnswersAreWaitedForWhenTheLoadIsOver) {
   std::atomic<bool> last_is_here = false, all_sent = false;
   SmallServer server(
       {.classify = [&](const v1::ClassifyRequest& request, auto* response, grpc::ServerContext* context) {
-        last_is_here = request.model() == "last" &&
-                       context->deadline() < std::chrono::system_clock::now() + std::chrono::seconds(20);
+        const auto left = context->deadline() - std::chrono::system_clock::now();
+        EXPECT_LT(left, std::chrono::seconds(32)) << "a request before the load";
+        last_is_here = request.model() == "last" && left < std::chrono::seconds(20);
         while (last_is_here && !all_sent && !context->IsCancelled())
           std::this_thread::sleep_for(std::chrono::milliseconds(1));
         return Classify(request, response, context);
@@ -246,7 +247,6 @@ TEST(RunBench, AnswersAreWaitedForWhenTheLoadIsOver) {
     return false;
   }))["points"][0];
   EXPECT_EQ(point["answered"], 2);
-  EXPECT_EQ(point["unanswered"], 0);
 }
 
 TEST(RunBench, APageForPeopleBeginsWithTheSetting) {

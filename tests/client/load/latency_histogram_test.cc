@@ -89,6 +89,8 @@ TEST(LatencyHistogram, LongerThanItCanTellCountsAsTheLongestAndKeepsTheMaximum) 
   EXPECT_EQ(histogram.max(), int64_t{1} << 50);
   EXPECT_EQ(histogram.min(), 0);
   EXPECT_EQ(histogram.Quantile(0.5), 0);
+  for (int i = 0; i < 3; ++i) histogram.Record(int64_t{1} << 49);
+  EXPECT_EQ(histogram.Quantile(0.5), (int64_t{1} << 41) - 1) << "the longest that it can tell";
 }
 
 TEST(LatencyHistogram, PartsAddUpToTheWhole) {

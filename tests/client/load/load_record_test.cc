@@ -185,6 +185,38 @@ TEST(LoadResult, LatenessCountsAgainstWhatTheLatencyMayBe) {
   EXPECT_EQ(result.VoidReason(), "the generator itself was late, by 4.0 ms at p50");
 }
 
+// Of a bound of 40 ms a tenth may be slip, and a millisecond of any.
+TEST(LoadResult, AsLateAsItMayBeIsNotLate) {
+  LoadResult result = LateBy4Of100Ms();
+  result.bounds = {{0.99, absl::Milliseconds(40)}};
+  EXPECT_EQ(result.VoidReason(), "");
+  result.bounds = {{0.99, absl::Milliseconds(39)}};
+  EXPECT_EQ(result.VoidReason(), "the generator itself was late, by 4.0 ms at p99");
+  LoadResult quick{LoadRecord(kInterval, 1)};
+  for (int i = 0; i < 3; ++i) {
+    quick.record.Started(0, 1500 * kMs, 1501 * kMs);
+    quick.record.Answered(0, 1500 * kMs, 1502 * kMs, 1000 * kMs);
+  }
+  EXPECT_EQ(quick.VoidReason(), "");
+  quick.receiver_share = 0.9;
+  EXPECT_EQ(quick.VoidReason(), "");
+}
+
+TEST(LoadResult, NothingHasNoShares) {
+  LoadResult result{LoadRecord({kMs, kMs}, 1)};
+  result.generator_seconds = result.server_seconds = 1;
+  EXPECT_EQ(result.GeneratorShare(), 0);
+  EXPECT_EQ(result.ServerShare(), 0);
+  EXPECT_EQ(result.GeneratorMicrosecondsARequest(), 0);
+  EXPECT_EQ(result.RequestsPerProcessorSecond(), 0);
+  EXPECT_EQ(result.SlipShare(), 0);
+  result.generator_seconds = 0;
+  EXPECT_EQ(result.RequestsPerProcessorSecond(), 0);
+  LoadResult slow = LateBy4Of100Ms();
+  for (int i = 0; i < 100; ++i) slow.record.Started(0, 1500 * kMs, 2500 * kMs);
+  EXPECT_EQ(slow.SlipShare(), 1) << "more slip than latency";
+}
+
 TEST(LoadResult, LatenessIsNothingToAnswersThatNeverCame) {
   LoadResult result{LoadRecord(kInterval, 1)};
   for (int i = 0; i < 100; ++i) {

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 #include "absl/strings/str_cat.h"
 #include "tests/scratch_folder.h"
 
@@ -156,6 +158,24 @@ TEST(ReadTrace, NamesTheFile) {
     const auto no_file = ReadTrace(path, Defaults());
     EXPECT_EQ(no_file.status().code(), absl::StatusCode::kInvalidArgument) << path;
     EXPECT_THAT(std::string(no_file.status().message()), HasSubstr(path + " is no regular file"));
+  }
+}
+
+TEST(ReadTrace, RefusesWhatIsLargerThanItMayBeBeforeItReadsIt) {
+  const ScratchFolder folder;
+  const std::string path = folder.Write("large.csv", "seconds\n0\n").string();
+  std::filesystem::resize_file(path, (uintmax_t{2} << 30) + 1);  // takes no place
+  EXPECT_EQ(ReadTrace(path, Defaults()).status(), absl::InvalidArgumentError(path + " is larger than 2 GiB"));
+}
+
+TEST(ReadTrace, ReadsAFileWithoutALineEnd) {
+  const ScratchFolder folder;
+  for (const char* text : {"seconds\n0\n12", "{\"seconds\": 0}\n{\"seconds\": 12}"}) {
+    const auto trace = ReadTrace(folder.Write("t", text).string(), Defaults());
+    ASSERT_TRUE(trace.ok()) << trace.status();
+    ASSERT_EQ(trace->arrivals.size(), 2u);
+    EXPECT_EQ(trace->arrivals[1].due, 12'000'000'000);
+    EXPECT_EQ(trace->arrivals[1].number, 1u);
   }
 }
 

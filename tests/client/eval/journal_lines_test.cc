@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+// A journal to the letter, and lines that no version of vitrine would write.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <zlib.h>
+
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "client/eval/journal.h"
+#include "tests/client/eval/made_evaluation.h"
+
+namespace vitrine {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::string Checked(const std::string& text) {
+  const uLong sum = crc32(0, reinterpret_cast<const Bytef*>(text.data()), static_cast<uInt>(text.size()));
+  return absl::StrFormat("%08x %s\n", sum, text);
+}
+
+std::string Replaced(std::string text, const std::string& from, const std::string& to) {
+  const size_t at = text.find(from);
+  EXPECT_NE(at, std::string::npos) << from << " in " << text;
+  return at == std::string::npos ? text : text.replace(at, from.size(), to);
+}
+
+const Evaluation kTwo = MadeEvaluation({{0, {{0, 0.75F}, {1, 0.0625F}}}, {2, {{1, 0.5F}}}});
+
+constexpr char kPicture[] =
+    R"({"i":0,"name":"cat/0.png","from":0,"label":0,"outcome":0,"code":0,"reason":"","guesses":[[0,0.75],[1,0.0625]],)"
+    R"("tokens":36,"attempts":1,"seconds":[0.001,0.002,0.003,0.0001,0.0061,0.007],"at":1001.0,"by":"fp32 cpu"})";
+
+TEST(JournalLines, AreWhatFilesHold) {
+  EXPECT_EQ(PictureLine(kTwo.predictions[0]), Checked(kPicture));
+  EvaluationSession session{.start = 1.5, .end = 2.5, .server = "here:1", .pictures = 7};
+  EXPECT_EQ(SessionLine(session, false), Checked(R"({"session":{"start":1.5,"server":"here:1"}})"));
+  EXPECT_EQ(SessionLine(session, true),
+            Checked(R"({"session":{"start":1.5,"server":"here:1","end":2.5,"pictures":7}})"));
+  Evaluation e;
+  e.model.set_model("m");
+  e.data = "csv:d";
+  e.data_labels = {"cat"};
+  e.settings = {.data_digest = "d", .data_order = "o", .data_pictures = 4, .limit = 3, .shard = {1, 2}};
+  e.settings.resolution = "8x8";
+  e.settings.label_map = {-1};
+  EXPECT_EQ(HeaderLine(e),
+            Checked(R"({"format":1,"model":{"model":"m"},"data":"csv:d","data_labels":["cat"],"split":"test",)"
+                    R"("data_digest":"d","data_order":"o","data_pictures":4,"limit":3,"shard":[1,2],)"
+                    R"("resolution":"8x8","top_k":5,"label_map":[-1]})"));
+  Prediction strange = kTwo.predictions[0];
+  strange.seconds.queue = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_EQ(PictureLine(strange), Checked(Replaced(kPicture, "[0.001,", "[0.0,"))) << "no time";
+}
+
+// The journal of both with this instead of the first picture's line.
+absl::StatusOr<JournalContents> Read(const std::string& line) {
+  return ParseJournal(HeaderLine(kTwo) + SessionLine(kTwo.sessions[0], false) + line +
+                      PictureLine(kTwo.predictions[1]));
+}
+std::string Fault(const std::string& from, const std::string& to) {
+  return std::string(Read(Checked(Replaced(kPicture, from, to))).status().message());
+}
+
+TEST(JournalLines, NumbersHaveTheirRanges) {
+  EXPECT_EQ(Read(Checked(kPicture)).status(), absl::OkStatus());
+  for (const auto& [from, to] :
+       std::vector<std::pair<std::string, std::string>>{{R"("i":0)", R"("i":2)"},
+                                                        {R"("i":0)", R"("i":-1)"},
+                                                        {R"("from":0)", R"("from":3)"},
+                                                        {R"("from":0)", R"("from":-1)"},
+                                                        {R"("label":0)", R"("label":3)"},
+                                                        {R"("label":0)", R"("label":-2)"},
+                                                        {R"("outcome":0)", R"("outcome":4)"},
+                                                        {R"("outcome":0)", R"("outcome":-1)"}}) {
+    EXPECT_EQ(Fault(from, to), "line 3: a number is out of range") << to;
+  }
+  for (const char* guess : {"[3,0.75]", "[-1,0.75]", "[0,1e39]"}) {
+    EXPECT_EQ(Fault("[0,0.75]", guess), "line 3: a guess is out of range") << guess;
+  }
+  for (const auto& [from, to] : std::vector<std::pair<std::string, std::string>>{
+           {R"("label":0)", R"("label":-1)"}, {R"("outcome":0)", R"("outcome":3)"}, {R"("from":0)", R"("from":2)"}}) {
+    EXPECT_EQ(Fault(from, to), "") << to;
+  }
+  const auto timeless = Read(Checked(Replaced(kPicture, "[0.001,", "[null,")));
+  ASSERT_TRUE(timeless.ok()) << timeless.status();
+  EXPECT_EQ(timeless->evaluation.predictions[0].seconds.queue, 0);
+  EXPECT_EQ(timeless->evaluation.predictions[0].seconds.client, 0.007);
+}
+
+TEST(JournalLines, OfAnotherFormatAreRefused) {
+  const std::string header = HeaderLine(kTwo).substr(9);
+  const auto fault = [&](const std::string& from, const std::string& to) {
+    const std::string text = Replaced(header, from, to);
+    return std::string(ParseJournal(Checked(text.substr(0, text.size() - 1))).status().message());
+  };
+  EXPECT_EQ(fault(R"("format":1)", R"("format":2)"), "line 1: it has another format");
+  for (const auto& [from, to] :
+       std::vector<std::pair<std::string, std::string>>{{R"("data_pictures":2)", R"("data_pictures":-1)"},
+                                                        {R"("limit":0)", R"("limit":-1)"},
+                                                        {R"("shard":[1,1])", R"("shard":[0,1])"},
+                                                        {R"("shard":[1,1])", R"("shard":[2,1])"}}) {
+    EXPECT_EQ(fault(from, to), "line 1: its sizes make no sense") << to;
+  }
+}
+
+TEST(JournalLines, ASessionThatWasClosedIsWhatItSays) {
+  EvaluationSession closed = kTwo.sessions[0];
+  closed.pictures = 17;
+  closed.end = 5;
+  const auto read = ParseJournal(HeaderLine(kTwo) + SessionLine(closed, true) + PictureLine(kTwo.predictions[0]));
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(read->evaluation.sessions[0].pictures, 17);
+  EXPECT_EQ(read->evaluation.sessions[0].end, 5);
+}
+
+TEST(JournalLines, TheFirstDamageIsNamed) {
+  const std::string header = HeaderLine(kTwo), session = SessionLine(kTwo.sessions[0], false);
+  const std::string first = PictureLine(kTwo.predictions[0]), second = PictureLine(kTwo.predictions[1]);
+  const auto fault = [](const std::string& text) { return std::string(ParseJournal(text).status().message()); };
+  EXPECT_EQ(fault("x" + header + session), "line 1 is damaged");
+  EXPECT_EQ(fault(header + "x" + session + "x" + first + second), "line 2 is damaged");
+  EXPECT_EQ(fault(header + session + "x" + first), "") << "a torn end";
+  EXPECT_EQ(fault(header + session + "short\n" + first), "line 3 is damaged");
+}
+
+// A death while the first line was written leaves a part of it; anything else is somebody's file.
+TEST(JournalLines, OnlyABeginningIsTakenForOne) {
+  for (const char* torn : {"", "0", "01234abc", "01234abc ", "01234abc {\"form", "01234abc {\"format\":1,\"mod"}) {
+    const auto read = ParseJournal(torn);
+    ASSERT_TRUE(read.ok()) << torn << ": " << read.status();
+    EXPECT_FALSE(read->begun);
+  }
+  for (const char* other : {"D", "g1234abc", "01234abg", "01234abcd", "01234abc [1]", "01234abc {\"formal\":1"}) {
+    EXPECT_EQ(ParseJournal(other).status(), absl::DataLossError("it is no journal of an evaluation")) << other;
+  }
+}
+
+TEST(CheckSameEvaluation, SplitOrderLabelsAndGuessesCount) {
+  const auto difference = [](auto change) {
+    Evaluation before = kTwo, now = kTwo;
+    before.settings.data_order = "a";
+    now.settings.data_order = "a";
+    change(now);
+    return std::string(CheckSameEvaluation(before, now).message());
+  };
+  EXPECT_EQ(difference([](Evaluation&) {}), "");
+  EXPECT_EQ(difference([](Evaluation& e) { e.settings.split = "train"; }), "the split was test, now it is train");
+  EXPECT_EQ(difference([](Evaluation& e) { e.settings.top_k = 6; }), "--top-k was 5, now it is 6");
+  EXPECT_THAT(difference([](Evaluation& e) { e.data_labels[1] = "cow"; }), HasSubstr("other names or labels"));
+  EXPECT_THAT(difference([](Evaluation& e) { e.settings.data_order = "b"; }), HasSubstr("in another order"));
+  EXPECT_EQ(difference([](Evaluation& e) { e.settings.data_order = ""; }), "") << "an old journal tells none";
+  EXPECT_EQ(difference([](Evaluation& e) { e.settings.shard = {1, 2}; }), "--shard was 1/1, now it is 1/2");
+}
+
+}  // namespace
+}  // namespace vitrine

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// Shards that are missing, unfinished or have what is not theirs.
+#include "client/eval/merge.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "absl/strings/str_cat.h"
+#include "client/eval/journal.h"
+#include "tests/client/eval/made_evaluation.h"
+#include "tests/scratch_folder.h"
+
+namespace vitrine {
+namespace {
+
+class Merging : public ::testing::Test {
+ protected:
+  // One of the shards of nine pictures, without the last `lacking` of its own.
+  std::string Part(int number, int of, size_t lacking = 0) {
+    Evaluation e = MadeEvaluation(std::vector<MadePicture>(9, {0, {{0, 0.5F}}}));
+    e.settings.data_order = "o";
+    e.settings.shard = {number, of};
+    std::string text = HeaderLine(e) + SessionLine(e.sessions[0], /*closed=*/false);
+    std::vector<int64_t> chosen = ChosenPictures(e.settings);
+    chosen.resize(chosen.size() - lacking);
+    for (const int64_t index : chosen) text += PictureLine(e.predictions[static_cast<size_t>(index)]);
+    const std::string name = absl::StrCat("part", number, "of", of);
+    folder_.Write(name + "/journal", text);
+    return folder_.Path(name);
+  }
+  std::string Refusal(const std::vector<std::string>& folders) {
+    return std::string(MergeEvaluations({.folders = folders, .out = folder_.Path("out")}).status().message());
+  }
+
+  const ScratchFolder folder_;
+};
+
+TEST_F(Merging, KeepsTheSessionsOfTheShards) {
+  const auto merged =
+      MergeEvaluations({.folders = {Part(2, 2), Part(1, 2)}, .out = folder_.Path("out"), .allow_missing = false});
+  ASSERT_TRUE(merged.ok()) << merged.status();
+  EXPECT_EQ(merged->predictions.size(), 9u);
+  EXPECT_EQ(merged->expected, 9);
+  EXPECT_EQ(merged->settings.shard, (Shard{1, 1}));
+  EXPECT_EQ(merged->data, "imagefolder:pets");
+  EXPECT_EQ(merged->settings.data_order, "o");
+  ASSERT_EQ(merged->sessions.size(), 2u);
+  EXPECT_EQ(merged->sessions[0].pictures, 5);
+  EXPECT_EQ(merged->sessions[0].end, 1009);
+  EXPECT_EQ(merged->sessions[1].pictures, 4);
+}
+
+TEST_F(Merging, SaysWhichShardsAreMissingOrUnfinished) {
+  constexpr char kRest[] = ". --allow-missing merges what is there";
+  EXPECT_EQ(Refusal({}), "there is nothing to merge; name the --out folders of the shards");
+  EXPECT_EQ(Refusal({Part(1, 3)}), absl::StrCat("shards 2/3, 3/3 are missing", kRest));
+  EXPECT_EQ(Refusal({Part(1, 3), Part(2, 3)}), absl::StrCat("shard 3/3 is missing", kRest));
+  const std::string whole = Part(1, 2), part = Part(2, 2, 1);
+  EXPECT_EQ(Refusal({whole, part}), absl::StrCat(part, " lacks 1 pictures; the same command again continues", kRest));
+  EXPECT_EQ(Refusal({part}),
+            absl::StrCat("shard 1/2 is missing; ", part, " lacks 1 pictures; the same command again continues", kRest));
+}
+
+TEST_F(Merging, APictureOfAnotherShardIsNamed) {
+  const std::string first = Part(1, 2);
+  Evaluation e = MadeEvaluation(std::vector<MadePicture>(9, {0, {{0, 0.5F}}}));
+  folder_.Write("part1of2/journal", folder_.Read("part1of2/journal") + PictureLine(e.predictions[3]));
+  EXPECT_EQ(Refusal({first, Part(2, 2)}), absl::StrCat(first, " has picture 3, cat/3.png, which is not of shard 1/2"));
+}
+
+TEST_F(Merging, ShardsOfAnotherDivisionAreNamed) {
+  const std::string first = Part(1, 2), second = Part(2, 3);
+  EXPECT_EQ(Refusal({first, second}), absl::StrCat(second, " is shard 2/3, ", first, " is 1/2"));
+}
+
+}  // namespace
+}  // namespace vitrine

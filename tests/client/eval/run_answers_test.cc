@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is asked of the server, and what is kept of its answers.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <mutex>
+
+#include "absl/strings/str_cat.h"
+#include "tests/client/eval/evaluating.h"
+
+namespace vitrine {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+TEST_F(Evaluating, AsksAsItWasTold) {
+  std::mutex mutex;
+  v1::ClassifyRequest last;
+  SmallServer server(Methods([&](const v1::ClassifyRequest& request) {
+    const std::lock_guard lock(mutex);
+    last = request;
+    return Answer(request);
+  }));
+  EvalCommand command = Command(server, "out");
+  command.limit = 1;
+  EXPECT_EQ(RunWell(command).predictions[0].guesses.size(), 5u);
+  EXPECT_EQ(last.model(), "m");
+  EXPECT_EQ(last.version(), 3);
+  EXPECT_EQ(last.top_k(), 5);
+  EXPECT_EQ(last.priority(), v1::LOW);
+  EXPECT_FALSE(last.has_resolution());
+  command.out = folder_.Path("other");
+  command.top_k = 20;
+  command.priority = v1::HIGH;
+  command.resolution.emplace().set_height(8);
+  EXPECT_EQ(RunWell(command).predictions[0].guesses.size(), 10u) << "the model has no more classes";
+  EXPECT_EQ(last.top_k(), 10);
+  EXPECT_EQ(last.priority(), v1::HIGH);
+  EXPECT_EQ(last.resolution().height(), 8);
+  command.top_k = 4;
+  EXPECT_EQ(Run(command).status().message(), "top_k must be at least 5, for the top-5 accuracy");
+  command = Command(server, "out");
+  command.out = "";
+  EXPECT_EQ(Run(command).status().message(), "--out names the folder of the results");
+}
+
+TEST_F(Evaluating, AnAnswerIsKeptAsItIs) {
+  SmallServer server(Methods([](const v1::ClassifyRequest& request) {
+    v1::ClassifyStreamResponse answer = Answer(request);
+    v1::Timings& timings = *answer.mutable_response()->mutable_timings();
+    timings.set_queue(0.25F);
+    timings.set_decode(0.5F);
+    timings.set_compute(0.12345678F);
+    timings.set_encode(std::numeric_limits<float>::infinity());
+    timings.set_total(4);
+    answer.mutable_response()->mutable_grid()->set_rows(2);
+    answer.mutable_response()->mutable_grid()->set_columns(3);
+    return answer;
+  }));
+  EvalCommand command = Command(server, "out");
+  command.limit = 1;
+  const Prediction p = RunWell(command).predictions[0];
+  EXPECT_EQ(p.seconds.queue, 0.25);
+  EXPECT_EQ(p.seconds.decode, 0.5);
+  EXPECT_EQ(p.seconds.compute, 0.1234568) << "to a tenth of a microsecond";
+  EXPECT_EQ(p.seconds.encode, 0);
+  EXPECT_EQ(p.seconds.server, 4);
+  EXPECT_EQ(p.tokens, 6);
+  EXPECT_EQ(p.served_by, "fp32 cpu");
+  EXPECT_EQ(p.attempts, 1);
+}
+
+TEST_F(Evaluating, AnswersThatMakeNoSenseAreCountedAsDefects) {
+  SmallServer server(Methods([](const v1::ClassifyRequest& request) {
+    v1::ClassifyStreamResponse answer = Answer(request);
+    v1::ClassifyResponse& response = *answer.mutable_response();
+    switch (Decode(request.image())->pixels[5] / 20) {  // its class
+      case 0:
+        response.mutable_predictions(0)->set_index(-1);
+        break;
+      case 1:
+        response.mutable_predictions(1)->set_probability(std::numeric_limits<float>::quiet_NaN());
+        break;
+      case 2:
+        response.clear_predictions();
+        break;
+      case 3:
+        response.mutable_predictions(0)->set_index(kClasses - 1);
+        break;
+      default:
+        response.mutable_predictions(0)->set_index(0);
+    }
+    return answer;
+  }));
+  const Evaluation e = RunWell(Command(server, "out"));
+  EXPECT_EQ(ComputeMetrics(e).ledger.refused_by_code.at("INTERNAL"), 3 * 14);
+  EXPECT_EQ(ComputeMetrics(e).ledger.answered, 2 * 14) << "the first class and the last are some";
+  EXPECT_THAT(WhatIsMissing(e, ComputeMetrics(e)),
+              ::testing::Contains(HasSubstr("the answer names class -1 with probability 0.9; the model has 10")));
+  EXPECT_THAT(folder_.Read("out/journal"), HasSubstr("the answer has no predictions"));
+}
+
+TEST_F(Evaluating, TenLabelsThatTheModelHasNotAreNamed) {
+  SmallServer server(Methods(PlainAnswer));
+  for (int i = 0; i < 11; ++i) {
+    folder_.Write(absl::StrCat("data/x", 10 + i, "/1.png"), Picture(0, i));
+    EvalCommand command = Command(server, absl::StrCat("out", i));
+    command.limit = 1;
+    if (i < 9) continue;
+    said_.str("");
+    RunWell(command);
+    EXPECT_THAT(said_.str(),
+                HasSubstr(absl::StrCat("vitrine: the model has no class for ", i + 1, " of the data set's ", i + 6,
+                                       " labels: x10, x11, x12, x13, x14, x15, x16, x17, x18, x19",
+                                       i == 9 ? "" : ", ...", "; their pictures are not sent (see --label-map)\n")));
+  }
+}
+
+TEST_F(Evaluating, OnlyTheModelThatIsWantedIsWaitedFor) {
+  v1::ModelVersion loading = Described(), failed = Described();
+  loading.set_state(v1::LOADING);
+  failed.set_model("f");
+  failed.set_state(v1::FAILED);
+  SmallServer::Methods methods = Methods(PlainAnswer, loading);
+  *methods.models.add_versions() = failed;
+  SmallServer server(methods);
+  const auto refusal = [&](const ModelChoice& model) {
+    EvalCommand command = Command(server, "out");
+    command.model = model;
+    command.patience = absl::ZeroDuration();
+    return Run(command).status();
+  };
+  EXPECT_EQ(refusal({.name = "m"}), absl::UnavailableError("m is being loaded"));
+  EXPECT_EQ(refusal({.name = ""}), absl::UnavailableError("the model is being loaded"));
+  EXPECT_EQ(refusal({.name = "m", .version = 3}), absl::UnavailableError("m@3 is being loaded"));
+  EXPECT_EQ(refusal({.name = "m", .version = 2}).code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(refusal({.name = "f"}).code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(refusal({.name = "f", .version = 3}),
+            absl::FailedPreconditionError("f@3 is not ready; see vitrine models"));
+  EXPECT_EQ(said_.str(), "") << "without patience nothing is waited for";
+}
+
+TEST_F(Evaluating, AFinishedRunSaysSoAndDrawsNothing) {
+  SmallServer server(Methods(PlainAnswer));
+  EvalCommand command = Command(server, "out");
+  command.limit = 3;
+  RunWell(command);
+  EXPECT_THAT(said_.str(), AllOf(HasSubstr("3 of 3  100 %"), Not(HasSubstr("knows"))));
+  said_.str("");
+  RunWell(command);
+  EXPECT_EQ(said_.str(), absl::StrCat("vitrine: ", command.out, " knows 3 pictures already; 0 are left\n"));
+}
+
+}  // namespace
+}  // namespace vitrine
