@@ -61,8 +61,12 @@ void KeepFreedMemory() {
   mallopt(M_MMAP_THRESHOLD, 32 << 20);
   mallopt(M_TRIM_THRESHOLD, 64 << 20);
   mallopt(M_TOP_PAD, 4 << 20);
-  // What one arena keeps no other can use, and by default every thread has one.
-  mallopt(M_ARENA_MAX, 2);
+}
+
+// What one arena keeps no other can use, and by default every thread has one. Two executors share one, and the threads
+// that read calls another.
+void ShareArenas(int executors) {
+  mallopt(M_ARENA_MAX, 1 + (executors + 1) / 2);
 }
 
 // Whole or not at all, so that a script that waits for the file reads every line.
@@ -82,6 +86,7 @@ absl::Status WritePortFile(const std::string& path, const Server& server) {
 }
 
 absl::Status Run(const ServerOptions& options, const sigset_t& signals) {
+  ShareArenas(options.executor.ThreadCount());
   ASSIGN_OR_RETURN(const std::unique_ptr<Server> server, Server::Start(options));
   // Before the sentence, so that who has read it finds the file.
   if (!options.port_file.empty()) RETURN_IF_ERROR(WritePortFile(options.port_file, *server));

@@ -174,7 +174,7 @@ absl::Status ServerOptions::Validate() const {
     followed.root = repository;
     faults.Add(followed.Validate());
   }
-  faults.InRange<int64_t>("--queues", rpc.queues, 1, 256);
+  faults.InRange<int64_t>("--queues", rpc.queues, 0, 256);
   CheckTransport(rpc, faults);
   faults.InRange("--lame-duck", lame_duck, absl::ZeroDuration(), absl::Hours(1));
   faults.InRange("--hung-worker-timeout", hung_worker_timeout, absl::Milliseconds(1), absl::InfiniteDuration());
@@ -223,7 +223,7 @@ void BindFlags(CLI::App& app, ServerOptions& options) {
   Add(app, "--max-message-bytes", options.rpc.max_message_bytes, "largest message that is read", "BYTES");
   AddBudget(app, options, "--max-transport-bytes", options.rpc.max_transport_bytes,
             "most bytes of messages on their way, over all connections; at least two messages");
-  Add(app, "--queues", options.rpc.queues, "threads that read calls", "N");
+  Add(app, "--queues", options.rpc.queues, "threads that read calls; 0 takes one for each eight executors", "N");
   BindTransport(app, options.rpc);
   BindIdentity(app, options);
   AddDuration(app, "--lame-duck", options.lame_duck, "serve on this long after NOT_SERVING before draining");

@@ -26,13 +26,14 @@ bool IsNumber(const std::string& text) {
 }
 
 absl::Status SetPriority(const ModelInferRequest& from, v1::ClassifyRequest& request) {
-  ASSIGN_OR_RETURN(const std::optional<int64_t> level, WholeNumber(from.parameters(), "priority"));
+  ASSIGN_OR_RETURN(const std::optional<int64_t> said, WholeNumber(from.parameters(), "priority"));
   constexpr v1::Priority kLevels[kPriorityLevels + 1] = {v1::NORMAL, v1::HIGH, v1::NORMAL, v1::LOW};
-  if (level.value_or(0) < 0 || level.value_or(0) > kPriorityLevels) {
-    return absl::InvalidArgumentError(absl::StrCat("parameter \"priority\" is ", *level,
+  const int64_t level = said.value_or(0);
+  if (level < 0 || level > kPriorityLevels) {
+    return absl::InvalidArgumentError(absl::StrCat("parameter \"priority\" is ", level,
                                                    "; it must be 1 (high), 2 (normal), 3 (low) or 0 (not said)"));
   }
-  request.set_priority(kLevels[level.value_or(0)]);
+  request.set_priority(kLevels[level]);
   return absl::OkStatus();
 }
 

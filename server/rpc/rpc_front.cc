@@ -54,7 +54,7 @@ class RpcServer : public RpcFront {
     builder.RegisterService(&parts_.health_rpc);
     builder.RegisterService(&parts_.oip_rpc);
     if (!parts_.identity.enabled()) builder.SetOption(std::make_unique<Reflection>());
-    for (int i = 0; i < options_.queues; ++i) {
+    for (int i = 0; i < std::max(1, options_.queues); ++i) {
       queues_.push_back(std::make_unique<CallQueue>(builder.AddCompletionQueue()));
     }
     if (!options_.socket.empty()) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <fstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -272,6 +273,31 @@ TEST_P(NarrowKernelsOf, SumsOfTheLargestNumbersAreExact) {
   call.y_stride = 1;
   kernels_.gemm(call);
   EXPECT_NEAR(y.view().data[0], 255.0 * (kInputs - 1), 1);
+}
+
+// Words of the line of /proc/cpuinfo that lists what the processor has.
+bool ProcessorSays(const std::string& flag) {
+  std::ifstream info("/proc/cpuinfo");
+  for (std::string line; std::getline(info, line);) {
+    if (line.starts_with("flags")) return (line + " ").find(" " + flag + " ") != std::string::npos;
+  }
+  return false;
+}
+
+TEST(FindKernels, EveryPathHasThoseOfItsInstructions) {
+  EXPECT_NE(FindBf16Kernels(cpu::CpuPath::kPortable), nullptr) << "every processor can count";
+  EXPECT_NE(FindInt8Kernels(cpu::CpuPath::kPortable), nullptr);
+  EXPECT_EQ(FindBf16Kernels(cpu::CpuPath::kAvx2), nullptr);
+  for (const cpu::CpuPath path : cpu::SupportedPaths()) {
+    SCOPED_TRACE(cpu::Name(path));
+    ASSERT_NE(FindKernels(path), nullptr);
+    if (path == cpu::CpuPath::kPortable) continue;
+    EXPECT_NE(FindKernels(path), FindKernels(cpu::CpuPath::kPortable));
+    EXPECT_EQ(FindBf16Kernels(path) != nullptr, path == cpu::CpuPath::kAvx512Bf16);
+    const bool has_bytes = ProcessorSays(path == cpu::CpuPath::kAvx2 ? "avx_vnni" : "avx512_vnni");
+    EXPECT_EQ(FindInt8Kernels(path) != nullptr, has_bytes);
+    EXPECT_EQ(FindKernels(path) == FindKernels(cpu::CpuPath::kAvx2), path == cpu::CpuPath::kAvx2);
+  }
 }
 
 }  // namespace

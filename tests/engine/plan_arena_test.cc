@@ -38,6 +38,25 @@ TEST(PlanArena, BuffersWhoseLivesDoNotOverlapShareASlotAsWideAsTheWidest) {
   EXPECT_EQ(plan.slots[static_cast<size_t>(plan.buffers[1].slot)].width, 4);
 }
 
+// Of the slots that are free, the one that has to grow the least; of those that need not, the one that wastes the
+// least.
+TEST(PlanArena, ABufferTakesTheSlotThatFitsBest) {
+  // Slots of 8 and 16 are free when the last buffer is written, one of 2 holds what it is made of.
+  const auto slot_of_last = [](int64_t width) {
+    const Plan plan =
+        Chain({{RowsOf::kTokens, 8}, {RowsOf::kTokens, 16}, {RowsOf::kTokens, 2}, {RowsOf::kTokens, width}},
+              {{{}, 0}, {{0}, 1}, {{0, 1}, 2}, {{2}, 3}});
+    EXPECT_EQ(plan.slots.size(), 3u);
+    EXPECT_EQ(plan.buffers[0].slot, 0);
+    EXPECT_EQ(plan.buffers[1].slot, 1);
+    return plan.buffers[3].slot;
+  };
+  EXPECT_EQ(slot_of_last(6), 0) << "wastes 2 instead of 10";
+  EXPECT_EQ(slot_of_last(8), 0);
+  EXPECT_EQ(slot_of_last(9), 1) << "the other one would have to grow";
+  EXPECT_EQ(slot_of_last(18), 1) << "grows by 2 instead of 10";
+}
+
 TEST(PlanArena, WhatIsReadLaterKeepsItsSlot) {
   const Plan plan = Chain({{RowsOf::kTokens, 8}, {RowsOf::kTokens, 8}, {RowsOf::kTokens, 8}, {RowsOf::kTokens, 8}},
                           {{{}, 0}, {{0}, 1}, {{1}, 2}, {{0, 2}, 3}});

@@ -58,10 +58,13 @@ TEST(Profile, CountsTheMultiplyAddsThatTheWorkloadCounts) {
 }
 
 TEST(Peaks, OfSeveralCoresAreTheHighestOfEach) {
-  CorePeaks peaks = {.gflops = 2, .cache_gbps = 20, .memory_gbps = 5};
-  peaks.RaiseTo({.gflops = 3, .cache_gbps = 10, .memory_gbps = 6});
-  peaks.RaiseTo({.gflops = 1, .cache_gbps = 15, .memory_gbps = 4});
+  CorePeaks peaks = {.gflops = 2, .bf16_gflops = 30, .int8_gflops = 40, .cache_gbps = 20, .memory_gbps = 5};
+  peaks.RaiseTo({.gflops = 3, .bf16_gflops = 32, .int8_gflops = 41, .cache_gbps = 10, .memory_gbps = 6});
+  peaks.RaiseTo({.gflops = 1, .bf16_gflops = 31, .int8_gflops = 39, .cache_gbps = 15, .memory_gbps = 4});
   EXPECT_EQ(peaks.gflops, 3);
+  EXPECT_EQ(peaks.GflopsOf(Precision::kFp32), 3);
+  EXPECT_EQ(peaks.GflopsOf(Precision::kBf16), 32);
+  EXPECT_EQ(peaks.GflopsOf(Precision::kInt8), 41);
   EXPECT_EQ(peaks.cache_gbps, 20);
   EXPECT_EQ(peaks.memory_gbps, 6);
 }

@@ -16,6 +16,7 @@
 #include <ostream>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -142,6 +143,33 @@ TEST(DropPath, ADroppedBranchHasNoGradient) {
   for (int image = 0; image < 8; ++image) {
     const auto tokens = [&](const at::Tensor& t) { return t.narrow(0, 3 * image, 3); };
     EXPECT_LT(Difference(tokens(branch.grad()), tokens(direction) * factors[image]), 1e-6);
+  }
+}
+
+TEST(Dropout, IsTheIdentityAtRateZeroAndOutsideOfTraining) {
+  const at::Tensor x = Hashed({6, 3}, 1);
+  EXPECT_TRUE(Dropout(x, 0, 3, Training()).is_same(x));
+  EXPECT_TRUE(Dropout(x, 0.001F, 3, Training()).is_same(x)) << "below a step of 1/256";
+  EXPECT_FALSE(Dropout(x, 0.003F, 3, Training()).is_same(x));
+  EXPECT_TRUE(Dropout(x, 0.5F, 3, {}).is_same(x));
+}
+
+// In steps of 1/256, each value by itself, also those of the last word, which is not full.
+TEST(Dropout, DropsItsRateAndScalesTheRest) {
+  constexpr int64_t kValues = 40'003;
+  const at::Tensor ones = at::ones({kValues});
+  const std::pair<float, int> kRates[] = {{1.0F / 256, 1}, {0.25F, 64}, {0.996F, 255}, {1.0F, 255}};
+  for (const auto& [rate, dropped_of_256] : kRates) {
+    const at::Tensor kept = Dropout(ones, rate, 3, Training(7));
+    const float factor = 256.0F / static_cast<float>(256 - dropped_of_256);
+    int64_t dropped = 0;
+    for (int64_t i = 0; i < kValues; ++i) {
+      const float value = kept.const_data_ptr<float>()[i];
+      ASSERT_TRUE(value == 0 || value == factor) << rate << " " << i << ": " << value;
+      dropped += value == 0;
+    }
+    const double share = rate == 1 ? 1 : dropped_of_256 / 256.0;
+    EXPECT_NEAR(static_cast<double>(dropped) / kValues, share, 4 * std::sqrt(share * (1 - share) / kValues)) << rate;
   }
 }
 

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
+#include <vector>
 
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/stored_tensors.h"
@@ -134,6 +136,29 @@ TEST_F(GoldenTest, TheToleranceIsRelativeToTheLargestLogitAndAtLeastAbsolute) {
   Refused("the tolerance is 0.01");
 }
 
+TEST_F(GoldenTest, DriftIsTheLargestDistanceInPartsOfTheLargestLogit) {
+  const std::unique_ptr<Model> model = *BuildModel(version_);
+  const auto drift_of = [&](int64_t classes) {
+    const Forward zeros = [classes](std::span<const FloatArray> images) -> absl::StatusOr<FloatArray> {
+      const auto count = static_cast<int64_t>(images.size());
+      return FloatArray{.shape = {count, classes}, .values = std::vector<float>(static_cast<size_t>(count * classes))};
+    };
+    return GoldenDrift(version_, *model, zeros, DecodeRawPicture, "fp32");
+  };
+  const auto drift = [&] { return drift_of(3).value(); };
+  for (const char* name : {"logits.0", "logits.1", "logits.2"}) Golden(name).fill_(0);
+  EXPECT_EQ(drift(), 0);
+  Golden("logits.1").select(0, 2).fill_(-0.5);
+  EXPECT_EQ(drift(), 0.5) << "below one it counts as it is";
+  Golden("logits.0").select(0, 1).fill_(0.25);
+  EXPECT_EQ(drift(), 0.5) << "of all of them";
+  Golden("logits.2").select(0, 0).fill_(-8);
+  EXPECT_EQ(drift(), 1);
+  Golden("logits.2").select(0, 1).fill_(std::nan(""));
+  EXPECT_TRUE(std::isnan(drift()));
+  EXPECT_THAT(drift_of(2), Fails(absl::StatusCode::kInternal, HasSubstr("wrong shape")));
+}
+
 TEST_F(GoldenTest, NanLogitsAreOff) {
   Golden("logits.0").fill_(std::nan(""));
   Refused("off by nan");
@@ -189,6 +214,10 @@ TEST_F(GoldenTest, NeedsWellFormedTensors) {
   refused_with("input.0", at::full({3, 8, 8}, 0.5, at::kFloat), "\"input.0\" is not F32 [1, height, width]");
   refused_with("input.0", at::full({1, 8, 8}, 1, at::kLong), "\"input.0\" is not F32");
   refused_with("input.0", at::full({1, 12, 8}, 0.5, at::kFloat), "\"input.0\" does not fit the model");
+  refused_with("input.0", at::full({1, 8193, 8}, 0.5, at::kFloat), "\"input.0\" is larger than any picture");
+  refused_with("input.0", at::full({1, 8, 8193}, 0.5, at::kFloat), "\"input.0\" is larger than any picture");
+  refused_with("input.0", at::full({1, 8192, 8}, 0.5, at::kFloat), "\"input.0\" does not fit the model");
+  refused_with("input.0", at::full({8, 8}, 0.5, at::kFloat), "\"input.0\" is not F32 [1, height, width]");
   refused_with("picture.1", at::full({64}, 1.0, at::kFloat), "\"picture.1\" is not U8 [bytes]");
   refused_with("picture.1", at::full({63}, 1, at::kByte), "\"picture.1\" cannot be decoded: a raw picture");
   refused_with("logits.0", at::full({4}, 1.0, at::kFloat), "\"logits.0\" is not F32 [3]");

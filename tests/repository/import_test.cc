@@ -10,6 +10,7 @@
 #include <ATen/ops/layer_norm.h>
 #include <ATen/ops/linear.h>
 #include <gmock/gmock.h>
+#include <google/protobuf/text_format.h>
 
 #include <cmath>
 #include <fstream>
@@ -19,6 +20,7 @@
 #include "reference/model.h"
 #include "tests/repository/foreign_weights.h"
 #include "tests/repository/sample_version.h"
+#include "tests/stored_text.h"
 
 namespace vitrine {
 namespace {
@@ -289,6 +291,32 @@ TEST(ForeignConfig, PreprocessingIsTheSources) {
   EXPECT_EQ(huggingface.preprocessing().fixed().fit(), v1::FixedResolution::STRETCH);
   EXPECT_EQ(huggingface.preprocessing().fixed().height(), 384);
   EXPECT_EQ(huggingface.vit().norm_epsilon(), 1e-12F);
+}
+
+// Heads, scales and statistics leave the number of parameters as it is.
+TEST(ForeignConfig, EveryNameMeansWhatIsStored) {
+  google::protobuf::TextFormat::Printer printer;
+  printer.SetSingleLineMode(true);
+  std::string all;
+  for (const ForeignSource source : {ForeignSource::kTimm, ForeignSource::kHuggingFace}) {
+    for (const std::string& arch : ForeignArchs(source)) {
+      std::string config;
+      printer.PrintToString(*ForeignConfig(source, arch, 10), &config);
+      all += arch + ": " + config + "\n";
+    }
+  }
+  ExpectStored("foreign_archs.txt", all);
+}
+
+TEST(ForeignConfig, TagsOfTheSamePreprocessingAreKnown) {
+  const std::string name = "vit_base_patch16_224";
+  const std::string plain = ForeignConfig(ForeignSource::kTimm, name, 10)->SerializeAsString();
+  for (const char* tag : {".augreg_in21k", ".orig_in21k", ".sam_in1k", ".fb_in1k"}) {
+    const auto config = ForeignConfig(ForeignSource::kTimm, name + tag, 10);
+    ASSERT_TRUE(config.ok()) << config.status();
+    EXPECT_EQ(config->SerializeAsString(), plain) << tag;
+  }
+  EXPECT_EQ(ForeignConfig(ForeignSource::kTimm, name, 7)->classes(), 7);
 }
 
 TEST(ForeignConfig, UnknownNamesAndTags) {

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 
 #include <cmath>
+#include <iterator>
+#include <string>
 
 #include "absl/strings/str_cat.h"
 #include "tests/repository/sample_version.h"
@@ -118,6 +120,38 @@ constexpr Fault kFaults[] = {
      "precisions has a metric"},
     {"metric", [](v1::Manifest& m) { m.mutable_provenance()->mutable_metrics(0)->set_value(NAN); }, "metric \"top1\""},
     {"epochs", [](v1::Manifest& m) { m.mutable_provenance()->set_epochs(INFINITY); }, "epochs"},
+    {"tolerance a bit wide",
+     [](v1::Manifest& m) { m.mutable_golden_tolerances(0)->set_tolerance(std::nextafter(0.1f, 1.0f)); }, "at most 0.1"},
+    {"digest of other letters", [](v1::Manifest& m) { m.mutable_files(0)->set_sha256(std::string(64, 'g')); },
+     "64 lower-case"},
+    {"long digest", [](v1::Manifest& m) { m.mutable_files(0)->set_sha256(std::string(65, 'a')); }, "64 lower-case"},
+    {"file a byte too large", [](v1::Manifest& m) { m.mutable_files(0)->set_bytes(kMaxFileBytes + 1); },
+     "has 4294967297 bytes; 0 to 4294967296 are allowed"},
+    {"other file a byte too large",
+     [](v1::Manifest& m) {
+       *m.add_files() = m.files(0);
+       m.mutable_files(3)->set_name("card.md");
+       m.mutable_files(3)->set_bytes(kMaxExtraFileBytes + 1);
+     },
+     "has 16777217 bytes; 0 to 16777216 are allowed"},
+    {"metric without a name", [](v1::Manifest& m) { m.mutable_provenance()->mutable_metrics(0)->set_name(""); },
+     "provenance has a metric \"\""},
+    {"metric of fewer than no images",
+     [](v1::Manifest& m) { m.mutable_provenance()->mutable_metrics(0)->set_images(-1); }, "metric \"top1\""},
+    {"seconds", [](v1::Manifest& m) { m.mutable_provenance()->set_train_seconds(NAN); }, "train_seconds"},
+    {"operator without a name",
+     [](v1::Manifest& m) {
+       m.add_precisions()->set_precision("int8");
+       m.mutable_precisions(0)->add_kept("");
+     },
+     "keeps \"\" from int8"},
+    {"malformed UTF-8 in a list",
+     [](v1::Manifest& m) {
+       m.add_precisions()->set_precision("int8");
+       m.mutable_precisions(0)->add_kept("head");
+       m.mutable_precisions(0)->add_kept("\xff");
+     },
+     "kept is not UTF-8: \"\\xff\""},
     {"malformed UTF-8", [](v1::Manifest& m) { m.mutable_provenance()->set_recipe("\xff"); }, "recipe is not UTF-8"},
 };
 
@@ -130,9 +164,59 @@ TEST(Manifest, RefusesEveryFaultByName) {
   }
 }
 
+TEST(Manifest, TheEndsOfEveryRangeAreTaken) {
+  constexpr void (*kChanges[])(v1::Manifest&) = {
+      [](v1::Manifest& m) { m.set_version(1), m.set_parameters(0); },
+      [](v1::Manifest& m) { m.mutable_config()->set_classes(1); },
+      [](v1::Manifest& m) { m.mutable_config()->set_classes(100000); },
+      [](v1::Manifest& m) { m.mutable_golden_tolerances(0)->set_tolerance(0.1f); },
+      [](v1::Manifest& m) { m.mutable_golden_tolerances(0)->set_tolerance(1e-9f); },
+      [](v1::Manifest& m) { m.mutable_golden_tolerances(0)->set_device("cuda"); },
+      [](v1::Manifest& m) { m.mutable_golden_tolerances(0)->set_precision("bf16"); },
+      [](v1::Manifest& m) { m.mutable_golden_tolerances(0)->set_precision("int8"); },
+      [](v1::Manifest& m) {
+        m.mutable_files(0)->set_sha256("0123456789abcdef0123456789abcdef" + std::string(32, '9'));
+      },
+      [](v1::Manifest& m) {
+        for (v1::FileDigest& file : *m.mutable_files()) file.set_bytes(kMaxFileBytes);
+      },
+      [](v1::Manifest& m) {
+        for (v1::FileDigest& file : *m.mutable_files()) file.set_bytes(0);
+      },
+      [](v1::Manifest& m) {
+        *m.add_files() = m.files(0);
+        m.mutable_files(3)->set_name("card.md");
+        m.mutable_files(3)->set_bytes(kMaxExtraFileBytes);
+      },
+      [](v1::Manifest& m) {
+        m.add_precisions()->set_precision("int8");
+        m.add_precisions()->set_precision("bf16");
+        for (const char* name : {"head", "stem"}) m.mutable_precisions(1)->add_kept(name);
+      }};
+  for (size_t i = 0; i < std::size(kChanges); ++i) {
+    v1::Manifest manifest = SampleManifest();
+    kChanges[i](manifest);
+    EXPECT_TRUE(ValidateManifest(manifest).ok()) << i << ": " << ValidateManifest(manifest);
+  }
+  EXPECT_TRUE(ParseManifest(std::string(kMaxManifestBytes, ' ')).ok());
+}
+
+TEST(Manifest, PlansAndFilesAreFoundByName) {
+  v1::Manifest manifest = SampleManifest();
+  manifest.add_precisions()->set_precision("int8");
+  manifest.add_precisions()->set_precision("bf16");
+  for (const v1::PrecisionPlan& plan : manifest.precisions()) {
+    EXPECT_EQ(FindPrecision(manifest, plan.precision()), &plan);
+  }
+  EXPECT_EQ(FindPrecision(manifest, "fp32"), nullptr);
+  for (const v1::FileDigest& file : manifest.files()) EXPECT_EQ(FindFile(manifest, file.name()), &file);
+  EXPECT_EQ(FindFile(manifest, "nobody"), nullptr);
+}
+
 TEST(Manifest, TooManyFilesAreRefused) {
   v1::Manifest manifest = SampleManifest();
   for (int i = 0; i < 62; ++i) {
+    EXPECT_TRUE(ValidateManifest(manifest).ok()) << manifest.files_size() << " are not too many";
     *manifest.add_files() = manifest.files(0);
     manifest.mutable_files()->rbegin()->set_name(absl::StrCat("extra", i));
   }

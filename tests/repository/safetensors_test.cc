@@ -101,6 +101,15 @@ TEST(Safetensors, SpacesAndAnyOrderOfFieldsAndOffsetsAreRead) {
   EXPECT_EQ(content->tensors.at("b").As<uint8_t>()[1], 'z');
 }
 
+// A side of none does not excuse the others, and does not make them larger.
+TEST(Safetensors, TheLargestSidesAreThoseOf63Bits) {
+  for (const char* shape : {"[0,9223372036854775807]", "[9223372036854775807,0,1]", "[0,4611686018427387904]"}) {
+    const auto content =
+        ParseSafetensors(File(R"({"w":{"dtype":"U8","shape":)" + std::string(shape) + R"(,"data_offsets":[0,0]}})"));
+    EXPECT_TRUE(content.ok()) << shape << ": " << content.status();
+  }
+}
+
 struct Malformed {
   const char* what;
   std::string bytes;
@@ -164,6 +173,9 @@ const std::vector<Malformed>& MalformedFiles() {
       {"shape overflows by the element size", File(One("[4611686018427387904]", "[0,0]", "F32")), "overflows"},
       {"side above 2^63", File(One("[9223372036854775808]", "[0,1]"), "x"), "overflows"},
       {"empty, but its strides overflow", File(One("[0,9223372036854775807,2]", "[0,0]")), "overflows"},
+      {"the largest side", File(One("[9223372036854775807]", "[0,1]"), "x"),
+       "takes 9223372036854775807 bytes, its data_offsets span 1"},
+      {"the largest side of wider numbers", File(One("[4611686018427387904]", "[0,1]", "F16"), "x"), "overflows"},
       {"shape larger than offsets", File(One("[2]", "[0,1]"), "x"), "takes 2 bytes, its data_offsets span 1"},
       {"shape smaller than offsets", File(One("[1]", "[0,2]"), "xy"), "takes 1 bytes, its data_offsets span 2"},
       {"offsets past the end", File(One("[2]", "[0,2]"), "x"), "ends at 2, but the file holds only 1"},
@@ -214,6 +226,20 @@ TEST(Safetensors, TheWriterRefusesWhatTheReaderWould) {
   refused("__metadata__", at::full({1}, 0.0), "reserved");
   refused("\xff", at::full({1}, 0.0), "not UTF-8");
   refused(std::string(1 << 20, 'x'), at::full({1}, 0.0), "at most 1048576");
+}
+
+TEST(Safetensors, NanIsFoundWhereverItStands) {
+  for (const at::ScalarType dtype : {at::kFloat, at::kHalf, at::kBFloat16}) {
+    Safetensors content;
+    content.tensors["w"] = StoredOf(at::full({8200}, 1.0, dtype));
+    EXPECT_TRUE(CheckFinite(content).ok());
+    for (const int64_t place : {0, 4095, 4096, 8191, 8192, 8199}) {
+      at::Tensor value = TensorOf(content.tensors["w"]).select(0, place);
+      value.fill_(std::nan(""));
+      EXPECT_FALSE(CheckFinite(content).ok()) << place;
+      value.fill_(1);
+    }
+  }
 }
 
 TEST(Safetensors, NanAndInfinityAreFoundInEveryFloatingDtype) {

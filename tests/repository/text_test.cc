@@ -11,6 +11,14 @@ namespace {
 TEST(Utf8, AcceptsEveryLengthAndRefusesEveryMalformation) {
   EXPECT_TRUE(IsValidUtf8(""));
   EXPECT_TRUE(IsValidUtf8("a\x7f\xc2\x80\xdf\xbf\xe0\xa0\x80\xed\x9f\xbf\xef\xbf\xbf\xf0\x90\x80\x80\xf4\x8f\xbf\xbf"));
+  EXPECT_TRUE(
+      IsValidUtf8("\xe1\x80\x80\xec\x80\x80\xed\x80\x80\xee\x80\x80\xf0\xbf\xbf\xbf\xf1\x80\x80\x80\xf3\xbf\xbf\xbf\xf4"
+                  "\x80\x80\x80"));
+  for (const char* bad : {"\xe0\xa0", "\xe2\x82\x41", "\xf0\x90\x80", "\xf0\x90", "\xf0", "\xf0\x41\x80\x80",
+                          "\xf0\x90\x41\x80", "\xf0\x90\x80\x41", "\xc3\x41", "\xc3\xc3", "\xbf", "\xed\xbf\xbf"}) {
+    EXPECT_FALSE(IsValidUtf8(bad)) << Quoted(bad);
+    EXPECT_FALSE(IsValidUtf8(std::string("a") + bad)) << Quoted(bad);
+  }
   for (const char* bad : {"\x80", "\xc0\xaf", "\xc1\xbf", "\xc3", "\xe0\x9f\xbf", "\xe2\x82", "\xed\xa0\x80",
                           "\xf0\x8f\xbf\xbf", "\xf4\x90\x80\x80", "\xf5\x80\x80\x80", "\xff", "a\xe2\x28\xa1"}) {
     EXPECT_FALSE(IsValidUtf8(bad)) << Quoted(bad);
@@ -24,6 +32,9 @@ TEST(QuotedText, IsFitForATerminal) {
   EXPECT_EQ(Quoted(std::string("a\0x", 3)), "\"a\\x00x\"") << "a NUL must show";
   EXPECT_EQ(Quoted(std::string(101, 'x')), "\"" + std::string(100, 'x') + "...\"");
   EXPECT_EQ(Quoted(std::string(99, 'x') + "üü"), "\"" + std::string(99, 'x') + "...\"") << "no character is cut in two";
+  EXPECT_EQ(Quoted(std::string(100, 'x')), "\"" + std::string(100, 'x') + "\"") << "all of it is shown";
+  EXPECT_EQ(Quoted(std::string(98, 'x') + "üx"), "\"" + std::string(98, 'x') + "ü...\"");
+  EXPECT_EQ(Quoted(std::string(101, '\x80')), "\"...\"") << "a character of which the beginning is missing";
 }
 
 TEST(Names, OfModelsAndFiles) {

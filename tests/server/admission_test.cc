@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 
+#include <cmath>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -265,6 +266,25 @@ TEST(AdmissionOptions, RefusalsNameTheFieldAndTheRange) {
   EXPECT_THAT(AdmissionOptions{.executors = 0}.Validate().ToString(), HasSubstr("executors is 0"));
 }
 
+TEST(AdmissionOptions, AreValidUpToTheirBounds) {
+  const auto valid = [](auto change) {
+    AdmissionOptions options;
+    change(options);
+    return options.Validate().ok();
+  };
+  for (const int64_t bound : {0, 1}) {
+    EXPECT_EQ(valid([&](auto& o) { o.max_requests = bound; }), bound == 1);
+    EXPECT_EQ(valid([&](auto& o) { o.max_bytes = bound; }), bound == 1);
+    EXPECT_EQ(valid([&](auto& o) { o.max_answer_bytes = bound; }), bound == 1);
+    EXPECT_EQ(valid([&](auto& o) { o.max_predicted_wait = bound * absl::Nanoseconds(1); }), bound == 1);
+    EXPECT_EQ(valid([&](auto& o) { o.executors = static_cast<int>(bound); }), bound == 1);
+  }
+  for (const double share : {0.001, 1.0}) EXPECT_TRUE(valid([&](auto& o) { o.deadline_share = share; })) << share;
+  for (const double share : {0.0, -1.0, 1.001, std::nan("")}) {
+    EXPECT_FALSE(valid([&](auto& o) { o.deadline_share = share; })) << share;
+  }
+}
+
 TEST(ModelCost, StartsAtTheFirstObservationAndFollowsSlowly) {
   ModelCost cost;
   EXPECT_EQ(cost.Predict(100, 100), absl::ZeroDuration());
@@ -272,10 +292,19 @@ TEST(ModelCost, StartsAtTheFirstObservationAndFollowsSlowly) {
   EXPECT_NEAR(absl::ToDoubleMilliseconds(cost.Predict(10, 0)), 10, 1e-6);
   cost.ObserveCompute(100, absl::Milliseconds(200));
   const double after_one = absl::ToDoubleMilliseconds(cost.Predict(10, 0));
-  EXPECT_GT(after_one, 10);
-  EXPECT_LT(after_one, 15) << "one slow batch must not double the prediction";
+  EXPECT_NEAR(after_one, 12, 1e-6) << "a fifth of the way: one slow batch must not double the prediction";
   for (int i = 0; i < 20; ++i) cost.ObserveCompute(100, absl::Milliseconds(200));
   EXPECT_NEAR(absl::ToDoubleMilliseconds(cost.Predict(10, 0)), 20, 0.5);
+}
+
+TEST(ModelCost, WhatHasNoSizeCountsAsOne) {
+  ModelCost cost;
+  cost.ObserveCompute(0, absl::Milliseconds(3));
+  cost.ObserveDecode(0, absl::Milliseconds(5));
+  EXPECT_NEAR(absl::ToDoubleMilliseconds(cost.Predict(2, 0)), 6, 1e-6);
+  EXPECT_NEAR(absl::ToDoubleMilliseconds(cost.Predict(0, 2)), 10, 1e-6);
+  cost.ObserveEncode(1, absl::Milliseconds(7));
+  EXPECT_NEAR(absl::ToDoubleMilliseconds(cost.Predict(0, 0, 2)), 14, 1e-6) << "an overlay of one pixel is one";
 }
 
 TEST(ModelCost, AddsDecodeAndEncode) {
@@ -289,7 +318,7 @@ TEST(ModelCost, AddsDecodeAndEncode) {
 // Who asks for overlays pays for them, also before the first was measured, and nobody else does.
 TEST(ModelCost, OverlaysAreChargedByTheirPixels) {
   ModelCost cost;
-  EXPECT_GT(cost.Predict(0, 0, 1'000'000), absl::Milliseconds(20)) << "a first guess";
+  EXPECT_NEAR(absl::ToDoubleMilliseconds(cost.Predict(0, 0, 1'000'000)), 200, 1e-6) << "a first guess";
   for (int i = 0; i < 50; ++i) {
     cost.ObserveEncode(0, absl::Microseconds(50));
     cost.ObserveEncode(100'000, absl::Milliseconds(40));

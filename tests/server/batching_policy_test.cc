@@ -73,6 +73,13 @@ TEST(ShareOf, IsOneExecutorsPartOfTheTokens) {
   EXPECT_EQ(ShareOf(waiting, {0, 1, 2, 3, 4}, 2), 5);
 }
 
+TEST(ClassOf, WhatIsNotSaidIsNormal) {
+  EXPECT_EQ(ClassOf(v1::HIGH), kHigh);
+  EXPECT_EQ(ClassOf(v1::LOW), kLow);
+  EXPECT_EQ(ClassOf(v1::NORMAL), kNormal);
+  EXPECT_EQ(ClassOf(v1::PRIORITY_UNSPECIFIED), kNormal);
+}
+
 TEST(Decide, ClosesBeforeTheTokenBudgetIsExceeded) {
   const std::vector<WaitingRequest> waiting = {Waiting(0, 60), Waiting(1, 40), Waiting(2, 1)};
   EXPECT_THAT(Decide(waiting, kNow, {.max_batch_tokens = 100}).batch, ElementsAre(0, 1));
@@ -199,6 +206,22 @@ TEST(BatchOptions, RefusalsNameTheFieldAndTheRange) {
   EXPECT_THAT(BatchOptions{.max_batch_pixels = 0}.Validate().ToString(), ::testing::HasSubstr("max_batch_pixels is 0"));
   EXPECT_THAT(BatchOptions{.max_wait = absl::Minutes(1)}.Validate().ToString(), ::testing::HasSubstr("0 to 10 s"));
   EXPECT_TRUE(BatchOptions{}.Validate().ok());
+  EXPECT_TRUE(BatchOptions{.max_wait = absl::Seconds(10)}.Validate().ok());
+  EXPECT_TRUE(BatchOptions{.max_wait = absl::ZeroDuration()}.Validate().ok());
+  const absl::Duration moment = absl::Nanoseconds(1);
+  EXPECT_FALSE(BatchOptions{.max_wait = absl::Seconds(10) + moment}.Validate().ok());
+  EXPECT_FALSE(BatchOptions{.max_wait = -moment}.Validate().ok());
+  for (const int priority : {kHigh, kNormal, kLow}) {
+    BatchOptions options;
+    for (const absl::Duration fine : {moment, absl::Hours(1)}) {
+      options.patience[priority] = fine;
+      EXPECT_TRUE(options.Validate().ok()) << priority << " " << fine;
+    }
+    for (const absl::Duration wrong : {absl::ZeroDuration(), absl::Hours(1) + moment}) {
+      options.patience[priority] = wrong;
+      EXPECT_THAT(options.Validate().ToString(), ::testing::HasSubstr("patience is ")) << priority << " " << wrong;
+    }
+  }
   EXPECT_TRUE((BatchOptions{.max_batch_tokens = 1, .max_batch_images = 1, .max_batch_pixels = 1}.Validate().ok()));
 }
 

@@ -16,10 +16,11 @@ TEST(ParseDevice, KnowsCpuAndCuda) {
   EXPECT_EQ(ParseDevice("cuda").value().name(), "cuda:0");
   EXPECT_EQ(ParseDevice("cuda:3").value().name(), "cuda:3");
   EXPECT_EQ(ParseDevice("cuda:3").value().kind_name(), "cuda");
+  EXPECT_EQ(ParseDevice("cuda:127").value().name(), "cuda:127") << "the last one";
 }
 
 TEST(ParseDevice, QuotesWhatItDoesNotKnow) {
-  for (const char* text : {"", "gpu", "cuda:", "cuda:-1", "cuda:1x", "cuda:999", "CPU", "cuda: 1"}) {
+  for (const char* text : {"", "gpu", "cuda:", "cuda:-1", "cuda:1x", "cuda:128", "cuda:999", "CPU", "cuda: 1"}) {
     const auto device = ParseDevice(text);
     EXPECT_EQ(device.status().code(), absl::StatusCode::kInvalidArgument) << text;
     EXPECT_THAT(device.status().ToString(), HasSubstr("use cpu, cuda:0"));

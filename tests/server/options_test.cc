@@ -4,6 +4,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
 #include "tests/server/parsed_options.h"
 
 namespace vitrine {
@@ -11,7 +16,18 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using testing::Parse;
+
+ServerOptions Said(const std::vector<std::string>& flags) {
+  std::vector<const char*> words = {"--repository", "/"};
+  for (const std::string& flag : flags) words.push_back(flag.c_str());
+  return Parse(words);
+}
+
+std::string FaultsOf(const std::vector<std::string>& flags) {
+  return std::string(Said(flags).Validate().message());
+}
 
 TEST(ServerOptions, DefaultsAreValidOnceARepositoryIsNamed) {
   ServerOptions options;
@@ -76,6 +92,154 @@ TEST(ServerOptions, FlagsReachTheirSettings) {
   EXPECT_TRUE(options.executor.log_batches);
 }
 
+// Each flag with a value of its own: what is in force is what was said.
+TEST(ServerOptions, EveryFlagIsInForceAsItWasSaid) {
+  const std::map<std::string, std::string> kSaid = {{"--listen", "a:1"},
+                                                    {"--socket", "unix:///b"},
+                                                    {"--metrics", "c:3"},
+                                                    {"--http", "d:4"},
+                                                    {"--port-file", "/e"},
+                                                    {"--device", "cuda:6"},
+                                                    {"--precision", "bf16"},
+                                                    {"--executors", "8"},
+                                                    {"--pin", "off"},
+                                                    {"--probe-interval", "10s"},
+                                                    {"--max-batch-tokens", "11"},
+                                                    {"--max-batch-pixels", "12"},
+                                                    {"--max-wait", "13ms"},
+                                                    {"--max-queue-requests", "14"},
+                                                    {"--max-queue-bytes", "15"},
+                                                    {"--max-answer-bytes", "16"},
+                                                    {"--max-message-bytes", "17"},
+                                                    {"--max-transport-bytes", "18"},
+                                                    {"--queues", "19"},
+                                                    {"--max-metadata-bytes", "20"},
+                                                    {"--max-concurrent-streams", "21"},
+                                                    {"--max-connection-age", "22s"},
+                                                    {"--connection-age-grace", "23s"},
+                                                    {"--max-connection-idle", "24s"},
+                                                    {"--keepalive-time", "25s"},
+                                                    {"--keepalive-timeout", "26s"},
+                                                    {"--tls-cert", "/f"},
+                                                    {"--tls-key", "/g"},
+                                                    {"--tls-client-ca", "/h"},
+                                                    {"--tokens", "/i"},
+                                                    {"--policy", "/j"},
+                                                    {"--admin", "k:5"},
+                                                    {"--audit-log", "/l"},
+                                                    {"--health-listen", "m:6"},
+                                                    {"--lame-duck", "27s"},
+                                                    {"--drain-deadline", "28s"},
+                                                    {"--hung-worker-timeout", "29s"},
+                                                    {"--poll-interval", "30s"},
+                                                    {"--serving-config", "/n"},
+                                                    {"--admin-state", "/o"},
+                                                    {"--log-level", "trace"},
+                                                    {"--log-format", "json"},
+                                                    {"--log-requests", "all"},
+                                                    {"--log-slow-requests", "31s"}};
+  std::vector<std::string> flags = {"--allow-empty", "--log-batches", "--plaintext-tokens",
+                                    "--tls-client-cert=optional", "--model-memory=32"};
+  for (const auto& [flag, value] : kSaid) flags.push_back(absl::StrCat(flag, "=", value));
+  const ServerOptions options = Said(flags);
+  const auto told = FlagsInForce(options);
+  const std::map<std::string, std::string> in_force(told.begin(), told.end());
+  EXPECT_EQ(in_force.size(), kSaid.size() + flags.size() - kSaid.size() + 1) << "--repository, and no --help";
+  for (const auto& [flag, value] : kSaid) EXPECT_EQ(in_force.at(flag), value) << flag;
+  EXPECT_EQ(in_force.at("--allow-empty"), "true");
+  EXPECT_EQ(in_force.at("--log-batches"), "true");
+  EXPECT_TRUE(options.allow_empty && options.executor.log_batches && options.identity.plaintext_tokens);
+  EXPECT_TRUE(options.identity.tls.client_certificate_optional);
+  EXPECT_EQ(options.registry.max_memory_bytes, 32);
+  EXPECT_EQ(options.chosen.count("--model-memory"), 1u);
+
+  const auto defaults = FlagsInForce({});
+  const std::map<std::string, std::string> at_first(defaults.begin(), defaults.end());
+  EXPECT_EQ(at_first.at("--allow-empty"), "false");
+  EXPECT_EQ(at_first.at("--log-batches"), "false");
+  EXPECT_FALSE(Said({"--tls-client-cert=required"}).identity.tls.client_certificate_optional);
+}
+
+TEST(ServerOptions, EveryRangeEndsWhereItSays) {
+  const struct {
+    std::string flag, fault, first, last, before, behind;  // an empty value: the range has no end there
+  } kRanges[] = {
+      {"--max-message-bytes", "--max-message-bytes is", "1024", "1073741824", "1023", "1073741825"},
+      {"--max-transport-bytes", "--max-transport-bytes is", "33554432", "1099511627776", "33554431", "1099511627777"},
+      {"--max-metadata-bytes", "--max-metadata-bytes is", "1024", "1048576", "1023", "1048577"},
+      {"--max-concurrent-streams", "--max-concurrent-streams is", "1", "1048576", "0", "1048577"},
+      {"--max-connection-age", "--max-connection-age is", "1s", "inf", "999ms", ""},
+      {"--connection-age-grace", "--connection-age-grace is", "0", "inf", "-1ns", ""},
+      {"--max-connection-idle", "--max-connection-idle is", "1s", "inf", "999ms", ""},
+      {"--keepalive-time", "--keepalive-time is", "1s", "inf", "999ms", ""},
+      {"--keepalive-timeout", "--keepalive-timeout is", "1s", "1h", "999ms", "1h1ns"},
+      {"--queues", "--queues is", "0", "256", "-1", "257"},
+      {"--lame-duck", "--lame-duck is", "0", "1h", "-1ns", "1h1ns"},
+      {"--drain-deadline", "--drain-deadline is", "0", "1h", "-1ns", "1h1ns"},
+      {"--hung-worker-timeout", "--hung-worker-timeout is", "1ms", "inf", "999us", ""},
+      {"--probe-interval", "--probe-interval is", "100ms", "inf", "99ms", ""},
+      {"--poll-interval", "poll_interval is", "10ms", "1h", "9ms", "1h1ns"},
+      {"--log-slow-requests", "--log-slow-requests is", "1ns", "inf", "0", ""},
+      {"--executors", "threads is", "0", "1024", "-1", "1025"},
+      {"--max-wait", "max_wait is", "0", "10s", "-1ns", "10s1ns"},
+      {"--max-batch-tokens", "max_batch_tokens is", "1", "", "0", ""},
+      {"--max-batch-pixels", "max_batch_pixels is", "1", "", "0", ""},
+      {"--max-queue-requests", "max_requests is", "1", "", "0", ""},
+      {"--max-queue-bytes", "max_bytes is", "1", "", "0", ""},
+      {"--max-answer-bytes", "max_answer_bytes is", "1", "", "0", ""},
+      {"--model-memory", "--model-memory is", "1", "", "0", ""},
+      {"--device", "is not known", "cuda:0", "cuda:127", "cuda:-1", "cuda:128"},
+  };
+  for (const auto& [flag, fault, first, last, before, behind] : kRanges) {
+    for (const std::string& value : {first, last}) {
+      if (value.empty()) continue;
+      EXPECT_THAT(FaultsOf({flag + "=" + value}), Not(HasSubstr(fault))) << flag << " " << value;
+    }
+    for (const std::string& value : {before, behind}) {
+      if (value.empty()) continue;
+      EXPECT_THAT(FaultsOf({flag + "=" + value}), HasSubstr(fault)) << flag << " " << value;
+    }
+  }
+}
+
+TEST(ServerOptions, AddressesAreAHostAndAPort) {
+  for (const std::string flag : {"--listen", "--metrics", "--http", "--admin", "--health-listen"}) {
+    const std::string fault = flag + " is \"";
+    for (const char* good : {"a:0", "127.0.0.1:65535", "[::1]:80"}) {
+      EXPECT_THAT(FaultsOf({flag + "=" + good}), Not(HasSubstr(fault))) << flag << " " << good;
+    }
+    for (const char* bad : {"a", ":80", "a:", "a:x", "a:-1", "a:65536", "*:80"}) {
+      EXPECT_THAT(FaultsOf({flag + "=" + bad}), HasSubstr(fault)) << flag << " " << bad;
+    }
+  }
+  for (const char* off : {"--metrics", "--http", "--admin", "--health-listen", "--socket"}) {
+    EXPECT_EQ(FaultsOf({off, ""}), "") << off;
+  }
+  EXPECT_EQ(FaultsOf({"--admin=unix:///run/a", "--audit-log=/l", "--socket=unix:///run/b"}), "");
+  EXPECT_THAT(FaultsOf({"--socket=/run/b"}), HasSubstr("--socket is \"/run/b\"; it must be unix:///PATH"));
+  EXPECT_EQ(FaultsOf({"--audit-log=/l"}), "--audit-log needs --admin");
+}
+
+// The REST form has no TLS.
+TEST(ServerOptions, TokensDoNotTravelInTheOpen) {
+  const std::vector<std::string> open = {"--http=0.0.0.0:80", "--tokens=/t", "--tls-cert=/c", "--tls-key=/k"};
+  EXPECT_THAT(FaultsOf(open), HasSubstr("--http is 0.0.0.0:80, which the network reaches without TLS"));
+  EXPECT_EQ(FaultsOf({"--http=127.0.0.1:80", open[1], open[2], open[3]}), "");
+  EXPECT_EQ(FaultsOf({open[0], open[1], open[2], open[3], "--plaintext-tokens"}), "");
+  EXPECT_EQ(FaultsOf({open[0]}), "") << "nobody has a token";
+}
+
+TEST(ServerOptions, WordsAreThoseOfTheirLists) {
+  for (const char* good : {"--log-level=trace", "--log-level=off", "--log-format=text", "--log-format=json",
+                           "--pin=auto", "--pin=on", "--pin=off", "--precision=fp32", "--precision=int8"}) {
+    EXPECT_EQ(FaultsOf({good}), "") << good;
+  }
+  for (const std::string flag : {"--log-level", "--log-format", "--pin", "--precision", "--log-requests"}) {
+    EXPECT_THAT(FaultsOf({flag + "=loud"}), HasSubstr(flag + " is \"loud\"")) << flag;
+  }
+  EXPECT_THROW(Said({"--tls-client-cert=maybe"}), CLI::ValidationError);
+}
+
 TEST(ServerOptions, ADurationWithoutAUnitIsRefused) {
   EXPECT_THROW(Parse({"--lame-duck", "5"}), CLI::ValidationError);
 }
@@ -96,7 +260,7 @@ TEST(ServerOptions, EveryFaultIsNamedAtOnce) {
   options.metrics = "localhost:99999";
   options.device = "gpu";
   options.batch.max_batch_tokens = 0;
-  options.rpc.queues = 0;
+  options.rpc.queues = -1;
   options.rpc.max_transport_bytes = 2 * options.rpc.max_message_bytes - 1;
   options.lame_duck = -absl::Seconds(1);
   options.log_level = "loud";
@@ -105,7 +269,7 @@ TEST(ServerOptions, EveryFaultIsNamedAtOnce) {
   EXPECT_THAT(
       std::string(status.message()),
       AllOf(HasSubstr("/nowhere"), HasSubstr("\"localhost\""), HasSubstr("99999"), HasSubstr("gpu"),
-            HasSubstr("max_batch_tokens is 0"), HasSubstr("--queues is 0"),
+            HasSubstr("max_batch_tokens is 0"), HasSubstr("--queues is -1"),
             HasSubstr("--max-transport-bytes is 33554431"), HasSubstr("--lame-duck is -1s"), HasSubstr("loud")));
 }
 

@@ -16,6 +16,20 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
+TEST_F(AdminServiceTest, AReasonIsShortText) {
+  v1::RollbackModelRequest request;
+  request.set_model("m");
+  for (const std::string& bad : {std::string(201, 'x'), std::string("\xff")}) {
+    request.set_reason(bad);
+    EXPECT_EQ(admin_->RollbackModel(request).status().code(), absl::StatusCode::kInvalidArgument) << bad;
+  }
+  EXPECT_EQ(Stable(), 3);
+  request.set_reason(std::string(200, 'x'));
+  const auto change = admin_->RollbackModel(request);
+  ASSERT_TRUE(change.ok()) << change.status();
+  EXPECT_EQ(change->serving().put_away(0).reason(), request.reason());
+}
+
 TEST_F(AdminServiceTest, RollsBackToTheVersionBefore) {
   const auto change = RollBack("model: 'm' reason: 'wrong colours'");
   ASSERT_TRUE(change.ok()) << change.status();

@@ -102,6 +102,27 @@ TEST(AccessRules, QuotasAreTheCallersOwnOrTheDefault) {
   EXPECT_EQ(Rules(R"(callers { anonymous: true })").Find(KnownAs())->quota, nullptr);
 }
 
+TEST(AccessRules, QuotasAreTakenUpToTheirEnds) {
+  const auto quota = [](const std::string& text) {
+    return Rules("callers { anonymous: true quota { " + text + " } }").Find(KnownAs())->quota;
+  };
+  EXPECT_EQ(quota("requests_per_second: 1e9")->burst, 1'000'000'000);
+  EXPECT_EQ(quota("requests_per_second: 3")->burst, 3);
+  EXPECT_EQ(quota("requests_per_second: 1e-9")->burst, 1);
+  EXPECT_EQ(quota("requests_per_second: 9 burst: 1")->burst, 1);
+  EXPECT_EQ(quota("max_in_flight: 1")->max_in_flight, 1);
+  EXPECT_EQ(quota("max_in_flight: 1")->requests_per_second, CallerQuota().requests_per_second) << "none";
+  EXPECT_EQ(quota("requests_per_second: 9")->max_in_flight, CallerQuota().max_in_flight) << "none";
+}
+
+TEST(AccessRules, GrantsBearTheNamesOfTheirEntries) {
+  const AccessRules rules = Rules();
+  EXPECT_EQ(rules.Find(Token("ci"))->name, "token:ci");
+  EXPECT_EQ(rules.Find({.kind = KnownAs::Kind::kUid, .names = {"1000"}})->name, "uid:1000");
+  EXPECT_EQ(rules.Find(Token("somebody"))->name, "") << "named by the credential";
+  EXPECT_EQ(Rules("callers { anonymous: true }").Find(KnownAs())->name, kAnonymous);
+}
+
 TEST(AccessRules, WhatMakesNoSenseIsRefusedAndNamed) {
   const std::pair<const char*, const char*> kWrong[] = {
       {"roles { name: 3 }", "line 1, column"},
@@ -116,6 +137,13 @@ TEST(AccessRules, WhatMakesNoSenseIsRefusedAndNamed) {
       {R"(callers { roles: "a" })", "no identity"},
       {R"(callers { anonymous: false })", "no identity"},
       {R"(callers { token: "" })", "no identity"},
+      {R"(callers { certificate: "" })", "no identity"},
+      {R"(callers { authenticated: false })", "no identity"},
+      {R"(callers { authenticated: true } callers { authenticated: true })", "two entries for authenticated"},
+      {R"(callers { uid: 7 } callers { uid: 7 })", "two entries for uid:7"},
+      {R"(callers { token: "ci" quota { requests_per_second: 1 burst: 0 } })", "the quota of token:ci: burst must be"},
+      {R"(callers { token: "ci" quota { requests_per_second: 1.1e9 } })", "at most 1e9"},
+      {R"(callers { token: "ci" quota { max_in_flight: 0 } })", "max_in_flight must be at least 1"},
       {R"(callers { token: "ci" } callers { token: "ci" })", "two entries for token:ci"},
       {R"(callers { token: "ci" quota { } })", "limits nothing"},
       {R"(callers { token: "ci" quota { requests_per_second: 0 } })", "above 0"},

@@ -57,6 +57,31 @@ TEST(AuditLog, ALineOfAnActionThatBeginsHasNoOutcome) {
   for (const char* later : {"code", "message", "seconds"}) EXPECT_FALSE(json.contains(later)) << later;
 }
 
+// A line stays a line: what is too long becomes the text of its beginning.
+TEST(AuditLog, ArgumentsAreCutAtTheirLongest) {
+  v1::RollbackModelRequest request;
+  request.set_model("m");
+  const auto arguments = [&](size_t reason) {
+    request.set_reason(std::string(reason, 'x'));
+    return nlohmann::json::parse(AuditLog::Line(Record(request), absl::UnixEpoch()))["arguments"];
+  };
+  const size_t around = arguments(1).dump().size() - 1;
+  EXPECT_EQ(arguments(4096 - around)["reason"].get<std::string>().size(), 4096 - around);
+  const nlohmann::json cut = arguments(4097 - around);
+  ASSERT_TRUE(cut.is_string());
+  EXPECT_EQ(cut.get<std::string>().size(), 4096u);
+  EXPECT_TRUE(cut.get<std::string>().starts_with("{\"model\":\"m\",\"reason\":\"xxx"));
+}
+
+TEST(AuditLog, EveryByteIsWritten) {
+  v1::RollbackModelRequest request;
+  AuditRecord record = Record(request);
+  record.caller = "a\x1f\x20~\x7f\xc3\xbc";
+  EXPECT_THAT(AuditLog::Line(record, absl::UnixEpoch()),
+              ::testing::HasSubstr(R"("caller":"a\u001f ~\u007f\u00c3\u00bc","peer":)"));
+  EXPECT_THAT(AuditLog::Line(record, absl::UnixEpoch()), ::testing::HasSubstr(R"("seconds":1.500000})"));
+}
+
 TEST(AuditLog, AppendsAndFollowsARotation) {
   const ScratchFolder folder;
   folder.Write("audit", "before\n");

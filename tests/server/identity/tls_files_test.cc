@@ -114,6 +114,9 @@ TEST_F(Tls, ACertificateThatHasExpiredOrIsNotYetValidIsRefused) {
   TlsMaterial material = *ReadTlsFiles(options_);
   EXPECT_EQ(CheckTls(options_, absl::Now(), material), absl::OkStatus());
   EXPECT_LT(material.expires, absl::Now() + absl::Hours(49));
+  material.expires = absl::InfinitePast();
+  EXPECT_EQ(CheckTls(options_, absl::Now(), material), absl::OkStatus());
+  EXPECT_GT(material.expires, absl::Now()) << "of these files, whatever was there before";
   EXPECT_THAT(std::string(CheckTls(options_, absl::Now() - absl::Hours(48), material).message()),
               HasSubstr("is valid only from"));
 }
@@ -162,7 +165,12 @@ TEST_F(Tls, AChainMustHoldTogether) {
   options_.certificate = authority_.Path("chain.pem");
   authority_.Write("chain.pem", authority_.Read("leaf.pem") + authority_.Read("between.pem"));
   EXPECT_EQ(Open(), absl::OkStatus());
+  authority_.Write("chain.pem",
+                   authority_.Read("leaf.pem") + authority_.Read("between.pem") + authority_.Read("ca.pem"));
+  EXPECT_EQ(Open(), absl::OkStatus()) << "to the root";
   const Authority stranger;
+  authority_.Write("chain.pem", authority_.Read("leaf.pem") + authority_.Read("between.pem") + stranger.Read("ca.pem"));
+  ExpectRefused("--tls-cert", "chain.pem", "certificate 3 does not vouch for certificate 2");
   authority_.Write("chain.pem", authority_.Read("leaf.pem") + stranger.Read("ca.pem"));
   ExpectRefused("--tls-cert", "chain.pem", "certificate 2 does not vouch for certificate 1");
 }

@@ -61,6 +61,18 @@ TEST(TokenTable, TheShortestTokenAndTheLongestNameAreTaken) {
   EXPECT_FALSE(TokenTable::Parse(TokenLine(longest + "n", shortest)).ok());
 }
 
+TEST(TokenTable, EveryByteOfADigestCounts) {
+  const std::string digest = HexOf(kSecret);
+  for (const size_t place : {size_t{0}, size_t{31}, digest.size() - 1}) {
+    std::string other = digest;
+    other[place] = other[place] == '0' ? '1' : '0';
+    const auto table = TokenTable::Parse("other sha256:" + other + "\n" + TokenLine("ci", kSecret));
+    ASSERT_TRUE(table.ok()) << "two digests: " << table.status();
+    EXPECT_EQ(table->NameOf(kSecret), "ci");
+    EXPECT_EQ(TokenTable::Parse("other sha256:" + other)->NameOf(kSecret), std::nullopt) << place;
+  }
+}
+
 TEST(TokenTable, WithoutLinesNobodyIsKnown) {
   const auto table = TokenTable::Parse("# nobody\n");
   ASSERT_TRUE(table.ok()) << table.status();

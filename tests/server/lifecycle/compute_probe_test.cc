@@ -122,6 +122,52 @@ TEST_F(ComputeProbeTest, AModelThatFailsAndLeavesIsForgotten) {
   EXPECT_THAT(last_.failing, IsEmpty()) << "nothing is left that could fail";
 }
 
+TEST_F(ComputeProbeTest, WhereOneBeginsToFailAllOthersAreTried) {
+  models_.push_back(Served("third",
+                           "classes: 3 preprocessing { channels: 1 mean: 0.5 std: 0.25 interpolation: BILINEAR "
+                           "fixed { height: 8 width: 8 fit: STRETCH } } null {}"));
+  const std::string names[] = {models_[0]->id.model, models_[1]->id.model, models_[2]->id.model};
+  for (int first = 0; first < 3; ++first) {
+    ComputeProbe probe({}, Parts(), clock_);
+    for (int turn = 0; turn < first; ++turn) EXPECT_TRUE(probe.Try().ok());
+    submitted_.clear();
+    broken_ = {names[first]};
+    EXPECT_FALSE(probe.Try().ok());
+    EXPECT_THAT(submitted_, ElementsAre(names[first], names[first == 0 ? 1 : 0], names[first == 2 ? 1 : 2]));
+    broken_.clear();
+  }
+}
+
+TEST_F(ComputeProbeTest, AtTheStartOnlyWhatIsThereCounts) {
+  ComputeProbe probe({}, Parts(), clock_);
+  broken_ = {models_[0]->id.model};
+  EXPECT_FALSE(probe.Try().ok());
+  models_.erase(models_.begin());
+  EXPECT_TRUE(probe.TryAll().ok());
+  EXPECT_THAT(last_.failing, IsEmpty());
+}
+
+TEST_F(ComputeProbeTest, AsksForASmallGreyPictureInItsOwnName) {
+  ComputeProbe probe({.timeout = absl::Milliseconds(1)}, Parts(), clock_);
+  stuck_ = {models_[0]->id.model};
+  EXPECT_FALSE(probe.Try().ok());
+  ASSERT_EQ(kept_.size(), 1u);
+  EXPECT_TRUE(kept_[0].is_probe);
+  EXPECT_EQ(kept_[0].caller, "vitrine-probe");
+  EXPECT_EQ(kept_[0].arrival, clock_.Now());
+  EXPECT_EQ(kept_[0].request.model(), models_[0]->id.model);
+  EXPECT_EQ(kept_[0].request.priority(), v1::HIGH);
+  EXPECT_EQ(kept_[0].request.tensor().data(), std::string(32 * 32 * 3, '\x80'));
+  for (InferenceRequest& request : kept_) request.Finish(v1::ClassifyResponse());
+}
+
+TEST(ComputeProbeOptions, AreValidUpToTheirBounds) {
+  EXPECT_TRUE(
+      (ComputeProbeOptions{.interval = absl::Milliseconds(100), .timeout = absl::Milliseconds(1)}).Validate().ok());
+  EXPECT_FALSE(ComputeProbeOptions{.interval = absl::Milliseconds(99)}.Validate().ok());
+  EXPECT_FALSE(ComputeProbeOptions{.timeout = absl::Microseconds(999)}.Validate().ok());
+}
+
 TEST_F(ComputeProbeTest, AtTheStartEveryModelIsTriedAndOneIsEnough) {
   ComputeProbe probe({}, Parts(), clock_);
   broken_ = {models_[0]->id.model};

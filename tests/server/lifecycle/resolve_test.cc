@@ -39,6 +39,18 @@ TEST(Resolve, AdmissionKnowsHowBatchesAreMade) {
   EXPECT_EQ(resolved.admission.patience, options.batch.patience);
 }
 
+TEST(Resolve, PartsAreToldWhatOthersKnow) {
+  const Machine machine = {.cores = {4, 5, 6, 7}, .cpus = 3};
+  const ServerOptions resolved = Resolve(Parse({"--repository", "/models"}), {}, machine);
+  EXPECT_EQ(resolved.registry.root, "/models");
+  EXPECT_EQ(resolved.registry.loads_at_once, 3);
+  EXPECT_EQ(resolved.executor.cores, machine.cores);
+  EXPECT_EQ(Resolve({}, Device{Device::Kind::kCuda, 1}, machine).executor.device.name(), "cuda:1");
+  EXPECT_TRUE(
+      Resolve(Parse({"--executors", "4"}), {}, {.cores = {4, 5, 6, 7}, .cpus = 4, .exclusive = true}).executor.pin)
+      << "a core for each";
+}
+
 TEST(Resolve, PinsOnlyWhereNobodyElseRunsOrWhenAsked) {
   const Machine shared = {.cores = {0, 1}, .cpus = 2}, own = {.cores = {0, 1}, .cpus = 2, .exclusive = true};
   EXPECT_FALSE(Resolve({}, {}, shared).executor.pin);

@@ -4,11 +4,14 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <spdlog/spdlog.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <csignal>
+#include <functional>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <thread>
@@ -98,10 +101,78 @@ TEST(TextLine, ControlCharactersBeyondAsciiAndInvalidUtf8AreEscaped) {
       {"a\x9b\xff", "a\\x9b\\xff"},
       {"\xc0\x8a \xed\xa0\x80", "\\xc0\\x8a \\xed\\xa0\\x80"},  // overlong; half of a pair
       {"cut \xe2\x80", "cut \\xe2\\x80"},
+      {"\xe0\x9f\xbf \xf0\x8f\xbf\xbf \xf4\x90\x80\x80 \xf5\x80\x80\x80 \xc1\xbf",
+       "\\xe0\\x9f\\xbf \\xf0\\x8f\\xbf\\xbf \\xf4\\x90\\x80\\x80 \\xf5\\x80\\x80\\x80 \\xc1\\xbf"},
+      {"cut \xf0\x9f\x98", "cut \\xf0\\x9f\\x98"},
+      {"\xf0\x41\x98\x80 \xf0\x9f\x41\x80 \xf0\x9f\x98\x41",
+       "\\xf0\x41\\x98\\x80 \\xf0\\x9f\x41\\x80 \\xf0\\x9f\\x98\x41"},
+      {"a\r\n\tb\x1f\x7f", "a\\r\\n\\tb\\x1f\\x7f"},
+      // The first and the last of each length, and the neighbours of what is escaped.
+      {" ~\xc2\xa0\xc3\x80\xdf\xbf", " ~\xc2\xa0\xc3\x80\xdf\xbf"},
+      {"\xe0\xa0\x80\xe1\x80\x80\xed\x9f\xbf\xee\x80\x80\xef\xbf\xbf",
+       "\xe0\xa0\x80\xe1\x80\x80\xed\x9f\xbf\xee\x80\x80\xef\xbf\xbf"},
+      {"\xf0\x90\x80\x80\xf1\x80\x80\x80\xf4\x8f\xbf\xbf", "\xf0\x90\x80\x80\xf1\x80\x80\x80\xf4\x8f\xbf\xbf"},
+      {"\xe2\x80\xa7\xe2\x80\xaa\xe2\x81\xa8\xe3\x80\xa8", "\xe2\x80\xa7\xe2\x80\xaa\xe2\x81\xa8\xe3\x80\xa8"},
       {"Gr\xc3\xbc\xc3\x9f \xe2\x82\xac \xf0\x9f\x98\x80", "Gr\xc3\xbc\xc3\x9f \xe2\x82\xac \xf0\x9f\x98\x80"}};
   for (const auto& [words, shown] : kShown) {
     EXPECT_EQ(TextLine(kTime, spdlog::level::info, words, nullptr), "2023-11-14T22:13:20.123Z info " + shown + "\n");
   }
+}
+
+TEST(JsonLine, NumbersHaveTheDigitsThatTheyAreGoodFor) {
+  const LogFields fields = {{"ms", 1.23456}, {"whole", int64_t{12345678}}, {"of", LogJson{R"({"a":[1]})"}}};
+  EXPECT_EQ(JsonLine(kTime, spdlog::level::trace, "m", &fields),
+            R"({"time":"2023-11-14T22:13:20.123Z","level":"trace","message":"m","ms":1.235,"whole":12345678,)"
+            R"("of":{"a":[1]}})"
+            "\n");
+}
+
+TEST(Lines, LevelsHaveNames) {
+  const std::pair<spdlog::level::level_enum, const char*> kNames[] = {
+      {spdlog::level::trace, "trace"},  {spdlog::level::debug, "debug"}, {spdlog::level::info, "info"},
+      {spdlog::level::warn, "warning"}, {spdlog::level::err, "error"},   {spdlog::level::critical, "critical"}};
+  for (const auto& [level, name] : kNames) {
+    EXPECT_EQ(TextLine(kTime, level, "m", nullptr), std::string("2023-11-14T22:13:20.123Z ") + name + " m\n");
+  }
+}
+
+// What reaches the standard error of a server that logs so.
+std::string Logged(const std::string& level, const std::string& format, const std::function<void()>& log) {
+  const std::shared_ptr<spdlog::logger> before = spdlog::default_logger();
+  const spdlog::level::level_enum level_before = spdlog::get_level();
+  ::testing::internal::CaptureStderr();
+  StartLogging(level, format);
+  log();
+  std::string text = ::testing::internal::GetCapturedStderr();
+  spdlog::set_default_logger(before);
+  spdlog::set_level(level_before);
+  return text;
+}
+
+TEST(StartLogging, LinesReachTheStandardErrorInTheirFormat) {
+  const auto log = [] {
+    Log(LogLevel::kDebug, "of no interest");
+    Log(LogLevel::kInfo, "hello", {{"a", int64_t{1}}});
+    spdlog::warn("plain");
+  };
+  const std::string text = Logged("info", "text", log);
+  EXPECT_THAT(text, ::testing::MatchesRegex("[^ ]+Z info hello a=1\n[^ ]+Z warning plain\n"));
+  const std::string lines = Logged("info", "json", log);
+  ASSERT_EQ(std::count(lines.begin(), lines.end(), '\n'), 2) << lines;
+  const json first = json::parse(lines.substr(0, lines.find('\n')));
+  EXPECT_EQ(first["message"], "hello");
+  EXPECT_EQ(first["a"], 1);
+  EXPECT_EQ(json::parse(lines.substr(lines.find('\n')))["level"], "warning");
+  EXPECT_EQ(History().Lines()[0].text, "plain") << "and the status page";
+}
+
+TEST(StartLogging, SomeLinesAreWrittenWhateverTheLevel) {
+  const auto log = [] {
+    Log(LogLevel::kError, "of no interest");
+    LogAlways(LogLevel::kDebug, "audit", {{"who", "ops"}});
+    spdlog::error("nor is this");
+  };
+  EXPECT_THAT(Logged("off", "text", log), ::testing::MatchesRegex("[^ ]+Z debug audit who=ops\n"));
 }
 
 TEST(LogHistory, KeepsTheLastWarningsAndErrors) {

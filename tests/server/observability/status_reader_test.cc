@@ -35,19 +35,32 @@ TEST(StatusReader, PutsTogetherWhatThePartsSay) {
   versions[1].state = v1::FAILED;
   versions[1].reason = "cut";
   absl::Duration busy;
-  metrics.SetSources({.versions = [&] { return versions; },
-                      .queue =
-                          [] {
-                            return QueueStatus{3, 0, 0, absl::ZeroDuration()};
-                          },
-                      .executors =
-                          [&] {
-                            return std::vector<ExecutorStatus>{{busy, 1, absl::Seconds(2)}};
-                          },
-                      .rollbacks =
-                          [] {
-                            return std::map<std::string, Metrics::Rollbacks>{{"m", {1, 2}}};
-                          }});
+  metrics.SetSources(
+      {.versions = [&] { return versions; },
+       .queue =
+           [] {
+             return QueueStatus{3, 0, 0, absl::ZeroDuration()};
+           },
+       .admission =
+           [] {
+             return AdmissionStatus{
+                 .requests = 21, .bytes = 22, .work = absl::Seconds(2.5), .limit_requests = 23, .limit_bytes = 24};
+           },
+       .answers = [] { return AnswerStatus{.bytes = 31, .limit = 32}; },
+       .executors =
+           [&] {
+             return std::vector<ExecutorStatus>{{busy, 1, absl::Seconds(2)}};
+           },
+       .machine = [] { return MachineLimits{.cores = 3.5, .memory_bytes = 51}; },
+       .rollbacks =
+           [] {
+             return std::map<std::string, Metrics::Rollbacks>{
+                 {"m", {.errors = 1, .drift = 2, .slow = 4, .by_operators = 8}}};
+           },
+       .certificates =
+           [] {
+             return std::vector<std::pair<std::string, absl::Time>>{{"grpc", absl::FromUnixSeconds(81)}};
+           }});
   const auto model = metrics.ForModel("m");
   const auto version = metrics.ForVersion("m", 1);
   StatusReader reader(metrics,
@@ -79,7 +92,15 @@ TEST(StatusReader, PutsTogetherWhatThePartsSay) {
   ASSERT_EQ(status.models.size(), 1U);
   EXPECT_THAT(status.models[0].requests_per_second, DoubleEq(2.1));
   EXPECT_THAT(status.models[0].shed_per_second, DoubleEq(0.1));
-  EXPECT_EQ(status.models[0].rollbacks, 3U);
+  EXPECT_EQ(status.models[0].rollbacks, 7U);
+  EXPECT_EQ(status.models[0].operator_rollbacks, 8U);
+  EXPECT_EQ(status.admission.requests, 21);
+  EXPECT_EQ(status.answers.bytes, 31);
+  EXPECT_EQ(status.machine.cores, 3.5);
+  ASSERT_EQ(status.certificates.size(), 1U);
+  EXPECT_EQ(status.certificates[0].first, "grpc");
+  EXPECT_EQ(status.version, "1.2.3");
+  EXPECT_EQ(status.flags.size(), 1U);
   ASSERT_EQ(status.versions.size(), 2U);
   EXPECT_THAT(status.versions[0].requests_per_second, DoubleEq(2));
   EXPECT_THAT(status.versions[0].errors_per_second, DoubleEq(0.5));

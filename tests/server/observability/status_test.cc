@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "server/registry/version_status.h"
+
 namespace vitrine {
 namespace {
 
@@ -83,6 +85,67 @@ TEST(Status, EachKindOfTroubleIsSeen) {
   status = Healthy();
   status.repository_fault = "repository cannot be read: no such folder";
   EXPECT_THAT(Sentence(status), HasSubstr("the repository cannot be read: no such folder"));
+}
+
+// Of each number, the first that is told and the last that is not.
+TEST(Status, TroubleBeginsWhereItsLimitIs) {
+  const auto told = [](const auto& change) {
+    ServerStatus status = Healthy();
+    change(status);
+    return FindProblems(status).size();
+  };
+  const absl::Duration moment = absl::Nanoseconds(1);
+  EXPECT_EQ(told([](ServerStatus& s) { s.executors[0].batch_age = absl::Seconds(10); }), 1u);
+  EXPECT_EQ(told([&](ServerStatus& s) { s.executors[0].batch_age = absl::Seconds(10) - moment; }), 0u);
+  EXPECT_EQ(told([](ServerStatus& s) { s.queue.oldest = absl::Seconds(1); }), 1u);
+  EXPECT_EQ(told([&](ServerStatus& s) { s.queue.oldest = absl::Seconds(1) - moment; }), 0u);
+  EXPECT_EQ(told([](ServerStatus& s) { s.executors = {{.busy_ratio = 0.95}}; }), 1u);
+  EXPECT_EQ(told([](ServerStatus& s) { s.executors = {{.busy_ratio = 0.949}}; }), 0u);
+  EXPECT_EQ(told([](ServerStatus& s) { s.models[0].shed_per_second = 0.0011; }), 1u);
+  EXPECT_EQ(told([](ServerStatus& s) { s.models[0].shed_per_second = 0.001; }), 0u);
+  EXPECT_EQ(told([](ServerStatus& s) { s.versions[0].faults_per_second = 0.0011; }), 1u);
+  EXPECT_EQ(told([](ServerStatus& s) { s.versions[0].faults_per_second = 0.001; }), 0u);
+  const absl::Duration weeks = absl::Hours(14 * 24);
+  EXPECT_EQ(told([&](ServerStatus& s) { s.certificates = {{"grpc", s.now + weeks - moment}}; }), 1u);
+  EXPECT_EQ(told([&](ServerStatus& s) { s.certificates = {{"grpc", s.now + weeks}}; }), 0u);
+  ServerStatus left = Healthy();
+  left.certificates = {{"grpc", left.now + moment}};
+  EXPECT_EQ(FindProblems(left)[0].severity, Severity::kDegraded) << "it still holds";
+}
+
+TEST(Status, SentencesSayTheirNumbers) {
+  ServerStatus status = Healthy();
+  status.models[0].shed_per_second = 0.25;
+  EXPECT_EQ(Sentence(status), "0.25 requests a second to xcit are refused because of load, of 40 a second");
+  status = Healthy();
+  status.models[0].rollbacks = 2;
+  EXPECT_EQ(Sentence(status), "a canary of xcit was taken out of traffic (2 times since the start)");
+  status = Healthy();
+  status.versions[0].faults_per_second = 1234.4;
+  EXPECT_EQ(Sentence(status), "xcit version 3 failed 1234 requests a second by the server's own fault, of 40 a second");
+  status = Healthy();
+  status.executors[0].batch_age = absl::Seconds(12.7);
+  EXPECT_EQ(Sentence(status), "executor 0 has been at one batch for 12s") << "whole seconds";
+  status = Healthy();
+  status.executors = {{.busy_ratio = 0.96}};
+  EXPECT_EQ(Sentence(status), "the executors are 96 % busy; more load is refused or waits");
+  status = Healthy();
+  status.queue.oldest = absl::Milliseconds(2345);
+  EXPECT_EQ(Sentence(status), "the oldest of 0 waiting requests has waited for 2.3s");
+  status.executors[0].batch_age = status.executors[1].batch_age = absl::Minutes(1);
+  EXPECT_EQ(Verdict(status).sentence, "Ready, but executor 0 has been at one batch for 1m; and 2 more, below.");
+}
+
+TEST(Status, WhatServesInsteadIsTheNewest) {
+  ServerStatus status = Healthy();
+  status.versions.push_back({.model = "xcit", .version = 2, .state = "READY"});
+  status.versions.push_back({.model = "xcit", .version = 5, .state = "RETIRING"});
+  status.versions.push_back({.model = "xcit", .version = 4, .state = "FAILED", .reason = "cut"});
+  EXPECT_EQ(Sentence(status), "xcit version 4 was refused: cut; version 3 serves");
+  status.versions.back().version = kWholeModel;
+  EXPECT_THAT(FindProblems(status), IsEmpty()) << "the repository's fault, which is told as that";
+  status.versions.pop_back();
+  EXPECT_EQ(Verdict(status).sentence, "Ready: 2 versions serve, 40 requests a second; nothing stands out.");
 }
 
 TEST(Status, CertificatesAreWatchedTwoWeeksAhead) {

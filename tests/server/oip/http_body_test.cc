@@ -4,8 +4,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cfloat>
+#include <cstdint>
 #include <cstring>
 #include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
 
 namespace vitrine {
 namespace {
@@ -74,6 +78,145 @@ TEST(HttpBody, HostileJson) {
               HasSubstr("JSON"));
   EXPECT_THAT(Refusal(R"({"inputs":[{"name":"image","datatype":"UINT8","shape":[99999999999999999999],"data":[]}]})"),
               HasSubstr("whole numbers"));
+}
+
+// A body of one input with these members.
+std::string WithInput(const std::string& members) {
+  return R"({"inputs":[{"name":"image",)" + members + "}]}";
+}
+
+std::string Repeated(const std::string& text, int times) {
+  std::string list;
+  for (int i = 0; i < times; ++i) list += (i == 0 ? "" : ",") + text;
+  return list;
+}
+
+TEST(HttpBody, EveryLimitIsTheLastThatIsTaken) {
+  const auto taken = [](const std::string& body) { return ReadInferBody(body, std::nullopt).status().ToString(); };
+  const std::string input = R"({"name":"i","datatype":"UINT8","shape":[],"data":[]})", output = R"({"name":"o"})";
+  EXPECT_EQ(taken("{\"inputs\":[" + Repeated(input, 16) + "]}"), "OK");
+  EXPECT_THAT(Refusal("{\"inputs\":[" + Repeated(input, 17) + "]}"),
+              HasSubstr("\"inputs\" has 17 entries; at most 16"));
+  EXPECT_EQ(taken("{\"inputs\":[],\"outputs\":[" + Repeated(output, 16) + "]}"), "OK");
+  EXPECT_THAT(Refusal("{\"inputs\":[],\"outputs\":[" + Repeated(output, 17) + "]}"), HasSubstr("\"outputs\" has 17"));
+
+  std::string parameters = R"("p0":0)";
+  for (int i = 1; i < 32; ++i) parameters += ",\"p" + std::to_string(i) + "\":0";
+  EXPECT_EQ(taken("{\"inputs\":[],\"parameters\":{" + parameters + "}}"), "OK");
+  EXPECT_THAT(Refusal("{\"inputs\":[],\"parameters\":{" + parameters + ",\"p32\":0}}"), HasSubstr("more than 32"));
+
+  const auto shaped = [](const std::string& shape) {
+    return WithInput(R"("datatype":"UINT8","data":[],"shape":[)" + shape + "]");
+  };
+  EXPECT_EQ(taken(shaped(Repeated("1", 8))), "OK");
+  EXPECT_THAT(Refusal(shaped(Repeated("1", 9))), HasSubstr("more than 8 dimensions"));
+  EXPECT_EQ(taken(shaped("0,2147483647")), "OK");
+  for (const char* side : {"2147483648", "-1", "1.0", "\"1\""}) {
+    EXPECT_THAT(Refusal(shaped(side)), HasSubstr("whole numbers from 0 to 2147483647")) << side;
+  }
+
+  const auto nested = [](int depth) {
+    return WithInput(R"("datatype":"UINT8","shape":[1],"data":)" + std::string(depth, '[') + "1" +
+                     std::string(depth, ']'));
+  };
+  EXPECT_EQ(taken(nested(8)), "OK");
+  EXPECT_THAT(Refusal(nested(9)), HasSubstr("nested deeper than 8 arrays"));
+  const std::string body = "{\"inputs\":[]}";
+  EXPECT_EQ(taken(body + std::string(kMaxJsonBytes - body.size(), ' ')), "OK");
+}
+
+TEST(HttpBody, ValuesAreThoseOfTheirDatatype) {
+  const auto valued = [](const std::string& datatype, const std::string& data) {
+    return WithInput("\"shape\":[1],\"datatype\":\"" + datatype + "\",\"data\":[" + data + "]");
+  };
+  const auto contents = [&](const std::string& datatype, const std::string& data) {
+    const auto read = ReadInferBody(valued(datatype, data), std::nullopt);
+    EXPECT_TRUE(read.ok()) << read.status();
+    return read.ok() ? read->message.inputs(0).contents() : inference::InferTensorContents();
+  };
+  EXPECT_THAT(contents("UINT8", "0,255").uint_contents(), ElementsAre(0u, 255u));
+  for (const char* bad : {"256", "-1", "0.5", "\"1\""}) {
+    EXPECT_THAT(Refusal(valued("UINT8", bad)), HasSubstr("from 0 to 255")) << bad;
+  }
+  EXPECT_THAT(contents("FP32", "3.4028234663852886e38,-3.4028234663852886e38").fp32_contents(),
+              ElementsAre(FLT_MAX, -FLT_MAX));
+  for (const char* bad : {"3.5e38", "-3.5e38", "true"}) {
+    EXPECT_THAT(Refusal(valued("FP32", bad)), HasSubstr("in the range of fp32")) << bad;
+  }
+  EXPECT_THAT(contents("BYTES", "\"a\",\"\"").bytes_contents(), ElementsAre("a", ""));
+  EXPECT_THAT(Refusal(valued("BYTES", "1")), HasSubstr("made of strings"));
+  EXPECT_TRUE(ReadInferBody(valued("INT64", "true"), std::nullopt).ok()) << "refused where datatypes are known";
+}
+
+TEST(HttpBody, ParametersKeepTheirTypes) {
+  const auto read = ReadInferBody(
+      R"({"inputs":[],"parameters":{"t":true,"s":"x","i":-5,"l":9223372036854775807,"u":9223372036854775808,"d":0.5}})",
+      std::nullopt);
+  ASSERT_TRUE(read.ok()) << read.status();
+  const auto& parameters = read->message.parameters();
+  EXPECT_TRUE(parameters.at("t").bool_param());
+  EXPECT_EQ(parameters.at("s").string_param(), "x");
+  EXPECT_EQ(parameters.at("i").int64_param(), -5);
+  EXPECT_EQ(parameters.at("l").int64_param(), INT64_MAX);
+  EXPECT_EQ(parameters.at("u").uint64_param(), uint64_t{1} << 63);
+  EXPECT_EQ(parameters.at("d").double_param(), 0.5);
+  EXPECT_THAT(Refusal(R"({"inputs":[],"parameters":{"n":null}})"), HasSubstr("parameter \"n\" must be a string"));
+}
+
+TEST(HttpBody, WhatIsWrongOrMissingIsNamed) {
+  const std::pair<std::string, const char*> kWrong[] = {
+      {"[]", "the body must be a JSON object"},
+      {"{}", "the body lacks \"inputs\""},
+      {R"({"inputs":{}})", "\"inputs\" must be an array"},
+      {R"({"inputs":[],"id":7})", "\"id\" must be a string"},
+      {R"({"inputs":[],"parameters":[]})", "\"parameters\" must be an object"},
+      {R"({"inputs":[],"outputs":{}})", "\"outputs\" must be an array"},
+      {R"({"inputs":[],"outputs":[7]})", "\"outputs\" must be made of objects"},
+      {R"({"inputs":[],"outputs":[{}]})", "an output lacks \"name\""},
+      {R"({"inputs":[7]})", "\"inputs\" must be made of objects"},
+      {R"({"inputs":[{}]})", "an input lacks \"name\""},
+      {WithInput(R"("shape":[])"), "an input lacks \"datatype\""},
+      {WithInput(R"("datatype":"UINT8")"), "an input lacks \"shape\""},
+      {WithInput(R"("datatype":"UINT8","shape":[])"), "needs either \"data\" or"},
+      {WithInput(R"("datatype":"UINT8","shape":[],"data":[],"parameters":{"binary_data_size":0})"), "needs either"},
+      {WithInput(R"("datatype":"UINT8","shape":[],"parameters":{"binary_data_size":-1})"),
+       "\"binary_data_size\" is -1, but 0 bytes are left"},
+  };
+  for (const auto& [body, why] : kWrong) EXPECT_THAT(Refusal(body), HasSubstr(why)) << body;
+  EXPECT_THAT(Refusal(std::string(kBinaryHead) + "abc", strlen(kBinaryHead)),
+              HasSubstr("\"binary_data_size\" is 12, but 3 bytes are left"));
+  EXPECT_THAT(Refusal("{}", 3), HasSubstr("Inference-Header-Content-Length is 3, but the body has 2 bytes"));
+}
+
+TEST(HttpBody, EveryElementOfTextIsWritten) {
+  inference::ModelInferResponse response;
+  auto& best = *response.add_outputs();
+  best.set_name("probabilities");
+  best.set_datatype("BYTES");
+  best.add_shape(2);
+  best.add_shape(1);
+  response.add_raw_output_contents(std::string("\x01\0\0\0a\0\0\0\0\x02\0\0\0bc", 15));
+  response.set_id("7");
+  HttpInferRequest request;
+  EXPECT_EQ(json::parse(WriteInferBody(response, request).bytes),
+            json::parse(R"({"model_name":"","model_version":"","id":"7","outputs":[
+                {"name":"probabilities","datatype":"BYTES","shape":[2,1],"data":["a","","bc"]}]})"));
+  request.binary_by_default = true;
+  EXPECT_TRUE(WriteInferBody(response, request).json_bytes.has_value());
+  request.binary["probabilities"] = false;
+  EXPECT_FALSE(WriteInferBody(response, request).json_bytes.has_value()) << "its own word counts";
+}
+
+TEST(HttpCode, OfEachCode) {
+  const std::pair<absl::StatusCode, int> kCodes[] = {
+      {absl::StatusCode::kInvalidArgument, 400},   {absl::StatusCode::kFailedPrecondition, 400},
+      {absl::StatusCode::kOutOfRange, 400},        {absl::StatusCode::kUnauthenticated, 401},
+      {absl::StatusCode::kPermissionDenied, 403},  {absl::StatusCode::kNotFound, 404},
+      {absl::StatusCode::kResourceExhausted, 429}, {absl::StatusCode::kCancelled, 499},
+      {absl::StatusCode::kUnimplemented, 501},     {absl::StatusCode::kUnavailable, 503},
+      {absl::StatusCode::kDeadlineExceeded, 504},  {absl::StatusCode::kAborted, 500},
+      {absl::StatusCode::kUnknown, 500},           {absl::StatusCode::kDataLoss, 500}};
+  for (const auto& [code, http] : kCodes) EXPECT_EQ(HttpCode(code), http) << absl::StatusCodeToString(code);
 }
 
 TEST(HttpBody, AnAnswerIsJsonOrBinaryByOutput) {

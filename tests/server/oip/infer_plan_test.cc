@@ -4,7 +4,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <cstring>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "server/oip/split_input.h"
 
@@ -93,6 +97,129 @@ TEST(InferPlan, ShapesThatAreNoPictures) {
   EXPECT_THAT(Refusal(Request("FP16", {1, 4, 4, 3}, "")), HasSubstr("\"FP16\""));
 }
 
+TEST(InferPlan, EveryLimitIsTheLastThatIsTaken) {
+  const auto status = [](ModelInferRequest request) { return PlanInfer(std::move(request), 10).status().ToString(); };
+  for (const std::vector<int64_t>& shape : {std::vector<int64_t>{1, 8192, 2, 3}, {1, 2, 8192, 3}, {1, 3, 2, 8192}}) {
+    EXPECT_EQ(status(Request("UINT8", shape, std::string(49152, 'a'))), "OK");
+  }
+  for (const std::vector<int64_t>& shape : {std::vector<int64_t>{1, 1, 8193, 3}, {1, 0, 4, 3}, {1, 4, 0, 3}}) {
+    EXPECT_THAT(Refusal(Request("UINT8", shape, "")), HasSubstr("each side must be 1 to 8192"));
+  }
+  EXPECT_EQ(status(Request("UINT8", {kMaxBatch, 2, 2, 3}, std::string(kMaxBatch * 12, 'a'))), "OK");
+  EXPECT_THAT(Refusal(Request("UINT8", {0, 1, 2, 3}, "")), HasSubstr("1 to 64 in a request"));
+  EXPECT_THAT(Refusal(Request("UINT8", {1, 1, 1, 1, 1, 1, 1, 1}, "")), HasSubstr("[1, 1, 1, 1, 1, 1, 1, 1];"));
+  EXPECT_THAT(Refusal(Request("UINT8", {1, 2, 3, 4, 5, 6, 7, 8, 9}, "")), HasSubstr("[1, 2, 3, 4, 5, 6, 7, 8, ...];"));
+
+  ModelInferRequest outputs = Request("BYTES", {1}, Element("one"));
+  SetOutput(outputs, kProbabilities, 1);
+  EXPECT_EQ(status(outputs), "OK");
+  outputs.mutable_outputs(0)->mutable_parameters()->at("classification").set_int64_param(0);
+  EXPECT_THAT(Refusal(outputs), HasSubstr("\"classification\" is 0; it must be 1 or more"));
+  outputs.clear_outputs();
+  for (int i = 0; i < 9; ++i) SetOutput(outputs, kLogits, 0);
+  EXPECT_THAT(Refusal(outputs), HasSubstr("asks for 9 outputs; at most 8"));
+  outputs.mutable_outputs()->RemoveLast();
+  EXPECT_THAT(Refusal(outputs), HasSubstr("twice")) << "eight are not too many";
+  outputs.clear_outputs();
+  SetOutput(outputs, "labels", 0);
+  EXPECT_THAT(Refusal(outputs), HasSubstr("output \"labels\" is not known"));
+
+  ModelInferRequest timed;
+  auto& timeout = (*timed.mutable_parameters())["timeout"];
+  timeout.set_int64_param(3'600'000'000);
+  EXPECT_EQ(*TimeoutOf(timed), absl::Hours(1));
+  timeout.set_int64_param(3'600'000'001);
+  EXPECT_EQ(TimeoutOf(timed).status().code(), absl::StatusCode::kInvalidArgument);
+  timeout.set_int64_param(0);
+  EXPECT_EQ(*TimeoutOf(timed), absl::InfiniteDuration());
+  timeout.set_int64_param(1);
+  EXPECT_EQ(*TimeoutOf(timed), absl::Microseconds(1));
+}
+
+TEST(InferPlan, PrioritiesAreCountedFromHigh) {
+  ModelInferRequest request = Request("BYTES", {1}, Element("one"));
+  auto& priority = (*request.mutable_parameters())["priority"];
+  const v1::Priority kMeant[] = {v1::NORMAL, v1::HIGH, v1::NORMAL, v1::LOW};
+  for (int level = 0; level <= 3; ++level) {
+    priority.set_int64_param(level);
+    EXPECT_EQ(PlanInfer(request, 10)->parts[0].priority(), kMeant[level]) << level;
+  }
+  for (const int level : {-1, 4}) {
+    priority.set_int64_param(level);
+    EXPECT_THAT(Refusal(request), HasSubstr("it must be 1 (high), 2 (normal), 3 (low) or 0")) << level;
+  }
+}
+
+TEST(InferPlan, ASequenceHasANumberOrAName) {
+  ModelInferRequest request = Request("BYTES", {1}, Element("one"));
+  auto& sequence = (*request.mutable_parameters())["sequence_id"];
+  sequence.set_string_param("");
+  EXPECT_TRUE(PlanInfer(request, 10).ok());
+  sequence.set_uint64_param(0);
+  EXPECT_TRUE(PlanInfer(request, 10).ok());
+  sequence.set_string_param("a");
+  EXPECT_THAT(Refusal(request), HasSubstr("sequence"));
+  sequence.set_uint64_param(1);
+  EXPECT_THAT(Refusal(request), HasSubstr("sequence"));
+}
+
+TEST(InferPlan, AttentionIsAnOutput) {
+  ModelInferRequest request = Request("BYTES", {1}, Element("one"));
+  SetOutput(request, kAttention, 0);
+  EXPECT_THAT(Refusal(request), HasSubstr("needs the parameter kind"));
+  auto& parameters = *request.mutable_outputs(0)->mutable_parameters();
+  for (const char* bad : {"rollout", "ATTENTION_KIND_UNSPECIFIED"}) {
+    parameters["kind"].set_string_param(bad);
+    EXPECT_THAT(Refusal(request), HasSubstr(std::string("it is \"") + bad + "\""));
+  }
+  parameters["kind"].set_string_param("WEIGHTS");
+  parameters["layer"].set_int64_param(INT32_MAX);
+  parameters["head"].set_int64_param(INT32_MIN);
+  const auto plan = PlanInfer(request, 10);
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  ASSERT_EQ(plan->parts[0].attention_size(), 1);
+  const v1::AttentionRequest& wish = plan->parts[0].attention(0);
+  EXPECT_EQ(wish.kind(), v1::WEIGHTS);
+  EXPECT_EQ(wish.encoding(), v1::FLOAT32);
+  EXPECT_THAT(wish.layers(), ElementsAre(INT32_MAX));
+  EXPECT_THAT(wish.heads(), ElementsAre(INT32_MIN));
+  EXPECT_EQ(plan->parts[0].max_attention_bytes(), 16 << 20);
+  EXPECT_TRUE(plan->parts[0].omit_predictions()) << "nobody asked for them";
+  EXPECT_FALSE(plan->parts[0].has_top_k());
+  EXPECT_EQ(plan->outputs[0].name, kAttention);
+  for (const int64_t beyond : {int64_t{INT32_MAX} + 1, int64_t{INT32_MIN} - 1}) {
+    parameters["layer"].set_int64_param(beyond);
+    EXPECT_THAT(Refusal(request), HasSubstr("no model has that")) << beyond;
+  }
+}
+
+TEST(InferPlan, WithoutOutputsBothAreMeant) {
+  const auto plan = PlanInfer(Request("BYTES", {1}, Element("one")), 10);
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  ASSERT_EQ(plan->outputs.size(), 2u);
+  EXPECT_EQ(plan->outputs[0].name, kProbabilities);
+  EXPECT_EQ(plan->outputs[1].name, kLogits);
+  EXPECT_FALSE(plan->parts[0].omit_predictions());
+}
+
+TEST(InferPlan, FilesMayComeAsText) {
+  ModelInferRequest request = Request("BYTES", {2}, "");
+  request.clear_raw_input_contents();
+  auto& input = *request.mutable_inputs(0);
+  input.mutable_contents()->add_bytes_contents("b25l");
+  EXPECT_THAT(Refusal(request), HasSubstr("has 1 bytes_contents, but its shape says 2"));
+  input.mutable_contents()->add_bytes_contents("b3RoZXI=");
+  EXPECT_EQ(PlanInfer(request, 10)->parts[0].image(), "b25l");
+  auto& type = (*input.mutable_parameters())["content_type"];
+  type.set_string_param("base64");
+  EXPECT_EQ(PlanInfer(request, 10)->parts[0].image(), "one");
+  EXPECT_EQ(PlanInfer(request, 10)->parts[1].image(), "other");
+  input.mutable_contents()->set_bytes_contents(1, "!");
+  EXPECT_THAT(Refusal(request), HasSubstr("no base64 in element 1"));
+  type.set_string_param("base32");
+  EXPECT_THAT(Refusal(request), HasSubstr("only \"base64\" is known"));
+}
+
 TEST(InferPlan, LayoutAndNormalizedAreParameters) {
   ModelInferRequest request = Request("FP32", {1, 3, 4, 3}, std::string(144, '\0'));
   auto& parameters = *request.mutable_inputs(0)->mutable_parameters();
@@ -102,6 +229,8 @@ TEST(InferPlan, LayoutAndNormalizedAreParameters) {
   ASSERT_TRUE(plan.ok()) << plan.status();
   EXPECT_EQ(plan->parts[0].tensor().height(), 4);
   EXPECT_TRUE(plan->parts[0].tensor().normalized());
+  parameters["layout"].set_string_param("NHWC");
+  EXPECT_EQ(PlanInfer(request, 10)->parts[0].tensor().height(), 3);
   parameters["layout"].set_string_param("HWC");
   EXPECT_THAT(Refusal(request), HasSubstr("\"HWC\""));
   parameters["layout"].set_int64_param(1);
@@ -174,6 +303,11 @@ TEST(InferPlan, ValuesThatAreThereTwice) {
   EXPECT_THAT(Refusal(request), HasSubstr("twice"));
   request.clear_raw_input_contents();
   EXPECT_THAT(Refusal(request), HasSubstr("1 values"));
+  for (int i = 1; i < 12; ++i) request.mutable_inputs(0)->mutable_contents()->add_uint_contents(i);
+  request.mutable_inputs(0)->mutable_contents()->set_uint_contents(0, 255);
+  const auto plan = PlanInfer(request, 10);
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_EQ(plan->parts[0].tensor().data(), "\xff\x01\x02\x03\x04\x05\x06\x07\x08\x09\x0a\x0b");
   request.mutable_inputs(0)->mutable_contents()->set_uint_contents(0, 256);
   EXPECT_THAT(Refusal(request), HasSubstr("256"));
 }

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include <atomic>
+#include <limits>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -17,6 +18,14 @@ using ::testing::HasSubstr;
 
 Caller WithQuota(const CallerQuota& quota, const std::string& name = "token:a") {
   return {.name = name, .quota = std::make_shared<const CallerQuota>(quota)};
+}
+
+TEST(BurstOf, IsWhatWasGivenOrOneSecondsWorth) {
+  EXPECT_EQ(BurstOf({.requests_per_second = 4, .burst = 3}), 3);
+  EXPECT_EQ(BurstOf({.requests_per_second = 4.5}), 4.5);
+  EXPECT_EQ(BurstOf({.requests_per_second = 0.5}), 1) << "else nothing would ever be admitted";
+  EXPECT_EQ(BurstOf({}), std::numeric_limits<double>::infinity());
+  EXPECT_EQ(BurstOf({.burst = 3}), std::numeric_limits<double>::infinity()) << "of a rate without an end";
 }
 
 TEST(CallerQuotas, WithoutAQuotaNothingIsKept) {

@@ -65,6 +65,38 @@ TEST(PeerAccounts, IdlePlacesAreForgotten) {
   EXPECT_EQ(accounts.places(), 1u);
 }
 
+TEST(PeerAccounts, ACallForgetsTwoWhoHaveBeenIdleForAMinute) {
+  FakeClock clock;
+  PeerAccounts accounts(clock);
+  std::set<std::string> names;
+  for (int i = 0; i < 10; ++i) names.insert(accounts.AccountOf({}, Peer(i)));
+  clock.Advance(PeerAccounts::kIdle - absl::Nanoseconds(1));
+  accounts.AccountOf({}, Peer(9));
+  EXPECT_EQ(accounts.places(), 10u);
+  clock.Advance(absl::Nanoseconds(1));
+  accounts.AccountOf({}, Peer(9));
+  EXPECT_EQ(accounts.places(), 8u);
+  std::set<std::string> given;
+  for (int i = 20; i < 24; ++i) given.insert(accounts.AccountOf({}, Peer(i)));
+  EXPECT_EQ(given.size(), 4u) << "each has its own";
+  for (const std::string& name : given) EXPECT_TRUE(names.contains(name)) << "what was given back is given again";
+}
+
+TEST(PeerAccounts, WhenAllAreInUseOthersShareOneMore) {
+  FakeClock clock;
+  PeerAccounts accounts(clock);
+  std::set<std::string> names;
+  const auto most = static_cast<int>(PeerAccounts::kMost);
+  for (int i = 0; i < most; ++i) names.insert(accounts.AccountOf({}, Peer(i)));
+  EXPECT_EQ(names.size(), PeerAccounts::kMost);
+  EXPECT_EQ(accounts.places(), PeerAccounts::kMost);
+  EXPECT_FALSE(names.contains(Caller().name));
+  EXPECT_EQ(accounts.AccountOf({}, Peer(most)), Caller().name);
+  EXPECT_EQ(accounts.AccountOf({}, Peer(most + 1)), Caller().name);
+  EXPECT_EQ(accounts.places(), PeerAccounts::kMost);
+  EXPECT_TRUE(names.contains(accounts.AccountOf({}, Peer(0)))) << "who has one keeps it";
+}
+
 TEST(PeerAccounts, AScanOfAddressesTakesNoMoreMemoryAndNoAccountOfThoseWhoCall) {
   FakeClock clock;
   PeerAccounts accounts(clock);
