@@ -210,6 +210,9 @@ absl::Status ValidatePreprocessing(const v1::Preprocessing& preprocessing) {
   if (preprocessing.interpolation() != v1::BILINEAR && preprocessing.interpolation() != v1::BICUBIC) {
     return OutOfRange("interpolation", preprocessing.interpolation(), "BILINEAR or BICUBIC");
   }
+  if (!v1::Preprocessing::Decode_IsValid(preprocessing.decode())) {
+    return OutOfRange("decode", preprocessing.decode(), "FULL or REDUCED");
+  }
   return ValidateResolution(preprocessing);
 }
 

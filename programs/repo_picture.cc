@@ -2,16 +2,16 @@
 #include "programs/repo_picture.h"
 
 #include "base/status_macros.h"
-#include "imaging/decode.h"
+#include "imaging/decode_planned.h"
 #include "imaging/preprocess.h"
 
 namespace vitrine {
 
 absl::StatusOr<FloatArray> PictureInput(std::string_view picture, const v1::Preprocessing& preprocessing) {
-  ASSIGN_OR_RETURN(const Image image, Decode(picture));
-  ASSIGN_OR_RETURN(const Geometry geometry, PlanGeometry(preprocessing, Size{image.height, image.width}));
-  return FloatArray{.shape = {preprocessing.channels(), geometry.input.height, geometry.input.width},
-                    .values = Preprocess(image, preprocessing, geometry)};
+  ASSIGN_OR_RETURN(const PlannedPicture planned, PlanAndDecode(picture, preprocessing));
+  const Size input = planned.geometry.input;
+  return FloatArray{.shape = {preprocessing.channels(), input.height, input.width},
+                    .values = Preprocess(planned.image, preprocessing, planned.geometry)};
 }
 
 }  // namespace vitrine

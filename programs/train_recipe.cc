@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/machine/machine.h"
 #include "base/status_macros.h"
+#include "data/reduced.h"
 #include "trainer/recipe.h"
 
 namespace vitrine {
@@ -57,21 +58,23 @@ absl::StatusOr<std::string> CompleteData(const v1::Recipe& recipe, const std::st
 }
 
 absl::StatusOr<std::unique_ptr<Dataset>> OpenSplit(const v1::Recipe& recipe, const std::string& data, Split split,
-                                                   bool cache, int threads, std::shared_ptr<CorruptPictures> corrupt) {
+                                                   const v1::Preprocessing& preprocessing, bool cache, int threads,
+                                                   std::shared_ptr<CorruptPictures> corrupt) {
   absl::StatusOr<std::unique_ptr<Dataset>> opened = OpenDataset(data, split);
   if (!opened.ok()) {
     return absl::Status(opened.status().code(), absl::StrCat(opened.status().message(), Origin(recipe)));
   }
   if (cache) {
     absl::StatusOr<std::unique_ptr<Dataset>> cached =
-        CacheInMemory(*std::move(opened), threads, int64_t{4} << 30, corrupt.get());
+        CacheInMemory(MakeReduced(*std::move(opened), preprocessing), threads, int64_t{4} << 30, corrupt.get());
     if (!absl::IsResourceExhausted(cached.status())) return cached;
     // Too large to keep: each picture is decoded when it is needed.
     opened = OpenDataset(data, split);
     RETURN_IF_ERROR(opened.status());
   }
-  if (split == Split::kTest) return LeaveOutCorrupt(*std::move(opened), threads, *corrupt);
-  return ReplaceCorrupt(*std::move(opened), std::move(corrupt));
+  std::unique_ptr<Dataset> pictures = MakeReduced(*std::move(opened), preprocessing);
+  if (split == Split::kTest) return LeaveOutCorrupt(std::move(pictures), threads, *corrupt);
+  return ReplaceCorrupt(std::move(pictures), std::move(corrupt));
 }
 
 }  // namespace vitrine

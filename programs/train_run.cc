@@ -113,14 +113,15 @@ absl::StatusOr<Experiment> OpenExperiment(const RunFlags& flags, Progress& progr
     return experiment;
   }
   ASSIGN_OR_RETURN(experiment.data, CompleteData(recipe, flags.data));
+  ASSIGN_OR_RETURN(const v1::Preprocessing preprocessing, ImageTask::PreprocessingOf(recipe));
   const auto corrupt = std::make_shared<CorruptPictures>(
       recipe.corrupt_limit(), [&progress](const std::string& name, const absl::Status& reason) {
         progress.Line(absl::StrCat("left out: ", name, ": ", std::string(reason.message())));
       });
-  ASSIGN_OR_RETURN(experiment.train,
-                   OpenSplit(recipe, experiment.data, Split::kTrain, !flags.no_cache, flags.threads, corrupt));
-  ASSIGN_OR_RETURN(experiment.test,
-                   OpenSplit(recipe, experiment.data, Split::kTest, !flags.no_cache, flags.threads, corrupt));
+  ASSIGN_OR_RETURN(experiment.train, OpenSplit(recipe, experiment.data, Split::kTrain, preprocessing, !flags.no_cache,
+                                               flags.threads, corrupt));
+  ASSIGN_OR_RETURN(experiment.test, OpenSplit(recipe, experiment.data, Split::kTest, preprocessing, !flags.no_cache,
+                                              flags.threads, corrupt));
   if (experiment.test != nullptr && SamePictures(*experiment.train, *experiment.test)) {
     progress.Line(absl::StrCat(experiment.data,
                                " has no test split: every accuracy will be that on the pictures learned from, and ",

@@ -8,11 +8,13 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "base/status_macros.h"
+#include "imaging/header.h"
 #include "imaging/preprocess.h"
 #include "trainer/loss.h"
 
@@ -32,10 +34,10 @@ absl::StatusOr<EvaluationBatch> ReadBatch(const Model& model, const Dataset& dat
   std::vector<std::pair<Size, int64_t>> order;
   std::vector<at::Tensor> inputs;
   for (int64_t i = first; i < last; ++i) {
-    ASSIGN_OR_RETURN(const Image picture, data.image(i));
-    ASSIGN_OR_RETURN(const Geometry geometry, PlanEvaluation(preprocessing, {picture.height, picture.width}, size));
+    ASSIGN_OR_RETURN(const PlannedPicture picture, ReadForEvaluation(data, i, preprocessing, size));
+    const Geometry& geometry = picture.geometry;
     RETURN_IF_ERROR(model.GridFor(geometry.input.height, geometry.input.width).status());
-    const std::vector<float> values = Preprocess(picture, preprocessing, geometry);
+    const std::vector<float> values = Preprocess(picture.image, preprocessing, geometry);
     inputs.push_back(at::empty({preprocessing.channels(), geometry.input.height, geometry.input.width}, at::kFloat));
     std::copy(values.begin(), values.end(), inputs.back().mutable_data_ptr<float>());
     order.push_back({geometry.input, i});
@@ -86,6 +88,21 @@ absl::StatusOr<Geometry> PlanEvaluation(const v1::Preprocessing& preprocessing, 
   geometry.top = (geometry.scaled.height - size->height) / 2;
   geometry.left = (geometry.scaled.width - size->width) / 2;
   return geometry;
+}
+
+absl::StatusOr<PlannedPicture> ReadForEvaluation(const Dataset& data, int64_t index,
+                                                 const v1::Preprocessing& preprocessing, std::optional<Size> size) {
+  PlannedPicture picture;
+  if (preprocessing.decode() == v1::Preprocessing::REDUCED) {
+    ASSIGN_OR_RETURN(const std::string bytes, data.encoded(index));
+    ASSIGN_OR_RETURN(const ImageHeader header, ReadHeader(bytes));
+    ASSIGN_OR_RETURN(picture.geometry, PlanEvaluation(preprocessing, {header.height, header.width}, size));
+    ASSIGN_OR_RETURN(picture.image, DecodePlanned(bytes, preprocessing, picture.geometry));
+    return picture;
+  }
+  ASSIGN_OR_RETURN(picture.image, data.image(index));
+  ASSIGN_OR_RETURN(picture.geometry, PlanEvaluation(preprocessing, {picture.image.height, picture.image.width}, size));
+  return picture;
 }
 
 absl::StatusOr<Accuracy> Evaluate(const Model& model, const Dataset& data, std::optional<Size> size,

@@ -8,6 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "data/dataset.h"
+#include "imaging/decode_planned.h"
 #include "imaging/geometry.h"
 #include "reference/model.h"
 #include "trainer/task.h"
@@ -26,6 +27,10 @@ struct Accuracy {
 // The way of a picture to an input of `size`: scaled until it covers the size, then cropped centrally. Without a size,
 // the model's resolution policy.
 absl::StatusOr<Geometry> PlanEvaluation(const v1::Preprocessing& preprocessing, Size picture, std::optional<Size> size);
+
+// A picture of the set for Preprocess, decoded as the model has its pictures decoded.
+absl::StatusOr<PlannedPicture> ReadForEvaluation(const Dataset& data, int64_t index,
+                                                 const v1::Preprocessing& preprocessing, std::optional<Size> size);
 
 struct EvaluateOptions {
   int batch = 250;                          // images per forward pass

@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "checkpoint/checkpoint.h"
-#include "imaging/decode.h"
+#include "imaging/decode_planned.h"
 #include "imaging/preprocess.h"
 #include "report/png.h"
 #include "report/thumbnail.h"
@@ -28,9 +28,8 @@ FloatArray ToInput(const Image& picture, const v1::Preprocessing& preprocessing,
 }
 
 absl::StatusOr<FloatArray> EncodedToInput(std::string_view bytes, const v1::Preprocessing& preprocessing) {
-  ASSIGN_OR_RETURN(const Image picture, Decode(bytes));
-  ASSIGN_OR_RETURN(const Geometry geometry, PlanGeometry(preprocessing, {picture.height, picture.width}));
-  return ToInput(picture, preprocessing, geometry);
+  ASSIGN_OR_RETURN(const PlannedPicture planned, PlanAndDecode(bytes, preprocessing));
+  return ToInput(planned.image, preprocessing, planned.geometry);
 }
 
 // Six pictures side by side and above each other, so that the golden passes through the resize as well. Each
@@ -76,9 +75,9 @@ absl::StatusOr<Safetensors> MakeGoldens(const v1::Recipe& recipe, const Model& m
   for (const std::optional<Size>& size : sizes) {
     // Two pictures of different classes where the set is sorted by class.
     for (const int64_t index : {test.size() / 7, test.size() * 5 / 7}) {
-      ASSIGN_OR_RETURN(const Image picture, test.image(index));
-      ASSIGN_OR_RETURN(const Geometry geometry, PlanEvaluation(preprocessing, {picture.height, picture.width}, size));
-      golden.tensors[absl::StrCat("input.", next++)] = StoredOf(ToInput(picture, preprocessing, geometry));
+      ASSIGN_OR_RETURN(const PlannedPicture picture, ReadForEvaluation(test, index, preprocessing, size));
+      golden.tensors[absl::StrCat("input.", next++)] =
+          StoredOf(ToInput(picture.image, preprocessing, picture.geometry));
     }
   }
   ASSIGN_OR_RETURN(const std::string file, test.encoded(test.size() / 3));

@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "imaging/decode.h"
-#include "imaging/header.h"
+#include "imaging/decode_planned.h"
 #include "imaging/preprocess.h"
 #include "imaging/raw_pixels.h"
 
@@ -85,14 +85,6 @@ PictureInput ImageToInput(const AnyImage& image, const v1::Preprocessing& prepro
   return input;
 }
 
-// What was planned is what the message held; a decoder could disagree with the header.
-absl::Status CheckPlanned(Size size, const Geometry& geometry) {
-  if (size == geometry.original) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("the picture's header says ", geometry.original.width, "x",
-                                                 geometry.original.height, ", its data is ", size.width, "x",
-                                                 size.height));
-}
-
 // A batch holds the inputs of all its requests; originals are a thousand times larger, so only overlays keep theirs.
 bool Draws(const v1::ClassifyRequest& request) {
   return std::any_of(request.attention().begin(), request.attention().end(),
@@ -106,29 +98,31 @@ absl::StatusOr<PictureInput> MakePictureInput(const v1::ClassifyRequest& request
   if (request.has_tensor() && request.tensor().normalized()) return NormalizedToInput(request.tensor());
   if (request.has_tensor() && request.tensor().data_type() == v1::RawTensor::DATA_FLOAT32) {
     ASSIGN_OR_RETURN(const FloatImage image, FloatsToImage(request.tensor()));
-    RETURN_IF_ERROR(CheckPlanned(image.size, geometry));
     PictureInput input = ImageToInput(image, preprocessing, geometry);
     if (Draws(request)) input.picture = std::make_shared<const Image>(Rounded(image));
     return input;
   }
-  Image image;
   if (request.has_tensor()) {
-    ASSIGN_OR_RETURN(image, BytesToImage(request.tensor()));
-  } else {
-    ASSIGN_OR_RETURN(image, Decode(request.image()));
+    ASSIGN_OR_RETURN(Image image, BytesToImage(request.tensor()));
+    PictureInput input = ImageToInput(image, preprocessing, geometry);
+    if (Draws(request)) input.picture = std::make_shared<const Image>(std::move(image));
+    return input;
   }
-  RETURN_IF_ERROR(CheckPlanned(Size{image.height, image.width}, geometry));
+  ASSIGN_OR_RETURN(Image image, DecodePlanned(request.image(), preprocessing, geometry));
   PictureInput input = ImageToInput(image, preprocessing, geometry);
-  if (Draws(request)) input.picture = std::make_shared<const Image>(std::move(image));
+  if (Draws(request)) {
+    // Drawn on whole, whatever the model was given: whether maps are asked for does not change the answer.
+    if (DecodeDivisor(preprocessing, geometry) > 1) {
+      ASSIGN_OR_RETURN(image, Decode(request.image()));
+    }
+    input.picture = std::make_shared<const Image>(std::move(image));
+  }
   return input;
 }
 
 absl::StatusOr<FloatArray> EncodedPictureToInput(std::string_view picture, const v1::Preprocessing& preprocessing) {
-  ASSIGN_OR_RETURN(const ImageHeader header, ReadHeader(picture));
-  ASSIGN_OR_RETURN(const Geometry geometry, PlanGeometry(preprocessing, Size{header.height, header.width}));
-  ASSIGN_OR_RETURN(const Image image, Decode(picture));
-  RETURN_IF_ERROR(CheckPlanned(Size{image.height, image.width}, geometry));
-  PictureInput input = ImageToInput(image, preprocessing, geometry);
+  ASSIGN_OR_RETURN(const PlannedPicture planned, PlanAndDecode(picture, preprocessing));
+  PictureInput input = ImageToInput(planned.image, preprocessing, planned.geometry);
   return FloatArray{.shape = {input.pixels.channels, input.pixels.height, input.pixels.width},
                     .values = std::move(input.values)};
 }

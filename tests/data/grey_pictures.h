@@ -16,6 +16,12 @@ inline std::string GreyPng(uint8_t grey) {
   return *RawToPng(Image{.width = 2, .height = 1, .channels = 1, .pixels = {grey, grey}});
 }
 
+// The file of a square.
+inline std::string GreyPng(uint8_t grey, int side) {
+  const std::vector<uint8_t> pixels(static_cast<size_t>(side) * side, grey);
+  return *RawToPng(Image{.width = side, .height = side, .channels = 1, .pixels = pixels});
+}
+
 // Of all pictures, in their order.
 inline std::vector<std::string> NamesOf(const Dataset& data) {
   std::vector<std::string> names;

@@ -185,6 +185,30 @@ TEST(PictureInput, KeepsTheOriginalForAnOverlayOnly) {
   EXPECT_NE(input->picture, nullptr);
 }
 
+// Whether an overlay is asked for does not change what the model sees.
+TEST(PictureInput, OverlaysAreDrawnOnTheWholePictureOfAModelThatDecodesReduced) {
+  v1::Preprocessing preprocessing = SmallNativeConfig().preprocessing();
+  preprocessing.clear_native();
+  preprocessing.mutable_fixed()->set_height(kHeight);
+  preprocessing.mutable_fixed()->set_width(kWidth);
+  preprocessing.mutable_fixed()->set_fit(v1::FixedResolution::STRETCH);
+  const Size whole = {kHeight * 4, kWidth * 4};
+  const Geometry geometry = *PlanGeometry(preprocessing, whole);
+  v1::ClassifyRequest request;
+  request.set_image(NoisePng(whole.height, whole.width, 1));
+  const auto full = MakePictureInput(request, preprocessing, geometry);
+  preprocessing.set_decode(v1::Preprocessing::REDUCED);
+  const auto plain = MakePictureInput(request, preprocessing, geometry);
+  request.add_attention()->set_encoding(v1::OVERLAY_PNG);
+  const auto drawn = MakePictureInput(request, preprocessing, geometry);
+  ASSERT_TRUE(full.ok() && plain.ok() && drawn.ok());
+  EXPECT_NE(plain->values, full->values);
+  EXPECT_EQ(drawn->values, plain->values);
+  ASSERT_NE(drawn->picture, nullptr);
+  EXPECT_EQ(drawn->picture->width, whole.width);
+  EXPECT_EQ(drawn->picture->height, whole.height);
+}
+
 TEST(PictureInput, RefusesNormalizedValuesThatNoPictureHas) {
   v1::RawTensor raw = Pixels(v1::RawTensor::CHW, v1::RawTensor::DATA_FLOAT32, true);
   EXPECT_TRUE(Input(raw).ok());

@@ -23,6 +23,21 @@ TEST(PlanEvaluation, CoversTheSizeAndCropsCentrally) {
   EXPECT_EQ(larger->top, 4);
 }
 
+TEST(ReadForEvaluation, DecodesAsTheModelIsServedItsPictures) {
+  v1::Preprocessing preprocessing = ConfigOf(SmallRecipe())->preprocessing();
+  const ColouredSquares data(3, 2);
+  const Image whole = *data.image(1);
+  const Size size = {whole.height / 4, whole.width / 4};
+  const auto full = ReadForEvaluation(data, 1, preprocessing, size);
+  preprocessing.set_decode(v1::Preprocessing::REDUCED);
+  const auto reduced = ReadForEvaluation(data, 1, preprocessing, size);
+  ASSERT_TRUE(full.ok() && reduced.ok()) << full.status() << reduced.status();
+  EXPECT_EQ(full->image.pixels, whole.pixels);
+  EXPECT_EQ(reduced->image.height, whole.height / 2);
+  EXPECT_EQ(reduced->geometry.original, (Size{whole.height, whole.width}));
+  EXPECT_EQ(reduced->geometry.scaled, full->geometry.scaled);
+}
+
 TEST(Evaluate, DoesNotDependOnBatchesAndThreads) {
   const std::unique_ptr<Model> model = *MakeModel(*ConfigOf(SmallRecipe()), 3);
   const ColouredSquares data(50, 2);

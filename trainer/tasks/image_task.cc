@@ -65,6 +65,16 @@ absl::StatusOr<std::unique_ptr<ImageTask>> ImageTask::Make(const v1::Recipe& rec
   return task;
 }
 
+absl::StatusOr<v1::Preprocessing> ImageTask::PreprocessingOf(const v1::Recipe& recipe) {
+  if (!recipe.has_start()) {
+    ASSIGN_OR_RETURN(const v1::ModelConfig config, ConfigOf(recipe));
+    return config.preprocessing();
+  }
+  ASSIGN_OR_RETURN(const StoredVersion start, ReadVersionAt(recipe.start().version()));
+  ASSIGN_OR_RETURN(const v1::ModelConfig config, ConfigFrom(start.manifest, recipe, start.manifest.config().classes()));
+  return config.preprocessing();
+}
+
 absl::Status ImageTask::CheckStart(const Dataset& train) {
   if (!start_) return absl::OkStatus();
   replaces_head_ = ReplacesHead(recipe_, start_->labels, train.labels());

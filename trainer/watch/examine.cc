@@ -21,6 +21,18 @@
 namespace vitrine {
 namespace {
 
+absl::StatusOr<InputPicture> PrepareInput(const Model& model, PlannedPicture picture) {
+  const v1::Preprocessing& preprocessing = model.config().preprocessing();
+  InputPicture input{.picture = std::move(picture.image), .geometry = picture.geometry, .input = {}, .grid = {}};
+  const Size sides = input.geometry.input;
+  ASSIGN_OR_RETURN(input.grid, model.GridFor(sides.height, sides.width));
+  const std::vector<float> values = Preprocess(input.picture, preprocessing, input.geometry);
+  input.input = at::empty({preprocessing.channels(), sides.height, sides.width}, at::kFloat);
+  std::ranges::copy(values, input.input.mutable_data_ptr<float>());
+  input.geometry.original = {input.picture.height, input.picture.width};
+  return input;
+}
+
 struct BatchAnswers {
   std::vector<Answer> answers;
   int64_t unreadable = 0;
@@ -31,12 +43,12 @@ absl::StatusOr<BatchAnswers> Ask(const Model& model, const Dataset& data, const 
   BatchAnswers result;
   std::vector<std::tuple<int, int, int64_t, at::Tensor>> inputs;  // by size, so that equal ones share batched calls
   for (const int64_t index : pictures) {
-    absl::StatusOr<Image> picture = data.image(index);
+    absl::StatusOr<PlannedPicture> picture = ReadForEvaluation(data, index, model.config().preprocessing(), size);
     if (!picture.ok()) {
       ++result.unreadable;
       continue;
     }
-    ASSIGN_OR_RETURN(InputPicture input, PrepareInput(model, *std::move(picture), size));
+    ASSIGN_OR_RETURN(InputPicture input, PrepareInput(model, *std::move(picture)));
     inputs.emplace_back(input.geometry.input.height, input.geometry.input.width, index, std::move(input.input));
   }
   if (inputs.empty()) return result;
@@ -109,21 +121,8 @@ std::vector<int64_t> Spread(int64_t size, int64_t most) {
 
 absl::StatusOr<InputPicture> ReadInput(const Model& model, const Dataset& data, int64_t index,
                                        std::optional<Size> size) {
-  ASSIGN_OR_RETURN(Image picture, data.image(index));
-  return PrepareInput(model, std::move(picture), size);
-}
-
-absl::StatusOr<InputPicture> PrepareInput(const Model& model, Image picture, std::optional<Size> size) {
-  const v1::Preprocessing& preprocessing = model.config().preprocessing();
-  InputPicture input;
-  input.picture = std::move(picture);
-  ASSIGN_OR_RETURN(input.geometry, PlanEvaluation(preprocessing, {input.picture.height, input.picture.width}, size));
-  const Size sides = input.geometry.input;
-  ASSIGN_OR_RETURN(input.grid, model.GridFor(sides.height, sides.width));
-  const std::vector<float> values = Preprocess(input.picture, preprocessing, input.geometry);
-  input.input = at::empty({preprocessing.channels(), sides.height, sides.width}, at::kFloat);
-  std::ranges::copy(values, input.input.mutable_data_ptr<float>());
-  return input;
+  ASSIGN_OR_RETURN(PlannedPicture picture, ReadForEvaluation(data, index, model.config().preprocessing(), size));
+  return PrepareInput(model, std::move(picture));
 }
 
 absl::StatusOr<Examination> Examine(const Model& model, const Dataset& data, const ExamineOptions& options) {

@@ -21,13 +21,12 @@ namespace vitrine {
 // A picture on its way into a model.
 struct InputPicture {
   Image picture;
-  Geometry geometry;
-  at::Tensor input;  // [channels, height, width] fp32
+  Geometry geometry;  // its original is `picture`, which may have been decoded reduced
+  at::Tensor input;   // [channels, height, width] fp32
   Grid grid;
 };
 
 // As the test split is measured: at `size`, or at the picture's own under the model's resolution policy.
-absl::StatusOr<InputPicture> PrepareInput(const Model& model, Image picture, std::optional<Size> size);
 absl::StatusOr<InputPicture> ReadInput(const Model& model, const Dataset& data, int64_t index,
                                        std::optional<Size> size);
 

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "data/reduced.h"
+
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "imaging/decode_planned.h"
+
+namespace vitrine {
+namespace {
+
+class Reduced final : public Dataset {
+ public:
+  Reduced(std::unique_ptr<Dataset> source, v1::Preprocessing preprocessing)
+      : source_(std::move(source)), preprocessing_(std::move(preprocessing)) {
+    labels_ = source_->labels();
+  }
+
+  int64_t size() const override { return source_->size(); }
+  int label(int64_t index) const override { return source_->label(index); }
+  std::string name(int64_t index) const override { return source_->name(index); }
+  absl::StatusOr<std::string> encoded(int64_t index) const override { return source_->encoded(index); }
+  absl::StatusOr<std::string> stored(int64_t index) const override { return source_->stored(index); }
+
+  absl::StatusOr<Image> image(int64_t index) const override {
+    ASSIGN_OR_RETURN(const std::string bytes, source_->encoded(index));
+    absl::StatusOr<PlannedPicture> planned = PlanAndDecode(bytes, preprocessing_);
+    if (planned.ok()) return std::move(planned->image);
+    return absl::Status(planned.status().code(), absl::StrCat(source_->name(index), ": ", planned.status().message()));
+  }
+
+ private:
+  const std::unique_ptr<Dataset> source_;
+  const v1::Preprocessing preprocessing_;
+};
+
+}  // namespace
+
+std::unique_ptr<Dataset> MakeReduced(std::unique_ptr<Dataset> dataset, const v1::Preprocessing& preprocessing) {
+  if (preprocessing.decode() != v1::Preprocessing::REDUCED) return dataset;
+  return std::make_unique<Reduced>(std::move(dataset), preprocessing);
+}
+
+}  // namespace vitrine
