@@ -77,6 +77,10 @@ absl::StatusOr<InferenceRequest> ClassifyService::Accept(absl::StatusOr<v1::Clas
     quota.Cancel();
     return places;
   }
+  if (!call.refusal.ok()) {
+    quota.Cancel();
+    return call.refusal;
+  }
   const bool is_routed = call.model == nullptr ? LeavesTheVersionOpen(*request) : call.is_routed;
   ASSIGN_OR_RETURN(InferenceRequest plan, PlanRequest(*std::move(request), std::move(model)));
   plan.is_routed = is_routed;
@@ -92,6 +96,16 @@ absl::StatusOr<InferenceRequest> ClassifyService::Accept(absl::StatusOr<v1::Clas
     return admitted;
   }
   return plan;
+}
+
+absl::Status ClassifyService::Foresee(v1::ClassifyRequest outline, const CallContext& call) {
+  absl::StatusOr<ModelHandle> model = Find(outline, call.caller);
+  if (!model.ok()) return absl::OkStatus();
+  absl::StatusOr<InferenceRequest> plan = PlanRequest(std::move(outline), *std::move(model));
+  if (!plan.ok()) return absl::OkStatus();
+  plan->caller = accounts_.AccountOf(call.caller, call.peer);
+  plan->deadline = call.deadline;
+  return admission_.Foresee(*plan);
 }
 
 absl::Status ClassifyService::Admit(InferenceRequest& plan) {

@@ -39,6 +39,8 @@ struct CallContext {
   // Called, within Classify, before an accepted request is submitted: bytes of attention and features in the answer to
   // come. May be null.
   std::function<void(int64_t)> planned = {};
+  // Why the request is refused, of which only the outline was read: Foresee's answer. OK: it was read whole.
+  absl::Status refusal = absl::OkStatus();
   // Takes over, within Classify, the room that an accepted request's answer was given in the budget of answers; whoever
   // hands the answer to the transport keeps it until the client has taken it. Null: given back when Done has returned.
   std::shared_ptr<AnswerReservation> room = nullptr;
@@ -66,6 +68,12 @@ class ClassifyService {
   // accepted; whoever hands the answer to the transport counts it as answered. A message that could not be parsed
   // passes here with its status, so that it is counted too. Never throws: what finds no memory is refused.
   void Classify(absl::StatusOr<v1::ClassifyRequest> request, CallContext call, Done done);
+
+  // Whether requests were refused of late because their answers would come too late: what Foresee is worth asking for.
+  bool RefusesTheLate() const { return admission_.RefusesTheLate(); }
+  // RESOURCE_EXHAUSTED, for call.refusal, where Classify would refuse the request whose outline this is (rpc/outline.h)
+  // because its answer would come too late; OK where it would not, or for another reason, or nobody can tell yet.
+  absl::Status Foresee(v1::ClassifyRequest outline, const CallContext& call);
 
   // The version that would answer the request now. What Registry::Route says, to a caller who may use the model.
   absl::StatusOr<ModelHandle> Find(const v1::ClassifyRequest& request, const Caller& caller) const;

@@ -7,6 +7,7 @@
 #include "server/rpc/call_credentials.h"
 #include "server/rpc/call_trace.h"
 #include "server/rpc/calls.h"
+#include "server/rpc/read_request.h"
 #include "server/rpc/unary_call.h"
 
 namespace vitrine {
@@ -34,7 +35,7 @@ class ClassifyCall : public UnaryCall {
       call.caller = CallerOf(caller);
       RETURN_IF_ERROR(caller.status());
       RETURN_IF_ERROR(Unfold(bytes_, parts_.max_message_bytes));
-      return ParseRequest(bytes_);
+      return ReadRequest(parts_.service, bytes_, call);
     });
     parts_.service.Classify(std::move(request), std::move(call),
                             [this](const absl::StatusOr<v1::ClassifyResponse>& answer) { Answer(answer); });

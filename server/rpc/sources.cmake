@@ -12,6 +12,8 @@ list(APPEND server_sources
   rpc/health_front.cc
   rpc/listener.cc
   rpc/open_connections.cc
+  rpc/outline.cc
+  rpc/read_request.cc
   rpc/registry_calls.cc
   rpc/rpc_front.cc
   rpc/served_port.cc

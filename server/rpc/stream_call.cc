@@ -19,6 +19,7 @@
 #include "server/rpc/calls.h"
 #include "server/rpc/finish.h"
 #include "server/rpc/grpc_status.h"
+#include "server/rpc/read_request.h"
 #include "server/rpc/stream_limits.h"
 #include "server/rpc/stream_origin.h"
 #include "server/rpc/wire.h"
@@ -132,11 +133,11 @@ class StreamCall : public LongCall, public std::enable_shared_from_this<StreamCa
       read.promised = bytes;
       answer_bytes_ += bytes;
     };
-    absl::StatusOr<v1::ClassifyRequest> request =
-        unfolded.ok() ? ParseRequest(bytes_) : absl::StatusOr<v1::ClassifyRequest>(unfolded);
-    const absl::Status tracked = Track(read, request.status());
     const absl::StatusOr<Caller> caller = origin_.Authorize();
     call.caller = CallerOf(caller);
+    absl::StatusOr<v1::ClassifyRequest> request =
+        unfolded.ok() ? ReadRequest(parts_.service, bytes_, call) : absl::StatusOr<v1::ClassifyRequest>(unfolded);
+    const absl::Status tracked = Track(read, request.status());
     RETURN_IF_ERROR(caller.status());
     RETURN_IF_ERROR(tracked);
     return request;

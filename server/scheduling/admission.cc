@@ -23,6 +23,9 @@ constexpr size_t kBusiest = 64;
 // Places are kept free for a caller that was here so short a time ago.
 constexpr absl::Duration kSharedFor = absl::Minutes(1);
 
+// For so long after a refusal the next is expected.
+constexpr absl::Duration kRefusesFor = absl::Milliseconds(100);
+
 using Work = std::array<absl::Duration, kPriorityClasses>;
 
 // What is left of a rate of late if nothing more comes.
@@ -41,31 +44,6 @@ std::string Milliseconds(absl::Duration duration) {
 }
 
 }  // namespace
-
-absl::Status AdmissionOptions::Validate() const {
-  if (max_requests < 1) {
-    return absl::InvalidArgumentError(absl::StrCat("max_requests is ", max_requests, "; it must be at least 1"));
-  }
-  if (max_bytes < 1) {
-    return absl::InvalidArgumentError(absl::StrCat("max_bytes is ", max_bytes, "; it must be at least 1"));
-  }
-  if (max_answer_bytes < 1) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("max_answer_bytes is ", max_answer_bytes, "; it must be at least 1"));
-  }
-  if (max_predicted_wait <= absl::ZeroDuration()) {
-    return absl::InvalidArgumentError(absl::StrCat("max_predicted_wait is ", absl::FormatDuration(max_predicted_wait),
-                                                   "; it must be longer than zero"));
-  }
-  if (!(deadline_share > 0 && deadline_share <= 1)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("deadline_share is ", deadline_share, "; it must be above 0 and at most 1"));
-  }
-  if (executors < 1) {
-    return absl::InvalidArgumentError(absl::StrCat("executors is ", executors, "; it must be at least 1"));
-  }
-  return absl::OkStatus();
-}
 
 Ticket& Ticket::operator=(Ticket&& other) noexcept {
   if (this == &other) return *this;
@@ -103,19 +81,8 @@ absl::StatusOr<Ticket> Admission::Admit(const InferenceRequest& request) {
   if (request.deadline <= now) {
     return absl::DeadlineExceededError("the deadline had passed when the request arrived; nothing was computed");
   }
-  const ModelCost& cost = *request.model->cost;
-  Ticket ticket;
-  ticket.caller_ = request.caller;
-  ticket.model_ = request.model->queue_limits;
-  ticket.priority_class_ = ClassOf(request.request.priority());
-  ticket.bytes_ = request.InputBytes();
-  const std::optional<BatchLimits> batch = ticket.model_ == nullptr ? std::nullopt : ticket.model_->batch();
-  const int64_t batch_tokens = batch.has_value() ? batch->max_batch_tokens : options_.max_batch_tokens;
-  ticket.cost_ = cost.Predict(request.tokens, request.InputPixels(), request.overlay_pixels);
-  const bool has_deadline = request.deadline != absl::InfiniteFuture();
-  const absl::Duration limit =
-      has_deadline ? (request.deadline - now) * options_.deadline_share : options_.max_predicted_wait;
-
+  Question asked = QuestionOf(request, now);
+  const Ticket& ticket = asked.ticket;
   MutexLock lock(mutex_);
   if (!request.is_probe) NoteAsker(ticket.caller_, now);
   if (server_.requests.held() > 0) {
@@ -123,11 +90,42 @@ absl::StatusOr<Ticket> Admission::Admit(const InferenceRequest& request) {
     RETURN_IF_ERROR(CheckRequests(ticket.caller_, shared));
     RETURN_IF_ERROR(CheckBytes(ticket, shared));
     RETURN_IF_ERROR(CheckModel(ticket, shared));
-    RETURN_IF_ERROR(CheckTime(ticket, limit, has_deadline, cost.Predict(batch_tokens, 0), now));
+    RETURN_IF_ERROR(CheckTime(asked, now));
   }
   Take(ticket, now);
-  ticket.admission_ = this;
-  return ticket;
+  asked.ticket.admission_ = this;
+  return std::move(asked.ticket);
+}
+
+absl::Status Admission::Foresee(const InferenceRequest& request) {
+  const absl::Time now = clock_.Now();
+  if (request.deadline <= now) return absl::OkStatus();  // Admit has a sentence of its own for it
+  const Question asked = QuestionOf(request, now);
+  MutexLock lock(mutex_);
+  NoteAsker(asked.ticket.caller_, now);
+  return server_.requests.held() > 0 ? CheckTime(asked, now) : absl::OkStatus();
+}
+
+bool Admission::RefusesTheLate() const {
+  const int64_t at = refused_at_.load(std::memory_order_relaxed);
+  return at != std::numeric_limits<int64_t>::min() && clock_.Now() - absl::FromUnixNanos(at) <= kRefusesFor;
+}
+
+Admission::Question Admission::QuestionOf(const InferenceRequest& request, absl::Time now) const {
+  const ModelCost& cost = *request.model->cost;
+  Question asked;
+  Ticket& ticket = asked.ticket;
+  ticket.caller_ = request.caller;
+  ticket.model_ = request.model->queue_limits;
+  ticket.priority_class_ = ClassOf(request.request.priority());
+  ticket.bytes_ = request.InputBytes();
+  const std::optional<BatchLimits> batch = ticket.model_ == nullptr ? std::nullopt : ticket.model_->batch();
+  const int64_t batch_tokens = batch.has_value() ? batch->max_batch_tokens : options_.max_batch_tokens;
+  ticket.cost_ = cost.Predict(request.tokens, request.InputPixels(), request.overlay_pixels);
+  asked.has_deadline = request.deadline != absl::InfiniteFuture();
+  asked.limit = asked.has_deadline ? (request.deadline - now) * options_.deadline_share : options_.max_predicted_wait;
+  asked.batch = cost.Predict(batch_tokens, 0);
+  return asked;
 }
 
 absl::Duration Admission::TimeToFree(double part) const {
@@ -211,8 +209,16 @@ absl::Status Admission::CheckModel(const Ticket& ticket, bool shared) const {
   return absl::OkStatus();
 }
 
-absl::Status Admission::CheckTime(const Ticket& ticket, absl::Duration limit, bool has_deadline, absl::Duration batch,
-                                  absl::Time now) const {
+absl::Status Admission::CheckTime(const Question& asked, absl::Time now) {
+  absl::Status compared = CompareTime(asked, now);
+  if (!compared.ok()) refused_at_.store(absl::ToUnixNanos(now), std::memory_order_relaxed);
+  return compared;
+}
+
+absl::Status Admission::CompareTime(const Question& asked, absl::Time now) const {
+  const Ticket& ticket = asked.ticket;
+  const absl::Duration limit = asked.limit, batch = asked.batch;
+  const bool has_deadline = asked.has_deadline;
   absl::Duration mine;
   double urgent = 0;
   if (const auto own = callers_.find(ticket.caller_); own != callers_.end()) {

@@ -3,8 +3,10 @@
 #define VITRINE_SERVER_SCHEDULING_ADMISSION_H_
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <map>
 #include <memory>
 #include <set>
@@ -91,6 +93,11 @@ class Admission {
   // time after which the request would be admitted if nothing else came.
   absl::StatusOr<Ticket> Admit(const InferenceRequest& request);
 
+  // Whether Admit refused a request of late because its answer would have come too late.
+  bool RefusesTheLate() const;
+  // What Admit would say of time alone. Takes no place, but counts as having asked.
+  absl::Status Foresee(const InferenceRequest& request);
+
   // Whether Admit would refuse whatever this caller asks, since the server or the caller's share of it is full of
   // requests: what it asks need not be looked at to be refused. Takes no place.
   absl::Status CheckPlaces(const std::string& caller) const;
@@ -141,14 +148,23 @@ class Admission {
     void Give(const Ticket& ticket);
   };
 
+  // What is asked for, of whom and until when; the first half of a ticket.
+  struct Question {
+    Ticket ticket;
+    absl::Duration limit;  // for the predicted time to the answer
+    bool has_deadline = false;
+    absl::Duration batch;  // predicted, of the longest
+  };
+  Question QuestionOf(const InferenceRequest& request, absl::Time now) const;
+
   void NoteAsker(const std::string& caller, absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Whether another caller has requests in flight or asked of late: where none did, this one may take every place.
   bool Shares(const std::string& caller, absl::Time now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status CheckRequests(const std::string& caller, bool shared) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status CheckBytes(const Ticket& ticket, bool shared) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status CheckModel(const Ticket& ticket, bool shared) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  absl::Status CheckTime(const Ticket& ticket, absl::Duration limit, bool has_deadline, absl::Duration batch,
-                         absl::Time now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status CheckTime(const Question& asked, absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status CompareTime(const Question& asked, absl::Time now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // The callers beside this one. However many there are, only the busiest are looked at one by one.
   std::vector<OtherCaller> Others(const std::string& asks, absl::Time now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Until `part` of what is held is answered.
@@ -179,6 +195,8 @@ class Admission {
   std::string last_caller_ ABSL_GUARDED_BY(mutex_);
   absl::Time last_asked_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
   absl::Time other_asked_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
+  // When a request was last refused for its time, in nanoseconds of the clock. Read without the lock.
+  std::atomic<int64_t> refused_at_ = std::numeric_limits<int64_t>::min();
 };
 
 }  // namespace vitrine

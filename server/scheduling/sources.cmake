@@ -2,6 +2,7 @@
 # What may wait, and what runs next.
 list(APPEND server_sources
   scheduling/admission.cc
+  scheduling/admission_options.cc
   scheduling/answer_budget.cc
   scheduling/batching_policy.cc
   scheduling/caller_quotas.cc

@@ -13,6 +13,7 @@
 #include "server/request/picture_input.h"
 #include "server/request/plan_attention.h"
 #include "server/request/plan_request.h"
+#include "server/rpc/outline.h"
 #include "server/rpc/wire.h"
 #include "tests/fuzz/mutate_message.h"
 #include "tests/fuzz/require.h"
@@ -88,11 +89,17 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const grpc::Slice slice(data, size);
   grpc::ByteBuffer bytes(&slice, 1);
   const absl::Status unfolded = vitrine::Unfold(bytes, vitrine::kMaxRequestBytes);
+  const auto outline = unfolded.ok() ? vitrine::OutlineOf(bytes) : std::nullopt;
   auto request = unfolded.ok() ? vitrine::ParseRequest(bytes) : absl::StatusOr<vitrine::v1::ClassifyRequest>(unfolded);
   if (!request.ok()) {
+    Require(!outline.has_value());
     Require(request.status().code() == absl::StatusCode::kInvalidArgument ||
             request.status().code() == absl::StatusCode::kResourceExhausted);
     return 0;
+  }
+  if (outline.has_value()) {
+    Require(outline->model() == request->model() && outline->request_id() == request->request_id());
+    Require(outline->image() == request->image().substr(0, vitrine::kOutlineBytes));
   }
   const size_t chosen = request->model().empty() ? 0 : static_cast<uint8_t>(request->model()[0]);
   const auto plan = vitrine::PlanRequest(*std::move(request), vitrine::Models()[chosen % vitrine::Models().size()]);
