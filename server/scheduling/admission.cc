@@ -124,7 +124,7 @@ Admission::Question Admission::QuestionOf(const InferenceRequest& request, absl:
   ticket.cost_ = cost.Predict(request.tokens, request.InputPixels(), request.overlay_pixels);
   asked.has_deadline = request.deadline != absl::InfiniteFuture();
   asked.limit = asked.has_deadline ? (request.deadline - now) * options_.deadline_share : options_.max_predicted_wait;
-  asked.batch = cost.Predict(batch_tokens, 0);
+  asked.batch = cost.PredictBatch(batch_tokens);
   return asked;
 }
 

@@ -5,7 +5,6 @@
 #include <map>
 #include <string>
 #include <tuple>
-#include <unordered_map>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -73,11 +72,15 @@ std::vector<Ranked> RankLive(absl::Span<const WaitingRequest> waiting, absl::Tim
                              BatchDecision& decision) {
   std::vector<Ranked> live;
   live.reserve(waiting.size());
+  // Without work that can be done in time the late is tried: only so is a prediction that was wrong ever corrected.
+  const bool is_busy = std::any_of(waiting.begin(), waiting.end(), [&](const WaitingRequest& request) {
+    return !request.cancelled && request.deadline > now + request.least;
+  });
   for (size_t i = 0; i < waiting.size(); ++i) {
     const WaitingRequest& request = waiting[i];
     if (request.cancelled) {
       decision.cancelled.push_back(i);
-    } else if (request.deadline <= now) {
+    } else if (request.deadline <= now || (is_busy && request.deadline <= now + request.least)) {
       decision.expired.push_back(i);
     } else {
       const bool out_of_patience = request.arrival + options.patience[request.priority] <= now;
@@ -133,14 +136,15 @@ BatchDecision Decide(absl::Span<const WaitingRequest> waiting, absl::Time now, c
   BatchDecision decision;
   const std::vector<Ranked> live = RankLive(waiting, now, options, decision);
 
-  std::vector<Forming> forming;  // in the order of each model's first request
-  std::unordered_map<const void*, size_t> of_model;
+  std::vector<Forming> forming;                             // in the order of each model's first request
+  std::map<std::pair<const void*, bool>, size_t> of_model;  // and whether it is slow
   for (const Ranked& ranked : live) {
     const WaitingRequest& request = waiting[ranked.index];
-    const auto [found, is_new] = of_model.try_emplace(request.model, forming.size());
+    const auto [found, is_new] = of_model.try_emplace({request.model, request.is_slow}, forming.size());
     if (is_new) {
       const auto limits = own.find(request.model);
       forming.emplace_back().limits = limits == own.end() ? options.Limits() : limits->second;
+      if (request.is_slow) forming.back().limits.max_batch_images = 1;
     }
     forming[found->second].Offer(ranked.index, request);
   }

@@ -67,6 +67,8 @@ struct WaitingRequest {
   absl::Duration given;  // executor time that its caller was given so far; the same in all of a caller's requests
   absl::Time arrival;
   absl::Time deadline = absl::InfiniteFuture();
+  absl::Duration least;  // from its start to its answer, even if it ran alone; zero where nobody knows
+  bool is_slow = false;  // what is decoded or drawn for it takes far longer than its compute: it runs alone
   bool cancelled = false;
 
   // When the request ought to have started: its deadline, or the end of its patience if that is earlier. Within a class
@@ -78,7 +80,7 @@ struct WaitingRequest {
 struct BatchDecision {
   std::vector<size_t> batch;      // in the order of the policy; empty: run nothing now
   std::vector<size_t> cancelled;  // to be answered CANCELLED, never to be computed
-  std::vector<size_t> expired;    // to be answered DEADLINE_EXCEEDED, never to be computed
+  std::vector<size_t> expired;    // to be answered DEADLINE_EXCEEDED, never to be computed: too late, or about to be
   // When to decide again if nothing new arrives and `batch` is empty.
   absl::Time wake = absl::InfiniteFuture();
 };
@@ -89,14 +91,16 @@ struct BatchDecision {
 // Order of one caller's requests: those out of patience, oldest due first; then HIGH, NORMAL, LOW; within a class by
 // Due, then sequence. Where several callers wait, they take turns: a request comes when its caller will have been given
 // `given` plus the cost of the caller's requests of the same model before it; who will have been given least is next.
-// The batch is the longest run of the chosen model's live requests, in this order, that fits the budgets; the chosen
+// The batch is the longest run of the chosen model's live requests, in this order, that fits the budgets, without those
+// that are slow: each of them is a batch of its own, so that nobody waits for what it decodes and draws; the chosen
 // model is that of the first request whose batch may close. A batch may close when another request of its model does
 // not fit, when it has max_batch_images, when its oldest request has waited max_wait, or when a deadline in it is
 // nearer than max_wait.
 //
 // Guarantees: never above max_batch_tokens or max_batch_pixels unless a single image is; never a cancelled request,
-// never one whose deadline is at or before `now` (they are listed instead); one model per batch; every live request is
-// chosen after a time that only the number of callers and what waited before bound, whatever arrives after it.
+// never one whose deadline is at or before `now`, nor one that could not be answered by its deadline while others could
+// (they are listed instead); one model per batch; every live request is chosen after a time that only the number of
+// callers and what waited before bound, whatever arrives after it.
 //
 // Only the first requests of each (model, caller, class) by Due matter, up to one more than fits the budgets: a
 // scheduler with long queues passes those alone and gets the same batch.

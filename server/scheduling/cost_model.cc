@@ -20,7 +20,9 @@ void Blend(std::atomic<double>& mean, double observed) {
 }  // namespace
 
 void ModelCost::ObserveCompute(int64_t tokens, absl::Duration spent) {
-  Blend(seconds_per_token_, absl::ToDoubleSeconds(spent) / std::max<int64_t>(tokens, 1));
+  const double seconds = absl::ToDoubleSeconds(spent), count = static_cast<double>(std::max<int64_t>(tokens, 1));
+  Blend(seconds_per_token_, seconds / count);
+  seconds_of_batch_.Observe(count, seconds);
 }
 
 void ModelCost::ObserveDecode(int64_t pixels, absl::Duration spent) {
@@ -35,14 +37,27 @@ void ModelCost::ObserveEncode(int64_t overlay_pixels, absl::Duration spent) {
 }
 
 absl::Duration ModelCost::Predict(int64_t tokens, int64_t pixels, int64_t overlay_pixels) const {
+  return absl::Seconds(seconds_per_token_.load(std::memory_order_relaxed) * static_cast<double>(tokens)) +
+         PredictBesideCompute(pixels, overlay_pixels);
+}
+
+absl::Duration ModelCost::PredictBatch(int64_t tokens) const {
+  return absl::Seconds(seconds_of_batch_.At(static_cast<double>(tokens)));
+}
+
+absl::Duration ModelCost::PredictAlone(int64_t tokens, int64_t pixels, int64_t overlay_pixels) const {
+  return PredictBatch(tokens) + PredictBesideCompute(pixels, overlay_pixels);
+}
+
+absl::Duration ModelCost::PredictBesideCompute(int64_t pixels, int64_t overlay_pixels) const {
   const double known_pixels = decode_pixels_.load(std::memory_order_relaxed);
   const double seconds_per_pixel =
       known_pixels == 0 ? 0 : decode_seconds_.load(std::memory_order_relaxed) / known_pixels;
   const double known_overlay = seconds_per_overlay_pixel_.load(std::memory_order_relaxed);
   const double seconds_per_overlay_pixel = known_overlay == 0 ? kOverlayGuess : known_overlay;
-  return absl::Seconds(seconds_per_token_.load(std::memory_order_relaxed) * tokens + seconds_per_pixel * pixels +
+  return absl::Seconds(seconds_per_pixel * static_cast<double>(pixels) +
                        seconds_per_answer_.load(std::memory_order_relaxed) +
-                       seconds_per_overlay_pixel * overlay_pixels);
+                       seconds_per_overlay_pixel * static_cast<double>(overlay_pixels));
 }
 
 }  // namespace vitrine

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "absl/time/time.h"
+#include "server/scheduling/linear_fit.h"
 
 namespace vitrine {
 
@@ -24,10 +25,18 @@ class ModelCost {
   // One answer took `spent` to make (top-k, attention maps), of which `overlay_pixels` were drawn and compressed.
   void ObserveEncode(int64_t overlay_pixels, absl::Duration spent);
 
-  // Executor time of one request. Linear in tokens, source pixels and pixels of overlays.
+  // Executor time of one request, in batches as large as they were of late. Linear in tokens, source pixels and pixels
+  // of overlays.
   absl::Duration Predict(int64_t tokens, int64_t pixels, int64_t overlay_pixels = 0) const;
+  // The forward pass of one batch: what a batch costs whatever it holds, and what its tokens cost.
+  absl::Duration PredictBatch(int64_t tokens) const;
+  // From its start to its answer, of a request that is alone in its batch.
+  absl::Duration PredictAlone(int64_t tokens, int64_t pixels, int64_t overlay_pixels = 0) const;
+  // Of that what is not the forward pass: decoding, and making the answer.
+  absl::Duration PredictBesideCompute(int64_t pixels, int64_t overlay_pixels = 0) const;
 
  private:
+  LinearFit seconds_of_batch_;  // over tokens
   std::atomic<double> seconds_per_token_ = 0;
   // Means of both, so that what every small picture costs beside its pixels does not count for those of a large one.
   std::atomic<double> decode_seconds_ = 0;

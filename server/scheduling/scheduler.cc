@@ -10,12 +10,20 @@
 namespace vitrine {
 namespace {
 
+// Part of a predicted time that is believed where work is dropped for it: predictions are wrong by some percent.
+constexpr double kSure = 0.8;
+
+// From this on what a picture takes beside its compute is worth a batch of its own.
+constexpr absl::Duration kSlow = absl::Milliseconds(10);
+
 // The ends of requests that are not computed. Made once: a copy takes no memory, of which there may be none.
 struct Ends {
   const absl::Status cancelled = absl::CancelledError("the client cancelled the request; nothing was computed");
   const absl::Status expired =
       absl::DeadlineExceededError("the deadline passed while the request waited; nothing was computed");
   const absl::Status draining = absl::UnavailableError("the server is draining; another replica will answer");
+  const absl::Status late = absl::DeadlineExceededError(
+      "the request waited so long that its answer would have come after its deadline; nothing was computed");
   // Said to requests that were accepted: never the sentence of a refusal, so that books can tell them apart.
   const absl::Status given_up =
       absl::UnavailableError("the server ended before this request's turn came; another replica will answer");
@@ -56,6 +64,13 @@ absl::Status Scheduler::Enqueue(InferenceRequest& request) {
   entry.waiting.cost = request.ticket.cost();
   entry.waiting.arrival = request.arrival;
   entry.waiting.deadline = request.deadline;
+  if (!request.is_probe) {
+    const ModelCost& cost = *request.model->cost;
+    const absl::Duration compute = cost.PredictBatch(request.tokens);
+    const absl::Duration beside = cost.PredictBesideCompute(request.InputPixels(), request.overlay_pixels);
+    entry.waiting.least = kSure * (compute + beside);
+    entry.waiting.is_slow = beside > kSlow && beside > 2 * compute;
+  }
   entry.bytes = request.InputBytes();
   Queue::node_type node = one.extract(one.begin());
 
@@ -101,7 +116,9 @@ std::optional<Batch> Scheduler::NextBatch() {
         dropped.reserve(decision.cancelled.size() + decision.expired.size());
         batch.requests.reserve(decision.batch.size());
         for (const size_t i : decision.cancelled) dropped.push_back({End().cancelled, Take(front[i], /*runs=*/false)});
-        for (const size_t i : decision.expired) dropped.push_back({End().expired, Take(front[i], /*runs=*/false)});
+        for (const size_t i : decision.expired) {
+          dropped.push_back({front[i].deadline <= now ? End().expired : End().late, Take(front[i], /*runs=*/false)});
+        }
         for (const size_t i : decision.batch) batch.requests.push_back(Take(front[i], /*runs=*/true));
         if (!batch.requests.empty() || !dropped.empty()) break;
         ++idle_;
@@ -188,7 +205,8 @@ std::vector<WaitingRequest> Scheduler::Front(absl::Time now, const LimitsByModel
         WaitingRequest& waiting = front.emplace_back(entry.waiting);
         waiting.cancelled = entry.request->IsCancelled();
         waiting.given = turns_.given(waiting.caller);
-        if (waiting.cancelled || waiting.deadline <= now) continue;
+        if (waiting.cancelled || waiting.deadline <= now + waiting.least) continue;
+        if (waiting.is_slow) continue;  // a batch of its own, which nothing is closed by
         // This one does not fit, or the next one cannot: enough for Decide to know that the batch is full.
         tokens += waiting.tokens;
         pixels += waiting.pixels;

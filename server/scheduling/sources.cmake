@@ -9,6 +9,7 @@ list(APPEND server_sources
   scheduling/caller_turns.cc
   scheduling/cost_model.cc
   scheduling/fair_share.cc
+  scheduling/linear_fit.cc
   scheduling/peer_accounts.cc
   scheduling/scheduler.cc
   scheduling/shared_room.cc

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+// What cannot be answered in time is not started.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "server/scheduling/batching_policy.h"
+#include "server/scheduling/scheduler.h"
+
+namespace vitrine {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+const absl::Time kNow = absl::UnixEpoch() + absl::Hours(10);
+
+// A request of which so much time is left, and which takes at least so much.
+WaitingRequest Waiting(uint64_t sequence, absl::Duration left, absl::Duration least) {
+  static const int model = 0;
+  WaitingRequest request;
+  request.sequence = sequence;
+  request.model = &model;
+  request.tokens = 10;
+  request.arrival = kNow;
+  request.deadline = kNow + left;
+  request.least = least;
+  return request;
+}
+
+constexpr absl::Duration kMillisecond = absl::Milliseconds(1);
+
+TEST(DecideOfTheLate, ItMakesRoomForWhatCanBeInTime) {
+  const std::vector<WaitingRequest> waiting = {Waiting(0, 10 * kMillisecond, 10 * kMillisecond),
+                                               Waiting(1, 11 * kMillisecond, 10 * kMillisecond)};
+  const BatchDecision decision = Decide(waiting, kNow, {});
+  EXPECT_THAT(decision.expired, ElementsAre(0));
+  EXPECT_THAT(decision.batch, ElementsAre(1));
+}
+
+TEST(DecideOfTheLate, ItIsTriedWhereThereIsNothingElseToDo) {
+  std::vector<WaitingRequest> waiting = {
+      Waiting(0, 9 * kMillisecond, 10 * kMillisecond), Waiting(1, 5 * kMillisecond, 10 * kMillisecond),
+      Waiting(2, -kMillisecond, 10 * kMillisecond), Waiting(3, absl::Hours(1), 10 * kMillisecond)};
+  waiting[3].cancelled = true;
+  const BatchDecision decision = Decide(waiting, kNow, {});
+  EXPECT_THAT(decision.batch, ElementsAre(1, 0));
+  EXPECT_THAT(decision.expired, ElementsAre(2)) << "whose deadline is past";
+}
+
+TEST(DecideOfTheLate, WithoutAPredictionOrADeadlineNothingIsLate) {
+  std::vector<WaitingRequest> waiting = {Waiting(0, kMillisecond, {}), Waiting(1, absl::Hours(1), absl::Seconds(1))};
+  waiting[1].deadline = absl::InfiniteFuture();
+  EXPECT_THAT(Decide(waiting, kNow, {}).expired, IsEmpty());
+}
+
+TEST(DecideOfTheSlow, EachRunsAloneInItsTurn) {
+  std::vector<WaitingRequest> waiting;
+  for (uint64_t i = 0; i < 5; ++i) waiting.push_back(Waiting(i, absl::Hours(1), {}));
+  waiting[1].is_slow = waiting[3].is_slow = true;
+  EXPECT_THAT(Decide(waiting, kNow, {}).batch, ElementsAre(0, 2, 4)) << "its mates do not wait for it";
+  waiting.erase(waiting.begin());
+  EXPECT_THAT(Decide(waiting, kNow, {}).batch, ElementsAre(0)) << "and it has its turn as before";
+  EXPECT_THAT(Decide(waiting, kNow, {.max_wait = absl::Seconds(1)}).batch, ElementsAre(0))
+      << "there is no company for it";
+}
+
+class LateWorkTest : public ::testing::Test {
+ protected:
+  // A batch takes 100 ms.
+  LateWorkTest() { model_->cost->ObserveCompute(10, absl::Milliseconds(100)); }
+
+  void Submit(absl::Duration left, absl::Status& ended, bool is_probe = false) {
+    InferenceRequest request;
+    request.model = model_;
+    request.tokens = 10;
+    request.arrival = clock_.Now();
+    request.deadline = clock_.Now() + left;
+    request.is_probe = is_probe;
+    request.done = [&](const absl::StatusOr<v1::ClassifyResponse>& answer) { ended = answer.status(); };
+    scheduler_.Submit(std::move(request));
+  }
+
+  FakeClock clock_;
+  std::shared_ptr<LoadedModel> model_ = std::make_shared<LoadedModel>();
+  Scheduler scheduler_{{.max_batch_images = 1}, clock_, /*sweep=*/false};
+};
+
+TEST_F(LateWorkTest, EndsAtOnceAndSaysWhy) {
+  absl::Status late = absl::UnknownError(""), in_time = late;
+  Submit(absl::Milliseconds(79), late);
+  Submit(absl::Milliseconds(81), in_time);  // predictions are wrong by some percent: four fifths of it are believed
+  std::optional<Batch> batch = scheduler_.NextBatch();
+  ASSERT_TRUE(batch.has_value());
+  ASSERT_EQ(batch->requests.size(), 1U);
+  EXPECT_EQ(late.code(), absl::StatusCode::kDeadlineExceeded);
+  EXPECT_THAT(late.ToString(), HasSubstr("would have come after its deadline"));
+  EXPECT_EQ(in_time.code(), absl::StatusCode::kUnknown) << "it is in the batch";
+  batch->requests.front()->Finish(v1::ClassifyResponse());
+  EXPECT_TRUE(in_time.ok());
+}
+
+TEST_F(LateWorkTest, WhatIsPastSaysSo) {
+  absl::Status past = absl::UnknownError(""), in_time = past;
+  Submit(absl::Milliseconds(1), past);
+  clock_.Advance(absl::Milliseconds(1));
+  Submit(absl::Seconds(1), in_time);
+  std::optional<Batch> batch = scheduler_.NextBatch();
+  EXPECT_THAT(past.ToString(), HasSubstr("the deadline passed while the request waited"));
+  batch->requests.front()->Finish(v1::ClassifyResponse());
+}
+
+// A pixel takes a microsecond: 200 ms are not worth a batch of its own beside a compute of 100 ms, 201 ms are.
+TEST_F(LateWorkTest, SlowIsWhatTakesFarLongerThanItsCompute) {
+  model_->cost->ObserveDecode(1000, absl::Milliseconds(1));
+  Scheduler scheduler{{}, clock_, /*sweep=*/false};
+  absl::Status ended;
+  const auto submit = [&](int pixels) {
+    InferenceRequest request;
+    request.model = model_;
+    request.tokens = 10;
+    request.geometry.original = {1, pixels};
+    request.arrival = clock_.Now();
+    request.done = [&](const absl::StatusOr<v1::ClassifyResponse>& answer) { ended = answer.status(); };
+    scheduler.Submit(std::move(request));
+  };
+  for (const int pixels : {200'000, 201'000, 100}) submit(pixels);
+  EXPECT_EQ(scheduler.NextBatch()->requests.size(), 2U);
+  EXPECT_EQ(scheduler.NextBatch()->requests.size(), 1U);
+  model_->cost->ObserveCompute(1'000'000, absl::Milliseconds(1));
+  for (int i = 0; i < 100; ++i) model_->cost->ObserveCompute(1'000'000, absl::Milliseconds(1));
+  for (const int pixels : {10'000, 10'001, 100}) submit(pixels);
+  EXPECT_EQ(scheduler.NextBatch()->requests.size(), 2U) << "what is quick is never slow";
+  EXPECT_EQ(scheduler.NextBatch()->requests.size(), 1U);
+}
+
+// It tells whether the server computes at all.
+TEST_F(LateWorkTest, TheServersOwnProbeIsAlwaysTried) {
+  absl::Status probe = absl::UnknownError(""), other = probe;
+  Submit(absl::Milliseconds(50), probe, /*is_probe=*/true);
+  Submit(absl::Seconds(1), other);
+  std::optional<Batch> batch = scheduler_.NextBatch();
+  EXPECT_EQ(probe.code(), absl::StatusCode::kUnknown);
+  batch->requests.front()->Finish(v1::ClassifyResponse());
+  EXPECT_TRUE(probe.ok());
+  scheduler_.NextBatch()->requests.front()->Finish(v1::ClassifyResponse());
+}
+
+}  // namespace
+}  // namespace vitrine
