@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <chrono>
 #include <fstream>
 #include <memory>
@@ -36,8 +37,10 @@ int64_t AddressSpace(pid_t process) {
 }
 
 void LimitAddressSpace(pid_t process, rlim_t bytes) {
-  const rlimit limit = {.rlim_cur = bytes, .rlim_max = RLIM_INFINITY};
-  EXPECT_EQ(prlimit(process, RLIMIT_AS, &limit, nullptr), 0);
+  rlimit limit;
+  ASSERT_EQ(prlimit(process, RLIMIT_AS, nullptr, &limit), 0);
+  limit.rlim_cur = std::min(bytes, limit.rlim_max);  // more than that is not ours to give
+  ASSERT_EQ(prlimit(process, RLIMIT_AS, &limit, nullptr), 0);
 }
 
 v1::ClassifyRequest LargeTensor() {
