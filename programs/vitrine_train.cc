@@ -9,11 +9,13 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/status_macros.h"
+#include "data/reduced.h"
 #include "models/workload/conventions.h"
 #include "models/zoo.h"
 #include "models/zoo/published.h"
@@ -27,8 +29,7 @@
 #include "trainer/lab/zoo.h"
 #include "trainer/loop.h"
 #include "trainer/recipe.h"
-#include "trainer/tasks/start.h"
-#include "trainer/tasks/start_config.h"
+#include "trainer/tasks/image_task.h"
 
 namespace vitrine {
 namespace {
@@ -59,15 +60,10 @@ absl::Status DrawAugmentation(const RecipeFlags& flags) {
     return absl::InvalidArgumentError(absl::StrCat(recipe.name(), " learns from sequences; nothing is augmented"));
   }
   ASSIGN_OR_RETURN(const std::string data, CompleteData(recipe, flags.data));
-  ASSIGN_OR_RETURN(const std::unique_ptr<Dataset> train, OpenDataset(data, Split::kTrain));
-  v1::ModelConfig config;
-  if (recipe.has_start()) {
-    ASSIGN_OR_RETURN(const StoredVersion start, ReadVersionAt(recipe.start().version()));
-    ASSIGN_OR_RETURN(config, ConfigFrom(start.manifest, recipe, static_cast<int>(train->labels().size())));
-  } else {
-    ASSIGN_OR_RETURN(config, ConfigOf(recipe));
-  }
-  ASSIGN_OR_RETURN(const std::string png, AugmentationSheet(*train, recipe, config.preprocessing()));
+  ASSIGN_OR_RETURN(std::unique_ptr<Dataset> opened, OpenDataset(data, Split::kTrain));
+  ASSIGN_OR_RETURN(const v1::Preprocessing preprocessing, ImageTask::PreprocessingOf(recipe));
+  const std::unique_ptr<Dataset> train = MakeReduced(std::move(opened), preprocessing);
+  ASSIGN_OR_RETURN(const std::string png, AugmentationSheet(*train, recipe, preprocessing));
   std::ofstream out(flags.output, std::ios::binary | std::ios::trunc);
   if (!out.write(png.data(), static_cast<std::streamsize>(png.size())).flush()) {
     return absl::FailedPreconditionError(absl::StrCat(flags.output, " cannot be written"));

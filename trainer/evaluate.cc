@@ -90,15 +90,28 @@ absl::StatusOr<Geometry> PlanEvaluation(const v1::Preprocessing& preprocessing, 
   return geometry;
 }
 
+namespace {
+
+// Planned for the size in the file's header, as a server does it.
+absl::StatusOr<PlannedPicture> ReadReduced(const Dataset& data, int64_t index, const v1::Preprocessing& preprocessing,
+                                           std::optional<Size> size) {
+  PlannedPicture picture;
+  ASSIGN_OR_RETURN(const std::string bytes, data.encoded(index));
+  ASSIGN_OR_RETURN(const ImageHeader header, ReadHeader(bytes));
+  ASSIGN_OR_RETURN(picture.geometry, PlanEvaluation(preprocessing, {header.height, header.width}, size));
+  ASSIGN_OR_RETURN(picture.image, DecodePlanned(bytes, preprocessing, picture.geometry));
+  return picture;
+}
+
+}  // namespace
+
 absl::StatusOr<PlannedPicture> ReadForEvaluation(const Dataset& data, int64_t index,
                                                  const v1::Preprocessing& preprocessing, std::optional<Size> size) {
   PlannedPicture picture;
   if (preprocessing.decode() == v1::Preprocessing::REDUCED) {
-    ASSIGN_OR_RETURN(const std::string bytes, data.encoded(index));
-    ASSIGN_OR_RETURN(const ImageHeader header, ReadHeader(bytes));
-    ASSIGN_OR_RETURN(picture.geometry, PlanEvaluation(preprocessing, {header.height, header.width}, size));
-    ASSIGN_OR_RETURN(picture.image, DecodePlanned(bytes, preprocessing, picture.geometry));
-    return picture;
+    absl::StatusOr<PlannedPicture> reduced = ReadReduced(data, index, preprocessing, size);
+    if (reduced.ok()) return reduced;
+    // The set may have another picture in the place of a corrupt one, or will name it.
   }
   ASSIGN_OR_RETURN(picture.image, data.image(index));
   ASSIGN_OR_RETURN(picture.geometry, PlanEvaluation(preprocessing, {picture.image.height, picture.image.width}, size));

@@ -68,7 +68,9 @@ absl::StatusOr<InferenceRequest> ClassifyService::Accept(absl::StatusOr<v1::Clas
   if (model == nullptr) {
     RETURN_IF_ERROR(request.status());
     RETURN_IF_ERROR(CheckModel(call.caller, request->model()));
-    ASSIGN_OR_RETURN(model, Find(*request, call.caller));
+    if ((model = call.foreseen) == nullptr) {
+      ASSIGN_OR_RETURN(model, Find(*request, call.caller));
+    }
   }
   if (model->metrics != nullptr) metrics = model->metrics.get();
   RETURN_IF_ERROR(request.status());
@@ -79,6 +81,7 @@ absl::StatusOr<InferenceRequest> ClassifyService::Accept(absl::StatusOr<v1::Clas
   }
   if (!call.refusal.ok()) {
     quota.Cancel();
+    admission_.NoteAsked(call.caller.Account());
     return call.refusal;
   }
   const bool is_routed = call.model == nullptr ? LeavesTheVersionOpen(*request) : call.is_routed;
@@ -98,9 +101,10 @@ absl::StatusOr<InferenceRequest> ClassifyService::Accept(absl::StatusOr<v1::Clas
   return plan;
 }
 
-absl::Status ClassifyService::Foresee(v1::ClassifyRequest outline, const CallContext& call) {
+absl::Status ClassifyService::Foresee(v1::ClassifyRequest outline, CallContext& call) {
   absl::StatusOr<ModelHandle> model = Find(outline, call.caller);
   if (!model.ok()) return absl::OkStatus();
+  call.foreseen = *model;
   absl::StatusOr<InferenceRequest> plan = PlanRequest(std::move(outline), *std::move(model));
   if (!plan.ok()) return absl::OkStatus();
   plan->caller = accounts_.AccountOf(call.caller, call.peer);

@@ -41,6 +41,7 @@ struct CallContext {
   std::function<void(int64_t)> planned = {};
   // Why the request is refused, of which only the outline was read: Foresee's answer. OK: it was read whole.
   absl::Status refusal = absl::OkStatus();
+  ModelHandle foreseen = nullptr;  // the version that Foresee found: the traffic's shares are drawn once a request
   // Takes over, within Classify, the room that an accepted request's answer was given in the budget of answers; whoever
   // hands the answer to the transport keeps it until the client has taken it. Null: given back when Done has returned.
   std::shared_ptr<AnswerReservation> room = nullptr;
@@ -73,7 +74,8 @@ class ClassifyService {
   bool RefusesTheLate() const { return admission_.RefusesTheLate(); }
   // RESOURCE_EXHAUSTED, for call.refusal, where Classify would refuse the request whose outline this is (rpc/outline.h)
   // because its answer would come too late; OK where it would not, or for another reason, or nobody can tell yet.
-  absl::Status Foresee(v1::ClassifyRequest outline, const CallContext& call);
+  // Notes in `call` which version it is.
+  absl::Status Foresee(v1::ClassifyRequest outline, CallContext& call);
 
   // The version that would answer the request now. What Registry::Route says, to a caller who may use the model.
   absl::StatusOr<ModelHandle> Find(const v1::ClassifyRequest& request, const Caller& caller) const;

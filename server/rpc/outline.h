@@ -15,9 +15,8 @@ namespace vitrine {
 inline constexpr size_t kOutlineBytes = size_t{16} << 10;
 
 // A ClassifyRequest with the first bytes of its picture alone: enough to plan it and to refuse it, at a hundredth of
-// what copying the picture costs. Nothing where the message has a tensor, holds more than kOutlineBytes beside its
-// picture or cannot be parsed: then the whole has to be read. Leaves `bytes` as they are. std::bad_alloc without
-// memory.
+// what copying the picture costs. Nothing where the message has a tensor, where that is more than twice kOutlineBytes
+// or cannot be parsed: then the whole has to be read. Leaves `bytes` as they are. std::bad_alloc without memory.
 std::optional<v1::ClassifyRequest> OutlineOf(grpc::ByteBuffer& bytes);
 
 }  // namespace vitrine

@@ -135,8 +135,9 @@ class StreamCall : public LongCall, public std::enable_shared_from_this<StreamCa
     };
     const absl::StatusOr<Caller> caller = origin_.Authorize();
     call.caller = CallerOf(caller);
-    absl::StatusOr<v1::ClassifyRequest> request =
-        unfolded.ok() ? ReadRequest(parts_.service, bytes_, call) : absl::StatusOr<v1::ClassifyRequest>(unfolded);
+    absl::StatusOr<v1::ClassifyRequest> request = !unfolded.ok() ? absl::StatusOr<v1::ClassifyRequest>(unfolded)
+                                                  : caller.ok()  ? ReadRequest(parts_.service, bytes_, call)
+                                                                 : ParseRequest(bytes_);
     const absl::Status tracked = Track(read, request.status());
     RETURN_IF_ERROR(caller.status());
     RETURN_IF_ERROR(tracked);

@@ -150,11 +150,11 @@ TEST_F(Start, CheckSaysThatAConfigurationIsRightAndServesNothing) {
 
 TEST_F(Start, CheckNamesEveryFaultAtOnce) {
   Shell shell(folder_.path(),
-              "$SERVER --check --queues 0 --device gpu --tls-cert /nowhere/cert --tls-key /nowhere/key "
+              "$SERVER --check --queues 257 --device gpu --tls-cert /nowhere/cert --tls-key /nowhere/key "
               "--policy /nowhere/policy --serving-config /nowhere/serving --pin maybe");
   EXPECT_EQ(shell.Wait(), 2);
   EXPECT_THAT(shell.Output(),
-              AllOf(HasSubstr("--queues is 0"), HasSubstr("gpu"), HasSubstr("/nowhere/cert"),
+              AllOf(HasSubstr("--queues is 257"), HasSubstr("gpu"), HasSubstr("/nowhere/cert"),
                     HasSubstr("/nowhere/policy"), HasSubstr("/nowhere/serving"), HasSubstr("\"maybe\"")));
 }
 

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <deque>
 #include <optional>
 #include <string>
 #include <vector>
@@ -85,18 +86,25 @@ class ReadRequestTest : public ::testing::Test {
     model_->cost->ObserveCompute(1, absl::Seconds(1));  // each token
     registry_.Poll();
   }
+  // What still waits is answered while there is somebody to hear it.
+  ~ReadRequestTest() override { scheduler_.Stop(absl::ZeroDuration()); }
 
-  // Asks for a picture with so much time left. The answer lands in `answer`.
-  void Ask(absl::Duration left, std::optional<absl::StatusOr<v1::ClassifyResponse>>& answer) {
+  using Answer = std::optional<absl::StatusOr<v1::ClassifyResponse>>;
+
+  // Asks for a picture with so much time left. The answer lands in what is returned.
+  const Answer& Ask(absl::Duration left) {
+    Answer& answer = answers_.emplace_back();
     CallContext call = {.method = Method::kClassify, .deadline = clock_.Now() + left, .cancelled = nullptr};
     grpc::ByteBuffer bytes = Sliced(Picture(100'000).SerializeAsString(), 16384);
     absl::StatusOr<v1::ClassifyRequest> request = ReadRequest(service_, bytes, call);
-    ASSERT_TRUE(request.ok()) << request.status();
+    EXPECT_TRUE(request.ok()) << request.status();
     read_ = request->image().size();
     service_.Classify(std::move(request), std::move(call),
-                      [&](absl::StatusOr<v1::ClassifyResponse> got) { answer = std::move(got); });
+                      [&answer](absl::StatusOr<v1::ClassifyResponse> got) { answer = std::move(got); });
+    return answer;
   }
 
+  std::deque<Answer> answers_;  // their addresses stay
   FakeRepository files_;
   FakeClock clock_;
   Metrics metrics_{1, "1"};
@@ -111,20 +119,19 @@ class ReadRequestTest : public ::testing::Test {
 };
 
 TEST_F(ReadRequestTest, AServerThatRefusesTheLateLooksAtTheFrontAlone) {
-  std::optional<absl::StatusOr<v1::ClassifyResponse>> first, second, third, patient, later;
-  Ask(absl::Hours(1), first);
+  Ask(absl::Hours(1));
   EXPECT_EQ(read_, 100'000U);
   EXPECT_FALSE(service_.RefusesTheLate());
-  Ask(absl::Milliseconds(10), second);
+  const Answer& second = Ask(absl::Milliseconds(10));
   EXPECT_EQ(read_, 100'000U) << "nobody was refused before it";
   ASSERT_TRUE(second.has_value());
   EXPECT_TRUE(service_.RefusesTheLate());
-  Ask(absl::Milliseconds(10), third);
+  const Answer& third = Ask(absl::Milliseconds(10));
   EXPECT_EQ(read_, kOutlineBytes);
   ASSERT_TRUE(third.has_value());
   EXPECT_EQ(third->status(), second->status()) << "the same refusal, with the same advice";
   EXPECT_EQ(ShedReasonOf(third->status()), ShedReason::kDeadline);
-  Ask(absl::Hours(1), patient);
+  const Answer& patient = Ask(absl::Hours(1));
   EXPECT_EQ(read_, 100'000U) << "what is not refused is read whole";
   EXPECT_FALSE(patient.has_value());
   EXPECT_EQ(admission_.load().requests, 2);
@@ -134,16 +141,15 @@ TEST_F(ReadRequestTest, AServerThatRefusesTheLateLooksAtTheFrontAlone) {
 
   clock_.Advance(absl::Milliseconds(101));
   EXPECT_FALSE(service_.RefusesTheLate());
-  Ask(absl::Milliseconds(10), later);
+  Ask(absl::Milliseconds(10));
   EXPECT_EQ(read_, 100'000U) << "the overload may be over";
 }
 
 TEST_F(ReadRequestTest, OtherRefusalsKeepTheirOwnWords) {
-  std::optional<absl::StatusOr<v1::ClassifyResponse>> first, second, past;
-  Ask(absl::Hours(1), first);
-  Ask(absl::Milliseconds(10), second);
+  Ask(absl::Hours(1));
+  Ask(absl::Milliseconds(10));
   ASSERT_TRUE(service_.RefusesTheLate());
-  Ask(absl::ZeroDuration(), past);
+  const Answer& past = Ask(absl::ZeroDuration());
   ASSERT_TRUE(past.has_value());
   EXPECT_EQ(past->status().code(), absl::StatusCode::kDeadlineExceeded);
   CallContext call = {

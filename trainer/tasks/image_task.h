@@ -29,12 +29,12 @@ class ImageTask final : public Task {
   static absl::StatusOr<std::unique_ptr<ImageTask>> Make(const v1::Recipe& recipe, const Dataset& train,
                                                          const Dataset* test, int threads = 1);
 
-  const v1::ModelConfig& config() const { return config_; }
-  // What is trained on, without what is held out.
   // That of the model that the recipe trains: how its pictures are to be decoded is known before they are opened.
   // Errors of ReadVersionAt and of the recipe's model.
   static absl::StatusOr<v1::Preprocessing> PreprocessingOf(const v1::Recipe& recipe);
 
+  const v1::ModelConfig& config() const { return config_; }
+  // What is trained on, without what is held out.
   const Dataset& training_data() const { return *training_; }
 
   // What is taken from the version that training starts from, in a line; empty: it starts from random weights.
