@@ -209,6 +209,9 @@ void BindFlags(CLI::App& app, ServerOptions& options) {
       "NAME");
   Add(app, "--executors", options.executor.threads, "threads that decode and compute, one per core; 0 takes every core",
       "N");
+  Add(app, "--lane-width", options.executor.lane_width,
+      "most executors that compute one batch together while the others are idle; 1 lets each work alone, 0 takes all",
+      "N");
   Add(app, "--pin", options.pin, "pin each executor to a core: auto (where nobody else runs on the cores), on, off",
       "WORD");
   AddDuration(app, "--probe-interval", options.probe.interval,

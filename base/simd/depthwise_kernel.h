@@ -27,6 +27,9 @@ struct DepthwiseCall {
   int64_t y_stride;
   const float* residual = nullptr;
   int64_t residual_stride = 0;
+  // Rows of the grid that are made: so many from the first on, or all where `wanted_rows` is negative.
+  int64_t first_row = 0;
+  int64_t wanted_rows = -1;
 };
 
 // A vector of channels of one row of tokens, so that its weights stay in registers and three rows in the first cache.
@@ -118,7 +121,8 @@ void RunDepthwise(const DepthwiseCall& call) {
   const auto run = [&call](int64_t row, int64_t channel, auto load, auto store) {
     DepthwiseChannels<V, Gelu, decltype(load), decltype(store)>(call, channel, load, store).Run(row);
   };
-  for (int64_t row = 0; row < call.rows; ++row) {
+  const int64_t end = call.wanted_rows < 0 ? call.rows : call.first_row + call.wanted_rows;
+  for (int64_t row = call.first_row; row < end; ++row) {
     int64_t channel = 0;
     for (; channel + V::kLanes <= call.channels; channel += V::kLanes) {
       run(

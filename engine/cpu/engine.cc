@@ -13,6 +13,7 @@
 #include "base/status_macros.h"
 #include "engine/cpu/group.h"
 #include "engine/cpu/instructions.h"
+#include "engine/cpu/team.h"
 
 namespace vitrine::engine {
 
@@ -57,13 +58,21 @@ void Engine::Run(std::span<const Picture> pictures, Workspace& workspace, float*
   if (tokens != nullptr) {
     for (const int stage : tokens->wanted()) handed_out[stage];
   }
+  // What is handed out is collected by one thread.
+  Team* const team = attention == nullptr && tokens == nullptr ? workspace.team : nullptr;
   std::vector<Grid> grids;
   for (size_t first = 0; first < pictures.size();) {
     const std::span<const Picture> group = FirstGroup(pictures.subspan(first), plan.cell);
-    Frame& frame = workspace.Prepare(plan, *kernels_, group, static_cast<int>(first));
+    const int members = team == nullptr ? 1 : team->members();
+    const std::span<Frame> frames = workspace.Prepare(plan, *kernels_, group, static_cast<int>(first), members);
+    Frame& frame = frames.front();
     frame.attention = attention;
     frame.tokens = handed_out.empty() ? nullptr : &handed_out;
-    for (const auto& step : plan.steps) step->Run(frame);
+    if (team != nullptr) {
+      team->Run(plan, frames);
+    } else {
+      for (const auto& step : plan.steps) step->Run(frame);
+    }
     const View<float> rows = frame.At(plan.logits);
     for (int64_t i = 0; i < rows.rows; ++i) {
       std::copy_n(rows.Row(i), rows.columns, logits + (static_cast<int64_t>(first) + i) * plan.classes);

@@ -31,7 +31,8 @@ class Engine {
                                      cpu::CpuPath path, const PrecisionChoice& choice = {});
 
   // Logits [pictures, classes] of pictures of whole cells or more, one at least. What is asked of the taps, which may
-  // be null, is computed beside them and changes no bit of the logits.
+  // be null, is computed beside them and changes no bit of the logits. The workspace's team, if it has one, computes
+  // with the calling thread, which leads it, where nothing is asked of the taps.
   void Run(std::span<const Picture> pictures, Workspace& workspace, float* logits, AttentionTap* attention = nullptr,
            TokenTap* tokens = nullptr) const;
 

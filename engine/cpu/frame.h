@@ -37,7 +37,8 @@ struct Segment {
   int64_t count = 0;
 };
 
-// Images that pass through the steps together, and the memory in which they do. One thread's.
+// Images that pass through the steps together, and the memory in which they do. One thread's, or one member's of a team
+// (team.h), whose frames share all but their scratch.
 class Frame {
  public:
   // Takes the next images: `pictures` of whole cells, at least one. `first_image` is the place of the first in its
@@ -65,6 +66,23 @@ class Frame {
 
   // Floats for whatever a step computes on the way; each step's own, and as many as it said.
   float* scratch() const { return scratch_; }
+
+  // Of so many items that can be worked at side by side, those of this frame's thread: all of them where it is alone.
+  // None where there are more threads than share the work.
+  Segment Share(int64_t items) const {
+    if (member_ >= members_) return {items, 0};
+    const int64_t first = items * member_ / members_;
+    return {first, items * (member_ + 1) / members_ - first};
+  }
+  // The same of rows.
+  template <typename T>
+  View<T> ShareOf(View<T> rows) const {
+    const Segment share = Share(rows.rows);
+    return {rows.Row(share.first), share.count, rows.columns, rows.stride};
+  }
+  int members() const { return members_; }
+  // Whether this thread does what one alone does.
+  bool Leads() const { return member_ == 0; }
 
   // Whether somebody asks for attention of one of this frame's images.
   bool Watched(int image, AttentionSource source, int layer) const {
@@ -96,6 +114,8 @@ class Frame {
   int64_t most_tokens_ = 0;
   std::vector<Place> buffers_;
   float* scratch_ = nullptr;
+  int member_ = 0;
+  int members_ = 1;
 };
 
 }  // namespace vitrine::engine

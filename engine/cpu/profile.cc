@@ -31,7 +31,7 @@ std::vector<StepProfile> ProfileSteps(const Engine& engine, std::span<const Pict
   for (const auto& step : plan.steps) profiles.push_back({.name = step->name});
   for (size_t first = 0; first < pictures.size();) {
     const std::span<const Picture> group = FirstGroup(pictures.subspan(first), plan.cell);
-    const Frame& frame = workspace.Prepare(plan, engine.kernels(), group, static_cast<int>(first));
+    const Frame& frame = workspace.Prepare(plan, engine.kernels(), group, static_cast<int>(first)).front();
     for (size_t i = 0; i < plan.steps.size(); ++i) {
       const Clock::time_point start = Clock::now();
       plan.steps[i]->Run(frame);

@@ -3,6 +3,7 @@
 #define VITRINE_ENGINE_CPU_WORKSPACE_H_
 
 #include <span>
+#include <vector>
 
 #include "engine/cpu/aligned_floats.h"
 #include "engine/cpu/frame.h"
@@ -10,15 +11,25 @@
 
 namespace vitrine::engine {
 
-// The memory of one lane: a frame over an arena that grows to the largest group of images it has seen. One thread's,
+class Team;
+
+// The memory of one lane: frames over an arena that grows to the largest group of images it has seen. One thread's,
 // for any models.
 class Workspace {
  public:
-  // The frame of these pictures, with the buffers of `plan`. Valid until the next call.
-  Frame& Prepare(const Plan& plan, const Kernels& kernels, std::span<const Picture> pictures, int first_image);
+  // The frames of these pictures, with the buffers of `plan`, one for each of so many threads. Where the scratch of all
+  // would be too much, the last ones have no share of the work. Valid until the next call.
+  std::span<Frame> Prepare(const Plan& plan, const Kernels& kernels, std::span<const Picture> pictures, int first_image,
+                           int members = 1);
+
+  // Who computes with the thread whose workspace it is; null: nobody. Gathered, and outlives what is computed.
+  Team* team = nullptr;
 
  private:
-  Frame frame_;
+  // Scratch of so many floats for as many of the members as it is bearable for; returns how many share the work.
+  int GrowScratch(int64_t floats, int members);
+
+  std::vector<Frame> frames_;
   AlignedFloats arena_;
   AlignedFloats scratch_;
 };

@@ -20,6 +20,7 @@
 #include "base/status_macros.h"
 #include "engine/backend.h"
 #include "models/attention_maps.h"
+#include "server/execution/helpers.h"
 #include "server/observability/log.h"
 #include "server/observability/metrics.h"
 #include "server/request/out_of_memory.h"
@@ -27,6 +28,12 @@
 
 namespace vitrine {
 namespace {
+
+// Waking a helper and waiting for it at each step is worth this much of compute, and these tokens for each of them.
+constexpr absl::Duration kWorthHelp = absl::Milliseconds(1);
+constexpr int64_t kLeastTokens = 32;
+// Tokens that pass through the model together, about, unless one picture has more (engine/cpu/group.h).
+constexpr int64_t kTogether = 256;
 
 // One request of a batch on its way through the executor.
 struct Item {
@@ -190,13 +197,19 @@ class BatchRun {
     computing_since_ = begin;
     const int64_t images = items_.size(), classes = model_->description->config().classes();
     logits_ = {.shape = {images, classes}, .values = std::vector<float>(static_cast<size_t>(images * classes))};
-    RETURN_IF_ERROR(ComputePart(0, without_features));
-    RETURN_IF_ERROR(ComputePart(without_features, items_.size()));
+    int members = 1;
+    {
+      const std::optional<Helpers> helpers = Recruit(tokens);
+      if (helpers.has_value()) members = helpers->members();
+      RETURN_IF_ERROR(ComputePart(0, without_features));
+      RETURN_IF_ERROR(ComputePart(without_features, items_.size()));
+    }
     compute_ = context_.clock.Now() - begin;
-    model_->cost->ObserveCompute(tokens, compute_);
+    // Under load, when predictions count, nobody helps; and what several lose by waiting for each other is no cost.
+    if (members == 1) model_->cost->ObserveCompute(tokens, compute_);
     // What callers send to a version by its name may be other pictures than the rest get.
     const auto is_routed = [](const Item& item) { return item.request->is_routed; };
-    if (std::all_of(items_.begin(), items_.end(), is_routed)) model_->outcomes->compute.Add(images, compute_);
+    if (std::all_of(items_.begin(), items_.end(), is_routed)) model_->outcomes->compute.Add(images, members * compute_);
     computing_since_.reset();
     for (const Item& item : items_) item.request->progress = Progress::kCompute;
     if (metrics_ != nullptr) {
@@ -206,6 +219,23 @@ class BatchRun {
       metrics_->batch_grids.Observe(static_cast<double>(grids.size()));
     }
     return absl::OkStatus();
+  }
+
+  // Those who wait for work compute with this executor, where that is worth waking them for.
+  std::optional<Helpers> Recruit(int64_t tokens) const {
+    if (context_.scheduler == nullptr || context_.most_helpers == 0) return std::nullopt;
+    int64_t together = std::min(tokens, kTogether);
+    bool is_urgent = false;
+    for (const Item& item : items_) {
+      const InferenceRequest& request = *item.request;
+      if (!request.attention.empty() || !request.features.empty()) return std::nullopt;  // taps are one thread's
+      together = std::max(together, request.tokens);
+      is_urgent |= request.request.priority() != v1::LOW;
+    }
+    // What can wait leaves the other cores to whoever comes.
+    if (!is_urgent || model_->cost->PredictBatch(tokens) < kWorthHelp) return std::nullopt;
+    const int64_t most = std::min<int64_t>(context_.most_helpers, together / kLeastTokens - 1);
+    return std::make_optional<Helpers>(context_.workspace, *context_.scheduler, most);
   }
 
   absl::StatusOr<v1::ClassifyResponse> Answer(int i) {

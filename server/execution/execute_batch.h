@@ -24,6 +24,9 @@ struct BatchContext {
   const Responder& responder;
   const Clock& clock;
   bool log_batches = false;
+  // Whose idle executors may compute with this one, and how many of them; null: none.
+  Scheduler* scheduler = nullptr;
+  int most_helpers = 0;
 };
 
 // Decodes the pictures of one batch, runs the model once and answers every request, on the calling thread. A damaged

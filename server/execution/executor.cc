@@ -47,6 +47,10 @@ absl::Status ExecutorOptions::Validate() const {
     return absl::InvalidArgumentError(
         absl::StrCat("threads is ", threads, "; it must be 0 (one for every core) to 1024"));
   }
+  if (lane_width < 0 || lane_width > 1024) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("lane_width is ", lane_width, "; it must be 0 (all executors) to 1024"));
+  }
   return absl::OkStatus();
 }
 
@@ -109,12 +113,17 @@ void ExecutorPool::Run(int index, int core) {
   const cpu::FloatMode mode;
   engine::Workspace workspace;
   Worker& worker = *workers_[index];
-  const BatchContext context{workspace, index, responder_, clock_, options_.log_batches};
+  const int width = options_.lane_width == 0 ? threads() : std::min(options_.lane_width, threads());
+  const BatchContext context{workspace, index, responder_, clock_, options_.log_batches, &scheduler_, width - 1};
   while (std::optional<Batch> batch = NextBatch()) {
     const int64_t begin = absl::ToUnixNanos(clock_.Now());
-    worker.batches.fetch_add(1, std::memory_order_relaxed);
     worker.busy_since.store(begin, std::memory_order_release);
-    ExecuteBatch(*std::move(batch), context);
+    if (batch->team != nullptr) {
+      batch->team->Join();
+    } else {
+      worker.batches.fetch_add(1, std::memory_order_relaxed);
+      ExecuteBatch(*std::move(batch), context);
+    }
     worker.busy_since.store(0, std::memory_order_release);
     worker.busy.fetch_add(absl::ToUnixNanos(clock_.Now()) - begin, std::memory_order_release);
   }

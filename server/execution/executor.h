@@ -30,6 +30,8 @@ struct ExecutorOptions {
   std::vector<int> cores = {};
   // Pin each thread to one of these cores. Only where nobody else runs on them: a pinned thread cannot step aside.
   bool pin = false;
+  // Most threads that compute one batch together, while the others wait for work; 0: all of them.
+  int lane_width = 0;
   // A line for each batch at level info instead of debug: images, tokens and grids.
   bool log_batches = false;
 

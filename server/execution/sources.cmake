@@ -5,5 +5,6 @@ list(APPEND server_sources
   execution/device.cc
   execution/execute_batch.cc
   execution/executor.cc
+  execution/helpers.cc
   execution/number_encoding.cc
   execution/response.cc)

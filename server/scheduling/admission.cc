@@ -102,8 +102,13 @@ absl::Status Admission::Foresee(const InferenceRequest& request) {
   if (request.deadline <= now) return absl::OkStatus();  // Admit has a sentence of its own for it
   const Question asked = QuestionOf(request, now);
   MutexLock lock(mutex_);
-  NoteAsker(asked.ticket.caller_, now);
   return server_.requests.held() > 0 ? CheckTime(asked, now) : absl::OkStatus();
+}
+
+void Admission::NoteAsked(const std::string& caller) {
+  const absl::Time now = clock_.Now();
+  MutexLock lock(mutex_);
+  NoteAsker(caller, now);
 }
 
 bool Admission::RefusesTheLate() const {

@@ -95,8 +95,10 @@ class Admission {
 
   // Whether Admit refused a request of late because its answer would have come too late.
   bool RefusesTheLate() const;
-  // What Admit would say of time alone. Takes no place, but counts as having asked.
+  // What Admit would say of time alone. Takes no place.
   absl::Status Foresee(const InferenceRequest& request);
+  // A caller asked for what Foresee refused.
+  void NoteAsked(const std::string& caller);
 
   // Whether Admit would refuse whatever this caller asks, since the server or the caller's share of it is full of
   // requests: what it asks need not be looked at to be refused. Takes no place.

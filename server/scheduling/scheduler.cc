@@ -22,8 +22,8 @@ struct Ends {
   const absl::Status expired =
       absl::DeadlineExceededError("the deadline passed while the request waited; nothing was computed");
   const absl::Status draining = absl::UnavailableError("the server is draining; another replica will answer");
-  const absl::Status late = absl::DeadlineExceededError(
-      "the request waited so long that its answer would have come after its deadline; nothing was computed");
+  const absl::Status late =
+      absl::DeadlineExceededError("the answer would have come after the deadline; nothing was computed");
   // Said to requests that were accepted: never the sentence of a refusal, so that books can tell them apart.
   const absl::Status given_up =
       absl::UnavailableError("the server ended before this request's turn came; another replica will answer");
@@ -104,6 +104,11 @@ std::optional<Batch> Scheduler::NextBatch() {
     {
       MutexLock lock(mutex_);
       for (;;) {
+        if (!teams_.empty()) {
+          batch.team = std::move(teams_.back());
+          teams_.pop_back();
+          return batch;
+        }
         if (stopped_ || (stopping_ && queues_.empty())) return std::nullopt;
         BatchOptions options = options_;
         if (stopping_) options.max_wait = absl::ZeroDuration();
@@ -136,6 +141,21 @@ std::optional<Batch> Scheduler::NextBatch() {
     Answer(std::move(dropped));
     if (!batch.requests.empty()) return batch;
   }
+}
+
+int64_t Scheduler::Recruit(const std::shared_ptr<engine::Team>& team, int64_t most) {
+  int64_t sent = 0;
+  {
+    MutexLock lock(mutex_);
+    if (depth_.requests > 0) return 0;
+    try {
+      const int64_t free = idle_ - static_cast<int64_t>(teams_.size());
+      for (; sent < std::min(most, free); ++sent) teams_.push_back(team);
+    } catch (const std::bad_alloc&) {  // those who are sent go
+    }
+  }
+  changed_.NotifyAll();
+  return sent;
 }
 
 void Scheduler::Sweep() {
@@ -178,7 +198,7 @@ Scheduler::Depth Scheduler::depth() const {
 
 int64_t Scheduler::idle() const {
   MutexLock lock(mutex_);
-  return idle_;
+  return std::max<int64_t>(0, idle_ - static_cast<int64_t>(teams_.size()));
 }
 
 LimitsByModel Scheduler::OwnLimits() const {
@@ -201,12 +221,17 @@ std::vector<WaitingRequest> Scheduler::Front(absl::Time now, const LimitsByModel
     for (const Queue& queue : queues) {
       int images = 0;
       int64_t tokens = 0, pixels = 0;
+      int apart = 0;  // that are in no batch with others: not looked at without end
       for (const auto& [order, entry] : queue) {
+        if (apart > limits.max_batch_images) break;
         WaitingRequest& waiting = front.emplace_back(entry.waiting);
+        if (idle_ > 0) waiting.least = {};  // there is room for the late
         waiting.cancelled = entry.request->IsCancelled();
         waiting.given = turns_.given(waiting.caller);
-        if (waiting.cancelled || waiting.deadline <= now + waiting.least) continue;
-        if (waiting.is_slow) continue;  // a batch of its own, which nothing is closed by
+        if (waiting.cancelled || waiting.deadline <= now + waiting.least || waiting.is_slow) {
+          ++apart;
+          continue;
+        }
         // This one does not fit, or the next one cannot: enough for Decide to know that the batch is full.
         tokens += waiting.tokens;
         pixels += waiting.pixels;

@@ -12,6 +12,7 @@
 
 #include "absl/time/time.h"
 #include "base/mutex.h"
+#include "engine/cpu/team.h"
 #include "server/clock.h"
 #include "server/request/inference_request.h"
 #include "server/scheduling/batching_policy.h"
@@ -24,6 +25,7 @@ namespace vitrine {
 struct Batch {
   uint64_t id = 0;  // counts from 1
   std::vector<std::unique_ptr<InferenceRequest>> requests;
+  std::shared_ptr<engine::Team> team = nullptr;  // to be joined; then there are no requests
 };
 
 // The queue between the RPC side and the executors of one device. Thread-safe.
@@ -46,9 +48,13 @@ class Scheduler {
   // in the queue RESOURCE_EXHAUSTED.
   void Submit(InferenceRequest request);
 
-  // Blocks until there is a batch. Nothing after Stop, once the queue is empty: the executor ends. All requests are
-  // still there if it throws std::bad_alloc.
+  // Blocks until there is a batch, or a team to join. Nothing after Stop, once the queue is empty: the executor ends.
+  // All requests are still there if it throws std::bad_alloc.
   std::optional<Batch> NextBatch();
+
+  // Sends up to `most` of the executors that wait for work to join `team` and returns how many will come: none while
+  // requests wait, nor for want of memory.
+  int64_t Recruit(const std::shared_ptr<engine::Team>& team, int64_t most);
 
   // Answers what is cancelled or expired, and lets waiting executors look at the clock again. As NextBatch throws.
   void Sweep();
@@ -65,7 +71,7 @@ class Scheduler {
   };
   // What waits.
   Depth depth() const;
-  // Executors that wait for work.
+  // Executors that wait for work and are not sent to a team.
   int64_t idle() const;
 
  private:
@@ -112,7 +118,8 @@ class Scheduler {
   CallerTurns turns_ ABSL_GUARDED_BY(mutex_);
   Depth depth_ ABSL_GUARDED_BY(mutex_);  // but for `oldest`
   absl::Time oldest_ ABSL_GUARDED_BY(mutex_);
-  int64_t idle_ ABSL_GUARDED_BY(mutex_) = 0;  // executors that wait for work
+  int64_t idle_ ABSL_GUARDED_BY(mutex_) = 0;                                  // executors that wait for work
+  std::vector<std::shared_ptr<engine::Team>> teams_ ABSL_GUARDED_BY(mutex_);  // each for one of them to join
   uint64_t next_sequence_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t next_batch_ ABSL_GUARDED_BY(mutex_) = 1;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;

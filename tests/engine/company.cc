@@ -5,11 +5,13 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <random>
 #include <span>
 #include <thread>
 
 #include "absl/strings/str_cat.h"
+#include "tests/engine/gathered.h"
 #include "tests/reference/pictures.h"
 
 namespace vitrine::testing {
@@ -94,6 +96,9 @@ std::string Company::FirstDifference(const Trials& trials, bool reversed) const 
     if (reversed) std::reverse(order.begin(), order.end());
     const bool tokens = batch % 4 == 3;
     const int watched = batch % 2 == 0 ? -1 : static_cast<int>(order.size()) / 2;
+    std::optional<Gathered> gathered;
+    if (batch % 8 == 2) gathered.emplace(2 + batch / 8 % 3);
+    workspace.team = gathered.has_value() ? &gathered->team() : nullptr;
     const std::vector<Answer> answers = Answers(order, workspace, watched, tokens);
     for (size_t i = 0; i < order.size(); ++i) {
       const Answer& alone = alone_[order[i]];

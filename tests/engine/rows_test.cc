@@ -51,7 +51,7 @@ TEST_P(Rows, AreThoseOfThePicturesAndNoneIsPadding) {
     pictures.push_back(testing::View(tensors.back()));
   }
   Workspace workspace;
-  const Frame& frame = workspace.Prepare(*plan, kernels, pictures, 0);
+  const Frame& frame = workspace.Prepare(*plan, kernels, pictures, 0).front();
   for (const auto& step : plan->steps) {
     asked = 0;
     step->Run(frame);

@@ -81,6 +81,7 @@ TEST(FindVariant, NamesTheNearest) {
   const absl::Status status = FindVariant("eit34-mini-cifar").status();
   EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
   EXPECT_THAT(status.ToString(), HasSubstr("eit34-mini-cifar10"));
+  EXPECT_THAT(status.ToString(), ::testing::ContainsRegex("the nearest are [^,]+, [^,]+, [^, ]+\\. ")) << "three";
 }
 
 }  // namespace

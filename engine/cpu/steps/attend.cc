@@ -39,16 +39,22 @@ StepCost Attend::CostOn(const Frame& frame) const {
   return cost;
 }
 
+// Whole heads where each member has as many, else a part of each head's queries.
 void Attend::Run(const Frame& frame) const {
   const int64_t width = head_width();
+  const bool by_heads = heads_ % frame.members() == 0;
+  const Segment heads = by_heads ? frame.Share(heads_) : Segment{0, heads_};
   for (int image = 0; image < frame.images(); ++image) {
     if (frame.Watched(image, source_, layer_)) HandOut(frame, image);
     const View<float> y = frame.Of(y_, image);  // one row where only class tokens are wanted
     View<float> q = frame.Of(q_, image);
     q.rows = y.rows;
-    for (int head = 0; head < heads_; ++head) {
-      MixHead(frame, Head(q, head, width), Head(frame.Of(k_, image), head, width),
-              Head(frame.Of(v_, image), head, width), Head(y, head, width));
+    const Segment queries = by_heads ? Segment{0, y.rows} : frame.Share(y.rows);
+    if (queries.count == 0) continue;
+    for (int64_t head = heads.first; head < heads.first + heads.count; ++head) {
+      MixHead(frame, RowsFrom(Head(q, head, width), queries.first, queries.count),
+              Head(frame.Of(k_, image), head, width), Head(frame.Of(v_, image), head, width),
+              RowsFrom(Head(y, head, width), queries.first, queries.count));
     }
   }
 }

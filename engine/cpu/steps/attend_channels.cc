@@ -40,13 +40,18 @@ void AttendChannels::Run(const Frame& frame) const {
   float* const inverse_k = inverse_q + q_.columns;
   const View<float> weights{inverse_k + q_.columns, width, width, width};
   float* const scratch = weights.data + width * width;
+  const Segment heads = frame.Share(heads_);
+  if (heads.count == 0) return;
+  const auto of_heads = [&](View<float> x) {
+    return View<float>{x.data + heads.first * width, x.rows, heads.count * width, x.stride};
+  };
   for (int image = 0; image < frame.images(); ++image) {
     const View<float> q = frame.Of(q_, image), k = frame.Of(k_, image), v = frame.Of(v_, image);
     const bool watched = frame.Watched(image, AttentionSource::kChannels, layer_);
     AttentionTap::Matrices matrices;
-    frame.kernels().inverse_lengths(q, kLeastLength, inverse_q);
-    frame.kernels().inverse_lengths(k, kLeastLength, inverse_k);
-    for (int head = 0; head < heads_; ++head) {
+    frame.kernels().inverse_lengths(of_heads(q), kLeastLength, inverse_q + heads.first * width);
+    frame.kernels().inverse_lengths(of_heads(k), kLeastLength, inverse_k + heads.first * width);
+    for (int64_t head = heads.first; head < heads.first + heads.count; ++head) {
       Correlate(frame, Head(k, head, width), Head(q, head, width), weights, scratch);
       Scale(head, inverse_q + head * width, inverse_k + head * width, weights);
       if (watched) Append(weights, matrices.scores);
@@ -70,7 +75,7 @@ void AttendChannels::Mix(const Frame& frame, View<const float> v, View<const flo
   ProductOfRows(frame, v, weights.data, weights.stride, y);
 }
 
-void AttendChannels::Scale(int head, const float* inverse_q, const float* inverse_k, View<float> weights) const {
+void AttendChannels::Scale(int64_t head, const float* inverse_q, const float* inverse_k, View<float> weights) const {
   for (int64_t row = 0; row < weights.rows; ++row) {
     const float factor = temperature_[static_cast<size_t>(head)] * inverse_k[row];
     float* const scores = weights.Row(row);

@@ -32,7 +32,7 @@ class AttendChannels : public Step {
   int64_t head_width() const { return q_.columns / heads_; }
 
  private:
-  void Scale(int head, const float* inverse_q, const float* inverse_k, View<float> weights) const;
+  void Scale(int64_t head, const float* inverse_q, const float* inverse_k, View<float> weights) const;
 
   const int heads_;
   const int layer_;

@@ -46,12 +46,13 @@ class AttendLinearly : public Step {
     float* const sums = frame.scratch();  // k^T v, [width, width]
     float* const lengths = sums + width * width;
     float* const queries = lengths + width;
+    const Segment heads = frame.Share(heads_);
     for (int image = 0; image < frame.images(); ++image) {
       if (frame.Watched(image, source_, layer_)) HandOut(frame, image);
       const View<float> y = frame.Of(y_, image);
       View<float> q = frame.Of(q_, image);
       q.rows = y.rows;  // one where only class tokens are wanted
-      for (int head = 0; head < heads_; ++head) {
+      for (int64_t head = heads.first; head < heads.first + heads.count; ++head) {
         ProductOverRows(frame, Head(frame.Of(k_, image), head, width), Head(frame.Of(v_, image), head, width), sums,
                         width);
         Normalize(frame, context_scale_[static_cast<size_t>(head)], {sums, width, width, width}, lengths);

@@ -12,7 +12,7 @@ namespace {
 constexpr int kTaps = 9;
 
 void HandOnClass(const Frame& frame, Operand x, Operand y, int image) {
-  if (frame.RowsOfBuffer(x) != RowsOf::kTokens) return;
+  if (frame.RowsOfBuffer(x) != RowsOf::kTokens || !frame.Leads()) return;
   std::copy_n(frame.Of(x, image).data, x.columns, frame.Of(y, image).data);
 }
 
@@ -33,6 +33,7 @@ class Depthwise : public Step {
     for (int image = 0; image < frame.images(); ++image) {
       const View<float> x = frame.CellsOf(x_, image), y = frame.CellsOf(y_, image);
       const Grid grid = frame.grid(image);
+      const Segment rows = frame.Share(grid.rows);
       View<const float> residual;
       if (residual_) residual = frame.CellsOf(*residual_, image);
       frame.kernels().depthwise({.x = x.data,
@@ -48,7 +49,9 @@ class Depthwise : public Step {
                                  .y = y.data,
                                  .y_stride = y.stride,
                                  .residual = residual.data,
-                                 .residual_stride = residual.stride});
+                                 .residual_stride = residual.stride,
+                                 .first_row = rows.first,
+                                 .wanted_rows = rows.count});
       HandOnClass(frame, x_, y_, image);
     }
   }
@@ -82,8 +85,10 @@ class DenseConvolution : public Step {
     float* const scratch = frame.scratch() + GatheredFloats();
     for (int image = 0; image < frame.images(); ++image) {
       const View<float> x = frame.CellsOf(x_, image), y = frame.CellsOf(y_, image);
-      for (int64_t first = 0; first < x.rows; first += kChunkRows) {
-        const int64_t count = std::min(kChunkRows, x.rows - first);
+      const Segment share = frame.Share(x.rows);
+      const int64_t end = share.first + share.count;
+      for (int64_t first = share.first; first < end; first += kChunkRows) {
+        const int64_t count = std::min(kChunkRows, end - first);
         float* out = frame.scratch();
         for (int64_t cell = first; cell < first + count; ++cell) out = Gather(x, frame.grid(image), cell, out);
         const LeftSide left = layer_.Take(frame.kernels(), {frame.scratch(), count, width, width}, scratch);

@@ -10,7 +10,7 @@
 namespace vitrine::engine {
 
 // The columns of one head.
-inline View<float> Head(View<float> x, int head, int64_t width) {
+inline View<float> Head(View<float> x, int64_t head, int64_t width) {
   return {x.data + head * width, x.rows, width, x.stride};
 }
 

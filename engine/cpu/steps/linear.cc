@@ -44,9 +44,11 @@ class Linear : public Step {
     const View<const float> x = frame.At(settings_.x);
     const View<const float> residual = ResidualOf(frame, settings_);
     const View<float> y = frame.At(settings_.y);
-    const int64_t chunk = layer_.Scratch() > 0 ? kChunkRows : x.rows;
-    for (int64_t row = 0; row < x.rows; row += chunk) {
-      const int64_t rows = std::min(chunk, x.rows - row);
+    const Segment share = frame.Share(x.rows);
+    const int64_t end = share.first + share.count;
+    const int64_t chunk = layer_.Scratch() > 0 ? kChunkRows : share.count;
+    for (int64_t row = share.first; row < end; row += chunk) {
+      const int64_t rows = std::min(chunk, end - row);
       const LeftSide left = layer_.Take(frame.kernels(), Chunk(x, row, rows), frame.scratch());
       layer_.Multiply(frame.kernels(), left, rows, residual.data == nullptr ? residual : Chunk(residual, row, rows),
                       {.wide = y.Row(row), .stride = y.stride});
@@ -86,8 +88,10 @@ class Perceptron : public Step {
     const int64_t hidden = first_.matrix().outputs();
     float* const first_scratch = frame.scratch() + HiddenFloats();
     float* const second_scratch = first_scratch + first_.Scratch();
-    for (int64_t row = 0; row < x.rows; row += kChunkRows) {
-      const int64_t rows = std::min(kChunkRows, x.rows - row);
+    const Segment share = frame.Share(x.rows);
+    const int64_t end = share.first + share.count;
+    for (int64_t row = share.first; row < end; row += kChunkRows) {
+      const int64_t rows = std::min(kChunkRows, end - row);
       const LeftSide left = first_.Take(kernels, Chunk(x, row, rows), first_scratch);
       LeftSide between;
       if (HandsOnBf16()) {

@@ -16,7 +16,8 @@ class Patchify : public Step {
       const Grid grid = frame.grid(image);
       const View<float> y = frame.Of(y_, image);
       const int64_t plane = int64_t{picture.height} * picture.width;
-      for (int64_t cell = 0; cell < grid.cells(); ++cell) {
+      const Segment share = frame.Share(grid.cells());
+      for (int64_t cell = share.first; cell < share.first + share.count; ++cell) {
         const int64_t top = cell / grid.columns * patch_, left = cell % grid.columns * patch_;
         float* out = y.Row(cell);
         for (int row = 0; row < patch_; ++row) {

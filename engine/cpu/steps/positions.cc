@@ -24,6 +24,7 @@ class KeptRows {
     if (Rows found = Find(grid)) return found;
     auto made = std::make_shared<const std::vector<float>>(make_(grid));
     const absl::MutexLock lock(&mutex_);
+    if (Rows found = FindLocked(grid)) return found;  // another thread was faster
     kept_.push_front({grid, made});
     floats_ += made->size();
     while (floats_ > kMostFloats && kept_.size() > 1) {
@@ -36,6 +37,10 @@ class KeptRows {
  private:
   Rows Find(Grid grid) {
     const absl::MutexLock lock(&mutex_);
+    return FindLocked(grid);
+  }
+
+  Rows FindLocked(Grid grid) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     const auto found = std::find_if(kept_.begin(), kept_.end(), [&](const auto& entry) { return entry.first == grid; });
     if (found == kept_.end()) return nullptr;
     kept_.splice(kept_.begin(), kept_, found);
@@ -59,7 +64,8 @@ class AddPositions : public Step {
     for (int image = 0; image < frame.images(); ++image) {
       const KeptRows::Rows rows = rows_->For(frame.grid(image));
       const View<float> x = frame.Of(x_, image);
-      frame.kernels().add(x, {rows->data(), x.rows, x.columns, x.columns}, frame.Of(y_, image));
+      const View<const float> positions{rows->data(), x.rows, x.columns, x.columns};
+      frame.kernels().add(frame.ShareOf(x), frame.ShareOf(positions), frame.ShareOf(frame.Of(y_, image)));
     }
   }
 

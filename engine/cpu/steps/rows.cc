@@ -13,7 +13,8 @@ class LayerNorm : public OneToOne {
   LayerNorm(Operand x, Operand y, double epsilon, std::vector<float> weight, std::vector<float> bias)
       : OneToOne(x, y), epsilon_(static_cast<float>(epsilon)), weight_(std::move(weight)), bias_(std::move(bias)) {}
   void Run(const Frame& frame) const override {
-    frame.kernels().layer_norm(frame.At(x_), epsilon_, weight_.data(), bias_.data(), frame.At(y_));
+    frame.kernels().layer_norm(frame.ShareOf(frame.At(x_)), epsilon_, weight_.data(), bias_.data(),
+                               frame.ShareOf(frame.At(y_)));
   }
 
  private:
@@ -26,8 +27,9 @@ class Affine : public OneToOne {
   Affine(Operand x, Operand y, std::vector<float> weight, std::vector<float> bias, Activation activation)
       : OneToOne(x, y), weight_(std::move(weight)), bias_(std::move(bias)), activation_(activation) {}
   void Run(const Frame& frame) const override {
-    frame.kernels().affine(frame.At(x_), weight_.data(), bias_.data(), frame.At(y_));
-    if (activation_ != Activation::kNone) frame.kernels().activate(frame.At(y_), activation_, frame.At(y_));
+    const View<float> y = frame.ShareOf(frame.At(y_));
+    frame.kernels().affine(frame.ShareOf(frame.At(x_)), weight_.data(), bias_.data(), y);
+    if (activation_ != Activation::kNone) frame.kernels().activate(y, activation_, y);
   }
 
  private:
@@ -38,7 +40,9 @@ class Affine : public OneToOne {
 class Activate : public OneToOne {
  public:
   Activate(Operand x, Operand y, Activation activation) : OneToOne(x, y), activation_(activation) {}
-  void Run(const Frame& frame) const override { frame.kernels().activate(frame.At(x_), activation_, frame.At(y_)); }
+  void Run(const Frame& frame) const override {
+    frame.kernels().activate(frame.ShareOf(frame.At(x_)), activation_, frame.ShareOf(frame.At(y_)));
+  }
 
  private:
   const Activation activation_;
@@ -50,7 +54,9 @@ class Add : public Step {
     reads = {x, z};
     writes = y;
   }
-  void Run(const Frame& frame) const override { frame.kernels().add(frame.At(x_), frame.At(z_), frame.At(y_)); }
+  void Run(const Frame& frame) const override {
+    frame.kernels().add(frame.ShareOf(frame.At(x_)), frame.ShareOf(frame.At(z_)), frame.ShareOf(frame.At(y_)));
+  }
 
  private:
   const Operand x_, z_, y_;
@@ -63,10 +69,10 @@ class Concatenate : public Step {
     writes = y;
   }
   void Run(const Frame& frame) const override {
-    const View<float> y = frame.At(y_);
+    const View<float> y = frame.ShareOf(frame.At(y_));
     int64_t first = 0;
     for (const Operand& part : x_) {
-      const View<float> x = frame.At(part);
+      const View<float> x = frame.ShareOf(frame.At(part));
       for (int64_t row = 0; row < x.rows; ++row) std::copy_n(x.Row(row), x.columns, y.Row(row) + first);
       first += x.columns;
     }

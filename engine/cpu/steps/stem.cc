@@ -86,7 +86,9 @@ class Passage {
     return band + PlaneFloats() * maps_[0].channels + (numbers * kNumberBytes + kFloatBytes - 1) / kFloatBytes;
   }
 
-  void Run(float* scratch, View<float> y) {
+  // Rows `wanted` of the result.
+  void Run(float* scratch, Segment wanted, View<float> y) {
+    if (wanted.count == 0) return;
     band_ = scratch;
     for (size_t i = 0; i < layers_.size(); ++i) {
       if (layers_[i].convolve.pool > 0) scratch = std::max(scratch, band_ + BandFloats(i));
@@ -99,8 +101,12 @@ class Passage {
       numbers += maps_[i].numbers();
     }
     result_ = y;
-    for (int made = 0; made < result_size_.height;) made = MakeBand(layers_.size(), result_size_, made);
+    const int end = static_cast<int>(wanted.first + wanted.count);
+    SkipTo(static_cast<int>(wanted.first));
+    for (int made = static_cast<int>(wanted.first); made < end;) made = MakeBand(layers_.size(), end, made);
   }
+
+  int result_rows() const { return result_size_.height; }
 
  private:
   static constexpr int64_t kFloatBytes = sizeof(float), kNumberBytes = sizeof(Number);
@@ -113,6 +119,15 @@ class Passage {
     return int64_t{pool} * pool * SizeOf(i + 1).width * layers_[i].matrix->outputs();
   }
 
+  // Rows of maps that no row of the result from `row` on looks at are not made.
+  void SkipTo(int row) {
+    for (size_t i = layers_.size(); i-- > 0;) {
+      const program::Convolve& convolve = layers_[i].convolve;
+      row = std::max(0, row * std::max(1, convolve.pool) * convolve.stride - convolve.padding);
+      maps_[i].made = std::min(row, maps_[i].size.height);
+    }
+  }
+
   // So many rows of map i.
   void Make(size_t i, int last) {
     Map<Number>& map = maps_[i];
@@ -122,17 +137,19 @@ class Passage {
         Interleave(map.made);
         ++map.made;
       } else {
-        map.made = MakeBand(i, map.size, map.made);
+        map.made = MakeBand(i, map.size.height, map.made);
       }
     }
   }
 
-  // A few rows of what layer i - 1 makes, from the first that is not there; returns how many there are now.
-  int MakeBand(size_t i, MapSize size, int made) {
+  // A few rows of what layer i - 1 makes, from the first that is not there to before `end`; returns the first that is
+  // not there now.
+  int MakeBand(size_t i, int end, int made) {
     const program::Convolve& convolve = layers_[i - 1].convolve;
+    const MapSize size = SizeOf(i);
     const int pool = std::max(1, convolve.pool);
     const int band = convolve.pool > 0 ? 1 : (kLeastPlaces + size.width - 1) / size.width;
-    const int rows = std::min(band, size.height - made);
+    const int rows = std::min(band, end - made);
     Make(i - 1, ((made + rows) * pool - 1) * convolve.stride + convolve.kernel - convolve.padding);
     if (i == layers_.size()) {
       Convolve(
@@ -250,10 +267,13 @@ class Stem : public Step {
   void Run(const Frame& frame) const override {
     for (int image = 0; image < frame.images(); ++image) {
       const Picture& picture = frame.pictures()[static_cast<size_t>(image)];
+      const auto pass = [&](auto passage) {
+        passage.Run(frame.scratch(), frame.Share(passage.result_rows()), frame.Of(y_, image));
+      };
       if (narrow_) {
-        Passage<cpu::Bf16>(frame.kernels(), layers_, picture).Run(frame.scratch(), frame.Of(y_, image));
+        pass(Passage<cpu::Bf16>(frame.kernels(), layers_, picture));
       } else {
-        Passage<float>(frame.kernels(), layers_, picture).Run(frame.scratch(), frame.Of(y_, image));
+        pass(Passage<float>(frame.kernels(), layers_, picture));
       }
     }
   }

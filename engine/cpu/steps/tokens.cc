@@ -16,7 +16,7 @@ class Fill : public Step {
  public:
   Fill(std::vector<float> row, Operand y) : row_(std::move(row)), y_(y) { writes = y; }
   void Run(const Frame& frame) const override {
-    const View<float> y = frame.At(y_);
+    const View<float> y = frame.ShareOf(frame.At(y_));
     for (int64_t i = 0; i < y.rows; ++i) std::copy(row_.begin(), row_.end(), y.Row(i));
   }
 
@@ -33,9 +33,8 @@ class JoinClass : public Step {
   }
   void Run(const Frame& frame) const override {
     for (int image = 0; image < frame.images(); ++image) {
-      const View<float> y = frame.Of(y_, image);
-      CopyRows(frame.Of(rows_, image), y);
-      CopyRows(frame.Of(cells_, image), frame.CellsOf(y_, image));
+      if (frame.Leads()) CopyRows(frame.Of(rows_, image), frame.Of(y_, image));
+      CopyRows(frame.ShareOf(frame.Of(cells_, image)), frame.ShareOf(frame.CellsOf(y_, image)));
     }
   }
 
@@ -47,6 +46,7 @@ class TakeClass : public OneToOne {
  public:
   using OneToOne::OneToOne;
   void Run(const Frame& frame) const override {
+    if (!frame.Leads()) return;
     for (int image = 0; image < frame.images(); ++image) {
       std::copy_n(frame.Of(x_, image).data, x_.columns, frame.Of(y_, image).data);
     }
@@ -57,7 +57,9 @@ class TakeCells : public OneToOne {
  public:
   using OneToOne::OneToOne;
   void Run(const Frame& frame) const override {
-    for (int image = 0; image < frame.images(); ++image) CopyRows(frame.CellsOf(x_, image), frame.Of(y_, image));
+    for (int image = 0; image < frame.images(); ++image) {
+      CopyRows(frame.ShareOf(frame.CellsOf(x_, image)), frame.ShareOf(frame.Of(y_, image)));
+    }
   }
 };
 
@@ -65,6 +67,7 @@ class MeanOfCells : public OneToOne {
  public:
   using OneToOne::OneToOne;
   void Run(const Frame& frame) const override {
+    if (!frame.Leads()) return;
     for (int image = 0; image < frame.images(); ++image) {
       const View<float> x = frame.CellsOf(x_, image);
       float* const y = frame.Of(y_, image).data;
@@ -81,7 +84,7 @@ class HandOut : public Step {
  public:
   HandOut(Operand x, int stage) : x_(x), stage_(stage) { reads = {x}; }
   void Run(const Frame& frame) const override {
-    if (frame.tokens == nullptr) return;
+    if (frame.tokens == nullptr || !frame.Leads()) return;
     const auto wanted = frame.tokens->find(stage_);
     if (wanted == frame.tokens->end()) return;
     const View<float> x = frame.At(x_);
@@ -102,6 +105,7 @@ class Custom : public OneToOne {
   Custom(const program::Custom& custom, Operand x, Operand y) : OneToOne(x, y), custom_(custom) {}
   int64_t Scratch(const Frame& frame) const override { return 2 * frame.most_tokens() * x_.columns; }
   void Run(const Frame& frame) const override {
+    if (!frame.Leads()) return;
     for (int image = 0; image < frame.images(); ++image) {
       const View<float> x = frame.CellsOf(x_, image), y = frame.CellsOf(y_, image);
       // The family's loops know of no strides.

@@ -99,7 +99,7 @@ TEST_F(LateWorkTest, EndsAtOnceAndSaysWhy) {
   ASSERT_TRUE(batch.has_value());
   ASSERT_EQ(batch->requests.size(), 1U);
   EXPECT_EQ(late.code(), absl::StatusCode::kDeadlineExceeded);
-  EXPECT_THAT(late.ToString(), HasSubstr("would have come after its deadline"));
+  EXPECT_THAT(late.ToString(), HasSubstr("would have come after the deadline"));
   EXPECT_EQ(in_time.code(), absl::StatusCode::kUnknown) << "it is in the batch";
   batch->requests.front()->Finish(v1::ClassifyResponse());
   EXPECT_TRUE(in_time.ok());

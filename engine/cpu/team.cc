@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/cpu/team.h"
+
+#include <chrono>
+#include <thread>
+#include <utility>
+
+#include "base/simd/float_mode.h"
+
+namespace vitrine::engine {
+namespace {
+
+// Looks at what another thread is about to change before the core is given to somebody else: some 50 us.
+constexpr int kLooks = 2000;
+
+template <typename Condition>
+void SpinUntil(Condition condition) {
+  for (int looks = 0; !condition();) {
+    if (looks < kLooks) {
+      ++looks;
+#if defined(__x86_64__)
+      __builtin_ia32_pause();
+#endif
+    } else {
+      std::this_thread::yield();
+    }
+  }
+}
+
+}  // namespace
+
+bool Team::Join() {
+  const int member = 1 + joined_.fetch_add(1, std::memory_order_acq_rel);
+  if (member > kGathered) return false;
+  SpinUntil([&] { return gathered_.load(std::memory_order_acquire); });
+  const cpu::FloatMode mode;
+  for (;;) {
+    AwaitOthers();  // for what is to be run
+    if (plan_ == nullptr) return true;
+    Pass(member);
+  }
+}
+
+int Team::Gather(int others, absl::Duration patience) {
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point end = Clock::now() + absl::ToChronoNanoseconds(patience);
+  while (joined_.load(std::memory_order_acquire) < others && Clock::now() < end) std::this_thread::yield();
+  members_ = 1 + joined_.fetch_add(kGathered, std::memory_order_acq_rel);
+  gathered_.store(true, std::memory_order_release);
+  return members_;
+}
+
+void Team::Run(const Plan& plan, std::span<const Frame> frames) {
+  plan_ = &plan;
+  frames_ = frames;
+  AwaitOthers();
+  Pass(0);
+  if (failed_.exchange(false, std::memory_order_acquire)) std::rethrow_exception(std::exchange(failure_, nullptr));
+}
+
+void Team::Dismiss() {
+  plan_ = nullptr;
+  AwaitOthers();
+}
+
+void Team::Pass(int member) {
+  for (const auto& step : plan_->steps) {
+    if (!failed_.load(std::memory_order_relaxed)) {
+      try {
+        step->Run(frames_[static_cast<size_t>(member)]);
+      } catch (...) {
+        // The first one's; whoever else fails meanwhile failed for the same want.
+        if (!failed_.exchange(true, std::memory_order_acq_rel)) failure_ = std::current_exception();
+      }
+    }
+    AwaitOthers();
+  }
+}
+
+void Team::AwaitOthers() {
+  const uint32_t phase = phase_.load(std::memory_order_relaxed);
+  if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == members_) {
+    arrived_.store(0, std::memory_order_relaxed);
+    phase_.store(phase + 1, std::memory_order_release);
+    return;
+  }
+  SpinUntil([&] { return phase_.load(std::memory_order_acquire) != phase; });
+}
+
+}  // namespace vitrine::engine

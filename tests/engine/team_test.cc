@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+// Threads that compute together. That they make the bits of one is company.cc's.
+#include "engine/cpu/team.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <new>
+#include <set>
+#include <utility>
+
+#include "engine/cpu/workspace.h"
+#include "tests/engine/gathered.h"
+
+namespace vitrine::engine {
+namespace {
+
+class Does : public Step {
+ public:
+  explicit Does(std::function<void(const Frame&)> what) : what_(std::move(what)) {}
+  void Run(const Frame& frame) const override { what_(frame); }
+
+ private:
+  const std::function<void(const Frame&)> what_;
+};
+
+// Frames of one picture, without buffers, and steps that do these things.
+class TeamTest : public ::testing::Test {
+ protected:
+  void Then(std::function<void(const Frame&)> what) { plan_.steps.push_back(std::make_unique<Does>(std::move(what))); }
+  std::span<Frame> Frames(int members) { return workspace_.Prepare(plan_, kernels_, {&picture_, 1}, 0, members); }
+
+  Plan plan_;
+  const Kernels kernels_ = {};
+  const Picture picture_ = {.data = nullptr, .channels = 1, .height = 1, .width = 1};
+  Workspace workspace_;
+};
+
+TEST_F(TeamTest, SharesAreNextToEachOtherAndAllThereIs) {
+  for (const int members : {1, 2, 3, 7}) {
+    for (const int64_t items : {0, 1, 6, 197}) {
+      int64_t next = 0;
+      for (const Frame& frame : Frames(members)) {
+        const Segment share = frame.Share(items);
+        EXPECT_EQ(share.first, next);
+        EXPECT_LE(share.count, items / members + 1) << "nobody does more than one more than the others";
+        next += share.count;
+      }
+      EXPECT_EQ(next, items);
+    }
+  }
+}
+
+TEST_F(TeamTest, EveryoneDoesEveryStepAndNobodyIsAhead) {
+  constexpr int kMembers = 3, kSteps = 20;
+  std::atomic<int> done[kSteps] = {};
+  std::atomic<bool> ahead = false;
+  for (int step = 0; step < kSteps; ++step) {
+    Then([&, step](const Frame&) {
+      if (step > 0 && done[step - 1] % kMembers != 0) ahead = true;
+      ++done[step];
+    });
+  }
+  testing::Gathered gathered(kMembers);
+  for (int pass = 0; pass < 50; ++pass) gathered.team().Run(plan_, Frames(kMembers));
+  for (const std::atomic<int>& count : done) EXPECT_EQ(count, 50 * kMembers);
+  EXPECT_FALSE(ahead);
+}
+
+TEST_F(TeamTest, FramesDifferInMemberAndScratch) {
+  std::set<const float*> scratch;
+  int leaders = 0;
+  for (const Frame& frame : Frames(4)) {
+    scratch.insert(frame.scratch());
+    leaders += frame.Leads();
+    EXPECT_EQ(frame.members(), 4);
+    EXPECT_EQ(frame.pictures().data(), &picture_);
+  }
+  EXPECT_EQ(leaders, 1);
+}
+
+// 40 MB for each: two would be more than all may have.
+TEST_F(TeamTest, WhoseScratchWouldBeTooMuchHasNoShare) {
+  class Wants : public Step {
+   public:
+    void Run(const Frame&) const override {}
+    int64_t Scratch(const Frame&) const override { return int64_t{10} << 20; }
+  };
+  plan_.steps.push_back(std::make_unique<Wants>());
+  const std::span<Frame> frames = Frames(3);
+  ASSERT_EQ(frames.size(), 3U);
+  EXPECT_EQ(frames[0].Share(197).count, 197);
+  EXPECT_NE(frames[0].scratch(), nullptr);
+  for (const int idle : {1, 2}) {
+    EXPECT_EQ(frames[static_cast<size_t>(idle)].Share(197).count, 0);
+    EXPECT_FALSE(frames[static_cast<size_t>(idle)].Leads());
+  }
+}
+
+TEST_F(TeamTest, WhatAStepThrowsTheLeaderThrows) {
+  int after = 0;
+  Then([](const Frame& frame) {
+    if (!frame.Leads()) throw std::bad_alloc();
+  });
+  Then([&](const Frame&) { ++after; });
+  testing::Gathered gathered(2);
+  EXPECT_THROW(gathered.team().Run(plan_, Frames(2)), std::bad_alloc);
+  EXPECT_EQ(after, 0) << "nothing is made of what is not there";
+  plan_.steps.erase(plan_.steps.begin());
+  std::atomic<int> runs = 0;
+  plan_.steps.front() = std::make_unique<Does>([&](const Frame&) { ++runs; });
+  gathered.team().Run(plan_, Frames(2));
+  EXPECT_EQ(runs, 2) << "the team goes on";
+}
+
+TEST_F(TeamTest, WhoComesLateIsNotWaitedFor) {
+  Team team;
+  EXPECT_EQ(team.Gather(3, absl::Milliseconds(1)), 1);
+  EXPECT_FALSE(team.Join());
+  std::atomic<int> runs = 0;
+  Then([&](const Frame&) { ++runs; });
+  team.Run(plan_, Frames(1));
+  EXPECT_EQ(runs, 1);
+  team.Dismiss();
+}
+
+}  // namespace
+}  // namespace vitrine::engine

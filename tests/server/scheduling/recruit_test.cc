@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// Executors that have nothing to do are sent to a team.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "server/execution/helpers.h"
+#include "server/scheduling/scheduler.h"
+
+namespace vitrine {
+namespace {
+
+// So many executors that wait for work, and join what they are sent to.
+class IdleExecutors {
+ public:
+  IdleExecutors(Scheduler& scheduler, int count) : scheduler_(scheduler) {
+    for (int i = 0; i < count; ++i) {
+      threads_.emplace_back([this] {
+        while (std::optional<Batch> batch = scheduler_.NextBatch()) {
+          if (batch->team != nullptr) batch->team->Join();
+          for (const auto& request : batch->requests) request->Finish(v1::ClassifyResponse());
+        }
+      });
+    }
+    AwaitIdle(count);
+  }
+  ~IdleExecutors() {
+    scheduler_.Stop(absl::ZeroDuration());
+    for (std::thread& thread : threads_) thread.join();
+  }
+  void AwaitIdle(int64_t count) const {
+    while (scheduler_.idle() != count) std::this_thread::yield();
+  }
+
+ private:
+  Scheduler& scheduler_;
+  std::vector<std::thread> threads_;
+};
+
+InferenceRequest Request() {
+  InferenceRequest request;
+  request.model = std::make_shared<LoadedModel>();
+  request.tokens = 10;
+  request.done = [](const absl::StatusOr<v1::ClassifyResponse>&) {};
+  return request;
+}
+
+TEST(Recruit, SendsThoseWhoWaitAndNoMore) {
+  Scheduler scheduler({}, SteadyClock(), /*sweep=*/false);
+  IdleExecutors executors(scheduler, 3);
+  const auto team = std::make_shared<engine::Team>();
+  EXPECT_EQ(scheduler.Recruit(team, 2), 2);
+  EXPECT_LE(scheduler.idle(), 1) << "who is sent is not free";
+  EXPECT_EQ(team->Gather(2, absl::Minutes(1)), 3);
+  executors.AwaitIdle(1);
+  const auto other = std::make_shared<engine::Team>();
+  EXPECT_EQ(scheduler.Recruit(other, 5), 1) << "one is left";
+  EXPECT_EQ(other->Gather(1, absl::Minutes(1)), 2);
+  EXPECT_EQ(scheduler.Recruit(std::make_shared<engine::Team>(), 5), 0);
+  other->Dismiss();
+  team->Dismiss();
+  executors.AwaitIdle(3);
+}
+
+TEST(Recruit, RequestsGoFirst) {
+  Scheduler scheduler({}, SteadyClock(), /*sweep=*/false);
+  scheduler.Submit(Request());
+  EXPECT_EQ(scheduler.Recruit(std::make_shared<engine::Team>(), 1), 0);
+  scheduler.NextBatch()->requests.front()->Finish(v1::ClassifyResponse());
+}
+
+TEST(Recruit, WhoIsBackFromATeamTakesBatches) {
+  Scheduler scheduler({}, SteadyClock(), /*sweep=*/false);
+  IdleExecutors executors(scheduler, 1);
+  engine::Workspace workspace;
+  for (bool came = false; !came;) {  // at once, on a machine that does nothing else
+    executors.AwaitIdle(1);
+    const Helpers helpers(workspace, scheduler, 4);
+    came = helpers.members() == 2;
+    EXPECT_EQ(workspace.team != nullptr, came);
+  }
+  EXPECT_EQ(workspace.team, nullptr);
+  executors.AwaitIdle(1);
+  std::atomic<bool> answered = false;
+  InferenceRequest request = Request();
+  request.done = [&](const absl::StatusOr<v1::ClassifyResponse>& answer) { answered = answer.ok(); };
+  scheduler.Submit(std::move(request));
+  while (!answered) std::this_thread::yield();
+}
+
+TEST(Recruit, WithoutAnybodyOneIsAlone) {
+  Scheduler scheduler({}, SteadyClock(), /*sweep=*/false);
+  engine::Workspace workspace;
+  const Helpers none(workspace, scheduler, 4), unwanted(workspace, scheduler, 0);
+  EXPECT_EQ(none.members(), 1);
+  EXPECT_EQ(unwanted.members(), 1);
+  EXPECT_EQ(workspace.team, nullptr);
+}
+
+}  // namespace
+}  // namespace vitrine
