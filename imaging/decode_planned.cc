@@ -26,13 +26,17 @@ int DecodeDivisor(const v1::Preprocessing& preprocessing, const Geometry& geomet
   return 1;
 }
 
+Size DecodedSize(const v1::Preprocessing& preprocessing, const Geometry& geometry) {
+  const int divisor = DecodeDivisor(preprocessing, geometry);
+  const Size& planned = geometry.original;
+  return {(planned.height + divisor - 1) / divisor, (planned.width + divisor - 1) / divisor};
+}
+
 absl::StatusOr<Image> DecodePlanned(std::string_view bytes, const v1::Preprocessing& preprocessing,
                                     const Geometry& geometry) {
-  const int divisor = DecodeDivisor(preprocessing, geometry);
-  ASSIGN_OR_RETURN(Image image, DecodeReduced(bytes, divisor));
+  ASSIGN_OR_RETURN(Image image, DecodeReduced(bytes, DecodeDivisor(preprocessing, geometry)));
+  if (Size{image.height, image.width} == DecodedSize(preprocessing, geometry)) return image;
   const Size& planned = geometry.original;
-  const Size expected = {(planned.height + divisor - 1) / divisor, (planned.width + divisor - 1) / divisor};
-  if (Size{image.height, image.width} == expected) return image;
   return absl::InvalidArgumentError(absl::StrCat("the picture's header says ", planned.width, "x", planned.height,
                                                  ", its data is ", image.width, "x", image.height));
 }

@@ -15,6 +15,9 @@ namespace vitrine {
 // largest of 1, 2, 4 and 8 that leaves both sides at least twice those of `geometry.scaled`.
 int DecodeDivisor(const v1::Preprocessing& preprocessing, const Geometry& geometry);
 
+// The size that a picture of `geometry` then has: sides are rounded up.
+Size DecodedSize(const v1::Preprocessing& preprocessing, const Geometry& geometry);
+
 // The picture as Preprocess takes it for a model and `geometry`, which was planned for the size in the picture's
 // header. INVALID_ARGUMENT as from Decode, and where the pixels are not of the size that was planned for. Thread-safe.
 absl::StatusOr<Image> DecodePlanned(std::string_view bytes, const v1::Preprocessing& preprocessing,

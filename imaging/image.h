@@ -16,6 +16,14 @@ struct Image {
   std::vector<uint8_t> pixels;
 };
 
+// Rows [top, bottom) and columns [left, right) of a picture.
+struct PicturePart {
+  int top = 0;
+  int bottom = 0;
+  int left = 0;
+  int right = 0;
+};
+
 // What a picture may cost before any of it is decoded.
 struct ImageLimits {
   // Most pixels, width times height. 16 * 2^20 admits 4096 x 4096 and refuses a 17-megapixel photograph.

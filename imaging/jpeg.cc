@@ -9,6 +9,7 @@
 #include <jerror.h>
 #include <jpeglib.h>
 
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -19,8 +20,8 @@ namespace vitrine {
 namespace {
 
 // libjpeg reports errors by calling back, and the callback must not return: it jumps to `escape`. The jump passes
-// libjpeg's own frames and the callbacks below, none of which holds an object with a destructor; the functions that
-// call setjmp hold none either.
+// libjpeg's own frames, the callbacks below and those between setjmp and libjpeg, none of which holds an object with a
+// destructor; the functions that call setjmp hold none either. What JpegRows do is over before libjpeg is called again.
 struct Decoder {
   jpeg_decompress_struct jpeg;
   jpeg_error_mgr errors;
@@ -134,20 +135,56 @@ void CmykRowToRgb(const uint8_t* cmyk, int width, bool inverted, uint8_t* rgb) {
   }
 }
 
-// Decodes every row to `pixels` (rows of `stride` bytes) and reads to the end marker. `cmyk_row` has room for one row
-// of four bytes per pixel; it is used for CMYK alone.
-bool ReadRows(Decoder& decoder, uint8_t* pixels, size_t stride, uint8_t* cmyk_row) {
-  if (setjmp(decoder.escape)) return false;
-  jpeg_start_decompress(&decoder.jpeg);
-  const bool cmyk = decoder.jpeg.out_color_space == JCS_CMYK;
-  const bool inverted = decoder.jpeg.saw_Adobe_marker;
-  while (decoder.jpeg.output_scanline < decoder.jpeg.output_height) {
-    uint8_t* out = pixels + decoder.jpeg.output_scanline * stride;
-    JSAMPROW row = cmyk ? cmyk_row : out;
-    jpeg_read_scanlines(&decoder.jpeg, &row, 1);
-    if (cmyk) CmykRowToRgb(cmyk_row, static_cast<int>(decoder.jpeg.output_width), inverted, out);
+// Whether libjpeg can leave out pixels without a change to the others, and without reading less of the file. With
+// several scans it may smooth across blocks, and at the edge of a crop of oddly sampled colour it makes other pixels.
+bool CanLeaveOut(jpeg_decompress_struct& jpeg) {
+  if (jpeg.out_color_space == JCS_CMYK || jpeg_has_multiple_scans(&jpeg)) return false;
+  for (int c = 0; c < jpeg.num_components; ++c) {
+    const jpeg_component_info& component = jpeg.comp_info[c];
+    if (component.h_samp_factor > (c == 0 ? 2 : 1) || component.v_samp_factor > (c == 0 ? 2 : 1)) return false;
   }
-  jpeg_finish_decompress(&decoder.jpeg);
+  return true;
+}
+
+// Leaves out the columns that `part` does not need. Returns the first that is left. Colour is smoothed between
+// neighbours, and libjpeg takes the crop's edge for the picture's; hence the margin.
+int CropColumns(jpeg_decompress_struct& jpeg, const PicturePart& part) {
+  constexpr int kMargin = 2;  // one sample of colour
+  const int width = static_cast<int>(jpeg.output_width);
+  JDIMENSION left = part.left < kMargin ? 0 : part.left - kMargin;
+  JDIMENSION columns = (part.right + kMargin > width ? width : part.right + kMargin) - left;
+  if (columns < jpeg.output_width) jpeg_crop_scanline(&jpeg, &left, &columns);
+  return static_cast<int>(left);
+}
+
+void ReadRow(Decoder& decoder, uint8_t* cmyk_row, JpegRows& rows) {
+  const int y = static_cast<int>(decoder.jpeg.output_scanline);
+  uint8_t* room = rows.RoomFor(y);
+  JSAMPROW row = cmyk_row != nullptr ? cmyk_row : room;
+  jpeg_read_scanlines(&decoder.jpeg, &row, 1);
+  if (cmyk_row != nullptr) {
+    CmykRowToRgb(cmyk_row, static_cast<int>(decoder.jpeg.output_width), decoder.jpeg.saw_Adobe_marker, room);
+  }
+  rows.Take(y);
+}
+
+// Gives `rows` what they need of `part`, and reads to the end marker. `cmyk_row` has room for one row of four bytes per
+// pixel; it is null unless the picture is CMYK.
+bool ReadRows(Decoder& decoder, const PicturePart& part, uint8_t* cmyk_row, JpegRows& rows) {
+  if (setjmp(decoder.escape)) return false;
+  jpeg_decompress_struct& jpeg = decoder.jpeg;
+  jpeg_start_decompress(&jpeg);
+  const bool leave_out = CanLeaveOut(jpeg);
+  const int left = leave_out ? CropColumns(jpeg, part) : 0;
+  rows.Begin(left, static_cast<int>(jpeg.output_width), jpeg.out_color_space == JCS_GRAYSCALE ? 1 : 3);
+  if (leave_out && part.top > 0) jpeg_skip_scanlines(&jpeg, part.top);
+  while (jpeg.output_scanline < static_cast<JDIMENSION>(part.bottom)) ReadRow(decoder, cmyk_row, rows);
+  // To skip the last row too would be to leave the file there.
+  if (leave_out && jpeg.output_scanline + 1 < jpeg.output_height) {
+    jpeg_skip_scanlines(&jpeg, jpeg.output_height - 1 - jpeg.output_scanline);
+  }
+  while (jpeg.output_scanline < jpeg.output_height) ReadRow(decoder, cmyk_row, rows);
+  jpeg_finish_decompress(&jpeg);
   return true;
 }
 
@@ -155,10 +192,39 @@ absl::Status DamagedJpeg(const Decoder& decoder) {
   return absl::InvalidArgumentError(absl::StrCat("the JPEG is damaged or cut short: ", decoder.message));
 }
 
+class WholeImage : public JpegRows {
+ public:
+  WholeImage(int width, int height) : image_{width, height, 0, {}} {}
+
+  void Begin(int /*left*/, int width, int channels) override {
+    image_.channels = channels;
+    image_.pixels.resize(static_cast<size_t>(width) * image_.height * channels);
+  }
+  uint8_t* RoomFor(int y) override {
+    return image_.pixels.data() + static_cast<ptrdiff_t>(y) * image_.width * image_.channels;
+  }
+  void Take(int /*y*/) override {}
+
+  Image TakeImage() { return std::move(image_); }
+
+ private:
+  Image image_;
+};
+
 }  // namespace
 
 absl::StatusOr<Image> DecodeJpeg(std::string_view bytes, const ImageHeader& header, const ImageLimits& limits,
                                  int divisor) {
+  // libjpeg rounds up as well.
+  const int width = (header.stored_width + divisor - 1) / divisor;
+  const int height = (header.stored_height + divisor - 1) / divisor;
+  WholeImage whole(width, height);
+  RETURN_IF_ERROR(DecodeJpegRows(bytes, header, limits, divisor, {0, height, 0, width}, whole));
+  return whole.TakeImage();
+}
+
+absl::Status DecodeJpegRows(std::string_view bytes, const ImageHeader& header, const ImageLimits& limits, int divisor,
+                            const PicturePart& part, JpegRows& rows) {
   RETURN_IF_ERROR(CheckJpegScans(bytes, limits.max_scans));
   Decoder decoder = {};
   struct Destroy {
@@ -170,18 +236,12 @@ absl::StatusOr<Image> DecodeJpeg(std::string_view bytes, const ImageHeader& head
       decoder.jpeg.image_height != static_cast<JDIMENSION>(header.stored_height)) {
     return absl::InvalidArgumentError("the JPEG is damaged: its headers contradict each other about its size");
   }
-  // libjpeg rounds up as well.
   decoder.jpeg.scale_num = 1;
   decoder.jpeg.scale_denom = static_cast<unsigned int>(divisor);
-  Image image;
-  image.width = (header.stored_width + divisor - 1) / divisor;
-  image.height = (header.stored_height + divisor - 1) / divisor;
-  image.channels = decoder.jpeg.out_color_space == JCS_GRAYSCALE ? 1 : 3;
-  const size_t stride = static_cast<size_t>(image.width) * image.channels;
-  image.pixels.resize(stride * image.height);
-  std::vector<uint8_t> cmyk_row(decoder.jpeg.out_color_space == JCS_CMYK ? size_t{4} * image.width : 0);
-  if (!ReadRows(decoder, image.pixels.data(), stride, cmyk_row.data())) return DamagedJpeg(decoder);
-  return image;
+  const bool cmyk = decoder.jpeg.out_color_space == JCS_CMYK;
+  std::vector<uint8_t> cmyk_row(cmyk ? size_t{4} * header.stored_width : 0);
+  if (!ReadRows(decoder, part, cmyk ? cmyk_row.data() : nullptr, rows)) return DamagedJpeg(decoder);
+  return absl::OkStatus();
 }
 
 }  // namespace vitrine

@@ -2,48 +2,69 @@
 #include "imaging/preprocess.h"
 
 #include <cstddef>
-#include <utility>
 
 namespace vitrine {
 namespace {
 
-void ToGrey(FloatImage& image) {
-  const size_t count = image.values.size() / 3;
-  float* red = image.values.data();
-  const float* green = red + count;
-  const float* blue = green + count;
-  for (size_t i = 0; i < count; ++i) red[i] = 0.299f * red[i] + 0.587f * green[i] + 0.114f * blue[i];
-  image.values.resize(count);
-  image.channels = 1;
+void ToGrey(float* row, int width) {
+  const float* green = row + width;
+  const float* blue = green + width;
+  for (int x = 0; x < width; ++x) row[x] = 0.299f * row[x] + 0.587f * green[x] + 0.114f * blue[x];
 }
 
-std::vector<float> Normalise(FloatImage resized, const v1::Preprocessing& preprocessing) {
-  const int channels = preprocessing.channels();
-  if (channels == 1 && resized.channels == 3) ToGrey(resized);
-  const size_t count = static_cast<size_t>(resized.size.height) * resized.size.width;
-  const bool repeat = resized.channels < channels;
-  std::vector<float> repeated(repeat ? count * channels : 0);
-  float* to = repeat ? repeated.data() : resized.values.data();
-  for (int c = 0; c < channels; ++c, to += count) {
-    const float* from = resized.values.data() + (repeat ? 0 : c * count);
-    const float factor = 1 / (255 * preprocessing.std(c));
-    const float shift = preprocessing.mean(c) / preprocessing.std(c);
-    for (size_t i = 0; i < count; ++i) to[i] = from[i] * factor - shift;
-  }
-  return repeat ? std::move(repeated) : std::move(resized.values);
+template <typename AnyImage>
+std::vector<float> PreprocessRows(const AnyImage& image, Size size, const v1::Preprocessing& preprocessing,
+                                  const Geometry& geometry) {
+  InputRows input(size, preprocessing, geometry);
+  for (int y = 0; y < geometry.input.height; ++y) input.Make(y, image);
+  return input.Take();
 }
 
 }  // namespace
 
+InputRows::InputRows(Size picture, const v1::Preprocessing& preprocessing, const Geometry& geometry)
+    : preprocessing_(preprocessing),
+      geometry_(geometry),
+      resizer_(picture, geometry.scaled, {geometry.top, geometry.left, geometry.input}, preprocessing.interpolation()),
+      resized_(size_t{RowResizer::kMostChannels} * geometry.input.width),
+      values_(static_cast<size_t>(preprocessing.channels()) * geometry.input.height * geometry.input.width) {}
+
+void InputRows::Make(int y, const uint8_t* const* rows, int channels) {
+  resizer_.Resize(y, rows, channels, resized_.data(), geometry_.input.width);
+  Normalise(y, channels);
+}
+
+void InputRows::Make(int y, const Image& picture) {
+  resizer_.Resize(y, picture, resized_.data(), geometry_.input.width);
+  Normalise(y, picture.channels);
+}
+
+void InputRows::Make(int y, const FloatImage& picture) {
+  resizer_.Resize(y, picture, resized_.data(), geometry_.input.width);
+  Normalise(y, picture.channels);
+}
+
+void InputRows::Normalise(int y, int channels) {
+  const int width = geometry_.input.width;
+  const ptrdiff_t plane = static_cast<ptrdiff_t>(geometry_.input.height) * width;
+  if (preprocessing_.channels() == 1 && channels == 3) ToGrey(resized_.data(), width);
+  const bool repeat = channels < preprocessing_.channels();
+  for (int c = 0; c < preprocessing_.channels(); ++c) {
+    const float* from = resized_.data() + (repeat ? 0 : c * width);
+    float* to = values_.data() + c * plane + static_cast<ptrdiff_t>(y) * width;
+    const float factor = 1 / (255 * preprocessing_.std(c));
+    const float shift = preprocessing_.mean(c) / preprocessing_.std(c);
+    for (int x = 0; x < width; ++x) to[x] = from[x] * factor - shift;
+  }
+}
+
 std::vector<float> Preprocess(const Image& image, const v1::Preprocessing& preprocessing, const Geometry& geometry) {
-  const Region region = {geometry.top, geometry.left, geometry.input};
-  return Normalise(ResizeRegion(image, geometry.scaled, region, preprocessing.interpolation()), preprocessing);
+  return PreprocessRows(image, {image.height, image.width}, preprocessing, geometry);
 }
 
 std::vector<float> Preprocess(const FloatImage& image, const v1::Preprocessing& preprocessing,
                               const Geometry& geometry) {
-  const Region region = {geometry.top, geometry.left, geometry.input};
-  return Normalise(ResizeRegion(image, geometry.scaled, region, preprocessing.interpolation()), preprocessing);
+  return PreprocessRows(image, image.size, preprocessing, geometry);
 }
 
 }  // namespace vitrine

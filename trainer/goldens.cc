@@ -4,12 +4,13 @@
 #include <algorithm>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "checkpoint/checkpoint.h"
-#include "imaging/decode_planned.h"
+#include "imaging/decode_input.h"
 #include "imaging/preprocess.h"
 #include "report/png.h"
 #include "report/thumbnail.h"
@@ -22,14 +23,13 @@ namespace {
 
 constexpr int kMostTileSide = 256;
 
-FloatArray ToInput(const Image& picture, const v1::Preprocessing& preprocessing, const Geometry& geometry) {
-  return {.shape = {preprocessing.channels(), geometry.input.height, geometry.input.width},
-          .values = Preprocess(picture, preprocessing, geometry)};
+FloatArray ArrayOf(std::vector<float> input, const v1::Preprocessing& preprocessing, const Geometry& geometry) {
+  return {.shape = {preprocessing.channels(), geometry.input.height, geometry.input.width}, .values = std::move(input)};
 }
 
 absl::StatusOr<FloatArray> EncodedToInput(std::string_view bytes, const v1::Preprocessing& preprocessing) {
-  ASSIGN_OR_RETURN(const PlannedPicture planned, PlanAndDecode(bytes, preprocessing));
-  return ToInput(planned.image, preprocessing, planned.geometry);
+  ASSIGN_OR_RETURN(PlannedInput planned, PlanAndDecodeInput(bytes, preprocessing));
+  return ArrayOf(std::move(planned.values), preprocessing, planned.geometry);
 }
 
 // Six pictures side by side and above each other, so that the golden passes through the resize as well. Each
@@ -76,8 +76,8 @@ absl::StatusOr<Safetensors> MakeGoldens(const v1::Recipe& recipe, const Model& m
     // Two pictures of different classes where the set is sorted by class.
     for (const int64_t index : {test.size() / 7, test.size() * 5 / 7}) {
       ASSIGN_OR_RETURN(const PlannedPicture picture, ReadForEvaluation(test, index, preprocessing, size));
-      golden.tensors[absl::StrCat("input.", next++)] =
-          StoredOf(ToInput(picture.image, preprocessing, picture.geometry));
+      golden.tensors[absl::StrCat("input.", next++)] = StoredOf(
+          ArrayOf(Preprocess(picture.image, preprocessing, picture.geometry), preprocessing, picture.geometry));
     }
   }
   ASSIGN_OR_RETURN(const std::string file, test.encoded(test.size() / 3));

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "imaging/decode.h"
+#include "imaging/decode_input.h"
 #include "imaging/decode_planned.h"
 #include "imaging/preprocess.h"
 #include "imaging/raw_pixels.h"
@@ -77,12 +78,16 @@ absl::StatusOr<PictureInput> NormalizedToInput(const v1::RawTensor& raw) {
   return input;
 }
 
-template <typename AnyImage>
-PictureInput ImageToInput(const AnyImage& image, const v1::Preprocessing& preprocessing, const Geometry& geometry) {
+PictureInput InputOf(std::vector<float> values, const v1::Preprocessing& preprocessing, const Geometry& geometry) {
   PictureInput input;
-  input.values = Preprocess(image, preprocessing, geometry);
+  input.values = std::move(values);
   input.pixels = {input.values.data(), preprocessing.channels(), geometry.input.height, geometry.input.width};
   return input;
+}
+
+template <typename AnyImage>
+PictureInput ImageToInput(const AnyImage& image, const v1::Preprocessing& preprocessing, const Geometry& geometry) {
+  return InputOf(Preprocess(image, preprocessing, geometry), preprocessing, geometry);
 }
 
 // A batch holds the inputs of all its requests; originals are a thousand times larger, so only overlays keep theirs.
@@ -108,23 +113,25 @@ absl::StatusOr<PictureInput> MakePictureInput(const v1::ClassifyRequest& request
     if (Draws(request)) input.picture = std::make_shared<const Image>(std::move(image));
     return input;
   }
+  if (!Draws(request)) {
+    ASSIGN_OR_RETURN(std::vector<float> values, DecodeInput(request.image(), preprocessing, geometry));
+    return InputOf(std::move(values), preprocessing, geometry);
+  }
   ASSIGN_OR_RETURN(Image image, DecodePlanned(request.image(), preprocessing, geometry));
   PictureInput input = ImageToInput(image, preprocessing, geometry);
-  if (Draws(request)) {
-    // Drawn on whole, whatever the model was given: whether maps are asked for does not change the answer.
-    if (DecodeDivisor(preprocessing, geometry) > 1) {
-      ASSIGN_OR_RETURN(image, Decode(request.image()));
-    }
-    input.picture = std::make_shared<const Image>(std::move(image));
+  // Drawn on whole, whatever the model was given: whether maps are asked for does not change the answer.
+  if (DecodeDivisor(preprocessing, geometry) > 1) {
+    ASSIGN_OR_RETURN(image, Decode(request.image()));
   }
+  input.picture = std::make_shared<const Image>(std::move(image));
   return input;
 }
 
 absl::StatusOr<FloatArray> EncodedPictureToInput(std::string_view picture, const v1::Preprocessing& preprocessing) {
-  ASSIGN_OR_RETURN(const PlannedPicture planned, PlanAndDecode(picture, preprocessing));
-  PictureInput input = ImageToInput(planned.image, preprocessing, planned.geometry);
-  return FloatArray{.shape = {input.pixels.channels, input.pixels.height, input.pixels.width},
-                    .values = std::move(input.values)};
+  ASSIGN_OR_RETURN(PlannedInput planned, PlanAndDecodeInput(picture, preprocessing));
+  const Size input = planned.geometry.input;
+  return FloatArray{.shape = {preprocessing.channels(), input.height, input.width},
+                    .values = std::move(planned.values)};
 }
 
 }  // namespace vitrine

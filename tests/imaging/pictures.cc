@@ -63,8 +63,9 @@ void Configure(jpeg_compress_struct& jpeg, const Image& image, const JpegOptions
     jpeg.write_Adobe_marker = options.adobe;
   }
   for (int c = 0; c < jpeg.num_components; ++c) {
-    const int factor = options.subsample && c == 0 ? 2 : 1;
-    jpeg.comp_info[c].h_samp_factor = jpeg.comp_info[c].v_samp_factor = factor;
+    const int factor = options.subsample ? 2 : 1;
+    jpeg.comp_info[c].h_samp_factor = c > 0 ? 1 : options.across > 0 ? options.across : factor;
+    jpeg.comp_info[c].v_samp_factor = c > 0 ? 1 : options.down > 0 ? options.down : factor;
   }
   jpeg.restart_in_rows = options.restart_rows;
   if (options.progressive) jpeg_simple_progression(&jpeg);

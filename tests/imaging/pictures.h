@@ -26,8 +26,10 @@ std::string ExifBlock(int orientation, bool little_endian = true);
 struct JpegOptions {
   int quality = 95;
   bool progressive = false;
-  bool subsample = false;  // 4:2:0
-  int restart_rows = 0;    // MCU rows between restart markers
+  bool subsample = false;  // 4:2:0, where the factors below are not given
+  int across = 0;          // how many times as many columns and rows the first component has as the others
+  int down = 0;
+  int restart_rows = 0;  // MCU rows between restart markers
   std::optional<std::string> exif = {};
   int scans = 0;      // above 0: a progressive file of exactly so many scans
   bool cmyk = false;  // four components, of which `image` gives the first three, as stored

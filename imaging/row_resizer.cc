@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "imaging/row_resizer.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+// The loops below are compiled for AVX2 and for any processor; the loader picks one. Sanitizers run before the loader's
+// choice is made, so they get the plain one. No fused multiply-add is used in either, hence equal bits.
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) && \
+    !defined(__clang__)
+#define VITRINE_PER_PROCESSOR __attribute__((target_clones("avx2", "default")))
+#else
+#define VITRINE_PER_PROCESSOR
+#endif
+
+namespace vitrine {
+namespace {
+
+constexpr int kLanes = 8;
+
+double Triangle(double x) {
+  return std::max(0.0, 1 - std::abs(x));
+}
+
+double Keys(double x) {
+  constexpr double a = -0.5;
+  x = std::abs(x);
+  if (x < 1) return ((a + 2) * x - (a + 3)) * x * x + 1;
+  if (x < 2) return ((a * x - 5 * a) * x + 8 * a) * x - 4 * a;
+  return 0;
+}
+
+// For the outputs [from, from + outputs) of an axis that is resized from `in` to `out`.
+ResizeFilter MakeFilter(int in, int out, int from, int outputs, v1::Interpolation interpolation) {
+  const auto kernel = interpolation == v1::BICUBIC ? Keys : Triangle;
+  const double radius = interpolation == v1::BICUBIC ? 2 : 1;
+  const double scale = static_cast<double>(in) / out;
+  const double stretch = std::max(1.0, scale);
+  const double support = radius * stretch;
+  const int most_taps = std::min(in, static_cast<int>(std::ceil(support)) * 2 + 1);
+  ResizeFilter filter;
+  filter.taps = (most_taps + kLanes - 1) / kLanes * kLanes;
+  filter.weights.resize(static_cast<size_t>(filter.taps) * outputs);
+  filter.begin = in;
+  std::vector<double> values(most_taps);
+  for (int i = 0; i < outputs; ++i) {
+    const double center = scale * (from + i + 0.5);
+    // NOLINTBEGIN(bugprone-incorrect-roundings): Pillow cuts off as well, and its bits are wanted
+    const int first = std::max(0, static_cast<int>(center - support + 0.5));
+    const int end = std::min(in, static_cast<int>(center + support + 0.5));
+    // NOLINTEND(bugprone-incorrect-roundings)
+    double sum = 0;
+    for (int t = first; t < end; ++t) sum += values[t - first] = kernel((t - center + 0.5) / stretch);
+    float* weights = &filter.weights[static_cast<size_t>(i) * filter.taps];
+    for (int t = 0; t < end - first; ++t) weights[t] = static_cast<float>(values[t] / sum);
+    filter.first.push_back(first);
+    filter.count.push_back(end - first);
+    filter.begin = std::min(filter.begin, first);
+    filter.end = std::max(filter.end, end);
+    filter.most_taps = std::max(filter.most_taps, end - first);
+  }
+  return filter;
+}
+
+// A few rows, four at most, times their weights, added to the sums in this order; to zero where they are the first.
+template <typename T, int kRows, bool kFirst>
+inline __attribute__((always_inline)) void AddFewRows(const T* const* rows, const float* weights, int width,
+                                                      float* __restrict sums) {
+  const T* row[kRows];
+  float weight[kRows];
+  std::copy_n(rows, kRows, row);
+  std::copy_n(weights, kRows, weight);
+  for (int x = 0; x < width; ++x) {
+    float sum = kFirst ? 0.0f : sums[x];
+    for (int r = 0; r < kRows; ++r) sum += weight[r] * static_cast<float>(row[r][x]);
+    sums[x] = sum;
+  }
+}
+
+template <typename T, bool kFirst>
+inline __attribute__((always_inline)) void AddUpToFourRows(const T* const* rows, const float* weights, int count,
+                                                           int width, float* sums) {
+  if (count == 1) AddFewRows<T, 1, kFirst>(rows, weights, width, sums);
+  if (count == 2) AddFewRows<T, 2, kFirst>(rows, weights, width, sums);
+  if (count == 3) AddFewRows<T, 3, kFirst>(rows, weights, width, sums);
+  if (count >= 4) AddFewRows<T, 4, kFirst>(rows, weights, width, sums);
+}
+
+// sums[x] = weights[0] * row 0 at x + weights[1] * row 1 at x + ..., added in this order. Four rows at a time, so that
+// the sums are loaded and stored a quarter as often.
+template <typename T>
+inline __attribute__((always_inline)) void AddRowsInline(const T* const* rows, const float* weights, int count,
+                                                         int width, float* sums) {
+  AddUpToFourRows<T, true>(rows, weights, count, width, sums);
+  for (int t = 4; t < count; t += 4) AddUpToFourRows<T, false>(rows + t, weights + t, count - t, width, sums);
+}
+
+VITRINE_PER_PROCESSOR void AddRows(const uint8_t* const* rows, const float* weights, int count, int width,
+                                   float* sums) {
+  AddRowsInline(rows, weights, count, width, sums);
+}
+
+VITRINE_PER_PROCESSOR void AddRows(const float* const* rows, const float* weights, int count, int width, float* sums) {
+  AddRowsInline(rows, weights, count, width, sums);
+}
+
+// One row along x. Tap t is added to sum t % 8, and the eight sums in the order below; FilterColours keeps to it. `row`
+// holds the inputs from filter.begin on, and kLanes readable floats more than it needs.
+VITRINE_PER_PROCESSOR void FilterRow(const float* row, const ResizeFilter& filter, int outputs, float* out) {
+  typedef float Lanes __attribute__((vector_size(kLanes * sizeof(float))));
+  for (int x = 0; x < outputs; ++x) {
+    const float* in = row + (filter.first[x] - filter.begin);
+    const float* weights = &filter.weights[static_cast<size_t>(x) * filter.taps];
+    Lanes sums = {};
+    for (int t = 0; t < filter.count[x]; t += kLanes) {
+      Lanes values, factors;
+      std::memcpy(&values, in + t, sizeof(values));
+      std::memcpy(&factors, weights + t, sizeof(factors));
+      sums += values * factors;
+    }
+    out[x] = ((sums[0] + sums[4]) + (sums[1] + sums[5])) + ((sums[2] + sums[6]) + (sums[3] + sums[7]));
+  }
+}
+
+// A pixel's three colours, and a fourth float that counts for nothing.
+typedef float Colours __attribute__((vector_size(4 * sizeof(float))));
+
+inline __attribute__((always_inline)) Colours Tap(const float* in, const float* weights, int t) {
+  Colours colours;
+  std::memcpy(&colours, in + ptrdiff_t{3} * t, sizeof(colours));
+  return colours * weights[t];
+}
+
+// The sum of one output's `count` taps. kMost is the most taps of any output where that is 4 or 8, else 0. Weights to
+// spare are 0, so the sums that they would go to are left out. No zero gets another sign by that: some weight is
+// positive, and a column's sum is never -0.
+template <int kMost>
+inline __attribute__((always_inline)) Colours SumTaps(const float* in, const float* weights, int count) {
+  const auto tap = [&](int t) __attribute__((always_inline)) {
+    return Tap(in, weights, t);
+  };
+  if constexpr (kMost == 4) return (tap(0) + tap(1)) + (tap(2) + tap(3));
+  if constexpr (kMost == 8) {
+    return ((tap(0) + tap(4)) + (tap(1) + tap(5))) + ((tap(2) + tap(6)) + (tap(3) + tap(7)));
+  }
+  Colours s0 = {}, s1 = {}, s2 = {}, s3 = {}, s4 = {}, s5 = {}, s6 = {}, s7 = {};
+  for (int t = 0; t < count; t += kLanes) {
+    s0 += tap(t), s1 += tap(t + 1), s2 += tap(t + 2), s3 += tap(t + 3);
+    s4 += tap(t + 4), s5 += tap(t + 5), s6 += tap(t + 6), s7 += tap(t + 7);
+  }
+  return ((s0 + s4) + (s1 + s5)) + ((s2 + s6) + (s3 + s7));
+}
+
+template <int kMost>
+inline __attribute__((always_inline)) void FilterColoursInline(const float* row, const ResizeFilter& filter,
+                                                               int outputs, float* out, ptrdiff_t plane) {
+  for (int x = 0; x < outputs; ++x, ++out) {
+    const float* in = row + ptrdiff_t{3} * (filter.first[x] - filter.begin);
+    const Colours sum = SumTaps<kMost>(in, &filter.weights[static_cast<size_t>(x) * filter.taps], filter.count[x]);
+    out[0] = sum[0];
+    out[plane] = sum[1];
+    out[2 * plane] = sum[2];
+  }
+}
+
+// FilterRow of three interleaved channels, bit by bit, without taking them apart: a lane is a colour, and a tap costs
+// one multiplication for all three. `row` has 3 * kLanes + 1 readable floats more than it needs.
+VITRINE_PER_PROCESSOR void FilterColours(const float* row, const ResizeFilter& filter, int outputs, float* out,
+                                         ptrdiff_t plane) {
+  if (filter.most_taps <= 4) return FilterColoursInline<4>(row, filter, outputs, out, plane);
+  if (filter.most_taps <= 8) return FilterColoursInline<8>(row, filter, outputs, out, plane);
+  FilterColoursInline<0>(row, filter, outputs, out, plane);
+}
+
+}  // namespace
+
+RowResizer::RowResizer(Size from, Size to, const Region& region, v1::Interpolation interpolation)
+    : down_(MakeFilter(from.height, to.height, region.top, region.size.height, interpolation)),
+      along_(MakeFilter(from.width, to.width, region.left, region.size.width, interpolation)),
+      sums_(static_cast<size_t>(along_.end - along_.begin) * kMostChannels + kMostChannels * kLanes + 1),
+      bytes_(down_.most_taps),
+      floats_(down_.most_taps) {}
+
+// Down the columns first: that pass reads whole rows at a time, and it leaves only the output's rows to the other.
+template <typename T>
+void RowResizer::ResizeRows(int y, const T* const* rows, int channels, float* out, ptrdiff_t plane) {
+  AddRows(rows, &down_.weights[static_cast<size_t>(y) * down_.taps], down_.count[y],
+          (along_.end - along_.begin) * channels, sums_.data());
+  if (channels == 1) {
+    FilterRow(sums_.data(), along_, width(), out);
+  } else {
+    FilterColours(sums_.data(), along_, width(), out, plane);
+  }
+}
+
+template <typename T>
+const T* const* RowResizer::RowsOf(int y, const T* picture, ptrdiff_t stride, int channels,
+                                   std::vector<const T*>& rows) const {
+  for (int row = first_of(y); row < end_of(y); ++row) {
+    rows[row - first_of(y)] = picture + row * stride + static_cast<ptrdiff_t>(along_.begin) * channels;
+  }
+  return rows.data();
+}
+
+void RowResizer::Resize(int y, const uint8_t* const* rows, int channels, float* out, ptrdiff_t plane) {
+  ResizeRows(y, rows, channels, out, plane);
+}
+
+void RowResizer::Resize(int y, const Image& picture, float* out, ptrdiff_t plane) {
+  const ptrdiff_t stride = static_cast<ptrdiff_t>(picture.width) * picture.channels;
+  ResizeRows(y, RowsOf(y, picture.pixels.data(), stride, picture.channels, bytes_), picture.channels, out, plane);
+}
+
+void RowResizer::Resize(int y, const FloatImage& picture, float* out, ptrdiff_t plane) {
+  const ptrdiff_t values = static_cast<ptrdiff_t>(picture.size.height) * picture.size.width;
+  for (int c = 0; c < picture.channels; ++c) {
+    const float* from = picture.values.data() + c * values;
+    ResizeRows(y, RowsOf(y, from, picture.size.width, 1, floats_), 1, out + c * plane, plane);
+  }
+}
+
+}  // namespace vitrine
