@@ -20,7 +20,6 @@
 #include "base/status_macros.h"
 #include "engine/backend.h"
 #include "models/attention_maps.h"
-#include "server/execution/helpers.h"
 #include "server/observability/log.h"
 #include "server/observability/metrics.h"
 #include "server/request/out_of_memory.h"
@@ -206,7 +205,11 @@ class BatchRun {
     }
     compute_ = context_.clock.Now() - begin;
     // Under load, when predictions count, nobody helps; and what several lose by waiting for each other is no cost.
-    if (members == 1) model_->cost->ObserveCompute(tokens, compute_);
+    if (members == 1) {
+      model_->cost->ObserveCompute(tokens, compute_);
+    } else {
+      context_.help->Note(compute_, model_->cost->PredictBatch(tokens));
+    }
     // What callers send to a version by its name may be other pictures than the rest get.
     const auto is_routed = [](const Item& item) { return item.request->is_routed; };
     if (std::all_of(items_.begin(), items_.end(), is_routed)) model_->outcomes->compute.Add(images, members * compute_);
@@ -223,7 +226,8 @@ class BatchRun {
 
   // Those who wait for work compute with this executor, where that is worth waking them for.
   std::optional<Helpers> Recruit(int64_t tokens) const {
-    if (context_.scheduler == nullptr || context_.most_helpers == 0) return std::nullopt;
+    if (context_.scheduler == nullptr || context_.most_helpers == 0 || !context_.help->IsWorthwhile())
+      return std::nullopt;
     int64_t together = std::min(tokens, kTogether);
     bool is_urgent = false;
     for (const Item& item : items_) {

@@ -7,6 +7,7 @@
 #include "absl/status/statusor.h"
 #include "engine/cpu/workspace.h"
 #include "server/clock.h"
+#include "server/execution/helpers.h"
 #include "server/request/inference_request.h"
 #include "server/scheduling/scheduler.h"
 
@@ -26,6 +27,7 @@ struct BatchContext {
   bool log_batches = false;
   // Whose idle executors may compute with this one, and how many of them; null: none.
   Scheduler* scheduler = nullptr;
+  HelpRecord* help = nullptr;  // where there is a scheduler
   int most_helpers = 0;
 };
 

@@ -114,7 +114,8 @@ void ExecutorPool::Run(int index, int core) {
   engine::Workspace workspace;
   Worker& worker = *workers_[index];
   const int width = options_.lane_width == 0 ? threads() : std::min(options_.lane_width, threads());
-  const BatchContext context{workspace, index, responder_, clock_, options_.log_batches, &scheduler_, width - 1};
+  const BatchContext context{workspace,   index,  responder_, clock_, options_.log_batches,
+                             &scheduler_, &help_, width - 1};
   while (std::optional<Batch> batch = NextBatch()) {
     const int64_t begin = absl::ToUnixNanos(clock_.Now());
     worker.busy_since.store(begin, std::memory_order_release);

@@ -78,6 +78,7 @@ class ExecutorPool {
   Scheduler& scheduler_;
   const Responder responder_;
   const Clock& clock_;
+  HelpRecord help_{clock_};
   std::vector<std::unique_ptr<Worker>> workers_;
   std::optional<Ticker> watch_;  // last: it looks at the workers
 };

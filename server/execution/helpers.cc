@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/execution/helpers.h"
 
+#include <algorithm>
 #include <new>
 #include <utility>
 
@@ -10,7 +11,18 @@ namespace {
 // Waking a thread takes some 50 us; one that takes longer has no core.
 constexpr absl::Duration kPatience = absl::Microseconds(200);
 
+// What a helped batch may take of its time alone to have been worth it.
+constexpr double kWorth = 0.9;
+constexpr absl::Duration kShortestPause = absl::Milliseconds(100);
+constexpr int kMostDoublings = 7;
+
 }  // namespace
+
+void HelpRecord::Note(absl::Duration spent, absl::Duration alone) {
+  if (spent <= kWorth * alone) return in_vain_.store(0, std::memory_order_relaxed);
+  const int in_vain = std::min(in_vain_.fetch_add(1, std::memory_order_relaxed), kMostDoublings);
+  not_before_.store(absl::ToUnixNanos(clock_.Now() + (1 << in_vain) * kShortestPause), std::memory_order_relaxed);
+}
 
 Helpers::Helpers(engine::Workspace& workspace, Scheduler& scheduler, int64_t most) : workspace_(workspace) {
   if (most < 1) return;

@@ -2,13 +2,32 @@
 #ifndef VITRINE_SERVER_EXECUTION_HELPERS_H_
 #define VITRINE_SERVER_EXECUTION_HELPERS_H_
 
+#include <atomic>
 #include <memory>
 
 #include "engine/cpu/team.h"
 #include "engine/cpu/workspace.h"
+#include "server/clock.h"
 #include "server/scheduling/scheduler.h"
 
 namespace vitrine {
+
+// Whether help is worth asking for, by what it brought of late: where others run on the cores too, who waits at every
+// step for a thread without a core loses more than it gains. Thread-safe.
+class HelpRecord {
+ public:
+  explicit HelpRecord(const Clock& clock) : clock_(clock) {}
+
+  bool IsWorthwhile() const { return absl::ToUnixNanos(clock_.Now()) >= not_before_.load(std::memory_order_relaxed); }
+  // A batch that was helped took `spent`, and would have taken `alone` as predicted. Where nothing was gained the next
+  // is helped only after a tenth of a second, and twice as long each time, up to 13 s.
+  void Note(absl::Duration spent, absl::Duration alone);
+
+ private:
+  const Clock& clock_;
+  std::atomic<int64_t> not_before_ = 0;  // nanoseconds of the clock
+  std::atomic<int> in_vain_ = 0;         // one after the other
+};
 
 // Idle executors that compute with the one whose workspace it is, for as long as this lives. One thread's.
 class Helpers {

@@ -93,6 +93,25 @@ TEST(Recruit, WhoIsBackFromATeamTakesBatches) {
   while (!answered) std::this_thread::yield();
 }
 
+TEST(HelpRecord, WhatWasInVainIsNotTriedAgainSoon) {
+  FakeClock clock;
+  HelpRecord record(clock);
+  EXPECT_TRUE(record.IsWorthwhile());
+  record.Note(absl::Milliseconds(90), absl::Milliseconds(100));
+  EXPECT_TRUE(record.IsWorthwhile());
+  for (const int pause : {100, 200, 400, 800, 1600, 3200, 6400, 12800, 12800}) {
+    record.Note(absl::Milliseconds(91), absl::Milliseconds(100));
+    clock.Advance(absl::Milliseconds(pause) - absl::Nanoseconds(1));
+    EXPECT_FALSE(record.IsWorthwhile()) << pause;
+    clock.Advance(absl::Nanoseconds(1));
+    EXPECT_TRUE(record.IsWorthwhile()) << pause;
+  }
+  record.Note(absl::Milliseconds(50), absl::Milliseconds(100));
+  record.Note(absl::Milliseconds(100), absl::Milliseconds(100));
+  clock.Advance(absl::Milliseconds(100));
+  EXPECT_TRUE(record.IsWorthwhile()) << "one that was worth it makes up for those before";
+}
+
 TEST(Recruit, WithoutAnybodyOneIsAlone) {
   Scheduler scheduler({}, SteadyClock(), /*sweep=*/false);
   engine::Workspace workspace;
