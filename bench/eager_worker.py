@@ -8,6 +8,7 @@ import argparse
 import torch
 
 import peer_model
+import peer_protocol
 
 
 def main():
@@ -19,9 +20,9 @@ def main():
     batches = peer_model.batches(arguments)
     with torch.inference_mode():
         [model(batch) for batch in batches]
-        peer_model.serve(sum(map(len, batches)), f"PyTorch {torch.__version__} eager, {arguments.form}",
-                         lambda: [model(batch) for batch in batches],
-                         lambda: torch.cat([model(batch) for batch in batches]).tolist())
+        peer_protocol.serve(sum(map(len, batches)), f"PyTorch {torch.__version__} eager, {arguments.form}",
+                            lambda: [model(batch) for batch in batches],
+                            lambda: torch.cat([model(batch) for batch in batches]).tolist())
 
 
 main()

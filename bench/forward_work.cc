@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <ATen/core/Tensor.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <fstream>
+#include <numeric>
 #include <utility>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
 #include "base/status_macros.h"
 #include "bench/stored_model.h"
 #include "bench/work.h"
@@ -65,16 +69,58 @@ absl::Status ByReference(const std::shared_ptr<const Model>& model, const ImageB
   return absl::OkStatus();
 }
 
-// A batch and what computes it. The pictures are views of the images.
+// Images that are computed together. The pictures are views of them.
 struct CompiledBatch {
+  std::vector<size_t> images;
+  std::vector<engine::Picture> pictures;
+  std::vector<float> logits;
+};
+
+// Batches and what computes them, in turn.
+struct CompiledBatches {
   engine::Engine engine;
   engine::Workspace workspace;
   ImageBatch images;
-  std::vector<engine::Picture> pictures;
-  std::vector<float> logits;
+  std::vector<CompiledBatch> batches;
 
-  void Run() { engine.Run(pictures, workspace, logits.data()); }
+  void Run() {
+    for (CompiledBatch& batch : batches) engine.Run(batch.pictures, workspace, batch.logits.data());
+  }
+
+  // In the order of the images.
+  std::vector<std::string> Results() const {
+    std::vector<std::string> lines(images.size());
+    for (const CompiledBatch& batch : batches) {
+      std::vector<std::string> own = Lines(batch.logits.data(), batch.images.size(), engine.plan().classes);
+      for (size_t i = 0; i < own.size(); ++i) lines[batch.images[i]] = std::move(own[i]);
+    }
+    return lines;
+  }
 };
+
+// By ForwardOptions::batches; each image is in one of them.
+absl::StatusOr<std::vector<std::vector<size_t>>> Divide(size_t images, const std::vector<std::string>& batches) {
+  std::vector<std::vector<size_t>> divided;
+  std::vector<int> seen(images, 0);
+  for (const std::string& batch : batches) {
+    divided.emplace_back();
+    for (const absl::string_view part : absl::StrSplit(batch, ',')) {
+      size_t image = 0;
+      if (!absl::SimpleAtoi(part, &image) || image >= images || seen[image]++ > 0) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("batch \"", batch, "\": write each number below ", images, " once"));
+      }
+      divided.back().push_back(image);
+    }
+  }
+  if (divided.empty()) {
+    divided.emplace_back(images);
+    std::iota(divided.back().begin(), divided.back().end(), size_t{0});
+  } else if (std::count(seen.begin(), seen.end(), 0) > 0) {
+    return absl::InvalidArgumentError("some image is in no batch");
+  }
+  return divided;
+}
 
 absl::StatusOr<cpu::CpuPath> PathOf(const std::string& isa) {
   const std::vector<cpu::CpuPath> paths = cpu::SupportedPaths();
@@ -97,20 +143,24 @@ absl::Status ByEngine(const Model& model, const ImageBatch& images, const Forwar
   for (const at::Tensor& weight : model.weights()) weights.push_back(weight.const_data_ptr<float>());
   ASSIGN_OR_RETURN(engine::Engine engine,
                    engine::Engine::Make(model.program(), weights, path, {.precision = precision, .kept = {}}));
-  engine::Workspace workspace;
-  const int64_t classes = engine.plan().classes;
-  auto batch = std::make_shared<CompiledBatch>(CompiledBatch{std::move(engine), std::move(workspace), images, {}, {}});
-  for (const at::Tensor& image : batch->images) {
-    batch->pictures.push_back({image.const_data_ptr<float>(), static_cast<int>(image.size(0)),
-                               static_cast<int>(image.size(1)), static_cast<int>(image.size(2))});
+  ASSIGN_OR_RETURN(const std::vector<std::vector<size_t>> divided, Divide(images.size(), forward.batches));
+  const auto classes = static_cast<size_t>(engine.plan().classes);
+  auto all = std::make_shared<CompiledBatches>(CompiledBatches{std::move(engine), {}, images, {}});
+  for (const std::vector<size_t>& numbers : divided) {
+    CompiledBatch batch{numbers, {}, std::vector<float>(numbers.size() * classes)};
+    for (const size_t number : numbers) {
+      const at::Tensor& image = all->images[number];
+      batch.pictures.push_back({image.const_data_ptr<float>(), static_cast<int>(image.size(0)),
+                                static_cast<int>(image.size(1)), static_cast<int>(image.size(2))});
+    }
+    all->batches.push_back(std::move(batch));
   }
-  batch->logits.resize(images.size() * static_cast<size_t>(classes));
-  batch->Run();
-  work.repeat = [batch] {
-    batch->Run();
+  all->Run();
+  work.repeat = [all] {
+    all->Run();
     return absl::OkStatus();
   };
-  work.results = [batch, classes] { return Lines(batch->logits.data(), batch->images.size(), classes); };
+  work.results = [all] { return all->Results(); };
   return absl::OkStatus();
 }
 
@@ -121,6 +171,9 @@ absl::StatusOr<Work> ForwardWork(const std::string& repository, const std::strin
   ASSIGN_OR_RETURN(const std::shared_ptr<const Model> model, ReadNewest(repository, name));
   ASSIGN_OR_RETURN(const ImageBatch images, DrawInputs(*model, forward.sizes));
   if (!forward.save_inputs.empty()) RETURN_IF_ERROR(Save(images, forward.save_inputs));
+  if (!forward.compiled && !forward.batches.empty()) {
+    return absl::InvalidArgumentError("--batches wants --compiled");
+  }
   Work work;
   work.description = absl::StrCat("forward of ", name, ", a batch of ", images.size());
   work.images = static_cast<int>(images.size());

@@ -2,7 +2,6 @@
 """The PyTorch model that a peer of bench_worker computes with, by the options that all peers share, and its inputs."""
 import pathlib
 import sys
-import time
 
 import torch
 from safetensors.torch import load_file
@@ -45,29 +44,17 @@ def load_timm(arguments):
     return model.eval()
 
 
+def images(arguments):
+    inputs = load_file(arguments.inputs)
+    return [inputs[name] for name in sorted(inputs)]
+
+
 def batches(arguments):
     """Neighbours of equal size, stacked."""
-    inputs = load_file(arguments.inputs)
     groups = []
-    for image in (inputs[name] for name in sorted(inputs)):
+    for image in images(arguments):
         if groups and groups[-1][0].shape == image.shape:
             groups[-1].append(image)
         else:
             groups.append([image])
     return [torch.stack(same) for same in groups]
-
-
-def serve(count, description, forward, logits):
-    """The protocol of bench/work.h: forward() is what is timed, logits() the rows that it computes."""
-    print("ready", count, description, flush=True)
-    for line in sys.stdin:
-        command = line.split()
-        if command[0] == "run":
-            start = time.perf_counter()
-            for _ in range(int(command[1])):
-                forward()
-            print(f"{time.perf_counter() - start:.9f}", flush=True)
-        else:
-            for row in logits():
-                print(*(f"{value:.9g}" for value in row))
-            print(flush=True)

@@ -4,7 +4,7 @@ import os
 import pathlib
 import sys
 
-from driver import against, command, engine, footprint, forward, generator, maps, published, ratio_plot, reference, report, service, stages, stalls, training
+from driver import against, command, decode, engine, footprint, forward, generator, maps, mix, published, ratio_plot, reference, report, servers, service, stages, stalls, training
 from driver.setup import ROOT, Setup
 
 PARTS = {
@@ -13,6 +13,8 @@ PARTS = {
     "narrow": ("The CPU engine against OpenVINO, bf16 and int8", engine.measure_narrow),
     "reference": ("The CPU engine against the reference, fp32", reference.measure),
     "service": ("Service", service.measure),
+    "mix": ("Pictures of four sizes through one engine, fp32 and bf16", mix.measure),
+    "servers": ("Our server against one of grpc.aio with OpenVINO, bf16 and int8", servers.measure),
     "maps": ("One caller in eight asks for attention maps", maps.measure),
     "null": ("Transport alone", service.measure_null),
     "generator": ("The load generator itself, against a server that does nothing", generator.measure),
@@ -20,9 +22,10 @@ PARTS = {
     "footprint": ("Start and memory", footprint.measure),
     "published": ("Published models: timm, mixed batches, memory", published.measure),
     "training": ("Training against PyTorch, packed batches against padded ones", training.measure),
+    "decode": ("From a JPEG to a 224x224 input", decode.measure),
     "stages": ("Stages, without a goal", stages.measure),
 }
-PLOTTED = {"engine", "narrow"}
+PLOTTED = {"engine", "narrow", "mix", "decode"}
 AGAINST = {"against": ("Against another build", against.measure)}
 
 

@@ -41,14 +41,14 @@ def run(*command):
         raise RuntimeError(f"{' '.join(map(str, command))}: {done.stderr.strip()}")
 
 
-def import_from_timm(setup, repository, name, architecture):
-    """Publishes timm's initial weights; returns the file that holds them."""
+def import_from_timm(setup, repository, name, architecture, drawn=(), flags=()):
+    """Publishes timm's initial weights; returns the file that holds them. `flags` go to the import, `drawn` to timm_weights.py."""
     weights = setup.scratch / f"{architecture}.safetensors"
     labels = setup.scratch / "labels.txt"
     labels.write_text("".join(f"class {i}\n" for i in range(1000)))
-    run(setup.python, setups.ROOT / "bench" / "timm_weights.py", architecture, weights)
+    run(setup.python, setups.ROOT / "bench" / "timm_weights.py", architecture, weights, *drawn)
     run(setup.program("vitrine-repo"), "import", repository, name, weights, "--from", "timm", "--arch", architecture,
-        "--labels", labels)
+        "--labels", labels, *flags)
     return weights
 
 

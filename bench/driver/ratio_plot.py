@@ -10,7 +10,7 @@ def svg(title, rows):
     """Of the rows whose unit says "times"."""
     rows = [row for row in rows if row.unit.startswith("times")]
     low = math.floor(5 * min(0.8, *(row.values[1] for row in rows))) / 5
-    high = math.ceil(5 * max(1.2, *(row.values[2] for row in rows))) / 5
+    high = math.ceil(5 * max(1.2, *(max(row.values[2], row.goal or 0) for row in rows))) / 5
     height = TOP + LINE * len(rows) + 40
 
     def x(ratio):

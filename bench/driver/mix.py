@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pictures of four sizes through one engine: ours packs them into batches, the others pad them or keep sizes apart.
+
+No server: one thread on one core. All sides compute the same sequence of pictures; the order of sizes is drawn from a seed.
+"""
+import random
+import sys
+
+from driver import forward, published, workers
+from driver import setup as setups
+from driver.report import Row
+
+ROUNDS = 5
+SECONDS = 1
+NAME, ARCHITECTURE = "xcit-n12", published.PEERS["xcit-n12"]
+LIMITS = "36-1024"  # tokens, so that 512x512 is taken
+CELL = 16
+SHARES = {(224, 224): 12, (384, 288): 4, (384, 384): 3, (512, 512): 1}  # of twenty
+PICTURES, PICTURES_QUICK = 160, 40
+SEED = 1
+# As the server's --max-batch-tokens.
+MOST_TOKENS = 8 * 197
+EIGHT = 8
+WINDOW = 32  # pictures that wait, of which OpenVINO may choose those of one size
+# Of the largest logit, as driver/engine.py has it.
+TOLERANCES = {"fp32": forward.TOLERANCE, "bf16": 0.1}
+GOALS = {
+    "every picture padded to 512x512": 2.7,
+    "each batch of 8 padded to its largest": 1.8,
+    "OpenVINO, dynamic shapes": 1.5,
+    "OpenVINO, a compiled model for each shape": 1.2,
+}
+
+
+def draw_sizes(count):
+    """The shares are exact; only the order is drawn."""
+    sizes = [size for size, share in SHARES.items() for _ in range(count * share // sum(SHARES.values()))]
+    random.Random(SEED).shuffle(sizes)
+    return sizes
+
+
+def tokens(size):
+    return size[0] // CELL * (size[1] // CELL) + 1
+
+
+def packed(sizes):
+    """As the server cuts a queue: a picture that does not fit closes the batch. Sorted by grid within it."""
+    batches, room = [], 0
+    for i, size in enumerate(sizes):
+        if tokens(size) > room:
+            batches.append([])
+            room = MOST_TOKENS
+        batches[-1].append(i)
+        room -= tokens(size)
+    return [sorted(batch, key=lambda i: sizes[i]) for batch in batches]
+
+
+def in_eights(sizes):
+    return [list(range(at, min(at + EIGHT, len(sizes)))) for at in range(0, len(sizes), EIGHT)]
+
+
+def of_one_size(sizes):
+    """The size of the picture that waits longest, and up to eight of it of those that wait."""
+    waiting, batches = list(range(len(sizes))), []
+    while waiting:
+        batch = [i for i in waiting[:WINDOW] if sizes[i] == sizes[waiting[0]]][:EIGHT]
+        batches.append(batch)
+        waiting = [i for i in waiting if i not in batch]
+    return batches
+
+
+def to_largest(sizes, batches):
+    """Each picture's size after its batch is padded to the largest height and width in it."""
+    padded = list(sizes)
+    for batch in batches:
+        largest = tuple(max(sizes[i][side] for i in batch) for side in (0, 1))
+        for i in batch:
+            padded[i] = largest
+    return padded
+
+
+class Sides:
+    """{name: team} of one precision: ours first. Closed at the end of the with statement."""
+
+    def __init__(self, setup, repository, weights, precision, sizes):
+        self.setup, self.repository, self.weights, self.precision = setup, repository, weights, precision
+        self.inputs = setup.scratch / "inputs.safetensors"
+        largest = [max(SHARES)] * len(sizes)
+        eights = in_eights(sizes)
+        ours = self.ours(sizes, packed(sizes), "--save-inputs", self.inputs)
+        sides = {"ours": ours, **dict(zip(GOALS, [
+            self.ours(largest, eights), self.ours(to_largest(sizes, eights), eights),
+            self.openvino(), self.openvino("--batches", *written(of_one_size(sizes)))]))}
+        self.teams = {name: workers.Team([worker]) for name, worker in sides.items()}
+        for name in list(GOALS)[2:]:
+            forward.check_agreement(ours.results(), sides[name].results(), TOLERANCES[precision])
+
+    def ours(self, sizes, batches, *more):
+        command = [self.setup.program("bench_worker"), "forward", "--compiled", "--repository", self.repository, "--model",
+                   NAME, "--precision", self.precision, "--sizes", *(f"{height}x{width}" for height, width in sizes),
+                   "--batches", *written(batches), *more]
+        return workers.Worker(command, self.setup.core).wait_until_ready()
+
+    def openvino(self, *more):
+        command = [self.setup.python, setups.ROOT / "bench" / "openvino_mix_worker.py", "--timm", ARCHITECTURE,
+                   "--weights", self.weights, "--inputs", self.inputs, "--precision", self.precision, *more]
+        return workers.Worker(command, self.setup.core).wait_until_ready()
+
+    def __enter__(self):
+        return self.teams
+
+    def __exit__(self, *_):
+        for team in self.teams.values():
+            team.workers[0].close()
+
+
+def written(batches):
+    return [",".join(map(str, batch)) for batch in batches]
+
+
+def measure_precision(setup, repository, weights, precision, sizes):
+    print(f"  {precision}: {len(sizes)} pictures of {len(SHARES)} sizes", file=sys.stderr)
+    with Sides(setup, repository, weights, precision, sizes) as teams:
+        runs = {}
+        for name, team in teams.items():
+            repetitions = workers.repetitions_for(team, setup.seconds(SECONDS))
+            runs[name] = lambda team=team, n=repetitions: n * team.images / team.run(n)
+        rates = workers.interleave(runs, setup.rounds(ROUNDS))
+    medians = {name: workers.spread(values)[0] for name, values in rates.items()}
+    return [Row(f"{NAME}, {precision}, mixed sizes packed, against {peer}", "times as fast",
+                workers.spread([a / b for a, b in zip(rates["ours"], rates[peer])]), goal,
+                note=f"{medians['ours']:,.1f} against {medians[peer]:,.1f} images/s")
+            for peer, goal in GOALS.items()]
+
+
+def measure(setup):
+    repository = setup.scratch / "models"
+    weights = published.import_from_timm(setup, repository, NAME, ARCHITECTURE, flags=["--native", LIMITS])
+    sizes = draw_sizes(PICTURES_QUICK if setup.quick else PICTURES)
+    most = sum(map(tokens, sizes)) / len(sizes)
+    print(f"  {most:,.0f} tokens a picture in the mean, {len(packed(sizes))} batches packed", file=sys.stderr)
+    return [row for precision in TOLERANCES for row in measure_precision(setup, repository, weights, precision, sizes)]

@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Our server against one of grpc.aio with OpenVINO: the highest rate of photographs answered within 50 ms at p99.
+
+Open loop, by `vitrine bench --find-max`. Server and load generator share the cores. What decoding and the model alone
+would allow is measured in the same rounds.
+"""
+import itertools
+import json
+import subprocess
+import sys
+
+from driver import ideal_queue, published, service, workers
+from driver import setup as setups
+from driver.report import Row
+
+ROUNDS = 3
+NAME, ARCHITECTURE, SIDE = "xcit-n12", published.PEERS["xcit-n12"], 224
+BATCH = 8
+GOALS = {"bf16": 1.2, "int8": 1.4}  # {precision: times the rate of the peer}
+SHARE_GOAL = 0.9  # of 1 / (decode + model)
+BOUND, BOUND_SECONDS = "p99=50ms", 0.05
+CLOSENESS = 0.03  # of the rate that is searched, relative
+START = 0.3  # of the limit
+TRIES = 4
+SECONDS, WARM_UP = 10, 1.5  # at each rate
+# Root mean square of the logits' differences, in parts of their spread over the pictures: precision, and that OpenCV's
+# filter is not the model's. Above 1 the answers would have nothing to do with each other.
+TOLERANCES = {"bf16": 0.5, "int8": 0.7}
+
+
+class Peer:
+    """bench/peer_server.py on some cores until the end of the with statement; serves when entered."""
+
+    def __init__(self, setup, contract, weights, pictures, precision):
+        self.command = ["taskset", "-c", setup.core_list(), setup.python, setups.ROOT / "bench" / "peer_server.py",
+                        "--timm", ARCHITECTURE, "--weights", weights, "--contract", contract, "--pictures", pictures,
+                        "--precision", precision, "--threads", setup.cores()]
+
+    def __enter__(self):
+        self.process = subprocess.Popen(list(map(str, self.command)), stdout=subprocess.PIPE, text=True)
+        self.description, listening = (self.process.stdout.readline().strip() for _ in range(2))
+        if not listening:
+            raise RuntimeError("the peer ended early: " + " ".join(map(str, self.command)))
+        self.address = listening.split()[-1]
+        return self
+
+    def __exit__(self, *_):
+        self.process.terminate()
+        self.process.wait(60)
+
+
+def publish(setup, repository, pictures):
+    """Versions with plans for both precisions; the weights for the peer. Nobody trained them: nothing can be lost."""
+    weights = published.import_from_timm(setup, repository, NAME, ARCHITECTURE, drawn=["--lively"])
+    labelled = setup.scratch / "labelled" / "class 0"
+    labelled.mkdir(parents=True)
+    for picture in pictures[:BATCH]:
+        (labelled / picture.name).symlink_to(picture)
+    for precision in GOALS:
+        published.run(setup.program("vitrine-repo"), "quantize", repository, NAME, "--precision", precision, "--data",
+                      f"imagefolder:{labelled.parent}", "--images", BATCH, "--budget", 100)
+    return weights
+
+
+def describe_contract(setup):
+    path, proto = setup.scratch / "contract", setups.ROOT / "proto"
+    published.run("protoc", "-I", proto, "--include_imports", f"--descriptor_set_out={path}",
+                  proto / "vitrine/v1/classifier.proto")
+    return path
+
+
+def logits(setup, contract, server, pictures):
+    command = [setup.python, setups.ROOT / "bench" / "ask.py", contract, server.address, NAME, *pictures]
+    lines = subprocess.run(list(map(str, command)), stdout=subprocess.PIPE, text=True, check=True).stdout.splitlines()
+    return [[float(value) for value in line.split()] for line in lines]
+
+
+def root_mean_square(rows, others):
+    squares = [(a - b) ** 2 for row, other in zip(rows, others, strict=True) for a, b in zip(row, other, strict=True)]
+    return (sum(squares) / len(squares)) ** 0.5
+
+
+def check_agreement(ours, theirs, tolerance):
+    """How far both servers' answers are apart, in parts of what the picture changes. Raises where that is too much."""
+    means = [sum(column) / len(ours) for column in zip(*ours)]
+    apart = root_mean_square(ours, theirs) / root_mean_square(ours, [means] * len(ours))
+    if not apart <= tolerance:
+        raise RuntimeError(f"logits of the servers differ by {apart:.2f} of their spread over the pictures; the "
+                           f"tolerance is {tolerance}")
+    return apart
+
+
+def search(setup, server, pictures, start, seed):
+    """What `vitrine bench` reports of its search from that rate up; every request has to be answered."""
+    command = ["taskset", "-c", setup.core_list(), setup.program("vitrine"), "bench", pictures, "--server",
+               server.address, "--model", NAME, "--find-max", "--latency", BOUND, "--good", 1, "--deadline", "2s",
+               "--rate", start, "--precision", CLOSENESS, "--warmup", f"{setup.seconds(WARM_UP)}s", "--duration",
+               f"{setup.seconds(SECONDS)}s", "--seed", seed, "--format", "json"]
+    done = subprocess.run(list(map(str, command)), stdout=subprocess.PIPE, text=True)
+    if not done.stdout:
+        raise RuntimeError("nothing was measured: " + " ".join(map(str, command)))
+    return json.loads(done.stdout)
+
+
+def find_rate(setup, server, pictures, start, seed):
+    """The highest rate within the bound. A search ends where its first rate misses, which was too high, or bad luck."""
+    for _ in range(TRIES):
+        found = search(setup, server, pictures, start, seed)
+        if found["best_per_second"]:
+            met = [point for point in found["points"] if point["goal_met"]]
+            return {"rate": found["best_per_second"], "point": max(met, key=lambda point: point["offered_per_second"])}
+        start /= 2
+    raise RuntimeError(f"not even {2 * start:.0f} requests/s meet {BOUND}: {found['verdict']}")
+
+
+def alone(setup, repository, pictures, precision):
+    """{"decode", "model"}: teams of one worker on one core, and of one on each core."""
+    ours = [setup.program("bench_worker")]
+    rest = ["--repository", repository, "--model", NAME]
+    commands = {"decode": [*ours, "decode", *rest, "--pictures", pictures],
+                "model": [*ours, "forward", *rest, "--compiled", "--precision", precision, "--sizes",
+                          *[f"{SIDE}x{SIDE}"] * BATCH]}
+    found = {kind: [workers.Worker(command, core).wait_until_ready() for core in setup.both()]
+             for kind, command in commands.items()}
+    return tuple({kind: workers.Team(team[:count]) for kind, team in found.items()} for count in (1, None))
+
+
+def timed(setup, teams):
+    """{kind: function that returns images/s of the team}"""
+    runs = {}
+    for kind, team in teams.items():
+        repetitions = workers.repetitions_for(team, setup.seconds(1))
+        runs[kind] = lambda team=team, n=repetitions: n * team.images / team.run(n)
+    return runs
+
+
+def limit(decode, model):
+    """Pictures a second where all cores do both, of the rates at which they do either."""
+    return 1 / (1 / decode + 1 / model)
+
+
+def rows_of(setup, precision, results, peer, apart):
+    rates = {side: [one["rate"] for one in results[side]] for side in ("ours", "peer")}
+    cores = setup.cores()
+    limits = [cores * limit(*pair) for pair in zip(results["decode"], results["model"])]
+    together = [limit(*pair) for pair in zip(results["decode on all"], results["model on all"])]
+    decode, model = (workers.spread(results[kind])[0] for kind in ("decode", "model"))
+
+    ideal = ideal_queue.share(cores, 1 / limit(decode, model), BOUND_SECONDS)
+
+    def beside(side):
+        points = [one["point"] for one in results[side]]
+        p99 = workers.spread([point["latency_ms"]["p99"] for point in points])[0]
+        batch = workers.spread([point["server"]["batch_images"]["mean"] for point in points])[0]
+        return f"p99 {p99:.1f} ms there; batches of {batch:.1f}"
+
+    what = f"{NAME}, {SIDE}x{SIDE}, {precision}"
+    return [
+        Row(f"{what}, ours: rate with {BOUND}", "requests/s", workers.spread(rates["ours"]), note=beside("ours")),
+        Row(f"{what}, peer: rate with {BOUND}", "requests/s", workers.spread(rates["peer"]),
+            note=f"{beside('peer')}; {peer.description}"),
+        Row(f"{what}, ours against peer", "times the rate",
+            workers.spread([a / b for a, b in zip(rates["ours"], rates["peer"])]), GOALS[precision],
+            note=f"logits differ by {apart:.2f} of their spread over the pictures; no Triton: PyPI and Debian have none"),
+        Row(f"{what}, ours, {cores} cores", "of the limit",
+            workers.spread([a / b for a, b in zip(rates["ours"], limits)]), SHARE_GOAL,
+            note=f"limit {workers.spread(limits)[0]:,.0f}/s: {cores} times one core; decode {1e3 / decode:.2f} ms, "
+                 f"model {1e3 / model:.2f} ms an image"),
+        Row(f"{what}, ours, {cores} cores at once", "of their limit",
+            workers.spread([a / b for a, b in zip(rates["ours"], together)]),
+            note=f"limit {workers.spread(together)[0]:,.0f}/s: decode and model each on all cores at the same time"),
+        Row(f"{what}, an ideal server, {cores} cores", "of the limit", (ideal,) * 3,
+            note="simulated: Poisson arrivals, equal requests, nothing but decode and model"),
+    ]
+
+
+def measure_precision(setup, repository, weights, contract, precision):
+    print(f"  {precision}", file=sys.stderr)
+    folder = setup.photographs()[0]
+    some = jpegs(folder)[:BATCH]
+    one, all_ = alone(setup, repository, folder, precision)
+    sides = timed(setup, one) | {f"{kind} on all": run for kind, run in timed(setup, all_).items()}
+    start = START * setup.cores() * limit(sides["decode"](), sides["model"]())
+    ours = service.Server(setup, repository, setup.both(), [f"model/{NAME}"], ["--precision", precision])
+    with ours, Peer(setup, contract, weights, folder, precision) as peer:
+        answers = [logits(setup, contract, server, some) for server in (ours, peer)]
+        apart = check_agreement(*answers, TOLERANCES[precision])
+        for side, server in (("ours", ours), ("peer", peer)):
+            seeds = itertools.count(1)
+            sides[side] = lambda server=server, seeds=seeds: find_rate(setup, server, folder, start, next(seeds))
+        results = workers.interleave(sides, setup.rounds(ROUNDS))
+    for team in all_.values():
+        for worker in team.workers:
+            worker.close()
+    return rows_of(setup, precision, results, peer, apart)
+
+
+def jpegs(folder):
+    return [path for path in sorted(folder.iterdir()) if path.suffix.lower() in (".jpg", ".jpeg")]
+
+
+def measure(setup):
+    repository = setup.scratch / "servers"
+    weights = publish(setup, repository, jpegs(setup.photographs()[0]))
+    contract = describe_contract(setup)
+    return [row for precision in GOALS for row in measure_precision(setup, repository, weights, contract, precision)]

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_BENCH_INPUT_WORK_H_
+#define VITRINE_BENCH_INPUT_WORK_H_
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "vitrine/v1/model.pb.h"
+
+namespace vitrine {
+
+// Makes of a JPEG the input that `preprocessing` describes, planar, in `input`, whose memory stays from call to call.
+using MakeInput = std::function<absl::Status(std::string_view jpeg, const v1::Preprocessing& preprocessing,
+                                             std::vector<float>& input)>;
+
+// A worker (bench/work.h) that makes 224x224 normalised inputs of colour:
+//
+//   PROGRAM --pictures FOLDER --outputs FILE [--reduced]
+//
+// Before it is ready it writes every input once to the file, as floats one after another, for the driver to compare.
+// Returns the exit code.
+int ServeInputs(int argc, char** argv, const std::string& program, const std::string& description,
+                const MakeInput& make);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_BENCH_INPUT_WORK_H_

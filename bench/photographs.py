@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The pictures of `script/bench decode`: the JPEG files of a folder that stand upright, as they are, and large ones.
+
+The peers of decode_worker.cc know nothing of EXIF's orientation. A large picture is the first of them, enlarged to 12 megapixels;
+the one with grain has what a camera's sensor adds, without which there is less to decode than in a photograph of that size.
+"""
+import argparse
+import pathlib
+import shutil
+
+import numpy
+from PIL import ExifTags, Image
+
+LARGE = (4000, 3000)
+QUALITY = 90
+GRAIN = 6  # standard deviation, in grey levels
+
+
+def save_large(source, folder, grain):
+    folder.mkdir()
+    pixels = numpy.asarray(Image.open(source).convert("RGB").resize(LARGE, Image.Resampling.BICUBIC), numpy.float32)
+    pixels = pixels + numpy.random.default_rng(0).normal(0, grain, pixels.shape)
+    Image.fromarray(pixels.round().clip(0, 255).astype(numpy.uint8)).save(folder / "large.jpg", quality=QUALITY)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("source", type=pathlib.Path)
+    parser.add_argument("target", type=pathlib.Path, help="gets the folders photographs, smooth and grain")
+    arguments = parser.parse_args()
+    photographs = arguments.target / "photographs"
+    photographs.mkdir(parents=True)
+    for path in sorted(arguments.source.iterdir()):
+        if path.suffix.lower() in (".jpg", ".jpeg") and Image.open(path).getexif().get(ExifTags.Base.Orientation, 1) == 1:
+            shutil.copy(path, photographs)
+    first = min(photographs.iterdir())
+    save_large(first, arguments.target / "smooth", 0)
+    save_large(first, arguments.target / "grain", GRAIN)
+
+
+main()
