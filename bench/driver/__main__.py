@@ -4,7 +4,7 @@ import os
 import pathlib
 import sys
 
-from driver import against, command, decode, engine, footprint, forward, generator, maps, mix, published, ratio_plot, reference, report, servers, service, stages, stalls, training
+from driver import against, command, decode, engine, footprint, forward, generator, lanes, maps, mix, published, ratio_plot, reference, report, servers, service, stages, stalls, training
 from driver.setup import ROOT, Setup
 
 PARTS = {
@@ -13,6 +13,7 @@ PARTS = {
     "narrow": ("The CPU engine against OpenVINO, bf16 and int8", engine.measure_narrow),
     "reference": ("The CPU engine against the reference, fp32", reference.measure),
     "service": ("Service", service.measure),
+    "lanes": ("A batch of one on idle cores", lanes.measure),
     "mix": ("Pictures of four sizes through one engine, fp32 and bf16", mix.measure),
     "servers": ("Our server against one of grpc.aio with OpenVINO, bf16 and int8", servers.measure),
     "maps": ("One caller in eight asks for attention maps", maps.measure),
