@@ -126,9 +126,7 @@ class RunningServer : public Server {
   }
 
   void OpenRpc(std::vector<absl::Status>& faults) {
-    RpcOptions rpc = options_.rpc;
-    if (rpc.queues == 0) rpc.queues = QueuesFor(options_.executor.ThreadCount());
-    Keep(RpcFront::Start(rpc, service_, registry_, *identity_, health_), rpc_, address_, faults);
+    Keep(RpcFront::Start(options_.rpc, service_, registry_, *identity_, health_), rpc_, address_, faults);
     if (rpc_ != nullptr) socket_address_ = rpc_->socket_address();
     if (!options_.http.empty()) {
       HttpServerOptions http = {.listen = options_.http, .max_body_bytes = options_.rpc.max_message_bytes};

@@ -10,7 +10,7 @@
 namespace vitrine::engine {
 namespace {
 
-// Looks at what another thread is about to change before the core is given to somebody else: some 50 us.
+// Looks at what another thread is about to change before the core is given to somebody else.
 constexpr int kLooks = 2000;
 
 template <typename Condition>

@@ -8,7 +8,7 @@
 namespace vitrine {
 namespace {
 
-// Waking a thread takes some 50 us; one that takes longer has no core.
+// A thread that takes longer to wake has no core.
 constexpr absl::Duration kPatience = absl::Microseconds(200);
 
 // What a helped batch may take of its time alone to have been worth it.

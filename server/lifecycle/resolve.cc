@@ -45,6 +45,7 @@ ServerOptions Resolve(ServerOptions options, const Device& device, const Machine
   const bool room = options.executor.threads <= static_cast<int>(machine.cores.size());
   options.executor.pin = options.pin == "on" || (options.pin == "auto" && machine.exclusive && room);
   options.admission.executors = options.executor.ThreadCount();
+  if (options.rpc.queues == 0) options.rpc.queues = QueuesFor(options.executor.ThreadCount());
   options.admission.max_batch_tokens = options.batch.max_batch_tokens;
   options.admission.patience = options.batch.patience;
   options.registry.root = options.repository;

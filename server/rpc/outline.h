@@ -14,9 +14,9 @@ namespace vitrine {
 // Of a picture, and of everything beside it. Headers end before it but where they hold a thumbnail.
 inline constexpr size_t kOutlineBytes = size_t{16} << 10;
 
-// A ClassifyRequest with the first bytes of its picture alone: enough to plan it and to refuse it, at a hundredth of
-// what copying the picture costs. Nothing where the message has a tensor, where that is more than twice kOutlineBytes
-// or cannot be parsed: then the whole has to be read. Leaves `bytes` as they are. std::bad_alloc without memory.
+// A ClassifyRequest with the first bytes of its picture alone: enough to plan it and to refuse it without a copy of the
+// picture. Nothing where the message has a tensor, where that is more than twice kOutlineBytes or cannot be parsed:
+// then the whole has to be read. Leaves `bytes` as they are. std::bad_alloc without memory.
 std::optional<v1::ClassifyRequest> OutlineOf(grpc::ByteBuffer& bytes);
 
 }  // namespace vitrine

@@ -26,8 +26,8 @@ struct RpcOptions : TransportOptions {
   int queues = 0;
 };
 
-// How many completion queues feed so many executors: one for each eight. One thread reads some 20,000 pictures of 110
-// KB a second, and more than are needed take cores from the executors.
+// How many completion queues feed so many executors: one for each eight. More than are needed take cores from the
+// executors.
 constexpr int QueuesFor(int executors) {
   return (executors + 7) / 8;
 }

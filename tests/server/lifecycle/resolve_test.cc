@@ -30,6 +30,14 @@ TEST(Resolve, ThreadsFollowTheMachineAndTheFlagWins) {
   EXPECT_EQ(Resolve(Parse({"--executors", "7"}), {}, machine).executor.ThreadCount(), 7);
 }
 
+TEST(Resolve, AQueueForEachEightExecutorsUnlessTheFlagSaysHowMany) {
+  const auto queues = [](const std::vector<const char*>& flags) { return Resolve(Parse(flags), {}, {}).rpc.queues; };
+  EXPECT_EQ(queues({"--executors", "1"}), 1);
+  EXPECT_EQ(queues({"--executors", "8"}), 1);
+  EXPECT_EQ(queues({"--executors", "9"}), 2);
+  EXPECT_EQ(queues({"--executors", "9", "--queues", "5"}), 5);
+}
+
 TEST(Resolve, AdmissionKnowsHowBatchesAreMade) {
   ServerOptions options;
   options.batch.max_batch_tokens = 77;
