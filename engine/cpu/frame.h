@@ -2,6 +2,7 @@
 #ifndef VITRINE_ENGINE_CPU_FRAME_H_
 #define VITRINE_ENGINE_CPU_FRAME_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <span>
@@ -81,6 +82,8 @@ class Frame {
     return {rows.Row(share.first), share.count, rows.columns, rows.stride};
   }
   int members() const { return members_; }
+  // No more than so many share the work from now on.
+  void ShareWithin(int members) { members_ = std::min(members_, members); }
   // Whether this thread does what one alone does.
   bool Leads() const { return member_ == 0; }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/cpu/team.h"
 
+#include <algorithm>
 #include <chrono>
 #include <thread>
 #include <utility>
@@ -36,8 +37,9 @@ bool Team::Join() {
   const cpu::FloatMode mode;
   for (;;) {
     AwaitOthers();  // for what is to be run
-    if (plan_ == nullptr) return true;
+    if (!IsMember(member) || plan_ == nullptr) return true;
     Pass(member);
+    if (!IsMember(member)) return true;
   }
 }
 
@@ -45,12 +47,13 @@ int Team::Gather(int others, absl::Duration patience) {
   using Clock = std::chrono::steady_clock;
   const Clock::time_point end = Clock::now() + absl::ToChronoNanoseconds(patience);
   while (joined_.load(std::memory_order_acquire) < others && Clock::now() < end) std::this_thread::yield();
-  members_ = 1 + joined_.fetch_add(kGathered, std::memory_order_acq_rel);
+  const int members = 1 + joined_.fetch_add(kGathered, std::memory_order_acq_rel);
+  members_.store(members, std::memory_order_relaxed);
   gathered_.store(true, std::memory_order_release);
-  return members_;
+  return members;
 }
 
-void Team::Run(const Plan& plan, std::span<const Frame> frames) {
+void Team::Run(const Plan& plan, std::span<Frame> frames) {
   plan_ = &plan;
   frames_ = frames;
   AwaitOthers();
@@ -64,27 +67,45 @@ void Team::Dismiss() {
 }
 
 void Team::Pass(int member) {
+  Frame& frame = frames_[static_cast<size_t>(member)];
   for (const auto& step : plan_->steps) {
+    frame.ShareWithin(members());
     if (!failed_.load(std::memory_order_relaxed)) {
       try {
-        step->Run(frames_[static_cast<size_t>(member)]);
+        step->Run(frame);
       } catch (...) {
         // The first one's; whoever else fails meanwhile failed for the same want.
         if (!failed_.exchange(true, std::memory_order_acq_rel)) failure_ = std::current_exception();
       }
     }
     AwaitOthers();
+    if (!IsMember(member)) return;
   }
 }
 
 void Team::AwaitOthers() {
+  // Both before this one arrives: whoever is last changes them.
   const uint32_t phase = phase_.load(std::memory_order_relaxed);
-  if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == members_) {
+  const int members = this->members();
+  if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == members) {
+    LetGo();
     arrived_.store(0, std::memory_order_relaxed);
     phase_.store(phase + 1, std::memory_order_release);
     return;
   }
   SpinUntil([&] { return phase_.load(std::memory_order_acquire) != phase; });
+}
+
+void Team::LetGo() {
+  const int members = this->members();
+  if (recalls_ == nullptr || members == 1) return;
+  int64_t wanted = recalls_->load(std::memory_order_relaxed);
+  int64_t leaving = 0;
+  do {  // other teams take from it too
+    leaving = std::clamp<int64_t>(wanted, 0, members - 1);
+    if (leaving == 0) return;
+  } while (!recalls_->compare_exchange_weak(wanted, wanted - leaving, std::memory_order_relaxed));
+  members_.store(members - static_cast<int>(leaving), std::memory_order_relaxed);
 }
 
 }  // namespace vitrine::engine

@@ -20,32 +20,41 @@ namespace vitrine::engine {
 // each step waits for whoever is without one.
 class Team {
  public:
-  // Another thread takes part until it is dismissed. False: the team had been gathered without it.
+  // `recalls` says how many are wanted elsewhere: between two steps as many members leave, never the leader, and are
+  // taken off it. Null: all stay. It outlives the team.
+  explicit Team(std::atomic<int64_t>* recalls = nullptr) : recalls_(recalls) {}
+
+  // Another thread takes part until it is dismissed or recalled. False: the team had been gathered without it.
   bool Join();
 
   // The leader waits so long for so many others and returns how many members there are now, itself included. Nobody
   // joins from then on.
   int Gather(int others, absl::Duration patience);
   // One frame for each member, the leader's first, which differ in member and scratch alone. Throws what a step threw.
-  void Run(const Plan& plan, std::span<const Frame> frames);
+  void Run(const Plan& plan, std::span<Frame> frames);
   // Ends every member's Join. Nothing else may follow.
   void Dismiss();
 
-  int members() const { return members_; }
+  // The leader's to ask, between runs.
+  int members() const { return members_.load(std::memory_order_relaxed); }
 
  private:
   static constexpr int kGathered = 1 << 16;  // added to joined_: the door is closed
 
+  bool IsMember(int member) const { return member < members(); }
   void Pass(int member);
   void AwaitOthers();
+  // The last to arrive: nobody else looks at anything meanwhile.
+  void LetGo();
 
   std::atomic<int> joined_ = 0;
   std::atomic<bool> gathered_ = false;
-  int members_ = 1;  // set before gathered_
+  std::atomic<int64_t>* const recalls_;
+  std::atomic<int> members_ = 1;  // changed by one thread while all the others wait
 
   // What is run, from the leader; null where the team is dismissed. Written between the barriers.
   const Plan* plan_ = nullptr;
-  std::span<const Frame> frames_;
+  std::span<Frame> frames_;
 
   std::atomic<int> arrived_ = 0;
   std::atomic<uint32_t> phase_ = 0;

@@ -197,22 +197,26 @@ class BatchRun {
     const int64_t images = items_.size(), classes = model_->description->config().classes();
     logits_ = {.shape = {images, classes}, .values = std::vector<float>(static_cast<size_t>(images * classes))};
     int members = 1;
+    bool all_stayed = true;
     {
       const std::optional<Helpers> helpers = Recruit(tokens);
       if (helpers.has_value()) members = helpers->members();
       RETURN_IF_ERROR(ComputePart(0, without_features));
       RETURN_IF_ERROR(ComputePart(without_features, items_.size()));
+      all_stayed = !helpers.has_value() || helpers->members() == members;
     }
     compute_ = context_.clock.Now() - begin;
     // Under load, when predictions count, nobody helps; and what several lose by waiting for each other is no cost.
     if (members == 1) {
       model_->cost->ObserveCompute(tokens, compute_);
-    } else {
+    } else if (all_stayed) {
       context_.help->Note(compute_, model_->cost->PredictBatch(tokens));
     }
     // What callers send to a version by its name may be other pictures than the rest get.
     const auto is_routed = [](const Item& item) { return item.request->is_routed; };
-    if (std::all_of(items_.begin(), items_.end(), is_routed)) model_->outcomes->compute.Add(images, members * compute_);
+    if (all_stayed && std::all_of(items_.begin(), items_.end(), is_routed)) {
+      model_->outcomes->compute.Add(images, members * compute_);
+    }
     computing_since_.reset();
     for (const Item& item : items_) item.request->progress = Progress::kCompute;
     if (metrics_ != nullptr) {

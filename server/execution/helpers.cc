@@ -28,7 +28,7 @@ Helpers::Helpers(engine::Workspace& workspace, Scheduler& scheduler, int64_t mos
   if (most < 1) return;
   std::shared_ptr<engine::Team> team;
   try {
-    team = std::make_shared<engine::Team>();
+    team = std::make_shared<engine::Team>(&scheduler.recalls());
   } catch (const std::bad_alloc&) {
     return;  // it computes alone
   }

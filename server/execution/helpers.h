@@ -29,7 +29,8 @@ class HelpRecord {
   std::atomic<int> in_vain_ = 0;         // one after the other
 };
 
-// Idle executors that compute with the one whose workspace it is, for as long as this lives. One thread's.
+// Idle executors that compute with the one whose workspace it is, for as long as this lives and no request waits for
+// them. One thread's.
 class Helpers {
  public:
   // Up to `most` of them, which may be zero. Waits at most a fifth of a millisecond for them to come.
@@ -38,7 +39,7 @@ class Helpers {
   Helpers(const Helpers&) = delete;
   Helpers& operator=(const Helpers&) = delete;
 
-  // Executors that compute, the calling one included.
+  // Executors that compute now, the calling one included.
   int members() const { return team_ == nullptr ? 1 : team_->members(); }
 
  private:

@@ -15,6 +15,8 @@ constexpr double kSure = 0.8;
 
 // From this on what a picture takes beside its compute is worth a batch of its own.
 constexpr absl::Duration kSlow = absl::Milliseconds(10);
+// And no smaller picture is: a thread that lost its core for a moment makes one look so.
+constexpr int64_t kSlowPixels = int64_t{1} << 18;
 
 // The ends of requests that are not computed. Made once: a copy takes no memory, of which there may be none.
 struct Ends {
@@ -69,7 +71,7 @@ absl::Status Scheduler::Enqueue(InferenceRequest& request) {
     const absl::Duration compute = cost.PredictBatch(request.tokens);
     const absl::Duration beside = cost.PredictBesideCompute(request.InputPixels(), request.overlay_pixels);
     entry.waiting.least = kSure * (compute + beside);
-    entry.waiting.is_slow = beside > kSlow && beside > 2 * compute;
+    entry.waiting.is_slow = entry.waiting.pixels >= kSlowPixels && beside > kSlow && beside > 2 * compute;
   }
   entry.bytes = request.InputBytes();
   Queue::node_type node = one.extract(one.begin());
@@ -94,6 +96,7 @@ absl::Status Scheduler::Enqueue(InferenceRequest& request) {
   *node.mapped().request = std::move(request);
   node.key() = Order(waiting.Due(options_), waiting.sequence);
   queue->insert(queue->end(), std::move(node));
+  if (depth_.requests > idle_ - static_cast<int64_t>(teams_.size())) recalls_.fetch_add(1, std::memory_order_relaxed);
   return absl::OkStatus();
 }
 
@@ -257,6 +260,7 @@ std::unique_ptr<InferenceRequest> Scheduler::Take(const WaitingRequest& waiting,
   Queue& queue = queues->second[waiting.priority];
   const auto entry = queue.find(Order(waiting.Due(options_), waiting.sequence));
   depth_.requests -= 1;
+  if (depth_.requests == 0) recalls_.store(0, std::memory_order_relaxed);
   depth_.bytes -= entry->second.bytes;
   depth_.tokens -= entry->second.waiting.tokens;
   std::unique_ptr<InferenceRequest> request = std::move(entry->second.request);
@@ -307,6 +311,7 @@ std::vector<Scheduler::Dropped> Scheduler::TakeAll() {
   }
   queues_.clear();
   depth_ = {};
+  recalls_.store(0, std::memory_order_relaxed);
   return dropped;
 }
 

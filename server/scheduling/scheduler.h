@@ -3,6 +3,7 @@
 #define VITRINE_SERVER_SCHEDULING_SCHEDULER_H_
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -55,6 +56,8 @@ class Scheduler {
   // Sends up to `most` of the executors that wait for work to join `team` and returns how many will come: none while
   // requests wait, nor for want of memory.
   int64_t Recruit(const std::shared_ptr<engine::Team>& team, int64_t most);
+  // How many of those who joined teams are wanted back, for requests that wait and that no idle executor will take.
+  std::atomic<int64_t>& recalls() { return recalls_; }
 
   // Answers what is cancelled or expired, and lets waiting executors look at the clock again. As NextBatch throws.
   void Sweep();
@@ -120,6 +123,7 @@ class Scheduler {
   absl::Time oldest_ ABSL_GUARDED_BY(mutex_);
   int64_t idle_ ABSL_GUARDED_BY(mutex_) = 0;                                  // executors that wait for work
   std::vector<std::shared_ptr<engine::Team>> teams_ ABSL_GUARDED_BY(mutex_);  // each for one of them to join
+  std::atomic<int64_t> recalls_ = 0;  // zero while nothing waits; written under mutex_, and by teams
   uint64_t next_sequence_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t next_batch_ ABSL_GUARDED_BY(mutex_) = 1;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;

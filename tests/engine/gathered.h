@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <cstdint>
 #include <thread>
 #include <vector>
 
@@ -14,7 +16,7 @@ namespace vitrine::testing {
 // A team of so many, of which the calling thread leads.
 class Gathered {
  public:
-  explicit Gathered(int members) {
+  explicit Gathered(int members, std::atomic<int64_t>* recalls = nullptr) : team_(recalls) {
     for (int i = 1; i < members; ++i) threads_.emplace_back([this] { EXPECT_TRUE(team_.Join()); });
     EXPECT_EQ(team_.Gather(members - 1, absl::Minutes(1)), members);
   }

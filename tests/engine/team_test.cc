@@ -115,6 +115,46 @@ TEST_F(TeamTest, WhatAStepThrowsTheLeaderThrows) {
   EXPECT_EQ(runs, 2) << "the team goes on";
 }
 
+// What leaves is the last members' share, which the others take over from the next step on.
+TEST_F(TeamTest, WhoeverIsRecalledLeavesBetweenTwoSteps) {
+  constexpr int kMembers = 4, kItems = 100;
+  std::atomic<int64_t> recalls = 0;
+  std::atomic<int64_t> done[4] = {};
+  std::atomic<int> present[4] = {};
+  for (int step = 0; step < 4; ++step) {
+    Then([&, step](const Frame& frame) {
+      done[step] += frame.Share(kItems).count;
+      ++present[step];
+      if (frame.Leads() && step == 0) recalls = 1;
+      if (frame.Leads() && step == 2) recalls = 9;
+    });
+  }
+  testing::Gathered gathered(kMembers, &recalls);
+  gathered.team().Run(plan_, Frames(kMembers));
+  for (const std::atomic<int64_t>& items : done) EXPECT_EQ(items, kItems) << "each is done once, whoever left";
+  EXPECT_EQ(present[0], 4);
+  EXPECT_EQ(present[1], 3);
+  EXPECT_EQ(present[2], 3);
+  EXPECT_EQ(present[3], 1) << "the leader stays";
+  EXPECT_EQ(recalls, 7) << "two left";
+  EXPECT_EQ(gathered.team().members(), 1);
+  gathered.team().Run(plan_, Frames(1));
+  EXPECT_EQ(present[3], 2);
+}
+
+TEST_F(TeamTest, WhoeverIsRecalledBetweenTwoPlansLeavesToo) {
+  std::atomic<int64_t> recalls = 0;
+  std::atomic<int> runs = 0;
+  Then([&](const Frame& frame) {
+    ++runs;
+    EXPECT_EQ(frame.members(), 1);
+  });
+  testing::Gathered gathered(3, &recalls);
+  recalls = 2;
+  gathered.team().Run(plan_, Frames(3));
+  EXPECT_EQ(runs, 1);
+}
+
 TEST_F(TeamTest, WhoComesLateIsNotWaitedFor) {
   Team team;
   EXPECT_EQ(team.Gather(3, absl::Milliseconds(1)), 1);

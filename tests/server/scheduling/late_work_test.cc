@@ -115,28 +115,30 @@ TEST_F(LateWorkTest, WhatIsPastSaysSo) {
   batch->requests.front()->Finish(v1::ClassifyResponse());
 }
 
-// A pixel takes a microsecond: 200 ms are not worth a batch of its own beside a compute of 100 ms, 201 ms are.
-TEST_F(LateWorkTest, SlowIsWhatTakesFarLongerThanItsCompute) {
-  model_->cost->ObserveDecode(1000, absl::Milliseconds(1));
+// A pixel takes half a microsecond: 200 ms are not worth a batch of its own beside a compute of 100 ms, 201 ms are.
+TEST_F(LateWorkTest, SlowIsWhatIsLargeAndTakesFarLongerThanItsCompute) {
   Scheduler scheduler{{}, clock_, /*sweep=*/false};
   absl::Status ended;
-  const auto submit = [&](int pixels) {
-    InferenceRequest request;
-    request.model = model_;
-    request.tokens = 10;
-    request.geometry.original = {1, pixels};
-    request.arrival = clock_.Now();
-    request.done = [&](const absl::StatusOr<v1::ClassifyResponse>& answer) { ended = answer.status(); };
-    scheduler.Submit(std::move(request));
+  // Whether the second of these is computed alone, and the first with the third.
+  const auto is_slow = [&](int quick, int slow) {
+    for (const int pixels : {quick, slow, 100}) {
+      InferenceRequest request;
+      request.model = model_;
+      request.tokens = 10;
+      request.geometry.original = {1, pixels};
+      request.arrival = clock_.Now();
+      request.done = [&](const absl::StatusOr<v1::ClassifyResponse>& answer) { ended = answer.status(); };
+      scheduler.Submit(std::move(request));
+    }
+    const size_t first = scheduler.NextBatch()->requests.size();
+    return first == 2 && scheduler.NextBatch()->requests.size() == 1;
   };
-  for (const int pixels : {200'000, 201'000, 100}) submit(pixels);
-  EXPECT_EQ(scheduler.NextBatch()->requests.size(), 2U);
-  EXPECT_EQ(scheduler.NextBatch()->requests.size(), 1U);
-  model_->cost->ObserveCompute(1'000'000, absl::Milliseconds(1));
+  model_->cost->ObserveDecode(2000, absl::Milliseconds(1));
+  EXPECT_TRUE(is_slow(400'000, 402'000));
   for (int i = 0; i < 100; ++i) model_->cost->ObserveCompute(1'000'000, absl::Milliseconds(1));
-  for (const int pixels : {10'000, 10'001, 100}) submit(pixels);
-  EXPECT_EQ(scheduler.NextBatch()->requests.size(), 2U) << "what is quick is never slow";
-  EXPECT_EQ(scheduler.NextBatch()->requests.size(), 1U);
+  EXPECT_TRUE(is_slow((1 << 18) - 1, 1 << 18)) << "what is small only looks so";
+  for (int i = 0; i < 200; ++i) model_->cost->ObserveDecode(1'000'000, absl::Milliseconds(10));
+  EXPECT_TRUE(is_slow(999'900, 1'000'200)) << "what is quick is never slow";
 }
 
 // It tells whether the server computes at all.

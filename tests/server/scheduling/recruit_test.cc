@@ -93,6 +93,50 @@ TEST(Recruit, WhoIsBackFromATeamTakesBatches) {
   while (!answered) std::this_thread::yield();
 }
 
+TEST(Recruit, ARequestThatNobodyIsFreeForCallsOneBack) {
+  Scheduler scheduler({}, SteadyClock(), /*sweep=*/false);
+  IdleExecutors executors(scheduler, 2);
+  const auto team = std::make_shared<engine::Team>(&scheduler.recalls());
+  ASSERT_EQ(scheduler.Recruit(team, 2), 2);
+  ASSERT_EQ(team->Gather(2, absl::Minutes(1)), 3);
+  std::atomic<bool> answered = false;
+  InferenceRequest request = Request();
+  request.done = [&](const absl::StatusOr<v1::ClassifyResponse>& answer) { answered = answer.ok(); };
+  scheduler.Submit(std::move(request));
+  engine::Workspace workspace;
+  const engine::Kernels kernels = {};
+  const engine::Picture picture = {.data = nullptr, .channels = 1, .height = 1, .width = 1};
+  const engine::Plan plan;
+  team->Run(plan, workspace.Prepare(plan, kernels, {&picture, 1}, 0, 3));
+  EXPECT_EQ(team->members(), 2) << "one is enough for one";
+  while (!answered) std::this_thread::yield();
+  EXPECT_EQ(scheduler.recalls(), 0);
+  team->Dismiss();
+}
+
+TEST(Recruit, ARequestThatSomebodyIsFreeForCallsNobodyBack) {
+  Scheduler scheduler({}, SteadyClock(), /*sweep=*/false);
+  IdleExecutors executors(scheduler, 2);
+  const auto team = std::make_shared<engine::Team>(&scheduler.recalls());
+  ASSERT_EQ(scheduler.Recruit(team, 1), 1);
+  ASSERT_EQ(team->Gather(1, absl::Minutes(1)), 2);
+  executors.AwaitIdle(1);
+  scheduler.Submit(Request());
+  EXPECT_EQ(scheduler.recalls(), 0);
+  team->Dismiss();
+}
+
+TEST(Recruit, WhoeverTakesTheLastRequestEndsTheCall) {
+  Scheduler scheduler({}, SteadyClock(), /*sweep=*/false);
+  scheduler.Submit(Request());
+  scheduler.Submit(Request());
+  EXPECT_EQ(scheduler.recalls(), 2);
+  for (int model = 0; model < 2; ++model) {
+    scheduler.NextBatch()->requests.front()->Finish(v1::ClassifyResponse());
+  }
+  EXPECT_EQ(scheduler.recalls(), 0);
+}
+
 TEST(HelpRecord, WhatWasInVainIsNotTriedAgainSoon) {
   FakeClock clock;
   HelpRecord record(clock);
