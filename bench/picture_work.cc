@@ -9,8 +9,8 @@
 #include "bench/work.h"
 #include "reference/float_arrays.h"
 #include "reference/model.h"
-#include "server/request/picture_input.h"
-#include "server/scheduling/batching_policy.h"
+#include "server/models/registry/golden_input.h"
+#include "server/serve/scheduling/batching_policy.h"
 
 namespace vitrine {
 namespace {

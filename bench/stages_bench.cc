@@ -20,9 +20,9 @@
 #include "imaging/preprocess.h"
 #include "models/zoo.h"
 #include "repository/safetensors.h"
-#include "server/request/picture_input.h"
-#include "server/rpc/wire.h"
-#include "server/scheduling/batching_policy.h"
+#include "server/serve/execution/picture_input.h"
+#include "server/serve/scheduling/batching_policy.h"
+#include "server/wire/rpc/wire.h"
 
 namespace vitrine {
 namespace {

@@ -18,7 +18,7 @@ namespace vitrine {
 namespace {
 
 constexpr absl::Duration kFirstWait = absl::Milliseconds(100);
-constexpr absl::Duration kLongestWait = absl::Seconds(5);
+constexpr absl::Duration kLongestBatchWait = absl::Seconds(5);
 // Without traffic of its own a watched server that vanished would be watched for ever.
 constexpr absl::Duration kKeepalive = absl::Seconds(30);
 
@@ -144,7 +144,7 @@ absl::Status WatchModels(const WatchCommand& command, std::ostream& out, std::os
              << std::endl;
     }
     absl::SleepFor(wait * absl::Uniform(random, 0.5, 1.0));
-    wait = std::min(2 * wait, kLongestWait);
+    wait = std::min(2 * wait, kLongestBatchWait);
   }
 }
 

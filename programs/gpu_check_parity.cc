@@ -21,7 +21,7 @@
 #include "models/zoo.h"
 #include "reference/float_arrays.h"
 #include "reference/model.h"
-#include "server/request/picture_input.h"
+#include "server/models/registry/golden_input.h"
 
 namespace vitrine {
 namespace {

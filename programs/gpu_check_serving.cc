@@ -17,10 +17,11 @@
 #include "checkpoint/checkpoint.h"
 #include "engine/logits.h"
 #include "reference/float_arrays.h"
-#include "server/observability/metrics.h"
-#include "server/registry/model_loader.h"
-#include "server/registry/registry.h"
-#include "server/request/picture_input.h"
+#include "server/models/registry/golden_input.h"
+#include "server/models/registry/model_loader.h"
+#include "server/models/registry/registry.h"
+#include "server/observe/metrics.h"
+#include "server/pages/readings.h"
 
 namespace vitrine {
 namespace {
@@ -110,7 +111,7 @@ class Swap {
     std::filesystem::create_directories(root_.path() / folder);
     std::filesystem::copy(setting.repository / folder, root_.path() / folder);
     Metrics::Sources sources;
-    sources.versions = [this] { return registry_.List(); };
+    sources.versions = [this] { return ReadVersions(registry_.List()); };
     metrics_.SetSources(std::move(sources));
   }
 

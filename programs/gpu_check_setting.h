@@ -11,7 +11,7 @@
 
 #include "absl/status/statusor.h"
 #include "repository/repository.h"
-#include "server/execution/device.h"
+#include "server/models/registry/device.h"
 
 namespace vitrine {
 

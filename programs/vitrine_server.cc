@@ -20,12 +20,12 @@
 #include "base/status_macros.h"
 #include "programs/command_line.h"
 #include "programs/server_health_check.h"
-#include "server/lifecycle/crash_stack.h"
-#include "server/lifecycle/resolve.h"
-#include "server/lifecycle/standard_files.h"
-#include "server/observability/library_log.h"
-#include "server/observability/log.h"
+#include "server/observe/library_log.h"
+#include "server/observe/log.h"
 #include "server/options.h"
+#include "server/process/crash_stack.h"
+#include "server/process/standard_files.h"
+#include "server/resolve.h"
 #include "server/server.h"
 
 namespace vitrine {

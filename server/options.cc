@@ -11,7 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
-#include "server/observability/log.h"
+#include "server/observe/log.h"
 
 namespace vitrine {
 namespace {

@@ -9,15 +9,15 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
-#include "server/execution/executor.h"
 #include "server/identity/identity.h"
-#include "server/lifecycle/compute_probe.h"
-#include "server/observability/request_log.h"
-#include "server/registry/registry.h"
-#include "server/rpc/admin_front.h"
-#include "server/rpc/rpc_front.h"
-#include "server/scheduling/admission.h"
-#include "server/scheduling/batching_policy.h"
+#include "server/models/registry/registry.h"
+#include "server/observe/request_log.h"
+#include "server/serve/execution/executor.h"
+#include "server/serve/request/compute_probe.h"
+#include "server/serve/scheduling/admission.h"
+#include "server/serve/scheduling/batching_policy.h"
+#include "server/wire/rpc/admin_front.h"
+#include "server/wire/rpc_front.h"
 
 namespace CLI {
 class App;

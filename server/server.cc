@@ -17,33 +17,33 @@
 #include "base/machine/machine.h"
 #include "base/mutex.h"
 #include "base/status_macros.h"
-#include "server/admin/admin_service.h"
-#include "server/admin/canary_watch.h"
-#include "server/execution/device.h"
-#include "server/execution/executor.h"
-#include "server/execution/response.h"
 #include "server/identity/identity.h"
-#include "server/lifecycle/address_space.h"
-#include "server/lifecycle/compute_probe.h"
-#include "server/lifecycle/drain.h"
-#include "server/lifecycle/end_process.h"
-#include "server/lifecycle/resolve.h"
-#include "server/observability/http_endpoint.h"
-#include "server/observability/log.h"
-#include "server/observability/metrics.h"
-#include "server/observability/readings.h"
-#include "server/observability/status_reader.h"
-#include "server/oip/http_front.h"
-#include "server/registry/model_limits.h"
-#include "server/registry/model_loader.h"
-#include "server/registry/registry.h"
-#include "server/request/classify_service.h"
-#include "server/rpc/admin_front.h"
-#include "server/rpc/health_front.h"
-#include "server/rpc/rpc_front.h"
-#include "server/scheduling/admission.h"
-#include "server/scheduling/scheduler.h"
-#include "server/ticker.h"
+#include "server/models/admin/admin_service.h"
+#include "server/models/admin/canary_watch.h"
+#include "server/models/registry/device.h"
+#include "server/models/registry/model_limits.h"
+#include "server/models/registry/model_loader.h"
+#include "server/models/registry/registry.h"
+#include "server/observe/log.h"
+#include "server/observe/metrics.h"
+#include "server/pages/http_endpoint.h"
+#include "server/pages/readings.h"
+#include "server/pages/status_reader.h"
+#include "server/process/address_space.h"
+#include "server/process/end_process.h"
+#include "server/process/ticker.h"
+#include "server/resolve.h"
+#include "server/serve/execution/executor.h"
+#include "server/serve/execution/response.h"
+#include "server/serve/request/classify_service.h"
+#include "server/serve/request/compute_probe.h"
+#include "server/serve/request/drain.h"
+#include "server/serve/scheduling/admission.h"
+#include "server/serve/scheduling/scheduler.h"
+#include "server/wire/oip/http_front.h"
+#include "server/wire/rpc/admin_front.h"
+#include "server/wire/rpc/health_front.h"
+#include "server/wire/rpc_front.h"
 
 namespace vitrine {
 namespace {
@@ -234,7 +234,7 @@ class RunningServer : public Server {
  private:
   // Gauges that are read at a scrape, when any of the parts may be missing yet or already.
   Metrics::Sources MetricSources() {
-    return {.versions = [this] { return registry_.List(); },
+    return {.versions = [this] { return ReadVersions(registry_.List()); },
             .queue = [this] { return ReadQueue(scheduler_); },
             .admission = [this] { return ReadAdmission(admission_, options_.admission); },
             .answers = [this] { return ReadAnswers(admission_); },

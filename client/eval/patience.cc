@@ -8,12 +8,12 @@ namespace vitrine {
 namespace {
 
 constexpr absl::Duration kFirstWait = absl::Milliseconds(200);
-constexpr absl::Duration kLongestWait = absl::Seconds(5);
+constexpr absl::Duration kLongestBatchWait = absl::Seconds(5);
 
 }  // namespace
 
 absl::Duration Patience::NextWait() {
-  const absl::Duration wait = std::min(kFirstWait * std::exp2(waits_), kLongestWait);
+  const absl::Duration wait = std::min(kFirstWait * std::exp2(waits_), kLongestBatchWait);
   ++waits_;
   return wait * absl::Uniform(random_, 0.5, 1.0);
 }

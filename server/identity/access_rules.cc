@@ -10,7 +10,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "server/registry/text_file.h"
+#include "server/process/text_file.h"
 
 namespace vitrine {
 namespace {

@@ -14,7 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
-#include "server/observability/log.h"
+#include "server/observe/log.h"
 
 namespace vitrine {
 namespace {

@@ -19,7 +19,7 @@
 #include "server/identity/tls_credentials.h"
 #include "server/identity/tls_files.h"
 #include "server/identity/token_table.h"
-#include "server/ticker.h"
+#include "server/process/ticker.h"
 
 namespace vitrine {
 

@@ -15,7 +15,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "server/observability/log.h"
+#include "server/observe/log.h"
 #include "tests/e2e/published.h"
 #include "tests/e2e/running_server.h"
 

@@ -19,7 +19,7 @@
 #include "client/token_command.h"
 #include "grpc/health/v1/health.grpc.pb.h"
 #include "server/identity/authorization.h"
-#include "server/observability/log.h"
+#include "server/observe/log.h"
 #include "tests/e2e/generic_call.h"
 #include "tests/e2e/published.h"
 #include "tests/e2e/running_server.h"

@@ -9,7 +9,7 @@
 
 #include "checkpoint/checkpoint.h"
 #include "reference/model.h"
-#include "server/request/picture_input.h"
+#include "server/models/registry/golden_input.h"
 #include "tests/imaging/pictures.h"
 #include "tests/reference/pictures.h"
 

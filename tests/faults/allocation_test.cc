@@ -15,7 +15,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "inference/grpc_service.grpc.pb.h"
-#include "server/scheduling/peer_accounts.h"
+#include "server/serve/scheduling/peer_accounts.h"
 #include "tests/e2e/published.h"
 #include "tests/e2e/running_server.h"
 #include "tests/faults/failing_allocator.h"

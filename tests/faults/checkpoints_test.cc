@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "checkpoint/checkpoint.h"
-#include "server/request/picture_input.h"
+#include "server/serve/execution/picture_input.h"
 #include "tests/e2e/published.h"
 #include "tests/e2e/running_server.h"
 

@@ -9,11 +9,11 @@
 #include <utility>
 #include <vector>
 
-#include "server/oip/http_body.h"
-#include "server/oip/infer_answer.h"
-#include "server/oip/infer_plan.h"
-#include "server/oip/split_input.h"
-#include "server/request/plan_request.h"
+#include "server/serve/request/plan_request.h"
+#include "server/wire/oip/http_body.h"
+#include "server/wire/oip/infer_answer.h"
+#include "server/wire/oip/infer_plan.h"
+#include "server/wire/oip/split_input.h"
 #include "tests/fuzz/mutate_message.h"
 #include "tests/fuzz/require.h"
 #include "tests/server/served.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/scheduling/admission.h"
+#include "server/serve/scheduling/admission.h"
 
 #include <gmock/gmock.h>
 
@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "server/request/inference_request.h"
+#include "server/serve/scheduling/inference_request.h"
 
 namespace vitrine {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/execution/attention_encoding.h"
+#include "server/serve/execution/attention_encoding.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "server/execution/number_encoding.h"
+#include "server/serve/execution/number_encoding.h"
 
 namespace vitrine {
 namespace {

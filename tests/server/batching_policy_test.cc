@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/scheduling/batching_policy.h"
+#include "server/serve/scheduling/batching_policy.h"
 
 #include <gmock/gmock.h>
 

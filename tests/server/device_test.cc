@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/execution/device.h"
+#include "server/models/registry/device.h"
 
 #include <gmock/gmock.h>
 

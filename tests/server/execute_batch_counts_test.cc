@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is counted and measured of a batch.
-#include "server/observability/metrics.h"
+#include "server/observe/metrics.h"
 #include "tests/server/execute_batch_test.h"
 
 namespace vitrine {

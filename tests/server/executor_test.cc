@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/execution/executor.h"
+#include "server/serve/execution/executor.h"
 
 #include <gmock/gmock.h>
 
@@ -11,7 +11,7 @@
 #include <thread>
 #include <utility>
 
-#include "server/observability/metrics.h"
+#include "server/observe/metrics.h"
 #include "tests/server/small_models.h"
 
 namespace vitrine {

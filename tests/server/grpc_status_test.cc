@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/rpc/grpc_status.h"
+#include "server/wire/rpc/grpc_status.h"
 
 #include <gmock/gmock.h>
 #include <google/rpc/error_details.pb.h>
 #include <google/rpc/status.pb.h>
 #include <gtest/gtest.h>
 
-#include "server/scheduling/shed.h"
+#include "server/process/shed.h"
 
 namespace vitrine {
 namespace {

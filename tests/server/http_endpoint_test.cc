@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/observability/http_endpoint.h"
+#include "server/pages/http_endpoint.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/rpc/listener.h"
+#include "server/wire/rpc/listener.h"
 
 #include <arpa/inet.h>
 #include <gmock/gmock.h>

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/observability/metrics.h"
+#include "server/observe/metrics.h"
 
 #include <gmock/gmock.h>
 
 #include <thread>
 #include <vector>
 
-#include "server/observability/process_stats.h"
-#include "server/registry/registry.h"
+#include "server/models/registry/registry.h"
+#include "server/observe/process_stats.h"
+#include "server/pages/readings.h"
 
 namespace vitrine {
 namespace {
@@ -149,7 +150,7 @@ TEST(Metrics, ShowTheVersionsAndTheLoad) {
   versions.push_back({{"m", 1}, v1::READY, "", loaded, {}, 100});
   versions.push_back({{"m", 2}, v1::FAILED, "broken", nullptr, {}, 0});
   Metrics metrics(1, "");
-  metrics.SetSources({.versions = [&] { return versions; },
+  metrics.SetSources({.versions = [&] { return ReadVersions(versions); },
                       .queue =
                           [] {
                             return QueueStatus{7, 70, 700, absl::Milliseconds(1500)};

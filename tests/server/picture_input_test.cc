@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/request/picture_input.h"
+#include "server/serve/execution/picture_input.h"
 
 #include <gmock/gmock.h>
 
@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "server/models/registry/golden_input.h"
 #include "tests/server/small_models.h"
 
 namespace vitrine {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/request/plan_request.h"
+#include "server/serve/request/plan_request.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "models/model_description.h"
-#include "server/request/plan_attention.h"
+#include "server/serve/execution/attention_encoding.h"
 #include "tests/imaging/pictures.h"
 #include "tests/server/served.h"
 

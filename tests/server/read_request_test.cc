@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is read of a request that will be refused.
-#include "server/rpc/read_request.h"
+#include "server/wire/rpc/read_request.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "server/rpc/outline.h"
-#include "server/rpc/wire.h"
-#include "server/scheduling/shed.h"
+#include "server/process/shed.h"
+#include "server/wire/rpc/outline.h"
+#include "server/wire/rpc/wire.h"
 #include "tests/server/registry/fake_repository.h"
 #include "tests/server/small_models.h"
 

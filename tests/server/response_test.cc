@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/execution/response.h"
+#include "server/serve/execution/response.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "imaging/decode.h"
-#include "server/request/plan_request.h"
+#include "server/serve/request/plan_request.h"
 #include "tests/imaging/pictures.h"
 #include "tests/server/served.h"
 

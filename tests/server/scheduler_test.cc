@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/scheduling/scheduler.h"
+#include "server/serve/scheduling/scheduler.h"
 
 #include <gmock/gmock.h>
 
@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "server/observability/metrics.h"
+#include "server/observe/metrics.h"
 
 namespace vitrine {
 namespace {

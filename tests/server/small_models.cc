@@ -15,7 +15,7 @@
 #include "imaging/header.h"
 #include "reference/model.h"
 #include "report/png.h"
-#include "server/request/picture_input.h"
+#include "server/models/registry/golden_input.h"
 
 namespace vitrine {
 namespace {

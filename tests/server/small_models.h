@@ -8,8 +8,8 @@
 
 #include "reference/model.h"
 #include "repository/repository.h"
-#include "server/registry/loaded_model.h"
-#include "server/request/inference_request.h"
+#include "server/models/registry/loaded_model.h"
+#include "server/serve/scheduling/inference_request.h"
 #include "tests/scratch_folder.h"
 #include "vitrine/v1/model.pb.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/ticker.h"
+#include "server/process/ticker.h"
 
 #include <gtest/gtest.h>
 

@@ -20,10 +20,10 @@ namespace fs = std::filesystem;
 const std::map<std::string, std::string> kMayAsk = {
     {"server/identity/audit_log.cc", "writes down when something was done"},
     {"server/identity/tls_credentials.cc", "certificates end by the time of day"},
-    {"server/observability/status_reader.cc", "shows a person the time"},
-    {"server/observability/status_reader.h", "shows a person the time of the start"},
-    {"server/rpc/classify_call.cc", "a deadline of gRPC, brought over to the steady clock on arrival"},
-    {"server/rpc/served_port.cc", "a deadline of gRPC, which is brought over at once"},
+    {"server/pages/status_reader.cc", "shows a person the time"},
+    {"server/pages/status_reader.h", "shows a person the time of the start"},
+    {"server/wire/rpc/classify_call.cc", "a deadline of gRPC, brought over to the steady clock on arrival"},
+    {"server/wire/rpc/served_port.cc", "a deadline of gRPC, which is brought over at once"},
 };
 
 // absl's locks, whose timed waits follow the time of day, are refused with it: base/mutex.h has others.

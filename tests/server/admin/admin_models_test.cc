@@ -3,9 +3,10 @@
 #include <ATen/TensorOperators.h>
 #include <gmock/gmock.h>
 
-#include "server/admin/admin_service.h"
-#include "server/admin/canary_watch.h"
-#include "server/registry/model_loader.h"
+#include "server/models/admin/admin_service.h"
+#include "server/models/admin/canary_watch.h"
+#include "server/models/registry/model_loader.h"
+#include "server/serve/scheduling/batching_policy.h"
 #include "tests/server/registry/fake_repository.h"
 #include "tests/server/small_models.h"
 
@@ -40,7 +41,7 @@ class AdminModelsTest : public ::testing::Test {
   FakeRepository files_;
   FakeClock clock_;
   RegistryOptions options_;
-  ModelLimitsTable limits_;
+  ModelLimitsTable limits_{BatchOptions().Limits()};
   ModelLoader loader_;
   std::unique_ptr<ServingSettings> settings_;
   std::unique_ptr<Registry> registry_;

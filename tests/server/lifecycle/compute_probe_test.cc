@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Readiness proves compute: the probe against a queue whose executor the test plays.
-#include "server/lifecycle/compute_probe.h"
+#include "server/serve/request/compute_probe.h"
 
 #include <gmock/gmock.h>
 

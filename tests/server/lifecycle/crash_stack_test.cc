@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Children that crash in ways that the handler itself has to survive.
-#include "server/lifecycle/crash_stack.h"
+#include "server/process/crash_stack.h"
 
 #include <gmock/gmock.h>
 #include <grpcpp/alarm.h>
@@ -12,9 +12,9 @@
 #include <cstdint>
 #include <thread>
 
-#include "server/observability/http_endpoint.h"
-#include "server/registry/registry.h"
-#include "server/rpc/call_queue.h"
+#include "server/models/registry/registry.h"
+#include "server/pages/http_endpoint.h"
+#include "server/wire/rpc/call_queue.h"
 #include "tests/server/dripping.h"
 #include "tests/server/lifecycle/full_pipe.h"
 #include "tests/server/registry/fake_repository.h"

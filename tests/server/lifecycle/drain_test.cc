@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The last stretch on a clock that moves only when told.
-#include "server/lifecycle/drain.h"
+#include "server/serve/request/drain.h"
 
 #include <gmock/gmock.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/lifecycle/end_process.h"
+#include "server/process/end_process.h"
 
 #include <gmock/gmock.h>
 #include <spdlog/spdlog.h>

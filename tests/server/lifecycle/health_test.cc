@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What health answers for the server and for each model, with versions that are made up.
-#include "server/rpc/health.h"
+#include "server/wire/rpc/health.h"
 
 #include <gmock/gmock.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/lifecycle/memory_shares.h"
+#include "server/process/memory_shares.h"
 
 #include <gtest/gtest.h>
 

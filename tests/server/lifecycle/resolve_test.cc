@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a server takes from its machine, and what is wrong with its configuration.
-#include "server/lifecycle/resolve.h"
+#include "server/resolve.h"
 
 #include <gmock/gmock.h>
 

@@ -14,8 +14,9 @@
 #include <sstream>
 #include <string>
 
-#include "server/observability/metrics.h"
-#include "server/registry/version_status.h"
+#include "server/models/registry/version_status.h"
+#include "server/observe/metrics.h"
+#include "server/pages/readings.h"
 #include "tests/paths.h"
 
 namespace vitrine {
@@ -76,7 +77,7 @@ class Full {
     version_->CountRequest(absl::StatusCode::kOk);
     version_->executor(0).confidence.Observe(0.5);
     metrics_.DeclareAdminAction("LoadModel");
-    metrics_.SetSources({.versions = [status] { return std::vector{status}; },
+    metrics_.SetSources({.versions = [status] { return ReadVersions({status}); },
                          .queue = [] { return QueueStatus(); },
                          .admission = [] { return AdmissionStatus(); },
                          .answers = [] { return AnswerStatus(); },

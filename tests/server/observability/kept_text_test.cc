@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/observability/kept_text.h"
+#include "server/pages/kept_text.h"
 
 #include <gtest/gtest.h>
 

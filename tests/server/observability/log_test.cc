@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/observability/log.h"
+#include "server/observe/log.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -16,7 +16,7 @@
 #include <string>
 #include <thread>
 
-#include "server/observability/stderr_sink.h"
+#include "server/observe/stderr_sink.h"
 
 namespace vitrine {
 namespace {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/observability/rate_window.h"
+#include "server/pages/rate_window.h"
 
 #include <gtest/gtest.h>
 
-#include "server/clock.h"
+#include "server/process/clock.h"
 
 namespace vitrine {
 namespace {

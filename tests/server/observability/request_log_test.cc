@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/observability/request_log.h"
+#include "server/observe/request_log.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
 
-#include "server/observability/log.h"
+#include "server/observe/log.h"
 
 namespace vitrine {
 namespace {

@@ -8,8 +8,9 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "server/observability/metrics.h"
-#include "server/registry/version_status.h"
+#include "server/models/registry/version_status.h"
+#include "server/observe/metrics.h"
+#include "server/pages/readings.h"
 #include "tests/stored_text.h"
 
 namespace vitrine {
@@ -35,7 +36,7 @@ void SetSources(Metrics& metrics) {
   metrics.SetSources(
       {.versions =
            [] {
-             return std::vector{Version(7, v1::READY), Version(8, v1::FAILED)};
+             return ReadVersions({Version(7, v1::READY), Version(8, v1::FAILED)});
            },
        .queue = [] { return QueueStatus{.requests = 11, .bytes = 12, .tokens = 13, .oldest = absl::Seconds(1.5)}; },
        .admission =

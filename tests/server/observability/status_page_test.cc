@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "server/observability/status.h"
+#include "server/pages/status.h"
 #include "tests/stored_text.h"
 
 namespace vitrine {

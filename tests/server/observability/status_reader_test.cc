@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/observability/status_reader.h"
+#include "server/pages/status_reader.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <memory>
 
-#include "server/registry/version_status.h"
+#include "server/models/registry/version_status.h"
+#include "server/pages/readings.h"
 
 namespace vitrine {
 namespace {
@@ -36,7 +37,7 @@ TEST(StatusReader, PutsTogetherWhatThePartsSay) {
   versions[1].reason = "cut";
   absl::Duration busy;
   metrics.SetSources(
-      {.versions = [&] { return versions; },
+      {.versions = [&] { return ReadVersions(versions); },
        .queue =
            [] {
              return QueueStatus{3, 0, 0, absl::ZeroDuration()};

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/observability/status.h"
+#include "server/pages/status.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "server/registry/version_status.h"
+#include "server/models/registry/version_status.h"
 
 namespace vitrine {
 namespace {

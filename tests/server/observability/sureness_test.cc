@@ -4,7 +4,7 @@
 #include <cmath>
 #include <vector>
 
-#include "server/observability/model_metrics.h"
+#include "server/observe/model_metrics.h"
 
 namespace vitrine {
 namespace {

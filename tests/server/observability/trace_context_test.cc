@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/observability/trace_context.h"
+#include "server/observe/trace_context.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/oip/http_body.h"
+#include "server/wire/oip/http_body.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a path of the REST form answers, without a connection.
-#include "server/oip/http_front.h"
+#include "server/wire/oip/http_front.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/oip/infer_plan.h"
+#include "server/wire/oip/infer_plan.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "server/oip/split_input.h"
+#include "server/wire/oip/split_input.h"
 
 namespace vitrine {
 namespace {

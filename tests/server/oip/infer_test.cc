@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A batch on its way through the service: what is counted of it, and what it holds.
-#include "server/oip/infer.h"
+#include "server/wire/oip/infer.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,8 +10,8 @@
 #include <optional>
 #include <utility>
 
-#include "server/oip/batch_limits.h"
-#include "server/scheduling/shed.h"
+#include "server/process/shed.h"
+#include "server/wire/oip/batch_limits.h"
 #include "tests/server/registry/fake_repository.h"
 #include "tests/server/small_models.h"
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/registry/canary_guard.h"
+#include "server/models/registry/canary_guard.h"
 
 #include <gmock/gmock.h>
 
 #include <cmath>
 #include <limits>
 
-#include "server/clock.h"
+#include "server/process/clock.h"
 #include "tests/server/registry/fake_repository.h"
 
 namespace vitrine {

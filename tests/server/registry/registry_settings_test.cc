@@ -6,8 +6,9 @@
 #include <chrono>
 #include <thread>
 
-#include "server/registry/registry.h"
-#include "server/registry/serving_rules.h"
+#include "server/models/registry/registry.h"
+#include "server/models/registry/serving_rules.h"
+#include "server/serve/scheduling/batching_policy.h"
 #include "tests/server/registry/fake_repository.h"
 
 namespace vitrine {
@@ -42,7 +43,7 @@ class RegistrySettingsTest : public ::testing::Test {
   FakeRepository files_;
   FakeClock clock_;
   RegistryOptions options_;
-  ModelLimitsTable limits_;
+  ModelLimitsTable limits_{BatchOptions().Limits()};
   Registry::Sizer sizer_;
   std::unique_ptr<ServingSettings> settings_;
   std::unique_ptr<Registry> registry_;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/scheduling/answer_budget.h"
+#include "server/serve/scheduling/answer_budget.h"
 
 #include <gmock/gmock.h>
 
 #include <utility>
 #include <vector>
 
-#include "server/scheduling/shed.h"
+#include "server/process/shed.h"
 
 namespace vitrine {
 namespace {

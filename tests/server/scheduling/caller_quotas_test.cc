@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/scheduling/caller_quotas.h"
+#include "server/serve/scheduling/caller_quotas.h"
 
 #include <gmock/gmock.h>
 
@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include "server/scheduling/shed.h"
+#include "server/process/shed.h"
 
 namespace vitrine {
 namespace {

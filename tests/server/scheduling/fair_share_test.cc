@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How callers share the server: pure rules, then the whole way from admission to the batches on a clock that moves only
 // when told.
-#include "server/scheduling/fair_share.h"
+#include "server/serve/scheduling/fair_share.h"
 
 #include <gmock/gmock.h>
 
@@ -12,10 +12,10 @@
 #include <utility>
 #include <vector>
 
-#include "server/request/inference_request.h"
-#include "server/scheduling/admission.h"
-#include "server/scheduling/caller_turns.h"
-#include "server/scheduling/shared_room.h"
+#include "server/serve/scheduling/admission.h"
+#include "server/serve/scheduling/caller_turns.h"
+#include "server/serve/scheduling/inference_request.h"
+#include "server/serve/scheduling/shared_room.h"
 #include "tests/server/scheduling/simulated_server.h"
 
 namespace vitrine {

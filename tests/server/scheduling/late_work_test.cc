@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "server/scheduling/batching_policy.h"
-#include "server/scheduling/scheduler.h"
+#include "server/serve/scheduling/batching_policy.h"
+#include "server/serve/scheduling/scheduler.h"
 
 namespace vitrine {
 namespace {

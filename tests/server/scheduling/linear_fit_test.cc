@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/scheduling/linear_fit.h"
+#include "server/models/registry/linear_fit.h"
 
 #include <gtest/gtest.h>
 
-#include "server/scheduling/cost_model.h"
+#include "server/models/registry/cost_model.h"
 
 namespace vitrine {
 namespace {

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "server/scheduling/shed.h"
+#include "server/process/shed.h"
 #include "tests/server/scheduling/simulated_server.h"
 
 namespace vitrine::testing {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/scheduling/peer_accounts.h"
+#include "server/serve/scheduling/peer_accounts.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "server/scheduling/caller_quotas.h"
+#include "server/serve/scheduling/caller_quotas.h"
 
 namespace vitrine {
 namespace {

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "server/execution/helpers.h"
-#include "server/scheduling/scheduler.h"
+#include "server/serve/execution/helpers.h"
+#include "server/serve/scheduling/scheduler.h"
 
 namespace vitrine {
 namespace {

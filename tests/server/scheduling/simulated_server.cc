@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "server/request/inference_request.h"
+#include "server/serve/scheduling/inference_request.h"
 
 namespace vitrine::testing {
 namespace {

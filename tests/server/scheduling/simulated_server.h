@@ -16,10 +16,10 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
-#include "server/clock.h"
-#include "server/registry/loaded_model.h"
-#include "server/scheduling/admission.h"
-#include "server/scheduling/scheduler.h"
+#include "server/models/registry/loaded_model.h"
+#include "server/process/clock.h"
+#include "server/serve/scheduling/admission.h"
+#include "server/serve/scheduling/scheduler.h"
 
 namespace vitrine::testing {
 

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a version is put away and another one takes its place: for an operator, and for the guard of canaries.
+#include <spdlog/spdlog.h>
+
+#include <functional>
+#include <set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/status_macros.h"
+#include "repository/text.h"
+#include "server/models/admin/admin_service.h"
+#include "server/models/admin/override_edits.h"
+#include "server/models/registry/serving_rules.h"
+
+namespace vitrine {
+namespace {
+
+constexpr size_t kLongestReason = 200;
+
+}  // namespace
+
+std::vector<int64_t> AdminService::Before(const VersionId& id) const {
+  const ModelPlan plan = settings_.Plan(id.model);
+  std::set<int64_t, std::greater<>> versions;
+  for (const VersionStatus& version : registry_.List(id.model)) {
+    if (version.state == v1::READY) versions.insert(version.id.version);
+  }
+  for (const VersionId& stored : registry_.OnDisk()) {
+    if (stored.model == id.model) versions.insert(stored.version);
+  }
+  std::vector<int64_t> before;
+  for (const int64_t version : versions) {
+    const bool fits = version < id.version && !IsPutAway(plan.changed, version) && !IsTriedOut(plan.serving, version);
+    if (fits && before.size() < kMostTried) before.push_back(version);
+  }
+  return before;
+}
+
+// What is tried out is what one wants to be rid of: without a version a rollback takes the canary out, and where there
+// are several the operator has to say which.
+absl::StatusOr<int64_t> AdminService::VersionToPutAway(const v1::RollbackModelRequest& request) const {
+  if (request.has_version()) return request.version();
+  const std::set<int64_t> tried_out = registry_.TriedOut(request.model());
+  if (tried_out.empty()) return registry_.Traffic(request.model()).stable;
+  if (tried_out.size() == 1) return *tried_out.begin();
+  return absl::FailedPreconditionError(absl::StrCat("versions ", absl::StrJoin(tried_out, ", "), " of model \"",
+                                                    request.model(), "\" are tried out; name the one to put away"));
+}
+
+absl::StatusOr<v1::ServingChange> AdminService::RollbackModel(const v1::RollbackModelRequest& request) {
+  MutexLock lock(mutex_);
+  const std::string& model = request.model();
+  RETURN_IF_ERROR(CheckKnown(model));
+  if (request.reason().size() > kLongestReason || !IsValidUtf8(request.reason())) {
+    return absl::InvalidArgumentError(absl::StrCat("reason must be UTF-8 of at most ", kLongestReason, " bytes"));
+  }
+  const int64_t stable = registry_.Traffic(model).stable;
+  ASSIGN_OR_RETURN(const int64_t unwanted, VersionToPutAway(request));
+  const VersionId bad{model, unwanted};
+  if (request.has_version()) RETURN_IF_ERROR(CheckNumber(bad.version));
+  RETURN_IF_ERROR(CheckSomeReady(model));
+  RETURN_IF_ERROR(CheckReady(bad));
+  const std::string reason = request.reason().empty() ? "rolled back by an operator" : request.reason();
+  const auto roll_back_to = [&](int64_t good) {
+    absl::StatusOr<v1::ServingChange> change = RollBackTo(bad, reason, good, Durability::kRequired, kReadyPatience);
+    if (change.ok()) CountRollback(model);
+    return change;
+  };
+  if (bad.version != stable) return roll_back_to(stable);
+  absl::Status last =
+      absl::FailedPreconditionError(absl::StrCat(Text(bad), " has no version before it that could serve in its place"));
+  for (const int64_t good : Before(bad)) {
+    absl::StatusOr<v1::ServingChange> change = roll_back_to(good);
+    if (change.ok() || absl::IsUnavailable(change.status())) return change;
+    last = change.status();
+  }
+  return last;
+}
+
+void AdminService::CountRollback(const std::string& model) {
+  MutexLock lock(rollbacks_mutex_);
+  ++rollbacks_[model];
+}
+
+std::map<std::string, uint64_t> AdminService::rollbacks() const {
+  MutexLock lock(rollbacks_mutex_);
+  return rollbacks_;
+}
+
+// First the replacement comes into memory while `bad` serves on; only then do requests move, all at once and to it:
+// nobody else, a canary least of all, stands in meanwhile. One that is in memory already is not waited for: the
+// registry may be loading something else. Where either step is refused, everything is as before.
+absl::StatusOr<v1::ServingChange> AdminService::RollBackTo(const VersionId& bad, const std::string& reason,
+                                                           int64_t good, Durability durability,
+                                                           absl::Duration patience) {
+  const ModelPlan plan = settings_.Plan(bad.model);
+  const bool moves = LabelledVersion(plan.serving, kStableLabel) == bad.version;
+  const VersionId replacement{bad.model, good};
+  const Edit hold = [&](v1::ModelOverride& row) { AddLoaded(row, good); };
+  std::vector<Step> steps;
+  if (const auto verify = [&] { return CheckReady(replacement); }; !verify().ok()) {
+    steps.push_back({hold, verify, {replacement}});
+  }
+  // What only the rollback has asked for is left to the policy afterwards, where that comes upon it by itself.
+  const bool keep = plan.serving.version_policy().has_specific() || IsLoadedByHand(plan.changed, good);
+  const Step move = {[&](v1::ModelOverride& row) {
+                       hold(row);
+                       PutAwayIn(row, bad.version, reason);
+                       if (moves) SetLabelIn(row, kStableLabel, good);
+                       if (!keep) RemoveIf(*row.mutable_loaded(), [&](int64_t held) { return held == good; });
+                     },
+                     [&]() -> absl::Status {
+                       // Not necessarily `good`: one that was published meanwhile serves as ever.
+                       RETURN_IF_ERROR(CheckSomeReady(bad.model));
+                       if (registry_.Traffic(bad.model).stable != bad.version) return absl::OkStatus();
+                       return absl::FailedPreconditionError(absl::StrCat(Text(bad), " is still needed"));
+                     },
+                     {},
+                     patience};
+  steps.push_back(move);
+  ASSIGN_OR_RETURN(v1::ServingChange change, Make(bad.model, steps, durability));
+  spdlog::warn("model {} version {} is put away: {}; version {} serves", bad.model, bad.version, reason,
+               change.serving().stable_version());
+  if (moves) change.add_notes(absl::StrCat("the label stable moved from version ", bad.version, " to ", good));
+  return change;
+}
+
+absl::Status AdminService::RollBackCanary(const VersionId& id, const std::string& reason) {
+  // Before the lock, which a change that loads a model holds.
+  registry_.Suspend(id, true);
+  MutexLock lock(mutex_);
+  // Since the guard looked, an operator may have made it the version that serves everybody.
+  absl::Status done = absl::AbortedError(absl::StrCat(Text(id), " is no canary"));
+  if (registry_.TriedOut(id.model).contains(id.version)) {
+    done = RollBackTo(id, reason, registry_.Traffic(id.model).stable, Durability::kBestEffort, absl::ZeroDuration())
+               .status();
+  }
+  registry_.Suspend(id, false);
+  return done;
+}
+
+}  // namespace vitrine

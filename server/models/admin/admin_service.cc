@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/models/admin/admin_service.h"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "repository/repository.h"
+#include "repository/text.h"
+#include "server/identity/caller.h"
+#include "server/models/admin/override_edits.h"
+#include "server/models/admin/serving_status.h"
+#include "server/models/registry/serving_rules.h"
+
+namespace vitrine {
+namespace {
+
+// An operator may be one of a single model: no refusal names another.
+const ModelPatterns kNoOthers({});
+
+}  // namespace
+
+std::string AdminService::Text(const VersionId& id) {
+  return absl::StrCat("model \"", id.model, "\" version ", id.version);
+}
+
+absl::Status AdminService::CheckNumber(int64_t version) {
+  if (version >= 1) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("version is ", version, "; it must be 1 or more"));
+}
+
+absl::StatusOr<v1::ServingChange> AdminService::Make(const std::string& model, const std::vector<Step>& steps,
+                                                     Durability durability) {
+  const v1::ModelOverride before = settings_.Plan(model).changed;
+  absl::Status done;
+  for (const Step& step : steps) {
+    if (done.ok()) done = Take(model, step, durability);
+  }
+  if (done.ok()) done = settings_.Keep();
+  if (!done.ok()) {
+    settings_.Restore(model, before);
+    registry_.Divide(model);
+    // What was loaded for nothing goes, now or with the next look.
+    registry_.Reconcile({}, std::min(steps.back().patience, kReadyPatience)).IgnoreError();
+    return done;
+  }
+  v1::ServingChange change;
+  *change.mutable_serving() = DescribeServing(model, registry_, settings_, canaries_);
+  return change;
+}
+
+absl::Status AdminService::Take(const std::string& model, const Step& step, Durability durability) {
+  RETURN_IF_ERROR(settings_.Change(model, step.edit, durability));
+  registry_.Divide(model);
+  const absl::Status looked = registry_.Reconcile(step.retry, step.patience);
+  if (!absl::IsDeadlineExceeded(looked)) RETURN_IF_ERROR(looked);
+  absl::Status verified = step.verify();
+  if (verified.ok() || looked.ok()) return verified;
+  return absl::UnavailableError(
+      absl::StrCat(std::string(looked.message()), ", and the change is not made: ", std::string(verified.message())));
+}
+
+absl::Duration AdminService::PatienceFor(const std::vector<VersionId>& named) const {
+  const bool ready = std::all_of(named.begin(), named.end(),
+                                 [&](const VersionId& id) { return registry_.Find(id.model, id.version).ok(); });
+  return ready && !named.empty() ? kReadyPatience : kLoadPatience;
+}
+
+absl::Status AdminService::CheckKnown(const std::string& model) const {
+  RETURN_IF_ERROR(ValidateModelName(model));
+  // A model whose folder is gone still has what was set for it, which can be looked at and forgotten.
+  if (!IsEmpty(settings_.Plan(model).changed) || !registry_.List(model).empty()) return absl::OkStatus();
+  for (const VersionId& id : registry_.OnDisk()) {
+    if (id.model == model) return absl::OkStatus();
+  }
+  return registry_.Get(model, std::nullopt, &kNoOthers).status();
+}
+
+absl::Status AdminService::CheckReady(const VersionId& id) const {
+  if (IsPutAway(settings_.Plan(id.model).changed, id.version)) {
+    return absl::FailedPreconditionError(absl::StrCat(Text(id), " was put away; bring it back with LoadModel first"));
+  }
+  ASSIGN_OR_RETURN(const VersionStatus status, registry_.Get(id.model, id.version, &kNoOthers));
+  if (status.state == v1::READY) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat(Text(id), " is ", v1::ModelState_Name(status.state), status.reason.empty() ? "" : ": ",
+                   status.reason, status.state == v1::FAILED ? "" : "; bring it into memory with LoadModel first"));
+}
+
+absl::Status AdminService::CheckSomeReady(const std::string& model) const {
+  if (registry_.Traffic(model).stable != 0) return absl::OkStatus();
+  std::string why;
+  for (const VersionStatus& version : registry_.List(model)) {
+    if (version.state == v1::FAILED) why = absl::StrCat("; version ", version.id.version, ": ", version.reason);
+  }
+  return absl::FailedPreconditionError(absl::StrCat("no version of model \"", model, "\" gets ready", why));
+}
+
+absl::StatusOr<v1::ServingChange> AdminService::LoadModel(const v1::LoadModelRequest& request) {
+  MutexLock lock(mutex_);
+  const std::string& model = request.model();
+  RETURN_IF_ERROR(ValidateModelName(model));
+  if (request.has_version()) {
+    RETURN_IF_ERROR(CheckNumber(request.version()));
+    const VersionId id{model, request.version()};
+    return Make(
+        model,
+        [&](v1::ModelOverride& row) {
+          row.set_unloaded(false);
+          TakeBackIn(row, id.version);
+          AddLoaded(row, id.version);
+        },
+        [&] { return CheckReady(id); }, {id});
+  }
+  std::vector<VersionId> failed;
+  for (const VersionStatus& version : registry_.List(model)) failed.push_back(version.id);
+  return Make(
+      model, [](v1::ModelOverride& row) { row.set_unloaded(false); },
+      [&]() -> absl::Status {
+        RETURN_IF_ERROR(CheckKnown(model));
+        return CheckSomeReady(model);
+      },
+      failed);
+}
+
+absl::StatusOr<v1::ServingChange> AdminService::UnloadModel(const v1::UnloadModelRequest& request) {
+  MutexLock lock(mutex_);
+  const std::string& model = request.model();
+  RETURN_IF_ERROR(CheckKnown(model));
+  if (!request.has_version()) {
+    return Make(
+        model, [](v1::ModelOverride& row) { row.set_unloaded(true); }, [] { return absl::OkStatus(); });
+  }
+  const VersionId id{model, request.version()};
+  RETURN_IF_ERROR(CheckNumber(id.version));
+  RETURN_IF_ERROR(registry_.Get(model, id.version, &kNoOthers).status());
+  const v1::ModelOverride before = settings_.Plan(model).changed;
+  const Edit put_away = [&](v1::ModelOverride& row) {
+    row = before;
+    PutAwayIn(row, id.version, "unloaded by an operator");
+  };
+  // As in a rollback: what takes its place is there before it goes, so that nobody else stands in.
+  const Step bring = {
+      [](v1::ModelOverride&) {}, [&] { return BringReplacements(model, put_away); }, {}, absl::ZeroDuration()};
+  const Step leave = {put_away,
+                      [&] {
+                        if (registry_.Traffic(model).stable != id.version) return absl::OkStatus();
+                        return absl::FailedPreconditionError(
+                            absl::StrCat(Text(id),
+                                         " is the only one that can serve; load another one first, or unload the whole "
+                                         "model"));
+                      },
+                      {},
+                      kReadyPatience};
+  return Make(model, {bring, leave}, Durability::kRequired);
+}
+
+absl::Status AdminService::BringReplacements(const std::string& model, const Edit& edit) {
+  for (size_t tried = 0; tried < kMostTried; ++tried) {
+    const std::optional<int64_t> next = registry_.NextLoad(model, settings_.Plan(model, edit));
+    if (!next.has_value()) break;
+    RETURN_IF_ERROR(settings_.Change(model, [&](v1::ModelOverride& row) { AddLoaded(row, *next); }));
+    RETURN_IF_ERROR(registry_.Reconcile({}, kLoadPatience));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<v1::ServingChange> AdminService::SetVersionPolicy(const v1::SetVersionPolicyRequest& request) {
+  MutexLock lock(mutex_);
+  const std::string& model = request.model();
+  RETURN_IF_ERROR(CheckKnown(model));
+  RETURN_IF_ERROR(ValidatePolicy(request.policy()));
+  std::vector<VersionId> named;
+  for (const int64_t version : request.policy().specific().versions()) named.push_back({model, version});
+  return Make(
+      model, [&](v1::ModelOverride& row) { *row.mutable_version_policy() = request.policy(); },
+      [&]() -> absl::Status {
+        if (settings_.Plan(model).changed.unloaded()) return absl::OkStatus();
+        for (const VersionId& id : named) RETURN_IF_ERROR(CheckReady(id));
+        return absl::OkStatus();
+      },
+      named);
+}
+
+absl::StatusOr<v1::ServingChange> AdminService::SetTraffic(const v1::SetTrafficRequest& request) {
+  MutexLock lock(mutex_);
+  const std::string& model = request.model();
+  RETURN_IF_ERROR(CheckKnown(model));
+  std::vector<VersionId> named;
+  for (const v1::TrafficShare& share : request.shares()) {
+    RETURN_IF_ERROR(CheckNumber(share.version()));
+    named.push_back({model, share.version()});
+  }
+  // Who serves when nobody is named so: the newest that is not tried out.
+  int64_t pinned = 0;
+  if (!named.empty() && LabelledVersion(settings_.Plan(model).serving, kStableLabel) == 0) {
+    for (const VersionStatus& version : registry_.List(model)) {
+      if (version.state == v1::READY && !std::count(named.begin(), named.end(), version.id))
+        pinned = version.id.version;
+    }
+    if (pinned == 0) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          "no other version of model \"", model, "\" is ready to take what the shares leave over; load one first"));
+    }
+  }
+  ASSIGN_OR_RETURN(v1::ServingChange change, Make(
+                                                 model,
+                                                 [&](v1::ModelOverride& row) {
+                                                   *row.mutable_traffic()->mutable_shares() = request.shares();
+                                                   if (pinned != 0) SetLabelIn(row, kStableLabel, pinned);
+                                                 },
+                                                 [&]() -> absl::Status {
+                                                   for (const VersionId& id : named) RETURN_IF_ERROR(CheckReady(id));
+                                                   return absl::OkStatus();
+                                                 },
+                                                 named));
+  if (pinned != 0) {
+    change.add_notes(absl::StrCat("version ", pinned,
+                                  " got the label stable; newer versions do not replace it until the "
+                                  "label moves or is cleared"));
+  }
+  return change;
+}
+
+absl::StatusOr<v1::ServingChange> AdminService::SetLabel(const v1::SetLabelRequest& request) {
+  MutexLock lock(mutex_);
+  const VersionId id{request.model(), request.version()};
+  RETURN_IF_ERROR(CheckKnown(id.model));
+  RETURN_IF_ERROR(ValidateLabel(request.label()));
+  RETURN_IF_ERROR(CheckNumber(id.version));
+  RETURN_IF_ERROR(CheckReady(id));
+  // A version that answers everything that is left over needs no share of its own.
+  const v1::ModelServing serving = settings_.Plan(id.model).serving;
+  const bool promoted = request.label() == kStableLabel && PercentOf(serving, id.version) > 0;
+  ASSIGN_OR_RETURN(v1::ServingChange change,
+                   Make(
+                       id.model,
+                       [&](v1::ModelOverride& row) {
+                         SetLabelIn(row, request.label(), id.version);
+                         if (!promoted) return;
+                         *row.mutable_traffic()->mutable_shares() = serving.traffic();
+                         RemoveIf(*row.mutable_traffic()->mutable_shares(),
+                                  [&](const v1::TrafficShare& share) { return share.version() == id.version; });
+                       },
+                       [&] { return CheckReady(id); }, {id}));
+  if (promoted) change.add_notes(absl::StrCat("version ", id.version, " has no share of its own any more"));
+  return change;
+}
+
+absl::StatusOr<v1::ServingChange> AdminService::ClearLabel(const v1::ClearLabelRequest& request) {
+  MutexLock lock(mutex_);
+  RETURN_IF_ERROR(CheckKnown(request.model()));
+  RETURN_IF_ERROR(ValidateLabel(request.label()));
+  const ModelPlan plan = settings_.Plan(request.model());
+  if (LabelledVersion(plan.serving, request.label()) == 0) {
+    return absl::NotFoundError(
+        absl::StrCat("no version of model \"", request.model(), "\" was given the label ", Quoted(request.label())));
+  }
+  return Make(
+      request.model(),
+      [&](v1::ModelOverride& row) {
+        RemoveIf(*row.mutable_labels(), [&](const v1::VersionLabel& held) { return held.label() == request.label(); });
+        if (LabelledVersion(plan.file, request.label()) != 0) SetLabelIn(row, request.label(), 0);
+      },
+      [] { return absl::OkStatus(); });
+}
+
+absl::StatusOr<v1::ServingChange> AdminService::ResetServing(const v1::ResetServingRequest& request) {
+  MutexLock lock(mutex_);
+  RETURN_IF_ERROR(CheckKnown(request.model()));
+  return Make(
+      request.model(), [](v1::ModelOverride& row) { row = v1::ModelOverride(); }, [] { return absl::OkStatus(); });
+}
+
+absl::StatusOr<v1::ServingStatus> AdminService::GetServing(const v1::GetServingRequest& request) const {
+  v1::ServingStatus status = DescribeServer(registry_, settings_);
+  std::set<std::string> models;
+  if (!request.model().empty()) {
+    RETURN_IF_ERROR(CheckKnown(request.model()));
+    models.insert(request.model());
+  } else {
+    for (const VersionStatus& version : registry_.List()) models.insert(version.id.model);
+    for (const std::string& model : settings_.Models()) models.insert(model);
+  }
+  for (const std::string& model : models) {
+    *status.add_models() = DescribeServing(model, registry_, settings_, canaries_);
+  }
+  return status;
+}
+
+}  // namespace vitrine

@@ -1,0 +1,8 @@
+# SPDX-License-Identifier: Apache-2.0
+# What operators change while the server runs.
+list(APPEND server_sources
+  models/admin/admin_rollback.cc
+  models/admin/admin_service.cc
+  models/admin/canary_watch.cc
+  models/admin/override_edits.cc
+  models/admin/serving_status.cc)

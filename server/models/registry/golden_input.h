@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_SERVER_MODELS_REGISTRY_GOLDEN_INPUT_H_
+#define VITRINE_SERVER_MODELS_REGISTRY_GOLDEN_INPUT_H_
+
+#include <string_view>
+
+#include "absl/status/statusor.h"
+#include "models/float_array.h"
+#include "vitrine/v1/model.pb.h"
+
+namespace vitrine {
+
+// What golden pictures go through: a model's input [channels, height, width] of an encoded picture, at the size that
+// the model gives it, as a request's picture is read. INVALID_ARGUMENT for damage and for what the model does not take.
+absl::StatusOr<FloatArray> EncodedPictureToInput(std::string_view picture, const v1::Preprocessing& preprocessing);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_SERVER_MODELS_REGISTRY_GOLDEN_INPUT_H_

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/models/registry/model_loader.h"
+
+#include <malloc.h>
+
+#include <algorithm>
+#include <exception>
+#include <new>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/simd/chosen_path.h"
+#include "base/status_macros.h"
+#include "engine/backend.h"
+#include "engine/logits.h"
+#include "engine/torch_library.h"
+#include "repository/golden.h"
+#include "repository/manifest.h"
+#include "repository/stored_version.h"
+#include "repository/weights.h"
+#include "server/models/registry/golden_input.h"
+#include "server/models/registry/memory_budget.h"
+#include "server/observe/log.h"
+#include "server/process/clock.h"
+
+namespace vitrine {
+namespace {
+
+// What a file of an honest version has beside the weights, such as a header: no reason to count more than these.
+constexpr int64_t kBesideWeights = 1 << 20;
+
+Forward ForwardOf(const LoadedModel& model, int threads) {
+  return [&model, threads](std::span<const FloatArray> images) {
+    return LogitsOf(*model.backend, model.description->config().classes(), images, threads);
+  };
+}
+
+// Runs the goldens on as many threads as there are `cores` now, but the one alone on the calling thread: a batch is
+// computed so, and what it takes is the first guess of the cost. What was measured while serving is better.
+absl::Status ProveGoldens(const StoredVersion& stored, const LoadedModel& loaded, const Device& device,
+                          const std::function<int()>& cores) {
+  absl::Time begin;
+  const GoldenRun run = {
+      .few = device.kind == Device::Kind::kCpu,  // other devices run kernels that our tests do not compare
+      .before_alone = [&begin] { begin = SteadyClock().Now(); },
+      .after_alone =
+          [&begin, &cost = *loaded.cost](int64_t tokens) {
+            if (cost.Predict(tokens, 0) != absl::ZeroDuration()) return;
+            cost.ObserveCompute(tokens, SteadyClock().Now() - begin);
+          },
+  };
+  // A device computes its batches one after the other.
+  const bool alone = cores == nullptr || device.kind != Device::Kind::kCpu;
+  return CheckGolden(stored, *loaded.description, ForwardOf(loaded, alone ? 1 : cores()), EncodedPictureToInput,
+                     device.kind_name(), loaded.precision, run);
+}
+
+// Stored weights become floats one by one, and go as they are taken over: at no time is there much more than the model.
+class StoredWeights : public engine::WeightSource {
+ public:
+  explicit StoredWeights(std::vector<StoredTensor>& weights) : weights_(weights) {}
+  const float* Floats(size_t weight) override {
+    weights_[weight] = Widened(weights_[weight]);
+    return weights_[weight].As<float>();
+  }
+  void LetGo(size_t weight) override { weights_[weight].data.reset(); }
+
+ private:
+  std::vector<StoredTensor>& weights_;
+};
+
+// What is kept from the precision, as the manifest says.
+absl::StatusOr<PrecisionChoice> ChoiceOf(const v1::Manifest& manifest, Precision precision, const Device& device) {
+  PrecisionChoice choice = {.precision = precision, .kept = {}};
+  if (precision == Precision::kFp32) return choice;
+  const std::string version = absl::StrCat(manifest.model(), "/", manifest.version());
+  if (device.kind != Device::Kind::kCpu) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        version, ": ", Name(precision), " is computed on a CPU alone; this server computes on ", device.name()));
+  }
+  const v1::PrecisionPlan* const plan = FindPrecision(manifest, Name(precision));
+  if (plan == nullptr) {
+    return absl::FailedPreconditionError(absl::StrCat(version, ": the manifest does not say how to compute in ",
+                                                      Name(precision),
+                                                      "; `vitrine-repo quantize` publishes a version that does"));
+  }
+  choice.kept.insert(plan->kept().begin(), plan->kept().end());
+  return choice;
+}
+
+absl::StatusOr<std::unique_ptr<const Backend>> MakeBackend(WeightedModel& model, const Device& device,
+                                                           const PrecisionChoice& choice) {
+  StoredWeights weights(model.weights);
+  if (device.kind == Device::Kind::kCpu) {
+    ASSIGN_OR_RETURN(const cpu::CpuPath path, cpu::ChosenPath());
+    return MakeCpuBackend(model.description.program(), weights, path, choice);
+  }
+  ASSIGN_OR_RETURN(const TorchLibrary* torch, OpenTorchLibrary());
+  std::vector<const float*> floats;
+  for (size_t i = 0; i < model.weights.size(); ++i) floats.push_back(weights.Floats(i));
+  return torch->make_backend(model.description.config(), floats, device.name());
+}
+
+// As fp32, which they are computed with.
+int64_t BytesOf(const WeightedModel& model) {
+  int64_t elements = 0;
+  for (const StoredTensor& weight : model.weights) elements += weight.elements();
+  return elements * static_cast<int64_t>(sizeof(float));
+}
+
+absl::StatusOr<ModelHandle> BuildAndProve(StoredVersion stored, const VersionId& id, const Device& device,
+                                          Precision precision, std::shared_ptr<ModelCost> cost,
+                                          const ModelLoader::Parts& parts) {
+  auto loaded = std::make_shared<LoadedModel>();
+  ASSIGN_OR_RETURN(const PrecisionChoice choice, ChoiceOf(stored.manifest, precision, device));
+  loaded->precision = Name(precision);
+  loaded->cost = std::move(cost);
+  {
+    ASSIGN_OR_RETURN(WeightedModel model, FitStored(stored.manifest, std::exchange(stored.weights, {})));
+    loaded->device_bytes = BytesOf(model);
+    ASSIGN_OR_RETURN(loaded->backend, MakeBackend(model, device, choice));
+    loaded->description = std::make_shared<const ModelDescription>(std::move(model.description));
+  }
+  // Lets lazy initialisation happen before the first request, too.
+  RETURN_IF_ERROR(ProveGoldens(stored, *loaded, device, parts.cores));
+  loaded->id = id;
+  stored.extra_files.clear();
+  loaded->golden = std::make_shared<const StoredVersion>(stored);
+  if (parts.limits != nullptr) loaded->queue_limits = parts.limits->For(id.model);
+  loaded->manifest = std::move(stored.manifest);
+  loaded->weights_sha256 = std::move(stored.weights_sha256);
+  loaded->labels = std::move(stored.labels);
+  loaded->device = device.name();
+  loaded->attention = loaded->description->attention();
+  loaded->features = loaded->description->features();
+  if (parts.metrics != nullptr) {
+    loaded->metrics = parts.metrics->ForModel(id.model);
+    loaded->version_metrics = parts.metrics->ForVersion(id.model, id.version);
+  }
+  return loaded;
+}
+
+}  // namespace
+
+absl::StatusOr<int64_t> ModelLoader::BytesOf(const VersionId& id) const {
+  ASSIGN_OR_RETURN(const v1::Manifest manifest, ReadManifest(root_, id));
+  constexpr auto kFloat = static_cast<int64_t>(sizeof(float));
+  int64_t bytes = std::min(manifest.parameters(), kNoMemoryLimit / kFloat) * kFloat;
+  // A file is read whole, and is read only if it has as many bytes as the manifest says.
+  for (const v1::FileDigest& file : manifest.files()) bytes = std::max(bytes, file.bytes() - kBesideWeights);
+  return bytes;
+}
+
+absl::StatusOr<ModelHandle> ModelLoader::Load(const VersionId& id) {
+  // On the calling thread alone, so that loading does not take the cores of those who serve: see `cores` for the
+  // goldens.
+  const Precision precision = parts_.precision_of == nullptr ? Precision::kFp32 : parts_.precision_of(id);
+  std::shared_ptr<ModelCost> cost;
+  {
+    MutexLock lock(mutex_);
+    std::shared_ptr<ModelCost>& known = costs_[{id.model, precision}];
+    if (known == nullptr) known = std::make_shared<ModelCost>();
+    cost = known;
+  }
+  std::string fault;
+  try {
+    ASSIGN_OR_RETURN(StoredVersion stored, ReadVersion(root_, id));
+    absl::StatusOr<ModelHandle> loaded =
+        BuildAndProve(std::move(stored), id, device_, precision, std::move(cost), parts_);
+    malloc_trim(0);  // the weights as they were read are as large as the model, and lie between what stays
+    if (!absl::IsInternal(loaded.status())) return loaded;
+    fault = std::string(loaded.status().message());
+  } catch (const std::bad_alloc&) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat(id.model, "/", id.version, ": there is not enough memory to load it"));
+  } catch (const std::exception& error) {
+    fault = error.what();
+  }
+  // The words of libraries name files and addresses: they are for the log, not for callers.
+  Log(LogLevel::kError, "load failed", {{"model", id.model}, {"version", id.version}, {"reason", fault}});
+  return absl::InternalError(
+      absl::StrCat(id.model, "/", id.version, ": the model does not compute; the server's log has the cause"));
+}
+
+absl::StatusOr<double> RerunGoldens(const LoadedModel& model) {
+  if (model.golden == nullptr) return absl::FailedPreconditionError("the version came without goldens");
+  try {
+    ASSIGN_OR_RETURN(const float drift, GoldenDrift(*model.golden, *model.description, ForwardOf(model, 1),
+                                                    EncodedPictureToInput, model.precision));
+    return drift;
+  } catch (const std::exception& error) {
+    return absl::InternalError(error.what());
+  }
+}
+
+}  // namespace vitrine

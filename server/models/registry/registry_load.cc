@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+// How the registry brings versions into memory: a first time, again where their files were replaced, and again after a
+// refusal.
+#include <pthread.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <atomic>
+#include <new>
+#include <system_error>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/cleanup/cleanup.h"
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "repository/manifest.h"
+#include "server/models/registry/registry.h"
+#include "server/observe/log.h"
+#include "server/process/crash_stack.h"
+#include "server/process/text_file.h"
+
+namespace vitrine {
+
+// The calling thread and others of its niceness, each a model at a time.
+void Registry::PollSideBySide(const std::vector<ModelLook>& looks) {
+  std::atomic<size_t> next = 0;
+  const auto work = [&] {
+    for (size_t i = next++; i < looks.size(); i = next++) {
+      try {
+        PollModel(looks[i].model, looks[i].present);
+      } catch (const std::bad_alloc&) {
+        claims_.ReleaseAll(looks[i].model);  // the next look comes to what was left
+      }
+    }
+  };
+  std::vector<std::thread> beside;
+  const absl::Cleanup join = [&beside] {
+    for (std::thread& thread : beside) thread.join();
+  };
+  while (beside.size() + 1 < std::min<size_t>(looks.size(), static_cast<size_t>(options_.loads_at_once))) {
+    try {
+      beside.emplace_back([&work] {
+        const CrashHandlerStack crash_stack;
+        pthread_setname_np(pthread_self(), "load");
+        work();
+      });
+    } catch (const std::system_error&) {
+      break;  // no thread is to be had: the loads come one after the other
+    } catch (const std::bad_alloc&) {
+      break;  // nor memory for one
+    }
+  }
+  work();
+}
+
+// Loads a version, or takes back one that is retiring.
+void Registry::Bring(const VersionId& id, const ModelPlan& plan) {
+  const absl::StatusOr<VersionStatus> known = Get(id.model, id.version);
+  if (known.ok() && known->state == v1::RETIRING && known->model != nullptr) {
+    spdlog::info("model {} version {} serves again", id.model, id.version);
+    table_.Change(id, [&](KnownVersion& version) {
+      const std::string loaded = version.stamp;
+      version = KnownVersion{};
+      version.stamp = loaded;
+      version.status = {id, v1::READY, "", known->model, {}, 0};
+    });
+    return;
+  }
+  table_.Change(id, [](KnownVersion& version) {
+    version.status.state = v1::LOADING;
+    version.status.reason.clear();
+  });
+  // Before reading, so that files that change meanwhile are noticed.
+  const std::string manifest_stamp = ManifestStamp(id), stamp = FilesStamp(id);
+  const absl::Time begin = clock_.Now();
+  const absl::StatusOr<ModelHandle> loaded = Load(id, plan);
+  if (!loaded.ok()) return TellFailure(id, loaded.status(), manifest_stamp);
+  claims_.Release(id, [&] {
+    table_.Change(id, [&](KnownVersion& version) {
+      version = KnownVersion{};
+      version.stamp = stamp;
+      version.status = {id, v1::READY, "", *loaded, {}, 0};
+    });
+  });
+  TellReady(**loaded, clock_.Now() - begin);
+}
+
+// Its files are not those that were loaded, or it was not in this precision, and it is time to try.
+bool Registry::IsReplaced(const KnownVersion& known, const std::set<int64_t>& present) const {
+  const VersionId& id = known.status.id;
+  return known.status.state == v1::READY && present.contains(id.version) && clock_.Now() >= known.retry_at &&
+         FilesStamp(id) != known.stamp;
+}
+
+void Registry::ReloadReplaced(const std::string& model, const std::set<int64_t>& present) {
+  for (const KnownVersion& known : table_.Known(model)) {
+    if (stopping()) return;
+    if (IsReplaced(known, present)) Replace(known);
+  }
+}
+
+// What cannot be loaded leaves what is in memory serving, and is tried again as a version that failed is.
+void Registry::Replace(const KnownVersion& known) {
+  const VersionId& id = known.status.id;
+  const std::string stamp = FilesStamp(id);  // before reading, so that files that change meanwhile are noticed
+  const absl::Time begin = clock_.Now();
+  const absl::StatusOr<ModelHandle> loaded = Load(id, settings_.Plan(id.model));
+  const bool differs =
+      loaded.ok() && ((*loaded)->weights_sha256 != known.status.model->weights_sha256 ||
+                      (*loaded)->manifest.SerializeAsString() != known.status.model->manifest.SerializeAsString());
+  const bool other_precision = loaded.ok() && (*loaded)->precision != known.status.model->precision;
+  if (!loaded.ok() || differs) {
+    Log(LogLevel::kWarning, "the files of a version were replaced, which a new version should have been",
+        {{"model", id.model},
+         {"version", id.version},
+         {"serving", loaded.ok() ? "the new files" : "what was loaded before"},
+         {"reason", std::string(loaded.status().message())}});
+  }
+  // Outlives the change, so that nothing is freed under the lock.
+  const ModelHandle before = known.status.model;
+  claims_.Release(id, [&] {
+    table_.Change(id, [&](KnownVersion& version) {
+      if (!loaded.ok()) {
+        version.retry_at = clock_.Now() + DelayAfter(version.failures++);
+        return;
+      }
+      version.stamp = stamp;
+      version.failures = 0;
+      if (differs || other_precision) version.status.model = *loaded;
+    });
+  });
+  if (differs || other_precision) TellReady(**loaded, clock_.Now() - begin);
+}
+
+absl::StatusOr<ModelHandle> Registry::Load(const VersionId& id, const ModelPlan& plan) {
+  reclaimer_.Reclaim();  // what waits for it counts against no limit and takes the memory all the same
+  const absl::Time begin = clock_.Now();
+  absl::StatusOr<ModelHandle> loaded = LoadWithinLimits(id, plan);
+  if (parts_.attempted != nullptr) parts_.attempted(id, loaded.status(), clock_.Now() - begin);
+  if (!loaded.ok()) claims_.Release(id);
+  return loaded;
+}
+
+// After it is so: whoever reads the line asks for the version.
+void Registry::TellReady(const LoadedModel& loaded, absl::Duration spent) {
+  Log(LogLevel::kInfo, "version ready",
+      {{"model", loaded.id.model},
+       {"version", loaded.id.version},
+       {"device", loaded.device},
+       {"precision", loaded.precision},
+       {"bytes", loaded.device_bytes},
+       {"load_ms", absl::ToDoubleMilliseconds(spent)}});
+}
+
+// Before loading as the manifest says, and after it as it came out.
+absl::StatusOr<ModelHandle> Registry::LoadWithinLimits(const VersionId& id, const ModelPlan& plan) {
+  const auto claim = [&](int64_t bytes) {
+    return claims_.Claim(id, bytes, plan.serving.limits(), options_.max_memory_bytes);
+  };
+  int64_t bytes = 0;
+  if (parts_.bytes_of != nullptr) {
+    ASSIGN_OR_RETURN(bytes, parts_.bytes_of(id));
+  }
+  RETURN_IF_ERROR(claim(bytes));
+  ASSIGN_OR_RETURN(ModelHandle loaded, parts_.load(id));
+  RETURN_IF_ERROR(claim(loaded->device_bytes));
+  return reclaimer_.Keep(std::move(loaded));
+}
+
+absl::Duration Registry::DelayAfter(int failures) const {
+  return std::min(options_.last_retry, options_.first_retry * (int64_t{1} << std::min(failures, 20)));
+}
+
+void Registry::TellFailure(const VersionId& id, const absl::Status& fault, const std::string& stamp) {
+  absl::Duration delay;
+  table_.Change(id, [&](KnownVersion& known) {
+    known.status.state = v1::FAILED;
+    known.status.reason = std::string(fault.message());
+    known.stamp = stamp;
+    delay = DelayAfter(known.failures++);
+    known.retry_at = clock_.Now() + delay;
+  });
+  const int64_t serving = table_.Traffic(id.model).stable;
+  Log(LogLevel::kWarning, "version refused",
+      {{"model", id.model},
+       {"version", id.version},
+       {"reason", std::string(fault.message())},
+       {"serving_version", serving},
+       {"next_try", absl::FormatDuration(delay)}});
+}
+
+std::string Registry::ManifestStamp(const VersionId& id) const {
+  return absl::StrCat(FileStamp(options_.root / id.model / std::to_string(id.version) / kManifestFile), ", ",
+                      Name(settings_.PrecisionOf(id)));
+}
+
+std::string Registry::FilesStamp(const VersionId& id) const {
+  const std::filesystem::path weights = options_.root / id.model / std::to_string(id.version) / kWeightsFile;
+  return absl::StrCat(ManifestStamp(id), ", ", FileStamp(weights));
+}
+
+}  // namespace vitrine

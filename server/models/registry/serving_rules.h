@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_SERVER_MODELS_REGISTRY_SERVING_RULES_H_
+#define VITRINE_SERVER_MODELS_REGISTRY_SERVING_RULES_H_
+
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "vitrine/v1/serving.pb.h"
+
+namespace vitrine {
+
+// What a serving configuration may say, and what comes out of it. Pure.
+
+inline constexpr char kStableLabel[] = "stable";
+inline constexpr char kCanaryLabel[] = "canary";
+inline constexpr int kMostLatest = 100;
+inline constexpr int kMostSpecific = 100;
+
+// Whether a configuration is complete and consistent in itself. INVALID_ARGUMENT names model, field, value and range.
+absl::Status ValidateServing(const v1::ServingConfig& config);
+absl::Status ValidateServing(const v1::ModelServing& serving);
+absl::Status ValidatePolicy(const v1::VersionPolicy& policy);
+absl::Status ValidateLabel(std::string_view label);  // 1 to 32 of a-z 0-9 _ -
+
+// The file's row with a change over it. Versions that were put away keep neither label nor share.
+v1::ModelServing MergeServing(const v1::ModelServing& file, const v1::ModelOverride& changed);
+
+// Whether the row says nothing.
+bool IsEmpty(const v1::ModelOverride& row);
+
+bool IsPutAway(const v1::ModelOverride& row, int64_t version);
+// The version with this label in the row; 0 where there is none.
+int64_t LabelledVersion(const v1::ModelServing& serving, std::string_view label);
+double PercentOf(const v1::ModelServing& serving, int64_t version);  // of the traffic; 0 without a share
+// It has a share of the traffic or the label `canary`, and is not `stable`.
+bool IsTriedOut(const v1::ModelServing& serving, int64_t version);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_SERVER_MODELS_REGISTRY_SERVING_RULES_H_

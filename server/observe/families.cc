@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/observe/families.h"
+
+#include <cstdint>
+#include <iterator>
+#include <limits>
+#include <utility>
+
+#include "server/observe/model_metrics.h"
+
+namespace vitrine {
+namespace {
+
+using prometheus::ClientMetric;
+using prometheus::MetricFamily;
+using prometheus::MetricType;
+
+constexpr const char* kCodeNames[] = {
+    "OK",        "CANCELLED",      "UNKNOWN",           "INVALID_ARGUMENT",   "DEADLINE_EXCEEDED",
+    "NOT_FOUND", "ALREADY_EXISTS", "PERMISSION_DENIED", "RESOURCE_EXHAUSTED", "FAILED_PRECONDITION",
+    "ABORTED",   "OUT_OF_RANGE",   "UNIMPLEMENTED",     "INTERNAL",           "UNAVAILABLE",
+    "DATA_LOSS", "UNAUTHENTICATED"};
+static_assert(std::size(kCodeNames) == kCodes);
+
+ClientMetric& Add(MetricFamily& family, MetricLabels labels) {
+  ClientMetric& metric = family.metric.emplace_back();
+  metric.label = std::move(labels);
+  return metric;
+}
+
+}  // namespace
+
+MetricFamily& AddFamily(std::vector<MetricFamily>& families, const char* name, const char* help, MetricType type) {
+  return families.emplace_back(MetricFamily{name, help, type, {}});
+}
+
+void AddValue(MetricFamily& family, MetricLabels labels, double value) {
+  ClientMetric& metric = Add(family, std::move(labels));
+  if (family.type == MetricType::Counter) {
+    metric.counter.value = value;
+  } else {
+    metric.gauge.value = value;
+  }
+}
+
+void AddHistogram(MetricFamily& family, MetricLabels labels, std::span<const double> bounds,
+                  const HistogramTotals& totals) {
+  ClientMetric::Histogram& histogram = Add(family, std::move(labels)).histogram;
+  for (size_t i = 0; i <= bounds.size(); ++i) {
+    if (i < totals.counts.size()) histogram.sample_count += totals.counts[i];
+    const double bound = i < bounds.size() ? bounds[i] : std::numeric_limits<double>::infinity();
+    histogram.bucket.push_back({histogram.sample_count, bound});
+  }
+  histogram.sample_sum = totals.sum;
+}
+
+void AddGauge(std::vector<MetricFamily>& families, const char* name, const char* help, double value) {
+  AddValue(AddFamily(families, name, help, MetricType::Gauge), {}, value);
+}
+
+void AddCounter(std::vector<MetricFamily>& families, const char* name, const char* help, double value) {
+  AddValue(AddFamily(families, name, help, MetricType::Counter), {}, value);
+}
+
+const char* CodeName(int code) {
+  return code >= 0 && code < kCodes ? kCodeNames[code] : "UNKNOWN";
+}
+
+}  // namespace vitrine

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_SERVER_OBSERVE_LOG_H_
+#define VITRINE_SERVER_OBSERVE_LOG_H_
+
+#include <spdlog/common.h>
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "base/mutex.h"
+
+namespace vitrine {
+
+enum class LogLevel { kDebug, kInfo, kWarning, kError };
+
+// A value that is JSON already: in the JSON form it stands as it is, in the text form as text.
+struct LogJson {
+  std::string text;
+};
+using LogValue = std::variant<std::string, int64_t, double, bool, LogJson>;
+using LogFields = std::vector<std::pair<std::string, LogValue>>;
+
+// Logs an event with its fields: "message key=value ..." as text, an object with these keys as JSON. `message` is a
+// constant of the program; values may be anybody's words. Keys must not be time, level or message. Thread-safe.
+void Log(LogLevel level, std::string_view message, const LogFields& fields = {});
+
+// Logs even where --log-level leaves such lines out: for what must leave a trace. Slower than Log. Thread-safe.
+void LogAlways(LogLevel level, std::string_view message, const LogFields& fields = {});
+
+struct LogLine {
+  absl::Time time;  // wall clock
+  spdlog::level::level_enum level = spdlog::level::info;
+  std::string text;  // message and fields, as in the text form, cut at kMaxHistoryText
+};
+
+// The last warnings and errors of the process, for people who look. Thread-safe.
+class LogHistory {
+ public:
+  static constexpr size_t kMaxLines = 50;
+  static constexpr size_t kMaxText = 1000;
+
+  void Add(LogLine line);                        // level warning and above; others are left out
+  std::vector<LogLine> Lines() const;            // the newest first
+  std::pair<uint64_t, uint64_t> Counts() const;  // warnings and errors since the start
+
+ private:
+  mutable Mutex mutex_;
+  std::deque<LogLine> lines_ ABSL_GUARDED_BY(mutex_);
+  uint64_t warnings_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t errors_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+// That of the process.
+LogHistory& History();
+
+// "text" or "json", see docs/logging.md.
+bool IsLogFormat(std::string_view format);
+
+// Sends the log of the process to stderr and to History(). A full disk or a closed stderr does not end the service.
+// Once, before anything is logged. `level` as --log-level has it.
+void StartLogging(const std::string& level, const std::string& format);
+
+// Adds History() to the present logger, for a server inside another program. Idempotent.
+void KeepHistory();
+
+// One line of each form, with its newline. Never more than one line: control characters of the message and of the
+// fields are escaped, and what is no UTF-8 is replaced. `time` is wall-clock time. For tests, and for the log itself.
+std::string TextLine(absl::Time time, spdlog::level::level_enum level, std::string_view message,
+                     const LogFields* fields);
+std::string JsonLine(absl::Time time, spdlog::level::level_enum level, std::string_view message,
+                     const LogFields* fields);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_SERVER_OBSERVE_LOG_H_

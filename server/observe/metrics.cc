@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/observe/metrics.h"
+
+#include <prometheus/text_serializer.h>
+
+#include <utility>
+
+namespace vitrine {
+
+Metrics::Metrics(int executors, std::string version, std::string revision)
+    : executors_(executors),
+      version_(std::move(version)),
+      revision_(std::move(revision)),
+      unknown_(std::make_shared<ModelMetrics>(0)) {}
+
+void Metrics::SetSources(Sources sources) {
+  sources_ = std::move(sources);
+}
+
+std::shared_ptr<ModelMetrics> Metrics::ForModel(const std::string& model) {
+  MutexLock lock(mutex_);
+  std::shared_ptr<ModelMetrics>& metrics = models_[model];
+  if (metrics == nullptr) metrics = std::make_shared<ModelMetrics>(executors_);
+  return metrics;
+}
+
+std::shared_ptr<VersionMetrics> Metrics::ForVersion(const std::string& model, int64_t version) {
+  MutexLock lock(mutex_);
+  std::erase_if(versions_, [](const auto& known) { return known.second.expired(); });
+  std::weak_ptr<VersionMetrics>& known = versions_[{model, version}];
+  std::shared_ptr<VersionMetrics> metrics = known.lock();
+  if (metrics == nullptr) known = metrics = std::make_shared<VersionMetrics>(executors_);
+  return metrics;
+}
+
+void Metrics::DeclareAdminAction(std::string_view action) {
+  MutexLock lock(mutex_);
+  admin_actions_.try_emplace({std::string(action), absl::StatusCode::kOk}, 0);
+}
+
+void Metrics::CountAdminAction(std::string_view action, absl::StatusCode code) {
+  MutexLock lock(mutex_);
+  ++admin_actions_[{std::string(action), code}];
+}
+
+std::map<std::string, std::shared_ptr<ModelMetrics>> Metrics::Models() const {
+  MutexLock lock(mutex_);
+  return models_;
+}
+
+std::map<Metrics::VersionKey, std::shared_ptr<VersionMetrics>> Metrics::Versions() const {
+  std::map<VersionKey, std::shared_ptr<VersionMetrics>> versions;
+  MutexLock lock(mutex_);
+  for (const auto& [key, known] : versions_) {
+    if (std::shared_ptr<VersionMetrics> metrics = known.lock()) versions.emplace(key, std::move(metrics));
+  }
+  return versions;
+}
+
+std::vector<prometheus::MetricFamily> Metrics::Collect() const {
+  Families families;
+  AddRequests(families);
+  AddEnds(families);
+  AddStages(families);
+  AddVersionRequests(families);
+  AddLoads(families);
+  AddQueue(families);
+  AddExecutors(families);
+  AddServer(families);
+  AddIdentity(families);
+  return families;
+}
+
+std::string Metrics::Text() const {
+  return prometheus::TextSerializer().Serialize(Collect());
+}
+
+}  // namespace vitrine

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_SERVER_OBSERVE_METRICS_H_
+#define VITRINE_SERVER_OBSERVE_METRICS_H_
+
+#include <prometheus/collectable.h>
+#include <prometheus/metric_family.h>
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "base/mutex.h"
+#include "server/observe/model_metrics.h"
+#include "vitrine/v1/registry.pb.h"
+
+namespace vitrine {
+
+// What is counted about the server as a whole. Thread-safe.
+struct ServerCounters {
+  std::atomic<uint64_t> connections = 0;          // accepted on the gRPC listener
+  std::atomic<uint64_t> connections_refused = 0;  // closed at once for want of file descriptors
+  std::atomic<uint64_t> unauthenticated = 0;      // calls refused for who calls
+  std::atomic<uint64_t> permission_denied = 0;
+
+  // Does nothing for other codes.
+  void CountAuthorization(absl::StatusCode code) {
+    if (code == absl::StatusCode::kUnauthenticated) unauthenticated.fetch_add(1, std::memory_order_relaxed);
+    if (code == absl::StatusCode::kPermissionDenied) permission_denied.fetch_add(1, std::memory_order_relaxed);
+  }
+};
+
+// One executor as it stands.
+struct ExecutorStatus {
+  absl::Duration busy;       // spent on batches since the start, the running one included; never goes back
+  uint64_t batches = 0;      // begun
+  absl::Duration batch_age;  // of the running batch; zero while it waits for one
+};
+
+struct QueueStatus {
+  int64_t requests = 0;
+  int64_t bytes = 0;
+  int64_t tokens = 0;
+  absl::Duration oldest;  // age of the request that waits longest
+};
+
+struct AdmissionStatus {
+  int64_t requests = 0;
+  int64_t bytes = 0;
+  absl::Duration work;  // executor time, as predicted
+  int64_t limit_requests = 0;
+  int64_t limit_bytes = 0;
+};
+
+struct AnswerStatus {
+  int64_t bytes = 0;  // reserved
+  int64_t limit = 0;
+};
+
+// A version of the registry.
+struct ShownVersion {
+  struct Loaded {
+    int64_t device_bytes = 0;
+    std::string sha256;     // of the weights
+    std::string precision;  // "fp32"
+    std::string device;     // "cpu"
+  };
+  std::string model;
+  int64_t version = 0;
+  v1::ModelState state = v1::MODEL_STATE_UNSPECIFIED;
+  std::string reason = {};
+  double traffic_percent = 0;
+  std::vector<std::string> labels = {};
+  std::optional<Loaded> loaded = {};  // in memory
+};
+
+// What this process may use.
+struct MachineLimits {
+  double cores = 0;
+  int64_t memory_bytes = 0;
+};
+
+// Every metric of the server, as docs/metrics.md lists them: names, labels and help stand in request_families.cc and
+// server_families.cc and nowhere else. Reading costs the executors nothing. Thread-safe.
+class Metrics : public prometheus::Collectable {
+ public:
+  // Versions taken out of traffic since the start: canaries by their guard, and what operators rolled back.
+  struct Rollbacks {
+    uint64_t errors = 0;
+    uint64_t drift = 0;
+    uint64_t slow = 0;
+    uint64_t by_operators = 0;
+  };
+
+  // Gauges that are read when Prometheus asks; a family whose source is null is left out. Called from the scraping
+  // thread.
+  struct Sources {
+    std::function<std::vector<ShownVersion>()> versions = {};
+    std::function<QueueStatus()> queue = {};
+    std::function<AdmissionStatus()> admission = {};
+    std::function<AnswerStatus()> answers = {};
+    std::function<std::vector<ExecutorStatus>()> executors = {};
+    std::function<double()> lanes_busy_ratio = {};  // see StatusReader::LanesBusyRatio
+    std::function<MachineLimits()> machine = {};
+    std::function<std::map<std::string, Rollbacks>()> rollbacks = {};  // by model
+    std::function<bool()> ready = {};
+    std::function<bool()> repository_readable = {};
+    std::function<int64_t()> connections = {};   // open on the gRPC listener
+    std::function<int64_t()> open_streams = {};  // calls that last until their clients end them
+    // Listener ("grpc", "admin") and wall-clock time at which its certificate expires.
+    std::function<std::vector<std::pair<std::string, absl::Time>>()> certificates = {};
+    std::function<std::pair<uint64_t, uint64_t>()> log_lines = {};  // warnings, errors
+  };
+
+  // `executors`: threads of the ExecutorPool. `version` and `revision` of the program.
+  Metrics(int executors, std::string version, std::string revision = "");
+
+  // Before the first scrape.
+  void SetSources(Sources sources);
+  const Sources& sources() const { return sources_; }
+
+  // The metrics of a model that the registry knows, made on first use. Never pass a name from a request.
+  std::shared_ptr<ModelMetrics> ForModel(const std::string& model);
+  // Of a version that is being loaded. Shown as long as somebody holds them.
+  std::shared_ptr<VersionMetrics> ForVersion(const std::string& model, int64_t version);
+  // Requests that named no model of the registry; label "unknown".
+  ModelMetrics& unknown() { return *unknown_; }
+  ServerCounters& server() { return server_; }
+
+  // A call of the Admin service ended. `action` is the name of its method, never a word of the caller's. Rates need a
+  // zero to start from, hence DeclareAdminAction.
+  void DeclareAdminAction(std::string_view action);
+  void CountAdminAction(std::string_view action, absl::StatusCode code);
+
+  // Those of every model and of every version in memory.
+  std::map<std::string, std::shared_ptr<ModelMetrics>> Models() const;
+  using VersionKey = std::pair<std::string, int64_t>;
+  std::map<VersionKey, std::shared_ptr<VersionMetrics>> Versions() const;
+
+  std::vector<prometheus::MetricFamily> Collect() const override;
+  // The text exposition format, version 0.0.4.
+  std::string Text() const;
+
+ private:
+  using Families = std::vector<prometheus::MetricFamily>;
+  // request_families.cc
+  void AddRequests(Families& families) const;
+  void AddEnds(Families& families) const;
+  void AddStages(Families& families) const;
+  void AddVersionRequests(Families& families) const;
+  // server_families.cc
+  void AddLoads(Families& families) const;
+  void AddQueue(Families& families) const;
+  void AddExecutors(Families& families) const;
+  void AddServer(Families& families) const;
+  void AddIdentity(Families& families) const;
+
+  const int executors_;
+  const std::string version_;
+  const std::string revision_;
+  const std::shared_ptr<ModelMetrics> unknown_;
+  ServerCounters server_;
+  Sources sources_;  // constant after SetSources
+
+  mutable Mutex mutex_;
+  std::map<std::string, std::shared_ptr<ModelMetrics>> models_ ABSL_GUARDED_BY(mutex_);
+  mutable std::map<VersionKey, std::weak_ptr<VersionMetrics>> versions_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::pair<std::string, absl::StatusCode>, uint64_t> admin_actions_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace vitrine
+
+#endif  // VITRINE_SERVER_OBSERVE_METRICS_H_

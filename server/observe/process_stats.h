@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_SERVER_OBSERVE_PROCESS_STATS_H_
+#define VITRINE_SERVER_OBSERVE_PROCESS_STATS_H_
+
+namespace vitrine {
+
+// What the system says about this process. Zero where it does not say.
+struct ProcessStats {
+  double resident_bytes = 0;
+  double virtual_bytes = 0;
+  double open_files = 0;
+  double max_files = 0;  // the soft limit
+  double threads = 0;
+  double cpu_seconds = 0;    // user and system
+  double start_seconds = 0;  // Unix time
+};
+
+// Reads /proc/self. Thread-safe; some 50 microseconds.
+ProcessStats ReadProcessStats();
+
+}  // namespace vitrine
+
+#endif  // VITRINE_SERVER_OBSERVE_PROCESS_STATS_H_

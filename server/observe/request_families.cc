@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+// The metrics of requests, by model and by version.
+#include <iterator>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "server/observe/families.h"
+#include "server/observe/metrics.h"
+
+namespace vitrine {
+namespace {
+
+using prometheus::MetricFamily;
+using prometheus::MetricType;
+
+constexpr const char* kStageNames[] = {"queue", "decode", "compute", "encode"};
+constexpr const char* kProgressNames[] = {"admission", "queue", "compute"};
+static_assert(std::size(kStageNames) == kStages && std::size(kProgressNames) == kProgresses);
+
+HistogramTotals TotalsOf(const Histogram& histogram) {
+  HistogramTotals totals;
+  histogram.AddTo(totals);
+  return totals;
+}
+
+}  // namespace
+
+void Metrics::AddRequests(Families& families) const {
+  MetricFamily requests{"vitrine_requests_total", "Answers and refusals.", MetricType::Counter, {}};
+  MetricFamily durations{"vitrine_request_duration_seconds",
+                         "Time from a message being read to its answer being handed to the transport.",
+                         MetricType::Histogram,
+                         {}};
+  const auto add = [&](const std::string& model, const ModelMetrics& metrics) {
+    for (int m = 0; m < kMethods; ++m) {
+      const char* const name = MethodName(static_cast<Method>(m));
+      const ModelMetrics::ByMethod& method = metrics.methods_[m];
+      for (int code = 0; code < kCodes; ++code) {
+        const double count = Read(method.codes[code]);
+        // Codes that never came are left out, but for OK: rates need a zero to start from.
+        if (count == 0 && code != 0) continue;
+        AddValue(requests, {{"model", model}, {"method", name}, {"code", CodeName(code)}}, count);
+      }
+      for (const auto& [outcome, histogram] :
+           {std::pair("ok", &method.ok_duration), std::pair("error", &method.error_duration)}) {
+        AddHistogram(durations, {{"model", model}, {"method", name}, {"outcome", outcome}}, SecondBounds(),
+                     TotalsOf(*histogram));
+      }
+    }
+  };
+  for (const auto& [model, metrics] : Models()) add(model, *metrics);
+  add("unknown", *unknown_);
+  families.push_back(std::move(requests));
+  families.push_back(std::move(durations));
+}
+
+void Metrics::AddEnds(Families& families) const {
+  MetricFamily shed{"vitrine_requests_shed_total", "Requests refused because of load.", MetricType::Counter, {}};
+  MetricFamily expired{"vitrine_requests_expired_total", "Requests whose deadline passed.", MetricType::Counter, {}};
+  MetricFamily cancelled{"vitrine_requests_cancelled_total", "Requests whose client left.", MetricType::Counter, {}};
+  const auto add = [&](const std::string& model, const ModelMetrics& metrics) {
+    for (int reason = 0; reason < kShedReasons; ++reason) {
+      AddValue(shed, {{"model", model}, {"reason", ShedReasonName(static_cast<ShedReason>(reason))}},
+               Read(metrics.shed_[reason]));
+    }
+    for (int progress = 0; progress < kProgresses; ++progress) {
+      const MetricLabels labels = {{"model", model}, {"stage", kProgressNames[progress]}};
+      AddValue(expired, labels, Read(metrics.expired_[progress]));
+      // Nobody looks whether a client has left before its request waits.
+      if (progress > 0) AddValue(cancelled, labels, Read(metrics.cancelled_[progress]));
+    }
+  };
+  for (const auto& [model, metrics] : Models()) add(model, *metrics);
+  add("unknown", *unknown_);
+  families.push_back(std::move(shed));
+  families.push_back(std::move(expired));
+  families.push_back(std::move(cancelled));
+}
+
+void Metrics::AddStages(Families& families) const {
+  MetricFamily stages{"vitrine_stage_duration_seconds",
+                      "Time of each stage of a request, whether it was answered or not.",
+                      MetricType::Histogram,
+                      {}};
+  MetricFamily images{"vitrine_batch_images", "Images of a batch.", MetricType::Histogram, {}};
+  MetricFamily tokens{"vitrine_batch_tokens", "Tokens of a batch.", MetricType::Histogram, {}};
+  MetricFamily grids{"vitrine_batch_grids", "Different grids in a batch.", MetricType::Histogram, {}};
+  for (const auto& [model, metrics] : Models()) {
+    std::array<HistogramTotals, kStages> stage_totals;
+    HistogramTotals image_totals, token_totals, grid_totals;
+    for (const auto& executor : metrics->executors_) {
+      for (int stage = 0; stage < kStages; ++stage) executor->stages[stage].AddTo(stage_totals[stage]);
+      executor->batch_images.AddTo(image_totals);
+      executor->batch_tokens.AddTo(token_totals);
+      executor->batch_grids.AddTo(grid_totals);
+    }
+    for (int stage = 0; stage < kStages; ++stage) {
+      const auto add = [&, &name = model](const char* outcome, const HistogramTotals& totals) {
+        AddHistogram(stages, {{"model", name}, {"stage", kStageNames[stage]}, {"outcome", outcome}}, SecondBounds(),
+                     totals);
+      };
+      add("ok", stage_totals[stage]);
+      add("error", TotalsOf(metrics->unanswered_[stage]));
+    }
+    AddHistogram(images, {{"model", model}}, ImageBounds(), image_totals);
+    AddHistogram(tokens, {{"model", model}}, TokenBounds(), token_totals);
+    AddHistogram(grids, {{"model", model}}, GridBounds(), grid_totals);
+  }
+  families.push_back(std::move(stages));
+  families.push_back(std::move(images));
+  families.push_back(std::move(tokens));
+  families.push_back(std::move(grids));
+}
+
+void Metrics::AddVersionRequests(Families& families) const {
+  MetricFamily requests{"vitrine_version_requests_total",
+                        "Answers and refusals of requests that reached a version.",
+                        MetricType::Counter,
+                        {}};
+  MetricFamily durations{"vitrine_version_request_duration_seconds",
+                         "Time to the answer, of requests answered OK.",
+                         MetricType::Histogram,
+                         {}};
+  MetricFamily confidences{
+      "vitrine_top1_confidence_ratio", "Softmax probability of the first class.", MetricType::Histogram, {}};
+  MetricFamily entropies{"vitrine_prediction_entropy_ratio",
+                         "Entropy of the softmax by the logarithm of the number of classes; 1 is a uniform guess.",
+                         MetricType::Histogram,
+                         {}};
+  for (const auto& [key, metrics] : Versions()) {
+    const MetricLabels id = {{"model", key.first}, {"version", absl::StrCat(key.second)}};
+    for (int code = 0; code < kCodes; ++code) {
+      const double count = Read(metrics->codes_[code]);
+      if (count == 0 && code != 0) continue;
+      MetricLabels labels = id;
+      labels.push_back({"code", CodeName(code)});
+      AddValue(requests, std::move(labels), count);
+    }
+    HistogramTotals duration, confidence, entropy;
+    for (const auto& executor : metrics->executors_) {
+      executor->duration.AddTo(duration);
+      executor->confidence.AddTo(confidence);
+      executor->entropy.AddTo(entropy);
+    }
+    AddHistogram(durations, id, SecondBounds(), duration);
+    AddHistogram(confidences, id, ConfidenceBounds(), confidence);
+    AddHistogram(entropies, id, EntropyBounds(), entropy);
+  }
+  families.push_back(std::move(requests));
+  families.push_back(std::move(durations));
+  families.push_back(std::move(confidences));
+  families.push_back(std::move(entropies));
+}
+
+}  // namespace vitrine

@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: Apache-2.0
+# What operators see.
+list(APPEND server_sources
+  observe/families.cc
+  observe/histogram.cc
+  observe/library_log.cc
+  observe/log.cc
+  observe/metrics.cc
+  observe/model_metrics.cc
+  observe/model_totals.cc
+  observe/process_stats.cc
+  observe/request_families.cc
+  observe/request_log.cc
+  observe/server_families.cc
+  observe/stderr_sink.cc
+  observe/trace_context.cc)

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/pages/readings.h"
+
+#include <cstdint>
+
+#include "absl/strings/match.h"
+
+namespace vitrine {
+
+std::vector<ShownVersion> ReadVersions(const std::vector<VersionStatus>& versions) {
+  std::vector<ShownVersion> shown;
+  for (const VersionStatus& status : versions) {
+    ShownVersion& facts = shown.emplace_back();
+    facts.model = status.id.model;
+    facts.version = status.id.version;
+    facts.state = status.state;
+    facts.reason = status.reason;
+    facts.traffic_percent = status.traffic_percent;
+    facts.labels = status.labels;
+    if (status.model == nullptr) continue;
+    facts.loaded = {.device_bytes = status.model->device_bytes,
+                    .sha256 = status.model->weights_sha256,
+                    .precision = status.model->precision,
+                    .device = status.model->device};
+  }
+  return shown;
+}
+
+QueueStatus ReadQueue(const Scheduler& scheduler) {
+  const Scheduler::Depth depth = scheduler.depth();
+  return {depth.requests, depth.bytes, depth.tokens, depth.oldest};
+}
+
+AdmissionStatus ReadAdmission(const Admission& admission, const AdmissionOptions& options) {
+  const Admission::Load load = admission.load();
+  return {load.requests, load.bytes, load.work, options.max_requests, options.max_bytes};
+}
+
+AnswerStatus ReadAnswers(Admission& admission) {
+  return {admission.answers().reserved(), admission.answers().limit()};
+}
+
+MachineLimits ReadMachine(const Machine& machine) {
+  return {machine.cpus, machine.memory_bytes};
+}
+
+std::map<std::string, Metrics::Rollbacks> ReadRollbacks(const CanaryWatch& canaries, const AdminService& admin) {
+  std::map<std::string, Metrics::Rollbacks> rollbacks;
+  for (const auto& [model, counts] : canaries.rollbacks()) {
+    rollbacks[model].errors = static_cast<uint64_t>(counts.error_rate);
+    rollbacks[model].drift = static_cast<uint64_t>(counts.golden_drift);
+    rollbacks[model].slow = static_cast<uint64_t>(counts.slow);
+  }
+  for (const auto& [model, count] : admin.rollbacks()) rollbacks[model].by_operators = count;
+  return rollbacks;
+}
+
+std::vector<std::pair<std::string, absl::Time>> ReadCertificates(const Identity* identity,
+                                                                 const std::string& admin_address) {
+  const absl::Time expires = identity == nullptr ? absl::InfiniteFuture() : identity->certificate_expires();
+  if (expires == absl::InfiniteFuture()) return {};
+  std::vector<std::pair<std::string, absl::Time>> certificates = {{"grpc", expires}};
+  if (!admin_address.empty() && !absl::StartsWith(admin_address, "unix:")) certificates.emplace_back("admin", expires);
+  return certificates;
+}
+
+}  // namespace vitrine

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/pages/status_reader.h"
+
+#include <algorithm>
+#include <memory>
+
+#include "absl/strings/str_cat.h"
+#include "server/models/registry/version_status.h"
+
+namespace vitrine {
+namespace {
+
+// Names of counters in the window.
+std::string Of(const char* what, const std::string& model) {
+  return absl::StrCat(what, " ", model);
+}
+std::string Of(const char* what, const std::string& model, int64_t version) {
+  return absl::StrCat(what, " ", model, "/", version);
+}
+std::string BusyOf(size_t executor) {
+  return absl::StrCat("busy ", executor);
+}
+
+}  // namespace
+
+StatusReader::StatusReader(const Metrics& metrics, Sources sources, const Clock& clock)
+    : metrics_(metrics), sources_(std::move(sources)), clock_(clock) {}
+
+void StatusReader::Start() {
+  ticker_.emplace(kPeriod, [this] { Sample(); });
+}
+
+void StatusReader::Sample() {
+  RateWindow::Totals totals;
+  for (const auto& [model, counts] : metrics_.Models()) {
+    totals[Of("requests", model)] = static_cast<double>(counts->requests());
+    totals[Of("shed", model)] = static_cast<double>(counts->shed());
+  }
+  for (const auto& [key, counts] : metrics_.Versions()) {
+    totals[Of("requests", key.first, key.second)] = static_cast<double>(counts->requests());
+    totals[Of("errors", key.first, key.second)] = static_cast<double>(counts->errors());
+    totals[Of("faults", key.first, key.second)] = static_cast<double>(counts->faults());
+  }
+  if (metrics_.sources().executors) {
+    const std::vector<ExecutorStatus> executors = metrics_.sources().executors();
+    for (size_t i = 0; i < executors.size(); ++i) totals[BusyOf(i)] = absl::ToDoubleSeconds(executors[i].busy);
+  }
+  rates_.Sample(clock_.Now(), std::move(totals));
+}
+
+std::vector<ServerStatus::Executor> StatusReader::Executors() const {
+  std::vector<ServerStatus::Executor> executors;
+  if (!metrics_.sources().executors) return executors;
+  for (const ExecutorStatus& executor : metrics_.sources().executors()) {
+    executors.push_back({std::min(rates_.PerSecond(BusyOf(executors.size())), 1.0), executor.batch_age});
+  }
+  return executors;
+}
+
+void StatusReader::AddModels(ServerStatus& status) const {
+  std::map<std::string, Metrics::Rollbacks> rollbacks;
+  if (metrics_.sources().rollbacks) rollbacks = metrics_.sources().rollbacks();
+  for (const auto& [model, counts] : metrics_.Models()) {
+    const Metrics::Rollbacks& counts_of = rollbacks[model];
+    status.models.push_back({.name = model,
+                             .requests_per_second = rates_.PerSecond(Of("requests", model)),
+                             .shed_per_second = rates_.PerSecond(Of("shed", model)),
+                             .rollbacks = counts_of.errors + counts_of.drift + counts_of.slow,
+                             .operator_rollbacks = counts_of.by_operators});
+  }
+}
+
+void StatusReader::AddVersions(ServerStatus& status) const {
+  if (!metrics_.sources().versions) return;
+  for (const ShownVersion& known : metrics_.sources().versions()) {
+    const std::string& model = known.model;
+    const int64_t version = known.version;
+    status.versions.push_back({.model = model,
+                               .version = version,
+                               .state = v1::ModelState_Name(known.state),
+                               .reason = known.reason,
+                               .traffic_percent = known.traffic_percent,
+                               .labels = known.labels,
+                               .bytes = known.loaded.has_value() ? known.loaded->device_bytes : 0,
+                               .requests_per_second = rates_.PerSecond(Of("requests", model, version)),
+                               .errors_per_second = rates_.PerSecond(Of("errors", model, version)),
+                               .faults_per_second = rates_.PerSecond(Of("faults", model, version))});
+  }
+}
+
+ServerStatus StatusReader::Read() const {
+  const Metrics::Sources& sources = metrics_.sources();
+  ServerStatus status;
+  status.not_ready = sources_.not_ready();
+  status.repository_fault = std::string(sources_.repository().message());
+  status.now = absl::Now();
+  status.started = started_;
+  status.version = sources_.version;
+  status.revision = sources_.revision;
+  status.compute = sources_.compute;
+  status.flags = sources_.flags;
+  if (sources.machine) status.machine = sources.machine();
+  if (sources.queue) status.queue = sources.queue();
+  if (sources.admission) status.admission = sources.admission();
+  if (sources.answers) status.answers = sources.answers();
+  if (sources.certificates) status.certificates = sources.certificates();
+  status.executors = Executors();
+  AddModels(status);
+  AddVersions(status);
+  status.log = History().Lines();
+  return status;
+}
+
+}  // namespace vitrine

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_SERVER_PROCESS_STANDARD_FILES_H_
+#define VITRINE_SERVER_PROCESS_STANDARD_FILES_H_
+
+namespace vitrine {
+
+// Opens /dev/null for those of stdin, stdout and stderr that the parent has closed. Otherwise the next files and
+// connections get their numbers, and the log is written into a client's connection. A program that calls it has it done
+// before the initialisers of its libraries run, some of which open files; the call itself finds nothing left to do.
+void KeepStandardFiles();
+
+}  // namespace vitrine
+
+#endif  // VITRINE_SERVER_PROCESS_STANDARD_FILES_H_

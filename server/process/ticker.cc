@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/process/ticker.h"
+
+#include <algorithm>
+#include <new>
+#include <utility>
+
+#include "server/process/out_of_memory.h"
+
+namespace vitrine {
+
+// A year is as good as an infinite period, and can be added to the time.
+Ticker::Ticker(absl::Duration period, std::function<void()> tick)
+    : period_(std::min(period, absl::Hours(24 * 365))), tick_(std::move(tick)), thread_([this] { Loop(); }) {}
+
+Ticker::~Ticker() {
+  {
+    MutexLock lock(mutex_);
+    stop_ = true;
+  }
+  stopping_.NotifyAll();
+  thread_.join();
+}
+
+void Ticker::Loop() {
+  for (;;) {
+    try {
+      tick_();
+    } catch (const std::bad_alloc&) {  // this one is left out; memory may be back at the next
+      CountOutOfMemory();
+    }
+    const auto next = std::chrono::steady_clock::now() + absl::ToChronoNanoseconds(period_);
+    MutexLock lock(mutex_);
+    while (!stop_ && std::chrono::steady_clock::now() < next) {
+      stopping_.WaitFor(mutex_, absl::FromChrono(next - std::chrono::steady_clock::now()));
+    }
+    if (stop_) return;
+  }
+}
+
+}  // namespace vitrine

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_SERVER_PROCESS_TICKER_H_
+#define VITRINE_SERVER_PROCESS_TICKER_H_
+
+#include <functional>
+#include <thread>
+
+#include "absl/time/time.h"
+#include "base/mutex.h"
+
+namespace vitrine {
+
+// Calls a function again and again on a thread of its own, `period` (steady clock) after the last call returned; the
+// first call comes at once, and is the only one where the period is infinite. A call that throws std::bad_alloc counts
+// as one. The destructor waits for a running call and joins.
+class Ticker {
+ public:
+  Ticker(absl::Duration period, std::function<void()> tick);
+  ~Ticker();
+  Ticker(const Ticker&) = delete;
+  Ticker& operator=(const Ticker&) = delete;
+
+ private:
+  void Loop();
+
+  const absl::Duration period_;
+  const std::function<void()> tick_;
+  Mutex mutex_;
+  CondVar stopping_;
+  bool stop_ ABSL_GUARDED_BY(mutex_) = false;
+  std::thread thread_;  // last: it uses everything above
+};
+
+}  // namespace vitrine
+
+#endif  // VITRINE_SERVER_PROCESS_TICKER_H_

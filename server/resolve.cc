@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/resolve.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "base/status_macros.h"
+#include "repository/repository.h"
+#include "repository/wrong_folder.h"
+#include "server/identity/identity.h"
+#include "server/models/registry/memory_budget.h"
+#include "server/models/registry/serving_settings.h"
+#include "server/process/memory_shares.h"
+
+namespace vitrine {
+namespace {
+
+// Within its share of the memory unless it was set: by its flag, or in the program to something else than the default.
+void Share(const ServerOptions& options, const Machine& machine, const char* flag, int percent, int64_t by_default,
+           int64_t& bytes) {
+  if (options.chosen.contains(flag) || bytes != by_default) return;
+  bytes = WithinShare(machine, percent, bytes);
+}
+
+absl::Status CheckPortFile(const std::string& path) {
+  if (path.empty()) return absl::OkStatus();
+  const std::filesystem::path folder = std::filesystem::absolute(path).parent_path();
+  if (access(folder.c_str(), W_OK) == 0) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("--port-file is \"", path, "\"; no file can be written in ", folder.string()));
+}
+
+}  // namespace
+
+ServerOptions Resolve(ServerOptions options, const Device& device, const Machine& machine) {
+  options.executor.device = device;
+  options.executor.cores = machine.cores;
+  if (options.executor.threads == 0) options.executor.threads = machine.Threads();
+  const bool room = options.executor.threads <= static_cast<int>(machine.cores.size());
+  options.executor.pin = options.pin == "on" || (options.pin == "auto" && machine.exclusive && room);
+  options.admission.executors = options.executor.ThreadCount();
+  if (options.rpc.queues == 0) options.rpc.queues = QueuesFor(options.executor.ThreadCount());
+  options.admission.max_batch_tokens = options.batch.max_batch_tokens;
+  options.admission.patience = options.batch.patience;
+  options.registry.root = options.repository;
+  options.registry.loads_at_once = options.executor.ThreadCount();
+
+  const ServerOptions defaults;
+  Share(options, machine, "--max-queue-bytes", kQueueShare, defaults.admission.max_bytes, options.admission.max_bytes);
+  Share(options, machine, "--max-answer-bytes", kAnswerShare, defaults.admission.max_answer_bytes,
+        options.admission.max_answer_bytes);
+  Share(options, machine, "--max-transport-bytes", kTransportShare, defaults.rpc.max_transport_bytes,
+        options.rpc.max_transport_bytes);
+  // Below two messages the transport could not take a single one in.
+  options.rpc.max_transport_bytes = std::max(options.rpc.max_transport_bytes, 2 * options.rpc.max_message_bytes);
+  if (machine.memory_limited && device.kind == Device::Kind::kCpu) {
+    Share(options, machine, "--model-memory", kModelShare, defaults.registry.max_memory_bytes,
+          options.registry.max_memory_bytes);
+  }
+  return options;
+}
+
+std::string DescribeMachine(const Machine& machine, const ServerOptions& resolved) {
+  const int64_t models = resolved.registry.max_memory_bytes;
+  return absl::StrCat("machine ", machine.Describe(), " executors=", resolved.executor.ThreadCount(),
+                      " pinned=", resolved.executor.pin ? "yes" : "no",
+                      " model_memory_mib=", models == kNoMemoryLimit ? "unlimited" : absl::StrCat(models >> 20),
+                      " queue_mib=", resolved.admission.max_bytes >> 20,
+                      " transport_mib=", resolved.rpc.max_transport_bytes >> 20,
+                      " answers_mib=", resolved.admission.max_answer_bytes >> 20);
+}
+
+absl::Status CheckConfiguration(const ServerOptions& options) {
+  std::vector<std::string> faults;
+  const auto add = [&faults](const absl::Status& status) {
+    if (status.ok()) return;
+    for (const auto line : absl::StrSplit(status.message(), '\n')) {
+      const std::string sentence(line);
+      if (std::find(faults.begin(), faults.end(), sentence) == faults.end()) faults.push_back(sentence);
+    }
+  };
+  add(options.Validate());
+  add(Identity::Open(options.identity).status());
+  add(ServingSettings::Open(options.registry.Serving()).status());
+  add(CheckPortFile(options.port_file));
+  if (faults.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrJoin(faults, "\n"));
+}
+
+absl::Status CheckRepository(const ServerOptions& options) {
+  ASSIGN_OR_RETURN(const Listing listing, ListRepository(options.repository));
+  RETURN_IF_ERROR(listing.status());
+  if (!listing.versions.empty() || options.allow_empty) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat(WhyNoVersions(options.repository), "; the server would not be ready without --allow-empty"));
+}
+
+}  // namespace vitrine

@@ -1,0 +1,390 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/serve/execution/execute_batch.h"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <cmath>
+#include <exception>
+#include <map>
+#include <new>
+#include <optional>
+#include <set>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "base/status_macros.h"
+#include "engine/backend.h"
+#include "models/attention_maps.h"
+#include "server/observe/log.h"
+#include "server/observe/metrics.h"
+#include "server/process/out_of_memory.h"
+#include "server/serve/execution/picture_input.h"
+
+namespace vitrine {
+namespace {
+
+// Waking a helper and waiting for it at each step is worth this much of compute, and these tokens for each of them.
+constexpr absl::Duration kWorthHelp = absl::Milliseconds(1);
+constexpr int64_t kLeastTokens = 32;
+// Tokens that pass through the model together, about, unless one picture has more (engine/cpu/group.h).
+constexpr int64_t kTogether = 256;
+
+// One request of a batch on its way through the executor.
+struct Item {
+  std::unique_ptr<InferenceRequest> request;  // null once answered
+  Grid grid;
+  PictureInput input;
+  std::optional<absl::Duration> decode;  // once tried
+  std::optional<absl::Duration> encode;  // once tried
+};
+
+// One batch from its encoded pictures to its answers.
+class BatchRun {
+ public:
+  // Takes the requests of `batch`, or none of them if it throws std::bad_alloc.
+  BatchRun(Batch& batch, const BatchContext& context)
+      : id_(batch.id),
+        model_(batch.requests.front()->model),
+        context_(context),
+        metrics_(model_->metrics == nullptr ? nullptr : &model_->metrics->executor(context.executor)),
+        version_metrics_(model_->version_metrics == nullptr ? nullptr
+                                                            : &model_->version_metrics->executor(context.executor)),
+        start_(context.clock.Now()) {
+    items_.reserve(batch.requests.size());
+    for (auto& request : batch.requests) {
+      const Grid grid = request->grid;
+      items_.push_back({std::move(request), grid, {}, {}, {}});
+    }
+  }
+
+  void Run() {
+    try {
+      Decode();
+      Sort();
+      if (items_.empty()) return;
+      if (absl::Status computed = Compute(); !computed.ok()) {
+        return FailRest(absl::IsResourceExhausted(computed), computed.message());
+      }
+      for (size_t i = 0; i < items_.size(); ++i) {
+        Finish(items_[i], OrOutOfMemory([&] { return Answer(static_cast<int>(i)); }));
+      }
+      Log();
+    } catch (const std::bad_alloc&) {
+      FailRest(true, "out of memory");
+    } catch (const std::exception& error) {
+      FailRest(false, error.what());
+    }
+  }
+
+ private:
+  // Items that run together, and what they asked for by their place in the part.
+  struct Part {
+    size_t first = 0;  // item
+    AttentionTap attention;
+    TokenTap tokens;
+  };
+
+  // Answers and removes the requests whose picture is damaged, and those whose client has left meanwhile.
+  void Decode() {
+    const v1::Preprocessing& preprocessing = model_->description->config().preprocessing();
+    for (Item& item : items_) {
+      const absl::Time begin = context_.clock.Now();
+      const absl::Status decoded = DecodeOne(item, preprocessing);
+      const absl::Duration spent = context_.clock.Now() - begin;
+      item.decode = spent;
+      if (!decoded.ok()) {
+        Finish(item, decoded);
+      } else if (item.request->IsCancelled()) {
+        Finish(item, absl::CancelledError("the client cancelled the request; nothing was computed"));
+      } else {
+        model_->cost->ObserveDecode(item.request->InputPixels(), spent);
+      }
+    }
+    std::erase_if(items_, [](const Item& item) { return item.request == nullptr; });
+  }
+
+  absl::Status DecodeOne(Item& item, const v1::Preprocessing& preprocessing) const {
+    try {
+      if (model_->description->config().has_null()) {
+        item.input.pixels = Unread(*item.request, preprocessing);
+        return absl::OkStatus();
+      }
+      auto input = MakePictureInput(item.request->request, preprocessing, item.request->geometry);
+      if (!input.ok()) return input.status();
+      item.input = *std::move(input);
+      return absl::OkStatus();
+    } catch (const std::bad_alloc&) {
+      return OutOfMemory();
+    } catch (const std::exception& error) {
+      spdlog::error("batch {}: decoding a request of {} bytes failed: {}", id_, item.request->InputBytes(),
+                    error.what());
+      return absl::InternalError("the server failed to decode this picture; its log has the cause");
+    }
+  }
+
+  // The null model looks at no pixel, so that it measures the service alone: nothing is decoded for it.
+  static engine::Picture Unread(const InferenceRequest& request, const v1::Preprocessing& preprocessing) {
+    const bool normalized = request.request.has_tensor() && request.request.tensor().normalized();
+    const Size size =
+        normalized ? Size{request.request.tensor().height(), request.request.tensor().width()} : request.geometry.input;
+    return {.data = nullptr, .channels = preprocessing.channels(), .height = size.height, .width = size.width};
+  }
+
+  // Those that ask for features come last, since the model then computes tokens that nobody needs otherwise. Equal
+  // neighbours share what depends on their grid.
+  void Sort() {
+    std::stable_sort(items_.begin(), items_.end(), [](const Item& a, const Item& b) {
+      return std::tuple(!a.request->features.empty(), a.grid.rows, a.grid.columns) <
+             std::tuple(!b.request->features.empty(), b.grid.rows, b.grid.columns);
+    });
+  }
+
+  // What was planned is what came out of decoding, or a fault of ours would read beyond a picture's end.
+  absl::Status CheckFits(const Item& item) const {
+    const engine::Picture& pixels = item.input.pixels;
+    const ModelDescription& model = *model_->description;
+    if (pixels.channels == model.config().preprocessing().channels()) {
+      const absl::StatusOr<Grid> grid = model.GridFor(pixels.height, pixels.width);
+      if (grid.ok() && *grid == item.grid) return absl::OkStatus();
+    }
+    return absl::InternalError(absl::StrCat("an input of [", pixels.channels, ", ", pixels.height, ", ", pixels.width,
+                                            "] is not what was planned"));
+  }
+
+  // The items from `first` to before `last`, of which all or none ask for features.
+  absl::Status ComputePart(size_t first, size_t last) {
+    if (first == last) return absl::OkStatus();
+    Part& part = parts_.emplace_back();
+    part.first = first;
+    std::vector<engine::Picture> pictures;
+    for (size_t i = first; i < last; ++i) {
+      const InferenceRequest& request = *items_[i].request;
+      RETURN_IF_ERROR(CheckFits(items_[i]));
+      pictures.push_back(items_[i].input.pixels);
+      for (const auto& wish : request.attention) {
+        RequestAttention(wish, model_->attention, static_cast<int>(i - first), part.attention);
+      }
+      if (!request.features.empty()) part.tokens.Request(TokenTap::kFinal);
+    }
+    return model_->backend->Run(
+        pictures, context_.workspace, logits_.values.data() + first * static_cast<size_t>(logits_.shape[1]),
+        part.attention.empty() ? nullptr : &part.attention, part.tokens.wanted().empty() ? nullptr : &part.tokens);
+  }
+
+  const Part& PartOf(size_t i) const { return parts_.size() > 1 && i >= parts_[1].first ? parts_[1] : parts_[0]; }
+
+  absl::Status Compute() {
+    std::set<std::pair<int, int>> grids;
+    int64_t tokens = 0;
+    size_t without_features = 0;
+    for (const Item& item : items_) {
+      tokens += item.request->tokens;
+      grids.insert({item.grid.rows, item.grid.columns});
+      without_features += item.request->features.empty();
+    }
+    info_.set_images(static_cast<int>(items_.size()));
+    info_.set_tokens(static_cast<int>(tokens));
+    info_.set_grids(static_cast<int>(grids.size()));
+    info_.set_id(id_);
+
+    const absl::Time begin = context_.clock.Now();
+    computing_since_ = begin;
+    const int64_t images = items_.size(), classes = model_->description->config().classes();
+    logits_ = {.shape = {images, classes}, .values = std::vector<float>(static_cast<size_t>(images * classes))};
+    int members = 1;
+    bool all_stayed = true;
+    {
+      const std::optional<Helpers> helpers = Recruit(tokens);
+      if (helpers.has_value()) members = helpers->members();
+      RETURN_IF_ERROR(ComputePart(0, without_features));
+      RETURN_IF_ERROR(ComputePart(without_features, items_.size()));
+      all_stayed = !helpers.has_value() || helpers->members() == members;
+    }
+    compute_ = context_.clock.Now() - begin;
+    // Under load, when predictions count, nobody helps; and what several lose by waiting for each other is no cost.
+    if (members == 1) {
+      model_->cost->ObserveCompute(tokens, compute_);
+    } else if (all_stayed) {
+      context_.help->Note(compute_, model_->cost->PredictBatch(tokens));
+    }
+    // What callers send to a version by its name may be other pictures than the rest get.
+    const auto is_routed = [](const Item& item) { return item.request->is_routed; };
+    if (all_stayed && std::all_of(items_.begin(), items_.end(), is_routed)) {
+      model_->outcomes->compute.Add(images, members * compute_);
+    }
+    computing_since_.reset();
+    for (const Item& item : items_) item.request->progress = Progress::kCompute;
+    if (metrics_ != nullptr) {
+      metrics_->Observe(Stage::kCompute, compute_);
+      metrics_->batch_images.Observe(static_cast<double>(images));
+      metrics_->batch_tokens.Observe(static_cast<double>(tokens));
+      metrics_->batch_grids.Observe(static_cast<double>(grids.size()));
+    }
+    return absl::OkStatus();
+  }
+
+  // Those who wait for work compute with this executor, where that is worth waking them for.
+  std::optional<Helpers> Recruit(int64_t tokens) const {
+    if (context_.scheduler == nullptr || context_.most_helpers == 0 || !context_.help->IsWorthwhile())
+      return std::nullopt;
+    int64_t together = std::min(tokens, kTogether);
+    bool is_urgent = false;
+    for (const Item& item : items_) {
+      const InferenceRequest& request = *item.request;
+      if (!request.attention.empty() || !request.features.empty()) return std::nullopt;  // taps are one thread's
+      together = std::max(together, request.tokens);
+      is_urgent |= request.request.priority() != v1::LOW;
+    }
+    // What can wait leaves the other cores to whoever comes.
+    if (!is_urgent || model_->cost->PredictBatch(tokens) < kWorthHelp) return std::nullopt;
+    const int64_t most = std::min<int64_t>(context_.most_helpers, together / kLeastTokens - 1);
+    return std::make_optional<Helpers>(context_.workspace, *context_.scheduler, most);
+  }
+
+  absl::StatusOr<v1::ClassifyResponse> Answer(int i) {
+    Item& item = items_[i];
+    const InferenceRequest& request = *item.request;
+    // Drawing can take long; nobody waits for what is late or left.
+    if (request.IsCancelled()) return absl::CancelledError("the client cancelled the request");
+    if (request.deadline <= context_.clock.Now()) {
+      return absl::DeadlineExceededError("the deadline passed before the answer was made");
+    }
+    const std::span<const float> row = logits_[i];
+    InferenceOutput output;
+    output.logits.assign(row.begin(), row.end());
+    if (!std::all_of(output.logits.begin(), output.logits.end(), [](float v) { return std::isfinite(v); })) {
+      spdlog::error("batch {}: {} version {} gave a logit that is not finite", id_, model_->id.model,
+                    model_->id.version);
+      return absl::InternalError("the model gave a number that is not finite for this picture");
+    }
+    const Part& part = PartOf(static_cast<size_t>(i));
+    const int place = i - static_cast<int>(part.first);
+    for (const auto& wish : request.attention) {
+      output.attention.push_back(CollectAttention(wish, model_->attention, part.attention, place, request.grid));
+    }
+    for (const auto& wish : request.features) output.features.push_back(CollectFeature(wish, part.tokens, place));
+    const Sureness sureness = version_metrics_ == nullptr ? Sureness() : SurenessOf(output.logits);
+    output.timings.set_queue(static_cast<float>(absl::ToDoubleSeconds(start_ - request.arrival)));
+    output.timings.set_decode(static_cast<float>(absl::ToDoubleSeconds(*item.decode)));
+    output.timings.set_compute(static_cast<float>(absl::ToDoubleSeconds(compute_)));
+    output.batch = info_;
+    output.picture = std::move(item.input.picture);
+
+    const absl::Time begin = context_.clock.Now();
+    absl::StatusOr<v1::ClassifyResponse> response = context_.responder(request, std::move(output));
+    const absl::Time end = context_.clock.Now();
+    item.encode = end - begin;
+    // An answer that failed may have drawn only some of its overlays.
+    if (response.ok()) model_->cost->ObserveEncode(request.overlay_pixels, end - begin);
+    if (response.ok() && version_metrics_ != nullptr && !request.is_probe) {
+      version_metrics_->duration.Observe(absl::ToDoubleSeconds(end - request.arrival));
+      version_metrics_->confidence.Observe(sureness.confidence);
+      version_metrics_->entropy.Observe(sureness.entropy);
+    }
+    return response;
+  }
+
+  void Finish(Item& item, absl::StatusOr<v1::ClassifyResponse> answer) const {
+    CountStages(item, answer.ok());
+    const std::unique_ptr<InferenceRequest> request = std::move(item.request);
+    request->Finish(std::move(answer));
+  }
+
+  // What a request went through, also if no answer came of it: where all are late, nothing else says why.
+  void CountStages(const Item& item, bool answered) const {
+    if (metrics_ == nullptr || item.request->is_probe) return;
+    const auto count = [&](Stage stage, absl::Duration spent) {
+      if (answered) {
+        metrics_->Observe(stage, spent);
+      } else {
+        model_->metrics->CountUnanswered(stage, spent);
+      }
+    };
+    count(Stage::kQueue, start_ - item.request->arrival);
+    if (item.decode.has_value()) count(Stage::kDecode, *item.decode);
+    if (item.encode.has_value()) count(Stage::kEncode, *item.encode);
+  }
+
+  void FailRest(bool out_of_memory, absl::string_view why) {
+    if (metrics_ != nullptr && computing_since_.has_value()) {
+      model_->metrics->CountUnanswered(Stage::kCompute, context_.clock.Now() - *computing_since_);
+    }
+    const absl::Status answer = out_of_memory ? OutOfMemory() : OrOutOfMemory([&] { return Fault(why); });
+    for (Item& item : items_) {
+      if (item.request != nullptr) Finish(item, answer);
+    }
+  }
+
+  static absl::Status OutOfMemory() {
+    CountOutOfMemory();
+    return OutOfMemoryError();
+  }
+
+  absl::Status Fault(absl::string_view why) const {
+    vitrine::Log(LogLevel::kError, "batch failed",
+                 {{"batch", static_cast<int64_t>(id_)},
+                  {"model", model_->id.model},
+                  {"version", model_->id.version},
+                  {"reason", std::string(why)}});
+    return absl::InternalError(absl::StrCat("the server failed to compute batch ", id_,
+                                            "; its log has the cause, and other batches are not affected"));
+  }
+
+  void Log() const {
+    const auto level = context_.log_batches ? spdlog::level::info : spdlog::level::debug;
+    if (!spdlog::should_log(level)) return;
+    std::map<std::pair<int, int>, int> images_of_grid;
+    for (const Item& item : items_) ++images_of_grid[{item.grid.rows, item.grid.columns}];
+    std::string grids;
+    for (const auto& [grid, images] : images_of_grid) {
+      absl::StrAppend(&grids, grids.empty() ? "" : ", ", images, " of ", grid.first, "x", grid.second);
+    }
+    vitrine::Log(context_.log_batches ? LogLevel::kInfo : LogLevel::kDebug, "batch",
+                 {{"batch", static_cast<int64_t>(id_)},
+                  {"model", model_->id.model},
+                  {"version", model_->id.version},
+                  {"images", int64_t{info_.images()}},
+                  {"tokens", int64_t{info_.tokens()}},
+                  {"grids", int64_t{info_.grids()}},
+                  {"images_of_grids", grids},
+                  {"compute_ms", absl::ToDoubleMilliseconds(compute_)}});
+  }
+
+  const uint64_t id_;
+  const ModelHandle model_;
+  const BatchContext& context_;
+  ModelMetrics::Executor* const metrics_;
+  VersionMetrics::Executor* const version_metrics_;
+  const absl::Time start_;
+
+  std::vector<Item> items_;
+  std::vector<Part> parts_;                    // one or two
+  FloatArray logits_;                          // [images, classes]
+  std::optional<absl::Time> computing_since_;  // until the model has run
+  absl::Duration compute_;
+  v1::BatchInfo info_;
+};
+
+}  // namespace
+
+void ExecuteBatch(Batch batch, const BatchContext& context) {
+  if (batch.requests.empty()) return;
+  try {
+    BatchRun(batch, context).Run();
+  } catch (const std::bad_alloc&) {  // before it took the requests
+    CountOutOfMemory();
+    const absl::Time now = context.clock.Now();
+    for (const auto& request : batch.requests) {
+      ModelMetrics* const metrics = request->model->metrics.get();
+      if (metrics != nullptr && !request->is_probe) metrics->CountUnanswered(Stage::kQueue, now - request->arrival);
+      request->Finish(OutOfMemoryError());
+    }
+  }
+}
+
+}  // namespace vitrine

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/serve/execution/executor.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <new>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/simd/float_mode.h"
+#include "server/process/crash_stack.h"
+#include "server/process/out_of_memory.h"
+
+namespace vitrine {
+namespace {
+
+// The cores this process may run on.
+std::vector<int> AllowedCores() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  std::vector<int> cores;
+  if (sched_getaffinity(0, sizeof(set), &set) == 0) {
+    for (int core = 0; core < CPU_SETSIZE; ++core) {
+      if (CPU_ISSET(core, &set)) cores.push_back(core);
+    }
+  }
+  if (cores.empty()) cores.push_back(0);
+  return cores;
+}
+
+void PinTo(int core) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  CPU_SET(core, &set);
+  if (pthread_setaffinity_np(pthread_self(), sizeof(set), &set) != 0) {
+    spdlog::warn("an executor could not be pinned to core {}; it runs unpinned", core);
+  }
+}
+
+}  // namespace
+
+absl::Status ExecutorOptions::Validate() const {
+  if (threads < 0 || threads > 1024) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("threads is ", threads, "; it must be 0 (one for every core) to 1024"));
+  }
+  if (lane_width < 0 || lane_width > 1024) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("lane_width is ", lane_width, "; it must be 0 (all executors) to 1024"));
+  }
+  return absl::OkStatus();
+}
+
+int ExecutorOptions::ThreadCount() const {
+  if (device.kind == Device::Kind::kCuda) return 1;
+  return threads > 0 ? threads : static_cast<int>(cores.empty() ? AllowedCores().size() : cores.size());
+}
+
+ExecutorPool::ExecutorPool(const ExecutorOptions& options, Scheduler& scheduler, Responder responder,
+                           const Clock& clock, Watchdog watchdog)
+    : options_(options), scheduler_(scheduler), responder_(std::move(responder)), clock_(clock) {
+  const std::vector<int> cores = options_.cores.empty() ? AllowedCores() : options_.cores;
+  const int threads = options_.ThreadCount();
+  for (int i = 0; i < threads; ++i) workers_.push_back(std::make_unique<Worker>());
+  for (int i = 0; i < threads; ++i) {
+    workers_[i]->thread = std::thread([this, i, core = cores[i % cores.size()]] { Run(i, core); });
+  }
+  if (watchdog != nullptr) {
+    watch_.emplace(kWatchPeriod, [this, watchdog = std::move(watchdog)] { watchdog(LongestRunning()); });
+  }
+}
+
+ExecutorPool::~ExecutorPool() {
+  for (const auto& worker : workers_) worker->thread.join();
+}
+
+absl::Duration ExecutorPool::LongestRunning() const {
+  const int64_t now = absl::ToUnixNanos(clock_.Now());
+  int64_t longest = 0;
+  for (const auto& worker : workers_) {
+    const int64_t since = worker->busy_since.load(std::memory_order_relaxed);
+    if (since != 0) longest = std::max(longest, now - since);
+  }
+  return absl::Nanoseconds(longest);
+}
+
+std::vector<ExecutorStatus> ExecutorPool::Status() const {
+  std::vector<ExecutorStatus> statuses;
+  for (const auto& worker : workers_) {
+    // In this order a batch that ends meanwhile is missed and never counted twice; what was told before makes up for
+    // it.
+    const int64_t ended = worker->busy.load(std::memory_order_acquire);
+    const int64_t since = worker->busy_since.load(std::memory_order_acquire);
+    const int64_t age = since == 0 ? 0 : std::max<int64_t>(absl::ToUnixNanos(clock_.Now()) - since, 0);
+    int64_t told = worker->told_busy.load(std::memory_order_relaxed);
+    while (told < ended + age &&
+           !worker->told_busy.compare_exchange_weak(told, ended + age, std::memory_order_relaxed)) {
+    }
+    statuses.push_back({.busy = absl::Nanoseconds(std::max(told, ended + age)),
+                        .batches = worker->batches.load(std::memory_order_relaxed),
+                        .batch_age = absl::Nanoseconds(age)});
+  }
+  return statuses;
+}
+
+void ExecutorPool::Run(int index, int core) {
+  const CrashHandlerStack crash_stack;
+  pthread_setname_np(pthread_self(), absl::StrCat("executor-", index).c_str());
+  if (options_.pin && options_.device.kind == Device::Kind::kCpu) PinTo(core);
+  const cpu::FloatMode mode;
+  engine::Workspace workspace;
+  Worker& worker = *workers_[index];
+  const int width = options_.lane_width == 0 ? threads() : std::min(options_.lane_width, threads());
+  const BatchContext context{workspace,   index,  responder_, clock_, options_.log_batches,
+                             &scheduler_, &help_, width - 1};
+  while (std::optional<Batch> batch = NextBatch()) {
+    const int64_t begin = absl::ToUnixNanos(clock_.Now());
+    worker.busy_since.store(begin, std::memory_order_release);
+    if (batch->team != nullptr) {
+      batch->team->Join();
+    } else {
+      worker.batches.fetch_add(1, std::memory_order_relaxed);
+      ExecuteBatch(*std::move(batch), context);
+    }
+    worker.busy_since.store(0, std::memory_order_release);
+    worker.busy.fetch_add(absl::ToUnixNanos(clock_.Now()) - begin, std::memory_order_release);
+  }
+}
+
+std::optional<Batch> ExecutorPool::NextBatch() {
+  for (;;) {
+    try {
+      return scheduler_.NextBatch();
+    } catch (const std::bad_alloc&) {
+      CountOutOfMemory();
+      std::this_thread::sleep_for(absl::ToChronoMilliseconds(kOutOfMemoryPause));
+    }
+  }
+}
+
+}  // namespace vitrine

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_SERVER_SERVE_EXECUTION_EXECUTOR_H_
+#define VITRINE_SERVER_SERVE_EXECUTION_EXECUTOR_H_
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "server/models/registry/device.h"
+#include "server/observe/metrics.h"
+#include "server/process/clock.h"
+#include "server/process/ticker.h"
+#include "server/serve/execution/execute_batch.h"
+#include "server/serve/scheduling/scheduler.h"
+
+namespace vitrine {
+
+struct ExecutorOptions {
+  Device device;
+  // Threads on the CPU, each with one core and one single-threaded instance; 0 takes one for every core this process
+  // may use. A CUDA device has one.
+  int threads = 0;
+  // Cores to run on; empty takes the process's affinity mask.
+  std::vector<int> cores = {};
+  // Pin each thread to one of these cores. Only where nobody else runs on them: a pinned thread cannot step aside.
+  bool pin = false;
+  // Most threads that compute one batch together, while the others wait for work; 0: all of them.
+  int lane_width = 0;
+  // A line for each batch at level info instead of debug: images, tokens and grids.
+  bool log_batches = false;
+
+  absl::Status Validate() const;  // names the field, the value and the allowed range
+  int ThreadCount() const;        // what `threads` comes to; at least 1
+};
+
+// The threads that decode and compute. Each takes a batch from the scheduler, decodes its pictures, runs the model once
+// and answers every request. A damaged picture fails its own request; an exception or a broken logit fails its batch
+// with INTERNAL and a fixed text, the details go to the log, and the thread lives on.
+class ExecutorPool {
+ public:
+  // Hears again and again for how long the longest running batch has been at it; zero if every thread waits.
+  using Watchdog = std::function<void(absl::Duration longest)>;
+  static constexpr absl::Duration kWatchPeriod = absl::Milliseconds(100);
+
+  // Starts the threads. `scheduler` and `clock` outlive the pool. `watchdog` has a thread of its own and is called
+  // every kWatchPeriod until the threads have ended; null watches nothing.
+  ExecutorPool(const ExecutorOptions& options, Scheduler& scheduler, Responder responder, const Clock& clock,
+               Watchdog watchdog = nullptr);
+  // Joins. Requires that the scheduler was stopped, or it waits forever.
+  ~ExecutorPool();
+  ExecutorPool(const ExecutorPool&) = delete;
+  ExecutorPool& operator=(const ExecutorPool&) = delete;
+
+  int threads() const { return static_cast<int>(workers_.size()); }
+  // Each thread as it stands. Costs the threads nothing; any thread.
+  std::vector<ExecutorStatus> Status() const;
+
+ private:
+  struct Worker {
+    std::atomic<int64_t> busy_since = 0;  // nanoseconds of the clock; 0 while waiting
+    std::atomic<int64_t> busy = 0;        // nanoseconds, of the batches that have ended
+    std::atomic<uint64_t> batches = 0;
+    mutable std::atomic<int64_t> told_busy = 0;  // the most that Status has said: a counter must not go back
+    std::thread thread;
+  };
+  void Run(int index, int core);
+  // Of the scheduler; again until there is memory for it.
+  std::optional<Batch> NextBatch();
+  absl::Duration LongestRunning() const;
+
+  const ExecutorOptions options_;
+  Scheduler& scheduler_;
+  const Responder responder_;
+  const Clock& clock_;
+  HelpRecord help_{clock_};
+  std::vector<std::unique_ptr<Worker>> workers_;
+  std::optional<Ticker> watch_;  // last: it looks at the workers
+};
+
+}  // namespace vitrine
+
+#endif  // VITRINE_SERVER_SERVE_EXECUTION_EXECUTOR_H_

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/serve/execution/helpers.h"
+
+#include <algorithm>
+#include <new>
+#include <utility>
+
+namespace vitrine {
+namespace {
+
+// A thread that takes longer to wake has no core.
+constexpr absl::Duration kPatience = absl::Microseconds(200);
+
+// What a helped batch may take of its time alone to have been worth it.
+constexpr double kWorth = 0.9;
+constexpr absl::Duration kShortestPause = absl::Milliseconds(100);
+constexpr int kMostDoublings = 7;
+
+}  // namespace
+
+void HelpRecord::Note(absl::Duration spent, absl::Duration alone) {
+  if (spent <= kWorth * alone) return in_vain_.store(0, std::memory_order_relaxed);
+  const int in_vain = std::min(in_vain_.fetch_add(1, std::memory_order_relaxed), kMostDoublings);
+  not_before_.store(absl::ToUnixNanos(clock_.Now() + (1 << in_vain) * kShortestPause), std::memory_order_relaxed);
+}
+
+Helpers::Helpers(engine::Workspace& workspace, Scheduler& scheduler, int64_t most) : workspace_(workspace) {
+  if (most < 1) return;
+  std::shared_ptr<engine::Team> team;
+  try {
+    team = std::make_shared<engine::Team>(&scheduler.recalls());
+  } catch (const std::bad_alloc&) {
+    return;  // it computes alone
+  }
+  const int64_t coming = scheduler.Recruit(team, most);
+  if (coming == 0 || team->Gather(static_cast<int>(coming), kPatience) == 1) return;
+  team_ = std::move(team);
+  workspace_.team = team_.get();
+}
+
+Helpers::~Helpers() {
+  if (team_ == nullptr) return;
+  workspace_.team = nullptr;
+  team_->Dismiss();
+}
+
+}  // namespace vitrine

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/serve/execution/picture_input.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "imaging/decode.h"
+#include "imaging/decode_input.h"
+#include "imaging/decode_planned.h"
+#include "imaging/preprocess.h"
+#include "imaging/raw_pixels.h"
+
+namespace vitrine {
+namespace {
+
+// Normalised inputs are a few units wide; far beyond, sums of products leave the range of fp32 and logits are not
+// finite.
+constexpr float kMaxNormalizedValue = 1e4f;
+
+PixelOrder OrderOf(const v1::RawTensor& raw) {
+  return raw.layout() == v1::RawTensor::CHW ? PixelOrder::kPlanar : PixelOrder::kInterleaved;
+}
+
+absl::Status CheckSize(const v1::RawTensor& raw) {
+  const int64_t bytes_per_value = raw.data_type() == v1::RawTensor::DATA_FLOAT32 ? 4 : 1;
+  const int64_t expected = int64_t{raw.height()} * raw.width() * raw.channels() * bytes_per_value;
+  if (static_cast<int64_t>(raw.data().size()) == expected) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("the tensor has ", raw.data().size(), " bytes, its size needs ", expected));
+}
+
+absl::StatusOr<Image> BytesToImage(const v1::RawTensor& raw) {
+  RETURN_IF_ERROR(CheckSize(raw));
+  return Image{raw.width(), raw.height(), raw.channels(), InterleavedBytes(raw.data(), raw.channels(), OrderOf(raw))};
+}
+
+// 0 to 1 in the message, 0 to 255 in the picture.
+absl::StatusOr<FloatImage> FloatsToImage(const v1::RawTensor& raw) {
+  RETURN_IF_ERROR(CheckSize(raw));
+  std::optional<std::vector<float>> values = PlanarFloats(raw.data(), raw.channels(), OrderOf(raw), {0, 1}, 255);
+  if (!values.has_value()) {
+    return absl::InvalidArgumentError(
+        "the tensor holds pixels outside 0 to 1; set normalized if they are already what the model expects");
+  }
+  return FloatImage{raw.channels(), Size{raw.height(), raw.width()}, *std::move(values)};
+}
+
+// To be drawn on.
+Image Rounded(const FloatImage& image) {
+  const size_t pixels = size_t{1} * image.size.height * image.size.width;
+  Image rounded{image.size.width, image.size.height, image.channels, std::vector<uint8_t>(image.values.size())};
+  for (size_t i = 0; i < image.values.size(); ++i) {
+    rounded.pixels[i % pixels * image.channels + i / pixels] = static_cast<uint8_t>(std::lround(image.values[i]));
+  }
+  return rounded;
+}
+
+absl::StatusOr<PictureInput> NormalizedToInput(const v1::RawTensor& raw) {
+  RETURN_IF_ERROR(CheckSize(raw));
+  constexpr ValueRange kRange = {-kMaxNormalizedValue, kMaxNormalizedValue};
+  PictureInput input;
+  const float* data = OrderOf(raw) == PixelOrder::kPlanar ? FloatsInPlace(raw.data(), kRange) : nullptr;
+  if (data == nullptr) {
+    std::optional<std::vector<float>> values = PlanarFloats(raw.data(), raw.channels(), OrderOf(raw), kRange, 1);
+    if (!values.has_value()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("the tensor holds a number that is not finite or beyond ", kMaxNormalizedValue, " either way"));
+    }
+    input.values = *std::move(values);
+    data = input.values.data();
+  }
+  input.pixels = {data, raw.channels(), raw.height(), raw.width()};
+  return input;
+}
+
+PictureInput InputOf(std::vector<float> values, const v1::Preprocessing& preprocessing, const Geometry& geometry) {
+  PictureInput input;
+  input.values = std::move(values);
+  input.pixels = {input.values.data(), preprocessing.channels(), geometry.input.height, geometry.input.width};
+  return input;
+}
+
+template <typename AnyImage>
+PictureInput ImageToInput(const AnyImage& image, const v1::Preprocessing& preprocessing, const Geometry& geometry) {
+  return InputOf(Preprocess(image, preprocessing, geometry), preprocessing, geometry);
+}
+
+// A batch holds the inputs of all its requests; originals are a thousand times larger, so only overlays keep theirs.
+bool Draws(const v1::ClassifyRequest& request) {
+  return std::any_of(request.attention().begin(), request.attention().end(),
+                     [](const auto& wish) { return wish.encoding() == v1::OVERLAY_PNG; });
+}
+
+}  // namespace
+
+absl::StatusOr<PictureInput> MakePictureInput(const v1::ClassifyRequest& request,
+                                              const v1::Preprocessing& preprocessing, const Geometry& geometry) {
+  if (request.has_tensor() && request.tensor().normalized()) return NormalizedToInput(request.tensor());
+  if (request.has_tensor() && request.tensor().data_type() == v1::RawTensor::DATA_FLOAT32) {
+    ASSIGN_OR_RETURN(const FloatImage image, FloatsToImage(request.tensor()));
+    PictureInput input = ImageToInput(image, preprocessing, geometry);
+    if (Draws(request)) input.picture = std::make_shared<const Image>(Rounded(image));
+    return input;
+  }
+  if (request.has_tensor()) {
+    ASSIGN_OR_RETURN(Image image, BytesToImage(request.tensor()));
+    PictureInput input = ImageToInput(image, preprocessing, geometry);
+    if (Draws(request)) input.picture = std::make_shared<const Image>(std::move(image));
+    return input;
+  }
+  if (!Draws(request)) {
+    ASSIGN_OR_RETURN(std::vector<float> values, DecodeInput(request.image(), preprocessing, geometry));
+    return InputOf(std::move(values), preprocessing, geometry);
+  }
+  ASSIGN_OR_RETURN(Image image, DecodePlanned(request.image(), preprocessing, geometry));
+  PictureInput input = ImageToInput(image, preprocessing, geometry);
+  // Drawn on whole, whatever the model was given: whether maps are asked for does not change the answer.
+  if (DecodeDivisor(preprocessing, geometry) > 1) {
+    ASSIGN_OR_RETURN(image, Decode(request.image()));
+  }
+  input.picture = std::make_shared<const Image>(std::move(image));
+  return input;
+}
+
+}  // namespace vitrine

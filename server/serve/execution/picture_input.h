@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_SERVER_SERVE_EXECUTION_PICTURE_INPUT_H_
+#define VITRINE_SERVER_SERVE_EXECUTION_PICTURE_INPUT_H_
+
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "engine/cpu/picture.h"
+#include "imaging/geometry.h"
+#include "imaging/image.h"
+#include "models/float_array.h"
+#include "vitrine/v1/classifier.pb.h"
+#include "vitrine/v1/model.pb.h"
+
+namespace vitrine {
+
+// A model's input, on the CPU. Movable; a copy would view the original's values.
+struct PictureInput {
+  PictureInput() = default;
+  PictureInput(PictureInput&&) = default;
+  PictureInput& operator=(PictureInput&&) = default;
+
+  engine::Picture pixels;                // normalised; of `values`, or of the request's own bytes
+  std::vector<float> values;             // empty where the message holds just what the model reads
+  std::shared_ptr<const Image> picture;  // oriented; null for a normalised tensor
+};
+
+// Turns the picture or tensor of a validated request into the model's input. `geometry` was planned from its header or
+// declared size and is unused for a normalised tensor. INVALID_ARGUMENT for damage inside the picture, for float pixels
+// outside [0, 1] and for numbers that are not finite. Float pixels are resized as they are, without rounding; only the
+// picture that overlays are drawn on has 8 bits. `request` has to outlive what is made of it.
+absl::StatusOr<PictureInput> MakePictureInput(const v1::ClassifyRequest& request,
+                                              const v1::Preprocessing& preprocessing, const Geometry& geometry);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_SERVER_SERVE_EXECUTION_PICTURE_INPUT_H_

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/serve/execution/response.h"
+
+#include <chrono>
+#include <cmath>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "report/attention_words.h"
+#include "report/colour_range.h"
+#include "report/overlay.h"
+#include "report/png.h"
+#include "report/top_k.h"
+#include "server/serve/execution/attention_encoding.h"
+#include "server/serve/execution/number_encoding.h"
+
+namespace vitrine {
+namespace {
+
+void FillPredictions(const InferenceRequest& request, const std::vector<float>& logits,
+                     v1::ClassifyResponse& response) {
+  const std::vector<std::string>& labels = request.model->labels;
+  for (const ScoredClass& scored : TopK(logits, request.top_k)) {
+    v1::Prediction& prediction = *response.add_predictions();
+    prediction.set_index(scored.index);
+    if (scored.index < static_cast<int>(labels.size())) prediction.set_label(labels[scored.index]);
+    prediction.set_probability(scored.probability);
+    prediction.set_logit(scored.logit);
+  }
+}
+
+// What part of the oriented original the model's input shows.
+v1::Rectangle Covers(const Geometry& geometry) {
+  v1::Rectangle covers;
+  covers.set_left(geometry.OriginalX(0));
+  covers.set_top(geometry.OriginalY(0));
+  covers.set_width(geometry.OriginalX(geometry.input.width) - covers.left());
+  covers.set_height(geometry.OriginalY(geometry.input.height) - covers.top());
+  return covers;
+}
+
+void FillGrid(const InferenceRequest& request, v1::Grid& grid) {
+  grid.set_rows(request.grid.rows);
+  grid.set_columns(request.grid.columns);
+  grid.set_input_height(request.geometry.input.height);
+  grid.set_input_width(request.geometry.input.width);
+  *grid.mutable_covers() = Covers(request.geometry);
+  grid.set_image_height(request.geometry.original.height);
+  grid.set_image_width(request.geometry.original.width);
+}
+
+void FillServedBy(const LoadedModel& model, v1::ServedBy& served_by) {
+  served_by.set_model(model.id.model);
+  served_by.set_version(model.id.version);
+  served_by.set_weights_sha256(model.weights_sha256);
+  served_by.set_precision(model.precision);
+  served_by.set_device(model.device);
+}
+
+// A picture that is to become the values of a map of the answer.
+struct Overlay {
+  v1::AttentionMap* map = nullptr;
+  Image image;
+};
+
+void FillShape(const AttentionMap& map, v1::AttentionMap& message) {
+  message.set_kind(map.kind);
+  message.set_layer(map.layer);
+  message.set_head(map.head);
+  message.set_rows(map.rows);
+  message.set_columns(map.columns);
+  message.set_encoding(v1::OVERLAY_PNG);
+  message.set_diverging(map.diverging);
+}
+
+// The maps of one entry of the request, which share a range of colours so that they can be compared.
+absl::Status FillMaps(const v1::AttentionRequest& asked, const std::vector<AttentionMap>& maps,
+                      const InferenceOutput& output, v1::ClassifyResponse& response, std::vector<Overlay>& overlays) {
+  const bool draws = asked.encoding() == v1::OVERLAY_PNG;
+  if (draws && output.picture == nullptr) return absl::InternalError("no picture was kept for the overlay");
+  const v1::Rectangle& covers = response.grid().covers();
+  ColourRange range;
+  for (const AttentionMap& map : maps) {
+    if (draws) range = Both(range, AttentionRange(map.values, int64_t{map.rows} * map.columns, map.diverging));
+  }
+  for (const AttentionMap& map : maps) {
+    v1::AttentionMap& message = *response.add_attention();
+    if (FormOf(map.kind) == AttentionForm::kGrid) *message.mutable_covers() = covers;
+    if (!draws) {
+      EncodeAttention(map, asked.encoding(), message);
+      continue;
+    }
+    FillShape(map, message);
+    const std::string caption =
+        absl::StrCat(MapInWords(asked, response.grid().columns(), map.layer, map.head), "\n", AnswerInWords(response));
+    const SpatialMap drawn{.rows = map.rows,
+                           .columns = map.columns,
+                           .values = map.values,
+                           .covers = covers,
+                           .marked = map.kind == v1::QUERY_ROW ? asked.query() : -1,
+                           .range = range,
+                           .caption = caption};
+    ASSIGN_OR_RETURN(Image image, ComposeOverlay(*output.picture, drawn));
+    overlays.push_back({&message, std::move(image)});
+  }
+  return absl::OkStatus();
+}
+
+// Returns the bytes that they take.
+int64_t FillFeatures(const InferenceRequest& request, const InferenceOutput& output, v1::ClassifyResponse& response) {
+  int64_t bytes = 0;
+  for (size_t entry = 0; entry < output.features.size(); ++entry) {
+    const FeatureMap& map = output.features[entry];
+    const v1::FeatureEncoding encoding = request.features[entry].encoding();
+    v1::Feature& message = *response.add_features();
+    message.set_kind(map.kind);
+    message.set_rows(map.rows);
+    message.set_columns(map.columns);
+    message.set_width(map.width);
+    message.set_encoding(encoding);
+    message.set_values(encoding == v1::FEATURE_FLOAT16 ? EncodeHalf(map.values) : EncodeFloat(map.values));
+    bytes += static_cast<int64_t>(message.values().size());
+  }
+  return bytes;
+}
+
+absl::Status TooLarge(const std::string& what, int64_t allowed) {
+  return absl::ResourceExhaustedError(absl::StrCat(what, ", but max_attention_bytes is ", allowed,
+                                                   "; allow more (up to ", kMaxAttentionBytes,
+                                                   "), or ask for fewer overlays"));
+}
+
+// To compress an overlay takes most of its time. What all of them will take is known from the first one and from an
+// eighth of the rows of the others, which are as large in proportion: of photographs to within a tenth.
+absl::Status CheckRoom(const std::vector<Overlay>& overlays, int64_t first_bytes, int64_t room, int64_t allowed) {
+  constexpr double kClearly = 1.1;
+  size_t pixels = 0;
+  for (const Overlay& overlay : overlays) pixels += overlay.image.pixels.size();
+  if (static_cast<int64_t>(pixels) <= room) return absl::OkStatus();
+  int64_t first = 0, all = 0;
+  for (const Overlay& overlay : overlays) {
+    ASSIGN_OR_RETURN(const int64_t bytes, EstimatePngBytes(overlay.image));
+    if (all == 0) first = bytes;
+    all += bytes;
+  }
+  const double estimate = static_cast<double>(all) * static_cast<double>(first_bytes) / static_cast<double>(first);
+  if (estimate <= kClearly * static_cast<double>(room)) return absl::OkStatus();
+  return TooLarge(
+      absl::StrCat("the ", overlays.size(), " overlays would take about ", std::llround(estimate), " bytes"), allowed);
+}
+
+absl::Status CompressOverlays(std::vector<Overlay>& overlays, int64_t room, int64_t allowed) {
+  int64_t bytes = 0;
+  for (size_t i = 0; i < overlays.size(); ++i) {
+    ASSIGN_OR_RETURN(std::string png, EncodePng(overlays[i].image));
+    bytes += static_cast<int64_t>(png.size());
+    overlays[i].map->set_values(std::move(png));
+    if (bytes > room) {
+      return TooLarge(absl::StrCat("attention and features take ", allowed - room + bytes, " bytes after ", i + 1,
+                                   i == 0 ? " overlay" : " overlays"),
+                      allowed);
+    }
+    if (i == 0 && overlays.size() > 1) RETURN_IF_ERROR(CheckRoom(overlays, bytes, room, allowed));
+  }
+  return absl::OkStatus();
+}
+
+// Values were counted before admission; only the size of overlays is not known until they are compressed.
+absl::Status FillAttentionAndFeatures(const InferenceRequest& request, const InferenceOutput& output,
+                                      v1::ClassifyResponse& response) {
+  const int64_t allowed = AttentionBytesAllowed(request.request);
+  int64_t bytes = FillFeatures(request, output, response);
+  std::vector<Overlay> overlays;
+  for (size_t entry = 0; entry < output.attention.size(); ++entry) {
+    RETURN_IF_ERROR(FillMaps(request.attention[entry], output.attention[entry], output, response, overlays));
+  }
+  for (const v1::AttentionMap& map : response.attention()) bytes += static_cast<int64_t>(map.values().size());
+  return CompressOverlays(overlays, allowed - bytes, allowed);
+}
+
+}  // namespace
+
+absl::StatusOr<v1::ClassifyResponse> MakeResponse(const InferenceRequest& request, const InferenceOutput& output) {
+  const auto start = std::chrono::steady_clock::now();
+  v1::ClassifyResponse response;
+  if (request.top_k > 0) FillPredictions(request, output.logits, response);
+  FillServedBy(*request.model, *response.mutable_served_by());
+  FillGrid(request, *response.mutable_grid());
+  RETURN_IF_ERROR(FillAttentionAndFeatures(request, output, response));
+  *response.mutable_batch() = output.batch;
+  response.set_request_id(request.request.request_id());
+  *response.mutable_timings() = output.timings;
+  const std::chrono::duration<float> spent = std::chrono::steady_clock::now() - start;
+  response.mutable_timings()->set_encode(spent.count());
+  return response;
+}
+
+}  // namespace vitrine

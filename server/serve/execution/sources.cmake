@@ -1,0 +1,10 @@
+# SPDX-License-Identifier: Apache-2.0
+# The threads that decode, compute and make the answer.
+list(APPEND server_sources
+  serve/execution/attention_encoding.cc
+  serve/execution/execute_batch.cc
+  serve/execution/executor.cc
+  serve/execution/helpers.cc
+  serve/execution/number_encoding.cc
+  serve/execution/picture_input.cc
+  serve/execution/response.cc)

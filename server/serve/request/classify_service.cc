@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/serve/request/classify_service.h"
+
+#include <memory>
+#include <new>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "base/status_macros.h"
+#include "server/identity/identity.h"
+#include "server/process/out_of_memory.h"
+#include "server/serve/request/plan_request.h"
+
+namespace vitrine {
+namespace {
+
+// Of an answer beside attention and features, about: predictions with their labels, provenance, timings.
+constexpr int64_t kPlainAnswerBytes = 1024;
+
+std::optional<int64_t> VersionOf(const v1::ClassifyRequest& request) {
+  return request.has_version() ? std::optional<int64_t>(request.version()) : std::nullopt;
+}
+
+}  // namespace
+
+struct ClassifyService::Facts {
+  Method method = Method::kClassify;
+  std::string caller, peer, model, request_id;
+  std::optional<TraceContext> trace;
+};
+
+struct ClassifyService::Admitted {
+  Facts facts;
+  absl::Time arrival;
+  ModelMetrics* metrics = nullptr;     // of the model, which the request keeps
+  const LoadedModel* model = nullptr;  // likewise
+  Done done;
+};
+
+absl::Status DrainingError() {
+  return absl::UnavailableError("the server is draining; another replica will answer");
+}
+
+bool LeavesTheVersionOpen(const v1::ClassifyRequest& request) {
+  return !request.has_version() && request.version_label().empty();
+}
+
+absl::StatusOr<ModelHandle> ClassifyService::Find(const v1::ClassifyRequest& request, const Caller& caller) const {
+  return registry_.Route(request.model(), {.version = VersionOf(request),
+                                           .label = request.version_label(),
+                                           .request_id = request.request_id(),
+                                           .visible = caller.models.get()});
+}
+
+// Each line is a stage that can refuse. `metrics` becomes the model's as soon as the model is known.
+absl::StatusOr<InferenceRequest> ClassifyService::Accept(absl::StatusOr<v1::ClassifyRequest> request,
+                                                         const CallContext& call, absl::Time arrival,
+                                                         ModelMetrics*& metrics) {
+  if (draining_.load(std::memory_order_acquire)) return DrainingError();
+  // Before the quota, of which it takes nothing.
+  if (call.abandoned != nullptr && call.abandoned->load(std::memory_order_acquire)) {
+    if (call.model->metrics != nullptr) metrics = call.model->metrics.get();
+    return AbandonedError();
+  }
+  ASSIGN_OR_RETURN(QuotaTicket quota, admission_.quotas().Admit(call.caller));
+  ModelHandle model = call.model;
+  if (model == nullptr) {
+    RETURN_IF_ERROR(request.status());
+    RETURN_IF_ERROR(CheckModel(call.caller, request->model()));
+    if ((model = call.foreseen) == nullptr) {
+      ASSIGN_OR_RETURN(model, Find(*request, call.caller));
+    }
+  }
+  if (model->metrics != nullptr) metrics = model->metrics.get();
+  RETURN_IF_ERROR(request.status());
+  // Before the picture's header is read. Admit looks again: others come meanwhile.
+  if (absl::Status places = admission_.CheckPlaces(call.caller.Account()); !places.ok()) {
+    quota.Cancel();
+    return places;
+  }
+  if (!call.refusal.ok()) {
+    quota.Cancel();
+    admission_.NoteAsked(call.caller.Account());
+    return call.refusal;
+  }
+  const bool is_routed = call.model == nullptr ? LeavesTheVersionOpen(*request) : call.is_routed;
+  ASSIGN_OR_RETURN(InferenceRequest plan, PlanRequest(*std::move(request), std::move(model)));
+  plan.is_routed = is_routed;
+  plan.arrival = arrival;
+  plan.caller = call.caller.Account();
+  plan.deadline = call.deadline;
+  plan.cancelled = call.cancelled;
+  plan.abandoned = call.abandoned;
+  plan.quota = std::move(quota);
+  if (absl::Status admitted = Admit(plan); !admitted.ok()) {
+    plan.room.Cancel();
+    plan.quota.Cancel();
+    return admitted;
+  }
+  return plan;
+}
+
+absl::Status ClassifyService::Foresee(v1::ClassifyRequest outline, CallContext& call) {
+  absl::StatusOr<ModelHandle> model = Find(outline, call.caller);
+  if (!model.ok()) return absl::OkStatus();
+  call.foreseen = *model;
+  absl::StatusOr<InferenceRequest> plan = PlanRequest(std::move(outline), *std::move(model));
+  if (!plan.ok()) return absl::OkStatus();
+  plan->caller = accounts_.AccountOf(call.caller, call.peer);
+  plan->deadline = call.deadline;
+  return admission_.Foresee(*plan);
+}
+
+absl::Status ClassifyService::Admit(InferenceRequest& plan) {
+  ASSIGN_OR_RETURN(plan.room, admission_.answers().Reserve(kPlainAnswerBytes + plan.answer_bytes));
+  ASSIGN_OR_RETURN(plan.ticket, admission_.Admit(plan));
+  return absl::OkStatus();
+}
+
+void ClassifyService::Count(const Facts& facts, ModelMetrics& metrics, const LoadedModel* model,
+                            const absl::Status& status, absl::Duration spent) {
+  metrics.CountRequest(facts.method, status, spent);
+  if (model != nullptr) {
+    model->outcomes->Count(status.code());
+    if (model->version_metrics != nullptr) model->version_metrics->CountRequest(status.code());
+  }
+  if (!log_.Wants(status.code(), spent)) return;
+  try {
+    log_.Write({.method = MethodName(facts.method),
+                .caller = facts.caller,
+                .peer = facts.peer,
+                .model = facts.model,
+                .version = model == nullptr ? 0 : model->id.version,
+                .request_id = facts.request_id,
+                .trace = facts.trace,
+                .status = status,
+                .spent = spent});
+  } catch (const std::bad_alloc&) {  // the answer goes before the line
+    CountOutOfMemory();
+  }
+}
+
+void ClassifyService::Classify(absl::StatusOr<v1::ClassifyRequest> request, CallContext call, Done done) {
+  ledger_.Accept();
+  const absl::Time arrival = clock_.Now();
+  ModelMetrics* metrics = &metrics_.unknown();
+  Facts facts;
+  facts.method = call.method;
+  facts.peer = std::move(call.peer);
+  std::unique_ptr<Admitted> admitted;
+  absl::StatusOr<InferenceRequest> plan = OrOutOfMemory([&] {
+    call.caller.account = accounts_.AccountOf(call.caller, facts.peer);
+    facts.caller = call.caller.name;
+    facts.trace = std::move(call.trace);
+    if (request.ok()) facts.model = request->model();
+    if (request.ok()) facts.request_id = request->request_id();
+    admitted = std::make_unique<Admitted>();
+    return Accept(std::move(request), call, arrival, metrics);
+  });
+  if (!plan.ok()) {
+    if (absl::IsDeadlineExceeded(plan.status())) metrics->CountExpired(Progress::kAdmission);
+    Count(facts, *metrics, nullptr, plan.status(), clock_.Now() - arrival);
+    return done(std::move(plan).status());
+  }
+  if (call.planned) call.planned(plan->answer_bytes);
+  if (call.room != nullptr) *call.room = std::move(plan->room);
+  *admitted = {std::move(facts), arrival, metrics, plan->model.get(), std::move(done)};
+  plan->done = [this, admitted = std::move(admitted)](absl::StatusOr<v1::ClassifyResponse> answer) {
+    Answer(*admitted, std::move(answer));
+  };
+  scheduler_.Submit(*std::move(plan));
+}
+
+void ClassifyService::Answer(Admitted& request, absl::StatusOr<v1::ClassifyResponse> answer) {
+  const absl::Duration spent = clock_.Now() - request.arrival;
+  Count(request.facts, *request.metrics, request.model, answer.status(), spent);
+  if (answer.ok()) answer->mutable_timings()->set_total(static_cast<float>(absl::ToDoubleSeconds(spent)));
+  request.done(std::move(answer));
+}
+
+}  // namespace vitrine

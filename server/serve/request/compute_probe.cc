@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/serve/request/compute_probe.h"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "server/serve/request/plan_request.h"
+
+namespace vitrine {
+namespace {
+
+constexpr absl::Duration kShortestTick = absl::Milliseconds(20), kLongestTick = absl::Seconds(1);
+// Of the grey picture that is classified: what computes it shows as much with a small one.
+constexpr int kSide = 32;
+
+v1::ClassifyRequest GreyPicture(const std::string& model) {
+  v1::ClassifyRequest request;
+  request.set_model(model);
+  request.set_priority(v1::HIGH);
+  v1::RawTensor& tensor = *request.mutable_tensor();
+  tensor.set_height(kSide);
+  tensor.set_width(kSide);
+  tensor.set_channels(3);
+  tensor.set_data_type(v1::RawTensor::DATA_UINT8);
+  tensor.set_data(std::string(kSide * kSide * 3, '\x80'));
+  return request;
+}
+
+// What Run and the answer share; the answer may come after Run has given up.
+struct Answer {
+  Mutex mutex;
+  CondVar came;
+  std::optional<absl::Status> status ABSL_GUARDED_BY(mutex);
+};
+
+}  // namespace
+
+absl::Status ComputeProbeOptions::Validate() const {
+  if (interval < absl::Milliseconds(100)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--probe-interval is ", absl::FormatDuration(interval), "; it must be at least 100ms, or inf"));
+  }
+  if (timeout < absl::Milliseconds(1)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the probe's timeout is ", absl::FormatDuration(timeout), "; it must be at least 1ms"));
+  }
+  return absl::OkStatus();
+}
+
+ComputeProbe::ComputeProbe(const ComputeProbeOptions& options, Parts parts, const Clock& clock)
+    : options_(options), parts_(std::move(parts)), clock_(clock), last_success_(absl::ToUnixNanos(clock.Now())) {}
+
+void ComputeProbe::Start() {
+  ticker_.emplace(std::clamp(options_.interval / 4, kShortestTick, kLongestTick), [this] { Tick(); });
+}
+
+void ComputeProbe::Stop() {
+  stopping_.store(true, std::memory_order_release);
+  ticker_.reset();
+}
+
+void ComputeProbe::Tick() {
+  bool failing = false;
+  {
+    MutexLock lock(mutex_);
+    failing = !failures_.empty();
+  }
+  if (failing || Silent()) (void)Try();
+}
+
+bool ComputeProbe::Silent() const {
+  const int64_t silence = absl::ToUnixNanos(clock_.Now()) - last_success_.load(std::memory_order_relaxed);
+  return silence >= absl::ToInt64Nanoseconds(options_.interval);
+}
+
+absl::Status ComputeProbe::Try() {
+  const std::vector<ModelHandle> models = parts_.models();
+  KeepOnly(models);
+  std::vector<ModelHandle> failing, others;
+  size_t turn = 0;
+  {
+    MutexLock lock(mutex_);
+    for (const ModelHandle& model : models) (failures_.contains(model->id) ? failing : others).push_back(model);
+    turn = next_model_++;
+  }
+  if (models.empty()) (void)Report();
+  absl::Status first;
+  if (!failing.empty()) first = TryModel(failing[turn % failing.size()]);
+  if (others.empty() || (!failing.empty() && !Silent())) return first;
+  const size_t chosen = turn % others.size();
+  const absl::Status other = TryModel(others[chosen]);
+  first.Update(other);
+  // What does not come back is no fault of the model, and every other would take as long to say so.
+  if (other.ok() || absl::IsDeadlineExceeded(other)) return first;
+  for (size_t i = 0; i < others.size(); ++i) {
+    if (i != chosen) (void)TryModel(others[i]);
+  }
+  return first;
+}
+
+absl::Status ComputeProbe::TryAll() {
+  const std::vector<ModelHandle> models = parts_.models();
+  KeepOnly(models);
+  absl::Status first;
+  for (const ModelHandle& model : models) first.Update(TryModel(model));
+  const ComputeFindings found = Report();
+  const bool computes = models.empty() || found.failing.size() < models.size();
+  return computes && !found.stuck ? absl::OkStatus() : first;
+}
+
+ComputeFindings ComputeProbe::Report() {
+  ComputeFindings findings;
+  {
+    MutexLock lock(mutex_);
+    for (const auto& [id, failures] : failures_) {
+      findings.failing.insert(id);
+      findings.stuck = findings.stuck || failures.stuck;
+    }
+  }
+  parts_.report(findings);
+  return findings;
+}
+
+void ComputeProbe::KeepOnly(const std::vector<ModelHandle>& models) {
+  MutexLock lock(mutex_);
+  std::erase_if(failures_, [&](const auto& failure) {
+    return std::none_of(models.begin(), models.end(),
+                        [&](const ModelHandle& model) { return model->id == failure.first; });
+  });
+}
+
+absl::Status ComputeProbe::TryModel(const ModelHandle& model) {
+  const absl::Status status = Run(model);
+  if (stopping_.load(std::memory_order_acquire)) return status;
+  int failures = 0;
+  bool recovered = false;
+  {
+    MutexLock lock(mutex_);
+    if (status.ok()) {
+      recovered = failures_.erase(model->id) > 0;
+    } else {
+      failures = ++failures_[model->id].count;
+      failures_[model->id].stuck = absl::IsDeadlineExceeded(status);
+    }
+  }
+  (void)Report();
+  if (status.ok()) {
+    Succeeded();
+    if (recovered) spdlog::info("probe: model \"{}\" version {} computes again", model->id.model, model->id.version);
+    return status;
+  }
+  // Before the log, which may hang.
+  if (failures >= options_.failures_before_fatal && parts_.fatal != nullptr && parts_.fatal()) parts_.end();
+  spdlog::error("probe: model \"{}\" version {}: {}", model->id.model, model->id.version,
+                std::string(status.message()));
+  return status;
+}
+
+absl::Status ComputeProbe::Run(const ModelHandle& model) {
+  ASSIGN_OR_RETURN(InferenceRequest request, PlanRequest(GreyPicture(model->id.model), model));
+  request.is_probe = true;
+  request.caller = "vitrine-probe";
+  request.arrival = clock_.Now();
+  const auto answer = std::make_shared<Answer>();
+  request.done = [answer](absl::StatusOr<v1::ClassifyResponse> response) {
+    MutexLock lock(answer->mutex);
+    answer->status = response.status();
+    answer->came.NotifyAll();
+  };
+  const auto cancelled = std::make_shared<std::atomic<bool>>(false);
+  request.cancelled = cancelled;
+  parts_.submit(std::move(request));
+
+  const absl::Time end = SteadyClock().Now() + options_.timeout;
+  MutexLock lock(answer->mutex);
+  while (!answer->status.has_value() && SteadyClock().Now() < end && !stopping_.load(std::memory_order_acquire)) {
+    answer->came.WaitFor(answer->mutex, std::min(end - SteadyClock().Now(), kLongestTick));
+  }
+  if (answer->status.has_value()) return *answer->status;
+  cancelled->store(true, std::memory_order_release);
+  return absl::DeadlineExceededError(
+      absl::StrCat("model \"", model->id.model, "\" has not answered for ", absl::FormatDuration(options_.timeout)));
+}
+
+}  // namespace vitrine

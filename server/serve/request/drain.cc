@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/serve/request/drain.h"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace vitrine {
+namespace {
+
+// How often the condition is looked at.
+constexpr absl::Duration kStep = absl::Milliseconds(2);
+// Draining ends when nothing new came for this long; it waits for such silence no longer than the second duration.
+constexpr absl::Duration kQuiet = absl::Milliseconds(250);
+constexpr absl::Duration kMaxQuietWait = absl::Milliseconds(500);
+
+}  // namespace
+
+void Drain::Run(const Ledger& ledger, const std::function<void()>& refuse,
+                const std::function<Unanswered()>& unanswered) {
+  spdlog::info("draining in_flight={} lame_duck={}", ledger.in_flight(), absl::FormatDuration(options_.lame_duck));
+  WaitFor(options_.lame_duck, absl::ZeroDuration(), [] { return false; });
+  refuse();
+  const bool all = AwaitAnswers(unanswered);
+  AwaitSilence(ledger);
+  if (all) AwaitAnswers(unanswered);  // of who was on the way in when refusing began
+}
+
+void Drain::Hurry() {
+  MutexLock lock(mutex_);
+  hurried_ = true;
+  changed_.NotifyAll();
+}
+
+void Drain::WaitFor(absl::Duration longest, absl::Duration hurried, const std::function<bool()>& done) {
+  const absl::Time start = clock_.Now();
+  while (!done()) {
+    MutexLock lock(mutex_);
+    if (clock_.Now() - start >= (hurried_ ? std::min(hurried, longest) : longest)) return;
+    changed_.WaitFor(mutex_, kStep);
+  }
+}
+
+// A client that does not read cannot hold this up: see kUnreadGrace.
+bool Drain::AwaitAnswers(const std::function<Unanswered()>& unanswered) {
+  bool all = false;
+  int64_t unread = 0;
+  absl::Time moved = clock_.Now();
+  WaitFor(options_.deadline, kHurriedDeadline, [&] {
+    const absl::Time now = clock_.Now();
+    const Unanswered left = unanswered();
+    const int64_t before = std::exchange(unread, left.answer_bytes);
+    if (unread != before || left.computing) moved = now;
+    all = !left.computing && unread == 0;
+    if (all) return true;
+    if (now - moved < kUnreadGrace) return false;
+    spdlog::warn("draining: answers of {} bytes are not read by their clients and are given up", unread);
+    return true;
+  });
+  return all;
+}
+
+void Drain::AwaitSilence(const Ledger& ledger) {
+  int64_t seen = ledger.accepted();
+  absl::Time quiet_since = clock_.Now();
+  WaitFor(kMaxQuietWait, absl::ZeroDuration(), [&] {
+    const absl::Time now = clock_.Now();
+    const int64_t before = std::exchange(seen, ledger.accepted());
+    if (seen != before) quiet_since = now;
+    return now - quiet_since >= kQuiet;
+  });
+}
+
+}  // namespace vitrine

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_SERVER_SERVE_REQUEST_LEDGER_H_
+#define VITRINE_SERVER_SERVE_REQUEST_LEDGER_H_
+
+#include <atomic>
+#include <cstdint>
+
+namespace vitrine {
+
+// Requests accepted (read by a handler, whatever became of them) and answered (the answer or refusal was handed to the
+// transport). A request of a stream counts as one. Lock-free.
+class Ledger {
+ public:
+  void Accept() { accepted_.fetch_add(1, std::memory_order_relaxed); }
+  void Answer() { answered_.fetch_add(1, std::memory_order_release); }
+
+  int64_t accepted() const { return accepted_.load(std::memory_order_relaxed); }
+  int64_t answered() const { return answered_.load(std::memory_order_acquire); }
+  // Never negative: answered is read first.
+  int64_t in_flight() const {
+    const int64_t answered_now = answered();
+    return accepted() - answered_now;
+  }
+
+ private:
+  std::atomic<int64_t> accepted_{0};
+  std::atomic<int64_t> answered_{0};
+};
+
+}  // namespace vitrine
+
+#endif  // VITRINE_SERVER_SERVE_REQUEST_LEDGER_H_

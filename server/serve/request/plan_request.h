@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_SERVER_SERVE_REQUEST_PLAN_REQUEST_H_
+#define VITRINE_SERVER_SERVE_REQUEST_PLAN_REQUEST_H_
+
+#include <cstdint>
+
+#include "absl/status/statusor.h"
+#include "imaging/image.h"
+#include "server/serve/scheduling/inference_request.h"
+
+namespace vitrine {
+
+// Most bytes of ClassifyRequest::request_id.
+inline constexpr size_t kMaxRequestIdBytes = 128;
+
+// Checks a request against its model and plans its geometry, grid and attention: everything that can be refused before
+// a pixel is decoded. The picture's header is read; its cost does not depend on the picture's size. The result lacks
+// arrival, deadline, cancelled and done.
+// INVALID_ARGUMENT, or RESOURCE_EXHAUSTED for attention over max_attention_bytes; each sentence names the fault and the
+// way out. Thread-safe.
+absl::StatusOr<InferenceRequest> PlanRequest(v1::ClassifyRequest request, ModelHandle model,
+                                             const ImageLimits& limits = {});
+
+}  // namespace vitrine
+
+#endif  // VITRINE_SERVER_SERVE_REQUEST_PLAN_REQUEST_H_

@@ -1,0 +1,390 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/serve/scheduling/admission.h"
+
+#include <algorithm>
+#include <cmath>
+#include <new>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "server/serve/scheduling/inference_request.h"
+
+namespace vitrine {
+namespace {
+
+// A caller that takes less than this part of an executor is as good as none.
+constexpr double kForgottenRate = 1e-4;
+// An hour's work has decayed to less than that.
+constexpr absl::Duration kForgottenAfter = absl::Seconds(20);
+// Callers that are looked at one by one when time is predicted; the rest together.
+constexpr size_t kBusiest = 64;
+// Places are kept free for a caller that was here so short a time ago.
+constexpr absl::Duration kSharedFor = absl::Minutes(1);
+
+// For so long after a refusal the next is expected.
+constexpr absl::Duration kRefusesFor = absl::Milliseconds(100);
+
+using Work = std::array<absl::Duration, kPriorityClasses>;
+
+// What is left of a rate of late if nothing more comes.
+double Left(absl::Duration passed) {
+  return std::exp(-absl::ToDoubleSeconds(passed));
+}
+
+absl::Duration SumUpTo(int priority_class, const Work& work) {
+  absl::Duration sum;
+  for (int c = 0; c <= priority_class; ++c) sum += work[c];
+  return sum;
+}
+
+std::string Milliseconds(absl::Duration duration) {
+  return absl::StrCat(absl::ToInt64Milliseconds(duration), " ms");
+}
+
+}  // namespace
+
+Ticket& Ticket::operator=(Ticket&& other) noexcept {
+  if (this == &other) return *this;
+  Release();
+  admission_ = std::exchange(other.admission_, nullptr);
+  caller_ = std::move(other.caller_);
+  model_ = std::move(other.model_);
+  priority_class_ = other.priority_class_;
+  bytes_ = other.bytes_;
+  cost_ = other.cost_;
+  return *this;
+}
+
+void Ticket::Release() {
+  if (Admission* admission = std::exchange(admission_, nullptr)) admission->Release(*this);
+}
+
+void Admission::Room::Take(const Ticket& ticket) {
+  requests.Take(ticket.caller_, 1);
+  try {
+    bytes.Take(ticket.caller_, ticket.bytes_);
+  } catch (const std::bad_alloc&) {
+    requests.Give(ticket.caller_, 1);
+    throw;
+  }
+}
+
+void Admission::Room::Give(const Ticket& ticket) {
+  requests.Give(ticket.caller_, 1);
+  bytes.Give(ticket.caller_, ticket.bytes_);
+}
+
+absl::StatusOr<Ticket> Admission::Admit(const InferenceRequest& request) {
+  const absl::Time now = clock_.Now();
+  if (request.deadline <= now) {
+    return absl::DeadlineExceededError("the deadline had passed when the request arrived; nothing was computed");
+  }
+  Question asked = QuestionOf(request, now);
+  const Ticket& ticket = asked.ticket;
+  MutexLock lock(mutex_);
+  if (!request.is_probe) NoteAsker(ticket.caller_, now);
+  if (server_.requests.held() > 0) {
+    const bool shared = Shares(ticket.caller_, now);
+    RETURN_IF_ERROR(CheckRequests(ticket.caller_, shared));
+    RETURN_IF_ERROR(CheckBytes(ticket, shared));
+    RETURN_IF_ERROR(CheckModel(ticket, shared));
+    RETURN_IF_ERROR(CheckTime(asked, now));
+  }
+  Take(ticket, now);
+  asked.ticket.admission_ = this;
+  return std::move(asked.ticket);
+}
+
+absl::Status Admission::Foresee(const InferenceRequest& request) {
+  const absl::Time now = clock_.Now();
+  if (request.deadline <= now) return absl::OkStatus();  // Admit has a sentence of its own for it
+  const Question asked = QuestionOf(request, now);
+  MutexLock lock(mutex_);
+  return server_.requests.held() > 0 ? CheckTime(asked, now) : absl::OkStatus();
+}
+
+void Admission::NoteAsked(const std::string& caller) {
+  const absl::Time now = clock_.Now();
+  MutexLock lock(mutex_);
+  NoteAsker(caller, now);
+}
+
+bool Admission::RefusesTheLate() const {
+  const int64_t at = refused_at_.load(std::memory_order_relaxed);
+  return at != std::numeric_limits<int64_t>::min() && clock_.Now() - absl::FromUnixNanos(at) <= kRefusesFor;
+}
+
+Admission::Question Admission::QuestionOf(const InferenceRequest& request, absl::Time now) const {
+  const ModelCost& cost = *request.model->cost;
+  Question asked;
+  Ticket& ticket = asked.ticket;
+  ticket.caller_ = request.caller;
+  ticket.model_ = request.model->queue_limits;
+  ticket.priority_class_ = ClassOf(request.request.priority());
+  ticket.bytes_ = request.InputBytes();
+  const std::optional<BatchLimits> batch = ticket.model_ == nullptr ? std::nullopt : ticket.model_->batch();
+  const int64_t batch_tokens = batch.has_value() ? batch->max_batch_tokens : options_.max_batch_tokens;
+  ticket.cost_ = cost.Predict(request.tokens, request.InputPixels(), request.overlay_pixels);
+  asked.has_deadline = request.deadline != absl::InfiniteFuture();
+  asked.limit = asked.has_deadline ? (request.deadline - now) * options_.deadline_share : options_.max_predicted_wait;
+  asked.batch = cost.PredictBatch(batch_tokens);
+  return asked;
+}
+
+absl::Duration Admission::TimeToFree(double part) const {
+  return work_ / options_.executors * std::clamp(part, 0.0, 1.0);
+}
+
+absl::Status Admission::CheckPlaces(const std::string& caller) const {
+  const absl::Time now = clock_.Now();
+  MutexLock lock(mutex_);
+  return server_.requests.held() > 0 ? CheckRequests(caller, Shares(caller, now)) : absl::OkStatus();
+}
+
+void Admission::NoteAsker(const std::string& caller, absl::Time now) {
+  if (caller != last_caller_) {
+    last_caller_ = caller;  // which may throw
+    other_asked_ = last_asked_;
+  }
+  last_asked_ = now;
+}
+
+bool Admission::Shares(const std::string& caller, absl::Time now) const {
+  const absl::Time other_asked = caller == last_caller_ ? other_asked_ : last_asked_;
+  if (now - other_asked <= kSharedFor) return true;
+  const auto own = callers_.find(caller);
+  return server_.requests.held() > (own == callers_.end() ? 0 : own->second.requests);
+}
+
+absl::Status Admission::CheckRequests(const std::string& caller, bool shared) const {
+  const int64_t requests = server_.requests.held();
+  switch (server_.requests.Check(caller, 1, options_.max_requests, shared)) {
+    case SharedRoom::Verdict::kFull:
+      return ShedError(ShedReason::kRequests,
+                       absl::StrCat("the server already holds ", requests, " requests, its limit"),
+                       TimeToFree(1.0 / requests));
+    case SharedRoom::Verdict::kOverShare:
+      return ShedError(ShedReason::kShare, "this caller holds its share of the requests that the server may hold",
+                       TimeToFree(1.0 / requests));
+    case SharedRoom::Verdict::kFits:
+      break;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Admission::CheckBytes(const Ticket& ticket, bool shared) const {
+  const int64_t bytes = server_.bytes.held();
+  const double excess = static_cast<double>(bytes + ticket.bytes_ - options_.max_bytes);
+  const double part = std::max(excess, 1.0) / std::max<int64_t>(bytes, 1);
+  switch (server_.bytes.Check(ticket.caller_, ticket.bytes_, options_.max_bytes, shared)) {
+    case SharedRoom::Verdict::kFull:
+      return ShedError(ShedReason::kBytes,
+                       absl::StrCat("the server already holds ", bytes, " bytes of pictures; ", ticket.bytes_,
+                                    " more would exceed its limit of ", options_.max_bytes),
+                       TimeToFree(part));
+    case SharedRoom::Verdict::kOverShare:
+      return ShedError(ShedReason::kShare, "this caller holds its share of the bytes that the server may hold",
+                       TimeToFree(part));
+    case SharedRoom::Verdict::kFits:
+      break;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Admission::CheckModel(const Ticket& ticket, bool shared) const {
+  const auto model = ticket.model_ == nullptr ? models_.end() : models_.find(ticket.model_);
+  if (model == models_.end()) return absl::OkStatus();
+  const Room& room = model->second;
+  const int64_t max_requests = ticket.model_->max_requests, max_bytes = ticket.model_->max_bytes;
+  const absl::Duration retry = TimeToFree(1.0 / server_.requests.held());
+  if (room.requests.Check(ticket.caller_, 1, max_requests, shared) != SharedRoom::Verdict::kFits) {
+    return ShedError(ShedReason::kModel,
+                     absl::StrCat("the server already holds ", room.requests.held(),
+                                  " requests for this model, whose limit is ", max_requests),
+                     retry);
+  }
+  if (room.bytes.Check(ticket.caller_, ticket.bytes_, max_bytes, shared) != SharedRoom::Verdict::kFits) {
+    return ShedError(ShedReason::kModel,
+                     absl::StrCat("the server already holds ", room.bytes.held(), " bytes of pictures for this model; ",
+                                  ticket.bytes_, " more would exceed its limit of ", max_bytes),
+                     retry);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Admission::CheckTime(const Question& asked, absl::Time now) {
+  absl::Status compared = CompareTime(asked, now);
+  if (!compared.ok()) refused_at_.store(absl::ToUnixNanos(now), std::memory_order_relaxed);
+  return compared;
+}
+
+absl::Status Admission::CompareTime(const Question& asked, absl::Time now) const {
+  const Ticket& ticket = asked.ticket;
+  const absl::Duration limit = asked.limit, batch = asked.batch;
+  const bool has_deadline = asked.has_deadline;
+  absl::Duration mine;
+  double urgent = 0;
+  if (const auto own = callers_.find(ticket.caller_); own != callers_.end()) {
+    mine = SumUpTo(ticket.priority_class_, own->second.work);
+    urgent = own->second.Rate(now, ticket.priority_class_);
+  }
+  const std::vector<OtherCaller> others = Others(ticket.caller_, now);
+  const auto completion_among = [&](const std::vector<OtherCaller>& others, double urgent) {
+    absl::Duration ahead = WorkAhead(mine, ticket.cost_, others, batch, options_.executors, urgent);
+    if (urgent > 0) {  // and no longer than it is patient
+      const absl::Duration overtaking = urgent * options_.patience[ticket.priority_class_];
+      ahead = std::min(ahead, WorkAhead(mine + overtaking, ticket.cost_, others, batch, options_.executors));
+    }
+    return ahead / options_.executors + ticket.cost_;
+  };
+  const absl::Duration completion = completion_among(others, urgent);
+  if (completion <= std::max(limit, ticket.cost_)) return absl::OkStatus();  // a cost alone refuses nothing
+  const std::string longer =
+      absl::StrCat("longer than ", has_deadline ? "the deadline allows" : "its limit of " + Milliseconds(limit));
+  if (completion_among({}, urgent) <= limit) {
+    int64_t callers = 1;
+    for (const OtherCaller& other : others) callers += other.callers;
+    return ShedError(ShedReason::kShare,
+                     absl::StrCat("the server is busy with ", callers,
+                                  " callers: in turn with the others the answer would take about ",
+                                  Milliseconds(completion), ", ", longer),
+                     completion - limit);
+  }
+  const ShedReason reason = has_deadline ? ShedReason::kDeadline : ShedReason::kWait;
+  const absl::Duration of_what_is_here = completion_among(others, 0);
+  if (of_what_is_here > limit) {
+    return ShedError(
+        reason,
+        absl::StrCat("the server is busy: the answer would take about ", Milliseconds(of_what_is_here), ", ", longer),
+        of_what_is_here - limit);
+  }
+  // How long they would go on nobody knows, so no time is told; how fast they are forgotten is known.
+  absl::Duration retry = absl::Milliseconds(10);
+  while (retry < kForgottenAfter && completion_among(others, urgent * Left(retry)) > limit) retry *= 2;
+  return ShedError(
+      reason,
+      absl::StrCat("the server is busy: at the rate of late more urgent requests of this caller would keep "
+                   "overtaking this one for ",
+                   longer),
+      retry);
+}
+
+std::vector<OtherCaller> Admission::Others(const std::string& asks, absl::Time now) const {
+  std::vector<OtherCaller> others;
+  OtherCaller rest = {.work = work_, .rate = recent_.Rate(now), .callers = static_cast<int64_t>(callers_.size())};
+  const auto look = [&](const CallerWork& caller) {
+    const OtherCaller seen = {caller.total, caller.Rate(now)};
+    rest.work -= seen.work;
+    rest.rate -= seen.rate;
+    --rest.callers;
+    return seen;
+  };
+  if (const auto own = callers_.find(asks); own != callers_.end()) look(own->second);
+  size_t looks = 0;
+  for (const auto& [work, caller] : busiest_) {
+    if (looks++ == kBusiest) break;
+    if (caller->first == asks) continue;
+    const OtherCaller seen = look(caller->second);
+    if (caller->second.requests > 0 || seen.rate >= kForgottenRate) others.push_back(seen);
+  }
+  if (rest.callers > 0 && (rest.work > absl::ZeroDuration() || rest.rate >= kForgottenRate)) {
+    rest.rate = std::max(rest.rate, 0.0);  // a difference of decayed sums
+    others.push_back(rest);
+  }
+  return others;
+}
+
+double Admission::CallerWork::Rate(absl::Time now, int classes) const {
+  double rate = 0;
+  for (int c = 0; c < classes; ++c) rate += recent[c].Rate(now);
+  return rate;
+}
+
+double Admission::Recent::Rate(absl::Time now) const {
+  // Most callers that are remembered: nothing is left, whatever it was, and the exponential is not worth its time.
+  if (now - at > kForgottenAfter) return 0;
+  return absl::ToDoubleSeconds(work) * Left(now - at);
+}
+
+void Admission::Recent::Add(absl::Duration cost, absl::Time now) {
+  work = absl::Seconds(Rate(now)) + cost;
+  at = now;
+}
+
+void Admission::Change(Callers::iterator caller, int priority_class, absl::Duration by) {
+  CallerWork& held = caller->second;
+  auto place = busiest_.extract({held.total, &*caller});
+  held.work[priority_class] += by;
+  held.total += by;
+  place.value().first = held.total;
+  busiest_.insert(std::move(place));
+  work_ += by;
+}
+
+Admission::Callers::iterator Admission::Account(const std::string& name) {
+  const auto [caller, is_new] = callers_.try_emplace(name);
+  if (!is_new) return caller;
+  try {
+    busiest_.insert({caller->second.total, &*caller});
+  } catch (const std::bad_alloc&) {
+    callers_.erase(caller);
+    throw;
+  }
+  return caller;
+}
+
+void Admission::TakePlaces(const Ticket& ticket) {
+  server_.Take(ticket);
+  if (ticket.model_ == nullptr) return;
+  try {
+    models_[ticket.model_].Take(ticket);
+  } catch (const std::bad_alloc&) {
+    GivePlaces(ticket, /*of_model=*/false);
+    throw;
+  }
+}
+
+void Admission::GivePlaces(const Ticket& ticket, bool of_model) {
+  server_.Give(ticket);
+  const auto model = models_.find(ticket.model_);
+  if (model == models_.end()) return;
+  if (of_model) model->second.Give(ticket);
+  if (model->second.requests.held() == 0) models_.erase(model);
+}
+
+void Admission::Take(const Ticket& ticket, absl::Time now) {
+  prune_.Step(callers_, [busiest = &busiest_, now](const auto& caller) {
+    const bool idle = caller.second.requests == 0 && caller.second.Rate(now) < kForgottenRate;
+    if (idle) busiest->erase({caller.second.total, &caller});
+    return idle;
+  });
+  const auto caller = Account(ticket.caller_);
+  TakePlaces(ticket);
+  // Nothing throws from here on.
+  Change(caller, ticket.priority_class_, ticket.cost_);
+  ++caller->second.requests;
+  caller->second.recent[ticket.priority_class_].Add(ticket.cost_, now);
+  recent_.Add(ticket.cost_, now);
+}
+
+void Admission::Release(const Ticket& ticket) {
+  MutexLock lock(mutex_);
+  GivePlaces(ticket, ticket.model_ != nullptr);
+  const auto caller = callers_.find(ticket.caller_);
+  Change(caller, ticket.priority_class_, -ticket.cost_);
+  --caller->second.requests;
+}
+
+size_t Admission::callers() const {
+  MutexLock lock(mutex_);
+  return callers_.size();
+}
+
+Admission::Load Admission::load() const {
+  MutexLock lock(mutex_);
+  return {server_.requests.held(), server_.bytes.held(), work_};
+}
+
+}  // namespace vitrine

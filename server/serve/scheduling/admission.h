@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_SERVER_SERVE_SCHEDULING_ADMISSION_H_
+#define VITRINE_SERVER_SERVE_SCHEDULING_ADMISSION_H_
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "base/mutex.h"
+#include "server/models/registry/model_limits.h"
+#include "server/process/clock.h"
+#include "server/process/shed.h"
+#include "server/serve/scheduling/answer_budget.h"
+#include "server/serve/scheduling/batching_policy.h"
+#include "server/serve/scheduling/caller_quotas.h"
+#include "server/serve/scheduling/fair_share.h"
+#include "server/serve/scheduling/rolling_prune.h"
+#include "server/serve/scheduling/shared_room.h"
+
+namespace vitrine {
+
+struct InferenceRequest;
+class Admission;
+
+struct AdmissionOptions {
+  // Most requests between admission and answer, waiting or computing. More of them only wait longer.
+  int64_t max_requests = 4096;
+  // Most bytes of their pictures and tensors, which stay in memory until the answer.
+  int64_t max_bytes = int64_t{256} << 20;
+  // Longest predicted time to the answer for requests without a deadline.
+  absl::Duration max_predicted_wait = absl::Seconds(30);
+  // Part of the time to the deadline that the prediction may use up: predictions are wrong by some percent, and work
+  // admitted too late is lost work. 0.8 leaves a fifth.
+  double deadline_share = 0.8;
+  // Most bytes of answers that are planned or made and not yet taken by their clients: see answer_budget.h.
+  int64_t max_answer_bytes = int64_t{512} << 20;
+  // Executors that share the queue.
+  int executors = 1;
+  // Tokens of the longest batch, which a caller whose turn it is may still have to wait for; of models without limits.
+  int64_t max_batch_tokens = 0;
+  // How long what is more urgent and comes later may overtake a request, see batching_policy.h.
+  std::array<absl::Duration, kPriorityClasses> patience = BatchOptions().patience;
+
+  absl::Status Validate() const;  // names the field, the value and the allowed range
+};
+
+// The right to wait. Gives its share back when it dies. Movable; thread-compatible.
+class Ticket {
+ public:
+  Ticket() = default;
+  Ticket(Ticket&& other) noexcept { *this = std::move(other); }
+  Ticket& operator=(Ticket&& other) noexcept;
+  ~Ticket() { Release(); }
+  void Release();  // early; further calls do nothing
+
+  absl::Duration cost() const { return cost_; }  // executor time that was predicted
+
+ private:
+  friend class Admission;
+  Admission* admission_ = nullptr;
+  std::string caller_;
+  std::shared_ptr<const QueueLimits> model_;  // null: a model without limits
+  int priority_class_ = 0;
+  int64_t bytes_ = 0;
+  absl::Duration cost_;
+};
+
+// Decides at once whether a request may wait. Bounded by requests and bytes, for the whole server and for each model,
+// and by predicted completion. Callers share places as shared_room.h says and time as fair_share.h says. Thread-safe;
+// never blocks beyond a short lock. O(log n) in the callers of late. Outlives its tickets.
+class Admission {
+ public:
+  Admission(const AdmissionOptions& options, const Clock& clock)
+      : options_(options), clock_(clock), quotas_(clock), answers_(options.max_answer_bytes, clock) {}
+  Admission(const Admission&) = delete;
+  Admission& operator=(const Admission&) = delete;
+
+  // RESOURCE_EXHAUSTED (see shed.h) if the server or the model is full or the answer would come after the deadline
+  // given what is admitted already: the caller's own work at the same or a higher priority, what it will ask for at a
+  // higher one until then at the rate of the last second, and the turns of other callers. DEADLINE_EXCEEDED if the
+  // deadline is past. An idle server admits everything: only so a wrong prediction is ever corrected. RetryInfo is the
+  // time after which the request would be admitted if nothing else came.
+  absl::StatusOr<Ticket> Admit(const InferenceRequest& request);
+
+  // Whether Admit refused a request of late because its answer would have come too late.
+  bool RefusesTheLate() const;
+  // What Admit would say of time alone. Takes no place.
+  absl::Status Foresee(const InferenceRequest& request);
+  // A caller asked for what Foresee refused.
+  void NoteAsked(const std::string& caller);
+
+  // Whether Admit would refuse whatever this caller asks, since the server or the caller's share of it is full of
+  // requests: what it asks need not be looked at to be refused. Takes no place.
+  absl::Status CheckPlaces(const std::string& caller) const;
+
+  const AdmissionOptions& options() const { return options_; }
+
+  // What each caller uses of its quota, and the room for answers: the other two things that a request needs.
+  CallerQuotas& quotas() { return quotas_; }
+  AnswerBudget& answers() { return answers_; }
+
+  // What is admitted and not yet answered.
+  struct Load {
+    int64_t requests = 0;
+    int64_t bytes = 0;
+    absl::Duration work;  // executor time, summed over the requests
+  };
+  Load load() const;
+  size_t callers() const;  // that something is kept for
+
+ private:
+  friend class Ticket;
+  using Work = std::array<absl::Duration, kPriorityClasses>;  // executor time, by class
+  // Executor time admitted of late: each second ago counts by 1 / e.
+  struct Recent {
+    absl::Duration work;
+    absl::Time at;  // when that was right
+
+    double Rate(absl::Time now) const;  // executor seconds per second
+    void Add(absl::Duration cost, absl::Time now);
+  };
+  struct CallerWork {
+    int64_t requests = 0;
+    Work work;
+    absl::Duration total;                         // of `work`
+    std::array<Recent, kPriorityClasses> recent;  // by class
+
+    double Rate(absl::Time now, int classes = kPriorityClasses) const;  // of the most urgent classes
+  };
+  using Callers = std::map<std::string, CallerWork>;
+  // By executor time in flight, most first.
+  using Busiest = std::set<std::pair<absl::Duration, const Callers::value_type*>, std::greater<>>;
+  // What is held of a limit of requests and one of bytes.
+  struct Room {
+    SharedRoom requests;
+    SharedRoom bytes;
+
+    void Take(const Ticket& ticket);
+    void Give(const Ticket& ticket);
+  };
+
+  // What is asked for, of whom and until when; the first half of a ticket.
+  struct Question {
+    Ticket ticket;
+    absl::Duration limit;  // for the predicted time to the answer
+    bool has_deadline = false;
+    absl::Duration batch;  // predicted, of the longest
+  };
+  Question QuestionOf(const InferenceRequest& request, absl::Time now) const;
+
+  void NoteAsker(const std::string& caller, absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Whether another caller has requests in flight or asked of late: where none did, this one may take every place.
+  bool Shares(const std::string& caller, absl::Time now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status CheckRequests(const std::string& caller, bool shared) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status CheckBytes(const Ticket& ticket, bool shared) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status CheckModel(const Ticket& ticket, bool shared) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status CheckTime(const Question& asked, absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status CompareTime(const Question& asked, absl::Time now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The callers beside this one. However many there are, only the busiest are looked at one by one.
+  std::vector<OtherCaller> Others(const std::string& asks, absl::Time now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Until `part` of what is held is answered.
+  absl::Duration TimeToFree(double part) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Nothing is taken if one of these throws std::bad_alloc. What gives back never does: a ticket's end calls it.
+  void Take(const Ticket& ticket, absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Callers::iterator Account(const std::string& name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void TakePlaces(const Ticket& ticket) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void GivePlaces(const Ticket& ticket, bool of_model) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Release(const Ticket& ticket);
+  // More work of this caller is in flight, or less.
+  void Change(Callers::iterator caller, int priority_class, absl::Duration by) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  const AdmissionOptions options_;
+  const Clock& clock_;
+  CallerQuotas quotas_;
+  AnswerBudget answers_;
+
+  mutable Mutex mutex_;
+  Room server_ ABSL_GUARDED_BY(mutex_);
+  absl::Duration work_ ABSL_GUARDED_BY(mutex_);
+  Recent recent_ ABSL_GUARDED_BY(mutex_);    // of all callers together
+  Callers callers_ ABSL_GUARDED_BY(mutex_);  // that ask or asked of late
+  Busiest busiest_ ABSL_GUARDED_BY(mutex_);  // each of callers_
+  RollingPrune<Callers> prune_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::shared_ptr<const QueueLimits>, Room> models_ ABSL_GUARDED_BY(mutex_);  // with requests in flight
+  // Who asked last, when, and when last somebody else had: the server's own probe apart.
+  std::string last_caller_ ABSL_GUARDED_BY(mutex_);
+  absl::Time last_asked_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
+  absl::Time other_asked_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
+  // When a request was last refused for its time, in nanoseconds of the clock. Read without the lock.
+  std::atomic<int64_t> refused_at_ = std::numeric_limits<int64_t>::min();
+};
+
+}  // namespace vitrine
+
+#endif  // VITRINE_SERVER_SERVE_SCHEDULING_ADMISSION_H_

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/serve/scheduling/answer_budget.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/process/shed.h"
+
+namespace vitrine {
+namespace {
+
+constexpr double kStayWeight = 0.2;                      // of a new observation
+constexpr absl::Duration kFirstStay = absl::Seconds(1);  // before the first answer was taken
+
+}  // namespace
+
+AnswerReservation& AnswerReservation::operator=(AnswerReservation&& other) noexcept {
+  if (this == &other) return *this;
+  Release();
+  budget_ = std::exchange(other.budget_, nullptr);
+  bytes_ = std::exchange(other.bytes_, 0);
+  since_ = other.since_;
+  return *this;
+}
+
+void AnswerReservation::Release() {
+  if (AnswerBudget* budget = std::exchange(budget_, nullptr)) budget->Release(std::exchange(bytes_, 0), since_);
+}
+
+void AnswerReservation::Cancel() {
+  if (AnswerBudget* budget = std::exchange(budget_, nullptr)) budget->Cancel(std::exchange(bytes_, 0));
+}
+
+absl::StatusOr<AnswerReservation> AnswerBudget::Reserve(int64_t bytes) {
+  AnswerReservation reservation;
+  const absl::Time now = clock_.Now();
+  MutexLock lock(mutex_);
+  if (reserved_ > 0 && bytes > limit_ - reserved_) {
+    // Little's law: bytes that stay for so long on average leave at reserved / stay.
+    const absl::Duration stay = mean_stay_ > absl::ZeroDuration() ? mean_stay_ : kFirstStay;
+    const double excess = static_cast<double>(bytes - (limit_ - reserved_));
+    return ShedError(ShedReason::kAnswers,
+                     absl::StrCat("answers of ", reserved_, " bytes are not taken by their clients yet; ", bytes,
+                                  " more would exceed the server's limit of ", limit_),
+                     stay * std::min(1.0, excess / static_cast<double>(reserved_)));
+  }
+  reserved_ += bytes;
+  reservation.budget_ = this;
+  reservation.bytes_ = bytes;
+  reservation.since_ = now;
+  return reservation;
+}
+
+int64_t AnswerBudget::reserved() const {
+  MutexLock lock(mutex_);
+  return reserved_;
+}
+
+void AnswerBudget::Release(int64_t bytes, absl::Time since) {
+  const absl::Duration stay = clock_.Now() - since;
+  MutexLock lock(mutex_);
+  reserved_ -= bytes;
+  mean_stay_ = mean_stay_ == absl::ZeroDuration() ? stay : mean_stay_ + kStayWeight * (stay - mean_stay_);
+}
+
+void AnswerBudget::Cancel(int64_t bytes) {
+  MutexLock lock(mutex_);
+  reserved_ -= bytes;
+}
+
+}  // namespace vitrine

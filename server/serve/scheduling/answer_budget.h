@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_SERVER_SERVE_SCHEDULING_ANSWER_BUDGET_H_
+#define VITRINE_SERVER_SERVE_SCHEDULING_ANSWER_BUDGET_H_
+
+#include <cstdint>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "base/mutex.h"
+#include "server/process/clock.h"
+
+namespace vitrine {
+
+class AnswerBudget;
+
+// Room for one answer; gives it back when it dies. Movable; thread-compatible.
+class AnswerReservation {
+ public:
+  AnswerReservation() = default;
+  AnswerReservation(AnswerReservation&& other) noexcept { *this = std::move(other); }
+  AnswerReservation& operator=(AnswerReservation&& other) noexcept;
+  ~AnswerReservation() { Release(); }
+  void Release();  // early; further calls do nothing
+  void Cancel();   // likewise, for an answer that will never be: it says nothing of how fast clients take theirs
+  int64_t bytes() const { return bytes_; }
+
+ private:
+  friend class AnswerBudget;
+  AnswerBudget* budget_ = nullptr;
+  int64_t bytes_ = 0;
+  absl::Time since_;
+};
+
+// Bytes of answers that are planned or made and not yet taken by their clients, over the whole process: what a client
+// that asks for large answers and reads none of them can make the server hold. Thread-safe; outlives its reservations.
+class AnswerBudget {
+ public:
+  AnswerBudget(int64_t limit, const Clock& clock) : limit_(limit), clock_(clock) {}
+  AnswerBudget(const AnswerBudget&) = delete;
+  AnswerBudget& operator=(const AnswerBudget&) = delete;
+
+  // RESOURCE_EXHAUSTED (ShedReason::kAnswers) if that would exceed the limit, with the time after which enough is free
+  // if clients take answers as fast as so far. One answer alone is always admitted.
+  absl::StatusOr<AnswerReservation> Reserve(int64_t bytes);
+
+  int64_t reserved() const;
+  int64_t limit() const { return limit_; }
+
+ private:
+  friend class AnswerReservation;
+  void Release(int64_t bytes, absl::Time since);
+  void Cancel(int64_t bytes);
+
+  const int64_t limit_;
+  const Clock& clock_;
+  mutable Mutex mutex_;
+  int64_t reserved_ ABSL_GUARDED_BY(mutex_) = 0;
+  absl::Duration mean_stay_ ABSL_GUARDED_BY(mutex_);  // of a byte, from Reserve to Release
+};
+
+}  // namespace vitrine
+
+#endif  // VITRINE_SERVER_SERVE_SCHEDULING_ANSWER_BUDGET_H_

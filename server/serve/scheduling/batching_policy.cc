@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/serve/scheduling/batching_policy.h"
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <tuple>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace vitrine {
+namespace {
+
+// A live request and its place in the order.
+struct Ranked {
+  absl::Duration turn;  // what its caller will have been given when it comes; zero where one caller is alone
+  int rank = 0;         // 0 when out of patience, else 1 + class
+  absl::Time due;
+  uint64_t sequence = 0;
+  size_t index = 0;
+
+  friend bool operator<(const Ranked& a, const Ranked& b) {
+    return std::tie(a.turn, a.rank, a.due, a.sequence) < std::tie(b.turn, b.rank, b.due, b.sequence);
+  }
+};
+
+// The batch that one model would run.
+struct Forming {
+  BatchLimits limits;
+  std::vector<size_t> batch;
+  int64_t tokens = 0;
+  int64_t pixels = 0;
+  bool full = false;  // the next request does not fit
+  absl::Time close_at = absl::InfiniteFuture();
+
+  void Offer(size_t index, const WaitingRequest& request) {
+    if (full) return;
+    if (!batch.empty() &&
+        (tokens + request.tokens > limits.max_batch_tokens || pixels + request.pixels > limits.max_batch_pixels)) {
+      full = true;
+      return;
+    }
+    batch.push_back(index);
+    tokens += request.tokens;
+    pixels += request.pixels;
+    close_at = std::min({close_at, request.arrival + limits.max_wait, request.deadline - limits.max_wait});
+    full = tokens >= limits.max_batch_tokens || pixels >= limits.max_batch_pixels ||
+           static_cast<int>(batch.size()) >= limits.max_batch_images;
+  }
+};
+
+// Requires the order of each caller's own requests. Sorting by turns is what choosing the caller that was given least,
+// again and again, comes to: within a caller and model turns only grow.
+void TakeTurns(absl::Span<const WaitingRequest> waiting, std::vector<Ranked>& live) {
+  const auto is_other = [&](const Ranked& ranked) {
+    return waiting[ranked.index].caller != waiting[live.front().index].caller;
+  };
+  if (std::none_of(live.begin(), live.end(), is_other)) return;
+  std::map<std::pair<const void*, uint32_t>, absl::Duration> given;  // Abseil's maps do not survive std::bad_alloc
+  for (Ranked& ranked : live) {
+    const WaitingRequest& request = waiting[ranked.index];
+    absl::Duration& turn = given.try_emplace({request.model, request.caller}, request.given).first->second;
+    ranked.turn = turn;
+    turn += request.cost;
+  }
+  std::sort(live.begin(), live.end());
+}
+
+// Splits off what must not be computed; the rest comes back in the order of the policy.
+std::vector<Ranked> RankLive(absl::Span<const WaitingRequest> waiting, absl::Time now, const BatchOptions& options,
+                             BatchDecision& decision) {
+  std::vector<Ranked> live;
+  live.reserve(waiting.size());
+  // Without work that can be done in time the late is tried: only so is a prediction that was wrong ever corrected.
+  const bool is_busy = std::any_of(waiting.begin(), waiting.end(), [&](const WaitingRequest& request) {
+    return !request.cancelled && request.deadline > now + request.least;
+  });
+  for (size_t i = 0; i < waiting.size(); ++i) {
+    const WaitingRequest& request = waiting[i];
+    if (request.cancelled) {
+      decision.cancelled.push_back(i);
+    } else if (request.deadline <= now || (is_busy && request.deadline <= now + request.least)) {
+      decision.expired.push_back(i);
+    } else {
+      const bool out_of_patience = request.arrival + options.patience[request.priority] <= now;
+      live.push_back({{}, out_of_patience ? 0 : 1 + request.priority, request.Due(options), request.sequence, i});
+    }
+  }
+  std::sort(live.begin(), live.end());
+  TakeTurns(waiting, live);
+  return live;
+}
+
+}  // namespace
+
+PriorityClass ClassOf(v1::Priority priority) {
+  switch (priority) {
+    case v1::HIGH:
+      return kHigh;
+    case v1::LOW:
+      return kLow;
+    default:
+      return kNormal;
+  }
+}
+
+absl::Status BatchOptions::Validate() const {
+  if (max_batch_tokens < 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("max_batch_tokens is ", max_batch_tokens, "; it must be at least 1"));
+  }
+  if (max_batch_images < 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("max_batch_images is ", max_batch_images, "; it must be at least 1"));
+  }
+  if (max_batch_pixels < 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("max_batch_pixels is ", max_batch_pixels, "; it must be at least 1"));
+  }
+  if (max_wait < absl::ZeroDuration() || max_wait > kLongestBatchWait) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("max_wait is ", absl::FormatDuration(max_wait), "; it must be 0 to 10 s"));
+  }
+  for (const absl::Duration patience_of_class : patience) {
+    if (patience_of_class <= absl::ZeroDuration() || patience_of_class > absl::Hours(1)) {
+      return absl::InvalidArgumentError(absl::StrCat("patience is ", absl::FormatDuration(patience_of_class),
+                                                     "; it must be longer than zero and at most 1 h"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+BatchDecision Decide(absl::Span<const WaitingRequest> waiting, absl::Time now, const BatchOptions& options,
+                     const LimitsByModel& own) {
+  BatchDecision decision;
+  const std::vector<Ranked> live = RankLive(waiting, now, options, decision);
+
+  std::vector<Forming> forming;                             // in the order of each model's first request
+  std::map<std::pair<const void*, bool>, size_t> of_model;  // and whether it is slow
+  for (const Ranked& ranked : live) {
+    const WaitingRequest& request = waiting[ranked.index];
+    const auto [found, is_new] = of_model.try_emplace({request.model, request.is_slow}, forming.size());
+    if (is_new) {
+      const auto limits = own.find(request.model);
+      forming.emplace_back().limits = limits == own.end() ? options.Limits() : limits->second;
+      if (request.is_slow) forming.back().limits.max_batch_images = 1;
+    }
+    forming[found->second].Offer(ranked.index, request);
+  }
+  for (Forming& candidate : forming) {
+    if (candidate.full || candidate.close_at <= now || candidate.limits.max_wait <= absl::ZeroDuration()) {
+      decision.batch = std::move(candidate.batch);
+      return decision;
+    }
+    decision.wake = std::min(decision.wake, candidate.close_at);
+  }
+  return decision;
+}
+
+size_t ShareOf(absl::Span<const WaitingRequest> waiting, absl::Span<const size_t> batch, int64_t executors) {
+  int64_t all = 0;
+  for (const size_t i : batch) all += waiting[i].tokens;
+  size_t share = 0;
+  for (int64_t tokens = 0; share < batch.size(); ++share) {
+    if (share > 0 && tokens * executors >= all) break;
+    tokens += waiting[batch[share]].tokens;
+  }
+  return share;
+}
+
+}  // namespace vitrine

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/serve/scheduling/caller_quotas.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+#include "server/process/shed.h"
+
+namespace vitrine {
+namespace {
+
+// Weight of a new observation of how long requests stay.
+constexpr double kCallerStayWeight = 0.2;
+// The guess before the first has ended.
+constexpr absl::Duration kFirstCallerStay = absl::Milliseconds(100);
+
+// The level of a bucket that held `tokens` at `filled`.
+double Level(double tokens, absl::Time filled, absl::Time now, double rate, double burst) {
+  return std::min(burst, tokens + rate * absl::ToDoubleSeconds(now - filled));
+}
+
+}  // namespace
+
+double BurstOf(const CallerQuota& quota) {
+  if (!std::isfinite(quota.requests_per_second)) return quota.requests_per_second;
+  if (quota.burst < std::numeric_limits<int64_t>::max()) return static_cast<double>(quota.burst);
+  return std::max(1.0, quota.requests_per_second);
+}
+
+QuotaTicket& QuotaTicket::operator=(QuotaTicket&& other) noexcept {
+  if (this == &other) return *this;
+  Release();
+  quotas_ = std::exchange(other.quotas_, nullptr);
+  caller_ = std::move(other.caller_);
+  since_ = other.since_;
+  took_token_ = other.took_token_;
+  return *this;
+}
+
+void QuotaTicket::Release() {
+  if (CallerQuotas* quotas = std::exchange(quotas_, nullptr)) quotas->Release(caller_, since_);
+}
+
+void QuotaTicket::Cancel() {
+  if (CallerQuotas* quotas = std::exchange(quotas_, nullptr)) quotas->Cancel(caller_, took_token_);
+}
+
+absl::StatusOr<QuotaTicket> CallerQuotas::Admit(const Caller& caller) {
+  QuotaTicket ticket;
+  if (caller.quota == nullptr) return ticket;
+  ticket.caller_ = caller.Account();
+  const CallerQuota& quota = *caller.quota;
+  const absl::Time now = clock_.Now();
+  MutexLock lock(mutex_);
+  // Of a caller whose bucket is full and who has nothing in flight nothing needs to be known.
+  prune_.Step(uses_, [now](const auto& caller) {
+    const Use& use = caller.second;
+    return use.in_flight == 0 && Level(use.tokens, use.filled, now, use.rate, use.burst) >= use.burst;
+  });
+  const auto [found, is_new] = uses_.try_emplace(caller.Account());
+  Use& use = found->second;
+  if (use.in_flight >= quota.max_in_flight) {
+    const absl::Duration stay = use.mean_stay > absl::ZeroDuration() ? use.mean_stay : kFirstCallerStay;
+    return ShedError(ShedReason::kQuota,
+                     absl::StrCat("caller \"", caller.name, "\" has ", use.in_flight,
+                                  " requests in flight, as many as its quota allows"),
+                     stay / use.in_flight);
+  }
+  if (std::isfinite(quota.requests_per_second)) {
+    const double rate = quota.requests_per_second, burst = BurstOf(quota);
+    use.tokens = is_new || use.rate == 0 ? burst : Level(use.tokens, use.filled, now, rate, burst);
+    use.filled = now;
+    use.rate = rate;
+    use.burst = burst;
+    // A thousand millionth less than one is one: the level is a sum of many small additions.
+    if (use.tokens < 1 - 1e-9) {
+      return ShedError(ShedReason::kQuota,
+                       absl::StrCat("caller \"", caller.name, "\" sends more than its quota of ", rate,
+                                    " requests a second with bursts of ", burst),
+                       absl::Seconds((1 - use.tokens) / rate));
+    }
+    use.tokens -= 1;
+    ticket.took_token_ = true;
+  }
+  ++use.in_flight;
+  ticket.quotas_ = this;
+  ticket.since_ = now;
+  return ticket;
+}
+
+void CallerQuotas::Release(const std::string& caller, absl::Time since) {
+  const absl::Duration stay = clock_.Now() - since;
+  MutexLock lock(mutex_);
+  const auto found = uses_.find(caller);
+  Use& use = found->second;  // a caller with requests in flight is never pruned
+  --use.in_flight;
+  use.mean_stay =
+      use.mean_stay == absl::ZeroDuration() ? stay : use.mean_stay + kCallerStayWeight * (stay - use.mean_stay);
+}
+
+void CallerQuotas::Cancel(const std::string& caller, bool took_token) {
+  MutexLock lock(mutex_);
+  Use& use = uses_.find(caller)->second;
+  --use.in_flight;
+  if (took_token) use.tokens = std::min(use.burst, use.tokens + 1);
+}
+
+size_t CallerQuotas::callers() const {
+  MutexLock lock(mutex_);
+  return uses_.size();
+}
+
+}  // namespace vitrine

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/serve/scheduling/fair_share.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace vitrine {
+namespace {
+
+// When a caller's work has grown to `turn` seconds, which grows itself, of several to as much for each: from then on it
+// counts with that.
+double CappedAt(const OtherCaller& other, double turn, double turn_grows) {
+  const double room = other.callers * turn - absl::ToDoubleSeconds(other.work);
+  if (room <= 0) return 0;
+  const double gains = other.rate - other.callers * turn_grows;
+  return gains > 0 ? room / gains : std::numeric_limits<double>::infinity();
+}
+
+}  // namespace
+
+absl::Duration WorkAhead(absl::Duration mine, absl::Duration cost, std::vector<OtherCaller> others,
+                         absl::Duration batch, int executors, double urgent) {
+  if (others.empty() && urgent == 0) return mine;
+  const double turn = absl::ToDoubleSeconds(mine + cost), own = absl::ToDoubleSeconds(cost);
+  const auto capped_at = [=](const OtherCaller& other) { return CappedAt(other, turn, urgent); };
+  std::sort(others.begin(), others.end(),
+            [&](const OtherCaller& a, const OtherCaller& b) { return capped_at(a) < capped_at(b); });
+  // overtaking = urgent * (ahead / executors + cost)
+  // ahead = mine + overtaking + sum over the capped of callers * (turn + overtaking) + sum over the rest of
+  // (work + rate * (ahead / executors + cost)).
+  double fixed = absl::ToDoubleSeconds(mine) + urgent * own, rates = urgent, behind = 0;
+  for (const OtherCaller& other : others) {
+    const double work = absl::ToDoubleSeconds(other.work);
+    fixed += work + other.rate * own;
+    rates += other.rate;
+    behind += std::max(0.0, work - other.callers * turn);
+  }
+  const double batch_left = std::min(behind, absl::ToDoubleSeconds(batch));
+  for (const OtherCaller& next : others) {
+    const double slowed = 1 - rates / executors;
+    const double until = slowed > 0 ? fixed / slowed / executors + own : std::numeric_limits<double>::infinity();
+    if (until <= capped_at(next)) break;
+    fixed += next.callers * (turn + urgent * own) - absl::ToDoubleSeconds(next.work) - next.rate * own;
+    rates += next.callers * urgent - next.rate;
+  }
+  const double slowed = std::max(1 - rates / executors, 1e-9);
+  return absl::Seconds(fixed / slowed + batch_left);
+}
+
+}  // namespace vitrine

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/serve/scheduling/inference_request.h"
+
+#include <utility>
+
+#include "server/process/out_of_memory.h"
+
+namespace vitrine {
+
+int64_t InferenceRequest::InputBytes() const {
+  return request.has_image() ? request.image().size() : request.tensor().data().size();
+}
+
+absl::Status AbandonedError() {
+  return absl::AbortedError("another picture of the same request was refused; nothing became of this one");
+}
+
+void InferenceRequest::Finish(absl::StatusOr<v1::ClassifyResponse> answer) {
+  const bool dropped = absl::IsCancelled(answer.status()) && IsAbandoned();
+  if (dropped) answer = OrOutOfMemory([] { return AbandonedError(); });
+  // First the ticket: a client that sends its next request on the answer must find the place free.
+  ticket.Release();
+  if (dropped && progress != Progress::kCompute) quota.Cancel();
+  quota.Release();
+  if (model->metrics != nullptr) {
+    if (absl::IsDeadlineExceeded(answer.status())) model->metrics->CountExpired(progress);
+    if (absl::IsCancelled(answer.status())) model->metrics->CountCancelled(progress);
+  }
+  auto callback = std::move(done);
+  callback(std::move(answer));
+}
+
+}  // namespace vitrine

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_SERVER_SERVE_SCHEDULING_INFERENCE_REQUEST_H_
+#define VITRINE_SERVER_SERVE_SCHEDULING_INFERENCE_REQUEST_H_
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/functional/any_invocable.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "imaging/geometry.h"
+#include "imaging/image.h"
+#include "models/attention_maps.h"
+#include "models/features.h"
+#include "models/token_layout.h"
+#include "server/models/registry/loaded_model.h"
+#include "server/observe/model_metrics.h"
+#include "server/serve/scheduling/admission.h"
+#include "server/serve/scheduling/answer_budget.h"
+#include "server/serve/scheduling/caller_quotas.h"
+#include "vitrine/v1/classifier.pb.h"
+
+namespace vitrine {
+
+// Set by the RPC side when the client leaves; read by the scheduler, which drops the request before compute.
+using CancelFlag = std::shared_ptr<std::atomic<bool>>;
+
+// A request that has been validated against its model and is on its way to an executor.
+// Made by PlanRequest; everything that can be refused has been, but for damage inside the picture.
+struct InferenceRequest {
+  ModelHandle model;
+  v1::ClassifyRequest request;  // owns the encoded picture or the tensor
+  Geometry geometry;            // of a normalised tensor: taken whole, as it is
+  Grid grid;
+  int64_t tokens = 0;                           // prefix included
+  int top_k = 0;                                // 0: no predictions in the answer
+  std::vector<v1::AttentionRequest> attention;  // resolved: layers and heads explicit and in range
+  std::vector<v1::FeatureRequest> features;     // resolved
+  // What attention and features will take in the answer; with overlays, whose size nobody knows, what they may take.
+  int64_t answer_bytes = 0;
+  // Pixels of the overlays that will be drawn, over all of them.
+  int64_t overlay_pixels = 0;
+
+  bool is_routed = false;  // to the version that the traffic's shares chose; else the caller named it
+  bool is_probe = false;   // the server's own (see compute_probe.h): in none of the histograms of answers
+  std::string caller;      // Caller::Account: whose share and quota it counts against
+  absl::Time arrival;      // monotonic, see server/process/clock.h
+  absl::Time deadline = absl::InfiniteFuture();
+  CancelFlag cancelled;                  // null: cannot be cancelled
+  CancelFlag abandoned;                  // set when another picture of its batch was refused; null: there is none
+  Ticket ticket;                         // from Admission; released before `done` is called
+  QuotaTicket quota;                     // of the caller; released with the ticket
+  AnswerReservation room;                // for the answer, until whoever hands it to the transport takes it over
+  Progress progress = Progress::kQueue;  // kCompute once the model has run on it
+
+  // Called exactly once, from any thread, with the answer or the refusal. Must not block, nor throw.
+  absl::AnyInvocable<void(absl::StatusOr<v1::ClassifyResponse>)> done;
+
+  bool IsAbandoned() const { return abandoned != nullptr && abandoned->load(std::memory_order_acquire); }
+  // Nobody waits for its answer.
+  bool IsCancelled() const {
+    return IsAbandoned() || (cancelled != nullptr && cancelled->load(std::memory_order_acquire));
+  }
+  // Bytes of the picture or tensor, as sent.
+  int64_t InputBytes() const;
+  // Pixels of the picture once decoded, or of the tensor: what its header or shape says.
+  int64_t InputPixels() const { return int64_t{geometry.original.height} * geometry.original.width; }
+  // Releases the ticket, counts an expired or cancelled request, then calls `done`. The one way to end a request. One
+  // that was dropped because it is abandoned ends with AbandonedError, and what was not computed gives its part of the
+  // quota back: its caller has to send it again. Never throws.
+  void Finish(absl::StatusOr<v1::ClassifyResponse> answer);
+};
+
+// The end of a picture whose batch was refused for another one's sake: ABORTED. Its caller reads the other's refusal.
+absl::Status AbandonedError();
+
+// What the executor computed for one image, before it becomes a message.
+struct InferenceOutput {
+  std::vector<float> logits;                         // [classes], finite
+  std::vector<std::vector<AttentionMap>> attention;  // per entry of InferenceRequest::attention
+  std::vector<FeatureMap> features;                  // per entry of InferenceRequest::features
+  v1::Timings timings;                               // queue, decode and compute
+  v1::BatchInfo batch;
+  // The decoded, oriented picture; only when an overlay was asked for.
+  std::shared_ptr<const Image> picture;
+};
+
+}  // namespace vitrine
+
+#endif  // VITRINE_SERVER_SERVE_SCHEDULING_INFERENCE_REQUEST_H_

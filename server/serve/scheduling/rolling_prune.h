@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_SERVER_SERVE_SCHEDULING_ROLLING_PRUNE_H_
+#define VITRINE_SERVER_SERVE_SCHEDULING_ROLLING_PRUNE_H_
+
+#include <cstddef>
+#include <iterator>
+
+namespace vitrine {
+
+// Forgets idle entries of an ordered map a few at a time, round and round, so that no call under a lock pays for all of
+// them. Two looks for each entry that may be added: by the time that a map has grown by half, all of it was looked at.
+// A map of few entries is left alone: what is remembered of an idle caller may still be of use. Not thread-safe.
+template <typename Map>
+class RollingPrune {
+ public:
+  // Looks at the next two entries and erases those that are idle. O(log n).
+  template <typename IsIdle>
+  void Step(Map& map, IsIdle is_idle) {
+    if (map.size() <= kFew) return;
+    auto entry = map.upper_bound(last_);
+    for (int looks = 0; looks < 2; ++looks) {
+      if (entry == map.end()) entry = map.begin();
+      if (entry == map.end()) return;
+      last_ = entry->first;
+      entry = is_idle(*entry) ? map.erase(entry) : std::next(entry);
+    }
+  }
+
+ private:
+  static constexpr size_t kFew = 64;
+
+  typename Map::key_type last_ = {};
+};
+
+}  // namespace vitrine
+
+#endif  // VITRINE_SERVER_SERVE_SCHEDULING_ROLLING_PRUNE_H_

@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/serve/scheduling/scheduler.h"
+
+#include <algorithm>
+#include <new>
+#include <utility>
+
+#include "server/process/out_of_memory.h"
+
+namespace vitrine {
+namespace {
+
+// Part of a predicted time that is believed where work is dropped for it: predictions are wrong by some percent.
+constexpr double kSure = 0.8;
+
+// From this on what a picture takes beside its compute is worth a batch of its own.
+constexpr absl::Duration kSlow = absl::Milliseconds(10);
+// And no smaller picture is: a thread that lost its core for a moment makes one look so.
+constexpr int64_t kSlowPixels = int64_t{1} << 18;
+
+// The ends of requests that are not computed. Made once: a copy takes no memory, of which there may be none.
+struct Ends {
+  const absl::Status cancelled = absl::CancelledError("the client cancelled the request; nothing was computed");
+  const absl::Status expired =
+      absl::DeadlineExceededError("the deadline passed while the request waited; nothing was computed");
+  const absl::Status draining = absl::UnavailableError("the server is draining; another replica will answer");
+  const absl::Status late =
+      absl::DeadlineExceededError("the answer would have come after the deadline; nothing was computed");
+  // Said to requests that were accepted: never the sentence of a refusal, so that books can tell them apart.
+  const absl::Status given_up =
+      absl::UnavailableError("the server ended before this request's turn came; another replica will answer");
+};
+
+const Ends& End() {
+  static const auto& ends = *new Ends;
+  return ends;
+}
+
+}  // namespace
+
+Scheduler::Scheduler(const BatchOptions& options, const Clock& clock, bool sweep) : options_(options), clock_(clock) {
+  (void)End();
+  if (sweep) sweeper_.emplace(kSweepPeriod, [this] { Sweep(); });
+}
+
+Scheduler::~Scheduler() {
+  sweeper_.reset();
+  Stop(absl::ZeroDuration());
+}
+
+void Scheduler::Submit(InferenceRequest request) {
+  const absl::Status queued = OrOutOfMemory([&] { return Enqueue(request); });
+  if (!queued.ok()) return request.Finish(queued);
+  changed_.NotifyOne();
+}
+
+// What may throw comes before the request is moved from and anything is counted.
+absl::Status Scheduler::Enqueue(InferenceRequest& request) {
+  Queue one;
+  Entry& entry = one[Order()];
+  entry.request = std::make_unique<InferenceRequest>();
+  entry.waiting.model = request.model.get();
+  entry.waiting.tokens = request.tokens;
+  entry.waiting.pixels = request.InputPixels() + request.overlay_pixels;
+  entry.waiting.priority = ClassOf(request.request.priority());
+  entry.waiting.cost = request.ticket.cost();
+  entry.waiting.arrival = request.arrival;
+  entry.waiting.deadline = request.deadline;
+  if (!request.is_probe) {
+    const ModelCost& cost = *request.model->cost;
+    const absl::Duration compute = cost.PredictBatch(request.tokens);
+    const absl::Duration beside = cost.PredictBesideCompute(request.InputPixels(), request.overlay_pixels);
+    entry.waiting.least = kSure * (compute + beside);
+    entry.waiting.is_slow = entry.waiting.pixels >= kSlowPixels && beside > kSlow && beside > 2 * compute;
+  }
+  entry.bytes = request.InputBytes();
+  Queue::node_type node = one.extract(one.begin());
+
+  MutexLock lock(mutex_);
+  if (stopping_) return End().draining;
+  WaitingRequest& waiting = node.mapped().waiting;
+  waiting.caller = turns_.Enter(request.caller);
+  waiting.sequence = next_sequence_;
+  Queue* queue = nullptr;
+  try {
+    queue = &queues_[{request.model.get(), waiting.caller}][waiting.priority];
+  } catch (const std::bad_alloc&) {
+    turns_.Drop(waiting.caller);
+    throw;
+  }
+  ++next_sequence_;
+  if (depth_.requests == 0) oldest_ = waiting.arrival;
+  depth_.requests += 1;
+  depth_.bytes += node.mapped().bytes;
+  depth_.tokens += waiting.tokens;
+  *node.mapped().request = std::move(request);
+  node.key() = Order(waiting.Due(options_), waiting.sequence);
+  queue->insert(queue->end(), std::move(node));
+  if (depth_.requests > idle_ - static_cast<int64_t>(teams_.size())) recalls_.fetch_add(1, std::memory_order_relaxed);
+  return absl::OkStatus();
+}
+
+std::optional<Batch> Scheduler::NextBatch() {
+  for (;;) {
+    Batch batch;
+    std::vector<Dropped> dropped;
+    {
+      MutexLock lock(mutex_);
+      for (;;) {
+        if (!teams_.empty()) {
+          batch.team = std::move(teams_.back());
+          teams_.pop_back();
+          return batch;
+        }
+        if (stopped_ || (stopping_ && queues_.empty())) return std::nullopt;
+        BatchOptions options = options_;
+        if (stopping_) options.max_wait = absl::ZeroDuration();
+        const absl::Time now = clock_.Now();
+        const LimitsByModel own = OwnLimits();
+        const std::vector<WaitingRequest> front = Front(now, own);
+        BatchDecision decision = Decide(front, now, options, own);
+        LeaveToTheIdle(front, decision.batch);
+        // Before a request is taken out: one in nobody's hands would never be answered.
+        dropped.reserve(decision.cancelled.size() + decision.expired.size());
+        batch.requests.reserve(decision.batch.size());
+        for (const size_t i : decision.cancelled) dropped.push_back({End().cancelled, Take(front[i], /*runs=*/false)});
+        for (const size_t i : decision.expired) {
+          dropped.push_back({front[i].deadline <= now ? End().expired : End().late, Take(front[i], /*runs=*/false)});
+        }
+        for (const size_t i : decision.batch) batch.requests.push_back(Take(front[i], /*runs=*/true));
+        if (!batch.requests.empty() || !dropped.empty()) break;
+        ++idle_;
+        changed_.WaitFor(mutex_, decision.wake - now);
+        --idle_;
+      }
+      if (!batch.requests.empty()) batch.id = next_batch_++;
+      // Another executor may be waiting for a time that this decision made wrong.
+      if (!queues_.empty()) changed_.NotifyOne();
+      if (queues_.empty() && stopping_) {
+        empty_.NotifyAll();
+        changed_.NotifyAll();
+      }
+    }
+    Answer(std::move(dropped));
+    if (!batch.requests.empty()) return batch;
+  }
+}
+
+int64_t Scheduler::Recruit(const std::shared_ptr<engine::Team>& team, int64_t most) {
+  int64_t sent = 0;
+  {
+    MutexLock lock(mutex_);
+    if (depth_.requests > 0) return 0;
+    try {
+      const int64_t free = idle_ - static_cast<int64_t>(teams_.size());
+      for (; sent < std::min(most, free); ++sent) teams_.push_back(team);
+    } catch (const std::bad_alloc&) {  // those who are sent go
+    }
+  }
+  changed_.NotifyAll();
+  return sent;
+}
+
+void Scheduler::Sweep() {
+  std::vector<Dropped> dropped;
+  {
+    MutexLock lock(mutex_);
+    if (queues_.empty()) return;
+    dropped = TakeDead();
+    changed_.NotifyAll();
+    if (queues_.empty()) empty_.NotifyAll();
+  }
+  Answer(std::move(dropped));
+}
+
+void Scheduler::Stop(absl::Duration drain) {
+  const absl::Time end = SteadyClock().Now() + drain;
+  std::vector<Dropped> dropped;
+  {
+    MutexLock lock(mutex_);
+    stopping_ = true;
+    changed_.NotifyAll();
+    while (!queues_.empty() && !stopped_ && SteadyClock().Now() < end) {
+      empty_.WaitFor(mutex_, end - SteadyClock().Now());
+    }
+    stopped_ = true;
+    dropped = TakeAll();
+    changed_.NotifyAll();
+    empty_.NotifyAll();
+  }
+  Answer(std::move(dropped));
+}
+
+Scheduler::Depth Scheduler::depth() const {
+  const absl::Time now = clock_.Now();
+  MutexLock lock(mutex_);
+  Depth depth = depth_;
+  if (depth.requests > 0) depth.oldest = now - oldest_;
+  return depth;
+}
+
+int64_t Scheduler::idle() const {
+  MutexLock lock(mutex_);
+  return std::max<int64_t>(0, idle_ - static_cast<int64_t>(teams_.size()));
+}
+
+LimitsByModel Scheduler::OwnLimits() const {
+  LimitsByModel own;
+  for (const auto& [key, queues] : queues_) {
+    const LoadedModel& model = *key.first;
+    std::optional<BatchLimits> limits = model.queue_limits == nullptr ? std::nullopt : model.queue_limits->batch();
+    if (!limits.has_value() || *limits == options_.Limits()) continue;
+    if (stopping_) limits->max_wait = absl::ZeroDuration();
+    own.emplace(&model, *limits);
+  }
+  return own;
+}
+
+std::vector<WaitingRequest> Scheduler::Front(absl::Time now, const LimitsByModel& own) const {
+  std::vector<WaitingRequest> front;
+  for (const auto& [key, queues] : queues_) {
+    const auto of_model = own.find(key.first);
+    const BatchLimits limits = of_model == own.end() ? options_.Limits() : of_model->second;
+    for (const Queue& queue : queues) {
+      int images = 0;
+      int64_t tokens = 0, pixels = 0;
+      int apart = 0;  // that are in no batch with others: not looked at without end
+      for (const auto& [order, entry] : queue) {
+        if (apart > limits.max_batch_images) break;
+        WaitingRequest& waiting = front.emplace_back(entry.waiting);
+        if (idle_ > 0) waiting.least = {};  // there is room for the late
+        waiting.cancelled = entry.request->IsCancelled();
+        waiting.given = turns_.given(waiting.caller);
+        if (waiting.cancelled || waiting.deadline <= now + waiting.least || waiting.is_slow) {
+          ++apart;
+          continue;
+        }
+        // This one does not fit, or the next one cannot: enough for Decide to know that the batch is full.
+        tokens += waiting.tokens;
+        pixels += waiting.pixels;
+        if (++images >= limits.max_batch_images || tokens >= limits.max_batch_tokens ||
+            pixels >= limits.max_batch_pixels) {
+          break;
+        }
+      }
+    }
+  }
+  return front;
+}
+
+// An executor for each request that is in no batch yet; what are left share the batch.
+void Scheduler::LeaveToTheIdle(const std::vector<WaitingRequest>& front, std::vector<size_t>& batch) const {
+  const int64_t others = depth_.requests - static_cast<int64_t>(batch.size());
+  const int64_t executors = 1 + std::max<int64_t>(0, idle_ - others);
+  batch.resize(ShareOf(front, batch, executors));
+}
+
+std::unique_ptr<InferenceRequest> Scheduler::Take(const WaitingRequest& waiting, bool runs) {
+  const auto queues = queues_.find({static_cast<const LoadedModel*>(waiting.model), waiting.caller});
+  Queue& queue = queues->second[waiting.priority];
+  const auto entry = queue.find(Order(waiting.Due(options_), waiting.sequence));
+  depth_.requests -= 1;
+  if (depth_.requests == 0) recalls_.store(0, std::memory_order_relaxed);
+  depth_.bytes -= entry->second.bytes;
+  depth_.tokens -= entry->second.waiting.tokens;
+  std::unique_ptr<InferenceRequest> request = std::move(entry->second.request);
+  queue.erase(entry);
+  const auto is_empty = [](const Queue& q) { return q.empty(); };
+  if (std::all_of(queues->second.begin(), queues->second.end(), is_empty)) queues_.erase(queues);
+  if (runs) {
+    turns_.Run(waiting.caller, waiting.cost);
+  } else {
+    turns_.Drop(waiting.caller);
+  }
+  return request;
+}
+
+std::vector<Scheduler::Dropped> Scheduler::TakeDead() {
+  const absl::Time now = clock_.Now();
+  oldest_ = now;
+  std::vector<std::pair<WaitingRequest, absl::Status>> dead;
+  for (const auto& [key, queues] : queues_) {
+    for (const Queue& queue : queues) {
+      for (const auto& [order, entry] : queue) {
+        if (entry.request->IsCancelled()) {
+          dead.emplace_back(entry.waiting, End().cancelled);
+        } else if (entry.waiting.deadline <= now) {
+          dead.emplace_back(entry.waiting, End().expired);
+        } else {
+          oldest_ = std::min(oldest_, entry.waiting.arrival);
+        }
+      }
+    }
+  }
+  std::vector<Dropped> dropped;
+  dropped.reserve(dead.size());
+  for (auto& [waiting, status] : dead) dropped.push_back({std::move(status), Take(waiting, /*runs=*/false)});
+  return dropped;
+}
+
+std::vector<Scheduler::Dropped> Scheduler::TakeAll() {
+  std::vector<Dropped> dropped;
+  dropped.reserve(static_cast<size_t>(depth_.requests));
+  for (auto& [key, queues] : queues_) {
+    for (Queue& queue : queues) {
+      for (auto& [order, entry] : queue) {
+        turns_.Drop(entry.waiting.caller);
+        dropped.push_back({End().given_up, std::move(entry.request)});
+      }
+    }
+  }
+  queues_.clear();
+  depth_ = {};
+  recalls_.store(0, std::memory_order_relaxed);
+  return dropped;
+}
+
+void Scheduler::Answer(std::vector<Dropped> dropped) const {
+  const absl::Time now = clock_.Now();
+  for (Dropped& each : dropped) {
+    const InferenceRequest& request = *each.request;
+    if (request.model->metrics != nullptr && !request.is_probe) {
+      request.model->metrics->CountUnanswered(Stage::kQueue, now - request.arrival);
+    }
+    each.request->Finish(std::move(each.status));
+  }
+}
+
+}  // namespace vitrine

@@ -1,0 +1,14 @@
+# SPDX-License-Identifier: Apache-2.0
+# What may wait, and what runs next.
+list(APPEND server_sources
+  serve/scheduling/admission.cc
+  serve/scheduling/admission_options.cc
+  serve/scheduling/answer_budget.cc
+  serve/scheduling/batching_policy.cc
+  serve/scheduling/caller_quotas.cc
+  serve/scheduling/caller_turns.cc
+  serve/scheduling/fair_share.cc
+  serve/scheduling/inference_request.cc
+  serve/scheduling/peer_accounts.cc
+  serve/scheduling/scheduler.cc
+  serve/scheduling/shared_room.cc)

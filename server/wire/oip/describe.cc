@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/wire/oip/describe.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "server/observe/model_metrics.h"
+#include "server/wire/oip/infer_plan.h"
+#include "server/wire/oip/parameters.h"
+#include "server/wire/oip/split_input.h"
+
+namespace vitrine {
+namespace {
+
+constexpr char kPlatform[] = "vitrine";
+
+// As other servers of the protocol spell the states.
+std::string StateName(v1::ModelState state) {
+  switch (state) {
+    case v1::READY:
+      return "READY";
+    case v1::LOADING:
+      return "LOADING";
+    case v1::RETIRING:
+      return "UNLOADING";
+    default:
+      return "UNAVAILABLE";
+  }
+}
+
+void FillDuration(uint64_t count, double seconds, inference::StatisticDuration& duration) {
+  duration.set_count(count);
+  duration.set_ns(static_cast<uint64_t>(seconds * 1e9));
+}
+
+inference::ModelStatistics StatisticsOf(const VersionId& id, const ModelTotals& totals) {
+  inference::ModelStatistics statistics;
+  statistics.set_name(id.model);
+  statistics.set_version(absl::StrCat(id.version));
+  statistics.set_inference_count(totals.succeeded.count);
+  statistics.set_execution_count(totals.batches);
+  inference::InferStatistics& durations = *statistics.mutable_inference_stats();
+  FillDuration(totals.succeeded.count, totals.succeeded.seconds, *durations.mutable_success());
+  FillDuration(totals.failed.count, totals.failed.seconds, *durations.mutable_fail());
+  // Clients divide the time of every stage by one count, that of requests.
+  const auto fill_stage = [&](Stage stage, inference::StatisticDuration& duration) {
+    FillDuration(totals.succeeded.count, totals.stages[static_cast<int>(stage)].seconds, duration);
+  };
+  fill_stage(Stage::kQueue, *durations.mutable_queue());
+  fill_stage(Stage::kDecode, *durations.mutable_compute_input());
+  fill_stage(Stage::kCompute, *durations.mutable_compute_infer());
+  fill_stage(Stage::kEncode, *durations.mutable_compute_output());
+  durations.mutable_cache_hit();
+  durations.mutable_cache_miss();
+  return statistics;
+}
+
+}  // namespace
+
+inference::ServerMetadataResponse ServerMetadata() {
+  inference::ServerMetadataResponse response;
+  response.set_name("vitrine");
+  response.set_version(VITRINE_VERSION);
+  for (const char* extension : {"classification", "model_repository", "schedule_policy", "model_configuration",
+                                "parameters", "binary_tensor_data", "statistics"}) {
+    response.add_extensions(extension);
+  }
+  return response;
+}
+
+inference::ModelMetadataResponse ModelMetadata(const LoadedModel& model, const Registry& registry) {
+  inference::ModelMetadataResponse response;
+  response.set_name(model.id.model);
+  for (const VersionStatus& status : registry.List()) {
+    if (status.id.model == model.id.model && status.state == v1::READY) {
+      response.add_versions(absl::StrCat(status.id.version));
+    }
+  }
+  response.set_platform(kPlatform);
+  auto& input = *response.add_inputs();
+  input.set_name(kInputName);
+  input.set_datatype("BYTES");
+  input.add_shape(-1);
+  input.add_shape(1);
+  for (const char* name : {kProbabilities, kLogits}) {
+    auto& output = *response.add_outputs();
+    output.set_name(name);
+    output.set_datatype("FP32");
+    output.add_shape(-1);
+    output.add_shape(model.manifest.config().classes());
+  }
+  return response;
+}
+
+inference::ModelConfigResponse ModelConfiguration(const LoadedModel& model) {
+  inference::ModelConfigResponse response;
+  inference::ModelConfig& config = *response.mutable_config();
+  config.set_name(model.id.model);
+  config.set_platform(kPlatform);
+  config.set_backend(kPlatform);
+  config.set_max_batch_size(kMaxBatch);
+  inference::ModelInput& input = *config.add_input();
+  input.set_name(kInputName);
+  input.set_data_type(inference::TYPE_STRING);
+  input.add_dims(1);
+  for (const char* name : {kProbabilities, kLogits}) {
+    inference::ModelOutput& output = *config.add_output();
+    output.set_name(name);
+    output.set_data_type(inference::TYPE_FP32);
+    output.add_dims(model.manifest.config().classes());
+    if (!model.labels.empty()) output.set_label_filename("labels.txt");
+  }
+  config.mutable_dynamic_batching()->set_priority_levels(kPriorityLevels);
+  config.mutable_dynamic_batching()->set_default_priority_level(kDefaultPriorityLevel);
+  return response;
+}
+
+inference::RepositoryIndexResponse RepositoryIndex(const Registry& registry, const Caller& caller, bool ready_only) {
+  inference::RepositoryIndexResponse response;
+  for (const VersionStatus& status : registry.List()) {
+    if (!caller.MayUse(status.id.model) || (ready_only && status.state != v1::READY)) continue;
+    auto& row = *response.add_models();
+    row.set_name(status.id.model);
+    row.set_version(absl::StrCat(status.id.version));
+    row.set_state(StateName(status.state));
+    row.set_reason(status.reason);
+  }
+  return response;
+}
+
+absl::StatusOr<inference::ModelStatisticsResponse> Statistics(const Registry& registry, const Caller& caller,
+                                                              const inference::ModelStatisticsRequest& request) {
+  ASSIGN_OR_RETURN(const v1::ClassifyRequest wanted, AddressOf(request.name(), request.version()));
+  if (!wanted.version_label().empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the version is \"", Shown(request.version()), "\"; statistics are kept by number"));
+  }
+  inference::ModelStatisticsResponse response;
+  for (const VersionStatus& status : registry.List()) {
+    if (status.state != v1::READY || status.model->metrics == nullptr || !caller.MayUse(status.id.model)) continue;
+    if (!request.name().empty() && request.name() != status.id.model) continue;
+    if (wanted.has_version() && wanted.version() != status.id.version) continue;
+    *response.add_model_stats() = StatisticsOf(status.id, status.model->metrics->Totals());
+  }
+  if (response.model_stats().empty() && !request.name().empty()) {
+    return absl::NotFoundError(absl::StrCat("no version of model \"", Shown(request.name()), "\" ",
+                                            request.version().empty() ? "" : "with that number ", "is ready"));
+  }
+  return response;
+}
+
+}  // namespace vitrine

@@ -1,0 +1,334 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/wire/oip/http_body.h"
+
+#include <cfloat>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "server/wire/oip/json_document.h"
+#include "server/wire/oip/parameters.h"
+#include "server/wire/rpc/grpc_status.h"
+
+namespace vitrine {
+namespace {
+
+using inference::InferParameter;
+using nlohmann::json;
+using InputTensor = inference::ModelInferRequest::InferInputTensor;
+using OutputTensor = inference::ModelInferRequest::InferRequestedOutputTensor;
+
+constexpr size_t kMaxTensors = 16;     // inputs or outputs
+constexpr size_t kMaxParameters = 32;  // of one object
+constexpr size_t kMaxDimensions = 8;   // of a shape, and how deep data may be nested
+constexpr size_t kMaxDepth = 16;       // of the JSON; data begin at the third level
+
+absl::Status RefuseBody(const std::string& what) {
+  return absl::InvalidArgumentError(what);
+}
+
+// Whether arrays and objects are nested deeper than kMaxDepth. The parser would keep every level, seventy times its
+// text.
+bool TooDeep(std::string_view text) {
+  size_t depth = 0;
+  bool in_string = false;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (in_string) {
+      if (c == '\\') ++i;  // what is escaped does not end the string
+      if (c == '"') in_string = false;
+    } else if (c == '"') {
+      in_string = true;
+    } else if (c == '[' || c == '{') {
+      if (++depth > kMaxDepth) return true;
+    } else if ((c == ']' || c == '}') && depth > 0) {
+      --depth;
+    }
+  }
+  return false;
+}
+
+// Member `name` of `object`, of the type that `is` asks for; null where it is absent.
+absl::StatusOr<const json*> Member(const json& object, const char* name, bool (json::*is)() const noexcept,
+                                   const char* wanted) {
+  const auto found = object.find(name);
+  if (found == object.end()) return nullptr;
+  if (((*found).*is)()) return &*found;
+  return RefuseBody(absl::StrCat("\"", name, "\" must be ", wanted));
+}
+
+absl::StatusOr<std::string> RequiredText(const json& object, const char* name, const char* whose) {
+  ASSIGN_OR_RETURN(const json* text, Member(object, name, &json::is_string, "a string"));
+  if (text == nullptr) return RefuseBody(absl::StrCat(whose, " lacks \"", name, "\""));
+  return text->get<std::string>();
+}
+
+absl::Status ReadParameter(const std::string& name, const json& value, InferParameter& parameter) {
+  if (value.is_boolean()) {
+    parameter.set_bool_param(value.get<bool>());
+  } else if (value.is_string()) {
+    parameter.set_string_param(value.get<std::string>());
+  } else if (value.is_number_unsigned() && value.get<uint64_t>() > INT64_MAX) {
+    parameter.set_uint64_param(value.get<uint64_t>());
+  } else if (value.is_number_integer()) {
+    parameter.set_int64_param(value.get<int64_t>());
+  } else if (value.is_number_float()) {
+    parameter.set_double_param(value.get<double>());
+  } else {
+    return RefuseBody(absl::StrCat("parameter \"", Shown(name), "\" must be a string, a number, true or false"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ReadParameters(const json& object, google::protobuf::Map<std::string, InferParameter>& parameters) {
+  ASSIGN_OR_RETURN(const json* given, Member(object, "parameters", &json::is_object, "an object"));
+  if (given == nullptr) return absl::OkStatus();
+  if (given->size() > kMaxParameters)
+    return RefuseBody(absl::StrCat("there are more than ", kMaxParameters, " parameters"));
+  for (const auto& [name, value] : given->items()) RETURN_IF_ERROR(ReadParameter(name, value, parameters[name]));
+  return absl::OkStatus();
+}
+
+// Takes a parameter of the REST form alone out of `parameters`.
+absl::StatusOr<std::optional<bool>> TakeTruth(google::protobuf::Map<std::string, InferParameter>& parameters,
+                                              const char* name) {
+  ASSIGN_OR_RETURN(const std::optional<bool> value, Truth(parameters, name));
+  parameters.erase(name);
+  return value;
+}
+
+absl::Status ReadShape(const json& object, InputTensor& input) {
+  ASSIGN_OR_RETURN(const json* shape, Member(object, "shape", &json::is_array, "an array"));
+  if (shape == nullptr) return RefuseBody("an input lacks \"shape\"");
+  if (shape->size() > kMaxDimensions)
+    return RefuseBody(absl::StrCat("a shape has more than ", kMaxDimensions, " dimensions"));
+  for (const json& side : *shape) {
+    if (!side.is_number_unsigned() || side.get<uint64_t>() > INT32_MAX) {
+      return RefuseBody("a shape must be made of whole numbers from 0 to 2147483647");
+    }
+    input.add_shape(side.get<int64_t>());
+  }
+  return absl::OkStatus();
+}
+
+absl::Status AddValue(const json& value, InputTensor& input) {
+  inference::InferTensorContents& contents = *input.mutable_contents();
+  if (input.datatype() == "BYTES") {
+    if (!value.is_string()) return RefuseBody("\"data\" of BYTES must be made of strings");
+    contents.add_bytes_contents(value.get<std::string>());
+    return absl::OkStatus();
+  }
+  if (input.datatype() == "UINT8") {
+    if (!value.is_number_unsigned() || value.get<uint64_t>() > 255) {
+      return RefuseBody("\"data\" of UINT8 must be made of whole numbers from 0 to 255");
+    }
+    contents.add_uint_contents(value.get<uint32_t>());
+    return absl::OkStatus();
+  }
+  if (!value.is_number() || std::abs(value.get<double>()) > FLT_MAX) {
+    return RefuseBody("\"data\" of FP32 must be made of numbers in the range of fp32");
+  }
+  contents.add_fp32_contents(value.get<float>());
+  return absl::OkStatus();
+}
+
+// Flat or nested, in row-major order.
+absl::Status AddValues(const json& data, size_t depth, InputTensor& input) {
+  if (!data.is_array()) return AddValue(data, input);
+  if (depth == kMaxDimensions)
+    return RefuseBody(absl::StrCat("\"data\" is nested deeper than ", kMaxDimensions, " arrays"));
+  for (const json& each : data) RETURN_IF_ERROR(AddValues(each, depth + 1, input));
+  return absl::OkStatus();
+}
+
+// Cuts the input's binary data off the front of `binary`.
+absl::Status TakeBinary(int64_t size, std::string_view& binary, inference::ModelInferRequest& request) {
+  if (size < 0 || static_cast<uint64_t>(size) > binary.size()) {
+    return RefuseBody(
+        absl::StrCat("\"binary_data_size\" is ", size, ", but ", binary.size(),
+                     " bytes are left behind the JSON; Inference-Header-Content-Length says where it ends"));
+  }
+  request.add_raw_input_contents(std::string(binary.substr(0, size)));
+  binary.remove_prefix(size);
+  return absl::OkStatus();
+}
+
+absl::Status ReadInput(const json& object, std::string_view& binary, inference::ModelInferRequest& request) {
+  if (!object.is_object()) return RefuseBody("\"inputs\" must be made of objects");
+  InputTensor& input = *request.add_inputs();
+  ASSIGN_OR_RETURN(*input.mutable_name(), RequiredText(object, "name", "an input"));
+  ASSIGN_OR_RETURN(*input.mutable_datatype(), RequiredText(object, "datatype", "an input"));
+  RETURN_IF_ERROR(ReadShape(object, input));
+  RETURN_IF_ERROR(ReadParameters(object, *input.mutable_parameters()));
+  ASSIGN_OR_RETURN(const std::optional<int64_t> size, WholeNumber(input.parameters(), "binary_data_size"));
+  input.mutable_parameters()->erase("binary_data_size");
+  ASSIGN_OR_RETURN(const json* data, Member(object, "data", &json::is_array, "an array"));
+  if (size.has_value() == (data != nullptr)) {
+    return RefuseBody("an input needs either \"data\" or the parameter \"binary_data_size\"");
+  }
+  if (size.has_value()) return TakeBinary(*size, binary, request);
+  input.mutable_contents();
+  if (input.datatype() != "BYTES" && input.datatype() != "UINT8" && input.datatype() != "FP32") return absl::OkStatus();
+  return AddValues(*data, 0, input);
+}
+
+absl::Status ReadOutput(const json& object, HttpInferRequest& request) {
+  if (!object.is_object()) return RefuseBody("\"outputs\" must be made of objects");
+  OutputTensor& output = *request.message.add_outputs();
+  ASSIGN_OR_RETURN(*output.mutable_name(), RequiredText(object, "name", "an output"));
+  RETURN_IF_ERROR(ReadParameters(object, *output.mutable_parameters()));
+  ASSIGN_OR_RETURN(const std::optional<bool> binary, TakeTruth(*output.mutable_parameters(), "binary_data"));
+  if (binary.has_value()) request.binary[output.name()] = *binary;
+  return absl::OkStatus();
+}
+
+absl::Status CheckCount(const json& list, const char* name) {
+  if (list.size() <= kMaxTensors) return absl::OkStatus();
+  return RefuseBody(absl::StrCat("\"", name, "\" has ", list.size(), " entries; at most ", kMaxTensors, " are read"));
+}
+
+absl::StatusOr<HttpInferRequest> ReadDocument(const json& document, std::string_view binary) {
+  HttpInferRequest request;
+  if (!document.is_object()) return RefuseBody("the body must be a JSON object");
+  ASSIGN_OR_RETURN(const json* id, Member(document, "id", &json::is_string, "a string"));
+  if (id != nullptr) request.message.set_id(id->get<std::string>());
+  RETURN_IF_ERROR(ReadParameters(document, *request.message.mutable_parameters()));
+  ASSIGN_OR_RETURN(const std::optional<bool> all,
+                   TakeTruth(*request.message.mutable_parameters(), "binary_data_output"));
+  request.binary_by_default = all.value_or(false);
+  ASSIGN_OR_RETURN(const json* inputs, Member(document, "inputs", &json::is_array, "an array"));
+  if (inputs == nullptr) return RefuseBody("the body lacks \"inputs\"");
+  RETURN_IF_ERROR(CheckCount(*inputs, "inputs"));
+  for (const json& input : *inputs) RETURN_IF_ERROR(ReadInput(input, binary, request.message));
+  if (!binary.empty()) return RefuseBody(absl::StrCat(binary.size(), " bytes of the body belong to no input"));
+  ASSIGN_OR_RETURN(const json* outputs, Member(document, "outputs", &json::is_array, "an array"));
+  if (outputs == nullptr) return request;
+  RETURN_IF_ERROR(CheckCount(*outputs, "outputs"));
+  for (const json& output : *outputs) RETURN_IF_ERROR(ReadOutput(output, request));
+  return request;
+}
+
+// The elements of a BYTES tensor, which this server made itself.
+void PutTexts(std::string_view raw, json& data) {
+  while (raw.size() >= sizeof(uint32_t)) {
+    uint32_t length;
+    std::memcpy(&length, raw.data(), sizeof(length));
+    Append(data) = std::string(raw.substr(sizeof(length), length));
+    raw.remove_prefix(sizeof(length) + length);
+  }
+}
+
+void PutNumbers(std::string_view raw, json& data) {
+  for (; raw.size() >= sizeof(float); raw.remove_prefix(sizeof(float))) {
+    float value;
+    std::memcpy(&value, raw.data(), sizeof(value));
+    Append(data) = value;
+  }
+}
+
+void PutTensor(const inference::ModelInferResponse::InferOutputTensor& tensor, json& output) {
+  output = JsonObject();
+  output["name"] = tensor.name();
+  output["datatype"] = tensor.datatype();
+  json& shape = output["shape"];
+  shape = JsonArray();
+  for (const int64_t side : tensor.shape()) Append(shape) = side;
+}
+
+}  // namespace
+
+absl::StatusOr<HttpInferRequest> ReadInferBody(std::string_view body, std::optional<size_t> json_bytes) {
+  if (json_bytes.value_or(0) > body.size()) {
+    return RefuseBody(
+        absl::StrCat("Inference-Header-Content-Length is ", *json_bytes, ", but the body has ", body.size(), " bytes"));
+  }
+  const std::string_view text = body.substr(0, json_bytes.value_or(body.size()));
+  if (text.size() > kMaxJsonBytes) {
+    return RefuseBody(absl::StrCat("the JSON has ", text.size(), " bytes; at most ", kMaxJsonBytes,
+                                   " are read; send the values as binary data behind it"));
+  }
+  if (TooDeep(text)) return RefuseBody(absl::StrCat("the JSON is nested deeper than ", kMaxDepth, " levels"));
+  JsonDocument document;
+  if (!document.Parse(text)) {
+    return RefuseBody(json_bytes.has_value()
+                          ? "the first part of the body, as long as Inference-Header-Content-Length says, "
+                            "is not JSON"
+                          : "the body is not JSON");
+  }
+  return ReadDocument(document.root, body.substr(text.size()));
+}
+
+HttpInferBody WriteInferBody(const inference::ModelInferResponse& response, const HttpInferRequest& request) {
+  JsonDocument document;
+  document.root = JsonObject();
+  document.root["model_name"] = response.model_name();
+  document.root["model_version"] = response.model_version();
+  if (!response.id().empty()) document.root["id"] = response.id();
+  json& outputs = document.root["outputs"];
+  outputs = JsonArray();
+  std::string binary;
+  bool any_binary = false;
+  for (int i = 0; i < response.outputs_size(); ++i) {
+    const auto& tensor = response.outputs(i);
+    const std::string& raw = response.raw_output_contents(i);
+    json& output = Append(outputs);
+    PutTensor(tensor, output);
+    const auto chosen = request.binary.find(tensor.name());
+    if (chosen == request.binary.end() ? request.binary_by_default : chosen->second) {
+      any_binary = true;
+      json& parameters = output["parameters"];
+      parameters = JsonObject();
+      parameters["binary_data_size"] = raw.size();
+      binary += raw;
+      continue;
+    }
+    json& data = output["data"];
+    data = JsonArray();
+    tensor.datatype() == "BYTES" ? PutTexts(raw, data) : PutNumbers(raw, data);
+  }
+  HttpInferBody body;
+  body.bytes = document.Text();  // labels come from a file that may hold anything
+  if (any_binary) body.json_bytes = body.bytes.size();
+  body.bytes += binary;
+  return body;
+}
+
+int HttpCode(absl::StatusCode code) {
+  switch (code) {
+    case absl::StatusCode::kInvalidArgument:
+    case absl::StatusCode::kFailedPrecondition:
+    case absl::StatusCode::kOutOfRange:
+      return 400;
+    case absl::StatusCode::kUnauthenticated:
+      return 401;
+    case absl::StatusCode::kPermissionDenied:
+      return 403;
+    case absl::StatusCode::kNotFound:
+      return 404;
+    case absl::StatusCode::kResourceExhausted:
+      return 429;
+    case absl::StatusCode::kCancelled:
+      return 499;
+    case absl::StatusCode::kUnimplemented:
+      return 501;
+    case absl::StatusCode::kUnavailable:
+      return 503;
+    case absl::StatusCode::kDeadlineExceeded:
+      return 504;
+    default:
+      return 500;
+  }
+}
+
+std::string ErrorBody(const absl::Status& status) {
+  JsonDocument body;
+  body.root = JsonObject();
+  body.root["error"] = ToGrpcStatus(status).error_message();
+  return body.Text();
+}
+
+}  // namespace vitrine

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_SERVER_WIRE_OIP_HTTP_BODY_H_
+#define VITRINE_SERVER_WIRE_OIP_HTTP_BODY_H_
+
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "inference/grpc_service.pb.h"
+
+namespace vitrine {
+
+// Most bytes of JSON in a request. Numbers take many times their value's size in JSON, and many times their text's
+// size in memory; larger tensors go as binary data behind the JSON.
+inline constexpr size_t kMaxJsonBytes = size_t{4} << 20;
+
+// An inference request of the protocol's REST form.
+struct HttpInferRequest {
+  inference::ModelInferRequest message;
+  bool binary_by_default = false;      // parameter binary_data_output
+  std::map<std::string, bool> binary;  // per output: parameter binary_data
+};
+
+// Reads a body. `json_bytes` is the value of Inference-Header-Content-Length: how much of it is JSON, the rest being
+// the inputs' binary data; without it all is JSON. Model and version are those of the path and stay empty.
+// INVALID_ARGUMENT says what is wrong and where. Of memory it takes at most about twenty times the JSON and one copy of
+// the binary data.
+absl::StatusOr<HttpInferRequest> ReadInferBody(std::string_view body, std::optional<size_t> json_bytes);
+
+// An answer's body.
+struct HttpInferBody {
+  std::string bytes;
+  std::optional<size_t> json_bytes;  // set where binary data follows the JSON
+};
+HttpInferBody WriteInferBody(const inference::ModelInferResponse& response, const HttpInferRequest& request);
+
+// The status code of HTTP and the {"error": ...} body for a refusal. INTERNAL and the like keep their sentence to
+// themselves, as over gRPC.
+int HttpCode(absl::StatusCode code);
+std::string ErrorBody(const absl::Status& status);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_SERVER_WIRE_OIP_HTTP_BODY_H_

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_SERVER_WIRE_OIP_HTTP_FRONT_H_
+#define VITRINE_SERVER_WIRE_OIP_HTTP_FRONT_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "base/http/server.h"
+#include "base/mutex.h"
+#include "server/identity/identity.h"
+#include "server/models/registry/registry.h"
+#include "server/serve/request/classify_service.h"
+#include "server/wire/oip/http_body.h"
+#include "server/wire/rpc/health.h"
+
+namespace vitrine {
+
+// The Open Inference Protocol's REST form: what a path means and what answers it. A bearer token comes in the header
+// Authorization; access is that of the RPC of the same name. Thread-safe. The parts outlive the object.
+//   GET  /v2                                   ServerMetadata
+//   GET  /v2/health/live, /v2/health/ready     ServerLive, ServerReady: 200, or 400 where it is not so
+//   GET  /v2/models/NAME[/versions/V]          ModelMetadata; with /ready ModelReady, /config ModelConfig, /stats
+//                                              ModelStatistics
+//   POST /v2/models/NAME[/versions/V]/infer    ModelInfer
+//   POST /v2/repository/index                  RepositoryIndex
+class OipHttpFront {
+ public:
+  OipHttpFront(ClassifyService& service, Registry& registry, const Identity& identity, Health& health)
+      : service_(service), registry_(registry), identity_(identity), health_(health) {}
+
+  // Blocks until an inference is answered, which has a deadline.
+  HttpResponse Serve(HttpRequest& request);
+
+ private:
+  struct Target;
+  absl::StatusOr<Caller> Authorize(RpcName rpc, const HttpRequest& request) const;
+  absl::StatusOr<HttpResponse> Route(HttpRequest& request);
+  absl::StatusOr<HttpResponse> ServeModel(const Target& target, HttpRequest& request);
+  absl::StatusOr<HttpResponse> ServeStatistics(const Target& target, const HttpRequest& request);
+  absl::StatusOr<HttpResponse> ServeIndex(HttpRequest& request);
+  absl::StatusOr<ModelHandle> FindModel(RpcName rpc, const Target& target, const HttpRequest& request) const;
+  absl::StatusOr<HttpInferRequest> ReadInfer(const Target& target, HttpRequest& request);
+  HttpResponse Infer(const Target& target, HttpRequest& request);
+
+  ClassifyService& service_;
+  Registry& registry_;
+  const Identity& identity_;
+  Health& health_;
+  Mutex parsing_;  // held while a large JSON is read: it takes many times its size
+};
+
+// Serves it. Errors as HttpServer::Start. The parts outlive what is returned, and every request in flight is answered
+// without its help when it dies.
+absl::StatusOr<std::unique_ptr<HttpServer>> StartOipHttp(const HttpServerOptions& options, ClassifyService& service,
+                                                         Registry& registry, const Identity& identity, Health& health);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_SERVER_WIRE_OIP_HTTP_FRONT_H_

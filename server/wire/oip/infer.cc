@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/wire/oip/infer.h"
+
+#include <algorithm>
+#include <atomic>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/mutex.h"
+#include "base/status_macros.h"
+#include "server/identity/identity.h"
+#include "server/process/out_of_memory.h"
+#include "server/wire/oip/batch_limits.h"
+#include "server/wire/oip/infer_answer.h"
+#include "server/wire/oip/infer_plan.h"
+
+namespace vitrine {
+namespace {
+
+// The answers to the parts of one request, until the last has come. Thread-safe.
+class Gathering {
+ public:
+  // One picture of the request.
+  struct Part {
+    Gathering* gathering;
+    size_t index;
+  };
+
+  Gathering(std::string id, std::vector<OutputWish> outputs, size_t parts)
+      : id_(std::move(id)), outputs_(std::move(outputs)), answers_(parts), left_(parts) {
+    held_.requests = static_cast<int>(parts);
+    for (size_t i = 0; i < parts; ++i) {
+      parts_.push_back({this, i});
+      held_.rooms.push_back(std::make_shared<AnswerReservation>());
+    }
+  }
+
+  // Before the first part is taken, since it may throw no more once it has what is to be called.
+  void SetDone(InferDone done) { done_ = std::move(done); }
+  const Part& part(size_t i) const { return parts_[i]; }
+  // Where the room of a part's answer goes. Before the part is taken.
+  std::shared_ptr<AnswerReservation> room(size_t part) const { return held_.rooms[part]; }
+  // Set once a part is refused: the others are of no use then. Not where the client has left, which they know.
+  const CancelFlag& abandoned() const { return abandoned_; }
+
+  // Never throws.
+  void Take(const Part& part, absl::StatusOr<v1::ClassifyResponse> answer) {
+    {
+      MutexLock lock(mutex_);
+      if (answer.ok()) {
+        answers_[part.index] = *std::move(answer);
+      } else if (refusal_.ok()) {
+        refusal_ = answer.status();
+        abandoned_->store(!absl::IsCancelled(refusal_), std::memory_order_release);
+      }
+      if (--left_ > 0) return;
+    }
+    Finish();
+  }
+
+ private:
+  // After the last answer; nobody else touches this any more.
+  void Finish() ABSL_NO_THREAD_SAFETY_ANALYSIS {
+    if (!refusal_.ok()) return done_(refusal_, {.requests = held_.requests});  // the rooms are free again
+    // The analysis looks into a lambda by itself.
+    done_(OrOutOfMemory([this, answers = &answers_] { return MakeInferResponse(id_, outputs_, *answers); }),
+          std::move(held_));
+  }
+
+  const std::string id_;
+  const std::vector<OutputWish> outputs_;
+  const CancelFlag abandoned_ = std::make_shared<std::atomic<bool>>(false);
+  std::vector<Part> parts_;  // constant
+  InferDone done_;
+  InferHeld held_;  // constant until Finish
+
+  Mutex mutex_;
+  std::vector<v1::ClassifyResponse> answers_ ABSL_GUARDED_BY(mutex_);
+  absl::Status refusal_ ABSL_GUARDED_BY(mutex_);
+  size_t left_ ABSL_GUARDED_BY(mutex_);
+};
+
+absl::Status CheckSize(const ClassifyService& service, const CallContext& call,
+                       const std::vector<v1::ClassifyRequest>& parts) {
+  BatchSize size{.requests = static_cast<int64_t>(parts.size())};
+  for (const v1::ClassifyRequest& part : parts) {
+    size.bytes += static_cast<int64_t>(part.has_image() ? part.image().size() : part.tensor().data().size());
+  }
+  return CheckBatch(size, service.limits(), call.model->queue_limits.get(), call.caller.quota.get());
+}
+
+// What is to be done; `call` gets the version that does it and the deadline.
+absl::StatusOr<InferPlan> Prepare(const ClassifyService& service, absl::StatusOr<inference::ModelInferRequest> request,
+                                  CallContext& call) {
+  RETURN_IF_ERROR(request.status());
+  RETURN_IF_ERROR(CheckModel(call.caller, request->model_name()));
+  ASSIGN_OR_RETURN(const absl::Duration timeout, TimeoutOf(*request));
+  call.deadline = std::min(call.deadline, service.clock().Now() + timeout);
+  ASSIGN_OR_RETURN(const v1::ClassifyRequest envelope, EnvelopeOf(*request));
+  ASSIGN_OR_RETURN(call.model, service.Find(envelope, call.caller));
+  call.is_routed = LeavesTheVersionOpen(envelope);
+  ASSIGN_OR_RETURN(InferPlan plan, PlanInfer(*std::move(request), call.model->manifest.config().classes()));
+  RETURN_IF_ERROR(CheckSize(service, call, plan.parts));
+  return plan;
+}
+
+// The context of one picture of the call.
+CallContext PartOf(const CallContext& call, const Gathering& gathering, size_t part) {
+  return {.caller = call.caller,
+          .peer = call.peer,
+          .method = call.method,
+          .deadline = call.deadline,
+          .cancelled = call.cancelled,
+          .abandoned = gathering.abandoned(),
+          .trace = call.trace,
+          .model = call.model,
+          .is_routed = call.is_routed,
+          .planned = call.planned,
+          .room = gathering.room(part)};
+}
+
+// Takes the answer of one part. As small as it is, it needs no memory of its own.
+ClassifyService::Done TakerOf(const std::shared_ptr<Gathering>& gathering, size_t part) {
+  const std::shared_ptr<const Gathering::Part> taken(gathering, &gathering->part(part));
+  return [taken](absl::StatusOr<v1::ClassifyResponse> answer) { taken->gathering->Take(*taken, std::move(answer)); };
+}
+
+}  // namespace
+
+void Infer(ClassifyService& service, absl::StatusOr<inference::ModelInferRequest> request, CallContext call,
+           InferDone done) {
+  absl::StatusOr<InferPlan> plan = OrOutOfMemory([&] { return Prepare(service, std::move(request), call); });
+  std::shared_ptr<Gathering> gathering;
+  const absl::Status gathers = OrOutOfMemory([&] {
+    gathering = plan.ok() ? std::make_shared<Gathering>(plan->id, std::move(plan->outputs), plan->parts.size())
+                          : std::make_shared<Gathering>("", std::vector<OutputWish>(), 1);
+    return absl::OkStatus();
+  });
+  if (!gathers.ok()) {
+    service.ledger().Accept();
+    return done(gathers, {.requests = 1});
+  }
+  gathering->SetDone(std::move(done));
+  // Counted and logged as every other refusal.
+  if (!plan.ok()) return service.Classify(plan.status(), std::move(call), TakerOf(gathering, 0));
+  for (size_t part = 0; part < plan->parts.size(); ++part) {
+    CallContext context;
+    context.method = call.method;
+    absl::StatusOr<v1::ClassifyRequest> picture = OrOutOfMemory([&]() -> absl::StatusOr<v1::ClassifyRequest> {
+      context = PartOf(call, *gathering, part);
+      return std::move(plan->parts[part]);
+    });
+    service.Classify(std::move(picture), std::move(context), TakerOf(gathering, part));
+  }
+}
+
+}  // namespace vitrine

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_SERVER_WIRE_OIP_INFER_H_
+#define VITRINE_SERVER_WIRE_OIP_INFER_H_
+
+#include <memory>
+#include <vector>
+
+#include "absl/functional/any_invocable.h"
+#include "absl/status/statusor.h"
+#include "inference/grpc_service.pb.h"
+#include "server/serve/request/classify_service.h"
+#include "server/serve/scheduling/answer_budget.h"
+
+namespace vitrine {
+
+// What whoever hands an answer to the transport keeps until the client has taken it.
+struct InferHeld {
+  int requests = 0;  // that the service has counted as accepted: to be counted as answered
+  // In the budget of answers, one for each accepted picture.
+  std::vector<std::shared_ptr<AnswerReservation>> rooms = {};
+};
+
+// The answer or refusal.
+using InferDone = absl::AnyInvocable<void(absl::StatusOr<inference::ModelInferResponse>, InferHeld)>;
+
+// Carries a ModelInfer request through the service: each picture of it becomes one request, which is admitted, batched
+// with everybody's and counted as every other. All of them are answered by one version. The first refusal is the
+// answer to the whole; the rest is dropped and counted as ABORTED. A batch that no idle server would admit (see
+// batch_limits.h) is refused as one request. Calls `done` exactly once: on this thread, or later on an executor's. A
+// message that could not be parsed passes here with its status. Never throws; nor may `done`.
+void Infer(ClassifyService& service, absl::StatusOr<inference::ModelInferRequest> request, CallContext call,
+           InferDone done);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_SERVER_WIRE_OIP_INFER_H_

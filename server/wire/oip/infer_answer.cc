@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/wire/oip/infer_answer.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "base/status_macros.h"
+
+namespace vitrine {
+namespace {
+
+using inference::ModelInferResponse;
+
+// An element of BYTES: its length as four little-endian bytes, then itself.
+void AppendElement(std::string_view element, std::string& raw) {
+  const auto length = static_cast<uint32_t>(element.size());
+  for (int shift = 0; shift < 32; shift += 8) raw.push_back(static_cast<char>(length >> shift));
+  raw.append(element);
+}
+
+float ValueOf(const v1::Prediction& prediction, const std::string& output) {
+  return output == kLogits ? prediction.logit() : prediction.probability();
+}
+
+// [classes] in the order of the classes. Every class is among the predictions.
+void AppendNumbers(const v1::ClassifyResponse& part, const std::string& output, std::string& raw) {
+  const size_t begin = raw.size();
+  raw.resize(begin + part.predictions_size() * sizeof(float));
+  for (const v1::Prediction& prediction : part.predictions()) {
+    const float value = ValueOf(prediction, output);
+    std::memcpy(raw.data() + begin + prediction.index() * sizeof(float), &value, sizeof(float));
+  }
+}
+
+// The first `best` predictions, which come by falling value.
+void AppendTexts(const v1::ClassifyResponse& part, const std::string& output, int best, std::string& raw) {
+  for (int i = 0; i < best; ++i) {
+    const v1::Prediction& prediction = part.predictions(i);
+    std::string text = absl::StrFormat("%f:%d", ValueOf(prediction, output), prediction.index());
+    if (!prediction.label().empty()) absl::StrAppend(&text, ":", prediction.label());
+    AppendElement(text, raw);
+  }
+}
+
+// [rows, columns] of each part's one map.
+absl::Status AppendAttention(const std::vector<v1::ClassifyResponse>& parts,
+                             ModelInferResponse::InferOutputTensor& tensor, std::string& raw) {
+  const v1::AttentionMap& first = parts.front().attention(0);
+  for (const v1::ClassifyResponse& part : parts) {
+    const v1::AttentionMap& map = part.attention(0);
+    if (map.rows() != first.rows() || map.columns() != first.columns()) {
+      return absl::InvalidArgumentError(absl::StrCat("the attention maps of the batch have different sizes (",
+                                                     first.rows(), " x ", first.columns(), ", ", map.rows(), " x ",
+                                                     map.columns(),
+                                                     "), which is no tensor; send pictures of one size, or one "
+                                                     "picture in a request"));
+    }
+    raw.append(map.values());
+  }
+  tensor.set_datatype("FP32");
+  tensor.add_shape(first.rows());
+  tensor.add_shape(first.columns());
+  return absl::OkStatus();
+}
+
+void AppendPredictions(const OutputWish& output, const std::vector<v1::ClassifyResponse>& parts,
+                       ModelInferResponse::InferOutputTensor& tensor, std::string& raw) {
+  const bool is_text = output.classification > 0;
+  tensor.set_datatype(is_text ? "BYTES" : "FP32");
+  tensor.add_shape(is_text ? output.classification : parts.front().predictions_size());
+  for (const v1::ClassifyResponse& part : parts) {
+    if (is_text) {
+      AppendTexts(part, output.name, output.classification, raw);
+    } else {
+      AppendNumbers(part, output.name, raw);
+    }
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<ModelInferResponse> MakeInferResponse(const std::string& id, const std::vector<OutputWish>& outputs,
+                                                     const std::vector<v1::ClassifyResponse>& parts) {
+  ModelInferResponse response;
+  response.set_model_name(parts.front().served_by().model());
+  response.set_model_version(absl::StrCat(parts.front().served_by().version()));
+  response.set_id(id);
+  for (const OutputWish& output : outputs) {
+    auto& tensor = *response.add_outputs();
+    std::string& raw = *response.add_raw_output_contents();
+    tensor.set_name(output.name);
+    tensor.add_shape(static_cast<int64_t>(parts.size()));
+    if (output.name == kAttention) {
+      RETURN_IF_ERROR(AppendAttention(parts, tensor, raw));
+    } else {
+      AppendPredictions(output, parts, tensor, raw);
+    }
+  }
+  return response;
+}
+
+}  // namespace vitrine

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/wire/oip/infer_plan.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "server/wire/oip/parameters.h"
+#include "server/wire/oip/split_input.h"
+#include "vitrine/v1/attention.pb.h"
+
+namespace vitrine {
+namespace {
+
+using inference::ModelInferRequest;
+using OutputTensor = ModelInferRequest::InferRequestedOutputTensor;
+
+constexpr int kMaxOutputs = 8;
+constexpr absl::Duration kMaxTimeout = absl::Hours(1);
+
+bool IsNumber(const std::string& text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
+absl::Status SetPriority(const ModelInferRequest& from, v1::ClassifyRequest& request) {
+  ASSIGN_OR_RETURN(const std::optional<int64_t> said, WholeNumber(from.parameters(), "priority"));
+  constexpr v1::Priority kLevels[kPriorityLevels + 1] = {v1::NORMAL, v1::HIGH, v1::NORMAL, v1::LOW};
+  const int64_t level = said.value_or(0);
+  if (level < 0 || level > kPriorityLevels) {
+    return absl::InvalidArgumentError(absl::StrCat("parameter \"priority\" is ", level,
+                                                   "; it must be 1 (high), 2 (normal), 3 (low) or 0 (not said)"));
+  }
+  request.set_priority(kLevels[level]);
+  return absl::OkStatus();
+}
+
+// What is known of sequences is that there are none; clients send the words of them with every request.
+absl::Status CheckSequence(const ModelInferRequest& request) {
+  const auto found = request.parameters().find("sequence_id");
+  if (found == request.parameters().end()) return absl::OkStatus();
+  if (found->second.int64_param() == 0 && found->second.uint64_param() == 0 && found->second.string_param().empty()) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      "the request belongs to a sequence, but models here keep no state between requests");
+}
+
+absl::StatusOr<int> ClassificationOf(const OutputTensor& output, int classes) {
+  ASSIGN_OR_RETURN(const std::optional<int64_t> wanted, WholeNumber(output.parameters(), "classification"));
+  if (!wanted.has_value()) return 0;
+  if (*wanted < 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("parameter \"classification\" is ", *wanted, "; it must be 1 or more"));
+  }
+  return static_cast<int>(std::min<int64_t>(*wanted, classes));
+}
+
+absl::StatusOr<v1::AttentionRequest> AttentionOf(const OutputTensor& output) {
+  RETURN_IF_ERROR(CheckNames(output.parameters(), "output \"attention\"", {"kind", "layer", "head"}));
+  v1::AttentionRequest wish;
+  ASSIGN_OR_RETURN(const std::optional<std::string> name, Text(output.parameters(), "kind"));
+  v1::AttentionKind kind = v1::ATTENTION_KIND_UNSPECIFIED;
+  if (!name.has_value() || !v1::AttentionKind_Parse(*name, &kind) || kind == v1::ATTENTION_KIND_UNSPECIFIED) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("output \"attention\" needs the parameter kind: a kind of map by its name, for instance ROLLOUT",
+                     name.has_value() ? absl::StrCat("; it is \"", Shown(*name), "\"") : ""));
+  }
+  wish.set_kind(kind);
+  wish.set_encoding(v1::FLOAT32);
+  for (const auto& [parameter, field] :
+       {std::pair("layer", wish.mutable_layers()), std::pair("head", wish.mutable_heads())}) {
+    ASSIGN_OR_RETURN(const std::optional<int64_t> number, WholeNumber(output.parameters(), parameter));
+    if (!number.has_value()) continue;
+    if (*number < INT32_MIN || *number > INT32_MAX) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("parameter \"", parameter, "\" is ", *number, "; no model has that"));
+    }
+    field->Add(static_cast<int32_t>(*number));
+  }
+  return wish;
+}
+
+// Adds one output to the plan and what it takes to `base`; top_k becomes what the largest output needs.
+absl::Status AddOutput(const OutputTensor& output, int classes, int& top_k, v1::ClassifyRequest& base,
+                       InferPlan& plan) {
+  if (std::any_of(plan.outputs.begin(), plan.outputs.end(),
+                  [&](const auto& each) { return each.name == output.name(); })) {
+    return absl::InvalidArgumentError(absl::StrCat("output \"", Shown(output.name()), "\" is asked for twice"));
+  }
+  if (output.name() == kAttention) {
+    ASSIGN_OR_RETURN(*base.add_attention(), AttentionOf(output));
+    base.set_max_attention_bytes(int64_t{16} << 20);
+    plan.outputs.push_back({.name = kAttention});
+    return absl::OkStatus();
+  }
+  if (output.name() != kProbabilities && output.name() != kLogits) {
+    return absl::InvalidArgumentError(absl::StrCat("output \"", Shown(output.name()), "\" is not known; there are \"",
+                                                   kProbabilities, "\", \"", kLogits, "\" and \"", kAttention, "\""));
+  }
+  RETURN_IF_ERROR(CheckNames(output.parameters(), absl::StrCat("output \"", output.name(), "\""),
+                             {"classification", "binary_data"}));
+  ASSIGN_OR_RETURN(const int best, ClassificationOf(output, classes));
+  top_k = std::max(top_k, best == 0 ? classes : best);
+  plan.outputs.push_back({.name = output.name(), .classification = best});
+  return absl::OkStatus();
+}
+
+absl::Status AddOutputs(ModelInferRequest& request, int classes, v1::ClassifyRequest& base, InferPlan& plan) {
+  if (request.outputs_size() > kMaxOutputs) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the request asks for ", request.outputs_size(), " outputs; at most ", kMaxOutputs, " at a time"));
+  }
+  if (request.outputs().empty()) {
+    for (const char* name : {kProbabilities, kLogits}) request.add_outputs()->set_name(name);
+  }
+  int top_k = 0;
+  for (const OutputTensor& output : request.outputs()) {
+    RETURN_IF_ERROR(AddOutput(output, classes, top_k, base, plan));
+  }
+  if (top_k > 0) {
+    base.set_top_k(top_k);
+  } else {
+    base.set_omit_predictions(true);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<v1::ClassifyRequest> AddressOf(const std::string& model, const std::string& version) {
+  v1::ClassifyRequest request;
+  request.set_model(model);
+  if (version.empty()) return request;
+  int64_t number = 0;
+  if (!IsNumber(version)) {
+    request.set_version_label(version);
+  } else if (absl::SimpleAtoi(version, &number) && number > 0) {
+    request.set_version(number);
+  } else {
+    return absl::InvalidArgumentError(absl::StrCat("the version is ", Shown(version), "; versions are counted from 1"));
+  }
+  return request;
+}
+
+absl::StatusOr<v1::ClassifyRequest> EnvelopeOf(const ModelInferRequest& request) {
+  RETURN_IF_ERROR(CheckNames(request.parameters(), "the request",
+                             {"priority", "timeout", "sequence_id", "sequence_start", "sequence_end",
+                              "binary_data_output", "triton_enable_empty_final_response"}));
+  RETURN_IF_ERROR(CheckSequence(request));
+  ASSIGN_OR_RETURN(v1::ClassifyRequest envelope, AddressOf(request.model_name(), request.model_version()));
+  envelope.set_request_id(request.id());
+  RETURN_IF_ERROR(SetPriority(request, envelope));
+  return envelope;
+}
+
+absl::StatusOr<absl::Duration> TimeoutOf(const ModelInferRequest& request) {
+  ASSIGN_OR_RETURN(const std::optional<int64_t> microseconds, WholeNumber(request.parameters(), "timeout"));
+  if (microseconds.value_or(0) == 0) return absl::InfiniteDuration();
+  if (*microseconds < 0 || *microseconds > absl::ToInt64Microseconds(kMaxTimeout)) {
+    return absl::InvalidArgumentError(absl::StrCat("parameter \"timeout\" is ", *microseconds,
+                                                   " microseconds; it must be 1 to ",
+                                                   absl::ToInt64Microseconds(kMaxTimeout), ", or 0 for none"));
+  }
+  return absl::Microseconds(*microseconds);
+}
+
+absl::StatusOr<InferPlan> PlanInfer(ModelInferRequest request, int classes) {
+  InferPlan plan;
+  plan.id = request.id();
+  ASSIGN_OR_RETURN(v1::ClassifyRequest base, EnvelopeOf(request));
+  RETURN_IF_ERROR(AddOutputs(request, classes, base, plan));
+  ASSIGN_OR_RETURN(plan.parts, SplitInput(request));
+  for (v1::ClassifyRequest& part : plan.parts) part.MergeFrom(base);
+  return plan;
+}
+
+}  // namespace vitrine

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_SERVER_WIRE_OIP_INFER_PLAN_H_
+#define VITRINE_SERVER_WIRE_OIP_INFER_PLAN_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "inference/grpc_service.pb.h"
+#include "vitrine/v1/classifier.pb.h"
+
+namespace vitrine {
+
+// Outputs by name.
+inline constexpr char kProbabilities[] = "probabilities";  // softmax over all classes
+inline constexpr char kLogits[] = "logits";                // before the softmax
+inline constexpr char kAttention[] = "attention";          // one attention map; only when asked for
+
+// Priorities as numbers: the smaller is served first.
+inline constexpr int kPriorityLevels = 3;
+inline constexpr int kDefaultPriorityLevel = 2;
+
+// One output that was asked for.
+struct OutputWish {
+  std::string name;
+  // How many of the best classes to return as "value:index:label" texts; 0 for the numbers themselves.
+  int classification = 0;
+};
+
+// A ModelInfer request as requests of ours, each of one picture.
+struct InferPlan {
+  std::string id;                          // the caller's
+  std::vector<v1::ClassifyRequest> parts;  // per element of the batch; what to compute of each
+  std::vector<OutputWish> outputs;         // at least one
+};
+
+// A request for that model and no picture. `version` is a number or a label; empty for the version that serves.
+absl::StatusOr<v1::ClassifyRequest> AddressOf(const std::string& model, const std::string& version);
+
+// What of a request says where it goes and when: model, version or label, id, priority; no picture. INVALID_ARGUMENT
+// for parameters that are not known.
+absl::StatusOr<v1::ClassifyRequest> EnvelopeOf(const inference::ModelInferRequest& request);
+
+// How long the request may take, from its parameter timeout (microseconds); infinite without one.
+absl::StatusOr<absl::Duration> TimeoutOf(const inference::ModelInferRequest& request);
+
+// The whole of it, for a model with so many classes. INVALID_ARGUMENT or UNIMPLEMENTED with the fault and the way out.
+absl::StatusOr<InferPlan> PlanInfer(inference::ModelInferRequest request, int classes);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_SERVER_WIRE_OIP_INFER_PLAN_H_

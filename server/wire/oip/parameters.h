@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_SERVER_WIRE_OIP_PARAMETERS_H_
+#define VITRINE_SERVER_WIRE_OIP_PARAMETERS_H_
+
+#include <google/protobuf/map.h>
+
+#include <cstdint>
+#include <initializer_list>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "inference/grpc_service.pb.h"
+
+namespace vitrine {
+
+// The settings of a request, an input or an output of the Open Inference Protocol. Each returns nothing where the
+// setting is absent, and INVALID_ARGUMENT where it is of another type.
+using InferParameters = google::protobuf::Map<std::string, inference::InferParameter>;
+
+absl::StatusOr<std::optional<int64_t>> WholeNumber(const InferParameters& parameters, const std::string& name);
+absl::StatusOr<std::optional<bool>> Truth(const InferParameters& parameters, const std::string& name);
+absl::StatusOr<std::optional<std::string>> Text(const InferParameters& parameters, const std::string& name);
+
+// INVALID_ARGUMENT for a name that is not among `known`; UNIMPLEMENTED for one of shared memory. `whose` begins the
+// sentence: "the request", "input \"image\"".
+absl::Status CheckNames(const InferParameters& parameters, std::string_view whose,
+                        std::initializer_list<std::string_view> known);
+
+// A name from a request, fit for a sentence: cut to 64 bytes.
+std::string Shown(std::string_view text);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_SERVER_WIRE_OIP_PARAMETERS_H_

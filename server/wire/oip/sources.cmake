@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: Apache-2.0
+# The Open Inference Protocol, over gRPC and HTTP.
+list(APPEND server_sources
+  wire/oip/batch_limits.cc
+  wire/oip/describe.cc
+  wire/oip/http_body.cc
+  wire/oip/http_front.cc
+  wire/oip/infer.cc
+  wire/oip/infer_answer.cc
+  wire/oip/infer_call.cc
+  wire/oip/infer_plan.cc
+  wire/oip/json_document.cc
+  wire/oip/message_json.cc
+  wire/oip/parameters.cc
+  wire/oip/service_calls.cc
+  wire/oip/split_input.cc
+  wire/oip/stream_infer_call.cc)

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/wire/oip/split_input.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/status_macros.h"
+#include "server/wire/oip/parameters.h"
+
+namespace vitrine {
+namespace {
+
+using inference::InferTensorContents;
+using InputTensor = inference::ModelInferRequest::InferInputTensor;
+
+constexpr int64_t kMaxSide = 8192;
+constexpr size_t kLengthBytes = 4;
+
+absl::Status RefuseInput(std::string_view what) {
+  return absl::InvalidArgumentError(absl::StrCat("input \"", kInputName, "\" ", std::string(what)));
+}
+
+std::string ShapeText(const InputTensor& input) {
+  constexpr int kShownDims = 8;
+  const auto end = input.shape().begin() + std::min(kShownDims, input.shape_size());
+  return absl::StrCat("[", absl::StrJoin(input.shape().begin(), end, ", "),
+                      input.shape_size() > kShownDims ? ", ...]" : "]");
+}
+
+// The first dimension.
+absl::StatusOr<int64_t> BatchOf(const InputTensor& input) {
+  const int64_t batch = input.shape_size() == 0 ? 0 : input.shape(0);
+  if (batch >= 1 && batch <= kMaxBatch) return batch;
+  return RefuseInput(absl::StrCat("has the shape ", ShapeText(input),
+                                  "; its first dimension counts the pictures, 1 to ", kMaxBatch, " in a request"));
+}
+
+uint32_t LengthAt(std::string_view bytes) {
+  const auto at = [&](int i) { return uint32_t{static_cast<uint8_t>(bytes[i])}; };
+  return at(0) | at(1) << 8 | at(2) << 16 | at(3) << 24;
+}
+
+// Elements that each follow their length.
+absl::StatusOr<std::vector<std::string>> CutElements(std::string_view raw, int64_t batch) {
+  std::vector<std::string> elements;
+  for (int64_t i = 0; i < batch; ++i) {
+    if (raw.size() < kLengthBytes || raw.size() - kLengthBytes < LengthAt(raw)) {
+      return RefuseInput(absl::StrCat("ends within element ", i, " of ", batch,
+                                      "; each element follows its length as four little-endian bytes"));
+    }
+    const size_t length = LengthAt(raw);
+    elements.emplace_back(raw.substr(kLengthBytes, length));
+    raw.remove_prefix(kLengthBytes + length);
+  }
+  if (raw.empty()) return elements;
+  return RefuseInput(absl::StrCat("has ", raw.size(), " bytes after its last element"));
+}
+
+absl::StatusOr<std::vector<std::string>> ElementsOf(InputTensor& input, const std::string* raw, int64_t batch) {
+  if (raw != nullptr) return CutElements(*raw, batch);
+  auto& contents = *input.mutable_contents()->mutable_bytes_contents();
+  if (contents.size() != batch) {
+    return RefuseInput(absl::StrCat("has ", contents.size(), " bytes_contents, but its shape says ", batch));
+  }
+  std::vector<std::string> elements;
+  for (std::string& element : contents) elements.push_back(std::move(element));
+  return elements;
+}
+
+absl::StatusOr<std::vector<v1::ClassifyRequest>> SplitFiles(InputTensor& input, const std::string* raw) {
+  ASSIGN_OR_RETURN(const int64_t batch, BatchOf(input));
+  if (input.shape_size() > 2 || (input.shape_size() == 2 && input.shape(1) != 1)) {
+    return RefuseInput(absl::StrCat("has the shape ", ShapeText(input), "; of BYTES it must be [n] or [n, 1]"));
+  }
+  ASSIGN_OR_RETURN(const auto content_type, Text(input.parameters(), "content_type"));
+  if (content_type.has_value() && *content_type != "base64") {
+    return RefuseInput(absl::StrCat("has the content_type \"", Shown(*content_type), "\"; only \"base64\" is known"));
+  }
+  ASSIGN_OR_RETURN(std::vector<std::string> elements, ElementsOf(input, raw, batch));
+  std::vector<v1::ClassifyRequest> parts(elements.size());
+  for (size_t i = 0; i < parts.size(); ++i) {
+    if (!content_type.has_value()) {
+      parts[i].set_image(std::move(elements[i]));
+    } else if (!absl::Base64Unescape(elements[i], parts[i].mutable_image())) {
+      return RefuseInput(absl::StrCat("is no base64 in element ", i));
+    }
+  }
+  return parts;
+}
+
+bool IsChannels(int64_t dimension) {
+  return dimension == 1 || dimension == 3;
+}
+
+absl::StatusOr<v1::RawTensor::Layout> LayoutOf(const InputTensor& input) {
+  ASSIGN_OR_RETURN(const auto layout, Text(input.parameters(), "layout"));
+  if (layout == "NHWC") return v1::RawTensor::HWC;
+  if (layout == "NCHW") return v1::RawTensor::CHW;
+  if (layout.has_value())
+    return RefuseInput(absl::StrCat("has the layout \"", Shown(*layout), "\"; NHWC and NCHW are known"));
+  const bool last = IsChannels(input.shape(3));
+  const bool first = IsChannels(input.shape(1));
+  if (last != first) return last ? v1::RawTensor::HWC : v1::RawTensor::CHW;
+  return RefuseInput(
+      absl::StrCat("has the shape ", ShapeText(input), ", ",
+                   last ? "which can be read both ways; say which with the parameter layout (NHWC or NCHW)"
+                        : "but neither [n, H, W, C] nor [n, C, H, W] with 1 or 3 channels"));
+}
+
+// One picture's tensor, but for its data.
+absl::StatusOr<v1::RawTensor> FormOf(const InputTensor& input) {
+  const bool is_float = input.datatype() == "FP32";
+  if (input.shape_size() != 4) {
+    return RefuseInput(absl::StrCat("has the shape ", ShapeText(input), "; of ", input.datatype(),
+                                    " it must be [n, H, W, C] or [n, C, H, W]"));
+  }
+  if (std::any_of(input.shape().begin() + 1, input.shape().end(), [](int64_t n) { return n < 1 || n > kMaxSide; })) {
+    return RefuseInput(absl::StrCat("has the shape ", ShapeText(input), "; each side must be 1 to ", kMaxSide));
+  }
+  ASSIGN_OR_RETURN(const auto normalized, Truth(input.parameters(), "normalized"));
+  if (normalized.value_or(false) && !is_float) return RefuseInput("is normalized, but not FP32");
+  v1::RawTensor form;
+  ASSIGN_OR_RETURN(const v1::RawTensor::Layout layout, LayoutOf(input));
+  const bool chw = layout == v1::RawTensor::CHW;
+  form.set_layout(layout);
+  form.set_data_type(is_float ? v1::RawTensor::DATA_FLOAT32 : v1::RawTensor::DATA_UINT8);
+  form.set_normalized(normalized.value_or(false));
+  form.set_height(static_cast<int32_t>(input.shape(chw ? 2 : 1)));
+  form.set_width(static_cast<int32_t>(input.shape(chw ? 3 : 2)));
+  form.set_channels(static_cast<int32_t>(input.shape(chw ? 1 : 3)));
+  return form;
+}
+
+// Typed values as they would lie in raw_input_contents.
+absl::StatusOr<std::string> PackContents(const InputTensor& input) {
+  const InferTensorContents& contents = input.contents();
+  std::string packed;
+  if (input.datatype() == "FP32") {
+    const auto* bytes = reinterpret_cast<const char*>(contents.fp32_contents().data());
+    packed.assign(bytes, contents.fp32_contents_size() * sizeof(float));  // null where there are none, so no memcpy
+    return packed;
+  }
+  packed.reserve(contents.uint_contents_size());
+  for (const uint32_t value : contents.uint_contents()) {
+    if (value > 255) return RefuseInput(absl::StrCat("holds ", value, ", which is no UINT8"));
+    packed.push_back(static_cast<char>(value));
+  }
+  return packed;
+}
+
+absl::StatusOr<std::vector<v1::ClassifyRequest>> SplitTensor(InputTensor& input, std::string* raw) {
+  ASSIGN_OR_RETURN(const int64_t batch, BatchOf(input));
+  ASSIGN_OR_RETURN(const v1::RawTensor form, FormOf(input));
+  std::string values;
+  if (raw != nullptr) {
+    values = std::move(*raw);
+  } else {
+    ASSIGN_OR_RETURN(values, PackContents(input));
+  }
+  const int64_t value_bytes = form.data_type() == v1::RawTensor::DATA_FLOAT32 ? 4 : 1;
+  const int64_t each = int64_t{form.height()} * form.width() * form.channels() * value_bytes;
+  if (static_cast<int64_t>(values.size()) != batch * each) {
+    return RefuseInput(absl::StrCat("has ", values.size() / value_bytes, " values (", values.size(),
+                                    " bytes), but its shape ", ShapeText(input), " of ", input.datatype(), " needs ",
+                                    batch * each, " bytes"));
+  }
+  std::vector<v1::ClassifyRequest> parts(batch);
+  for (int64_t i = 0; i < batch; ++i) {
+    *parts[i].mutable_tensor() = form;
+    if (batch > 1) parts[i].mutable_tensor()->set_data(values.substr(i * each, each));
+  }
+  if (batch == 1) parts[0].mutable_tensor()->set_data(std::move(values));
+  return parts;
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<v1::ClassifyRequest>> SplitInput(inference::ModelInferRequest& request) {
+  if (request.inputs_size() != 1 || request.inputs(0).name() != kInputName) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the request has ", request.inputs_size(), " inputs",
+        request.inputs_size() == 0 ? "" : absl::StrCat(", the first \"", Shown(request.inputs(0).name()), "\""),
+        "; it must have one, \"", kInputName, "\""));
+  }
+  InputTensor& input = *request.mutable_inputs(0);
+  // KServe's client says binary_data_size over gRPC too, where each value of raw_input_contents knows its size.
+  RETURN_IF_ERROR(CheckNames(input.parameters(), absl::StrCat("input \"", kInputName, "\""),
+                             {"content_type", "layout", "normalized", "binary_data_size"}));
+  if (request.raw_input_contents_size() > 1 || (request.raw_input_contents_size() == 1 && input.has_contents())) {
+    return RefuseInput("has its values twice; give raw_input_contents once, or contents");
+  }
+  std::string* raw = request.raw_input_contents_size() == 1 ? request.mutable_raw_input_contents(0) : nullptr;
+  if (input.datatype() == "BYTES") return SplitFiles(input, raw);
+  if (input.datatype() == "UINT8" || input.datatype() == "FP32") return SplitTensor(input, raw);
+  return RefuseInput(
+      absl::StrCat("has the datatype \"", Shown(input.datatype()), "\"; it must be BYTES, UINT8 or FP32"));
+}
+
+}  // namespace vitrine

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_SERVER_WIRE_RPC_CALL_QUEUE_H_
+#define VITRINE_SERVER_WIRE_RPC_CALL_QUEUE_H_
+
+#include <grpcpp/completion_queue.h>
+
+#include <memory>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "base/mutex.h"
+#include "server/wire/rpc/completion_tag.h"
+
+namespace vitrine {
+
+struct CallParts;
+
+// One completion queue and the thread that runs its events. Thread-safe but for Start and Close, which one owner calls,
+// and Renew.
+class CallQueue {
+ public:
+  explicit CallQueue(std::unique_ptr<grpc::ServerCompletionQueue> queue);
+  ~CallQueue();
+
+  // Starts the thread. Requires that the server is built.
+  void Start();
+
+  // Runs `post`, which asks gRPC for one more call, unless posting has stopped; then returns false. gRPC aborts the
+  // process when a call is asked for on a queue that has been shut down, which is why every Request* passes here.
+  bool Post(absl::FunctionRef<void(grpc::ServerCompletionQueue*)> post);
+
+  // Makes a call of one kind and posts it.
+  using Ask = void (*)(CallParts& parts, CallQueue& queue);
+  // Asks for the call that takes the place of one that has come; if there is no memory for it, again until there is.
+  // Never throws. On the queue's thread.
+  void Renew(Ask ask, CallParts& parts);
+
+  // Stops posting, shuts the queue down, runs what is left and joins the thread. Requires that the server is shut down
+  // and that nobody starts another operation on this queue.
+  void Close();
+
+ private:
+  // A kind of call of which fewer are posted than should be.
+  struct Owed {
+    Ask ask;
+    CallParts* parts;
+    int calls;
+  };
+
+  void Run();
+  // The next event; pays what is owed while it waits. False once the queue is shut down and empty.
+  bool Next(void** tag, bool* ok);
+  void PayOne();
+
+  const std::unique_ptr<grpc::ServerCompletionQueue> queue_;
+  std::thread thread_;
+  std::vector<Owed> owed_;  // touched by the queue's thread alone; has room for every kind of call
+
+  Mutex mutex_;
+  bool posting_ ABSL_GUARDED_BY(mutex_) = true;
+};
+
+}  // namespace vitrine
+
+#endif  // VITRINE_SERVER_WIRE_RPC_CALL_QUEUE_H_

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_SERVER_WIRE_RPC_CALLS_H_
+#define VITRINE_SERVER_WIRE_RPC_CALLS_H_
+
+#include <grpcpp/server_context.h>
+
+#include <atomic>
+
+#include "absl/time/time.h"
+#include "grpc/health/v1/health.grpc.pb.h"
+#include "server/identity/identity.h"
+#include "server/models/registry/registry.h"
+#include "server/serve/request/classify_service.h"
+#include "server/wire/rpc/call_queue.h"
+#include "server/wire/rpc/health.h"
+#include "server/wire/rpc/long_calls.h"
+#include "server/wire/rpc/oip_rpc.h"
+#include "vitrine/v1/classifier.grpc.pb.h"
+#include "vitrine/v1/registry.grpc.pb.h"
+
+namespace vitrine {
+
+// Every method is raw: the bytes are read here (wire.h), so that a malformed message is refused with a sentence
+// (in-band for a stream), a compressed one is unfolded within the limits, and answers are serialised by the executor's
+// thread. Reflection still sees the types.
+using ClassifierRpc =
+    v1::Classifier::WithRawMethod_Classify<v1::Classifier::WithRawMethod_ClassifyStream<v1::Classifier::Service>>;
+using RegistryRpc = v1::Registry::WithRawMethod_ListModels<
+    v1::Registry::WithRawMethod_GetModel<v1::Registry::WithRawMethod_WatchModels<v1::Registry::Service>>>;
+using HealthService = grpc::health::v1::Health;
+using HealthRpc = HealthService::WithRawMethod_Check<HealthService::WithRawMethod_Watch<HealthService::Service>>;
+
+// What every call works with. Outlives the calls.
+struct CallParts {
+  CallParts(ClassifyService& service, Registry& registry, const Identity& identity, Health& health,
+            int64_t max_message_bytes)
+      : service(service),
+        registry(registry),
+        identity(identity),
+        health(health),
+        max_message_bytes(max_message_bytes) {}
+
+  ClassifierRpc classifier_rpc;
+  RegistryRpc registry_rpc;
+  HealthRpc health_rpc;
+  OipRpc oip_rpc;
+  ClassifyService& service;
+  Registry& registry;
+  const Identity& identity;
+  Health& health;
+  const int64_t max_message_bytes;  // of a message that came compressed; the transport holds the others to it
+  LongCalls streams;                // that carry requests
+  LongCalls watches;
+  std::atomic<int> live = 0;  // calls posted or running
+};
+
+// Counts a call while it exists. A queue may be shut down only after the last is gone.
+class LiveCall {
+ public:
+  explicit LiveCall(CallParts& parts) : live_(parts.live) { live_.fetch_add(1, std::memory_order_relaxed); }
+  ~LiveCall() {
+    if (live_.fetch_sub(1, std::memory_order_acq_rel) == 1) live_.notify_all();
+  }
+  LiveCall(const LiveCall&) = delete;
+  LiveCall& operator=(const LiveCall&) = delete;
+
+ private:
+  std::atomic<int>& live_;
+};
+
+// Blocks until no call is left. Requires that the server is shut down.
+inline void WaitForCalls(CallParts& parts) {
+  for (int left = parts.live.load(); left != 0; left = parts.live.load()) parts.live.wait(left);
+}
+
+// Each asks gRPC for one call of its kind on this queue; when one comes it asks for the next and serves it. The call
+// owns itself and is gone when every operation of it has come back.
+void PostClassify(CallParts& parts, CallQueue& queue);
+void PostClassifyStream(CallParts& parts, CallQueue& queue);
+// One of each method of the service.
+void PostRegistryCalls(CallParts& parts, CallQueue& queue);
+void PostHealthCalls(CallParts& parts, CallQueue& queue);
+
+// The one check in front of every call: see Identity::Authorize. Interceptors of gRPC C++ cannot reject, so it stands
+// in the calls themselves, before they look at their messages.
+absl::StatusOr<Caller> Authorize(const CallParts& parts, RpcName rpc, const grpc::ServerContextBase& context);
+
+// The deadline of a call, which is wall-clock time, on a clock that never jumps.
+absl::Time DeadlineOf(const grpc::ServerContext& context, const Clock& clock);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_SERVER_WIRE_RPC_CALLS_H_

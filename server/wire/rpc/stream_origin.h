@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_SERVER_WIRE_RPC_STREAM_ORIGIN_H_
+#define VITRINE_SERVER_WIRE_RPC_STREAM_ORIGIN_H_
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "server/wire/rpc/calls.h"
+
+namespace vitrine {
+
+// What the call of a stream says once, for all requests on it. Constant after Open; thread-compatible.
+class StreamOrigin {
+ public:
+  // Reads the call that has come, and lists it among the streams if its caller may make it. `parts` and `context`
+  // outlive the origin. What Authorize refuses, or RESOURCE_EXHAUSTED; the stream is to end with it.
+  absl::Status Open(CallParts& parts, RpcName rpc, const grpc::ServerContext& context,
+                    const std::shared_ptr<LongCall>& call);
+
+  // Puts the stream's peer and trace into the context of one request. Throws where memory runs out.
+  void Describe(CallContext& request) const;
+  // When all of its requests need their answers.
+  absl::Time deadline() const { return deadline_; }
+  // By the credentials that came with the call, as the rules are now: a token that is taken away ends with its next
+  // request, not with the stream. Counted.
+  absl::StatusOr<Caller> Authorize() const;
+
+ private:
+  CallParts* parts_ = nullptr;
+  std::optional<RpcName> rpc_;
+  absl::Time deadline_;
+  std::optional<TraceContext> trace_;
+  Credentials credentials_;
+  std::string peer_;
+};
+
+}  // namespace vitrine
+
+#endif  // VITRINE_SERVER_WIRE_RPC_STREAM_ORIGIN_H_
