@@ -31,6 +31,7 @@ class Team {
   // joins from then on.
   int Gather(int others, absl::Duration patience);
   // One frame for each member, the leader's first, which differ in member and scratch alone. Throws what a step threw.
+  // A plan has at least one step.
   void Run(const Plan& plan, std::span<Frame> frames);
   // Ends every member's Join. Nothing else may follow.
   void Dismiss();

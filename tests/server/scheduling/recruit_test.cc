@@ -42,6 +42,11 @@ class IdleExecutors {
   std::vector<std::thread> threads_;
 };
 
+class Nothing : public engine::Step {
+ public:
+  void Run(const engine::Frame&) const override {}
+};
+
 InferenceRequest Request() {
   InferenceRequest request;
   request.model = std::make_shared<LoadedModel>();
@@ -106,7 +111,8 @@ TEST(Recruit, ARequestThatNobodyIsFreeForCallsOneBack) {
   engine::Workspace workspace;
   const engine::Kernels kernels = {};
   const engine::Picture picture = {.data = nullptr, .channels = 1, .height = 1, .width = 1};
-  const engine::Plan plan;
+  engine::Plan plan;
+  plan.steps.push_back(std::make_unique<Nothing>());
   team->Run(plan, workspace.Prepare(plan, kernels, {&picture, 1}, 0, 3));
   EXPECT_EQ(team->members(), 2) << "one is enough for one";
   while (!answered) std::this_thread::yield();
