@@ -9,6 +9,7 @@
 
 #include "base/request_size.h"
 #include "client/load/bench_command.h"
+#include "client/load/load_gates.h"
 #include "programs/client_command.h"
 #include "programs/client_options.h"
 #include "programs/command_line.h"
@@ -31,9 +32,18 @@ constexpr char kBenchExamples[] = R"(Examples:
     vitrine bench photos/ --rate 100 --mix "name=plain,weight=7; name=maps,attention=class"
   What really happened:
     vitrine bench --trace yesterday.csv --model xcit-n12
+  A gate for CI:
+    vitrine bench photos/ --model xcit-n12 --rate 200 --require 'p99<=50ms' --require 'errors<=0.1%'
 
-Exit code: 0 if something was measured, 1 if nothing was (no server, no answer, no rate that meets the goal, a search that
-could not be finished), 2 for a wrong command line, 130 after Ctrl-C.)";
+Gates of --require are a measure, one of >=, >, <=, <, and a bound; in quotes, as a shell takes a bare > for a file:
+  p50, p90, p95, p99, p99.9 (or p999), p99.99   latency of all due, as in 50ms: without an answer it is longer than any
+  rate, goodput                                 answers a second, as in 200; those within their deadline
+  good, errors, refused                         shares of all due, as in 0.01 or 1%: answered in time; without an
+                                                answer, whatever the reason; of these what the server refused
+With --find-max they are about the highest rate that meets the goal, and rate is that rate.
+
+Exit code: 0 if something was measured and every gate met, 1 if not (no server, no answer, no rate that meets the goal,
+a search that could not be finished, a gate that was missed), 2 for a wrong command line, 130 after Ctrl-C.)";
 
 constexpr int kExitInterrupted = 130;                    // 128 + SIGINT, as shells have it
 constexpr int64_t kMostBytes = kMaxRequestBytes - 4096;  // a picture is not all of a request
@@ -204,6 +214,9 @@ void AddMeasurement(CLI::App& app, BenchCommand& command) {
   app.add_option("--server-pid", command.load.server_process, "a process here whose processor time is reported")
       ->check(CLI::PositiveNumber.description(""))
       ->type_name("PID");
+  AddRequireOption(app, command.gates, LoadGateMeasures(),
+                   "a bound on what is measured, as in 'p99<=50ms' (below);\nmay be repeated. Where one is missed the "
+                   "exit code is 1");
   AddFormatOption(app, command.format);
   app.add_option("--out", command.out, "folder for load.html, load.json, percentiles and seconds")->type_name("DIR");
 }

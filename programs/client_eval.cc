@@ -9,6 +9,7 @@
 #include <iostream>
 
 #include "absl/strings/str_cat.h"
+#include "client/eval/eval_gates.h"
 #include "client/eval/merge.h"
 #include "client/eval/metrics.h"
 #include "client/eval/run.h"
@@ -36,10 +37,20 @@ constexpr char kEvalExamples[] = R"(Examples:
     vitrine eval --models a,b --resolutions 160,224,320 --data imagefolder:DIR --out study/
   Two evaluations of the same pictures side by side:
     vitrine eval compare results/ other-results/ --out compared.html
+  A gate for CI, which a run that is finished is held against without asking again:
+    vitrine eval --model a --data cifar:DIR --out results/ --require 'top1>=78%' --require 'nll<=0.7'
 
 The same command again continues a run that was stopped or killed.
 
-Exit code: 0 if every picture was answered, 1 if one was not (stderr says how many and why), 2 for a wrong command line.)";
+Gates of --require are a measure, one of >=, >, <=, <, and a bound; in quotes, as a shell takes a bare > for a file:
+  top1, top5, macro_precision, macro_recall, macro_f1, ece    shares, as in 0.78 or 78%
+  nll, brier                                                  numbers, as in 0.65
+
+Exit code: 0 if every picture was answered and every gate met, 1 if not (stderr says which and why), 2 for a wrong
+command line.)";
+
+constexpr char kRequireHelp[] =
+    "a bound on a score, as in 'top1>=78%' (below); may be repeated.\nWhere one is missed the exit code is 1";
 
 std::atomic<bool>& StopRequested() {
   static std::atomic<bool> stop = false;
@@ -68,18 +79,23 @@ struct MergeFlags {
   Format format = Format::kTable;
 };
 
-// Results on stdout, what is missing on stderr.
-int Conclude(const Evaluation& evaluation, const std::string& folder, Format format) {
+// Results on stdout, what is missing and which gates were missed on stderr.
+int Conclude(const Evaluation& evaluation, const std::string& folder, Format format, const std::vector<Gate>& gates) {
   const EvaluationMetrics metrics = ComputeMetrics(evaluation);
+  const std::vector<GateResult> results = JudgeEvaluation(gates, metrics);
   if (format == Format::kJson) {
-    std::cout << SummaryJson(evaluation, metrics).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)
-              << "\n";
+    nlohmann::ordered_json summary = SummaryJson(evaluation, metrics);
+    if (!results.empty()) summary["gates"] = GatesJson(results);
+    std::cout << summary.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
   } else {
-    std::cout << SummaryText(evaluation, metrics, folder);
+    std::cout << SummaryText(evaluation, metrics, folder) << GatesText(results);
   }
   std::cout << std::flush;
   for (const std::string& sentence : WhatIsMissing(evaluation, metrics)) std::cerr << "vitrine: " << sentence << "\n";
-  return metrics.ledger.complete() ? kExitSuccess : kExitFailure;
+  for (const GateResult& result : results) {
+    if (!result.passed()) std::cerr << "vitrine: " << MissInWords(result) << "\n";
+  }
+  return metrics.ledger.complete() && AllPassed(results) ? kExitSuccess : kExitFailure;
 }
 
 int Evaluate(const EvalFlags& flags) {
@@ -99,7 +115,7 @@ int Evaluate(const EvalFlags& flags) {
                                 .ask = result->stopped.ok(),
                                 .progress = &progress,
                                 .stop = &StopRequested()});
-  const int exit = Conclude(result->evaluation, flags.command.out, flags.format);
+  const int exit = Conclude(result->evaluation, flags.command.out, flags.format, flags.command.gates);
   if (!result->stopped.ok()) {
     return Fail("vitrine", absl::Status(result->stopped.code(), absl::StrCat(Printable(result->stopped.message()),
                                                                              "; the same command again continues")));
@@ -111,7 +127,7 @@ int Merge(const MergeFlags& flags) {
   const absl::StatusOr<Evaluation> merged = MergeEvaluations(flags.options);
   if (!merged.ok()) return Fail("vitrine", merged.status());
   const bool reported = Report(*merged, {}, {.folder = flags.options.out});
-  const int exit = Conclude(*merged, flags.options.out, flags.format);
+  const int exit = Conclude(*merged, flags.options.out, flags.format, flags.options.gates);
   return reported ? exit : kExitFailure;
 }
 
@@ -153,8 +169,11 @@ ClientCommand AddMerge(CLI::App& eval) {
   merge->add_option("DIR", flags->options.folders, "--out folders of the shards")->required()->type_name("");
   merge->add_option("--out", flags->options.out, "folder of the whole")->required()->type_name("DIR");
   merge->add_flag("--allow-missing", flags->options.allow_missing, "merge although shards or pictures are missing");
+  AddRequireOption(*merge, flags->options.gates, EvalGateMeasures(), kRequireHelp);
   AddFormatOption(*merge, flags->format);
-  merge->footer("Example:\n  vitrine eval merge part1/ part2/ part3/ --out results/");
+  merge->footer(
+      "Example:\n  vitrine eval merge part1/ part2/ part3/ --out results/ --require 'top1>=78%'\n\n"
+      "vitrine eval --help says what --require can bound.");
   return {merge, [flags] { return Merge(*flags); }};
 }
 
@@ -168,6 +187,7 @@ ClientCommand AddEval(CLI::App& app) {
   AddRun(*eval, flags->command);
   AddReportFlags(*eval, flags->report);
   AddStudyFlags(*eval, flags->study);
+  AddRequireOption(*eval, flags->command.gates, EvalGateMeasures(), kRequireHelp);
   AddRequestOptions(*eval, flags->command.client, flags->command.resolution, flags->command.priority);
   eval->get_option("--priority")->default_str("low");
   // One side is a square, as in --resolutions.

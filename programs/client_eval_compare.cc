@@ -4,12 +4,14 @@
 #include <iostream>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "client/eval/compare.h"
 #include "client/eval/compare_page.h"
 #include "client/eval/data.h"
 #include "client/files.h"
+#include "client/text.h"
 #include "programs/client_eval.h"
 #include "programs/client_options.h"
 #include "programs/command_line.h"
@@ -24,11 +26,20 @@ constexpr char kEvalCompareExamples[] = R"(Examples:
   Two runs:
     vitrine eval compare one/ two/ --out compared.html
   The pictures that became wrong:
-    vitrine eval compare one/ two/ --format json | jq -r '.right_to_wrong[].name')";
+    vitrine eval compare one/ two/ --format json | jq -r '.right_to_wrong[].name'
+  Three candidates against what is served now, in CI:
+    vitrine eval compare now/ a/ b/ c/ --fail-if-worse
+
+Each is compared with the first. Of several the p-values are corrected by Holm's method, and these decide.
+
+Exit code: 0, or 1 where nothing could be compared or, with --fail-if-worse, where McNemar's test shows at 0.05 that one
+is less often right than the first; 2 for a wrong command line.)";
 
 struct CompareFlags {
-  std::string first, second;
+  std::string first;
+  std::vector<std::string> others;
   std::string out;  // file of the page; may be empty
+  bool fail_if_worse = false;
   std::string format = "table";
 };
 
@@ -47,29 +58,46 @@ absl::StatusOr<Evaluation> ReadGiven(const std::string& given) {
                                           " --data FORMAT:PATH --out DIR, then compare DIR"));
 }
 
+absl::Status WritePage(const CompareFlags& flags, const Comparisons& comparisons) {
+  if (flags.out.empty()) return absl::OkStatus();
+  if (comparisons.size() > 1) return WriteFile(flags.out, DrawComparisons(comparisons));
+  const Evaluation& first = comparisons.front()->first;
+  const auto data = OpenEvaluationData(first.data, first.settings.split);
+  return WriteFile(flags.out, DrawComparison(*comparisons.front(), data.ok() ? data->get() : nullptr));
+}
+
 int RunCompare(const CompareFlags& flags) {
   const absl::StatusOr<Evaluation> first = ReadGiven(flags.first);
   if (!first.ok()) return Fail("vitrine", first.status());
-  const absl::StatusOr<Evaluation> second = ReadGiven(flags.second);
-  if (!second.ok()) return Fail("vitrine", second.status());
-  const auto comparison = Compare(*first, *second);
-  if (!comparison.ok()) return Fail("vitrine", comparison.status());
-  std::cout << PrintComparison(**comparison, FormatOf(flags.format)) << std::flush;
-  if (flags.out.empty()) return kExitSuccess;
-  const auto data = OpenEvaluationData(first->data, first->settings.split);
-  const std::string page = DrawComparison(**comparison, data.ok() ? data->get() : nullptr);
-  const absl::Status written = WriteFile(flags.out, page);
-  return written.ok() ? kExitSuccess : Fail("vitrine", written);
+  std::vector<Evaluation> others;
+  for (const std::string& folder : flags.others) {
+    absl::StatusOr<Evaluation> other = ReadGiven(folder);
+    if (!other.ok()) return Fail("vitrine", other.status());
+    others.push_back(*std::move(other));
+  }
+  const absl::StatusOr<Comparisons> all = CompareAll(*first, others);
+  if (!all.ok()) return Fail("vitrine", all.status());
+  std::cout << PrintComparisons(*all, FormatOf(flags.format), flags.fail_if_worse) << std::flush;
+  const absl::Status written = WritePage(flags, *all);
+  int exit = written.ok() ? kExitSuccess : Fail("vitrine", written);
+  for (const std::unique_ptr<Comparison>& comparison : *all) {
+    if (!flags.fail_if_worse || !IsWorse(*comparison)) continue;
+    exit = Fail("vitrine", absl::FailedPreconditionError(Printable(WorseInWords(*comparison))));
+  }
+  return exit;
 }
 
 }  // namespace
 
 ClientCommand AddEvalCompare(CLI::App& eval) {
   auto flags = std::make_shared<CompareFlags>();
-  CLI::App* compare = eval.add_subcommand("compare", "Put two evaluations side by side, picture by picture.");
+  CLI::App* compare = eval.add_subcommand("compare", "Put evaluations side by side, picture by picture.");
   compare->add_option("FIRST", flags->first, "an --out folder of vitrine eval")->required()->type_name("");
-  compare->add_option("SECOND", flags->second, "another, of the same data")->required()->type_name("");
-  compare->add_option("--out", flags->out, "also write an HTML page with the pictures that flipped")->type_name("FILE");
+  compare->add_option("SECOND", flags->others, "another, of the same data, or several")->required()->type_name("");
+  compare->add_option("--out", flags->out, "also write an HTML page; of two with the pictures that flipped")
+      ->type_name("FILE");
+  compare->add_flag("--fail-if-worse", flags->fail_if_worse,
+                    "exit code 1 where a SECOND is significantly less often right\nthan FIRST, the baseline");
   compare->add_option("--format", flags->format, "table for people; json: everything; csv: the measures")
       ->check(OneOf({"table", "json", "csv"}))
       ->type_name("FORMAT")

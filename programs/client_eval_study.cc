@@ -6,7 +6,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/eval/data.h"
+#include "client/eval/eval_gates.h"
 #include "client/eval/study.h"
+#include "client/eval/study_differences.h"
 #include "client/text.h"
 #include "programs/client_eval.h"
 #include "programs/client_options.h"
@@ -29,6 +31,37 @@ StudyPlan PlanOf(const EvalCommand& command, const StudyFlags& flags) {
   if (plan.models.empty()) plan.models = {command.model};
   if (plan.resolutions.empty()) plan.resolutions = {command.resolution};
   return plan;
+}
+
+// The table of the cells and, for programs, their gates; for people what differs from the first.
+void PrintStudy(const Study& study, const std::vector<std::vector<GateResult>>& gates, Format format) {
+  if (format != Format::kJson) {
+    std::cout << StudyTable(study).Print(OutputFormat::kTable);
+    const DataTable differences = DifferencesTable(study);
+    if (!differences.Texts().empty()) {
+      std::cout << "\nAgainst the first, on the pictures that both answered; P, HOLM is corrected for all of these:\n"
+                << differences.Print(OutputFormat::kTable);
+    }
+    return;
+  }
+  nlohmann::ordered_json cells = StudyTable(study).AsJson();
+  for (size_t i = 0; i < cells.size(); ++i) {
+    if (!gates[i].empty()) cells[i]["gates"] = GatesJson(gates[i]);
+  }
+  std::cout << cells.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << "\n";
+}
+
+// Says on stderr which gates were missed in which cell.
+bool SayMisses(const Study& study, const std::vector<std::vector<GateResult>>& gates) {
+  bool missed = false;
+  for (size_t i = 0; i < gates.size(); ++i) {
+    for (const GateResult& result : gates[i]) {
+      if (result.passed()) continue;
+      missed = true;
+      std::cerr << "vitrine: " << Printable(study.cells[i].folder) << ": " << MissInWords(result) << "\n";
+    }
+  }
+  return missed;
 }
 
 void CheckTwice(const char* flag, const std::vector<std::string>& values) {
@@ -90,10 +123,13 @@ int EvaluateStudy(const EvalCommand& command, const StudyFlags& study, const Rep
   };
   const Study done = RunStudy(plan, **client, **data, run);
   const absl::Status written = WriteStudy(command.out, done);
-  std::cout << StudyTable(done).Print(format == Format::kJson ? OutputFormat::kJson : OutputFormat::kTable)
-            << std::flush;
+  std::vector<std::vector<GateResult>> gates;
+  for (const StudyCell& cell : done.cells) gates.push_back(JudgeEvaluation(command.gates, cell.metrics));
+  PrintStudy(done, gates, format);
+  std::cout << std::flush;
+  const bool missed = SayMisses(done, gates);
   if (!written.ok()) return Fail("vitrine", written);
-  return done.complete() && all_reported ? kExitSuccess : kExitFailure;
+  return done.complete() && all_reported && !missed ? kExitSuccess : kExitFailure;
 }
 
 }  // namespace vitrine

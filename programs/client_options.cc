@@ -129,6 +129,20 @@ void AddFormatOption(CLI::App& app, Format& format) {
       ->default_str(format == Format::kJson ? "json" : "table");
 }
 
+void AddRequireOption(CLI::App& app, std::vector<Gate>& gates, std::span<const GateMeasure> measures,
+                      const std::string& help) {
+  app.add_option_function<std::vector<std::string>>(
+         "--require",
+         [&gates, measures](const std::vector<std::string>& texts) {
+           gates.clear();
+           for (const std::string& text : texts) gates.push_back(*ParseGate(text, measures));
+         },
+         help)
+      ->allow_extra_args(false)
+      ->check(Checked([measures](const std::string& text) { return ParseGate(text, measures); }))
+      ->type_name("GATE");
+}
+
 void AddModelOption(CLI::App& app, ModelChoice& choice) {
   app.add_option_function<std::string>(
          "--model", [&choice](const std::string& text) { choice = *ParseModelChoice(text); },

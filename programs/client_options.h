@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,7 @@
 #include "absl/time/time.h"
 #include "client/classify_command.h"
 #include "client/client.h"
+#include "client/gate.h"
 
 namespace vitrine {
 
@@ -25,6 +27,9 @@ void AddServerOptions(CLI::App& app, ClientOptions& options);
 void AddAdminOption(CLI::App& app, std::string& address);
 // --format table|json
 void AddFormatOption(CLI::App& app, Format& format);
+// --require 'MEASURE>=BOUND', which may be there several times. `measures` must outlive the parsing as well.
+void AddRequireOption(CLI::App& app, std::vector<Gate>& gates, std::span<const GateMeasure> measures,
+                      const std::string& help);
 // --model NAME[@VERSION]
 void AddModelOption(CLI::App& app, ModelChoice& choice);
 // Which pictures: IMAGE..., --recursive, --files-from, -0.

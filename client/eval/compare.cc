@@ -3,12 +3,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <tuple>
 #include <unordered_map>
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "client/eval/holm.h"
 
 namespace vitrine {
 namespace {
@@ -86,8 +88,26 @@ void CompareClasses(Comparison& comparison) {
                                   .second = static_cast<double>(of.both + of.only_second) / all,
                                   .test = TestMcNemar(of)});
   }
+  std::vector<double> p;
+  for (const ClassComparison& of : comparison.classes) p.push_back(of.test.p);
+  const std::vector<double> adjusted = HolmAdjusted(p);
+  for (size_t i = 0; i < adjusted.size(); ++i) comparison.classes[i].holm = adjusted[i];
   std::ranges::stable_sort(comparison.classes, {},
                            [](const ClassComparison& of) { return -std::abs(of.second - of.first); });
+}
+
+// Scores of whole distributions, each picture against itself.
+void CompareDistributions(Comparison& comparison) {
+  std::vector<double> nll, brier;
+  for (const PredictionPair& pair : comparison.pairs) {
+    const std::optional<Likelihood>&first = pair.first->likelihood, &second = pair.second->likelihood;
+    if (!first.has_value() || !second.has_value()) return;
+    nll.push_back(NegativeLogLikelihood(*second) - NegativeLogLikelihood(*first));
+    brier.push_back(BrierScore(*second) - BrierScore(*first));
+  }
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  comparison.nll = MeanOf(nll, -kInfinity, kInfinity);
+  comparison.brier = MeanOf(brier, -2, 2);
 }
 
 void CollectFlips(Comparison& comparison) {
@@ -104,17 +124,49 @@ void CollectFlips(Comparison& comparison) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<const Comparison>> Compare(const Evaluation& first, const Evaluation& second) {
+absl::StatusOr<std::unique_ptr<Comparison>> Compare(const Evaluation& first, const Evaluation& second) {
   auto comparison = std::make_unique<Comparison>(first, second);
   RETURN_IF_ERROR(Match(*comparison));
   for (const PredictionPair& pair : comparison->pairs) Count(pair, comparison->counts);
   comparison->interval = PairedDifferenceInterval(comparison->counts);
   comparison->test = TestMcNemar(comparison->counts);
+  comparison->holm = comparison->test.p;
+  CompareDistributions(*comparison);
   comparison->first_metrics = MetricsOf(first, comparison->pairs, &PredictionPair::first);
   comparison->second_metrics = MetricsOf(second, comparison->pairs, &PredictionPair::second);
   CompareClasses(*comparison);
   CollectFlips(*comparison);
   return comparison;
+}
+
+absl::StatusOr<Comparisons> CompareAll(const Evaluation& first, std::span<const Evaluation> others) {
+  Comparisons all;
+  std::vector<double> p;
+  for (const Evaluation& other : others) {
+    absl::StatusOr<std::unique_ptr<Comparison>> comparison = Compare(first, other);
+    if (!comparison.ok() && others.size() > 1) {
+      return absl::Status(comparison.status().code(),
+                          absl::StrCat("with the first, number ", all.size() + 2, " (", RunTitle(other),
+                                       "): ", comparison.status().message()));
+    }
+    RETURN_IF_ERROR(comparison.status());
+    p.push_back((*comparison)->test.p);
+    all.push_back(*std::move(comparison));
+  }
+  const std::vector<double> adjusted = HolmAdjusted(p);
+  for (size_t i = 0; i < all.size(); ++i) {
+    all[i]->holm = adjusted[i];
+    all[i]->comparisons = all.size();
+  }
+  return all;
+}
+
+bool IsSignificant(const Comparison& comparison) {
+  return comparison.holm < kSignificantP;
+}
+
+bool IsWorse(const Comparison& comparison) {
+  return IsSignificant(comparison) && PairedDifference(comparison.counts) < 0;
 }
 
 }  // namespace vitrine

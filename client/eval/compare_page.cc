@@ -25,12 +25,6 @@ HtmlTable AsHtml(const DataTable& table, std::vector<HtmlTable::Column> columns)
   return {.columns = std::move(columns), .rows = table.Texts()};
 }
 
-// "kv version 2 at 64x64"
-std::string Title(const Evaluation& evaluation) {
-  const std::string& resolution = evaluation.settings.resolution;
-  return absl::StrCat(NameOf(evaluation.model), resolution.empty() ? "" : absl::StrCat(" at ", resolution));
-}
-
 void AddKeyFigures(const Comparison& comparison, HtmlPage& page) {
   const int64_t all = comparison.counts.all();
   page.KeyFigures(
@@ -79,16 +73,20 @@ std::string DrawCounts(const PairedCounts& counts) {
   return absl::StrCat("<div style=\"max-width:24rem\">", DrawShadedMatrix(matrix), "</div>");
 }
 
+HtmlTable MeasuresAsHtml(const Comparison& comparison) {
+  HtmlTable table =
+      AsHtml(MeasuresOf(comparison),
+             {{"measure"}, {"first", true}, {"second", true}, {"difference", true}, {"95 % from", true}, {"to", true}});
+  for (auto& row : table.rows) std::ranges::replace(row.front(), '_', ' ');
+  return table;
+}
+
 void AddMeasures(const Comparison& comparison, HtmlPage& page) {
   page.Section("Measures",
                "Latency is that of each run: it compares the models only where both ran on one machine under "
                "one load.");
   page.Charts({DrawCounts(comparison.counts)});
-  HtmlTable table =
-      AsHtml(MeasuresOf(comparison),
-             {{"measure"}, {"first", true}, {"second", true}, {"difference", true}, {"95 % from", true}, {"to", true}});
-  for (auto& row : table.rows) std::ranges::replace(row.front(), '_', ' ');
-  page.Table(table);
+  page.Table(MeasuresAsHtml(comparison));
 }
 
 void AddClasses(const Comparison& comparison, HtmlPage& page) {
@@ -99,10 +97,12 @@ void AddClasses(const Comparison& comparison, HtmlPage& page) {
                                                    {"difference", true},
                                                    {"only first right", true},
                                                    {"only second right", true},
-                                                   {"p", true}});
+                                                   {"p", true},
+                                                   {"p, Holm", true}});
   std::string note =
-      "The largest differences first. p is McNemar's within the class, not corrected for the number of "
-      "classes.";
+      "The largest differences first. p is McNemar's within the class; the one beside it is corrected for the number "
+      "of "
+      "classes by Holm's method, and below 0.05 it shows a difference.";
   if (table.rows.size() > kMostClassRows) {
     absl::StrAppend(&note, " ", kMostClassRows, " of ", table.rows.size(), " classes.");
     table.rows.resize(kMostClassRows);
@@ -174,7 +174,7 @@ void AddFlips(const Comparison& comparison, const std::vector<PredictionPair>& f
 }  // namespace
 
 std::string DrawComparison(const Comparison& comparison, const Dataset* data) {
-  HtmlPage page(absl::StrCat(Title(comparison.first), " and ", Title(comparison.second)),
+  HtmlPage page(absl::StrCat(RunTitle(comparison.first), " and ", RunTitle(comparison.second)),
                 absl::StrCat("two evaluations compared picture by picture, on the ", comparison.first.settings.split,
                              " split of ", comparison.first.data));
   AddKeyFigures(comparison, page);
@@ -185,6 +185,33 @@ std::string DrawComparison(const Comparison& comparison, const Dataset* data) {
   AddFlips(comparison, comparison.wrong_to_right, "Wrong, then right", data, page);
   AddCalibration(comparison, page);
   AddLatency(comparison, page);
+  return page.Print();
+}
+
+std::string DrawComparisons(const Comparisons& comparisons) {
+  const Evaluation& first = comparisons.front()->first;
+  HtmlPage page(absl::StrCat(comparisons.size(), " evaluations compared with ", RunTitle(first)),
+                absl::StrCat("picture by picture, on the ", first.settings.split, " split of ", first.data));
+  page.Section("Differences",
+               absl::StrCat("Each is compared with ", RunTitle(first),
+                            " on the pictures that both answered. p is "
+                            "McNemar's; the one beside it is corrected for ",
+                            comparisons.size(), " comparisons by Holm's method, and decides at 0.05 what is shown."));
+  page.Table(AsHtml(SeveralOf(comparisons), {{"second"},
+                                             {"pictures", true},
+                                             {"top-1, first", true},
+                                             {"second", true},
+                                             {"difference", true},
+                                             {"95 % from", true},
+                                             {"to", true},
+                                             {"p", true},
+                                             {"p, Holm", true},
+                                             {"shown"}}));
+  for (const std::unique_ptr<Comparison>& of : comparisons) {
+    page.Section(RunTitle(of->second), VerdictInWords(*of));
+    page.Paragraph(PicturesInWords(*of));
+    page.Table(MeasuresAsHtml(*of));
+  }
   return page.Print();
 }
 

@@ -14,6 +14,10 @@ namespace vitrine {
 // are shown where they flipped; null: names alone, and the page says so.
 std::string DrawComparison(const Comparison& comparison, const Dataset* data);
 
+// Several comparisons with one evaluation likewise: what each came to, and the measures of each. No pictures: those
+// are on the page of two.
+std::string DrawComparisons(const Comparisons& comparisons);
+
 }  // namespace vitrine
 
 #endif  // VITRINE_CLIENT_EVAL_COMPARE_PAGE_H_

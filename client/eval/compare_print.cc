@@ -13,8 +13,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr double kSignificant = 0.05;
-
 class Measures {
  public:
   // `show` turns a value into words.
@@ -25,6 +23,17 @@ class Measures {
   void AddAccuracy(double first, double second, const Interval& interval) {
     Row("top1", first, second, PercentText, Cell::Number(interval.low, SignedPercentText(interval.low)),
         Cell::Number(interval.high, SignedPercentText(interval.high)));
+  }
+  // Nothing where one of the three is not there.
+  void AddScore(const std::string& name, const std::optional<MeanScore>& first, const std::optional<MeanScore>& second,
+                const std::optional<MeanScore>& paired) {
+    if (!first.has_value() || !second.has_value() || !paired.has_value()) return;
+    const auto end = [&](double Interval::*side) {
+      if (!paired->interval.has_value()) return Cell::Nothing();
+      return Cell::Number((*paired->interval).*side, absl::StrFormat("%+.4f", (*paired->interval).*side));
+    };
+    const auto show = [](double value) { return absl::StrFormat("%.4f", value); };
+    Row(name, first->mean, second->mean, show, end(&Interval::low), end(&Interval::high));
   }
   DataTable& table() { return table_; }
 
@@ -49,10 +58,28 @@ Json AsJson(const Interval& interval) {
   return Json::array({interval.low, interval.high});
 }
 
-Json AsJson(const McNemar& test) {
-  return {{"test", test.exact ? "exact binomial" : "chi-squared with continuity correction"},
-          {"statistic", test.exact ? Json() : Json(test.statistic)},
-          {"p", test.p}};
+Json TestAsJson(const Comparison& comparison) {
+  const McNemar& test = comparison.test;
+  Json json = {{"test", test.exact ? "exact binomial" : "chi-squared with continuity correction"},
+               {"statistic", test.exact ? Json() : Json(test.statistic)},
+               {"p", test.p}};
+  if (comparison.comparisons > 1) {
+    json["p_holm"] = comparison.holm;
+    json["comparisons"] = comparison.comparisons;
+  }
+  return json;
+}
+
+// As GatesJson has gates; several things are measured.
+Json NotWorseAsJson(const Comparison& comparison) {
+  const bool corrected = comparison.comparisons > 1;
+  Json measured = {{"difference", PairedDifference(comparison.counts)}, {"p", comparison.test.p}};
+  if (corrected) measured["p_holm"] = comparison.holm;
+  return {{"name", "not_worse"},
+          {"model", RunTitle(comparison.second)},
+          {"required", absl::StrCat(corrected ? "p_holm" : "p", ">=0.05 or difference>=0")},
+          {"measured", measured},
+          {"passed", !IsWorse(comparison)}};
 }
 
 Json AsJson(const PairedCounts& counts) {
@@ -89,7 +116,7 @@ Json FlipsAsJson(const Comparison& comparison, const std::vector<PredictionPair>
   return json;
 }
 
-std::string ComparisonAsJson(const Comparison& comparison) {
+Json ComparisonAsJson(const Comparison& comparison) {
   Json json;
   json["first"] = RunAsJson(comparison.first, comparison.first_metrics);
   json["second"] = RunAsJson(comparison.second, comparison.second_metrics);
@@ -100,11 +127,15 @@ std::string ComparisonAsJson(const Comparison& comparison) {
   json["counts"] = AsJson(comparison.counts);
   json["difference"] = PairedDifference(comparison.counts);
   json["difference_interval"] = AsJson(comparison.interval);
-  json["mcnemar"] = AsJson(comparison.test);
+  json["mcnemar"] = TestAsJson(comparison);
   json["measures"] = MeasuresOf(comparison).AsJson();
   json["classes"] = ClassesOf(comparison).AsJson();
   json["right_to_wrong"] = FlipsAsJson(comparison, comparison.right_to_wrong);
   json["wrong_to_right"] = FlipsAsJson(comparison, comparison.wrong_to_right);
+  return json;
+}
+
+std::string Dumped(const Json& json) {
   return json.dump(2, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace) + "\n";
 }
 
@@ -124,14 +155,19 @@ std::string PText(double p) {
 std::string VerdictInWords(const Comparison& comparison) {
   const McNemar& test = comparison.test;
   const double difference = PairedDifference(comparison.counts);
-  std::string verdict = test.p >= kSignificant ? "No difference in accuracy is shown"
-                        : difference > 0       ? "The second is right more often"
-                                               : "The first is right more often";
+  std::string verdict = !IsSignificant(comparison) ? "No difference in accuracy is shown"
+                        : difference > 0           ? "The second is right more often"
+                                                   : "The first is right more often";
   absl::StrAppend(&verdict, ": ", WithSeparators(comparison.counts.only_first), " pictures only the first has right, ",
                   WithSeparators(comparison.counts.only_second), " only the second; p = ", PText(test.p));
-  if (test.exact) return absl::StrCat(verdict, " (McNemar, exact).");
-  return absl::StrCat(verdict,
-                      absl::StrFormat(" (McNemar, chi-squared %.2f with continuity correction).", test.statistic));
+  absl::StrAppend(&verdict, test.exact ? " (McNemar, exact)"
+                                       : absl::StrFormat(" (McNemar, chi-squared %.2f with continuity correction)",
+                                                         test.statistic));
+  if (comparison.comparisons > 1) {
+    absl::StrAppend(&verdict, "; corrected for ", comparison.comparisons,
+                    " comparisons by Holm's method p = ", PText(comparison.holm));
+  }
+  return verdict + ".";
 }
 
 std::string PicturesInWords(const Comparison& comparison) {
@@ -149,6 +185,23 @@ std::string PicturesInWords(const Comparison& comparison) {
   return absl::StrCat(text, ". Everything below is about those that both answered.");
 }
 
+std::string RunTitle(const Evaluation& evaluation) {
+  const std::string& resolution = evaluation.settings.resolution;
+  return absl::StrCat(NameOf(evaluation.model), resolution.empty() ? "" : absl::StrCat(" at ", resolution));
+}
+
+std::string WorseInWords(const Comparison& comparison) {
+  return absl::StrFormat(
+      "%s is worse than %s: right on %s instead of %s of %s pictures (%+.2f %%, 95 %% interval %+.2f to %+.2f %%), p = "
+      "%s%s; required is that no difference to its disadvantage is shown at 0.05",
+      RunTitle(comparison.second), RunTitle(comparison.first), PercentText(comparison.second_metrics.top1),
+      PercentText(comparison.first_metrics.top1), WithSeparators(comparison.counts.all()),
+      100 * PairedDifference(comparison.counts), 100 * comparison.interval.low, 100 * comparison.interval.high,
+      PText(comparison.holm),
+      comparison.comparisons > 1 ? absl::StrFormat(" corrected for %d comparisons (Holm)", comparison.comparisons)
+                                 : "");
+}
+
 DataTable MeasuresOf(const Comparison& comparison) {
   const EvaluationMetrics &first = comparison.first_metrics, &second = comparison.second_metrics;
   const auto rate = [](double value) { return absl::StrFormat("%.4g", value); };
@@ -156,6 +209,8 @@ DataTable MeasuresOf(const Comparison& comparison) {
   measures.AddAccuracy(first.top1, second.top1, comparison.interval);
   measures.Add("top5", first.top5, second.top5, PercentText);
   measures.Add("macro_f1", first.macro_f1, second.macro_f1, PercentText);
+  measures.AddScore("nll", first.nll, second.nll, comparison.nll);
+  measures.AddScore("brier", first.brier, second.brier, comparison.brier);
   measures.Add("calibration_error", first.calibration.ExpectedError(), second.calibration.ExpectedError(), PercentText);
   measures.Add("overconfidence", first.calibration.Overconfidence(), second.calibration.Overconfidence(), PercentText);
   for (const char* stage : {"compute", "server", "client"}) {
@@ -176,23 +231,74 @@ DataTable ClassesOf(const Comparison& comparison) {
                    {"difference", "DIFFERENCE", true},
                    {"only_first_right", "ONLY FIRST", true},
                    {"only_second_right", "ONLY SECOND", true},
-                   {"p", "P", true}});
+                   {"p", "P", true},
+                   {"p_holm", "P, HOLM", true}});
   for (const ClassComparison& of : comparison.classes) {
     table.Add({Cell::Text(of.label), Cell::Count(of.counts.all()), Cell::Number(of.first, PercentText(of.first)),
                Cell::Number(of.second, PercentText(of.second)),
                Cell::Number(of.second - of.first, SignedPercentText(of.second - of.first)),
                Cell::Count(of.counts.only_first), Cell::Count(of.counts.only_second),
-               Cell::Number(of.test.p, PText(of.test.p))});
+               Cell::Number(of.test.p, PText(of.test.p)), Cell::Number(of.holm, PText(of.holm))});
   }
   return table;
 }
 
-std::string PrintComparison(const Comparison& comparison, OutputFormat format) {
-  if (format == OutputFormat::kJson) return ComparisonAsJson(comparison);
+DataTable SeveralOf(const Comparisons& comparisons) {
+  DataTable table({{"second", "SECOND"},
+                   {"pictures", "PICTURES", true},
+                   {"top1_first", "TOP-1, FIRST", true},
+                   {"top1_second", "SECOND", true},
+                   {"difference", "DIFFERENCE", true},
+                   {"low", "95 % FROM", true},
+                   {"high", "TO", true},
+                   {"p", "P", true},
+                   {"p_holm", "P, HOLM", true},
+                   {"shown", "SHOWN"}});
+  for (const std::unique_ptr<Comparison>& of : comparisons) {
+    const double first = of->first_metrics.top1, second = of->second_metrics.top1;
+    const double difference = PairedDifference(of->counts);
+    table.Add({Cell::Text(RunTitle(of->second)), Cell::Count(of->counts.all()), Cell::Number(first, PercentText(first)),
+               Cell::Number(second, PercentText(second)), Cell::Number(difference, SignedPercentText(difference)),
+               Cell::Number(of->interval.low, SignedPercentText(of->interval.low)),
+               Cell::Number(of->interval.high, SignedPercentText(of->interval.high)),
+               Cell::Number(of->test.p, PText(of->test.p)), Cell::Number(of->holm, PText(of->holm)),
+               Cell::Text(!IsSignificant(*of) ? "no difference"
+                          : difference > 0    ? "better"
+                                              : "worse")});
+  }
+  return table;
+}
+
+std::string PrintComparison(const Comparison& comparison, OutputFormat format, bool fail_if_worse) {
+  if (format == OutputFormat::kJson) {
+    Json json = ComparisonAsJson(comparison);
+    if (fail_if_worse) json["gates"] = Json::array({NotWorseAsJson(comparison)});
+    return Dumped(json);
+  }
   if (format == OutputFormat::kCsv) return MeasuresOf(comparison).Print(format);
   return absl::StrCat(RunInWords("first:  ", comparison.first), RunInWords("second: ", comparison.second),
                       PicturesInWords(comparison), "\n\n", MeasuresOf(comparison).Print(format), "\n",
                       VerdictInWords(comparison), "\n\n", ClassesOf(comparison).Print(format));
+}
+
+std::string PrintComparisons(const Comparisons& comparisons, OutputFormat format, bool fail_if_worse) {
+  const Comparison& one = *comparisons.front();
+  if (comparisons.size() == 1) return PrintComparison(one, format, fail_if_worse);
+  if (format == OutputFormat::kCsv) return SeveralOf(comparisons).Print(format);
+  if (format == OutputFormat::kTable) {
+    return absl::StrCat(
+        RunInWords("first:  ", one.first), "\n", SeveralOf(comparisons).Print(format), "\n",
+        "Each is compared with the first, on the pictures that both answered. P is McNemar's; P, HOLM is "
+        "corrected for ",
+        comparisons.size(), " comparisons, and decides at 0.05 what is shown.\n");
+  }
+  Json json = {{"correction", "Holm"}, {"comparisons", Json::array()}};
+  if (fail_if_worse) json["gates"] = Json::array();
+  for (const std::unique_ptr<Comparison>& of : comparisons) {
+    json["comparisons"].push_back(ComparisonAsJson(*of));
+    if (fail_if_worse) json["gates"].push_back(NotWorseAsJson(*of));
+  }
+  return Dumped(json);
 }
 
 }  // namespace vitrine

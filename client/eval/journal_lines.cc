@@ -64,6 +64,10 @@ Prediction ReadPicture(const Json& json) {
   p.code = static_cast<absl::StatusCode>(json.at("code").get<int>());
   p.reason = json.at("reason").get<std::string>();
   for (const Json& guess : json.at("guesses")) p.guesses.push_back({guess.at(0), guess.at(1).get<float>()});
+  if (json.contains("whole")) {
+    const Json& whole = json.at("whole");
+    p.likelihood = Likelihood{.right = whole.at(0).get<float>(), .squares = whole.at(1).get<float>()};
+  }
   p.tokens = json.at("tokens").get<int32_t>();
   p.attempts = json.at("attempts").get<int32_t>();
   const Json& s = json.at("seconds");
@@ -154,6 +158,10 @@ class JournalReader::Lines {
         throw std::runtime_error("a guess is out of range");
       }
     }
+    if (const auto& whole = picture.likelihood;
+        whole.has_value() && !(std::isfinite(whole->right) && std::isfinite(whole->squares))) {
+      throw std::runtime_error("a probability is out of range");
+    }
     if (!contents_.evaluation.sessions.empty() && open_) {
       EvaluationSession& session = contents_.evaluation.sessions.back();
       session.end = std::max(session.end, picture.at);
@@ -218,7 +226,7 @@ std::string SessionLine(const EvaluationSession& session, bool closed) {
 std::string PictureLine(const Prediction& p) {
   Json guesses = Json::array();
   for (const Guess& guess : p.guesses) guesses.push_back({guess.index, Short(guess.probability)});
-  return Line({{"i", p.index},
+  Json json = {{"i", p.index},
                {"name", p.name},
                {"from", p.data_label},
                {"label", p.label},
@@ -230,7 +238,9 @@ std::string PictureLine(const Prediction& p) {
                {"attempts", p.attempts},
                {"seconds", StagesJson(p.seconds)},
                {"at", p.at},
-               {"by", p.served_by}});
+               {"by", p.served_by}};
+  if (p.likelihood.has_value()) json["whole"] = {Short(p.likelihood->right), Short(p.likelihood->squares)};
+  return Line(json);
 }
 
 absl::StatusOr<JournalContents> ParseJournal(std::string_view text) {

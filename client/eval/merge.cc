@@ -10,6 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "base/file/replace.h"
 #include "base/status_macros.h"
+#include "client/eval/eval_gates.h"
 #include "client/eval/journal.h"
 
 namespace vitrine {
@@ -125,6 +126,7 @@ absl::StatusOr<Evaluation> MergeEvaluations(const MergeOptions& options) {
     return absl::AlreadyExistsError(absl::StrCat(options.out, " holds an evaluation; give another --out"));
   }
   const Evaluation& first = parts.begin()->second.evaluation;
+  RETURN_IF_ERROR(CheckEvalGates(options.gates, first.model, first.settings.top_k));
   Evaluation merged = {.model = first.model, .data = first.data, .data_labels = first.data_labels};
   merged.settings = first.settings;
   merged.settings.shard = {};

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include "client/eval/busy_time.h"
@@ -67,6 +68,20 @@ void AverageOverClasses(EvaluationMetrics& metrics) {
   }
 }
 
+// Scores of whole distributions, where every answer has one.
+void ScoreDistributions(const Evaluation& evaluation, EvaluationMetrics& metrics) {
+  std::vector<double> nll, brier;
+  for (const Prediction& p : evaluation.predictions) {
+    if (p.outcome != Outcome::kAnswered || p.guesses.empty() || p.label < 0) continue;
+    if (!p.likelihood.has_value()) return;
+    nll.push_back(NegativeLogLikelihood(*p.likelihood));
+    brier.push_back(BrierScore(*p.likelihood));
+  }
+  if (nll.empty()) return;
+  metrics.nll = MeanOf(nll, 0, std::numeric_limits<double>::infinity());
+  metrics.brier = MeanOf(brier, 0, 2);
+}
+
 }  // namespace
 
 Percentiles PercentilesOf(std::vector<double> values) {
@@ -107,6 +122,7 @@ EvaluationMetrics ComputeMetrics(const Evaluation& evaluation) {
   }
   metrics.top1 = Share(metrics.top1_correct, metrics.ledger.answered);
   metrics.top5 = Share(metrics.top5_correct, metrics.ledger.answered);
+  ScoreDistributions(evaluation, metrics);
   metrics.classes = ByClass(metrics.confusion);
   AverageOverClasses(metrics);
   for (auto& [stage, values] : seconds) metrics.latency[stage] = PercentilesOf(std::move(values));

@@ -4,10 +4,12 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "client/eval/evaluation.h"
+#include "client/eval/likelihood.h"
 #include "report/calibration.h"
 #include "report/confusion.h"
 
@@ -43,6 +45,8 @@ struct EvaluationMetrics {
   EvaluationLedger ledger = {};
   double top1 = 0, top5 = 0;
   int64_t top1_correct = 0, top5_correct = 0;
+  // Of the probabilities of all classes; nullopt where an answer did not have them, or there is none.
+  std::optional<MeanScore> nll = {}, brier = {};
   // Means over the classes that have pictures.
   double macro_precision = 0, macro_recall = 0, macro_f1 = 0;
   std::vector<ClassMetrics> classes = {};  // one for each class of the model

@@ -72,6 +72,29 @@ void AddUnanswered(const Evaluation& evaluation, HtmlPage& page) {
         absl::StrCat("And ", WithSeparators(static_cast<int64_t>(more)), " more; predictions.csv names all of them."));
 }
 
+std::string IntervalText(const std::optional<Interval>& interval) {
+  return interval.has_value() ? absl::StrFormat("%.4f to %.4f", interval->low, interval->high) : "-";
+}
+
+// Scores of whole distributions, beside what somebody reaches who knows nothing.
+void AddProperScores(const EvaluationMetrics& metrics, HtmlPage& page) {
+  if (!metrics.nll.has_value() || !metrics.brier.has_value()) {
+    return page.Paragraph(
+        "No log-likelihood and no Brier score: they take the probabilities of all classes, which not every answer "
+        "has.");
+  }
+  const double classes = std::max(1, metrics.confusion.classes());
+  HtmlTable table{.columns = {{"score"}, {"mean", true}, {"95 % interval", true}, {"all classes alike", true}}};
+  table.rows.push_back({"negative log-likelihood, nats", absl::StrFormat("%.4f", metrics.nll->mean),
+                        IntervalText(metrics.nll->interval), absl::StrFormat("%.4f", std::log(classes))});
+  table.rows.push_back({"Brier score, 0 to 2", absl::StrFormat("%.4f", metrics.brier->mean),
+                        IntervalText(metrics.brier->interval), absl::StrFormat("%.4f", 1 - 1 / classes)});
+  page.Table(table);
+  page.Paragraph(
+      "The lower the better. Both judge all probabilities of an answer, not only the best guess; beside them what "
+      "equal probabilities for all classes would score.");
+}
+
 }  // namespace
 
 std::string CalibrationInWords(const Calibration& calibration) {
@@ -121,6 +144,11 @@ void AddKeyFigures(const EvaluationPage& input, HtmlPage& page) {
       figures.push_back({"top-5 accuracy", PercentText(metrics.top5), IntervalInWords(metrics.top5_correct, answered)});
     }
     figures.push_back({"macro F1", PercentText(metrics.macro_f1), "mean over classes"});
+    if (metrics.nll.has_value()) {
+      const std::optional<Interval>& interval = metrics.nll->interval;
+      figures.push_back({"negative log-likelihood", absl::StrFormat("%.4f", metrics.nll->mean),
+                         interval ? absl::StrCat("95 % interval ", IntervalText(interval)) : "nats"});
+    }
     figures.push_back({"calibration error", PercentText(metrics.calibration.ExpectedError()), "expected, 15 bins"});
   }
   figures.push_back({"answered", WithSeparators(answered),
@@ -217,6 +245,7 @@ void AddCalibration(const EvaluationPage& input, HtmlPage& page) {
   const Calibration& calibration = input.metrics.calibration;
   if (calibration.answers() == 0) return;
   page.Section("Calibration", CalibrationInWords(calibration));
+  AddProperScores(input.metrics, page);
   page.Charts({DrawReliability(calibration), DrawConfidences(input.evaluation.predictions, "Confidence")});
 }
 

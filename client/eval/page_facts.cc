@@ -129,6 +129,12 @@ std::string IntervalInWords(int64_t right, int64_t all) {
   return absl::StrFormat("95 %% interval %.2f to %.2f %%", 100 * interval.low, 100 * interval.high);
 }
 
+std::string MeanScoreText(const MeanScore& score) {
+  const std::string mean = absl::StrFormat("%.4f", score.mean);
+  if (!score.interval.has_value()) return mean;
+  return absl::StrFormat("%s (%.4f to %.4f)", mean, score.interval->low, score.interval->high);
+}
+
 void AddTimes(const EvaluationPage& input, HtmlPage& page) {
   if (input.metrics.ledger.answered == 0) return;
   page.Section(

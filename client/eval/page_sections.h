@@ -36,6 +36,8 @@ std::string LabelOf(const v1::ModelVersion& model, int32_t label);
 std::string NameOf(const v1::ModelVersion& model);
 // "95 % interval 78.1 to 79.7 %"
 std::string IntervalInWords(int64_t right, int64_t all);
+// "0.6345 (0.6150 to 0.6540)"
+std::string MeanScoreText(const MeanScore& score);
 // The confidences of right and of wrong answers on top of each other.
 std::string DrawConfidences(std::span<const Prediction> predictions, const std::string& title);
 // "Expected calibration error 1.2 % ...; on average surer than right."

@@ -3,6 +3,7 @@
 #define VITRINE_CLIENT_EVAL_PREDICTION_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,12 @@ struct Guess {
   float probability = 0;
 };
 
+// Of the probabilities of all classes: what is left of them where only the best guesses are kept.
+struct Likelihood {
+  float right = 0;    // of the right class
+  float squares = 0;  // sum of their squares
+};
+
 // Seconds. What the server reports per stage, and what the caller saw.
 struct Stages {
   double queue = 0, decode = 0, compute = 0, encode = 0, server = 0;  // v1::Timings
@@ -39,6 +46,7 @@ struct Prediction {
   absl::StatusCode code = absl::StatusCode::kOk;  // kRefused, kUnreadable: why
   std::string reason = {};                        // one sentence; empty if answered
   std::vector<Guess> guesses = {};                // by falling probability, at most EvaluationSettings::top_k
+  std::optional<Likelihood> likelihood = {};      // nullopt: the answer did not have all classes
   int32_t tokens = 0;                             // of the picture's own grid, without prefix tokens
   int32_t attempts = 1;                           // how often it was sent
   Stages seconds = {};

@@ -8,7 +8,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "base/status_macros.h"
+#include "client/eval/eval_gates.h"
 #include "client/eval/evaluation_run.h"
+#include "client/eval/likelihood.h"
 #include "client/eval/prepare.h"
 
 namespace vitrine {
@@ -88,7 +90,8 @@ v1::ClassifyRequest EvaluationRun::RequestWith(std::string picture) const {
   v1::ClassifyRequest request;
   request.set_model(evaluation_.model.model());
   request.set_version(evaluation_.model.version());
-  request.set_top_k(std::min(command_.top_k, evaluation_.model.labels_size()));
+  const int classes = evaluation_.model.labels_size();
+  request.set_top_k(classes <= kMostClassesAsked ? classes : std::min(command_.top_k, classes));
   request.set_priority(command_.priority);
   if (command_.resolution.has_value()) *request.mutable_resolution() = *command_.resolution;
   request.set_image(std::move(picture));
@@ -110,6 +113,7 @@ absl::StatusOr<EvalResult> EvaluationRun::Do() {
   data_ = std::move(prepared.data);
   client_ = std::move(prepared.client);
   evaluation_ = std::move(prepared.evaluation);
+  RETURN_IF_ERROR(CheckEvalGates(command_.gates, evaluation_.model, command_.top_k));
   RETURN_IF_ERROR(OpenJournal());
   RETURN_IF_ERROR(CountUnlabelled());
   while (!(pending_.empty() && suspects_.empty()) && !Stopping()) {

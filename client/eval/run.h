@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -13,6 +14,7 @@
 #include "client/client.h"
 #include "client/eval/evaluation.h"
 #include "client/eval/shard.h"
+#include "client/gate.h"
 #include "client/picture_run.h"
 #include "report/progress_display.h"
 
@@ -33,8 +35,9 @@ struct EvalCommand {
   v1::Priority priority = v1::LOW;
   // How long to wait for a server that went away, and for the answer to one picture, before giving up.
   absl::Duration patience = absl::Minutes(2);
-  bool restart = false;       // throws away what the folder holds
-  bool retry_failed = false;  // asks pictures again that were refused or unreadable
+  bool restart = false;          // throws away what the folder holds
+  bool retry_failed = false;     // asks pictures again that were refused or unreadable
+  std::vector<Gate> gates = {};  // which RunEvaluation refuses where the model has no such measure, and no more
 };
 
 struct EvalResult {
@@ -48,7 +51,7 @@ struct EvalResult {
 // run. Becomes `*stop` true, nothing more is sent, and the run ends when the answers under way are there.
 //
 // An error: nothing was begun. No server, no such model or not ready, a data set that cannot be opened, no label that
-// fits, a folder that another run holds or that is another evaluation's.
+// fits, a folder that another run holds or that is another evaluation's, a gate about what this model cannot have.
 absl::StatusOr<EvalResult> RunEvaluation(const EvalCommand& command, ProgressDisplay& progress,
                                          const std::atomic<bool>* stop = nullptr);
 

@@ -8,6 +8,7 @@
 #include "absl/time/clock.h"
 #include "client/eval/evaluation_run.h"
 #include "client/eval/fate.h"
+#include "client/eval/likelihood.h"
 
 namespace vitrine {
 namespace {
@@ -68,6 +69,9 @@ void EvaluationRun::TakeAnswer(Prediction prediction, const v1::ClassifyResponse
   if (prediction.guesses.empty()) {
     return TakeError(std::move(prediction), absl::InternalError("the answer has no predictions"));
   }
+  prediction.likelihood = LikelihoodOf(prediction.guesses, prediction.label, model.labels_size());
+  const size_t kept = std::min(prediction.guesses.size(), static_cast<size_t>(command_.top_k));
+  prediction.guesses.resize(kept);
   const v1::Timings& t = answer.timings();
   prediction.seconds = {RoundedSeconds(t.queue()),  RoundedSeconds(t.decode()), RoundedSeconds(t.compute()),
                         RoundedSeconds(t.encode()), RoundedSeconds(t.total()),  prediction.seconds.client};

@@ -68,6 +68,10 @@ void Measure(const StudyPlan& plan, const v1::ModelVersion& model, const std::op
   if (!result.ok()) return;
   cell.status = result->stopped;
   cell.metrics = ComputeMetrics(result->evaluation);
+  for (const Prediction& prediction : result->evaluation.predictions) {
+    const bool answered = prediction.outcome == Outcome::kAnswered && !prediction.guesses.empty();
+    if (answered) cell.right.emplace(prediction.index, prediction.correct());
+  }
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #define VITRINE_CLIENT_EVAL_STUDY_H_
 
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -33,6 +34,7 @@ struct StudyCell {
   std::string folder = {};      // of its evaluation, inside the study's
   absl::Status status = {};     // why it has no numbers, or not those of every picture
   EvaluationMetrics metrics = {};
+  std::map<int64_t, bool> right = {};  // of the answered pictures, by their index
   // Of a picture; means where the inputs' sizes differ. Nothing where the server does not tell them.
   std::optional<double> macs = {};
   std::optional<double> tokens = {};  // prefix tokens included
@@ -76,7 +78,7 @@ absl::StatusOr<MeanCost> CostOf(Client& client, const v1::ModelVersion& model,
 std::string CellFolder(const ModelChoice& model, const std::optional<v1::ResolutionWish>& resolution);
 
 // A row for every cell; `frontier` marks comparable cells than which no other one is at least as accurate with no more
-// multiply-adds, and better in one of the two.
+// multiply-adds, and better in one of the two. What a cell differs in from the first is that of study_differences.h.
 DataTable StudyTable(const Study& study);
 // The study as one HTML file that needs nothing else.
 std::string DrawStudy(const Study& study);

@@ -12,6 +12,7 @@
 #include "base/status_macros.h"
 #include "client/eval/page_sections.h"
 #include "client/eval/study.h"
+#include "client/eval/study_differences.h"
 #include "client/files.h"
 #include "report/html.h"
 #include "report/proportion.h"
@@ -134,6 +135,56 @@ void AddMeasured(const Study& study, HtmlPage& page) {
   page.Table(table);
 }
 
+void AddDifferences(const Study& study, HtmlPage& page) {
+  HtmlTable table{.columns = {{"model"},
+                              {"size"},
+                              {"pictures", true},
+                              {"difference", true},
+                              {"95 % from", true},
+                              {"to", true},
+                              {"p", true},
+                              {"p, Holm", true},
+                              {"shown"}},
+                  .rows = DifferencesTable(study).Texts()};
+  if (table.rows.empty()) return;
+  const StudyCell& first = study.cells[FirstMeasured(study)];
+  page.Section("Differences",
+               absl::StrCat("In top-1, from ", ModelAndVersion(first), " at ", SizeInWords(first),
+                            ", on the pictures that both answered. p is McNemar's; the one beside it is corrected for ",
+                            "the number of comparisons, ", table.rows.size(),
+                            ", by Holm's method, and decides at 0.05 what is shown."));
+  page.Table(table);
+}
+
+std::vector<DataTable::Column> StudyColumns() {
+  return {{"model", "MODEL"},
+          {"version", "VERSION", true},
+          {"resolution", "SIZE"},
+          {"pictures", ""},
+          {"answered", "ANSWERED", true},
+          {"top1", "TOP-1", true},
+          {"top1_low", ""},
+          {"top1_high", ""},
+          {"top5", "TOP-5", true},
+          {"calibration_error", "ECE", true},
+          {"macs", "MACS", true},
+          {"tokens", "TOKENS", true},
+          {"latency_p50", "LATENCY", true},
+          {"latency_p99", ""},
+          {"compute_p50", ""},
+          {"pictures_per_second", "PICTURES/S", true},
+          {"frontier", ""},
+          {"folder", ""},
+          {"nll", ""},
+          {"brier", ""},
+          {"difference", ""},
+          {"difference_low", ""},
+          {"difference_high", ""},
+          {"p", ""},
+          {"p_holm", ""},
+          {"remark", "REMARK"}};
+}
+
 void AddOthers(const Study& study, HtmlPage& page) {
   HtmlTable table{.columns = {{"model"}, {"size"}, {"why"}}};
   for (const StudyCell& cell : study.cells) {
@@ -147,26 +198,11 @@ void AddOthers(const Study& study, HtmlPage& page) {
 }  // namespace
 
 DataTable StudyTable(const Study& study) {
-  DataTable table({{"model", "MODEL"},
-                   {"version", "VERSION", true},
-                   {"resolution", "SIZE"},
-                   {"pictures", ""},
-                   {"answered", "ANSWERED", true},
-                   {"top1", "TOP-1", true},
-                   {"top1_low", ""},
-                   {"top1_high", ""},
-                   {"top5", "TOP-5", true},
-                   {"calibration_error", "ECE", true},
-                   {"macs", "MACS", true},
-                   {"tokens", "TOKENS", true},
-                   {"latency_p50", "LATENCY", true},
-                   {"latency_p99", ""},
-                   {"compute_p50", ""},
-                   {"pictures_per_second", "PICTURES/S", true},
-                   {"frontier", ""},
-                   {"folder", ""},
-                   {"remark", "REMARK"}});
-  for (const StudyCell& cell : study.cells) {
+  DataTable table(StudyColumns());
+  const std::vector<std::optional<StudyDifference>> differences = DifferencesOf(study);
+  for (size_t i = 0; i < study.cells.size(); ++i) {
+    const StudyCell& cell = study.cells[i];
+    const std::optional<StudyDifference>& difference = differences[i];
     const EvaluationMetrics& metrics = cell.metrics;
     const Interval interval = WilsonInterval(metrics.top1_correct, metrics.ledger.answered);
     const auto number = [&](double value, const std::string& text) {
@@ -175,19 +211,38 @@ DataTable StudyTable(const Study& study) {
     const auto optional = [](const std::optional<double>& value, const std::string& text) {
       return value ? Cell::Number(*value, text) : Cell::Nothing();
     };
+    const auto mean = [](const std::optional<MeanScore>& score) {
+      return score ? Cell::Number(score->mean, "") : Cell::Nothing();
+    };
+    const auto from_first = [&](double value) { return difference ? Cell::Number(value, "") : Cell::Nothing(); };
+    const StudyDifference of = difference.value_or(StudyDifference());
     const auto p99 = metrics.latency.find("client");
-    table.Add({Cell::Text(cell.model), cell.version > 0 ? Cell::Count(cell.version) : Cell::Nothing(),
-               Cell::Text(cell.resolution), cell.measured() ? Cell::Count(metrics.ledger.pictures) : Cell::Nothing(),
+    table.Add({Cell::Text(cell.model),
+               cell.version > 0 ? Cell::Count(cell.version) : Cell::Nothing(),
+               Cell::Text(cell.resolution),
+               cell.measured() ? Cell::Count(metrics.ledger.pictures) : Cell::Nothing(),
                cell.measured() ? Cell::Count(metrics.ledger.answered) : Cell::Nothing(),
-               number(metrics.top1, PercentText(metrics.top1)), number(interval.low, ""), number(interval.high, ""),
+               number(metrics.top1, PercentText(metrics.top1)),
+               number(interval.low, ""),
+               number(interval.high, ""),
                number(metrics.top5, PercentText(metrics.top5)),
                number(metrics.calibration.ExpectedError(), PercentText(metrics.calibration.ExpectedError())),
                optional(cell.macs, MacsText(cell.macs.value_or(0))),
                optional(cell.tokens, absl::StrFormat("%.4g", cell.tokens.value_or(0))),
                number(MedianOf(cell, "client"), DurationText(MedianOf(cell, "client"))),
-               number(p99 == metrics.latency.end() ? 0 : p99->second.p99, ""), number(MedianOf(cell, "compute"), ""),
+               number(p99 == metrics.latency.end() ? 0 : p99->second.p99, ""),
+               number(MedianOf(cell, "compute"), ""),
                number(metrics.pictures_per_second, absl::StrFormat("%.4g", metrics.pictures_per_second)),
-               Cell{OnFrontier(study, cell), ""}, Cell::Text(cell.folder), Cell::Text(Remark(cell))});
+               Cell{OnFrontier(study, cell), ""},
+               Cell::Text(cell.folder),
+               mean(metrics.nll),
+               mean(metrics.brier),
+               from_first(PairedDifference(of.counts)),
+               from_first(of.interval.low),
+               from_first(of.interval.high),
+               from_first(of.test.p),
+               from_first(of.holm),
+               Cell::Text(Remark(cell))});
   }
   return table;
 }
@@ -206,6 +261,7 @@ std::string DrawStudy(const Study& study) {
        DrawAccuracy(study, "Accuracy and throughput", "pictures / s",
                     [](const StudyCell& cell) { return std::optional(cell.metrics.pictures_per_second); })});
   AddMeasured(study, page);
+  AddDifferences(study, page);
   AddOthers(study, page);
   return page.Print();
 }

@@ -14,6 +14,7 @@
 #include "client/eval/page_sections.h"
 #include "client/text.h"
 #include "report/data_table.h"
+#include "report/proportion.h"
 
 namespace vitrine {
 namespace {
@@ -24,6 +25,32 @@ constexpr size_t kMostWorstClasses = 5;
 
 double Rounded(double value) {
   return std::round(value * 1e5) / 1e5;
+}
+
+Json IntervalJson(const Interval& interval) {
+  return {Rounded(interval.low), Rounded(interval.high)};
+}
+
+// `<name>` and `<name>_interval`, null where there is none.
+void AddMeanScore(const std::string& name, const std::optional<MeanScore>& score, Json& json) {
+  json[name] = score.has_value() ? Json(Rounded(score->mean)) : nullptr;
+  json[name + "_interval"] = score.has_value() && score->interval ? IntervalJson(*score->interval) : Json();
+}
+
+Json ScoresJson(const EvaluationMetrics& metrics) {
+  const int64_t answered = metrics.ledger.answered;
+  Json json = {{"top1", Rounded(metrics.top1)},
+               {"top1_correct", metrics.top1_correct},
+               {"top1_interval", IntervalJson(WilsonInterval(metrics.top1_correct, answered))},
+               {"top5", Rounded(metrics.top5)},
+               {"top5_correct", metrics.top5_correct},
+               {"top5_interval", IntervalJson(WilsonInterval(metrics.top5_correct, answered))},
+               {"macro_precision", Rounded(metrics.macro_precision)},
+               {"macro_recall", Rounded(metrics.macro_recall)},
+               {"macro_f1", Rounded(metrics.macro_f1)}};
+  AddMeanScore("nll", metrics.nll, json);
+  AddMeanScore("brier", metrics.brier, json);
+  return json;
 }
 
 Json ModelJson(const v1::ModelVersion& model) {
@@ -133,6 +160,24 @@ std::string WorstClasses(const Evaluation& evaluation, const EvaluationMetrics& 
   return absl::StrCat("lowest F1   ", absl::StrJoin(words, ", "), "\n");
 }
 
+// "78.90 % (78.09 to 79.69)"
+std::string AccuracyText(double share, int64_t right, int64_t all) {
+  const Interval interval = WilsonInterval(right, all);
+  return absl::StrFormat("%s (%.2f to %.2f)", PercentText(share), 100 * interval.low, 100 * interval.high);
+}
+
+std::string ScoresText(const EvaluationMetrics& metrics) {
+  const int64_t answered = metrics.ledger.answered;
+  std::string text =
+      absl::StrCat("top-1       ", AccuracyText(metrics.top1, metrics.top1_correct, answered), "   top-5 ",
+                   AccuracyText(metrics.top5, metrics.top5_correct, answered), "   in brackets 95 % intervals\n",
+                   "macro F1    ", absl::StrFormat("%.4f", metrics.macro_f1), "   calibration error ",
+                   PercentText(metrics.calibration.ExpectedError()));
+  if (metrics.nll.has_value()) absl::StrAppend(&text, "   NLL ", MeanScoreText(*metrics.nll));
+  if (metrics.brier.has_value()) absl::StrAppend(&text, "   Brier ", MeanScoreText(*metrics.brier));
+  return absl::StrCat(text, "\n");
+}
+
 std::string LatencyText(const EvaluationMetrics& metrics) {
   const auto milliseconds = [](double seconds) { return absl::StrFormat("%.2f", 1000 * seconds); };
   std::vector<std::vector<std::string>> rows = {{"latency, ms", "mean", "p50", "p90", "p99", "p99.9", "max"}};
@@ -154,14 +199,7 @@ Json SummaryJson(const Evaluation& evaluation, const EvaluationMetrics& metrics)
           {"model", ModelJson(evaluation.model)},
           {"data", DataJson(evaluation)},
           {"ledger", LedgerJson(metrics.ledger)},
-          {"scores",
-           {{"top1", Rounded(metrics.top1)},
-            {"top1_correct", metrics.top1_correct},
-            {"top5", Rounded(metrics.top5)},
-            {"top5_correct", metrics.top5_correct},
-            {"macro_precision", Rounded(metrics.macro_precision)},
-            {"macro_recall", Rounded(metrics.macro_recall)},
-            {"macro_f1", Rounded(metrics.macro_f1)}}},
+          {"scores", ScoresJson(metrics)},
           {"calibration", CalibrationJson(metrics.calibration)},
           {"classes", ClassesJson(evaluation, metrics)},
           {"run", RunJson(evaluation, metrics)}};
@@ -178,10 +216,7 @@ std::string SummaryText(const Evaluation& evaluation, const EvaluationMetrics& m
   if (!s.resolution.empty()) absl::StrAppend(&text, "  at ", s.resolution);
   absl::StrAppend(&text, "\n", LedgerText(metrics.ledger));
   if (metrics.ledger.answered > 0) {
-    absl::StrAppend(&text, "top-1       ", PercentText(metrics.top1), "   top-5 ", PercentText(metrics.top5),
-                    "   macro F1 ", absl::StrFormat("%.4f", metrics.macro_f1), "   calibration error ",
-                    PercentText(metrics.calibration.ExpectedError()), "\n", WorstClasses(evaluation, metrics),
-                    LatencyText(metrics));
+    absl::StrAppend(&text, ScoresText(metrics), WorstClasses(evaluation, metrics), LatencyText(metrics));
     absl::StrAppendFormat(&text, "throughput  %.1f pictures/s over %.1f s", metrics.pictures_per_second,
                           metrics.busy_seconds);
     if (evaluation.sessions.size() > 1) absl::StrAppend(&text, " in ", evaluation.sessions.size(), " sessions");

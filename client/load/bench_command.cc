@@ -12,6 +12,7 @@
 #include "base/status_macros.h"
 #include "client/files.h"
 #include "client/load/connections.h"
+#include "client/load/load_gates.h"
 #include "client/load/stability.h"
 #include "client/load/trace_file.h"
 #include "client/status.h"
@@ -333,7 +334,16 @@ void Print(const LoadReport& report, std::ostream& out) {
   } else {
     out << PointsTable(report) << "\n" << report.verdict << "\n";
   }
-  out << std::flush;
+  out << GatesText(report.gates) << std::flush;
+}
+
+// Says on `errors` which gates were missed.
+bool SayMisses(const LoadReport& report, std::ostream& errors) {
+  for (const GateResult& result : report.gates) {
+    if (!result.passed()) errors << "vitrine: " << MissInWords(result) << "\n";
+  }
+  errors << std::flush;
+  return !AllPassed(report.gates);
 }
 
 }  // namespace
@@ -343,13 +353,15 @@ absl::StatusOr<BenchOutcome> RunBench(const BenchCommand& command, std::ostream&
   RETURN_IF_ERROR(ValidateBench(command));
   Bench bench(command, errors, live, stopped);
   RETURN_IF_ERROR(bench.Prepare());
-  const LoadReport report = bench.Run();
+  LoadReport report = bench.Run();
+  report.gates = JudgeLoad(command.gates, report);
   if (!command.out.empty()) RETURN_IF_ERROR(WriteReport(report, command.out));
   if (command.format == Format::kJson) {
     out << Json(report, -1) << std::flush;
   } else {
     Print(report, out);
   }
+  const bool missed = SayMisses(report, errors);
   const auto any = [&](auto is) { return std::any_of(report.points.begin(), report.points.end(), is); };
   if (stopped() && (!report.complete || any([](const LoadPoint& point) { return point.result.interrupted; }))) {
     return BenchOutcome::kInterrupted;
@@ -357,7 +369,8 @@ absl::StatusOr<BenchOutcome> RunBench(const BenchCommand& command, std::ostream&
   const bool measured = command.find_max
                             ? report.complete && report.best.has_value()
                             : any([](const LoadPoint& point) { return point.result.record.answered() > 0; });
-  return measured ? BenchOutcome::kMeasured : BenchOutcome::kNothing;
+  if (!measured) return BenchOutcome::kNothing;
+  return missed ? BenchOutcome::kMissed : BenchOutcome::kMeasured;
 }
 
 }  // namespace vitrine

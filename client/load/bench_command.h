@@ -11,6 +11,7 @@
 
 #include "absl/status/statusor.h"
 #include "client/classify_command.h"
+#include "client/gate.h"
 #include "client/load/load_report.h"
 #include "client/load/rate_search.h"
 #include "client/load/workload.h"
@@ -40,6 +41,8 @@ struct BenchCommand {
   double precision = 0.05;      // of a search: how close it comes, relative to the rate
   double tolerance = 0.15;      // of the stability: see stability.h
 
+  std::vector<Gate> gates = {};  // of LoadGateMeasures; of a search about the highest rate that meets the goal
+
   Format format = Format::kTable;
   std::string out = {};  // folder for load.json, load.html, percentiles and seconds; empty: none
 
@@ -49,11 +52,12 @@ struct BenchCommand {
 // INVALID_ARGUMENT: settings that do not fit each other, with what to change.
 absl::Status ValidateBench(const BenchCommand& command);
 
-enum class BenchOutcome { kMeasured, kNothing, kInterrupted };
+enum class BenchOutcome { kMeasured, kNothing, kMissed, kInterrupted };
 
 // Connects, asks for one answer of every class, puts the load on the server and reports. `stopped` ends the run with
 // what was measured so far. `live` says that `errors` is a terminal, which shows the progress.
-// Returns kNothing where no request was answered, no rate met the goal of a search, or a search could not be finished.
+// Returns kNothing where no request was answered, no rate met the goal of a search, or a search could not be finished;
+// kMissed where a gate was missed, which `errors` names.
 // An error says why nothing could be begun: no server, a model that it does not have, a picture that it refuses.
 absl::StatusOr<BenchOutcome> RunBench(const BenchCommand& command, std::ostream& out, std::ostream& errors, bool live,
                                       const std::function<bool()>& stopped);

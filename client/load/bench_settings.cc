@@ -65,6 +65,9 @@ absl::Status ValidateBench(const BenchCommand& command) {
   if (command.find_max && command.goal.bounds.empty() && !HasDeadlines(command)) {
     return wrong("--find-max needs a bound: give for instance --latency p99=50ms, or a --deadline");
   }
+  if (!command.gates.empty() && command.sweep.has_value() && !command.find_max) {
+    return wrong("--require judges one load, and --sweep puts many on the server; give --rate, or --find-max");
+  }
   if (command.find_max && !(command.goal.least_good > 0)) {
     return wrong("--good ", command.goal.least_good, " is met without an answer; give a share above 0");
   }

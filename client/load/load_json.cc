@@ -164,6 +164,7 @@ ordered_json ReportJson(const LoadReport& report) {
   json["complete"] = report.complete;
   if (!report.verdict.empty()) json["verdict"] = report.verdict;
   if (!setting.goal.empty()) json["best_per_second"] = report.best.has_value() ? ordered_json(*report.best) : nullptr;
+  if (!report.gates.empty()) json["gates"] = GatesJson(report.gates);
   json["points"] = ordered_json::array();
   for (const LoadPoint& point : report.points) json["points"].push_back(PointJson(setting, point));
   return json;

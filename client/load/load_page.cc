@@ -213,6 +213,17 @@ void AddKeyFigures(const LoadReport& report, HtmlPage& page) {
                                     reason.empty() ? "" : ": VOID, " + reason)}});
 }
 
+void AddGates(const LoadReport& report, HtmlPage& page) {
+  if (report.gates.empty()) return;
+  page.Section("Gates", "What was required of the run.");
+  HtmlTable table{.columns = {{"required"}, {"measured", true}, {""}}};
+  for (const GateResult& result : report.gates) {
+    table.rows.push_back({absl::StrCat(result.gate.measure, " ", result.gate.demand), MeasuredText(result),
+                          result.passed() ? "met" : "missed"});
+  }
+  page.Table(table);
+}
+
 }  // namespace
 
 std::string LoadPage(const LoadReport& report) {
@@ -223,6 +234,7 @@ std::string LoadPage(const LoadReport& report) {
   if (report.points.empty()) return page.Print();
   AddKeyFigures(report, page);
   if (!report.verdict.empty()) page.Paragraph(report.verdict);
+  AddGates(report, page);
   if (report.points.size() > 1) {
     AddSweep(report, page);
   } else {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "client/gate.h"
 #include "client/load/load.h"
 #include "client/load/stability.h"
 
@@ -41,6 +42,7 @@ struct LoadReport {
   std::string verdict = {};            // of a sweep or search, a sentence
   bool complete = true;                // false: interrupted
   std::optional<double> best = {};     // the highest rate that met the goal
+  std::vector<GateResult> gates = {};  // of --require
 };
 
 // Why the point says as much about the generator as about the server; empty: it does not. What the generator adds only

@@ -3,7 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <filesystem>
+#include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
@@ -86,6 +89,116 @@ TEST_F(EvalCommandLine, FlagsThatContradictEachOtherAreRefused) {
   EXPECT_THAT(Eval("--out out --resolution 5000").errors, Not(HasSubstr("is no resolution"))) << "one side is a square";
   const Ran help = Shell(folder_, kVitrine + "eval --help");
   EXPECT_THAT(help.out, HasSubstr("cifar:DIR"));
+}
+
+// Requirements of a run in JSON, by name.
+nlohmann::json GateOf(const nlohmann::json& json, const std::string& name) {
+  for (const nlohmann::json& gate : json["gates"]) {
+    if (gate["name"] == name) return gate;
+  }
+  return nullptr;
+}
+
+TEST_F(EvalCommandLine, AGateThatIsMissedIsAFailureAfterEverythingIsWritten) {
+  const Ran met = Eval("--out out --require 'top1>=50%' --require 'nll<2' --require 'brier<=0.5'");
+  EXPECT_EQ(met.exit_code, 0) << met.errors;
+  EXPECT_THAT(met.out, AllOf(HasSubstr("gate        top1>=50% is met: "), HasSubstr("gate        nll<2 is met: ")));
+  EXPECT_THAT(met.errors, Not(HasSubstr("gate")));
+  // The run is finished: it is judged again, and nothing is asked.
+  std::filesystem::remove(folder_.path() / "out/summary.json");
+  const Ran missed = Eval("--out out --require 'top1>=50%' --require 'nll<=0.0001' --require 'ece<0' --format json");
+  EXPECT_EQ(missed.exit_code, 1);
+  EXPECT_THAT(missed.errors, HasSubstr("vitrine: the gate nll<=0.0001 is missed: nll is 0."));
+  EXPECT_THAT(missed.errors, HasSubstr(", and 0.0001 or less is required\nvitrine: the gate ece<0 is missed: "));
+  EXPECT_THAT(missed.errors, Not(HasSubstr("top1")));
+  const auto json = nlohmann::json::parse(missed.out);
+  ASSERT_EQ(json["gates"].size(), 3u);
+  EXPECT_EQ(GateOf(json, "top1")["passed"], true);
+  EXPECT_EQ(GateOf(json, "top1")["required"], ">=50%");
+  EXPECT_EQ(GateOf(json, "nll")["passed"], false);
+  EXPECT_NEAR(GateOf(json, "nll")["measured"].get<double>(), json["scores"]["nll"].get<double>(), 1e-5);
+  EXPECT_TRUE(std::filesystem::exists(folder_.path() / "out/summary.json")) << "as if there were no gate";
+  EXPECT_THAT(folder_.Read("out/summary.json"), Not(HasSubstr("gates")));
+}
+
+TEST_F(EvalCommandLine, AGateThatIsNoneIsRefusedBeforeAnyPicture) {
+  for (const char* gate : {"top1", "top2>=0.5", "top1>=78", "nll<=70%", "p99<=50ms", "top1>=", ""}) {
+    const Ran ran = Eval(absl::StrCat("--out out --require '", gate, "'"));
+    EXPECT_EQ(ran.exit_code, 2) << gate;
+    EXPECT_THAT(ran.errors, HasSubstr("measures: top1, top5, macro_precision, macro_recall, macro_f1, ece, nll, brier"))
+        << gate;
+  }
+  EXPECT_EQ(Shell(folder_, kVitrine + "eval merge a b --out c --require 'top9>1'").exit_code, 2);
+  EXPECT_FALSE(std::filesystem::exists(folder_.path() / "out/journal"));
+}
+
+// What they are computed from is there in whole with --top-k 10: another way to the same numbers.
+TEST_F(EvalCommandLine, ScoresOfDistributionsAreThoseOfAllGuesses) {
+  ASSERT_EQ(Eval("--out all --top-k 10 --mistakes 0").exit_code, 0);
+  ASSERT_EQ(Eval("--out five --mistakes 0").exit_code, 0);
+  double nll = 0, brier = 0, pictures = 0;
+  std::istringstream lines(folder_.Read("all/predictions.jsonl"));
+  for (std::string text; std::getline(lines, text);) {
+    const auto line = nlohmann::json::parse(text);
+    ASSERT_EQ(line["guesses"].size(), 10u);
+    ++pictures;
+    for (const auto& guess : line["guesses"]) {
+      const double p = guess["probability"], right = guess["index"] == line["class"] ? 1 : 0;
+      if (right > 0) nll -= std::log(p);
+      brier += (p - right) * (p - right);
+    }
+  }
+  ASSERT_GT(pictures, 0);
+  for (const char* file : {"all/summary.json", "five/summary.json"}) {
+    const auto scores = nlohmann::json::parse(folder_.Read(file))["scores"];
+    EXPECT_NEAR(scores["nll"].get<double>(), nll / pictures, 2e-5) << file;
+    EXPECT_NEAR(scores["brier"].get<double>(), brier / pictures, 2e-5) << file;
+    EXPECT_LE(scores["nll_interval"][0], scores["nll"]);
+    EXPECT_GE(scores["nll_interval"][1], scores["nll"]);
+  }
+  EXPECT_THAT(folder_.Read("five/report.html"), HasSubstr("negative log-likelihood, nats"));
+}
+
+// The right labels of the second run are moved on by one, so that all of its answers are wrong.
+TEST_F(EvalCommandLine, FailIfWorseIsAboutTheLaterOnes) {
+  ASSERT_EQ(Eval("--out good --mistakes 0").exit_code, 0);
+  std::string wrong;
+  for (int digit = 0; digit < 10; ++digit) absl::StrAppend(&wrong, "no. ", digit, "\t", (digit + 1) % 10, "\n");
+  folder_.Write("digits map.tsv", wrong);
+  ASSERT_EQ(Eval("--out bad --mistakes 0").exit_code, 0);
+  const std::string compare = kVitrine + "eval compare ";
+  EXPECT_EQ(Shell(folder_, compare + "good bad").exit_code, 0) << "nobody asked";
+  const Ran worse = Shell(folder_, compare + "good bad --fail-if-worse --format json --out page.html");
+  EXPECT_EQ(worse.exit_code, 1);
+  EXPECT_THAT(worse.errors,
+              HasSubstr("vitrine: kv-pos-mnist version 1 is worse than kv-pos-mnist version 1: right on "));
+  EXPECT_EQ(nlohmann::json::parse(worse.out)["gates"][0]["passed"], false);
+  EXPECT_TRUE(std::filesystem::exists(folder_.path() / "page.html"));
+  EXPECT_EQ(Shell(folder_, compare + "bad good --fail-if-worse").exit_code, 0) << "better is no failure";
+  EXPECT_EQ(Shell(folder_, compare + "good good --fail-if-worse").exit_code, 0);
+  const Ran several = Shell(folder_, compare + "good good bad --fail-if-worse --out several.html");
+  EXPECT_EQ(several.exit_code, 1);
+  EXPECT_THAT(several.out, AllOf(HasSubstr("P, HOLM"), HasSubstr("no difference"), HasSubstr("worse")));
+  EXPECT_THAT(several.errors, HasSubstr("corrected for 2 comparisons (Holm)"));
+  EXPECT_THAT(folder_.Read("several.html"), HasSubstr("2 evaluations compared with"));
+}
+
+// Cells have gates of their own, and a study its differences.
+TEST_F(EvalCommandLine, AStudyIsJudgedCellByCell) {
+  const Ran ran = Eval(
+      "--models kv-pos-mnist,kv-pos-mnist@1 --out study --mistakes 0 --require 'top1>=1%' "
+      "--require 'top1<=1%'");
+  EXPECT_EQ(ran.exit_code, 1);
+  EXPECT_THAT(ran.out, HasSubstr("P, HOLM is corrected for all of these"));
+  EXPECT_THAT(ran.errors,
+              AllOf(HasSubstr("vitrine: kv-pos-mnist-own: the gate top1<=1% is missed"),
+                    HasSubstr("vitrine: kv-pos-mnist@1-own: the gate top1<=1% is missed"), Not(HasSubstr("top1>=1%"))));
+  const Ran json = Eval("--models kv-pos-mnist,kv-pos-mnist@1 --out study --require 'top1>=1%' --format json");
+  EXPECT_EQ(json.exit_code, 0) << json.errors;
+  const auto cells = nlohmann::json::parse(json.out);
+  ASSERT_EQ(cells.size(), 2u);
+  EXPECT_EQ(cells[1]["gates"][0]["passed"], true);
+  EXPECT_EQ(cells[1]["p_holm"], 1.0);
 }
 
 TEST_F(EvalCommandLine, AModelIsNoFolderToCompare) {

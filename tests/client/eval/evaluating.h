@@ -57,7 +57,9 @@ inline v1::ClassifyStreamResponse Answer(const v1::ClassifyRequest& request, con
   for (int i = 0; i < request.top_k(); ++i) {
     v1::Prediction& guess = *response.add_predictions();
     guess.set_index((first + i) % kClasses);
-    guess.set_probability(i == 0 ? 0.9F - 0.01F * static_cast<float>(number) : 0.02F);
+    // They add up to 1 where all classes are asked for.
+    const float best = 0.9F - 0.01F * static_cast<float>(number);
+    guess.set_probability(i == 0 ? best : (1 - best) / (kClasses - 1));
   }
   response.mutable_served_by()->set_version(3);
   response.mutable_served_by()->set_weights_sha256(digest);

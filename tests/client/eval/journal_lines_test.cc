@@ -53,6 +53,9 @@ TEST(JournalLines, AreWhatFilesHold) {
   Prediction strange = kTwo.predictions[0];
   strange.seconds.queue = std::numeric_limits<double>::quiet_NaN();
   EXPECT_EQ(PictureLine(strange), Checked(Replaced(kPicture, "[0.001,", "[0.0,"))) << "no time";
+  Prediction whole = kTwo.predictions[0];
+  whole.likelihood = Likelihood{.right = 0.125F, .squares = 0.625F};
+  EXPECT_EQ(PictureLine(whole), Checked(Replaced(kPicture, "cpu\"", "cpu\",\"whole\":[0.125,0.625]")));
 }
 
 // The journal of both with this instead of the first picture's line.
@@ -88,6 +91,25 @@ TEST(JournalLines, NumbersHaveTheirRanges) {
   ASSERT_TRUE(timeless.ok()) << timeless.status();
   EXPECT_EQ(timeless->evaluation.predictions[0].seconds.queue, 0);
   EXPECT_EQ(timeless->evaluation.predictions[0].seconds.client, 0.007);
+}
+
+// Journals of before have no such member.
+TEST(JournalLines, TheWholeDistributionIsThereOrNot) {
+  EXPECT_FALSE(Read(Checked(kPicture))->evaluation.predictions[0].likelihood.has_value());
+  const auto with = [](const std::string& whole) {
+    return Read(Checked(Replaced(kPicture, "cpu\"", absl::StrCat("cpu\",\"whole\":", whole))));
+  };
+  const auto read = with("[0.1,0.625]");
+  ASSERT_TRUE(read.ok()) << read.status();
+  ASSERT_TRUE(read->evaluation.predictions[0].likelihood.has_value());
+  EXPECT_EQ(read->evaluation.predictions[0].likelihood->right, 0.1F);
+  EXPECT_EQ(read->evaluation.predictions[0].likelihood->squares, 0.625F);
+  for (const char* fault : {"[1e39,0]", "[0,1e39]"}) {
+    EXPECT_EQ(with(fault).status().message(), "line 3: a probability is out of range") << fault;
+  }
+  for (const char* fault : {"[0.5]", "[null,1]", "7", "null", "{}"}) {
+    EXPECT_EQ(with(fault).status().code(), absl::StatusCode::kDataLoss) << fault;
+  }
 }
 
 TEST(JournalLines, OfAnotherFormatAreRefused) {

@@ -5,7 +5,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 #include "absl/strings/str_cat.h"
+#include "client/eval/eval_gates.h"
 #include "client/eval/journal.h"
 #include "tests/client/eval/made_evaluation.h"
 #include "tests/scratch_folder.h"
@@ -48,6 +51,15 @@ TEST_F(Merging, KeepsTheSessionsOfTheShards) {
   EXPECT_EQ(merged->sessions[0].pictures, 5);
   EXPECT_EQ(merged->sessions[0].end, 1009);
   EXPECT_EQ(merged->sessions[1].pictures, 4);
+}
+
+TEST_F(Merging, AGateThatTheModelCannotHaveIsRefusedBeforeAnythingIsWritten) {
+  MergeOptions options{.folders = {Part(1, 1)}, .out = folder_.Path("out")};
+  options.gates = {ParseGate("top5>=50%", EvalGateMeasures()).value()};
+  EXPECT_THAT(std::string(MergeEvaluations(options).status().message()), ::testing::HasSubstr("m has 3 classes"));
+  EXPECT_FALSE(std::filesystem::exists(options.out));
+  options.gates = {ParseGate("top1>=50%", EvalGateMeasures()).value()};
+  EXPECT_TRUE(MergeEvaluations(options).ok()) << "it judges nothing itself";
 }
 
 TEST_F(Merging, SaysWhichShardsAreMissingOrUnfinished) {

@@ -34,6 +34,9 @@ Evaluation MadeSixty(int shift = 0) {
          {&Stages::queue, &Stages::decode, &Stages::compute, &Stages::encode, &Stages::server, &Stages::client}) {
       prediction.seconds.*stage *= scale;
     }
+    const float best = prediction.guesses.front().probability, other = (1 - best) / 2;
+    prediction.likelihood =
+        Likelihood{.right = prediction.correct() ? best : other, .squares = best * best + 2 * other * other};
     if (prediction.index % 10 == 3) prediction.attempts = 3;
     if (prediction.index >= 30) prediction.served_by = "bf16 cuda";
   }
@@ -125,6 +128,16 @@ TEST(Printed, AComparison) {
   ExpectStored("comparison.json", PrintComparison(**comparison, OutputFormat::kJson));
 }
 
+TEST(Printed, SeveralComparisons) {
+  const Evaluation first = MadeSixty();
+  std::vector<Evaluation> others = {MadeSixty(1), MadeSixty(2)};
+  for (Evaluation& other : others) other.model.set_version(4 + (&other - others.data()));
+  const auto all = CompareAll(first, others);
+  ASSERT_TRUE(all.ok()) << all.status();
+  ExpectStored("comparisons_page.txt", Reading(DrawComparisons(*all)));
+  ExpectStored("comparisons.txt", PrintComparisons(*all, OutputFormat::kTable));
+}
+
 TEST(Printed, AStudy) {
   Study study{.data = "imagefolder:pets", .split = "test"};
   for (int i = 0; i < 4; ++i) {
@@ -139,6 +152,9 @@ TEST(Printed, AStudy) {
       cell.status = absl::InvalidArgumentError("more tokens than the model takes");
     } else {
       cell.metrics = ComputeMetrics(made);
+      for (const Prediction& p : made.predictions) {
+        if (p.outcome == Outcome::kAnswered) cell.right[p.index] = p.correct();
+      }
     }
     if (i > 0) cell.macs = 1e6 * i;
     if (i > 0) cell.tokens = 17.5 * i;

@@ -3,10 +3,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <filesystem>
 #include <limits>
 #include <mutex>
 
 #include "absl/strings/str_cat.h"
+#include "client/eval/eval_gates.h"
+#include "client/eval/likelihood.h"
 #include "tests/client/eval/evaluating.h"
 
 namespace vitrine {
@@ -29,7 +33,7 @@ TEST_F(Evaluating, AsksAsItWasTold) {
   EXPECT_EQ(RunWell(command).predictions[0].guesses.size(), 5u);
   EXPECT_EQ(last.model(), "m");
   EXPECT_EQ(last.version(), 3);
-  EXPECT_EQ(last.top_k(), 5);
+  EXPECT_EQ(last.top_k(), 10) << "all, for scores of the whole distribution; five guesses are kept";
   EXPECT_EQ(last.priority(), v1::LOW);
   EXPECT_FALSE(last.has_resolution());
   command.out = folder_.Path("other");
@@ -45,6 +49,61 @@ TEST_F(Evaluating, AsksAsItWasTold) {
   command = Command(server, "out");
   command.out = "";
   EXPECT_EQ(Run(command).status().message(), "--out names the folder of the results");
+}
+
+TEST_F(Evaluating, ManyClassesAreNotAskedForUnlessTheyAreKept) {
+  for (const int classes : {kMostClassesAsked, kMostClassesAsked + 1}) {
+    v1::ModelVersion many = Described();
+    while (many.labels_size() < classes) many.add_labels(absl::StrCat("class ", many.labels_size()));
+    std::mutex mutex;
+    int top_k = 0;
+    const auto respond = [&](const v1::ClassifyRequest& request) {
+      const std::lock_guard lock(mutex);
+      top_k = request.top_k();
+      v1::ClassifyRequest fewer = request;
+      fewer.set_top_k(5);
+      return Answer(fewer);
+    };
+    SmallServer server(Methods(respond, many));
+    EvalCommand command = Command(server, absl::StrCat("out-", classes));
+    command.limit = 1;
+    const Evaluation evaluation = RunWell(command);
+    EXPECT_EQ(top_k, classes == kMostClassesAsked ? classes : 5);
+    EXPECT_EQ(evaluation.predictions[0].guesses.size(), 5u);
+    EXPECT_FALSE(evaluation.predictions[0].likelihood.has_value()) << "the answer has five";
+    command.out = folder_.Path(absl::StrCat("all-", classes));
+    command.top_k = classes;
+    RunWell(command);
+    EXPECT_EQ(top_k, classes);
+  }
+}
+
+TEST_F(Evaluating, AnAnswerOfAllClassesLeavesItsLikelihood) {
+  SmallServer server(Methods(PlainAnswer));
+  EvalCommand command = Command(server, "out");
+  command.limit = 1;
+  const Evaluation evaluation = RunWell(command);
+  ASSERT_TRUE(evaluation.predictions[0].likelihood.has_value());
+  EXPECT_NEAR(evaluation.predictions[0].likelihood->right, 0.9, 1e-6);
+  EXPECT_NEAR(evaluation.predictions[0].likelihood->squares, 0.81 + 0.01 / 9, 1e-6);
+  EXPECT_TRUE(ComputeMetrics(evaluation).nll.has_value());
+}
+
+TEST_F(Evaluating, AGateThatThisModelCannotHaveEndsTheRunBeforeItBegins) {
+  v1::ModelVersion few = Described();
+  few.mutable_labels()->DeleteSubrange(5, 5);
+  std::atomic<int> asked = 0;
+  SmallServer server(Methods(
+      [&](const v1::ClassifyRequest& request) {
+        ++asked;
+        return Answer(request);
+      },
+      few));
+  EvalCommand command = Command(server, "out");
+  command.gates = {ParseGate("top5>=90%", EvalGateMeasures()).value()};
+  EXPECT_EQ(Run(command).status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(asked, 0);
+  EXPECT_FALSE(std::filesystem::exists(folder_.path() / "out"));
 }
 
 TEST_F(Evaluating, AnAnswerIsKeptAsItIs) {

@@ -31,7 +31,8 @@ TEST(SummaryText, SaysNothingOfWhatIsAsUsual) {
 model       m@3  weights aaaaaaaaaaaa  fp32 cpu
 data        imagefolder:pets  test split
 pictures    2 = 2 answered
-top-1       100.00 %   top-5 100.00 %   macro F1 1.0000   calibration error 0.00 %
+top-1       100.00 % (34.24 to 100.00)   top-5 100.00 % (34.24 to 100.00)   in brackets 95 % intervals
+macro F1    1.0000   calibration error 0.00 %
 latency, ms  mean   p50   p90   p99  p99.9   max
   queue      1.00  1.00  1.00  1.00   1.00  1.00
   decode     2.00  2.00  2.00  2.00   2.00  2.00
@@ -81,6 +82,22 @@ TEST(SummaryJson, HasTheClassesThatOccur) {
   EXPECT_EQ(json()["data"]["resolution"], "8x8");
   EXPECT_EQ(json()["model"]["config"]["classes"], 4);
   EXPECT_EQ(json()["format"], 1);
+}
+
+TEST(Summary, HasScoresOfDistributionsOrSaysThatItHasNone) {
+  Evaluation evaluation = MadeEvaluation({{0, {{0, 0.5F}}}, {0, {{0, 0.5F}}}});
+  const auto scores = [&] { return SummaryJson(evaluation, ComputeMetrics(evaluation))["scores"]; };
+  EXPECT_TRUE(scores()["nll"].is_null());
+  EXPECT_TRUE(scores()["brier_interval"].is_null());
+  EXPECT_THAT(TextOf(evaluation), Not(HasSubstr("NLL")));
+  evaluation.predictions[0].likelihood = Likelihood{.right = 0.5F, .squares = 0.5F};
+  evaluation.predictions[1].likelihood = Likelihood{.right = 0.25F, .squares = 0.625F};
+  EXPECT_EQ(scores()["nll"], 1.03972);
+  EXPECT_EQ(scores()["nll_interval"].dump(), "[0.36045,1.71899]");
+  EXPECT_EQ(scores()["brier"], 0.8125);
+  EXPECT_EQ(scores()["top1_interval"].dump(), "[0.34238,1.0]");
+  EXPECT_EQ(scores()["top5_interval"].dump(), "[0.34238,1.0]");
+  EXPECT_THAT(TextOf(evaluation), HasSubstr("   NLL 1.0397 (0.3604 to 1.7190)   Brier 0.8125 ("));
 }
 
 TEST(WhatIsMissing, NamesThreeOfAKind) {

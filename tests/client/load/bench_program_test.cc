@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <cstdlib>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <thread>
 
@@ -28,16 +29,76 @@ grpc::Status Classify(const v1::ClassifyRequest&, v1::ClassifyResponse* response
 
 TEST(BenchProgram, RefusesFlagsThatWouldDoNothing) {
   const ScratchFolder folder;
-  for (const char* flags :
-       {"--concurrency 3 --sweep 1:2", "--concurrency 3 --find-max --latency p99=1s", "--concurrency 3 --trace t.csv",
-        "--concurrency 3 --rate 5", "--max-attempts 2", "--keepalive 20s", "--duration 0s", "--requests 0",
-        "--bytes 16777216", "--server-pid 1073741824", "--find-max", "--find-max --latency p99=1s --good 0",
-        "--rate 5 --threads 2 --max-outstanding 1", "--top-k 0", "--attention-kind nothing", "--features rollout"}) {
+  for (const char* flags : {"--concurrency 3 --sweep 1:2",
+                            "--concurrency 3 --find-max --latency p99=1s",
+                            "--concurrency 3 --trace t.csv",
+                            "--concurrency 3 --rate 5",
+                            "--max-attempts 2",
+                            "--keepalive 20s",
+                            "--duration 0s",
+                            "--requests 0",
+                            "--bytes 16777216",
+                            "--server-pid 1073741824",
+                            "--find-max",
+                            "--find-max --latency p99=1s --good 0",
+                            "--rate 5 --threads 2 --max-outstanding 1",
+                            "--require p99",
+                            "--require 'p99<=50'",
+                            "--require 'p42<=50ms'",
+                            "--require 'errors<=2'",
+                            "--sweep 1:2 --require 'p99<=50ms'",
+                            "--top-k 0",
+                            "--attention-kind nothing",
+                            "--features rollout"}) {
     const Ran ran = Shell(folder, kBench + flags);
     EXPECT_EQ(ran.exit_code, 2) << flags << "\n" << ran.errors;
     EXPECT_NE(ran.errors, "") << flags;
   }
   EXPECT_THAT(Shell(folder, kBench + "--help").out, testing::Not(HasSubstr("repetitions")));
+}
+
+TEST(BenchProgram, AGateThatIsMissedIsAFailureAfterEverythingIsWritten) {
+  const ScratchFolder folder;
+  SmallServer server({.classify = Classify});
+  const std::string bench =
+      kBench + "--server " + server.address() + " --rate 50 --arrivals constant --warmup 0s --duration 500ms ";
+  const Ran met = Shell(folder, bench + "--require 'p50<=20s' --require 'errors<=0' --require 'rate>=1'");
+  EXPECT_EQ(met.exit_code, 0) << met.errors;
+  EXPECT_THAT(met.out, HasSubstr("gate        p50<=20s is met: "));
+  EXPECT_EQ(met.errors, "");
+  const Ran missed =
+      Shell(folder, bench + "--require 'p50<=1ns' --require 'rate>=1e6' --require 'errors<1%' --format json --out out");
+  EXPECT_EQ(missed.exit_code, 1);
+  EXPECT_THAT(missed.errors, HasSubstr("vitrine: the gate p50<=1ns is missed: p50 is "));
+  EXPECT_THAT(missed.errors, HasSubstr("vitrine: the gate rate>=1e6 is missed: rate is "));
+  EXPECT_THAT(missed.errors, testing::Not(HasSubstr("errors<1%")));
+  const auto json = nlohmann::json::parse(missed.out);
+  ASSERT_EQ(json["gates"].size(), 3u);
+  EXPECT_EQ(json["gates"][0]["name"], "p50");
+  EXPECT_EQ(json["gates"][0]["required"], "<=1ns");
+  EXPECT_EQ(json["gates"][0]["unit"], "ms");
+  EXPECT_NEAR(json["gates"][0]["measured"].get<double>(), json["points"][0]["latency_of_due_ms"]["p50"].get<double>(),
+              1e-6);
+  EXPECT_EQ(json["gates"][2]["passed"], true);
+  EXPECT_EQ(nlohmann::json::parse(folder.Read("out/load.json"))["gates"], json["gates"]);
+  EXPECT_THAT(folder.Read("out/load.html"), HasSubstr("<td>p50 &lt;=1ns</td>"));
+  const Ran refused = Shell(folder, bench + "--require 'top1>=50%'");
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_THAT(refused.errors,
+              HasSubstr("measures: p50, p90, p95, p99, p99.9, p99.99, p999, rate, goodput, good, errors, "
+                        "refused"));
+}
+
+// A gate about a search is about the highest rate that meets its goal.
+TEST(BenchProgram, ASearchIsJudgedAtItsBestRate) {
+  const ScratchFolder folder;
+  SmallServer server({.classify = Classify});
+  const std::string bench = kBench + "--server " + server.address() +
+                            " --find-max --sweep 10:20 --latency p50=20s --precision 1 --warmup 0s --duration 300ms ";
+  EXPECT_EQ(Shell(folder, bench + "--require 'rate>=1'").exit_code, 0);
+  const Ran missed = Shell(folder, bench + "--require 'rate>=1000'");
+  EXPECT_EQ(missed.exit_code, 1);
+  EXPECT_THAT(missed.errors, HasSubstr("the gate rate>=1000 is missed: rate is "));
 }
 
 TEST(BenchProgram, ATraceThatIsNoFileIsASentence) {

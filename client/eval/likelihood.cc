@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/eval/likelihood.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace vitrine {
+namespace {
+
+constexpr double kMostAway = 1e-3;  // of a sum of probabilities from 1; floats of 1,000 classes are away by 1e-5
+
+}  // namespace
+
+std::optional<Likelihood> LikelihoodOf(std::span<const Guess> guesses, int32_t label, int32_t classes) {
+  if (classes < 1 || label < 0 || label >= classes || guesses.size() != static_cast<size_t>(classes)) {
+    return std::nullopt;
+  }
+  std::vector<bool> seen(guesses.size(), false);
+  double sum = 0, squares = 0, right = 0;
+  for (const Guess& guess : guesses) {
+    const auto index = static_cast<size_t>(guess.index);
+    if (index >= seen.size() || seen[index] || !(guess.probability >= 0)) return std::nullopt;
+    seen[index] = true;
+    const double probability = guess.probability;
+    sum += probability;
+    squares += probability * probability;
+    if (guess.index == label) right = probability;
+  }
+  if (!(std::abs(sum - 1) <= kMostAway)) return std::nullopt;
+  return Likelihood{.right = static_cast<float>(right), .squares = static_cast<float>(squares)};
+}
+
+double NegativeLogLikelihood(const Likelihood& likelihood) {
+  return -std::log(std::max<double>(likelihood.right, std::numeric_limits<float>::min()));
+}
+
+double BrierScore(const Likelihood& likelihood) {
+  return std::max(0.0, static_cast<double>(likelihood.squares) - 2 * static_cast<double>(likelihood.right) + 1);
+}
+
+MeanScore MeanOf(const std::vector<double>& values, double least, double most) {
+  constexpr double kZ = 1.959963984540054;  // the normal distribution's 97.5 % quantile
+  const double n = static_cast<double>(values.size());
+  double sum = 0, squares = 0;
+  for (const double value : values) sum += value;
+  MeanScore score{.mean = sum / n};
+  if (values.size() < 2) return score;
+  for (const double value : values) squares += (value - score.mean) * (value - score.mean);
+  const double half = kZ * std::sqrt(squares / (n - 1) / n);
+  score.interval = Interval{.low = std::max(least, score.mean - half), .high = std::min(most, score.mean + half)};
+  return score;
+}
+
+}  // namespace vitrine

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+// Several evaluations against one: corrected for their number, and --fail-if-worse.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "client/eval/compare.h"
+#include "client/eval/compare_page.h"
+#include "tests/client/eval/made_evaluation.h"
+
+namespace vitrine {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+// Forty pictures, of which those from `first_wrong` to before `end_wrong` are taken for dogs.
+Evaluation WithMistakes(int64_t version, int first_wrong, int end_wrong) {
+  std::vector<MadePicture> pictures;
+  for (int i = 0; i < 40; ++i) pictures.push_back({0, {{i >= first_wrong && i < end_wrong ? 1 : 0, 0.9F}}});
+  Evaluation made = MadeEvaluation(pictures);
+  made.model.set_version(version);
+  return made;
+}
+
+TEST(CompareAll, DecidesByTheCorrectedTest) {
+  const Evaluation first = WithMistakes(1, 0, 0);
+  // Six mistakes more are p = 0.03125 by the exact test, seven 0.015625: alone each would be a difference.
+  const std::vector<Evaluation> others = {WithMistakes(2, 0, 6), WithMistakes(3, 0, 7), WithMistakes(4, 0, 0)};
+  const auto all = CompareAll(first, others);
+  ASSERT_TRUE(all.ok()) << all.status();
+  std::vector<double> p, holm;
+  std::vector<bool> worse;
+  for (const auto& one : *all) {
+    p.push_back(one->test.p);
+    holm.push_back(one->holm);
+    worse.push_back(IsWorse(*one));
+  }
+  EXPECT_THAT(p, ElementsAre(0.03125, 0.015625, 1));
+  EXPECT_THAT(holm, ElementsAre(0.0625, 0.046875, 1));
+  EXPECT_THAT(worse, ElementsAre(false, true, false));
+  EXPECT_THAT(VerdictInWords(*(*all)[0]), HasSubstr("No difference in accuracy is shown"));
+  EXPECT_THAT(VerdictInWords(*(*all)[1]),
+              HasSubstr("The first is right more often: 7 pictures only the first has right, 0 only the second; p = "
+                        "0.0156 (McNemar, exact); corrected for 3 comparisons by Holm's method p = 0.0469."));
+  const auto alone = Compare(first, others[0]);
+  EXPECT_TRUE(IsWorse(**alone)) << "one comparison needs no correction";
+  EXPECT_THAT(VerdictInWords(**alone), Not(HasSubstr("Holm")));
+}
+
+TEST(CompareAll, NamesTheOneThatCannotBeCompared) {
+  const Evaluation first = WithMistakes(1, 0, 0);
+  std::vector<Evaluation> others = {WithMistakes(2, 0, 6), WithMistakes(3, 0, 7)};
+  for (Prediction& prediction : others[1].predictions) prediction.outcome = Outcome::kUnreadable;
+  EXPECT_EQ(CompareAll(first, others).status(),
+            absl::InvalidArgumentError("with the first, number 3 (m version 3): no picture was answered in both "
+                                       "evaluations; there is nothing to compare"));
+}
+
+TEST(IsWorse, IsAboutTheSecond) {
+  const Evaluation good = WithMistakes(1, 0, 0), bad = WithMistakes(2, 0, 10);
+  EXPECT_TRUE(IsWorse(**Compare(good, bad)));
+  EXPECT_FALSE(IsWorse(**Compare(bad, good))) << "better is no reason to fail";
+  EXPECT_FALSE(IsWorse(**Compare(good, WithMistakes(2, 0, 5)))) << "p is 0.0625";
+  EXPECT_EQ(
+      WorseInWords(**Compare(good, bad)),
+      "m version 2 is worse than m version 1: right on 75.00 % instead of 100.00 % of 40 pictures (-25.00 %, 95 % "
+      "interval -40.19 to -11.08 %), p = 0.0020; required is that no difference to its disadvantage is shown at "
+      "0.05");
+}
+
+TEST(PrintComparisons, HasTheGateOfEach) {
+  const Evaluation first = WithMistakes(1, 0, 0);
+  const std::vector<Evaluation> others = {WithMistakes(2, 0, 6), WithMistakes(3, 0, 7)};
+  const auto all = CompareAll(first, others);
+  ASSERT_TRUE(all.ok());
+  const auto json = nlohmann::ordered_json::parse(PrintComparisons(*all, OutputFormat::kJson, true));
+  EXPECT_EQ(json["correction"], "Holm");
+  ASSERT_EQ(json["comparisons"].size(), 2u);
+  EXPECT_EQ(json["comparisons"][1]["mcnemar"]["p"], 0.015625);
+  EXPECT_EQ(json["comparisons"][1]["mcnemar"]["p_holm"], 0.03125);
+  EXPECT_EQ(json["gates"][1].dump(),
+            R"({"name":"not_worse","model":"m version 3","required":"p_holm>=0.05 or difference>=0",)"
+            R"("measured":{"difference":-0.175,"p":0.015625,"p_holm":0.03125},"passed":false})");
+  EXPECT_EQ(json["gates"][0]["passed"], false) << "of two comparisons the larger p stays";
+  EXPECT_FALSE(nlohmann::json::parse(PrintComparisons(*all, OutputFormat::kJson)).contains("gates"));
+  EXPECT_THAT(PrintComparisons(*all, OutputFormat::kCsv), HasSubstr(",p,p_holm,shown\nm version 2,40,1.0,0.85,"));
+  const std::string text = PrintComparisons(*all, OutputFormat::kTable);
+  EXPECT_THAT(text, HasSubstr("P, HOLM is corrected for 2 comparisons, and decides at 0.05 what is shown."));
+  EXPECT_THAT(text, HasSubstr("0.0156   0.0312  worse"));
+  const std::string page = DrawComparisons(*all);
+  for (const char* part : {"2 evaluations compared with m version 1", ">p, Holm</th>", "corrected for 2 comparisons",
+                           "m version 3", "worse"}) {
+    EXPECT_THAT(page, HasSubstr(part));
+  }
+}
+
+TEST(PrintComparisons, OneIsPrintedAsEver) {
+  const Evaluation first = WithMistakes(1, 0, 0);
+  const std::vector<Evaluation> others = {WithMistakes(2, 0, 6)};
+  const auto all = CompareAll(first, others);
+  const auto one = Compare(first, others[0]);
+  for (const OutputFormat format : {OutputFormat::kTable, OutputFormat::kCsv, OutputFormat::kJson}) {
+    EXPECT_EQ(PrintComparisons(*all, format), PrintComparison(**one, format));
+  }
+  const auto json = nlohmann::json::parse(PrintComparisons(*all, OutputFormat::kJson, true));
+  EXPECT_EQ(json["gates"][0]["measured"].dump(), R"({"difference":-0.15,"p":0.03125})");
+  EXPECT_EQ(json["gates"][0]["required"], "p>=0.05 or difference>=0");
+  EXPECT_FALSE(json["mcnemar"].contains("p_holm"));
+}
+
+TEST(Compare, ClassesAreCorrectedForTheirNumber) {
+  std::vector<MadePicture> pictures, worse;
+  for (int i = 0; i < 60; ++i) {
+    const int label = i % 3;
+    pictures.push_back({label, {{label, 0.9F}}});
+    worse.push_back({label, {{label == 0 && i < 18 ? 1 : label, 0.9F}}});  // six of the cats
+  }
+  const Evaluation first = MadeEvaluation(pictures), second = MadeEvaluation(worse);
+  const auto comparison = Compare(first, second);
+  const ClassComparison& cats = (*comparison)->classes[0];
+  EXPECT_EQ(cats.label, "cat");
+  EXPECT_EQ(cats.test.p, 0.03125);
+  EXPECT_EQ(cats.holm, 3 * 0.03125);
+  EXPECT_EQ((*comparison)->classes[1].holm, 1);
+}
+
+// Differences of scores are taken picture by picture, whose intervals are narrower than those of the two means.
+TEST(Compare, ScoresOfDistributionsArePaired) {
+  Evaluation first = WithMistakes(1, 0, 0), second = WithMistakes(2, 0, 0);
+  EXPECT_FALSE((*Compare(first, second))->nll.has_value()) << "nobody knows them";
+  for (size_t i = 0; i < first.predictions.size(); ++i) {
+    const float right = 0.1F + 0.02F * static_cast<float>(i);
+    first.predictions[i].likelihood = Likelihood{.right = right, .squares = 0.5F};
+    second.predictions[i].likelihood = Likelihood{.right = right / 2, .squares = 0.5F};
+  }
+  const auto comparison = Compare(first, second);
+  ASSERT_TRUE((*comparison)->nll.has_value());
+  EXPECT_NEAR((*comparison)->nll->mean, 0.6931472, 1e-6) << "half as likely, whatever the picture";
+  EXPECT_NEAR((*comparison)->nll->interval->low, 0.6931472, 1e-6);
+  EXPECT_THAT(PrintComparison(**comparison, OutputFormat::kTable), HasSubstr("+0.6931"));
+  EXPECT_GT((*comparison)->brier->mean, 0);
+}
+
+}  // namespace
+}  // namespace vitrine

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/eval/likelihood.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "client/eval/metrics.h"
+#include "tests/client/eval/made_evaluation.h"
+
+namespace vitrine {
+namespace {
+
+// Probabilities that a float holds exactly.
+Evaluation MadeDistributions() {
+  Evaluation made = MadeEvaluation({{0, {{0, 0.75F}, {1, 0.125F}, {2, 0.125F}}},
+                                    {0, {{0, 0.5F}, {2, 0.25F}, {1, 0.25F}}},
+                                    {0, {{1, 0.625F}, {0, 0.25F}, {2, 0.125F}}},
+                                    {1, {{1, 0.875F}, {0, 0.0625F}, {2, 0.0625F}}},
+                                    {1, {{2, 0.5F}, {0, 0.25F}, {1, 0.25F}}}});
+  for (Prediction& p : made.predictions) p.likelihood = LikelihoodOf(p.guesses, p.label, 3);
+  return made;
+}
+
+// Computed with scikit-learn 1.9.1 and scipy 1.17.1: log_loss(y, P, labels=[0, 1, 2]), brier_score_loss(y, P,
+// labels=[0, 1, 2], scale_by_half=False), and norm.interval(0.95, loc=mean, scale=sem(values)) of the values of the
+// single pictures.
+TEST(Likelihood, MeansAgreeWithScikitLearnAndIntervalsWithScipy) {
+  const EvaluationMetrics metrics = ComputeMetrics(MadeDistributions());
+  ASSERT_TRUE(metrics.nll.has_value() && metrics.brier.has_value());
+  EXPECT_NEAR(metrics.nll->mean, 0.7773898735752061, 1e-7);
+  EXPECT_NEAR(metrics.nll->interval->low, 0.2582780189542263, 1e-7);
+  EXPECT_NEAR(metrics.nll->interval->high, 1.2965017281961857, 1e-7);
+  EXPECT_NEAR(metrics.brier->mean, 0.4671875, 1e-7);
+  EXPECT_NEAR(metrics.brier->interval->low, 0.08443103650547806, 1e-7);
+  EXPECT_NEAR(metrics.brier->interval->high, 0.8499439634945218, 1e-7);
+}
+
+TEST(Likelihood, IsThatOfAllClassesOrNone) {
+  const auto of = [](const std::vector<Guess>& guesses, int32_t label = 0) { return LikelihoodOf(guesses, label, 3); };
+  EXPECT_FALSE(of({{0, 0.75F}, {1, 0.25F}}).has_value()) << "a class is missing";
+  EXPECT_FALSE(of({{0, 0.5F}, {1, 0.25F}, {1, 0.25F}}).has_value()) << "a class is there twice";
+  EXPECT_FALSE(of({{0, 0.5F}, {1, 0.25F}, {3, 0.25F}}).has_value()) << "the model has no such class";
+  EXPECT_FALSE(of({{0, 0.5F}, {1, 0.25F}, {-1, 0.25F}}).has_value());
+  EXPECT_FALSE(of({{0, 0.9F}, {1, 0.1F}, {2, 0.1F}}).has_value()) << "these are no probabilities";
+  EXPECT_FALSE(of({{0, 1.5F}, {1, -0.25F}, {2, -0.25F}}).has_value());
+  EXPECT_FALSE(of({{0, NAN}, {1, 0.5F}, {2, 0.5F}}).has_value());
+  EXPECT_FALSE(of({{0, 0.5F}, {1, 0.25F}, {2, 0.25F}}, 3).has_value()) << "none is right";
+  EXPECT_FALSE(of({{0, 0.5F}, {1, 0.25F}, {2, 0.25F}}, -1).has_value());
+  EXPECT_FALSE(LikelihoodOf({}, 0, 0).has_value());
+  EXPECT_TRUE(of({{0, 0.5F}, {1, 0.25F}, {2, 0.2501F}}).has_value()) << "rounded";
+  EXPECT_EQ(of({{2, 0.5F}, {0, 0.25F}, {1, 0.25F}})->right, 0.25F) << "in whatever order";
+}
+
+TEST(Likelihood, WhatWasHeldForImpossibleHasABound) {
+  const double most = NegativeLogLikelihood({.right = 0, .squares = 1});
+  EXPECT_EQ(most, NegativeLogLikelihood({.right = std::numeric_limits<float>::min(), .squares = 1}));
+  EXPECT_NEAR(most, 87.3365, 1e-4);
+  EXPECT_EQ(BrierScore({.right = 0, .squares = 1}), 2) << "sure and wrong";
+  EXPECT_EQ(BrierScore({.right = 1, .squares = 1}), 0) << "sure and right";
+  EXPECT_EQ(NegativeLogLikelihood({.right = 1, .squares = 1}), 0);
+}
+
+TEST(Likelihood, OneAnswerWithoutItLeavesTheScoresOut) {
+  Evaluation made = MadeDistributions();
+  made.predictions[3].likelihood.reset();
+  EXPECT_FALSE(ComputeMetrics(made).nll.has_value());
+  EXPECT_FALSE(ComputeMetrics(made).brier.has_value());
+  made.predictions[3].outcome = Outcome::kRefused;
+  EXPECT_TRUE(ComputeMetrics(made).nll.has_value()) << "it was not answered";
+  EXPECT_FALSE(ComputeMetrics(MadeEvaluation({})).nll.has_value());
+}
+
+// Computed with norm.interval(0.95, loc=mean, scale=sem([1, 2, 4])) of scipy 1.17.1.
+TEST(MeanScore, AgreesWithScipy) {
+  const MeanScore score = MeanOf({1, 2, 4}, -10, 10);
+  EXPECT_NEAR(score.mean, 7.0 / 3, 1e-12);
+  EXPECT_NEAR(score.interval->low, 0.6048075727545912, 1e-12);
+  EXPECT_NEAR(score.interval->high, 4.061859093912076, 1e-12);
+}
+
+TEST(MeanScore, OneValueHasNoInterval) {
+  EXPECT_FALSE(MeanOf({0.5}, 0, 2).interval.has_value());
+  const MeanScore same = MeanOf({0.5, 0.5}, 0, 2);
+  EXPECT_EQ(same.interval->low, 0.5);
+  EXPECT_EQ(same.interval->high, 0.5);
+  const MeanScore wide = MeanOf({0, 2}, 0, 2);
+  EXPECT_EQ(wide.interval->low, 0);
+  EXPECT_EQ(wide.interval->high, 2);
+}
+
+}  // namespace
+}  // namespace vitrine

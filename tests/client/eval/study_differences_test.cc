@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/eval/study_differences.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace vitrine {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+// Forty pictures from index `from` on, of which so many are wrong.
+StudyCell CellWithMistakes(const char* model, int wrong, int64_t from = 0) {
+  StudyCell cell;
+  cell.model = model;
+  cell.version = 1;
+  cell.metrics.ledger = {.pictures = 40, .answered = 40};
+  for (int64_t i = 0; i < 40; ++i) cell.right[from + i] = i >= wrong;
+  return cell;
+}
+
+Study FourCells() {
+  Study study{.data = "imagefolder:pets", .split = "test"};
+  study.cells = {StudyCell{.model = "gone"}, CellWithMistakes("a", 0), CellWithMistakes("b", 6),
+                 CellWithMistakes("c", 7)};
+  return study;
+}
+
+TEST(DifferencesOf, AreThoseFromTheFirstCellThatWasMeasured) {
+  const Study study = FourCells();
+  EXPECT_EQ(FirstMeasured(study), 1u);
+  const auto differences = DifferencesOf(study);
+  ASSERT_EQ(differences.size(), 4u);
+  EXPECT_FALSE(differences[0].has_value());
+  EXPECT_FALSE(differences[1].has_value());
+  EXPECT_EQ(differences[2]->test.p, 0.03125);
+  EXPECT_EQ(differences[2]->holm, 0.03125) << "the larger of two stays";
+  EXPECT_EQ(differences[3]->test.p, 0.015625);
+  EXPECT_EQ(differences[3]->holm, 0.03125);
+  EXPECT_EQ(differences[3]->counts.only_first, 7);
+}
+
+TEST(DifferencesOf, PicturesThatOneDidNotAnswerDoNotCount) {
+  Study study = FourCells();
+  study.cells[2] = CellWithMistakes("b", 6, 38);  // two in common
+  study.cells[3] = CellWithMistakes("c", 6, 40);  // none
+  const auto differences = DifferencesOf(study);
+  EXPECT_EQ(differences[2]->counts.all(), 2);
+  EXPECT_FALSE(differences[3].has_value());
+  EXPECT_TRUE(DifferencesOf(Study()).empty());
+  study.cells.resize(1);
+  EXPECT_FALSE(DifferencesOf(study)[0].has_value());
+}
+
+TEST(DifferencesOf, StandInTheTableAndOnThePage) {
+  const Study study = FourCells();
+  const auto json = StudyTable(study).AsJson();
+  EXPECT_TRUE(json[1]["p"].is_null());
+  EXPECT_EQ(json[3]["difference"], -0.175);
+  EXPECT_EQ(json[3]["p"], 0.015625);
+  EXPECT_EQ(json[3]["p_holm"], 0.03125);
+  EXPECT_THAT(DifferencesTable(study).Print(OutputFormat::kTable), HasSubstr("0.0156   0.0312  worse"));
+  const std::string page = DrawStudy(study);
+  EXPECT_THAT(page, HasSubstr("from a version 1 at the model's policy"));
+  EXPECT_THAT(page, HasSubstr("corrected for the number of comparisons, 2, by Holm's method"));
+  Study alone = study;
+  alone.cells.resize(2);
+  EXPECT_THAT(DrawStudy(alone), Not(HasSubstr("Holm"))) << "there is nothing to compare";
+}
+
+}  // namespace
+}  // namespace vitrine
