@@ -3,9 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "models/families/family.h"
 #include "tests/models/config_text.h"
 
@@ -62,6 +64,67 @@ TEST(ProgramOf, RefusalsNameTheField) {
     const absl::Status status = ProgramOf(config).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << refusal.config;
     EXPECT_THAT(std::string(status.message()), HasSubstr(refusal.names)) << refusal.config;
+  }
+}
+
+// A size of a family and what it may be.
+struct Range {
+  const char* field;
+  int64_t least;
+  int64_t most;
+};
+
+// What is said of the family's field with this value; "" where nothing is wrong with the config.
+std::string SaidOf(v1::ModelConfig config, const std::string& family, const std::string& field, int64_t value) {
+  const auto* reflection = config.GetReflection();
+  google::protobuf::Message* const sizes =
+      reflection->MutableMessage(&config, config.GetDescriptor()->FindFieldByName(family));
+  const auto* const descriptor = sizes->GetDescriptor()->FindFieldByName(field);
+  sizes->GetReflection()->SetInt32(sizes, descriptor, static_cast<int32_t>(value));
+  return std::string(ProgramOf(config).status().message());
+}
+
+TEST(ProgramOf, SizesOutOfTheirRangeAreRefusedWithIt) {
+  const std::string fixed = "classes: 5 preprocessing { channels: 3 fixed { height: 8 width: 8 } } ";
+  const std::string native = "classes: 5 preprocessing { channels: 3 native { cell: 8 min_tokens: 1 max_tokens: 9 } } ";
+  const std::string sizes = "width: 8 depth: 1 heads: 2 mlp_width: 8 grid_rows: 2 grid_columns: 2 } ";
+  const std::string classed = "patch: 8 width: 8 depth: 1 class_depth: 1 heads: 2 mlp_width: 8 } ";
+  const std::vector<Range> common = {{"depth", 1, 256}, {"heads", 1, 8}, {"mlp_width", 1, 65536}};
+  const std::vector<Range> grid = {{"grid_rows", 1, 256}, {"grid_columns", 1, 256}, {"width", 1, 16384}};
+  struct Case {
+    std::string family;
+    std::string config;
+    std::vector<std::vector<Range>> ranges;
+  };
+  for (const Case& of : std::vector<Case>{
+           {"vit", fixed + "vit { patch: 4 " + sizes, {common, grid, {{"patch", 1, 256}}}},
+           {"eit", fixed + "eit { pool: 4 " + sizes, {common, grid, {{"pool", 1, 15}}}},
+           {"eit_baseline", fixed + "eit_baseline { patches: LINEAR mixer: ATTENTION " + sizes, {common, grid}},
+           {"kv", fixed + "kv { patch: 4 attention: KV " + sizes, {common, grid, {{"patch", 1, 256}}}},
+           {"kv",
+            fixed + "kv { patch: 4 attention: KV_POS position_channels: 4 " + sizes,
+            {{{"position_channels", 3, 1024}}}},
+           {"xcit", native + "xcit { " + classed, {common, {{"class_depth", 1, 256}, {"width", 1, 16384}}}},
+           {"xcit",
+            native + "xcit { embedding: F_SNE embedding_width: 8 code_length: 4 " + classed,
+            {{{"embedding_width", 1, 16384}, {"code_length", 1, 16384}}}},
+           {"xvit",
+            native + "xvit { attention_width: 8 " + classed,
+            {common, {{"class_depth", 1, 256}, {"width", 1, 16384}, {"attention_width", 1, 16384}}}},
+       }) {
+    const v1::ModelConfig config = testing::Config(of.config);
+    ASSERT_TRUE(ProgramOf(config).ok()) << of.config << ProgramOf(config).status();
+    for (const std::vector<Range>& ranges : of.ranges) {
+      for (const Range& range : ranges) {
+        const std::string must = absl::StrCat("; it must be ", range.least, " to ", range.most);
+        for (const int64_t value : {range.least - 1, range.most + 1}) {
+          EXPECT_EQ(SaidOf(config, of.family, range.field, value),
+                    absl::StrCat("config.", of.family, ".", range.field, " is ", value, must));
+        }
+        EXPECT_THAT(SaidOf(config, of.family, range.field, range.least), ::testing::Not(HasSubstr(must)))
+            << range.field;
+      }
+    }
   }
 }
 
