@@ -49,6 +49,13 @@ TEST(PositionTable, OtherGridsAreBicubicWithAntialiasing) {
   }
 }
 
+TEST(PositionTable, TheMatrixOfAGridIsMadeOnce) {
+  const GridInterpolations interpolations({4, 4});
+  const at::Tensor first = interpolations.To({3, 2}, at::kCPU);
+  EXPECT_NE(interpolations.To({2, 3}, at::kCPU).data_ptr(), first.data_ptr());
+  EXPECT_EQ(interpolations.To({3, 2}, at::kCPU).data_ptr(), first.data_ptr());
+}
+
 // LibTorch's own interpolation gives every row of such a grid the values of the first.
 TEST(PositionTable, AGridOfOneColumnKeepsItsRows) {
   at::Tensor table = Table();

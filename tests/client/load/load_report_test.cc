@@ -146,6 +146,26 @@ TEST(LoadReport, AnswersThatComeLaterAndLaterAreAnOverload) {
   EXPECT_EQ(Overload({.classes = {"m"}, .closed = true}, point), "");
 }
 
+// Two hundred requests of one second, the i-th of them i ms late and answered 2 i ms after it was due.
+TEST(LoadReport, ASecondHasQuantilesOfItsOwn) {
+  LoadReport report = MadeReport();
+  LoadRecord record(kInterval, 1);
+  for (int64_t i = 1; i <= 200; ++i) {
+    record.Started(0, 1000 * kMs, (1000 + i) * kMs);
+    record.Answered(0, 1000 * kMs, (1000 + 2 * i) * kMs, 30'000 * kMs);
+  }
+  report.points[0].result.record = record;
+  const nlohmann::ordered_json second = ReportJson(report)["points"][0]["timeline"][0];
+  EXPECT_EQ(second["due"], 200);
+  const auto expect_near = [&](const char* name, double expected) {
+    EXPECT_NEAR(second[name].get<double>(), expected, expected * 0.01) << name;  // the histogram's steps
+  };
+  expect_near("p50_ms", 200);
+  expect_near("p99_ms", 396);
+  expect_near("max_ms", 400);
+  expect_near("slip_p99_ms", 198);
+}
+
 // As the threads of a load count: each what it saw, by turns, and in the end they add up.
 TEST(LoadReport, RecordsOfSeveralThreadsAddUpToOne) {
   LoadReport one = MadeReport(), several = MadeReport();
