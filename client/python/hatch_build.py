@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Puts the contract into the package: descriptors and type stubs of the .proto files, made by grpcio-tools; and says
-its version, which stands in the file VERSION.
+its version, which stands in the file VERSION, and its licence.
 
-In a checkout both lie two folders up; a source distribution carries them along. Nothing is written beside the
+In a checkout they lie two folders up; a source distribution carries them along. Nothing is written beside the
 sources, except for an editable installation, which runs from them.
 """
 
@@ -18,7 +18,11 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 from hatchling.metadata.plugin.interface import MetadataHookInterface
 
 # What the package speaks, and what these import.
-CONTRACT = ("attention", "classifier", "features", "manifest", "model", "registry", "serving")
+CONTRACT = ("admin", "attention", "classifier", "features", "manifest", "model", "registry", "serving")
+# Messages of others, whose packages the client does not need for them.
+FOREIGN = ["retry_details.proto", "health.proto"]
+# Beside the code: the folder of a source distribution may hold none, or backends would take it for a second one.
+LICENCE = "src/vitrine/LICENSE"
 MODULE = '''"""Messages of {proto}, made of their descriptors."""
 
 from vitrine._descriptors import define
@@ -40,22 +44,25 @@ class ContractHook(BuildHookInterface):  # type: ignore[type-arg]
         if self.target_name == "sdist":
             build_data["force_include"].update({str(contract / proto): "proto/" + proto for proto in protos})
             build_data["force_include"][str(find(root, "VERSION"))] = "VERSION"
+            build_data["force_include"][str(find(root, "LICENSE", LICENCE))] = LICENCE
             return
         includes = [contract, root]
         if version == "editable":
             generate(includes, protos, root / "src")
             return
+        if not (root / LICENCE).is_file():
+            build_data["force_include"][str(find(root, "LICENSE"))] = "vitrine/LICENSE"
         scratch = tempfile.mkdtemp(prefix="vitrine-contract-")
         atexit.register(shutil.rmtree, scratch, ignore_errors=True)
         for path in generate(includes, protos, Path(scratch)):
             build_data["force_include"][str(path)] = str(path.relative_to(scratch))
 
 
-def find(root: Path, name: str) -> Path:
-    """A file of the server's tree: carried along, or of the checkout around the package."""
-    for folder in (root, root.parent.parent):
-        if (folder / name).is_file():
-            return folder / name
+def find(root: Path, name: str, carried: str = "") -> Path:
+    """A file of the server's tree: carried along, by this or another name, or of the checkout around the package."""
+    for path in (root / (carried or name), root.parent.parent / name):
+        if path.is_file():
+            return path
     raise FileNotFoundError(
         "%s of Vitrine is neither in %s nor in %s; build from a checkout (pip 21.3 or newer) or from a source "
         "distribution" % (name, root, root.parent.parent)
@@ -69,7 +76,7 @@ def generate(includes: "list[Path]", protos: "list[str]", out: Path) -> "list[Pa
     protoc = [sys.executable, "-m", "grpc_tools.protoc"] + ["-I%s" % folder for folder in includes]
     subprocess.run(protoc + ["--pyi_out=%s" % out] + protos, check=True)
     descriptors = ["--include_imports", "--descriptor_set_out=%s" % (package / "descriptors.binpb")]
-    subprocess.run(protoc + descriptors + protos + ["retry_details.proto"], check=True)
+    subprocess.run(protoc + descriptors + protos + FOREIGN, check=True)
     (package / "__init__.py").write_text('"""The messages of the contract, proto/vitrine/v1 of the server."""\n')
     for proto in protos:
         (out / proto.replace(".proto", "_pb2.py")).write_text(MODULE.format(proto=proto))

@@ -33,6 +33,7 @@ DOCUMENTS = [("README.md", None), ("docs/open-inference-protocol.md", 1), ("docs
 # What is not run here, and why.
 NOT_RUN = [
     (r"^script/(demo|test)\b", "installs, builds and tests everything; .ci/run runs it"),
+    (r"^script/get-data\b", "downloads; tests/get_data, from a server of its own"),
     (r"^kubectl\b", "needs a cluster; tests/deploy/kubernetes"),
     (r"^docker\b", "needs docker; tests/deploy/container_test.py"),
     (r"^vitrine-train run eit-mini-cifar10\b", "trains for hours; tests/trainer runs every recipe, made small"),

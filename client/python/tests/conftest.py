@@ -51,6 +51,7 @@ class Server:
             assert time.monotonic() < end, "the server does not start: " + self.log.read_text()
             time.sleep(0.02)
         self.address = ports.read_text().split("grpc=")[1].split()[0]
+        self.ports = dict(line.split("=", 1) for line in ports.read_text().split())
         self.port = int(self.address.rpartition(":")[2])
         expected = {path.name for path in repository.iterdir()}
         with vitrine.Client(self.address) as client:

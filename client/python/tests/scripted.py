@@ -4,7 +4,7 @@
 import threading
 from concurrent import futures
 from contextlib import contextmanager
-from typing import Any, Callable, Iterator, List, Optional
+from typing import Any, Callable, Dict, Iterator, List, Optional
 
 import grpc
 
@@ -95,8 +95,11 @@ def serve(script: Script, credentials: Optional[grpc.ServerCredentials] = None) 
 
     over = threading.Event()
 
+    def health_answer() -> bytes:
+        return b"\x08\x01" if script.serving else b"\x08\x02"  # SERVING, NOT_SERVING
+
     def watch(request: bytes, context: Any) -> Iterator[bytes]:
-        yield b"\x08\x01" if script.serving else b"\x08\x02"  # SERVING, NOT_SERVING
+        yield health_answer()
         over.wait(60)
 
     wire = {
@@ -110,7 +113,10 @@ def serve(script: Script, credentials: Optional[grpc.ServerCredentials] = None) 
     server = grpc.server(futures.ThreadPoolExecutor(8))
     server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler("vitrine.v1.Classifier", wire),))
     if script.serving is not None:
-        health = {"Watch": grpc.unary_stream_rpc_method_handler(watch)}
+        health: Dict[str, Any] = {
+            "Check": grpc.unary_unary_rpc_method_handler(lambda request, context: health_answer()),
+            "Watch": grpc.unary_stream_rpc_method_handler(watch),
+        }
         server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler("grpc.health.v1.Health", health),))
     if credentials is None:
         port = server.add_insecure_port("127.0.0.1:0")

@@ -19,9 +19,7 @@ def blocks(path: Path) -> List[Block]:
 
 
 @pytest.mark.parametrize("document", ["docs/python.md", "client/python/README.md"])
-def test_examples(
-    document: str, server: Server, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_examples(document: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """A block of `text` behind a block of `python` is what it prints; ... stands for anything."""
     for folder in ("samples", "bundled"):
         (tmp_path / folder).symlink_to(ROOT / folder)
@@ -29,14 +27,20 @@ def test_examples(
     monkeypatch.chdir(tmp_path)
     found = blocks(ROOT / document)
     assert any(language == "python" for language, _ in found)
+    (tmp_path / "server").mkdir()
+    server = Server(tmp_path / "server", ROOT / "bundled", options=["--admin", "127.0.0.1:0"])
+    places = {"127.0.0.1:8500": server.address, "127.0.0.1:8502": server.ports["admin"]}
     names: Dict[str, Any] = {}
     printed = ""
     for language, content in found:
         if language == "python":
             out = io.StringIO()
             with contextlib.redirect_stdout(out):
-                exec(compile(content.replace("127.0.0.1:8500", server.address), document, "exec"), names)
+                for written, there in places.items():
+                    content = content.replace(written, there)
+                exec(compile(content, document, "exec"), names)
             printed = out.getvalue()
         elif language == "text":
             matches = doctest.OutputChecker().check_output(content, printed, doctest.ELLIPSIS)
             assert matches, "%s promises\n%s\nand prints\n%s" % (document, content, printed)
+    server.stop()

@@ -6,7 +6,7 @@ from conftest import MODEL, ROOT, Server
 from google.protobuf import descriptor_pb2
 
 import vitrine
-from vitrine import _connection, _descriptors
+from vitrine import _admin, _connection, _descriptors
 
 
 def test_models(client: vitrine.Client) -> None:
@@ -60,11 +60,12 @@ def test_every_call_is_one_of_the_contract() -> None:
             return lambda name, request_serializer, response_deserializer: called.append((kind, name))
 
     _connection.Stubs(Channel())
-    expected = []
-    for name in ("classifier", "registry"):
+    _admin.AdminStubs(Channel())
+    expected = [("unary_unary", "/grpc.health.v1.Health/Check")]
+    for name in ("admin", "classifier", "registry"):
         file = descriptor_pb2.FileDescriptorProto()
         _descriptors.POOL.FindFileByName("vitrine/v1/%s.proto" % name).CopyToProto(file)
         for method in file.service[0].method:
             streams = "stream" if method.client_streaming else "unary", "stream" if method.server_streaming else "unary"
             expected.append(("_".join(streams), "/vitrine.v1.%s/%s" % (file.service[0].name, method.name)))
-    assert len(expected) == 5 and sorted(called) == sorted(expected)
+    assert len(expected) == 1 + 9 + 5 and sorted(called) == sorted(expected)

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """What pip makes of it, and what a type checker says to it."""
 
+import re
 import subprocess
 import sys
 import zipfile
-from importlib import metadata
+from importlib import metadata, resources
 from pathlib import Path
 from typing import List
 
@@ -12,6 +13,7 @@ import pytest
 from conftest import ROOT
 
 import vitrine
+import vitrine.aio
 from vitrine.v1 import classifier_pb2
 
 PACKAGE = ROOT / "client/python"
@@ -39,9 +41,20 @@ def test_a_source_distribution_carries_the_contract(tmp_path: Path) -> None:
     assert contents(tmp_path / "direct") == contents(tmp_path / "again")
     version = (ROOT / "VERSION").read_text().strip()
     assert [wheel.name.split("-")[1] for wheel in tmp_path.glob("*/*.whl")] == [version, version]
-    for name in ("py.typed", "v1/descriptors.binpb", "v1/classifier_pb2.py", "v1/classifier_pb2.pyi"):
+    for name in ("LICENSE", "py.typed", "v1/descriptors.binpb", "v1/classifier_pb2.py", "v1/classifier_pb2.pyi"):
         assert "vitrine/" + name in contents(tmp_path / "direct")
     assert sorted(PACKAGE.rglob("src/**/*.py")) == before, "the build wrote into the sources"
+
+
+def test_metadata() -> None:
+    about = metadata.metadata("vitrine")
+    assert vitrine.__version__ == about["Version"] == (ROOT / "VERSION").read_text().strip()
+    assert about["License-Expression"] == "Apache-2.0"
+    licence = resources.files("vitrine").joinpath("LICENSE").read_text()
+    assert licence == (ROOT / "LICENSE").read_text()
+    assert "pandas" in about.get_all("Provides-Extra", [])
+    needed = [need for need in metadata.requires("vitrine") or [] if "extra ==" not in need]
+    assert len(needed) == 4 and not any("pandas" in need for need in needed)
 
 
 def test_the_messages_are_those_of_the_checkout() -> None:
@@ -55,6 +68,8 @@ def test_the_messages_are_those_of_the_checkout() -> None:
 def test_every_public_name_is_there() -> None:
     assert sorted(vitrine.__all__) == vitrine.__all__
     assert all(getattr(vitrine, name).__doc__ for name in vitrine.__all__ if name != "ImageSource")
+    for kind in (vitrine.Client, vitrine.AdminClient, vitrine.aio.Client, vitrine.aio.AdminClient):
+        assert all(member.__doc__ for name, member in vars(kind).items() if not name.startswith("_"))
 
 
 @pytest.mark.skipif(sys.version_info < (3, 10), reason="mypy of today does not know numpy's stubs of Python 3.9")
@@ -75,3 +90,23 @@ def test_types(tmp_path: Path) -> None:
     said = said.replace("floating[numpy._typing._nbit_base._32Bit]", "float32").replace("_32Bit", "float32")
     assert "float32" in said
     assert "Result" in said and "Refused" in said
+
+
+@pytest.mark.skipif(sys.version_info < (3, 10), reason="mypy of today does not know numpy's stubs of Python 3.9")
+def test_types_of_the_guide(tmp_path: Path) -> None:
+    """What the guide shows of outcomes: by `ok` a type checker tells a Result from a Refused, and says who does not."""
+    options = ("--strict", "--cache-dir", str(Path(sys.prefix) / "mypy"))
+    shown = re.findall(r"^```python\n(.*?)^```$", (ROOT / "docs/python.md").read_text(), re.MULTILINE | re.DOTALL)
+    examples = [block for block in shown if "if not result.ok" in block]
+    assert len(examples) >= 2 and any("embed_many" in block for block in examples)
+    before = "import vitrine\nimport numpy as np\nfrom pathlib import Path\nclient = vitrine.Client()\n"
+    for number, block in enumerate(examples):
+        use = tmp_path / ("guide_%d.py" % number)
+        use.write_text(before + block)
+        run("mypy", *options, str(use), cwd=tmp_path)
+    careless = tmp_path / "careless.py"
+    careless.write_text(before + "for result in client.classify_many([]):\n    print(result.top1)\n")
+    said = subprocess.run(
+        [sys.executable, "-m", "mypy", *options, str(careless)], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert said.returncode == 1 and 'of "Result | Refused" has no attribute "top1"' in said.stdout, said.stdout

@@ -8,6 +8,11 @@
 `vitrine.aio` has the same for asyncio, `vitrine.v1` the messages of the contract.
 """
 
+from importlib import metadata as _metadata
+
+from vitrine._admin import CanaryStatus, ModelServing, PutAway, ServingChange, ServingStatus, VersionPolicy
+from vitrine._embedding import Embedding
+from vitrine._frame import to_dataframe
 from vitrine._models import AttentionOffer, Metric, Model, ModelEvent
 from vitrine._picture import ImageSource, PictureWarning
 from vitrine._request import Attention
@@ -23,6 +28,7 @@ from vitrine._result import (
     Timings,
 )
 from vitrine._retry import RetryPolicy
+from vitrine.admin import AdminClient
 from vitrine.client import Client
 from vitrine.errors import (
     Cancelled,
@@ -31,6 +37,7 @@ from vitrine.errors import (
     Internal,
     InvalidArgument,
     NotFound,
+    NotReady,
     PermissionDenied,
     ResourceExhausted,
     Unauthenticated,
@@ -39,14 +46,19 @@ from vitrine.errors import (
     VitrineError,
 )
 
+__version__: str = _metadata.version("vitrine")
+
 __all__ = [
+    "AdminClient",
     "Attention",
     "AttentionMap",
     "AttentionOffer",
     "Batch",
+    "CanaryStatus",
     "Cancelled",
     "Client",
     "DeadlineExceeded",
+    "Embedding",
     "FailedPrecondition",
     "Grid",
     "ImageSource",
@@ -55,19 +67,26 @@ __all__ = [
     "Metric",
     "Model",
     "ModelEvent",
+    "ModelServing",
     "NotFound",
+    "NotReady",
     "PermissionDenied",
     "PictureWarning",
     "Prediction",
+    "PutAway",
     "Rectangle",
     "Refused",
     "ResourceExhausted",
     "Result",
     "RetryPolicy",
     "ServedBy",
+    "ServingChange",
+    "ServingStatus",
     "Timings",
     "Unauthenticated",
     "Unavailable",
     "Unimplemented",
+    "VersionPolicy",
     "VitrineError",
+    "to_dataframe",
 ]

@@ -13,7 +13,7 @@ from typing import Any, List, Optional, Sequence, Tuple, Union
 
 import grpc
 
-from vitrine import _address, _token, errors
+from vitrine import _address, _descriptors, _token, errors
 from vitrine._retry import RetryPolicy
 from vitrine.v1 import classifier_pb2, registry_pb2
 
@@ -127,6 +127,13 @@ def _channel_options(
     return tuple(options)
 
 
+def open_channel(kind: Any, setting: Settings) -> Any:
+    """`kind`: grpc or grpc.aio."""
+    if setting.credentials is None:
+        return kind.insecure_channel(setting.target, setting.options)
+    return kind.secure_channel(setting.target, setting.credentials, setting.options)
+
+
 def check_traceparent(traceparent: Optional[str]) -> None:
     if traceparent is not None and not _TRACEPARENT.fullmatch(traceparent):
         form = "%r is no traceparent; one is VERSION-TRACEID-SPANID-FLAGS in lower-case hexadecimal digits, as in %s"
@@ -173,6 +180,29 @@ class Stubs:
         self.watch = method(
             "unary_stream", "Registry/WatchModels", registry_pb2.WatchModelsRequest, registry_pb2.ModelEvent
         )
+        self.health = channel.unary_unary(
+            "/grpc.health.v1.Health/Check",
+            request_serializer=_descriptors.message("vitrine.details.HealthRequest").SerializeToString,
+            response_deserializer=_descriptors.message("vitrine.details.HealthResponse").FromString,
+        )
+
+
+class TimeLeft:
+    """A deadline that has begun. ValueError: it is not positive."""
+
+    def __init__(self, seconds: float) -> None:
+        check_deadline(seconds)
+        self.seconds = seconds
+        self._end = time.monotonic() + seconds
+
+    @property
+    def remaining(self) -> float:
+        return max(0.0, self._end - time.monotonic())
+
+
+def time_left(setting: Settings, deadline: Optional[float]) -> TimeLeft:
+    """Of one call; by default as the client was told."""
+    return TimeLeft(setting.deadline if deadline is None else deadline)
 
 
 class Attempts:
@@ -180,21 +210,19 @@ class Attempts:
 
     def __init__(self, setting: Settings, deadline: Optional[float]) -> None:
         self._setting = setting
-        self._deadline = setting.deadline if deadline is None else deadline
-        check_deadline(self._deadline)
-        self._end = time.monotonic() + self._deadline
+        self._time = time_left(setting, deadline)
         self._made = 0
 
     @property
     def remaining(self) -> float:
-        return max(0.0, self._end - time.monotonic())
+        return self._time.remaining
 
     def failed(self, rpc: grpc.RpcError) -> float:
         """Seconds to wait before the next attempt; raises what the call ended with if there is none."""
         self._made += 1
         error = errors.of_rpc(rpc, self._setting.address)
         if isinstance(error, errors.DeadlineExceeded) and str(error) == "Deadline Exceeded":
-            error = errors.DeadlineExceeded("no answer within %g s" % self._deadline)  # gRPC's own, not the server's
+            error = errors.DeadlineExceeded("no answer within %g s" % self._time.seconds)  # gRPC's own, not the server's
         delay = self._setting.retries.delay(error, self._made, self.remaining, random.random())
         if delay is None:
             raise error from rpc

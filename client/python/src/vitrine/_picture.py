@@ -140,13 +140,31 @@ def _of_array(array: npt.NDArray[Any]) -> Picture:
     if pixels.ndim != 3 or pixels.shape[2] not in (1, 3) or 0 in pixels.shape:
         raise InvalidArgument("the array has shape %s, must be height x width x 3, or x 1, or height x width" % shape)
     if pixels.dtype.kind == "f":
-        pixels = pixels.astype(np.float32)
+        with np.errstate(over="ignore"):  # infinity is refused
+            pixels = pixels.astype(np.float32)
+        _check_floats(pixels)
     elif pixels.dtype != np.uint8:
-        raise InvalidArgument("the array has type %s, must be uint8 (0 to 255) or float (0 to 1)" % array.dtype)
+        form = 'the array has type %s, must be uint8 (0 to 255), as of image.astype("uint8"), or float (0 to 1)'
+        raise InvalidArgument(form % array.dtype)
     name = "an array of %s" % shape
     if _fits((pixels.shape[1], pixels.shape[0])) and pixels.nbytes <= MAX_BYTES:
         return Picture(name, pixels=np.array(pixels, order="C"))  # the caller may go on changing his own
     return _of_pixels(_bytes(pixels), name) if pixels.dtype == np.float32 else _of_pixels(pixels, name)
+
+
+def _check_floats(pixels: npt.NDArray[Any]) -> None:
+    """InvalidArgument: not 0 to 1. Nothing is guessed: 0 to 255 may be meant, or -1 to 1, or what a model takes."""
+    low, high = float(pixels.min()), float(pixels.max())  # NaN if there is one
+    if not np.isfinite(low) or not np.isfinite(high):
+        form = "the array has NaN or infinite values, which no picture has; write numpy.nan_to_num(image) if they are 0"
+        raise InvalidArgument(form)
+    if 0 <= low and high <= 1:
+        return
+    found = "the array has floats from %.4g to %.4g, must be 0 to 1" % (low, high)
+    if high > 4:  # what was normalised by mean and deviation stays below 3
+        whole = "image" if 0 <= low and high <= 255 else "image.clip(0, 255)"
+        raise InvalidArgument('%s; write %s / 255 or %s.astype("uint8")' % (found, whole, whole))
+    raise InvalidArgument("%s; write image.clip(0, 1), or undo how it was normalised" % found)
 
 
 def _bytes(pixels: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:

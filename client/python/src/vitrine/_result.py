@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import io
 from dataclasses import dataclass, field
-from typing import Any, Mapping, Optional, Sequence, Tuple, Union
+from typing import TYPE_CHECKING, Any, Mapping, Optional, Sequence, Tuple, Union
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,9 @@ from vitrine._picture import ImageSource, Picture, load
 from vitrine._request import ATTENTION, FEATURES, name_of
 from vitrine.errors import Internal, VitrineError
 from vitrine.v1 import attention_pb2, classifier_pb2, features_pb2
+
+if TYPE_CHECKING:
+    from typing import Literal
 
 
 @dataclass(frozen=True)
@@ -139,6 +142,10 @@ class AttentionMap:
         keys = self.values.shape[1] if self.kind in ("weights", "channels") else 0
         return _drawing.squares(self.values, self.diverging, keys=keys)
 
+    def to_numpy(self) -> npt.NDArray[np.float32]:
+        """The values."""
+        return self.values
+
     def _repr_png_(self) -> Optional[bytes]:
         try:
             file = io.BytesIO()
@@ -179,7 +186,7 @@ class Result:
     _picture: Picture = field(repr=False)
 
     @property
-    def ok(self) -> bool:
+    def ok(self) -> Literal[True]:  # not bool: by it a type checker tells the two apart
         """True; a Refused has False."""
         return True
 
@@ -189,6 +196,12 @@ class Result:
         if not self.predictions:
             raise ValueError("no predictions were asked for (top_k=0)")
         return self.predictions[0]
+
+    def to_numpy(self) -> npt.NDArray[Any]:
+        """The predictions as a structured array, best first: fields label, index, probability and logit."""
+        width = max([1, *(len(p.label) for p in self.predictions)])
+        kinds = [("label", "U%d" % width), ("index", "i4"), ("probability", "f4"), ("logit", "f4")]
+        return np.array([(p.label, p.index, p.probability, p.logit) for p in self.predictions], dtype=kinds)
 
     def picture(self, longest: int = 1024) -> Image.Image:
         """The picture as a person sees it, RGB, not much larger than `longest` pixels a side."""
@@ -218,7 +231,7 @@ class Refused:
     source: str
 
     @property
-    def ok(self) -> bool:
+    def ok(self) -> Literal[False]:
         """False; a Result has True."""
         return False
 

@@ -6,24 +6,30 @@ from __future__ import annotations
 import asyncio
 import os
 import random
-import time
 from types import TracebackType
-from typing import Any, AsyncGenerator, AsyncIterable, AsyncIterator, Iterable, List, Optional, Sequence, Tuple, Type
-from typing import Union
+from typing import Any, AsyncGenerator, AsyncIterable, Dict, Iterable, List, Optional, Sequence, Tuple, Type, Union
 
 import grpc
 import grpc.aio
+import numpy as np
+import numpy.typing as npt
 
-from vitrine import _models, errors
-from vitrine._connection import Attempts, Pem, Settings, Stubs
-from vitrine._connection import check_deadline, check_traceparent, only_model, settings
-from vitrine._picture import ImageSource, Picture, load
+from vitrine import _aio_many, _models, errors
+from vitrine._aio_admin import AdminClient
+from vitrine._connection import Attempts, Pem, Stubs
+from vitrine._connection import TimeLeft, check_deadline, check_traceparent, only_model, open_channel, settings
+from vitrine._connection import time_left
+from vitrine._embedding import Embedded, each_async, first_vector, values_of
+from vitrine._health import Readiness
+from vitrine._picture import ImageSource
 from vitrine._pipeline import Pipeline
 from vitrine._request import Ask, Attention, with_picture
 from vitrine._result import Outcome, Result, of_response
 from vitrine._retry import RetryPolicy
-from vitrine.client import outcome, prepare
+from vitrine._sources import pictures
 from vitrine.v1 import classifier_pb2, registry_pb2
+
+__all__ = ["AdminClient", "Client"]
 
 
 class Client:
@@ -50,13 +56,11 @@ class Client:
     ) -> None:
         security = tls, ca, cert, key, server_name, token, token_file
         self._settings = settings(address, *security, deadline, keepalive, retries, max_in_flight)
-        target, options = self._settings.target, self._settings.options
-        if self._settings.credentials is None:
-            self._channel = grpc.aio.insecure_channel(target, options)
-        else:
-            self._channel = grpc.aio.secure_channel(target, self._settings.credentials, options)
+        self._channel = open_channel(grpc.aio, self._settings)
         self._stubs = Stubs(self._channel)
         self._only_model: Optional[str] = None
+        # The feature of embed by model, version and label.
+        self._vectors: Dict[Tuple[Optional[str], Optional[int], Optional[str]], str] = {}
 
     async def close(self) -> None:
         """Ends the calls under way. A closed client cannot be used again."""
@@ -96,7 +100,7 @@ class Client:
         wish = (model, version, version_label, top_k, resolution, attention, features, priority, max_attention_bytes)
         check_traceparent(traceparent)
         attempts = Attempts(self._settings, deadline)
-        picture = await asyncio.to_thread(_load, image)
+        picture = await asyncio.to_thread(_aio_many.load_picture, image)
         if isinstance(picture, StopIteration):
             raise RuntimeError("reading the picture raised StopIteration") from picture
         request = with_picture(await self._template(Ask(*wish)), picture)
@@ -108,7 +112,7 @@ class Client:
 
     async def classify_many(
         self,
-        images: Union[Iterable[ImageSource], AsyncIterable[ImageSource]],
+        images: Union[Iterable[ImageSource], AsyncIterable[ImageSource], str, "os.PathLike[str]"],
         model: Optional[str] = None,
         version: Optional[int] = None,
         *,
@@ -131,14 +135,85 @@ class Client:
         deadline = self._settings.deadline if deadline is None else deadline
         check_deadline(deadline)
         check_traceparent(traceparent)
+        source = pictures(images)
         template = await self._template(Ask(*wish))
         pipeline = Pipeline(deadline, self._settings.max_in_flight, self._settings.retries)
-        run = _Run(self._stubs, self._settings, traceparent, pipeline)
+        run = _aio_many.Run(self._stubs, self._settings, traceparent, pipeline)
         try:
-            async for result in run.results(_asynchronous(images), template):
+            async for result in run.results(_aio_many.asynchronous(source), template):
                 yield result
         finally:
             await run.close()
+
+    async def embed(
+        self,
+        image: ImageSource,
+        model: Optional[str] = None,
+        version: Optional[int] = None,
+        *,
+        feature: Optional[str] = None,
+        version_label: Optional[str] = None,
+        resolution: Union[int, Tuple[int, int], None] = None,
+        priority: str = "normal",
+        max_attention_bytes: Optional[int] = None,
+        deadline: Optional[float] = None,
+        traceparent: Optional[str] = None,
+    ) -> npt.NDArray[np.float32]:
+        """As vitrine.Client.embed."""
+        left = time_left(self._settings, deadline)
+        which = model, version, version_label
+        kind = await self._feature(feature, *which, left)
+        try:
+            result = await self.classify(
+                image,
+                model,
+                version,
+                version_label=version_label,
+                top_k=0,
+                resolution=resolution,
+                features=kind,
+                priority=priority,
+                max_attention_bytes=max_attention_bytes,
+                deadline=max(left.remaining, 0.001),
+                traceparent=traceparent,
+            )
+        except (errors.InvalidArgument, errors.NotFound):
+            self._vectors.pop(which, None)  # another version may serve now
+            raise
+        return values_of(result)
+
+    async def embed_many(
+        self,
+        images: Union[Iterable[ImageSource], AsyncIterable[ImageSource], str, "os.PathLike[str]"],
+        model: Optional[str] = None,
+        version: Optional[int] = None,
+        *,
+        feature: Optional[str] = None,
+        version_label: Optional[str] = None,
+        resolution: Union[int, Tuple[int, int], None] = None,
+        priority: str = "normal",
+        max_attention_bytes: Optional[int] = None,
+        deadline: Optional[float] = None,
+        traceparent: Optional[str] = None,
+    ) -> AsyncGenerator[Embedded, None]:
+        """As vitrine.Client.embed_many, with `async for`; `images` may be asynchronous itself."""
+        source = pictures(images)
+        kind = await self._feature(feature, model, version, version_label, time_left(self._settings, deadline))
+        outcomes = self.classify_many(
+            source,
+            model,
+            version,
+            version_label=version_label,
+            top_k=0,
+            resolution=resolution,
+            features=kind,
+            priority=priority,
+            max_attention_bytes=max_attention_bytes,
+            deadline=deadline,
+            traceparent=traceparent,
+        )
+        async for embedded in each_async(outcomes):
+            yield embedded
 
     async def models(self) -> List[_models.Model]:
         """As vitrine.Client.models."""
@@ -175,6 +250,43 @@ class Client:
                 raise error
             await asyncio.sleep(delay)
 
+    async def is_ready(self, model: Optional[str] = None, *, deadline: Optional[float] = None) -> bool:
+        """As vitrine.Client.is_ready."""
+        return await self._ready(Readiness(self._settings, model, deadline))
+
+    async def wait_until_ready(self, model: Optional[str] = None, *, deadline: Optional[float] = None) -> None:
+        """As vitrine.Client.wait_until_ready."""
+        readiness = Readiness(self._settings, model, deadline)
+        while not await self._ready(readiness):
+            await asyncio.sleep(readiness.pause())
+
+    async def _ready(self, readiness: Readiness) -> bool:
+        try:
+            options = {"timeout": readiness.remaining, "metadata": self._settings.metadata()}
+            return readiness.answered(await self._stubs.health(readiness.request, **options))
+        except grpc.RpcError as error:
+            return readiness.failed(error)
+
+    async def _feature(
+        self,
+        feature: Optional[str],
+        model: Optional[str],
+        version: Optional[int],
+        version_label: Optional[str],
+        left: TimeLeft,
+    ) -> str:
+        """The feature to ask for."""
+        if feature is not None:
+            return feature
+        which = model, version, version_label
+        if which not in self._vectors:
+            name = model if model is not None else (await self._template(Ask())).model
+            request = registry_pb2.GetModelRequest(model=name, version=version, version_label=version_label)
+            attempts = Attempts(self._settings, max(left.remaining, 0.001))
+            found = await self._call(self._stubs.get, request, attempts)
+            self._vectors[which] = first_vector(_models.of_version(found))
+        return self._vectors[which]
+
     async def _template(self, ask: Ask) -> classifier_pb2.ClassifyRequest:
         if ask.model is not None:
             return ask.template(ask.model)
@@ -193,158 +305,3 @@ class Client:
             except grpc.RpcError as error:
                 delay = attempts.failed(error)
             await asyncio.sleep(delay)
-
-
-class _Run:
-    """One classify_many. Everything that happens comes through one queue: pictures taken, answers, ends of streams."""
-
-    def __init__(self, stubs: Stubs, setting: Settings, traceparent: Optional[str], pipeline: Pipeline) -> None:
-        self._stubs = stubs
-        self._settings = setting
-        self._traceparent = traceparent
-        self._pipeline = pipeline
-        self._events: asyncio.Queue[Tuple[Any, Any]] = asyncio.Queue()  # who tells it, what
-        self._stream: Optional[_Stream] = None
-        self._taker: Optional[asyncio.Task[None]] = None
-        self._preparing = False  # a picture has left the source and is not in the pipeline yet
-        self._broken: Optional[BaseException] = None
-
-    async def results(
-        self, images: AsyncIterator[ImageSource], template: classifier_pb2.ClassifyRequest
-    ) -> AsyncGenerator[Outcome, None]:
-        pipeline = self._pipeline
-        while not (pipeline.empty and pipeline.source_ended and not self._preparing):
-            if pipeline.wants() and self._taker is None:
-                self._taker = asyncio.create_task(self._take(images, template))
-            for request in pipeline.due(time.monotonic()):
-                self._stream = self._stream or _Stream(self._stubs, self._settings, self._traceparent, self._events)
-                self._stream.send(request)
-            await self._handle(pipeline.wait(time.monotonic()))
-            for entry in pipeline.finished():
-                before = time.monotonic()
-                yield outcome(entry)
-                pipeline.paused(time.monotonic() - before)
-        if self._stream is not None and pipeline.idle:
-            await self._stream.finish()
-            self._stream = None
-        error = self._broken or pipeline.failure
-        if error is not None:
-            raise error
-
-    async def close(self) -> None:
-        if self._stream is not None:
-            self._stream.cancel()
-        if self._taker is not None:
-            self._taker.cancel()
-            await asyncio.gather(self._taker, return_exceptions=True)
-
-    async def _take(self, images: AsyncIterator[ImageSource], template: classifier_pb2.ClassifyRequest) -> None:
-        event: Any
-        try:
-            image = await images.__anext__()
-            self._preparing = True
-            event = await asyncio.to_thread(prepare, image, template)
-        except StopAsyncIteration:
-            event = None
-        except BaseException as error:
-            # Also CancelledError, which `images` may raise by itself: who waits for the event would wait for ever.
-            self._events.put_nowait((None, error))
-            if isinstance(error, Exception):
-                return
-            raise
-        self._events.put_nowait((None, event))
-
-    async def _handle(self, timeout: Optional[float]) -> None:
-        try:
-            event = await asyncio.wait_for(self._events.get(), timeout)
-            while True:
-                self._hand_in(*event)
-                event = self._events.get_nowait()
-        except (asyncio.TimeoutError, asyncio.QueueEmpty):
-            pass
-        if self._pipeline.expire(time.monotonic()) and self._stream is not None:
-            self._stream.cancel()
-            self._stream = None
-
-    def _hand_in(self, teller: Optional[_Stream], event: Any) -> None:
-        now = time.monotonic()
-        if teller is None:
-            self._taker = None
-            self._preparing = False
-            if isinstance(event, tuple):
-                self._pipeline.take(*event)
-            else:
-                self._pipeline.source_ended = True
-                self._broken = event
-        elif teller is self._stream:
-            if isinstance(event, classifier_pb2.ClassifyStreamResponse):
-                self._pipeline.answered(event, now)
-            else:
-                self._pipeline.ended(event, now)
-                self._stream = None
-
-
-class _Stream:
-    """One ClassifyStream call. Its answers go to `events`, and at the end an error, or None for an end without one."""
-
-    def __init__(
-        self, stubs: Stubs, setting: Settings, traceparent: Optional[str], events: asyncio.Queue[Tuple[Any, Any]]
-    ) -> None:
-        self._address = setting.address
-        self._events = events
-        self._requests: asyncio.Queue[Optional[classifier_pb2.ClassifyRequest]] = asyncio.Queue()
-        self._call = stubs.stream(self._unsent(), metadata=setting.metadata(traceparent))
-        self._reader = asyncio.create_task(self._read())
-
-    def send(self, request: classifier_pb2.ClassifyRequest) -> None:
-        self._requests.put_nowait(request)
-
-    async def finish(self) -> None:
-        """Nothing more will be sent; waits for the server to end the call, which has nothing left to answer."""
-        self._requests.put_nowait(None)
-        await asyncio.wait([self._reader], timeout=2)
-        self.cancel()
-
-    def cancel(self) -> None:
-        self._call.cancel()
-        self._reader.cancel()
-        self._requests.put_nowait(None)
-
-    async def _unsent(self) -> AsyncIterator[classifier_pb2.ClassifyRequest]:
-        while True:
-            request = await self._requests.get()
-            if request is None:
-                return
-            yield request
-
-    async def _read(self) -> None:
-        try:
-            async for answer in self._call:
-                self._events.put_nowait((self, answer))
-            self._events.put_nowait((self, None))
-        except grpc.RpcError as rpc:
-            error: Optional[errors.VitrineError] = errors.of_rpc(rpc, self._address)
-            # gRPC bug 36066: a write that meets the end of the stream hides the status that the server ended it with.
-            # Asked again, the server says it again.
-            if isinstance(error, errors.Internal) and str(error).startswith("Internal error from Core"):
-                error = None
-            self._events.put_nowait((self, error))
-        finally:
-            self._requests.put_nowait(None)
-
-
-def _load(image: ImageSource) -> Union[Picture, StopIteration]:
-    """For another thread: a future cannot carry StopIteration, and who awaits it would wait for ever."""
-    try:
-        return load(image)
-    except StopIteration as error:
-        return error
-
-
-async def _asynchronous(images: Union[Iterable[ImageSource], AsyncIterable[ImageSource]]) -> AsyncIterator[ImageSource]:
-    if isinstance(images, AsyncIterable):
-        async for image in images:
-            yield image
-    else:
-        for image in images:
-            yield image

@@ -5,22 +5,25 @@ from __future__ import annotations
 
 import os
 import random
-import threading
 import time
-from queue import Empty, SimpleQueue
 from types import TracebackType
-from typing import Any, Generator, Iterable, Iterator, List, Optional, Sequence, Tuple, Type, Union
+from typing import Any, Dict, Generator, Iterable, List, Optional, Sequence, Tuple, Type, Union
 
 import grpc
+import numpy as np
+import numpy.typing as npt
 
-from vitrine import _models, errors
-from vitrine._connection import Attempts, Pem, Settings, Stubs
-from vitrine._connection import check_deadline, check_traceparent, only_model, settings
+from vitrine import _many, _models, errors
+from vitrine._connection import Attempts, Pem, Stubs
+from vitrine._connection import TimeLeft, check_deadline, check_traceparent, only_model, open_channel, settings
+from vitrine._connection import time_left
+from vitrine._embedding import Embedded, each, first_vector, values_of
+from vitrine._health import Readiness
 from vitrine._picture import ImageSource, load
-from vitrine._pipeline import Entry, Pipeline
 from vitrine._request import Ask, Attention, with_picture
-from vitrine._result import Outcome, Refused, Result, of_response
+from vitrine._result import Outcome, Result, of_response
 from vitrine._retry import RetryPolicy
+from vitrine._sources import pictures
 from vitrine.v1 import classifier_pb2, registry_pb2
 
 
@@ -70,13 +73,11 @@ class Client:
     ) -> None:
         security = tls, ca, cert, key, server_name, token, token_file
         self._settings = settings(address, *security, deadline, keepalive, retries, max_in_flight)
-        target, options = self._settings.target, self._settings.options
-        if self._settings.credentials is None:
-            self._channel = grpc.insecure_channel(target, options)
-        else:
-            self._channel = grpc.secure_channel(target, self._settings.credentials, options)
+        self._channel = open_channel(grpc, self._settings)
         self._stubs = Stubs(self._channel)
         self._only_model: Optional[str] = None
+        # The feature of embed by model, version and label.
+        self._vectors: Dict[Tuple[Optional[str], Optional[int], Optional[str]], str] = {}
 
     def close(self) -> None:
         """Ends the calls under way, which then raise Cancelled. A closed client cannot be used again."""
@@ -151,7 +152,7 @@ class Client:
 
     def classify_many(
         self,
-        images: Iterable[ImageSource],
+        images: Union[Iterable[ImageSource], str, "os.PathLike[str]"],
         model: Optional[str] = None,
         version: Optional[int] = None,
         *,
@@ -166,6 +167,9 @@ class Client:
         traceparent: Optional[str] = None,
     ) -> Generator[Outcome, None, None]:
         """Classifies any number of pictures over one stream; a generator of one Result or Refused for each, in order.
+
+        `images` is an iterable of pictures, or a folder: its .jpg, .jpeg and .png files by name. One picture is a
+        TypeError: write [image].
 
         At most `max_in_flight` pictures are with the server and four times as many are held here, so `images` may be
         endless. It is read, and the pictures are, in the thread that takes the results. A picture's deadline starts
@@ -186,7 +190,90 @@ class Client:
         deadline = self._settings.deadline if deadline is None else deadline
         check_deadline(deadline)
         check_traceparent(traceparent)
-        return self._run(iter(images), self._template(Ask(*wish)), deadline, traceparent)
+        source = iter(pictures(images))
+        return _many.run(self._stubs, self._settings, source, self._template(Ask(*wish)), deadline, traceparent)
+
+    def embed(
+        self,
+        image: ImageSource,
+        model: Optional[str] = None,
+        version: Optional[int] = None,
+        *,
+        feature: Optional[str] = None,
+        version_label: Optional[str] = None,
+        resolution: Union[int, Tuple[int, int], None] = None,
+        priority: str = "normal",
+        max_attention_bytes: Optional[int] = None,
+        deadline: Optional[float] = None,
+        traceparent: Optional[str] = None,
+    ) -> npt.NDArray[np.float32]:
+        """What the model made of a picture just before its head, as an array of float32.
+
+        "class" and "mean" are of [width], "patches" of [rows, columns, width].
+
+        Args:
+            feature: "class", "mean" or "patches"; default the first vector that the model has, which is asked for once
+                and then remembered.
+            Others as of classify; `max_attention_bytes` bounds features too.
+        Raises:
+            InvalidArgument: the model has no such feature. Others as classify does.
+        """
+        left = time_left(self._settings, deadline)
+        which = model, version, version_label
+        kind = self._feature(feature, *which, left)
+        try:
+            result = self.classify(
+                image,
+                model,
+                version,
+                version_label=version_label,
+                top_k=0,
+                resolution=resolution,
+                features=kind,
+                priority=priority,
+                max_attention_bytes=max_attention_bytes,
+                deadline=max(left.remaining, 0.001),
+                traceparent=traceparent,
+            )
+        except (errors.InvalidArgument, errors.NotFound):
+            self._vectors.pop(which, None)  # another version may serve now
+            raise
+        return values_of(result)
+
+    def embed_many(
+        self,
+        images: Union[Iterable[ImageSource], str, "os.PathLike[str]"],
+        model: Optional[str] = None,
+        version: Optional[int] = None,
+        *,
+        feature: Optional[str] = None,
+        version_label: Optional[str] = None,
+        resolution: Union[int, Tuple[int, int], None] = None,
+        priority: str = "normal",
+        max_attention_bytes: Optional[int] = None,
+        deadline: Optional[float] = None,
+        traceparent: Optional[str] = None,
+    ) -> Generator[Embedded, None, None]:
+        """Features of any number of pictures; a generator of one Embedding or Refused for each, in order.
+
+        Arguments as of embed, all else as of classify_many. Where all are ok, numpy.stack of them is a matrix.
+        """
+        source = pictures(images)
+        kind = self._feature(feature, model, version, version_label, time_left(self._settings, deadline))
+        outcomes = self.classify_many(
+            source,
+            model,
+            version,
+            version_label=version_label,
+            top_k=0,
+            resolution=resolution,
+            features=kind,
+            priority=priority,
+            max_attention_bytes=max_attention_bytes,
+            deadline=deadline,
+            traceparent=traceparent,
+        )
+        return each(outcomes)
 
     def models(self) -> List[_models.Model]:
         """Every model and version that the server knows, by name, then version; without labels."""
@@ -228,6 +315,53 @@ class Client:
                 raise error
             time.sleep(delay)
 
+    def is_ready(self, model: Optional[str] = None, *, deadline: Optional[float] = None) -> bool:
+        """Whether the server, or one model of it, serves now. False as well: no server answers, or no such model.
+
+        It is what the server's health service says, which every caller may ask.
+        """
+        return self._ready(Readiness(self._settings, model, deadline))
+
+    def wait_until_ready(self, model: Optional[str] = None, *, deadline: Optional[float] = None) -> None:
+        """Returns when the server, or one model of it, serves; a server that is not there yet is waited for.
+
+        Args:
+            deadline: seconds for all of it; default the client's.
+
+        Raises:
+            NotReady: not by then; a DeadlineExceeded whose sentence names what was waited for, and what it last said.
+            Unauthenticated, Unimplemented or another VitrineError: what no waiting helps against.
+        """
+        readiness = Readiness(self._settings, model, deadline)
+        while not self._ready(readiness):
+            time.sleep(readiness.pause())
+
+    def _ready(self, readiness: Readiness) -> bool:
+        try:
+            options = {"timeout": readiness.remaining, "metadata": self._settings.metadata()}
+            return readiness.answered(self._stubs.health(readiness.request, **options))
+        except grpc.RpcError as error:
+            return readiness.failed(error)
+
+    def _feature(
+        self,
+        feature: Optional[str],
+        model: Optional[str],
+        version: Optional[int],
+        version_label: Optional[str],
+        left: TimeLeft,
+    ) -> str:
+        """The feature to ask for."""
+        if feature is not None:
+            return feature
+        which = model, version, version_label
+        if which not in self._vectors:
+            name = model if model is not None else (self._template(Ask())).model
+            request = registry_pb2.GetModelRequest(model=name, version=version, version_label=version_label)
+            attempts = Attempts(self._settings, max(left.remaining, 0.001))
+            self._vectors[which] = first_vector(_models.of_version(self._call(self._stubs.get, request, attempts)))
+        return self._vectors[which]
+
     def _template(self, ask: Ask) -> classifier_pb2.ClassifyRequest:
         if ask.model is not None:
             return ask.template(ask.model)
@@ -245,136 +379,3 @@ class Client:
                 return method(request, timeout=attempts.remaining, metadata=metadata)
             except grpc.RpcError as error:
                 time.sleep(attempts.failed(error))
-
-    def _run(
-        self,
-        images: Iterator[ImageSource],
-        template: classifier_pb2.ClassifyRequest,
-        deadline: float,
-        traceparent: Optional[str],
-    ) -> Generator[Outcome, None, None]:
-        pipeline = Pipeline(deadline, self._settings.max_in_flight, self._settings.retries)
-        stream: Optional[_Stream] = None
-        broken: Optional[Exception] = None
-        try:
-            while True:
-                before = time.monotonic()
-                if pipeline.wants():
-                    broken = _take(pipeline, images, template)
-                now = time.monotonic()
-                pipeline.paused(now - before)
-                for request in pipeline.due(now):
-                    stream = stream or _Stream(self._stubs, self._settings, traceparent)
-                    stream.send(request)
-                for entry in pipeline.finished():
-                    before = time.monotonic()
-                    yield outcome(entry)
-                    pipeline.paused(time.monotonic() - before)
-                if pipeline.empty and pipeline.source_ended:
-                    break
-                now = time.monotonic()
-                stream = _handle(pipeline, stream, 0.0 if pipeline.wants() else pipeline.wait(now))
-            if stream is not None and pipeline.idle:
-                stream.finish()
-                stream = None
-        finally:
-            if stream is not None:
-                stream.cancel()
-        if broken is not None:
-            raise broken
-        if pipeline.failure is not None:
-            raise pipeline.failure
-
-
-class _Stream:
-    """One ClassifyStream call, turned into a queue of requests and a queue of events. It decides nothing."""
-
-    def __init__(self, stubs: Stubs, setting: Settings, traceparent: Optional[str]) -> None:
-        self._address = setting.address
-        self._requests: SimpleQueue[Optional[classifier_pb2.ClassifyRequest]] = SimpleQueue()
-        self._events: SimpleQueue[Any] = SimpleQueue()
-        self._call = stubs.stream(iter(self._requests.get, None), metadata=setting.metadata(traceparent))
-        threading.Thread(target=self._read, name="vitrine-stream", daemon=True).start()
-
-    def send(self, request: classifier_pb2.ClassifyRequest) -> None:
-        self._requests.put(request)
-
-    def events(self, timeout: Optional[float]) -> Iterator[Any]:
-        """What happened; waits for the first. Answers, and at the end an error, or None for an end without one."""
-        try:
-            yield self._events.get(timeout != 0, timeout)
-            while True:
-                yield self._events.get_nowait()
-        except Empty:
-            return
-
-    def finish(self) -> None:
-        """Nothing more will be sent; the server ends the call when it has answered."""
-        self._requests.put(None)
-
-    def cancel(self) -> None:
-        self._call.cancel()
-
-    def _read(self) -> None:
-        try:
-            for answer in self._call:
-                self._events.put(answer)
-            self._events.put(None)
-        except grpc.RpcError as error:
-            self._events.put(errors.of_rpc(error, self._address))
-        finally:
-            self._requests.put(None)  # or the thread in which gRPC reads them would wait for ever
-
-
-def _take(
-    pipeline: Pipeline, images: Iterator[ImageSource], template: classifier_pb2.ClassifyRequest
-) -> Optional[Exception]:
-    """Moves one picture from the source to the pipeline. Returns what the source itself failed with."""
-    try:
-        image = next(images)
-    except StopIteration:
-        pipeline.source_ended = True
-        return None
-    except Exception as error:
-        pipeline.source_ended = True
-        return error
-    pipeline.take(*prepare(image, template))
-    return None
-
-
-def _handle(pipeline: Pipeline, stream: Optional[_Stream], timeout: Optional[float]) -> Optional[_Stream]:
-    """Hands in what comes back within the timeout; returns the stream to go on with."""
-    if stream is None:
-        time.sleep(timeout or 0.0)
-    else:
-        for event in stream.events(timeout):
-            now = time.monotonic()
-            if isinstance(event, classifier_pb2.ClassifyStreamResponse):
-                pipeline.answered(event, now)
-            else:
-                pipeline.ended(event, now)
-                stream = None
-    if pipeline.expire(time.monotonic()) and stream is not None:
-        stream.cancel()
-        stream = None
-    return stream
-
-
-def prepare(image: ImageSource, template: classifier_pb2.ClassifyRequest) -> Tuple[Any, Any]:
-    """The request for a picture, or why there is none; and what to know of the picture when the answer comes."""
-    try:
-        picture = load(image)
-        return with_picture(template, picture), picture.without_copy()
-    except Exception as error:  # anything: read() may be the user's own, and warnings may be made errors
-        return error, str(image) if isinstance(image, (str, os.PathLike)) else type(image).__name__
-
-
-def outcome(entry: Entry) -> Outcome:
-    """What the user gets for a finished entry."""
-    found = entry.outcome
-    if not isinstance(found, Exception):
-        try:
-            return of_response(found, entry.tag, entry.index)
-        except errors.VitrineError as error:
-            found = error
-    return Refused(found, entry.index, entry.tag if isinstance(entry.tag, str) else entry.tag.name)

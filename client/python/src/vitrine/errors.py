@@ -56,6 +56,16 @@ class DeadlineExceeded(VitrineError, TimeoutError):
     code = "DEADLINE_EXCEEDED"
 
 
+class NotReady(DeadlineExceeded):
+    """wait_until_ready waited in vain; `model` names what for, None: the server."""
+
+    def __init__(
+        self, message: str, *, retry_after: Optional[float] = None, model: Optional[str] = None
+    ) -> None:
+        super().__init__(message, retry_after=retry_after)
+        self.model = model
+
+
 class NotFound(VitrineError, LookupError):
     """No such model or version, or it is not ready."""
 

@@ -1,0 +1,227 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the Admin service is asked, and its answers as plain objects (proto/vitrine/v1/admin.proto)."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from typing import Any, Dict, Iterable, Mapping, Optional, Tuple
+
+import grpc
+
+from vitrine import errors
+from vitrine._connection import TimeLeft
+from vitrine._models import Model, of_version
+from vitrine.v1 import admin_pb2, serving_pb2
+
+# Loads wait for each other; as long as the server's own patience.
+PATIENCE = 600.0
+
+
+@dataclass(frozen=True)
+class VersionPolicy:
+    """Which versions of a model are in memory. One of its three, as VersionPolicy(latest=2).
+
+    Attributes:
+        latest: the newest so many good versions, 1 to 100.
+        all: every version in the repository.
+        specific: these and no others.
+    """
+
+    latest: Optional[int] = None
+    all: bool = False
+    specific: Tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        if (self.latest is not None) + bool(self.all) + bool(self.specific) != 1:
+            raise ValueError("a VersionPolicy is one of latest=N, all=True and specific=(N, ...), not %r" % (self,))
+
+
+@dataclass(frozen=True)
+class PutAway:
+    """A version that was rolled back or unloaded, and why."""
+
+    version: int
+    reason: str
+
+
+@dataclass(frozen=True)
+class CanaryStatus:
+    """What the canary guard sees of a version.
+
+    Attributes:
+        requests, errors: answers in the window, and those of them that were the server's fault.
+        golden_drift: at the last run of the goldens; None: not run yet.
+        compute_ratio: time of computing as a multiple of the stable version's; None: nothing to compare.
+        compared: pictures that the ratio is of.
+    """
+
+    version: int
+    requests: int
+    errors: int
+    golden_drift: Optional[float]
+    compute_ratio: Optional[float]
+    compared: int
+
+
+@dataclass(frozen=True)
+class ModelServing:
+    """How a model is served, and why.
+
+    Attributes:
+        stable_version: answers requests without version and label; None: no version is ready.
+        policy: which versions are in memory, the server's default where none was set.
+        labels, traffic: versions by label; percent by version. As set: labels that follow by themselves are not here.
+        versions: every version known; without labels of classes.
+        put_away: what does not come back by itself.
+        unloaded: the whole model was.
+        memory_bytes: of the weights in memory.
+        changed_by_admin: something of it was set by the Admin service.
+        proto: everything else, as the server sent it: limits, batching, precision, ...
+    """
+
+    model: str
+    stable_version: Optional[int]
+    policy: Optional[VersionPolicy]
+    labels: Mapping[str, int]
+    traffic: Mapping[int, float]
+    versions: Tuple[Model, ...]
+    put_away: Tuple[PutAway, ...]
+    unloaded: bool
+    memory_bytes: int
+    changed_by_admin: bool
+    canaries: Tuple[CanaryStatus, ...]
+    proto: admin_pb2.ModelServingStatus = field(repr=False, compare=False)
+
+
+@dataclass(frozen=True)
+class ServingChange:
+    """What a change came to: how the model is served now, and in sentences what else was changed with it."""
+
+    serving: ModelServing
+    notes: Tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class ServingStatus:
+    """How models are served.
+
+    Attributes:
+        models: by name.
+        serving_config, admin_state: paths of the server's files; "": none. Without the second, changes end with it.
+        serving_config_fault: why the file as it is now is not used (an older one is); "": it is used.
+        memory_bytes, max_memory_bytes: of the weights in memory, and how much they may be; None: no bound.
+    """
+
+    models: Tuple[ModelServing, ...]
+    serving_config: str
+    serving_config_fault: str
+    admin_state: str
+    memory_bytes: int
+    max_memory_bytes: Optional[int]
+
+
+class AdminStubs:
+    """The calls of the Admin service over a channel of either kind."""
+
+    def __init__(self, channel: Any) -> None:
+        def method(name: str, request: Any, response: Any = admin_pb2.ServingChange) -> Any:
+            return channel.unary_unary(
+                "/vitrine.v1.Admin/" + name,
+                request_serializer=request.SerializeToString,
+                response_deserializer=response.FromString,
+            )
+
+        self.load = method("LoadModel", admin_pb2.LoadModelRequest)
+        self.unload = method("UnloadModel", admin_pb2.UnloadModelRequest)
+        self.rollback = method("RollbackModel", admin_pb2.RollbackModelRequest)
+        self.set_version_policy = method("SetVersionPolicy", admin_pb2.SetVersionPolicyRequest)
+        self.set_traffic = method("SetTraffic", admin_pb2.SetTrafficRequest)
+        self.set_label = method("SetLabel", admin_pb2.SetLabelRequest)
+        self.clear_label = method("ClearLabel", admin_pb2.ClearLabelRequest)
+        self.reset = method("ResetServing", admin_pb2.ResetServingRequest)
+        self.serving = method("GetServing", admin_pb2.GetServingRequest, admin_pb2.ServingStatus)
+
+
+def address_of(address: Optional[str]) -> str:
+    """ValueError: none is known. There is no default: the listener is off by default."""
+    found = address or os.environ.get("VITRINE_ADMIN")
+    if not found:
+        raise ValueError("where is the Admin service? give its address or set $VITRINE_ADMIN (vitrine-server --admin)")
+    return found
+
+
+def error_of(rpc: grpc.RpcError, address: str, time: TimeLeft) -> errors.VitrineError:
+    error = errors.of_rpc(rpc, address)
+    if isinstance(error, errors.DeadlineExceeded):
+        form = "the server has not done it within %g s; it may still: serving() tells"
+        return errors.DeadlineExceeded(form % time.seconds)
+    return error
+
+
+def policy_request(model: str, policy: VersionPolicy) -> admin_pb2.SetVersionPolicyRequest:
+    if not isinstance(policy, VersionPolicy):
+        raise TypeError("policy is %r; give a vitrine.VersionPolicy, as VersionPolicy(latest=2)" % (policy,))
+    request = admin_pb2.SetVersionPolicyRequest(model=model)
+    if policy.latest is not None:
+        request.policy.latest = policy.latest
+    elif policy.all:
+        request.policy.all = True
+    else:
+        request.policy.specific.versions.extend(policy.specific)
+    return request
+
+
+def traffic_request(model: str, shares: Mapping[int, float]) -> admin_pb2.SetTrafficRequest:
+    request = admin_pb2.SetTrafficRequest(model=model)
+    for version, percent in shares.items():
+        request.shares.add(version=version, percent=percent)
+    return request
+
+
+def of_change(proto: admin_pb2.ServingChange) -> ServingChange:
+    return ServingChange(_of_model(proto.serving), tuple(proto.notes))
+
+
+def of_status(proto: admin_pb2.ServingStatus) -> ServingStatus:
+    return ServingStatus(
+        models=tuple(map(_of_model, proto.models)),
+        serving_config=proto.serving_config,
+        serving_config_fault=proto.serving_config_fault,
+        admin_state=proto.admin_state,
+        memory_bytes=proto.memory_bytes,
+        max_memory_bytes=proto.max_memory_bytes if proto.HasField("max_memory_bytes") else None,
+    )
+
+
+def _of_model(proto: admin_pb2.ModelServingStatus) -> ModelServing:
+    return ModelServing(
+        model=proto.model,
+        stable_version=proto.stable_version or None,
+        policy=_of_policy(proto.serving.version_policy),
+        labels={label.label: label.version for label in proto.serving.labels},
+        traffic={share.version: share.percent for share in proto.serving.traffic},
+        versions=tuple(map(of_version, proto.versions)),
+        put_away=tuple(PutAway(away.version, away.reason) for away in proto.put_away),
+        unloaded=proto.unloaded,
+        memory_bytes=proto.memory_bytes,
+        changed_by_admin=proto.changed_by_admin,
+        canaries=tuple(_of_canaries(proto.canaries)),
+        proto=proto,
+    )
+
+
+def _of_policy(proto: serving_pb2.VersionPolicy) -> Optional[VersionPolicy]:
+    kind = proto.WhichOneof("policy")
+    if kind is None:
+        return None
+    of_kind: Dict[str, Any] = {"latest": proto.latest, "all": proto.all, "specific": tuple(proto.specific.versions)}
+    return VersionPolicy(**{kind: of_kind[kind]})
+
+
+def _of_canaries(protos: Iterable[admin_pb2.CanaryStatus]) -> Iterable[CanaryStatus]:
+    for seen in protos:
+        drift = seen.golden_drift if seen.golden_drift >= 0 else None
+        yield CanaryStatus(
+            seen.version, seen.requests, seen.errors, drift, seen.compute_ratio or None, seen.compared
+        )

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Changes what a server serves: the client of the Admin service for asyncio."""
+
+from __future__ import annotations
+
+import os
+from types import TracebackType
+from typing import Any, Mapping, Optional, Type, Union
+
+import grpc
+import grpc.aio
+
+from vitrine import _admin
+from vitrine._admin import ServingChange, ServingStatus, VersionPolicy
+from vitrine._connection import Pem, open_channel, settings, time_left
+from vitrine.v1 import admin_pb2
+
+
+class AdminClient:
+    """As vitrine.AdminClient, for one event loop; make it inside of the loop."""
+
+    def __init__(
+        self,
+        address: Optional[str] = None,
+        *,
+        tls: Optional[bool] = None,
+        ca: Optional[Pem] = None,
+        cert: Optional[Pem] = None,
+        key: Optional[Pem] = None,
+        server_name: Optional[str] = None,
+        token: Optional[str] = None,
+        token_file: Union[str, "os.PathLike[str]", None] = None,
+        deadline: float = _admin.PATIENCE,
+    ) -> None:
+        security = tls, ca, cert, key, server_name, token, token_file
+        self._settings = settings(_admin.address_of(address), *security, deadline, 0.0, None, 1)
+        self._channel = open_channel(grpc.aio, self._settings)
+        self._stubs = _admin.AdminStubs(self._channel)
+
+    async def close(self) -> None:
+        """Ends the calls under way. A closed client cannot be used again."""
+        await self._channel.close()
+
+    async def __aenter__(self) -> AdminClient:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: Optional[Type[BaseException]],
+        error: Optional[BaseException],
+        trace: Optional[TracebackType],
+    ) -> None:
+        await self.close()
+
+    def __repr__(self) -> str:
+        return "<vitrine.aio.AdminClient of %s>" % self._settings.address
+
+    async def load(
+        self, model: str, version: Optional[int] = None, *, deadline: Optional[float] = None
+    ) -> ServingChange:
+        """As vitrine.AdminClient.load."""
+        return await self._change(self._stubs.load, admin_pb2.LoadModelRequest(model=model, version=version), deadline)
+
+    async def unload(
+        self, model: str, version: Optional[int] = None, *, deadline: Optional[float] = None
+    ) -> ServingChange:
+        """As vitrine.AdminClient.unload."""
+        request = admin_pb2.UnloadModelRequest(model=model, version=version)
+        return await self._change(self._stubs.unload, request, deadline)
+
+    async def rollback(
+        self, model: str, version: Optional[int] = None, *, reason: str = "", deadline: Optional[float] = None
+    ) -> ServingChange:
+        """As vitrine.AdminClient.rollback."""
+        request = admin_pb2.RollbackModelRequest(model=model, version=version, reason=reason)
+        return await self._change(self._stubs.rollback, request, deadline)
+
+    async def set_version_policy(
+        self, model: str, policy: VersionPolicy, *, deadline: Optional[float] = None
+    ) -> ServingChange:
+        """As vitrine.AdminClient.set_version_policy."""
+        return await self._change(self._stubs.set_version_policy, _admin.policy_request(model, policy), deadline)
+
+    async def set_traffic(
+        self, model: str, shares: Mapping[int, float], *, deadline: Optional[float] = None
+    ) -> ServingChange:
+        """As vitrine.AdminClient.set_traffic."""
+        return await self._change(self._stubs.set_traffic, _admin.traffic_request(model, shares), deadline)
+
+    async def set_label(
+        self, model: str, label: str, version: int, *, deadline: Optional[float] = None
+    ) -> ServingChange:
+        """As vitrine.AdminClient.set_label."""
+        request = admin_pb2.SetLabelRequest(model=model, label=label, version=version)
+        return await self._change(self._stubs.set_label, request, deadline)
+
+    async def clear_label(self, model: str, label: str, *, deadline: Optional[float] = None) -> ServingChange:
+        """As vitrine.AdminClient.clear_label."""
+        request = admin_pb2.ClearLabelRequest(model=model, label=label)
+        return await self._change(self._stubs.clear_label, request, deadline)
+
+    async def reset(self, model: str, *, deadline: Optional[float] = None) -> ServingChange:
+        """As vitrine.AdminClient.reset."""
+        return await self._change(self._stubs.reset, admin_pb2.ResetServingRequest(model=model), deadline)
+
+    async def serving(self, model: Optional[str] = None, *, deadline: Optional[float] = None) -> ServingStatus:
+        """As vitrine.AdminClient.serving."""
+        request = admin_pb2.GetServingRequest(model=model or "")
+        return _admin.of_status(await self._call(self._stubs.serving, request, deadline))
+
+    async def _change(self, method: Any, request: Any, deadline: Optional[float]) -> ServingChange:
+        return _admin.of_change(await self._call(method, request, deadline))
+
+    async def _call(self, method: Any, request: Any, deadline: Optional[float]) -> Any:
+        time = time_left(self._settings, deadline)
+        try:
+            return await method(request, timeout=time.remaining, metadata=self._settings.metadata())
+        except grpc.RpcError as error:
+            raise _admin.error_of(error, self._settings.address, time) from error

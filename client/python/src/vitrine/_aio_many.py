@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Many pictures over one stream, for asyncio."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import Any, AsyncGenerator, AsyncIterable, AsyncIterator, Iterable, Optional, Tuple, Union
+
+import grpc
+
+from vitrine import errors
+from vitrine._connection import Settings, Stubs
+from vitrine._many import outcome, prepare
+from vitrine._picture import ImageSource, Picture, load
+from vitrine._pipeline import Pipeline
+from vitrine._result import Outcome
+from vitrine.v1 import classifier_pb2
+
+
+class Run:
+    """One classify_many. Everything that happens comes through one queue: pictures taken, answers, ends of streams."""
+
+    def __init__(self, stubs: Stubs, setting: Settings, traceparent: Optional[str], pipeline: Pipeline) -> None:
+        self._stubs = stubs
+        self._settings = setting
+        self._traceparent = traceparent
+        self._pipeline = pipeline
+        self._events: asyncio.Queue[Tuple[Any, Any]] = asyncio.Queue()  # who tells it, what
+        self._stream: Optional[_Stream] = None
+        self._taker: Optional[asyncio.Task[None]] = None
+        self._preparing = False  # a picture has left the source and is not in the pipeline yet
+        self._broken: Optional[BaseException] = None
+
+    async def results(
+        self, images: AsyncIterator[ImageSource], template: classifier_pb2.ClassifyRequest
+    ) -> AsyncGenerator[Outcome, None]:
+        pipeline = self._pipeline
+        while not (pipeline.empty and pipeline.source_ended and not self._preparing):
+            if pipeline.wants() and self._taker is None:
+                self._taker = asyncio.create_task(self._take(images, template))
+            for request in pipeline.due(time.monotonic()):
+                self._stream = self._stream or _Stream(self._stubs, self._settings, self._traceparent, self._events)
+                self._stream.send(request)
+            await self._handle(pipeline.wait(time.monotonic()))
+            for entry in pipeline.finished():
+                before = time.monotonic()
+                yield outcome(entry)
+                pipeline.paused(time.monotonic() - before)
+        if self._stream is not None and pipeline.idle:
+            await self._stream.finish()
+            self._stream = None
+        error = self._broken or pipeline.failure
+        if error is not None:
+            raise error
+
+    async def close(self) -> None:
+        if self._stream is not None:
+            self._stream.cancel()
+        if self._taker is not None:
+            self._taker.cancel()
+            await asyncio.gather(self._taker, return_exceptions=True)
+
+    async def _take(self, images: AsyncIterator[ImageSource], template: classifier_pb2.ClassifyRequest) -> None:
+        event: Any
+        try:
+            image = await images.__anext__()
+            self._preparing = True
+            event = await asyncio.to_thread(prepare, image, template)
+        except StopAsyncIteration:
+            event = None
+        except BaseException as error:
+            # Also CancelledError, which `images` may raise by itself: who waits for the event would wait for ever.
+            self._events.put_nowait((None, error))
+            if isinstance(error, Exception):
+                return
+            raise
+        self._events.put_nowait((None, event))
+
+    async def _handle(self, timeout: Optional[float]) -> None:
+        try:
+            event = await asyncio.wait_for(self._events.get(), timeout)
+            while True:
+                self._hand_in(*event)
+                event = self._events.get_nowait()
+        except (asyncio.TimeoutError, asyncio.QueueEmpty):
+            pass
+        if self._pipeline.expire(time.monotonic()) and self._stream is not None:
+            self._stream.cancel()
+            self._stream = None
+
+    def _hand_in(self, teller: Optional[_Stream], event: Any) -> None:
+        now = time.monotonic()
+        if teller is None:
+            self._taker = None
+            self._preparing = False
+            if isinstance(event, tuple):
+                self._pipeline.take(*event)
+            else:
+                self._pipeline.source_ended = True
+                self._broken = event
+        elif teller is self._stream:
+            if isinstance(event, classifier_pb2.ClassifyStreamResponse):
+                self._pipeline.answered(event, now)
+            else:
+                self._pipeline.ended(event, now)
+                self._stream = None
+
+
+class _Stream:
+    """One ClassifyStream call. Its answers go to `events`, and at the end an error, or None for an end without one."""
+
+    def __init__(
+        self, stubs: Stubs, setting: Settings, traceparent: Optional[str], events: asyncio.Queue[Tuple[Any, Any]]
+    ) -> None:
+        self._address = setting.address
+        self._events = events
+        self._requests: asyncio.Queue[Optional[classifier_pb2.ClassifyRequest]] = asyncio.Queue()
+        self._call = stubs.stream(self._unsent(), metadata=setting.metadata(traceparent))
+        self._reader = asyncio.create_task(self._read())
+
+    def send(self, request: classifier_pb2.ClassifyRequest) -> None:
+        self._requests.put_nowait(request)
+
+    async def finish(self) -> None:
+        """Nothing more will be sent; waits for the server to end the call, which has nothing left to answer."""
+        self._requests.put_nowait(None)
+        await asyncio.wait([self._reader], timeout=2)
+        self.cancel()
+
+    def cancel(self) -> None:
+        self._call.cancel()
+        self._reader.cancel()
+        self._requests.put_nowait(None)
+
+    async def _unsent(self) -> AsyncIterator[classifier_pb2.ClassifyRequest]:
+        while True:
+            request = await self._requests.get()
+            if request is None:
+                return
+            yield request
+
+    async def _read(self) -> None:
+        try:
+            async for answer in self._call:
+                self._events.put_nowait((self, answer))
+            self._events.put_nowait((self, None))
+        except grpc.RpcError as rpc:
+            error: Optional[errors.VitrineError] = errors.of_rpc(rpc, self._address)
+            # gRPC bug 36066: a write that meets the end of the stream hides the status that the server ended it with.
+            # Asked again, the server says it again.
+            if isinstance(error, errors.Internal) and str(error).startswith("Internal error from Core"):
+                error = None
+            self._events.put_nowait((self, error))
+        finally:
+            self._requests.put_nowait(None)
+
+
+def load_picture(image: ImageSource) -> Union[Picture, StopIteration]:
+    """For another thread: a future cannot carry StopIteration, and who awaits it would wait for ever."""
+    try:
+        return load(image)
+    except StopIteration as error:
+        return error
+
+
+async def asynchronous(images: Union[Iterable[ImageSource], AsyncIterable[ImageSource]]) -> AsyncIterator[ImageSource]:
+    if isinstance(images, AsyncIterable):
+        async for image in images:
+            yield image
+    else:
+        for image in images:
+            yield image

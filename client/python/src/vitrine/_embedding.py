@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Features alone, as arrays."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, AsyncGenerator, Generator, Optional, Union
+
+import numpy as np
+import numpy.typing as npt
+
+from vitrine._models import Model
+from vitrine._result import Outcome, Refused, Result, ServedBy
+from vitrine.errors import Internal, InvalidArgument
+
+if TYPE_CHECKING:
+    from typing import Literal
+
+
+@dataclass(frozen=True, eq=False)
+class Embedding:
+    """What embed_many gives for a picture. NumPy takes it as the array that it holds.
+
+    Attributes:
+        values: float32: "class" and "mean" of [width], "patches" of [rows, columns, width].
+        feature: its kind.
+        index: the picture's place in what embed_many was given.
+        source: the path, or what kind of thing the picture was.
+        served_by: what computed it.
+    """
+
+    values: npt.NDArray[np.float32]
+    feature: str
+    index: int
+    source: str
+    served_by: ServedBy
+
+    @property
+    def ok(self) -> Literal[True]:
+        """True; a Refused has False."""
+        return True
+
+    def to_numpy(self) -> npt.NDArray[np.float32]:
+        """The values."""
+        return self.values
+
+    def __array__(self, dtype: Any = None, copy: Optional[bool] = None) -> npt.NDArray[Any]:
+        if copy is None:
+            return np.asarray(self.values, dtype=dtype)
+        if not copy and dtype is not None and np.dtype(dtype) != self.values.dtype:
+            raise ValueError("the values are float32 and become %s by a copy only" % np.dtype(dtype))
+        return np.array(self.values, dtype=dtype, copy=copy)
+
+    def __repr__(self) -> str:
+        shape = " x ".join(map(str, self.values.shape))
+        return "<Embedding %s: %s, %s, %s@%d>" % (
+            self.source,
+            self.feature,
+            shape,
+            self.served_by.model,
+            self.served_by.version,
+        )
+
+
+Embedded = Union[Embedding, Refused]
+
+
+def first_vector(model: Model) -> str:
+    """The feature to ask for where none was named, as `vitrine embed` does it: the first that is a vector."""
+    for name in model.features:
+        if name != "patches":
+            return name
+    has = ", ".join(model.features) or "none"
+    raise InvalidArgument('model "%s" has no vector; name a feature of: %s' % (model.name, has))
+
+
+def values_of(result: Result) -> npt.NDArray[np.float32]:
+    """Of the one feature that was asked for."""
+    if len(result.features) != 1:
+        raise Internal("the server sent %d features where one was asked for" % len(result.features))
+    return next(iter(result.features.values()))
+
+
+def of_outcome(outcome: Outcome) -> Embedded:
+    if isinstance(outcome, Refused):
+        return outcome
+    try:
+        values = values_of(outcome)
+    except Internal as error:
+        return Refused(error, outcome.index, outcome.source)
+    return Embedding(values, next(iter(outcome.features)), outcome.index, outcome.source, outcome.served_by)
+
+
+def each(outcomes: Generator[Outcome, None, None]) -> Generator[Embedded, None, None]:
+    try:
+        for outcome in outcomes:
+            yield of_outcome(outcome)
+    finally:
+        outcomes.close()
+
+
+async def each_async(outcomes: AsyncGenerator[Outcome, None]) -> AsyncGenerator[Embedded, None]:
+    try:
+        async for outcome in outcomes:
+            yield of_outcome(outcome)
+    finally:
+        await outcomes.aclose()

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What classify_many and embed_many are given: many pictures, and what is easily mistaken for them."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, List
+
+import numpy as np
+from PIL import Image
+
+# As `vitrine classify FOLDER` takes them.
+_ENDINGS = (".jpg", ".jpeg", ".png")
+
+
+def pictures(images: Any) -> Any:
+    """The same, or the pictures of the folder that it names.
+
+    One picture can be iterated too: the letters of its path, its bytes, its rows of pixels. Each would be sent as if it
+    were a picture, so it is refused: TypeError. FileNotFoundError: a folder without a picture.
+    """
+    if isinstance(images, (str, os.PathLike)):
+        path = os.fspath(images)
+        if os.path.isdir(path):
+            return _of_folder(os.fsdecode(path))
+        raise _one("the path %r, which is no folder" % path)
+    if isinstance(images, (bytes, bytearray, memoryview)):
+        raise _one("the bytes of one picture")
+    if isinstance(images, Image.Image):
+        raise _one("one PIL.Image")
+    if hasattr(images, "read"):
+        raise _one("one file")
+    if isinstance(images, np.ndarray) and (images.ndim < 3 or (images.ndim == 3 and images.shape[2] in (1, 3))):
+        raise _one("one array of %s" % "x".join(map(str, images.shape)))
+    if not hasattr(images, "__iter__") and not hasattr(images, "__aiter__"):
+        raise TypeError("images is %s; give an iterable of pictures, or a folder" % type(images).__name__)
+    return images
+
+
+def _of_folder(folder: str) -> List[str]:
+    found = sorted(name for name in os.listdir(folder) if name.lower().endswith(_ENDINGS))
+    if not found:
+        raise FileNotFoundError("the folder %s has no picture (.jpg, .jpeg or .png)" % folder)
+    return [os.path.join(folder, name) for name in found]
+
+
+def _one(what: str) -> TypeError:
+    return TypeError(
+        "images is %s, where several pictures are wanted: write [image] for a list of one, "
+        "or classify(image) or embed(image)" % what
+    )

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Changes what a server serves: the client of the Admin service, which blocks."""
+
+from __future__ import annotations
+
+import os
+from types import TracebackType
+from typing import Any, Mapping, Optional, Type, Union
+
+import grpc
+
+from vitrine import _admin
+from vitrine._admin import ServingChange, ServingStatus, VersionPolicy
+from vitrine._connection import Pem, open_channel, settings, time_left
+from vitrine.v1 import admin_pb2
+
+
+class AdminClient:
+    """A connection to the Admin service of one server, which has a listener of its own (vitrine-server --admin).
+
+    No change takes the last ready version of a model away, but `unload` of a whole model. A change that needs versions
+    returns when they are loaded; one that fails changes nothing. Nothing is tried twice: whether a change that was cut
+    off was made, `serving` tells. Threads may share it.
+
+    Args:
+        address: as of vitrine.Client, of the Admin listener; default $VITRINE_ADMIN.
+        tls, ca, cert, key, server_name, token, token_file: as of vitrine.Client.
+        deadline: seconds for one call; by default as long as the server's loads wait for each other.
+
+    Raises:
+        ValueError: options that are wrong or contradict each other, or no address. OSError: a file that cannot be read.
+    """
+
+    def __init__(
+        self,
+        address: Optional[str] = None,
+        *,
+        tls: Optional[bool] = None,
+        ca: Optional[Pem] = None,
+        cert: Optional[Pem] = None,
+        key: Optional[Pem] = None,
+        server_name: Optional[str] = None,
+        token: Optional[str] = None,
+        token_file: Union[str, "os.PathLike[str]", None] = None,
+        deadline: float = _admin.PATIENCE,
+    ) -> None:
+        security = tls, ca, cert, key, server_name, token, token_file
+        self._settings = settings(_admin.address_of(address), *security, deadline, 0.0, None, 1)
+        self._channel = open_channel(grpc, self._settings)
+        self._stubs = _admin.AdminStubs(self._channel)
+
+    def close(self) -> None:
+        """Ends the calls under way, which then raise Cancelled. A closed client cannot be used again."""
+        self._channel.close()
+
+    def __enter__(self) -> AdminClient:
+        return self
+
+    def __exit__(
+        self,
+        kind: Optional[Type[BaseException]],
+        error: Optional[BaseException],
+        trace: Optional[TracebackType],
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return "<vitrine.AdminClient of %s>" % self._settings.address
+
+    def load(self, model: str, version: Optional[int] = None, *, deadline: Optional[float] = None) -> ServingChange:
+        """Brings a version into memory and keeps it there whatever the policy says; what was put away comes back.
+
+        Without a version: a model that was unloaded comes back as its policy says.
+
+        Raises, as every change:
+            InvalidArgument: names or numbers. NotFound: no such model or version. FailedPrecondition: the model
+            would be without a version, or a version was refused; the sentence says why. Unavailable: no server answers, it
+            is ending, has been loading for too long, or cannot write its state. DeadlineExceeded: it may still happen.
+        """
+        return self._change(self._stubs.load, admin_pb2.LoadModelRequest(model=model, version=version), deadline)
+
+    def unload(self, model: str, version: Optional[int] = None, *, deadline: Optional[float] = None) -> ServingChange:
+        """Takes a version out of memory; it does not come back by itself. Without a version: the whole model."""
+        return self._change(self._stubs.unload, admin_pb2.UnloadModelRequest(model=model, version=version), deadline)
+
+    def rollback(
+        self, model: str, version: Optional[int] = None, *, reason: str = "", deadline: Optional[float] = None
+    ) -> ServingChange:
+        """Puts a version away: by default the canary, else the one that serves, in whose place the one before it is
+        loaded. `reason`, at most 200 bytes, is for the log and `serving`."""
+        request = admin_pb2.RollbackModelRequest(model=model, version=version, reason=reason)
+        return self._change(self._stubs.rollback, request, deadline)
+
+    def set_version_policy(
+        self, model: str, policy: VersionPolicy, *, deadline: Optional[float] = None
+    ) -> ServingChange:
+        """Says which versions are in memory."""
+        return self._change(self._stubs.set_version_policy, _admin.policy_request(model, policy), deadline)
+
+    def set_traffic(
+        self, model: str, shares: Mapping[int, float], *, deadline: Optional[float] = None
+    ) -> ServingChange:
+        """Divides the requests that name neither version nor label: {4: 5} sends 5 % to version 4, the rest to
+        `stable`; {} everything. If no version is labelled `stable`, the one that serves now is."""
+        return self._change(self._stubs.set_traffic, _admin.traffic_request(model, shares), deadline)
+
+    def set_label(self, model: str, label: str, version: int, *, deadline: Optional[float] = None) -> ServingChange:
+        """Gives a version, which must be ready, a label. `stable` pins the model to it."""
+        request = admin_pb2.SetLabelRequest(model=model, label=label, version=version)
+        return self._change(self._stubs.set_label, request, deadline)
+
+    def clear_label(self, model: str, label: str, *, deadline: Optional[float] = None) -> ServingChange:
+        """Takes a label away."""
+        return self._change(self._stubs.clear_label, admin_pb2.ClearLabelRequest(model=model, label=label), deadline)
+
+    def reset(self, model: str, *, deadline: Optional[float] = None) -> ServingChange:
+        """Forgets everything that this service changed about a model: the file of --serving-config holds again."""
+        return self._change(self._stubs.reset, admin_pb2.ResetServingRequest(model=model), deadline)
+
+    def serving(self, model: Optional[str] = None, *, deadline: Optional[float] = None) -> ServingStatus:
+        """How models, or this one, are served, and why."""
+        request = admin_pb2.GetServingRequest(model=model or "")
+        return _admin.of_status(self._call(self._stubs.serving, request, deadline))
+
+    def _change(self, method: Any, request: Any, deadline: Optional[float]) -> ServingChange:
+        return _admin.of_change(self._call(method, request, deadline))
+
+    def _call(self, method: Any, request: Any, deadline: Optional[float]) -> Any:
+        time = time_left(self._settings, deadline)
+        try:
+            return method(request, timeout=time.remaining, metadata=self._settings.metadata())
+        except grpc.RpcError as error:
+            raise _admin.error_of(error, self._settings.address, time) from error

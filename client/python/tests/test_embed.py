@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+import asyncio
+from pathlib import Path
+from typing import Any, List
+
+import numpy as np
+import pytest
+from conftest import MODEL, ROOT, Server
+from scripted import Script, serve
+
+import vitrine
+import vitrine.aio
+
+DIGITS = [ROOT / ("samples/digits/digit-%d.png" % digit) for digit in range(4)]
+
+
+def test_embed_is_the_feature_of_classify(client: vitrine.Client, cat: Path) -> None:
+    features = client.classify(cat, MODEL, features=["class", "mean", "patches"]).features
+    for kind, expected in features.items():
+        values = client.embed(cat, MODEL, feature=kind)
+        assert values.dtype == np.float32
+        np.testing.assert_array_equal(values, expected)
+    np.testing.assert_array_equal(client.embed(cat, MODEL), features["class"])
+
+
+def test_the_first_vector_is_asked_for_once(client: vitrine.Client, cat: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = next(name for name in client.model("xcit-n12-f-sne-cifar10").features if name != "patches")
+    expected = client.embed(cat, "xcit-n12-f-sne-cifar10", feature=first)
+    np.testing.assert_array_equal(client.embed(cat, "xcit-n12-f-sne-cifar10"), expected)
+    monkeypatch.delattr(client._stubs, "get")
+    np.testing.assert_array_equal(client.embed(cat, "xcit-n12-f-sne-cifar10"), expected)
+
+
+def test_what_embed_refuses(client: vitrine.Client, cat: Path) -> None:
+    with pytest.raises(vitrine.InvalidArgument, match="'colour' is not known; there is class, mean, patches"):
+        client.embed(cat, MODEL, feature="colour")
+    with pytest.raises(vitrine.NotFound, match="no-such-model"):
+        client.embed(cat, "no-such-model")
+    with pytest.raises(vitrine.NotFound, match="no-such-model"):
+        client.embed_many([cat], "no-such-model")
+    with pytest.raises(FileNotFoundError):
+        client.embed("nowhere.jpg", MODEL)
+    with pytest.raises(vitrine.ResourceExhausted, match="max_attention_bytes"):
+        client.embed(cat, MODEL, feature="patches", max_attention_bytes=10)
+    with pytest.raises(ValueError, match="deadline"):
+        client.embed(cat, MODEL, deadline=0)
+    with pytest.raises(vitrine.DeadlineExceeded):
+        client.embed(cat, MODEL, feature="class", deadline=0.0005)
+
+
+def test_a_model_without_a_vector() -> None:
+    from vitrine._embedding import first_vector
+    from vitrine._models import of_version
+    from vitrine.v1 import features_pb2, registry_pb2
+
+    model = of_version(registry_pb2.ModelVersion(model="m", feature_kinds=[features_pb2.PATCH_TOKENS]))
+    with pytest.raises(vitrine.InvalidArgument, match='model "m" has no vector; name a feature of: patches'):
+        first_vector(model)
+
+
+def test_embed_many(client: vitrine.Client, cats: List[Path]) -> None:
+    mixed: List[Any] = [*cats, "nowhere.jpg", b"nothing"]
+    results = list(client.embed_many(mixed, MODEL, feature="mean"))
+    assert [r.index for r in results] == list(range(14)) and [r.ok for r in results] == [True] * 12 + [False] * 2
+    good = [r for r in results if isinstance(r, vitrine.Embedding)]
+    assert [r.source for r in good] == [str(path) for path in cats]
+    assert {r.feature for r in good} == {"mean"} and good[0].served_by.model == MODEL
+    np.testing.assert_array_equal(np.stack(good)[2], client.embed(cats[2], MODEL, feature="mean"))
+    assert np.asarray(good[0], dtype=np.float64).dtype == np.float64
+    assert good[0].to_numpy() is good[0].values
+    assert "mean, 250, %s@" % MODEL in repr(good[0])
+    assert [r.code for r in results if isinstance(r, vitrine.Refused)] == ["UNREADABLE", "INVALID_ARGUMENT"]
+
+
+def test_embed_many_takes_a_folder(client: vitrine.Client) -> None:
+    results = list(client.embed_many(ROOT / "samples/digits", "kv-pos-mnist"))
+    rows = np.stack([r for r in results if isinstance(r, vitrine.Embedding)])
+    assert rows.shape[0] == len(list((ROOT / "samples/digits").glob("*.png")))
+
+
+def test_leaving_embed_many_ends_its_stream(client: vitrine.Client) -> None:
+    results = client.embed_many((DIGITS[0] for _ in range(10_000)), "kv-pos-mnist")
+    assert next(results).ok
+    results.close()
+    assert list(results) == []
+
+
+def test_an_answer_without_the_feature_is_refused() -> None:
+    with serve(Script()) as address, vitrine.Client(address) as client:
+        with pytest.raises(vitrine.Internal, match="0 features where one was asked for"):
+            client.embed(b"one", "m", feature="mean")
+        (result,) = client.embed_many([b"one"], "m", feature="mean")
+    assert isinstance(result, vitrine.Refused) and result.code == "INTERNAL"
+
+
+def test_asyncio(server: Server, client: vitrine.Client) -> None:
+    async def use() -> None:
+        async with vitrine.aio.Client(server.address) as other:
+            one = await other.embed(DIGITS[3], "kv-pos-mnist")
+            np.testing.assert_array_equal(one, client.embed(DIGITS[3], "kv-pos-mnist"))
+            several = [r async for r in other.embed_many([*DIGITS, "nowhere.png"], "kv-pos-mnist")]
+            assert [r.ok for r in several] == [True] * 4 + [False]
+            np.testing.assert_array_equal(np.asarray(several[3]), one)
+            folder = [r async for r in other.embed_many(ROOT / "samples/digits", "kv-pos-mnist")]
+            assert all(r.ok for r in folder) and len(folder) == len(list((ROOT / "samples/digits").glob("*.png")))
+            with pytest.raises(TypeError, match="write \\[image\\]"):
+                async for _ in other.embed_many(b"a picture", "kv-pos-mnist"):  # type: ignore[arg-type]
+                    pass
+
+    asyncio.run(asyncio.wait_for(use(), 60))

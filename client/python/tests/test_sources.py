@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is easily mistaken for many pictures, and arrays whose numbers are no pixels."""
+
+import asyncio
+import io
+import warnings
+from pathlib import Path
+from typing import Any, List
+
+import numpy as np
+import pytest
+from conftest import MODEL, ROOT
+from PIL import Image
+from scripted import Script, serve
+
+import vitrine
+import vitrine.aio
+from vitrine._picture import load
+from vitrine._sources import pictures
+
+ONE: List[Any] = [
+    "samples/cat.jpg",
+    Path("samples/cat.jpg"),
+    b"bytes",
+    bytearray(b"bytes"),
+    io.BytesIO(b"a file"),
+    Image.new("L", (2, 2)),
+    np.zeros((4, 4), np.uint8),
+    np.zeros((4, 5, 3), np.uint8),
+    np.zeros((4, 5, 1), np.uint8),
+]
+
+
+@pytest.mark.parametrize("one", ONE, ids=lambda one: type(one).__name__)
+def test_one_picture_is_not_many(one: Any) -> None:
+    with vitrine.Client("127.0.0.1:1") as client:
+        with pytest.raises(TypeError, match=r"^images is .*write \[image\] for a list of one, or classify\(image\)"):
+            client.classify_many(one, MODEL)
+        with pytest.raises(TypeError, match=r"write \[image\]"):
+            client.embed_many(one, MODEL, feature="mean")
+
+    async def use() -> None:
+        async with vitrine.aio.Client("127.0.0.1:1") as other:
+            async for _ in other.classify_many(one, MODEL):
+                pass
+
+    with pytest.raises(TypeError, match=r"write \[image\]"):
+        asyncio.run(use())
+
+
+def test_what_is_no_iterable() -> None:
+    with vitrine.Client("127.0.0.1:1") as client, pytest.raises(TypeError, match="images is int; give an iterable"):
+        client.classify_many(5, MODEL)  # type: ignore[arg-type]
+
+
+def test_a_folder_stands_for_its_pictures(tmp_path: Path) -> None:
+    for name in ("b.png", "A.JPG", "c.jpeg", "notes.txt", "d.png.part"):
+        (tmp_path / name).write_bytes(name.encode())
+    (tmp_path / "inside/empty").mkdir(parents=True)
+    (tmp_path / "inside/e.png").write_bytes(b"e")
+    with serve(Script()) as address, vitrine.Client(address) as client:
+        for folder in (tmp_path, str(tmp_path)):
+            results = list(client.classify_many(folder, "m"))
+            assert [Path(r.source).name for r in results] == ["A.JPG", "b.png", "c.jpeg"]
+            assert all(r.ok for r in results)
+    with pytest.raises(FileNotFoundError, match="has no picture"):
+        pictures(tmp_path / "inside/empty")
+
+
+def test_a_folder_of_the_samples(client: vitrine.Client) -> None:
+    labels = [r.top1.label for r in client.classify_many(ROOT / "samples/digits", "kv-pos-mnist") if r.ok]
+    assert labels == sorted(labels) and len(labels) == 10
+
+
+def test_a_stack_of_arrays_is_many(client: vitrine.Client) -> None:
+    with Image.open(ROOT / "samples/digits/digit-3.png") as image:
+        grey = np.asarray(image.convert("L"))
+    for stack in (np.stack([grey] * 5), np.stack([grey[:, :, np.newaxis]] * 5)):
+        assert [r.top1.label for r in client.classify_many(stack, "kv-pos-mnist") if r.ok] == ["3"] * 5
+
+
+def test_floats_of_another_range_are_refused_in_words() -> None:
+    pixels = np.random.default_rng(3).integers(0, 256, (6, 7, 3)).astype(np.float64)
+    with pytest.raises(vitrine.InvalidArgument, match=r'from 0 to 2\d\d, .* image / 255 or image.ast'):
+        load(pixels)
+    with pytest.raises(vitrine.InvalidArgument, match=r"write image.clip\(0, 255\) / 255"):
+        load(pixels - 20)
+    with pytest.raises(vitrine.InvalidArgument, match=r"from -1 to 1, .*image.clip\(0, 1\)"):
+        load(np.array([[-1.0, 1.0]]))
+    with pytest.raises(vitrine.InvalidArgument, match=r"image.clip\(0, 1\)"):
+        load(np.array([[0.0, 1.001]], np.float32))
+    with pytest.raises(vitrine.InvalidArgument, match=r'type int64.*image.astype\("uint8"\)'):
+        load(np.zeros((4, 4), np.int64))
+
+
+@pytest.mark.parametrize("wrong", [np.nan, np.inf, -np.inf, 1e300])
+@pytest.mark.parametrize("side", [4, 2400])
+def test_what_is_no_number_is_refused(wrong: float, side: int) -> None:
+    """Also in an array that would be sent as a JPEG for its size."""
+    pixels = np.zeros((side, side, 3))
+    pixels[1, 1, 1] = wrong
+    with warnings.catch_warnings(), pytest.raises(vitrine.InvalidArgument, match="NaN or infinite"):
+        warnings.simplefilter("error")
+        load(pixels)
+
+
+@pytest.mark.parametrize("kind", ["f2", "f4", "f8", ">f4"])
+def test_floats_from_0_to_1_are_taken(kind: str) -> None:
+    values = np.linspace(0, 1, 48).reshape(4, 4, 3).astype(kind)
+    loaded = load(values).pixels
+    assert loaded is not None and loaded.dtype == np.float32
+    np.testing.assert_allclose(loaded, values.astype("f4"))
+
+
+def test_an_array_that_is_refused_stands_in_its_place() -> None:
+    with serve(Script()) as address, vitrine.Client(address) as client:
+        first, second = client.classify_many([np.full((4, 4, 3), 200.0), b"fine"], "m")
+    assert isinstance(first, vitrine.Refused) and "image / 255" in str(first.error) and second.ok
