@@ -199,8 +199,8 @@ void BindFlags(CLI::App& app, ServerOptions& options) {
       "ADDRESS");
   Add(app, "--metrics", options.metrics, "address of /metrics, /healthz and /readyz; empty turns them off",
       "HOST:PORT");
-  Add(app, "--http", options.http, "address of the Open Inference Protocol over HTTP (/v2); empty turns it off",
-      "HOST:PORT");
+  Add(app, "--http", options.http,
+      "address of pictures (/v1) and the Open Inference Protocol (/v2) over HTTP; empty turns it off", "HOST:PORT");
   Add(app, "--port-file", options.port_file, "file to write the bound addresses to", "FILE");
   Add(app, "--device", options.device, "cpu or cuda:N", "DEVICE");
   Add(app, "--precision", options.registry.precision,

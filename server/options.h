@@ -38,8 +38,8 @@ struct ServerOptions {
   // Between two texts of /metrics, on the average: a scraper that asks a hundred times a second would take processor
   // time from the executors. No flag; zero puts one together for everyone who asks.
   absl::Duration scrape_period = absl::Milliseconds(250);
-  // host:port of the Open Inference Protocol over HTTP (/v2). Plaintext, and a thread for each request: gRPC is for
-  // load. Port 0 picks a free one; empty turns it off.
+  // host:port of pictures (/v1) and the Open Inference Protocol (/v2) over HTTP. Plaintext, and a thread for each
+  // request: gRPC is for load. Port 0 picks a free one; empty turns it off.
   std::string http = {};
   // Where the bound addresses are written, as "grpc=ADDR" and "metrics=ADDR" lines; empty writes no file.
   std::string port_file;

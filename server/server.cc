@@ -40,7 +40,7 @@
 #include "server/serve/request/drain.h"
 #include "server/serve/scheduling/admission.h"
 #include "server/serve/scheduling/scheduler.h"
-#include "server/wire/oip/http_front.h"
+#include "server/wire/http_port.h"
 #include "server/wire/rpc/admin_front.h"
 #include "server/wire/rpc/health_front.h"
 #include "server/wire/rpc_front.h"
@@ -132,7 +132,7 @@ class RunningServer : public Server {
       HttpServerOptions http = {.listen = options_.http, .max_body_bytes = options_.rpc.max_message_bytes};
       // The same share of the machine's memory as messages over gRPC, see docs/machine.md.
       http.max_all_bodies_bytes = std::min(http.max_all_bodies_bytes, options_.rpc.max_transport_bytes);
-      Keep(StartOipHttp(http, service_, registry_, *identity_, health_), oip_http_, http_address_, faults);
+      Keep(StartHttpPort(http, service_, registry_, *identity_, health_), http_port_, http_address_, faults);
     }
     if (!options_.admin.listen.empty()) {
       Keep(AdminFront::Start(options_.admin, admin_, *identity_, &metrics_), admin_front_, admin_address_, faults);
@@ -214,7 +214,7 @@ class RunningServer : public Server {
     probe_.Stop();
     scheduler_.Stop(absl::ZeroDuration());
     TakeExecutors().reset();
-    oip_http_.reset();
+    http_port_.reset();
     if (rpc_ != nullptr) rpc_->Shutdown(kShutdownGrace);
     if (health_front_ != nullptr) health_front_->Shutdown();
     // Everybody is answered: a load may take long, or hang.
@@ -375,7 +375,7 @@ class RunningServer : public Server {
   std::unique_ptr<RpcFront> rpc_;
   std::unique_ptr<HealthFront> health_front_;
   std::unique_ptr<AdminFront> admin_front_;
-  std::unique_ptr<HttpServer> oip_http_;
+  std::unique_ptr<HttpServer> http_port_;
   std::unique_ptr<HttpEndpoint> http_;
   std::thread starter_;
   bool said_hung_ = false;  // touched by the watchdog's thread alone

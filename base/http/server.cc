@@ -3,6 +3,7 @@
 
 #include <pthread.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -150,6 +151,7 @@ class HttpServer::Workers {
 
   void Work(std::list<std::thread>::iterator self) {
     pthread_setname_np(pthread_self(), "http-worker");
+    if (options_.niceness != 0) (void)setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), options_.niceness);
     for (HttpConnectionNode arrived = Next(); !arrived.empty(); arrived = Next()) {
       const bool reads = HasBody(arrived.front());
       Give(std::move(arrived), [this](HttpConnection& connection) { Serve(connection); });

@@ -52,6 +52,8 @@ struct HttpServerOptions {
   // Requests answered at once, each by a thread; further ones wait. An eighth of the threads takes no request with a
   // body: one that does not come holds its thread, for half a minute at most.
   int threads = 32;
+  // By how much they stand behind the rest of the process where cores are short, 0 to 19: see setpriority(2).
+  int niceness = 0;
   // How long a connection may take to send a head or to take an answer. It holds no thread meanwhile.
   absl::Duration request_timeout = absl::Seconds(10);
   // How long a connection may stay open between two requests, without a thread; zero closes it after each.

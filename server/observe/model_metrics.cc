@@ -20,7 +20,7 @@ constexpr double kGridBounds[] = {1, 2, 3, 4, 6, 8, 12, 16, 32};
 constexpr double kConfidenceBounds[] = {0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99};
 constexpr double kEntropyBounds[] = {0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9};
 
-constexpr const char* kMethodNames[] = {"Classify", "ClassifyStream", "ModelInfer", "HttpInfer"};
+constexpr const char* kMethodNames[] = {"Classify", "ClassifyStream", "ModelInfer", "HttpInfer", "HttpClassify"};
 static_assert(std::size(kMethodNames) == kMethods);
 
 }  // namespace

@@ -17,8 +17,8 @@
 namespace vitrine {
 
 // Labels of vitrine_requests_total{method}.
-enum class Method : int { kClassify = 0, kClassifyStream, kModelInfer, kHttpInfer };
-inline constexpr int kMethods = 4;
+enum class Method : int { kClassify = 0, kClassifyStream, kModelInfer, kHttpInfer, kHttpClassify };
+inline constexpr int kMethods = 5;
 const char* MethodName(Method method);
 inline constexpr int kCodes = 17;  // canonical codes, 0 to 16
 

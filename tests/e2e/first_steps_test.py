@@ -27,8 +27,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(sys.argv[1]).resolve()
 
 # The document, and how many of its blocks of commands are first steps; None: every one.
-DOCUMENTS = [("README.md", None), ("docs/open-inference-protocol.md", 1), ("docs/client.md", 1), ("docs/training.md", 1),
-             ("docs/finetuning.md", 1)]
+DOCUMENTS = [("README.md", None), ("docs/open-inference-protocol.md", 1), ("docs/http.md", 1), ("docs/client.md", 1),
+             ("docs/training.md", 1), ("docs/finetuning.md", 1)]
 
 # What is not run here, and why.
 NOT_RUN = [

@@ -118,6 +118,17 @@ class Allocations : public ::testing::Test {
     EXPECT_GE(running_->Metric("vitrine_out_of_memory_total "), refused);
   }
 
+  // The whole of a request over HTTP; its answer as gRPC would have given it.
+  grpc::Status AskOverHttp(const std::string& request) {
+    const std::string answer = HttpExchange(running_->server().http_address(), request);
+    if (absl::StartsWith(answer, "HTTP/1.1 200 ")) return grpc::Status::OK;
+    const bool refused = absl::StartsWith(answer, "HTTP/1.1 429 ") || absl::StartsWith(answer, "HTTP/1.1 503 ");
+    EXPECT_THAT(answer, HasSubstr("Retry-After: 1"));
+    const std::string said = answer.substr(answer.find("\r\n\r\n") + 4);
+    return grpc::Status(refused ? grpc::StatusCode::RESOURCE_EXHAUSTED : grpc::StatusCode::UNKNOWN,
+                        said == "out of memory\n" ? "out of memory" : said);
+  }
+
   grpc::Status Classify(const v1::ClassifyRequest& request, v1::ClassifyResponse& response,
                         grpc_compression_algorithm compression = GRPC_COMPRESS_NONE) {
     grpc::ClientContext context;
@@ -272,15 +283,17 @@ TEST_F(Allocations, OfHttpInfer) {
   body += "]}]}";
   const std::string request = absl::StrCat(
       "POST /v2/models/mixed/infer HTTP/1.1\r\nConnection: close\r\nContent-Length: ", body.size(), "\r\n\r\n", body);
-  EachMayFail([&] {
-    const std::string answer = HttpExchange(running_->server().http_address(), request);
-    if (absl::StartsWith(answer, "HTTP/1.1 200 ")) return grpc::Status::OK;
-    const bool refused = absl::StartsWith(answer, "HTTP/1.1 429 ") || absl::StartsWith(answer, "HTTP/1.1 503 ");
-    EXPECT_THAT(answer, HasSubstr("Retry-After: 1"));
-    const std::string said = answer.substr(answer.find("\r\n\r\n") + 4);
-    return grpc::Status(refused ? grpc::StatusCode::RESOURCE_EXHAUSTED : grpc::StatusCode::UNKNOWN,
-                        said == "out of memory\n" ? "out of memory" : said);
-  });
+  EachMayFail([&] { return AskOverHttp(request); });
+}
+
+// A picture as it is, and numbers back.
+TEST_F(Allocations, OfHttpClassify) {
+  const std::string picture = NoiseJpeg(24, 24, 1);
+  const std::string request = absl::StrCat(
+      "POST /v1/models/mixed:classify?attention=mean&attention_encoding=float&request_id=a%20picture%20of%20a%20caller",
+      "%20whose%20names%20are%20long HTTP/1.1\r\nConnection: close\r\nContent-Length: ", picture.size(), "\r\n\r\n",
+      picture);
+  EachMayFail([&] { return AskOverHttp(request); });
 }
 
 // The table of places outlives the request that found no memory for its own.

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "server/serve/request/plan_request.h"
+#include "server/wire/http/refusal.h"
 #include "server/wire/oip/http_body.h"
 #include "server/wire/oip/infer_answer.h"
 #include "server/wire/oip/infer_plan.h"

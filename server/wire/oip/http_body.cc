@@ -10,9 +10,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "server/wire/oip/json_document.h"
+#include "server/wire/http/json_document.h"
+#include "server/wire/http/shown.h"
 #include "server/wire/oip/parameters.h"
-#include "server/wire/rpc/grpc_status.h"
 
 namespace vitrine {
 namespace {
@@ -295,40 +295,6 @@ HttpInferBody WriteInferBody(const inference::ModelInferResponse& response, cons
   if (any_binary) body.json_bytes = body.bytes.size();
   body.bytes += binary;
   return body;
-}
-
-int HttpCode(absl::StatusCode code) {
-  switch (code) {
-    case absl::StatusCode::kInvalidArgument:
-    case absl::StatusCode::kFailedPrecondition:
-    case absl::StatusCode::kOutOfRange:
-      return 400;
-    case absl::StatusCode::kUnauthenticated:
-      return 401;
-    case absl::StatusCode::kPermissionDenied:
-      return 403;
-    case absl::StatusCode::kNotFound:
-      return 404;
-    case absl::StatusCode::kResourceExhausted:
-      return 429;
-    case absl::StatusCode::kCancelled:
-      return 499;
-    case absl::StatusCode::kUnimplemented:
-      return 501;
-    case absl::StatusCode::kUnavailable:
-      return 503;
-    case absl::StatusCode::kDeadlineExceeded:
-      return 504;
-    default:
-      return 500;
-  }
-}
-
-std::string ErrorBody(const absl::Status& status) {
-  JsonDocument body;
-  body.root = JsonObject();
-  body.root["error"] = ToGrpcStatus(status).error_message();
-  return body.Text();
 }
 
 }  // namespace vitrine

@@ -8,7 +8,6 @@
 #include <string>
 #include <string_view>
 
-#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "inference/grpc_service.pb.h"
 
@@ -37,11 +36,6 @@ struct HttpInferBody {
   std::optional<size_t> json_bytes;  // set where binary data follows the JSON
 };
 HttpInferBody WriteInferBody(const inference::ModelInferResponse& response, const HttpInferRequest& request);
-
-// The status code of HTTP and the {"error": ...} body for a refusal. INTERNAL and the like keep their sentence to
-// themselves, as over gRPC.
-int HttpCode(absl::StatusCode code);
-std::string ErrorBody(const absl::Status& status);
 
 }  // namespace vitrine
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/wire/oip/http_front.h"
 
-#include <cmath>
-#include <future>
+#include <memory>
 #include <utility>
 
 #include "absl/strings/numbers.h"
@@ -10,14 +9,17 @@
 #include "absl/strings/str_split.h"
 #include "base/status_macros.h"
 #include "server/observe/trace_context.h"
-#include "server/process/crash_stack.h"
 #include "server/process/out_of_memory.h"
-#include "server/serve/scheduling/admission.h"
+#include "server/wire/http/address.h"
+#include "server/wire/http/authorize.h"
+#include "server/wire/http/awaited_answer.h"
+#include "server/wire/http/curl_line.h"
+#include "server/wire/http/json_document.h"
+#include "server/wire/http/refusal.h"
 #include "server/wire/oip/describe.h"
 #include "server/wire/oip/http_body.h"
 #include "server/wire/oip/infer.h"
 #include "server/wire/oip/infer_plan.h"
-#include "server/wire/oip/json_document.h"
 #include "server/wire/oip/message_json.h"
 
 namespace vitrine {
@@ -31,20 +33,8 @@ struct OipHttpFront::Target {
 
 namespace {
 
-// A request that does not say when it needs its answer.
-constexpr absl::Duration kDefaultTimeout = absl::Seconds(60);
 // JSON above this is read one at a time.
 constexpr size_t kLargeJsonBytes = size_t{64} << 10;
-
-HttpResponse Refusal(const absl::Status& status) {
-  HttpResponse response = {.code = HttpCode(status.code()), .body = ErrorBody(status)};
-  const std::optional<absl::Duration> retry_after = RetryAfter(status);
-  if (retry_after.has_value()) {
-    response.headers.emplace_back("Retry-After", absl::StrCat(std::ceil(absl::ToDoubleSeconds(*retry_after))));
-  }
-  if (response.code == 401) response.headers.emplace_back("WWW-Authenticate", "Bearer");
-  return response;
-}
 
 HttpResponse Json(const google::protobuf::Message& message, int code = 200) {
   JsonDocument document;
@@ -56,42 +46,17 @@ absl::Status NoSuchPath(const HttpRequest& request) {
   return absl::NotFoundError(absl::StrCat("nothing answers ", request.method(),
                                           " here; there are GET /v2, /v2/health/live, /v2/health/ready, "
                                           "/v2/models/NAME[/versions/V][/ready, /config, /stats] and POST "
-                                          "/v2/models/NAME[/versions/V]/infer"));
+                                          "/v2/models/NAME[/versions/V]/infer, and for pictures as they are POST "
+                                          "/v1/models/NAME[/versions/V]:classify"));
 }
 
-// An inference on its way, until its answer was written.
-class HttpInfer {
- public:
-  explicit HttpInfer(Ledger& ledger) : ledger_(ledger) {}
-  ~HttpInfer() {
-    for (int i = 0; i < held_.requests; ++i) ledger_.Answer();
-  }
-  HttpInfer(const HttpInfer&) = delete;
-  HttpInfer& operator=(const HttpInfer&) = delete;
-
-  void Finish(absl::StatusOr<inference::ModelInferResponse> answer, InferHeld held) {
-    held_ = std::move(held);
-    answer_.set_value(std::move(answer));
-  }
-  absl::StatusOr<inference::ModelInferResponse> Await() { return answer_.get_future().get(); }
-
- private:
-  Ledger& ledger_;
-  InferHeld held_;
-  std::promise<absl::StatusOr<inference::ModelInferResponse>> answer_;
-};
+using AwaitedInference = AwaitedAnswer<inference::ModelInferResponse, InferHeld>;
 
 }  // namespace
 
-absl::StatusOr<Caller> OipHttpFront::Authorize(RpcName rpc, const HttpRequest& request) const {
-  absl::StatusOr<Caller> caller = identity_.Authorize(rpc, {.authorization = request.Header("Authorization")});
-  service_.metrics().server().CountAuthorization(caller.status().code());
-  return caller;
-}
-
 HttpResponse OipHttpFront::Serve(HttpRequest& request) {
   absl::StatusOr<HttpResponse> response = OrOutOfMemory([&] { return Route(request); });
-  return response.ok() ? *std::move(response) : Refusal(response.status());
+  return response.ok() ? *std::move(response) : Refusal(response.status(), ErrorBody(response.status()));
 }
 
 absl::StatusOr<HttpResponse> OipHttpFront::Route(HttpRequest& request) {
@@ -100,7 +65,8 @@ absl::StatusOr<HttpResponse> OipHttpFront::Route(HttpRequest& request) {
   if (size < 1 || path[0] != "v2") return NoSuchPath(request);
   const bool is_get = request.method() == "GET" || request.method() == "HEAD";
   if (size == 1 && is_get) {
-    RETURN_IF_ERROR(Authorize("/inference.GRPCInferenceService/ServerMetadata", request).status());
+    RETURN_IF_ERROR(
+        AuthorizeHttp(identity_, service_, "/inference.GRPCInferenceService/ServerMetadata", request).status());
     return Json(ServerMetadata());
   }
   if (size == 3 && path[1] == "health" && is_get && (path[2] == "live" || path[2] == "ready")) {
@@ -132,7 +98,7 @@ absl::StatusOr<HttpResponse> OipHttpFront::Route(HttpRequest& request) {
 
 absl::StatusOr<ModelHandle> OipHttpFront::FindModel(RpcName rpc, const Target& target,
                                                     const HttpRequest& request) const {
-  ASSIGN_OR_RETURN(const Caller caller, Authorize(rpc, request));
+  ASSIGN_OR_RETURN(const Caller caller, AuthorizeHttp(identity_, service_, rpc, request));
   RETURN_IF_ERROR(CheckModel(caller, target.model));
   ASSIGN_OR_RETURN(const v1::ClassifyRequest wanted, AddressOf(target.model, target.version));
   return service_.Find(wanted, caller);
@@ -163,7 +129,8 @@ absl::StatusOr<HttpResponse> OipHttpFront::ServeModel(const Target& target, Http
 }
 
 absl::StatusOr<HttpResponse> OipHttpFront::ServeStatistics(const Target& target, const HttpRequest& request) {
-  ASSIGN_OR_RETURN(const Caller caller, Authorize("/inference.GRPCInferenceService/ModelStatistics", request));
+  ASSIGN_OR_RETURN(const Caller caller,
+                   AuthorizeHttp(identity_, service_, "/inference.GRPCInferenceService/ModelStatistics", request));
   RETURN_IF_ERROR(CheckModel(caller, target.model));
   inference::ModelStatisticsRequest wanted;
   wanted.set_name(target.model);
@@ -173,7 +140,8 @@ absl::StatusOr<HttpResponse> OipHttpFront::ServeStatistics(const Target& target,
 }
 
 absl::StatusOr<HttpResponse> OipHttpFront::ServeIndex(HttpRequest& request) {
-  ASSIGN_OR_RETURN(const Caller caller, Authorize("/inference.GRPCInferenceService/RepositoryIndex", request));
+  ASSIGN_OR_RETURN(const Caller caller,
+                   AuthorizeHttp(identity_, service_, "/inference.GRPCInferenceService/RepositoryIndex", request));
   const auto length = request.Header("Content-Length");
   bool ready = false;
   if (length.value_or("0") != "0") {
@@ -199,6 +167,11 @@ absl::StatusOr<HttpInferRequest> OipHttpFront::ReadInfer(const Target& target, H
     }
   }
   ASSIGN_OR_RETURN(const std::string body, request.ReadBody());
+  if (!json_bytes.has_value() && LooksLikePicture(body)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the body is a picture, where this protocol has JSON; send it to :classify instead: ",
+                     CurlLine(request, target.model, target.version)));
+  }
   const auto read_alone = [&] {
     MutexLock lock(parsing_);
     return ReadInferBody(body, json_bytes);
@@ -212,7 +185,8 @@ absl::StatusOr<HttpInferRequest> OipHttpFront::ReadInfer(const Target& target, H
 }
 
 HttpResponse OipHttpFront::Infer(const Target& target, HttpRequest& request) {
-  const absl::StatusOr<Caller> caller = Authorize("/inference.GRPCInferenceService/ModelInfer", request);
+  const absl::StatusOr<Caller> caller =
+      AuthorizeHttp(identity_, service_, "/inference.GRPCInferenceService/ModelInfer", request);
   absl::StatusOr<HttpInferRequest> read = OrOutOfMemory([&]() -> absl::StatusOr<HttpInferRequest> {
     RETURN_IF_ERROR(caller.status());
     return ReadInfer(target, request);
@@ -220,12 +194,12 @@ HttpResponse OipHttpFront::Infer(const Target& target, HttpRequest& request) {
   absl::StatusOr<inference::ModelInferRequest> message =
       read.ok() ? absl::StatusOr<inference::ModelInferRequest>(std::move(read->message)) : read.status();
 
-  const auto inference = std::make_shared<HttpInfer>(service_.ledger());
+  const auto inference = std::make_shared<AwaitedInference>(service_.ledger());
   vitrine::Infer(service_, std::move(message),
                  {.caller = CallerOf(caller),
                   .peer = request.peer(),
                   .method = Method::kHttpInfer,
-                  .deadline = service_.clock().Now() + kDefaultTimeout,
+                  .deadline = service_.clock().Now() + kMaxHttpWait,
                   .cancelled = nullptr,  // that a client hung up is noticed when its answer is written
                   .trace = ParseTraceparent(request.Header("traceparent").value_or(""))},
                  [inference](absl::StatusOr<inference::ModelInferResponse> answer, InferHeld held) {
@@ -241,21 +215,10 @@ HttpResponse OipHttpFront::Infer(const Target& target, HttpRequest& request) {
       response.headers.emplace_back("Inference-Header-Content-Length", absl::StrCat(*body.json_bytes));
     }
   } else {
-    response = Refusal(answer.status());
+    response = Refusal(answer.status(), ErrorBody(answer.status()));
   }
   response.held = inference;
   return response;
-}
-
-absl::StatusOr<std::unique_ptr<HttpServer>> StartOipHttp(const HttpServerOptions& options, ClassifyService& service,
-                                                         Registry& registry, const Identity& identity, Health& health) {
-  const auto front = std::make_shared<OipHttpFront>(service, registry, identity, health);
-  HttpServerOptions told = options;
-  told.out_of_memory = CountOutOfMemory;
-  return HttpServer::Start(told, [front](HttpRequest& request) {
-    const CrashHandlerStack crash_stack;
-    return front->Serve(request);
-  });
 }
 
 }  // namespace vitrine

@@ -2,7 +2,6 @@
 #ifndef VITRINE_SERVER_WIRE_OIP_HTTP_FRONT_H_
 #define VITRINE_SERVER_WIRE_OIP_HTTP_FRONT_H_
 
-#include <memory>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -34,7 +33,6 @@ class OipHttpFront {
 
  private:
   struct Target;
-  absl::StatusOr<Caller> Authorize(RpcName rpc, const HttpRequest& request) const;
   absl::StatusOr<HttpResponse> Route(HttpRequest& request);
   absl::StatusOr<HttpResponse> ServeModel(const Target& target, HttpRequest& request);
   absl::StatusOr<HttpResponse> ServeStatistics(const Target& target, const HttpRequest& request);
@@ -49,11 +47,6 @@ class OipHttpFront {
   Health& health_;
   Mutex parsing_;  // held while a large JSON is read: it takes many times its size
 };
-
-// Serves it. Errors as HttpServer::Start. The parts outlive what is returned, and every request in flight is answered
-// without its help when it dies.
-absl::StatusOr<std::unique_ptr<HttpServer>> StartOipHttp(const HttpServerOptions& options, ClassifyService& service,
-                                                         Registry& registry, const Identity& identity, Health& health);
 
 }  // namespace vitrine
 

@@ -5,9 +5,10 @@
 #include <optional>
 #include <utility>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "server/wire/http/address.h"
+#include "server/wire/http/shown.h"
 #include "server/wire/oip/parameters.h"
 #include "server/wire/oip/split_input.h"
 #include "vitrine/v1/attention.pb.h"
@@ -20,10 +21,6 @@ using OutputTensor = ModelInferRequest::InferRequestedOutputTensor;
 
 constexpr int kMaxOutputs = 8;
 constexpr absl::Duration kMaxTimeout = absl::Hours(1);
-
-bool IsNumber(const std::string& text) {
-  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
-}
 
 absl::Status SetPriority(const ModelInferRequest& from, v1::ClassifyRequest& request) {
   ASSIGN_OR_RETURN(const std::optional<int64_t> said, WholeNumber(from.parameters(), "priority"));
@@ -129,21 +126,6 @@ absl::Status AddOutputs(ModelInferRequest& request, int classes, v1::ClassifyReq
 }
 
 }  // namespace
-
-absl::StatusOr<v1::ClassifyRequest> AddressOf(const std::string& model, const std::string& version) {
-  v1::ClassifyRequest request;
-  request.set_model(model);
-  if (version.empty()) return request;
-  int64_t number = 0;
-  if (!IsNumber(version)) {
-    request.set_version_label(version);
-  } else if (absl::SimpleAtoi(version, &number) && number > 0) {
-    request.set_version(number);
-  } else {
-    return absl::InvalidArgumentError(absl::StrCat("the version is ", Shown(version), "; versions are counted from 1"));
-  }
-  return request;
-}
 
 absl::StatusOr<v1::ClassifyRequest> EnvelopeOf(const ModelInferRequest& request) {
   RETURN_IF_ERROR(CheckNames(request.parameters(), "the request",

@@ -35,9 +35,6 @@ struct InferPlan {
   std::vector<OutputWish> outputs;         // at least one
 };
 
-// A request for that model and no picture. `version` is a number or a label; empty for the version that serves.
-absl::StatusOr<v1::ClassifyRequest> AddressOf(const std::string& model, const std::string& version);
-
 // What of a request says where it goes and when: model, version or label, id, priority; no picture. INVALID_ARGUMENT
 // for parameters that are not known.
 absl::StatusOr<v1::ClassifyRequest> EnvelopeOf(const inference::ModelInferRequest& request);

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "server/wire/oip/json_document.h"
+#include "server/wire/http/json_document.h"
 
 namespace vitrine {
 namespace {

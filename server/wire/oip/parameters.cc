@@ -7,6 +7,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "server/wire/http/shown.h"
 
 namespace vitrine {
 namespace {
@@ -65,11 +66,6 @@ absl::Status CheckNames(const InferParameters& parameters, std::string_view whos
                                                  [](std::string* out, std::string_view each) { out->append(each); }))));
   }
   return absl::OkStatus();
-}
-
-std::string Shown(std::string_view text) {
-  constexpr size_t kMost = 64;
-  return text.size() <= kMost ? std::string(text) : absl::StrCat(std::string(text.substr(0, kMost)), "...");
 }
 
 }  // namespace vitrine

@@ -29,9 +29,6 @@ absl::StatusOr<std::optional<std::string>> Text(const InferParameters& parameter
 absl::Status CheckNames(const InferParameters& parameters, std::string_view whose,
                         std::initializer_list<std::string_view> known);
 
-// A name from a request, fit for a sentence: cut to 64 bytes.
-std::string Shown(std::string_view text);
-
 }  // namespace vitrine
 
 #endif  // VITRINE_SERVER_WIRE_OIP_PARAMETERS_H_

@@ -3,6 +3,7 @@
 #include <string_view>
 
 #include "base/status_macros.h"
+#include "server/wire/http/address.h"
 #include "server/wire/oip/describe.h"
 #include "server/wire/oip/infer_plan.h"
 #include "server/wire/oip/oip_calls.h"

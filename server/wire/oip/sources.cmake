@@ -9,7 +9,6 @@ list(APPEND server_sources
   wire/oip/infer_answer.cc
   wire/oip/infer_call.cc
   wire/oip/infer_plan.cc
-  wire/oip/json_document.cc
   wire/oip/message_json.cc
   wire/oip/parameters.cc
   wire/oip/service_calls.cc

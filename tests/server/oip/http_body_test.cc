@@ -11,6 +11,8 @@
 #include <string>
 #include <utility>
 
+#include "server/wire/http/refusal.h"
+
 namespace vitrine {
 namespace {
 

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "server/wire/http/address.h"
 #include "server/wire/oip/split_input.h"
 
 namespace vitrine {

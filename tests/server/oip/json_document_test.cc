@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/wire/oip/json_document.h"
+#include "server/wire/http/json_document.h"
 
 #include <gtest/gtest.h>
 

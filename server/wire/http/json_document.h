@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef VITRINE_SERVER_WIRE_OIP_JSON_DOCUMENT_H_
-#define VITRINE_SERVER_WIRE_OIP_JSON_DOCUMENT_H_
+#ifndef VITRINE_SERVER_WIRE_HTTP_JSON_DOCUMENT_H_
+#define VITRINE_SERVER_WIRE_HTTP_JSON_DOCUMENT_H_
 
 #include <cstddef>
 #include <nlohmann/json.hpp>
@@ -44,4 +44,4 @@ inline nlohmann::json& Append(nlohmann::json& array) {
 
 }  // namespace vitrine
 
-#endif  // VITRINE_SERVER_WIRE_OIP_JSON_DOCUMENT_H_
+#endif  // VITRINE_SERVER_WIRE_HTTP_JSON_DOCUMENT_H_

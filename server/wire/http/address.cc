@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/wire/http/address.h"
+
+#include <algorithm>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "server/wire/http/shown.h"
+
+namespace vitrine {
+namespace {
+
+bool IsNumber(const std::string& text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
+}  // namespace
+
+absl::StatusOr<v1::ClassifyRequest> AddressOf(const std::string& model, const std::string& version) {
+  v1::ClassifyRequest request;
+  request.set_model(model);
+  if (version.empty()) return request;
+  int64_t number = 0;
+  if (!IsNumber(version)) {
+    request.set_version_label(version);
+  } else if (absl::SimpleAtoi(version, &number) && number > 0) {
+    request.set_version(number);
+  } else {
+    return absl::InvalidArgumentError(absl::StrCat("the version is ", Shown(version), "; versions are counted from 1"));
+  }
+  return request;
+}
+
+}  // namespace vitrine

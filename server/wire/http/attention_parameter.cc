@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/wire/http/attention_parameter.h"
+
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "base/status_macros.h"
+#include "models/attention_request.h"
+#include "server/wire/http/shown.h"
+
+namespace vitrine {
+namespace {
+
+// As client/names.cc has them, which a test compares.
+constexpr std::pair<v1::AttentionKind, const char*> kAttentionWords[] = {
+    {v1::CLASS_TOKEN_ROW, "class"},     {v1::MEAN_OVER_QUERIES, "mean"},
+    {v1::ROLLOUT, "rollout"},           {v1::SCORES, "scores"},
+    {v1::WEIGHTS, "weights"},           {v1::CLASS_ATTENTION, "class-attention"},
+    {v1::CROSS_COVARIANCE, "channels"}, {v1::QUERY_ROW, "query"},
+    {v1::DISTANCE, "distance"},
+};
+
+absl::StatusOr<v1::AttentionKind> KindOfWord(std::string_view word) {
+  std::vector<std::string> words;
+  for (const auto& [kind, name] : kAttentionWords) {
+    if (word == name) return kind;
+    words.emplace_back(name);
+  }
+  return absl::InvalidArgumentError(absl::StrCat("parameter attention names the kind \"", Shown(word),
+                                                 "\", which is not known; there are ", absl::StrJoin(words, ", ")));
+}
+
+absl::StatusOr<AttentionNumbers> NumbersOf(const std::string& text, const char* what) {
+  AttentionNumbers wish;
+  wish.all = text == "all";
+  if (wish.all || text.empty()) return wish;
+  const std::vector<std::string> parts = absl::StrSplit(text, ',');
+  for (const std::string& part : parts) {
+    if (absl::SimpleAtoi(part, &wish.numbers.emplace_back())) continue;
+    return absl::InvalidArgumentError(absl::StrCat("parameter attention has \"", Shown(text), "\" for ", what,
+                                                   "; give numbers with commas between them, as in 0,-1, or all"));
+  }
+  return wish;
+}
+
+void Put(const AttentionNumbers& wish, int count, google::protobuf::RepeatedField<int32_t>& field) {
+  field.Add(wish.numbers.begin(), wish.numbers.end());
+  for (int i = 0; wish.all && i < count; ++i) field.Add(i);
+}
+
+}  // namespace
+
+absl::StatusOr<AttentionParameter> ParseAttentionParameter(std::string_view text) {
+  const std::vector<std::string> parts = absl::StrSplit(absl::string_view(text.data(), text.size()), ':');
+  constexpr size_t kParts = 3;
+  if (parts.size() > kParts) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("parameter attention is \"", Shown(text),
+                     "\"; it must be KIND, KIND:LAYERS or KIND:LAYERS:HEADS, as in mean:0,-1:all"));
+  }
+  AttentionParameter wish;
+  ASSIGN_OR_RETURN(wish.kind, KindOfWord(parts[0]));
+  if (parts.size() > 1) {
+    ASSIGN_OR_RETURN(wish.layers, NumbersOf(parts[1], "layers"));
+  }
+  if (parts.size() > 2) {
+    ASSIGN_OR_RETURN(wish.heads, NumbersOf(parts[2], "heads"));
+  }
+  return wish;
+}
+
+absl::StatusOr<v1::AttentionRequest> AttentionOf(const AttentionParameter& wish, const AttentionAbility& ability,
+                                                 std::optional<v1::AttentionEncoding> encoding) {
+  const AttentionAbility::Offer* offer = ability.Find(wish.kind);
+  if (offer == nullptr) {
+    std::vector<std::string> words;
+    for (const AttentionAbility::Offer& each : ability.offers) words.push_back(AttentionWord(each.kind));
+    return absl::InvalidArgumentError(
+        absl::StrCat("this model has no attention of kind ", AttentionWord(wish.kind),
+                     words.empty() ? "; it has none at all" : absl::StrCat("; it has ", absl::StrJoin(words, ", "))));
+  }
+  const bool on_picture = FormOf(wish.kind) == AttentionForm::kGrid;
+  if (encoding == v1::OVERLAY_PNG && !on_picture) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("attention of kind ", AttentionWord(wish.kind),
+                     " does not lie on the picture and cannot be drawn on it; leave attention_encoding out, or ask "
+                     "for float"));
+  }
+  v1::AttentionRequest request;
+  request.set_kind(wish.kind);
+  request.set_encoding(encoding.value_or(on_picture ? v1::OVERLAY_PNG : v1::FLOAT32));
+  Put(wish.layers, offer->layers, *request.mutable_layers());
+  Put(wish.heads, offer->heads, *request.mutable_heads());
+  return request;
+}
+
+std::string AttentionWord(v1::AttentionKind kind) {
+  for (const auto& [each, name] : kAttentionWords) {
+    if (each == kind) return name;
+  }
+  return absl::AsciiStrToLower(v1::AttentionKind_Name(kind));
+}
+
+}  // namespace vitrine

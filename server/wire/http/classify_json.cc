@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/wire/http/classify_json.h"
+
+#include <charconv>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "server/wire/http/attention_parameter.h"
+#include "server/wire/http/json_document.h"
+
+namespace vitrine {
+namespace {
+
+// The shortest decimal that is read as this float again; null where JSON has no number for it.
+void AppendFloat(float value, std::string& text) {
+  if (!std::isfinite(value)) {
+    text += "null";
+    return;
+  }
+  char digits[32];
+  text.append(digits, std::to_chars(digits, digits + sizeof(digits), value).ptr);
+}
+
+std::string FloatText(float value) {
+  std::string text;
+  AppendFloat(value, text);
+  return text;
+}
+
+// Labels come from a file that may hold anything.
+std::string QuotedText(const std::string& text) {
+  return JsonDocument::TextOf(text);
+}
+
+// The contract says -1 for "all layers" and "mean over heads"; in JSON that is null.
+std::string NumberOrNull(int number) {
+  return number < 0 ? "null" : absl::StrCat(number);
+}
+
+void AppendPredictionsJson(const v1::ClassifyResponse& answer, std::string& text) {
+  const char* between = "[";
+  for (const v1::Prediction& prediction : answer.predictions()) {
+    absl::StrAppend(&text, between, "{\"index\":", prediction.index(), ",\"label\":", QuotedText(prediction.label()),
+                    ",\"probability\":", FloatText(prediction.probability()),
+                    ",\"logit\":", FloatText(prediction.logit()), "}");
+    between = ",";
+  }
+  absl::StrAppend(&text, answer.predictions().empty() ? "[" : "", "]");
+}
+
+// FLOAT32, little-endian as this machine is, row by row.
+void AppendRows(const v1::AttentionMap& map, std::string& text) {
+  const char* at = map.values().data();
+  text += '[';
+  for (int row = 0; row < map.rows(); ++row) {
+    text += row == 0 ? "[" : ",[";
+    for (int column = 0; column < map.columns(); ++column, at += sizeof(float)) {
+      float value = 0;
+      std::memcpy(&value, at, sizeof(value));
+      if (column > 0) text += ',';
+      AppendFloat(value, text);
+    }
+    text += ']';
+  }
+  text += ']';
+}
+
+void AppendMap(const v1::AttentionMap& map, std::string& text) {
+  absl::StrAppend(&text, "{\"kind\":\"", AttentionWord(map.kind()), "\",\"layer\":", NumberOrNull(map.layer()),
+                  ",\"head\":", NumberOrNull(map.head()), ",\"rows\":", map.rows(), ",\"columns\":", map.columns(),
+                  ",\"diverging\":", map.diverging() ? "true" : "false");
+  if (map.has_covers()) {
+    const v1::Rectangle& covers = map.covers();
+    absl::StrAppend(&text, ",\"covers\":{\"left\":", FloatText(covers.left()), ",\"top\":", FloatText(covers.top()),
+                    ",\"width\":", FloatText(covers.width()), ",\"height\":", FloatText(covers.height()), "}");
+  }
+  if (map.encoding() == v1::OVERLAY_PNG) {
+    absl::StrAppend(&text, ",\"png\":\"", absl::Base64Escape(map.values()), "\"");
+  } else {
+    text += ",\"values\":";
+    AppendRows(map, text);
+  }
+  text += '}';
+}
+
+// To the microsecond.
+std::string Milliseconds(float seconds) {
+  return FloatText(static_cast<float>(std::round(seconds * 1e6) / 1e3));
+}
+
+}  // namespace
+
+std::string ClassifyJson(const v1::ClassifyResponse& answer) {
+  const v1::ServedBy& served = answer.served_by();
+  const v1::Timings& timings = answer.timings();
+  std::string text = absl::StrCat("{\"model\":", QuotedText(served.model()), ",\"version\":", served.version(),
+                                  ",\"request_id\":", QuotedText(answer.request_id()), ",\"predictions\":");
+  AppendPredictionsJson(answer, text);
+  absl::StrAppend(&text, ",\"timings_ms\":{\"queue\":", Milliseconds(timings.queue()),
+                  ",\"decode\":", Milliseconds(timings.decode()), ",\"compute\":", Milliseconds(timings.compute()),
+                  ",\"encode\":", Milliseconds(timings.encode()), ",\"total\":", Milliseconds(timings.total()),
+                  "},\"served_by\":{\"precision\":", QuotedText(served.precision()),
+                  ",\"device\":", QuotedText(served.device()),
+                  ",\"weights_sha256\":", QuotedText(served.weights_sha256()), "},\"attention\":[");
+  // Last, since a picture fills a terminal.
+  for (int i = 0; i < answer.attention_size(); ++i) {
+    if (i > 0) text += ',';
+    AppendMap(answer.attention(i), text);
+  }
+  text += "]}\n";
+  return text;
+}
+
+}  // namespace vitrine

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/wire/http/models_json.h"
+
+#include <map>
+#include <set>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "server/wire/http/json_document.h"
+
+namespace vitrine {
+namespace {
+
+void AppendVersion(const VersionStatus& status, std::string& text) {
+  absl::StrAppend(&text, "{\"version\":", status.id.version, ",\"state\":\"",
+                  absl::AsciiStrToLower(v1::ModelState_Name(status.state)), "\",\"labels\":[");
+  for (size_t i = 0; i < status.labels.size(); ++i) {
+    absl::StrAppend(&text, i == 0 ? "" : ",", JsonDocument::TextOf(status.labels[i]));
+  }
+  text += "]}";
+}
+
+}  // namespace
+
+std::string ModelsJson(const std::vector<VersionStatus>& versions, const Caller& caller) {
+  std::set<std::string> ready;
+  std::map<std::string, std::string> texts;  // by model
+  for (const VersionStatus& status : versions) {
+    if (status.id.version == kWholeModel || !caller.MayUse(status.id.model)) continue;
+    if (status.state == v1::READY) ready.insert(status.id.model);
+    std::string& text = texts[status.id.model];
+    if (!text.empty()) text += ',';
+    AppendVersion(status, text);
+  }
+  std::string all = "{\"models\":[";
+  for (const auto& [name, text] : texts) {
+    if (!ready.contains(name)) continue;
+    absl::StrAppend(&all, all.back() == '[' ? "" : ",", "{\"name\":", JsonDocument::TextOf(name), ",\"versions\":[",
+                    text, "]}");
+  }
+  return all + "]}\n";
+}
+
+}  // namespace vitrine

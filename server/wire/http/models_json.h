@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_SERVER_WIRE_HTTP_MODELS_JSON_H_
+#define VITRINE_SERVER_WIRE_HTTP_MODELS_JSON_H_
+
+#include <string>
+#include <vector>
+
+#include "server/identity/caller.h"
+#include "server/models/registry/version_status.h"
+
+namespace vitrine {
+
+// The models that can be asked now, each with all its versions and how they stand, as the caller may see them:
+//   {"models": [{"name": NAME, "versions": [{"version": 1, "state": "ready", "labels": ["stable"]}]}]}
+// `versions` are those of Registry::List, a model's together.
+std::string ModelsJson(const std::vector<VersionStatus>& versions, const Caller& caller);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_SERVER_WIRE_HTTP_MODELS_JSON_H_

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/wire/http/refusal.h"
+
+#include <cmath>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/serve/scheduling/admission.h"
+#include "server/wire/http/json_document.h"
+#include "server/wire/rpc/grpc_status.h"
+
+namespace vitrine {
+
+int HttpCode(absl::StatusCode code) {
+  switch (code) {
+    case absl::StatusCode::kInvalidArgument:
+    case absl::StatusCode::kFailedPrecondition:
+    case absl::StatusCode::kOutOfRange:
+      return 400;
+    case absl::StatusCode::kUnauthenticated:
+      return 401;
+    case absl::StatusCode::kPermissionDenied:
+      return 403;
+    case absl::StatusCode::kNotFound:
+      return 404;
+    case absl::StatusCode::kResourceExhausted:
+      return 429;
+    case absl::StatusCode::kCancelled:
+      return 499;
+    case absl::StatusCode::kUnimplemented:
+      return 501;
+    case absl::StatusCode::kUnavailable:
+      return 503;
+    case absl::StatusCode::kDeadlineExceeded:
+      return 504;
+    default:
+      return 500;
+  }
+}
+
+std::string ErrorBody(const absl::Status& status) {
+  JsonDocument body;
+  body.root = JsonObject();
+  body.root["error"] = ToGrpcStatus(status).error_message();
+  return body.Text();
+}
+
+std::string TypedErrorBody(const absl::Status& status) {
+  // The sentence first, which is for people.
+  std::string body = "{\"error\":";
+  absl::StrAppend(&body, JsonDocument::TextOf(ToGrpcStatus(status).error_message()), ",\"code\":\"",
+                  absl::StatusCodeToString(status.code()), "\"}\n");
+  return body;
+}
+
+HttpResponse Refusal(const absl::Status& status, std::string body) {
+  HttpResponse response = {.code = HttpCode(status.code()), .body = std::move(body)};
+  const std::optional<absl::Duration> retry_after = RetryAfter(status);
+  if (retry_after.has_value()) {
+    response.headers.emplace_back("Retry-After", absl::StrCat(std::ceil(absl::ToDoubleSeconds(*retry_after))));
+  }
+  if (response.code == 401) response.headers.emplace_back("WWW-Authenticate", "Bearer");
+  return response;
+}
+
+}  // namespace vitrine

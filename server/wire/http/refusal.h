@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_SERVER_WIRE_HTTP_REFUSAL_H_
+#define VITRINE_SERVER_WIRE_HTTP_REFUSAL_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "base/http/server.h"
+
+namespace vitrine {
+
+// The status code of HTTP for a refusal.
+int HttpCode(absl::StatusCode code);
+
+// {"error": SENTENCE}, as the Open Inference Protocol has it. INTERNAL and the like keep their sentence to themselves,
+// as over gRPC.
+std::string ErrorBody(const absl::Status& status);
+// The same with the canonical name of the code: {"error": SENTENCE, "code": "INVALID_ARGUMENT"}.
+std::string TypedErrorBody(const absl::Status& status);
+
+// The whole answer to a request that was refused, with `body`: its code, when to come back, and that a credential is
+// wanted. Requires a status that is not OK.
+HttpResponse Refusal(const absl::Status& status, std::string body);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_SERVER_WIRE_HTTP_REFUSAL_H_

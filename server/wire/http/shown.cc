@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/wire/http/shown.h"
+
+#include "absl/strings/str_cat.h"
+
+namespace vitrine {
+
+std::string Shown(std::string_view text) {
+  constexpr size_t kMost = 64;
+  return text.size() <= kMost ? std::string(text) : absl::StrCat(std::string(text.substr(0, kMost)), "...");
+}
+
+}  // namespace vitrine

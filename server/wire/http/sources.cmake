@@ -1,0 +1,15 @@
+# SPDX-License-Identifier: Apache-2.0
+# What every front of the HTTP port needs, and the one that takes pictures as they are.
+list(APPEND server_sources
+  wire/http/address.cc
+  wire/http/attention_parameter.cc
+  wire/http/authorize.cc
+  wire/http/classify_front.cc
+  wire/http/classify_json.cc
+  wire/http/classify_query.cc
+  wire/http/curl_line.cc
+  wire/http/json_document.cc
+  wire/http/models_json.cc
+  wire/http/query.cc
+  wire/http/refusal.cc
+  wire/http/shown.cc)

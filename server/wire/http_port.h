@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_SERVER_WIRE_HTTP_PORT_H_
+#define VITRINE_SERVER_WIRE_HTTP_PORT_H_
+
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "base/http/server.h"
+#include "server/identity/identity.h"
+#include "server/models/registry/registry.h"
+#include "server/serve/request/classify_service.h"
+#include "server/wire/http/classify_front.h"
+#include "server/wire/oip/http_front.h"
+#include "server/wire/rpc/health.h"
+
+namespace vitrine {
+
+// The HTTP port of the callers: /v1 is answered by HttpClassifyFront, everything else by OipHttpFront, which has /v2.
+// Thread-safe. The parts outlive the object.
+class HttpPort {
+ public:
+  HttpPort(ClassifyService& service, Registry& registry, const Identity& identity, Health& health)
+      : classify_(service, registry, identity), oip_(service, registry, identity, health) {}
+
+  // Blocks as the fronts do.
+  HttpResponse Serve(HttpRequest& request);
+
+ private:
+  HttpClassifyFront classify_;
+  OipHttpFront oip_;
+};
+
+// Serves it. Errors as HttpServer::Start. The parts outlive what is returned, and every request in flight is answered
+// without its help when it dies.
+absl::StatusOr<std::unique_ptr<HttpServer>> StartHttpPort(const HttpServerOptions& options, ClassifyService& service,
+                                                          Registry& registry, const Identity& identity, Health& health);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_SERVER_WIRE_HTTP_PORT_H_

@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pictures over HTTP, by a socket and by curl: the answers are those of gRPC.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "client/token_command.h"
+#include "tests/e2e/published.h"
+#include "tests/e2e/running_server.h"
+
+namespace vitrine::testing {
+namespace {
+
+using nlohmann::json;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+std::string PostPicture(RunningServer& running, const std::string& url, const std::string& body,
+                        const std::string& headers = "Content-Type: application/x-www-form-urlencoded\r\n") {
+  return HttpExchange(running.server().http_address(),
+                      absl::StrCat("POST ", url, " HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n", headers,
+                                   "Content-Length: ", body.size(), "\r\n\r\n", body));
+}
+
+json BodyOf(const std::string& answer) {
+  return json::parse(answer.substr(answer.find("\r\n\r\n") + 4), nullptr, false);
+}
+
+ServerOptions HttpOptions(const std::filesystem::path& repository) {
+  ServerOptions options = TestOptions(repository);
+  options.http = "127.0.0.1:0";
+  return options;
+}
+
+// What must not differ between two ways of asking.
+void ExpectSamePredictions(const json& answer, const v1::ClassifyResponse& expected) {
+  ASSERT_EQ(answer["predictions"].size(), expected.predictions_size());
+  for (int i = 0; i < expected.predictions_size(); ++i) {
+    const json& prediction = answer["predictions"][i];
+    EXPECT_EQ(prediction["index"], expected.predictions(i).index());
+    EXPECT_EQ(prediction["label"], expected.predictions(i).label());
+    EXPECT_EQ(prediction["probability"].get<float>(), expected.predictions(i).probability());
+    EXPECT_EQ(prediction["logit"].get<float>(), expected.predictions(i).logit());
+  }
+}
+
+class HttpClassify : public ::testing::Test {
+ protected:
+  HttpClassify() {
+    PublishModel(folder_.path() / "repository", "mixed", MixedConfig());
+    running_ = std::make_unique<RunningServer>(HttpOptions(folder_.path() / "repository"));
+  }
+
+  v1::ClassifyResponse OverGrpc(const v1::ClassifyRequest& request) {
+    v1::ClassifyResponse response;
+    const grpc::Status status = running_->Classify(request, &response);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    return response;
+  }
+
+  const ScratchFolder folder_;
+  std::unique_ptr<RunningServer> running_;
+  const std::string picture_ = NoiseJpeg(40, 24, 1);
+};
+
+TEST_F(HttpClassify, AnswersAsGrpcDoes) {
+  const v1::ClassifyResponse expected = OverGrpc(PictureRequest("mixed", picture_));
+  for (const char* type : {"", "Content-Type: image/jpeg\r\n", "Content-Type: application/x-www-form-urlencoded\r\n"}) {
+    const std::string answer = PostPicture(*running_, "/v1/models/mixed:classify?request_id=a%20b", picture_, type);
+    EXPECT_THAT(answer, AllOf(StartsWith("HTTP/1.1 200 OK\r\n"), HasSubstr("Content-Type: application/json\r\n")));
+    const json body = BodyOf(answer);
+    ASSERT_TRUE(body.is_object()) << answer;
+    ExpectSamePredictions(body, expected);
+    EXPECT_EQ(body["model"], "mixed");
+    EXPECT_EQ(body["version"], 1);
+    EXPECT_EQ(body["request_id"], "a b");
+    EXPECT_EQ(body["served_by"]["device"], expected.served_by().device());
+    EXPECT_EQ(body["served_by"]["precision"], expected.served_by().precision());
+    EXPECT_EQ(body["served_by"]["weights_sha256"], expected.served_by().weights_sha256());
+    EXPECT_TRUE(body["attention"].empty());
+    EXPECT_GT(body["timings_ms"]["total"].get<double>(), body["timings_ms"]["compute"].get<double>());
+  }
+  EXPECT_EQ(running_->Metric(R"(vitrine_requests_total{model="mixed",method="HttpClassify",code="OK"})"), 3);
+}
+
+TEST_F(HttpClassify, EveryParameterReachesTheModel) {
+  v1::ClassifyRequest request = PictureRequest("mixed", picture_);
+  request.set_top_k(2);
+  request.mutable_resolution()->set_height(16);
+  request.mutable_resolution()->set_width(32);
+  const std::string asked = "?top_k=2&resolution=16x32&priority=low&timeout=30s";
+  const json body = BodyOf(PostPicture(*running_, "/v1/models/mixed/versions/1:classify" + asked, picture_));
+  EXPECT_EQ(body["version"], 1);
+  ExpectSamePredictions(body, OverGrpc(request));
+  EXPECT_EQ(BodyOf(PostPicture(*running_, "/v1/models/mixed:classify?version_label=stable", picture_))["version"], 1);
+  const std::string late = PostPicture(*running_, "/v1/models/mixed:classify?timeout=1ns", picture_);
+  EXPECT_THAT(late, StartsWith("HTTP/1.1 504 "));
+  EXPECT_EQ(BodyOf(late)["code"], "DEADLINE_EXCEEDED");
+}
+
+TEST_F(HttpClassify, AnOverlayIsThePictureThatGrpcSends) {
+  v1::ClassifyRequest request = PictureRequest("mixed", picture_);
+  v1::AttentionRequest& wish = *request.add_attention();
+  wish.set_kind(v1::MEAN_OVER_QUERIES);
+  wish.set_encoding(v1::OVERLAY_PNG);
+  const v1::ClassifyResponse expected = OverGrpc(request);
+  for (const char* encoding : {"", "&attention_encoding=png"}) {
+    const json body =
+        BodyOf(PostPicture(*running_, absl::StrCat("/v1/models/mixed:classify?attention=mean", encoding), picture_));
+    ASSERT_EQ(body["attention"].size(), 1) << body;
+    const json& map = body["attention"][0];
+    std::string png;
+    ASSERT_TRUE(absl::Base64Unescape(map["png"].get<std::string>(), &png));
+    EXPECT_EQ(png, expected.attention(0).values());
+    EXPECT_THAT(png, StartsWith("\x89PNG"));
+    EXPECT_EQ(map["kind"], "mean");
+    EXPECT_EQ(map["layer"], expected.attention(0).layer());
+    EXPECT_TRUE(map["head"].is_null()) << "the mean over heads";
+    EXPECT_EQ(map["covers"]["width"].get<float>(), expected.attention(0).covers().width());
+  }
+}
+
+TEST_F(HttpClassify, NumbersAreThoseThatGrpcSends) {
+  v1::ClassifyRequest request = PictureRequest("mixed", picture_);
+  v1::AttentionRequest& mean = *request.add_attention();
+  mean.set_kind(v1::MEAN_OVER_QUERIES);
+  mean.set_encoding(v1::FLOAT32);
+  for (const int layer : {0, -1}) mean.add_layers(layer);
+  const int heads = MixedConfig().eit().heads();
+  for (int head = 0; head < heads; ++head) mean.add_heads(head);
+  v1::AttentionRequest& distance = *request.add_attention();
+  distance.set_kind(v1::DISTANCE);
+  distance.set_encoding(v1::FLOAT32);
+  const v1::ClassifyResponse expected = OverGrpc(request);
+  const json body = BodyOf(PostPicture(
+      *running_, "/v1/models/mixed:classify?attention=mean:0,-1:all&attention=distance&attention_encoding=float",
+      picture_));
+  ASSERT_EQ(body["attention"].size(), expected.attention_size()) << body;
+  EXPECT_EQ(expected.attention_size(), 2 * heads + 1);
+  for (int i = 0; i < expected.attention_size(); ++i) {
+    const v1::AttentionMap& map = expected.attention(i);
+    const json& read = body["attention"][i];
+    EXPECT_EQ(read["rows"], map.rows());
+    EXPECT_EQ(read["columns"], map.columns());
+    ASSERT_EQ(read["values"].size(), map.rows());
+    std::vector<float> values;
+    for (const json& row : read["values"]) {
+      ASSERT_EQ(row.size(), map.columns());
+      for (const json& value : row) values.push_back(value.get<float>());
+    }
+    ASSERT_EQ(values.size() * sizeof(float), map.values().size());
+    EXPECT_EQ(std::memcmp(values.data(), map.values().data(), map.values().size()), 0) << "map " << i;
+  }
+}
+
+TEST_F(HttpClassify, RefusalsAreTyped) {
+  const std::string damaged = PostPicture(*running_, "/v1/models/mixed:classify", picture_.substr(0, 100));
+  EXPECT_THAT(damaged, StartsWith("HTTP/1.1 400 Bad Request\r\n"));
+  EXPECT_EQ(BodyOf(damaged)["code"], "INVALID_ARGUMENT");
+  EXPECT_THAT(PostPicture(*running_, "/v1/models/mixed:classify", "junk"),
+              AllOf(StartsWith("HTTP/1.1 400 "), HasSubstr("http://localhost/v1/models/mixed:classify")));
+  EXPECT_THAT(HttpExchange(running_->server().http_address(),
+                           "POST /v1/models/mixed:classify HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
+                           "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n"),
+              AllOf(StartsWith("HTTP/1.1 400 "), HasSubstr("no Content-Length; a picture is sent like this: curl")));
+  EXPECT_THAT(PostPicture(*running_, "/v1/models/mixed:classify?%", picture_), StartsWith("HTTP/1.1 400 "));
+  EXPECT_THAT(PostPicture(*running_, "/v1/models/nobody:classify", picture_), StartsWith("HTTP/1.1 404 Not Found\r\n"));
+  EXPECT_THAT(PostPicture(*running_, "/v2/models/mixed/infer", picture_), HasSubstr("/v1/models/mixed:classify"));
+  EXPECT_EQ(running_->Metric(R"(vitrine_requests_total{model="mixed",method="HttpClassify",code="INVALID_ARGUMENT"})"),
+            2);
+}
+
+TEST(HttpClassifyAccess, IsThatOfTheCallsOverGrpc) {
+  const ScratchFolder folder;
+  PublishModel(folder.path() / "repository", "mixed", MixedConfig());
+  PublishModel(folder.path() / "repository", "hidden", MixedConfig());
+  ServerOptions options = HttpOptions(folder.path() / "repository");
+  options.identity.tokens = folder.Path("tokens");
+  std::map<std::string, std::string> headers = {{"none", ""}, {"wrong", "Authorization: Bearer xyz\r\n"}};
+  for (const char* name : {"asks", "looks", "limited"}) {
+    std::ostringstream out;
+    ASSERT_EQ(MakeToken(name, options.identity.tokens, out), absl::OkStatus());
+    headers[name] = absl::StrCat("Authorization: Bearer ", out.str().substr(0, out.str().size() - 1), "\r\n");
+  }
+  options.identity.policy = folder.Write("policy", R"(
+    roles { name: "asks" methods: "/vitrine.v1.Classifier/Classify" models: "mixed" }
+    roles { name: "looks" methods: "/vitrine.v1.Registry/ListModels" models: "mixed" }
+    callers { token: "asks" roles: "asks" } callers { token: "looks" roles: "looks" }
+    callers { token: "limited" roles: "asks" quota { requests_per_second: 0.01 burst: 1 } })");
+  RunningServer running(options);
+  const std::string picture = NoiseJpeg(24, 24, 1);
+  const auto classify = [&](const char* caller, const char* model) {
+    return PostPicture(running, absl::StrCat("/v1/models/", model, ":classify"), picture, headers[caller]);
+  };
+  const auto list = [&](const char* caller) {
+    return HttpExchange(running.server().http_address(),
+                        absl::StrCat("GET /v1/models HTTP/1.1\r\nConnection: close\r\n", headers[caller], "\r\n"));
+  };
+  for (const char* caller : {"none", "wrong"}) {
+    EXPECT_THAT(classify(caller, "mixed"), AllOf(StartsWith("HTTP/1.1 401 "), HasSubstr("WWW-Authenticate: Bearer"),
+                                                 HasSubstr("\"code\":\"UNAUTHENTICATED\"")));
+    EXPECT_THAT(list(caller), StartsWith("HTTP/1.1 401 "));
+  }
+  EXPECT_THAT(classify("looks", "mixed"),
+              AllOf(StartsWith("HTTP/1.1 403 "), HasSubstr("\"code\":\"PERMISSION_DENIED\"")));
+  EXPECT_THAT(list("asks"), StartsWith("HTTP/1.1 403 "));
+  EXPECT_EQ(BodyOf(list("looks"))["models"].size(), 1) << "hidden is not for this caller";
+  EXPECT_THAT(classify("asks", "hidden"), StartsWith("HTTP/1.1 403 "));
+  EXPECT_THAT(classify("asks", "nobody"), StartsWith("HTTP/1.1 403 "));
+  EXPECT_THAT(classify("asks", "mixed"), StartsWith("HTTP/1.1 200 "));
+  EXPECT_THAT(classify("limited", "mixed"), StartsWith("HTTP/1.1 200 "));
+  EXPECT_THAT(classify("limited", "mixed"), AllOf(StartsWith("HTTP/1.1 429 "), HasSubstr("\r\nRetry-After: "),
+                                                  HasSubstr("\"code\":\"RESOURCE_EXHAUSTED\"")));
+}
+
+// The drain waits for what was accepted.
+TEST_F(HttpClassify, ADrainLosesNone) {
+  EXPECT_THAT(PostPicture(*running_, "/v1/models/mixed:classify", picture_), StartsWith("HTTP/1.1 200 "));
+  EXPECT_THAT(PostPicture(*running_, "/v1/models/mixed:classify", "junk"), StartsWith("HTTP/1.1 400 "));
+  const Server::Counts counts = running_->server().Drain();
+  EXPECT_GE(counts.accepted, 2);
+  EXPECT_EQ(counts.accepted, counts.answered);
+}
+
+// The lines of docs/http.md, as people type them.
+TEST_F(HttpClassify, CurlNeedsNoHeader) {
+  const std::string file = folder_.Write("picture", picture_);
+  const std::string url = absl::StrCat("http://", running_->server().http_address(), "/v1/models/mixed:classify");
+  const auto curl = [&](const std::string& how) {
+    const std::string out = folder_.Path("out");
+    const std::string command = absl::StrCat("curl -sS -o ", out, " ", how);
+    EXPECT_EQ(std::system(command.c_str()), 0) << command;
+    return json::parse(folder_.Read("out"), nullptr, false);
+  };
+  const v1::ClassifyResponse expected = OverGrpc(PictureRequest("mixed", picture_));
+  ExpectSamePredictions(curl(absl::StrCat("--data-binary @", file, " ", url)), expected);
+  ExpectSamePredictions(curl(absl::StrCat("--data-binary @", file, " -H 'Content-Type: image/jpeg' ", url)), expected);
+  EXPECT_EQ(curl(absl::StrCat("--data-binary @", file, " '", url, "?top_k=1&attention=mean'"))["attention"].size(), 1);
+  for (const std::string& wrong :
+       {absl::StrCat("-d @", file), absl::StrCat("-F f=@", file), absl::StrCat("--json '{}'")}) {
+    const json refused = curl(absl::StrCat(wrong, " ", url));
+    EXPECT_EQ(refused["code"], "INVALID_ARGUMENT") << wrong;
+    EXPECT_THAT(refused["error"].get<std::string>(), HasSubstr("curl --data-binary @PICTURE " + url)) << wrong;
+  }
+}
+
+}  // namespace
+}  // namespace vitrine::testing

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a path of the HTTP port answers to pictures and to what is none, without a connection.
+#include "server/wire/http/classify_front.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "server/wire/http/curl_line.h"
+#include "server/wire/http_port.h"
+#include "tests/server/registry/fake_repository.h"
+#include "tests/server/small_models.h"
+
+namespace vitrine {
+namespace {
+
+using nlohmann::json;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+class Sent : public HttpRequest {
+ public:
+  Sent(std::string method, std::string url, std::string body = "", std::map<std::string, std::string> headers = {})
+      : method_(std::move(method)),
+        path_(url.substr(0, url.find('?'))),
+        query_(url.find('?') == std::string::npos ? "" : url.substr(url.find('?') + 1)),
+        body_(std::move(body)),
+        headers_(std::move(headers)) {}
+  std::string peer() const override { return "ipv4:127.0.0.1:1"; }
+  const std::string& method() const override { return method_; }
+  const std::string& path() const override { return path_; }
+  const std::string& query() const override { return query_; }
+  std::optional<std::string> Header(const std::string& name) const override {
+    const auto found = headers_.find(name);
+    return found == headers_.end() ? std::nullopt : std::optional(found->second);
+  }
+  absl::StatusOr<std::string> ReadBody() override { return body_; }
+
+ private:
+  const std::string method_, path_, query_, body_;
+  const std::map<std::string, std::string> headers_;
+};
+
+// Nobody computes here: every request of these tests is refused before, or answered without.
+class HttpClassifyFrontTest : public ::testing::Test {
+ protected:
+  HttpClassifyFrontTest() {
+    files_.Add("m", 1);
+    files_.Add("m", 2);
+    files_.Add("other", 1);
+    registry_.Poll();
+    health_.SetServing();
+  }
+
+  HttpResponse Ask(Sent request) { return port_.Serve(request); }
+  // The sentence of a POST to `path` that is refused with that code.
+  std::string Refused(int code, const std::string& name, const std::string& url, const std::string& body,
+                      const std::map<std::string, std::string>& headers = {}) {
+    const HttpResponse response = Ask(Sent("POST", url, body, headers));
+    EXPECT_EQ(response.code, code) << url << ": " << response.body;
+    const json read = json::parse(response.body, nullptr, false);
+    EXPECT_EQ(read.value("code", ""), name) << response.body;
+    return read.value("error", "");
+  }
+
+  FakeRepository files_;
+  FakeClock clock_;
+  Metrics metrics_{1, "1"};
+  Registry registry_{{.root = files_.root(), .serving_config = "", .admin_state = ""},
+                     [this](const VersionId& id) -> absl::StatusOr<ModelHandle> {
+                       std::shared_ptr<LoadedModel> loaded = MakeLoaded(id.model, id.version, SmallNativeConfig());
+                       loaded->metrics = metrics_.ForModel(id.model);
+                       return loaded;
+                     },
+                     clock_};
+  Health health_{registry_};
+  Admission admission_{{}, clock_};
+  Scheduler scheduler_{{.max_batch_images = 1}, clock_, /*sweep=*/false};
+  ClassifyService service_{registry_, admission_, scheduler_, metrics_, clock_};
+  const std::unique_ptr<Identity> identity_ = *Identity::Open({});
+  HttpPort port_{service_, registry_, *identity_, health_};
+};
+
+constexpr char kPath[] = "/v1/models/m:classify";
+constexpr char kBadRequest[] = "INVALID_ARGUMENT";
+
+TEST_F(HttpClassifyFrontTest, WhatIsNoPictureIsToldTheRightLine) {
+  const std::map<std::string, std::string> host = {{"Host", "127.0.0.1:8000"}};
+  const auto line = HasSubstr("curl --data-binary @PICTURE http://127.0.0.1:8000/v1/models/m:classify");
+  EXPECT_THAT(Refused(400, kBadRequest, kPath, "", host), AllOf(HasSubstr("empty"), line));
+  EXPECT_THAT(Refused(400, kBadRequest, kPath, R"({"inputs": []})", host), AllOf(HasSubstr("not a JPEG or PNG"), line));
+  const std::string form = "--x\r\nContent-Disposition: form-data; name=\"f\"\r\n\r\n" + NoisePng(8, 8, 1);
+  EXPECT_THAT(Refused(400, kBadRequest, kPath, form, host), AllOf(HasSubstr("and nothing else"), line));
+  for (const char* type : {"application/json", "Application/JSON; charset=utf-8"}) {
+    std::map<std::string, std::string> typed = host;
+    typed["Content-Type"] = type;
+    EXPECT_THAT(Refused(400, kBadRequest, kPath, NoisePng(8, 8, 1), typed), AllOf(HasSubstr("application/json"), line));
+  }
+  EXPECT_THAT(Refused(400, kBadRequest, "/v1/models/m/versions/2:classify", "x", host),
+              HasSubstr("/v1/models/m/versions/2:classify"));
+  EXPECT_EQ(metrics_.ForModel("m")->Totals().failed.count, 4) << "the model's, of which no type was asked";
+}
+
+TEST_F(HttpClassifyFrontTest, APictureThatCurlHasCutIsToldApart) {
+  std::string png = NoisePng(8, 8, 1);
+  std::string jpeg = "\xFF\xD8\xFF\xE0";
+  jpeg += "the rest, without its zeros and line ends";
+  for (const char gone : {'\0', '\r', '\n'}) std::erase(png, gone);
+  for (const std::string& picture : {png, jpeg}) {
+    EXPECT_THAT(Refused(400, kBadRequest, kPath, picture), HasSubstr("curl's -d")) << picture.substr(0, 4);
+  }
+  EXPECT_THAT(Refused(400, kBadRequest, kPath, NoisePng(8, 8, 1).substr(0, 12)), ::testing::Not(HasSubstr("curl")))
+      << "damaged otherwise";
+}
+
+// A sentence that people paste into a shell holds nothing that a shell would act on.
+TEST_F(HttpClassifyFrontTest, TheLineHoldsNothingThatAShellReads) {
+  const Sent request("POST", kPath, "", {{"Host", "h;rm -rf ~"}});
+  EXPECT_EQ(CurlLine(request, "$(x)", "`y`"),
+            "curl --data-binary @PICTURE http://HOST:PORT/v1/models/NAME/versions/VERSION:classify");
+  EXPECT_EQ(CurlLine(Sent("POST", "", "", {{"Host", "[::1]:80"}}), "m.n_o-p", "canary"),
+            "curl --data-binary @PICTURE http://[::1]:80/v1/models/m.n_o-p/versions/canary:classify");
+}
+
+TEST_F(HttpClassifyFrontTest, WhatIsAskedForIsRefusedWithWhatThereIs) {
+  const std::string picture = NoisePng(8, 8, 1);
+  const auto why = [&](const std::string& query) { return Refused(400, kBadRequest, kPath + query, picture); };
+  EXPECT_THAT(why("?top=1"), HasSubstr("there are top_k, "));
+  EXPECT_THAT(why("?top_k=6"), HasSubstr("has 5 classes; ask for 1 to 5"));
+  EXPECT_THAT(why("?request_id=" + std::string(129, 'x')), HasSubstr("129 bytes long"));
+  EXPECT_THAT(why("?resolution=400x400"), HasSubstr("tokens"));
+  EXPECT_THAT(why("?attention=channels"), HasSubstr("no attention of kind channels; it has "));
+  EXPECT_THAT(why("?attention=mean:99"), HasSubstr("layer 99 is out of range"));
+  EXPECT_THAT(why("?attention=mean::9"), HasSubstr("head 9 is out of range"));
+  EXPECT_THAT(why("?attention=weights&attention_encoding=png"), HasSubstr("cannot be drawn on it; leave"));
+  EXPECT_THAT(Refused(400, kBadRequest, "/v1/models/m/versions/1:classify?version_label=stable", picture),
+              HasSubstr("leave version_label out"));
+  EXPECT_THAT(Refused(400, kBadRequest, "/v1/models/m/versions/0:classify", picture), HasSubstr("counted from 1"));
+  Refused(404, "NOT_FOUND", "/v1/models/m/versions/3:classify", picture);
+  Refused(404, "NOT_FOUND", "/v1/models/m:classify?version_label=canary", picture);
+  Refused(404, "NOT_FOUND", "/v1/models/nobody:classify", picture);
+  Refused(400, kBadRequest, "/v1/models/no body:classify", picture);
+  Refused(400, kBadRequest, "/v1/models/:classify", picture);
+}
+
+TEST_F(HttpClassifyFrontTest, PathsThatAreNotThereAreToldWhichAre) {
+  for (const char* path : {"/v1", "/v1/models/m", "/v1/models/m:predict", "/v1/models/m/versions:classify",
+                           "/v1/models/m/versions/:classify", "/v1/models/m/versions/1/x:classify", "/v1/models",
+                           "/v1/models/m/of/1:classify"}) {
+    EXPECT_THAT(Refused(404, "NOT_FOUND", path, ""), HasSubstr("POST /v1/models/NAME[/versions/V]:classify")) << path;
+  }
+  EXPECT_EQ(Ask(Sent("GET", kPath)).code, 404);
+  EXPECT_THAT(Ask(Sent("GET", kPath)).body, HasSubstr("nothing answers GET here"));
+  EXPECT_THAT(Ask(Sent("GET", "/")).body, AllOf(HasSubstr("/v2/models/NAME"), HasSubstr(":classify")));
+  EXPECT_EQ(Ask(Sent("GET", "//v1//models/")).code, 200);
+  EXPECT_EQ(Ask(Sent("GET", "/v2/models/m")).code, 200);
+}
+
+TEST_F(HttpClassifyFrontTest, ModelsAreThoseThatAreReady) {
+  const json models = json::parse(Ask(Sent("GET", "/v1/models")).body)["models"];
+  ASSERT_EQ(models.size(), 2);
+  EXPECT_EQ(models[0]["name"], "m");
+  ASSERT_FALSE(models[0]["versions"].empty());
+  EXPECT_EQ(models[0]["versions"].back()["version"], 2);
+  EXPECT_EQ(models[0]["versions"].back()["state"], "ready");
+  EXPECT_EQ(models[0]["versions"].back()["labels"], json::parse(R"(["stable"])"));
+  EXPECT_EQ(models[1]["name"], "other");
+}
+
+TEST_F(HttpClassifyFrontTest, ADrainingServerTakesNone) {
+  service_.StartDraining();
+  EXPECT_THAT(Refused(503, "UNAVAILABLE", kPath, NoisePng(8, 8, 1)), HasSubstr("draining"));
+  EXPECT_EQ(service_.ledger().accepted(), 1);
+  EXPECT_EQ(service_.ledger().answered(), 1) << "once its answer was written";
+}
+
+// Where JSON is expected, and a picture comes.
+TEST_F(HttpClassifyFrontTest, APictureSentToTheOtherProtocolIsToldWhereToGo) {
+  for (const std::string& picture : {NoisePng(8, 8, 1), std::string("\xFF\xD8\xFF\xE0[[[[")}) {
+    const HttpResponse response =
+        Ask(Sent("POST", "/v2/models/m/versions/2/infer", picture, {{"Host", "localhost:8000"}}));
+    EXPECT_EQ(response.code, 400);
+    EXPECT_THAT(json::parse(response.body)["error"].get<std::string>(),
+                HasSubstr("curl --data-binary @PICTURE http://localhost:8000/v1/models/m/versions/2:classify"));
+  }
+  EXPECT_THAT(Ask(Sent("POST", "/v2/models/m/infer", "[")).body, HasSubstr("not JSON"));
+}
+
+}  // namespace
+}  // namespace vitrine

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the query of a URL says of a request to classify.
+#include "server/wire/http/classify_query.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <random>
+#include <string>
+#include <vector>
+
+#include "client/names.h"
+#include "server/wire/http/curl_line.h"
+#include "server/wire/http/query.h"
+
+namespace vitrine {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Pair;
+
+std::string WhyNot(std::string_view query) {
+  const absl::StatusOr<ClassifyQuery> read = ParseClassifyQuery(query);
+  EXPECT_EQ(read.status().code(), absl::StatusCode::kInvalidArgument) << query;
+  return std::string(read.status().message());
+}
+
+TEST(QueryString, IsDecodedInItsOrder) {
+  EXPECT_THAT(*ParseQueryString("b=1&a=x%20y+z&&c&d=&=e&f=1=2&%67=%C3%A9"),
+              ElementsAre(Pair("b", "1"), Pair("a", "x y z"), Pair("c", ""), Pair("d", ""), Pair("", "e"),
+                          Pair("f", "1=2"), Pair("g", "\xC3\xA9")));
+  EXPECT_TRUE(ParseQueryString("")->empty());
+}
+
+TEST(QueryString, WhatCannotBeDecodedIsRefused) {
+  for (const char* query : {"a=%", "a=%4", "a=%zz", "%g1=2", "a=1&b=%2"}) {
+    EXPECT_THAT(ParseQueryString(query).status().message(), HasSubstr("two hexadecimal digits must follow each %"))
+        << query;
+  }
+  EXPECT_THAT(ParseQueryString("a=%00").status().message(), HasSubstr("zero byte"));
+  for (const char* query : {"a=%FF", "a=%C3", "a=%ED%A0%80", "a=%C0%80", "\xFF=1", "a=%5C%22%FF"}) {
+    EXPECT_THAT(ParseQueryString(query).status().message(), HasSubstr("not UTF-8")) << query;
+  }
+  EXPECT_TRUE(ParseQueryString("a=%5C%22%0A").ok()) << "what JSON escapes is UTF-8";
+}
+
+TEST(QueryString, AnyBytesAreReadOrRefused) {
+  std::mt19937 random(1);
+  const std::string often = "%&=+:,x0af9attention";
+  for (int i = 0; i < 20000; ++i) {
+    std::string query = i % 2 == 0 ? "attention=" : "";
+    for (size_t size = random() % 24; size > 0; --size) {
+      query += random() % 4 == 0 ? static_cast<char>(random()) : often[random() % often.size()];
+    }
+    const absl::StatusOr<ClassifyQuery> read = ParseClassifyQuery(query);
+    EXPECT_TRUE(read.ok() || absl::IsInvalidArgument(read.status())) << query;
+  }
+}
+
+TEST(ClassifyQuery, EveryParameterIsRead) {
+  const absl::StatusOr<ClassifyQuery> read = ParseClassifyQuery(
+      "top_k=3&resolution=48x32&priority=high&version_label=canary&request_id=a%20b&timeout=1.5s&"
+      "attention=mean:0,-1:all&attention=rollout&attention=scores::1&attention_encoding=float");
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(read->request.top_k(), 3);
+  EXPECT_EQ(read->request.resolution().height(), 48);
+  EXPECT_EQ(read->request.resolution().width(), 32);
+  EXPECT_EQ(read->request.priority(), v1::HIGH);
+  EXPECT_EQ(read->request.version_label(), "canary");
+  EXPECT_EQ(read->request.request_id(), "a b");
+  EXPECT_EQ(read->timeout, absl::Milliseconds(1500));
+  EXPECT_EQ(read->attention_encoding, v1::FLOAT32);
+  ASSERT_EQ(read->attention.size(), 3);
+  EXPECT_EQ(read->attention[0].kind, v1::MEAN_OVER_QUERIES);
+  EXPECT_THAT(read->attention[0].layers.numbers, ElementsAre(0, -1));
+  EXPECT_TRUE(read->attention[0].heads.all);
+  EXPECT_FALSE(read->attention[1].layers.all || read->attention[1].heads.all);
+  EXPECT_TRUE(read->attention[2].layers.numbers.empty());
+  EXPECT_THAT(read->attention[2].heads.numbers, ElementsAre(1));
+  EXPECT_EQ(ParseClassifyQuery("priority=low")->request.priority(), v1::LOW);
+  EXPECT_EQ(ParseClassifyQuery("priority=normal")->request.priority(), v1::NORMAL);
+  EXPECT_EQ(ParseClassifyQuery("attention=rollout&attention_encoding=png")->attention_encoding, v1::OVERLAY_PNG);
+  const absl::StatusOr<ClassifyQuery> none = ParseClassifyQuery("");
+  EXPECT_FALSE(none->request.has_top_k() || none->request.has_resolution());
+  EXPECT_EQ(none->timeout, absl::InfiniteDuration());
+}
+
+TEST(ClassifyQuery, WhatIsWrongIsNamedWithWhatThereIs) {
+  EXPECT_THAT(WhyNot("topk=3"), AllOf(HasSubstr("\"topk\""), HasSubstr("top_k, resolution, priority, version_label, "
+                                                                       "request_id, timeout, attention, "
+                                                                       "attention_encoding")));
+  for (const char* value : {"", "0", "-1", "1.5", "x", "99999999999"}) {
+    EXPECT_THAT(WhyNot(std::string("top_k=") + value), HasSubstr("a whole number from 1")) << value;
+  }
+  for (const char* value : {"", "48", "48x", "0x4", "8193x1", "4x4x4", "axb"}) {
+    EXPECT_THAT(WhyNot(std::string("resolution=") + value), HasSubstr("HEIGHTxWIDTH")) << value;
+  }
+  for (const char* value : {"", "HIGH", "1"}) {
+    EXPECT_THAT(WhyNot(std::string("priority=") + value), HasSubstr("high, normal or low")) << value;
+  }
+  for (const char* value : {"", "2", "0s", "-1s", "61s", "inf", "x"}) {
+    EXPECT_THAT(WhyNot(std::string("timeout=") + value), HasSubstr("2s or 500ms")) << value;
+  }
+  EXPECT_THAT(WhyNot("version_label="), HasSubstr("stable or canary"));
+  EXPECT_THAT(WhyNot("attention=rollout&attention_encoding=float16"), HasSubstr("png or float"));
+  EXPECT_THAT(WhyNot("attention_encoding=png"), HasSubstr("add attention=KIND"));
+  EXPECT_THAT(WhyNot("attention=ROLLOUT"), AllOf(HasSubstr("\"ROLLOUT\""), HasSubstr("class, mean, rollout, scores")));
+  EXPECT_THAT(WhyNot("attention=mean:x"), AllOf(HasSubstr("layers"), HasSubstr("or all")));
+  EXPECT_THAT(WhyNot("attention=mean:0:1,"), AllOf(HasSubstr("heads"), HasSubstr("or all")));
+  EXPECT_THAT(WhyNot("attention=mean:0:1:2"), HasSubstr("KIND:LAYERS:HEADS"));
+  EXPECT_THAT(WhyNot("top_k=1&top_k=1"), HasSubstr("top_k is there twice"));
+  EXPECT_LT(WhyNot(std::string(10000, 'x')).size(), 400) << "what a caller sends is cut";
+}
+
+TEST(AttentionParameter, HasTheWordsOfTheClient) {
+  for (int kind = v1::AttentionKind_MIN; kind <= v1::AttentionKind_MAX; ++kind) {
+    if (kind == v1::ATTENTION_KIND_UNSPECIFIED || !v1::AttentionKind_IsValid(kind)) continue;
+    const std::string word = AttentionKindName(static_cast<v1::AttentionKind>(kind));
+    EXPECT_EQ(AttentionWord(static_cast<v1::AttentionKind>(kind)), word);
+    const absl::StatusOr<AttentionParameter> read = ParseAttentionParameter(word);
+    ASSERT_TRUE(read.ok()) << read.status();
+    EXPECT_EQ(read->kind, kind);
+  }
+}
+
+TEST(AttentionParameter, BecomesARequestThatTheModelUnderstands) {
+  AttentionAbility ability;
+  ability.offers = {{.kind = v1::MEAN_OVER_QUERIES, .layers = 2, .heads = 3},
+                    {.kind = v1::DISTANCE, .layers = 2, .heads = 3}};
+  const auto ask = [&](const char* text, std::optional<v1::AttentionEncoding> encoding) {
+    return AttentionOf(*ParseAttentionParameter(text), ability, encoding);
+  };
+  const v1::AttentionRequest all = *ask("mean:all:all", v1::FLOAT32);
+  EXPECT_THAT(all.layers(), ElementsAre(0, 1));
+  EXPECT_THAT(all.heads(), ElementsAre(0, 1, 2));
+  EXPECT_EQ(all.encoding(), v1::FLOAT32);
+  EXPECT_EQ(ask("mean", std::nullopt)->encoding(), v1::OVERLAY_PNG);
+  EXPECT_THAT(ask("mean:-1", std::nullopt)->layers(), ElementsAre(-1));
+  EXPECT_EQ(ask("distance", std::nullopt)->encoding(), v1::FLOAT32) << "does not lie on the picture";
+  EXPECT_THAT(ask("distance", v1::OVERLAY_PNG).status().message(), HasSubstr("leave attention_encoding out"));
+  EXPECT_THAT(ask("class", std::nullopt).status().message(), HasSubstr("it has mean, distance"));
+  ability.offers.clear();
+  EXPECT_THAT(ask("class", std::nullopt).status().message(), HasSubstr("it has none at all"));
+}
+
+}  // namespace
+}  // namespace vitrine
