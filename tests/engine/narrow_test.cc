@@ -88,6 +88,23 @@ TEST_P(Narrow, WhatIsKeptIsWider) {
   EXPECT_EQ(kept.ByEngine(pictures), wider.ByEngine(pictures));
 }
 
+// Where none of them pools, the convolutions of pictures are narrow though everything else is kept.
+TEST_P(Narrow, ConvolutionsOfPicturesAreNarrowByThemselves) {
+  if (narrow().precision != Precision::kBf16) return;  // int8 has them in bf16
+  PrecisionChoice choice = {.precision = Precision::kBf16, .kept = {}};
+  const Compiled fp32(form().config, narrow().path);
+  bool convolves = false, pools = false;
+  for (const program::Operator& op : fp32.program->operators()) {
+    const auto* const convolve = op.As<program::Convolve>();
+    convolves |= convolve != nullptr;
+    pools |= convolve != nullptr && convolve->pool > 0;
+    if (convolve == nullptr) choice.kept.insert(op.name);
+  }
+  const Compiled narrow_stem(form().config, narrow().path, choice);
+  const std::vector<at::Tensor> pictures = Pictures();
+  EXPECT_EQ(narrow_stem.ByEngine(pictures) != fp32.ByEngine(pictures), convolves && !pools);
+}
+
 TEST_P(Narrow, DependsOnThePictureAlone) {
   Company(form(), narrow().path, /*pictures=*/6, {.precision = narrow().precision, .kept = {}})
       .ExpectChangesNothing({.batches = 16, .most_pictures = 9});
