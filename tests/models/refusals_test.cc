@@ -76,9 +76,9 @@ struct Range {
 
 // What is said of the family's field with this value; "" where nothing is wrong with the config.
 std::string SaidOf(v1::ModelConfig config, const std::string& family, const std::string& field, int64_t value) {
-  const auto* reflection = config.GetReflection();
+  const auto* const reflection = v1::ModelConfig::GetReflection();
   google::protobuf::Message* const sizes =
-      reflection->MutableMessage(&config, config.GetDescriptor()->FindFieldByName(family));
+      reflection->MutableMessage(&config, v1::ModelConfig::GetDescriptor()->FindFieldByName(family));
   const auto* const descriptor = sizes->GetDescriptor()->FindFieldByName(field);
   sizes->GetReflection()->SetInt32(sizes, descriptor, static_cast<int32_t>(value));
   return std::string(ProgramOf(config).status().message());

@@ -24,7 +24,8 @@ using ::testing::HasSubstr;
 
 class Sent : public HttpRequest {
  public:
-  Sent(std::string method, std::string url, std::string body = "", std::map<std::string, std::string> headers = {})
+  Sent(std::string method, const std::string& url, std::string body = "",
+       std::map<std::string, std::string> headers = {})
       : method_(std::move(method)),
         path_(url.substr(0, url.find('?'))),
         query_(url.find('?') == std::string::npos ? "" : url.substr(url.find('?') + 1)),
