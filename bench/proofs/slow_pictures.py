@@ -34,6 +34,7 @@ def large_picture():
 
 def with_overlays(request, count):
     """The request, with so many maps drawn on the picture by the server."""
+    request.max_attention_bytes = 16 << 20
     for layer in range(count):
         request.attention.add(kind=KIND, layers=[-1 - layer % LAYERS], encoding=OVERLAY)
     return request
@@ -75,7 +76,7 @@ class SlowCaller:
 
 def measure(setup):
     pictures, _ = setup.photographs()
-    seconds = setup.seconds(20)
+    seconds = setup.seconds(15)
     request = _descriptors.message("vitrine.v1.ClassifyRequest")
     photograph = min(pictures.glob("*.[jJ]*"), key=lambda path: -path.stat().st_size).read_bytes()
     kinds = {"16 megapixels": request(model=MODEL, image=large_picture()),
@@ -95,7 +96,7 @@ def measure(setup):
             return figure
 
         sides = {"alone": p99, **{kind: lambda kind=kind: beside(kind) for kind in kinds}}
-        found = workers.interleave(sides, setup.rounds(5))
+        found = workers.interleave(sides, setup.rounds(4))
     alone = workers.spread(found["alone"])[0]
     rows = []
     for kind in kinds:
