@@ -78,6 +78,13 @@ TEST(OutlineOf, SaysNothingWhereTheWholeHasToBeRead) {
   EXPECT_FALSE(outline_of("\x0f\xff garbage").has_value());
 }
 
+// A tag of seven bytes where five are the most: skipped as an unknown field, and never parsed.
+TEST(OutlineOf, DoesNotPromiseThatTheWholeCanBeParsed) {
+  grpc::ByteBuffer bytes = Sliced(Picture(100).SerializeAsString() + "\xcd\xfd\xef\xa8\xb7\xfc\x6a....", 1000);
+  EXPECT_TRUE(OutlineOf(bytes).has_value());
+  EXPECT_EQ(ParseRequest(bytes).status().code(), absl::StatusCode::kInvalidArgument);
+}
+
 class ReadRequestTest : public ::testing::Test {
  protected:
   ReadRequestTest() {
