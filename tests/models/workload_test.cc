@@ -325,6 +325,20 @@ TEST(Workload, NamesAreUniqueAndTrafficIsCounted) {
   }
 }
 
+// Queries, keys and values of 3 heads of 64 values over 197 tokens, each read once.
+TEST(Workload, AttentionReadsQueriesKeysAndValues) {
+  const v1::ModelConfig config = FindVariant("vit-ti16")->config;
+  const Workload workload = WorkloadOf(config, {224, 224}, Form::kExecuted).value();
+  int attentions = 0;
+  for (const Operator& op : workload) {
+    if (op.kind != OperatorKind::kAttention) continue;
+    ++attentions;
+    EXPECT_EQ(op.bytes_read, 4 * 3 * 3 * 197 * 64) << op.name;
+    EXPECT_EQ(op.bytes_written, 4 * 3 * 197 * 64) << op.name;
+  }
+  EXPECT_EQ(attentions, 12);
+}
+
 TEST(Workload, NoNameIsGivenTwice) {
   for (const testing::SmallForm& form : testing::SmallForms()) {
     for (const Form of : {Form::kPublished, Form::kExecuted}) {

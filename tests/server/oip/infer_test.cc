@@ -85,6 +85,22 @@ class InferTest : public ::testing::Test {
   InferHeld held_;
 };
 
+// What a caller sends to a version by its name tells nothing of how the shares' versions compare.
+TEST_F(InferTest, OnlyWhatNamesNoVersionIsRouted) {
+  for (const char* version : {"", "1"}) {
+    inference::ModelInferRequest request = PixelsRequest(2);
+    request.set_model_version(version);
+    vitrine::Infer(service_, std::move(request), {.method = Method::kModelInfer, .cancelled = cancelled_},
+                   [this](absl::StatusOr<inference::ModelInferResponse> answer, InferHeld) { answer_ = answer; });
+    for (int i = 0; i < 2; ++i) {
+      std::optional<Batch> batch = scheduler_.NextBatch();
+      EXPECT_EQ(batch->requests.front()->is_routed, std::string(version).empty());
+      batch->requests.front()->Finish(Right());
+    }
+    EXPECT_TRUE(answer_.ok()) << answer_.status();
+  }
+}
+
 TEST_F(InferTest, TheOthersOfARefusedBatchHaveNotLeft) {
   Ask(4);
   End(absl::InvalidArgumentError("damaged"));
