@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Everything Vitrine links, as imported targets. docs/dependencies.md gives the reason for each.
+# Everything Vitrine links, as imported targets. docs/contributing/dependencies.md gives the reason for each.
 find_package(Threads REQUIRED)
 find_package(ZLIB REQUIRED)
 find_package(OpenSSL REQUIRED COMPONENTS Crypto)

@@ -37,8 +37,8 @@ class Dataset {
 
 enum class Split { kTrain, kTest };
 
-// Opens "FORMAT:PATH"; DatasetFormats lists the formats, docs/data.md describes them. Every label is checked now,
-// pictures when they are asked for. NOT_FOUND or INVALID_ARGUMENT says what was looked for and where.
+// Opens "FORMAT:PATH"; DatasetFormats lists the formats, docs/how-to/data.md describes them. Every label is checked
+// now, pictures when they are asked for. NOT_FOUND or INVALID_ARGUMENT says what was looked for and where.
 absl::StatusOr<std::unique_ptr<Dataset>> OpenDataset(std::string_view spec, Split split);
 
 // One line per format for --help: "  mnist:DIR  what has to be there".

@@ -31,7 +31,7 @@
 namespace vitrine {
 namespace {
 
-// See ServerOptions::end_patience. The arithmetic of docs/kubernetes.md has it.
+// See ServerOptions::end_patience. The arithmetic of docs/operations/kubernetes.md has it.
 constexpr absl::Duration kEndPatience = absl::Seconds(2);
 // Container runtimes give a health check three seconds.
 constexpr absl::Duration kHealthPatience = absl::Seconds(2);

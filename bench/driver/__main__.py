@@ -75,7 +75,7 @@ def main():
         f"load average before {before}, after {load_average()} (1, 5, 15 minutes)",
         f"pictures: {used.photographs()[1]}",
         f"workers and server pinned to core {used.core}, load generator to core {used.other_core}; "
-        "docs/benchmarks.md says how each figure is taken"]
+        "docs/research/benchmarks.md says how each figure is taken"]
     origin = f"`{' '.join(['script/bench', *sys.argv[1:]])}`"
     command.write(output, f"{datetime.date.today()}: {arguments.name}",
                   origin + (" - quick: the figures mean nothing" if arguments.quick else ""), facts, "\n".join(sections))

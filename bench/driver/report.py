@@ -82,7 +82,7 @@ def machine():
 
 def revision():
     """What was measured; the results of the measurement before it are no change."""
-    others = (":/", ":(top,exclude)docs/results", ":(top,exclude)bench/results")
+    others = (":/", ":(top,exclude)docs/research/results", ":(top,exclude)bench/results")
     dirty = output("git", "status", "--porcelain", "--untracked-files=no", "--", *others) not in ("", "unknown")
     return f"{output('git', 'rev-parse', '--short=12', 'HEAD')}{', with local changes' if dirty else ''}"
 

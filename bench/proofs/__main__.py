@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an operator relies on, shown at full length; docs/results/ keeps what came out."""
+"""What an operator relies on, shown at full length; docs/research/results/ keeps what came out."""
 import dataclasses
 import datetime
 import pathlib
@@ -34,8 +34,8 @@ def parse():
     parser.add_argument("proofs", nargs="*", metavar="PROOF", help="of " + ", ".join(PROOFS) + "; default all")
     parser.add_argument("--old-server", default="", help="the vitrine-server that the rolling update begins with; "
                         "with --quick it may be left out")
-    parser.add_argument("--results", type=pathlib.Path, default=ROOT / "docs" / "results", help="folder that results are "
-                        "written to (default docs/results)")
+    parser.add_argument("--results", type=pathlib.Path, default=ROOT / "docs/research/results",
+                        help="folder that results are written to (default docs/research/results)")
     arguments = parser.parse_args()
     command.check_names(parser, "proof", arguments.proofs, PROOFS)
     if not arguments.quick and not arguments.old_server and "rolling" in (arguments.proofs or PROOFS):

@@ -19,7 +19,7 @@ from proofs.callers import Callers, Ledger
 CALLERS = 16
 MODEL = "kv-pos-mnist"
 PROCESSES = 4  # of busy streams
-UNREAD_SECONDS = 2  # after which the server gives up answers that nobody takes: docs/serving.md
+UNREAD_SECONDS = 2  # after which the server gives up answers that nobody takes: docs/operations/serving.md
 
 
 def terminate_once(setup, picture, answers):

@@ -55,7 +55,7 @@ int64_t CountChosen(const EvaluationSettings& settings);
 // damaged.
 absl::StatusOr<Evaluation> ReadEvaluation(const std::string& folder);
 
-// Writes summary.json, predictions.csv and predictions.jsonl (docs/evaluating.md); each appears as a whole.
+// Writes summary.json, predictions.csv and predictions.jsonl (docs/how-to/evaluating.md); each appears as a whole.
 absl::Status WriteEvaluation(const std::string& folder, const Evaluation& evaluation);
 
 }  // namespace vitrine

@@ -20,7 +20,7 @@ struct ReportWish {
   int64_t attention_distance = 0;  // pictures whose attention distances are averaged; 0: none
 };
 
-// An evaluation as one HTML file that needs nothing else (docs/evaluating.md lists its parts).
+// An evaluation as one HTML file that needs nothing else (docs/how-to/evaluating.md lists its parts).
 struct EvaluationPage {
   const Evaluation& evaluation;
   const EvaluationMetrics& metrics;

@@ -12,8 +12,8 @@
 
 namespace vitrine {
 
-// The content of summary.json (docs/evaluating.md). Shares and errors have five decimals: further ones depend on which
-// pictures shared a batch on the server.
+// The content of summary.json (docs/how-to/evaluating.md). Shares and errors have five decimals: further ones depend on
+// which pictures shared a batch on the server.
 nlohmann::ordered_json SummaryJson(const Evaluation& evaluation, const EvaluationMetrics& metrics);
 
 // The table at the end of a run: what ran, the ledger, the scores, the worst classes, latency by stage. `folder` is

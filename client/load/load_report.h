@@ -68,7 +68,7 @@ extern const std::vector<NamedQuantile> kReportedQuantiles;
 // "RESOURCE_EXHAUSTED"; also of the codes of load_record.h
 std::string GrpcCodeName(int code);
 
-// For programs: docs/load-testing.md lists the members.
+// For programs: docs/how-to/load-testing.md lists the members.
 nlohmann::ordered_json PointJson(const LoadSetting& setting, const LoadPoint& point);
 nlohmann::ordered_json ReportJson(const LoadReport& report);
 

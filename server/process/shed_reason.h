@@ -8,7 +8,8 @@
 
 namespace vitrine {
 
-// Why a request was refused because of load: labels of vitrine_requests_shed_total{reason}, see docs/metrics.md.
+// Why a request was refused because of load: labels of vitrine_requests_shed_total{reason}, see
+// docs/reference/metrics.md.
 enum class ShedReason : int {
   kRequests = 0,  // the server holds its most requests
   kBytes,         // the server holds its most bytes

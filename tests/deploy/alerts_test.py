@@ -28,8 +28,8 @@ PROMTOOL = os.environ.get("PROMTOOL", "promtool")
 PROGRAMS = os.environ.get("VITRINE_BIN", "")
 CASES = sorted((pathlib.Path(__file__).parent / "alerts").glob("*.yml"))
 # How a step of any runbook is done under Kubernetes.
-REACHING = queries.ROOT / "docs/runbooks/reaching-a-replica.md"
-RUNBOOKS = sorted(set((queries.ROOT / "docs/runbooks").glob("*.md")) - {REACHING})
+REACHING = queries.ROOT / "docs/operations/runbooks/reaching-a-replica.md"
+RUNBOOKS = sorted(set((queries.ROOT / "docs/operations/runbooks").glob("*.md")) - {REACHING})
 # What the addresses of the pages begin with. script/set-runbooks changes it.
 BASE = (queries.ROOT / "deploy/runbooks.url").read_text().rstrip("\n")
 HEADINGS = ["## What it means", "## How to see it", "## What to do"]
@@ -115,7 +115,7 @@ class SetRunbooks(unittest.TestCase):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.tree = pathlib.Path(folder.name)
-        for part in ("deploy", "docs/runbooks", "script/set-runbooks", "tests/deploy"):
+        for part in ("deploy", "docs/operations/runbooks", "script/set-runbooks", "tests/deploy"):
             source = queries.ROOT / part
             (self.tree / part).parent.mkdir(parents=True, exist_ok=True)
             (shutil.copytree if source.is_dir() else shutil.copy)(source, self.tree / part)
@@ -142,7 +142,7 @@ class SetRunbooks(unittest.TestCase):
         self.assertEqual({path: path.read_bytes() for path in self.tree.rglob("*") if path.is_file()}, before)
 
     def test_a_path_is_refused(self):
-        for wrong in ("docs/runbooks", "http://wiki.example", "https://"):
+        for wrong in ("docs/operations/runbooks", "http://wiki.example", "https://"):
             done = self.run_with(wrong)
             self.assertEqual(done.returncode, 2, wrong)
             self.assertIn(f"set-runbooks: {wrong} is no https:// address", done.stderr)

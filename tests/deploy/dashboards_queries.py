@@ -25,10 +25,10 @@ def family(metric):
 
 
 def documented_metrics():
-    """Names in the first columns of the tables of docs/metrics.md (server) and docs/watching.md (trainer)."""
+    """Names in the first columns of the tables of metrics, of the server and of the trainer."""
     names = set()
-    for page in ("metrics.md", "watching.md"):
-        for line in (ROOT / "docs" / page).read_text().splitlines():
+    for page in ("docs/reference/metrics.md", "docs/how-to/watching.md"):
+        for line in (ROOT / page).read_text().splitlines():
             if line.startswith("|"):
                 names.update(re.findall(r"`((?:vitrine|process)_\w+)", line.split("|")[1]))
     return names

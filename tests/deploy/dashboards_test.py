@@ -95,9 +95,9 @@ class Dashboards(unittest.TestCase):
             with self.subTest(where):
                 for link in panel["links"]:
                     name = re.fullmatch(r"\$\{runbooks\}/(\w+)\.md", link["url"])[1]
-                    self.assertTrue((queries.ROOT / f"docs/runbooks/{name}.md").is_file(), name)
+                    self.assertTrue((queries.ROOT / f"docs/operations/runbooks/{name}.md").is_file(), name)
                     seen.add(name)
-        books = {path.stem for path in (queries.ROOT / "docs/runbooks").glob("Vitrine*.md")}
+        books = {path.stem for path in (queries.ROOT / "docs/operations/runbooks").glob("Vitrine*.md")}
         self.assertEqual(books - seen, set(), "runbooks that no panel leads to")
 
     def test_variables_are_defined(self):

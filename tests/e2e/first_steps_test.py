@@ -27,8 +27,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(sys.argv[1]).resolve()
 
 # The document, and how many of its blocks of commands are first steps; None: every one.
-DOCUMENTS = [("README.md", None), ("docs/open-inference-protocol.md", 1), ("docs/http.md", 1), ("docs/client.md", 1),
-             ("docs/training.md", 1), ("docs/finetuning.md", 1)]
+DOCUMENTS = [("README.md", None), ("docs/reference/open-inference-protocol.md", 1), ("docs/how-to/http.md", 1),
+             ("docs/how-to/client.md", 1), ("docs/how-to/training.md", 1), ("docs/how-to/finetuning.md", 1)]
 
 # What is not run here, and why.
 NOT_RUN = [
@@ -40,7 +40,7 @@ NOT_RUN = [
     (r"^vitrine-train sweep\b", "needs a grid of the reader's; tests/trainer/sweep"),
     (r"^vitrine-train augment xcit-imagenet\b", "needs a set of photographs; tests/trainer/augment"),
     (r"^vitrine bench .*--find-max\b", "searches for minutes; tests/client/load"),
-    (r"^pip\b", "needs a package index; script/test-python-client installs it and runs docs/python.md"),
+    (r"^pip\b", "needs a package index; script/test-python-client installs it and runs docs/how-to/python.md"),
 ]
 # What is run in a command's place, so that it ends soon.
 SHORTER = [

@@ -233,7 +233,7 @@ TEST_F(HttpClassify, ADrainLosesNone) {
   EXPECT_EQ(counts.accepted, counts.answered);
 }
 
-// The lines of docs/http.md, as people type them.
+// The lines of docs/how-to/http.md, as people type them.
 TEST_F(HttpClassify, CurlNeedsNoHeader) {
   const std::string file = folder_.Write("picture", picture_);
   const std::string url = absl::StrCat("http://", running_->server().http_address(), "/v1/models/mixed:classify");

@@ -13,7 +13,7 @@ VERSION = (SOURCE / "VERSION").read_text().strip()
 # Written by script/set-version.
 COPIES = re.compile(r"^ARG VITRINE_VERSION=(\S+)$|\bnewTag: ([^\s}]+)", re.M)
 # Where it may stand besides: what changed in each, what was recorded, the versions of others' packages.
-MAY_NAME = re.compile(r"VERSION|CHANGELOG\.md|(docs|bench)/results/.*|script/\w+\.txt|.*requirements\.txt")
+MAY_NAME = re.compile(r"VERSION|CHANGELOG\.md|(docs/research|bench)/results/.*|script/\w+\.txt|.*requirements\.txt")
 
 
 def copies(root: Path) -> "list[str]":

@@ -18,7 +18,7 @@ def blocks(path: Path) -> List[Block]:
     return re.findall(r"^```(\w+)\n(.*?)^```$", path.read_text(), re.MULTILINE | re.DOTALL)
 
 
-@pytest.mark.parametrize("document", ["docs/python.md", "client/python/README.md"])
+@pytest.mark.parametrize("document", ["docs/how-to/python.md", "client/python/README.md"])
 def test_examples(document: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """A block of `text` behind a block of `python` is what it prints; ... stands for anything."""
     for folder in ("samples", "bundled"):

@@ -19,7 +19,7 @@ CODES = [code for code in grpc.StatusCode if code != grpc.StatusCode.OK]
 
 def table() -> Dict[str, Tuple[str, List[str]]]:
     """By code: the class, and what it is as well."""
-    text = (ROOT / "docs/python.md").read_text().split("## Errors")[1].split("\n## ")[0]
+    text = (ROOT / "docs/how-to/python.md").read_text().split("## Errors")[1].split("\n## ")[0]
     rows = re.findall(r"^\| ([A-Z_]+(?:, [A-Z_]+)*) \| `(\w+)` \|([^|]*)\|", text, re.MULTILINE)
     return {
         code: (kind, re.findall(r"`(\w+)`", also)) for codes, kind, also in rows for code in codes.split(", ")

@@ -96,7 +96,8 @@ def test_types(tmp_path: Path) -> None:
 def test_types_of_the_guide(tmp_path: Path) -> None:
     """What the guide shows of outcomes: by `ok` a type checker tells a Result from a Refused, and says who does not."""
     options = ("--strict", "--cache-dir", str(Path(sys.prefix) / "mypy"))
-    shown = re.findall(r"^```python\n(.*?)^```$", (ROOT / "docs/python.md").read_text(), re.MULTILINE | re.DOTALL)
+    document = (ROOT / "docs/how-to/python.md").read_text()
+    shown = re.findall(r"^```python\n(.*?)^```$", document, re.MULTILINE | re.DOTALL)
     examples = [block for block in shown if "if not result.ok" in block]
     assert len(examples) >= 2 and any("embed_many" in block for block in examples)
     before = "import vitrine\nimport numpy as np\nfrom pathlib import Path\nclient = vitrine.Client()\n"

@@ -190,8 +190,9 @@ class Numbers(unittest.TestCase):
         self.assertEqual([one for one in merge if one.startswith("/runs")], shards)
 
     def test_table_of_the_guide(self):
-        """docs/kubernetes.md says how large each pod is."""
-        rows = dict(re.findall(r"^\| `([^`]+)` \| ([^|]+) \|", (manifests.ROOT / "docs" / "kubernetes.md").read_text(), re.M))
+        """docs/operations/kubernetes.md says how large each pod is."""
+        guide = (manifests.ROOT / "docs/operations/kubernetes.md").read_text()
+        rows = dict(re.findall(r"^\| `([^`]+)` \| ([^|]+) \|", guide, re.M))
         for pod in manifests.pods():
             folder = pod.where.split()[0]
             if folder == "base":

@@ -39,7 +39,7 @@ class Monitoring(unittest.TestCase):
 
     def test_label_of_the_release(self):
         """The guide's overlay for kube-prometheus-stack labels the three objects that it looks for, and nothing else."""
-        guide = (manifests.ROOT / "docs" / "kubernetes.md").read_text()
+        guide = (manifests.ROOT / "docs/operations/kubernetes.md").read_text()
         blocks = [textwrap.dedent(one) for one in re.findall(r"(?ms)^ *```yaml\n(.*?)^ *```", guide)]
         overlay = next(yaml.safe_load(one) for one in blocks if "/metadata/labels/release" in one)
         with tempfile.TemporaryDirectory() as folder:
@@ -60,8 +60,9 @@ class Monitoring(unittest.TestCase):
         self.assertLessEqual(known, names)
 
     def test_metrics_are_documented(self):
-        """The adapter's query and the scaler's metric name what docs/metrics.md lists."""
-        documented = set(re.findall(r"`(vitrine_[a-z0-9_]+)`", (manifests.ROOT / "docs" / "metrics.md").read_text()))
+        """The adapter's query and the scaler's metric name what docs/reference/metrics.md lists."""
+        metrics = (manifests.ROOT / "docs/reference/metrics.md").read_text()
+        documented = set(re.findall(r"`(vitrine_[a-z0-9_]+)`", metrics))
         used = {name for rule in adapter_rules().values()
                 for name in re.findall(r"vitrine_[a-z0-9_]+", rule["metricsQuery"] + rule["seriesQuery"])}
         self.assertTrue(used)

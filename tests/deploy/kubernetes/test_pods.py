@@ -49,7 +49,7 @@ class Pods(unittest.TestCase):
 
     def test_init_container_of_the_guide(self):
         """The template for the training operator would be admitted where the namespace is restricted."""
-        guide = (manifests.ROOT / "docs" / "kubernetes.md").read_text()
+        guide = (manifests.ROOT / "docs/operations/kubernetes.md").read_text()
         template = re.search(r"(?ms)^```yaml\n(- name: init-pytorch\n.*?)^```", guide)[1]
         self.assertEqual(set(re.findall(r"{{\.(\w+)}}", template)), {"InitContainerImage", "MaxTries", "MasterAddr"})
         own = yaml.safe_load(re.sub(r"{{\.(\w+)}}", r"\1", template))[0]["securityContext"]

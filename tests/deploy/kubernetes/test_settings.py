@@ -27,7 +27,7 @@ class Settings(unittest.TestCase):
         self.assertIn("no field named", encode("AccessPolicy", "access", "callers { tokens: \"a\" }"))
 
     def test_examples_of_the_guide(self):
-        guide = (manifests.ROOT / "docs" / "kubernetes.md").read_text()
+        guide = (manifests.ROOT / "docs/operations/kubernetes.md").read_text()
         examples = re.findall(r"^```\n(models \{.*?)^```", guide, re.M | re.S)
         self.assertEqual(len(examples), 1)
         row = examples[0].rstrip().removesuffix("}")
@@ -56,6 +56,6 @@ class Policy(unittest.TestCase):
         text = POLICY.read_text()
         roles = set(re.findall(r'^  name: "([^"]+)"', text, re.M))
         self.assertEqual(set(re.findall(r'roles: "([^"]+)"', text)), roles)
-        guide = (manifests.ROOT / "docs" / "kubernetes.md").read_text()
+        guide = (manifests.ROOT / "docs/operations/kubernetes.md").read_text()
         self.assertEqual(set(re.findall(r"vitrine token new (\w+)", guide)), set(re.findall(r'token: "([^"]+)"', text)))
         self.assertNotIn("anonymous", text)

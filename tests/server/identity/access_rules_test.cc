@@ -158,7 +158,7 @@ TEST(AccessRules, WhatMakesNoSenseIsRefusedAndNamed) {
   }
 }
 
-// Of the Kubernetes component, and the one in docs/security.md.
+// Of the Kubernetes component, and the one in docs/operations/security.md.
 TEST(AccessRules, ThePoliciesThatAreShippedAreRight) {
   const auto read = [](const char* name) {
     std::ifstream file(std::string(VITRINE_SOURCE "/") + name);
@@ -166,7 +166,7 @@ TEST(AccessRules, ThePoliciesThatAreShippedAreRight) {
   };
   EXPECT_TRUE(
       Allows(Rules(read("deploy/kubernetes/components/identity/policy.textproto")), Token("client"), kClassify));
-  const std::string docs = read("docs/security.md");
+  const std::string docs = read("docs/operations/security.md");
   const size_t begin = docs.find("roles { name: \"classify\"");
   ASSERT_NE(begin, std::string::npos);
   const AccessRules rules = Rules(docs.substr(begin, docs.find("```", begin) - begin));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// docs/metrics.md against what a scrape shows, both ways, and the scrape against promtool's rules.
+// docs/reference/metrics.md against what a scrape shows, both ways, and the scrape against promtool's rules.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -30,7 +30,7 @@ struct Documented {
 
 // Rows "| `name` | type | unit | `label`, `label` = `value` | ..." of the tables.
 std::map<std::string, Documented> ReadDocument() {
-  std::ifstream file(VITRINE_SOURCE "/docs/metrics.md");
+  std::ifstream file(VITRINE_SOURCE "/docs/reference/metrics.md");
   EXPECT_TRUE(file.good());
   static const std::regex kRow(R"(\| `([a-z0-9_]+)` \| (counter|gauge|histogram) \| [^|]+ \|([^|]*)\|[^|]+\|)");
   static const std::regex kLabel(R"((?:^|,) *`([a-z_0-9]+)`( =)?)");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What docs/overload.md promises of a server that is offered far more than it can do: nine tenths of its capacity end
-// in answers that come in time. On a clock of its own, so that nothing else that the machine does counts;
+// What docs/concepts/overload.md promises of a server that is offered far more than it can do: nine tenths of its
+// capacity end in answers that come in time. On a clock of its own, so that nothing else that the machine does counts;
 // `script/prove overload` shows the same on a real server.
 #include <gtest/gtest.h>
 
@@ -26,7 +26,7 @@ constexpr absl::Duration Us(int64_t count) {
   return absl::Microseconds(count);
 }
 
-// What a core takes to read and refuse a photograph of 110 KB, see docs/overload.md.
+// What a core takes to read and refuse a photograph of 110 KB, see docs/concepts/overload.md.
 constexpr absl::Duration kReading = Us(100);
 constexpr absl::Duration kWarmUp = absl::Seconds(2), kMeasured = absl::Seconds(10);
 
@@ -48,7 +48,7 @@ struct Mix {
   friend void PrintTo(const Mix& mix, std::ostream* out) { *out << mix.name; }
 };
 
-// Like XCiT-N12 on one core of the machine of docs/results/overload.md: 140 pictures of 224 x 224 a second.
+// Like XCiT-N12 on one core of the machine of docs/research/results/overload.md: 140 pictures of 224 x 224 a second.
 constexpr SimulatedCost kXcit = {.pass = Us(300), .token = Us(26), .picture = Us(1700)};
 
 Kind Ask(double weight, absl::Duration patience, SimulatedRequest request) {

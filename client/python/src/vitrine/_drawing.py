@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Attention in colour, with the looks of the server's own drawings (docs/attention.md)."""
+"""Attention in colour, with the looks of the server's own drawings (docs/how-to/attention.md)."""
 
 from __future__ import annotations
 
