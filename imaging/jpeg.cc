@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/give_way.h"
 #include "base/status_macros.h"
 #include "imaging/jpeg_markers.h"
 
@@ -166,6 +167,7 @@ void ReadRow(Decoder& decoder, uint8_t* cmyk_row, JpegRows& rows) {
     CmykRowToRgb(cmyk_row, static_cast<int>(decoder.jpeg.output_width), decoder.jpeg.saw_Adobe_marker, room);
   }
   rows.Take(y);
+  GiveWay();
 }
 
 // Gives `rows` what they need of `part`, and reads to the end marker. `cmyk_row` has room for one row of four bytes per

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/give_way.h"
 #include "base/status_macros.h"
 #include "imaging/png_chunks.h"
 
@@ -154,6 +155,7 @@ absl::Status DecodeRows(spng_ctx* context, bool interlaced, const Plan& plan, Im
                                     : spng_decode_row(context, scratch.data(), scratch.size());
     if (error != 0 && error != SPNG_EOI) return DamagedPng(error);
     if (plan.convert != nullptr) plan.convert(scratch.data(), ColumnsOf(interlaced, row.pass), image.width, out);
+    GiveWay();
   }
   return absl::OkStatus();
 }

@@ -3,6 +3,8 @@
 
 #include <cstddef>
 
+#include "base/give_way.h"
+
 namespace vitrine {
 namespace {
 
@@ -16,7 +18,10 @@ template <typename AnyImage>
 std::vector<float> PreprocessRows(const AnyImage& image, Size size, const v1::Preprocessing& preprocessing,
                                   const Geometry& geometry) {
   InputRows input(size, preprocessing, geometry);
-  for (int y = 0; y < geometry.input.height; ++y) input.Make(y, image);
+  for (int y = 0; y < geometry.input.height; ++y) {
+    input.Make(y, image);
+    GiveWay();
+  }
   return input.Take();
 }
 

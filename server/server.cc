@@ -63,7 +63,8 @@ class RunningServer : public Server {
       : options_(options),
         machine_(machine),
         clock_(clock),
-        metrics_(options_.executor.ThreadCount(), VITRINE_VERSION, options_.revision),
+        metrics_(options_.executor.ThreadCount() + options_.executor.StandInCount(), VITRINE_VERSION,
+                 options_.revision),
         settings_(std::move(settings)),
         loader_(options_.repository, device,
                 {.metrics = &metrics_,
@@ -396,7 +397,7 @@ absl::StatusOr<std::unique_ptr<RunningServer>> OpenServer(ServerOptions options)
   ASSIGN_OR_RETURN(std::unique_ptr<ServingSettings> settings, ServingSettings::Open(options.registry.Serving()));
   options = Resolve(std::move(options), device, machine);
   spdlog::info(DescribeMachine(machine, options));
-  RETURN_IF_ERROR(CheckAddressSpace(options.executor.ThreadCount()));
+  RETURN_IF_ERROR(CheckAddressSpace(options.executor.ThreadCount() + options.executor.StandInCount()));
   auto server = std::make_unique<RunningServer>(options, std::move(settings), device, machine, SteadyClock());
   RETURN_IF_ERROR(server->Open());
   return server;

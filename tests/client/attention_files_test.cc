@@ -99,6 +99,16 @@ TEST_F(WriteAttentionTest, DrawsEachKindInItsWay) {
   EXPECT_EQ(query.pixels[static_cast<size_t>((60 * 256 + 42) * 3)], 0);
 }
 
+TEST_F(WriteAttentionTest, AKindHasARangeOfItsOwn) {
+  Draw(Ask({v1::WEIGHTS}));
+  const Image alone = Picture("cat.weights.layer1.png");
+  Exchange exchange = Ask({v1::CLASS_TOKEN_ROW, v1::WEIGHTS});
+  exchange.answer.mutable_attention(0)->set_encoding(v1::FLOAT32);
+  exchange.answer.mutable_attention(0)->set_values(FloatBytes(std::vector<float>(24, 1000)));
+  Draw(exchange);
+  EXPECT_EQ(Picture("cat.weights.layer1.png").pixels, alone.pixels) << "whatever another kind holds";
+}
+
 TEST_F(WriteAttentionTest, SignedMatricesAreBlueAndRed) {
   Draw(Ask({v1::WEIGHTS}));
   const Image image = Picture("cat.weights.layer1.png");

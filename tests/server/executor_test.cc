@@ -89,6 +89,53 @@ TEST(ExecutorPool, EachExecutorCountsInHistogramsOfItsOwn) {
   }
 }
 
+// The only executor is at a picture of a predicted 100 ms, whose answer is made once the quick ones have theirs.
+TEST(ExecutorPool, QuickPicturesAreAnsweredWhileAnExecutorIsAtASlowOne) {
+  constexpr int kQuick = 3;
+  Metrics metrics(2, "");
+  const std::shared_ptr<LoadedModel> model = MakeLoaded("small", 1, SmallNativeConfig());
+  model->metrics = metrics.ForModel("small");
+  model->cost->ObserveCompute(4, absl::Milliseconds(1));
+  model->cost->ObserveDecode(512 * 512, absl::Milliseconds(100));
+  std::promise<void> slow_begins, quick_answered;
+  const Responder responder = [&](const InferenceRequest& request, const InferenceOutput&) {
+    if (request.geometry.original.width == 512) {
+      slow_begins.set_value();
+      EXPECT_EQ(quick_answered.get_future().wait_for(std::chrono::seconds(30)), std::future_status::ready);
+    }
+    return v1::ClassifyResponse();
+  };
+  Answer slow, quick[kQuick];
+  {
+    Scheduler scheduler({}, SteadyClock());
+    ExecutorPool pool({.device = {}, .threads = 1}, scheduler, responder, SteadyClock());
+    const auto submit = [&](int side, Answer& answer) {
+      InferenceRequest request = PictureRequest(model, NoisePng(side, side, 1), answer);
+      request.arrival = SteadyClock().Now();
+      return request;
+    };
+    scheduler.Submit(submit(512, slow));
+    slow_begins.get_future().wait();
+    std::atomic<int> left = kQuick;
+    for (Answer& answer : quick) {
+      InferenceRequest request = submit(16, answer);
+      request.done = [&](absl::StatusOr<v1::ClassifyResponse> result) {
+        answer.result = std::move(result);
+        if (--left == 0) quick_answered.set_value();
+      };
+      scheduler.Submit(std::move(request));
+    }
+    scheduler.Stop(absl::Seconds(60));
+    EXPECT_EQ(pool.Status().size(), 1U);
+    EXPECT_GE(pool.Status()[0].batches, 2U) << "its stand-in's too";
+  }
+  EXPECT_TRUE(slow.result.ok()) << slow.result.status();
+  for (const Answer& answer : quick) EXPECT_TRUE(answer.result.ok()) << answer.result.status();
+  HistogramTotals images;
+  model->metrics->executor(1).batch_images.AddTo(images);
+  EXPECT_EQ(images.sum, kQuick) << "in histograms of the stand-in's own";
+}
+
 // Real threads, a responder that does not return, and a clock that says so.
 TEST(ExecutorPool, TheWatchdogHearsOfABatchThatDoesNotComeBack) {
   const ModelHandle model = MakeLoaded("null", 1, NullConfig());
@@ -127,6 +174,8 @@ TEST(ExecutorOptions, RefusalsNameTheFieldAndTheRange) {
               HasSubstr("threads is -1; it must be 0"));
   EXPECT_GE(ExecutorOptions{}.ThreadCount(), 1);
   EXPECT_EQ((ExecutorOptions{.device = {Device::Kind::kCuda, 0}, .threads = 8}.ThreadCount()), 1);
+  EXPECT_EQ((ExecutorOptions{.device = {Device::Kind::kCuda, 0}, .threads = 8}.StandInCount()), 0);
+  EXPECT_EQ((ExecutorOptions{.device = {}, .threads = 8}.StandInCount()), 8);
 }
 
 }  // namespace

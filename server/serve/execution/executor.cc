@@ -59,14 +59,39 @@ int ExecutorOptions::ThreadCount() const {
   return threads > 0 ? threads : static_cast<int>(cores.empty() ? AllowedCores().size() : cores.size());
 }
 
+int ExecutorOptions::StandInCount() const {
+  return device.kind == Device::Kind::kCuda ? 0 : ThreadCount();
+}
+
+// A thread at work, for those who watch.
+class ExecutorPool::Busy {
+ public:
+  Busy(Worker& worker, const Clock& clock) : worker_(worker), clock_(clock), begin_(absl::ToUnixNanos(clock.Now())) {
+    worker_.busy_since.store(begin_, std::memory_order_release);
+  }
+  ~Busy() {
+    worker_.busy_since.store(0, std::memory_order_release);
+    worker_.busy.fetch_add(absl::ToUnixNanos(clock_.Now()) - begin_, std::memory_order_release);
+  }
+  Busy(const Busy&) = delete;
+  Busy& operator=(const Busy&) = delete;
+
+ private:
+  Worker& worker_;
+  const Clock& clock_;
+  const int64_t begin_;
+};
+
 ExecutorPool::ExecutorPool(const ExecutorOptions& options, Scheduler& scheduler, Responder responder,
                            const Clock& clock, Watchdog watchdog)
     : options_(options), scheduler_(scheduler), responder_(std::move(responder)), clock_(clock) {
   const std::vector<int> cores = options_.cores.empty() ? AllowedCores() : options_.cores;
-  const int threads = options_.ThreadCount();
-  for (int i = 0; i < threads; ++i) workers_.push_back(std::make_unique<Worker>());
+  const int threads = options_.ThreadCount(), stand_ins = options_.StandInCount();
+  for (int i = 0; i < threads; ++i) places_.push_back(std::make_unique<Place>(clock_));
   for (int i = 0; i < threads; ++i) {
-    workers_[i]->thread = std::thread([this, i, core = cores[i % cores.size()]] { Run(i, core); });
+    const int core = cores[i % cores.size()];
+    places_[i]->executor.thread = std::thread([this, i, core] { Run(i, core); });
+    if (i < stand_ins) places_[i]->stand_in.thread = std::thread([this, i, core] { StandIn(i, core); });
   }
   if (watchdog != nullptr) {
     watch_.emplace(kWatchPeriod, [this, watchdog = std::move(watchdog)] { watchdog(LongestRunning()); });
@@ -74,66 +99,107 @@ ExecutorPool::ExecutorPool(const ExecutorOptions& options, Scheduler& scheduler,
 }
 
 ExecutorPool::~ExecutorPool() {
-  for (const auto& worker : workers_) worker->thread.join();
+  for (const auto& place : places_) place->executor.thread.join();
+  for (const auto& place : places_) {
+    place->seat.End();
+    if (place->stand_in.thread.joinable()) place->stand_in.thread.join();
+  }
 }
 
 absl::Duration ExecutorPool::LongestRunning() const {
   const int64_t now = absl::ToUnixNanos(clock_.Now());
   int64_t longest = 0;
-  for (const auto& worker : workers_) {
-    const int64_t since = worker->busy_since.load(std::memory_order_relaxed);
-    if (since != 0) longest = std::max(longest, now - since);
+  for (const auto& place : places_) {
+    for (const Worker* worker : {&place->executor, &place->stand_in}) {
+      const int64_t since = worker->busy_since.load(std::memory_order_relaxed);
+      if (since != 0) longest = std::max(longest, now - since);
+    }
   }
   return absl::Nanoseconds(longest);
 }
 
 std::vector<ExecutorStatus> ExecutorPool::Status() const {
   std::vector<ExecutorStatus> statuses;
-  for (const auto& worker : workers_) {
+  for (const auto& place : places_) {
+    const Worker& worker = place->executor;
     // In this order a batch that ends meanwhile is missed and never counted twice; what was told before makes up for
     // it.
-    const int64_t ended = worker->busy.load(std::memory_order_acquire);
-    const int64_t since = worker->busy_since.load(std::memory_order_acquire);
+    const int64_t ended = worker.busy.load(std::memory_order_acquire);
+    const int64_t since = worker.busy_since.load(std::memory_order_acquire);
     const int64_t age = since == 0 ? 0 : std::max<int64_t>(absl::ToUnixNanos(clock_.Now()) - since, 0);
-    int64_t told = worker->told_busy.load(std::memory_order_relaxed);
+    int64_t told = worker.told_busy.load(std::memory_order_relaxed);
     while (told < ended + age &&
-           !worker->told_busy.compare_exchange_weak(told, ended + age, std::memory_order_relaxed)) {
+           !worker.told_busy.compare_exchange_weak(told, ended + age, std::memory_order_relaxed)) {
     }
     statuses.push_back({.busy = absl::Nanoseconds(std::max(told, ended + age)),
-                        .batches = worker->batches.load(std::memory_order_relaxed),
+                        .batches = worker.batches.load(std::memory_order_relaxed) +
+                                   place->stand_in.batches.load(std::memory_order_relaxed),
                         .batch_age = absl::Nanoseconds(age)});
   }
   return statuses;
 }
 
+void ExecutorPool::Settle(const char* name, int index, int core) const {
+  pthread_setname_np(pthread_self(), absl::StrCat(name, index).c_str());
+  if (options_.pin && options_.device.kind == Device::Kind::kCpu) PinTo(core);
+}
+
 void ExecutorPool::Run(int index, int core) {
   const CrashHandlerStack crash_stack;
-  pthread_setname_np(pthread_self(), absl::StrCat("executor-", index).c_str());
-  if (options_.pin && options_.device.kind == Device::Kind::kCpu) PinTo(core);
+  Settle("executor-", index, core);
   const cpu::FloatMode mode;
   engine::Workspace workspace;
-  Worker& worker = *workers_[index];
+  auto& [worker, stand_in, seat] = *places_[index];
   const int width = options_.lane_width == 0 ? threads() : std::min(options_.lane_width, threads());
   const BatchContext context{workspace,   index,  responder_, clock_, options_.log_batches,
                              &scheduler_, &help_, width - 1};
-  while (std::optional<Batch> batch = NextBatch()) {
-    const int64_t begin = absl::ToUnixNanos(clock_.Now());
-    worker.busy_since.store(begin, std::memory_order_release);
+  while (std::optional<Batch> batch = NextBatch([this] { return scheduler_.NextBatch(); })) {
+    const Busy busy(worker, clock_);
     if (batch->team != nullptr) {
       batch->team->Join();
-    } else {
-      worker.batches.fetch_add(1, std::memory_order_relaxed);
+      continue;
+    }
+    worker.batches.fetch_add(1, std::memory_order_relaxed);
+    if (!batch->is_slow || index >= options_.StandInCount()) {
+      ExecuteBatch(*std::move(batch), context);
+      continue;
+    }
+    seat.Lend();
+    {
+      const GivingWay giving_way(seat);
       ExecuteBatch(*std::move(batch), context);
     }
-    worker.busy_since.store(0, std::memory_order_release);
-    worker.busy.fetch_add(absl::ToUnixNanos(clock_.Now()) - begin, std::memory_order_release);
+    seat.TakeBack();
+    scheduler_.WakeStandIns();
   }
 }
 
-std::optional<Batch> ExecutorPool::NextBatch() {
+void ExecutorPool::StandIn(int index, int core) {
+  const CrashHandlerStack crash_stack;
+  Settle("stand-in-", index, core);
+  const cpu::FloatMode mode;
+  engine::Workspace workspace;  // takes memory where there is a batch
+  auto& [executor, worker, seat] = *places_[index];
+  const BatchContext context{.workspace = workspace,
+                             .executor = threads() + index,
+                             .responder = responder_,
+                             .clock = clock_,
+                             .log_batches = options_.log_batches};
+  while (seat.AwaitLent()) {
+    while (std::optional<Batch> batch = NextBatch([&] { return scheduler_.NextQuickBatch(seat.lent()); })) {
+      const Busy busy(worker, clock_);
+      worker.batches.fetch_add(1, std::memory_order_relaxed);
+      seat.Begin();
+      ExecuteBatch(*std::move(batch), context);
+      seat.Finish();
+    }
+  }
+}
+
+std::optional<Batch> ExecutorPool::NextBatch(const std::function<std::optional<Batch>()>& next) {
   for (;;) {
     try {
-      return scheduler_.NextBatch();
+      return next();
     } catch (const std::bad_alloc&) {
       CountOutOfMemory();
       std::this_thread::sleep_for(absl::ToChronoMilliseconds(kOutOfMemoryPause));

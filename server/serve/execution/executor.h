@@ -17,6 +17,7 @@
 #include "server/process/clock.h"
 #include "server/process/ticker.h"
 #include "server/serve/execution/execute_batch.h"
+#include "server/serve/execution/seat.h"
 #include "server/serve/scheduling/scheduler.h"
 
 namespace vitrine {
@@ -37,11 +38,14 @@ struct ExecutorOptions {
 
   absl::Status Validate() const;  // names the field, the value and the allowed range
   int ThreadCount() const;        // what `threads` comes to; at least 1
+  // Threads that take what is quick while those are at slow pictures: as many on the CPU, none on a CUDA device.
+  int StandInCount() const;
 };
 
 // The threads that decode and compute. Each takes a batch from the scheduler, decodes its pictures, runs the model once
 // and answers every request. A damaged picture fails its own request; an exception or a broken logit fails its batch
-// with INTERNAL and a fixed text, the details go to the log, and the thread lives on.
+// with INTERNAL and a fixed text, the details go to the log, and the thread lives on. While one is at a slow picture
+// its stand-in takes what is quick, see Seat.
 class ExecutorPool {
  public:
   // Hears again and again for how long the longest running batch has been at it; zero if every thread waits.
@@ -57,8 +61,8 @@ class ExecutorPool {
   ExecutorPool(const ExecutorPool&) = delete;
   ExecutorPool& operator=(const ExecutorPool&) = delete;
 
-  int threads() const { return static_cast<int>(workers_.size()); }
-  // Each thread as it stands. Costs the threads nothing; any thread.
+  int threads() const { return static_cast<int>(places_.size()); }
+  // Each executor as it stands, its stand-in's batches with it. Costs the threads nothing; any thread.
   std::vector<ExecutorStatus> Status() const;
 
  private:
@@ -69,9 +73,20 @@ class ExecutorPool {
     mutable std::atomic<int64_t> told_busy = 0;  // the most that Status has said: a counter must not go back
     std::thread thread;
   };
+  // One executor and its stand-in, if it has one.
+  struct Place {
+    explicit Place(const Clock& clock) : seat(clock) {}
+    Worker executor;
+    Worker stand_in;
+    Seat seat;
+  };
+  class Busy;
   void Run(int index, int core);
-  // Of the scheduler; again until there is memory for it.
-  std::optional<Batch> NextBatch();
+  void StandIn(int index, int core);
+  // What a thread begins with.
+  void Settle(const char* name, int index, int core) const;
+  // What `next` says; again until there is memory for it.
+  static std::optional<Batch> NextBatch(const std::function<std::optional<Batch>()>& next);
   absl::Duration LongestRunning() const;
 
   const ExecutorOptions options_;
@@ -79,8 +94,8 @@ class ExecutorPool {
   const Responder responder_;
   const Clock& clock_;
   HelpRecord help_{clock_};
-  std::vector<std::unique_ptr<Worker>> workers_;
-  std::optional<Ticker> watch_;  // last: it looks at the workers
+  std::vector<std::unique_ptr<Place>> places_;
+  std::optional<Ticker> watch_;  // last: it looks at the places
 };
 
 }  // namespace vitrine

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/give_way.h"
 #include "base/status_macros.h"
 #include "report/attention_words.h"
 #include "report/colour_range.h"
@@ -104,6 +105,7 @@ absl::Status FillMaps(const v1::AttentionRequest& asked, const std::vector<Atten
                            .range = range,
                            .caption = caption};
     ASSIGN_OR_RETURN(Image image, ComposeOverlay(*output.picture, drawn));
+    GiveWay();
     overlays.push_back({&message, std::move(image)});
   }
   return absl::OkStatus();

@@ -7,4 +7,5 @@ list(APPEND server_sources
   serve/execution/helpers.cc
   serve/execution/number_encoding.cc
   serve/execution/picture_input.cc
-  serve/execution/response.cc)
+  serve/execution/response.cc
+  serve/execution/seat.cc)

@@ -51,7 +51,7 @@ Scheduler::~Scheduler() {
 void Scheduler::Submit(InferenceRequest request) {
   const absl::Status queued = OrOutOfMemory([&] { return Enqueue(request); });
   if (!queued.ok()) return request.Finish(queued);
-  changed_.NotifyOne();
+  NotifyOne();
 }
 
 // What may throw comes before the request is moved from and anything is counted.
@@ -101,49 +101,84 @@ absl::Status Scheduler::Enqueue(InferenceRequest& request) {
 }
 
 std::optional<Batch> Scheduler::NextBatch() {
+  return Next(nullptr);
+}
+
+std::optional<Batch> Scheduler::NextQuickBatch(const std::atomic<bool>& wanted) {
+  return Next(&wanted);
+}
+
+void Scheduler::WakeStandIns() {
+  MutexLock lock(mutex_);
+  changed_for_stand_ins_.NotifyAll();
+}
+
+std::optional<Batch> Scheduler::Next(const std::atomic<bool>* wanted) {
   for (;;) {
     Batch batch;
     std::vector<Dropped> dropped;
     {
       MutexLock lock(mutex_);
       for (;;) {
-        if (!teams_.empty()) {
+        if (wanted == nullptr && !teams_.empty()) {
           batch.team = std::move(teams_.back());
           teams_.pop_back();
           return batch;
         }
-        if (stopped_ || (stopping_ && queues_.empty())) return std::nullopt;
-        BatchOptions options = options_;
-        if (stopping_) options.max_wait = absl::ZeroDuration();
-        const absl::Time now = clock_.Now();
-        const LimitsByModel own = OwnLimits();
-        const std::vector<WaitingRequest> front = Front(now, own);
-        BatchDecision decision = Decide(front, now, options, own);
-        LeaveToTheIdle(front, decision.batch);
-        // Before a request is taken out: one in nobody's hands would never be answered.
-        dropped.reserve(decision.cancelled.size() + decision.expired.size());
-        batch.requests.reserve(decision.batch.size());
-        for (const size_t i : decision.cancelled) dropped.push_back({End().cancelled, Take(front[i], /*runs=*/false)});
-        for (const size_t i : decision.expired) {
-          dropped.push_back({front[i].deadline <= now ? End().expired : End().late, Take(front[i], /*runs=*/false)});
-        }
-        for (const size_t i : decision.batch) batch.requests.push_back(Take(front[i], /*runs=*/true));
+        if (stopped_ || (stopping_ && queues_.empty()) || (wanted != nullptr && !*wanted)) return std::nullopt;
+        absl::Duration wait;
+        TakeDecided(wanted != nullptr, batch, dropped, wait);
         if (!batch.requests.empty() || !dropped.empty()) break;
+        if (wanted != nullptr) {
+          changed_for_stand_ins_.WaitFor(mutex_, wait);
+          continue;
+        }
         ++idle_;
-        changed_.WaitFor(mutex_, decision.wake - now);
+        changed_.WaitFor(mutex_, wait);
         --idle_;
       }
       if (!batch.requests.empty()) batch.id = next_batch_++;
       // Another executor may be waiting for a time that this decision made wrong.
-      if (!queues_.empty()) changed_.NotifyOne();
+      if (!queues_.empty()) NotifyOne();
       if (queues_.empty() && stopping_) {
         empty_.NotifyAll();
-        changed_.NotifyAll();
+        NotifyAll();
       }
     }
     Answer(std::move(dropped));
     if (!batch.requests.empty()) return batch;
   }
+}
+
+void Scheduler::TakeDecided(bool is_stand_in, Batch& batch, std::vector<Dropped>& dropped, absl::Duration& wait) {
+  BatchOptions options = options_;
+  if (stopping_) options.max_wait = absl::ZeroDuration();
+  const absl::Time now = clock_.Now();
+  const LimitsByModel own = OwnLimits();
+  std::vector<WaitingRequest> front = Front(now, own);
+  if (is_stand_in) std::erase_if(front, [](const WaitingRequest& waiting) { return waiting.is_slow; });
+  BatchDecision decision = Decide(front, now, options, own);
+  LeaveToTheIdle(front, decision.batch);
+  // Before a request is taken out: one in nobody's hands would never be answered.
+  dropped.reserve(decision.cancelled.size() + decision.expired.size());
+  batch.requests.reserve(decision.batch.size());
+  for (const size_t i : decision.cancelled) dropped.push_back({End().cancelled, Take(front[i], /*runs=*/false)});
+  for (const size_t i : decision.expired) {
+    dropped.push_back({front[i].deadline <= now ? End().expired : End().late, Take(front[i], /*runs=*/false)});
+  }
+  for (const size_t i : decision.batch) batch.requests.push_back(Take(front[i], /*runs=*/true));
+  batch.is_slow = !decision.batch.empty() && front[decision.batch.front()].is_slow;
+  wait = decision.wake - now;
+}
+
+void Scheduler::NotifyOne() {
+  changed_.NotifyOne();
+  changed_for_stand_ins_.NotifyOne();
+}
+
+void Scheduler::NotifyAll() {
+  changed_.NotifyAll();
+  changed_for_stand_ins_.NotifyAll();
 }
 
 int64_t Scheduler::Recruit(const std::shared_ptr<engine::Team>& team, int64_t most) {
@@ -167,7 +202,7 @@ void Scheduler::Sweep() {
     MutexLock lock(mutex_);
     if (queues_.empty()) return;
     dropped = TakeDead();
-    changed_.NotifyAll();
+    NotifyAll();
     if (queues_.empty()) empty_.NotifyAll();
   }
   Answer(std::move(dropped));
@@ -179,13 +214,13 @@ void Scheduler::Stop(absl::Duration drain) {
   {
     MutexLock lock(mutex_);
     stopping_ = true;
-    changed_.NotifyAll();
+    NotifyAll();
     while (!queues_.empty() && !stopped_ && SteadyClock().Now() < end) {
       empty_.WaitFor(mutex_, end - SteadyClock().Now());
     }
     stopped_ = true;
     dropped = TakeAll();
-    changed_.NotifyAll();
+    NotifyAll();
     empty_.NotifyAll();
   }
   Answer(std::move(dropped));

@@ -27,6 +27,7 @@ struct Batch {
   uint64_t id = 0;  // counts from 1
   std::vector<std::unique_ptr<InferenceRequest>> requests;
   std::shared_ptr<engine::Team> team = nullptr;  // to be joined; then there are no requests
+  bool is_slow = false;                          // one request, see WaitingRequest::is_slow
 };
 
 // The queue between the RPC side and the executors of one device. Thread-safe.
@@ -52,6 +53,12 @@ class Scheduler {
   // Blocks until there is a batch, or a team to join. Nothing after Stop, once the queue is empty: the executor ends.
   // All requests are still there if it throws std::bad_alloc.
   std::optional<Batch> NextBatch();
+
+  // For a stand-in: blocks until there is a batch that is not slow, or `wanted` is false and WakeStandIns was called.
+  // Nothing then, nor after Stop. Never a team. As NextBatch throws.
+  std::optional<Batch> NextQuickBatch(const std::atomic<bool>& wanted);
+  // Lets those who wait in NextQuickBatch look again whether they are wanted.
+  void WakeStandIns();
 
   // Sends up to `most` of the executors that wait for work to join `team` and returns how many will come: none while
   // requests wait, nor for want of memory.
@@ -95,6 +102,11 @@ class Scheduler {
   };
 
   absl::Status Enqueue(InferenceRequest& request);
+  // For an executor, or where `wanted` is there for a stand-in.
+  std::optional<Batch> Next(const std::atomic<bool>* wanted);
+  // What is to be done now: takes the batch out of the queues, and what ends without compute.
+  void TakeDecided(bool is_stand_in, Batch& batch, std::vector<Dropped>& dropped, absl::Duration& wait)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Of the models that something waits for.
   LimitsByModel OwnLimits() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // The first requests of every queue, as far as Decide needs them.
@@ -108,6 +120,9 @@ class Scheduler {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::vector<Dropped> TakeDead() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::vector<Dropped> TakeAll() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Whoever may take what has come, or everybody.
+  void NotifyOne();
+  void NotifyAll();
   // Ends requests that no executor has taken; the time that they waited is counted.
   void Answer(std::vector<Dropped> dropped) const;
 
@@ -116,6 +131,7 @@ class Scheduler {
 
   mutable Mutex mutex_;
   CondVar changed_;                                             // work for executors
+  CondVar changed_for_stand_ins_;                               // the same for them
   CondVar empty_;                                               // for Stop
   std::map<Key, CallerQueues> queues_ ABSL_GUARDED_BY(mutex_);  // no empty CallerQueues
   CallerTurns turns_ ABSL_GUARDED_BY(mutex_);
