@@ -23,7 +23,7 @@ struct ImageHeader {
 
 // Reads the header without decoding or allocating pixels. Cost does not depend on the picture's size.
 // INVALID_ARGUMENT, with a sentence for the caller: empty, neither JPEG nor PNG, damaged header, a kind of JPEG or PNG
-// that is refused (see docs/reference/imaging.md), or over the limits.
+// that is refused (see docs/reference/pictures.md), or over the limits.
 absl::StatusOr<ImageHeader> ReadHeader(std::string_view bytes, const ImageLimits& limits = {});
 
 }  // namespace vitrine

@@ -131,7 +131,7 @@ class RunningServer : public Server {
     if (rpc_ != nullptr) socket_address_ = rpc_->socket_address();
     if (!options_.http.empty()) {
       HttpServerOptions http = {.listen = options_.http, .max_body_bytes = options_.rpc.max_message_bytes};
-      // The same share of the machine's memory as messages over gRPC, see docs/operations/machine.md.
+      // The same share of the machine's memory as messages over gRPC, see docs/operations/serving.md.
       http.max_all_bodies_bytes = std::min(http.max_all_bodies_bytes, options_.rpc.max_transport_bytes);
       Keep(StartHttpPort(http, service_, registry_, *identity_, health_), http_port_, http_address_, faults);
     }

@@ -27,7 +27,7 @@ def family(metric):
 def documented_metrics():
     """Names in the first columns of the tables of metrics, of the server and of the trainer."""
     names = set()
-    for page in ("docs/reference/metrics.md", "docs/how-to/watching.md"):
+    for page in ("docs/reference/metrics.md", "docs/how-to/training.md"):
         for line in (ROOT / page).read_text().splitlines():
             if line.startswith("|"):
                 names.update(re.findall(r"`((?:vitrine|process)_\w+)", line.split("|")[1]))

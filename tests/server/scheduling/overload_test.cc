@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What docs/concepts/overload.md promises of a server that is offered far more than it can do: nine tenths of its
+// What docs/concepts/scheduling.md promises of a server that is offered far more than it can do: nine tenths of its
 // capacity end in answers that come in time. On a clock of its own, so that nothing else that the machine does counts;
 // `script/prove overload` shows the same on a real server.
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@ constexpr absl::Duration Us(int64_t count) {
   return absl::Microseconds(count);
 }
 
-// What a core takes to read and refuse a photograph of 110 KB, see docs/concepts/overload.md.
+// What a core takes to read and refuse a photograph of 110 KB, see docs/concepts/scheduling.md.
 constexpr absl::Duration kReading = Us(100);
 constexpr absl::Duration kWarmUp = absl::Seconds(2), kMeasured = absl::Seconds(10);
 
