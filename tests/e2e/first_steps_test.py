@@ -28,7 +28,8 @@ BUILD = pathlib.Path(sys.argv[1]).resolve()
 
 # The document, and how many of its blocks of commands are first steps; None: every one.
 DOCUMENTS = [("README.md", None), ("docs/reference/open-inference-protocol.md", 1), ("docs/how-to/http.md", 1),
-             ("docs/how-to/command-line.md", 1), ("docs/how-to/training.md", 1), ("docs/how-to/finetuning.md", 1)]
+             ("docs/tutorial/ten-minutes.md", None), ("docs/how-to/command-line.md", 1),
+             ("docs/how-to/training.md", 1), ("docs/how-to/finetuning.md", 1)]
 
 # What is not run here, and why.
 NOT_RUN = [
