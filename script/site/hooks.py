@@ -13,25 +13,37 @@ import program_reference  # noqa: E402
 import proto_reference  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-MEASURED = "bench/results"  # pages of the site too, beside docs/
-PICTURE = "samples/attention.jpg"
-LINK = re.compile(r"(?<!!)\[([^\]]+)\]\(([^)\s#]+)(#[^)\s]*)?\)")
+# Folders of the tree that are in the site, and where.
+PLACES = {"bench/results/": "research/measured/", "docs/": ""}
+PICTURE = "samples/attention.jpg"  # in the site too, under the same name
+LINK = re.compile(r"\[([^\]]*)\]\(([^)\s#]+)(#[^)\s]*)?\)")
 FENCE = re.compile(r"(^```.*?^```$)", re.MULTILINE | re.DOTALL)
 
 
-def pages_of(folder):
-    """Names of the pages in a folder of the site, as `nav` has them."""
-    source = ROOT / MEASURED if folder == "research/measured/" else ROOT / "docs" / folder
-    return [folder + path.name for path in sorted(source.glob("*.md"))]
+def in_site(path):
+    """The name in the site of a file of the tree; None where it is not there."""
+    folder = next((folder for folder in PLACES if path.startswith(folder)), None)
+    if folder is not None and (ROOT / path).is_file():
+        return PLACES[folder] + path.removeprefix(folder)
+    return path if path == PICTURE else None
+
+
+def in_tree(name):
+    """The folder in the tree of a page of the site."""
+    folder, place = next((folder, place) for folder, place in PLACES.items() if name.startswith(place))
+    return posixpath.dirname(folder + name.removeprefix(place))
 
 
 def on_config(config):
+    """A folder in the contents becomes its pages."""
     for section in config.nav:
         for entries in section.values():
             for entry in entries if isinstance(entries, list) else []:
                 for title, name in entry.items():
                     if name.endswith("/"):
-                        entry[title] = pages_of(name)
+                        folder = in_tree(name + "page")
+                        pages = sorted((ROOT / folder).glob("*.md"))
+                        entry[title] = [in_site(f"{folder}/{path.name}") for path in pages]
     return config
 
 
@@ -43,35 +55,26 @@ def on_files(files, config):
         "reference/text-files.md": proto_reference.page(ROOT / "proto", proto_reference.TEXT_FILES),
     }.items():
         files.append(File.generated(config, name, content=content))
-    for path in sorted((ROOT / MEASURED).iterdir()):
-        name = f"research/measured/{path.name}"
+    elsewhere = [path for folder in PLACES if folder != "docs/" for path in sorted((ROOT / folder).iterdir())]
+    for path in [*elsewhere, ROOT / PICTURE]:
+        name = in_site(path.relative_to(ROOT).as_posix())
         files.append(File.generated(config, name, abs_src_path=str(path)))
-    files.append(File.generated(config, PICTURE, abs_src_path=str(ROOT / PICTURE)))
     return files
 
 
 def on_page_markdown(markdown, page, config, files):
-    """Links to files of the tree that are no pages become their names."""
-    here = posixpath.dirname(page.file.src_uri)
+    """Links lead to where the site has what they name; a file that it does not have becomes its name."""
+    name = page.file.src_uri
 
     def mend(match):
         text, target, anchor = match.groups()
-        if "://" in target or target.startswith("mailto:"):
-            return match[0]
-        path = posixpath.normpath(posixpath.join("docs", here, target))
-        if page.file.src_uri.startswith("research/measured/"):
-            path = posixpath.normpath(posixpath.join(MEASURED, target))
-        if path.startswith(MEASURED + "/"):
-            return f"[{text}]({posixpath.relpath('research/measured/' + posixpath.basename(path), here)}{anchor or ''})"
-        if path.startswith("docs/") and (ROOT / path).is_dir():
-            return f"[{text}]({posixpath.relpath(path.removeprefix('docs/') + '/index.md', here)})"
-        if path.startswith("docs/") and not page.file.src_uri.startswith("research/measured/"):
-            return match[0]
-        if path.startswith("docs/"):
-            return f"[{text}]({posixpath.relpath(path.removeprefix('docs/'), here)}{anchor or ''})"
-        if not (ROOT / path).exists():
-            raise ValueError(f"{page.file.src_uri}: {target} is not in the tree")
-        return f"`{path}`" if text.strip("`") in (path, posixpath.basename(path)) else f"{text} (`{path}`)"
+        path = posixpath.normpath(posixpath.join(in_tree(name), target))
+        generated = files.get_file_from_path(posixpath.normpath(posixpath.join(posixpath.dirname(name), target)))
+        if "://" in target or generated or not (ROOT / path).exists():
+            return match[0]  # where there is nothing mkdocs says so
+        to = in_site(path)
+        if to is None:
+            return f"`{path}`" if text.strip("`") in (path, posixpath.basename(path)) else f"{text} (`{path}`)"
+        return f"[{text}]({posixpath.relpath(to, posixpath.dirname(name))}{anchor or ''})"
 
-    return "".join(part if index % 2 else LINK.sub(mend, part) for index, part in enumerate(FENCE.split(markdown))
-                   ).replace(f"](../{PICTURE})", f"]({PICTURE})")
+    return "".join(part if index % 2 else LINK.sub(mend, part) for index, part in enumerate(FENCE.split(markdown)))

@@ -14,7 +14,8 @@ What every program and every command prints with `--help`, taken from the progra
 def help_of(program: pathlib.Path, words: list[str]) -> str:
     done = subprocess.run([program, *words, "--help"], capture_output=True, text=True, timeout=60)
     if done.returncode != 0:
-        raise RuntimeError(f"{program.name} {' '.join(words)} --help ends with {done.returncode}: {done.stderr.strip()}")
+        called = " ".join([program.name, *words])
+        raise RuntimeError(f"{called} --help ends with {done.returncode}: {done.stderr.strip()}")
     return done.stdout.strip("\n")
 
 

@@ -10,8 +10,8 @@ from google.protobuf import descriptor_pb2
 
 Field = descriptor_pb2.FieldDescriptorProto
 TYPES = {value: name.removeprefix("TYPE_").lower() for name, value in Field.Type.items()}
-# Numbers of the members of FileDescriptorProto, DescriptorProto, EnumDescriptorProto and ServiceDescriptorProto: the paths
-# under which protoc keeps comments.
+# Numbers of the members of FileDescriptorProto, DescriptorProto, EnumDescriptorProto and ServiceDescriptorProto: paths of
+# such numbers are where protoc keeps comments.
 MESSAGES, ENUMS, SERVICES, SYNTAX = 4, 5, 6, 12
 FIELDS, NESTED, NESTED_ENUMS, ONEOFS, VALUES, METHODS = 2, 3, 4, 8, 2, 2
 
@@ -23,11 +23,11 @@ class Page:
     files: tuple[str, ...]
 
 
-API = Page("API", "Services and messages on the wire, from `proto/`. [Errors](errors.md) has the codes, "
-           "[the Open Inference Protocol](open-inference-protocol.md) its own contract.",
+API = Page("API", "Services and messages on the wire, from `proto/`. [Errors](errors.md) has the codes, [the Open "
+           "Inference Protocol](open-inference-protocol.md) its own contract.",
            ("classifier", "attention", "features", "registry", "admin"))
-TEXT_FILES = Page("Text files", "Messages that people write or read as text, from `proto/`: serving configuration, policy, recipes, "
-                  "sweeps, models and the manifest of a version.",
+TEXT_FILES = Page("Text files", "Messages that people write or read as text, from `proto/`: serving configuration, "
+                  "policy, recipes, sweeps, models and the manifest of a version.",
                   ("serving", "access", "recipe", "sweep", "model", "sequence", "manifest"))
 
 
@@ -35,7 +35,8 @@ def described(folder: pathlib.Path, names: tuple[str, ...]) -> list[descriptor_p
     with tempfile.TemporaryDirectory() as scratch:
         out = pathlib.Path(scratch) / "set"
         files = [f"vitrine/v1/{name}.proto" for name in names]
-        subprocess.run(["protoc", f"-I{folder}", "--include_source_info", f"--descriptor_set_out={out}", *files], check=True)
+        subprocess.run(["protoc", f"-I{folder}", "--include_source_info", f"--descriptor_set_out={out}", *files],
+                       check=True)
         return list(descriptor_pb2.FileDescriptorSet.FromString(out.read_bytes()).file)
 
 
@@ -102,8 +103,8 @@ def message(one, comments: Comments, path: tuple[int, ...], outer: str = ""):
 def service(one, comments: Comments, path: tuple[int, ...]):
     yield f"### Service {one.name}\n\n{comments.sentence(*path)}\n\n| call | from | to | |\n|---|---|---|---|"
     for index, method in enumerate(one.method):
-        sides = [("stream " if streams else "") + name.split(".")[-1]
-                 for name, streams in ((method.input_type, method.client_streaming), (method.output_type, method.server_streaming))]
+        sides = [("stream " if streams else "") + name.split(".")[-1] for name, streams in (
+            (method.input_type, method.client_streaming), (method.output_type, method.server_streaming))]
         yield f"| `{method.name}` | {sides[0]} | {sides[1]} | {comments.sentence(*path, METHODS, index)} |"
     yield ""
 

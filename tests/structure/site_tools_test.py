@@ -44,8 +44,9 @@ class Links(unittest.TestCase):
             return said.getvalue()
 
     def test_sound_ones_pass(self):
-        self.assertEqual(self.faults(a='<a href="b.html#there">b</a> <a href="https://example.org/x">x</a> <a href="#here">y</a>'
-                                       '<h1 id="here">a</h1>', b='<h2 id="there">b</h2><a href="./a.html">a</a>'), "")
+        self.assertEqual(self.faults(a='<a href="b.html#there">b</a> <a href="https://example.org/x">x</a>'
+                                       '<a href="#here">y</a><h1 id="here">a</h1>',
+                                     b='<h2 id="there">b</h2><a href="./a.html">a</a>'), "")
 
     def test_a_page_that_is_missing(self):
         self.assertIn("a.html: c.html is not there", self.faults(a='<a href="c.html">c</a>'))
