@@ -10,8 +10,8 @@ from google.protobuf import descriptor_pb2
 
 Field = descriptor_pb2.FieldDescriptorProto
 TYPES = {value: name.removeprefix("TYPE_").lower() for name, value in Field.Type.items()}
-# Numbers of the members of FileDescriptorProto, DescriptorProto, EnumDescriptorProto and ServiceDescriptorProto: paths of
-# such numbers are where protoc keeps comments.
+# Numbers of members of FileDescriptorProto, DescriptorProto, EnumDescriptorProto and ServiceDescriptorProto: paths of such
+# numbers are where protoc keeps comments.
 MESSAGES, ENUMS, SERVICES, SYNTAX = 4, 5, 6, 12
 FIELDS, NESTED, NESTED_ENUMS, ONEOFS, VALUES, METHODS = 2, 3, 4, 8, 2, 2
 
