@@ -34,6 +34,11 @@ def in_tree(name):
     return posixpath.dirname(folder + name.removeprefix(place))
 
 
+def title_of(path):
+    """What a page of the tree calls itself."""
+    return (ROOT / path).read_text().split("\n", 1)[0].removeprefix("# ")
+
+
 def on_config(config):
     """A folder in the contents becomes its pages."""
     for section in config.nav:
@@ -63,16 +68,20 @@ def on_files(files, config):
 
 
 def on_page_markdown(markdown, page, config, files):
-    """Links lead to where the site has what they name; a file that it does not have becomes its name."""
+    """Links lead to where the site has what they name; a file that it does not have becomes its name.
+
+    A link that is called after a page's file is called after the page.
+    """
     name = page.file.src_uri
 
     def mend(match):
         text, target, anchor = match.groups()
         path = posixpath.normpath(posixpath.join(in_tree(name), target))
-        generated = files.get_file_from_path(posixpath.normpath(posixpath.join(posixpath.dirname(name), target)))
-        if "://" in target or generated or not (ROOT / path).exists():
-            return match[0]  # where there is nothing mkdocs says so
+        if "://" in target or not (ROOT / path).exists():
+            return match[0]  # a page that is made; where there is nothing mkdocs says so
         to = in_site(path)
+        if text.endswith(".md") and text == posixpath.basename(path) and to is not None:
+            text = title_of(path)
         if to is None:
             return f"`{path}`" if text.strip("`") in (path, posixpath.basename(path)) else f"{text} (`{path}`)"
         return f"[{text}]({posixpath.relpath(to, posixpath.dirname(name))}{anchor or ''})"

@@ -10,8 +10,8 @@ from google.protobuf import descriptor_pb2
 
 Field = descriptor_pb2.FieldDescriptorProto
 TYPES = {value: name.removeprefix("TYPE_").lower() for name, value in Field.Type.items()}
-# Numbers of members of FileDescriptorProto, DescriptorProto, EnumDescriptorProto and ServiceDescriptorProto: paths of such
-# numbers are where protoc keeps comments.
+# Numbers of members of FileDescriptorProto, DescriptorProto, EnumDescriptorProto and ServiceDescriptorProto: protoc
+# keeps comments under paths of such numbers.
 MESSAGES, ENUMS, SERVICES, SYNTAX = 4, 5, 6, 12
 FIELDS, NESTED, NESTED_ENUMS, ONEOFS, VALUES, METHODS = 2, 3, 4, 8, 2, 2
 
@@ -113,8 +113,10 @@ def file_sections(file):
     comments = Comments(file)
     yield f"## {file.name}\n"
     head = [line for line in comments.lines(SYNTAX) if not line.startswith("SPDX-")]
-    if head:
+    if any(line.startswith("  ") for line in head):  # a table
         yield "```text\n" + "\n".join(head) + "\n```\n"
+    else:
+        yield escaped("\n".join(head)) + "\n"
     for kind, members, write in ((SERVICES, file.service, service), (MESSAGES, file.message_type, message),
                                  (ENUMS, file.enum_type, enum)):
         for index, one in enumerate(members):
