@@ -18,7 +18,8 @@ ARG DEBIAN_SNAPSHOT=20260824T000000Z
 FROM ${DEBIAN_IMAGE} AS toolchain
 ARG DEBIAN_SNAPSHOT
 WORKDIR /src
-COPY script/bootstrap script/packages.txt script/libtorch.txt script/googleapis.txt script/unpack-wheels script/
+COPY script/bootstrap script/packages.txt script/libtorch.txt script/googleapis.txt script/opentelemetry-proto.txt \
+     script/unpack-wheels script/
 COPY deploy/container/apt-snapshot deploy/container/
 # The compiler's cache tells builds under another LANG apart.
 ENV LANG=C.UTF-8

@@ -38,6 +38,11 @@ set(GOOGLEAPIS_PROTOS ${VITRINE_DEPENDENCIES}/googleapis-protos CACHE PATH "fold
 if(NOT EXISTS ${GOOGLEAPIS_PROTOS}/google/rpc/error_details.proto)
   message(FATAL_ERROR "the googleapis protos are missing under ${VITRINE_DEPENDENCIES}; run script/bootstrap")
 endif()
+set(OPENTELEMETRY_PROTO ${VITRINE_DEPENDENCIES}/opentelemetry-proto/opentelemetry/proto CACHE PATH "folder of the modules of opentelemetry-proto")
+if(NOT EXISTS ${OPENTELEMETRY_PROTO}/trace/v1/trace_pb2.py)
+  message(FATAL_ERROR "OpenTelemetry's messages are missing under ${VITRINE_DEPENDENCIES}; run script/bootstrap")
+endif()
+find_program(PYTHON python3 REQUIRED)
 
 # LibTorch from the unpacked torch wheel, for training, the reference and CUDA, and with it all tests. Without it the
 # server, vitrine-repo and the client are built, and a mark says so: script/build configures again once it is there.

@@ -113,6 +113,18 @@ void BindTransport(CLI::App& app, TransportOptions& transport) {
   AddDuration(app, "--keepalive-timeout", transport.keepalive_timeout, "longest wait for the answer to a ping");
 }
 
+void BindTracing(CLI::App& app, OtlpOptions& tracing) {
+  Add(app, "--otlp-endpoint", tracing.endpoint,
+      "HOST:PORT of an OpenTelemetry collector that gets spans by OTLP over gRPC, https:// in front for TLS; empty: "
+      "none",
+      "ADDRESS");
+  Add(app, "--trace-sample", tracing.sample,
+      "share of the requests without a traceparent that are traced, 0 to 1; of the others the caller decides",
+      "FRACTION");
+  Add(app, "--otlp-headers", tracing.headers,
+      "headers for the collector, NAME: VALUE a line, not readable by every user", "FILE");
+}
+
 void BindIdentity(CLI::App& app, ServerOptions& options) {
   IdentityOptions& identity = options.identity;
   Add(app, "--tls-cert", identity.tls.certificate,
@@ -186,6 +198,7 @@ absl::Status ServerOptions::Validate() const {
     faults.Add(absl::StrCat("--log-format is \"", log_format, "\"; it must be text or json"));
   }
   faults.Add(request_log.Validate());
+  faults.Add(tracing.Validate());
   return faults.ToStatus();
 }
 
@@ -252,6 +265,7 @@ void BindFlags(CLI::App& app, ServerOptions& options) {
   AddDuration(app, "--log-slow-requests", options.request_log.slow, "requests that take this long get a line too");
   app.add_flag("--log-batches", options.executor.log_batches, "one line for each batch: images, tokens and grids")
       ->default_str(options.executor.log_batches ? "true" : "false");
+  BindTracing(app, options.tracing);
 }
 
 std::vector<std::pair<std::string, std::string>> FlagsInForce(const ServerOptions& options) {

@@ -16,6 +16,7 @@
 #include "server/serve/request/compute_probe.h"
 #include "server/serve/scheduling/admission.h"
 #include "server/serve/scheduling/batching_policy.h"
+#include "server/trace/otlp_options.h"
 #include "server/wire/rpc/admin_front.h"
 #include "server/wire/rpc_front.h"
 
@@ -85,6 +86,8 @@ struct ServerOptions {
   std::string log_format = "text";
   // Which requests get a line: see request_log.h.
   RequestLogOptions request_log;
+  // Where traces of requests go, and of how many: see otlp_options.h.
+  OtlpOptions tracing;
   // Flags that were given by hand: of budgets of memory only others follow the machine's.
   std::set<std::string> chosen;
   // Commit that the program was built from, for those who look; the program says it, no flag.

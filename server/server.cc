@@ -40,6 +40,8 @@
 #include "server/serve/request/drain.h"
 #include "server/serve/scheduling/admission.h"
 #include "server/serve/scheduling/scheduler.h"
+#include "server/trace/tracing.h"
+#include "server/wire/http/refusal.h"
 #include "server/wire/http_port.h"
 #include "server/wire/rpc/admin_front.h"
 #include "server/wire/rpc/health_front.h"
@@ -54,18 +56,21 @@ constexpr absl::Duration kHungBatch = absl::Minutes(1);
 constexpr absl::Duration kShutdownGrace = absl::Milliseconds(400);
 // Between two tries of a server that is not ready because nothing is computed.
 constexpr absl::Duration kProbeRetry = absl::Seconds(1);
+// How long the last spans may take to their collector.
+constexpr absl::Duration kSpansGrace = absl::Seconds(1);
 constexpr char kStuck[] = "a picture of the server's own does not come back; an executor or the device hangs";
 
 class RunningServer : public Server {
  public:
-  RunningServer(const ServerOptions& options, std::unique_ptr<ServingSettings> settings, const Device& device,
-                const Machine& machine, const Clock& clock)
+  RunningServer(const ServerOptions& options, std::unique_ptr<ServingSettings> settings,
+                std::unique_ptr<Tracing> tracing, const Device& device, const Machine& machine, const Clock& clock)
       : options_(options),
         machine_(machine),
         clock_(clock),
         metrics_(options_.executor.ThreadCount() + options_.executor.StandInCount(), VITRINE_VERSION,
                  options_.revision),
         settings_(std::move(settings)),
+        tracing_(std::move(tracing)),
         loader_(options_.repository, device,
                 {.metrics = &metrics_,
                  .limits = &model_limits_,
@@ -85,7 +90,8 @@ class RunningServer : public Server {
         admin_(registry_, *settings_, &canaries_),
         admission_(options_.admission, clock),
         scheduler_(options_.batch, clock),
-        service_(registry_, admission_, scheduler_, metrics_, clock, options_.request_log),
+        service_(registry_, admission_, scheduler_, metrics_, clock, options_.request_log,
+                 tracing_ == nullptr ? nullptr : &tracing_->tracer()),
         drain_({options_.lame_duck, options_.drain_deadline}, clock),
         probe_(options_.probe, ProbeParts(), clock),
         status_(metrics_,
@@ -218,6 +224,7 @@ class RunningServer : public Server {
     http_port_.reset();
     if (rpc_ != nullptr) rpc_->Shutdown(kShutdownGrace);
     if (health_front_ != nullptr) health_front_->Shutdown();
+    if (tracing_ != nullptr) tracing_->Stop(kSpansGrace);
     // Everybody is answered: a load may take long, or hang.
     const Ticker end(options_.end_patience, [this, calls = 0]() mutable {
       if (calls++ > 0) EndProcess(CountsNow().accepted == CountsNow().answered ? 0 : 1, [this] { SayStopped(); });
@@ -252,7 +259,13 @@ class RunningServer : public Server {
             .connections = [this] { return rpc_ == nullptr ? 0 : rpc_->open_connections(); },
             .open_streams = [this] { return rpc_ == nullptr ? 0 : rpc_->open_streams(); },
             .certificates = [this] { return ReadCertificates(identity_.get(), admin_address_); },
-            .log_lines = [] { return History().Counts(); }};
+            .log_lines = [] { return History().Counts(); },
+            .spans = SpanSource()};
+  }
+
+  std::function<SpanTotals()> SpanSource() const {
+    if (tracing_ == nullptr) return nullptr;
+    return [this] { return tracing_->Totals(); };
   }
 
   ComputeProbe::Parts ProbeParts() {
@@ -353,6 +366,7 @@ class RunningServer : public Server {
   const Clock& clock_;
   Metrics metrics_;
   const std::unique_ptr<ServingSettings> settings_;
+  const std::unique_ptr<Tracing> tracing_;  // null where nothing is traced
   ModelLimitsTable model_limits_{options_.batch.Limits()};
   ModelLoader loader_;
   Registry registry_;
@@ -395,10 +409,13 @@ absl::StatusOr<std::unique_ptr<RunningServer>> OpenServer(ServerOptions options)
   const Machine machine = FindMachine();
   ASSIGN_OR_RETURN(const Device device, ParseDevice(options.device));
   ASSIGN_OR_RETURN(std::unique_ptr<ServingSettings> settings, ServingSettings::Open(options.registry.Serving()));
+  ASSIGN_OR_RETURN(std::unique_ptr<Tracing> tracing,
+                   Tracing::Open(options.tracing, SteadyClock(), HttpCode, VITRINE_VERSION));
   options = Resolve(std::move(options), device, machine);
   spdlog::info(DescribeMachine(machine, options));
   RETURN_IF_ERROR(CheckAddressSpace(options.executor.ThreadCount() + options.executor.StandInCount()));
-  auto server = std::make_unique<RunningServer>(options, std::move(settings), device, machine, SteadyClock());
+  auto server =
+      std::make_unique<RunningServer>(options, std::move(settings), std::move(tracing), device, machine, SteadyClock());
   RETURN_IF_ERROR(server->Open());
   return server;
 }

@@ -82,6 +82,13 @@ struct ShownVersion {
   std::optional<Loaded> loaded = {};  // in memory
 };
 
+// What became of the spans of traced requests since the start.
+struct SpanTotals {
+  uint64_t exported = 0;  // a collector took them
+  uint64_t full = 0;      // dropped: too many waited
+  uint64_t failed = 0;    // dropped: the collector did not take them
+};
+
 // What this process may use.
 struct MachineLimits {
   double cores = 0;
@@ -118,6 +125,7 @@ class Metrics : public prometheus::Collectable {
     // Listener ("grpc", "admin") and wall-clock time at which its certificate expires.
     std::function<std::vector<std::pair<std::string, absl::Time>>()> certificates = {};
     std::function<std::pair<uint64_t, uint64_t>()> log_lines = {};  // warnings, errors
+    std::function<SpanTotals()> spans = {};                         // null where nothing is traced
   };
 
   // `executors`: threads of the ExecutorPool. `version` and `revision` of the program.

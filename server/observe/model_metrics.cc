@@ -22,11 +22,17 @@ constexpr double kEntropyBounds[] = {0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0
 
 constexpr const char* kMethodNames[] = {"Classify", "ClassifyStream", "ModelInfer", "HttpInfer", "HttpClassify"};
 static_assert(std::size(kMethodNames) == kMethods);
+constexpr const char* kStageNames[] = {"queue", "decode", "compute", "encode"};
+static_assert(std::size(kStageNames) == kStages);
 
 }  // namespace
 
 const char* MethodName(Method method) {
   return kMethodNames[static_cast<int>(method)];
+}
+
+const char* StageName(Stage stage) {
+  return kStageNames[static_cast<int>(stage)];
 }
 
 std::span<const double> SecondBounds() {

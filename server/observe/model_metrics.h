@@ -25,6 +25,7 @@ inline constexpr int kCodes = 17;  // canonical codes, 0 to 16
 // Labels of vitrine_stage_duration_seconds{stage}.
 enum class Stage : int { kQueue = 0, kDecode, kCompute, kEncode };
 inline constexpr int kStages = 4;
+const char* StageName(Stage stage);
 
 // How far a request came. Labels of vitrine_requests_expired_total{stage}.
 enum class Progress : int { kAdmission = 0, kQueue, kCompute };

@@ -13,9 +13,8 @@ namespace {
 using prometheus::MetricFamily;
 using prometheus::MetricType;
 
-constexpr const char* kStageNames[] = {"queue", "decode", "compute", "encode"};
 constexpr const char* kProgressNames[] = {"admission", "queue", "compute"};
-static_assert(std::size(kStageNames) == kStages && std::size(kProgressNames) == kProgresses);
+static_assert(std::size(kProgressNames) == kProgresses);
 
 HistogramTotals TotalsOf(const Histogram& histogram) {
   HistogramTotals totals;
@@ -96,8 +95,8 @@ void Metrics::AddStages(Families& families) const {
     }
     for (int stage = 0; stage < kStages; ++stage) {
       const auto add = [&, &name = model](const char* outcome, const HistogramTotals& totals) {
-        AddHistogram(stages, {{"model", name}, {"stage", kStageNames[stage]}, {"outcome", outcome}}, SecondBounds(),
-                     totals);
+        AddHistogram(stages, {{"model", name}, {"stage", StageName(static_cast<Stage>(stage))}, {"outcome", outcome}},
+                     SecondBounds(), totals);
       };
       add("ok", stage_totals[stage]);
       add("error", TotalsOf(metrics->unanswered_[stage]));

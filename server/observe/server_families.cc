@@ -210,6 +210,15 @@ void Metrics::AddServer(Families& families) const {
              Read(LostLogLines()));
   AddCounter(families, "vitrine_out_of_memory_total", "Times that a request found no memory.",
              static_cast<double>(TimesOutOfMemory()));
+  if (sources_.spans) {
+    const SpanTotals spans = sources_.spans();
+    AddCounter(families, "vitrine_spans_exported_total", "Spans that the collector took.",
+               static_cast<double>(spans.exported));
+    MetricFamily& dropped =
+        AddFamily(families, "vitrine_spans_dropped_total", "Spans that no collector will see.", MetricType::Counter);
+    AddValue(dropped, {{"reason", "full"}}, static_cast<double>(spans.full));
+    AddValue(dropped, {{"reason", "failed"}}, static_cast<double>(spans.failed));
+  }
   AddProcess(families);
 }
 

@@ -11,4 +11,8 @@ vitrine_script_test(perf_analyzer_test
   COMMAND ${CMAKE_SOURCE_DIR}/script/perf-analyzer ${CMAKE_BINARY_DIR} --concurrency-range 2 --max-trials 3
           --measurement-mode count_windows --measurement-request-count 20 --stability-percentage 999
   PROGRAMS vitrine-server)
+# Spans of real calls, at a stand-in for a collector that is made of OpenTelemetry's own service.
+vitrine_script_test(tracing_test
+  COMMAND ${CMAKE_SOURCE_DIR}/script/test-oip-clients ${CMAKE_BINARY_DIR} tracing_test
+  PROGRAMS vitrine-server vitrine)
 set_tests_properties(oip_clients_test perf_analyzer_test PROPERTIES TIMEOUT 600)

@@ -97,6 +97,8 @@ class BatchRun {
       const absl::Status decoded = DecodeOne(item, preprocessing);
       const absl::Duration spent = context_.clock.Now() - begin;
       item.decode = spent;
+      Note(item, Stage::kQueue, item.request->arrival, start_);
+      Note(item, Stage::kDecode, begin, begin + spent);
       if (!decoded.ok()) {
         Finish(item, decoded);
       } else if (item.request->IsCancelled()) {
@@ -106,6 +108,18 @@ class BatchRun {
       }
     }
     std::erase_if(items_, [](const Item& item) { return item.request == nullptr; });
+  }
+
+  // For the spans of a request that is traced.
+  static void Note(const Item& item, Stage stage, absl::Time begin, absl::Time end) {
+    if (item.request != nullptr && item.request->trace != nullptr) item.request->trace->Note(stage, begin, end);
+  }
+  void NoteCompute(absl::Time begin, absl::Time end) const {
+    for (const Item& item : items_) {
+      if (item.request == nullptr || item.request->trace == nullptr) continue;
+      item.request->trace->Note(Stage::kCompute, begin, end);
+      item.request->trace->batch = {.id = id_, .images = info_.images(), .tokens = info_.tokens()};
+    }
   }
 
   absl::Status DecodeOne(Item& item, const v1::Preprocessing& preprocessing) const {
@@ -206,6 +220,7 @@ class BatchRun {
       all_stayed = !helpers.has_value() || helpers->members() == members;
     }
     compute_ = context_.clock.Now() - begin;
+    NoteCompute(begin, begin + compute_);
     // Under load, when predictions count, nobody helps; and what several lose by waiting for each other is no cost.
     if (members == 1) {
       model_->cost->ObserveCompute(tokens, compute_);
@@ -279,6 +294,7 @@ class BatchRun {
     absl::StatusOr<v1::ClassifyResponse> response = context_.responder(request, std::move(output));
     const absl::Time end = context_.clock.Now();
     item.encode = end - begin;
+    Note(item, Stage::kEncode, begin, end);
     // An answer that failed may have drawn only some of its overlays.
     if (response.ok()) model_->cost->ObserveEncode(request.overlay_pixels, end - begin);
     if (response.ok() && version_metrics_ != nullptr && !request.is_probe) {
@@ -311,6 +327,7 @@ class BatchRun {
   }
 
   void FailRest(bool out_of_memory, absl::string_view why) {
+    if (computing_since_.has_value()) NoteCompute(*computing_since_, context_.clock.Now());
     if (metrics_ != nullptr && computing_since_.has_value()) {
       model_->metrics->CountUnanswered(Stage::kCompute, context_.clock.Now() - *computing_since_);
     }

@@ -28,6 +28,7 @@ struct ClassifyService::Facts {
   Method method = Method::kClassify;
   std::string caller, peer, model, request_id;
   std::optional<TraceContext> trace;
+  std::unique_ptr<RequestTrace> spans;  // null: it is not traced
 };
 
 struct ClassifyService::Admitted {
@@ -118,27 +119,50 @@ absl::Status ClassifyService::Admit(InferenceRequest& plan) {
   return absl::OkStatus();
 }
 
-void ClassifyService::Count(const Facts& facts, ModelMetrics& metrics, const LoadedModel* model,
-                            const absl::Status& status, absl::Duration spent) {
+void ClassifyService::Count(Facts& facts, ModelMetrics& metrics, const LoadedModel* model, const absl::Status& status,
+                            absl::Duration spent) {
   metrics.CountRequest(facts.method, status, spent);
   if (model != nullptr) {
     model->outcomes->Count(status.code());
     if (model->version_metrics != nullptr) model->version_metrics->CountRequest(status.code());
   }
-  if (!log_.Wants(status.code(), spent)) return;
+  if (log_.Wants(status.code(), spent)) WriteLine(facts, model, status, spent);
+  if (facts.spans != nullptr) EndSpans(facts, model, status, spent);
+}
+
+void ClassifyService::WriteLine(const Facts& facts, const LoadedModel* model, const absl::Status& status,
+                                absl::Duration spent) {
   try {
+    // The line belongs to the span of the request where there is one, else to the caller's.
+    std::optional<TraceContext> trace = facts.trace;
+    if (facts.spans != nullptr) trace = TraceContext{Hex(facts.spans->trace_id), Hex(facts.spans->span_id), true};
     log_.Write({.method = MethodName(facts.method),
                 .caller = facts.caller,
                 .peer = facts.peer,
                 .model = facts.model,
                 .version = model == nullptr ? 0 : model->id.version,
                 .request_id = facts.request_id,
-                .trace = facts.trace,
+                .trace = std::move(trace),
                 .status = status,
                 .spent = spent});
   } catch (const std::bad_alloc&) {  // the answer goes before the line
     CountOutOfMemory();
   }
+}
+
+void ClassifyService::EndSpans(Facts& facts, const LoadedModel* model, const absl::Status& status,
+                               absl::Duration spent) {
+  RequestTrace& spans = *facts.spans;
+  const absl::Time end = spans.whole.begin + spent;
+  spans.model = std::move(facts.model);
+  spans.request_id = std::move(facts.request_id);
+  if (model != nullptr) {
+    spans.version = model->id.version;
+    spans.precision = model->precision;  // a few letters, which take no memory of their own
+    // It was given up while it waited.
+    if (!spans.stages[static_cast<int>(Stage::kQueue)].has_value()) spans.Note(Stage::kQueue, spans.whole.begin, end);
+  }
+  tracer_->End(std::move(facts.spans), status, end);
 }
 
 void ClassifyService::Classify(absl::StatusOr<v1::ClassifyRequest> request, CallContext call, Done done) {
@@ -155,6 +179,7 @@ void ClassifyService::Classify(absl::StatusOr<v1::ClassifyRequest> request, Call
     facts.trace = std::move(call.trace);
     if (request.ok()) facts.model = request->model();
     if (request.ok()) facts.request_id = request->request_id();
+    if (tracer_ != nullptr) facts.spans = tracer_->Begin(facts.trace, facts.method, arrival);
     admitted = std::make_unique<Admitted>();
     return Accept(std::move(request), call, arrival, metrics);
   });
@@ -165,6 +190,10 @@ void ClassifyService::Classify(absl::StatusOr<v1::ClassifyRequest> request, Call
   }
   if (call.planned) call.planned(plan->answer_bytes);
   if (call.room != nullptr) *call.room = std::move(plan->room);
+  if (facts.spans != nullptr) {
+    facts.spans->tokens = plan->tokens;
+    plan->trace = facts.spans.get();
+  }
   *admitted = {std::move(facts), arrival, metrics, plan->model.get(), std::move(done)};
   plan->done = [this, admitted = std::move(admitted)](absl::StatusOr<v1::ClassifyResponse> answer) {
     Answer(*admitted, std::move(answer));

@@ -20,6 +20,7 @@
 #include "server/serve/scheduling/inference_request.h"
 #include "server/serve/scheduling/peer_accounts.h"
 #include "server/serve/scheduling/scheduler.h"
+#include "server/trace/tracer.h"
 #include "vitrine/v1/classifier.pb.h"
 
 namespace vitrine {
@@ -50,20 +51,22 @@ struct CallContext {
 // Whether the traffic's shares choose the version that answers.
 bool LeavesTheVersionOpen(const v1::ClassifyRequest& request);
 
-// One request, from message to answer; what unary calls and streams share. Thread-safe. The parts outlive the service.
+// One request, from message to answer; what unary calls and streams share. Thread-safe. The parts outlive the service,
+// and so does the tracer where there is one.
 class ClassifyService {
  public:
   using Done = absl::AnyInvocable<void(absl::StatusOr<v1::ClassifyResponse>)>;
 
   ClassifyService(const Registry& registry, Admission& admission, Scheduler& scheduler, Metrics& metrics,
-                  const Clock& clock, const RequestLogOptions& log = {})
+                  const Clock& clock, const RequestLogOptions& log = {}, Tracer* tracer = nullptr)
       : registry_(registry),
         admission_(admission),
         scheduler_(scheduler),
         metrics_(metrics),
         clock_(clock),
         accounts_(clock),
-        log_(log, clock) {}
+        log_(log, clock),
+        tracer_(tracer) {}
 
   // Calls `done` exactly once: on this thread with a refusal, or later on an executor's. Counts the request as
   // accepted; whoever hands the answer to the transport counts it as answered. A message that could not be parsed
@@ -93,8 +96,10 @@ class ClassifyService {
   struct Admitted;  // the same of one that waits for its answer
 
   // A request ended, after `metrics` of its model and, where one was found, its version.
-  void Count(const Facts& facts, ModelMetrics& metrics, const LoadedModel* model, const absl::Status& status,
+  void Count(Facts& facts, ModelMetrics& metrics, const LoadedModel* model, const absl::Status& status,
              absl::Duration spent);
+  void WriteLine(const Facts& facts, const LoadedModel* model, const absl::Status& status, absl::Duration spent);
+  void EndSpans(Facts& facts, const LoadedModel* model, const absl::Status& status, absl::Duration spent);
   absl::StatusOr<InferenceRequest> Accept(absl::StatusOr<v1::ClassifyRequest> request, const CallContext& call,
                                           absl::Time arrival, ModelMetrics*& metrics);
   void Answer(Admitted& request, absl::StatusOr<v1::ClassifyResponse> answer);
@@ -108,6 +113,7 @@ class ClassifyService {
   const Clock& clock_;
   PeerAccounts accounts_;
   RequestLog log_;
+  Tracer* const tracer_;  // null: nothing is traced
   Ledger ledger_;
   std::atomic<bool> draining_ = false;
 };

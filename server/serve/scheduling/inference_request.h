@@ -20,6 +20,7 @@
 #include "server/serve/scheduling/admission.h"
 #include "server/serve/scheduling/answer_budget.h"
 #include "server/serve/scheduling/caller_quotas.h"
+#include "server/trace/request_trace.h"
 #include "vitrine/v1/classifier.pb.h"
 
 namespace vitrine {
@@ -54,6 +55,7 @@ struct InferenceRequest {
   QuotaTicket quota;                     // of the caller; released with the ticket
   AnswerReservation room;                // for the answer, until whoever hands it to the transport takes it over
   Progress progress = Progress::kQueue;  // kCompute once the model has run on it
+  RequestTrace* trace = nullptr;         // where its stages are noted; null: it is not traced. `done` keeps it
 
   // Called exactly once, from any thread, with the answer or the refusal. Must not block, nor throw.
   absl::AnyInvocable<void(absl::StatusOr<v1::ClassifyResponse>)> done;

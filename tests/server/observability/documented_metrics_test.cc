@@ -95,7 +95,8 @@ class Full {
                              [] {
                                return std::vector<std::pair<std::string, absl::Time>>{{"grpc", absl::Now()}};
                              },
-                         .log_lines = [] { return std::pair<uint64_t, uint64_t>(1, 2); }});
+                         .log_lines = [] { return std::pair<uint64_t, uint64_t>(1, 2); },
+                         .spans = [] { return SpanTotals(); }});
   }
   const Metrics& metrics() const { return metrics_; }
 

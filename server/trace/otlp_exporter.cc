@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/trace/otlp_exporter.h"
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <new>
+#include <optional>
+#include <utility>
+
+#include "server/observe/families.h"
+#include "server/observe/log.h"
+#include "server/process/out_of_memory.h"
+#include "server/trace/retry_delay.h"
+
+namespace vitrine {
+namespace {
+
+constexpr int kExporterNiceness = 10;
+
+int64_t SpansOf(const SpanQueue::Traces& traces) {
+  int64_t spans = 0;
+  for (const auto& trace : traces) spans += trace->Spans();
+  return spans;
+}
+
+void CountSpans(std::atomic<uint64_t>& counter, int64_t spans) {
+  counter.fetch_add(static_cast<uint64_t>(spans), std::memory_order_relaxed);
+}
+
+}  // namespace
+
+OtlpExporter::OtlpExporter(Parts parts)
+    : parts_(std::move(parts)), resource_(ThisResource(parts_.version)), thread_([this] { Loop(); }) {}
+
+void OtlpExporter::Loop() {
+  (void)setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), kExporterNiceness);
+  for (;;) {
+    SpanQueue::Traces traces;
+    try {
+      traces = parts_.queue.Take();
+      if (traces.empty()) break;
+      Export(traces);
+    } catch (const std::bad_alloc&) {
+      CountOutOfMemory();
+      CountSpans(parts_.counters.failed, SpansOf(traces));
+      (void)Pause(kOutOfMemoryPause);
+    }
+  }
+  MutexLock lock(mutex_);
+  is_done_ = true;
+  changed_.NotifyAll();
+}
+
+void OtlpExporter::Export(const SpanQueue::Traces& traces) {
+  OtlpResponse response;
+  const grpc::Status status = SendPatiently(Message(traces), response);
+  const int64_t spans = SpansOf(traces);
+  const int64_t rejected =
+      status.ok() ? std::clamp<int64_t>(response.partial_success().rejected_spans(), 0, spans) : spans;
+  CountSpans(parts_.counters.failed, rejected);
+  CountSpans(parts_.counters.exported, spans - rejected);
+  Say(rejected > 0 && status.ok()
+          ? grpc::Status(grpc::StatusCode::INVALID_ARGUMENT, response.partial_success().error_message())
+          : status);
+}
+
+OtlpRequest OtlpExporter::Message(const SpanQueue::Traces& traces) const {
+  OtlpRequest request;
+  auto& of_resource = *request.add_resource_spans();
+  *of_resource.mutable_resource() = resource_;
+  auto& spans = *of_resource.add_scope_spans();
+  spans.mutable_scope()->set_name("vitrine");
+  spans.mutable_scope()->set_version(parts_.version);
+  const absl::Duration wall = absl::Now() - parts_.clock.Now();
+  for (const auto& trace : traces) AppendSpans(*trace, wall, parts_.http_code, spans);
+  return request;
+}
+
+grpc::Status OtlpExporter::SendPatiently(const OtlpRequest& request, OtlpResponse& response) {
+  for (int sends = 1;; ++sends) {
+    const absl::Duration left = TimeLeft();
+    if (left <= absl::ZeroDuration()) return {grpc::StatusCode::CANCELLED, "the server ends"};
+    const grpc::Status status = parts_.sink.Send(request, response, left);
+    if (status.ok()) return status;
+    const std::optional<absl::Duration> delay = RetryDelay(status, sends);
+    if (!delay.has_value()) return status;
+    Say(status);
+    if (!Pause(*delay)) return status;
+  }
+}
+
+absl::Duration OtlpExporter::TimeLeft() {
+  MutexLock lock(mutex_);
+  return std::min(kTimeout, end_ - SteadyClock().Now());
+}
+
+bool OtlpExporter::Pause(absl::Duration longest) {
+  const absl::Time end = SteadyClock().Now() + longest;
+  MutexLock lock(mutex_);
+  while (end_ == absl::InfiniteFuture() && SteadyClock().Now() < end) {
+    changed_.WaitFor(mutex_, end - SteadyClock().Now());
+  }
+  return end_ == absl::InfiniteFuture();
+}
+
+// Once when it begins and once when it ends: a collector that is away for a day is two lines.
+void OtlpExporter::Say(const grpc::Status& status) {
+  if (is_failing_ == !status.ok()) return;
+  is_failing_ = !status.ok();
+  if (status.ok()) return Log(LogLevel::kInfo, "spans exported again");
+  Log(LogLevel::kWarning, "spans not exported",
+      {{"code", CodeName(static_cast<int>(status.error_code()))}, {"reason", status.error_message()}});
+}
+
+void OtlpExporter::Stop(absl::Duration longest) {
+  if (!thread_.joinable()) return;
+  parts_.queue.Close();
+  {
+    MutexLock lock(mutex_);
+    end_ = SteadyClock().Now() + longest;
+    changed_.NotifyAll();
+    while (!is_done_ && SteadyClock().Now() < end_) changed_.WaitFor(mutex_, end_ - SteadyClock().Now());
+  }
+  parts_.sink.Cancel();
+  thread_.join();
+}
+
+}  // namespace vitrine

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_SERVER_TRACE_SPAN_QUEUE_H_
+#define VITRINE_SERVER_TRACE_SPAN_QUEUE_H_
+
+#include <memory>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "base/mutex.h"
+#include "server/trace/request_trace.h"
+
+namespace vitrine {
+
+// Traced requests that wait for the exporter. What finds it full is dropped: nobody waits for a collector. Thread-safe.
+class SpanQueue {
+ public:
+  using Traces = std::vector<std::unique_ptr<RequestTrace>>;
+  static constexpr size_t kCapacity = 2048;  // requests; some 1 KB each
+  static constexpr size_t kBatch = 100;      // requests: at most 500 spans
+  static constexpr absl::Duration kPatience = absl::Seconds(1);
+
+  SpanQueue() { waiting_.reserve(kCapacity); }
+
+  // False, and the trace is gone: the queue is full or closed. Never throws; wakes at most two threads a batch.
+  bool Push(std::unique_ptr<RequestTrace> trace);
+
+  // The oldest requests, kBatch at most, once there are so many, or kPatience after there is one, or at once when
+  // closed. Empty: closed, and nothing is left. One thread.
+  Traces Take();
+  void Close();
+
+ private:
+  Mutex mutex_;
+  CondVar changed_;
+  Traces waiting_ ABSL_GUARDED_BY(mutex_);
+  bool closed_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+}  // namespace vitrine
+
+#endif  // VITRINE_SERVER_TRACE_SPAN_QUEUE_H_

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/trace/tracer.h"
+
+#include <algorithm>
+#include <new>
+#include <string>
+#include <utility>
+
+#include "absl/strings/string_view.h"
+#include "server/process/out_of_memory.h"
+
+namespace vitrine {
+namespace {
+
+// Of a sentence, or of a word that a caller made up.
+constexpr size_t kMostText = 256;
+
+void CutText(std::string& text) {
+  if (text.size() > kMostText) text.resize(kMostText);
+}
+
+}  // namespace
+
+std::unique_ptr<RequestTrace> Tracer::Begin(const std::optional<TraceContext>& caller, Method method,
+                                            absl::Time arrival) {
+  if (caller.has_value() && !caller->sampled) return nullptr;
+  const TraceId id = caller.has_value() ? TraceIdOf(caller->trace_id) : NewTraceId();
+  if (!caller.has_value() && !IsSampled(id, ratio_)) return nullptr;
+  auto trace = std::make_unique<RequestTrace>();
+  trace->trace_id = id;
+  trace->span_id = NewSpanId();
+  if (caller.has_value()) trace->parent = SpanIdOf(caller->span_id);
+  trace->method = method;
+  trace->whole.begin = arrival;
+  return trace;
+}
+
+void Tracer::End(std::unique_ptr<RequestTrace> trace, const absl::Status& status, absl::Time end) {
+  trace->whole.end = end;
+  trace->code = status.code();
+  const int64_t spans = trace->Spans();
+  try {
+    const absl::string_view message = status.message();
+    trace->message.assign(message.data(), std::min(message.size(), kMostText));
+  } catch (const std::bad_alloc&) {  // the span says the code all the same
+    CountOutOfMemory();
+  }
+  CutText(trace->model);
+  CutText(trace->request_id);
+  if (!queue_.Push(std::move(trace))) counters_.full.fetch_add(static_cast<uint64_t>(spans), std::memory_order_relaxed);
+}
+
+}  // namespace vitrine

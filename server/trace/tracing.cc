@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/trace/tracing.h"
+
+#include <utility>
+
+#include "absl/memory/memory.h"
+#include "base/status_macros.h"
+
+namespace vitrine {
+
+absl::StatusOr<std::unique_ptr<Tracing>> Tracing::Open(const OtlpOptions& options, const Clock& clock,
+                                                       HttpCodeOf http_code, const std::string& version) {
+  if (options.endpoint.empty()) return nullptr;
+  OtlpHeaders headers;
+  if (!options.headers.empty()) {
+    ASSIGN_OR_RETURN(headers, ReadOtlpHeaders(options.headers));
+  }
+  return absl::WrapUnique(new Tracing(options, std::move(headers), clock, http_code, version));
+}
+
+Tracing::Tracing(const OtlpOptions& options, OtlpHeaders headers, const Clock& clock, HttpCodeOf http_code,
+                 const std::string& version)
+    : channel_(options.endpoint, std::move(headers)),
+      tracer_(options.sample, queue_, counters_),
+      exporter_({.queue = queue_,
+                 .sink = channel_,
+                 .counters = counters_,
+                 .clock = clock,
+                 .http_code = http_code,
+                 .version = version}) {}
+
+SpanTotals Tracing::Totals() const {
+  return {.exported = counters_.exported.load(std::memory_order_relaxed),
+          .full = counters_.full.load(std::memory_order_relaxed),
+          .failed = counters_.failed.load(std::memory_order_relaxed)};
+}
+
+}  // namespace vitrine

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_SERVER_TRACE_TRACING_H_
+#define VITRINE_SERVER_TRACE_TRACING_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "server/observe/metrics.h"
+#include "server/trace/otlp_channel.h"
+#include "server/trace/otlp_exporter.h"
+#include "server/trace/otlp_options.h"
+#include "server/trace/tracer.h"
+
+namespace vitrine {
+
+// Everything that traces requests. Thread-safe but for Stop, which one owner calls.
+class Tracing {
+ public:
+  // Null where `options` name no collector. Fails where the headers' file cannot be read; whether the collector can be
+  // reached is seen when spans are sent. The clock outlives the result.
+  static absl::StatusOr<std::unique_ptr<Tracing>> Open(const OtlpOptions& options, const Clock& clock,
+                                                       HttpCodeOf http_code, const std::string& version);
+
+  Tracer& tracer() { return tracer_; }
+  SpanTotals Totals() const;
+  // See OtlpExporter::Stop.
+  void Stop(absl::Duration longest) { exporter_.Stop(longest); }
+
+ private:
+  Tracing(const OtlpOptions& options, OtlpHeaders headers, const Clock& clock, HttpCodeOf http_code,
+          const std::string& version);
+
+  SpanQueue queue_;
+  SpanCounters counters_;
+  OtlpChannel channel_;
+  Tracer tracer_;
+  OtlpExporter exporter_;
+};
+
+}  // namespace vitrine
+
+#endif  // VITRINE_SERVER_TRACE_TRACING_H_

@@ -1,0 +1,259 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Spans of real calls, as a collector gets them. Run by script/test-oip-clients BUILD tracing_test."""
+
+import collections
+import os
+import pathlib
+import re
+import socket
+import subprocess
+import tempfile
+import threading
+import time
+import unittest
+import urllib.error
+import urllib.request
+
+import grpc
+import tritonclient.grpc
+from opentelemetry.proto.collector.trace.v1 import trace_service_pb2
+from opentelemetry.proto.trace.v1 import trace_pb2
+
+import oip_server
+from collector import Collector, attributes
+from oip_pictures import CIFAR, MODEL, SURE, encoded
+
+TRACE, PARENT = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
+SAMPLED, UNSAMPLED = f"00-{TRACE}-{PARENT}-01", f"00-{TRACE}-{PARENT}-00"
+PICTURE = CIFAR / SURE[0]
+STAGES = ["queue", "decode", "compute", "encode"]
+
+
+def free_port():
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
+
+
+class Tracing(unittest.TestCase):
+    def start(self, endpoint, *arguments):
+        """A server that sends its spans there and has its model."""
+        server = oip_server.Server("--otlp-endpoint", endpoint, *arguments)
+        self.addCleanup(server.stop)
+        client = tritonclient.grpc.InferenceServerClient(server.grpc)
+        server.wait(lambda: client.is_server_ready() and client.is_model_ready(MODEL))
+        client.close()
+        return server
+
+    def collect(self, *arguments, answer=None):
+        collector = Collector(answer)
+        self.addCleanup(collector.stop)
+        return collector, self.start(collector.address, *arguments)
+
+    def post(self, server, traceparent=None, model=MODEL):
+        headers = {"traceparent": traceparent} if traceparent else {}
+        request = urllib.request.Request(f"http://{server.http}/v1/models/{model}:classify", PICTURE.read_bytes(), headers)
+        try:
+            with urllib.request.urlopen(request, timeout=30) as response:
+                return response.status
+        except urllib.error.HTTPError as error:
+            return error.code
+
+    def count(self, server, name):
+        """The sum over the series of a counter."""
+        with urllib.request.urlopen(f"http://{server.metrics}/metrics", timeout=30) as response:
+            text = response.read().decode()
+        found = re.findall(rf"^{name}(?:{{[^}}]*}})? (\S+)$", text, re.MULTILINE)
+        self.assertTrue(found, f"{name} is no metric")
+        return sum(map(float, found))
+
+    def await_count(self, server, name, wanted):
+        server.wait(lambda: self.count(server, name) >= wanted)
+        self.assertEqual(self.count(server, name), wanted)
+
+    def check_nested(self, spans):
+        """One span of a request, its stages within it and one after the other; returns it and them."""
+        self.assertEqual(len(spans), 5)
+        whole = next(span for span in spans if span.kind == trace_pb2.Span.SPAN_KIND_SERVER)
+        stages = [span for span in spans if span is not whole]
+        self.assertEqual([span.name for span in stages], STAGES)
+        self.assertEqual(len({span.span_id for span in spans}), 5)
+        now = time.time_ns()
+        self.assertTrue(now - 60e9 < whole.start_time_unix_nano < whole.end_time_unix_nano < now)
+        self.assertEqual(stages[0].start_time_unix_nano, whole.start_time_unix_nano)
+        last = whole.start_time_unix_nano
+        for span in stages:
+            self.assertEqual(span.kind, trace_pb2.Span.SPAN_KIND_INTERNAL)
+            self.assertEqual((span.trace_id, span.parent_span_id), (whole.trace_id, whole.span_id))
+            self.assertTrue(last <= span.start_time_unix_nano <= span.end_time_unix_nano, span.name)
+            last = span.end_time_unix_nano
+        self.assertLessEqual(last, whole.end_time_unix_nano)
+        return whole, stages
+
+    def test_spans_of_a_call(self):
+        collector, server = self.collect()
+        subprocess.run([pathlib.Path(os.environ["VITRINE_BIN"]) / "vitrine", "classify", str(PICTURE), "--server", server.grpc,
+                        "--model", MODEL, "--traceparent", SAMPLED], check=True, capture_output=True, timeout=60)
+        whole, stages = self.check_nested(collector.await_spans(5))
+        self.assertEqual((whole.trace_id.hex(), whole.parent_span_id.hex()), (TRACE, PARENT))
+        self.assertEqual(whole.flags, 0x301)  # sampled; the parent is known to be remote
+        facts = attributes(whole)
+        self.assertEqual(whole.name, f"vitrine.v1.Classifier/{facts['rpc.method']}")
+        self.assertIn(facts["rpc.method"], ("Classify", "ClassifyStream"))
+        for key, value in {"rpc.system": "grpc", "rpc.service": "vitrine.v1.Classifier", "rpc.grpc.status_code": 0,
+                           "vitrine.model": MODEL, "vitrine.version": 2, "vitrine.precision": "fp32"}.items():
+            self.assertEqual(facts[key], value, key)
+        self.assertNotIn("error.type", facts)
+        self.assertEqual(whole.status.code, trace_pb2.Status.STATUS_CODE_UNSET)
+        batch = attributes(stages[2])
+        self.assertEqual(batch["vitrine.batch.images"], 1)
+        self.assertEqual(batch["vitrine.batch.tokens"], facts["vitrine.tokens"])
+        self.assertGreater(facts["vitrine.tokens"], 0)
+        resource = collector.requests[0].resource_spans[0]
+        who = attributes(resource.resource)
+        self.assertEqual((who["service.name"], who["service.version"]),
+                         ("vitrine-server", (oip_server.SOURCE / "VERSION").read_text().strip()))
+        self.assertEqual(who["host.name"], socket.gethostname())
+        self.assertEqual(resource.scope_spans[0].scope.name, "vitrine")
+        self.await_count(server, "vitrine_spans_exported_total", 5)
+        self.assertEqual(self.count(server, "vitrine_spans_dropped_total"), 0)
+
+    def test_spans_over_http_and_of_refusals(self):
+        collector, server = self.collect()
+        self.assertEqual(self.post(server, SAMPLED), 200)
+        self.assertEqual(self.post(server, SAMPLED, model="nobody"), 404)
+        spans = collector.await_spans(6)
+        whole, _ = self.check_nested(spans[:5])
+        self.assertEqual(whole.name, "POST /v1/models/{model}:classify")
+        self.assertEqual(attributes(whole)["http.response.status_code"], 200)
+        refused = attributes(spans[5])
+        self.assertEqual((refused["http.response.status_code"], refused["error.type"]), (404, "NOT_FOUND"))
+        self.assertEqual(spans[5].status.code, trace_pb2.Status.STATUS_CODE_UNSET)  # it is the caller's fault
+        self.assertNotIn("vitrine.version", refused)
+
+    def test_an_error_of_the_server_is_one_of_its_span(self):
+        collector, server = self.collect()
+        client = tritonclient.grpc.InferenceServerClient(server.grpc)
+        self.addCleanup(client.close)
+        image = tritonclient.grpc.InferInput("image", [1, 1], "BYTES")
+        image.set_data_from_numpy(encoded(SURE[:1]))
+        with self.assertRaises(tritonclient.utils.InferenceServerException):
+            client.infer(MODEL, [image], timeout=1, headers={"traceparent": SAMPLED})  # a microsecond
+        span = collector.await_spans(1)[0]
+        self.assertEqual((span.name, span.status.code),
+                         ("inference.GRPCInferenceService/ModelInfer", trace_pb2.Status.STATUS_CODE_ERROR))
+        self.assertIn("deadline", span.status.message)
+        self.assertEqual((attributes(span)["rpc.grpc.status_code"], attributes(span)["error.type"]),
+                         (grpc.StatusCode.DEADLINE_EXCEEDED.value[0], "DEADLINE_EXCEEDED"))
+
+    def test_the_caller_decides(self):
+        for fraction in ("0", "1"):
+            with self.subTest(fraction):
+                collector, server = self.collect("--trace-sample", fraction)
+                self.assertEqual(self.post(server, UNSAMPLED), 200)
+                self.assertEqual(self.post(server, SAMPLED), 200)
+                collector.await_spans(5)
+                self.assertEqual(server.stop(), 0)  # what waits is sent
+                self.check_nested(collector.spans())
+
+    def test_the_fraction_of_what_has_no_trace(self):
+        threshold, requests = 0.25, 200
+        collector, server = self.collect("--trace-sample", str(threshold))
+        for _ in range(requests):
+            self.assertEqual(self.post(server), 200)
+        self.assertEqual(server.stop(), 0)
+        traces = collections.Counter(span.trace_id for span in collector.spans())
+        self.assertEqual(set(traces.values()), {5})
+        for trace in traces:  # decided by the trace's id, so that whoever comes later decides alike
+            self.assertGreaterEqual(int.from_bytes(trace[-7:], "big"), (1 - threshold) * 2**56)
+        # 50 on the average; the bounds are six standard deviations away.
+        self.assertTrue(13 < len(traces) < 87, len(traces))
+        roots = [span for span in collector.spans() if span.kind == trace_pb2.Span.SPAN_KIND_SERVER]
+        self.assertEqual({(span.parent_span_id, span.flags) for span in roots}, {(b"", 0x101)})
+
+    def test_a_dead_collector_delays_nobody(self):
+        server = self.start(f"127.0.0.1:{free_port()}")
+        for _ in range(20):
+            begun = time.monotonic()
+            self.assertEqual(self.post(server, SAMPLED), 200)
+            self.assertLess(time.monotonic() - begun, 5)
+        server.wait(lambda: "spans not exported" in server.log.read_text())
+        # Tried five times within eight seconds, then dropped and counted.
+        self.await_count(server, "vitrine_spans_dropped_total", 100)
+        self.assertEqual(self.post(server, SAMPLED), 200)
+        begun = time.monotonic()
+        self.assertEqual(server.stop(), 0)
+        self.assertLess(time.monotonic() - begun, 10)
+
+    def test_a_slow_collector_delays_nobody(self):
+        released = threading.Event()
+        self.addCleanup(released.set)
+
+        def wait(number):
+            released.wait(60)
+            return trace_service_pb2.ExportTraceServiceResponse()
+
+        collector, server = self.collect(answer=wait)
+        self.assertEqual(self.post(server, SAMPLED), 200)
+        collector.await_calls(1)  # and it does not answer
+        for _ in range(20):
+            begun = time.monotonic()
+            self.assertEqual(self.post(server, SAMPLED), 200)
+            self.assertLess(time.monotonic() - begun, 5)
+        begun = time.monotonic()
+        self.assertEqual(server.stop(), 0)
+        self.assertLess(time.monotonic() - begun, 10)  # a second for the spans, the drain, and a busy machine
+
+    def test_a_collector_that_comes_back_gets_what_waits(self):
+        port = free_port()
+        server = self.start(f"127.0.0.1:{port}")
+        self.assertEqual(self.post(server, SAMPLED), 200)
+        server.wait(lambda: "spans not exported" in server.log.read_text())
+        collector = Collector(port=port)
+        self.addCleanup(collector.stop)
+        self.check_nested(collector.await_spans(5))
+        server.wait(lambda: "spans exported again" in server.log.read_text())
+        self.await_count(server, "vitrine_spans_exported_total", 5)
+        self.assertEqual(self.count(server, "vitrine_spans_dropped_total"), 0)
+
+    def test_what_a_collector_refuses_is_counted_and_not_repeated(self):
+        partial = trace_service_pb2.ExportTraceServiceResponse()
+        partial.partial_success.rejected_spans = 2
+        partial.partial_success.error_message = "two are too old"
+        collector, server = self.collect(answer=lambda number: [grpc.StatusCode.INVALID_ARGUMENT, partial][number - 1])
+        self.assertEqual(self.post(server, SAMPLED), 200)
+        self.await_count(server, "vitrine_spans_dropped_total", 5)
+        self.assertEqual(self.post(server, SAMPLED), 200)
+        self.await_count(server, "vitrine_spans_dropped_total", 7)
+        self.await_count(server, "vitrine_spans_exported_total", 3)
+        self.assertEqual(len(collector.requests), 2)
+        self.assertIn("as the test wants it", server.log.read_text())
+
+    def test_headers_for_the_collector(self):
+        collector = Collector()
+        self.addCleanup(collector.stop)
+        file = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory())) / "headers"
+        file.touch(0o600)
+        file.write_text("# who sends\nAuthorization: Bearer of-spans\nx-team: vision\n")
+        server = self.start(collector.address, "--otlp-headers", str(file))
+        self.assertEqual(self.post(server, SAMPLED), 200)
+        collector.await_spans(5)
+        self.assertEqual((collector.metadata[0]["authorization"], collector.metadata[0]["x-team"]),
+                         ("Bearer of-spans", "vision"))
+        file.chmod(0o644)
+        refused = subprocess.run([oip_server.PROGRAM, "--repository", str(oip_server.SOURCE / "bundled"), "--listen", "127.0.0.1:0",
+                                  "--metrics", "", "--otlp-endpoint", collector.address, "--otlp-headers", str(file)],
+                                 capture_output=True, text=True, timeout=60)
+        self.assertNotEqual(refused.returncode, 0)
+        self.assertIn("--otlp-headers", refused.stderr)
+
+    def test_the_log_names_the_span(self):
+        collector, server = self.collect("--log-requests", "all", "--log-format", "json")
+        self.assertEqual(self.post(server, SAMPLED), 200)
+        whole = collector.await_spans(5)[0]
+        server.wait(lambda: '"message":"request"' in server.log.read_text())
+        self.assertIn(f'"trace_id":"{TRACE}","span_id":"{whole.span_id.hex()}"', server.log.read_text())
+
+
+if __name__ == "__main__":
+    unittest.main()

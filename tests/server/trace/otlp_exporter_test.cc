@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/trace/otlp_exporter.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "server/wire/http/refusal.h"
+
+namespace vitrine {
+namespace {
+
+// A collector that answers as it is told; Cancel ends what waits in it.
+class FakeSink : public SpanSink {
+ public:
+  using Answer = std::function<grpc::Status(int call, OtlpResponse& response)>;
+  explicit FakeSink(Answer answer) : answer_(std::move(answer)) {}
+
+  grpc::Status Send(const OtlpRequest& request, OtlpResponse& response, absl::Duration timeout) override {
+    {
+      MutexLock lock(mutex_);
+      EXPECT_LE(timeout, OtlpExporter::kTimeout);
+      spans_.push_back(request.resource_spans(0).scope_spans(0).spans_size());
+      changed_.NotifyAll();
+    }
+    return answer_(Calls(), response);
+  }
+  void Cancel() override {
+    MutexLock lock(mutex_);
+    is_cancelled_ = true;
+    changed_.NotifyAll();
+  }
+
+  // Until Cancel, as a collector that does not answer.
+  grpc::Status Hang() {
+    MutexLock lock(mutex_);
+    while (!is_cancelled_) changed_.Wait(mutex_);
+    return {grpc::StatusCode::CANCELLED, "cancelled"};
+  }
+  void AwaitCalls(int calls) {
+    MutexLock lock(mutex_);
+    while (static_cast<int>(spans_.size()) < calls) changed_.Wait(mutex_);
+  }
+  int Calls() {
+    MutexLock lock(mutex_);
+    return static_cast<int>(spans_.size());
+  }
+  std::vector<int> Spans() {
+    MutexLock lock(mutex_);
+    return spans_;
+  }
+
+ private:
+  const Answer answer_;
+  Mutex mutex_;
+  CondVar changed_;
+  std::vector<int> spans_ ABSL_GUARDED_BY(mutex_);
+  bool is_cancelled_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+class OtlpExporterTest : public ::testing::Test {
+ protected:
+  void Push(size_t traces) {
+    for (size_t i = 0; i < traces; ++i) ASSERT_TRUE(queue_.Push(std::make_unique<RequestTrace>()));
+  }
+  std::unique_ptr<OtlpExporter> Start(FakeSink& sink) {
+    return std::make_unique<OtlpExporter>(OtlpExporter::Parts{.queue = queue_,
+                                                              .sink = sink,
+                                                              .counters = counters_,
+                                                              .clock = SteadyClock(),
+                                                              .http_code = HttpCode,
+                                                              .version = "1.2.3"});
+  }
+
+  SpanQueue queue_;
+  SpanCounters counters_;
+};
+
+TEST_F(OtlpExporterTest, SendsWhatWaitsBeforeItStops) {
+  FakeSink sink([](int, OtlpResponse&) { return grpc::Status::OK; });
+  const auto exporter = Start(sink);
+  Push(SpanQueue::kBatch + 3);
+  exporter->Stop(absl::Seconds(60));
+  EXPECT_EQ(sink.Spans(), (std::vector<int>{static_cast<int>(SpanQueue::kBatch), 3}));
+  EXPECT_EQ(counters_.exported, SpanQueue::kBatch + 3);
+  EXPECT_EQ(counters_.failed, 0U);
+}
+
+TEST_F(OtlpExporterTest, SendsAgainWhatMayPass) {
+  FakeSink sink([](int call, OtlpResponse&) {
+    return call == 1 ? grpc::Status(grpc::StatusCode::UNAVAILABLE, "away") : grpc::Status::OK;
+  });
+  const auto exporter = Start(sink);
+  Push(SpanQueue::kBatch);
+  sink.AwaitCalls(2);
+  exporter->Stop(absl::Seconds(60));
+  EXPECT_EQ(sink.Calls(), 2);
+  EXPECT_EQ(counters_.exported, SpanQueue::kBatch);
+  EXPECT_EQ(counters_.failed, 0U);
+}
+
+TEST_F(OtlpExporterTest, CountsWhatIsRefusedOrTakenInPart) {
+  FakeSink sink([](int call, OtlpResponse& response) {
+    response.mutable_partial_success()->set_rejected_spans(10);
+    return call == 1 ? grpc::Status(grpc::StatusCode::INVALID_ARGUMENT, "no") : grpc::Status::OK;
+  });
+  const auto exporter = Start(sink);
+  Push(2 * SpanQueue::kBatch);
+  exporter->Stop(absl::Seconds(60));
+  EXPECT_EQ(sink.Calls(), 2);
+  EXPECT_EQ(counters_.failed, SpanQueue::kBatch + 10);
+  EXPECT_EQ(counters_.exported, SpanQueue::kBatch - 10);
+}
+
+TEST_F(OtlpExporterTest, ACollectorThatHangsHoldsNobodyAtTheEnd) {
+  FakeSink* hanging = nullptr;
+  FakeSink sink([&hanging](int, OtlpResponse&) { return hanging->Hang(); });
+  hanging = &sink;
+  const auto exporter = Start(sink);
+  Push(SpanQueue::kBatch + 1);
+  sink.AwaitCalls(1);
+  exporter->Stop(absl::Milliseconds(50));  // without the cancellation it would never return
+  EXPECT_EQ(sink.Calls(), 1) << "the end has passed, so the rest is not tried";
+  EXPECT_EQ(counters_.failed, SpanQueue::kBatch + 1);
+  EXPECT_EQ(counters_.exported, 0U);
+}
+
+TEST_F(OtlpExporterTest, AnEndInterruptsTheWaitForAnotherTry) {
+  FakeSink sink([](int, OtlpResponse&) { return grpc::Status(grpc::StatusCode::UNAVAILABLE, "away"); });
+  const auto exporter = Start(sink);
+  Push(SpanQueue::kBatch);
+  sink.AwaitCalls(4);  // then it waits for four seconds
+  exporter->Stop(absl::Seconds(60));
+  EXPECT_EQ(sink.Calls(), 4);
+  EXPECT_EQ(counters_.failed, SpanQueue::kBatch);
+}
+
+}  // namespace
+}  // namespace vitrine
