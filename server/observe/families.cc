@@ -30,8 +30,14 @@ ClientMetric& Add(MetricFamily& family, MetricLabels labels) {
 
 }  // namespace
 
-MetricFamily& AddFamily(std::vector<MetricFamily>& families, const char* name, const char* help, MetricType type) {
-  return families.emplace_back(MetricFamily{name, help, type, {}});
+MetricFamily NewFamily(const MetricRow& row) {
+  std::string help(row.help);
+  std::erase(help, '`');
+  return {std::string(row.name), std::move(help), row.type, {}};
+}
+
+MetricFamily& AddFamily(std::vector<MetricFamily>& families, const MetricRow& row) {
+  return families.emplace_back(NewFamily(row));
 }
 
 void AddValue(MetricFamily& family, MetricLabels labels, double value) {
@@ -54,12 +60,8 @@ void AddHistogram(MetricFamily& family, MetricLabels labels, std::span<const dou
   histogram.sample_sum = totals.sum;
 }
 
-void AddGauge(std::vector<MetricFamily>& families, const char* name, const char* help, double value) {
-  AddValue(AddFamily(families, name, help, MetricType::Gauge), {}, value);
-}
-
-void AddCounter(std::vector<MetricFamily>& families, const char* name, const char* help, double value) {
-  AddValue(AddFamily(families, name, help, MetricType::Counter), {}, value);
+void AddSingle(std::vector<MetricFamily>& families, const MetricRow& row, double value) {
+  AddValue(AddFamily(families, row), {}, value);
 }
 
 const char* CodeName(int code) {

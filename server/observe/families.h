@@ -11,24 +11,24 @@
 #include <vector>
 
 #include "server/observe/histogram.h"
+#include "server/observe/metric_table.h"
 
 // What metric families are made of.
 namespace vitrine {
 
 using MetricLabels = std::vector<prometheus::ClientMetric::Label>;
 
-// Appends an empty family and returns it. The reference holds until the next call.
-prometheus::MetricFamily& AddFamily(std::vector<prometheus::MetricFamily>& families, const char* name, const char* help,
-                                    prometheus::MetricType type);
+// An empty family. Its help is the row's without the backticks.
+prometheus::MetricFamily NewFamily(const MetricRow& row);
+// Appends one and returns it. The reference holds until the next call.
+prometheus::MetricFamily& AddFamily(std::vector<prometheus::MetricFamily>& families, const MetricRow& row);
 // One sample of a gauge or a counter.
 void AddValue(prometheus::MetricFamily& family, MetricLabels labels, double value);
 // One histogram; totals without counts stand for an empty one.
 void AddHistogram(prometheus::MetricFamily& family, MetricLabels labels, std::span<const double> bounds,
                   const HistogramTotals& totals);
-// A gauge without labels.
-void AddGauge(std::vector<prometheus::MetricFamily>& families, const char* name, const char* help, double value);
-// A counter without labels.
-void AddCounter(std::vector<prometheus::MetricFamily>& families, const char* name, const char* help, double value);
+// A gauge or a counter without labels.
+void AddSingle(std::vector<prometheus::MetricFamily>& families, const MetricRow& row, double value);
 
 // A counter as a sample.
 inline double Read(const std::atomic<uint64_t>& counter) {

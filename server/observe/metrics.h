@@ -95,8 +95,8 @@ struct MachineLimits {
   int64_t memory_bytes = 0;
 };
 
-// Every metric of the server, as docs/reference/metrics.md lists them: names, labels and help stand in
-// request_families.cc and server_families.cc and nowhere else. Reading costs the executors nothing. Thread-safe.
+// Every metric of the server: what they are called and what they mean stands in metric_table.h and nowhere else.
+// Reading costs the executors nothing. Thread-safe.
 class Metrics : public prometheus::Collectable {
  public:
   // Versions taken out of traffic since the start: canaries by their guard, and what operators rolled back.

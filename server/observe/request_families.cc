@@ -5,13 +5,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/observe/families.h"
+#include "server/observe/metric_table.h"
 #include "server/observe/metrics.h"
 
 namespace vitrine {
 namespace {
 
 using prometheus::MetricFamily;
-using prometheus::MetricType;
 
 constexpr const char* kProgressNames[] = {"admission", "queue", "compute"};
 static_assert(std::size(kProgressNames) == kProgresses);
@@ -25,11 +25,8 @@ HistogramTotals TotalsOf(const Histogram& histogram) {
 }  // namespace
 
 void Metrics::AddRequests(Families& families) const {
-  MetricFamily requests{"vitrine_requests_total", "Answers and refusals.", MetricType::Counter, {}};
-  MetricFamily durations{"vitrine_request_duration_seconds",
-                         "Time from a message being read to its answer being handed to the transport.",
-                         MetricType::Histogram,
-                         {}};
+  MetricFamily requests = NewFamily(MetricOf("vitrine_requests_total"));
+  MetricFamily durations = NewFamily(MetricOf("vitrine_request_duration_seconds"));
   const auto add = [&](const std::string& model, const ModelMetrics& metrics) {
     for (int m = 0; m < kMethods; ++m) {
       const char* const name = MethodName(static_cast<Method>(m));
@@ -54,9 +51,9 @@ void Metrics::AddRequests(Families& families) const {
 }
 
 void Metrics::AddEnds(Families& families) const {
-  MetricFamily shed{"vitrine_requests_shed_total", "Requests refused because of load.", MetricType::Counter, {}};
-  MetricFamily expired{"vitrine_requests_expired_total", "Requests whose deadline passed.", MetricType::Counter, {}};
-  MetricFamily cancelled{"vitrine_requests_cancelled_total", "Requests whose client left.", MetricType::Counter, {}};
+  MetricFamily shed = NewFamily(MetricOf("vitrine_requests_shed_total"));
+  MetricFamily expired = NewFamily(MetricOf("vitrine_requests_expired_total"));
+  MetricFamily cancelled = NewFamily(MetricOf("vitrine_requests_cancelled_total"));
   const auto add = [&](const std::string& model, const ModelMetrics& metrics) {
     for (int reason = 0; reason < kShedReasons; ++reason) {
       AddValue(shed, {{"model", model}, {"reason", ShedReasonName(static_cast<ShedReason>(reason))}},
@@ -77,13 +74,10 @@ void Metrics::AddEnds(Families& families) const {
 }
 
 void Metrics::AddStages(Families& families) const {
-  MetricFamily stages{"vitrine_stage_duration_seconds",
-                      "Time of each stage of a request, whether it was answered or not.",
-                      MetricType::Histogram,
-                      {}};
-  MetricFamily images{"vitrine_batch_images", "Images of a batch.", MetricType::Histogram, {}};
-  MetricFamily tokens{"vitrine_batch_tokens", "Tokens of a batch.", MetricType::Histogram, {}};
-  MetricFamily grids{"vitrine_batch_grids", "Different grids in a batch.", MetricType::Histogram, {}};
+  MetricFamily stages = NewFamily(MetricOf("vitrine_stage_duration_seconds"));
+  MetricFamily images = NewFamily(MetricOf("vitrine_batch_images"));
+  MetricFamily tokens = NewFamily(MetricOf("vitrine_batch_tokens"));
+  MetricFamily grids = NewFamily(MetricOf("vitrine_batch_grids"));
   for (const auto& [model, metrics] : Models()) {
     std::array<HistogramTotals, kStages> stage_totals;
     HistogramTotals image_totals, token_totals, grid_totals;
@@ -112,20 +106,10 @@ void Metrics::AddStages(Families& families) const {
 }
 
 void Metrics::AddVersionRequests(Families& families) const {
-  MetricFamily requests{"vitrine_version_requests_total",
-                        "Answers and refusals of requests that reached a version.",
-                        MetricType::Counter,
-                        {}};
-  MetricFamily durations{"vitrine_version_request_duration_seconds",
-                         "Time to the answer, of requests answered OK.",
-                         MetricType::Histogram,
-                         {}};
-  MetricFamily confidences{
-      "vitrine_top1_confidence_ratio", "Softmax probability of the first class.", MetricType::Histogram, {}};
-  MetricFamily entropies{"vitrine_prediction_entropy_ratio",
-                         "Entropy of the softmax by the logarithm of the number of classes; 1 is a uniform guess.",
-                         MetricType::Histogram,
-                         {}};
+  MetricFamily requests = NewFamily(MetricOf("vitrine_version_requests_total"));
+  MetricFamily durations = NewFamily(MetricOf("vitrine_version_request_duration_seconds"));
+  MetricFamily confidences = NewFamily(MetricOf("vitrine_top1_confidence_ratio"));
+  MetricFamily entropies = NewFamily(MetricOf("vitrine_prediction_entropy_ratio"));
   for (const auto& [key, metrics] : Versions()) {
     const MetricLabels id = {{"model", key.first}, {"version", absl::StrCat(key.second)}};
     for (int code = 0; code < kCodes; ++code) {

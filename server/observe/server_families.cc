@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/observe/families.h"
+#include "server/observe/metric_table.h"
 #include "server/observe/metrics.h"
 #include "server/observe/process_stats.h"
 #include "server/observe/stderr_sink.h"
@@ -14,19 +15,13 @@ namespace vitrine {
 namespace {
 
 using prometheus::MetricFamily;
-using prometheus::MetricType;
 
 void AddVersions(std::vector<MetricFamily>& families, const std::vector<ShownVersion>& versions) {
-  MetricFamily info{"vitrine_model_info", "Versions in memory; the value is 1.", MetricType::Gauge, {}};
-  MetricFamily bytes{"vitrine_model_device_bytes", "Weights of a version on its device.", MetricType::Gauge, {}};
-  MetricFamily states{
-      "vitrine_model_state", "1 for the state that a version is in, 0 for the others.", MetricType::Gauge, {}};
-  MetricFamily traffic{"vitrine_version_traffic_ratio",
-                       "Share of the requests without version or label that a READY version gets.",
-                       MetricType::Gauge,
-                       {}};
-  MetricFamily labelled{
-      "vitrine_version_label_info", "Labels that requests may name; the value is 1.", MetricType::Gauge, {}};
+  MetricFamily info = NewFamily(MetricOf("vitrine_model_info"));
+  MetricFamily bytes = NewFamily(MetricOf("vitrine_model_device_bytes"));
+  MetricFamily states = NewFamily(MetricOf("vitrine_model_state"));
+  MetricFamily traffic = NewFamily(MetricOf("vitrine_version_traffic_ratio"));
+  MetricFamily labelled = NewFamily(MetricOf("vitrine_version_label_info"));
   for (const ShownVersion& facts : versions) {
     const MetricLabels id = {{"model", facts.model}, {"version", absl::StrCat(facts.version)}};
     for (const v1::ModelState state : {v1::LOADING, v1::READY, v1::RETIRING, v1::FAILED}) {
@@ -53,23 +48,21 @@ void AddVersions(std::vector<MetricFamily>& families, const std::vector<ShownVer
 
 void AddProcess(std::vector<MetricFamily>& families) {
   const ProcessStats stats = ReadProcessStats();
-  AddCounter(families, "process_cpu_seconds_total", "User and system time of the process.", stats.cpu_seconds);
-  AddGauge(families, "process_resident_memory_bytes", "Resident memory.", stats.resident_bytes);
-  AddGauge(families, "process_virtual_memory_bytes", "Virtual memory.", stats.virtual_bytes);
-  AddGauge(families, "process_open_fds", "Open file descriptors.", stats.open_files);
-  AddGauge(families, "process_max_fds", "Limit of open file descriptors.", stats.max_files);
-  AddGauge(families, "process_threads", "Threads.", stats.threads);
-  AddGauge(families, "process_start_time_seconds", "Start of the process, in seconds since 1970.", stats.start_seconds);
+  AddSingle(families, MetricOf("process_cpu_seconds_total"), stats.cpu_seconds);
+  AddSingle(families, MetricOf("process_resident_memory_bytes"), stats.resident_bytes);
+  AddSingle(families, MetricOf("process_virtual_memory_bytes"), stats.virtual_bytes);
+  AddSingle(families, MetricOf("process_open_fds"), stats.open_files);
+  AddSingle(families, MetricOf("process_max_fds"), stats.max_files);
+  AddSingle(families, MetricOf("process_threads"), stats.threads);
+  AddSingle(families, MetricOf("process_start_time_seconds"), stats.start_seconds);
 }
 
 }  // namespace
 
 void Metrics::AddLoads(Families& families) const {
-  MetricFamily durations{
-      "vitrine_model_load_duration_seconds", "Time of a load, golden run included.", MetricType::Histogram, {}};
-  MetricFamily failures{"vitrine_model_load_failures_total", "Loads that ended in refusal.", MetricType::Counter, {}};
-  MetricFamily rollbacks{
-      "vitrine_canary_rollbacks_total", "Canaries that the guard took out of traffic.", MetricType::Counter, {}};
+  MetricFamily durations = NewFamily(MetricOf("vitrine_model_load_duration_seconds"));
+  MetricFamily failures = NewFamily(MetricOf("vitrine_model_load_failures_total"));
+  MetricFamily rollbacks = NewFamily(MetricOf("vitrine_canary_rollbacks_total"));
   std::map<std::string, Rollbacks> rolled_back;
   if (sources_.rollbacks) rolled_back = sources_.rollbacks();
   for (const auto& [model, metrics] : Models()) {
@@ -91,50 +84,40 @@ void Metrics::AddLoads(Families& families) const {
   families.push_back(std::move(rollbacks));
   if (sources_.versions) AddVersions(families, sources_.versions());
   if (sources_.repository_readable) {
-    AddGauge(families, "vitrine_repository_readable", "1 if the repository could be read at the last look.",
-             sources_.repository_readable() ? 1 : 0);
+    AddSingle(families, MetricOf("vitrine_repository_readable"), sources_.repository_readable() ? 1 : 0);
   }
 }
 
 void Metrics::AddQueue(Families& families) const {
-  const auto gauge = [&](const char* name, const char* help, double value) { AddGauge(families, name, help, value); };
   if (sources_.queue) {
     const QueueStatus queue = sources_.queue();
-    gauge("vitrine_queue_depth", "Requests that wait for an executor.", queue.requests);
-    gauge("vitrine_queue_bytes", "Bytes of the pictures and tensors that wait.", queue.bytes);
-    gauge("vitrine_queue_tokens", "Tokens of the pictures that wait.", queue.tokens);
-    gauge("vitrine_queue_oldest_seconds", "Age of the request that waits longest.",
-          absl::ToDoubleSeconds(queue.oldest));
+    AddSingle(families, MetricOf("vitrine_queue_depth"), queue.requests);
+    AddSingle(families, MetricOf("vitrine_queue_bytes"), queue.bytes);
+    AddSingle(families, MetricOf("vitrine_queue_tokens"), queue.tokens);
+    AddSingle(families, MetricOf("vitrine_queue_oldest_seconds"), absl::ToDoubleSeconds(queue.oldest));
   }
   if (sources_.admission) {
     const AdmissionStatus admission = sources_.admission();
-    gauge("vitrine_in_flight", "Requests admitted and not yet answered.", admission.requests);
-    gauge("vitrine_in_flight_bytes", "Bytes of their pictures and tensors.", admission.bytes);
-    gauge("vitrine_in_flight_limit", "Most requests admitted and not yet answered.", admission.limit_requests);
-    gauge("vitrine_in_flight_limit_bytes", "Most bytes of their pictures and tensors.", admission.limit_bytes);
-    gauge("vitrine_predicted_work_seconds", "Executor time that they will take, as predicted.",
-          absl::ToDoubleSeconds(admission.work));
+    AddSingle(families, MetricOf("vitrine_in_flight"), admission.requests);
+    AddSingle(families, MetricOf("vitrine_in_flight_bytes"), admission.bytes);
+    AddSingle(families, MetricOf("vitrine_in_flight_limit"), admission.limit_requests);
+    AddSingle(families, MetricOf("vitrine_in_flight_limit_bytes"), admission.limit_bytes);
+    AddSingle(families, MetricOf("vitrine_predicted_work_seconds"), absl::ToDoubleSeconds(admission.work));
   }
   if (sources_.answers) {
     const AnswerStatus answers = sources_.answers();
-    gauge("vitrine_answer_bytes", "Bytes reserved for answers that their clients have not taken yet.", answers.bytes);
-    gauge("vitrine_answer_limit_bytes", "Most bytes that may be reserved for them.", answers.limit);
+    AddSingle(families, MetricOf("vitrine_answer_bytes"), answers.bytes);
+    AddSingle(families, MetricOf("vitrine_answer_limit_bytes"), answers.limit);
   }
 }
 
 void Metrics::AddExecutors(Families& families) const {
   if (!sources_.executors) return;
   const std::vector<ExecutorStatus> executors = sources_.executors();
-  AddGauge(families, "vitrine_executors", "Threads that decode and compute.", static_cast<double>(executors.size()));
-  MetricFamily busy{"vitrine_executor_busy_seconds_total",
-                    "Time spent on batches, the running one included.",
-                    MetricType::Counter,
-                    {}};
-  MetricFamily batches{"vitrine_executor_batches_total", "Batches begun.", MetricType::Counter, {}};
-  MetricFamily ages{"vitrine_executor_batch_age_seconds",
-                    "Age of the running batch; 0 while the executor waits.",
-                    MetricType::Gauge,
-                    {}};
+  AddSingle(families, MetricOf("vitrine_executors"), static_cast<double>(executors.size()));
+  MetricFamily busy = NewFamily(MetricOf("vitrine_executor_busy_seconds_total"));
+  MetricFamily batches = NewFamily(MetricOf("vitrine_executor_batches_total"));
+  MetricFamily ages = NewFamily(MetricOf("vitrine_executor_batch_age_seconds"));
   for (size_t i = 0; i < executors.size(); ++i) {
     const MetricLabels labels = {{"executor", absl::StrCat(i)}};
     AddValue(busy, labels, absl::ToDoubleSeconds(executors[i].busy));
@@ -142,8 +125,7 @@ void Metrics::AddExecutors(Families& families) const {
     AddValue(ages, labels, absl::ToDoubleSeconds(executors[i].batch_age));
   }
   if (sources_.lanes_busy_ratio) {
-    AddGauge(families, "vitrine_lanes_busy_ratio", "Share of the last minute that what computes was busy.",
-             sources_.lanes_busy_ratio());
+    AddSingle(families, MetricOf("vitrine_lanes_busy_ratio"), sources_.lanes_busy_ratio());
   }
   families.push_back(std::move(busy));
   families.push_back(std::move(batches));
@@ -151,12 +133,10 @@ void Metrics::AddExecutors(Families& families) const {
 }
 
 void Metrics::AddIdentity(Families& families) const {
-  MetricFamily& refusals =
-      AddFamily(families, "vitrine_authorization_refusals_total", "Calls refused for who calls.", MetricType::Counter);
+  MetricFamily& refusals = AddFamily(families, MetricOf("vitrine_authorization_refusals_total"));
   AddValue(refusals, {{"code", "UNAUTHENTICATED"}}, Read(server_.unauthenticated));
   AddValue(refusals, {{"code", "PERMISSION_DENIED"}}, Read(server_.permission_denied));
-  MetricFamily& actions =
-      AddFamily(families, "vitrine_admin_actions_total", "Calls of the Admin service.", MetricType::Counter);
+  MetricFamily& actions = AddFamily(families, MetricOf("vitrine_admin_actions_total"));
   {
     MutexLock lock(mutex_);
     for (const auto& [key, count] : admin_actions_) {
@@ -165,10 +145,7 @@ void Metrics::AddIdentity(Families& families) const {
     }
   }
   if (!sources_.certificates) return;
-  MetricFamily expiry{"vitrine_tls_certificate_expiry_timestamp_seconds",
-                      "End of the certificate in use, in seconds since 1970.",
-                      MetricType::Gauge,
-                      {}};
+  MetricFamily expiry = NewFamily(MetricOf("vitrine_tls_certificate_expiry_timestamp_seconds"));
   for (const auto& [listener, expires] : sources_.certificates()) {
     AddValue(expiry, {{"listener", listener}}, absl::ToDoubleSeconds(expires - absl::UnixEpoch()));
   }
@@ -176,46 +153,33 @@ void Metrics::AddIdentity(Families& families) const {
 }
 
 void Metrics::AddServer(Families& families) const {
-  AddValue(AddFamily(families, "vitrine_build_info", "The program; the value is 1.", MetricType::Gauge),
-           {{"version", version_}, {"revision", revision_}}, 1);
-  if (sources_.ready) AddGauge(families, "vitrine_ready", "1 while requests are served.", sources_.ready() ? 1 : 0);
-  AddCounter(families, "vitrine_connections_total", "Connections accepted by the gRPC listener.",
-             Read(server_.connections));
-  AddCounter(families, "vitrine_connections_refused_total", "Connections closed at once for want of file descriptors.",
-             Read(server_.connections_refused));
+  AddValue(AddFamily(families, MetricOf("vitrine_build_info")), {{"version", version_}, {"revision", revision_}}, 1);
+  if (sources_.ready) AddSingle(families, MetricOf("vitrine_ready"), sources_.ready() ? 1 : 0);
+  AddSingle(families, MetricOf("vitrine_connections_total"), Read(server_.connections));
+  AddSingle(families, MetricOf("vitrine_connections_refused_total"), Read(server_.connections_refused));
   if (sources_.connections) {
-    AddGauge(families, "vitrine_connections", "Connections open on the gRPC listener.",
-             static_cast<double>(sources_.connections()));
+    AddSingle(families, MetricOf("vitrine_connections"), static_cast<double>(sources_.connections()));
   }
   if (sources_.open_streams) {
-    AddGauge(families, "vitrine_open_streams", "Calls that last until their clients end them.",
-             static_cast<double>(sources_.open_streams()));
+    AddSingle(families, MetricOf("vitrine_open_streams"), static_cast<double>(sources_.open_streams()));
   }
   if (sources_.machine) {
     const MachineLimits machine = sources_.machine();
-    AddGauge(families, "vitrine_cpu_limit_cores", "Cores that cpuset and quota leave to this process.", machine.cores);
-    AddGauge(families, "vitrine_memory_limit_bytes", "The control group's limit, else the machine's memory.",
-             static_cast<double>(machine.memory_bytes));
+    AddSingle(families, MetricOf("vitrine_cpu_limit_cores"), machine.cores);
+    AddSingle(families, MetricOf("vitrine_memory_limit_bytes"), static_cast<double>(machine.memory_bytes));
   }
   if (sources_.log_lines) {
     const auto [warnings, errors] = sources_.log_lines();
-    MetricFamily& lines =
-        AddFamily(families, "vitrine_log_messages_total",
-                  "Log lines of that level, lost ones included; critical counts as error.", MetricType::Counter);
+    MetricFamily& lines = AddFamily(families, MetricOf("vitrine_log_messages_total"));
     AddValue(lines, {{"level", "warning"}}, static_cast<double>(warnings));
     AddValue(lines, {{"level", "error"}}, static_cast<double>(errors));
   }
-  AddCounter(families, "vitrine_log_lines_lost_total",
-             "Log lines that could not be written to stderr: its disk is full, or nobody reads it.",
-             Read(LostLogLines()));
-  AddCounter(families, "vitrine_out_of_memory_total", "Times that a request found no memory.",
-             static_cast<double>(TimesOutOfMemory()));
+  AddSingle(families, MetricOf("vitrine_log_lines_lost_total"), Read(LostLogLines()));
+  AddSingle(families, MetricOf("vitrine_out_of_memory_total"), static_cast<double>(TimesOutOfMemory()));
   if (sources_.spans) {
     const SpanTotals spans = sources_.spans();
-    AddCounter(families, "vitrine_spans_exported_total", "Spans that the collector took.",
-               static_cast<double>(spans.exported));
-    MetricFamily& dropped =
-        AddFamily(families, "vitrine_spans_dropped_total", "Spans that no collector will see.", MetricType::Counter);
+    AddSingle(families, MetricOf("vitrine_spans_exported_total"), static_cast<double>(spans.exported));
+    MetricFamily& dropped = AddFamily(families, MetricOf("vitrine_spans_dropped_total"));
     AddValue(dropped, {{"reason", "full"}}, static_cast<double>(spans.full));
     AddValue(dropped, {{"reason", "failed"}}, static_cast<double>(spans.failed));
   }

@@ -1,55 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
-// docs/reference/metrics.md against what a scrape shows, both ways, and the scrape against promtool's rules.
+// The table of metrics against docs/reference/metrics.md and a scrape, both ways, and the scrape against promtool's
+// rules.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <map>
+#include <iterator>
 #include <memory>
 #include <regex>
 #include <set>
 #include <sstream>
 #include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include "server/models/registry/version_status.h"
+#include "server/observe/metric_table.h"
 #include "server/observe/metrics.h"
 #include "server/pages/readings.h"
 #include "tests/paths.h"
 
 namespace vitrine {
 namespace {
-
-struct Documented {
-  std::string type;
-  std::set<std::string> labels;
-  bool operator==(const Documented&) const = default;
-};
-
-// Rows "| `name` | type | unit | `label`, `label` = `value` | ..." of the tables.
-std::map<std::string, Documented> ReadDocument() {
-  std::ifstream file(VITRINE_SOURCE "/docs/reference/metrics.md");
-  EXPECT_TRUE(file.good());
-  static const std::regex kRow(R"(\| `([a-z0-9_]+)` \| (counter|gauge|histogram) \| [^|]+ \|([^|]*)\|[^|]+\|)");
-  static const std::regex kLabel(R"((?:^|,) *`([a-z_0-9]+)`( =)?)");
-  std::map<std::string, Documented> rows;
-  for (std::string line; std::getline(file, line);) {
-    std::smatch match;
-    if (!std::regex_match(line, match, kRow)) continue;
-    Documented& row = rows[match[1]];
-    row.type = match[2];
-    // The first value after "label =" is a value; labels with values come last in their cell.
-    std::string cell = match[3];
-    const size_t values = cell.find(" = ");
-    if (values != std::string::npos) cell.resize(values);
-    for (auto i = std::sregex_iterator(cell.begin(), cell.end(), kLabel); i != std::sregex_iterator(); ++i) {
-      row.labels.insert((*i)[1]);
-    }
-  }
-  return rows;
-}
 
 const char* TypeName(prometheus::MetricType type) {
   switch (type) {
@@ -60,6 +37,38 @@ const char* TypeName(prometheus::MetricType type) {
     default:
       return "histogram";
   }
+}
+
+// As the tables of docs/metrics.md have it.
+std::string MarkdownOf(const MetricRow& row) {
+  const auto cell = [](std::string_view text) { return text.empty() ? std::string() : std::string(text) + " "; };
+  return "| `" + std::string(row.name) + "` | " + TypeName(row.type) + " | " + cell(row.unit) + "| " +
+         cell(row.labels) + "| " + std::string(row.help) + " |";
+}
+
+// The rows of metrics in its tables.
+std::vector<std::string> DocumentedRows() {
+  std::ifstream file(VITRINE_SOURCE "/docs/reference/metrics.md");
+  EXPECT_TRUE(file.good());
+  std::vector<std::string> rows;
+  static const std::regex kRow(R"(\| `[a-z0-9_]+` \| (counter|gauge|histogram) \|.*)");
+  for (std::string line; std::getline(file, line);) {
+    if (std::regex_match(line, kRow)) rows.push_back(line);
+  }
+  return rows;
+}
+
+// The names of its labels: those before " = " and those before the last of these, since values follow.
+std::set<std::string> LabelsOf(const MetricRow& row) {
+  std::string text(row.labels);
+  const size_t values = text.find(" = ");
+  if (values != std::string::npos) text.resize(values);
+  static const std::regex kLabel("`([a-z_0-9]+)`");
+  std::set<std::string> labels;
+  for (auto i = std::sregex_iterator(text.begin(), text.end(), kLabel); i != std::sregex_iterator(); ++i) {
+    labels.insert((*i)[1]);
+  }
+  return labels;
 }
 
 // A server of which everything is known.
@@ -105,26 +114,35 @@ class Full {
   std::shared_ptr<VersionMetrics> version_ = metrics_.ForVersion("m", 1);
 };
 
-TEST(DocumentedMetrics, AreThoseOfAScrape) {
+TEST(DocumentedMetrics, AreTheRowsOfTheTable) {
+  std::vector<std::string> rows;
+  for (const MetricRow& row : kMetricTable) rows.push_back(MarkdownOf(row));
+  EXPECT_GE(rows.size(), 60U);
+  EXPECT_THAT(DocumentedRows(), ::testing::ElementsAreArray(rows))
+      << "docs/reference/metrics.md is to say what metric_table.h says";
+}
+
+TEST(DocumentedMetrics, TheTableIsAScrape) {
   const Full full;
-  std::map<std::string, Documented> scraped;
+  std::set<std::string> shown;
   for (const prometheus::MetricFamily& family : full.metrics().Collect()) {
-    EXPECT_FALSE(scraped.contains(family.name)) << family.name << " twice";
-    Documented& row = scraped[family.name];
-    row.type = TypeName(family.type);
+    EXPECT_TRUE(shown.insert(family.name).second) << family.name << " twice";
+    const auto* const row = std::find_if(std::begin(kMetricTable), std::end(kMetricTable),
+                                         [&](const MetricRow& each) { return each.name == family.name; });
+    ASSERT_NE(row, std::end(kMetricTable)) << family.name;
+    EXPECT_EQ(family.type, row->type) << family.name;
     EXPECT_FALSE(family.metric.empty()) << family.name << " has no sample";
+    std::set<std::string> labels;
     for (const prometheus::ClientMetric& metric : family.metric) {
-      for (const auto& label : metric.label) row.labels.insert(label.name);
+      for (const auto& label : metric.label) labels.insert(label.name);
     }
+    EXPECT_EQ(labels, LabelsOf(*row)) << family.name;
+    EXPECT_THAT(family.help, ::testing::Not(::testing::HasSubstr("`")));
   }
-  const std::map<std::string, Documented> documented = ReadDocument();
-  EXPECT_GE(documented.size(), 50U);
-  for (const auto& [name, row] : documented) {
-    ASSERT_TRUE(scraped.contains(name)) << name << " is documented and not shown";
-    EXPECT_EQ(scraped[name].type, row.type) << name;
-    EXPECT_EQ(scraped[name].labels, row.labels) << name;
+  for (const MetricRow& row : kMetricTable) {
+    EXPECT_TRUE(shown.contains(std::string(row.name))) << row.name << " is in the table and not shown";
+    EXPECT_TRUE(row.help.ends_with('.')) << row.name;
   }
-  for (const auto& [name, row] : scraped) EXPECT_TRUE(documented.contains(name)) << name << " is not documented";
 }
 
 TEST(DocumentedMetrics, KeepPromtoolsRules) {

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_SERVER_OBSERVE_METRIC_TABLE_H_
+#define VITRINE_SERVER_OBSERVE_METRIC_TABLE_H_
+
+#include <prometheus/metric_type.h>
+
+#include <string_view>
+
+namespace vitrine {
+
+// One family of /metrics.
+struct MetricRow {
+  std::string_view name;
+  prometheus::MetricType type;
+  std::string_view unit;    // in words: "s", "0 to 1"
+  std::string_view labels;  // with their values where these are few and known: "`model`, `outcome` = `ok`, `error`"
+  std::string_view help;    // a sentence; names of things stand in backticks
+};
+
+// Every family of the server. What a scrape shows is made of these rows, the tables of docs/reference/metrics.md are
+// these rows (a test holds them to it), and dashboards and alerts may ask for what stands there.
+inline constexpr MetricRow kMetricTable[] = {
+    {"vitrine_requests_total", prometheus::MetricType::Counter, "requests", "`model`, `method`, `code`",
+     "Answers and refusals."},
+    {"vitrine_request_duration_seconds", prometheus::MetricType::Histogram, "s",
+     "`model`, `method`, `outcome` = `ok`, `error`",
+     "Time from the message being read to the answer being handed to the transport; refusals and failures are "
+     "`error`."},
+    {"vitrine_stage_duration_seconds", prometheus::MetricType::Histogram, "s",
+     "`model`, `outcome`, `stage` = `queue`, `decode`, `compute`, `encode`",
+     "Time in each stage, of every request that went through it; `error` is what expired, was "
+     "left, refused or failed in this stage or a later one. `compute` once for each batch, `error` if it failed."},
+    {"vitrine_version_requests_total", prometheus::MetricType::Counter, "requests", "`model`, `version`, `code`",
+     "Answers and refusals of requests that reached a version: canary against stable."},
+    {"vitrine_version_request_duration_seconds", prometheus::MetricType::Histogram, "s", "`model`, `version`",
+     "Time to the answer, of requests answered OK by a version."},
+    {"vitrine_requests_shed_total", prometheus::MetricType::Counter, "requests", "`model`, `reason`",
+     "Requests refused because of load."},
+    {"vitrine_requests_expired_total", prometheus::MetricType::Counter, "requests",
+     "`model`, `stage` = `admission`, `queue`, `compute`",
+     "Requests whose deadline passed; `compute`: the work was done and lost."},
+    {"vitrine_requests_cancelled_total", prometheus::MetricType::Counter, "requests",
+     "`model`, `stage` = `queue`, `compute`", "Requests whose client left; `compute`: the work was done and lost."},
+    {"vitrine_in_flight", prometheus::MetricType::Gauge, "requests", "", "Requests admitted and not yet answered."},
+    {"vitrine_in_flight_bytes", prometheus::MetricType::Gauge, "bytes", "",
+     "Bytes of the pictures and tensors of requests admitted and not yet answered."},
+    {"vitrine_in_flight_limit", prometheus::MetricType::Gauge, "requests", "",
+     "Most requests admitted and not yet answered: `--max-queue-requests`."},
+    {"vitrine_in_flight_limit_bytes", prometheus::MetricType::Gauge, "bytes", "",
+     "Most bytes of their pictures and tensors: `--max-queue-bytes`."},
+    {"vitrine_predicted_work_seconds", prometheus::MetricType::Gauge, "s", "",
+     "Executor time that what is admitted will take, as predicted."},
+    {"vitrine_queue_depth", prometheus::MetricType::Gauge, "requests", "", "Requests that wait for an executor."},
+    {"vitrine_queue_bytes", prometheus::MetricType::Gauge, "bytes", "", "Bytes of the pictures and tensors that wait."},
+    {"vitrine_queue_tokens", prometheus::MetricType::Gauge, "tokens", "", "Tokens of the pictures that wait."},
+    {"vitrine_queue_oldest_seconds", prometheus::MetricType::Gauge, "s", "",
+     "Age of the request that waits longest; 0 if none waits."},
+    {"vitrine_batch_images", prometheus::MetricType::Histogram, "images", "`model`", "Images of a batch."},
+    {"vitrine_batch_tokens", prometheus::MetricType::Histogram, "tokens", "`model`", "Tokens of a batch."},
+    {"vitrine_batch_grids", prometheus::MetricType::Histogram, "grids", "`model`", "Different grids in a batch."},
+    {"vitrine_executors", prometheus::MetricType::Gauge, "threads", "", "Threads that decode and compute."},
+    {"vitrine_lanes_busy_ratio", prometheus::MetricType::Gauge, "0 to 1", "",
+     "Share of the last minute that what computes was busy, the mean over the executors; the autoscaler's first "
+     "metric."},
+    {"vitrine_executor_busy_seconds_total", prometheus::MetricType::Counter, "s", "`executor` = `0`, `1`, ...",
+     "Time spent on batches, the running one included; its `rate()` is the utilisation."},
+    {"vitrine_executor_batches_total", prometheus::MetricType::Counter, "batches", "`executor`", "Batches begun."},
+    {"vitrine_executor_batch_age_seconds", prometheus::MetricType::Gauge, "s", "`executor`",
+     "Age of the running batch; 0 while it waits for one."},
+    {"vitrine_top1_confidence_ratio", prometheus::MetricType::Histogram, "0 to 1", "`model`, `version`",
+     "Softmax probability of the first class."},
+    {"vitrine_prediction_entropy_ratio", prometheus::MetricType::Histogram, "0 to 1", "`model`, `version`",
+     "Entropy of the softmax by the logarithm of the number of classes; 1 is a uniform guess."},
+    {"vitrine_model_info", prometheus::MetricType::Gauge, "1", "`model`, `version`, `sha256`, `precision`, `device`",
+     "Versions in memory; the value is 1."},
+    {"vitrine_model_device_bytes", prometheus::MetricType::Gauge, "bytes", "`model`, `version`",
+     "Weights of a version on its device."},
+    {"vitrine_model_state", prometheus::MetricType::Gauge, "0 or 1",
+     "`model`, `version`, `state` = `LOADING`, `READY`, `RETIRING`, `FAILED`", "1 for the state that a version is in."},
+    {"vitrine_model_load_duration_seconds", prometheus::MetricType::Histogram, "s",
+     "`model`, `outcome` = `ok`, `error`", "Time of a load: verify, build and golden run."},
+    {"vitrine_model_load_failures_total", prometheus::MetricType::Counter, "loads", "`model`",
+     "Loads that ended in refusal."},
+    {"vitrine_version_traffic_ratio", prometheus::MetricType::Gauge, "0 to 1", "`model`, `version`",
+     "Share of the requests without version or label that a version gets; READY versions only."},
+    {"vitrine_version_label_info", prometheus::MetricType::Gauge, "1", "`model`, `version`, `label`",
+     "Labels that requests may name; the value is 1."},
+    {"vitrine_canary_rollbacks_total", prometheus::MetricType::Counter, "rollbacks",
+     "`model`, `reason` = `errors`, `drift`, `slow`", "Canaries that the guard took out of traffic."},
+    {"vitrine_repository_readable", prometheus::MetricType::Gauge, "0 or 1", "",
+     "1 if the repository, and every folder in it, could be read at the last look."},
+    {"vitrine_connections", prometheus::MetricType::Gauge, "connections", "", "Connections open on the gRPC listener."},
+    {"vitrine_connections_total", prometheus::MetricType::Counter, "connections", "",
+     "Connections accepted by the gRPC listener."},
+    {"vitrine_connections_refused_total", prometheus::MetricType::Counter, "connections", "",
+     "Connections closed at once for want of file descriptors."},
+    {"vitrine_open_streams", prometheus::MetricType::Gauge, "calls", "",
+     "Open ClassifyStream, ModelStreamInfer, WatchModels and health Watch calls."},
+    {"vitrine_answer_bytes", prometheus::MetricType::Gauge, "bytes", "",
+     "Bytes reserved for answers that their clients have not taken yet."},
+    {"vitrine_answer_limit_bytes", prometheus::MetricType::Gauge, "bytes", "",
+     "Most bytes that may be reserved for answers."},
+    {"vitrine_authorization_refusals_total", prometheus::MetricType::Counter, "calls",
+     "`code` = `UNAUTHENTICATED`, `PERMISSION_DENIED`", "Calls refused for who calls."},
+    {"vitrine_admin_actions_total", prometheus::MetricType::Counter, "calls", "`action`, `code`",
+     "Calls of the Admin service; `action` is the method's name."},
+    {"vitrine_tls_certificate_expiry_timestamp_seconds", prometheus::MetricType::Gauge, "s since 1970",
+     "`listener` = `grpc`, `admin`", "End of the certificate in use; absent without TLS."},
+    {"vitrine_ready", prometheus::MetricType::Gauge, "0 or 1", "", "1 while requests are served: what `/readyz` says."},
+    {"vitrine_build_info", prometheus::MetricType::Gauge, "1", "`version`, `revision`",
+     "The program; `revision` is the commit it was built from, the value is 1."},
+    {"vitrine_cpu_limit_cores", prometheus::MetricType::Gauge, "cores", "",
+     "Cores that cpuset and quota leave to this process."},
+    {"vitrine_memory_limit_bytes", prometheus::MetricType::Gauge, "bytes", "",
+     "The control group's limit, else the machine's memory."},
+    {"vitrine_log_messages_total", prometheus::MetricType::Counter, "lines", "`level` = `warning`, `error`",
+     "Log lines of that level, lost ones included; critical counts as `error`."},
+    {"vitrine_log_lines_lost_total", prometheus::MetricType::Counter, "lines", "",
+     "Log lines of any level that could not be written to stderr: its disk is full, or nobody reads it."},
+    {"vitrine_spans_exported_total", prometheus::MetricType::Counter, "spans", "",
+     "Spans that the collector took; absent without `--otlp-endpoint`."},
+    {"vitrine_spans_dropped_total", prometheus::MetricType::Counter, "spans", "`reason` = `full`, `failed`",
+     "Spans that no collector will see: too many waited, or it did not take them; absent without `--otlp-endpoint`."},
+    {"vitrine_out_of_memory_total", prometheus::MetricType::Counter, "times", "",
+     "Times that a request found no memory: it was refused, or a loop that serves tried again."},
+    {"process_cpu_seconds_total", prometheus::MetricType::Counter, "s", "", "User and system time of the process."},
+    {"process_resident_memory_bytes", prometheus::MetricType::Gauge, "bytes", "", "Resident memory."},
+    {"process_virtual_memory_bytes", prometheus::MetricType::Gauge, "bytes", "", "Virtual memory."},
+    {"process_open_fds", prometheus::MetricType::Gauge, "files", "", "Open file descriptors."},
+    {"process_max_fds", prometheus::MetricType::Gauge, "files", "", "Limit of open file descriptors."},
+    {"process_threads", prometheus::MetricType::Gauge, "threads", "", "Threads."},
+    {"process_start_time_seconds", prometheus::MetricType::Gauge, "s since 1970", "", "Start of the process."},
+};
+
+// The row of a name; a name that the table lacks is not compiled.
+consteval const MetricRow& MetricOf(std::string_view name) {
+  for (const MetricRow& row : kMetricTable) {
+    if (row.name == name) return row;
+  }
+  throw "the table of metrics has no such row";
+}
+
+}  // namespace vitrine
+
+#endif  // VITRINE_SERVER_OBSERVE_METRIC_TABLE_H_
