@@ -2,6 +2,6 @@
 # Labelled pictures: the formats and what wraps them.
 set(picture_sources
   cached.cc cifar.cc csv.cc dataset.cc digest.cc file.cc idx.cc image_folder.cc parallel.cc picture_files.cc
-  planar_records.cc raw_dataset.cc raw_png.cc reduced.cc stl10.cc subset.cc tar_index.cc tar_shards.cc tiny_imagenet.cc
+  planar_records.cc raw_dataset.cc reduced.cc stl10.cc subset.cc tar_index.cc tar_shards.cc tiny_imagenet.cc
   tolerant.cc webdataset.cc webdataset_shard.cc)
-set(picture_libraries base_sha256 ZLIB::ZLIB PkgConfig::SPNG nlohmann_json::nlohmann_json)
+set(picture_libraries base_sha256 ZLIB::ZLIB nlohmann_json::nlohmann_json)

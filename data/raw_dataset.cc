@@ -2,13 +2,13 @@
 #include "data/raw_dataset.h"
 
 #include "base/status_macros.h"
-#include "data/raw_png.h"
+#include "imaging/encode_png.h"
 
 namespace vitrine {
 
 absl::StatusOr<std::string> RawDataset::encoded(int64_t index) const {
   ASSIGN_OR_RETURN(const Image picture, image(index));
-  return RawToPng(picture);
+  return EncodePng(picture);
 }
 
 absl::StatusOr<std::string> RawDataset::stored(int64_t index) const {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef VITRINE_REPORT_PNG_H_
-#define VITRINE_REPORT_PNG_H_
+#ifndef VITRINE_IMAGING_ENCODE_PNG_H_
+#define VITRINE_IMAGING_ENCODE_PNG_H_
 
 #include <cstdint>
 #include <string>
@@ -22,4 +22,4 @@ absl::StatusOr<int64_t> EstimatePngBytes(const Image& image);
 
 }  // namespace vitrine
 
-#endif  // VITRINE_REPORT_PNG_H_
+#endif  // VITRINE_IMAGING_ENCODE_PNG_H_

@@ -6,9 +6,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "imaging/encode_png.h"
 #include "imaging/geometry.h"
 #include "programs/repo_picture.h"
-#include "report/png.h"
 
 namespace vitrine {
 namespace {

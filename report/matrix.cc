@@ -8,10 +8,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "imaging/encode_png.h"
 #include "report/colours.h"
 #include "report/figure.h"
 #include "report/lettering.h"
-#include "report/png.h"
 
 namespace vitrine {
 namespace {

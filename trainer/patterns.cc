@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "report/png.h"
+#include "imaging/encode_png.h"
 #include "trainer/sampler.h"
 
 namespace vitrine {

@@ -13,7 +13,7 @@
 #include "client/attention_choice.h"
 #include "client/load/random.h"
 #include "client/pictures.h"
-#include "report/png.h"
+#include "imaging/encode_png.h"
 
 namespace vitrine {
 namespace {

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "imaging/decode.h"
+#include "imaging/encode_png.h"
 #include "imaging/geometry.h"
-#include "report/png.h"
 
 namespace vitrine {
 namespace {

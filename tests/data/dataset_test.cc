@@ -7,7 +7,7 @@
 #include <sstream>
 
 #include "absl/strings/str_cat.h"
-#include "data/raw_png.h"
+#include "imaging/encode_png.h"
 #include "tests/scratch_folder.h"
 
 namespace vitrine {
@@ -43,7 +43,7 @@ class Cache : public ::testing::Test {
   Cache() {
     for (int i = 0; i < 40; ++i) {
       const Image picture{.width = 3, .height = 2, .channels = 1, .pixels = std::vector<uint8_t>(6, uint8_t(i))};
-      folder_.Write(absl::StrCat(i % 2 == 0 ? "even/" : "odd/", 100 + i, ".png"), *RawToPng(picture));
+      folder_.Write(absl::StrCat(i % 2 == 0 ? "even/" : "odd/", 100 + i, ".png"), *EncodePng(picture));
     }
   }
   std::unique_ptr<Dataset> Open() { return *OpenDataset("imagefolder:" + folder_.path().string(), Split::kTrain); }

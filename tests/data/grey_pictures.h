@@ -7,19 +7,19 @@
 #include <vector>
 
 #include "data/dataset.h"
-#include "data/raw_png.h"
+#include "imaging/encode_png.h"
 
 namespace vitrine {
 
 // The file of a picture of two equal pixels.
 inline std::string GreyPng(uint8_t grey) {
-  return *RawToPng(Image{.width = 2, .height = 1, .channels = 1, .pixels = {grey, grey}});
+  return *EncodePng(Image{.width = 2, .height = 1, .channels = 1, .pixels = {grey, grey}});
 }
 
 // The file of a square.
 inline std::string GreyPng(uint8_t grey, int side) {
   const std::vector<uint8_t> pixels(static_cast<size_t>(side) * side, grey);
-  return *RawToPng(Image{.width = side, .height = side, .channels = 1, .pixels = pixels});
+  return *EncodePng(Image{.width = side, .height = side, .channels = 1, .pixels = pixels});
 }
 
 // Of all pictures, in their order.

@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "absl/strings/str_cat.h"
-#include "data/raw_png.h"
+#include "imaging/encode_png.h"
 #include "tests/scratch_folder.h"
 
 namespace vitrine {
@@ -25,7 +25,7 @@ class Tolerant : public ::testing::Test {
     for (int i = 0; i < 12; ++i) {
       const bool corrupt = i == 1 || i == 2 || i == 11;
       const Image picture{.width = 1, .height = 1, .channels = 1, .pixels = {uint8_t(i)}};
-      folder_.Write(absl::StrCat(i < 6 ? "a/" : "b/", i % 6, ".png"), corrupt ? "damaged" : *RawToPng(picture));
+      folder_.Write(absl::StrCat(i < 6 ? "a/" : "b/", i % 6, ".png"), corrupt ? "damaged" : *EncodePng(picture));
     }
   }
   std::unique_ptr<Dataset> Open() { return *OpenDataset("imagefolder:" + folder_.path().string(), Split::kTrain); }

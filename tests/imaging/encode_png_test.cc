@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "report/png.h"
+#include "imaging/encode_png.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

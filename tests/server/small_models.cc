@@ -12,9 +12,9 @@
 
 #include "checkpoint/checkpoint.h"
 #include "engine/backend.h"
+#include "imaging/encode_png.h"
 #include "imaging/header.h"
 #include "reference/model.h"
-#include "report/png.h"
 #include "server/models/registry/golden_input.h"
 
 namespace vitrine {

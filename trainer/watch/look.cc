@@ -6,12 +6,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "imaging/encode_png.h"
 #include "imaging/resize.h"
 #include "models/attention_maps.h"
 #include "models/attention_request.h"
 #include "report/distance_plot.h"
 #include "report/overlay.h"
-#include "report/png.h"
 #include "trainer/watch/examine.h"
 
 namespace vitrine {

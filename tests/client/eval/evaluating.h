@@ -13,8 +13,8 @@
 #include "client/eval/metrics.h"
 #include "client/eval/run.h"
 #include "client/eval/summary.h"
-#include "data/raw_png.h"
 #include "imaging/decode.h"
+#include "imaging/encode_png.h"
 #include "tests/client/small_server.h"
 #include "tests/scratch_folder.h"
 
@@ -40,7 +40,7 @@ inline std::string Picture(int label, int number) {
   Image image{.width = 4, .height = 4, .channels = 1, .pixels = {}};
   image.pixels.assign(16, static_cast<uint8_t>(20 * label));
   image.pixels[0] = static_cast<uint8_t>(number);
-  return *RawToPng(image);
+  return *EncodePng(image);
 }
 
 // The right class, but for every seventh picture of a class the next one; less sure the higher its number.
