@@ -42,13 +42,26 @@ std::string DrawLegend(const std::vector<LegendEntry>& entries, Chart& chart) {
   return svg;
 }
 
+std::vector<std::pair<double, std::string>> Chart::XTicks() const {
+  std::vector<std::pair<double, std::string>> ticks;
+  for (size_t i = 0; i < x_names.size(); ++i) ticks.emplace_back(static_cast<double>(i), x_names[i]);
+  if (!ticks.empty()) return ticks;
+  for (const double tick : x.Ticks(8)) ticks.emplace_back(tick, TickText(tick));
+  return ticks;
+}
+
 std::string Chart::Begin() {
+  if (!x_names.empty()) x = {.low = -0.5, .high = static_cast<double>(x_names.size()) - 0.5};
   x.from = Left(), x.to = Right();
   y.from = Bottom(), y.to = Top();
   std::string svg = absl::StrFormat(
       "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %g %g\" role=\"img\" aria-label=\"%s\" font-size=\"12\" "
       "font-family=\"system-ui, 'DejaVu Sans', Helvetica, Arial, sans-serif\" style=\"fill:%s\">\n",
       width, height, EscapeHtml(title), ColourOf("ink"));
+  if (is_file) {
+    svg.insert(svg.find(" viewBox"), absl::StrFormat(" width=\"%g\" height=\"%g\"", width, height));
+    absl::StrAppendFormat(&svg, "<rect width=\"100%%\" height=\"100%%\" style=\"fill:%s\"/>\n", ColourOf("paper"));
+  }
   svg += SvgText(Left(), 20, title, "font-size=\"15\" font-weight=\"600\"");
   const std::string faint = absl::StrCat("style=\"fill:", ColourOf("faint"), "\"");
   for (const double tick : y.Ticks(6)) {
@@ -56,10 +69,10 @@ std::string Chart::Begin() {
                           Right(), y.Place(tick), y.Place(tick), ColourOf("line"));
     svg += SvgText(Left() - 8, y.Place(tick) + 4, TickText(tick), absl::StrCat(faint, " text-anchor=\"end\""));
   }
-  for (const double tick : x.Ticks(8)) {
+  for (const auto& [tick, name] : XTicks()) {
     absl::StrAppendFormat(&svg, "<line x1=\"%.1f\" x2=\"%.1f\" y1=\"%g\" y2=\"%g\" style=\"stroke:%s\"/>\n",
                           x.Place(tick), x.Place(tick), Bottom(), Bottom() + 5, ColourOf("faint"));
-    svg += SvgText(x.Place(tick), Bottom() + 19, TickText(tick), absl::StrCat(faint, " text-anchor=\"middle\""));
+    svg += SvgText(x.Place(tick), Bottom() + 19, name, absl::StrCat(faint, " text-anchor=\"middle\""));
   }
   absl::StrAppendFormat(&svg, "<line x1=\"%g\" x2=\"%g\" y1=\"%g\" y2=\"%g\" style=\"stroke:%s\"/>\n", Left(), Right(),
                         Bottom(), Bottom(), ColourOf("faint"));

@@ -3,6 +3,7 @@
 #define VITRINE_REPORT_CHART_H_
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "report/axis.h"
@@ -15,15 +16,22 @@ struct Chart {
   std::string title = {}, x_axis = {}, y_axis = {};
   Axis x = {}, y = {};  // Begin sets their places
   double top = 54;      // of the plot: below the title and one line of legend
+  double margin = 18;   // at the right of the plot
+  // Things that have no order of size stand beside each other, at 0, 1, ...; x is set then.
+  std::vector<std::string> x_names = {};
+  bool is_file = false;  // it stands alone: has a size and paper of its own
 
   double Left() const { return 64; }
-  double Right() const { return width - 18; }
+  double Right() const { return width - margin; }
   double Top() const { return top; }
   double Bottom() const { return height - 50; }
 
   // The opening tag, the titles, grid lines and ticks.
   std::string Begin();
   static std::string End() { return "</svg>\n"; }
+
+ private:
+  std::vector<std::pair<double, std::string>> XTicks() const;  // places and what stands there
 };
 
 // A CSS colour of the page, for instance of "series-0", "ink", "faint", "line"; with what stands in for it elsewhere.

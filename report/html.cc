@@ -53,26 +53,35 @@ void HtmlPage::Paragraph(std::string_view text) {
   absl::StrAppend(&body_, "<p>", EscapeHtml(text), "</p>\n");
 }
 
+// Headings say what they are of, and the table what it is, for those who do not see it.
 void HtmlPage::Table(const HtmlTable& table) {
-  const auto open = [&](const char* element, size_t column) {
+  const auto cell = [&](const char* element, const char* attributes, size_t column, const std::string& text) {
     const bool right = column < table.columns.size() && table.columns[column].right;
-    return absl::StrCat("<", element, right ? " class=\"right\">" : ">");
+    absl::StrAppend(&body_, "<", element, attributes, right ? " class=\"right\">" : ">", EscapeHtml(text), "</",
+                    element, ">");
   };
-  body_ += "<div class=\"scroll\"><table>\n";
+  body_ += "<div class=\"scroll\"><table";
+  if (!table.caption.empty()) {
+    absl::StrAppend(&body_, ">\n<caption>", EscapeHtml(table.caption), "</caption>\n");
+  } else {
+    absl::StrAppend(&body_, sections_ == 0 ? "" : absl::StrCat(" aria-labelledby=\"s", sections_, "\""), ">\n");
+  }
   const bool headed = std::ranges::any_of(table.columns, [](const auto& column) { return !column.heading.empty(); });
   if (headed) {
-    body_ += "<tr>";
+    body_ += "<thead><tr>";
     for (size_t i = 0; i < table.columns.size(); ++i) {
-      absl::StrAppend(&body_, open("th", i), EscapeHtml(table.columns[i].heading), "</th>");
+      const std::string& heading = table.columns[i].heading;
+      cell(heading.empty() ? "td" : "th", heading.empty() ? "" : " scope=\"col\"", i, heading);
     }
-    body_ += "</tr>\n";
+    body_ += "</tr></thead>\n";
   }
+  body_ += "<tbody>\n";
   for (const std::vector<std::string>& row : table.rows) {
     body_ += "<tr>";
-    for (size_t i = 0; i < row.size(); ++i) absl::StrAppend(&body_, open("td", i), EscapeHtml(row[i]), "</td>");
+    for (size_t i = 0; i < row.size(); ++i) cell(i == 0 ? "th" : "td", i == 0 ? " scope=\"row\"" : "", i, row[i]);
     body_ += "</tr>\n";
   }
-  body_ += "</table></div>\n";
+  body_ += "</tbody></table></div>\n";
 }
 
 void HtmlPage::KeyFigures(const std::vector<KeyFigure>& figures) {

@@ -20,7 +20,8 @@ struct HtmlTable {
     bool right = false;  // numbers stand at the right
   };
   std::vector<Column> columns = {};
-  std::vector<std::vector<std::string>> rows = {};  // as many cells as columns
+  std::vector<std::vector<std::string>> rows = {};  // as many cells as columns; the first one names its row
+  std::string caption = {};                         // what the table is; empty: its section's title says so
 };
 
 // A number that a reader looks for first.

@@ -13,7 +13,7 @@ inline constexpr char kHtmlStyle[] = R"css(
   --series-0: #0072b2; --series-1: #d55e00; --series-2: #009e73; --series-3: #a9418a; --series-4: #b07d00;
   --series-5: #6b7280; --good: #0072b2; --bad: #b3261e;
 }
-@media (prefers-color-scheme: dark) {
+@media screen and (prefers-color-scheme: dark) {
   :root {
     --paper: #14181d; --card: #1d232a; --ink: #e6eaef; --faint: #9aa7b4; --line: #343d47;
     --series-0: #56b4e9; --series-1: #f08a4b; --series-2: #3ecf9f; --series-3: #e08fc6; --series-4: #e6b422;
@@ -42,11 +42,13 @@ a:hover { text-decoration: underline; }
 .scroll { overflow-x: auto; }
 table { border-collapse: collapse; margin: .75rem 0; font-variant-numeric: tabular-nums; }
 th, td { padding: .28rem .9rem .28rem 0; text-align: left; vertical-align: top; border-bottom: 1px solid var(--line); overflow-wrap: anywhere; }
-td:not(.right) { min-width: 6rem; }
+td:not(.right), tbody th { min-width: 6rem; }
 td:last-child:not(.right) { min-width: 11rem; }
-th { color: var(--faint); font-weight: 500; overflow-wrap: normal; }
+th { font-weight: 400; }
+thead th { color: var(--faint); font-weight: 500; overflow-wrap: normal; }
+caption { text-align: left; color: var(--faint); padding-bottom: .3rem; }
 .right { text-align: right; padding-left: .9rem; }
-td.right { white-space: nowrap; }
+td.right, tbody th.right { white-space: nowrap; }
 .cards { display: grid; grid-template-columns: repeat(auto-fill, minmax(var(--card-width, 19rem), 1fr)); gap: 1rem; margin: 1rem 0; }
 .cards > div { background: var(--card); border-radius: 8px; padding: .8rem; }
 .pictures { display: flex; gap: .5rem; flex-wrap: wrap; }
@@ -58,7 +60,17 @@ td.right { white-space: nowrap; }
 details { margin: .75rem 0; }
 summary { cursor: pointer; color: var(--series-0); }
 pre { background: var(--card); border-radius: 8px; padding: .9rem; overflow-x: auto; font-size: .82rem; line-height: 1.4; }
-@media print { nav { display: none; } h2 { break-after: avoid; } .cards > div, svg { break-inside: avoid; } }
+@media print {
+  @page { margin: 15mm; }
+  body { max-width: none; padding: 0; font-size: 10pt; print-color-adjust: exact; -webkit-print-color-adjust: exact; }
+  nav { display: none; }
+  h2 { break-after: avoid; margin-top: 1.5rem; }
+  .scroll { overflow: visible; }
+  thead { display: table-header-group; }
+  tr, img, svg, .cards > div, .figures div { break-inside: avoid; }
+  .charts { grid-template-columns: repeat(2, 1fr); }
+  a { color: inherit; }
+}
 )css";
 
 }  // namespace vitrine

@@ -26,6 +26,7 @@ TEST(HtmlPage, HoldsWhatItWasGivenAndNothingFromElsewhere) {
   page.KeyFigures({{"top1", "76 %", "at <end>"}});
   page.Section("A & B", "why");
   page.Table({.columns = {{"name"}, {"count", true}}, .rows = {{"<x>", "1"}}});
+  page.Table({.columns = {{""}, {"z"}}, .rows = {}, .caption = "of <its> own"});
   page.Cards({{.pictures = {{.uri = "data:image/png;base64,AA", .caption = "a \"cat\"", .pixels = true}},
                .lines = {"<line>"}}});
   page.Folded("more", "x < y");
@@ -34,9 +35,12 @@ TEST(HtmlPage, HoldsWhatItWasGivenAndNothingFromElsewhere) {
   for (const char* part :
        {"<title>Run &lt;1&gt;</title>", "<p class=\"subtitle\">from &quot;here&quot;</p>",
         "<span>at &lt;end&gt;</span>", "<a href=\"#s1\">A &amp; B</a>", "<h2 id=\"s1\">A &amp; B</h2>",
-        "<th class=\"right\">count</th>", "<td>&lt;x&gt;</td><td class=\"right\">1</td>",
+        "<table aria-labelledby=\"s1\">", "<thead><tr><th scope=\"col\">name</th>",
+        "<th scope=\"col\" class=\"right\">count</th>", "<th scope=\"row\">&lt;x&gt;</th><td class=\"right\">1</td>",
         "alt=\"a &quot;cat&quot;\" class=\"pixels\"", "<p>&lt;line&gt;</p>", "<pre>x &lt; y</pre>",
-        "<div><svg></svg></div>", "prefers-color-scheme: dark", "default-src 'none'"}) {
+        "<caption>of &lt;its&gt; own</caption>", "<td></td><th scope=\"col\">z</th>", "@media print",
+        "@media screen and (prefers-color-scheme: dark)", "<div><svg></svg></div>", "prefers-color-scheme: dark",
+        "default-src 'none'"}) {
     EXPECT_THAT(text, HasSubstr(part));
   }
   EXPECT_THAT(text, AllOf(Not(HasSubstr("http:")), Not(HasSubstr("https:")), Not(HasSubstr("<script")),
