@@ -39,7 +39,7 @@ const char* TypeName(prometheus::MetricType type) {
   }
 }
 
-// As the tables of docs/metrics.md have it.
+// As the tables of docs/reference/metrics.md have it.
 std::string MarkdownOf(const MetricRow& row) {
   const auto cell = [](std::string_view text) { return text.empty() ? std::string() : std::string(text) + " "; };
   return "| `" + std::string(row.name) + "` | " + TypeName(row.type) + " | " + cell(row.unit) + "| " +
