@@ -2,7 +2,8 @@
 # Everything Vitrine links, as imported targets. docs/contributing/dependencies.md gives the reason for each.
 find_package(Threads REQUIRED)
 find_package(ZLIB REQUIRED)
-find_package(OpenSSL REQUIRED COMPONENTS Crypto)
+find_package(OpenSSL REQUIRED COMPONENTS Crypto SSL)
+find_package(Boost 1.81 REQUIRED)  # headers alone
 find_package(Protobuf REQUIRED)
 find_package(gRPC CONFIG REQUIRED)
 find_package(absl CONFIG REQUIRED)

@@ -12,6 +12,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
 #include "server/observe/log.h"
+#include "server/wire/http/cors.h"
 
 namespace vitrine {
 namespace {
@@ -167,10 +168,14 @@ absl::Status ServerOptions::Validate() const {
   if (!admin.audit_log.empty() && admin.listen.empty()) faults.Add("--audit-log needs --admin");
   if (!health_listen.empty()) CheckAddress("--health-listen", health_listen, faults);
   if (!http.empty()) CheckAddress("--http", http, faults);
-  if (!http.empty() && identity.takes_credentials() && !identity.plaintext_tokens && !IsLocalAddress(http)) {
+  faults.Add(CrossOrigin::Validate(http_cors_origins));
+  if (!http_cors_origins.empty() && http.empty()) faults.Add("--http-cors-origin needs --http");
+  if (!http.empty() && identity.takes_credentials() && !identity.tls.enabled() && !identity.plaintext_tokens &&
+      !IsLocalAddress(http)) {
     faults.Add(absl::StrCat("--http is ", http,
                             ", which the network reaches without TLS, where whoever listens may use "
-                            "the tokens; name 127.0.0.1, or set --plaintext-tokens where something in front encrypts"));
+                            "the tokens; give --tls-cert and --tls-key, name 127.0.0.1, or set --plaintext-tokens "
+                            "where something in front encrypts"));
   }
   faults.Add(identity.Validate(rpc.listen, admin.listen));
   faults.Add(ParseDevice(device).status());
@@ -214,6 +219,12 @@ void BindFlags(CLI::App& app, ServerOptions& options) {
       "HOST:PORT");
   Add(app, "--http", options.http,
       "address of pictures (/v1) and the Open Inference Protocol (/v2) over HTTP; empty turns it off", "HOST:PORT");
+  app.add_option("--http-cors-origin", options.http_cors_origins,
+                 "origin of pages that may read its answers in a browser; may be given several times")
+      ->expected(1)
+      ->take_all()
+      ->type_name("ORIGIN")
+      ->default_str(absl::StrJoin(options.http_cors_origins, ","));
   Add(app, "--port-file", options.port_file, "file to write the bound addresses to", "FILE");
   Add(app, "--device", options.device, "cpu or cuda:N", "DEVICE");
   Add(app, "--precision", options.registry.precision,

@@ -39,9 +39,11 @@ struct ServerOptions {
   // Between two texts of /metrics, on the average: a scraper that asks a hundred times a second would take processor
   // time from the executors. No flag; zero puts one together for everyone who asks.
   absl::Duration scrape_period = absl::Milliseconds(250);
-  // host:port of pictures (/v1) and the Open Inference Protocol (/v2) over HTTP. Plaintext, and a thread for each
-  // request: gRPC is for load. Port 0 picks a free one; empty turns it off.
+  // host:port of pictures (/v1) and the Open Inference Protocol (/v2) over HTTP, with TLS where gRPC has it. Port 0
+  // picks a free one; empty turns it off.
   std::string http = {};
+  // Origins of pages that may read the answers of `http` in a browser: see wire/http/cors.h.
+  std::vector<std::string> http_cors_origins = {};
   // Where the bound addresses are written, as "grpc=ADDR" and "metrics=ADDR" lines; empty writes no file.
   std::string port_file;
   // "cpu" or "cuda:N".

@@ -139,7 +139,9 @@ class RunningServer : public Server {
       HttpServerOptions http = {.listen = options_.http, .max_body_bytes = options_.rpc.max_message_bytes};
       // The same share of the machine's memory as messages over gRPC, see docs/operations/serving.md.
       http.max_all_bodies_bytes = std::min(http.max_all_bodies_bytes, options_.rpc.max_transport_bytes);
-      Keep(StartHttpPort(http, service_, registry_, *identity_, health_), http_port_, http_address_, faults);
+      http.tls = identity_->HttpTls();
+      Keep(StartHttpPort(http, options_.http_cors_origins, service_, registry_, *identity_, health_), http_port_,
+           http_address_, faults);
     }
     if (!options_.admin.listen.empty()) {
       Keep(AdminFront::Start(options_.admin, admin_, *identity_, &metrics_), admin_front_, admin_address_, faults);

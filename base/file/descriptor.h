@@ -23,6 +23,8 @@ class FileDescriptor {
 
   int get() const { return descriptor_; }
   bool valid() const { return descriptor_ >= 0; }
+  // Whoever called it closes it.
+  int Release() { return std::exchange(descriptor_, -1); }
 
  private:
   int descriptor_ = -1;

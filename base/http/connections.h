@@ -2,112 +2,88 @@
 #ifndef VITRINE_BASE_HTTP_CONNECTIONS_H_
 #define VITRINE_BASE_HTTP_CONNECTIONS_H_
 
-#include <sys/socket.h>
-
-#include <chrono>
+#include <cstddef>
 #include <functional>
-#include <list>
 #include <memory>
-#include <string>
 #include <thread>
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "absl/time/time.h"
 #include "base/file/descriptor.h"
-#include "base/http/head.h"
+#include "base/http/connection.h"
+#include "base/http/event_loop.h"
+#include "base/http/tls.h"
 #include "base/mutex.h"
-
-struct pollfd;
 
 namespace vitrine {
 
-// One connection of a client. Belongs to one thread at a time.
-struct HttpConnection {
-  FileDescriptor socket;          // does not block
-  sockaddr_storage address = {};  // of the client
-  socklen_t address_bytes = 0;
-  std::string received;             // what has come and no request has taken
-  absl::StatusOr<HttpHead> head;    // of the request that is answered, or why it is none
-  std::string to_send;              // the answer on its way
-  size_t sent_bytes = 0;            // of to_send
-  bool keep = false;                // whether another request may follow that answer
-  std::shared_ptr<void> held = {};  // kept until the answer is out, or nobody takes it; may be null
-  enum class Phase { kHead, kSending, kEnding } phase = Phase::kHead;
-  std::chrono::steady_clock::time_point until = {};  // when its phase is given up
-  std::chrono::steady_clock::time_point since = {};  // when it was accepted, or its last answer was out
-
-  // Of the client, as gRPC writes it: "ipv4:127.0.0.1:40000".
-  std::string Peer() const;
-  // Says that there is no memory to answer, which takes none; to_send is empty then, and nothing is kept.
-  void SendOutOfMemory();
-};
-
-// One connection, handed from one list to another: that takes no memory, which may have run out.
-using HttpConnectionNode = std::list<HttpConnection>;
-
-// The connections that nobody works on: one thread accepts them, waits for the head of a request on each, and sends
-// what a client is slow to take. However many they are and however slowly they speak, they hold no other thread. Where
-// memory runs out the connection that needed it is answered so, or waits to be accepted; the others go on.
+// All connections of one server, on one thread, which accepts them and ends the phases that take too long. Where memory
+// runs out the connection that needed it is answered so, or waits to be accepted; the others go on.
 class HttpConnections {
  public:
   struct Limits {
-    absl::Duration head;        // from the first wait for a request to the end of its head; for an answer to be taken
-    absl::Duration keep_alive;  // between two requests
-    size_t most;                // connections, those that are worked on included; beyond it the idlest is closed
-    size_t unsent_bytes;        // of answers that clients do not take; beyond it the first of them is given up
-    std::function<void()> out_of_memory = {};  // told when memory ran out for a connection; may be null
+    size_t most;          // connections; beyond it the idlest is closed
+    size_t unsent_bytes;  // of answers that clients do not take; beyond it the first of them is given up
   };
-  // Called on the thread of this object with a request whose head has come. Must not block nor throw.
-  using Take = std::function<void(HttpConnectionNode)>;
+  // What a new connection speaks; null: plaintext. Called on the loop's thread; may throw std::bad_alloc.
+  using Tls = std::function<std::shared_ptr<const TlsContext>()>;
 
-  // Takes over the listening sockets, which do not block. UNAVAILABLE if the process has no descriptor left.
+  // Runs the thread; see HttpServerOptions.
+  using OnThread = std::function<void(const std::function<void()>&)>;
+
+  // Takes over the listening sockets, which do not block. `common` gets its callbacks here, and outlives the object.
+  // UNAVAILABLE if the process has no descriptor left.
   static absl::StatusOr<std::unique_ptr<HttpConnections>> Open(std::vector<FileDescriptor> listening,
-                                                               const Limits& limits, Take take);
-  // Requires that nobody works on a connection any more. Waits a second at most for answers on their way.
+                                                               const Limits& limits, Tls tls, OnThread on_thread,
+                                                               HttpCommon& common);
+  // Waits for the answers under way; bodies that have not come are not waited for, and clients that do not take their
+  // answers for a second at most.
   ~HttpConnections();
 
   // Begins to accept. Once.
   void Start();
 
-  // Takes back a connection that was handed out, with the answer in to_send. Any thread.
-  void Send(HttpConnectionNode node);
-
  private:
-  using Held = HttpConnectionNode::iterator;
-  enum class Next { kWait, kHandOut, kClose };
+  class Listening;
+  class WakeUp;
 
-  HttpConnections(std::vector<FileDescriptor> listening, FileDescriptor wake, const Limits& limits, Take take);
+  HttpConnections(const Limits& limits, Tls tls, OnThread on_thread, HttpCommon& common);
   void Run();
-  void Wake() const;
-  void AdoptReturned();
-  void AwaitEvents();
-  void AcceptAll();
-  void AcceptWaiting(int listening);
-  // To make room: the one of which nothing came for longest. Those whose answers are being sent stay.
+  void Tick();
+  void TickBy(EventLoop::Time moment);
+  void TakeReplies();
+  void AcceptWaiting(Listening& listening);
+  // False, and then it is kept in waiting_, if memory is lacking.
+  bool Adopt();
+  // To make room: the one of which nothing came for longest, or whose body has not come for longest.
   void CloseIdlest();
   void KeepUnsentInBounds();
-  // Goes on with a connection whose moment has come, and keeps it, hands it out or closes it.
-  void Advance(Held connection);
-  void HandOut(Held connection);
-  Next Step(HttpConnection& connection) const;
-  Next ReadHead(HttpConnection& connection) const;
-  Next SendMore(HttpConnection& connection) const;
-  bool IsDone();
+  void Forget(HttpConnection& connection);
+  void End();
 
-  const FileDescriptor wake_;  // an eventfd
   const Limits limits_;
-  const Take take_;
-  // Touched by the thread alone.
-  std::vector<FileDescriptor> listening_;
-  HttpConnectionNode held_;
-  std::vector<pollfd> events_;  // of wake_, of listening_, of held_ in its order; room for all is made at the start
-  std::chrono::steady_clock::time_point accept_again_ = {};  // no descriptor or memory is left until then
+  const Tls tls_;
+  const OnThread on_thread_;
+  HttpCommon& common_;
+  EventLoop loop_;
+  std::shared_ptr<WakeUp> wake_;
+  // Touched by the thread alone once it runs.
+  std::vector<std::shared_ptr<Listening>> listening_;
+  std::vector<std::shared_ptr<HttpConnection>> open_;  // room for all is made at the start
+  // The connection that is being accepted, and waits for memory where there was none.
+  struct {
+    FileDescriptor socket;
+    sockaddr_storage address = {};
+    socklen_t address_bytes = 0;
+  } waiting_;
+  EventLoop::Time next_tick_ = {};
+  EventLoop::Time accept_again_ = {};  // no descriptor or memory is left until then; zero: there is
+  EventLoop::Time ends_ = {};          // when answers are given up; zero: the server goes on
 
   Mutex mutex_;
-  HttpConnectionNode returned_ ABSL_GUARDED_BY(mutex_);
-  size_t handed_out_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::vector<std::shared_ptr<HttpConnection>> replied_ ABSL_GUARDED_BY(mutex_);  // likewise
   bool ending_ ABSL_GUARDED_BY(mutex_) = false;
+  std::vector<std::shared_ptr<HttpConnection>> taken_;  // out of replied_; the thread alone
   std::thread thread_;
 };
 

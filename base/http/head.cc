@@ -12,27 +12,8 @@
 namespace vitrine {
 namespace {
 
-constexpr absl::string_view kLineEnd = "\r\n";
-constexpr absl::string_view kHeadEnd = "\r\n\r\n";
-
 absl::Status Malformed(const char* what) {
   return absl::InvalidArgumentError(absl::StrCat("the request is not HTTP/1.1: ", what));
-}
-
-// What methods and names of headers are made of (RFC 9110, token).
-bool IsToken(absl::string_view text) {
-  constexpr absl::string_view kOthers = "!#$%&'*+-.^_`|~";
-  for (const char c : text) {
-    if (!absl::ascii_isalnum(c) && kOthers.find(c) == absl::string_view::npos) return false;
-  }
-  return !text.empty();
-}
-
-bool HasControl(absl::string_view text) {
-  for (const char c : text) {
-    if (absl::ascii_iscntrl(c) && c != '\t') return true;
-  }
-  return false;
 }
 
 absl::StatusOr<std::string> DecodePath(absl::string_view encoded) {
@@ -53,15 +34,9 @@ absl::StatusOr<std::string> DecodePath(absl::string_view encoded) {
   return path;
 }
 
-absl::Status ReadRequestLine(absl::string_view line, HttpHead& head) {
-  const std::vector<absl::string_view> parts = absl::StrSplit(line, ' ');
-  if (parts.size() != 3 || !IsToken(parts[0]) || parts[1].empty() || HasControl(parts[1])) {
-    return Malformed("the first line must be a method, a path and the version");
-  }
-  if (parts[2] != "HTTP/1.1" && parts[2] != "HTTP/1.0") return Malformed("no other version is spoken here");
-  head.method = std::string(parts[0]);
-  head.minor_version = parts[2].back() - '0';
-  absl::string_view target = parts[1];
+}  // namespace
+
+absl::Status ReadTarget(absl::string_view target, HttpHead& head) {
   if (absl::StartsWithIgnoreCase(target, "http://")) {  // as proxies are asked
     target.remove_prefix(absl::string_view("http://").size());
     const size_t slash = target.find('/');
@@ -73,31 +48,19 @@ absl::Status ReadRequestLine(absl::string_view line, HttpHead& head) {
   return absl::OkStatus();
 }
 
-absl::Status ReadHeader(absl::string_view line, HttpHead& head) {
-  const size_t colon = line.find(':');
-  if (colon == absl::string_view::npos || !IsToken(line.substr(0, colon))) {
-    return Malformed("a header must be a name, a colon and a value");
-  }
-  const absl::string_view value = absl::StripAsciiWhitespace(line.substr(colon + 1));
-  if (HasControl(value)) return Malformed("a header's value holds a control character");
-  head.headers.emplace_back(std::string(line.substr(0, colon)), std::string(value));
-  return absl::OkStatus();
-}
-
-// A body whose end two readers may see at different places would let one hide a request from the other.
-absl::Status CheckLength(const HttpHead& head) {
+absl::Status CheckBodyLength(const HttpHead& head) {
   const std::optional<std::string> length = head.Header("Content-Length");
+  const std::optional<std::string> coding = head.Header("Transfer-Encoding");
+  if (coding.has_value() && !absl::EqualsIgnoreCase(*coding, "chunked")) {
+    return Malformed("of transfer encodings chunked alone is known");
+  }
   if (!length.has_value()) return absl::OkStatus();
   int64_t bytes = 0;
   const bool digits = length->find_first_not_of("0123456789") == std::string::npos;
   if (!digits || !absl::SimpleAtoi(*length, &bytes)) return Malformed("Content-Length must be one whole number");
-  if (head.Header("Transfer-Encoding").has_value()) {
-    return Malformed("Content-Length and Transfer-Encoding exclude each other");
-  }
+  if (coding.has_value()) return Malformed("Content-Length and Transfer-Encoding exclude each other");
   return absl::OkStatus();
 }
-
-}  // namespace
 
 std::optional<std::string> HttpHead::Header(absl::string_view name) const {
   std::optional<std::string> found;
@@ -130,28 +93,6 @@ bool HttpHead::KeepsAlive() const {
     }
   }
   return !close && (keep || minor_version > 0);
-}
-
-size_t HttpHeadBytes(absl::string_view received) {
-  const size_t end = received.find(kHeadEnd);
-  return end == absl::string_view::npos ? 0 : end + kHeadEnd.size();
-}
-
-absl::StatusOr<HttpHead> ParseHttpHead(absl::string_view head) {
-  if (head.size() > kMaxHttpHeadBytes) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("the head of the request is longer than ", kMaxHttpHeadBytes, " bytes"));
-  }
-  if (!absl::EndsWith(head, kHeadEnd)) return Malformed("an empty line must end the head");
-  head.remove_suffix(kHeadEnd.size());
-  HttpHead read;
-  bool is_first = true;
-  for (const absl::string_view line : absl::StrSplit(head, kLineEnd)) {
-    RETURN_IF_ERROR(is_first ? ReadRequestLine(line, read) : ReadHeader(line, read));
-    is_first = false;
-  }
-  RETURN_IF_ERROR(CheckLength(read));
-  return read;
 }
 
 }  // namespace vitrine

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "absl/status/statusor.h"
+#include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 
 namespace vitrine {
@@ -35,12 +35,13 @@ struct HttpHead {
   bool KeepsAlive() const;
 };
 
-// How many bytes of `received` are its first head, with the empty line that ends it; 0 while that has not come.
-size_t HttpHeadBytes(absl::string_view received);
+// Writes path and query of a request's target, a proxy's form of it included. INVALID_ARGUMENT if its percent signs
+// mean no bytes.
+absl::Status ReadTarget(absl::string_view target, HttpHead& head);
 
-// Reads a head, the empty line at its end included. INVALID_ARGUMENT if it is none of HTTP/1.x; RESOURCE_EXHAUSTED if
-// it is too long.
-absl::StatusOr<HttpHead> ParseHttpHead(absl::string_view head);
+// INVALID_ARGUMENT where two readers may see the end of the body at different places, which would let one hide a
+// request from the other.
+absl::Status CheckBodyLength(const HttpHead& head);
 
 }  // namespace vitrine
 

@@ -252,6 +252,11 @@ std::shared_ptr<grpc::ServerCredentials> Identity::ListenerCredentials() const {
   return tls_ == nullptr ? grpc::InsecureServerCredentials() : TlsSource::Credentials(tls_);
 }
 
+std::function<std::shared_ptr<const TlsPem>()> Identity::HttpTls() const {
+  if (tls_ == nullptr) return nullptr;
+  return [tls = tls_] { return tls->Pem(); };
+}
+
 absl::Time Identity::certificate_expires() const {
   return tls_ == nullptr ? absl::InfiniteFuture() : tls_->expires();
 }

@@ -4,6 +4,7 @@
 
 #include <grpcpp/security/server_credentials.h>
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -64,6 +65,9 @@ class Identity {
 
   // Of a new listener: TLS where there are files for it, else plaintext.
   std::shared_ptr<grpc::ServerCredentials> ListenerCredentials() const;
+
+  // The same for HTTP, asked at each new connection; null without TLS.
+  std::function<std::shared_ptr<const TlsPem>()> HttpTls() const;
 
   // When the certificate expires; infinite without TLS.
   absl::Time certificate_expires() const;

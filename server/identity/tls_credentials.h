@@ -9,6 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "base/http/tls.h"
 #include "base/mutex.h"
 #include "server/identity/tls_files.h"
 
@@ -32,6 +33,9 @@ class TlsSource {
   // Rises by one with each pair that was taken.
   uint64_t generation() const;
 
+  // What serves now, for listeners of HTTP: the same object until it changes.
+  std::shared_ptr<const TlsPem> Pem() const;
+
   // For one listener: new connections get what this source has then. The source lives on with them.
   static std::shared_ptr<grpc::ServerCredentials> Credentials(std::shared_ptr<TlsSource> source);
 
@@ -42,6 +46,7 @@ class TlsSource {
   const TlsFileOptions options_;
   mutable Mutex mutex_;
   std::shared_ptr<const TlsMaterial> current_ ABSL_GUARDED_BY(mutex_);
+  std::shared_ptr<const TlsPem> pem_ ABSL_GUARDED_BY(mutex_);  // of current_
   uint64_t generation_ ABSL_GUARDED_BY(mutex_) = 1;
   std::string last_fault_ ABSL_GUARDED_BY(mutex_);  // so that it is logged once
   bool said_expiry_ ABSL_GUARDED_BY(mutex_) = false;

@@ -52,21 +52,26 @@ HttpResponse Page(const HttpEndpoint::Sources& sources, KeptText& metrics, const
 absl::StatusOr<std::unique_ptr<HttpEndpoint>> HttpEndpoint::Start(const std::string& address, Sources sources) {
   const HttpServerOptions options = {.listen = address,
                                      .purpose = "metrics",
-                                     .threads = 16,
+                                     .threads = 4,
                                      .niceness = kNiceness,
                                      .request_timeout = absl::Seconds(5),
                                      .keep_alive = absl::ZeroDuration(),
                                      .read_only = true,
-                                     .max_all_bodies_bytes = 16 << 20};
+                                     .max_all_bodies_bytes = 16 << 20,
+                                     .on_thread = [](const std::function<void()>& run) {
+                                       const CrashHandlerStack crash_stack;
+                                       run();
+                                     }};
   const auto metrics = std::make_shared<KeptText>(SteadyClock(), sources.scrape_period, [of = sources.metrics] {
     return prometheus::TextSerializer().Serialize(of->Collect());
   });
+  const auto pages = std::make_shared<const Sources>(std::move(sources));
   ASSIGN_OR_RETURN(std::unique_ptr<HttpServer> server,
-                   HttpServer::Start(options, [sources = std::move(sources), metrics](HttpRequest& request) {
-                     const CrashHandlerStack crash_stack;
-                     HttpResponse page = Page(sources, *metrics, request.path(), request.query());
-                     page.headers.emplace_back("X-Content-Type-Options", "nosniff");
-                     return page;
+                   HttpServer::Start(options, [pages, metrics](const std::shared_ptr<HttpRequest>& request) {
+                     request->answer_headers.emplace_back("X-Content-Type-Options", "nosniff");
+                     return HttpNext::Make([pages, metrics, request] {
+                       return Page(*pages, *metrics, request->path(), request->query());
+                     });
                    }));
   return std::unique_ptr<HttpEndpoint>(new HttpEndpoint(std::move(server)));
 }

@@ -18,20 +18,23 @@ std::string_view FirstName(std::string_view path) {
 
 }  // namespace
 
-HttpResponse HttpPort::Serve(HttpRequest& request) {
-  return FirstName(request.path()) == "v1" ? classify_.Serve(request) : oip_.Serve(request);
+HttpNext HttpPort::Begin(const std::shared_ptr<HttpRequest>& request) {
+  if (std::optional<HttpResponse> told = cors_.Apply(*request)) return HttpNext::Answer(*std::move(told));
+  return FirstName(request->path()) == "v1" ? classify_.Begin(request) : oip_.Begin(request);
 }
 
-absl::StatusOr<std::unique_ptr<HttpServer>> StartHttpPort(const HttpServerOptions& options, ClassifyService& service,
-                                                          Registry& registry, const Identity& identity,
-                                                          Health& health) {
-  const auto port = std::make_shared<HttpPort>(service, registry, identity, health);
+absl::StatusOr<std::unique_ptr<HttpServer>> StartHttpPort(const HttpServerOptions& options,
+                                                          std::vector<std::string> cors_origins,
+                                                          ClassifyService& service, Registry& registry,
+                                                          const Identity& identity, Health& health) {
+  const auto port = std::make_shared<HttpPort>(std::move(cors_origins), service, registry, identity, health);
   HttpServerOptions told = options;
   told.out_of_memory = CountOutOfMemory;
-  return HttpServer::Start(told, [port](HttpRequest& request) {
+  told.on_thread = [](const std::function<void()>& run) {
     const CrashHandlerStack crash_stack;
-    return port->Serve(request);
-  });
+    run();
+  };
+  return HttpServer::Start(told, [port](const std::shared_ptr<HttpRequest>& request) { return port->Begin(request); });
 }
 
 }  // namespace vitrine

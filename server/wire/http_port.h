@@ -3,6 +3,9 @@
 #define VITRINE_SERVER_WIRE_HTTP_PORT_H_
 
 #include <memory>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "base/http/server.h"
@@ -10,6 +13,7 @@
 #include "server/models/registry/registry.h"
 #include "server/serve/request/classify_service.h"
 #include "server/wire/http/classify_front.h"
+#include "server/wire/http/cors.h"
 #include "server/wire/oip/http_front.h"
 #include "server/wire/rpc/health.h"
 
@@ -19,21 +23,28 @@ namespace vitrine {
 // Thread-safe. The parts outlive the object.
 class HttpPort {
  public:
-  HttpPort(ClassifyService& service, Registry& registry, const Identity& identity, Health& health)
-      : classify_(service, registry, identity), oip_(service, registry, identity, health) {}
+  // `cors_origins`: of pages whose scripts may read the answers.
+  HttpPort(std::vector<std::string> cors_origins, ClassifyService& service, Registry& registry,
+           const Identity& identity, Health& health)
+      : cors_(std::move(cors_origins)),
+        classify_(service, registry, identity),
+        oip_(service, registry, identity, health) {}
 
-  // Blocks as the fronts do.
-  HttpResponse Serve(HttpRequest& request);
+  // As the fronts do.
+  HttpNext Begin(const std::shared_ptr<HttpRequest>& request);
 
  private:
+  const CrossOrigin cors_;
   HttpClassifyFront classify_;
   OipHttpFront oip_;
 };
 
 // Serves it. Errors as HttpServer::Start. The parts outlive what is returned, and every request in flight is answered
 // without its help when it dies.
-absl::StatusOr<std::unique_ptr<HttpServer>> StartHttpPort(const HttpServerOptions& options, ClassifyService& service,
-                                                          Registry& registry, const Identity& identity, Health& health);
+absl::StatusOr<std::unique_ptr<HttpServer>> StartHttpPort(const HttpServerOptions& options,
+                                                          std::vector<std::string> cors_origins,
+                                                          ClassifyService& service, Registry& registry,
+                                                          const Identity& identity, Health& health);
 
 }  // namespace vitrine
 

@@ -4,12 +4,22 @@
 
 #include <string>
 
-#include "base/http/head.h"
+#include "base/http/request_parser.h"
 
 namespace vitrine {
 namespace {
 
 using ::testing::HasSubstr;
+
+// The whole of it must be a head, and nothing else.
+absl::StatusOr<HttpHead> ParseHttpHead(const std::string& head) {
+  HttpRequestParser parser;
+  const absl::StatusOr<size_t> taken = parser.Take(head);
+  if (!taken.ok()) return taken.status();
+  if (!parser.has_head()) return absl::OutOfRangeError("more must come");
+  EXPECT_EQ(*taken, head.size());
+  return parser.Head();
+}
 
 constexpr char kWhole[] =
     "POST /v2/models/a%20b/infer?x=%41&y HTTP/1.1\r\nHost: localhost\r\ncontent-LENGTH:  12 \r\nX-Empty:\r\n\r\n";
@@ -31,10 +41,32 @@ TEST(HttpHead, IsReadAsItCame) {
 TEST(HttpHead, CutAtAnyByteItIsNotComplete) {
   const std::string whole = kWhole;
   for (size_t size = 0; size < whole.size(); ++size) {
-    EXPECT_EQ(HttpHeadBytes(whole.substr(0, size)), 0u) << size;
-    EXPECT_FALSE(ParseHttpHead(whole.substr(0, size)).ok()) << size;
+    EXPECT_EQ(ParseHttpHead(whole.substr(0, size)).status().code(), absl::StatusCode::kOutOfRange) << size;
   }
-  EXPECT_EQ(HttpHeadBytes(whole + "the body\r\n\r\n"), whole.size());
+}
+
+// However its bytes come, the request is the same, and what follows it is left.
+TEST(HttpHead, ComesInAnyParts) {
+  const std::string body = "twelve bytes";
+  const std::string sent = kWhole + body + "GET /next";
+  for (size_t part = 1; part < sent.size(); ++part) {
+    HttpRequestParser parser;
+    std::string received;
+    for (size_t at = 0; at < sent.size() && !parser.is_done(); at += part) {
+      received += sent.substr(at, part);
+      for (size_t before = std::string::npos; before != received.size() && !parser.is_done();) {
+        before = received.size();
+        const absl::StatusOr<size_t> taken = parser.Take(received);
+        ASSERT_TRUE(taken.ok()) << taken.status() << " in parts of " << part;
+        received.erase(0, *taken);
+        if (parser.has_head() && parser.body_bytes() == 0) parser.ReadBody(100);
+      }
+    }
+    ASSERT_TRUE(parser.is_done()) << part;
+    EXPECT_EQ(parser.Head()->path, "/v2/models/a b/infer");
+    EXPECT_EQ(parser.TakeBody(), body);
+    EXPECT_EQ(received, std::string("GET /next").substr(0, received.size()));
+  }
 }
 
 TEST(HttpHead, WhatIsNotHttpIsRefusedWithASentence) {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Any bytes of a connection are no head of HTTP yet, a refusal, or a head that says one thing to everybody; what
-// follows it is refused as gzip or unfolds within its limit.
+// follows it is a body within its limit, and is refused as gzip or unfolds within its limit.
 #include <algorithm>
 #include <cstdint>
 #include <string>
 
 #include "absl/strings/string_view.h"
 #include "base/gunzip.h"
-#include "base/http/head.h"
+#include "base/http/request_parser.h"
 #include "tests/fuzz/require.h"
 
 namespace {
@@ -15,6 +15,7 @@ namespace {
 using vitrine::Require;
 
 constexpr size_t kMostUnfolded = size_t{1} << 20;
+constexpr int64_t kMostBody = int64_t{1} << 16;
 
 bool EndsNoLine(absl::string_view text) {
   return text.find_first_of(absl::string_view("\r\n\0", 3)) == absl::string_view::npos;
@@ -33,21 +34,41 @@ void CheckHead(const vitrine::HttpHead& head) {
   if (!head.AnnouncesBody()) Require(head.ContentLength().value_or(0) == 0);
 }
 
+// By its length or in chunks; never more than may be.
+void ReadBody(vitrine::HttpRequestParser& parser, absl::string_view rest) {
+  if (parser.is_done()) return;
+  parser.ReadBody(kMostBody);
+  while (!parser.is_done() && !rest.empty()) {
+    const absl::StatusOr<size_t> taken = parser.Take(rest);
+    if (!taken.ok()) return;
+    Require(*taken <= rest.size());
+    Require(parser.body_bytes() <= static_cast<size_t>(kMostBody) || parser.Head()->ContentLength().has_value());
+    if (*taken == 0) return;
+    rest.remove_prefix(*taken);
+  }
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const absl::string_view received(reinterpret_cast<const char*>(data), size);
-  const size_t head_bytes = vitrine::HttpHeadBytes(received);
-  Require(head_bytes <= size);
-  const auto head = vitrine::ParseHttpHead(received.substr(0, head_bytes));
-  if (head_bytes == 0) Require(!head.ok());
-  if (head.ok()) {
-    CheckHead(*head);
-  } else {
-    Require(head.status().code() == absl::StatusCode::kInvalidArgument ||
-            head.status().code() == absl::StatusCode::kResourceExhausted);
+  vitrine::HttpRequestParser parser;
+  const absl::StatusOr<size_t> head_bytes = parser.Take(received);
+  if (!head_bytes.ok()) {
+    Require(head_bytes.status().code() == absl::StatusCode::kInvalidArgument ||
+            head_bytes.status().code() == absl::StatusCode::kResourceExhausted);
+    return 0;
   }
-  const auto body = vitrine::Gunzip(received.substr(head_bytes), kMostUnfolded);
+  Require(*head_bytes <= size);
+  if (!parser.has_head()) return 0;
+  const auto head = parser.Head();
+  if (!head.ok()) {
+    Require(head.status().code() == absl::StatusCode::kInvalidArgument);
+    return 0;
+  }
+  CheckHead(*head);
+  ReadBody(parser, received.substr(*head_bytes));
+  const auto body = vitrine::Gunzip(received.substr(*head_bytes), kMostUnfolded);
   if (body.ok()) Require(body->size() <= kMostUnfolded);
   return 0;
 }

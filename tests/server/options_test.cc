@@ -98,6 +98,7 @@ TEST(ServerOptions, EveryFlagIsInForceAsItWasSaid) {
                                                     {"--socket", "unix:///b"},
                                                     {"--metrics", "c:3"},
                                                     {"--http", "d:4"},
+                                                    {"--http-cors-origin", "https://d"},
                                                     {"--port-file", "/e"},
                                                     {"--device", "cuda:6"},
                                                     {"--precision", "bf16"},

@@ -49,13 +49,15 @@ absl::StatusOr<std::unique_ptr<MetricsEndpoint>> MetricsEndpoint::Start(const Op
   RETURN_IF_ERROR(CheckAddress(options.address));
   const HttpServerOptions http = {.listen = options.address,
                                   .purpose = "metrics",
-                                  .threads = 4,
+                                  .threads = 2,
                                   .request_timeout = absl::Seconds(5),
                                   .keep_alive = absl::ZeroDuration(),
                                   .read_only = true};
   ASSIGN_OR_RETURN(std::unique_ptr<HttpServer> server,
-                   HttpServer::Start(http, [&metrics, stalled_after = options.stalled_after](HttpRequest& request) {
-                     return Page(metrics, stalled_after, request.path());
+                   HttpServer::Start(http, [&metrics, stalled_after = options.stalled_after](
+                                               const std::shared_ptr<HttpRequest>& request) {
+                     return HttpNext::Make(
+                         [&metrics, stalled_after, request] { return Page(metrics, stalled_after, request->path()); });
                    }));
   return std::unique_ptr<MetricsEndpoint>(new MetricsEndpoint(std::move(server)));
 }

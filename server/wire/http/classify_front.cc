@@ -17,10 +17,10 @@
 #include "server/serve/scheduling/answer_budget.h"
 #include "server/wire/http/address.h"
 #include "server/wire/http/authorize.h"
-#include "server/wire/http/awaited_answer.h"
 #include "server/wire/http/classify_json.h"
 #include "server/wire/http/classify_query.h"
 #include "server/wire/http/curl_line.h"
+#include "server/wire/http/held_answer.h"
 #include "server/wire/http/models_json.h"
 #include "server/wire/http/refusal.h"
 
@@ -30,6 +30,14 @@ namespace vitrine {
 struct HttpClassifyFront::Target {
   std::string model = {};
   std::string version = {};  // empty where the path has none
+};
+
+// A classification whose picture is on its way.
+struct HttpClassifyFront::Asked {
+  CallContext call = {};
+  v1::ClassifyRequest wanted = {};  // but for the picture and the maps
+  ClassifyQuery query = {};
+  std::string curl_line = {};
 };
 
 namespace {
@@ -43,7 +51,6 @@ struct HeldClassification {
   int requests = 0;
   std::shared_ptr<AnswerReservation> room = {};
 };
-using AwaitedClassification = AwaitedAnswer<v1::ClassifyResponse, HeldClassification>;
 
 absl::Status NothingHere(const HttpRequest& request) {
   return absl::NotFoundError(absl::StrCat(
@@ -61,84 +68,118 @@ absl::Status CheckType(const HttpRequest& request, const std::string& curl_line)
       curl_line));
 }
 
-// A body that comes in chunks, is compressed otherwise or ends early is told the way out too.
-absl::StatusOr<std::string> ReadPictureBody(HttpRequest& request, const std::string& curl_line) {
-  absl::StatusOr<std::string> body = request.ReadBody();
+// A body that is compressed otherwise or ends early is told the way out too.
+absl::StatusOr<std::string> CheckedBody(absl::StatusOr<std::string> body, const std::string& curl_line) {
   if (!absl::IsInvalidArgument(body.status())) return body;
   return absl::InvalidArgumentError(
       absl::StrCat(std::string(body.status().message()), "; a picture is sent like this: ", curl_line));
 }
 
-}  // namespace
-
-HttpResponse HttpClassifyFront::Serve(HttpRequest& request) {
-  absl::StatusOr<HttpResponse> response = OrOutOfMemory([&] { return Route(request); });
-  return response.ok() ? *std::move(response) : Refusal(response.status(), TypedErrorBody(response.status()));
-}
-
-absl::StatusOr<HttpResponse> HttpClassifyFront::Route(HttpRequest& request) {
-  const std::vector<std::string> path = absl::StrSplit(request.path(), '/', absl::SkipEmpty());
-  if (path.size() < 2 || path[0] != "v1" || path[1] != "models") return NothingHere(request);
-  if (path.size() == 2) {
-    if (request.method() != "GET" && request.method() != "HEAD") return NothingHere(request);
-    ASSIGN_OR_RETURN(const Caller caller,
-                     AuthorizeHttp(identity_, service_, "/vitrine.v1.Registry/ListModels", request));
-    return HttpResponse{.body = ModelsJson(registry_.List(), caller)};
-  }
-  if (!absl::EndsWith(path.back(), kClassifyVerb) || request.method() != "POST") return NothingHere(request);
-  std::string last = path.back().substr(0, path.back().size() - (sizeof(kClassifyVerb) - 1));
-  if (path.size() == 3) return Classify({.model = std::move(last)}, request);
-  if (path.size() != 5 || path[3] != "versions" || last.empty()) return NothingHere(request);
-  return Classify({.model = path[2], .version = std::move(last)}, request);
-}
-
-absl::StatusOr<v1::ClassifyRequest> HttpClassifyFront::Read(const Target& target, const absl::StatusOr<Caller>& caller,
-                                                            HttpRequest& request, CallContext& call) {
-  RETURN_IF_ERROR(caller.status());
-  RETURN_IF_ERROR(CheckModel(*caller, target.model));
-  const std::string curl_line = CurlLine(request, target.model, target.version);
-  RETURN_IF_ERROR(CheckType(request, curl_line));
-  ASSIGN_OR_RETURN(ClassifyQuery query, ParseClassifyQuery(request.query()));
-  call.deadline = std::min(call.deadline, service_.clock().Now() + query.timeout);
-  ASSIGN_OR_RETURN(v1::ClassifyRequest wanted, AddressOf(target.model, target.version));
-  if (!target.version.empty() && !query.request.version_label().empty()) {
-    return absl::InvalidArgumentError("the path names a version already; leave version_label out, or /versions/V");
-  }
-  wanted.MergeFrom(query.request);
-  ASSIGN_OR_RETURN(std::string body, ReadPictureBody(request, curl_line));
-  // Found here, since the model says how many layers and heads "all" are; the same version answers, and what is wrong
-  // from here on counts as its requests.
-  ASSIGN_OR_RETURN(call.model, service_.Find(wanted, *caller));
-  call.is_routed = LeavesTheVersionOpen(wanted);
+absl::StatusOr<v1::ClassifyRequest> WithPicture(v1::ClassifyRequest wanted, const ClassifyQuery& query,
+                                                absl::StatusOr<std::string> sent, const std::string& curl_line,
+                                                const LoadedModel& model) {
+  ASSIGN_OR_RETURN(std::string body, CheckedBody(std::move(sent), curl_line));
   RETURN_IF_ERROR(CheckPicture(body, curl_line));
   wanted.set_image(std::move(body));
   for (const AttentionParameter& wish : query.attention) {
-    ASSIGN_OR_RETURN(*wanted.add_attention(), AttentionOf(wish, call.model->attention, query.attention_encoding));
+    ASSIGN_OR_RETURN(*wanted.add_attention(), AttentionOf(wish, model.attention, query.attention_encoding));
   }
   if (!query.attention.empty()) wanted.set_max_attention_bytes(kHttpAttentionBytes);
   return wanted;
 }
 
-HttpResponse HttpClassifyFront::Classify(const Target& target, HttpRequest& request) {
-  const auto room = std::make_shared<AnswerReservation>();
-  const auto awaited = std::make_shared<AwaitedClassification>(service_.ledger());
-  const absl::StatusOr<Caller> caller = AuthorizeHttp(identity_, service_, "/vitrine.v1.Classifier/Classify", request);
-  CallContext call = {.caller = CallerOf(caller),
-                      .peer = request.peer(),
-                      .method = Method::kHttpClassify,
-                      .deadline = service_.clock().Now() + kMaxHttpWait,
-                      .cancelled = nullptr,  // that a client hung up is noticed when its answer is written
-                      .trace = ParseTraceparent(request.Header("traceparent").value_or("")),
-                      .room = room};
-  absl::StatusOr<v1::ClassifyRequest> message = OrOutOfMemory([&] { return Read(target, caller, request, call); });
-  service_.Classify(std::move(message), std::move(call), [awaited, room](absl::StatusOr<v1::ClassifyResponse> answer) {
-    awaited->Finish(std::move(answer), {.requests = 1, .room = room});
+HttpResponse ResponseTo(const absl::StatusOr<v1::ClassifyResponse>& answer) {
+  return answer.ok() ? HttpResponse{.body = ClassifyJson(*answer)}
+                     : Refusal(answer.status(), TypedErrorBody(answer.status()));
+}
+
+}  // namespace
+
+HttpNext HttpClassifyFront::Begin(const std::shared_ptr<HttpRequest>& request) {
+  absl::StatusOr<HttpNext> next = OrOutOfMemory([&] { return Route(request); });
+  return next.ok() ? *std::move(next) : HttpNext::Answer(Refusal(next.status(), TypedErrorBody(next.status())));
+}
+
+absl::StatusOr<HttpNext> HttpClassifyFront::Route(const std::shared_ptr<HttpRequest>& request) {
+  const std::vector<std::string> path = absl::StrSplit(request->path(), '/', absl::SkipEmpty());
+  if (path.size() < 2 || path[0] != "v1" || path[1] != "models") return NothingHere(*request);
+  if (path.size() == 2) {
+    if (request->method() != "GET" && request->method() != "HEAD") return NothingHere(*request);
+    ASSIGN_OR_RETURN(const Caller caller,
+                     AuthorizeHttp(identity_, service_, "/vitrine.v1.Registry/ListModels", *request));
+    return HttpNext::Make([this, caller] { return HttpResponse{.body = ModelsJson(registry_.List(), caller)}; });
+  }
+  if (!absl::EndsWith(path.back(), kClassifyVerb) || request->method() != "POST") return NothingHere(*request);
+  std::string last = path.back().substr(0, path.back().size() - (sizeof(kClassifyVerb) - 1));
+  if (path.size() == 3) return Classify({.model = std::move(last)}, request);
+  if (path.size() != 5 || path[3] != "versions" || last.empty()) return NothingHere(*request);
+  return Classify({.model = path[2], .version = std::move(last)}, request);
+}
+
+absl::Status HttpClassifyFront::ReadHead(const Target& target, const absl::StatusOr<Caller>& caller,
+                                         const HttpRequest& request, Asked& asked) const {
+  RETURN_IF_ERROR(caller.status());
+  RETURN_IF_ERROR(CheckModel(*caller, target.model));
+  asked.curl_line = CurlLine(request, target.model, target.version);
+  RETURN_IF_ERROR(CheckType(request, asked.curl_line));
+  ASSIGN_OR_RETURN(asked.query, ParseClassifyQuery(request.query()));
+  asked.call.deadline = std::min(asked.call.deadline, service_.clock().Now() + asked.query.timeout);
+  ASSIGN_OR_RETURN(asked.wanted, AddressOf(target.model, target.version));
+  if (!target.version.empty() && !asked.query.request.version_label().empty()) {
+    return absl::InvalidArgumentError("the path names a version already; leave version_label out, or /versions/V");
+  }
+  asked.wanted.MergeFrom(asked.query.request);
+  // Found here, before the picture comes; the model says how many layers and heads "all" are. The same version answers,
+  // and what is wrong from here on counts as its requests.
+  ASSIGN_OR_RETURN(asked.call.model, service_.Find(asked.wanted, *caller));
+  asked.call.is_routed = LeavesTheVersionOpen(asked.wanted);
+  return absl::OkStatus();
+}
+
+HttpNext HttpClassifyFront::Classify(const Target& target, const std::shared_ptr<HttpRequest>& request) {
+  const auto asked = std::make_shared<Asked>();
+  const absl::StatusOr<Caller> caller = AuthorizeHttp(identity_, service_, "/vitrine.v1.Classifier/Classify", *request);
+  asked->call = {.caller = CallerOf(caller),
+                 .peer = request->peer,
+                 .method = Method::kHttpClassify,
+                 .deadline = service_.clock().Now() + kMaxHttpWait,
+                 .cancelled = request->hung_up,
+                 .trace = ParseTraceparent(request->Header("traceparent").value_or("")),
+                 .room = std::make_shared<AnswerReservation>()};
+  const absl::Status why_not = OrOutOfMemory([&] { return ReadHead(target, caller, *request, *asked); });
+  if (!why_not.ok()) return HttpNext::Answer(Refuse(why_not, std::move(asked->call)));
+  return HttpNext::Read([this, asked](absl::StatusOr<std::string> body, std::shared_ptr<HttpReply> reply) {
+    absl::StatusOr<v1::ClassifyRequest> message = OrOutOfMemory([&] {
+      return WithPicture(std::move(asked->wanted), asked->query, std::move(body), asked->curl_line, *asked->call.model);
+    });
+    Submit(std::move(message), *asked, std::move(reply));
   });
-  const absl::StatusOr<v1::ClassifyResponse> answer = awaited->Await();
-  HttpResponse response = answer.ok() ? HttpResponse{.body = ClassifyJson(*answer)}
-                                      : Refusal(answer.status(), TypedErrorBody(answer.status()));
-  response.held = awaited;
+}
+
+HttpResponse HttpClassifyFront::Refuse(const absl::Status& why, CallContext call) {
+  const auto held = std::make_shared<HeldAnswer<HeldClassification>>(service_.ledger());
+  HttpResponse response;
+  service_.Classify(why, std::move(call), [&](const absl::StatusOr<v1::ClassifyResponse>& refused) {  // called at once
+    held->Hold({.requests = 1});
+    response = ResponseTo(refused);
+  });
+  response.held = held;
   return response;
+}
+
+void HttpClassifyFront::Submit(absl::StatusOr<v1::ClassifyRequest> message, Asked& asked,
+                               std::shared_ptr<HttpReply> reply) {
+  const auto held = std::make_shared<HeldAnswer<HeldClassification>>(service_.ledger());
+  service_.Classify(
+      std::move(message), std::move(asked.call),
+      [held, room = asked.call.room, reply = std::move(reply)](const absl::StatusOr<v1::ClassifyResponse>& answer) {
+        held->Hold({.requests = 1, .room = room});
+        reply->Send([&] {
+          HttpResponse response = ResponseTo(answer);
+          response.held = held;
+          return response;
+        });
+      });
 }
 
 }  // namespace vitrine

@@ -2,10 +2,11 @@
 #ifndef VITRINE_SERVER_WIRE_HTTP_CLASSIFY_FRONT_H_
 #define VITRINE_SERVER_WIRE_HTTP_CLASSIFY_FRONT_H_
 
+#include <memory>
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "base/http/server.h"
+#include "base/http/exchange.h"
 #include "server/identity/identity.h"
 #include "server/models/registry/registry.h"
 #include "server/serve/request/classify_service.h"
@@ -21,16 +22,20 @@ class HttpClassifyFront {
   HttpClassifyFront(ClassifyService& service, Registry& registry, const Identity& identity)
       : service_(service), registry_(registry), identity_(identity) {}
 
-  // Blocks until a classification is answered, which has a deadline.
-  HttpResponse Serve(HttpRequest& request);
+  // What can be refused without the body is refused at once. A classification is cancelled when its client hangs up.
+  HttpNext Begin(const std::shared_ptr<HttpRequest>& request);
 
  private:
   struct Target;
-  absl::StatusOr<HttpResponse> Route(HttpRequest& request);
-  HttpResponse Classify(const Target& target, HttpRequest& request);
-  // What is to be classified, once `caller` may; `call` gets the version that does it and the deadline.
-  absl::StatusOr<v1::ClassifyRequest> Read(const Target& target, const absl::StatusOr<Caller>& caller,
-                                           HttpRequest& request, CallContext& call);
+  struct Asked;
+  absl::StatusOr<HttpNext> Route(const std::shared_ptr<HttpRequest>& request);
+  HttpNext Classify(const Target& target, const std::shared_ptr<HttpRequest>& request);
+  // What is asked for, once `caller` may.
+  absl::Status ReadHead(const Target& target, const absl::StatusOr<Caller>& caller, const HttpRequest& request,
+                        Asked& asked) const;
+  // Through the service, which counts it.
+  HttpResponse Refuse(const absl::Status& why, CallContext call);
+  void Submit(absl::StatusOr<v1::ClassifyRequest> message, Asked& asked, std::shared_ptr<HttpReply> reply);
 
   ClassifyService& service_;
   Registry& registry_;

@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/status_macros.h"
-#include "server/wire/http/awaited_answer.h"
+#include "server/wire/http/held_answer.h"
 #include "server/wire/http/query.h"
 #include "server/wire/http/shown.h"
 

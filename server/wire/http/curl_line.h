@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "absl/status/status.h"
-#include "base/http/server.h"
+#include "base/http/exchange.h"
 
 namespace vitrine {
 

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "base/http/server.h"
+#include "base/http/exchange.h"
 
 namespace vitrine {
 

@@ -7,6 +7,7 @@ list(APPEND server_sources
   wire/http/classify_front.cc
   wire/http/classify_json.cc
   wire/http/classify_query.cc
+  wire/http/cors.cc
   wire/http/curl_line.cc
   wire/http/json_document.cc
   wire/http/models_json.cc

@@ -12,8 +12,8 @@
 #include "server/process/out_of_memory.h"
 #include "server/wire/http/address.h"
 #include "server/wire/http/authorize.h"
-#include "server/wire/http/awaited_answer.h"
 #include "server/wire/http/curl_line.h"
+#include "server/wire/http/held_answer.h"
 #include "server/wire/http/json_document.h"
 #include "server/wire/http/refusal.h"
 #include "server/wire/oip/describe.h"
@@ -29,6 +29,14 @@ struct OipHttpFront::Target {
   std::string model;
   std::string version;  // empty where the path has none
   std::string verb;     // "infer", "ready", ...; empty for the model itself
+};
+
+// An inference whose body is on its way.
+struct OipHttpFront::Asked {
+  Target target = {};
+  CallContext call = {};
+  std::optional<size_t> json_bytes = {};
+  std::string curl_line = {};
 };
 
 namespace {
@@ -50,50 +58,73 @@ absl::Status NoSuchPath(const HttpRequest& request) {
                                           "/v1/models/NAME[/versions/V]:classify"));
 }
 
-using AwaitedInference = AwaitedAnswer<inference::ModelInferResponse, InferHeld>;
-
-}  // namespace
-
-HttpResponse OipHttpFront::Serve(HttpRequest& request) {
-  absl::StatusOr<HttpResponse> response = OrOutOfMemory([&] { return Route(request); });
+HttpResponse OrRefusal(absl::StatusOr<HttpResponse> response) {
   return response.ok() ? *std::move(response) : Refusal(response.status(), ErrorBody(response.status()));
 }
 
-absl::StatusOr<HttpResponse> OipHttpFront::Route(HttpRequest& request) {
-  const std::vector<std::string> path = absl::StrSplit(request.path(), '/', absl::SkipEmpty());
+HttpResponse InferenceResponse(const inference::ModelInferResponse& answer, const HttpInferRequest& asked) {
+  HttpInferBody body = WriteInferBody(answer, asked);
+  HttpResponse response = {.body = std::move(body.bytes)};
+  if (body.json_bytes.has_value()) {
+    response.type = "application/octet-stream";
+    response.headers.emplace_back("Inference-Header-Content-Length", absl::StrCat(*body.json_bytes));
+  }
+  return response;
+}
+
+}  // namespace
+
+HttpNext OipHttpFront::Begin(const std::shared_ptr<HttpRequest>& request) {
+  absl::StatusOr<HttpNext> next = OrOutOfMemory([&] { return Route(request); });
+  return next.ok() ? *std::move(next) : HttpNext::Answer(OrRefusal(next.status()));
+}
+
+absl::StatusOr<HttpNext> OipHttpFront::Route(const std::shared_ptr<HttpRequest>& request) {
+  const std::vector<std::string> path = absl::StrSplit(request->path(), '/', absl::SkipEmpty());
   const size_t size = path.size();
-  if (size < 1 || path[0] != "v2") return NoSuchPath(request);
-  const bool is_get = request.method() == "GET" || request.method() == "HEAD";
+  if (size < 1 || path[0] != "v2") return NoSuchPath(*request);
+  const bool is_get = request->method() == "GET" || request->method() == "HEAD";
   if (size == 1 && is_get) {
     RETURN_IF_ERROR(
-        AuthorizeHttp(identity_, service_, "/inference.GRPCInferenceService/ServerMetadata", request).status());
-    return Json(ServerMetadata());
+        AuthorizeHttp(identity_, service_, "/inference.GRPCInferenceService/ServerMetadata", *request).status());
+    return HttpNext::Answer(Json(ServerMetadata()));
   }
   if (size == 3 && path[1] == "health" && is_get && (path[2] == "live" || path[2] == "ready")) {
     const std::string why_not = path[2] == "live" ? "" : health_.WhyNotServing();
     JsonDocument body;
     body.root = JsonObject();
     body.root[path[2]] = why_not.empty();
-    return HttpResponse{.code = why_not.empty() ? 200 : 400, .body = body.Text()};
+    return HttpNext::Answer({.code = why_not.empty() ? 200 : 400, .body = body.Text()});
   }
-  if (size == 3 && path[1] == "repository" && path[2] == "index" && request.method() == "POST") {
-    return ServeIndex(request);
+  if (size == 3 && path[1] == "repository" && path[2] == "index" && request->method() == "POST") {
+    ASSIGN_OR_RETURN(const Caller caller,
+                     AuthorizeHttp(identity_, service_, "/inference.GRPCInferenceService/RepositoryIndex", *request));
+    if (!request->head.AnnouncesBody()) {
+      return HttpNext::Make(
+          [this, caller] { return OrRefusal(OrOutOfMemory([&] { return ServeIndex(caller, ""); })); });
+    }
+    return HttpNext::Read(
+        [this, caller](const absl::StatusOr<std::string>& body, const std::shared_ptr<HttpReply>& reply) {
+          reply->Send([&] { return OrRefusal(OrOutOfMemory([&] { return ServeIndex(caller, body); })); });
+        });
   }
-  if (size < 3 || path[1] != "models") return NoSuchPath(request);
+  if (size < 3 || path[1] != "models") return NoSuchPath(*request);
   Target target = {.model = path[2], .version = "", .verb = ""};
   size_t next = 3;
   if (size > 4 && path[3] == "versions") {
     target.version = path[4];
     next = 5;
   }
-  if (size > next + 1) return NoSuchPath(request);
+  if (size > next + 1) return NoSuchPath(*request);
   if (size == next + 1) target.verb = path[next];
   if (target.verb == "infer") {
-    if (request.method() == "POST") return Infer(target, request);
+    if (request->method() == "POST") return Infer(std::move(target), request);
   } else if (is_get) {
-    return ServeModel(target, request);
+    return HttpNext::Make([this, target = std::move(target), request] {
+      return OrRefusal(OrOutOfMemory([&] { return ServeModel(target, *request); }));
+    });
   }
-  return NoSuchPath(request);
+  return NoSuchPath(*request);
 }
 
 absl::StatusOr<ModelHandle> OipHttpFront::FindModel(RpcName rpc, const Target& target,
@@ -104,7 +135,7 @@ absl::StatusOr<ModelHandle> OipHttpFront::FindModel(RpcName rpc, const Target& t
   return service_.Find(wanted, caller);
 }
 
-absl::StatusOr<HttpResponse> OipHttpFront::ServeModel(const Target& target, HttpRequest& request) {
+absl::StatusOr<HttpResponse> OipHttpFront::ServeModel(const Target& target, const HttpRequest& request) {
   if (target.verb.empty()) {
     ASSIGN_OR_RETURN(const ModelHandle model,
                      FindModel("/inference.GRPCInferenceService/ModelMetadata", target, request));
@@ -139,16 +170,13 @@ absl::StatusOr<HttpResponse> OipHttpFront::ServeStatistics(const Target& target,
   return Json(statistics);
 }
 
-absl::StatusOr<HttpResponse> OipHttpFront::ServeIndex(HttpRequest& request) {
-  ASSIGN_OR_RETURN(const Caller caller,
-                   AuthorizeHttp(identity_, service_, "/inference.GRPCInferenceService/RepositoryIndex", request));
-  const auto length = request.Header("Content-Length");
+absl::StatusOr<HttpResponse> OipHttpFront::ServeIndex(const Caller& caller, const absl::StatusOr<std::string>& body) {
+  RETURN_IF_ERROR(body.status());
   bool ready = false;
-  if (length.value_or("0") != "0") {
-    ASSIGN_OR_RETURN(const std::string body, request.ReadBody());
-    if (body.size() > kLargeJsonBytes) return absl::InvalidArgumentError("the body is too long for {\"ready\": true}");
+  if (!body->empty()) {
+    if (body->size() > kLargeJsonBytes) return absl::InvalidArgumentError("the body is too long for {\"ready\": true}");
     JsonDocument wanted;
-    if (!wanted.Parse(body) || !wanted.root.is_object()) {
+    if (!wanted.Parse(*body) || !wanted.root.is_object()) {
       return absl::InvalidArgumentError("the body is no JSON object");
     }
     const auto found = wanted.root.find("ready");
@@ -159,66 +187,86 @@ absl::StatusOr<HttpResponse> OipHttpFront::ServeIndex(HttpRequest& request) {
   return HttpResponse{.body = JsonDocument::TextOf(index.root["models"])};
 }
 
-absl::StatusOr<HttpInferRequest> OipHttpFront::ReadInfer(const Target& target, HttpRequest& request) {
-  std::optional<size_t> json_bytes;
+absl::Status OipHttpFront::ReadHead(const absl::StatusOr<Caller>& caller, const HttpRequest& request,
+                                    Asked& asked) const {
+  RETURN_IF_ERROR(caller.status());
+  RETURN_IF_ERROR(CheckModel(*caller, asked.target.model));
   if (const auto header = request.Header("Inference-Header-Content-Length"); header.has_value()) {
-    if (!absl::SimpleAtoi(*header, &json_bytes.emplace())) {
+    if (!absl::SimpleAtoi(*header, &asked.json_bytes.emplace())) {
       return absl::InvalidArgumentError("Inference-Header-Content-Length is no number");
     }
   }
-  ASSIGN_OR_RETURN(const std::string body, request.ReadBody());
-  if (!json_bytes.has_value() && LooksLikePicture(body)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("the body is a picture, where this protocol has JSON; send it to :classify instead: ",
-                     CurlLine(request, target.model, target.version)));
+  asked.curl_line = CurlLine(request, asked.target.model, asked.target.version);
+  // Which version answers is said once the body is there, which may name the request.
+  ASSIGN_OR_RETURN(const v1::ClassifyRequest wanted, AddressOf(asked.target.model, asked.target.version));
+  return service_.Find(wanted, *caller).status();
+}
+
+absl::StatusOr<HttpInferRequest> OipHttpFront::ReadBody(const Asked& asked, const absl::StatusOr<std::string>& body) {
+  RETURN_IF_ERROR(body.status());
+  if (!asked.json_bytes.has_value() && LooksLikePicture(*body)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the body is a picture, where this protocol has JSON; send it to :classify instead: ", asked.curl_line));
   }
   const auto read_alone = [&] {
     MutexLock lock(parsing_);
-    return ReadInferBody(body, json_bytes);
+    return ReadInferBody(*body, asked.json_bytes);
   };
-  const bool is_large = json_bytes.value_or(body.size()) > kLargeJsonBytes;
-  absl::StatusOr<HttpInferRequest> read = is_large ? read_alone() : ReadInferBody(body, json_bytes);
+  const bool is_large = asked.json_bytes.value_or(body->size()) > kLargeJsonBytes;
+  absl::StatusOr<HttpInferRequest> read = is_large ? read_alone() : ReadInferBody(*body, asked.json_bytes);
   if (!read.ok()) return read;
-  read->message.set_model_name(target.model);
-  read->message.set_model_version(target.version);
+  read->message.set_model_name(asked.target.model);
+  read->message.set_model_version(asked.target.version);
   return read;
 }
 
-HttpResponse OipHttpFront::Infer(const Target& target, HttpRequest& request) {
+HttpNext OipHttpFront::Infer(Target target, const std::shared_ptr<HttpRequest>& request) {
+  const auto asked = std::make_shared<Asked>();
+  asked->target = std::move(target);
   const absl::StatusOr<Caller> caller =
-      AuthorizeHttp(identity_, service_, "/inference.GRPCInferenceService/ModelInfer", request);
-  absl::StatusOr<HttpInferRequest> read = OrOutOfMemory([&]() -> absl::StatusOr<HttpInferRequest> {
-    RETURN_IF_ERROR(caller.status());
-    return ReadInfer(target, request);
+      AuthorizeHttp(identity_, service_, "/inference.GRPCInferenceService/ModelInfer", *request);
+  asked->call = {.caller = CallerOf(caller),
+                 .peer = request->peer,
+                 .method = Method::kHttpInfer,
+                 .deadline = service_.clock().Now() + kMaxHttpWait,
+                 .cancelled = request->hung_up,
+                 .trace = ParseTraceparent(request->Header("traceparent").value_or(""))};
+  const absl::Status why_not = OrOutOfMemory([&] { return ReadHead(caller, *request, *asked); });
+  if (!why_not.ok()) return HttpNext::Answer(Refuse(why_not, std::move(asked->call)));
+  return HttpNext::Read([this, asked](const absl::StatusOr<std::string>& body, std::shared_ptr<HttpReply> reply) {
+    Submit(OrOutOfMemory([&] { return ReadBody(*asked, body); }), *asked, std::move(reply));
   });
-  absl::StatusOr<inference::ModelInferRequest> message =
-      read.ok() ? absl::StatusOr<inference::ModelInferRequest>(std::move(read->message)) : read.status();
+}
 
-  const auto inference = std::make_shared<AwaitedInference>(service_.ledger());
-  vitrine::Infer(service_, std::move(message),
-                 {.caller = CallerOf(caller),
-                  .peer = request.peer(),
-                  .method = Method::kHttpInfer,
-                  .deadline = service_.clock().Now() + kMaxHttpWait,
-                  .cancelled = nullptr,  // that a client hung up is noticed when its answer is written
-                  .trace = ParseTraceparent(request.Header("traceparent").value_or(""))},
-                 [inference](absl::StatusOr<inference::ModelInferResponse> answer, InferHeld held) {
-                   inference->Finish(std::move(answer), std::move(held));
-                 });
-  const absl::StatusOr<inference::ModelInferResponse> answer = inference->Await();
+HttpResponse OipHttpFront::Refuse(const absl::Status& why, CallContext call) {
+  const auto inference = std::make_shared<HeldAnswer<InferHeld>>(service_.ledger());
   HttpResponse response;
-  if (answer.ok()) {
-    HttpInferBody body = WriteInferBody(*answer, *read);
-    response.body = std::move(body.bytes);
-    if (body.json_bytes.has_value()) {
-      response.type = "application/octet-stream";
-      response.headers.emplace_back("Inference-Header-Content-Length", absl::StrCat(*body.json_bytes));
-    }
-  } else {
-    response = Refusal(answer.status(), ErrorBody(answer.status()));
-  }
+  vitrine::Infer(service_, why, std::move(call),
+                 [&](const absl::StatusOr<inference::ModelInferResponse>& refused, InferHeld held) {  // called at once
+                   inference->Hold(std::move(held));
+                   response = OrRefusal(refused.status());
+                 });
   response.held = inference;
   return response;
+}
+
+void OipHttpFront::Submit(absl::StatusOr<HttpInferRequest> read, Asked& asked, std::shared_ptr<HttpReply> reply) {
+  absl::StatusOr<inference::ModelInferRequest> message =
+      read.ok() ? absl::StatusOr<inference::ModelInferRequest>(std::move(read->message)) : read.status();
+  // What is asked of the answer's form; the message is gone.
+  const auto form = std::make_shared<HttpInferRequest>(read.ok() ? *std::move(read) : HttpInferRequest());
+  const auto inference = std::make_shared<HeldAnswer<InferHeld>>(service_.ledger());
+  vitrine::Infer(service_, std::move(message), std::move(asked.call),
+                 [inference, form, reply = std::move(reply)](
+                     const absl::StatusOr<inference::ModelInferResponse>& answer, InferHeld held) {
+                   inference->Hold(std::move(held));
+                   reply->Send([&] {
+                     HttpResponse response =
+                         answer.ok() ? InferenceResponse(*answer, *form) : OrRefusal(answer.status());
+                     response.held = inference;
+                     return response;
+                   });
+                 });
 }
 
 }  // namespace vitrine

@@ -2,10 +2,11 @@
 #ifndef VITRINE_SERVER_WIRE_OIP_HTTP_FRONT_H_
 #define VITRINE_SERVER_WIRE_OIP_HTTP_FRONT_H_
 
+#include <memory>
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "base/http/server.h"
+#include "base/http/exchange.h"
 #include "base/mutex.h"
 #include "server/identity/identity.h"
 #include "server/models/registry/registry.h"
@@ -28,18 +29,23 @@ class OipHttpFront {
   OipHttpFront(ClassifyService& service, Registry& registry, const Identity& identity, Health& health)
       : service_(service), registry_(registry), identity_(identity), health_(health) {}
 
-  // Blocks until an inference is answered, which has a deadline.
-  HttpResponse Serve(HttpRequest& request);
+  // What can be refused without the body is refused at once. An inference is cancelled when its client hangs up.
+  HttpNext Begin(const std::shared_ptr<HttpRequest>& request);
 
  private:
   struct Target;
-  absl::StatusOr<HttpResponse> Route(HttpRequest& request);
-  absl::StatusOr<HttpResponse> ServeModel(const Target& target, HttpRequest& request);
+  struct Asked;
+  absl::StatusOr<HttpNext> Route(const std::shared_ptr<HttpRequest>& request);
+  absl::StatusOr<HttpResponse> ServeModel(const Target& target, const HttpRequest& request);
   absl::StatusOr<HttpResponse> ServeStatistics(const Target& target, const HttpRequest& request);
-  absl::StatusOr<HttpResponse> ServeIndex(HttpRequest& request);
+  absl::StatusOr<HttpResponse> ServeIndex(const Caller& caller, const absl::StatusOr<std::string>& body);
   absl::StatusOr<ModelHandle> FindModel(RpcName rpc, const Target& target, const HttpRequest& request) const;
-  absl::StatusOr<HttpInferRequest> ReadInfer(const Target& target, HttpRequest& request);
-  HttpResponse Infer(const Target& target, HttpRequest& request);
+  HttpNext Infer(Target target, const std::shared_ptr<HttpRequest>& request);
+  absl::Status ReadHead(const absl::StatusOr<Caller>& caller, const HttpRequest& request, Asked& asked) const;
+  absl::StatusOr<HttpInferRequest> ReadBody(const Asked& asked, const absl::StatusOr<std::string>& body);
+  // Through the service, which counts it.
+  HttpResponse Refuse(const absl::Status& why, CallContext call);
+  void Submit(absl::StatusOr<HttpInferRequest> read, Asked& asked, std::shared_ptr<HttpReply> reply);
 
   ClassifyService& service_;
   Registry& registry_;

@@ -12,6 +12,7 @@
 
 #include "server/wire/http/curl_line.h"
 #include "server/wire/http_port.h"
+#include "tests/server/http_asked.h"
 #include "tests/server/registry/fake_repository.h"
 #include "tests/server/small_models.h"
 
@@ -22,28 +23,12 @@ using nlohmann::json;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-class Sent : public HttpRequest {
- public:
-  Sent(std::string method, const std::string& url, std::string body = "",
-       std::map<std::string, std::string> headers = {})
-      : method_(std::move(method)),
-        path_(url.substr(0, url.find('?'))),
-        query_(url.find('?') == std::string::npos ? "" : url.substr(url.find('?') + 1)),
-        body_(std::move(body)),
-        headers_(std::move(headers)) {}
-  std::string peer() const override { return "ipv4:127.0.0.1:1"; }
-  const std::string& method() const override { return method_; }
-  const std::string& path() const override { return path_; }
-  const std::string& query() const override { return query_; }
-  std::optional<std::string> Header(const std::string& name) const override {
-    const auto found = headers_.find(name);
-    return found == headers_.end() ? std::nullopt : std::optional(found->second);
-  }
-  absl::StatusOr<std::string> ReadBody() override { return body_; }
-
- private:
-  const std::string method_, path_, query_, body_;
-  const std::map<std::string, std::string> headers_;
+struct Sent {
+  Sent(std::string method, const std::string& url, std::string sent = "",
+       const std::map<std::string, std::string>& headers = {})
+      : request(testing::HeadOf(std::move(method), url, headers)), body(std::move(sent)) {}
+  std::shared_ptr<HttpRequest> request;
+  std::string body;
 };
 
 // Nobody computes here: every request of these tests is refused before, or answered without.
@@ -57,7 +42,7 @@ class HttpClassifyFrontTest : public ::testing::Test {
     health_.SetServing();
   }
 
-  HttpResponse Ask(Sent request) { return port_.Serve(request); }
+  HttpResponse Ask(const Sent& sent) { return testing::AnswerOf(port_.Begin(sent.request), sent.body); }
   // The sentence of a POST to `path` that is refused with that code.
   std::string Refused(int code, const std::string& name, const std::string& url, const std::string& body,
                       const std::map<std::string, std::string>& headers = {}) {
@@ -83,7 +68,7 @@ class HttpClassifyFrontTest : public ::testing::Test {
   Scheduler scheduler_{{.max_batch_images = 1}, clock_, /*sweep=*/false};
   ClassifyService service_{registry_, admission_, scheduler_, metrics_, clock_};
   const std::unique_ptr<Identity> identity_ = *Identity::Open({});
-  HttpPort port_{service_, registry_, *identity_, health_};
+  HttpPort port_{{}, service_, registry_, *identity_, health_};
 };
 
 constexpr char kPath[] = "/v1/models/m:classify";
@@ -121,9 +106,9 @@ TEST_F(HttpClassifyFrontTest, APictureThatCurlHasCutIsToldApart) {
 // A sentence that people paste into a shell holds nothing that a shell would act on.
 TEST_F(HttpClassifyFrontTest, TheLineHoldsNothingThatAShellReads) {
   const Sent request("POST", kPath, "", {{"Host", "h;rm -rf ~"}});
-  EXPECT_EQ(CurlLine(request, "$(x)", "`y`"),
+  EXPECT_EQ(CurlLine(*request.request, "$(x)", "`y`"),
             "curl --data-binary @PICTURE http://HOST:PORT/v1/models/NAME/versions/VERSION:classify");
-  EXPECT_EQ(CurlLine(Sent("POST", "", "", {{"Host", "[::1]:80"}}), "m.n_o-p", "canary"),
+  EXPECT_EQ(CurlLine(*Sent("POST", "", "", {{"Host", "[::1]:80"}}).request, "m.n_o-p", "canary"),
             "curl --data-binary @PICTURE http://[::1]:80/v1/models/m.n_o-p/versions/canary:classify");
 }
 

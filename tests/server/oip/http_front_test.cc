@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 
+#include "tests/server/http_asked.h"
 #include "tests/server/registry/fake_repository.h"
 #include "tests/server/small_models.h"
 
@@ -15,20 +16,6 @@ namespace vitrine {
 namespace {
 
 using ::testing::HasSubstr;
-
-class Get : public HttpRequest {
- public:
-  std::string peer() const override { return "ipv4:127.0.0.1:1"; }
-  explicit Get(std::string path) : path_(std::move(path)) {}
-  const std::string& method() const override { return method_; }
-  const std::string& path() const override { return path_; }
-  const std::string& query() const override { return query_; }
-  std::optional<std::string> Header(const std::string&) const override { return std::nullopt; }
-  absl::StatusOr<std::string> ReadBody() override { return ""; }
-
- private:
-  const std::string method_ = "GET", path_, query_;
-};
 
 class OipHttpFrontTest : public ::testing::Test {
  protected:
@@ -39,10 +26,7 @@ class OipHttpFrontTest : public ::testing::Test {
     health_.SetServing();
   }
 
-  HttpResponse Ask(const std::string& path) {
-    Get request(path);
-    return front_.Serve(request);
-  }
+  HttpResponse Ask(const std::string& path) { return testing::AnswerOf(front_.Begin(testing::HeadOf("GET", path))); }
 
   FakeRepository files_;
   FakeClock clock_;

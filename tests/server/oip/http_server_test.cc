@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <future>
 #include <memory>
 #include <new>
@@ -18,10 +19,21 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
+using Head = std::shared_ptr<HttpRequest>;
+
+// The body itself is the answer, or why there is none.
+HttpNext Echo() {
+  return HttpNext::Read([](const absl::StatusOr<std::string>& body, const std::shared_ptr<HttpReply>& reply) {
+    reply->Send([&] {
+      return HttpResponse{.code = body.ok() ? 200 : 400,
+                          .body = body.ok() ? *body : std::string(body.status().message())};
+    });
+  });
+}
 
 // The rest of the body, which never comes, holds no thread: with one each, some tens of clients would hold all.
 TEST(HttpServer, ABodyThatNobodyReadsIsNotWaitedFor) {
-  const auto server = HttpServer::Start({.listen = "127.0.0.1:0"}, [](HttpRequest&) { return HttpResponse(); });
+  const auto server = HttpServer::Start({.listen = "127.0.0.1:0"}, [](const Head&) { return HttpNext::Answer({}); });
   ASSERT_TRUE(server.ok()) << server.status();
   for (const char* head : {"GET /v2 HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000000\r\n\r\n",
                            "POST /v2 HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000000\r\n\r\n",
@@ -32,36 +44,49 @@ TEST(HttpServer, ABodyThatNobodyReadsIsNotWaitedFor) {
   }
 }
 
+// In whichever of its parts.
 TEST(HttpServer, AHandlerThatFindsNoMemoryIsAnsweredForAndTheServerGoesOn) {
-  const auto server =
-      HttpServer::Start({.listen = "127.0.0.1:0"}, [](HttpRequest&) -> HttpResponse { throw std::bad_alloc(); });
+  std::atomic<int> told = 0;
+  const auto server = HttpServer::Start(
+      {.listen = "127.0.0.1:0", .out_of_memory = [&] { ++told; }}, [](const Head& request) -> HttpNext {
+        if (request->path() == "/head") throw std::bad_alloc();
+        if (request->path() == "/make") return HttpNext::Make([]() -> HttpResponse { throw std::bad_alloc(); });
+        return HttpNext::Read([](const absl::StatusOr<std::string>&, const std::shared_ptr<HttpReply>& reply) {
+          if (reply != nullptr) throw std::bad_alloc();
+        });
+      });
   ASSERT_TRUE(server.ok()) << server.status();
-  for (int i = 0; i < 3; ++i) {
-    EXPECT_THAT(testing::AnswerToADrip((*server)->address(), "GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"),
+  for (const char* line : {"GET /head", "GET /make", "POST /body", "GET /head"}) {
+    EXPECT_THAT(testing::AnswerToADrip((*server)->address(),
+                                       absl::StrCat(line, " HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n")),
                 AllOf(StartsWith("HTTP/1.1 503"), HasSubstr("Retry-After: 1"), HasSubstr("out of memory")));
   }
+  EXPECT_EQ(told, 4);
 }
 
 TEST(HttpServer, BodiesOfAllConnectionsHaveOneBudget) {
   const auto server =
-      HttpServer::Start({.listen = "127.0.0.1:0", .max_all_bodies_bytes = 1000}, [](HttpRequest& request) {
-        const auto body = request.ReadBody();
-        return HttpResponse{.code = body.ok() ? 200 : 429, .body = std::string(body.status().message())};
-      });
+      HttpServer::Start({.listen = "127.0.0.1:0", .max_all_bodies_bytes = 1000}, [](const Head&) { return Echo(); });
   ASSERT_TRUE(server.ok()) << server.status();
   EXPECT_THAT(
       testing::AnswerToADrip((*server)->address(), "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1001\r\n\r\n"),
-      AllOf(StartsWith("HTTP/1.1 429"), HasSubstr("come back in a moment")));
+      AllOf(StartsWith("HTTP/1.1 400"), HasSubstr("come back in a moment")));
+  EXPECT_THAT(testing::AnswerToADrip(
+                  (*server)->address(),
+                  "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n3e9\r\n" + std::string(1001, 'x')),
+              AllOf(StartsWith("HTTP/1.1 400"), HasSubstr("come back in a moment")));
 }
 
 // Each would hold up the end for as long as a body may take.
 TEST(HttpServer, TheEndDoesNotWaitForABodyThatDoesNotCome) {
   std::promise<void> asked;
   std::promise<absl::Status> read;
-  auto server = HttpServer::Start({.listen = "127.0.0.1:0"}, [&](HttpRequest& request) {
+  auto server = HttpServer::Start({.listen = "127.0.0.1:0"}, [&](const Head&) {
     asked.set_value();
-    read.set_value(request.ReadBody().status());
-    return HttpResponse();
+    return HttpNext::Read([&](const absl::StatusOr<std::string>& body, const std::shared_ptr<HttpReply>& reply) {
+      read.set_value(body.status());
+      reply->Send([] { return HttpResponse(); });
+    });
   });
   ASSERT_TRUE(server.ok()) << server.status();
   const auto client = std::async(std::launch::async, [address = (*server)->address()] {
@@ -72,13 +97,9 @@ TEST(HttpServer, TheEndDoesNotWaitForABodyThatDoesNotCome) {
   EXPECT_EQ(read.get_future().get(), absl::UnavailableError("the server is draining"));
 }
 
-// The body itself is the answer, or why there is none.
 absl::StatusOr<std::unique_ptr<HttpServer>> StartEcho(int64_t max_body_bytes) {
-  return HttpServer::Start({.listen = "127.0.0.1:0", .max_body_bytes = max_body_bytes}, [](HttpRequest& request) {
-    const auto body = request.ReadBody();
-    return HttpResponse{.code = body.ok() ? 200 : 400,
-                        .body = body.ok() ? *body : std::string(body.status().message())};
-  });
+  return HttpServer::Start({.listen = "127.0.0.1:0", .max_body_bytes = max_body_bytes},
+                           [](const Head&) { return Echo(); });
 }
 
 std::string Post(const HttpServer& server, const std::string& encoding, const std::string& body) {

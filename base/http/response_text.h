@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_BASE_HTTP_RESPONSE_TEXT_H_
+#define VITRINE_BASE_HTTP_RESPONSE_TEXT_H_
+
+#include <string>
+
+#include "base/http/exchange.h"
+
+namespace vitrine {
+
+// What stands before the body of the answer to `request`, which may be null. `keep`: another request may follow.
+std::string ResponseHead(const HttpResponse& response, const HttpRequest* request, bool keep);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_BASE_HTTP_RESPONSE_TEXT_H_

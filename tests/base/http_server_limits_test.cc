@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: Apache-2.0
+// What connections may take of a server: time, places and bytes; and what it makes of them meanwhile.
+#include <arpa/inet.h>
+#include <gmock/gmock.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <future>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/file/descriptor.h"
+#include "base/http/connections.h"
+#include "base/http/server.h"
+#include "base/tcp_listen.h"
+
+namespace vitrine {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+using Head = std::shared_ptr<HttpRequest>;
+
+constexpr char kRequest[] = "GET / HTTP/1.1\r\n\r\n";
+
+class Client {
+ public:
+  explicit Client(const std::string& address) : socket_(socket(AF_INET, SOCK_STREAM, 0)) {
+    sockaddr_in to = {};
+    to.sin_family = AF_INET;
+    to.sin_port = htons(static_cast<uint16_t>(std::atoi(address.substr(address.rfind(':') + 1).c_str())));
+    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    const timeval patience = {.tv_sec = 20, .tv_usec = 0};
+    setsockopt(socket_.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+    EXPECT_EQ(connect(socket_.get(), reinterpret_cast<sockaddr*>(&to), sizeof(to)), 0);
+  }
+  bool Send(const std::string& bytes) {
+    return send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(bytes.size());
+  }
+  // What comes next; "" when the server has hung up; "nothing" if it does neither.
+  std::string Read() {
+    char bytes[4096];
+    const ssize_t got = recv(socket_.get(), bytes, sizeof(bytes), 0);
+    return got < 0 ? "nothing" : std::string(bytes, static_cast<size_t>(got));
+  }
+  // All that comes until the server hangs up.
+  std::string ReadAll() {
+    std::string all;
+    for (std::string more = Read(); !more.empty() && more != "nothing"; more = Read()) all += more;
+    return all;
+  }
+  // Until what has come ends so.
+  std::string ReadUntil(const std::string& end) {
+    std::string all;
+    while (!all.ends_with(end)) {
+      const std::string more = Read();
+      if (more.empty() || more == "nothing") break;
+      all += more;
+    }
+    return all;
+  }
+  void HangUp() { socket_ = FileDescriptor(); }
+
+ private:
+  FileDescriptor socket_;
+};
+
+std::unique_ptr<HttpServer> Serve(const HttpServerOptions& options, const HttpHandler& handler) {
+  HttpServerOptions local = options;
+  local.listen = "127.0.0.1:0";
+  absl::StatusOr<std::unique_ptr<HttpServer>> server = HttpServer::Start(local, handler);
+  EXPECT_TRUE(server.ok()) << server.status();
+  return *std::move(server);
+}
+
+HttpNext PathItself(const Head& request) {
+  return HttpNext::Make([request] { return HttpResponse{.type = kPlainText, .body = request->path()}; });
+}
+
+HttpNext BodyItself(const Head&) {
+  return HttpNext::Read([](const absl::StatusOr<std::string>& body, const std::shared_ptr<HttpReply>& reply) {
+    reply->Send([&] { return HttpResponse{.body = body.ok() ? *body : body.status().ToString()}; });
+  });
+}
+
+TEST(HttpServer, RequestsSentAheadAreAnsweredInTheirOrder) {
+  const auto server = Serve({}, PathItself);
+  Client client(server->address());
+  std::string ahead;
+  for (int i = 0; i < 50; ++i) ahead += absl::StrCat("GET /", i, " HTTP/1.1\r\n\r\n");
+  client.Send(ahead + "GET /last HTTP/1.1\r\nConnection: close\r\n\r\n");
+  const std::string answers = client.ReadAll();
+  size_t at = 0;
+  for (int i = 0; i < 50; ++i) {
+    at = answers.find(absl::StrCat("\r\n\r\n/", i, "HTTP/1.1 200 OK\r\n"), at);
+    ASSERT_NE(at, std::string::npos) << i << answers;
+  }
+  EXPECT_THAT(answers, EndsWith("\r\n\r\n/last"));
+}
+
+TEST(HttpServer, HeadHasTheLengthAndNoBody) {
+  const auto server = Serve({}, PathItself);
+  Client client(server->address());
+  client.Send("HEAD /path HTTP/1.1\r\nConnection: close\r\n\r\n");
+  EXPECT_THAT(client.ReadAll(), AllOf(HasSubstr("Content-Length: 5\r\n"), EndsWith("\r\n\r\n")));
+}
+
+TEST(HttpServer, ABodyInChunksIsReadWithinTheLimit) {
+  const auto server = Serve({.listen = "", .max_body_bytes = 12}, BodyItself);
+  const auto post = [&](const std::string& chunks) {
+    Client client(server->address());
+    client.Send("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n" + chunks);
+    return client.ReadAll();
+  };
+  EXPECT_THAT(post("5\r\nhello\r\n1;a=b\r\n \r\n5\r\nworld\r\n0\r\nTrailer: x\r\n\r\n"),
+              EndsWith("\r\n\r\nhello world"));
+  EXPECT_THAT(post("0\r\n\r\n"), AllOf(StartsWith("HTTP/1.1 200"), EndsWith("\r\n\r\n")));
+  EXPECT_THAT(post("c\r\nhello world!\r\n1\r\nx"), HasSubstr("RESOURCE_EXHAUSTED"));
+  EXPECT_THAT(post("zz\r\n"), HasSubstr("INVALID_ARGUMENT"));
+  EXPECT_THAT(post("1;" + std::string(200'000, 'x')), HasSubstr("INVALID_ARGUMENT"));
+}
+
+// Byte by byte, and never late with the next one.
+TEST(HttpServer, AHeadThatDripsHasOneEnd) {
+  const auto server =
+      Serve({.listen = "", .request_timeout = absl::Milliseconds(400), .keep_alive = absl::Minutes(1)}, PathItself);
+  for (const bool is_second : {false, true}) {
+    Client client(server->address());
+    if (is_second) {  // of a connection that was kept
+      client.Send(kRequest);
+      EXPECT_THAT(client.ReadUntil("\r\n\r\n/"), StartsWith("HTTP/1.1 200"));
+    }
+    const auto begin = std::chrono::steady_clock::now();
+    while (client.Send("G") && std::chrono::steady_clock::now() - begin < std::chrono::seconds(10)) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(8));
+  }
+}
+
+TEST(HttpServer, ABodyThatDripsIsGivenUp) {
+  const auto server = Serve({.listen = "", .body_timeout = absl::Milliseconds(300)}, BodyItself);
+  Client client(server->address());
+  client.Send("POST / HTTP/1.1\r\nContent-Length: 100000\r\n\r\n");
+  std::future<std::string> answer = std::async(std::launch::async, [&] { return client.ReadUntil("arrive"); });
+  while (answer.wait_for(std::chrono::milliseconds(20)) != std::future_status::ready) client.Send("x");
+  EXPECT_THAT(answer.get(), AllOf(HasSubstr("DEADLINE_EXCEEDED"), HasSubstr("Connection: close")));
+}
+
+TEST(HttpServer, ABodyIsAskedForWhereTheClientWaits) {
+  const auto server = Serve({}, BodyItself);
+  Client client(server->address());
+  client.Send("POST / HTTP/1.1\r\nContent-Length: 2\r\nExpect: 100-continue\r\nConnection: close\r\n\r\n");
+  EXPECT_EQ(client.Read(), "HTTP/1.1 100 Continue\r\n\r\n");
+  client.Send("ok");
+  EXPECT_THAT(client.ReadAll(), EndsWith("\r\n\r\nok"));
+}
+
+// Far more of them than there are threads; the last is answered first.
+TEST(HttpServer, AnswersThatAreAwaitedHoldNoThread) {
+  std::vector<std::shared_ptr<HttpReply>> awaited;
+  std::atomic<int> asked = 0;
+  const auto server = Serve({.listen = "", .threads = 2}, [&](const Head&) {
+    return HttpNext::Read([&](const absl::StatusOr<std::string>&, std::shared_ptr<HttpReply> reply) {
+      awaited.push_back(std::move(reply));
+      ++asked;
+    });
+  });
+  std::vector<std::unique_ptr<Client>> clients;
+  for (int i = 0; i < 100; ++i) {
+    clients.push_back(std::make_unique<Client>(server->address()));
+    clients.back()->Send("POST / HTTP/1.1\r\nContent-Length: 1\r\nConnection: close\r\n\r\nx");
+    while (asked <= i) std::this_thread::yield();
+  }
+  for (int i = 99; i >= 0; --i) {
+    awaited[i]->Send([&] { return HttpResponse{.body = absl::StrCat("answer ", i)}; });
+    EXPECT_THAT(clients[i]->ReadAll(), EndsWith(absl::StrCat("\r\n\r\nanswer ", i)));
+  }
+}
+
+TEST(HttpServer, ItIsToldThatTheClientHasHungUp) {
+  std::promise<Head> asked;
+  std::shared_ptr<HttpReply> kept;
+  const auto server = Serve({}, [&](const Head& request) {
+    return HttpNext::Read([&, request](const absl::StatusOr<std::string>&, std::shared_ptr<HttpReply> reply) {
+      kept = std::move(reply);
+      asked.set_value(request);
+    });
+  });
+  Client client(server->address());
+  client.Send("POST / HTTP/1.1\r\nContent-Length: 1\r\nConnection: close\r\n\r\nx");
+  const Head request = asked.get_future().get();
+  EXPECT_FALSE(request->hung_up->load());
+  client.Send(kRequest);  // of the next request, which is no hanging up
+  client.HangUp();
+  while (!request->hung_up->load()) std::this_thread::yield();
+  kept->Send([] { return HttpResponse(); });  // to nobody
+}
+
+TEST(HttpServer, AReplyThatIsDroppedIsAnswered) {
+  const auto server = Serve({}, [](const Head&) {
+    return HttpNext::Read([](const absl::StatusOr<std::string>&, const std::shared_ptr<HttpReply>&) {});
+  });
+  Client client(server->address());
+  client.Send("POST / HTTP/1.1\r\nContent-Length: 1\r\n\r\nx");
+  EXPECT_THAT(client.ReadAll(), StartsWith("HTTP/1.1 503 "));
+}
+
+class Places : public ::testing::Test {
+ protected:
+  Places() {
+    absl::StatusOr<TcpListening> listening = ListenOnTcp("127.0.0.1:0", "a test", absl::Seconds(20));
+    EXPECT_TRUE(listening.ok()) << listening.status();
+    address_ = listening->address;
+    std::vector<FileDescriptor> sockets;
+    for (const int each : listening->sockets) sockets.emplace_back(each);
+    EXPECT_TRUE(workers_.Start().ok());
+    connections_ =
+        HttpConnections::Open(std::move(sockets), {.most = 3, .unsent_bytes = 1 << 20}, nullptr, nullptr, common_)
+            .value();
+    connections_->Start();
+  }
+
+  std::string address_;
+  HttpWorkers workers_{2, 0, nullptr, nullptr};
+  HttpCommon common_{.handler = [](const Head& request) -> HttpNext {
+                       if (request->method() == "POST") return BodyItself(request);
+                       return HttpNext::Answer({.body = "here"});
+                     },
+                     .read_only = false,
+                     .head_time = absl::Seconds(10),
+                     .body_time = absl::Seconds(10),
+                     .keep_alive = absl::Minutes(1),
+                     .max_body_bytes = 1 << 20,
+                     .out_of_memory = nullptr,
+                     .bodies = BodyBytes(1 << 20),
+                     .workers = workers_,
+                     .scratch = std::vector<char>(4096),
+                     .replied = {},
+                     .closed = {}};
+  std::unique_ptr<HttpConnections> connections_;
+};
+
+TEST_F(Places, TheOneOfWhichNothingCameForLongestMakesRoom) {
+  Client first(address_), second(address_), third(address_);
+  for (Client* client : {&first, &second, &third}) {
+    client->Send(kRequest);
+    EXPECT_THAT(client->ReadUntil("here"), EndsWith("here"));
+  }
+  // They may stay idle for longer than newcomers may be silent, and make room for these all the same.
+  Client fourth(address_), fifth(address_);
+  EXPECT_EQ(first.Read(), "");
+  EXPECT_EQ(second.Read(), "");
+  for (Client* client : {&third, &fourth, &fifth}) {
+    client->Send(kRequest);
+    EXPECT_THAT(client->ReadUntil("here"), EndsWith("here"));
+  }
+}
+
+TEST_F(Places, ABodyThatDoesNotComeMakesRoomAfterThoseThatAreIdle) {
+  const std::string begun = "POST / HTTP/1.1\r\nContent-Length: 9\r\nExpect: 100-continue\r\n\r\n";
+  Client first(address_), second(address_), idle(address_);
+  for (Client* client : {&first, &second}) {
+    client->Send(begun);
+    EXPECT_THAT(client->Read(), StartsWith("HTTP/1.1 100"));
+  }
+  Client fourth(address_);
+  EXPECT_EQ(idle.Read(), "");
+  fourth.Send(begun);
+  EXPECT_THAT(fourth.Read(), StartsWith("HTTP/1.1 100"));
+  Client fifth(address_);
+  EXPECT_EQ(first.Read(), "");
+  second.Send("nine more");
+  EXPECT_THAT(second.ReadUntil("nine more"), EndsWith("nine more"));
+}
+
+// An answer may come back in the moment of the end.
+TEST(HttpServerThatEnds, WithAnAnswerJustGivenBack) {
+  for (int cycle = 0; cycle < 50; ++cycle) {
+    std::promise<std::shared_ptr<HttpReply>> asked;
+    auto server = Serve({}, [&](const Head&) {
+      return HttpNext::Read([&](const absl::StatusOr<std::string>&, std::shared_ptr<HttpReply> reply) {
+        asked.set_value(std::move(reply));
+      });
+    });
+    Client client(server->address());
+    client.Send("POST / HTTP/1.1\r\nContent-Length: 1\r\nConnection: close\r\n\r\nx");
+    std::shared_ptr<HttpReply> reply = asked.get_future().get();
+    std::thread answers([&] {
+      reply->Send([] { return HttpResponse{.body = "in time"}; });
+      reply = nullptr;
+    });
+    server.reset();
+    answers.join();
+    EXPECT_THAT(client.ReadAll(), EndsWith("in time"));
+  }
+}
+
+}  // namespace
+}  // namespace vitrine
