@@ -44,7 +44,8 @@ class Server:
             self.__exit__()
             raise RuntimeError("the server did not get ready:\n" + self.log())
         self.start_seconds = float(ready) - started
-        self.address, self.metrics = (ports.read_text().split(f"{name}=")[1].split()[0] for name in ("grpc", "metrics"))
+        addresses = dict(line.split("=", 1) for line in ports.read_text().split())
+        self.address, self.metrics, self.http = (addresses.get(name) for name in ("grpc", "metrics", "http"))
         return self
 
     def __exit__(self, *_):

@@ -7,7 +7,7 @@ import sys
 
 from driver import command, report
 from driver.setup import ROOT, Setup
-from proofs import beside, overload, programs, rolling, scrapes, slow_pictures, terminations, tracing
+from proofs import beside, http_front, overload, programs, rolling, scrapes, slow_pictures, terminations, tracing
 
 PROOFS = {
     "swaps": ("A thousand version swaps under a million requests", programs.measure_swaps),
@@ -17,6 +17,7 @@ PROOFS = {
     "scrapes": ("Metrics scraped a hundred times a second", scrapes.measure),
     "tracing": ("Traces of a tenth of the requests, at full load", tracing.measure),
     "slow": ("Slow pictures among quick ones", slow_pictures.measure),
+    "http": ("The HTTP port beside gRPC, and beside idle connections", http_front.measure),
     "publishes": ("A publisher killed at every system call", programs.measure_publishes),
     "overload": ("Goodput under overload", overload.measure),
 }

@@ -6,6 +6,7 @@
 
 #include "server/process/crash_stack.h"
 #include "server/process/out_of_memory.h"
+#include "server/wire/http/openapi.h"
 
 namespace vitrine {
 namespace {
@@ -20,6 +21,8 @@ std::string_view FirstName(std::string_view path) {
 
 HttpNext HttpPort::Begin(const std::shared_ptr<HttpRequest>& request) {
   if (std::optional<HttpResponse> told = cors_.Apply(*request)) return HttpNext::Answer(*std::move(told));
+  const bool is_get = request->method() == "GET" || request->method() == "HEAD";
+  if (is_get && request->path() == "/openapi.json") return HttpNext::Answer({.body = kOpenApiJson});
   return FirstName(request->path()) == "v1" ? classify_.Begin(request) : oip_.Begin(request);
 }
 

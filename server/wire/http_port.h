@@ -19,7 +19,8 @@
 
 namespace vitrine {
 
-// The HTTP port of the callers: /v1 is answered by HttpClassifyFront, everything else by OipHttpFront, which has /v2.
+// The HTTP port of the callers: /v1 is answered by HttpClassifyFront, everything else by OipHttpFront, which has /v2;
+// GET /openapi.json, which needs no credential, says what there is.
 // Thread-safe. The parts outlive the object.
 class HttpPort {
  public:

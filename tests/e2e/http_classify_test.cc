@@ -2,6 +2,8 @@
 // Pictures over HTTP, by a socket and by curl: the answers are those of gRPC.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <cstring>
@@ -17,6 +19,8 @@
 #include "client/token_command.h"
 #include "tests/e2e/published.h"
 #include "tests/e2e/running_server.h"
+#include "tests/faults/raw_http2.h"
+#include "tests/server/identity/authority.h"
 
 namespace vitrine::testing {
 namespace {
@@ -171,14 +175,58 @@ TEST_F(HttpClassify, RefusalsAreTyped) {
   EXPECT_THAT(PostPicture(*running_, "/v1/models/mixed:classify", "junk"),
               AllOf(StartsWith("HTTP/1.1 400 "), HasSubstr("http://localhost/v1/models/mixed:classify")));
   EXPECT_THAT(HttpExchange(running_->server().http_address(),
-                           "POST /v1/models/mixed:classify HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
-                           "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n"),
+                           "POST /v1/models/mixed:classify HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"),
               AllOf(StartsWith("HTTP/1.1 400 "), HasSubstr("no Content-Length; a picture is sent like this: curl")));
   EXPECT_THAT(PostPicture(*running_, "/v1/models/mixed:classify?%", picture_), StartsWith("HTTP/1.1 400 "));
   EXPECT_THAT(PostPicture(*running_, "/v1/models/nobody:classify", picture_), StartsWith("HTTP/1.1 404 Not Found\r\n"));
   EXPECT_THAT(PostPicture(*running_, "/v2/models/mixed/infer", picture_), HasSubstr("/v1/models/mixed:classify"));
   EXPECT_EQ(running_->Metric(R"(vitrine_requests_total{model="mixed",method="HttpClassify",code="INVALID_ARGUMENT"})"),
-            2);
+            3);
+}
+
+TEST_F(HttpClassify, APictureMayComeInChunks) {
+  const std::string half = picture_.substr(0, picture_.size() / 2), rest = picture_.substr(half.size());
+  const std::string answer =
+      HttpExchange(running_->server().http_address(),
+                   absl::StrCat("POST /v1/models/mixed:classify HTTP/1.1\r\nHost: x\r\nConnection: close\r\n",
+                                "Transfer-Encoding: chunked\r\n\r\n", absl::Hex(half.size()), "\r\n", half, "\r\n",
+                                absl::Hex(rest.size()), "\r\n", rest, "\r\n0\r\n\r\n"));
+  EXPECT_THAT(answer, StartsWith("HTTP/1.1 200 OK\r\n"));
+  ExpectSamePredictions(BodyOf(answer), OverGrpc(PictureRequest("mixed", picture_)));
+}
+
+// The picture never comes, and is not asked for.
+TEST_F(HttpClassify, WhatTheHeadTellsIsRefusedBeforeThePicture) {
+  for (const auto& [url, status] : {std::pair("/v1/models/nobody:classify", "HTTP/1.1 404 "),
+                                    std::pair("/v1/models/mixed:classify?nothing=1", "HTTP/1.1 400 "),
+                                    std::pair("/v2/models/nobody/infer", "HTTP/1.1 404 ")}) {
+    EXPECT_THAT(HttpExchange(running_->server().http_address(),
+                             absl::StrCat("POST ", url, " HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n")),
+                AllOf(StartsWith(status), HasSubstr("Connection: close")));
+  }
+}
+
+// Behind pictures that take long, on one executor.
+TEST(HttpHangUp, CancelsTheRequest) {
+  const ScratchFolder folder;
+  PublishModel(folder.path() / "repository", "slow", SlowConfig());
+  ServerOptions options = HttpOptions(folder.path() / "repository");
+  options.executor.threads = 1;
+  RunningServer running(options);
+  const std::string picture = SlowPicture();
+  const std::string request = absl::StrCat(
+      "POST /v1/models/slow:classify HTTP/1.1\r\nHost: x\r\nContent-Length: ", picture.size(), "\r\n\r\n", picture);
+  std::vector<int> clients;
+  for (int i = 0; i < 8; ++i) {
+    clients.push_back(ConnectTcp(running.server().http_address()));
+    ASSERT_EQ(send(clients.back(), request.data(), request.size(), MSG_NOSIGNAL), static_cast<ssize_t>(request.size()));
+  }
+  ASSERT_TRUE(Eventually([&] { return running.Metric("vitrine_in_flight ") == 8; }));
+  for (const int each : clients) close(each);
+  EXPECT_TRUE(Eventually([&] {
+    return running.Metric(R"(vitrine_requests_total{model="slow",method="HttpClassify",code="CANCELLED"})") > 0;
+  }));
+  EXPECT_TRUE(Eventually([&] { return running.Metric("vitrine_in_flight ") == 0; }));
 }
 
 TEST(HttpClassifyAccess, IsThatOfTheCallsOverGrpc) {
@@ -253,6 +301,73 @@ TEST_F(HttpClassify, CurlNeedsNoHeader) {
     EXPECT_EQ(refused["code"], "INVALID_ARGUMENT") << wrong;
     EXPECT_THAT(refused["error"].get<std::string>(), HasSubstr("curl --data-binary @PICTURE " + url)) << wrong;
   }
+}
+
+// By curl, which checks the certificate: with the server's own files, a client's certificate, and after a rotation.
+TEST(HttpClassifyTls, SpeaksItWithTheFilesOfTheServer) {
+  const ScratchFolder folder;
+  PublishModel(folder.path() / "repository", "mixed", MixedConfig());
+  const Authority authority;
+  authority.Issue("server", "DNS:localhost,IP:127.0.0.1", "serverAuth");
+  authority.Issue("client", "DNS:caller.test", "clientAuth");
+  ServerOptions options = HttpOptions(folder.path() / "repository");
+  options.identity.tls = {.certificate = authority.Path("server.pem"),
+                          .key = authority.Path("server.key"),
+                          .client_ca = authority.Path("ca.pem"),
+                          .client_certificate_optional = true};
+  options.identity.tokens = folder.Path("tokens");
+  std::ostringstream out;
+  ASSERT_EQ(MakeToken("somebody", options.identity.tokens, out), absl::OkStatus());
+  options.identity.reread_interval = absl::Milliseconds(20);
+  RunningServer running(options);
+  const std::string picture = folder.Write("picture", NoiseJpeg(40, 24, 1));
+  const auto curl = [&](const std::string& how) {
+    const std::string command = absl::StrCat("curl -sS -o ", folder.Path("out"), " -w '%{http_code}' --data-binary @",
+                                             picture, " ", how, " https://", running.server().http_address(),
+                                             "/v1/models/mixed:classify >", folder.Path("code"), " 2>&1");
+    return std::system(command.c_str()) == 0 ? folder.Read("code") : "failed: " + folder.Read("code");
+  };
+  const std::string trusting = "--cacert " + authority.Path("ca.pem");
+  EXPECT_THAT(curl(""), StartsWith("failed: ")) << "nobody vouches for the server";
+  EXPECT_EQ(curl(trusting), "401");
+  EXPECT_EQ(curl(absl::StrCat(trusting, " -H 'Authorization: Bearer ", out.str().substr(0, out.str().size() - 1), "'")),
+            "200");
+  const std::string as_client =
+      absl::StrCat(trusting, " --cert ", authority.Path("client.pem"), " --key ", authority.Path("client.key"));
+  EXPECT_EQ(curl(as_client), "200");
+  EXPECT_EQ(BodyOf("\r\n\r\n" + folder.Read("out"))["model"], "mixed");
+  const std::string plain = HttpExchange(running.server().http_address(), "GET /v2/health/live HTTP/1.1\r\n\r\n");
+  EXPECT_THAT(plain, ::testing::Not(HasSubstr("live"))) << "plaintext";
+
+  const Authority other;
+  other.Issue("server", "DNS:localhost,IP:127.0.0.1", "serverAuth");
+  authority.Write("server.key", other.Read("server.key"));
+  authority.Write("server.pem", other.Read("server.pem"));
+  const std::string trusting_other =
+      absl::StrCat("--cacert ", other.Path("ca.pem"), " --cert ", authority.Path("client.pem"), " --key ",
+                   authority.Path("client.key"));
+  EXPECT_TRUE(Eventually([&] { return curl(trusting_other) == "200"; })) << folder.Read("code");
+}
+
+TEST(HttpCrossOrigin, IsToldToBrowsersOfTheOriginAlone) {
+  const ScratchFolder folder;
+  ServerOptions options = HttpOptions(folder.path());
+  options.allow_empty = true;
+  options.http_cors_origins = {"https://page.example"};
+  RunningServer running(options);
+  const auto ask = [&](const std::string& method, const std::string& origin) {
+    return HttpExchange(running.server().http_address(),
+                        absl::StrCat(method, " /v1/models HTTP/1.1\r\nHost: x\r\nConnection: close\r\nOrigin: ", origin,
+                                     "\r\nAccess-Control-Request-Method: POST\r\n\r\n"));
+  };
+  EXPECT_THAT(ask("OPTIONS", "https://page.example"),
+              AllOf(StartsWith("HTTP/1.1 204 No Content\r\n"), ::testing::Not(HasSubstr("Content-Length")),
+                    HasSubstr("\r\nAccess-Control-Allow-Origin: https://page.example\r\n")));
+  EXPECT_THAT(ask("GET", "https://page.example"),
+              AllOf(StartsWith("HTTP/1.1 200 OK\r\n"), HasSubstr("\r\nVary: Origin\r\n"),
+                    HasSubstr("\r\nAccess-Control-Allow-Origin: https://page.example\r\n")));
+  EXPECT_THAT(ask("GET", "https://other.example"),
+              AllOf(StartsWith("HTTP/1.1 200 OK\r\n"), ::testing::Not(HasSubstr("Access-Control-Allow-Origin"))));
 }
 
 }  // namespace

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_SERVER_WIRE_HTTP_OPENAPI_H_
+#define VITRINE_SERVER_WIRE_HTTP_OPENAPI_H_
+
+namespace vitrine {
+
+// The file openapi.json beside this one: what the HTTP port answers, as an OpenAPI document.
+extern const char kOpenApiJson[];
+
+}  // namespace vitrine
+
+#endif  // VITRINE_SERVER_WIRE_HTTP_OPENAPI_H_

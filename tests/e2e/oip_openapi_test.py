@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The OpenAPI document that the server serves is one, and real answers are as it says."""
+import http.client
+import json
+import re
+import unittest
+import urllib.parse
+
+import jsonschema
+import openapi_spec_validator
+from oip_server import SOURCE, Server
+
+MODEL = "eit-mini-cifar10"
+PICTURE = (SOURCE / "samples" / "cifar" / "horse-bay.jpg").read_bytes()
+INPUT = {"name": "image", "datatype": "UINT8", "shape": [1, 8, 8, 3], "data": [7] * (8 * 8 * 3)}
+
+
+class OpenApi(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.server = Server()
+        cls.addClassCleanup(cls.server.stop)
+        cls.server.wait(lambda: cls.ask("GET", f"/v2/models/{MODEL}/ready")[0] == 200)
+        cls.document = cls.ask("GET", "/openapi.json")[1]
+
+    @classmethod
+    def ask(cls, method, url, body=None, headers=()):
+        connection = http.client.HTTPConnection(cls.server.http, timeout=30)
+        connection.request(method, url, body, dict(headers))
+        response = connection.getresponse()
+        read = response.read()
+        connection.close()
+        return response.status, json.loads(read) if read else None
+
+    def operation(self, method, url):
+        """Of the most literal path that the URL has."""
+        path = urllib.parse.urlsplit(url).path
+        for template in sorted(self.document["paths"], key=lambda each: each.count("{")):
+            pattern = re.sub(r"\\{\w+\\}|\{\w+\}", "[^/:]+", re.escape(template).replace(r"\{", "{").replace(r"\}", "}"))
+            if re.fullmatch(pattern, path) and method.lower() in self.document["paths"][template]:
+                return self.document["paths"][template][method.lower()]
+        self.fail(f"{method} {url} is not described")
+
+    def resolve(self, node):
+        while "$ref" in node:
+            found = self.document
+            for name in node["$ref"].removeprefix("#/").split("/"):
+                found = found[name]
+            node = found
+        return node
+
+    def check(self, method, url, status, body=None):
+        got, answer = self.ask(method, url, body)
+        self.assertEqual(got, status, (url, answer))
+        described = self.operation(method, url)["responses"]
+        self.assertIn(str(status), described, url)
+        schema = self.resolve(described[str(status)])["content"]["application/json"]["schema"]
+        jsonschema.Draft202012Validator({**schema, "components": self.document["components"]}).validate(answer)
+        return answer
+
+    def test_the_document_is_one(self):
+        openapi_spec_validator.validate(self.document)
+
+    def test_answers_of_v1(self):
+        classify = f"/v1/models/{MODEL}:classify"
+        self.check("GET", "/v1/models", 200)
+        self.check("POST", classify, 200, PICTURE)
+        maps = self.check("POST", classify + "?attention=mean&top_k=2&request_id=x", 200, PICTURE)
+        self.assertIn("png", maps["attention"][0])
+        numbers = self.check("POST", f"/v1/models/{MODEL}/versions/1:classify?attention=mean:0:all&attention_encoding=float",
+                             200, PICTURE)
+        self.assertIn("values", numbers["attention"][0])
+        self.check("POST", classify, 400, b"no picture")
+        self.check("POST", "/v1/models/nobody:classify", 404, PICTURE)
+        self.check("POST", classify + "?timeout=1ns", 504, PICTURE)
+
+    def test_answers_of_v2(self):
+        self.check("GET", "/v2", 200)
+        self.check("GET", "/v2/health/live", 200)
+        self.check("GET", "/v2/health/ready", 200)
+        self.check("POST", "/v2/repository/index", 200, b"{}")
+        for model in (f"/v2/models/{MODEL}", f"/v2/models/{MODEL}/versions/1"):
+            for verb in ("", "/ready", "/config", "/stats"):
+                self.check("GET", model + verb, 200)
+            request = json.dumps({"id": "x", "inputs": [INPUT], "outputs": [{"name": "probabilities"}]})
+            self.check("POST", model + "/infer", 200, request)
+        self.check("POST", f"/v2/models/{MODEL}/infer", 400, b"{")
+        self.check("GET", "/v2/models/nobody", 404)
+
+    def test_the_parameters_are_those_that_are_taken(self):
+        refusal = self.check("POST", f"/v1/models/{MODEL}:classify?nothing=1", 400, PICTURE)["error"]
+        taken = re.split(r",? and |, ", refusal.split("there are ")[1])
+        described = [self.resolve(each) for each in self.operation("POST", f"/v1/models/{MODEL}:classify")["parameters"]]
+        self.assertEqual({each["name"] for each in described if each["in"] == "query"}, set(taken))
+
+
+if __name__ == "__main__":
+    unittest.main()
