@@ -160,8 +160,8 @@ HttpConnection::Step HttpConnection::Await(Next next) {
 }
 
 HttpConnection::Step HttpConnection::Greet() {
-  const HttpStream::Result result = stream_->Greet();
-  if (result.next != Next::kGoOn) return Await(result.next);
+  const Next next = stream_->Greet().next;
+  if (next != Next::kGoOn) return Await(next);
   phase_ = Phase::kHead;
   return Step::kAgain;
 }
@@ -352,10 +352,7 @@ HttpConnection::Step HttpConnection::PassOver() {
 }
 
 void HttpConnection::TakeReply() {
-  if (is_closed()) {
-    held_ = nullptr;
-    return;
-  }
+  if (is_closed()) return void(held_ = nullptr);
   if (std::exchange(out_of_memory_, false)) return SendOutOfMemory();
   BeginSending();
   OnReady();

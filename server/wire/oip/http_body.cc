@@ -239,6 +239,21 @@ void PutTensor(const inference::ModelInferResponse::InferOutputTensor& tensor, j
   for (const int64_t side : tensor.shape()) Append(shape) = side;
 }
 
+// A raw binary request: the body is the one element of the one input, and the answer's tensors are binary too.
+HttpInferRequest RawElement(std::string_view body) {
+  HttpInferRequest request;
+  request.binary_by_default = true;
+  inference::ModelInferRequest::InferInputTensor& input = *request.message.add_inputs();
+  input.set_name("image");
+  input.set_datatype("BYTES");
+  input.add_shape(1);
+  std::string& raw = *request.message.add_raw_input_contents();
+  raw.reserve(sizeof(uint32_t) + body.size());
+  for (size_t i = 0; i < sizeof(uint32_t); ++i) raw += static_cast<char>(body.size() >> (8 * i) & 0xFF);
+  raw += body;
+  return request;
+}
+
 }  // namespace
 
 absl::StatusOr<HttpInferRequest> ReadInferBody(std::string_view body, std::optional<size_t> json_bytes) {
@@ -246,6 +261,7 @@ absl::StatusOr<HttpInferRequest> ReadInferBody(std::string_view body, std::optio
     return RefuseBody(
         absl::StrCat("Inference-Header-Content-Length is ", *json_bytes, ", but the body has ", body.size(), " bytes"));
   }
+  if (json_bytes == size_t{0}) return RawElement(body);
   const std::string_view text = body.substr(0, json_bytes.value_or(body.size()));
   if (text.size() > kMaxJsonBytes) {
     return RefuseBody(absl::StrCat("the JSON has ", text.size(), " bytes; at most ", kMaxJsonBytes,

@@ -25,9 +25,9 @@ struct HttpInferRequest {
 };
 
 // Reads a body. `json_bytes` is the value of Inference-Header-Content-Length: how much of it is JSON, the rest being
-// the inputs' binary data; without it all is JSON. Model and version are those of the path and stay empty.
-// INVALID_ARGUMENT says what is wrong and where. Of memory it takes at most about twenty times the JSON and one copy of
-// the binary data.
+// the inputs' binary data; without it all is JSON, and with 0 all is one picture (Triton's raw binary request). Model
+// and version are those of the path and stay empty. INVALID_ARGUMENT says what is wrong and where. Of memory it takes
+// at most about twenty times the JSON and one copy of the binary data.
 absl::StatusOr<HttpInferRequest> ReadInferBody(std::string_view body, std::optional<size_t> json_bytes);
 
 // An answer's body.

@@ -209,6 +209,18 @@ TEST(HttpBody, EveryElementOfTextIsWritten) {
   EXPECT_FALSE(WriteInferBody(response, request).json_bytes.has_value()) << "its own word counts";
 }
 
+TEST(HttpBody, WithoutAnyJsonItIsOnePicture) {
+  const std::string picture(300, 'p');
+  const auto read = ReadInferBody(picture, 0);
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_TRUE(read->binary_by_default);
+  ASSERT_EQ(read->message.inputs_size(), 1);
+  EXPECT_EQ(read->message.inputs(0).name(), "image");
+  EXPECT_EQ(read->message.inputs(0).datatype(), "BYTES");
+  EXPECT_THAT(read->message.inputs(0).shape(), ::testing::ElementsAre(1));
+  EXPECT_EQ(read->message.raw_input_contents(0), std::string("\x2C\x01\0\0", 4) + picture);
+}
+
 TEST(HttpCode, OfEachCode) {
   const std::pair<absl::StatusCode, int> kCodes[] = {
       {absl::StatusCode::kInvalidArgument, 400},   {absl::StatusCode::kFailedPrecondition, 400},
