@@ -40,7 +40,7 @@ TEST(HttpBody, BinaryDataStandsBehindTheJson) {
 
 TEST(HttpBody, EveryWrongLengthIsRefused) {
   const std::string body = std::string(kBinaryHead) + "abcdefghijkl";
-  for (size_t length = 0; length <= body.size() + 1; ++length) {
+  for (size_t length = 1; length <= body.size() + 1; ++length) {  // with 0 it is another form
     if (length == strlen(kBinaryHead)) continue;
     EXPECT_FALSE(ReadInferBody(body, length).ok()) << length;
   }
