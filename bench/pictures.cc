@@ -19,7 +19,7 @@ bool IsPicture(const fs::path& path) {
   std::string extension = path.extension();
   std::transform(extension.begin(), extension.end(), extension.begin(),
                  [](unsigned char c) { return std::tolower(c); });
-  return extension == ".jpg" || extension == ".jpeg" || extension == ".png";
+  return extension == ".jpg" || extension == ".jpeg" || extension == ".png" || extension == ".webp";
 }
 
 std::vector<fs::path> FilesAt(const fs::path& path) {
@@ -49,7 +49,7 @@ absl::StatusOr<std::vector<std::string>> ReadPictures(const std::vector<std::str
       pictures.push_back(std::move(bytes));
     }
   }
-  if (pictures.empty()) return absl::NotFoundError("there is no JPEG or PNG file at the given paths");
+  if (pictures.empty()) return absl::NotFoundError("there is no JPEG, PNG or WebP file at the given paths");
   return pictures;
 }
 

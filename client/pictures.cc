@@ -28,7 +28,7 @@ constexpr int64_t kLargestList = 256 << 20;
 
 bool LooksLikePicture(const fs::path& path) {
   const std::string ending = absl::AsciiStrToLower(path.extension().string());
-  return ending == ".jpg" || ending == ".jpeg" || ending == ".png";
+  return ending == ".jpg" || ending == ".jpeg" || ending == ".png" || ending == ".webp";
 }
 
 // Adds the folder's pictures; the folder itself where it cannot be read.
@@ -115,7 +115,7 @@ absl::Status NoPictureIn(const std::string& folder) {
   std::error_code error;
   const fs::directory_iterator unused(folder, error);
   if (error) return absl::PermissionDeniedError(absl::AsciiStrToLower(error.message()));
-  return absl::NotFoundError("no picture (.jpg, .jpeg or .png) in this folder");
+  return absl::NotFoundError("no picture (.jpg, .jpeg, .png or .webp) in this folder");
 }
 
 }  // namespace

@@ -17,12 +17,12 @@ struct PictureSearch {
   bool null_separated = false;  // the list, as find -print0 writes it; otherwise a path a line, CR LF or LF behind it
 };
 
-// The pictures to ask about, those on the command line first. Of a folder its .jpg, .jpeg and .png files, sorted; a
-// name with * ? or [ that no file has is a pattern (glob(7)) and stands for the files that match it, sorted; "-" is the
-// picture on the standard input. The paths of a list are no patterns, and "-" is a file there. What has no picture (an
-// empty folder, a pattern without a match, a missing file) stays in the result as it is; ReadPicture says what is wrong
-// with it. NOT_FOUND, ...: the list cannot be read. INVALID_ARGUMENT: no path at all, or two wishes for the standard
-// input.
+// The pictures to ask about, those on the command line first. Of a folder its .jpg, .jpeg, .png and .webp files,
+// sorted; a name with * ? or [ that no file has is a pattern (glob(7)) and stands for the files that match it, sorted;
+// "-" is the picture on the standard input. The paths of a list are no patterns, and "-" is a file there. What has no
+// picture (an empty folder, a pattern without a match, a missing file) stays in the result as it is; ReadPicture says
+// what is wrong with it. NOT_FOUND, ...: the list cannot be read. INVALID_ARGUMENT: no path at all, or two wishes for
+// the standard input.
 absl::StatusOr<std::vector<std::string>> FindPictures(const std::vector<std::string>& paths,
                                                       const PictureSearch& search = {});
 

@@ -24,7 +24,7 @@ class Dataset {
   virtual std::string name(int64_t index) const = 0;
   // Decoded. INVALID_ARGUMENT names the file if it is corrupt.
   virtual absl::StatusOr<Image> image(int64_t index) const = 0;
-  // The encoded file (JPEG or PNG) as it would be sent to a server; sets that store raw pixels encode as PNG.
+  // The encoded file (JPEG, PNG or WebP) as it would be sent to a server; sets that store raw pixels encode as PNG.
   virtual absl::StatusOr<std::string> encoded(int64_t index) const = 0;
   // The bytes that the set stores of the picture, for digests: the encoded file, or the raw pixels where there is none,
   // so that they are the same under every version of an encoder.

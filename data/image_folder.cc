@@ -78,7 +78,7 @@ absl::StatusOr<std::unique_ptr<Dataset>> OpenImageFolder(const fs::path& root, S
   }
   if (files.empty()) {
     return absl::InvalidArgumentError(
-        absl::StrCat(folder.string(), " holds no picture; expected <class>/*.jpg, *.jpeg or *.png"));
+        absl::StrCat(folder.string(), " holds no picture; expected <class>/*.jpg, *.jpeg, *.png or *.webp"));
   }
   return MakePictureFiles(folder, std::move(files), std::move(labels));
 }

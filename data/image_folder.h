@@ -10,7 +10,7 @@
 
 namespace vitrine {
 
-// root/train/<class>/*.{jpg,jpeg,png} and the same below root/test, or root/val, root/valid, root/validation where
+// root/train/<class>/*.{jpg,jpeg,png,webp} and the same below root/test, or root/val, root/valid, root/validation where
 // there is no root/test; either may be missing. Or root/<class>/*, which then is both splits. Classes are the folder
 // names of the training split in byte order, then those that only the test split has, so that both splits number alike
 // what both have and no test picture changes what is trained. Files are in byte order within a class, so indices and

@@ -77,7 +77,7 @@ absl::StatusOr<std::vector<std::string>> SortedPictures(const fs::path& folder) 
 
 bool IsPictureEnding(std::string_view ending) {
   const std::string lower = absl::AsciiStrToLower(std::string(ending));
-  return lower == ".jpg" || lower == ".jpeg" || lower == ".png";
+  return lower == ".jpg" || lower == ".jpeg" || lower == ".png" || lower == ".webp";
 }
 
 absl::StatusOr<Image> DecodeNamed(std::string_view name, std::string_view bytes) {

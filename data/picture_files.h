@@ -18,15 +18,15 @@ struct LabelledFile {
   int label = 0;
 };
 
-// A set of JPEG and PNG files below `root`, in the given order. They are opened when they are asked for.
+// A set of JPEG, PNG and WebP files below `root`, in the given order. They are opened when they are asked for.
 std::unique_ptr<Dataset> MakePictureFiles(std::filesystem::path root, std::vector<LabelledFile> files,
                                           std::vector<std::string> labels);
 
 // Names of the visible folders in `folder`, in byte order. NOT_FOUND if it cannot be read.
 absl::StatusOr<std::vector<std::string>> SortedFolders(const std::filesystem::path& folder);
 
-// Names of the visible .jpg, .jpeg and .png files in `folder`, in upper or lower case, in byte order. NOT_FOUND if it
-// cannot be read.
+// Names of the visible .jpg, .jpeg, .png and .webp files in `folder`, in upper or lower case, in byte order. NOT_FOUND
+// if it cannot be read.
 absl::StatusOr<std::vector<std::string>> SortedPictures(const std::filesystem::path& folder);
 
 // Whether a file's ending (".JPEG") is that of a picture.

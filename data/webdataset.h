@@ -10,9 +10,9 @@
 
 namespace vitrine {
 
-// Tar shards in WebDataset's layout; see FindTarShards for what `where` may be. Members KEY.jpg, .jpeg or .png are the
-// pictures; KEY.cls, a number in text, or the integer "label" of KEY.json is the label. KEY ends at the first dot of
-// the file name. Members of one key need not be neighbours; other members are passed over. classes.txt (or
+// Tar shards in WebDataset's layout; see FindTarShards for what `where` may be. Members KEY.jpg, .jpeg, .png or .webp
+// are the pictures; KEY.cls, a number in text, or the integer "label" of KEY.json is the label. KEY ends at the first
+// dot of the file name. Members of one key need not be neighbours; other members are passed over. classes.txt (or
 // classnames.txt) in the shards' folder names the classes, one a line; without it they are "0" to the largest label of
 // the training split.
 //

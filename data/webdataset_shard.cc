@@ -99,7 +99,7 @@ absl::StatusOr<std::vector<ShardSample>> ReadShard(const ReadOnlyFile& shard, in
     if (found == keys.end()) continue;
     const auto& [key, parts] = *found;
     if (&member == parts.number && parts.picture == nullptr) {
-      return Fault(shard, absl::StrCat(key, " has a label but no picture (", key, ".jpg, .jpeg or .png)"));
+      return Fault(shard, absl::StrCat(key, " has a label but no picture (", key, ".jpg, .jpeg, .png or .webp)"));
     }
     if (&member != parts.picture) continue;
     ASSIGN_OR_RETURN(const int label, ReadLabel(shard, key, parts, classes));

@@ -12,6 +12,7 @@
 #include "imaging/jpeg.h"
 #include "imaging/orientation.h"
 #include "imaging/png.h"
+#include "imaging/webp.h"
 
 namespace vitrine {
 
@@ -47,7 +48,8 @@ Image MeanOfBlocks(const Image& image, int divisor) {
 absl::StatusOr<Image> DecodeStored(std::string_view bytes, const ImageHeader& header, int divisor,
                                    const ImageLimits& limits) {
   if (header.format == ImageFormat::kJpeg) return DecodeJpeg(bytes, header, limits, divisor);
-  ASSIGN_OR_RETURN(Image stored, DecodePng(bytes, header));
+  ASSIGN_OR_RETURN(Image stored,
+                   header.format == ImageFormat::kPng ? DecodePng(bytes, header) : DecodeWebp(bytes, header));
   return divisor == 1 ? std::move(stored) : MeanOfBlocks(stored, divisor);
 }
 

@@ -7,6 +7,7 @@
 #include "imaging/jpeg_markers.h"
 #include "imaging/orientation.h"
 #include "imaging/png_chunks.h"
+#include "imaging/webp_chunks.h"
 
 namespace vitrine {
 namespace {
@@ -25,7 +26,6 @@ absl::string_view LooksLike(std::string_view bytes) {
   };
   constexpr Start kStarts[] = {
       {0, "GIF8"sv, "a GIF"},
-      {8, "WEBP"sv, "a WebP"},
       {0, "II*\0"sv, "a TIFF or camera raw"},
       {0, "MM\0*"sv, "a TIFF or camera raw"},
       {0, "BM"sv, "a BMP"},
@@ -53,12 +53,14 @@ absl::string_view LooksLike(std::string_view bytes) {
 }
 
 absl::StatusOr<ImageHeader> ReadByFormat(std::string_view bytes) {
-  if (bytes.empty()) return absl::InvalidArgumentError("the picture is empty; send a JPEG or PNG file");
+  if (bytes.empty()) return absl::InvalidArgumentError("the picture is empty; send a JPEG, PNG or WebP file");
   if (bytes.substr(0, kJpegStart.size()) == kJpegStart) return ReadJpegHeader(bytes);
   if (bytes.substr(0, kPngStart.size()) == kPngStart) return ReadPngHeader(bytes);
+  if (BeginsAsWebp(bytes)) return ReadWebpHeader(bytes);
   const absl::string_view name = LooksLike(bytes);
-  if (name.empty()) return absl::InvalidArgumentError("the picture is neither a JPEG nor a PNG; send one of these");
-  return absl::InvalidArgumentError(absl::StrCat("the picture looks like ", name, "; send a JPEG or PNG file"));
+  if (name.empty())
+    return absl::InvalidArgumentError("the picture is neither a JPEG nor a PNG nor a WebP; send one of these");
+  return absl::InvalidArgumentError(absl::StrCat("the picture looks like ", name, "; send a JPEG, PNG or WebP file"));
 }
 
 absl::Status CheckLimits(const ImageHeader& header, const ImageLimits& limits) {

@@ -9,7 +9,7 @@
 
 namespace vitrine {
 
-enum class ImageFormat { kJpeg, kPng };
+enum class ImageFormat { kJpeg, kPng, kWebp };
 
 // What the first bytes of a picture say about it.
 struct ImageHeader {
@@ -21,9 +21,10 @@ struct ImageHeader {
   int height = 0;
 };
 
-// Reads the header without decoding or allocating pixels. Cost does not depend on the picture's size.
-// INVALID_ARGUMENT, with a sentence for the caller: empty, neither JPEG nor PNG, damaged header, a kind of JPEG or PNG
-// that is refused (see docs/reference/pictures.md), or over the limits.
+// Reads the header without decoding or allocating pixels. Cost does not depend on the picture's size. The front of a
+// file is enough, but for the orientation of a WebP, which stands at its end: without it that is 1.
+// INVALID_ARGUMENT, with a sentence for the caller: empty, no JPEG, PNG or WebP, damaged header, a kind of one that is
+// refused (see docs/reference/imaging.md), or over the limits.
 absl::StatusOr<ImageHeader> ReadHeader(std::string_view bytes, const ImageLimits& limits = {});
 
 }  // namespace vitrine

@@ -9,8 +9,8 @@
 namespace vitrine {
 
 // The orientation, 1 to 8, that an EXIF block states: the TIFF structure after "Exif\0\0" in a JPEG's APP1 segment, or
-// the content of a PNG's eXIf chunk. 1 where it says nothing or nonsense. Looks at the first 64 KiB and only at the
-// tags of IFD0; allocates nothing.
+// the content of a PNG's eXIf or a WebP's EXIF chunk. 1 where it says nothing or nonsense. Looks at the first 64 KiB
+// and only at the tags of IFD0; allocates nothing.
 int ExifOrientation(std::string_view tiff);
 
 // True where the orientation exchanges width and height.

@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/give_way.h"
 #include "base/status_macros.h"
+#include "imaging/over_white.h"
 #include "imaging/png_chunks.h"
 
 namespace vitrine {
@@ -54,10 +55,6 @@ absl::Status DamagedPng(int error) {
 // Rounded, not truncated: 65535 becomes 255 and 0 becomes 0.
 uint8_t To8Bits(uint32_t value) {
   return static_cast<uint8_t>((value * 255 + 32767) / 65535);
-}
-
-uint32_t OverWhite(uint32_t value, uint32_t alpha, uint32_t white) {
-  return (value * alpha + white * (white - alpha) + white / 2) / white;
 }
 
 // One pixel as the decoder gives it to one pixel of the image.

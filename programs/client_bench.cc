@@ -76,8 +76,9 @@ void EndOnInterrupt() {
 }
 
 void AddRequests(CLI::App& app, BenchCommand& command) {
-  app.add_option("IMAGE", command.request.pictures,
-                 "JPEG or PNG files, and folders of them, sent as they are;\nwithout any a made picture of 224x224")
+  app.add_option(
+         "IMAGE", command.request.pictures,
+         "JPEG, PNG or WebP files, and folders of them, sent as they are;\nwithout any a made picture of 224x224")
       ->type_name("");
   AddModelOption(app, command.request.model);
   app.add_option_function<std::string>(

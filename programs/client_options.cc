@@ -154,7 +154,7 @@ void AddModelOption(CLI::App& app, ModelChoice& choice) {
 
 void AddPictureOptions(CLI::App& app, std::vector<std::string>& paths, PictureSearch& search) {
   app.add_option("IMAGE", paths,
-                 "JPEG or PNG files, folders of them, patterns in quotes;\n- for a picture on the standard input")
+                 "JPEG, PNG or WebP files, folders of them, patterns in quotes;\n- for a picture on the standard input")
       ->type_name("");
   app.add_flag("-r,--recursive", search.recursive, "folders with those inside them");
   CLI::Option* list =

@@ -29,13 +29,13 @@ namespace fs = std::filesystem;
 
 constexpr int kExitNoDevice = 77;  // as ctest and automake know a skipped test
 
-// Every JPEG and PNG beneath the folder, by name.
+// Every JPEG, PNG and WebP beneath the folder, by name.
 absl::StatusOr<std::vector<std::string>> ReadPictures(const fs::path& folder) {
   std::vector<fs::path> files;
   std::error_code error;
   for (fs::recursive_directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
     const fs::path extension = entry->path().extension();
-    if (extension == ".jpg" || extension == ".png") files.push_back(entry->path());
+    if (extension == ".jpg" || extension == ".png" || extension == ".webp") files.push_back(entry->path());
   }
   if (error || files.empty())
     return absl::NotFoundError(absl::StrCat("--samples ", folder.string(), " has no picture"));

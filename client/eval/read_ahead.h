@@ -33,7 +33,8 @@ class ReadAhead {
   ~ReadAhead();
 
   // The next picture in the order of `indices`, or why it cannot be sent: the error of Dataset::encoded, or
-  // INVALID_ARGUMENT for what is no JPEG or PNG that a server would take (imaging/header.h). Called once per index.
+  // INVALID_ARGUMENT for what is no JPEG, PNG or WebP that a server would take (imaging/header.h). Called once per
+  // index.
   absl::StatusOr<std::string> Next();
 
  private:

@@ -61,7 +61,7 @@ TEST_F(ClassifyInputs, EveryFaultIsNamedAndTheRestIsDone) {
   EXPECT_EQ(errors_.str(), "vitrine: " + folder_.Path("in/cut.png") + ": this is no picture\n" +       //
                                "vitrine: " + folder_.Path("in/empty.jpg") + ": the file is empty\n" +  //
                                "vitrine: " + folder_.Path("bare") +
-                               ": no picture (.jpg, .jpeg or .png) in this folder\n" +                      //
+                               ": no picture (.jpg, .jpeg, .png or .webp) in this folder\n" +               //
                                "vitrine: " + folder_.Path("*.webp") + ": no file matches this pattern\n" +  //
                                "vitrine: " + folder_.Path("gone.png") + ": no such file or directory\n");
 }

@@ -18,11 +18,11 @@ using testing::HasSubstr;
 
 TEST(FindPictures, TakesTheSortedPicturesOfAFolder) {
   const ScratchFolder folder;
-  for (const char* name : {"b.png", "a.JPEG", "c.jpg", "notes.txt", "d.gif"}) folder.Write(name, "x");
+  for (const char* name : {"b.png", "a.JPEG", "c.jpg", "e.WebP", "notes.txt", "d.gif"}) folder.Write(name, "x");
   std::filesystem::create_directory(folder.Path("z.png"));  // a folder, whatever its name
-  EXPECT_THAT(
-      *FindPictures({"nowhere.jpg", folder.path(), "last.png"}),
-      ElementsAre("nowhere.jpg", folder.Path("a.JPEG"), folder.Path("b.png"), folder.Path("c.jpg"), "last.png"));
+  EXPECT_THAT(*FindPictures({"nowhere.jpg", folder.path(), "last.png"}),
+              ElementsAre("nowhere.jpg", folder.Path("a.JPEG"), folder.Path("b.png"), folder.Path("c.jpg"),
+                          folder.Path("e.WebP"), "last.png"));
 }
 
 TEST(FindPictures, GoesIntoFoldersOnlyWhenAsked) {
@@ -83,7 +83,8 @@ TEST(FindPictures, WhatHasNoPictureStaysAndIsNamed) {
   const ScratchFolder folder;
   EXPECT_THAT(*FindPictures({folder.path(), "a.png"}), ElementsAre(folder.path(), "a.png"));
   EXPECT_THAT(*FindPictures({folder.path()}, {.recursive = true}), ElementsAre(folder.path()));
-  EXPECT_EQ(ReadPicture(folder.path(), 1 << 20).status().message(), "no picture (.jpg, .jpeg or .png) in this folder");
+  EXPECT_EQ(ReadPicture(folder.path(), 1 << 20).status().message(),
+            "no picture (.jpg, .jpeg, .png or .webp) in this folder");
 }
 
 TEST(DistinctStems, NeverNameTwoPicturesAlike) {

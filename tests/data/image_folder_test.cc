@@ -60,7 +60,7 @@ TEST(ImageFolder, SplitsThatAreNamedAlikeAreToldApart) {
 
 TEST(ImageFolder, ValidationTakesTheTestSplitsPlace) {
   ScratchFolder folder;
-  folder.Write("train/a/1.jpg", GreyPng(1));
+  folder.Write("train/a/1.webp", GreyPng(1));
   EXPECT_THAT((*OpenImageFolder(folder.path(), Split::kTrain))->labels(), ElementsAre("a"));
   const auto none = OpenImageFolder(folder.path(), Split::kTest);
   EXPECT_EQ(none.status().code(), absl::StatusCode::kNotFound) << "training pictures are no test";

@@ -60,7 +60,7 @@ TEST_F(WebDatasetTest, SamplesAreInTheOrderOfShardsAndMembers) {
 
 TEST_F(WebDatasetTest, LabelsMayBeJsonAndMembersFarApart) {
   Write("train-0.tar", TarMemberBytes("a.cls", "1") + TarMemberBytes("b.JSON", R"({"label": 0, "x": [1]})") +
-                           TarMemberBytes("b.Jpeg", GreyPng(2)) + TarMemberBytes("a.jpg", GreyPng(1)) +
+                           TarMemberBytes("b.Jpeg", GreyPng(2)) + TarMemberBytes("a.WebP", GreyPng(1)) +
                            TarMemberBytes("a.json", "no JSON, but .cls is there") +
                            TarMemberBytes("a.seg.png", "mask") + TarMemberBytes("README", "text") +
                            TarMemberBytes(".hidden.jpg", "x") + TarMemberBytes("meta.json", "{}"));

@@ -18,6 +18,7 @@
 #include "imaging/preprocess.h"
 #include "tests/fuzz/require.h"
 #include "tests/imaging/pictures.h"
+#include "tests/imaging/webp_files.h"
 
 extern "C" size_t LLVMFuzzerMutate(uint8_t* data, size_t size, size_t max_size);
 
@@ -29,6 +30,7 @@ using vitrine::NoiseImage;
 using vitrine::PngFile;
 using vitrine::Require;
 using vitrine::SmoothImage;
+using vitrine::WebpFile;
 
 // Small, so that a run is quick.
 constexpr vitrine::ImageLimits kLimits = {.max_pixels = 1 << 14, .max_side = 1024, .max_scans = 20};
@@ -52,6 +54,9 @@ const std::vector<std::string>& Seeds() {
                .palette_alpha = {0, 128}}),
       PngFile(4, 2, NoiseImage(8, 2, 1).pixels,
               {.color_type = SPNG_COLOR_TYPE_GRAYSCALE, .bit_depth = 16, .transparent = {77}}),
+      WebpFile(NoiseImage(9, 7, 3), {.quality = 30, .exif = ExifBlock(6)}),
+      WebpFile(NoiseImage(9, 7, 3), {.lossless = true, .alpha = NoiseImage(9, 7, 1).pixels}),
+      WebpFile(SmoothImage(16, 16, 3), {.quality = 80, .alpha = NoiseImage(16, 16, 1).pixels}),
   };
   return seeds;
 }

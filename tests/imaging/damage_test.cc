@@ -8,6 +8,7 @@
 #include "imaging/decode.h"
 #include "imaging/header.h"
 #include "tests/imaging/pictures.h"
+#include "tests/imaging/webp_files.h"
 
 namespace vitrine {
 namespace {
@@ -30,6 +31,9 @@ std::vector<File> Files() {
       {"palette PNG",
        PngFile(9, 40, indices,
                {.color_type = SPNG_COLOR_TYPE_INDEXED, .palette = {9, 8, 7, 6, 5, 4}, .palette_alpha = {1, 2}})},
+      {"WebP", WebpFile(colour, {.quality = 50})},
+      {"lossless WebP", WebpFile(colour, {.lossless = true, .exif = ExifBlock(6)})},
+      {"WebP with alpha", WebpFile(colour, {.quality = 50, .alpha = NoiseImage(19, 13, 1).pixels})},
   };
 }
 

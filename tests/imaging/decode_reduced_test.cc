@@ -5,6 +5,7 @@
 #include "imaging/decode.h"
 #include "imaging/resize.h"
 #include "tests/imaging/pictures.h"
+#include "tests/imaging/webp_files.h"
 
 namespace vitrine {
 namespace {
@@ -43,6 +44,11 @@ TEST(DecodeReduced, IsTheWholePictureInSmall) {
       }
     }
   }
+}
+
+TEST(DecodeReduced, BlocksOfAWebpAreMeans) {
+  const Image noise = NoiseImage(17, 9, 3);
+  EXPECT_LE(DifferenceToBlocks(*DecodeReduced(WebpFile(noise, {.lossless = true}), 4), noise, 4), 0.5);
 }
 
 TEST(DecodeReduced, BlocksOfAPngAreMeansToTheLastPixel) {

@@ -2,7 +2,7 @@
 import io
 import warnings
 from pathlib import Path
-from typing import Any, Tuple
+from typing import Any, Dict, Tuple
 
 import numpy as np
 import pytest
@@ -134,10 +134,30 @@ def test_every_turn_when_shrunk_is_that_of_the_pixels(orientation: int) -> None:
     np.testing.assert_allclose(shown[[0, 0, -1, -1], [0, -1, 0, -1]], small[:, :, 0].ravel(), atol=6)
 
 
-@pytest.mark.parametrize("kind", ["WEBP", "BMP", "TIFF"])
+@pytest.mark.parametrize("kind", ["GIF", "BMP", "TIFF"])
 def test_other_formats_go_as_pixels(client: vitrine.Client, cat: Path, kind: str) -> None:
     with Image.open(cat) as image:
-        content = encode(image, kind, **({"lossless": True} if kind == "WEBP" else {}))
+        shown = image.convert("P") if kind == "GIF" else image
+        content = encode(shown, kind)
+        np.testing.assert_array_equal(load(content).pixels, np.asarray(shown.convert("RGB")))
+    assert client.classify(content, MODEL).grid.image_width == 451
+
+
+@pytest.mark.parametrize("options", [{"quality": 70}, {"lossless": True}])
+def test_webp_goes_as_it_is_and_is_decoded_as_pillow_does(
+    client: vitrine.Client, cat: Path, options: Dict[str, Any]
+) -> None:
+    with Image.open(cat) as image:
+        content = encode(image, "WEBP", **options)
+    assert load(content).encoded == content
+    decoded = np.asarray(Image.open(io.BytesIO(content)).convert("RGB"))
+    by_file, by_pixels = (client.classify(picture, MODEL, top_k=10) for picture in (content, decoded))
+    assert [p.logit for p in by_file.predictions] == [p.logit for p in by_pixels.predictions]
+
+
+def test_of_an_animated_webp_the_first_frame_goes_as_pixels(client: vitrine.Client, cat: Path) -> None:
+    with Image.open(cat) as image:
+        content = encode(image, "WEBP", lossless=True, save_all=True, append_images=[image.rotate(90)])
         np.testing.assert_array_equal(load(content).pixels, np.asarray(image))
     assert client.classify(content, MODEL).grid.image_width == 451
 

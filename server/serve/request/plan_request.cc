@@ -117,7 +117,7 @@ absl::StatusOr<Size> InputSize(const v1::ClassifyRequest& request, const v1::Pre
     case v1::ClassifyRequest::kTensor:
       return PlanTensor(request.tensor(), preprocessing, limits);
     default:
-      return absl::InvalidArgumentError("the request has no input; set image (a JPEG or PNG file) or tensor");
+      return absl::InvalidArgumentError("the request has no input; set image (a JPEG, PNG or WebP file) or tensor");
   }
 }
 

@@ -62,10 +62,11 @@ absl::Status NothingHere(const HttpRequest& request) {
 absl::Status CheckType(const HttpRequest& request, const std::string& curl_line) {
   const std::vector<std::string> parts = absl::StrSplit(request.Header("Content-Type").value_or(""), ';');
   if (!absl::EqualsIgnoreCase(absl::StripAsciiWhitespace(parts[0]), "application/json")) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(
-      "the Content-Type is application/json, but the body must be the bytes of a JPEG or PNG as they are, and what "
-      "else is asked for stands in the URL: ",
-      curl_line));
+  return absl::InvalidArgumentError(
+      absl::StrCat("the Content-Type is application/json, but the body must be the bytes of a JPEG, PNG or WebP as "
+                   "they are, and what "
+                   "else is asked for stands in the URL: ",
+                   curl_line));
 }
 
 // A body that is compressed otherwise or ends early is told the way out too.

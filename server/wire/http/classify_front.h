@@ -13,7 +13,7 @@
 
 namespace vitrine {
 
-// Pictures as they are, over HTTP: the body is a JPEG or PNG, the answer JSON. A bearer token comes in the header
+// Pictures as they are, over HTTP: the body is a JPEG, PNG or WebP, the answer JSON. A bearer token comes in the header
 // Authorization; access is that of the RPC beside the path. Thread-safe. The parts outlive the object.
 //   POST /v1/models/NAME[/versions/V]:classify   vitrine.v1.Classifier/Classify
 //   GET  /v1/models                              vitrine.v1.Registry/ListModels

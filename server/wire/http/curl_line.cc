@@ -10,6 +10,7 @@ namespace {
 
 constexpr std::string_view kJpegBegins = "\xFF\xD8\xFF";
 constexpr std::string_view kPngBegins = "\x89PNG";
+constexpr std::string_view kWebpBegins = "RIFF";  // a length, which curl may have shortened, and WEBP
 constexpr std::string_view kPngSignature = "\x89PNG\r\n\x1A\n";
 
 // `text`, if a shell takes it as it is, as those of a host, a model and a version are; else `otherwise`.
@@ -24,9 +25,20 @@ std::string Pasteable(const std::string& text, const char* otherwise) {
   return text.empty() || text.size() > kLongest ? otherwise : text;
 }
 
-// curl's -d leaves out these three, which no JPEG is without: its first segment's length begins with a zero.
+bool BeginsWith(std::string_view body, std::string_view beginning) {
+  return body.substr(0, beginning.size()) == beginning;
+}
+
+bool LooksLikeWebp(std::string_view body) {
+  constexpr size_t kNearFront = 12;
+  return BeginsWith(body, kWebpBegins) && body.substr(0, kNearFront).find("WEBP") != std::string_view::npos;
+}
+
+// curl's -d leaves out these three, which no JPEG is without: its first segment's length begins with a zero. Of a WebP
+// that has lost one in its length, the word behind it stands too near the front; else it has zeros as a JPEG has.
 bool LostBytes(std::string_view body) {
-  if (body.substr(0, kPngBegins.size()) == kPngBegins) {
+  if (LooksLikeWebp(body) && body.substr(8, 4) != "WEBP") return true;
+  if (BeginsWith(body, kPngBegins)) {
     return body.substr(0, kPngSignature.size()) != kPngSignature && body.find('\n') == std::string_view::npos;
   }
   return body.find_first_of(std::string_view("\0\r\n", 3)) == std::string_view::npos;
@@ -42,17 +54,17 @@ std::string CurlLine(const HttpRequest& request, const std::string& model, const
 }
 
 bool LooksLikePicture(std::string_view body) {
-  return body.substr(0, kJpegBegins.size()) == kJpegBegins || body.substr(0, kPngBegins.size()) == kPngBegins;
+  return BeginsWith(body, kJpegBegins) || BeginsWith(body, kPngBegins) || LooksLikeWebp(body);
 }
 
 absl::Status CheckPicture(std::string_view body, const std::string& curl_line) {
   if (body.empty()) {
     return absl::InvalidArgumentError(
-        absl::StrCat("the body is empty; it must be the bytes of a JPEG or PNG: ", curl_line));
+        absl::StrCat("the body is empty; it must be the bytes of a JPEG, PNG or WebP: ", curl_line));
   }
   if (!LooksLikePicture(body)) {
     return absl::InvalidArgumentError(
-        absl::StrCat("the body is not a JPEG or PNG; send the bytes of one and nothing else: ", curl_line));
+        absl::StrCat("the body is not a JPEG, PNG or WebP; send the bytes of one and nothing else: ", curl_line));
   }
   if (LostBytes(body)) {
     return absl::InvalidArgumentError(absl::StrCat(

@@ -15,10 +15,10 @@ namespace vitrine {
 // with the host that the request was sent to. What could not be pasted into a shell is left as a word in capitals.
 std::string CurlLine(const HttpRequest& request, const std::string& model, const std::string& version);
 
-// Whether a body is meant to be a JPEG or PNG, whole or not.
+// Whether a body is meant to be a JPEG, PNG or WebP, whole or not.
 bool LooksLikePicture(std::string_view body);
 
-// INVALID_ARGUMENT if the body is no JPEG or PNG, or one of which curl's -d has left out bytes; `curl_line` is
+// INVALID_ARGUMENT if the body is no JPEG, PNG or WebP, or one of which curl's -d has left out bytes; `curl_line` is
 // the way out. What else may be wrong with a picture is found where it is read.
 absl::Status CheckPicture(std::string_view body, const std::string& curl_line);
 

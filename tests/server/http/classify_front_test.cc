@@ -78,7 +78,8 @@ TEST_F(HttpClassifyFrontTest, WhatIsNoPictureIsToldTheRightLine) {
   const std::map<std::string, std::string> host = {{"Host", "127.0.0.1:8000"}};
   const auto line = HasSubstr("curl --data-binary @PICTURE http://127.0.0.1:8000/v1/models/m:classify");
   EXPECT_THAT(Refused(400, kBadRequest, kPath, "", host), AllOf(HasSubstr("empty"), line));
-  EXPECT_THAT(Refused(400, kBadRequest, kPath, R"({"inputs": []})", host), AllOf(HasSubstr("not a JPEG or PNG"), line));
+  EXPECT_THAT(Refused(400, kBadRequest, kPath, R"({"inputs": []})", host),
+              AllOf(HasSubstr("not a JPEG, PNG or WebP"), line));
   const std::string form = "--x\r\nContent-Disposition: form-data; name=\"f\"\r\n\r\n" + NoisePng(8, 8, 1);
   EXPECT_THAT(Refused(400, kBadRequest, kPath, form, host), AllOf(HasSubstr("and nothing else"), line));
   for (const char* type : {"application/json", "Application/JSON; charset=utf-8"}) {
@@ -96,7 +97,11 @@ TEST_F(HttpClassifyFrontTest, APictureThatCurlHasCutIsToldApart) {
   std::string jpeg = "\xFF\xD8\xFF\xE0";
   jpeg += "the rest, without its zeros and line ends";
   for (const char gone : {'\0', '\r', '\n'}) std::erase(png, gone);
-  for (const std::string& picture : {png, jpeg}) {
+  std::string webp("RIFF\x24\x01\0\0WEBPVP8 \x18\0\0\0", 20);
+  webp += "the rest";
+  EXPECT_THAT(Refused(400, kBadRequest, kPath, webp), ::testing::Not(HasSubstr("curl's"))) << "damaged, not cut";
+  std::erase(webp, '\0');
+  for (const std::string& picture : {png, jpeg, webp}) {
     EXPECT_THAT(Refused(400, kBadRequest, kPath, picture), HasSubstr("curl's -d")) << picture.substr(0, 4);
   }
   EXPECT_THAT(Refused(400, kBadRequest, kPath, NoisePng(8, 8, 1).substr(0, 12)), ::testing::Not(HasSubstr("curl")))

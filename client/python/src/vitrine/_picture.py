@@ -37,7 +37,7 @@ class Picture:
     """A picture as it is sent: a file in memory, or pixels; and as much of its origin as it takes to draw it."""
 
     name: str  # a path, or what kind of thing it was
-    encoded: Optional[bytes] = None  # a JPEG or PNG file
+    encoded: Optional[bytes] = None  # a JPEG, PNG or WebP file
     pixels: Optional[npt.NDArray[Any]] = None  # uint8 or float32 [height, width, channels]
     path: Optional[str] = None
 
@@ -76,7 +76,7 @@ class Picture:
 def load(source: ImageSource) -> Picture:
     """Reads and, where the server would refuse it for its size, shrinks a picture.
 
-    Files are sent as they are, JPEG and PNG, also damaged ones: the server names what is wrong. Other formats that
+    Files are sent as they are, JPEG, PNG and WebP, also damaged ones: the server names what is wrong. Other formats that
     Pillow reads are sent as pixels.
     """
     if isinstance(source, Image.Image):
@@ -113,7 +113,7 @@ def _of_file(content: bytes, name: str, path: Optional[str]) -> Picture:
         raise InvalidArgument("%s: %s" % (name, error)) from error
     except (OSError, SyntaxError, ValueError):  # what Pillow raises for damaged headers, depending on the format
         return as_it_is
-    known = content.startswith(_MAGIC)
+    known = _is_taken(content, image)
     if known and _fits(image.size) and len(content) <= MAX_BYTES:
         return as_it_is
     try:
@@ -124,6 +124,12 @@ def _of_file(content: bytes, name: str, path: Optional[str]) -> Picture:
         if known:
             return as_it_is
         raise InvalidArgument("%s: cannot be decoded: %s" % (name, error)) from error
+
+
+def _is_taken(content: bytes, image: Image.Image) -> bool:
+    """Whether the server decodes such files. Of an animated WebP the first frame goes as pixels."""
+    is_webp = content.startswith(b"RIFF") and content[8:12] == b"WEBP"
+    return content.startswith(_MAGIC) or (is_webp and not getattr(image, "is_animated", False))
 
 
 def _of_image(image: Image.Image, name: str) -> Picture:

@@ -10,7 +10,7 @@ import numpy as np
 from PIL import Image
 
 # As `vitrine classify FOLDER` takes them.
-_ENDINGS = (".jpg", ".jpeg", ".png")
+_ENDINGS = (".jpg", ".jpeg", ".png", ".webp")
 
 
 def pictures(images: Any) -> Any:
@@ -40,7 +40,7 @@ def pictures(images: Any) -> Any:
 def _of_folder(folder: str) -> List[str]:
     found = sorted(name for name in os.listdir(folder) if name.lower().endswith(_ENDINGS))
     if not found:
-        raise FileNotFoundError("the folder %s has no picture (.jpg, .jpeg or .png)" % folder)
+        raise FileNotFoundError("the folder %s has no picture (.jpg, .jpeg, .png or .webp)" % folder)
     return [os.path.join(folder, name) for name in found]
 
 

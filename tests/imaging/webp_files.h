@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_TESTS_IMAGING_WEBP_FILES_H_
+#define VITRINE_TESTS_IMAGING_WEBP_FILES_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "imaging/image.h"
+
+namespace vitrine {
+
+// WebP files for tests, written with libwebp itself.
+struct WebpOptions {
+  float quality = 90;
+  bool lossless = false;
+  std::vector<uint8_t> alpha = {};  // [height, width]; none: opaque
+  // Makes the file an extended one. Stands behind the pixels, as encoders write it.
+  std::optional<std::string> exif = {};
+};
+// Of an RGB image.
+std::string WebpFile(const Image& image, const WebpOptions& options = {});
+
+// A chunk with its length, padded to even.
+std::string WebpChunk(std::string_view type, std::string_view content);
+// RIFF, length, WEBP and the chunks.
+std::string WebpOfChunks(std::string_view chunks);
+// The chunk with which an extended file begins.
+std::string WebpHeaderChunk(int flags, int width, int height);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_TESTS_IMAGING_WEBP_FILES_H_
