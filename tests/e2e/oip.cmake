@@ -16,3 +16,9 @@ vitrine_script_test(tracing_test
   COMMAND ${CMAKE_SOURCE_DIR}/script/test-oip-clients ${CMAKE_BINARY_DIR} tracing_test
   PROGRAMS vitrine-server vitrine)
 set_tests_properties(oip_clients_test perf_analyzer_test PROPERTIES TIMEOUT 600)
+
+# The examples for Node and the browser.
+vitrine_script_test(javascript_test
+  COMMAND python3 ${CMAKE_CURRENT_SOURCE_DIR}/javascript_test.py ${CMAKE_BINARY_DIR}
+  PROGRAMS vitrine-server)
+set_tests_properties(javascript_test PROPERTIES TIMEOUT 600)

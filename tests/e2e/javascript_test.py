@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The examples for Node and the browser against the real server: javascript_test.py BUILD
+
+Node and Chromium are Debian's; without Node there is nothing to test (exit code 77), without Chromium the page is left out.
+The page and the server share an origin here, as behind a proxy.
+"""
+
+import base64
+import functools
+import http.server
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import unittest
+import urllib.parse
+import urllib.request
+
+os.environ["VITRINE_BIN"] = str(pathlib.Path(sys.argv[1]).resolve() / "bin")
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import oip_server  # noqa: E402
+
+SOURCE = oip_server.SOURCE
+MODEL = "eit-mini-cifar10"
+HORSE = SOURCE / "samples/cifar/horse-bay.jpg"
+PNG = b"\x89PNG\r\n\x1a\n"
+
+
+class SameOrigin(http.server.SimpleHTTPRequestHandler):
+    """The files of the checkout; what is posted goes to the server behind it."""
+
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        request = urllib.request.Request(f"http://{self.server.behind}{self.path}", data=body, method="POST")
+        try:
+            with urllib.request.urlopen(request) as answer:
+                status, content = answer.status, answer.read()
+        except urllib.error.HTTPError as refusal:
+            status, content = refusal.code, refusal.read()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    def log_message(self, *_):
+        pass
+
+
+class Examples(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.server = oip_server.Server()
+        cls.url = f"http://{cls.server.http}"
+        cls.server.wait(cls.ready)
+        query = "?top_k=3&attention=mean"
+        request = urllib.request.Request(f"{cls.url}/v1/models/{MODEL}:classify{query}", HORSE.read_bytes(), method="POST")
+        with urllib.request.urlopen(request) as answer:
+            cls.expected = json.load(answer)
+
+    @classmethod
+    def ready(cls):
+        with urllib.request.urlopen(f"{cls.url}/v1/models") as answer:
+            return any(one["name"] == MODEL for one in json.load(answer)["models"])
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.server.stop()
+
+    def expected_lines(self):
+        found = self.expected["predictions"]
+        width = max(len(one["label"]) for one in found)
+        return [f"{one['label']:{width}}  {100 * one['probability']:.1f} %" for one in found]
+
+    def node(self, *arguments):
+        return subprocess.run(["node", str(SOURCE / "examples/node/classify.mjs"), *map(str, arguments)],
+                              capture_output=True, text=True, timeout=120)
+
+    def test_node_prints_the_guesses_and_saves_the_map(self):
+        with tempfile.TemporaryDirectory() as folder:
+            saved = pathlib.Path(folder) / "map.png"
+            ran = self.node(self.url, MODEL, HORSE, saved)
+            self.assertEqual(ran.returncode, 0, ran.stderr)
+            self.assertEqual(ran.stdout.splitlines()[:3], self.expected_lines())
+            self.assertEqual(saved.read_bytes(), base64.b64decode(self.expected["attention"][0]["png"]))
+            self.assertTrue(saved.read_bytes().startswith(PNG))
+
+    def test_node_says_what_the_server_refused(self):
+        ran = self.node(self.url, "no-such-model", HORSE)
+        self.assertEqual(ran.returncode, 1)
+        self.assertIn("no-such-model", ran.stderr)
+        ran = self.node(self.url, MODEL, SOURCE / "README.md")
+        self.assertEqual(ran.returncode, 1)
+        self.assertIn("not a JPEG", ran.stderr)
+        self.assertEqual(self.node(self.url).returncode, 2)
+        ran = self.node("http://127.0.0.1:1", MODEL, HORSE)
+        self.assertEqual(ran.returncode, 1)
+        self.assertIn(HORSE.name, ran.stderr)
+
+    def page(self, picture):
+        """The page's document once it has asked about a picture of the checkout."""
+        files = functools.partial(SameOrigin, directory=str(SOURCE))
+        with http.server.ThreadingHTTPServer(("127.0.0.1", 0), files) as front, tempfile.TemporaryDirectory() as folder:
+            front.behind = self.server.http
+            threading.Thread(target=front.serve_forever, daemon=True).start()
+            query = urllib.parse.urlencode({"model": MODEL, "picture": f"/{picture.relative_to(SOURCE)}"})
+            url = f"http://127.0.0.1:{front.server_port}/examples/browser/index.html?{query}"
+            ran = subprocess.run(["chromium", "--headless=new", "--no-sandbox", "--disable-gpu", f"--user-data-dir={folder}",
+                                  "--virtual-time-budget=20000", "--timeout=60000", "--dump-dom", url],
+                                 capture_output=True, text=True, timeout=180)
+            front.shutdown()
+        self.assertEqual(ran.returncode, 0, ran.stderr)
+        return ran.stdout
+
+    @unittest.skipUnless(shutil.which("chromium"), "there is no chromium")
+    def test_the_page_shows_guesses_and_map(self):
+        document = self.page(HORSE)
+        self.assertEqual(re.findall(r"<li>(.*?)</li>", document), self.expected_lines())
+        self.assertIn(f"data:image/png;base64,{self.expected['attention'][0]['png']}", document)
+
+    @unittest.skipUnless(shutil.which("chromium"), "there is no chromium")
+    def test_the_page_shows_what_was_refused(self):
+        self.assertIn("not a JPEG", re.search(r'role="alert">(.*?)</p>', self.page(SOURCE / "README.md"))[1])
+
+
+if __name__ == "__main__":
+    if shutil.which("node") is None:
+        print("there is no node")
+        sys.exit(77)
+    unittest.main(argv=[sys.argv[0], *sys.argv[2:]])
