@@ -40,7 +40,8 @@ struct ClientOptions {
   std::string address = "127.0.0.1:8500";
   // How long Connect waits for the server. A refused connection ends the wait at once.
   absl::Duration connect_timeout = absl::Seconds(5);
-  // Time for one request, all its attempts and the waits between them included.
+  // Time for one request, all its attempts and the waits between them included. The server is told what is left of it.
+  // A request's own time_limit, where it is shorter, takes its place in ClassifyMany.
   absl::Duration deadline = absl::Seconds(30);
   // Most requests of one ClassifyMany that the server holds at a time, 1 to 64. More let it form larger batches; each
   // costs the memory of its picture on both sides.

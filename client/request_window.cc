@@ -17,6 +17,8 @@ constexpr size_t kMaxWindowBytes = size_t{256} << 20;
 // Streams in a row on which nothing is answered within the deadline, after which the server is lost. One may be slow
 // pictures alone; by the third the InFlightLimit of an evaluation has come down to one picture at a time.
 constexpr int kMostSilentStreams = 3;
+// Of a request that is sent at its last moment: the server takes none that is 0.
+constexpr absl::Duration kShortestLimit = absl::Milliseconds(1);
 
 // Whether fewer requests at a time would have helped: the server had no room, or no time.
 bool IsOverload(const v1::ClassifyStreamResponse& answer) {
@@ -49,6 +51,10 @@ void RequestWindow::Take(absl::StatusOr<v1::ClassifyRequest> request) {
   if (!request.ok()) return Finish(entry, request.status());
   entry.request = std::make_shared<v1::ClassifyRequest>(*std::move(request));
   entry.caller_id = entry.request->request_id();
+  entry.limit = options_.deadline;
+  if (entry.request->has_time_limit()) {
+    entry.limit = std::min(entry.limit, absl::Seconds(entry.request->time_limit()));
+  }
   entry.bytes = entry.request->ByteSizeLong();
   bytes_ += entry.bytes;
   if (absl::Status status = CheckRequestSize(*entry.request, options_); !status.ok()) Finish(entry, status);
@@ -75,13 +81,18 @@ std::vector<std::shared_ptr<const v1::ClassifyRequest>> RequestWindow::Due(absl:
 }
 
 std::shared_ptr<const v1::ClassifyRequest> RequestWindow::Send(Entry& entry, absl::Time now) {
-  if (entry.attempts == 0) entry.deadline = now + options_.deadline;
+  if (entry.attempts == 0) entry.deadline = now + entry.limit;
   ++entry.attempts;
   entry.sent = now;
   entry.state = State::kSent;
   // Ids must be unique within a stream, also between the attempts of one request.
   const std::string id = absl::StrCat(entry.index, "-", entry.attempts);
   entry.request->set_request_id(id);
+  // The server drops what has waited for longer; a stream has no deadline that would say so.
+  if (entry.deadline < absl::InfiniteFuture()) {
+    const absl::Duration left = std::max(entry.deadline - now, kShortestLimit);
+    entry.request->set_time_limit(static_cast<float>(absl::ToDoubleSeconds(left)));
+  }
   sent_[id] = entry.index;
   return entry.request;
 }
@@ -166,8 +177,7 @@ bool RequestWindow::Expire(absl::Time now) {
   for (Entry& entry : entries_) {
     if (entry.state == State::kFinished || entry.deadline > now) continue;
     if (limit_ != nullptr && entry.state == State::kSent) limit_->OnOverload(entry.sent, now);
-    Finish(entry,
-           absl::DeadlineExceededError(absl::StrCat("no answer within ", absl::FormatDuration(options_.deadline))));
+    Finish(entry, absl::DeadlineExceededError(absl::StrCat("no answer within ", absl::FormatDuration(entry.limit))));
   }
   if (sent_.empty()) return false;
   for (const auto& [id, index] : sent_) {

@@ -67,8 +67,9 @@ class RequestWindow {
     size_t bytes = 0;
     State state = State::kWaiting;
     int attempts = 0;
-    int heard = 0;       // of these, those on a stream on which the server said something: what max_attempts counts
-    bool alone = false;  // nothing else may be with the server: this one may be what ended the last stream
+    int heard = 0;         // of these, those on a stream on which the server said something: what max_attempts counts
+    bool alone = false;    // nothing else may be with the server: this one may be what ended the last stream
+    absl::Duration limit;  // the options' deadline, or less where the caller said so
     absl::Time deadline = absl::InfiniteFuture();  // set when it is first sent
     absl::Time not_before = absl::InfinitePast();
     absl::Time sent = absl::InfinitePast();  // the last time

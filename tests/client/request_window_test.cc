@@ -50,6 +50,7 @@ class Player {
       const int index = std::stoi(request->image());
       sent_[index] = *request;
       brings["send"].push_back(index);
+      brings["left"].push_back(request->time_limit());
     }
     while (const auto finished = window_.PopFinished()) brings["give"].push_back(CodeName(finished->result.status()));
     brings["lost"] = window_.outcome().ok() ? json() : json(CodeName(window_.outcome()));
@@ -87,14 +88,35 @@ TEST(RequestWindow, DoesWhatTheScenariosSay) {
     Player player(scenario);
     for (const json& event : scenario["events"]) {
       json expected = {{"cancel", false}, {"send", json::array()}, {"give", json::array()}, {"lost", nullptr}};
-      for (const char* key : {"cancel", "send", "give", "lost", "next"}) {
+      for (const char* key : {"cancel", "send", "give", "lost", "next", "left"}) {
         if (event.contains(key)) expected[key] = event[key];
       }
       json brings = player.Play(event);
-      if (!expected.contains("next")) brings.erase("next");
+      for (const char* key : {"next", "left"}) {
+        if (!expected.contains(key)) brings.erase(key);
+      }
       EXPECT_EQ(brings, expected) << event;
     }
   }
+}
+
+TEST(RequestWindow, TheCallersOwnLimitIsKeptWhereItIsShorter) {
+  const ClientOptions options{.deadline = absl::Seconds(30)};
+  RequestWindow window(options, /*limit=*/nullptr, [] { return 0.0; });
+  for (const float limit : {5.0f, 50.0f}) {
+    v1::ClassifyRequest request = RequestWith("x");
+    request.set_time_limit(limit);
+    window.Take(request);
+  }
+  const auto due = window.Due(absl::UnixEpoch());
+  ASSERT_EQ(due.size(), 2u);
+  EXPECT_EQ(due[0]->time_limit(), 5);
+  EXPECT_EQ(due[1]->time_limit(), 30);
+  window.Expire(absl::UnixEpoch() + absl::Seconds(6));
+  const auto finished = window.PopFinished();
+  ASSERT_TRUE(finished.has_value());
+  EXPECT_EQ(finished->result.status().message(), "no answer within 5s");
+  EXPECT_FALSE(window.PopFinished().has_value());
 }
 
 }  // namespace

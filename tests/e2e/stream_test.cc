@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <map>
 #include <set>
 #include <thread>
@@ -62,6 +63,34 @@ TEST(Streams, AnswersComeAsTheyAreReadyAndMatchById) {
   EXPECT_EQ(order.size(), kPictures + 1u);
   EXPECT_EQ(std::set<std::string>(order.begin(), order.end()).size(), order.size()) << "an answer came twice";
   EXPECT_NE(order.front(), "slow") << "a quick picture waited for a slow one";
+}
+
+TEST(Streams, ARequestMayHaveATimeLimitOfItsOwn) {
+  const ScratchFolder folder;
+  PublishModel(folder.path(), "mixed", MixedConfig());
+  RunningServer running(folder.path());
+  grpc::ClientContext context;
+  const std::unique_ptr<Stream> stream = running.classifier().ClassifyStream(&context);
+  const auto ask = [&](float time_limit) {
+    v1::ClassifyRequest request = Named("one", "mixed", NoiseJpeg(24, 24, 1));
+    request.set_time_limit(time_limit);
+    EXPECT_TRUE(stream->Write(request));
+    v1::ClassifyStreamResponse answer;
+    EXPECT_TRUE(stream->Read(&answer));
+    return answer;
+  };
+  EXPECT_TRUE(ask(60).has_response());
+  const double computed = running.Metric("vitrine_batch_images_sum{model=\"mixed\"}");
+  const v1::ClassifyStreamResponse late = ask(1e-9f);
+  EXPECT_EQ(late.error().code(), grpc::StatusCode::DEADLINE_EXCEEDED);
+  EXPECT_THAT(late.error().message(), HasSubstr("nothing was computed"));
+  EXPECT_EQ(running.Metric("vitrine_batch_images_sum{model=\"mixed\"}"), computed);
+  for (const float wrong : {0.0f, -1.0f, std::numeric_limits<float>::quiet_NaN()}) {
+    EXPECT_EQ(ask(wrong).error().code(), grpc::StatusCode::INVALID_ARGUMENT) << wrong;
+  }
+  EXPECT_TRUE(ask(std::numeric_limits<float>::infinity()).has_response()) << "and the stream goes on";
+  stream->WritesDone();
+  EXPECT_TRUE(stream->Finish().ok());
 }
 
 TEST(Streams, ARefusedRequestIsAnsweredInItsPlaceAndTheStreamGoesOn) {

@@ -14,6 +14,36 @@ from conftest import MODEL, ROOT, Server, free_port
 from scripted import Script, Unreadable, serve, stream_answer, stream_error
 
 import vitrine
+from vitrine.v1 import classifier_pb2 as pb
+
+
+def test_a_request_of_a_stream_has_a_time_limit_of_its_own(server: Server, cat: Path) -> None:
+    """The real server: what is late is answered in its place, and the stream goes on."""
+    picture = cat.read_bytes()
+
+    def asked(limit: float, number: int) -> pb.ClassifyRequest:
+        return pb.ClassifyRequest(model=MODEL, image=picture, request_id=str(number), time_limit=limit)
+
+    limits = [60.0, 1e-9, -1.0, 0.0, float("nan"), float("inf")]
+    with grpc.insecure_channel(server.address) as channel:
+        call = channel.stream_stream(
+            "/vitrine.v1.Classifier/ClassifyStream",
+            pb.ClassifyRequest.SerializeToString,
+            pb.ClassifyStreamResponse.FromString,
+        )
+        answers = {a.request_id: a for a in call(iter([asked(limit, n) for n, limit in enumerate(limits)]))}
+    late, wrong = grpc.StatusCode.DEADLINE_EXCEEDED.value[0], grpc.StatusCode.INVALID_ARGUMENT.value[0]
+    assert [answers[str(n)].error.code for n in range(len(limits))] == [0, late, wrong, wrong, wrong, 0]
+    assert "nothing was computed" in answers["1"].error.message and "time_limit" in answers["2"].error.message
+
+
+def test_the_server_is_told_what_is_left_of_the_deadline() -> None:
+    script = Script()
+    with serve(script) as address, vitrine.Client(address, deadline=30) as client:
+        list(client.classify_many([np.zeros((4, 4), np.uint8)] * 2, "m"))
+        list(client.classify_many([np.zeros((4, 4), np.uint8)], "m", deadline=7))
+    told = [request.time_limit for request in script.requests]
+    assert told == [pytest.approx(30, abs=1), pytest.approx(30, abs=1), pytest.approx(7, abs=1)]
 
 
 def test_results_come_in_order(client: vitrine.Client, cats: List[Path]) -> None:

@@ -145,6 +145,7 @@ class Player:
         due = pipeline.due(now)
         self._sent.update((int(one.image), one) for one in due)
         brings["send"] = [int(one.image) for one in due]
+        brings["left"] = [one.time_limit for one in due]
         brings["give"] = [getattr(entry.outcome, "code", "OK") for entry in pipeline.finished()]
         brings["lost"] = pipeline.failure and pipeline.failure.code
         wait = pipeline.wait(now)
@@ -157,7 +158,7 @@ def test_scenario(scenario: Dict[str, Any]) -> None:
     player = Player(scenario["places"], scenario["deadline"], scenario["attempts"])
     for event in scenario["events"]:
         expected: Dict[str, Any] = {"cancel": False, "send": [], "give": [], "lost": None}
-        expected.update((key, event[key]) for key in ("cancel", "send", "give", "lost", "next") if key in event)
+        expected.update((key, event[key]) for key in ("cancel", "send", "left", "give", "lost", "next") if key in event)
         brings = player.play(event)
         assert {key: brings[key] for key in expected} == expected, event
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/serve/request/classify_service.h"
 
+#include <algorithm>
 #include <memory>
 #include <new>
 #include <optional>
@@ -20,6 +21,11 @@ constexpr int64_t kPlainAnswerBytes = 1024;
 
 std::optional<int64_t> VersionOf(const v1::ClassifyRequest& request) {
   return request.has_version() ? std::optional<int64_t>(request.version()) : std::nullopt;
+}
+
+// The sooner of the call's deadline and the request's own limit, which counts from `now`.
+absl::Time DeadlineOf(const v1::ClassifyRequest& request, const CallContext& call, absl::Time now) {
+  return request.has_time_limit() ? std::min(call.deadline, now + absl::Seconds(request.time_limit())) : call.deadline;
 }
 
 }  // namespace
@@ -90,7 +96,7 @@ absl::StatusOr<InferenceRequest> ClassifyService::Accept(absl::StatusOr<v1::Clas
   plan.is_routed = is_routed;
   plan.arrival = arrival;
   plan.caller = call.caller.Account();
-  plan.deadline = call.deadline;
+  plan.deadline = DeadlineOf(plan.request, call, arrival);
   plan.cancelled = call.cancelled;
   plan.abandoned = call.abandoned;
   plan.quota = std::move(quota);
@@ -109,7 +115,7 @@ absl::Status ClassifyService::Foresee(v1::ClassifyRequest outline, CallContext& 
   absl::StatusOr<InferenceRequest> plan = PlanRequest(std::move(outline), *std::move(model));
   if (!plan.ok()) return absl::OkStatus();
   plan->caller = accounts_.AccountOf(call.caller, call.peer);
-  plan->deadline = call.deadline;
+  plan->deadline = DeadlineOf(plan->request, call, clock_.Now());
   return admission_.Foresee(*plan);
 }
 

@@ -40,6 +40,10 @@ absl::Status CheckEnvelope(const v1::ClassifyRequest& request) {
     return absl::InvalidArgumentError(absl::StrCat("max_attention_bytes is ", request.max_attention_bytes(),
                                                    "; it must be 1 to ", kMaxAttentionBytes));
   }
+  if (request.has_time_limit() && !(request.time_limit() > 0)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("time_limit is ", request.time_limit(), "; it must be above 0 seconds, or left out for none"));
+  }
   return absl::OkStatus();
 }
 

@@ -22,6 +22,8 @@ _MAX_WINDOW_BYTES = 256 << 20
 # Streams in a row on which nothing is answered within the deadline, after which the server is lost. One may be slow
 # pictures alone.
 _MOST_SILENT_STREAMS = 3
+# Of a request that is sent at its last moment: the server takes none that is 0.
+_SHORTEST_LIMIT = 0.001
 
 Outcome = Union[pb.ClassifyResponse, Exception]
 
@@ -220,6 +222,9 @@ class Pipeline:
             again.CopyFrom(entry.request)
             entry.request = again
         entry.request.request_id = "%d-%d" % (entry.index, entry.attempts)
+        # The server drops what has waited for longer; a stream has no deadline that would say so.
+        if entry.deadline < float("inf"):
+            entry.request.time_limit = max(_SHORTEST_LIMIT, entry.deadline - (now - self._paused))
         self._sent[entry.request.request_id] = entry
         return entry.request
 
