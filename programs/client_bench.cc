@@ -166,6 +166,12 @@ void AddLoad(CLI::App& app, BenchCommand& command) {
       ->needs(find_max)
       ->type_name("SHARE")
       ->capture_default_str();
+  app.add_option("--repeats", command.repeats,
+                 "how often the rate that the search finds is measured; most\nof them must meet the goal")
+      ->check(CLI::Range(1, 20).description(""))
+      ->needs(find_max)
+      ->type_name("N")
+      ->capture_default_str();
   app.add_option("--precision", command.precision, "how close the search comes, relative to the rate")
       ->check(CLI::Range(0.001, 1.0).description(""))
       ->needs(find_max)

@@ -39,6 +39,7 @@ struct BenchCommand {
   Goal goal = {};               // of a search; without bounds a deadline must be given
   bool deadline_given = false;  // client.deadline is a wish and no default
   double precision = 0.05;      // of a search: how close it comes, relative to the rate
+  int repeats = 3;              // of a search: samples of the rate that it found, of which most must meet the goal
   double tolerance = 0.15;      // of the stability: see stability.h
 
   std::vector<Gate> gates = {};  // of LoadGateMeasures; of a search about the highest rate that meets the goal

@@ -164,6 +164,14 @@ ordered_json ReportJson(const LoadReport& report) {
   json["complete"] = report.complete;
   if (!report.verdict.empty()) json["verdict"] = report.verdict;
   if (!setting.goal.empty()) json["best_per_second"] = report.best.has_value() ? ordered_json(*report.best) : nullptr;
+  if (report.samples.has_value()) {
+    const RateSamples& samples = *report.samples;
+    const auto or_null = [](const std::optional<double>& value) { return value ? ordered_json(*value) : nullptr; };
+    json["best_samples"] = {{"taken", samples.taken},
+                            {"met", samples.met},
+                            {"goodput", {samples.least_goodput, samples.most_goodput}},
+                            {"p99_ms", {or_null(samples.least_p99_ms), or_null(samples.most_p99_ms)}}};
+  }
   if (!report.gates.empty()) json["gates"] = GatesJson(report.gates);
   json["points"] = ordered_json::array();
   for (const LoadPoint& point : report.points) json["points"].push_back(PointJson(setting, point));

@@ -358,14 +358,33 @@ TEST(RunBench, ASearchSaysWhatItFound) {
   load.command.sweep = ParseSweepRange("5:10").value();
   load.command.goal.bounds = {{0.5, absl::Seconds(20)}};
   json report = load.Run();
-  EXPECT_EQ(report["verdict"],
-            "The highest rate that meets the goal (99 % within their deadline, p50 <= 20s) is 10.0 requests/s (whether "
-            "it is stable is not known: less than 3 s were measured).");
+  EXPECT_THAT(report["verdict"].get<std::string>(),
+              testing::StartsWith(
+                  "The highest rate that meets the goal (99 % within their deadline, p50 <= 20s) is 10.0 requests/s "
+                  "(whether it is stable is not known: less than 3 s were measured), measured 3 times there: 3 meet "
+                  "the goal, p99 "));
+  EXPECT_EQ(report["best_samples"]["taken"], 3);
+  EXPECT_EQ(report["points"].size(), 4u);
+  EXPECT_LE(report["best_samples"]["p99_ms"][0], report["best_samples"]["p99_ms"][1]);
   EXPECT_EQ(load.outcome, BenchOutcome::kMeasured);
   load.command.goal.bounds = {{0.5, absl::Nanoseconds(1)}};
   report = load.Run();
   EXPECT_EQ(report["verdict"], "Not even 5.0 requests/s meet the goal (99 % within their deadline, p50 <= 1ns).");
   EXPECT_EQ(report["points"].size(), 1u);
+  EXPECT_EQ(load.outcome, BenchOutcome::kNothing);
+}
+
+// Once is chance: the rate that met its goal the first time does not the second and third.
+TEST(RunBench, ASearchTakesNoRateThatMeetsTheGoalOnce) {
+  SmallLoad load(2 + 4);
+  load.command.find_max = true;
+  load.command.sweep = ParseSweepRange("5:10").value();
+  load.command.goal.bounds = {{0.5, absl::Seconds(20)}};
+  const json report = load.Run();
+  EXPECT_EQ(report["points"][1]["goal_met"], true);
+  EXPECT_EQ(report["best_per_second"], nullptr);
+  EXPECT_EQ(report["verdict"],
+            "No rate meets the goal (99 % within their deadline, p50 <= 20s) most of the times that it is measured.");
   EXPECT_EQ(load.outcome, BenchOutcome::kNothing);
 }
 
