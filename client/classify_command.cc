@@ -158,20 +158,27 @@ absl::StatusOr<int> RunClassify(const ClassifyCommand& command, const Page& page
     };
   }
   handlers.answered = [&](const PictureRun::Answered& picture) { return classification.Show(picture); };
+  if (command.format == Format::kJson) {
+    handlers.failed = [&](size_t index, const absl::Status& why) {
+      out << FailureLine(paths[index], why) << std::flush;
+    };
+  }
   const absl::Time start = absl::Now();
   const int failed = PictureRun(paths, command.client, request, handlers, errors).Run(*client);
   return classification.Finish(absl::Now() - start) ? failed : std::max(1, failed);
 }
 
 absl::StatusOr<v1::ResolutionWish> ParseResolution(absl::string_view text) {
-  const std::vector<absl::string_view> sides = absl::StrSplit(text, 'x');
+  std::vector<absl::string_view> sides = absl::StrSplit(text, 'x');
+  if (sides.size() == 1) sides.push_back(sides.front());
   int32_t height = 0, width = 0;
   const auto fine = [](absl::string_view side, int32_t* pixels) {
     return absl::SimpleAtoi(side, pixels) && *pixels >= 1 && *pixels <= 8192;
   };
   if (sides.size() != 2 || !fine(sides[0], &height) || !fine(sides[1], &width)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("\"", text, "\" is no resolution; give HEIGHTxWIDTH in pixels, each 1 to 8192, as in 48x32"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "\"", text,
+        "\" is no resolution; give the side of a square or HEIGHTxWIDTH in pixels, each 1 to 8192, as in 48 or 48x32"));
   }
   v1::ResolutionWish wish;
   wish.set_height(height);

@@ -39,7 +39,7 @@ struct ClassifyCommand {
 absl::StatusOr<int> RunClassify(const ClassifyCommand& command, const Page& page, std::ostream& out,
                                 std::ostream& errors);
 
-// "HxW" in pixels, both 1 to 8192.
+// "SIDE" or "HxW" in pixels, 1 to 8192 each.
 absl::StatusOr<v1::ResolutionWish> ParseResolution(absl::string_view text);
 
 }  // namespace vitrine

@@ -147,8 +147,13 @@ absl::StatusOr<int> RunEmbed(const EmbedCommand& command, std::ostream& out, std
   const std::filesystem::path output(command.output);
   RETURN_IF_ERROR(MakeFolder((embedding.one_array() ? output.parent_path() : output).string()));
   const v1::ClassifyRequest request = RequestFor(command, model, kind);
-  const PictureRun::Handlers handlers{
+  PictureRun::Handlers handlers{
       .answered = [&](const PictureRun::Answered& picture) { return embedding.Take(picture); }};
+  if (command.format == Format::kJson) {
+    handlers.failed = [&](size_t index, const absl::Status& why) {
+      out << FailureLine(paths[index], why) << std::flush;
+    };
+  }
   const absl::Time start = absl::Now();
   const int failed = PictureRun(paths, command.client, request, handlers, errors).Run(*client);
   RETURN_IF_ERROR(embedding.Finish(absl::Now() - start));

@@ -105,6 +105,11 @@ std::string ClassificationLine(const std::string& picture, const v1::ClassifyRes
   return JsonLine(json);
 }
 
+std::string FailureLine(const std::string& picture, const absl::Status& why) {
+  return JsonLine(
+      {{"image", picture}, {"error", {{"code", absl::StatusCodeToString(why.code())}, {"message", why.message()}}}});
+}
+
 std::string FeatureLine(const std::string& picture, const v1::ClassifyResponse& answer, const v1::Feature& feature,
                         const std::vector<float>& values, const FeatureLinePlace& place) {
   Json json;

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "imaging/geometry.h"
 #include "vitrine/v1/classifier.pb.h"
@@ -20,6 +21,9 @@ namespace vitrine {
 std::string ClassificationLine(const std::string& picture, const v1::ClassifyResponse& answer,
                                const std::vector<std::string>& files,
                                const std::optional<Size>& sent_as = std::nullopt);
+
+// A picture that has no answer, with the canonical code by its name and the sentence.
+std::string FailureLine(const std::string& picture, const absl::Status& why);
 
 // Where the features of a picture were written.
 struct FeatureLinePlace {

@@ -82,13 +82,12 @@ int PictureRun::Run(Client& client) {
     Deliver(index, answer);
   };
   if (paths_.size() == 1) {
-    // A unary call carries its deadline to the server; a stream cannot.
     const auto request = next();
     deliver(0, request->ok() ? client.Classify(**request) : request->status());
   } else if (const absl::Status lost = client.ClassifyMany(next, deliver); !lost.ok() && taken_ < paths_.size()) {
     errors_ << "vitrine: " << Printable(lost.message()) << "; " << paths_.size() - taken_
             << " more pictures were not tried\n";
-    failed_ += static_cast<int>(paths_.size() - taken_);
+    for (size_t index = taken_; index < paths_.size(); ++index) Fail(index, lost);
   }
   return failed_;
 }
@@ -128,7 +127,12 @@ void PictureRun::Deliver(size_t index, const absl::StatusOr<v1::ClassifyResponse
   waiting_.pop_front();
   if (status.ok()) return;
   errors_ << "vitrine: " << Printable(paths_[index]) << ": " << Printable(status.message()) << std::endl;
+  Fail(index, status);
+}
+
+void PictureRun::Fail(size_t index, const absl::Status& why) {
   ++failed_;
+  if (handlers_.failed) handlers_.failed(index, why);
 }
 
 }  // namespace vitrine

@@ -48,6 +48,8 @@ class PictureRun {
     std::function<absl::Status(const std::string& encoded, v1::ClassifyRequest& request)> prepare = {};
     // An error counts the picture as failed.
     std::function<absl::Status(const Answered& picture)> answered = {};
+    // Hears of each picture that failed, those that were not tried because the server was lost included. May be empty.
+    std::function<void(size_t index, const absl::Status& why)> failed = {};
   };
 
   // Everything must outlive the run. `errors` gets a line for each picture that failed, and one for each that the
@@ -69,6 +71,7 @@ class PictureRun {
   std::optional<absl::StatusOr<v1::ClassifyRequest>> Next();
   // The picture's bytes as the server takes them.
   absl::StatusOr<std::string> Read(const std::string& path, Waiting& waiting);
+  void Fail(size_t index, const absl::Status& why);
   void Deliver(size_t index, const absl::StatusOr<v1::ClassifyResponse>& answer);
 
   const std::vector<std::string>& paths_;

@@ -2,9 +2,6 @@
 // `vitrine bench`: its flags.
 #include <unistd.h>
 
-#include <atomic>
-#include <csignal>
-#include <ctime>
 #include <iostream>
 
 #include "base/request_size.h"
@@ -13,6 +10,7 @@
 #include "programs/client_command.h"
 #include "programs/client_options.h"
 #include "programs/command_line.h"
+#include "programs/interrupt.h"
 
 namespace vitrine {
 namespace {
@@ -45,35 +43,7 @@ With --find-max they are about the highest rate that meets the goal, and rate is
 Exit code: 0 if something was measured and every gate met, 1 if not (no server, no answer, no rate that meets the goal,
 a search that could not be finished, a gate that was missed), 2 for a wrong command line, 130 after Ctrl-C.)";
 
-constexpr int kExitInterrupted = 130;                    // 128 + SIGINT, as shells have it
 constexpr int64_t kMostBytes = kMaxRequestBytes - 4096;  // a picture is not all of a request
-
-std::atomic<int64_t> interrupted_at = 0;  // CLOCK_MONOTONIC in milliseconds; 0: not yet
-
-// Some senders, timeout(1) for one, signal a process and then its group: what comes so soon is the same wish.
-constexpr int64_t kSameWishMs = 300;
-
-// The first Ctrl-C ends the load and prints what there is; the second ends the program.
-void OnInterrupt(int signal) {
-  timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  const int64_t milliseconds = now.tv_sec * 1000 + now.tv_nsec / 1'000'000;
-  int64_t first = 0;
-  if (interrupted_at.compare_exchange_strong(first, milliseconds) || milliseconds - first < kSameWishMs) return;
-  std::signal(signal, SIG_DFL);
-  raise(signal);
-}
-
-bool Interrupted() {
-  return interrupted_at.load(std::memory_order_relaxed) != 0;
-}
-
-void EndOnInterrupt() {
-  struct sigaction action = {};
-  action.sa_handler = OnInterrupt;
-  sigaction(SIGINT, &action, nullptr);
-  sigaction(SIGTERM, &action, nullptr);
-}
 
 void AddRequests(CLI::App& app, BenchCommand& command) {
   app.add_option(
@@ -83,9 +53,9 @@ void AddRequests(CLI::App& app, BenchCommand& command) {
   AddModelOption(app, command.request.model);
   app.add_option_function<std::string>(
          "--resolution", [&command](const std::string& text) { command.request.resolution = *ParseResolution(text); },
-         "size to bring pictures to, where the model takes any")
+         "size to bring pictures to, where the model takes any:\n48 or 48x32, rows first")
       ->check(Checked(ParseResolution))
-      ->type_name("HxW");
+      ->type_name("SIZE");
   app.add_option_function<std::string>(
          "--priority", [&command](const std::string& word) { command.request.priority = *ParsePriority(word); },
          "order among waiting requests: low, normal, high")
@@ -249,12 +219,12 @@ ClientCommand AddBench(CLI::App& app) {
               Fail("vitrine", valid);
               return kExitUsage;
             }
-            EndOnInterrupt();
+            EndInOrder();
             const absl::StatusOr<BenchOutcome> measured =
                 RunBench(*command, std::cout, std::cerr, isatty(STDERR_FILENO) == 1, Interrupted);
-            if (!measured.ok() && Interrupted()) return kExitInterrupted;
+            if (!measured.ok() && Interrupted()) return InterruptedExitCode();
             if (!measured.ok()) return FailWithHint(measured.status(), command->client);
-            if (*measured == BenchOutcome::kInterrupted) return kExitInterrupted;
+            if (*measured == BenchOutcome::kInterrupted) return InterruptedExitCode();
             return *measured == BenchOutcome::kMeasured ? kExitSuccess : kExitFailure;
           }};
 }

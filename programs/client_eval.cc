@@ -2,10 +2,8 @@
 // `vitrine eval`: its flags.
 #include "programs/client_eval.h"
 
-#include <signal.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <iostream>
 
 #include "absl/strings/str_cat.h"
@@ -20,6 +18,7 @@
 #include "programs/client_command.h"
 #include "programs/client_options.h"
 #include "programs/command_line.h"
+#include "programs/interrupt.h"
 
 namespace vitrine {
 namespace {
@@ -47,25 +46,10 @@ Gates of --require are a measure, one of >=, >, <=, <, and a bound; in quotes, a
   nll, brier                                                  numbers, as in 0.65
 
 Exit code: 0 if every picture was answered and every gate met, 1 if not (stderr says which and why), 2 for a wrong
-command line.)";
+command line, 130 after Ctrl-C.)";
 
 constexpr char kRequireHelp[] =
     "a bound on a score, as in 'top1>=78%' (below); may be repeated.\nWhere one is missed the exit code is 1";
-
-std::atomic<bool>& StopRequested() {
-  static std::atomic<bool> stop = false;
-  return stop;
-}
-
-// The first SIGINT or SIGTERM ends the run in order, the second ends the process.
-void StopOnSignals() {
-  StopRequested() = false;  // made before a handler can run
-  struct sigaction action = {};
-  action.sa_handler = [](int) { StopRequested() = true; };
-  action.sa_flags = static_cast<int>(SA_RESETHAND);
-  sigaction(SIGINT, &action, nullptr);
-  sigaction(SIGTERM, &action, nullptr);
-}
 
 struct EvalFlags {
   EvalCommand command;
@@ -99,14 +83,14 @@ int Conclude(const Evaluation& evaluation, const std::string& folder, Format for
 }
 
 int Evaluate(const EvalFlags& flags) {
-  StopOnSignals();
+  EndInOrder();
   const bool terminal = isatty(STDERR_FILENO) != 0;
   const int width = terminal ? PageBehind(STDERR_FILENO).width : 0;
   ProgressDisplay progress(std::cerr, {.is_terminal = terminal, .width = width, .plain_lines = absl::Seconds(10)});
   if (flags.study.wanted()) {
-    return EvaluateStudy(flags.command, flags.study, flags.report, flags.format, progress, &StopRequested());
+    return EvaluateStudy(flags.command, flags.study, flags.report, flags.format, progress, InterruptedFlag());
   }
-  const absl::StatusOr<EvalResult> result = RunEvaluation(flags.command, progress, &StopRequested());
+  const absl::StatusOr<EvalResult> result = RunEvaluation(flags.command, progress, InterruptedFlag());
   progress.Finish();
   if (!result.ok()) return FailWithHint(result.status(), flags.command.client);
   const bool reported = Report(result->evaluation, flags.report,
@@ -114,11 +98,13 @@ int Evaluate(const EvalFlags& flags) {
                                 .command = &flags.command,
                                 .ask = result->stopped.ok(),
                                 .progress = &progress,
-                                .stop = &StopRequested()});
+                                .stop = InterruptedFlag()});
   const int exit = Conclude(result->evaluation, flags.command.out, flags.format, flags.command.gates);
   if (!result->stopped.ok()) {
-    return Fail("vitrine", absl::Status(result->stopped.code(), absl::StrCat(Printable(result->stopped.message()),
-                                                                             "; the same command again continues")));
+    const int failed =
+        Fail("vitrine", absl::Status(result->stopped.code(), absl::StrCat(Printable(result->stopped.message()),
+                                                                          "; the same command again continues")));
+    return Interrupted() ? InterruptedExitCode() : failed;
   }
   return reported ? exit : kExitFailure;
 }

@@ -13,21 +13,16 @@
 #include "programs/client_eval.h"
 #include "programs/client_options.h"
 #include "programs/command_line.h"
+#include "programs/interrupt.h"
 
 namespace vitrine {
 namespace {
-
-// "224" is the square.
-absl::StatusOr<v1::ResolutionWish> ParseStudySize(const std::string& text) {
-  const bool square = text.find('x') == std::string::npos;
-  return ParseResolution(square ? absl::StrCat(text, "x", text) : text);
-}
 
 StudyPlan PlanOf(const EvalCommand& command, const StudyFlags& flags) {
   StudyPlan plan{.command = command};
   // The checks have seen every text.
   for (const std::string& model : flags.models) plan.models.push_back(*ParseModelChoice(model));
-  for (const std::string& size : flags.resolutions) plan.resolutions.emplace_back(*ParseStudySize(size));
+  for (const std::string& size : flags.resolutions) plan.resolutions.emplace_back(*ParseResolution(size));
   if (plan.models.empty()) plan.models = {command.model};
   if (plan.resolutions.empty()) plan.resolutions = {command.resolution};
   return plan;
@@ -77,7 +72,7 @@ void CheckStudyFlags(const StudyFlags& flags) {
   CheckTwice("--models", flags.models);
   std::vector<std::string> sizes;  // 32 is 32x32
   for (const std::string& size : flags.resolutions) {
-    const v1::ResolutionWish wish = *ParseStudySize(size);
+    const v1::ResolutionWish wish = *ParseResolution(size);
     sizes.push_back(absl::StrCat(wish.height(), "x", wish.width()));
   }
   CheckTwice("--resolutions", sizes);
@@ -93,7 +88,7 @@ void AddStudyFlags(CLI::App& eval, StudyFlags& flags) {
   eval.add_option("--resolutions", flags.resolutions, "several sizes, likewise: 224 or 160x224")
       ->delimiter(',')
       ->allow_extra_args(false)
-      ->check(Checked(ParseStudySize))
+      ->check(Checked(ParseResolution))
       ->type_name("SIZE,...");
 }
 
@@ -129,7 +124,9 @@ int EvaluateStudy(const EvalCommand& command, const StudyFlags& study, const Rep
   std::cout << std::flush;
   const bool missed = SayMisses(done, gates);
   if (!written.ok()) return Fail("vitrine", written);
-  return done.complete() && all_reported && !missed ? kExitSuccess : kExitFailure;
+  const bool good = done.complete() && all_reported && !missed;
+  if (!done.complete() && stop != nullptr && *stop) return InterruptedExitCode();
+  return good ? kExitSuccess : kExitFailure;
 }
 
 }  // namespace vitrine

@@ -29,7 +29,8 @@ std::shared_ptr<CLI::Formatter> ShortHelp() {
 }
 
 CLI::Validator OneOf(const std::vector<std::string>& words) {
-  return CLI::IsMember(words).description("");
+  CLI::IsMember check(words);
+  return check.name(check.get_description()).description("");
 }
 
 absl::StatusOr<absl::Duration> ParsePositiveDuration(const std::string& text) {
@@ -171,9 +172,9 @@ void AddRequestOptions(CLI::App& app, ClientOptions& options, std::optional<v1::
                        v1::Priority& priority) {
   app.add_option_function<std::string>(
          "--resolution", [&resolution](const std::string& text) { resolution = *ParseResolution(text); },
-         "size to bring pictures to, where the model takes any")
+         "size to bring pictures to, where the model takes any:\n48 or 48x32, rows first")
       ->check(Checked(ParseResolution))
-      ->type_name("HxW");
+      ->type_name("SIZE");
   app.add_option_function<std::string>(
          "--priority",
          [&priority](const std::string& word) {

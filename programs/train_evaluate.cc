@@ -9,10 +9,13 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
 #include "base/status_macros.h"
 #include "checkpoint/checkpoint.h"
+#include "programs/interrupt.h"
 #include "report/data_table.h"
 #include "repository/stored_version.h"
 #include "trainer/evaluate.h"
@@ -23,14 +26,20 @@ namespace vitrine {
 namespace {
 
 absl::StatusOr<VersionId> ChooseVersion(const EvaluateFlags& flags) {
-  if (flags.version > 0) return VersionId{flags.model, flags.version};
+  const std::pair<std::string, std::string> parts = absl::StrSplit(flags.model, absl::MaxSplits('@', 1));
+  const auto& [model, number] = parts;
+  if (!number.empty()) {
+    VersionId id{model, 0};
+    if (absl::SimpleAtoi(number, &id.version) && id.version > 0) return id;
+    return absl::InvalidArgumentError(absl::StrCat("--model ", flags.model, ": a version is a positive number"));
+  }
   ASSIGN_OR_RETURN(const std::vector<VersionId> versions, ListVersions(flags.repository));
   VersionId newest;
   for (const VersionId& id : versions) {
-    if (id.model == flags.model && id.version > newest.version) newest = id;
+    if (id.model == model && id.version > newest.version) newest = id;
   }
   if (newest.version > 0) return newest;
-  return absl::NotFoundError(absl::StrCat(flags.repository, " has no version of ", flags.model));
+  return absl::NotFoundError(absl::StrCat(flags.repository, " has no version of ", model));
 }
 
 void PrintAccuracy(const EvaluateFlags& flags, const std::string& size, const Accuracy& accuracy) {
@@ -73,21 +82,21 @@ absl::Status EvaluateModel(const EvaluateFlags& flags) {
   }
   SetComputeThreads(1);  // each batch is a thread
   std::vector<std::optional<Size>> sizes;
-  for (size_t first = 0; first < flags.sizes.size();) {
-    const size_t comma = std::min(flags.sizes.find(',', first), flags.sizes.size());
-    ASSIGN_OR_RETURN(const Size size, ParseSize(flags.sizes.substr(first, comma - first)));
+  for (size_t first = 0; first < flags.resolutions.size();) {
+    const size_t comma = std::min(flags.resolutions.find(',', first), flags.resolutions.size());
+    ASSIGN_OR_RETURN(const Size size, ParseSize(flags.resolutions.substr(first, comma - first)));
     sizes.push_back(size);
     first = comma + 1;
   }
   if (sizes.empty()) sizes.push_back(std::nullopt);
   if (!flags.predictions.empty() && sizes.size() > 1) {
-    return absl::InvalidArgumentError("--predictions takes one of the --sizes");
+    return absl::InvalidArgumentError("--predictions takes one of the --resolutions");
   }
   std::vector<int> predicted;
   if (flags.format == "csv") std::cout << "size,top1,loss,images\n";
   for (const std::optional<Size>& size : sizes) {
     const EvaluateOptions options{.threads = flags.threads,
-                                  .stop = &StopRequested(),
+                                  .stop = InterruptedFlag(),
                                   .predicted = flags.predictions.empty() ? nullptr : &predicted};
     ASSIGN_OR_RETURN(const Accuracy accuracy, Evaluate(*model, *data, size, options));
     PrintAccuracy(flags, size ? ToString(*size) : "own", accuracy);
@@ -99,10 +108,10 @@ absl::Status EvaluateModel(const EvaluateFlags& flags) {
 void AddEvaluate(CLI::App& app, EvaluateFlags& flags) {
   CLI::App& evaluate = *app.add_subcommand("evaluate", "Measure a published model on a test split");
   evaluate.add_option("--repository", flags.repository, "Repository that holds the model")->required();
-  evaluate.add_option("--model", flags.model, "Name of the model")->required();
-  evaluate.add_option("--version-number", flags.version, "Version; default: the newest")->check(CLI::PositiveNumber);
+  evaluate.add_option("--model", flags.model, "NAME or NAME@VERSION; without a version: the newest")->required();
   evaluate.add_option("--data", flags.data, "FORMAT:PATH. Formats:\n" + DatasetFormats())->required();
-  evaluate.add_option("--sizes", flags.sizes, "Input sizes, for instance 24,32,40x24; default: each picture's own");
+  evaluate.add_option("--resolutions", flags.resolutions,
+                      "Input sizes, for instance 24,32,40x24; default: each picture's own");
   evaluate.add_option("--predictions", flags.predictions,
                       "CSV file for each picture's name, label and the class that it is taken for");
   evaluate.add_option("--threads", flags.threads, "Threads of the computation")->check(CLI::Range(1, 1024));

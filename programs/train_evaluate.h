@@ -12,8 +12,7 @@ namespace vitrine {
 
 // `vitrine-train evaluate`.
 struct EvaluateFlags {
-  std::string repository, model, data, sizes, predictions;
-  int64_t version = 0;
+  std::string repository, model, data, resolutions, predictions;
   int threads = DefaultThreads();
   std::string format = "table";
 };

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "programs/train_recipe.h"
 
-#include <csignal>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -13,29 +12,12 @@
 namespace vitrine {
 namespace {
 
-void RequestStop(int) {
-  StopRequested() = true;
-}
-
 std::string Origin(const v1::Recipe& recipe) {
   if (recipe.data().origin().empty()) return "";
   return absl::StrCat(".\n  The data: ", recipe.data().origin());
 }
 
 }  // namespace
-
-std::atomic<bool>& StopRequested() {
-  static std::atomic<bool> requested = false;
-  return requested;
-}
-
-void StopOnSignals() {
-  struct sigaction action = {};
-  action.sa_handler = RequestStop;
-  action.sa_flags = SA_RESTART | SA_RESETHAND;
-  sigaction(SIGINT, &action, nullptr);
-  sigaction(SIGTERM, &action, nullptr);
-}
 
 int DefaultThreads() {
   return FindMachine().Threads();

@@ -2,7 +2,6 @@
 #ifndef VITRINE_PROGRAMS_TRAIN_RECIPE_H_
 #define VITRINE_PROGRAMS_TRAIN_RECIPE_H_
 
-#include <atomic>
 #include <memory>
 #include <string>
 #include <vector>
@@ -17,10 +16,6 @@
 namespace vitrine {
 
 inline constexpr char kTrainProgram[] = "vitrine-train";
-
-// Becomes true with the first SIGINT or SIGTERM; a second one of either ends the program at once.
-std::atomic<bool>& StopRequested();
-void StopOnSignals();
 
 // The whole cores that mask, cpuset and quota leave to this process, at least 1.
 int DefaultThreads();

@@ -14,6 +14,7 @@
 #include "absl/strings/str_format.h"
 #include "base/status_macros.h"
 #include "programs/command_line.h"
+#include "programs/interrupt.h"
 #include "repository/repository.h"
 #include "trainer/loop.h"
 #include "trainer/publish.h"
@@ -190,7 +191,7 @@ absl::StatusOr<v1::Provenance> PublishVersion(const RunFlags& flags, const Exper
   publish.origin = origin;
   publish.golden = GoldenPicturesOf(flags);
   publish.threads = flags.threads;
-  publish.stop = &StopRequested();
+  publish.stop = InterruptedFlag();
   publish.progress = &progress;
   ASSIGN_OR_RETURN(const VersionId id,
                    PublishResult(experiment.recipe, result, *experiment.train, *experiment.test, publish));
@@ -211,7 +212,7 @@ absl::Status Report(const RunFlags& flags, const Experiment& experiment, const T
   input.model = dynamic_cast<const Model*>(result.model.get());
   input.test = experiment.test.get();
   input.threads = flags.threads;
-  input.stop = &StopRequested();
+  input.stop = InterruptedFlag();
   const fs::path page = fs::path(flags.work) / "report.html";
   progress.Line("examining the model for the report");
   RETURN_IF_ERROR(WriteTrainingReport(input, page));
@@ -225,7 +226,7 @@ absl::StatusOr<Score> FinalScore(const RunFlags& flags, const Experiment& experi
   if (result.score) return *result.score;  // the observers know it
   MeasureOptions options;
   options.threads = flags.threads;
-  options.stop = &StopRequested();
+  options.stop = InterruptedFlag();
   options.progress = progress.Measuring("model", experiment.task->samples_in_words());
   ASSIGN_OR_RETURN(Score test, experiment.task->MeasureOn(MeasuredSplit::kTest, *result.model, options));
   const ScoreReport report{
@@ -272,7 +273,7 @@ absl::Status RunRecipe(RunFlags flags) {
   options.threads = flags.threads;
   options.loader_threads = flags.loader_threads;
   options.save_every_steps = flags.save_every;
-  options.stop = &StopRequested();
+  options.stop = InterruptedFlag();
   options.communicator = group.get();
   Watchers watchers;
   std::optional<WorkLock> lock;

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/status_macros.h"
+#include "programs/interrupt.h"
 #include "programs/train_recipe.h"
 #include "trainer/sweep/grid.h"
 #include "trainer/sweep/results.h"
@@ -24,6 +25,7 @@ volatile std::sig_atomic_t signal_to_pass = 0;
 
 void RememberSignal(int signal) {
   signal_to_pass = signal;
+  NoteInterrupt(signal);
 }
 
 void CatchSignals() {

@@ -20,6 +20,7 @@
 #include "models/zoo.h"
 #include "models/zoo/published.h"
 #include "programs/command_line.h"
+#include "programs/interrupt.h"
 #include "programs/train_evaluate.h"
 #include "programs/train_recipe.h"
 #include "programs/train_run.h"
@@ -143,11 +144,13 @@ int Main(int argc, char** argv) {
   } else if (app.got_subcommand("list")) {
     status = List();
   } else {
-    StopOnSignals();
+    EndInOrder();
     SetComputeThreads(DefaultThreads());  // of LibTorch, which knows the mask of cores and not the quota
     status = app.got_subcommand("evaluate") ? EvaluateModel(evaluate) : RunRecipe(run);
   }
-  return status.ok() ? kExitSuccess : Fail(kTrainProgram, status);
+  if (status.ok()) return kExitSuccess;
+  const int failed = Fail(kTrainProgram, status);
+  return Interrupted() ? InterruptedExitCode() : failed;
 }
 
 }  // namespace

@@ -57,7 +57,16 @@ TEST_F(ClassifyInputs, EveryFaultIsNamedAndTheRestIsDone) {
   command_.paths = {folder_.Path("in"), folder_.Path("bare"), folder_.Path("*.webp")};
   command_.search = {.recursive = true, .files_from = folder_.Path("list")};
   EXPECT_EQ(RunCommand().value_or(-1), 5);
-  EXPECT_THAT(Images(), ElementsAre(folder_.Path("in/deep/a.png"), folder_.Path("in/deep/a.png")));
+  EXPECT_THAT(Images(), ElementsAre(folder_.Path("in/cut.png"), folder_.Path("in/empty.jpg"),
+                                    folder_.Path("in/deep/a.png"), folder_.Path("bare"), folder_.Path("*.webp"),
+                                    folder_.Path("in/deep/a.png"), folder_.Path("gone.png")))
+      << "in the order given, whatever became of them";
+  const auto lines = Lines();
+  EXPECT_EQ(lines[0]["error"]["message"], "this is no picture");
+  EXPECT_EQ(lines[0]["error"]["code"], "INVALID_ARGUMENT");
+  EXPECT_EQ(lines[6]["error"]["code"], "NOT_FOUND");
+  EXPECT_FALSE(lines[0].contains("predictions"));
+  EXPECT_FALSE(lines[2].contains("error"));
   EXPECT_EQ(errors_.str(), "vitrine: " + folder_.Path("in/cut.png") + ": this is no picture\n" +       //
                                "vitrine: " + folder_.Path("in/empty.jpg") + ": the file is empty\n" +  //
                                "vitrine: " + folder_.Path("bare") +

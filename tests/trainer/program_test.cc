@@ -25,8 +25,8 @@ TEST_F(Program, TrainsPublishesMeasuresAndPublishesAgain) {
   ASSERT_EQ(run.exit_code, 0) << run.output;
   EXPECT_THAT(run.output, HasSubstr("/small/1"));
   const Outcome measured =
-      Trainer(absl::StrCat("evaluate --format csv --sizes 16,8x16 --repository ", repository,
-                           " --model small --data imagefolder:", (folder_.path() / "data").string()));
+      Trainer(absl::StrCat("evaluate --format csv --resolutions 16,8x16 --repository ", repository,
+                           " --model small@1 --data imagefolder:", (folder_.path() / "data").string()));
   ASSERT_EQ(measured.exit_code, 0) << measured.output;
   EXPECT_THAT(measured.output, HasSubstr("size,top1,loss,images\n16x16,"));
   EXPECT_THAT(measured.output, HasSubstr("\n8x16,"));
@@ -70,7 +70,7 @@ TEST_F(Program, SigtermWritesTheStateAndSaysHowToGoOn) {
   RunningTrainer run(absl::StrCat("run ", recipe_, flags_, "--epochs 5000"));
   // The end of the first epoch: the training is under way.
   ASSERT_TRUE(run.WaitFor("train acc")) << run.said();
-  EXPECT_EQ(run.End(SIGTERM), 1) << "a run that was stopped is not done\n" << run.said();
+  EXPECT_EQ(run.End(SIGTERM), 128 + SIGTERM) << "a run that was stopped is not done\n" << run.said();
   EXPECT_THAT(run.said(), HasSubstr("continue with:"));
   EXPECT_THAT(run.said(), HasSubstr("--resume"));
   EXPECT_TRUE(std::filesystem::exists(folder_.path() / "work" / "state.safetensors"));

@@ -64,7 +64,7 @@ TEST(ParseMix, SaysWhatIsWrongInWhichClass) {
   EXPECT_THAT(MixRefusal("model=a,weight=1000000001"), HasSubstr("weight \"1000000001\""));
   EXPECT_THAT(MixRefusal("model=a,deadline=0s"), HasSubstr("deadline \"0s\" is no duration"));
   EXPECT_THAT(MixRefusal("model=a,priority=2"), HasSubstr("priority \"2\""));
-  EXPECT_THAT(MixRefusal("model=a,resolution=5"), HasSubstr("\"5\" is no resolution"));
+  EXPECT_THAT(MixRefusal("model=a,resolution=5y"), HasSubstr("\"5y\" is no resolution"));
   EXPECT_THAT(MixRefusal("model=a@X"), HasSubstr("class 1"));
   EXPECT_THAT(MixRefusal("model=a,attention=class+none"),
               HasSubstr("attention \"none\" is none of class, mean, rollout"));

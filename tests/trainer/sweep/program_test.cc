@@ -124,7 +124,7 @@ TEST_F(SweepProgram, KilledAndContinuedItEndsInTheSameTable) {
   kill(sweep, SIGTERM);
   int status = 0;
   ASSERT_EQ(waitpid(sweep, &status, 0), sweep);
-  EXPECT_EQ(WEXITSTATUS(status), 1);
+  EXPECT_EQ(WEXITSTATUS(status), 128 + SIGTERM);
   EXPECT_FALSE(std::filesystem::exists(folder_.path() / "parts/cells/lr=1e-2,seed=2/result.json"));
   const Outcome parts = Run(command + " --format json");
   ASSERT_EQ(parts.exit_code, 0) << parts.error;
