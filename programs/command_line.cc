@@ -5,6 +5,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "programs/command_tree.h"
 #include "vitrine_revision.h"
 
 namespace vitrine {
@@ -13,10 +14,31 @@ std::string_view SourceRevision() {
   return VITRINE_REVISION;
 }
 
+namespace {
+
+// --completion and --manual-page, of which no help speaks: an installation has what they print. Thrown as the version
+// is, so that nothing else of the command line is asked for.
+void AddPages(CLI::App& app, const std::string& version) {
+  const auto say = [](const std::string& text) { throw CLI::CallForVersion(text, kExitSuccess); };
+  app.add_option_function<std::string>(
+         "--completion",
+         [&app, say](const std::string& shell) { say(CompletionScript(app.get_name(), ReadCommandTree(app), shell)); },
+         "a completion script")
+      ->check(CLI::IsMember({"bash", "zsh"}))
+      ->group("");
+  app.add_flag_callback(
+         "--manual-page", [&app, say, version] { say(ManualPage(app.get_name(), version, ReadCommandTree(app))); },
+         "the manual page")
+      ->group("");
+}
+
+}  // namespace
+
 std::optional<int> ParseCommandLine(CLI::App& app, int argc, char** argv) {
   std::string version = app.get_name() + " " VITRINE_VERSION;
   if (!SourceRevision().empty()) absl::StrAppend(&version, " (", std::string(SourceRevision()), ")");
   app.set_version_flag("--version", version);
+  AddPages(app, version);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

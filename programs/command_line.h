@@ -10,7 +10,7 @@
 
 namespace vitrine {
 
-// Exit codes of every program.
+// Exit codes of every program. One that a signal ended has another: interrupt.h.
 inline constexpr int kExitSuccess = 0;
 inline constexpr int kExitFailure = 1;
 inline constexpr int kExitUsage = 2;
@@ -18,8 +18,9 @@ inline constexpr int kExitUsage = 2;
 // The commit that the program was built from, with "-dirty" behind it if there were changes; empty if that is unknown.
 std::string_view SourceRevision();
 
-// Adds --version and parses. A value means that the program ends now with that code: 0 after --help or --version
-// (printed on stdout), 2 on a usage error (a sentence and the way to --help, on stderr).
+// Adds --version, --completion SHELL and --manual-page and parses. A value means that the program ends now with that
+// code: 0 after --help, --version and the pages (printed on stdout), 2 on a usage error (a sentence and the way to
+// --help, on stderr).
 std::optional<int> ParseCommandLine(CLI::App& app, int argc, char** argv);
 
 // Prints "<program>: <message>" on stderr and returns kExitFailure.

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// Completion and manual pages as the programs print them, in the shells and the formatter that read them.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <regex>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "tests/client/shell.h"
+#include "tests/paths.h"
+
+namespace vitrine {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+const char* const kPrograms[] = {"vitrine", "vitrine-repo", "vitrine-server"};
+
+class ProgramPages : public testing::Test {
+ protected:
+  ProgramPages() {
+    for (const std::string program : kPrograms) {
+      for (const std::string shell : {"bash", "zsh"}) {
+        const Ran ran =
+            Shell(folder_, absl::StrCat(VITRINE_BIN "/", program, " --completion ", shell, " >", program, ".", shell));
+        EXPECT_EQ(ran.exit_code, 0) << ran.errors;
+      }
+      EXPECT_EQ(Shell(folder_, absl::StrCat(VITRINE_BIN "/", program, " --manual-page >", program, ".1")).exit_code, 0);
+    }
+  }
+
+  bool Has(const std::string& program) const { return Shell(folder_, "command -v " + program).exit_code == 0; }
+
+  // What bash offers for the last of the words.
+  std::vector<std::string> Complete(const std::vector<std::string>& words) const {
+    const Ran ran =
+        Shell(folder_, absl::StrCat("bash -c 'source ", words[0], ".bash; COMP_WORDS=(\"$@\"); ",
+                                    "COMP_CWORD=$(($# - 1)); function=$(complete -p ", words[0],
+                                    " | sed \"s/.*-F \\([^ ]*\\).*/\\1/\"); $function; ",
+                                    "printf \"%s\\n\" \"${COMPREPLY[@]}\"' _ '", absl::StrJoin(words, "' '"), "'"));
+    EXPECT_EQ(ran.exit_code, 0) << ran.errors;
+    EXPECT_EQ(ran.errors, "");
+    return absl::StrSplit(ran.out, '\n', absl::SkipEmpty());
+  }
+
+  const ScratchFolder folder_;
+};
+
+TEST_F(ProgramPages, BashCompletesCommandsFlagsAndWords) {
+  for (const std::string program : kPrograms) {
+    const Ran ran = Shell(folder_, absl::StrCat("bash -c 'source ", program, ".bash; complete -p ", program, "'"));
+    EXPECT_THAT(ran.out, HasSubstr("-F _")) << ran.errors;
+  }
+  EXPECT_THAT(Complete({"vitrine", "cl"}), ElementsAre("classify"));
+  EXPECT_THAT(Complete({"vitrine", "classify", "--form"}), ElementsAre("--format"));
+  EXPECT_THAT(Complete({"vitrine", "classify", "--format", ""}), ElementsAre("table", "json"));
+  EXPECT_THAT(Complete({"vitrine", "classify", "--format", "=", "j"}), ElementsAre("json"));
+  EXPECT_THAT(Complete({"vitrine", "classify", "cat.jpg", "--format", "t"}), ElementsAre("table"));
+  EXPECT_THAT(Complete({"vitrine", "eval", "comp"}), ElementsAre("compare"));
+  EXPECT_THAT(Complete({"vitrine", "eval", "compare", "--fail"}), ElementsAre("--fail-if-worse"));
+  EXPECT_THAT(Complete({"vitrine", "models", "show", "--tok"}), ElementsAre("--token-file")) << "of the command above";
+  EXPECT_THAT(Complete({"vitrine", "classify", "--attention-kind", "roll"}), ElementsAre("rollout"));
+  EXPECT_THAT(Complete({"vitrine", "classify", "cat"}), IsEmpty()) << "bash itself completes files";
+  EXPECT_THAT(Complete({"vitrine", "classify", "--server", "classify"}), IsEmpty());
+  EXPECT_THAT(Complete({"vitrine-repo", "zoo", "--format", "c"}), ElementsAre("csv"));
+  EXPECT_THAT(Complete({"vitrine-repo", "quant"}), ElementsAre("quantize"));
+  EXPECT_THAT(Complete({"vitrine-server", "--listen-u"}), IsEmpty());
+  EXPECT_THAT(Complete({"vitrine-server", "--repos"}), ElementsAre("--repository"));
+}
+
+TEST_F(ProgramPages, ZshTakesTheScript) {
+  if (!Has("zsh")) GTEST_SKIP() << "there is no zsh";
+  for (const std::string program : kPrograms) {
+    const Ran ran = Shell(folder_, absl::StrCat("zsh -fc 'autoload -U compinit; compinit -u -d dump; source ./",
+                                                program, ".zsh; echo $_comps[", program, "]'"));
+    EXPECT_EQ(ran.errors, "");
+    EXPECT_THAT(ran.out, HasSubstr("_vitrine"));
+  }
+}
+
+// A flag that --help names and the page does not.
+TEST_F(ProgramPages, TheManualHasEveryFlagOfTheHelp) {
+  const std::regex flag("--[a-z][a-z0-9-]+");
+  for (const std::string program : kPrograms) {
+    const std::string page = folder_.Read(program + ".1");
+    const std::string help = Shell(folder_, absl::StrCat(VITRINE_BIN "/", program, " --help")).out;
+    for (std::sregex_iterator it(help.begin(), help.end(), flag), end; it != end; ++it) {
+      const std::string wanted = std::regex_replace(it->str(), std::regex("-"), "\\-");
+      EXPECT_THAT(page, HasSubstr(wanted)) << program;
+    }
+  }
+  EXPECT_THAT(folder_.Read("vitrine.1"), HasSubstr("\n.SS eval compare\n"));
+}
+
+TEST_F(ProgramPages, TheManualIsSetWithoutAWarning) {
+  if (!Has("groff")) GTEST_SKIP() << "there is no groff";
+  for (const std::string program : kPrograms) {
+    const Ran ran = Shell(folder_, absl::StrCat("groff -ww -man -Tutf8 -rLL=100n -P-c ", program, ".1"));
+    EXPECT_EQ(ran.exit_code, 0);
+    EXPECT_EQ(ran.errors, "");
+    EXPECT_THAT(ran.out, HasSubstr("SYNOPSIS"));
+    EXPECT_THAT(ran.out, testing::Not(HasSubstr("\\")));
+  }
+}
+
+}  // namespace
+}  // namespace vitrine
