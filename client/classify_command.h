@@ -26,6 +26,8 @@ struct ClassifyCommand {
   PictureSearch search = {};
   ClientOptions client;
   ModelChoice model;
+  std::vector<ModelChoice> models = {};  // several, beside each other (classify_models.h); empty: `model`
+  std::string models_sheet = {};         // file for what they saw; empty: none
   std::optional<int> top_k;
   v1::Priority priority = v1::NORMAL;
   std::optional<v1::ResolutionWish> resolution;

@@ -2,8 +2,12 @@
 // `vitrine classify`: its flags.
 #include <unistd.h>
 
+#include <filesystem>
 #include <iostream>
+#include <utility>
 
+#include "absl/strings/ascii.h"
+#include "client/classify_models.h"
 #include "client/names.h"
 #include "programs/client_command.h"
 #include "programs/client_options.h"
@@ -25,6 +29,8 @@ constexpr char kClassifyExamples[] = R"(Examples:
     vitrine classify cat.jpg --attention out/ --side-by-side
   What the patch in row 3, column 4 looks at:
     vitrine classify cat.jpg --attention out/ --attention-query 3,4
+  Two models beside each other, in words and as a picture:
+    vitrine classify samples/ --models eit-mini-cifar10,xcit-n12-f-sne-cifar10 --sheet models.png
   Everything below a folder; what a pattern matches; what find finds; what a program writes:
     vitrine classify --recursive photos/
     vitrine classify 'photos/2026-*/*.jpg'
@@ -44,7 +50,8 @@ CLI::Option* AddParsed(CLI::App& app, const std::string& name, Parse parse, Valu
       ->check(Checked(parse));
 }
 
-void AddAttention(CLI::App& app, AttentionWish& wish) {
+void AddAttention(CLI::App& app, ClassifyCommand& command) {
+  AttentionWish& wish = command.attention;
   CLI::Option* folder =
       app.add_option("--attention", wish.folder, "draw where the model looked, as PNG and SVG files in DIR")
           ->type_name("DIR");
@@ -73,10 +80,16 @@ void AddAttention(CLI::App& app, AttentionWish& wish) {
       ->needs(folder)
       ->type_name("N,...");
   CLI::Option* sheet =
-      app.add_flag(
-             "--sheet", wish.sheet,
-             "one file per kind: layers below each other, heads side\nby side; all of them without --layer and --head")
-          ->needs(folder);
+      app.add_option_function<std::string>(
+             "--sheet",
+             [&command](const std::string& file) {
+               command.attention.sheet = true;
+               command.models_sheet = file;
+             },
+             "with --attention one file per kind: layers below each\nother, heads side by side; all of them without "
+             "--layer and\n--head. With --models FILE.png or FILE.html: what each saw")
+          ->expected(0, 1)
+          ->type_name("[FILE]");
   app.add_flag("--side-by-side", wish.side_by_side,
                "one file per picture: the picture and every kind beside\neach other; all that lie on the picture "
                "without\n--attention-kind")
@@ -89,21 +102,61 @@ void AddAttention(CLI::App& app, AttentionWish& wish) {
 
 }  // namespace
 
+namespace {
+
+void AddModels(CLI::App& app, ClassifyCommand& command) {
+  app.add_option_function<std::vector<std::string>>(
+         "--models",
+         [&command](const std::vector<std::string>& names) {
+           command.models.clear();
+           for (const std::string& name : names) command.models.push_back(*ParseModelChoice(name));
+         },
+         "several models beside each other, a row for each; with\n--sheet FILE what they saw")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->excludes(app.get_option("--model"))
+      ->check(Checked(ParseModelChoice))
+      ->type_name("NAME[@VERSION],...");
+}
+
+// What --sheet and --models mean depends on each other, and what follows --sheet without --models is a picture.
+void SettleSheet(ClassifyCommand& command) {
+  std::string& file = command.models_sheet;
+  if (command.models.empty()) {
+    if (!file.empty()) command.paths.push_back(std::exchange(file, ""));
+    if (command.attention.sheet && command.attention.folder.empty()) {
+      throw CLI::ValidationError("--sheet", "it needs --attention DIR, or --models");
+    }
+    return;
+  }
+  if (!command.attention.folder.empty()) throw CLI::ExcludesError("--models", "--attention");
+  if (!command.attention.sheet) return;
+  const std::string ending = absl::AsciiStrToLower(std::filesystem::path(file).extension().string());
+  if (ending != ".png" && ending != ".html") {
+    throw CLI::ValidationError("--sheet", "with --models it writes a file: --sheet FILE.png or --sheet FILE.html");
+  }
+}
+
+}  // namespace
+
 ClientCommand AddClassify(CLI::App& app) {
   auto command = std::make_shared<ClassifyCommand>();
   CLI::App* classify = app.add_subcommand("classify", "Say what is on pictures.");
   AddPictureOptions(*classify, command->paths, command->search);
   AddModelOption(*classify, command->model);
+  AddModels(*classify, *command);
   classify->add_option("--top-k", command->top_k, "how many guesses to show; 5 without it")
       ->check(CLI::Range(1, 100000).description(""))
       ->type_name("K");
-  AddAttention(*classify, command->attention);
+  AddAttention(*classify, *command);
   AddRequestOptions(*classify, command->client, command->resolution, command->priority);
   AddServerOptions(*classify, command->client);
   AddFormatOption(*classify, command->format);
+  classify->parse_complete_callback([command] { SettleSheet(*command); });
   classify->footer(kClassifyExamples);
   return {classify, [command] {
-            const absl::StatusOr<int> failed = RunClassify(*command, PageBehind(STDOUT_FILENO), std::cout, std::cerr);
+            const auto run = command->models.empty() ? RunClassify : RunClassifyModels;
+            const absl::StatusOr<int> failed = run(*command, PageBehind(STDOUT_FILENO), std::cout, std::cerr);
             if (!failed.ok()) return FailWithHint(failed.status(), command->client);
             return *failed == 0 ? kExitSuccess : kExitFailure;
           }};
