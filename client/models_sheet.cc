@@ -13,7 +13,6 @@
 #include "report/colour_range.h"
 #include "report/html.h"
 #include "report/overlay.h"
-#include "report/png.h"
 #include "report/share_bars.h"
 #include "report/sheet.h"
 #include "report/thumbnail.h"

@@ -36,6 +36,23 @@ TEST(ClientPackage, TheDocumentShowsTheExample) {
   EXPECT_THAT(document, HasSubstr("```cmake\n" + TextOf(folder + "CMakeLists.txt") + "```\n"));
 }
 
+// What else the tree is made of may be missing.
+TEST(ClientPackage, IsConfiguredWithNothingButWhatItNeeds) {
+  const ScratchFolder folder;
+  const std::string cmake = VITRINE_CMAKE, compiler = VITRINE_CXX;
+  std::string command =
+      cmake + " -G Ninja -S " VITRINE_SOURCE " -B out -DVITRINE_CLIENT_ONLY=ON -DCMAKE_CXX_COMPILER=" + compiler +
+      " -DLIBTORCH_SITE=$PWD/none";
+  for (const char* package : {"prometheus-cpp", "spdlog", "nlohmann_json", "CLI11", "GTest"}) {
+    command += " -DCMAKE_DISABLE_FIND_PACKAGE_" + std::string(package) + "=TRUE";
+  }
+  Ran ran = Shell(folder, command);
+  ASSERT_EQ(ran.exit_code, 0) << ran.errors;
+  ran = Shell(folder, cmake + " --build out --target help");
+  EXPECT_THAT(ran.out, HasSubstr("client_package: "));
+  EXPECT_THAT(ran.out, testing::Not(HasSubstr("vitrine-server: ")));
+}
+
 TEST(ClientPackage, BuildsAndRunsTheExample) {
   const ScratchFolder folder;
   const std::string cmake = VITRINE_CMAKE, compiler = VITRINE_CXX;
