@@ -11,7 +11,7 @@ export class VitrineError extends Error {
 }
 
 // The answer for one picture: {predictions: [{label, probability, ...}], attention: [{kind, png, ...}], timings_ms, ...},
-// as docs/http.md has it. `picture` is what fetch takes as a body: a File, a Blob, bytes. `attention` is a list of kinds,
+// as docs/how-to/http.md has it. `picture` is what fetch takes as a body: a File, a Blob, bytes. `attention` is a list of kinds,
 // "mean" or "mean:-1:all"; maps that lie on the picture come as PNG in base64.
 // VitrineError: the server refused it. TypeError, as fetch throws it: there is no server, or no CORS for this page.
 export async function classify(server, model, picture, { topK, attention = [], token, signal } = {}) {

@@ -10,9 +10,9 @@
 namespace vitrine {
 
 // Decodes a JPEG, PNG or WebP and applies its EXIF orientation. Colour becomes RGB, grey stays grey; alpha is
-// composited over white; 16 bits are reduced to 8; CMYK is converted (see docs/reference/imaging.md). INVALID_ARGUMENT for
-// everything ReadHeader refuses and for damage found while decoding: a truncated or corrupt picture never yields
-// pixels. Thread-safe; keeps nothing between calls.
+// composited over white; 16 bits are reduced to 8; CMYK is converted (see docs/reference/pictures.md).
+// INVALID_ARGUMENT for everything ReadHeader refuses and for damage found while decoding: a truncated or corrupt
+// picture never yields pixels. Thread-safe; keeps nothing between calls.
 absl::StatusOr<Image> Decode(std::string_view bytes, const ImageLimits& limits = {});
 
 // The same picture at a 1, 2, 4 or 8 times smaller size, sides rounded up; the limits are those of the whole one. Of a
