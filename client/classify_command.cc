@@ -125,6 +125,7 @@ ClassifyPage::Expected ExpectedRows(const ClassifyCommand& command, const std::v
   ClassifyPage::Expected expected;
   expected.pictures = paths;
   expected.labels.assign(model.labels().begin(), model.labels().end());
+  expected.may_be_unsure = model.calibration().unsure_below() > 0;
   const int classes = std::max(1, model.config().classes());
   expected.predictions = std::clamp(command.top_k.value_or(5), 1, classes);
   const auto name = OnlyDrawing(command, model, request);

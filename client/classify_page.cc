@@ -13,6 +13,8 @@ namespace {
 constexpr size_t kPredictions = 1;  // the flowing column
 constexpr int kWidestLabel = 24;
 constexpr int kPercentWidth = 7;  // "100.0 %"
+constexpr char kUnsure[] = "unsure: ";
+constexpr int kUnsureWidth = sizeof(kUnsure) - 1;
 constexpr size_t kMostBatchesListed = 6;
 
 int LabelWidth(const std::vector<std::string>& labels) {
@@ -36,6 +38,7 @@ std::vector<Item> Predictions(const v1::ClassifyResponse& answer, int label_widt
     if (label.empty()) label = absl::StrCat("class ", prediction.index());
     const double percent = 100.0 * prediction.probability();
     if (items.empty()) {
+      if (answer.unsure()) label = absl::StrCat(kUnsure, label);
       // The best guesses stand below each other.
       label += std::string(static_cast<size_t>(std::max(0, label_width - DisplayWidth(label))), ' ');
       items.push_back({absl::StrFormat("%s %5.1f %%", label, percent), Style::kStrong});
@@ -53,7 +56,8 @@ std::vector<Column> ClassifyPage::Columns(const Page& page, const Expected& expe
   for (const std::string& path : expected.pictures) name = std::max(name, DisplayWidth(Printable(path)));
   name = std::min(name, page.width / 3);
   const int k = std::max(1, expected.predictions);
-  const int predictions = k * (LabelWidth(expected.labels) + 1 + kPercentWidth) + 2 * (k - 1);
+  const int predictions =
+      k * (LabelWidth(expected.labels) + 1 + kPercentWidth) + 2 * (k - 1) + (expected.may_be_unsure ? kUnsureWidth : 0);
   std::vector<Column> columns = {{"picture", name},
                                  {"predictions", predictions},
                                  {"grid", 5, Column::Align::kRight},
@@ -69,7 +73,7 @@ std::vector<Column> ClassifyPage::Columns(const Page& page, const Expected& expe
 }
 
 ClassifyPage::ClassifyPage(const Page& page, const Expected& expected)
-    : label_width_(LabelWidth(expected.labels)),
+    : label_width_(LabelWidth(expected.labels) + (expected.may_be_unsure ? kUnsureWidth : 0)),
       columns_(Columns(page, expected)),
       table_(page, columns_, kPredictions) {}
 

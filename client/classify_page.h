@@ -21,6 +21,7 @@ class ClassifyPage {
     std::vector<std::string> pictures = {};  // every path that will have a row
     std::vector<std::string> labels = {};    // of the model, for the width of a prediction
     int predictions = 5;                     // per picture
+    bool may_be_unsure = false;              // the model has a threshold below which it says so
     int overlay_width = 0;                   // columns of the longest overlay's path; 0 unless there is one per picture
   };
   ClassifyPage(const Page& page, const Expected& expected);
@@ -34,7 +35,7 @@ class ClassifyPage {
  private:
   static std::vector<Column> Columns(const Page& page, const Expected& expected);
 
-  const int label_width_;
+  const int label_width_;  // of the best guess, with "unsure: " where that may stand before it
   const std::vector<Column> columns_;
   const Table table_;
   int pictures_ = 0;

@@ -81,6 +81,7 @@ std::string ClassificationLine(const std::string& picture, const v1::ClassifyRes
   json["model"] = answer.served_by().model();
   json["version"] = answer.served_by().version();
   json["predictions"] = Predictions(answer);
+  json["unsure"] = answer.unsure();
   json["attention"] = Attention(answer, files);
   json["grid"] = {{"rows", grid.rows()},
                   {"columns", grid.columns()},
@@ -199,6 +200,7 @@ std::string ModelDetailLine(const v1::ModelVersion& version) {
   json["labels"] = std::vector<std::string>(version.labels().begin(), version.labels().end());
   json["config"] = MessageJson(version.config());
   json["provenance"] = MessageJson(version.provenance());
+  if (version.has_calibration()) json["calibration"] = MessageJson(version.calibration());
   if (version.has_batching()) json["batching"] = MessageJson(version.batching());
   return JsonLine(json);
 }

@@ -13,6 +13,7 @@
 #include "client/names.h"
 #include "client/text.h"
 #include "report/attention_words.h"
+#include "report/calibration_words.h"
 
 namespace vitrine {
 namespace {
@@ -158,6 +159,7 @@ std::string ModelPage(const v1::ModelVersion& version, const Page& page) {
     if (version.has_batching()) lines.Add("batches", BatchesOf(version.batching()));
     AddOffers(version, lines);
     AddMetrics(version.provenance(), lines);
+    if (version.has_calibration()) lines.Add("calibrated", Printable(CalibrationInWords(version.calibration())));
     AddProvenance(version.provenance(), lines);
     std::string config;
     google::protobuf::TextFormat::PrintToString(version.config(), &config);

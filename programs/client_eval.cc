@@ -39,6 +39,9 @@ constexpr char kEvalExamples[] = R"(Examples:
   A gate for CI, which a run that is finished is held against without asking again:
     vitrine eval --model a --data cifar:DIR --out results/ --require 'top1>=78%' --require 'nll<=0.7'
 
+  How sure its answers are to be, from pictures that it was not trained on; vitrine-repo calibrate stores it:
+    vitrine eval --model a --data cifar:DIR --shard 1/5 --out held-out/ --calibrate --sure-accuracy 0.9
+
 The same command again continues a run that was stopped or killed.
 
 Gates of --require are a measure, one of >=, >, <=, <, and a bound; in quotes, as a shell takes a bare > for a file:
@@ -55,30 +58,38 @@ struct EvalFlags {
   EvalCommand command;
   ReportFlags report;
   StudyFlags study;
+  CalibrateFlags calibrate;
   Format format = Format::kTable;
 };
 
 struct MergeFlags {
   MergeOptions options;
+  CalibrateFlags calibrate;
   Format format = Format::kTable;
 };
 
 // Results on stdout, what is missing and which gates were missed on stderr.
-int Conclude(const Evaluation& evaluation, const std::string& folder, Format format, const std::vector<Gate>& gates) {
+int Conclude(const Evaluation& evaluation, const std::string& folder, Format format, const std::vector<Gate>& gates,
+             const CalibrateFlags& calibrate) {
+  absl::StatusOr<FittedCalibration> fitted = absl::UnknownError("not asked for");
+  if (calibrate.wanted) fitted = FitAndWrite(evaluation, calibrate, folder);
   const EvaluationMetrics metrics = ComputeMetrics(evaluation);
   const std::vector<GateResult> results = JudgeEvaluation(gates, metrics);
   if (format == Format::kJson) {
     nlohmann::ordered_json summary = SummaryJson(evaluation, metrics);
     if (!results.empty()) summary["gates"] = GatesJson(results);
+    if (fitted.ok()) summary["calibrated"] = FittedCalibrationJson(evaluation, *fitted);
     std::cout << summary.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
   } else {
     std::cout << SummaryText(evaluation, metrics, folder) << GatesText(results);
+    if (fitted.ok()) std::cout << FittedCalibrationText(*fitted);
   }
   std::cout << std::flush;
   for (const std::string& sentence : WhatIsMissing(evaluation, metrics)) std::cerr << "vitrine: " << sentence << "\n";
   for (const GateResult& result : results) {
     if (!result.passed()) std::cerr << "vitrine: " << MissInWords(result) << "\n";
   }
+  if (calibrate.wanted && !fitted.ok()) return Fail("vitrine", fitted.status());
   return metrics.ledger.complete() && AllPassed(results) ? kExitSuccess : kExitFailure;
 }
 
@@ -99,7 +110,7 @@ int Evaluate(const EvalFlags& flags) {
                                 .ask = result->stopped.ok(),
                                 .progress = &progress,
                                 .stop = InterruptedFlag()});
-  const int exit = Conclude(result->evaluation, flags.command.out, flags.format, flags.command.gates);
+  const int exit = Conclude(result->evaluation, flags.command.out, flags.format, flags.command.gates, flags.calibrate);
   if (!result->stopped.ok()) {
     const int failed =
         Fail("vitrine", absl::Status(result->stopped.code(), absl::StrCat(Printable(result->stopped.message()),
@@ -113,7 +124,7 @@ int Merge(const MergeFlags& flags) {
   const absl::StatusOr<Evaluation> merged = MergeEvaluations(flags.options);
   if (!merged.ok()) return Fail("vitrine", merged.status());
   const bool reported = Report(*merged, {}, {.folder = flags.options.out});
-  const int exit = Conclude(*merged, flags.options.out, flags.format, flags.options.gates);
+  const int exit = Conclude(*merged, flags.options.out, flags.format, flags.options.gates, flags.calibrate);
   return reported ? exit : kExitFailure;
 }
 
@@ -155,6 +166,7 @@ ClientCommand AddMerge(CLI::App& eval) {
   merge->add_option("DIR", flags->options.folders, "--out folders of the shards")->required()->type_name("");
   merge->add_option("--out", flags->options.out, "folder of the whole")->required()->type_name("DIR");
   merge->add_flag("--allow-missing", flags->options.allow_missing, "merge although shards or pictures are missing");
+  AddCalibrateFlags(*merge, flags->calibrate);
   AddRequireOption(*merge, flags->options.gates, EvalGateMeasures(), kRequireHelp);
   AddFormatOption(*merge, flags->format);
   merge->footer(
@@ -173,6 +185,7 @@ ClientCommand AddEval(CLI::App& app) {
   AddRun(*eval, flags->command);
   AddReportFlags(*eval, flags->report);
   AddStudyFlags(*eval, flags->study);
+  AddCalibrateFlags(*eval, flags->calibrate);
   AddRequireOption(*eval, flags->command.gates, EvalGateMeasures(), kRequireHelp);
   AddRequestOptions(*eval, flags->command.client, flags->command.resolution, flags->command.priority);
   eval->get_option("--priority")->default_str("low");
@@ -187,6 +200,9 @@ ClientCommand AddEval(CLI::App& app) {
       ->type_name("SIZE");
   eval->get_option("--models")->excludes(eval->get_option("--model"));
   eval->get_option("--resolutions")->excludes(eval->get_option("--resolution"));
+  for (const char* several : {"--models", "--resolutions"}) {
+    eval->get_option("--calibrate")->excludes(eval->get_option(several));
+  }
   AddServerOptions(*eval, flags->command.client);
   AddFormatOption(*eval, flags->format);
   const std::vector<ClientCommand> parts = {AddMerge(*eval), AddEvalCompare(*eval)};
@@ -196,6 +212,7 @@ ClientCommand AddEval(CLI::App& app) {
     if (!eval->get_subcommands().empty()) return;
     if (flags->command.data.empty()) throw CLI::RequiredError("--data");
     if (flags->command.out.empty()) throw CLI::RequiredError("--out");
+    flags->command.keep_logits = flags->calibrate.wanted;
     CheckStudyFlags(flags->study);
   });
   return {eval, [flags, parts] {

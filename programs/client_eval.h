@@ -7,7 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "client/classify_command.h"
+#include "client/eval/calibrate.h"
 #include "client/eval/run.h"
 #include "programs/client_command.h"
 
@@ -33,6 +35,17 @@ struct ReportTask {
 // Writes report.html into the folder, and attention_distance.json where that was wanted. What the server or the data
 // cannot give any more is said on the page. False: it could not be written, or was stopped, which stderr says.
 bool Report(const Evaluation& evaluation, const ReportFlags& flags, const ReportTask& task);
+
+// Whether and how a calibration is fitted to the evaluation.
+struct CalibrateFlags {
+  bool wanted = false;
+  double sure_accuracy = 0.95;
+};
+// --calibrate, --sure-accuracy. `flags` must outlive the parsing.
+void AddCalibrateFlags(CLI::App& eval, CalibrateFlags& flags);
+// Fits it and writes calibration.json into the folder. Errors of Calibrate and ReplaceFile.
+absl::StatusOr<FittedCalibration> FitAndWrite(const Evaluation& evaluation, const CalibrateFlags& flags,
+                                              const std::string& folder);
 
 // Several models or sizes instead of one.
 struct StudyFlags {

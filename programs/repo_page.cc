@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "report/calibration_words.h"
 
 namespace vitrine {
 namespace {
@@ -108,6 +109,8 @@ std::string ManifestAsPage(const v1::Manifest& manifest) {
         {"measured", absl::StrCat(Printable(metric.name()), " ", MetricValue(metric), " on ",
                                   WithSeparators(metric.images()), " images, ", Printable(metric.split()))});
   }
+  if (manifest.has_calibration())
+    facts.push_back({"calibrated", Printable(CalibrationInWords(manifest.calibration()))});
   for (const v1::GoldenTolerance& row : manifest.golden_tolerances()) {
     facts.push_back({"tolerance", absl::StrFormat("%g in %s on %s", row.tolerance(), row.precision(), row.device())});
   }

@@ -9,6 +9,7 @@
 
 #include "base/machine/machine.h"
 #include "programs/command_line.h"
+#include "programs/repo_calibrate.h"
 #include "programs/repo_commands.h"
 #include "programs/repo_create.h"
 #include "programs/repo_describe.h"
@@ -38,6 +39,8 @@ constexpr char kExamples[] =
     "                                                    publishes weights that others trained\n"
     "  vitrine-repo quantize staging kv-pos-mnist --precision int8 --data mnist:/data/mnist\n"
     "                                                    publishes a version that may be computed in bytes too\n"
+    "  vitrine-repo calibrate staging kv-pos-mnist --from held-out/calibration.json\n"
+    "                                                    publishes a version whose answers say when they are unsure\n"
     "  vitrine-repo list bundled                         what is there\n"
     "  vitrine-repo show bundled kv-pos-mnist            the newest version in full\n"
     "  vitrine-repo verify bundled                       digests, weights and goldens of every version\n"
@@ -55,6 +58,7 @@ struct Flags {
   CreateOptions create;
   DescribeOptions describe;
   ImportOptions import_options;
+  CalibrateOptions calibrate;
   QuantizeOptions quantize;
 
   OutputFormat output() const {
@@ -167,6 +171,10 @@ Command AddQuantize(CLI::App& app, Flags& flags) {
   return {AddQuantizeCommand(app, flags.quantize), [&flags] { return QuantizeCommand(flags.quantize); }};
 }
 
+Command AddCalibrate(CLI::App& app, Flags& flags) {
+  return {AddCalibrateCommand(app, flags.calibrate), [&flags] { return CalibrateCommand(flags.calibrate); }};
+}
+
 Command AddList(CLI::App& app, Flags& flags) {
   CLI::App* list = app.add_subcommand("list", "a table of the versions: parameters, size, accuracy");
   AddRepository(*list, flags);
@@ -205,8 +213,8 @@ int Main(int argc, char** argv) {
   app.footer(kExamples);
   app.require_subcommand(1);
   std::vector<Command> commands;
-  for (const auto add :
-       {AddZoo, AddDescribe, AddInit, AddCreate, AddImport, AddQuantize, AddList, AddShow, AddVerify, AddPublish}) {
+  for (const auto add : {AddZoo, AddDescribe, AddInit, AddCreate, AddImport, AddQuantize, AddCalibrate, AddList,
+                         AddShow, AddVerify, AddPublish}) {
     commands.push_back(add(app, flags));
   }
   if (const auto exit_code = ParseCommandLine(app, argc, argv)) return *exit_code;

@@ -45,7 +45,8 @@ std::string AnswerInWords(const v1::ClassifyResponse& answer) {
   if (answer.predictions().empty()) return words;
   const v1::Prediction& first = answer.predictions(0);
   const std::string label = first.label().empty() ? absl::StrCat("class ", first.index()) : first.label();
-  return absl::StrCat(words, ": ", label, absl::StrFormat(" %.1f %%", 100 * first.probability()));
+  return absl::StrCat(words, answer.unsure() ? ": unsure: " : ": ", label,
+                      absl::StrFormat(" %.1f %%", 100 * first.probability()));
 }
 
 std::string KindInWords(const v1::AttentionRequest& asked, int grid_columns) {

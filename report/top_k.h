@@ -9,13 +9,13 @@ namespace vitrine {
 
 struct ScoredClass {
   int index = 0;
-  float probability = 0;  // softmax over all classes, computed in double
+  float probability = 0;  // softmax over all classes of logit / temperature, computed in double
   float logit = 0;
 };
 
 // The k classes with the highest logits, by falling logit; equal logits by rising index.
-// Requires 1 <= k <= logits.size() and finite logits.
-std::vector<ScoredClass> TopK(std::span<const float> logits, int k);
+// Requires 1 <= k <= logits.size(), finite logits and a temperature above 0.
+std::vector<ScoredClass> TopK(std::span<const float> logits, int k, double temperature = 1);
 
 }  // namespace vitrine
 

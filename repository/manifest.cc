@@ -133,6 +133,19 @@ absl::Status CheckPrecisions(const v1::Manifest& manifest) {
   return absl::OkStatus();
 }
 
+absl::Status CheckCalibration(const v1::Calibration& calibration) {
+  const auto in = [](double value, double low, double high) { return value >= low && value <= high; };  // not NaN
+  if (!in(calibration.temperature(), kLowestTemperature, kHighestTemperature)) {
+    return RefusedField("calibration", absl::StrCat("has temperature ", calibration.temperature(), "; ",
+                                                    kLowestTemperature, " to ", kHighestTemperature, " are allowed"));
+  }
+  if (!in(calibration.unsure_below(), 0, 1) || !in(calibration.sure_accuracy(), 0, 1)) {
+    return RefusedField("calibration", "has an unsure_below or sure_accuracy that is no share of 0 to 1");
+  }
+  if (calibration.pictures() < 1) return RefusedField("calibration", "does not say of how many pictures it is");
+  return absl::OkStatus();
+}
+
 absl::Status CheckConfig(const v1::ModelConfig& config) {
   constexpr int kMostClasses = 100000;
   if (config.family_case() == v1::ModelConfig::FAMILY_NOT_SET) return RefusedField("config", "names no model family");
@@ -189,6 +202,7 @@ absl::Status ValidateManifest(const v1::Manifest& manifest) {
   RETURN_IF_ERROR(CheckFiles(manifest));
   RETURN_IF_ERROR(CheckTolerances(manifest));
   RETURN_IF_ERROR(CheckPrecisions(manifest));
+  if (manifest.has_calibration()) RETURN_IF_ERROR(CheckCalibration(manifest.calibration()));
   return CheckProvenance(manifest.provenance());
 }
 
@@ -197,6 +211,10 @@ const v1::PrecisionPlan* FindPrecision(const v1::Manifest& manifest, std::string
     if (plan.precision() == precision) return &plan;
   }
   return nullptr;
+}
+
+double TemperatureOf(const v1::Manifest& manifest) {
+  return manifest.has_calibration() ? manifest.calibration().temperature() : 1;
 }
 
 const v1::FileDigest* FindFile(const v1::Manifest& manifest, std::string_view name) {

@@ -36,6 +36,13 @@ absl::Status ValidateManifest(const v1::Manifest& manifest);
 // How the version is computed in "bf16" or "int8"; null where the manifest has no plan for it.
 const v1::PrecisionPlan* FindPrecision(const v1::Manifest& manifest, std::string_view precision);
 
+// What logits are divided by before the softmax: 1 where the manifest has no calibration.
+double TemperatureOf(const v1::Manifest& manifest);
+
+// The temperatures that a calibration may have.
+inline constexpr double kLowestTemperature = 0.05;
+inline constexpr double kHighestTemperature = 20;
+
 // The entry of a file; null where the manifest does not list it.
 const v1::FileDigest* FindFile(const v1::Manifest& manifest, std::string_view name);
 

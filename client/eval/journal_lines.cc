@@ -68,6 +68,7 @@ Prediction ReadPicture(const Json& json) {
     const Json& whole = json.at("whole");
     p.likelihood = Likelihood{.right = whole.at(0).get<float>(), .squares = whole.at(1).get<float>()};
   }
+  if (json.contains("logits")) p.logits = json.at("logits").get<std::vector<float>>();
   p.tokens = json.at("tokens").get<int32_t>();
   p.attempts = json.at("attempts").get<int32_t>();
   const Json& s = json.at("seconds");
@@ -162,6 +163,9 @@ class JournalReader::Lines {
         whole.has_value() && !(std::isfinite(whole->right) && std::isfinite(whole->squares))) {
       throw std::runtime_error("a probability is out of range");
     }
+    if (!picture.logits.empty() && picture.logits.size() != classes) {
+      throw std::runtime_error("there are not as many logits as classes");
+    }
     if (!contents_.evaluation.sessions.empty() && open_) {
       EvaluationSession& session = contents_.evaluation.sessions.back();
       session.end = std::max(session.end, picture.at);
@@ -239,6 +243,7 @@ std::string PictureLine(const Prediction& p) {
                {"seconds", StagesJson(p.seconds)},
                {"at", p.at},
                {"by", p.served_by}};
+  for (const float logit : p.logits) json["logits"].push_back(Short(logit));
   if (p.likelihood.has_value()) json["whole"] = {Short(p.likelihood->right), Short(p.likelihood->squares)};
   return Line(json);
 }

@@ -47,6 +47,7 @@ struct Prediction {
   std::string reason = {};                        // one sentence; empty if answered
   std::vector<Guess> guesses = {};                // by falling probability, at most EvaluationSettings::top_k
   std::optional<Likelihood> likelihood = {};      // nullopt: the answer did not have all classes
+  std::vector<float> logits = {};                 // by class; empty unless EvalCommand::keep_logits
   int32_t tokens = 0;                             // of the picture's own grid, without prefix tokens
   int32_t attempts = 1;                           // how often it was sent
   Stages seconds = {};

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "base/status_macros.h"
+#include "client/eval/calibrate.h"
 #include "client/eval/eval_gates.h"
 #include "client/eval/evaluation_run.h"
 #include "client/eval/likelihood.h"
@@ -115,6 +116,7 @@ absl::StatusOr<EvalResult> EvaluationRun::Do() {
   evaluation_ = std::move(prepared.evaluation);
   RETURN_IF_ERROR(CheckEvalGates(command_.gates, evaluation_.model, command_.top_k));
   RETURN_IF_ERROR(OpenJournal());
+  if (command_.keep_logits) RETURN_IF_ERROR(CheckCalibratable(evaluation_, command_.top_k));
   RETURN_IF_ERROR(CountUnlabelled());
   while (!(pending_.empty() && suspects_.empty()) && !Stopping()) {
     const int64_t before = progress_->known();

@@ -36,6 +36,7 @@ struct EvalCommand {
   // How long to wait for a server that went away, and for the answer to one picture, before giving up.
   absl::Duration patience = absl::Minutes(2);
   bool restart = false;          // throws away what the folder holds
+  bool keep_logits = false;      // of every class of every answer, for Calibrate
   bool retry_failed = false;     // asks pictures again that were refused or unreadable
   std::vector<Gate> gates = {};  // which RunEvaluation refuses where the model has no such measure, and no more
 };
@@ -51,7 +52,8 @@ struct EvalResult {
 // run. Becomes `*stop` true, nothing more is sent, and the run ends when the answers under way are there.
 //
 // An error: nothing was begun. No server, no such model or not ready, a data set that cannot be opened, no label that
-// fits, a folder that another run holds or that is another evaluation's, a gate about what this model cannot have.
+// fits, a folder that another run holds or that is another evaluation's, a gate or a
+// calibration about what this model cannot have.
 absl::StatusOr<EvalResult> RunEvaluation(const EvalCommand& command, ProgressDisplay& progress,
                                          const std::atomic<bool>* stop = nullptr);
 

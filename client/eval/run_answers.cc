@@ -70,6 +70,12 @@ void EvaluationRun::TakeAnswer(Prediction prediction, const v1::ClassifyResponse
     return TakeError(std::move(prediction), absl::InternalError("the answer has no predictions"));
   }
   prediction.likelihood = LikelihoodOf(prediction.guesses, prediction.label, model.labels_size());
+  if (command_.keep_logits && prediction.likelihood.has_value()) {
+    prediction.logits.resize(static_cast<size_t>(model.labels_size()));
+    for (const v1::Prediction& guess : answer.predictions()) {
+      prediction.logits[static_cast<size_t>(guess.index())] = guess.logit();
+    }
+  }
   const size_t kept = std::min(prediction.guesses.size(), static_cast<size_t>(command_.top_k));
   prediction.guesses.resize(kept);
   const v1::Timings& t = answer.timings();

@@ -57,13 +57,14 @@ std::span<const double> EntropyBounds() {
   return kEntropyBounds;
 }
 
-// With m the largest logit, e_i = exp(x_i - m) and S their sum: p_max = 1 / S, and the entropy -sum p log p is
-// log S - sum (x_i - m) e_i / S.
-Sureness SurenessOf(std::span<const float> logits) {
+// With x the logits by the temperature, m the largest, e_i = exp(x_i - m) and S their sum: p_max = 1 / S, and the
+// entropy -sum p log p is log S - sum (x_i - m) e_i / S.
+Sureness SurenessOf(std::span<const float> logits, double temperature) {
+  const auto scale = static_cast<float>(1 / temperature);
   const float most = *std::max_element(logits.begin(), logits.end());
   double sum = 0, weighted = 0;
   for (const float logit : logits) {
-    const float below = logit - most;
+    const float below = (logit - most) * scale;
     const float e = std::exp(below);
     sum += e;
     if (e > 0) weighted += static_cast<double>(below) * e;

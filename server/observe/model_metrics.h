@@ -35,11 +35,11 @@ using CodeCounts = std::array<std::atomic<uint64_t>, kCodes>;
 
 // How sure a model was of one picture.
 struct Sureness {
-  double confidence = 0;  // softmax probability of the first class
+  double confidence = 0;  // softmax probability of the first class, as in its answer
   double entropy = 0;     // of the softmax, by the logarithm of the number of classes; 0 where there is one class
 };
-// `logits` are finite, at least one.
-Sureness SurenessOf(std::span<const float> logits);
+// `logits` are finite, at least one; `temperature` is what they are divided by, above 0.
+Sureness SurenessOf(std::span<const float> logits, double temperature = 1);
 
 // What is counted about one version while it is in memory. Thread-safe but for the executors' parts.
 class VersionMetrics {

@@ -35,6 +35,8 @@ DOCUMENTS = [("README.md", None), ("docs/reference/open-inference-protocol.md", 
 NOT_RUN = [
     (r"^script/(demo|test)\b", "installs, builds and tests everything; .ci/run runs it"),
     (r"^script/get-data\b", "downloads; tests/get_data, from a server of its own"),
+    (r"^vitrine eval .*--calibrate\b", "wants 100 pictures; tests/e2e/calibrate_test.py"),
+    (r"^vitrine-repo calibrate\b", "wants what that writes; tests/e2e/calibrate_test.py"),
     (r"^kubectl\b", "needs a cluster; tests/deploy/kubernetes"),
     (r"^docker\b", "needs docker; tests/deploy/container_test.py"),
     (r"^vitrine-train run eit-mini-cifar10\b", "trains for hours; tests/trainer runs every recipe, made small"),

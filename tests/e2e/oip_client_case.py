@@ -6,7 +6,7 @@ import tritonclient.grpc
 from tritonclient.utils import InferenceServerException
 
 import oip_server
-from oip_pictures import ATTENTIVE, LABELS, MODEL, SURE, class_of, encoded, pixels, words
+from oip_pictures import ATTENTIVE, LABELS, MODEL, SURE, TEMPERATURE, class_of, encoded, pixels, words
 
 
 class Either:
@@ -79,7 +79,7 @@ class Either:
             logits = result.as_numpy("logits")
             self.assertEqual((probabilities.shape, probabilities.dtype), ((1, 10), numpy.float32))
             self.assertEqual(LABELS[probabilities[0].argmax()], class_of(name))
-            exact = numpy.exp(logits - logits.max())
+            exact = numpy.exp((logits - logits.max()) / TEMPERATURE)
             numpy.testing.assert_allclose(probabilities, exact / exact.sum(), rtol=1e-4)
 
     def test_batch_is_each_picture(self):

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pictures for clients of the Open Inference Protocol, and what a bundled model says of them."""
 
+import re
+
 import numpy
 import PIL.Image
 
@@ -10,6 +12,8 @@ CIFAR = oip_server.SOURCE / "samples" / "cifar"
 MODEL = "eit-mini-cifar10"
 ATTENTIVE = "xcit-n12-f-sne-cifar10"  # for its class attention
 LABELS = (oip_server.SOURCE / "bundled" / MODEL / "2" / "labels.txt").read_text().split()
+# Its calibration's, by which logits are divided before the softmax.
+TEMPERATURE = float(re.search(r"temperature: (\S+)", (oip_server.SOURCE / "bundled" / MODEL / "2" / "manifest.textproto").read_text())[1])
 # Pictures that the bundled model gets right, as `vitrine classify` does.
 SURE = ["airplane-747.jpg", "horse-bay.jpg", "ship-junk.png", "truck-garbage.jpg"]
 

@@ -78,5 +78,16 @@ TEST(TopK, SurvivesTheLargestLogits) {
   EXPECT_EQ(TopK(std::vector<float>{-1e30f, -1e30f}, 1)[0].probability, 0.5f);
 }
 
+TEST(TopK, ATemperatureChangesProbabilitiesAlone) {
+  const std::vector<float> logits = {2, -1, 0.5F};
+  const auto cold = TopK(logits, 3), warm = TopK(logits, 3, 2), halved = TopK(std::vector<float>{1, -0.5F, 0.25F}, 3);
+  for (size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(warm[i].index, cold[i].index);
+    EXPECT_EQ(warm[i].logit, cold[i].logit);
+    EXPECT_FLOAT_EQ(warm[i].probability, halved[i].probability);
+  }
+  EXPECT_LT(warm[0].probability, cold[0].probability);
+}
+
 }  // namespace
 }  // namespace vitrine

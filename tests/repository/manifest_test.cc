@@ -118,6 +118,23 @@ constexpr Fault kFaults[] = {
        m.mutable_precisions(0)->add_metrics()->set_name("");
      },
      "precisions has a metric"},
+    {"calibration without temperature", [](v1::Manifest& m) { m.mutable_calibration()->set_pictures(1); },
+     "has temperature 0; 0.05 to 20"},
+    {"calibration that is no number",
+     [](v1::Manifest& m) {
+       m.mutable_calibration()->set_pictures(1);
+       m.mutable_calibration()->set_temperature(NAN);
+     },
+     "has temperature nan"},
+    {"threshold that is no share",
+     [](v1::Manifest& m) {
+       m.mutable_calibration()->set_pictures(1);
+       m.mutable_calibration()->set_temperature(1);
+       m.mutable_calibration()->set_unsure_below(1.5);
+     },
+     "unsure_below"},
+    {"calibration of nothing", [](v1::Manifest& m) { m.mutable_calibration()->set_temperature(1); },
+     "of how many pictures"},
     {"metric", [](v1::Manifest& m) { m.mutable_provenance()->mutable_metrics(0)->set_value(NAN); }, "metric \"top1\""},
     {"epochs", [](v1::Manifest& m) { m.mutable_provenance()->set_epochs(INFINITY); }, "epochs"},
     {"tolerance a bit wide",

@@ -4,6 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <memory>
+
 #include "imaging/decode.h"
 #include "server/serve/request/plan_request.h"
 #include "tests/imaging/pictures.h"
@@ -62,6 +65,35 @@ TEST(MakeResponse, PredictionsFallAndNameTheirClasses) {
   EXPECT_EQ(response->request_id(), "mine");
   EXPECT_EQ(response->batch().images(), 4);
   EXPECT_EQ(response->timings().queue(), 0.5f);
+}
+
+// The largest logits of Output are 3.5, 2.5 and 1.5.
+TEST(MakeResponse, ACalibrationTempersProbabilitiesAndSaysWhatIsUnsure) {
+  InferenceRequest request = Plan(ServedEit(), 24, 16, v1::FLOAT16, 7);
+  const v1::ClassifyResponse plain = *MakeResponse(request, Output(request));
+  EXPECT_FALSE(plain.unsure()) << "without a calibration nothing is";
+  auto calibrated = std::make_shared<LoadedModel>(*request.model);
+  v1::Calibration& calibration = *calibrated->manifest.mutable_calibration();
+  calibration.set_temperature(2);
+  request.model = calibrated;
+  const v1::ClassifyResponse tempered = *MakeResponse(request, Output(request));
+  ASSERT_EQ(tempered.predictions_size(), 7);
+  for (int i = 0; i < 7; ++i) {
+    EXPECT_EQ(tempered.predictions(i).logit(), plain.predictions(i).logit());
+    EXPECT_EQ(tempered.predictions(i).index(), plain.predictions(i).index());
+  }
+  const auto odds = [](const v1::ClassifyResponse& r) {
+    return r.predictions(0).probability() / r.predictions(6).probability();
+  };
+  EXPECT_NEAR(odds(tempered), std::sqrt(odds(plain)), 1e-3 * odds(plain));
+  EXPECT_FALSE(tempered.unsure());
+  const float first = tempered.predictions(0).probability();
+  calibration.set_unsure_below(first);
+  EXPECT_FALSE(MakeResponse(request, Output(request))->unsure()) << "at the threshold it is sure";
+  calibration.set_unsure_below(std::nextafter(first, 1.0F));
+  EXPECT_TRUE(MakeResponse(request, Output(request))->unsure());
+  request.top_k = 0;
+  EXPECT_FALSE(MakeResponse(request, Output(request))->unsure()) << "no prediction, nothing to be unsure of";
 }
 
 TEST(MakeResponse, TheGridOfACroppedPictureCoversItsMiddle) {

@@ -42,6 +42,14 @@ def test_result_says_what_was_computed(client: vitrine.Client, cat: Path) -> Non
     assert "cat-chelsea.jpg" in repr(result) and len(repr(result)) < 200
 
 
+def test_an_answer_says_when_it_is_unsure(client: vitrine.Client, cat: Path) -> None:
+    result = client.classify(cat, MODEL)
+    assert result.unsure and "unsure: " in repr(result) and "unsure" in result._repr_html_()
+    sure = client.classify(ROOT / "samples/cifar/horse-bay.jpg", MODEL)
+    assert not sure.unsure and "unsure" not in repr(sure) + sure._repr_html_()
+    assert not client.classify(cat, MODEL, top_k=0).unsure
+
+
 def test_digits(client: vitrine.Client) -> None:
     for digit in range(10):
         path = ROOT / ("samples/digits/digit-%d.png" % digit)

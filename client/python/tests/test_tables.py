@@ -38,6 +38,7 @@ def test_dataframe(client: vitrine.Client, cats: List[Path]) -> None:
     last = table.iloc[12]
     assert np.isnan(last["probability"]) and "nowhere.jpg" in last["error"]
     assert table["label"].isna().tolist() == table["label_index"].isna().tolist() == [False] * 12 + [True]
+    assert list(table["unsure"][:12]) == [r.unsure for r in results if r.ok] and any(table["unsure"][:12])
     assert set(table["model"][:12]) == {MODEL} and (table["seconds"][:12] > 0).all()
     assert table.query("ok").groupby("label").size().sum() == 12
 

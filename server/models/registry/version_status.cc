@@ -18,6 +18,7 @@ v1::ModelVersion Describe(const VersionStatus& status, bool with_labels) {
   const LoadedModel& model = *status.model;
   *version.mutable_config() = model.manifest.config();
   *version.mutable_provenance() = model.manifest.provenance();
+  if (model.manifest.has_calibration()) *version.mutable_calibration() = model.manifest.calibration();
   version.set_weights_sha256(model.weights_sha256);
   version.set_parameters(model.manifest.parameters());
   version.set_device_bytes(model.device_bytes);

@@ -20,6 +20,7 @@
 #include "base/status_macros.h"
 #include "engine/backend.h"
 #include "models/attention_maps.h"
+#include "repository/manifest.h"
 #include "server/observe/log.h"
 #include "server/observe/metrics.h"
 #include "server/process/out_of_memory.h"
@@ -283,7 +284,8 @@ class BatchRun {
       output.attention.push_back(CollectAttention(wish, model_->attention, part.attention, place, request.grid));
     }
     for (const auto& wish : request.features) output.features.push_back(CollectFeature(wish, part.tokens, place));
-    const Sureness sureness = version_metrics_ == nullptr ? Sureness() : SurenessOf(output.logits);
+    const Sureness sureness =
+        version_metrics_ == nullptr ? Sureness() : SurenessOf(output.logits, TemperatureOf(model_->manifest));
     output.timings.set_queue(static_cast<float>(absl::ToDoubleSeconds(start_ - request.arrival)));
     output.timings.set_decode(static_cast<float>(absl::ToDoubleSeconds(*item.decode)));
     output.timings.set_compute(static_cast<float>(absl::ToDoubleSeconds(compute_)));

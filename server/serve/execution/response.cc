@@ -15,6 +15,7 @@
 #include "report/colour_range.h"
 #include "report/overlay.h"
 #include "report/top_k.h"
+#include "repository/manifest.h"
 #include "server/serve/execution/attention_encoding.h"
 #include "server/serve/execution/number_encoding.h"
 
@@ -24,13 +25,15 @@ namespace {
 void FillPredictions(const InferenceRequest& request, const std::vector<float>& logits,
                      v1::ClassifyResponse& response) {
   const std::vector<std::string>& labels = request.model->labels;
-  for (const ScoredClass& scored : TopK(logits, request.top_k)) {
+  const v1::Manifest& manifest = request.model->manifest;
+  for (const ScoredClass& scored : TopK(logits, request.top_k, TemperatureOf(manifest))) {
     v1::Prediction& prediction = *response.add_predictions();
     prediction.set_index(scored.index);
     if (scored.index < static_cast<int>(labels.size())) prediction.set_label(labels[scored.index]);
     prediction.set_probability(scored.probability);
     prediction.set_logit(scored.logit);
   }
+  response.set_unsure(response.predictions(0).probability() < manifest.calibration().unsure_below());
 }
 
 // What part of the oriented original the model's input shows.

@@ -99,7 +99,8 @@ std::string ClassifyJson(const v1::ClassifyResponse& answer) {
   std::string text = absl::StrCat("{\"model\":", QuotedText(served.model()), ",\"version\":", served.version(),
                                   ",\"request_id\":", QuotedText(answer.request_id()), ",\"predictions\":");
   AppendPredictionsJson(answer, text);
-  absl::StrAppend(&text, ",\"timings_ms\":{\"queue\":", Milliseconds(timings.queue()),
+  absl::StrAppend(&text, ",\"unsure\":", answer.unsure() ? "true" : "false",
+                  ",\"timings_ms\":{\"queue\":", Milliseconds(timings.queue()),
                   ",\"decode\":", Milliseconds(timings.decode()), ",\"compute\":", Milliseconds(timings.compute()),
                   ",\"encode\":", Milliseconds(timings.encode()), ",\"total\":", Milliseconds(timings.total()),
                   "},\"served_by\":{\"precision\":", QuotedText(served.precision()),

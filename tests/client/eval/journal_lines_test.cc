@@ -56,6 +56,9 @@ TEST(JournalLines, AreWhatFilesHold) {
   Prediction whole = kTwo.predictions[0];
   whole.likelihood = Likelihood{.right = 0.125F, .squares = 0.625F};
   EXPECT_EQ(PictureLine(whole), Checked(Replaced(kPicture, "cpu\"", "cpu\",\"whole\":[0.125,0.625]")));
+  whole.logits = {0.5F, -1.25F};
+  EXPECT_EQ(PictureLine(whole),
+            Checked(Replaced(kPicture, "cpu\"", "cpu\",\"logits\":[0.5,-1.25],\"whole\":[0.125,0.625]")));
 }
 
 // The journal of both with this instead of the first picture's line.

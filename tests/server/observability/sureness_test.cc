@@ -33,5 +33,11 @@ TEST(Sureness, SurvivesLogitsThatOverflowAnExponential) {
   EXPECT_EQ(SurenessOf(std::vector<float>{-7}).entropy, 0);
 }
 
+TEST(Sureness, IsOfTheTemperedLogits) {
+  const std::vector<float> logits = {3, 1, -2}, halved = {1.5F, 0.5F, -1};
+  EXPECT_NEAR(SurenessOf(logits, 2).confidence, SurenessOf(halved).confidence, 1e-6);
+  EXPECT_NEAR(SurenessOf(logits, 2).entropy, SurenessOf(halved).entropy, 1e-6);
+}
+
 }  // namespace
 }  // namespace vitrine

@@ -15,7 +15,7 @@ def to_dataframe(results: Union[Outcome, Iterable[Outcome]]) -> pandas.DataFrame
     """A row per picture, in the order given: what classify_many gives, a list of results, or one.
 
     Columns: index, source, ok, code ("OK", or why it was refused), label, label_index, probability and logit of the
-    best prediction, model, version, seconds (that the server spent), error. What there is not is NA.
+    best prediction, unsure, model, version, seconds (that the server spent), error. What there is not is NA.
 
     Raises:
         ImportError: pandas is not installed. TypeError: something that is no Result and no Refused.
@@ -34,7 +34,7 @@ def to_dataframe(results: Union[Outcome, Iterable[Outcome]]) -> pandas.DataFrame
             raise TypeError(form % type(result).__name__)
         for name, value in _row(result).items():
             columns[name].append(value)
-    types = {"label_index": "Int64", "version": "Int64", "ok": "bool", "index": "int64"}
+    types = {"label_index": "Int64", "version": "Int64", "ok": "bool", "index": "int64", "unsure": "boolean"}
     numbers = {"probability": "float64", "logit": "float64", "seconds": "float64"}
     return pandas.DataFrame(columns).astype({**types, **numbers})
 
@@ -52,6 +52,7 @@ def _row(result: Union[Outcome, None]) -> Dict[str, Any]:
         "label_index": best.index if best is not None else None,
         "probability": best.probability if best is not None else None,
         "logit": best.logit if best is not None else None,
+        "unsure": answer.unsure if answer is not None else None,
         "model": answer.served_by.model if answer is not None else None,
         "version": answer.served_by.version if answer is not None else None,
         "seconds": answer.timings.total if answer is not None else None,

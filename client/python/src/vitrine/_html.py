@@ -23,7 +23,8 @@ _CAPTION = "font-size:85%;opacity:.75"
 
 def of_result(result: Result) -> str:
     by, grid = result.served_by, result.grid
-    foot = "%s, version %d, %d x %d tokens, %.1f ms" % (
+    foot = "%s%s, version %d, %d x %d tokens, %.1f ms" % (
+        "unsure; " if result.unsure else "",
         by.model,
         by.version,
         grid.rows,

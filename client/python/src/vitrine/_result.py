@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Prediction:
-    """A class of the model: its label, its index, its probability (softmax over all classes) and the logit before."""
+    """A class of the model: its label, its index, its probability among all classes and the logit before."""
 
     label: str
     index: int
@@ -166,6 +166,7 @@ class Result:
 
     Attributes:
         predictions: best first; empty with top_k=0.
+        unsure: the best is less probable than the model's calibration takes for sure.
         attention: in the order asked for: request, then layer, then head.
         features: float32 by kind: "class" and "mean" of [width], "patches" of [rows, columns, width].
         index: the picture's place in what classify_many was given; 0 for classify.
@@ -182,6 +183,7 @@ class Result:
     batch: Batch
     index: int
     source: str
+    unsure: bool
     proto: classifier_pb2.ClassifyResponse = field(repr=False)
     _picture: Picture = field(repr=False)
 
@@ -212,6 +214,7 @@ class Result:
 
     def __repr__(self) -> str:
         best = str(self.predictions[0]) if self.predictions else "no predictions"
+        best = "unsure: " + best if self.unsure else best
         by = self.served_by
         return "<Result %s: %s, %s@%d, %.1f ms>" % (self.source, best, by.model, by.version, 1000 * self.timings.total)
 
@@ -266,6 +269,7 @@ def of_response(response: classifier_pb2.ClassifyResponse, picture: Picture, ind
         batch=Batch(batch.images, batch.tokens, batch.grids, batch.id),
         index=index,
         source=picture.name,
+        unsure=response.unsure,
         proto=response,
         _picture=picture,
     )

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/eval/temperature.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace vitrine {
+namespace {
+
+// Of the summed negative log-likelihood by b = 1 / T: per picture the mean logit under softmax(b logits), less the
+// right one.
+double Slope(std::span<const LabelledLogits> pictures, double b) {
+  double slope = 0;
+  for (const LabelledLogits& picture : pictures) {
+    const std::vector<double> probabilities = Tempered(picture.logits, 1 / b);
+    for (size_t i = 0; i < probabilities.size(); ++i) slope += probabilities[i] * picture.logits[i];
+    slope -= picture.logits[static_cast<size_t>(picture.label)];
+  }
+  return slope;
+}
+
+}  // namespace
+
+std::vector<double> Tempered(std::span<const float> logits, double temperature) {
+  const double largest = *std::max_element(logits.begin(), logits.end());
+  std::vector<double> probabilities;
+  probabilities.reserve(logits.size());
+  double sum = 0;
+  for (const float logit : logits) {
+    probabilities.push_back(std::exp((logit - largest) / temperature));
+    sum += probabilities.back();
+  }
+  for (double& probability : probabilities) probability /= sum;
+  return probabilities;
+}
+
+double FitTemperature(std::span<const LabelledLogits> pictures) {
+  constexpr int kHalvings = 60;  // of a range of 20: below what a double near 1 can tell
+  double low = 1 / kHottest, high = 1 / kColdest;
+  if (Slope(pictures, low) >= 0) return kHottest;
+  if (Slope(pictures, high) <= 0) return kColdest;
+  for (int i = 0; i < kHalvings; ++i) {
+    const double middle = (low + high) / 2;
+    (Slope(pictures, middle) < 0 ? low : high) = middle;
+  }
+  return 2 / (low + high);
+}
+
+}  // namespace vitrine
