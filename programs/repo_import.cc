@@ -2,6 +2,7 @@
 #include "programs/repo_import.h"
 
 #include <charconv>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -15,6 +16,7 @@
 #include "imaging/geometry.h"
 #include "programs/repo_forward.h"
 #include "programs/repo_goldens.h"
+#include "programs/repo_pull.h"
 #include "repository/import.h"
 #include "repository/labels.h"
 #include "repository/stored_version.h"
@@ -30,6 +32,10 @@ absl::StatusOr<ForeignSource> SourceOf(const std::string& name) {
     if (name == known) return source;
   }
   return absl::InvalidArgumentError(absl::StrCat("--from is ", name, "; there are timm and huggingface"));
+}
+
+const char* HeadBias(ForeignSource source) {
+  return source == ForeignSource::kTimm ? "head.bias" : "classifier.bias";
 }
 
 absl::StatusOr<std::vector<std::string>> ReadLabels(const std::string& path) {
@@ -48,9 +54,26 @@ absl::StatusOr<std::vector<std::string>> ReadLabels(const std::string& path) {
   return labels;
 }
 
+constexpr char kImageNet[] =
+#include "imagenet_1k.inc"
+    ;
+
+// Those of the file, or of ImageNet-1k's classes where none is named and the head has as many.
+absl::StatusOr<std::vector<std::string>> LabelsFor(const ImportOptions& options, ForeignSource source,
+                                                   const TensorMap& tensors) {
+  if (!options.labels.empty()) return ReadLabels(options.labels);
+  ASSIGN_OR_RETURN(std::vector<std::string> labels, ParseLabels(kImageNet));
+  const auto bias = tensors.find(HeadBias(source));
+  if (bias == tensors.end() || bias->second.shape.size() != 1) return labels;  // RenameForeign says what is missing
+  if (bias->second.shape[0] == static_cast<int64_t>(labels.size())) return labels;
+  return absl::FailedPreconditionError(absl::StrCat(options.pull, " has ", bias->second.shape[0], " classes (tensor \"",
+                                                    HeadBias(source), "\"), which are not the ", labels.size(),
+                                                    " of ImageNet-1k; name them in a file for --labels"));
+}
+
 // The commonest mismatch deserves a better sentence than a tensor's shape.
 absl::Status CheckLabels(const TensorMap& tensors, ForeignSource source, const ImportOptions& options, size_t labels) {
-  const char* name = source == ForeignSource::kTimm ? "head.bias" : "classifier.bias";
+  const char* name = HeadBias(source);
   const auto bias = tensors.find(name);
   if (bias == tensors.end() || bias->second.shape.size() != 1) return absl::OkStatus();
   if (bias->second.shape[0] == static_cast<int64_t>(labels)) return absl::OkStatus();
@@ -75,6 +98,16 @@ absl::StatusOr<std::pair<int, int>> ParseTokens(std::string_view text) {
 // What the command line says of a range that is none; empty for a range.
 std::string FaultOfTokens(const std::string& text) {
   return std::string(ParseTokens(text).status().message());
+}
+
+std::string FaultOfUrl(const std::string& text) {
+  const bool is_url = text.starts_with("https://") || text.starts_with("http://");
+  return is_url ? "" : absl::StrCat("\"", text, "\" is no address; as in --pull-from https://mirror.example");
+}
+
+std::string FaultOfDigest(const std::string& text) {
+  const bool is_digest = text.size() == 64 && text.find_first_not_of("0123456789abcdefABCDEF") == std::string::npos;
+  return is_digest ? "" : absl::StrCat("\"", text, "\" is no SHA-256 of 64 hexadecimal digits");
 }
 
 // One patch is one cell. Position tables reach other grids by interpolation, XCiT's encoding by its formula.
@@ -109,6 +142,7 @@ std::string InWords(const ImportOptions& options) {
   std::string words = absl::StrCat("import --from ", options.source, " --arch ", options.arch);
   if (!options.mean.empty()) absl::StrAppend(&words, " --mean ", absl::StrJoin(options.mean, ","));
   if (!options.std.empty()) absl::StrAppend(&words, " --std ", absl::StrJoin(options.std, ","));
+  if (!options.pull.empty()) absl::StrAppend(&words, " --pull ", options.pull);
   if (options.crop.has_value()) absl::StrAppend(&words, " --crop ", *options.crop);
   if (!options.interpolation.empty()) absl::StrAppend(&words, " --interpolation ", options.interpolation);
   if (!options.fit.empty()) absl::StrAppend(&words, " --fit ", options.fit);
@@ -119,11 +153,12 @@ std::string InWords(const ImportOptions& options) {
 absl::StatusOr<Draft> MakeDraft(const ImportOptions& options) {
   ASSIGN_OR_RETURN(const ForeignSource source, SourceOf(options.source));
   Draft draft;
-  ASSIGN_OR_RETURN(draft.labels, ReadLabels(options.labels));
-  ASSIGN_OR_RETURN(v1::ModelConfig config, ForeignConfig(source, options.arch, static_cast<int>(draft.labels.size())));
-  RETURN_IF_ERROR(Override(options, config));
+  v1::ModelConfig config;
   {
     ASSIGN_OR_RETURN(const TensorMap foreign, ReadForeignWeights(options.weights));
+    ASSIGN_OR_RETURN(draft.labels, LabelsFor(options, source, foreign));
+    ASSIGN_OR_RETURN(config, ForeignConfig(source, options.arch, static_cast<int>(draft.labels.size())));
+    RETURN_IF_ERROR(Override(options, config));
     RETURN_IF_ERROR(CheckLabels(foreign, source, options, draft.labels.size()));
     ASSIGN_OR_RETURN(draft.weights.tensors, RenameForeign(source, config, foreign));
   }
@@ -144,7 +179,54 @@ absl::StatusOr<Draft> MakeDraft(const ImportOptions& options) {
   return draft;
 }
 
+// Fetches what is to be imported. What the command line says of pictures goes before what the hub says.
+absl::StatusOr<v1::Origin> PullInto(ImportOptions& options) {
+  const char* mirror = std::getenv("VITRINE_PULL_FROM");
+  PullRequest request{.model = options.pull, .arch = options.arch, .sha256 = options.sha256, .cache = PullCache()};
+  if (mirror != nullptr && *mirror != '\0') request.base = mirror;
+  if (!options.pull_from.empty()) request.base = options.pull_from;
+  ASSIGN_OR_RETURN(const Pulled pulled, Pull(request));
+  options.weights = pulled.weights;
+  if (options.mean.empty()) options.mean = pulled.mean;
+  if (options.std.empty()) options.std = pulled.std;
+  if (options.interpolation.empty()) options.interpolation = pulled.interpolation;
+  if (!options.crop.has_value() && options.native.empty() && options.fit != "stretch") options.crop = pulled.crop;
+  return pulled.origin;
+}
+
+// Before anything is fetched: the architecture and the name are known here.
+absl::Status CheckBefore(const ImportOptions& options) {
+  RETURN_IF_ERROR(ValidateModelName(options.model));
+  ASSIGN_OR_RETURN(const ForeignSource source, SourceOf(options.source));
+  return ForeignConfig(source, options.arch, /*classes=*/1).status();
+}
+
+void AddPullOptions(CLI::App& import, CLI::Option& weights, ImportOptions& options) {
+  CLI::Option* pull =
+      import
+          .add_option("--pull", options.pull,
+                      "fetch the weights, their config and licence from Hugging Face, in\nplace of WEIGHTS")
+          ->type_name("hf:ORG/NAME@REVISION")
+          ->check(FaultOfPull)
+          ->excludes(&weights);
+  import
+      .add_option("--pull-from", options.pull_from,
+                  absl::StrCat("another address that answers like ", kPullFrom, "; else\n$VITRINE_PULL_FROM"))
+      ->type_name("URL")
+      ->check(FaultOfUrl)
+      ->needs(pull);
+  import.add_option("--sha256", options.sha256, "of the file fetched, where the server's word is not enough")
+      ->type_name("DIGEST")
+      ->check(FaultOfDigest)
+      ->needs(pull);
+  import.callback([&options] {
+    if (!options.pull.empty()) return;
+  if (options.weights.empty()) throw CLI::RequiredError("WEIGHTS or --pull");
+  if (options.labels.empty()) throw CLI::RequiredError("--labels");
+});
 }  // namespace
+
+}  // namespace vitrine
 
 CLI::App* AddImportCommand(CLI::App& app, ImportOptions& options) {
   CLI::App* import = app.add_subcommand("import", "publishes weights that timm or transformers trained");
@@ -153,12 +235,14 @@ CLI::App* AddImportCommand(CLI::App& app, ImportOptions& options) {
       "\nArchitectures of --from huggingface: ", absl::StrJoin(ForeignArchs(ForeignSource::kHuggingFace), ", ")));
   import->add_option("DIR", options.repository, "the repository to publish in; created if it is not there")->required();
   import->add_option("NAME", options.model, "the name to publish under")->required();
-  import->add_option("WEIGHTS", options.weights, "a safetensors file; pickles are refused")->required();
+  CLI::Option* weights = import->add_option("WEIGHTS", options.weights, "a safetensors file; pickles are refused");
   import->add_option("--from", options.source, "whose names the tensors have: timm or huggingface")
       ->required()
       ->check(CLI::IsMember({"timm", "huggingface"}));
   import->add_option("--arch", options.arch, "the model, as its source calls it")->required();
-  import->add_option("--labels", options.labels, "a text file; line i is the label of class i")->required();
+  import->add_option("--labels", options.labels,
+                     "a text file; line i is the label of class i. With --pull\nImageNet-1k's are the default");
+  AddPullOptions(*import, *weights, options);
   import->add_option("--mean", options.mean, "per channel, in units of [0, 1], instead of the architecture's")
       ->delimiter(',')
       ->expected(3);
@@ -180,9 +264,15 @@ CLI::App* AddImportCommand(CLI::App& app, ImportOptions& options) {
   return import;
 }
 
-absl::Status ImportCommand(const ImportOptions& options) {
-  RETURN_IF_ERROR(ValidateModelName(options.model));
-  ASSIGN_OR_RETURN(const Draft draft, MakeDraft(options));
+absl::Status ImportCommand(const ImportOptions& asked) {
+  RETURN_IF_ERROR(CheckBefore(asked));
+  ImportOptions options = asked;
+  v1::Origin origin;
+  if (!options.pull.empty()) {
+    ASSIGN_OR_RETURN(origin, PullInto(options));
+  }
+  ASSIGN_OR_RETURN(Draft draft, MakeDraft(options));
+  if (!options.pull.empty()) *draft.manifest.mutable_provenance()->mutable_origin() = origin;
   ASSIGN_OR_RETURN(const VersionId published, Publish(options.repository, options.model, draft));
   std::cout << published.model << "/" << published.version << " in " << options.repository << ": " << options.source
             << "'s " << options.arch << ", " << draft.manifest.parameters() << " parameters, " << draft.labels.size()

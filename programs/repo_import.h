@@ -16,9 +16,13 @@ struct ImportOptions {
   std::string model;       // the name to publish under
   std::string source;      // "timm" or "huggingface"
   std::string arch;        // as the source calls the model
-  std::string weights;     // a safetensors file
-  std::string labels;      // a text file, line i is the label of class i
+  std::string weights;     // a safetensors file; empty with `pull`
+  std::string labels;      // a text file, line i is the label of class i; empty with `pull`: ImageNet's
   bool bf16 = false;       // storage
+
+  std::string pull = {};       // "hf:ORG/NAME@REVISION": fetched from a hub of models
+  std::string pull_from = {};  // another address of it; empty: kPullFrom
+  std::string sha256 = {};     // of the file fetched
 
   // What the weights' own configuration says, where it differs from that of their name.
   std::vector<float> mean = {};

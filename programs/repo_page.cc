@@ -69,6 +69,11 @@ void AppendProvenance(const v1::Provenance& provenance, std::vector<std::vector<
   add("hardware", provenance.hardware());
   add("source", provenance.source_revision());
   add("continued from", provenance.continued_from());
+  add("fetched from", provenance.origin().url());
+  add("its SHA-256", provenance.origin().sha256());
+  if (provenance.has_origin()) {
+    add("licence", provenance.origin().licence().empty() ? "the model card names none" : provenance.origin().licence());
+  }
 }
 
 }  // namespace

@@ -35,6 +35,7 @@ DOCUMENTS = [("README.md", None), ("docs/reference/open-inference-protocol.md", 
 NOT_RUN = [
     (r"^script/(demo|test)\b", "installs, builds and tests everything; .ci/run runs it"),
     (r"^script/get-data\b", "downloads; tests/get_data, from a server of its own"),
+    (r"^vitrine-repo import .*--pull\b", "downloads; tests/repository/pull_test.py, from a hub of its own"),
     (r"^vitrine eval .*--calibrate\b", "wants 100 pictures; tests/e2e/calibrate_test.py"),
     (r"^vitrine-repo calibrate\b", "wants what that writes; tests/e2e/calibrate_test.py"),
     (r"^kubectl\b", "needs a cluster; tests/deploy/kubernetes"),

@@ -5,3 +5,8 @@ vitrine_test(repo_quantize_test SOURCES repo_quantize_test.cc ROOMS repository m
 vitrine_script_test(repo_graph_test
   COMMAND ${VITRINE_SYSTEM_PYTHON} -B ${CMAKE_CURRENT_SOURCE_DIR}/repo_graph_test.py ${CMAKE_BINARY_DIR} -v
   PROGRAMS vitrine-repo)
+# Against a hub of models that runs in the test.
+vitrine_script_test(repo_pull_test
+  COMMAND ${VITRINE_SYSTEM_PYTHON} -B ${CMAKE_CURRENT_SOURCE_DIR}/pull_test.py ${CMAKE_BINARY_DIR} -v
+  PROGRAMS vitrine-repo)
+set_tests_properties(repo_pull_test PROPERTIES TIMEOUT 600)

@@ -1,0 +1,280 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`vitrine-repo import --pull` against a hub of its own (hub.py), as a user runs it.
+
+Usage: pull_test.py BUILD [-v]
+"""
+
+import hashlib
+import json
+import os
+import pathlib
+import random
+import re
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+from hub import COMMIT, Hub  # noqa: E402
+
+REPO = pathlib.Path(sys.argv[1]).resolve() / "bin/vitrine-repo"
+ARCH = "vit_tiny_patch16_224"
+NAME = "someone/vit_tiny_patch16_224.augreg_in21k_ft_in1k"
+KILLS = 50
+
+
+def vit_tiny(classes=1000):
+    """A file of timm's vit_tiny_patch16_224 with small numbers; its norms scale by 1, as trained ones nearly do."""
+    width = 192
+    shapes = {"cls_token": [1, 1, width], "pos_embed": [1, 197, width], "patch_embed.proj.weight": [width, 3, 16, 16],
+              "patch_embed.proj.bias": [width], "norm.weight": [width], "norm.bias": [width],
+              "head.weight": [classes, width], "head.bias": [classes]}
+    for block in range(12):
+        for name, outputs, inputs in (("attn.qkv", 3 * width, width), ("attn.proj", width, width),
+                                      ("mlp.fc1", 4 * width, width), ("mlp.fc2", width, 4 * width)):
+            shapes[f"blocks.{block}.{name}.weight"] = [outputs, inputs]
+            shapes[f"blocks.{block}.{name}.bias"] = [outputs]
+        for norm in ("norm1", "norm2"):
+            shapes[f"blocks.{block}.{norm}.weight"] = shapes[f"blocks.{block}.{norm}.bias"] = [width]
+    header, offset = {}, 0
+    for name, shape in shapes.items():
+        size = 4
+        for side in shape:
+            size *= side
+        header[name] = {"dtype": "F32", "shape": shape, "data_offsets": [offset, offset + size]}
+        offset += size
+    head = json.dumps(header).encode()
+    chance = random.Random(1)
+    numbers = struct.pack("<65521f", *(chance.gauss(0, 0.02) for _ in range(65521)))
+    data = bytearray((numbers * (offset // len(numbers) + 1))[:offset])
+    for name, entry in header.items():
+        if "norm" in name and name.endswith("weight"):
+            begin, end = entry["data_offsets"]
+            data[begin:end] = struct.pack("<f", 1) * ((end - begin) // 4)
+    return struct.pack("<Q", len(head)) + head + bytes(data)
+
+
+WEIGHTS = vit_tiny()
+
+
+class Pull(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="vitrine-pull-")
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        self.models, self.cache = self.folder / "models", self.folder / "cache/vitrine/pull"
+        self.hub = Hub(NAME, WEIGHTS, ARCH)
+        self.addCleanup(self.hub.close)
+
+    def command(self, *more, model=f"hf:{NAME}@main", arch=ARCH):
+        return [str(REPO), "import", str(self.models), "pulled", "--from", "timm", "--arch", arch, "--pull", model, *more]
+
+    def environment(self):
+        return dict(os.environ, XDG_CACHE_HOME=str(self.folder / "cache"), VITRINE_PULL_FROM=self.hub.address)
+
+    def pull(self, *more, **arguments):
+        return subprocess.run(self.command(*more, **arguments), env=self.environment(), text=True, timeout=120,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+
+    def versions(self):
+        model = self.models / "pulled"
+        return sorted(path for path in model.iterdir() if path.name.isdigit()) if model.is_dir() else []
+
+    def check_whole(self, version):
+        """Every file of the manifest is there with its digest."""
+        manifest = (version / "manifest.textproto").read_text()
+        files = re.findall(r'files {\n  name: "([^"]+)"\n  sha256: "(\w+)"', manifest)
+        self.assertGreaterEqual(len(files), 3)
+        for name, digest in files:
+            self.assertEqual(hashlib.sha256((version / name).read_bytes()).hexdigest(), digest, f"{version}/{name}")
+        return manifest
+
+    def refused(self, done, *words):
+        self.assertEqual(done.returncode, 1, done.stdout)
+        for word in words:
+            self.assertIn(word, done.stdout)
+        self.assertEqual(self.versions(), [])
+
+    def test_one_command_publishes_what_the_hub_has(self):
+        done = self.pull()
+        self.assertEqual(done.returncode, 0, done.stdout)
+        manifest = self.check_whole(self.versions()[0])
+        url = f"{self.hub.address}/{NAME}/resolve/{COMMIT}/model.safetensors"
+        for line in (f'url: "{url}"', f'sha256: "{hashlib.sha256(WEIGHTS).hexdigest()}"', 'licence: "apache-2.0"',
+                     "crop: 0.875", "std: 0.25"):
+            self.assertIn(line, manifest)
+        labels = (self.versions()[0] / "labels.txt").read_text().splitlines()
+        self.assertEqual((len(labels), labels[0], labels[281], labels[999]), (1000, "tench", "tabby", "toilet tissue"))
+        shown = subprocess.run([REPO, "show", self.models, "pulled"], text=True, capture_output=True, check=True).stdout
+        self.assertIn("apache-2.0", shown)
+        self.assertIn(url, shown)
+        # The same weights as from the file itself.
+        (self.folder / "w.safetensors").write_bytes(WEIGHTS)
+        subprocess.run([REPO, "import", self.models, "given", self.folder / "w.safetensors", "--from", "timm", "--arch", ARCH,
+                        "--labels", self.versions()[0] / "labels.txt"], check=True, capture_output=True)
+        self.assertEqual((self.models / "given/1/weights.safetensors").read_bytes(),
+                         (self.versions()[0] / "weights.safetensors").read_bytes())
+
+    def test_what_was_fetched_is_not_fetched_again(self):
+        self.assertEqual(self.pull().returncode, 0)
+        self.assertEqual(self.pull().returncode, 0)
+        self.assertEqual(self.hub.ranges_asked(), [None])
+        self.assertEqual(len(self.versions()), 2)
+
+    def test_what_the_cache_holds_is_checked(self):
+        self.assertEqual(self.pull().returncode, 0)
+        fetched = next(self.cache.iterdir())
+        fetched.write_bytes(WEIGHTS[:-1] + b"x")
+        self.assertEqual(self.pull().returncode, 0)
+        self.assertEqual(fetched.read_bytes(), WEIGHTS)
+
+    def test_a_connection_that_breaks_is_made_anew_from_there(self):
+        self.hub.breaks_after = [1 << 20, 3 << 20]
+        done = self.pull()
+        self.assertEqual(done.returncode, 0, done.stdout)
+        starts = [0 if asked is None else int(asked.removeprefix("bytes=").rstrip("-")) for asked in self.hub.ranges_asked()]
+        self.assertEqual(len(starts), 3, starts)
+        self.assertTrue(0 < starts[1] <= 1 << 20 and starts[1] < starts[2] <= 4 << 20, starts)
+        self.check_whole(self.versions()[0])
+
+    def test_a_connection_that_brings_nothing_ends_it_and_the_next_command_goes_on(self):
+        self.hub.breaks_after = [2 << 20, 0]
+        self.refused(self.pull(), "bytes are kept and the same command continues")
+        part = next(self.cache.glob("*.part"))
+        kept = part.stat().st_size
+        self.assertGreater(kept, 0)
+        self.assertEqual(self.pull().returncode, 0)
+        self.assertEqual(self.hub.ranges_asked()[-1], f"bytes={kept}-")
+        self.assertFalse(part.exists())
+
+    def test_a_server_without_ranges_sends_it_all_again(self):
+        self.hub.ranges, self.hub.breaks_after = False, [1 << 20, 0]
+        self.refused(self.pull(), "same command continues")
+        self.assertEqual(self.pull().returncode, 0)
+        self.check_whole(self.versions()[0])
+
+    def test_a_part_that_is_too_long_is_begun_again(self):
+        self.cache.mkdir(parents=True)
+        (self.cache / f"{self.hub.told_digest}.safetensors.part").write_bytes(WEIGHTS + b"more")
+        self.assertEqual(self.pull().returncode, 0)
+        self.assertEqual(self.hub.ranges_asked(), [None])
+
+    def test_other_bytes_are_refused_with_both_digests(self):
+        self.hub.sent = WEIGHTS[:-4] + b"evil"
+        done = self.pull()
+        self.refused(done, self.hub.told_digest, hashlib.sha256(self.hub.sent).hexdigest(), "removed")
+        self.assertEqual(list(self.cache.iterdir()), [])
+        self.hub.sent = WEIGHTS + b"more"
+        self.refused(self.pull(), "sends more than the")
+
+    def test_the_users_digest_goes_before_the_hubs(self):
+        self.refused(self.pull("--sha256", "a" * 64), "a" * 64, self.hub.told_digest, "nothing was fetched")
+        self.assertEqual(self.hub.ranges_asked(), [])
+        self.hub.told_digest = None
+        self.refused(self.pull(), "--sha256")
+        self.assertEqual(self.pull("--sha256", hashlib.sha256(WEIGHTS).hexdigest()).returncode, 0)
+
+    def test_no_network(self):
+        with socket.socket() as one:  # bound, and nobody listens
+            one.bind(("127.0.0.1", 0))
+            address = f"http://127.0.0.1:{one.getsockname()[1]}"
+            self.refused(self.pull("--pull-from", address), address, "--pull-from", "model.safetensors ...")
+        self.refused(self.pull("--pull-from", "https://hub.invalid"), "hub.invalid", "give the file")
+        self.assertFalse(self.models.exists())
+
+    def test_what_is_not_there(self):
+        self.refused(self.pull(model=f"hf:{NAME}@nowhere"), f"{NAME}@nowhere", "no such revision")
+        self.refused(self.pull(model="hf:someone/else@main"), "no such model")
+        self.hub.gated = True
+        self.refused(self.pull(), "asks for a login")
+        self.assertEqual(self.hub.ranges_asked(), [])
+
+    def test_another_architecture(self):
+        self.refused(self.pull(arch="deit_tiny_patch16_224"), f"is a {ARCH}", f"give --arch {ARCH}")
+        self.assertEqual(self.hub.ranges_asked(), [])
+        self.refused(self.pull(arch="vit_enormous"), "no architecture", ARCH)
+        del self.hub.files["config.json"]
+        self.refused(self.pull(arch="deit_small_patch16_224"), '"cls_token" has shape [1, 1, 192]')
+        self.assertEqual(self.pull(arch="deit_tiny_patch16_224").returncode, 0, "the tensors are the same")
+
+    def test_a_model_that_was_renamed_and_a_revision_with_a_slash(self):
+        self.hub.old_names = ["old/name"]
+        done = self.pull(model="hf:old/name@refs/pr/1")
+        self.assertEqual(done.returncode, 0, done.stdout)
+        self.assertIn(COMMIT, self.check_whole(self.versions()[0]))
+
+    def test_other_classes_want_labels(self):
+        weights = vit_tiny(classes=3)
+        self.hub.weights = self.hub.sent = weights
+        self.hub.told_digest = hashlib.sha256(weights).hexdigest()
+        self.refused(self.pull(), "has 3 classes", "--labels")
+        (self.folder / "labels.txt").write_text("a\nb\nc\n")
+        self.assertEqual(self.pull("--labels", str(self.folder / "labels.txt")).returncode, 0)
+
+    def test_a_card_without_licence(self):
+        self.hub.files["README.md"] = b"license: mit\n"
+        self.assertEqual(self.pull().returncode, 0)
+        self.assertNotIn("licence:", self.check_whole(self.versions()[0]))
+
+    def test_an_unknown_certificate_is_refused(self):
+        key, pem = self.folder / "key.pem", self.folder / "cert.pem"
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days",
+                        "2", "-subj", "/CN=localhost", "-keyout", key, "-out", pem], check=True, capture_output=True)
+        secret = Hub(NAME, WEIGHTS, ARCH, certificate=(pem, key))
+        self.addCleanup(secret.close)
+        self.refused(self.pull("--pull-from", secret.address), "certificate")
+        self.assertEqual(secret.asked, [])
+
+    def test_wrong_command_lines(self):
+        for line in (self.command(model="vit"), self.command(model="hf:one"), self.command(model="hf:a/../b@c"),
+                     self.command("--sha256", "short"), self.command("--pull-from", "ftp://x"),
+                     [*self.command(), "weights.safetensors"], self.command()[:-2]):
+            done = subprocess.run(line, env=self.environment(), text=True, capture_output=True, timeout=60)
+            self.assertEqual(done.returncode, 2, line)
+            self.assertTrue(done.stderr, line)
+        self.assertEqual(self.hub.asked, [])
+
+    def test_killed_at_random_it_leaves_no_partial_version(self):
+        self.hub.pause = lambda: time.sleep(0.002)  # the download takes about as long as the rest
+        start = time.monotonic()
+        self.assertEqual(self.pull().returncode, 0)
+        whole = time.monotonic() - start
+        chance = random.Random(19)
+        in_download = finished = 0
+        for _ in range(KILLS):
+            process = subprocess.Popen(self.command(), env=self.environment(), stdout=subprocess.DEVNULL,
+                                       stderr=subprocess.DEVNULL)
+            try:
+                process.wait(chance.uniform(0, 1.1 * whole))
+            except subprocess.TimeoutExpired:
+                process.send_signal(signal.SIGKILL)
+            code = process.wait()
+            self.assertIn(code, (0, -signal.SIGKILL))
+            for version in self.versions():
+                self.check_whole(version)
+            parts = list(self.cache.glob("*.part"))
+            in_download += bool(parts)
+            for part in parts:
+                self.assertEqual(part.read_bytes(), WEIGHTS[: part.stat().st_size])
+            for file in self.cache.glob("*.safetensors"):
+                self.assertEqual(file.read_bytes(), WEIGHTS)
+                if chance.random() < 0.5:
+                    file.unlink()  # fetched again by the next
+            if code == 0:
+                finished += 1
+                shutil.rmtree(self.versions()[-1])
+        self.assertGreater(in_download, 0, "no kill fell into the download")
+        self.assertLess(finished, KILLS, "nothing was killed")
+        self.assertEqual(self.pull().returncode, 0)
+        verified = subprocess.run([REPO, "verify", self.models], text=True, capture_output=True)
+        self.assertEqual(verified.returncode, 0, verified.stdout + verified.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0], *sys.argv[2:]])
