@@ -10,6 +10,7 @@
 #include "base/status_macros.h"
 #include "client/numbers.h"
 #include "client/text.h"
+#include "imaging/encode_png.h"
 #include "report/colour_range.h"
 #include "report/html.h"
 #include "report/overlay.h"
