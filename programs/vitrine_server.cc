@@ -94,7 +94,8 @@ absl::Status Run(const ServerOptions& options, const sigset_t& signals) {
   const std::string socket = server->socket_address();
   std::cout << "listening on " << server->address() << " (gRPC)"
             << (metrics.empty() ? "" : absl::StrCat(" and http://", metrics, " (metrics)"))
-            << (socket.empty() ? "" : absl::StrCat(" and ", socket, " (gRPC)")) << std::endl;
+            << (socket.empty() ? "" : absl::StrCat(" and ", socket, " (gRPC)"))
+            << (options.page ? absl::StrCat(" and http://", server->http_address(), "/ (page)") : "") << std::endl;
 
   int signal = 0;
   sigwait(&signals, &signal);

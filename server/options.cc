@@ -168,6 +168,8 @@ absl::Status ServerOptions::Validate() const {
   if (!admin.audit_log.empty() && admin.listen.empty()) faults.Add("--audit-log needs --admin");
   if (!health_listen.empty()) CheckAddress("--health-listen", health_listen, faults);
   if (!http.empty()) CheckAddress("--http", http, faults);
+  if (page && http.empty()) faults.Add("--page needs --http, on whose port the page is; for instance 127.0.0.1:8000");
+  if (!page_samples.empty() && !page) faults.Add("--page-samples needs --page, which offers them");
   faults.Add(CrossOrigin::Validate(http_cors_origins));
   if (!http_cors_origins.empty() && http.empty()) faults.Add("--http-cors-origin needs --http");
   if (!http.empty() && identity.takes_credentials() && !identity.tls.enabled() && !identity.plaintext_tokens &&
@@ -225,6 +227,10 @@ void BindFlags(CLI::App& app, ServerOptions& options) {
       ->take_all()
       ->type_name("ORIGIN")
       ->default_str(absl::StrJoin(options.http_cors_origins, ","));
+  app.add_flag("--page", options.page, "a page for people at / of the HTTP port, which needs --http")
+      ->default_str(options.page ? "true" : "false");
+  Add(app, "--page-samples", options.page_samples,
+      "folder with folders of JPEGs and PNGs that the page offers as samples; empty: none", "DIR");
   Add(app, "--port-file", options.port_file, "file to write the bound addresses to", "FILE");
   Add(app, "--device", options.device, "cpu or cuda:N", "DEVICE");
   Add(app, "--precision", options.registry.precision,

@@ -44,6 +44,9 @@ struct ServerOptions {
   std::string http = {};
   // Origins of pages that may read the answers of `http` in a browser: see wire/http/cors.h.
   std::vector<std::string> http_cors_origins = {};
+  // Whether the HTTP port has the page for people, and a folder of pictures GROUP/NAME that it offers; empty: none.
+  bool page = false;
+  std::string page_samples = {};
   // Where the bound addresses are written, as "grpc=ADDR" and "metrics=ADDR" lines; empty writes no file.
   std::string port_file;
   // "cpu" or "cuda:N".

@@ -140,8 +140,10 @@ class RunningServer : public Server {
       // The same share of the machine's memory as messages over gRPC, see docs/operations/serving.md.
       http.max_all_bodies_bytes = std::min(http.max_all_bodies_bytes, options_.rpc.max_transport_bytes);
       http.tls = identity_->HttpTls();
-      Keep(StartHttpPort(http, options_.http_cors_origins, service_, registry_, *identity_, health_), http_port_,
-           http_address_, faults);
+      absl::StatusOr<HttpPortPage> page = OpenPage();
+      if (!page.ok()) return faults.push_back(page.status());
+      Keep(StartHttpPort(http, options_.http_cors_origins, service_, registry_, *identity_, health_, *std::move(page)),
+           http_port_, http_address_, faults);
     }
     if (!options_.admin.listen.empty()) {
       Keep(AdminFront::Start(options_.admin, admin_, *identity_, &metrics_), admin_front_, admin_address_, faults);
@@ -150,6 +152,15 @@ class RunningServer : public Server {
       Keep(HealthFront::Start(options_.health_listen, service_, registry_, *identity_, health_), health_front_,
            health_address_, faults);
     }
+  }
+
+  absl::StatusOr<HttpPortPage> OpenPage() {
+    HttpPortPage page = {
+        .status_json = [this](const Caller& caller) { return StatusJson(ShownTo(caller, status_.Read())); }};
+    if (options_.page) {
+      ASSIGN_OR_RETURN(page.files, PageFiles::Open(options_.page_samples));
+    }
+    return page;
   }
 
   // What was opened, and its address as bound; or why not.

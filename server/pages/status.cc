@@ -138,4 +138,14 @@ Problem Verdict(const ServerStatus& status) {
   return {problems.front().severity, absl::StrCat(head, problems.front().sentence, more)};
 }
 
+ServerStatus ShownTo(const Caller& caller, ServerStatus status) {
+  std::erase_if(status.models, [&](const ServerStatus::Model& model) { return !caller.MayUse(model.name); });
+  std::erase_if(status.versions, [&](const ServerStatus::Version& version) { return !caller.MayUse(version.model); });
+  if (caller.models != nullptr) status.repository_fault.clear();
+  status.certificates.clear();
+  status.log.clear();
+  status.flags.clear();
+  return status;
+}
+
 }  // namespace vitrine

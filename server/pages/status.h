@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "server/identity/caller.h"
 #include "server/models/registry/device.h"
 #include "server/observe/log.h"
 #include "server/observe/metrics.h"
@@ -30,6 +31,9 @@ struct ServerStatus {
   };
   struct Model {
     std::string name = {};
+    // Since the start, refused ones included; and what was computed.
+    uint64_t requests = 0;
+    uint64_t batches = 0;
     double requests_per_second = 0;  // refused ones included
     double shed_per_second = 0;
     // Since the start: canaries taken out of traffic by their guard, versions rolled back by operators.
@@ -74,6 +78,9 @@ std::string RateText(double per_second);
 std::vector<Problem> FindProblems(const ServerStatus& status);
 // One sentence for somebody who was just woken up.
 Problem Verdict(const ServerStatus& status);
+
+// What somebody may see who calls and does not operate: of their models alone, without the log and the flags.
+ServerStatus ShownTo(const Caller& caller, ServerStatus status);
 
 // One self-contained page without scripts. Nothing in it is trusted: every text is escaped.
 std::string StatusHtml(const ServerStatus& status);

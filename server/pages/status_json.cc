@@ -80,6 +80,8 @@ std::string StatusJson(const ServerStatus& status) {
   page["models"] = ordered_json::array();
   for (const ServerStatus::Model& model : status.models) {
     page["models"].push_back({{"model", model.name},
+                              {"requests", model.requests},
+                              {"batches", model.batches},
                               {"requests_per_second", model.requests_per_second},
                               {"shed_per_second", model.shed_per_second},
                               {"rollbacks", model.rollbacks},

@@ -63,6 +63,8 @@ void StatusReader::AddModels(ServerStatus& status) const {
   for (const auto& [model, counts] : metrics_.Models()) {
     const Metrics::Rollbacks& counts_of = rollbacks[model];
     status.models.push_back({.name = model,
+                             .requests = counts->requests(),
+                             .batches = counts->Totals().batches,
                              .requests_per_second = rates_.PerSecond(Of("requests", model)),
                              .shed_per_second = rates_.PerSecond(Of("shed", model)),
                              .rollbacks = counts_of.errors + counts_of.drift + counts_of.slow,

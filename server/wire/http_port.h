@@ -2,6 +2,7 @@
 #ifndef VITRINE_SERVER_WIRE_HTTP_PORT_H_
 #define VITRINE_SERVER_WIRE_HTTP_PORT_H_
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -14,20 +15,30 @@
 #include "server/serve/request/classify_service.h"
 #include "server/wire/http/classify_front.h"
 #include "server/wire/http/cors.h"
+#include "server/wire/http/page_files.h"
 #include "server/wire/oip/http_front.h"
 #include "server/wire/rpc/health.h"
 
 namespace vitrine {
 
-// The HTTP port of the callers: /v1 is answered by HttpClassifyFront, everything else by OipHttpFront, which has /v2;
-// GET /openapi.json, which needs no credential, says what there is.
-// Thread-safe. The parts outlive the object.
+// What the HTTP port has for people, beside what programs ask.
+struct HttpPortPage {
+  std::shared_ptr<const PageFiles> files = nullptr;                 // null: there is no page
+  std::function<std::string(const Caller&)> status_json = nullptr;  // what this caller may see; null: no /v1/status
+};
+
+// The HTTP port of the callers: /v1 is answered by HttpClassifyFront, the page by its files, everything else by
+// OipHttpFront, which has /v2. GET /v1/status is for those who may list models; GET /openapi.json, which needs no
+// credential, says what there is. Thread-safe. The parts outlive the object.
 class HttpPort {
  public:
-  // `cors_origins`: of pages whose scripts may read the answers.
+  // `cors_origins`: of pages of others whose scripts may read the answers.
   HttpPort(std::vector<std::string> cors_origins, ClassifyService& service, Registry& registry,
-           const Identity& identity, Health& health)
-      : cors_(std::move(cors_origins)),
+           const Identity& identity, Health& health, HttpPortPage page = {})
+      : service_(service),
+        identity_(identity),
+        cors_(std::move(cors_origins)),
+        page_(std::move(page)),
         classify_(service, registry, identity),
         oip_(service, registry, identity, health) {}
 
@@ -35,7 +46,12 @@ class HttpPort {
   HttpNext Begin(const std::shared_ptr<HttpRequest>& request);
 
  private:
+  HttpNext Status(const HttpRequest& request);
+
+  ClassifyService& service_;
+  const Identity& identity_;
   const CrossOrigin cors_;
+  const HttpPortPage page_;
   HttpClassifyFront classify_;
   OipHttpFront oip_;
 };
@@ -45,7 +61,8 @@ class HttpPort {
 absl::StatusOr<std::unique_ptr<HttpServer>> StartHttpPort(const HttpServerOptions& options,
                                                           std::vector<std::string> cors_origins,
                                                           ClassifyService& service, Registry& registry,
-                                                          const Identity& identity, Health& health);
+                                                          const Identity& identity, Health& health,
+                                                          HttpPortPage page);
 
 }  // namespace vitrine
 

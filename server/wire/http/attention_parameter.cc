@@ -47,6 +47,20 @@ absl::StatusOr<AttentionNumbers> NumbersOf(const std::string& text, const char* 
   return wish;
 }
 
+absl::Status ReadPatch(const std::string& text, AttentionParameter& wish) {
+  if (wish.kind != v1::QUERY_ROW) {
+    return absl::InvalidArgumentError(absl::StrCat("parameter attention names patch \"", Shown(text),
+                                                   "\" for the kind ", AttentionWord(wish.kind),
+                                                   "; only query has one"));
+  }
+  if (!absl::SimpleAtoi(text, &wish.patch) || wish.patch < 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("parameter attention has \"", Shown(text),
+                     "\" for the patch; give row * columns + column of the grid, as in query:-1::27"));
+  }
+  return absl::OkStatus();
+}
+
 void Put(const AttentionNumbers& wish, int count, google::protobuf::RepeatedField<int32_t>& field) {
   field.Add(wish.numbers.begin(), wish.numbers.end());
   for (int i = 0; wish.all && i < count; ++i) field.Add(i);
@@ -56,11 +70,12 @@ void Put(const AttentionNumbers& wish, int count, google::protobuf::RepeatedFiel
 
 absl::StatusOr<AttentionParameter> ParseAttentionParameter(std::string_view text) {
   const std::vector<std::string> parts = absl::StrSplit(absl::string_view(text.data(), text.size()), ':');
-  constexpr size_t kParts = 3;
+  constexpr size_t kParts = 4;
   if (parts.size() > kParts) {
     return absl::InvalidArgumentError(
         absl::StrCat("parameter attention is \"", Shown(text),
-                     "\"; it must be KIND, KIND:LAYERS or KIND:LAYERS:HEADS, as in mean:0,-1:all"));
+                     "\"; it must be KIND, KIND:LAYERS or KIND:LAYERS:HEADS, as in mean:0,-1:all, or "
+                     "query:LAYERS:HEADS:PATCH"));
   }
   AttentionParameter wish;
   ASSIGN_OR_RETURN(wish.kind, KindOfWord(parts[0]));
@@ -69,6 +84,9 @@ absl::StatusOr<AttentionParameter> ParseAttentionParameter(std::string_view text
   }
   if (parts.size() > 2) {
     ASSIGN_OR_RETURN(wish.heads, NumbersOf(parts[2], "heads"));
+  }
+  if (parts.size() == kParts) {
+    RETURN_IF_ERROR(ReadPatch(parts[3], wish));
   }
   return wish;
 }
@@ -93,6 +111,7 @@ absl::StatusOr<v1::AttentionRequest> AttentionOf(const AttentionParameter& wish,
   v1::AttentionRequest request;
   request.set_kind(wish.kind);
   request.set_encoding(encoding.value_or(on_picture ? v1::OVERLAY_PNG : v1::FLOAT32));
+  if (wish.kind == v1::QUERY_ROW) request.set_query(wish.patch);
   Put(wish.layers, offer->layers, *request.mutable_layers());
   Put(wish.heads, offer->heads, *request.mutable_heads());
   return request;

@@ -20,12 +20,13 @@ struct AttentionNumbers {
   bool all = false;
 };
 
-// The parameter `attention` of a URL: "KIND", "KIND:LAYERS" or "KIND:LAYERS:HEADS" in the words of `vitrine classify`,
-// as in "mean:0,-1:all".
+// The parameter `attention` of a URL: "KIND", "KIND:LAYERS", "KIND:LAYERS:HEADS" or, of the kind `query` alone,
+// "query:LAYERS:HEADS:PATCH", in the words of `vitrine classify`, as in "mean:0,-1:all".
 struct AttentionParameter {
   v1::AttentionKind kind = v1::ATTENTION_KIND_UNSPECIFIED;
   AttentionNumbers layers = {};
   AttentionNumbers heads = {};
+  int32_t patch = 0;  // row * columns + column of the grid
 };
 
 // INVALID_ARGUMENT with what there is.

@@ -21,6 +21,7 @@
 #include "server/wire/http/classify_query.h"
 #include "server/wire/http/curl_line.h"
 #include "server/wire/http/held_answer.h"
+#include "server/wire/http/model_json.h"
 #include "server/wire/http/models_json.h"
 #include "server/wire/http/refusal.h"
 
@@ -53,9 +54,11 @@ struct HeldClassification {
 };
 
 absl::Status NothingHere(const HttpRequest& request) {
-  return absl::NotFoundError(absl::StrCat(
-      "nothing answers ", request.method(), " here; there are GET /v1/models and POST ",
-      "/v1/models/NAME[/versions/V]:classify, to which a picture is sent like this: ", CurlLine(request, "", "")));
+  return absl::NotFoundError(
+      absl::StrCat("nothing answers ", request.method(),
+                   " here; there are GET /v1/models, /v1/models/NAME[/versions/V], /v1/status, ",
+                   "and POST /v1/models/NAME[/versions/V]:classify, to which a picture is sent like this: ",
+                   CurlLine(request, "", "")));
 }
 
 // Any other type is taken: of a picture curl says that it is a form. What is one is found by its bytes.
@@ -85,7 +88,7 @@ absl::StatusOr<v1::ClassifyRequest> WithPicture(v1::ClassifyRequest wanted, cons
   for (const AttentionParameter& wish : query.attention) {
     ASSIGN_OR_RETURN(*wanted.add_attention(), AttentionOf(wish, model.attention, query.attention_encoding));
   }
-  if (!query.attention.empty()) wanted.set_max_attention_bytes(kHttpAttentionBytes);
+  if (!query.attention.empty() || !wanted.features().empty()) wanted.set_max_attention_bytes(kHttpAttentionBytes);
   return wanted;
 }
 
@@ -110,11 +113,24 @@ absl::StatusOr<HttpNext> HttpClassifyFront::Route(const std::shared_ptr<HttpRequ
                      AuthorizeHttp(identity_, service_, "/vitrine.v1.Registry/ListModels", *request));
     return HttpNext::Make([this, caller] { return HttpResponse{.body = ModelsJson(registry_.List(), caller)}; });
   }
+  if (request->method() == "GET" || request->method() == "HEAD") {
+    const bool names_version = path.size() == 5 && path[3] == "versions";
+    if (path.size() != 3 && !names_version) return NothingHere(*request);
+    return Describe({.model = path[2], .version = names_version ? path[4] : ""}, *request);
+  }
   if (!absl::EndsWith(path.back(), kClassifyVerb) || request->method() != "POST") return NothingHere(*request);
   std::string last = path.back().substr(0, path.back().size() - (sizeof(kClassifyVerb) - 1));
   if (path.size() == 3) return Classify({.model = std::move(last)}, request);
   if (path.size() != 5 || path[3] != "versions" || last.empty()) return NothingHere(*request);
   return Classify({.model = path[2], .version = std::move(last)}, request);
+}
+
+absl::StatusOr<HttpNext> HttpClassifyFront::Describe(const Target& target, const HttpRequest& request) {
+  ASSIGN_OR_RETURN(const Caller caller, AuthorizeHttp(identity_, service_, "/vitrine.v1.Registry/GetModel", request));
+  RETURN_IF_ERROR(CheckModel(caller, target.model));
+  ASSIGN_OR_RETURN(const v1::ClassifyRequest wanted, AddressOf(target.model, target.version));
+  ASSIGN_OR_RETURN(const ModelHandle model, service_.Find(wanted, caller));
+  return HttpNext::Make([model] { return HttpResponse{.body = ModelJson(*model)}; });
 }
 
 absl::Status HttpClassifyFront::ReadHead(const Target& target, const absl::StatusOr<Caller>& caller,

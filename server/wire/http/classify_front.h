@@ -17,6 +17,7 @@ namespace vitrine {
 // Authorization; access is that of the RPC beside the path. Thread-safe. The parts outlive the object.
 //   POST /v1/models/NAME[/versions/V]:classify   vitrine.v1.Classifier/Classify
 //   GET  /v1/models                              vitrine.v1.Registry/ListModels
+//   GET  /v1/models/NAME[/versions/V]            vitrine.v1.Registry/GetModel
 class HttpClassifyFront {
  public:
   HttpClassifyFront(ClassifyService& service, Registry& registry, const Identity& identity)
@@ -29,6 +30,8 @@ class HttpClassifyFront {
   struct Target;
   struct Asked;
   absl::StatusOr<HttpNext> Route(const std::shared_ptr<HttpRequest>& request);
+  // What a version can be asked for: see ModelJson.
+  absl::StatusOr<HttpNext> Describe(const Target& target, const HttpRequest& request);
   HttpNext Classify(const Target& target, const std::shared_ptr<HttpRequest>& request);
   // What is asked for, once `caller` may.
   absl::Status ReadHead(const Target& target, const absl::StatusOr<Caller>& caller, const HttpRequest& request,

@@ -9,6 +9,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "server/wire/http/attention_parameter.h"
+#include "server/wire/http/feature_words.h"
 #include "server/wire/http/json_document.h"
 
 namespace vitrine {
@@ -68,15 +69,42 @@ void AppendRows(const v1::AttentionMap& map, std::string& text) {
   text += ']';
 }
 
+void AppendCovers(const v1::Rectangle& covers, std::string& text) {
+  absl::StrAppend(&text, ",\"covers\":{\"left\":", FloatText(covers.left()), ",\"top\":", FloatText(covers.top()),
+                  ",\"width\":", FloatText(covers.width()), ",\"height\":", FloatText(covers.height()), "}");
+}
+
+void AppendGrid(const v1::Grid& grid, std::string& text) {
+  absl::StrAppend(&text, "\"grid\":{\"rows\":", grid.rows(), ",\"columns\":", grid.columns(),
+                  ",\"input_height\":", grid.input_height(), ",\"input_width\":", grid.input_width(),
+                  ",\"image_height\":", grid.image_height(), ",\"image_width\":", grid.image_width());
+  if (grid.has_covers()) AppendCovers(grid.covers(), text);
+  text += '}';
+}
+
+void AppendBatch(const v1::BatchInfo& batch, std::string& text) {
+  absl::StrAppend(&text, "\"batch\":{\"images\":", batch.images(), ",\"tokens\":", batch.tokens(),
+                  ",\"grids\":", batch.grids(), ",\"id\":", batch.id(), "}");
+}
+
+// Requires FEATURE_FLOAT32, little-endian as this machine is.
+void AppendFeature(const v1::Feature& feature, std::string& text) {
+  absl::StrAppend(&text, "{\"kind\":\"", FeatureWord(feature.kind()), "\",\"rows\":", feature.rows(),
+                  ",\"columns\":", feature.columns(), ",\"width\":", feature.width(), ",\"values\":[");
+  for (size_t at = 0; at + sizeof(float) <= feature.values().size(); at += sizeof(float)) {
+    float value = 0;
+    std::memcpy(&value, feature.values().data() + at, sizeof(value));
+    if (at > 0) text += ',';
+    AppendFloat(value, text);
+  }
+  text += "]}";
+}
+
 void AppendMap(const v1::AttentionMap& map, std::string& text) {
   absl::StrAppend(&text, "{\"kind\":\"", AttentionWord(map.kind()), "\",\"layer\":", NumberOrNull(map.layer()),
                   ",\"head\":", NumberOrNull(map.head()), ",\"rows\":", map.rows(), ",\"columns\":", map.columns(),
                   ",\"diverging\":", map.diverging() ? "true" : "false");
-  if (map.has_covers()) {
-    const v1::Rectangle& covers = map.covers();
-    absl::StrAppend(&text, ",\"covers\":{\"left\":", FloatText(covers.left()), ",\"top\":", FloatText(covers.top()),
-                    ",\"width\":", FloatText(covers.width()), ",\"height\":", FloatText(covers.height()), "}");
-  }
+  if (map.has_covers()) AppendCovers(map.covers(), text);
   if (map.encoding() == v1::OVERLAY_PNG) {
     absl::StrAppend(&text, ",\"png\":\"", absl::Base64Escape(map.values()), "\"");
   } else {
@@ -105,8 +133,17 @@ std::string ClassifyJson(const v1::ClassifyResponse& answer) {
                   ",\"encode\":", Milliseconds(timings.encode()), ",\"total\":", Milliseconds(timings.total()),
                   "},\"served_by\":{\"precision\":", QuotedText(served.precision()),
                   ",\"device\":", QuotedText(served.device()),
-                  ",\"weights_sha256\":", QuotedText(served.weights_sha256()), "},\"attention\":[");
+                  ",\"weights_sha256\":", QuotedText(served.weights_sha256()), "},");
+  AppendGrid(answer.grid(), text);
+  text += ',';
+  AppendBatch(answer.batch(), text);
+  text += ",\"features\":[";
+  for (int i = 0; i < answer.features_size(); ++i) {
+    if (i > 0) text += ',';
+    AppendFeature(answer.features(i), text);
+  }
   // Last, since a picture fills a terminal.
+  text += "],\"attention\":[";
   for (int i = 0; i < answer.attention_size(); ++i) {
     if (i > 0) text += ',';
     AppendMap(answer.attention(i), text);

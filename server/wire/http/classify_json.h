@@ -10,7 +10,7 @@ namespace vitrine {
 
 // An answer as one JSON object on a line; docs/how-to/http.md lists the members, which have the names that `vitrine
 // classify` gives them. Numbers are as short as a float needs. Written as text, since a document of large maps takes
-// many times their size. Requires attention encoded as FLOAT32 or OVERLAY_PNG.
+// many times their size. Requires attention encoded as FLOAT32 or OVERLAY_PNG, features as FEATURE_FLOAT32.
 std::string ClassifyJson(const v1::ClassifyResponse& answer);
 
 }  // namespace vitrine

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/status_macros.h"
+#include "server/wire/http/feature_words.h"
 #include "server/wire/http/held_answer.h"
 #include "server/wire/http/query.h"
 #include "server/wire/http/shown.h"
@@ -89,6 +90,12 @@ absl::Status ReadAttentionEncoding(const std::string& value, ClassifyQuery& quer
   return absl::OkStatus();
 }
 
+absl::Status ReadFeatures(const std::string& value, ClassifyQuery& query) {
+  ASSIGN_OR_RETURN(const std::vector<v1::FeatureKind> kinds, ParseFeatureWords(value));
+  for (const v1::FeatureKind kind : kinds) query.request.add_features()->set_kind(kind);
+  return absl::OkStatus();
+}
+
 struct KnownParameter {
   const char* name;
   absl::Status (*read)(const std::string& value, ClassifyQuery& query);
@@ -102,6 +109,7 @@ constexpr KnownParameter kKnownParameters[] = {
     {"timeout", ReadTimeout},
     {kAttentionName, ReadAttention},
     {"attention_encoding", ReadAttentionEncoding},
+    {"features", ReadFeatures},
 };
 
 absl::Status ReadKnown(const std::string& name, const std::string& value, ClassifyQuery& query) {

@@ -15,7 +15,7 @@ namespace vitrine {
 
 // What the query of a URL says of a request to classify.
 struct ClassifyQuery {
-  // top_k, resolution, priority, version_label and request_id.
+  // top_k, resolution, priority, version_label, request_id and features.
   v1::ClassifyRequest request = {};
   absl::Duration timeout = absl::InfiniteDuration();  // without one
   std::vector<AttentionParameter> attention = {};

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+# embed_files(LIBRARY FOLDER): a static library with every file of FOLDER as it is, and the table EmbeddedPage() of
+# server/wire/http/embedded_page.h. A file that is changed is embedded anew; one that is added too.
+function(embed_files library folder)
+  file(GLOB names RELATIVE ${folder} CONFIGURE_DEPENDS ${folder}/*.html ${folder}/*.css ${folder}/*.js ${folder}/*.svg)
+  set(blocks "")
+  set(symbols "")
+  set(rows "")
+  set(files "")
+  set(number 0)
+  foreach(name ${names})
+    set(file ${folder}/${name})
+    list(APPEND files ${file})
+    string(APPEND blocks "    \"embedded_${number}: .incbin \\\"${file}\\\"\\n\"\n"
+                         "    \"embedded_${number}_end: .byte 0\\n\"\n")
+    string(APPEND symbols "extern \"C\" __attribute__((visibility(\"hidden\"))) const char embedded_${number}[], "
+                          "embedded_${number}_end[];\n")
+    string(APPEND rows "      {\"${name}\", {embedded_${number}, embedded_${number}_end}},\n")
+    math(EXPR number "${number} + 1")
+  endforeach()
+  set(source ${CMAKE_BINARY_DIR}/gen/${library}.cc)
+  file(CONFIGURE OUTPUT ${source} @ONLY CONTENT [[
+#include "server/wire/http/embedded_page.h"
+
+asm(".pushsection .rodata\n"
+@blocks@    ".popsection\n");
+@symbols@
+namespace vitrine {
+
+const std::vector<EmbeddedFile>& EmbeddedPage() {
+  static const auto* const files = new std::vector<EmbeddedFile>{
+@rows@  };
+  return *files;
+}
+
+}  // namespace vitrine
+]])
+  set_source_files_properties(${source} PROPERTIES OBJECT_DEPENDS "${files}")
+  add_library(${library} STATIC ${source})
+  target_include_directories(${library} PRIVATE ${CMAKE_SOURCE_DIR})
+endfunction()

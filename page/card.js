@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+// One model's answer: the picture with its map, the classes, the heads, and where the time went.
+import * as api from "./api.js";
+import {paint, paintBar, putRgb} from "./colour.js";
+import {make, milliseconds, percent, plural, short} from "./dom.js";
+import {colours, compose, coveredPart, markCell} from "./heat.js";
+import {cellAt, KINDS, lack, ON_PICTURE, parametersOf} from "./question.js";
+
+const LEAST_SHARE = 2;  // of an equal share that the colours reach to: attention that is equal everywhere is flat
+const STAGES = [["queue", "waiting"], ["decode", "decoding"], ["compute", "computing"], ["encode", "maps"]];
+
+const flat = (map) => ({...map, values: Float32Array.from(map.values.flat())});
+const largest = (values) => values.reduce((most, value) => Math.max(most, Math.abs(value)), 0);
+const isDiverging = (map) => map.diverging || map.values.some((value) => value < 0);
+
+export class Card {
+  // `act`: {state(), patch(x, y), leave(), head(h), draw()}: what the hands do.
+  constructor(id, act) {
+    this.id = id;
+    this.act = act;
+    this.answer = this.map = this.failure = this.about = this.shown = null;
+    this.heads = [];
+    this.canvas = make("canvas", {role: "img", tabindex: 0, click: (event) => this.point(event), keydown: (event) => this.key(event),
+                                  pointermove: (event) => this.read(event), pointerleave: () => this.tell()});
+    this.bar = make("canvas", {"aria-hidden": "true"});
+    this.ends = make("div", {class: "ends"});
+    this.told = make("p", {class: "about"});
+    this.legend = make("div", {class: "legend"}, this.bar, this.ends);
+    this.words = make("div", {class: "words"});
+    this.element = make("article", {class: "card", "data-model": id, "aria-label": id},
+                        make("figure", {}, make("div", {class: "frame"}, this.canvas), this.legend, make("div", {class: "legend"}, this.told)),
+                        this.words);
+  }
+
+  // Asks the server; what is shown changes when it has answered. False if another question came between.
+  async ask(picture, state, about) {
+    this.stop?.abort();
+    const {signal} = (this.stop = new AbortController());
+    this.element.classList.add("asking");
+    if (picture !== this.picture) { this.picture = picture; this.answer = this.map = null; this.heads = []; }
+    try {
+      this.about = about ?? await api.describe(this.id);
+      const question = () => parametersOf(this.about, state, this.answer?.grid);
+      let answer = await api.classify(this.id, picture.blob, question(), signal);
+      if (state.kind === "query" && !this.answer && !lack(this.about, state)) {
+        this.answer = answer;  // its grid says which patch it is
+        answer = await api.classify(this.id, picture.blob, question(), signal);
+      }
+      this.failure = null;
+      this.take(answer, state);
+    } catch (error) {
+      if (error.name === "AbortError") return false;
+      if (!(error instanceof api.Refusal)) throw error;
+      this.failure = error;
+      this.answer = this.map = null;
+      this.heads = [];
+    }
+    this.element.classList.remove("asking");
+    return true;
+  }
+
+  take(answer, state) {
+    this.answer = answer;
+    const maps = answer.attention.filter((map) => map.kind === state.kind).map(flat);
+    this.heads = ON_PICTURE.includes(state.kind) ? maps.filter((map) => map.head !== null) : [];
+    this.map = (state.head === null ? maps.find((map) => map.head === null) : maps.find((map) => map.head === state.head)) ??
+               maps[0] ?? null;
+    if (lack(this.about, state)) this.map = null;
+  }
+
+  // The largest value of the map as a multiple of an equal share: what one scale for all models is made of.
+  get peak() {
+    if (!this.map?.covers || isDiverging(this.map)) return 0;
+    return largest(this.map.values) * this.map.values.length;
+  }
+
+  draw(picture, state, peak) {
+    this.range = null;
+    if (this.map) {
+      const diverging = isDiverging(this.map);
+      const high = diverging || !this.map.covers ? largest(this.map.values)
+                                                 : Math.max(LEAST_SHARE, peak) / this.map.values.length;
+      this.range = {high, diverging};
+    }
+    this.drawPicture(picture, state);
+    this.drawLegend();
+    this.drawWords(state);
+  }
+
+  drawPicture(picture, state) {
+    const {canvas, map} = this;
+    const frame = canvas.parentElement;
+    frame.hidden = !picture.shown || (this.failure !== null && !this.answer && !picture.shown);
+    canvas.classList.toggle("matrix", Boolean(map) && !map.covers);
+    if (!picture.shown) return;
+    this.part = null;
+    if (map && !map.covers) {
+      canvas.width = map.columns;
+      canvas.height = map.rows;
+      putRgb(canvas, paint(map.values, this.range));
+    } else if (map) {
+      this.part = coveredPart(map.covers, picture.bitmap, picture.shown);
+      const rgb = colours(map, this.part, this.range);
+      this.repaint = (weight) => {
+        compose(canvas, picture.shown, rgb, this.part, weight);
+        if (map.kind === "query") markCell(canvas, this.part, map.rows, map.columns, cellAt(state.patch ?? [0.5, 0.5], map));
+      };
+      this.repaint(state.opacity / 100);
+    } else {
+      canvas.width = picture.shown.width;
+      canvas.height = picture.shown.height;
+      canvas.getContext("2d").putImageData(picture.shown, 0, 0);
+      if (this.answer?.grid?.covers) this.part = coveredPart(this.answer.grid.covers, picture.bitmap, picture.shown);
+    }
+    if (!map?.covers) this.repaint = null;
+    canvas.setAttribute("aria-label", this.describe(state));
+  }
+
+  describe(state) {
+    const first = this.answer?.predictions[0];
+    const what = this.map ? `${KINDS[this.map.kind]} of ${this.id}${this.map.layer === null ? "" : `, layer ${this.map.layer}`}` +
+                            `${this.map.head === null ? "" : `, head ${this.map.head}`}, over the picture`
+                          : `The picture, as ${this.id} got it`;
+    const asks = this.about && this.about.attention.some((offer) => offer.kind === "query");
+    return `${what}${first ? `: ${first.label} ${percent(first.probability)}` : ""}.` +
+           (asks ? " Arrow keys choose the patch whose query row is shown; Escape goes back." : "");
+  }
+
+  drawLegend() {
+    this.legend.hidden = !this.range;
+    if (this.range) {
+      paintBar(this.bar, this.range);
+      const {high, diverging} = this.range, cells = this.map.values.length;
+      const end = this.map.covers && !diverging ? `${percent(high, high < 0.01 ? 2 : 1)}, ${short(high * cells)}× an equal share` : short(high);
+      this.ends.replaceChildren(...(diverging ? [short(-high), "0", `+${end}`] : ["0", end]).map((text) => make("span", {}, text)));
+    }
+    this.tell();
+  }
+
+  tell(text = "") {
+    const {map} = this;
+    this.told.textContent = text || (map ? `${KINDS[map.kind]}${map.layer === null ? "" : `, layer ${map.layer}`}, ` +
+      `${map.kind === "rollout" ? "all layers" : map.head === null ? "mean of the heads" : `head ${map.head}`}, ` +
+      `${map.rows} × ${map.columns}` : "");
+  }
+
+  drawWords(state) {
+    const {answer, failure} = this;
+    const missing = this.about && !failure ? lack(this.about, state) : "";
+    const parts = [make("div", {class: "title"}, make("h3", {}, this.id.split("@")[0]),
+                        answer ? make("p", {class: "small"}, `version ${answer.version}, ${answer.served_by.precision}`) : null)];
+    if (failure) parts.push(make("div", {class: "trouble", role: "alert"}, failure.message, make("code", {}, failure.shortCode)));
+    if (answer) parts.push(this.predictions());
+    if (missing) parts.push(make("p", {class: "sentence lack"}, missing));
+    if (this.heads.length > 1) parts.push(this.headStrip(state));
+    if (answer) parts.push(this.times());
+    this.words.replaceChildren(...parts);
+  }
+
+  predictions() {
+    const rows = this.answer.predictions.map(({label, probability}) => {
+      const fill = make("i");
+      fill.style.setProperty("--share", `${100 * probability}%`);
+      return make("li", {}, make("span", {}, label || "(no name)"), make("span", {class: "share"}, percent(probability)),
+                  make("div", {class: "bar", "aria-hidden": "true"}, fill));
+    });
+    return make("div", {}, make("ol", {class: "predictions", "aria-label": `Classes by ${this.id}`}, ...rows),
+                make("div", {class: "axis", "aria-hidden": "true"}, ...["0", "25", "50", "75", "100 %"].map((text) => make("span", {}, text))));
+  }
+
+  headStrip(state) {
+    const high = Math.max(...this.heads.map((map) => largest(map.values))), diverging = this.heads.some(isDiverging);
+    const button = (map) => {
+      const canvas = make("canvas", {width: map.columns, height: map.rows, "aria-hidden": "true"});
+      putRgb(canvas, paint(map.values, {high, diverging}));
+      const on = state.head === map.head;
+      return make("button", {type: "button", "aria-pressed": String(on), "aria-label": `Head ${map.head}`, title: `Head ${map.head}`,
+                             "data-head": map.head, click: () => this.act.head(on ? null : map.head)}, canvas);
+    };
+    return make("div", {}, make("p", {class: "small"}, `Heads of layer ${this.heads[0].layer}, one scale to ${short(high)}`),
+                make("div", {class: "heads", role: "group", "aria-label": `Heads of ${this.id}`}, ...this.heads.map(button)));
+  }
+
+  times() {
+    const {timings_ms: times, batch} = this.answer;
+    const stack = make("div", {class: "stack", "aria-hidden": "true"}), list = make("ul");
+    STAGES.forEach(([stage, word], i) => {
+      const piece = make("i", {class: `s${i}`});
+      piece.style.setProperty("--share", `${times.total > 0 ? (100 * times[stage]) / times.total : 0}%`);
+      stack.append(piece);
+      list.append(make("li", {}, make("i", {class: `s${i}`, "aria-hidden": "true"}), `${word} ${milliseconds(times[stage])}`));
+    });
+    const company = batch.images > 1 ? `in a batch of ${plural(batch.images, "picture")}, ${batch.grids} sizes` : "alone in its batch";
+    return make("div", {class: "times"}, make("p", {class: "small"}, `Answered in ${milliseconds(times.total)}, ${company}`), stack, list);
+  }
+
+  // Where of the grid a pointer is, [x, y] of 0 to 1; null beside it.
+  place(event) {
+    if (!this.part) return null;
+    const box = this.canvas.getBoundingClientRect();
+    const scale = Math.min(box.width / this.canvas.width, box.height / this.canvas.height);  // object-fit: contain
+    const x = (event.clientX - box.left - (box.width - this.canvas.width * scale) / 2) / scale;
+    const y = (event.clientY - box.top - (box.height - this.canvas.height * scale) / 2) / scale;
+    const at = [(x - this.part.left) / this.part.width, (y - this.part.top) / this.part.height];
+    return at.every((part) => part >= 0 && part < 1) ? at : null;
+  }
+
+  point(event) {
+    const at = this.place(event);
+    if (at) this.act.patch(at);
+  }
+
+  read(event) {
+    const at = this.place(event);
+    if (!at || !this.map?.covers) return this.tell();
+    const cell = cellAt(at, this.map), value = this.map.values[cell];
+    return this.tell(`Row ${Math.floor(cell / this.map.columns)}, column ${cell % this.map.columns}: ` +
+                     (this.range.diverging ? short(value) : `${percent(value, 2)}, ${short(value * this.map.values.length)}× an equal share`));
+  }
+
+  key(event) {
+    const steps = {ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1], Enter: [0, 0], " ": [0, 0]};
+    if (event.key === "Escape") this.act.leave();
+    const step = steps[event.key], grid = this.answer?.grid;
+    if (!step || !grid) return;
+    event.preventDefault();
+    const cell = cellAt(this.act.state().patch ?? [0.5, 0.5], grid);
+    const move = (place, by, count) => (Math.min(count - 1, Math.max(0, place + by)) + 0.5) / count;
+    this.act.patch([move(cell % grid.columns, step[0], grid.columns), move(Math.floor(cell / grid.columns), step[1], grid.rows)]);
+  }
+}

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+// Puts the parts of the page together: what is looked at, the picture, and a card for each model.
+import * as api from "./api.js";
+import * as burst from "./burst.js";
+import {Card} from "./card.js";
+import * as controls from "./controls.js";
+import * as distance from "./distance.js";
+import {at, percent} from "./dom.js";
+import {sized} from "./heat.js";
+import * as live from "./live.js";
+import * as neighbours from "./neighbours.js";
+import * as picker from "./picker.js";
+import * as pictures from "./picture.js";
+import {KINDS, offerOf, ON_PICTURE} from "./question.js";
+import * as states from "./state.js";
+import * as theme from "./theme.js";
+
+let state = states.read(location.hash);
+let models = [], samples = [], picture = null, cards = [], before = "", turn = 0;
+const abouts = new Map();  // by id, of the models that can be asked
+
+const say = (text) => { at("said").textContent = text; };
+
+function refuse(text, code = "") {
+  at("trouble").hidden = !text;
+  at("trouble").textContent = code ? `${text} (${code})` : text;
+}
+
+const chosen = () => state.models.map((id) => abouts.get(id)).filter(Boolean);
+
+// The first kind that lies on the picture, else none.
+function firstKind() {
+  for (const about of chosen()) {
+    const kind = ON_PICTURE.find((each) => each !== "query" && offerOf(about, each));
+    if (kind) return kind;
+  }
+  return "none";
+}
+
+// Without a wish: the first model that knows the sample's class, else the first.
+function firstModel() {
+  const all = controls.choices(models), words = state.sample.split("/").pop().split(/[-.]/);
+  return (all.find(({id}) => abouts.get(id)?.classes.some((label) => words.includes(label))) ?? all[0])?.id;
+}
+
+async function loadModels() {
+  models = await api.models();
+  await Promise.all(controls.choices(models).map(async ({id}) => abouts.set(id, await api.describe(id).catch(() => null))));
+}
+
+function settle() {
+  if (!state.models.length && firstModel()) state.models = [firstModel()];
+  if (!state.kind) state.kind = firstKind();
+}
+
+const act = {
+  state: () => state,
+  head: (head) => change({head}),
+  patch(patch) {
+    if (!chosen().some((about) => offerOf(about, "query"))) return say("None of these models has the query row of a patch.");
+    if (state.kind !== "query") before = state.kind;
+    const layer = state.kind === "query" ? state.layer : null;
+    return change({kind: "query", patch, layer, head: state.kind === "query" ? state.head : null});
+  },
+  leave() { if (state.kind === "query") change({kind: before || firstKind(), patch: null, head: null, layer: null}); },
+};
+
+function showControls() {
+  controls.show(controls.choices(models), chosen(), state, change);
+  const asks = chosen().some((about) => offerOf(about, "query"));
+  at("hint").textContent = state.kind === "query" ? "The framed patch asks; the colours say where it looks. Click another, or press Escape to go back."
+    : asks && picture ? "Click the picture to see where that patch looks." : "";
+}
+
+function drawCards() {
+  const peak = Math.max(0, ...cards.map((card) => card.peak));
+  for (const card of cards) card.draw(picture, state, peak);
+}
+
+function layCards() {
+  const kept = new Map(cards.map((card) => [card.id, card]));
+  for (const card of cards) if (!state.models.includes(card.id)) card.stop?.abort();
+  cards = state.models.map((id) => kept.get(id) ?? new Card(id, act));
+  const box = at("answers");
+  box.dataset.count = cards.length;
+  const elements = cards.map((card) => card.element);
+  if (elements.length !== box.children.length || elements.some((element, i) => element !== box.children[i])) box.replaceChildren(...elements);
+}
+
+const sentenceOf = (card) => {
+  const first = card.answer?.predictions[0];
+  return card.failure ? `${card.id}: ${card.failure.message}` : first ? `${card.id}: ${first.label}, ${percent(first.probability)}` : "";
+};
+
+async function ask() {
+  const mine = ++turn;
+  if (!picture) return;
+  layCards();
+  const asked = cards, looked = {...state};
+  const done = await Promise.all(asked.map(async (card) => {
+    const whole = await card.ask(picture, looked, abouts.get(card.id));
+    if (whole && mine === turn) drawCards();
+    return whole;
+  }));
+  if (mine !== turn || done.includes(false)) return;
+  say(asked.map(sentenceOf).join(". "));
+  distance.show(asked);
+  if (asked.some((card) => card.answer)) performance.mark("answered");
+  neighbours.show(asked, samples, looked, () => mine === turn, sample);
+}
+
+// Shows `changes` of what is looked at, and asks again where the answers do not hold it.
+function change(changes) {
+  const quick = Object.keys(changes).every((name) => name === "opacity");
+  state = {...state, ...changes};
+  if (changes.models) settle();
+  history.replaceState(null, "", states.write(state) || location.pathname);
+  if (quick) {
+    controls.showOpacity(state);
+    for (const card of cards) card.repaint?.(state.opacity / 100);
+    return;
+  }
+  showControls();
+  ask();
+}
+
+async function take(blob) {
+  refuse("");
+  const opened = await pictures.open(blob);
+  picture = {...opened, shown: opened.bitmap && sized(opened.bitmap)};
+  refuse("");
+  at("hint").textContent = opened.note;
+  showControls();
+  if (opened.note) at("hint").textContent = opened.note;
+  await ask();
+}
+
+function own(blob) {
+  state = {...state, sample: ""};
+  history.replaceState(null, "", states.write(state) || location.pathname);
+  picker.markSample("");
+  return take(blob);
+}
+
+async function sample(name, by = "hand") {
+  const found = samples.find((each) => picker.nameOf(each) === name);
+  if (!found) return refuse(`This server has no sample ${name}.`);
+  const words = name.split("/").pop().split(/[-.]/), knows = (about) => about?.classes.some((label) => words.includes(label));
+  state = {...state, sample: name};
+  // A sample of classes that none of these models has: a model that has them.
+  if (by === "hand" && !chosen().some(knows) && [...abouts.values()].some(knows)) {
+    state = {...state, models: [firstModel()], kind: "", layer: null, head: null, patch: null};
+    settle();
+  }
+  history.replaceState(null, "", states.write(state));
+  picker.markSample(name);
+  try {
+    await take(await pictures.fetched(found.path));
+  } catch (error) {
+    if (!(error instanceof api.Refusal)) throw error;
+    refuse(error.message, error.shortCode);
+  }
+}
+
+async function begin() {
+  try {
+    await loadModels();
+    at("token").hidden = true;
+  } catch (error) {
+    if (error.status !== 401) refuse(error.message, error.shortCode);
+    return;
+  }
+  samples = await api.samples().catch(() => []);
+  picker.showSamples(samples, sample);
+  if (!state.sample && !state.models.length && samples.length) state.sample = picker.nameOf(samples[0]);
+  settle();
+  if (!models.length) refuse("The server has no model that is ready.");
+  showControls();
+  if (state.sample) await sample(state.sample, "link");
+}
+
+addEventListener("needs-token", () => {
+  if (!at("token").hidden) return;
+  at("token").hidden = false;
+  at("token-field").focus();
+});
+at("token").addEventListener("submit", (event) => {
+  event.preventDefault();
+  api.setToken(at("token-field").value);
+  at("token-field").value = "";
+  begin();
+  live.look();
+});
+addEventListener("hashchange", () => {
+  const next = states.read(location.hash), moved = next.sample !== state.sample;
+  state = next;
+  settle();
+  showControls();
+  if (moved && state.sample) sample(state.sample, "link");
+  else ask();
+});
+
+theme.start();
+controls.start(change);
+picker.start(own, refuse);
+burst.start(() => (picture && state.models.length ? [state.models[0], picture.blob] : null));
+begin();
+live.start(async () => { await loadModels().catch(() => {}); showControls(); });

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ways to a picture: a file, a drop, a paste, the camera, a sample. Each ends in `picked(blob)` or `sampled(name)`.
+import {at, make} from "./dom.js";
+
+export const nameOf = (sample) => `${sample.group}/${sample.name}`;
+export const wordsOf = (sample) => sample.name.replace(/\.\w+$/, "").replaceAll("-", " ");
+
+export function showSamples(samples, sampled) {
+  const strip = at("samples");
+  strip.hidden = samples.length === 0;
+  strip.replaceChildren();
+  samples.forEach((sample, i) => {
+    if (i > 0 && samples[i - 1].group !== sample.group) strip.append(make("span", {class: "gap", "aria-hidden": "true"}));
+    strip.append(make("button", {type: "button", "aria-pressed": "false", "data-name": nameOf(sample), title: wordsOf(sample),
+                                 click: () => sampled(nameOf(sample))},
+                      make("img", {src: sample.path, alt: wordsOf(sample), loading: "lazy", decoding: "async", width: 64, height: 64})));
+  });
+}
+
+export function markSample(name) {
+  for (const button of at("samples").querySelectorAll("button")) {
+    button.setAttribute("aria-pressed", String(button.dataset.name === name));
+  }
+}
+
+const pictureOf = (items) => [...(items ?? [])].find((file) => file.type.startsWith("image/")) ?? items?.[0];
+
+function startDrop(picked) {
+  let depth = 0;
+  const show = () => document.body.classList.toggle("dropping", depth > 0);
+  addEventListener("dragenter", (event) => { event.preventDefault(); depth++; show(); });
+  addEventListener("dragleave", () => { depth = Math.max(0, depth - 1); show(); });
+  addEventListener("dragover", (event) => event.preventDefault());
+  addEventListener("drop", (event) => {
+    event.preventDefault();
+    depth = 0;
+    show();
+    const file = pictureOf(event.dataTransfer?.files);
+    if (file) picked(file);
+  });
+}
+
+function startCamera(picked, refuse) {
+  const dialog = at("camera"), video = at("video");
+  at("open-camera").addEventListener("click", async () => {
+    try {
+      if (!navigator.mediaDevices) throw new Error("browsers lend it to https and to this machine alone");
+      video.srcObject = await navigator.mediaDevices.getUserMedia({video: {facingMode: "environment"}});
+      dialog.showModal();
+    } catch (error) {
+      refuse(`There is no camera for this page: ${error.message}.`);
+    }
+  });
+  dialog.addEventListener("close", () => {
+    for (const track of video.srcObject?.getTracks() ?? []) track.stop();
+    video.srcObject = null;
+  });
+  at("close-camera").addEventListener("click", () => dialog.close());
+  at("take").addEventListener("click", async () => {
+    if (!video.videoWidth) return;
+    const canvas = new OffscreenCanvas(video.videoWidth, video.videoHeight);
+    canvas.getContext("2d").drawImage(video, 0, 0);
+    const blob = await canvas.convertToBlob({type: "image/jpeg", quality: 0.92});
+    dialog.close();
+    picked(blob);
+  });
+}
+
+export function start(picked, refuse) {
+  const file = at("file");
+  at("choose").addEventListener("click", () => file.click());
+  file.addEventListener("change", () => {
+    if (file.files[0]) picked(file.files[0]);
+    file.value = "";
+  });
+  addEventListener("paste", (event) => {
+    const pasted = pictureOf(event.clipboardData?.files);
+    if (pasted) picked(pasted);
+  });
+  startDrop(picked);
+  startCamera(picked, refuse);
+}

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is asked of one model, by its abilities and by what is looked at. Pure.
+
+export const KINDS = {
+  class: "Class token", mean: "Mean over queries", rollout: "Rollout", query: "Query row of a patch",
+  "class-attention": "Class attention", weights: "Weights, as a matrix", scores: "Scores, as a matrix",
+  channels: "Channels, as a matrix",
+};
+export const ON_PICTURE = ["class", "class-attention", "mean", "rollout", "query"];
+
+export const offerOf = (about, kind) => about?.attention.find((offer) => offer.kind === kind);
+const words = (list) => (list.length < 2 ? list.join("") : `${list.slice(0, -1).join(", ")} and ${list.at(-1)}`);
+const upTo = (count, word) => (count === 1 ? `one ${word}` : `${count} ${word}s, 0 to ${count - 1}`);
+
+// Why this model has no such map, in a sentence; empty if it has.
+export function lack(about, state) {
+  if (!about || state.kind === "none") return "";
+  const offer = offerOf(about, state.kind);
+  const kinds = about.attention.map((each) => each.kind).filter((kind) => kind in KINDS);
+  if (!offer) {
+    return `${about.name} has no attention of kind ${state.kind}` +
+           (kinds.length ? `; it has ${words(kinds)}.` : ", nor of any other kind.");
+  }
+  if (state.kind === "rollout") return "";
+  if (state.layer !== null && state.layer >= offer.layers) {
+    return `${about.name} has no layer ${state.layer} of this kind; it has ${upTo(offer.layers, "layer")}.`;
+  }
+  if (state.head !== null && state.head >= offer.heads) {
+    return `${about.name} has no head ${state.head}; it has ${upTo(offer.heads, "head")}.`;
+  }
+  return "";
+}
+
+// The number of the patch at `patch` in a grid, row * columns + column.
+export const cellAt = (patch, grid) =>
+  Math.min(grid.rows - 1, Math.floor(patch[1] * grid.rows)) * grid.columns +
+  Math.min(grid.columns - 1, Math.floor(patch[0] * grid.columns));
+
+// The parameters of a request; `grid` is that of the last answer, which says where a patch is.
+export function parametersOf(about, state, grid) {
+  const parameters = [["top_k", Math.min(5, about.classes.length || 5)]];
+  if (about.features.length) parameters.push(["features", about.features.includes("class") ? "class" : about.features[0]]);
+  const attention = [];
+  const offer = offerOf(about, state.kind);
+  if (offer && !lack(about, state)) {
+    const layer = state.layer ?? -1;
+    if (state.kind === "rollout") attention.push("rollout");
+    else if (!ON_PICTURE.includes(state.kind)) attention.push(`${state.kind}:${layer}:${state.head ?? ""}`);
+    else if (state.kind !== "query" || grid) {
+      const patch = state.kind === "query" ? `:${cellAt(state.patch ?? [0.5, 0.5], grid)}` : "";
+      attention.push(`${state.kind}:${layer}:${patch}`);
+      if (offer.heads > 1) attention.push(`${state.kind}:${layer}:all${patch}`);
+    }
+  }
+  if (offerOf(about, "distance")) attention.push("distance");
+  for (const each of attention) parameters.push(["attention", each]);
+  if (attention.length) parameters.push(["attention_encoding", "float"]);
+  return parameters;
+}

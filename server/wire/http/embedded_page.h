@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_SERVER_WIRE_HTTP_EMBEDDED_PAGE_H_
+#define VITRINE_SERVER_WIRE_HTTP_EMBEDDED_PAGE_H_
+
+#include <string_view>
+#include <vector>
+
+namespace vitrine {
+
+struct EmbeddedFile {
+  std::string_view name;   // "style.css"
+  std::string_view bytes;  // for as long as the process
+};
+
+// The files of page/, which the build puts into the program as they are: see cmake/embed_files.cmake.
+const std::vector<EmbeddedFile>& EmbeddedPage();
+
+}  // namespace vitrine
+
+#endif  // VITRINE_SERVER_WIRE_HTTP_EMBEDDED_PAGE_H_
