@@ -4,7 +4,7 @@ import * as api from "./api.js";
 import {paint, paintBar, putRgb} from "./colour.js";
 import {make, milliseconds, percent, plural, short} from "./dom.js";
 import {colours, compose, coveredPart, markCell} from "./heat.js";
-import {cellAt, KINDS, lack, ON_PICTURE, parametersOf} from "./question.js";
+import {cellAt, KINDS, lack, ON_PICTURE, parametersOf, unknown} from "./question.js";
 
 const LEAST_SHARE = 2;  // of an equal share that the colours reach to: attention that is equal everywhere is flat
 const STAGES = [["queue", "waiting"], ["decode", "decoding"], ["compute", "computing"], ["encode", "maps"]];
@@ -27,8 +27,9 @@ export class Card {
     this.told = make("p", {class: "about"});
     this.legend = make("div", {class: "legend"}, this.bar, this.ends);
     this.words = make("div", {class: "words"});
+    this.strip = make("div", {class: "strip"});
     this.element = make("article", {class: "card", "data-model": id, "aria-label": id},
-                        make("figure", {}, make("div", {class: "frame"}, this.canvas), this.legend, make("div", {class: "legend"}, this.told)),
+                        make("figure", {}, make("div", {class: "frame"}, this.canvas), this.legend, make("div", {class: "legend"}, this.told), this.strip),
                         this.words);
   }
 
@@ -83,6 +84,7 @@ export class Card {
       this.range = {high, diverging};
     }
     this.drawPicture(picture, state);
+    this.missing = this.failure ? "" : lack(this.about, state);
     this.drawLegend();
     this.drawWords(state);
   }
@@ -139,22 +141,22 @@ export class Card {
 
   tell(text = "") {
     const {map} = this;
-    this.told.textContent = text || (map ? `${KINDS[map.kind]}${map.layer === null ? "" : `, layer ${map.layer}`}, ` +
+    this.told.classList.toggle("lack", Boolean(this.missing) && !text);
+    this.told.textContent = text || this.missing || (map ? `${KINDS[map.kind]}${map.layer === null ? "" : `, layer ${map.layer}`}, ` +
       `${map.kind === "rollout" ? "all layers" : map.head === null ? "mean of the heads" : `head ${map.head}`}, ` +
       `${map.rows} × ${map.columns}` : "");
   }
 
   drawWords(state) {
     const {answer, failure} = this;
-    const missing = this.about && !failure ? lack(this.about, state) : "";
     const parts = [make("div", {class: "title"}, make("h3", {}, this.id.split("@")[0]),
                         answer ? make("p", {class: "small"}, `version ${answer.version}, ${answer.served_by.precision}`) : null)];
     if (failure) parts.push(make("div", {class: "trouble", role: "alert"}, failure.message, make("code", {}, failure.shortCode)));
     if (answer) parts.push(this.predictions());
-    if (missing) parts.push(make("p", {class: "sentence lack"}, missing));
-    if (this.heads.length > 1) parts.push(this.headStrip(state));
+    if (answer && unknown(this.about, state)) parts.push(make("p", {class: "sentence"}, unknown(this.about, state)));
     if (answer) parts.push(this.times());
     this.words.replaceChildren(...parts);
+    this.drawHeads(state);
   }
 
   predictions() {
@@ -168,6 +170,15 @@ export class Card {
                 make("div", {class: "axis", "aria-hidden": "true"}, ...["0", "25", "50", "75", "100 %"].map((text) => make("span", {}, text))));
   }
 
+  // Buttons stay where they are while their number does, so that the one with the focus keeps it.
+  drawHeads(state) {
+    this.strip.hidden = this.heads.length < 2;
+    if (this.strip.hidden) return;
+    const focused = this.strip.contains(document.activeElement) ? document.activeElement.dataset.head : null;
+    this.strip.replaceChildren(...this.headStrip(state));
+    if (focused !== null) this.strip.querySelector(`[data-head="${focused}"]`)?.focus();
+  }
+
   headStrip(state) {
     const high = Math.max(...this.heads.map((map) => largest(map.values))), diverging = this.heads.some(isDiverging);
     const button = (map) => {
@@ -177,8 +188,9 @@ export class Card {
       return make("button", {type: "button", "aria-pressed": String(on), "aria-label": `Head ${map.head}`, title: `Head ${map.head}`,
                              "data-head": map.head, click: () => this.act.head(on ? null : map.head)}, canvas);
     };
-    return make("div", {}, make("p", {class: "small"}, `Heads of layer ${this.heads[0].layer}, one scale to ${short(high)}`),
-                make("div", {class: "heads", role: "group", "aria-label": `Heads of ${this.id}`}, ...this.heads.map(button)));
+    const end = diverging ? short(high) : percent(high, high < 0.01 ? 2 : 0);
+    return [make("p", {class: "small"}, `The ${this.heads.length} heads of layer ${this.heads[0].layer}, on one scale to ${end}`),
+            make("div", {class: "heads", role: "group", "aria-label": `Heads of ${this.id}`}, ...this.heads.map(button))];
   }
 
   times() {

@@ -19,7 +19,8 @@ function option(value, text, chosen) {
 
 function drawModels(all, state, change) {
   const box = at("models"), focused = document.activeElement?.value;
-  box.replaceChildren(...all.map(({id, text}) => {
+  const gone = state.models.filter((id) => all.every((each) => each.id !== id)).map((id) => ({id, text: `${id} (not ready)`}));
+  box.replaceChildren(...[...all, ...gone].map(({id, text}) => {
     const on = state.models.includes(id), full = state.models.length >= MOST_MODELS;
     return make("label", {}, make("input", {type: "checkbox", name: "model", value: id, checked: on, disabled: !on && full,
                                             change: (event) => change({models: event.target.checked ? [...state.models, id] : state.models.filter((each) => each !== id)})}),
@@ -43,7 +44,7 @@ export function show(all, abouts, state, change) {
   layer.max = layers - 1;
   layer.value = state.layer ?? layers - 1;
   layer.disabled = layers === 1;
-  at("layer-text").textContent = `${state.layer ?? "last"} of 0 to ${layers - 1}`;
+  at("layer-text").textContent = state.layer === null ? `${layers - 1}, the last` : `${state.layer} of 0 to ${layers - 1}`;
   at("head").replaceChildren(option("", "mean of all", state.head === null),
                              ...Array.from({length: heads}, (_, head) => option(head, head, state.head === head)));
   return showOpacity(state);

@@ -9,12 +9,12 @@ let last = null, latest = null, seen = false, told = () => {};
 
 function sparkline(values) {
   const most = Math.max(1e-9, ...values);
-  const points = values.map((value, i) => `${(100 * (KEPT - values.length + i)) / (KEPT - 1)},${26 - (24 * value) / most}`).join(" ");
+  const points = values.map((value, i) => `${(100 * i) / Math.max(values.length - 1, 1)},${26 - (24 * value) / most}`).join(" ");
   return draw("svg", {viewBox: "0 0 100 28", preserveAspectRatio: "none", "aria-hidden": "true"}, draw("polyline", {points}));
 }
 
 const figure = (name, value, unit, values) =>
-  make("div", {}, make("dt", {}, name), make("dd", {}, value, make("small", {}, unit ? ` ${unit}` : ""), values ? sparkline(values) : null));
+  make("div", {}, make("dt", {}, name), make("dd", {}, value, make("small", {}, unit ? ` ${unit}` : ""), values?.length > 2 ? sparkline(values) : null));
 
 const keep = (list, value) => { list.push(value); if (list.length > KEPT) list.shift(); };
 
@@ -67,7 +67,7 @@ export async function look() {
     return;
   }
   follow(status);
-  const ready = status.versions.filter((version) => version.state === "READY").length;
+  const ready = new Set(status.versions.filter((version) => version.state === "READY").map((version) => version.model)).size;
   showHead(status.severity === "ok" ? `Ready, ${ready} ${ready === 1 ? "model" : "models"}` : status.severity === "down" ? "Down" : "Degraded", status.severity);
   at("live-verdict").textContent = status.verdict;
   showFigures(status);

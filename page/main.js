@@ -11,7 +11,7 @@ import * as live from "./live.js";
 import * as neighbours from "./neighbours.js";
 import * as picker from "./picker.js";
 import * as pictures from "./picture.js";
-import {KINDS, offerOf, ON_PICTURE} from "./question.js";
+import {knows, offerOf, ON_PICTURE} from "./question.js";
 import * as states from "./state.js";
 import * as theme from "./theme.js";
 
@@ -39,8 +39,8 @@ function firstKind() {
 
 // Without a wish: the first model that knows the sample's class, else the first.
 function firstModel() {
-  const all = controls.choices(models), words = state.sample.split("/").pop().split(/[-.]/);
-  return (all.find(({id}) => abouts.get(id)?.classes.some((label) => words.includes(label))) ?? all[0])?.id;
+  const all = controls.choices(models);
+  return (all.find(({id}) => state.sample && knows(abouts.get(id), state.sample)) ?? all[0])?.id;
 }
 
 async function loadModels() {
@@ -145,10 +145,10 @@ function own(blob) {
 async function sample(name, by = "hand") {
   const found = samples.find((each) => picker.nameOf(each) === name);
   if (!found) return refuse(`This server has no sample ${name}.`);
-  const words = name.split("/").pop().split(/[-.]/), knows = (about) => about?.classes.some((label) => words.includes(label));
+  const fits = (about) => knows(about, name);
   state = {...state, sample: name};
   // A sample of classes that none of these models has: a model that has them.
-  if (by === "hand" && !chosen().some(knows) && [...abouts.values()].some(knows)) {
+  if (by === "hand" && !chosen().some(fits) && [...abouts.values()].some(fits)) {
     state = {...state, models: [firstModel()], kind: "", layer: null, head: null, patch: null};
     settle();
   }
@@ -164,13 +164,12 @@ async function sample(name, by = "hand") {
 
 async function begin() {
   try {
-    await loadModels();
+    [samples] = await Promise.all([api.samples().catch(() => []), loadModels()]);
     at("token").hidden = true;
   } catch (error) {
     if (error.status !== 401) refuse(error.message, error.shortCode);
     return;
   }
-  samples = await api.samples().catch(() => []);
   picker.showSamples(samples, sample);
   if (!state.sample && !state.models.length && samples.length) state.sample = picker.nameOf(samples[0]);
   settle();

@@ -4,6 +4,7 @@ import * as api from "./api.js";
 import {at, make} from "./dom.js";
 import {fetched} from "./picture.js";
 import {nameOf, wordsOf} from "./picker.js";
+import {knows} from "./question.js";
 
 const SHOWN = 5, AT_ONCE = 3;
 const known = new Map();  // model and version -> promise of [{sample, vector}]
@@ -15,6 +16,12 @@ function cosine(a, b) {
   let dot = 0, aa = 0, bb = 0;
   for (let i = 0; i < a.length; i++) { dot += a[i] * b[i]; aa += a[i] * a[i]; bb += b[i] * b[i]; }
   return dot / Math.sqrt(aa * bb || 1);
+}
+
+// The samples of which a model can say anything: those of its classes, or all where none of them has one.
+function fitting(about, samples) {
+  const known = samples.filter((sample) => knows(about, nameOf(sample)));
+  return known.length ? known : samples;
 }
 
 // Every sample's embedding. Asked once a version, behind everything else.
@@ -44,7 +51,7 @@ export async function show(cards, samples, state, current, sampled) {
   for (const card of able) {
     const vector = vectorOf(card.answer);
     let all = [];
-    try { all = await embedAll(card, samples); } catch { continue; }
+    try { all = await embedAll(card, fitting(card.about, samples)); } catch { continue; }
     if (!current()) return;
     const nearest = all.filter(({sample, vector: other}) => nameOf(sample) !== state.sample && other?.length === vector.length)
       .map(({sample, vector: other}) => ({sample, near: cosine(vector, other)})).sort((a, b) => b.near - a.near).slice(0, SHOWN);

@@ -31,6 +31,18 @@ export function lack(about, state) {
   return "";
 }
 
+// The class that a sample's name says, as GROUP/CLASS-anything.jpg or GROUP/anything-CLASS.png; that of a model's
+// classes, if it has it.
+const wordsOf = (sample) => sample.split("/").pop().split(/[-.]/);
+export const knows = (about, sample) => Boolean(about?.classes.some((label) => wordsOf(sample).includes(label)));
+
+// That the right answer is none of this model's classes, in a sentence; empty if it may be one.
+export function unknown(about, state) {
+  if (!state.sample || !about || knows(about, state.sample)) return "";
+  const {classes} = about, some = classes.length > 5 ? `${classes.slice(0, 4).join(", ")} and ${classes.length - 4} others` : words(classes);
+  return `What this sample shows is none of its classes: ${some}.`;
+}
+
 // The number of the patch at `patch` in a grid, row * columns + column.
 export const cellAt = (patch, grid) =>
   Math.min(grid.rows - 1, Math.floor(patch[1] * grid.rows)) * grid.columns +
