@@ -37,5 +37,7 @@ const std::vector<EmbeddedFile>& EmbeddedPage() {
 ]])
   set_source_files_properties(${source} PROPERTIES OBJECT_DEPENDS "${files}")
   add_library(${library} STATIC ${source})
+  # ccache in its depend mode does not see what .incbin reads, and would give the old files.
+  set_target_properties(${library} PROPERTIES CXX_COMPILER_LAUNCHER "")
   target_include_directories(${library} PRIVATE ${CMAKE_SOURCE_DIR})
 endfunction()

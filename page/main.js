@@ -95,6 +95,7 @@ const sentenceOf = (card) => {
 async function ask() {
   const mine = ++turn;
   if (!picture) return;
+  at("answers").dataset.asked = mine;
   layCards();
   const asked = cards, looked = {...state};
   const done = await Promise.all(asked.map(async (card) => {
@@ -105,6 +106,7 @@ async function ask() {
   if (mine !== turn || done.includes(false)) return;
   say(asked.map(sentenceOf).join(". "));
   distance.show(asked);
+  at("answers").dataset.answered = mine;
   if (asked.some((card) => card.answer)) performance.mark("answered");
   neighbours.show(asked, samples, looked, () => mine === turn, sample);
 }
