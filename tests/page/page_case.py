@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A page of a real server in a real browser, and what every test of it demands."""
+
+import contextlib
+import io
+import json
+import os
+import pathlib
+import time
+import unittest
+import urllib.request
+
+import numpy
+import PIL.Image
+from playwright.sync_api import sync_playwright
+
+import oip_server
+
+SOURCE = oip_server.SOURCE
+SAMPLES = SOURCE / "samples"
+SHOTS = pathlib.Path(os.environ["VITRINE_BUILD"]) / "page-screenshots"
+EIT, XCIT, KV = "eit-mini-cifar10", "xcit-n12-f-sne-cifar10", "kv-pos-mnist"
+PAGE = ("--page", "--page-samples", str(SAMPLES))
+PATIENCE = 60  # seconds, on a machine with other things to do
+# Debian's; root in a container may not make the sandbox. The camera is a picture that the browser draws.
+CHROMIUM = {"executable_path": "/usr/bin/chromium",
+            "args": ["--no-sandbox", "--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream"]}
+
+
+def start_server(*arguments, models=(EIT, KV, XCIT), page=PAGE):
+    server = oip_server.Server(*page, *arguments, models=models)
+
+    def ready():
+        with contextlib.suppress(OSError), urllib.request.urlopen(f"http://{server.metrics}/readyz") as answer:
+            return answer.status == 200
+        return False
+    server.wait(ready)
+    return server
+
+
+def ask(server, model, picture, query=""):
+    """The answer of the HTTP API to the bytes of a picture."""
+    request = urllib.request.Request(f"http://{server.http}/v1/models/{model}:classify?{query}", data=picture)
+    with urllib.request.urlopen(request) as answer:
+        return json.load(answer)
+
+
+def pixels(png):
+    return numpy.asarray(PIL.Image.open(io.BytesIO(png)).convert("RGB"), dtype=numpy.float32)
+
+
+class PageCase(unittest.TestCase):
+    """Opens pages of a server that all tests of a class share. Whatever a test does: nothing is loaded from elsewhere,
+    nothing breaks the page's policy, and no script fails."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.playwright = sync_playwright().start()
+        cls.addClassCleanup(cls.playwright.stop)
+        cls.browser = cls.playwright.chromium.launch(**CHROMIUM)
+        cls.addClassCleanup(cls.browser.close)
+        cls.server = start_server()
+        cls.addClassCleanup(lambda: cls.server.stop())
+        SHOTS.mkdir(exist_ok=True)
+
+    def setUp(self):
+        self.faults = []
+        self.addCleanup(lambda: self.assertEqual(self.faults, []))
+
+    def open(self, state="", server=None, width=1280, height=900, scheme="light", wait=True):
+        """A new page, with the state of an address; waits for its answers unless told otherwise."""
+        base = f"http://{(server or self.server).http}"
+        context = self.browser.new_context(viewport={"width": width, "height": height}, color_scheme=scheme,
+                                           permissions=["camera"])
+        self.addCleanup(context.close)
+        page = context.new_page()
+        page.set_default_timeout(PATIENCE * 1000)
+        page.on("pageerror", lambda error: self.faults.append(str(error)))
+        page.on("console", self.note)
+        page.on("request", lambda request: self.faults.append(f"loads {request.url}")
+                if not request.url.startswith((base, "data:", "blob:")) else None)
+        if wait:
+            with self.answers(page):
+                page.goto(f"{base}/{state}")
+        else:
+            page.goto(f"{base}/{state}")
+        return page
+
+    def note(self, message):
+        """A refused request is no fault of the page; everything else that the browser complains of is."""
+        if message.type in ("error", "warning") and "Failed to load resource" not in message.text:
+            self.faults.append(message.text)
+
+    def until(self, holds, what):
+        end = time.monotonic() + PATIENCE
+        while not holds():
+            self.assertLess(time.monotonic(), end, f"{what} did not come")
+            time.sleep(0.02)
+
+    @contextlib.contextmanager
+    def answers(self, page, fresh=False):
+        """What is done within asks the server, and this waits until all that was asked is answered; `fresh`: by a page that
+        begins anew."""
+        said = """() => { const {asked, answered} = document.getElementById("answers")?.dataset ?? {};
+                          return [Number(asked ?? 0), Number(answered ?? 0)]; }"""
+        before = page.evaluate(said)[0] if page.url.startswith("http") and not fresh else 0
+        yield
+
+        def settled():
+            asked, answered = page.evaluate(said)
+            return asked > before and asked == answered
+        self.until(settled, "an answer")
+
+    def predictions(self, page, model=EIT):
+        rows = page.locator(f'[data-model="{model}"] .predictions li')
+        return [tuple(rows.nth(i).locator(":scope > span").all_text_contents()) for i in range(rows.count())]
+
+    def expected(self, answer):
+        return [(each["label"], f"{100 * each['probability']:.1f} %") for each in answer["predictions"]]
+
+    def canvas(self, page, model=EIT):
+        """What is drawn of a model's map, [height, width, 3]."""
+        data = page.locator(f'[data-model="{model}"] .frame canvas').evaluate("canvas => canvas.toDataURL().split(',')[1]")
+        with urllib.request.urlopen(f"data:image/png;base64,{data}") as png:
+            return pixels(png.read())
+
+    def upload(self, page, path):
+        with self.answers(page):
+            page.locator("#file").set_input_files(str(path))
+
+    def shot(self, page, name):
+        page.evaluate("scrollTo(0, 0)")
+        page.screenshot(path=SHOTS / f"{name}.png", full_page=True)
