@@ -91,8 +91,7 @@ export class Card {
 
   drawPicture(picture, state) {
     const {canvas, map} = this;
-    const frame = canvas.parentElement;
-    frame.hidden = !picture.shown || (this.failure !== null && !this.answer && !picture.shown);
+    this.element.classList.toggle("blank", !picture.shown);  // the browser cannot read it either
     canvas.classList.toggle("matrix", Boolean(map) && !map.covers);
     if (!picture.shown) return;
     this.part = null;

@@ -21,16 +21,17 @@ const keep = (list, value) => { list.push(value); if (list.length > KEPT) list.s
 // What happened between two looks.
 function follow(status) {
   const now = performance.now();
+  keep(history.flight, status.load.in_flight);
+  keep(history.queue, status.load.queue_requests);
   const sum = (name) => status.models.reduce((total, model) => total + model[name], 0);
   const requests = sum("requests"), batches = sum("batches");
-  if (last && now > last.now) {
+  if (last && now - last.now < PERIOD / 2) return;  // a burst looks more often than a rate can be told
+  if (last) {
     const answered = Math.max(0, requests - last.requests), made = Math.max(0, batches - last.batches);
     keep(history.rate, (1000 * answered) / (now - last.now));
     keep(history.batch, made ? answered / made : 0);
   }
   last = {now, requests, batches};
-  keep(history.flight, status.load.in_flight);
-  keep(history.queue, status.load.queue_requests);
 }
 
 function showFigures({load}) {
@@ -78,12 +79,12 @@ export async function look() {
   latest = states;
 }
 
-// Looks by itself while the panel is on the screen, a tenth as often while it is not. `changed`: other versions are
+// Looks by itself while the panel is on the screen, a third as often while it is not. `changed`: other versions are
 // there than before.
 export function start(changed) {
   told = changed;
   new IntersectionObserver((entries) => { seen = entries.at(-1).isIntersecting; }).observe(at("live"));
   let turns = 0;
-  setInterval(() => { if (!document.hidden && (seen || turns++ % 10 === 0)) look(); }, PERIOD);
+  setInterval(() => { if (!document.hidden && (seen || turns++ % 3 === 0)) look(); }, PERIOD);
   return look();
 }

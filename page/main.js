@@ -164,10 +164,15 @@ async function sample(name, by = "hand") {
   }
 }
 
+function lock(wanted) {
+  at("token").hidden = !wanted;
+  document.body.classList.toggle("locked", wanted);
+}
+
 async function begin() {
   try {
     [samples] = await Promise.all([api.samples().catch(() => []), loadModels()]);
-    at("token").hidden = true;
+    lock(false);
   } catch (error) {
     if (error.status !== 401) refuse(error.message, error.shortCode);
     return;
@@ -182,7 +187,7 @@ async function begin() {
 
 addEventListener("needs-token", () => {
   if (!at("token").hidden) return;
-  at("token").hidden = false;
+  lock(true);
   at("token-field").focus();
 });
 at("token").addEventListener("submit", (event) => {
