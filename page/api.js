@@ -51,6 +51,6 @@ export const models = async () => (await call("/v1/models")).models;
 export const describe = (id) => call(pathOf(id));
 export const status = (signal) => call("/v1/status", {signal});
 export const samples = async () => (await call("/page/samples")).samples;
-// `parameters`: [name, value] pairs of docs/http.md.
+// `parameters`: [name, value] pairs of docs/how-to/http.md.
 export const classify = (id, picture, parameters, signal) =>
   call(`${pathOf(id)}:classify?${new URLSearchParams(parameters)}`, {method: "POST", body: picture, signal});

@@ -173,6 +173,7 @@ async function begin() {
   try {
     [samples] = await Promise.all([api.samples().catch(() => []), loadModels()]);
     lock(false);
+    refuse("");
   } catch (error) {
     if (error.status !== 401) refuse(error.message, error.shortCode);
     return;
@@ -211,4 +212,8 @@ controls.start(change);
 picker.start(own, refuse);
 burst.start(() => (picture && state.models.length ? [state.models[0], picture.blob] : null));
 begin();
-live.start(async () => { await loadModels().catch(() => {}); showControls(); });
+live.start(async () => {
+  if (!models.length) return begin();
+  await loadModels().catch(() => {});
+  return showControls();
+});

@@ -13,7 +13,7 @@ export function showSamples(samples, sampled) {
     if (i > 0 && samples[i - 1].group !== sample.group) strip.append(make("span", {class: "gap", "aria-hidden": "true"}));
     strip.append(make("button", {type: "button", "aria-pressed": "false", "data-name": nameOf(sample), title: wordsOf(sample),
                                  click: () => sampled(nameOf(sample))},
-                      make("img", {src: sample.path, alt: wordsOf(sample), loading: "lazy", decoding: "async", width: 64, height: 64})));
+                      make("img", {src: sample.path, alt: wordsOf(sample), loading: "lazy", decoding: "async", fetchpriority: "low", width: 64, height: 64})));
   });
 }
 

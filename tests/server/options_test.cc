@@ -99,6 +99,7 @@ TEST(ServerOptions, EveryFlagIsInForceAsItWasSaid) {
                                                     {"--metrics", "c:3"},
                                                     {"--http", "d:4"},
                                                     {"--http-cors-origin", "https://d"},
+                                                    {"--page-samples", "/p"},
                                                     {"--port-file", "/e"},
                                                     {"--device", "cuda:6"},
                                                     {"--precision", "bf16"},
@@ -143,8 +144,9 @@ TEST(ServerOptions, EveryFlagIsInForceAsItWasSaid) {
                                                     {"--log-format", "json"},
                                                     {"--log-requests", "all"},
                                                     {"--log-slow-requests", "31s"}};
-  std::vector<std::string> flags = {"--allow-empty", "--log-batches", "--plaintext-tokens",
-                                    "--tls-client-cert=optional", "--model-memory=32"};
+  std::vector<std::string> flags = {
+      "--allow-empty",    "--log-batches", "--plaintext-tokens", "--page", "--tls-client-cert=optional",
+      "--model-memory=32"};
   for (const auto& [flag, value] : kSaid) flags.push_back(absl::StrCat(flag, "=", value));
   const ServerOptions options = Said(flags);
   const auto told = FlagsInForce(options);
@@ -153,6 +155,7 @@ TEST(ServerOptions, EveryFlagIsInForceAsItWasSaid) {
   for (const auto& [flag, value] : kSaid) EXPECT_EQ(in_force.at(flag), value) << flag;
   EXPECT_EQ(in_force.at("--allow-empty"), "true");
   EXPECT_EQ(in_force.at("--log-batches"), "true");
+  EXPECT_EQ(in_force.at("--page"), "true");
   EXPECT_TRUE(options.allow_empty && options.executor.log_batches && options.identity.plaintext_tokens);
   EXPECT_TRUE(options.identity.tls.client_certificate_optional);
   EXPECT_EQ(options.registry.max_memory_bytes, 32);
@@ -224,6 +227,12 @@ TEST(ServerOptions, AddressesAreAHostAndAPort) {
   EXPECT_EQ(FaultsOf({"--admin=unix:///run/a", "--audit-log=/l", "--socket=unix:///run/b"}), "");
   EXPECT_THAT(FaultsOf({"--socket=/run/b"}), HasSubstr("--socket is \"/run/b\"; it must be unix:///PATH"));
   EXPECT_EQ(FaultsOf({"--audit-log=/l"}), "--audit-log needs --admin");
+}
+
+TEST(ServerOptions, ThePageIsOnTheHttpPort) {
+  EXPECT_THAT(FaultsOf({"--page"}), HasSubstr("--page needs --http"));
+  EXPECT_THAT(FaultsOf({"--http=a:80", "--page-samples=/p"}), HasSubstr("--page-samples needs --page"));
+  EXPECT_EQ(FaultsOf({"--http=a:80", "--page", "--page-samples=/p"}), "");
 }
 
 // The REST form has no TLS.

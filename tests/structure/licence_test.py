@@ -8,7 +8,7 @@ from tree import SOURCE, files, text
 
 LICENCE = "SPDX-License-Identifier: Apache-2.0"
 # The comment of each kind; `.in` is a source that CMake fills in.
-COMMENTS = {".cc": "//", ".h": "//", ".cu": "//", ".proto": "//", ".py": "#", ".cmake": "#", ".sh": "#", ".pc": "#"}
+COMMENTS = {".cc": "//", ".h": "//", ".cu": "//", ".proto": "//", ".py": "#", ".cmake": "#", ".sh": "#", ".pc": "#", ".js": "//"}
 COMMENTS_BY_NAME = {"CMakeLists.txt": "#", "Dockerfile": "#"}
 
 

@@ -115,7 +115,9 @@ absl::StatusOr<HttpNext> HttpClassifyFront::Route(const std::shared_ptr<HttpRequ
   }
   if (request->method() == "GET" || request->method() == "HEAD") {
     const bool names_version = path.size() == 5 && path[3] == "versions";
-    if (path.size() != 3 && !names_version) return NothingHere(*request);
+    if ((path.size() != 3 && !names_version) || absl::EndsWith(path.back(), kClassifyVerb)) {
+      return NothingHere(*request);
+    }
     return Describe({.model = path[2], .version = names_version ? path[4] : ""}, *request);
   }
   if (!absl::EndsWith(path.back(), kClassifyVerb) || request->method() != "POST") return NothingHere(*request);

@@ -162,6 +162,29 @@ TEST_F(HttpClassifyFrontTest, ModelsAreThoseThatAreReady) {
   EXPECT_EQ(models[1]["name"], "other");
 }
 
+TEST_F(HttpClassifyFrontTest, AModelSaysWhatItCanBeAskedFor) {
+  const json model = json::parse(Ask(Sent("GET", "/v1/models/m")).body);
+  EXPECT_EQ(model["name"], "m");
+  EXPECT_EQ(model["version"], 2);
+  EXPECT_TRUE(model["classes"].is_array() && model["attention"].is_array() && model["features"].is_array());
+  ASSERT_FALSE(model["attention"].empty());
+  EXPECT_TRUE(model["attention"][0]["kind"].is_string() && model["attention"][0]["layers"].is_number());
+  EXPECT_FALSE(model["features"].empty());
+  EXPECT_EQ(json::parse(Ask(Sent("GET", "/v1/models/m/versions/2")).body), model);
+  EXPECT_EQ(Ask(Sent("GET", "/v1/models/m/versions/3")).code, 404);
+  EXPECT_EQ(Ask(Sent("GET", "/v1/models/nobody")).code, 404);
+  EXPECT_EQ(Ask(Sent("GET", "/v1/models/m/versions")).code, 404);
+}
+
+TEST_F(HttpClassifyFrontTest, TheStatusIsToldWhereThereIsOne) {
+  EXPECT_EQ(Ask(Sent("GET", "/v1/status")).code, 404);
+  HttpPort port(service_, registry_, *identity_, health_,
+                {.status_json = [](const Caller& caller) { return "of " + caller.name; }});
+  Sent get("GET", "/v1/status"), post("POST", "/v1/status");
+  EXPECT_EQ(port.Serve(get).body, "of anonymous");
+  EXPECT_EQ(port.Serve(post).code, 404);
+}
+
 TEST_F(HttpClassifyFrontTest, ADrainingServerTakesNone) {
   service_.StartDraining();
   EXPECT_THAT(Refused(503, "UNAVAILABLE", kPath, NoisePng(8, 8, 1)), HasSubstr("draining"));

@@ -53,6 +53,25 @@ TEST(ClassifyJson, HasWhatTheAnswerHas) {
   drawn.mutable_covers()->set_left(0.5F);
   drawn.mutable_covers()->set_height(9);
 
+  v1::Grid& grid = *answer.mutable_grid();
+  grid.set_rows(10);
+  grid.set_columns(14);
+  grid.set_input_height(40);
+  grid.set_input_width(56);
+  grid.set_image_height(250);
+  grid.set_image_width(360);
+  grid.mutable_covers()->set_width(359.5F);
+  answer.mutable_batch()->set_images(3);
+  answer.mutable_batch()->set_tokens(99);
+  answer.mutable_batch()->set_grids(2);
+  answer.mutable_batch()->set_id(uint64_t{1} << 40);
+  v1::Feature& feature = *answer.add_features();
+  feature.set_kind(v1::MEAN_TOKEN);
+  feature.set_rows(1);
+  feature.set_columns(1);
+  feature.set_width(3);
+  feature.set_values(BytesOf({0.1F, -2, 3}));
+
   const std::string text = ClassifyJson(answer);
   EXPECT_EQ(text.back(), '\n');
   const json read = json::parse(text);
@@ -63,6 +82,14 @@ TEST(ClassifyJson, HasWhatTheAnswerHas) {
   EXPECT_EQ(read["timings_ms"]["queue"], 250);
   EXPECT_EQ(read["timings_ms"]["total"], 1500);
   EXPECT_EQ(read["timings_ms"].size(), 5);
+  EXPECT_EQ(read["grid"],
+            json::parse(R"({"rows": 10, "columns": 14, "input_height": 40, "input_width": 56, "image_height": 250,
+                            "image_width": 360, "covers": {"left": 0, "top": 0, "width": 359.5, "height": 0}})"));
+  EXPECT_EQ(read["batch"], json::parse(R"({"images": 3, "tokens": 99, "grids": 2, "id": 1099511627776})"));
+  ASSERT_EQ(read["features"].size(), 1);
+  EXPECT_EQ(read["features"][0]["kind"], "mean");
+  EXPECT_EQ(read["features"][0]["width"], 3);
+  EXPECT_EQ(read["features"][0]["values"].get<std::vector<float>>(), (std::vector<float>{0.1F, -2, 3}));
   const json& first = read["predictions"].at(0);
   EXPECT_EQ(first["index"], 7);
   EXPECT_EQ(first["label"], "label \xEF\xBF\xBD");

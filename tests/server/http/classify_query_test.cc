@@ -11,6 +11,7 @@
 
 #include "client/names.h"
 #include "server/wire/http/curl_line.h"
+#include "server/wire/http/feature_words.h"
 #include "server/wire/http/query.h"
 
 namespace vitrine {
@@ -109,7 +110,15 @@ TEST(ClassifyQuery, WhatIsWrongIsNamedWithWhatThereIs) {
   EXPECT_THAT(WhyNot("attention=ROLLOUT"), AllOf(HasSubstr("\"ROLLOUT\""), HasSubstr("class, mean, rollout, scores")));
   EXPECT_THAT(WhyNot("attention=mean:x"), AllOf(HasSubstr("layers"), HasSubstr("or all")));
   EXPECT_THAT(WhyNot("attention=mean:0:1,"), AllOf(HasSubstr("heads"), HasSubstr("or all")));
-  EXPECT_THAT(WhyNot("attention=mean:0:1:2"), HasSubstr("KIND:LAYERS:HEADS"));
+  EXPECT_THAT(WhyNot("attention=query:0:1:2:3"), HasSubstr("KIND:LAYERS:HEADS"));
+  EXPECT_THAT(WhyNot("attention=mean:0:1:2"), AllOf(HasSubstr("kind mean"), HasSubstr("only query has one")));
+  for (const char* patch : {"", "x", "-1", "1.5", "1,2"}) {
+    EXPECT_THAT(WhyNot(std::string("attention=query:::") + patch), HasSubstr("row * columns + column")) << patch;
+  }
+  for (const char* words : {"", "all", "mean,", "class;mean"}) {
+    EXPECT_THAT(WhyNot(std::string("features=") + words), HasSubstr("class, mean and patches")) << words;
+  }
+  EXPECT_THAT(WhyNot("features=mean,class,mean"), HasSubstr("mean twice"));
   EXPECT_THAT(WhyNot("top_k=1&top_k=1"), HasSubstr("top_k is there twice"));
   EXPECT_LT(WhyNot(std::string(10000, 'x')).size(), 400) << "what a caller sends is cut";
 }
@@ -123,6 +132,28 @@ TEST(AttentionParameter, HasTheWordsOfTheClient) {
     ASSERT_TRUE(read.ok()) << read.status();
     EXPECT_EQ(read->kind, kind);
   }
+}
+
+TEST(FeatureWords, AreThoseOfTheClient) {
+  for (int kind = v1::FeatureKind_MIN + 1; kind <= v1::FeatureKind_MAX; ++kind) {
+    const std::string word = FeatureKindName(static_cast<v1::FeatureKind>(kind));
+    EXPECT_EQ(FeatureWord(static_cast<v1::FeatureKind>(kind)), word);
+    EXPECT_THAT(*ParseFeatureWords(word), ElementsAre(kind));
+  }
+  const absl::StatusOr<ClassifyQuery> read = ParseClassifyQuery("features=patches,class");
+  ASSERT_EQ(read->request.features_size(), 2);
+  EXPECT_EQ(read->request.features(0).kind(), v1::PATCH_TOKENS);
+  EXPECT_EQ(read->request.features(1).kind(), v1::CLASS_TOKEN);
+}
+
+TEST(AttentionParameter, OfAQueryHasItsPatch) {
+  AttentionAbility ability;
+  ability.offers = {{.kind = v1::QUERY_ROW, .layers = 2, .heads = 3}};
+  const v1::AttentionRequest row = *AttentionOf(*ParseAttentionParameter("query:-1:all:27"), ability, v1::FLOAT32);
+  EXPECT_EQ(row.query(), 27);
+  EXPECT_THAT(row.layers(), ElementsAre(-1));
+  EXPECT_THAT(row.heads(), ElementsAre(0, 1, 2));
+  EXPECT_EQ(AttentionOf(*ParseAttentionParameter("query"), ability, v1::FLOAT32)->query(), 0);
 }
 
 TEST(AttentionParameter, BecomesARequestThatTheModelUnderstands) {

@@ -166,5 +166,27 @@ TEST(Status, AnEmptyServerIsNoTrouble) {
   EXPECT_THAT(Verdict(status).sentence, StartsWith("Ready: 0 versions serve"));
 }
 
+TEST(ShownTo, ACallerSeesTheirModelsAndNothingOfTheOperators) {
+  ServerStatus status;
+  status.repository_fault = "/srv/models cannot be read";
+  status.models = {{.name = "a-1"}, {.name = "b-1"}};
+  status.versions = {{.model = "a-1", .version = 1}, {.model = "b-1", .version = 1}};
+  status.log = {{absl::UnixEpoch(), spdlog::level::err, "a line"}};
+  status.flags = {{"--tokens", "/etc/tokens"}};
+  status.certificates = {{"rpc", absl::UnixEpoch()}};
+  const ServerStatus some =
+      ShownTo({.models = std::make_shared<ModelPatterns>(std::vector<std::string>{"b-*"})}, status);
+  ASSERT_EQ(some.models.size(), 1u);
+  EXPECT_EQ(some.models[0].name, "b-1");
+  ASSERT_EQ(some.versions.size(), 1u);
+  EXPECT_EQ(some.versions[0].model, "b-1");
+  EXPECT_EQ(some.repository_fault, "");
+  EXPECT_TRUE(some.log.empty() && some.flags.empty() && some.certificates.empty());
+  const ServerStatus all = ShownTo({}, status);
+  EXPECT_EQ(all.models.size(), 2u);
+  EXPECT_EQ(all.repository_fault, "/srv/models cannot be read");
+  EXPECT_TRUE(all.log.empty() && all.flags.empty() && all.certificates.empty());
+}
+
 }  // namespace
 }  // namespace vitrine
