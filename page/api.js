@@ -3,11 +3,17 @@
 
 const KEY = "vitrine-token";
 let token = "";
-try { token = sessionStorage.getItem(KEY) ?? ""; } catch { /* a browser that stores nothing */ }
+try {
+  token = sessionStorage.getItem(KEY) ?? "";
+} catch { /* a browser that stores nothing */
+}
 
 export const setToken = (text) => {
   token = text;
-  try { sessionStorage.setItem(KEY, text); } catch { /* kept for this page alone */ }
+  try {
+    sessionStorage.setItem(KEY, text);
+  } catch { /* kept for this page alone */
+  }
 };
 
 // What the server would not do: its sentence, its canonical code and the status of HTTP.
@@ -21,9 +27,13 @@ export class Refusal extends Error {
 
 async function refusalOf(response) {
   let said = {};
-  try { said = await response.json(); } catch { /* no JSON: the status has to do */ }
-  return new Refusal(said.error ?? `The server answered ${response.status} without a sentence.`, said.code ?? "UNKNOWN",
-                     response.status, Number(response.headers.get("Retry-After") ?? 0));
+  try {
+    said = await response.json();
+  } catch { /* no JSON: the status has to do */
+  }
+  return new Refusal(
+      said.error ?? `The server answered ${response.status} without a sentence.`, said.code ?? "UNKNOWN",
+      response.status, Number(response.headers.get("Retry-After") ?? 0));
 }
 
 // Throws a Refusal; an AbortError where `signal` says so. Who answers 401 is told to "needs-token" of the window.
@@ -53,4 +63,4 @@ export const status = (signal) => call("/v1/status", {signal});
 export const samples = async () => (await call("/page/samples")).samples;
 // `parameters`: [name, value] pairs of docs/how-to/http.md.
 export const classify = (id, picture, parameters, signal) =>
-  call(`${pathOf(id)}:classify?${new URLSearchParams(parameters)}`, {method: "POST", body: picture, signal});
+    call(`${pathOf(id)}:classify?${new URLSearchParams(parameters)}`, {method: "POST", body: picture, signal});

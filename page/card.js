@@ -20,17 +20,26 @@ export class Card {
     this.act = act;
     this.answer = this.map = this.failure = this.about = this.shown = null;
     this.heads = [];
-    this.canvas = make("canvas", {role: "img", tabindex: 0, click: (event) => this.point(event), keydown: (event) => this.key(event),
-                                  pointermove: (event) => this.read(event), pointerleave: () => this.tell()});
+    this.canvas = make("canvas", {
+      role: "img",
+      tabindex: 0,
+      click: (event) => this.point(event),
+      keydown: (event) => this.key(event),
+      pointermove: (event) => this.read(event),
+      pointerleave: () => this.tell()
+    });
     this.bar = make("canvas", {"aria-hidden": "true"});
     this.ends = make("div", {class: "ends"});
     this.told = make("p", {class: "about"});
     this.legend = make("div", {class: "legend"}, this.bar, this.ends);
     this.words = make("div", {class: "words"});
     this.strip = make("div", {class: "strip"});
-    this.element = make("article", {class: "card", "data-model": id, "aria-label": id},
-                        make("figure", {}, make("div", {class: "frame"}, this.canvas), this.legend, make("div", {class: "legend"}, this.told), this.strip),
-                        this.words);
+    this.element = make(
+        "article", {class: "card", "data-model": id, "aria-label": id},
+        make(
+            "figure", {}, make("div", {class: "frame"}, this.canvas), this.legend,
+            make("div", {class: "legend"}, this.told), this.strip),
+        this.words);
   }
 
   // Asks the server; what is shown changes when it has answered. False if another question came between.
@@ -38,7 +47,11 @@ export class Card {
     this.stop?.abort();
     const {signal} = (this.stop = new AbortController());
     this.element.classList.add("asking");
-    if (picture !== this.picture) { this.picture = picture; this.answer = this.map = null; this.heads = []; }
+    if (picture !== this.picture) {
+      this.picture = picture;
+      this.answer = this.map = null;
+      this.heads = [];
+    }
     try {
       this.about = about ?? await api.describe(this.id);
       const question = () => parametersOf(this.about, state, this.answer?.grid);
@@ -64,8 +77,9 @@ export class Card {
     this.answer = answer;
     const maps = answer.attention.filter((map) => map.kind === state.kind).map(flat);
     this.heads = ON_PICTURE.includes(state.kind) ? maps.filter((map) => map.head !== null) : [];
-    this.map = (state.head === null ? maps.find((map) => map.head === null) : maps.find((map) => map.head === state.head)) ??
-               maps[0] ?? null;
+    this.map =
+        (state.head === null ? maps.find((map) => map.head === null) : maps.find((map) => map.head === state.head)) ??
+        maps[0] ?? null;
     if (lack(this.about, state)) this.map = null;
   }
 
@@ -79,8 +93,8 @@ export class Card {
     this.range = null;
     if (this.map) {
       const diverging = isDiverging(this.map);
-      const high = diverging || !this.map.covers ? largest(this.map.values)
-                                                 : Math.max(LEAST_SHARE, peak) / this.map.values.length;
+      const high = diverging || !this.map.covers ? largest(this.map.values) :
+                                                   Math.max(LEAST_SHARE, peak) / this.map.values.length;
       this.range = {high, diverging};
     }
     this.drawPicture(picture, state);
@@ -104,7 +118,8 @@ export class Card {
       const rgb = colours(map, this.part, this.range);
       this.repaint = (weight) => {
         compose(canvas, picture.shown, rgb, this.part, weight);
-        if (map.kind === "query") markCell(canvas, this.part, map.rows, map.columns, cellAt(state.patch ?? [0.5, 0.5], map));
+        if (map.kind === "query")
+          markCell(canvas, this.part, map.rows, map.columns, cellAt(state.patch ?? [0.5, 0.5], map));
       };
       this.repaint(state.opacity / 100);
     } else {
@@ -119,12 +134,13 @@ export class Card {
 
   describe(state) {
     const first = this.answer?.predictions[0];
-    const what = this.map ? `${KINDS[this.map.kind]} of ${this.id}${this.map.layer === null ? "" : `, layer ${this.map.layer}`}` +
-                            `${this.map.head === null ? "" : `, head ${this.map.head}`}, over the picture`
-                          : `The picture, as ${this.id} got it`;
+    const what = this.map ?
+        `${KINDS[this.map.kind]} of ${this.id}${this.map.layer === null ? "" : `, layer ${this.map.layer}`}` +
+            `${this.map.head === null ? "" : `, head ${this.map.head}`}, over the picture` :
+                                        `The picture, as ${this.id} got it`;
     const asks = this.about && this.about.attention.some((offer) => offer.kind === "query");
     return `${what}${first ? `: ${first.label} ${percent(first.probability)}` : ""}.` +
-           (asks ? " Arrow keys choose the patch whose query row is shown; Escape goes back." : "");
+        (asks ? " Arrow keys choose the patch whose query row is shown; Escape goes back." : "");
   }
 
   drawLegend() {
@@ -132,8 +148,11 @@ export class Card {
     if (this.range) {
       paintBar(this.bar, this.range);
       const {high, diverging} = this.range, cells = this.map.values.length;
-      const end = this.map.covers && !diverging ? `${percent(high, high < 0.01 ? 2 : 1)}, ${short(high * cells)}× an equal share` : short(high);
-      this.ends.replaceChildren(...(diverging ? [short(-high), "0", `+${end}`] : ["0", end]).map((text) => make("span", {}, text)));
+      const end = this.map.covers && !diverging ?
+          `${percent(high, high < 0.01 ? 2 : 1)}, ${short(high * cells)}× an equal share` :
+          short(high);
+      this.ends.replaceChildren(
+          ...(diverging ? [short(-high), "0", `+${end}`] : ["0", end]).map((text) => make("span", {}, text)));
     }
     this.tell();
   }
@@ -141,16 +160,23 @@ export class Card {
   tell(text = "") {
     const {map} = this;
     this.told.classList.toggle("lack", Boolean(this.missing) && !text);
-    this.told.textContent = text || this.missing || (map ? `${KINDS[map.kind]}${map.layer === null ? "" : `, layer ${map.layer}`}, ` +
-      `${map.kind === "rollout" ? "all layers" : map.head === null ? "mean of the heads" : `head ${map.head}`}, ` +
-      `${map.rows} × ${map.columns}` : "");
+    this.told.textContent = text || this.missing ||
+        (map ? `${KINDS[map.kind]}${map.layer === null ? "" : `, layer ${map.layer}`}, ` +
+                 `${
+                     map.kind === "rollout" ? "all layers" :
+                         map.head === null  ? "mean of the heads" :
+                                              `head ${map.head}` }, ` +
+                 `${map.rows} × ${map.columns}` :
+               "");
   }
 
   drawWords(state) {
     const {answer, failure} = this;
-    const parts = [make("div", {class: "title"}, make("h3", {}, this.id.split("@")[0]),
-                        answer ? make("p", {class: "small"}, `version ${answer.version}, ${answer.served_by.precision}`) : null)];
-    if (failure) parts.push(make("div", {class: "trouble", role: "alert"}, failure.message, make("code", {}, failure.shortCode)));
+    const parts = [make(
+        "div", {class: "title"}, make("h3", {}, this.id.split("@")[0]),
+        answer ? make("p", {class: "small"}, `version ${answer.version}, ${answer.served_by.precision}`) : null)];
+    if (failure)
+      parts.push(make("div", {class: "trouble", role: "alert"}, failure.message, make("code", {}, failure.shortCode)));
     if (answer) parts.push(this.predictions());
     if (answer && unknown(this.about, state)) parts.push(make("p", {class: "sentence"}, unknown(this.about, state)));
     if (answer) parts.push(this.times());
@@ -162,11 +188,15 @@ export class Card {
     const rows = this.answer.predictions.map(({label, probability}) => {
       const fill = make("i");
       fill.style.setProperty("--share", `${100 * probability}%`);
-      return make("li", {}, make("span", {}, label || "(no name)"), make("span", {class: "share"}, percent(probability)),
-                  make("div", {class: "bar", "aria-hidden": "true"}, fill));
+      return make(
+          "li", {}, make("span", {}, label || "(no name)"), make("span", {class: "share"}, percent(probability)),
+          make("div", {class: "bar", "aria-hidden": "true"}, fill));
     });
-    return make("div", {}, make("ol", {class: "predictions", "aria-label": `Classes by ${this.id}`}, ...rows),
-                make("div", {class: "axis", "aria-hidden": "true"}, ...["0", "25", "50", "75", "100 %"].map((text) => make("span", {}, text))));
+    return make(
+        "div", {}, make("ol", {class: "predictions", "aria-label": `Classes by ${this.id}`}, ...rows),
+        make(
+            "div", {class: "axis", "aria-hidden": "true"},
+            ...["0", "25", "50", "75", "100 %"].map((text) => make("span", {}, text))));
   }
 
   // Buttons stay where they are while their number does, so that the one with the focus keeps it.
@@ -184,12 +214,24 @@ export class Card {
       const canvas = make("canvas", {width: map.columns, height: map.rows, "aria-hidden": "true"});
       putRgb(canvas, paint(map.values, {high, diverging}));
       const on = state.head === map.head;
-      return make("button", {type: "button", "aria-pressed": String(on), "aria-label": `Head ${map.head}`, title: `Head ${map.head}`,
-                             "data-head": map.head, click: () => this.act.head(on ? null : map.head)}, canvas);
+      return make(
+          "button", {
+            type: "button",
+            "aria-pressed": String(on),
+            "aria-label": `Head ${map.head}`,
+            title: `Head ${map.head}`,
+            "data-head": map.head,
+            click: () => this.act.head(on ? null : map.head)
+          },
+          canvas);
     };
     const end = diverging ? short(high) : percent(high, high < 0.01 ? 2 : 0);
-    return [make("p", {class: "small"}, `The ${this.heads.length} heads of layer ${this.heads[0].layer}, on one scale to ${end}`),
-            make("div", {class: "heads", role: "group", "aria-label": `Heads of ${this.id}`}, ...this.heads.map(button))];
+    return [
+      make(
+          "p", {class: "small"},
+          `The ${this.heads.length} heads of layer ${this.heads[0].layer}, on one scale to ${end}`),
+      make("div", {class: "heads", role: "group", "aria-label": `Heads of ${this.id}`}, ...this.heads.map(button))
+    ];
   }
 
   times() {
@@ -199,10 +241,14 @@ export class Card {
       const piece = make("i", {class: `s${i}`});
       piece.style.setProperty("--share", `${times.total > 0 ? (100 * times[stage]) / times.total : 0}%`);
       stack.append(piece);
-      list.append(make("li", {}, make("i", {class: `s${i}`, "aria-hidden": "true"}), `${word} ${milliseconds(times[stage])}`));
+      list.append(
+          make("li", {}, make("i", {class: `s${i}`, "aria-hidden": "true"}), `${word} ${milliseconds(times[stage])}`));
     });
-    const company = batch.images > 1 ? `in a batch of ${plural(batch.images, "picture")}, ${batch.grids} sizes` : "alone in its batch";
-    return make("div", {class: "times"}, make("p", {class: "small"}, `Answered in ${milliseconds(times.total)}, ${company}`), stack, list);
+    const company = batch.images > 1 ? `in a batch of ${plural(batch.images, "picture")}, ${batch.grids} sizes` :
+                                       "alone in its batch";
+    return make(
+        "div", {class: "times"}, make("p", {class: "small"}, `Answered in ${milliseconds(times.total)}, ${company}`),
+        stack, list);
   }
 
   // Where of the grid a pointer is, [x, y] of 0 to 1; null beside it.
@@ -225,18 +271,22 @@ export class Card {
     const at = this.place(event);
     if (!at || !this.map?.covers) return this.tell();
     const cell = cellAt(at, this.map), value = this.map.values[cell];
-    return this.tell(`Row ${Math.floor(cell / this.map.columns)}, column ${cell % this.map.columns}: ` +
-                     (this.range.diverging ? short(value) : `${percent(value, 2)}, ${short(value * this.map.values.length)}× an equal share`));
+    return this.tell(
+        `Row ${Math.floor(cell / this.map.columns)}, column ${cell % this.map.columns}: ` +
+        (this.range.diverging ? short(value) :
+                                `${percent(value, 2)}, ${short(value * this.map.values.length)}× an equal share`));
   }
 
   key(event) {
-    const steps = {ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1], Enter: [0, 0], " ": [0, 0]};
+    const steps =
+        {ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1], Enter: [0, 0], " ": [0, 0]};
     if (event.key === "Escape") this.act.leave();
     const step = steps[event.key], grid = this.answer?.grid;
     if (!step || !grid) return;
     event.preventDefault();
     const cell = cellAt(this.act.state().patch ?? [0.5, 0.5], grid);
     const move = (place, by, count) => (Math.min(count - 1, Math.max(0, place + by)) + 0.5) / count;
-    this.act.patch([move(cell % grid.columns, step[0], grid.columns), move(Math.floor(cell / grid.columns), step[1], grid.rows)]);
+    this.act.patch(
+        [move(cell % grid.columns, step[0], grid.columns), move(Math.floor(cell / grid.columns), step[1], grid.rows)]);
   }
 }

@@ -2,11 +2,11 @@
 // The colours of values, those of the server's own drawings: each scale by 33 of its colours, straight between them.
 
 const INFERNO =
-  "000004 040312 0b0724 150b37 210c4a 2f0a5b 3d0965 4a0c6b 57106e 64156e 71196e 7d1e6d 8a226a 972766 a32c61 b0315b " +
-  "bc3754 c63d4d d04545 da4e3c e35933 eb6429 f1711f f67e14 f98c0a fb9b06 fcaa0f fbba1f f9c932 f5d949 f2e865 f3f586 fcffa4";
+    "000004 040312 0b0724 150b37 210c4a 2f0a5b 3d0965 4a0c6b 57106e 64156e 71196e 7d1e6d 8a226a 972766 a32c61 b0315b " +
+    "bc3754 c63d4d d04545 da4e3c e35933 eb6429 f1711f f67e14 f98c0a fb9b06 fcaa0f fbba1f f9c932 f5d949 f2e865 f3f586 fcffa4";
 const DIVERGING =
-  "135baf 3163b4 456cb9 5575bd 647ec2 7188c6 7f91cb 8b9bcf 98a5d4 a3aed8 afb8dc bbc2e1 c7cce5 d3d7e9 dfe1ee eaecf2 " +
-  "f6f6f6 f5e9e7 f4dcd9 f2cfca f0c3bc edb6ae eaa9a0 e69c92 e39186 df8478 da776b d56a5e cf5c52 ca4e45 c43f39 bd2d2d b61622";
+    "135baf 3163b4 456cb9 5575bd 647ec2 7188c6 7f91cb 8b9bcf 98a5d4 a3aed8 afb8dc bbc2e1 c7cce5 d3d7e9 dfe1ee eaecf2 " +
+    "f6f6f6 f5e9e7 f4dcd9 f2cfca f0c3bc edb6ae eaa9a0 e69c92 e39186 df8478 da776b d56a5e cf5c52 ca4e45 c43f39 bd2d2d b61622";
 
 const STEPS = 256;
 
@@ -44,7 +44,8 @@ export function paintBar(canvas, range) {
   canvas.width = STEPS;
   canvas.height = 1;
   const ramp = Float32Array.from({length: STEPS}, (_, i) => i / (STEPS - 1));
-  putRgb(canvas, paint(range.diverging ? ramp.map((part) => 2 * part - 1) : ramp, {high: 1, diverging: range.diverging}));
+  putRgb(
+      canvas, paint(range.diverging ? ramp.map((part) => 2 * part - 1) : ramp, {high: 1, diverging: range.diverging}));
 }
 
 // One pixel a value.

@@ -14,22 +14,28 @@ function chart(name, map, high) {
   const layers = map.values, x = (layer) => LEFT + ((layer + 0.5) * (WIDTH - LEFT)) / layers.length;
   const y = (value) => HEIGHT - BOTTOM - (value / high) * (HEIGHT - BOTTOM - TOP);
   const means = layers.map((heads) => heads.reduce((sum, value) => sum + value, 0) / heads.length);
-  const svg = draw("svg", {viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img",
-                           "aria-label": `${name}: mean distance by layer ${means.map(short).join(", ")} pixels`});
+  const svg = draw("svg", {
+    viewBox: `0 0 ${WIDTH} ${HEIGHT}`,
+    role: "img",
+    "aria-label": `${name}: mean distance by layer ${means.map(short).join(", ")} pixels`
+  });
   for (const part of [0, 0.5, 1]) {
-    svg.append(draw("line", {class: "grid-line", x1: LEFT, x2: WIDTH, y1: y(part * high), y2: y(part * high)}),
-               draw("text", {x: LEFT - 6, y: y(part * high) + 4, "text-anchor": "end"}, short(part * high)));
+    svg.append(
+        draw("line", {class: "grid-line", x1: LEFT, x2: WIDTH, y1: y(part * high), y2: y(part * high)}),
+        draw("text", {x: LEFT - 6, y: y(part * high) + 4, "text-anchor": "end"}, short(part * high)));
   }
   layers.forEach((heads, layer) => {
     for (const value of heads) svg.append(draw("circle", {class: "dots", cx: x(layer), cy: y(value), r: 3}));
     svg.append(draw("text", {x: x(layer), y: HEIGHT - 8, "text-anchor": "middle"}, layer));
   });
-  svg.append(draw("polyline", {class: "mean", points: means.map((value, layer) => `${x(layer)},${y(value)}`).join(" ")}));
+  svg.append(
+      draw("polyline", {class: "mean", points: means.map((value, layer) => `${x(layer)},${y(value)}`).join(" ")}));
   return make("figure", {class: "plain"}, svg, make("figcaption", {class: "small"}, `${name}, by layer`));
 }
 
 export function show(cards) {
-  const having = cards.map((card) => [card.id, card.answer?.attention.find((map) => map.kind === "distance")]).filter(([, map]) => map);
+  const having = cards.map((card) => [card.id, card.answer?.attention.find((map) => map.kind === "distance")])
+                     .filter(([, map]) => map);
   at("distance").hidden = having.length === 0;
   const high = ceiling(Math.max(1e-6, ...having.flatMap(([, map]) => map.values.flat())));
   at("distance-charts").replaceChildren(...having.map(([id, map]) => chart(id, map, high)));

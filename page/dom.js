@@ -6,8 +6,10 @@ export const at = (id) => document.getElementById(id);
 const fill = (element, properties, children) => {
   for (const [name, value] of Object.entries(properties)) {
     if (value === null || value === undefined || value === false) continue;
-    if (typeof value === "function") element.addEventListener(name, value);
-    else element.setAttribute(name, value === true ? "" : value);
+    if (typeof value === "function")
+      element.addEventListener(name, value);
+    else
+      element.setAttribute(name, value === true ? "" : value);
   }
   element.append(...children.filter((child) => child !== null && child !== undefined));
   return element;
@@ -16,7 +18,7 @@ const fill = (element, properties, children) => {
 // An element with its attributes, listeners (`click: f`) and children. Text is text: nothing is read as HTML.
 export const make = (tag, properties = {}, ...children) => fill(document.createElement(tag), properties, children);
 export const draw = (tag, properties = {}, ...children) =>
-  fill(document.createElementNS("http://www.w3.org/2000/svg", tag), properties, children);
+    fill(document.createElementNS("http://www.w3.org/2000/svg", tag), properties, children);
 
 export const percent = (share, digits = 1) => `${(100 * share).toFixed(digits)} %`;
 // Three digits that count.
@@ -31,6 +33,9 @@ export const plural = (count, word) => `${count} ${word}${count === 1 ? "" : "s"
 export const bytes = (count) => {
   const units = ["B", "KiB", "MiB", "GiB"];
   let unit = 0;
-  while (count >= 1024 && unit < units.length - 1) { count /= 1024; unit++; }
+  while (count >= 1024 && unit < units.length - 1) {
+    count /= 1024;
+    unit++;
+  }
   return `${count >= 10 || unit === 0 ? count.toFixed(0) : count.toFixed(1)} ${units[unit]}`;
 };

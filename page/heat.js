@@ -11,7 +11,8 @@ const UNCOVERED = 0.35;                // brightness that is left outside the gr
 export function sized(bitmap) {
   const longer = Math.max(bitmap.width, bitmap.height);
   const scale = Math.min(Math.max(longer, SHORTEST), LONGEST) / longer;
-  const canvas = new OffscreenCanvas(Math.max(1, Math.round(bitmap.width * scale)), Math.max(1, Math.round(bitmap.height * scale)));
+  const canvas = new OffscreenCanvas(
+      Math.max(1, Math.round(bitmap.width * scale)), Math.max(1, Math.round(bitmap.height * scale)));
   const context = canvas.getContext("2d", {willReadFrequently: true});
   context.imageSmoothingQuality = "high";
   context.drawImage(bitmap, 0, 0, canvas.width, canvas.height);
@@ -57,8 +58,12 @@ export function coveredPart(covers, picture, shown) {
   const across = shown.width / picture.width, down = shown.height / picture.height;
   const inside = (value, most) => Math.min(most, Math.max(0, Math.round(value)));
   const left = inside(covers.left * across, shown.width), top = inside(covers.top * down, shown.height);
-  return {left, top, width: inside((covers.left + covers.width) * across, shown.width) - left,
-          height: inside((covers.top + covers.height) * down, shown.height) - top};
+  return {
+    left,
+    top,
+    width: inside((covers.left + covers.width) * across, shown.width) - left,
+    height: inside((covers.top + covers.height) * down, shown.height) - top
+  };
 }
 
 // The colours of a map for part of what is shown.

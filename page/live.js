@@ -4,19 +4,30 @@ import * as api from "./api.js";
 import {at, bytes, draw, make, percent, short} from "./dom.js";
 
 const PERIOD = 1000, KEPT = 60;
-const history = {rate: [], flight: [], queue: [], batch: []};
+const history = {
+  rate: [],
+  flight: [],
+  queue: [],
+  batch: []
+};
 let last = null, latest = null, seen = false, told = () => {};
 
 function sparkline(values) {
   const most = Math.max(1e-9, ...values);
-  const points = values.map((value, i) => `${(100 * i) / Math.max(values.length - 1, 1)},${26 - (24 * value) / most}`).join(" ");
-  return draw("svg", {viewBox: "0 0 100 28", preserveAspectRatio: "none", "aria-hidden": "true"}, draw("polyline", {points}));
+  const points =
+      values.map((value, i) => `${(100 * i) / Math.max(values.length - 1, 1)},${26 - (24 * value) / most}`).join(" ");
+  return draw(
+      "svg", {viewBox: "0 0 100 28", preserveAspectRatio: "none", "aria-hidden": "true"}, draw("polyline", {points}));
 }
 
-const figure = (name, value, unit, values) =>
-  make("div", {}, make("dt", {}, name), make("dd", {}, value, make("small", {}, unit ? ` ${unit}` : ""), values?.length > 2 ? sparkline(values) : null));
+const figure = (name, value, unit, values) => make(
+    "div", {}, make("dt", {}, name),
+    make("dd", {}, value, make("small", {}, unit ? ` ${unit}` : ""), values?.length > 2 ? sparkline(values) : null));
 
-const keep = (list, value) => { list.push(value); if (list.length > KEPT) list.shift(); };
+const keep = (list, value) => {
+  list.push(value);
+  if (list.length > KEPT) list.shift();
+};
 
 // What happened between two looks.
 function follow(status) {
@@ -37,19 +48,23 @@ function follow(status) {
 function showFigures({load}) {
   const busy = load.executors.reduce((sum, lane) => sum + lane.busy_ratio, 0) / (load.executors.length || 1);
   at("figures").replaceChildren(
-    figure("Requests", short(history.rate.at(-1) ?? 0), "/ s", history.rate),
-    figure("In flight", load.in_flight, `of ${load.in_flight_limit}`, history.flight),
-    figure("In the queue", load.queue_requests, "", history.queue),
-    figure("Requests a batch", short(history.batch.at(-1) ?? 0), "", history.batch),
-    figure("Executors busy", percent(busy, 0), `of ${load.executors.length}, last minute`, null));
+      figure("Requests", short(history.rate.at(-1) ?? 0), "/ s", history.rate),
+      figure("In flight", load.in_flight, `of ${load.in_flight_limit}`, history.flight),
+      figure("In the queue", load.queue_requests, "", history.queue),
+      figure("Requests a batch", short(history.batch.at(-1) ?? 0), "", history.batch),
+      figure("Executors busy", percent(busy, 0), `of ${load.executors.length}, last minute`, null));
 }
 
 function showVersions(versions) {
-  at("versions").replaceChildren(...versions.map((version) => make("tr", {},
-    make("th", {scope: "row"}, version.model), make("td", {}, version.version || "all"),
-    make("td", {title: version.reason}, version.state.toLowerCase()), make("td", {}, version.labels.join(", ")),
-    ...[`${short(version.traffic_percent)} %`, short(version.requests_per_second), short(version.errors_per_second), bytes(version.device_bytes)]
-      .map((text) => make("td", {class: "number"}, text)))));
+  at("versions")
+      .replaceChildren(...versions.map(
+          (version) => make(
+              "tr", {}, make("th", {scope: "row"}, version.model), make("td", {}, version.version || "all"),
+              make("td", {title: version.reason}, version.state.toLowerCase()),
+              make("td", {}, version.labels.join(", ")),
+              ...[`${short(version.traffic_percent)} %`, short(version.requests_per_second),
+                  short(version.errors_per_second), bytes(version.device_bytes)]
+                  .map((text) => make("td", {class: "number"}, text)))));
 }
 
 function showHead(sentence, severity) {
@@ -63,17 +78,27 @@ export async function look() {
     status = await api.status();
   } catch (error) {
     latest = null;
-    showHead(error.status === 401 ? "A token is wanted" : error.code === "UNREACHABLE" ? "Not reachable" : error.message, "down");
+    showHead(
+        error.status === 401             ? "A token is wanted" :
+            error.code === "UNREACHABLE" ? "Not reachable" :
+                                           error.message,
+        "down");
     at("live-verdict").textContent = error.message;
     return;
   }
   follow(status);
-  const ready = new Set(status.versions.filter((version) => version.state === "READY").map((version) => version.model)).size;
-  showHead(status.severity === "ok" ? `Ready, ${ready} ${ready === 1 ? "model" : "models"}` : status.severity === "down" ? "Down" : "Degraded", status.severity);
+  const ready =
+      new Set(status.versions.filter((version) => version.state === "READY").map((version) => version.model)).size;
+  showHead(
+      status.severity === "ok" ? `Ready, ${ready} ${ready === 1 ? "model" : "models"}` :
+          status.severity === "down" ? "Down" :
+                                       "Degraded",
+      status.severity);
   at("live-verdict").textContent = status.verdict;
   showFigures(status);
   showVersions(status.versions);
-  at("about").textContent = `Vitrine ${status.version} on ${status.compute.cpu}, ${status.compute.path}, ${status.compute.lanes} executors`;
+  at("about").textContent =
+      `Vitrine ${status.version} on ${status.compute.cpu}, ${status.compute.path}, ${status.compute.lanes} executors`;
   const states = status.versions.map((version) => `${version.model} ${version.version} ${version.state}`).join();
   if (latest !== null && latest !== states) told();
   latest = states;
@@ -83,8 +108,12 @@ export async function look() {
 // there than before.
 export function start(changed) {
   told = changed;
-  new IntersectionObserver((entries) => { seen = entries.at(-1).isIntersecting; }).observe(at("live"));
+  new IntersectionObserver((entries) => {
+    seen = entries.at(-1).isIntersecting;
+  }).observe(at("live"));
   let turns = 0;
-  setInterval(() => { if (!document.hidden && (seen || turns++ % 3 === 0)) look(); }, PERIOD);
+  setInterval(() => {
+    if (!document.hidden && (seen || turns++ % 3 === 0)) look();
+  }, PERIOD);
   return look();
 }

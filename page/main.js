@@ -19,7 +19,9 @@ let state = states.read(location.hash);
 let models = [], samples = [], picture = null, cards = [], before = "", turn = 0;
 const abouts = new Map();  // by id, of the models that can be asked
 
-const say = (text) => { at("said").textContent = text; };
+const say = (text) => {
+  at("said").textContent = text;
+};
 
 function refuse(text, code = "") {
   at("trouble").hidden = !text;
@@ -45,7 +47,8 @@ function firstModel() {
 
 async function loadModels() {
   models = await api.models();
-  await Promise.all(controls.choices(models).map(async ({id}) => abouts.set(id, await api.describe(id).catch(() => null))));
+  await Promise.all(
+      controls.choices(models).map(async ({id}) => abouts.set(id, await api.describe(id).catch(() => null))));
 }
 
 function settle() {
@@ -57,19 +60,24 @@ const act = {
   state: () => state,
   head: (head) => change({head}),
   patch(patch) {
-    if (!chosen().some((about) => offerOf(about, "query"))) return say("None of these models has the query row of a patch.");
+    if (!chosen().some((about) => offerOf(about, "query")))
+      return say("None of these models has the query row of a patch.");
     if (state.kind !== "query") before = state.kind;
     const layer = state.kind === "query" ? state.layer : null;
     return change({kind: "query", patch, layer, head: state.kind === "query" ? state.head : null});
   },
-  leave() { if (state.kind === "query") change({kind: before || firstKind(), patch: null, head: null, layer: null}); },
+  leave() {
+    if (state.kind === "query") change({kind: before || firstKind(), patch: null, head: null, layer: null});
+  },
 };
 
 function showControls() {
   controls.show(controls.choices(models), chosen(), state, change);
   const asks = chosen().some((about) => offerOf(about, "query"));
-  at("hint").textContent = state.kind === "query" ? "The framed patch asks; the colours say where it looks. Click another, or press Escape to go back."
-    : asks && picture ? "Click the picture to see where that patch looks." : "";
+  at("hint").textContent = state.kind === "query" ?
+      "The framed patch asks; the colours say where it looks. Click another, or press Escape to go back." :
+      asks && picture ? "Click the picture to see where that patch looks." :
+                        "";
 }
 
 function drawCards() {
@@ -79,17 +87,21 @@ function drawCards() {
 
 function layCards() {
   const kept = new Map(cards.map((card) => [card.id, card]));
-  for (const card of cards) if (!state.models.includes(card.id)) card.stop?.abort();
+  for (const card of cards)
+    if (!state.models.includes(card.id)) card.stop?.abort();
   cards = state.models.map((id) => kept.get(id) ?? new Card(id, act));
   const box = at("answers");
   box.dataset.count = cards.length;
   const elements = cards.map((card) => card.element);
-  if (elements.length !== box.children.length || elements.some((element, i) => element !== box.children[i])) box.replaceChildren(...elements);
+  if (elements.length !== box.children.length || elements.some((element, i) => element !== box.children[i]))
+    box.replaceChildren(...elements);
 }
 
 const sentenceOf = (card) => {
   const first = card.answer?.predictions[0];
-  return card.failure ? `${card.id}: ${card.failure.message}` : first ? `${card.id}: ${first.label}, ${percent(first.probability)}` : "";
+  return card.failure ? `${card.id}: ${card.failure.message}` :
+      first ? `${card.id}: ${first.label}, ${percent(first.probability)}` :
+              "";
 };
 
 async function ask() {
@@ -203,8 +215,10 @@ addEventListener("hashchange", () => {
   state = next;
   settle();
   showControls();
-  if (moved && state.sample) sample(state.sample, "link");
-  else ask();
+  if (moved && state.sample)
+    sample(state.sample, "link");
+  else
+    ask();
 });
 
 theme.start();

@@ -2,8 +2,8 @@
 // The samples that a model takes to be most like the picture: the cosine between its embeddings.
 import * as api from "./api.js";
 import {at, make} from "./dom.js";
-import {fetched} from "./picture.js";
 import {nameOf, wordsOf} from "./picker.js";
+import {fetched} from "./picture.js";
 import {knows} from "./question.js";
 
 const SHOWN = 5, AT_ONCE = 3;
@@ -14,7 +14,11 @@ const kindOf = (about) => (about.features.includes("class") ? "class" : about.fe
 
 function cosine(a, b) {
   let dot = 0, aa = 0, bb = 0;
-  for (let i = 0; i < a.length; i++) { dot += a[i] * b[i]; aa += a[i] * a[i]; bb += b[i] * b[i]; }
+  for (let i = 0; i < a.length; i++) {
+    dot += a[i] * b[i];
+    aa += a[i] * a[i];
+    bb += b[i] * b[i];
+  }
   return dot / Math.sqrt(aa * bb || 1);
 }
 
@@ -31,8 +35,8 @@ function embedAll(card, samples) {
     const waiting = [...samples], found = [];
     const work = async () => {
       for (let sample = waiting.shift(); sample; sample = waiting.shift()) {
-        const answer = await api.classify(card.id, await fetched(sample.path),
-                                          [["top_k", 1], ["features", kindOf(card.about)], ["priority", "low"]]);
+        const answer = await api.classify(
+            card.id, await fetched(sample.path), [["top_k", 1], ["features", kindOf(card.about)], ["priority", "low"]]);
         found.push({sample, vector: vectorOf(answer)});
       }
     };
@@ -51,14 +55,28 @@ export async function show(cards, samples, state, current, sampled) {
   for (const card of able) {
     const vector = vectorOf(card.answer);
     let all = [];
-    try { all = await embedAll(card, fitting(card.about, samples)); } catch { continue; }
+    try {
+      all = await embedAll(card, fitting(card.about, samples));
+    } catch {
+      continue;
+    }
     if (!current()) return;
-    const nearest = all.filter(({sample, vector: other}) => nameOf(sample) !== state.sample && other?.length === vector.length)
-      .map(({sample, vector: other}) => ({sample, near: cosine(vector, other)})).sort((a, b) => b.near - a.near).slice(0, SHOWN);
-    rows.push(make("div", {class: "row"}, make("h3", {class: "small"}, card.id), make("ul", {}, ...nearest.map(({sample, near}) =>
-      make("li", {}, make("button", {type: "button", title: wordsOf(sample), click: () => sampled(nameOf(sample))},
-                          make("img", {src: sample.path, alt: wordsOf(sample), loading: "lazy"})),
-           make("span", {}, near.toFixed(3)))))));
+    const nearest =
+        all.filter(({sample, vector: other}) => nameOf(sample) !== state.sample && other?.length === vector.length)
+            .map(({sample, vector: other}) => ({sample, near: cosine(vector, other)}))
+            .sort((a, b) => b.near - a.near)
+            .slice(0, SHOWN);
+    rows.push(make(
+        "div", {class: "row"}, make("h3", {class: "small"}, card.id),
+        make(
+            "ul", {},
+            ...nearest.map(
+                ({sample, near}) => make(
+                    "li", {},
+                    make(
+                        "button", {type: "button", title: wordsOf(sample), click: () => sampled(nameOf(sample))},
+                        make("img", {src: sample.path, alt: wordsOf(sample), loading: "lazy"})),
+                    make("span", {}, near.toFixed(3)))))));
   }
   at("neighbour-rows").replaceChildren(...rows);
 }

@@ -10,10 +10,25 @@ export function showSamples(samples, sampled) {
   strip.hidden = samples.length === 0;
   strip.replaceChildren();
   samples.forEach((sample, i) => {
-    if (i > 0 && samples[i - 1].group !== sample.group) strip.append(make("span", {class: "gap", "aria-hidden": "true"}));
-    strip.append(make("button", {type: "button", "aria-pressed": "false", "data-name": nameOf(sample), title: wordsOf(sample),
-                                 click: () => sampled(nameOf(sample))},
-                      make("img", {src: sample.path, alt: wordsOf(sample), loading: "lazy", decoding: "async", fetchpriority: "low", width: 64, height: 64})));
+    if (i > 0 && samples[i - 1].group !== sample.group)
+      strip.append(make("span", {class: "gap", "aria-hidden": "true"}));
+    strip.append(make(
+        "button", {
+          type: "button",
+          "aria-pressed": "false",
+          "data-name": nameOf(sample),
+          title: wordsOf(sample),
+          click: () => sampled(nameOf(sample))
+        },
+        make("img", {
+          src: sample.path,
+          alt: wordsOf(sample),
+          loading: "lazy",
+          decoding: "async",
+          fetchpriority: "low",
+          width: 64,
+          height: 64
+        })));
   });
 }
 
@@ -28,8 +43,15 @@ const pictureOf = (items) => [...(items ?? [])].find((file) => file.type.startsW
 function startDrop(picked) {
   let depth = 0;
   const show = () => document.body.classList.toggle("dropping", depth > 0);
-  addEventListener("dragenter", (event) => { event.preventDefault(); depth++; show(); });
-  addEventListener("dragleave", () => { depth = Math.max(0, depth - 1); show(); });
+  addEventListener("dragenter", (event) => {
+    event.preventDefault();
+    depth++;
+    show();
+  });
+  addEventListener("dragleave", () => {
+    depth = Math.max(0, depth - 1);
+    show();
+  });
   addEventListener("dragover", (event) => event.preventDefault());
   addEventListener("drop", (event) => {
     event.preventDefault();

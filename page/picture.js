@@ -5,7 +5,7 @@ import {Refusal} from "./api.js";
 const MOST_PIXELS = 16e6;  // that the server decodes
 
 const isJpegOrPng = (head) =>
-  (head[0] === 0xff && head[1] === 0xd8) || (head[0] === 0x89 && head[1] === 0x50 && head[2] === 0x4e);
+    (head[0] === 0xff && head[1] === 0xd8) || (head[0] === 0x89 && head[1] === 0x50 && head[2] === 0x4e);
 
 async function encoded(bitmap, type, scale = 1) {
   const canvas = new OffscreenCanvas(Math.round(bitmap.width * scale), Math.round(bitmap.height * scale));
@@ -26,8 +26,12 @@ export async function open(blob) {
   const pixels = bitmap.width * bitmap.height;
   if (pixels > MOST_PIXELS) {
     const smaller = await encoded(bitmap, "image/jpeg", Math.sqrt(MOST_PIXELS / pixels) * 0.999);
-    return {blob: smaller, bitmap: await createImageBitmap(smaller),
-            note: `The picture has ${Math.round(pixels / 1e6)} megapixels; it was made smaller here, to the 16 that the server reads.`};
+    return {
+      blob: smaller,
+      bitmap: await createImageBitmap(smaller),
+      note: `The picture has ${
+          Math.round(pixels / 1e6)} megapixels; it was made smaller here, to the 16 that the server reads.`
+    };
   }
   if (isJpegOrPng(new Uint8Array(await blob.slice(0, 4).arrayBuffer()))) return {blob, bitmap, note: ""};
   return {blob: await encoded(bitmap, "image/png"), bitmap, note: "The picture was brought to PNG here."};
@@ -35,6 +39,7 @@ export async function open(blob) {
 
 export async function fetched(path) {
   const response = await fetch(path).catch(() => null);
-  if (!response?.ok) throw new Refusal(`The sample ${path.split("/").pop()} is not there any more.`, "NOT_FOUND", response?.status);
+  if (!response?.ok)
+    throw new Refusal(`The sample ${path.split("/").pop()} is not there any more.`, "NOT_FOUND", response?.status);
   return response.blob();
 }

@@ -2,8 +2,13 @@
 // What is asked of one model, by its abilities and by what is looked at. Pure.
 
 export const KINDS = {
-  class: "Class token", mean: "Mean over queries", rollout: "Rollout", query: "Query row of a patch",
-  "class-attention": "Class attention", weights: "Weights, as a matrix", scores: "Scores, as a matrix",
+  class: "Class token",
+  mean: "Mean over queries",
+  rollout: "Rollout",
+  query: "Query row of a patch",
+  "class-attention": "Class attention",
+  weights: "Weights, as a matrix",
+  scores: "Scores, as a matrix",
   channels: "Channels, as a matrix",
 };
 export const ON_PICTURE = ["class", "class-attention", "mean", "rollout", "query"];
@@ -19,7 +24,7 @@ export function lack(about, state) {
   const kinds = about.attention.map((each) => each.kind).filter((kind) => kind in KINDS);
   if (!offer) {
     return `${about.name} has no attention of kind ${state.kind}` +
-           (kinds.length ? `; it has ${words(kinds)}.` : ", nor of any other kind.");
+        (kinds.length ? `; it has ${words(kinds)}.` : ", nor of any other kind.");
   }
   if (state.kind === "rollout") return "";
   if (state.layer !== null && state.layer >= offer.layers) {
@@ -39,25 +44,29 @@ export const knows = (about, sample) => Boolean(about?.classes.some((label) => w
 // That the right answer is none of this model's classes, in a sentence; empty if it may be one.
 export function unknown(about, state) {
   if (!state.sample || !about || knows(about, state.sample)) return "";
-  const {classes} = about, some = classes.length > 5 ? `${classes.slice(0, 4).join(", ")} and ${classes.length - 4} others` : words(classes);
+  const {classes} = about,
+        some =
+            classes.length > 5 ? `${classes.slice(0, 4).join(", ")} and ${classes.length - 4} others` : words(classes);
   return `What this sample shows is none of its classes: ${some}.`;
 }
 
 // The number of the patch at `patch` in a grid, row * columns + column.
-export const cellAt = (patch, grid) =>
-  Math.min(grid.rows - 1, Math.floor(patch[1] * grid.rows)) * grid.columns +
-  Math.min(grid.columns - 1, Math.floor(patch[0] * grid.columns));
+export const cellAt = (patch, grid) => Math.min(grid.rows - 1, Math.floor(patch[1] * grid.rows)) * grid.columns +
+    Math.min(grid.columns - 1, Math.floor(patch[0] * grid.columns));
 
 // The parameters of a request; `grid` is that of the last answer, which says where a patch is.
 export function parametersOf(about, state, grid) {
   const parameters = [["top_k", Math.min(5, about.classes.length || 5)]];
-  if (about.features.length) parameters.push(["features", about.features.includes("class") ? "class" : about.features[0]]);
+  if (about.features.length)
+    parameters.push(["features", about.features.includes("class") ? "class" : about.features[0]]);
   const attention = [];
   const offer = offerOf(about, state.kind);
   if (offer && !lack(about, state)) {
     const layer = state.layer ?? -1;
-    if (state.kind === "rollout") attention.push("rollout");
-    else if (!ON_PICTURE.includes(state.kind)) attention.push(`${state.kind}:${layer}:${state.head ?? ""}`);
+    if (state.kind === "rollout")
+      attention.push("rollout");
+    else if (!ON_PICTURE.includes(state.kind))
+      attention.push(`${state.kind}:${layer}:${state.head ?? ""}`);
     else if (state.kind !== "query" || grid) {
       const patch = state.kind === "query" ? `:${cellAt(state.patch ?? [0.5, 0.5], grid)}` : "";
       attention.push(`${state.kind}:${layer}:${patch}`);

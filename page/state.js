@@ -4,13 +4,13 @@
 export const MOST_MODELS = 4;
 
 const DEFAULTS = {
-  sample: "",     // "GROUP/NAME"; empty: a picture of one's own, or none yet
-  models: [],     // "NAME" or "NAME@VERSION"; empty: the first that fits
-  kind: "",       // of attention; empty: the first that the first model has; "none": no map
-  layer: null,    // counted from 0; null: the last
-  head: null,     // counted from 0; null: the mean
-  patch: null,    // [x, y] within what the grid covers, 0 to 1: whose query row is shown
-  opacity: 55,    // of the map, in percent
+  sample: "",   // "GROUP/NAME"; empty: a picture of one's own, or none yet
+  models: [],   // "NAME" or "NAME@VERSION"; empty: the first that fits
+  kind: "",     // of attention; empty: the first that the first model has; "none": no map
+  layer: null,  // counted from 0; null: the last
+  head: null,   // counted from 0; null: the mean
+  patch: null,  // [x, y] within what the grid covers, 0 to 1: whose query row is shown
+  opacity: 55,  // of the map, in percent
 };
 
 const whole = (text) => (text !== null && /^\d+$/.test(text) ? Number(text) : null);

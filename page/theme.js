@@ -4,10 +4,18 @@ import {at} from "./dom.js";
 
 const KEY = "vitrine-theme";
 const system = matchMedia("(prefers-color-scheme: dark)");
-const stored = () => { try { return localStorage.getItem(KEY); } catch { return null; } };
+const stored = () => {
+  try {
+    return localStorage.getItem(KEY);
+  } catch {
+    return null;
+  }
+};
 const isDark = () => (document.documentElement.dataset.theme ?? (system.matches ? "dark" : "light")) === "dark";
 
-const show = () => { at("theme").textContent = isDark() ? "Light" : "Dark"; };
+const show = () => {
+  at("theme").textContent = isDark() ? "Light" : "Dark";
+};
 
 export function start() {
   if (stored()) document.documentElement.dataset.theme = stored();
@@ -16,7 +24,10 @@ export function start() {
   at("theme").addEventListener("click", () => {
     const next = isDark() ? "light" : "dark";
     document.documentElement.dataset.theme = next;
-    try { localStorage.setItem(KEY, next); } catch { /* for this page alone */ }
+    try {
+      localStorage.setItem(KEY, next);
+    } catch { /* for this page alone */
+    }
     show();
   });
 }

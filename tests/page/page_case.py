@@ -18,6 +18,7 @@ import oip_server
 
 SOURCE = oip_server.SOURCE
 SAMPLES = SOURCE / "samples"
+FROG = SAMPLES / "cifar" / "frog-marsh.jpg"
 SHOTS = pathlib.Path(os.environ["VITRINE_BUILD"]) / "page-screenshots"
 EIT, XCIT, KV = "eit-mini-cifar10", "xcit-n12-f-sne-cifar10", "kv-pos-mnist"
 PAGE = ("--page", "--page-samples", str(SAMPLES))
@@ -47,6 +48,11 @@ def ask(server, model, picture, query=""):
 
 def pixels(png):
     return numpy.asarray(PIL.Image.open(io.BytesIO(png)).convert("RGB"), dtype=numpy.float32)
+
+
+def state_of(page):
+    """What stands behind the # of the address."""
+    return dict(part.split("=", 1) for part in page.url.partition("#")[2].split("&") if part)
 
 
 class PageCase(unittest.TestCase):

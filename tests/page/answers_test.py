@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a visitor does first, and what the server says of itself meanwhile."""
+
+import base64
+import json
+import unittest
+import urllib.error
+import urllib.request
+
+import numpy
+
+from page_case import EIT, FROG, KV, PAGE, SAMPLES, XCIT, PageCase, ask, start_server, state_of
+
+
+class Answers(PageCase):
+    def test_first_minute(self):
+        """The first sample is answered without a click; how soon is told, since this machine may have other work."""
+        page = self.open()
+        times = page.evaluate("""() => ["first-contentful-paint", "answered"].map(
+                                     (name) => Math.round(performance.getEntriesByName(name)[0].startTime))""")
+        print(f"first paint {times[0]} ms, first answer {times[1]} ms", flush=True)
+        first = sorted(SAMPLES.glob("cifar/*"))[0]
+        self.assertEqual(self.predictions(page), self.expected(ask(self.server, EIT, first.read_bytes())))
+        self.shot(page, "one-model-light")
+
+    def test_upload(self):
+        page = self.open()
+        self.upload(page, FROG)
+        self.assertEqual(self.predictions(page), self.expected(ask(self.server, EIT, FROG.read_bytes())))
+        self.assertNotIn("sample", state_of(page))
+        page.locator("#said").filter(has_text="frog").wait_for(state="attached")  # for those who hear the page
+        times = page.locator(".times li").all_text_contents()
+        self.assertEqual([text.split()[0] for text in times], ["waiting", "decoding", "computing", "maps"])
+
+    def give(self, page, kind):
+        """A paste or drop of a file, as a browser makes one."""
+        page.evaluate("""([kind, data]) => {
+            const bytes = Uint8Array.from(atob(data), (letter) => letter.charCodeAt(0)), transfer = new DataTransfer();
+            transfer.items.add(new File([bytes], "frog.jpg", {type: "image/jpeg"}));
+            const event = kind === "drop" ? new DragEvent("drop", {dataTransfer: transfer, cancelable: true})
+                                          : new ClipboardEvent("paste", {clipboardData: transfer});
+            window.dispatchEvent(event);
+        }""", [kind, base64.b64encode(FROG.read_bytes()).decode()])
+
+    def test_drop_and_paste(self):
+        for kind in ("drop", "paste"):
+            page = self.open()
+            with self.answers(page):
+                self.give(page, kind)
+            self.assertEqual(self.predictions(page)[0][0], "frog", kind)
+
+    def test_other_formats_are_brought_to_png(self):
+        page = self.open()
+        with self.answers(page):
+            page.evaluate("""async () => {
+                const canvas = new OffscreenCanvas(64, 48);
+                canvas.getContext("2d").fillRect(0, 0, 64, 24);
+                const file = new File([await canvas.convertToBlob({type: "image/webp"})], "a.webp", {type: "image/webp"});
+                const transfer = new DataTransfer();
+                transfer.items.add(file);
+                window.dispatchEvent(new DragEvent("drop", {dataTransfer: transfer}));
+            }""")
+        self.assertIn("brought to PNG", page.locator("#hint").text_content())
+        self.assertEqual(len(self.predictions(page)), 5)
+
+    def test_camera(self):
+        page = self.open()
+        page.get_by_role("button", name="Camera").click()
+        self.until(lambda: page.evaluate("() => document.getElementById('video').videoWidth > 0"), "the camera")
+        with self.answers(page):
+            page.get_by_role("button", name="Take the picture").click()
+        self.assertEqual(len(self.predictions(page)), 5)
+        self.assertFalse(page.evaluate("() => Boolean(document.getElementById('video').srcObject)"), "the camera is off again")
+
+    def test_side_by_side(self):
+        page = self.open(f"#sample=cifar/frog-marsh.jpg&models={EIT},{XCIT}&kind=class")
+        for model in (EIT, XCIT):
+            answer = ask(self.server, model, FROG.read_bytes())
+            self.assertEqual(self.predictions(page, model), self.expected(answer))
+            # One absolute scale: a bar is its probability's part of the same length.
+            bars = page.locator(f'[data-model="{model}"] .bar').evaluate_all(
+                """(bars) => Promise.all(bars.map(async (bar) => {
+                       await Promise.all(bar.firstChild.getAnimations().map((animation) => animation.finished));
+                       return bar.firstChild.getBoundingClientRect().width / bar.getBoundingClientRect().width; }))""")
+            numpy.testing.assert_allclose(bars, [each["probability"] for each in answer["predictions"]], atol=0.01)
+        self.assertEqual(page.locator(f'[data-model="{XCIT}"] .lack').text_content(),
+                         f"{XCIT} has no attention of kind class; it has class-attention and channels.")
+        self.assertEqual(page.locator(f'[data-model="{EIT}"] .lack').count(), 0)
+        self.shot(page, "two-models-light")
+        with self.answers(page):
+            page.get_by_role("checkbox", name=KV).check()
+        self.assertIn("none of its classes", page.locator(f'[data-model="{KV}"] .sentence').text_content())
+        self.shot(page, "three-models-light")
+
+    def test_samples_of_other_classes_choose_their_model(self):
+        page = self.open()
+        with self.answers(page):
+            page.locator('[data-name="digits/digit-7.png"]').click()
+        self.assertEqual(self.predictions(page, KV)[0][0], "7")
+
+
+class Live(PageCase):
+    def status(self):
+        with urllib.request.urlopen(f"http://{self.server.http}/v1/status") as answer:
+            return json.load(answer)
+
+    def test_status_shows_no_secrets_of_the_operator(self):
+        status = self.status()
+        self.assertEqual((status["log"], status["flags"], status["certificates"]), ([], {}, {}))
+        self.assertEqual({version["model"] for version in status["versions"]}, {EIT, KV, XCIT})
+
+    def test_a_burst(self):
+        page = self.open()
+        before = {model["model"]: model["requests"] for model in self.status()["models"]}[EIT]
+        page.get_by_role("button", name="Send 200 requests").click()
+        page.locator("#burst-text").filter(has_text="p99").wait_for()
+        self.assertRegex(page.locator("#burst-text").text_content(),
+                         r"^[\d.]+ answers a second; half within [\d.]+ ms \(p50\), 99 of 100 within [\d.]+ ms \(p99\); "
+                         r"[\d.]+ pictures a batch; 0 refused\.$")
+        self.assertEqual(page.locator("#burst-chart circle").count(), 200)
+        after = {model["model"]: model["requests"] for model in self.status()["models"]}[EIT]
+        self.assertGreaterEqual(after - before, 200)
+        self.assertEqual(page.locator("#versions tr").count(), 3)
+        self.shot(page, "burst-light")
+
+
+class Flags(unittest.TestCase):
+    def test_without_the_flag_there_is_no_page(self):
+        server = start_server(models=(KV,), page=())
+        self.addCleanup(server.stop)
+        for path in ("/", "/page/main.js", "/page/samples"):
+            with self.assertRaises(urllib.error.HTTPError) as missing:
+                urllib.request.urlopen(f"http://{server.http}{path}")
+            self.assertEqual(missing.exception.code, 404, path)
+
+    def test_without_samples_a_picture_is_waited_for(self):
+        server = start_server(models=(KV,), page=PAGE[:1])
+        self.addCleanup(server.stop)
+        with urllib.request.urlopen(f"http://{server.http}/page/samples") as answer:
+            self.assertEqual(json.load(answer), {"samples": []})

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What goes wrong is told in the server's sentences, and the page goes on."""
+
+import hashlib
+import json
+import pathlib
+import signal
+import socket
+import subprocess
+import urllib.error
+
+import oip_server
+
+from page_case import EIT, FROG, KV, PageCase, ask, start_server
+
+
+class Errors(PageCase):
+    def refusal(self, page, model=EIT):
+        return page.locator(f'[data-model="{model}"] .trouble').text_content()
+
+    def test_damaged_picture(self):
+        page = self.open()
+        damaged = pathlib.Path(self.server.folder) / "damaged.jpg"
+        damaged.write_bytes(FROG.read_bytes()[:2000])
+        with self.assertRaises(urllib.error.HTTPError) as refused:
+            ask(self.server, EIT, damaged.read_bytes())
+        said = json.load(refused.exception)
+        self.upload(page, damaged)
+        self.assertEqual(self.refusal(page), f"{said['error']}INVALID_ARGUMENT, HTTP 400")
+        self.shot(page, "damaged-picture")
+        self.upload(page, FROG)
+        self.assertEqual(self.predictions(page)[0][0], "frog", "the page goes on")
+
+    def test_no_picture_at_all(self):
+        page = self.open()
+        text = pathlib.Path(self.server.folder) / "notes.txt"
+        text.write_text("no picture")
+        self.upload(page, text)
+        self.assertIn("not a JPEG or PNG", self.refusal(page))
+
+    def test_model_that_was_never_there(self):
+        page = self.open(f"#sample=cifar/frog-marsh.jpg&models={EIT},nobody")
+        self.assertIn('there is no model "nobody"', self.refusal(page, "nobody"))
+        self.assertIn("NOT_FOUND, HTTP 404", self.refusal(page, "nobody"))
+        self.assertEqual(self.predictions(page)[0][0], "frog", "the other one answers")
+        with self.answers(page):
+            page.get_by_role("checkbox", name="nobody").click()
+        self.assertEqual(page.locator(".card").count(), 1)
+
+    def test_model_that_goes(self):
+        server = start_server("--admin", "unix://{folder}/admin", models=(EIT, KV))
+        self.addCleanup(server.stop)
+        page = self.open(f"#sample=cifar/frog-marsh.jpg&models={EIT},{KV}", server)
+        subprocess.run([oip_server.PROGRAM.parent / "vitrine", "models", "unload", KV, "--all", "--admin",
+                        f"unix://{server.folder}/admin"], check=True, capture_output=True, timeout=60)
+
+        def gone():
+            with self.answers(page):
+                page.locator('[data-name="cifar/frog-marsh.jpg"]').click()
+            return page.locator(f'[data-model="{KV}"] .trouble').count() > 0
+        self.until(gone, "the refusal")
+        self.assertIn("NOT_FOUND, HTTP 404", self.refusal(page, KV))
+        self.assertEqual(self.predictions(page)[0][0], "frog")
+        page.locator("#versions").filter(has_not_text=KV).wait_for()
+        self.shot(page, "model-gone")
+
+    def test_draining_and_ended(self):
+        server = start_server("--drain-deadline", "60s", models=(EIT,))
+        self.addCleanup(server.stop)
+        page = self.open("#sample=cifar/frog-marsh.jpg", server)
+        # A client that does not take its answer, so that the server cannot end yet.
+        host, port = server.http.split(":")
+        with socket.socket() as slow:
+            slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            slow.connect((host, int(port)))
+            picture = FROG.read_bytes()
+            slow.sendall((f"POST /v1/models/{EIT}:classify?attention=weights:all:all HTTP/1.1\r\nHost: {server.http}\r\n"
+                          f"Content-Length: {len(picture)}\r\n\r\n").encode() + picture)
+            self.assertEqual(slow.recv(12), b"HTTP/1.1 200")
+            server._process.send_signal(signal.SIGTERM)
+
+            def refused():
+                with self.answers(page):
+                    page.locator('[data-name="cifar/frog-marsh.jpg"]').click()
+                return page.locator(".card .trouble").count() > 0
+            self.until(refused, "the refusal")
+            self.assertIn("UNAVAILABLE, HTTP 503", self.refusal(page))
+            self.shot(page, "draining")
+        server._process.wait(60)
+        with self.answers(page):
+            page.locator("#head").select_option("1")
+        self.assertIn("does not answer", self.refusal(page))
+        self.assertIn("UNREACHABLE", self.refusal(page))
+
+    def test_token(self):
+        token = "open-sesame-" * 4
+        folder = pathlib.Path(self.server.folder)
+        tokens, policy = folder / "tokens", folder / "policy"
+        tokens.touch(0o600)
+        tokens.write_text(f"page sha256:{hashlib.sha256(token.encode()).hexdigest()}\n")
+        policy.write_text('roles { name: "page" methods: "/vitrine.v1.Registry/*" methods: "/vitrine.v1.Classifier/*" '
+                          f'models: "{EIT}" }} callers {{ token: "page" roles: "page" }}')
+        server = start_server("--tokens", str(tokens), "--policy", str(policy))
+        self.addCleanup(server.stop)
+        page = self.open(server=server, wait=False)
+        field = page.get_by_label("This server wants a token")
+        field.wait_for()
+        self.shot(page, "token")
+        field.fill("wrong")
+        field.press("Enter")
+        page.locator("#verdict").filter(has_text="token").wait_for()
+        self.assertTrue(field.is_visible())
+        with self.answers(page):
+            field.fill(token)
+            field.press("Enter")
+        self.assertEqual(self.predictions(page)[0][0], "airplane")
+        self.assertTrue(field.is_hidden())
+        self.assertEqual(page.get_by_role("checkbox").count(), 1, "the models of the policy alone")
+        page.locator("#versions tr").first.wait_for()
+        self.assertEqual(page.locator("#versions tr").count(), 1)

@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Narrow screens, keys alone, links, dark and light, the policy, the size, the rules of accessibility."""
+
+import re
+import urllib.error
+import urllib.request
+
+import numpy
+from axe_playwright_python.sync_playwright import Axe
+
+from page_case import EIT, KV, SOURCE, XCIT, PageCase, state_of
+
+MOST_BYTES = 150_000
+
+
+class Manners(PageCase):
+    def test_narrow(self):
+        for name, state in (("one", ""), ("four", f"#sample=cifar/deer-buck.jpg&models={EIT},{XCIT},{KV},nobody")):
+            page = self.open(state, width=360, height=740)
+            self.assertEqual(page.evaluate("() => document.documentElement.scrollWidth"), 360, name)
+            self.shot(page, f"narrow-{name}")
+
+    def test_keyboard_alone(self):
+        page = self.open()
+
+        def reach(holds, key="Tab"):
+            for _ in range(80):
+                page.keyboard.press(key)
+                if page.evaluate(f"() => {{ const at = document.activeElement; return Boolean({holds}); }}"):
+                    return
+            self.fail(f"no way by {key} to {holds}")
+
+        reach('at.dataset.name === "cifar/horse-bay.jpg"')
+        outline = page.evaluate("() => getComputedStyle(document.activeElement).outlineStyle")
+        self.assertEqual(outline, "solid", "who uses keys sees where they are")
+        with self.answers(page):
+            page.keyboard.press("Enter")
+        self.assertEqual(self.predictions(page)[0][0], "horse")
+        reach(f'at.type === "checkbox" && at.value === "{XCIT}"')
+        with self.answers(page):
+            page.keyboard.press("Space")
+        self.assertEqual(page.locator(".card").count(), 2)
+        reach('at.id === "kind"')
+        with self.answers(page):
+            page.keyboard.press("ArrowDown")
+        self.assertEqual(state_of(page)["kind"], "mean")
+        reach('at.id === "layer"')
+        with self.answers(page):
+            page.keyboard.press("ArrowLeft")
+        self.assertEqual(state_of(page)["layer"], "3")
+        reach('at.tagName === "CANVAS"')
+        with self.answers(page):
+            page.keyboard.press("ArrowRight")
+        first = state_of(page)
+        self.assertEqual(first["kind"], "query")
+        with self.answers(page):
+            page.keyboard.press("ArrowDown")
+        self.assertNotEqual(state_of(page)["patch"], first["patch"])
+        with self.answers(page):
+            page.keyboard.press("Escape")
+        self.assertEqual(state_of(page)["kind"], "mean")
+        reach('at.dataset.head === "2"')
+        with self.answers(page):
+            page.keyboard.press("Enter")
+        self.assertEqual(state_of(page)["head"], "2")
+        self.assertEqual(page.evaluate("() => document.activeElement.dataset.head"), "2", "the focus stays")
+
+    def test_the_address_holds_what_is_looked_at(self):
+        page = self.open()
+        with self.answers(page):
+            page.locator('[data-name="cifar/frog-marsh.jpg"]').click()
+        with self.answers(page):
+            page.locator("#kind").select_option("mean")
+        with self.answers(page):
+            page.locator("#layer").fill("1")
+        with self.answers(page):
+            page.locator("#head").select_option("5")
+        page.locator("#opacity").fill("80")
+        again = self.open("#" + page.url.partition("#")[2])
+        self.assertEqual(again.url, page.url)
+        self.assertEqual(again.locator("#kind").input_value(), "mean")
+        self.assertEqual(again.locator("#layer").input_value(), "1")
+        self.assertEqual(again.locator("#head").input_value(), "5")
+        self.assertEqual(again.locator("#opacity").input_value(), "80")
+        numpy.testing.assert_array_equal(self.canvas(again), self.canvas(page))
+
+    def test_wrong_addresses(self):
+        """What nobody wrote is taken for what can be."""
+        page = self.open("#sample=cifar/frog-marsh.jpg&kind=nonsense&layer=-3&head=x&patch=9,9&opacity=1000")
+        self.assertIn("no attention of kind nonsense", page.locator(".lack").text_content())
+        self.assertEqual(page.locator("#opacity").input_value(), "100")
+
+    def test_dark_and_light(self):
+        def ground(page):
+            return sum(map(int, re.findall(r"\d+", page.evaluate("() => getComputedStyle(document.body).backgroundColor"))))
+        page = self.open(scheme="dark")
+        self.assertLess(ground(page), 3 * 60)
+        self.shot(page, "one-model-dark")
+        page.get_by_role("button", name="Light").click()
+        self.assertGreater(ground(page), 3 * 200)
+        with self.answers(page, fresh=True):
+            page.reload()
+        self.assertGreater(ground(page), 3 * 200, "the choice is kept")
+        self.assertGreater(ground(self.open(scheme="light")), 3 * 200)
+
+    def test_policy(self):
+        with urllib.request.urlopen(f"http://{self.server.http}/") as answer:
+            policy, tag = answer.headers["Content-Security-Policy"], answer.headers["ETag"]
+            self.assertEqual(answer.headers["X-Content-Type-Options"], "nosniff")
+        self.assertIn("default-src 'none'", policy)
+        self.assertNotIn("unsafe", policy)
+        request = urllib.request.Request(f"http://{self.server.http}/", headers={"If-None-Match": tag})
+        with self.assertRaises(urllib.error.HTTPError) as same:
+            urllib.request.urlopen(request)
+        self.assertEqual(same.exception.code, 304)
+        page = self.open()
+        page.evaluate("""() => { const script = document.createElement("script");
+                                 script.textContent = "window.injected = true"; document.body.append(script); }""")
+        self.assertFalse(page.evaluate("() => Boolean(window.injected)"))
+        self.assertRegex(self.faults.pop(), "Content Security Policy")
+
+    def test_size(self):
+        files = [path for path in (SOURCE / "page").iterdir() if path.is_file()]
+        total = sum(path.stat().st_size for path in files)
+        print(f"the page is {len(files)} files of {total} bytes", flush=True)
+        self.assertGreater(len(files), 10)
+        self.assertLess(total, MOST_BYTES)
+
+    def test_accessible(self):
+        rules = {"runOnly": {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]}}
+        four = f"#sample=cifar/deer-buck.jpg&models={EIT},{XCIT},{KV},nobody"
+        for state, scheme, width in (("", "light", 1280), ("", "dark", 1280), (four, "dark", 1280), (four, "light", 360),
+                                     (f"#sample=cifar/frog-marsh.jpg&models={EIT}&kind=query&patch=0.4,0.4", "light", 1280)):
+            page = self.open(state, scheme=scheme, width=width)
+            page.locator("#versions tr").first.wait_for()
+            page.locator("#neighbour-rows li").first.wait_for()
+            if not state:
+                page.get_by_role("button", name="Send 200 requests").click()
+                page.locator("#burst-text").filter(has_text="p99").wait_for()
+            found = Axe().run(page, options=rules).response
+            self.assertGreater(len(found["passes"]), 10)
+            self.assertEqual([(each["id"], [node["html"] for node in each["nodes"]]) for each in found["violations"]], [],
+                             (state, scheme, width))
+            if state == four and scheme == "dark":
+                self.shot(page, "four-models-dark")
