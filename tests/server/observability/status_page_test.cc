@@ -43,7 +43,12 @@ ServerStatus Busy() {
   status.revision = "abc";
   status.compute = {.device = "cpu", .cpu = "A CPU, family 25, model 17", .path = "avx512", .precision = "fp32"};
   status.machine = {.cores = 3.5, .memory_bytes = int64_t{5} << 30};
-  status.models = {{.name = "eit", .requests_per_second = 1264.4, .shed_per_second = 12.5, .rollbacks = 2},
+  status.models = {{.name = "eit",
+                    .requests = 120000,
+                    .batches = 40000,
+                    .requests_per_second = 1264.4,
+                    .shed_per_second = 12.5,
+                    .rollbacks = 2},
                    {.name = "kv", .requests_per_second = 99.96}};
   status.versions = {{.model = "eit",
                       .version = 3,
