@@ -178,6 +178,8 @@ export class Card {
     if (failure)
       parts.push(make("div", {class: "trouble", role: "alert"}, failure.message, make("code", {}, failure.shortCode)));
     if (answer) parts.push(this.predictions());
+    if (answer?.unsure)
+      parts.push(make("p", {class: "sentence"}, "Unsure: where it is no surer than this, it is often wrong."));
     if (answer && unknown(this.about, state)) parts.push(make("p", {class: "sentence"}, unknown(this.about, state)));
     if (answer) parts.push(this.times());
     this.words.replaceChildren(...parts);

@@ -47,8 +47,7 @@ HttpNext HttpPort::Begin(const std::shared_ptr<HttpRequest>& request) {
 absl::StatusOr<std::unique_ptr<HttpServer>> StartHttpPort(const HttpServerOptions& options,
                                                           std::vector<std::string> cors_origins,
                                                           ClassifyService& service, Registry& registry,
-                                                          const Identity& identity, Health& health,
-                                                          HttpPortPage page) {
+                                                          const Identity& identity, Health& health, HttpPortPage page) {
   const auto port =
       std::make_shared<HttpPort>(std::move(cors_origins), service, registry, identity, health, std::move(page));
   HttpServerOptions told = options;

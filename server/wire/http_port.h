@@ -61,8 +61,7 @@ class HttpPort {
 absl::StatusOr<std::unique_ptr<HttpServer>> StartHttpPort(const HttpServerOptions& options,
                                                           std::vector<std::string> cors_origins,
                                                           ClassifyService& service, Registry& registry,
-                                                          const Identity& identity, Health& health,
-                                                          HttpPortPage page);
+                                                          const Identity& identity, Health& health, HttpPortPage page);
 
 }  // namespace vitrine
 

@@ -87,6 +87,13 @@ class OpenApi(unittest.TestCase):
         self.check("POST", f"/v2/models/{MODEL}/infer", 400, b"{")
         self.check("GET", "/v2/models/nobody", 404)
 
+    def test_models_and_the_status(self):
+        self.check("GET", "/v1/models", 200)
+        self.check("GET", f"/v1/models/{MODEL}", 200)
+        self.check("GET", f"/v1/models/{MODEL}/versions/2", 200)
+        self.check("GET", "/v1/models/nobody", 404)
+        self.check("GET", "/v1/status", 200)
+
     def test_the_parameters_are_those_that_are_taken(self):
         refusal = self.check("POST", f"/v1/models/{MODEL}:classify?nothing=1", 400, PICTURE)["error"]
         taken = re.split(r",? and |, ", refusal.split("there are ")[1])

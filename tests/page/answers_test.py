@@ -89,8 +89,13 @@ class Answers(PageCase):
         self.shot(page, "two-models-light")
         with self.answers(page):
             page.get_by_role("checkbox", name=KV).check()
-        self.assertIn("none of its classes", page.locator(f'[data-model="{KV}"] .sentence').text_content())
+        self.assertIn("none of its classes", page.locator(f'[data-model="{KV}"] .sentence').last.text_content())
         self.shot(page, "three-models-light")
+
+    def test_who_is_unsure_says_so(self):
+        for sample, unsure in (("cifar/cat-chelsea.jpg", True), ("cifar/frog-marsh.jpg", False)):
+            page = self.open(f"#sample={sample}&models={EIT}")
+            self.assertEqual(page.locator(f'[data-model="{EIT}"] .sentence').filter(has_text="Unsure").count(), int(unsure))
 
     def test_samples_of_other_classes_choose_their_model(self):
         page = self.open()

@@ -189,16 +189,16 @@ HttpResponse HttpClassifyFront::Refuse(const absl::Status& why, CallContext call
 void HttpClassifyFront::Submit(absl::StatusOr<v1::ClassifyRequest> message, Asked& asked,
                                std::shared_ptr<HttpReply> reply) {
   const auto held = std::make_shared<HeldAnswer<HeldClassification>>(service_.ledger());
-  service_.Classify(
-      std::move(message), std::move(asked.call),
-      [held, room = asked.call.room, reply = std::move(reply)](const absl::StatusOr<v1::ClassifyResponse>& answer) {
-        held->Hold({.requests = 1, .room = room});
-        reply->Send([&] {
-          HttpResponse response = ResponseTo(answer);
-          response.held = held;
-          return response;
-        });
-      });
+  const std::shared_ptr<AnswerReservation> room = asked.call.room;
+  service_.Classify(std::move(message), std::move(asked.call),
+                    [held, room, reply = std::move(reply)](const absl::StatusOr<v1::ClassifyResponse>& answer) {
+                      held->Hold({.requests = 1, .room = room});
+                      reply->Send([&] {
+                        HttpResponse response = ResponseTo(answer);
+                        response.held = held;
+                        return response;
+                      });
+                    });
 }
 
 }  // namespace vitrine
