@@ -127,13 +127,12 @@ std::string ClassifyJson(const v1::ClassifyResponse& answer) {
   std::string text = absl::StrCat("{\"model\":", QuotedText(served.model()), ",\"version\":", served.version(),
                                   ",\"request_id\":", QuotedText(answer.request_id()), ",\"predictions\":");
   AppendPredictionsJson(answer, text);
-  absl::StrAppend(&text, ",\"unsure\":", answer.unsure() ? "true" : "false",
-                  ",\"timings_ms\":{\"queue\":", Milliseconds(timings.queue()),
-                  ",\"decode\":", Milliseconds(timings.decode()), ",\"compute\":", Milliseconds(timings.compute()),
-                  ",\"encode\":", Milliseconds(timings.encode()), ",\"total\":", Milliseconds(timings.total()),
-                  "},\"served_by\":{\"precision\":", QuotedText(served.precision()),
-                  ",\"device\":", QuotedText(served.device()),
-                  ",\"weights_sha256\":", QuotedText(served.weights_sha256()), "},");
+  absl::StrAppend(
+      &text, ",\"unsure\":", answer.unsure() ? "true" : "false",
+      ",\"timings_ms\":{\"queue\":", Milliseconds(timings.queue()), ",\"decode\":", Milliseconds(timings.decode()),
+      ",\"compute\":", Milliseconds(timings.compute()), ",\"encode\":", Milliseconds(timings.encode()),
+      ",\"total\":", Milliseconds(timings.total()), "},\"served_by\":{\"precision\":", QuotedText(served.precision()),
+      ",\"device\":", QuotedText(served.device()), ",\"weights_sha256\":", QuotedText(served.weights_sha256()), "},");
   AppendGrid(answer.grid(), text);
   text += ',';
   AppendBatch(answer.batch(), text);

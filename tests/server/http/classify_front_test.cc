@@ -178,11 +178,13 @@ TEST_F(HttpClassifyFrontTest, AModelSaysWhatItCanBeAskedFor) {
 
 TEST_F(HttpClassifyFrontTest, TheStatusIsToldWhereThereIsOne) {
   EXPECT_EQ(Ask(Sent("GET", "/v1/status")).code, 404);
-  HttpPort port(service_, registry_, *identity_, health_,
+  HttpPort port({}, service_, registry_, *identity_, health_,
                 {.status_json = [](const Caller& caller) { return "of " + caller.name; }});
-  Sent get("GET", "/v1/status"), post("POST", "/v1/status");
-  EXPECT_EQ(port.Serve(get).body, "of anonymous");
-  EXPECT_EQ(port.Serve(post).code, 404);
+  const auto ask = [&](const char* method) {
+    return testing::AnswerOf(port.Begin(testing::HeadOf(method, "/v1/status", {})), "");
+  };
+  EXPECT_EQ(ask("GET").body, "of anonymous");
+  EXPECT_EQ(ask("POST").code, 404);
 }
 
 TEST_F(HttpClassifyFrontTest, ADrainingServerTakesNone) {
