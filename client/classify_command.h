@@ -36,7 +36,7 @@ struct ClassifyCommand {
 };
 
 // Classifies the pictures and writes a row or a JSON line for each to `out`, as it is answered and in the order given.
-// A picture that cannot be read, or that the server refuses, costs a line in `errors` and nothing else.
+// A picture that cannot be read, or that the server refuses, costs a line in `errors`, in JSON its line too.
 // Returns how many pictures failed, or why nothing could be begun.
 absl::StatusOr<int> RunClassify(const ClassifyCommand& command, const Page& page, std::ostream& out,
                                 std::ostream& errors);

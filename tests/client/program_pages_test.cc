@@ -77,8 +77,8 @@ TEST_F(ProgramPages, BashCompletesCommandsFlagsAndWords) {
 TEST_F(ProgramPages, ZshTakesTheScript) {
   if (!Has("zsh")) GTEST_SKIP() << "there is no zsh";
   for (const std::string program : kPrograms) {
-    const Ran ran = Shell(folder_, absl::StrCat("zsh -fc 'autoload -U compinit; compinit -u -d dump; source ./",
-                                                program, ".zsh; echo $_comps[", program, "]'"));
+    const Ran ran = Shell(folder_, absl::StrCat("zsh -fc 'autoload -U compinit; compinit -u -D; source ./", program,
+                                                ".zsh; echo $_comps[", program, "]'"));
     EXPECT_EQ(ran.errors, "");
     EXPECT_THAT(ran.out, HasSubstr("_vitrine"));
   }
@@ -101,7 +101,7 @@ TEST_F(ProgramPages, TheManualHasEveryFlagOfTheHelp) {
 TEST_F(ProgramPages, TheManualIsSetWithoutAWarning) {
   if (!Has("groff")) GTEST_SKIP() << "there is no groff";
   for (const std::string program : kPrograms) {
-    const Ran ran = Shell(folder_, absl::StrCat("groff -ww -man -Tutf8 -rLL=100n -P-c ", program, ".1"));
+    const Ran ran = Shell(folder_, absl::StrCat("groff -ww -man -Tutf8 -rLL=100n -P-cbou ", program, ".1"));
     EXPECT_EQ(ran.exit_code, 0);
     EXPECT_EQ(ran.errors, "");
     EXPECT_THAT(ran.out, HasSubstr("SYNOPSIS"));

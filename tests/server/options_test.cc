@@ -235,13 +235,14 @@ TEST(ServerOptions, ThePageIsOnTheHttpPort) {
   EXPECT_EQ(FaultsOf({"--http=a:80", "--page", "--page-samples=/p"}), "");
 }
 
-// The REST form has no TLS.
 TEST(ServerOptions, TokensDoNotTravelInTheOpen) {
-  const std::vector<std::string> open = {"--http=0.0.0.0:80", "--tokens=/t", "--tls-cert=/c", "--tls-key=/k"};
-  EXPECT_THAT(FaultsOf(open), HasSubstr("--http is 0.0.0.0:80, which the network reaches without TLS"));
-  EXPECT_EQ(FaultsOf({"--http=127.0.0.1:80", open[1], open[2], open[3]}), "");
-  EXPECT_EQ(FaultsOf({open[0], open[1], open[2], open[3], "--plaintext-tokens"}), "");
-  EXPECT_EQ(FaultsOf({open[0]}), "") << "nobody has a token";
+  const std::string http = "--http=0.0.0.0:80", local = "--listen=127.0.0.1:1", tokens = "--tokens=/t";
+  EXPECT_THAT(FaultsOf({local, http, tokens}),
+              HasSubstr("--http is 0.0.0.0:80, which the network reaches without TLS"));
+  EXPECT_EQ(FaultsOf({local, http, tokens, "--tls-cert=/c", "--tls-key=/k"}), "") << "the port has TLS then";
+  EXPECT_EQ(FaultsOf({local, "--http=127.0.0.1:80", tokens}), "");
+  EXPECT_EQ(FaultsOf({local, http, tokens, "--plaintext-tokens"}), "");
+  EXPECT_EQ(FaultsOf({http}), "") << "nobody has a token";
 }
 
 TEST(ServerOptions, WordsAreThoseOfTheirLists) {

@@ -76,7 +76,7 @@ TEST(ComparePage, HasAHundredClasses) {
     for (int i = 0; i < classes; ++i) pictures.push_back({i, {{i, 0.9f}}});
     const Evaluation both = MadeEvaluation(pictures, MadeLabels(classes));
     const std::string page = DrawComparison(**Compare(both, both), nullptr);
-    EXPECT_EQ(CountOf("<tr><td>kind ", page), 100u);
+    EXPECT_EQ(CountOf("<tr><th scope=\"row\">kind ", page), 100u);
     EXPECT_EQ(CountOf(" 100 of 101 classes.", page), classes == 100 ? 0u : 1u);
     EXPECT_THAT(page, HasSubstr(">None.</p>")) << "no flips";
   }
@@ -86,12 +86,14 @@ TEST(ComparePage, LeavesOutWhatNeitherSays) {
   const std::vector<MadePicture> one = {{0, {{0, 0.9f}}}};
   Evaluation first = MadeEvaluation(one), second = MadeEvaluation(one);
   const auto page = [&] { return DrawComparison(**Compare(first, second), nullptr); };
-  EXPECT_THAT(page(), Not(HasSubstr("<tr><td>recipe</td>")));
-  EXPECT_THAT(page(), HasSubstr("<tr><td>resolution</td><td>the model's policy</td><td>the model's policy</td></tr>"));
+  EXPECT_THAT(page(), Not(HasSubstr("<tr><th scope=\"row\">recipe</th>")));
+  EXPECT_THAT(
+      page(),
+      HasSubstr("<tr><th scope=\"row\">resolution</th><td>the model's policy</td><td>the model's policy</td></tr>"));
   first.model.mutable_provenance()->set_recipe("one");
-  EXPECT_THAT(page(), HasSubstr("<tr><td>recipe</td><td>one</td><td></td></tr>"));
+  EXPECT_THAT(page(), HasSubstr("<tr><th scope=\"row\">recipe</th><td>one</td><td></td></tr>"));
   std::swap(first, second);
-  EXPECT_THAT(page(), HasSubstr("<tr><td>recipe</td><td></td><td>one</td></tr>"));
+  EXPECT_THAT(page(), HasSubstr("<tr><th scope=\"row\">recipe</th><td></td><td>one</td></tr>"));
 }
 
 }  // namespace

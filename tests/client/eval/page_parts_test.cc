@@ -34,7 +34,7 @@ std::string Between(const std::string& text, const std::string& begin, const std
 
 size_t RowsOf(const std::string& table) {
   size_t rows = 0;
-  for (size_t at = 0; (at = table.find("<tr><td>", at)) != std::string::npos; ++at) ++rows;
+  for (size_t at = 0; (at = table.find("<tr><th scope=\"row\">", at)) != std::string::npos; ++at) ++rows;
   return rows;
 }
 
@@ -53,9 +53,12 @@ TEST(PageParts, OfMoreThanAHundredClassesTheThirtyWeakestHaveRows) {
   EXPECT_THAT(weak, HasSubstr("The 30 of 101 classes with the lowest F1."));
   EXPECT_EQ(RowsOf(classes(weak)), 30u + 1);
   // Nothing is taken for the first class, and the third is right and has a wrong answer as well.
-  EXPECT_THAT(weak, HasSubstr("<tr><td>kind 0</td><td class=\"right\">0.00 %</td><td class=\"right\">-</td>"));
-  EXPECT_THAT(weak, HasSubstr("<tr><td>kind 2</td><td class=\"right\">100.00 %</td><td class=\"right\">50.00 %</td>"
-                              "<td class=\"right\">66.67 %</td><td class=\"right\">1</td><td class=\"right\">2</td>"));
+  EXPECT_THAT(weak,
+              HasSubstr("<tr><th scope=\"row\">kind 0</th><td class=\"right\">0.00 %</td><td class=\"right\">-</td>"));
+  EXPECT_THAT(
+      weak,
+      HasSubstr("<tr><th scope=\"row\">kind 2</th><td class=\"right\">100.00 %</td><td class=\"right\">50.00 %</td>"
+                "<td class=\"right\">66.67 %</td><td class=\"right\">1</td><td class=\"right\">2</td>"));
 }
 
 TEST(PageParts, UpToFortyClassesThatOccurAreDrawnAndFifteenPairsNamed) {
@@ -103,9 +106,9 @@ TEST(PageParts, TheLedgerHasARowForASinglePicture) {
   evaluation.predictions[1].outcome = Outcome::kUnreadable;
   evaluation.predictions[2].outcome = Outcome::kUnlabelled;
   const std::string page = DrawnPage(evaluation);
-  for (const char* row : {"answered</td><td class=\"right\">1", "unreadable</td><td class=\"right\">1",
-                          "unlabelled</td><td class=\"right\">1", "missing</td><td class=\"right\">1",
-                          "in all</td><td class=\"right\">4</td><td>sent again 1 times"}) {
+  for (const char* row : {"answered</th><td class=\"right\">1", "unreadable</th><td class=\"right\">1",
+                          "unlabelled</th><td class=\"right\">1", "missing</th><td class=\"right\">1",
+                          "in all</th><td class=\"right\">4</td><td>sent again 1 times"}) {
     EXPECT_THAT(page, HasSubstr(row));
   }
 }
@@ -115,7 +118,7 @@ TEST(PageParts, FactsThatAreNotThereHaveNoRow) {
   const char* rows[] = {"parameters", "epochs", "pictures seen", "seed",  "training time", "published",
                         "limit",      "shard",  "teacher",       "input", "started from",  "training data, digest"};
   const std::string bare = DrawnPage(evaluation);
-  for (const char* row : rows) EXPECT_THAT(bare, Not(HasSubstr(absl::StrCat("<td>", row, "</td>"))));
+  for (const char* row : rows) EXPECT_THAT(bare, Not(HasSubstr(absl::StrCat("\"row\">", row, "</th>"))));
   EXPECT_THAT(bare, Not(HasSubstr("Measured when it was published")));
   evaluation.model.set_parameters(1);
   evaluation.model.mutable_config()->mutable_preprocessing()->set_channels(1);
@@ -129,7 +132,7 @@ TEST(PageParts, FactsThatAreNotThereHaveNoRow) {
   evaluation.settings.limit = 1;
   evaluation.settings.shard = {2, 2};
   const std::string full = DrawnPage(evaluation);
-  for (const char* row : rows) EXPECT_THAT(full, HasSubstr(absl::StrCat("<td>", row, "</td>")));
+  for (const char* row : rows) EXPECT_THAT(full, HasSubstr(absl::StrCat("\"row\">", row, "</th>")));
   for (const std::string& text : {from.recipe(), from.data(), from.data_digest(), from.hardware(),
                                   from.source_revision(), from.started_from(), from.continued_from(), from.teacher()}) {
     EXPECT_THAT(full, HasSubstr(absl::StrCat("<td>", text, "</td>")));

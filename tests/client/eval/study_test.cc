@@ -283,7 +283,7 @@ TEST(StudyPage, CostsHaveTheirUnitAndModelsTheirColours) {
   for (const char* text : {">0.999 k<", ">1 M<", ">1 G<", ">999 M<", "of 8 have numbers", "<b>7</b>"}) {
     EXPECT_THAT(page, HasSubstr(text));
   }
-  EXPECT_THAT(page, HasSubstr("<td>gone</td><td>the model's policy</td><td>no such model</td>"));
+  EXPECT_THAT(page, HasSubstr("\"row\">gone</th><td>the model's policy</td><td>no such model</td>"));
   EXPECT_THAT(page, HasSubstr("m7 version 1, the model's policy"));
   EXPECT_THAT(page, Not(HasSubstr("currentColor"))) << "the seventh has the first's colour";
   EXPECT_TRUE(StudyTable(study).AsJson()[7]["version"].is_null());

@@ -81,7 +81,7 @@ TEST(BenchProgram, AGateThatIsMissedIsAFailureAfterEverythingIsWritten) {
               1e-6);
   EXPECT_EQ(json["gates"][2]["passed"], true);
   EXPECT_EQ(nlohmann::json::parse(folder.Read("out/load.json"))["gates"], json["gates"]);
-  EXPECT_THAT(folder.Read("out/load.html"), HasSubstr("<td>p50 &lt;=1ns</td>"));
+  EXPECT_THAT(folder.Read("out/load.html"), HasSubstr("p50 &lt;=1ns</th>"));
   const Ran refused = Shell(folder, bench + "--require 'top1>=50%'");
   EXPECT_EQ(refused.exit_code, 2);
   EXPECT_THAT(refused.errors,
