@@ -36,7 +36,7 @@ class Errors(PageCase):
         text = pathlib.Path(self.server.folder) / "notes.txt"
         text.write_text("no picture")
         self.upload(page, text)
-        self.assertIn("not a JPEG or PNG", self.refusal(page))
+        self.assertIn("not a JPEG, PNG or WebP", self.refusal(page))
 
     def test_model_that_was_never_there(self):
         page = self.open(f"#sample=cifar/frog-marsh.jpg&models={EIT},nobody")
