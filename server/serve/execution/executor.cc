@@ -149,7 +149,8 @@ void ExecutorPool::Run(int index, int core) {
   Settle("executor-", index, core);
   const cpu::FloatMode mode;
   engine::Workspace workspace;
-  auto& [worker, stand_in, seat] = *places_[index];
+  Worker& worker = places_[index]->executor;
+  Seat& seat = places_[index]->seat;
   const int width = options_.lane_width == 0 ? threads() : std::min(options_.lane_width, threads());
   const BatchContext context{workspace,   index,  responder_, clock_, options_.log_batches,
                              &scheduler_, &help_, width - 1};
@@ -179,7 +180,8 @@ void ExecutorPool::StandIn(int index, int core) {
   Settle("stand-in-", index, core);
   const cpu::FloatMode mode;
   engine::Workspace workspace;  // takes memory where there is a batch
-  auto& [executor, worker, seat] = *places_[index];
+  Worker& worker = places_[index]->stand_in;
+  Seat& seat = places_[index]->seat;
   const BatchContext context{.workspace = workspace,
                              .executor = threads() + index,
                              .responder = responder_,
