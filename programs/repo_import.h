@@ -41,7 +41,7 @@ CLI::App* AddImportCommand(CLI::App& app, ImportOptions& options);
 // Publishes weights that others trained, with the model, preprocessing and labels that they were trained with. Goldens
 // are what this program's own forward pass gives. INVALID_ARGUMENT or FAILED_PRECONDITION, with nothing published,
 // names what does not fit: a pickle, the tensor, the number of labels.
-absl::Status ImportCommand(const ImportOptions& options);
+absl::Status ImportCommand(const ImportOptions& asked);
 
 }  // namespace vitrine
 

@@ -28,7 +28,7 @@ SpanQueue::Traces SpanQueue::Take() {
   const auto end = std::chrono::steady_clock::now() + absl::ToChronoNanoseconds(kPatience);
   while (!closed_ && waiting_.size() < kBatch) {
     const auto left = end - std::chrono::steady_clock::now();
-    if (left <= left.zero()) break;
+    if (left <= std::chrono::steady_clock::duration::zero()) break;
     changed_.WaitFor(mutex_, absl::FromChrono(left));
   }
   const auto last = waiting_.begin() + static_cast<ptrdiff_t>(std::min(waiting_.size(), kBatch));

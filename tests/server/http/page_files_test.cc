@@ -87,7 +87,7 @@ TEST(PageFiles, WhatTheClientHasIsNotSentAgain) {
 
 TEST(PageFiles, SamplesAreThePicturesOfTheFoldersInAFolder) {
   const ScratchFolder folder;
-  const fs::path root = folder.path();
+  const fs::path& root = folder.path();
   fs::create_directories(root / "b" / "deeper");
   fs::create_directories(root / "a");
   const auto write = [&](const char* name, const std::string& bytes) { std::ofstream(root / name) << bytes; };
@@ -108,7 +108,7 @@ TEST(PageFiles, SamplesAreThePicturesOfTheFoldersInAFolder) {
 
 TEST(PageFiles, AFolderThatIsNoneOrTooMuchIsRefused) {
   const ScratchFolder folder;
-  const fs::path root = folder.path();
+  const fs::path& root = folder.path();
   const auto why = [&](const fs::path& samples) {
     const absl::Status status = PageFiles::Open(samples).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);

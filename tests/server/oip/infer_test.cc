@@ -91,7 +91,9 @@ TEST_F(InferTest, OnlyWhatNamesNoVersionIsRouted) {
     inference::ModelInferRequest request = PixelsRequest(2);
     request.set_model_version(version);
     vitrine::Infer(service_, std::move(request), {.method = Method::kModelInfer, .cancelled = cancelled_},
-                   [this](absl::StatusOr<inference::ModelInferResponse> answer, InferHeld) { answer_ = answer; });
+                   [this](absl::StatusOr<inference::ModelInferResponse> answer, const InferHeld&) {
+                     answer_ = std::move(answer);
+                   });
     for (int i = 0; i < 2; ++i) {
       std::optional<Batch> batch = scheduler_.NextBatch();
       EXPECT_EQ(batch->requests.front()->is_routed, std::string(version).empty());
