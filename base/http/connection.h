@@ -34,7 +34,7 @@ struct HttpCommon {
   absl::Duration keep_alive;
   int64_t max_body_bytes = 0;
   std::function<void()> out_of_memory;  // may be null
-  BodyBytes bodies;
+  std::shared_ptr<BodyBytes> bodies;
   HttpWorkers& workers;
   std::vector<char> scratch;  // what is read into; the loop's thread alone
   // A reply is there: HttpConnection::TakeReply follows on the loop's thread. Any thread; takes no memory.

@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -67,7 +68,7 @@ struct HttpServer::Parts {
                .keep_alive = options.keep_alive,
                .max_body_bytes = options.max_body_bytes,
                .out_of_memory = options.out_of_memory,
-               .bodies = BodyBytes(options.max_all_bodies_bytes),
+               .bodies = std::make_shared<BodyBytes>(options.max_all_bodies_bytes),
                .workers = workers,
                .scratch = std::vector<char>(kScratchBytes),
                .replied = {},
