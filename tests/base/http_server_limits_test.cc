@@ -242,7 +242,7 @@ class Places : public ::testing::Test {
                      .keep_alive = absl::Minutes(1),
                      .max_body_bytes = 1 << 20,
                      .out_of_memory = nullptr,
-                     .bodies = BodyBytes(1 << 20),
+                     .bodies = std::make_shared<BodyBytes>(1 << 20),
                      .workers = workers_,
                      .scratch = std::vector<char>(4096),
                      .replied = {},

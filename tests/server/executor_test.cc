@@ -106,6 +106,7 @@ TEST(ExecutorPool, QuickPicturesAreAnsweredWhileAnExecutorIsAtASlowOne) {
     return v1::ClassifyResponse();
   };
   Answer slow, quick[kQuick];
+  std::atomic<int> left = kQuick;
   {
     Scheduler scheduler({}, SteadyClock());
     ExecutorPool pool({.device = {}, .threads = 1}, scheduler, responder, SteadyClock());
@@ -116,7 +117,6 @@ TEST(ExecutorPool, QuickPicturesAreAnsweredWhileAnExecutorIsAtASlowOne) {
     };
     scheduler.Submit(submit(512, slow));
     slow_begins.get_future().wait();
-    std::atomic<int> left = kQuick;
     for (Answer& answer : quick) {
       InferenceRequest request = submit(16, answer);
       request.done = [&](absl::StatusOr<v1::ClassifyResponse> result) {
