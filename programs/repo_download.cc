@@ -77,8 +77,8 @@ class Part {
       }
       size_ = before;
       answer_status_ = 0;
-      const absl::StatusOr<HttpReply> reply =
-          Ask({.url = download_.url, .from = before, .sink = [this](const HttpReply& head, std::string_view bytes) {
+      const absl::StatusOr<FetchReply> reply =
+          Ask({.url = download_.url, .from = before, .sink = [this](const FetchReply& head, std::string_view bytes) {
                  return Take(head, bytes);
                }});
       const bool broke = absl::IsUnavailable(reply.status());
@@ -120,7 +120,7 @@ class Part {
     return ftruncate(file_.get(), 0) == 0 ? absl::OkStatus() : DiskFault(path_);
   }
 
-  absl::Status Take(const HttpReply& head, std::string_view bytes) {
+  absl::Status Take(const FetchReply& head, std::string_view bytes) {
     if (answer_status_ != head.status || answer_range_ != head.Header("content-range")) {
       RETURN_IF_ERROR(BeginAnswer(head));
     }
@@ -140,7 +140,7 @@ class Part {
   }
 
   // A server that does not know ranges sends everything again.
-  absl::Status BeginAnswer(const HttpReply& head) {
+  absl::Status BeginAnswer(const FetchReply& head) {
     answer_status_ = head.status;
     answer_range_ = head.Header("content-range");
     if (head.status == 200) return Clear();

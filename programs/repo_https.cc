@@ -21,9 +21,9 @@ constexpr long kMostRedirects = 10;
 
 // What libcurl's callbacks fill. They may not throw: libcurl is C.
 struct Transfer {
-  const HttpRequest& request;
+  const FetchRequest& request;
   CURL* curl;
-  HttpReply reply = {};
+  FetchReply reply = {};
   absl::Status fault = {};
 };
 
@@ -70,7 +70,7 @@ size_t TakeBody(char* data, size_t size, size_t count, void* to) {
 
 void SetOptions(Transfer& transfer, char* words) {
   CURL* const curl = transfer.curl;
-  const HttpRequest& request = transfer.request;
+  const FetchRequest& request = transfer.request;
   const char* const protocols = absl::StartsWith(request.url, "http://") ? "http,https" : "https";
   curl_easy_setopt(curl, CURLOPT_URL, request.url.c_str());
   curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, protocols);
@@ -94,12 +94,12 @@ void SetOptions(Transfer& transfer, char* words) {
 
 }  // namespace
 
-std::string HttpReply::Header(const std::string& name) const {
+std::string FetchReply::Header(const std::string& name) const {
   const auto found = headers.find(name);
   return found == headers.end() ? "" : found->second;
 }
 
-absl::StatusOr<HttpReply> Ask(const HttpRequest& request) {
+absl::StatusOr<FetchReply> Ask(const FetchRequest& request) {
   static const CURLcode ready = curl_global_init(CURL_GLOBAL_DEFAULT);
   const std::unique_ptr<CURL, void (*)(CURL*)> curl(curl_easy_init(), curl_easy_cleanup);
   if (ready != CURLE_OK || curl == nullptr) return absl::InternalError("libcurl cannot be started");

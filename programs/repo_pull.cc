@@ -61,11 +61,11 @@ class Hub {
   Hub(std::string base, ModelOnHub model) : base_(std::move(base)), model_(std::move(model)) {}
 
   // Says at which commit the revision is, so that all files are of one; asks nothing of where the bytes lie.
-  absl::StatusOr<HttpReply> HeadOfWeights() {
+  absl::StatusOr<FetchReply> HeadOfWeights() {
     std::string url = UrlOf(kWeights);
     constexpr int kMostMoves = 5;
     for (int move = 0; move < kMostMoves; ++move) {
-      ASSIGN_OR_RETURN(HttpReply reply, Reach({.url = url, .head = true, .follow = false}));
+      ASSIGN_OR_RETURN(FetchReply reply, Reach({.url = url, .head = true, .follow = false}));
       const std::string to = reply.Header("location");
       // A model that was renamed lies elsewhere on the same host; any other place is that of the bytes.
       if (reply.status >= 300 && reply.status < 400 && absl::StartsWith(to, "/")) {
@@ -82,7 +82,7 @@ class Hub {
   // A small file; nullopt where the model has none of that name.
   absl::StatusOr<std::optional<std::string>> Text(const std::string& name) const {
     constexpr size_t kMostBytes = size_t{4} << 20;
-    ASSIGN_OR_RETURN(HttpReply reply, Reach({.url = UrlOf(name), .most_bytes = kMostBytes}));
+    ASSIGN_OR_RETURN(FetchReply reply, Reach({.url = UrlOf(name), .most_bytes = kMostBytes}));
     if (reply.status == 404 && reply.Header("x-error-code") != "RevisionNotFound") return std::nullopt;
     if (reply.status != 200) return Refused(reply, name);
     return std::optional(std::move(reply.body));
@@ -94,14 +94,14 @@ class Hub {
   }
 
  private:
-  static absl::StatusOr<HttpReply> Reach(const HttpRequest& request) {
-    absl::StatusOr<HttpReply> reply = Ask(request);
+  static absl::StatusOr<FetchReply> Reach(const FetchRequest& request) {
+    absl::StatusOr<FetchReply> reply = Ask(request);
     if (!absl::IsUnavailable(reply.status())) return reply;
     return absl::UnavailableError(absl::StrCat(
         reply.status().message(), "; the same command again goes on, --pull-from names a mirror", kByHand));
   }
 
-  absl::Status Refused(const HttpReply& reply, const std::string& name) const {
+  absl::Status Refused(const FetchReply& reply, const std::string& name) const {
     const std::string what = absl::StrCat("hf:", model_.name, "@", model_.revision);
     const std::string code = reply.Header("x-error-code");
     if (code == "RevisionNotFound") {
@@ -131,7 +131,7 @@ class Hub {
 };
 
 // "\"<digest>\"", as headers have it. Of files in large file storage the tag is their SHA-256, of others it is not.
-std::string DigestIn(const HttpReply& head) {
+std::string DigestIn(const FetchReply& head) {
   for (const char* name : {"x-linked-etag", "etag"}) {
     absl::string_view tag = head.headers.contains(name) ? head.headers.at(name) : absl::string_view();
     absl::ConsumePrefix(&tag, "W/");
@@ -142,7 +142,7 @@ std::string DigestIn(const HttpReply& head) {
   return "";
 }
 
-absl::StatusOr<Download> PlanDownload(const HttpReply& head, const Hub& hub, const PullRequest& request) {
+absl::StatusOr<Download> PlanDownload(const FetchReply& head, const Hub& hub, const PullRequest& request) {
   const std::string told = DigestIn(head), wanted = absl::AsciiStrToLower(request.sha256);
   if (!wanted.empty() && !told.empty() && wanted != told) {
     return absl::DataLossError(absl::StrCat(request.model, " has SHA-256 ", told, " there, and --sha256 says ", wanted,
@@ -241,7 +241,7 @@ absl::StatusOr<Pulled> Pull(const PullRequest& request) {
   const std::optional<ModelOnHub> model = ParseModel(request.model);
   if (!model.has_value()) return absl::InvalidArgumentError(FaultOfPull(request.model));
   Hub hub(std::string(absl::StripSuffix(request.base, "/")), *model);
-  ASSIGN_OR_RETURN(const HttpReply head, hub.HeadOfWeights());
+  ASSIGN_OR_RETURN(const FetchReply head, hub.HeadOfWeights());
   ASSIGN_OR_RETURN(const Download download, PlanDownload(head, hub, request));
   Pulled pulled{.weights = download.file};
   ASSIGN_OR_RETURN(const std::optional<std::string> config, hub.Text("config.json"));
