@@ -88,10 +88,10 @@ absl::Status ReadSize(const RiffChunk& first, ImageHeader& header) {
   return DamagedWebp("it begins with neither pixels nor a header");
 }
 
-// What RIFF's length covers of what is here.
+// What RIFF's length covers of what is here, at least its header: a length of 0 is a lie that some files tell.
 std::string_view Covered(std::string_view bytes) {
   const uint64_t stated = uint64_t{kChunkHeader} + LittleEndian(bytes, 4, 4);
-  return bytes.substr(0, static_cast<size_t>(std::min<uint64_t>(stated, bytes.size())));
+  return bytes.substr(0, static_cast<size_t>(std::clamp<uint64_t>(stated, kRiffHeader, bytes.size())));
 }
 
 int WebpOrientation(std::string_view exif) {

@@ -108,6 +108,14 @@ TEST(DecodeWebp, DisorderIsRefused) {
   ExpectRefused(WebpOfChunks(many + pixels), "more than 1024 chunks");
 }
 
+TEST(DecodeWebp, ALengthOfLessThanItsOwnHeaderIsRefused) {
+  std::string file = WebpFile(NoiseImage(9, 7, 3), {.lossless = true});
+  for (const char length : {0, 1, 3}) {
+    file.replace(4, 4, {length, 0, 0, 0});
+    ExpectRefused(file, "ends within its header");
+  }
+}
+
 // Every length says what is there, and yet some of it is missing.
 TEST(DecodeWebp, PixelsThatEndEarlyAreRefused) {
   for (const WebpOptions& options : {WebpOptions{}, {.lossless = true}}) {
