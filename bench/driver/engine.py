@@ -12,7 +12,7 @@ import sys
 
 from driver import forward, published, workers
 from driver import setup as setups
-from driver.report import Row
+from driver.report import Row, instruction_sets
 
 ROUNDS = 9
 SECONDS = 0.5
@@ -51,6 +51,8 @@ CASES = [
 NARROW_GOALS = {"bf16": GOALS_OF_BF16, "int8": GOALS_OF_INT8}
 NARROW_CASES = [Case(name, 224 if name in GOALS else OTHERS[name], goal, cores=2, precision=precision)
                 for precision, goals in NARROW_GOALS.items() for name, goal in goals.items()]
+# Where the CPU has AVX-VNNI, the only instructions for int8 that are no wider than AVX2.
+AVX2_INT8_CASES = [Case(name, 224, 1.0, isa="avx2", precision="int8") for name in GOALS]
 # Of the largest logit, of weights that nobody trained: whether both compute the same model, and not how well.
 TOLERANCES = {"fp32": forward.TOLERANCE, "bf16": 0.1, "int8": 0.5}
 
@@ -80,7 +82,8 @@ class Models:
 
 
 def openvino(setup, peer, inputs, case, cores, threads=1):
-    environment = dict(os.environ, ONEDNN_MAX_CPU_ISA=case.isa.upper()) if case.isa else None
+    isa = case.isa.upper() + ("_VNNI" if case.precision == "int8" else "")
+    environment = dict(os.environ, ONEDNN_MAX_CPU_ISA=isa) if case.isa else None
     return workers.Worker([setup.python, setups.ROOT / "bench" / "openvino_worker.py", *peer, "--inputs", inputs, "--threads",
                            threads, "--precision", case.precision], cores, environment).wait_until_ready()
 
@@ -147,4 +150,4 @@ def measure(setup):
 
 
 def measure_narrow(setup):
-    return measure_cases(setup, NARROW_CASES)
+    return measure_cases(setup, NARROW_CASES + (AVX2_INT8_CASES if "avx_vnni" in instruction_sets() else []))

@@ -64,18 +64,20 @@ def governor():
     return path.read_text().strip() if path.exists() else "not visible"
 
 
+def of_processor(name):
+    found = re.search(rf"^{name}\s*: (.*)$", pathlib.Path("/proc/cpuinfo").read_text(), re.MULTILINE)
+    return found.group(1) if found else "?"
+
+
+def instruction_sets():
+    flags = of_processor("flags").split()
+    return [name for name in ("avx2", "avx_vnni", "avx512f", "avx512_vnni", "avx512_bf16", "amx_tile") if name in flags]
+
+
 def machine():
-    cpu = pathlib.Path("/proc/cpuinfo").read_text()
-
-    def field(name):
-        found = re.search(rf"^{name}\s*: (.*)$", cpu, re.MULTILINE)
-        return found.group(1) if found else "?"
-
-    flags = field("flags").split()
-    sets = [name for name in ("avx2", "avx512f", "avx512_vnni", "avx512_bf16", "amx_tile") if name in flags]
     return [
-        f"processor: {field('model name')}, family {field('cpu family')} model {field('model')}, "
-        f"{len(os.sched_getaffinity(0))} cores, {' '.join(sets)}; frequency governor {governor()}",
+        f"processor: {of_processor('model name')}, family {of_processor('cpu family')} model {of_processor('model')}, "
+        f"{len(os.sched_getaffinity(0))} cores, {' '.join(instruction_sets())}; frequency governor {governor()}",
         f"kernel: {platform.release()}",
     ]
 
