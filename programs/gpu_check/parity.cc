@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "programs/gpu_check/parity.h"
+
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/TensorOperators.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/randn.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <memory>
+#include <set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "base/status_macros.h"
+#include "checkpoint/checkpoint.h"
+#include "imaging/geometry.h"
+#include "models/zoo.h"
+#include "reference/float_arrays.h"
+#include "reference/model.h"
+#include "server/models/registry/golden_input.h"
+
+namespace vitrine {
+namespace {
+
+// What a variant is beside its size.
+std::string FormOf(const v1::ModelConfig& config) {
+  const v1::EitConfig& eit = config.eit();
+  return absl::StrCat(int{config.family_case()}, ",", config.preprocessing().channels(), ",",
+                      config.preprocessing().has_fixed(), ",", int{config.kv().attention()}, ",", eit.pool(), ",",
+                      !eit.has_conv_projection() || eit.conv_projection(), ",",
+                      !eit.has_conv_channels() || eit.conv_channels());
+}
+
+// The smallest variant of every form.
+std::vector<const ZooRow*> SmallestVariants() {
+  std::map<std::string, const ZooRow*> smallest;
+  for (const ZooRow& row : Zoo()) {
+    const ZooRow*& known = smallest[FormOf(row.config)];
+    if (known == nullptr || row.parameters < known->parameters) known = &row;
+  }
+  std::vector<const ZooRow*> rows;
+  for (const auto& [form, row] : smallest) rows.push_back(row);
+  return rows;
+}
+
+// Fresh weights have zero biases, which would hide a bias that is left out.
+void Shake(const Model& model, at::Generator& random) {
+  const at::NoGradGuard no_grad;
+  for (const NamedTensor& parameter : model.Parameters()) {
+    at::Tensor tensor = parameter.tensor;
+    tensor.add_(at::randn(tensor.sizes(), random, at::kFloat), 0.05);
+  }
+}
+
+// Inputs of the sizes that the preprocessing makes of pictures of many shapes; sizes repeat and come back.
+absl::StatusOr<ImageBatch> RandomInputs(const v1::Preprocessing& preprocessing, at::Generator& random) {
+  ImageBatch images;
+  for (const Size size : {Size{24, 24}, Size{48, 48}, Size{48, 48}, Size{24, 44}, Size{45, 31}, Size{24, 24}}) {
+    ASSIGN_OR_RETURN(const Geometry geometry, PlanGeometry(preprocessing, size));
+    images.push_back(
+        at::randn({preprocessing.channels(), geometry.input.height, geometry.input.width}, random, at::kFloat));
+  }
+  return images;
+}
+
+AttentionTap TapOfEverything(const Model& model, size_t images) {
+  AttentionTap tap;
+  const std::vector<AttentionAbility::Offer> offers = model.attention().offers;
+  for (size_t image = 0; image < images; ++image) {
+    for (const AttentionAbility::Offer& offer : offers) {
+      for (int layer = 0; layer < offer.layers; ++layer) tap.Request(static_cast<int>(image), offer.source, layer);
+    }
+  }
+  return tap;
+}
+
+// Largest error of any of the matrices; infinite or NaN where one holds what is no number.
+double LargestError(const AttentionTap::Matrices& actual, const AttentionTap::Matrices& expected) {
+  double largest = 0;
+  for (const auto member : {&AttentionTap::Matrices::scores, &AttentionTap::Matrices::weights,
+                            &AttentionTap::Matrices::queries, &AttentionTap::Matrices::keys}) {
+    if ((expected.*member).empty()) continue;
+    const double error = RelativeError(TensorOf(actual.*member), TensorOf(expected.*member));
+    if (!std::isfinite(error)) return error;
+    largest = std::max(largest, error);
+  }
+  return largest;
+}
+
+// Largest error of any matrix that was asked for; an error if one is missing.
+absl::StatusOr<double> AttentionError(const Model& model, size_t images, const AttentionTap& device,
+                                      const AttentionTap& cpu) {
+  const std::vector<AttentionAbility::Offer> offers = model.attention().offers;
+  double largest = 0;
+  for (int image = 0; image < static_cast<int>(images); ++image) {
+    for (const AttentionAbility::Offer& offer : offers) {
+      for (int layer = 0; layer < offer.layers; ++layer) {
+        const AttentionTap::Matrices* actual = device.Find(image, offer.source, layer);
+        const AttentionTap::Matrices* expected = cpu.Find(image, offer.source, layer);
+        if (actual == nullptr || expected == nullptr) {
+          return absl::InternalError(
+              absl::StrCat("image ", image, " has no ", v1::AttentionKind_Name(offer.kind), " of layer ", layer));
+        }
+        const double error = LargestError(*actual, *expected);
+        if (!std::isfinite(error)) return absl::InternalError("an attention matrix holds what is no number");
+        largest = std::max(largest, error);
+      }
+    }
+  }
+  return largest;
+}
+
+// Moves the model from the CPU to the device.
+absl::StatusOr<std::string> Compare(Model& model, const ImageBatch& images, at::Device device) {
+  AttentionTap cpu_tap = TapOfEverything(model, images.size());
+  ASSIGN_OR_RETURN(const at::Tensor expected, RunModel(model, images, &cpu_tap));
+
+  model.To(device);
+  ImageBatch moved;
+  std::set<std::pair<int, int>> grids;
+  for (const at::Tensor& image : images) {
+    moved.push_back(image.to(device));
+    ASSIGN_OR_RETURN(const Grid grid, model.GridFor(static_cast<int>(image.size(1)), static_cast<int>(image.size(2))));
+    grids.insert({grid.rows, grid.columns});
+  }
+  AttentionTap tap = TapOfEverything(model, images.size());
+  ForwardContext context;
+  context.tap = &tap;
+  context.library_only = true;  // other devices have no loops of ours; the CPU then takes their way
+  const at::NoGradGuard no_grad;
+  const at::Tensor logits = model.Forward(moved, context);
+  if (logits.device() != device) {
+    return absl::InternalError(absl::StrCat("the logits are on ", logits.device().str()));
+  }
+  const double logit_error = RelativeError(logits, expected);
+  ASSIGN_OR_RETURN(const double attention_error, AttentionError(model, images.size(), tap, cpu_tap));
+  const std::string figures = absl::StrFormat("logits off by %.1e, attention by %.1e; %d pictures, %d grids",
+                                              logit_error, attention_error, images.size(), grids.size());
+  if (logit_error <= kTolerance && attention_error <= kTolerance) return figures;
+  return absl::InternalError(absl::StrFormat("%s; %.0e is allowed", figures, kTolerance));
+}
+
+absl::StatusOr<std::string> VariantParity(const ZooRow& row, const CheckSetting& setting) {
+  at::Generator random = at::detail::createCPUGenerator(7);
+  ASSIGN_OR_RETURN(const std::unique_ptr<Model> model, MakeModel(row.config, 7));
+  Shake(*model, random);
+  ASSIGN_OR_RETURN(const ImageBatch images, RandomInputs(row.config.preprocessing(), random));
+  return Compare(*model, images, setting.torch_device());
+}
+
+absl::StatusOr<std::string> VersionParity(const VersionId& id, const CheckSetting& setting) {
+  ASSIGN_OR_RETURN(const StoredVersion stored, ReadVersion(setting.repository, id));
+  ASSIGN_OR_RETURN(const std::unique_ptr<Model> model, BuildModel(stored));
+  ImageBatch images;
+  for (const std::string& picture : setting.pictures) {
+    ASSIGN_OR_RETURN(const FloatArray input, EncodedPictureToInput(picture, model->config().preprocessing()));
+    images.push_back(TensorOf(input));
+  }
+  return Compare(*model, images, setting.torch_device());
+}
+
+}  // namespace
+
+void CheckParity(const CheckSetting& setting, CheckReport& report) {
+  for (const ZooRow* row : SmallestVariants()) {
+    report.Run(absl::StrCat("parity of ", std::string(row->name)), [&] { return VariantParity(*row, setting); });
+  }
+  for (const VersionId& id : setting.versions) {
+    report.Run(absl::StrCat("parity of ", id.model, "/", id.version), [&] { return VersionParity(id, setting); });
+  }
+}
+
+}  // namespace vitrine

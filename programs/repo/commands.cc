@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "programs/repo/commands.h"
+
+#include <google/protobuf/util/json_util.h>
+
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/simd/chosen_path.h"
+#include "base/status_macros.h"
+#include "engine/cpu/instructions.h"
+#include "engine/precision.h"
+#include "programs/repo/forward.h"
+#include "programs/repo/page.h"
+#include "programs/repo/picture.h"
+#include "repository/golden.h"
+#include "repository/names.h"
+#include "repository/stored_version.h"
+#include "repository/weights.h"
+#include "repository/wrong_folder.h"
+
+namespace vitrine {
+namespace {
+
+// What the user asked for.
+struct Selection {
+  std::string model;  // empty: every model
+  std::optional<int64_t> version;
+};
+
+absl::StatusOr<Selection> ParseSelection(const std::string& which) {
+  if (which.empty()) return Selection();
+  const size_t at = which.find('@');
+  Selection selection = {which.substr(0, at), std::nullopt};
+  RETURN_IF_ERROR(ValidateModelName(selection.model));
+  if (at != std::string::npos) {
+    selection.version = ParseVersion(which.substr(at + 1));
+    if (!selection.version.has_value()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("after \"@\" stands a version, a positive integer, as in ", selection.model, "@3"));
+    }
+  }
+  return selection;
+}
+
+absl::Status NoSuchModel(const std::string& repository, const std::string& model) {
+  return absl::NotFoundError(absl::StrCat("no version of ", model, " in ", repository, "; `vitrine-repo list ",
+                                          repository, "` shows what is there"));
+}
+
+// Whether this CPU has instructions for the plan's precision beside the path that serves.
+bool IsComputedHere(const v1::PrecisionPlan& plan) {
+  const std::optional<Precision> precision = ParsePrecision(plan.precision());
+  const absl::StatusOr<cpu::CpuPath> path = cpu::ChosenPath();
+  return precision.has_value() && path.ok() && engine::CanCompute(*precision, *path).ok();
+}
+
+// Everything that a server checks before a version turns READY.
+absl::StatusOr<StoredVersion> ReadAndCheck(const std::string& repository, const VersionId& id) {
+  ASSIGN_OR_RETURN(StoredVersion version, ReadVersion(repository, id));
+  ASSIGN_OR_RETURN(const WeightedModel model, FitWeights(version.manifest, version.weights));
+  ASSIGN_OR_RETURN(const cpu::CpuPath path, cpu::ChosenPath());
+  ASSIGN_OR_RETURN(const Forward forward, EngineForward(model, path));
+  RETURN_IF_ERROR(CheckGolden(version, model.description, forward, PictureInput, "cpu", "fp32"));
+  for (const v1::PrecisionPlan& plan : version.manifest.precisions()) {
+    if (!IsComputedHere(plan)) continue;
+    const PrecisionChoice choice = {.precision = *ParsePrecision(plan.precision()),
+                                    .kept = {plan.kept().begin(), plan.kept().end()}};
+    const absl::StatusOr<Forward> narrow = EngineForward(model, path, choice);
+    if (!narrow.ok()) {
+      return absl::Status(narrow.status().code(),
+                          absl::StrCat(id.model, "/", id.version, ": ", narrow.status().message()));
+    }
+    RETURN_IF_ERROR(CheckGolden(version, model.description, *narrow, PictureInput, "cpu", plan.precision()));
+  }
+  return version;
+}
+
+// ", int8 as well" or ", int8 not on this CPU" for each precision that a version may be computed in.
+std::string PrecisionsInWords(const v1::Manifest& manifest) {
+  std::string words;
+  for (const v1::PrecisionPlan& plan : manifest.precisions()) {
+    absl::StrAppend(&words, ", ", plan.precision(), IsComputedHere(plan) ? " as well" : " not on this CPU");
+  }
+  return words;
+}
+
+int64_t CountGoldens(const StoredVersion& version) {
+  int64_t goldens = 0;
+  while (version.golden.tensors.contains(absl::StrCat("logits.", goldens))) ++goldens;
+  return goldens;
+}
+
+}  // namespace
+
+absl::StatusOr<VersionId> FindOneVersion(const std::string& repository, const std::string& which) {
+  ASSIGN_OR_RETURN(const Selection selection, ParseSelection(which));
+  if (selection.version.has_value()) return VersionId{selection.model, *selection.version};
+  ASSIGN_OR_RETURN(const std::vector<VersionId> all, ListVersions(repository));
+  VersionId newest;
+  for (const VersionId& id : all) {
+    if (id.model == selection.model) newest = id;
+  }
+  if (newest.version == 0) return NoSuchModel(repository, selection.model);
+  return newest;
+}
+
+absl::Status ListCommand(const std::string& repository, OutputFormat format) {
+  ASSIGN_OR_RETURN(const Listing listing, ListRepository(repository));
+  std::vector<v1::Manifest> manifests;
+  absl::Status unreadable = listing.status();
+  for (const VersionId& id : listing.versions) {
+    absl::StatusOr<v1::Manifest> manifest = ReadManifest(repository, id);
+    if (manifest.ok()) {
+      manifests.push_back(*std::move(manifest));
+    } else {
+      unreadable.Update(manifest.status());
+    }
+  }
+  std::cout << TableOf(manifests).Print(format);
+  if (unreadable.ok() && manifests.empty()) std::cerr << WhyNoVersions(repository) << "\n";
+  return unreadable;
+}
+
+absl::Status ShowCommand(const std::string& repository, const std::string& which, OutputFormat format) {
+  ASSIGN_OR_RETURN(const VersionId id, FindOneVersion(repository, which));
+  ASSIGN_OR_RETURN(const v1::Manifest manifest, ReadManifest(repository, id));
+  if (format == OutputFormat::kTable) {
+    std::cout << ManifestAsPage(manifest);
+    return absl::OkStatus();
+  }
+  google::protobuf::util::JsonPrintOptions options;
+  options.add_whitespace = true;
+  options.preserve_proto_field_names = true;
+  std::string json;
+  if (!google::protobuf::util::MessageToJsonString(manifest, &json, options).ok()) {
+    return absl::InternalError("the manifest has no JSON form");
+  }
+  std::cout << json;
+  return absl::OkStatus();
+}
+
+absl::Status VerifyCommand(const std::string& repository, const std::string& which, OutputFormat format) {
+  ASSIGN_OR_RETURN(const Selection selection, ParseSelection(which));
+  std::vector<VersionId> ids;
+  absl::Status unreadable;
+  if (selection.version.has_value()) {
+    ids = {{selection.model, *selection.version}};
+  } else {
+    ASSIGN_OR_RETURN(const std::vector<VersionId> all, ListVersionFolders(repository));
+    for (const VersionId& id : all) {
+      if (selection.model.empty() || id.model == selection.model) ids.push_back(id);
+    }
+    ASSIGN_OR_RETURN(const Listing listing, ListRepository(repository));
+    unreadable = listing.status();
+    if (ids.empty() && unreadable.ok() && !selection.model.empty()) return NoSuchModel(repository, selection.model);
+  }
+  size_t failed = 0;
+  for (const VersionId& id : ids) {
+    const absl::StatusOr<StoredVersion> version = ReadAndCheck(repository, id);
+    if (!version.ok()) ++failed;
+    if (format == OutputFormat::kJson) {
+      nlohmann::ordered_json line = {{"model", id.model}, {"version", id.version}, {"ok", version.ok()}};
+      if (!version.ok()) line["fault"] = std::string(version.status().message());
+      std::cout << line.dump() << std::endl;
+    } else if (version.ok()) {
+      std::cout << "ok      " << id.model << "/" << id.version << ": " << version->manifest.files_size()
+                << " files as the manifest says, " << WithSeparators(version->manifest.parameters())
+                << " parameters fit the model, " << CountGoldens(*version) << " goldens within tolerance"
+                << PrecisionsInWords(version->manifest) << std::endl;
+    } else {
+      std::cout << "FAILED  " << version.status().message() << std::endl;
+    }
+  }
+  if (failed == 0) return unreadable;
+  return absl::FailedPreconditionError(absl::StrCat(failed, " of ", ids.size(), " versions failed"));
+}
+
+absl::Status PublishCommand(const std::string& repository, const std::string& source, const std::string& which) {
+  ASSIGN_OR_RETURN(const VersionId from, FindOneVersion(source, which));
+  ASSIGN_OR_RETURN(StoredVersion version, ReadAndCheck(source, from));
+  const Draft draft = {std::move(version.manifest), std::move(version.weights), std::move(version.golden),
+                       std::move(version.labels), std::move(version.extra_files)};
+  ASSIGN_OR_RETURN(const VersionId published, Publish(repository, from.model, draft));
+  std::cout << source << ": " << from.model << "/" << from.version << " is published in " << repository << " as "
+            << published.model << "/" << published.version << "\n";
+  return absl::OkStatus();
+}
+
+}  // namespace vitrine

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where the boxes and wires of a drawn program lie. No box covers another, and no wire crosses a box.
+#ifndef VITRINE_PROGRAMS_REPO_GRAPH_LAYOUT_H_
+#define VITRINE_PROGRAMS_REPO_GRAPH_LAYOUT_H_
+
+#include <string>
+#include <vector>
+
+#include "programs/repo/graph/graph.h"
+
+namespace vitrine {
+
+inline constexpr double kGraphText = 12.5, kGraphSmallText = 11;  // pixels, as all that follows
+inline constexpr double kGraphLine = 16;                          // from line to line
+inline constexpr double kGraphPadding = 10;                       // between a box and its text
+inline constexpr double kGraphHeader = 52;                        // of a panel
+inline constexpr double kGraphMargin = 28;                        // around everything, and between panels
+
+// No less than what common sans-serif fonts take.
+double GraphTextWidth(const std::string& text, double size, bool bold);
+
+struct GraphPoint {
+  double x = 0;
+  double y = 0;
+};
+using GraphWire = std::vector<GraphPoint>;  // corners of horizontal and vertical lines
+
+struct GraphSpot {
+  double x = 0;
+  double y = 0;
+  double width = 0;
+  double height = 0;
+  double centre() const { return x + width / 2; }
+  double middle() const { return y + height / 2; }
+  double right() const { return x + width; }
+  double bottom() const { return y + height; }
+};
+
+struct GraphPanelPlan {
+  GraphSpot spot = {};
+  std::vector<GraphSpot> nodes = {};
+  std::vector<GraphWire> trunk = {};  // what goes straight down the first lane: x of x + y
+  std::vector<GraphWire> branches = {};
+};
+
+struct GraphPlan {
+  std::vector<GraphPanelPlan> panels;
+  std::vector<GraphWire> flow;  // from panel to panel
+  double width = 0;
+  double height = 0;
+};
+
+// What a panel's header says: "blocks.0 to blocks.11", "x 12" and what is below.
+std::string GraphPanelTitle(const GraphPanel& panel);
+std::string GraphPanelDepth(const GraphPanel& panel);  // empty where there is one
+std::string GraphPanelNote(const GraphPanel& panel);
+// "58.1 M"; empty for none.
+std::string GraphCount(int64_t count);
+
+// Panels from left to right in rows, the first at `top`; as many as suit a screen.
+GraphPlan PlanOf(const std::vector<GraphPanel>& panels, double top);
+
+// One panel, its corner at 0, 0 (repo_graph_lanes.cc).
+GraphPanelPlan ArrangePanel(const GraphPanel& panel);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_PROGRAMS_REPO_GRAPH_LAYOUT_H_

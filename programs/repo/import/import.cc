@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "programs/repo/import/import.h"
+
+#include <charconv>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <iterator>
+#include <memory>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/time/clock.h"
+#include "base/status_macros.h"
+#include "imaging/geometry.h"
+#include "programs/repo/forward.h"
+#include "programs/repo/goldens.h"
+#include "programs/repo/import/pull.h"
+#include "repository/import.h"
+#include "repository/labels.h"
+#include "repository/stored_version.h"
+
+namespace vitrine {
+namespace {
+
+constexpr std::pair<const char*, ForeignSource> kSources[] = {{"timm", ForeignSource::kTimm},
+                                                              {"huggingface", ForeignSource::kHuggingFace}};
+
+absl::StatusOr<ForeignSource> SourceOf(const std::string& name) {
+  for (const auto& [known, source] : kSources) {
+    if (name == known) return source;
+  }
+  return absl::InvalidArgumentError(absl::StrCat("--from is ", name, "; there are timm and huggingface"));
+}
+
+const char* HeadBias(ForeignSource source) {
+  return source == ForeignSource::kTimm ? "head.bias" : "classifier.bias";
+}
+
+absl::StatusOr<std::vector<std::string>> ReadLabels(const std::string& path) {
+  std::error_code error;
+  constexpr uintmax_t kMost = 32 << 20;
+  if (!std::filesystem::is_regular_file(path, error) || std::filesystem::file_size(path, error) > kMost) {
+    return absl::NotFoundError(absl::StrCat(path, ": no file of labels"));
+  }
+  std::ifstream file(path, std::ios::binary);
+  std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  if (!text.empty() && text.back() != '\n') text.push_back('\n');
+  absl::StatusOr<std::vector<std::string>> labels = ParseLabels(text);
+  if (!labels.ok()) {
+    return absl::Status(labels.status().code(), absl::StrCat(path, ": ", labels.status().message()));
+  }
+  return labels;
+}
+
+constexpr char kImageNet[] =
+#include "imagenet_1k.inc"
+    ;
+
+// Those of the file, or of ImageNet-1k's classes where none is named and the head has as many.
+absl::StatusOr<std::vector<std::string>> LabelsFor(const ImportOptions& options, ForeignSource source,
+                                                   const TensorMap& tensors) {
+  if (!options.labels.empty()) return ReadLabels(options.labels);
+  ASSIGN_OR_RETURN(std::vector<std::string> labels, ParseLabels(kImageNet));
+  const auto bias = tensors.find(HeadBias(source));
+  if (bias == tensors.end() || bias->second.shape.size() != 1) return labels;  // RenameForeign says what is missing
+  if (bias->second.shape[0] == static_cast<int64_t>(labels.size())) return labels;
+  return absl::FailedPreconditionError(absl::StrCat(options.pull, " has ", bias->second.shape[0], " classes (tensor \"",
+                                                    HeadBias(source), "\"), which are not the ", labels.size(),
+                                                    " of ImageNet-1k; name them in a file for --labels"));
+}
+
+// The commonest mismatch deserves a better sentence than a tensor's shape.
+absl::Status CheckLabels(const TensorMap& tensors, ForeignSource source, const ImportOptions& options, size_t labels) {
+  const char* name = HeadBias(source);
+  const auto bias = tensors.find(name);
+  if (bias == tensors.end() || bias->second.shape.size() != 1) return absl::OkStatus();
+  if (bias->second.shape[0] == static_cast<int64_t>(labels)) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(options.labels, " has ", labels, " labels, but ", options.weights,
+                                                    " has ", bias->second.shape[0], " classes (tensor \"", name,
+                                                    "\"); one label stands on each line"));
+}
+
+// "36-1024": whole numbers, the first at least 1 and the second no less.
+absl::StatusOr<std::pair<int, int>> ParseTokens(std::string_view text) {
+  const char* const end = text.data() + text.size();
+  std::pair<int, int> tokens;
+  const auto [dash, first] = std::from_chars(text.data(), end, tokens.first);
+  if (first == std::errc() && dash != end && *dash == '-') {
+    const auto [last, second] = std::from_chars(dash + 1, end, tokens.second);
+    if (second == std::errc() && last == end && tokens.first >= 1 && tokens.second >= tokens.first) return tokens;
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("\"", std::string(text), "\" is no range of patches; as in --native 36-1024"));
+}
+
+// What the command line says of a range that is none; empty for a range.
+std::string FaultOfTokens(const std::string& text) {
+  return std::string(ParseTokens(text).status().message());
+}
+
+std::string FaultOfUrl(const std::string& text) {
+  const bool is_url = text.starts_with("https://") || text.starts_with("http://");
+  return is_url ? "" : absl::StrCat("\"", text, "\" is no address; as in --pull-from https://mirror.example");
+}
+
+std::string FaultOfDigest(const std::string& text) {
+  const bool is_digest = text.size() == 64 && text.find_first_not_of("0123456789abcdefABCDEF") == std::string::npos;
+  return is_digest ? "" : absl::StrCat("\"", text, "\" is no SHA-256 of 64 hexadecimal digits");
+}
+
+// One patch is one cell. Position tables reach other grids by interpolation, XCiT's encoding by its formula.
+absl::Status MakeNative(const std::string& range, v1::ModelConfig& config) {
+  ASSIGN_OR_RETURN(const auto tokens, ParseTokens(range));
+  v1::NativeResolution& native = *config.mutable_preprocessing()->mutable_native();
+  native.set_cell(config.has_xcit() ? config.xcit().patch() : config.vit().patch());
+  native.set_min_tokens(tokens.first);
+  native.set_max_tokens(tokens.second);
+  return absl::OkStatus();
+}
+
+absl::Status Override(const ImportOptions& options, v1::ModelConfig& config) {
+  v1::Preprocessing& preprocessing = *config.mutable_preprocessing();
+  v1::FixedResolution& fixed = *preprocessing.mutable_fixed();
+  if (!options.mean.empty()) preprocessing.mutable_mean()->Assign(options.mean.begin(), options.mean.end());
+  if (!options.std.empty()) preprocessing.mutable_std()->Assign(options.std.begin(), options.std.end());
+  if (!options.interpolation.empty()) {
+    preprocessing.set_interpolation(options.interpolation == "bilinear" ? v1::BILINEAR : v1::BICUBIC);
+  }
+  if (!options.fit.empty()) {
+    fixed.set_fit(options.fit == "stretch" ? v1::FixedResolution::STRETCH : v1::FixedResolution::CENTER_CROP);
+    if (options.fit == "stretch") fixed.clear_crop();
+  }
+  if (options.crop.has_value()) fixed.set_crop(*options.crop == 1 ? 0 : *options.crop);
+  if (!options.native.empty()) RETURN_IF_ERROR(MakeNative(options.native, config));
+  return ValidatePreprocessing(preprocessing);
+}
+
+// The command as it could be given again, without the places of files.
+std::string InWords(const ImportOptions& options) {
+  std::string words = absl::StrCat("import --from ", options.source, " --arch ", options.arch);
+  if (!options.mean.empty()) absl::StrAppend(&words, " --mean ", absl::StrJoin(options.mean, ","));
+  if (!options.std.empty()) absl::StrAppend(&words, " --std ", absl::StrJoin(options.std, ","));
+  if (!options.pull.empty()) absl::StrAppend(&words, " --pull ", options.pull);
+  if (options.crop.has_value()) absl::StrAppend(&words, " --crop ", *options.crop);
+  if (!options.interpolation.empty()) absl::StrAppend(&words, " --interpolation ", options.interpolation);
+  if (!options.fit.empty()) absl::StrAppend(&words, " --fit ", options.fit);
+  if (!options.native.empty()) absl::StrAppend(&words, " --native ", options.native);
+  return words;
+}
+
+absl::StatusOr<Draft> MakeDraft(const ImportOptions& options) {
+  ASSIGN_OR_RETURN(const ForeignSource source, SourceOf(options.source));
+  Draft draft;
+  v1::ModelConfig config;
+  {
+    ASSIGN_OR_RETURN(const TensorMap foreign, ReadForeignWeights(options.weights));
+    ASSIGN_OR_RETURN(draft.labels, LabelsFor(options, source, foreign));
+    ASSIGN_OR_RETURN(config, ForeignConfig(source, options.arch, static_cast<int>(draft.labels.size())));
+    RETURN_IF_ERROR(Override(options, config));
+    RETURN_IF_ERROR(CheckLabels(foreign, source, options, draft.labels.size()));
+    ASSIGN_OR_RETURN(draft.weights.tensors, RenameForeign(source, config, foreign));
+  }
+  ASSIGN_OR_RETURN(WeightedModel model, WithWeights(config, std::move(draft.weights)));
+  draft.weights = AsStored(model, options.bf16);
+  // The path that computes nothing in a way of its own, so that the one that serves is compared with something else.
+  ASSIGN_OR_RETURN(const Forward forward, EngineForward(model, cpu::CpuPath::kPortable));
+  ASSIGN_OR_RETURN(draft.golden, PatternGoldens(model.description, forward));
+  draft.manifest.set_goldens_by("portable");
+
+  *draft.manifest.mutable_config() = config;
+  draft.manifest.set_parameters(model.description.program().parameters());
+  SetTolerances(draft.manifest);
+  v1::Provenance& provenance = *draft.manifest.mutable_provenance();
+  provenance.set_recipe(InWords(options));
+  provenance.set_data(absl::StrCat("trained elsewhere: ", options.source, "'s ", options.arch));
+  provenance.set_created_unix_seconds(absl::ToUnixSeconds(absl::Now()));
+  return draft;
+}
+
+// Fetches what is to be imported. What the command line says of pictures goes before what the hub says.
+absl::StatusOr<v1::Origin> PullInto(ImportOptions& options) {
+  const char* mirror = std::getenv("VITRINE_PULL_FROM");
+  PullRequest request{.model = options.pull, .arch = options.arch, .sha256 = options.sha256, .cache = PullCache()};
+  if (mirror != nullptr && *mirror != '\0') request.base = mirror;
+  if (!options.pull_from.empty()) request.base = options.pull_from;
+  ASSIGN_OR_RETURN(const Pulled pulled, Pull(request));
+  options.weights = pulled.weights;
+  if (options.mean.empty()) options.mean = pulled.mean;
+  if (options.std.empty()) options.std = pulled.std;
+  if (options.interpolation.empty()) options.interpolation = pulled.interpolation;
+  if (!options.crop.has_value() && options.native.empty() && options.fit != "stretch") options.crop = pulled.crop;
+  return pulled.origin;
+}
+
+// Before anything is fetched: the architecture and the name are known here.
+absl::Status CheckBefore(const ImportOptions& options) {
+  RETURN_IF_ERROR(ValidateModelName(options.model));
+  ASSIGN_OR_RETURN(const ForeignSource source, SourceOf(options.source));
+  return ForeignConfig(source, options.arch, /*classes=*/1).status();
+}
+
+void AddPullOptions(CLI::App& import, CLI::Option& weights, ImportOptions& options) {
+  CLI::Option* pull =
+      import
+          .add_option("--pull", options.pull,
+                      "fetch the weights, their config and licence from Hugging Face, in\nplace of WEIGHTS")
+          ->type_name("hf:ORG/NAME@REVISION")
+          ->check(FaultOfPull)
+          ->excludes(&weights);
+  import
+      .add_option("--pull-from", options.pull_from,
+                  absl::StrCat("another address that answers like ", kPullFrom, "; else\n$VITRINE_PULL_FROM"))
+      ->type_name("URL")
+      ->check(FaultOfUrl)
+      ->needs(pull);
+  import.add_option("--sha256", options.sha256, "of the file fetched, where the server's word is not enough")
+      ->type_name("DIGEST")
+      ->check(FaultOfDigest)
+      ->needs(pull);
+  import.callback([&options] {
+    if (!options.pull.empty()) return;
+  if (options.weights.empty()) throw CLI::RequiredError("WEIGHTS or --pull");
+  if (options.labels.empty()) throw CLI::RequiredError("--labels");
+});
+}  // namespace
+
+}  // namespace vitrine
+
+CLI::App* AddImportCommand(CLI::App& app, ImportOptions& options) {
+  CLI::App* import = app.add_subcommand("import", "publishes weights that timm or transformers trained");
+  import->footer(absl::StrCat(
+      "Architectures of --from timm: ", absl::StrJoin(ForeignArchs(ForeignSource::kTimm), ", "),
+      "\nArchitectures of --from huggingface: ", absl::StrJoin(ForeignArchs(ForeignSource::kHuggingFace), ", ")));
+  import->add_option("DIR", options.repository, "the repository to publish in; created if it is not there")->required();
+  import->add_option("NAME", options.model, "the name to publish under")->required();
+  CLI::Option* weights = import->add_option("WEIGHTS", options.weights, "a safetensors file; pickles are refused");
+  import->add_option("--from", options.source, "whose names the tensors have: timm or huggingface")
+      ->required()
+      ->check(CLI::IsMember({"timm", "huggingface"}));
+  import->add_option("--arch", options.arch, "the model, as its source calls it")->required();
+  import->add_option("--labels", options.labels,
+                     "a text file; line i is the label of class i. With --pull\nImageNet-1k's are the default");
+  AddPullOptions(*import, *weights, options);
+  import->add_option("--mean", options.mean, "per channel, in units of [0, 1], instead of the architecture's")
+      ->delimiter(',')
+      ->expected(3);
+  import->add_option("--std", options.std, "see --mean")->delimiter(',')->expected(3);
+  CLI::Option* crop =
+      import->add_option("--crop", options.crop, "fraction of the scaled picture that is kept, as timm's crop_pct");
+  import->add_option("--interpolation", options.interpolation, "bilinear or bicubic")
+      ->check(CLI::IsMember({"bilinear", "bicubic"}));
+  CLI::Option* fit = import->add_option("--fit", options.fit, "stretch or crop: what happens to another aspect")
+                         ->check(CLI::IsMember({"stretch", "crop"}));
+  import
+      ->add_option("--native", options.native,
+                   "take pictures at their own aspect and size, cut into so many patches: 36-1024")
+      ->type_name("MIN-MAX")
+      ->check(FaultOfTokens)
+      ->excludes(crop)
+      ->excludes(fit);
+  import->add_flag("--bf16", options.bf16, "store the weights in bf16, half the size");
+  return import;
+}
+
+absl::Status ImportCommand(const ImportOptions& asked) {
+  RETURN_IF_ERROR(CheckBefore(asked));
+  ImportOptions options = asked;
+  v1::Origin origin;
+  if (!options.pull.empty()) {
+    ASSIGN_OR_RETURN(origin, PullInto(options));
+  }
+  ASSIGN_OR_RETURN(Draft draft, MakeDraft(options));
+  if (!options.pull.empty()) *draft.manifest.mutable_provenance()->mutable_origin() = origin;
+  ASSIGN_OR_RETURN(const VersionId published, Publish(options.repository, options.model, draft));
+  std::cout << published.model << "/" << published.version << " in " << options.repository << ": " << options.source
+            << "'s " << options.arch << ", " << draft.manifest.parameters() << " parameters, " << draft.labels.size()
+            << " classes; `vitrine-repo verify " << options.repository << " " << published.model << "@"
+            << published.version << "` checks it\n";
+  return absl::OkStatus();
+}
+
+}  // namespace vitrine

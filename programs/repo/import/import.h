@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_PROGRAMS_REPO_IMPORT_IMPORT_H_
+#define VITRINE_PROGRAMS_REPO_IMPORT_IMPORT_H_
+
+#include <CLI/CLI.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+
+namespace vitrine {
+
+struct ImportOptions {
+  std::string repository;  // created if it is not there
+  std::string model;       // the name to publish under
+  std::string source;      // "timm" or "huggingface"
+  std::string arch;        // as the source calls the model
+  std::string weights;     // a safetensors file; empty with `pull`
+  std::string labels;      // a text file, line i is the label of class i; empty with `pull`: ImageNet's
+  bool bf16 = false;       // storage
+
+  std::string pull = {};       // "hf:ORG/NAME@REVISION": fetched from a hub of models
+  std::string pull_from = {};  // another address of it; empty: kPullFrom
+  std::string sha256 = {};     // of the file fetched
+
+  // What the weights' own configuration says, where it differs from that of their name.
+  std::vector<float> mean = {};
+  std::vector<float> std = {};
+  std::optional<double> crop = {};
+  std::string interpolation = {};  // "bilinear" or "bicubic"
+  std::string fit = {};            // "stretch" or "crop"
+
+  // "36-1024": pictures at their own aspect and size, on a grid of so many patches; empty for the architecture's size.
+  std::string native = {};
+};
+
+// Adds `vitrine-repo import` with its options; `options` outlives the parse.
+CLI::App* AddImportCommand(CLI::App& app, ImportOptions& options);
+
+// Publishes weights that others trained, with the model, preprocessing and labels that they were trained with. Goldens
+// are what this program's own forward pass gives. INVALID_ARGUMENT or FAILED_PRECONDITION, with nothing published,
+// names what does not fit: a pickle, the tensor, the number of labels.
+absl::Status ImportCommand(const ImportOptions& asked);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_PROGRAMS_REPO_IMPORT_IMPORT_H_

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_PROGRAMS_REPO_IMPORT_PULL_H_
+#define VITRINE_PROGRAMS_REPO_IMPORT_PULL_H_
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "vitrine/v1/manifest.pb.h"
+
+namespace vitrine {
+
+inline constexpr char kPullFrom[] = "https://huggingface.co";
+
+// What is asked of a hub of models that speaks Hugging Face's protocol.
+struct PullRequest {
+  std::string model;                 // "hf:ORG/NAME@REVISION", or without revision for "main"
+  std::string arch;                  // as the weights' source calls it
+  std::string sha256 = {};           // of model.safetensors; empty: the hub's word is taken
+  std::string base = kPullFrom;      // of addresses; over http:// nobody vouches for the digest but --sha256
+  std::filesystem::path cache = {};  // where downloads wait
+};
+
+// What came, and how the weights want their pictures, where the hub's config.json says it.
+struct Pulled {
+  std::filesystem::path weights = {};
+  v1::Origin origin = {};
+  std::vector<float> mean = {}, std = {};
+  std::optional<double> crop = {};
+  std::string interpolation = {};  // "bilinear" or "bicubic"
+};
+
+// Empty for "hf:ORG/NAME" with or without "@REVISION"; else what is wrong with it.
+std::string FaultOfPull(const std::string& model);
+
+// $XDG_CACHE_HOME/vitrine/pull, else ~/.cache/vitrine/pull.
+std::filesystem::path PullCache();
+
+// Asks for the revision's commit, its config.json, its model card and model.safetensors, the last with a bar on stderr
+// and from where an earlier call ended. Every error leaves nothing but a part of the file in the cache, and says what
+// to do: UNAVAILABLE without a network; NOT_FOUND: no such model, revision or file; PERMISSION_DENIED: a login is asked
+// for; FAILED_PRECONDITION: of another architecture, or with pictures that cannot be had here; DATA_LOSS: another
+// digest.
+absl::StatusOr<Pulled> Pull(const PullRequest& request);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_PROGRAMS_REPO_IMPORT_PULL_H_

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+// vitrine-server: serves the models of a repository over gRPC until SIGTERM or SIGINT.
+#include <malloc.h>
+#include <pthread.h>
+#include <signal.h>
+#include <spdlog/spdlog.h>
+#include <sys/resource.h>
+
+#include <CLI/CLI.hpp>
+#include <atomic>
+#include <iostream>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "base/file/replace.h"
+#include "base/status_macros.h"
+#include "programs/command_line.h"
+#include "programs/server/health_check.h"
+#include "server/observe/library_log.h"
+#include "server/observe/log.h"
+#include "server/options.h"
+#include "server/process/crash_stack.h"
+#include "server/process/standard_files.h"
+#include "server/resolve.h"
+#include "server/server.h"
+
+namespace vitrine {
+namespace {
+
+// See ServerOptions::end_patience. The arithmetic of docs/operations/kubernetes.md has it.
+constexpr absl::Duration kEndPatience = absl::Seconds(2);
+// Container runtimes give a health check three seconds.
+constexpr absl::Duration kHealthPatience = absl::Seconds(2);
+
+// Signals wait for sigwait: no thread started after this sees them.
+sigset_t BlockSignals() {
+  signal(SIGPIPE, SIG_IGN);
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGTERM);
+  sigaddset(&signals, SIGINT);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  return signals;
+}
+
+// Every connection is a file descriptor, and gRPC 1.51 stops accepting for good once it runs out of them.
+void RaiseFileLimit() {
+  rlimit limit;
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+// Requests of a hundred kilobytes come and go by the thousand. By default glibc hands each back to the system and gets
+// fresh zeroed pages for the next, which costs a fifth of the throughput of a small model.
+void KeepFreedMemory() {
+  mallopt(M_MMAP_THRESHOLD, 32 << 20);
+  mallopt(M_TRIM_THRESHOLD, 64 << 20);
+  mallopt(M_TOP_PAD, 4 << 20);
+}
+
+// What one arena keeps no other can use, and by default every thread has one. Two executors share one, and the threads
+// that read calls another.
+void ShareArenas(int executors) {
+  mallopt(M_ARENA_MAX, 1 + (executors + 1) / 2);
+}
+
+// Whole or not at all, so that a script that waits for the file reads every line.
+absl::Status WritePortFile(const std::string& path, const Server& server) {
+  std::string lines = absl::StrCat("grpc=", server.address(), "\n");
+  const auto add = [&](const char* name, const std::string& address) {
+    if (!address.empty()) absl::StrAppend(&lines, name, "=", address, "\n");
+  };
+  add("socket", server.socket_address());
+  add("metrics", server.metrics_address());
+  add("health", server.health_address());
+  add("admin", server.admin_address());
+  add("http", server.http_address());
+  const absl::Status written = ReplaceFile(path, lines);
+  if (written.ok()) return written;
+  return absl::Status(written.code(), absl::StrCat("--port-file: ", std::string(written.message())));
+}
+
+absl::Status Run(const ServerOptions& options, const sigset_t& signals) {
+  ShareArenas(options.executor.ThreadCount());
+  ASSIGN_OR_RETURN(const std::unique_ptr<Server> server, Server::Start(options));
+  // Before the sentence, so that who has read it finds the file.
+  if (!options.port_file.empty()) RETURN_IF_ERROR(WritePortFile(options.port_file, *server));
+  const std::string metrics = server->metrics_address();
+  const std::string socket = server->socket_address();
+  std::cout << "listening on " << server->address() << " (gRPC)"
+            << (metrics.empty() ? "" : absl::StrCat(" and http://", metrics, " (metrics)"))
+            << (socket.empty() ? "" : absl::StrCat(" and ", socket, " (gRPC)"))
+            << (options.page ? absl::StrCat(" and http://", server->http_address(), "/ (page)") : "") << std::endl;
+
+  int signal = 0;
+  sigwait(&signals, &signal);
+  spdlog::info("signal={}", signal == SIGTERM ? "SIGTERM" : "SIGINT");
+  // A second signal hurries.
+  std::atomic<bool> drained = false;
+  std::thread second([&] {
+    const timespec tick = {.tv_sec = 0, .tv_nsec = 50'000'000};
+    while (!drained) {
+      if (sigtimedwait(&signals, nullptr, &tick) > 0) server->Hurry();
+    }
+  });
+  const Server::Counts counts = server->Drain();
+  drained = true;
+  second.join();
+  if (counts.accepted == counts.answered) return absl::OkStatus();
+  return absl::InternalError(absl::StrCat(counts.accepted - counts.answered, " accepted requests were not answered"));
+}
+
+int Main(int argc, char** argv) {
+  KeepStandardFiles();
+  const sigset_t signals = BlockSignals();
+  PrintStackOnCrash();
+  RaiseFileLimit();
+  KeepFreedMemory();
+  ServerOptions options;
+  CLI::App app("Serves the models of a repository over gRPC.", "vitrine-server");
+  BindFlags(app, options);
+  bool check = false;
+  app.add_flag(
+      "--check", check,
+      "check the configuration, the ports, the device and the repository, name every fault, and end: 0 if the server "
+      "would start and find models, 2 for a wrong configuration, 1 for a port, a device or models that cannot be had");
+  std::string asked;
+  app.add_option(
+         "--health-check", asked,
+         "ask the server whose --health-listen is this address whether it serves, and end: 0 if it does, 1 if it "
+         "does not or nobody answers. For the health checks of containers")
+      ->type_name("HOST:PORT");
+  if (const std::optional<int> code = ParseCommandLine(app, argc, argv)) return *code;
+  if (!asked.empty()) {
+    if (const absl::Status healthy = CheckHealth(asked, kHealthPatience); !healthy.ok()) {
+      return Fail("vitrine-server", healthy);
+    }
+    std::cout << "SERVING\n";
+    return kExitSuccess;
+  }
+  // What is wrong is returned; what is worth a warning is logged once it is opened, in the form that was asked for.
+  spdlog::set_level(spdlog::level::off);
+  if (const absl::Status valid = CheckConfiguration(options); !valid.ok()) {
+    Fail("vitrine-server", valid);
+    return kExitUsage;
+  }
+  options.revision = std::string(SourceRevision());
+  options.end_patience = kEndPatience;
+  StartLogging(check ? "error" : options.log_level, options.log_format);
+  TakeLibraryLogs();
+  if (check) {
+    if (const absl::Status opened = Server::Check(options); !opened.ok()) return Fail("vitrine-server", opened);
+    std::cout << "the configuration is right\n";
+    return kExitSuccess;
+  }
+  const absl::Status ended = Run(options, signals);
+  return ended.ok() ? kExitSuccess : Fail("vitrine-server", ended);
+}
+
+}  // namespace
+}  // namespace vitrine
+
+int main(int argc, char** argv) {
+  return vitrine::Main(argc, argv);
+}

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_PROGRAMS_TRAIN_EVALUATE_H_
+#define VITRINE_PROGRAMS_TRAIN_EVALUATE_H_
+
+#include <CLI/CLI.hpp>
+#include <string>
+
+#include "absl/status/status.h"
+#include "programs/train/recipe.h"
+
+namespace vitrine {
+
+// `vitrine-train evaluate`.
+struct EvaluateFlags {
+  std::string repository, model, data, resolutions, predictions;
+  int threads = DefaultThreads();
+  std::string format = "table";
+};
+
+void AddEvaluate(CLI::App& app, EvaluateFlags& flags);
+absl::Status EvaluateModel(const EvaluateFlags& flags);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_PROGRAMS_TRAIN_EVALUATE_H_

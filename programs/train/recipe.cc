@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "programs/train/recipe.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/machine/machine.h"
+#include "base/status_macros.h"
+#include "data/reduced.h"
+#include "trainer/recipe.h"
+
+namespace vitrine {
+namespace {
+
+std::string Origin(const v1::Recipe& recipe) {
+  if (recipe.data().origin().empty()) return "";
+  return absl::StrCat(".\n  The data: ", recipe.data().origin());
+}
+
+}  // namespace
+
+int DefaultThreads() {
+  return FindMachine().Threads();
+}
+
+absl::StatusOr<v1::Recipe> ReadRecipe(const std::string& name, const std::vector<std::string>& overrides) {
+  ASSIGN_OR_RETURN(v1::Recipe recipe, FindRecipe(name));
+  for (const std::string& assignment : overrides) RETURN_IF_ERROR(ApplyOverride(assignment, recipe));
+  RETURN_IF_ERROR(ValidateRecipe(recipe));
+  return recipe;
+}
+
+absl::StatusOr<std::string> CompleteData(const v1::Recipe& recipe, const std::string& data) {
+  if (data.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--data is missing; this recipe trains on --data ", recipe.data().hint(), Origin(recipe)));
+  }
+  if (data.find(':') != std::string::npos || recipe.data().format().empty()) return data;
+  return absl::StrCat(recipe.data().format(), ":", data);
+}
+
+absl::StatusOr<std::unique_ptr<Dataset>> OpenSplit(const v1::Recipe& recipe, const std::string& data, Split split,
+                                                   const v1::Preprocessing& preprocessing, bool cache, int threads,
+                                                   std::shared_ptr<CorruptPictures> corrupt) {
+  absl::StatusOr<std::unique_ptr<Dataset>> opened = OpenDataset(data, split);
+  if (!opened.ok()) {
+    return absl::Status(opened.status().code(), absl::StrCat(opened.status().message(), Origin(recipe)));
+  }
+  if (cache) {
+    absl::StatusOr<std::unique_ptr<Dataset>> cached =
+        CacheInMemory(MakeReduced(*std::move(opened), preprocessing), threads, int64_t{4} << 30, corrupt.get());
+    if (!absl::IsResourceExhausted(cached.status())) return cached;
+    // Too large to keep: each picture is decoded when it is needed.
+    opened = OpenDataset(data, split);
+    RETURN_IF_ERROR(opened.status());
+  }
+  std::unique_ptr<Dataset> pictures = MakeReduced(*std::move(opened), preprocessing);
+  if (split == Split::kTest) return LeaveOutCorrupt(std::move(pictures), threads, *corrupt);
+  return ReplaceCorrupt(std::move(pictures), std::move(corrupt));
+}
+
+}  // namespace vitrine
