@@ -24,15 +24,6 @@ std::shared_ptr<ModelMetrics> Metrics::ForModel(const std::string& model) {
   return metrics;
 }
 
-std::shared_ptr<VersionMetrics> Metrics::ForVersion(const std::string& model, int64_t version) {
-  MutexLock lock(mutex_);
-  std::erase_if(versions_, [](const auto& known) { return known.second.expired(); });
-  std::weak_ptr<VersionMetrics>& known = versions_[{model, version}];
-  std::shared_ptr<VersionMetrics> metrics = known.lock();
-  if (metrics == nullptr) known = metrics = std::make_shared<VersionMetrics>(executors_);
-  return metrics;
-}
-
 void Metrics::DeclareAdminAction(std::string_view action) {
   MutexLock lock(mutex_);
   admin_actions_.try_emplace({std::string(action), absl::StatusCode::kOk}, 0);
@@ -46,15 +37,6 @@ void Metrics::CountAdminAction(std::string_view action, absl::StatusCode code) {
 std::map<std::string, std::shared_ptr<ModelMetrics>> Metrics::Models() const {
   MutexLock lock(mutex_);
   return models_;
-}
-
-std::map<Metrics::VersionKey, std::shared_ptr<VersionMetrics>> Metrics::Versions() const {
-  std::map<VersionKey, std::shared_ptr<VersionMetrics>> versions;
-  MutexLock lock(mutex_);
-  for (const auto& [key, known] : versions_) {
-    if (std::shared_ptr<VersionMetrics> metrics = known.lock()) versions.emplace(key, std::move(metrics));
-  }
-  return versions;
 }
 
 std::vector<prometheus::MetricFamily> Metrics::Collect() const {

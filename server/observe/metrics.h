@@ -137,8 +137,6 @@ class Metrics : public prometheus::Collectable {
 
   // The metrics of a model that the registry knows, made on first use. Never pass a name from a request.
   std::shared_ptr<ModelMetrics> ForModel(const std::string& model);
-  // Of a version that is being loaded. Shown as long as somebody holds them.
-  std::shared_ptr<VersionMetrics> ForVersion(const std::string& model, int64_t version);
   // Requests that named no model of the registry; label "unknown".
   ModelMetrics& unknown() { return *unknown_; }
   ServerCounters& server() { return server_; }
@@ -148,10 +146,8 @@ class Metrics : public prometheus::Collectable {
   void DeclareAdminAction(std::string_view action);
   void CountAdminAction(std::string_view action, absl::StatusCode code);
 
-  // Those of every model and of every version in memory.
+  // Those of every model.
   std::map<std::string, std::shared_ptr<ModelMetrics>> Models() const;
-  using VersionKey = std::pair<std::string, int64_t>;
-  std::map<VersionKey, std::shared_ptr<VersionMetrics>> Versions() const;
 
   std::vector<prometheus::MetricFamily> Collect() const override;
   // The text exposition format, version 0.0.4.
@@ -180,7 +176,6 @@ class Metrics : public prometheus::Collectable {
 
   mutable Mutex mutex_;
   std::map<std::string, std::shared_ptr<ModelMetrics>> models_ ABSL_GUARDED_BY(mutex_);
-  mutable std::map<VersionKey, std::weak_ptr<VersionMetrics>> versions_ ABSL_GUARDED_BY(mutex_);
   std::map<std::pair<std::string, absl::StatusCode>, uint64_t> admin_actions_ ABSL_GUARDED_BY(mutex_);
 };
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <numeric>
 #include <optional>
 
 namespace vitrine {
@@ -77,6 +78,49 @@ Sureness SurenessOf(std::span<const float> logits, double temperature) {
   return sureness;
 }
 
+uint64_t RequestTotals::OfCode(absl::StatusCode code) const {
+  uint64_t sum = 0;
+  for (const ByMethod& method : methods) sum += method.codes[static_cast<int>(code)];
+  return sum;
+}
+
+uint64_t RequestTotals::All() const {
+  uint64_t sum = 0;
+  for (const ByMethod& method : methods) sum = std::accumulate(method.codes.begin(), method.codes.end(), sum);
+  return sum;
+}
+
+uint64_t RequestTotals::Faults() const {
+  return OfCode(absl::StatusCode::kInternal) + OfCode(absl::StatusCode::kUnknown) + OfCode(absl::StatusCode::kDataLoss);
+}
+
+uint64_t RequestTotals::Shed() const {
+  return std::accumulate(shed.begin(), shed.end(), uint64_t{0});
+}
+
+RequestCounts::ByMethod::ByMethod() : ok_duration(kSecondBounds), error_duration(kSecondBounds) {}
+
+void RequestCounts::Count(Method method, const absl::Status& status, absl::Duration spent) {
+  const auto one = [](std::atomic<uint64_t>& counter) { counter.fetch_add(1, std::memory_order_relaxed); };
+  ByMethod& counts = methods_[static_cast<int>(method)];
+  one(counts.codes[static_cast<int>(status.code())]);
+  (status.ok() ? counts.ok_duration : counts.error_duration).Observe(absl::ToDoubleSeconds(spent));
+  if (status.ok()) return;
+  if (const std::optional<ShedReason> reason = ShedReasonOf(status)) one(shed_[static_cast<int>(*reason)]);
+}
+
+void RequestCounts::AddTo(RequestTotals& totals) const {
+  const auto add = [](const auto& counters, auto& sums) {
+    for (size_t i = 0; i < counters.size(); ++i) sums[i] += counters[i].load(std::memory_order_relaxed);
+  };
+  for (int m = 0; m < kMethods; ++m) {
+    add(methods_[m].codes, totals.methods[m].codes);
+    methods_[m].ok_duration.AddTo(totals.methods[m].ok_duration);
+    methods_[m].error_duration.AddTo(totals.methods[m].error_duration);
+  }
+  add(shed_, totals.shed);
+}
+
 VersionMetrics::Executor::Executor()
     : duration(kSecondBounds), confidence(kConfidenceBounds), entropy(kEntropyBounds) {}
 
@@ -84,24 +128,10 @@ VersionMetrics::VersionMetrics(int executors) {
   for (int i = 0; i < executors; ++i) executors_.push_back(std::make_unique<Executor>());
 }
 
-uint64_t VersionMetrics::requests() const {
-  uint64_t sum = 0;
-  for (const std::atomic<uint64_t>& count : codes_) sum += count.load(std::memory_order_relaxed);
-  return sum;
-}
-
-uint64_t VersionMetrics::errors() const {
-  const uint64_t ok = codes_[0].load(std::memory_order_relaxed);
-  return requests() - ok;
-}
-
-uint64_t VersionMetrics::faults() const {
-  uint64_t sum = 0;
-  for (const absl::StatusCode code :
-       {absl::StatusCode::kInternal, absl::StatusCode::kUnknown, absl::StatusCode::kDataLoss}) {
-    sum += codes_[static_cast<int>(code)].load(std::memory_order_relaxed);
-  }
-  return sum;
+RequestTotals VersionMetrics::Requests() const {
+  RequestTotals totals;
+  requests_.AddTo(totals);
+  return totals;
 }
 
 ModelMetrics::Executor::Executor()
@@ -110,22 +140,13 @@ ModelMetrics::Executor::Executor()
       batch_tokens(kTokenBounds),
       batch_grids(kGridBounds) {}
 
-ModelMetrics::ByMethod::ByMethod() : ok_duration(kSecondBounds), error_duration(kSecondBounds) {}
-
 ModelMetrics::ModelMetrics(int executors)
     : unanswered_{SharedHistogram(kSecondBounds), SharedHistogram(kSecondBounds), SharedHistogram(kSecondBounds),
                   SharedHistogram(kSecondBounds)},
       ok_loads_(kLoadSecondBounds),
       failed_loads_(kLoadSecondBounds) {
   for (int i = 0; i < executors; ++i) executors_.push_back(std::make_unique<Executor>());
-}
-
-void ModelMetrics::CountRequest(Method method, const absl::Status& status, absl::Duration spent) {
-  ByMethod& counts = methods_[static_cast<int>(method)];
-  Count(counts.codes[static_cast<int>(status.code())]);
-  (status.ok() ? counts.ok_duration : counts.error_duration).Observe(absl::ToDoubleSeconds(spent));
-  if (status.ok()) return;
-  if (const std::optional<ShedReason> reason = ShedReasonOf(status)) Count(shed_[static_cast<int>(*reason)]);
+  refused_.AddTo(gone_);  // nothing; it has its buckets now, and adding to it takes no memory
 }
 
 void ModelMetrics::CountLoad(const absl::Status& status, absl::Duration spent) {
@@ -133,24 +154,39 @@ void ModelMetrics::CountLoad(const absl::Status& status, absl::Duration spent) {
   (status.ok() ? ok_loads_ : failed_loads_).Observe(absl::ToDoubleSeconds(spent));
 }
 
-uint64_t ModelMetrics::requests() const {
-  uint64_t sum = 0;
-  for (const ByMethod& method : methods_) {
-    for (const std::atomic<uint64_t>& count : method.codes) sum += count.load(std::memory_order_relaxed);
+std::shared_ptr<VersionMetrics> ModelMetrics::ForVersion(int64_t version) {
+  MutexLock lock(mutex_);
+  Settle();
+  if (const auto known = versions_.find(version); known != versions_.end()) return known->second;
+  return versions_[version] = std::make_shared<VersionMetrics>(static_cast<int>(executors_.size()));
+}
+
+std::map<int64_t, std::shared_ptr<VersionMetrics>> ModelMetrics::Versions() const {
+  MutexLock lock(mutex_);
+  Settle();
+  return versions_;
+}
+
+RequestTotals ModelMetrics::Requests() const {
+  MutexLock lock(mutex_);
+  Settle();
+  RequestTotals totals = gone_;
+  refused_.AddTo(totals);
+  for (const auto& [version, metrics] : versions_) metrics->requests_.AddTo(totals);
+  return totals;
+}
+
+// Who alone holds a block, under the lock that hands it out, stays alone.
+void ModelMetrics::Settle() const {
+  for (auto known = versions_.begin(); known != versions_.end();) {
+    if (known->second.use_count() > 1) {
+      ++known;
+      continue;
+    }
+    std::atomic_thread_fence(std::memory_order_acquire);  // behind what its last holder counted
+    known->second->requests_.AddTo(gone_);
+    known = versions_.erase(known);
   }
-  return sum;
-}
-
-uint64_t ModelMetrics::errors() const {
-  uint64_t ok = 0;
-  for (const ByMethod& method : methods_) ok += method.codes[0].load(std::memory_order_relaxed);
-  return requests() - ok;
-}
-
-uint64_t ModelMetrics::shed() const {
-  uint64_t sum = 0;
-  for (const std::atomic<uint64_t>& count : shed_) sum += count.load(std::memory_order_relaxed);
-  return sum;
 }
 
 }  // namespace vitrine

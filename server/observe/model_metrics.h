@@ -5,12 +5,14 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <span>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "base/mutex.h"
 #include "server/observe/histogram.h"
 #include "server/process/shed_reason.h"
 
@@ -31,7 +33,41 @@ const char* StageName(Stage stage);
 enum class Progress : int { kAdmission = 0, kQueue, kCompute };
 inline constexpr int kProgresses = 3;
 
-using CodeCounts = std::array<std::atomic<uint64_t>, kCodes>;
+// How requests ended, as summed for a scrape.
+struct RequestTotals {
+  struct ByMethod {
+    std::array<uint64_t, kCodes> codes{};
+    HistogramTotals ok_duration;  // seconds
+    HistogramTotals error_duration;
+  };
+  std::array<ByMethod, kMethods> methods;
+  std::array<uint64_t, kShedReasons> shed{};
+
+  // Sums, for rates.
+  uint64_t OfCode(absl::StatusCode code) const;
+  uint64_t All() const;
+  uint64_t Errors() const { return All() - OfCode(absl::StatusCode::kOk); }
+  uint64_t Faults() const;  // INTERNAL, UNKNOWN, DATA_LOSS: the server's own
+  uint64_t Shed() const;
+};
+
+// How requests ended: each is counted once, in one of these. Thread-safe.
+class RequestCounts {
+ public:
+  // A request ended so, this long after its arrival. A refusal because of load is counted by its ShedReason too.
+  void Count(Method method, const absl::Status& status, absl::Duration spent);
+  void AddTo(RequestTotals& totals) const;
+
+ private:
+  struct ByMethod {
+    ByMethod();
+    std::array<std::atomic<uint64_t>, kCodes> codes{};
+    SharedHistogram ok_duration;
+    SharedHistogram error_duration;
+  };
+  std::array<ByMethod, kMethods> methods_;
+  std::array<std::atomic<uint64_t>, kShedReasons> shed_{};
+};
 
 // How sure a model was of one picture.
 struct Sureness {
@@ -55,16 +91,14 @@ class VersionMetrics {
   };
   Executor& executor(int index) { return *executors_.at(index); }
 
-  // A request that reached the version ended so. Any thread.
-  void CountRequest(absl::StatusCode code) { codes_[static_cast<int>(code)].fetch_add(1, std::memory_order_relaxed); }
-  // Sums over codes, for rates.
-  uint64_t requests() const;
-  uint64_t errors() const;  // not OK
-  uint64_t faults() const;  // INTERNAL, UNKNOWN, DATA_LOSS: the server's own
+  // Those that reached the version. Any thread.
+  RequestCounts& requests() { return requests_; }
+  RequestTotals Requests() const;
 
  private:
   friend class Metrics;
-  CodeCounts codes_{};
+  friend class ModelMetrics;
+  RequestCounts requests_;
   std::vector<std::unique_ptr<Executor>> executors_;
 };
 
@@ -99,8 +133,16 @@ class ModelMetrics {
   };
   Executor& executor(int index) { return *executors_.at(index); }
 
-  // A request ended so, this long after its arrival. A refusal because of load is counted by its ShedReason too.
-  void CountRequest(Method method, const absl::Status& status, absl::Duration spent);
+  // Requests that were refused before they reached a version.
+  RequestCounts& refused() { return refused_; }
+  // The block of a version that is being loaded, one for all who ask while somebody holds it. What it counted stays in
+  // Requests() when nobody does.
+  std::shared_ptr<VersionMetrics> ForVersion(int64_t version);
+  // Those that somebody holds.
+  std::map<int64_t, std::shared_ptr<VersionMetrics>> Versions() const;
+  // Of the model: refused, and of every version there is or was.
+  RequestTotals Requests() const;
+
   // A request that ended without an answer spent so long in a stage; in kCompute, a batch that failed. Any thread.
   void CountUnanswered(Stage stage, absl::Duration spent) {
     unanswered_[static_cast<int>(stage)].Observe(absl::ToDoubleSeconds(spent));
@@ -111,31 +153,26 @@ class ModelMetrics {
   // An attempt to load a version ended.
   void CountLoad(const absl::Status& status, absl::Duration spent);
 
-  // Sums over methods and codes, for rates.
-  uint64_t requests() const;
-  uint64_t errors() const;  // not OK
-  uint64_t shed() const;
   ModelTotals Totals() const;
 
  private:
   friend class Metrics;
-  struct ByMethod {
-    ByMethod();
-    CodeCounts codes{};
-    SharedHistogram ok_duration;
-    SharedHistogram error_duration;
-  };
   static void Count(std::atomic<uint64_t>& counter) { counter.fetch_add(1, std::memory_order_relaxed); }
+  // Adds the versions that nobody holds to what is left of them.
+  void Settle() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
+  RequestCounts refused_;
   std::vector<std::unique_ptr<Executor>> executors_;
   std::array<SharedHistogram, kStages> unanswered_;
-  std::array<ByMethod, kMethods> methods_;
-  std::array<std::atomic<uint64_t>, kShedReasons> shed_{};
   std::array<std::atomic<uint64_t>, kProgresses> expired_{};
   std::array<std::atomic<uint64_t>, kProgresses> cancelled_{};
   std::atomic<uint64_t> load_failures_ = 0;
   SharedHistogram ok_loads_;
   SharedHistogram failed_loads_;
+
+  mutable Mutex mutex_;
+  mutable std::map<int64_t, std::shared_ptr<VersionMetrics>> versions_ ABSL_GUARDED_BY(mutex_);
+  mutable RequestTotals gone_ ABSL_GUARDED_BY(mutex_);  // of versions that nobody holds any more
 };
 
 // Bounds of the buckets, for the families that show them.

@@ -7,11 +7,15 @@
 namespace vitrine {
 namespace {
 
+void Add(const HistogramTotals& sum, StageTotals& totals) {
+  totals.count += std::accumulate(sum.counts.begin(), sum.counts.end(), uint64_t{0});
+  totals.seconds += sum.sum;
+}
+
 void Add(const Histogram& histogram, StageTotals& totals) {
   HistogramTotals sum;
   histogram.AddTo(sum);
-  totals.count += std::accumulate(sum.counts.begin(), sum.counts.end(), uint64_t{0});
-  totals.seconds += sum.sum;
+  Add(sum, totals);
 }
 
 }  // namespace
@@ -24,7 +28,7 @@ ModelTotals ModelMetrics::Totals() const {
     Add(executor->batch_images, batches);
   }
   totals.batches = batches.count;
-  for (const ByMethod& method : methods_) {
+  for (const RequestTotals::ByMethod& method : Requests().methods) {
     Add(method.ok_duration, totals.succeeded);
     Add(method.error_duration, totals.failed);
   }

@@ -28,19 +28,19 @@ void Metrics::AddRequests(Families& families) const {
   MetricFamily requests = NewFamily(MetricOf("vitrine_requests_total"));
   MetricFamily durations = NewFamily(MetricOf("vitrine_request_duration_seconds"));
   const auto add = [&](const std::string& model, const ModelMetrics& metrics) {
+    const RequestTotals totals = metrics.Requests();
     for (int m = 0; m < kMethods; ++m) {
       const char* const name = MethodName(static_cast<Method>(m));
-      const ModelMetrics::ByMethod& method = metrics.methods_[m];
+      const RequestTotals::ByMethod& method = totals.methods[m];
       for (int code = 0; code < kCodes; ++code) {
-        const double count = Read(method.codes[code]);
         // Codes that never came are left out, but for OK: rates need a zero to start from.
-        if (count == 0 && code != 0) continue;
-        AddValue(requests, {{"model", model}, {"method", name}, {"code", CodeName(code)}}, count);
+        if (method.codes[code] == 0 && code != 0) continue;
+        AddValue(requests, {{"model", model}, {"method", name}, {"code", CodeName(code)}},
+                 static_cast<double>(method.codes[code]));
       }
       for (const auto& [outcome, histogram] :
            {std::pair("ok", &method.ok_duration), std::pair("error", &method.error_duration)}) {
-        AddHistogram(durations, {{"model", model}, {"method", name}, {"outcome", outcome}}, SecondBounds(),
-                     TotalsOf(*histogram));
+        AddHistogram(durations, {{"model", model}, {"method", name}, {"outcome", outcome}}, SecondBounds(), *histogram);
       }
     }
   };
@@ -55,9 +55,10 @@ void Metrics::AddEnds(Families& families) const {
   MetricFamily expired = NewFamily(MetricOf("vitrine_requests_expired_total"));
   MetricFamily cancelled = NewFamily(MetricOf("vitrine_requests_cancelled_total"));
   const auto add = [&](const std::string& model, const ModelMetrics& metrics) {
+    const RequestTotals totals = metrics.Requests();
     for (int reason = 0; reason < kShedReasons; ++reason) {
       AddValue(shed, {{"model", model}, {"reason", ShedReasonName(static_cast<ShedReason>(reason))}},
-               Read(metrics.shed_[reason]));
+               static_cast<double>(totals.shed[reason]));
     }
     for (int progress = 0; progress < kProgresses; ++progress) {
       const MetricLabels labels = {{"model", model}, {"stage", kProgressNames[progress]}};
@@ -110,17 +111,18 @@ void Metrics::AddVersionRequests(Families& families) const {
   MetricFamily durations = NewFamily(MetricOf("vitrine_version_request_duration_seconds"));
   MetricFamily confidences = NewFamily(MetricOf("vitrine_top1_confidence_ratio"));
   MetricFamily entropies = NewFamily(MetricOf("vitrine_prediction_entropy_ratio"));
-  for (const auto& [key, metrics] : Versions()) {
-    const MetricLabels id = {{"model", key.first}, {"version", absl::StrCat(key.second)}};
+  const auto add = [&](const std::string& model, int64_t version, const VersionMetrics& metrics) {
+    const MetricLabels id = {{"model", model}, {"version", absl::StrCat(version)}};
+    const RequestTotals totals = metrics.Requests();
     for (int code = 0; code < kCodes; ++code) {
-      const double count = Read(metrics->codes_[code]);
+      const uint64_t count = totals.OfCode(static_cast<absl::StatusCode>(code));
       if (count == 0 && code != 0) continue;
       MetricLabels labels = id;
       labels.push_back({"code", CodeName(code)});
-      AddValue(requests, std::move(labels), count);
+      AddValue(requests, std::move(labels), static_cast<double>(count));
     }
     HistogramTotals duration, confidence, entropy;
-    for (const auto& executor : metrics->executors_) {
+    for (const auto& executor : metrics.executors_) {
       executor->duration.AddTo(duration);
       executor->confidence.AddTo(confidence);
       executor->entropy.AddTo(entropy);
@@ -128,6 +130,9 @@ void Metrics::AddVersionRequests(Families& families) const {
     AddHistogram(durations, id, SecondBounds(), duration);
     AddHistogram(confidences, id, ConfidenceBounds(), confidence);
     AddHistogram(entropies, id, EntropyBounds(), entropy);
+  };
+  for (const auto& [model, metrics] : Models()) {
+    for (const auto& [version, of_version] : metrics->Versions()) add(model, version, *of_version);
   }
   families.push_back(std::move(requests));
   families.push_back(std::move(durations));

@@ -32,14 +32,16 @@ void StatusReader::Start() {
 
 void StatusReader::Sample() {
   RateWindow::Totals totals;
-  for (const auto& [model, counts] : metrics_.Models()) {
-    totals[Of("requests", model)] = static_cast<double>(counts->requests());
-    totals[Of("shed", model)] = static_cast<double>(counts->shed());
-  }
-  for (const auto& [key, counts] : metrics_.Versions()) {
-    totals[Of("requests", key.first, key.second)] = static_cast<double>(counts->requests());
-    totals[Of("errors", key.first, key.second)] = static_cast<double>(counts->errors());
-    totals[Of("faults", key.first, key.second)] = static_cast<double>(counts->faults());
+  for (const auto& [model, metrics] : metrics_.Models()) {
+    const RequestTotals of_model = metrics->Requests();
+    totals[Of("requests", model)] = static_cast<double>(of_model.All());
+    totals[Of("shed", model)] = static_cast<double>(of_model.Shed());
+    for (const auto& [version, counts] : metrics->Versions()) {
+      const RequestTotals of_version = counts->Requests();
+      totals[Of("requests", model, version)] = static_cast<double>(of_version.All());
+      totals[Of("errors", model, version)] = static_cast<double>(of_version.Errors());
+      totals[Of("faults", model, version)] = static_cast<double>(of_version.Faults());
+    }
   }
   if (metrics_.sources().executors) {
     const std::vector<ExecutorStatus> executors = metrics_.sources().executors();
@@ -63,7 +65,7 @@ void StatusReader::AddModels(ServerStatus& status) const {
   for (const auto& [model, counts] : metrics_.Models()) {
     const Metrics::Rollbacks& counts_of = rollbacks[model];
     status.models.push_back({.name = model,
-                             .requests = counts->requests(),
+                             .requests = counts->Requests().All(),
                              .batches = counts->Totals().batches,
                              .requests_per_second = rates_.PerSecond(Of("requests", model)),
                              .shed_per_second = rates_.PerSecond(Of("shed", model)),

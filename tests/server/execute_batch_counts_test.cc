@@ -83,7 +83,7 @@ TEST_F(ExecuteBatchTest, ABatchThatFailedIsOneOfTheStageCompute) {
 TEST_F(ExecuteBatchTest, AProbeIsInNoHistogramOfAnswers) {
   Metrics metrics(1, "");
   model_->metrics = metrics.ForModel("small");
-  model_->version_metrics = metrics.ForVersion("small", 3);
+  model_->version_metrics = metrics.ForModel("small")->ForVersion(3);
   std::vector<Answer> answers(2);
   std::vector<InferenceRequest> requests;
   for (int i = 0; i < 2; ++i) {
@@ -112,7 +112,7 @@ TEST_F(ExecuteBatchTest, OnlyPicturesThatTheSharesDividedTellHowLongAVersionComp
     }
     Execute(BatchOf(std::move(requests)));
     int64_t pictures = 0;
-    for (const ComputeTimes::OfSize& size : model_->outcomes->compute.Read().sizes) pictures += size.pictures;
+    for (const ComputeTimes::OfSize& size : model_->computed->Read().sizes) pictures += size.pictures;
     return pictures;
   };
   EXPECT_EQ(compute({false}), 0);

@@ -85,8 +85,8 @@ TEST(ShedReasons, SurviveInAStatus) {
 TEST(Metrics, EndsAreCountedByReasonAndStage) {
   Metrics metrics(1, "");
   const auto model = metrics.ForModel("m");
-  model->CountRequest(Method::kClassify, Shed(ShedReason::kQuota), absl::ZeroDuration());
-  model->CountRequest(Method::kClassify, absl::ResourceExhaustedError("a message too large"), absl::ZeroDuration());
+  model->refused().Count(Method::kClassify, Shed(ShedReason::kQuota), absl::ZeroDuration());
+  model->refused().Count(Method::kClassify, absl::ResourceExhaustedError("a message too large"), absl::ZeroDuration());
   model->CountExpired(Progress::kAdmission);
   model->CountExpired(Progress::kCompute);
   model->CountCancelled(Progress::kQueue);
@@ -97,15 +97,15 @@ TEST(Metrics, EndsAreCountedByReasonAndStage) {
   EXPECT_THAT(text, HasSubstr("vitrine_requests_expired_total{model=\"m\",stage=\"queue\"} 0"));
   EXPECT_THAT(text, HasSubstr("vitrine_requests_expired_total{model=\"m\",stage=\"compute\"} 1"));
   EXPECT_THAT(text, HasSubstr("vitrine_requests_cancelled_total{model=\"m\",stage=\"queue\"} 1"));
-  EXPECT_EQ(model->requests(), 2);
-  EXPECT_EQ(model->errors(), 2);
-  EXPECT_EQ(model->shed(), 1);
+  EXPECT_EQ(model->Requests().All(), 2);
+  EXPECT_EQ(model->Requests().Errors(), 2);
+  EXPECT_EQ(model->Requests().Shed(), 1);
 }
 
 TEST(Metrics, DurationsAreByOutcome) {
   Metrics metrics(1, "");
-  metrics.ForModel("m")->CountRequest(Method::kModelInfer, absl::OkStatus(), absl::Milliseconds(30));
-  metrics.ForModel("m")->CountRequest(Method::kModelInfer, absl::InternalError(""), absl::Milliseconds(3));
+  metrics.ForModel("m")->refused().Count(Method::kModelInfer, absl::OkStatus(), absl::Milliseconds(30));
+  metrics.ForModel("m")->refused().Count(Method::kModelInfer, absl::InternalError(""), absl::Milliseconds(3));
   const std::string text = metrics.Text();
   const std::string name = "vitrine_request_duration_seconds_sum{model=\"m\",method=\"ModelInfer\",outcome=";
   EXPECT_THAT(text, HasSubstr(name + "\"ok\"} 0.03"));
@@ -114,10 +114,10 @@ TEST(Metrics, DurationsAreByOutcome) {
 
 TEST(Metrics, RequestsCarryModelMethodAndCode) {
   Metrics metrics(1, "1.2.3");
-  metrics.ForModel("m")->CountRequest(Method::kClassify, absl::OkStatus(), absl::Milliseconds(3));
-  metrics.ForModel("m")->CountRequest(Method::kClassify, absl::OkStatus(), absl::Milliseconds(3));
-  metrics.ForModel("m")->CountRequest(Method::kClassifyStream, Shed(ShedReason::kBytes), absl::Microseconds(30));
-  metrics.unknown().CountRequest(Method::kClassify, absl::NotFoundError(""), absl::ZeroDuration());
+  metrics.ForModel("m")->refused().Count(Method::kClassify, absl::OkStatus(), absl::Milliseconds(3));
+  metrics.ForModel("m")->refused().Count(Method::kClassify, absl::OkStatus(), absl::Milliseconds(3));
+  metrics.ForModel("m")->refused().Count(Method::kClassifyStream, Shed(ShedReason::kBytes), absl::Microseconds(30));
+  metrics.unknown().refused().Count(Method::kClassify, absl::NotFoundError(""), absl::ZeroDuration());
   const std::string text = metrics.Text();
   EXPECT_THAT(text, HasSubstr("vitrine_requests_total{model=\"m\",method=\"Classify\",code=\"OK\"} 2"));
   EXPECT_THAT(text,

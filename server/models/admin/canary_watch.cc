@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/observe/log.h"
+#include "server/observe/model_metrics.h"
 
 namespace vitrine {
 namespace {
@@ -94,10 +95,12 @@ std::optional<RollbackVerdict> CanaryWatch::Judge(const VersionId& id, const Mod
     if (golden_due) canary.next_golden = now + GoldenIntervalOf(guard);
   }
   const std::optional<double> drift = golden_due ? std::optional<double>(DriftNow(*model)) : std::nullopt;
-  // Errors first, so that a request between the two reads is not an error without an answer.
   OutcomeWindow::Counts total;
-  total.errors = model->outcomes->errors.load(std::memory_order_relaxed);
-  total.answers = model->outcomes->answers.load(std::memory_order_relaxed);
+  if (model->version_metrics != nullptr) {
+    const RequestTotals requests = model->version_metrics->Requests();
+    total.errors = static_cast<int64_t>(requests.Faults());
+    total.answers = static_cast<int64_t>(requests.OfCode(absl::StatusCode::kOk)) + total.errors;
+  }
   const ModelHandle stable = StableOf(id.model);
   MutexLock lock(mutex_);
   Canary& canary = canaries_[id];
@@ -107,7 +110,7 @@ std::optional<RollbackVerdict> CanaryWatch::Judge(const VersionId& id, const Mod
     canary.compute = {};
   }
   if (stable != nullptr) {
-    canary.compute.Add(now, {model->outcomes->compute.Read(), stable->outcomes->compute.Read()}, WindowOf(guard));
+    canary.compute.Add(now, {model->computed->Read(), stable->computed->Read()}, WindowOf(guard));
   }
   if (drift.has_value()) canary.drift = drift;
   return JudgeCanary(guard, canary.window.InWindow(), canary.drift, canary.Compared());

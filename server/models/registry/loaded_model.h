@@ -2,13 +2,11 @@
 #ifndef VITRINE_SERVER_MODELS_REGISTRY_LOADED_MODEL_H_
 #define VITRINE_SERVER_MODELS_REGISTRY_LOADED_MODEL_H_
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "absl/status/status.h"
 #include "models/abilities.h"
 #include "models/model_description.h"
 #include "repository/repository.h"
@@ -23,22 +21,6 @@ class Backend;
 class ModelMetrics;
 class VersionMetrics;
 struct StoredVersion;
-
-// What became of the requests that a version computed, and how long it took. Written by the threads that compute and
-// answer, read by the canary guard.
-struct VersionOutcomes {
-  std::atomic<int64_t> answers = 0;  // OK, and the errors below
-  std::atomic<int64_t> errors = 0;   // INTERNAL, UNKNOWN, DATA_LOSS: the version's fault and not the caller's
-  ComputeRecord compute;             // of batches that hold more than the server's own probes
-
-  void Count(absl::StatusCode code) {
-    const bool is_error = code == absl::StatusCode::kInternal || code == absl::StatusCode::kUnknown ||
-                          code == absl::StatusCode::kDataLoss;
-    if (!is_error && code != absl::StatusCode::kOk) return;
-    if (is_error) errors.fetch_add(1, std::memory_order_relaxed);
-    answers.fetch_add(1, std::memory_order_relaxed);
-  }
-};
 
 // A version in memory, verified and ready to compute. Immutable but for what is measured about it; thread-safe.
 struct LoadedModel {
@@ -61,7 +43,8 @@ struct LoadedModel {
   std::shared_ptr<VersionMetrics> version_metrics;  // null where `metrics` is
   std::shared_ptr<QueueLimits> queue_limits;        // null: none (tests)
 
-  const std::shared_ptr<VersionOutcomes> outcomes = std::make_shared<VersionOutcomes>();
+  // How long it computes, of batches that hold more than the server's own probes: for the canary guard.
+  const std::shared_ptr<ComputeRecord> computed = std::make_shared<ComputeRecord>();
   // The goldens, with the manifest and without the weights, to be run again while the version serves. Null in tests.
   std::shared_ptr<const StoredVersion> golden;
 };

@@ -138,7 +138,7 @@ absl::StatusOr<ModelHandle> BuildAndProve(StoredVersion stored, const VersionId&
   loaded->features = loaded->description->features();
   if (parts.metrics != nullptr) {
     loaded->metrics = parts.metrics->ForModel(id.model);
-    loaded->version_metrics = parts.metrics->ForVersion(id.model, id.version);
+    loaded->version_metrics = loaded->metrics->ForVersion(id.version);
   }
   return loaded;
 }

@@ -231,7 +231,7 @@ class BatchRun {
     // What callers send to a version by its name may be other pictures than the rest get.
     const auto is_routed = [](const Item& item) { return item.request->is_routed; };
     if (all_stayed && std::all_of(items_.begin(), items_.end(), is_routed)) {
-      model_->outcomes->compute.Add(images, members * compute_);
+      model_->computed->Add(images, members * compute_);
     }
     computing_since_.reset();
     for (const Item& item : items_) item.request->progress = Progress::kCompute;

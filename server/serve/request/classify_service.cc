@@ -56,7 +56,7 @@ struct ClassifyService::Facts {
 struct ClassifyService::Admitted {
   Facts facts;
   absl::Time arrival;
-  ModelMetrics* metrics = nullptr;     // of the model, which the request keeps
+  RequestCounts* counts = nullptr;     // of the version, which the request keeps
   const LoadedModel* model = nullptr;  // likewise
   Done done;
 };
@@ -141,13 +141,9 @@ absl::Status ClassifyService::Admit(InferenceRequest& plan) {
   return absl::OkStatus();
 }
 
-void ClassifyService::Count(Facts& facts, ModelMetrics& metrics, const LoadedModel* model, const absl::Status& status,
+void ClassifyService::Count(Facts& facts, RequestCounts& counts, const LoadedModel* model, const absl::Status& status,
                             absl::Duration spent) {
-  metrics.CountRequest(facts.method, status, spent);
-  if (model != nullptr) {
-    model->outcomes->Count(status.code());
-    if (model->version_metrics != nullptr) model->version_metrics->CountRequest(status.code());
-  }
+  counts.Count(facts.method, status, spent);
   if (log_.Wants(status.code(), spent)) WriteLine(facts, model, status, spent);
   if (facts.spans != nullptr) EndSpans(facts, model, status, spent);
 }
@@ -207,7 +203,7 @@ void ClassifyService::Classify(absl::StatusOr<v1::ClassifyRequest> request, Call
   });
   if (!plan.ok()) {
     if (absl::IsDeadlineExceeded(plan.status())) metrics->CountExpired(Progress::kAdmission);
-    Count(facts, *metrics, nullptr, plan.status(), clock_.Now() - arrival);
+    Count(facts, metrics->refused(), nullptr, plan.status(), clock_.Now() - arrival);
     return done(std::move(plan).status());
   }
   if (call.planned) call.planned(plan->answer_bytes);
@@ -216,7 +212,9 @@ void ClassifyService::Classify(absl::StatusOr<v1::ClassifyRequest> request, Call
     facts.spans->tokens = plan->tokens;
     plan->trace = facts.spans.get();
   }
-  *admitted = {std::move(facts), arrival, metrics, plan->model.get(), std::move(done)};
+  const LoadedModel& model = *plan->model;
+  RequestCounts& counts = model.version_metrics != nullptr ? model.version_metrics->requests() : metrics->refused();
+  *admitted = {std::move(facts), arrival, &counts, &model, std::move(done)};
   plan->done = [this, admitted = std::move(admitted)](absl::StatusOr<v1::ClassifyResponse> answer) {
     Answer(*admitted, std::move(answer));
   };
@@ -225,7 +223,7 @@ void ClassifyService::Classify(absl::StatusOr<v1::ClassifyRequest> request, Call
 
 void ClassifyService::Answer(Admitted& request, absl::StatusOr<v1::ClassifyResponse> answer) {
   const absl::Duration spent = clock_.Now() - request.arrival;
-  Count(request.facts, *request.metrics, request.model, answer.status(), spent);
+  Count(request.facts, *request.counts, request.model, answer.status(), spent);
   if (answer.ok()) answer->mutable_timings()->set_total(static_cast<float>(absl::ToDoubleSeconds(spent)));
   request.done(std::move(answer));
 }

@@ -8,6 +8,7 @@
 
 #include "server/models/admin/admin_service.h"
 #include "server/models/registry/serving_rules.h"
+#include "server/observe/model_metrics.h"
 #include "tests/server/registry/fake_repository.h"
 
 namespace vitrine {
@@ -57,12 +58,13 @@ class CanaryWatchTest : public ::testing::Test {
   void Answer(int64_t version, int answers, int errors) {
     const ModelHandle model = registry_->Find("m", version).value();
     for (int n = 0; n < answers; ++n) {
-      model->outcomes->Count(n < errors ? absl::StatusCode::kInternal : absl::StatusCode::kOk);
+      model->version_metrics->requests().Count(
+          Method::kClassify, n < errors ? absl::InternalError("") : absl::OkStatus(), absl::ZeroDuration());
     }
   }
   void Compute(int64_t version, int batches, absl::Duration each) {
     const ModelHandle model = registry_->Find("m", version).value();
-    for (int b = 0; b < batches; ++b) model->outcomes->compute.Add(1, each);
+    for (int b = 0; b < batches; ++b) model->computed->Add(1, each);
   }
   // A second passes, with a look at its end.
   void Second() {
@@ -112,7 +114,7 @@ TEST_F(CanaryWatchTest, WhatCallersGetWrongIsNotTheCanarysFault) {
   for (int n = 0; n < 1000; ++n) {
     for (const absl::StatusCode code : {absl::StatusCode::kInvalidArgument, absl::StatusCode::kDeadlineExceeded,
                                         absl::StatusCode::kCancelled, absl::StatusCode::kResourceExhausted}) {
-      model->outcomes->Count(code);
+      model->version_metrics->requests().Count(Method::kClassify, absl::Status(code, ""), absl::ZeroDuration());
     }
   }
   Second();

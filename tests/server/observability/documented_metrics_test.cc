@@ -82,8 +82,8 @@ class Full {
     auto loaded = std::make_shared<LoadedModel>();
     loaded->weights_sha256 = "abc";
     status.model = loaded;
-    metrics_.ForModel("m")->CountRequest(Method::kClassify, absl::OkStatus(), absl::Milliseconds(3));
-    version_->CountRequest(absl::StatusCode::kOk);
+    metrics_.ForModel("m")->refused().Count(Method::kClassify, absl::OkStatus(), absl::Milliseconds(3));
+    version_->requests().Count(Method::kClassify, absl::OkStatus(), absl::Milliseconds(3));
     version_->executor(0).confidence.Observe(0.5);
     metrics_.DeclareAdminAction("LoadModel");
     metrics_.SetSources({.versions = [status] { return ReadVersions({status}); },
@@ -111,7 +111,7 @@ class Full {
 
  private:
   Metrics metrics_{2, "1.2.3", "abcdef"};
-  std::shared_ptr<VersionMetrics> version_ = metrics_.ForVersion("m", 1);
+  std::shared_ptr<VersionMetrics> version_ = metrics_.ForModel("m")->ForVersion(1);
 };
 
 TEST(DocumentedMetrics, AreTheRowsOfTheTable) {
@@ -163,11 +163,20 @@ TEST(DocumentedMetrics, KeepPromtoolsRules) {
 
 TEST(DocumentedMetrics, AVersionsSeriesEndWithIt) {
   Metrics metrics(1, "");
-  auto version = metrics.ForVersion("m", 7);
-  EXPECT_EQ(metrics.ForVersion("m", 7), version) << "one set for a version";
+  auto version = metrics.ForModel("m")->ForVersion(7);
+  EXPECT_EQ(metrics.ForModel("m")->ForVersion(7), version) << "one set for a version";
   EXPECT_THAT(metrics.Text(), ::testing::HasSubstr("vitrine_version_requests_total{model=\"m\",version=\"7\""));
+  version->requests().Count(Method::kClassify, absl::OkStatus(), absl::Milliseconds(3));
   version.reset();
   EXPECT_THAT(metrics.Text(), ::testing::Not(::testing::HasSubstr("version=\"7\"")));
+  version = metrics.ForModel("m")->ForVersion(7);
+  EXPECT_EQ(version->Requests().All(), 0) << "a new one";
+  version->requests().Count(Method::kHttpInfer, absl::InternalError(""), absl::Milliseconds(3));
+  for (int scrape = 0; scrape < 2; ++scrape) {
+    const RequestTotals model = metrics.ForModel("m")->Requests();
+    EXPECT_EQ(model.All(), 2) << "what the version counted before stays the model's";
+    EXPECT_EQ(model.Faults(), 1);
+  }
 }
 
 }  // namespace

@@ -70,15 +70,14 @@ void SetSources(Metrics& metrics) {
 
 // Some of everything that is counted, by two executors.
 void Count(ModelMetrics& model, VersionMetrics& version) {
-  for (int times = 0; times < 3; ++times)
-    model.CountRequest(Method::kClassify, absl::OkStatus(), absl::Milliseconds(3));
-  model.CountRequest(Method::kModelInfer, absl::InvalidArgumentError("no"), absl::Milliseconds(7));
+  for (int times = 0; times < 2; ++times)
+    version.requests().Count(Method::kClassify, absl::OkStatus(), absl::Milliseconds(3));
+  model.ForVersion(6)->requests().Count(Method::kClassify, absl::OkStatus(), absl::Milliseconds(3));
+  version.requests().Count(Method::kModelInfer, absl::InvalidArgumentError("no"), absl::Milliseconds(7));
   model.CountLoad(absl::OkStatus(), absl::Seconds(5));
   model.CountLoad(absl::DataLossError("cut"), absl::Seconds(6));
   model.CountExpired(Progress::kQueue);
   model.CountCancelled(Progress::kCompute);
-  version.CountRequest(absl::StatusCode::kOk);
-  version.CountRequest(absl::StatusCode::kInternal);
   for (const int executor : {0, 1}) {
     ModelMetrics::Executor& of_model = model.executor(executor);
     for (const Stage stage : {Stage::kQueue, Stage::kDecode, Stage::kCompute, Stage::kEncode}) {
@@ -98,9 +97,9 @@ TEST(Scrape, SaysEveryNumberUnderItsName) {
   Metrics metrics(2, "1.2.3", "abcdef");
   SetSources(metrics);
   const auto model = metrics.ForModel("m");
-  const auto version = metrics.ForVersion("m", 7);
+  const auto version = metrics.ForModel("m")->ForVersion(7);
   Count(*model, *version);
-  metrics.unknown().CountRequest(Method::kClassify, absl::NotFoundError("none"), absl::Milliseconds(1));
+  metrics.unknown().refused().Count(Method::kClassify, absl::NotFoundError("none"), absl::Milliseconds(1));
   metrics.DeclareAdminAction("LoadModel");
   metrics.CountAdminAction("LoadModel", absl::StatusCode::kAborted);
   metrics.server().connections = 101;

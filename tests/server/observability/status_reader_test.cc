@@ -63,7 +63,7 @@ TEST(StatusReader, PutsTogetherWhatThePartsSay) {
              return std::vector<std::pair<std::string, absl::Time>>{{"grpc", absl::FromUnixSeconds(81)}};
            }});
   const auto model = metrics.ForModel("m");
-  const auto version = metrics.ForVersion("m", 1);
+  const auto version = metrics.ForModel("m")->ForVersion(1);
   StatusReader reader(metrics,
                       {.not_ready = [] { return "warming up"; },
                        .repository = [] { return absl::NotFoundError("gone"); },
@@ -74,12 +74,12 @@ TEST(StatusReader, PutsTogetherWhatThePartsSay) {
                       clock);
   reader.Sample();
   for (int i = 0; i < 20; ++i) {
-    model->CountRequest(Method::kClassify, absl::OkStatus(), absl::Milliseconds(1));
-    version->CountRequest(i < 15 ? absl::StatusCode::kOk : absl::StatusCode::kInternal);
+    version->requests().Count(Method::kClassify, i < 15 ? absl::OkStatus() : absl::InternalError(""),
+                              absl::Milliseconds(1));
   }
   absl::Status shed = absl::ResourceExhaustedError("full");
   SetShedReason(shed, ShedReason::kBytes);
-  model->CountRequest(Method::kClassify, shed, absl::ZeroDuration());
+  model->refused().Count(Method::kClassify, shed, absl::ZeroDuration());
   busy += absl::Seconds(5);
   clock.Advance(absl::Seconds(10));
   reader.Sample();

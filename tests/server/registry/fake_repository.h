@@ -20,6 +20,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/models/registry/registry.h"
+#include "server/observe/model_metrics.h"
 
 namespace vitrine {
 
@@ -68,6 +69,7 @@ class FakeRepository {
     auto model = std::make_shared<LoadedModel>();
     model->id = id;
     model->device_bytes = bytes;
+    model->version_metrics = std::make_shared<VersionMetrics>(0);
     return model;
   }
   Registry::Loader Loader() {
