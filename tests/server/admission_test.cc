@@ -170,7 +170,7 @@ class SharingTest : public AdmissionTest {
   }
   // How many requests this caller may have in flight.
   int Places(const std::string& caller) {
-    std::vector<Ticket> held;
+    std::vector<HeldPlace> held;
     for (auto ticket = admission_.Admit(From(caller)); ticket.ok(); ticket = admission_.Admit(From(caller))) {
       held.push_back(*std::move(ticket));
     }
@@ -212,7 +212,7 @@ TEST_F(AdmissionTest, APastDeadlineIsDeadlineExceeded) {
 TEST_F(AdmissionTest, TicketsMoveWithoutReleasing) {
   Admission admission({}, clock_);
   {
-    Ticket kept;
+    HeldPlace kept;
     {
       auto ticket = admission.Admit(Request());
       ASSERT_TRUE(ticket.ok());
@@ -252,7 +252,7 @@ TEST_F(AdmissionTest, ManyThreadsNeverExceedTheBoundAndLeaveNothingBehind) {
 TEST_F(AdmissionTest, FinishReleasesBeforeItAnswers) {
   Admission admission({.max_requests = 1}, clock_);
   InferenceRequest request = Request();
-  request.ticket = admission.Admit(request).value();
+  request.admitted.place = admission.Admit(request).value();
   bool place_was_free = false;
   request.done = [&](absl::StatusOr<v1::ClassifyResponse>) { place_was_free = admission.Admit(Request()).ok(); };
   request.Finish(absl::CancelledError(""));

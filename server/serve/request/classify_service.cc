@@ -53,7 +53,7 @@ struct ClassifyService::Facts {
   std::unique_ptr<RequestTrace> spans;  // null: it is not traced
 };
 
-struct ClassifyService::Admitted {
+struct ClassifyService::Waiting {
   Facts facts;
   absl::Time arrival;
   RequestCounts* counts = nullptr;     // of the version, which the request keeps
@@ -86,7 +86,8 @@ absl::StatusOr<InferenceRequest> ClassifyService::Accept(absl::StatusOr<v1::Clas
     if (call.model->metrics != nullptr) metrics = call.model->metrics.get();
     return AbandonedError();
   }
-  ASSIGN_OR_RETURN(QuotaTicket quota, admission_.quotas().Admit(call.caller));
+  Admitted admitted;
+  ASSIGN_OR_RETURN(admitted.quota, admission_.quotas().Admit(call.caller));
   ModelHandle model = call.model;
   if (model == nullptr) {
     RETURN_IF_ERROR(request.status());
@@ -99,11 +100,11 @@ absl::StatusOr<InferenceRequest> ClassifyService::Accept(absl::StatusOr<v1::Clas
   RETURN_IF_ERROR(request.status());
   // Before the picture's header is read. Admit looks again: others come meanwhile.
   if (absl::Status places = admission_.CheckPlaces(call.caller.Account()); !places.ok()) {
-    quota.Cancel();
+    admitted.Cancel();
     return places;
   }
   if (!call.refusal.ok()) {
-    quota.Cancel();
+    admitted.Cancel();
     admission_.NoteAsked(call.caller.Account());
     return call.refusal;
   }
@@ -115,11 +116,10 @@ absl::StatusOr<InferenceRequest> ClassifyService::Accept(absl::StatusOr<v1::Clas
   plan.deadline = DeadlineOf(plan.request, call, arrival);
   plan.cancelled = call.cancelled;
   plan.abandoned = call.abandoned;
-  plan.quota = std::move(quota);
-  if (absl::Status admitted = Admit(plan); !admitted.ok()) {
-    plan.room.Cancel();
-    plan.quota.Cancel();
-    return admitted;
+  plan.admitted = std::move(admitted);
+  if (absl::Status places = Admit(plan); !places.ok()) {
+    plan.admitted.Cancel();
+    return places;
   }
   return plan;
 }
@@ -136,8 +136,8 @@ absl::Status ClassifyService::Foresee(v1::ClassifyRequest outline, CallContext& 
 }
 
 absl::Status ClassifyService::Admit(InferenceRequest& plan) {
-  ASSIGN_OR_RETURN(plan.room, admission_.answers().Reserve(kPlainAnswerBytes + plan.answer_bytes));
-  ASSIGN_OR_RETURN(plan.ticket, admission_.Admit(plan));
+  ASSIGN_OR_RETURN(plan.admitted.room, admission_.answers().Reserve(kPlainAnswerBytes + plan.answer_bytes));
+  ASSIGN_OR_RETURN(plan.admitted.place, admission_.Admit(plan));
   return absl::OkStatus();
 }
 
@@ -190,7 +190,7 @@ void ClassifyService::Classify(absl::StatusOr<v1::ClassifyRequest> request, Call
   Facts facts;
   facts.method = call.method;
   facts.peer = std::move(call.peer);
-  std::unique_ptr<Admitted> admitted;
+  std::unique_ptr<Waiting> waiting;
   absl::StatusOr<InferenceRequest> plan = OrOutOfMemory([&] {
     call.caller.account = accounts_.AccountOf(call.caller, facts.peer);
     facts.caller = call.caller.name;
@@ -198,7 +198,7 @@ void ClassifyService::Classify(absl::StatusOr<v1::ClassifyRequest> request, Call
     if (request.ok()) facts.model = request->model();
     if (request.ok()) facts.request_id = request->request_id();
     if (tracer_ != nullptr) facts.spans = tracer_->Begin(facts.trace, facts.method, arrival);
-    admitted = std::make_unique<Admitted>();
+    waiting = std::make_unique<Waiting>();
     return Accept(std::move(request), call, arrival, metrics);
   });
   if (!plan.ok()) {
@@ -207,21 +207,21 @@ void ClassifyService::Classify(absl::StatusOr<v1::ClassifyRequest> request, Call
     return done(std::move(plan).status());
   }
   if (call.planned) call.planned(plan->answer_bytes);
-  if (call.room != nullptr) *call.room = std::move(plan->room);
+  if (call.room != nullptr) *call.room = std::move(plan->admitted.room);
   if (facts.spans != nullptr) {
     facts.spans->tokens = plan->tokens;
     plan->trace = facts.spans.get();
   }
   const LoadedModel& model = *plan->model;
   RequestCounts& counts = model.version_metrics != nullptr ? model.version_metrics->requests() : metrics->refused();
-  *admitted = {std::move(facts), arrival, &counts, &model, std::move(done)};
-  plan->done = [this, admitted = std::move(admitted)](absl::StatusOr<v1::ClassifyResponse> answer) {
-    Answer(*admitted, std::move(answer));
+  *waiting = {std::move(facts), arrival, &counts, &model, std::move(done)};
+  plan->done = [this, waiting = std::move(waiting)](absl::StatusOr<v1::ClassifyResponse> answer) {
+    Answer(*waiting, std::move(answer));
   };
   scheduler_.Submit(*std::move(plan));
 }
 
-void ClassifyService::Answer(Admitted& request, absl::StatusOr<v1::ClassifyResponse> answer) {
+void ClassifyService::Answer(Waiting& request, absl::StatusOr<v1::ClassifyResponse> answer) {
   const absl::Duration spent = clock_.Now() - request.arrival;
   Count(request.facts, *request.counts, request.model, answer.status(), spent);
   if (answer.ok()) answer->mutable_timings()->set_total(static_cast<float>(absl::ToDoubleSeconds(spent)));

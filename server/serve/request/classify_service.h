@@ -45,7 +45,7 @@ struct CallContext {
   ModelHandle foreseen = nullptr;  // the version that Foresee found: the traffic's shares are drawn once a request
   // Takes over, within Classify, the room that an accepted request's answer was given in the budget of answers; whoever
   // hands the answer to the transport keeps it until the client has taken it. Null: given back when Done has returned.
-  std::shared_ptr<AnswerReservation> room = nullptr;
+  std::shared_ptr<HeldRoom> room = nullptr;
 };
 
 // Whether the traffic's shares choose the version that answers.
@@ -92,8 +92,8 @@ class ClassifyService {
   Metrics& metrics() { return metrics_; }
 
  private:
-  struct Facts;     // what is counted and logged about a request, beside its answer
-  struct Admitted;  // the same of one that waits for its answer
+  struct Facts;    // what is counted and logged about a request, beside its answer
+  struct Waiting;  // the same of one that waits for its answer
 
   // A request ended, of a version where one took it: `counts` are the version's, or those of what none took.
   void Count(Facts& facts, RequestCounts& counts, const LoadedModel* model, const absl::Status& status,
@@ -102,7 +102,7 @@ class ClassifyService {
   void EndSpans(Facts& facts, const LoadedModel* model, const absl::Status& status, absl::Duration spent);
   absl::StatusOr<InferenceRequest> Accept(absl::StatusOr<v1::ClassifyRequest> request, const CallContext& call,
                                           absl::Time arrival, ModelMetrics*& metrics);
-  void Answer(Admitted& request, absl::StatusOr<v1::ClassifyResponse> answer);
+  void Answer(Waiting& request, absl::StatusOr<v1::ClassifyResponse> answer);
   // Reserves the room for the answer and the place in the queue.
   absl::Status Admit(InferenceRequest& plan);
 

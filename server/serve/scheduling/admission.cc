@@ -45,56 +45,51 @@ std::string Milliseconds(absl::Duration duration) {
 
 }  // namespace
 
-Ticket& Ticket::operator=(Ticket&& other) noexcept {
-  if (this == &other) return *this;
-  Release();
-  admission_ = std::exchange(other.admission_, nullptr);
-  caller_ = std::move(other.caller_);
-  model_ = std::move(other.model_);
-  priority_class_ = other.priority_class_;
-  bytes_ = other.bytes_;
-  cost_ = other.cost_;
-  return *this;
+void Admitted::Release(bool used) {
+  // First the place: a client that sends its next request on the answer must find it free.
+  place.Release();
+  used ? quota.Release() : quota.Cancel();
 }
 
-void Ticket::Release() {
-  if (Admission* admission = std::exchange(admission_, nullptr)) admission->Release(*this);
+void Admitted::Cancel() {
+  place.Release();
+  quota.Cancel();
+  room.Cancel();
 }
 
-void Admission::Room::Take(const Ticket& ticket) {
-  requests.Take(ticket.caller_, 1);
+void Admission::Room::Take(const Place& place) {
+  requests.Take(place.caller, 1);
   try {
-    bytes.Take(ticket.caller_, ticket.bytes_);
+    bytes.Take(place.caller, place.bytes);
   } catch (const std::bad_alloc&) {
-    requests.Give(ticket.caller_, 1);
+    requests.Give(place.caller, 1);
     throw;
   }
 }
 
-void Admission::Room::Give(const Ticket& ticket) {
-  requests.Give(ticket.caller_, 1);
-  bytes.Give(ticket.caller_, ticket.bytes_);
+void Admission::Room::Give(const Place& place) {
+  requests.Give(place.caller, 1);
+  bytes.Give(place.caller, place.bytes);
 }
 
-absl::StatusOr<Ticket> Admission::Admit(const InferenceRequest& request) {
+absl::StatusOr<HeldPlace> Admission::Admit(const InferenceRequest& request) {
   const absl::Time now = clock_.Now();
   if (request.deadline <= now) {
     return absl::DeadlineExceededError("the deadline had passed when the request arrived; nothing was computed");
   }
   Question asked = QuestionOf(request, now);
-  const Ticket& ticket = asked.ticket;
+  const Place& place = asked.place;
   MutexLock lock(mutex_);
-  if (!request.is_probe) NoteAsker(ticket.caller_, now);
+  if (!request.is_probe) NoteAsker(place.caller, now);
   if (server_.requests.held() > 0) {
-    const bool shared = Shares(ticket.caller_, now);
-    RETURN_IF_ERROR(CheckRequests(ticket.caller_, shared));
-    RETURN_IF_ERROR(CheckBytes(ticket, shared));
-    RETURN_IF_ERROR(CheckModel(ticket, shared));
+    const bool shared = Shares(place.caller, now);
+    RETURN_IF_ERROR(CheckRequests(place.caller, shared));
+    RETURN_IF_ERROR(CheckBytes(place, shared));
+    RETURN_IF_ERROR(CheckModel(place, shared));
     RETURN_IF_ERROR(CheckTime(asked, now));
   }
-  Take(ticket, now);
-  asked.ticket.admission_ = this;
-  return std::move(asked.ticket);
+  Take(place, now);
+  return HeldPlace(this, std::move(asked.place));
 }
 
 absl::Status Admission::Foresee(const InferenceRequest& request) {
@@ -119,14 +114,14 @@ bool Admission::RefusesTheLate() const {
 Admission::Question Admission::QuestionOf(const InferenceRequest& request, absl::Time now) const {
   const ModelCost& cost = *request.model->cost;
   Question asked;
-  Ticket& ticket = asked.ticket;
-  ticket.caller_ = request.caller;
-  ticket.model_ = request.model->queue_limits;
-  ticket.priority_class_ = ClassOf(request.request.priority());
-  ticket.bytes_ = request.InputBytes();
-  const std::optional<BatchLimits> batch = ticket.model_ == nullptr ? std::nullopt : ticket.model_->batch();
+  Place& place = asked.place;
+  place.caller = request.caller;
+  place.model = request.model->queue_limits;
+  place.priority_class = ClassOf(request.request.priority());
+  place.bytes = request.InputBytes();
+  const std::optional<BatchLimits> batch = place.model == nullptr ? std::nullopt : place.model->batch();
   const int64_t batch_tokens = batch.has_value() ? batch->max_batch_tokens : options_.max_batch_tokens;
-  ticket.cost_ = cost.Predict(request.tokens, request.InputPixels(), request.overlay_pixels);
+  place.cost = cost.Predict(request.tokens, request.InputPixels(), request.overlay_pixels);
   asked.has_deadline = request.deadline != absl::InfiniteFuture();
   asked.limit = asked.has_deadline ? (request.deadline - now) * options_.deadline_share : options_.max_predicted_wait;
   asked.batch = cost.PredictBatch(batch_tokens);
@@ -174,14 +169,14 @@ absl::Status Admission::CheckRequests(const std::string& caller, bool shared) co
   return absl::OkStatus();
 }
 
-absl::Status Admission::CheckBytes(const Ticket& ticket, bool shared) const {
+absl::Status Admission::CheckBytes(const Place& place, bool shared) const {
   const int64_t bytes = server_.bytes.held();
-  const double excess = static_cast<double>(bytes + ticket.bytes_ - options_.max_bytes);
+  const double excess = static_cast<double>(bytes + place.bytes - options_.max_bytes);
   const double part = std::max(excess, 1.0) / std::max<int64_t>(bytes, 1);
-  switch (server_.bytes.Check(ticket.caller_, ticket.bytes_, options_.max_bytes, shared)) {
+  switch (server_.bytes.Check(place.caller, place.bytes, options_.max_bytes, shared)) {
     case SharedRoom::Verdict::kFull:
       return ShedError(ShedReason::kBytes,
-                       absl::StrCat("the server already holds ", bytes, " bytes of pictures; ", ticket.bytes_,
+                       absl::StrCat("the server already holds ", bytes, " bytes of pictures; ", place.bytes,
                                     " more would exceed its limit of ", options_.max_bytes),
                        TimeToFree(part));
     case SharedRoom::Verdict::kOverShare:
@@ -193,22 +188,22 @@ absl::Status Admission::CheckBytes(const Ticket& ticket, bool shared) const {
   return absl::OkStatus();
 }
 
-absl::Status Admission::CheckModel(const Ticket& ticket, bool shared) const {
-  const auto model = ticket.model_ == nullptr ? models_.end() : models_.find(ticket.model_);
+absl::Status Admission::CheckModel(const Place& place, bool shared) const {
+  const auto model = place.model == nullptr ? models_.end() : models_.find(place.model);
   if (model == models_.end()) return absl::OkStatus();
   const Room& room = model->second;
-  const int64_t max_requests = ticket.model_->max_requests, max_bytes = ticket.model_->max_bytes;
+  const int64_t max_requests = place.model->max_requests, max_bytes = place.model->max_bytes;
   const absl::Duration retry = TimeToFree(1.0 / server_.requests.held());
-  if (room.requests.Check(ticket.caller_, 1, max_requests, shared) != SharedRoom::Verdict::kFits) {
+  if (room.requests.Check(place.caller, 1, max_requests, shared) != SharedRoom::Verdict::kFits) {
     return ShedError(ShedReason::kModel,
                      absl::StrCat("the server already holds ", room.requests.held(),
                                   " requests for this model, whose limit is ", max_requests),
                      retry);
   }
-  if (room.bytes.Check(ticket.caller_, ticket.bytes_, max_bytes, shared) != SharedRoom::Verdict::kFits) {
+  if (room.bytes.Check(place.caller, place.bytes, max_bytes, shared) != SharedRoom::Verdict::kFits) {
     return ShedError(ShedReason::kModel,
                      absl::StrCat("the server already holds ", room.bytes.held(), " bytes of pictures for this model; ",
-                                  ticket.bytes_, " more would exceed its limit of ", max_bytes),
+                                  place.bytes, " more would exceed its limit of ", max_bytes),
                      retry);
   }
   return absl::OkStatus();
@@ -221,26 +216,26 @@ absl::Status Admission::CheckTime(const Question& asked, absl::Time now) {
 }
 
 absl::Status Admission::CompareTime(const Question& asked, absl::Time now) const {
-  const Ticket& ticket = asked.ticket;
+  const Place& place = asked.place;
   const absl::Duration limit = asked.limit, batch = asked.batch;
   const bool has_deadline = asked.has_deadline;
   absl::Duration mine;
   double urgent = 0;
-  if (const auto own = callers_.find(ticket.caller_); own != callers_.end()) {
-    mine = SumUpTo(ticket.priority_class_, own->second.work);
-    urgent = own->second.Rate(now, ticket.priority_class_);
+  if (const auto own = callers_.find(place.caller); own != callers_.end()) {
+    mine = SumUpTo(place.priority_class, own->second.work);
+    urgent = own->second.Rate(now, place.priority_class);
   }
-  const std::vector<OtherCaller> others = Others(ticket.caller_, now);
+  const std::vector<OtherCaller> others = Others(place.caller, now);
   const auto completion_among = [&](const std::vector<OtherCaller>& others, double urgent) {
-    absl::Duration ahead = WorkAhead(mine, ticket.cost_, others, batch, options_.executors, urgent);
+    absl::Duration ahead = WorkAhead(mine, place.cost, others, batch, options_.executors, urgent);
     if (urgent > 0) {  // and no longer than it is patient
-      const absl::Duration overtaking = urgent * options_.patience[ticket.priority_class_];
-      ahead = std::min(ahead, WorkAhead(mine + overtaking, ticket.cost_, others, batch, options_.executors));
+      const absl::Duration overtaking = urgent * options_.patience[place.priority_class];
+      ahead = std::min(ahead, WorkAhead(mine + overtaking, place.cost, others, batch, options_.executors));
     }
-    return ahead / options_.executors + ticket.cost_;
+    return ahead / options_.executors + place.cost;
   };
   const absl::Duration completion = completion_among(others, urgent);
-  if (completion <= std::max(limit, ticket.cost_)) return absl::OkStatus();  // a cost alone refuses nothing
+  if (completion <= std::max(limit, place.cost)) return absl::OkStatus();  // a cost alone refuses nothing
   const std::string longer =
       absl::StrCat("longer than ", has_deadline ? "the deadline allows" : "its limit of " + Milliseconds(limit));
   if (completion_among({}, urgent) <= limit) {
@@ -335,45 +330,45 @@ Admission::Callers::iterator Admission::Account(const std::string& name) {
   return caller;
 }
 
-void Admission::TakePlaces(const Ticket& ticket) {
-  server_.Take(ticket);
-  if (ticket.model_ == nullptr) return;
+void Admission::TakePlaces(const Place& place) {
+  server_.Take(place);
+  if (place.model == nullptr) return;
   try {
-    models_[ticket.model_].Take(ticket);
+    models_[place.model].Take(place);
   } catch (const std::bad_alloc&) {
-    GivePlaces(ticket, /*of_model=*/false);
+    GivePlaces(place, /*of_model=*/false);
     throw;
   }
 }
 
-void Admission::GivePlaces(const Ticket& ticket, bool of_model) {
-  server_.Give(ticket);
-  const auto model = models_.find(ticket.model_);
+void Admission::GivePlaces(const Place& place, bool of_model) {
+  server_.Give(place);
+  const auto model = models_.find(place.model);
   if (model == models_.end()) return;
-  if (of_model) model->second.Give(ticket);
+  if (of_model) model->second.Give(place);
   if (model->second.requests.held() == 0) models_.erase(model);
 }
 
-void Admission::Take(const Ticket& ticket, absl::Time now) {
+void Admission::Take(const Place& place, absl::Time now) {
   prune_.Step(callers_, [busiest = &busiest_, now](const auto& caller) {
     const bool idle = caller.second.requests == 0 && caller.second.Rate(now) < kForgottenRate;
     if (idle) busiest->erase({caller.second.total, &caller});
     return idle;
   });
-  const auto caller = Account(ticket.caller_);
-  TakePlaces(ticket);
+  const auto caller = Account(place.caller);
+  TakePlaces(place);
   // Nothing throws from here on.
-  Change(caller, ticket.priority_class_, ticket.cost_);
+  Change(caller, place.priority_class, place.cost);
   ++caller->second.requests;
-  caller->second.recent[ticket.priority_class_].Add(ticket.cost_, now);
-  recent_.Add(ticket.cost_, now);
+  caller->second.recent[place.priority_class].Add(place.cost, now);
+  recent_.Add(place.cost, now);
 }
 
-void Admission::Release(const Ticket& ticket) {
+void Admission::Release(const Place& place) {
   MutexLock lock(mutex_);
-  GivePlaces(ticket, ticket.model_ != nullptr);
-  const auto caller = callers_.find(ticket.caller_);
-  Change(caller, ticket.priority_class_, -ticket.cost_);
+  GivePlaces(place, place.model != nullptr);
+  const auto caller = callers_.find(place.caller);
+  Change(caller, place.priority_class, -place.cost);
   --caller->second.requests;
 }
 

@@ -25,6 +25,7 @@
 #include "server/serve/scheduling/batching_policy.h"
 #include "server/serve/scheduling/caller_quotas.h"
 #include "server/serve/scheduling/fair_share.h"
+#include "server/serve/scheduling/held.h"
 #include "server/serve/scheduling/rolling_prune.h"
 #include "server/serve/scheduling/shared_room.h"
 
@@ -55,30 +56,31 @@ struct AdmissionOptions {
   absl::Status Validate() const;  // names the field, the value and the allowed range
 };
 
-// The right to wait. Gives its share back when it dies. Movable; thread-compatible.
-class Ticket {
- public:
-  Ticket() = default;
-  Ticket(Ticket&& other) noexcept { *this = std::move(other); }
-  Ticket& operator=(Ticket&& other) noexcept;
-  ~Ticket() { Release(); }
-  void Release();  // early; further calls do nothing
+// Of a request that may wait, what it takes until its answer.
+struct Place {
+  std::string caller;
+  std::shared_ptr<const QueueLimits> model;  // null: a model without limits
+  int priority_class = 0;
+  int64_t bytes = 0;
+  absl::Duration cost;  // executor time that was predicted
+};
+using HeldPlace = Held<Admission, Place>;
 
-  absl::Duration cost() const { return cost_; }  // executor time that was predicted
+// All that a request holds. Each part is given back once, when this dies or before.
+struct Admitted {
+  HeldPlace place;
+  HeldQuota quota;  // of its caller
+  HeldRoom room;    // for the answer, until whoever hands it to the transport takes it over
 
- private:
-  friend class Admission;
-  Admission* admission_ = nullptr;
-  std::string caller_;
-  std::shared_ptr<const QueueLimits> model_;  // null: a model without limits
-  int priority_class_ = 0;
-  int64_t bytes_ = 0;
-  absl::Duration cost_;
+  // The request has ended; the room stays with its answer. Of its quota, what was not `used` is as if never taken.
+  void Release(bool used);
+  // The request is refused because the server is busy: all is as if it had never been taken.
+  void Cancel();
 };
 
 // Decides at once whether a request may wait. Bounded by requests and bytes, for the whole server and for each model,
 // and by predicted completion. Callers share places as shared_room.h says and time as fair_share.h says. Thread-safe;
-// never blocks beyond a short lock. O(log n) in the callers of late. Outlives its tickets.
+// never blocks beyond a short lock. O(log n) in the callers of late. Outlives its places.
 class Admission {
  public:
   Admission(const AdmissionOptions& options, const Clock& clock)
@@ -91,7 +93,7 @@ class Admission {
   // higher one until then at the rate of the last second, and the turns of other callers. DEADLINE_EXCEEDED if the
   // deadline is past. An idle server admits everything: only so a wrong prediction is ever corrected. RetryInfo is the
   // time after which the request would be admitted if nothing else came.
-  absl::StatusOr<Ticket> Admit(const InferenceRequest& request);
+  absl::StatusOr<HeldPlace> Admit(const InferenceRequest& request);
 
   // Whether Admit refused a request of late because its answer would have come too late.
   bool RefusesTheLate() const;
@@ -120,7 +122,7 @@ class Admission {
   size_t callers() const;  // that something is kept for
 
  private:
-  friend class Ticket;
+  friend HeldPlace;
   using Work = std::array<absl::Duration, kPriorityClasses>;  // executor time, by class
   // Executor time admitted of late: each second ago counts by 1 / e.
   struct Recent {
@@ -146,13 +148,13 @@ class Admission {
     SharedRoom requests;
     SharedRoom bytes;
 
-    void Take(const Ticket& ticket);
-    void Give(const Ticket& ticket);
+    void Take(const Place& place);
+    void Give(const Place& place);
   };
 
-  // What is asked for, of whom and until when; the first half of a ticket.
+  // What is asked for, of whom and until when.
   struct Question {
-    Ticket ticket;
+    Place place;
     absl::Duration limit;  // for the predicted time to the answer
     bool has_deadline = false;
     absl::Duration batch;  // predicted, of the longest
@@ -163,20 +165,20 @@ class Admission {
   // Whether another caller has requests in flight or asked of late: where none did, this one may take every place.
   bool Shares(const std::string& caller, absl::Time now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status CheckRequests(const std::string& caller, bool shared) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  absl::Status CheckBytes(const Ticket& ticket, bool shared) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  absl::Status CheckModel(const Ticket& ticket, bool shared) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status CheckBytes(const Place& place, bool shared) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status CheckModel(const Place& place, bool shared) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status CheckTime(const Question& asked, absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status CompareTime(const Question& asked, absl::Time now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // The callers beside this one. However many there are, only the busiest are looked at one by one.
   std::vector<OtherCaller> Others(const std::string& asks, absl::Time now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Until `part` of what is held is answered.
   absl::Duration TimeToFree(double part) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Nothing is taken if one of these throws std::bad_alloc. What gives back never does: a ticket's end calls it.
-  void Take(const Ticket& ticket, absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Nothing is taken if one of these throws std::bad_alloc. What gives back never does.
+  void Take(const Place& place, absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Callers::iterator Account(const std::string& name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void TakePlaces(const Ticket& ticket) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void GivePlaces(const Ticket& ticket, bool of_model) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Release(const Ticket& ticket);
+  void TakePlaces(const Place& place) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void GivePlaces(const Place& place, bool of_model) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Release(const Place& place);
   // More work of this caller is in flight, or less.
   void Change(Callers::iterator caller, int priority_class, absl::Duration by) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 

@@ -2,7 +2,6 @@
 #include "server/serve/scheduling/answer_budget.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "server/process/shed.h"
@@ -15,25 +14,7 @@ constexpr absl::Duration kFirstStay = absl::Seconds(1);  // before the first ans
 
 }  // namespace
 
-AnswerReservation& AnswerReservation::operator=(AnswerReservation&& other) noexcept {
-  if (this == &other) return *this;
-  Release();
-  budget_ = std::exchange(other.budget_, nullptr);
-  bytes_ = std::exchange(other.bytes_, 0);
-  since_ = other.since_;
-  return *this;
-}
-
-void AnswerReservation::Release() {
-  if (AnswerBudget* budget = std::exchange(budget_, nullptr)) budget->Release(std::exchange(bytes_, 0), since_);
-}
-
-void AnswerReservation::Cancel() {
-  if (AnswerBudget* budget = std::exchange(budget_, nullptr)) budget->Cancel(std::exchange(bytes_, 0));
-}
-
-absl::StatusOr<AnswerReservation> AnswerBudget::Reserve(int64_t bytes) {
-  AnswerReservation reservation;
+absl::StatusOr<HeldRoom> AnswerBudget::Reserve(int64_t bytes) {
   const absl::Time now = clock_.Now();
   MutexLock lock(mutex_);
   if (reserved_ > 0 && bytes > limit_ - reserved_) {
@@ -46,10 +27,7 @@ absl::StatusOr<AnswerReservation> AnswerBudget::Reserve(int64_t bytes) {
                      stay * std::min(1.0, excess / static_cast<double>(reserved_)));
   }
   reserved_ += bytes;
-  reservation.budget_ = this;
-  reservation.bytes_ = bytes;
-  reservation.since_ = now;
-  return reservation;
+  return HeldRoom(this, {.bytes = bytes, .since = now});
 }
 
 int64_t AnswerBudget::reserved() const {
@@ -57,16 +35,16 @@ int64_t AnswerBudget::reserved() const {
   return reserved_;
 }
 
-void AnswerBudget::Release(int64_t bytes, absl::Time since) {
-  const absl::Duration stay = clock_.Now() - since;
+void AnswerBudget::Release(const AnswerRoom& room) {
+  const absl::Duration stay = clock_.Now() - room.since;
   MutexLock lock(mutex_);
-  reserved_ -= bytes;
+  reserved_ -= room.bytes;
   mean_stay_ = mean_stay_ == absl::ZeroDuration() ? stay : mean_stay_ + kStayWeight * (stay - mean_stay_);
 }
 
-void AnswerBudget::Cancel(int64_t bytes) {
+void AnswerBudget::Cancel(const AnswerRoom& room) {
   MutexLock lock(mutex_);
-  reserved_ -= bytes;
+  reserved_ -= room.bytes;
 }
 
 }  // namespace vitrine

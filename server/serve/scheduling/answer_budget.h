@@ -8,31 +8,23 @@
 #include "absl/time/time.h"
 #include "base/mutex.h"
 #include "server/process/clock.h"
+#include "server/serve/scheduling/held.h"
 
 namespace vitrine {
 
 class AnswerBudget;
 
-// Room for one answer; gives it back when it dies. Movable; thread-compatible.
-class AnswerReservation {
- public:
-  AnswerReservation() = default;
-  AnswerReservation(AnswerReservation&& other) noexcept { *this = std::move(other); }
-  AnswerReservation& operator=(AnswerReservation&& other) noexcept;
-  ~AnswerReservation() { Release(); }
-  void Release();  // early; further calls do nothing
-  void Cancel();   // likewise, for an answer that will never be: it says nothing of how fast clients take theirs
-  int64_t bytes() const { return bytes_; }
-
- private:
-  friend class AnswerBudget;
-  AnswerBudget* budget_ = nullptr;
-  int64_t bytes_ = 0;
-  absl::Time since_;
+// Room for one answer.
+struct AnswerRoom {
+  int64_t bytes = 0;
+  absl::Time since;
 };
+// Cancelled for an answer that will never be: it says nothing of how fast clients take theirs.
+using HeldRoom = Held<AnswerBudget, AnswerRoom>;
 
 // Bytes of answers that are planned or made and not yet taken by their clients, over the whole process: what a client
-// that asks for large answers and reads none of them can make the server hold. Thread-safe; outlives its reservations.
+// that asks for large answers and reads none of them can make the server hold. Thread-safe; outlives what is held of
+// it.
 class AnswerBudget {
  public:
   AnswerBudget(int64_t limit, const Clock& clock) : limit_(limit), clock_(clock) {}
@@ -41,15 +33,15 @@ class AnswerBudget {
 
   // RESOURCE_EXHAUSTED (ShedReason::kAnswers) if that would exceed the limit, with the time after which enough is free
   // if clients take answers as fast as so far. One answer alone is always admitted.
-  absl::StatusOr<AnswerReservation> Reserve(int64_t bytes);
+  absl::StatusOr<HeldRoom> Reserve(int64_t bytes);
 
   int64_t reserved() const;
   int64_t limit() const { return limit_; }
 
  private:
-  friend class AnswerReservation;
-  void Release(int64_t bytes, absl::Time since);
-  void Cancel(int64_t bytes);
+  friend HeldRoom;
+  void Release(const AnswerRoom& room);
+  void Cancel(const AnswerRoom& room);
 
   const int64_t limit_;
   const Clock& clock_;

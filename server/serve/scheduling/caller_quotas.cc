@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "server/process/shed.h"
@@ -29,28 +30,9 @@ double BurstOf(const CallerQuota& quota) {
   return std::max(1.0, quota.requests_per_second);
 }
 
-QuotaTicket& QuotaTicket::operator=(QuotaTicket&& other) noexcept {
-  if (this == &other) return *this;
-  Release();
-  quotas_ = std::exchange(other.quotas_, nullptr);
-  caller_ = std::move(other.caller_);
-  since_ = other.since_;
-  took_token_ = other.took_token_;
-  return *this;
-}
-
-void QuotaTicket::Release() {
-  if (CallerQuotas* quotas = std::exchange(quotas_, nullptr)) quotas->Release(caller_, since_);
-}
-
-void QuotaTicket::Cancel() {
-  if (CallerQuotas* quotas = std::exchange(quotas_, nullptr)) quotas->Cancel(caller_, took_token_);
-}
-
-absl::StatusOr<QuotaTicket> CallerQuotas::Admit(const Caller& caller) {
-  QuotaTicket ticket;
-  if (caller.quota == nullptr) return ticket;
-  ticket.caller_ = caller.Account();
+absl::StatusOr<HeldQuota> CallerQuotas::Admit(const Caller& caller) {
+  if (caller.quota == nullptr) return HeldQuota();
+  QuotaUse taken = {.caller = caller.Account()};
   const CallerQuota& quota = *caller.quota;
   const absl::Time now = clock_.Now();
   MutexLock lock(mutex_);
@@ -82,29 +64,27 @@ absl::StatusOr<QuotaTicket> CallerQuotas::Admit(const Caller& caller) {
                        absl::Seconds((1 - use.tokens) / rate));
     }
     use.tokens -= 1;
-    ticket.took_token_ = true;
+    taken.took_token = true;
   }
   ++use.in_flight;
-  ticket.quotas_ = this;
-  ticket.since_ = now;
-  return ticket;
+  taken.since = now;
+  return HeldQuota(this, std::move(taken));
 }
 
-void CallerQuotas::Release(const std::string& caller, absl::Time since) {
-  const absl::Duration stay = clock_.Now() - since;
+void CallerQuotas::Release(const QuotaUse& taken) {
+  const absl::Duration stay = clock_.Now() - taken.since;
   MutexLock lock(mutex_);
-  const auto found = uses_.find(caller);
-  Use& use = found->second;  // a caller with requests in flight is never pruned
+  Use& use = uses_.find(taken.caller)->second;  // a caller with requests in flight is never pruned
   --use.in_flight;
   use.mean_stay =
       use.mean_stay == absl::ZeroDuration() ? stay : use.mean_stay + kCallerStayWeight * (stay - use.mean_stay);
 }
 
-void CallerQuotas::Cancel(const std::string& caller, bool took_token) {
+void CallerQuotas::Cancel(const QuotaUse& taken) {
   MutexLock lock(mutex_);
-  Use& use = uses_.find(caller)->second;
+  Use& use = uses_.find(taken.caller)->second;
   --use.in_flight;
-  if (took_token) use.tokens = std::min(use.burst, use.tokens + 1);
+  if (taken.took_token) use.tokens = std::min(use.burst, use.tokens + 1);
 }
 
 size_t CallerQuotas::callers() const {

@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <map>
 #include <string>
-#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -13,6 +12,7 @@
 #include "base/mutex.h"
 #include "server/identity/caller.h"
 #include "server/process/clock.h"
+#include "server/serve/scheduling/held.h"
 #include "server/serve/scheduling/rolling_prune.h"
 
 namespace vitrine {
@@ -23,29 +23,19 @@ class CallerQuotas;
 // without a rate.
 double BurstOf(const CallerQuota& quota);
 
-// One request of a caller's quota in flight; gives its place back when it dies. Movable; thread-compatible.
-class QuotaTicket {
- public:
-  QuotaTicket() = default;
-  QuotaTicket(QuotaTicket&& other) noexcept { *this = std::move(other); }
-  QuotaTicket& operator=(QuotaTicket&& other) noexcept;
-  ~QuotaTicket() { Release(); }
-  void Release();  // early; further calls do nothing
-  // Likewise, for a request that the server refuses because it is busy: as if it had never been admitted.
-  void Cancel();
-
- private:
-  friend class CallerQuotas;
-  CallerQuotas* quotas_ = nullptr;
-  std::string caller_;
-  absl::Time since_;
-  bool took_token_ = false;  // the quota had a rate
+// One request in flight, of a caller's quota.
+struct QuotaUse {
+  std::string caller;
+  absl::Time since = {};
+  bool took_token = false;  // the quota had a rate
 };
+// Cancelled where the server refuses the request because it is busy: as if it had never been admitted.
+using HeldQuota = Held<CallerQuotas, QuotaUse>;
 
 // Counts what each caller uses of its quota: a token bucket for the rate, a counter for what is in flight. The quota
 // comes with every request, so that a policy that is read anew counts from the next request on. Thread-safe; never
 // blocks beyond a short lock. Keeps a few words for each caller whose bucket is not full or who has requests in flight.
-// Outlives its tickets.
+// Outlives what is held of it.
 class CallerQuotas {
  public:
   explicit CallerQuotas(const Clock& clock) : clock_(clock) {}
@@ -55,12 +45,12 @@ class CallerQuotas {
   // RESOURCE_EXHAUSTED (ShedReason::kQuota) above the rate, with the time to the next token, or with too many in
   // flight, with the time after which the next of them ends as they ended so far. A refusal uses up nothing. Without a
   // quota it is free and takes no lock.
-  absl::StatusOr<QuotaTicket> Admit(const Caller& caller);
+  absl::StatusOr<HeldQuota> Admit(const Caller& caller);
 
   size_t callers() const;  // that something is kept for
 
  private:
-  friend class QuotaTicket;
+  friend HeldQuota;
   struct Use {
     double tokens = 0;
     absl::Time filled;  // when `tokens` was right
@@ -70,8 +60,9 @@ class CallerQuotas {
     absl::Duration mean_stay;  // of requests, from Admit to Release
   };
 
-  void Release(const std::string& caller, absl::Time since);
-  void Cancel(const std::string& caller, bool took_token);
+  void Release(const QuotaUse& taken);
+  void Cancel(const QuotaUse& taken);
+
   const Clock& clock_;
   mutable Mutex mutex_;
   std::map<std::string, Use> uses_ ABSL_GUARDED_BY(mutex_);

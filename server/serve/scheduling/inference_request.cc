@@ -18,10 +18,7 @@ absl::Status AbandonedError() {
 void InferenceRequest::Finish(absl::StatusOr<v1::ClassifyResponse> answer) {
   const bool dropped = absl::IsCancelled(answer.status()) && IsAbandoned();
   if (dropped) answer = OrOutOfMemory([] { return AbandonedError(); });
-  // First the ticket: a client that sends its next request on the answer must find the place free.
-  ticket.Release();
-  if (dropped && progress != Progress::kCompute) quota.Cancel();
-  quota.Release();
+  admitted.Release(/*used=*/!dropped || progress == Progress::kCompute);
   if (model->metrics != nullptr) {
     if (absl::IsDeadlineExceeded(answer.status())) model->metrics->CountExpired(progress);
     if (absl::IsCancelled(answer.status())) model->metrics->CountCancelled(progress);

@@ -18,8 +18,6 @@
 #include "server/models/registry/loaded_model.h"
 #include "server/observe/model_metrics.h"
 #include "server/serve/scheduling/admission.h"
-#include "server/serve/scheduling/answer_budget.h"
-#include "server/serve/scheduling/caller_quotas.h"
 #include "server/trace/request_trace.h"
 #include "vitrine/v1/classifier.pb.h"
 
@@ -51,9 +49,7 @@ struct InferenceRequest {
   absl::Time deadline = absl::InfiniteFuture();
   CancelFlag cancelled;                  // null: cannot be cancelled
   CancelFlag abandoned;                  // set when another picture of its batch was refused; null: there is none
-  Ticket ticket;                         // from Admission; released before `done` is called
-  QuotaTicket quota;                     // of the caller; released with the ticket
-  AnswerReservation room;                // for the answer, until whoever hands it to the transport takes it over
+  Admitted admitted;                     // released before `done` is called
   Progress progress = Progress::kQueue;  // kCompute once the model has run on it
   RequestTrace* trace = nullptr;         // where its stages are noted; null: it is not traced. `done` keeps it
 
@@ -69,9 +65,9 @@ struct InferenceRequest {
   int64_t InputBytes() const;
   // Pixels of the picture once decoded, or of the tensor: what its header or shape says.
   int64_t InputPixels() const { return int64_t{geometry.original.height} * geometry.original.width; }
-  // Releases the ticket, counts an expired or cancelled request, then calls `done`. The one way to end a request. One
-  // that was dropped because it is abandoned ends with AbandonedError, and what was not computed gives its part of the
-  // quota back: its caller has to send it again. Never throws.
+  // Releases what was admitted, counts an expired or cancelled request, then calls `done`. The one way to end a
+  // request. One that was dropped because it is abandoned ends with AbandonedError, and what was not computed gives its
+  // part of the quota back: its caller has to send it again. Never throws.
   void Finish(absl::StatusOr<v1::ClassifyResponse> answer);
 };
 

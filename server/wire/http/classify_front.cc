@@ -50,7 +50,7 @@ constexpr int64_t kHttpAttentionBytes = int64_t{16} << 20;
 // Kept until the answer was written.
 struct HeldClassification {
   int requests = 0;
-  std::shared_ptr<AnswerReservation> room = {};
+  std::shared_ptr<HeldRoom> room = {};
 };
 
 absl::Status NothingHere(const HttpRequest& request) {
@@ -164,7 +164,7 @@ HttpNext HttpClassifyFront::Classify(const Target& target, const std::shared_ptr
                  .deadline = service_.clock().Now() + kMaxHttpWait,
                  .cancelled = request->hung_up,
                  .trace = ParseTraceparent(request->Header("traceparent").value_or("")),
-                 .room = std::make_shared<AnswerReservation>()};
+                 .room = std::make_shared<HeldRoom>()};
   const absl::Status why_not = OrOutOfMemory([&] { return ReadHead(target, caller, *request, *asked); });
   if (!why_not.ok()) return HttpNext::Answer(Refuse(why_not, std::move(asked->call)));
   return HttpNext::Read([this, asked](absl::StatusOr<std::string> body, std::shared_ptr<HttpReply> reply) {
@@ -189,7 +189,7 @@ HttpResponse HttpClassifyFront::Refuse(const absl::Status& why, CallContext call
 void HttpClassifyFront::Submit(absl::StatusOr<v1::ClassifyRequest> message, Asked& asked,
                                std::shared_ptr<HttpReply> reply) {
   const auto held = std::make_shared<HeldAnswer<HeldClassification>>(service_.ledger());
-  const std::shared_ptr<AnswerReservation> room = asked.call.room;
+  const std::shared_ptr<HeldRoom> room = asked.call.room;
   service_.Classify(std::move(message), std::move(asked.call),
                     [held, room, reply = std::move(reply)](const absl::StatusOr<v1::ClassifyResponse>& answer) {
                       held->Hold({.requests = 1, .room = room});

@@ -33,7 +33,7 @@ class Gathering {
     held_.requests = static_cast<int>(parts);
     for (size_t i = 0; i < parts; ++i) {
       parts_.push_back({this, i});
-      held_.rooms.push_back(std::make_shared<AnswerReservation>());
+      held_.rooms.push_back(std::make_shared<HeldRoom>());
     }
   }
 
@@ -41,7 +41,7 @@ class Gathering {
   void SetDone(InferDone done) { done_ = std::move(done); }
   const Part& part(size_t i) const { return parts_[i]; }
   // Where the room of a part's answer goes. Before the part is taken.
-  std::shared_ptr<AnswerReservation> room(size_t part) const { return held_.rooms[part]; }
+  std::shared_ptr<HeldRoom> room(size_t part) const { return held_.rooms[part]; }
   // Set once a part is refused: the others are of no use then. Not where the client has left, which they know.
   const CancelFlag& abandoned() const { return abandoned_; }
 

@@ -17,7 +17,7 @@ namespace vitrine {
 struct InferHeld {
   int requests = 0;  // that the service has counted as accepted: to be counted as answered
   // In the budget of answers, one for each accepted picture.
-  std::vector<std::shared_ptr<AnswerReservation>> rooms = {};
+  std::vector<std::shared_ptr<HeldRoom>> rooms = {};
 };
 
 // The answer or refusal.

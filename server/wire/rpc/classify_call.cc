@@ -43,7 +43,7 @@ class ClassifyCall : public UnaryCall {
 
   void OnAnswered() override { parts_.service.ledger().Answer(); }
 
-  const std::shared_ptr<AnswerReservation> room_ = std::make_shared<AnswerReservation>();  // until the answer is out
+  const std::shared_ptr<HeldRoom> room_ = std::make_shared<HeldRoom>();  // until the answer is out
 };
 
 }  // namespace

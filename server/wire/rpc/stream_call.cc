@@ -54,7 +54,7 @@ class StreamCall : public LongCall, public std::enable_shared_from_this<StreamCa
   // An answer that the client has not taken yet, and its room in the budget of answers.
   struct Waiting {
     grpc::ByteBuffer bytes;
-    std::shared_ptr<AnswerReservation> room;
+    std::shared_ptr<HeldRoom> room;
   };
 
   // A request that was read and is not answered.
@@ -63,7 +63,7 @@ class StreamCall : public LongCall, public std::enable_shared_from_this<StreamCa
     std::string id = {};
     bool tracked = false;  // `id` is in ids_
     int64_t promised = 0;  // bytes of the answer beside its few hundred of predictions
-    const std::shared_ptr<AnswerReservation> room = std::make_shared<AnswerReservation>();
+    const std::shared_ptr<HeldRoom> room = std::make_shared<HeldRoom>();
   };
 
   void OnRequested(bool ok) {
@@ -323,7 +323,7 @@ class StreamCall : public LongCall, public std::enable_shared_from_this<StreamCa
   bool finishing_ ABSL_GUARDED_BY(mutex_) = false;               // Finish was called
   std::unordered_set<std::string> ids_ ABSL_GUARDED_BY(mutex_);  // not Abseil's, which std::bad_alloc breaks
   std::deque<Waiting> answers_ ABSL_GUARDED_BY(mutex_);
-  std::shared_ptr<AnswerReservation> writing_room_ ABSL_GUARDED_BY(mutex_);
+  std::shared_ptr<HeldRoom> writing_room_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace

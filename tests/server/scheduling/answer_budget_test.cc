@@ -21,8 +21,8 @@ TEST(AnswerBudget, IsBoundedAndGivesBack) {
   EXPECT_EQ(refused.code(), absl::StatusCode::kResourceExhausted);
   EXPECT_EQ(ShedReasonOf(refused), ShedReason::kAnswers);
   EXPECT_TRUE(RetryAfter(refused).has_value());
-  AnswerReservation moved = *std::move(second);
-  EXPECT_EQ(moved.bytes(), 40);
+  HeldRoom moved = *std::move(second);
+  EXPECT_EQ(moved->bytes, 40);
   moved.Release();
   moved.Release();
   EXPECT_EQ(budget.reserved(), 60);
@@ -45,7 +45,7 @@ TEST(AnswerBudget, RetryInfoFollowsHowFastClientsTakeTheirAnswers) {
     const auto answer = budget.Reserve(10);
     clock.Advance(absl::Seconds(4));
   }
-  std::vector<absl::StatusOr<AnswerReservation>> held;
+  std::vector<absl::StatusOr<HeldRoom>> held;
   for (int i = 0; i < 10; ++i) held.push_back(budget.Reserve(10));
   EXPECT_EQ(RetryAfter(budget.Reserve(25).status()), absl::Seconds(1)) << "a quarter of what leaves in four seconds";
 }

@@ -166,7 +166,7 @@ TEST(CallerQuotas, ManyThreadsNeverExceedTheBound) {
   }
   for (std::thread& thread : threads) thread.join();
   EXPECT_LE(most, 3);
-  std::vector<absl::StatusOr<QuotaTicket>> held;
+  std::vector<absl::StatusOr<HeldQuota>> held;
   for (int i = 0; i < 3; ++i) EXPECT_TRUE(held.emplace_back(quotas.Admit(caller)).ok()) << "nothing was left behind";
 }
 

@@ -81,7 +81,7 @@ TEST(ManyCallers, AllOfThemCountAndTheIdleAreForgotten) {
     request.deadline = clock.Now() + deadline;
     return admission.Admit(request);
   };
-  std::vector<absl::StatusOr<Ticket>> held;
+  std::vector<absl::StatusOr<HeldPlace>> held;
   for (int i = 0; i < 500; ++i) {
     EXPECT_TRUE(held.emplace_back(admit("caller " + std::to_string(i), 1, absl::Hours(1))).ok());
   }
