@@ -35,6 +35,17 @@ inline BenchCommand For(const SmallServer& server, const std::string& model) {
   return command;
 }
 
+// Of a fraction of a second, and small pictures; for the report that machines read.
+inline BenchCommand Short(const SmallServer& server) {
+  BenchCommand command = For(server, "m");
+  command.client.deadline = absl::Seconds(5);
+  command.workload.bytes = 100;
+  command.warm_up = absl::ZeroDuration();
+  command.duration = absl::Milliseconds(50);
+  command.format = Format::kJson;
+  return command;
+}
+
 // A server that has no model "none" and no room for "busy".
 inline grpc::Status Classify(const v1::ClassifyRequest& request, v1::ClassifyResponse* response, grpc::ServerContext*) {
   if (request.model() == "none") return {grpc::StatusCode::NOT_FOUND, "no model \"none\" is ready"};

@@ -21,7 +21,6 @@ namespace {
 using nlohmann::json;
 using testing::ElementsAre;
 using testing::HasSubstr;
-using testing::MatchesRegex;
 using testing::StartsWith;
 
 json ReportOf(const Outcome& outcome) {
@@ -46,16 +45,6 @@ std::vector<std::string> ClassesOf(const json& point) {
   std::vector<std::string> names;
   for (const json& one : point["classes"]) names.push_back(one["name"]);
   return names;
-}
-
-BenchCommand Short(const SmallServer& server) {
-  BenchCommand command = For(server, "m");
-  command.client.deadline = absl::Seconds(5);
-  command.workload.bytes = 100;
-  command.warm_up = absl::ZeroDuration();
-  command.duration = absl::Milliseconds(50);
-  command.format = Format::kJson;
-  return command;
 }
 
 TEST(RunBench, EverySettingIsToldInTheReport) {
@@ -285,138 +274,6 @@ TEST(RunBench, ATerminalSeesTheLoadSecondBySecond) {
   EXPECT_THAT(errors.str(), StartsWith("\r\33[K    1 s  "));
   EXPECT_THAT(errors.str(), HasSubstr("/s answered, 0 refused, p50 "));
   EXPECT_THAT(errors.str(), testing::EndsWith("\r\33[K")) << "the line is wiped out in the end";
-}
-
-// Loads of few requests, too few to call the generator late: so many of them are answered, and the rest is refused.
-struct SmallLoad {
-  explicit SmallLoad(int good)
-      : server({.classify =
-                    [this, good](const auto&, v1::ClassifyResponse* response, auto*) {
-                      if (++asked > 1 + good)
-                        return WithRetryInfo(grpc::StatusCode::RESOURCE_EXHAUSTED, "full", absl::Seconds(1));
-                      response->add_predictions()->set_probability(1);
-                      return grpc::Status::OK;
-                    }}),
-        command(Short(server)) {
-    command.process = ArrivalProcess::kConstant;
-    command.duration = absl::Milliseconds(400);
-  }
-
-  // Ends with the line about a point, once there are so many.
-  json Run(size_t points = 1000) {
-    std::ostringstream out;
-    errors.str("");
-    const auto stopped = [&] {
-      const std::string told = errors.str();
-      return static_cast<size_t>(std::count(told.begin(), told.end(), '\n')) >= points;
-    };
-    auto result = RunBench(command, out, errors, /*live=*/false, stopped);
-    EXPECT_TRUE(result.ok()) << result.status();
-    outcome = result.value_or(BenchOutcome::kNothing);
-    return json::parse(out.str());
-  }
-
-  std::atomic<int> asked = 0;
-  SmallServer server;
-  BenchCommand command;
-  std::ostringstream errors;
-  BenchOutcome outcome = BenchOutcome::kNothing;
-};
-
-TEST(RunBench, ASweepNamesItsBestPointWhereverItStands) {
-  SmallLoad load(1 + 2);  // one request is due at 2.5/s, and two at 5/s
-  load.command.sweep = ParseSweepRange("2.5:7.5:2.5").value();
-  const json report = load.Run();
-  EXPECT_EQ(report["verdict"], "The highest goodput is 5.0 requests/s, at 5.0 offered.");
-  EXPECT_EQ(report["complete"], true);
-  EXPECT_FALSE(report["points"][0].contains("goal_met"));
-  EXPECT_THAT(load.errors.str(), MatchesRegex(" +2\\.5/s offered, goodput 2\\.5/s, p99 [0-9.]+ ms\n"
-                                              " +5\\.0/s offered, goodput 5\\.0/s, p99 [0-9.]+ ms\n"
-                                              " +7\\.5/s offered, goodput 0\\.0/s, p99 inf\n"));
-  EXPECT_EQ(load.outcome, BenchOutcome::kMeasured);
-}
-
-TEST(RunBench, ASweepWithoutAnAnswerSaysSo) {
-  SmallLoad load(0);
-  load.command.sweep = ParseSweepRange("5:5").value();
-  EXPECT_EQ(load.Run()["verdict"], "No rate had an answer in time while the generator itself was on time.");
-  EXPECT_EQ(load.outcome, BenchOutcome::kNothing);
-}
-
-TEST(RunBench, AnInterruptedSweepSaysWhatItKnows) {
-  SmallLoad load(1000);
-  load.command.sweep = ParseSweepRange("2.5:7.5:2.5").value();
-  const json report = load.Run(/*points=*/2);
-  EXPECT_EQ(report["verdict"],
-            "Incomplete: the sweep was interrupted. The highest goodput is 5.0 requests/s, at 5.0 offered.");
-  EXPECT_EQ(report["complete"], false);
-  EXPECT_EQ(report["points"].size(), 2u);
-  EXPECT_EQ(load.outcome, BenchOutcome::kInterrupted);
-  EXPECT_EQ(load.Run(/*points=*/3)["complete"], true) << "who comes when all is done interrupts nothing";
-  EXPECT_EQ(load.outcome, BenchOutcome::kMeasured);
-}
-
-TEST(RunBench, ASearchSaysWhatItFound) {
-  SmallLoad load(1000);
-  load.command.find_max = true;
-  load.command.sweep = ParseSweepRange("5:10").value();
-  load.command.goal.bounds = {{0.5, absl::Seconds(20)}};
-  json report = load.Run();
-  EXPECT_THAT(report["verdict"].get<std::string>(),
-              testing::StartsWith(
-                  "The highest rate that meets the goal (99 % within their deadline, p50 <= 20s) is 10.0 requests/s "
-                  "(whether it is stable is not known: less than 3 s were measured), measured 3 times there: 3 meet "
-                  "the goal, p99 "));
-  EXPECT_EQ(report["best_samples"]["taken"], 3);
-  EXPECT_EQ(report["points"].size(), 4u);
-  EXPECT_LE(report["best_samples"]["p99_ms"][0], report["best_samples"]["p99_ms"][1]);
-  EXPECT_EQ(load.outcome, BenchOutcome::kMeasured);
-  load.command.goal.bounds = {{0.5, absl::Nanoseconds(1)}};
-  report = load.Run();
-  EXPECT_EQ(report["verdict"], "Not even 5.0 requests/s meet the goal (99 % within their deadline, p50 <= 1ns).");
-  EXPECT_EQ(report["points"].size(), 1u);
-  EXPECT_EQ(load.outcome, BenchOutcome::kNothing);
-}
-
-// Once is chance: the rate that met its goal the first time does not the second and third.
-TEST(RunBench, ASearchTakesNoRateThatMeetsTheGoalOnce) {
-  SmallLoad load(2 + 4);
-  load.command.find_max = true;
-  load.command.sweep = ParseSweepRange("5:10").value();
-  load.command.goal.bounds = {{0.5, absl::Seconds(20)}};
-  const json report = load.Run();
-  EXPECT_EQ(report["points"][1]["goal_met"], true);
-  EXPECT_EQ(report["best_per_second"], nullptr);
-  EXPECT_EQ(report["verdict"],
-            "No rate meets the goal (99 % within their deadline, p50 <= 20s) most of the times that it is measured.");
-  EXPECT_EQ(load.outcome, BenchOutcome::kNothing);
-}
-
-TEST(RunBench, ASearchBeginsAtTheRateOrAtTen) {
-  SmallLoad load(1000);
-  load.command.find_max = true;
-  load.command.goal.bounds = {{0.5, absl::Seconds(20)}};
-  EXPECT_EQ(load.Run(/*points=*/1)["points"][0]["offered_per_second"], 10);
-  load.command.rate = 15;
-  const json report = load.Run(/*points=*/2);
-  EXPECT_EQ(report["points"][0]["offered_per_second"], 15);
-  EXPECT_EQ(report["points"][1]["offered_per_second"], 30) << "upwards without an end";
-}
-
-TEST(RunBench, AnInterruptedSearchIsIncompleteAndNoResult) {
-  SmallLoad load(1000);
-  load.command.find_max = true;
-  load.command.sweep = ParseSweepRange("5:20").value();
-  load.command.goal.bounds = {{0.5, absl::Seconds(20)}};
-  const json report = load.Run(/*points=*/1);
-  EXPECT_EQ(report["complete"], false);
-  EXPECT_EQ(report["best_per_second"], 5);
-  EXPECT_EQ(
-      report["verdict"],
-      "Incomplete: the search was interrupted. The highest rate until then that meets the goal (99 % within their "
-      "deadline, p50 <= 20s) is 5.0 requests/s (whether it is stable is not known: less than 3 s were measured).");
-  EXPECT_EQ(load.outcome, BenchOutcome::kInterrupted);
-  EXPECT_EQ(load.errors.str().find('\r'), std::string::npos) << "no terminal";
 }
 
 }  // namespace
