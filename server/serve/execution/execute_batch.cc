@@ -92,19 +92,19 @@ class BatchRun {
 
   // Answers and removes the requests whose picture is damaged, and those whose client has left meanwhile.
   void Decode() {
-    const v1::Preprocessing& preprocessing = model_->description->config().preprocessing();
     for (Item& item : items_) {
       const absl::Time begin = context_.clock.Now();
-      const absl::Status decoded = DecodeOne(item, preprocessing);
+      absl::StatusOr<PictureInput> decoded = ReadInput(*item.request, id_);
       const absl::Duration spent = context_.clock.Now() - begin;
       item.decode = spent;
       Note(item, Stage::kQueue, item.request->arrival, start_);
       Note(item, Stage::kDecode, begin, begin + spent);
       if (!decoded.ok()) {
-        Finish(item, decoded);
+        Finish(item, decoded.status());
       } else if (item.request->IsCancelled()) {
         Finish(item, absl::CancelledError("the client cancelled the request; nothing was computed"));
       } else {
+        item.input = *std::move(decoded);
         model_->cost->ObserveDecode(item.request->InputPixels(), spent);
       }
     }
@@ -121,33 +121,6 @@ class BatchRun {
       item.request->trace->Note(Stage::kCompute, begin, end);
       item.request->trace->batch = {.id = id_, .images = info_.images(), .tokens = info_.tokens()};
     }
-  }
-
-  absl::Status DecodeOne(Item& item, const v1::Preprocessing& preprocessing) const {
-    try {
-      if (model_->description->config().has_null()) {
-        item.input.pixels = Unread(*item.request, preprocessing);
-        return absl::OkStatus();
-      }
-      auto input = MakePictureInput(item.request->request, preprocessing, item.request->geometry);
-      if (!input.ok()) return input.status();
-      item.input = *std::move(input);
-      return absl::OkStatus();
-    } catch (const std::bad_alloc&) {
-      return OutOfMemory();
-    } catch (const std::exception& error) {
-      spdlog::error("batch {}: decoding a request of {} bytes failed: {}", id_, item.request->InputBytes(),
-                    error.what());
-      return absl::InternalError("the server failed to decode this picture; its log has the cause");
-    }
-  }
-
-  // The null model looks at no pixel, so that it measures the service alone: nothing is decoded for it.
-  static engine::Picture Unread(const InferenceRequest& request, const v1::Preprocessing& preprocessing) {
-    const bool normalized = request.request.has_tensor() && request.request.tensor().normalized();
-    const Size size =
-        normalized ? Size{request.request.tensor().height(), request.request.tensor().width()} : request.geometry.input;
-    return {.data = nullptr, .channels = preprocessing.channels(), .height = size.height, .width = size.width};
   }
 
   // Those that ask for features come last, since the model then computes tokens that nobody needs otherwise. Equal

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/serve/execution/picture_input.h"
 
+#include <spdlog/spdlog.h>
+
 #include <algorithm>
 #include <cmath>
+#include <exception>
+#include <new>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -14,6 +18,7 @@
 #include "imaging/decode_planned.h"
 #include "imaging/preprocess.h"
 #include "imaging/raw_pixels.h"
+#include "server/process/out_of_memory.h"
 
 namespace vitrine {
 namespace {
@@ -96,6 +101,13 @@ bool Draws(const v1::ClassifyRequest& request) {
                      [](const auto& wish) { return wish.encoding() == v1::OVERLAY_PNG; });
 }
 
+engine::Picture Unread(const InferenceRequest& request, const v1::Preprocessing& preprocessing) {
+  const bool normalized = request.request.has_tensor() && request.request.tensor().normalized();
+  const Size size =
+      normalized ? Size{request.request.tensor().height(), request.request.tensor().width()} : request.geometry.input;
+  return {.data = nullptr, .channels = preprocessing.channels(), .height = size.height, .width = size.width};
+}
+
 }  // namespace
 
 absl::StatusOr<PictureInput> MakePictureInput(const v1::ClassifyRequest& request,
@@ -125,6 +137,22 @@ absl::StatusOr<PictureInput> MakePictureInput(const v1::ClassifyRequest& request
   }
   input.picture = std::make_shared<const Image>(std::move(image));
   return input;
+}
+
+absl::StatusOr<PictureInput> ReadInput(const InferenceRequest& request, uint64_t batch) {
+  const v1::ModelConfig& config = request.model->description->config();
+  try {
+    if (!config.has_null()) return MakePictureInput(request.request, config.preprocessing(), request.geometry);
+    PictureInput unread;
+    unread.pixels = Unread(request, config.preprocessing());
+    return unread;
+  } catch (const std::bad_alloc&) {
+    CountOutOfMemory();
+    return OutOfMemoryError();
+  } catch (const std::exception& error) {
+    spdlog::error("batch {}: decoding a request of {} bytes failed: {}", batch, request.InputBytes(), error.what());
+    return absl::InternalError("the server failed to decode this picture; its log has the cause");
+  }
 }
 
 }  // namespace vitrine

@@ -2,6 +2,7 @@
 #ifndef VITRINE_SERVER_SERVE_EXECUTION_PICTURE_INPUT_H_
 #define VITRINE_SERVER_SERVE_EXECUTION_PICTURE_INPUT_H_
 
+#include <cstdint>
 #include <memory>
 #include <string_view>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "imaging/geometry.h"
 #include "imaging/image.h"
 #include "models/float_array.h"
+#include "server/serve/scheduling/inference_request.h"
 #include "vitrine/v1/classifier.pb.h"
 #include "vitrine/v1/model.pb.h"
 
@@ -33,6 +35,11 @@ struct PictureInput {
 // picture that overlays are drawn on has 8 bits. `request` has to outlive what is made of it.
 absl::StatusOr<PictureInput> MakePictureInput(const v1::ClassifyRequest& request,
                                               const v1::Preprocessing& preprocessing, const Geometry& geometry);
+
+// The same for a request of a batch, as its model wants it. Never throws: want of memory is RESOURCE_EXHAUSTED, a fault
+// of ours INTERNAL, and the log has its cause. The null model looks at no pixel, so that it measures the service alone:
+// nothing is decoded for it.
+absl::StatusOr<PictureInput> ReadInput(const InferenceRequest& request, uint64_t batch);
 
 }  // namespace vitrine
 
