@@ -17,7 +17,7 @@
 #include "base/machine/machine.h"
 #include "base/mutex.h"
 #include "base/status_macros.h"
-#include "server/identity/identity.h"
+#include "server/fronts.h"
 #include "server/models/admin/admin_service.h"
 #include "server/models/admin/canary_watch.h"
 #include "server/models/registry/device.h"
@@ -26,7 +26,6 @@
 #include "server/models/registry/registry.h"
 #include "server/observe/log.h"
 #include "server/observe/metrics.h"
-#include "server/pages/http_endpoint.h"
 #include "server/pages/readings.h"
 #include "server/pages/status_reader.h"
 #include "server/process/address_space.h"
@@ -42,18 +41,12 @@
 #include "server/serve/scheduling/scheduler.h"
 #include "server/trace/tracing.h"
 #include "server/wire/http/refusal.h"
-#include "server/wire/http_port.h"
-#include "server/wire/rpc/admin_front.h"
-#include "server/wire/rpc/health_front.h"
-#include "server/wire/rpc_front.h"
 
 namespace vitrine {
 namespace {
 
 // A batch that takes longer than this, or half of hung_worker_timeout, makes the server say that it is not ready.
 constexpr absl::Duration kHungBatch = absl::Minutes(1);
-// How long calls may take to end once their answers are out.
-constexpr absl::Duration kShutdownGrace = absl::Milliseconds(400);
 // Between two tries of a server that is not ready because nothing is computed.
 constexpr absl::Duration kProbeRetry = absl::Seconds(1);
 // How long the last spans may take to their collector.
@@ -101,7 +94,14 @@ class RunningServer : public Server {
                  .revision = options_.revision,
                  .compute = ComputeOn(device, *ParsePrecision(options_.registry.precision)),
                  .flags = FlagsInForce(options)},
-                clock) {
+                clock),
+        fronts_(options_, {.service = service_,
+                           .registry = registry_,
+                           .health = health_,
+                           .admin = admin_,
+                           .metrics = metrics_,
+                           .status = status_,
+                           .not_ready = [this] { return WhyNotReady(); }}) {
     KeepHistory();
     metrics_.SetSources(MetricSources());
   }
@@ -115,61 +115,8 @@ class RunningServer : public Server {
   absl::Status Open() {
     std::vector<absl::Status> faults = {
         OpenDevice(options_.executor.device, *ParsePrecision(options_.registry.precision))};
-    // Whatever is wrong with a file of the identity, no calls are taken: there is no falling back to plaintext.
-    absl::StatusOr<std::unique_ptr<Identity>> identity = Identity::Open(options_.identity);
-    faults.push_back(identity.status());
-    if (identity.ok()) {
-      identity_ = *std::move(identity);
-      OpenRpc(faults);
-    }
-    if (!options_.metrics.empty()) {
-      Keep(HttpEndpoint::Start(options_.metrics, {.metrics = &metrics_,
-                                                  .scrape_period = options_.scrape_period,
-                                                  .not_ready = [this] { return WhyNotReady(); },
-                                                  .status = [this] { return status_.Read(); }}),
-           http_, metrics_address_, faults);
-    }
+    fronts_.Open(faults);
     return JoinFaults(faults);
-  }
-
-  void OpenRpc(std::vector<absl::Status>& faults) {
-    Keep(RpcFront::Start(options_.rpc, service_, registry_, *identity_, health_), rpc_, address_, faults);
-    if (rpc_ != nullptr) socket_address_ = rpc_->socket_address();
-    if (!options_.http.empty()) {
-      HttpServerOptions http = {.listen = options_.http, .max_body_bytes = options_.rpc.max_message_bytes};
-      // The same share of the machine's memory as messages over gRPC, see docs/operations/serving.md.
-      http.max_all_bodies_bytes = std::min(http.max_all_bodies_bytes, options_.rpc.max_transport_bytes);
-      http.tls = identity_->HttpTls();
-      absl::StatusOr<HttpPortPage> page = OpenPage();
-      if (!page.ok()) return faults.push_back(page.status());
-      Keep(StartHttpPort(http, options_.http_cors_origins, service_, registry_, *identity_, health_, *std::move(page)),
-           http_port_, http_address_, faults);
-    }
-    if (!options_.admin.listen.empty()) {
-      Keep(AdminFront::Start(options_.admin, admin_, *identity_, &metrics_), admin_front_, admin_address_, faults);
-    }
-    if (!options_.health_listen.empty()) {
-      Keep(HealthFront::Start(options_.health_listen, service_, registry_, *identity_, health_), health_front_,
-           health_address_, faults);
-    }
-  }
-
-  absl::StatusOr<HttpPortPage> OpenPage() {
-    HttpPortPage page = {
-        .status_json = [this](const Caller& caller) { return StatusJson(ShownTo(caller, status_.Read())); }};
-    if (options_.page) {
-      ASSIGN_OR_RETURN(page.files, PageFiles::Open(options_.page_samples));
-    }
-    return page;
-  }
-
-  // What was opened, and its address as bound; or why not.
-  template <typename Front>
-  static void Keep(absl::StatusOr<std::unique_ptr<Front>> opened, std::unique_ptr<Front>& front, std::string& address,
-                   std::vector<absl::Status>& faults) {
-    if (!opened.ok()) return faults.push_back(opened.status());
-    front = *std::move(opened);
-    address = front->address();
   }
 
   void Begin() {
@@ -192,10 +139,11 @@ class RunningServer : public Server {
         [this](const VersionId& id, const std::string& reason) { return admin_.RollBackCanary(id, reason); });
     starter_ = std::thread([this] { AwaitFirstPoll(); });
     const Compute compute = ComputeOn(options_.executor.device, *ParsePrecision(options_.registry.precision));
+    const std::string& metrics = metrics_address();
     Log(LogLevel::kInfo, "started",
         {{"repository", options_.repository},
-         {"listen", address_},
-         {"metrics", metrics_address_.empty() ? "off" : metrics_address_},
+         {"listen", address()},
+         {"metrics", metrics.empty() ? "off" : metrics},
          {"device", options_.device},
          {"cpu", compute.cpu},
          {"path", compute.path},
@@ -203,12 +151,12 @@ class RunningServer : public Server {
          {"executors", int64_t{options_.executor.ThreadCount()}}});
   }
 
-  const std::string& address() const override { return address_; }
-  const std::string& socket_address() const override { return socket_address_; }
-  const std::string& metrics_address() const override { return metrics_address_; }
-  const std::string& health_address() const override { return health_address_; }
-  const std::string& admin_address() const override { return admin_address_; }
-  const std::string& http_address() const override { return http_address_; }
+  const std::string& address() const override { return fronts_.addresses().rpc; }
+  const std::string& socket_address() const override { return fronts_.addresses().socket; }
+  const std::string& metrics_address() const override { return fronts_.addresses().metrics; }
+  const std::string& health_address() const override { return fronts_.addresses().health; }
+  const std::string& admin_address() const override { return fronts_.addresses().admin; }
+  const std::string& http_address() const override { return fronts_.addresses().http; }
 
   bool WaitUntilReady(absl::Duration timeout) override {
     const absl::Time end = clock_.Now() + timeout;
@@ -225,7 +173,7 @@ class RunningServer : public Server {
     if (begun_) {
       const auto refuse = [this] {
         service_.StartDraining();
-        if (rpc_ != nullptr) rpc_->CloseStreams();
+        fronts_.CloseStreams();
       };
       drain_.Run(service_.ledger(), refuse, [this] {
         return vitrine::Drain::Unanswered{admission_.load().requests > 0, admission_.answers().reserved()};
@@ -234,9 +182,7 @@ class RunningServer : public Server {
     probe_.Stop();
     scheduler_.Stop(absl::ZeroDuration());
     TakeExecutors().reset();
-    http_port_.reset();
-    if (rpc_ != nullptr) rpc_->Shutdown(kShutdownGrace);
-    if (health_front_ != nullptr) health_front_->Shutdown();
+    fronts_.EndCalls();
     if (tracing_ != nullptr) tracing_->Stop(kSpansGrace);
     // Everybody is answered: a load may take long, or hang.
     const Ticker end(options_.end_patience, [this, calls = 0]() mutable {
@@ -244,10 +190,10 @@ class RunningServer : public Server {
     });
     registry_.Stop();
     // A call that waits for a model has been ended by the registry.
-    if (admin_front_ != nullptr) admin_front_->Shutdown(kShutdownGrace);
+    fronts_.EndAdmin();
     canaries_.Stop();
     if (starter_.joinable()) starter_.join();
-    http_.reset();
+    fronts_.EndMetrics();
     status_.Stop();
     return SayStopped();
   }
@@ -269,9 +215,9 @@ class RunningServer : public Server {
             .rollbacks = [this] { return ReadRollbacks(canaries_, admin_); },
             .ready = [this] { return WhyNotReady().empty(); },
             .repository_readable = [this] { return registry_.repository_status().ok(); },
-            .connections = [this] { return rpc_ == nullptr ? 0 : rpc_->open_connections(); },
-            .open_streams = [this] { return rpc_ == nullptr ? 0 : rpc_->open_streams(); },
-            .certificates = [this] { return ReadCertificates(identity_.get(), admin_address_); },
+            .connections = [this] { return fronts_.open_connections(); },
+            .open_streams = [this] { return fronts_.open_streams(); },
+            .certificates = [this] { return fronts_.Certificates(); },
             .log_lines = [] { return History().Counts(); },
             .spans = SpanSource()};
   }
@@ -300,7 +246,7 @@ class RunningServer : public Server {
     return std::move(executors_);
   }
 
-  std::string WhyNotReady() { return rpc_ == nullptr ? "no calls are taken" : health_.WhyNotServing(); }
+  std::string WhyNotReady() { return fronts_.TakeCalls() ? health_.WhyNotServing() : "no calls are taken"; }
 
   enum class Phase { kLoading, kServing, kDraining };
 
@@ -392,19 +338,8 @@ class RunningServer : public Server {
   vitrine::Drain drain_;
   ComputeProbe probe_;
   StatusReader status_;
-  std::string address_;          // constant after Open
-  std::string socket_address_;   // constant after Open
-  std::string metrics_address_;  // constant after Open
-  std::string health_address_;   // constant after Open
-  std::string admin_address_;    // constant after Open
-  std::string http_address_;     // constant after Open
+  Fronts fronts_;
   bool begun_ = false;
-  std::unique_ptr<Identity> identity_;
-  std::unique_ptr<RpcFront> rpc_;
-  std::unique_ptr<HealthFront> health_front_;
-  std::unique_ptr<AdminFront> admin_front_;
-  std::unique_ptr<HttpServer> http_port_;
-  std::unique_ptr<HttpEndpoint> http_;
   std::thread starter_;
   bool said_hung_ = false;  // touched by the watchdog's thread alone
 

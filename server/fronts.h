@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_SERVER_FRONTS_H_
+#define VITRINE_SERVER_FRONTS_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "server/identity/identity.h"
+#include "server/models/admin/admin_service.h"
+#include "server/models/registry/registry.h"
+#include "server/observe/metrics.h"
+#include "server/options.h"
+#include "server/pages/http_endpoint.h"
+#include "server/pages/status_reader.h"
+#include "server/serve/request/classify_service.h"
+#include "server/wire/http_port.h"
+#include "server/wire/rpc/admin_front.h"
+#include "server/wire/rpc/health_front.h"
+#include "server/wire/rpc_front.h"
+
+namespace vitrine {
+
+// The listeners of a server, and who may call them. Opened and ended by one thread; what is read, by any.
+class Fronts {
+ public:
+  // Who answers; outlives the fronts.
+  struct Parts {
+    ClassifyService& service;
+    Registry& registry;
+    Health& health;
+    AdminService& admin;
+    Metrics& metrics;
+    StatusReader& status;
+    std::function<std::string()> not_ready;
+  };
+  // As bound; empty where there is no such listener.
+  struct Addresses {
+    std::string rpc, socket, metrics, health, admin, http;
+  };
+
+  // `options` outlive the fronts.
+  Fronts(const ServerOptions& options, Parts parts) : options_(options), parts_(std::move(parts)) {}
+
+  // Opens every listener that the options have, and adds to `faults` what keeps one from being opened.
+  void Open(std::vector<absl::Status>& faults);
+  const Addresses& addresses() const { return addresses_; }  // constant after Open
+
+  bool TakeCalls() const { return rpc_ != nullptr; }
+  int64_t open_connections() const { return rpc_ == nullptr ? 0 : rpc_->open_connections(); }
+  int64_t open_streams() const { return rpc_ == nullptr ? 0 : rpc_->open_streams(); }
+  // Listeners that show a certificate, and its end.
+  std::vector<std::pair<std::string, absl::Time>> Certificates() const;
+
+  // The end, in this order. Streams take no further requests.
+  void CloseStreams();
+  // No calls are taken any more; those whose answers are out have a moment to end.
+  void EndCalls();
+  void EndAdmin();
+  void EndMetrics() { http_.reset(); }
+
+ private:
+  void OpenCalls(std::vector<absl::Status>& faults);
+  absl::StatusOr<HttpPortPage> OpenPage();
+
+  const ServerOptions& options_;
+  const Parts parts_;
+  Addresses addresses_;
+  std::unique_ptr<Identity> identity_;
+  std::unique_ptr<RpcFront> rpc_;
+  std::unique_ptr<HealthFront> health_front_;
+  std::unique_ptr<AdminFront> admin_front_;
+  std::unique_ptr<HttpServer> http_port_;
+  std::unique_ptr<HttpEndpoint> http_;
+};
+
+}  // namespace vitrine
+
+#endif  // VITRINE_SERVER_FRONTS_H_
