@@ -115,16 +115,16 @@ struct RepositoryModelUnloadMethod {
 }  // namespace
 
 void PostOipCalls(CallParts& parts, CallQueue& queue) {
-  PlainCall<ServerLiveMethod>::Post(parts, queue);
-  PlainCall<ServerReadyMethod>::Post(parts, queue);
-  PlainCall<ModelReadyMethod>::Post(parts, queue);
-  PlainCall<ServerMetadataMethod>::Post(parts, queue);
-  PlainCall<ModelMetadataMethod>::Post(parts, queue);
-  PlainCall<ModelConfigMethod>::Post(parts, queue);
-  PlainCall<ModelStatisticsMethod>::Post(parts, queue);
-  PlainCall<RepositoryIndexMethod>::Post(parts, queue);
-  PlainCall<RepositoryModelLoadMethod>::Post(parts, queue);
-  PlainCall<RepositoryModelUnloadMethod>::Post(parts, queue);
+  PostUnaryCall<PlainCall<ServerLiveMethod>>(parts, queue);
+  PostUnaryCall<PlainCall<ServerReadyMethod>>(parts, queue);
+  PostUnaryCall<PlainCall<ModelReadyMethod>>(parts, queue);
+  PostUnaryCall<PlainCall<ServerMetadataMethod>>(parts, queue);
+  PostUnaryCall<PlainCall<ModelMetadataMethod>>(parts, queue);
+  PostUnaryCall<PlainCall<ModelConfigMethod>>(parts, queue);
+  PostUnaryCall<PlainCall<ModelStatisticsMethod>>(parts, queue);
+  PostUnaryCall<PlainCall<RepositoryIndexMethod>>(parts, queue);
+  PostUnaryCall<PlainCall<RepositoryModelLoadMethod>>(parts, queue);
+  PostUnaryCall<PlainCall<RepositoryModelUnloadMethod>>(parts, queue);
 }
 
 }  // namespace vitrine

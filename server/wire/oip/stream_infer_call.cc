@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The bidirectional ModelStreamInfer call.
-#include <grpcpp/support/async_stream.h>
-
 #include <atomic>
 #include <cstdint>
 #include <deque>
 #include <memory>
 #include <new>
-#include <optional>
 #include <string>
 #include <utility>
 
@@ -17,10 +14,9 @@
 #include "server/serve/request/plan_request.h"
 #include "server/wire/oip/infer.h"
 #include "server/wire/oip/oip_calls.h"
-#include "server/wire/rpc/finish.h"
+#include "server/wire/rpc/bidi_call.h"
 #include "server/wire/rpc/grpc_status.h"
 #include "server/wire/rpc/stream_limits.h"
-#include "server/wire/rpc/stream_origin.h"
 #include "server/wire/rpc/wire.h"
 
 namespace vitrine {
@@ -28,21 +24,11 @@ namespace {
 
 constexpr RpcName kRpc = "/inference.GRPCInferenceService/ModelStreamInfer";
 
-// Reads, answers and writes overlap as in ClassifyStream and within the same bounds, but answers are written in the
-// order of the requests, which clients of the protocol may count on. The call keeps itself alive until every operation
-// has come back; a request in flight keeps it alive too.
-class StreamInferCall : public LongCall, public std::enable_shared_from_this<StreamInferCall> {
+// As ClassifyStream and within the same bounds, but answers are written in the order of the requests, which clients of
+// the protocol may count on.
+class StreamInferCall final : public BidiCall {
  public:
-  StreamInferCall(CallParts& parts, CallQueue& queue) : parts_(parts), queue_(queue) {
-    context_.AsyncNotifyWhenDone(&done_);
-  }
-
-  // Holds the lock, so that the call comes back when it keeps itself; and it does not if asking throws.
-  void Request(grpc::ServerCompletionQueue* cq) {
-    MutexLock lock(mutex_);
-    parts_.oip_rpc.RequestModelStreamInfer(&context_, &stream_, cq, cq, &requested_);
-    self_ = shared_from_this();
-  }
+  StreamInferCall(CallParts& parts, CallQueue& queue) : BidiCall(parts, queue, kRpc, PostModelStreamInfer) {}
 
   void Close() override {
     MutexLock lock(mutex_);
@@ -52,7 +38,7 @@ class StreamInferCall : public LongCall, public std::enable_shared_from_this<Str
  private:
   // A request that was read, until its answer is written.
   struct InFlight {
-    const std::shared_ptr<StreamInferCall> call;
+    const std::shared_ptr<BidiCall> call;
     std::string id = {};  // before it is submitted; the rest is guarded by the call's mutex
     bool answered = false;
     bool lost = false;  // answered, but there was no memory for the answer
@@ -61,42 +47,24 @@ class StreamInferCall : public LongCall, public std::enable_shared_from_this<Str
     InferHeld held = {};
   };
 
-  void OnRequested(bool ok) {
-    const auto keep = TakeSelf();
-    if (!ok) return;
-    queue_.Renew(PostModelStreamInfer, parts_);
-    {
-      MutexLock lock(mutex_);
-      self_ = keep;
-      tags_ = 2;  // done_ and finished_
-    }
-    const absl::Status opened = origin_.Open(parts_, kRpc, context_, keep);
-    MutexLock lock(mutex_);
-    if (!opened.ok()) End(opened);
-    MaybeRead();
+  void Ask(grpc::ServerCompletionQueue* cq) override {
+    parts_.oip_rpc.RequestModelStreamInfer(&context_, &stream_, cq, cq, &requested_);
   }
 
-  void OnRead(bool ok) {
-    const auto keep = shared_from_this();
-    std::shared_ptr<InFlight> read;
-    {
-      MutexLock lock(mutex_);
-      reading_ = false;
-      // The client has said all or is gone; or the request came too late and is neither accepted nor answered.
-      if (!ok) End(absl::OkStatus());
-      if (ended_) return Release();
-      read = Line();
-      if (read == nullptr) {
-        parts_.service.ledger().Accept();
-        parts_.service.ledger().Answer();
-        Lose();
-        MaybeFinish();
-        return Release();
-      }
-    }
-    Handle(std::move(read));
-    MutexLock lock(mutex_);
-    MaybeRead();
+  void OnOpened(absl::Status opened) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if (!opened.ok()) End(std::move(opened));
+  }
+
+  bool OnMessage(bool ok) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if (!ok) End(absl::OkStatus());
+    if (ended_) return false;  // what came too late is neither accepted nor answered
+    read_ = Line();
+    if (read_ != nullptr) return true;
+    parts_.service.ledger().Accept();
+    parts_.service.ledger().Answer();
+    Lose();
+    MaybeFinish();
+    return false;
   }
 
   // A place behind those in flight; null if there is no memory for it.
@@ -109,8 +77,8 @@ class StreamInferCall : public LongCall, public std::enable_shared_from_this<Str
     }
   }
 
-  // Without the lock: a refusal is answered before Infer returns.
-  void Handle(std::shared_ptr<InFlight> read) {
+  void Handle() override {
+    std::shared_ptr<InFlight> read = std::move(read_);
     CallContext call;
     call.method = Method::kModelInfer;
     call.deadline = origin_.deadline();
@@ -118,8 +86,8 @@ class StreamInferCall : public LongCall, public std::enable_shared_from_this<Str
     absl::StatusOr<inference::ModelInferRequest> request = OrOutOfMemory([&] { return Take(*read, call); });
     bytes_.Clear();
     Infer(parts_.service, std::move(request), std::move(call),
-          [read = std::move(read)](absl::StatusOr<inference::ModelInferResponse> answer, InferHeld held) {
-            read->call->Answer(*read, std::move(answer), std::move(held));
+          [this, read = std::move(read)](absl::StatusOr<inference::ModelInferResponse> answer, InferHeld held) {
+            Answer(*read, std::move(answer), std::move(held));
           });
   }
 
@@ -175,34 +143,16 @@ class StreamInferCall : public LongCall, public std::enable_shared_from_this<Str
     Continue();
   }
 
-  void OnWritten(bool ok) {
-    const auto keep = shared_from_this();
-    MutexLock lock(mutex_);
-    writing_ = false;
+  void OnSent(bool ok) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     Settle();
     if (!ok) Break();
     Continue();
     MaybeRead();
-    Release();
   }
 
-  void OnDone(bool) {
-    const auto keep = shared_from_this();
-    MutexLock lock(mutex_);
-    if (context_.IsCancelled()) {
-      cancelled_->store(true, std::memory_order_release);
-      Break();
-      Continue();
-    }
-    --tags_;
-    Release();
-  }
-
-  void OnFinished(bool) {
-    const auto keep = shared_from_this();
-    MutexLock lock(mutex_);
-    --tags_;
-    Release();
+  void OnLeft() override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    Break();
+    Continue();
   }
 
   // No further request is taken. The first reason is the status.
@@ -224,11 +174,8 @@ class StreamInferCall : public LongCall, public std::enable_shared_from_this<Str
     status_ = OutOfMemoryError();
   }
 
-  void MaybeRead() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    if (reading_ || ended_) return;
-    if (in_flight_.size() >= kMaxInFlight || answer_bytes_ >= kMaxAnswerBytes) return;
-    reading_ = true;
-    stream_.Read(&bytes_, &read_);
+  bool MayRead() override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return !ended_ && in_flight_.size() < kMaxInFlight && answer_bytes_ < kMaxAnswerBytes;
   }
 
   // Writes the first answer, if it is there, or drops those that nobody takes.
@@ -239,10 +186,7 @@ class StreamInferCall : public LongCall, public std::enable_shared_from_this<Str
       Break();
     }
     while (broken_ && !in_flight_.empty() && in_flight_.front()->answered) Settle();
-    if (!broken_ && !in_flight_.empty() && in_flight_.front()->answered) {
-      writing_ = true;
-      stream_.Write(in_flight_.front()->answer, &written_);
-    }
+    if (!broken_ && !in_flight_.empty() && in_flight_.front()->answered) Write(in_flight_.front()->answer);
     MaybeFinish();
   }
 
@@ -255,54 +199,22 @@ class StreamInferCall : public LongCall, public std::enable_shared_from_this<Str
   }
 
   void MaybeFinish() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    if (!ended_ || !in_flight_.empty() || tags_ == 0 || std::exchange(finishing_, true)) return;
-    FinishWith(status_, [this](const grpc::Status& status) { stream_.Finish(status, &finished_); });
+    if (ended_ && in_flight_.empty() && !finishing_) Finish(status_);
   }
 
-  // Lets go of the call when no operation is left. A request in flight still holds it.
-  void Release() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    if (tags_ > 0 || reading_ || writing_) return;
-    parts_.streams.Remove(self_);
-    self_.reset();  // whoever holds the lock keeps the call too
-  }
+  std::shared_ptr<InFlight> read_;  // by OnMessage, for Handle
 
-  std::shared_ptr<StreamInferCall> TakeSelf() {
-    MutexLock lock(mutex_);
-    return std::move(self_);
-  }
-
-  CallParts& parts_;
-  CallQueue& queue_;
-  const CancelFlag cancelled_ = std::make_shared<std::atomic<bool>>(false);
-  const LiveCall live_{parts_};
-  MemberTag<StreamInferCall> requested_{*this, &StreamInferCall::OnRequested};
-  MemberTag<StreamInferCall> read_{*this, &StreamInferCall::OnRead};
-  MemberTag<StreamInferCall> written_{*this, &StreamInferCall::OnWritten};
-  MemberTag<StreamInferCall> finished_{*this, &StreamInferCall::OnFinished};
-  MemberTag<StreamInferCall> done_{*this, &StreamInferCall::OnDone};
-  grpc::ServerContext context_;
-  grpc::ServerAsyncReaderWriter<grpc::ByteBuffer, grpc::ByteBuffer> stream_{&context_};
-  grpc::ByteBuffer bytes_;  // of the read that is outstanding
-  StreamOrigin origin_;     // constant after OnRequested
-
-  Mutex mutex_;
-  std::shared_ptr<StreamInferCall> self_ ABSL_GUARDED_BY(mutex_);  // set while gRPC holds a tag of this call
   absl::Status status_ ABSL_GUARDED_BY(mutex_);
   std::deque<std::shared_ptr<InFlight>> in_flight_ ABSL_GUARDED_BY(mutex_);  // in the order of the requests
   int64_t answer_bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // not yet written, and promised to requests in flight
-  int tags_ ABSL_GUARDED_BY(mutex_) = 0;              // of done_ and finished_, those yet to come
-  bool reading_ ABSL_GUARDED_BY(mutex_) = false;
-  bool writing_ ABSL_GUARDED_BY(mutex_) = false;    // the first of in_flight_
-  bool ended_ ABSL_GUARDED_BY(mutex_) = false;      // no further request is taken
-  bool broken_ ABSL_GUARDED_BY(mutex_) = false;     // nothing more reaches the client
-  bool finishing_ ABSL_GUARDED_BY(mutex_) = false;  // Finish was called
+  bool ended_ ABSL_GUARDED_BY(mutex_) = false;        // no further request is taken
+  bool broken_ ABSL_GUARDED_BY(mutex_) = false;       // nothing more reaches the client
 };
 
 }  // namespace
 
 void PostModelStreamInfer(CallParts& parts, CallQueue& queue) {
-  auto call = std::make_shared<StreamInferCall>(parts, queue);
-  queue.Post([&](grpc::ServerCompletionQueue* cq) { call->Request(cq); });
+  PostBidiCall<StreamInferCall>(parts, queue);
 }
 
 }  // namespace vitrine

@@ -62,7 +62,7 @@ struct WatchHealthMethod {
 }  // namespace
 
 void PostHealthCalls(CallParts& parts, CallQueue& queue) {
-  PlainCall<CheckMethod>::Post(parts, queue);
+  PostUnaryCall<PlainCall<CheckMethod>>(parts, queue);
   WatchCall<WatchHealthMethod>::Post(parts, queue);
 }
 

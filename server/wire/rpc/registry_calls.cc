@@ -109,8 +109,8 @@ struct WatchModelsMethod {
 }  // namespace
 
 void PostRegistryCalls(CallParts& parts, CallQueue& queue) {
-  PlainCall<ListMethod>::Post(parts, queue);
-  PlainCall<GetMethod>::Post(parts, queue);
+  PostUnaryCall<PlainCall<ListMethod>>(parts, queue);
+  PostUnaryCall<PlainCall<GetMethod>>(parts, queue);
   WatchCall<WatchModelsMethod>::Post(parts, queue);
 }
 

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The bidirectional ClassifyStream call.
-#include <grpcpp/support/async_stream.h>
-
 #include <algorithm>
-#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -16,12 +13,10 @@
 #include "base/status_macros.h"
 #include "server/process/out_of_memory.h"
 #include "server/serve/request/plan_request.h"
-#include "server/wire/rpc/calls.h"
-#include "server/wire/rpc/finish.h"
+#include "server/wire/rpc/bidi_call.h"
 #include "server/wire/rpc/grpc_status.h"
 #include "server/wire/rpc/read_request.h"
 #include "server/wire/rpc/stream_limits.h"
-#include "server/wire/rpc/stream_origin.h"
 #include "server/wire/rpc/wire.h"
 
 namespace vitrine {
@@ -29,20 +24,10 @@ namespace {
 
 constexpr RpcName kRpc = "/vitrine.v1.Classifier/ClassifyStream";
 
-// Reads, answers and writes overlap: one read and one write are outstanding at most, answers wait in a queue. The call
-// keeps itself alive until every operation has come back; a request in flight keeps it alive too.
-class StreamCall : public LongCall, public std::enable_shared_from_this<StreamCall> {
+// Answers are written as they come.
+class StreamCall final : public BidiCall {
  public:
-  StreamCall(CallParts& parts, CallQueue& queue) : parts_(parts), queue_(queue) {
-    context_.AsyncNotifyWhenDone(&done_);
-  }
-
-  // Holds the lock, so that the call comes back when it keeps itself; and it does not if asking throws.
-  void Request(grpc::ServerCompletionQueue* cq) {
-    MutexLock lock(mutex_);
-    parts_.classifier_rpc.RequestClassifyStream(&context_, &stream_, cq, cq, &requested_);
-    self_ = shared_from_this();
-  }
+  StreamCall(CallParts& parts, CallQueue& queue) : BidiCall(parts, queue, kRpc, PostClassifyStream) {}
 
   void Close() override {
     MutexLock lock(mutex_);
@@ -59,49 +44,35 @@ class StreamCall : public LongCall, public std::enable_shared_from_this<StreamCa
 
   // A request that was read and is not answered.
   struct InFlight {
-    std::shared_ptr<StreamCall> call;
+    const std::shared_ptr<BidiCall> call;
     std::string id = {};
     bool tracked = false;  // `id` is in ids_
     int64_t promised = 0;  // bytes of the answer beside its few hundred of predictions
     const std::shared_ptr<HeldRoom> room = std::make_shared<HeldRoom>();
   };
 
-  void OnRequested(bool ok) {
-    const auto keep = TakeSelf();
-    if (!ok) return;
-    queue_.Renew(PostClassifyStream, parts_);
-    {
-      MutexLock lock(mutex_);
-      self_ = keep;
-      tags_ = 2;  // done_ and finished_
-    }
-    const absl::Status opened = origin_.Open(parts_, kRpc, context_, keep);
-    MutexLock lock(mutex_);
-    refused_ = opened;
-    MaybeRead();
+  void Ask(grpc::ServerCompletionQueue* cq) override {
+    parts_.classifier_rpc.RequestClassifyStream(&context_, &stream_, cq, cq, &requested_);
+  }
+
+  void OnOpened(absl::Status opened) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    refused_ = std::move(opened);
     MaybeFinish();
   }
 
-  void OnRead(bool ok) {
-    const auto keep = shared_from_this();
-    {
-      MutexLock lock(mutex_);
-      reading_ = false;
-      if (finishing_) return Release();  // came too late: it is neither accepted nor answered
-      if (!ok) {                         // the client has said all, or is gone
-        half_closed_ = true;
-        MaybeFinish();
-        return Release();
-      }
-      ++in_flight_;
+  bool OnMessage(bool ok) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if (finishing_) return false;  // came too late: it is neither accepted nor answered
+    if (!ok) {
+      half_closed_ = true;
+      MaybeFinish();
+      return false;
     }
-    Handle();
-    MutexLock lock(mutex_);
-    MaybeRead();
+    ++in_flight_;
+    return true;
   }
 
   // Submits the request that was read. Without the lock: a refusal is answered before Classify returns.
-  void Handle() {
+  void Handle() override {
     std::shared_ptr<InFlight> read;
     absl::Status unfolded;
     const absl::Status named = OrOutOfMemory([&] {
@@ -119,8 +90,8 @@ class StreamCall : public LongCall, public std::enable_shared_from_this<StreamCa
     absl::StatusOr<v1::ClassifyRequest> request = OrOutOfMemory([&] { return Take(*read, unfolded, call); });
     bytes_.Clear();
     parts_.service.Classify(std::move(request), std::move(call),
-                            [read = std::move(read)](absl::StatusOr<v1::ClassifyResponse> answer) {
-                              read->call->Answer(*read, std::move(answer));
+                            [this, read = std::move(read)](absl::StatusOr<v1::ClassifyResponse> answer) {
+                              Answer(*read, std::move(answer));
                             });
   }
 
@@ -203,53 +174,32 @@ class StreamCall : public LongCall, public std::enable_shared_from_this<StreamCa
     return true;
   }
 
-  void OnWritten(bool ok) {
-    const auto keep = shared_from_this();
-    MutexLock lock(mutex_);
+  void OnSent(bool ok) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     Settle(std::exchange(writing_bytes_, 0));
-    writing_ = false;
     writing_room_.reset();
     if (!ok) broken_ = true;
     if (broken_) DropAnswers();
     MaybeWrite();
     MaybeRead();
     MaybeFinish();
-    Release();
   }
 
-  void OnDone(bool) {
-    const auto keep = shared_from_this();
-    MutexLock lock(mutex_);
-    if (context_.IsCancelled()) {
-      cancelled_->store(true, std::memory_order_release);
-      broken_ = true;
-      DropAnswers();
-      MaybeFinish();
-    }
-    --tags_;
-    Release();
+  void OnLeft() override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    broken_ = true;
+    DropAnswers();
+    MaybeFinish();
   }
 
-  void OnFinished(bool) {
-    const auto keep = shared_from_this();
-    MutexLock lock(mutex_);
-    --tags_;
-    Release();
-  }
-
-  void MaybeRead() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    if (reading_ || half_closed_ || broken_ || closing_ || finishing_ || !refused_.ok()) return;
-    if (in_flight_ >= kMaxInFlight || answer_bytes_ >= kMaxAnswerBytes) return;
-    reading_ = true;
-    stream_.Read(&bytes_, &read_);
+  bool MayRead() override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if (half_closed_ || broken_ || closing_ || finishing_ || !refused_.ok()) return false;
+    return in_flight_ < kMaxInFlight && answer_bytes_ < kMaxAnswerBytes;
   }
 
   void MaybeWrite() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (writing_ || answers_.empty()) return;
-    writing_ = true;
     writing_bytes_ = static_cast<int64_t>(answers_.front().bytes.Length());
     writing_room_ = std::move(answers_.front().room);
-    stream_.Write(answers_.front().bytes, &written_);
+    Write(answers_.front().bytes);
     answers_.pop_front();
   }
 
@@ -275,52 +225,16 @@ class StreamCall : public LongCall, public std::enable_shared_from_this<StreamCa
   void MaybeFinish() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     const bool ended = half_closed_ || broken_ || closing_ || !refused_.ok();
     if (!ended || finishing_ || in_flight_ > 0) return;
-    finishing_ = true;
-    const absl::Status status = !refused_.ok()            ? refused_
-                                : half_closed_ || broken_ ? absl::OkStatus()
-                                                          : DrainingError();
-    FinishWith(status, [this](const grpc::Status& status) { stream_.Finish(status, &finished_); });
+    Finish(!refused_.ok() ? refused_ : half_closed_ || broken_ ? absl::OkStatus() : DrainingError());
   }
 
-  // Lets go of the call when no operation is left. Requests in flight still hold it.
-  void Release() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    if (tags_ > 0 || reading_ || writing_) return;
-    parts_.streams.Remove(self_);
-    self_.reset();  // whoever holds the lock keeps the call too
-  }
-
-  std::shared_ptr<StreamCall> TakeSelf() {
-    MutexLock lock(mutex_);
-    return std::move(self_);
-  }
-
-  CallParts& parts_;
-  CallQueue& queue_;
-  const CancelFlag cancelled_ = std::make_shared<std::atomic<bool>>(false);
-  const LiveCall live_{parts_};
-  MemberTag<StreamCall> requested_{*this, &StreamCall::OnRequested};
-  MemberTag<StreamCall> read_{*this, &StreamCall::OnRead};
-  MemberTag<StreamCall> written_{*this, &StreamCall::OnWritten};
-  MemberTag<StreamCall> finished_{*this, &StreamCall::OnFinished};
-  MemberTag<StreamCall> done_{*this, &StreamCall::OnDone};
-  grpc::ServerContext context_;
-  grpc::ServerAsyncReaderWriter<grpc::ByteBuffer, grpc::ByteBuffer> stream_{&context_};
-  grpc::ByteBuffer bytes_;  // of the read that is outstanding
-  StreamOrigin origin_;     // constant after OnRequested
-
-  Mutex mutex_;
-  std::shared_ptr<StreamCall> self_ ABSL_GUARDED_BY(mutex_);  // set while gRPC holds a tag of this call
-  absl::Status refused_ ABSL_GUARDED_BY(mutex_);              // not OK: nothing more is read, and the stream ends so
-  int tags_ ABSL_GUARDED_BY(mutex_) = 0;                      // of done_ and finished_, those yet to come
+  absl::Status refused_ ABSL_GUARDED_BY(mutex_);  // not OK: nothing more is read, and the stream ends so
   int in_flight_ ABSL_GUARDED_BY(mutex_) = 0;
-  int64_t answer_bytes_ ABSL_GUARDED_BY(mutex_) = 0;   // not yet written, and promised to requests in flight
-  int64_t writing_bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // of these, what gRPC is writing
-  bool reading_ ABSL_GUARDED_BY(mutex_) = false;
-  bool writing_ ABSL_GUARDED_BY(mutex_) = false;
+  int64_t answer_bytes_ ABSL_GUARDED_BY(mutex_) = 0;             // not yet written, and promised to requests in flight
+  int64_t writing_bytes_ ABSL_GUARDED_BY(mutex_) = 0;            // of these, what gRPC is writing
   bool half_closed_ ABSL_GUARDED_BY(mutex_) = false;             // nothing more comes from the client
   bool broken_ ABSL_GUARDED_BY(mutex_) = false;                  // nothing more reaches the client
   bool closing_ ABSL_GUARDED_BY(mutex_) = false;                 // the server wants to end the call
-  bool finishing_ ABSL_GUARDED_BY(mutex_) = false;               // Finish was called
   std::unordered_set<std::string> ids_ ABSL_GUARDED_BY(mutex_);  // not Abseil's, which std::bad_alloc breaks
   std::deque<Waiting> answers_ ABSL_GUARDED_BY(mutex_);
   std::shared_ptr<HeldRoom> writing_room_ ABSL_GUARDED_BY(mutex_);
@@ -329,8 +243,7 @@ class StreamCall : public LongCall, public std::enable_shared_from_this<StreamCa
 }  // namespace
 
 void PostClassifyStream(CallParts& parts, CallQueue& queue) {
-  auto call = std::make_shared<StreamCall>(parts, queue);
-  queue.Post([&](grpc::ServerCompletionQueue* cq) { call->Request(cq); });
+  PostBidiCall<StreamCall>(parts, queue);
 }
 
 }  // namespace vitrine

@@ -3,7 +3,6 @@
 #define VITRINE_SERVER_WIRE_RPC_TYPED_CALLS_H_
 
 #include <grpcpp/support/async_stream.h>
-#include <grpcpp/support/async_unary_call.h>
 
 #include <algorithm>
 #include <deque>
@@ -18,6 +17,7 @@
 #include "server/process/out_of_memory.h"
 #include "server/wire/rpc/calls.h"
 #include "server/wire/rpc/finish.h"
+#include "server/wire/rpc/unary_call.h"
 #include "server/wire/rpc/wire.h"
 
 namespace vitrine {
@@ -28,32 +28,22 @@ namespace vitrine {
 //   Post(parts, context, bytes, writer, queue, tag)   asks gRPC for a call, raw: see wire.h
 //   Handle(parts, caller, request) or Handle(parts, request)   a StatusOr of the response
 template <typename RpcMethod>
-class PlainCall {
+class PlainCall final : public UnaryCall {
  public:
-  static void Post(CallParts& parts, CallQueue& queue) {
-    auto call = std::make_unique<PlainCall>(parts, queue);
-    if (queue.Post([&](grpc::ServerCompletionQueue* cq) { call->Request(cq); })) static_cast<void>(call.release());
-  }
+  using UnaryCall::UnaryCall;
 
-  PlainCall(CallParts& parts, CallQueue& queue) : parts_(parts), queue_(queue) {}
-
- private:
-  void Request(grpc::ServerCompletionQueue* cq) {
+  void Request(grpc::ServerCompletionQueue* cq) override {
     RpcMethod::Post(parts_, &context_, &bytes_, &writer_, cq, &requested_);
   }
 
-  void OnRequested(bool ok) {
-    if (!ok) return delete this;
-    queue_.Renew(&PlainCall::Post, parts_);
-    const absl::StatusOr<grpc::ByteBuffer> bytes = OrOutOfMemory([this]() -> absl::StatusOr<grpc::ByteBuffer> {
-      ASSIGN_OR_RETURN(const typename RpcMethod::Response response, Answer());
-      return ToBytes(response);
-    });
-    if (bytes.ok()) return writer_.Finish(*bytes, grpc::Status::OK, &finished_);
-    FinishWith(bytes.status(), [this](const grpc::Status& status) { writer_.FinishWithError(status, &finished_); });
+ private:
+  void Serve() override {
+    queue_.Renew(&PostUnaryCall<PlainCall>, parts_);
+    Answer(OrOutOfMemory([this] { return Respond(); }));
   }
+  void OnAnswered() override {}
 
-  absl::StatusOr<typename RpcMethod::Response> Answer() {
+  absl::StatusOr<typename RpcMethod::Response> Respond() {
     static constexpr RpcName kRpc(RpcMethod::kName);  // does not compile without a row in kMethodPolicies
     ASSIGN_OR_RETURN(const Caller caller, Authorize(parts_, kRpc, context_));
     typename RpcMethod::Request request;
@@ -65,17 +55,6 @@ class PlainCall {
       return RpcMethod::Handle(parts_, request);
     }
   }
-
-  void OnFinished(bool) { delete this; }
-
-  CallParts& parts_;
-  CallQueue& queue_;
-  const LiveCall live_{parts_};
-  MemberTag<PlainCall> requested_{*this, &PlainCall::OnRequested};
-  MemberTag<PlainCall> finished_{*this, &PlainCall::OnFinished};
-  grpc::ServerContext context_;
-  grpc::ByteBuffer bytes_;
-  grpc::ServerAsyncResponseWriter<grpc::ByteBuffer> writer_{&context_};
 };
 
 // Longest name that a health check or a watcher may ask for; no model or service has a longer one.
