@@ -2,6 +2,8 @@
 #ifndef VITRINE_CLIENT_LOAD_ANSWER_CHECK_H_
 #define VITRINE_CLIENT_LOAD_ANSWER_CHECK_H_
 
+#include <optional>
+
 #include "absl/strings/string_view.h"
 
 namespace vitrine {
@@ -11,6 +13,16 @@ enum class AnswerKind { kWithPredictions, kWithoutPredictions, kUnreadable };
 // What the bytes of an answer to Classify are, without parsing what its fields hold: fast enough for every answer of a
 // load.
 AnswerKind KindOfAnswer(absl::string_view bytes);
+
+// A ClassifyStreamResponse taken apart: bytes of what it was made from. At most one of the last two.
+struct StreamAnswerParts {
+  absl::string_view request_id = {};
+  std::optional<absl::string_view> response = {};  // a ClassifyResponse
+  std::optional<absl::string_view> error = {};     // a StreamError
+};
+
+// nullopt: the bytes are no ClassifyStreamResponse.
+std::optional<StreamAnswerParts> PartsOfStreamAnswer(absl::string_view bytes);
 
 }  // namespace vitrine
 

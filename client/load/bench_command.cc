@@ -165,6 +165,7 @@ class Bench {
     LoadSetting& setting = report_.setting;
     setting.server = command_.client.address;
     const char* process = command_.process == ArrivalProcess::kPoisson ? "Poisson" : "constant";
+    setting.mode = command_.load.mode;
     setting.closed = command_.IsClosed();
     setting.loop = setting.closed           ? absl::StrCat("closed loop, ", command_.load.concurrency, " at a time")
                    : command_.trace.empty() ? absl::StrCat("open loop, ", process, " arrivals")
@@ -351,8 +352,9 @@ absl::Status WriteReport(const LoadReport& report, const std::string& folder) {
 
 void Print(const LoadReport& report, std::ostream& out) {
   const LoadSetting& setting = report.setting;
-  out << absl::StrFormat("%s: %s; %s; %d connections, %d threads, %.0f s warm-up\n\n", setting.server, setting.loop,
-                         setting.load, setting.connections, setting.threads, setting.warm_up_seconds);
+  out << absl::StrFormat("%s: %s; %s; %s mode, %d connections, %d threads, %.0f s warm-up\n\n", setting.server,
+                         setting.loop, setting.load, ModeName(setting.mode), setting.connections, setting.threads,
+                         setting.warm_up_seconds);
   if (report.verdict.empty()) {
     out << PointText(setting, report.points.front());
   } else {

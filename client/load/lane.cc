@@ -51,6 +51,7 @@ Lane::Lane(const Plan& plan, const LoadConnections& connections, int number)
       received_(plan.interval, plan.workload.classes.size()) {
   for (size_t i = static_cast<size_t>(number); i < connections.size(); i += static_cast<size_t>(plan.lanes)) {
     stubs_.emplace_back(connections[i]);
+    if (plan.settings.mode == LoadMode::kStream) streams_.emplace_back(connections[i], queue_);
   }
 }
 
@@ -89,8 +90,14 @@ void Lane::Start(Slot& slot, const Arrival& arrival, int64_t now) {
     const std::lock_guard lock(started_mutex_);
     started_.Started(request_class, arrival.due, now);
   }
-  slot.context.emplace();
   const absl::Duration deadline = plan_.workload.classes[request_class].deadline;
+  if (!streams_.empty()) {
+    outstanding_.fetch_add(1, std::memory_order_release);
+    return streams_[sent_++ % streams_.size()].Send(
+        &slot, plan_.requests[slot.request],
+        deadline < absl::InfiniteDuration() ? arrival.due + absl::ToInt64Nanoseconds(deadline) : INT64_MAX, now);
+  }
+  slot.context.emplace();
   if (deadline < absl::InfiniteDuration()) {
     slot.context->set_deadline(Monotonic(plan_.clock.Monotonic(arrival.due) + absl::ToInt64Nanoseconds(deadline)));
   }
@@ -132,6 +139,40 @@ void Lane::SendParked(int64_t now) {
     Slot* slot = parked_.front().slot;
     parked_.pop_front();
     SendNext(*slot, now);
+  }
+}
+
+void Lane::OnEvent(void* tag, bool ok, int64_t now) {
+  if (streams_.empty()) return OnEnd(*static_cast<Slot*>(tag), now);
+  LoadStream::Outcomes outcomes;
+  LoadStream::OnEvent(tag, ok, now, outcomes);
+  OnOutcomes(outcomes, now);
+}
+
+void Lane::OnOutcomes(LoadStream::Outcomes& outcomes, int64_t now) {
+  for (LoadStream::Outcome& outcome : outcomes) {
+    Slot& slot = *static_cast<Slot*>(outcome.caller);
+    slot.status = std::move(outcome.status);
+    slot.answer.Swap(&outcome.answer);
+    OnEnd(slot, now);
+  }
+}
+
+void Lane::ExpireStreams(int64_t now) {
+  LoadStream::Outcomes outcomes;
+  for (LoadStream& stream : streams_) stream.Expire(now, outcomes);
+  OnOutcomes(outcomes, now);
+}
+
+// Every request has its outcome; the streams are still open.
+void Lane::CloseStreams() {
+  LoadStream::Outcomes none;
+  for (LoadStream& stream : streams_) {
+    stream.Cancel();
+    void* tag = nullptr;
+    for (bool ok = false; stream.IsOpen() && queue_.Next(&tag, &ok);) {
+      LoadStream::OnEvent(tag, ok, plan_.clock.Now(), none);
+    }
   }
 }
 
@@ -206,6 +247,7 @@ bool Lane::StillSending(int64_t now) {
 
 void Lane::CancelAll() {
   cancelled_ = true;
+  for (LoadStream& stream : streams_) stream.Cancel();
   for (Slot& slot : slots_) {
     if (slot.under_way.load(std::memory_order_acquire)) slot.context->TryCancel();
   }
@@ -250,9 +292,13 @@ void Lane::WatchOwnTime(int64_t now) {
 
 void Lane::Receive() {
   if (!plan_.settings.arrivals) Begin();
-  int64_t watch_at = plan_.interval.from;
+  int64_t watch_at = plan_.interval.from, expire_at = 0;
   for (;;) {
     const int64_t now = plan_.clock.Now();
+    if (!streams_.empty() && now >= expire_at) {
+      ExpireStreams(now);
+      expire_at = now + kTick;
+    }
     if (now >= watch_at) {
       WatchOwnTime(now);
       watch_at = now + 5 * kTick;
@@ -271,9 +317,10 @@ void Lane::Receive() {
     bool ok = false;
     const gpr_timespec wake = Monotonic(plan_.clock.Monotonic(now + kTick));
     if (queue_.AsyncNext(&tag, &ok, wake) == grpc::CompletionQueue::GOT_EVENT) {
-      OnEnd(*static_cast<Slot*>(tag), plan_.clock.Now());
+      OnEvent(tag, ok, plan_.clock.Now());
     }
   }
+  CloseStreams();
   queue_.Shutdown();
   void* tag = nullptr;
   for (bool ok = false; queue_.Next(&tag, &ok);) continue;

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "client/load/load.h"
+#include "client/load/load_stream.h"
 #include "client/load/pacer.h"
 
 namespace vitrine {
@@ -58,7 +59,7 @@ class Lane {
   int64_t ended_at() const { return ended_at_; }  // last answer, or last request if later
 
  private:
-  // One call; its place is used again.
+  // One call, or one request of a stream; its place is used again.
   struct Slot {
     std::optional<grpc::ClientContext> context;
     std::unique_ptr<grpc::GenericClientAsyncResponseReader> call;
@@ -78,6 +79,10 @@ class Lane {
   void Begin();                            // a closed loop
   void SendNext(Slot& slot, int64_t now);  // a closed loop
   void SendParked(int64_t now);            // a closed loop
+  void OnEvent(void* tag, bool ok, int64_t now);
+  void OnOutcomes(LoadStream::Outcomes& outcomes, int64_t now);  // of the streams
+  void ExpireStreams(int64_t now);
+  void CloseStreams();
   void OnEnd(Slot& slot, int64_t now);
   void OnAnswer(Slot& slot, int64_t now);
   bool StillSending(int64_t now);
@@ -90,6 +95,7 @@ class Lane {
   const int number_;
   std::vector<grpc::GenericStub> stubs_;
   grpc::CompletionQueue queue_;
+  std::deque<LoadStream> streams_;  // one for each connection in LoadMode::kStream; else none
   const size_t most_slots_;
 
   // Of the thread that sends.

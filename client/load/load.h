@@ -24,8 +24,15 @@ struct LatencyBound {
   absl::Duration most = absl::InfiniteDuration();
 };
 
+// How requests travel.
+enum class LoadMode {
+  kUnary,   // a call of Classify for each
+  kStream,  // those of a connection on one ClassifyStream
+};
+
 // How a load is put on a server.
 struct LoadSettings {
+  LoadMode mode = LoadMode::kUnary;
   // The schedule of an open loop, anew for each of several threads; null: a closed loop.
   std::function<std::unique_ptr<Arrivals>()> arrivals = {};
   bool trace = false;    // arrivals name their requests; else these are drawn from the workload

@@ -104,6 +104,10 @@ ordered_json StabilityJson(const Stability& stability) {
 const std::vector<NamedQuantile> kReportedQuantiles = {{"p50", 0.5},  {"p90", 0.9},     {"p95", 0.95},
                                                        {"p99", 0.99}, {"p99.9", 0.999}, {"p99.99", 0.9999}};
 
+std::string ModeName(LoadMode mode) {
+  return mode == LoadMode::kStream ? "stream" : "unary";
+}
+
 std::string GrpcCodeName(int code) {
   if (code == kWithoutPredictions) return "WITHOUT_PREDICTIONS";
   if (code == kUnreadable) return "UNREADABLE";
@@ -153,13 +157,10 @@ ordered_json PointJson(const LoadSetting& setting, const LoadPoint& point) {
 
 ordered_json ReportJson(const LoadReport& report) {
   const LoadSetting& setting = report.setting;
-  ordered_json json = {{"server", setting.server},
-                       {"started", setting.started},
-                       {"loop", setting.loop},
-                       {"load", setting.load},
-                       {"connections", setting.connections},
-                       {"threads", setting.threads},
-                       {"warm_up_seconds", setting.warm_up_seconds}};
+  ordered_json json = {{"server", setting.server},   {"started", setting.started},
+                       {"loop", setting.loop},       {"mode", ModeName(setting.mode)},
+                       {"load", setting.load},       {"connections", setting.connections},
+                       {"threads", setting.threads}, {"warm_up_seconds", setting.warm_up_seconds}};
   if (!setting.goal.empty()) json["goal"] = setting.goal;
   json["complete"] = report.complete;
   if (!report.verdict.empty()) json["verdict"] = report.verdict;

@@ -229,8 +229,8 @@ void AddGates(const LoadReport& report, HtmlPage& page) {
 std::string LoadPage(const LoadReport& report) {
   const LoadSetting& setting = report.setting;
   HtmlPage page("Load on " + Printable(setting.server),
-                absl::StrCat(setting.loop, "; ", Printable(setting.load), "; ", setting.connections, " connections; ",
-                             setting.started));
+                absl::StrCat(setting.loop, "; ", Printable(setting.load), "; ", ModeName(setting.mode), " mode, ",
+                             setting.connections, " connections; ", setting.started));
   if (report.points.empty()) return page.Print();
   AddKeyFigures(report, page);
   if (!report.verdict.empty()) page.Paragraph(report.verdict);

@@ -20,6 +20,7 @@ struct LoadSetting {
   std::string load = {};     // "model a, 12 pictures of 110,000 bytes"
   std::string started = {};  // RFC 3339
   std::vector<std::string> classes = {};
+  LoadMode mode = LoadMode::kUnary;
   bool closed = false;
   int connections = 1;
   int threads = 1;
@@ -71,6 +72,9 @@ std::string PointVerdict(const LoadPoint& point);
 
 // That answers fall behind what is due although in the end all come, as a long deadline lets them; empty: they do not.
 std::string Overload(const LoadSetting& setting, const LoadPoint& point);
+
+// "unary", "stream"
+std::string ModeName(LoadMode mode);
 
 // "3.1 %": of the latency, the generator's own.
 std::string SlipShareText(const LoadResult& result);

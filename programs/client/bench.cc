@@ -28,6 +28,8 @@ constexpr char kBenchExamples[] = R"(Examples:
     vitrine bench photos/ --rate 300 --mix "model=a,priority=high,deadline=50ms,weight=3; model=b,priority=low"
   Whether those who ask for maps hold up the others:
     vitrine bench photos/ --rate 100 --mix "name=plain,weight=7; name=maps,attention=class"
+  The same load as messages of streams, one for each connection:
+    vitrine bench photos/ --model xcit-n12 --rate 200 --mode stream
   What really happened:
     vitrine bench --trace yesterday.csv --model xcit-n12
   A gate for CI:
@@ -97,6 +99,15 @@ void AddLoad(CLI::App& app, BenchCommand& command) {
   CLI::Option* rate = app.add_option("--rate", command.rate, "open loop: requests a second, whatever the answers do")
                           ->check(CLI::Range(1e-3, 1e7).description(""))
                           ->type_name("R");
+  app.add_option_function<std::string>(
+         "--mode",
+         [&command](const std::string& word) {
+           command.load.mode = word == "stream" ? LoadMode::kStream : LoadMode::kUnary;
+         },
+         "unary: a call for each request; stream: those of a\nconnection on one ClassifyStream, 64 at a time")
+      ->check(OneOf({"unary", "stream"}))
+      ->type_name("WORD")
+      ->default_str("unary");
   app.add_option_function<std::string>(
          "--arrivals",
          [&command](const std::string& word) {

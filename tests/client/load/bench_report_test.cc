@@ -53,6 +53,7 @@ TEST(RunBench, EverySettingIsToldInTheReport) {
   BenchCommand closed = plain;
   closed.load.concurrency = 3;
   EXPECT_EQ(SettingOf(closed), json({{"loop", "closed loop, 3 at a time"},
+                                     {"mode", "unary"},
                                      {"load", "m within 5s, 1 picture of 100 bytes"},
                                      {"connections", 2},
                                      {"threads", 1},
@@ -66,6 +67,7 @@ TEST(RunBench, EverySettingIsToldInTheReport) {
   open.load.threads = 2;
   open.warm_up = absl::Milliseconds(25);
   EXPECT_EQ(SettingOf(open), json({{"loop", "open loop, constant arrivals"},
+                                   {"mode", "unary"},
                                    {"load", "3 classes of requests, 3 pictures of 100 bytes"},
                                    {"connections", 3},
                                    {"threads", 2},
@@ -80,6 +82,7 @@ TEST(RunBench, EverySettingIsToldInTheReport) {
   EXPECT_LE(told["best_samples"]["goodput"][0], told["best_samples"]["goodput"][1]);
   told.erase("best_samples");
   EXPECT_EQ(told, json({{"loop", "open loop, Poisson arrivals"},
+                        {"mode", "unary"},
                         {"load", "m within 5s, 1 picture of 100 bytes"},
                         {"connections", 2},
                         {"threads", 1},
@@ -92,6 +95,9 @@ TEST(RunBench, EverySettingIsToldInTheReport) {
   trace.warm_up.reset();
   EXPECT_EQ(SettingOf(trace)["loop"], "open loop, trace " + trace.trace);
   EXPECT_EQ(SettingOf(trace)["warm_up_seconds"], 0);
+  BenchCommand streamed = plain;
+  streamed.load.mode = LoadMode::kStream;
+  EXPECT_EQ(SettingOf(streamed)["mode"], "stream");
 }
 
 TEST(RunBench, ClassesAreThoseOfEveryMixAndAskAsTheySay) {
@@ -249,7 +255,7 @@ TEST(RunBench, APageForPeopleBeginsWithTheSetting) {
   command.warm_up = absl::Milliseconds(600);
   EXPECT_THAT(Bench(command).out,
               StartsWith(server.address() + ": closed loop, 16 at a time; m within 5s, 1 picture of 100 bytes; "
-                                            "2 connections, 1 threads, 1 s warm-up\n\ndue  "));
+                                            "unary mode, 2 connections, 1 threads, 1 s warm-up\n\ndue  "));
 }
 
 TEST(RunBench, TheFilesOfOnePointHaveNoNumber) {
