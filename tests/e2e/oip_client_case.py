@@ -6,7 +6,7 @@ import tritonclient.grpc
 from tritonclient.utils import InferenceServerException
 
 import oip_server
-from oip_pictures import ATTENTIVE, LABELS, MODEL, SURE, TEMPERATURE, class_of, encoded, pixels, words
+from oip_pictures import ATTENTIVE, LABELS, MODEL, SURE, TEMPERATURE, UNSURE_BELOW, class_of, encoded, pixels, words
 
 
 class Either:
@@ -99,6 +99,19 @@ class Either:
             self.assertEqual([index for _, index, _ in rows], list(numpy.argsort(-logits)[:3]))
             self.assertEqual([label for _, _, label in rows], [LABELS[index] for _, index, _ in rows])
             self.assertEqual(rows, sorted(rows, reverse=True))
+
+    def test_unsure(self):
+        """A truth for each picture, given to who asks for it."""
+        names = ["cat-chelsea.jpg", *SURE]
+        result = self.infer(encoded(names), "BYTES", [("probabilities", {}), ("unsure", {})])
+        unsure = result.as_numpy("unsure")
+        self.assertEqual((unsure.shape, unsure.dtype), ((len(names),), numpy.bool_))
+        self.assertEqual(list(unsure), list(result.as_numpy("probabilities").max(1) < UNSURE_BELOW))
+        self.assertEqual(set(unsure), {True, False})
+        alone = self.infer(encoded(names), "BYTES", [("unsure", {})])
+        self.assertEqual(list(alone.as_numpy("unsure")), list(unsure))
+        self.assertIsNone(alone.as_numpy("probabilities"))
+        self.assertIsNone(self.infer(encoded(names), "BYTES").as_numpy("unsure"))
 
     def test_more_classes_than_there_are(self):
         result = self.infer(encoded(SURE[:1]), "BYTES", [("probabilities", {"class_count": 1000})])

@@ -56,6 +56,8 @@ class Http(Either, unittest.TestCase):
             result = self.infer(encoded(SURE[:2]), "BYTES", [("logits", {"binary_data": binary})])
             self.assertEqual("data" in result.get_response()["outputs"][0], not binary)
             self.assertEqual(result.as_numpy("logits").shape, (2, 10))
+            result = self.infer(encoded(SURE[:2]), "BYTES", [("unsure", {"binary_data": binary})])
+            self.assertEqual(result.as_numpy("unsure").tolist(), [False, False])
 
     def test_malformed_bodies(self):
         tensor = {"name": "image", "datatype": "UINT8", "shape": [1, 2, 2, 3], "data": list(range(12))}

@@ -230,6 +230,16 @@ void PutNumbers(std::string_view raw, json& data) {
   }
 }
 
+void PutTruths(std::string_view raw, json& data) {
+  for (const char truth : raw) Append(data) = truth != 0;
+}
+
+void PutData(const std::string& datatype, std::string_view raw, json& data) {
+  if (datatype == "BYTES") return PutTexts(raw, data);
+  if (datatype == "BOOL") return PutTruths(raw, data);
+  PutNumbers(raw, data);
+}
+
 void PutTensor(const inference::ModelInferResponse::InferOutputTensor& tensor, json& output) {
   output = JsonObject();
   output["name"] = tensor.name();
@@ -304,7 +314,7 @@ HttpInferBody WriteInferBody(const inference::ModelInferResponse& response, cons
     }
     json& data = output["data"];
     data = JsonArray();
-    tensor.datatype() == "BYTES" ? PutTexts(raw, data) : PutNumbers(raw, data);
+    PutData(tensor.datatype(), raw, data);
   }
   HttpInferBody body;
   body.bytes = document.Text();  // labels come from a file that may hold anything

@@ -68,6 +68,13 @@ absl::Status AppendAttention(const std::vector<v1::ClassifyResponse>& parts,
   return absl::OkStatus();
 }
 
+// [], a byte for each part.
+void AppendUnsure(const std::vector<v1::ClassifyResponse>& parts, ModelInferResponse::InferOutputTensor& tensor,
+                  std::string& raw) {
+  tensor.set_datatype("BOOL");
+  for (const v1::ClassifyResponse& part : parts) raw.push_back(part.unsure() ? '\1' : '\0');
+}
+
 void AppendPredictions(const OutputWish& output, const std::vector<v1::ClassifyResponse>& parts,
                        ModelInferResponse::InferOutputTensor& tensor, std::string& raw) {
   const bool is_text = output.classification > 0;
@@ -97,6 +104,8 @@ absl::StatusOr<ModelInferResponse> MakeInferResponse(const std::string& id, cons
     tensor.add_shape(static_cast<int64_t>(parts.size()));
     if (output.name == kAttention) {
       RETURN_IF_ERROR(AppendAttention(parts, tensor, raw));
+    } else if (output.name == kUnsure) {
+      AppendUnsure(parts, tensor, raw);
     } else {
       AppendPredictions(output, parts, tensor, raw);
     }

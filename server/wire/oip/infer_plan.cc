@@ -93,9 +93,16 @@ absl::Status AddOutput(const OutputTensor& output, int classes, int& top_k, v1::
     plan.outputs.push_back({.name = kAttention});
     return absl::OkStatus();
   }
+  if (output.name() == kUnsure) {
+    RETURN_IF_ERROR(CheckNames(output.parameters(), "output \"unsure\"", {"binary_data"}));
+    top_k = std::max(top_k, 1);
+    plan.outputs.push_back({.name = kUnsure});
+    return absl::OkStatus();
+  }
   if (output.name() != kProbabilities && output.name() != kLogits) {
     return absl::InvalidArgumentError(absl::StrCat("output \"", Shown(output.name()), "\" is not known; there are \"",
-                                                   kProbabilities, "\", \"", kLogits, "\" and \"", kAttention, "\""));
+                                                   kProbabilities, "\", \"", kLogits, "\", \"", kUnsure, "\" and \"",
+                                                   kAttention, "\""));
   }
   RETURN_IF_ERROR(CheckNames(output.parameters(), absl::StrCat("output \"", output.name(), "\""),
                              {"classification", "binary_data"}));

@@ -16,6 +16,7 @@ namespace vitrine {
 inline constexpr char kProbabilities[] = "probabilities";  // softmax over all classes
 inline constexpr char kLogits[] = "logits";                // before the softmax
 inline constexpr char kAttention[] = "attention";          // one attention map; only when asked for
+inline constexpr char kUnsure[] = "unsure";                // whether the answer is doubtful; only when asked for
 
 // Priorities as numbers: the smaller is served first.
 inline constexpr int kPriorityLevels = 3;

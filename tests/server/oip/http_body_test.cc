@@ -250,6 +250,11 @@ TEST(HttpBody, AnAnswerIsJsonOrBinaryByOutput) {
   best.add_shape(1);
   best.add_shape(1);
   response.add_raw_output_contents(std::string("\x05\0\0\0\xff:0:a", 9));
+  auto& unsure = *response.add_outputs();
+  unsure.set_name("unsure");
+  unsure.set_datatype("BOOL");
+  unsure.add_shape(2);
+  response.add_raw_output_contents(std::string("\1\0", 2));
 
   HttpInferRequest request;
   const HttpInferBody plain = WriteInferBody(response, request);
@@ -257,6 +262,7 @@ TEST(HttpBody, AnAnswerIsJsonOrBinaryByOutput) {
   const json document = json::parse(plain.bytes);
   EXPECT_EQ(document["outputs"][0]["data"], json({0.25, -1.0}));
   EXPECT_EQ(document["outputs"][1]["data"][0], "\xEF\xBF\xBD:0:a");  // no UTF-8 becomes a replacement character
+  EXPECT_EQ(document["outputs"][2]["data"], json({true, false}));
 
   request.binary["logits"] = true;
   const HttpInferBody mixed = WriteInferBody(response, request);

@@ -194,6 +194,20 @@ TEST(InferPlan, AttentionIsAnOutput) {
   }
 }
 
+TEST(InferPlan, WhetherAnAnswerIsUnsureNeedsOneClass) {
+  ModelInferRequest request = Request("BYTES", {1}, Element("one"));
+  SetOutput(request, kUnsure, 0);
+  const auto alone = PlanInfer(request, 10);
+  ASSERT_TRUE(alone.ok()) << alone.status();
+  EXPECT_EQ(alone->parts[0].top_k(), 1);
+  EXPECT_FALSE(alone->parts[0].omit_predictions());
+  EXPECT_EQ(alone->outputs[0].name, kUnsure);
+  SetOutput(request, kLogits, 0);
+  EXPECT_EQ(PlanInfer(request, 10)->parts[0].top_k(), 10);
+  (*request.mutable_outputs(0)->mutable_parameters())["classification"].set_int64_param(1);
+  EXPECT_THAT(Refusal(request), HasSubstr("\"classification\""));
+}
+
 TEST(InferPlan, WithoutOutputsBothAreMeant) {
   const auto plan = PlanInfer(Request("BYTES", {1}, Element("one")), 10);
   ASSERT_TRUE(plan.ok()) << plan.status();
