@@ -2,11 +2,12 @@
 """The examples for Node and the browser against the real server: javascript_test.py BUILD
 
 Node and Chromium are Debian's; without Node there is nothing to test (exit code 77), without Chromium the page is left out.
-The page and the server share an origin here, as behind a proxy.
+The page and the server share an origin, as behind a proxy, or have two, as where the page lies with some other web server.
 """
 
 import base64
 import functools
+import html
 import http.server
 import json
 import os
@@ -57,15 +58,15 @@ class Examples(unittest.TestCase):
     def setUpClass(cls):
         cls.server = oip_server.Server()
         cls.url = f"http://{cls.server.http}"
-        cls.server.wait(cls.ready)
+        cls.server.wait(lambda: cls.ready(cls.url))
         query = "?top_k=3&attention=mean"
         request = urllib.request.Request(f"{cls.url}/v1/models/{MODEL}:classify{query}", HORSE.read_bytes(), method="POST")
         with urllib.request.urlopen(request) as answer:
             cls.expected = json.load(answer)
 
-    @classmethod
-    def ready(cls):
-        with urllib.request.urlopen(f"{cls.url}/v1/models") as answer:
+    @staticmethod
+    def ready(url):
+        with urllib.request.urlopen(f"{url}/v1/models") as answer:
             return any(one["name"] == MODEL for one in json.load(answer)["models"])
 
     @classmethod
@@ -102,30 +103,64 @@ class Examples(unittest.TestCase):
         self.assertEqual(ran.returncode, 1)
         self.assertIn(HORSE.name, ran.stderr)
 
-    def page(self, picture):
-        """The page's document once it has asked about a picture of the checkout."""
+    def front(self, behind=None):
+        """A web server with the files of the checkout, which hands on what is posted to a server `behind` it."""
         files = functools.partial(SameOrigin, directory=str(SOURCE))
-        with http.server.ThreadingHTTPServer(("127.0.0.1", 0), files) as front, tempfile.TemporaryDirectory() as folder:
-            front.behind = self.server.http
-            threading.Thread(target=front.serve_forever, daemon=True).start()
-            query = urllib.parse.urlencode({"model": MODEL, "picture": f"/{picture.relative_to(SOURCE)}"})
-            url = f"http://127.0.0.1:{front.server_port}/examples/browser/index.html?{query}"
+        front = self.enterContext(http.server.ThreadingHTTPServer(("127.0.0.1", 0), files))
+        front.behind = behind
+        threading.Thread(target=front.serve_forever, daemon=True).start()
+        self.addCleanup(front.shutdown)
+        return front
+
+    def page(self, front, picture, **query):
+        """The document of the page, which lies at `front`, once it has asked about a picture of the checkout."""
+        query = urllib.parse.urlencode({"model": MODEL, "picture": f"/{picture.relative_to(SOURCE)}", **query})
+        url = f"http://127.0.0.1:{front.server_port}/examples/browser/index.html?{query}"
+        with tempfile.TemporaryDirectory() as folder:
             ran = subprocess.run(["chromium", "--headless=new", "--no-sandbox", "--disable-gpu", f"--user-data-dir={folder}",
                                   "--virtual-time-budget=20000", "--timeout=60000", "--dump-dom", url],
                                  capture_output=True, text=True, timeout=180)
-            front.shutdown()
         self.assertEqual(ran.returncode, 0, ran.stderr)
         return ran.stdout
 
+    def alert(self, document):
+        return html.unescape(re.search(r'role="alert">(.*?)</p>', document)[1])
+
     @unittest.skipUnless(shutil.which("chromium"), "there is no chromium")
     def test_the_page_shows_guesses_and_map(self):
-        document = self.page(HORSE)
+        document = self.page(self.front(self.server.http), HORSE)
         self.assertEqual(re.findall(r"<li>(.*?)</li>", document), self.expected_lines())
         self.assertIn(f"data:image/png;base64,{self.expected['attention'][0]['png']}", document)
 
     @unittest.skipUnless(shutil.which("chromium"), "there is no chromium")
     def test_the_page_shows_what_was_refused(self):
-        self.assertIn("not a JPEG", re.search(r'role="alert">(.*?)</p>', self.page(SOURCE / "README.md"))[1])
+        self.assertIn("not a JPEG", self.alert(self.page(self.front(self.server.http), SOURCE / "README.md")))
+
+    @unittest.skipUnless(shutil.which("chromium"), "there is no chromium")
+    def test_a_page_of_another_origin_that_the_server_names(self):
+        front = self.front()
+        server = oip_server.Server("--http-cors-origin", f"http://127.0.0.1:{front.server_port}")
+        self.addCleanup(server.stop)
+        server.wait(lambda: self.ready(f"http://{server.http}"))
+        document = self.page(front, HORSE, server=f"http://{server.http}")
+        self.assertEqual(self.alert(document), "")
+        self.assertEqual(re.findall(r"<li>(.*?)</li>", document), self.expected_lines())
+        self.assertIn(f"data:image/png;base64,{self.expected['attention'][0]['png']}", document)
+        # It may read what was refused too.
+        refused = self.page(front, SOURCE / "README.md", server=f"http://{server.http}")
+        self.assertIn("not a JPEG", self.alert(refused))
+        # And no page of a third origin anything.
+        stranger = self.page(self.front(), HORSE, server=f"http://{server.http}")
+        self.assertIn("Failed to fetch", self.alert(stranger))
+        self.assertNotIn("<li>", stranger)
+
+    @unittest.skipUnless(shutil.which("chromium"), "there is no chromium")
+    def test_a_page_of_another_origin_that_the_server_does_not_name(self):
+        front = self.front()
+        document = self.page(front, HORSE, server=self.url)
+        self.assertIn("Failed to fetch", self.alert(document))
+        self.assertIn(f"--http-cors-origin http://127.0.0.1:{front.server_port}?", self.alert(document))
+        self.assertNotIn("<li>", document)
 
 
 if __name__ == "__main__":
