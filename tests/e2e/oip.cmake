@@ -7,15 +7,20 @@ vitrine_test(oip_e2e_test
 vitrine_script_test(oip_clients_test
   COMMAND ${CMAKE_SOURCE_DIR}/script/test-oip-clients ${CMAKE_BINARY_DIR}
   PROGRAMS vitrine-server descriptor_sets)
+set(few_requests --concurrency-range 2 --max-trials 3 --measurement-mode count_windows --measurement-request-count 20
+    --stability-percentage 999)
 vitrine_script_test(perf_analyzer_test
-  COMMAND ${CMAKE_SOURCE_DIR}/script/perf-analyzer ${CMAKE_BINARY_DIR} --concurrency-range 2 --max-trials 3
-          --measurement-mode count_windows --measurement-request-count 20 --stability-percentage 999
+  COMMAND ${CMAKE_SOURCE_DIR}/script/perf-analyzer ${CMAKE_BINARY_DIR} ${few_requests}
+  PROGRAMS vitrine-server)
+vitrine_script_test(perf_analyzer_http_test
+  COMMAND ${CMAKE_COMMAND} -E env PERF_ANALYZER_PROTOCOL=http
+          ${CMAKE_SOURCE_DIR}/script/perf-analyzer ${CMAKE_BINARY_DIR} ${few_requests}
   PROGRAMS vitrine-server)
 # Spans of real calls, at a stand-in for a collector that is made of OpenTelemetry's own service.
 vitrine_script_test(tracing_test
   COMMAND ${CMAKE_SOURCE_DIR}/script/test-oip-clients ${CMAKE_BINARY_DIR} tracing_test
   PROGRAMS vitrine-server vitrine)
-set_tests_properties(oip_clients_test perf_analyzer_test PROPERTIES TIMEOUT 600)
+set_tests_properties(oip_clients_test perf_analyzer_test perf_analyzer_http_test PROPERTIES TIMEOUT 600)
 
 # The examples for Node and the browser.
 vitrine_script_test(javascript_test
