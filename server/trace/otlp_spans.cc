@@ -84,8 +84,8 @@ bool IsServersError(const Endpoint& endpoint, absl::StatusCode code, HttpCodeOf 
   }
 }
 
-void Describe(const RequestTrace& trace, HttpCodeOf http_code, Span& span) {
-  const Endpoint& endpoint = kEndpoints[static_cast<int>(trace.method)];
+// What the call was to its caller.
+void DescribeCall(const RequestTrace& trace, const Endpoint& endpoint, HttpCodeOf http_code, Span& span) {
   Attributes& attributes = *span.mutable_attributes();
   if (endpoint.service != nullptr) {
     span.set_name(absl::StrCat(endpoint.service, "/", endpoint.name));
@@ -99,6 +99,18 @@ void Describe(const RequestTrace& trace, HttpCodeOf http_code, Span& span) {
     AddText(attributes, "http.route", endpoint.name);
     AddNumber(attributes, "http.response.status_code",
               trace.code == absl::StatusCode::kOk ? 200 : http_code(trace.code));
+  }
+  if (trace.pictures > 0) AddNumber(attributes, "vitrine.pictures", trace.pictures);
+}
+
+void Describe(const RequestTrace& trace, HttpCodeOf http_code, Span& span) {
+  const Endpoint& endpoint = kEndpoints[static_cast<int>(trace.method)];
+  Attributes& attributes = *span.mutable_attributes();
+  if (trace.part.has_value()) {
+    span.set_name("picture");
+    AddNumber(attributes, "vitrine.picture", *trace.part);
+  } else {
+    DescribeCall(trace, endpoint, http_code, span);
   }
   if (trace.code != absl::StatusCode::kOk) AddText(attributes, "error.type", CodeName(static_cast<int>(trace.code)));
   AddText(attributes, "vitrine.model", trace.model);
@@ -117,8 +129,9 @@ void Describe(const RequestTrace& trace, HttpCodeOf http_code, Span& span) {
 void AppendSpans(const RequestTrace& trace, absl::Duration wall, HttpCodeOf http_code, ScopeSpans& spans) {
   const SpanId* const parent = trace.parent.has_value() ? &*trace.parent : nullptr;
   Span& whole = AddSpan(spans, trace, trace.span_id, parent, trace.whole, wall);
-  whole.set_kind(Span::SPAN_KIND_SERVER);
-  whole.set_flags(kSampledFlag | kHasIsRemote | (parent != nullptr ? kIsRemote : 0));
+  const bool is_part = trace.part.has_value();
+  whole.set_kind(is_part ? Span::SPAN_KIND_INTERNAL : Span::SPAN_KIND_SERVER);
+  whole.set_flags(kSampledFlag | kHasIsRemote | (parent != nullptr && !is_part ? kIsRemote : 0));
   Describe(trace, http_code, whole);
   for (int stage = 0; stage < kStages; ++stage) {
     if (!trace.stages[stage].has_value()) continue;

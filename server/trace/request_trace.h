@@ -32,6 +32,8 @@ struct RequestTrace {
   TraceId trace_id{};
   SpanId span_id{};                // of the request's own span
   std::optional<SpanId> parent{};  // in the caller's process; null: the trace begins here
+  std::optional<int> part{};  // of a picture of a call that has a span of its own, the parent: its place in the call
+  int pictures = 0;           // of such a call: how many pictures it has
   Method method = Method::kClassify;
   Interval whole{};
   std::array<std::optional<Interval>, kStages> stages{};  // those it came through, the last one perhaps in part

@@ -35,6 +35,14 @@ std::unique_ptr<RequestTrace> Tracer::Begin(const std::optional<TraceContext>& c
   return trace;
 }
 
+std::unique_ptr<RequestTrace> Tracer::BeginPart(const std::optional<TraceContext>& call, Method method,
+                                                absl::Time arrival, int part) {
+  if (!call.has_value()) return nullptr;  // the ratio was asked once, for the call
+  std::unique_ptr<RequestTrace> trace = Begin(call, method, arrival);
+  if (trace != nullptr) trace->part = part;
+  return trace;
+}
+
 void Tracer::End(std::unique_ptr<RequestTrace> trace, const absl::Status& status, absl::Time end) {
   trace->whole.end = end;
   trace->code = status.code();

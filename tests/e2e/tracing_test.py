@@ -16,6 +16,7 @@ import urllib.request
 
 import grpc
 import tritonclient.grpc
+import tritonclient.http
 from opentelemetry.proto.collector.trace.v1 import trace_service_pb2
 from opentelemetry.proto.trace.v1 import trace_pb2
 
@@ -130,6 +131,65 @@ class Tracing(unittest.TestCase):
         self.assertEqual((refused["http.response.status_code"], refused["error.type"]), (404, "NOT_FOUND"))
         self.assertEqual(spans[5].status.code, trace_pb2.Status.STATUS_CODE_UNSET)  # it is the caller's fault
         self.assertNotIn("vitrine.version", refused)
+
+    def infer(self, module, address, names, traceparent=None, **options):
+        client = module.InferenceServerClient(address)
+        self.addCleanup(client.close)
+        image = module.InferInput("image", [len(names), 1], "BYTES")
+        image.set_data_from_numpy(encoded(names))
+        client.infer(MODEL, [image], headers={"traceparent": traceparent} if traceparent else None, **options)
+
+    def check_call(self, spans, pictures):
+        """One span of a call, below it one of each picture with its stages; returns that of the call."""
+        self.assertEqual(len(spans), 1 + 5 * pictures)
+        below = collections.defaultdict(list)
+        for span in spans:
+            below[span.parent_span_id].append(span)
+        call = next(span for span in spans if span.kind == trace_pb2.Span.SPAN_KIND_SERVER)
+        self.assertEqual({span.trace_id for span in spans}, {call.trace_id})
+        parts = sorted(below[call.span_id], key=lambda span: attributes(span)["vitrine.picture"])
+        self.assertEqual([attributes(part)["vitrine.picture"] for part in parts], list(range(pictures)))
+        self.assertEqual(attributes(call)["vitrine.pictures"], pictures)
+        for part in parts:
+            self.assertEqual((part.name, part.kind), ("picture", trace_pb2.Span.SPAN_KIND_INTERNAL))
+            self.assertEqual([span.name for span in below[part.span_id]], STAGES)
+            self.assertTrue(call.start_time_unix_nano <= part.start_time_unix_nano < part.end_time_unix_nano
+                            <= call.end_time_unix_nano)
+        return call
+
+    def test_a_call_with_several_pictures_is_one_span_of_the_server(self):
+        collector, server = self.collect()
+        self.infer(tritonclient.grpc, server.grpc, SURE[:3], SAMPLED, request_id="frames")
+        call = self.check_call(collector.await_spans(16), 3)
+        self.assertEqual((call.name, call.trace_id.hex(), call.parent_span_id.hex()),
+                         ("inference.GRPCInferenceService/ModelInfer", TRACE, PARENT))
+        facts = attributes(call)
+        self.assertEqual((facts["vitrine.model"], facts["vitrine.version"], facts["vitrine.request_id"]), (MODEL, 2, "frames"))
+        self.infer(tritonclient.http, server.http, SURE[:2], SAMPLED)
+        call = self.check_call(collector.await_spans(27)[16:], 2)
+        self.assertEqual((call.name, attributes(call)["http.response.status_code"]), ("POST /v2/models/{model}/infer", 200))
+
+    def test_the_pictures_of_a_call_are_traced_together(self):
+        collector, server = self.collect("--trace-sample", "0.5")
+        for _ in range(20):
+            self.infer(tritonclient.grpc, server.grpc, SURE[:2])
+        self.assertEqual(server.stop(), 0)
+        traces = collections.defaultdict(list)
+        for span in collector.spans():
+            traces[span.trace_id].append(span)
+        for spans in traces.values():
+            self.assertEqual(self.check_call(spans, 2).parent_span_id, b"")
+        self.assertTrue(0 < len(traces) < 20, len(traces))  # all or none: once in 500,000 runs
+
+    def test_a_refused_picture_is_told_of_the_call(self):
+        collector, server = self.collect()
+        with self.assertRaises(tritonclient.utils.InferenceServerException):
+            self.infer(tritonclient.grpc, server.grpc, SURE[:3], SAMPLED, timeout=1)  # a microsecond
+        spans = collector.await_spans(4)
+        call = next(span for span in spans if span.kind == trace_pb2.Span.SPAN_KIND_SERVER)
+        self.assertEqual((attributes(call)["error.type"], call.status.code),
+                         ("DEADLINE_EXCEEDED", trace_pb2.Status.STATUS_CODE_ERROR))
+        self.assertEqual(len([span for span in spans if span.parent_span_id == call.span_id]), 3)
 
     def test_an_error_of_the_server_is_one_of_its_span(self):
         collector, server = self.collect()

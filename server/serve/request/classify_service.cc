@@ -183,6 +183,23 @@ void ClassifyService::EndSpans(Facts& facts, const LoadedModel* model, const abs
   tracer_->End(std::move(facts.spans), status, end);
 }
 
+std::unique_ptr<RequestTrace> ClassifyService::BeginCall(const CallContext& call, absl::Time arrival,
+                                                         const std::string& request_id, int pictures) {
+  std::unique_ptr<RequestTrace> spans;
+  if (tracer_ != nullptr) spans = tracer_->Begin(call.trace, call.method, arrival);
+  if (spans == nullptr) return nullptr;
+  spans->pictures = pictures;
+  spans->request_id = request_id;
+  spans->model = call.model->id.model;
+  spans->version = call.model->id.version;
+  spans->precision = call.model->precision;
+  return spans;
+}
+
+void ClassifyService::EndCall(std::unique_ptr<RequestTrace> spans, const absl::Status& status) {
+  if (spans != nullptr) tracer_->End(std::move(spans), status, clock_.Now());
+}
+
 void ClassifyService::Classify(absl::StatusOr<v1::ClassifyRequest> request, CallContext call, Done done) {
   ledger_.Accept();
   const absl::Time arrival = clock_.Now();
@@ -197,7 +214,10 @@ void ClassifyService::Classify(absl::StatusOr<v1::ClassifyRequest> request, Call
     facts.trace = std::move(call.trace);
     if (request.ok()) facts.model = request->model();
     if (request.ok()) facts.request_id = request->request_id();
-    if (tracer_ != nullptr) facts.spans = tracer_->Begin(facts.trace, facts.method, arrival);
+    if (tracer_ != nullptr) {
+      facts.spans = call.part.has_value() ? tracer_->BeginPart(facts.trace, facts.method, arrival, *call.part)
+                                          : tracer_->Begin(facts.trace, facts.method, arrival);
+    }
     waiting = std::make_unique<Waiting>();
     return Accept(std::move(request), call, arrival, metrics);
   });

@@ -34,6 +34,9 @@ struct CallContext {
   CancelFlag cancelled;
   CancelFlag abandoned = nullptr;  // of InferenceRequest; only where `model` is set
   std::optional<TraceContext> trace = {};
+  // Of a picture of a call that BeginCall was asked for: its place in the call. `trace` is then the call's own span, or
+  // what its caller sent where the call is not traced.
+  std::optional<int> part = {};
   // The version that answers, as Find returned it, so that several requests get the same one. Null: looked up.
   ModelHandle model = nullptr;
   bool is_routed = false;  // of InferenceRequest, where `model` is set
@@ -72,6 +75,13 @@ class ClassifyService {
   // accepted; whoever hands the answer to the transport counts it as answered. A message that could not be parsed
   // passes here with its status, so that it is counted too. Never throws: what finds no memory is refused.
   void Classify(absl::StatusOr<v1::ClassifyRequest> request, CallContext call, Done done);
+
+  // The span of a call that holds several requests, whose model is known; each of them passes through Classify as a
+  // part of the call. Null: the call is not traced. May throw std::bad_alloc.
+  std::unique_ptr<RequestTrace> BeginCall(const CallContext& call, absl::Time arrival, const std::string& request_id,
+                                          int pictures);
+  // The call ended so, now; `spans` may be null. Never throws.
+  void EndCall(std::unique_ptr<RequestTrace> spans, const absl::Status& status);
 
   // Whether requests were refused of late because their answers would come too late: what Foresee is worth asking for.
   bool RefusesTheLate() const { return admission_.RefusesTheLate(); }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -28,8 +29,8 @@ class Gathering {
     size_t index;
   };
 
-  Gathering(std::string id, std::vector<OutputWish> outputs, size_t parts)
-      : id_(std::move(id)), outputs_(std::move(outputs)), answers_(parts), left_(parts) {
+  Gathering(ClassifyService& service, std::string id, std::vector<OutputWish> outputs, size_t parts)
+      : service_(service), id_(std::move(id)), outputs_(std::move(outputs)), answers_(parts), left_(parts) {
     held_.requests = static_cast<int>(parts);
     for (size_t i = 0; i < parts; ++i) {
       parts_.push_back({this, i});
@@ -39,6 +40,13 @@ class Gathering {
 
   // Before the first part is taken, since it may throw no more once it has what is to be called.
   void SetDone(InferDone done) { done_ = std::move(done); }
+  // The span of the whole; likewise. Pictures are parts of it, and belong to no span but it.
+  void SetSpans(std::unique_ptr<RequestTrace> spans) { spans_ = std::move(spans); }
+  // What the pictures' spans stand under, where the whole is traced.
+  std::optional<TraceContext> trace() const {
+    if (spans_ == nullptr) return std::nullopt;
+    return TraceContext{Hex(spans_->trace_id), Hex(spans_->span_id), true};
+  }
   const Part& part(size_t i) const { return parts_[i]; }
   // Where the room of a part's answer goes. Before the part is taken.
   std::shared_ptr<HeldRoom> room(size_t part) const { return held_.rooms[part]; }
@@ -63,18 +71,24 @@ class Gathering {
  private:
   // After the last answer; nobody else touches this any more.
   void Finish() ABSL_NO_THREAD_SAFETY_ANALYSIS {
-    if (!refusal_.ok()) return done_(refusal_, {.requests = held_.requests});  // the rooms are free again
+    if (!refusal_.ok()) {
+      service_.EndCall(std::move(spans_), refusal_);
+      return done_(refusal_, {.requests = held_.requests});  // the rooms are free again
+    }
     // The analysis looks into a lambda by itself.
-    done_(OrOutOfMemory([this, answers = &answers_] { return MakeInferResponse(id_, outputs_, *answers); }),
-          std::move(held_));
+    auto response = OrOutOfMemory([this, answers = &answers_] { return MakeInferResponse(id_, outputs_, *answers); });
+    service_.EndCall(std::move(spans_), response.status());
+    done_(std::move(response), std::move(held_));
   }
 
+  ClassifyService& service_;
   const std::string id_;
   const std::vector<OutputWish> outputs_;
   const CancelFlag abandoned_ = std::make_shared<std::atomic<bool>>(false);
   std::vector<Part> parts_;  // constant
   InferDone done_;
-  InferHeld held_;  // constant until Finish
+  InferHeld held_;                       // constant until Finish
+  std::unique_ptr<RequestTrace> spans_;  // likewise
 
   Mutex mutex_;
   std::vector<v1::ClassifyResponse> answers_ ABSL_GUARDED_BY(mutex_);
@@ -106,15 +120,17 @@ absl::StatusOr<InferPlan> Prepare(const ClassifyService& service, absl::StatusOr
   return plan;
 }
 
-// The context of one picture of the call.
-CallContext PartOf(const CallContext& call, const Gathering& gathering, size_t part) {
+// The context of one picture of the call, whose only one it may be.
+CallContext PartOf(const CallContext& call, const Gathering& gathering, size_t part, bool is_only) {
+  std::optional<TraceContext> whole = gathering.trace();
   return {.caller = call.caller,
           .peer = call.peer,
           .method = call.method,
           .deadline = call.deadline,
           .cancelled = call.cancelled,
           .abandoned = gathering.abandoned(),
-          .trace = call.trace,
+          .trace = whole.has_value() ? std::move(whole) : call.trace,
+          .part = is_only ? std::nullopt : std::optional<int>(static_cast<int>(part)),
           .model = call.model,
           .is_routed = call.is_routed,
           .planned = call.planned,
@@ -131,11 +147,19 @@ ClassifyService::Done TakerOf(const std::shared_ptr<Gathering>& gathering, size_
 
 void Infer(ClassifyService& service, absl::StatusOr<inference::ModelInferRequest> request, CallContext call,
            InferDone done) {
+  const absl::Time arrival = service.clock().Now();
   absl::StatusOr<InferPlan> plan = OrOutOfMemory([&] { return Prepare(service, std::move(request), call); });
   std::shared_ptr<Gathering> gathering;
   const absl::Status gathers = OrOutOfMemory([&] {
-    gathering = plan.ok() ? std::make_shared<Gathering>(plan->id, std::move(plan->outputs), plan->parts.size())
-                          : std::make_shared<Gathering>("", std::vector<OutputWish>(), 1);
+    if (!plan.ok()) {
+      gathering = std::make_shared<Gathering>(service, "", std::vector<OutputWish>(), 1);
+      return absl::OkStatus();
+    }
+    const size_t pictures = plan->parts.size();
+    gathering = std::make_shared<Gathering>(service, plan->id, std::move(plan->outputs), pictures);
+    if (pictures > 1) {
+      gathering->SetSpans(service.BeginCall(call, arrival, plan->id, static_cast<int>(pictures)));
+    }
     return absl::OkStatus();
   });
   if (!gathers.ok()) {
@@ -149,7 +173,7 @@ void Infer(ClassifyService& service, absl::StatusOr<inference::ModelInferRequest
     CallContext context;
     context.method = call.method;
     absl::StatusOr<v1::ClassifyRequest> picture = OrOutOfMemory([&]() -> absl::StatusOr<v1::ClassifyRequest> {
-      context = PartOf(call, *gathering, part);
+      context = PartOf(call, *gathering, part, plan->parts.size() == 1);
       return std::move(plan->parts[part]);
     });
     service.Classify(std::move(picture), std::move(context), TakerOf(gathering, part));

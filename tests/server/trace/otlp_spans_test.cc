@@ -115,6 +115,42 @@ TEST(OtlpSpans, SayWhatAnRpcWas) {
                                                         }));
 }
 
+TEST(OtlpSpans, APictureOfACallIsInsideTheProcess) {
+  RequestTrace trace = Answered(Method::kModelInfer);
+  trace.part = 2;
+  trace.code = absl::StatusCode::kInternal;
+  const ScopeSpans spans = SpansOf(trace);
+  ASSERT_EQ(spans.spans_size(), 5);
+  const Span& picture = spans.spans(0);
+  EXPECT_EQ(picture.name(), "picture");
+  EXPECT_EQ(picture.kind(), Span::SPAN_KIND_INTERNAL);
+  EXPECT_EQ(picture.flags(), 0x101U) << "its parent is here";
+  EXPECT_EQ(picture.parent_span_id(), absl::HexStringToBytes("00f067aa0ba902b7"));
+  EXPECT_EQ(picture.status().code(), Status::STATUS_CODE_ERROR);
+  EXPECT_EQ(AttributesOf(picture), (std::map<std::string, std::string>{
+                                       {"vitrine.picture", "2"},
+                                       {"error.type", "INTERNAL"},
+                                       {"vitrine.model", "m"},
+                                       {"vitrine.version", "4"},
+                                       {"vitrine.precision", "int8"},
+                                       {"vitrine.request_id", "r"},
+                                       {"vitrine.tokens", "33"},
+                                   }));
+  EXPECT_EQ(spans.spans(1).parent_span_id(), picture.span_id());
+}
+
+TEST(OtlpSpans, ACallOfSeveralPicturesSaysHowMany) {
+  RequestTrace trace = Answered(Method::kModelInfer);
+  trace.pictures = 3;
+  trace.stages = {};
+  const ScopeSpans spans = SpansOf(trace);
+  ASSERT_EQ(spans.spans_size(), 1);
+  EXPECT_EQ(spans.spans(0).kind(), Span::SPAN_KIND_SERVER);
+  EXPECT_EQ(spans.spans(0).name(), "inference.GRPCInferenceService/ModelInfer");
+  EXPECT_THAT(AttributesOf(spans.spans(0)), Contains(Pair("vitrine.pictures", "3")));
+  EXPECT_THAT(AttributesOf(SpansOf(Answered()).spans(0)), Not(Contains(Key("vitrine.pictures"))));
+}
+
 TEST(OtlpSpans, SayWhatARequestOfHttpWas) {
   const ScopeSpans spans = SpansOf(Answered(Method::kHttpInfer));
   EXPECT_EQ(spans.spans(0).name(), "POST /v2/models/{model}/infer");

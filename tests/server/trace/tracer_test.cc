@@ -43,6 +43,19 @@ TEST_F(TracerTest, WithoutACallerTheRatioDecides) {
   EXPECT_NE(first->trace_id, second->trace_id);
 }
 
+// The ratio was asked for the call: a picture that is drawn again would begin a trace of its own.
+TEST_F(TracerTest, APictureIsTracedWhereItsCallIs) {
+  Tracer tracer(1, queue_, counters_);
+  EXPECT_EQ(tracer.BeginPart(std::nullopt, Method::kModelInfer, kBegun, 0), nullptr);
+  EXPECT_EQ(tracer.BeginPart(kUnsampled, Method::kModelInfer, kBegun, 0), nullptr);
+  const std::unique_ptr<RequestTrace> part = tracer.BeginPart(kSampled, Method::kModelInfer, kBegun, 7);
+  ASSERT_NE(part, nullptr);
+  EXPECT_EQ(part->part, 7);
+  EXPECT_EQ(Hex(part->trace_id), kSampled.trace_id);
+  EXPECT_EQ(Hex(*part->parent), kSampled.span_id);
+  EXPECT_FALSE(Begin(0, kSampled)->part.has_value());
+}
+
 TEST_F(TracerTest, WhatEndsIsQueued) {
   Tracer tracer(1, queue_, counters_);
   std::unique_ptr<RequestTrace> trace = tracer.Begin(std::nullopt, Method::kClassify, kBegun);
