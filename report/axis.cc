@@ -32,7 +32,7 @@ std::vector<double> LogarithmicTicks(double low, double high, int most) {
   const double stride = std::max(1.0, std::ceil(decades / most));
   for (double power = std::floor(std::log10(low)); power <= std::log10(high); power += stride) {
     for (const double factor : {1.0, 2.0, 5.0}) {
-      if (factor > 1 && decades > 2.5) break;
+      if (factor > 1 && 3 * decades > most) break;
       const double tick = factor * std::pow(10, power);
       if (tick >= low * 0.999 && tick <= high * 1.001) ticks.push_back(tick);
     }

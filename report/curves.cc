@@ -57,9 +57,10 @@ void AppendCurve(const Curve& curve, const Chart& chart, std::string& svg) {
     }
   }
   absl::StrAppendFormat(&svg,
-                        "<path d=\"%s\" fill=\"none\" style=\"stroke:%s\" stroke-width=\"%g\"%s "
+                        "<path d=\"%s\" fill=\"none\" %s stroke-width=\"%g\"%s "
                         "stroke-linejoin=\"round\"/>\n%s",
-                        path, colour, curve.faint ? 1.0 : 2.0, curve.faint ? " stroke-opacity=\"0.3\"" : "", dots);
+                        path, SeriesStroke(curve.colour), curve.faint ? 1.0 : 2.0,
+                        curve.faint ? " stroke-opacity=\"0.3\"" : "", dots);
 }
 
 // Of the named curves.

@@ -12,7 +12,7 @@
 namespace vitrine {
 namespace {
 
-constexpr double kDistanceTop = 64, kDistanceHeight = 320, kBesideReferences = 150;
+constexpr double kDistanceTop = 56, kDistanceHeight = 320, kBesideReferences = 150;
 constexpr double kLeastPlotWidth = 420, kPerLayer = 44;
 
 absl::Status Check(const DistanceFigure& figure) {
@@ -38,6 +38,7 @@ std::string Dashed(double x1, double x2, double y) {
 Chart ChartOf(const DistanceFigure& figure) {
   Chart chart{.title = figure.title, .x_axis = "layer", .y_axis = "attention distance in pixels"};
   chart.is_file = true;
+  chart.note = figure.note;
   chart.top = kDistanceTop;
   if (!figure.references.empty()) chart.margin = kBesideReferences;
   const double plot = std::max(kLeastPlotWidth, kPerLayer * static_cast<double>(figure.layers.size()));
@@ -93,8 +94,6 @@ absl::StatusOr<std::string> DrawDistancePlot(const DistanceFigure& figure) {
   RETURN_IF_ERROR(Check(figure));
   Chart chart = ChartOf(figure);
   std::string svg = chart.Begin();
-  svg +=
-      SvgText(chart.Left(), 45, figure.note, absl::StrCat("font-size=\"11\" style=\"fill:", ColourOf("faint"), "\""));
   AppendReferences(figure, chart, svg);
   AppendDots(figure, chart, svg);
   return svg + Chart::End();

@@ -76,8 +76,10 @@ class Drawing {
     }
     const std::string colour = ColourOf(absl::StrCat("series-", series.colour));
     return absl::StrFormat(
-        "<path d=\"%sV%.1fZ\" style=\"fill:%s;stroke:%s\" fill-opacity=\"0.14\" stroke-width=\"1.5\"/>\n%s", path,
-        chart_.Bottom(), colour, colour, tips);
+        "<path class=\"dash-%d\" d=\"%sV%.1fZ\" style=\"fill:%s;stroke:%s\" fill-opacity=\"0.14\" "
+        "stroke-width=\"1.5\"/>\n"
+        "%s",
+        series.colour, path, chart_.Bottom(), colour, colour, tips);
   }
 
  private:

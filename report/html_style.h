@@ -60,6 +60,13 @@ td.right, tbody th.right { white-space: nowrap; }
 details { margin: .75rem 0; }
 summary { cursor: pointer; color: var(--series-0); }
 pre { background: var(--card); border-radius: 8px; padding: .9rem; overflow-x: auto; font-size: .82rem; line-height: 1.4; }
+@media print, (monochrome) {
+  .dash-1 { stroke-dasharray: 7 3; }
+  .dash-2 { stroke-dasharray: 2 3; }
+  .dash-3 { stroke-dasharray: 9 3 2 3; }
+  .dash-4 { stroke-dasharray: 14 4; }
+  .dash-5 { stroke-dasharray: 4 2 1 2; }
+}
 @media print {
   @page { margin: 15mm; }
   body { max-width: none; padding: 0; font-size: 10pt; print-color-adjust: exact; -webkit-print-color-adjust: exact; }

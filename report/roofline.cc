@@ -8,29 +8,21 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "report/chart.h"
 #include "report/html.h"
 
 namespace vitrine {
 namespace {
 
-constexpr double kRooflineWidth = 1120, kRooflineHeight = 680;
-constexpr double kRooflineLeft = 84, kRooflineRight = 900, kRooflineTop = 96, kRooflineBottom = 608;  // of the plot
-constexpr double kFontSize = 11.5, kRooflineGlyph = 6.3;
-constexpr char kRooflineInk[] = "#1f2933";
-constexpr char kRooflineFaint[] = "#e4e7eb";
+constexpr double kRooflineWidth = 1120, kRooflineHeight = 680, kBesideRoofs = 220;
+constexpr double kRooflineGlyph = 6.6;
 
-struct Style {
-  const char* name;
-  const char* colour;
-};
-// By RooflineGroup.
-constexpr Style kStyles[] = {
-    {"linear", "#0072b2"}, {"attention, product", "#cc79a7"},  {"convolution", "#d55e00"},
-    {"norm", "#009e73"},   {"GELU, ReLU, softmax", "#c48a00"}, {"add, scale, pool", "#6b7280"},
-};
+// By RooflineGroup; each has the colour of its place in this list.
+constexpr const char* kGroups[] = {
+    "linear", "convolution", "norm", "attention, product", "GELU, ReLU, softmax", "add, scale, pool"};
 
-const Style& StyleOf(RooflineGroup group) {
-  return kStyles[static_cast<size_t>(group)];
+std::string ColourOfGroup(RooflineGroup group) {
+  return absl::StrCat("series-", static_cast<int>(group));
 }
 
 struct Box {
@@ -39,19 +31,6 @@ struct Box {
     return left < other.right && other.left < right && top < other.bottom && other.top < bottom;
   }
 };
-
-std::string Text(double x, double y, const std::string& text, const std::string& style) {
-  return absl::StrFormat("<text x=\"%.1f\" y=\"%.1f\" %s>%s</text>\n", x, y, style, EscapeHtml(text));
-}
-
-std::string Line(double x1, double y1, double x2, double y2, const std::string& style) {
-  return absl::StrFormat("<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\" %s/>\n", x1, y1, x2, y2, style);
-}
-
-// "0.01", "20", "5k": what stands at a tick.
-std::string TickText(double value) {
-  return value >= 1000 ? absl::StrFormat("%gk", value / 1000) : absl::StrFormat("%g", value);
-}
 
 class RooflineDiagram {
  public:
@@ -66,88 +45,52 @@ class RooflineDiagram {
       y_low = std::min(y_low, point.gflops);
       y_high = std::max(y_high, point.gflops);
     }
-    x_low_ = std::log10(x_low / 2.2);
-    x_high_ = std::log10(x_high * 2.2);
-    y_low_ = std::log10(y_low / 2.2);
-    y_high_ = std::log10(y_high * 2.2);
+    constexpr double kRoom = 2.2;  // on all sides
+    chart_ = {.width = kRooflineWidth,
+              .height = kRooflineHeight,
+              .title = roofline.title,
+              .x_axis = "arithmetic intensity, FLOP per byte",
+              .y_axis = roofline.measured ? "GFLOP/s reached" : "GFLOP/s at most",
+              .note = roofline.subtitle,
+              .x = {.low = x_low / kRoom, .high = x_high * kRoom, .logarithmic = true},
+              .y = {.low = y_low / kRoom, .high = y_high * kRoom, .logarithmic = true},
+              .top = roofline.circumstances.empty() ? 56.0 : 74.0,
+              .margin = kBesideRoofs,
+              .x_grid = true,
+              .is_file = true};
     std::stable_sort(points_.begin(), points_.end(),
                      [](const RooflinePoint& a, const RooflinePoint& b) { return a.share > b.share; });
   }
 
   std::string Draw() {
-    svg_ = absl::StrFormat(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%.0f\" viewBox=\"0 0 %.0f %.0f\" "
-        "font-family=\"DejaVu Sans, Helvetica, Arial, sans-serif\" font-size=\"%.1f\" fill=\"%s\">\n"
-        "<title>%s</title>\n<rect width=\"100%%\" height=\"100%%\" fill=\"#ffffff\"/>\n",
-        kRooflineWidth, kRooflineHeight, kRooflineWidth, kRooflineHeight, kFontSize, kRooflineInk,
-        EscapeHtml(roofline_.title));
-    svg_ += Text(kRooflineLeft, 36, roofline_.title, "font-size=\"19\" font-weight=\"bold\"");
-    svg_ += Text(kRooflineLeft, 58, roofline_.subtitle, "font-size=\"12.5\" fill=\"#52606d\"");
-    svg_ += Text(kRooflineLeft, 78, roofline_.circumstances,
-                 roofline_.doubtful ? "font-size=\"12.5\" font-weight=\"bold\" fill=\"#ba2525\""
-                                    : "font-size=\"12.5\" fill=\"#52606d\"");
-    DrawAxes();
+    svg_ = chart_.Begin();
+    svg_ += SvgText(chart_.Left(), 55, roofline_.circumstances,
+                    roofline_.doubtful ? absl::StrCat("font-size=\"11\" font-weight=\"bold\" ", Fill("bad"))
+                                       : absl::StrCat("font-size=\"11\" ", Fill("faint")));
     DrawRoofs();
     DrawPoints();
-    DrawLegend();
-    return svg_ + "</svg>\n";
+    DrawGroups();
+    if (roofline_.measured) DrawShares();
+    return svg_ + Chart::End();
   }
 
  private:
-  double X(double intensity) const {
-    return kRooflineLeft + (std::log10(intensity) - x_low_) / (x_high_ - x_low_) * (kRooflineRight - kRooflineLeft);
-  }
-  double Y(double gflops) const {
-    return kRooflineBottom - (std::log10(gflops) - y_low_) / (y_high_ - y_low_) * (kRooflineBottom - kRooflineTop);
-  }
+  static std::string Fill(const std::string& colour) { return absl::StrCat("style=\"fill:", ColourOf(colour), "\""); }
+  double X(double intensity) const { return chart_.x.Place(intensity); }
+  double Y(double gflops) const { return chart_.y.Place(gflops); }
   static double Radius(const RooflinePoint& point) { return 3.5 + 11 * std::sqrt(point.share); }
 
-  // Calls `draw(value, at a power of ten)` for 1, 2 and 5 times every power within the limits.
-  template <typename Draw>
-  static void ForEachTick(double low, double high, const Draw& draw) {
-    for (int power = static_cast<int>(std::floor(low)); power <= std::ceil(high); ++power) {
-      for (const int digit : {1, 2, 5}) {
-        const double value = digit * std::pow(10, power);
-        if (std::log10(value) >= low && std::log10(value) <= high) draw(value, digit == 1);
-      }
-    }
-  }
-
-  void DrawAxes() {
-    const auto grid = [](bool major) {
-      return absl::StrCat("stroke=\"", major ? "#cbd2d9" : kRooflineFaint, "\" stroke-width=\"1\"");
-    };
-    ForEachTick(x_low_, x_high_, [&](double value, bool major) {
-      svg_ += Line(X(value), kRooflineTop, X(value), kRooflineBottom, grid(major));
-      svg_ += Text(X(value), kRooflineBottom + 18, TickText(value),
-                   absl::StrCat("text-anchor=\"middle\"", major ? "" : " fill=\"#9aa5b1\" font-size=\"10\""));
-    });
-    ForEachTick(y_low_, y_high_, [&](double value, bool major) {
-      svg_ += Line(kRooflineLeft, Y(value), kRooflineRight, Y(value), grid(major));
-      svg_ += Text(kRooflineLeft - 8, Y(value) + 4, TickText(value),
-                   absl::StrCat("text-anchor=\"end\"", major ? "" : " fill=\"#9aa5b1\" font-size=\"10\""));
-    });
-    svg_ += absl::StrFormat(
-        "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" fill=\"none\" stroke=\"#7b8794\"/>\n",
-        kRooflineLeft, kRooflineTop, kRooflineRight - kRooflineLeft, kRooflineBottom - kRooflineTop);
-    svg_ += Text((kRooflineLeft + kRooflineRight) / 2, kRooflineBottom + 44, "arithmetic intensity, FLOP per byte",
-                 "text-anchor=\"middle\" font-size=\"13\"");
-    svg_ += absl::StrFormat(
-        "<text transform=\"translate(26 %.1f) rotate(-90)\" text-anchor=\"middle\" font-size=\"13\">%s</text>\n",
-        (kRooflineTop + kRooflineBottom) / 2, roofline_.measured ? "GFLOP/s reached" : "GFLOP/s at most");
-  }
-
   void DrawRoofs() {
-    const double low = std::max(std::pow(10, x_low_), std::pow(10, y_low_) / roofline_.gigabytes_per_second);
+    const double low = std::max(chart_.x.low, chart_.y.low / roofline_.gigabytes_per_second);
     const double x1 = X(low), y1 = Y(low * roofline_.gigabytes_per_second);
     const double x2 = X(ridge_), y2 = Y(roofline_.peak_gflops);
-    svg_ += absl::StrFormat(
-        "<polyline points=\"%.1f,%.1f %.1f,%.1f %.1f,%.1f\" fill=\"none\" stroke=\"%s\" stroke-width=\"2.2\"/>\n", x1,
-        y1, x2, y2, kRooflineRight, y2, kRooflineInk);
+    svg_ +=
+        absl::StrFormat("<polyline points=\"%.1f,%.1f %.1f,%.1f %.1f,%.1f\" fill=\"none\" %s stroke-width=\"2.2\"/>\n",
+                        x1, y1, x2, y2, chart_.Right(), y2, Stroke("ink"));
     const std::string peak = absl::StrFormat("%.0f GFLOP/s, %s", roofline_.peak_gflops, roofline_.peak_of);
-    svg_ += Text(kRooflineRight - 8, y2 - 8, peak, "text-anchor=\"end\" font-weight=\"bold\"");
-    AddObstacle({kRooflineRight - 16 - kRooflineGlyph * static_cast<double>(peak.size()) * 1.12, y2 - 22,
-                 kRooflineRight, y2 - 2});
+    svg_ += SvgText(chart_.Right() - 8, y2 - 8, peak, "text-anchor=\"end\" font-weight=\"bold\"");
+    AddObstacle({chart_.Right() - 16 - kRooflineGlyph * static_cast<double>(peak.size()) * 1.12, y2 - 22,
+                 chart_.Right(), y2 - 2});
     const std::string memory = absl::StrFormat("%.1f GB/s, %s", roofline_.gigabytes_per_second, roofline_.bandwidth_of);
     const double angle = std::atan2(y2 - y1, x2 - x1);
     const double at = 0.42;
@@ -155,7 +98,7 @@ class RooflineDiagram {
     svg_ += absl::StrFormat(
         "<text transform=\"translate(%.1f %.1f) rotate(%.2f)\" y=\"-8\" text-anchor=\"middle\" "
         "font-weight=\"bold\">%s</text>\n",
-        x, y, angle * 180 / M_PI, memory);
+        x, y, angle * 180 / M_PI, EscapeHtml(memory));
     const double half = kRooflineGlyph * 1.12 * static_cast<double>(memory.size()) / 2;
     constexpr int kSteps = 12;
     for (int i = 0; i <= kSteps; ++i) {
@@ -170,14 +113,14 @@ class RooflineDiagram {
       const double lx = x1 + part * (x2 - x1), ly = y1 + part * (y2 - y1);
       AddObstacle({lx - 2, ly - 2, lx + 2, ly + 2});
     }
-    AddObstacle({x2, y2 - 2, kRooflineRight, y2 + 2});
+    AddObstacle({x2, y2 - 2, chart_.Right(), y2 + 2});
   }
 
   void AddObstacle(const Box& box) { obstacles_.push_back(box); }
 
   bool Free(const Box& box) const {
-    if (box.left < kRooflineLeft + 2 || box.right > kRooflineRight - 2 || box.top < kRooflineTop + 2 ||
-        box.bottom > kRooflineBottom - 2)
+    if (box.left < chart_.Left() + 2 || box.right > chart_.Right() - 2 || box.top < chart_.Top() + 2 ||
+        box.bottom > chart_.Bottom() - 2)
       return false;
     return std::none_of(obstacles_.begin(), obstacles_.end(), [&](const Box& other) { return box.Meets(other); });
   }
@@ -234,12 +177,15 @@ class RooflineDiagram {
     for (size_t i = 0; i < points_.size(); ++i) {
       const RooflinePoint& point = points_[i];
       const double x = X(point.intensity), y = Y(point.gflops), r = Radius(point);
-      const Style& group = StyleOf(point.group);
-      svg_ += absl::StrFormat(
-          "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"%.1f\" fill=\"%s\" fill-opacity=\"0.75\" stroke=\"#ffffff\"><title>%s: "
-          "%.3g FLOP/B, %.3g GFLOP/s, %.1f %% of the time</title></circle>\n",
-          x, y, r, group.colour, EscapeHtml(point.label), point.intensity, point.gflops, 100 * point.share);
-      if (const std::string label = LabelOf(i); !label.empty()) labels += Label(label, x, y, r, group.colour);
+      absl::StrAppendFormat(
+          &svg_,
+          "<circle class=\"operator\" cx=\"%.1f\" cy=\"%.1f\" r=\"%.1f\" style=\"fill:%s;stroke:%s\" "
+          "fill-opacity=\"0.75\"><title>%s: %.3g FLOP/B, %.3g GFLOP/s, %.1f %% of the time</title></circle>\n",
+          x, y, r, ColourOf(ColourOfGroup(point.group)), ColourOf("paper"), EscapeHtml(point.label), point.intensity,
+          point.gflops, 100 * point.share);
+      if (const std::string label = LabelOf(i); !label.empty()) {
+        labels += Label(label, x, y, r, ColourOfGroup(point.group));
+      }
     }
     svg_ += labels;
   }
@@ -253,44 +199,48 @@ class RooflineDiagram {
     const double gap = std::hypot(nx - x, ny - y);
     std::string leader;
     if (gap > radius + 8) {
-      leader = Line(x + (nx - x) * radius / gap, y + (ny - y) * radius / gap, nx, ny,
-                    absl::StrCat("stroke=\"", colour, "\" stroke-width=\"0.8\""));
+      leader = SvgLine(x + (nx - x) * radius / gap, y + (ny - y) * radius / gap, nx, ny,
+                       absl::StrCat(Stroke(colour), " stroke-width=\"0.8\""));
     }
     return leader + absl::StrFormat(
                         "<text x=\"%.1f\" y=\"%.1f\" textLength=\"%.1f\" lengthAdjust=\"spacingAndGlyphs\" "
-                        "fill=\"%s\">%s</text>\n",
-                        box->left, box->bottom - 3, box->right - box->left, colour, EscapeHtml(label));
+                        "%s>%s</text>\n",
+                        box->left, box->bottom - 3, box->right - box->left, Fill(colour), EscapeHtml(label));
   }
 
-  void DrawLegend() {
-    constexpr double kX = kRooflineRight + 26;
-    double y = kRooflineTop + 14;
-    svg_ += Text(kX, y, "operators", "font-weight=\"bold\"");
-    for (const Style& group : kStyles) {
-      const bool used = std::any_of(points_.begin(), points_.end(),
-                                    [&](const RooflinePoint& point) { return &StyleOf(point.group) == &group; });
-      if (!used) continue;
-      y += 22;
-      svg_ += absl::StrFormat("<circle cx=\"%.1f\" cy=\"%.1f\" r=\"6\" fill=\"%s\" fill-opacity=\"0.75\"/>\n", kX + 7,
-                              y - 4, group.colour);
-      svg_ += Text(kX + 22, y, group.name, "");
-    }
-    if (!roofline_.measured) return;
-    y += 40;
-    svg_ += Text(kX, y, "share of the time", "font-weight=\"bold\"");
-    for (const double share : {0.01, 0.1, 0.3}) {
-      y += 24;
-      svg_ += absl::StrFormat("<circle cx=\"%.1f\" cy=\"%.1f\" r=\"%.1f\" fill=\"#9aa5b1\"/>\n", kX + 10, y - 4,
-                              3.5 + 11 * std::sqrt(share));
-      svg_ += Text(kX + 28, y, absl::StrFormat("%.0f %%", 100 * share), "");
-    }
-    if (points_.size() > 16) svg_ += Text(kX, y += 30, "below 0.25 %: no name", "fill=\"#52606d\"");
-    if (!std::any_of(points_.begin(), points_.end(), [&](const auto& point) { return BeatsMemory(point); })) return;
-    y += 18;
-    for (const char* line : {"above the slanted roof:", "operands that stayed", "in a nearer cache"}) {
-      svg_ += Text(kX, y += 16, line, "fill=\"#52606d\"");
+  // Beside the plot: what the colours mean, the areas, and what has no name.
+  void DrawGroups() {
+    beside_ = chart_.Top() + 14;
+    svg_ += SvgText(BesideX(), beside_, "operators", "font-weight=\"bold\"");
+    for (size_t i = 0; i < std::size(kGroups); ++i) {
+      const auto group = static_cast<RooflineGroup>(i);
+      if (std::none_of(points_.begin(), points_.end(), [&](const auto& point) { return point.group == group; }))
+        continue;
+      beside_ += 22;
+      absl::StrAppendFormat(&svg_, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"6\" %s fill-opacity=\"0.75\"/>\n",
+                            BesideX() + 7, beside_ - 4, Fill(ColourOfGroup(group)));
+      svg_ += SvgText(BesideX() + 22, beside_, kGroups[i], "");
     }
   }
+
+  void DrawShares() {
+    beside_ += 40;
+    svg_ += SvgText(BesideX(), beside_, "share of the time", "font-weight=\"bold\"");
+    for (const double share : {0.01, 0.1, 0.3}) {
+      beside_ += 24;
+      absl::StrAppendFormat(&svg_, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"%.1f\" %s fill-opacity=\"0.5\"/>\n",
+                            BesideX() + 10, beside_ - 4, 3.5 + 11 * std::sqrt(share), Fill("faint"));
+      svg_ += SvgText(BesideX() + 28, beside_, absl::StrFormat("%.0f %%", 100 * share), "");
+    }
+    if (points_.size() > 16) svg_ += SvgText(BesideX(), beside_ += 30, "below 0.25 %: no name", Fill("faint"));
+    if (!std::any_of(points_.begin(), points_.end(), [&](const auto& point) { return BeatsMemory(point); })) return;
+    beside_ += 18;
+    for (const char* line : {"above the slanted roof:", "operands that stayed", "in a nearer cache"}) {
+      svg_ += SvgText(BesideX(), beside_ += 16, line, Fill("faint"));
+    }
+  }
+
+  double BesideX() const { return chart_.Right() + 26; }
 
   bool BeatsMemory(const RooflinePoint& point) const {
     constexpr double kClearly = 1.02;
@@ -299,7 +249,8 @@ class RooflineDiagram {
 
   const Roofline& roofline_;
   double ridge_ = 1;
-  double x_low_ = 0, x_high_ = 1, y_low_ = 0, y_high_ = 1;  // powers of ten
+  Chart chart_;
+  double beside_ = 0;  // the lowest line so far beside the plot
   std::vector<RooflinePoint> points_;
   std::vector<Box> obstacles_;
   std::string svg_;

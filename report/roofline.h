@@ -8,7 +8,7 @@
 namespace vitrine {
 
 // Operators that share a colour and a line of the legend.
-enum class RooflineGroup { kLinear, kProduct, kConvolution, kNorm, kActivation, kElementwise };
+enum class RooflineGroup { kLinear, kConvolution, kNorm, kProduct, kActivation, kElementwise };
 
 // An operator in a roofline diagram.
 struct RooflinePoint {

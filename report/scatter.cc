@@ -67,8 +67,8 @@ std::string DrawScatter(const ScatterFigure& figure) {
       absl::StrAppendFormat(&path, "%c%.1f %.1f", path.empty() ? 'M' : 'L', chart.x.Place(point.x),
                             chart.y.Place(point.y));
     }
-    absl::StrAppendFormat(&svg, "<path d=\"%s\" fill=\"none\" style=\"stroke:%s\" stroke-width=\"1.5\"/>\n", path,
-                          ColourOf(absl::StrCat("series-", series.colour)));
+    absl::StrAppendFormat(&svg, "<path d=\"%s\" fill=\"none\" %s stroke-width=\"1.5\"/>\n", path,
+                          SeriesStroke(series.colour));
     for (const ScatterFigure::Point& point : series.points) {
       if (Drawn(figure, point)) AppendPoint(series, point, chart, svg);
     }

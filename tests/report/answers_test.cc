@@ -88,5 +88,28 @@ TEST(DrawShadedMatrix, CutsLongNamesBetweenCharacters) {
   EXPECT_THAT(svg, HasSubstr("--series-1")) << "below 0 has another colour";
 }
 
+TEST(DrawShadedMatrix, SlantsNamesThatAreWiderThanTheirCells) {
+  ShadedMatrix matrix{.rows = {"a", "b"}, .columns = {"cat", "dog"}, .cells = std::vector<ShadedMatrix::Cell>(4)};
+  const std::string narrow = DrawShadedMatrix(matrix);
+  EXPECT_THAT(narrow, Not(HasSubstr("rotate(-40)")));
+  EXPECT_THAT(narrow, HasSubstr("viewBox=\"0 0 182.6 210\"")) << "cells of 62, names at the left and below";
+  matrix.columns = {"a rather long name", "dog"};
+  EXPECT_THAT(DrawShadedMatrix(matrix), HasSubstr("rotate(-40)\" text-anchor=\"end\""));
+}
+
+TEST(DrawShadedMatrix, PutsCellsRowByRowFromTheTop) {
+  ShadedMatrix matrix{.rows = {"a", "b"}, .columns = {"c", "d"}};
+  for (const char* tip : {"ac", "ad", "bc", "bd"}) matrix.cells.push_back({.tip = tip});
+  const std::string svg = DrawShadedMatrix(matrix);
+  const auto rect = [&](const std::string& tip) {
+    const size_t at = svg.find("<title>" + tip);
+    return svg.substr(svg.find("x=", at), 24);
+  };
+  EXPECT_EQ(rect("ac").substr(0, 8), rect("bc").substr(0, 8)) << "one column";
+  EXPECT_LT(svg.find("<title>ac"), svg.find("<title>bd"));
+  EXPECT_NE(rect("ac"), rect("ad"));
+  EXPECT_NE(rect("ac"), rect("bc"));
+}
+
 }  // namespace
 }  // namespace vitrine

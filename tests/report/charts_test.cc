@@ -92,5 +92,39 @@ TEST(DrawLegend, TakesTheLinesThatItNeeds) {
   EXPECT_THAT(svg, HasSubstr("y=\"60.0\""));
 }
 
+TEST(DrawLegend, StandsBelowTheNoteAndBehindItsHeading) {
+  Chart chart{.note = "over 3 seeds"};
+  const std::string svg = DrawLegend({{"0.1", 0}, {"0.2", 1, true}}, chart, "rate");
+  EXPECT_EQ(chart.Top(), 72);
+  EXPECT_LT(svg.find(">rate<"), svg.find(">0.1<"));
+  EXPECT_THAT(svg, HasSubstr("class=\"dash-1\"")) << "printed in grey, series differ by their dashes";
+  EXPECT_EQ(Times(svg, "stroke-opacity"), 1u) << "the faint one";
+}
+
+TEST(Chart, NamesStandInThePlacesOfTheirThings) {
+  Chart chart{.width = 264, .height = 280, .note = "a & b"};
+  chart.top = 30, chart.foot = 50, chart.margin = 0;
+  chart.x_names = {"left", "right"};
+  chart.y_names = {"above", "below"};
+  const std::string svg = chart.Begin();
+  EXPECT_THAT(svg, HasSubstr(">a &amp; b<"));
+  EXPECT_THAT(svg, HasSubstr("<text x=\"114.0\" y=\"249.0\""));
+  EXPECT_THAT(svg, HasSubstr("<text x=\"214.0\" y=\"249.0\""));
+  EXPECT_LT(svg.find("y=\"84.0\""), svg.find("y=\"184.0\"")) << "the first of y is on top";
+  EXPECT_EQ(chart.y.Place(0), 80);
+  EXPECT_EQ(chart.x.Place(1), 214);
+  EXPECT_EQ(Times(svg, "--line"), 0u) << "names have no grid";
+  EXPECT_THAT(svg, Not(HasSubstr("rotate(-40)")));
+  chart.slanted = true;
+  EXPECT_EQ(Times(chart.Begin(), "rotate(-40)"), 2u);
+}
+
+TEST(Chart, GridsOfBothAxesWhereTheyAreAskedFor) {
+  Chart chart{.x = {.low = 1, .high = 100, .logarithmic = true}, .y = {.low = 0, .high = 2}};
+  const size_t across = Times(chart.Begin(), "--line");
+  chart.x_grid = true;
+  EXPECT_EQ(Times(chart.Begin(), "--line"), across + 7) << "1, 2, 5, 10, 20, 50, 100";
+}
+
 }  // namespace
 }  // namespace vitrine

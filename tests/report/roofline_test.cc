@@ -64,15 +64,13 @@ TEST(Roofline, EveryPointIsInThePictureAndTextIsEscaped) {
   const std::string svg = RooflineSvg(roofline);
   EXPECT_THAT(svg, HasSubstr("a &lt;title&gt; &amp; more"));
   EXPECT_THAT(svg, ::testing::Not(HasSubstr("moved")));
-  static const std::regex kDot(
-      "<circle cx=\"([-0-9.]+)\" cy=\"([-0-9.]+)\" r=\"[0-9.]+\" fill=\"[^\"]+\" "
-      "fill-opacity=\"0.75\" stroke");
+  static const std::regex kDot("<circle class=\"operator\" cx=\"([-0-9.]+)\" cy=\"([-0-9.]+)\"");
   int dots = 0;
   for (std::sregex_iterator it(svg.begin(), svg.end(), kDot), end; it != end; ++it, ++dots) {
-    EXPECT_GT(std::stod((*it)[1]), 84);
+    EXPECT_GT(std::stod((*it)[1]), 64);
     EXPECT_LT(std::stod((*it)[1]), 900);
-    EXPECT_GT(std::stod((*it)[2]), 84);
-    EXPECT_LT(std::stod((*it)[2]), 608);
+    EXPECT_GT(std::stod((*it)[2]), 56);
+    EXPECT_LT(std::stod((*it)[2]), 630);
   }
   EXPECT_EQ(dots, 5);
 }
@@ -80,9 +78,9 @@ TEST(Roofline, EveryPointIsInThePictureAndTextIsEscaped) {
 TEST(Roofline, SaysHowItWasMeasured) {
   Roofline roofline = Crowded(3);
   roofline.circumstances = "steady after 3 rounds";
-  EXPECT_THAT(RooflineSvg(roofline), ContainsRegex("fill=\"#52606d\">steady after 3 rounds<"));
+  EXPECT_THAT(RooflineSvg(roofline), ContainsRegex("fill:var.--faint,#[0-9a-f]+.\">steady after 3 rounds<"));
   roofline.doubtful = true;
-  EXPECT_THAT(RooflineSvg(roofline), ContainsRegex("fill=\"#ba2525\">steady after 3 rounds<"));
+  EXPECT_THAT(RooflineSvg(roofline), ContainsRegex("fill:var.--bad,#[0-9a-f]+.\">steady after 3 rounds<"));
   EXPECT_THAT(RooflineSvg(roofline), HasSubstr("500 GFLOP/s, matrix product<"));
   roofline.peak_of = "block.mlp.fc1";
   EXPECT_THAT(RooflineSvg(roofline), HasSubstr("500 GFLOP/s, block.mlp.fc1<"));
@@ -93,6 +91,14 @@ TEST(Roofline, SaysWhyPointsLieAboveTheMemorysRoof) {
   EXPECT_THAT(RooflineSvg(roofline), Not(HasSubstr("stayed")));
   roofline.points[0].gflops = 200;
   EXPECT_THAT(RooflineSvg(roofline), HasSubstr("operands that stayed"));
+}
+
+TEST(Roofline, ColoursTellTheGroupsInTheLegendToo) {
+  const std::string svg = RooflineSvg(Crowded(3));
+  EXPECT_THAT(svg, HasSubstr(">linear<"));
+  EXPECT_THAT(svg, HasSubstr(">convolution<"));
+  EXPECT_THAT(svg, Not(HasSubstr(">norm<"))) << "no such operator is here";
+  EXPECT_THAT(svg, HasSubstr("--series-1")) << "a colour of the pages, not one of its own";
 }
 
 TEST(Roofline, WithoutPointsThereAreStillRoofs) {
