@@ -4,8 +4,10 @@ import {Refusal} from "./api.js";
 
 const MOST_PIXELS = 16e6;  // that the server decodes
 
-const isJpegOrPng = (head) =>
-    (head[0] === 0xff && head[1] === 0xd8) || (head[0] === 0x89 && head[1] === 0x50 && head[2] === 0x4e);
+// By its first 12 bytes: a format of the server's.
+const isTaken = (head) => (head[0] === 0xff && head[1] === 0xd8) ||
+    (head[0] === 0x89 && head[1] === 0x50 && head[2] === 0x4e) ||
+    (String.fromCharCode(...head.slice(0, 4)) === "RIFF" && String.fromCharCode(...head.slice(8, 12)) === "WEBP");
 
 async function encoded(bitmap, type, scale = 1) {
   const canvas = new OffscreenCanvas(Math.round(bitmap.width * scale), Math.round(bitmap.height * scale));
@@ -33,7 +35,7 @@ export async function open(blob) {
           Math.round(pixels / 1e6)} megapixels; it was made smaller here, to the 16 that the server reads.`
     };
   }
-  if (isJpegOrPng(new Uint8Array(await blob.slice(0, 4).arrayBuffer()))) return {blob, bitmap, note: ""};
+  if (isTaken(new Uint8Array(await blob.slice(0, 12).arrayBuffer()))) return {blob, bitmap, note: ""};
   return {blob: await encoded(bitmap, "image/png"), bitmap, note: "The picture was brought to PNG here."};
 }
 

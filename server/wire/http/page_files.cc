@@ -34,6 +34,7 @@ constexpr std::pair<const char*, const char*> kTypes[] = {
     {".jpg", "image/jpeg"},
     {".jpeg", "image/jpeg"},
     {".png", "image/png"},
+    {".webp", "image/webp"},
 };
 
 // Empty for a name that no type goes with.
@@ -103,7 +104,7 @@ absl::Status PageFiles::AddSamples(const std::string& folder) {
   if (!folder.empty()) {
     ASSIGN_OR_RETURN(const std::set<fs::path> found, FindSamples(folder, kMaxSamples));
     if (found.empty())
-      return RefuseSamples(folder, "which has no JPEG or PNG in a folder of its own, as GROUP/cat.jpg");
+      return RefuseSamples(folder, "which has no JPEG, PNG or WebP in a folder of its own, as GROUP/cat.jpg");
     if (found.size() > kMaxSamples) {
       return RefuseSamples(folder, absl::StrCat("which has more than ", kMaxSamples, " pictures"));
     }
