@@ -89,6 +89,7 @@ export class Card {
     return largest(this.map.values) * this.map.values.length;
   }
 
+  // The picture with its map, and the heads; drawWords has the rest.
   draw(picture, state, peak) {
     this.range = null;
     if (this.map) {
@@ -100,7 +101,7 @@ export class Card {
     this.drawPicture(picture, state);
     this.missing = this.failure ? "" : lack(this.about, state);
     this.drawLegend();
-    this.drawWords(state);
+    this.drawHeads(state);
   }
 
   drawPicture(picture, state) {
@@ -183,7 +184,6 @@ export class Card {
     if (answer && unknown(this.about, state)) parts.push(make("p", {class: "sentence"}, unknown(this.about, state)));
     if (answer) parts.push(this.times());
     this.words.replaceChildren(...parts);
-    this.drawHeads(state);
   }
 
   predictions() {

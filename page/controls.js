@@ -4,16 +4,6 @@ import {at, make} from "./dom.js";
 import {KINDS, offerOf} from "./question.js";
 import {MOST_MODELS} from "./state.js";
 
-// The models that can be asked: a name, or NAME@VERSION for each where several versions are ready.
-export function choices(models) {
-  return models.flatMap(({name, versions}) => {
-    const ready = versions.filter((version) => version.state === "ready");
-    if (ready.length < 2) return [{id: name, text: name}];
-    return ready.map(
-        ({version, labels}) => ({id: `${name}@${version}`, text: [`${name} ${version}`, ...labels].join(", ")}));
-  });
-}
-
 function option(value, text, chosen) { return make("option", {value, selected: chosen}, text); }
 
 function drawModels(all, state, change) {

@@ -3,6 +3,7 @@
 import * as api from "./api.js";
 import * as burst from "./burst.js";
 import {Card} from "./card.js";
+import * as catalogue from "./catalogue.js";
 import * as controls from "./controls.js";
 import * as distance from "./distance.js";
 import {at, percent} from "./dom.js";
@@ -16,6 +17,7 @@ import * as states from "./state.js";
 import * as theme from "./theme.js";
 
 let state = states.read(location.hash);
+const LONGEST_WAIT = 1000;  // of everything else for the first answer
 let models = [], samples = [], picture = null, cards = [], before = "", turn = 0;
 const abouts = new Map();  // by id, of the models that can be asked
 
@@ -41,14 +43,14 @@ function firstKind() {
 
 // Without a wish: the first model that knows the sample's class, else the first.
 function firstModel() {
-  const all = controls.choices(models);
+  const all = catalogue.choices(models);
   return (all.find(({id}) => state.sample && knows(abouts.get(id), state.sample)) ?? all[0])?.id;
 }
 
-async function loadModels() {
-  models = await api.models();
-  await Promise.all(
-      controls.choices(models).map(async ({id}) => abouts.set(id, await api.describe(id).catch(() => null))));
+async function loadModels(loading = catalogue.load()) {
+  const loaded = await loading;
+  models = loaded.models;
+  for (const [id, about] of loaded.abouts) abouts.set(id, about);
 }
 
 function settle() {
@@ -72,7 +74,7 @@ const act = {
 };
 
 function showControls() {
-  controls.show(controls.choices(models), chosen(), state, change);
+  controls.show(catalogue.choices(models), chosen(), state, change);
   const asks = chosen().some((about) => offerOf(about, "query"));
   at("hint").textContent = state.kind === "query" ?
       "The framed patch asks; the colours say where it looks. Click another, or press Escape to go back." :
@@ -82,8 +84,13 @@ function showControls() {
 
 function drawCards() {
   const peak = Math.max(0, ...cards.map((card) => card.peak));
-  for (const card of cards) card.draw(picture, state, peak);
+  for (const card of cards)
+    if (card.answer || card.failure) card.draw(picture, state, peak);
 }
+
+// Until what was changed is on the screen; who does not look waits for nothing.
+const painted = () => document.hidden ? Promise.resolve() :
+                                        new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
 
 function layCards() {
   const kept = new Map(cards.map((card) => [card.id, card]));
@@ -110,11 +117,16 @@ async function ask() {
   at("answers").dataset.asked = mine;
   layCards();
   const asked = cards, looked = {...state};
-  const done = await Promise.all(asked.map(async (card) => {
+  const answering = asked.map(async (card) => {
     const whole = await card.ask(picture, looked, abouts.get(card.id));
-    if (whole && mine === turn) drawCards();
+    if (!whole || mine !== turn) return whole;
+    card.drawWords(looked);
+    await painted();  // maps take longer to draw than classes
+    if (mine === turn) drawCards();
     return whole;
-  }));
+  });
+  picture.show();  // while the server computes
+  const done = await Promise.all(answering);
   if (mine !== turn || done.includes(false)) return;
   say(asked.map(sentenceOf).join(". "));
   distance.show(asked);
@@ -141,7 +153,7 @@ function change(changes) {
 async function take(blob) {
   refuse("");
   const opened = await pictures.open(blob);
-  picture = {...opened, shown: opened.bitmap && sized(opened.bitmap)};
+  picture = {...opened, shown: null, show() { return (this.shown ??= this.bitmap && sized(this.bitmap)); }};
   refuse("");
   at("hint").textContent = opened.note;
   showControls();
@@ -156,7 +168,8 @@ function own(blob) {
   return take(blob);
 }
 
-async function sample(name, by = "hand") {
+// `bytes`: a promise of the picture, where it is fetched already.
+async function sample(name, by = "hand", bytes = null) {
   const found = samples.find((each) => picker.nameOf(each) === name);
   if (!found) return refuse(`This server has no sample ${name}.`);
   const fits = (about) => knows(about, name);
@@ -169,7 +182,7 @@ async function sample(name, by = "hand") {
   history.replaceState(null, "", states.write(state));
   picker.markSample(name);
   try {
-    await take(await pictures.fetched(found.path));
+    await take(await (bytes ?? pictures.fetched(found.path)));
   } catch (error) {
     if (!(error instanceof api.Refusal)) throw error;
     refuse(error.message, error.shortCode);
@@ -181,33 +194,49 @@ function lock(wanted) {
   document.body.classList.toggle("locked", wanted);
 }
 
-async function begin() {
+// The picture that is shown first: that of the address, or the first of all unless models were chosen.
+function firstPicture() {
+  if (!state.sample && !state.models.length && samples.length) state.sample = picker.nameOf(samples[0]);
+  const found = samples.find((each) => picker.nameOf(each) === state.sample);
+  const bytes = found ? pictures.fetched(found.path) : null;
+  bytes?.catch(() => {});  // who opens it is told
+  return bytes;
+}
+
+async function begin(asked) {
+  let bytes = null;
   try {
-    [samples] = await Promise.all([api.samples().catch(() => []), loadModels()]);
+    samples = await asked.samples;
+    bytes = firstPicture();
+    await loadModels(asked.models);
     lock(false);
     refuse("");
   } catch (error) {
-    if (error.status !== 401) refuse(error.message, error.shortCode);
+    if (error.status === 401)
+      needToken();
+    else
+      refuse(error.message, error.shortCode);
     return;
   }
   picker.showSamples(samples, sample);
-  if (!state.sample && !state.models.length && samples.length) state.sample = picker.nameOf(samples[0]);
   settle();
   if (!models.length) refuse("The server has no model that is ready.");
   showControls();
-  if (state.sample) await sample(state.sample, "link");
+  if (state.sample) await sample(state.sample, "link", bytes);
 }
 
-addEventListener("needs-token", () => {
+function needToken() {
   if (!at("token").hidden) return;
   lock(true);
   at("token-field").focus();
-});
+}
+
+addEventListener("needs-token", needToken);
 at("token").addEventListener("submit", (event) => {
   event.preventDefault();
   api.setToken(at("token-field").value);
   at("token-field").value = "";
-  begin();
+  begin(catalogue.ask());
   live.look();
 });
 addEventListener("hashchange", () => {
@@ -225,9 +254,12 @@ theme.start();
 controls.start(change);
 picker.start(own, refuse);
 burst.start(() => (picture && state.models.length ? [state.models[0], picture.blob] : null));
-begin();
-live.start(async () => {
-  if (!models.length) return begin();
-  await loadModels().catch(() => {});
-  return showControls();
+const begun = begin(catalogue.first);
+Promise.race([begun, new Promise((done) => setTimeout(done, LONGEST_WAIT))]).then(() => {
+  picker.showThumbnails();
+  live.start(async () => {
+    if (!models.length) return begin(catalogue.ask());
+    await loadModels().catch(() => {});
+    return showControls();
+  });
 });

@@ -5,6 +5,14 @@ import {at, make} from "./dom.js";
 export const nameOf = (sample) => `${sample.group}/${sample.name}`;
 export const wordsOf = (sample) => sample.name.replace(/\.\w+$/, "").replaceAll("-", " ");
 
+let pictured = false;
+
+// Fills the samples' places, now and from now on: they would take the network and the processor from the first answer.
+export function showThumbnails() {
+  pictured = true;
+  for (const image of at("samples").querySelectorAll("img")) image.src = image.dataset.path;
+}
+
 export function showSamples(samples, sampled) {
   const strip = at("samples");
   strip.hidden = samples.length === 0;
@@ -21,7 +29,7 @@ export function showSamples(samples, sampled) {
           click: () => sampled(nameOf(sample))
         },
         make("img", {
-          src: sample.path,
+          "data-path": sample.path,
           alt: wordsOf(sample),
           loading: "lazy",
           decoding: "async",
@@ -30,6 +38,7 @@ export function showSamples(samples, sampled) {
           height: 64
         })));
   });
+  if (pictured) showThumbnails();
 }
 
 export function markSample(name) {
