@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The server as it is now: a look every second while somebody sees it.
 import * as api from "./api.js";
-import {at, bytes, draw, make, percent, short} from "./dom.js";
+import {at, bytes, draw, make, milliseconds, percent, plural, short} from "./dom.js";
 
 const PERIOD = 1000, KEPT = 60;
 const history = {
@@ -45,12 +45,43 @@ function follow(status) {
   last = {now, requests, batches};
 }
 
-function showFigures({load}) {
+// In the largest unit of which there are two.
+const since = (seconds) => {
+  const [unit, length] =
+      [["day", 86400], ["hour", 3600], ["minute", 60]].find(([, each]) => seconds >= 2 * each) ?? ["second", 1];
+  return plural(Math.floor(seconds / length), unit);
+};
+
+// The verdict is the worst of them.
+function showProblems(problems) {
+  at("problems").hidden = problems.length < 2;
+  at("problems").replaceChildren(...problems.map(
+      ({severity, sentence}) => make("li", {"data-severity": severity}, sentence)));
+}
+
+function showFacts(status) {
+  const rollbacks = status.models.reduce((sum, model) => sum + model.rollbacks + model.operator_rollbacks, 0);
+  const {compute, load} = status;
+  at("facts").textContent = [
+    `Up ${since((Date.parse(status.time) - Date.parse(status.started)) / 1000)}`,
+    `device ${status.device}`,
+    compute.precision,
+    status.cpu_limit_cores ? `${short(status.cpu_limit_cores)} cores` : "",
+    status.memory_limit_bytes ? `memory limit ${bytes(status.memory_limit_bytes)}` : "",
+    `${bytes(load.in_flight_bytes)} of ${bytes(load.in_flight_limit_bytes)} of pictures`,
+    load.answer_limit_bytes ? `${bytes(load.answer_bytes)} of answers not yet taken` : "",
+    rollbacks ? `${plural(rollbacks, "rollback")} since the start` : "",
+  ].filter(Boolean).join(", ");
+}
+
+function showFigures({load, models}) {
   const busy = load.executors.reduce((sum, lane) => sum + lane.busy_ratio, 0) / (load.executors.length || 1);
   at("figures").replaceChildren(
       figure("Requests", short(history.rate.at(-1) ?? 0), "/ s", history.rate),
       figure("In flight", load.in_flight, `of ${load.in_flight_limit}`, history.flight),
       figure("In the queue", load.queue_requests, "", history.queue),
+      figure("Waits longest", milliseconds(1000 * load.queue_oldest_seconds), "", null),
+      figure("Refused for load", short(models.reduce((sum, model) => sum + model.shed_per_second, 0)), "/ s", null),
       figure("Requests a batch", short(history.batch.at(-1) ?? 0), "", history.batch),
       figure("Executors busy", percent(busy, 0), `of ${load.executors.length}, last minute`, null));
 }
@@ -60,7 +91,8 @@ function showVersions(versions) {
       .replaceChildren(...versions.map(
           (version) => make(
               "tr", {}, make("th", {scope: "row"}, version.model), make("td", {}, version.version || "all"),
-              make("td", {title: version.reason}, version.state.toLowerCase()),
+              make("td", {}, version.state.toLowerCase(),
+                   version.reason ? make("p", {class: "small"}, version.reason) : null),
               make("td", {}, version.labels.join(", ")),
               ...[`${short(version.traffic_percent)} %`, short(version.requests_per_second),
                   short(version.errors_per_second), bytes(version.device_bytes)]
@@ -95,8 +127,10 @@ export async function look() {
                                        "Degraded",
       status.severity);
   at("live-verdict").textContent = status.verdict;
+  showProblems(status.problems);
   showFigures(status);
   showVersions(status.versions);
+  showFacts(status);
   at("about").textContent =
       `Vitrine ${status.version} on ${status.compute.cpu}, ${status.compute.path}, ${status.compute.lanes} executors`;
   const states = status.versions.map((version) => `${version.model} ${version.version} ${version.state}`).join();

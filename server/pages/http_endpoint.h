@@ -19,8 +19,8 @@ class Collectable;
 namespace vitrine {
 
 // Plain HTTP for probes, scrapers and people: /metrics (Prometheus text), /healthz (200 while the process runs its
-// loops), /readyz (200 when requests are served, else 503 with the reason) and /statusz (see status.h; an HTML page, or
-// JSON with ?format=json). GET and HEAD only; every other path is 404. Has threads of its own and never touches the
+// loops), /readyz (200 when requests are served, else 503 with the reason) and /statusz (JSON: see status.h).
+// GET and HEAD only; every other path is 404. Has threads of its own and never touches the
 // path of a request, so that a slow scraper blocks no request. Thread-safe.
 class HttpEndpoint {
  public:

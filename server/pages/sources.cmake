@@ -6,6 +6,5 @@ list(APPEND server_sources
   pages/rate_window.cc
   pages/readings.cc
   pages/status.cc
-  pages/status_html.cc
   pages/status_json.cc
   pages/status_reader.cc)

@@ -82,9 +82,8 @@ Problem Verdict(const ServerStatus& status);
 // What somebody may see who calls and does not operate: of their models alone, without the log and the flags.
 ServerStatus ShownTo(const Caller& caller, ServerStatus status);
 
-// One self-contained page without scripts. Nothing in it is trusted: every text is escaped.
-std::string StatusHtml(const ServerStatus& status);
-// The same for programs: an object with "verdict", "severity", "problems" and the parts of ServerStatus.
+// An object with "verdict" first, "severity", "problems" and the parts of ServerStatus, a line for each value: read by
+// programs, the page of the HTTP port, and people with curl.
 std::string StatusJson(const ServerStatus& status);
 
 }  // namespace vitrine

@@ -210,12 +210,10 @@ TEST(Statusz, TellsAPersonWhatIsWrong) {
   const auto weights = folder.path() / "mixed" / std::to_string(broken.version) / "weights.safetensors";
   std::filesystem::resize_file(weights, std::filesystem::file_size(weights) - 1);
   RunningServer running(folder.path());
-  const std::string page = running.Get("/statusz");
-  EXPECT_THAT(page, AllOf(StartsWith("HTTP/1.1 200 OK\r\n"), HasSubstr("Content-Type: text/html; charset=utf-8"),
-                          HasSubstr("Content-Security-Policy: default-src 'none'"),
-                          HasSubstr("Ready, but mixed version 2 was refused: "), HasSubstr("version 1 serves"),
-                          HasSubstr("--max-batch-tokens")));
-  const std::string json = running.Get("/statusz?format=json");
+  const std::string json = running.Get("/statusz");
+  EXPECT_THAT(json, AllOf(StartsWith("HTTP/1.1 200 OK\r\n"), HasSubstr("Content-Type: application/json"),
+                          HasSubstr("\n\r\n{\n  \"verdict\": \"Ready, but mixed version 2 was refused: "),
+                          HasSubstr("version 1 serves"), HasSubstr("--max-batch-tokens")));
   const nlohmann::json status = nlohmann::json::parse(json.substr(json.find("\r\n\r\n")));
   EXPECT_EQ(status["severity"], "degraded");
   EXPECT_EQ(status["ready"], true);

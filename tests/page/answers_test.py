@@ -5,6 +5,7 @@ import base64
 import io
 import json
 import pathlib
+import shutil
 import tempfile
 import unittest
 import urllib.error
@@ -128,6 +129,30 @@ class Live(PageCase):
         status = self.status()
         self.assertEqual((status["log"], status["flags"], status["certificates"]), ([], {}, {}))
         self.assertEqual({version["model"] for version in status["versions"]}, {EIT, KV, XCIT})
+
+    def test_the_panel_says_what_the_status_says(self):
+        page = self.open()
+        page.locator("#versions tr").first.wait_for()
+        status, facts = self.status(), page.locator("#facts").text_content()
+        self.assertIn(f"device {status['device']}, {status['compute']['precision']}", facts)
+        self.assertRegex(facts, r"^Up \d+ (second|minute)s?, ")
+        self.assertEqual(page.locator("#live-verdict").text_content(), status["verdict"])
+        self.assertEqual([name for name in page.locator("#figures dt").all_text_contents()],
+                         ["Requests", "In flight", "In the queue", "Waits longest", "Refused for load", "Requests a batch",
+                          "Executors busy"])
+
+    def test_what_is_wrong_is_listed_with_its_reason(self):
+        server = start_server("--admin", "unix://{folder}/admin", models=(EIT, KV))
+        self.addCleanup(server.stop)
+        weights = pathlib.Path(server.folder) / "models" / KV / "2"
+        shutil.copytree(next((pathlib.Path(server.folder) / "models" / KV).glob("[0-9]*")), weights)
+        (weights / "weights.safetensors").write_bytes(b"damaged")
+        page = self.open(server=server)
+        refused = page.locator("#versions tr").filter(has_text="failed")
+        refused.wait_for()
+        self.assertGreater(len(refused.locator("td p").text_content()), 10)
+        self.assertEqual(page.locator("#live-verdict").text_content()[:10], "Ready, but")
+        self.shot(page, "refused-version")
 
     def test_a_burst(self):
         page = self.open()
