@@ -219,6 +219,23 @@ TEST(LoadStream, AStreamThatEndsTakesWhatItCarriedAndTheNextCarriesTheRest) {
   EXPECT_EQ(streams, 2);
 }
 
+TEST(LoadStream, WhatWaitedGoesOverTheNextStream) {
+  std::atomic<int> streams = 0;
+  SmallServer server({.stream = [&](StreamOfServer* stream, grpc::ServerContext*) -> grpc::Status {
+    if (++streams > 1) return AnswerEach(stream);
+    v1::ClassifyRequest request;
+    for (int i = 0; i < LoadStream::kInFlight; ++i) stream->Read(&request);
+    return {grpc::StatusCode::RESOURCE_EXHAUSTED, "the message is too large"};
+  }});
+  LoadSettings settings = ClosedLoop(LoadStream::kInFlight + 6, absl::InfiniteDuration());
+  settings.max_requests = LoadStream::kInFlight + 6;
+  const LoadRecord record = RunLoad(Connections(server, 1), Models({"m"}), Streamed(settings), {}).record;
+  EXPECT_EQ(record.errors().at(grpc::StatusCode::RESOURCE_EXHAUSTED).count,
+            static_cast<uint64_t>(LoadStream::kInFlight));
+  EXPECT_EQ(record.answered(), 6u);
+  EXPECT_EQ(streams, 2);
+}
+
 TEST(LoadStream, AStreamThatEndsInOrderOwesItsAnswers) {
   std::atomic<int> streams = 0;
   SmallServer server({.stream = [&](StreamOfServer* stream, grpc::ServerContext*) {
