@@ -87,10 +87,17 @@ absl::Status CheckWish(const AttentionWish& wish, const std::vector<v1::Attentio
   return absl::OkStatus();
 }
 
+// A server that says more layers or heads than these is not asked for each of them.
+constexpr int kMostNumbers = 4096;
+
 // Numbers counted from 0, each once. `count` 0: the server did not tell how many there are.
 absl::StatusOr<std::vector<int32_t>> Resolve(const Indices& wish, bool all, int count, v1::AttentionKind kind,
                                              const v1::ModelVersion& model, const char* what) {
   std::vector<int32_t> numbers;
+  if (count > kMostNumbers) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the server says that model \"", model.model(), "\" has ", count, " ", what, "s"));
+  }
   if (wish.all || (all && wish.empty())) {
     for (int i = 0; i < count; ++i) numbers.push_back(i);
     return numbers;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <exception>
 #include <new>
 #include <utility>
 
@@ -122,6 +123,8 @@ void HttpConnection::OnReady() {
     if (common_.out_of_memory != nullptr) common_.out_of_memory();
     // A request that is worked on answers for itself: what failed was to listen whether its client is there.
     if (phase_ != Phase::kWorking) SendOutOfMemory();
+  } catch (const std::exception&) {  // nothing known throws; should something, it costs this connection alone
+    Close();
   }
 }
 

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/status_macros.h"
+#include "base/utf8.h"
 
 namespace vitrine {
 namespace {
@@ -31,6 +32,7 @@ absl::StatusOr<std::string> DecodePath(absl::string_view encoded) {
     if (path.back() == '\0') return Malformed("the path holds a zero byte");
     i += 2;
   }
+  if (!IsUtf8(path)) return Malformed("the path is not UTF-8");
   return path;
 }
 

@@ -5,6 +5,7 @@
 #include <boost/beast/http/error.hpp>
 #include <boost/beast/http/parser.hpp>
 #include <boost/beast/http/string_body.hpp>
+#include <stdexcept>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -27,7 +28,12 @@ HttpRequestParser::~HttpRequestParser() = default;
 
 absl::StatusOr<size_t> HttpRequestParser::Take(absl::string_view bytes) {
   beast::error_code error;
-  const size_t taken = parser_->of.put(boost::asio::buffer(bytes.data(), bytes.size()), error);
+  size_t taken = 0;
+  try {
+    taken = parser_->of.put(boost::asio::buffer(bytes.data(), bytes.size()), error);
+  } catch (const std::length_error&) {  // header_limit does not hold for what follows the last chunk
+    return absl::InvalidArgumentError("a field behind the body is longer than 65,533 bytes");
+  }
   if (!error || error == beast::http::error::need_more) return taken;
   if (error == beast::http::error::header_limit) {
     return absl::ResourceExhaustedError(

@@ -109,8 +109,10 @@ void AddAlternativeNames(const X509* certificate, std::vector<std::string>& name
     } else if (each->type == GEN_IPADD) {
       const ASN1_OCTET_STRING* bytes = each->d.iPAddress;
       char text[INET6_ADDRSTRLEN] = "";
-      const int family = ASN1_STRING_length(bytes) == 4 ? AF_INET : AF_INET6;
-      if (inet_ntop(family, ASN1_STRING_get0_data(bytes), text, sizeof(text)) != nullptr) names.emplace_back(text);
+      const int length = ASN1_STRING_length(bytes);
+      if (length != 4 && length != 16) continue;  // no address, whatever the certificate says
+      if (inet_ntop(length == 4 ? AF_INET : AF_INET6, ASN1_STRING_get0_data(bytes), text, sizeof(text)) != nullptr)
+        names.emplace_back(text);
     }
   }
   GENERAL_NAMES_free(alternatives);

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <exception>
 #include <new>
 #include <system_error>
 #include <utility>
@@ -57,6 +58,7 @@ void HttpWorkers::Run() {
       work();
     } catch (const std::bad_alloc&) {
       if (out_of_memory_ != nullptr) out_of_memory_();
+    } catch (const std::exception&) {  // nothing known throws; the client of a reply that is dropped reads 503
     }
     work = nullptr;  // what it held goes before the thread counts as free
     if (!on_a_body) continue;

@@ -2,6 +2,8 @@
 // What becomes of each picture of an evaluation.
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -81,7 +83,8 @@ void EvaluationRun::TakeAnswer(Prediction prediction, const v1::ClassifyResponse
   const v1::Timings& t = answer.timings();
   prediction.seconds = {RoundedSeconds(t.queue()),  RoundedSeconds(t.decode()), RoundedSeconds(t.compute()),
                         RoundedSeconds(t.encode()), RoundedSeconds(t.total()),  prediction.seconds.client};
-  prediction.tokens = answer.grid().rows() * answer.grid().columns();
+  prediction.tokens = static_cast<int32_t>(
+      std::min<int64_t>(int64_t{answer.grid().rows()} * answer.grid().columns(), std::numeric_limits<int32_t>::max()));
   prediction.served_by = absl::StrCat(by.precision(), " ", by.device());
   answered_ = prediction.index;
   proven_ = true;

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/string_view.h"
+#include "base/utf8.h"
 #include "server/process/out_of_memory.h"
 
 namespace vitrine {
@@ -15,8 +16,11 @@ namespace {
 // Of a sentence, or of a word that a caller made up.
 constexpr size_t kMostText = 256;
 
+// Shortens it to what a span may say. One text that is not UTF-8 would make the whole export unreadable. Takes no
+// memory.
 void CutText(std::string& text) {
-  if (text.size() > kMostText) text.resize(kMostText);
+  text.resize(FrontOf(text, kMostText).size());
+  if (!IsUtf8(text)) text.clear();
 }
 
 }  // namespace
@@ -49,10 +53,11 @@ void Tracer::End(std::unique_ptr<RequestTrace> trace, const absl::Status& status
   const int64_t spans = trace->Spans();
   try {
     const absl::string_view message = status.message();
-    trace->message.assign(message.data(), std::min(message.size(), kMostText));
+    trace->message.assign(message.data(), std::min(message.size(), kMostText + 1));  // cut below
   } catch (const std::bad_alloc&) {  // the span says the code all the same
     CountOutOfMemory();
   }
+  CutText(trace->message);
   CutText(trace->model);
   CutText(trace->request_id);
   if (!queue_.Push(std::move(trace))) counters_.full.fetch_add(static_cast<uint64_t>(spans), std::memory_order_relaxed);

@@ -33,12 +33,13 @@ HttpNext HttpPort::Status(const HttpRequest& request) {
 
 HttpNext HttpPort::Begin(const std::shared_ptr<HttpRequest>& request) {
   if (std::optional<HttpResponse> told = cors_.Apply(*request)) return HttpNext::Answer(*std::move(told));
-  if (page_.files != nullptr) {
-    std::optional<HttpResponse> file =
-        page_.files->Answer(request->method(), request->path(), request->Header("If-None-Match").value_or(""));
-    if (file.has_value()) return HttpNext::Answer(*std::move(file));
-  }
   const bool is_get = request->method() == "GET" || request->method() == "HEAD";
+  if (is_get && page_.files != nullptr && page_.files->Has(request->path())) {
+    // A copy of the file, which may be large, is made one after the other, so that the bound of what is unsent holds.
+    return HttpNext::Make([this, request] {
+      return *page_.files->Answer(request->method(), request->path(), request->Header("If-None-Match").value_or(""));
+    });
+  }
   if (is_get && request->path() == "/openapi.json") return HttpNext::Answer({.body = kOpenApiJson});
   if (page_.status_json && is_get && request->path() == "/v1/status") return Status(*request);
   return FirstName(request->path()) == "v1" ? classify_.Begin(request) : oip_.Begin(request);

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
 
 #include "base/http/request_parser.h"
 
@@ -73,7 +74,7 @@ TEST(HttpHead, WhatIsNotHttpIsRefusedWithASentence) {
   for (const std::string head :
        {"\r\n\r\n", "GET /\r\n\r\n", "GET  / HTTP/1.1\r\n\r\n", "GET / HTTP/2.0\r\n\r\n", "BREW / HTCPCP/1.0\r\n\r\n",
         "G(T / HTTP/1.1\r\n\r\n", "GET /%zz HTTP/1.1\r\n\r\n", "GET /%4 HTTP/1.1\r\n\r\n", "GET /%00 HTTP/1.1\r\n\r\n",
-        "GET / HTTP/1.1\r\nno colon\r\n\r\n", "GET / HTTP/1.1\r\nName : x\r\n\r\n",
+        "GET /%C3%28 HTTP/1.1\r\n\r\n", "GET / HTTP/1.1\r\nno colon\r\n\r\n", "GET / HTTP/1.1\r\nName : x\r\n\r\n",
         "GET / HTTP/1.1\r\n folded: x\r\n\r\n", "GET / HTTP/1.1\r\nA: x\ny\r\n\r\n",
         "GET / HTTP/1.1\nHost: x\r\n\r\n"}) {
     const auto read = ParseHttpHead(head);
@@ -82,6 +83,34 @@ TEST(HttpHead, WhatIsNotHttpIsRefusedWithASentence) {
   }
   const auto read = ParseHttpHead("GET /" + std::string(kMaxHttpHeadBytes, 'a') + " HTTP/1.1\r\n\r\n");
   EXPECT_EQ(read.status().code(), absl::StatusCode::kResourceExhausted);
+}
+
+// The limit of the head does not hold for what follows the last chunk.
+TEST(HttpRequestParser, AFieldBehindTheBodyHasAnEnd) {
+  for (const size_t bytes : {size_t{100}, size_t{65'533}, size_t{65'534}, size_t{1'000'000}}) {
+    HttpRequestParser parser;
+    ASSERT_TRUE(parser.Take("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n").ok());
+    parser.ReadBody(1000);
+    const auto taken = parser.Take("0\r\nX: " + std::string(bytes, 'a') + "\r\n\r\n");
+    EXPECT_EQ(parser.is_done(), bytes <= 65'533) << bytes;
+    EXPECT_EQ(taken.status().code(), bytes <= 65'533 ? absl::StatusCode::kOk : absl::StatusCode::kInvalidArgument)
+        << bytes;
+  }
+}
+
+TEST(HttpRequestParser, TheLastChunkMayComeInParts) {
+  HttpRequestParser parser;
+  std::string left = "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n";
+  bool has_head = false;
+  for (const char c : std::string("0\r\n\r\n")) {
+    const auto taken = parser.Take(left);
+    ASSERT_TRUE(taken.ok()) << taken.status();
+    left.erase(0, *taken);
+    if (parser.has_head() && !std::exchange(has_head, true)) parser.ReadBody(1000);
+    left += c;
+  }
+  ASSERT_TRUE(parser.Take(left).ok());
+  EXPECT_TRUE(parser.is_done());
 }
 
 // Whoever stands in front may see the end of the body elsewhere.

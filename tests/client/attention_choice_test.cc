@@ -61,6 +61,12 @@ TEST(ChooseAttention, WithoutAKindTheFirstThatLiesOnThePicture) {
             "model \"sizes\" has no attention map that lies on a picture; leave out --attention");
 }
 
+TEST(ChooseAttention, DoesNotAskForEachOfTwoThousandMillionLayers) {
+  v1::ModelVersion model = ModelWithEveryKind();
+  for (auto& offer : *model.mutable_attention()) offer.set_layers(2'000'000'000);
+  EXPECT_EQ(Refusal(Wish({v1::SCORES}), model), "the server says that model \"sizes\" has 2000000000 layers");
+}
+
 TEST(ChooseAttention, NamesWhatTheModelHas) {
   EXPECT_EQ(Refusal(Wish({v1::WEIGHTS}), ModelWith({v1::ROLLOUT, v1::CLASS_ATTENTION})),
             "model \"sizes\" has no attention of kind weights; it has: rollout, class-attention (2 layers, 1 head)");

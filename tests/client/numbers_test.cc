@@ -84,6 +84,12 @@ TEST(FeatureValues, RefusesBytesThatDoNotFit) {
   feature.set_width(-2);
   feature.set_rows(-1);
   EXPECT_FALSE(FeatureValues(feature).ok());
+  // 2^62 + 1 values, whose bytes are 4 in 64 bits.
+  feature.set_values("1234");
+  feature.set_rows(242'243'305);
+  feature.set_columns(49'477);
+  feature.set_width(384'773);
+  EXPECT_FALSE(FeatureValues(feature).ok());
 }
 
 }  // namespace

@@ -104,6 +104,8 @@ TEST(UniformDistance, IsTheMeanOverAllPairs) {
   EXPECT_NEAR(UniformDistance(16, 16, 2, 2), 16.652150, 1e-6);
   EXPECT_NEAR(UniformDistance(14, 14, 16, 16), 116.492227, 1e-6);
   EXPECT_EQ(UniformDistance(1, 1, 4, 4), 0);
+  EXPECT_NEAR(UniformDistance(1 << 30, 1 << 29, 1.0 / (1 << 30), 2.0 / (1 << 30)), 0.521405, 1e-5)
+      << "of the unit square";
   EXPECT_DOUBLE_EQ(UniformDistance(1, 2, 5, 3), 1.5) << "half of the pairs are one column apart";
 }
 

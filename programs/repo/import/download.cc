@@ -85,7 +85,7 @@ class Part {
       if (broke && size_ > before) continue;
       if (broke) return Continues(reply.status().message());
       RETURN_IF_ERROR(reply.status());
-      if (reply->status == 416 && before > 0) {
+      if (reply->status == 416 && before > 0 && !std::exchange(began_anew_, true)) {
         RETURN_IF_ERROR(Clear());
         continue;
       }
@@ -124,9 +124,10 @@ class Part {
     if (answer_status_ != head.status || answer_range_ != head.Header("content-range")) {
       RETURN_IF_ERROR(BeginAnswer(head));
     }
-    if (download_.bytes >= 0 && size_ + static_cast<int64_t>(bytes.size()) > download_.bytes) {
-      return absl::DataLossError(
-          absl::StrCat(download_.url, " sends more than the ", download_.bytes, " bytes it has"));
+    const int64_t most = download_.bytes >= 0 ? download_.bytes : download_.most_bytes;
+    if (size_ + static_cast<int64_t>(bytes.size()) > most) {
+      return absl::DataLossError(absl::StrCat(download_.url, " sends more than the ", most, " bytes it ",
+                                              download_.bytes >= 0 ? "has" : "may have"));
     }
     for (size_t done = 0; done < bytes.size();) {
       const ssize_t wrote = pwrite(file_.get(), bytes.data() + done, bytes.size() - done, size_);
@@ -161,8 +162,9 @@ class Part {
   FileDescriptor file_;
   std::filesystem::path path_;
   ProgressDisplay& display_;
-  int64_t size_ = 0;       // bytes that have come
-  int answer_status_ = 0;  // of the answer that is being taken
+  bool began_anew_ = false;  // since the server knew no such bytes; once, whatever it says
+  int64_t size_ = 0;         // bytes that have come
+  int answer_status_ = 0;    // of the answer that is being taken
   std::string answer_range_ = {};
 };
 

@@ -16,6 +16,7 @@ struct Download {
   std::string url;
   std::filesystem::path file = {};  // where it goes; its folder is made
   int64_t bytes = -1;               // -1: not known
+  int64_t most_bytes = 0;           // that are written where `bytes` is not known
   std::string sha256 = {};          // 64 lower-case hexadecimal digits
 };
 

@@ -159,6 +159,7 @@ absl::StatusOr<Download> PlanDownload(const FetchReply& head, const Hub& hub, co
                         &download.bytes)) {
     download.bytes = -1;
   }
+  download.most_bytes = kMaxFileBytes;
   if (download.bytes > kMaxFileBytes) {
     return absl::FailedPreconditionError(
         absl::StrCat(request.model, " has ", download.bytes, " bytes; at most ", kMaxFileBytes, " are imported"));

@@ -29,6 +29,7 @@ class PageFiles {
   // be read, has no such picture or more than it may.
   static absl::StatusOr<std::unique_ptr<const PageFiles>> Open(const std::string& samples);
 
+  bool Has(std::string_view path) const { return files_.contains(path); }
   // The answer to a GET or HEAD of that path, 304 where the client has it already; nothing if no such file is here.
   // `if_none_match` is the header of that name, empty without one.
   std::optional<HttpResponse> Answer(std::string_view method, std::string_view path,

@@ -2,12 +2,12 @@
 #include "server/wire/http/query.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "base/utf8.h"
 #include "server/wire/http/shown.h"
 
 namespace vitrine {
@@ -15,16 +15,6 @@ namespace {
 
 bool IsHexDigit(char c) {
   return absl::ascii_isxdigit(static_cast<unsigned char>(c));
-}
-
-// Every string of JSON is UTF-8, and the parser holds it to that: what has to be escaped there is none of its matter.
-bool IsUtf8(const std::string& text) {
-  std::string quoted = "\"";
-  for (const char c : text) {
-    const bool escaped = absl::ascii_iscntrl(static_cast<unsigned char>(c)) || c == '"' || c == '\\';
-    quoted += escaped ? '_' : c;
-  }
-  return nlohmann::json::accept(quoted + "\"");
 }
 
 absl::Status RefusePart(std::string_view part, const char* why) {

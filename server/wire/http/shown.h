@@ -7,7 +7,7 @@
 
 namespace vitrine {
 
-// A name from a request, fit for a sentence: cut to 64 bytes.
+// A name from a request, fit for a sentence: cut to 64 bytes, between two characters.
 std::string Shown(std::string_view text);
 
 }  // namespace vitrine

@@ -71,6 +71,23 @@ TEST_F(TracerTest, WhatEndsIsQueued) {
   EXPECT_EQ(counters_.full, 0U);
 }
 
+// Beside such a text nothing of an export can be read.
+TEST_F(TracerTest, WhatIsQueuedIsUtf8) {
+  Tracer tracer(1, queue_, counters_);
+  std::unique_ptr<RequestTrace> trace = tracer.Begin(std::nullopt, Method::kClassify, kBegun);
+  std::string words = "a";
+  for (int i = 0; i < 200; ++i) words += "\xC3\xA9";
+  trace->request_id = words;
+  trace->model = "\xFF";
+  tracer.End(std::move(trace), absl::InternalError(words), kBegun);
+  queue_.Close();
+  const SpanQueue::Traces queued = queue_.Take();
+  ASSERT_EQ(queued.size(), 1U);
+  EXPECT_EQ(queued[0]->request_id, words.substr(0, 255));
+  EXPECT_EQ(queued[0]->message, words.substr(0, 255));
+  EXPECT_EQ(queued[0]->model, "");
+}
+
 TEST_F(TracerTest, WhatFindsTheQueueFullIsCountedByItsSpans) {
   Tracer tracer(1, queue_, counters_);
   queue_.Close();
