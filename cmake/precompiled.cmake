@@ -63,6 +63,8 @@ function(add_precompiled_kinds)
       if(CMAKE_CXX_COMPILER_ID STREQUAL Clang)
         target_compile_options(${target} PRIVATE "SHELL:-Xclang -fno-pch-timestamp")  # or ccache takes none for known
       endif()
+      set_target_properties(${target} PROPERTIES
+        CXX_COMPILER_LAUNCHER "${CMAKE_SOURCE_DIR}/cmake/anew;${CMAKE_CXX_COMPILER_LAUNCHER}")
       target_precompile_headers(${target} PRIVATE "\"cmake/precompiled/${kind}${suffix}.h\"")
     endforeach()
   endforeach()
