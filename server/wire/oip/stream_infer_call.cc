@@ -38,7 +38,7 @@ class StreamInferCall final : public BidiCall {
  private:
   // A request that was read, until its answer is written.
   struct InFlight {
-    const std::shared_ptr<BidiCall> call;
+    const std::shared_ptr<StreamInferCall> call;
     std::string id = {};  // before it is submitted; the rest is guarded by the call's mutex
     bool answered = false;
     bool lost = false;  // answered, but there was no memory for the answer
@@ -70,7 +70,8 @@ class StreamInferCall final : public BidiCall {
   // A place behind those in flight; null if there is no memory for it.
   std::shared_ptr<InFlight> Line() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     try {
-      in_flight_.push_back(std::make_shared<InFlight>(InFlight{shared_from_this()}));
+      in_flight_.push_back(
+          std::make_shared<InFlight>(InFlight{std::static_pointer_cast<StreamInferCall>(shared_from_this())}));
       return in_flight_.back();
     } catch (const std::bad_alloc&) {
       return nullptr;
@@ -85,9 +86,10 @@ class StreamInferCall final : public BidiCall {
     call.cancelled = cancelled_;
     absl::StatusOr<inference::ModelInferRequest> request = OrOutOfMemory([&] { return Take(*read, call); });
     bytes_.Clear();
+    // It holds two pointers and no more, for which a callback takes no memory.
     Infer(parts_.service, std::move(request), std::move(call),
-          [this, read = std::move(read)](absl::StatusOr<inference::ModelInferResponse> answer, InferHeld held) {
-            Answer(*read, std::move(answer), std::move(held));
+          [read = std::move(read)](absl::StatusOr<inference::ModelInferResponse> answer, InferHeld held) {
+            read->call->Answer(*read, std::move(answer), std::move(held));
           });
   }
 

@@ -44,7 +44,7 @@ class StreamCall final : public BidiCall {
 
   // A request that was read and is not answered.
   struct InFlight {
-    const std::shared_ptr<BidiCall> call;
+    const std::shared_ptr<StreamCall> call;
     std::string id = {};
     bool tracked = false;  // `id` is in ids_
     int64_t promised = 0;  // bytes of the answer beside its few hundred of predictions
@@ -76,7 +76,7 @@ class StreamCall final : public BidiCall {
     std::shared_ptr<InFlight> read;
     absl::Status unfolded;
     const absl::Status named = OrOutOfMemory([&] {
-      read = std::make_shared<InFlight>(InFlight{shared_from_this()});
+      read = std::make_shared<InFlight>(InFlight{std::static_pointer_cast<StreamCall>(shared_from_this())});
       unfolded = Unfold(bytes_, parts_.max_message_bytes);
       if (unfolded.ok()) read->id = RequestIdOf(bytes_);
       return absl::OkStatus();
@@ -89,9 +89,10 @@ class StreamCall final : public BidiCall {
     CallContext call = {.method = Method::kClassifyStream, .deadline = origin_.deadline(), .cancelled = cancelled_};
     absl::StatusOr<v1::ClassifyRequest> request = OrOutOfMemory([&] { return Take(*read, unfolded, call); });
     bytes_.Clear();
+    // It holds two pointers and no more, for which a callback takes no memory.
     parts_.service.Classify(std::move(request), std::move(call),
-                            [this, read = std::move(read)](absl::StatusOr<v1::ClassifyResponse> answer) {
-                              Answer(*read, std::move(answer));
+                            [read = std::move(read)](absl::StatusOr<v1::ClassifyResponse> answer) {
+                              read->call->Answer(*read, std::move(answer));
                             });
   }
 
