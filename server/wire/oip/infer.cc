@@ -122,14 +122,14 @@ absl::StatusOr<InferPlan> Prepare(const ClassifyService& service, absl::StatusOr
 
 // The context of one picture of the call, whose only one it may be.
 CallContext PartOf(const CallContext& call, const Gathering& gathering, size_t part, bool is_only) {
-  std::optional<TraceContext> whole = gathering.trace();
+  const std::optional<TraceContext> whole = gathering.trace();
   return {.caller = call.caller,
           .peer = call.peer,
           .method = call.method,
           .deadline = call.deadline,
           .cancelled = call.cancelled,
           .abandoned = gathering.abandoned(),
-          .trace = whole.has_value() ? std::move(whole) : call.trace,
+          .trace = whole.has_value() ? whole : call.trace,
           .part = is_only ? std::nullopt : std::optional<int>(static_cast<int>(part)),
           .model = call.model,
           .is_routed = call.is_routed,
