@@ -6,6 +6,7 @@
 #include <iterator>
 #include <numeric>
 #include <optional>
+#include <utility>
 
 namespace vitrine {
 namespace {
@@ -173,6 +174,14 @@ RequestTotals ModelMetrics::Requests() const {
   RequestTotals totals = gone_;
   refused_.AddTo(totals);
   for (const auto& [version, metrics] : versions_) metrics->requests_.AddTo(totals);
+  // Fractions that are added in another order, because a version went, may come to less by their last bit; a scraper
+  // would take that for a new start from 0.
+  for (int m = 0; m < kMethods; ++m) {
+    for (auto [now, last] : {std::pair(&totals.methods[m].ok_duration.sum, &summed_[m].ok),
+                             std::pair(&totals.methods[m].error_duration.sum, &summed_[m].error)}) {
+      *now = *last = std::max(*now, *last);
+    }
+  }
   return totals;
 }
 

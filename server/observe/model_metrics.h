@@ -173,6 +173,11 @@ class ModelMetrics {
   mutable Mutex mutex_;
   mutable std::map<int64_t, std::shared_ptr<VersionMetrics>> versions_ ABSL_GUARDED_BY(mutex_);
   mutable RequestTotals gone_ ABSL_GUARDED_BY(mutex_);  // of versions that nobody holds any more
+  struct Seconds {
+    double ok = 0;
+    double error = 0;
+  };
+  mutable std::array<Seconds, kMethods> summed_ ABSL_GUARDED_BY(mutex_);  // as last said by Requests()
 };
 
 // Bounds of the buckets, for the families that show them.

@@ -172,6 +172,7 @@ void Infer(ClassifyService& service, absl::StatusOr<inference::ModelInferRequest
   for (size_t part = 0; part < plan->parts.size(); ++part) {
     CallContext context;
     context.method = call.method;
+    if (plan->parts.size() > 1) context.part = static_cast<int>(part);  // whatever else there is no memory for
     absl::StatusOr<v1::ClassifyRequest> picture = OrOutOfMemory([&]() -> absl::StatusOr<v1::ClassifyRequest> {
       context = PartOf(call, *gathering, part, plan->parts.size() == 1);
       return std::move(plan->parts[part]);

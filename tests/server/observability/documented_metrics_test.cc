@@ -179,5 +179,23 @@ TEST(DocumentedMetrics, AVersionsSeriesEndWithIt) {
   }
 }
 
+// Seconds are fractions, whose sum depends on the order. Prometheus takes less than before for a new start from 0.
+TEST(DocumentedMetrics, NoSumFallsWhenAVersionGoes) {
+  for (int i = 1; i < 100; ++i) {
+    Metrics metrics(1, "");
+    const std::shared_ptr<ModelMetrics> model = metrics.ForModel("m");
+    auto first = model->ForVersion(1), second = model->ForVersion(2);
+    model->refused().Count(Method::kClassify, absl::OkStatus(), absl::Seconds(0.1 * i));
+    first->requests().Count(Method::kClassify, absl::OkStatus(), absl::Seconds(0.7 / i));
+    second->requests().Count(Method::kClassify, absl::OkStatus(), absl::Seconds(0.3 * i));
+    const auto sum = [&] { return model->Requests().methods[static_cast<int>(Method::kClassify)].ok_duration.sum; };
+    const double before = sum();
+    second.reset();
+    EXPECT_GE(sum(), before) << i;
+    first.reset();
+    EXPECT_GE(sum(), before) << i;
+  }
+}
+
 }  // namespace
 }  // namespace vitrine
