@@ -97,7 +97,7 @@ std::string Company::FirstDifference(const Trials& trials, bool reversed) const 
     const bool tokens = batch % 4 == 3;
     const int watched = batch % 2 == 0 ? -1 : static_cast<int>(order.size()) / 2;
     std::optional<Gathered> gathered;
-    if (batch % 8 == 2) gathered.emplace(2 + batch / 8 % 3);
+    if (batch % trials.team_every == 2) gathered.emplace(2 + batch / trials.team_every % 3);
     workspace.team = gathered.has_value() ? &gathered->team() : nullptr;
     const std::vector<Answer> answers = Answers(order, workspace, watched, tokens);
     for (size_t i = 0; i < order.size(); ++i) {

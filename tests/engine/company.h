@@ -18,10 +18,11 @@ class Company {
   struct Trials {
     int batches = 0;
     size_t most_pictures = 0;  // of every eighth batch; of others four
+    int team_every = 8;  // a multiple of four: a team waits at every step for a member without a core
   };
   // Expects the same bits in random batches: as they are drawn by one thread, then by two at once, of which one has the
   // pictures of every batch in reverse. Half of the batches are asked for attention too, and half of these for tokens;
-  // of the others every fourth is computed by a team of two to four.
+  // of the others, one in so many is computed by a team of two to four.
   void ExpectChangesNothing(const Trials& trials) const;
 
  private:

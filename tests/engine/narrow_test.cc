@@ -16,6 +16,12 @@
 namespace vitrine::testing {
 namespace {
 
+#ifdef VITRINE_SANITIZED
+constexpr int kNarrowBatches = 4;
+#else
+constexpr int kNarrowBatches = 16;
+#endif
+
 struct NarrowPath {
   cpu::CpuPath path;
   Precision precision;
@@ -107,7 +113,7 @@ TEST_P(Narrow, ConvolutionsOfPicturesAreNarrowByThemselves) {
 
 TEST_P(Narrow, DependsOnThePictureAlone) {
   Company(form(), narrow().path, /*pictures=*/6, {.precision = narrow().precision, .kept = {}})
-      .ExpectChangesNothing({.batches = 16, .most_pictures = 9});
+      .ExpectChangesNothing({.batches = kNarrowBatches, .most_pictures = 9});
 }
 
 INSTANTIATE_TEST_SUITE_P(Forms, Narrow,
