@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Images of Vitrine; docs/operations/containers.md explains them. One file for all:
+# Images of Vitrine; docs/operations/kubernetes.md explains them. One file for all:
 #
 #   docker build --target server  -t vitrine-server .     the CPU server; also what a build without --target makes
 #   docker build --target trainer -t vitrine-trainer .
@@ -92,7 +92,7 @@ ENTRYPOINT ["/usr/bin/vitrine"]
 CMD ["--help"]
 
 # The libraries of NVIDIA that LibTorch's CUDA part loads, from wheels pinned by digest: the container's host needs
-# only a driver. Nothing of this was run: docs/operations/containers.md.
+# only a driver. Nothing of this was run: docs/operations/kubernetes.md.
 FROM build-training AS build-cuda
 COPY script/libtorch-cuda.txt script/
 RUN deploy/container/assemble-all --cuda /images

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # The C++ client for other projects: cmake --install build --prefix DIR --component client.
-# docs/how-to/client-library.md says how it is used; the test client_package does so.
+# docs/how-to/command-line.md says how it is used; the test client_package does so.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 set(package ${CMAKE_BINARY_DIR}/package)

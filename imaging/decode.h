@@ -10,7 +10,7 @@
 namespace vitrine {
 
 // Decodes a JPEG, PNG or WebP and applies its EXIF orientation. Colour becomes RGB, grey stays grey; alpha is
-// composited over white; 16 bits are reduced to 8; CMYK is converted (see docs/reference/pictures.md).
+// composited over white; 16 bits are reduced to 8; CMYK is converted (see docs/reference/errors.md).
 // INVALID_ARGUMENT for everything ReadHeader refuses and for damage found while decoding: a truncated or corrupt
 // picture never yields pixels. Thread-safe; keeps nothing between calls.
 absl::StatusOr<Image> Decode(std::string_view bytes, const ImageLimits& limits = {});

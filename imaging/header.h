@@ -24,7 +24,7 @@ struct ImageHeader {
 // Reads the header without decoding or allocating pixels. Cost does not depend on the picture's size. The front of a
 // file is enough, but for the orientation of a WebP, which stands at its end: without it that is 1.
 // INVALID_ARGUMENT, with a sentence for the caller: empty, no JPEG, PNG or WebP, damaged header, a kind of one that is
-// refused (see docs/reference/pictures.md), or over the limits.
+// refused (see docs/reference/errors.md), or over the limits.
 absl::StatusOr<ImageHeader> ReadHeader(std::string_view bytes, const ImageLimits& limits = {});
 
 }  // namespace vitrine

@@ -87,7 +87,7 @@ struct ServerOptions {
   absl::Duration hung_worker_timeout = absl::Minutes(2);
   // trace, debug, info, warning, error, off.
   std::string log_level = "info";
-  // text (key=value) or json (an object a line), see docs/operations/logging.md.
+  // text (key=value) or json (an object a line), see docs/operations/monitoring.md.
   std::string log_format = "text";
   // Which requests get a line: see request_log.h.
   RequestLogOptions request_log;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a program is made of: values, weights, operators. docs/concepts/models.md has the table of operators.
+// What a program is made of: values, weights, operators. docs/concepts/architecture.md has the table of operators.
 #ifndef VITRINE_MODELS_PROGRAM_OPERATORS_H_
 #define VITRINE_MODELS_PROGRAM_OPERATORS_H_
 

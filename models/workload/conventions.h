@@ -9,7 +9,7 @@
 namespace vitrine {
 
 // What each paper calls the cost of a model, as pure functions of the list of operators. Papers 000 and 004 print no
-// figure for a model; 004 prints the formulas of its Table 1, which docs/research/workload.md gives beside ours.
+// figure for a model; 004 prints the formulas of its Table 1, which docs/research/parity.md gives beside ours.
 
 // Trainable parameters of all operators. Class token, positions and codes belong to the operators that add them.
 int64_t Parameters(const Workload& workload);

@@ -112,7 +112,7 @@ void AddSweep(CLI::App& app, SweepFlags& flags) {
       "Every run is a process with a folder of its own, WORK/cells/NAME, which holds its log. One that has finished "
       "is\n"
       "not run again; one that was interrupted goes on from its last state. A failed run does not stop the others.\n"
-      "docs/how-to/sweeps.md explains the grid's file.\n\n"
+      "docs/how-to/training.md explains the grid's file.\n\n"
       "  vitrine-train sweep grid.textproto --data mnist:$VITRINE_DATA/mnist --work /tmp/sweep\n");
 }
 

@@ -24,7 +24,7 @@ class Page:
 
 
 API = Page("API", "Services and messages on the wire, from `proto/`. [Errors](errors.md) has the codes, [the Open "
-           "Inference Protocol](open-inference-protocol.md) its own contract.",
+           "Inference Protocol](../how-to/http.md#open-inference-protocol) its own contract.",
            ("classifier", "attention", "features", "registry", "admin"))
 TEXT_FILES = Page("Text files", "Messages that people write or read as text, from `proto/`: serving configuration, "
                   "policy, recipes, sweeps, models and the manifest of a version.",

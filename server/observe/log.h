@@ -61,7 +61,7 @@ class LogHistory {
 // That of the process.
 LogHistory& History();
 
-// "text" or "json", see docs/operations/logging.md.
+// "text" or "json", see docs/operations/monitoring.md.
 bool IsLogFormat(std::string_view format);
 
 // Sends the log of the process to stderr and to History(). A full disk or a closed stderr does not end the service.

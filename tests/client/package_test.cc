@@ -30,7 +30,7 @@ std::string TextOf(const std::string& source) {
 }
 
 TEST(ClientPackage, TheDocumentShowsTheExample) {
-  const std::string document = ReadFile(VITRINE_SOURCE "/docs/how-to/client-library.md");
+  const std::string document = ReadFile(VITRINE_SOURCE "/docs/how-to/command-line.md");
   const std::string folder = VITRINE_SOURCE "/examples/classify/";
   EXPECT_THAT(document, HasSubstr("```cpp\n" + TextOf(folder + "classify.cc") + "```\n"));
   EXPECT_THAT(document, HasSubstr("```cmake\n" + TextOf(folder + "CMakeLists.txt") + "```\n"));

@@ -18,7 +18,7 @@ from vitrine.v1 import classifier_pb2 as pb
 
 ImageSource = Union[str, "os.PathLike[str]", bytes, bytearray, memoryview, IO[bytes], Image.Image, npt.NDArray[Any]]
 
-# What the server takes (docs/reference/pictures.md, docs/operations/serving.md).
+# What the server takes (docs/reference/errors.md, docs/operations/serving.md).
 MAX_PIXELS = 16 << 20
 MAX_SIDE = 8192
 # The server's default for a message, less what the request holds besides its picture.
