@@ -44,12 +44,11 @@ void LoadStream::Send(void* caller, const grpc::ByteBuffer& request, int64_t exp
 void LoadStream::Advance(int64_t now) {
   if (unsent_.empty()) return;
   if (call_ == nullptr) return Open();
-  if (started_ && !ending_ && !writing_ && in_flight_ < kInFlight) Write(now);
+  if (started_ && !ending_ && !writing_ && sent_.size() < kInFlight) Write(now);
 }
 
 void LoadStream::Open() {
   started_ = writing_ = ending_ = finished_ = cancelled_ = unreadable_ = carried_ = false;
-  in_flight_ = 0;
   context_.emplace();
   call_ = stub_.PrepareCall(&*context_, kStreamMethod, &queue_);
   call_->StartCall(&start_);
@@ -62,7 +61,6 @@ void LoadStream::Write(int64_t now) {
   std::optional<int64_t> left;
   if (next.expires != INT64_MAX) left = std::max(next.expires - now, kShortestLimit);
   sent_.emplace(id, next);
-  ++in_flight_;
   writing_ = carried_ = true;
   call_->Write(Numbered(*next.request, id, left), &write_);
 }
@@ -104,17 +102,17 @@ void LoadStream::OnRead(int64_t now, Outcomes& outcomes) {
 void LoadStream::OnAnswer(absl::string_view bytes, const grpc::Slice& slice, Outcomes& outcomes) {
   const std::optional<StreamAnswerParts> parts = PartsOfStreamAnswer(bytes);
   uint64_t id = 0;
-  if (!parts.has_value() || !absl::SimpleAtoi(parts->request_id, &id) || id >= next_id_) {
+  const auto found = parts.has_value() && absl::SimpleAtoi(parts->request_id, &id) ? sent_.find(id) : sent_.end();
+  if (found == sent_.end()) {
     // Whose answer this is cannot be told, so that none of those that wait for theirs can be trusted to get it.
     unreadable_ = true;
     context_->TryCancel();
     return;
   }
-  --in_flight_;
-  const auto found = sent_.find(id);
-  if (found == sent_.end()) return;  // given up
-  Outcome outcome{found->second.caller};
+  const Waiting asked = found->second;
   sent_.erase(found);
+  if (asked.given_up) return;
+  Outcome outcome{asked.caller};
   v1::StreamError error;
   if (parts->response.has_value()) {
     const auto begin = static_cast<size_t>(parts->response->data() - bytes.data());
@@ -143,7 +141,9 @@ void LoadStream::End(int64_t now, Outcomes& outcomes) {
   } else if (!cancelled_) {
     status_ = grpc::Status(status_.error_code(), absl::StrCat("the stream ended: ", status_.error_message()));
   }
-  for (const auto& [id, waiting] : sent_) outcomes.push_back({waiting.caller, status_});
+  for (const auto& [id, waiting] : sent_) {
+    if (!waiting.given_up) outcomes.push_back({waiting.caller, status_});
+  }
   sent_.clear();
   if (cancelled_ || !carried_) {
     for (const Waiting& waiting : unsent_) outcomes.push_back({waiting.caller, status_});
@@ -162,7 +162,9 @@ void LoadStream::Expire(int64_t now, Outcomes& outcomes) {
     outcomes.push_back({waiting.caller, grpc::Status(grpc::StatusCode::DEADLINE_EXCEEDED, "Deadline Exceeded")});
     return true;
   };
-  std::erase_if(sent_, [&](const auto& one) { return give_up(one.second); });
+  for (auto& [id, waiting] : sent_) {
+    if (!waiting.given_up) waiting.given_up = give_up(waiting);
+  }
   std::erase_if(unsent_, give_up);
 }
 

@@ -62,6 +62,7 @@ class LoadStream {
     void* caller;
     int64_t expires;
     const grpc::ByteBuffer* request;
+    bool given_up = false;  // its caller knows; the server may still hold it
   };
 
   // All with mutex_ held.
@@ -84,10 +85,9 @@ class LoadStream {
   grpc::ByteBuffer message_;                                    // of the read under way
   grpc::Status status_;                                         // of the end
   bool started_ = false, writing_ = false, ending_ = false, finished_ = false, cancelled_ = false, unreadable_ = false;
-  int in_flight_ = 0;     // sent and not answered, those given up included
-  bool carried_ = false;  // a request was sent over this stream
-  uint64_t next_id_ = 0;  // ids are never used again, so that an answer that is late meets nobody
-  std::map<uint64_t, Waiting> sent_;
+  bool carried_ = false;              // a request was sent over this stream
+  uint64_t next_id_ = 0;              // ids are never used again, so that no answer meets another's caller
+  std::map<uint64_t, Waiting> sent_;  // and not answered, those given up included
   std::deque<Waiting> unsent_;
 };
 

@@ -299,6 +299,23 @@ TEST(LoadStream, AnswersThatNobodyCanUseAreFailures) {
   EXPECT_THAT(errors_of("stranger").at(grpc::StatusCode::INTERNAL).first_message, HasSubstr("answer to no request"));
 }
 
+// The next request is on its way when the second answer comes.
+TEST(LoadStream, ASecondAnswerToOneRequestIsNoneToTheNext) {
+  SmallServer server({.stream = [&](StreamOfServer* stream, grpc::ServerContext*) {
+    for (v1::ClassifyRequest request; stream->Read(&request);) {
+      stream->Write(Answered(request));
+      stream->Write(Answered(request));
+    }
+    return grpc::Status::OK;
+  }});
+  LoadSettings settings = ClosedLoop(1, absl::InfiniteDuration());
+  settings.max_requests = 6;
+  const LoadRecord record = RunLoad(Connections(server, 1), Models({"m"}), Streamed(settings), {}).record;
+  EXPECT_EQ(record.answered(), 3u);
+  EXPECT_EQ(record.errors().at(grpc::StatusCode::INTERNAL).count, 3u);
+  ExpectLedgerCloses(record);
+}
+
 TEST(LoadStream, RequestsThatAreNeverAnsweredAreGivenUp) {
   SmallServer server({.stream = AnswerNobody});
   LoadSettings settings = OpenLoop(50, absl::Milliseconds(300));
