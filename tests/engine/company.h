@@ -18,7 +18,7 @@ class Company {
   struct Trials {
     int batches = 0;
     size_t most_pictures = 0;  // of every eighth batch; of others four
-    int team_every = 8;  // a multiple of four: a team waits at every step for a member without a core
+    int team_every = 8;        // a multiple of four: a team waits at every step for a member without a core
   };
   // Expects the same bits in random batches: as they are drawn by one thread, then by two at once, of which one has the
   // pictures of every batch in reverse. Half of the batches are asked for attention too, and half of these for tokens;
