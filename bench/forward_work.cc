@@ -128,7 +128,8 @@ absl::StatusOr<cpu::CpuPath> PathOf(const std::string& isa) {
   for (const cpu::CpuPath path : paths) {
     if (cpu::Name(path) == isa) return path;
   }
-  return absl::InvalidArgumentError(absl::StrCat("this CPU has no path \"", isa, "\"; write avx512, avx2 or portable"));
+  return absl::InvalidArgumentError(
+      absl::StrCat("this CPU has no path \"", isa, "\"; write amx, avx512_bf16, avx512, avx2 or portable"));
 }
 
 absl::StatusOr<Precision> PrecisionOf(const std::string& name) {

@@ -11,7 +11,7 @@
 // Apart from cpu_path.h, which kernels include: no inline function of a library may be compiled with their flags.
 namespace vitrine::cpu {
 
-// The environment variable that forces a path: "portable", "avx2" or "avx512", which is without AVX512_BF16.
+// The environment variable that forces a path, by its name.
 inline constexpr char kIsaVariable[] = "VITRINE_ISA";
 
 // The path that kernels of this process are taken from: what VITRINE_ISA says, or the best of this CPU where it is

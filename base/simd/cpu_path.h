@@ -13,11 +13,13 @@ enum class CpuPath {
   kAvx2,        // AVX2 and FMA
   kAvx512,      // AVX-512 F, BW, DQ and VL
   kAvx512Bf16,  // the same with AVX512_BF16, which rounds to bf16 in one instruction
+  kAmx,         // that with AVX512_VNNI and AMX: tiles of bf16 and of bytes
 };
 
-// "portable", "avx2", "avx512", "avx512_bf16".
+// "portable", "avx2", "avx512", "avx512_bf16", "amx".
 const char* Name(CpuPath path);
 
+// Of tiles the first call asks the kernel for the process: it says no where a thread has too small a stack for signals.
 bool IsSupported(CpuPath path);
 
 // The paths that this CPU can run, slowest first; never empty.

@@ -8,7 +8,7 @@ const KernelTable* FindKernels(CpuPath path) {
 #if defined(__x86_64__)
   if (path == CpuPath::kAvx2) return &kAvx2Kernels;
   if (path == CpuPath::kAvx512) return &kAvx512Kernels;
-  if (path == CpuPath::kAvx512Bf16) return &kAvx512Bf16Kernels;
+  if (path == CpuPath::kAvx512Bf16 || path == CpuPath::kAmx) return &kAvx512Bf16Kernels;
 #endif
   return &kPortableKernels;
 }

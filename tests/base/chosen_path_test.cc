@@ -14,11 +14,12 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-const std::vector<CpuPath> kAll = {CpuPath::kPortable, CpuPath::kAvx2, CpuPath::kAvx512, CpuPath::kAvx512Bf16};
+const std::vector<CpuPath> kAll = {CpuPath::kPortable, CpuPath::kAvx2, CpuPath::kAvx512, CpuPath::kAvx512Bf16,
+                                   CpuPath::kAmx};
 const std::vector<CpuPath> kOld = {CpuPath::kPortable, CpuPath::kAvx2};
 
 TEST(ChosenPath, IsTheBestWhereNothingIsSaid) {
-  EXPECT_EQ(*ChoosePath("", kAll), CpuPath::kAvx512Bf16);
+  EXPECT_EQ(*ChoosePath("", kAll), CpuPath::kAmx);
   EXPECT_EQ(*ChoosePath("", kOld), CpuPath::kAvx2);
 }
 
@@ -26,14 +27,16 @@ TEST(ChosenPath, IsTheOneThatIsNamed) {
   EXPECT_EQ(*ChoosePath("portable", kAll), CpuPath::kPortable);
   EXPECT_EQ(*ChoosePath("avx2", kAll), CpuPath::kAvx2);
   EXPECT_EQ(*ChoosePath("avx512", kAll), CpuPath::kAvx512);
+  EXPECT_EQ(*ChoosePath("avx512_bf16", kAll), CpuPath::kAvx512Bf16);
+  EXPECT_EQ(*ChoosePath("amx", kAll), CpuPath::kAmx);
 }
 
 TEST(ChosenPath, AnUnknownNameIsRefusedWithThoseThatThereAre) {
-  for (const char* name : {"avx", "AVX2", "avx512_bf16", " avx2"}) {
+  for (const char* name : {"avx", "AVX2", "avx512_vnni", " avx2"}) {
     const absl::Status status = ChoosePath(name, kAll).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << name;
-    EXPECT_THAT(std::string(status.message()),
-                AllOf(HasSubstr("VITRINE_ISA"), HasSubstr(name), HasSubstr("portable, avx2, avx512")));
+    EXPECT_THAT(std::string(status.message()), AllOf(HasSubstr("VITRINE_ISA"), HasSubstr(name),
+                                                     HasSubstr("portable, avx2, avx512, avx512_bf16, amx")));
   }
 }
 

@@ -21,7 +21,7 @@ class Bits : public ::testing::TestWithParam<std::tuple<EngineForm, cpu::CpuPath
 TEST_P(Bits, DependOnThePictureAlone) {
   const auto& [form, path] = GetParam();
   Company(form, path, /*pictures=*/8)
-      .ExpectChangesNothing({.batches = kBatches, .most_pictures = 12, .team_every = 100});
+      .ExpectChangesNothing({.batches = kBatches, .most_pictures = 12, .team_every = 68});
 }
 
 INSTANTIATE_TEST_SUITE_P(Forms, Bits,

@@ -32,7 +32,9 @@ const Kernels* FindKernels(cpu::CpuPath path) {
 const NarrowKernels* FindBf16Kernels(cpu::CpuPath path) {
   if (path == cpu::CpuPath::kPortable) return &kPortableBf16Kernels;
 #if defined(__x86_64__)
-  if (path == cpu::CpuPath::kAvx512Bf16 && cpu::IsSupported(path)) return &kAvx512Bf16Kernels;
+  if (!cpu::IsSupported(path)) return nullptr;
+  if (path == cpu::CpuPath::kAmx) return &kAmxBf16Kernels;
+  if (path == cpu::CpuPath::kAvx512Bf16) return &kAvx512Bf16Kernels;
 #endif
   return nullptr;
 }
@@ -41,6 +43,7 @@ const NarrowKernels* FindInt8Kernels(cpu::CpuPath path) {
   if (path == cpu::CpuPath::kPortable) return &kPortableInt8Kernels;
 #if defined(__x86_64__)
   if (!cpu::IsSupported(path)) return nullptr;
+  if (path == cpu::CpuPath::kAmx) return &kAmxInt8Kernels;
   if (path == cpu::CpuPath::kAvx2) return HasAvxVnni() ? &kAvx2Int8Kernels : nullptr;
   if (__builtin_cpu_supports("avx512vnni")) return &kAvx512Int8Kernels;
 #endif

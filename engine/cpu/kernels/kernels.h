@@ -69,7 +69,7 @@ struct Kernels {
   float (*read)(const float* from, int64_t count);
 };
 
-// Null where this CPU cannot run it. The best of AVX-512 is the same with and without AVX512_BF16.
+// Null where this CPU cannot run it. From AVX-512 on they are the same: the paths differ in narrower numbers.
 const Kernels* FindKernels(cpu::CpuPath path);
 
 extern const Kernels kPortableKernels;

@@ -41,8 +41,10 @@ struct NarrowGemmCall {
   cpu::Bf16* narrow;  // whose rows are y_stride numbers apart as well
   int64_t y_stride;
   int64_t parts = 1;
-  int64_t part_stride = 0;             // bytes
-  int64_t group_stride = kGroupBytes;  // bytes from group to group of a row
+  int64_t part_stride = 0;  // bytes
+  // Bytes from group to group of a row. Where groups are apart, rows are as the columns of PackPanels: one group after
+  // the other, filled up to whole vectors.
+  int64_t group_stride = kGroupBytes;
 };
 
 // The kernels of one instruction set and one kind of number. No kernel takes memory or locks.
@@ -79,6 +81,8 @@ extern const NarrowKernels kPortableInt8Kernels;
 extern const NarrowKernels kAvx512Bf16Kernels;
 extern const NarrowKernels kAvx512Int8Kernels;
 extern const NarrowKernels kAvx2Int8Kernels;
+extern const NarrowKernels kAmxBf16Kernels;
+extern const NarrowKernels kAmxInt8Kernels;
 #endif
 
 }  // namespace vitrine::engine
