@@ -48,6 +48,7 @@ struct AmxCut {
     shapes.row_bytes[i] = static_cast<uint16_t>(i == 4 || i == 5 ? groups * kGroupBytes : kAmxBytes);
     shapes.rows[i] = static_cast<uint8_t>(i >= 6 ? groups : rows);
   }
+  asm volatile("" : : "r"(&shapes) : "memory");  // the next says of its first eight bytes alone that it reads them
   _tile_loadconfig(&shapes);
 }
 
