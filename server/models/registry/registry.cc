@@ -99,7 +99,8 @@ void Registry::Follow() {
     Poll();
     {
       MutexLock lock(mutex_);
-      done_ = asked;
+      // A look that the end cut short has done nothing of what was asked.
+      if (!stopping()) done_ = asked;
       looked_.NotifyAll();
     }
     if (!stopping()) watch_.Wait(options_.poll_interval);
@@ -144,7 +145,7 @@ absl::Status Registry::Reconcile(const std::vector<VersionId>& retry, absl::Dura
   }
   if (!follows) {
     Poll();
-    return absl::OkStatus();
+    return stopping() ? ending : absl::OkStatus();
   }
   MutexLock lock(mutex_);
   const uint64_t mine = ++asked_;
