@@ -51,8 +51,9 @@ CASES = [
 NARROW_GOALS = {"bf16": GOALS_OF_BF16, "int8": GOALS_OF_INT8}
 NARROW_CASES = [Case(name, 224 if name in GOALS else OTHERS[name], goal, cores=2, precision=precision)
                 for precision, goals in NARROW_GOALS.items() for name, goal in goals.items()]
-# Where the CPU has AVX-VNNI, the only instructions for int8 that are no wider than AVX2.
-AVX2_INT8_CASES = [Case(name, 224, 1.0, isa="avx2", precision="int8") for name in GOALS]
+AVX2_INT8_CASES = [Case(name, 224, 1.0, isa="avx2", precision="int8", cores=cores) for cores in (1, 2) for name in GOALS]
+# A CPU with any of these multiplies that precision in vectors of 512 bits or in tiles.
+WIDE = {"bf16": {"avx512_bf16", "amx_tile"}, "int8": {"avx512_vnni", "amx_tile"}}
 # Of the largest logit, of weights that nobody trained: whether both compute the same model, and not how well.
 TOLERANCES = {"fp32": forward.TOLERANCE, "bf16": 0.1, "int8": 0.5}
 
@@ -82,7 +83,7 @@ class Models:
 
 
 def openvino(setup, peer, inputs, case, cores, threads=1):
-    isa = case.isa.upper() + ("_VNNI" if case.precision == "int8" else "")
+    isa = case.isa.upper() + ("_VNNI" if case.precision == "int8" and "avx_vnni" in instruction_sets() else "")
     environment = dict(os.environ, ONEDNN_MAX_CPU_ISA=isa) if case.isa else None
     return workers.Worker([setup.python, setups.ROOT / "bench" / "openvino_worker.py", *peer, "--inputs", inputs, "--threads",
                            threads, "--precision", case.precision], cores, environment).wait_until_ready()
@@ -150,4 +151,5 @@ def measure(setup):
 
 
 def measure_narrow(setup):
-    return measure_cases(setup, NARROW_CASES + (AVX2_INT8_CASES if "avx_vnni" in instruction_sets() else []))
+    wide = [case for case in NARROW_CASES if WIDE[case.precision].intersection(instruction_sets())]
+    return measure_cases(setup, wide + AVX2_INT8_CASES)
