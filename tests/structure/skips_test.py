@@ -60,14 +60,13 @@ class Found(unittest.TestCase):
         self.assertEqual(skips.of_pytest("1 passed, 3 skipped in 0.02s\n"), [("", skips.NO_REASON)] * 3)
 
     def test_by_our_scripts(self):
-        said = "kubernetes-check: NOT RENDERED, there is no kubectl; checking file by file\nskipped: no Python\nSKIPPED once\n"
+        said = "kubernetes-check: NOT RENDERED, there is no kubectl; checking file by file\nskipped: no Python\nSKIPPED once\nSKIP trainer\n"
         self.assertEqual([reason for _, reason in skips.of_scripts(said)],
-                         ["NOT RENDERED, there is no kubectl; checking file by file", "skipped: no Python"])
+                         ["NOT RENDERED, there is no kubectl; checking file by file", "skipped: no Python", "SKIP trainer"])
 
     def test_nothing_where_nothing_was_skipped(self):
         for output in ("", "[ RUN      ] A.B\n[       OK ] A.B (1 ms)\n", "test_a (t.A.test_a) ... ok\n\nOK\n", "9 passed in 2.1s\n"):
-            self.assertEqual([reader(output) for reader in (skips.of_gtest, skips.of_unittest, skips.of_pytest, skips.of_scripts)],
-                             [[]] * 4)
+            self.assertEqual([reader(output) for reader in (*skips.READERS, skips.of_reports)], [[]] * 5)
 
 
 class Judged(unittest.TestCase):
@@ -96,8 +95,11 @@ class Judged(unittest.TestCase):
 
 class Program(unittest.TestCase):
     def run_on(self, cases, *flags):
+        return self.run_with(f"<testsuite>{cases}</testsuite>", *flags)
+
+    def run_with(self, text, *flags):
         with tempfile.NamedTemporaryFile("w", suffix=".xml") as file:
-            file.write(f"<testsuite>{cases}</testsuite>")
+            file.write(text)
             file.flush()
             return subprocess.run([SOURCE / "script/skips", *flags, file.name], capture_output=True, text=True,
                                   env={"PATH": "/usr/bin:/bin"})
@@ -116,6 +118,26 @@ class Program(unittest.TestCase):
         output = "[ RUN      ] Bundled.Reads\nx.cc:1: Skipped\nVITRINE_DATA is not set\n\n[  SKIPPED ] Bundled.Reads (0 ms)\n"
         case = f'<testcase name="bundled_test" status="run"><system-out>{output}</system-out></testcase>'
         self.assertEqual([self.run_on(case, *flags).returncode for flags in ((), ("--strict",))], [0, 1])
+
+    def test_tells_what_a_log_says(self):
+        ran = self.run_with(GTEST + UNITTEST + PYTEST + "a-check: SKIPPED, no disk\n", "--log")
+        self.assertEqual((ran.returncode, ran.stderr), (0, ""))
+        self.assertEqual(ran.stdout.splitlines(), [
+            "   1 SKIPPED, no disk",
+            "   1 Listener.Six: this machine has no IPv6: UNAVAILABLE",
+            "   1 setUpClass: whole",
+            "   1 test_a: it's here",
+            "   1 test_b: why",
+            "   1 tests/test_a.py:2: for: reasons",
+            "   2 tests/test_a.py:5: twice"])
+        self.assertEqual(self.run_with("[       OK ] A.B (1 ms)\n9 passed in 2.1s\n", "--log").stdout, "")
+
+    def test_a_log_may_have_its_own_report(self):
+        case = f'<testcase name="server_test" status="run"><system-out>{escape(GTEST)}</system-out></testcase>'
+        report = self.run_on(case).stdout
+        self.assertIn("Listener.Six", report)
+        told = self.run_with(f"  12 before: it\n{report}asan: done\n  12 after: it\n", "--log").stdout
+        self.assertRegex(told, r"^   1 server_test/Listener\.Six: this machine has no IPv6: UNAVAILABLE; rights: .*\n$")
 
 
 if __name__ == "__main__":
