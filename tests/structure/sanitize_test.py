@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""script/sanitize: what a suite that passes has skipped is told, and judged. Compilers and suites are made up."""
+"""script/sanitize: what a suite that passes has skipped is told, and judged. Compilers and suites are made up. And that
+docs/contributing/building.md names the suites of every run."""
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import tempfile
@@ -67,6 +69,22 @@ class Sanitize(unittest.TestCase):
         ran = self.sanitize("asan", SAYS=skip("VITRINE_DATA is not set"), ENDS="8")
         self.assertEqual(ran.returncode, 8)
         self.assertIn("VITRINE_DATA is not set", ran.stdout)
+
+
+class Documented(unittest.TestCase):
+    def test_every_suite_of_every_run_is_in_the_table(self):
+        built = set()
+        for path in [*SOURCE.glob("tests/**/CMakeLists.txt"), *SOURCE.glob("tests/**/*.cmake")]:
+            for name, arguments in re.findall(r"^vitrine_test\((\w+)([^)]*)\)", path.read_text(), re.M):
+                sanitizers = re.search(r"\bSANITIZE((?: (?:asan|tsan))+)", arguments)
+                longer = "-e2e" if re.search("PROGRAMS|e2e_testing", arguments) else ""
+                built |= {(run + longer, name) for run in (sanitizers[1].split() if sanitizers else [])}
+        page = (SOURCE / "docs/contributing/building.md").read_text()
+        table = page.split("| run | suites | because |\n")[1].split("\n\n")[0]
+        told = {(run, name) for run, names in re.findall(r"^\| ([\w-]+) \| (.*?) \|", table, re.M)
+                for name in re.findall(r"`(\w+)`", names)}
+        self.assertGreater(len(built), 20)
+        self.assertEqual(told, built)
 
 
 if __name__ == "__main__":
