@@ -76,12 +76,13 @@ TEST_F(StallTest, AnOpenLoopReportsTheStallAndAClosedLoopHidesIt) {
   LoadSettings closed;
   closed.concurrency = 1;
   const LoadRecord hidden = RunWithStalls(closed).record;
-  // One request a stall waits for it, and the others are not even sent: 3 of all.
+  // One request a stall waits for it, and the others are not even sent: 3 of all, and room for as many that the machine
+  // delays. Below 600 answers, which takes requests of 4 ms to a model that computes nothing, that would be a
+  // percentile.
   EXPECT_GE(hidden.latency().max(), kStallNanoseconds * 90 / 100);
-  if (hidden.answered() > 1000) {
-    EXPECT_LT(hidden.latency().Quantile(0.90), kStallNanoseconds / 4);
-    EXPECT_LT(hidden.latency().Quantile(0.99), kStallNanoseconds / 4);
-  }
+  EXPECT_LE(hidden.latency().CountAbove(kStallNanoseconds / 4), 2u * kStalls);
+  EXPECT_LT(hidden.latency().Quantile(0.90), kStallNanoseconds / 4) << hidden.answered() << " answers";
+  EXPECT_LT(hidden.latency().Quantile(0.99), kStallNanoseconds / 4) << hidden.answered() << " answers";
 }
 
 }  // namespace
