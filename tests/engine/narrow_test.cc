@@ -3,6 +3,7 @@
 // and what is kept from a precision.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 #include <string>
 #include <tuple>
@@ -25,6 +26,7 @@ constexpr int kNarrowBatches = 16;
 struct NarrowPath {
   cpu::CpuPath path;
   Precision precision;
+  bool operator==(const NarrowPath&) const = default;
 };
 
 std::vector<NarrowPath> NarrowPaths() {
@@ -35,6 +37,10 @@ std::vector<NarrowPath> NarrowPaths() {
     }
   }
   return all;
+}
+
+std::string NameOf(const NarrowPath& narrow) {
+  return absl::StrCat(cpu::Name(narrow.path), "_", Name(narrow.precision));
 }
 
 std::string NameOf(const EngineForm& form, const NarrowPath& narrow) {
@@ -94,9 +100,17 @@ TEST_P(Narrow, WhatIsKeptIsWider) {
   EXPECT_EQ(kept.ByEngine(pictures), wider.ByEngine(pictures));
 }
 
+// int8 has the convolutions of pictures in bf16.
+class NarrowBf16 : public Narrow {};
+
+std::vector<NarrowPath> Bf16NarrowPaths() {
+  std::vector<NarrowPath> paths = NarrowPaths();
+  std::erase_if(paths, [](const NarrowPath& narrow) { return narrow.precision != Precision::kBf16; });
+  return paths;
+}
+
 // Where none of them pools, the convolutions of pictures are narrow though everything else is kept.
-TEST_P(Narrow, ConvolutionsOfPicturesAreNarrowByThemselves) {
-  if (narrow().precision != Precision::kBf16) return;  // int8 has them in bf16
+TEST_P(NarrowBf16, ConvolutionsOfPicturesAreNarrowByThemselves) {
   PrecisionChoice choice = {.precision = Precision::kBf16, .kept = {}};
   const Compiled fp32(form().config, narrow().path);
   bool convolves = false, pools = false;
@@ -119,6 +133,37 @@ TEST_P(Narrow, DependsOnThePictureAlone) {
 INSTANTIATE_TEST_SUITE_P(Forms, Narrow,
                          ::testing::Combine(::testing::ValuesIn(EngineForms()), ::testing::ValuesIn(NarrowPaths())),
                          [](const auto& info) { return NameOf(std::get<0>(info.param), std::get<1>(info.param)); });
+
+INSTANTIATE_TEST_SUITE_P(Forms, NarrowBf16,
+                         ::testing::Combine(::testing::ValuesIn(EngineForms()), ::testing::ValuesIn(Bf16NarrowPaths())),
+                         [](const auto& info) { return NameOf(std::get<0>(info.param), std::get<1>(info.param)); });
+
+// Every path that multiplies narrow numbers, so that a run tells which of them it compared.
+constexpr NarrowPath kEveryNarrowPath[] = {
+    {cpu::CpuPath::kPortable, Precision::kInt8},   {cpu::CpuPath::kPortable, Precision::kBf16},
+    {cpu::CpuPath::kAvx2, Precision::kInt8},       {cpu::CpuPath::kAvx512, Precision::kInt8},
+    {cpu::CpuPath::kAvx512Bf16, Precision::kInt8}, {cpu::CpuPath::kAmx, Precision::kInt8},
+    {cpu::CpuPath::kAvx512Bf16, Precision::kBf16}, {cpu::CpuPath::kAmx, Precision::kBf16},
+};
+
+class NarrowEnginePath : public ::testing::TestWithParam<NarrowPath> {};
+
+TEST_P(NarrowEnginePath, IsCompared) {
+  const absl::Status can = engine::CanCompute(GetParam().precision, GetParam().path);
+  if (!can.ok()) GTEST_SKIP() << "this CPU cannot run " << NameOf(GetParam()) << ": " << can.message();
+  const std::vector<NarrowPath> compared = NarrowPaths();
+  EXPECT_NE(std::find(compared.begin(), compared.end(), GetParam()), compared.end());
+}
+
+INSTANTIATE_TEST_SUITE_P(, NarrowEnginePath, ::testing::ValuesIn(kEveryNarrowPath),
+                         [](const auto& info) { return NameOf(info.param); });
+
+TEST(NarrowEngine, EveryPathThatIsComparedIsListed) {
+  for (const NarrowPath& narrow : NarrowPaths()) {
+    EXPECT_NE(std::find(std::begin(kEveryNarrowPath), std::end(kEveryNarrowPath), narrow), std::end(kEveryNarrowPath))
+        << NameOf(narrow);
+  }
+}
 
 TEST(NarrowEngine, RefusesWhatTheModelDoesNotHave) {
   const Compiled compiled(EngineForms()[0].config, cpu::CpuPath::kPortable);

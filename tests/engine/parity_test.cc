@@ -125,7 +125,8 @@ TEST_P(Parity, EveryWeightIsSeen) {
   EXPECT_GT(seen, changes * 3 / 4);
 }
 
-// Every path there is, so that a run tells which of them it compared.
+// Every path with kernels of fp32, so that a run tells which of them it compared; of narrower numbers narrow_test.cc
+// has the paths.
 class EnginePath : public ::testing::TestWithParam<cpu::CpuPath> {};
 
 TEST_P(EnginePath, IsCompared) {
