@@ -3,13 +3,11 @@
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/cat.h>
-#include <ATen/ops/conv2d.h>
 #include <ATen/ops/stack.h>
-
-#include <optional>
 
 #include "reference/operators/cpu_kernels.h"
 #include "reference/operators/elementwise.h"
+#include "reference/operators/library_bf16.h"
 #include "reference/operators/patches.h"
 
 namespace vitrine {
@@ -20,8 +18,7 @@ at::Tensor Convolve(const at::Tensor& x, const at::Tensor& weight, const at::Ten
                     at::ScalarType result = at::kFloat) {
   const auto type = bf16 ? at::kBFloat16 : at::kFloat;
   const at::Tensor kernel = weight.to(type).contiguous(at::MemoryFormat::ChannelsLast);
-  return at::conv2d(x.to(type), kernel, bias.defined() ? std::optional(bias.to(type)) : std::nullopt, /*stride=*/2,
-                    /*padding=*/1)
+  return LibraryConvolution(x.to(type), kernel, bias.defined() ? bias.to(type) : bias, /*stride=*/2, /*padding=*/1)
       .to(result);
 }
 

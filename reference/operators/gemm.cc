@@ -11,6 +11,7 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "reference/operators/elementwise.h"
+#include "reference/operators/library_bf16.h"
 
 namespace vitrine {
 namespace {
@@ -51,6 +52,10 @@ std::optional<at::Tensor> Optional(const at::Tensor& tensor) {
   return tensor.defined() ? std::optional(tensor) : std::nullopt;
 }
 
+at::Tensor Floats(const at::Tensor& tensor) {
+  return tensor.defined() ? tensor.to(at::kFloat) : tensor;
+}
+
 bool NeedsGradient(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) {
   return at::GradMode::is_enabled() && (x.requires_grad() || weight.requires_grad() || bias.requires_grad());
 }
@@ -89,18 +94,21 @@ class AffineFunction : public torch::autograd::Function<AffineFunction> {
 }  // namespace
 
 at::Tensor GemmNt(const at::Tensor& a, const at::Tensor& b, const at::Tensor& bias) {
+  if (MultipliedAsFloats(a)) return GemmNt(Floats(a), Floats(b), Floats(bias)).to(a.scalar_type());
   const OneDnnLinear* one_dnn = OneDnnFor(a, b);
   if (one_dnn == nullptr) return at::linear(a, b, Optional(bias));
   return one_dnn->call(a, b, Optional(bias), "none", NoScalars(), std::nullopt);
 }
 
 at::Tensor GemmNn(const at::Tensor& a, const at::Tensor& b) {
+  if (MultipliedAsFloats(a)) return GemmNn(Floats(a), Floats(b)).to(a.scalar_type());
   if (!OneDnnForFloat(a)) return at::mm(a, b);
   // b is a weight, small beside a. NOTE: without the copy oneDNN takes its reference loop, 50 times slower.
   return GemmNt(a, b.t().contiguous());
 }
 
 at::Tensor GemmTn(const at::Tensor& a, const at::Tensor& b) {
+  if (MultipliedAsFloats(a)) return GemmTn(Floats(a), Floats(b)).to(a.scalar_type());
   if (!OneDnnForFloat(a)) return at::mm(a.t(), b);
   // The derivative of oneDNN's inner product by its weights; the third argument serves for its shape alone.
   const at::Tensor weight = at::empty({a.size(1), b.size(1)}, a.options().layout(at::kMkldnn));

@@ -4,7 +4,6 @@
 #include <ATen/Parallel.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/cat.h>
-#include <ATen/ops/conv2d.h>
 #include <ATen/ops/empty.h>
 #include <torch/csrc/autograd/custom_function.h>
 
@@ -13,6 +12,7 @@
 
 #include "reference/operators/gemm.h"
 #include "reference/operators/held_layout.h"
+#include "reference/operators/library_bf16.h"
 #include "reference/operators/token_sequence.h"
 
 namespace vitrine {
@@ -123,7 +123,9 @@ at::Tensor ConvolveRuns(const PackedTokens& x, const at::Tensor& weight, bool bf
     const at::Tensor cells =
         tokens.narrow(1, prefix, run.grid.cells()).reshape({run.images, run.grid.rows, run.grid.columns, channels});
     const at::Tensor convolved =
-        at::conv2d(cells.to(type).permute({0, 3, 1, 2}), kernel, {}, 1, 1).to(at::kFloat).permute({0, 2, 3, 1});
+        LibraryConvolution(cells.to(type).permute({0, 3, 1, 2}), kernel, {}, /*stride=*/1, /*padding=*/1)
+            .to(at::kFloat)
+            .permute({0, 2, 3, 1});
     outputs.push_back(at::cat({tokens.narrow(1, 0, prefix), convolved.reshape({run.images, run.grid.cells(), -1})}, 1)
                           .reshape({-1, channels}));
   }

@@ -2,7 +2,8 @@
 #include "reference/operators/strided_convolution.h"
 
 #include <ATen/ops/cat.h>
-#include <ATen/ops/conv2d.h>
+
+#include "reference/operators/library_bf16.h"
 
 namespace vitrine {
 
@@ -14,7 +15,7 @@ ImageBatch ConvolveImages(const ImageBatch& images, const at::Tensor& weight, co
   ImageBatch outputs;
   outputs.reserve(images.size());
   for (const at::Tensor& image : images) {
-    outputs.push_back(at::conv2d(image.to(type), kernel, shift, stride, padding).to(at::kFloat));
+    outputs.push_back(LibraryConvolution(image.to(type), kernel, shift, stride, padding).to(at::kFloat));
   }
   return outputs;
 }
