@@ -10,6 +10,7 @@ set(kernels_avx512_bf16 ${kernels_avx512} -mavx512bf16)
 set(kernels_avx512_vnni ${kernels_avx512} -mavx512vnni)
 set(kernels_amx ${kernels_avx512_bf16} -mavx512vnni -mamx-tile -mamx-bf16 -mamx-int8)
 set(kernels_avx2_vnni ${kernels_avx2} -mavxvnni)
+set(kernels_avx2_pairs ${kernels_avx2})
 
 # add_kernels(TARGET PATH...): kernels/kernels_PATH.cc of this folder with the flags of the path, where this is a machine
 # for it.

@@ -32,7 +32,7 @@ absl::Status CanCompute(Precision precision, cpu::CpuPath path) {
   if (instructions.Multiplies(precision)) return absl::OkStatus();
   return absl::FailedPreconditionError(
       absl::StrCat("this CPU has no instructions for products of ", Name(precision), " beside those of ",
-                   cpu::Name(path), " (bf16 wants AVX512_BF16 or AMX; int8 AVX512_VNNI, or AVX-VNNI beside avx2)"));
+                   cpu::Name(path), " (bf16 wants AVX512_BF16 or AMX; int8 AVX512_VNNI beside avx512)"));
 }
 
 }  // namespace vitrine::engine

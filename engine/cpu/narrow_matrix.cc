@@ -20,12 +20,13 @@ void PutBf16(const float* row, int64_t count, std::byte* to) {
   }
 }
 
-// The sum of what is put.
+// As `Number` of a group. The sum of what is put.
+template <typename Number>
 int64_t PutBytes(const float* row, int64_t count, float inverse, std::byte* to) {
   int64_t sum = 0;
   for (int64_t i = 0; i < count; ++i) {
-    const auto number = static_cast<int8_t>(std::lrint(std::clamp(row[i] * inverse, -kLargest, kLargest)));
-    to[i] = static_cast<std::byte>(number);
+    const auto number = static_cast<Number>(std::lrint(std::clamp(row[i] * inverse, -kLargest, kLargest)));
+    std::memcpy(to + i * static_cast<int64_t>(sizeof(number)), &number, sizeof(number));
     sum += number;
   }
   return sum;
@@ -56,7 +57,8 @@ NarrowMatrix::NarrowMatrix(cpu::View<const float> weight, const float* bias, con
     for (int64_t part = 0; part < parts; ++part) {
       auto* const to = reinterpret_cast<std::byte*>(words.data() + (output * parts + part) * groups_);
       if (is_of_bytes()) {
-        sum += PutBytes(row + part * part_inputs, part_inputs, scale > 0 ? 1 / scale : 0, to);
+        const auto put = kernels.numbers_of_group == 4 ? PutBytes<int8_t> : PutBytes<int16_t>;
+        sum += put(row + part * part_inputs, part_inputs, scale > 0 ? 1 / scale : 0, to);
       } else {
         PutBf16(row + part * part_inputs, part_inputs, to);
       }

@@ -26,7 +26,7 @@ class NarrowMatrix {
   // Of a row of the left side that has one part, and of all weights.
   int64_t row_bytes() const { return groups_ * kGroupBytes; }
   int64_t weight_bytes() const { return panels_.count() * kGroupBytes; }
-  bool is_of_bytes() const { return kernels_->numbers_of_group == 4; }
+  bool is_of_bytes() const { return kernels_->of_bytes; }
   const NarrowKernels& kernels() const { return *kernels_; }
 
   // A call with all that is the matrix's filled in.

@@ -44,6 +44,8 @@ std::vector<Numbers> AllNumbers() {
     add("int8", FindInt8Kernels(path));
   }
 #if defined(__x86_64__)
+  // Also where the CPU has better ones.
+  if (cpu::IsSupported(cpu::CpuPath::kAvx2)) all.push_back({"int8_pairs_of_avx2", &kAvx2PairsKernels});
   if (__builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512vl")) {
     all.push_back({"int8_avx2_by_avx512", &kAvx2Int8KernelsByAvx512});
   }
@@ -57,7 +59,8 @@ struct Taken {
       : stride((x.columns + kernels.numbers_of_group - 1) / kernels.numbers_of_group * kGroupBytes),
         bytes(static_cast<size_t>(x.rows * stride + 1), std::byte{0x5a}),
         ranges(static_cast<size_t>(x.rows)),
-        is_of_bytes(kernels.numbers_of_group == 4) {
+        bytes_of_number(kGroupBytes / kernels.numbers_of_group),
+        is_of_bytes(kernels.of_bytes) {
     kernels.take(x, epsilon, bytes.data(), stride, ranges.data());
     EXPECT_EQ(bytes.back(), std::byte{0x5a}) << "more was written than the rows";
   }
@@ -67,7 +70,10 @@ struct Taken {
     const std::byte* const from = bytes.data() + row * stride;
     if (is_of_bytes) {
       const RowRange range = ranges[static_cast<size_t>(row)];
-      return range.least + double{range.step} * std::to_integer<int>(from[column]);
+      int number = 0;
+      std::memcpy(&number, from + bytes_of_number * column, static_cast<size_t>(bytes_of_number));
+      EXPECT_LE(number, 255);
+      return range.least + double{range.step} * number;
     }
     cpu::Bf16 number;
     std::memcpy(&number, from + 2 * column, sizeof(number));
@@ -77,13 +83,14 @@ struct Taken {
   const int64_t stride;
   std::vector<std::byte> bytes;
   std::vector<RowRange> ranges;
+  const int64_t bytes_of_number;
   const bool is_of_bytes;
 };
 
 class NarrowKernelsOf : public ::testing::TestWithParam<Numbers> {
  protected:
   const NarrowKernels& kernels_ = *GetParam().kernels;
-  const bool is_of_bytes_ = kernels_.numbers_of_group == 4;
+  const bool is_of_bytes_ = kernels_.of_bytes;
 
   // What a weight becomes, row by row.
   std::vector<double> Rounded(View<const float> weight) const {
@@ -294,8 +301,11 @@ TEST(FindKernels, EveryPathHasThoseOfItsInstructions) {
     if (path == cpu::CpuPath::kPortable) continue;
     EXPECT_NE(FindKernels(path), FindKernels(cpu::CpuPath::kPortable));
     EXPECT_EQ(FindBf16Kernels(path) != nullptr, path >= cpu::CpuPath::kAvx512Bf16);
-    const bool has_bytes = ProcessorSays(path == cpu::CpuPath::kAvx2 ? "avx_vnni" : "avx512_vnni");
-    EXPECT_EQ(FindInt8Kernels(path) != nullptr, has_bytes);
+    if (path == cpu::CpuPath::kAvx2) {
+      EXPECT_EQ(FindInt8Kernels(path), ProcessorSays("avx_vnni") ? &kAvx2Int8Kernels : &kAvx2PairsKernels);
+    } else {
+      EXPECT_EQ(FindInt8Kernels(path) != nullptr, ProcessorSays("avx512_vnni"));
+    }
     EXPECT_EQ(FindKernels(path) == FindKernels(cpu::CpuPath::kAvx2), path == cpu::CpuPath::kAvx2);
   }
 }

@@ -14,6 +14,7 @@ struct Avx512Bf16 {
   using V = cpu::Avx512;
   using Words = __m512i;
   using Sums = __m512;
+  static constexpr bool kOfBytes = false;
   static constexpr int kNumbers = 2;
 
   static Sums Zero() { return _mm512_setzero_ps(); }

@@ -14,6 +14,7 @@ struct Avx512Int8 {
   using V = cpu::Avx512;
   using Words = __m512i;
   using Sums = __m512i;
+  static constexpr bool kOfBytes = true;
   static constexpr int kNumbers = 4;
 
   static Sums Zero() { return _mm512_setzero_si512(); }

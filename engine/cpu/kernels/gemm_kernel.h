@@ -29,7 +29,9 @@ void GemmTile(const GemmCall& call, int64_t row, int64_t column, const float* we
       Reg w[kVectors];
 #pragma GCC unroll 2
       for (int v = 0; v < kVectors; ++v) {
-        __builtin_prefetch(weights + (kAhead * kVectors + v) * V::kLanes);
+        if (v * V::kLanes * int64_t{sizeof(float)} % kLineBytes == 0) {
+          __builtin_prefetch(weights + (kAhead * kVectors + v) * V::kLanes);
+        }
         w[v] = V::Load(weights + v * V::kLanes);
       }
 #pragma GCC unroll 16

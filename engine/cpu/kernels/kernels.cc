@@ -44,7 +44,7 @@ const NarrowKernels* FindInt8Kernels(cpu::CpuPath path) {
 #if defined(__x86_64__)
   if (!cpu::IsSupported(path)) return nullptr;
   if (path == cpu::CpuPath::kAmx) return &kAmxInt8Kernels;
-  if (path == cpu::CpuPath::kAvx2) return HasAvxVnni() ? &kAvx2Int8Kernels : nullptr;
+  if (path == cpu::CpuPath::kAvx2) return HasAvxVnni() ? &kAvx2Int8Kernels : &kAvx2PairsKernels;
   if (__builtin_cpu_supports("avx512vnni")) return &kAvx512Int8Kernels;
 #endif
   return nullptr;

@@ -29,6 +29,7 @@ struct PortableGroups {
 
 struct PortableBf16 : PortableGroups {
   using Sums = V::Reg;
+  static constexpr bool kOfBytes = false;
   static constexpr int kNumbers = 2;
 
   static Sums Zero() { return V::Broadcast(0); }
@@ -57,6 +58,7 @@ struct PortableBf16 : PortableGroups {
 
 struct PortableInt8 : PortableGroups {
   typedef int32_t Sums __attribute__((vector_size(16)));
+  static constexpr bool kOfBytes = true;
   static constexpr int kNumbers = 4;
 
   static Sums Zero() { return Sums{}; }

@@ -10,13 +10,16 @@
 #include "engine/cpu/kernels/tiles.h"
 
 // Included by one file per instruction set; see base/simd/gelu.h. N says how numbers of one kind are multiplied: N::V
-// the vectors of fp32 beside it, N::kNumbers those of a group, N::Words a vector of groups, N::Sums one of sums, and
+// the vectors of fp32 beside it, N::kNumbers those of a group, N::kOfBytes whether they are bytes or bf16, N::Words a
+// vector of groups, N::Sums one of sums, and
 //   Zero(), Load(groups of as many outputs), Spread(one group), Dot(spread, loaded, sums), Floats(sums);
 // of bytes also StoreBytes(to, numbers from 0 to 255, how many), Least(vector) and Largest(vector).
 namespace vitrine::engine {
 
 template <class N>
 inline constexpr int64_t kVectorBytes = kGroupBytes* N::V::kLanes;
+template <class N>
+inline constexpr int64_t kNumberBytes = kGroupBytes / N::kNumbers;
 
 // y of one vector of sums, before the activation.
 template <class N>
@@ -24,7 +27,7 @@ template <class N>
                                                         typename N::Sums sums) {
   using V = typename N::V;
   const auto bias = V::Load(call.bias + column);
-  if constexpr (N::kNumbers == 4) {
+  if constexpr (N::kOfBytes) {
     const RowRange range = call.ranges[row];
     const auto rest = V::Fma(V::Broadcast(range.least), V::Load(call.sums + column), bias);
     return V::Fma(V::Mul(N::Floats(sums), V::Load(call.scale + column)), V::Broadcast(range.step), rest);
@@ -112,7 +115,9 @@ void NarrowTile(const NarrowGemmCall& call, int64_t row, int64_t column, const s
       typename N::Words w[kVectors];
 #pragma GCC unroll 2
       for (int v = 0; v < kVectors; ++v) {
-        __builtin_prefetch(weights + (kAhead * kVectors + v) * kVectorBytes<N>);
+        if (v * kVectorBytes<N> % kLineBytes == 0) {
+          __builtin_prefetch(weights + (kAhead * kVectors + v) * kVectorBytes<N>);
+        }
         w[v] = N::Load(weights + v * kVectorBytes<N>);
       }
 #pragma GCC unroll 16

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products of numbers narrower than fp32. Both sides lie in groups of four bytes along the sum, two bf16 or four bytes,
-// which one instruction multiplies and adds to a sum of 32 bits.
+// which one instruction multiplies and adds to a sum of 32 bits. Where no instruction does so with bytes a group is two
+// of them, in 16 bits each.
 #ifndef VITRINE_ENGINE_CPU_KERNELS_NARROW_KERNELS_H_
 #define VITRINE_ENGINE_CPU_KERNELS_NARROW_KERNELS_H_
 
@@ -49,7 +50,8 @@ struct NarrowGemmCall {
 
 // The kernels of one instruction set and one kind of number. No kernel takes memory or locks.
 struct NarrowKernels {
-  int numbers_of_group;  // 2 of bf16, 4 bytes
+  bool of_bytes;         // or of bf16
+  int numbers_of_group;  // 2 of bf16; 4 bytes, or 2
   int vector_columns;    // outputs of one vector
   int panel_columns;     // outputs that one register tile has
 
@@ -81,6 +83,7 @@ extern const NarrowKernels kPortableInt8Kernels;
 extern const NarrowKernels kAvx512Bf16Kernels;
 extern const NarrowKernels kAvx512Int8Kernels;
 extern const NarrowKernels kAvx2Int8Kernels;
+extern const NarrowKernels kAvx2PairsKernels;
 extern const NarrowKernels kAmxBf16Kernels;
 extern const NarrowKernels kAmxInt8Kernels;
 #endif

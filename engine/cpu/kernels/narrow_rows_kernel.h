@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "base/simd/row_statistics.h"
+#include "engine/cpu/kernels/narrow_gemm_kernel.h"
 #include "engine/cpu/kernels/narrow_kernels.h"
 #include "engine/cpu/kernels/peak_kernel.h"
 #include "engine/cpu/kernels/row_kernels.h"
@@ -78,12 +79,12 @@ void TakeBytes(View<const float> x, float epsilon, std::byte* a, int64_t a_strid
       const auto low = V::Broadcast(least[r]), inverse = V::Broadcast(steps[r] > 0 ? 1 / steps[r] : 0);
       int64_t j = 0;
       for (; j + V::kLanes <= x.columns; j += V::kLanes) {
-        N::StoreBytes(to + j, V::Mul(V::Sub(V::Load(row + j), low), inverse), V::kLanes);
+        N::StoreBytes(to + j * kNumberBytes<N>, V::Mul(V::Sub(V::Load(row + j), low), inverse), V::kLanes);
       }
       if (const int64_t rest = x.columns - j; rest > 0) {
-        N::StoreBytes(to + j, V::Mul(V::Sub(V::LoadPart(row + j, rest), low), inverse), rest);
+        N::StoreBytes(to + j * kNumberBytes<N>, V::Mul(V::Sub(V::LoadPart(row + j, rest), low), inverse), rest);
       }
-      FillGroup(to, x.columns);
+      FillGroup(to, x.columns * kNumberBytes<N>);
     }
   });
 }

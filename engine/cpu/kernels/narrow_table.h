@@ -20,10 +20,15 @@ float RunNarrowMultiplyAdds(int64_t rounds) {
     groups[0] = static_cast<std::byte>(i + rounds);
     sums[i] = N::Dot(N::Load(groups), N::Load(groups), N::Zero());
   }
-  const auto factor = N::Load(groups);
+  auto factor = N::Load(groups);
   for (int64_t round = 0; round < rounds; ++round) {
 #pragma GCC unroll 12
-    for (int i = 0; i < kChains; ++i) sums[i] = N::Dot(factor, factor, sums[i]);
+    for (int i = 0; i < kChains; ++i) {
+#if defined(__x86_64__)
+      asm("" : "+x"(factor));  // or a product apart from its sum would be taken once for all chains
+#endif
+      sums[i] = N::Dot(factor, factor, sums[i]);
+    }
   }
   auto sum = N::Floats(sums[0]);
 #pragma GCC unroll 12
@@ -34,7 +39,8 @@ float RunNarrowMultiplyAdds(int64_t rounds) {
 template <class N>
 constexpr NarrowKernels NarrowTableOf() {
   using V = typename N::V;
-  NarrowKernels table = {.numbers_of_group = N::kNumbers,
+  NarrowKernels table = {.of_bytes = N::kOfBytes,
+                         .numbers_of_group = N::kNumbers,
                          .vector_columns = V::kLanes,
                          .panel_columns = kTileVectors * V::kLanes,
                          .gemm = RunNarrowGemm<N>,
@@ -44,7 +50,7 @@ constexpr NarrowKernels NarrowTableOf() {
                          .softmax_rows = nullptr,
                          .multiply_adds_of_round = int64_t{kChains} * V::kLanes * N::kNumbers,
                          .multiply_adds = RunNarrowMultiplyAdds<N>};
-  if constexpr (N::kNumbers == 4) {
+  if constexpr (N::kOfBytes) {
     table.take = TakeBytes<N>;
   } else {
     table.take = TakeBf16<V>;

@@ -15,6 +15,7 @@ inline constexpr int kTileVectors = 2;
 // Steps of the inner loop by which weights are asked for ahead: of a panel larger than the first cache they come from
 // the second.
 inline constexpr int64_t kAhead = 8;
+inline constexpr int64_t kLineBytes = 64;  // that one prefetch asks for
 
 // Tiles::kOf<rows, kVectors>, from one row to kTileRows.
 template <class V, class Tiles, int kVectors>

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_ENGINE_CPU_KERNELS_AVX2_WORDS_H_
+#define VITRINE_ENGINE_CPU_KERNELS_AVX2_WORDS_H_
+
+#include "base/simd/avx2.h"
+#include "engine/cpu/kernels/narrow_table.h"
+
+// What products of bytes in vectors of 256 bits have in common, however a group is multiplied. In an anonymous namespace
+// as the vectors.
+namespace vitrine::engine {
+namespace {
+
+struct Avx2Words {
+  using V = cpu::Avx2;
+  using Words = __m256i;
+  using Sums = __m256i;
+  static constexpr bool kOfBytes = true;
+
+  static Sums Zero() { return _mm256_setzero_si256(); }
+  static Words Load(const std::byte* groups) { return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(groups)); }
+  static Words Spread(const std::byte* group) {
+    int word;
+    __builtin_memcpy(&word, group, sizeof(word));
+    return _mm256_set1_epi32(word);
+  }
+  static V::Reg Floats(Sums sums) { return _mm256_cvtepi32_ps(sums); }
+  // Of numbers from 0 to 255, each in 16 bits.
+  static __m128i Halves(V::Reg v) {
+    const __m256i words = _mm256_cvtps_epi32(v);
+    return _mm_packus_epi32(_mm256_castsi256_si128(words), _mm256_extracti128_si256(words, 1));
+  }
+  static float Least(V::Reg v) {
+    const __m128 four = _mm_min_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
+    const __m128 two = _mm_min_ps(four, _mm_movehl_ps(four, four));
+    return _mm_cvtss_f32(_mm_min_ss(two, _mm_movehdup_ps(two)));
+  }
+  static float Largest(V::Reg v) {
+    const __m128 four = _mm_max_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
+    const __m128 two = _mm_max_ps(four, _mm_movehl_ps(four, four));
+    return _mm_cvtss_f32(_mm_max_ss(two, _mm_movehdup_ps(two)));
+  }
+};
+
+}  // namespace
+}  // namespace vitrine::engine
+
+#endif  // VITRINE_ENGINE_CPU_KERNELS_AVX2_WORDS_H_
