@@ -10,7 +10,8 @@ namespace vitrine {
 //
 // On a CPU forward and backward run on oneDNN, whose kernels reach more than twice the rate of the BLAS behind
 // at::linear on CPUs that are not Intel's. bf16 rounds the operands and each product of the three GEMMs to bf16; the
-// result, rounded so, is of type `result`. Where oneDNN does not multiply bf16 the rounded numbers are multiplied as floats.
+// result, rounded so, is of type `result`. Where oneDNN does not multiply bf16 the rounded numbers are multiplied as
+// floats.
 at::Tensor AffineMap(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias, bool bf16,
                      at::ScalarType result = at::kFloat);
 

@@ -5,8 +5,8 @@
 #include "base/simd/avx2.h"
 #include "engine/cpu/kernels/narrow_table.h"
 
-// What products of bytes in vectors of 256 bits have in common, however a group is multiplied. In an anonymous namespace
-// as the vectors.
+// What products of bytes in vectors of 256 bits have in common, however a group is multiplied. In an anonymous
+// namespace as the vectors.
 namespace vitrine::engine {
 namespace {
 
