@@ -11,7 +11,9 @@
 namespace vitrine::engine {
 namespace {
 
-constexpr int64_t kMultiplyAdds = 200'000'000;
+// Far less than a time slice, and often, so that some try is whole however busy the machine is.
+constexpr int64_t kMultiplyAdds = 20'000'000;
+constexpr int kMultiplyAddTries = 50;
 constexpr int64_t kCacheFloats = (256 << 10) / sizeof(float);  // a fourth of a second cache, or half
 constexpr int64_t kMemoryFloats = (128 << 20) / sizeof(float);
 
@@ -61,7 +63,8 @@ void CorePeaks::RaiseTo(const CorePeaks& other) {
 CorePeaks MeasureCorePeaks(const Instructions& instructions) {
   const auto gflops = [&](Precision precision) {
     if (!instructions.Multiplies(precision)) return 0.0;
-    const double seconds = ShortestSeconds(5, [&] { MultiplyAdd(instructions, precision, kMultiplyAdds); });
+    const double seconds =
+        ShortestSeconds(kMultiplyAddTries, [&] { MultiplyAdd(instructions, precision, kMultiplyAdds); });
     return 2.0 * kMultiplyAdds / seconds / 1e9;
   };
   return {.gflops = gflops(Precision::kFp32),
