@@ -15,7 +15,7 @@ PARTS = {
     "service": ("Service", service.measure),
     "lanes": ("A batch of one on idle cores", lanes.measure),
     "mix": ("Pictures of four sizes through one engine, fp32 and bf16", mix.measure),
-    "servers": ("Our server against one of grpc.aio with OpenVINO, bf16 and int8", servers.measure),
+    "servers": ("Our server against one of grpc.aio with OpenVINO", servers.measure),
     "maps": ("One caller in eight asks for attention maps", maps.measure),
     "null": ("Transport alone", service.measure_null),
     "generator": ("The load generator itself, against a server that does nothing", generator.measure),

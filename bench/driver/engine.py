@@ -10,7 +10,7 @@ import re
 import subprocess
 import sys
 
-from driver import forward, published, workers
+from driver import forward, precisions, published, workers
 from driver import setup as setups
 from driver.report import Row, instruction_sets
 
@@ -52,8 +52,6 @@ NARROW_GOALS = {"bf16": GOALS_OF_BF16, "int8": GOALS_OF_INT8}
 NARROW_CASES = [Case(name, 224 if name in GOALS else OTHERS[name], goal, cores=2, precision=precision)
                 for precision, goals in NARROW_GOALS.items() for name, goal in goals.items()]
 AVX2_INT8_CASES = [Case(name, 224, 1.0, isa="avx2", precision="int8", cores=cores) for cores in (1, 2) for name in GOALS]
-# A CPU with any of these multiplies that precision in vectors of 512 bits or in tiles.
-WIDE = {"bf16": {"avx512_bf16", "amx_tile"}, "int8": {"avx512_vnni", "amx_tile"}}
 # Of the largest logit, of weights that nobody trained: whether both compute the same model, and not how well.
 TOLERANCES = {"fp32": forward.TOLERANCE, "bf16": 0.1, "int8": 0.5}
 
@@ -151,5 +149,6 @@ def measure(setup):
 
 
 def measure_narrow(setup):
-    wide = [case for case in NARROW_CASES if WIDE[case.precision].intersection(instruction_sets())]
-    return measure_cases(setup, wide + AVX2_INT8_CASES)
+    wide = [case for case in NARROW_CASES if precisions.wide(case.precision)]
+    return measure_cases(setup, wide + AVX2_INT8_CASES) + [
+        precisions.left_out(case.name, case.precision) for case in NARROW_CASES if case not in wide]

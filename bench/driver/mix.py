@@ -6,7 +6,7 @@ No server: one thread on one core. All sides compute the same sequence of pictur
 import random
 import sys
 
-from driver import forward, published, workers
+from driver import forward, precisions, published, workers
 from driver import setup as setups
 from driver.report import Row
 
@@ -139,4 +139,8 @@ def measure(setup):
     sizes = draw_sizes(PICTURES_QUICK if setup.quick else PICTURES)
     most = sum(map(tokens, sizes)) / len(sizes)
     print(f"  {most:,.0f} tokens a picture in the mean, {len(packed(sizes))} batches packed", file=sys.stderr)
-    return [row for precision in TOLERANCES for row in measure_precision(setup, repository, weights, precision, sizes)]
+    rows = []
+    for precision in TOLERANCES:
+        rows += (measure_precision(setup, repository, weights, precision, sizes) if precisions.multiplied(precision)
+                 else [precisions.left_out(NAME, precision)])
+    return rows

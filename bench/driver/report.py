@@ -10,10 +10,10 @@ import subprocess
 
 @dataclasses.dataclass
 class Row:
-    """A figure: median, lowest and highest over the rounds."""
+    """A figure: median, lowest and highest over the rounds; or none, where the note says why it was not measured."""
     what: str
-    unit: str
-    values: tuple
+    unit: str = ""
+    values: tuple | None = None
     goal: float | None = None
     at_least: bool = True  # the goal is a lower bound, else an upper one
     note: str = ""
@@ -28,7 +28,7 @@ class Row:
         return "" if self.goal is None else f"{'at least' if self.at_least else 'at most'} {figure(self.goal)}"
 
     def cells(self):
-        median, low, high = map(figure, self.values)
+        median, low, high = map(figure, self.values) if self.values else ("",) * 3
         between = "" if low == high else f"{low} .. {high}"
         return [self.what, median, between, self.unit, self.goal_text(), self.judgement(), self.note]
 

@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: Apache-2.0
+"""In which precisions this CPU multiplies: the one place that says so for every part."""
+from driver.report import Row, instruction_sets
+
+# Any of these multiplies that precision in vectors of 512 bits or in tiles. Other CPUs multiply bytes by AVX2 alone.
+WIDE = {"bf16": {"avx512_bf16", "amx_tile"}, "int8": {"avx512_vnni", "amx_tile"}}
+NARROW = {"int8": {"avx2"}}
+
+
+def has_any(instructions):
+    return bool(instructions.intersection(instruction_sets()))
+
+
+def wide(precision):
+    return precision == "fp32" or has_any(WIDE[precision])
+
+
+def multiplied(precision):
+    return wide(precision) or has_any(NARROW.get(precision, set()))
+
+
+def left_out(what, precision):
+    """The row of a figure that this CPU cannot give."""
+    return Row(f"{what}, {precision}", note=f"LEFT OUT: this CPU has none of {', '.join(sorted(WIDE[precision]))}")
