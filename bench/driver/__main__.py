@@ -54,31 +54,34 @@ def load_average():
 def main():
     arguments = parse()
     torch = report.output(arguments.python, "-c", "import torch; print(torch.__version__)")
-    before = load_average()
+    before, started = load_average(), datetime.date.today()
 
     def setup(scratch):
         return Setup(arguments.build.resolve(), arguments.repository.resolve(), scratch, arguments.python, arguments.quick,
                      arguments.against and arguments.against.resolve())
 
     output = arguments.output or (arguments.build / "bench.md" if arguments.quick else
-                                  ROOT / "bench" / "results" / f"{datetime.date.today()}-{arguments.name}.md")
+                                  ROOT / "bench" / "results" / f"{started}-{arguments.name}.md")
+    used = setup(pathlib.Path())
+    origin = f"`{' '.join(['script/bench', *sys.argv[1:]])}`" + (" - quick: the figures mean nothing" if arguments.quick else "")
+    versions = report.versions(torch)  # before anything is measured: commits meanwhile do not count
     sections = []
-    for part in arguments.parts:
+    for i, part in enumerate(arguments.parts, 1):
         rows = command.measure(arguments.table[part], setup)
         sections.append(command.section(arguments.table[part], rows))
         if part in PLOTTED:
             plot = output.with_name(f"{output.stem}-{part}.svg")
             plot.write_text(ratio_plot.svg(arguments.table[part][0] + ": times as fast", rows))
             sections.append(f"![{arguments.table[part][0]}]({plot.name})\n")
-    used = setup(pathlib.Path())
-    facts = report.machine() + report.versions(torch) + [
-        f"load average before {before}, after {load_average()} (1, 5, 15 minutes)",
-        f"pictures: {used.photographs()[1]}",
-        f"workers and server pinned to core {used.core}, load generator to core {used.other_core}; "
-        "docs/research/benchmarks.md says how each figure is taken"]
-    origin = f"`{' '.join(['script/bench', *sys.argv[1:]])}`"
-    command.write(output, f"{datetime.date.today()}: {arguments.name}",
-                  origin + (" - quick: the figures mean nothing" if arguments.quick else ""), facts, "\n".join(sections))
+        facts = report.machine() + versions + [
+            f"load average before {before}, after {load_average()} (1, 5, 15 minutes)",
+            f"pictures: {used.photographs()[1]}",
+            f"workers and server pinned to core {used.core}, load generator to core {used.other_core}; "
+            "docs/research/benchmarks.md says how each figure is taken"]
+        if left := arguments.parts[i:]:
+            facts.append(f"UNFINISHED: {', '.join(left)} not measured yet")
+        # After every part: what is done outlives an interruption.
+        command.write(output, f"{started}: {arguments.name}", origin, facts, "\n".join(sections))
 
 
 main()
