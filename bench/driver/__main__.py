@@ -84,4 +84,5 @@ def main():
         command.write(output, f"{started}: {arguments.name}", origin, facts, "\n".join(sections))
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -17,15 +17,22 @@ class Row:
     goal: float | None = None
     at_least: bool = True  # the goal is a lower bound, else an upper one
     note: str = ""
+    share: tuple | None = None  # (reached, wanted) of what the core can do at best: a second way to reach the goal
 
     def judgement(self):
         if self.goal is None:
             return ""
         met = self.values[0] >= self.goal if self.at_least else self.values[0] <= self.goal
-        return "met" if met else "MISSED"
+        if self.share is None:
+            return "met" if met else "MISSED"
+        by = [way for way, reached in (("ratio", met), ("share", self.share[0] >= self.share[1])) if reached]
+        return f"met by {' and '.join(by)}" if by else "MISSED"
 
     def goal_text(self):
-        return "" if self.goal is None else f"{'at least' if self.at_least else 'at most'} {figure(self.goal)}"
+        if self.goal is None:
+            return ""
+        text = f"{'at least' if self.at_least else 'at most'} {figure(self.goal)}"
+        return text + (f", or {self.share[1]:.0%} of the peak" if self.share else "")
 
     def cells(self):
         median, low, high = map(figure, self.values) if self.values else ("",) * 3

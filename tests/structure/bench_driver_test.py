@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""bench/driver: how a row is judged, and that what is measured outlives an interruption."""
+import pathlib
+import sys
+import tempfile
+import unittest
+from unittest import mock
+
+SOURCE = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(SOURCE / "bench"))
+import driver.__main__ as program
+from driver import precisions, ratio_plot, report
+
+
+def row(ratio, share=None):
+    return report.Row("ours against theirs", "times as fast", (ratio, 0.9 * ratio, 1.1 * ratio), 1.2, share=share)
+
+
+class Judgement(unittest.TestCase):
+    def test_by_ratio_or_by_share(self):
+        self.assertEqual([row(ratio).judgement() for ratio in (1.3, 1.2, 1.1)], ["met", "met", "MISSED"])
+        self.assertEqual(row(1.1, (0.85, 0.84)).judgement(), "met by share")
+        self.assertEqual(row(1.3, (0.83, 0.84)).judgement(), "met by ratio")
+        self.assertEqual(row(1.3, (0.84, 0.84)).judgement(), "met by ratio and share")
+        self.assertEqual(row(1.1, (0.83, 0.84)).judgement(), "MISSED")
+        self.assertEqual(row(1.1, (0.83, 0.84)).goal_text(), "at least 1.2, or 84% of the peak")
+
+    def test_of_what_was_not_measured_there_is_none(self):
+        left = precisions.left_out("a model", "bf16")
+        self.assertEqual(left.cells()[:-1], ["a model, bf16", "", "", "", "", ""])
+        self.assertIn("avx512_bf16", left.note)
+        self.assertNotIn("a model", ratio_plot.svg("title", [row(1.1), left]))
+
+
+class Precisions(unittest.TestCase):
+    def test_by_instructions(self):
+        expected = {("avx2",): {"fp32", "int8"}, ("avx2", "avx512f", "avx512_vnni"): {"fp32", "int8"},
+                    ("avx2", "avx512f", "avx512_vnni", "avx512_bf16"): {"fp32", "bf16", "int8"}, (): {"fp32"}}
+        for instructions, multiplied in expected.items():
+            with mock.patch.object(precisions, "instruction_sets", lambda: list(instructions)):
+                self.assertEqual({one for one in ("fp32", "bf16", "int8") if precisions.multiplied(one)}, multiplied)
+        with mock.patch.object(precisions, "instruction_sets", lambda: ["avx2", "avx_vnni"]):
+            self.assertFalse(precisions.wide("int8"))
+
+
+class Result(unittest.TestCase):
+    def test_is_written_after_every_part(self):
+        def interrupted(setup):
+            raise KeyboardInterrupt
+
+        parts = {"first": ("The first part", lambda setup: [row(1.3)]), "second": ("The second part", interrupted)}
+        with tempfile.TemporaryDirectory() as folder, mock.patch.object(program, "PARTS", parts), \
+                mock.patch("sys.stdout"), mock.patch("sys.stderr"):
+            path = pathlib.Path(folder) / "result.md"
+            with mock.patch("sys.argv", ["bench", "--output", str(path)]), self.assertRaises(KeyboardInterrupt):
+                program.main()
+            written = path.read_text()
+            self.assertIn("## The first part", written)
+            self.assertIn("UNFINISHED: second not measured yet", written)
+            with mock.patch("sys.argv", ["bench", "--output", str(path), "first"]):
+                program.main()
+            self.assertNotIn("UNFINISHED", path.read_text())
+
+
+if __name__ == "__main__":
+    unittest.main()
