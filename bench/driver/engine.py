@@ -68,7 +68,7 @@ class Models:
         self.peers = {}
 
     def peer(self, name):
-        """What the worker of OpenVINO is told to load."""
+        """What a peer's worker is told to load."""
         if name not in self.peers:
             if architecture := published.PEERS.get(name):
                 weights = published.import_from_timm(self.setup, self.repository, name, architecture)
@@ -84,15 +84,15 @@ class Models:
         return json.loads(subprocess.run(list(map(str, command)), capture_output=True, check=True).stdout)["executed_macs"] / 1e9
 
 
-def openvino(setup, peer, inputs, case, cores, threads=1):
+def peer_worker(setup, program, peer, inputs, case, cores, threads=1):
     isa = case.isa.upper() + ("_VNNI" if case.precision == "int8" and "avx_vnni" in instruction_sets() else "")
     environment = dict(os.environ, ONEDNN_MAX_CPU_ISA=isa) if case.isa else None
-    return workers.Worker([setup.python, setups.ROOT / "bench" / "openvino_worker.py", *peer, "--inputs", inputs, "--threads",
+    return workers.Worker([setup.python, setups.ROOT / "bench" / f"{program}_worker.py", *peer, "--inputs", inputs, "--threads",
                            threads, "--precision", case.precision], cores, environment).wait_until_ready()
 
 
 def sides_of(setup, models, case):
-    """{side: team}: ours first, then the ways in which OpenVINO can use as many cores."""
+    """{side: team}: ours first, then the peers, and the other way in which OpenVINO can use several cores."""
     peer, inputs = models.peer(case.name), setup.scratch / "inputs.safetensors"
     cores = [setup.core, setup.other_core][:case.cores]
     command = [setup.program("bench_worker"), "forward", "--compiled", "--repository", models.repository, "--model", case.name,
@@ -100,13 +100,19 @@ def sides_of(setup, models, case):
                "--save-inputs", inputs,
                "--sizes", *[f"{case.side}x{case.side}"] * case.batch]
     sides = {"ours": workers.Team([workers.Worker(command, core).wait_until_ready() for core in cores])}
-    sides["OpenVINO"] = workers.Team([openvino(setup, peer, inputs, case, core) for core in cores])
+
+    def instances(program):
+        return workers.Team([peer_worker(setup, program, peer, inputs, case, core) for core in cores])
+
+    sides["OpenVINO"] = instances("openvino")
     if case.cores > 1:
-        sides["OpenVINO, two threads"] = workers.Team([openvino(setup, peer, inputs, case, setup.core_list(), threads=2)])
+        sides["OpenVINO, two threads"] = workers.Team(
+            [peer_worker(setup, "openvino", peer, inputs, case, setup.core_list(), threads=2)])
     return sides
 
 
 def measure_case(setup, models, peak, case):
+    """{side: [images/s of each round]}, "peak" with GFLOP/s, and what OpenVINO has of other instructions."""
     print(f"  {case.what()}", file=sys.stderr)
     sides = sides_of(setup, models, case)
     first = {name: team.workers[0] for name, team in sides.items()}
@@ -116,15 +122,21 @@ def measure_case(setup, models, peak, case):
     for name, team in sides.items():
         repetitions = workers.repetitions_for(team, setup.seconds(SECONDS))
         runs[name] = lambda team=team, n=repetitions: n * team.images / team.run(n)
-    rates = workers.interleave(runs, setup.rounds(ROUNDS))
-    ours, theirs = rates.pop("ours"), [max(round_) for round_ in zip(*(rates[name] for name in rates if name != "ours"))]
+    rates = workers.interleave({**runs, "peak": peak}, setup.rounds(ROUNDS))
     wide = re.search(r"\d+ nodes .*", first["OpenVINO"].description).group(0)
     for team in sides.values():
         for worker in team.workers:
             worker.close()
+    return rates, wide
+
+
+def rows_of(models, case, rates, wide, peak):
+    """Against the better peer of each round; `peak` is the highest of the whole run."""
+    rates = {name: values for name, values in rates.items() if name != "peak"}
+    ours, theirs = rates.pop("ours"), [max(round_) for round_ in zip(*rates.values())]
+    each = ", ".join(f"{name} {workers.spread(values)[0]:,.0f}" for name, values in rates.items())
     shares = workers.spread([2 * models.gmacs(case) * rate / case.cores / peak for rate in ours])
-    note = (f"{workers.spread(ours)[0]:,.0f} against {workers.spread(theirs)[0]:,.0f} images/s; ours at {shares[0]:.1%} of the "
-            "multiply-add peak")
+    note = f"images/s: ours {workers.spread(ours)[0]:,.0f}, {each}; ours at {shares[0]:.1%} of the multiply-add peak"
     rows = [Row(case.what(), "times as fast", workers.spread([a / b for a, b in zip(ours, theirs)]), case.goal,
                 note=note + (f"; OpenVINO has {wide}" if case.isa else ""), share=(shares[0], ENOUGH[case.precision]))]
     if case.name == SHARED and case.batch > 1 and not case.isa:
@@ -132,24 +144,30 @@ def measure_case(setup, models, peak, case):
     return rows
 
 
-def measure_peak(setup, isa, precision):
+def start_peak(setup, isa, precision):
+    """(function that returns GFLOP/s, worker)"""
     worker = workers.Worker([setup.program("bench_worker"), "peak", *(["--isa", isa] if isa else []), "--precision", precision],
                             setup.core)
     team = workers.Team([worker.wait_until_ready()])
     repetitions = workers.repetitions_for(team, setup.seconds(0.3))
-    return [repetitions * team.images / team.run(repetitions) for _ in range(setup.rounds(ROUNDS))], worker
+    return lambda: repetitions * team.images / team.run(repetitions), worker
 
 
 def measure_cases(setup, cases):
-    models, rows, peaks = Models(setup), [], {}
-    for isa, precision in sorted({(case.isa, case.precision) for case in cases}):
-        gflops, worker = measure_peak(setup, isa, precision)
-        rows.append(Row(f"peak of one core: {worker.description}", "GFLOP/s", workers.spread(gflops)))
-        worker.close()
-        peaks[isa, precision] = max(gflops)
+    """The peak is measured in every round of every case, so that it and the rates see the same machine."""
     cases = [case for case in cases if case.cores <= setup.cores()]
-    for case in cases:
-        rows += measure_case(setup, models, peaks[case.isa, case.precision], case)
+    kinds = sorted({(case.isa, case.precision) for case in cases})
+    models, peaks = Models(setup), {kind: start_peak(setup, *kind) for kind in kinds}
+    results = [measure_case(setup, models, peaks[case.isa, case.precision][0], case) for case in cases]
+    rows, highest = [], {}
+    for kind in kinds:
+        worker, gflops = peaks[kind][1], [rate for case, (rates, _) in zip(cases, results)
+                                          if (case.isa, case.precision) == kind for rate in rates["peak"]]
+        worker.close()
+        highest[kind] = max(gflops)
+        rows.append(Row(f"peak of one core: {worker.description}", "GFLOP/s", workers.spread(gflops)))
+    for case, result in zip(cases, results):
+        rows += rows_of(models, case, *result, highest[case.isa, case.precision])
     return rows
 
 

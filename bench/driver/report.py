@@ -17,7 +17,7 @@ class Row:
     goal: float | None = None
     at_least: bool = True  # the goal is a lower bound, else an upper one
     note: str = ""
-    share: tuple | None = None  # (reached, wanted) of what the core can do at best: a second way to reach the goal
+    share: tuple | None = None  # (reached, wanted) of what the core can do at best, another way to the goal
 
     def judgement(self):
         if self.goal is None:
@@ -25,7 +25,8 @@ class Row:
         met = self.values[0] >= self.goal if self.at_least else self.values[0] <= self.goal
         if self.share is None:
             return "met" if met else "MISSED"
-        by = [way for way, reached in (("ratio", met), ("share", self.share[0] >= self.share[1])) if reached]
+        # A share above 1 says that something disturbed the peak.
+        by = [way for way, reached in (("ratio", met), ("share", self.share[1] <= self.share[0] <= 1)) if reached]
         return f"met by {' and '.join(by)}" if by else "MISSED"
 
     def goal_text(self):

@@ -22,7 +22,7 @@ class Judgement(unittest.TestCase):
         self.assertEqual(row(1.1, (0.85, 0.84)).judgement(), "met by share")
         self.assertEqual(row(1.3, (0.83, 0.84)).judgement(), "met by ratio")
         self.assertEqual(row(1.3, (0.84, 0.84)).judgement(), "met by ratio and share")
-        self.assertEqual(row(1.1, (0.83, 0.84)).judgement(), "MISSED")
+        self.assertEqual([row(1.1, (share, 0.84)).judgement() for share in (0.83, 1.01)], ["MISSED"] * 2)
         self.assertEqual(row(1.1, (0.83, 0.84)).goal_text(), "at least 1.2, or 84% of the peak")
 
     def test_of_what_was_not_measured_there_is_none(self):
