@@ -9,8 +9,8 @@ from driver.setup import ROOT, Setup
 
 PARTS = {
     "forward": ("Forward pass against PyTorch eager, fp32", forward.measure),
-    "engine": ("The CPU engine against OpenVINO, fp32", engine.measure),
-    "narrow": ("The CPU engine against OpenVINO, bf16 and int8", engine.measure_narrow),
+    "engine": ("The CPU engine against OpenVINO and ONNX Runtime, fp32", engine.measure),
+    "narrow": ("The CPU engine against OpenVINO and ONNX Runtime, bf16 and int8", engine.measure_narrow),
     "reference": ("The CPU engine against the reference, fp32", reference.measure),
     "service": ("Service", service.measure),
     "lanes": ("A batch of one on idle cores", lanes.measure),

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The compiled CPU engine against OpenVINO, with the same weights and pictures, interleaved on the same cores.
+"""The compiled CPU engine against OpenVINO and ONNX Runtime, with the same weights and pictures, interleaved on the same cores.
 
-OpenVINO gets the PyTorch models: timm's where it has them, else the oracles.
+Both get the PyTorch models: timm's where it has them, else the oracles.
 """
 import dataclasses
 import json
@@ -91,6 +91,11 @@ def peer_worker(setup, program, peer, inputs, case, cores, threads=1):
                            threads, "--precision", case.precision], cores, environment).wait_until_ready()
 
 
+def has_onnxruntime(case):
+    """It has no bf16 on CPUs, and nothing that keeps it from AVX-512 where the CPU has that."""
+    return case.precision != "bf16" and not (case.isa and "avx512f" in instruction_sets())
+
+
 def sides_of(setup, models, case):
     """{side: team}: ours first, then the peers, and the other way in which OpenVINO can use several cores."""
     peer, inputs = models.peer(case.name), setup.scratch / "inputs.safetensors"
@@ -108,6 +113,8 @@ def sides_of(setup, models, case):
     if case.cores > 1:
         sides["OpenVINO, two threads"] = workers.Team(
             [peer_worker(setup, "openvino", peer, inputs, case, setup.core_list(), threads=2)])
+    if has_onnxruntime(case):
+        sides["ONNX Runtime"] = instances("onnxruntime")
     return sides
 
 
