@@ -24,7 +24,7 @@ PARTS = {
     "published": ("Published models: timm, mixed batches, memory", published.measure),
     "training": ("Training against PyTorch, packed batches against padded ones", training.measure),
     "decode": ("From a JPEG to a 224x224 input", decode.measure),
-    "stages": ("Stages, without a goal", stages.measure),
+    "stages": ("Stages of a request", stages.measure),
 }
 PLOTTED = {"engine", "narrow", "mix", "decode"}
 AGAINST = {"against": ("Against another build", against.measure)}

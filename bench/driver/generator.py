@@ -40,9 +40,9 @@ def measure_size(setup, server, size):
     busy = [100 * workers.spread([share(point) for point in closed])[0]
             for share in (lambda point: point["generator"]["core_share"], lambda point: point["server_core_share"])]
     open_rate = round(OPEN_SHARE * rate[0])
-    opened = [run(setup.seconds(4), "--rate", open_rate) for _ in range(setup.rounds(3))]
+    opened = [run(setup.seconds(4), "--rate", open_rate) for _ in range(setup.rounds(5))]
     full_rate = round(FULL_SHARE * rate[0])
-    full = [run(setup.seconds(4), "--rate", full_rate) for _ in range(setup.rounds(3))]
+    full = [run(setup.seconds(4), "--rate", full_rate) for _ in range(setup.rounds(5))]
     full_cpu = workers.spread([point["generator"]["requests_per_cpu_second"] for point in full])
     full_answered = workers.spread([point["answered_per_second"] for point in full])
     unanswered = sum(point["due"] - point["answered"] for point in full)

@@ -13,7 +13,7 @@ from driver import ideal_queue, precisions, published, service, workers
 from driver import setup as setups
 from driver.report import Row
 
-ROUNDS = 3
+ROUNDS = 5
 NAME, ARCHITECTURE, SIDE = "xcit-n12", published.PEERS["xcit-n12"], 224
 BATCH = 8
 GOALS = {"fp32": None, "bf16": 1.2, "int8": 1.4}  # {precision: times the rate of the peer}

@@ -8,14 +8,16 @@ import sys
 
 from driver import workers
 from driver.report import Row
-from driver.service import Server, bench
+from driver.service import Server, bench, load
 from driver.setup import ROOT
 
 MODEL = "eit-mini-cifar10"
-GOAL = 1.2
+GOAL = 1.15
 PUBLISHED = "version ready model=trained"  # in the server's log
 COPIES = 50  # of each digit, as training pictures
-RATE = 25  # requests a second: a server that is not near its limit; the generator shares its core
+RATE = 60  # requests a second, where the core that server and generator share serves that
+LOAD = 0.7  # of what the core serves in a closed loop, at most: above it p99 tells of the queue alone
+ROUNDS = 5
 
 
 class Trainer:
@@ -46,10 +48,17 @@ class Trainer:
         self.log.close()
 
 
-def p99(setup, server, picture, seconds):
+def bearable_rate(setup, server, pictures, seconds):
+    """(requests a second, why not RATE)"""
+    served = load(server, MODEL, pictures, seconds / 8, setup.core)["answered_per_second"]
+    rate = min(RATE, int(LOAD * served))
+    return rate, "" if rate == RATE else f" ({LOAD:.0%} of the {served:.0f} that this core serves; {RATE} are too many for it)"
+
+
+def p99(setup, server, picture, rate, seconds):
     """(ms, the server's share of a core) of an open loop whose generator shares the server's core, so that the trainer has
     the other to itself."""
-    point = bench(setup, server, setup.core, picture, "--model", MODEL, "--rate", RATE, "--warmup", f"{seconds / 5}s",
+    point = bench(setup, server, setup.core, picture, "--model", MODEL, "--rate", rate, "--warmup", f"{seconds / 5}s",
                   "--duration", f"{seconds}s")
     return point["latency_ms"]["p99"], point["server_core_share"]
 
@@ -61,19 +70,20 @@ def measure(setup):
     seconds = setup.seconds(40)
     published = []  # versions that became ready in each measurement beside the trainer
     with Server(setup, repository, [setup.core], [f"model/{MODEL}"]) as server:
+        rate, reason = bearable_rate(setup, server, pictures, seconds)
         trainer = Trainer(setup, repository)
 
         def measure_beside():
             before = server.log().count(PUBLISHED)
             trainer.signal(signal.SIGCONT)
-            figure = p99(setup, server, pictures, seconds)
+            figure = p99(setup, server, pictures, rate, seconds)
             trainer.signal(signal.SIGSTOP)
             published.append(server.log().count(PUBLISHED) - before)
             return figure
 
         try:
-            sides = workers.interleave({"alone": lambda: p99(setup, server, pictures, seconds), "beside": measure_beside},
-                                       setup.rounds(4))
+            sides = workers.interleave({"alone": lambda: p99(setup, server, pictures, rate, seconds),
+                                        "beside": measure_beside}, setup.rounds(ROUNDS))
         finally:
             trainer.close()
     busy = {side: workers.spread([100 * share for _, share in sides[side]])[0] for side in sides}
@@ -85,7 +95,7 @@ def measure(setup):
     alone, beside = (workers.spread(sides[side])[0] for side in ("alone", "beside"))
     return [
         Row("p99 of a served model, trainer at work over trainer stopped, in turn", "times", workers.spread(ratios), GOAL,
-            at_least=False, note=f"{MODEL}, {RATE} requests/s, {alone:.1f} ms and {beside:.1f} ms, the server takes "
+            at_least=False, note=f"{MODEL}, {rate} requests/s{reason}, {alone:.1f} ms and {beside:.1f} ms, the server takes "
                                  f"{busy['alone']:.0f} % and {busy['beside']:.0f} % of a core; server and generator on one core, "
                                  "trainer on the other, one repository"),
         Row("versions that the trainer published in each measurement, at least", "versions", (min(published),) * 3, 1,

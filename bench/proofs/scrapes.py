@@ -77,7 +77,7 @@ def measure(setup):
             return figure
 
         sides = workers.interleave({"alone": lambda: p99(setup, server, pictures, seconds), "scraped": measure_scraped},
-                                   setup.rounds(6))
+                                   setup.rounds(5))
     ratios = [scraped / alone for alone, scraped in zip(sides["alone"], sides["scraped"])]
     alone, scraped = (workers.spread(sides[side])[0] for side in ("alone", "scraped"))
     shares = workers.spread([scraper.share() for scraper in scrapers])

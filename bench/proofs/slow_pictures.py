@@ -96,7 +96,7 @@ def measure(setup):
             return figure
 
         sides = {"alone": p99, **{kind: lambda kind=kind: beside(kind) for kind in kinds}}
-        found = workers.interleave(sides, setup.rounds(4))
+        found = workers.interleave(sides, setup.rounds(5))
     alone = workers.spread(found["alone"])[0]
     rows = []
     for kind in kinds:
