@@ -2,9 +2,8 @@
 """In which precisions this CPU multiplies: the one place that says so for every part."""
 from driver.report import Row, instruction_sets
 
-# Any of these multiplies that precision in vectors of 512 bits or in tiles. Other CPUs multiply bytes by AVX2 alone.
+# Any of these multiplies that precision in vectors of 512 bits or in tiles.
 WIDE = {"bf16": {"avx512_bf16", "amx_tile"}, "int8": {"avx512_vnni", "amx_tile"}}
-NARROW = {"int8": {"avx2"}}
 
 
 def has_any(instructions):
@@ -16,7 +15,8 @@ def wide(precision):
 
 
 def multiplied(precision):
-    return wide(precision) or has_any(NARROW.get(precision, set()))
+    """On the best path of this CPU: bytes by AVX2 alone too, but not by AVX-512 alone."""
+    return wide(precision) or (precision == "int8" and has_any({"avx2"}) and not has_any({"avx512f"}))
 
 
 def left_out(what, precision):
