@@ -99,6 +99,37 @@ TEST_F(ExecuteBatchTest, WhatSomeAskForChangesNoBitOfTheOthers) {
   }
 }
 
+// By their grids those that are drawn would come first.
+TEST_F(ExecuteBatchTest, WhatIsNotDrawnIsAnsweredFirstAndWhatTakesLongestLast) {
+  const std::vector<std::pair<const char*, int64_t>> wishes = {
+      {"two", 2000}, {"none", 0}, {"one", 1000}, {"also none", 0}};
+  std::vector<Answer> together(wishes.size()), alone(wishes.size());
+  std::vector<std::string> made;
+  const Responder responder = [&](const InferenceRequest& request, InferenceOutput output) {
+    made.push_back(request.request.request_id());
+    int answered = 0;
+    for (const Answer& answer : together) answered += answer.calls;
+    EXPECT_EQ(answered + 1, static_cast<int>(made.size())) << "each has its answer before the next one's is made";
+    return responder_(request, std::move(output));
+  };
+  std::vector<InferenceRequest> requests;
+  for (size_t i = 0; i < wishes.size(); ++i) {
+    const std::string picture = NoisePng(8 + 8 * static_cast<int>(i), 16, static_cast<int>(i));
+    requests.push_back(PictureRequest(model_, picture, together[i]));
+    requests.back().request.set_request_id(wishes[i].first);
+    requests.back().overlay_pixels = wishes[i].second;
+    std::vector<InferenceRequest> one;
+    one.push_back(PictureRequest(model_, picture, alone[i]));
+    Execute(BatchOf(std::move(one)));
+  }
+  ExecuteBatch(BatchOf(std::move(requests)), {workspace_, 0, responder, SteadyClock()});
+  EXPECT_THAT(made, ::testing::ElementsAre("none", "also none", "one", "two"));
+  for (size_t i = 0; i < wishes.size(); ++i) {
+    EXPECT_EQ(Logits(together[i]), Logits(alone[i])) << "it got the answer to another picture";
+    EXPECT_EQ(together[i].result->request_id(), wishes[i].first);
+  }
+}
+
 TEST_F(ExecuteBatchTest, ADamagedPictureFailsOnlyItself) {
   std::string damaged = NoisePng(16, 16, 1);
   damaged[damaged.size() / 2] ^= 0x55;

@@ -8,6 +8,7 @@
 #include <exception>
 #include <map>
 #include <new>
+#include <numeric>
 #include <optional>
 #include <set>
 #include <string>
@@ -71,7 +72,7 @@ class BatchRun {
       if (absl::Status computed = Compute(); !computed.ok()) {
         return FailRest(absl::IsResourceExhausted(computed), computed.message());
       }
-      for (size_t i = 0; i < items_.size(); ++i) {
+      for (const size_t i : AnswerOrder()) {
         Finish(items_[i], OrOutOfMemory([&] { return Answer(static_cast<int>(i)); }));
       }
       Log();
@@ -233,6 +234,17 @@ class BatchRun {
     if (!is_urgent || model_->cost->PredictBatch(tokens) < kWorthHelp) return std::nullopt;
     const int64_t most = std::min<int64_t>(context_.most_helpers, together / kLeastTokens - 1);
     return std::make_optional<Helpers>(context_.workspace, *context_.scheduler, most);
+  }
+
+  // Whose answer is drawn waits for those whose answer is not, or who asks for less to be drawn: an overlay takes
+  // longer than all the other answers of a batch.
+  std::vector<size_t> AnswerOrder() const {
+    std::vector<size_t> order(items_.size());
+    std::iota(order.begin(), order.end(), size_t{0});
+    std::stable_sort(order.begin(), order.end(), [this](size_t a, size_t b) {
+      return items_[a].request->overlay_pixels < items_[b].request->overlay_pixels;
+    });
+    return order;
   }
 
   absl::StatusOr<v1::ClassifyResponse> Answer(int i) {
