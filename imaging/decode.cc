@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/give_way.h"
 #include "base/status_macros.h"
 #include "imaging/header.h"
 #include "imaging/jpeg.h"
@@ -41,6 +42,7 @@ Image MeanOfBlocks(const Image& image, int divisor) {
       const uint32_t count = static_cast<uint32_t>(rows * std::min(divisor, image.width - x * divisor));
       small.pixels[y * row + i] = static_cast<uint8_t>((sums[i] + count / 2) / count);
     }
+    GiveWay();
   }
   return small;
 }

@@ -77,8 +77,10 @@ void SkipBytes(j_decompress_ptr jpeg, long count) {  // NOLINT: libjpeg's signat
   jpeg->src->bytes_in_buffer -= count;
 }
 
-// CheckJpegScans has counted already; this holds even if libjpeg sees scans that our walk did not.
+// Called while rows are read, and while all scans of a progressive picture are, which is most of its time.
+// CheckJpegScans has counted them already; the bound holds even if libjpeg sees scans that our walk did not.
 void OnProgress(j_common_ptr jpeg) {
+  GiveWay();
   if (reinterpret_cast<j_decompress_ptr>(jpeg)->input_scan_number <= DecoderOf(jpeg).max_scans) return;
   std::snprintf(DecoderOf(jpeg).message, JMSG_LENGTH_MAX, "it has more than %d scans", DecoderOf(jpeg).max_scans);
   std::longjmp(DecoderOf(jpeg).escape, 1);

@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <utility>
 
+#include "base/give_way.h"
+
 namespace vitrine {
 namespace {
 
@@ -72,6 +74,7 @@ void CopyAlong(const Walk& walk, const uint8_t* stored, Image& upright) {
         }
       }
     }
+    GiveWay();
   }
 }
 

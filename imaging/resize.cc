@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "imaging/resize.h"
 
+#include <algorithm>
 #include <cstddef>
+#include <cstdint>
 
+#include "base/give_way.h"
 #include "imaging/row_resizer.h"
 
 namespace vitrine {
@@ -36,6 +39,25 @@ FloatImage Resize(const Image& image, Size size, v1::Interpolation interpolation
 
 FloatImage Resize(const FloatImage& image, Size size, v1::Interpolation interpolation) {
   return ResizeRegion(image, size, {0, 0, size}, interpolation);
+}
+
+Image ResizeForEyes(const Image& image, Size size, v1::Interpolation interpolation) {
+  RowResizer resizer({image.height, image.width}, size, {0, 0, size}, interpolation);
+  Image resized{size.width, size.height, image.channels, {}};
+  resized.pixels.resize(static_cast<size_t>(size.width) * size.height * image.channels);
+  std::vector<float> row(static_cast<size_t>(size.width) * image.channels);
+  uint8_t* out = resized.pixels.data();
+  for (int y = 0; y < size.height; ++y) {
+    resizer.Resize(y, image, row.data(), size.width);
+    for (int x = 0; x < size.width; ++x) {
+      for (int c = 0; c < image.channels; ++c) {
+        const float value = row[static_cast<size_t>(c) * size.width + x];
+        *out++ = static_cast<uint8_t>(std::clamp(value + 0.5f, 0.0f, 255.0f));
+      }
+    }
+    GiveWay();
+  }
+  return resized;
 }
 
 }  // namespace vitrine

@@ -29,6 +29,9 @@ struct Region {
 FloatImage Resize(const Image& image, Size size, v1::Interpolation interpolation);
 FloatImage Resize(const FloatImage& image, Size size, v1::Interpolation interpolation);
 
+// The same rounded to bytes, to be looked at. Gives way after every row.
+Image ResizeForEyes(const Image& image, Size size, v1::Interpolation interpolation);
+
 // The part `region` of Resize(image, size, interpolation), bit by bit, without computing the rest: cost and memory
 // follow the region, however large `size` is. Requires that the region lies inside `size`.
 FloatImage ResizeRegion(const Image& image, Size size, const Region& region, v1::Interpolation interpolation);

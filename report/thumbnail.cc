@@ -24,14 +24,7 @@ Image Reduced(const Image& picture, int side) {
   const double scale = static_cast<double>(side) / longest;
   const Size size{std::max(1, static_cast<int>(picture.height * scale)),
                   std::max(1, static_cast<int>(picture.width * scale))};
-  const FloatImage reduced = Resize(picture, size, v1::BILINEAR);
-  Image shown{.width = size.width, .height = size.height, .channels = picture.channels, .pixels = {}};
-  const int64_t plane = int64_t{size.width} * size.height;
-  for (int64_t i = 0; i < plane * picture.channels; ++i) {
-    const float value = reduced.values[static_cast<size_t>(i % picture.channels * plane + i / picture.channels)];
-    shown.pixels.push_back(static_cast<uint8_t>(std::clamp(value + 0.5f, 0.0f, 255.0f)));
-  }
-  return shown;
+  return ResizeForEyes(picture, size, v1::BILINEAR);
 }
 
 absl::StatusOr<PictureCard::Picture> Thumbnail(const Image& picture, int side, const std::string& caption) {

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <webp/decode.h>
+
+#include <optional>
 
 #include "imaging/decode.h"
 #include "imaging/header.h"
+#include "imaging/over_white.h"
 #include "tests/imaging/pictures.h"
 #include "tests/imaging/webp_files.h"
 
@@ -56,6 +60,65 @@ TEST(DecodeWebp, LosslessIsExactAndLossyNear) {
   }
   const Image smooth = SmoothImage(61, 43, 3);
   EXPECT_LT(LargestDifference(smooth, MustDecodeWebp(WebpFile(smooth, {.quality = 95}))), 24);
+}
+
+// Of every kind, larger than what is decoded at a time.
+std::vector<std::pair<std::string, std::string>> LargeFiles() {
+  const Image noise = NoiseImage(700, 600, 3), flat = PlainImage(700, 600, {10, 20, 30});
+  const std::vector<uint8_t> alpha = SmoothImage(700, 600, 1).pixels;
+  return {{"lossy", WebpFile(noise)},
+          {"in eight parts", WebpFile(noise, {.partitions = 3})},
+          {"lossless", WebpFile(noise, {.lossless = true})},
+          {"lossy with alpha", WebpFile(noise, {.alpha = alpha})},
+          {"lossless with alpha", WebpFile(noise, {.lossless = true, .alpha = alpha})},
+          {"flat", WebpFile(flat)},
+          {"flat and lossless", WebpFile(flat, {.lossless = true})},
+          {"with what follows", WebpFile(noise, {.exif = ExifBlock(1)})}};
+}
+
+// By one call of libwebp.
+std::optional<Image> DecodedAtOnce(const std::string& file) {
+  int width = 0, height = 0;
+  uint8_t* const rgba = WebPDecodeRGBA(reinterpret_cast<const uint8_t*>(file.data()), file.size(), &width, &height);
+  if (rgba == nullptr) return std::nullopt;
+  Image image{width, height, 3, {}};
+  for (int i = 0; i < width * height; ++i) {
+    for (int c = 0; c < 3; ++c) {
+      image.pixels.push_back(static_cast<uint8_t>(OverWhite(rgba[4 * i + c], rgba[4 * i + 3], 255)));
+    }
+  }
+  WebPFree(rgba);
+  return image;
+}
+
+TEST(DecodeWebp, WhatIsDecodedByPiecesIsWhatIsDecodedAtOnce) {
+  for (const auto& [name, file] : LargeFiles()) {
+    EXPECT_EQ(LargestDifference(MustDecodeWebp(file), DecodedAtOnce(file).value()), 0) << name;
+  }
+}
+
+TEST(DecodeWebp, PiecesAreRefusedWhereTheWholeIs) {
+  int refused = 0;
+  for (const auto& [name, file] : LargeFiles()) {
+    const std::string chunks = Pixels(file), type = chunks.substr(0, 4);
+    if (type == "VP8X") continue;
+    for (const size_t percent : {20, 60, 99}) {
+      const size_t at = 8 + (chunks.size() - 8) * percent / 100;
+      std::string struck = file;
+      struck[12 + at - 1] = static_cast<char>(~struck[12 + at - 1]);
+      for (const std::string& damaged : {WebpOfChunks(WebpChunk(type, chunks.substr(8, at - 8))), struck}) {
+        const std::optional<Image> at_once = DecodedAtOnce(damaged);
+        const absl::StatusOr<Image> by_pieces = Decode(damaged);
+        ASSERT_EQ(by_pieces.ok(), at_once.has_value()) << name << ", " << percent << " %: " << by_pieces.status();
+        if (!at_once.has_value()) {
+          ++refused;
+        } else {
+          EXPECT_EQ(LargestDifference(*by_pieces, *at_once), 0) << name;
+        }
+      }
+    }
+  }
+  EXPECT_GE(refused, 9) << "what is cut short";
 }
 
 TEST(DecodeWebp, AlphaIsCompositedOverWhite) {

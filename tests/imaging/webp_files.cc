@@ -17,24 +17,32 @@ std::string Lowest(uint32_t value, int bytes) {
 }
 
 std::string EncodeWebp(const Image& image, const WebpOptions& options) {
-  const std::vector<uint8_t>& rgb = image.pixels;
   std::vector<uint8_t> rgba;
   for (size_t i = 0; i < options.alpha.size(); ++i) {
-    rgba.insert(rgba.end(), {rgb[3 * i], rgb[3 * i + 1], rgb[3 * i + 2], options.alpha[i]});
+    rgba.insert(rgba.end(), &image.pixels[3 * i], &image.pixels[3 * i] + 3);
+    rgba.push_back(options.alpha[i]);
   }
-  uint8_t* out = nullptr;
-  size_t size = 0;
-  const int w = image.width, h = image.height;
-  if (rgba.empty()) {
-    size = options.lossless ? WebPEncodeLosslessRGB(rgb.data(), w, h, 3 * w, &out)
-                            : WebPEncodeRGB(rgb.data(), w, h, 3 * w, options.quality, &out);
-  } else {
-    size = options.lossless ? WebPEncodeLosslessRGBA(rgba.data(), w, h, 4 * w, &out)
-                            : WebPEncodeRGBA(rgba.data(), w, h, 4 * w, options.quality, &out);
-  }
-  EXPECT_GT(size, 0u);
-  std::string file(reinterpret_cast<const char*>(out), size);
-  WebPFree(out);
+  WebPConfig config;
+  EXPECT_TRUE(WebPConfigInit(&config));
+  config.quality = options.lossless ? 70 : options.quality;
+  config.lossless = options.lossless;
+  config.partitions = options.partitions;
+  config.method = 1;  // fast
+  WebPPicture picture;
+  EXPECT_TRUE(WebPPictureInit(&picture));
+  picture.width = image.width;
+  picture.height = image.height;
+  picture.use_argb = options.lossless;
+  WebPMemoryWriter writer;
+  WebPMemoryWriterInit(&writer);
+  picture.writer = WebPMemoryWrite;
+  picture.custom_ptr = &writer;
+  EXPECT_TRUE(rgba.empty() ? WebPPictureImportRGB(&picture, image.pixels.data(), 3 * image.width)
+                           : WebPPictureImportRGBA(&picture, rgba.data(), 4 * image.width));
+  EXPECT_TRUE(WebPEncode(&config, &picture));
+  std::string file(reinterpret_cast<const char*>(writer.mem), writer.size);
+  WebPPictureFree(&picture);
+  WebPMemoryWriterClear(&writer);
   return file;
 }
 

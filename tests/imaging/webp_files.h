@@ -16,6 +16,7 @@ namespace vitrine {
 struct WebpOptions {
   float quality = 90;
   bool lossless = false;
+  int partitions = 0;               // lossy: the pixels' bytes in 2^partitions parts, rows in turn
   std::vector<uint8_t> alpha = {};  // [height, width]; none: opaque
   // Makes the file an extended one. Stands behind the pixels, as encoders write it.
   std::optional<std::string> exif = {};

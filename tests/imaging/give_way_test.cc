@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whatever takes long gives way on the way.
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "imaging/decode.h"
+#include "imaging/encode_png.h"
+#include "imaging/resize.h"
+#include "tests/imaging/pictures.h"
+#include "tests/imaging/webp_files.h"
+#include "tests/watched_way.h"
+
+namespace vitrine {
+namespace {
+
+constexpr int kSide = 1024;
+
+// How often `work` gives way, and that it does no third of its work without.
+int CallsOf(const std::string& name, const std::function<void()>& work) {
+  work();  // so that what is done once is done
+  WatchedWay way;
+  work();
+  const int calls = way.calls();
+  EXPECT_LT(way.LongestShare(), 1.0 / 3) << name;
+  return calls;
+}
+
+int CallsOfDecoding(const std::string& name, const std::string& file, int divisor = 1) {
+  return CallsOf(name, [&] { EXPECT_TRUE(DecodeReduced(file, divisor).ok()) << name; });
+}
+
+TEST(GiveWay, DecodingDoes) {
+  const Image image = NoiseImage(kSide, kSide, 3);
+  const std::vector<uint8_t> alpha = NoiseImage(kSide, kSide, 1).pixels;
+  EXPECT_GE(CallsOfDecoding("png", PngFile(image)), kSide);
+  EXPECT_GE(CallsOfDecoding("jpeg", JpegFile(image)), kSide);
+  EXPECT_GE(CallsOfDecoding("webp", WebpFile(image)), kSide * kSide >> 15);
+  EXPECT_GE(CallsOfDecoding("lossless webp", WebpFile(image, {.lossless = true})), kSide * kSide >> 17);
+  EXPECT_GE(CallsOfDecoding("webp with alpha", WebpFile(image, {.alpha = alpha})), kSide + (kSide * kSide >> 15));
+}
+
+// All its scans are read before the first row is there.
+TEST(GiveWay, AProgressiveJpegDoesWhileItsScansAreRead) {
+  const Image image = NoiseImage(kSide, kSide, 3);
+  const int of_rows = CallsOfDecoding("baseline", JpegFile(image));
+  EXPECT_GE(CallsOfDecoding("progressive", JpegFile(image, {.scans = 10})), of_rows + 10 * kSide / 16);
+}
+
+TEST(GiveWay, TurningAndReducingDo) {
+  const Image image = NoiseImage(kSide, kSide, 3);
+  const int of_rows = CallsOfDecoding("as stored", PngFile(image));
+  EXPECT_GE(CallsOfDecoding("turned", PngFile(image, {.exif = ExifBlock(6)})), of_rows + kSide / 32);
+  EXPECT_GE(CallsOfDecoding("reduced", PngFile(image), 2), of_rows + kSide / 2);
+}
+
+TEST(GiveWay, ResizingAndCompressingDo) {
+  const Image image = NoiseImage(kSide, kSide, 3);
+  EXPECT_EQ(CallsOf("resize", [&] { ResizeForEyes(image, {300, 200}, v1::BILINEAR); }), 300);
+  EXPECT_GE(CallsOf("png", [&] { EXPECT_TRUE(EncodePng(image).ok()); }), kSide);
+  EXPECT_GE(CallsOf("estimate", [&] { EXPECT_TRUE(EstimatePngBytes(image).ok()); }), kSide / 8);
+}
+
+}  // namespace
+}  // namespace vitrine
