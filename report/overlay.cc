@@ -12,8 +12,10 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/give_way.h"
 #include "base/status_macros.h"
 #include "imaging/encode_png.h"
+#include "imaging/resize.h"
 #include "report/colours.h"
 #include "report/figure.h"
 #include "report/lettering.h"
@@ -28,22 +30,34 @@ constexpr int kLegendBarHeight = 40;    // of the bar with its numbers
 constexpr int kLetters = 9, kLineHeight = 16, kCaptionMargin = 8;
 const cv::Scalar kFrame(255, 255, 255);
 
-// The picture as RGB in the size it is shown in.
-cv::Mat ForDisplay(const Image& picture, const OverlayLook& look) {
-  const cv::Mat stored(picture.height, picture.width, picture.channels == 1 ? CV_8UC1 : CV_8UC3,
-                       const_cast<uint8_t*>(picture.pixels.data()));  // only read
+// The size that a picture is shown in.
+Size ShownSize(const Image& picture, const OverlayLook& look) {
   const int longer = std::max(picture.width, picture.height);
   const double scale = std::min(std::max(longer, look.min_side), look.max_side) / static_cast<double>(longer);
-  const cv::Size size(std::max(1, cv::saturate_cast<int>(picture.width * scale)),
-                      std::max(1, cv::saturate_cast<int>(picture.height * scale)));
-  cv::Mat shown;
-  cv::resize(stored, shown, size, 0, 0, scale < 1 ? cv::INTER_AREA : cv::INTER_CUBIC);
-  if (shown.channels() == 1) cv::cvtColor(shown, shown, cv::COLOR_GRAY2RGB);
-  return shown;
+  return {std::max(1, cv::saturate_cast<int>(picture.height * scale)),
+          std::max(1, cv::saturate_cast<int>(picture.width * scale))};
+}
+
+Image Enlarged(const Image& picture, Size size) {
+  Image enlarged{size.width, size.height, picture.channels, {}};
+  enlarged.pixels.resize(static_cast<size_t>(size.width) * size.height * picture.channels);
+  const int type = picture.channels == 1 ? CV_8UC1 : CV_8UC3;
+  const cv::Mat from(picture.height, picture.width, type, const_cast<uint8_t*>(picture.pixels.data()));  // only read
+  cv::Mat to(size.height, size.width, type, enlarged.pixels.data());
+  cv::resize(from, to, to.size(), 0, 0, cv::INTER_CUBIC);
+  return enlarged;
+}
+
+Image InColour(Image picture) {
+  if (picture.channels == 3) return picture;
+  Image colour{picture.width, picture.height, 3, {}};
+  colour.pixels.reserve(3 * picture.pixels.size());
+  for (const uint8_t grey : picture.pixels) colour.pixels.insert(colour.pixels.end(), 3, grey);
+  return colour;
 }
 
 // `covers`, given in pixels of the picture, in whole pixels of what is shown.
-cv::Rect CoveredPart(const v1::Rectangle& covers, const Image& picture, cv::Size shown) {
+cv::Rect CoveredPart(const v1::Rectangle& covers, Size picture, cv::Size shown) {
   const double x_scale = static_cast<double>(shown.width) / picture.width;
   const double y_scale = static_cast<double>(shown.height) / picture.height;
   const cv::Point first(cvRound(covers.left() * x_scale), cvRound(covers.top() * y_scale));
@@ -52,11 +66,15 @@ cv::Rect CoveredPart(const v1::Rectangle& covers, const Image& picture, cv::Size
   return cv::Rect(first, last) & cv::Rect(cv::Point(), shown);
 }
 
-absl::Status CheckPicture(const Image& picture, const v1::Rectangle& covers) {
+absl::Status CheckPicture(const Image& picture) {
   if (picture.width < 1 || picture.height < 1 || (picture.channels != 1 && picture.channels != 3) ||
       picture.pixels.size() != static_cast<size_t>(picture.width) * picture.height * picture.channels) {
     return absl::InvalidArgumentError("the picture under the map is empty or incomplete");
   }
+  return absl::OkStatus();
+}
+
+absl::Status CheckCovers(Size picture, const v1::Rectangle& covers) {
   // Positions went through float and a division, so a border may be off by a fraction of a pixel.
   const float slack = 0.5f;
   const bool inside = covers.left() >= -slack && covers.top() >= -slack && covers.width() > 0 && covers.height() > 0 &&
@@ -70,10 +88,7 @@ absl::Status CheckPicture(const Image& picture, const v1::Rectangle& covers) {
   return absl::OkStatus();
 }
 
-absl::Status CheckLook(const SpatialMap& map, const OverlayLook& look) {
-  if (look.max_side < 1) {
-    return absl::InvalidArgumentError(absl::StrCat("max_side is ", look.max_side, ", must be at least 1"));
-  }
+absl::Status CheckMarked(const SpatialMap& map) {
   if (map.marked >= 0 && static_cast<size_t>(map.marked) >= map.values.size()) {
     return absl::InvalidArgumentError(
         absl::StrCat("cell ", map.marked, " is outside a map of ", map.rows, "x", map.columns));
@@ -116,8 +131,22 @@ void DrawLegend(cv::Mat canvas, const std::vector<std::string>& caption, const C
   number(range.high, bar.br().x);
 }
 
-Image Compose(const Image& picture, const SpatialMap& map, const OverlayLook& look) {
-  const cv::Mat shown = ForDisplay(picture, look);
+// A band of rows at a time, each of which takes some hundred microseconds.
+void PaintOver(const cv::Mat& shown, const cv::Mat& values, const ColourRange& range, cv::Mat canvas) {
+  constexpr int kBand = 64;
+  cv::Mat grey;
+  for (int top = 0; top < shown.rows; top += kBand) {
+    const cv::Range band(top, std::min(top + kBand, shown.rows));
+    cv::cvtColor(shown.rowRange(band), grey, cv::COLOR_RGB2GRAY);
+    cv::cvtColor(grey, grey, cv::COLOR_GRAY2RGB);
+    cv::addWeighted(Paint(values.rowRange(band), range), kMapWeight, grey, 1 - kMapWeight, 0, canvas.rowRange(band));
+    GiveWay();
+  }
+}
+
+Image Compose(const Image& picture_shown, Size picture, const SpatialMap& map, const OverlayLook& look) {
+  const cv::Mat shown(picture_shown.height, picture_shown.width, CV_8UC3,
+                      const_cast<uint8_t*>(picture_shown.pixels.data()));  // only read
   const cv::Mat values = ViewOf(map.rows, map.columns, map.values);
   const ColourRange range =
       map.range.value_or(AttentionRange(map.values, int64_t{map.rows} * map.columns, map.diverging));
@@ -134,25 +163,21 @@ Image Compose(const Image& picture, const SpatialMap& map, const OverlayLook& lo
   if (covered.empty()) return result;
 
   // The range comes from the cells; where the cubic filter overshoots them, painting clips.
-  cv::Mat smooth, grey;
+  cv::Mat smooth;
   cv::resize(values, smooth, covered.size(), 0, 0, cv::INTER_CUBIC);
-  cv::cvtColor(shown(covered), grey, cv::COLOR_RGB2GRAY);
-  cv::cvtColor(grey, grey, cv::COLOR_GRAY2RGB);
-  cv::addWeighted(Paint(smooth, range), kMapWeight, grey, 1 - kMapWeight, 0, canvas(covered));
+  GiveWay();
+  PaintOver(shown(covered), smooth, range, canvas(covered));
   cv::rectangle(canvas, covered, kFrame, 1);
   if (map.marked >= 0) MarkCell(canvas(covered), map);
   return result;
 }
 
-}  // namespace
-
-absl::StatusOr<Image> ComposeOverlay(const Image& picture, const SpatialMap& map, const OverlayLook& look) {
-  RETURN_IF_ERROR(CheckValues(map.rows, map.columns, map.values));
-  RETURN_IF_ERROR(CheckLook(map, look));
-  RETURN_IF_ERROR(CheckPicture(picture, map.covers));
+// What OpenCV throws ends here, but for want of memory.
+template <typename Draw>
+absl::StatusOr<Image> WithOpenCv(Draw draw) {
   try {
     UseOneThread();
-    return Compose(picture, map, look);
+    return draw();
   } catch (const std::bad_alloc&) {
     throw;
   } catch (const cv::Exception& error) {
@@ -161,6 +186,34 @@ absl::StatusOr<Image> ComposeOverlay(const Image& picture, const SpatialMap& map
   } catch (const std::exception& error) {
     return absl::InternalError(absl::StrCat("cannot draw the overlay: ", error.what()));
   }
+}
+
+}  // namespace
+
+absl::StatusOr<Image> ShownUnderMaps(const Image& picture, const OverlayLook& look) {
+  RETURN_IF_ERROR(CheckPicture(picture));
+  if (look.max_side < 1) {
+    return absl::InvalidArgumentError(absl::StrCat("max_side is ", look.max_side, ", must be at least 1"));
+  }
+  const Size size = ShownSize(picture, look);
+  return WithOpenCv([&] {
+    if (size == Size{picture.height, picture.width}) return InColour(picture);
+    const bool is_smaller = size.height < picture.height || size.width < picture.width;
+    return InColour(is_smaller ? ResizeForEyes(picture, size, v1::BILINEAR) : Enlarged(picture, size));
+  });
+}
+
+absl::StatusOr<Image> ComposeOnShown(const Image& shown, Size picture, const SpatialMap& map, const OverlayLook& look) {
+  RETURN_IF_ERROR(CheckValues(map.rows, map.columns, map.values));
+  RETURN_IF_ERROR(CheckMarked(map));
+  RETURN_IF_ERROR(CheckCovers(picture, map.covers));
+  return WithOpenCv([&] { return Compose(shown, picture, map, look); });
+}
+
+absl::StatusOr<Image> ComposeOverlay(const Image& picture, const SpatialMap& map, const OverlayLook& look) {
+  RETURN_IF_ERROR(CheckValues(map.rows, map.columns, map.values));
+  ASSIGN_OR_RETURN(const Image shown, ShownUnderMaps(picture, look));
+  return ComposeOnShown(shown, {picture.height, picture.width}, map, look);
 }
 
 absl::StatusOr<std::string> DrawOverlay(const Image& picture, const SpatialMap& map, const OverlayLook& look) {

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "imaging/geometry.h"
 #include "imaging/image.h"
 #include "report/colour_range.h"
 #include "vitrine/v1/attention.pb.h"
@@ -44,8 +45,15 @@ struct OverlayLook {
 // std::bad_alloc. Thread-safe.
 absl::StatusOr<std::string> DrawOverlay(const Image& picture, const SpatialMap& map, const OverlayLook& look = {});
 
-// The same before it becomes a file.
+// The same before it becomes a file. Gives way every millisecond or so.
 absl::StatusOr<Image> ComposeOverlay(const Image& picture, const SpatialMap& map, const OverlayLook& look = {});
+
+// In two steps, of which the first is done once for all the maps that are drawn on a picture: of 16 megapixels it takes
+// longer than what follows. It makes the RGB picture that overlays of this look show, which must not be empty.
+absl::StatusOr<Image> ShownUnderMaps(const Image& picture, const OverlayLook& look = {});
+// `picture` is the size of what `shown` was made from.
+absl::StatusOr<Image> ComposeOnShown(const Image& shown, Size picture, const SpatialMap& map,
+                                     const OverlayLook& look = {});
 
 }  // namespace vitrine
 

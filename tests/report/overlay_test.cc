@@ -12,6 +12,7 @@
 
 #include "report/lettering.h"
 #include "tests/report/pixels.h"
+#include "tests/watched_way.h"
 
 namespace vitrine {
 namespace {
@@ -252,6 +253,48 @@ TEST(DrawOverlay, FramesTheMarkedCell) {
   EXPECT_EQ(At(image, 250, 150), At(image, 50, 50)) << "inside it the map is as elsewhere";
   map.marked = 12;
   EXPECT_EQ(DrawOverlay(Flat(400, 300, kGreen), map).status().message(), "cell 12 is outside a map of 3x4");
+}
+
+TEST(ComposeOverlay, GivesWayWhileItReducesAndPaints) {
+  const std::vector<float> values = {0, 1, 2, 3};
+  const Image picture = Noise(2400, 1800, 3);
+  const SpatialMap map = {2, 2, values, Rectangle(0, 0, 2400, 1800)};
+  ASSERT_TRUE(ComposeOverlay(picture, map).ok());  // so that what is done once is done
+  WatchedWay way;
+  ASSERT_TRUE(ComposeOverlay(picture, map).ok());
+  const int calls = way.calls();
+  EXPECT_GE(calls, 768 + 768 / 64) << "after every row that is reduced, and every band that is painted";
+  EXPECT_LT(way.LongestShare(), 1.0 / 3);
+}
+
+// Smaller, larger and as it is; grey and in colour; with a part that the map does not cover.
+TEST(ComposeOverlay, WhatIsShownCanBeMadeOnceForAllMaps) {
+  const std::vector<float> values = {0, 1, 2, 3}, others = {3, 0, 0, 1};
+  for (const auto& [width, height] : {std::pair{2000, 1100}, {90, 120}, {700, 500}}) {
+    for (const int channels : {1, 3}) {
+      const Image picture = Noise(width, height, channels);
+      const auto shown = ShownUnderMaps(picture);
+      ASSERT_TRUE(shown.ok()) << shown.status();
+      EXPECT_EQ(shown->channels, 3);
+      for (const std::vector<float>& drawn : {values, others}) {
+        const SpatialMap map = {2, 2, drawn,
+                                Rectangle(10, 0, static_cast<float>(width - 20), static_cast<float>(height))};
+        const auto apart = ComposeOnShown(*shown, {height, width}, map);
+        ASSERT_TRUE(apart.ok()) << apart.status();
+        EXPECT_TRUE(apart->pixels == ComposeOverlay(picture, map)->pixels);
+      }
+    }
+  }
+}
+
+TEST(ComposeOverlay, APictureIsShownReducedToTheMeanOfWhatEachPixelCovers) {
+  Image picture = Flat(2048, 64, {0, 0, 0});
+  for (size_t i = 0; i < picture.pixels.size(); ++i) picture.pixels[i] = i / 3 % 2 == 0 ? 60 : 100;
+  const auto shown = ShownUnderMaps(picture);
+  ASSERT_TRUE(shown.ok()) << shown.status();
+  ASSERT_EQ(shown->width, 1024);
+  ASSERT_EQ(shown->height, 32);
+  for (const uint8_t value : shown->pixels) ASSERT_NEAR(value, 80, 6);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cmath>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -80,11 +81,28 @@ void FillShape(const AttentionMap& map, v1::AttentionMap& message) {
   message.set_diverging(map.diverging);
 }
 
+// What the maps of an answer are drawn on, made with the first of them.
+class Ground {
+ public:
+  explicit Ground(const Image* picture) : picture_(picture) {}
+
+  absl::StatusOr<Image> Draw(const SpatialMap& map) {
+    if (picture_ == nullptr) return absl::InternalError("no picture was kept for the overlay");
+    if (!shown_.has_value()) {
+      ASSIGN_OR_RETURN(shown_, ShownUnderMaps(*picture_));
+    }
+    return ComposeOnShown(*shown_, {picture_->height, picture_->width}, map);
+  }
+
+ private:
+  const Image* const picture_;
+  std::optional<Image> shown_;
+};
+
 // The maps of one entry of the request, which share a range of colours so that they can be compared.
-absl::Status FillMaps(const v1::AttentionRequest& asked, const std::vector<AttentionMap>& maps,
-                      const InferenceOutput& output, v1::ClassifyResponse& response, std::vector<Overlay>& overlays) {
+absl::Status FillMaps(const v1::AttentionRequest& asked, const std::vector<AttentionMap>& maps, Ground& ground,
+                      v1::ClassifyResponse& response, std::vector<Overlay>& overlays) {
   const bool draws = asked.encoding() == v1::OVERLAY_PNG;
-  if (draws && output.picture == nullptr) return absl::InternalError("no picture was kept for the overlay");
   const v1::Rectangle& covers = response.grid().covers();
   ColourRange range;
   for (const AttentionMap& map : maps) {
@@ -107,7 +125,7 @@ absl::Status FillMaps(const v1::AttentionRequest& asked, const std::vector<Atten
                            .marked = map.kind == v1::QUERY_ROW ? asked.query() : -1,
                            .range = range,
                            .caption = caption};
-    ASSIGN_OR_RETURN(Image image, ComposeOverlay(*output.picture, drawn));
+    ASSIGN_OR_RETURN(Image image, ground.Draw(drawn));
     GiveWay();
     overlays.push_back({&message, std::move(image)});
   }
@@ -179,8 +197,9 @@ absl::Status FillAttentionAndFeatures(const InferenceRequest& request, const Inf
   const int64_t allowed = AttentionBytesAllowed(request.request);
   int64_t bytes = FillFeatures(request, output, response);
   std::vector<Overlay> overlays;
+  Ground ground(output.picture.get());
   for (size_t entry = 0; entry < output.attention.size(); ++entry) {
-    RETURN_IF_ERROR(FillMaps(request.attention[entry], output.attention[entry], output, response, overlays));
+    RETURN_IF_ERROR(FillMaps(request.attention[entry], output.attention[entry], ground, response, overlays));
   }
   for (const v1::AttentionMap& map : response.attention()) bytes += static_cast<int64_t>(map.values().size());
   return CompressOverlays(overlays, allowed - bytes, allowed);
