@@ -45,10 +45,6 @@ absl::Duration ModelCost::PredictBatch(int64_t tokens) const {
   return absl::Seconds(seconds_of_batch_.At(static_cast<double>(tokens)));
 }
 
-absl::Duration ModelCost::PredictAlone(int64_t tokens, int64_t pixels, int64_t overlay_pixels) const {
-  return PredictBatch(tokens) + PredictBesideCompute(pixels, overlay_pixels);
-}
-
 absl::Duration ModelCost::PredictBesideCompute(int64_t pixels, int64_t overlay_pixels) const {
   const double known_pixels = decode_pixels_.load(std::memory_order_relaxed);
   const double seconds_per_pixel =

@@ -30,9 +30,7 @@ class ModelCost {
   absl::Duration Predict(int64_t tokens, int64_t pixels, int64_t overlay_pixels = 0) const;
   // The forward pass of one batch: what a batch costs whatever it holds, and what its tokens cost.
   absl::Duration PredictBatch(int64_t tokens) const;
-  // From its start to its answer, of a request that is alone in its batch.
-  absl::Duration PredictAlone(int64_t tokens, int64_t pixels, int64_t overlay_pixels = 0) const;
-  // Of that what is not the forward pass: decoding, and making the answer.
+  // What one request takes beside the forward pass: decoding, and making the answer.
   absl::Duration PredictBesideCompute(int64_t pixels, int64_t overlay_pixels = 0) const;
 
  private:

@@ -52,7 +52,7 @@ TEST(ModelCost, ABatchCostsMoreThanItsTokens) {
   EXPECT_NEAR(absl::ToDoubleMilliseconds(cost.PredictBatch(1600)), 20, 1e-6);
   cost.ObserveDecode(1000, absl::Milliseconds(1));
   cost.ObserveEncode(0, absl::Milliseconds(3));
-  EXPECT_NEAR(absl::ToDoubleMilliseconds(cost.PredictAlone(100, 2000)), 4 + 1 + 2 + 3, 1e-6);
+  EXPECT_NEAR(absl::ToDoubleMilliseconds(cost.PredictBesideCompute(2000)), 2 + 3, 1e-6);
 }
 
 }  // namespace
