@@ -11,6 +11,7 @@
 #include "server/serve/request/plan_request.h"
 #include "tests/imaging/pictures.h"
 #include "tests/server/served.h"
+#include "tests/watched_way.h"
 
 namespace vitrine {
 namespace {
@@ -149,6 +150,23 @@ TEST(MakeResponse, AnOverlaySaysWhatItIsAndDivergesWhereItsMapDoes) {
   int blue = 0;
   for (size_t i = 0; i < image->pixels.size(); i += 3) blue += image->pixels[i + 2] > image->pixels[i] + 60;
   EXPECT_GT(blue, 100);
+}
+
+// A picture of several megapixels is reduced, a row at a time, for the first of them alone.
+TEST(MakeResponse, OverlaysOfOnePictureAreDrawnOnWhatIsReducedOnce) {
+  const auto rows_of = [](size_t overlays) {
+    InferenceRequest request = Plan(ServedEit(), 24, 16, v1::OVERLAY_PNG);
+    InferenceOutput output = Output(request);
+    output.picture = std::make_shared<Image>(PlainImage(1536, 1024, {10, 200, 90}));
+    request.geometry.original = {.height = 1024, .width = 1536};
+    request.request.set_max_attention_bytes(16 << 20);  // room for all, so that nothing is estimated
+    output.attention[0].resize(overlays, output.attention[0][0]);
+    WatchedWay way;
+    EXPECT_TRUE(MakeResponse(request, output).ok());
+    return way.calls();
+  };
+  const int first = rows_of(1), second = rows_of(2) - first;
+  EXPECT_EQ(first - second, 683) << "rows of what is shown";
 }
 
 // One of them takes about 0.2 s of an executor.
