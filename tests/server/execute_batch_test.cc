@@ -2,9 +2,12 @@
 #include "tests/server/execute_batch_test.h"
 
 #include <algorithm>
+#include <atomic>
 #include <limits>
+#include <optional>
 #include <set>
 #include <stdexcept>
+#include <thread>
 
 namespace vitrine {
 namespace {
@@ -127,6 +130,66 @@ TEST_F(ExecuteBatchTest, WhatIsNotDrawnIsAnsweredFirstAndWhatTakesLongestLast) {
   for (size_t i = 0; i < wishes.size(); ++i) {
     EXPECT_EQ(Logits(together[i]), Logits(alone[i])) << "it got the answer to another picture";
     EXPECT_EQ(together[i].result->request_id(), wishes[i].first);
+  }
+}
+
+// Executors that wait for work, and count how often they were sent to a team.
+class IdleExecutors {
+ public:
+  IdleExecutors(Scheduler& scheduler, int count) : scheduler_(scheduler) {
+    for (int i = 0; i < count; ++i) {
+      threads_.emplace_back([this] {
+        while (std::optional<Batch> batch = scheduler_.NextBatch()) {
+          ++sent_;
+          batch->team->Join();
+        }
+      });
+    }
+    AwaitIdle();
+  }
+  ~IdleExecutors() {
+    scheduler_.Stop(absl::ZeroDuration());
+    for (std::thread& thread : threads_) thread.join();
+  }
+  int AwaitSent() const {
+    AwaitIdle();
+    return sent_;
+  }
+
+ private:
+  void AwaitIdle() const {
+    while (scheduler_.idle() != static_cast<int64_t>(threads_.size())) std::this_thread::yield();
+  }
+
+  Scheduler& scheduler_;
+  std::atomic<int> sent_ = 0;
+  std::vector<std::thread> threads_;
+};
+
+TEST_F(ExecuteBatchTest, WhatALonePictureTakesSaysHowManyComputeIt) {
+  constexpr int kIdle = 5, kRowsFor = 4;
+  const std::string picture = NoisePng(32, 36, 1);
+  for (const double milliseconds : {0.5, 300.0}) {
+    model_ = MakeLoaded("small", 3, SmallNativeConfig());
+    Answer alone, helped;
+    std::vector<InferenceRequest> one, other;
+    one.push_back(PictureRequest(model_, picture, alone));
+    other.push_back(PictureRequest(model_, picture, helped));
+    const int64_t tokens = one[0].tokens;
+    ASSERT_EQ(tokens / 12, kRowsFor);
+    Execute(BatchOf(std::move(one)));
+    for (int i = 0; i < 100; ++i) model_->cost->ObserveCompute(tokens, absl::Milliseconds(milliseconds));
+    Scheduler scheduler({}, SteadyClock(), /*sweep=*/false);
+    HelpRecord record(SteadyClock());
+    const IdleExecutors idle(scheduler, kIdle);
+    ExecuteBatch(BatchOf(std::move(other)), {.workspace = workspace_,
+                                             .responder = responder_,
+                                             .clock = SteadyClock(),
+                                             .scheduler = &scheduler,
+                                             .help = &record,
+                                             .most_helpers = kIdle});
+    EXPECT_EQ(idle.AwaitSent(), milliseconds < 1 ? 0 : kRowsFor - 1) << milliseconds;
+    EXPECT_EQ(Logits(helped), Logits(alone)) << "not a bit depends on who helps";
   }
 }
 

@@ -30,12 +30,6 @@
 namespace vitrine {
 namespace {
 
-// Waking a helper and waiting for it at each step is worth this much of compute, and these tokens for each of them.
-constexpr absl::Duration kWorthHelp = absl::Milliseconds(1);
-constexpr int64_t kLeastTokens = 32;
-// Tokens that pass through the model together, about, unless one picture has more (engine/cpu/group.h).
-constexpr int64_t kTogether = 256;
-
 // One request of a batch on its way through the executor.
 struct Item {
   std::unique_ptr<InferenceRequest> request;  // null once answered
@@ -222,18 +216,19 @@ class BatchRun {
   std::optional<Helpers> Recruit(int64_t tokens) const {
     if (context_.scheduler == nullptr || context_.most_helpers == 0 || !context_.help->IsWorthwhile())
       return std::nullopt;
-    int64_t together = std::min(tokens, kTogether);
+    int64_t largest = 0;
     bool is_urgent = false;
     for (const Item& item : items_) {
       const InferenceRequest& request = *item.request;
       if (!request.attention.empty() || !request.features.empty()) return std::nullopt;  // taps are one thread's
-      together = std::max(together, request.tokens);
+      largest = std::max(largest, request.tokens);
       is_urgent |= request.request.priority() != v1::LOW;
     }
     // What can wait leaves the other cores to whoever comes.
-    if (!is_urgent || model_->cost->PredictBatch(tokens) < kWorthHelp) return std::nullopt;
-    const int64_t most = std::min<int64_t>(context_.most_helpers, together / kLeastTokens - 1);
-    return std::make_optional<Helpers>(context_.workspace, *context_.scheduler, most);
+    if (!is_urgent) return std::nullopt;
+    const int64_t worth = HelpersWorth(model_->cost->PredictBatch(tokens), tokens, largest);
+    return std::make_optional<Helpers>(context_.workspace, *context_.scheduler,
+                                       std::min<int64_t>(context_.most_helpers, worth));
   }
 
   // Whose answer is drawn waits for those whose answer is not, or who asks for less to be drawn: an overlay takes

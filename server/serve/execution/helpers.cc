@@ -11,6 +11,17 @@ namespace {
 // A thread that takes longer to wake has no core.
 constexpr absl::Duration kPatience = absl::Microseconds(200);
 
+// Below this nobody is woken.
+constexpr absl::Duration kWorthHelp = absl::Milliseconds(1);
+// What a member computes at least of each group of pictures. All wait for each other after every step, some hundred
+// times a group: with sixteen members one more takes a sixteenth of this from each, and adds about as much to the
+// waiting.
+constexpr absl::Duration kLeastShare = absl::Microseconds(250);
+// Rows of a member at least: with fewer it reads the weights for next to nothing.
+constexpr int64_t kLeastRows = 12;
+// Tokens that pass through the model together, about, unless one picture has more (engine/cpu/group.h).
+constexpr int64_t kTogether = 256;
+
 // What a helped batch may take of its time alone to have been worth it.
 constexpr double kWorth = 0.9;
 constexpr absl::Duration kShortestPause = absl::Milliseconds(100);
@@ -24,8 +35,15 @@ void HelpRecord::Note(absl::Duration spent, absl::Duration alone) {
   not_before_.store(absl::ToUnixNanos(clock_.Now() + (1 << in_vain) * kShortestPause), std::memory_order_relaxed);
 }
 
+int64_t HelpersWorth(absl::Duration alone, int64_t tokens, int64_t largest) {
+  if (tokens < 1 || alone < kWorthHelp) return 0;
+  const int64_t together = std::max(largest, std::min(tokens, kTogether));
+  const absl::Duration of_group = alone * together / tokens;
+  return std::max<int64_t>(0, std::min(together / kLeastRows, of_group / kLeastShare) - 1);
+}
+
 Helpers::Helpers(engine::Workspace& workspace, Scheduler& scheduler, int64_t most) : workspace_(workspace) {
-  if (most < 1) return;
+  if (most < 1 || scheduler.idle() == 0) return;
   std::shared_ptr<engine::Team> team;
   try {
     team = std::make_shared<engine::Team>(&scheduler.recalls());

@@ -29,6 +29,10 @@ class HelpRecord {
   std::atomic<int> in_vain_ = 0;         // one after the other
 };
 
+// How many more executors are worth waking for a batch that one would compute in `alone`, as predicted: as many as have
+// enough to do at each step. `largest` are the tokens of its largest picture.
+int64_t HelpersWorth(absl::Duration alone, int64_t tokens, int64_t largest);
+
 // Idle executors that compute with the one whose workspace it is, for as long as this lives and no request waits for
 // them. One thread's.
 class Helpers {

@@ -96,7 +96,7 @@ absl::Status Scheduler::Enqueue(InferenceRequest& request) {
   *node.mapped().request = std::move(request);
   node.key() = Order(waiting.Due(options_), waiting.sequence);
   queue->insert(queue->end(), std::move(node));
-  if (depth_.requests > idle_ - static_cast<int64_t>(teams_.size())) recalls_.fetch_add(1, std::memory_order_relaxed);
+  if (depth_.requests > Free()) recalls_.fetch_add(1, std::memory_order_relaxed);
   return absl::OkStatus();
 }
 
@@ -187,8 +187,8 @@ int64_t Scheduler::Recruit(const std::shared_ptr<engine::Team>& team, int64_t mo
     MutexLock lock(mutex_);
     if (depth_.requests > 0) return 0;
     try {
-      const int64_t free = idle_ - static_cast<int64_t>(teams_.size());
-      for (; sent < std::min(most, free); ++sent) teams_.push_back(team);
+      const int64_t coming = std::min(most, Free());
+      for (; sent < coming; ++sent) teams_.push_back(team);
     } catch (const std::bad_alloc&) {  // those who are sent go
     }
   }
@@ -236,6 +236,10 @@ Scheduler::Depth Scheduler::depth() const {
 
 int64_t Scheduler::idle() const {
   MutexLock lock(mutex_);
+  return Free();
+}
+
+int64_t Scheduler::Free() const {
   return std::max<int64_t>(0, idle_ - static_cast<int64_t>(teams_.size()));
 }
 

@@ -81,7 +81,7 @@ class Scheduler {
   };
   // What waits.
   Depth depth() const;
-  // Executors that wait for work and are not sent to a team.
+  // Executors that wait for work and are not sent to a team: no team is worth making where there are none.
   int64_t idle() const;
 
  private:
@@ -102,6 +102,7 @@ class Scheduler {
   };
 
   absl::Status Enqueue(InferenceRequest& request);
+  int64_t Free() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);  // idle()
   // For an executor, or where `wanted` is there for a stand-in.
   std::optional<Batch> Next(const std::atomic<bool>* wanted);
   // What is to be done now: takes the batch out of the queues, and what ends without compute.

@@ -143,6 +143,28 @@ TEST(Recruit, WhoeverTakesTheLastRequestEndsTheCall) {
   EXPECT_EQ(scheduler.recalls(), 0);
 }
 
+int64_t MembersWorth(double milliseconds, int64_t tokens, int64_t largest) {
+  return 1 + HelpersWorth(absl::Milliseconds(milliseconds), tokens, largest);
+}
+
+TEST(HelpersWorth, ALonePictureIsSharedByWhatItTakes) {
+  EXPECT_EQ(MembersWorth(0, 197, 197), 1) << "nothing is known yet";
+  EXPECT_EQ(MembersWorth(0.99, 197, 197), 1);
+  EXPECT_EQ(MembersWorth(1, 197, 197), 4);
+  EXPECT_EQ(MembersWorth(2.6, 197, 197), 10);
+  EXPECT_EQ(MembersWorth(337, 197, 197), 16) << "a ViT-B has work for sixteen cores";
+  EXPECT_EQ(MembersWorth(337, 1025, 1025), 85);
+  EXPECT_EQ(MembersWorth(337, 23, 23), 1) << "a member without rows has nothing to do";
+  EXPECT_EQ(MembersWorth(337, 24, 24), 2);
+}
+
+// Members wait for each other in every group of pictures.
+TEST(HelpersWorth, OfABatchAGroupCounts) {
+  EXPECT_EQ(MembersWorth(8, 1576, 197), 5) << "256 tokens take 1.3 ms";
+  EXPECT_EQ(MembersWorth(2, 1576, 197), 1) << "256 tokens take 0.3 ms";
+  EXPECT_EQ(MembersWorth(8, 1576, 788), 16) << "its largest picture is a group of 4 ms";
+}
+
 TEST(HelpRecord, WhatWasInVainIsNotTriedAgainSoon) {
   FakeClock clock;
   HelpRecord record(clock);
