@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A caller of slow pictures: sends one request after another, PAUSE seconds after each answer, until its standard input is
+closed, and then prints for how many ms the server was at each.
+
+    slow_caller.py ADDRESS FILE PAUSE      FILE holds the request as it goes over the wire
+
+A process of its own that computes next to nothing: what it took from the server's cores would look like the server's.
+"""
+import select
+import sys
+
+import grpc
+from vitrine import _descriptors
+
+
+def main(address, file, pause):
+    with open(file, "rb") as opened:
+        request = opened.read()
+    response = _descriptors.message("vitrine.v1.ClassifyResponse")
+    milliseconds = []
+    with grpc.insecure_channel(address) as channel:
+        classify = channel.unary_unary("/vitrine.v1.Classifier/Classify", bytes, response.FromString)
+        grpc.channel_ready_future(channel).result(timeout=10)
+        print("ready", flush=True)
+        while not select.select([sys.stdin], [], [], float(pause))[0]:
+            milliseconds.append(1000 * classify(request, timeout=10).timings.total)
+    print(*milliseconds)
+
+
+main(*sys.argv[1:])
