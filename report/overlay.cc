@@ -132,7 +132,7 @@ void DrawLegend(cv::Mat canvas, const std::vector<std::string>& caption, const C
 }
 
 // A band of rows at a time, each of which takes some hundred microseconds.
-void PaintOver(const cv::Mat& shown, const cv::Mat& values, const ColourRange& range, cv::Mat canvas) {
+void PaintOver(const cv::Mat& shown, const cv::Mat& values, const ColourRange& range, const cv::Mat& canvas) {
   constexpr int kBand = 64;
   cv::Mat grey;
   for (int top = 0; top < shown.rows; top += kBand) {
