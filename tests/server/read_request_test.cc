@@ -12,6 +12,7 @@
 
 #include "server/process/shed.h"
 #include "server/wire/rpc/outline.h"
+#include "server/wire/rpc/outline_fields.h"
 #include "server/wire/rpc/wire.h"
 #include "tests/server/registry/fake_repository.h"
 #include "tests/server/small_models.h"
@@ -40,39 +41,77 @@ v1::ClassifyRequest Picture(size_t bytes) {
   return request;
 }
 
+v1::ClassifyRequest Tensor() {
+  v1::ClassifyRequest request;
+  request.set_model("m");
+  request.set_top_k(2);
+  v1::RawTensor& tensor = *request.mutable_tensor();
+  tensor.set_data_type(v1::RawTensor::DATA_FLOAT32);
+  tensor.set_layout(v1::RawTensor::CHW);
+  tensor.set_height(8);
+  tensor.set_width(8);
+  tensor.set_channels(3);
+  tensor.set_data(std::string(size_t{8} * 8 * 3 * 4, '\0'));
+  return request;
+}
+
 TEST(OutlineOf, HoldsTheFrontOfThePictureAndAllElse) {
   for (const size_t slice_bytes : {size_t{100}, size_t{16384}, size_t{1000000}}) {
-    v1::ClassifyRequest request = Picture(100'000);
-    grpc::ByteBuffer bytes = Sliced(request.SerializeAsString(), slice_bytes);
-    const std::optional<v1::ClassifyRequest> outline = OutlineOf(bytes);
-    ASSERT_TRUE(outline.has_value()) << slice_bytes;
-    EXPECT_EQ(ParseRequest(bytes)->SerializeAsString(), request.SerializeAsString()) << "the message is left";
-    request.set_image(request.image().substr(0, kOutlineBytes));
-    EXPECT_EQ(outline->SerializeAsString(), request.SerializeAsString());
+    for (const size_t look : {kFirstLookBytes, kSecondLookBytes}) {
+      v1::ClassifyRequest request = Picture(100'000);
+      grpc::ByteBuffer bytes = Sliced(request.SerializeAsString(), slice_bytes);
+      const std::optional<Outline> outline = OutlineOf(bytes, look);
+      ASSERT_TRUE(outline.has_value()) << slice_bytes;
+      EXPECT_EQ(ParseRequest(bytes)->SerializeAsString(), request.SerializeAsString()) << "the message is left";
+      request.set_image(request.image().substr(0, look));
+      EXPECT_EQ(outline->request.SerializeAsString(), request.SerializeAsString());
+      EXPECT_EQ(outline->left_out, 100'000 - static_cast<int64_t>(look));
+    }
   }
 }
 
 TEST(OutlineOf, IsTheWholeOfASmallMessage) {
-  for (const size_t size : {size_t{100}, kOutlineBytes}) {
-    const v1::ClassifyRequest request = Picture(size);
+  for (const size_t size : {size_t{0}, size_t{100}, kFirstLookBytes}) {
+    v1::ClassifyRequest request = Picture(size);
+    for (int i = 0; i < 5; ++i) request.add_attention()->set_encoding(v1::FLOAT32);
+    request.set_version_label(std::string(1000, 'l'));  // longer than what usually stands beside a picture
     grpc::ByteBuffer bytes = Sliced(request.SerializeAsString(), 1000);
-    const std::optional<v1::ClassifyRequest> outline = OutlineOf(bytes);
+    const std::optional<Outline> outline = OutlineOf(bytes, kFirstLookBytes);
     ASSERT_TRUE(outline.has_value());
-    EXPECT_EQ(outline->SerializeAsString(), request.SerializeAsString());
+    EXPECT_EQ(outline->request.SerializeAsString(), request.SerializeAsString());
+    EXPECT_EQ(outline->left_out, 0);
   }
+}
+
+TEST(OutlineOf, LeavesTheDataOutOfATensor) {
+  v1::ClassifyRequest request = Tensor();
+  grpc::ByteBuffer bytes = Sliced(request.SerializeAsString(), 100);
+  const std::optional<Outline> outline = OutlineOf(bytes, kFirstLookBytes);
+  ASSERT_TRUE(outline.has_value());
+  EXPECT_EQ(outline->left_out, 768);
+  request.mutable_tensor()->clear_data();
+  EXPECT_EQ(outline->request.SerializeAsString(), request.SerializeAsString());
 }
 
 TEST(OutlineOf, SaysNothingWhereTheWholeHasToBeRead) {
   const auto outline_of = [](const std::string& text) {
     grpc::ByteBuffer bytes = Sliced(text, 1000);
-    return OutlineOf(bytes);
+    return OutlineOf(bytes, kFirstLookBytes);
   };
-  v1::ClassifyRequest tensor = Picture(100);
-  tensor.mutable_tensor()->set_data("1234");
-  EXPECT_FALSE(outline_of(tensor.SerializeAsString()).has_value());
+  const std::string picture = Picture(100).SerializeAsString(), tensor = Tensor().SerializeAsString();
+  for (const std::string& twice : {picture + picture, picture + tensor, tensor + picture, tensor + tensor}) {
+    EXPECT_FALSE(outline_of(twice).has_value()) << "which of the two counts is the parser's affair";
+  }
+  v1::RawTensor data;
+  data.set_data("1234");
+  const std::string data_twice = data.SerializeAsString() + data.SerializeAsString();
+  const std::string tag_and_size = {'\x22', static_cast<char>(data_twice.size())};
+  ASSERT_TRUE(v1::ClassifyRequest().ParseFromString(tag_and_size + data_twice));
+  EXPECT_FALSE(outline_of(tag_and_size + data_twice).has_value());
   v1::ClassifyRequest wordy = Picture(100);
-  wordy.set_request_id(std::string(3 * kOutlineBytes, 'x'));
+  wordy.set_request_id(std::string(kMostBesideBytes + 1, 'x'));
   EXPECT_FALSE(outline_of(wordy.SerializeAsString()).has_value());
+  EXPECT_FALSE(outline_of(tensor.substr(0, tensor.size() - 1)).has_value()) << "cut short";
   const std::string whole = Picture(100'000).SerializeAsString();
   EXPECT_FALSE(outline_of(whole.substr(0, whole.size() - 1)).has_value()) << "cut short";
   EXPECT_FALSE(outline_of("\x0f\xff garbage").has_value());
@@ -81,7 +120,7 @@ TEST(OutlineOf, SaysNothingWhereTheWholeHasToBeRead) {
 // A tag of seven bytes where five are the most: skipped as an unknown field, and never parsed.
 TEST(OutlineOf, DoesNotPromiseThatTheWholeCanBeParsed) {
   grpc::ByteBuffer bytes = Sliced(Picture(100).SerializeAsString() + "\xcd\xfd\xef\xa8\xb7\xfc\x6a....", 1000);
-  EXPECT_TRUE(OutlineOf(bytes).has_value());
+  EXPECT_TRUE(OutlineOf(bytes, kFirstLookBytes).has_value());
   EXPECT_EQ(ParseRequest(bytes).status().code(), absl::StatusCode::kInvalidArgument);
 }
 
@@ -98,14 +137,14 @@ class ReadRequestTest : public ::testing::Test {
 
   using Answer = std::optional<absl::StatusOr<v1::ClassifyResponse>>;
 
-  // Asks for a picture with so much time left. The answer lands in what is returned.
-  const Answer& Ask(absl::Duration left) {
+  // Asks with so much time left. The answer lands in what is returned.
+  const Answer& Ask(absl::Duration left, const v1::ClassifyRequest& message = Picture(100'000)) {
     Answer& answer = answers_.emplace_back();
     CallContext call = {.method = Method::kClassify, .deadline = clock_.Now() + left, .cancelled = nullptr};
-    grpc::ByteBuffer bytes = Sliced(Picture(100'000).SerializeAsString(), 16384);
+    grpc::ByteBuffer bytes = Sliced(message.SerializeAsString(), 16384);
     absl::StatusOr<v1::ClassifyRequest> request = ReadRequest(service_, bytes, call);
     EXPECT_TRUE(request.ok()) << request.status();
-    read_ = request->image().size();
+    read_ = request->image().size() + request->tensor().data().size();
     service_.Classify(std::move(request), std::move(call),
                       [&answer](absl::StatusOr<v1::ClassifyResponse> got) { answer = std::move(got); });
     return answer;
@@ -134,7 +173,7 @@ TEST_F(ReadRequestTest, AServerThatRefusesTheLateLooksAtTheFrontAlone) {
   ASSERT_TRUE(second.has_value());
   EXPECT_TRUE(service_.RefusesTheLate());
   const Answer& third = Ask(absl::Milliseconds(10));
-  EXPECT_EQ(read_, kOutlineBytes);
+  EXPECT_EQ(read_, kFirstLookBytes);
   ASSERT_TRUE(third.has_value());
   EXPECT_EQ(third->status(), second->status()) << "the same refusal, with the same advice";
   EXPECT_EQ(ShedReasonOf(third->status()), ShedReason::kDeadline);
@@ -152,6 +191,49 @@ TEST_F(ReadRequestTest, AServerThatRefusesTheLateLooksAtTheFrontAlone) {
   EXPECT_EQ(read_, 100'000U) << "the overload may be over";
 }
 
+TEST_F(ReadRequestTest, AHeaderIsReadAsFarAsItGoes) {
+  Ask(absl::Hours(1));
+  Ask(absl::Milliseconds(10));
+  ASSERT_TRUE(service_.RefusesTheLate());
+  const std::string png = NoisePng(8, 8, 1);
+  constexpr size_t kBeforePixels = 33;  // signature and IHDR
+  const auto with_notes = [&](uint32_t bytes) {
+    std::string chunk = {static_cast<char>(bytes >> 24), static_cast<char>(bytes >> 16), static_cast<char>(bytes >> 8),
+                         static_cast<char>(bytes)};
+    chunk += "noTe" + std::string(bytes, ' ') + "....";
+    v1::ClassifyRequest request = Picture(100);
+    request.set_image(png.substr(0, kBeforePixels) + chunk + png.substr(kBeforePixels) + std::string(50'000, '.'));
+    return request;
+  };
+  const auto refused_after_reading = [&](const v1::ClassifyRequest& message) {
+    const Answer& answer = Ask(absl::Milliseconds(10), message);
+    EXPECT_TRUE(answer.has_value() && ShedReasonOf(answer->status()) == ShedReason::kDeadline);
+    return read_;
+  };
+  EXPECT_EQ(refused_after_reading(with_notes(1000)), kFirstLookBytes);
+  EXPECT_EQ(refused_after_reading(with_notes(5000)), kSecondLookBytes);
+  const v1::ClassifyRequest long_header = with_notes(20'000);
+  EXPECT_EQ(refused_after_reading(long_header), long_header.image().size());
+}
+
+TEST_F(ReadRequestTest, OfATensorTheFormIsEnough) {
+  Ask(absl::Hours(1));
+  Ask(absl::Milliseconds(10));
+  ASSERT_TRUE(service_.RefusesTheLate());
+  const Answer& late = Ask(absl::Milliseconds(10), Tensor());
+  EXPECT_EQ(read_, 0U);
+  ASSERT_TRUE(late.has_value());
+  EXPECT_EQ(ShedReasonOf(late->status()), ShedReason::kDeadline);
+  const Answer& patient = Ask(absl::Hours(1), Tensor());
+  EXPECT_EQ(read_, 768U);
+  EXPECT_FALSE(patient.has_value());
+  v1::ClassifyRequest short_of_data = Tensor();
+  short_of_data.mutable_tensor()->mutable_data()->pop_back();
+  const Answer& wrong = Ask(absl::Milliseconds(10), short_of_data);
+  ASSERT_TRUE(wrong.has_value());
+  EXPECT_EQ(wrong->status().code(), absl::StatusCode::kInvalidArgument) << wrong->status();
+}
+
 TEST_F(ReadRequestTest, OtherRefusalsKeepTheirOwnWords) {
   Ask(absl::Hours(1));
   Ask(absl::Milliseconds(10));
@@ -163,10 +245,10 @@ TEST_F(ReadRequestTest, OtherRefusalsKeepTheirOwnWords) {
       .method = Method::kClassify, .deadline = clock_.Now() + absl::Milliseconds(10), .cancelled = nullptr};
   v1::ClassifyRequest unknown = Picture(100);
   unknown.set_model("nobody");
-  EXPECT_TRUE(service_.Foresee(unknown, call).ok()) << "not by time";
+  EXPECT_EQ(service_.Foresee(unknown, 0, call), std::nullopt) << "not by time";
   v1::ClassifyRequest damaged = Picture(100);
   damaged.set_image("no picture");
-  EXPECT_TRUE(service_.Foresee(damaged, call).ok());
+  EXPECT_EQ(service_.Foresee(damaged, 0, call), std::nullopt);
 }
 
 }  // namespace

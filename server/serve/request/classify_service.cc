@@ -33,9 +33,9 @@ absl::Time DeadlineOf(const v1::ClassifyRequest& request, const CallContext& cal
 
 // Nothing that reads what callers send throws, and fuzzing holds it to that. Should something all the same, it costs
 // this request and not the server.
-absl::StatusOr<InferenceRequest> Plan(v1::ClassifyRequest request, ModelHandle model) {
+absl::StatusOr<InferenceRequest> Plan(v1::ClassifyRequest request, ModelHandle model, int64_t left_out = 0) {
   try {
-    return PlanRequest(std::move(request), std::move(model));
+    return PlanRequest(std::move(request), std::move(model), {}, left_out);
   } catch (const std::bad_alloc&) {  // its callers know what to do
     throw;
   } catch (const std::exception& error) {
@@ -124,15 +124,22 @@ absl::StatusOr<InferenceRequest> ClassifyService::Accept(absl::StatusOr<v1::Clas
   return plan;
 }
 
-absl::Status ClassifyService::Foresee(v1::ClassifyRequest outline, CallContext& call) {
-  absl::StatusOr<ModelHandle> model = Find(outline, call.caller);
-  if (!model.ok()) return absl::OkStatus();
-  call.foreseen = *model;
-  absl::StatusOr<InferenceRequest> plan = Plan(std::move(outline), *std::move(model));
-  if (!plan.ok()) return absl::OkStatus();
-  plan->caller = accounts_.AccountOf(call.caller, call.peer);
+std::optional<absl::Status> ClassifyService::Foresee(v1::ClassifyRequest& outline, int64_t left_out,
+                                                     CallContext& call) {
+  if (call.foreseen == nullptr) call.foreseen = call.model;
+  if (call.foreseen == nullptr) {
+    absl::StatusOr<ModelHandle> model = Find(outline, call.caller);
+    if (!model.ok()) return std::nullopt;
+    call.foreseen = *std::move(model);
+  }
+  absl::StatusOr<InferenceRequest> plan = Plan(std::move(outline), call.foreseen, left_out);
+  if (!plan.ok()) return std::nullopt;
+  call.caller.account = accounts_.AccountOf(call.caller, call.peer);
+  plan->caller = call.caller.account;
   plan->deadline = DeadlineOf(plan->request, call, clock_.Now());
-  return admission_.Foresee(*plan);
+  absl::Status foreseen = admission_.Foresee(*plan);
+  if (!foreseen.ok()) outline = std::move(plan->request);
+  return foreseen;
 }
 
 absl::Status ClassifyService::Admit(InferenceRequest& plan) {
@@ -209,7 +216,7 @@ void ClassifyService::Classify(absl::StatusOr<v1::ClassifyRequest> request, Call
   facts.peer = std::move(call.peer);
   std::unique_ptr<Waiting> waiting;
   absl::StatusOr<InferenceRequest> plan = OrOutOfMemory([&] {
-    call.caller.account = accounts_.AccountOf(call.caller, facts.peer);
+    if (call.caller.account.empty()) call.caller.account = accounts_.AccountOf(call.caller, facts.peer);
     facts.caller = call.caller.name;
     facts.trace = std::move(call.trace);
     if (request.ok()) facts.model = request->model();

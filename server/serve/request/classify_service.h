@@ -27,7 +27,7 @@ namespace vitrine {
 
 // What the RPC side knows of a request beside its message.
 struct CallContext {
-  Caller caller = {};     // Classify gives it its account
+  Caller caller = {};     // Foresee or Classify gives it its account
   std::string peer = {};  // where the connection comes from, as gRPC writes it
   Method method = Method::kClassify;
   absl::Time deadline = absl::InfiniteFuture();  // on the service's clock
@@ -45,7 +45,7 @@ struct CallContext {
   std::function<void(int64_t)> planned = {};
   // Why the request is refused, of which only the outline was read: Foresee's answer. OK: it was read whole.
   absl::Status refusal = absl::OkStatus();
-  ModelHandle foreseen = nullptr;  // the version that Foresee found: the traffic's shares are drawn once a request
+  ModelHandle foreseen = nullptr;  // the version that Foresee asked about: the shares are drawn once a request
   // Takes over, within Classify, the room that an accepted request's answer was given in the budget of answers; whoever
   // hands the answer to the transport keeps it until the client has taken it. Null: given back when Done has returned.
   std::shared_ptr<HeldRoom> room = nullptr;
@@ -86,9 +86,10 @@ class ClassifyService {
   // Whether requests were refused of late because their answers would come too late: what Foresee is worth asking for.
   bool RefusesTheLate() const { return admission_.RefusesTheLate(); }
   // RESOURCE_EXHAUSTED, for call.refusal, where Classify would refuse the request whose outline this is (rpc/outline.h)
-  // because its answer would come too late; OK where it would not, or for another reason, or nobody can tell yet.
-  // Notes in `call` which version it is.
-  absl::Status Foresee(v1::ClassifyRequest outline, CallContext& call);
+  // because its answer would come too late; OK where it would not. Nothing where it cannot be planned: Classify has
+  // another reason to refuse it, or its picture's header goes on in what was left out. Notes in `call` whose account it
+  // is and which version. Leaves the outline only with a refusal.
+  std::optional<absl::Status> Foresee(v1::ClassifyRequest& outline, int64_t left_out, CallContext& call);
 
   // The version that would answer the request now. What Registry::Route says, to a caller who may use the model.
   absl::StatusOr<ModelHandle> Find(const v1::ClassifyRequest& request, const Caller& caller) const;

@@ -62,7 +62,7 @@ absl::StatusOr<int> PlanTopK(const v1::ClassifyRequest& request, const LoadedMod
   return request.top_k();
 }
 
-absl::Status CheckTensorForm(const v1::RawTensor& tensor, const ImageLimits& limits) {
+absl::Status CheckTensorForm(const v1::RawTensor& tensor, const ImageLimits& limits, int64_t left_out) {
   if (tensor.data_type() != v1::RawTensor::DATA_UINT8 && tensor.data_type() != v1::RawTensor::DATA_FLOAT32) {
     return absl::InvalidArgumentError("tensor.data_type must be DATA_UINT8 or DATA_FLOAT32");
   }
@@ -83,17 +83,18 @@ absl::Status CheckTensorForm(const v1::RawTensor& tensor, const ImageLimits& lim
   }
   const int64_t value_bytes = tensor.data_type() == v1::RawTensor::DATA_UINT8 ? 1 : 4;
   const int64_t expected = int64_t{tensor.height()} * tensor.width() * tensor.channels() * value_bytes;
-  if (static_cast<int64_t>(tensor.data().size()) != expected) {
-    return absl::InvalidArgumentError(absl::StrCat("the tensor's data has ", tensor.data().size(), " bytes, but ",
-                                                   tensor.height(), " x ", tensor.width(), " x ", tensor.channels(),
-                                                   " values of ", value_bytes, " bytes need ", expected));
+  const int64_t sent = static_cast<int64_t>(tensor.data().size()) + left_out;
+  if (sent != expected) {
+    return absl::InvalidArgumentError(absl::StrCat("the tensor's data has ", sent, " bytes, but ", tensor.height(),
+                                                   " x ", tensor.width(), " x ", tensor.channels(), " values of ",
+                                                   value_bytes, " bytes need ", expected));
   }
   return absl::OkStatus();
 }
 
 absl::StatusOr<Size> PlanTensor(const v1::RawTensor& tensor, const v1::Preprocessing& preprocessing,
-                                const ImageLimits& limits) {
-  RETURN_IF_ERROR(CheckTensorForm(tensor, limits));
+                                const ImageLimits& limits, int64_t left_out) {
+  RETURN_IF_ERROR(CheckTensorForm(tensor, limits, left_out));
   const Size size{tensor.height(), tensor.width()};
   if (!tensor.normalized()) return size;
   if (tensor.channels() != preprocessing.channels()) {
@@ -112,14 +113,14 @@ absl::StatusOr<Size> PlanTensor(const v1::RawTensor& tensor, const v1::Preproces
 
 // Size of the oriented picture or tensor.
 absl::StatusOr<Size> InputSize(const v1::ClassifyRequest& request, const v1::Preprocessing& preprocessing,
-                               const ImageLimits& limits) {
+                               const ImageLimits& limits, int64_t left_out) {
   switch (request.input_case()) {
     case v1::ClassifyRequest::kImage: {
       ASSIGN_OR_RETURN(const ImageHeader header, ReadHeader(request.image(), limits));
       return Size{header.height, header.width};
     }
     case v1::ClassifyRequest::kTensor:
-      return PlanTensor(request.tensor(), preprocessing, limits);
+      return PlanTensor(request.tensor(), preprocessing, limits, left_out);
     default:
       return absl::InvalidArgumentError("the request has no input; set image (a JPEG, PNG or WebP file) or tensor");
   }
@@ -141,8 +142,8 @@ absl::StatusOr<std::optional<Size>> PlanWish(const v1::ClassifyRequest& request,
 
 }  // namespace
 
-absl::StatusOr<InferenceRequest> PlanRequest(v1::ClassifyRequest request, ModelHandle model,
-                                             const ImageLimits& limits) {
+absl::StatusOr<InferenceRequest> PlanRequest(v1::ClassifyRequest request, ModelHandle model, const ImageLimits& limits,
+                                             int64_t left_out) {
   InferenceRequest plan;
   plan.model = std::move(model);
   plan.request = std::move(request);
@@ -150,7 +151,7 @@ absl::StatusOr<InferenceRequest> PlanRequest(v1::ClassifyRequest request, ModelH
   const v1::Preprocessing& preprocessing = served.manifest.config().preprocessing();
   RETURN_IF_ERROR(CheckEnvelope(plan.request));
   ASSIGN_OR_RETURN(plan.top_k, PlanTopK(plan.request, served));
-  ASSIGN_OR_RETURN(const Size original, InputSize(plan.request, preprocessing, limits));
+  ASSIGN_OR_RETURN(const Size original, InputSize(plan.request, preprocessing, limits, left_out));
   ASSIGN_OR_RETURN(const std::optional<Size> wish, PlanWish(plan.request, served));
   if (plan.request.tensor().normalized()) {
     plan.geometry = {.original = original, .scaled = original, .top = 0, .left = 0, .input = original};

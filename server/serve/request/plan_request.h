@@ -15,11 +15,11 @@ inline constexpr size_t kMaxRequestIdBytes = 128;
 
 // Checks a request against its model and plans its geometry, grid and attention: everything that can be refused before
 // a pixel is decoded. The picture's header is read; its cost does not depend on the picture's size. The result lacks
-// arrival, deadline, cancelled and done.
+// arrival, deadline, cancelled and done. Of a tensor `left_out` bytes of the data may be missing.
 // INVALID_ARGUMENT, or RESOURCE_EXHAUSTED for attention over max_attention_bytes; each sentence names the fault and the
 // way out. Thread-safe.
 absl::StatusOr<InferenceRequest> PlanRequest(v1::ClassifyRequest request, ModelHandle model,
-                                             const ImageLimits& limits = {});
+                                             const ImageLimits& limits = {}, int64_t left_out = 0);
 
 }  // namespace vitrine
 

@@ -2,12 +2,10 @@
 #include "server/wire/rpc/outline.h"
 
 #include <google/protobuf/io/coded_stream.h>
-#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 #include <google/protobuf/wire_format_lite.h>
 #include <grpcpp/support/proto_buffer_reader.h>
 
-#include <algorithm>
-#include <string>
+#include "server/wire/rpc/outline_fields.h"
 
 namespace vitrine {
 namespace {
@@ -16,51 +14,58 @@ using google::protobuf::internal::WireFormatLite;
 using google::protobuf::io::CodedInputStream;
 using google::protobuf::io::CodedOutputStream;
 
-// A field of bytes, whose tag has been read: its first ones, with their own length.
-bool CopyFront(uint32_t tag, CodedInputStream& from, CodedOutputStream& to) {
-  int size = 0;
-  if (!from.ReadVarintSizeAsInt(&size)) return false;
-  const int front = std::min(size, static_cast<int>(kOutlineBytes));
-  std::string bytes;
-  if (!from.ReadString(&bytes, front) || !from.Skip(size - front)) return false;
-  to.WriteTag(tag);
-  to.WriteVarint32(static_cast<uint32_t>(front));
-  to.WriteString(bytes);
-  return true;
+// A tensor, whose tag has been read, but for its data.
+bool ReadForm(CodedInputStream& from, Outline& outline) {
+  const CodedInputStream::Limit end = from.ReadLengthAndPushLimit();
+  SmallFields beside;
+  bool has_data = false;
+  {
+    CodedOutputStream to(&beside.stream);
+    while (const uint32_t tag = from.ReadTag()) {
+      if (WireFormatLite::GetTagFieldNumber(tag) != v1::RawTensor::kDataFieldNumber) {
+        if (!CopySmallField(from, tag, to)) return false;
+      } else if (!IsBytesTag(tag) || has_data || !ReadFront(from, 0, nullptr, outline.left_out)) {
+        return false;
+      } else {
+        has_data = true;
+      }
+    }
+  }
+  return from.CheckEntireMessageConsumedAndPopLimit(end) &&
+         outline.request.mutable_tensor()->ParseFromString(beside.bytes);
 }
 
-// Every field but a tensor, the picture's cut short.
-bool CopyOutline(CodedInputStream& from, CodedOutputStream& to) {
+// The picture or tensor goes into the outline, everything else is written to `to`.
+bool ReadFields(CodedInputStream& from, size_t picture_bytes, Outline& outline, CodedOutputStream& to) {
   while (const uint32_t tag = from.ReadTag()) {
-    switch (WireFormatLite::GetTagFieldNumber(tag)) {
-      case v1::ClassifyRequest::kTensorFieldNumber:
-        return false;
-      case v1::ClassifyRequest::kImageFieldNumber:
-        if (WireFormatLite::GetTagWireType(tag) != WireFormatLite::WIRETYPE_LENGTH_DELIMITED) return false;
-        if (!CopyFront(tag, from, to)) return false;
-        break;
-      default:
-        if (!WireFormatLite::SkipField(&from, tag, &to)) return false;
+    const int field = WireFormatLite::GetTagFieldNumber(tag);
+    if (field != v1::ClassifyRequest::kImageFieldNumber && field != v1::ClassifyRequest::kTensorFieldNumber) {
+      if (!CopySmallField(from, tag, to)) return false;
+      continue;
     }
-    if (to.ByteCount() > static_cast<int>(2 * kOutlineBytes)) return false;
+    if (!IsBytesTag(tag) || outline.request.input_case() != v1::ClassifyRequest::INPUT_NOT_SET) return false;
+    const bool is_picture = field == v1::ClassifyRequest::kImageFieldNumber;
+    if (is_picture ? !ReadFront(from, picture_bytes, outline.request.mutable_image(), outline.left_out)
+                   : !ReadForm(from, outline)) {
+      return false;
+    }
   }
   return from.ConsumedEntireMessage();
 }
 
 }  // namespace
 
-std::optional<v1::ClassifyRequest> OutlineOf(grpc::ByteBuffer& bytes) {
+std::optional<Outline> OutlineOf(grpc::ByteBuffer& bytes, size_t picture_bytes) {
   grpc::ProtoBufferReader reader(&bytes);
-  std::string outline;
+  Outline outline;
+  SmallFields beside;
   {
     CodedInputStream from(&reader);
-    google::protobuf::io::StringOutputStream stream(&outline);
-    CodedOutputStream to(&stream);
-    if (!CopyOutline(from, to)) return std::nullopt;
+    CodedOutputStream to(&beside.stream);
+    if (!ReadFields(from, picture_bytes, outline, to)) return std::nullopt;
   }
-  v1::ClassifyRequest request;
-  if (!request.ParseFromString(outline)) return std::nullopt;
-  return request;
+  if (!outline.request.MergeFromString(beside.bytes)) return std::nullopt;
+  return outline;
 }
 
 }  // namespace vitrine

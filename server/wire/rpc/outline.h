@@ -5,21 +5,30 @@
 #include <grpcpp/support/byte_buffer.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 
 #include "vitrine/v1/classifier.pb.h"
 
 namespace vitrine {
 
-// Of a picture, and of everything beside it. Headers end before it but where they hold a thumbnail.
-inline constexpr size_t kOutlineBytes = size_t{16} << 10;
+// Of a picture. The headers of most end before the first; a thumbnail, a profile of colours or somebody's notes stand
+// before the end of others.
+inline constexpr size_t kFirstLookBytes = size_t{2} << 10;
+inline constexpr size_t kSecondLookBytes = size_t{16} << 10;
 
-// A ClassifyRequest with the first bytes of its picture alone: enough to plan it and to refuse it without a copy of the
-// picture. Nothing where the message has a tensor, where that is more than twice kOutlineBytes or cannot be parsed:
-// then the whole has to be read. That there is an outline does not promise that the whole can be parsed: numbers that
-// take more bytes than they need are read here and refused there. Leaves `bytes` as they are. std::bad_alloc without
-// memory.
-std::optional<v1::ClassifyRequest> OutlineOf(grpc::ByteBuffer& bytes);
+// What of a ClassifyRequest is enough to plan it and to refuse it, without a copy of its picture.
+struct Outline {
+  // With the front of the picture, or the form of the tensor without its data.
+  v1::ClassifyRequest request;
+  int64_t left_out = 0;  // bytes of the picture or of the data
+};
+
+// With so many bytes of the picture at most. Nothing where the message holds more than one picture or tensor, more than
+// kMostBesideBytes beside it, or cannot be parsed: then the whole has to be read. That there is an outline does not
+// promise that the whole can be parsed: numbers that take more bytes than they need are read here and refused there.
+// Leaves `bytes` as they are. std::bad_alloc without memory.
+std::optional<Outline> OutlineOf(grpc::ByteBuffer& bytes, size_t picture_bytes);
 
 }  // namespace vitrine
 
