@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Requests of the Open Inference Protocol as hostile clients send them: refused with a status, or planned picture by
 // picture, answered, and written as HTTP sends it. The first byte chooses the form.
+#include <grpcpp/support/byte_buffer.h>
+
+#include <algorithm>
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -13,6 +16,7 @@
 #include "server/wire/http/refusal.h"
 #include "server/wire/oip/http_body.h"
 #include "server/wire/oip/infer_answer.h"
+#include "server/wire/oip/infer_outline.h"
 #include "server/wire/oip/infer_plan.h"
 #include "server/wire/oip/split_input.h"
 #include "tests/fuzz/mutate_message.h"
@@ -66,6 +70,29 @@ std::optional<inference::ModelInferResponse> Answer(inference::ModelInferRequest
   return *std::move(answer);
 }
 
+// What is planned of an outline is what is planned of the whole, but for the bytes of its picture.
+void CheckOutline(const inference::ModelInferRequest& request, std::string_view bytes) {
+  constexpr size_t kLook = 40;  // so little that a picture made by the fuzzer is cut
+  const grpc::Slice slice(bytes.data(), bytes.size());
+  grpc::ByteBuffer buffer(&slice, 1);
+  const std::optional<InferOutline> outline = InferOutlineOf(buffer, kLook);
+  if (!outline.has_value()) return;
+  const int classes = TheModel()->manifest.config().classes();
+  const auto whole = PlanInfer(request, classes);
+  const auto cut = PlanInfer(outline->request, classes, outline->is_picture ? 0 : outline->left_out);
+  Require(whole.ok() == cut.ok());
+  if (!whole.ok()) return;
+  Require(whole->id == cut->id && whole->parts.size() == 1 && cut->parts.size() == 1);
+  v1::ClassifyRequest expected = whole->parts[0];
+  if (expected.has_image()) {
+    Require(outline->is_picture);
+    expected.mutable_image()->resize(std::min(expected.image().size(), kLook));
+  } else {
+    expected.mutable_tensor()->clear_data();
+  }
+  Require(cut->parts[0].SerializeAsString() == expected.SerializeAsString());
+}
+
 void TryBody(std::string_view body, std::optional<size_t> json_bytes) {
   auto read = ReadInferBody(body, json_bytes);
   if (!read.ok()) {
@@ -99,7 +126,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   switch (data[0] % vitrine::kForms) {
     case vitrine::kMessage: {
       inference::ModelInferRequest request;
-      if (request.ParseFromArray(body.data(), static_cast<int>(body.size()))) vitrine::Answer(std::move(request));
+      if (!request.ParseFromArray(body.data(), static_cast<int>(body.size()))) break;
+      vitrine::CheckOutline(request, body);
+      vitrine::Answer(std::move(request));
       break;
     }
     case vitrine::kJson:

@@ -105,18 +105,29 @@ absl::Status CheckSize(const ClassifyService& service, const CallContext& call,
   return CheckBatch(size, service.limits(), call.model->queue_limits.get(), call.caller.quota.get());
 }
 
-// What is to be done; `call` gets the version that does it and the deadline.
+// What is to be done; `call` gets the version that does it and the deadline. Of a tensor `left_out` bytes are missing.
 absl::StatusOr<InferPlan> Prepare(const ClassifyService& service, absl::StatusOr<inference::ModelInferRequest> request,
-                                  CallContext& call) {
+                                  CallContext& call, int64_t left_out = 0) {
   RETURN_IF_ERROR(request.status());
   RETURN_IF_ERROR(CheckModel(call.caller, request->model_name()));
   ASSIGN_OR_RETURN(const absl::Duration timeout, TimeoutOf(*request));
   call.deadline = std::min(call.deadline, service.clock().Now() + timeout);
   ASSIGN_OR_RETURN(const v1::ClassifyRequest envelope, EnvelopeOf(*request));
-  ASSIGN_OR_RETURN(call.model, service.Find(envelope, call.caller));
+  if ((call.model = call.foreseen) == nullptr) {
+    ASSIGN_OR_RETURN(call.model, service.Find(envelope, call.caller));
+  }
   call.is_routed = LeavesTheVersionOpen(envelope);
-  ASSIGN_OR_RETURN(InferPlan plan, PlanInfer(*std::move(request), call.model->manifest.config().classes()));
+  ASSIGN_OR_RETURN(InferPlan plan, PlanInfer(*std::move(request), call.model->manifest.config().classes(), left_out));
   RETURN_IF_ERROR(CheckSize(service, call, plan.parts));
+  return plan;
+}
+
+// Of an outline whose refusal was foreseen, the one part that is refused.
+absl::StatusOr<InferPlan> Foreseen(const inference::ModelInferRequest& outline, CallContext& call) {
+  InferPlan plan;
+  plan.id = outline.id();
+  ASSIGN_OR_RETURN(plan.parts.emplace_back(), EnvelopeOf(outline));
+  call.model = call.foreseen;
   return plan;
 }
 
@@ -134,6 +145,7 @@ CallContext PartOf(const CallContext& call, const Gathering& gathering, size_t p
           .model = call.model,
           .is_routed = call.is_routed,
           .planned = call.planned,
+          .refusal = call.refusal,
           .room = gathering.room(part)};
 }
 
@@ -145,10 +157,21 @@ ClassifyService::Done TakerOf(const std::shared_ptr<Gathering>& gathering, size_
 
 }  // namespace
 
+std::optional<absl::Status> ForeseeInfer(ClassifyService& service, const InferOutline& outline, CallContext& call) {
+  const int64_t left_out = outline.is_picture ? 0 : outline.left_out;
+  absl::StatusOr<InferPlan> plan = Prepare(service, outline.request, call, left_out);
+  // Known from here on, but no part of the call before all of it is read.
+  call.foreseen = std::exchange(call.model, nullptr);
+  if (!plan.ok() || plan->parts.size() != 1) return std::nullopt;
+  return service.Foresee(plan->parts[0], left_out, call);
+}
+
 void Infer(ClassifyService& service, absl::StatusOr<inference::ModelInferRequest> request, CallContext call,
            InferDone done) {
   const absl::Time arrival = service.clock().Now();
-  absl::StatusOr<InferPlan> plan = OrOutOfMemory([&] { return Prepare(service, std::move(request), call); });
+  const bool is_outline = request.ok() && !call.refusal.ok();
+  absl::StatusOr<InferPlan> plan =
+      OrOutOfMemory([&] { return is_outline ? Foreseen(*request, call) : Prepare(service, std::move(request), call); });
   std::shared_ptr<Gathering> gathering;
   const absl::Status gathers = OrOutOfMemory([&] {
     if (!plan.ok()) {

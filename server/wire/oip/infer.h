@@ -3,6 +3,7 @@
 #define VITRINE_SERVER_WIRE_OIP_INFER_H_
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "absl/functional/any_invocable.h"
@@ -10,6 +11,7 @@
 #include "inference/grpc_service.pb.h"
 #include "server/serve/request/classify_service.h"
 #include "server/serve/scheduling/answer_budget.h"
+#include "server/wire/oip/infer_outline.h"
 
 namespace vitrine {
 
@@ -23,11 +25,16 @@ struct InferHeld {
 // The answer or refusal.
 using InferDone = absl::AnyInvocable<void(absl::StatusOr<inference::ModelInferResponse>, InferHeld)>;
 
+// ClassifyService::Foresee for a request of one picture, of which `outline` was read; its deadline and whether the
+// caller chose the version are noted in `call` too.
+std::optional<absl::Status> ForeseeInfer(ClassifyService& service, const InferOutline& outline, CallContext& call);
+
 // Carries a ModelInfer request through the service: each picture of it becomes one request, which is admitted, batched
 // with everybody's and counted as every other. All of them are answered by one version. The first refusal is the
 // answer to the whole; the rest is dropped and counted as ABORTED. A batch that no idle server would admit (see
 // batch_limits.h) is refused as one request. Calls `done` exactly once: on this thread, or later on an executor's. A
-// message that could not be parsed passes here with its status. Never throws; nor may `done`.
+// message that could not be parsed passes here with its status, and an outline with call.refusal. Never throws; nor may
+// `done`.
 void Infer(ClassifyService& service, absl::StatusOr<inference::ModelInferRequest> request, CallContext call,
            InferDone done);
 

@@ -5,6 +5,7 @@
 #include "base/status_macros.h"
 #include "server/wire/oip/infer.h"
 #include "server/wire/oip/oip_calls.h"
+#include "server/wire/oip/read_infer.h"
 #include "server/wire/rpc/call_trace.h"
 #include "server/wire/rpc/unary_call.h"
 
@@ -34,7 +35,7 @@ class InferCall : public UnaryCall {
           call.caller = CallerOf(caller);
           RETURN_IF_ERROR(caller.status());
           RETURN_IF_ERROR(Unfold(bytes_, parts_.max_message_bytes));
-          return ParseInferRequest(bytes_);
+          return ReadInfer(parts_.service, bytes_, call);
         });
     Infer(parts_.service, std::move(request), std::move(call),
           [this](const absl::StatusOr<inference::ModelInferResponse>& answer, InferHeld held) {

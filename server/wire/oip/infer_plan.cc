@@ -156,12 +156,12 @@ absl::StatusOr<absl::Duration> TimeoutOf(const ModelInferRequest& request) {
   return absl::Microseconds(*microseconds);
 }
 
-absl::StatusOr<InferPlan> PlanInfer(ModelInferRequest request, int classes) {
+absl::StatusOr<InferPlan> PlanInfer(ModelInferRequest request, int classes, int64_t left_out) {
   InferPlan plan;
   plan.id = request.id();
   ASSIGN_OR_RETURN(v1::ClassifyRequest base, EnvelopeOf(request));
   RETURN_IF_ERROR(AddOutputs(request, classes, base, plan));
-  ASSIGN_OR_RETURN(plan.parts, SplitInput(request));
+  ASSIGN_OR_RETURN(plan.parts, SplitInput(request, left_out));
   for (v1::ClassifyRequest& part : plan.parts) part.MergeFrom(base);
   return plan;
 }

@@ -2,6 +2,7 @@
 #ifndef VITRINE_SERVER_WIRE_OIP_INFER_PLAN_H_
 #define VITRINE_SERVER_WIRE_OIP_INFER_PLAN_H_
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -43,8 +44,9 @@ absl::StatusOr<v1::ClassifyRequest> EnvelopeOf(const inference::ModelInferReques
 // How long the request may take, from its parameter timeout (microseconds); infinite without one.
 absl::StatusOr<absl::Duration> TimeoutOf(const inference::ModelInferRequest& request);
 
-// The whole of it, for a model with so many classes. INVALID_ARGUMENT or UNIMPLEMENTED with the fault and the way out.
-absl::StatusOr<InferPlan> PlanInfer(inference::ModelInferRequest request, int classes);
+// The whole of it, for a model with so many classes. Of a tensor `left_out` bytes may be missing. INVALID_ARGUMENT or
+// UNIMPLEMENTED with the fault and the way out.
+absl::StatusOr<InferPlan> PlanInfer(inference::ModelInferRequest request, int classes, int64_t left_out = 0);
 
 }  // namespace vitrine
 

@@ -21,7 +21,6 @@ using inference::InferTensorContents;
 using InputTensor = inference::ModelInferRequest::InferInputTensor;
 
 constexpr int64_t kMaxSide = 8192;
-constexpr size_t kLengthBytes = 4;
 
 absl::Status RefuseInput(std::string_view what) {
   return absl::InvalidArgumentError(absl::StrCat("input \"", kInputName, "\" ", std::string(what)));
@@ -42,22 +41,17 @@ absl::StatusOr<int64_t> BatchOf(const InputTensor& input) {
                                   "; its first dimension counts the pictures, 1 to ", kMaxBatch, " in a request"));
 }
 
-uint32_t LengthAt(std::string_view bytes) {
-  const auto at = [&](int i) { return uint32_t{static_cast<uint8_t>(bytes[i])}; };
-  return at(0) | at(1) << 8 | at(2) << 16 | at(3) << 24;
-}
-
 // Elements that each follow their length.
 absl::StatusOr<std::vector<std::string>> CutElements(std::string_view raw, int64_t batch) {
   std::vector<std::string> elements;
   for (int64_t i = 0; i < batch; ++i) {
-    if (raw.size() < kLengthBytes || raw.size() - kLengthBytes < LengthAt(raw)) {
+    if (raw.size() < kElementLengthBytes || raw.size() - kElementLengthBytes < ElementLength(raw)) {
       return RefuseInput(absl::StrCat("ends within element ", i, " of ", batch,
                                       "; each element follows its length as four little-endian bytes"));
     }
-    const size_t length = LengthAt(raw);
-    elements.emplace_back(raw.substr(kLengthBytes, length));
-    raw.remove_prefix(kLengthBytes + length);
+    const size_t length = ElementLength(raw);
+    elements.emplace_back(raw.substr(kElementLengthBytes, length));
+    raw.remove_prefix(kElementLengthBytes + length);
   }
   if (raw.empty()) return elements;
   return RefuseInput(absl::StrCat("has ", raw.size(), " bytes after its last element"));
@@ -155,7 +149,7 @@ absl::StatusOr<std::string> PackContents(const InputTensor& input) {
   return packed;
 }
 
-absl::StatusOr<std::vector<v1::ClassifyRequest>> SplitTensor(InputTensor& input, std::string* raw) {
+absl::StatusOr<std::vector<v1::ClassifyRequest>> SplitTensor(InputTensor& input, std::string* raw, int64_t left_out) {
   ASSIGN_OR_RETURN(const int64_t batch, BatchOf(input));
   ASSIGN_OR_RETURN(const v1::RawTensor form, FormOf(input));
   std::string values;
@@ -166,10 +160,10 @@ absl::StatusOr<std::vector<v1::ClassifyRequest>> SplitTensor(InputTensor& input,
   }
   const int64_t value_bytes = form.data_type() == v1::RawTensor::DATA_FLOAT32 ? 4 : 1;
   const int64_t each = int64_t{form.height()} * form.width() * form.channels() * value_bytes;
-  if (static_cast<int64_t>(values.size()) != batch * each) {
-    return RefuseInput(absl::StrCat("has ", values.size() / value_bytes, " values (", values.size(),
-                                    " bytes), but its shape ", ShapeText(input), " of ", input.datatype(), " needs ",
-                                    batch * each, " bytes"));
+  const int64_t sent = static_cast<int64_t>(values.size()) + left_out;
+  if (sent != batch * each) {
+    return RefuseInput(absl::StrCat("has ", sent / value_bytes, " values (", sent, " bytes), but its shape ",
+                                    ShapeText(input), " of ", input.datatype(), " needs ", batch * each, " bytes"));
   }
   std::vector<v1::ClassifyRequest> parts(batch);
   for (int64_t i = 0; i < batch; ++i) {
@@ -182,7 +176,17 @@ absl::StatusOr<std::vector<v1::ClassifyRequest>> SplitTensor(InputTensor& input,
 
 }  // namespace
 
-absl::StatusOr<std::vector<v1::ClassifyRequest>> SplitInput(inference::ModelInferRequest& request) {
+uint32_t ElementLength(std::string_view element) {
+  const auto at = [&](int i) { return uint32_t{static_cast<uint8_t>(element[i])}; };
+  return at(0) | at(1) << 8 | at(2) << 16 | at(3) << 24;
+}
+
+void SetElementLength(std::string& element) {
+  const size_t length = element.size() - kElementLengthBytes;
+  for (size_t i = 0; i < kElementLengthBytes; ++i) element[i] = static_cast<char>(length >> 8 * i & 0xFF);
+}
+
+absl::StatusOr<std::vector<v1::ClassifyRequest>> SplitInput(inference::ModelInferRequest& request, int64_t left_out) {
   if (request.inputs_size() != 1 || request.inputs(0).name() != kInputName) {
     return absl::InvalidArgumentError(absl::StrCat(
         "the request has ", request.inputs_size(), " inputs",
@@ -198,7 +202,7 @@ absl::StatusOr<std::vector<v1::ClassifyRequest>> SplitInput(inference::ModelInfe
   }
   std::string* raw = request.raw_input_contents_size() == 1 ? request.mutable_raw_input_contents(0) : nullptr;
   if (input.datatype() == "BYTES") return SplitFiles(input, raw);
-  if (input.datatype() == "UINT8" || input.datatype() == "FP32") return SplitTensor(input, raw);
+  if (input.datatype() == "UINT8" || input.datatype() == "FP32") return SplitTensor(input, raw, left_out);
   return RefuseInput(
       absl::StrCat("has the datatype \"", Shown(input.datatype()), "\"; it must be BYTES, UINT8 or FP32"));
 }

@@ -2,6 +2,10 @@
 #ifndef VITRINE_SERVER_WIRE_OIP_SPLIT_INPUT_H_
 #define VITRINE_SERVER_WIRE_OIP_SPLIT_INPUT_H_
 
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -16,6 +20,11 @@ inline constexpr char kInputName[] = "image";
 // Most pictures in one request.
 inline constexpr int kMaxBatch = 64;
 
+// Each element of BYTES follows its length, little-endian. Both take it at the front of `element`, which holds it.
+inline constexpr size_t kElementLengthBytes = 4;
+uint32_t ElementLength(std::string_view element);
+void SetElementLength(std::string& element);  // to that of what follows
+
 // Takes the input of `request` apart: one ClassifyRequest for each element of the batch, with nothing but its picture
 // or tensor set.
 //   BYTES  [n] or [n, 1]             JPEG, PNG or WebP files; with the parameter content_type "base64" base64 text of
@@ -23,9 +32,11 @@ inline constexpr int kMaxBatch = 64;
 //   with the parameter normalized what the model computes with
 // C is 1 or 3 and tells the layout; where two sides could be C, the parameter layout (NHWC or NCHW) must.
 // The parameter binary_data_size is ignored.
+// Of UINT8 and FP32 `left_out` bytes of the values may be missing.
 // INVALID_ARGUMENT says what is wrong; the values themselves (a picture's bytes, a float's range) are not looked at.
 // UNIMPLEMENTED for shared memory.
-absl::StatusOr<std::vector<v1::ClassifyRequest>> SplitInput(inference::ModelInferRequest& request);
+absl::StatusOr<std::vector<v1::ClassifyRequest>> SplitInput(inference::ModelInferRequest& request,
+                                                            int64_t left_out = 0);
 
 }  // namespace vitrine
 

@@ -14,6 +14,7 @@
 #include "server/serve/request/plan_request.h"
 #include "server/wire/oip/infer.h"
 #include "server/wire/oip/oip_calls.h"
+#include "server/wire/oip/read_infer.h"
 #include "server/wire/rpc/bidi_call.h"
 #include "server/wire/rpc/grpc_status.h"
 #include "server/wire/rpc/stream_limits.h"
@@ -105,7 +106,7 @@ class StreamInferCall final : public BidiCall {
     call.caller = CallerOf(caller);
     RETURN_IF_ERROR(caller.status());
     RETURN_IF_ERROR(Unfold(bytes_, parts_.max_message_bytes));
-    ASSIGN_OR_RETURN(inference::ModelInferRequest request, ParseInferRequest(bytes_));
+    ASSIGN_OR_RETURN(inference::ModelInferRequest request, ReadInfer(parts_.service, bytes_, call));
     // A longer one is refused; it is not kept until the client reads.
     if (request.id().size() <= kMaxRequestIdBytes) read.id = request.id();
     return request;

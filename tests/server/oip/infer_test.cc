@@ -8,10 +8,13 @@
 #include <atomic>
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "server/process/shed.h"
 #include "server/wire/oip/batch_limits.h"
+#include "server/wire/oip/read_infer.h"
+#include "server/wire/rpc/outline.h"
 #include "tests/server/registry/fake_repository.h"
 #include "tests/server/small_models.h"
 
@@ -32,6 +35,23 @@ inference::ModelInferRequest PixelsRequest(int pictures) {
   return request;
 }
 
+// One picture of so many bytes, which follow its length.
+inference::ModelInferRequest FileRequest(size_t bytes) {
+  inference::ModelInferRequest request;
+  request.set_model_name("m");
+  request.set_id("7");
+  auto& input = *request.add_inputs();
+  input.set_name("image");
+  input.set_datatype("BYTES");
+  input.add_shape(1);
+  std::string file = NoisePng(8, 8, 1);
+  file.resize(bytes, '.');
+  std::string& raw = *request.add_raw_input_contents();
+  for (int shift = 0; shift < 32; shift += 8) raw.push_back(static_cast<char>(bytes >> shift));
+  raw += file;
+  return request;
+}
+
 class InferTest : public ::testing::Test {
  protected:
   InferTest() {
@@ -48,6 +68,24 @@ class InferTest : public ::testing::Test {
                      answer_ = std::move(answer);
                      held_ = std::move(held);
                    });
+  }
+
+  // The same as it comes over gRPC, with so much time left; how much of the values was read.
+  size_t AskWithin(absl::Duration left, const inference::ModelInferRequest& message) {
+    CallContext call = {.method = Method::kModelInfer, .deadline = clock_.Now() + left, .cancelled = cancelled_};
+    const grpc::Slice slice(message.SerializeAsString());
+    grpc::ByteBuffer bytes(&slice, 1);
+    absl::StatusOr<inference::ModelInferRequest> request = ReadInfer(service_, bytes, call);
+    EXPECT_TRUE(request.ok()) << request.status();
+    EXPECT_EQ(request->id(), message.id());
+    const size_t read = request->raw_input_contents(0).size();
+    answer_ = absl::UnknownError("no answer yet");
+    vitrine::Infer(service_, std::move(request), std::move(call),
+                   [this](absl::StatusOr<inference::ModelInferResponse> answer, InferHeld held) {
+                     answer_ = std::move(answer);
+                     held_ = std::move(held);
+                   });
+    return read;
   }
 
   // Ends the next request in the queue, as an executor would.
@@ -196,6 +234,56 @@ TEST_F(InferTest, ARefusedBatchHoldsNoRoomForAnswers) {
   End(absl::InvalidArgumentError("damaged"));
   EXPECT_FALSE(answer_.ok());
   EXPECT_EQ(admission_.answers().reserved(), 0) << "also of the part that was answered";
+}
+
+// The server refuses what would come too late, and looks no further into a picture than that takes.
+class LateInferTest : public InferTest {
+ protected:
+  LateInferTest() {
+    model_->cost->ObserveCompute(1, absl::Seconds(1));  // each token
+    EXPECT_EQ(AskWithin(absl::Hours(1), PixelsRequest(1)), 192U);
+    EXPECT_EQ(AskWithin(absl::Milliseconds(10), PixelsRequest(1)), 192U) << "nobody was refused before it";
+    EXPECT_TRUE(service_.RefusesTheLate());
+    EXPECT_EQ(Refusal(), ShedReason::kDeadline);
+  }
+  ~LateInferTest() override { scheduler_.Stop(absl::ZeroDuration()); }
+
+  std::optional<ShedReason> Refusal() const { return ShedReasonOf(answer_.status()); }
+};
+
+TEST_F(LateInferTest, IsRefusedByItsOutline) {
+  const absl::Status first = answer_.status();
+  EXPECT_EQ(AskWithin(absl::Milliseconds(10), PixelsRequest(1)), 0U);
+  EXPECT_EQ(answer_.status(), first) << "the same refusal, with the same advice";
+  EXPECT_EQ(held_.requests, 1);
+  EXPECT_EQ(AskWithin(absl::Milliseconds(10), FileRequest(50'000)), 4 + kFirstLookBytes);
+  EXPECT_EQ(Refusal(), ShedReason::kDeadline);
+  EXPECT_EQ(AskWithin(absl::Milliseconds(10), FileRequest(300)), 304U);
+  EXPECT_EQ(Refusal(), ShedReason::kDeadline);
+  EXPECT_EQ(Counted("RESOURCE_EXHAUSTED"), 4);
+  EXPECT_EQ(admission_.load().requests, 1) << "the first";
+}
+
+TEST_F(LateInferTest, WhatIsNotRefusedForItsTimeIsReadWhole) {
+  EXPECT_EQ(AskWithin(absl::Hours(1), PixelsRequest(1)), 192U);
+  EXPECT_EQ(admission_.load().requests, 2);
+  EXPECT_EQ(AskWithin(absl::Milliseconds(10), PixelsRequest(2)), 384U) << "several are refused one by one";
+  inference::ModelInferRequest wrong = FileRequest(50'000);
+  wrong.mutable_raw_input_contents(0)->pop_back();
+  EXPECT_EQ(AskWithin(absl::Milliseconds(10), wrong), 50'003U);
+  EXPECT_EQ(answer_.status().code(), absl::StatusCode::kInvalidArgument) << answer_.status();
+  wrong = PixelsRequest(1);
+  wrong.mutable_raw_input_contents(0)->pop_back();
+  EXPECT_EQ(AskWithin(absl::Milliseconds(10), wrong), 191U);
+  EXPECT_EQ(answer_.status().code(), absl::StatusCode::kInvalidArgument) << answer_.status();
+  wrong = FileRequest(50'000);
+  (*wrong.mutable_inputs(0)->mutable_parameters())["content_type"].set_string_param("base64");
+  EXPECT_EQ(AskWithin(absl::Milliseconds(10), wrong), 50'004U);
+  EXPECT_EQ(answer_.status().code(), absl::StatusCode::kInvalidArgument) << answer_.status();
+  wrong = PixelsRequest(1);
+  wrong.set_model_name("nobody");
+  EXPECT_EQ(AskWithin(absl::Milliseconds(10), wrong), 192U);
+  EXPECT_EQ(answer_.status().code(), absl::StatusCode::kNotFound) << answer_.status();
 }
 
 }  // namespace
