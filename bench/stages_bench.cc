@@ -22,6 +22,7 @@
 #include "repository/safetensors.h"
 #include "server/serve/execution/picture_input.h"
 #include "server/serve/scheduling/batching_policy.h"
+#include "server/wire/rpc/outline.h"
 #include "server/wire/rpc/wire.h"
 
 namespace vitrine {
@@ -72,6 +73,17 @@ void TakeTensor(benchmark::State& state, v1::RawTensor::Layout layout) {
     const absl::StatusOr<v1::ClassifyRequest> received = ParseRequest(bytes);
     benchmark::DoNotOptimize(MakePictureInput(*received, v1::Preprocessing(), Geometry()));
   }
+}
+
+// What is read of a request with a picture of 110 KB that will be refused.
+void ReadOutline(benchmark::State& state) {
+  v1::ClassifyRequest request;
+  request.set_model("model");
+  request.set_top_k(5);
+  request.set_request_id("0123456789abcdef");
+  request.set_image(std::string(110'000, 'x'));
+  grpc::ByteBuffer bytes = Received(request.SerializeAsString());
+  for (auto _ : state) benchmark::DoNotOptimize(OutlineOf(bytes, kFirstLookBytes));
 }
 
 // A queue of small requests for two models, all alive.
@@ -128,6 +140,7 @@ int Main(int argc, char** argv) {
   }
   benchmark::RegisterBenchmark("tensor/chw", TakeTensor, v1::RawTensor::CHW)->Unit(benchmark::kMicrosecond);
   benchmark::RegisterBenchmark("tensor/hwc", TakeTensor, v1::RawTensor::HWC)->Unit(benchmark::kMicrosecond);
+  benchmark::RegisterBenchmark("outline", ReadOutline)->Unit(benchmark::kMicrosecond);
   benchmark::RegisterBenchmark("decide", DecideBatch)->Arg(1)->Arg(64)->Arg(1024)->Unit(benchmark::kMicrosecond);
   benchmark::RegisterBenchmark("parse_safetensors", ParseWeights, weights)->Unit(benchmark::kMicrosecond);
   int left = static_cast<int>(arguments.size());
