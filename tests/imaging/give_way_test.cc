@@ -21,12 +21,9 @@ constexpr int kSide = 1024;
 
 // How often `work` gives way, and that it does no third of its work without.
 int CallsOf(const std::string& name, const std::function<void()>& work) {
-  work();  // so that what is done once is done
-  WatchedWay way;
-  work();
-  const int calls = way.calls();
-  EXPECT_LT(way.LongestShare(), 1.0 / 3) << name;
-  return calls;
+  const GaveWay gave = HowItGivesWay(work);
+  EXPECT_LT(gave.longest_share, 1.0 / 3) << name;
+  return gave.calls;
 }
 
 int CallsOfDecoding(const std::string& name, const std::string& file, int divisor = 1) {

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <spng.h>
 
+#include <algorithm>
 #include <ctime>
 
 #include "imaging/decode.h"
@@ -143,11 +144,15 @@ TEST(ReadHeader, HostileHeadersCostLittle) {
   std::string junk = WebpHeaderChunk(0, 4, 4);
   while (junk.size() < (16 << 20)) junk += WebpChunk("JUNK", "");
   junk = WebpOfChunks(junk);
-  const std::clock_t start = std::clock();
-  EXPECT_THAT(Refusal(segments), HasSubstr("1024 segments"));
-  EXPECT_THAT(Refusal(chunks), HasSubstr("1024 chunks"));
-  EXPECT_THAT(Refusal(junk), HasSubstr("1024 chunks"));
-  EXPECT_LT(std::clock() - start, CLOCKS_PER_SEC / 20) << "of the processor's time: all 48 MB were looked at";
+  std::clock_t least = CLOCKS_PER_SEC;  // of a few runs: what disturbs one is not in all
+  for (int run = 0; run < 5; ++run) {
+    const std::clock_t start = std::clock();
+    EXPECT_THAT(Refusal(segments), HasSubstr("1024 segments"));
+    EXPECT_THAT(Refusal(chunks), HasSubstr("1024 chunks"));
+    EXPECT_THAT(Refusal(junk), HasSubstr("1024 chunks"));
+    least = std::min(least, std::clock() - start);
+  }
+  EXPECT_LT(least, CLOCKS_PER_SEC / 20) << "of the processor's time: all 48 MB were looked at";
 }
 
 }  // namespace
