@@ -360,56 +360,5 @@ TEST_F(RegistrySettingsTest, WhatIsSetDuringALoadIsNotRetiredAfterIt) {
   EXPECT_EQ(registry_->Find("m").value()->id.version, 1);
 }
 
-// SIGTERM during a load that an operator waits for: no hang, and no success that was none.
-class TheEndDuringALoad : public RegistrySettingsTest {
- protected:
-  // Loads fail at first, then last until the server ends.
-  TheEndDuringALoad() {
-    files_.Add("m", 1);
-    files_.bad.insert({"m", 1});
-    options_.poll_interval = absl::Hours(1);
-    settings_ = *ServingSettings::Open(options_.Serving());
-    registry_ = std::make_unique<Registry>(options_,
-                                           Registry::Parts{.load =
-                                                               [this](const VersionId& id) {
-                                                                 if (lasts_) loading_ = true;
-                                                                 while (lasts_ && !registry_->stopping()) {
-                                                                   std::this_thread::yield();
-                                                                 }
-                                                                 return files_.Load(id);
-                                                               },
-                                                           .settings = settings_.get()},
-                                           clock_);
-  }
-
-  absl::Status ReconcileUntilTheEnd() {
-    files_.bad.clear();
-    lasts_ = true;
-    absl::Status waited;
-    std::thread operator_thread([&] { waited = registry_->Reconcile({{"m", 1}}); });
-    while (!loading_) std::this_thread::yield();
-    registry_->Stop();
-    operator_thread.join();
-    return waited;
-  }
-
-  std::atomic<bool> lasts_ = false;
-  std::atomic<bool> loading_ = false;
-};
-
-TEST_F(TheEndDuringALoad, IsToldToWhoWaitsForTheLook) {
-  registry_->Start();
-  ASSERT_TRUE(registry_->WaitForFirstPoll(absl::Seconds(20)));
-  ASSERT_THAT(States(*registry_), ElementsAre("m/1 FAILED"));
-  EXPECT_EQ(ReconcileUntilTheEnd().code(), absl::StatusCode::kUnavailable) << "though the load itself succeeded";
-  EXPECT_EQ(registry_->Reconcile().code(), absl::StatusCode::kUnavailable);
-}
-
-TEST_F(TheEndDuringALoad, IsToldToWhoLooksHimself) {
-  registry_->Poll();
-  ASSERT_THAT(States(*registry_), ElementsAre("m/1 FAILED"));
-  EXPECT_EQ(ReconcileUntilTheEnd().code(), absl::StatusCode::kUnavailable);
-}
-
 }  // namespace
 }  // namespace vitrine
