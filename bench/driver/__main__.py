@@ -2,6 +2,7 @@
 import datetime
 import os
 import pathlib
+import shlex
 import sys
 
 from driver import against, command, decode, engine, footprint, forward, generator, lanes, maps, mix, published, ratio_plot, reference, report, servers, service, stages, stalls, training
@@ -30,12 +31,26 @@ PLOTTED = {"engine", "narrow", "mix", "decode"}
 AGAINST = {"against": ("Against another build", against.measure)}
 
 
+def check_cases(parser, arguments):
+    """--cases names rows of each part that is to be measured."""
+    if not arguments.cases:
+        return
+    if others := [part for part in arguments.parts if part not in engine.PARTS]:
+        parser.error(f"--cases chooses rows of {' and '.join(engine.PARTS)}, not of {', '.join(others)}")
+    for part in arguments.parts:
+        if not engine.chosen(part, arguments.cases):
+            names = "\n  ".join(case.what() for case in engine.PARTS[part])
+            parser.error(f"no row of {part} has {arguments.cases!r} in its name; there are:\n  {names}")
+
+
 def parse():
     parser = command.parser("script/bench", "Measures Vitrine and writes bench/results/.",
                             "two short rounds, to see that everything runs; the figures mean nothing")
     parser.add_argument("--against", type=pathlib.Path, metavar="BUILD",
                         help="build folder of another commit: serving and training of both, interleaved, and no other part")
     parser.add_argument("parts", nargs="*", metavar="PART", help="of " + ", ".join(PARTS) + "; all where none is named")
+    parser.add_argument("--cases", default="", metavar="TEXT",
+                        help="of engine and narrow, measure only the rows whose name has TEXT in it, such as 'avx2' or 'xcit-t12, 224x224'")
     parser.add_argument("--name", default="bench", help="last part of the result's file name")
     parser.add_argument("--output", type=pathlib.Path, help="file for the result, instead of bench/results/DATE-NAME.md")
     parser.add_argument("--repository", type=pathlib.Path, default=ROOT / "bundled", help="models to measure")
@@ -44,6 +59,7 @@ def parse():
     arguments.table = AGAINST if arguments.against else PARTS
     arguments.parts = list(AGAINST) if arguments.against else arguments.parts or list(PARTS)
     command.check_names(parser, "part", arguments.parts, arguments.table)
+    check_cases(parser, arguments)
     return arguments
 
 
@@ -58,12 +74,12 @@ def main():
 
     def setup(scratch):
         return Setup(arguments.build.resolve(), arguments.repository.resolve(), scratch, arguments.python, arguments.quick,
-                     arguments.against and arguments.against.resolve())
+                     arguments.against and arguments.against.resolve(), arguments.cases)
 
     output = arguments.output or (arguments.build / "bench.md" if arguments.quick else
                                   ROOT / "bench" / "results" / f"{started}-{arguments.name}.md")
     used = setup(pathlib.Path())
-    origin = f"`{' '.join(['script/bench', *sys.argv[1:]])}`" + (" - quick: the figures mean nothing" if arguments.quick else "")
+    origin = f"`{shlex.join(['script/bench', *sys.argv[1:]])}`" + (" - quick: the figures mean nothing" if arguments.quick else "")
     versions = report.versions(torch)  # before anything is measured: commits meanwhile do not count
     sections = []
     for i, part in enumerate(arguments.parts, 1):

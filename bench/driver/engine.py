@@ -52,6 +52,7 @@ NARROW_GOALS = {"bf16": GOALS_OF_BF16, "int8": GOALS_OF_INT8}
 NARROW_CASES = [Case(name, 224 if name in GOALS else OTHERS[name], goal, cores=2, precision=precision)
                 for precision, goals in NARROW_GOALS.items() for name, goal in goals.items()]
 AVX2_INT8_CASES = [Case(name, 224, 1.0, isa="avx2", precision="int8", cores=cores) for cores in (1, 2) for name in GOALS]
+PARTS = {"engine": CASES, "narrow": NARROW_CASES + AVX2_INT8_CASES}
 # Of the multiply-add peak of the same run: where our median reaches it, a ratio below its goal counts as reached as well.
 ENOUGH = {"fp32": 0.84, "bf16": 0.76, "int8": 0.65}
 # What the first model has to reach of it in batches, on the CPU's best instructions.
@@ -160,6 +161,11 @@ def start_peak(setup, isa, precision):
     return lambda: repetitions * team.images / team.run(repetitions), worker
 
 
+def chosen(part, text):
+    """The cases of a part that have the text in their names."""
+    return [case for case in PARTS[part] if text in case.what()]
+
+
 def measure_cases(setup, cases):
     """The peak is measured in every round of every case, so that it and the rates see the same machine."""
     too_wide = [case for case in cases if case.cores > setup.cores()]
@@ -180,10 +186,10 @@ def measure_cases(setup, cases):
 
 
 def measure(setup):
-    return measure_cases(setup, CASES)
+    return measure_cases(setup, chosen("engine", setup.cases))
 
 
 def measure_narrow(setup):
-    wide = [case for case in NARROW_CASES if precisions.wide(case.precision)]
-    return measure_cases(setup, wide + AVX2_INT8_CASES) + [
-        precisions.left_out(case.name, case.precision) for case in NARROW_CASES if case not in wide]
+    cases = chosen("narrow", setup.cases)
+    wide = [case for case in cases if case.isa or precisions.wide(case.precision)]
+    return measure_cases(setup, wide) + [precisions.left_out(case.name, case.precision) for case in cases if case not in wide]

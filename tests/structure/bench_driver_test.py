@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """bench/driver: how a row is judged, and that what is measured outlives an interruption."""
+import io
 import pathlib
 import sys
 import tempfile
@@ -9,7 +10,7 @@ from unittest import mock
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(SOURCE / "bench"))
 import driver.__main__ as program
-from driver import precisions, ratio_plot, report
+from driver import engine, precisions, ratio_plot, report
 
 
 def row(ratio, share=None):
@@ -41,6 +42,25 @@ class Precisions(unittest.TestCase):
                 self.assertEqual({one for one in ("fp32", "bf16", "int8") if precisions.multiplied(one)}, multiplied)
         with mock.patch.object(precisions, "instruction_sets", lambda: ["avx2", "avx_vnni"]):
             self.assertFalse(precisions.wide("int8"))
+
+
+class Cases(unittest.TestCase):
+    def parse(self, *arguments):
+        with mock.patch("sys.argv", ["bench", *arguments]), mock.patch("sys.stderr", io.StringIO()) as said:
+            try:
+                return program.parse(), ""
+            except SystemExit:
+                return None, said.getvalue()
+
+    def test_are_chosen_by_their_names(self):
+        chosen = [case.what() for case in engine.chosen("engine", "xcit-t12, 224x224, batch 8")]
+        self.assertEqual(chosen, [f"xcit-t12, 224x224, batch 8{more}" for more in ("", ", avx2", ", two cores")])
+        self.assertEqual(engine.chosen("narrow", ""), engine.PARTS["narrow"])
+        self.assertEqual(self.parse("--cases", "avx2", "engine", "narrow")[0].cases, "avx2")
+
+    def test_that_nothing_has_are_refused_before_the_hours_begin(self):
+        self.assertIn("not of decode", self.parse("--cases", "avx2", "engine", "decode")[1])
+        self.assertIn("xcit-t12, 224x224", self.parse("--cases", "avx3", "engine")[1])
 
 
 class Result(unittest.TestCase):
