@@ -4,6 +4,7 @@
 #include <iostream>
 #include <string>
 
+#include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"
 #include "programs/command_tree.h"
 #include "vitrine_revision.h"
@@ -32,6 +33,8 @@ void AddPages(CLI::App& app, const std::string& version) {
       ->group("");
 }
 
+constexpr absl::string_view kWrongCommandLine = "vitrine/wrong-command-line";
+
 }  // namespace
 
 std::optional<int> ParseCommandLine(CLI::App& app, int argc, char** argv) {
@@ -48,9 +51,14 @@ std::optional<int> ParseCommandLine(CLI::App& app, int argc, char** argv) {
   return std::nullopt;
 }
 
+absl::Status WrongCommandLine(absl::Status status) {
+  status.SetPayload(kWrongCommandLine, absl::Cord());
+  return status;
+}
+
 int Fail(std::string_view program, const absl::Status& status) {
   std::cerr << program << ": " << status.message() << "\n";
-  return kExitFailure;
+  return status.GetPayload(kWrongCommandLine) ? kExitUsage : kExitFailure;
 }
 
 }  // namespace vitrine

@@ -23,6 +23,9 @@ std::string_view SourceRevision();
 // --help, on stderr).
 std::optional<int> ParseCommandLine(CLI::App& app, int argc, char** argv);
 
+// `status`, not OK, as one that the command line is to blame for: Fail then returns kExitUsage.
+absl::Status WrongCommandLine(absl::Status status);
+
 // Prints "<program>: <message>" on stderr and returns kExitFailure.
 int Fail(std::string_view program, const absl::Status& status);
 

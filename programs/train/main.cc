@@ -49,8 +49,7 @@ void AddRecipe(CLI::App& command, RecipeFlags& flags) {
 
 absl::Status Print(const RecipeFlags& flags) {
   // Not validated: some recipes wait for a version to start from.
-  ASSIGN_OR_RETURN(v1::Recipe recipe, FindRecipe(flags.recipe));
-  for (const std::string& assignment : flags.overrides) RETURN_IF_ERROR(ApplyOverride(assignment, recipe));
+  ASSIGN_OR_RETURN(const v1::Recipe recipe, OverriddenRecipe(flags.recipe, flags.overrides));
   std::cout << PrintRecipe(recipe);
   return absl::OkStatus();
 }

@@ -20,11 +20,14 @@ inline constexpr char kTrainProgram[] = "vitrine-train";
 // The whole cores that mask, cpuset and quota leave to this process, at least 1.
 int DefaultThreads();
 
-// FindRecipe with the overrides applied, validated.
+// FindRecipe with the overrides applied. Errors of both are WrongCommandLine.
+absl::StatusOr<v1::Recipe> OverriddenRecipe(const std::string& name, const std::vector<std::string>& overrides);
+
+// The same, validated.
 absl::StatusOr<v1::Recipe> ReadRecipe(const std::string& name, const std::vector<std::string>& overrides);
 
 // `data` as --data gave it, with the recipe's format before it where it names none: "DIR" becomes "mnist:DIR".
-// INVALID_ARGUMENT, with the data's origin, if it is empty.
+// INVALID_ARGUMENT and WrongCommandLine, with the data's origin, if it is empty.
 absl::StatusOr<std::string> CompleteData(const v1::Recipe& recipe, const std::string& data);
 
 // One split, decoded as `preprocessing` says and kept in memory if `cache`. Pictures that cannot be decoded are added

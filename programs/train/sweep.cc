@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/status_macros.h"
+#include "programs/command_line.h"
 #include "programs/interrupt.h"
 #include "programs/train/recipe.h"
 #include "trainer/sweep/grid.h"
@@ -117,12 +118,19 @@ void AddSweep(CLI::App& app, SweepFlags& flags) {
 }
 
 absl::Status RunSweep(const SweepFlags& flags) {
-  ASSIGN_OR_RETURN(const v1::Sweep sweep, ReadSweep(flags.grid));
-  const absl::StatusOr<SweepGrid> grid = ExpandSweep(sweep);
-  if (!grid.ok()) return absl::Status(grid.status().code(), absl::StrCat(flags.grid, ": ", grid.status().message()));
+  const absl::StatusOr<v1::Sweep> sweep = ReadSweep(flags.grid);
+  if (!sweep.ok()) return WrongCommandLine(sweep.status());
+  const absl::StatusOr<SweepGrid> grid = ExpandSweep(*sweep);
+  if (!grid.ok()) {
+    return WrongCommandLine(
+        absl::Status(grid.status().code(), absl::StrCat(flags.grid, ": ", grid.status().message())));
+  }
   if (flags.list) {
     for (const SweepCell& cell : grid->cells) std::cout << cell.name << "\n";
     return absl::OkStatus();
+  }
+  for (const SweepCell& cell : grid->cells) {
+    if (!cell.recipe.has_sequence()) RETURN_IF_ERROR(CompleteData(cell.recipe, flags.data).status());
   }
   CatchSignals();
   ASSIGN_OR_RETURN(const SweepOptions options, OptionsFrom(flags));

@@ -78,11 +78,17 @@ TEST_F(Program, SigtermWritesTheStateAndSaysHowToGoOn) {
 
 TEST_F(Program, RefusesWithASentence) {
   const Outcome unknown = Trainer("run no-such-recipe --data mnist:/nowhere --work " + folder_.path().string());
-  EXPECT_EQ(unknown.exit_code, 1);
+  EXPECT_EQ(unknown.exit_code, 2);
   EXPECT_THAT(unknown.output, HasSubstr("kv-pos-mnist"));
   const Outcome no_data = Trainer("run kv-pos-mnist --work " + folder_.path().string());
-  EXPECT_EQ(no_data.exit_code, 1);
+  EXPECT_EQ(no_data.exit_code, 2);
   EXPECT_THAT(no_data.output, HasSubstr("--data mnist:DIR"));
+  const Outcome no_field = Trainer("run kv-pos-mnist --set nonsense=3 --data mnist:/nowhere");
+  EXPECT_EQ(no_field.exit_code, 2);
+  EXPECT_THAT(no_field.output, HasSubstr("nonsense"));
+  EXPECT_EQ(Trainer("print kv-pos-mnist --set batch=many").exit_code, 2);
+  const Outcome nowhere = Trainer("run kv-pos-mnist --data mnist:/nowhere --work " + folder_.path().string());
+  EXPECT_EQ(nowhere.exit_code, 1) << "the command line is right, the data are not there\n" << nowhere.output;
   EXPECT_EQ(Trainer("run").exit_code, 2);
   EXPECT_EQ(Trainer("").exit_code, 2);
   EXPECT_EQ(Trainer("run --help").exit_code, 0);

@@ -149,7 +149,7 @@ TEST_F(SweepProgram, GridsAreCheckedBeforeTheFirstRun) {
   const auto refusal = [this](const std::string& grid) {
     WriteGrid(grid);
     const Outcome outcome = Run(Command("refused"));
-    EXPECT_EQ(outcome.exit_code, 1);
+    EXPECT_EQ(outcome.exit_code, 2);
     EXPECT_FALSE(std::filesystem::exists(folder_.path() / "refused"));
     return outcome.error;
   };
@@ -165,6 +165,11 @@ TEST_F(SweepProgram, GridsAreCheckedBeforeTheFirstRun) {
   EXPECT_EQ(list.out, absl::StrCat("batch=8,seed=", seed, "\nbatch=8,seed=", next, "\nbatch=16,seed=", seed,
                                    "\nbatch=16,seed=", next, "\n"));
   EXPECT_EQ(Run(absl::StrCat(kTrainer, " sweep")).exit_code, 2);
+  const Outcome no_data = Run(absl::StrCat(kTrainer, " sweep ", (folder_.path() / "grid.textproto").string(),
+                                           " --work ", (folder_.path() / "refused").string()));
+  EXPECT_EQ(no_data.exit_code, 2);
+  EXPECT_THAT(no_data.error, HasSubstr("--data is missing"));
+  EXPECT_FALSE(std::filesystem::exists(folder_.path() / "refused"));
 }
 
 }  // namespace
