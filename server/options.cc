@@ -230,12 +230,12 @@ void BindFlags(CLI::App& app, ServerOptions& options) {
   app.add_flag("--page", options.page, "a page for people at / of the HTTP port, which needs --http")
       ->default_str(options.page ? "true" : "false");
   Add(app, "--page-samples", options.page_samples,
-      "folder with folders of JPEGs and PNGs that the page offers as samples; empty: none", "DIR");
+      "folder with folders of JPEG, PNG or WebP pictures that the page offers as samples; empty: none", "DIR");
   Add(app, "--port-file", options.port_file, "file to write the bound addresses to", "FILE");
   Add(app, "--device", options.device, "cpu or cuda:N", "DEVICE");
   Add(app, "--precision", options.registry.precision,
-      "what models are computed in unless --serving-config says otherwise: fp32, or bf16 or int8 where the version's "
-      "manifest has a plan for it (vitrine-repo quantize)",
+      "what models are computed in unless --serving-config says otherwise: fp32, bf16 or int8. Versions whose manifest "
+      "has no plan for it (vitrine-repo quantize) are refused",
       "NAME");
   Add(app, "--executors", options.executor.threads, "threads that decode and compute, one per core; 0 takes every core",
       "N");
