@@ -223,8 +223,8 @@ std::string SummaryText(const Evaluation& evaluation, const EvaluationMetrics& m
     if (metrics.ledger.retries > 0) absl::StrAppend(&text, ", ", metrics.ledger.retries, " sent again");
     absl::StrAppend(&text, "\n");
   }
-  return absl::StrCat(text, "files       ", Printable(folder),
-                      "/{report.html,summary.json,predictions.csv,predictions.jsonl}\n");
+  return absl::StrCat(text, "files       ", Printable((std::filesystem::path(folder) / "").string()),
+                      "{report.html,summary.json,predictions.csv,predictions.jsonl}\n");
 }
 
 std::vector<std::string> WhatIsMissing(const Evaluation& evaluation, const EvaluationMetrics& metrics) {
