@@ -2,6 +2,7 @@
 """bench/driver: how a row is judged, and that what is measured outlives an interruption."""
 import io
 import pathlib
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -10,6 +11,7 @@ from unittest import mock
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(SOURCE / "bench"))
 import driver.__main__ as program
+import proofs.__main__ as proofs
 from driver import engine, precisions, ratio_plot, report
 
 
@@ -61,6 +63,23 @@ class Cases(unittest.TestCase):
     def test_that_nothing_has_are_refused_before_the_hours_begin(self):
         self.assertIn("not of decode", self.parse("--cases", "avx2", "engine", "decode")[1])
         self.assertIn("xcit-t12, 224x224", self.parse("--cases", "avx3", "engine")[1])
+
+
+class Scripts(unittest.TestCase):
+    def run_script(self, *command):
+        return subprocess.run([SOURCE / "script" / command[0], *command[1:]], capture_output=True, text=True)
+
+    def test_explain_themselves_before_they_build(self):
+        for name in ("bench", "prove"):
+            help_, wrong = self.run_script(name, "--help"), self.run_script(name, "nothing-of-that-name")
+            self.assertEqual((help_.returncode, help_.stdout.split("[")[0]), (0, f"usage: script/{name} "))
+            self.assertEqual(wrong.returncode, 2)
+            self.assertIn("nothing-of-that-name", wrong.stderr)
+            self.assertNotIn("ninja", wrong.stdout + wrong.stderr)
+
+    def test_have_every_proof_that_they_name(self):
+        for proof in proofs.PROOFS.values():
+            self.assertIn(f"\ndef {proof[2]}(", (SOURCE / "bench" / "proofs" / f"{proof[1]}.py").read_text())
 
 
 class Result(unittest.TestCase):
