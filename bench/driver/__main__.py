@@ -28,6 +28,9 @@ PARTS = {
     "stages": ("Stages of a request", stages.measure),
 }
 PLOTTED = {"engine", "narrow", "mix", "decode"}
+# {part: names of what --cases chooses from}
+CASES = {part: [case.what() for case in cases] for part, cases in engine.PARTS.items()} | {
+    "servers": [servers.what(precision) for precision in servers.GOALS]}
 AGAINST = {"against": ("Against another build", against.measure)}
 
 
@@ -35,12 +38,11 @@ def check_cases(parser, arguments):
     """--cases names rows of each part that is to be measured."""
     if not arguments.cases:
         return
-    if others := [part for part in arguments.parts if part not in engine.PARTS]:
-        parser.error(f"--cases chooses rows of {' and '.join(engine.PARTS)}, not of {', '.join(others)}")
+    if others := [part for part in arguments.parts if part not in CASES]:
+        parser.error(f"--cases chooses rows of {', '.join(CASES)}, not of {', '.join(others)}")
     for part in arguments.parts:
-        if not engine.chosen(part, arguments.cases):
-            names = "\n  ".join(case.what() for case in engine.PARTS[part])
-            parser.error(f"no row of {part} has {arguments.cases!r} in its name; there are:\n  {names}")
+        if not any(arguments.cases in name for name in CASES[part]):
+            parser.error(f"no row of {part} has {arguments.cases!r} in its name; there are:\n  " + "\n  ".join(CASES[part]))
 
 
 def parse():
@@ -50,7 +52,7 @@ def parse():
                         help="build folder of another commit: serving and training of both, interleaved, and no other part")
     parser.add_argument("parts", nargs="*", metavar="PART", help="of " + ", ".join(PARTS) + "; all where none is named")
     parser.add_argument("--cases", default="", metavar="TEXT",
-                        help="of engine and narrow, measure only the rows whose name has TEXT in it, such as 'avx2' or 'xcit-t12, 224x224'")
+                        help="of engine, narrow and servers, measure only the rows whose name has TEXT in it, such as 'xcit-t12, 224x224' or 'int8'")
     parser.add_argument("--name", default="bench", help="last part of the result's file name")
     parser.add_argument("--output", type=pathlib.Path, help="file for the result, instead of bench/results/DATE-NAME.md")
     parser.add_argument("--repository", type=pathlib.Path, default=ROOT / "bundled", help="models to measure")

@@ -28,6 +28,10 @@ SECONDS, WARM_UP = 10, 1.5  # at each rate
 TOLERANCES = {"fp32": 0.5, "bf16": 0.5, "int8": 0.7}
 
 
+def what(precision):
+    return f"{NAME}, {SIDE}x{SIDE}, {precision}"
+
+
 class Peer:
     """bench/peer_server.py on some cores until the end of the with statement; serves when entered."""
 
@@ -154,22 +158,22 @@ def rows_of(setup, precision, results, peer, apart):
         batch = workers.spread([point["server"]["batch_images"]["mean"] for point in points])[0]
         return f"p99 {p99:.1f} ms there; batches of {batch:.1f}"
 
-    what = f"{NAME}, {SIDE}x{SIDE}, {precision}"
+    case = what(precision)
     return [
-        Row(f"{what}, ours: rate with {BOUND}", "requests/s", workers.spread(rates["ours"]), note=beside("ours")),
-        Row(f"{what}, peer: rate with {BOUND}", "requests/s", workers.spread(rates["peer"]),
+        Row(f"{case}, ours: rate with {BOUND}", "requests/s", workers.spread(rates["ours"]), note=beside("ours")),
+        Row(f"{case}, peer: rate with {BOUND}", "requests/s", workers.spread(rates["peer"]),
             note=f"{beside('peer')}; {peer.description}"),
-        Row(f"{what}, ours against peer", "times the rate",
+        Row(f"{case}, ours against peer", "times the rate",
             workers.spread([a / b for a, b in zip(rates["ours"], rates["peer"])]), GOALS[precision],
             note=f"logits differ by {apart:.2f} of their spread over the pictures; no Triton: PyPI and Debian have none"),
-        Row(f"{what}, ours, {cores} cores", "of the limit",
+        Row(f"{case}, ours, {cores} cores", "of the limit",
             workers.spread([a / b for a, b in zip(rates["ours"], limits)]), SHARE_GOAL,
             note=f"limit {workers.spread(limits)[0]:,.0f}/s: {cores} times one core; decode {1e3 / decode:.2f} ms, "
                  f"model {1e3 / model:.2f} ms an image"),
-        Row(f"{what}, ours, {cores} cores at once", "of their limit",
+        Row(f"{case}, ours, {cores} cores at once", "of their limit",
             workers.spread([a / b for a, b in zip(rates["ours"], together)]),
             note=f"limit {workers.spread(together)[0]:,.0f}/s: decode and model each on all cores at the same time"),
-        Row(f"{what}, an ideal server, {cores} cores", "of the limit", (ideal,) * 3,
+        Row(f"{case}, an ideal server, {cores} cores", "of the limit", (ideal,) * 3,
             note="simulated: Poisson arrivals, equal requests, nothing but decode and model"),
     ]
 
@@ -204,7 +208,7 @@ def measure(setup):
     weights = publish(setup, repository, jpegs(setup.photographs()[0]))
     contract = describe_contract(setup)
     rows = []
-    for precision in GOALS:
+    for precision in (one for one in GOALS if setup.cases in what(one)):
         rows += (measure_precision(setup, repository, weights, contract, precision) if precisions.multiplied(precision)
                  else [precisions.left_out(f"{NAME}, {SIDE}x{SIDE}", precision)])
     return rows

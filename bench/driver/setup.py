@@ -16,7 +16,7 @@ class Setup:
     python: str  # with torch
     quick: bool
     against: pathlib.Path | None = None  # another build folder, to measure this one against
-    cases: str = ""  # of engine and narrow, only those whose name has this in it
+    cases: str = ""  # of engine, narrow and servers, only those whose name has this in it
 
     def __post_init__(self):
         cores = sorted(os.sched_getaffinity(0))
