@@ -2,7 +2,6 @@
 #include "server/wire/oip/infer_outline.h"
 
 #include <google/protobuf/io/coded_stream.h>
-#include <google/protobuf/wire_format_lite.h>
 #include <grpcpp/support/proto_buffer_reader.h>
 
 #include <string>
@@ -12,60 +11,36 @@
 #include "server/wire/rpc/outline_fields.h"
 
 namespace vitrine {
-namespace {
-
-using google::protobuf::internal::WireFormatLite;
-using google::protobuf::io::CodedInputStream;
-using google::protobuf::io::CodedOutputStream;
-
-// The one value of raw_input_contents.
-struct RawValue {
-  bool is_there = false;
-  std::string front = {};
-  int64_t left_out = 0;
-};
-
-bool ReadFields(CodedInputStream& from, size_t most, RawValue& raw, CodedOutputStream& to) {
-  while (const uint32_t tag = from.ReadTag()) {
-    if (WireFormatLite::GetTagFieldNumber(tag) != inference::ModelInferRequest::kRawInputContentsFieldNumber) {
-      if (!CopySmallField(from, tag, to)) return false;
-      continue;
-    }
-    if (!IsBytesTag(tag) || raw.is_there || !ReadFront(from, most, &raw.front, raw.left_out)) return false;
-    raw.is_there = true;
-  }
-  return from.ConsumedEntireMessage();
-}
-
-}  // namespace
 
 std::optional<InferOutline> InferOutlineOf(grpc::ByteBuffer& bytes, size_t picture_bytes) {
   grpc::ProtoBufferReader reader(&bytes);
-  RawValue raw;
-  SmallFields beside;
-  {
-    CodedInputStream from(&reader);
-    CodedOutputStream to(&beside.stream);
-    if (!ReadFields(from, kElementLengthBytes + picture_bytes, raw, to)) return std::nullopt;
-  }
+  google::protobuf::io::CodedInputStream from(&reader);
   InferOutline outline;
   inference::ModelInferRequest& request = outline.request;
-  if (!raw.is_there || !request.ParseFromString(beside.bytes) || request.inputs_size() != 1) return std::nullopt;
+  std::string front, beside;
+  bool has_raw = false;
+  const auto read_raw = [&](int) {
+    has_raw = true;
+    return ReadFront(from, kElementLengthBytes + picture_bytes, &front, outline.left_out);
+  };
+  if (!ReadFields(from, {inference::ModelInferRequest::kRawInputContentsFieldNumber}, read_raw, beside) || !has_raw ||
+      !request.ParseFromString(beside) || request.inputs_size() != 1) {
+    return std::nullopt;
+  }
   const inference::ModelInferRequest::InferInputTensor& input = request.inputs(0);
   if (input.shape_size() == 0 || input.shape(0) != 1 || input.parameters().contains("content_type")) {
     return std::nullopt;
   }
   outline.is_picture = input.datatype() == "BYTES";
-  outline.left_out = raw.left_out;
   if (outline.is_picture) {
-    const int64_t size = static_cast<int64_t>(raw.front.size()) + raw.left_out - int64_t{kElementLengthBytes};
-    if (size < 0 || ElementLength(raw.front) != size) return std::nullopt;
-    SetElementLength(raw.front);
+    const int64_t size = static_cast<int64_t>(front.size()) + outline.left_out - int64_t{kElementLengthBytes};
+    if (size < 0 || ElementLength(front) != size) return std::nullopt;
+    SetElementLength(front);
   } else {
-    outline.left_out += static_cast<int64_t>(raw.front.size());
-    raw.front.clear();
+    outline.left_out += static_cast<int64_t>(front.size());
+    front.clear();
   }
-  request.add_raw_input_contents(std::move(raw.front));
+  request.add_raw_input_contents(std::move(front));
   return outline;
 }
 

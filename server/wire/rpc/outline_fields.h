@@ -3,11 +3,13 @@
 #define VITRINE_SERVER_WIRE_RPC_OUTLINE_FIELDS_H_
 
 #include <google/protobuf/io/coded_stream.h>
-#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <string>
+
+#include "absl/functional/function_ref.h"
 
 namespace vitrine {
 
@@ -17,21 +19,10 @@ namespace vitrine {
 // Of everything beside the picture.
 inline constexpr size_t kMostBesideBytes = size_t{16} << 10;
 
-// The small fields, as they came; complete once what writes to `stream` is gone. Room for those of most requests is
-// made at once: a string that grows is copied and filled with zeros at each step.
-struct SmallFields {
-  SmallFields() { bytes.reserve(256); }
-
-  std::string bytes = {};
-  google::protobuf::io::StringOutputStream stream{&bytes};
-};
-
-// Whether the field of this tag is text, bytes or a message.
-bool IsBytesTag(uint32_t tag);
-
-// Writes a field, whose tag has been read, to `to`.
-bool CopySmallField(google::protobuf::io::CodedInputStream& from, uint32_t tag,
-                    google::protobuf::io::CodedOutputStream& to);
+// Reads a message to its end: the small fields, as they came, go to `beside`. Of the `large` fields one stands there,
+// once at most; `read_large` reads it, as bytes whose tag has been read.
+bool ReadFields(google::protobuf::io::CodedInputStream& from, std::initializer_list<int> large,
+                absl::FunctionRef<bool(int field)> read_large, std::string& beside);
 
 // Of a field of bytes, whose tag has been read, so many of the first, and how many there are beyond. With `most` 0 the
 // front may be null.
