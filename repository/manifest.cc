@@ -217,11 +217,4 @@ double TemperatureOf(const v1::Manifest& manifest) {
   return manifest.has_calibration() ? manifest.calibration().temperature() : 1;
 }
 
-const v1::FileDigest* FindFile(const v1::Manifest& manifest, std::string_view name) {
-  for (const v1::FileDigest& file : manifest.files()) {
-    if (file.name() == name) return &file;
-  }
-  return nullptr;
-}
-
 }  // namespace vitrine

@@ -43,9 +43,6 @@ double TemperatureOf(const v1::Manifest& manifest);
 inline constexpr double kLowestTemperature = 0.05;
 inline constexpr double kHighestTemperature = 20;
 
-// The entry of a file; null where the manifest does not list it.
-const v1::FileDigest* FindFile(const v1::Manifest& manifest, std::string_view name);
-
 }  // namespace vitrine
 
 #endif  // VITRINE_REPOSITORY_MANIFEST_H_
