@@ -12,7 +12,6 @@ namespace vitrine {
 
 // What the drawings have in common.
 
-inline const cv::Scalar kPaper(255, 255, 255);
 inline const cv::Scalar kInk(40, 40, 40);       // titles
 inline const cv::Scalar kFaintInk(95, 95, 95);  // ticks and notes
 inline const cv::Scalar kLine(150, 150, 150);   // axes
