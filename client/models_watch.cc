@@ -10,7 +10,6 @@
 #include "absl/time/clock.h"
 #include "base/status_macros.h"
 #include "client/json_lines.h"
-#include "client/model_page.h"
 #include "client/names.h"
 #include "client/text.h"
 

@@ -4,7 +4,6 @@
 #include <glob.h>
 
 #include <algorithm>
-#include <cctype>
 #include <optional>
 #include <set>
 #include <utility>

@@ -2,7 +2,6 @@
 #include "data/webdataset.h"
 
 #include <algorithm>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>

@@ -2,7 +2,6 @@
 #include "report/overlay.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <exception>
 #include <new>

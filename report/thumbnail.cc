@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <utility>
 
 #include "base/status_macros.h"
 #include "imaging/encode_png.h"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/machine/core_list.h"
 
-#include <algorithm>
 #include <set>
 #include <utility>
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A study as a table and as a page.
 #include <algorithm>
-#include <cmath>
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>

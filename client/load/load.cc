@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <deque>
 #include <thread>
-#include <utility>
 
 #include "absl/strings/str_format.h"
 #include "client/load/lane.h"

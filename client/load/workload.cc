@@ -2,7 +2,6 @@
 #include "client/load/workload.h"
 
 #include <algorithm>
-#include <cmath>
 #include <filesystem>
 #include <map>
 #include <numeric>

@@ -7,7 +7,6 @@
 #include <iostream>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 
 namespace vitrine::program {

@@ -2,7 +2,6 @@
 #include "models/workload/of_program.h"
 
 #include <set>
-#include <string>
 #include <utility>
 #include <vector>
 

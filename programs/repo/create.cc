@@ -14,7 +14,6 @@
 #include "programs/repo/forward.h"
 #include "programs/repo/goldens.h"
 #include "report/data_table.h"
-#include "repository/names.h"
 #include "repository/stored_version.h"
 
 namespace vitrine {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/observe/families.h"
 
-#include <cstdint>
 #include <iterator>
 #include <limits>
 #include <utility>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <nlohmann/json.hpp>
 
-#include "absl/strings/str_cat.h"
 #include "server/pages/status.h"
 
 namespace vitrine {

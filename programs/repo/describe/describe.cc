@@ -2,10 +2,8 @@
 #include "programs/repo/describe/describe.h"
 
 #include <charconv>
-#include <cstdlib>
 #include <fstream>
 #include <iostream>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>

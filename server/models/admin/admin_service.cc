@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <optional>
 #include <set>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"

@@ -14,8 +14,6 @@
 #include <system_error>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
-
 namespace vitrine {
 namespace {
 

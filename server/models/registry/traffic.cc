@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/models/registry/traffic.h"
 
-#include <cmath>
 #include <limits>
 
 #include "server/models/registry/serving_rules.h"

@@ -3,7 +3,6 @@
 
 #include <charconv>
 #include <cmath>
-#include <cstdint>
 #include <cstring>
 
 #include "absl/strings/escaping.h"

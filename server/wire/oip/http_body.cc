@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <cstring>
 #include <nlohmann/json.hpp>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"

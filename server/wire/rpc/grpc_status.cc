@@ -6,7 +6,7 @@
 
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
-#include "server/serve/scheduling/admission.h"
+#include "server/process/shed.h"
 
 namespace vitrine {
 namespace {

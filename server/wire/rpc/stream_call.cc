@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // The bidirectional ClassifyStream call.
-#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <memory>
