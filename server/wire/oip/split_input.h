@@ -27,9 +27,9 @@ void SetElementLength(std::string& element);  // to that of what follows
 
 // Takes the input of `request` apart: one ClassifyRequest for each element of the batch, with nothing but its picture
 // or tensor set.
-//   BYTES  [n] or [n, 1]             JPEG, PNG or WebP files; with the parameter content_type "base64" base64 text of
-//   them UINT8  [n, H, W, C], [n, C, H, W]  pixels from 0 to 255 FP32   the same                  pixels from 0 to 1;
-//   with the parameter normalized what the model computes with
+// - BYTES [n] or [n, 1]: JPEG, PNG or WebP files; with the parameter content_type "base64" base64 text of them.
+// - UINT8 [n, H, W, C] or [n, C, H, W]: pixels from 0 to 255.
+// - FP32 of the same shapes: pixels from 0 to 1; with the parameter normalized what the model computes with.
 // C is 1 or 3 and tells the layout; where two sides could be C, the parameter layout (NHWC or NCHW) must.
 // The parameter binary_data_size is ignored.
 // Of UINT8 and FP32 `left_out` bytes of the values may be missing.
