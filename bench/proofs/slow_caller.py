@@ -18,7 +18,7 @@ def main(address, file, pause):
         request = opened.read()
     response = _descriptors.message("vitrine.v1.ClassifyResponse")
     milliseconds = []
-    with grpc.insecure_channel(address) as channel:
+    with grpc.insecure_channel(address, [("grpc.max_receive_message_length", -1)]) as channel:  # eight overlays are 8 MB
         classify = channel.unary_unary("/vitrine.v1.Classifier/Classify", bytes, response.FromString)
         grpc.channel_ready_future(channel).result(timeout=10)
         print("ready", flush=True)
