@@ -63,7 +63,8 @@ void OtlpExporter::Export(const SpanQueue::Traces& traces) {
   CountSpans(parts_.counters.exported, spans - rejected);
   Say(rejected > 0 && status.ok()
           ? grpc::Status(grpc::StatusCode::INVALID_ARGUMENT, response.partial_success().error_message())
-          : status);
+          : status,
+      status.ok() && rejected == 0 ? Outcome::kExported : Outcome::kLost);
 }
 
 OtlpRequest OtlpExporter::Message(const SpanQueue::Traces& traces) const {
@@ -86,7 +87,7 @@ grpc::Status OtlpExporter::SendPatiently(const OtlpRequest& request, OtlpRespons
     if (status.ok()) return status;
     const std::optional<absl::Duration> delay = RetryDelay(status, sends);
     if (!delay.has_value()) return status;
-    Say(status);
+    Say(status, Outcome::kWaits);
     if (!Pause(*delay)) return status;
   }
 }
@@ -105,11 +106,12 @@ bool OtlpExporter::Pause(absl::Duration longest) {
   return end_ == absl::InfiniteFuture();
 }
 
-// Once when it begins and once when it ends: a collector that is away for a day is two lines.
-void OtlpExporter::Say(const grpc::Status& status) {
-  if (is_failing_ == !status.ok()) return;
-  is_failing_ = !status.ok();
-  if (status.ok()) return Log(LogLevel::kInfo, "spans exported again");
+// Once when it begins, when the first spans are lost and when it ends: a collector that is away for a day is three
+// lines. Why spans were lost is told also where the collector was away before.
+void OtlpExporter::Say(const grpc::Status& status, Outcome outcome) {
+  if (outcome == said_ || (outcome == Outcome::kWaits && said_ == Outcome::kLost)) return;
+  said_ = outcome;
+  if (outcome == Outcome::kExported) return Log(LogLevel::kInfo, "spans exported again");
   Log(LogLevel::kWarning, "spans not exported",
       {{"code", CodeName(static_cast<int>(status.error_code()))}, {"reason", status.error_message()}});
 }

@@ -42,6 +42,8 @@ class OtlpExporter {
   void Stop(absl::Duration longest);
 
  private:
+  enum class Outcome { kExported, kWaits, kLost };
+
   void Loop();
   void Export(const SpanQueue::Traces& traces);
   OtlpRequest Message(const SpanQueue::Traces& traces) const;
@@ -51,11 +53,11 @@ class OtlpExporter {
   absl::Duration TimeLeft();
   // Waits; false: the exporter stops.
   bool Pause(absl::Duration longest);
-  void Say(const grpc::Status& status);
+  void Say(const grpc::Status& status, Outcome outcome);
 
   const Parts parts_;
   const opentelemetry::proto::resource::v1::Resource resource_;
-  bool is_failing_ = false;  // the thread's; what was said last
+  Outcome said_ = Outcome::kExported;  // the thread's; what was said last
 
   Mutex mutex_;
   CondVar changed_;

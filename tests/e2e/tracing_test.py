@@ -287,6 +287,7 @@ class Tracing(unittest.TestCase):
         self.await_count(server, "vitrine_spans_dropped_total", 7)
         self.await_count(server, "vitrine_spans_exported_total", 3)
         self.assertEqual(len(collector.requests), 2)
+        # Also where the first sending met no connection and was repeated.
         self.assertIn("as the test wants it", server.log.read_text())
 
     def test_headers_for_the_collector(self):
