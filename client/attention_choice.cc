@@ -2,6 +2,7 @@
 #include "client/attention_choice.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"

@@ -10,6 +10,7 @@
 #include "absl/time/clock.h"
 #include "base/status_macros.h"
 #include "client/json_lines.h"
+#include "client/model_page.h"
 #include "client/names.h"
 #include "client/text.h"
 

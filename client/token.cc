@@ -4,6 +4,7 @@
 #include <grpcpp/support/client_interceptor.h>
 
 #include <algorithm>
+#include <map>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "data/dataset.h"
 
+#include <utility>
+
 #include "absl/strings/str_cat.h"
 #include "data/cifar.h"
 #include "data/csv.h"

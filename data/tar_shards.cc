@@ -4,6 +4,7 @@
 #include <glob.h>
 
 #include <algorithm>
+#include <cctype>
 #include <optional>
 #include <set>
 #include <utility>

@@ -2,6 +2,7 @@
 #include "data/webdataset.h"
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>

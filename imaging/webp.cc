@@ -8,6 +8,7 @@
 #include <memory>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "base/give_way.h"
 #include "base/status_macros.h"
 #include "imaging/over_white.h"

@@ -2,6 +2,7 @@
 #include "report/overlay.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <exception>
 #include <new>

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <utility>
 
 #include "base/status_macros.h"
 #include "imaging/encode_png.h"

@@ -3,6 +3,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "repository/import.h"
 #include "repository/manifest.h"
 #include "repository/text.h"

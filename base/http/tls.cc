@@ -13,6 +13,7 @@
 #include <climits>
 #include <new>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/http/stream.h"
 #include "base/status_macros.h"

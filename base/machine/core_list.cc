@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/machine/core_list.h"
 
+#include <algorithm>
 #include <set>
 #include <utility>
 

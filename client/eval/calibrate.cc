@@ -11,6 +11,7 @@
 #include "base/status_macros.h"
 #include "client/eval/likelihood.h"
 #include "client/eval/temperature.h"
+#include "client/text.h"
 #include "report/calibration.h"
 #include "report/data_table.h"
 #include "report/proportion.h"

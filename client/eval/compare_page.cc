@@ -2,6 +2,7 @@
 #include "client/eval/compare_page.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"

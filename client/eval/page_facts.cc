@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // When and by what it was answered: times, attention distances, provenance, settings; words that the pages share.
 #include <algorithm>
+#include <cmath>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"

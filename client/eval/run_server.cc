@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // An evaluation whose server is away.
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "absl/strings/str_cat.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A study as a table and as a page.
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <deque>
 #include <thread>
+#include <utility>
 
 #include "absl/strings/str_format.h"
 #include "client/load/lane.h"

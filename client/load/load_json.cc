@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <optional>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_format.h"

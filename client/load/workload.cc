@@ -2,6 +2,7 @@
 #include "client/load/workload.h"
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <map>
 #include <numeric>

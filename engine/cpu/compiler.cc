@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/cpu/compiler.h"
 
+#include <algorithm>
 #include <numeric>
 
 #include "absl/status/status.h"

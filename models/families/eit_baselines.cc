@@ -8,6 +8,7 @@
 #include "models/families/input.h"
 #include "models/families/parts.h"
 #include "models/program/builder.h"
+#include "models/zoo/rows.h"
 
 namespace vitrine {
 namespace {

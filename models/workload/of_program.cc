@@ -2,6 +2,7 @@
 #include "models/workload/of_program.h"
 
 #include <set>
+#include <string>
 #include <utility>
 #include <vector>
 

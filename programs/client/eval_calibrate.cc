@@ -5,6 +5,7 @@
 #include "base/status_macros.h"
 #include "client/eval/calibrate.h"
 #include "programs/client/eval.h"
+#include "programs/client/options.h"
 
 namespace vitrine {
 

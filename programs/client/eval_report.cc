@@ -8,6 +8,7 @@
 #include "client/eval/page.h"
 #include "client/text.h"
 #include "programs/client/eval.h"
+#include "programs/client/options.h"
 #include "report/data_table.h"
 
 namespace vitrine {

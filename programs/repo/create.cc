@@ -14,6 +14,7 @@
 #include "programs/repo/forward.h"
 #include "programs/repo/goldens.h"
 #include "report/data_table.h"
+#include "repository/names.h"
 #include "repository/stored_version.h"
 
 namespace vitrine {

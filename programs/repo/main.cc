@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // vitrine-repo: what models there are and what they cost; repositories of checkpoints, made, filled and verified.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <functional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "base/machine/machine.h"
 #include "programs/command_line.h"
 #include "programs/repo/calibrate.h"
 #include "programs/repo/commands.h"

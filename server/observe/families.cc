@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/observe/families.h"
 
+#include <cstdint>
 #include <iterator>
 #include <limits>
 #include <utility>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/observe/request_log.h"
 
+#include <utility>
+
 #include "absl/strings/str_cat.h"
 #include "server/observe/families.h"
 #include "server/observe/log.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <nlohmann/json.hpp>
 
+#include "absl/strings/str_cat.h"
 #include "server/pages/status.h"
 
 namespace vitrine {

@@ -2,6 +2,7 @@
 #include "server/pages/status_reader.h"
 
 #include <algorithm>
+#include <memory>
 
 #include "absl/strings/str_cat.h"
 #include "server/models/registry/version_status.h"

@@ -2,8 +2,10 @@
 #include "programs/repo/describe/describe.h"
 
 #include <charconv>
+#include <cstdlib>
 #include <fstream>
 #include <iostream>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>

@@ -14,6 +14,8 @@
 #include <system_error>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+
 namespace vitrine {
 namespace {
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/models/registry/traffic.h"
 
+#include <cmath>
 #include <limits>
 
 #include "server/models/registry/serving_rules.h"

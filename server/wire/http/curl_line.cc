@@ -2,6 +2,7 @@
 #include "server/wire/http/curl_line.h"
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 
 namespace vitrine {

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "server/process/shed.h"
+#include "server/serve/scheduling/admission.h"
 #include "server/wire/http/json_document.h"
 #include "server/wire/rpc/grpc_status.h"
 

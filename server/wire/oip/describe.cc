@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/wire/oip/describe.h"
 
+#include <utility>
+
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "server/observe/model_metrics.h"
 #include "server/wire/http/address.h"
 #include "server/wire/http/shown.h"
 #include "server/wire/oip/infer_plan.h"
+#include "server/wire/oip/parameters.h"
 #include "server/wire/oip/split_input.h"
 
 namespace vitrine {

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/wire/oip/infer_answer.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <string_view>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"

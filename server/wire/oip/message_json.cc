@@ -2,6 +2,7 @@
 #include "server/wire/oip/message_json.h"
 
 #include <nlohmann/json.hpp>
+#include <string>
 
 #include "server/wire/http/json_document.h"
 

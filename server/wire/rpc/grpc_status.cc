@@ -6,7 +6,7 @@
 
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
-#include "server/process/shed.h"
+#include "server/serve/scheduling/admission.h"
 
 namespace vitrine {
 namespace {

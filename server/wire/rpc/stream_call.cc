@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The bidirectional ClassifyStream call.
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <memory>
