@@ -10,13 +10,12 @@
 #include <algorithm>
 #include <atomic>
 #include <csignal>
-#include <functional>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <thread>
 
 #include "server/observe/stderr_sink.h"
+#include "tests/server/logged.h"
 
 namespace vitrine {
 namespace {
@@ -134,19 +133,6 @@ TEST(Lines, LevelsHaveNames) {
   for (const auto& [level, name] : kNames) {
     EXPECT_EQ(TextLine(kTime, level, "m", nullptr), std::string("2023-11-14T22:13:20.123Z ") + name + " m\n");
   }
-}
-
-// What reaches the standard error of a server that logs so.
-std::string Logged(const std::string& level, const std::string& format, const std::function<void()>& log) {
-  const std::shared_ptr<spdlog::logger> before = spdlog::default_logger();
-  const spdlog::level::level_enum level_before = spdlog::get_level();
-  ::testing::internal::CaptureStderr();
-  StartLogging(level, format);
-  log();
-  std::string text = ::testing::internal::GetCapturedStderr();
-  spdlog::set_default_logger(before);
-  spdlog::set_level(level_before);
-  return text;
 }
 
 TEST(StartLogging, LinesReachTheStandardErrorInTheirFormat) {

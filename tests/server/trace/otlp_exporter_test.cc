@@ -1,17 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/trace/otlp_exporter.h"
 
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 
 #include <functional>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_split.h"
 #include "server/wire/http/refusal.h"
+#include "tests/server/logged.h"
 
 namespace vitrine {
 namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 // A collector that answers as it is told; Cancel ends what waits in it.
 class FakeSink : public SpanSink {
@@ -113,6 +119,29 @@ TEST_F(OtlpExporterTest, CountsWhatIsRefusedOrTakenInPart) {
   EXPECT_EQ(sink.Calls(), 2);
   EXPECT_EQ(counters_.failed, SpanQueue::kBatch + 10);
   EXPECT_EQ(counters_.exported, SpanQueue::kBatch - 10);
+}
+
+// A collector that is away, then refuses what it is sent, twice, then takes it.
+TEST_F(OtlpExporterTest, SaysOnceWhyItWaitsAndOnceWhySpansWereLost) {
+  FakeSink sink([](int call, OtlpResponse&) {
+    if (call == 1) return grpc::Status(grpc::StatusCode::UNAVAILABLE, "away");
+    return call < 4 ? grpc::Status(grpc::StatusCode::INVALID_ARGUMENT, "of another kind") : grpc::Status::OK;
+  });
+  const std::string log = Logged("info", "text", [&] {
+    const auto exporter = Start(sink);
+    for (const int calls : {2, 3, 4}) {
+      Push(SpanQueue::kBatch);
+      sink.AwaitCalls(calls);
+    }
+    exporter->Stop(absl::Seconds(60));
+  });
+  std::vector<std::string> told;
+  for (const absl::string_view line : absl::StrSplit(log, '\n', absl::SkipEmpty())) {
+    told.emplace_back(line.substr(line.find(' ') + 1));  // without the time
+  }
+  EXPECT_THAT(told, ElementsAre(HasSubstr("spans not exported code=UNAVAILABLE reason=away"),
+                                HasSubstr("spans not exported code=INVALID_ARGUMENT reason=\"of another kind\""),
+                                HasSubstr("spans exported again")));
 }
 
 TEST_F(OtlpExporterTest, ACollectorThatHangsHoldsNobodyAtTheEnd) {
