@@ -14,7 +14,7 @@ namespace vitrine {
 namespace {
 
 constexpr int kMostHeaderChunks = 1024;
-constexpr size_t kChecksumPiece = 64 << 10;  // bytes looked at before others may go: about 50 us
+constexpr size_t kChecksumPiece = 64 << 10;  // bytes looked at before others may go: some 20 us
 constexpr std::string_view kSignature("\x89PNG\r\n\x1a\n", 8);
 constexpr size_t kMostPngSide = 0x7FFFFFFF;
 
