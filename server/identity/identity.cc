@@ -170,6 +170,7 @@ absl::Status Identity::ReadInto(State& state) const {
 }
 
 void Identity::Refresh() {
+  MutexLock refreshing(refresh_mutex_);
   if (tls_ != nullptr) tls_->Refresh();
   // A file that is wrong keeps only its own old contents: it must not hold up what the other one takes away.
   State found = *Snapshot();

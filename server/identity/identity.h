@@ -72,7 +72,7 @@ class Identity {
   // When the certificate expires; infinite without TLS.
   absl::Time certificate_expires() const;
 
-  // Looks at the files now.
+  // Looks at the files now; what they say when it is called holds when it returns.
   void Refresh();
 
  private:
@@ -96,6 +96,7 @@ class Identity {
   const IdentityOptions options_;
   std::shared_ptr<TlsSource> tls_;  // constant after Open; null without TLS
 
+  Mutex refresh_mutex_;  // one at a time: who read first must not bring back what was taken away since
   mutable Mutex mutex_;
   std::shared_ptr<const State> state_ ABSL_GUARDED_BY(mutex_);
   std::string last_fault_ ABSL_GUARDED_BY(mutex_);

@@ -6,6 +6,10 @@
 #include <spdlog/spdlog.h>
 #include <sys/stat.h>
 
+#include <atomic>
+#include <thread>
+#include <vector>
+
 #include "absl/time/clock.h"
 #include "tests/scratch_folder.h"
 #include "tests/server/identity/made_calls.h"
@@ -133,6 +137,31 @@ TEST_F(IdentityTest, FilesAreReadAgainAndABrokenOneChangesNothing) {
   identity->Refresh();
   EXPECT_EQ(Ask(*identity, kClassify, Bearer(kSecret)), kUnauthenticated) << "a token that was taken away";
   EXPECT_EQ(Ask(*identity, kClassify, Bearer(kSecret + "ops")), kOk);
+}
+
+TEST_F(IdentityTest, ALookThatBeganEarlierBringsNothingBack) {
+  WithTokens(TokenLine("ci", kSecret));
+  const auto identity = Open();
+  std::atomic<bool> end = false;
+  std::vector<std::thread> lookers;
+  for (int i = 0; i < 3; ++i) {
+    lookers.emplace_back([&] {
+      while (!end) identity->Refresh();
+    });
+  }
+  int brought_back = 0;
+  for (int round = 0; round < 50; ++round) {
+    const std::string secret = kSecret + std::to_string(round);
+    WithTokens(TokenLine("ci", secret));
+    identity->Refresh();
+    for (int ask = 0; ask < 20; ++ask) {
+      std::this_thread::yield();
+      brought_back += Ask(*identity, kClassify, Bearer(secret)) == kOk ? 0 : 1;
+    }
+  }
+  end = true;
+  for (std::thread& looker : lookers) looker.join();
+  EXPECT_EQ(brought_back, 0);
 }
 
 TEST_F(IdentityTest, TheLastTokenCanBeTakenAway) {
