@@ -98,8 +98,10 @@ class Callers {
 TEST(Hang, AWorkerThatHangsTakesReadinessAwayAndEndsTheProcess) {
   const ScratchFolder folder;
   PublishModel(folder.path() / "repository", "slow", SlowConfig());
-  ChildServer server(folder.path(), {"--repository", folder.path() / "repository", "--listen", "127.0.0.1:0",
-                                     "--metrics", "127.0.0.1:0", "--executors", "1", "--hung-worker-timeout", "4s"});
+  // One picture a batch: several could take as long as the timeout where cores are slow.
+  ChildServer server(folder.path(),
+                     {"--repository", folder.path() / "repository", "--listen", "127.0.0.1:0", "--metrics",
+                      "127.0.0.1:0", "--executors", "1", "--max-batch-tokens", "1600", "--hung-worker-timeout", "4s"});
   const Callers callers(server.AwaitReady());
   const auto get = [&](const std::string& page) {
     return HttpExchange(server.metrics_address(), absl::StrCat("GET ", page, " HTTP/1.1\r\nConnection: close\r\n\r\n"));
