@@ -45,7 +45,7 @@ class Noise final : public Dataset {
 
 // Small batches, inputs of the smallest size that the recipe's model takes, all else as it is.
 v1::Recipe Shortened(v1::Recipe recipe) {
-  recipe.set_batch(4);
+  recipe.set_batch(2);
   recipe.set_accumulate(std::min(2, recipe.accumulate()));
   recipe.set_epochs(1);
   recipe.clear_evaluate_every();
@@ -61,7 +61,7 @@ v1::Recipe Shortened(v1::Recipe recipe) {
 absl::Status RunImages(v1::Recipe recipe, const std::filesystem::path& folder) {
   // A recipe without a model takes that of the version.
   const v1::ModelConfig config = *ConfigOf(recipe.model().empty() ? SmallRecipe() : recipe);
-  const Noise data(config, 16);
+  const Noise data(config, 8);
   if (recipe.has_start()) {
     recipe.mutable_start()->set_version(PublishUntrained(folder / "models", config, data.labels()));
   }
