@@ -207,7 +207,7 @@ class Scene:
         quietly = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "check": False}
         end = time.monotonic() + seconds
         watch = self._start("watch", vitrine, "models", "watch", *self.dial)
-        steady = self._start("steady", vitrine, "bench", *self.dial, "--rate", "40", "--warmup", "0", "--duration",
+        steady = self._start("steady", vitrine, "bench", *self.dial, "--rate", "15", "--warmup", "0", "--duration",
                              "1h", "--mix", f"model={SERVED},pictures={cifar},weight=3",
                              "--mix", f"model={SECOND},pictures={digits}")
         subprocess.run([vitrine, "models", "serving", SERVED, "--admin", self.admin], timeout=30, **quietly)
