@@ -20,7 +20,7 @@ namespace {
 
 constexpr int kSignals[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT};
 constexpr int kMostFrames = 64;
-constexpr int kNamesTimeoutMs = 5000;
+constexpr int kNamesTimeoutMs = 8000;
 // After this the process ends whatever holds up the report: a stderr that nobody reads, a lock that the crash holds.
 constexpr unsigned kLongestReportSeconds = 10;
 constexpr size_t kHandlerStackBytes = size_t{64} << 10;

@@ -170,7 +170,8 @@ class HealthCheck(unittest.TestCase):
                         if asked.returncode == 0:
                             break
                         self.assertEqual(asked.returncode, 1, asked.stderr)
-                        self.assertIn("does not serve: NOT_SERVING", asked.stderr)
+                        # The second on a machine with so much other work that an answer takes seconds.
+                        self.assertRegex(asked.stderr, "does not serve: NOT_SERVING|no health listener answers")
                     time.sleep(0.05)
                 self.assertEqual(asked.stdout, "SERVING\n", asked.stderr)
             finally:

@@ -28,7 +28,7 @@ except ImportError:
 import dashboards_queries as queries
 from dashboards_scene import Scene, SceneError
 
-LOAD_SECONDS = 15
+LOAD_SECONDS = 20
 RATE_INTERVAL = "10s"
 
 # Series that a server has only where something happened that did not happen here. Each is guarded by "or" in the rules.

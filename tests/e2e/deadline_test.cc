@@ -26,9 +26,7 @@ constexpr char kCancelled[] = "vitrine_requests_total{model=\"slow\",method=\"Cl
 class BusyServer : public ::testing::Test {
  protected:
   BusyServer() {
-    v1::ModelConfig config = SlowConfig();
-    config.mutable_eit()->set_depth(12);  // slow enough for what is to happen meanwhile, on a fast machine too
-    PublishModel(folder_.path(), "slow", config);
+    PublishModel(folder_.path(), "slow", VerySlowConfig());
     ServerOptions options = TestOptions(folder_.path());
     options.executor.threads = 1;
     options.batch.max_batch_images = 1;
@@ -111,16 +109,19 @@ TEST_F(UrgentCallers, WhatExpiresInTheQueueIsNeverComputed) {
   const absl::Duration one = absl::Seconds(alone.timings().total());
   const double before = running_->Metric(kComputed);  // with the picture that the server sends itself
   grpc::Status status;
+  int in_time = 0;
   for (int tries = 0; tries < 5; ++tries) {
-    // On a machine that is slower than it was a moment ago admission does not believe it, and refuses.
+    // On a machine that is slower than it was a moment ago admission does not believe it, and refuses; on one where the
+    // urgent caller's first picture was done before the others came it is answered.
     status = AskBehindThem(std::max(12 * one, absl::Seconds(1)) * (1 << tries));
-    if (status.error_code() != grpc::StatusCode::RESOURCE_EXHAUSTED) break;
+    in_time += status.ok() ? 1 : 0;
+    if (!status.ok() && status.error_code() != grpc::StatusCode::RESOURCE_EXHAUSTED) break;
     absl::SleepFor(absl::Seconds(3));  // in which admission forgets how many urgent ones there were
   }
   EXPECT_EQ(status.error_code(), grpc::StatusCode::DEADLINE_EXCEEDED) << status.error_message();
   // The client's own clock may end the call a moment before the server's, which the server reads as a cancellation.
   EXPECT_TRUE(Eventually([&] { return running_->Metric(kExpired) + running_->Metric(kCancelled) == 1; }));
-  EXPECT_EQ(running_->Metric(kComputed), before + urgent_) << "the late one was computed";
+  EXPECT_EQ(running_->Metric(kComputed), before + urgent_ + in_time) << "the late one was computed";
 }
 
 TEST_F(BusyServer, ACancelledCallFreesItsSlotBeforeCompute) {

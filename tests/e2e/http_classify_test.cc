@@ -209,7 +209,7 @@ TEST_F(HttpClassify, WhatTheHeadTellsIsRefusedBeforeThePicture) {
 // Behind pictures that take long, on one executor.
 TEST(HttpHangUp, CancelsTheRequest) {
   const ScratchFolder folder;
-  PublishModel(folder.path() / "repository", "slow", SlowConfig());
+  PublishModel(folder.path() / "repository", "slow", VerySlowConfig());
   ServerOptions options = HttpOptions(folder.path() / "repository");
   options.executor.threads = 1;
   RunningServer running(options);

@@ -39,6 +39,7 @@ class OipStream : public ::testing::Test {
     PublishModel(folder_.path(), "slow", SlowConfig());
     ServerOptions options = TestOptions(folder_.path());
     options.executor.threads = 1;
+    options.drain_deadline = absl::Minutes(5);  // eight slow ones one by one, wherever
     running_ = std::make_unique<RunningServer>(options);
     stream_ = inference::GRPCInferenceService::NewStub(running_->channel())->ModelStreamInfer(&context_);
   }

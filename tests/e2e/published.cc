@@ -78,6 +78,12 @@ std::vector<float> LogitsAlone(const Model& model, const std::string& picture) {
   return std::move(logits->values);
 }
 
+v1::ModelConfig VerySlowConfig() {
+  v1::ModelConfig config = SlowConfig();
+  config.mutable_eit()->set_depth(12);
+  return config;
+}
+
 std::string NoiseJpeg(int width, int height, uint32_t seed) {
   Image image = SmoothImage(width, height, 3);
   const Image noise = NoiseImage(width, height, 3, seed);

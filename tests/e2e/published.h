@@ -26,6 +26,8 @@ v1::ModelConfig FixedConfig();  // KV+Pos, grey, 28 x 28; 10 classes; has scores
 v1::ModelConfig NullModelConfig();
 // EIT, native, that takes more than a tenth of a second for SlowPicture() on one core.
 v1::ModelConfig SlowConfig();
+// Likewise, four times as long: for what is to happen meanwhile, on any machine.
+v1::ModelConfig VerySlowConfig();
 
 // Publishes the next version of `model`, with goldens recorded from its own weights. Other seeds give other weights.
 VersionId PublishModel(const std::filesystem::path& root, const std::string& model, const v1::ModelConfig& config,
@@ -39,7 +41,7 @@ std::vector<float> LogitsAlone(const Model& model, const std::string& picture);
 
 // A JPEG of noise and shapes; different seeds differ everywhere.
 std::string NoiseJpeg(int width, int height, uint32_t seed);
-// What SlowConfig is slow on.
+// What these are slow on.
 std::string SlowPicture(uint32_t seed = 1);
 
 }  // namespace vitrine::testing

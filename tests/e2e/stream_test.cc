@@ -143,12 +143,13 @@ TEST(Streams, AnEndlessIdIsRefusedAndNotEchoed) {
 
 TEST(Streams, AnIdInFlightTwiceIsRefused) {
   const ScratchFolder folder;
-  PublishModel(folder.path(), "slow", SlowConfig());
+  PublishModel(folder.path(), "slow", VerySlowConfig());
   RunningServer running(folder.path());
   grpc::ClientContext context;
   const std::unique_ptr<Stream> stream = running.classifier().ClassifyStream(&context);
-  ASSERT_TRUE(stream->Write(Named("twin", "slow", SlowPicture())));
-  ASSERT_TRUE(stream->Write(Named("twin", "slow", SlowPicture())));
+  const v1::ClassifyRequest request = Named("twin", "slow", SlowPicture());
+  ASSERT_TRUE(stream->Write(request));
+  ASSERT_TRUE(stream->Write(request));
   stream->WritesDone();
   v1::ClassifyStreamResponse first, second;
   ASSERT_TRUE(stream->Read(&first));

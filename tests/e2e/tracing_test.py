@@ -2,8 +2,10 @@
 """Spans of real calls, as a collector gets them. Run by script/test-oip-clients BUILD tracing_test."""
 
 import collections
+import contextlib
 import os
 import pathlib
+import random
 import re
 import socket
 import subprocess
@@ -31,9 +33,12 @@ STAGES = ["queue", "decode", "compute", "encode"]
 
 
 def free_port():
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
+    """For somebody who listens there later: below those that the kernel gives to whoever asks for any."""
+    for port in random.sample(range(10_000, 32_000), 100):
+        with contextlib.suppress(OSError), socket.socket() as listener:
+            listener.bind(("127.0.0.1", port))
+            return port
+    raise AssertionError("no port is free")
 
 
 class Tracing(unittest.TestCase):

@@ -68,9 +68,7 @@ TEST(Connections, NonsenseAndHalfMessagesAreHarmless) {
 TEST(Connections, AClientThatVanishesInMidCallLeavesNothingBehind) {
   const ScratchFolder folder;
   PublishModel(folder.path(), "mixed", MixedConfig());
-  v1::ModelConfig config = SlowConfig();
-  config.mutable_eit()->set_depth(12);  // slow enough that all are there together, on a fast machine too
-  PublishModel(folder.path(), "slow", config);
+  PublishModel(folder.path(), "slow", VerySlowConfig());
   ServerOptions options = TestOptions(folder.path());
   options.executor.threads = 1;
   RunningServer running(options);

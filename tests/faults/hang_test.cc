@@ -82,7 +82,8 @@ class Callers {
  private:
   void Run(const std::string& address) const {
     const auto stub = v1::Classifier::NewStub(grpc::CreateChannel(address, grpc::InsecureChannelCredentials()));
-    const v1::ClassifyRequest request = PictureRequest("slow", SlowPicture());
+    // Small: the batch that was held for half of the timeout must end before the other half is over.
+    const v1::ClassifyRequest request = PictureRequest("slow", NoiseJpeg(80, 80, 1));
     while (!stop_) {
       grpc::ClientContext context;
       context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(30));
@@ -98,10 +99,8 @@ class Callers {
 TEST(Hang, AWorkerThatHangsTakesReadinessAwayAndEndsTheProcess) {
   const ScratchFolder folder;
   PublishModel(folder.path() / "repository", "slow", SlowConfig());
-  // One picture a batch: several could take as long as the timeout where cores are slow.
-  ChildServer server(folder.path(),
-                     {"--repository", folder.path() / "repository", "--listen", "127.0.0.1:0", "--metrics",
-                      "127.0.0.1:0", "--executors", "1", "--max-batch-tokens", "1600", "--hung-worker-timeout", "4s"});
+  ChildServer server(folder.path(), {"--repository", folder.path() / "repository", "--listen", "127.0.0.1:0",
+                                     "--metrics", "127.0.0.1:0", "--executors", "1", "--hung-worker-timeout", "4s"});
   const Callers callers(server.AwaitReady());
   const auto get = [&](const std::string& page) {
     return HttpExchange(server.metrics_address(), absl::StrCat("GET ", page, " HTTP/1.1\r\nConnection: close\r\n\r\n"));

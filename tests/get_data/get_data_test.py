@@ -146,11 +146,14 @@ class Fetching(GetData):
 
     def test_killed_at_random(self):
         for name, files, right in (("idx", IDX, IDX), ("records", ARCHIVE, ARCHIVE | RECORDS)):
-            slow = Mirror(files, pace=0.03)  # 20 runs of 0.35 s at most do not bring the whole
+            slow = Mirror(files, pace=0.03)  # 20 runs that ask for 0.25 s at most do not bring the whole
             server = self.serve(slow=slow)
             command = self.command([server.url("slow")], name)
+            begin = time.monotonic()
+            self.assertEqual(self.killed(command, lambda: slow.asked), -signal.SIGKILL)
+            until_it_asks = time.monotonic() - begin
             for _ in range(20):
-                end = time.monotonic() + RANDOM.uniform(0.02, 0.35)
+                end = time.monotonic() + RANDOM.uniform(0.02, until_it_asks + 0.25)
                 self.assertEqual(self.killed(command, lambda end=end: time.monotonic() > end), -signal.SIGKILL)
                 for found in self.names() if self.folder.exists() else ():
                     if not found.endswith(".part"):

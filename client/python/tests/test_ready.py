@@ -24,9 +24,9 @@ def test_a_server_that_serves(client: vitrine.Client) -> None:
 def test_what_was_not_ready_is_named(client: vitrine.Client, server: Server) -> None:
     began = time.monotonic()
     with pytest.raises(vitrine.NotReady) as late:
-        client.wait_until_ready("no-such-model", deadline=0.4)
-    assert 0.2 < time.monotonic() - began < 5
-    sentence = 'model "no-such-model" at %s was not ready within 0.4 s: the server knows no such model' % server.address
+        client.wait_until_ready("no-such-model", deadline=2)
+    assert 1 < time.monotonic() - began < 20
+    sentence = 'model "no-such-model" at %s was not ready within 2 s: the server knows no such model' % server.address
     assert str(late.value).startswith(sentence) and late.value.model == "no-such-model"
     assert isinstance(late.value, vitrine.DeadlineExceeded) and late.value.code == "DEADLINE_EXCEEDED"
     again = pickle.loads(pickle.dumps(late.value))
@@ -42,7 +42,7 @@ def test_nobody_answers() -> None:
         with vitrine.Client(address) as client:
             assert not client.is_ready()
             with pytest.raises(vitrine.NotReady, match="the server at %s .* no server answers" % address) as late:
-                client.wait_until_ready(deadline=0.3)
+                client.wait_until_ready(deadline=2)
             assert late.value.model is None
 
 

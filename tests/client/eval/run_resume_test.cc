@@ -224,11 +224,11 @@ TEST_F(Resuming, AServerThatIsJustStartingIsWaitedFor) {
   command.model.name = "m";
   command.data = "imagefolder:" + folder_.Path("data");
   command.out = folder_.Path("out");
-  command.patience = absl::Seconds(2);
+  command.patience = absl::Seconds(6);
   const auto never = Run(command);
   given_up.Notify();
   EXPECT_EQ(never.status().code(), absl::StatusCode::kUnavailable) << never.status();
-  EXPECT_THAT(said_.str(), HasSubstr("m is being loaded; waiting up to 2s"));
+  EXPECT_THAT(said_.str(), HasSubstr("m is being loaded; waiting up to 6s"));
   later.join();
   SmallServer first(Methods(PlainAnswer), 64 << 20, nullptr, socket);
   EXPECT_TRUE(ComputeMetrics(RunWell(command)).ledger.complete());

@@ -54,15 +54,16 @@ struct SmallLoad {
 };
 
 TEST(RunBenchAtRates, ASweepNamesItsBestPointWhereverItStands) {
-  SmallLoad load(1 + 2);  // one request is due at 2.5/s, and two at 5/s
-  load.command.sweep = ParseSweepRange("2.5:7.5:2.5").value();
+  SmallLoad load(1 + 2);  // one request is due at 1/s, and two at 2/s
+  load.command.duration = absl::Seconds(1);
+  load.command.sweep = ParseSweepRange("1:3:1").value();
   const json report = load.Run();
-  EXPECT_EQ(report["verdict"], "The highest goodput is 5.0 requests/s, at 5.0 offered.");
+  EXPECT_EQ(report["verdict"], "The highest goodput is 2.0 requests/s, at 2.0 offered.");
   EXPECT_EQ(report["complete"], true);
   EXPECT_FALSE(report["points"][0].contains("goal_met"));
-  EXPECT_THAT(load.errors.str(), MatchesRegex(" +2\\.5/s offered, goodput 2\\.5/s, p99 [0-9.]+ ms\n"
-                                              " +5\\.0/s offered, goodput 5\\.0/s, p99 [0-9.]+ ms\n"
-                                              " +7\\.5/s offered, goodput 0\\.0/s, p99 inf\n"));
+  EXPECT_THAT(load.errors.str(), MatchesRegex(" +1\\.0/s offered, goodput 1\\.0/s, p99 [0-9.]+ ms\n"
+                                              " +2\\.0/s offered, goodput 2\\.0/s, p99 [0-9.]+ ms\n"
+                                              " +3\\.0/s offered, goodput 0\\.0/s, p99 inf\n"));
   EXPECT_EQ(load.outcome, BenchOutcome::kMeasured);
 }
 
@@ -75,10 +76,11 @@ TEST(RunBenchAtRates, ASweepWithoutAnAnswerSaysSo) {
 
 TEST(RunBenchAtRates, AnInterruptedSweepSaysWhatItKnows) {
   SmallLoad load(1000);
-  load.command.sweep = ParseSweepRange("2.5:7.5:2.5").value();
+  load.command.duration = absl::Seconds(1);
+  load.command.sweep = ParseSweepRange("1:3:1").value();
   const json report = load.Run(/*points=*/2);
   EXPECT_EQ(report["verdict"],
-            "Incomplete: the sweep was interrupted. The highest goodput is 5.0 requests/s, at 5.0 offered.");
+            "Incomplete: the sweep was interrupted. The highest goodput is 2.0 requests/s, at 2.0 offered.");
   EXPECT_EQ(report["complete"], false);
   EXPECT_EQ(report["points"].size(), 2u);
   EXPECT_EQ(load.outcome, BenchOutcome::kInterrupted);

@@ -270,7 +270,7 @@ TEST(RunLoad, ATraceSendsItsRequestsInItsOrder) {
     trace.requests.push_back({static_cast<uint32_t>(trace.classes.size()), ""});
     trace.classes.push_back(one);
   }
-  constexpr int64_t kGap = 150'000'000;
+  constexpr int64_t kGap = 400'000'000;
   trace.arrivals = {{0, 0, 2}, {kGap, 1, 0}, {2 * kGap, 2, 0}, {3 * kGap, 3, 1}};
   WorkloadOptions options;
   options.bytes = 100;
@@ -278,7 +278,7 @@ TEST(RunLoad, ATraceSendsItsRequestsInItsOrder) {
   settings.trace = true;
   settings.arrivals = [&] { return ArrivalsOf(trace.arrivals); };
   settings.warm_up = absl::ZeroDuration();
-  settings.duration = absl::Seconds(1);
+  settings.duration = absl::Seconds(2);
   const LoadResult result = RunLoad(server.Connect(1), *PrepareTrace(trace, options), settings, {});
   EXPECT_EQ(server.order(), "caab");
   EXPECT_EQ(result.record.answered(), 4u);
