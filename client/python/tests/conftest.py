@@ -58,6 +58,7 @@ class Server:
             while {model.name for model in client.models() if model.ready} != expected:
                 assert time.monotonic() < end, client.models()
                 time.sleep(0.02)
+            client.wait_until_ready(deadline=60)
 
     def kill(self) -> None:
         self.process.kill()

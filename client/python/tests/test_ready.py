@@ -64,7 +64,7 @@ def test_a_server_that_says_that_it_does_not_serve() -> None:
     with serve(script) as address, vitrine.Client(address) as client:
         assert not client.is_ready()
         with pytest.raises(vitrine.NotReady, match="says that it does not serve"):
-            client.wait_until_ready(deadline=0.3)
+            client.wait_until_ready(deadline=2)
         threading.Timer(0.2, lambda: setattr(script, "serving", True)).start()
         client.wait_until_ready(deadline=20)
 
