@@ -22,6 +22,7 @@ TEST(RunBench, OpenLoopAsJson) {
   SmallServer server({.classify = Classify});
   BenchCommand command = For(server, "m");
   command.rate = 200;
+  command.duration = absl::Seconds(2);  // so that a machine with other work still answers a quarter of it in time
   command.format = Format::kJson;
   const Outcome outcome = Bench(command);
   ASSERT_TRUE(outcome.measured.ok()) << outcome.measured.status();
@@ -33,7 +34,7 @@ TEST(RunBench, OpenLoopAsJson) {
   EXPECT_EQ(point["offered_per_second"], 200);
   EXPECT_EQ(point["due"], point["answered"]);
   EXPECT_GT(point["answered"], 30);
-  EXPECT_GT(point["answered_per_second"], 0.0);
+  EXPECT_GT(point["answered_per_second"], 50.0);
   EXPECT_LE(point["latency_ms"]["p50"], point["latency_ms"]["p99"]);
   EXPECT_LE(point["latency_ms"]["p99.9"], point["latency_ms"]["max"]);
   EXPECT_EQ(point["latency_ms"]["count"], point["answered"]);
