@@ -15,22 +15,29 @@ class Patchify : public Step {
       const Picture& picture = frame.pictures()[static_cast<size_t>(image)];
       const Grid grid = frame.grid(image);
       const View<float> y = frame.Of(y_, image);
-      const int64_t plane = int64_t{picture.height} * picture.width;
       const Segment share = frame.Share(grid.cells());
       for (int64_t cell = share.first; cell < share.first + share.count; ++cell) {
         const int64_t top = cell / grid.columns * patch_, left = cell % grid.columns * patch_;
-        float* out = y.Row(cell);
-        for (int row = 0; row < patch_; ++row) {
-          const float* const line = picture.data + (top + row) * picture.width + left;
-          for (int column = 0; column < patch_; ++column) {
-            for (int c = 0; c < picture.channels; ++c) *out++ = line[c * plane + column];
-          }
-        }
+        const float* const corner = picture.data + top * picture.width + left;
+        picture.channels == 3 ? Take<3>(picture, corner, y.Row(cell)) : Take<0>(picture, corner, y.Row(cell));
       }
     }
   }
 
  private:
+  // A patch, pixel by pixel; of a number of channels that is known, or 0, several pixels at a time.
+  template <int kChannels>
+  void Take(const Picture& picture, const float* corner, float* __restrict out) const {
+    const int64_t plane = int64_t{picture.height} * picture.width;
+    const int channels = kChannels > 0 ? kChannels : picture.channels;
+    for (int row = 0; row < patch_; ++row, out += patch_ * channels) {
+      const float* const line = corner + int64_t{row} * picture.width;
+      for (int column = 0; column < patch_; ++column) {
+        for (int c = 0; c < channels; ++c) out[column * channels + c] = line[c * plane + column];
+      }
+    }
+  }
+
   const int patch_;
   const Operand y_;
 };
