@@ -56,6 +56,32 @@ void SoftmaxColumns(float* x, int64_t rows, int64_t columns) {
   }
 }
 
+// A row that sums to 1, likewise.
+template <class V>
+void SoftmaxRow(float* x, int64_t count) {
+  const int64_t whole = count / V::kLanes * V::kLanes, rest = count - whole;
+  auto largest = V::Broadcast(-__builtin_inff());
+  for (int64_t j = 0; j < whole; j += V::kLanes) largest = V::Max(largest, V::Load(x + j));
+  float most = -__builtin_inff(), lanes[V::kLanes];
+  V::Store(lanes, largest);
+  for (const float lane : lanes) most = lane > most ? lane : most;
+  for (int64_t j = whole; j < count; ++j) most = x[j] > most ? x[j] : most;
+  auto sum = V::Broadcast(0);
+  for (int64_t j = 0; j < whole; j += V::kLanes) {
+    const auto e = ExpOf<V>(V::Sub(V::Load(x + j), V::Broadcast(most)));
+    V::Store(x + j, e);
+    sum = V::Add(sum, e);
+  }
+  if (rest > 0) {
+    const auto e = ExpOf<V>(V::Sub(V::LoadPart(x + whole, rest), V::Broadcast(most)));
+    V::StorePart(x + whole, e, rest);
+    sum = V::Add(sum, V::KeepFirst(e, rest));
+  }
+  const auto factor = V::Broadcast(1 / V::Sum(sum));
+  for (int64_t j = 0; j < whole; j += V::kLanes) V::Store(x + j, V::Mul(factor, V::Load(x + j)));
+  if (rest > 0) V::StorePart(x + whole, V::Mul(factor, V::LoadPart(x + whole, rest)), rest);
+}
+
 }  // namespace vitrine::cpu
 
 #endif  // VITRINE_BASE_SIMD_SOFTMAX_H_

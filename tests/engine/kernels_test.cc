@@ -172,6 +172,38 @@ TEST_P(EngineKernels, GeluIsThatOfTheFormulaEverywhere) {
   }
 }
 
+TEST_P(EngineKernels, ARowOfASoftmaxAndDotsAreThoseOfTheFormula) {
+  constexpr int64_t kRows = 7;
+  for (const int64_t columns : {1, 3, 8, 16, 31, 64, 197}) {
+    Matrix<float> x(kRows, columns, 3, NAN);
+    x.FillWithNoise(1);
+    const std::vector<float> z = NoiseVector(2, columns);
+    std::vector<float> dots(kRows + 1, kUntouched);
+    kernels_.dots(x.view(), z.data(), dots.data());
+    for (int64_t i = 0; i < kRows; ++i) {
+      double expected = 0;
+      for (int64_t j = 0; j < columns; ++j) expected += double{x.view().Row(i)[j]} * z[static_cast<size_t>(j)];
+      EXPECT_NEAR(dots[static_cast<size_t>(i)], expected, 1e-5) << columns;
+    }
+    EXPECT_EQ(dots.back(), kUntouched);
+
+    std::vector<float> row(static_cast<size_t>(columns + 1), kUntouched);
+    double sum = 0;
+    const auto score = [&z](int64_t j) { return 90 * z[static_cast<size_t>(j)] - 40; };  // apart by more than e^-87
+    float largest = score(0);
+    for (int64_t j = 0; j < columns; ++j) {
+      row[static_cast<size_t>(j)] = score(j);
+      largest = std::max(largest, score(j));
+    }
+    for (int64_t j = 0; j < columns; ++j) sum += std::exp(double{score(j)} - largest);
+    kernels_.softmax_row(row.data(), columns);
+    for (int64_t j = 0; j < columns; ++j) {
+      EXPECT_NEAR(row[static_cast<size_t>(j)], std::exp(double{score(j)} - largest) / sum, 1e-6) << columns;
+    }
+    EXPECT_EQ(row.back(), kUntouched);
+  }
+}
+
 // Rows are treated in blocks, and the last of them one by one.
 TEST_P(EngineKernels, ARowIsTheSameBitsInAnyBlock) {
   constexpr int64_t kRows = 9;

@@ -23,6 +23,10 @@ Kernels CountingKernels() {
     asked += call.rows * call.inner * call.columns;
     kPortableKernels.product(call);
   };
+  kernels.dots = [](View<const float> x, const float* z, float* y) {
+    asked += x.rows * x.columns;
+    kPortableKernels.dots(x, z, y);
+  };
   kernels.depthwise = [](const cpu::DepthwiseCall& call) {
     asked += 9 * call.rows * call.columns * call.channels;
     kPortableKernels.depthwise(call);

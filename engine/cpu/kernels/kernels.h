@@ -60,6 +60,10 @@ struct Kernels {
   void (*scale_to_length)(cpu::View<const float> x, float factor, float epsilon, cpu::View<float> y);
   // Columns of x [rows, columns] that sum to 1.
   void (*softmax_columns)(float* x, int64_t rows, int64_t columns);
+  // A row of floats that sum to 1.
+  void (*softmax_row)(float* x, int64_t count);
+  // x z of every row of x.
+  void (*dots)(cpu::View<const float> x, const float* z, float* y);
   // 1 / max(length, least) of every column.
   void (*inverse_lengths)(cpu::View<const float> x, float least, float* inverse);
 

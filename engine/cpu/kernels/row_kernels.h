@@ -116,6 +116,29 @@ void RunScaleToLength(View<const float> x, float factor, float epsilon, View<flo
 }
 
 template <class V>
+void RunDots(View<const float> x, const float* z, float* y) {
+  ForRowsAtOnce(x.rows, [&](auto at_once, int64_t first) {
+    constexpr int kRows = at_once.kCount;
+    typename V::Reg sums[kRows];
+#pragma GCC unroll 4
+    for (int r = 0; r < kRows; ++r) sums[r] = V::Broadcast(0);
+    int64_t j = 0;
+    for (; j + V::kLanes <= x.columns; j += V::kLanes) {
+      const auto factor = V::Load(z + j);
+#pragma GCC unroll 4
+      for (int r = 0; r < kRows; ++r) sums[r] = V::Fma(V::Load(x.Row(first + r) + j), factor, sums[r]);
+    }
+    if (const int64_t rest = x.columns - j; rest > 0) {
+      const auto factor = V::LoadPart(z + j, rest);
+#pragma GCC unroll 4
+      for (int r = 0; r < kRows; ++r) sums[r] = V::Fma(V::LoadPart(x.Row(first + r) + j, rest), factor, sums[r]);
+    }
+#pragma GCC unroll 4
+    for (int r = 0; r < kRows; ++r) y[first + r] = V::Sum(sums[r]);
+  });
+}
+
+template <class V>
 void RunInverseLengths(View<const float> x, float least, float* inverse) {
   for (int64_t c = 0; c < x.columns; ++c) inverse[c] = 0;
   for (int64_t t = 0; t < x.rows; ++t) {

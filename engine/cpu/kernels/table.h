@@ -29,6 +29,8 @@ constexpr Kernels TableOf(cpu::CpuPath path) {
           .activate = RunActivate<V>,
           .scale_to_length = RunScaleToLength<V>,
           .softmax_columns = cpu::SoftmaxColumns<V>,
+          .softmax_row = cpu::SoftmaxRow<V>,
+          .dots = RunDots<V>,
           .inverse_lengths = RunInverseLengths<V>,
           .multiply_adds_of_round = kChains * V::kLanes,
           .multiply_adds = RunMultiplyAdds<V>,

@@ -52,9 +52,13 @@ void Attend::Run(const Frame& frame) const {
     const Segment queries = by_heads ? Segment{0, y.rows} : frame.Share(y.rows);
     if (queries.count == 0) continue;
     for (int64_t head = heads.first; head < heads.first + heads.count; ++head) {
-      MixHead(frame, RowsFrom(Head(q, head, width), queries.first, queries.count),
-              Head(frame.Of(k_, image), head, width), Head(frame.Of(v_, image), head, width),
-              RowsFrom(Head(y, head, width), queries.first, queries.count));
+      const View<const float> k = Head(frame.Of(k_, image), head, width), v = Head(frame.Of(v_, image), head, width);
+      if (source_ == AttentionSource::kClassQuery) {
+        MixOne(frame, Head(q, head, width), k, v, Head(y, head, width));
+      } else {
+        MixHead(frame, RowsFrom(Head(q, head, width), queries.first, queries.count), k, v,
+                RowsFrom(Head(y, head, width), queries.first, queries.count));
+      }
     }
   }
 }
@@ -78,6 +82,18 @@ void Attend::MixHead(const Frame& frame, View<const float> q, View<const float> 
   }
 }
 
+// Class attention's one query: its scores are a row, and a softmax is taken along it.
+void Attend::MixOne(const Frame& frame, View<const float> q, View<const float> k, View<const float> v,
+                    View<float> y) const {
+  float* const weights = frame.scratch();
+  float* const scaled = weights + k.rows;
+  for (int64_t c = 0; c < q.columns; ++c) scaled[c] = scale_ * q.data[c];
+  frame.kernels().dots(k, scaled, weights);
+  AddOffsets(weights, k.rows, 1);
+  frame.kernels().softmax_row(weights, k.rows);
+  ProductOfRows(frame, {weights, 1, k.rows, k.rows}, v.data, v.stride, y);
+}
+
 // scale q k^T in scratch, transposed, [keys, queries], so that a softmax is taken along vectors.
 float* Attend::Scores(const Frame& frame, View<const float> q, View<const float> k) const {
   float* const scores = frame.scratch();
@@ -98,11 +114,15 @@ float* Attend::Scores(const Frame& frame, View<const float> q, View<const float>
   return scores;
 }
 
-void Attend::Softmax(const Frame& frame, float* scores, int64_t keys, int64_t queries) const {
+void Attend::AddOffsets(float* scores, int64_t keys, int64_t queries) const {
   for (size_t key = 0; key < std::min(key_offsets_.size(), static_cast<size_t>(keys)); ++key) {
     float* const row = scores + static_cast<int64_t>(key) * queries;
     for (int64_t i = 0; i < queries; ++i) row[i] += key_offsets_[key];
   }
+}
+
+void Attend::Softmax(const Frame& frame, float* scores, int64_t keys, int64_t queries) const {
+  AddOffsets(scores, keys, queries);
   frame.kernels().softmax_columns(scores, keys, queries);
 }
 

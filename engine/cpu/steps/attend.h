@@ -30,7 +30,9 @@ class Attend : public Step {
   const std::vector<float>& key_offsets() const { return key_offsets_; }
 
  private:
+  void MixOne(const Frame& frame, View<const float> q, View<const float> k, View<const float> v, View<float> y) const;
   float* Scores(const Frame& frame, View<const float> q, View<const float> k) const;
+  void AddOffsets(float* scores, int64_t keys, int64_t queries) const;
   void Softmax(const Frame& frame, float* scores, int64_t keys, int64_t queries) const;
   void HandOut(const Frame& frame, int image) const;
 
