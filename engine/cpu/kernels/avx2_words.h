@@ -15,6 +15,7 @@ struct Avx2Words {
   using Words = __m256i;
   using Sums = __m256i;
   static constexpr bool kOfBytes = true;
+  static constexpr bool kStoresFour = false;
 
   static Sums Zero() { return _mm256_setzero_si256(); }
   static Words Load(const std::byte* groups) { return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(groups)); }
@@ -24,9 +25,9 @@ struct Avx2Words {
     return _mm256_set1_epi32(word);
   }
   static V::Reg Floats(Sums sums) { return _mm256_cvtepi32_ps(sums); }
-  // Of numbers from 0 to 255, each in 16 bits.
+  // The lowest byte of each lane, in 16 bits.
   static __m128i Halves(V::Reg v) {
-    const __m256i words = _mm256_cvtps_epi32(v);
+    const __m256i words = _mm256_and_si256(_mm256_castps_si256(v), _mm256_set1_epi32(0xff));
     return _mm_packus_epi32(_mm256_castsi256_si128(words), _mm256_extracti128_si256(words, 1));
   }
   static float Least(V::Reg v) {

@@ -59,6 +59,7 @@ struct PortableBf16 : PortableGroups {
 struct PortableInt8 : PortableGroups {
   typedef int32_t Sums __attribute__((vector_size(16)));
   static constexpr bool kOfBytes = true;
+  static constexpr bool kStoresFour = false;
   static constexpr int kNumbers = 4;
 
   static Sums Zero() { return Sums{}; }
@@ -70,8 +71,8 @@ struct PortableInt8 : PortableGroups {
   }
   static V::Reg Floats(Sums sums) { return __builtin_convertvector(sums, V::Reg); }
   static void StoreBytes(std::byte* to, V::Reg v, int64_t count) {
-    const V::Reg rounded = V::Round(v);
-    for (int64_t i = 0; i < V::kLanes && i < count; ++i) to[i] = static_cast<std::byte>(rounded[i]);
+    const Words words = (Words)v;
+    for (int64_t i = 0; i < V::kLanes && i < count; ++i) to[i] = static_cast<std::byte>(words[i] & 0xff);
   }
   static float Least(V::Reg v) {
     const V::Reg pairs = V::Min(v, V::Reg{v[2], v[3], v[2], v[3]});

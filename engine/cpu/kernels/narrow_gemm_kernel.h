@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "engine/cpu/kernels/engine_gelu.h"
+#include "engine/cpu/kernels/narrow_gelu.h"
 #include "engine/cpu/kernels/narrow_kernels.h"
 #include "engine/cpu/kernels/tiles.h"
 
@@ -13,7 +13,8 @@
 // the vectors of fp32 beside it, N::kNumbers those of a group, N::kOfBytes whether they are bytes or bf16, N::Words a
 // vector of groups, N::Sums one of sums, and
 //   Zero(), Load(groups of as many outputs), Spread(one group), Dot(spread, loaded, sums), Floats(sums);
-// of bytes also StoreBytes(to, numbers from 0 to 255, how many), Least(vector) and Largest(vector).
+// of bytes also StoreBytes(to, vector, how many), the lowest byte of each lane, Least(vector), Largest(vector) and,
+// where kStoresFour, StoreFour(to, four vectors) for lanes whose lower half is no more than that byte.
 namespace vitrine::engine {
 
 template <class N>
@@ -21,83 +22,108 @@ inline constexpr int64_t kVectorBytes = kGroupBytes* N::V::kLanes;
 template <class N>
 inline constexpr int64_t kNumberBytes = kGroupBytes / N::kNumbers;
 
-// y of one vector of sums, before the activation.
-template <class N>
-[[gnu::always_inline]] inline typename N::V::Reg Finish(const NarrowGemmCall& call, int64_t row, int64_t column,
-                                                        typename N::Sums sums) {
+// What a tile's sums become, with all that is its columns' in registers. A copy of the call's, since the compiler takes
+// every vector that is stored for one that may change the call.
+template <class N, int kVectors>
+class TileEnd {
+ public:
   using V = typename N::V;
-  const auto bias = V::Load(call.bias + column);
-  if constexpr (N::kOfBytes) {
-    const RowRange range = call.ranges[row];
-    const auto rest = V::Fma(V::Broadcast(range.least), V::Load(call.sums + column), bias);
-    return V::Fma(V::Mul(N::Floats(sums), V::Load(call.scale + column)), V::Broadcast(range.step), rest);
-  } else {
-    return V::Add(N::Floats(sums), bias);
-  }
-}
+  using Reg = typename V::Reg;
 
-template <class V>
-[[gnu::always_inline]] inline void Write(const NarrowGemmCall& call, int64_t row, int64_t column, int64_t count,
-                                         typename V::Reg v) {
-  const int64_t at = row * call.y_stride + column;
-  const bool whole = count >= V::kLanes;
-  if (call.residual != nullptr) {
-    const float* const residual = call.residual + row * call.residual_stride + column;
-    v = V::Add(whole ? V::Load(residual) : V::LoadPart(residual, count), v);
-  }
-  if (call.y == nullptr) {
-    whole ? V::Store(call.narrow + at, v) : V::StorePart(call.narrow + at, v, count);
-  } else {
-    whole ? V::Store(call.y + at, v) : V::StorePart(call.y + at, v, count);
-  }
-}
-
-// What follows the sums of a few rows of a tile, side by side, since each alone waits for its own arithmetic.
-template <class N, int kRows, int kVectors>
-[[gnu::always_inline]] inline void FinishRows(const NarrowGemmCall& call, int64_t row, int64_t column,
-                                              const typename N::Sums* sums) {
-  using V = typename N::V;
-  typename V::Reg y[kRows][kVectors];
-#pragma GCC unroll 4
-  for (int r = 0; r < kRows; ++r) {
+  [[gnu::always_inline]] TileEnd(const NarrowGemmCall& call, int64_t row, int64_t column)
+      : ranges_(call.ranges + row),
+        activation_(call.activation),
+        residual_(call.residual == nullptr ? nullptr : call.residual + row * call.residual_stride + column),
+        residual_stride_(call.residual_stride),
+        y_(call.y == nullptr ? nullptr : call.y + row * call.y_stride + column),
+        narrow_(call.y == nullptr ? call.narrow + row * call.y_stride + column : nullptr),
+        y_stride_(call.y_stride),
+        last_(call.columns - column - (kVectors - 1) * V::kLanes) {
 #pragma GCC unroll 2
     for (int v = 0; v < kVectors; ++v) {
-      y[r][v] = Finish<N>(call, row + r, column + v * V::kLanes, sums[r * kVectors + v]);
+      const int64_t at = column + v * V::kLanes;
+      bias_[v] = V::Load(call.bias + at);
+      if constexpr (N::kOfBytes) {
+        scale_[v] = V::Load(call.scale + at);
+        sums_[v] = V::Load(call.sums + at);
+      }
     }
   }
-  if (call.activation == Activation::kGelu) {
-#pragma GCC unroll 4
+
+  // Rows side by side, since each alone waits for its own arithmetic.
+  template <int kRows>
+  [[gnu::always_inline]] void Rows(int64_t row, const typename N::Sums* sums) const {
+    Reg y[kRows][kVectors];
+    Each<kRows>([&](int r, int v) { y[r][v] = Linear(row + r, v, sums[r * kVectors + v]); });
+    if (activation_ == Activation::kGelu) {
+      Each<kRows>([&](int r, int v) { y[r][v] = NarrowGelu::Of<V>(y[r][v]); });
+    } else if (activation_ == Activation::kRelu) {
+      Each<kRows>([&](int r, int v) { y[r][v] = V::Max(y[r][v], V::Broadcast(0)); });
+    }
+    if (residual_ != nullptr) {
+      Each<kRows>([&](int r, int v) { y[r][v] = V::Add(Residual(row + r, v), y[r][v]); });
+    }
+    if (y_ != nullptr) {
+      Each<kRows>([&](int r, int v) { Put(y_, row + r, v, y[r][v]); });
+    } else {
+      Each<kRows>([&](int r, int v) { Put(narrow_, row + r, v, y[r][v]); });
+    }
+  }
+
+ private:
+  template <int kRows, class Do>
+  [[gnu::always_inline]] static void Each(Do act) {
+#pragma GCC unroll 2
     for (int r = 0; r < kRows; ++r) {
 #pragma GCC unroll 2
-      for (int v = 0; v < kVectors; ++v) y[r][v] = EngineGelu::Of<V>(y[r][v]);
-    }
-  } else if (call.activation == Activation::kRelu) {
-#pragma GCC unroll 4
-    for (int r = 0; r < kRows; ++r) {
-#pragma GCC unroll 2
-      for (int v = 0; v < kVectors; ++v) y[r][v] = V::Max(y[r][v], V::Broadcast(0));
+      for (int v = 0; v < kVectors; ++v) act(r, v);
     }
   }
-#pragma GCC unroll 4
-  for (int r = 0; r < kRows; ++r) {
-#pragma GCC unroll 2
-    for (int v = 0; v < kVectors; ++v) {
-      const int64_t from = column + v * V::kLanes;
-      Write<V>(call, row + r, from, v + 1 < kVectors ? V::kLanes : call.columns - from, y[r][v]);
+
+  [[gnu::always_inline]] bool IsWhole(int v) const {
+    return v + 1 < kVectors || last_ >= V::kLanes;
+  }
+
+  [[gnu::always_inline]] Reg Linear(int64_t row, int v, typename N::Sums sums) const {
+    if constexpr (N::kOfBytes) {
+      const RowRange range = ranges_[row];
+      const Reg rest = V::Fma(V::Broadcast(range.least), sums_[v], bias_[v]);
+      return V::Fma(V::Mul(N::Floats(sums), scale_[v]), V::Broadcast(range.step), rest);
+    } else {
+      return V::Add(N::Floats(sums), bias_[v]);
     }
   }
-}
+
+  [[gnu::always_inline]] Reg Residual(int64_t row, int v) const {
+    const float* const from = residual_ + row * residual_stride_ + v * V::kLanes;
+    return IsWhole(v) ? V::Load(from) : V::LoadPart(from, last_);
+  }
+
+  template <class Number>
+  [[gnu::always_inline]] void Put(Number* y, int64_t row, int v, Reg value) const {
+    Number* const to = y + row * y_stride_ + v * V::kLanes;
+    IsWhole(v) ? V::Store(to, value) : V::StorePart(to, value, last_);
+  }
+
+  const RowRange* const ranges_;
+  const Activation activation_;
+  const float* const residual_;
+  const int64_t residual_stride_;
+  float* const y_;
+  cpu::Bf16* const narrow_;
+  const int64_t y_stride_;
+  const int64_t last_;  // columns of the last vector, or more
+  Reg bias_[kVectors], scale_[kVectors], sums_[kVectors];
+};
 
 // Not part of the tile, which is compiled for every number of rows.
 template <class N, int kVectors>
 [[gnu::noinline]] void FinishTile(const NarrowGemmCall& call, int64_t row, int64_t rows, int64_t column,
                                   const typename N::Sums* sums) {
-  constexpr int kAtOnce = 4;
-  const int64_t end = row + rows;
-  for (; row + kAtOnce <= end; row += kAtOnce, sums += kAtOnce * kVectors) {
-    FinishRows<N, kAtOnce, kVectors>(call, row, column, sums);
-  }
-  for (; row < end; ++row, sums += kVectors) FinishRows<N, 1, kVectors>(call, row, column, sums);
+  const TileEnd<N, kVectors> end(call, row, column);
+  int64_t r = 0;
+  for (; r + 2 <= rows; r += 2) end.template Rows<2>(r, sums + r * kVectors);
+  if (r < rows) end.template Rows<1>(r, sums + r * kVectors);
 }
 
 template <class N, int kRows, int kVectors>

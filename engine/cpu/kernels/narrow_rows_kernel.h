@@ -15,7 +15,12 @@
 // base/simd/gelu.h.
 namespace vitrine::engine {
 
-inline constexpr float kLargestByte = 255;
+// Of the 255 steps between bytes a row's range is one less, for 0 stands for a whole number of them.
+inline constexpr float kSteps = 254;
+// A sum with it has its whole number in the lowest bits, rounded to nearest.
+inline constexpr float kWhole = 12582912;  // 1.5 * 2^23
+// Steps to a row's number of the largest size are no more, so that all of that is exact.
+inline constexpr float kMostSteps = 262144;
 
 // The least and the largest of each row.
 template <class N, int kRows>
@@ -46,6 +51,24 @@ template <class N, int kRows>
   }
 }
 
+// The bytes of a row: the lowest bits of x inverse + offset.
+struct RowSteps {
+  float step;
+  float inverse;
+  float offset;
+
+  float least() const { return (kWhole - offset) * step; }  // what a byte of 0 stands for
+};
+
+[[gnu::always_inline]] inline RowSteps StepsOf(float least, float largest) {
+  const float size = largest > -least ? largest : -least;
+  const float of_range = (largest - least) / kSteps, of_size = size / kMostSteps;
+  const float step = of_range > of_size ? of_range : of_size;
+  const float inverse = step > 0 ? 1 / step : 0;
+  // Rounded up, so that no byte is below 0.
+  return {.step = step, .inverse = inverse, .offset = (0.5f - least * inverse) + kWhole};
+}
+
 inline void FillGroup(std::byte* row, int64_t bytes) {
   for (; bytes % kGroupBytes != 0; ++bytes) row[bytes] = std::byte{0};
 }
@@ -58,31 +81,38 @@ void TakeBytes(View<const float> x, float epsilon, std::byte* a, int64_t a_strid
     constexpr int kRows = at_once.kCount;
     float least[kRows], largest[kRows];
     BoundsOf<N, kRows>(x, first, least, largest);
-    float steps[kRows];
+    RowSteps steps[kRows];
 #pragma GCC unroll 4
     for (int r = 0; r < kRows; ++r) {
-      steps[r] = (largest[r] - least[r]) / kLargestByte;
-      ranges[first + r] = {.step = steps[r], .least = least[r]};
+      steps[r] = StepsOf(least[r], largest[r]);
+      ranges[first + r] = {.step = steps[r].step, .least = steps[r].least()};
     }
     if (epsilon >= 0) {
       const auto statistics = cpu::StatisticsOf<V, kRows>(x.Row(first), x.stride, x.columns, epsilon);
 #pragma GCC unroll 4
       for (int r = 0; r < kRows; ++r) {
         const float scale = FirstLane<V>(statistics.scale[r]), center = FirstLane<V>(statistics.center[r]);
-        ranges[first + r] = {.step = steps[r] * scale, .least = (least[r] - center) * scale};
+        ranges[first + r] = {.step = steps[r].step * scale, .least = (steps[r].least() - center) * scale};
       }
     }
 #pragma GCC unroll 4
     for (int r = 0; r < kRows; ++r) {
       const float* const row = x.Row(first + r);
       std::byte* const to = a + (first + r) * a_stride;
-      const auto low = V::Broadcast(least[r]), inverse = V::Broadcast(steps[r] > 0 ? 1 / steps[r] : 0);
+      const auto inverse = V::Broadcast(steps[r].inverse), offset = V::Broadcast(steps[r].offset);
       int64_t j = 0;
+      const auto bytes = [&](int64_t at) { return V::Fma(V::Load(row + at), inverse, offset); };
+      if constexpr (N::kStoresFour) {
+        for (; j + 4 * V::kLanes <= x.columns; j += 4 * V::kLanes) {
+          N::StoreFour(to + j * kNumberBytes<N>, bytes(j), bytes(j + V::kLanes), bytes(j + 2 * V::kLanes),
+                       bytes(j + 3 * V::kLanes));
+        }
+      }
       for (; j + V::kLanes <= x.columns; j += V::kLanes) {
-        N::StoreBytes(to + j * kNumberBytes<N>, V::Mul(V::Sub(V::Load(row + j), low), inverse), V::kLanes);
+        N::StoreBytes(to + j * kNumberBytes<N>, bytes(j), V::kLanes);
       }
       if (const int64_t rest = x.columns - j; rest > 0) {
-        N::StoreBytes(to + j * kNumberBytes<N>, V::Mul(V::Sub(V::LoadPart(row + j, rest), low), inverse), rest);
+        N::StoreBytes(to + j * kNumberBytes<N>, V::Fma(V::LoadPart(row + j, rest), inverse, offset), rest);
       }
       FillGroup(to, x.columns * kNumberBytes<N>);
     }
