@@ -320,7 +320,7 @@ TEST_P(NarrowKernelsOf, SumsOfTheLargestNumbersAreExact) {
   constexpr int64_t kInputs = 6144;
   Matrix<float> a(1, kInputs), weight(1, kInputs), y(1, 1);
   for (int64_t k = 0; k < kInputs; ++k) {
-    a.view().data[k] = k == 0 ? 0 : 255;
+    a.view().data[k] = k == 0 ? 1 : 255;  // bytes as they are
     weight.view().data[k] = 1;
   }
   const NarrowMatrix matrix(std::as_const(weight).view(), nullptr, kernels_);
@@ -329,7 +329,8 @@ TEST_P(NarrowKernelsOf, SumsOfTheLargestNumbersAreExact) {
   call.y = y.view().data;
   call.y_stride = 1;
   kernels_.gemm(call);
-  EXPECT_NEAR(y.view().data[0], 255.0 * (kInputs - 1), 1);
+  EXPECT_NEAR(y.view().data[0], 255.0 * (kInputs - 1) + 1, 1);
+  EXPECT_EQ(taken.At(0, 1), 255);
 }
 
 // Words of the line of /proc/cpuinfo that lists what the processor has.

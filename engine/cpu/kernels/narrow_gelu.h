@@ -48,8 +48,9 @@ struct NarrowPieces {
   };
 };
 
-// GELU of a product whose result is rounded to bf16 or bytes: a twentieth of what bf16 changes near 1. 8 operations
-// where lanes look up one of 32 values in place of EngineGelu's 14; elsewhere as the reference does.
+// GELU of a narrow product, whose result is as a rule rounded to bf16 or bytes next: a twentieth of what bf16 changes
+// near 1. 8 operations where lanes look up one of 32 values in place of EngineGelu's 14; elsewhere as the reference
+// does.
 struct NarrowGelu {
   template <class V>
   [[gnu::always_inline]] static typename V::Reg Of(typename V::Reg x) {
@@ -60,8 +61,8 @@ struct NarrowGelu {
           V::Min(V::Max(x, V::Broadcast(-kWidth * (kPieces / 2))), V::Broadcast(kWidth * (kPieces / 2 - 1)));
       // A sum with 2^23 has its whole number in the lowest bits, rounded to nearest.
       const Reg piece = V::Fma(inside, V::Broadcast(1 / kWidth), V::Broadcast(8388608.0F + kPieces / 2));
-      const Reg slope = V::Fma(x, V::LookUp(NarrowPieces::kCoefficients[2], piece),
-                               V::LookUp(NarrowPieces::kCoefficients[1], piece));
+      const Reg slope =
+          V::Fma(x, V::LookUp(NarrowPieces::kCoefficients[2], piece), V::LookUp(NarrowPieces::kCoefficients[1], piece));
       return V::Fma(x, slope, V::LookUp(NarrowPieces::kCoefficients[0], piece));
     } else {
       return cpu::GeluOf<V>(x);

@@ -31,7 +31,7 @@ class TileEnd {
   using Reg = typename V::Reg;
 
   [[gnu::always_inline]] TileEnd(const NarrowGemmCall& call, int64_t row, int64_t column)
-      : ranges_(call.ranges + row),
+      : ranges_(N::kOfBytes ? call.ranges + row : nullptr),
         activation_(call.activation),
         residual_(call.residual == nullptr ? nullptr : call.residual + row * call.residual_stride + column),
         residual_stride_(call.residual_stride),

@@ -57,7 +57,7 @@ struct NarrowKernels {
 
   void (*gemm)(const NarrowGemmCall& call);
   // Rows of x as groups, filled up with zeros to a whole one; `epsilon` below 0, or as normalize makes them. Of bytes
-  // a row has 254 steps from its least to its largest, and no byte is further than half of one from its number.
+  // a row has 254 steps from its least to its largest, or as many of 2^-18 of its largest size if these are longer.
   void (*take)(cpu::View<const float> x, float epsilon, std::byte* a, int64_t a_stride, RowRange* ranges);
 
   // Of bf16 alone, for products whose both sides are activations: x [inputs, outputs] or [outputs, inputs] as the

@@ -21,6 +21,7 @@ inline constexpr float kSteps = 254;
 inline constexpr float kWhole = 12582912;  // 1.5 * 2^23
 // Steps to a row's number of the largest size are no more, so that all of that is exact.
 inline constexpr float kMostSteps = 262144;
+inline constexpr float kLeastStep = 0x1p-126f;  // whose inverse is finite
 
 // The least and the largest of each row.
 template <class N, int kRows>
@@ -57,19 +58,19 @@ struct RowSteps {
   float inverse;
   float offset;
 
-  float least() const { return (kWhole - offset) * step; }  // what a byte of 0 stands for
+  [[gnu::always_inline]] float least() const { return (kWhole - offset) * step; }  // what a byte of 0 stands for
 };
 
 [[gnu::always_inline]] inline RowSteps StepsOf(float least, float largest) {
   const float size = largest > -least ? largest : -least;
   const float of_range = (largest - least) / kSteps, of_size = size / kMostSteps;
   const float step = of_range > of_size ? of_range : of_size;
-  const float inverse = step > 0 ? 1 / step : 0;
+  const float inverse = step >= kLeastStep ? 1 / step : 0;
   // Rounded up, so that no byte is below 0.
   return {.step = step, .inverse = inverse, .offset = (0.5f - least * inverse) + kWhole};
 }
 
-inline void FillGroup(std::byte* row, int64_t bytes) {
+[[gnu::always_inline]] inline void FillGroup(std::byte* row, int64_t bytes) {
   for (; bytes % kGroupBytes != 0; ++bytes) row[bytes] = std::byte{0};
 }
 
