@@ -134,7 +134,7 @@ class Manners(PageCase):
             page = self.open(state, scheme=scheme, width=width)
             page.locator("#versions tr").first.wait_for()
             page.locator("#neighbour-rows li").first.wait_for()
-            if not state:
+            if (state, scheme) == ("", "dark"):  # answers_test.py sends them in the light
                 page.get_by_role("button", name="Send 200 requests").click()
                 page.locator("#burst-text").filter(has_text="p99").wait_for()
             found = Axe().run(page, options=rules).response
