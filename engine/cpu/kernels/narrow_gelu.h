@@ -12,6 +12,7 @@ namespace vitrine::engine {
 // and x. Within 9.4e-5 of it.
 struct NarrowPieces {
   static constexpr float kWidth = 36.0F / 128;
+  static constexpr float kBelow = 16, kAbove = 15;  // pieces below 0 and above
   alignas(64) static constexpr float kCoefficients[3][kPieces] = {
       // clang-format off
       {
@@ -56,11 +57,10 @@ struct NarrowGelu {
   [[gnu::always_inline]] static typename V::Reg Of(typename V::Reg x) {
     if constexpr (V::kLooksUp) {
       using Reg = typename V::Reg;
-      constexpr float kWidth = NarrowPieces::kWidth;
-      const Reg inside =
-          V::Min(V::Max(x, V::Broadcast(-kWidth * (kPieces / 2))), V::Broadcast(kWidth * (kPieces / 2 - 1)));
+      constexpr float kWidth = NarrowPieces::kWidth, kBelow = NarrowPieces::kBelow;
+      const Reg inside = V::Min(V::Max(x, V::Broadcast(-kWidth * kBelow)), V::Broadcast(kWidth * NarrowPieces::kAbove));
       // A sum with 2^23 has its whole number in the lowest bits, rounded to nearest.
-      const Reg piece = V::Fma(inside, V::Broadcast(1 / kWidth), V::Broadcast(8388608.0F + kPieces / 2));
+      const Reg piece = V::Fma(inside, V::Broadcast(1 / kWidth), V::Broadcast(8388608.0F + kBelow));
       const Reg slope =
           V::Fma(x, V::LookUp(NarrowPieces::kCoefficients[2], piece), V::LookUp(NarrowPieces::kCoefficients[1], piece));
       return V::Fma(x, slope, V::LookUp(NarrowPieces::kCoefficients[0], piece));
