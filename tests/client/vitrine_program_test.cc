@@ -32,6 +32,11 @@ class VitrineProgram : public testing::Test {
     std::filesystem::copy(samples / "digit-7.png", folder_.path() / "in/deep/b.png");
   }
 
+  void ExpectSuccess(const std::string& command) {
+    const Ran ran = Shell(folder_, command);
+    EXPECT_EQ(ran.exit_code, 0) << command << ": " << ran.errors;
+  }
+
   const ScratchFolder folder_;
   const BundledServer server_{folder_};
   const std::string at_ = " --server " + server_.address();
@@ -94,14 +99,14 @@ TEST_F(VitrineProgram, TellsTheServersLogWhereARequestBelongs) {
     EXPECT_EQ(found, wanted) << log;
   };
   const std::string classify = kVitrine + "classify in/a.png" + at_;
-  EXPECT_EQ(Shell(folder_, classify + " --traceparent " + parent).exit_code, 0);
+  ExpectSuccess(classify + " --traceparent " + parent);
   logged("Classify", one, 1);
-  EXPECT_EQ(Shell(folder_, kVitrine + "embed -r in --output o.npy --traceparent " + parent + at_).exit_code, 0);
+  ExpectSuccess(kVitrine + "embed -r in --output o.npy --traceparent " + parent + at_);
   logged("ClassifyStream", one, 2);
-  EXPECT_EQ(Shell(folder_, "TRACEPARENT=00-" + other + "-" + span + "-00 " + classify).exit_code, 0);
+  ExpectSuccess("TRACEPARENT=00-" + other + "-" + span + "-00 " + classify);
   logged("Classify", other, 1);
   // What others left in the environment does no harm; what was typed is checked.
-  EXPECT_EQ(Shell(folder_, "TRACEPARENT=x " + classify).exit_code, 0);
+  ExpectSuccess("TRACEPARENT=x " + classify);
   const Ran wrong = Shell(folder_, classify + " --traceparent x");
   EXPECT_EQ(wrong.exit_code, 2);
   EXPECT_THAT(wrong.errors, HasSubstr("\"x\" is no traceparent; one is"));
@@ -175,7 +180,7 @@ TEST_F(VitrineProgram, ExitsWithOneForWhatFailedAndTwoForAWrongCommand) {
   EXPECT_THAT(refused("--token-file token --server 192.0.2.1:1"), HasSubstr("unencrypted; use TLS"));
   EXPECT_THAT(refused("serving --admin unix:nowhere"), HasSubstr("start vitrine-server with --admin there or name"));
   EXPECT_THAT(refused("--server unix:nowhere"), HasSubstr("there is no such socket; start vitrine-server there"));
-  EXPECT_EQ(Shell(folder_, "VITRINE_TOKEN_FILE=token " + kVitrine + "models" + at_).exit_code, 0);
+  ExpectSuccess("VITRINE_TOKEN_FILE=token " + kVitrine + "models" + at_);
 }
 
 }  // namespace
