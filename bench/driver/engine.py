@@ -18,7 +18,7 @@ ROUNDS = 9
 SECONDS = 0.5
 
 
-@dataclasses.dataclass
+@dataclasses.dataclass(frozen=True)
 class Case:
     name: str  # of the model, in our repository
     side: int  # of the pictures
@@ -85,11 +85,19 @@ class Models:
         return json.loads(subprocess.run(list(map(str, command)), capture_output=True, check=True).stdout)["executed_macs"] / 1e9
 
 
+class PeerEnded(Exception):
+    pass
+
+
 def peer_worker(setup, program, peer, inputs, case, cores, threads=1):
     isa = case.isa.upper() + ("_VNNI" if case.precision == "int8" and "avx_vnni" in instruction_sets() else "")
     environment = dict(os.environ, ONEDNN_MAX_CPU_ISA=isa) if case.isa else None
-    return workers.Worker([setup.python, setups.ROOT / "bench" / f"{program}_worker.py", *peer, "--inputs", inputs, "--threads",
-                           threads, "--precision", case.precision], cores, environment).wait_until_ready()
+    worker = workers.Worker([setup.python, setups.ROOT / "bench" / f"{program}_worker.py", *peer, "--inputs", inputs,
+                             "--threads", threads, "--precision", case.precision], cores, environment)
+    try:
+        return worker.wait_until_ready()
+    except workers.EndedEarly as error:
+        raise PeerEnded(f"{program} cannot run it on this machine") from error
 
 
 def has_onnxruntime(case):
@@ -172,16 +180,26 @@ def measure_cases(setup, cases):
     cases = [case for case in cases if case not in too_wide]
     kinds = sorted({(case.isa, case.precision) for case in cases})
     models, peaks = Models(setup), {kind: start_peak(setup, *kind) for kind in kinds}
-    results = [measure_case(setup, models, peaks[case.isa, case.precision][0], case) for case in cases]
+    results, failed = [], {}
+    for case in cases:
+        try:
+            results.append(measure_case(setup, models, peaks[case.isa, case.precision][0], case))
+        except PeerEnded as error:  # what others gave is not lost by it
+            print(f"  {error}", file=sys.stderr)
+            failed[case] = f"LEFT OUT: {error}"
+    cases = [case for case in cases if case not in failed]
     rows, highest = [], {}
     for kind in kinds:
         worker, gflops = peaks[kind][1], [rate for case, (rates, _) in zip(cases, results)
                                           if (case.isa, case.precision) == kind for rate in rates["peak"]]
         worker.close()
+        if not gflops:
+            continue
         highest[kind] = max(gflops)
         rows.append(Row(f"peak of one core: {worker.description}", "GFLOP/s", workers.spread(gflops)))
     for case, result in zip(cases, results):
         rows += rows_of(models, case, *result, highest[case.isa, case.precision])
+    rows += [Row(case.what(), note=why) for case, why in failed.items()]
     return rows + [Row(case.what(), note="LEFT OUT: this machine has one core") for case in too_wide]
 
 

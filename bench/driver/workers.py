@@ -4,6 +4,10 @@ import statistics
 import subprocess
 
 
+class EndedEarly(RuntimeError):
+    pass
+
+
 class Worker:
     """A process of the protocol in bench/work.h, pinned to a core or to several, "0,1"."""
 
@@ -42,7 +46,7 @@ class Worker:
     def _line(self):
         line = self.process.stdout.readline()
         if not line:
-            raise RuntimeError("ended early: " + " ".join(self.command))
+            raise EndedEarly("ended early: " + " ".join(self.command))
         return line.rstrip("\n")
 
 
