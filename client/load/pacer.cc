@@ -11,8 +11,6 @@ namespace {
 
 constexpr int64_t kNanosecondsInASecond = 1'000'000'000;
 constexpr int64_t kLongestNap = 50'000'000;
-// From one awakening to the next: at 25,000 arrivals a second an awakening for each costs as much as half a request.
-constexpr int64_t kBetweenNaps = 100'000;
 
 int64_t MonotonicNow() {
   timespec now;
@@ -39,15 +37,13 @@ void SteadyLoadClock::SleepUntil(int64_t time) const {
 
 void Pace(Arrivals& arrivals, int64_t end, const LoadClock& clock, absl::FunctionRef<bool()> stopped,
           absl::FunctionRef<void(const Arrival& arrival, int64_t now)> start) {
-  int64_t woke = -kBetweenNaps;
   for (auto arrival = arrivals.Next(); arrival.has_value() && arrival->due < end; arrival = arrivals.Next()) {
     int64_t now = 0;
     for (;;) {
       if (stopped()) return;
       now = clock.Now();
       if (now >= arrival->due) break;
-      clock.SleepUntil(std::min(std::max(arrival->due, woke + kBetweenNaps), now + kLongestNap));
-      woke = clock.Now();
+      clock.SleepUntil(std::min(arrival->due, now + kLongestNap));
     }
     start(*arrival, now);
   }

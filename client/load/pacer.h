@@ -32,9 +32,8 @@ class SteadyLoadClock final : public LoadClock {
 };
 
 // Calls `start` with every arrival that is due before `end`, not before it is due, in their order and without regard to
-// what becomes of them; `start` must not block. It wakes up for them ten thousand times a second at most, for all that
-// are due by then. `now` is the time at which it is called: how late it is shows there and is never made up for by
-// leaving requests out. Returns early once `stopped`, which is asked at least every 50 ms.
+// what becomes of them; `start` must not block. `now` is the time at which it is called: how late it is shows there and
+// is never made up for by leaving requests out. Returns early once `stopped`, which is asked at least every 50 ms.
 void Pace(Arrivals& arrivals, int64_t end, const LoadClock& clock, absl::FunctionRef<bool()> stopped,
           absl::FunctionRef<void(const Arrival& arrival, int64_t now)> start);
 
