@@ -91,6 +91,8 @@ class NarrowKernelsOf : public ::testing::TestWithParam<Numbers> {
  protected:
   const NarrowKernels& kernels_ = *GetParam().kernels;
   const bool is_of_bytes_ = kernels_.of_bytes;
+  // NarrowGelu's pieces, where lanes look them up.
+  const double gelu_error_ = kernels_.vector_columns == 16 ? 9.4e-5 : 0;
 
   // What a weight becomes, row by row.
   std::vector<double> Rounded(View<const float> weight) const {
@@ -146,7 +148,7 @@ TEST_P(NarrowKernelsOf, AProductWithAllThatFollowsIsThatOfTheFormula) {
               double sum = bias[static_cast<size_t>(j)];
               for (int64_t k = 0; k < inputs; ++k) sum += taken.At(i, k) * rounded[static_cast<size_t>(j * inputs + k)];
               const double expected = Activated(activation, sum) + (adds ? residual.view().Row(i)[j] : 0);
-              const double near = activation == Activation::kGelu ? 1.3e-4 : 3e-5;  // NarrowGelu's pieces
+              const double near = 3e-5 + (activation == Activation::kGelu ? gelu_error_ : 0);
               ASSERT_NEAR(y.view().Row(i)[j], expected, near) << rows << "x" << outputs << "x" << inputs;
             }
             for (int64_t j = outputs; j < outputs + 5; ++j) ASSERT_EQ(y.view().Row(i)[j], kUntouched);
@@ -284,7 +286,7 @@ TEST_P(NarrowKernelsOf, GeluIsThatOfTheFormulaEverywhere) {
     kernels_.gemm(call);
     for (size_t j = 0; j < kOutputs; ++j) {
       const double expected = 0.5 * x[j] * std::erfc(-x[j] / std::sqrt(2.0));
-      ASSERT_NEAR(y.view().data[j], expected, std::abs(x[j]) > 6 ? 0 : 9.5e-5) << "at " << x[j];
+      ASSERT_NEAR(y.view().data[j], expected, std::abs(x[j]) > 6 ? 0 : gelu_error_ + 2e-6) << "at " << x[j];
     }
   }
 }
