@@ -44,7 +44,8 @@ std::vector<std::string> Threads() {
     std::string name;
     std::getline(std::ifstream(task.path() / "comm"), name);
     const bool pooled = absl::StartsWith(name, "grpc_global_tim") || absl::StartsWith(name, "event_engine") ||
-                        absl::StartsWith(name, "default-exec") || absl::StartsWith(name, "resolver-exec");
+                        absl::StartsWith(name, "default-exec") || absl::StartsWith(name, "resolver-exec") ||
+                        absl::StartsWith(name, "grpcpp_sync_ser");
     if (!pooled) names.push_back(std::move(name));
   }
   std::sort(names.begin(), names.end());
@@ -128,7 +129,10 @@ TEST(Swaps, HundredsUnderLoadLoseNothingAndLeaveNothingBehind) {
   EXPECT_EQ(running.Metric("vitrine_in_flight "), 0);
   EXPECT_EQ(running.Metric("vitrine_queue_depth "), 0);
   EXPECT_TRUE(Eventually([&] { return OpenFiles() <= files; })) << OpenFiles() << " files are open, before " << files;
-  EXPECT_TRUE(Eventually([&] { return Threads() == threads; })) << ::testing::PrintToString(Threads());
+  // A thread that had no name of its own yet may have been counted under its parent's.
+  const auto none_more = [&] { return std::ranges::includes(threads, Threads()); };
+  EXPECT_TRUE(Eventually(none_more)) << ::testing::PrintToString(Threads()) << ", before "
+                                     << ::testing::PrintToString(threads);
   const Server::Counts counts = running.server().Drain();
   EXPECT_EQ(counts.accepted, seen.sent + 1);
   EXPECT_EQ(counts.answered, counts.accepted);
