@@ -46,6 +46,8 @@ ServerOptions Resolve(ServerOptions options, const Device& device, const Machine
   options.executor.pin = options.pin == "on" || (options.pin == "auto" && machine.exclusive && room);
   options.admission.executors = options.executor.ThreadCount();
   if (options.rpc.queues == 0) options.rpc.queues = QueuesFor(options.executor.ThreadCount());
+  if (device.kind == Device::Kind::kCpu) options.batch.executors = options.executor.ThreadCount();
+  options.admission.in_parts = options.batch.executors > 0 && options.batch.max_wait <= absl::ZeroDuration();
   options.admission.max_batch_tokens = options.batch.max_batch_tokens;
   options.admission.patience = options.batch.patience;
   options.registry.root = options.repository;

@@ -5,13 +5,6 @@
 #include <cstdint>
 
 namespace vitrine::engine {
-namespace {
-
-// Cells that pass through the steps together. More would not stay in the second cache, fewer read the weights too
-// often.
-constexpr int64_t kGroupCells = 256;
-
-}  // namespace
 
 std::span<const Picture> FirstGroup(std::span<const Picture> pictures, int cell) {
   int64_t cells = 0;

@@ -2,11 +2,16 @@
 #ifndef VITRINE_ENGINE_CPU_GROUP_H_
 #define VITRINE_ENGINE_CPU_GROUP_H_
 
+#include <cstdint>
 #include <span>
 
 #include "engine/cpu/picture.h"
 
 namespace vitrine::engine {
+
+// Cells that pass through the steps together. More would not stay in the second cache, fewer read the weights too
+// often.
+inline constexpr int64_t kGroupCells = 256;
 
 // The first of the pictures that pass through the steps together: as many as fit, at least one. `cell` is the side of a
 // cell in pixels, 0 where there are none.

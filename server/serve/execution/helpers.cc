@@ -5,6 +5,8 @@
 #include <new>
 #include <utility>
 
+#include "engine/cpu/group.h"
+
 namespace vitrine {
 namespace {
 
@@ -19,8 +21,6 @@ constexpr absl::Duration kWorthHelp = absl::Milliseconds(1);
 constexpr absl::Duration kLeastShare = absl::Microseconds(250);
 // Rows of a member at least: with fewer it reads the weights for next to nothing.
 constexpr int64_t kLeastRows = 12;
-// Tokens that pass through the model together, about, unless one picture has more (engine/cpu/group.h).
-constexpr int64_t kTogether = 256;
 
 // What a helped batch may take of its time alone to have been worth it.
 constexpr double kWorth = 0.9;
@@ -37,7 +37,7 @@ void HelpRecord::Note(absl::Duration spent, absl::Duration alone) {
 
 int64_t HelpersWorth(absl::Duration alone, int64_t tokens, int64_t largest) {
   if (tokens < 1 || alone < kWorthHelp) return 0;
-  const int64_t together = std::max(largest, std::min(tokens, kTogether));
+  const int64_t together = std::max(largest, std::min(tokens, engine::kGroupCells));
   const absl::Duration of_group = alone * together / tokens;
   return std::max<int64_t>(0, std::min(together / kLeastRows, of_group / kLeastShare) - 1);
 }

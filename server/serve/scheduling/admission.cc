@@ -125,6 +125,8 @@ Admission::Question Admission::QuestionOf(const InferenceRequest& request, absl:
   asked.has_deadline = request.deadline != absl::InfiniteFuture();
   asked.limit = asked.has_deadline ? (request.deadline - now) * options_.deadline_share : options_.max_predicted_wait;
   asked.batch = cost.PredictBatch(batch_tokens);
+  const bool in_parts = options_.in_parts && (!batch.has_value() || batch->max_wait <= absl::ZeroDuration());
+  asked.group = in_parts ? cost.PredictBatch(std::max(kGroupTokens, request.tokens)) : asked.batch;
   return asked;
 }
 
@@ -217,7 +219,8 @@ absl::Status Admission::CheckTime(const Question& asked, absl::Time now) {
 
 absl::Status Admission::CompareTime(const Question& asked, absl::Time now) const {
   const Place& place = asked.place;
-  const absl::Duration limit = asked.limit, batch = asked.batch;
+  const absl::Duration limit = asked.limit;
+  const absl::Duration batch = std::min(asked.batch, std::max(asked.group, PartOf(work_, options_.executors)));
   const bool has_deadline = asked.has_deadline;
   absl::Duration mine;
   double urgent = 0;

@@ -50,6 +50,9 @@ struct AdmissionOptions {
   int executors = 1;
   // Tokens of the longest batch, which a caller whose turn it is may still have to wait for; of models without limits.
   int64_t max_batch_tokens = 0;
+  // Whether batches are parts of what waits, as BatchOptions::executors says, of models whose requests wait for no
+  // company.
+  bool in_parts = false;
   // How long what is more urgent and comes later may overtake a request, see batching_policy.h.
   std::array<absl::Duration, kPriorityClasses> patience = BatchOptions().patience;
 
@@ -158,6 +161,7 @@ class Admission {
     absl::Duration limit;  // for the predicted time to the answer
     bool has_deadline = false;
     absl::Duration batch;  // predicted, of the longest
+    absl::Duration group;  // and of the shortest that what waits is cut into
   };
   Question QuestionOf(const InferenceRequest& request, absl::Time now) const;
 

@@ -158,6 +158,24 @@ BatchDecision Decide(absl::Span<const WaitingRequest> waiting, absl::Time now, c
   return decision;
 }
 
+absl::Duration PartOf(absl::Duration queued, int64_t executors) {
+  return queued / (2 * executors);
+}
+
+size_t PartOf(absl::Span<const WaitingRequest> waiting, absl::Span<const size_t> batch, absl::Duration queued,
+              int64_t executors) {
+  if (executors < 1) return batch.size();
+  const absl::Duration part = PartOf(queued, executors);
+  size_t count = 0;
+  absl::Duration cost;
+  for (int64_t tokens = 0; count < batch.size(); ++count) {
+    tokens += waiting[batch[count]].tokens;
+    cost += waiting[batch[count]].cost;
+    if (count > 0 && tokens > kGroupTokens && cost > part) break;
+  }
+  return count;
+}
+
 size_t ShareOf(absl::Span<const WaitingRequest> waiting, absl::Span<const size_t> batch, int64_t executors) {
   int64_t all = 0;
   for (const size_t i : batch) all += waiting[i].tokens;

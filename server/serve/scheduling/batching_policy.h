@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
+#include "engine/cpu/group.h"
 #include "server/models/registry/batch_limits.h"
 #include "vitrine/v1/classifier.pb.h"
 
@@ -33,6 +34,10 @@ struct BatchOptions {
   int64_t max_batch_pixels = int64_t{32} << 20;
   // How long the oldest request may wait for company while an executor is idle. Zero never waits.
   absl::Duration max_wait = absl::ZeroDuration();
+  // Executors that take batches, where a batch of more than kGroupTokens computes no faster: then none takes more than
+  // half of its executor's part of what waits (PartOf), but of models that make requests wait for company. Zero:
+  // batches are as large as they may be.
+  int64_t executors = 0;
   // After this long in the queue a request goes before every class, oldest first: no class starves another.
   std::array<absl::Duration, kPriorityClasses> patience = {absl::Seconds(1), absl::Seconds(2), absl::Seconds(10)};
 
@@ -96,6 +101,19 @@ struct BatchDecision {
 // The limits of a model are those in `own`, else those of `options`.
 BatchDecision Decide(absl::Span<const WaitingRequest> waiting, absl::Time now, const BatchOptions& options,
                      const LimitsByModel& own = {});
+
+// What passes through the CPU engine together: its group of cells (engine/cpu/group.h), with the class tokens of
+// pictures of 16 cells or more.
+inline constexpr int64_t kGroupTokens = engine::kGroupCells + engine::kGroupCells / 16;
+
+// How many of a batch, from its first on, one executor takes where more than a group computes no faster (executors as
+// in BatchOptions): a group, or half of an executor's part of what waits, by the time that it takes, if that is more.
+// Small batches end sooner, and what comes meanwhile waits less; where much waits, large ones spare what each costs
+// beside its tokens. As in guided self-scheduling (Polychronopoulos and Kuck, IEEE Trans. Computers 36, 1987). `queued`
+// is the sum of `cost` over all that waits. One request at least; all where `executors` is zero or no cost is known.
+size_t PartOf(absl::Span<const WaitingRequest> waiting, absl::Span<const size_t> batch, absl::Duration queued,
+              int64_t executors);
+absl::Duration PartOf(absl::Duration queued, int64_t executors);
 
 // How many of a batch, from its first on, one executor takes where `executors` of them have nothing else to do: the
 // fewest that hold their part of its tokens. The others take their parts of the rest.

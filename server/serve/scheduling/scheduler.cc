@@ -93,6 +93,7 @@ absl::Status Scheduler::Enqueue(InferenceRequest& request) {
   depth_.requests += 1;
   depth_.bytes += node.mapped().bytes;
   depth_.tokens += waiting.tokens;
+  if (!waiting.is_slow) queued_ += waiting.cost;
   *node.mapped().request = std::move(request);
   node.key() = Order(waiting.Due(options_), waiting.sequence);
   queue->insert(queue->end(), std::move(node));
@@ -159,6 +160,7 @@ void Scheduler::TakeDecided(bool is_stand_in, Batch& batch, std::vector<Dropped>
   if (is_stand_in) std::erase_if(front, [](const WaitingRequest& waiting) { return waiting.is_slow; });
   BatchDecision decision = Decide(front, now, options, own);
   LeaveToTheIdle(front, decision.batch);
+  LeaveToTheNext(front, own, decision.batch);
   // Before a request is taken out: one in nobody's hands would never be answered.
   dropped.reserve(decision.cancelled.size() + decision.expired.size());
   batch.requests.reserve(decision.batch.size());
@@ -294,12 +296,26 @@ void Scheduler::LeaveToTheIdle(const std::vector<WaitingRequest>& front, std::ve
   batch.resize(ShareOf(front, batch, executors));
 }
 
+void Scheduler::LeaveToTheNext(const std::vector<WaitingRequest>& front, const LimitsByModel& own,
+                               std::vector<size_t>& batch) const {
+  if (batch.empty()) return;
+  const auto of_model = own.find(front[batch.front()].model);
+  const absl::Duration max_wait = of_model == own.end() ? options_.max_wait : of_model->second.max_wait;
+  if (max_wait > absl::ZeroDuration()) return;  // batches are asked for
+  batch.resize(PartOf(front, batch, queued_, options_.executors));
+}
+
 std::unique_ptr<InferenceRequest> Scheduler::Take(const WaitingRequest& waiting, bool runs) {
   const auto queues = queues_.find({static_cast<const LoadedModel*>(waiting.model), waiting.caller});
   Queue& queue = queues->second[waiting.priority];
   const auto entry = queue.find(Order(waiting.Due(options_), waiting.sequence));
   depth_.requests -= 1;
-  if (depth_.requests == 0) recalls_.store(0, std::memory_order_relaxed);
+  if (depth_.requests == 0) {
+    recalls_.store(0, std::memory_order_relaxed);
+    queued_ = {};
+  } else if (!waiting.is_slow) {
+    queued_ -= waiting.cost;
+  }
   depth_.bytes -= entry->second.bytes;
   depth_.tokens -= entry->second.waiting.tokens;
   std::unique_ptr<InferenceRequest> request = std::move(entry->second.request);
@@ -350,6 +366,7 @@ std::vector<Scheduler::Dropped> Scheduler::TakeAll() {
   }
   queues_.clear();
   depth_ = {};
+  queued_ = {};
   recalls_.store(0, std::memory_order_relaxed);
   return dropped;
 }

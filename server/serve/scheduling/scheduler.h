@@ -116,6 +116,9 @@ class Scheduler {
   // Takes out of a batch what other executors, who wait for work, can run at the same time.
   void LeaveToTheIdle(const std::vector<WaitingRequest>& front, std::vector<size_t>& batch) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Takes out of a batch what is better computed in the one after it (PartOf).
+  void LeaveToTheNext(const std::vector<WaitingRequest>& front, const LimitsByModel& own,
+                      std::vector<size_t>& batch) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Whether it runs or was dropped decides whether its caller was given executor time.
   std::unique_ptr<InferenceRequest> Take(const WaitingRequest& waiting, bool runs)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -136,7 +139,8 @@ class Scheduler {
   CondVar empty_;                                               // for Stop
   std::map<Key, CallerQueues> queues_ ABSL_GUARDED_BY(mutex_);  // no empty CallerQueues
   CallerTurns turns_ ABSL_GUARDED_BY(mutex_);
-  Depth depth_ ABSL_GUARDED_BY(mutex_);  // but for `oldest`
+  Depth depth_ ABSL_GUARDED_BY(mutex_);            // but for `oldest`
+  absl::Duration queued_ ABSL_GUARDED_BY(mutex_);  // what waits will take, without what is slow
   absl::Time oldest_ ABSL_GUARDED_BY(mutex_);
   int64_t idle_ ABSL_GUARDED_BY(mutex_) = 0;                                  // executors that wait for work
   std::vector<std::shared_ptr<engine::Team>> teams_ ABSL_GUARDED_BY(mutex_);  // each for one of them to join

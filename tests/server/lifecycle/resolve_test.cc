@@ -30,6 +30,12 @@ TEST(Resolve, ThreadsFollowTheMachineAndTheFlagWins) {
   EXPECT_EQ(Resolve(Parse({"--executors", "7"}), {}, machine).executor.ThreadCount(), 7);
 }
 
+TEST(Resolve, OnACpuBatchesArePartsOfWhatWaits) {
+  const Machine machine = {.cores = {4, 5, 6, 7}, .cpus = 3};
+  EXPECT_EQ(Resolve({}, {}, machine).batch.executors, 3);
+  EXPECT_EQ(Resolve({}, Device{Device::Kind::kCuda, 0}, machine).batch.executors, 0) << "as large as they may be";
+}
+
 TEST(Resolve, AQueueForEachEightExecutorsUnlessTheFlagSaysHowMany) {
   const auto queues = [](const std::vector<const char*>& flags) { return Resolve(Parse(flags), {}, {}).rpc.queues; };
   EXPECT_EQ(queues({"--executors", "1"}), 1);

@@ -16,7 +16,15 @@ double Believed(Fault fault) {
   return fault == Fault::kBelievesAThird ? 1.0 / 3 : 1;
 }
 
+// As a server on a CPU has them (server/resolve.h).
+BatchOptions BatchesOf(const SimulatedServer::Options& options) {
+  BatchOptions batch = options.batch;
+  batch.executors = options.admission.executors;
+  return batch;
+}
+
 AdmissionOptions AdmissionWith(AdmissionOptions options, Fault fault) {
+  options.in_parts = true;
   if (fault == Fault::kForgetsWhatIsMoreUrgent) options.patience.fill(absl::ZeroDuration());
   return options;
 }
@@ -27,7 +35,7 @@ SimulatedServer::SimulatedServer(const Options& options)
     : options_(options),
       random_(options.seed),
       admission_(AdmissionWith(options.admission, options.fault), clock_),
-      scheduler_(options.batch, clock_, /*sweep=*/false),
+      scheduler_(BatchesOf(options), clock_, /*sweep=*/false),
       executors_(static_cast<size_t>(options.admission.executors)) {
   EXPECT_EQ(options.batch.max_wait, absl::ZeroDuration()) << "an executor would wait for another thread";
   Every([] { return Scheduler::kSweepPeriod; }, [this] { scheduler_.Sweep(); });
