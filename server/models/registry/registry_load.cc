@@ -98,6 +98,11 @@ void Registry::ReloadReplaced(const std::string& model, const std::set<int64_t>&
   for (const KnownVersion& known : table_.Known(model)) {
     if (stopping()) return;
     if (IsReplaced(known, present)) Replace(known);
+    // What was asked for and could not be had is no longer asked for.
+    const VersionStatus& status = known.status;
+    if (status.state == v1::READY && !status.reason.empty() && FilesStamp(status.id) == known.stamp) {
+      table_.Change(status.id, [](KnownVersion& version) { version.status.reason.clear(); });
+    }
   }
 }
 
@@ -111,11 +116,17 @@ void Registry::Replace(const KnownVersion& known) {
       loaded.ok() && ((*loaded)->weights_sha256 != known.status.model->weights_sha256 ||
                       (*loaded)->manifest.SerializeAsString() != known.status.model->manifest.SerializeAsString());
   const bool other_precision = loaded.ok() && (*loaded)->precision != known.status.model->precision;
+  const std::string wanted(Name(settings_.PrecisionOf(id)));
+  const bool wants_other = wanted != known.status.model->precision;
   if (!loaded.ok() || differs) {
-    Log(LogLevel::kWarning, "the files of a version were replaced, which a new version should have been",
+    Log(LogLevel::kWarning,
+        wants_other && !loaded.ok() ? "a version cannot be served in the precision that is asked for"
+                                    : "the files of a version were replaced, which a new version should have been",
         {{"model", id.model},
          {"version", id.version},
          {"serving", loaded.ok() ? "the new files" : "what was loaded before"},
+         {"precision", known.status.model->precision},
+         {"asked", wanted},
          {"reason", std::string(loaded.status().message())}});
   }
   // Outlives the change, so that nothing is freed under the lock.
@@ -124,8 +135,12 @@ void Registry::Replace(const KnownVersion& known) {
     table_.Change(id, [&](KnownVersion& version) {
       if (!loaded.ok()) {
         version.retry_at = clock_.Now() + DelayAfter(version.failures++);
+        version.status.reason = absl::StrCat(wants_other ? absl::StrCat("it cannot be served in ", wanted)
+                                                         : "its files were replaced and cannot be served",
+                                             ", so it serves as before: ", loaded.status().message());
         return;
       }
+      version.status.reason.clear();
       version.stamp = stamp;
       version.failures = 0;
       if (differs || other_precision) version.status.model = *loaded;

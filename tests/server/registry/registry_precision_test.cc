@@ -43,11 +43,22 @@ TEST(RegistryPrecision, AVersionIsLoadedAnewInAnother) {
   refuses = true;
   registry.Poll();
   EXPECT_EQ(precision_of(1), "bf16") << "what cannot be loaded leaves what is in memory";
+  const auto reason_of = [&](int64_t version) { return registry.Get("m", version).value().reason; };
+  EXPECT_EQ(reason_of(1), "it cannot be served in fp32, so it serves as before: no plan");
+  EXPECT_EQ(reason_of(2), "it cannot be served in int8, so it serves as before: no plan");
+  files.Write("serving",
+              "models { model: 'm' version_policy { all: true } version_precisions { version: 1 precision: 'fp32' } }");
+  registry.Poll();
+  EXPECT_EQ(reason_of(2), "") << "it is in what is asked for again";
+  files.Write("serving",
+              "models { model: 'm' version_policy { all: true } precision: 'int8' "
+              "version_precisions { version: 1 precision: 'fp32' } }");
   refuses = false;
   clock.Advance(absl::Hours(1));
   registry.Poll();
   EXPECT_EQ(precision_of(1), "fp32");
   EXPECT_EQ(precision_of(2), "int8");
+  EXPECT_EQ(reason_of(1), "");
   const size_t loads = files.loads.size();
   registry.Poll();
   EXPECT_EQ(files.loads.size(), loads);
