@@ -140,20 +140,13 @@ absl::StatusOr<Precision> PrecisionOf(const std::string& name) {
 absl::Status ByEngine(const Model& model, const ImageBatch& images, const ForwardOptions& forward, Work& work) {
   ASSIGN_OR_RETURN(const cpu::CpuPath path, PathOf(forward.isa));
   ASSIGN_OR_RETURN(const Precision precision, PrecisionOf(forward.precision));
-  std::vector<const float*> weights;
-  for (const at::Tensor& weight : model.weights()) weights.push_back(weight.const_data_ptr<float>());
-  ASSIGN_OR_RETURN(engine::Engine engine,
-                   engine::Engine::Make(model.program(), weights, path, {.precision = precision, .kept = {}}));
+  ASSIGN_OR_RETURN(engine::Engine engine, EngineOf(model, path, precision));
   ASSIGN_OR_RETURN(const std::vector<std::vector<size_t>> divided, Divide(images.size(), forward.batches));
   const auto classes = static_cast<size_t>(engine.plan().classes);
   auto all = std::make_shared<CompiledBatches>(CompiledBatches{std::move(engine), {}, images, {}});
   for (const std::vector<size_t>& numbers : divided) {
     CompiledBatch batch{numbers, {}, std::vector<float>(numbers.size() * classes)};
-    for (const size_t number : numbers) {
-      const at::Tensor& image = all->images[number];
-      batch.pictures.push_back({image.const_data_ptr<float>(), static_cast<int>(image.size(0)),
-                                static_cast<int>(image.size(1)), static_cast<int>(image.size(2))});
-    }
+    for (const size_t number : numbers) batch.pictures.push_back(PictureOf(all->images[number]));
     all->batches.push_back(std::move(batch));
   }
   all->Run();

@@ -33,7 +33,7 @@ struct ForwardOptions {
   std::vector<std::string> batches;  // "0,3,5": images that go together, in turn; all in one where there are none
   std::string save_inputs;           // unless empty, a safetensors file for them ("input.000", ...), so that a peer
                                      // computes the same
-  bool compiled = false;             // by the CPU engine, in place of the reference that the server runs
+  bool compiled = false;             // by the CPU engine, in place of the reference
   std::string isa;                   // of the engine: "avx512", "avx2", "portable"; the best of this CPU where empty
   std::string precision = "fp32";    // of the engine's products, all of them: "fp32", "bf16", "int8"
 };
