@@ -5,7 +5,7 @@ import pathlib
 import shlex
 import sys
 
-from driver import against, command, decode, engine, footprint, forward, generator, lanes, maps, mix, published, ratio_plot, reference, report, servers, service, stages, stalls, training
+from driver import against, batches, command, decode, engine, footprint, forward, generator, lanes, maps, mix, published, ratio_plot, reference, report, servers, service, stages, stalls, training
 from driver.setup import ROOT, Setup
 
 PARTS = {
@@ -15,6 +15,7 @@ PARTS = {
     "reference": ("The CPU engine against the reference, fp32", reference.measure),
     "service": ("Service", service.measure),
     "lanes": ("A batch of one on idle cores", lanes.measure),
+    "batches": ("Batches that are a part of what waits", batches.measure),
     "mix": ("Pictures of four sizes through one engine, fp32 and bf16", mix.measure),
     "servers": ("Our server against one of grpc.aio with OpenVINO", servers.measure),
     "maps": ("One caller in eight asks for attention maps", maps.measure),

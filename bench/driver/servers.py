@@ -21,7 +21,9 @@ SHARE_GOAL = 0.9  # of 1 / (decode + model)
 BOUND, BOUND_SECONDS = "p99=50ms", 0.05
 CLOSENESS = 0.03  # of the rate that is searched, relative
 START = 0.3  # of the limit
+LATER_START = 0.7  # of what was found before
 TRIES = 4
+CALLERS = 64  # who wait for their answers, for what either reaches whatever the latency
 SECONDS, WARM_UP = 10, 1.5  # at each rate
 # Root mean square of the logits' differences, in parts of their spread over the pictures: precision, and that OpenCV's
 # filter is not the model's. Above 1 the answers would have nothing to do with each other.
@@ -117,6 +119,28 @@ def find_rate(setup, server, pictures, start, seed):
     raise RuntimeError(f"not even {2 * start:.0f} requests/s meet {BOUND}: {found['verdict']}")
 
 
+class Search:
+    """Finds the rate of one server, again and again, each time with other arrivals."""
+
+    def __init__(self, setup, server, pictures, start):
+        self.setup, self.server, self.pictures, self.start = setup, server, pictures, start
+        self.seeds = itertools.count(1)
+
+    def __call__(self):
+        found = find_rate(self.setup, self.server, self.pictures, self.start, next(self.seeds))
+        self.start = LATER_START * found["rate"]
+        return found
+
+
+def closed_loop(setup, server, pictures):
+    """Requests a second."""
+    command = ["taskset", "-c", setup.core_list(), setup.program("vitrine"), "bench", pictures, "--server", server.address,
+               "--model", NAME, "--concurrency", CALLERS, "--warmup", f"{setup.seconds(WARM_UP)}s", "--duration",
+               f"{setup.seconds(SECONDS) / 2}s", "--format", "json"]
+    done = subprocess.run(list(map(str, command)), stdout=subprocess.PIPE, text=True, check=True)
+    return json.loads(done.stdout)["points"][0]["answered_per_second"]
+
+
 def alone(setup, repository, pictures, precision):
     """{"decode", "model"}: teams of one worker on one core, and of one on each core."""
     ours = [setup.program("bench_worker")]
@@ -166,6 +190,10 @@ def rows_of(setup, precision, results, peer, apart):
         Row(f"{case}, ours against peer", "times the rate",
             workers.spread([a / b for a, b in zip(rates["ours"], rates["peer"])]), GOALS[precision],
             note=f"logits differ by {apart:.2f} of their spread over the pictures; no Triton: PyPI and Debian have none"),
+        Row(f"{case}, {CALLERS} callers who wait: ours against peer", "times the rate",
+            workers.spread([a / b for a, b in zip(results["ours closed"], results["peer closed"])]),
+            note="{:,.0f} against {:,.0f} requests/s, whatever the latency".format(
+                *(workers.spread(results[f"{side} closed"])[0] for side in ("ours", "peer")))),
         Row(f"{case}, ours, {cores} cores", "of the limit",
             workers.spread([a / b for a, b in zip(rates["ours"], limits)]), SHARE_GOAL,
             note=f"limit {workers.spread(limits)[0]:,.0f}/s: {cores} times one core; decode {1e3 / decode:.2f} ms, "
@@ -190,8 +218,8 @@ def measure_precision(setup, repository, weights, contract, precision):
         answers = [logits(setup, contract, server, some) for server in (ours, peer)]
         apart = check_agreement(*answers, TOLERANCES[precision])
         for side, server in (("ours", ours), ("peer", peer)):
-            seeds = itertools.count(1)
-            sides[side] = lambda server=server, seeds=seeds: find_rate(setup, server, folder, start, next(seeds))
+            sides[side] = Search(setup, server, folder, start)
+            sides[f"{side} closed"] = lambda server=server: closed_loop(setup, server, folder)
         results = workers.interleave(sides, setup.rounds(ROUNDS))
     for team in all_.values():
         for worker in team.workers:
