@@ -202,29 +202,6 @@ TEST_F(SharingTest, TheServersOwnProbeTakesNoShare) {
   EXPECT_EQ(Places("a"), 90);
 }
 
-// Pictures of 200 ms, six of another caller in flight on two executors: a whole batch of theirs takes a second.
-TEST_F(AdmissionTest, WhereBatchesArePartsNobodyIsRefusedForAWholeOne) {
-  const auto admits = [&](bool in_parts, absl::Duration max_wait) {
-    Admission admission({.executors = 2, .max_batch_tokens = 1000, .in_parts = in_parts}, clock_);
-    auto limits = std::make_shared<QueueLimits>();
-    limits->set_batch(BatchLimits{1000, 64, 1 << 20, max_wait});
-    model_->queue_limits = limits;
-    std::vector<HeldPlace> held;
-    for (int i = 0; i < 6; ++i) {
-      InferenceRequest theirs = Request(200);
-      theirs.caller = "theirs";
-      held.push_back(admission.Admit(theirs).value());
-    }
-    InferenceRequest mine = Request(200);
-    mine.caller = "mine";
-    mine.deadline = clock_.Now() + absl::Milliseconds(700);  // of which 560 may be predicted
-    return admission.Admit(mine).ok();
-  };
-  EXPECT_TRUE(admits(true, absl::ZeroDuration()));
-  EXPECT_FALSE(admits(false, absl::ZeroDuration()));
-  EXPECT_FALSE(admits(true, absl::Milliseconds(1))) << "batches of this model are whole";
-}
-
 TEST_F(AdmissionTest, APastDeadlineIsDeadlineExceeded) {
   Admission admission({}, clock_);
   InferenceRequest request = Request();

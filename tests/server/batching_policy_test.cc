@@ -73,31 +73,6 @@ TEST(ShareOf, IsOneExecutorsPartOfTheTokens) {
   EXPECT_EQ(ShareOf(waiting, {0, 1, 2, 3, 4}, 2), 5);
 }
 
-// Pictures of 100 tokens and 1 ms each.
-TEST(PartOf, IsAGroupAndOfALongQueueHalfOfAnExecutorsPart) {
-  std::vector<WaitingRequest> waiting;
-  std::vector<size_t> batch;
-  for (int i = 0; i < 10; ++i) {
-    waiting.push_back(Waiting(i, 100));
-    waiting.back().cost = absl::Milliseconds(1);
-    batch.push_back(i);
-  }
-  const auto part = [&](int queued, int executors) {
-    return PartOf(waiting, batch, absl::Milliseconds(queued), executors);
-  };
-  EXPECT_EQ(PartOf(waiting, {}, absl::Milliseconds(10), 2), 0);
-  EXPECT_EQ(part(10, 2), 2) << "272 tokens hold two, and a quarter of what waits is less than three";
-  EXPECT_EQ(part(11, 2), 2);
-  EXPECT_EQ(part(12, 2), 3);
-  EXPECT_EQ(part(10, 1), 5);
-  EXPECT_EQ(part(80, 2), 10) << "no more than there are";
-  EXPECT_EQ(part(10, 0), 10) << "where every picture more gains";
-  waiting[0].tokens = 1000;
-  EXPECT_EQ(part(7, 2), 1) << "the first runs whatever it has";
-  for (WaitingRequest& request : waiting) request.cost = {};
-  EXPECT_EQ(part(0, 2), 10) << "nothing is known yet";
-}
-
 TEST(ClassOf, WhatIsNotSaidIsNormal) {
   EXPECT_EQ(ClassOf(v1::HIGH), kHigh);
   EXPECT_EQ(ClassOf(v1::LOW), kLow);

@@ -21,13 +21,6 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::UnorderedElementsAre;
 
-// The place of a request that is predicted to take so long.
-HeldPlace Costing(absl::Duration cost) {
-  Place place;
-  place.cost = cost;
-  return {nullptr, place};
-}
-
 class SchedulerTest : public ::testing::Test {
  protected:
   // The answer of request `i` lands in codes_[i].
@@ -97,43 +90,6 @@ TEST_F(SchedulerTest, AModelsOwnLimitsHoldFromTheNextBatchOn) {
   limits->set_batch(own);
   std::jthread stop([&] { scheduler.Stop(absl::Minutes(1)); });
   EXPECT_THAT(Ids(scheduler.NextBatch()), ElementsAre("6", "7", "8", "9")) << "who drains waits for no company";
-}
-
-// Twelve pictures of 224x224 pixels, two executors.
-TEST_F(SchedulerTest, BatchesShrinkWithTheQueue) {
-  Scheduler scheduler({.executors = 2}, clock_, /*sweep=*/false);
-  const auto submit = [&](int i, int tokens) {
-    InferenceRequest request = Request(i, tokens);
-    request.admitted.place = Costing(tokens * absl::Microseconds(10));
-    scheduler.Submit(std::move(request));
-  };
-  for (int i = 0; i < 12; ++i) submit(i, 197);
-  EXPECT_THAT(Ids(scheduler.NextBatch()), ElementsAre("0", "1", "2")) << "a quarter of what waits";
-  EXPECT_THAT(Ids(scheduler.NextBatch()), ElementsAre("3", "4"));
-  EXPECT_THAT(Ids(scheduler.NextBatch()), ElementsAre("5")) << "a quarter of seven is less than two";
-  for (int i = 12; i < 20; ++i) submit(i, 17);
-  for (int i = 6; i < 11; ++i) EXPECT_THAT(Ids(scheduler.NextBatch()), ElementsAre(std::to_string(i)));
-  EXPECT_THAT(Ids(scheduler.NextBatch()), ElementsAre("11", "12", "13", "14", "15")) << "272 tokens hold no more";
-  EXPECT_THAT(Ids(scheduler.NextBatch()), ElementsAre("16", "17", "18", "19"));
-}
-
-TEST_F(SchedulerTest, WhoMakesRequestsWaitForCompanyHasWholeBatches) {
-  const auto limits = std::make_shared<QueueLimits>();
-  const auto model = std::make_shared<LoadedModel>();
-  model->queue_limits = limits;
-  model_ = model;
-  const BatchOptions options = {.executors = 2};
-  Scheduler scheduler(options, clock_, /*sweep=*/false);
-  BatchLimits own = options.Limits();
-  own.max_wait = absl::Milliseconds(5);
-  limits->set_batch(own);
-  for (int i = 0; i < 3; ++i) {
-    InferenceRequest request = Request(i, 197);
-    request.admitted.place = Costing(absl::Milliseconds(2));
-    scheduler.Submit(std::move(request));
-  }
-  clock_.Advance(absl::Milliseconds(5));
-  EXPECT_THAT(Ids(scheduler.NextBatch()), ElementsAre("0", "1", "2"));
 }
 
 TEST_F(SchedulerTest, ExpiredWorkIsAnsweredWhileEveryExecutorIsBusy) {

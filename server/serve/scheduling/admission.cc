@@ -220,7 +220,7 @@ absl::Status Admission::CheckTime(const Question& asked, absl::Time now) {
 absl::Status Admission::CompareTime(const Question& asked, absl::Time now) const {
   const Place& place = asked.place;
   const absl::Duration limit = asked.limit;
-  const absl::Duration batch = std::min(asked.batch, std::max(asked.group, PartOf(work_, options_.executors)));
+  const absl::Duration batch = std::min(asked.batch, std::max(asked.group, LongestPart(work_, options_.executors)));
   const bool has_deadline = asked.has_deadline;
   absl::Duration mine;
   double urgent = 0;

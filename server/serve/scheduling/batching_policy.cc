@@ -158,14 +158,14 @@ BatchDecision Decide(absl::Span<const WaitingRequest> waiting, absl::Time now, c
   return decision;
 }
 
-absl::Duration PartOf(absl::Duration queued, int64_t executors) {
+absl::Duration LongestPart(absl::Duration queued, int64_t executors) {
   return queued / (2 * executors);
 }
 
 size_t PartOf(absl::Span<const WaitingRequest> waiting, absl::Span<const size_t> batch, absl::Duration queued,
               int64_t executors) {
   if (executors < 1) return batch.size();
-  const absl::Duration part = PartOf(queued, executors);
+  const absl::Duration part = LongestPart(queued, executors);
   size_t count = 0;
   absl::Duration cost;
   for (int64_t tokens = 0; count < batch.size(); ++count) {

@@ -113,7 +113,8 @@ inline constexpr int64_t kGroupTokens = engine::kGroupCells + engine::kGroupCell
 // is the sum of `cost` over all that waits. One request at least; all where `executors` is zero or no cost is known.
 size_t PartOf(absl::Span<const WaitingRequest> waiting, absl::Span<const size_t> batch, absl::Duration queued,
               int64_t executors);
-absl::Duration PartOf(absl::Duration queued, int64_t executors);
+// Half of an executor's part of what waits.
+absl::Duration LongestPart(absl::Duration queued, int64_t executors);
 
 // How many of a batch, from its first on, one executor takes where `executors` of them have nothing else to do: the
 // fewest that hold their part of its tokens. The others take their parts of the rest.
