@@ -44,7 +44,7 @@ def tokens(size):
 
 
 def packed(sizes):
-    """As the server cuts a queue: a picture that does not fit closes the batch. Sorted by grid within it."""
+    """As the server cuts a long queue: a picture that does not fit closes the batch. Sorted by grid within it."""
     batches, room = [], 0
     for i, size in enumerate(sizes):
         if tokens(size) > room:

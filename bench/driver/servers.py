@@ -134,11 +134,9 @@ class Search:
 
 def closed_loop(setup, server, pictures):
     """Requests a second."""
-    command = ["taskset", "-c", setup.core_list(), setup.program("vitrine"), "bench", pictures, "--server", server.address,
-               "--model", NAME, "--concurrency", CALLERS, "--warmup", f"{setup.seconds(WARM_UP)}s", "--duration",
-               f"{setup.seconds(SECONDS) / 2}s", "--format", "json"]
-    done = subprocess.run(list(map(str, command)), stdout=subprocess.PIPE, text=True, check=True)
-    return json.loads(done.stdout)["points"][0]["answered_per_second"]
+    point = service.bench(setup, server, setup.core_list(), pictures, "--model", NAME, "--concurrency", CALLERS, "--warmup",
+                          f"{setup.seconds(WARM_UP)}s", "--duration", f"{setup.seconds(SECONDS) / 2}s")
+    return point["answered_per_second"]
 
 
 def alone(setup, repository, pictures, precision):
