@@ -4,13 +4,13 @@
 
 #include <iostream>
 
+#include "base/command_line/command_line.h"
+#include "base/command_line/interrupt.h"
 #include "base/request_size.h"
 #include "client/load/bench_command.h"
 #include "client/load/load_gates.h"
 #include "programs/client/command.h"
 #include "programs/client/options.h"
-#include "programs/command_line.h"
-#include "programs/interrupt.h"
 
 namespace vitrine {
 namespace {

@@ -7,11 +7,11 @@
 #include <utility>
 
 #include "absl/strings/ascii.h"
+#include "base/command_line/command_line.h"
 #include "client/classify_models.h"
 #include "client/names.h"
 #include "programs/client/command.h"
 #include "programs/client/options.h"
-#include "programs/command_line.h"
 
 namespace vitrine {
 namespace {

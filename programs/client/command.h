@@ -11,7 +11,7 @@ class App;
 namespace vitrine {
 
 // A command of `vitrine`: its flags, already added to the program's, and what it does once they are parsed. `run`
-// returns an exit code of programs/command_line.h.
+// returns an exit code of base/command_line/command_line.h.
 struct ClientCommand {
   const CLI::App* app = nullptr;
   std::function<int()> run = {};

@@ -2,11 +2,11 @@
 // `vitrine embed`: its flags.
 #include <iostream>
 
+#include "base/command_line/command_line.h"
 #include "client/embed_command.h"
 #include "client/names.h"
 #include "programs/client/command.h"
 #include "programs/client/options.h"
-#include "programs/command_line.h"
 
 namespace vitrine {
 namespace {

@@ -7,6 +7,8 @@
 #include <iostream>
 
 #include "absl/strings/str_cat.h"
+#include "base/command_line/command_line.h"
+#include "base/command_line/interrupt.h"
 #include "client/eval/eval_gates.h"
 #include "client/eval/merge.h"
 #include "client/eval/metrics.h"
@@ -17,8 +19,6 @@
 #include "data/dataset.h"
 #include "programs/client/command.h"
 #include "programs/client/options.h"
-#include "programs/command_line.h"
-#include "programs/interrupt.h"
 
 namespace vitrine {
 namespace {

@@ -58,7 +58,7 @@ void AddStudyFlags(CLI::App& eval, StudyFlags& flags);
 // Throws CLI::ValidationError where a model or a size is there twice.
 void CheckStudyFlags(const StudyFlags& flags);
 // Runs every cell of the study with its report, writes the study into command.out and its table to stdout. Returns an
-// exit code of programs/command_line.h.
+// exit code of base/command_line/command_line.h.
 int EvaluateStudy(const EvalCommand& command, const StudyFlags& study, const ReportFlags& report, Format format,
                   ProgressDisplay& progress, const std::atomic<bool>* stop);
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/command_line/command_line.h"
 #include "client/eval/compare.h"
 #include "client/eval/compare_page.h"
 #include "client/eval/data.h"
@@ -14,7 +15,6 @@
 #include "client/text.h"
 #include "programs/client/eval.h"
 #include "programs/client/options.h"
-#include "programs/command_line.h"
 
 namespace vitrine {
 namespace {

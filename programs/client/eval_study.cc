@@ -5,6 +5,8 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
+#include "base/command_line/command_line.h"
+#include "base/command_line/interrupt.h"
 #include "client/eval/data.h"
 #include "client/eval/eval_gates.h"
 #include "client/eval/study.h"
@@ -12,8 +14,6 @@
 #include "client/text.h"
 #include "programs/client/eval.h"
 #include "programs/client/options.h"
-#include "programs/command_line.h"
-#include "programs/interrupt.h"
 
 namespace vitrine {
 namespace {

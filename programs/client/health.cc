@@ -4,10 +4,10 @@
 #include <memory>
 #include <string>
 
+#include "base/command_line/command_line.h"
 #include "client/health_command.h"
 #include "programs/client/command.h"
 #include "programs/client/options.h"
-#include "programs/command_line.h"
 
 namespace vitrine {
 namespace {

@@ -4,9 +4,9 @@
 #include <cstdlib>
 #include <vector>
 
+#include "base/command_line/command_line.h"
 #include "programs/client/command.h"
 #include "programs/client/options.h"
-#include "programs/command_line.h"
 
 namespace vitrine {
 namespace {

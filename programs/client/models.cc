@@ -4,12 +4,12 @@
 
 #include <iostream>
 
+#include "base/command_line/command_line.h"
 #include "client/models_command.h"
 #include "client/models_watch.h"
 #include "programs/client/command.h"
 #include "programs/client/models_admin.h"
 #include "programs/client/options.h"
-#include "programs/command_line.h"
 
 namespace vitrine {
 namespace {

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "base/command_line/command_line.h"
 #include "client/models_admin.h"
 #include "programs/client/options.h"
-#include "programs/command_line.h"
 
 namespace vitrine {
 namespace {

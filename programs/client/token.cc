@@ -6,9 +6,9 @@
 #include <memory>
 #include <string>
 
+#include "base/command_line/command_line.h"
 #include "client/token_command.h"
 #include "programs/client/command.h"
-#include "programs/command_line.h"
 
 namespace vitrine {
 namespace {

@@ -16,8 +16,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/command_line/command_line.h"
 #include "base/status_macros.h"
-#include "programs/command_line.h"
 #include "programs/gpu_check/parity.h"
 #include "programs/gpu_check/serving.h"
 #include "torch_backend/torch_functions.h"

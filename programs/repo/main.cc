@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/command_line/command_line.h"
 #include "base/machine/machine.h"
-#include "programs/command_line.h"
 #include "programs/repo/calibrate.h"
 #include "programs/repo/commands.h"
 #include "programs/repo/create.h"

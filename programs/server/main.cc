@@ -16,9 +16,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "base/command_line/command_line.h"
 #include "base/file/replace.h"
 #include "base/status_macros.h"
-#include "programs/command_line.h"
 #include "programs/server/health_check.h"
 #include "server/observe/library_log.h"
 #include "server/observe/log.h"

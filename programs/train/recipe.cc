@@ -4,10 +4,10 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/command_line/command_line.h"
 #include "base/machine/machine.h"
 #include "base/status_macros.h"
 #include "data/reduced.h"
-#include "programs/command_line.h"
 #include "trainer/recipe.h"
 
 namespace vitrine {

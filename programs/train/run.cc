@@ -12,9 +12,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/command_line/command_line.h"
+#include "base/command_line/interrupt.h"
 #include "base/status_macros.h"
-#include "programs/command_line.h"
-#include "programs/interrupt.h"
 #include "repository/repository.h"
 #include "trainer/loop.h"
 #include "trainer/publish.h"

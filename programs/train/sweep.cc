@@ -10,9 +10,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/command_line/command_line.h"
+#include "base/command_line/interrupt.h"
 #include "base/status_macros.h"
-#include "programs/command_line.h"
-#include "programs/interrupt.h"
 #include "programs/train/recipe.h"
 #include "trainer/sweep/grid.h"
 #include "trainer/sweep/results.h"

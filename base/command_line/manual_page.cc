@@ -6,7 +6,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
-#include "programs/command_tree.h"
+#include "base/command_line/command_tree.h"
 
 namespace vitrine {
 namespace {

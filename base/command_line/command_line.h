@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef VITRINE_PROGRAMS_COMMAND_LINE_H_
-#define VITRINE_PROGRAMS_COMMAND_LINE_H_
+#ifndef VITRINE_BASE_COMMAND_LINE_COMMAND_LINE_H_
+#define VITRINE_BASE_COMMAND_LINE_COMMAND_LINE_H_
 
 #include <CLI/CLI.hpp>
 #include <optional>
@@ -31,4 +31,4 @@ int Fail(std::string_view program, const absl::Status& status);
 
 }  // namespace vitrine
 
-#endif  // VITRINE_PROGRAMS_COMMAND_LINE_H_
+#endif  // VITRINE_BASE_COMMAND_LINE_COMMAND_LINE_H_

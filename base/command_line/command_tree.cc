@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "programs/command_tree.h"
+#include "base/command_line/command_tree.h"
 
 #include <algorithm>
 

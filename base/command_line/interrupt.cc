@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "programs/interrupt.h"
+#include "base/command_line/interrupt.h"
 
 #include <csignal>
 #include <cstdint>

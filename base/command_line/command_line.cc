@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "programs/command_line.h"
+#include "base/command_line/command_line.h"
 
 #include <iostream>
 #include <string>
 
 #include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"
-#include "programs/command_tree.h"
+#include "base/command_line/command_tree.h"
 #include "vitrine_revision.h"
 
 namespace vitrine {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef VITRINE_PROGRAMS_COMMAND_TREE_H_
-#define VITRINE_PROGRAMS_COMMAND_TREE_H_
+#ifndef VITRINE_BASE_COMMAND_LINE_COMMAND_TREE_H_
+#define VITRINE_BASE_COMMAND_LINE_COMMAND_TREE_H_
 
 #include <CLI/CLI.hpp>
 #include <string>
@@ -43,4 +43,4 @@ std::string ManualPage(const std::string& program, const std::string& version, c
 
 }  // namespace vitrine
 
-#endif  // VITRINE_PROGRAMS_COMMAND_TREE_H_
+#endif  // VITRINE_BASE_COMMAND_LINE_COMMAND_TREE_H_

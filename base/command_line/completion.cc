@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
-#include "programs/command_tree.h"
+#include "base/command_line/command_tree.h"
 
 namespace vitrine {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef VITRINE_PROGRAMS_INTERRUPT_H_
-#define VITRINE_PROGRAMS_INTERRUPT_H_
+#ifndef VITRINE_BASE_COMMAND_LINE_INTERRUPT_H_
+#define VITRINE_BASE_COMMAND_LINE_INTERRUPT_H_
 
 #include <atomic>
 
@@ -25,4 +25,4 @@ int InterruptedExitCode();
 
 }  // namespace vitrine
 
-#endif  // VITRINE_PROGRAMS_INTERRUPT_H_
+#endif  // VITRINE_BASE_COMMAND_LINE_INTERRUPT_H_
