@@ -10,8 +10,8 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "programs/repo/commands.h"
 #include "report/calibration_words.h"
+#include "repository/selection.h"
 #include "repository/stored_version.h"
 
 namespace vitrine {

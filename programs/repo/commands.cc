@@ -17,39 +17,13 @@
 #include "programs/repo/page.h"
 #include "programs/repo/picture.h"
 #include "repository/golden.h"
-#include "repository/names.h"
+#include "repository/selection.h"
 #include "repository/stored_version.h"
 #include "repository/weights.h"
 #include "repository/wrong_folder.h"
 
 namespace vitrine {
 namespace {
-
-// What the user asked for.
-struct Selection {
-  std::string model;  // empty: every model
-  std::optional<int64_t> version;
-};
-
-absl::StatusOr<Selection> ParseSelection(const std::string& which) {
-  if (which.empty()) return Selection();
-  const size_t at = which.find('@');
-  Selection selection = {which.substr(0, at), std::nullopt};
-  RETURN_IF_ERROR(ValidateModelName(selection.model));
-  if (at != std::string::npos) {
-    selection.version = ParseVersion(which.substr(at + 1));
-    if (!selection.version.has_value()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("after \"@\" stands a version, a positive integer, as in ", selection.model, "@3"));
-    }
-  }
-  return selection;
-}
-
-absl::Status NoSuchModel(const std::string& repository, const std::string& model) {
-  return absl::NotFoundError(absl::StrCat("no version of ", model, " in ", repository, "; `vitrine-repo list ",
-                                          repository, "` shows what is there"));
-}
 
 // Whether this CPU has instructions for the plan's precision beside the path that serves.
 bool IsComputedHere(const v1::PrecisionPlan& plan) {
@@ -95,18 +69,6 @@ int64_t CountGoldens(const StoredVersion& version) {
 }
 
 }  // namespace
-
-absl::StatusOr<VersionId> FindOneVersion(const std::string& repository, const std::string& which) {
-  ASSIGN_OR_RETURN(const Selection selection, ParseSelection(which));
-  if (selection.version.has_value()) return VersionId{selection.model, *selection.version};
-  ASSIGN_OR_RETURN(const std::vector<VersionId> all, ListVersions(repository));
-  VersionId newest;
-  for (const VersionId& id : all) {
-    if (id.model == selection.model) newest = id;
-  }
-  if (newest.version == 0) return NoSuchModel(repository, selection.model);
-  return newest;
-}
 
 absl::Status ListCommand(const std::string& repository, OutputFormat format) {
   ASSIGN_OR_RETURN(const Listing listing, ListRepository(repository));

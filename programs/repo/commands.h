@@ -5,16 +5,11 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "report/data_table.h"
-#include "repository/repository.h"
 
 namespace vitrine {
 
 // The commands of vitrine-repo. Results go to stdout. `which` is "", "MODEL" or "MODEL@VERSION".
-
-// The one version that `which` means, the newest where it names none. NOT_FOUND says how to see what is there.
-absl::StatusOr<VersionId> FindOneVersion(const std::string& repository, const std::string& which);
 
 absl::Status ListCommand(const std::string& repository, OutputFormat format);
 

@@ -23,12 +23,12 @@
 #include "data/parallel.h"
 #include "engine/cpu/instructions.h"
 #include "engine/kept_layers.h"
-#include "programs/repo/commands.h"
 #include "programs/repo/forward.h"
 #include "programs/repo/goldens.h"
 #include "programs/repo/picture.h"
 #include "report/data_table.h"
 #include "report/progress_display.h"
+#include "repository/selection.h"
 #include "repository/stored_version.h"
 #include "repository/weights.h"
 

@@ -18,7 +18,6 @@
 #include "models/workload/conventions.h"
 #include "models/zoo.h"
 #include "models/zoo/published.h"
-#include "programs/repo/commands.h"
 #include "programs/repo/describe/measure.h"
 #include "programs/repo/describe/review.h"
 #include "programs/repo/describe/steps.h"
@@ -26,6 +25,7 @@
 #include "programs/repo/graph/program_json.h"
 #include "programs/repo/graph/svg.h"
 #include "report/roofline.h"
+#include "repository/selection.h"
 #include "repository/stored_version.h"
 #include "repository/weights.h"
 

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_REPOSITORY_SELECTION_H_
+#define VITRINE_REPOSITORY_SELECTION_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "repository/repository.h"
+
+namespace vitrine {
+
+// Which versions somebody means by "", "MODEL" or "MODEL@VERSION".
+struct Selection {
+  std::string model;  // empty: every model
+  std::optional<int64_t> version;
+};
+
+// INVALID_ARGUMENT: no model's name, or no version behind the "@".
+absl::StatusOr<Selection> ParseSelection(const std::string& which);
+
+// The one version that `which` means, the newest where it names none. NOT_FOUND says how to see what is there.
+absl::StatusOr<VersionId> FindOneVersion(const std::string& repository, const std::string& which);
+
+// The NOT_FOUND of a model without a version.
+absl::Status NoSuchModel(const std::string& repository, const std::string& model);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_REPOSITORY_SELECTION_H_
