@@ -9,13 +9,13 @@
 
 #include "base/command_line/command_line.h"
 #include "base/machine/machine.h"
+#include "describe/describe.h"
+#include "describe/zoo.h"
 #include "programs/repo/calibrate.h"
 #include "programs/repo/commands.h"
 #include "programs/repo/create.h"
-#include "programs/repo/describe/describe.h"
 #include "programs/repo/import/import.h"
 #include "programs/repo/quantize.h"
-#include "programs/repo/zoo.h"
 
 namespace vitrine {
 namespace {

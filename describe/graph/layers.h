@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef VITRINE_PROGRAMS_REPO_GRAPH_LAYERS_H_
-#define VITRINE_PROGRAMS_REPO_GRAPH_LAYERS_H_
+#ifndef VITRINE_DESCRIBE_GRAPH_LAYERS_H_
+#define VITRINE_DESCRIBE_GRAPH_LAYERS_H_
 
 #include <string>
 #include <vector>
@@ -39,4 +39,4 @@ std::vector<RooflinePoint> PointsAtTheirBound(const std::vector<Layer>& layers, 
 
 }  // namespace vitrine
 
-#endif  // VITRINE_PROGRAMS_REPO_GRAPH_LAYERS_H_
+#endif  // VITRINE_DESCRIBE_GRAPH_LAYERS_H_

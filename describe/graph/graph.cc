@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "programs/repo/graph/graph.h"
+#include "describe/graph/graph.h"
 
 #include <algorithm>
 #include <map>
@@ -8,8 +8,8 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "describe/graph/program_json.h"
 #include "models/workload/of_program.h"
-#include "programs/repo/graph/program_json.h"
 
 namespace vitrine {
 namespace {

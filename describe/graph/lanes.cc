@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "programs/repo/graph/layout.h"
+#include "describe/graph/layout.h"
 
 namespace vitrine {
 namespace {

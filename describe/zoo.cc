@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "programs/repo/zoo.h"
+#include "describe/zoo.h"
 
 #include <google/protobuf/util/message_differencer.h>
 

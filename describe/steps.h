@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef VITRINE_PROGRAMS_REPO_DESCRIBE_STEPS_H_
-#define VITRINE_PROGRAMS_REPO_DESCRIBE_STEPS_H_
+#ifndef VITRINE_DESCRIBE_STEPS_H_
+#define VITRINE_DESCRIBE_STEPS_H_
 
 #include <string>
 #include <vector>
 
-#include "programs/repo/describe/measure.h"
+#include "describe/measure.h"
 #include "report/data_table.h"
 #include "report/roofline.h"
 
@@ -28,4 +28,4 @@ std::vector<RooflinePoint> PointsOf(const std::vector<StepGroup>& steps, const M
 
 }  // namespace vitrine
 
-#endif  // VITRINE_PROGRAMS_REPO_DESCRIBE_STEPS_H_
+#endif  // VITRINE_DESCRIBE_STEPS_H_

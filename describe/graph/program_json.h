@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef VITRINE_PROGRAMS_REPO_GRAPH_PROGRAM_JSON_H_
-#define VITRINE_PROGRAMS_REPO_GRAPH_PROGRAM_JSON_H_
+#ifndef VITRINE_DESCRIBE_GRAPH_PROGRAM_JSON_H_
+#define VITRINE_DESCRIBE_GRAPH_PROGRAM_JSON_H_
 
 #include <nlohmann/json.hpp>
 
@@ -20,4 +20,4 @@ nlohmann::ordered_json ProgramJson(const program::Program& program);
 
 }  // namespace vitrine
 
-#endif  // VITRINE_PROGRAMS_REPO_GRAPH_PROGRAM_JSON_H_
+#endif  // VITRINE_DESCRIBE_GRAPH_PROGRAM_JSON_H_

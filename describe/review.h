@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef VITRINE_PROGRAMS_REPO_DESCRIBE_REVIEW_H_
-#define VITRINE_PROGRAMS_REPO_DESCRIBE_REVIEW_H_
+#ifndef VITRINE_DESCRIBE_REVIEW_H_
+#define VITRINE_DESCRIBE_REVIEW_H_
 
 #include <string>
 
@@ -22,4 +22,4 @@ std::string ReviewTotals(const v1::ModelConfig& config, const WorkloadInput& inp
 
 }  // namespace vitrine
 
-#endif  // VITRINE_PROGRAMS_REPO_DESCRIBE_REVIEW_H_
+#endif  // VITRINE_DESCRIBE_REVIEW_H_

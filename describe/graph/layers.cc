@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "programs/repo/graph/layers.h"
+#include "describe/graph/layers.h"
 
 #include <algorithm>
 #include <cctype>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "programs/repo/describe/describe.h"
+#include "describe/describe.h"
 
 #include <charconv>
 #include <cstdlib>
@@ -14,16 +14,16 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
+#include "describe/graph/layers.h"
+#include "describe/graph/program_json.h"
+#include "describe/graph/svg.h"
+#include "describe/measure.h"
+#include "describe/review.h"
+#include "describe/steps.h"
 #include "models/families/family.h"
 #include "models/workload/conventions.h"
 #include "models/zoo.h"
 #include "models/zoo/published.h"
-#include "programs/repo/describe/measure.h"
-#include "programs/repo/describe/review.h"
-#include "programs/repo/describe/steps.h"
-#include "programs/repo/graph/layers.h"
-#include "programs/repo/graph/program_json.h"
-#include "programs/repo/graph/svg.h"
 #include "report/roofline.h"
 #include "repository/selection.h"
 #include "repository/stored_version.h"

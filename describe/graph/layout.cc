@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "programs/repo/graph/layout.h"
+#include "describe/graph/layout.h"
 
 #include <algorithm>
 #include <cmath>
@@ -7,7 +7,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "programs/repo/graph/layers.h"
+#include "describe/graph/layers.h"
 
 namespace vitrine {
 namespace {

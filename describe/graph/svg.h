@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef VITRINE_PROGRAMS_REPO_GRAPH_SVG_H_
-#define VITRINE_PROGRAMS_REPO_GRAPH_SVG_H_
+#ifndef VITRINE_DESCRIBE_GRAPH_SVG_H_
+#define VITRINE_DESCRIBE_GRAPH_SVG_H_
 
 #include <string>
 
-#include "programs/repo/graph/graph.h"
+#include "describe/graph/graph.h"
 
 namespace vitrine {
 
@@ -14,4 +14,4 @@ std::string GraphSvg(const Graph& graph);
 
 }  // namespace vitrine
 
-#endif  // VITRINE_PROGRAMS_REPO_GRAPH_SVG_H_
+#endif  // VITRINE_DESCRIBE_GRAPH_SVG_H_

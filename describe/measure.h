@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef VITRINE_PROGRAMS_REPO_DESCRIBE_MEASURE_H_
-#define VITRINE_PROGRAMS_REPO_DESCRIBE_MEASURE_H_
+#ifndef VITRINE_DESCRIBE_MEASURE_H_
+#define VITRINE_DESCRIBE_MEASURE_H_
 
 #include <span>
 #include <string>
@@ -43,4 +43,4 @@ absl::StatusOr<Measurement> MeasureForward(const program::Program& program, std:
 
 }  // namespace vitrine
 
-#endif  // VITRINE_PROGRAMS_REPO_DESCRIBE_MEASURE_H_
+#endif  // VITRINE_DESCRIBE_MEASURE_H_

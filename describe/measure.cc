@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "programs/repo/describe/measure.h"
+#include "describe/measure.h"
 
 #include <algorithm>
 #include <chrono>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "programs/repo/graph/svg.h"
+#include "describe/graph/svg.h"
 
 #include <algorithm>
 #include <array>
@@ -7,8 +7,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "programs/repo/graph/layout.h"
-#include "programs/repo/graph/program_json.h"
+#include "describe/graph/layout.h"
+#include "describe/graph/program_json.h"
 #include "report/data_table.h"
 #include "report/html.h"
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "programs/repo/describe/steps.h"
+#include "describe/steps.h"
 
 #include <map>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "programs/repo/graph/layers.h"
+#include "describe/graph/layers.h"
 
 namespace vitrine {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef VITRINE_PROGRAMS_REPO_DESCRIBE_DESCRIBE_H_
-#define VITRINE_PROGRAMS_REPO_DESCRIBE_DESCRIBE_H_
+#ifndef VITRINE_DESCRIBE_DESCRIBE_H_
+#define VITRINE_DESCRIBE_DESCRIBE_H_
 
 #include <string>
 
@@ -36,4 +36,4 @@ absl::Status DescribeCommand(const DescribeOptions& options);
 
 }  // namespace vitrine
 
-#endif  // VITRINE_PROGRAMS_REPO_DESCRIBE_DESCRIBE_H_
+#endif  // VITRINE_DESCRIBE_DESCRIBE_H_

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where the boxes and wires of a drawn program lie. No box covers another, and no wire crosses a box.
-#ifndef VITRINE_PROGRAMS_REPO_GRAPH_LAYOUT_H_
-#define VITRINE_PROGRAMS_REPO_GRAPH_LAYOUT_H_
+#ifndef VITRINE_DESCRIBE_GRAPH_LAYOUT_H_
+#define VITRINE_DESCRIBE_GRAPH_LAYOUT_H_
 
 #include <string>
 #include <vector>
 
-#include "programs/repo/graph/graph.h"
+#include "describe/graph/graph.h"
 
 namespace vitrine {
 
@@ -65,4 +65,4 @@ GraphPanelPlan ArrangePanel(const GraphPanel& panel);
 
 }  // namespace vitrine
 
-#endif  // VITRINE_PROGRAMS_REPO_GRAPH_LAYOUT_H_
+#endif  // VITRINE_DESCRIBE_GRAPH_LAYOUT_H_

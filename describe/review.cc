@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "programs/repo/describe/review.h"
+#include "describe/review.h"
 
 #include <cmath>
 

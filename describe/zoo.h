@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef VITRINE_PROGRAMS_REPO_ZOO_H_
-#define VITRINE_PROGRAMS_REPO_ZOO_H_
+#ifndef VITRINE_DESCRIBE_ZOO_H_
+#define VITRINE_DESCRIBE_ZOO_H_
 
 #include <string>
 
@@ -15,4 +15,4 @@ absl::Status ZooCommand(const std::string& repository, OutputFormat format);
 
 }  // namespace vitrine
 
-#endif  // VITRINE_PROGRAMS_REPO_ZOO_H_
+#endif  // VITRINE_DESCRIBE_ZOO_H_

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A program as it is drawn: panels of boxes, equal blocks folded into one panel. Without places on paper; those are
 // repo_graph_layout's, and the drawing itself repo_graph_svg's.
-#ifndef VITRINE_PROGRAMS_REPO_GRAPH_GRAPH_H_
-#define VITRINE_PROGRAMS_REPO_GRAPH_GRAPH_H_
+#ifndef VITRINE_DESCRIBE_GRAPH_GRAPH_H_
+#define VITRINE_DESCRIBE_GRAPH_GRAPH_H_
 
 #include <cstdint>
 #include <string>
@@ -53,4 +53,4 @@ std::vector<GraphPanel> PanelsOf(const program::Program& program, const Workload
 
 }  // namespace vitrine
 
-#endif  // VITRINE_PROGRAMS_REPO_GRAPH_GRAPH_H_
+#endif  // VITRINE_DESCRIBE_GRAPH_GRAPH_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "programs/repo/graph/program_json.h"
+#include "describe/graph/program_json.h"
 
 #include <variant>
 
