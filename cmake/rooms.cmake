@@ -12,6 +12,7 @@ set(ROOM_ALLOWS_checkpoint models reference repository proto)
 set(ROOM_ALLOWS_torch_backend models engine reference proto)
 set(ROOM_ALLOWS_trainer models reference checkpoint imaging data repository report proto)
 set(ROOM_ALLOWS_describe models engine report repository proto)
+set(ROOM_ALLOWS_publish models engine imaging data report repository proto)
 set(ROOM_ALLOWS_server models engine imaging repository report proto)
 set(ROOM_ALLOWS_client proto imaging data report)
 
@@ -19,7 +20,7 @@ set(ROOM_ALLOWS_client proto imaging data report)
 # compile at -O2. Commands wait for servers or for the engine and print: a third less time at -O1, and the load
 # generator's is gRPC's.
 set(ROOMS_OF_LOOPS imaging data report repository engine reference checkpoint torch_backend trainer)
-set(ROOMS_OF_COMMANDS client describe)
+set(ROOMS_OF_COMMANDS client describe publish)
 set(VITRINE_PLAIN_OPTIONS $<$<CONFIG:Release>:-O2>)
 set(VITRINE_COMMAND_OPTIONS $<$<CONFIG:Release>:-O1>)
 
@@ -165,7 +166,7 @@ endfunction()
 function(write_link_edges file)
   set(text "")
   foreach(room proto services imaging data report models engine reference repository checkpoint torch_backend trainer describe
-               server client)
+               publish server client)
     if(TARGET vitrine_${room})
       get_target_property(links vitrine_${room} LINK_LIBRARIES)
       string(APPEND text "vitrine_${room}: ${links}\n")

@@ -8,14 +8,11 @@
 #include <vector>
 
 #include "base/command_line/command_line.h"
-#include "base/machine/machine.h"
 #include "describe/describe.h"
 #include "describe/zoo.h"
-#include "programs/repo/calibrate.h"
-#include "programs/repo/commands.h"
-#include "programs/repo/create.h"
-#include "programs/repo/import/import.h"
-#include "programs/repo/quantize.h"
+#include "programs/repo/flags.h"
+#include "publish/commands.h"
+#include "publish/create.h"
 
 namespace vitrine {
 namespace {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef VITRINE_PROGRAMS_REPO_QUANTIZE_H_
-#define VITRINE_PROGRAMS_REPO_QUANTIZE_H_
+#ifndef VITRINE_PUBLISH_QUANTIZE_H_
+#define VITRINE_PUBLISH_QUANTIZE_H_
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <string>
 
@@ -22,9 +21,6 @@ struct QuantizeOptions {
   std::string format = "table";
 };
 
-// Declares the command and its options, which outlive `app`.
-CLI::App* AddQuantizeCommand(CLI::App& app, QuantizeOptions& options);
-
 // Publishes a version of the same model, with the same weights, that may be computed in that precision too: finds the
 // operators to be kept from it by their measured errors, until accuracy is within the budget, and records goldens by
 // the portable path. What it did goes to stdout, how far it is to stderr. FAILED_PRECONDITION, and nothing published,
@@ -34,4 +30,4 @@ absl::Status QuantizeCommand(const QuantizeOptions& options);
 
 }  // namespace vitrine
 
-#endif  // VITRINE_PROGRAMS_REPO_QUANTIZE_H_
+#endif  // VITRINE_PUBLISH_QUANTIZE_H_

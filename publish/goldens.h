@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef VITRINE_PROGRAMS_REPO_GOLDENS_H_
-#define VITRINE_PROGRAMS_REPO_GOLDENS_H_
+#ifndef VITRINE_PUBLISH_GOLDENS_H_
+#define VITRINE_PUBLISH_GOLDENS_H_
 
 #include <string>
 
@@ -25,4 +25,4 @@ void SetNarrowTolerance(const std::string& precision, v1::Manifest& manifest);
 
 }  // namespace vitrine
 
-#endif  // VITRINE_PROGRAMS_REPO_GOLDENS_H_
+#endif  // VITRINE_PUBLISH_GOLDENS_H_

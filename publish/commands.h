@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef VITRINE_PROGRAMS_REPO_COMMANDS_H_
-#define VITRINE_PROGRAMS_REPO_COMMANDS_H_
+#ifndef VITRINE_PUBLISH_COMMANDS_H_
+#define VITRINE_PUBLISH_COMMANDS_H_
 
 #include <string>
 
@@ -24,4 +24,4 @@ absl::Status PublishCommand(const std::string& repository, const std::string& so
 
 }  // namespace vitrine
 
-#endif  // VITRINE_PROGRAMS_REPO_COMMANDS_H_
+#endif  // VITRINE_PUBLISH_COMMANDS_H_

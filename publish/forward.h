@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef VITRINE_PROGRAMS_REPO_FORWARD_H_
-#define VITRINE_PROGRAMS_REPO_FORWARD_H_
+#ifndef VITRINE_PUBLISH_FORWARD_H_
+#define VITRINE_PUBLISH_FORWARD_H_
 
 #include "absl/status/statusor.h"
 #include "base/simd/cpu_path.h"
@@ -19,4 +19,4 @@ absl::StatusOr<Forward> ReferenceForward(const WeightedModel& model);
 
 }  // namespace vitrine
 
-#endif  // VITRINE_PROGRAMS_REPO_FORWARD_H_
+#endif  // VITRINE_PUBLISH_FORWARD_H_

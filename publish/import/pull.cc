@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "programs/repo/import/pull.h"
+#include "publish/import/pull.h"
 
 #include <unistd.h>
 
@@ -18,8 +18,8 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "base/status_macros.h"
-#include "programs/repo/import/download.h"
-#include "programs/repo/import/https.h"
+#include "publish/import/download.h"
+#include "publish/import/https.h"
 #include "report/progress_display.h"
 #include "repository/manifest.h"
 
@@ -227,6 +227,16 @@ std::string FaultOfPull(const std::string& model) {
   if (ParseModel(model).has_value()) return "";
   return absl::StrCat("\"", absl::CHexEscape(model),
                       "\" is no model; as in --pull hf:timm/vit_tiny_patch16_224.augreg_in21k_ft_in1k@main");
+}
+
+std::string FaultOfUrl(const std::string& text) {
+  const bool is_url = text.starts_with("https://") || text.starts_with("http://");
+  return is_url ? "" : absl::StrCat("\"", text, "\" is no address; as in --pull-from https://mirror.example");
+}
+
+std::string FaultOfDigest(const std::string& text) {
+  const bool is_digest = text.size() == 64 && text.find_first_not_of("0123456789abcdefABCDEF") == std::string::npos;
+  return is_digest ? "" : absl::StrCat("\"", text, "\" is no SHA-256 of 64 hexadecimal digits");
 }
 
 std::filesystem::path PullCache() {

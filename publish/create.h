@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef VITRINE_PROGRAMS_REPO_CREATE_H_
-#define VITRINE_PROGRAMS_REPO_CREATE_H_
+#ifndef VITRINE_PUBLISH_CREATE_H_
+#define VITRINE_PUBLISH_CREATE_H_
 
 #include <cstdint>
 #include <optional>
@@ -30,4 +30,4 @@ absl::Status CreateCommand(const CreateOptions& options);
 
 }  // namespace vitrine
 
-#endif  // VITRINE_PROGRAMS_REPO_CREATE_H_
+#endif  // VITRINE_PUBLISH_CREATE_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "programs/repo/create.h"
+#include "publish/create.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -11,8 +11,8 @@
 #include "base/status_macros.h"
 #include "engine/torch_library.h"
 #include "models/zoo.h"
-#include "programs/repo/forward.h"
-#include "programs/repo/goldens.h"
+#include "publish/forward.h"
+#include "publish/goldens.h"
 #include "report/data_table.h"
 #include "repository/names.h"
 #include "repository/stored_version.h"

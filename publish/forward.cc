@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "programs/repo/forward.h"
+#include "publish/forward.h"
 
 #include <memory>
 #include <utility>

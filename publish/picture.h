@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef VITRINE_PROGRAMS_REPO_PICTURE_H_
-#define VITRINE_PROGRAMS_REPO_PICTURE_H_
+#ifndef VITRINE_PUBLISH_PICTURE_H_
+#define VITRINE_PUBLISH_PICTURE_H_
 
 #include <string_view>
 
@@ -15,4 +15,4 @@ absl::StatusOr<FloatArray> PictureInput(std::string_view picture, const v1::Prep
 
 }  // namespace vitrine
 
-#endif  // VITRINE_PROGRAMS_REPO_PICTURE_H_
+#endif  // VITRINE_PUBLISH_PICTURE_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "programs/repo/page.h"
+#include "publish/page.h"
 
 #include <google/protobuf/text_format.h>
 

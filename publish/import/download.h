@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef VITRINE_PROGRAMS_REPO_IMPORT_DOWNLOAD_H_
-#define VITRINE_PROGRAMS_REPO_IMPORT_DOWNLOAD_H_
+#ifndef VITRINE_PUBLISH_IMPORT_DOWNLOAD_H_
+#define VITRINE_PUBLISH_IMPORT_DOWNLOAD_H_
 
 #include <cstdint>
 #include <filesystem>
@@ -30,4 +30,4 @@ absl::Status Fetch(const Download& download, ProgressDisplay& display);
 
 }  // namespace vitrine
 
-#endif  // VITRINE_PROGRAMS_REPO_IMPORT_DOWNLOAD_H_
+#endif  // VITRINE_PUBLISH_IMPORT_DOWNLOAD_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "programs/repo/import/download.h"
+#include "publish/import/download.h"
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -18,7 +18,7 @@
 #include "base/file/descriptor.h"
 #include "base/sha256.h"
 #include "base/status_macros.h"
-#include "programs/repo/import/https.h"
+#include "publish/import/https.h"
 
 namespace vitrine {
 namespace {

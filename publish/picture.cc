@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "programs/repo/picture.h"
+#include "publish/picture.h"
 
 #include <utility>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "programs/repo/goldens.h"
+#include "publish/goldens.h"
 
 #include <algorithm>
 #include <utility>
@@ -8,7 +8,7 @@
 #include "base/status_macros.h"
 #include "imaging/encode_png.h"
 #include "imaging/geometry.h"
-#include "programs/repo/picture.h"
+#include "publish/picture.h"
 
 namespace vitrine {
 namespace {

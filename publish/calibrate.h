@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef VITRINE_PROGRAMS_REPO_CALIBRATE_H_
-#define VITRINE_PROGRAMS_REPO_CALIBRATE_H_
+#ifndef VITRINE_PUBLISH_CALIBRATE_H_
+#define VITRINE_PUBLISH_CALIBRATE_H_
 
-#include <CLI/CLI.hpp>
 #include <string>
 
 #include "absl/status/status.h"
@@ -16,13 +15,10 @@ struct CalibrateOptions {
   std::string format = "table";
 };
 
-// Adds `vitrine-repo calibrate` with its options; `options` outlives the parse.
-CLI::App* AddCalibrateCommand(CLI::App& app, CalibrateOptions& options);
-
 // Publishes a version with the weights, goldens and files of another and the calibration of the file.
 // FAILED_PRECONDITION, with nothing published: the file is of other weights, or found no threshold.
 absl::Status CalibrateCommand(const CalibrateOptions& options);
 
 }  // namespace vitrine
 
-#endif  // VITRINE_PROGRAMS_REPO_CALIBRATE_H_
+#endif  // VITRINE_PUBLISH_CALIBRATE_H_

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef VITRINE_PROGRAMS_REPO_PAGE_H_
-#define VITRINE_PROGRAMS_REPO_PAGE_H_
+#ifndef VITRINE_PUBLISH_PAGE_H_
+#define VITRINE_PUBLISH_PAGE_H_
 
 #include <string>
 #include <vector>
@@ -19,4 +19,4 @@ std::string ManifestAsPage(const v1::Manifest& manifest);
 
 }  // namespace vitrine
 
-#endif  // VITRINE_PROGRAMS_REPO_PAGE_H_
+#endif  // VITRINE_PUBLISH_PAGE_H_

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Requests of `vitrine-repo import --pull`, by libcurl.
-#ifndef VITRINE_PROGRAMS_REPO_IMPORT_HTTPS_H_
-#define VITRINE_PROGRAMS_REPO_IMPORT_HTTPS_H_
+#ifndef VITRINE_PUBLISH_IMPORT_HTTPS_H_
+#define VITRINE_PUBLISH_IMPORT_HTTPS_H_
 
 #include <cstdint>
 #include <functional>
@@ -40,4 +40,4 @@ absl::StatusOr<FetchReply> Ask(const FetchRequest& request);
 
 }  // namespace vitrine
 
-#endif  // VITRINE_PROGRAMS_REPO_IMPORT_HTTPS_H_
+#endif  // VITRINE_PUBLISH_IMPORT_HTTPS_H_

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef VITRINE_PROGRAMS_REPO_IMPORT_PULL_H_
-#define VITRINE_PROGRAMS_REPO_IMPORT_PULL_H_
+#ifndef VITRINE_PUBLISH_IMPORT_PULL_H_
+#define VITRINE_PUBLISH_IMPORT_PULL_H_
 
 #include <filesystem>
 #include <optional>
@@ -35,6 +35,9 @@ struct Pulled {
 
 // Empty for "hf:ORG/NAME" with or without "@REVISION"; else what is wrong with it.
 std::string FaultOfPull(const std::string& model);
+// The same of a hub's address and of a SHA-256 in hexadecimal digits.
+std::string FaultOfUrl(const std::string& text);
+std::string FaultOfDigest(const std::string& text);
 
 // $XDG_CACHE_HOME/vitrine/pull, else ~/.cache/vitrine/pull.
 std::filesystem::path PullCache();
@@ -48,4 +51,4 @@ absl::StatusOr<Pulled> Pull(const PullRequest& request);
 
 }  // namespace vitrine
 
-#endif  // VITRINE_PROGRAMS_REPO_IMPORT_PULL_H_
+#endif  // VITRINE_PUBLISH_IMPORT_PULL_H_

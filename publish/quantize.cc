@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "programs/repo/quantize.h"
+#include "publish/quantize.h"
 
 #include <unistd.h>
 
@@ -23,9 +23,9 @@
 #include "data/parallel.h"
 #include "engine/cpu/instructions.h"
 #include "engine/kept_layers.h"
-#include "programs/repo/forward.h"
-#include "programs/repo/goldens.h"
-#include "programs/repo/picture.h"
+#include "publish/forward.h"
+#include "publish/goldens.h"
+#include "publish/picture.h"
 #include "report/data_table.h"
 #include "report/progress_display.h"
 #include "repository/selection.h"
@@ -293,31 +293,6 @@ void Print(const Found& found, const VersionId& from, const VersionId& published
 }
 
 }  // namespace
-
-CLI::App* AddQuantizeCommand(CLI::App& app, QuantizeOptions& options) {
-  CLI::App* quantize = app.add_subcommand("quantize", "publishes a version that may be computed in bf16 or int8 too");
-  quantize->add_option("DIR", options.repository, "the repository")->required();
-  quantize->add_option("MODEL[@VERSION]", options.which, "without a version: the newest")->required();
-  quantize->add_option("--precision", options.precision, "int8 or bf16")
-      ->required()
-      ->check(CLI::IsMember({"int8", "bf16"}));
-  quantize->add_option("--data", options.data, "labelled pictures as FORMAT:PATH. Formats:\n" + DatasetFormats())
-      ->required();
-  quantize->add_option("--split", options.split, "of the data: test (default) or train")
-      ->check(CLI::IsMember({"test", "train"}));
-  quantize->add_option("--budget", options.budget, "percentage points of top-1 that may be lost; default 0.3")
-      ->check(CLI::Range(0.0, 100.0));
-  quantize->add_option("--images", options.images, "pictures to measure on, spread over the data; default 2000")
-      ->check(CLI::Range(int64_t{1}, int64_t{1} << 40));
-  quantize->add_option("--format", options.format, "how the result is printed: table (default) or json")
-      ->check(CLI::IsMember({"table", "json"}));
-  quantize->footer(
-      "The new version has the same weights, and the plans of the version that it is made from. Operators are kept "
-      "from\n"
-      "the precision, worst first, until accuracy is within --budget.\n"
-      "  vitrine-repo quantize models kv-pos-mnist --precision int8 --data mnist:/data/mnist");
-  return quantize;
-}
 
 absl::Status QuantizeCommand(const QuantizeOptions& options) {
   const Precision precision = ParsePrecision(options.precision).value_or(Precision::kInt8);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "programs/repo/import/https.h"
+#include "publish/import/https.h"
 
 #include <curl/curl.h>
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef VITRINE_PROGRAMS_REPO_IMPORT_IMPORT_H_
-#define VITRINE_PROGRAMS_REPO_IMPORT_IMPORT_H_
+#ifndef VITRINE_PUBLISH_IMPORT_IMPORT_H_
+#define VITRINE_PUBLISH_IMPORT_IMPORT_H_
 
-#include <CLI/CLI.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -35,8 +34,8 @@ struct ImportOptions {
   std::string native = {};
 };
 
-// Adds `vitrine-repo import` with its options; `options` outlives the parse.
-CLI::App* AddImportCommand(CLI::App& app, ImportOptions& options);
+// Empty for a range of patches as `native` has it; else what is wrong with it.
+std::string FaultOfTokens(const std::string& text);
 
 // Publishes weights that others trained, with the model, preprocessing and labels that they were trained with. Goldens
 // are what this program's own forward pass gives. INVALID_ARGUMENT or FAILED_PRECONDITION, with nothing published,
@@ -45,4 +44,4 @@ absl::Status ImportCommand(const ImportOptions& asked);
 
 }  // namespace vitrine
 
-#endif  // VITRINE_PROGRAMS_REPO_IMPORT_IMPORT_H_
+#endif  // VITRINE_PUBLISH_IMPORT_IMPORT_H_

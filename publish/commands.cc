@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "programs/repo/commands.h"
+#include "publish/commands.h"
 
 #include <google/protobuf/util/json_util.h>
 
@@ -13,9 +13,9 @@
 #include "base/status_macros.h"
 #include "engine/cpu/instructions.h"
 #include "engine/precision.h"
-#include "programs/repo/forward.h"
-#include "programs/repo/page.h"
-#include "programs/repo/picture.h"
+#include "publish/forward.h"
+#include "publish/page.h"
+#include "publish/picture.h"
 #include "repository/golden.h"
 #include "repository/selection.h"
 #include "repository/stored_version.h"

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_PROGRAMS_REPO_FLAGS_H_
+#define VITRINE_PROGRAMS_REPO_FLAGS_H_
+
+#include <CLI/CLI.hpp>
+
+#include "publish/calibrate.h"
+#include "publish/import/import.h"
+#include "publish/quantize.h"
+
+namespace vitrine {
+
+// The commands of vitrine-repo that have a file for their flags: each adds itself to `app`. `options` outlives the
+// parse.
+CLI::App* AddCalibrateCommand(CLI::App& app, CalibrateOptions& options);
+CLI::App* AddImportCommand(CLI::App& app, ImportOptions& options);
+CLI::App* AddQuantizeCommand(CLI::App& app, QuantizeOptions& options);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_PROGRAMS_REPO_FLAGS_H_
