@@ -142,6 +142,19 @@ absl::Status ApplyOverride(const std::string& assignment, v1::Recipe& recipe) {
   return SetField(*field, assignment.substr(equals + 1), *message);
 }
 
+absl::StatusOr<v1::Recipe> OverriddenRecipe(const std::string& name_or_path,
+                                            const std::vector<std::string>& overrides) {
+  ASSIGN_OR_RETURN(v1::Recipe recipe, FindRecipe(name_or_path));
+  for (const std::string& assignment : overrides) RETURN_IF_ERROR(ApplyOverride(assignment, recipe));
+  return recipe;
+}
+
+absl::StatusOr<v1::Recipe> ReadRecipe(const std::string& name_or_path, const std::vector<std::string>& overrides) {
+  ASSIGN_OR_RETURN(v1::Recipe recipe, OverriddenRecipe(name_or_path, overrides));
+  RETURN_IF_ERROR(ValidateRecipe(recipe));
+  return recipe;
+}
+
 void ClearReplacedLists(const Message& from, Message& to) {
   std::vector<const FieldDescriptor*> set;
   from.GetReflection()->ListFields(from, &set);

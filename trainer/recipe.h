@@ -32,8 +32,14 @@ absl::StatusOr<v1::Recipe> FindRecipe(const std::string& name_or_path);
 // the part of the path that does not exist and the fields that do, or the values that an enum has.
 absl::Status ApplyOverride(const std::string& assignment, v1::Recipe& recipe);
 
+// FindRecipe with the overrides applied. Errors of both.
+absl::StatusOr<v1::Recipe> OverriddenRecipe(const std::string& name_or_path, const std::vector<std::string>& overrides);
+
 // INVALID_ARGUMENT names the first field that is missing or out of its range, its value and the range.
 absl::Status ValidateRecipe(const v1::Recipe& recipe);
+
+// OverriddenRecipe, validated.
+absl::StatusOr<v1::Recipe> ReadRecipe(const std::string& name_or_path, const std::vector<std::string>& overrides);
 
 // Dropout and drop path of the recipe.
 void SetDropping(const v1::Recipe& recipe, ForwardContext& context);

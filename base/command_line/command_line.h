@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 
 namespace vitrine {
 
@@ -25,6 +26,13 @@ std::optional<int> ParseCommandLine(CLI::App& app, int argc, char** argv);
 
 // `status`, not OK, as one that the command line is to blame for: Fail then returns kExitUsage.
 absl::Status WrongCommandLine(absl::Status status);
+
+// The value, or why there is none as WrongCommandLine of that.
+template <typename T>
+absl::StatusOr<T> WrongCommandLine(absl::StatusOr<T> value) {
+  if (value.ok()) return value;
+  return WrongCommandLine(value.status());
+}
 
 // Prints "<program>: <message>" on stderr and returns kExitFailure.
 int Fail(std::string_view program, const absl::Status& status);

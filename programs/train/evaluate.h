@@ -6,14 +6,14 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "programs/train/recipe.h"
+#include "base/machine/machine.h"
 
 namespace vitrine {
 
 // `vitrine-train evaluate`.
 struct EvaluateFlags {
   std::string repository, model, data, resolutions, predictions;
-  int threads = DefaultThreads();
+  int threads = FindMachine().Threads();
   std::string format = "table";
 };
 

@@ -16,13 +16,13 @@
 #include "absl/strings/str_format.h"
 #include "base/command_line/command_line.h"
 #include "base/command_line/interrupt.h"
+#include "base/machine/machine.h"
 #include "base/status_macros.h"
 #include "data/reduced.h"
 #include "models/workload/conventions.h"
 #include "models/zoo.h"
 #include "models/zoo/published.h"
 #include "programs/train/evaluate.h"
-#include "programs/train/recipe.h"
 #include "programs/train/run.h"
 #include "programs/train/sweep.h"
 #include "trainer/augment/sheet.h"
@@ -30,6 +30,7 @@
 #include "trainer/lab/zoo.h"
 #include "trainer/loop.h"
 #include "trainer/recipe.h"
+#include "trainer/recipe_data.h"
 #include "trainer/tasks/image_task.h"
 
 namespace vitrine {
@@ -49,17 +50,17 @@ void AddRecipe(CLI::App& command, RecipeFlags& flags) {
 
 absl::Status Print(const RecipeFlags& flags) {
   // Not validated: some recipes wait for a version to start from.
-  ASSIGN_OR_RETURN(const v1::Recipe recipe, OverriddenRecipe(flags.recipe, flags.overrides));
+  ASSIGN_OR_RETURN(const v1::Recipe recipe, WrongCommandLine(OverriddenRecipe(flags.recipe, flags.overrides)));
   std::cout << PrintRecipe(recipe);
   return absl::OkStatus();
 }
 
 absl::Status DrawAugmentation(const RecipeFlags& flags) {
-  ASSIGN_OR_RETURN(const v1::Recipe recipe, ReadRecipe(flags.recipe, flags.overrides));
+  ASSIGN_OR_RETURN(const v1::Recipe recipe, WrongCommandLine(ReadRecipe(flags.recipe, flags.overrides)));
   if (recipe.has_sequence()) {
     return absl::InvalidArgumentError(absl::StrCat(recipe.name(), " learns from sequences; nothing is augmented"));
   }
-  ASSIGN_OR_RETURN(const std::string data, CompleteData(recipe, flags.data));
+  ASSIGN_OR_RETURN(const std::string data, WrongCommandLine(CompleteData(recipe, flags.data)));
   ASSIGN_OR_RETURN(std::unique_ptr<Dataset> opened, OpenDataset(data, Split::kTrain));
   ASSIGN_OR_RETURN(const v1::Preprocessing preprocessing, ImageTask::PreprocessingOf(recipe));
   const std::unique_ptr<Dataset> train = MakeReduced(std::move(opened), preprocessing);
@@ -144,7 +145,7 @@ int Main(int argc, char** argv) {
     status = List();
   } else {
     EndInOrder();
-    SetComputeThreads(DefaultThreads());  // of LibTorch, which knows the mask of cores and not the quota
+    SetComputeThreads(FindMachine().Threads());  // of LibTorch, which knows the mask of cores and not the quota
     status = app.got_subcommand("evaluate") ? EvaluateModel(evaluate) : RunRecipe(run);
   }
   if (status.ok()) return kExitSuccess;

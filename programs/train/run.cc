@@ -19,6 +19,7 @@
 #include "trainer/loop.h"
 #include "trainer/publish.h"
 #include "trainer/recipe.h"
+#include "trainer/recipe_data.h"
 #include "trainer/run_result.h"
 #include "trainer/scale_out/agreement.h"
 #include "trainer/scale_out/gloo.h"
@@ -78,7 +79,7 @@ std::string HowToResume(const RunFlags& flags, const v1::Recipe& recipe) {
   if (recipe.has_distillation()) absl::StrAppend(&command, " --teacher ", recipe.distillation().teacher());
   if (!flags.publish.empty()) absl::StrAppend(&command, " --publish ", flags.publish, " --name ", flags.name);
   if (flags.golden != RunFlags().golden) absl::StrAppend(&command, " --golden ", flags.golden);
-  if (flags.threads != DefaultThreads()) absl::StrAppend(&command, " --threads ", flags.threads);
+  if (flags.threads != RunFlags().threads) absl::StrAppend(&command, " --threads ", flags.threads);
   if (flags.loader_threads != 1) absl::StrAppend(&command, " --loader-threads ", flags.loader_threads);
   if (flags.save_every > 0) absl::StrAppend(&command, " --save-every ", flags.save_every);
   if (flags.no_cache) absl::StrAppend(&command, " --no-cache");
@@ -100,7 +101,7 @@ void FoldShortFlags(RunFlags& flags) {
 
 absl::StatusOr<Experiment> OpenExperiment(const RunFlags& flags, Progress& progress) {
   Experiment experiment;
-  ASSIGN_OR_RETURN(experiment.recipe, ReadRecipe(flags.recipe, flags.overrides));
+  ASSIGN_OR_RETURN(experiment.recipe, WrongCommandLine(ReadRecipe(flags.recipe, flags.overrides)));
   RETURN_IF_ERROR(PinVersions(experiment.recipe));
   const v1::Recipe& recipe = experiment.recipe;
   if (recipe.has_sequence()) {
@@ -113,7 +114,7 @@ absl::StatusOr<Experiment> OpenExperiment(const RunFlags& flags, Progress& progr
     ASSIGN_OR_RETURN(experiment.task, MakeSequenceTask(recipe, flags.data));
     return experiment;
   }
-  ASSIGN_OR_RETURN(experiment.data, CompleteData(recipe, flags.data));
+  ASSIGN_OR_RETURN(experiment.data, WrongCommandLine(CompleteData(recipe, flags.data)));
   ASSIGN_OR_RETURN(const v1::Preprocessing preprocessing, ImageTask::PreprocessingOf(recipe));
   const auto corrupt = std::make_shared<CorruptPictures>(
       recipe.corrupt_limit(), [&progress](const std::string& name, const absl::Status& reason) {

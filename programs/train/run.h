@@ -7,9 +7,11 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "programs/train/recipe.h"
+#include "base/machine/machine.h"
 
 namespace vitrine {
+
+inline constexpr char kTrainProgram[] = "vitrine-train";
 
 // `vitrine-train run RECIPE`, or without the word: `vitrine-train --recipe RECIPE`.
 struct RunFlags {
@@ -17,7 +19,7 @@ struct RunFlags {
   std::string golden = "test";
   std::vector<std::string> overrides;
   bool resume = false, no_cache = false, no_report = false;
-  int threads = DefaultThreads();
+  int threads = FindMachine().Threads();
   int loader_threads = 1;
   int64_t save_every = 0;
 };

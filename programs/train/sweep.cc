@@ -12,8 +12,9 @@
 #include "absl/strings/str_format.h"
 #include "base/command_line/command_line.h"
 #include "base/command_line/interrupt.h"
+#include "base/machine/machine.h"
 #include "base/status_macros.h"
-#include "programs/train/recipe.h"
+#include "trainer/recipe_data.h"
 #include "trainer/sweep/grid.h"
 #include "trainer/sweep/results.h"
 #include "trainer/sweep/sweep.h"
@@ -85,7 +86,7 @@ absl::StatusOr<SweepOptions> OptionsFrom(const SweepFlags& flags) {
   options.data = flags.data;
   options.flags = flags.pass;
   options.jobs = flags.jobs;
-  options.threads = flags.threads > 0 ? flags.threads : std::max(1, DefaultThreads() / flags.jobs);
+  options.threads = flags.threads > 0 ? flags.threads : std::max(1, FindMachine().Threads() / flags.jobs);
   options.log = &std::cerr;
   options.is_terminal = isatty(STDERR_FILENO) != 0;
   options.stop = TakeSignal;
@@ -130,7 +131,7 @@ absl::Status RunSweep(const SweepFlags& flags) {
     return absl::OkStatus();
   }
   for (const SweepCell& cell : grid->cells) {
-    if (!cell.recipe.has_sequence()) RETURN_IF_ERROR(CompleteData(cell.recipe, flags.data).status());
+    if (!cell.recipe.has_sequence()) RETURN_IF_ERROR(WrongCommandLine(CompleteData(cell.recipe, flags.data)).status());
   }
   CatchSignals();
   ASSIGN_OR_RETURN(const SweepOptions options, OptionsFrom(flags));

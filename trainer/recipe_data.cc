@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "programs/train/recipe.h"
+#include "trainer/recipe_data.h"
 
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "base/command_line/command_line.h"
-#include "base/machine/machine.h"
 #include "base/status_macros.h"
 #include "data/reduced.h"
-#include "trainer/recipe.h"
 
 namespace vitrine {
 namespace {
@@ -20,30 +17,10 @@ std::string Origin(const v1::Recipe& recipe) {
 
 }  // namespace
 
-int DefaultThreads() {
-  return FindMachine().Threads();
-}
-
-absl::StatusOr<v1::Recipe> OverriddenRecipe(const std::string& name, const std::vector<std::string>& overrides) {
-  absl::StatusOr<v1::Recipe> recipe = FindRecipe(name);
-  if (!recipe.ok()) return WrongCommandLine(recipe.status());
-  for (const std::string& assignment : overrides) {
-    if (const absl::Status applied = ApplyOverride(assignment, *recipe); !applied.ok())
-      return WrongCommandLine(applied);
-  }
-  return recipe;
-}
-
-absl::StatusOr<v1::Recipe> ReadRecipe(const std::string& name, const std::vector<std::string>& overrides) {
-  ASSIGN_OR_RETURN(v1::Recipe recipe, OverriddenRecipe(name, overrides));
-  if (const absl::Status valid = ValidateRecipe(recipe); !valid.ok()) return WrongCommandLine(valid);
-  return recipe;
-}
-
 absl::StatusOr<std::string> CompleteData(const v1::Recipe& recipe, const std::string& data) {
   if (data.empty()) {
-    return WrongCommandLine(absl::InvalidArgumentError(
-        absl::StrCat("--data is missing; this recipe trains on --data ", recipe.data().hint(), Origin(recipe))));
+    return absl::InvalidArgumentError(
+        absl::StrCat("--data is missing; this recipe trains on --data ", recipe.data().hint(), Origin(recipe)));
   }
   if (data.find(':') != std::string::npos || recipe.data().format().empty()) return data;
   return absl::StrCat(recipe.data().format(), ":", data);
