@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "programs/train/evaluate.h"
+// `vitrine-train evaluate`.
+#include "trainer/evaluate.h"
 
 #include <algorithm>
 #include <fstream>
@@ -16,9 +17,10 @@
 #include "base/command_line/interrupt.h"
 #include "base/status_macros.h"
 #include "checkpoint/checkpoint.h"
+#include "data/dataset.h"
+#include "programs/train/commands.h"
 #include "report/data_table.h"
 #include "repository/stored_version.h"
-#include "trainer/evaluate.h"
 #include "trainer/loop.h"
 #include "trainer/recipe.h"
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "programs/train/run.h"
-
+// `vitrine-train run`.
 #include <unistd.h>
 
 #include <cstdlib>
@@ -15,6 +14,7 @@
 #include "base/command_line/command_line.h"
 #include "base/command_line/interrupt.h"
 #include "base/status_macros.h"
+#include "programs/train/commands.h"
 #include "repository/repository.h"
 #include "trainer/loop.h"
 #include "trainer/publish.h"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "programs/train/sweep.h"
+// `vitrine-train sweep`.
+#include "trainer/sweep/sweep.h"
 
 #include <unistd.h>
 
@@ -14,10 +15,10 @@
 #include "base/command_line/interrupt.h"
 #include "base/machine/machine.h"
 #include "base/status_macros.h"
+#include "programs/train/commands.h"
 #include "trainer/recipe_data.h"
 #include "trainer/sweep/grid.h"
 #include "trainer/sweep/results.h"
-#include "trainer/sweep/sweep.h"
 #include "trainer/sweep/table.h"
 
 namespace vitrine {
