@@ -10,7 +10,7 @@
 #include "base/status_macros.h"
 #include "engine/logits.h"
 #include "models/zoo.h"
-#include "programs/gpu_check/serving.h"
+#include "programs/gpu_check/checks.h"
 #include "reference/float_arrays.h"
 #include "server/models/registry/golden_input.h"
 #include "server/models/registry/model_loader.h"

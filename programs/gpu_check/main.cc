@@ -18,8 +18,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/command_line/command_line.h"
 #include "base/status_macros.h"
-#include "programs/gpu_check/parity.h"
-#include "programs/gpu_check/serving.h"
+#include "programs/gpu_check/checks.h"
 #include "torch_backend/torch_functions.h"
 
 namespace vitrine {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "programs/gpu_check/parity.h"
-
+// The device beside the CPU.
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
@@ -19,6 +18,7 @@
 #include "checkpoint/checkpoint.h"
 #include "imaging/geometry.h"
 #include "models/zoo.h"
+#include "programs/gpu_check/checks.h"
 #include "reference/float_arrays.h"
 #include "reference/model.h"
 #include "server/models/registry/golden_input.h"

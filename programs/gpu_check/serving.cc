@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "programs/gpu_check/serving.h"
-
+// Weights on the device, and one swap.
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
@@ -16,6 +15,7 @@
 #include "base/status_macros.h"
 #include "checkpoint/checkpoint.h"
 #include "engine/logits.h"
+#include "programs/gpu_check/checks.h"
 #include "reference/float_arrays.h"
 #include "server/models/registry/golden_input.h"
 #include "server/models/registry/model_loader.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef VITRINE_PROGRAMS_GPU_CHECK_SETTING_H_
-#define VITRINE_PROGRAMS_GPU_CHECK_SETTING_H_
+#ifndef VITRINE_PROGRAMS_GPU_CHECK_CHECKS_H_
+#define VITRINE_PROGRAMS_GPU_CHECK_CHECKS_H_
 
 #include <ATen/core/Tensor.h>
 
@@ -54,6 +54,19 @@ class TemporaryRepository {
   std::filesystem::path path_;
 };
 
+// Compares logits and attention matrices of the device with those of the CPU, in batches of mixed sizes: the smallest
+// variant of every form in the zoo with random weights, and every published version with real pictures.
+void CheckParity(const CheckSetting& setting, CheckReport& report);
+
+// Every published version is loaded onto the device, proves itself on its goldens, and all its tensors are there.
+void CheckWeights(const CheckSetting& setting, CheckReport& report);
+
+// Pictures of many shapes go through scheduler and executor in one batch; the answers are those of the CPU.
+void CheckMixedBatch(const CheckSetting& setting, CheckReport& report);
+
+// A second version is published while the first is in use: the registry swaps, and the first goes with its last user.
+void CheckSwap(const CheckSetting& setting, CheckReport& report);
+
 }  // namespace vitrine
 
-#endif  // VITRINE_PROGRAMS_GPU_CHECK_SETTING_H_
+#endif  // VITRINE_PROGRAMS_GPU_CHECK_CHECKS_H_

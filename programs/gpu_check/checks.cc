@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "programs/gpu_check/setting.h"
+#include "programs/gpu_check/checks.h"
 
 #include <ATen/TensorOperators.h>
 
