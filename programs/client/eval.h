@@ -15,7 +15,7 @@
 
 namespace vitrine {
 
-// Parts of `vitrine eval` in files of their own. client_eval.cc puts them together.
+// Parts of `vitrine eval` in files of their own. eval.cc puts them together.
 
 // What the report of a run shows beyond its numbers.
 struct ReportFlags {

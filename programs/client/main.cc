@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// vitrine: asks a vitrine-server. The list of its commands; their flags are in client_<command>.cc, they themselves in
-// client/.
+// vitrine: asks a vitrine-server. The list of its commands; their flags are in files of their names beside this one,
+// they themselves in client/.
 #include <cstdlib>
 #include <vector>
 

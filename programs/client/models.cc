@@ -8,7 +8,6 @@
 #include "client/models_command.h"
 #include "client/models_watch.h"
 #include "programs/client/command.h"
-#include "programs/client/models_admin.h"
 #include "programs/client/options.h"
 
 namespace vitrine {

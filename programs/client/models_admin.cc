@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "programs/client/models_admin.h"
+// The words of `vitrine models` that change what a server serves: their flags.
+#include "client/models_admin.h"
 
 #include <iostream>
 #include <memory>
@@ -8,7 +9,7 @@
 #include <vector>
 
 #include "base/command_line/command_line.h"
-#include "client/models_admin.h"
+#include "programs/client/command.h"
 #include "programs/client/options.h"
 
 namespace vitrine {
