@@ -58,7 +58,7 @@ class RunningServer : public Server {
   RunningServer(const ServerOptions& options, std::unique_ptr<ServingSettings> settings,
                 std::unique_ptr<Tracing> tracing, const Device& device, const Machine& machine, const Clock& clock)
       : options_(options),
-        machine_(machine),
+        machine_{.cores = machine.cpus, .memory_bytes = machine.memory_bytes},
         clock_(clock),
         metrics_(options_.executor.ThreadCount() + options_.executor.StandInCount(), VITRINE_VERSION,
                  options_.revision),
@@ -202,16 +202,19 @@ class RunningServer : public Server {
   // Gauges that are read at a scrape, when any of the parts may be missing yet or already.
   Metrics::Sources MetricSources() {
     return {.versions = [this] { return ReadVersions(registry_.List()); },
-            .queue = [this] { return ReadQueue(scheduler_); },
-            .admission = [this] { return ReadAdmission(admission_, options_.admission); },
-            .answers = [this] { return ReadAnswers(admission_); },
+            .queue = [this] { return scheduler_.depth(); },
+            .admission = [this] { return admission_.load(); },
+            .answers =
+                [this] {
+                  return AnswerStatus{admission_.answers().reserved(), admission_.answers().limit()};
+                },
             .executors =
                 [this] {
                   MutexLock lock(executors_mutex_);
                   return executors_ != nullptr ? executors_->Status() : std::vector<ExecutorStatus>();
                 },
             .lanes_busy_ratio = [this] { return status_.LanesBusyRatio(); },
-            .machine = [this] { return ReadMachine(machine_); },
+            .machine = [this] { return machine_; },
             .rollbacks = [this] { return ReadRollbacks(canaries_, admin_); },
             .ready = [this] { return WhyNotReady().empty(); },
             .repository_readable = [this] { return registry_.repository_status().ok(); },
@@ -321,7 +324,7 @@ class RunningServer : public Server {
   Counts CountsNow() { return {service_.ledger().accepted(), service_.ledger().answered()}; }
 
   const ServerOptions options_;
-  const Machine machine_;
+  const MachineLimits machine_;
   const Clock& clock_;
   Metrics metrics_;
   const std::unique_ptr<ServingSettings> settings_;

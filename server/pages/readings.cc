@@ -26,24 +26,6 @@ std::vector<ShownVersion> ReadVersions(const std::vector<VersionStatus>& version
   return shown;
 }
 
-QueueStatus ReadQueue(const Scheduler& scheduler) {
-  const Scheduler::Depth depth = scheduler.depth();
-  return {depth.requests, depth.bytes, depth.tokens, depth.oldest};
-}
-
-AdmissionStatus ReadAdmission(const Admission& admission, const AdmissionOptions& options) {
-  const Admission::Load load = admission.load();
-  return {load.requests, load.bytes, load.work, options.max_requests, options.max_bytes};
-}
-
-AnswerStatus ReadAnswers(Admission& admission) {
-  return {admission.answers().reserved(), admission.answers().limit()};
-}
-
-MachineLimits ReadMachine(const Machine& machine) {
-  return {machine.cpus, machine.memory_bytes};
-}
-
 std::map<std::string, Metrics::Rollbacks> ReadRollbacks(const CanaryWatch& canaries, const AdminService& admin) {
   std::map<std::string, Metrics::Rollbacks> rollbacks;
   for (const auto& [model, counts] : canaries.rollbacks()) {

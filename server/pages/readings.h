@@ -8,23 +8,16 @@
 #include <vector>
 
 #include "absl/time/time.h"
-#include "base/machine/machine.h"
 #include "server/identity/identity.h"
 #include "server/models/admin/admin_service.h"
 #include "server/models/admin/canary_watch.h"
 #include "server/models/registry/version_status.h"
 #include "server/observe/metrics.h"
-#include "server/serve/scheduling/admission.h"
-#include "server/serve/scheduling/scheduler.h"
 
 namespace vitrine {
 
 // What the parts of the server say, as Metrics::Sources wants it.
 std::vector<ShownVersion> ReadVersions(const std::vector<VersionStatus>& versions);
-QueueStatus ReadQueue(const Scheduler& scheduler);
-AdmissionStatus ReadAdmission(const Admission& admission, const AdmissionOptions& options);
-AnswerStatus ReadAnswers(Admission& admission);
-MachineLimits ReadMachine(const Machine& machine);
 std::map<std::string, Metrics::Rollbacks> ReadRollbacks(const CanaryWatch& canaries, const AdminService& admin);
 // Listeners that show the certificate, and its end; none without TLS or an identity. `admin_address` is empty where
 // there is no such listener; a unix socket shows none.

@@ -380,9 +380,9 @@ size_t Admission::callers() const {
   return callers_.size();
 }
 
-Admission::Load Admission::load() const {
+AdmissionStatus Admission::load() const {
   MutexLock lock(mutex_);
-  return {server_.requests.held(), server_.bytes.held(), work_};
+  return {server_.requests.held(), server_.bytes.held(), work_, options_.max_requests, options_.max_bytes};
 }
 
 }  // namespace vitrine

@@ -19,6 +19,7 @@
 #include "absl/time/time.h"
 #include "base/mutex.h"
 #include "server/models/registry/model_limits.h"
+#include "server/observe/metrics.h"
 #include "server/process/clock.h"
 #include "server/process/shed.h"
 #include "server/serve/scheduling/answer_budget.h"
@@ -115,13 +116,8 @@ class Admission {
   CallerQuotas& quotas() { return quotas_; }
   AnswerBudget& answers() { return answers_; }
 
-  // What is admitted and not yet answered.
-  struct Load {
-    int64_t requests = 0;
-    int64_t bytes = 0;
-    absl::Duration work;  // executor time, summed over the requests
-  };
-  Load load() const;
+  // What is admitted and not yet answered, and the limits.
+  AdmissionStatus load() const;
   size_t callers() const;  // that something is kept for
 
  private:

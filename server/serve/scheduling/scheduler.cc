@@ -228,10 +228,10 @@ void Scheduler::Stop(absl::Duration drain) {
   Answer(std::move(dropped));
 }
 
-Scheduler::Depth Scheduler::depth() const {
+QueueStatus Scheduler::depth() const {
   const absl::Time now = clock_.Now();
   MutexLock lock(mutex_);
-  Depth depth = depth_;
+  QueueStatus depth = depth_;
   if (depth.requests > 0) depth.oldest = now - oldest_;
   return depth;
 }

@@ -14,6 +14,7 @@
 #include "absl/time/time.h"
 #include "base/mutex.h"
 #include "engine/cpu/team.h"
+#include "server/observe/metrics.h"
 #include "server/process/clock.h"
 #include "server/process/ticker.h"
 #include "server/serve/scheduling/batching_policy.h"
@@ -73,14 +74,8 @@ class Scheduler {
   // lets the executors end. Batches taken by then run to their end. Idempotent; a second call may shorten the first.
   void Stop(absl::Duration drain);
 
-  struct Depth {
-    int64_t requests = 0;
-    int64_t bytes = 0;
-    int64_t tokens = 0;
-    absl::Duration oldest;  // age of the request that waited longest at the last sweep, or came first after it
-  };
-  // What waits.
-  Depth depth() const;
+  // What waits. `oldest` is the age of the request that waited longest at the last sweep, or came first after it.
+  QueueStatus depth() const;
   // Executors that wait for work and are not sent to a team: no team is worth making where there are none.
   int64_t idle() const;
 
@@ -139,7 +134,7 @@ class Scheduler {
   CondVar empty_;                                               // for Stop
   std::map<Key, CallerQueues> queues_ ABSL_GUARDED_BY(mutex_);  // no empty CallerQueues
   CallerTurns turns_ ABSL_GUARDED_BY(mutex_);
-  Depth depth_ ABSL_GUARDED_BY(mutex_);            // but for `oldest`
+  QueueStatus depth_ ABSL_GUARDED_BY(mutex_);      // but for `oldest`
   absl::Duration queued_ ABSL_GUARDED_BY(mutex_);  // what waits will take, without what is slow
   absl::Time oldest_ ABSL_GUARDED_BY(mutex_);
   int64_t idle_ ABSL_GUARDED_BY(mutex_) = 0;                                  // executors that wait for work
