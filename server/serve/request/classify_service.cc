@@ -35,7 +35,7 @@ absl::Time DeadlineOf(const v1::ClassifyRequest& request, const CallContext& cal
 // this request and not the server.
 absl::StatusOr<InferenceRequest> Plan(v1::ClassifyRequest request, ModelHandle model, int64_t left_out = 0) {
   try {
-    return PlanRequest(std::move(request), std::move(model), {}, left_out);
+    return PlanRequest(std::move(request), std::move(model), left_out);
   } catch (const std::bad_alloc&) {  // its callers know what to do
     throw;
   } catch (const std::exception& error) {

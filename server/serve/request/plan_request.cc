@@ -2,6 +2,7 @@
 #include "server/serve/request/plan_request.h"
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 #include <string>
 #include <utility>
@@ -9,14 +10,22 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "imaging/header.h"
+#include "imaging/image.h"
+#include "models/attention_request.h"
+#include "models/features.h"
 #include "models/model_description.h"
+#include "report/overlay.h"
 #include "server/serve/execution/attention_encoding.h"
-#include "server/serve/request/plan_attention.h"
 
 namespace vitrine {
 namespace {
 
 constexpr int kDefaultTopK = 5;
+constexpr int kMaxTensorSide = ImageLimits().max_side;
+constexpr int kMaxAttentionRequests = 16;
+constexpr int kMaxFeatureRequests = 3;
+// Each overlay is a picture to draw and compress; one of the largest takes about 0.2 s of an executor.
+constexpr int64_t kMaxOverlays = 8;
 
 std::string ModelText(const LoadedModel& model) {
   return absl::StrCat("model \"", model.id.model, "\" (version ", model.id.version, ")");
@@ -62,7 +71,7 @@ absl::StatusOr<int> PlanTopK(const v1::ClassifyRequest& request, const LoadedMod
   return request.top_k();
 }
 
-absl::Status CheckTensorForm(const v1::RawTensor& tensor, const ImageLimits& limits, int64_t left_out) {
+absl::Status CheckTensorForm(const v1::RawTensor& tensor, int64_t left_out) {
   if (tensor.data_type() != v1::RawTensor::DATA_UINT8 && tensor.data_type() != v1::RawTensor::DATA_FLOAT32) {
     return absl::InvalidArgumentError("tensor.data_type must be DATA_UINT8 or DATA_FLOAT32");
   }
@@ -72,10 +81,10 @@ absl::Status CheckTensorForm(const v1::RawTensor& tensor, const ImageLimits& lim
   if (tensor.normalized() && tensor.data_type() != v1::RawTensor::DATA_FLOAT32) {
     return absl::InvalidArgumentError("a normalized tensor must be DATA_FLOAT32");
   }
-  if (tensor.height() < 1 || tensor.height() > limits.max_side || tensor.width() < 1 ||
-      tensor.width() > limits.max_side) {
+  if (tensor.height() < 1 || tensor.height() > kMaxTensorSide || tensor.width() < 1 ||
+      tensor.width() > kMaxTensorSide) {
     return absl::InvalidArgumentError(absl::StrCat("the tensor is ", tensor.height(), " x ", tensor.width(),
-                                                   " pixels; each side must be 1 to ", limits.max_side));
+                                                   " pixels; each side must be 1 to ", kMaxTensorSide));
   }
   if (tensor.channels() != 1 && tensor.channels() != 3) {
     return absl::InvalidArgumentError(
@@ -92,9 +101,8 @@ absl::Status CheckTensorForm(const v1::RawTensor& tensor, const ImageLimits& lim
   return absl::OkStatus();
 }
 
-absl::StatusOr<Size> PlanTensor(const v1::RawTensor& tensor, const v1::Preprocessing& preprocessing,
-                                const ImageLimits& limits, int64_t left_out) {
-  RETURN_IF_ERROR(CheckTensorForm(tensor, limits, left_out));
+absl::StatusOr<Size> PlanTensor(const v1::RawTensor& tensor, const v1::Preprocessing& preprocessing, int64_t left_out) {
+  RETURN_IF_ERROR(CheckTensorForm(tensor, left_out));
   const Size size{tensor.height(), tensor.width()};
   if (!tensor.normalized()) return size;
   if (tensor.channels() != preprocessing.channels()) {
@@ -113,14 +121,14 @@ absl::StatusOr<Size> PlanTensor(const v1::RawTensor& tensor, const v1::Preproces
 
 // Size of the oriented picture or tensor.
 absl::StatusOr<Size> InputSize(const v1::ClassifyRequest& request, const v1::Preprocessing& preprocessing,
-                               const ImageLimits& limits, int64_t left_out) {
+                               int64_t left_out) {
   switch (request.input_case()) {
     case v1::ClassifyRequest::kImage: {
-      ASSIGN_OR_RETURN(const ImageHeader header, ReadHeader(request.image(), limits));
+      ASSIGN_OR_RETURN(const ImageHeader header, ReadHeader(request.image()));
       return Size{header.height, header.width};
     }
     case v1::ClassifyRequest::kTensor:
-      return PlanTensor(request.tensor(), preprocessing, limits, left_out);
+      return PlanTensor(request.tensor(), preprocessing, left_out);
     default:
       return absl::InvalidArgumentError("the request has no input; set image (a JPEG, PNG or WebP file) or tensor");
   }
@@ -140,10 +148,78 @@ absl::StatusOr<std::optional<Size>> PlanWish(const v1::ClassifyRequest& request,
   return Size{request.resolution().height(), request.resolution().width()};
 }
 
+// Of one overlay on a picture of this size, but for the legend below it.
+int64_t OverlayPixels(Size picture) {
+  const OverlayLook look;
+  const double longer = std::max({picture.height, picture.width, 1});
+  const double scale = std::clamp<double>(longer, look.min_side, look.max_side) / longer;
+  return static_cast<int64_t>(std::ceil(picture.height * scale) * std::ceil(picture.width * scale));
+}
+
+// Adds to `bytes` what the values of the attention take.
+absl::Status PlanAttention(InferenceRequest& plan, int64_t& bytes) {
+  const v1::ClassifyRequest& request = plan.request;
+  if (request.attention_size() > kMaxAttentionRequests) {
+    return absl::InvalidArgumentError(absl::StrCat("the request has ", request.attention_size(),
+                                                   " attention entries; at most ", kMaxAttentionRequests,
+                                                   " are allowed"));
+  }
+  int64_t overlays = 0;
+  for (const v1::AttentionRequest& wish : request.attention()) {
+    ASSIGN_OR_RETURN(v1::AttentionRequest resolved, ResolveAttention(wish, plan.model->attention, plan.grid));
+    const AttentionSize size = SizeOf(resolved, plan.model->attention, plan.grid);
+    if (resolved.encoding() != v1::OVERLAY_PNG) {
+      bytes += size.maps * size.values_per_map * BytesPerValue(resolved.encoding());
+    } else if (request.tensor().normalized()) {
+      return absl::InvalidArgumentError(
+          "an overlay was asked for, but a normalized tensor has no picture to draw on; ask for the values");
+    } else {
+      overlays += size.maps;
+    }
+    plan.attention.push_back(std::move(resolved));
+  }
+  plan.overlay_pixels = overlays * OverlayPixels(plan.geometry.original);
+  if (overlays <= kMaxOverlays) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("the request asks for ", overlays, " overlays; at most ", kMaxOverlays,
+                                                 " are drawn for one request; ask for fewer layers or ",
+                                                 "heads, or for values"));
+}
+
+// Adds to `bytes` what the features take.
+absl::Status PlanFeatures(InferenceRequest& plan, int64_t& bytes) {
+  const v1::ClassifyRequest& request = plan.request;
+  if (request.features_size() > kMaxFeatureRequests) {
+    return absl::InvalidArgumentError(absl::StrCat("the request has ", request.features_size(),
+                                                   " feature entries; at most ", kMaxFeatureRequests, " are allowed"));
+  }
+  const FeatureAbility& ability = plan.model->features;
+  for (const v1::FeatureRequest& wish : request.features()) {
+    ASSIGN_OR_RETURN(v1::FeatureRequest resolved, ResolveFeature(wish, ability));
+    bytes += ValuesOf(resolved, ability, plan.grid) * (resolved.encoding() == v1::FEATURE_FLOAT16 ? 2 : 4);
+    plan.features.push_back(std::move(resolved));
+  }
+  return absl::OkStatus();
+}
+
+// Resolves what plan.request asks for into the plan, whose model, geometry and grid are set. Overlays are not counted:
+// their size is known when they are drawn.
+absl::Status PlanAttentionAndFeatures(InferenceRequest& plan) {
+  int64_t bytes = 0;
+  RETURN_IF_ERROR(PlanAttention(plan, bytes));
+  RETURN_IF_ERROR(PlanFeatures(plan, bytes));
+  const int64_t allowed = AttentionBytesAllowed(plan.request);
+  const bool draws = std::any_of(plan.attention.begin(), plan.attention.end(),
+                                 [](const auto& wish) { return wish.encoding() == v1::OVERLAY_PNG; });
+  plan.answer_bytes = draws ? allowed : bytes;
+  if (bytes <= allowed) return absl::OkStatus();
+  return absl::ResourceExhaustedError(absl::StrCat(
+      "the attention maps and features take ", bytes, " bytes, but max_attention_bytes is ", allowed,
+      "; allow more (up to ", kMaxAttentionBytes, "), or ask for fewer layers or heads, for UINT8 or FLOAT16"));
+}
+
 }  // namespace
 
-absl::StatusOr<InferenceRequest> PlanRequest(v1::ClassifyRequest request, ModelHandle model, const ImageLimits& limits,
-                                             int64_t left_out) {
+absl::StatusOr<InferenceRequest> PlanRequest(v1::ClassifyRequest request, ModelHandle model, int64_t left_out) {
   InferenceRequest plan;
   plan.model = std::move(model);
   plan.request = std::move(request);
@@ -151,7 +227,7 @@ absl::StatusOr<InferenceRequest> PlanRequest(v1::ClassifyRequest request, ModelH
   const v1::Preprocessing& preprocessing = served.manifest.config().preprocessing();
   RETURN_IF_ERROR(CheckEnvelope(plan.request));
   ASSIGN_OR_RETURN(plan.top_k, PlanTopK(plan.request, served));
-  ASSIGN_OR_RETURN(const Size original, InputSize(plan.request, preprocessing, limits, left_out));
+  ASSIGN_OR_RETURN(const Size original, InputSize(plan.request, preprocessing, left_out));
   ASSIGN_OR_RETURN(const std::optional<Size> wish, PlanWish(plan.request, served));
   if (plan.request.tensor().normalized()) {
     plan.geometry = {.original = original, .scaled = original, .top = 0, .left = 0, .input = original};

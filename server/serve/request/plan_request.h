@@ -5,7 +5,6 @@
 #include <cstdint>
 
 #include "absl/status/statusor.h"
-#include "imaging/image.h"
 #include "server/serve/scheduling/inference_request.h"
 
 namespace vitrine {
@@ -18,8 +17,7 @@ inline constexpr size_t kMaxRequestIdBytes = 128;
 // arrival, deadline, cancelled and done. Of a tensor `left_out` bytes of the data may be missing.
 // INVALID_ARGUMENT, or RESOURCE_EXHAUSTED for attention over max_attention_bytes; each sentence names the fault and the
 // way out. Thread-safe.
-absl::StatusOr<InferenceRequest> PlanRequest(v1::ClassifyRequest request, ModelHandle model,
-                                             const ImageLimits& limits = {}, int64_t left_out = 0);
+absl::StatusOr<InferenceRequest> PlanRequest(v1::ClassifyRequest request, ModelHandle model, int64_t left_out = 0);
 
 }  // namespace vitrine
 

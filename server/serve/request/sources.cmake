@@ -4,5 +4,4 @@ list(APPEND server_sources
   serve/request/classify_service.cc
   serve/request/compute_probe.cc
   serve/request/drain.cc
-  serve/request/plan_attention.cc
   serve/request/plan_request.cc)
