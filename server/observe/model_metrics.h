@@ -14,7 +14,7 @@
 #include "absl/time/time.h"
 #include "base/mutex.h"
 #include "server/observe/histogram.h"
-#include "server/process/shed_reason.h"
+#include "server/process/shed.h"
 
 namespace vitrine {
 

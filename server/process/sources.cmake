@@ -8,7 +8,6 @@ list(APPEND server_sources
   process/memory_shares.cc
   process/out_of_memory.cc
   process/shed.cc
-  process/shed_reason.cc
   process/standard_files.cc
   process/text_file.cc
   process/ticker.cc)

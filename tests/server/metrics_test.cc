@@ -9,6 +9,7 @@
 #include "server/models/registry/registry.h"
 #include "server/observe/process_stats.h"
 #include "server/pages/readings.h"
+#include "server/process/shed.h"
 
 namespace vitrine {
 namespace {
@@ -55,9 +56,7 @@ TEST(Histogram, MergesWhatSeveralWritersCountWhileBeingRead) {
 }
 
 absl::Status Shed(ShedReason reason) {
-  absl::Status status = absl::ResourceExhaustedError("full");
-  SetShedReason(status, reason);
-  return status;
+  return ShedError(reason, "full", absl::ZeroDuration());
 }
 
 TEST(Histogram, SharedCountsWhatSeveralThreadsObserve) {

@@ -8,6 +8,7 @@
 
 #include "server/models/registry/version_status.h"
 #include "server/pages/readings.h"
+#include "server/process/shed.h"
 
 namespace vitrine {
 namespace {
@@ -77,8 +78,7 @@ TEST(StatusReader, PutsTogetherWhatThePartsSay) {
     version->requests().Count(Method::kClassify, i < 15 ? absl::OkStatus() : absl::InternalError(""),
                               absl::Milliseconds(1));
   }
-  absl::Status shed = absl::ResourceExhaustedError("full");
-  SetShedReason(shed, ShedReason::kBytes);
+  const absl::Status shed = ShedError(ShedReason::kBytes, "full", absl::ZeroDuration());
   model->refused().Count(Method::kClassify, shed, absl::ZeroDuration());
   busy += absl::Seconds(5);
   clock.Advance(absl::Seconds(10));
