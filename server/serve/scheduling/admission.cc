@@ -57,19 +57,26 @@ void Admitted::Cancel() {
   room.Cancel();
 }
 
+Admission::Holding Admission::Room::Of(const std::string& caller) const {
+  const auto own = callers.find(caller);
+  return own == callers.end() ? Holding() : own->second;
+}
+
 void Admission::Room::Take(const Place& place) {
-  requests.Take(place.caller, 1);
-  try {
-    bytes.Take(place.caller, place.bytes);
-  } catch (const std::bad_alloc&) {
-    requests.Give(place.caller, 1);
-    throw;
-  }
+  Holding& own = callers[place.caller];  // which may throw
+  own.requests += 1;
+  own.bytes += place.bytes;
+  all.requests += 1;
+  all.bytes += place.bytes;
 }
 
 void Admission::Room::Give(const Place& place) {
-  requests.Give(place.caller, 1);
-  bytes.Give(place.caller, place.bytes);
+  all.requests -= 1;
+  all.bytes -= place.bytes;
+  const auto own = callers.find(place.caller);
+  own->second.requests -= 1;
+  own->second.bytes -= place.bytes;
+  if (own->second.requests == 0) callers.erase(own);
 }
 
 absl::StatusOr<HeldPlace> Admission::Admit(const InferenceRequest& request) {
@@ -81,7 +88,7 @@ absl::StatusOr<HeldPlace> Admission::Admit(const InferenceRequest& request) {
   const Place& place = asked.place;
   MutexLock lock(mutex_);
   if (!request.is_probe) NoteAsker(place.caller, now);
-  if (server_.requests.held() > 0) {
+  if (server_.all.requests > 0) {
     const bool shared = Shares(place.caller, now);
     RETURN_IF_ERROR(CheckRequests(place.caller, shared));
     RETURN_IF_ERROR(CheckBytes(place, shared));
@@ -97,7 +104,7 @@ absl::Status Admission::Foresee(const InferenceRequest& request) {
   if (request.deadline <= now) return absl::OkStatus();  // Admit has a sentence of its own for it
   const Question asked = QuestionOf(request, now);
   MutexLock lock(mutex_);
-  return server_.requests.held() > 0 ? CheckTime(asked, now) : absl::OkStatus();
+  return server_.all.requests > 0 ? CheckTime(asked, now) : absl::OkStatus();
 }
 
 void Admission::NoteAsked(const std::string& caller) {
@@ -137,7 +144,7 @@ absl::Duration Admission::TimeToFree(double part) const {
 absl::Status Admission::CheckPlaces(const std::string& caller) const {
   const absl::Time now = clock_.Now();
   MutexLock lock(mutex_);
-  return server_.requests.held() > 0 ? CheckRequests(caller, Shares(caller, now)) : absl::OkStatus();
+  return server_.all.requests > 0 ? CheckRequests(caller, Shares(caller, now)) : absl::OkStatus();
 }
 
 void Admission::NoteAsker(const std::string& caller, absl::Time now) {
@@ -152,39 +159,39 @@ bool Admission::Shares(const std::string& caller, absl::Time now) const {
   const absl::Time other_asked = caller == last_caller_ ? other_asked_ : last_asked_;
   if (now - other_asked <= kSharedFor) return true;
   const auto own = callers_.find(caller);
-  return server_.requests.held() > (own == callers_.end() ? 0 : own->second.requests);
+  return server_.all.requests > (own == callers_.end() ? 0 : own->second.requests);
 }
 
 absl::Status Admission::CheckRequests(const std::string& caller, bool shared) const {
-  const int64_t requests = server_.requests.held();
-  switch (server_.requests.Check(caller, 1, options_.max_requests, shared)) {
-    case SharedRoom::Verdict::kFull:
+  const int64_t requests = server_.all.requests;
+  switch (CheckShare(requests, server_.Of(caller).requests, 1, options_.max_requests, shared)) {
+    case ShareVerdict::kFull:
       return ShedError(ShedReason::kRequests,
                        absl::StrCat("the server already holds ", requests, " requests, its limit"),
                        TimeToFree(1.0 / requests));
-    case SharedRoom::Verdict::kOverShare:
+    case ShareVerdict::kOverShare:
       return ShedError(ShedReason::kShare, "this caller holds its share of the requests that the server may hold",
                        TimeToFree(1.0 / requests));
-    case SharedRoom::Verdict::kFits:
+    case ShareVerdict::kFits:
       break;
   }
   return absl::OkStatus();
 }
 
 absl::Status Admission::CheckBytes(const Place& place, bool shared) const {
-  const int64_t bytes = server_.bytes.held();
+  const int64_t bytes = server_.all.bytes;
   const double excess = static_cast<double>(bytes + place.bytes - options_.max_bytes);
   const double part = std::max(excess, 1.0) / std::max<int64_t>(bytes, 1);
-  switch (server_.bytes.Check(place.caller, place.bytes, options_.max_bytes, shared)) {
-    case SharedRoom::Verdict::kFull:
+  switch (CheckShare(bytes, server_.Of(place.caller).bytes, place.bytes, options_.max_bytes, shared)) {
+    case ShareVerdict::kFull:
       return ShedError(ShedReason::kBytes,
                        absl::StrCat("the server already holds ", bytes, " bytes of pictures; ", place.bytes,
                                     " more would exceed its limit of ", options_.max_bytes),
                        TimeToFree(part));
-    case SharedRoom::Verdict::kOverShare:
+    case ShareVerdict::kOverShare:
       return ShedError(ShedReason::kShare, "this caller holds its share of the bytes that the server may hold",
                        TimeToFree(part));
-    case SharedRoom::Verdict::kFits:
+    case ShareVerdict::kFits:
       break;
   }
   return absl::OkStatus();
@@ -193,18 +200,18 @@ absl::Status Admission::CheckBytes(const Place& place, bool shared) const {
 absl::Status Admission::CheckModel(const Place& place, bool shared) const {
   const auto model = place.model == nullptr ? models_.end() : models_.find(place.model);
   if (model == models_.end()) return absl::OkStatus();
-  const Room& room = model->second;
+  const Holding all = model->second.all, own = model->second.Of(place.caller);
   const int64_t max_requests = place.model->max_requests, max_bytes = place.model->max_bytes;
-  const absl::Duration retry = TimeToFree(1.0 / server_.requests.held());
-  if (room.requests.Check(place.caller, 1, max_requests, shared) != SharedRoom::Verdict::kFits) {
+  const absl::Duration retry = TimeToFree(1.0 / server_.all.requests);
+  if (CheckShare(all.requests, own.requests, 1, max_requests, shared) != ShareVerdict::kFits) {
     return ShedError(ShedReason::kModel,
-                     absl::StrCat("the server already holds ", room.requests.held(),
+                     absl::StrCat("the server already holds ", all.requests,
                                   " requests for this model, whose limit is ", max_requests),
                      retry);
   }
-  if (room.bytes.Check(place.caller, place.bytes, max_bytes, shared) != SharedRoom::Verdict::kFits) {
+  if (CheckShare(all.bytes, own.bytes, place.bytes, max_bytes, shared) != ShareVerdict::kFits) {
     return ShedError(ShedReason::kModel,
-                     absl::StrCat("the server already holds ", room.bytes.held(), " bytes of pictures for this model; ",
+                     absl::StrCat("the server already holds ", all.bytes, " bytes of pictures for this model; ",
                                   place.bytes, " more would exceed its limit of ", max_bytes),
                      retry);
   }
@@ -349,7 +356,7 @@ void Admission::GivePlaces(const Place& place, bool of_model) {
   const auto model = models_.find(place.model);
   if (model == models_.end()) return;
   if (of_model) model->second.Give(place);
-  if (model->second.requests.held() == 0) models_.erase(model);
+  if (model->second.all.requests == 0) models_.erase(model);
 }
 
 void Admission::Take(const Place& place, absl::Time now) {
@@ -382,7 +389,7 @@ size_t Admission::callers() const {
 
 AdmissionStatus Admission::load() const {
   MutexLock lock(mutex_);
-  return {server_.requests.held(), server_.bytes.held(), work_, options_.max_requests, options_.max_bytes};
+  return {server_.all.requests, server_.all.bytes, work_, options_.max_requests, options_.max_bytes};
 }
 
 }  // namespace vitrine

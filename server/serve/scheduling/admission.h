@@ -11,6 +11,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -28,7 +29,6 @@
 #include "server/serve/scheduling/fair_share.h"
 #include "server/serve/scheduling/held.h"
 #include "server/serve/scheduling/rolling_prune.h"
-#include "server/serve/scheduling/shared_room.h"
 
 namespace vitrine {
 
@@ -83,8 +83,8 @@ struct Admitted {
 };
 
 // Decides at once whether a request may wait. Bounded by requests and bytes, for the whole server and for each model,
-// and by predicted completion. Callers share places as shared_room.h says and time as fair_share.h says. Thread-safe;
-// never blocks beyond a short lock. O(log n) in the callers of late. Outlives its places.
+// and by predicted completion. Callers share places and time as fair_share.h says. Thread-safe; never blocks beyond a
+// short lock. O(log n) in the callers of late. Outlives its places.
 class Admission {
  public:
   Admission(const AdmissionOptions& options, const Clock& clock)
@@ -143,12 +143,18 @@ class Admission {
   // By executor time in flight, most first.
   using Busiest = std::set<std::pair<absl::Duration, const Callers::value_type*>, std::greater<>>;
   // What is held of a limit of requests and one of bytes.
+  struct Holding {
+    int64_t requests = 0;
+    int64_t bytes = 0;
+  };
   struct Room {
-    SharedRoom requests;
-    SharedRoom bytes;
+    Holding all;
+    // None without requests. Of the standard library, whose maps are whole after std::bad_alloc; Abseil's are not.
+    std::unordered_map<std::string, Holding> callers;
 
-    void Take(const Place& place);
-    void Give(const Place& place);
+    Holding Of(const std::string& caller) const;
+    void Take(const Place& place);  // nothing is taken if it throws std::bad_alloc
+    void Give(const Place& place);  // what was taken before
   };
 
   // What is asked for, of whom and until when.

@@ -7,6 +7,9 @@
 namespace vitrine {
 namespace {
 
+// A caller may hold so many times the places that are free.
+constexpr int64_t kFree = 8;
+
 // When a caller's work has grown to `turn` seconds, which grows itself, of several to as much for each: from then on it
 // counts with that.
 double CappedAt(const OtherCaller& other, double turn, double turn_grows) {
@@ -45,6 +48,14 @@ absl::Duration WorkAhead(absl::Duration mine, absl::Duration cost, std::vector<O
   }
   const double slowed = std::max(1 - rates / executors, 1e-9);
   return absl::Seconds(fixed / slowed + batch_left);
+}
+
+ShareVerdict CheckShare(int64_t held, int64_t own, int64_t amount, int64_t limit, bool shared) {
+  const int64_t free = limit - held;
+  if (amount > free) return ShareVerdict::kFull;
+  // Divided, since a limit may be as large as the type.
+  const bool fits = !shared || own == 0 || (own + amount) / kFree < free;
+  return fits ? ShareVerdict::kFits : ShareVerdict::kOverShare;
 }
 
 }  // namespace vitrine

@@ -35,6 +35,14 @@ struct OtherCaller {
 absl::Duration WorkAhead(absl::Duration mine, absl::Duration cost, std::vector<OtherCaller> others,
                          absl::Duration batch, int executors, double urgent = 0);
 
+// How they share places (requests, or bytes), which are taken out of a limited number, with dynamic thresholds
+// (Choudhury and Hahne 1998): where callers share, each may hold at most eight times what is free. One of them alone so
+// gets eight ninths, n greedy ones equal parts, and whoever comes next always finds something free.
+enum class ShareVerdict { kFits, kFull, kOverShare };
+// Whether a caller that holds `own` of the `held` places may take `amount` more. `shared` false: one caller is all
+// there is, and may take everything. Who holds nothing may always take what there is. Pure.
+ShareVerdict CheckShare(int64_t held, int64_t own, int64_t amount, int64_t limit, bool shared);
+
 }  // namespace vitrine
 
 #endif  // VITRINE_SERVER_SERVE_SCHEDULING_FAIR_SHARE_H_

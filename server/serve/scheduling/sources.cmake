@@ -10,5 +10,4 @@ list(APPEND server_sources
   serve/scheduling/fair_share.cc
   serve/scheduling/inference_request.cc
   serve/scheduling/peer_accounts.cc
-  serve/scheduling/scheduler.cc
-  serve/scheduling/shared_room.cc)
+  serve/scheduling/scheduler.cc)

@@ -15,7 +15,6 @@
 #include "server/serve/scheduling/admission.h"
 #include "server/serve/scheduling/caller_turns.h"
 #include "server/serve/scheduling/inference_request.h"
-#include "server/serve/scheduling/shared_room.h"
 #include "tests/server/scheduling/simulated_server.h"
 
 namespace vitrine {
@@ -109,40 +108,40 @@ TEST(RollingPrune, LooksAtTwoEntriesAndComesRound) {
   EXPECT_TRUE(idle.contains(0) && idle.contains(99));
 }
 
-TEST(SharedRoom, OneCallerTakesEverythingAndWhereCallersShareOneAlwaysFindsSomethingFree) {
-  using Verdict = SharedRoom::Verdict;
+TEST(CheckShare, OneCallerTakesEverythingAndWhereCallersShareOneAlwaysFindsSomethingFree) {
   for (const bool shared : {false, true}) {
-    SharedRoom room;
     int64_t greedy = 0;
-    while (room.Check("greedy", 1, 90, shared) == Verdict::kFits) room.Take("greedy", 1), ++greedy;
+    while (CheckShare(greedy, greedy, 1, 90, shared) == ShareVerdict::kFits) ++greedy;
     EXPECT_EQ(greedy, shared ? 80 : 90);
-    EXPECT_EQ(room.Check("greedy", 1, 90, shared), shared ? Verdict::kOverShare : Verdict::kFull);
-    EXPECT_EQ(room.Check("modest", 1, 90, shared), shared ? Verdict::kFits : Verdict::kFull);
+    EXPECT_EQ(CheckShare(greedy, greedy, 1, 90, shared), shared ? ShareVerdict::kOverShare : ShareVerdict::kFull);
+    EXPECT_EQ(CheckShare(greedy, 0, 1, 90, shared), shared ? ShareVerdict::kFits : ShareVerdict::kFull);
   }
 }
 
-TEST(SharedRoom, GreedyCallersEndWithEqualParts) {
-  SharedRoom room;
-  std::map<std::string, int64_t> held;
-  const auto take_all = [&](const std::string& caller) {
-    while (room.Check(caller, 1, 900, true) == SharedRoom::Verdict::kFits) room.Take(caller, 1), ++held[caller];
+TEST(CheckShare, WhoHoldsNothingMayTakeAllThatIsFree) {
+  EXPECT_EQ(CheckShare(10, 0, 80, 90, true), ShareVerdict::kFits);
+  EXPECT_EQ(CheckShare(90, 0, 0, 90, true), ShareVerdict::kFits) << "be it nothing";
+}
+
+TEST(CheckShare, GreedyCallersEndWithEqualParts) {
+  int64_t first = 0, second = 0;
+  const auto take_all = [&](int64_t& own) {
+    while (CheckShare(first + second, own, 1, 900, true) == ShareVerdict::kFits) ++own;
   };
-  take_all("first");
-  take_all("second");
+  take_all(first);
+  take_all(second);
   for (int round = 0; round < 2000; ++round) {  // one place after the other becomes free and is fought for
-    const std::string& loses = held["first"] > held["second"] ? "first" : "second";
-    room.Give(loses, 1), --held[loses];
-    take_all("first");
-    take_all("second");
+    --(first > second ? first : second);
+    take_all(first);
+    take_all(second);
   }
-  EXPECT_NEAR(held["first"], held["second"], 10);
-  EXPECT_GT(held["first"], 400);
+  EXPECT_NEAR(first, second, 10);
+  EXPECT_GT(first, 400);
 }
 
-TEST(SharedRoom, LimitsAsLargeAsTheTypeDoNotOverflow) {
-  SharedRoom room;
-  room.Take("a", int64_t{1} << 62);
-  EXPECT_EQ(room.Check("a", 1, INT64_MAX, true), SharedRoom::Verdict::kFits);
+TEST(CheckShare, LimitsAsLargeAsTheTypeDoNotOverflow) {
+  constexpr int64_t kHeld = int64_t{1} << 62;
+  EXPECT_EQ(CheckShare(kHeld, kHeld, 1, INT64_MAX, true), ShareVerdict::kFits);
 }
 
 TEST(CallerTurns, SilenceSavesUpNothingAndComingBackGainsNothing) {
