@@ -9,8 +9,6 @@
 #include <string>
 #include <vector>
 
-#include "server/serve/execution/number_encoding.h"
-
 namespace vitrine {
 namespace {
 

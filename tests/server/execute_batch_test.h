@@ -13,8 +13,8 @@
 #include "absl/strings/str_cat.h"
 #include "models/attention_request.h"
 #include "models/features.h"
+#include "server/serve/execution/attention_encoding.h"
 #include "server/serve/execution/execute_batch.h"
-#include "server/serve/execution/number_encoding.h"
 #include "tests/server/small_models.h"
 
 namespace vitrine {

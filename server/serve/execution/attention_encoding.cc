@@ -2,14 +2,14 @@
 #include "server/serve/execution/attention_encoding.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
-#include <span>
-#include <string>
-
-#include "server/serve/execution/number_encoding.h"
+#include <cstring>
 
 namespace vitrine {
 namespace {
+
+static_assert(std::endian::native == std::endian::little, "values are sent little-endian as they lie in memory");
 
 std::string EncodeByte(std::span<const float> values, float& scale, float& offset) {
   if (values.empty()) return {};
@@ -27,6 +27,33 @@ std::string EncodeByte(std::span<const float> values, float& scale, float& offse
 
 }  // namespace
 
+std::string EncodeHalf(std::span<const float> values) {
+  std::string bytes(values.size() * sizeof(uint16_t), '\0');
+  for (size_t i = 0; i < values.size(); ++i) {
+    const uint16_t half = ToHalf(values[i]);
+    std::memcpy(bytes.data() + i * sizeof(half), &half, sizeof(half));
+  }
+  return bytes;
+}
+
+std::string EncodeFloat(std::span<const float> values) {
+  return std::string(reinterpret_cast<const char*>(values.data()), values.size_bytes());
+}
+
+uint16_t ToHalf(float value) {
+  const uint32_t bits = std::bit_cast<uint32_t>(value);
+  const uint16_t sign = static_cast<uint16_t>((bits >> 16) & 0x8000);
+  const uint32_t magnitude = bits & 0x7fffffff;
+  if (magnitude > 0x7f800000) return sign | 0x7e00;   // NaN
+  if (magnitude >= 0x477ff000) return sign | 0x7c00;  // rounds to 65536 or more, or is infinite
+  if (magnitude < 0x38800000) {                       // subnormal: the nearest multiple of 2^-24
+    const float scaled = std::bit_cast<float>(magnitude) * 16777216.0f;
+    return sign | static_cast<uint16_t>(std::nearbyint(scaled));
+  }
+  const uint32_t odd = (magnitude >> 13) & 1;
+  return sign | static_cast<uint16_t>((magnitude - 0x38000000 + 0xfff + odd) >> 13);
+}
+
 int64_t AttentionBytesAllowed(const v1::ClassifyRequest& request) {
   return request.has_max_attention_bytes() ? request.max_attention_bytes() : kDefaultAttentionBytes;
 }
@@ -42,7 +69,7 @@ int64_t BytesPerValue(v1::AttentionEncoding encoding) {
   }
 }
 
-void EncodeAttention(const AttentionMap& map, v1::AttentionEncoding encoding, v1::AttentionMap& message) {
+void FillShape(const AttentionMap& map, v1::AttentionEncoding encoding, v1::AttentionMap& message) {
   message.set_kind(map.kind);
   message.set_layer(map.layer);
   message.set_head(map.head);
@@ -50,6 +77,10 @@ void EncodeAttention(const AttentionMap& map, v1::AttentionEncoding encoding, v1
   message.set_columns(map.columns);
   message.set_encoding(encoding);
   message.set_diverging(map.diverging);
+}
+
+void EncodeAttention(const AttentionMap& map, v1::AttentionEncoding encoding, v1::AttentionMap& message) {
+  FillShape(map, encoding, message);
   if (encoding == v1::UINT8) {
     float scale = 0;
     float offset = 0;

@@ -18,7 +18,6 @@
 #include "report/top_k.h"
 #include "repository/manifest.h"
 #include "server/serve/execution/attention_encoding.h"
-#include "server/serve/execution/number_encoding.h"
 
 namespace vitrine {
 namespace {
@@ -71,16 +70,6 @@ struct Overlay {
   Image image;
 };
 
-void FillShape(const AttentionMap& map, v1::AttentionMap& message) {
-  message.set_kind(map.kind);
-  message.set_layer(map.layer);
-  message.set_head(map.head);
-  message.set_rows(map.rows);
-  message.set_columns(map.columns);
-  message.set_encoding(v1::OVERLAY_PNG);
-  message.set_diverging(map.diverging);
-}
-
 // What the maps of an answer are drawn on, made with the first of them.
 class Ground {
  public:
@@ -115,7 +104,7 @@ absl::Status FillMaps(const v1::AttentionRequest& asked, const std::vector<Atten
       EncodeAttention(map, asked.encoding(), message);
       continue;
     }
-    FillShape(map, message);
+    FillShape(map, asked.encoding(), message);
     const std::string caption =
         absl::StrCat(MapInWords(asked, response.grid().columns(), map.layer, map.head), "\n", AnswerInWords(response));
     const SpatialMap drawn{.rows = map.rows,

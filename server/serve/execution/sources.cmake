@@ -5,7 +5,6 @@ list(APPEND server_sources
   serve/execution/execute_batch.cc
   serve/execution/executor.cc
   serve/execution/helpers.cc
-  serve/execution/number_encoding.cc
   serve/execution/picture_input.cc
   serve/execution/response.cc
   serve/execution/seat.cc)
