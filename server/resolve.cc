@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <filesystem>
 #include <vector>
 
@@ -16,16 +17,23 @@
 #include "server/identity/identity.h"
 #include "server/models/registry/memory_budget.h"
 #include "server/models/registry/serving_settings.h"
-#include "server/process/memory_shares.h"
 
 namespace vitrine {
 namespace {
 
-// Within its share of the memory unless it was set: by its flag, or in the program to something else than the default.
+// How the memory of a process in a control group with a limit is divided, in percent. The rest, a fifth, is for what
+// decoding and computing take, for the program itself and for what the allocator keeps.
+constexpr int kModelShare = 50;
+constexpr int kQueueShare = 10;      // pictures and tensors between admission and answer
+constexpr int kTransportShare = 10;  // messages on their way in
+constexpr int kAnswerShare = 10;     // answers that clients have not taken yet
+static_assert(kModelShare + kQueueShare + kTransportShare + kAnswerShare <= 80);
+
+// Within its share of a limit unless it was set: by its flag, or in the program to something else than the default.
 void Share(const ServerOptions& options, const Machine& machine, const char* flag, int percent, int64_t by_default,
            int64_t& bytes) {
-  if (options.chosen.contains(flag) || bytes != by_default) return;
-  bytes = WithinShare(machine, percent, bytes);
+  if (!machine.memory_limited || options.chosen.contains(flag) || bytes != by_default) return;
+  bytes = std::min(bytes, std::max<int64_t>(machine.memory_bytes / 100 * percent, 1));
 }
 
 absl::Status CheckPortFile(const std::string& path) {
@@ -61,7 +69,7 @@ ServerOptions Resolve(ServerOptions options, const Device& device, const Machine
         options.rpc.max_transport_bytes);
   // Below two messages the transport could not take a single one in.
   options.rpc.max_transport_bytes = std::max(options.rpc.max_transport_bytes, 2 * options.rpc.max_message_bytes);
-  if (machine.memory_limited && device.kind == Device::Kind::kCpu) {
+  if (device.kind == Device::Kind::kCpu) {
     Share(options, machine, "--model-memory", kModelShare, defaults.registry.max_memory_bytes,
           options.registry.max_memory_bytes);
   }

@@ -12,7 +12,7 @@
 namespace vitrine {
 
 // Fills in what a server takes from the machine that it is given: threads and their cores, whether they are pinned, and
-// budgets of memory within the shares of memory_shares.h. What was set by hand stays as it is. Pure.
+// budgets of memory within their shares of its control group's limit. What was set by hand stays as it is. Pure.
 ServerOptions Resolve(ServerOptions options, const Device& device, const Machine& machine);
 
 // What was found and what came of it, in one line for the log. `resolved` comes from Resolve.

@@ -5,7 +5,6 @@ list(APPEND server_sources
   process/clock.cc
   process/crash_stack.cc
   process/end_process.cc
-  process/memory_shares.cc
   process/out_of_memory.cc
   process/shed.cc
   process/standard_files.cc

@@ -2,6 +2,5 @@
 # The start of the server and its end.
 vitrine_test(server_lifecycle_test
   SOURCES lifecycle/compute_probe_test.cc lifecycle/crash_stack_test.cc lifecycle/drain_test.cc
-          lifecycle/end_process_test.cc lifecycle/health_test.cc lifecycle/memory_shares_test.cc
-          lifecycle/resolve_test.cc
+          lifecycle/end_process_test.cc lifecycle/health_test.cc lifecycle/resolve_test.cc
   ROOMS server SANITIZE asan)

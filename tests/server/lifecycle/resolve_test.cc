@@ -80,6 +80,8 @@ TEST(Resolve, BudgetsFollowTheLimitOfTheGroup) {
   EXPECT_EQ(small.admission.max_answer_bytes / kMebibyte, 100);
   EXPECT_EQ(small.rpc.max_transport_bytes / kMebibyte, 100);
   EXPECT_EQ(small.registry.max_memory_bytes / kMebibyte, 500);
+  EXPECT_EQ(Resolve({}, {}, WithMemory(32'000)).admission.max_bytes, AdmissionOptions().max_bytes)
+      << "a share never raises";
   const ServerOptions tiny = Resolve({}, {}, WithMemory(100));
   EXPECT_EQ(tiny.rpc.max_transport_bytes, 2 * tiny.rpc.max_message_bytes) << "it must take a message in";
   Machine unlimited = WithMemory(1000);
