@@ -178,7 +178,10 @@ TEST(Decide, AModelMayHaveLimitsOfItsOwn) {
     waiting.back().pixels = 100;
   }
   const BatchOptions options = {.max_wait = absl::Seconds(1)};
-  const auto with = [&](const BatchLimits& limits) { return Decide(waiting, kNow, options, {{Model(1), limits}}); };
+  const auto with = [&](const BatchLimits& limits) {
+    for (int i = 1; i < 8; i += 2) waiting[i].own = limits;
+    return Decide(waiting, kNow, options);
+  };
   const BatchLimits as_all = options.Limits();
   EXPECT_THAT(with(as_all).batch, IsEmpty()) << "both wait for company";
   BatchLimits limits = as_all;

@@ -131,8 +131,7 @@ absl::Status BatchOptions::Validate() const {
   return absl::OkStatus();
 }
 
-BatchDecision Decide(absl::Span<const WaitingRequest> waiting, absl::Time now, const BatchOptions& options,
-                     const LimitsByModel& own) {
+BatchDecision Decide(absl::Span<const WaitingRequest> waiting, absl::Time now, const BatchOptions& options) {
   BatchDecision decision;
   const std::vector<Ranked> live = RankLive(waiting, now, options, decision);
 
@@ -142,8 +141,7 @@ BatchDecision Decide(absl::Span<const WaitingRequest> waiting, absl::Time now, c
     const WaitingRequest& request = waiting[ranked.index];
     const auto [found, is_new] = of_model.try_emplace({request.model, request.is_slow}, forming.size());
     if (is_new) {
-      const auto limits = own.find(request.model);
-      forming.emplace_back().limits = limits == own.end() ? options.Limits() : limits->second;
+      forming.emplace_back().limits = request.own.value_or(options.Limits());
       if (request.is_slow) forming.back().limits.max_batch_images = 1;
     }
     forming[found->second].Offer(ranked.index, request);

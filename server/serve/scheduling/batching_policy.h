@@ -4,7 +4,7 @@
 
 #include <array>
 #include <cstdint>
-#include <unordered_map>
+#include <optional>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -45,9 +45,6 @@ struct BatchOptions {
   absl::Status Validate() const;  // names the field, the value and the allowed range
 };
 
-// Of the models whose limits are not those of BatchOptions, by WaitingRequest::model.
-using LimitsByModel = std::unordered_map<const void*, BatchLimits>;  // Abseil's maps do not survive std::bad_alloc
-
 // What the policy sees of a request.
 struct WaitingRequest {
   uint64_t sequence = 0;        // order of submission, unique
@@ -63,6 +60,8 @@ struct WaitingRequest {
   absl::Duration least;  // from its start to its answer, even if it ran alone; zero where nobody knows
   bool is_slow = false;  // what is decoded or drawn for it takes far longer than its compute: it runs alone
   bool cancelled = false;
+  // Of its model, where they are not those of BatchOptions; the same in all of a model's requests.
+  std::optional<BatchLimits> own;
 
   // When the request ought to have started: its deadline, or the end of its patience if that is earlier. Within a class
   // requests run by rising Due, so Due orders a queue once and for all.
@@ -98,9 +97,8 @@ struct BatchDecision {
 // Only the first requests of each (model, caller, class) by Due matter, up to one more than fits the budgets: a
 // scheduler with long queues passes those alone and gets the same batch.
 //
-// The limits of a model are those in `own`, else those of `options`.
-BatchDecision Decide(absl::Span<const WaitingRequest> waiting, absl::Time now, const BatchOptions& options,
-                     const LimitsByModel& own = {});
+// The limits of a model are its requests' own, else those of `options`.
+BatchDecision Decide(absl::Span<const WaitingRequest> waiting, absl::Time now, const BatchOptions& options);
 
 // What passes through the CPU engine together: its group of cells (engine/cpu/group.h), with the class tokens of
 // pictures of 16 cells or more.

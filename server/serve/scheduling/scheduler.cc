@@ -155,12 +155,11 @@ void Scheduler::TakeDecided(bool is_stand_in, Batch& batch, std::vector<Dropped>
   BatchOptions options = options_;
   if (stopping_) options.max_wait = absl::ZeroDuration();
   const absl::Time now = clock_.Now();
-  const LimitsByModel own = OwnLimits();
-  std::vector<WaitingRequest> front = Front(now, own);
+  std::vector<WaitingRequest> front = Front(now);
   if (is_stand_in) std::erase_if(front, [](const WaitingRequest& waiting) { return waiting.is_slow; });
-  BatchDecision decision = Decide(front, now, options, own);
+  BatchDecision decision = Decide(front, now, options);
   LeaveToTheIdle(front, decision.batch);
-  LeaveToTheNext(front, own, decision.batch);
+  LeaveToTheNext(front, decision.batch);
   // Before a request is taken out: one in nobody's hands would never be answered.
   dropped.reserve(decision.cancelled.size() + decision.expired.size());
   batch.requests.reserve(decision.batch.size());
@@ -245,23 +244,23 @@ int64_t Scheduler::Free() const {
   return std::max<int64_t>(0, idle_ - static_cast<int64_t>(teams_.size()));
 }
 
-LimitsByModel Scheduler::OwnLimits() const {
-  LimitsByModel own;
-  for (const auto& [key, queues] : queues_) {
-    const LoadedModel& model = *key.first;
-    std::optional<BatchLimits> limits = model.queue_limits == nullptr ? std::nullopt : model.queue_limits->batch();
-    if (!limits.has_value() || *limits == options_.Limits()) continue;
-    if (stopping_) limits->max_wait = absl::ZeroDuration();
-    own.emplace(&model, *limits);
-  }
+std::optional<BatchLimits> Scheduler::OwnLimits(const LoadedModel& model) const {
+  std::optional<BatchLimits> own = model.queue_limits == nullptr ? std::nullopt : model.queue_limits->batch();
+  if (!own.has_value() || *own == options_.Limits()) return std::nullopt;
+  if (stopping_) own->max_wait = absl::ZeroDuration();
   return own;
 }
 
-std::vector<WaitingRequest> Scheduler::Front(absl::Time now, const LimitsByModel& own) const {
+std::vector<WaitingRequest> Scheduler::Front(absl::Time now) const {
   std::vector<WaitingRequest> front;
+  const LoadedModel* model = nullptr;  // its callers come one after the other
+  std::optional<BatchLimits> own;
   for (const auto& [key, queues] : queues_) {
-    const auto of_model = own.find(key.first);
-    const BatchLimits limits = of_model == own.end() ? options_.Limits() : of_model->second;
+    if (key.first != model) {
+      model = key.first;
+      own = OwnLimits(*model);
+    }
+    const BatchLimits limits = own.value_or(options_.Limits());
     for (const Queue& queue : queues) {
       int images = 0;
       int64_t tokens = 0, pixels = 0;
@@ -272,6 +271,7 @@ std::vector<WaitingRequest> Scheduler::Front(absl::Time now, const LimitsByModel
         if (idle_ > 0) waiting.least = {};  // there is room for the late
         waiting.cancelled = entry.request->IsCancelled();
         waiting.given = turns_.given(waiting.caller);
+        waiting.own = own;
         if (waiting.cancelled || waiting.deadline <= now + waiting.least || waiting.is_slow) {
           ++apart;
           continue;
@@ -296,11 +296,9 @@ void Scheduler::LeaveToTheIdle(const std::vector<WaitingRequest>& front, std::ve
   batch.resize(ShareOf(front, batch, executors));
 }
 
-void Scheduler::LeaveToTheNext(const std::vector<WaitingRequest>& front, const LimitsByModel& own,
-                               std::vector<size_t>& batch) const {
+void Scheduler::LeaveToTheNext(const std::vector<WaitingRequest>& front, std::vector<size_t>& batch) const {
   if (batch.empty()) return;
-  const auto of_model = own.find(front[batch.front()].model);
-  const absl::Duration max_wait = of_model == own.end() ? options_.max_wait : of_model->second.max_wait;
+  const absl::Duration max_wait = front[batch.front()].own.value_or(options_.Limits()).max_wait;
   if (max_wait > absl::ZeroDuration()) return;  // batches are asked for
   batch.resize(PartOf(front, batch, queued_, options_.executors));
 }

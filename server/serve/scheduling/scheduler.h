@@ -103,17 +103,16 @@ class Scheduler {
   // What is to be done now: takes the batch out of the queues, and what ends without compute.
   void TakeDecided(bool is_stand_in, Batch& batch, std::vector<Dropped>& dropped, absl::Duration& wait)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Of the models that something waits for.
-  LimitsByModel OwnLimits() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // As WaitingRequest::own has them.
+  std::optional<BatchLimits> OwnLimits(const LoadedModel& model) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // The first requests of every queue, as far as Decide needs them.
-  std::vector<WaitingRequest> Front(absl::Time now, const LimitsByModel& own) const
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::vector<WaitingRequest> Front(absl::Time now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Takes out of a batch what other executors, who wait for work, can run at the same time.
   void LeaveToTheIdle(const std::vector<WaitingRequest>& front, std::vector<size_t>& batch) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Takes out of a batch what is better computed in the one after it (PartOf).
-  void LeaveToTheNext(const std::vector<WaitingRequest>& front, const LimitsByModel& own,
-                      std::vector<size_t>& batch) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void LeaveToTheNext(const std::vector<WaitingRequest>& front, std::vector<size_t>& batch) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Whether it runs or was dropped decides whether its caller was given executor time.
   std::unique_ptr<InferenceRequest> Take(const WaitingRequest& waiting, bool runs)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
