@@ -17,6 +17,8 @@ ROUNDS = 9
 SECONDS = 0.5
 VALUES = 3 * 224 * 224
 OURS, TURBOJPEG, PILLOW, STEPS = "ours", "TurboJPEG + OpenCV", "Pillow + numpy", "Pillow + numpy, step by step"
+ENTROPY = "entropy coding alone"  # undone by libjpeg-turbo, of which no input is made
+PROGRAMS = {OURS: "bench_decode_worker", TURBOJPEG: "bench_turbojpeg_worker", ENTROPY: "bench_entropy_worker"}
 # {peer: (at least, what is aimed at)}
 GOALS = {TURBOJPEG: (1.15, 1.3), PILLOW: (3, 4), STEPS: (None, None)}
 REDUCED_GOAL = 1.4
@@ -32,8 +34,8 @@ def command_of(setup, who):
     """None for the peer that was not built."""
     if who in (PILLOW, STEPS):
         return [setup.python, setups.ROOT / "bench" / "pillow_worker.py", *(["--steps"] if who == STEPS else [])]
-    program = setup.program("bench_decode_worker" if who == OURS else "bench_turbojpeg_worker")
-    return [program] if who == OURS or pathlib.Path(program).exists() else None
+    program = setup.program(PROGRAMS[who])
+    return [program] if who != TURBOJPEG or pathlib.Path(program).exists() else None
 
 
 def differences(ours, theirs):
@@ -55,7 +57,7 @@ class Sides:
             if command := command_of(setup, who):
                 self._start(who, reduced, command)
         for side in self.teams:
-            self.agreements[side] = self._check(side)
+            self.agreements[side] = "" if side[0] == ENTROPY else self._check(side)
 
     def _start(self, who, reduced, command):
         outputs = self.setup.scratch / "inputs"
@@ -96,14 +98,24 @@ def ratio_row(what, rates, ours, theirs, goal, *notes):
                note="; ".join([against, *filter(None, notes)]))
 
 
+def entropy_row(what, rates, ours, against, goal):
+    """What nobody saves who reads JPEGs with libjpeg-turbo, beside what the goal against a side leaves for all of a picture."""
+    each, whole, theirs = (1e6 / workers.spread(rates[side])[0] for side in ((ENTROPY, False), ours, against))
+    shares = [rate / alone for rate, alone in zip(rates[ours], rates[ENTROPY, False])]
+    return Row(f"{what}, {ENTROPY}", "of our time", workers.spread(shares),
+               note=f"{each:,.0f} us of {whole:,.0f}, whatever is made of the coefficients; {goal} times the rate of "
+                    f"{against[0]} in full is {theirs / goal:,.0f} us")
+
+
 def measure_photographs(setup, pictures):
     print("  photographs", file=sys.stderr)
-    sides = Sides(setup, pictures, [(OURS, False), *((who, False) for who in GOALS)])
+    sides = Sides(setup, pictures, [(OURS, False), (ENTROPY, False), *((who, False) for who in GOALS)])
     rates = sides.measure()
     left_out = [f"LEFT OUT: {who}, since CMake found no libturbojpeg" for who in GOALS if (who, False) not in sides.teams]
     print(*(f"  {reason}\n" for reason in left_out), sep="", end="", file=sys.stderr)
     rows = [Row("photographs, ours", "images/s", workers.spread(rates[OURS, False]),
-                note="; ".join([f"{sides.teams[OURS, False].images} pictures", *left_out]))]
+                note="; ".join([f"{sides.teams[OURS, False].images} pictures", *left_out])),
+            entropy_row("photographs", rates, (OURS, False), (PILLOW, False), GOALS[PILLOW][0])]
     for who, (goal, aim) in GOALS.items():
         if (who, False) in sides.teams:
             rows.append(ratio_row(f"photographs, against {who}", rates, (OURS, False), (who, False), goal, aim and f"aim {aim}",
@@ -114,13 +126,15 @@ def measure_photographs(setup, pictures):
 def measure_large(setup, pictures):
     what = f"12 MP, {pictures.name}"
     print(f"  {what}", file=sys.stderr)
-    sides = Sides(setup, pictures, [(who, reduced) for who in (OURS, TURBOJPEG, PILLOW) for reduced in (False, True)])
+    both = [(who, reduced) for who in (OURS, TURBOJPEG, PILLOW) for reduced in (False, True)]
+    sides = Sides(setup, pictures, [*both, (ENTROPY, False)])
     rates = sides.measure()
     megabytes = sum(path.stat().st_size for path in pictures.iterdir()) / 1e6
     rows = [ratio_row(f"{what}: reduced against full, ours", rates, (OURS, True), (OURS, False), REDUCED_GOAL,
-                      sides.agreements[OURS, True], f"{megabytes:.1f} MB")]
+                      sides.agreements[OURS, True], f"{megabytes:.1f} MB"),
+            entropy_row(f"{what}, reduced", rates, (OURS, True), (OURS, False), REDUCED_GOAL)]
     for who, reduced in sides.teams:
-        if who != OURS:
+        if who not in (OURS, ENTROPY):
             rows.append(ratio_row(f"{what}: {'reduced' if reduced else 'full'}, against {who}", rates, (OURS, reduced),
                                   (who, reduced), None, sides.agreements[who, reduced]))
     return rows
