@@ -246,9 +246,11 @@ void BindFlags(CLI::App& app, ServerOptions& options) {
       "WORD");
   AddDuration(app, "--probe-interval", options.probe.interval,
               "classify a picture of the server's own when no request was answered for this long; inf: only at start");
-  Add(app, "--max-batch-tokens", options.batch.max_batch_tokens, "most tokens in a batch", "TOKENS");
+  Add(app, "--max-batch-tokens", options.batch.max_batch_tokens,
+      "most tokens in a batch; on a CPU batches become so large only where much waits, or with --max-wait", "TOKENS");
   Add(app, "--max-batch-pixels", options.batch.max_batch_pixels, "most pixels of the pictures of a batch", "PIXELS");
-  AddDuration(app, "--max-wait", options.batch.max_wait, "longest wait for company while an executor is idle");
+  AddDuration(app, "--max-wait", options.batch.max_wait,
+              "longest wait for company while an executor is idle; above 0 a batch is all that fits, on a CPU too");
   Add(app, "--max-queue-requests", options.admission.max_requests, "most requests between admission and answer", "N");
   AddBudget(app, options, "--max-queue-bytes", options.admission.max_bytes, "most bytes between admission and answer");
   AddBudget(app, options, "--max-answer-bytes", options.admission.max_answer_bytes,
