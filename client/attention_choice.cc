@@ -9,9 +9,9 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "base/status_macros.h"
-#include "client/names.h"
 #include "imaging/geometry.h"
 #include "imaging/header.h"
+#include "report/attention_words.h"
 
 namespace vitrine {
 namespace {

@@ -13,7 +13,6 @@
 #include "base/status_macros.h"
 #include "client/distance_files.h"
 #include "client/files.h"
-#include "client/names.h"
 #include "imaging/decode.h"
 #include "imaging/resize.h"
 #include "report/attention_words.h"

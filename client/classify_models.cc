@@ -18,7 +18,6 @@
 #include "client/fit_picture.h"
 #include "client/json_lines.h"
 #include "client/models_sheet.h"
-#include "client/names.h"
 #include "client/table.h"
 #include "client/text.h"
 #include "imaging/decode.h"

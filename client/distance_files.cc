@@ -9,7 +9,6 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "client/files.h"
-#include "client/names.h"
 #include "client/numbers.h"
 #include "report/attention_words.h"
 

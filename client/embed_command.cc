@@ -16,10 +16,10 @@
 #include "client/feature_files.h"
 #include "client/files.h"
 #include "client/json_lines.h"
-#include "client/names.h"
 #include "client/numbers.h"
 #include "client/pictures.h"
 #include "client/text.h"
+#include "report/attention_words.h"
 
 namespace vitrine {
 namespace {

@@ -10,6 +10,7 @@
 
 #include "client/names.h"
 #include "client/numbers.h"
+#include "report/attention_words.h"
 
 namespace vitrine {
 namespace {

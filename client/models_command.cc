@@ -14,6 +14,7 @@
 #include "client/names.h"
 #include "client/table.h"
 #include "client/text.h"
+#include "report/attention_words.h"
 
 namespace vitrine {
 namespace {

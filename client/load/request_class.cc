@@ -10,7 +10,7 @@
 #include "absl/strings/str_split.h"
 #include "base/status_macros.h"
 #include "client/classify_command.h"
-#include "client/names.h"
+#include "report/attention_words.h"
 
 namespace vitrine {
 namespace {

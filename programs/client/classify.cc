@@ -9,9 +9,9 @@
 #include "absl/strings/ascii.h"
 #include "base/command_line/command_line.h"
 #include "client/classify_models.h"
-#include "client/names.h"
 #include "programs/client/command.h"
 #include "programs/client/options.h"
+#include "report/attention_words.h"
 
 namespace vitrine {
 namespace {

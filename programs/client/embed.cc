@@ -4,9 +4,9 @@
 
 #include "base/command_line/command_line.h"
 #include "client/embed_command.h"
-#include "client/names.h"
 #include "programs/client/command.h"
 #include "programs/client/options.h"
+#include "report/attention_words.h"
 
 namespace vitrine {
 namespace {

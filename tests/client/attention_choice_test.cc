@@ -4,7 +4,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "client/names.h"
 #include "tests/client/every_kind.h"
 
 namespace vitrine {
@@ -161,15 +160,6 @@ TEST(ParseIndices, TakesNumbersOrAll) {
   EXPECT_THAT(ParseIndices("0,-1")->numbers, ElementsAre(0, -1));
   EXPECT_TRUE(ParseIndices("all")->all);
   for (const char* wrong : {"", "0,", "all,1", "1;2"}) EXPECT_FALSE(ParseIndices(wrong).ok()) << wrong;
-}
-
-TEST(AttentionKindNames, NameEveryKindOfTheContract) {
-  const auto* kinds = v1::AttentionKind_descriptor();
-  for (int i = 0; i < kinds->value_count(); ++i) {
-    const auto kind = static_cast<v1::AttentionKind>(kinds->value(i)->number());
-    if (kind == v1::ATTENTION_KIND_UNSPECIFIED) continue;
-    EXPECT_EQ(AttentionKindOf(AttentionKindName(kind)), kind) << kinds->value(i)->name();
-  }
 }
 
 }  // namespace

@@ -6,6 +6,18 @@
 namespace vitrine {
 namespace {
 
+TEST(AttentionWords, NameEveryKindOfTheContract) {
+  for (int i = v1::AttentionKind_MIN; i <= v1::AttentionKind_MAX; ++i) {
+    const auto kind = static_cast<v1::AttentionKind>(i);
+    if (kind == v1::ATTENTION_KIND_UNSPECIFIED || !v1::AttentionKind_IsValid(i)) continue;
+    EXPECT_EQ(AttentionKindOf(AttentionKindName(kind)), kind) << i;
+  }
+  for (int i = v1::FeatureKind_MIN + 1; i <= v1::FeatureKind_MAX; ++i) {
+    const auto kind = static_cast<v1::FeatureKind>(i);
+    EXPECT_EQ(FeatureKindOf(FeatureKindName(kind)), kind) << i;
+  }
+}
+
 TEST(AttentionWords, NameKindLayerAndHead) {
   v1::AttentionRequest asked;
   asked.set_kind(v1::CLASS_ATTENTION);

@@ -1,37 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/wire/http/attention_parameter.h"
 
-#include <utility>
+#include <string>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "base/status_macros.h"
 #include "models/attention_request.h"
+#include "report/attention_words.h"
 #include "server/wire/http/shown.h"
 
 namespace vitrine {
 namespace {
 
-// As client/names.cc has them, which a test compares.
-constexpr std::pair<v1::AttentionKind, const char*> kAttentionWords[] = {
-    {v1::CLASS_TOKEN_ROW, "class"},     {v1::MEAN_OVER_QUERIES, "mean"},
-    {v1::ROLLOUT, "rollout"},           {v1::SCORES, "scores"},
-    {v1::WEIGHTS, "weights"},           {v1::CLASS_ATTENTION, "class-attention"},
-    {v1::CROSS_COVARIANCE, "channels"}, {v1::QUERY_ROW, "query"},
-    {v1::DISTANCE, "distance"},
-};
-
-absl::StatusOr<v1::AttentionKind> KindOfWord(std::string_view word) {
-  std::vector<std::string> words;
-  for (const auto& [kind, name] : kAttentionWords) {
-    if (word == name) return kind;
-    words.emplace_back(name);
-  }
+absl::StatusOr<v1::AttentionKind> KindOfWord(const std::string& word) {
+  if (const std::optional<v1::AttentionKind> kind = AttentionKindOf(word)) return *kind;
   return absl::InvalidArgumentError(absl::StrCat("parameter attention names the kind \"", Shown(word),
-                                                 "\", which is not known; there are ", absl::StrJoin(words, ", ")));
+                                                 "\", which is not known; there are ",
+                                                 absl::StrJoin(AttentionKindNames(), ", ")));
 }
 
 absl::StatusOr<AttentionNumbers> NumbersOf(const std::string& text, const char* what) {
@@ -50,7 +38,7 @@ absl::StatusOr<AttentionNumbers> NumbersOf(const std::string& text, const char* 
 absl::Status ReadPatch(const std::string& text, AttentionParameter& wish) {
   if (wish.kind != v1::QUERY_ROW) {
     return absl::InvalidArgumentError(absl::StrCat("parameter attention names patch \"", Shown(text),
-                                                   "\" for the kind ", AttentionWord(wish.kind),
+                                                   "\" for the kind ", AttentionKindName(wish.kind),
                                                    "; only query has one"));
   }
   if (!absl::SimpleAtoi(text, &wish.patch) || wish.patch < 0) {
@@ -96,15 +84,15 @@ absl::StatusOr<v1::AttentionRequest> AttentionOf(const AttentionParameter& wish,
   const AttentionAbility::Offer* offer = ability.Find(wish.kind);
   if (offer == nullptr) {
     std::vector<std::string> words;
-    for (const AttentionAbility::Offer& each : ability.offers) words.push_back(AttentionWord(each.kind));
+    for (const AttentionAbility::Offer& each : ability.offers) words.push_back(AttentionKindName(each.kind));
     return absl::InvalidArgumentError(
-        absl::StrCat("this model has no attention of kind ", AttentionWord(wish.kind),
+        absl::StrCat("this model has no attention of kind ", AttentionKindName(wish.kind),
                      words.empty() ? "; it has none at all" : absl::StrCat("; it has ", absl::StrJoin(words, ", "))));
   }
   const bool on_picture = FormOf(wish.kind) == AttentionForm::kGrid;
   if (encoding == v1::OVERLAY_PNG && !on_picture) {
     return absl::InvalidArgumentError(
-        absl::StrCat("attention of kind ", AttentionWord(wish.kind),
+        absl::StrCat("attention of kind ", AttentionKindName(wish.kind),
                      " does not lie on the picture and cannot be drawn on it; leave attention_encoding out, or ask "
                      "for float"));
   }
@@ -115,13 +103,6 @@ absl::StatusOr<v1::AttentionRequest> AttentionOf(const AttentionParameter& wish,
   Put(wish.layers, offer->layers, *request.mutable_layers());
   Put(wish.heads, offer->heads, *request.mutable_heads());
   return request;
-}
-
-std::string AttentionWord(v1::AttentionKind kind) {
-  for (const auto& [each, name] : kAttentionWords) {
-    if (each == kind) return name;
-  }
-  return absl::AsciiStrToLower(v1::AttentionKind_Name(kind));
 }
 
 }  // namespace vitrine

@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <optional>
-#include <string>
 #include <string_view>
 #include <vector>
 
@@ -37,9 +36,6 @@ absl::StatusOr<AttentionParameter> ParseAttentionParameter(std::string_view text
 // refused where requests are planned.
 absl::StatusOr<v1::AttentionRequest> AttentionOf(const AttentionParameter& wish, const AttentionAbility& ability,
                                                  std::optional<v1::AttentionEncoding> encoding);
-
-// The word for a kind, as `vitrine` has it: "class-attention".
-std::string AttentionWord(v1::AttentionKind kind);
 
 }  // namespace vitrine
 

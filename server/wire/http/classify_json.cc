@@ -8,8 +8,7 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
-#include "server/wire/http/attention_parameter.h"
-#include "server/wire/http/feature_words.h"
+#include "report/attention_words.h"
 #include "server/wire/http/json_document.h"
 
 namespace vitrine {
@@ -89,7 +88,7 @@ void AppendBatch(const v1::BatchInfo& batch, std::string& text) {
 
 // Requires FEATURE_FLOAT32, little-endian as this machine is.
 void AppendFeature(const v1::Feature& feature, std::string& text) {
-  absl::StrAppend(&text, "{\"kind\":\"", FeatureWord(feature.kind()), "\",\"rows\":", feature.rows(),
+  absl::StrAppend(&text, "{\"kind\":\"", FeatureKindName(feature.kind()), "\",\"rows\":", feature.rows(),
                   ",\"columns\":", feature.columns(), ",\"width\":", feature.width(), ",\"values\":[");
   for (size_t at = 0; at + sizeof(float) <= feature.values().size(); at += sizeof(float)) {
     float value = 0;
@@ -101,7 +100,7 @@ void AppendFeature(const v1::Feature& feature, std::string& text) {
 }
 
 void AppendMap(const v1::AttentionMap& map, std::string& text) {
-  absl::StrAppend(&text, "{\"kind\":\"", AttentionWord(map.kind()), "\",\"layer\":", NumberOrNull(map.layer()),
+  absl::StrAppend(&text, "{\"kind\":\"", AttentionKindName(map.kind()), "\",\"layer\":", NumberOrNull(map.layer()),
                   ",\"head\":", NumberOrNull(map.head()), ",\"rows\":", map.rows(), ",\"columns\":", map.columns(),
                   ",\"diverging\":", map.diverging() ? "true" : "false");
   if (map.has_covers()) AppendCovers(map.covers(), text);

@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/status_macros.h"
-#include "server/wire/http/feature_words.h"
+#include "report/attention_words.h"
 #include "server/wire/http/held_answer.h"
 #include "server/wire/http/query.h"
 #include "server/wire/http/shown.h"
@@ -90,9 +90,22 @@ absl::Status ReadAttentionEncoding(const std::string& value, ClassifyQuery& quer
   return absl::OkStatus();
 }
 
+// Words with commas between them, each once.
 absl::Status ReadFeatures(const std::string& value, ClassifyQuery& query) {
-  ASSIGN_OR_RETURN(const std::vector<v1::FeatureKind> kinds, ParseFeatureWords(value));
-  for (const v1::FeatureKind kind : kinds) query.request.add_features()->set_kind(kind);
+  std::set<v1::FeatureKind> kinds;
+  const std::vector<std::string> words = absl::StrSplit(value, ',');
+  for (const std::string& word : words) {
+    const std::optional<v1::FeatureKind> kind = FeatureKindOf(word);
+    if (!kind.has_value()) {
+      return absl::InvalidArgumentError(absl::StrCat("parameter features names \"", Shown(word),
+                                                     "\", which is not known; there are class, mean and patches, with "
+                                                     "commas between them"));
+    }
+    if (!kinds.insert(*kind).second) {
+      return absl::InvalidArgumentError(absl::StrCat("parameter features names ", word, " twice; name it once"));
+    }
+    query.request.add_features()->set_kind(*kind);
+  }
   return absl::OkStatus();
 }
 

@@ -2,8 +2,7 @@
 #include "server/wire/http/model_json.h"
 
 #include "absl/strings/str_cat.h"
-#include "server/wire/http/attention_parameter.h"
-#include "server/wire/http/feature_words.h"
+#include "report/attention_words.h"
 #include "server/wire/http/json_document.h"
 
 namespace vitrine {
@@ -18,14 +17,14 @@ std::string ModelJson(const LoadedModel& model) {
                   "\",\"attention\":[");
   const char* between = "";
   for (const AttentionAbility::Offer& offer : model.attention.offers) {
-    absl::StrAppend(&text, between, "{\"kind\":\"", AttentionWord(offer.kind), "\",\"layers\":", offer.layers,
+    absl::StrAppend(&text, between, "{\"kind\":\"", AttentionKindName(offer.kind), "\",\"layers\":", offer.layers,
                     ",\"heads\":", offer.heads, "}");
     between = ",";
   }
   text += "],\"features\":[";
   between = "";
   for (const v1::FeatureKind kind : model.features.kinds) {
-    absl::StrAppend(&text, between, "\"", FeatureWord(kind), "\"");
+    absl::StrAppend(&text, between, "\"", FeatureKindName(kind), "\"");
     between = ",";
   }
   return text + "]}\n";

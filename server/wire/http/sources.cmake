@@ -9,7 +9,6 @@ list(APPEND server_sources
   wire/http/classify_query.cc
   wire/http/cors.cc
   wire/http/curl_line.cc
-  wire/http/feature_words.cc
   wire/http/json_document.cc
   wire/http/model_json.cc
   wire/http/models_json.cc

@@ -9,9 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "client/names.h"
 #include "server/wire/http/curl_line.h"
-#include "server/wire/http/feature_words.h"
 #include "server/wire/http/query.h"
 
 namespace vitrine {
@@ -63,7 +61,7 @@ TEST(QueryString, AnyBytesAreReadOrRefused) {
 TEST(ClassifyQuery, EveryParameterIsRead) {
   const absl::StatusOr<ClassifyQuery> read = ParseClassifyQuery(
       "top_k=3&resolution=48x32&priority=high&version_label=canary&request_id=a%20b&timeout=1.5s&"
-      "attention=mean:0,-1:all&attention=rollout&attention=scores::1&attention_encoding=float");
+      "attention=mean:0,-1:all&attention=rollout&attention=scores::1&attention_encoding=float&features=patches,class");
   ASSERT_TRUE(read.ok()) << read.status();
   EXPECT_EQ(read->request.top_k(), 3);
   EXPECT_EQ(read->request.resolution().height(), 48);
@@ -80,6 +78,9 @@ TEST(ClassifyQuery, EveryParameterIsRead) {
   EXPECT_FALSE(read->attention[1].layers.all || read->attention[1].heads.all);
   EXPECT_TRUE(read->attention[2].layers.numbers.empty());
   EXPECT_THAT(read->attention[2].heads.numbers, ElementsAre(1));
+  ASSERT_EQ(read->request.features_size(), 2);
+  EXPECT_EQ(read->request.features(0).kind(), v1::PATCH_TOKENS);
+  EXPECT_EQ(read->request.features(1).kind(), v1::CLASS_TOKEN);
   EXPECT_EQ(ParseClassifyQuery("priority=low")->request.priority(), v1::LOW);
   EXPECT_EQ(ParseClassifyQuery("priority=normal")->request.priority(), v1::NORMAL);
   EXPECT_EQ(ParseClassifyQuery("attention=rollout&attention_encoding=png")->attention_encoding, v1::OVERLAY_PNG);
@@ -121,29 +122,6 @@ TEST(ClassifyQuery, WhatIsWrongIsNamedWithWhatThereIs) {
   EXPECT_THAT(WhyNot("features=mean,class,mean"), HasSubstr("mean twice"));
   EXPECT_THAT(WhyNot("top_k=1&top_k=1"), HasSubstr("top_k is there twice"));
   EXPECT_LT(WhyNot(std::string(10000, 'x')).size(), 400) << "what a caller sends is cut";
-}
-
-TEST(AttentionParameter, HasTheWordsOfTheClient) {
-  for (int kind = v1::AttentionKind_MIN; kind <= v1::AttentionKind_MAX; ++kind) {
-    if (kind == v1::ATTENTION_KIND_UNSPECIFIED || !v1::AttentionKind_IsValid(kind)) continue;
-    const std::string word = AttentionKindName(static_cast<v1::AttentionKind>(kind));
-    EXPECT_EQ(AttentionWord(static_cast<v1::AttentionKind>(kind)), word);
-    const absl::StatusOr<AttentionParameter> read = ParseAttentionParameter(word);
-    ASSERT_TRUE(read.ok()) << read.status();
-    EXPECT_EQ(read->kind, kind);
-  }
-}
-
-TEST(FeatureWords, AreThoseOfTheClient) {
-  for (int kind = v1::FeatureKind_MIN + 1; kind <= v1::FeatureKind_MAX; ++kind) {
-    const std::string word = FeatureKindName(static_cast<v1::FeatureKind>(kind));
-    EXPECT_EQ(FeatureWord(static_cast<v1::FeatureKind>(kind)), word);
-    EXPECT_THAT(*ParseFeatureWords(word), ElementsAre(kind));
-  }
-  const absl::StatusOr<ClassifyQuery> read = ParseClassifyQuery("features=patches,class");
-  ASSERT_EQ(read->request.features_size(), 2);
-  EXPECT_EQ(read->request.features(0).kind(), v1::PATCH_TOKENS);
-  EXPECT_EQ(read->request.features(1).kind(), v1::CLASS_TOKEN);
 }
 
 TEST(AttentionParameter, OfAQueryHasItsPatch) {
