@@ -55,4 +55,9 @@ std::string_view FrontOf(std::string_view text, size_t most) {
   return text.substr(0, most);
 }
 
+std::string Shown(std::string_view text) {
+  constexpr size_t kMost = 64;
+  return text.size() <= kMost ? std::string(text) : std::string(FrontOf(text, kMost)) + "...";
+}
+
 }  // namespace vitrine

@@ -3,6 +3,7 @@
 #define VITRINE_BASE_UTF8_H_
 
 #include <cstddef>
+#include <string>
 #include <string_view>
 
 namespace vitrine {
@@ -13,6 +14,9 @@ bool IsUtf8(std::string_view text);
 
 // As much of the front of `text`, which is UTF-8, as has at most `most` bytes and ends between two characters.
 std::string_view FrontOf(std::string_view text, size_t most);
+
+// A name from a request, fit for a sentence: cut to 64 bytes, between two characters.
+std::string Shown(std::string_view text);
 
 }  // namespace vitrine
 

@@ -30,5 +30,10 @@ TEST(Utf8, AFrontEndsBetweenCharacters) {
   }
 }
 
+TEST(Utf8, ALongNameIsShownCut) {
+  EXPECT_EQ(Shown(std::string(64, 'x')), std::string(64, 'x'));
+  EXPECT_EQ(Shown(std::string(63, 'x') + "\xC3\xA9z"), std::string(63, 'x') + "...");
+}
+
 }  // namespace
 }  // namespace vitrine

@@ -5,7 +5,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "server/wire/http/shown.h"
+#include "base/utf8.h"
 
 namespace vitrine {
 namespace {

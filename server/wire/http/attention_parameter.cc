@@ -8,9 +8,9 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "base/status_macros.h"
+#include "base/utf8.h"
 #include "models/attention_request.h"
 #include "report/attention_words.h"
-#include "server/wire/http/shown.h"
 
 namespace vitrine {
 namespace {

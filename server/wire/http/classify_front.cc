@@ -21,7 +21,6 @@
 #include "server/wire/http/classify_query.h"
 #include "server/wire/http/curl_line.h"
 #include "server/wire/http/held_answer.h"
-#include "server/wire/http/model_json.h"
 #include "server/wire/http/models_json.h"
 #include "server/wire/http/refusal.h"
 

@@ -9,10 +9,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/status_macros.h"
+#include "base/utf8.h"
 #include "report/attention_words.h"
 #include "server/wire/http/held_answer.h"
 #include "server/wire/http/query.h"
-#include "server/wire/http/shown.h"
 
 namespace vitrine {
 namespace {

@@ -6,9 +6,15 @@
 #include <vector>
 
 #include "server/identity/caller.h"
+#include "server/models/registry/loaded_model.h"
 #include "server/models/registry/version_status.h"
 
 namespace vitrine {
+
+// What one version can be asked for, as one JSON object on a line:
+//   {"name", "version", "classes": [LABEL], "parameters", "precision", "attention": [{"kind", "layers", "heads"}],
+//    "features": [KIND]}
+std::string ModelJson(const LoadedModel& model);
 
 // The models that can be asked now, each with all its versions and how they stand, as the caller may see them:
 //   {"models": [{"name": NAME, "versions": [{"version": 1, "state": "ready", "labels": ["stable"]}]}]}

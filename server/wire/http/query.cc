@@ -8,7 +8,6 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "base/utf8.h"
-#include "server/wire/http/shown.h"
 
 namespace vitrine {
 namespace {

@@ -10,9 +10,7 @@ list(APPEND server_sources
   wire/http/cors.cc
   wire/http/curl_line.cc
   wire/http/json_document.cc
-  wire/http/model_json.cc
   wire/http/models_json.cc
   wire/http/page_files.cc
   wire/http/query.cc
-  wire/http/refusal.cc
-  wire/http/shown.cc)
+  wire/http/refusal.cc)

@@ -5,9 +5,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "base/utf8.h"
 #include "server/observe/model_metrics.h"
 #include "server/wire/http/address.h"
-#include "server/wire/http/shown.h"
 #include "server/wire/oip/infer_plan.h"
 #include "server/wire/oip/parameters.h"
 #include "server/wire/oip/split_input.h"

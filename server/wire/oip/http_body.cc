@@ -10,8 +10,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "base/utf8.h"
 #include "server/wire/http/json_document.h"
-#include "server/wire/http/shown.h"
 #include "server/wire/oip/parameters.h"
 
 namespace vitrine {

@@ -9,11 +9,12 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "base/mutex.h"
 #include "base/status_macros.h"
 #include "server/identity/identity.h"
 #include "server/process/out_of_memory.h"
-#include "server/wire/oip/batch_limits.h"
+#include "server/serve/scheduling/caller_quotas.h"
 #include "server/wire/oip/infer_answer.h"
 #include "server/wire/oip/infer_plan.h"
 
@@ -96,6 +97,12 @@ class Gathering {
   size_t left_ ABSL_GUARDED_BY(mutex_);
 };
 
+absl::Status CheckLimit(int64_t held, int64_t limit, const std::string& what) {
+  if (held <= limit) return absl::OkStatus();
+  return absl::ResourceExhaustedError(
+      absl::StrCat("the request holds ", held, " ", what, " ", limit, " at a time; send fewer pictures in a request"));
+}
+
 absl::Status CheckSize(const ClassifyService& service, const CallContext& call,
                        const std::vector<v1::ClassifyRequest>& parts) {
   BatchSize size{.requests = static_cast<int64_t>(parts.size())};
@@ -156,6 +163,22 @@ ClassifyService::Done TakerOf(const std::shared_ptr<Gathering>& gathering, size_
 }
 
 }  // namespace
+
+absl::Status CheckBatch(const BatchSize& batch, const AdmissionOptions& server, const QueueLimits* model,
+                        const CallerQuota* quota) {
+  if (batch.requests == 1) return absl::OkStatus();
+  const int64_t pictures = batch.requests, bytes = batch.bytes;
+  if (quota != nullptr) {
+    const auto burst = static_cast<int64_t>(std::min(BurstOf(*quota), 1e15));
+    RETURN_IF_ERROR(CheckLimit(pictures, burst, "pictures, and this caller's quota allows"));
+    RETURN_IF_ERROR(CheckLimit(pictures, quota->max_in_flight, "pictures, and this caller's quota allows"));
+  }
+  RETURN_IF_ERROR(CheckLimit(pictures, server.max_requests, "pictures, and the server holds at most"));
+  RETURN_IF_ERROR(CheckLimit(bytes, server.max_bytes, "bytes of pictures, and the server holds at most"));
+  if (model == nullptr) return absl::OkStatus();
+  RETURN_IF_ERROR(CheckLimit(pictures, model->max_requests, "pictures, and the server holds for this model at most"));
+  return CheckLimit(bytes, model->max_bytes, "bytes of pictures, and the server holds for this model at most");
+}
 
 std::optional<absl::Status> ForeseeInfer(ClassifyService& service, const InferOutline& outline, CallContext& call) {
   const int64_t left_out = outline.is_picture ? 0 : outline.left_out;

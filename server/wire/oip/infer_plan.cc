@@ -7,8 +7,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "base/utf8.h"
 #include "server/wire/http/address.h"
-#include "server/wire/http/shown.h"
 #include "server/wire/oip/parameters.h"
 #include "server/wire/oip/split_input.h"
 #include "vitrine/v1/attention.pb.h"

@@ -7,7 +7,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "server/wire/http/shown.h"
+#include "base/utf8.h"
 
 namespace vitrine {
 namespace {

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # The Open Inference Protocol, over gRPC and HTTP.
 list(APPEND server_sources
-  wire/oip/batch_limits.cc
   wire/oip/describe.cc
   wire/oip/http_body.cc
   wire/oip/http_front.cc
@@ -10,7 +9,6 @@ list(APPEND server_sources
   wire/oip/infer_call.cc
   wire/oip/infer_outline.cc
   wire/oip/infer_plan.cc
-  wire/oip/message_json.cc
   wire/oip/parameters.cc
   wire/oip/read_infer.cc
   wire/oip/service_calls.cc

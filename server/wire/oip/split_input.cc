@@ -11,7 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
-#include "server/wire/http/shown.h"
+#include "base/utf8.h"
 #include "server/wire/oip/parameters.h"
 
 namespace vitrine {

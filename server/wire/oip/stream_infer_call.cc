@@ -17,7 +17,6 @@
 #include "server/wire/oip/read_infer.h"
 #include "server/wire/rpc/bidi_call.h"
 #include "server/wire/rpc/grpc_status.h"
-#include "server/wire/rpc/stream_limits.h"
 #include "server/wire/rpc/wire.h"
 
 namespace vitrine {

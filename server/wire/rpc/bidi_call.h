@@ -5,16 +5,24 @@
 #include <grpcpp/support/async_stream.h>
 
 #include <atomic>
+#include <cstdint>
 #include <memory>
 #include <utility>
 
 #include "base/mutex.h"
 #include "server/serve/scheduling/inference_request.h"
 #include "server/wire/rpc/calls.h"
-#include "server/wire/rpc/finish.h"
+#include "server/wire/rpc/grpc_status.h"
 #include "server/wire/rpc/stream_origin.h"
 
 namespace vitrine {
+
+// Requests of one stream that are read and not yet written back. The server reads no further, so that a client that
+// does not read its answers holds only these.
+inline constexpr int kMaxInFlight = 64;
+// The same in bytes: of the answers that are not yet written, and of what those to come may add. One request more is
+// read, whatever its answer takes.
+inline constexpr int64_t kMaxAnswerBytes = int64_t{8} << 20;
 
 // A raw bidirectional call. Reads, answers and writes overlap: one read and one write are outstanding at most. The call
 // keeps itself alive until every operation has come back; a request in flight keeps it alive too. What a kind of call

@@ -5,16 +5,22 @@
 #include <grpcpp/server_context.h>
 
 #include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <set>
+#include <vector>
 
+#include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "base/mutex.h"
 #include "grpc/health/v1/health.grpc.pb.h"
+#include "inference/grpc_service.grpc.pb.h"
 #include "server/identity/identity.h"
 #include "server/models/registry/registry.h"
 #include "server/serve/request/classify_service.h"
 #include "server/wire/rpc/call_queue.h"
 #include "server/wire/rpc/health.h"
-#include "server/wire/rpc/long_calls.h"
-#include "server/wire/rpc/oip_rpc.h"
 #include "vitrine/v1/classifier.grpc.pb.h"
 #include "vitrine/v1/registry.grpc.pb.h"
 
@@ -29,6 +35,63 @@ using RegistryRpc = v1::Registry::WithRawMethod_ListModels<
     v1::Registry::WithRawMethod_GetModel<v1::Registry::WithRawMethod_WatchModels<v1::Registry::Service>>>;
 using HealthService = grpc::health::v1::Health;
 using HealthRpc = HealthService::WithRawMethod_Check<HealthService::WithRawMethod_Watch<HealthService::Service>>;
+
+// Loading and unloading are left to gRPC's own refusal where nobody asks for them.
+using OipService = inference::GRPCInferenceService;
+using OipInfoRpc =
+    OipService::WithRawMethod_ServerLive<OipService::WithRawMethod_ServerReady<OipService::WithRawMethod_ModelReady<
+        OipService::WithRawMethod_ServerMetadata<OipService::WithRawMethod_ModelMetadata<
+            OipService::WithRawMethod_ModelConfig<OipService::WithRawMethod_ModelStatistics<
+                OipService::WithRawMethod_RepositoryIndex<OipService::WithRawMethod_RepositoryModelLoad<
+                    OipService::WithRawMethod_RepositoryModelUnload<OipService::Service>>>>>>>>>>;
+using OipRpc = OipService::WithRawMethod_ModelInfer<OipService::WithRawMethod_ModelStreamInfer<OipInfoRpc>>;
+
+// A call that lasts until its client ends it.
+class LongCall {
+ public:
+  virtual ~LongCall() = default;
+  // Ends the call from the server's side as soon as nothing of it is in flight. Any thread.
+  virtual void Close() = 0;
+};
+
+// The long calls that are open, so that draining can end them. Thread-safe.
+class LongCalls {
+ public:
+  // After CloseAll the call is closed at once.
+  void Add(const std::shared_ptr<LongCall>& call) {
+    {
+      MutexLock lock(mutex_);
+      if (!closed_) {
+        open_.insert(call);
+        return;
+      }
+    }
+    call->Close();
+  }
+  void Remove(const std::shared_ptr<LongCall>& call) {
+    MutexLock lock(mutex_);
+    open_.erase(call);
+  }
+  void CloseAll() {
+    std::vector<std::shared_ptr<LongCall>> open;
+    {
+      MutexLock lock(mutex_);
+      closed_ = true;
+      open.assign(open_.begin(), open_.end());
+    }
+    for (const std::shared_ptr<LongCall>& call : open) call->Close();
+  }
+
+  size_t open() const {
+    MutexLock lock(mutex_);
+    return open_.size();
+  }
+
+ private:
+  mutable Mutex mutex_;
+  bool closed_ ABSL_GUARDED_BY(mutex_) = false;
+  std::set<std::shared_ptr<LongCall>> open_ ABSL_GUARDED_BY(mutex_);
+};
 
 // What every call works with. Outlives the calls.
 struct CallParts {

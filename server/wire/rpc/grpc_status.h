@@ -4,8 +4,10 @@
 
 #include <grpcpp/support/status.h>
 
+#include <new>
+
 #include "absl/status/status.h"
-#include "absl/time/time.h"
+#include "server/process/out_of_memory.h"
 #include "vitrine/v1/classifier.pb.h"
 
 namespace vitrine {
@@ -21,6 +23,18 @@ v1::StreamError ToStreamError(const absl::Status& status);
 
 // Whether the sentence of this code is withheld from callers.
 bool IsWithheld(absl::StatusCode code);
+
+// Calls finish(status), which ends a call over gRPC; without memory for that with a status that takes none, since its
+// text is as short as a string may be that is not allocated. Never throws.
+template <typename FinishCall>
+void FinishWith(const absl::Status& status, FinishCall finish) {
+  try {
+    finish(ToGrpcStatus(status));
+  } catch (const std::bad_alloc&) {
+    CountOutOfMemory();
+    finish(grpc::Status(grpc::StatusCode::RESOURCE_EXHAUSTED, "out of memory"));
+  }
+}
 
 }  // namespace vitrine
 

@@ -16,7 +16,6 @@
 #include "server/wire/rpc/bidi_call.h"
 #include "server/wire/rpc/grpc_status.h"
 #include "server/wire/rpc/read_request.h"
-#include "server/wire/rpc/stream_limits.h"
 #include "server/wire/rpc/wire.h"
 
 namespace vitrine {

@@ -16,7 +16,7 @@
 #include "base/status_macros.h"
 #include "server/process/out_of_memory.h"
 #include "server/wire/rpc/calls.h"
-#include "server/wire/rpc/finish.h"
+#include "server/wire/rpc/grpc_status.h"
 #include "server/wire/rpc/unary_call.h"
 #include "server/wire/rpc/wire.h"
 

@@ -12,7 +12,7 @@
 #include "server/process/out_of_memory.h"
 #include "server/serve/scheduling/inference_request.h"
 #include "server/wire/rpc/calls.h"
-#include "server/wire/rpc/finish.h"
+#include "server/wire/rpc/grpc_status.h"
 #include "server/wire/rpc/wire.h"
 
 namespace vitrine {
