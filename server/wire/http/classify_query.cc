@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/wire/http/classify_query.h"
 
+#include <algorithm>
 #include <set>
 #include <string>
 #include <utility>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -12,12 +15,38 @@
 #include "base/utf8.h"
 #include "report/attention_words.h"
 #include "server/wire/http/held_answer.h"
-#include "server/wire/http/query.h"
 
 namespace vitrine {
 namespace {
 
 constexpr char kAttentionName[] = "attention";
+
+bool IsHexDigit(char c) {
+  return absl::ascii_isxdigit(static_cast<unsigned char>(c));
+}
+
+absl::Status RefusePart(std::string_view part, const char* why) {
+  return absl::InvalidArgumentError(absl::StrCat("the URL's query has \"", Shown(part), "\", ", why));
+}
+
+absl::StatusOr<std::string> DecodePart(std::string_view encoded) {
+  std::string text;
+  text.reserve(encoded.size());
+  for (size_t i = 0; i < encoded.size(); ++i) {
+    if (encoded[i] != '%') {
+      text += encoded[i] == '+' ? ' ' : encoded[i];
+      continue;
+    }
+    if (i + 2 >= encoded.size() || !IsHexDigit(encoded[i + 1]) || !IsHexDigit(encoded[i + 2])) {
+      return RefusePart(encoded, "where two hexadecimal digits must follow each %; a % itself is %25");
+    }
+    text += absl::HexStringToBytes(absl::string_view(encoded.data() + i + 1, 2));
+    i += 2;
+  }
+  if (text.find('\0') != std::string::npos) return RefusePart(encoded, "which holds a zero byte");
+  if (!IsUtf8(text)) return RefusePart(encoded, "which is not UTF-8");
+  return text;
+}
 
 absl::Status WrongValue(const char* name, const std::string& value, const char* wanted) {
   return absl::InvalidArgumentError(
@@ -59,34 +88,11 @@ absl::Status ReadPriority(const std::string& value, ClassifyQuery& query) {
   return WrongValue("priority", value, "high, normal or low");
 }
 
-absl::Status ReadVersionLabel(const std::string& value, ClassifyQuery& query) {
-  if (value.empty()) return WrongValue("version_label", value, "a label, as in stable or canary");
-  query.request.set_version_label(value);
-  return absl::OkStatus();
-}
-
-absl::Status ReadRequestId(const std::string& value, ClassifyQuery& query) {
-  query.request.set_request_id(value);
-  return absl::OkStatus();
-}
-
 absl::Status ReadTimeout(const std::string& value, ClassifyQuery& query) {
   if (!absl::ParseDuration(value, &query.timeout) || query.timeout <= absl::ZeroDuration() ||
       query.timeout > kMaxHttpWait) {
     return WrongValue("timeout", value, "a time above 0 and of at most 60s, with its unit, as in 2s or 500ms");
   }
-  return absl::OkStatus();
-}
-
-absl::Status ReadAttention(const std::string& value, ClassifyQuery& query) {
-  ASSIGN_OR_RETURN(AttentionParameter wish, ParseAttentionParameter(value));
-  query.attention.push_back(std::move(wish));
-  return absl::OkStatus();
-}
-
-absl::Status ReadAttentionEncoding(const std::string& value, ClassifyQuery& query) {
-  if (value != "png" && value != "float") return WrongValue("attention_encoding", value, "png or float");
-  query.attention_encoding = value == "png" ? v1::OVERLAY_PNG : v1::FLOAT32;
   return absl::OkStatus();
 }
 
@@ -117,11 +123,29 @@ constexpr KnownParameter kKnownParameters[] = {
     {"top_k", ReadTopK},
     {"resolution", ReadResolution},
     {"priority", ReadPriority},
-    {"version_label", ReadVersionLabel},
-    {"request_id", ReadRequestId},
+    {"version_label",
+     [](const std::string& value, ClassifyQuery& query) {
+       if (value.empty()) return WrongValue("version_label", value, "a label, as in stable or canary");
+       query.request.set_version_label(value);
+       return absl::OkStatus();
+     }},
+    {"request_id",
+     [](const std::string& value, ClassifyQuery& query) {
+       query.request.set_request_id(value);
+       return absl::OkStatus();
+     }},
     {"timeout", ReadTimeout},
-    {kAttentionName, ReadAttention},
-    {"attention_encoding", ReadAttentionEncoding},
+    {kAttentionName,
+     [](const std::string& value, ClassifyQuery& query) {
+       ASSIGN_OR_RETURN(query.attention.emplace_back(), ParseAttentionParameter(value));
+       return absl::OkStatus();
+     }},
+    {"attention_encoding",
+     [](const std::string& value, ClassifyQuery& query) {
+       if (value != "png" && value != "float") return WrongValue("attention_encoding", value, "png or float");
+       query.attention_encoding = value == "png" ? v1::OVERLAY_PNG : v1::FLOAT32;
+       return absl::OkStatus();
+     }},
     {"features", ReadFeatures},
 };
 
@@ -136,6 +160,20 @@ absl::Status ReadKnown(const std::string& name, const std::string& value, Classi
 }
 
 }  // namespace
+
+absl::StatusOr<std::vector<std::pair<std::string, std::string>>> ParseQueryString(std::string_view query) {
+  std::vector<std::pair<std::string, std::string>> parameters;
+  while (!query.empty()) {
+    const std::string_view part = query.substr(0, query.find('&'));
+    query.remove_prefix(std::min(query.size(), part.size() + 1));
+    if (part.empty()) continue;
+    const size_t equals = std::min(part.find('='), part.size());
+    ASSIGN_OR_RETURN(std::string name, DecodePart(part.substr(0, equals)));
+    ASSIGN_OR_RETURN(std::string value, DecodePart(part.substr(std::min(part.size(), equals + 1))));
+    parameters.emplace_back(std::move(name), std::move(value));
+  }
+  return parameters;
+}
 
 absl::StatusOr<ClassifyQuery> ParseClassifyQuery(std::string_view query) {
   ASSIGN_OR_RETURN(const auto parameters, ParseQueryString(query));

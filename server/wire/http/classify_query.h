@@ -3,7 +3,9 @@
 #define VITRINE_SERVER_WIRE_HTTP_CLASSIFY_QUERY_H_
 
 #include <optional>
+#include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -12,6 +14,10 @@
 #include "vitrine/v1/classifier.pb.h"
 
 namespace vitrine {
+
+// The parameters of a URL's query, "name=value&...", decoded, in their order; one without "=" has an empty value.
+// INVALID_ARGUMENT where a % is not followed by two hexadecimal digits, or something is not UTF-8 or holds a zero byte.
+absl::StatusOr<std::vector<std::pair<std::string, std::string>>> ParseQueryString(std::string_view query);
 
 // What the query of a URL says of a request to classify.
 struct ClassifyQuery {

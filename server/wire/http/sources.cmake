@@ -12,5 +12,4 @@ list(APPEND server_sources
   wire/http/json_document.cc
   wire/http/models_json.cc
   wire/http/page_files.cc
-  wire/http/query.cc
   wire/http/refusal.cc)

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "server/wire/http/curl_line.h"
-#include "server/wire/http/query.h"
 
 namespace vitrine {
 namespace {
