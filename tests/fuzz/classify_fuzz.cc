@@ -46,7 +46,8 @@ const std::vector<ModelHandle>& Models() {
 }
 
 // All but the bytes of the picture or tensor are there, and these are told.
-void CheckOutline(const std::optional<Outline>& outline, const v1::ClassifyRequest& request, size_t look) {
+void CheckOutline(const std::optional<Outline<v1::ClassifyRequest>>& outline, const v1::ClassifyRequest& request,
+                  size_t look) {
   if (!outline.has_value()) return;
   v1::ClassifyRequest expected = request;
   size_t sent = 0;
@@ -58,6 +59,7 @@ void CheckOutline(const std::optional<Outline>& outline, const v1::ClassifyReque
     expected.mutable_tensor()->clear_data();
   }
   Require(outline->request.SerializeAsString() == expected.SerializeAsString());
+  Require(outline->is_picture == request.has_image());
   Require(outline->left_out == static_cast<int64_t>(sent - expected.image().size()));
 }
 
@@ -109,7 +111,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const grpc::Slice slice(data, size);
   grpc::ByteBuffer bytes(&slice, 1);
   const absl::Status unfolded = vitrine::Unfold(bytes, vitrine::kMaxRequestBytes);
-  std::optional<vitrine::Outline> outlines[2];
+  std::optional<vitrine::Outline<vitrine::v1::ClassifyRequest>> outlines[2];
   for (int i = 0; i < 2; ++i) {
     if (unfolded.ok()) outlines[i] = vitrine::OutlineOf(bytes, vitrine::kLooks[i]);
   }

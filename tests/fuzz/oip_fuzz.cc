@@ -75,7 +75,7 @@ void CheckOutline(const inference::ModelInferRequest& request, std::string_view 
   constexpr size_t kLook = 40;  // so little that a picture made by the fuzzer is cut
   const grpc::Slice slice(bytes.data(), bytes.size());
   grpc::ByteBuffer buffer(&slice, 1);
-  const std::optional<InferOutline> outline = InferOutlineOf(buffer, kLook);
+  const auto outline = InferOutlineOf(buffer, kLook);
   if (!outline.has_value()) return;
   const int classes = TheModel()->manifest.config().classes();
   const auto whole = PlanInfer(request, classes);

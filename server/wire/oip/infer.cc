@@ -16,7 +16,9 @@
 #include "server/process/out_of_memory.h"
 #include "server/serve/scheduling/caller_quotas.h"
 #include "server/wire/oip/infer_answer.h"
+#include "server/wire/oip/infer_outline.h"
 #include "server/wire/oip/infer_plan.h"
+#include "server/wire/rpc/outline.h"
 
 namespace vitrine {
 namespace {
@@ -129,6 +131,17 @@ absl::StatusOr<InferPlan> Prepare(const ClassifyService& service, absl::StatusOr
   return plan;
 }
 
+// ClassifyService::Foresee for a request of one picture, of which `outline` was read.
+std::optional<absl::Status> ForeseeInfer(ClassifyService& service, const Outline<inference::ModelInferRequest>& outline,
+                                         CallContext& call) {
+  const int64_t left_out = outline.is_picture ? 0 : outline.left_out;
+  absl::StatusOr<InferPlan> plan = Prepare(service, outline.request, call, left_out);
+  // Known from here on, but no part of the call before all of it is read.
+  call.foreseen = std::exchange(call.model, nullptr);
+  if (!plan.ok() || plan->parts.size() != 1) return std::nullopt;
+  return service.Foresee(plan->parts[0], left_out, call);
+}
+
 // Of an outline whose refusal was foreseen, the one part that is refused.
 absl::StatusOr<InferPlan> Foreseen(const inference::ModelInferRequest& outline, CallContext& call) {
   InferPlan plan;
@@ -180,13 +193,11 @@ absl::Status CheckBatch(const BatchSize& batch, const AdmissionOptions& server, 
   return CheckLimit(bytes, model->max_bytes, "bytes of pictures, and the server holds for this model at most");
 }
 
-std::optional<absl::Status> ForeseeInfer(ClassifyService& service, const InferOutline& outline, CallContext& call) {
-  const int64_t left_out = outline.is_picture ? 0 : outline.left_out;
-  absl::StatusOr<InferPlan> plan = Prepare(service, outline.request, call, left_out);
-  // Known from here on, but no part of the call before all of it is read.
-  call.foreseen = std::exchange(call.model, nullptr);
-  if (!plan.ok() || plan->parts.size() != 1) return std::nullopt;
-  return service.Foresee(plan->parts[0], left_out, call);
+absl::StatusOr<inference::ModelInferRequest> ReadInfer(ClassifyService& service, grpc::ByteBuffer& bytes,
+                                                       CallContext& call) {
+  return ReadOrForesee(service, bytes, call, InferOutlineOf, [&](const Outline<inference::ModelInferRequest>& outline) {
+    return ForeseeInfer(service, outline, call);
+  });
 }
 
 void Infer(ClassifyService& service, absl::StatusOr<inference::ModelInferRequest> request, CallContext call,

@@ -2,9 +2,10 @@
 #ifndef VITRINE_SERVER_WIRE_OIP_INFER_H_
 #define VITRINE_SERVER_WIRE_OIP_INFER_H_
 
+#include <grpcpp/support/byte_buffer.h>
+
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <vector>
 
 #include "absl/functional/any_invocable.h"
@@ -16,7 +17,6 @@
 #include "server/serve/request/classify_service.h"
 #include "server/serve/scheduling/admission.h"
 #include "server/serve/scheduling/answer_budget.h"
-#include "server/wire/oip/infer_outline.h"
 
 namespace vitrine {
 
@@ -30,9 +30,12 @@ struct InferHeld {
 // The answer or refusal.
 using InferDone = absl::AnyInvocable<void(absl::StatusOr<inference::ModelInferResponse>, InferHeld)>;
 
-// ClassifyService::Foresee for a request of one picture, of which `outline` was read; its deadline and whether the
-// caller chose the version are noted in `call` too.
-std::optional<absl::Status> ForeseeInfer(ClassifyService& service, const InferOutline& outline, CallContext& call);
+// The message for Infer; `bytes` are given up. What ReadRequest (wire/rpc/outline.h) is for a ClassifyRequest: while
+// the server refuses what would come too late, a request of one picture that it would refuse as well is returned as its
+// outline, and call.refusal says why; its deadline and whether the caller chose the version are noted in `call` too.
+// Requires that call.caller is authorized. Errors as ParseMessage's.
+absl::StatusOr<inference::ModelInferRequest> ReadInfer(ClassifyService& service, grpc::ByteBuffer& bytes,
+                                                       CallContext& call);
 
 // The pictures of one request.
 struct BatchSize {

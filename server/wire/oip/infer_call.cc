@@ -5,7 +5,6 @@
 #include "base/status_macros.h"
 #include "server/wire/oip/infer.h"
 #include "server/wire/oip/oip_calls.h"
-#include "server/wire/oip/read_infer.h"
 #include "server/wire/rpc/call_trace.h"
 #include "server/wire/rpc/unary_call.h"
 

@@ -8,14 +8,13 @@
 #include <utility>
 
 #include "server/wire/oip/split_input.h"
-#include "server/wire/rpc/outline_fields.h"
 
 namespace vitrine {
 
-std::optional<InferOutline> InferOutlineOf(grpc::ByteBuffer& bytes, size_t picture_bytes) {
+std::optional<Outline<inference::ModelInferRequest>> InferOutlineOf(grpc::ByteBuffer& bytes, size_t picture_bytes) {
   grpc::ProtoBufferReader reader(&bytes);
   google::protobuf::io::CodedInputStream from(&reader);
-  InferOutline outline;
+  Outline<inference::ModelInferRequest> outline;
   inference::ModelInferRequest& request = outline.request;
   std::string front, beside;
   bool has_raw = false;

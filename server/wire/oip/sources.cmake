@@ -10,7 +10,6 @@ list(APPEND server_sources
   wire/oip/infer_outline.cc
   wire/oip/infer_plan.cc
   wire/oip/parameters.cc
-  wire/oip/read_infer.cc
   wire/oip/service_calls.cc
   wire/oip/split_input.cc
   wire/oip/stream_infer_call.cc)

@@ -14,7 +14,6 @@
 #include "server/serve/request/plan_request.h"
 #include "server/wire/oip/infer.h"
 #include "server/wire/oip/oip_calls.h"
-#include "server/wire/oip/read_infer.h"
 #include "server/wire/rpc/bidi_call.h"
 #include "server/wire/rpc/grpc_status.h"
 #include "server/wire/rpc/wire.h"

@@ -7,7 +7,7 @@
 #include "server/wire/rpc/call_credentials.h"
 #include "server/wire/rpc/call_trace.h"
 #include "server/wire/rpc/calls.h"
-#include "server/wire/rpc/read_request.h"
+#include "server/wire/rpc/outline.h"
 #include "server/wire/rpc/unary_call.h"
 
 namespace vitrine {

@@ -13,8 +13,6 @@ list(APPEND server_sources
   wire/rpc/listener.cc
   wire/rpc/open_connections.cc
   wire/rpc/outline.cc
-  wire/rpc/outline_fields.cc
-  wire/rpc/read_request.cc
   wire/rpc/registry_calls.cc
   wire/rpc/served_port.cc
   wire/rpc/stream_call.cc

@@ -15,7 +15,7 @@
 #include "server/serve/request/plan_request.h"
 #include "server/wire/rpc/bidi_call.h"
 #include "server/wire/rpc/grpc_status.h"
-#include "server/wire/rpc/read_request.h"
+#include "server/wire/rpc/outline.h"
 #include "server/wire/rpc/wire.h"
 
 namespace vitrine {

@@ -40,13 +40,6 @@ grpc::ByteBuffer BufferOf(std::string text) {
   return grpc::ByteBuffer(&slice, 1);
 }
 
-template <typename Message>
-absl::StatusOr<Message> Parse(grpc::ByteBuffer& bytes) {
-  Message message;
-  RETURN_IF_ERROR(ParseMessage(bytes, message));
-  return message;
-}
-
 }  // namespace
 
 absl::Status Unfold(grpc::ByteBuffer& bytes, int64_t max_bytes) {
@@ -70,11 +63,9 @@ absl::Status ParseMessage(grpc::ByteBuffer& bytes, google::protobuf::Message& me
 }
 
 absl::StatusOr<v1::ClassifyRequest> ParseRequest(grpc::ByteBuffer& bytes) {
-  return Parse<v1::ClassifyRequest>(bytes);
-}
-
-absl::StatusOr<inference::ModelInferRequest> ParseInferRequest(grpc::ByteBuffer& bytes) {
-  return Parse<inference::ModelInferRequest>(bytes);
+  v1::ClassifyRequest request;
+  RETURN_IF_ERROR(ParseMessage(bytes, request));
+  return request;
 }
 
 std::string RequestIdOf(grpc::ByteBuffer& bytes) {

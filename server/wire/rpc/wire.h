@@ -8,7 +8,6 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "inference/grpc_service.pb.h"
 #include "vitrine/v1/classifier.pb.h"
 
 namespace vitrine {
@@ -28,9 +27,8 @@ inline constexpr int64_t kMostUnfoldedNames = int64_t{64} << 10;
 // it they are left.
 absl::Status ParseMessage(grpc::ByteBuffer& bytes, google::protobuf::Message& message);
 
-// The same for the messages that carry pictures.
+// The same for the one of Classify.
 absl::StatusOr<v1::ClassifyRequest> ParseRequest(grpc::ByteBuffer& bytes);
-absl::StatusOr<inference::ModelInferRequest> ParseInferRequest(grpc::ByteBuffer& bytes);
 
 // The request_id of a ClassifyRequest, which takes no memory but its own: an answer can be given whether or not there
 // is any for the rest. Empty if there is none. Leaves `bytes` as they are.

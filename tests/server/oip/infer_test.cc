@@ -12,7 +12,6 @@
 #include <utility>
 
 #include "server/process/shed.h"
-#include "server/wire/oip/read_infer.h"
 #include "server/wire/rpc/outline.h"
 #include "tests/server/registry/fake_repository.h"
 #include "tests/server/small_models.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is read of a request that will be refused.
-#include "server/wire/rpc/read_request.h"
+#include "server/wire/rpc/outline.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,8 +11,6 @@
 #include <vector>
 
 #include "server/process/shed.h"
-#include "server/wire/rpc/outline.h"
-#include "server/wire/rpc/outline_fields.h"
 #include "server/wire/rpc/wire.h"
 #include "tests/server/registry/fake_repository.h"
 #include "tests/server/small_models.h"
@@ -60,7 +58,7 @@ TEST(OutlineOf, HoldsTheFrontOfThePictureAndAllElse) {
     for (const size_t look : {kFirstLookBytes, kSecondLookBytes}) {
       v1::ClassifyRequest request = Picture(100'000);
       grpc::ByteBuffer bytes = Sliced(request.SerializeAsString(), slice_bytes);
-      const std::optional<Outline> outline = OutlineOf(bytes, look);
+      const auto outline = OutlineOf(bytes, look);
       ASSERT_TRUE(outline.has_value()) << slice_bytes;
       EXPECT_EQ(ParseRequest(bytes)->SerializeAsString(), request.SerializeAsString()) << "the message is left";
       request.set_image(request.image().substr(0, look));
@@ -76,7 +74,7 @@ TEST(OutlineOf, IsTheWholeOfASmallMessage) {
     for (int i = 0; i < 5; ++i) request.add_attention()->set_encoding(v1::FLOAT32);
     request.set_version_label(std::string(1000, 'l'));  // longer than what usually stands beside a picture
     grpc::ByteBuffer bytes = Sliced(request.SerializeAsString(), 1000);
-    const std::optional<Outline> outline = OutlineOf(bytes, kFirstLookBytes);
+    const auto outline = OutlineOf(bytes, kFirstLookBytes);
     ASSERT_TRUE(outline.has_value());
     EXPECT_EQ(outline->request.SerializeAsString(), request.SerializeAsString());
     EXPECT_EQ(outline->left_out, 0);
@@ -86,7 +84,7 @@ TEST(OutlineOf, IsTheWholeOfASmallMessage) {
 TEST(OutlineOf, LeavesTheDataOutOfATensor) {
   v1::ClassifyRequest request = Tensor();
   grpc::ByteBuffer bytes = Sliced(request.SerializeAsString(), 100);
-  const std::optional<Outline> outline = OutlineOf(bytes, kFirstLookBytes);
+  const auto outline = OutlineOf(bytes, kFirstLookBytes);
   ASSERT_TRUE(outline.has_value());
   EXPECT_EQ(outline->left_out, 768);
   request.mutable_tensor()->clear_data();
