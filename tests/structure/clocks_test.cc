@@ -24,7 +24,7 @@ const std::map<std::string, std::string> kMayAsk = {
     {"server/pages/status_reader.h", "shows a person the time of the start"},
     {"server/trace/otlp_channel.cc", "a deadline of gRPC"},
     {"server/trace/otlp_exporter.cc", "spans are told in the time of day, brought over from the steady clock"},
-    {"server/wire/rpc/classify_call.cc", "a deadline of gRPC, brought over to the steady clock on arrival"},
+    {"server/wire/rpc/call_origin.cc", "a deadline of gRPC, brought over to the steady clock on arrival"},
     {"server/wire/rpc/served_port.cc", "a deadline of gRPC, which is brought over at once"},
 };
 

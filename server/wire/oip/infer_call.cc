@@ -2,10 +2,8 @@
 // The unary ModelInfer call.
 #include <utility>
 
-#include "base/status_macros.h"
 #include "server/wire/oip/infer.h"
 #include "server/wire/oip/oip_calls.h"
-#include "server/wire/rpc/call_trace.h"
 #include "server/wire/rpc/unary_call.h"
 
 namespace vitrine {
@@ -22,20 +20,9 @@ class InferCall : public UnaryCall {
  private:
   void Serve() override {
     queue_.Renew(PostModelInfer, parts_);
-    CallContext call = {.method = Method::kModelInfer,
-                        .deadline = DeadlineOf(context_, parts_.service.clock()),
-                        .cancelled = cancelled_};
+    CallContext call = {.method = Method::kModelInfer, .cancelled = cancelled_};
     absl::StatusOr<inference::ModelInferRequest> request =
-        OrOutOfMemory([&]() -> absl::StatusOr<inference::ModelInferRequest> {
-          call.peer = context_.peer();
-          call.trace = TraceOf(context_);
-          const absl::StatusOr<Caller> caller =
-              Authorize(parts_, "/inference.GRPCInferenceService/ModelInfer", context_);
-          call.caller = CallerOf(caller);
-          RETURN_IF_ERROR(caller.status());
-          RETURN_IF_ERROR(Unfold(bytes_, parts_.max_message_bytes));
-          return ReadInfer(parts_.service, bytes_, call);
-        });
+        Receive("/inference.GRPCInferenceService/ModelInfer", call, ReadInfer);
     Infer(parts_.service, std::move(request), std::move(call),
           [this](const absl::StatusOr<inference::ModelInferResponse>& answer, InferHeld held) {
             held_ = std::move(held);

@@ -18,7 +18,7 @@
 #include "inference/grpc_service.grpc.pb.h"
 #include "server/identity/audit_log.h"
 #include "server/process/clock.h"
-#include "server/wire/rpc/call_credentials.h"
+#include "server/wire/rpc/call_origin.h"
 #include "server/wire/rpc/grpc_status.h"
 #include "server/wire/rpc/listener.h"
 #include "server/wire/rpc/served_port.h"

@@ -11,9 +11,9 @@
 
 #include "base/mutex.h"
 #include "server/serve/scheduling/inference_request.h"
+#include "server/wire/rpc/call_origin.h"
 #include "server/wire/rpc/calls.h"
 #include "server/wire/rpc/grpc_status.h"
-#include "server/wire/rpc/stream_origin.h"
 
 namespace vitrine {
 

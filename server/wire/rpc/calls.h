@@ -11,8 +11,6 @@
 #include <set>
 #include <vector>
 
-#include "absl/status/statusor.h"
-#include "absl/time/time.h"
 #include "base/mutex.h"
 #include "grpc/health/v1/health.grpc.pb.h"
 #include "inference/grpc_service.grpc.pb.h"
@@ -143,13 +141,6 @@ void PostClassifyStream(CallParts& parts, CallQueue& queue);
 // One of each method of the service.
 void PostRegistryCalls(CallParts& parts, CallQueue& queue);
 void PostHealthCalls(CallParts& parts, CallQueue& queue);
-
-// The one check in front of every call: see Identity::Authorize. Interceptors of gRPC C++ cannot reject, so it stands
-// in the calls themselves, before they look at their messages.
-absl::StatusOr<Caller> Authorize(const CallParts& parts, RpcName rpc, const grpc::ServerContextBase& context);
-
-// The deadline of a call, which is wall-clock time, on a clock that never jumps.
-absl::Time DeadlineOf(const grpc::ServerContext& context, const Clock& clock);
 
 }  // namespace vitrine
 

@@ -2,9 +2,8 @@
 # From the socket to a parsed message and back.
 list(APPEND server_sources
   wire/rpc/admin_front.cc
-  wire/rpc/call_credentials.cc
+  wire/rpc/call_origin.cc
   wire/rpc/call_queue.cc
-  wire/rpc/call_trace.cc
   wire/rpc/classify_call.cc
   wire/rpc/grpc_status.cc
   wire/rpc/health.cc
@@ -16,5 +15,4 @@ list(APPEND server_sources
   wire/rpc/registry_calls.cc
   wire/rpc/served_port.cc
   wire/rpc/stream_call.cc
-  wire/rpc/stream_origin.cc
   wire/rpc/wire.cc)

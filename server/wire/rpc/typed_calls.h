@@ -15,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "server/process/out_of_memory.h"
+#include "server/wire/rpc/call_origin.h"
 #include "server/wire/rpc/calls.h"
 #include "server/wire/rpc/grpc_status.h"
 #include "server/wire/rpc/unary_call.h"

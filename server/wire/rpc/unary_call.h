@@ -10,7 +10,9 @@
 #include "absl/status/statusor.h"
 #include "base/status_macros.h"
 #include "server/process/out_of_memory.h"
+#include "server/serve/request/classify_service.h"
 #include "server/serve/scheduling/inference_request.h"
+#include "server/wire/rpc/call_origin.h"
 #include "server/wire/rpc/calls.h"
 #include "server/wire/rpc/grpc_status.h"
 #include "server/wire/rpc/wire.h"
@@ -34,6 +36,23 @@ class UnaryCall {
   virtual void Serve() = 0;
   // The answer is out, or lost with its client.
   virtual void OnAnswered() = 0;
+
+  // The message of the call that has come, which `read` reads if its caller may make the call; and in `call` what is
+  // known beside it.
+  template <typename Message>
+  absl::StatusOr<Message> Receive(RpcName rpc, CallContext& call,
+                                  absl::StatusOr<Message> (*read)(ClassifyService&, grpc::ByteBuffer&, CallContext&)) {
+    call.deadline = DeadlineOf(context_, parts_.service.clock());
+    return OrOutOfMemory([&]() -> absl::StatusOr<Message> {
+      call.peer = context_.peer();
+      call.trace = TraceOf(context_);
+      const absl::StatusOr<Caller> caller = Authorize(parts_, rpc, context_);
+      call.caller = CallerOf(caller);
+      RETURN_IF_ERROR(caller.status());
+      RETURN_IF_ERROR(Unfold(bytes_, parts_.max_message_bytes));
+      return read(parts_.service, bytes_, call);
+    });
+  }
 
   // Once, on any thread, or inside Serve. Never throws. The queue's thread may delete the call as soon as the operation
   // is started: nothing comes after it.

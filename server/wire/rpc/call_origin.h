@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef VITRINE_SERVER_WIRE_RPC_STREAM_ORIGIN_H_
-#define VITRINE_SERVER_WIRE_RPC_STREAM_ORIGIN_H_
+#ifndef VITRINE_SERVER_WIRE_RPC_CALL_ORIGIN_H_
+#define VITRINE_SERVER_WIRE_RPC_CALL_ORIGIN_H_
+
+#include <grpcpp/server_context.h>
 
 #include <memory>
 #include <optional>
@@ -9,9 +11,28 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "server/identity/credentials.h"
+#include "server/identity/identity.h"
+#include "server/observe/trace_context.h"
+#include "server/process/clock.h"
+#include "server/serve/request/classify_service.h"
 #include "server/wire/rpc/calls.h"
 
 namespace vitrine {
+
+// What came with a call: the header "authorization" and the client's certificate, which TLS has verified. The user
+// behind a unix socket and the kind of listener are not in the context; listeners that know them add them.
+Credentials CredentialsOf(const grpc::ServerContextBase& context);
+
+// The one check in front of every call: see Identity::Authorize. Interceptors of gRPC C++ cannot reject, so it stands
+// in the calls themselves, before they look at their messages.
+absl::StatusOr<Caller> Authorize(const CallParts& parts, RpcName rpc, const grpc::ServerContextBase& context);
+
+// The deadline of a call, which is wall-clock time, on a clock that never jumps.
+absl::Time DeadlineOf(const grpc::ServerContext& context, const Clock& clock);
+
+// What the call's metadata says in `traceparent`. Nothing where there is none, more than one, or a malformed one.
+std::optional<TraceContext> TraceOf(const grpc::ServerContextBase& context);
 
 // What the call of a stream says once, for all requests on it. Constant after Open; thread-compatible.
 class StreamOrigin {
@@ -40,4 +61,4 @@ class StreamOrigin {
 
 }  // namespace vitrine
 
-#endif  // VITRINE_SERVER_WIRE_RPC_STREAM_ORIGIN_H_
+#endif  // VITRINE_SERVER_WIRE_RPC_CALL_ORIGIN_H_
