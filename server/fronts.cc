@@ -57,7 +57,7 @@ void Fronts::OpenCalls(std::vector<absl::Status>& faults) {
          http_port_, addresses_.http, faults);
   }
   if (!options_.admin.listen.empty()) {
-    Keep(AdminFront::Start(options_.admin, parts_.admin, *identity_, &parts_.metrics), admin_front_, addresses_.admin,
+    Keep(AdminFront::Start(options_.admin, parts_.admin, *identity_, parts_.metrics), admin_front_, addresses_.admin,
          faults);
   }
   if (!options_.health_listen.empty()) {

@@ -45,50 +45,36 @@ void KeepVisible(const Caller& caller, v1::ServingStatus& status) {
 }
 void KeepVisible(const Caller&, v1::ServingChange&) {}
 
+// What the methods work with. Outlives them.
+struct AdminParts {
+  AdminService& service;
+  const Identity& identity;
+  std::unique_ptr<AuditLog> audit;
+  Metrics& metrics;
+};
+
 // The methods of the service, each behind the one check. Thread-safe.
 class AdminRpc final : public v1::Admin::Service {
  public:
   // `uid`: of the user behind every connection of this server; nothing where that is not known.
-  AdminRpc(AdminService& service, const Identity& identity, AuditLog& audit, Metrics* metrics,
-           std::optional<uint32_t> uid)
-      : service_(service), identity_(identity), audit_(audit), metrics_(metrics), uid_(uid) {}
+  AdminRpc(const AdminParts& parts, std::optional<uint32_t> uid) : parts_(parts), uid_(uid) {}
 
-  grpc::Status LoadModel(grpc::ServerContext* context, const v1::LoadModelRequest* request,
-                         v1::ServingChange* answer) override {
-    return Call("/vitrine.v1.Admin/LoadModel", *context, *request, *answer, &AdminService::LoadModel);
+// Each goes to the one of that name.
+#define VITRINE_ADMIN(METHOD, RESPONSE)                                                                       \
+  grpc::Status METHOD(grpc::ServerContext* context, const v1::METHOD##Request* request, v1::RESPONSE* answer) \
+      override {                                                                                              \
+    return Call("/vitrine.v1.Admin/" #METHOD, *context, *request, *answer, &AdminService::METHOD);            \
   }
-  grpc::Status UnloadModel(grpc::ServerContext* context, const v1::UnloadModelRequest* request,
-                           v1::ServingChange* answer) override {
-    return Call("/vitrine.v1.Admin/UnloadModel", *context, *request, *answer, &AdminService::UnloadModel);
-  }
-  grpc::Status RollbackModel(grpc::ServerContext* context, const v1::RollbackModelRequest* request,
-                             v1::ServingChange* answer) override {
-    return Call("/vitrine.v1.Admin/RollbackModel", *context, *request, *answer, &AdminService::RollbackModel);
-  }
-  grpc::Status SetVersionPolicy(grpc::ServerContext* context, const v1::SetVersionPolicyRequest* request,
-                                v1::ServingChange* answer) override {
-    return Call("/vitrine.v1.Admin/SetVersionPolicy", *context, *request, *answer, &AdminService::SetVersionPolicy);
-  }
-  grpc::Status SetTraffic(grpc::ServerContext* context, const v1::SetTrafficRequest* request,
-                          v1::ServingChange* answer) override {
-    return Call("/vitrine.v1.Admin/SetTraffic", *context, *request, *answer, &AdminService::SetTraffic);
-  }
-  grpc::Status SetLabel(grpc::ServerContext* context, const v1::SetLabelRequest* request,
-                        v1::ServingChange* answer) override {
-    return Call("/vitrine.v1.Admin/SetLabel", *context, *request, *answer, &AdminService::SetLabel);
-  }
-  grpc::Status ClearLabel(grpc::ServerContext* context, const v1::ClearLabelRequest* request,
-                          v1::ServingChange* answer) override {
-    return Call("/vitrine.v1.Admin/ClearLabel", *context, *request, *answer, &AdminService::ClearLabel);
-  }
-  grpc::Status ResetServing(grpc::ServerContext* context, const v1::ResetServingRequest* request,
-                            v1::ServingChange* answer) override {
-    return Call("/vitrine.v1.Admin/ResetServing", *context, *request, *answer, &AdminService::ResetServing);
-  }
-  grpc::Status GetServing(grpc::ServerContext* context, const v1::GetServingRequest* request,
-                          v1::ServingStatus* answer) override {
-    return Call("/vitrine.v1.Admin/GetServing", *context, *request, *answer, &AdminService::GetServing);
-  }
+  VITRINE_ADMIN(LoadModel, ServingChange)
+  VITRINE_ADMIN(UnloadModel, ServingChange)
+  VITRINE_ADMIN(RollbackModel, ServingChange)
+  VITRINE_ADMIN(SetVersionPolicy, ServingChange)
+  VITRINE_ADMIN(SetTraffic, ServingChange)
+  VITRINE_ADMIN(SetLabel, ServingChange)
+  VITRINE_ADMIN(ClearLabel, ServingChange)
+  VITRINE_ADMIN(ResetServing, ServingChange)
+  VITRINE_ADMIN(GetServing, ServingStatus)
+#undef VITRINE_ADMIN
 
   // Who asks, whether they may, what comes of it, and what the audit log says of it.
   template <typename Request, typename Response, typename Method>
@@ -98,22 +84,20 @@ class AdminRpc final : public v1::Admin::Service {
     Credentials credentials = CredentialsOf(context);
     credentials.uid = uid_;
     credentials.on_admin_listener = true;
-    const absl::StatusOr<Caller> caller = identity_.Authorize(rpc, credentials);
+    const absl::StatusOr<Caller> caller = parts_.identity.Authorize(rpc, credentials);
     AuditRecord record = {.caller = CallerOf(caller).name,
                           .peer = context.peer(),
                           .method = std::string(rpc.method()),
                           .arguments = request};
     // A change leaves a trace even where the process does not live to tell what came of it.
-    if (caller.ok() && std::is_same_v<Response, v1::ServingChange>) audit_.Write(record);
+    if (caller.ok() && std::is_same_v<Response, v1::ServingChange>) parts_.audit->Write(record);
     const absl::Status status = caller.ok() ? Do(*caller, request, response, method) : caller.status();
     record.outcome = status;
     record.took = SteadyClock().Now() - start;
-    audit_.Write(record);
-    if (metrics_ != nullptr) {
-      const std::string_view method = rpc.method();
-      metrics_->CountAdminAction(method.substr(method.rfind('/') + 1), status.code());
-      metrics_->server().CountAuthorization(caller.status().code());
-    }
+    parts_.audit->Write(record);
+    const std::string_view name = rpc.method();
+    parts_.metrics.CountAdminAction(name.substr(name.rfind('/') + 1), status.code());
+    parts_.metrics.server().CountAuthorization(caller.status().code());
     return ToGrpcStatus(status);
   }
 
@@ -121,15 +105,12 @@ class AdminRpc final : public v1::Admin::Service {
   template <typename Request, typename Response, typename Method>
   absl::Status Do(const Caller& caller, const Request& request, Response& response, Method method) {
     if (!request.model().empty()) RETURN_IF_ERROR(CheckModel(caller, request.model()));
-    ASSIGN_OR_RETURN(response, std::invoke(method, service_, request));
+    ASSIGN_OR_RETURN(response, std::invoke(method, parts_.service, request));
     KeepVisible(caller, response);
     return absl::OkStatus();
   }
 
-  AdminService& service_;
-  const Identity& identity_;
-  AuditLog& audit_;
-  Metrics* const metrics_;
+  const AdminParts& parts_;
   const std::optional<uint32_t> uid_;
 };
 
@@ -169,9 +150,7 @@ class OipAdminRpc final : public inference::GRPCInferenceService::Service {
 // One grpc::Server. gRPC does not tell a call which connection it came over, so that a unix socket has one for each
 // user that may connect.
 struct OneServer {
-  OneServer(AdminService& service, const Identity& identity, AuditLog& audit, Metrics* metrics,
-            std::optional<uint32_t> uid)
-      : rpc(service, identity, audit, metrics, uid), oip(rpc), port(AdminTransport()) {
+  OneServer(const AdminParts& parts, std::optional<uint32_t> uid) : rpc(parts, uid), oip(rpc), port(AdminTransport()) {
     port.builder().RegisterService(&rpc);
     port.builder().RegisterService(&oip);
   }
@@ -182,13 +161,11 @@ struct OneServer {
 
 class AdminServer : public AdminFront {
  public:
-  AdminServer(AdminService& service, const Identity& identity, std::unique_ptr<AuditLog> audit, Metrics* metrics)
-      : service_(service), identity_(identity), audit_(std::move(audit)), metrics_(metrics) {
-    if (metrics_ == nullptr) return;
+  explicit AdminServer(AdminParts parts) : parts_(std::move(parts)) {
     const google::protobuf::ServiceDescriptor* const methods =
         google::protobuf::DescriptorPool::generated_pool()->FindServiceByName("vitrine.v1.Admin");
     for (int i = 0; methods != nullptr && i < methods->method_count(); ++i) {
-      metrics_->DeclareAdminAction(methods->method(i)->name());
+      parts_.metrics.DeclareAdminAction(methods->method(i)->name());
     }
   }
 
@@ -198,7 +175,7 @@ class AdminServer : public AdminFront {
     if (!absl::StartsWith(address, "unix:")) {
       ASSIGN_OR_RETURN(listener_, Listener::Open(address, AdminTransport().keepalive_timeout));
       OneServer& server = Add(std::nullopt);
-      RETURN_IF_ERROR(server.port.Start(identity_.ListenerCredentials()));
+      RETURN_IF_ERROR(server.port.Start(parts_.identity.ListenerCredentials()));
       listener_->Start([&server](int connection) { server.port.Take(connection); });
       return absl::OkStatus();
     }
@@ -219,9 +196,7 @@ class AdminServer : public AdminFront {
   }
 
  private:
-  OneServer& Add(std::optional<uint32_t> uid) {
-    return *(servers_[uid] = std::make_unique<OneServer>(service_, identity_, *audit_, metrics_, uid));
-  }
+  OneServer& Add(std::optional<uint32_t> uid) { return *(servers_[uid] = std::make_unique<OneServer>(parts_, uid)); }
 
   // The mode of the socket keeps others out already, unless somebody has changed it.
   void TakeFromUser(int connection) {
@@ -234,10 +209,7 @@ class AdminServer : public AdminFront {
     close(connection);
   }
 
-  AdminService& service_;
-  const Identity& identity_;
-  const std::unique_ptr<AuditLog> audit_;
-  Metrics* const metrics_;
+  const AdminParts parts_;
   std::map<std::optional<uint32_t>, std::unique_ptr<OneServer>> servers_;  // constant after Listen
   std::unique_ptr<Listener> listener_;                                     // its thread uses the servers
 };
@@ -245,9 +217,9 @@ class AdminServer : public AdminFront {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<AdminFront>> AdminFront::Start(const AdminOptions& options, AdminService& service,
-                                                              const Identity& identity, Metrics* metrics) {
+                                                              const Identity& identity, Metrics& metrics) {
   ASSIGN_OR_RETURN(std::unique_ptr<AuditLog> audit, AuditLog::Open(options.audit_log));
-  auto front = std::make_unique<AdminServer>(service, identity, std::move(audit), metrics);
+  auto front = std::make_unique<AdminServer>(AdminParts{service, identity, std::move(audit), metrics});
   const absl::Status listening = front->Listen(options.listen);
   if (!listening.ok()) return listening;
   return front;

@@ -26,10 +26,9 @@ struct AdminOptions {
 // ones too. Thread-compatible.
 class AdminFront {
  public:
-  // The parts outlive the front. Without `metrics` calls are not counted. UNAVAILABLE if the address cannot be bound;
-  // the errors of AuditLog::Open.
+  // The parts outlive the front. UNAVAILABLE if the address cannot be bound; the errors of AuditLog::Open.
   static absl::StatusOr<std::unique_ptr<AdminFront>> Start(const AdminOptions& options, AdminService& service,
-                                                           const Identity& identity, Metrics* metrics = nullptr);
+                                                           const Identity& identity, Metrics& metrics);
   virtual ~AdminFront() = default;
 
   // As bound.
