@@ -61,7 +61,7 @@ void Fronts::OpenCalls(std::vector<absl::Status>& faults) {
          faults);
   }
   if (!options_.health_listen.empty()) {
-    Keep(HealthFront::Start(options_.health_listen, service, registry, *identity_, health), health_front_,
+    Keep(RpcFront::Start(ProbeOptions(options_.health_listen), service, registry, *identity_, health), health_front_,
          addresses_.health, faults);
   }
 }
@@ -86,7 +86,7 @@ void Fronts::CloseStreams() {
 void Fronts::EndCalls() {
   http_port_.reset();
   if (rpc_ != nullptr) rpc_->Shutdown(kShutdownGrace);
-  if (health_front_ != nullptr) health_front_->Shutdown();
+  if (health_front_ != nullptr) health_front_->Shutdown(absl::ZeroDuration());
 }
 
 void Fronts::EndAdmin() {

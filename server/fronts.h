@@ -22,7 +22,6 @@
 #include "server/serve/request/classify_service.h"
 #include "server/wire/http_port.h"
 #include "server/wire/rpc/admin_front.h"
-#include "server/wire/rpc/health_front.h"
 #include "server/wire/rpc_front.h"
 
 namespace vitrine {
@@ -74,7 +73,7 @@ class Fronts {
   Addresses addresses_;
   std::unique_ptr<Identity> identity_;
   std::unique_ptr<RpcFront> rpc_;
-  std::unique_ptr<HealthFront> health_front_;
+  std::unique_ptr<RpcFront> health_front_;
   std::unique_ptr<AdminFront> admin_front_;
   std::unique_ptr<HttpServer> http_port_;
   std::unique_ptr<HttpEndpoint> http_;

@@ -45,15 +45,11 @@ class RpcServer : public RpcFront {
   absl::Status Listen() {
     ASSIGN_OR_RETURN(listener_, Listener::Open(options_.listen, options_.keepalive_timeout));
     grpc::ServerBuilder& builder = port_.builder();
-    // Messages of requests come as they were sent, and are unfolded where they are read (wire.h): the transport would
-    // unfold a small one to a thousand times its size before any limit sees it.
-    builder.SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_GZIP, true);
-    builder.AddChannelArgument(GRPC_ARG_ENABLE_PER_MESSAGE_DECOMPRESSION, 0);
-    builder.RegisterService(&parts_.classifier_rpc);
-    builder.RegisterService(&parts_.registry_rpc);
-    builder.RegisterService(&parts_.health_rpc);
-    builder.RegisterService(&parts_.oip_rpc);
-    if (!parts_.identity.enabled()) builder.SetOption(std::make_unique<Reflection>());
+    if (options_.probes_only) {
+      builder.RegisterService(&parts_.health_rpc);
+    } else {
+      RegisterAll(builder);
+    }
     for (int i = 0; i < std::max(1, options_.queues); ++i) {
       queues_.push_back(std::make_unique<CallQueue>(builder.AddCompletionQueue()));
     }
@@ -61,7 +57,8 @@ class RpcServer : public RpcFront {
       ASSIGN_OR_RETURN(socket_, Listener::OpenUnix(options_.socket));
       port_.AddLocal();
     }
-    RETURN_IF_ERROR(port_.Start(parts_.identity.ListenerCredentials()));
+    RETURN_IF_ERROR(
+        port_.Start(options_.probes_only ? grpc::InsecureServerCredentials() : parts_.identity.ListenerCredentials()));
     serving_ = true;
     for (const std::unique_ptr<CallQueue>& queue : queues_) Open(*queue);
     Accept(*listener_, &ServedPort::Take);
@@ -89,7 +86,20 @@ class RpcServer : public RpcFront {
   }
 
  private:
+  void RegisterAll(grpc::ServerBuilder& builder) {
+    // Messages of requests come as they were sent, and are unfolded where they are read (wire.h): the transport would
+    // unfold a small one to a thousand times its size before any limit sees it.
+    builder.SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_GZIP, true);
+    builder.AddChannelArgument(GRPC_ARG_ENABLE_PER_MESSAGE_DECOMPRESSION, 0);
+    builder.RegisterService(&parts_.classifier_rpc);
+    builder.RegisterService(&parts_.registry_rpc);
+    builder.RegisterService(&parts_.health_rpc);
+    builder.RegisterService(&parts_.oip_rpc);
+    if (!parts_.identity.enabled()) builder.SetOption(std::make_unique<Reflection>());
+  }
+
   void Accept(Listener& listener, void (ServedPort::*take)(int)) {
+    if (options_.probes_only) return listener.Start([this](int connection) { port_.Take(connection); });
     listener.Start(
         [this, take](int connection) {
           parts_.service.metrics().server().connections.fetch_add(1, std::memory_order_relaxed);
@@ -105,14 +115,14 @@ class RpcServer : public RpcFront {
   }
 
   void Open(CallQueue& queue) {
-    for (int i = 0; i < kPostedClassify; ++i) {
+    for (int i = 0; i < kPostedOther; ++i) PostHealthCalls(parts_, queue);
+    for (int i = 0; i < kPostedClassify && !options_.probes_only; ++i) {
       PostClassify(parts_, queue);
       PostModelInfer(parts_, queue);
     }
-    for (int i = 0; i < kPostedOther; ++i) {
+    for (int i = 0; i < kPostedOther && !options_.probes_only; ++i) {
       PostClassifyStream(parts_, queue);
       PostRegistryCalls(parts_, queue);
-      PostHealthCalls(parts_, queue);
       PostModelStreamInfer(parts_, queue);
       PostOipCalls(parts_, queue);
     }
@@ -131,6 +141,17 @@ class RpcServer : public RpcFront {
 };
 
 }  // namespace
+
+RpcOptions ProbeOptions(const std::string& listen) {
+  RpcOptions options;
+  options.listen = listen;
+  options.probes_only = true;
+  // Probes send a name and get a word: whoever sends more is no probe.
+  options.max_message_bytes = 4 << 10;
+  options.max_transport_bytes = 16 << 20;
+  options.max_concurrent_streams = 16;
+  return options;
+}
 
 absl::StatusOr<std::unique_ptr<RpcFront>> RpcFront::Start(const RpcOptions& options, ClassifyService& service,
                                                           Registry& registry, const Identity& identity,

@@ -15,7 +15,7 @@
 
 namespace vitrine {
 
-// The listener of the callers. What a connection may take stands in TransportOptions.
+// The listener of the callers, or of probes. What a connection may take stands in TransportOptions.
 struct RpcOptions : TransportOptions {
   // host:port. Port 0 picks a free one.
   std::string listen = "0.0.0.0:8500";
@@ -24,7 +24,13 @@ struct RpcOptions : TransportOptions {
   std::string socket = {};
   // Threads that read calls, each with its own completion queue. 0: as many as QueuesFor says.
   int queues = 0;
+  // Answers grpc.health.v1.Health and nothing else, without TLS, and counts no connections: for probes that speak
+  // neither TLS nor tokens (kubelet's).
+  bool probes_only = false;
 };
+
+// Of a listener for probes alone, on host:port.
+RpcOptions ProbeOptions(const std::string& listen);
 
 // How many completion queues feed so many executors: one for each eight. More than are needed take cores from the
 // executors.
@@ -33,7 +39,7 @@ constexpr int QueuesFor(int executors) {
 }
 
 // The gRPC listener: Classifier, Registry and health, and reflection where the server takes no credentials, on
-// completion queues with one thread each. Thread-safe but for Shutdown.
+// completion queues with one thread each; or health alone. Thread-safe but for Shutdown.
 class RpcFront {
  public:
   // Listens and serves; `health` says NOT_SERVING until Health::SetServing. The parts outlive the front.

@@ -8,7 +8,6 @@ list(APPEND server_sources
   wire/rpc/grpc_status.cc
   wire/rpc/health.cc
   wire/rpc/health_calls.cc
-  wire/rpc/health_front.cc
   wire/rpc/listener.cc
   wire/rpc/open_connections.cc
   wire/rpc/outline.cc
