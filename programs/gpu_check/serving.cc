@@ -106,7 +106,7 @@ class Swap {
         loader_(root_.path(), setting.device),
         registry_(
             OptionsFor(root_.path()), [this](const VersionId& id) { return loader_.Load(id); }, SteadyClock()),
-        metrics_(1, "") {
+        metrics_("") {
     const std::filesystem::path folder = std::filesystem::path(first_.model) / std::to_string(first_.version);
     std::filesystem::create_directories(root_.path() / folder);
     std::filesystem::copy(setting.repository / folder, root_.path() / folder);

@@ -49,12 +49,11 @@ void AddValue(MetricFamily& family, MetricLabels labels, double value) {
   }
 }
 
-void AddHistogram(MetricFamily& family, MetricLabels labels, std::span<const double> bounds,
-                  const HistogramTotals& totals) {
+void AddHistogram(MetricFamily& family, MetricLabels labels, const HistogramTotals& totals) {
   ClientMetric::Histogram& histogram = Add(family, std::move(labels)).histogram;
-  for (size_t i = 0; i <= bounds.size(); ++i) {
-    if (i < totals.counts.size()) histogram.sample_count += totals.counts[i];
-    const double bound = i < bounds.size() ? bounds[i] : std::numeric_limits<double>::infinity();
+  for (size_t i = 0; i < totals.counts.size(); ++i) {
+    histogram.sample_count += totals.counts[i];
+    const double bound = i < totals.bounds.size() ? totals.bounds[i] : std::numeric_limits<double>::infinity();
     histogram.bucket.push_back({histogram.sample_count, bound});
   }
   histogram.sample_sum = totals.sum;

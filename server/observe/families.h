@@ -6,7 +6,6 @@
 
 #include <atomic>
 #include <cstdint>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -24,9 +23,8 @@ prometheus::MetricFamily NewFamily(const MetricRow& row);
 prometheus::MetricFamily& AddFamily(std::vector<prometheus::MetricFamily>& families, const MetricRow& row);
 // One sample of a gauge or a counter.
 void AddValue(prometheus::MetricFamily& family, MetricLabels labels, double value);
-// One histogram; totals without counts stand for an empty one.
-void AddHistogram(prometheus::MetricFamily& family, MetricLabels labels, std::span<const double> bounds,
-                  const HistogramTotals& totals);
+// One histogram.
+void AddHistogram(prometheus::MetricFamily& family, MetricLabels labels, const HistogramTotals& totals);
 // A gauge or a counter without labels.
 void AddSingle(std::vector<prometheus::MetricFamily>& families, const MetricRow& row, double value);
 

@@ -7,11 +7,8 @@
 
 namespace vitrine {
 
-Metrics::Metrics(int executors, std::string version, std::string revision)
-    : executors_(executors),
-      version_(std::move(version)),
-      revision_(std::move(revision)),
-      unknown_(std::make_shared<ModelMetrics>(0)) {}
+Metrics::Metrics(std::string version, std::string revision)
+    : version_(std::move(version)), revision_(std::move(revision)) {}
 
 void Metrics::SetSources(Sources sources) {
   sources_ = std::move(sources);
@@ -20,7 +17,7 @@ void Metrics::SetSources(Sources sources) {
 std::shared_ptr<ModelMetrics> Metrics::ForModel(const std::string& model) {
   MutexLock lock(mutex_);
   std::shared_ptr<ModelMetrics>& metrics = models_[model];
-  if (metrics == nullptr) metrics = std::make_shared<ModelMetrics>(executors_);
+  if (metrics == nullptr) metrics = std::make_shared<ModelMetrics>();
   return metrics;
 }
 

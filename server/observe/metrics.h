@@ -128,8 +128,8 @@ class Metrics : public prometheus::Collectable {
     std::function<SpanTotals()> spans = {};                         // null where nothing is traced
   };
 
-  // `executors`: threads of the ExecutorPool. `version` and `revision` of the program.
-  Metrics(int executors, std::string version, std::string revision = "");
+  // `version` and `revision` of the program.
+  explicit Metrics(std::string version, std::string revision = "");
 
   // Before the first scrape.
   void SetSources(Sources sources);
@@ -138,7 +138,7 @@ class Metrics : public prometheus::Collectable {
   // The metrics of a model that the registry knows, made on first use. Never pass a name from a request.
   std::shared_ptr<ModelMetrics> ForModel(const std::string& model);
   // Requests that named no model of the registry; label "unknown".
-  ModelMetrics& unknown() { return *unknown_; }
+  ModelMetrics& unknown() { return unknown_; }
   ServerCounters& server() { return server_; }
 
   // A call of the Admin service ended. `action` is the name of its method, never a word of the caller's. Rates need a
@@ -167,10 +167,9 @@ class Metrics : public prometheus::Collectable {
   void AddServer(Families& families) const;
   void AddIdentity(Families& families) const;
 
-  const int executors_;
   const std::string version_;
   const std::string revision_;
-  const std::shared_ptr<ModelMetrics> unknown_;
+  ModelMetrics unknown_;
   ServerCounters server_;
   Sources sources_;  // constant after SetSources
 

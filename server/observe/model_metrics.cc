@@ -27,6 +27,10 @@ static_assert(std::size(kMethodNames) == kMethods);
 constexpr const char* kStageNames[] = {"queue", "decode", "compute", "encode"};
 static_assert(std::size(kStageNames) == kStages);
 
+StageTotals StageTotalsOf(const HistogramTotals& totals) {
+  return {.count = std::accumulate(totals.counts.begin(), totals.counts.end(), uint64_t{0}), .seconds = totals.sum};
+}
+
 }  // namespace
 
 const char* MethodName(Method method) {
@@ -35,28 +39,6 @@ const char* MethodName(Method method) {
 
 const char* StageName(Stage stage) {
   return kStageNames[static_cast<int>(stage)];
-}
-
-std::span<const double> SecondBounds() {
-  return kSecondBounds;
-}
-std::span<const double> LoadSecondBounds() {
-  return kLoadSecondBounds;
-}
-std::span<const double> ImageBounds() {
-  return kImageBounds;
-}
-std::span<const double> TokenBounds() {
-  return kTokenBounds;
-}
-std::span<const double> GridBounds() {
-  return kGridBounds;
-}
-std::span<const double> ConfidenceBounds() {
-  return kConfidenceBounds;
-}
-std::span<const double> EntropyBounds() {
-  return kEntropyBounds;
 }
 
 // With x the logits by the temperature, m the largest, e_i = exp(x_i - m) and S their sum: p_max = 1 / S, and the
@@ -110,44 +92,48 @@ void RequestCounts::Count(Method method, const absl::Status& status, absl::Durat
   if (const std::optional<ShedReason> reason = ShedReasonOf(status)) one(shed_[static_cast<int>(*reason)]);
 }
 
-void RequestCounts::AddTo(RequestTotals& totals) const {
+RequestTotals RequestCounts::Totals() const {
+  RequestTotals totals;
   const auto add = [](const auto& counters, auto& sums) {
     for (size_t i = 0; i < counters.size(); ++i) sums[i] += counters[i].load(std::memory_order_relaxed);
   };
   for (int m = 0; m < kMethods; ++m) {
     add(methods_[m].codes, totals.methods[m].codes);
-    methods_[m].ok_duration.AddTo(totals.methods[m].ok_duration);
-    methods_[m].error_duration.AddTo(totals.methods[m].error_duration);
+    totals.methods[m].ok_duration = methods_[m].ok_duration.Totals();
+    totals.methods[m].error_duration = methods_[m].error_duration.Totals();
   }
   add(shed_, totals.shed);
-}
-
-VersionMetrics::Executor::Executor()
-    : duration(kSecondBounds), confidence(kConfidenceBounds), entropy(kEntropyBounds) {}
-
-VersionMetrics::VersionMetrics(int executors) {
-  for (int i = 0; i < executors; ++i) executors_.push_back(std::make_unique<Executor>());
-}
-
-RequestTotals VersionMetrics::Requests() const {
-  RequestTotals totals;
-  requests_.AddTo(totals);
   return totals;
 }
 
-ModelMetrics::Executor::Executor()
-    : stages{Histogram(kSecondBounds), Histogram(kSecondBounds), Histogram(kSecondBounds), Histogram(kSecondBounds)},
-      batch_images(kImageBounds),
-      batch_tokens(kTokenBounds),
-      batch_grids(kGridBounds) {}
+HistogramTotals RequestCounts::OkDuration() const {
+  HistogramTotals totals;
+  for (const ByMethod& method : methods_) method.ok_duration.AddTo(totals);
+  return totals;
+}
 
-ModelMetrics::ModelMetrics(int executors)
-    : unanswered_{SharedHistogram(kSecondBounds), SharedHistogram(kSecondBounds), SharedHistogram(kSecondBounds),
-                  SharedHistogram(kSecondBounds)},
+HistogramTotals RequestCounts::ErrorDuration() const {
+  HistogramTotals totals;
+  for (const ByMethod& method : methods_) method.error_duration.AddTo(totals);
+  return totals;
+}
+
+VersionMetrics::VersionMetrics() : confidence_(kConfidenceBounds), entropy_(kEntropyBounds) {}
+
+ModelMetrics::ModelMetrics()
+    : answered_{Histogram(kSecondBounds), Histogram(kSecondBounds), Histogram(kSecondBounds), Histogram(kSecondBounds)},
+      unanswered_{Histogram(kSecondBounds), Histogram(kSecondBounds), Histogram(kSecondBounds),
+                  Histogram(kSecondBounds)},
+      batch_images_(kImageBounds),
+      batch_tokens_(kTokenBounds),
+      batch_grids_(kGridBounds),
       ok_loads_(kLoadSecondBounds),
-      failed_loads_(kLoadSecondBounds) {
-  for (int i = 0; i < executors; ++i) executors_.push_back(std::make_unique<Executor>());
-  refused_.AddTo(gone_);  // nothing; it has its buckets now, and adding to it takes no memory
+      failed_loads_(kLoadSecondBounds) {}
+
+void ModelMetrics::CountBatch(int64_t images, int64_t tokens, int64_t grids) {
+  batch_images_.Observe(static_cast<double>(images));
+  batch_tokens_.Observe(static_cast<double>(tokens));
+  batch_grids_.Observe(static_cast<double>(grids));
 }
 
 void ModelMetrics::CountLoad(const absl::Status& status, absl::Duration spent) {
@@ -157,45 +143,29 @@ void ModelMetrics::CountLoad(const absl::Status& status, absl::Duration spent) {
 
 std::shared_ptr<VersionMetrics> ModelMetrics::ForVersion(int64_t version) {
   MutexLock lock(mutex_);
-  Settle();
-  if (const auto known = versions_.find(version); known != versions_.end()) return known->second;
-  return versions_[version] = std::make_shared<VersionMetrics>(static_cast<int>(executors_.size()));
+  std::erase_if(versions_, [](const auto& known) { return known.second.expired(); });
+  std::weak_ptr<VersionMetrics>& known = versions_[version];
+  std::shared_ptr<VersionMetrics> metrics = known.lock();
+  if (metrics == nullptr) known = metrics = std::make_shared<VersionMetrics>();
+  return metrics;
 }
 
 std::map<int64_t, std::shared_ptr<VersionMetrics>> ModelMetrics::Versions() const {
   MutexLock lock(mutex_);
-  Settle();
-  return versions_;
+  std::map<int64_t, std::shared_ptr<VersionMetrics>> held;
+  for (const auto& [version, known] : versions_) {
+    if (std::shared_ptr<VersionMetrics> metrics = known.lock()) held.emplace(version, std::move(metrics));
+  }
+  return held;
 }
 
-RequestTotals ModelMetrics::Requests() const {
-  MutexLock lock(mutex_);
-  Settle();
-  RequestTotals totals = gone_;
-  refused_.AddTo(totals);
-  for (const auto& [version, metrics] : versions_) metrics->requests_.AddTo(totals);
-  // Fractions that are added in another order, because a version went, may come to less by their last bit; a scraper
-  // would take that for a new start from 0.
-  for (int m = 0; m < kMethods; ++m) {
-    for (auto [now, last] : {std::pair(&totals.methods[m].ok_duration.sum, &summed_[m].ok),
-                             std::pair(&totals.methods[m].error_duration.sum, &summed_[m].error)}) {
-      *now = *last = std::max(*now, *last);
-    }
-  }
+ModelTotals ModelMetrics::Totals() const {
+  ModelTotals totals;
+  for (int stage = 0; stage < kStages; ++stage) totals.stages[stage] = StageTotalsOf(answered_[stage].Totals());
+  totals.succeeded = StageTotalsOf(requests_.OkDuration());
+  totals.failed = StageTotalsOf(requests_.ErrorDuration());
+  totals.batches = StageTotalsOf(batch_images_.Totals()).count;
   return totals;
-}
-
-// Who alone holds a block, under the lock that hands it out, stays alone.
-void ModelMetrics::Settle() const {
-  for (auto known = versions_.begin(); known != versions_.end();) {
-    if (known->second.use_count() > 1) {
-      ++known;
-      continue;
-    }
-    std::atomic_thread_fence(std::memory_order_acquire);  // behind what its last holder counted
-    known->second->requests_.AddTo(gone_);
-    known = versions_.erase(known);
-  }
 }
 
 }  // namespace vitrine

@@ -8,7 +8,6 @@
 #include <map>
 #include <memory>
 #include <span>
-#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
@@ -51,19 +50,23 @@ struct RequestTotals {
   uint64_t Shed() const;
 };
 
-// How requests ended: each is counted once, in one of these. Thread-safe.
+// How requests ended. Thread-safe.
 class RequestCounts {
  public:
-  // A request ended so, this long after its arrival. A refusal because of load is counted by its ShedReason too.
+  // A request ended so, this long after its arrival. A refusal because of load is counted by its ShedReason too. Takes
+  // no memory.
   void Count(Method method, const absl::Status& status, absl::Duration spent);
-  void AddTo(RequestTotals& totals) const;
+  RequestTotals Totals() const;
+  // Seconds, of all methods.
+  HistogramTotals OkDuration() const;
+  HistogramTotals ErrorDuration() const;
 
  private:
   struct ByMethod {
     ByMethod();
     std::array<std::atomic<uint64_t>, kCodes> codes{};
-    SharedHistogram ok_duration;
-    SharedHistogram error_duration;
+    Histogram ok_duration;
+    Histogram error_duration;
   };
   std::array<ByMethod, kMethods> methods_;
   std::array<std::atomic<uint64_t>, kShedReasons> shed_{};
@@ -77,29 +80,26 @@ struct Sureness {
 // `logits` are finite, at least one; `temperature` is what they are divided by, above 0.
 Sureness SurenessOf(std::span<const float> logits, double temperature = 1);
 
-// What is counted about one version while it is in memory. Thread-safe but for the executors' parts.
+// What is counted about one version while it is in memory. Thread-safe.
 class VersionMetrics {
  public:
-  explicit VersionMetrics(int executors);
+  VersionMetrics();
 
-  // Written by one executor only.
-  struct Executor {
-    Executor();
-    Histogram duration;    // seconds from arrival to answer, OK answers
-    Histogram confidence;  // see Sureness
-    Histogram entropy;
-  };
-  Executor& executor(int index) { return *executors_.at(index); }
-
-  // Those that reached the version. Any thread.
+  // Those that reached the version.
   RequestCounts& requests() { return requests_; }
-  RequestTotals Requests() const;
+  RequestTotals Requests() const { return requests_.Totals(); }
+
+  // Of a picture that was answered.
+  void CountSureness(const Sureness& sureness) {
+    confidence_.Observe(sureness.confidence);
+    entropy_.Observe(sureness.entropy);
+  }
 
  private:
   friend class Metrics;
-  friend class ModelMetrics;
   RequestCounts requests_;
-  std::vector<std::unique_ptr<Executor>> executors_;
+  Histogram confidence_;
+  Histogram entropy_;
 };
 
 // Sums over the life of the server, of all methods.
@@ -114,39 +114,30 @@ struct ModelTotals {
   uint64_t batches = 0;
 };
 
-// What is counted about one model, whatever its version. Bound when the model loads. Thread-safe but for the executors'
-// parts.
+// What is counted about one model, whatever its version. Bound when the model loads. Thread-safe.
 class ModelMetrics {
  public:
-  explicit ModelMetrics(int executors);
+  ModelMetrics();
 
-  // Written by one executor only.
-  struct Executor {
-    Executor();
-    void Observe(Stage stage, absl::Duration spent) {
-      stages[static_cast<int>(stage)].Observe(absl::ToDoubleSeconds(spent));
-    }
-    std::array<Histogram, kStages> stages;  // of requests answered OK, and of batches that were computed
-    Histogram batch_images;
-    Histogram batch_tokens;
-    Histogram batch_grids;
-  };
-  Executor& executor(int index) { return *executors_.at(index); }
-
-  // Requests that were refused before they reached a version.
-  RequestCounts& refused() { return refused_; }
-  // The block of a version that is being loaded, one for all who ask while somebody holds it. What it counted stays in
-  // Requests() when nobody does.
+  // All of the model: those that were refused before they reached a version, and those of every version there is or
+  // was.
+  RequestCounts& requests() { return requests_; }
+  RequestTotals Requests() const { return requests_.Totals(); }
+  // The block of a version that is being loaded, one for all who ask while somebody holds it.
   std::shared_ptr<VersionMetrics> ForVersion(int64_t version);
   // Those that somebody holds.
   std::map<int64_t, std::shared_ptr<VersionMetrics>> Versions() const;
-  // Of the model: refused, and of every version there is or was.
-  RequestTotals Requests() const;
 
-  // A request that ended without an answer spent so long in a stage; in kCompute, a batch that failed. Any thread.
+  // A request that was answered OK spent so long in a stage; in kCompute, a batch that was computed.
+  void CountAnswered(Stage stage, absl::Duration spent) {
+    answered_[static_cast<int>(stage)].Observe(absl::ToDoubleSeconds(spent));
+  }
+  // A request that ended without an answer spent so long in a stage; in kCompute, a batch that failed.
   void CountUnanswered(Stage stage, absl::Duration spent) {
     unanswered_[static_cast<int>(stage)].Observe(absl::ToDoubleSeconds(spent));
   }
+  // What a batch that was computed held.
+  void CountBatch(int64_t images, int64_t tokens, int64_t grids);
   // The deadline of a request passed, or its client left.
   void CountExpired(Progress progress) { Count(expired_[static_cast<int>(progress)]); }
   void CountCancelled(Progress progress) { Count(cancelled_[static_cast<int>(progress)]); }
@@ -158,36 +149,22 @@ class ModelMetrics {
  private:
   friend class Metrics;
   static void Count(std::atomic<uint64_t>& counter) { counter.fetch_add(1, std::memory_order_relaxed); }
-  // Adds the versions that nobody holds to what is left of them.
-  void Settle() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
-  RequestCounts refused_;
-  std::vector<std::unique_ptr<Executor>> executors_;
-  std::array<SharedHistogram, kStages> unanswered_;
+  RequestCounts requests_;
+  std::array<Histogram, kStages> answered_;
+  std::array<Histogram, kStages> unanswered_;
+  Histogram batch_images_;
+  Histogram batch_tokens_;
+  Histogram batch_grids_;
   std::array<std::atomic<uint64_t>, kProgresses> expired_{};
   std::array<std::atomic<uint64_t>, kProgresses> cancelled_{};
   std::atomic<uint64_t> load_failures_ = 0;
-  SharedHistogram ok_loads_;
-  SharedHistogram failed_loads_;
+  Histogram ok_loads_;
+  Histogram failed_loads_;
 
   mutable Mutex mutex_;
-  mutable std::map<int64_t, std::shared_ptr<VersionMetrics>> versions_ ABSL_GUARDED_BY(mutex_);
-  mutable RequestTotals gone_ ABSL_GUARDED_BY(mutex_);  // of versions that nobody holds any more
-  struct Seconds {
-    double ok = 0;
-    double error = 0;
-  };
-  mutable std::array<Seconds, kMethods> summed_ ABSL_GUARDED_BY(mutex_);  // as last said by Requests()
+  std::map<int64_t, std::weak_ptr<VersionMetrics>> versions_ ABSL_GUARDED_BY(mutex_);
 };
-
-// Bounds of the buckets, for the families that show them.
-std::span<const double> SecondBounds();
-std::span<const double> LoadSecondBounds();
-std::span<const double> ImageBounds();
-std::span<const double> TokenBounds();
-std::span<const double> GridBounds();
-std::span<const double> ConfidenceBounds();
-std::span<const double> EntropyBounds();
 
 }  // namespace vitrine
 

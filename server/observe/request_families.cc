@@ -16,12 +16,6 @@ using prometheus::MetricFamily;
 constexpr const char* kProgressNames[] = {"admission", "queue", "compute"};
 static_assert(std::size(kProgressNames) == kProgresses);
 
-HistogramTotals TotalsOf(const Histogram& histogram) {
-  HistogramTotals totals;
-  histogram.AddTo(totals);
-  return totals;
-}
-
 }  // namespace
 
 void Metrics::AddRequests(Families& families) const {
@@ -38,14 +32,12 @@ void Metrics::AddRequests(Families& families) const {
         AddValue(requests, {{"model", model}, {"method", name}, {"code", CodeName(code)}},
                  static_cast<double>(method.codes[code]));
       }
-      for (const auto& [outcome, histogram] :
-           {std::pair("ok", &method.ok_duration), std::pair("error", &method.error_duration)}) {
-        AddHistogram(durations, {{"model", model}, {"method", name}, {"outcome", outcome}}, SecondBounds(), *histogram);
-      }
+      AddHistogram(durations, {{"model", model}, {"method", name}, {"outcome", "ok"}}, method.ok_duration);
+      AddHistogram(durations, {{"model", model}, {"method", name}, {"outcome", "error"}}, method.error_duration);
     }
   };
   for (const auto& [model, metrics] : Models()) add(model, *metrics);
-  add("unknown", *unknown_);
+  add("unknown", unknown_);
   families.push_back(std::move(requests));
   families.push_back(std::move(durations));
 }
@@ -68,7 +60,7 @@ void Metrics::AddEnds(Families& families) const {
     }
   };
   for (const auto& [model, metrics] : Models()) add(model, *metrics);
-  add("unknown", *unknown_);
+  add("unknown", unknown_);
   families.push_back(std::move(shed));
   families.push_back(std::move(expired));
   families.push_back(std::move(cancelled));
@@ -80,25 +72,15 @@ void Metrics::AddStages(Families& families) const {
   MetricFamily tokens = NewFamily(MetricOf("vitrine_batch_tokens"));
   MetricFamily grids = NewFamily(MetricOf("vitrine_batch_grids"));
   for (const auto& [model, metrics] : Models()) {
-    std::array<HistogramTotals, kStages> stage_totals;
-    HistogramTotals image_totals, token_totals, grid_totals;
-    for (const auto& executor : metrics->executors_) {
-      for (int stage = 0; stage < kStages; ++stage) executor->stages[stage].AddTo(stage_totals[stage]);
-      executor->batch_images.AddTo(image_totals);
-      executor->batch_tokens.AddTo(token_totals);
-      executor->batch_grids.AddTo(grid_totals);
-    }
     for (int stage = 0; stage < kStages; ++stage) {
-      const auto add = [&, &name = model](const char* outcome, const HistogramTotals& totals) {
-        AddHistogram(stages, {{"model", name}, {"stage", StageName(static_cast<Stage>(stage))}, {"outcome", outcome}},
-                     SecondBounds(), totals);
-      };
-      add("ok", stage_totals[stage]);
-      add("error", TotalsOf(metrics->unanswered_[stage]));
+      const char* const name = StageName(static_cast<Stage>(stage));
+      AddHistogram(stages, {{"model", model}, {"stage", name}, {"outcome", "ok"}}, metrics->answered_[stage].Totals());
+      AddHistogram(stages, {{"model", model}, {"stage", name}, {"outcome", "error"}},
+                   metrics->unanswered_[stage].Totals());
     }
-    AddHistogram(images, {{"model", model}}, ImageBounds(), image_totals);
-    AddHistogram(tokens, {{"model", model}}, TokenBounds(), token_totals);
-    AddHistogram(grids, {{"model", model}}, GridBounds(), grid_totals);
+    AddHistogram(images, {{"model", model}}, metrics->batch_images_.Totals());
+    AddHistogram(tokens, {{"model", model}}, metrics->batch_tokens_.Totals());
+    AddHistogram(grids, {{"model", model}}, metrics->batch_grids_.Totals());
   }
   families.push_back(std::move(stages));
   families.push_back(std::move(images));
@@ -121,15 +103,9 @@ void Metrics::AddVersionRequests(Families& families) const {
       labels.push_back({"code", CodeName(code)});
       AddValue(requests, std::move(labels), static_cast<double>(count));
     }
-    HistogramTotals duration, confidence, entropy;
-    for (const auto& executor : metrics.executors_) {
-      executor->duration.AddTo(duration);
-      executor->confidence.AddTo(confidence);
-      executor->entropy.AddTo(entropy);
-    }
-    AddHistogram(durations, id, SecondBounds(), duration);
-    AddHistogram(confidences, id, ConfidenceBounds(), confidence);
-    AddHistogram(entropies, id, EntropyBounds(), entropy);
+    AddHistogram(durations, id, metrics.requests_.OkDuration());
+    AddHistogram(confidences, id, metrics.confidence_.Totals());
+    AddHistogram(entropies, id, metrics.entropy_.Totals());
   };
   for (const auto& [model, metrics] : Models()) {
     for (const auto& [version, of_version] : metrics->Versions()) add(model, version, *of_version);

@@ -66,12 +66,8 @@ void Metrics::AddLoads(Families& families) const {
   std::map<std::string, Rollbacks> rolled_back;
   if (sources_.rollbacks) rolled_back = sources_.rollbacks();
   for (const auto& [model, metrics] : Models()) {
-    for (const auto& [outcome, histogram] :
-         {std::pair("ok", &metrics->ok_loads_), std::pair("error", &metrics->failed_loads_)}) {
-      HistogramTotals totals;
-      histogram->AddTo(totals);
-      AddHistogram(durations, {{"model", model}, {"outcome", outcome}}, LoadSecondBounds(), totals);
-    }
+    AddHistogram(durations, {{"model", model}, {"outcome", "ok"}}, metrics->ok_loads_.Totals());
+    AddHistogram(durations, {{"model", model}, {"outcome", "error"}}, metrics->failed_loads_.Totals());
     AddValue(failures, {{"model", model}}, Read(metrics->load_failures_));
     const Rollbacks& of = rolled_back[model];
     for (const auto& [reason, count] :

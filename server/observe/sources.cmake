@@ -7,7 +7,6 @@ list(APPEND server_sources
   observe/log.cc
   observe/metrics.cc
   observe/model_metrics.cc
-  observe/model_totals.cc
   observe/process_stats.cc
   observe/request_families.cc
   observe/request_log.cc

@@ -9,7 +9,7 @@ namespace {
 using ::testing::HasSubstr;
 
 TEST_F(ExecuteBatchTest, StagesAndBatchesAreCounted) {
-  Metrics metrics(1, "");
+  Metrics metrics("");
   model_->metrics = metrics.ForModel("small");
   std::vector<Answer> answers(2);
   std::vector<InferenceRequest> requests;
@@ -28,7 +28,7 @@ TEST_F(ExecuteBatchTest, StagesAndBatchesAreCounted) {
 
 // Answered; damaged, so that nothing is computed; late when it is computed; and one whose answer cannot be made.
 TEST_F(ExecuteBatchTest, StagesOfWhatIsNotAnsweredAreCountedToo) {
-  Metrics metrics(1, "");
+  Metrics metrics("");
   model_->metrics = metrics.ForModel("small");
   FakeClock clock;
   const Responder responder = [&](const InferenceRequest& request,
@@ -48,7 +48,7 @@ TEST_F(ExecuteBatchTest, StagesOfWhatIsNotAnsweredAreCountedToo) {
   requests[2].deadline = clock.Now() + absl::Seconds(4);
   requests[3].request.set_request_id("cannot");
   clock.Advance(absl::Seconds(3));
-  ExecuteBatch(BatchOf(std::move(requests)), {workspace_, 0, responder, clock});
+  ExecuteBatch(BatchOf(std::move(requests)), {workspace_, responder, clock});
   EXPECT_TRUE(answers[0].result.ok()) << answers[0].result.status();
   EXPECT_EQ(answers[2].result.status().code(), absl::StatusCode::kDeadlineExceeded);
   const std::string text = metrics.Text();
@@ -63,7 +63,7 @@ TEST_F(ExecuteBatchTest, StagesOfWhatIsNotAnsweredAreCountedToo) {
 }
 
 TEST_F(ExecuteBatchTest, ABatchThatFailedIsOneOfTheStageCompute) {
-  Metrics metrics(1, "");
+  Metrics metrics("");
   model_->metrics = metrics.ForModel("small");
   std::vector<Answer> answers(1);
   std::vector<InferenceRequest> requests;
@@ -81,7 +81,7 @@ TEST_F(ExecuteBatchTest, ABatchThatFailedIsOneOfTheStageCompute) {
 }
 
 TEST_F(ExecuteBatchTest, AProbeIsInNoHistogramOfAnswers) {
-  Metrics metrics(1, "");
+  Metrics metrics("");
   model_->metrics = metrics.ForModel("small");
   model_->version_metrics = metrics.ForModel("small")->ForVersion(3);
   std::vector<Answer> answers(2);

@@ -125,7 +125,7 @@ TEST_F(ExecuteBatchTest, WhatIsNotDrawnIsAnsweredFirstAndWhatTakesLongestLast) {
     one.push_back(PictureRequest(model_, picture, alone[i]));
     Execute(BatchOf(std::move(one)));
   }
-  ExecuteBatch(BatchOf(std::move(requests)), {workspace_, 0, responder, SteadyClock()});
+  ExecuteBatch(BatchOf(std::move(requests)), {workspace_, responder, SteadyClock()});
   EXPECT_THAT(made, ::testing::ElementsAre("none", "also none", "one", "two"));
   for (size_t i = 0; i < wishes.size(); ++i) {
     EXPECT_EQ(Logits(together[i]), Logits(alone[i])) << "it got the answer to another picture";
@@ -235,7 +235,7 @@ TEST_F(ExecuteBatchTest, NoAnswerIsMadeForWhoLeftOrIsLateOnceComputed) {
   for (int i = 0; i < 3; ++i) requests.push_back(PictureRequest(model_, NoisePng(16, 16, i), answers[i]));
   requests[1].cancelled = left;
   requests[2].deadline = clock.Now() + absl::Seconds(1);
-  ExecuteBatch(BatchOf(std::move(requests)), {workspace_, 0, responder, clock});
+  ExecuteBatch(BatchOf(std::move(requests)), {workspace_, responder, clock});
   ASSERT_TRUE(answers[0].result.ok()) << answers[0].result.status();
   EXPECT_EQ(answers[0].result->batch().images(), 3);
   EXPECT_EQ(answers[1].result.status().code(), absl::StatusCode::kCancelled);

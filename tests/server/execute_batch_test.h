@@ -54,7 +54,7 @@ class ExecuteBatchTest : public ::testing::Test {
     return batch;
   }
 
-  void Execute(Batch batch) { ExecuteBatch(std::move(batch), {workspace_, 0, responder_, SteadyClock()}); }
+  void Execute(Batch batch) { ExecuteBatch(std::move(batch), {workspace_, responder_, SteadyClock()}); }
 
   std::vector<float> Logits(const Answer& answer) {
     EXPECT_TRUE(answer.result.ok()) << answer.result.status();

@@ -23,55 +23,36 @@ constexpr double kBounds[] = {1, 2, 4};
 TEST(Histogram, CountsInclusiveUpperBounds) {
   Histogram histogram(kBounds);
   for (const double value : {0.5, 1.0, 1.5, 4.0, 4.1, 100.0}) histogram.Observe(value);
-  HistogramTotals totals;
-  histogram.AddTo(totals);
+  HistogramTotals totals = histogram.Totals();
   EXPECT_THAT(totals.counts, ElementsAre(2, 1, 1, 2));
   EXPECT_DOUBLE_EQ(totals.sum, 111.1);
+  histogram.AddTo(totals);
+  EXPECT_THAT(totals.counts, ElementsAre(4, 2, 2, 4));
+  EXPECT_DOUBLE_EQ(totals.sum, 222.2);
 }
 
-TEST(Histogram, MergesWhatSeveralWritersCountWhileBeingRead) {
-  std::vector<std::unique_ptr<Histogram>> histograms;
-  for (int i = 0; i < 3; ++i) histograms.push_back(std::make_unique<Histogram>(kBounds));
-  const auto merged = [&] {
-    HistogramTotals totals;
-    for (const auto& histogram : histograms) histogram->AddTo(totals);
-    return totals;
-  };
+TEST(Histogram, CountsWhatSeveralThreadsObserveWhileItIsRead) {
+  Histogram histogram(kBounds);
   std::vector<std::thread> writers;
-  for (const auto& histogram : histograms) {
+  for (int writer = 0; writer < 3; ++writer) {
     writers.emplace_back([&] {
-      for (int i = 0; i < 30'000; ++i) histogram->Observe(i % 3 == 0 ? 1 : 3);
+      for (int i = 0; i < 30'000; ++i) histogram.Observe(i % 3 == 0 ? 1 : 3);
     });
   }
   uint64_t last = 0;
   for (int i = 0; i < 100; ++i) {
-    const HistogramTotals totals = merged();
+    const HistogramTotals totals = histogram.Totals();
     const uint64_t count = totals.counts[0] + totals.counts[1] + totals.counts[2] + totals.counts[3];
     EXPECT_GE(count, last) << "a histogram never goes back";
     last = count;
   }
   for (std::thread& writer : writers) writer.join();
-  EXPECT_THAT(merged().counts, ElementsAre(30'000, 0, 60'000, 0));
-  EXPECT_DOUBLE_EQ(merged().sum, 30'000 + 3 * 60'000);
+  EXPECT_THAT(histogram.Totals().counts, ElementsAre(30'000, 0, 60'000, 0));
+  EXPECT_DOUBLE_EQ(histogram.Totals().sum, 30'000 + 3 * 60'000);
 }
 
 absl::Status Shed(ShedReason reason) {
   return ShedError(reason, "full", absl::ZeroDuration());
-}
-
-TEST(Histogram, SharedCountsWhatSeveralThreadsObserve) {
-  SharedHistogram histogram(kBounds);
-  std::vector<std::thread> writers;
-  for (int writer = 0; writer < 3; ++writer) {
-    writers.emplace_back([&] {
-      for (int i = 0; i < 20'000; ++i) histogram.Observe(i % 2 == 0 ? 1 : 3);
-    });
-  }
-  for (std::thread& writer : writers) writer.join();
-  HistogramTotals totals;
-  histogram.AddTo(totals);
-  EXPECT_THAT(totals.counts, ElementsAre(30'000, 0, 30'000, 0));
-  EXPECT_DOUBLE_EQ(totals.sum, 120'000);
 }
 
 TEST(ShedReasons, SurviveInAStatus) {
@@ -82,10 +63,10 @@ TEST(ShedReasons, SurviveInAStatus) {
 }
 
 TEST(Metrics, EndsAreCountedByReasonAndStage) {
-  Metrics metrics(1, "");
+  Metrics metrics("");
   const auto model = metrics.ForModel("m");
-  model->refused().Count(Method::kClassify, Shed(ShedReason::kQuota), absl::ZeroDuration());
-  model->refused().Count(Method::kClassify, absl::ResourceExhaustedError("a message too large"), absl::ZeroDuration());
+  model->requests().Count(Method::kClassify, Shed(ShedReason::kQuota), absl::ZeroDuration());
+  model->requests().Count(Method::kClassify, absl::ResourceExhaustedError("a message too large"), absl::ZeroDuration());
   model->CountExpired(Progress::kAdmission);
   model->CountExpired(Progress::kCompute);
   model->CountCancelled(Progress::kQueue);
@@ -102,9 +83,9 @@ TEST(Metrics, EndsAreCountedByReasonAndStage) {
 }
 
 TEST(Metrics, DurationsAreByOutcome) {
-  Metrics metrics(1, "");
-  metrics.ForModel("m")->refused().Count(Method::kModelInfer, absl::OkStatus(), absl::Milliseconds(30));
-  metrics.ForModel("m")->refused().Count(Method::kModelInfer, absl::InternalError(""), absl::Milliseconds(3));
+  Metrics metrics("");
+  metrics.ForModel("m")->requests().Count(Method::kModelInfer, absl::OkStatus(), absl::Milliseconds(30));
+  metrics.ForModel("m")->requests().Count(Method::kModelInfer, absl::InternalError(""), absl::Milliseconds(3));
   const std::string text = metrics.Text();
   const std::string name = "vitrine_request_duration_seconds_sum{model=\"m\",method=\"ModelInfer\",outcome=";
   EXPECT_THAT(text, HasSubstr(name + "\"ok\"} 0.03"));
@@ -112,11 +93,11 @@ TEST(Metrics, DurationsAreByOutcome) {
 }
 
 TEST(Metrics, RequestsCarryModelMethodAndCode) {
-  Metrics metrics(1, "1.2.3");
-  metrics.ForModel("m")->refused().Count(Method::kClassify, absl::OkStatus(), absl::Milliseconds(3));
-  metrics.ForModel("m")->refused().Count(Method::kClassify, absl::OkStatus(), absl::Milliseconds(3));
-  metrics.ForModel("m")->refused().Count(Method::kClassifyStream, Shed(ShedReason::kBytes), absl::Microseconds(30));
-  metrics.unknown().refused().Count(Method::kClassify, absl::NotFoundError(""), absl::ZeroDuration());
+  Metrics metrics("1.2.3");
+  metrics.ForModel("m")->requests().Count(Method::kClassify, absl::OkStatus(), absl::Milliseconds(3));
+  metrics.ForModel("m")->requests().Count(Method::kClassify, absl::OkStatus(), absl::Milliseconds(3));
+  metrics.ForModel("m")->requests().Count(Method::kClassifyStream, Shed(ShedReason::kBytes), absl::Microseconds(30));
+  metrics.unknown().requests().Count(Method::kClassify, absl::NotFoundError(""), absl::ZeroDuration());
   const std::string text = metrics.Text();
   EXPECT_THAT(text, HasSubstr("vitrine_requests_total{model=\"m\",method=\"Classify\",code=\"OK\"} 2"));
   EXPECT_THAT(text,
@@ -125,12 +106,12 @@ TEST(Metrics, RequestsCarryModelMethodAndCode) {
   EXPECT_THAT(text, HasSubstr("vitrine_build_info{version=\"1.2.3\",revision=\"\"} 1"));
 }
 
-TEST(Metrics, ExecutorsAreMerged) {
-  Metrics metrics(2, "");
+TEST(Metrics, StagesAndBatchesAreCounted) {
+  Metrics metrics("");
   const auto model = metrics.ForModel("m");
-  model->executor(0).Observe(Stage::kCompute, absl::Milliseconds(3));
-  model->executor(1).Observe(Stage::kCompute, absl::Milliseconds(30));
-  model->executor(1).batch_images.Observe(4);
+  model->CountAnswered(Stage::kCompute, absl::Milliseconds(3));
+  model->CountAnswered(Stage::kCompute, absl::Milliseconds(30));
+  model->CountBatch(4, 600, 2);
   const std::string text = metrics.Text();
   EXPECT_THAT(text, HasSubstr("vitrine_stage_duration_seconds_count{model=\"m\",stage=\"compute\",outcome=\"ok\"} 2"));
   EXPECT_THAT(
@@ -148,7 +129,7 @@ TEST(Metrics, ShowTheVersionsAndTheLoad) {
   std::vector<VersionStatus> versions;
   versions.push_back({{"m", 1}, v1::READY, "", loaded, {}, 100});
   versions.push_back({{"m", 2}, v1::FAILED, "broken", nullptr, {}, 0});
-  Metrics metrics(1, "");
+  Metrics metrics("");
   metrics.SetSources({.versions = [&] { return ReadVersions(versions); },
                       .queue =
                           [] {

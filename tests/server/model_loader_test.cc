@@ -66,7 +66,7 @@ class ModelLoaderTest : public ::testing::Test {
   }
 
   ScratchFolder folder_;
-  Metrics metrics_{1, ""};
+  Metrics metrics_{""};
   ModelLoader loader_{folder_.path(), Device{}, {.metrics = &metrics_}};
   FakeClock clock_;
 };

@@ -151,7 +151,7 @@ class ReadRequestTest : public ::testing::Test {
   std::deque<Answer> answers_;  // their addresses stay
   FakeRepository files_;
   FakeClock clock_;
-  Metrics metrics_{1, "1"};
+  Metrics metrics_{"1"};
   const std::shared_ptr<LoadedModel> model_ = MakeLoaded("m", 1, SmallNativeConfig());
   Registry registry_{{.root = files_.root(), .serving_config = "", .admin_state = ""},
                      [this](const VersionId&) { return ModelHandle(model_); },

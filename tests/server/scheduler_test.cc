@@ -165,7 +165,7 @@ TEST_F(SchedulerTest, CancelledAndExpiredWorkNeverReachesAnExecutor) {
 
 // Two whose deadline passes and one whose client leaves: a queue in which nobody is answered is as long as it is.
 TEST_F(SchedulerTest, WhoIsNeverTakenHasSpentItsTimeInTheQueue) {
-  Metrics metrics(1, "");
+  Metrics metrics("");
   const auto model = std::make_shared<LoadedModel>();
   model->metrics = metrics.ForModel("m");
   model_ = model;

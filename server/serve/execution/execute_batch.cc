@@ -47,9 +47,8 @@ class BatchRun {
       : id_(batch.id),
         model_(batch.requests.front()->model),
         context_(context),
-        metrics_(model_->metrics == nullptr ? nullptr : &model_->metrics->executor(context.executor)),
-        version_metrics_(model_->version_metrics == nullptr ? nullptr
-                                                            : &model_->version_metrics->executor(context.executor)),
+        metrics_(model_->metrics.get()),
+        version_metrics_(model_->version_metrics.get()),
         start_(context.clock.Now()) {
     items_.reserve(batch.requests.size());
     for (auto& request : batch.requests) {
@@ -204,10 +203,8 @@ class BatchRun {
     computing_since_.reset();
     for (const Item& item : items_) item.request->progress = Progress::kCompute;
     if (metrics_ != nullptr) {
-      metrics_->Observe(Stage::kCompute, compute_);
-      metrics_->batch_images.Observe(static_cast<double>(images));
-      metrics_->batch_tokens.Observe(static_cast<double>(tokens));
-      metrics_->batch_grids.Observe(static_cast<double>(grids.size()));
+      metrics_->CountAnswered(Stage::kCompute, compute_);
+      metrics_->CountBatch(images, tokens, info_.grids());
     }
     return absl::OkStatus();
   }
@@ -279,11 +276,7 @@ class BatchRun {
     Note(item, Stage::kEncode, begin, end);
     // An answer that failed may have drawn only some of its overlays.
     if (response.ok()) model_->cost->ObserveEncode(request.overlay_pixels, end - begin);
-    if (response.ok() && version_metrics_ != nullptr && !request.is_probe) {
-      version_metrics_->duration.Observe(absl::ToDoubleSeconds(end - request.arrival));
-      version_metrics_->confidence.Observe(sureness.confidence);
-      version_metrics_->entropy.Observe(sureness.entropy);
-    }
+    if (response.ok() && version_metrics_ != nullptr && !request.is_probe) version_metrics_->CountSureness(sureness);
     return response;
   }
 
@@ -298,9 +291,9 @@ class BatchRun {
     if (metrics_ == nullptr || item.request->is_probe) return;
     const auto count = [&](Stage stage, absl::Duration spent) {
       if (answered) {
-        metrics_->Observe(stage, spent);
+        metrics_->CountAnswered(stage, spent);
       } else {
-        model_->metrics->CountUnanswered(stage, spent);
+        metrics_->CountUnanswered(stage, spent);
       }
     };
     count(Stage::kQueue, start_ - item.request->arrival);
@@ -311,7 +304,7 @@ class BatchRun {
   void FailRest(bool out_of_memory, absl::string_view why) {
     if (computing_since_.has_value()) NoteCompute(*computing_since_, context_.clock.Now());
     if (metrics_ != nullptr && computing_since_.has_value()) {
-      model_->metrics->CountUnanswered(Stage::kCompute, context_.clock.Now() - *computing_since_);
+      metrics_->CountUnanswered(Stage::kCompute, context_.clock.Now() - *computing_since_);
     }
     const absl::Status answer = out_of_memory ? OutOfMemory() : OrOutOfMemory([&] { return Fault(why); });
     for (Item& item : items_) {
@@ -357,8 +350,8 @@ class BatchRun {
   const uint64_t id_;
   const ModelHandle model_;
   const BatchContext& context_;
-  ModelMetrics::Executor* const metrics_;
-  VersionMetrics::Executor* const version_metrics_;
+  ModelMetrics* const metrics_;            // null: not counted
+  VersionMetrics* const version_metrics_;  // likewise
   const absl::Time start_;
 
   std::vector<Item> items_;

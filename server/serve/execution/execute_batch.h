@@ -21,7 +21,6 @@ using Responder =
 // With what and for whom a batch runs. What it refers to outlives the call.
 struct BatchContext {
   engine::Workspace& workspace;  // of the calling thread
-  int executor = 0;              // index of the calling thread, for its own histograms
   const Responder& responder;
   const Clock& clock;
   bool log_batches = false;

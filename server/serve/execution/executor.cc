@@ -152,8 +152,7 @@ void ExecutorPool::Run(int index, int core) {
   Worker& worker = places_[index]->executor;
   Seat& seat = places_[index]->seat;
   const int width = options_.lane_width == 0 ? threads() : std::min(options_.lane_width, threads());
-  const BatchContext context{workspace,   index,  responder_, clock_, options_.log_batches,
-                             &scheduler_, &help_, width - 1};
+  const BatchContext context{workspace, responder_, clock_, options_.log_batches, &scheduler_, &help_, width - 1};
   while (std::optional<Batch> batch = NextBatch([this] { return scheduler_.NextBatch(); })) {
     const Busy busy(worker, clock_);
     if (batch->team != nullptr) {
@@ -182,11 +181,8 @@ void ExecutorPool::StandIn(int index, int core) {
   engine::Workspace workspace;  // takes memory where there is a batch
   Worker& worker = places_[index]->stand_in;
   Seat& seat = places_[index]->seat;
-  const BatchContext context{.workspace = workspace,
-                             .executor = threads() + index,
-                             .responder = responder_,
-                             .clock = clock_,
-                             .log_batches = options_.log_batches};
+  const BatchContext context{
+      .workspace = workspace, .responder = responder_, .clock = clock_, .log_batches = options_.log_batches};
   while (seat.AwaitLent()) {
     while (std::optional<Batch> batch = NextBatch([&] { return scheduler_.NextQuickBatch(seat.lent()); })) {
       const Busy busy(worker, clock_);

@@ -56,8 +56,8 @@ struct ClassifyService::Facts {
 struct ClassifyService::Waiting {
   Facts facts;
   absl::Time arrival;
-  RequestCounts* counts = nullptr;     // of the version, which the request keeps
-  const LoadedModel* model = nullptr;  // likewise
+  ModelMetrics* metrics = nullptr;
+  const LoadedModel* model = nullptr;  // the request keeps it, and it its metrics
   Done done;
 };
 
@@ -148,9 +148,12 @@ absl::Status ClassifyService::Admit(InferenceRequest& plan) {
   return absl::OkStatus();
 }
 
-void ClassifyService::Count(Facts& facts, RequestCounts& counts, const LoadedModel* model, const absl::Status& status,
+void ClassifyService::Count(Facts& facts, ModelMetrics& metrics, const LoadedModel* model, const absl::Status& status,
                             absl::Duration spent) {
-  counts.Count(facts.method, status, spent);
+  metrics.requests().Count(facts.method, status, spent);
+  if (model != nullptr && model->version_metrics != nullptr) {
+    model->version_metrics->requests().Count(facts.method, status, spent);
+  }
   if (log_.Wants(status.code(), spent)) WriteLine(facts, model, status, spent);
   if (facts.spans != nullptr) EndSpans(facts, model, status, spent);
 }
@@ -230,7 +233,7 @@ void ClassifyService::Classify(absl::StatusOr<v1::ClassifyRequest> request, Call
   });
   if (!plan.ok()) {
     if (absl::IsDeadlineExceeded(plan.status())) metrics->CountExpired(Progress::kAdmission);
-    Count(facts, metrics->refused(), nullptr, plan.status(), clock_.Now() - arrival);
+    Count(facts, *metrics, nullptr, plan.status(), clock_.Now() - arrival);
     return done(std::move(plan).status());
   }
   if (call.planned) call.planned(plan->answer_bytes);
@@ -239,9 +242,7 @@ void ClassifyService::Classify(absl::StatusOr<v1::ClassifyRequest> request, Call
     facts.spans->tokens = plan->tokens;
     plan->trace = facts.spans.get();
   }
-  const LoadedModel& model = *plan->model;
-  RequestCounts& counts = model.version_metrics != nullptr ? model.version_metrics->requests() : metrics->refused();
-  *waiting = {std::move(facts), arrival, &counts, &model, std::move(done)};
+  *waiting = {std::move(facts), arrival, metrics, plan->model.get(), std::move(done)};
   plan->done = [this, waiting = std::move(waiting)](absl::StatusOr<v1::ClassifyResponse> answer) {
     Answer(*waiting, std::move(answer));
   };
@@ -250,7 +251,7 @@ void ClassifyService::Classify(absl::StatusOr<v1::ClassifyRequest> request, Call
 
 void ClassifyService::Answer(Waiting& request, absl::StatusOr<v1::ClassifyResponse> answer) {
   const absl::Duration spent = clock_.Now() - request.arrival;
-  Count(request.facts, *request.counts, request.model, answer.status(), spent);
+  Count(request.facts, *request.metrics, request.model, answer.status(), spent);
   if (answer.ok()) answer->mutable_timings()->set_total(static_cast<float>(absl::ToDoubleSeconds(spent)));
   request.done(std::move(answer));
 }

@@ -106,8 +106,8 @@ class ClassifyService {
   struct Facts;    // what is counted and logged about a request, beside its answer
   struct Waiting;  // the same of one that waits for its answer
 
-  // A request ended, of a version where one took it: `counts` are the version's, or those of what none took.
-  void Count(Facts& facts, RequestCounts& counts, const LoadedModel* model, const absl::Status& status,
+  // A request ended, of a version where one took it: `model` is null where none did.
+  void Count(Facts& facts, ModelMetrics& metrics, const LoadedModel* model, const absl::Status& status,
              absl::Duration spent);
   void WriteLine(const Facts& facts, const LoadedModel* model, const absl::Status& status, absl::Duration spent);
   void EndSpans(Facts& facts, const LoadedModel* model, const absl::Status& status, absl::Duration spent);

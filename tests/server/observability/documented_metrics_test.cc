@@ -82,9 +82,9 @@ class Full {
     auto loaded = std::make_shared<LoadedModel>();
     loaded->weights_sha256 = "abc";
     status.model = loaded;
-    metrics_.ForModel("m")->refused().Count(Method::kClassify, absl::OkStatus(), absl::Milliseconds(3));
+    metrics_.ForModel("m")->requests().Count(Method::kClassify, absl::OkStatus(), absl::Milliseconds(3));
     version_->requests().Count(Method::kClassify, absl::OkStatus(), absl::Milliseconds(3));
-    version_->executor(0).confidence.Observe(0.5);
+    version_->CountSureness({.confidence = 0.5, .entropy = 0.5});
     metrics_.DeclareAdminAction("LoadModel");
     metrics_.SetSources({.versions = [status] { return ReadVersions({status}); },
                          .queue = [] { return QueueStatus(); },
@@ -110,7 +110,7 @@ class Full {
   const Metrics& metrics() const { return metrics_; }
 
  private:
-  Metrics metrics_{2, "1.2.3", "abcdef"};
+  Metrics metrics_{"1.2.3", "abcdef"};
   std::shared_ptr<VersionMetrics> version_ = metrics_.ForModel("m")->ForVersion(1);
 };
 
@@ -162,39 +162,18 @@ TEST(DocumentedMetrics, KeepPromtoolsRules) {
 }
 
 TEST(DocumentedMetrics, AVersionsSeriesEndWithIt) {
-  Metrics metrics(1, "");
+  Metrics metrics("");
   auto version = metrics.ForModel("m")->ForVersion(7);
   EXPECT_EQ(metrics.ForModel("m")->ForVersion(7), version) << "one set for a version";
   EXPECT_THAT(metrics.Text(), ::testing::HasSubstr("vitrine_version_requests_total{model=\"m\",version=\"7\""));
   version->requests().Count(Method::kClassify, absl::OkStatus(), absl::Milliseconds(3));
+  metrics.ForModel("m")->requests().Count(Method::kClassify, absl::OkStatus(), absl::Milliseconds(3));
   version.reset();
   EXPECT_THAT(metrics.Text(), ::testing::Not(::testing::HasSubstr("version=\"7\"")));
   version = metrics.ForModel("m")->ForVersion(7);
   EXPECT_EQ(version->Requests().All(), 0) << "a new one";
-  version->requests().Count(Method::kHttpInfer, absl::InternalError(""), absl::Milliseconds(3));
-  for (int scrape = 0; scrape < 2; ++scrape) {
-    const RequestTotals model = metrics.ForModel("m")->Requests();
-    EXPECT_EQ(model.All(), 2) << "what the version counted before stays the model's";
-    EXPECT_EQ(model.Faults(), 1);
-  }
-}
-
-// Seconds are fractions, whose sum depends on the order. Prometheus takes less than before for a new start from 0.
-TEST(DocumentedMetrics, NoSumFallsWhenAVersionGoes) {
-  for (int i = 1; i < 100; ++i) {
-    Metrics metrics(1, "");
-    const std::shared_ptr<ModelMetrics> model = metrics.ForModel("m");
-    auto first = model->ForVersion(1), second = model->ForVersion(2);
-    model->refused().Count(Method::kClassify, absl::OkStatus(), absl::Seconds(0.1 * i));
-    first->requests().Count(Method::kClassify, absl::OkStatus(), absl::Seconds(0.7 / i));
-    second->requests().Count(Method::kClassify, absl::OkStatus(), absl::Seconds(0.3 * i));
-    const auto sum = [&] { return model->Requests().methods[static_cast<int>(Method::kClassify)].ok_duration.sum; };
-    const double before = sum();
-    second.reset();
-    EXPECT_GE(sum(), before) << i;
-    first.reset();
-    EXPECT_GE(sum(), before) << i;
-  }
+  EXPECT_EQ(metrics.ForModel("m")->Requests().All(), 1) << "what was counted at the model stays";
+  EXPECT_THAT(metrics.ForModel("m")->Versions(), ::testing::ElementsAre(::testing::Pair(7, version)));
 }
 
 }  // namespace

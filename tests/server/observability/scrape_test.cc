@@ -68,38 +68,35 @@ void SetSources(Metrics& metrics) {
        .log_lines = [] { return std::pair<uint64_t, uint64_t>(91, 92); }});
 }
 
-// Some of everything that is counted, by two executors.
+// Some of everything that is counted.
 void Count(ModelMetrics& model, VersionMetrics& version) {
-  for (int times = 0; times < 2; ++times)
-    version.requests().Count(Method::kClassify, absl::OkStatus(), absl::Milliseconds(3));
-  model.ForVersion(6)->requests().Count(Method::kClassify, absl::OkStatus(), absl::Milliseconds(3));
-  version.requests().Count(Method::kModelInfer, absl::InvalidArgumentError("no"), absl::Milliseconds(7));
+  for (int times = 0; times < 3; ++times) {
+    model.requests().Count(Method::kClassify, absl::OkStatus(), absl::Milliseconds(3));
+  }
+  for (RequestCounts* counts : {&model.requests(), &version.requests()}) {
+    counts->Count(Method::kModelInfer, absl::InvalidArgumentError("no"), absl::Milliseconds(7));
+  }
   model.CountLoad(absl::OkStatus(), absl::Seconds(5));
   model.CountLoad(absl::DataLossError("cut"), absl::Seconds(6));
   model.CountExpired(Progress::kQueue);
   model.CountCancelled(Progress::kCompute);
-  for (const int executor : {0, 1}) {
-    ModelMetrics::Executor& of_model = model.executor(executor);
+  for (const int time : {0, 1}) {
     for (const Stage stage : {Stage::kQueue, Stage::kDecode, Stage::kCompute, Stage::kEncode}) {
-      of_model.Observe(stage, absl::Milliseconds(2 + 20 * static_cast<int>(stage) + executor));
+      model.CountAnswered(stage, absl::Milliseconds(2 + 20 * static_cast<int>(stage) + time));
     }
-    of_model.batch_images.Observe(4 + executor);
-    of_model.batch_tokens.Observe(600 + executor);
-    of_model.batch_grids.Observe(2 + executor);
-    VersionMetrics::Executor& of_version = version.executor(executor);
-    of_version.duration.Observe(0.2 + executor);
-    of_version.confidence.Observe(0.7 + 0.1 * executor);
-    of_version.entropy.Observe(0.3 + 0.1 * executor);
+    model.CountBatch(4 + time, 600 + time, 2 + time);
+    version.requests().Count(Method::kClassify, absl::OkStatus(), absl::Milliseconds(200 + 1000 * time));
+    version.CountSureness({.confidence = 0.7 + 0.1 * time, .entropy = 0.3 + 0.1 * time});
   }
 }
 
 TEST(Scrape, SaysEveryNumberUnderItsName) {
-  Metrics metrics(2, "1.2.3", "abcdef");
+  Metrics metrics("1.2.3", "abcdef");
   SetSources(metrics);
   const auto model = metrics.ForModel("m");
   const auto version = metrics.ForModel("m")->ForVersion(7);
   Count(*model, *version);
-  metrics.unknown().refused().Count(Method::kClassify, absl::NotFoundError("none"), absl::Milliseconds(1));
+  metrics.unknown().requests().Count(Method::kClassify, absl::NotFoundError("none"), absl::Milliseconds(1));
   metrics.DeclareAdminAction("LoadModel");
   metrics.CountAdminAction("LoadModel", absl::StatusCode::kAborted);
   metrics.server().connections = 101;

@@ -27,7 +27,7 @@ StatusReader::Sources Well() {
 
 TEST(StatusReader, PutsTogetherWhatThePartsSay) {
   FakeClock clock;
-  Metrics metrics(1, "1.2.3");
+  Metrics metrics("1.2.3");
   std::vector<VersionStatus> versions(2);
   versions[0].id = {"m", 1};
   versions[0].state = v1::READY;
@@ -75,11 +75,12 @@ TEST(StatusReader, PutsTogetherWhatThePartsSay) {
                       clock);
   reader.Sample();
   for (int i = 0; i < 20; ++i) {
-    version->requests().Count(Method::kClassify, i < 15 ? absl::OkStatus() : absl::InternalError(""),
-                              absl::Milliseconds(1));
+    for (RequestCounts* counts : {&model->requests(), &version->requests()}) {
+      counts->Count(Method::kClassify, i < 15 ? absl::OkStatus() : absl::InternalError(""), absl::Milliseconds(1));
+    }
   }
   const absl::Status shed = ShedError(ShedReason::kBytes, "full", absl::ZeroDuration());
-  model->refused().Count(Method::kClassify, shed, absl::ZeroDuration());
+  model->requests().Count(Method::kClassify, shed, absl::ZeroDuration());
   busy += absl::Seconds(5);
   clock.Advance(absl::Seconds(10));
   reader.Sample();
@@ -117,7 +118,7 @@ TEST(StatusReader, PutsTogetherWhatThePartsSay) {
 // Two lanes at half and at all of their time, then both idle: the ratio is of the time, whatever waits or is refused.
 TEST(StatusReader, LanesAreBusyForTheMeanShareOfTheLastMinute) {
   FakeClock clock;
-  Metrics metrics(2, "1.2.3");
+  Metrics metrics("1.2.3");
   std::vector<ExecutorStatus> executors(2);
   metrics.SetSources({.executors = [&] { return executors; }});
   StatusReader reader(metrics, Well(), clock);
@@ -139,7 +140,7 @@ TEST(StatusReader, LanesAreBusyForTheMeanShareOfTheLastMinute) {
 
 TEST(StatusReader, NoLanesAreNotBusy) {
   FakeClock clock;
-  Metrics metrics(1, "1.2.3");
+  Metrics metrics("1.2.3");
   StatusReader reader(metrics, Well(), clock);
   EXPECT_EQ(reader.LanesBusyRatio(), 0);
 }

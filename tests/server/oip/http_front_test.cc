@@ -30,7 +30,7 @@ class OipHttpFrontTest : public ::testing::Test {
 
   FakeRepository files_;
   FakeClock clock_;
-  Metrics metrics_{1, "1"};
+  Metrics metrics_{"1"};
   Registry registry_{{.root = files_.root(), .serving_config = "", .admin_state = ""},
                      [this](const VersionId& id) -> absl::StatusOr<ModelHandle> {
                        std::shared_ptr<LoadedModel> loaded = MakeLoaded(id.model, id.version, SmallNativeConfig());

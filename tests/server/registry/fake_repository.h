@@ -69,7 +69,7 @@ class FakeRepository {
     auto model = std::make_shared<LoadedModel>();
     model->id = id;
     model->device_bytes = bytes;
-    model->version_metrics = std::make_shared<VersionMetrics>(0);
+    model->version_metrics = std::make_shared<VersionMetrics>();
     return model;
   }
   Registry::Loader Loader() {
