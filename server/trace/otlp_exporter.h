@@ -2,19 +2,42 @@
 #ifndef VITRINE_SERVER_TRACE_OTLP_EXPORTER_H_
 #define VITRINE_SERVER_TRACE_OTLP_EXPORTER_H_
 
-#include <memory>
+#include <grpcpp/support/status.h>
+
+#include <optional>
 #include <string>
 #include <thread>
 
 #include "absl/time/time.h"
 #include "base/mutex.h"
+#include "opentelemetry/proto/collector/trace/v1/trace_service.pb.h"
 #include "server/process/clock.h"
 #include "server/trace/otlp_spans.h"
 #include "server/trace/span_queue.h"
-#include "server/trace/span_sink.h"
 #include "server/trace/tracer.h"
 
 namespace vitrine {
+
+using OtlpRequest = opentelemetry::proto::collector::trace::v1::ExportTraceServiceRequest;
+using OtlpResponse = opentelemetry::proto::collector::trace::v1::ExportTraceServiceResponse;
+
+// Where the exporter sends spans.
+class SpanSink {
+ public:
+  virtual ~SpanSink() = default;
+  // Returns once they are taken or refused, after `timeout` at the latest. One thread.
+  virtual grpc::Status Send(const OtlpRequest& request, OtlpResponse& response, absl::Duration timeout) = 0;
+  // Ends the running Send and every later one with CANCELLED. Any thread.
+  virtual void Cancel() = 0;
+};
+
+// A batch of spans is sent at most so often.
+inline constexpr int kMostSends = 5;
+
+// How long to wait before a batch is sent again that failed with `status`, `sends` (at least 1) times by now; nothing:
+// it is given up. Which codes are worth it is OTLP's (https://opentelemetry.io/docs/specs/otlp/#failures); a collector
+// that says when (google.rpc.RetryInfo) is believed, up to half a minute. Else half a second, doubled each time. Pure.
+std::optional<absl::Duration> RetryDelay(const grpc::Status& status, int sends);
 
 // Takes traced requests out of a queue and sends their spans, on a thread of its own that stands behind the rest of the
 // process where cores are short. A batch that fails is sent again after a while; meanwhile the queue fills, and what

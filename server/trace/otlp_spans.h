@@ -3,13 +3,12 @@
 #define VITRINE_SERVER_TRACE_OTLP_SPANS_H_
 
 #include <string>
-#include <vector>
 
+#include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "opentelemetry/proto/resource/v1/resource.pb.h"
 #include "opentelemetry/proto/trace/v1/trace.pb.h"
 #include "server/trace/request_trace.h"
-#include "server/trace/span_sink.h"
 
 namespace vitrine {
 

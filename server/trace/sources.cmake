@@ -1,11 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # Spans of requests, on their way to a collector of OpenTelemetry.
 list(APPEND server_sources
-  trace/otlp_channel.cc
   trace/otlp_exporter.cc
   trace/otlp_options.cc
   trace/otlp_spans.cc
-  trace/retry_delay.cc
   trace/span_ids.cc
   trace/span_queue.cc
   trace/tracer.cc

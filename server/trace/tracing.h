@@ -7,7 +7,6 @@
 
 #include "absl/status/statusor.h"
 #include "server/observe/metrics.h"
-#include "server/trace/otlp_channel.h"
 #include "server/trace/otlp_exporter.h"
 #include "server/trace/otlp_options.h"
 #include "server/trace/tracer.h"
@@ -28,12 +27,12 @@ class Tracing {
   void Stop(absl::Duration longest) { exporter_.Stop(longest); }
 
  private:
-  Tracing(const OtlpOptions& options, OtlpHeaders headers, const Clock& clock, HttpCodeOf http_code,
+  Tracing(const OtlpOptions& options, std::unique_ptr<SpanSink> collector, const Clock& clock, HttpCodeOf http_code,
           const std::string& version);
 
   SpanQueue queue_;
   SpanCounters counters_;
-  OtlpChannel channel_;
+  const std::unique_ptr<SpanSink> collector_;
   Tracer tracer_;
   OtlpExporter exporter_;
 };

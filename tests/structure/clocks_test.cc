@@ -22,8 +22,8 @@ const std::map<std::string, std::string> kMayAsk = {
     {"server/identity/tls_credentials.cc", "certificates end by the time of day"},
     {"server/pages/status_reader.cc", "shows a person the time"},
     {"server/pages/status_reader.h", "shows a person the time of the start"},
-    {"server/trace/otlp_channel.cc", "a deadline of gRPC"},
     {"server/trace/otlp_exporter.cc", "spans are told in the time of day, brought over from the steady clock"},
+    {"server/trace/tracing.cc", "a deadline of gRPC"},
     {"server/wire/rpc/call_origin.cc", "a deadline of gRPC, brought over to the steady clock on arrival"},
     {"server/wire/rpc/served_port.cc", "a deadline of gRPC, which is brought over at once"},
 };

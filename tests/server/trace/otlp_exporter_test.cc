@@ -5,11 +5,14 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_split.h"
+#include "google/rpc/error_details.pb.h"
+#include "google/rpc/status.pb.h"
 #include "server/wire/http/refusal.h"
 #include "tests/server/logged.h"
 
@@ -18,6 +21,44 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+
+grpc::Status Failed(grpc::StatusCode code) {
+  return {code, "so"};
+}
+
+grpc::Status WithDelay(grpc::StatusCode code, int64_t seconds) {
+  google::rpc::RetryInfo info;
+  info.mutable_retry_delay()->set_seconds(seconds);
+  google::rpc::Status details;
+  details.add_details()->PackFrom(info);
+  return {code, "so", details.SerializeAsString()};
+}
+
+TEST(RetryDelay, DoublesUntilItIsGivenUp) {
+  const grpc::Status away = Failed(grpc::StatusCode::UNAVAILABLE);
+  EXPECT_EQ(RetryDelay(away, 1), absl::Milliseconds(500));
+  EXPECT_EQ(RetryDelay(away, 2), absl::Seconds(1));
+  EXPECT_EQ(RetryDelay(away, 4), absl::Seconds(4));
+  EXPECT_EQ(RetryDelay(away, kMostSends), std::nullopt);
+}
+
+TEST(RetryDelay, OnlyForWhatMayPass) {
+  using enum grpc::StatusCode;
+  for (const auto code : {CANCELLED, DEADLINE_EXCEEDED, ABORTED, OUT_OF_RANGE, UNAVAILABLE, DATA_LOSS}) {
+    EXPECT_TRUE(RetryDelay(Failed(code), 1).has_value()) << code;
+  }
+  for (const auto code : {INVALID_ARGUMENT, UNAUTHENTICATED, PERMISSION_DENIED, UNIMPLEMENTED, INTERNAL, UNKNOWN}) {
+    EXPECT_FALSE(RetryDelay(Failed(code), 1).has_value()) << code;
+  }
+}
+
+TEST(RetryDelay, BelievesACollectorThatSaysWhen) {
+  EXPECT_EQ(RetryDelay(Failed(grpc::StatusCode::RESOURCE_EXHAUSTED), 1), std::nullopt);
+  EXPECT_EQ(RetryDelay(WithDelay(grpc::StatusCode::RESOURCE_EXHAUSTED, 7), 1), absl::Seconds(7));
+  EXPECT_EQ(RetryDelay(WithDelay(grpc::StatusCode::UNAVAILABLE, 3), 1), absl::Seconds(3));
+  EXPECT_EQ(RetryDelay(WithDelay(grpc::StatusCode::UNAVAILABLE, 86'400), 1), absl::Seconds(30)) << "not for a day";
+  EXPECT_EQ(RetryDelay(WithDelay(grpc::StatusCode::INVALID_ARGUMENT, 3), 1), std::nullopt);
+}
 
 // A collector that answers as it is told; Cancel ends what waits in it.
 class FakeSink : public SpanSink {
