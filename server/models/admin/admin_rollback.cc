@@ -11,7 +11,6 @@
 #include "base/status_macros.h"
 #include "repository/text.h"
 #include "server/models/admin/admin_service.h"
-#include "server/models/admin/override_edits.h"
 #include "server/models/registry/serving_rules.h"
 
 namespace vitrine {

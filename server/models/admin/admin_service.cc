@@ -13,8 +13,7 @@
 #include "repository/repository.h"
 #include "repository/text.h"
 #include "server/identity/caller.h"
-#include "server/models/admin/override_edits.h"
-#include "server/models/admin/serving_status.h"
+#include "server/models/admin/canary_watch.h"
 #include "server/models/registry/serving_rules.h"
 
 namespace vitrine {
@@ -22,6 +21,43 @@ namespace {
 
 // An operator may be one of a single model: no refusal names another.
 const ModelPatterns kNoOthers({});
+
+// How one model is served and why. `canaries` may be null.
+v1::ModelServingStatus DescribeServing(const std::string& model, const Registry& registry,
+                                       const ServingSettings& settings, const CanaryWatch* canaries) {
+  const ModelPlan plan = settings.Plan(model);
+  const std::vector<VersionStatus> versions = registry.List(model);
+  v1::ModelServingStatus status;
+  status.set_model(model);
+  *status.mutable_serving() = plan.serving;
+  status.set_stable_version(registry.Traffic(model).stable);
+  for (const VersionStatus& version : versions) {
+    v1::ModelVersion& described = *status.add_versions();
+    described = Describe(version, /*with_labels=*/false);
+    described.clear_config();
+    described.clear_provenance();
+  }
+  *status.mutable_put_away() = plan.changed.put_away();
+  status.set_unloaded(plan.changed.unloaded());
+  status.set_memory_bytes(MemoryOf(versions));
+  status.set_changed_by_admin(!IsEmpty(plan.changed));
+  if (canaries != nullptr) {
+    for (const v1::CanaryStatus& canary : canaries->Statuses(model)) *status.add_canaries() = canary;
+  }
+  return status;
+}
+
+// The server as a whole, without the models.
+v1::ServingStatus DescribeServer(const Registry& registry, const ServingSettings& settings) {
+  v1::ServingStatus status;
+  status.set_serving_config(settings.options().serving_config.string());
+  status.set_serving_config_fault(std::string(settings.fault().message()));
+  status.set_admin_state(settings.options().admin_state.string());
+  status.set_memory_bytes(MemoryOf(registry.List()));
+  const int64_t most = registry.options().max_memory_bytes;
+  if (most != kNoMemoryLimit) status.set_max_memory_bytes(most);
+  return status;
+}
 
 }  // namespace
 

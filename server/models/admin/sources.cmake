@@ -3,6 +3,4 @@
 list(APPEND server_sources
   models/admin/admin_rollback.cc
   models/admin/admin_service.cc
-  models/admin/canary_watch.cc
-  models/admin/override_edits.cc
-  models/admin/serving_status.cc)
+  models/admin/canary_watch.cc)

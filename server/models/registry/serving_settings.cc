@@ -53,9 +53,7 @@ absl::Status CannotBeKept(const absl::Status& why) {
 
 void SetRow(v1::AdminState& state, const v1::ModelOverride& row) {
   auto& rows = *state.mutable_models();
-  rows.erase(std::remove_if(rows.begin(), rows.end(),
-                            [&](const v1::ModelOverride& held) { return held.model() == row.model(); }),
-             rows.end());
+  RemoveIf(rows, [&](const v1::ModelOverride& held) { return held.model() == row.model(); });
   if (!IsEmpty(row)) *state.add_models() = row;
   std::sort(rows.begin(), rows.end(),
             [](const v1::ModelOverride& a, const v1::ModelOverride& b) { return a.model() < b.model(); });
