@@ -3,13 +3,13 @@
 #define VITRINE_SERVER_MODELS_REGISTRY_CANARY_GUARD_H_
 
 #include <cstdint>
+#include <deque>
 #include <optional>
 #include <set>
 #include <string>
 
 #include "absl/time/time.h"
 #include "server/models/registry/compute_times.h"
-#include "server/models/registry/counter_window.h"
 #include "server/models/registry/traffic.h"
 #include "vitrine/v1/serving.pb.h"
 
@@ -25,6 +25,33 @@ inline constexpr int64_t kDefaultMinRequests = 100;
 inline constexpr double kDefaultMaxComputeRatio = 2;
 absl::Duration WindowOf(const v1::CanaryGuard& guard);
 absl::Duration GoldenIntervalOf(const v1::CanaryGuard& guard);
+
+// Counters that only grow, seen through a window that moves with the time. Counters has a difference. Keeps some
+// kSamples values however long the window is: that is how sharp its beginning is.
+template <typename Counters>
+class CounterWindow {
+ public:
+  using Counts = Counters;
+
+  // The counters at `now`; times must not fall. Forgets what is older than the window, but for the last value before
+  // it.
+  void Add(absl::Time now, const Counts& total, absl::Duration window) {
+    const size_t size = samples_.size();
+    if (size >= 2 && now - samples_[size - 2].at < window / kSamples) samples_.pop_back();
+    samples_.push_back({now, total});
+    while (samples_.size() > 2 && samples_[1].at <= now - window) samples_.pop_front();
+  }
+  // What was counted between the oldest value kept and the newest.
+  Counts InWindow() const { return samples_.empty() ? Counts() : samples_.back().total - samples_.front().total; }
+
+ private:
+  static constexpr int kSamples = 300;
+  struct Sample {
+    absl::Time at;
+    Counts total;
+  };
+  std::deque<Sample> samples_;
+};
 
 // What became of the answers of a version.
 struct OutcomeCounts {

@@ -2,15 +2,30 @@
 #ifndef VITRINE_SERVER_MODELS_REGISTRY_COST_MODEL_H_
 #define VITRINE_SERVER_MODELS_REGISTRY_COST_MODEL_H_
 
-#include <atomic>
 #include <cstdint>
 
 #include "absl/time/time.h"
-#include "server/models/registry/linear_fit.h"
+#include "base/mutex.h"
 
 namespace vitrine {
 
-// What a model costs on one executor, learned from what it did cost. Thread-safe; concurrent observations may lose one.
+// y = a + b x by least squares, with a and b at least zero, over what was observed of late: each older point counts
+// nine tenths of the next. Where the points lie too close together to tell a from b, y = b x.
+class LinearFit {
+ public:
+  void Observe(double x, double y);
+  double At(double x) const;  // zero before the first observation
+
+ private:
+  // Weighted means.
+  double x_ = 0;
+  double y_ = 0;
+  double xx_ = 0;
+  double xy_ = 0;
+  bool is_empty_ = true;
+};
+
+// What a model costs on one executor, learned from what it did cost. Thread-safe.
 //
 // Exponentially weighted means, so that a model that grows slower (a busy machine) is believed after some ten batches.
 // Zero until the first observation: an unknown model is admitted and measured. Only overlays have a first guess, since
@@ -34,13 +49,14 @@ class ModelCost {
   absl::Duration PredictBesideCompute(int64_t pixels, int64_t overlay_pixels = 0) const;
 
  private:
-  LinearFit seconds_of_batch_;  // over tokens
-  std::atomic<double> seconds_per_token_ = 0;
+  mutable Mutex mutex_;
+  LinearFit seconds_of_batch_ ABSL_GUARDED_BY(mutex_);  // over tokens
+  double seconds_per_token_ ABSL_GUARDED_BY(mutex_) = 0;
   // Means of both, so that what every small picture costs beside its pixels does not count for those of a large one.
-  std::atomic<double> decode_seconds_ = 0;
-  std::atomic<double> decode_pixels_ = 0;
-  std::atomic<double> seconds_per_answer_ = 0;         // of those without overlays
-  std::atomic<double> seconds_per_overlay_pixel_ = 0;  // zero: not observed yet
+  double decode_seconds_ ABSL_GUARDED_BY(mutex_) = 0;
+  double decode_pixels_ ABSL_GUARDED_BY(mutex_) = 0;
+  double seconds_per_answer_ ABSL_GUARDED_BY(mutex_) = 0;         // of those without overlays
+  double seconds_per_overlay_pixel_ ABSL_GUARDED_BY(mutex_) = 0;  // zero: not observed yet
 };
 
 }  // namespace vitrine

@@ -5,7 +5,6 @@ list(APPEND server_sources
   models/registry/compute_times.cc
   models/registry/cost_model.cc
   models/registry/device.cc
-  models/registry/linear_fit.cc
   models/registry/golden_input.cc
   models/registry/memory_budget.cc
   models/registry/model_limits.cc

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/models/registry/linear_fit.h"
+#include "server/models/registry/cost_model.h"
 
 #include <gtest/gtest.h>
-
-#include "server/models/registry/cost_model.h"
 
 namespace vitrine {
 namespace {
