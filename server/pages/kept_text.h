@@ -2,6 +2,7 @@
 #ifndef VITRINE_SERVER_PAGES_KEPT_TEXT_H_
 #define VITRINE_SERVER_PAGES_KEPT_TEXT_H_
 
+#include <algorithm>
 #include <functional>
 #include <string>
 #include <utility>
@@ -21,9 +22,19 @@ class KeptText {
   KeptText(const Clock& clock, absl::Duration period, std::function<std::string()> make)
       : clock_(clock), period_(period), make_(std::move(make)) {}
 
-  std::string Get();
+  std::string Get() {
+    const absl::Time now = clock_.Now();
+    MutexLock lock(mutex_);
+    if (due_ > now + (kAtOnce - 1) * period_) return text_;
+    text_ = make_();
+    due_ = std::max(due_, now) + period_;
+    return text_;
+  }
 
  private:
+  // Texts that may be made at once after a quiet time: whoever looks before and after something sees the difference.
+  static constexpr int kAtOnce = 8;
+
   const Clock& clock_;
   const absl::Duration period_;
   const std::function<std::string()> make_;

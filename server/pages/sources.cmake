@@ -2,9 +2,6 @@
 # What operators and probes read over plain HTTP.
 list(APPEND server_sources
   pages/http_endpoint.cc
-  pages/kept_text.cc
-  pages/rate_window.cc
   pages/readings.cc
   pages/status.cc
-  pages/status_json.cc
   pages/status_reader.cc)

@@ -71,9 +71,6 @@ struct Problem {
   std::string sentence = {};  // may hold anybody's words
 };
 
-// Events per second with three digits, or whole: "0.0125", "12.5", "1264".
-std::string RateText(double per_second);
-
 // What is wrong, the worst first. Pure.
 std::vector<Problem> FindProblems(const ServerStatus& status);
 // One sentence for somebody who was just woken up.
