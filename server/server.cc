@@ -214,7 +214,6 @@ class RunningServer : public Server {
                 },
             .lanes_busy_ratio = [this] { return status_.LanesBusyRatio(); },
             .machine = [this] { return machine_; },
-            .rollbacks = [this] { return ReadRollbacks(canaries_, admin_); },
             .ready = [this] { return WhyNotReady().empty(); },
             .repository_readable = [this] { return registry_.repository_status().ok(); },
             .connections = [this] { return fronts_.open_connections(); },

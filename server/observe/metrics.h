@@ -99,14 +99,6 @@ struct MachineLimits {
 // Reading costs the executors nothing. Thread-safe.
 class Metrics : public prometheus::Collectable {
  public:
-  // Versions taken out of traffic since the start: canaries by their guard, and what operators rolled back.
-  struct Rollbacks {
-    uint64_t errors = 0;
-    uint64_t drift = 0;
-    uint64_t slow = 0;
-    uint64_t by_operators = 0;
-  };
-
   // Gauges that are read when Prometheus asks; a family whose source is null is left out. Called from the scraping
   // thread.
   struct Sources {
@@ -117,7 +109,6 @@ class Metrics : public prometheus::Collectable {
     std::function<std::vector<ExecutorStatus>()> executors = {};
     std::function<double()> lanes_busy_ratio = {};  // see StatusReader::LanesBusyRatio
     std::function<MachineLimits()> machine = {};
-    std::function<std::map<std::string, Rollbacks>()> rollbacks = {};  // by model
     std::function<bool()> ready = {};
     std::function<bool()> repository_readable = {};
     std::function<int64_t()> connections = {};   // open on the gRPC listener

@@ -32,6 +32,10 @@ const char* StageName(Stage stage);
 enum class Progress : int { kAdmission = 0, kQueue, kCompute };
 inline constexpr int kProgresses = 3;
 
+// Why a version was taken out of traffic: a canary by its guard, or any version by an operator.
+enum class RollbackCause : int { kErrorRate = 0, kGoldenDrift, kSlow, kOperator };
+inline constexpr int kRollbackCauses = 4;
+
 // How requests ended, as summed for a scrape.
 struct RequestTotals {
   struct ByMethod {
@@ -143,6 +147,11 @@ class ModelMetrics {
   void CountCancelled(Progress progress) { Count(cancelled_[static_cast<int>(progress)]); }
   // An attempt to load a version ended.
   void CountLoad(const absl::Status& status, absl::Duration spent);
+  // A version was taken out of traffic.
+  void CountRollback(RollbackCause cause) { Count(rollbacks_[static_cast<int>(cause)]); }
+  uint64_t Rollbacks(RollbackCause cause) const {
+    return rollbacks_[static_cast<int>(cause)].load(std::memory_order_relaxed);
+  }
 
   ModelTotals Totals() const;
 
@@ -158,6 +167,7 @@ class ModelMetrics {
   Histogram batch_grids_;
   std::array<std::atomic<uint64_t>, kProgresses> expired_{};
   std::array<std::atomic<uint64_t>, kProgresses> cancelled_{};
+  std::array<std::atomic<uint64_t>, kRollbackCauses> rollbacks_{};
   std::atomic<uint64_t> load_failures_ = 0;
   Histogram ok_loads_;
   Histogram failed_loads_;

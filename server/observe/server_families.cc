@@ -63,16 +63,14 @@ void Metrics::AddLoads(Families& families) const {
   MetricFamily durations = NewFamily(MetricOf("vitrine_model_load_duration_seconds"));
   MetricFamily failures = NewFamily(MetricOf("vitrine_model_load_failures_total"));
   MetricFamily rollbacks = NewFamily(MetricOf("vitrine_canary_rollbacks_total"));
-  std::map<std::string, Rollbacks> rolled_back;
-  if (sources_.rollbacks) rolled_back = sources_.rollbacks();
   for (const auto& [model, metrics] : Models()) {
     AddHistogram(durations, {{"model", model}, {"outcome", "ok"}}, metrics->ok_loads_.Totals());
     AddHistogram(durations, {{"model", model}, {"outcome", "error"}}, metrics->failed_loads_.Totals());
     AddValue(failures, {{"model", model}}, Read(metrics->load_failures_));
-    const Rollbacks& of = rolled_back[model];
-    for (const auto& [reason, count] :
-         {std::pair("errors", of.errors), std::pair("drift", of.drift), std::pair("slow", of.slow)}) {
-      AddValue(rollbacks, {{"model", model}, {"reason", reason}}, static_cast<double>(count));
+    for (const auto& [reason, cause] :
+         {std::pair("errors", RollbackCause::kErrorRate), std::pair("drift", RollbackCause::kGoldenDrift),
+          std::pair("slow", RollbackCause::kSlow)}) {
+      AddValue(rollbacks, {{"model", model}, {"reason", reason}}, static_cast<double>(metrics->Rollbacks(cause)));
     }
   }
   families.push_back(std::move(durations));

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/pages/readings.h"
 
-#include <cstdint>
-
 #include "absl/strings/match.h"
 
 namespace vitrine {
@@ -24,17 +22,6 @@ std::vector<ShownVersion> ReadVersions(const std::vector<VersionStatus>& version
                     .device = status.model->device};
   }
   return shown;
-}
-
-std::map<std::string, Metrics::Rollbacks> ReadRollbacks(const CanaryWatch& canaries, const AdminService& admin) {
-  std::map<std::string, Metrics::Rollbacks> rollbacks;
-  for (const auto& [model, counts] : canaries.rollbacks()) {
-    rollbacks[model].errors = static_cast<uint64_t>(counts.error_rate);
-    rollbacks[model].drift = static_cast<uint64_t>(counts.golden_drift);
-    rollbacks[model].slow = static_cast<uint64_t>(counts.slow);
-  }
-  for (const auto& [model, count] : admin.rollbacks()) rollbacks[model].by_operators = count;
-  return rollbacks;
 }
 
 std::vector<std::pair<std::string, absl::Time>> ReadCertificates(const Identity* identity,

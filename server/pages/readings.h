@@ -2,15 +2,12 @@
 #ifndef VITRINE_SERVER_PAGES_READINGS_H_
 #define VITRINE_SERVER_PAGES_READINGS_H_
 
-#include <map>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/time/time.h"
 #include "server/identity/identity.h"
-#include "server/models/admin/admin_service.h"
-#include "server/models/admin/canary_watch.h"
 #include "server/models/registry/version_status.h"
 #include "server/observe/metrics.h"
 
@@ -18,7 +15,6 @@ namespace vitrine {
 
 // What the parts of the server say, as Metrics::Sources wants it.
 std::vector<ShownVersion> ReadVersions(const std::vector<VersionStatus>& versions);
-std::map<std::string, Metrics::Rollbacks> ReadRollbacks(const CanaryWatch& canaries, const AdminService& admin);
 // Listeners that show the certificate, and its end; none without TLS or an identity. `admin_address` is empty where
 // there is no such listener; a unix socket shows none.
 std::vector<std::pair<std::string, absl::Time>> ReadCertificates(const Identity* identity,

@@ -89,17 +89,16 @@ std::vector<ServerStatus::Executor> StatusReader::Executors() const {
 }
 
 void StatusReader::AddModels(ServerStatus& status) const {
-  std::map<std::string, Metrics::Rollbacks> rollbacks;
-  if (metrics_.sources().rollbacks) rollbacks = metrics_.sources().rollbacks();
   for (const auto& [model, counts] : metrics_.Models()) {
-    const Metrics::Rollbacks& counts_of = rollbacks[model];
     status.models.push_back({.name = model,
                              .requests = counts->Requests().All(),
                              .batches = counts->Totals().batches,
                              .requests_per_second = rates_.PerSecond(Of("requests", model)),
                              .shed_per_second = rates_.PerSecond(Of("shed", model)),
-                             .rollbacks = counts_of.errors + counts_of.drift + counts_of.slow,
-                             .operator_rollbacks = counts_of.by_operators});
+                             .rollbacks = counts->Rollbacks(RollbackCause::kErrorRate) +
+                                          counts->Rollbacks(RollbackCause::kGoldenDrift) +
+                                          counts->Rollbacks(RollbackCause::kSlow),
+                             .operator_rollbacks = counts->Rollbacks(RollbackCause::kOperator)});
   }
 }
 

@@ -3,6 +3,7 @@
 #include <spdlog/spdlog.h>
 
 #include <functional>
+#include <memory>
 #include <set>
 #include <utility>
 
@@ -12,6 +13,7 @@
 #include "repository/text.h"
 #include "server/models/admin/admin_service.h"
 #include "server/models/registry/serving_rules.h"
+#include "server/observe/model_metrics.h"
 
 namespace vitrine {
 namespace {
@@ -61,10 +63,13 @@ absl::StatusOr<v1::ServingChange> AdminService::RollbackModel(const v1::Rollback
   if (request.has_version()) RETURN_IF_ERROR(CheckNumber(bad.version));
   RETURN_IF_ERROR(CheckSomeReady(model));
   RETURN_IF_ERROR(CheckReady(bad));
+  // Its counts, and not the version itself, which would stay in memory.
+  std::shared_ptr<ModelMetrics> metrics;
+  if (const auto found = registry_.Find(model, bad.version); found.ok()) metrics = (*found)->metrics;
   const std::string reason = request.reason().empty() ? "rolled back by an operator" : request.reason();
   const auto roll_back_to = [&](int64_t good) {
     absl::StatusOr<v1::ServingChange> change = RollBackTo(bad, reason, good, Durability::kRequired, kReadyPatience);
-    if (change.ok()) CountRollback(model);
+    if (change.ok() && metrics != nullptr) metrics->CountRollback(RollbackCause::kOperator);
     return change;
   };
   if (bad.version != stable) return roll_back_to(stable);
@@ -76,16 +81,6 @@ absl::StatusOr<v1::ServingChange> AdminService::RollbackModel(const v1::Rollback
     last = change.status();
   }
   return last;
-}
-
-void AdminService::CountRollback(const std::string& model) {
-  MutexLock lock(rollbacks_mutex_);
-  ++rollbacks_[model];
-}
-
-std::map<std::string, uint64_t> AdminService::rollbacks() const {
-  MutexLock lock(rollbacks_mutex_);
-  return rollbacks_;
 }
 
 // First the replacement comes into memory while `bad` serves on; only then do requests move, all at once and to it:

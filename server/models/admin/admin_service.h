@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <string>
 #include <vector>
 
@@ -51,9 +50,6 @@ class AdminService {
   // progress; the call waits for a change, not for a load of the registry's own. ABORTED: it is no canary any more.
   absl::Status RollBackCanary(const VersionId& id, const std::string& reason);
 
-  // Rollbacks by operators since the start, by model; a model without a row had none.
-  std::map<std::string, uint64_t> rollbacks() const;
-
  private:
   using Edit = ServingSettings::Edit;
   using Durability = ServingSettings::Durability;
@@ -81,7 +77,6 @@ class AdminService {
   absl::StatusOr<int64_t> VersionToPutAway(const v1::RollbackModelRequest& request) const;
   absl::StatusOr<v1::ServingChange> RollBackTo(const VersionId& bad, const std::string& reason, int64_t good,
                                                Durability durability, absl::Duration patience);
-  void CountRollback(const std::string& model);
   // With a change that is about these versions.
   absl::Duration PatienceFor(const std::vector<VersionId>& named) const;
   // Versions that one change tries, one after the other.
@@ -100,9 +95,6 @@ class AdminService {
   ServingSettings& settings_;
   const CanaryWatch* const canaries_;
   Mutex mutex_;  // held during a change
-
-  mutable Mutex rollbacks_mutex_;  // for whoever looks while a change takes long
-  std::map<std::string, uint64_t> rollbacks_ ABSL_GUARDED_BY(rollbacks_mutex_);
 };
 
 }  // namespace vitrine

@@ -58,16 +58,13 @@ void CanaryWatch::LookAt(const VersionId& id, const v1::CanaryGuard& guard, cons
   if (!verdict.has_value()) return;
   const absl::Status done = roll_back(id, absl::StrCat("rolled back by the canary guard: ", verdict->reason));
   if (absl::IsAborted(done)) return;
-  MutexLock lock(mutex_);
   if (done.ok()) {
     Log(LogLevel::kWarning, "canary rolled back",
         {{"model", id.model}, {"version", id.version}, {"reason", verdict->reason}});
-    Rollbacks& counts = rollbacks_[id.model];
-    if (verdict->cause == RollbackCause::kErrorRate) ++counts.error_rate;
-    if (verdict->cause == RollbackCause::kGoldenDrift) ++counts.golden_drift;
-    if (verdict->cause == RollbackCause::kSlow) ++counts.slow;
+    if ((*model)->metrics != nullptr) (*model)->metrics->CountRollback(verdict->cause);
     return;
   }
+  MutexLock lock(mutex_);
   std::string fault = std::string(done.message());
   if (std::exchange(canaries_[id].last_fault, fault) == fault) return;
   spdlog::error("model {} version {} should be rolled back ({}), but cannot: {}", id.model, id.version, verdict->reason,
@@ -150,11 +147,6 @@ std::vector<v1::CanaryStatus> CanaryWatch::Statuses(const std::string& model) co
     status.set_compared(compared.pictures);
   }
   return statuses;
-}
-
-std::map<std::string, CanaryWatch::Rollbacks> CanaryWatch::rollbacks() const {
-  MutexLock lock(mutex_);
-  return rollbacks_;
 }
 
 }  // namespace vitrine

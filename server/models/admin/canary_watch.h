@@ -32,13 +32,6 @@ class CanaryWatch {
   using RollBack = std::function<absl::Status(const VersionId&, const std::string& reason)>;
   static constexpr absl::Duration kPeriod = absl::Seconds(1);
 
-  // Automatic rollbacks since the start.
-  struct Rollbacks {
-    int64_t error_rate = 0;
-    int64_t golden_drift = 0;
-    int64_t slow = 0;
-  };
-
   // The parts outlive the watch.
   CanaryWatch(const Registry& registry, const ServingSettings& settings, Drift drift, const Clock& clock)
       : registry_(registry), settings_(settings), drift_(std::move(drift)), clock_(clock) {}
@@ -55,8 +48,6 @@ class CanaryWatch {
 
   // What is known of the canaries of a model, by version.
   std::vector<v1::CanaryStatus> Statuses(const std::string& model) const;
-  // By model; a model without a row had none.
-  std::map<std::string, Rollbacks> rollbacks() const;
 
  private:
   struct Canary {
@@ -83,7 +74,6 @@ class CanaryWatch {
 
   mutable Mutex mutex_;
   std::map<VersionId, Canary> canaries_ ABSL_GUARDED_BY(mutex_);
-  std::map<std::string, Rollbacks> rollbacks_ ABSL_GUARDED_BY(mutex_);
 
   Mutex ticker_mutex_;
   std::unique_ptr<Ticker> ticker_ ABSL_GUARDED_BY(ticker_mutex_);

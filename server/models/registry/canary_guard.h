@@ -11,6 +11,7 @@
 #include "absl/time/time.h"
 #include "server/models/registry/compute_times.h"
 #include "server/models/registry/traffic.h"
+#include "server/observe/model_metrics.h"
 #include "vitrine/v1/serving.pb.h"
 
 namespace vitrine {
@@ -74,8 +75,6 @@ struct ComputePair {
   }
 };
 using ComputeWindow = CounterWindow<ComputePair>;
-
-enum class RollbackCause { kErrorRate, kGoldenDrift, kSlow };
 
 struct RollbackVerdict {
   RollbackCause cause = RollbackCause::kErrorRate;

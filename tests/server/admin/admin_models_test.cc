@@ -6,6 +6,7 @@
 #include "server/models/admin/admin_service.h"
 #include "server/models/admin/canary_watch.h"
 #include "server/models/registry/model_loader.h"
+#include "server/observe/metrics.h"
 #include "server/serve/scheduling/batching_policy.h"
 #include "tests/server/registry/fake_repository.h"
 #include "tests/server/small_models.h"
@@ -18,7 +19,7 @@ using ::testing::HasSubstr;
 
 class AdminModelsTest : public ::testing::Test {
  protected:
-  AdminModelsTest() : loader_(files_.root(), Device{}, {.limits = &limits_}) {
+  AdminModelsTest() : loader_(files_.root(), Device{}, {.metrics = &metrics_, .limits = &limits_}) {
     options_.root = files_.root();
     for (uint64_t seed = 1; seed <= 2; ++seed) PublishVersion(files_.root(), "m", SmallNativeConfig(), seed);
   }
@@ -42,6 +43,7 @@ class AdminModelsTest : public ::testing::Test {
   FakeClock clock_;
   RegistryOptions options_;
   ModelLimitsTable limits_{BatchOptions().Limits()};
+  Metrics metrics_{""};
   ModelLoader loader_;
   std::unique_ptr<ServingSettings> settings_;
   std::unique_ptr<Registry> registry_;
@@ -57,7 +59,7 @@ TEST_F(AdminModelsTest, LoadsUnloadsAndRollsBack) {
   EXPECT_EQ(first->queue_limits->max_requests, 9);
   EXPECT_EQ(loader_.BytesOf({"m", 2}).value(), first->manifest.parameters() * 4);
   ASSERT_TRUE(admin_->RollbackModel(FromText<v1::RollbackModelRequest>("model: 'm'")).ok());
-  EXPECT_EQ(admin_->rollbacks(), (std::map<std::string, uint64_t>{{"m", 1}}));
+  EXPECT_EQ(metrics_.ForModel("m")->Rollbacks(RollbackCause::kOperator), 1);
   EXPECT_EQ(registry_->Find("m").value()->id.version, 1);
   EXPECT_EQ(registry_->Find("m").value()->queue_limits, first->queue_limits) << "a swap keeps the model's limits";
   ASSERT_TRUE(admin_->UnloadModel(FromText<v1::UnloadModelRequest>("model: 'm'")).ok());
@@ -111,7 +113,7 @@ TEST_F(AdminModelsTest, ACanaryWhoseWeightsDriftIsRolledBack) {
   look();
   EXPECT_FALSE(registry_->Find("m", 2).ok());
   EXPECT_EQ(registry_->Find("m").value()->id.version, 1);
-  EXPECT_EQ(watch_->rollbacks()["m"].golden_drift, 1);
+  EXPECT_EQ(metrics_.ForModel("m")->Rollbacks(RollbackCause::kGoldenDrift), 1);
 }
 
 }  // namespace

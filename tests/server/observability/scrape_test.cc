@@ -53,10 +53,6 @@ void SetSources(Metrics& metrics) {
            },
        .lanes_busy_ratio = [] { return 0.625; },
        .machine = [] { return MachineLimits{.cores = 3.5, .memory_bytes = 51}; },
-       .rollbacks =
-           [] {
-             return std::map<std::string, Metrics::Rollbacks>{{"m", {.errors = 61, .drift = 62, .slow = 63}}};
-           },
        .ready = [] { return true; },
        .repository_readable = [] { return false; },
        .connections = [] { return 71; },
@@ -78,6 +74,10 @@ void Count(ModelMetrics& model, VersionMetrics& version) {
   }
   model.CountLoad(absl::OkStatus(), absl::Seconds(5));
   model.CountLoad(absl::DataLossError("cut"), absl::Seconds(6));
+  for (const auto& [cause, count] :
+       {std::pair(RollbackCause::kErrorRate, 61), {RollbackCause::kGoldenDrift, 62}, {RollbackCause::kSlow, 63}}) {
+    for (int times = 0; times < count; ++times) model.CountRollback(cause);
+  }
   model.CountExpired(Progress::kQueue);
   model.CountCancelled(Progress::kCompute);
   for (const int time : {0, 1}) {

@@ -54,17 +54,15 @@ TEST(StatusReader, PutsTogetherWhatThePartsSay) {
              return std::vector<ExecutorStatus>{{busy, 1, absl::Seconds(2)}};
            },
        .machine = [] { return MachineLimits{.cores = 3.5, .memory_bytes = 51}; },
-       .rollbacks =
-           [] {
-             return std::map<std::string, Metrics::Rollbacks>{
-                 {"m", {.errors = 1, .drift = 2, .slow = 4, .by_operators = 8}}};
-           },
        .certificates =
            [] {
              return std::vector<std::pair<std::string, absl::Time>>{{"grpc", absl::FromUnixSeconds(81)}};
            }});
   const auto model = metrics.ForModel("m");
   const auto version = metrics.ForModel("m")->ForVersion(1);
+  for (int cause = 0; cause < kRollbackCauses; ++cause) {
+    for (int times = 0; times < 1 << cause; ++times) model->CountRollback(static_cast<RollbackCause>(cause));
+  }
   StatusReader reader(metrics,
                       {.not_ready = [] { return "warming up"; },
                        .repository = [] { return absl::NotFoundError("gone"); },

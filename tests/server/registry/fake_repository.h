@@ -69,6 +69,7 @@ class FakeRepository {
     auto model = std::make_shared<LoadedModel>();
     model->id = id;
     model->device_bytes = bytes;
+    model->metrics = metrics;
     model->version_metrics = std::make_shared<VersionMetrics>();
     return model;
   }
@@ -76,6 +77,8 @@ class FakeRepository {
     return [this](const VersionId& id) { return Load(id); };
   }
 
+  // Of every model.
+  const std::shared_ptr<ModelMetrics> metrics = std::make_shared<ModelMetrics>();
   std::set<VersionId> bad;
   std::vector<std::string> loads;
   int64_t bytes = 100;  // of the weights of each version
