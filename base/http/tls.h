@@ -17,6 +17,8 @@ struct TlsPem {
   std::string key;                           // without passphrase
   std::string client_ca = {};                // who vouches for clients; empty: they are not asked for a certificate
   bool client_certificate_optional = false;  // with client_ca
+
+  bool operator==(const TlsPem& other) const = default;
 };
 
 // OpenSSL made ready for connections: TLS 1.2 and 1.3. Thread-safe.

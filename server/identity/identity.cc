@@ -16,6 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
+#include "base/join_faults.h"
 #include "base/status_macros.h"
 #include "server/identity/guarded_file.h"
 
@@ -131,24 +132,18 @@ absl::Status IdentityOptions::Validate(const std::string& listen, const std::str
 
 absl::StatusOr<std::unique_ptr<Identity>> Identity::Open(const IdentityOptions& options) {
   std::unique_ptr<Identity> identity(new Identity(options));
-  std::vector<std::string> faults;
-  absl::StatusCode code = absl::StatusCode::kInvalidArgument;
+  std::vector<absl::Status> faults;
   if (options.tls.enabled()) {
     absl::StatusOr<std::shared_ptr<TlsSource>> tls = TlsSource::Open(options.tls);
-    if (tls.ok()) {
-      identity->tls_ = *std::move(tls);
-    } else {
-      faults.emplace_back(tls.status().message());
-      code = tls.status().code();
-    }
+    faults.push_back(tls.status());
+    if (tls.ok()) identity->tls_ = *std::move(tls);
   }
   State state;
-  const absl::Status read = identity->ReadInto(state);
-  if (!read.ok()) faults.emplace_back(read.message());
+  faults.push_back(identity->ReadInto(state));
   if (state.tokens.has_value() && state.tokens->size() == 0) {
-    faults.push_back(absl::StrCat("--tokens ", options.tokens, ": no line holds a token"));
+    faults.push_back(absl::InvalidArgumentError(absl::StrCat("--tokens ", options.tokens, ": no line holds a token")));
   }
-  if (!faults.empty()) return absl::Status(code, absl::StrJoin(faults, "\n"));
+  RETURN_IF_ERROR(JoinFaults(faults));
   {
     MutexLock lock(identity->mutex_);
     identity->state_ = std::make_shared<const State>(std::move(state));
@@ -160,13 +155,8 @@ absl::StatusOr<std::unique_ptr<Identity>> Identity::Open(const IdentityOptions& 
 }
 
 absl::Status Identity::ReadInto(State& state) const {
-  std::vector<std::string> faults;
-  for (const absl::Status& read :
-       {ReadParsed("--tokens", options_.tokens, &TokenTable::Parse, state.tokens, state.tokens_text),
-        ReadParsed("--policy", options_.policy, &AccessRules::Parse, state.rules, state.policy_text)}) {
-    if (!read.ok()) faults.emplace_back(read.message());
-  }
-  return faults.empty() ? absl::OkStatus() : absl::InvalidArgumentError(absl::StrJoin(faults, "\n"));
+  return JoinFaults({ReadParsed("--tokens", options_.tokens, &TokenTable::Parse, state.tokens, state.tokens_text),
+                     ReadParsed("--policy", options_.policy, &AccessRules::Parse, state.rules, state.policy_text)});
 }
 
 void Identity::Refresh() {

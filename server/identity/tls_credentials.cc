@@ -17,13 +17,6 @@ namespace {
 // The log says so from here on, once for each certificate.
 constexpr absl::Duration kExpiresSoon = absl::Hours(7 * 24);
 
-std::shared_ptr<const TlsPem> PemOf(const TlsMaterial& material, const TlsFileOptions& options) {
-  return std::make_shared<const TlsPem>(TlsPem{.certificate = material.certificate,
-                                               .key = material.key,
-                                               .client_ca = material.client_ca,
-                                               .client_certificate_optional = options.client_certificate_optional});
-}
-
 }  // namespace
 
 // SSL credentials of gRPC's core whose certificate is asked for at each new connection, on the thread that hands the
@@ -54,7 +47,7 @@ class RotatingCredentials final : public grpc::ServerCredentials {
   }
 
   grpc_ssl_certificate_config_reload_status Fetch(grpc_ssl_server_certificate_config** config) {
-    std::shared_ptr<const TlsMaterial> material;
+    std::shared_ptr<const TlsPem> material;
     {
       MutexLock lock(source_->mutex_);
       if (std::exchange(given_, source_->generation_) == source_->generation_) {
@@ -80,7 +73,6 @@ absl::StatusOr<std::shared_ptr<TlsSource>> TlsSource::Open(const TlsFileOptions&
   RETURN_IF_ERROR(CheckTls(options, absl::Now(), material));
   std::shared_ptr<TlsSource> source(new TlsSource(options));
   MutexLock lock(source->mutex_);
-  source->pem_ = PemOf(material, options);
   source->current_ = std::make_shared<const TlsMaterial>(std::move(material));
   return source;
 }
@@ -92,7 +84,6 @@ void TlsSource::Refresh() {
   if (found.ok() && !(*found == *current_)) {
     status = CheckTls(options_, absl::Now(), *found);
     if (status.ok()) {
-      pem_ = PemOf(*found, options_);
       current_ = std::make_shared<const TlsMaterial>(*std::move(found));
       ++generation_;
       said_expiry_ = false;
@@ -116,7 +107,7 @@ absl::Time TlsSource::expires() const {
 
 std::shared_ptr<const TlsPem> TlsSource::Pem() const {
   MutexLock lock(mutex_);
-  return pem_;
+  return current_;
 }
 
 uint64_t TlsSource::generation() const {

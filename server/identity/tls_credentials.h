@@ -46,7 +46,6 @@ class TlsSource {
   const TlsFileOptions options_;
   mutable Mutex mutex_;
   std::shared_ptr<const TlsMaterial> current_ ABSL_GUARDED_BY(mutex_);
-  std::shared_ptr<const TlsPem> pem_ ABSL_GUARDED_BY(mutex_);  // of current_
   uint64_t generation_ ABSL_GUARDED_BY(mutex_) = 1;
   std::string last_fault_ ABSL_GUARDED_BY(mutex_);  // so that it is logged once
   bool said_expiry_ ABSL_GUARDED_BY(mutex_) = false;

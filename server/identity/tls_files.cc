@@ -154,6 +154,7 @@ absl::Status CheckAuthorities(const TlsFileOptions& options, absl::Time now, Tls
 
 absl::StatusOr<TlsMaterial> ReadTlsFiles(const TlsFileOptions& options) {
   TlsMaterial material;
+  material.client_certificate_optional = options.client_certificate_optional;
   std::vector<absl::Status> faults;
   const auto read = [&](const char* flag, const std::string& path, Guard guard, std::string& text) {
     absl::StatusOr<std::string> found = ReadGuardedFile(flag, path, guard);

@@ -6,6 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "base/http/tls.h"
 
 namespace vitrine {
 
@@ -23,16 +24,9 @@ struct TlsFileOptions {
   bool enabled() const { return !certificate.empty(); }
 };
 
-// What was in the files.
-struct TlsMaterial {
-  std::string certificate;
-  std::string key;
-  std::string client_ca;
+// What was in the files. Equal is what is the same PEM.
+struct TlsMaterial : TlsPem {
   absl::Time expires = absl::InfiniteFuture();  // of the first certificate to expire, of the chain and client_ca
-
-  bool operator==(const TlsMaterial& other) const {
-    return certificate == other.certificate && key == other.key && client_ca == other.client_ca;
-  }
 };
 
 // Reads the files; the status names every one that is at fault, a line each. NOT_FOUND, PERMISSION_DENIED,
