@@ -30,14 +30,13 @@ ClientMetric& Add(MetricFamily& family, MetricLabels labels) {
 
 }  // namespace
 
-MetricFamily NewFamily(const MetricRow& row) {
-  std::string help(row.help);
-  std::erase(help, '`');
-  return {std::string(row.name), std::move(help), row.type, {}};
-}
-
 MetricFamily& AddFamily(std::vector<MetricFamily>& families, const MetricRow& row) {
-  return families.emplace_back(NewFamily(row));
+  MetricFamily& family = families.emplace_back();
+  family.name = row.name;
+  family.help = row.help;
+  std::erase(family.help, '`');
+  family.type = row.type;
+  return family;
 }
 
 void AddValue(MetricFamily& family, MetricLabels labels, double value) {

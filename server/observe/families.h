@@ -17,9 +17,8 @@ namespace vitrine {
 
 using MetricLabels = std::vector<prometheus::ClientMetric::Label>;
 
-// An empty family. Its help is the row's without the backticks.
-prometheus::MetricFamily NewFamily(const MetricRow& row);
-// Appends one and returns it. The reference holds until the next call.
+// Appends an empty family and returns it. Its help is the row's without the backticks. The reference stays good:
+// Metrics::Collect makes room for every row.
 prometheus::MetricFamily& AddFamily(std::vector<prometheus::MetricFamily>& families, const MetricRow& row);
 // One sample of a gauge or a counter.
 void AddValue(prometheus::MetricFamily& family, MetricLabels labels, double value);

@@ -3,7 +3,10 @@
 
 #include <prometheus/text_serializer.h>
 
+#include <iterator>
 #include <utility>
+
+#include "server/observe/metric_table.h"
 
 namespace vitrine {
 
@@ -38,6 +41,7 @@ std::map<std::string, std::shared_ptr<ModelMetrics>> Metrics::Models() const {
 
 std::vector<prometheus::MetricFamily> Metrics::Collect() const {
   Families families;
+  families.reserve(std::size(kMetricTable));
   AddRequests(families);
   AddEnds(families);
   AddStages(families);

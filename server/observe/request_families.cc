@@ -19,8 +19,8 @@ static_assert(std::size(kProgressNames) == kProgresses);
 }  // namespace
 
 void Metrics::AddRequests(Families& families) const {
-  MetricFamily requests = NewFamily(MetricOf("vitrine_requests_total"));
-  MetricFamily durations = NewFamily(MetricOf("vitrine_request_duration_seconds"));
+  MetricFamily& requests = AddFamily(families, MetricOf("vitrine_requests_total"));
+  MetricFamily& durations = AddFamily(families, MetricOf("vitrine_request_duration_seconds"));
   const auto add = [&](const std::string& model, const ModelMetrics& metrics) {
     const RequestTotals totals = metrics.Requests();
     for (int m = 0; m < kMethods; ++m) {
@@ -38,14 +38,12 @@ void Metrics::AddRequests(Families& families) const {
   };
   for (const auto& [model, metrics] : Models()) add(model, *metrics);
   add("unknown", unknown_);
-  families.push_back(std::move(requests));
-  families.push_back(std::move(durations));
 }
 
 void Metrics::AddEnds(Families& families) const {
-  MetricFamily shed = NewFamily(MetricOf("vitrine_requests_shed_total"));
-  MetricFamily expired = NewFamily(MetricOf("vitrine_requests_expired_total"));
-  MetricFamily cancelled = NewFamily(MetricOf("vitrine_requests_cancelled_total"));
+  MetricFamily& shed = AddFamily(families, MetricOf("vitrine_requests_shed_total"));
+  MetricFamily& expired = AddFamily(families, MetricOf("vitrine_requests_expired_total"));
+  MetricFamily& cancelled = AddFamily(families, MetricOf("vitrine_requests_cancelled_total"));
   const auto add = [&](const std::string& model, const ModelMetrics& metrics) {
     const RequestTotals totals = metrics.Requests();
     for (int reason = 0; reason < kShedReasons; ++reason) {
@@ -61,16 +59,13 @@ void Metrics::AddEnds(Families& families) const {
   };
   for (const auto& [model, metrics] : Models()) add(model, *metrics);
   add("unknown", unknown_);
-  families.push_back(std::move(shed));
-  families.push_back(std::move(expired));
-  families.push_back(std::move(cancelled));
 }
 
 void Metrics::AddStages(Families& families) const {
-  MetricFamily stages = NewFamily(MetricOf("vitrine_stage_duration_seconds"));
-  MetricFamily images = NewFamily(MetricOf("vitrine_batch_images"));
-  MetricFamily tokens = NewFamily(MetricOf("vitrine_batch_tokens"));
-  MetricFamily grids = NewFamily(MetricOf("vitrine_batch_grids"));
+  MetricFamily& stages = AddFamily(families, MetricOf("vitrine_stage_duration_seconds"));
+  MetricFamily& images = AddFamily(families, MetricOf("vitrine_batch_images"));
+  MetricFamily& tokens = AddFamily(families, MetricOf("vitrine_batch_tokens"));
+  MetricFamily& grids = AddFamily(families, MetricOf("vitrine_batch_grids"));
   for (const auto& [model, metrics] : Models()) {
     for (int stage = 0; stage < kStages; ++stage) {
       const char* const name = StageName(static_cast<Stage>(stage));
@@ -82,17 +77,13 @@ void Metrics::AddStages(Families& families) const {
     AddHistogram(tokens, {{"model", model}}, metrics->batch_tokens_.Totals());
     AddHistogram(grids, {{"model", model}}, metrics->batch_grids_.Totals());
   }
-  families.push_back(std::move(stages));
-  families.push_back(std::move(images));
-  families.push_back(std::move(tokens));
-  families.push_back(std::move(grids));
 }
 
 void Metrics::AddVersionRequests(Families& families) const {
-  MetricFamily requests = NewFamily(MetricOf("vitrine_version_requests_total"));
-  MetricFamily durations = NewFamily(MetricOf("vitrine_version_request_duration_seconds"));
-  MetricFamily confidences = NewFamily(MetricOf("vitrine_top1_confidence_ratio"));
-  MetricFamily entropies = NewFamily(MetricOf("vitrine_prediction_entropy_ratio"));
+  MetricFamily& requests = AddFamily(families, MetricOf("vitrine_version_requests_total"));
+  MetricFamily& durations = AddFamily(families, MetricOf("vitrine_version_request_duration_seconds"));
+  MetricFamily& confidences = AddFamily(families, MetricOf("vitrine_top1_confidence_ratio"));
+  MetricFamily& entropies = AddFamily(families, MetricOf("vitrine_prediction_entropy_ratio"));
   const auto add = [&](const std::string& model, int64_t version, const VersionMetrics& metrics) {
     const MetricLabels id = {{"model", model}, {"version", absl::StrCat(version)}};
     const RequestTotals totals = metrics.Requests();
@@ -110,10 +101,6 @@ void Metrics::AddVersionRequests(Families& families) const {
   for (const auto& [model, metrics] : Models()) {
     for (const auto& [version, of_version] : metrics->Versions()) add(model, version, *of_version);
   }
-  families.push_back(std::move(requests));
-  families.push_back(std::move(durations));
-  families.push_back(std::move(confidences));
-  families.push_back(std::move(entropies));
 }
 
 }  // namespace vitrine

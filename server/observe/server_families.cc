@@ -17,11 +17,11 @@ namespace {
 using prometheus::MetricFamily;
 
 void AddVersions(std::vector<MetricFamily>& families, const std::vector<ShownVersion>& versions) {
-  MetricFamily info = NewFamily(MetricOf("vitrine_model_info"));
-  MetricFamily bytes = NewFamily(MetricOf("vitrine_model_device_bytes"));
-  MetricFamily states = NewFamily(MetricOf("vitrine_model_state"));
-  MetricFamily traffic = NewFamily(MetricOf("vitrine_version_traffic_ratio"));
-  MetricFamily labelled = NewFamily(MetricOf("vitrine_version_label_info"));
+  MetricFamily& info = AddFamily(families, MetricOf("vitrine_model_info"));
+  MetricFamily& bytes = AddFamily(families, MetricOf("vitrine_model_device_bytes"));
+  MetricFamily& states = AddFamily(families, MetricOf("vitrine_model_state"));
+  MetricFamily& traffic = AddFamily(families, MetricOf("vitrine_version_traffic_ratio"));
+  MetricFamily& labelled = AddFamily(families, MetricOf("vitrine_version_label_info"));
   for (const ShownVersion& facts : versions) {
     const MetricLabels id = {{"model", facts.model}, {"version", absl::StrCat(facts.version)}};
     for (const v1::ModelState state : {v1::LOADING, v1::READY, v1::RETIRING, v1::FAILED}) {
@@ -43,7 +43,6 @@ void AddVersions(std::vector<MetricFamily>& families, const std::vector<ShownVer
     labels.push_back({"device", facts.loaded->device});
     AddValue(info, std::move(labels), 1);
   }
-  for (MetricFamily* family : {&info, &bytes, &states, &traffic, &labelled}) families.push_back(std::move(*family));
 }
 
 void AddProcess(std::vector<MetricFamily>& families) {
@@ -60,9 +59,9 @@ void AddProcess(std::vector<MetricFamily>& families) {
 }  // namespace
 
 void Metrics::AddLoads(Families& families) const {
-  MetricFamily durations = NewFamily(MetricOf("vitrine_model_load_duration_seconds"));
-  MetricFamily failures = NewFamily(MetricOf("vitrine_model_load_failures_total"));
-  MetricFamily rollbacks = NewFamily(MetricOf("vitrine_canary_rollbacks_total"));
+  MetricFamily& durations = AddFamily(families, MetricOf("vitrine_model_load_duration_seconds"));
+  MetricFamily& failures = AddFamily(families, MetricOf("vitrine_model_load_failures_total"));
+  MetricFamily& rollbacks = AddFamily(families, MetricOf("vitrine_canary_rollbacks_total"));
   for (const auto& [model, metrics] : Models()) {
     AddHistogram(durations, {{"model", model}, {"outcome", "ok"}}, metrics->ok_loads_.Totals());
     AddHistogram(durations, {{"model", model}, {"outcome", "error"}}, metrics->failed_loads_.Totals());
@@ -73,9 +72,6 @@ void Metrics::AddLoads(Families& families) const {
       AddValue(rollbacks, {{"model", model}, {"reason", reason}}, static_cast<double>(metrics->Rollbacks(cause)));
     }
   }
-  families.push_back(std::move(durations));
-  families.push_back(std::move(failures));
-  families.push_back(std::move(rollbacks));
   if (sources_.versions) AddVersions(families, sources_.versions());
   if (sources_.repository_readable) {
     AddSingle(families, MetricOf("vitrine_repository_readable"), sources_.repository_readable() ? 1 : 0);
@@ -109,21 +105,18 @@ void Metrics::AddExecutors(Families& families) const {
   if (!sources_.executors) return;
   const std::vector<ExecutorStatus> executors = sources_.executors();
   AddSingle(families, MetricOf("vitrine_executors"), static_cast<double>(executors.size()));
-  MetricFamily busy = NewFamily(MetricOf("vitrine_executor_busy_seconds_total"));
-  MetricFamily batches = NewFamily(MetricOf("vitrine_executor_batches_total"));
-  MetricFamily ages = NewFamily(MetricOf("vitrine_executor_batch_age_seconds"));
+  if (sources_.lanes_busy_ratio) {
+    AddSingle(families, MetricOf("vitrine_lanes_busy_ratio"), sources_.lanes_busy_ratio());
+  }
+  MetricFamily& busy = AddFamily(families, MetricOf("vitrine_executor_busy_seconds_total"));
+  MetricFamily& batches = AddFamily(families, MetricOf("vitrine_executor_batches_total"));
+  MetricFamily& ages = AddFamily(families, MetricOf("vitrine_executor_batch_age_seconds"));
   for (size_t i = 0; i < executors.size(); ++i) {
     const MetricLabels labels = {{"executor", absl::StrCat(i)}};
     AddValue(busy, labels, absl::ToDoubleSeconds(executors[i].busy));
     AddValue(batches, labels, static_cast<double>(executors[i].batches));
     AddValue(ages, labels, absl::ToDoubleSeconds(executors[i].batch_age));
   }
-  if (sources_.lanes_busy_ratio) {
-    AddSingle(families, MetricOf("vitrine_lanes_busy_ratio"), sources_.lanes_busy_ratio());
-  }
-  families.push_back(std::move(busy));
-  families.push_back(std::move(batches));
-  families.push_back(std::move(ages));
 }
 
 void Metrics::AddIdentity(Families& families) const {
@@ -139,11 +132,12 @@ void Metrics::AddIdentity(Families& families) const {
     }
   }
   if (!sources_.certificates) return;
-  MetricFamily expiry = NewFamily(MetricOf("vitrine_tls_certificate_expiry_timestamp_seconds"));
-  for (const auto& [listener, expires] : sources_.certificates()) {
+  const std::vector<std::pair<std::string, absl::Time>> certificates = sources_.certificates();
+  if (certificates.empty()) return;
+  MetricFamily& expiry = AddFamily(families, MetricOf("vitrine_tls_certificate_expiry_timestamp_seconds"));
+  for (const auto& [listener, expires] : certificates) {
     AddValue(expiry, {{"listener", listener}}, absl::ToDoubleSeconds(expires - absl::UnixEpoch()));
   }
-  if (!expiry.metric.empty()) families.push_back(std::move(expiry));
 }
 
 void Metrics::AddServer(Families& families) const {
