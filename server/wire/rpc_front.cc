@@ -51,7 +51,8 @@ class RpcServer : public RpcFront {
       RegisterAll(builder);
     }
     for (int i = 0; i < std::max(1, options_.queues); ++i) {
-      queues_.push_back(std::make_unique<CallQueue>(builder.AddCompletionQueue()));
+      queues_.push_back(std::make_unique<CallQueue>(
+          builder.AddCompletionQueue(), [this] { return !options_.probes_only && parts_.service.RefusesTheLate(); }));
     }
     if (!options_.socket.empty()) {
       ASSIGN_OR_RETURN(socket_, Listener::OpenUnix(options_.socket));

@@ -16,18 +16,17 @@ namespace {
 
 constexpr size_t kMostKinds = 64;  // of calls, on one queue
 
-// Where every core computes, what comes does not interrupt at once: it is read at the end of a slice, at most some
-// milliseconds later, with all that came meanwhile. Under far more load than a core can do, a switch for every request
-// that is then refused would cost 4 % of it (docs/concepts/scheduling.md). A system that forbids it serves as well
+// Whether this thread reads at once, or lets others compute on. A system that forbids the change serves as well
 // otherwise.
-void LetThemCompute() {
+void Schedule(bool at_once) {
   const sched_param priority = {};
-  (void)sched_setscheduler(0, SCHED_BATCH, &priority);  // 0: this thread
+  (void)sched_setscheduler(0, at_once ? SCHED_OTHER : SCHED_BATCH, &priority);  // 0: this thread
 }
 
 }  // namespace
 
-CallQueue::CallQueue(std::unique_ptr<grpc::ServerCompletionQueue> queue) : queue_(std::move(queue)) {
+CallQueue::CallQueue(std::unique_ptr<grpc::ServerCompletionQueue> queue, std::function<bool()> crowded)
+    : queue_(std::move(queue)), crowded_(std::move(crowded)) {
   owed_.reserve(kMostKinds);
 }
 
@@ -82,7 +81,8 @@ void CallQueue::Close() {
 void CallQueue::Run() {
   const CrashHandlerStack crash_stack;
   pthread_setname_np(pthread_self(), "calls");
-  LetThemCompute();
+  const bool may_wait = sched_getscheduler(0) == SCHED_OTHER;  // nobody chose another for the whole process
+  bool at_once = true;
   // No call of ours throws; should one, its event is lost, and the call with it; the process is not.
   void* tag = nullptr;
   bool ok = false;
@@ -90,6 +90,7 @@ void CallQueue::Run() {
     try {
       if (!Next(&tag, &ok)) return;
       static_cast<CompletionTag*>(tag)->Complete(ok);
+      if (may_wait && crowded_() == at_once) Schedule(at_once = !at_once);
       if (!owed_.empty()) PayOne();
     } catch (const std::bad_alloc&) {
       CountOutOfMemory();

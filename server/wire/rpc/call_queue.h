@@ -4,6 +4,7 @@
 
 #include <grpcpp/completion_queue.h>
 
+#include <functional>
 #include <memory>
 #include <thread>
 #include <utility>
@@ -43,7 +44,11 @@ class MemberTag final : public CompletionTag {
 // and Renew.
 class CallQueue {
  public:
-  explicit CallQueue(std::unique_ptr<grpc::ServerCompletionQueue> queue);
+  // While `crowded` says that more comes than can be done, the thread does not interrupt who computes: where every core
+  // is busy it reads what has come at the end of a slice, some milliseconds later, and not with a switch for every
+  // request that is then refused (docs/concepts/scheduling.md, "What refusing costs"). Asked after every event, on the
+  // thread.
+  CallQueue(std::unique_ptr<grpc::ServerCompletionQueue> queue, std::function<bool()> crowded);
   ~CallQueue();
 
   // Starts the thread. Requires that the server is built.
@@ -77,6 +82,7 @@ class CallQueue {
   void PayOne();
 
   const std::unique_ptr<grpc::ServerCompletionQueue> queue_;
+  const std::function<bool()> crowded_;
   std::thread thread_;
   std::vector<Owed> owed_;  // touched by the queue's thread alone; has room for every kind of call
 
