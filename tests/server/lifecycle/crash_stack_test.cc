@@ -52,7 +52,7 @@ void OverflowInACallQueue() {
   NoLongerThan(9);
   PrintStackOnCrash();
   grpc::ServerBuilder builder;
-  CallQueue queue(builder.AddCompletionQueue());
+  CallQueue queue(builder.AddCompletionQueue(), [] { return false; });
   const std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
   queue.Start();
   Overflowing tag;
