@@ -17,7 +17,7 @@ namespace {
 // Tells how the thread that runs the event is scheduled.
 class Scheduled final : public CompletionTag {
  public:
-  void Complete(bool) override { policy.set_value(sched_getscheduler(0)); }
+  void Complete(bool) override { policy.set_value(sched_getscheduler(0) & ~SCHED_RESET_ON_FORK); }
   std::promise<int> policy;
 };
 

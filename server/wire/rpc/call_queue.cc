@@ -20,7 +20,8 @@ constexpr size_t kMostKinds = 64;  // of calls, on one queue
 // otherwise.
 void Schedule(bool at_once) {
   const sched_param priority = {};
-  (void)sched_setscheduler(0, at_once ? SCHED_OTHER : SCHED_BATCH, &priority);  // 0: this thread
+  // 0: this thread. gRPC starts threads of its own from it, which are to be scheduled as ever.
+  (void)sched_setscheduler(0, (at_once ? SCHED_OTHER : SCHED_BATCH) | SCHED_RESET_ON_FORK, &priority);
 }
 
 }  // namespace
