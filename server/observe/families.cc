@@ -30,7 +30,7 @@ ClientMetric& Add(MetricFamily& family, MetricLabels labels) {
 
 }  // namespace
 
-MetricFamily& AddFamily(std::vector<MetricFamily>& families, const MetricRow& row) {
+MetricFamily& AddFamily(MetricFamilies& families, const MetricRow& row) {
   MetricFamily& family = families.emplace_back();
   family.name = row.name;
   family.help = row.help;
@@ -58,7 +58,7 @@ void AddHistogram(MetricFamily& family, MetricLabels labels, const HistogramTota
   histogram.sample_sum = totals.sum;
 }
 
-void AddSingle(std::vector<MetricFamily>& families, const MetricRow& row, double value) {
+void AddSingle(MetricFamilies& families, const MetricRow& row, double value) {
   AddValue(AddFamily(families, row), {}, value);
 }
 

@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <deque>
 #include <string>
 #include <vector>
 
@@ -17,15 +18,17 @@ namespace vitrine {
 
 using MetricLabels = std::vector<prometheus::ClientMetric::Label>;
 
-// Appends an empty family and returns it. Its help is the row's without the backticks. The reference stays good:
-// Metrics::Collect makes room for every row.
-prometheus::MetricFamily& AddFamily(std::vector<prometheus::MetricFamily>& families, const MetricRow& row);
+// In which what was added stays where it is.
+using MetricFamilies = std::deque<prometheus::MetricFamily>;
+
+// Appends an empty family and returns it. Its help is the row's without the backticks.
+prometheus::MetricFamily& AddFamily(MetricFamilies& families, const MetricRow& row);
 // One sample of a gauge or a counter.
 void AddValue(prometheus::MetricFamily& family, MetricLabels labels, double value);
 // One histogram.
 void AddHistogram(prometheus::MetricFamily& family, MetricLabels labels, const HistogramTotals& totals);
 // A gauge or a counter without labels.
-void AddSingle(std::vector<prometheus::MetricFamily>& families, const MetricRow& row, double value);
+void AddSingle(MetricFamilies& families, const MetricRow& row, double value);
 
 // A counter as a sample.
 inline double Read(const std::atomic<uint64_t>& counter) {

@@ -6,8 +6,6 @@
 #include <iterator>
 #include <utility>
 
-#include "server/observe/metric_table.h"
-
 namespace vitrine {
 
 Metrics::Metrics(std::string version, std::string revision)
@@ -41,7 +39,6 @@ std::map<std::string, std::shared_ptr<ModelMetrics>> Metrics::Models() const {
 
 std::vector<prometheus::MetricFamily> Metrics::Collect() const {
   Families families;
-  families.reserve(std::size(kMetricTable));
   AddRequests(families);
   AddEnds(families);
   AddStages(families);
@@ -51,7 +48,7 @@ std::vector<prometheus::MetricFamily> Metrics::Collect() const {
   AddExecutors(families);
   AddServer(families);
   AddIdentity(families);
-  return families;
+  return {std::make_move_iterator(families.begin()), std::make_move_iterator(families.end())};
 }
 
 std::string Metrics::Text() const {

@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -145,7 +146,7 @@ class Metrics : public prometheus::Collectable {
   std::string Text() const;
 
  private:
-  using Families = std::vector<prometheus::MetricFamily>;
+  using Families = std::deque<prometheus::MetricFamily>;
   // request_families.cc
   void AddRequests(Families& families) const;
   void AddEnds(Families& families) const;

@@ -16,7 +16,7 @@ namespace {
 
 using prometheus::MetricFamily;
 
-void AddVersions(std::vector<MetricFamily>& families, const std::vector<ShownVersion>& versions) {
+void AddVersions(MetricFamilies& families, const std::vector<ShownVersion>& versions) {
   MetricFamily& info = AddFamily(families, MetricOf("vitrine_model_info"));
   MetricFamily& bytes = AddFamily(families, MetricOf("vitrine_model_device_bytes"));
   MetricFamily& states = AddFamily(families, MetricOf("vitrine_model_state"));
@@ -45,7 +45,7 @@ void AddVersions(std::vector<MetricFamily>& families, const std::vector<ShownVer
   }
 }
 
-void AddProcess(std::vector<MetricFamily>& families) {
+void AddProcess(MetricFamilies& families) {
   const ProcessStats stats = ReadProcessStats();
   AddSingle(families, MetricOf("process_cpu_seconds_total"), stats.cpu_seconds);
   AddSingle(families, MetricOf("process_resident_memory_bytes"), stats.resident_bytes);
