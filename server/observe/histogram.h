@@ -16,8 +16,8 @@ struct HistogramTotals {
   double sum = 0;
 };
 
-// Counts of values per bucket. Any number of writers and readers, without a lock: an observation is two relaxed atomic
-// additions. (prometheus-cpp's histogram locks a mutex for each observation.)
+// Counts of values per bucket. Any number of writers and readers, without a lock: an observation is a relaxed addition
+// and, for the sum, one compare-and-swap or more. (prometheus-cpp's histogram locks a mutex for each observation.)
 class Histogram {
  public:
   // `bounds` are the inclusive upper limits of the buckets, rising; they must outlive the histogram and its totals.
