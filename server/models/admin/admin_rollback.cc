@@ -63,9 +63,12 @@ absl::StatusOr<v1::ServingChange> AdminService::RollbackModel(const v1::Rollback
   if (request.has_version()) RETURN_IF_ERROR(CheckNumber(bad.version));
   RETURN_IF_ERROR(CheckSomeReady(model));
   RETURN_IF_ERROR(CheckReady(bad));
-  // Its counts, and not the version itself, which would stay in memory.
+  // The model's counts, which all of its versions share, and no version itself, which would stay in memory.
   std::shared_ptr<ModelMetrics> metrics;
-  if (const auto found = registry_.Find(model, bad.version); found.ok()) metrics = (*found)->metrics;
+  for (const int64_t version : {bad.version, stable}) {
+    if (const auto found = registry_.Find(model, version); metrics == nullptr && found.ok())
+      metrics = (*found)->metrics;
+  }
   const std::string reason = request.reason().empty() ? "rolled back by an operator" : request.reason();
   const auto roll_back_to = [&](int64_t good) {
     absl::StatusOr<v1::ServingChange> change = RollBackTo(bad, reason, good, Durability::kRequired, kReadyPatience);

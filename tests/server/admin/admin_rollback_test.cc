@@ -43,7 +43,7 @@ TEST_F(AdminServiceTest, RollsBackToTheVersionBefore) {
   EXPECT_EQ(last.status().code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(last.status().ToString(), HasSubstr("no version before it"));
   EXPECT_EQ(Stable(), 1);
-  EXPECT_EQ(files_.metrics->Rollbacks(RollbackCause::kOperator), 2);
+  EXPECT_EQ(files_.MetricsOf("m")->Rollbacks(RollbackCause::kOperator), 2);
   files_.Add("m", 4);
   Poll();
   EXPECT_EQ(Stable(), 4) << "what is published afterwards serves";

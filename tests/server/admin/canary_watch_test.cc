@@ -75,7 +75,7 @@ class CanaryWatchTest : public ::testing::Test {
   uint64_t Rollbacks() const {
     uint64_t sum = 0;
     for (int cause = 0; cause < kRollbackCauses; ++cause) {
-      sum += files_.metrics->Rollbacks(static_cast<RollbackCause>(cause));
+      sum += files_.MetricsOf("m")->Rollbacks(static_cast<RollbackCause>(cause));
     }
     return sum;
   }
@@ -107,8 +107,8 @@ TEST_F(CanaryWatchTest, ACanaryWithTooManyErrorsIsPutAway) {
   EXPECT_FALSE(CanaryServes());
   EXPECT_EQ(registry_->Find("m").value()->id.version, 1);
   EXPECT_THAT(Serving().put_away(0).reason(), HasSubstr("canary guard: 8 of its last 62 answers were errors, 12.9 %"));
-  EXPECT_EQ(files_.metrics->Rollbacks(RollbackCause::kErrorRate), 1);
-  EXPECT_EQ(files_.metrics->Rollbacks(RollbackCause::kGoldenDrift), 0);
+  EXPECT_EQ(files_.MetricsOf("m")->Rollbacks(RollbackCause::kErrorRate), 1);
+  EXPECT_EQ(files_.MetricsOf("m")->Rollbacks(RollbackCause::kGoldenDrift), 0);
   registry_->Poll();
   Second();
   EXPECT_FALSE(CanaryServes());
@@ -156,7 +156,7 @@ TEST_F(CanaryWatchTest, GoldensRunAgainAtTheirInterval) {
   drift_ = 0.02;
   for (int second = 0; second < 10; ++second) Second();
   EXPECT_FALSE(CanaryServes());
-  EXPECT_EQ(files_.metrics->Rollbacks(RollbackCause::kGoldenDrift), 1);
+  EXPECT_EQ(files_.MetricsOf("m")->Rollbacks(RollbackCause::kGoldenDrift), 1);
 }
 
 TEST_F(CanaryWatchTest, ACanaryThatComputesTwiceAsLongIsPutAway) {
@@ -172,8 +172,8 @@ TEST_F(CanaryWatchTest, ACanaryThatComputesTwiceAsLongIsPutAway) {
   EXPECT_FALSE(CanaryServes());
   EXPECT_THAT(Serving().put_away(0).reason(),
               HasSubstr("canary guard: it computes 2.50 times as long for a picture as the stable version, over 50"));
-  EXPECT_EQ(files_.metrics->Rollbacks(RollbackCause::kSlow), 1);
-  EXPECT_EQ(files_.metrics->Rollbacks(RollbackCause::kErrorRate), 0);
+  EXPECT_EQ(files_.MetricsOf("m")->Rollbacks(RollbackCause::kSlow), 1);
+  EXPECT_EQ(files_.MetricsOf("m")->Rollbacks(RollbackCause::kErrorRate), 0);
 }
 
 TEST_F(CanaryWatchTest, AMachineThatIsSlowForBothIsNotTheCanarysFault) {
@@ -249,7 +249,7 @@ TEST_F(CanaryWatchTest, AStateFileThatCannotBeWrittenDoesNotKeepACanary) {
   Answer(2, 100, 100);
   Second();
   EXPECT_FALSE(CanaryServes());
-  EXPECT_EQ(files_.metrics->Rollbacks(RollbackCause::kErrorRate), 1);
+  EXPECT_EQ(files_.MetricsOf("m")->Rollbacks(RollbackCause::kErrorRate), 1);
   registry_->Poll();
   EXPECT_FALSE(CanaryServes()) << "it holds";
   EXPECT_FALSE(std::filesystem::exists(state));
@@ -299,7 +299,7 @@ TEST_F(CanaryWatchTest, ACanaryIsPutAwayWhileAnotherModelLoads) {
   EXPECT_THAT(States(*registry_), Contains("z/1 LOADING"));
   files_.Finish();
   look.join();
-  EXPECT_EQ(files_.metrics->Rollbacks(RollbackCause::kErrorRate), 1);
+  EXPECT_EQ(files_.MetricsOf("m")->Rollbacks(RollbackCause::kErrorRate), 1);
   EXPECT_TRUE(Eventually([&] { return !CanaryServes(); }));
 }
 

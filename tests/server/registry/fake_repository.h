@@ -18,7 +18,9 @@
 #include <thread>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
+#include "base/mutex.h"
 #include "server/models/registry/registry.h"
 #include "server/observe/model_metrics.h"
 
@@ -69,7 +71,7 @@ class FakeRepository {
     auto model = std::make_shared<LoadedModel>();
     model->id = id;
     model->device_bytes = bytes;
-    model->metrics = metrics;
+    model->metrics = MetricsOf(id.model);
     model->version_metrics = std::make_shared<VersionMetrics>();
     return model;
   }
@@ -77,8 +79,14 @@ class FakeRepository {
     return [this](const VersionId& id) { return Load(id); };
   }
 
-  // Of every model.
-  const std::shared_ptr<ModelMetrics> metrics = std::make_shared<ModelMetrics>();
+  // What all versions of a model share.
+  std::shared_ptr<ModelMetrics> MetricsOf(const std::string& model) {
+    MutexLock lock(mutex_);
+    std::shared_ptr<ModelMetrics>& metrics = metrics_[model];
+    if (metrics == nullptr) metrics = std::make_shared<ModelMetrics>();
+    return metrics;
+  }
+
   std::set<VersionId> bad;
   std::vector<std::string> loads;
   int64_t bytes = 100;  // of the weights of each version
@@ -91,6 +99,8 @@ class FakeRepository {
 
  private:
   std::atomic<bool> finish_ = false;
+  Mutex mutex_;
+  std::map<std::string, std::shared_ptr<ModelMetrics>> metrics_ ABSL_GUARDED_BY(mutex_);
   std::filesystem::path folder_;
 };
 
