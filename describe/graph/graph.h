@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A program as it is drawn: panels of boxes, equal blocks folded into one panel. Without places on paper; those are
-// repo_graph_layout's, and the drawing itself repo_graph_svg's.
+// layout.h's, and the drawing itself svg.h's.
 #ifndef VITRINE_DESCRIBE_GRAPH_GRAPH_H_
 #define VITRINE_DESCRIBE_GRAPH_GRAPH_H_
 

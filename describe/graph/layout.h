@@ -60,7 +60,7 @@ std::string GraphCount(int64_t count);
 // Panels from left to right in rows, the first at `top`; as many as suit a screen.
 GraphPlan PlanOf(const std::vector<GraphPanel>& panels, double top);
 
-// One panel, its corner at 0, 0 (repo_graph_lanes.cc).
+// One panel, its corner at 0, 0 (lanes.cc).
 GraphPanelPlan ArrangePanel(const GraphPanel& panel);
 
 }  // namespace vitrine
