@@ -169,9 +169,13 @@ TEST_F(IdentityServer, ProbesHaveAPlaintextListenerWithNothingElseOnIt) {
   ASSERT_TRUE(grpc::health::v1::Health::NewStub(probe)->Check(&context, HealthCheckRequest(), &response).ok());
   EXPECT_EQ(response.status(), HealthCheckResponse::SERVING);
   EXPECT_EQ(Ask(probe, "/grpc.health.v1.Health/Watch"), grpc::StatusCode::OK);
-  for (const char* method : {kList, "/vitrine.v1.Classifier/Classify", "/vitrine.v1.Admin/GetServing"}) {
+  for (const char* method : {kList, "/vitrine.v1.Classifier/Classify", "/vitrine.v1.Admin/GetServing",
+                             "/inference.GRPCInferenceService/ServerLive"}) {
     EXPECT_EQ(Ask(probe, method), grpc::StatusCode::UNIMPLEMENTED) << method;
   }
+  HealthCheckRequest larger;  // than anybody may send who needs no credential
+  larger.set_service(std::string(5 << 10, 'x'));
+  EXPECT_EQ(CallGeneric(probe, kCheck, larger).status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
   server_->Drain();
 }
 
