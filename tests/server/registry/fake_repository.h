@@ -80,7 +80,7 @@ class FakeRepository {
   }
 
   // What all versions of a model share.
-  std::shared_ptr<ModelMetrics> MetricsOf(const std::string& model) {
+  std::shared_ptr<ModelMetrics> MetricsOf(const std::string& model) const {
     MutexLock lock(mutex_);
     std::shared_ptr<ModelMetrics>& metrics = metrics_[model];
     if (metrics == nullptr) metrics = std::make_shared<ModelMetrics>();
@@ -99,8 +99,8 @@ class FakeRepository {
 
  private:
   std::atomic<bool> finish_ = false;
-  Mutex mutex_;
-  std::map<std::string, std::shared_ptr<ModelMetrics>> metrics_ ABSL_GUARDED_BY(mutex_);
+  mutable Mutex mutex_;
+  mutable std::map<std::string, std::shared_ptr<ModelMetrics>> metrics_ ABSL_GUARDED_BY(mutex_);
   std::filesystem::path folder_;
 };
 
