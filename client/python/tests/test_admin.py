@@ -121,7 +121,7 @@ def test_what_is_refused(admin: vitrine.AdminClient) -> None:
     with pytest.raises(ValueError, match="deadline"):
         admin.reset(NAME, deadline=0)
     with pytest.raises(vitrine.DeadlineExceeded, match=r"may still: serving\(\) tells"):
-        admin.load(NAME, 1, deadline=0.0001)
+        admin.load(NAME, 1, deadline=1e-9)  # over before it is sent, however quick the server is
 
 
 def test_where_it_is(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
