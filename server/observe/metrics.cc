@@ -38,7 +38,7 @@ std::map<std::string, std::shared_ptr<ModelMetrics>> Metrics::Models() const {
 }
 
 std::vector<prometheus::MetricFamily> Metrics::Collect() const {
-  Families families;
+  MetricFamilies families;
   AddRequests(families);
   AddEnds(families);
   AddStages(families);

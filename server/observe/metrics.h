@@ -7,7 +7,6 @@
 
 #include <atomic>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -20,6 +19,7 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "base/mutex.h"
+#include "server/observe/families.h"
 #include "server/observe/model_metrics.h"
 #include "vitrine/v1/registry.pb.h"
 
@@ -146,18 +146,17 @@ class Metrics : public prometheus::Collectable {
   std::string Text() const;
 
  private:
-  using Families = std::deque<prometheus::MetricFamily>;
   // request_families.cc
-  void AddRequests(Families& families) const;
-  void AddEnds(Families& families) const;
-  void AddStages(Families& families) const;
-  void AddVersionRequests(Families& families) const;
+  void AddRequests(MetricFamilies& families) const;
+  void AddEnds(MetricFamilies& families) const;
+  void AddStages(MetricFamilies& families) const;
+  void AddVersionRequests(MetricFamilies& families) const;
   // server_families.cc
-  void AddLoads(Families& families) const;
-  void AddQueue(Families& families) const;
-  void AddExecutors(Families& families) const;
-  void AddServer(Families& families) const;
-  void AddIdentity(Families& families) const;
+  void AddLoads(MetricFamilies& families) const;
+  void AddQueue(MetricFamilies& families) const;
+  void AddExecutors(MetricFamilies& families) const;
+  void AddServer(MetricFamilies& families) const;
+  void AddIdentity(MetricFamilies& families) const;
 
   const std::string version_;
   const std::string revision_;

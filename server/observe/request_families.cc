@@ -18,7 +18,7 @@ static_assert(std::size(kProgressNames) == kProgresses);
 
 }  // namespace
 
-void Metrics::AddRequests(Families& families) const {
+void Metrics::AddRequests(MetricFamilies& families) const {
   MetricFamily& requests = AddFamily(families, MetricOf("vitrine_requests_total"));
   MetricFamily& durations = AddFamily(families, MetricOf("vitrine_request_duration_seconds"));
   const auto add = [&](const std::string& model, const ModelMetrics& metrics) {
@@ -40,7 +40,7 @@ void Metrics::AddRequests(Families& families) const {
   add("unknown", unknown_);
 }
 
-void Metrics::AddEnds(Families& families) const {
+void Metrics::AddEnds(MetricFamilies& families) const {
   MetricFamily& shed = AddFamily(families, MetricOf("vitrine_requests_shed_total"));
   MetricFamily& expired = AddFamily(families, MetricOf("vitrine_requests_expired_total"));
   MetricFamily& cancelled = AddFamily(families, MetricOf("vitrine_requests_cancelled_total"));
@@ -61,7 +61,7 @@ void Metrics::AddEnds(Families& families) const {
   add("unknown", unknown_);
 }
 
-void Metrics::AddStages(Families& families) const {
+void Metrics::AddStages(MetricFamilies& families) const {
   MetricFamily& stages = AddFamily(families, MetricOf("vitrine_stage_duration_seconds"));
   MetricFamily& images = AddFamily(families, MetricOf("vitrine_batch_images"));
   MetricFamily& tokens = AddFamily(families, MetricOf("vitrine_batch_tokens"));
@@ -79,7 +79,7 @@ void Metrics::AddStages(Families& families) const {
   }
 }
 
-void Metrics::AddVersionRequests(Families& families) const {
+void Metrics::AddVersionRequests(MetricFamilies& families) const {
   MetricFamily& requests = AddFamily(families, MetricOf("vitrine_version_requests_total"));
   MetricFamily& durations = AddFamily(families, MetricOf("vitrine_version_request_duration_seconds"));
   MetricFamily& confidences = AddFamily(families, MetricOf("vitrine_top1_confidence_ratio"));

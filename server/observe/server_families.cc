@@ -58,7 +58,7 @@ void AddProcess(MetricFamilies& families) {
 
 }  // namespace
 
-void Metrics::AddLoads(Families& families) const {
+void Metrics::AddLoads(MetricFamilies& families) const {
   MetricFamily& durations = AddFamily(families, MetricOf("vitrine_model_load_duration_seconds"));
   MetricFamily& failures = AddFamily(families, MetricOf("vitrine_model_load_failures_total"));
   MetricFamily& rollbacks = AddFamily(families, MetricOf("vitrine_canary_rollbacks_total"));
@@ -78,7 +78,7 @@ void Metrics::AddLoads(Families& families) const {
   }
 }
 
-void Metrics::AddQueue(Families& families) const {
+void Metrics::AddQueue(MetricFamilies& families) const {
   if (sources_.queue) {
     const QueueStatus queue = sources_.queue();
     AddSingle(families, MetricOf("vitrine_queue_depth"), queue.requests);
@@ -101,7 +101,7 @@ void Metrics::AddQueue(Families& families) const {
   }
 }
 
-void Metrics::AddExecutors(Families& families) const {
+void Metrics::AddExecutors(MetricFamilies& families) const {
   if (!sources_.executors) return;
   const std::vector<ExecutorStatus> executors = sources_.executors();
   AddSingle(families, MetricOf("vitrine_executors"), static_cast<double>(executors.size()));
@@ -119,7 +119,7 @@ void Metrics::AddExecutors(Families& families) const {
   }
 }
 
-void Metrics::AddIdentity(Families& families) const {
+void Metrics::AddIdentity(MetricFamilies& families) const {
   MetricFamily& refusals = AddFamily(families, MetricOf("vitrine_authorization_refusals_total"));
   AddValue(refusals, {{"code", "UNAUTHENTICATED"}}, Read(server_.unauthenticated));
   AddValue(refusals, {{"code", "PERMISSION_DENIED"}}, Read(server_.permission_denied));
@@ -140,7 +140,7 @@ void Metrics::AddIdentity(Families& families) const {
   }
 }
 
-void Metrics::AddServer(Families& families) const {
+void Metrics::AddServer(MetricFamilies& families) const {
   AddValue(AddFamily(families, MetricOf("vitrine_build_info")), {{"version", version_}, {"revision", revision_}}, 1);
   if (sources_.ready) AddSingle(families, MetricOf("vitrine_ready"), sources_.ready() ? 1 : 0);
   AddSingle(families, MetricOf("vitrine_connections_total"), Read(server_.connections));

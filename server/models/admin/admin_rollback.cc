@@ -66,8 +66,8 @@ absl::StatusOr<v1::ServingChange> AdminService::RollbackModel(const v1::Rollback
   // The model's counts, which all of its versions share, and no version itself, which would stay in memory.
   std::shared_ptr<ModelMetrics> metrics;
   for (const int64_t version : {bad.version, stable}) {
-    if (const auto found = registry_.Find(model, version); metrics == nullptr && found.ok())
-      metrics = (*found)->metrics;
+    const absl::StatusOr<ModelHandle> found = registry_.Find(model, version);
+    if (metrics == nullptr && found.ok()) metrics = (*found)->metrics;
   }
   const std::string reason = request.reason().empty() ? "rolled back by an operator" : request.reason();
   const auto roll_back_to = [&](int64_t good) {
