@@ -64,19 +64,19 @@ absl::Status StreamOrigin::Open(CallParts& parts, RpcName rpc, const grpc::Serve
     trace_ = TraceOf(context);
     credentials_ = CredentialsOf(context);
     peer_ = context.peer();
-    RETURN_IF_ERROR(Authorize().status());
+    RETURN_IF_ERROR(AuthorizeBy(parts, rpc, credentials_).status());
     parts.streams.Add(call);
     return absl::OkStatus();
   });
 }
 
-void StreamOrigin::Describe(CallContext& request) const {
+absl::Status StreamOrigin::Describe(CallContext& request) const {
+  request.deadline = deadline_;
   request.peer = peer_;
   request.trace = trace_;
-}
-
-absl::StatusOr<Caller> StreamOrigin::Authorize() const {
-  return AuthorizeBy(*parts_, *rpc_, credentials_);
+  const absl::StatusOr<Caller> caller = AuthorizeBy(*parts_, *rpc_, credentials_);
+  request.caller = CallerOf(caller);
+  return caller.status();
 }
 
 }  // namespace vitrine

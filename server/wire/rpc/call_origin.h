@@ -42,13 +42,10 @@ class StreamOrigin {
   absl::Status Open(CallParts& parts, RpcName rpc, const grpc::ServerContext& context,
                     const std::shared_ptr<LongCall>& call);
 
-  // Puts the stream's peer and trace into the context of one request. Throws where memory runs out.
-  void Describe(CallContext& request) const;
-  // When all of its requests need their answers.
-  absl::Time deadline() const { return deadline_; }
-  // By the credentials that came with the call, as the rules are now: a token that is taken away ends with its next
-  // request, not with the stream. Counted.
-  absl::StatusOr<Caller> Authorize() const;
+  // Puts into the context of one request what the stream says of all: peer, trace, the deadline, and the caller by the
+  // credentials that came with the call, as the rules are now: a token that is taken away ends with its next request,
+  // not with the stream. Counted. What Authorize refuses; std::bad_alloc where memory runs out.
+  absl::Status Describe(CallContext& request) const;
 
  private:
   CallParts* parts_ = nullptr;

@@ -5,6 +5,7 @@ list(APPEND server_sources
   wire/rpc/call_origin.cc
   wire/rpc/call_queue.cc
   wire/rpc/classify_call.cc
+  wire/rpc/classify_stream_call.cc
   wire/rpc/grpc_status.cc
   wire/rpc/health.cc
   wire/rpc/health_calls.cc
