@@ -172,7 +172,10 @@ def rows_of(setup, precision, results, peer, apart):
     together = [limit(*pair) for pair in zip(results["decode on all"], results["model on all"])]
     decode, model = (workers.spread(results[kind])[0] for kind in ("decode", "model"))
 
-    ideal = ideal_queue.share(cores, 1 / limit(decode, model), BOUND_SECONDS)
+    best = workers.spread(limits)[0]
+    saturated = workers.spread(results["ours closed"])[0]
+    ideal = ideal_queue.share(cores, cores / best, BOUND_SECONDS)
+    ideal_with_us = ideal_queue.share(cores, cores / saturated, BOUND_SECONDS) * saturated / best
 
     def beside(side):
         points = [one["point"] for one in results[side]]
@@ -194,13 +197,16 @@ def rows_of(setup, precision, results, peer, apart):
                 *(workers.spread(results[f"{side} closed"])[0] for side in ("ours", "peer")))),
         Row(f"{case}, ours, {cores} cores", "of the limit",
             workers.spread([a / b for a, b in zip(rates["ours"], limits)]), SHARE_GOAL,
-            note=f"limit {workers.spread(limits)[0]:,.0f}/s: {cores} times one core; decode {1e3 / decode:.2f} ms, "
+            note=f"limit {best:,.0f}/s: {cores} times one core; decode {1e3 / decode:.2f} ms, "
                  f"model {1e3 / model:.2f} ms an image"),
         Row(f"{case}, ours, {cores} cores at once", "of their limit",
             workers.spread([a / b for a, b in zip(rates["ours"], together)]),
             note=f"limit {workers.spread(together)[0]:,.0f}/s: decode and model each on all cores at the same time"),
         Row(f"{case}, an ideal server, {cores} cores", "of the limit", (ideal,) * 3,
             note="simulated: Poisson arrivals, equal requests, nothing but decode and model"),
+        Row(f"{case}, an ideal server that spends what ours and the generator do, {cores} cores", "of the limit",
+            (ideal_with_us,) * 3, note=f"simulated: as above, a request for every {1e3 * cores / saturated:.2f} ms of a core, "
+                                       f"as with {CALLERS} callers who wait"),
     ]
 
 
