@@ -40,6 +40,18 @@ void PinTo(int core) {
   }
 }
 
+// What `next` says; again until there is memory for it.
+std::optional<Batch> NextBatch(const std::function<std::optional<Batch>()>& next) {
+  for (;;) {
+    try {
+      return next();
+    } catch (const std::bad_alloc&) {
+      CountOutOfMemory();
+      std::this_thread::sleep_for(absl::ToChronoMilliseconds(kOutOfMemoryPause));
+    }
+  }
+}
+
 }  // namespace
 
 absl::Status ExecutorOptions::Validate() const {
@@ -63,15 +75,25 @@ int ExecutorOptions::StandInCount() const {
   return device.kind == Device::Kind::kCuda ? 0 : ThreadCount();
 }
 
+// The clock is read under the lock, so that what is told of the time never goes back.
+ExecutorStatus ExecutorPool::Worker::Status(const Clock& clock) const {
+  MutexLock lock(mutex);
+  const absl::Duration age = busy_since.has_value() ? clock.Now() - *busy_since : absl::ZeroDuration();
+  return {.busy = busy + age, .batches = batches, .batch_age = age};
+}
+
 // A thread at work, for those who watch.
 class ExecutorPool::Busy {
  public:
-  Busy(Worker& worker, const Clock& clock) : worker_(worker), clock_(clock), begin_(absl::ToUnixNanos(clock.Now())) {
-    worker_.busy_since.store(begin_, std::memory_order_release);
+  Busy(Worker& worker, const Clock& clock, bool is_batch) : worker_(worker), clock_(clock) {
+    MutexLock lock(worker_.mutex);
+    worker_.busy_since = clock_.Now();
+    if (is_batch) ++worker_.batches;
   }
   ~Busy() {
-    worker_.busy_since.store(0, std::memory_order_release);
-    worker_.busy.fetch_add(absl::ToUnixNanos(clock_.Now()) - begin_, std::memory_order_release);
+    MutexLock lock(worker_.mutex);
+    worker_.busy += clock_.Now() - *worker_.busy_since;
+    worker_.busy_since.reset();
   }
   Busy(const Busy&) = delete;
   Busy& operator=(const Busy&) = delete;
@@ -79,7 +101,6 @@ class ExecutorPool::Busy {
  private:
   Worker& worker_;
   const Clock& clock_;
-  const int64_t begin_;
 };
 
 ExecutorPool::ExecutorPool(const ExecutorOptions& options, Scheduler& scheduler, Responder responder,
@@ -107,34 +128,20 @@ ExecutorPool::~ExecutorPool() {
 }
 
 absl::Duration ExecutorPool::LongestRunning() const {
-  const int64_t now = absl::ToUnixNanos(clock_.Now());
-  int64_t longest = 0;
+  absl::Duration longest;
   for (const auto& place : places_) {
     for (const Worker* worker : {&place->executor, &place->stand_in}) {
-      const int64_t since = worker->busy_since.load(std::memory_order_relaxed);
-      if (since != 0) longest = std::max(longest, now - since);
+      longest = std::max(longest, worker->Status(clock_).batch_age);
     }
   }
-  return absl::Nanoseconds(longest);
+  return longest;
 }
 
 std::vector<ExecutorStatus> ExecutorPool::Status() const {
   std::vector<ExecutorStatus> statuses;
   for (const auto& place : places_) {
-    const Worker& worker = place->executor;
-    // In this order a batch that ends meanwhile is missed and never counted twice; what was told before makes up for
-    // it.
-    const int64_t ended = worker.busy.load(std::memory_order_acquire);
-    const int64_t since = worker.busy_since.load(std::memory_order_acquire);
-    const int64_t age = since == 0 ? 0 : std::max<int64_t>(absl::ToUnixNanos(clock_.Now()) - since, 0);
-    int64_t told = worker.told_busy.load(std::memory_order_relaxed);
-    while (told < ended + age &&
-           !worker.told_busy.compare_exchange_weak(told, ended + age, std::memory_order_relaxed)) {
-    }
-    statuses.push_back({.busy = absl::Nanoseconds(std::max(told, ended + age)),
-                        .batches = worker.batches.load(std::memory_order_relaxed) +
-                                   place->stand_in.batches.load(std::memory_order_relaxed),
-                        .batch_age = absl::Nanoseconds(age)});
+    ExecutorStatus& status = statuses.emplace_back(place->executor.Status(clock_));
+    status.batches += place->stand_in.Status(clock_).batches;
   }
   return statuses;
 }
@@ -154,12 +161,11 @@ void ExecutorPool::Run(int index, int core) {
   const int width = options_.lane_width == 0 ? threads() : std::min(options_.lane_width, threads());
   const BatchContext context{workspace, responder_, clock_, options_.log_batches, &scheduler_, &help_, width - 1};
   while (std::optional<Batch> batch = NextBatch([this] { return scheduler_.NextBatch(); })) {
-    const Busy busy(worker, clock_);
+    const Busy busy(worker, clock_, /*is_batch=*/batch->team == nullptr);
     if (batch->team != nullptr) {
       batch->team->Join();
       continue;
     }
-    worker.batches.fetch_add(1, std::memory_order_relaxed);
     if (!batch->is_slow || index >= options_.StandInCount()) {
       ExecuteBatch(*std::move(batch), context);
       continue;
@@ -185,22 +191,10 @@ void ExecutorPool::StandIn(int index, int core) {
       .workspace = workspace, .responder = responder_, .clock = clock_, .log_batches = options_.log_batches};
   while (seat.AwaitLent()) {
     while (std::optional<Batch> batch = NextBatch([&] { return scheduler_.NextQuickBatch(seat.lent()); })) {
-      const Busy busy(worker, clock_);
-      worker.batches.fetch_add(1, std::memory_order_relaxed);
+      const Busy busy(worker, clock_, /*is_batch=*/true);
       seat.Begin();
       ExecuteBatch(*std::move(batch), context);
       seat.Finish();
-    }
-  }
-}
-
-std::optional<Batch> ExecutorPool::NextBatch(const std::function<std::optional<Batch>()>& next) {
-  for (;;) {
-    try {
-      return next();
-    } catch (const std::bad_alloc&) {
-      CountOutOfMemory();
-      std::this_thread::sleep_for(absl::ToChronoMilliseconds(kOutOfMemoryPause));
     }
   }
 }

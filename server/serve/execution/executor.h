@@ -2,7 +2,6 @@
 #ifndef VITRINE_SERVER_SERVE_EXECUTION_EXECUTOR_H_
 #define VITRINE_SERVER_SERVE_EXECUTION_EXECUTOR_H_
 
-#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -12,6 +11,7 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "base/mutex.h"
 #include "server/models/registry/device.h"
 #include "server/observe/metrics.h"
 #include "server/process/clock.h"
@@ -62,16 +62,19 @@ class ExecutorPool {
   ExecutorPool& operator=(const ExecutorPool&) = delete;
 
   int threads() const { return static_cast<int>(places_.size()); }
-  // Each executor as it stands, its stand-in's batches with it. Costs the threads nothing; any thread.
+  // Each executor as it stands, its stand-in's batches with it. Any thread; never blocks beyond a short lock.
   std::vector<ExecutorStatus> Status() const;
 
  private:
+  // A thread, and what it tells of itself.
   struct Worker {
-    std::atomic<int64_t> busy_since = 0;  // nanoseconds of the clock; 0 while waiting
-    std::atomic<int64_t> busy = 0;        // nanoseconds, of the batches that have ended
-    std::atomic<uint64_t> batches = 0;
-    mutable std::atomic<int64_t> told_busy = 0;  // the most that Status has said: a counter must not go back
     std::thread thread;
+    mutable Mutex mutex;
+    std::optional<absl::Time> busy_since ABSL_GUARDED_BY(mutex);  // nothing while it waits
+    absl::Duration busy ABSL_GUARDED_BY(mutex);                   // with what has ended
+    uint64_t batches ABSL_GUARDED_BY(mutex) = 0;                  // begun
+
+    ExecutorStatus Status(const Clock& clock) const;
   };
   // One executor and its stand-in, if it has one.
   struct Place {
@@ -85,8 +88,6 @@ class ExecutorPool {
   void StandIn(int index, int core);
   // What a thread begins with.
   void Settle(const char* name, int index, int core) const;
-  // What `next` says; again until there is memory for it.
-  static std::optional<Batch> NextBatch(const std::function<std::optional<Batch>()>& next);
   absl::Duration LongestRunning() const;
 
   const ExecutorOptions options_;
