@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/machine/machine.h"
 #include "base/simd/float_mode.h"
 #include "server/process/crash_stack.h"
 #include "server/process/out_of_memory.h"
@@ -17,18 +18,9 @@
 namespace vitrine {
 namespace {
 
-// The cores this process may run on.
-std::vector<int> AllowedCores() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  std::vector<int> cores;
-  if (sched_getaffinity(0, sizeof(set), &set) == 0) {
-    for (int core = 0; core < CPU_SETSIZE; ++core) {
-      if (CPU_ISSET(core, &set)) cores.push_back(core);
-    }
-  }
-  if (cores.empty()) cores.push_back(0);
-  return cores;
+// At least one.
+std::vector<int> CoresOf(const ExecutorOptions& options) {
+  return options.cores.empty() ? FindMachine().cores : options.cores;
 }
 
 void PinTo(int core) {
@@ -68,7 +60,7 @@ absl::Status ExecutorOptions::Validate() const {
 
 int ExecutorOptions::ThreadCount() const {
   if (device.kind == Device::Kind::kCuda) return 1;
-  return threads > 0 ? threads : static_cast<int>(cores.empty() ? AllowedCores().size() : cores.size());
+  return threads > 0 ? threads : static_cast<int>(CoresOf(*this).size());
 }
 
 int ExecutorOptions::StandInCount() const {
@@ -106,7 +98,7 @@ class ExecutorPool::Busy {
 ExecutorPool::ExecutorPool(const ExecutorOptions& options, Scheduler& scheduler, Responder responder,
                            const Clock& clock, Watchdog watchdog)
     : options_(options), scheduler_(scheduler), responder_(std::move(responder)), clock_(clock) {
-  const std::vector<int> cores = options_.cores.empty() ? AllowedCores() : options_.cores;
+  const std::vector<int> cores = CoresOf(options_);
   const int threads = options_.ThreadCount(), stand_ins = options_.StandInCount();
   for (int i = 0; i < threads; ++i) places_.push_back(std::make_unique<Place>(clock_));
   for (int i = 0; i < threads; ++i) {

@@ -27,7 +27,7 @@ struct ExecutorOptions {
   // Threads on the CPU, each with one core and one single-threaded instance; 0 takes one for every core this process
   // may use. A CUDA device has one.
   int threads = 0;
-  // Cores to run on; empty takes the process's affinity mask.
+  // Cores to run on; empty takes those that this process may use.
   std::vector<int> cores = {};
   // Pin each thread to one of these cores. Only where nobody else runs on them: a pinned thread cannot step aside.
   bool pin = false;
