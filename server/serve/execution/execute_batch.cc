@@ -371,11 +371,7 @@ void ExecuteBatch(Batch batch, const BatchContext& context) {
   } catch (const std::bad_alloc&) {  // before it took the requests
     CountOutOfMemory();
     const absl::Time now = context.clock.Now();
-    for (const auto& request : batch.requests) {
-      ModelMetrics* const metrics = request->model->metrics.get();
-      if (metrics != nullptr && !request->is_probe) metrics->CountUnanswered(Stage::kQueue, now - request->arrival);
-      request->Finish(OutOfMemoryError());
-    }
+    for (const auto& request : batch.requests) request->EndWaiting(OutOfMemoryError(), now);
   }
 }
 

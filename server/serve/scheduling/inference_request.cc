@@ -27,4 +27,9 @@ void InferenceRequest::Finish(absl::StatusOr<v1::ClassifyResponse> answer) {
   callback(std::move(answer));
 }
 
+void InferenceRequest::EndWaiting(absl::Status why, absl::Time now) {
+  if (model->metrics != nullptr && !is_probe) model->metrics->CountUnanswered(Stage::kQueue, now - arrival);
+  Finish(std::move(why));
+}
+
 }  // namespace vitrine

@@ -69,6 +69,8 @@ struct InferenceRequest {
   // request. One that was dropped because it is abandoned ends with AbandonedError, and what was not computed gives its
   // part of the quota back: its caller has to send it again. Never throws.
   void Finish(absl::StatusOr<v1::ClassifyResponse> answer);
+  // Ends a request that no executor has looked at: the time that it waited until `now` is counted. Never throws.
+  void EndWaiting(absl::Status why, absl::Time now);
 };
 
 // The end of a picture whose batch was refused for another one's sake: ABORTED. Its caller reads the other's refusal.

@@ -371,13 +371,7 @@ std::vector<Scheduler::Dropped> Scheduler::TakeAll() {
 
 void Scheduler::Answer(std::vector<Dropped> dropped) const {
   const absl::Time now = clock_.Now();
-  for (Dropped& each : dropped) {
-    const InferenceRequest& request = *each.request;
-    if (request.model->metrics != nullptr && !request.is_probe) {
-      request.model->metrics->CountUnanswered(Stage::kQueue, now - request.arrival);
-    }
-    each.request->Finish(std::move(each.status));
-  }
+  for (Dropped& each : dropped) each.request->EndWaiting(std::move(each.status), now);
 }
 
 }  // namespace vitrine

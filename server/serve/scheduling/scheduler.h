@@ -121,7 +121,6 @@ class Scheduler {
   // Whoever may take what has come, or everybody.
   void NotifyOne();
   void NotifyAll();
-  // Ends requests that no executor has taken; the time that they waited is counted.
   void Answer(std::vector<Dropped> dropped) const;
 
   const BatchOptions options_;
