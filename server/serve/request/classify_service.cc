@@ -61,10 +61,6 @@ struct ClassifyService::Waiting {
   Done done;
 };
 
-absl::Status DrainingError() {
-  return absl::UnavailableError("the server is draining; another replica will answer");
-}
-
 bool LeavesTheVersionOpen(const v1::ClassifyRequest& request) {
   return !request.has_version() && request.version_label().empty();
 }

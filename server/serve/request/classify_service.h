@@ -129,9 +129,6 @@ class ClassifyService {
   std::atomic<bool> draining_ = false;
 };
 
-// What a caller reads when the server goes down.
-absl::Status DrainingError();
-
 }  // namespace vitrine
 
 #endif  // VITRINE_SERVER_SERVE_REQUEST_CLASSIFY_SERVICE_H_

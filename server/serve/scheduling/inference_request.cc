@@ -15,6 +15,10 @@ absl::Status AbandonedError() {
   return absl::AbortedError("another picture of the same request was refused; nothing became of this one");
 }
 
+absl::Status DrainingError() {
+  return absl::UnavailableError("the server is draining; another replica will answer");
+}
+
 void InferenceRequest::Finish(absl::StatusOr<v1::ClassifyResponse> answer) {
   const bool dropped = absl::IsCancelled(answer.status()) && IsAbandoned();
   if (dropped) answer = OrOutOfMemory([] { return AbandonedError(); });

@@ -75,6 +75,8 @@ struct InferenceRequest {
 
 // The end of a picture whose batch was refused for another one's sake: ABORTED. Its caller reads the other's refusal.
 absl::Status AbandonedError();
+// What a caller reads when the server goes down: UNAVAILABLE.
+absl::Status DrainingError();
 
 // What the executor computed for one image, before it becomes a message.
 struct InferenceOutput {

@@ -23,7 +23,7 @@ struct Ends {
   const absl::Status cancelled = absl::CancelledError("the client cancelled the request; nothing was computed");
   const absl::Status expired =
       absl::DeadlineExceededError("the deadline passed while the request waited; nothing was computed");
-  const absl::Status draining = absl::UnavailableError("the server is draining; another replica will answer");
+  const absl::Status draining = DrainingError();
   const absl::Status late =
       absl::DeadlineExceededError("the answer would have come after the deadline; nothing was computed");
   // Said to requests that were accepted: never the sentence of a refusal, so that books can tell them apart.
