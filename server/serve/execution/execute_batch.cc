@@ -107,13 +107,15 @@ class BatchRun {
 
   // For the spans of a request that is traced.
   static void Note(const Item& item, Stage stage, absl::Time begin, absl::Time end) {
-    if (item.request != nullptr && item.request->trace != nullptr) item.request->trace->Note(stage, begin, end);
+    if (RequestTrace* const trace = item.request->trace) trace->Note(stage, begin, end);
   }
+  // While nobody is answered: until the model has run, or could not.
   void NoteCompute(absl::Time begin, absl::Time end) const {
     for (const Item& item : items_) {
-      if (item.request == nullptr || item.request->trace == nullptr) continue;
-      item.request->trace->Note(Stage::kCompute, begin, end);
-      item.request->trace->batch = {.id = id_, .images = info_.images(), .tokens = info_.tokens()};
+      Note(item, Stage::kCompute, begin, end);
+      if (RequestTrace* const trace = item.request->trace) {
+        trace->batch = {.id = id_, .images = info_.images(), .tokens = info_.tokens()};
+      }
     }
   }
 
@@ -302,19 +304,16 @@ class BatchRun {
   }
 
   void FailRest(bool out_of_memory, absl::string_view why) {
-    if (computing_since_.has_value()) NoteCompute(*computing_since_, context_.clock.Now());
-    if (metrics_ != nullptr && computing_since_.has_value()) {
-      metrics_->CountUnanswered(Stage::kCompute, context_.clock.Now() - *computing_since_);
+    if (computing_since_.has_value()) {
+      const absl::Time now = context_.clock.Now();
+      NoteCompute(*computing_since_, now);
+      if (metrics_ != nullptr) metrics_->CountUnanswered(Stage::kCompute, now - *computing_since_);
     }
-    const absl::Status answer = out_of_memory ? OutOfMemory() : OrOutOfMemory([&] { return Fault(why); });
+    if (out_of_memory) CountOutOfMemory();
+    const absl::Status answer = out_of_memory ? OutOfMemoryError() : OrOutOfMemory([&] { return Fault(why); });
     for (Item& item : items_) {
       if (item.request != nullptr) Finish(item, answer);
     }
-  }
-
-  static absl::Status OutOfMemory() {
-    CountOutOfMemory();
-    return OutOfMemoryError();
   }
 
   absl::Status Fault(absl::string_view why) const {
