@@ -86,7 +86,8 @@ TEST_F(ModelLoaderTest, LoadsWhatWasPublished) {
   for (const program::Weight& weight : model.description->program().weights()) bytes += weight.elements() * 4;
   EXPECT_EQ(model.device_bytes, bytes);
   EXPECT_GT(model.cost->Predict(100, 0), absl::ZeroDuration()) << "the warm-up gives a first guess of the cost";
-  ASSERT_NE(model.metrics, nullptr);
+  EXPECT_EQ(model.metrics, metrics_.ForModel("small"));
+  EXPECT_EQ(model.version_metrics, model.metrics->ForVersion(id.version));
 }
 
 TEST_F(ModelLoaderTest, VersionsOfAModelShareWhatIsMeasured) {

@@ -206,7 +206,6 @@ TEST_F(SchedulerTest, AnIdleExecutorWaitsForCompanyAsLongAsToldAndNoLonger) {
 
 TEST_F(SchedulerTest, AModelsOwnWaitHoldsToo) {
   const auto model = std::make_shared<LoadedModel>();
-  model->queue_limits = std::make_shared<QueueLimits>();
   const BatchOptions options;
   BatchLimits own = options.Limits();
   own.max_wait = absl::Seconds(5);

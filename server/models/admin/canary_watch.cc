@@ -61,7 +61,7 @@ void CanaryWatch::LookAt(const VersionId& id, const v1::CanaryGuard& guard, cons
   if (done.ok()) {
     Log(LogLevel::kWarning, "canary rolled back",
         {{"model", id.model}, {"version", id.version}, {"reason", verdict->reason}});
-    if ((*model)->metrics != nullptr) (*model)->metrics->CountRollback(verdict->cause);
+    (*model)->metrics->CountRollback(verdict->cause);
     return;
   }
   MutexLock lock(mutex_);
@@ -92,12 +92,10 @@ std::optional<RollbackVerdict> CanaryWatch::Judge(const VersionId& id, const Mod
     if (golden_due) canary.next_golden = now + GoldenIntervalOf(guard);
   }
   const std::optional<double> drift = golden_due ? std::optional<double>(DriftNow(*model)) : std::nullopt;
+  const RequestTotals requests = model->version_metrics->Requests();
   OutcomeWindow::Counts total;
-  if (model->version_metrics != nullptr) {
-    const RequestTotals requests = model->version_metrics->Requests();
-    total.errors = static_cast<int64_t>(requests.Faults());
-    total.answers = static_cast<int64_t>(requests.OfCode(absl::StatusCode::kOk)) + total.errors;
-  }
+  total.errors = static_cast<int64_t>(requests.Faults());
+  total.answers = static_cast<int64_t>(requests.OfCode(absl::StatusCode::kOk)) + total.errors;
   const ModelHandle stable = StableOf(id.model);
   MutexLock lock(mutex_);
   Canary& canary = canaries_[id];

@@ -13,13 +13,12 @@
 #include "server/models/registry/compute_times.h"
 #include "server/models/registry/cost_model.h"
 #include "server/models/registry/model_limits.h"
+#include "server/observe/model_metrics.h"
 #include "vitrine/v1/manifest.pb.h"
 
 namespace vitrine {
 
 class Backend;
-class ModelMetrics;
-class VersionMetrics;
 struct StoredVersion;
 
 // A version in memory, verified and ready to compute. Immutable but for what is measured about it; thread-safe.
@@ -39,9 +38,10 @@ struct LoadedModel {
   // Shared by the versions of a model that are computed in one precision, so that a new version starts with what is
   // known about the old.
   std::shared_ptr<ModelCost> cost = std::make_shared<ModelCost>();
-  std::shared_ptr<ModelMetrics> metrics;            // null: not counted (tests)
-  std::shared_ptr<VersionMetrics> version_metrics;  // null where `metrics` is
-  std::shared_ptr<QueueLimits> queue_limits;        // null: none (tests)
+  // Never null. Those of the server where the loader was given them; else its own, which nobody reads.
+  std::shared_ptr<ModelMetrics> metrics = std::make_shared<ModelMetrics>();
+  std::shared_ptr<VersionMetrics> version_metrics = std::make_shared<VersionMetrics>();
+  std::shared_ptr<QueueLimits> queue_limits = std::make_shared<QueueLimits>();
 
   // How long it computes, of batches that hold more than the server's own probes: for the canary guard.
   const std::shared_ptr<ComputeRecord> computed = std::make_shared<ComputeRecord>();

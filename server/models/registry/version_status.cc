@@ -33,10 +33,8 @@ v1::ModelVersion Describe(const VersionStatus& status, bool with_labels) {
   }
   for (const v1::FeatureKind kind : model.features.kinds) version.add_feature_kinds(kind);
   version.set_feature_width(model.features.width);
-  if (status.state == v1::READY && model.queue_limits != nullptr) {
-    const std::optional<BatchLimits> batch = model.queue_limits->batch();
-    if (batch.has_value()) *version.mutable_batching() = ToProto(*batch);
-  }
+  const std::optional<BatchLimits> batch = model.queue_limits->batch();
+  if (status.state == v1::READY && batch.has_value()) *version.mutable_batching() = ToProto(*batch);
   if (with_labels) {
     for (const std::string& label : model.labels) version.add_labels(label);
   }

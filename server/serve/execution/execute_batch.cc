@@ -47,8 +47,7 @@ class BatchRun {
       : id_(batch.id),
         model_(batch.requests.front()->model),
         context_(context),
-        metrics_(model_->metrics.get()),
-        version_metrics_(model_->version_metrics.get()),
+        metrics_(*model_->metrics),
         start_(context.clock.Now()) {
     items_.reserve(batch.requests.size());
     for (auto& request : batch.requests) {
@@ -204,10 +203,8 @@ class BatchRun {
     }
     computing_since_.reset();
     for (const Item& item : items_) item.request->progress = Progress::kCompute;
-    if (metrics_ != nullptr) {
-      metrics_->CountAnswered(Stage::kCompute, compute_);
-      metrics_->CountBatch(images, tokens, info_.grids());
-    }
+    metrics_.CountAnswered(Stage::kCompute, compute_);
+    metrics_.CountBatch(images, tokens, info_.grids());
     return absl::OkStatus();
   }
 
@@ -263,8 +260,7 @@ class BatchRun {
       output.attention.push_back(CollectAttention(wish, model_->attention, part.attention, place, request.grid));
     }
     for (const auto& wish : request.features) output.features.push_back(CollectFeature(wish, part.tokens, place));
-    const Sureness sureness =
-        version_metrics_ == nullptr ? Sureness() : SurenessOf(output.logits, TemperatureOf(model_->manifest));
+    const Sureness sureness = SurenessOf(output.logits, TemperatureOf(model_->manifest));
     output.timings.set_queue(static_cast<float>(absl::ToDoubleSeconds(start_ - request.arrival)));
     output.timings.set_decode(static_cast<float>(absl::ToDoubleSeconds(*item.decode)));
     output.timings.set_compute(static_cast<float>(absl::ToDoubleSeconds(compute_)));
@@ -278,7 +274,7 @@ class BatchRun {
     Note(item, Stage::kEncode, begin, end);
     // An answer that failed may have drawn only some of its overlays.
     if (response.ok()) model_->cost->ObserveEncode(request.overlay_pixels, end - begin);
-    if (response.ok() && version_metrics_ != nullptr && !request.is_probe) version_metrics_->CountSureness(sureness);
+    if (response.ok() && !request.is_probe) model_->version_metrics->CountSureness(sureness);
     return response;
   }
 
@@ -290,12 +286,12 @@ class BatchRun {
 
   // What a request went through, also if no answer came of it: where all are late, nothing else says why.
   void CountStages(const Item& item, bool answered) const {
-    if (metrics_ == nullptr || item.request->is_probe) return;
+    if (item.request->is_probe) return;
     const auto count = [&](Stage stage, absl::Duration spent) {
       if (answered) {
-        metrics_->CountAnswered(stage, spent);
+        metrics_.CountAnswered(stage, spent);
       } else {
-        metrics_->CountUnanswered(stage, spent);
+        metrics_.CountUnanswered(stage, spent);
       }
     };
     count(Stage::kQueue, start_ - item.request->arrival);
@@ -307,7 +303,7 @@ class BatchRun {
     if (computing_since_.has_value()) {
       const absl::Time now = context_.clock.Now();
       NoteCompute(*computing_since_, now);
-      if (metrics_ != nullptr) metrics_->CountUnanswered(Stage::kCompute, now - *computing_since_);
+      metrics_.CountUnanswered(Stage::kCompute, now - *computing_since_);
     }
     if (out_of_memory) CountOutOfMemory();
     const absl::Status answer = out_of_memory ? OutOfMemoryError() : OrOutOfMemory([&] { return Fault(why); });
@@ -349,8 +345,7 @@ class BatchRun {
   const uint64_t id_;
   const ModelHandle model_;
   const BatchContext& context_;
-  ModelMetrics* const metrics_;            // null: not counted
-  VersionMetrics* const version_metrics_;  // likewise
+  ModelMetrics& metrics_;
   const absl::Time start_;
 
   std::vector<Item> items_;

@@ -79,7 +79,7 @@ absl::StatusOr<InferenceRequest> ClassifyService::Accept(absl::StatusOr<v1::Clas
   if (draining_.load(std::memory_order_acquire)) return DrainingError();
   // Before the quota, of which it takes nothing.
   if (call.abandoned != nullptr && call.abandoned->load(std::memory_order_acquire)) {
-    if (call.model->metrics != nullptr) metrics = call.model->metrics.get();
+    metrics = call.model->metrics.get();
     return AbandonedError();
   }
   Admitted admitted;
@@ -92,7 +92,7 @@ absl::StatusOr<InferenceRequest> ClassifyService::Accept(absl::StatusOr<v1::Clas
       ASSIGN_OR_RETURN(model, Find(*request, call.caller));
     }
   }
-  if (model->metrics != nullptr) metrics = model->metrics.get();
+  metrics = model->metrics.get();
   RETURN_IF_ERROR(request.status());
   // Before the picture's header is read. Admit looks again: others come meanwhile.
   if (absl::Status places = admission_.CheckPlaces(call.caller.Account()); !places.ok()) {
@@ -147,9 +147,7 @@ absl::Status ClassifyService::Admit(InferenceRequest& plan) {
 void ClassifyService::Count(Facts& facts, ModelMetrics& metrics, const LoadedModel* model, const absl::Status& status,
                             absl::Duration spent) {
   metrics.requests().Count(facts.method, status, spent);
-  if (model != nullptr && model->version_metrics != nullptr) {
-    model->version_metrics->requests().Count(facts.method, status, spent);
-  }
+  if (model != nullptr) model->version_metrics->requests().Count(facts.method, status, spent);
   if (log_.Wants(status.code(), spent)) WriteLine(facts, model, status, spent);
   if (facts.spans != nullptr) EndSpans(facts, model, status, spent);
 }

@@ -126,7 +126,7 @@ Admission::Question Admission::QuestionOf(const InferenceRequest& request, absl:
   place.model = request.model->queue_limits;
   place.priority_class = ClassOf(request.request.priority());
   place.bytes = request.InputBytes();
-  const std::optional<BatchLimits> batch = place.model == nullptr ? std::nullopt : place.model->batch();
+  const std::optional<BatchLimits> batch = place.model->batch();
   const int64_t batch_tokens = batch.has_value() ? batch->max_batch_tokens : options_.max_batch_tokens;
   place.cost = cost.Predict(request.tokens, request.InputPixels(), request.overlay_pixels);
   asked.has_deadline = request.deadline != absl::InfiniteFuture();
@@ -198,7 +198,7 @@ absl::Status Admission::CheckBytes(const Place& place, bool shared) const {
 }
 
 absl::Status Admission::CheckModel(const Place& place, bool shared) const {
-  const auto model = place.model == nullptr ? models_.end() : models_.find(place.model);
+  const auto model = models_.find(place.model);
   if (model == models_.end()) return absl::OkStatus();
   const Holding all = model->second.all, own = model->second.Of(place.caller);
   const int64_t max_requests = place.model->max_requests, max_bytes = place.model->max_bytes;
@@ -340,23 +340,16 @@ Admission::Callers::iterator Admission::Account(const std::string& name) {
   return caller;
 }
 
+// A model's room that is left empty for want of memory goes with its next request.
 void Admission::TakePlaces(const Place& place) {
-  server_.Take(place);
-  if (place.model == nullptr) return;
+  Room& model = models_[place.model];
+  model.Take(place);
   try {
-    models_[place.model].Take(place);
+    server_.Take(place);
   } catch (const std::bad_alloc&) {
-    GivePlaces(place, /*of_model=*/false);
+    model.Give(place);
     throw;
   }
-}
-
-void Admission::GivePlaces(const Place& place, bool of_model) {
-  server_.Give(place);
-  const auto model = models_.find(place.model);
-  if (model == models_.end()) return;
-  if (of_model) model->second.Give(place);
-  if (model->second.all.requests == 0) models_.erase(model);
 }
 
 void Admission::Take(const Place& place, absl::Time now) {
@@ -376,7 +369,10 @@ void Admission::Take(const Place& place, absl::Time now) {
 
 void Admission::Release(const Place& place) {
   MutexLock lock(mutex_);
-  GivePlaces(place, place.model != nullptr);
+  server_.Give(place);
+  const auto model = models_.find(place.model);
+  model->second.Give(place);
+  if (model->second.all.requests == 0) models_.erase(model);
   const auto caller = callers_.find(place.caller);
   Change(caller, place.priority_class, -place.cost);
   --caller->second.requests;

@@ -63,7 +63,7 @@ struct AdmissionOptions {
 // Of a request that may wait, what it takes until its answer.
 struct Place {
   std::string caller;
-  std::shared_ptr<const QueueLimits> model;  // null: a model without limits
+  std::shared_ptr<const QueueLimits> model;
   int priority_class = 0;
   int64_t bytes = 0;
   absl::Duration cost;  // executor time that was predicted
@@ -183,7 +183,6 @@ class Admission {
   void Take(const Place& place, absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Callers::iterator Account(const std::string& name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void TakePlaces(const Place& place) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void GivePlaces(const Place& place, bool of_model) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Release(const Place& place);
   // More work of this caller is in flight, or less.
   void Change(Callers::iterator caller, int priority_class, absl::Duration by) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

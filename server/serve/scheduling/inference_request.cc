@@ -23,16 +23,14 @@ void InferenceRequest::Finish(absl::StatusOr<v1::ClassifyResponse> answer) {
   const bool dropped = absl::IsCancelled(answer.status()) && IsAbandoned();
   if (dropped) answer = OrOutOfMemory([] { return AbandonedError(); });
   admitted.Release(/*used=*/!dropped || progress == Progress::kCompute);
-  if (model->metrics != nullptr) {
-    if (absl::IsDeadlineExceeded(answer.status())) model->metrics->CountExpired(progress);
-    if (absl::IsCancelled(answer.status())) model->metrics->CountCancelled(progress);
-  }
+  if (absl::IsDeadlineExceeded(answer.status())) model->metrics->CountExpired(progress);
+  if (absl::IsCancelled(answer.status())) model->metrics->CountCancelled(progress);
   auto callback = std::move(done);
   callback(std::move(answer));
 }
 
 void InferenceRequest::EndWaiting(absl::Status why, absl::Time now) {
-  if (model->metrics != nullptr && !is_probe) model->metrics->CountUnanswered(Stage::kQueue, now - arrival);
+  if (!is_probe) model->metrics->CountUnanswered(Stage::kQueue, now - arrival);
   Finish(std::move(why));
 }
 

@@ -245,7 +245,7 @@ int64_t Scheduler::Free() const {
 }
 
 std::optional<BatchLimits> Scheduler::OwnLimits(const LoadedModel& model) const {
-  std::optional<BatchLimits> own = model.queue_limits == nullptr ? std::nullopt : model.queue_limits->batch();
+  std::optional<BatchLimits> own = model.queue_limits->batch();
   if (!own.has_value() || *own == options_.Limits()) return std::nullopt;
   if (stopping_) own->max_wait = absl::ZeroDuration();
   return own;

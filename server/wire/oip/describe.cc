@@ -140,7 +140,7 @@ absl::StatusOr<inference::ModelStatisticsResponse> Statistics(const Registry& re
   }
   inference::ModelStatisticsResponse response;
   for (const VersionStatus& status : registry.List()) {
-    if (status.state != v1::READY || status.model->metrics == nullptr || !caller.MayUse(status.id.model)) continue;
+    if (status.state != v1::READY || !caller.MayUse(status.id.model)) continue;
     if (!request.name().empty() && request.name() != status.id.model) continue;
     if (wanted.has_version() && wanted.version() != status.id.version) continue;
     *response.add_model_stats() = StatisticsOf(status.id, status.model->metrics->Totals());

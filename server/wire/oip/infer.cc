@@ -111,7 +111,7 @@ absl::Status CheckSize(const ClassifyService& service, const CallContext& call,
   for (const v1::ClassifyRequest& part : parts) {
     size.bytes += static_cast<int64_t>(part.has_image() ? part.image().size() : part.tensor().data().size());
   }
-  return CheckBatch(size, service.limits(), call.model->queue_limits.get(), call.caller.quota.get());
+  return CheckBatch(size, service.limits(), *call.model->queue_limits, call.caller.quota.get());
 }
 
 // What is to be done; `call` gets the version that does it and the deadline. Of a tensor `left_out` bytes are missing.
@@ -177,7 +177,7 @@ ClassifyService::Done TakerOf(const std::shared_ptr<Gathering>& gathering, size_
 
 }  // namespace
 
-absl::Status CheckBatch(const BatchSize& batch, const AdmissionOptions& server, const QueueLimits* model,
+absl::Status CheckBatch(const BatchSize& batch, const AdmissionOptions& server, const QueueLimits& model,
                         const CallerQuota* quota) {
   if (batch.requests == 1) return absl::OkStatus();
   const int64_t pictures = batch.requests, bytes = batch.bytes;
@@ -188,9 +188,8 @@ absl::Status CheckBatch(const BatchSize& batch, const AdmissionOptions& server, 
   }
   RETURN_IF_ERROR(CheckLimit(pictures, server.max_requests, "pictures, and the server holds at most"));
   RETURN_IF_ERROR(CheckLimit(bytes, server.max_bytes, "bytes of pictures, and the server holds at most"));
-  if (model == nullptr) return absl::OkStatus();
-  RETURN_IF_ERROR(CheckLimit(pictures, model->max_requests, "pictures, and the server holds for this model at most"));
-  return CheckLimit(bytes, model->max_bytes, "bytes of pictures, and the server holds for this model at most");
+  RETURN_IF_ERROR(CheckLimit(pictures, model.max_requests, "pictures, and the server holds for this model at most"));
+  return CheckLimit(bytes, model.max_bytes, "bytes of pictures, and the server holds for this model at most");
 }
 
 absl::StatusOr<inference::ModelInferRequest> ReadInfer(ClassifyService& service, grpc::ByteBuffer& bytes,

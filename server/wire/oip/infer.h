@@ -44,9 +44,9 @@ struct BatchSize {
 };
 
 // Whether all of a batch can be admitted, be the server as idle as it may. RESOURCE_EXHAUSTED with the limit and
-// without RetryInfo where it cannot: trying again brings nothing. One picture alone always can. `model` is null for a
-// model without limits.
-absl::Status CheckBatch(const BatchSize& batch, const AdmissionOptions& server, const QueueLimits* model,
+// without RetryInfo where it cannot: trying again brings nothing. One picture alone always can. `quota` is null for a
+// caller without one.
+absl::Status CheckBatch(const BatchSize& batch, const AdmissionOptions& server, const QueueLimits& model,
                         const CallerQuota* quota);
 
 // Carries a ModelInfer request through the service: each picture of it becomes one request, which is admitted, batched

@@ -197,7 +197,6 @@ TEST_F(InferTest, WhatNoIdleServerWouldAdmitIsNotToBeTriedAgain) {
   refused(4, with({.requests_per_second = 3.5}), "quota allows 3 at a time");
   refused(4, with({.max_in_flight = 2}), "quota allows 2 at a time");
   refused(9, {}, "the server holds at most 8 at a time");
-  model_->queue_limits = std::make_shared<QueueLimits>();
   model_->queue_limits->max_requests = 3;
   refused(4, {}, "for this model at most 3 at a time");
   model_->queue_limits->max_requests = 4;
@@ -207,10 +206,11 @@ TEST_F(InferTest, WhatNoIdleServerWouldAdmitIsNotToBeTriedAgain) {
 
 TEST(BatchLimits, BytesOfTheServerAndOnePictureAlone) {
   const AdmissionOptions server = {.max_requests = 8, .max_bytes = 1000};
-  EXPECT_EQ(CheckBatch({.requests = 8, .bytes = 1000}, server, nullptr, nullptr), absl::OkStatus());
-  EXPECT_THAT(std::string(CheckBatch({.requests = 2, .bytes = 268435456}, server, nullptr, nullptr).message()),
+  const QueueLimits no_limits{};
+  EXPECT_EQ(CheckBatch({.requests = 8, .bytes = 1000}, server, no_limits, nullptr), absl::OkStatus());
+  EXPECT_THAT(std::string(CheckBatch({.requests = 2, .bytes = 268435456}, server, no_limits, nullptr).message()),
               HasSubstr("268435456 bytes of pictures, and the server holds at most 1000 at a time"));
-  EXPECT_EQ(CheckBatch({.requests = 1, .bytes = 2000}, server, nullptr, nullptr), absl::OkStatus())
+  EXPECT_EQ(CheckBatch({.requests = 1, .bytes = 2000}, server, no_limits, nullptr), absl::OkStatus())
       << "an idle server admits any one picture";
 }
 

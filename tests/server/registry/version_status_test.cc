@@ -24,7 +24,6 @@ VersionStatus EverythingOf(v1::ModelState state) {
   loaded->attention.offers = {{v1::WEIGHTS, AttentionSource::kTokens, 12, 3},
                               {v1::CLASS_ATTENTION, AttentionSource::kClassQuery, 2, 6}};
   loaded->features = {.kinds = {v1::MEAN_TOKEN, v1::PATCH_TOKENS}, .width = 96};
-  loaded->queue_limits = std::make_shared<QueueLimits>();
   loaded->queue_limits->set_batch(
       {.max_batch_tokens = 21, .max_batch_images = 22, .max_batch_pixels = 23, .max_wait = absl::Milliseconds(500)});
   VersionStatus status;

@@ -114,7 +114,6 @@ TEST_F(VersionTableTest, DescribesAVersionWithAllThatIsKnownOfIt) {
                              {.kind = v1::ROLLOUT, .layers = 5, .heads = 3}};
   model->features.kinds = {v1::CLASS_TOKEN, v1::PATCH_TOKENS};
   model->features.width = 13;
-  model->queue_limits = std::make_shared<QueueLimits>();
   model->queue_limits->set_batch(
       {.max_batch_tokens = 21, .max_batch_images = 22, .max_batch_pixels = 23, .max_wait = absl::Milliseconds(500)});
   VersionStatus status{{"m", 4}, v1::READY, "why", model, {"canary", "eu"}, 2.5};
