@@ -26,17 +26,9 @@ constexpr absl::Duration kSharedFor = absl::Minutes(1);
 // For so long after a refusal the next is expected.
 constexpr absl::Duration kRefusesFor = absl::Milliseconds(100);
 
-using Work = std::array<absl::Duration, kPriorityClasses>;
-
 // What is left of a rate of late if nothing more comes.
 double Left(absl::Duration passed) {
   return std::exp(-absl::ToDoubleSeconds(passed));
-}
-
-absl::Duration SumUpTo(int priority_class, const Work& work) {
-  absl::Duration sum;
-  for (int c = 0; c <= priority_class; ++c) sum += work[c];
-  return sum;
 }
 
 std::string Milliseconds(absl::Duration duration) {
@@ -164,37 +156,29 @@ bool Admission::Shares(const std::string& caller, absl::Time now) const {
 
 absl::Status Admission::CheckRequests(const std::string& caller, bool shared) const {
   const int64_t requests = server_.all.requests;
-  switch (CheckShare(requests, server_.Of(caller).requests, 1, options_.max_requests, shared)) {
-    case ShareVerdict::kFull:
-      return ShedError(ShedReason::kRequests,
-                       absl::StrCat("the server already holds ", requests, " requests, its limit"),
-                       TimeToFree(1.0 / requests));
-    case ShareVerdict::kOverShare:
-      return ShedError(ShedReason::kShare, "this caller holds its share of the requests that the server may hold",
-                       TimeToFree(1.0 / requests));
-    case ShareVerdict::kFits:
-      break;
+  const ShareVerdict verdict = CheckShare(requests, server_.Of(caller).requests, 1, options_.max_requests, shared);
+  if (verdict == ShareVerdict::kFits) return absl::OkStatus();
+  const absl::Duration retry = TimeToFree(1.0 / requests);
+  if (verdict == ShareVerdict::kOverShare) {
+    return ShedError(ShedReason::kShare, "this caller holds its share of the requests that the server may hold", retry);
   }
-  return absl::OkStatus();
+  return ShedError(ShedReason::kRequests, absl::StrCat("the server already holds ", requests, " requests, its limit"),
+                   retry);
 }
 
 absl::Status Admission::CheckBytes(const Place& place, bool shared) const {
-  const int64_t bytes = server_.all.bytes;
+  const int64_t bytes = server_.all.bytes, own = server_.Of(place.caller).bytes;
+  const ShareVerdict verdict = CheckShare(bytes, own, place.bytes, options_.max_bytes, shared);
+  if (verdict == ShareVerdict::kFits) return absl::OkStatus();
   const double excess = static_cast<double>(bytes + place.bytes - options_.max_bytes);
-  const double part = std::max(excess, 1.0) / std::max<int64_t>(bytes, 1);
-  switch (CheckShare(bytes, server_.Of(place.caller).bytes, place.bytes, options_.max_bytes, shared)) {
-    case ShareVerdict::kFull:
-      return ShedError(ShedReason::kBytes,
-                       absl::StrCat("the server already holds ", bytes, " bytes of pictures; ", place.bytes,
-                                    " more would exceed its limit of ", options_.max_bytes),
-                       TimeToFree(part));
-    case ShareVerdict::kOverShare:
-      return ShedError(ShedReason::kShare, "this caller holds its share of the bytes that the server may hold",
-                       TimeToFree(part));
-    case ShareVerdict::kFits:
-      break;
+  const absl::Duration retry = TimeToFree(std::max(excess, 1.0) / std::max<int64_t>(bytes, 1));
+  if (verdict == ShareVerdict::kOverShare) {
+    return ShedError(ShedReason::kShare, "this caller holds its share of the bytes that the server may hold", retry);
   }
-  return absl::OkStatus();
+  return ShedError(ShedReason::kBytes,
+                   absl::StrCat("the server already holds ", bytes, " bytes of pictures; ", place.bytes,
+                                " more would exceed its limit of ", options_.max_bytes),
+                   retry);
 }
 
 absl::Status Admission::CheckModel(const Place& place, bool shared) const {
@@ -232,7 +216,7 @@ absl::Status Admission::CompareTime(const Question& asked, absl::Time now) const
   absl::Duration mine;
   double urgent = 0;
   if (const auto own = callers_.find(place.caller); own != callers_.end()) {
-    mine = SumUpTo(place.priority_class, own->second.work);
+    mine = own->second.UpTo(place.priority_class);
     urgent = own->second.Rate(now, place.priority_class);
   }
   const std::vector<OtherCaller> others = Others(place.caller, now);
@@ -299,6 +283,12 @@ std::vector<OtherCaller> Admission::Others(const std::string& asks, absl::Time n
     others.push_back(rest);
   }
   return others;
+}
+
+absl::Duration Admission::CallerWork::UpTo(int priority_class) const {
+  absl::Duration sum;
+  for (int c = 0; c <= priority_class; ++c) sum += work[c];
+  return sum;
 }
 
 double Admission::CallerWork::Rate(absl::Time now, int classes) const {

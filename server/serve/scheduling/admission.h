@@ -122,7 +122,6 @@ class Admission {
 
  private:
   friend HeldPlace;
-  using Work = std::array<absl::Duration, kPriorityClasses>;  // executor time, by class
   // Executor time admitted of late: each second ago counts by 1 / e.
   struct Recent {
     absl::Duration work;
@@ -133,10 +132,11 @@ class Admission {
   };
   struct CallerWork {
     int64_t requests = 0;
-    Work work;
-    absl::Duration total;                         // of `work`
-    std::array<Recent, kPriorityClasses> recent;  // by class
+    std::array<absl::Duration, kPriorityClasses> work;  // executor time, by class
+    absl::Duration total;                               // of `work`
+    std::array<Recent, kPriorityClasses> recent;        // by class
 
+    absl::Duration UpTo(int priority_class) const;                      // of `work`: of this class and those above it
     double Rate(absl::Time now, int classes = kPriorityClasses) const;  // of the most urgent classes
   };
   using Callers = std::map<std::string, CallerWork>;
