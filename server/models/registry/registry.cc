@@ -22,13 +22,6 @@ namespace {
 // Added to the niceness of the polling thread: about a tenth of the share of a serving thread on a full core.
 constexpr int kLoaderNiceness = 10;
 
-std::unique_ptr<ServingSettings> DefaultSettings(const RegistryOptions& options) {
-  ServingSettings::Options settings;
-  settings.default_policy.set_latest(options.keep_versions);
-  // Without files there is nothing that could fail.
-  return *ServingSettings::Open(std::move(settings));
-}
-
 }  // namespace
 
 absl::Status RegistryOptions::Validate() const {
@@ -70,7 +63,7 @@ ServingSettings::Options RegistryOptions::Serving() const {
 Registry::Registry(RegistryOptions options, Parts parts, const Clock& clock)
     : options_(std::move(options)),
       clock_(clock),
-      own_settings_(parts.settings == nullptr ? DefaultSettings(options_) : nullptr),
+      own_settings_(parts.settings == nullptr ? *ServingSettings::Open(options_.Serving()) : nullptr),
       parts_(std::move(parts)),
       settings_(parts_.settings == nullptr ? *own_settings_ : *parts_.settings),
       watch_(options_.root, {settings_.options().serving_config}) {}

@@ -70,7 +70,7 @@ class Registry {
   struct Parts {
     Loader load;
     Sizer bytes_of = nullptr;             // null: the limit of memory is checked after loading only
-    ServingSettings* settings = nullptr;  // null: the newest keep_versions of every model
+    ServingSettings* settings = nullptr;  // null: as the options say, which are valid
     ModelLimitsTable* limits = nullptr;   // told the limits of the settings; may be null
     // Told of every attempt to load: what it came to and how long it took. May be null.
     std::function<void(const VersionId& id, const absl::Status& outcome, absl::Duration spent)> attempted = nullptr;
