@@ -73,7 +73,7 @@ Registry::~Registry() {
 }
 
 void Registry::Start() {
-  MutexLock lock(thread_mutex_);
+  MutexLock lock(mutex_);
   if (!stopping() && !thread_.joinable()) thread_ = std::thread([this] { Follow(); });
 }
 
@@ -105,13 +105,9 @@ void Registry::Stop() {
   watch_.Wake();
   std::thread thread;
   {
-    MutexLock lock(thread_mutex_);
-    thread = std::move(thread_);
-  }
-  {
-    // Whoever waits for a look that will not come.
     MutexLock lock(mutex_);
-    looked_.NotifyAll();
+    thread = std::move(thread_);
+    looked_.NotifyAll();  // for whoever waits for a look that will not come
   }
   if (thread.joinable()) thread.join();
 }
@@ -133,7 +129,7 @@ absl::Status Registry::Reconcile(const std::vector<VersionId>& retry, absl::Dura
   if (stopping()) return ending;
   bool follows = false;
   {
-    MutexLock lock(thread_mutex_);
+    MutexLock lock(mutex_);
     follows = thread_.joinable();
   }
   if (!follows) {

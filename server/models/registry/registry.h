@@ -196,9 +196,7 @@ class Registry {
   bool first_poll_done_ ABSL_GUARDED_BY(mutex_) = false;
   uint64_t asked_ ABSL_GUARDED_BY(mutex_) = 0;  // looks that somebody waits for
   uint64_t done_ ABSL_GUARDED_BY(mutex_) = 0;   // of them
-
-  Mutex thread_mutex_;
-  std::thread thread_ ABSL_GUARDED_BY(thread_mutex_);
+  std::thread thread_ ABSL_GUARDED_BY(mutex_);  // of Follow
 };
 
 }  // namespace vitrine
