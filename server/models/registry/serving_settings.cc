@@ -51,6 +51,15 @@ absl::Status CannotBeKept(const absl::Status& why) {
       absl::StrCat("the change cannot be kept, and is not made: ", std::string(why.message())));
 }
 
+// What is said of a model; an empty row where nothing is.
+template <typename Row>
+Row RowOf(const google::protobuf::RepeatedPtrField<Row>& rows, const std::string& model) {
+  for (const Row& row : rows) {
+    if (row.model() == model) return row;
+  }
+  return Row();
+}
+
 void SetRow(v1::AdminState& state, const v1::ModelOverride& row) {
   auto& rows = *state.mutable_models();
   RemoveIf(rows, [&](const v1::ModelOverride& held) { return held.model() == row.model(); });
@@ -106,27 +115,13 @@ absl::Status ServingSettings::fault() const {
   return fault_;
 }
 
-const v1::ModelServing* ServingSettings::FileRow(const std::string& model) const {
-  for (const v1::ModelServing& row : file_.models()) {
-    if (row.model() == model) return &row;
-  }
-  return nullptr;
-}
-
-const v1::ModelOverride* ServingSettings::Changed(const std::string& model) const {
-  for (const v1::ModelOverride& row : state_.models()) {
-    if (row.model() == model) return &row;
-  }
-  return nullptr;
-}
-
 ModelPlan ServingSettings::Plan(const std::string& model, const Edit& edit) const {
   MutexLock lock(mutex_);
   ModelPlan plan;
-  if (const v1::ModelOverride* row = Changed(model); row != nullptr) plan.changed = *row;
+  plan.changed = RowOf(state_.models(), model);
   if (edit) edit(plan.changed);
   plan.changed.set_model(model);
-  if (const v1::ModelServing* row = FileRow(model); row != nullptr) plan.file = *row;
+  plan.file = RowOf(file_.models(), model);
   plan.serving = MergeServing(plan.file, plan.changed);
   if (!plan.serving.has_version_policy()) {
     *plan.serving.mutable_version_policy() =
@@ -137,12 +132,11 @@ ModelPlan ServingSettings::Plan(const std::string& model, const Edit& edit) cons
 
 Precision ServingSettings::PrecisionOf(const VersionId& id) const {
   MutexLock lock(mutex_);
-  const v1::ModelServing* const row = FileRow(id.model);
-  if (row == nullptr) return options_.precision;
-  for (const v1::VersionPrecision& of : row->version_precisions()) {
+  const v1::ModelServing row = RowOf(file_.models(), id.model);
+  for (const v1::VersionPrecision& of : row.version_precisions()) {
     if (of.version() == id.version) return ParsePrecision(of.precision()).value_or(options_.precision);
   }
-  return ParsePrecision(row->precision()).value_or(options_.precision);
+  return ParsePrecision(row.precision()).value_or(options_.precision);
 }
 
 std::vector<std::string> ServingSettings::Models() const {
@@ -155,8 +149,7 @@ std::vector<std::string> ServingSettings::Models() const {
 
 absl::Status ServingSettings::Change(const std::string& model, const Edit& edit, Durability durability) {
   MutexLock lock(mutex_);
-  v1::ModelOverride row;
-  if (const v1::ModelOverride* held = Changed(model); held != nullptr) row = *held;
+  v1::ModelOverride row = RowOf(state_.models(), model);
   edit(row);
   row.set_model(model);
   RETURN_IF_ERROR(ValidateOverride(row));

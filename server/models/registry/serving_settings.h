@@ -77,8 +77,6 @@ class ServingSettings {
 
  private:
   explicit ServingSettings(Options options) : options_(std::move(options)) {}
-  const v1::ModelServing* FileRow(const std::string& model) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  const v1::ModelOverride* Changed(const std::string& model) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void WriteWhatIsBehind();
 
   const Options options_;
