@@ -39,6 +39,11 @@ struct Item {
   std::optional<absl::Duration> encode;  // once tried
 };
 
+// As a message says it.
+float ToSeconds(absl::Duration duration) {
+  return static_cast<float>(absl::ToDoubleSeconds(duration));
+}
+
 // One batch from its encoded pictures to its answers.
 class BatchRun {
  public:
@@ -261,9 +266,9 @@ class BatchRun {
     }
     for (const auto& wish : request.features) output.features.push_back(CollectFeature(wish, part.tokens, place));
     const Sureness sureness = SurenessOf(output.logits, TemperatureOf(model_->manifest));
-    output.timings.set_queue(static_cast<float>(absl::ToDoubleSeconds(start_ - request.arrival)));
-    output.timings.set_decode(static_cast<float>(absl::ToDoubleSeconds(*item.decode)));
-    output.timings.set_compute(static_cast<float>(absl::ToDoubleSeconds(compute_)));
+    output.timings.set_queue(ToSeconds(start_ - request.arrival));
+    output.timings.set_decode(ToSeconds(*item.decode));
+    output.timings.set_compute(ToSeconds(compute_));
     output.batch = info_;
     output.picture = std::move(item.input.picture);
 
@@ -273,8 +278,10 @@ class BatchRun {
     item.encode = end - begin;
     Note(item, Stage::kEncode, begin, end);
     // An answer that failed may have drawn only some of its overlays.
-    if (response.ok()) model_->cost->ObserveEncode(request.overlay_pixels, end - begin);
-    if (response.ok() && !request.is_probe) model_->version_metrics->CountSureness(sureness);
+    if (!response.ok()) return response;
+    response->mutable_timings()->set_encode(ToSeconds(end - begin));
+    model_->cost->ObserveEncode(request.overlay_pixels, end - begin);
+    if (!request.is_probe) model_->version_metrics->CountSureness(sureness);
     return response;
   }
 

@@ -13,8 +13,8 @@
 
 namespace vitrine {
 
-// Makes the answer of one image. Called on executor threads, concurrently. The executor fills in timings.queue, decode
-// and compute; the responder adds encode and total.
+// Makes the answer of one image, with the timings of the output. Called on executor threads, concurrently. The executor
+// adds timings.encode, which is what this took; `total` is known when the call is answered.
 using Responder =
     std::function<absl::StatusOr<v1::ClassifyResponse>(const InferenceRequest& request, InferenceOutput output)>;
 

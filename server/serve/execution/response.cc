@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/serve/execution/response.h"
 
-#include <chrono>
 #include <cmath>
 #include <optional>
 #include <string>
@@ -197,7 +196,6 @@ absl::Status FillAttentionAndFeatures(const InferenceRequest& request, const Inf
 }  // namespace
 
 absl::StatusOr<v1::ClassifyResponse> MakeResponse(const InferenceRequest& request, const InferenceOutput& output) {
-  const auto start = std::chrono::steady_clock::now();
   v1::ClassifyResponse response;
   if (request.top_k > 0) FillPredictions(request, output.logits, response);
   FillServedBy(*request.model, *response.mutable_served_by());
@@ -206,8 +204,6 @@ absl::StatusOr<v1::ClassifyResponse> MakeResponse(const InferenceRequest& reques
   *response.mutable_batch() = output.batch;
   response.set_request_id(request.request.request_id());
   *response.mutable_timings() = output.timings;
-  const std::chrono::duration<float> spent = std::chrono::steady_clock::now() - start;
-  response.mutable_timings()->set_encode(spent.count());
   return response;
 }
 

@@ -9,7 +9,7 @@
 namespace vitrine {
 
 // The answer to `request` from what its executor computed: top-k, attention maps in the encodings asked for, overlays,
-// provenance, grid, batch and timings (all but `total`, which is known when the call is answered).
+// provenance, grid, batch and the timings of the stages before.
 // RESOURCE_EXHAUSTED if overlays grew over max_attention_bytes. Thread-safe.
 absl::StatusOr<v1::ClassifyResponse> MakeResponse(const InferenceRequest& request, const InferenceOutput& output);
 
