@@ -8,52 +8,42 @@
 
 namespace vitrine {
 
+// Shared with the handles, which may outlive the reclaimer.
 struct Reclaimer::Waiting {
-  using Models = std::list<ModelHandle>;
-
-  // Takes what the list holds, which is left with it once closed. Allocates nothing: whoever drops a handle may have
-  // no memory, and may not throw.
-  void Add(Models& dropped) {
-    MutexLock lock(mutex);
-    if (wake == nullptr) return;
-    models.splice(models.end(), dropped);
-    wake();
-  }
-  // To be freed without the lock.
-  Models Take() {
-    MutexLock lock(mutex);
-    return std::exchange(models, {});
-  }
-  void Close() {
-    MutexLock lock(mutex);
-    wake = nullptr;
-  }
+  explicit Waiting(std::function<void()> call) : wake(std::move(call)) {}
 
   Mutex mutex;
-  std::function<void()> wake ABSL_GUARDED_BY(mutex);  // null: closed
-  Models models ABSL_GUARDED_BY(mutex);
+  std::function<void()> wake ABSL_GUARDED_BY(mutex);  // null: nobody reclaims any more
+  std::list<ModelHandle> models ABSL_GUARDED_BY(mutex);
 };
 
-Reclaimer::Reclaimer(std::function<void()> wake) : waiting_(std::make_shared<Waiting>()) {
-  MutexLock lock(waiting_->mutex);
-  waiting_->wake = std::move(wake);
-}
+Reclaimer::Reclaimer(std::function<void()> wake) : waiting_(std::make_shared<Waiting>(std::move(wake))) {}
 
 Reclaimer::~Reclaimer() {
-  waiting_->Close();
+  {
+    MutexLock lock(waiting_->mutex);
+    waiting_->wake = nullptr;
+  }
   Reclaim();
 }
 
+// Nothing is allocated when the last handle goes: whoever drops it may have no memory, and may not throw.
 ModelHandle Reclaimer::Keep(ModelHandle model) const {
   const LoadedModel* const raw = model.get();
-  return {raw, [waiting = waiting_, kept = Waiting::Models{std::move(model)}](const LoadedModel*) mutable {
-            waiting->Add(kept);
-            kept.clear();
+  return {raw, [waiting = waiting_, kept = std::list<ModelHandle>{std::move(model)}](const LoadedModel*) mutable {
+            std::list<ModelHandle> dropped;  // what nobody takes is freed here, without the lock
+            dropped.swap(kept);
+            MutexLock lock(waiting->mutex);
+            if (waiting->wake == nullptr) return;
+            waiting->models.splice(waiting->models.end(), dropped);
+            waiting->wake();
           }};
 }
 
 void Reclaimer::Reclaim() {
-  waiting_->Take();
+  std::list<ModelHandle> freed;  // here, without the lock
+  MutexLock lock(waiting_->mutex);
+  freed.swap(waiting_->models);
 }
 
 }  // namespace vitrine
