@@ -15,6 +15,8 @@ namespace vitrine {
 namespace {
 
 constexpr absl::Duration kShortestTick = absl::Milliseconds(20), kLongestTick = absl::Seconds(1);
+// Of one model, one after the other, before the device may be the reason.
+constexpr int kFailuresBeforeFatal = 2;
 // Of the grey picture that is classified: what computes it shows as much with a small one.
 constexpr int kSide = 32;
 
@@ -155,7 +157,7 @@ absl::Status ComputeProbe::TryModel(const ModelHandle& model) {
     return status;
   }
   // Before the log, which may hang.
-  if (failures >= options_.failures_before_fatal && parts_.fatal != nullptr && parts_.fatal()) parts_.end();
+  if (failures >= kFailuresBeforeFatal && parts_.fatal()) parts_.end();
   spdlog::error("probe: model \"{}\" version {}: {}", model->id.model, model->id.version,
                 std::string(status.message()));
   return status;

@@ -27,8 +27,6 @@ struct ComputeProbeOptions {
   absl::Duration interval = absl::Seconds(10);
   // A probe that takes longer has failed. It is far longer than a full queue, which is no fault.
   absl::Duration timeout = absl::Seconds(30);
-  // After this many failures of a model one after the other `fatal` is asked.
-  int failures_before_fatal = 2;
 
   absl::Status Validate() const;  // names the flag, the value and the allowed range
 };
@@ -51,7 +49,7 @@ class ComputeProbe {
     std::function<void(InferenceRequest)> submit;
     // Hears what is known after each try. From any thread of the probe.
     std::function<void(const ComputeFindings& findings)> report;
-    // Whether the device is lost for good. May be null: it never is.
+    // Whether the device is lost for good; asked when a model has failed twice, one after the other.
     std::function<bool()> fatal;
     // Says that the device is lost and ends the process; it does not return but in tests.
     std::function<void()> end;
