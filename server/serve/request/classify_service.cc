@@ -46,18 +46,14 @@ absl::StatusOr<InferenceRequest> Plan(v1::ClassifyRequest request, ModelHandle m
 
 }  // namespace
 
-struct ClassifyService::Facts {
+struct ClassifyService::Asked {
   Method method = Method::kClassify;
-  std::string caller, peer, model, request_id;
-  std::optional<TraceContext> trace;
-  std::unique_ptr<RequestTrace> spans;  // null: it is not traced
-};
-
-struct ClassifyService::Waiting {
-  Facts facts;
   absl::Time arrival;
-  ModelMetrics* metrics = nullptr;
-  const LoadedModel* model = nullptr;  // the request keeps it, and it its metrics
+  std::string caller, peer, model, request_id;  // the model as it was named
+  std::optional<TraceContext> trace;
+  std::unique_ptr<RequestTrace> spans;   // null: it is not traced
+  ModelMetrics* metrics = nullptr;       // of the model as soon as it is known; till then of unknown ones
+  const LoadedModel* version = nullptr;  // that took it, and that it keeps, with its metrics; null: none did
   Done done;
 };
 
@@ -72,14 +68,13 @@ absl::StatusOr<ModelHandle> ClassifyService::Find(const v1::ClassifyRequest& req
                                            .visible = caller.models.get()});
 }
 
-// Each line is a stage that can refuse. `metrics` becomes the model's as soon as the model is known.
+// Each line is a stage that can refuse.
 absl::StatusOr<InferenceRequest> ClassifyService::Accept(absl::StatusOr<v1::ClassifyRequest> request,
-                                                         const CallContext& call, absl::Time arrival,
-                                                         ModelMetrics*& metrics) {
+                                                         const CallContext& call, Asked& asked) {
   if (draining_.load(std::memory_order_acquire)) return DrainingError();
   // Before the quota, of which it takes nothing.
   if (call.abandoned != nullptr && call.abandoned->load(std::memory_order_acquire)) {
-    metrics = call.model->metrics.get();
+    asked.metrics = call.model->metrics.get();
     return AbandonedError();
   }
   Admitted admitted;
@@ -92,7 +87,7 @@ absl::StatusOr<InferenceRequest> ClassifyService::Accept(absl::StatusOr<v1::Clas
       ASSIGN_OR_RETURN(model, Find(*request, call.caller));
     }
   }
-  metrics = model->metrics.get();
+  asked.metrics = model->metrics.get();
   RETURN_IF_ERROR(request.status());
   // Before the picture's header is read. Admit looks again: others come meanwhile.
   if (absl::Status places = admission_.CheckPlaces(call.caller.Account()); !places.ok()) {
@@ -107,9 +102,9 @@ absl::StatusOr<InferenceRequest> ClassifyService::Accept(absl::StatusOr<v1::Clas
   const bool is_routed = call.model == nullptr ? LeavesTheVersionOpen(*request) : call.is_routed;
   ASSIGN_OR_RETURN(InferenceRequest plan, Plan(*std::move(request), std::move(model)));
   plan.is_routed = is_routed;
-  plan.arrival = arrival;
+  plan.arrival = asked.arrival;
   plan.caller = call.caller.Account();
-  plan.deadline = DeadlineOf(plan.request, call, arrival);
+  plan.deadline = DeadlineOf(plan.request, call, asked.arrival);
   plan.cancelled = call.cancelled;
   plan.abandoned = call.abandoned;
   plan.admitted = std::move(admitted);
@@ -144,26 +139,24 @@ absl::Status ClassifyService::Admit(InferenceRequest& plan) {
   return absl::OkStatus();
 }
 
-void ClassifyService::Count(Facts& facts, ModelMetrics& metrics, const LoadedModel* model, const absl::Status& status,
-                            absl::Duration spent) {
-  metrics.requests().Count(facts.method, status, spent);
-  if (model != nullptr) model->version_metrics->requests().Count(facts.method, status, spent);
-  if (log_.Wants(status.code(), spent)) WriteLine(facts, model, status, spent);
-  if (facts.spans != nullptr) EndSpans(facts, model, status, spent);
+void ClassifyService::Count(Asked& asked, const absl::Status& status, absl::Duration spent) {
+  asked.metrics->requests().Count(asked.method, status, spent);
+  if (asked.version != nullptr) asked.version->version_metrics->requests().Count(asked.method, status, spent);
+  if (log_.Wants(status.code(), spent)) WriteLine(asked, status, spent);
+  if (asked.spans != nullptr) EndSpans(asked, status, spent);
 }
 
-void ClassifyService::WriteLine(const Facts& facts, const LoadedModel* model, const absl::Status& status,
-                                absl::Duration spent) {
+void ClassifyService::WriteLine(const Asked& asked, const absl::Status& status, absl::Duration spent) {
   try {
     // The line belongs to the span of the request where there is one, else to the caller's.
-    std::optional<TraceContext> trace = facts.trace;
-    if (facts.spans != nullptr) trace = TraceContext{Hex(facts.spans->trace_id), Hex(facts.spans->span_id), true};
-    log_.Write({.method = MethodName(facts.method),
-                .caller = facts.caller,
-                .peer = facts.peer,
-                .model = facts.model,
-                .version = model == nullptr ? 0 : model->id.version,
-                .request_id = facts.request_id,
+    std::optional<TraceContext> trace = asked.trace;
+    if (asked.spans != nullptr) trace = TraceContext{Hex(asked.spans->trace_id), Hex(asked.spans->span_id), true};
+    log_.Write({.method = MethodName(asked.method),
+                .caller = asked.caller,
+                .peer = asked.peer,
+                .model = asked.model,
+                .version = asked.version == nullptr ? 0 : asked.version->id.version,
+                .request_id = asked.request_id,
                 .trace = std::move(trace),
                 .status = status,
                 .spent = spent});
@@ -172,19 +165,18 @@ void ClassifyService::WriteLine(const Facts& facts, const LoadedModel* model, co
   }
 }
 
-void ClassifyService::EndSpans(Facts& facts, const LoadedModel* model, const absl::Status& status,
-                               absl::Duration spent) {
-  RequestTrace& spans = *facts.spans;
+void ClassifyService::EndSpans(Asked& asked, const absl::Status& status, absl::Duration spent) {
+  RequestTrace& spans = *asked.spans;
   const absl::Time end = spans.whole.begin + spent;
-  spans.model = std::move(facts.model);
-  spans.request_id = std::move(facts.request_id);
-  if (model != nullptr) {
-    spans.version = model->id.version;
-    spans.precision = model->precision;  // a few letters, which take no memory of their own
+  spans.model = std::move(asked.model);
+  spans.request_id = std::move(asked.request_id);
+  if (asked.version != nullptr) {
+    spans.version = asked.version->id.version;
+    spans.precision = asked.version->precision;  // a few letters, which take no memory of their own
     // It was given up while it waited.
     if (!spans.stages[static_cast<int>(Stage::kQueue)].has_value()) spans.Note(Stage::kQueue, spans.whole.begin, end);
   }
-  tracer_->End(std::move(facts.spans), status, end);
+  tracer_->End(std::move(asked.spans), status, end);
 }
 
 std::unique_ptr<RequestTrace> ClassifyService::BeginCall(const CallContext& call, absl::Time arrival,
@@ -206,48 +198,50 @@ void ClassifyService::EndCall(std::unique_ptr<RequestTrace> spans, const absl::S
 
 void ClassifyService::Classify(absl::StatusOr<v1::ClassifyRequest> request, CallContext call, Done done) {
   ledger_.Accept();
-  const absl::Time arrival = clock_.Now();
-  ModelMetrics* metrics = &metrics_.unknown();
-  Facts facts;
-  facts.method = call.method;
-  facts.peer = std::move(call.peer);
-  std::unique_ptr<Waiting> waiting;
+  Asked asked;
+  asked.method = call.method;
+  asked.arrival = clock_.Now();
+  asked.peer = std::move(call.peer);
+  asked.metrics = &metrics_.unknown();
+  std::unique_ptr<Asked> waiting;
   absl::StatusOr<InferenceRequest> plan = OrOutOfMemory([&] {
-    if (call.caller.account.empty()) call.caller.account = accounts_.AccountOf(call.caller, facts.peer);
-    facts.caller = call.caller.name;
-    facts.trace = std::move(call.trace);
-    if (request.ok()) facts.model = request->model();
-    if (request.ok()) facts.request_id = request->request_id();
+    if (call.caller.account.empty()) call.caller.account = accounts_.AccountOf(call.caller, asked.peer);
+    asked.caller = call.caller.name;
+    asked.trace = std::move(call.trace);
+    if (request.ok()) asked.model = request->model();
+    if (request.ok()) asked.request_id = request->request_id();
     if (tracer_ != nullptr) {
-      facts.spans = call.part.has_value() ? tracer_->BeginPart(facts.trace, facts.method, arrival, *call.part)
-                                          : tracer_->Begin(facts.trace, facts.method, arrival);
+      asked.spans = call.part.has_value() ? tracer_->BeginPart(asked.trace, asked.method, asked.arrival, *call.part)
+                                          : tracer_->Begin(asked.trace, asked.method, asked.arrival);
     }
-    waiting = std::make_unique<Waiting>();
-    return Accept(std::move(request), call, arrival, metrics);
+    waiting = std::make_unique<Asked>();
+    return Accept(std::move(request), call, asked);
   });
   if (!plan.ok()) {
-    if (absl::IsDeadlineExceeded(plan.status())) metrics->CountExpired(Progress::kAdmission);
-    Count(facts, *metrics, nullptr, plan.status(), clock_.Now() - arrival);
+    if (absl::IsDeadlineExceeded(plan.status())) asked.metrics->CountExpired(Progress::kAdmission);
+    Count(asked, plan.status(), clock_.Now() - asked.arrival);
     return done(std::move(plan).status());
   }
   if (call.planned) call.planned(plan->answer_bytes);
   if (call.room != nullptr) *call.room = std::move(plan->admitted.room);
-  if (facts.spans != nullptr) {
-    facts.spans->tokens = plan->tokens;
-    plan->trace = facts.spans.get();
+  if (asked.spans != nullptr) {
+    asked.spans->tokens = plan->tokens;
+    plan->trace = asked.spans.get();
   }
-  *waiting = {std::move(facts), arrival, metrics, plan->model.get(), std::move(done)};
+  asked.version = plan->model.get();
+  asked.done = std::move(done);
+  *waiting = std::move(asked);
   plan->done = [this, waiting = std::move(waiting)](absl::StatusOr<v1::ClassifyResponse> answer) {
     Answer(*waiting, std::move(answer));
   };
   scheduler_.Submit(*std::move(plan));
 }
 
-void ClassifyService::Answer(Waiting& request, absl::StatusOr<v1::ClassifyResponse> answer) {
-  const absl::Duration spent = clock_.Now() - request.arrival;
-  Count(request.facts, *request.metrics, request.model, answer.status(), spent);
+void ClassifyService::Answer(Asked& asked, absl::StatusOr<v1::ClassifyResponse> answer) {
+  const absl::Duration spent = clock_.Now() - asked.arrival;
+  Count(asked, answer.status(), spent);
   if (answer.ok()) answer->mutable_timings()->set_total(static_cast<float>(absl::ToDoubleSeconds(spent)));
-  request.done(std::move(answer));
+  asked.done(std::move(answer));
 }
 
 }  // namespace vitrine

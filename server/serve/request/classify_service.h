@@ -103,17 +103,15 @@ class ClassifyService {
   Metrics& metrics() { return metrics_; }
 
  private:
-  struct Facts;    // what is counted and logged about a request, beside its answer
-  struct Waiting;  // the same of one that waits for its answer
+  struct Asked;  // what is known of a request beside its message, until it is answered
 
-  // A request ended, of a version where one took it: `model` is null where none did.
-  void Count(Facts& facts, ModelMetrics& metrics, const LoadedModel* model, const absl::Status& status,
-             absl::Duration spent);
-  void WriteLine(const Facts& facts, const LoadedModel* model, const absl::Status& status, absl::Duration spent);
-  void EndSpans(Facts& facts, const LoadedModel* model, const absl::Status& status, absl::Duration spent);
+  // A request ended.
+  void Count(Asked& asked, const absl::Status& status, absl::Duration spent);
+  void WriteLine(const Asked& asked, const absl::Status& status, absl::Duration spent);
+  void EndSpans(Asked& asked, const absl::Status& status, absl::Duration spent);
   absl::StatusOr<InferenceRequest> Accept(absl::StatusOr<v1::ClassifyRequest> request, const CallContext& call,
-                                          absl::Time arrival, ModelMetrics*& metrics);
-  void Answer(Waiting& request, absl::StatusOr<v1::ClassifyResponse> answer);
+                                          Asked& asked);
+  void Answer(Asked& asked, absl::StatusOr<v1::ClassifyResponse> answer);
   // Reserves the room for the answer and the place in the queue.
   absl::Status Admit(InferenceRequest& plan);
 
