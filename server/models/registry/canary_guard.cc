@@ -9,6 +9,9 @@ namespace vitrine {
 namespace {
 
 constexpr double kDefaultSeconds = 60;
+constexpr int64_t kDefaultMinRequests = 100;
+// Twice: a busy machine slows both versions, and batches of the same sizes are compared, so that noise stays far below.
+constexpr double kDefaultMaxComputeRatio = 2;
 
 }  // namespace
 

@@ -21,9 +21,6 @@ namespace vitrine {
 // The versions that the guard looks at: READY with a share of the traffic or the label `canary`, but never `stable`.
 std::set<int64_t> Canaries(const TrafficTable& traffic);
 
-inline constexpr int64_t kDefaultMinRequests = 100;
-// Twice: a busy machine slows both versions, and batches of the same sizes are compared, so that noise stays far below.
-inline constexpr double kDefaultMaxComputeRatio = 2;
 absl::Duration WindowOf(const v1::CanaryGuard& guard);
 absl::Duration GoldenIntervalOf(const v1::CanaryGuard& guard);
 

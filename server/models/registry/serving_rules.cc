@@ -17,6 +17,7 @@ namespace vitrine {
 namespace {
 
 constexpr size_t kLongestLabel = 32;
+constexpr int kMostSpecific = 100;
 constexpr double kLongestSeconds = 86400;
 constexpr int kMostBatchImages = 65536;
 // Shares are written by people: 33.3 + 33.3 + 33.4 is a hundred.

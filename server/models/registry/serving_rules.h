@@ -17,7 +17,6 @@ namespace vitrine {
 inline constexpr char kStableLabel[] = "stable";
 inline constexpr char kCanaryLabel[] = "canary";
 inline constexpr int kMostLatest = 100;
-inline constexpr int kMostSpecific = 100;
 
 // Whether a configuration is complete and consistent in itself. INVALID_ARGUMENT names model, field, value and range.
 absl::Status ValidateServing(const v1::ServingConfig& config);

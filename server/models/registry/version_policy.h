@@ -21,7 +21,6 @@ struct VersionFacts {
   int64_t version = 0;
   State state = State::kAbsent;
   bool on_disk = true;
-  friend bool operator==(const VersionFacts&, const VersionFacts&) = default;
 };
 
 // What to do next about a model.
