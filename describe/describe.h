@@ -30,8 +30,8 @@ absl::Status CheckResolution(const std::string& text);
 // `vitrine-repo describe`: the operators of a forward pass with sizes, operations, bytes and intensity; the fused
 // steps that the CPU engine makes of them, each timed on one core of this machine beside the roofline's bound; and the
 // time of the whole.
-// INVALID_ARGUMENT if the model does not take that resolution, UNIMPLEMENTED if its family is no program, UNAVAILABLE
-// if a file cannot be written.
+// INVALID_ARGUMENT if the model does not take that resolution, UNIMPLEMENTED if the engine has no step for one of its
+// operators, UNAVAILABLE if a file cannot be written.
 absl::Status DescribeCommand(const DescribeOptions& options);
 
 }  // namespace vitrine

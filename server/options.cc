@@ -217,7 +217,7 @@ void BindFlags(CLI::App& app, ServerOptions& options) {
   Add(app, "--socket", options.rpc.socket,
       "unix:///PATH of a socket that takes calls beside --listen, for this user and root alone; empty: none",
       "ADDRESS");
-  Add(app, "--metrics", options.metrics, "address of /metrics, /healthz and /readyz; empty turns them off",
+  Add(app, "--metrics", options.metrics, "address of /metrics, /healthz, /readyz and /statusz; empty turns them off",
       "HOST:PORT");
   Add(app, "--http", options.http,
       "address of pictures (/v1) and the Open Inference Protocol (/v2) over HTTP; empty turns it off", "HOST:PORT");

@@ -34,7 +34,7 @@ struct ServerOptions {
   // Ready without any version, as a server that waits for its first model is. By default such a server is not ready: it
   // may have been given the wrong folder.
   bool allow_empty = false;
-  // host:port of /metrics, /healthz and /readyz. Port 0 picks a free one; empty turns the page off.
+  // host:port of /metrics, /healthz, /readyz and /statusz. Port 0 picks a free one; empty turns the page off.
   std::string metrics = "0.0.0.0:8501";
   // Between two texts of /metrics, on the average: a scraper that asks a hundred times a second would take processor
   // time from the executors. No flag; zero puts one together for everyone who asks.

@@ -40,7 +40,7 @@ class Server {
   virtual const std::string& health_address() const = 0;
   // Of the Admin service, as bound; empty where there is none.
   virtual const std::string& admin_address() const = 0;
-  // Of the Open Inference Protocol over HTTP; empty where it is off.
+  // Of pictures and the Open Inference Protocol over HTTP; empty where it is off.
   virtual const std::string& http_address() const = 0;
 
   // True once every version that the repository held at start is ready or refused, and requests are answered by that;

@@ -95,8 +95,8 @@ def main():
         facts = report.machine() + versions + [
             f"load average before {before}, after {load_average()} (1, 5, 15 minutes)",
             f"pictures: {used.photographs()[1]}",
-            f"workers and server pinned to core {used.core}, load generator to core {used.other_core}; "
-            "docs/research/benchmarks.md says how each figure is taken"]
+            f"workers and server pinned to core {used.core}, load generator to core {used.other_core}, where no row says "
+            "two cores; docs/research/benchmarks.md says how each figure is taken"]
         if left := arguments.parts[i:]:
             facts.append(f"UNFINISHED: {', '.join(left)} not measured yet")
         # After every part: what is done outlives an interruption.

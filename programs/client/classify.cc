@@ -18,7 +18,7 @@ namespace {
 
 constexpr char kClassifyExamples[] = R"(Examples:
   Every picture of a folder, five guesses each:
-    vitrine classify samples/ --model eit-mini-cifar10
+    vitrine classify samples/cifar --model eit-mini-cifar10
   Where the model looked, drawn over each picture (out/cat.class.layer4.png):
     vitrine classify cat.jpg --model eit-mini-cifar10 --attention out/
   Two heads of the first and the last block:
@@ -30,14 +30,14 @@ constexpr char kClassifyExamples[] = R"(Examples:
   What the patch in row 3, column 4 looks at:
     vitrine classify cat.jpg --attention out/ --attention-query 3,4
   Two models beside each other, in words and as a picture:
-    vitrine classify samples/ --models eit-mini-cifar10,xcit-n12-f-sne-cifar10 --sheet models.png
+    vitrine classify samples/cifar --models eit-mini-cifar10,xcit-n12-f-sne-cifar10 --sheet models.png
   Everything below a folder; what a pattern matches; what find finds; what a program writes:
     vitrine classify --recursive photos/
     vitrine classify 'photos/2026-*/*.jpg'
     find photos -newer last -name '*.jpg' -print0 | vitrine classify --files-from - -0
     curl -s https://example.org/cat.jpg | vitrine classify -
   One JSON object a line, for jq:
-    vitrine classify samples/ --format json | jq -r '[.image, .predictions[0].label] | @tsv'
+    vitrine classify samples/cifar --format json | jq -r '[.image, .predictions[0].label] | @tsv'
 
 Exit code: 0 if every picture was classified, 1 if one was not (stderr names it), 2 for a wrong command line.)";
 

@@ -13,9 +13,9 @@ namespace {
 
 constexpr char kEmbedExamples[] = R"(Examples:
   An array with a row for each picture (numpy.load), their paths in features.txt:
-    vitrine embed samples/ --model eit-mini-cifar10 --output features.npy
+    vitrine embed samples/cifar --model eit-mini-cifar10 --output features.npy
   Every patch's vector on its grid, a file for each picture:
-    vitrine embed samples/ --model eit-mini-cifar10 --kind patches --output features/
+    vitrine embed samples/cifar --model eit-mini-cifar10 --kind patches --output features/
   Numbers in JSON, an object a line:
     vitrine embed cat.jpg --format json | jq .values
 

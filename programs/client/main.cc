@@ -15,9 +15,9 @@ constexpr char kExamples[] = R"(Examples:
   vitrine models
   vitrine models show eit-mini-cifar10
   vitrine classify cat.jpg truck.jpg --model eit-mini-cifar10
-  vitrine classify samples/ --model eit-mini-cifar10 --attention out/
+  vitrine classify samples/cifar --model eit-mini-cifar10 --attention out/
   vitrine classify digit.png --model kv-pos-mnist@1 --top-k 3 --format json
-  vitrine embed samples/ --model eit-mini-cifar10 --output features.npy
+  vitrine embed samples/cifar --model eit-mini-cifar10 --output features.npy
   vitrine eval --model eit-mini-cifar10 --data cifar10:/data/cifar-10 --out results/
 
 The server's address is --server, else $VITRINE_SERVER, else 127.0.0.1:8500.)";

@@ -12,7 +12,7 @@ namespace vitrine {
 // In the handler only what is async-signal-safe happens: the addresses are written as they are. A thread that was made
 // here, before anything went wrong, then writes them again with the names of the functions (symbols of the program and
 // its libraries, lines where there is debug information), which needs memory and locks that the crash may have taken
-// with it; it has five seconds. A stack that cannot be read, or a report that takes longer than ten seconds, ends the
+// with it; it has eight seconds. A stack that cannot be read, or a report that takes longer than ten seconds, ends the
 // process all the same. Call once, from main, before other threads: the main thread gets a CrashHandlerStack.
 void PrintStackOnCrash();
 

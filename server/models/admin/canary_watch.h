@@ -26,7 +26,7 @@ namespace vitrine {
 // compute, runs their goldens again, and has those put away that pass a bound. Thread-safe.
 class CanaryWatch {
  public:
-  // How far a loaded version is off its goldens: GoldenDrift of checkpoint.h.
+  // How far a loaded version is off its goldens: GoldenDrift of repository/golden.h.
   using Drift = std::function<absl::StatusOr<double>(const LoadedModel&)>;
   // Puts a version away; the reason is for people. ABORTED: it is no canary any more.
   using RollBack = std::function<absl::Status(const VersionId&, const std::string& reason)>;

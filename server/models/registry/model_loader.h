@@ -20,7 +20,7 @@
 namespace vitrine {
 
 // Brings a stored version into memory and proves that it computes what its publisher computed:
-// read and verify -> build -> load the weights -> move to the device -> warm up -> run the golden inputs.
+// read and verify -> build -> load the weights -> move to the device -> run the golden inputs.
 // Thread-safe; computes on the calling thread, and the goldens on as many as `cores` says.
 class ModelLoader {
  public:
