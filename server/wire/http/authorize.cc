@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/wire/http/authorize.h"
 
+#include "server/observe/trace_context.h"
+
 namespace vitrine {
 
 absl::StatusOr<Caller> AuthorizeHttp(const Identity& identity, ClassifyService& service, RpcName rpc,
@@ -9,6 +11,16 @@ absl::StatusOr<Caller> AuthorizeHttp(const Identity& identity, ClassifyService& 
       rpc, {.authorization = request.Header("Authorization"), .certificate_names = request.certificate_names});
   service.metrics().server().CountAuthorization(caller.status().code());
   return caller;
+}
+
+CallContext HttpCall(Method method, const absl::StatusOr<Caller>& caller, const HttpRequest& request,
+                     const Clock& clock) {
+  return {.caller = CallerOf(caller),
+          .peer = request.peer,
+          .method = method,
+          .deadline = clock.Now() + kMaxHttpWait,
+          .cancelled = request.hung_up,
+          .trace = ParseTraceparent(request.Header("traceparent").value_or(""))};
 }
 
 }  // namespace vitrine

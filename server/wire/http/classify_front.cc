@@ -12,7 +12,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/status_macros.h"
-#include "server/observe/trace_context.h"
 #include "server/process/out_of_memory.h"
 #include "server/serve/scheduling/answer_budget.h"
 #include "server/wire/http/address.h"
@@ -46,7 +45,7 @@ constexpr char kClassifyVerb[] = ":classify";
 // Who asks for maps wants them, whatever their size.
 constexpr int64_t kHttpAttentionBytes = int64_t{16} << 20;
 
-// Kept until the answer was written.
+// What a HeldAnswer keeps.
 struct HeldClassification {
   int requests = 0;
   std::shared_ptr<HeldRoom> room = {};
@@ -157,15 +156,12 @@ absl::Status HttpClassifyFront::ReadHead(const Target& target, const absl::Statu
 HttpNext HttpClassifyFront::Classify(const Target& target, const std::shared_ptr<HttpRequest>& request) {
   const auto asked = std::make_shared<Asked>();
   const absl::StatusOr<Caller> caller = AuthorizeHttp(identity_, service_, "/vitrine.v1.Classifier/Classify", *request);
-  asked->call = {.caller = CallerOf(caller),
-                 .peer = request->peer,
-                 .method = Method::kHttpClassify,
-                 .deadline = service_.clock().Now() + kMaxHttpWait,
-                 .cancelled = request->hung_up,
-                 .trace = ParseTraceparent(request->Header("traceparent").value_or("")),
-                 .room = std::make_shared<HeldRoom>()};
+  asked->call = HttpCall(Method::kHttpClassify, caller, *request, service_.clock());
+  asked->call.room = std::make_shared<HeldRoom>();
   const absl::Status why_not = OrOutOfMemory([&] { return ReadHead(target, caller, *request, *asked); });
-  if (!why_not.ok()) return HttpNext::Answer(Refuse(why_not, std::move(asked->call)));
+  if (!why_not.ok()) {
+    return AnswerAtOnce([&](std::shared_ptr<HttpReply> reply) { Submit(why_not, *asked, std::move(reply)); });
+  }
   return HttpNext::Read([this, asked](absl::StatusOr<std::string> body, std::shared_ptr<HttpReply> reply) {
     absl::StatusOr<v1::ClassifyRequest> message = OrOutOfMemory([&] {
       return WithPicture(std::move(asked->wanted), asked->query, std::move(body), asked->curl_line, *asked->call.model);
@@ -174,29 +170,13 @@ HttpNext HttpClassifyFront::Classify(const Target& target, const std::shared_ptr
   });
 }
 
-HttpResponse HttpClassifyFront::Refuse(const absl::Status& why, CallContext call) {
-  const auto held = std::make_shared<HeldAnswer<HeldClassification>>(service_.ledger());
-  HttpResponse response;
-  service_.Classify(why, std::move(call), [&](const absl::StatusOr<v1::ClassifyResponse>& refused) {  // called at once
-    held->Hold({.requests = 1});
-    response = ResponseTo(refused);
-  });
-  response.held = held;
-  return response;
-}
-
 void HttpClassifyFront::Submit(absl::StatusOr<v1::ClassifyRequest> message, Asked& asked,
                                std::shared_ptr<HttpReply> reply) {
-  const auto held = std::make_shared<HeldAnswer<HeldClassification>>(service_.ledger());
+  const auto held = std::make_shared<HeldAnswer<HeldClassification>>(service_.ledger(), std::move(reply));
   const std::shared_ptr<HeldRoom> room = asked.call.room;
   service_.Classify(std::move(message), std::move(asked.call),
-                    [held, room, reply = std::move(reply)](const absl::StatusOr<v1::ClassifyResponse>& answer) {
-                      held->Hold({.requests = 1, .room = room});
-                      reply->Send([&] {
-                        HttpResponse response = ResponseTo(answer);
-                        response.held = held;
-                        return response;
-                      });
+                    [held, room](const absl::StatusOr<v1::ClassifyResponse>& answer) {
+                      held->Send({.requests = 1, .room = room}, [&] { return ResponseTo(answer); });
                     });
 }
 

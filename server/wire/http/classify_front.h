@@ -36,8 +36,7 @@ class HttpClassifyFront {
   // What is asked for, once `caller` may.
   absl::Status ReadHead(const Target& target, const absl::StatusOr<Caller>& caller, const HttpRequest& request,
                         Asked& asked) const;
-  // Through the service, which counts it.
-  HttpResponse Refuse(const absl::Status& why, CallContext call);
+  // To the service, which counts what was refused before as well; that is sent before this returns.
   void Submit(absl::StatusOr<v1::ClassifyRequest> message, Asked& asked, std::shared_ptr<HttpReply> reply);
 
   ClassifyService& service_;

@@ -14,7 +14,7 @@
 #include "base/status_macros.h"
 #include "base/utf8.h"
 #include "report/attention_words.h"
-#include "server/wire/http/held_answer.h"
+#include "server/wire/http/authorize.h"
 
 namespace vitrine {
 namespace {

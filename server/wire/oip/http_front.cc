@@ -14,7 +14,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/status_macros.h"
-#include "server/observe/trace_context.h"
 #include "server/process/out_of_memory.h"
 #include "server/wire/http/address.h"
 #include "server/wire/http/authorize.h"
@@ -283,29 +282,14 @@ HttpNext OipHttpFront::Infer(Target target, const std::shared_ptr<HttpRequest>& 
   asked->target = std::move(target);
   const absl::StatusOr<Caller> caller =
       AuthorizeHttp(identity_, service_, "/inference.GRPCInferenceService/ModelInfer", *request);
-  asked->call = {.caller = CallerOf(caller),
-                 .peer = request->peer,
-                 .method = Method::kHttpInfer,
-                 .deadline = service_.clock().Now() + kMaxHttpWait,
-                 .cancelled = request->hung_up,
-                 .trace = ParseTraceparent(request->Header("traceparent").value_or(""))};
+  asked->call = HttpCall(Method::kHttpInfer, caller, *request, service_.clock());
   const absl::Status why_not = OrOutOfMemory([&] { return ReadHead(caller, *request, *asked); });
-  if (!why_not.ok()) return HttpNext::Answer(Refuse(why_not, std::move(asked->call)));
+  if (!why_not.ok()) {
+    return AnswerAtOnce([&](std::shared_ptr<HttpReply> reply) { Submit(why_not, *asked, std::move(reply)); });
+  }
   return HttpNext::Read([this, asked](const absl::StatusOr<std::string>& body, std::shared_ptr<HttpReply> reply) {
     Submit(OrOutOfMemory([&] { return ReadBody(*asked, body); }), *asked, std::move(reply));
   });
-}
-
-HttpResponse OipHttpFront::Refuse(const absl::Status& why, CallContext call) {
-  const auto inference = std::make_shared<HeldAnswer<InferHeld>>(service_.ledger());
-  HttpResponse response;
-  vitrine::Infer(service_, why, std::move(call),
-                 [&](const absl::StatusOr<inference::ModelInferResponse>& refused, InferHeld held) {  // called at once
-                   inference->Hold(std::move(held));
-                   response = OrRefusal(refused.status());
-                 });
-  response.held = inference;
-  return response;
 }
 
 void OipHttpFront::Submit(absl::StatusOr<HttpInferRequest> read, Asked& asked, std::shared_ptr<HttpReply> reply) {
@@ -313,16 +297,11 @@ void OipHttpFront::Submit(absl::StatusOr<HttpInferRequest> read, Asked& asked, s
       read.ok() ? absl::StatusOr<inference::ModelInferRequest>(std::move(read->message)) : read.status();
   // What is asked of the answer's form; the message is gone.
   const auto form = std::make_shared<HttpInferRequest>(read.ok() ? *std::move(read) : HttpInferRequest());
-  const auto inference = std::make_shared<HeldAnswer<InferHeld>>(service_.ledger());
+  const auto held = std::make_shared<HeldAnswer<InferHeld>>(service_.ledger(), std::move(reply));
   vitrine::Infer(service_, std::move(message), std::move(asked.call),
-                 [inference, form, reply = std::move(reply)](
-                     const absl::StatusOr<inference::ModelInferResponse>& answer, InferHeld held) {
-                   inference->Hold(std::move(held));
-                   reply->Send([&] {
-                     HttpResponse response =
-                         answer.ok() ? InferenceResponse(*answer, *form) : OrRefusal(answer.status());
-                     response.held = inference;
-                     return response;
+                 [held, form](const absl::StatusOr<inference::ModelInferResponse>& answer, InferHeld kept) {
+                   held->Send(std::move(kept), [&] {
+                     return answer.ok() ? InferenceResponse(*answer, *form) : OrRefusal(answer.status());
                    });
                  });
 }

@@ -43,8 +43,7 @@ class OipHttpFront {
   HttpNext Infer(Target target, const std::shared_ptr<HttpRequest>& request);
   absl::Status ReadHead(const absl::StatusOr<Caller>& caller, const HttpRequest& request, Asked& asked) const;
   absl::StatusOr<HttpInferRequest> ReadBody(const Asked& asked, const absl::StatusOr<std::string>& body);
-  // Through the service, which counts it.
-  HttpResponse Refuse(const absl::Status& why, CallContext call);
+  // To the service, which counts what was refused before as well; that is sent before this returns.
   void Submit(absl::StatusOr<HttpInferRequest> read, Asked& asked, std::shared_ptr<HttpReply> reply);
 
   ClassifyService& service_;
