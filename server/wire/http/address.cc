@@ -5,7 +5,9 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "base/utf8.h"
+#include "server/identity/identity.h"
 
 namespace vitrine {
 namespace {
@@ -29,6 +31,13 @@ absl::StatusOr<v1::ClassifyRequest> AddressOf(const std::string& model, const st
     return absl::InvalidArgumentError(absl::StrCat("the version is ", Shown(version), "; versions are counted from 1"));
   }
   return request;
+}
+
+absl::StatusOr<ModelHandle> FindAddressed(const ClassifyService& service, const Caller& caller,
+                                          const std::string& model, const std::string& version) {
+  RETURN_IF_ERROR(CheckModel(caller, model));
+  ASSIGN_OR_RETURN(const v1::ClassifyRequest wanted, AddressOf(model, version));
+  return service.Find(wanted, caller);
 }
 
 }  // namespace vitrine

@@ -127,9 +127,7 @@ absl::StatusOr<HttpNext> HttpClassifyFront::Route(const std::shared_ptr<HttpRequ
 
 absl::StatusOr<HttpNext> HttpClassifyFront::Describe(const Target& target, const HttpRequest& request) {
   ASSIGN_OR_RETURN(const Caller caller, AuthorizeHttp(identity_, service_, "/vitrine.v1.Registry/GetModel", request));
-  RETURN_IF_ERROR(CheckModel(caller, target.model));
-  ASSIGN_OR_RETURN(const v1::ClassifyRequest wanted, AddressOf(target.model, target.version));
-  ASSIGN_OR_RETURN(const ModelHandle model, service_.Find(wanted, caller));
+  ASSIGN_OR_RETURN(const ModelHandle model, FindAddressed(service_, caller, target.model, target.version));
   return HttpNext::Make([model] { return HttpResponse{.body = ModelJson(*model)}; });
 }
 

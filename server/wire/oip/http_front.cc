@@ -187,9 +187,7 @@ absl::StatusOr<HttpNext> OipHttpFront::Route(const std::shared_ptr<HttpRequest>&
 absl::StatusOr<ModelHandle> OipHttpFront::FindModel(RpcName rpc, const Target& target,
                                                     const HttpRequest& request) const {
   ASSIGN_OR_RETURN(const Caller caller, AuthorizeHttp(identity_, service_, rpc, request));
-  RETURN_IF_ERROR(CheckModel(caller, target.model));
-  ASSIGN_OR_RETURN(const v1::ClassifyRequest wanted, AddressOf(target.model, target.version));
-  return service_.Find(wanted, caller);
+  return FindAddressed(service_, caller, target.model, target.version);
 }
 
 absl::StatusOr<HttpResponse> OipHttpFront::ServeModel(const Target& target, const HttpRequest& request) {

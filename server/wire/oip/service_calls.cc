@@ -12,14 +12,6 @@
 namespace vitrine {
 namespace {
 
-// The version that the caller means, if they may use its model.
-absl::StatusOr<ModelHandle> FindModel(const CallParts& parts, const Caller& caller, const std::string& name,
-                                      const std::string& version) {
-  RETURN_IF_ERROR(CheckModel(caller, name));
-  ASSIGN_OR_RETURN(const v1::ClassifyRequest wanted, AddressOf(name, version));
-  return parts.service.Find(wanted, caller);
-}
-
 // What every method of the service declares: its types, and how gRPC is asked for one.
 #define VITRINE_OIP_METHOD(METHOD)                                                                                \
   static constexpr std::string_view kName = "/inference.GRPCInferenceService/" #METHOD;                           \
@@ -54,7 +46,7 @@ struct ModelReadyMethod {
   static absl::StatusOr<Response> Handle(CallParts& parts, const Caller& caller, const Request& request) {
     RETURN_IF_ERROR(CheckModel(caller, request.name()));
     Response response;
-    const auto model = FindModel(parts, caller, request.name(), request.version());
+    const auto model = FindAddressed(parts.service, caller, request.name(), request.version());
     response.set_ready(model.ok() && parts.health.Serves((*model)->id));
     return response;
   }
@@ -68,7 +60,7 @@ struct ServerMetadataMethod {
 struct ModelMetadataMethod {
   VITRINE_OIP_METHOD(ModelMetadata)
   static absl::StatusOr<Response> Handle(CallParts& parts, const Caller& caller, const Request& request) {
-    ASSIGN_OR_RETURN(const ModelHandle model, FindModel(parts, caller, request.name(), request.version()));
+    ASSIGN_OR_RETURN(const ModelHandle model, FindAddressed(parts.service, caller, request.name(), request.version()));
     return ModelMetadata(*model, parts.registry);
   }
 };
@@ -76,7 +68,7 @@ struct ModelMetadataMethod {
 struct ModelConfigMethod {
   VITRINE_OIP_METHOD(ModelConfig)
   static absl::StatusOr<Response> Handle(CallParts& parts, const Caller& caller, const Request& request) {
-    ASSIGN_OR_RETURN(const ModelHandle model, FindModel(parts, caller, request.name(), request.version()));
+    ASSIGN_OR_RETURN(const ModelHandle model, FindAddressed(parts.service, caller, request.name(), request.version()));
     return ModelConfiguration(*model);
   }
 };
