@@ -13,6 +13,7 @@
 #include "base/utf8.h"
 #include "server/wire/http/json_document.h"
 #include "server/wire/oip/parameters.h"
+#include "server/wire/oip/split_input.h"
 
 namespace vitrine {
 namespace {
@@ -84,7 +85,7 @@ absl::Status ReadParameter(const std::string& name, const json& value, InferPara
   return absl::OkStatus();
 }
 
-absl::Status ReadParameters(const json& object, google::protobuf::Map<std::string, InferParameter>& parameters) {
+absl::Status ReadParameters(const json& object, InferParameters& parameters) {
   ASSIGN_OR_RETURN(const json* given, Member(object, "parameters", &json::is_object, "an object"));
   if (given == nullptr) return absl::OkStatus();
   if (given->size() > kMaxParameters)
@@ -94,8 +95,7 @@ absl::Status ReadParameters(const json& object, google::protobuf::Map<std::strin
 }
 
 // Takes a parameter of the REST form alone out of `parameters`.
-absl::StatusOr<std::optional<bool>> TakeTruth(google::protobuf::Map<std::string, InferParameter>& parameters,
-                                              const char* name) {
+absl::StatusOr<std::optional<bool>> TakeTruth(InferParameters& parameters, const char* name) {
   ASSIGN_OR_RETURN(const std::optional<bool> value, Truth(parameters, name));
   parameters.erase(name);
   return value;
@@ -214,11 +214,10 @@ absl::StatusOr<HttpInferRequest> ReadDocument(const json& document, std::string_
 
 // The elements of a BYTES tensor, which this server made itself.
 void PutTexts(std::string_view raw, json& data) {
-  while (raw.size() >= sizeof(uint32_t)) {
-    uint32_t length;
-    std::memcpy(&length, raw.data(), sizeof(length));
-    Append(data) = std::string(raw.substr(sizeof(length), length));
-    raw.remove_prefix(sizeof(length) + length);
+  while (raw.size() >= kElementLengthBytes) {
+    const uint32_t length = ElementLength(raw);
+    Append(data) = std::string(raw.substr(kElementLengthBytes, length));
+    raw.remove_prefix(kElementLengthBytes + length);
   }
 }
 
@@ -253,14 +252,11 @@ void PutTensor(const inference::ModelInferResponse::InferOutputTensor& tensor, j
 HttpInferRequest RawElement(std::string_view body) {
   HttpInferRequest request;
   request.binary_by_default = true;
-  inference::ModelInferRequest::InferInputTensor& input = *request.message.add_inputs();
-  input.set_name("image");
+  InputTensor& input = *request.message.add_inputs();
+  input.set_name(kInputName);
   input.set_datatype("BYTES");
   input.add_shape(1);
-  std::string& raw = *request.message.add_raw_input_contents();
-  raw.reserve(sizeof(uint32_t) + body.size());
-  for (size_t i = 0; i < sizeof(uint32_t); ++i) raw += static_cast<char>(body.size() >> (8 * i) & 0xFF);
-  raw += body;
+  input.mutable_contents()->add_bytes_contents(body.data(), body.size());
   return request;
 }
 

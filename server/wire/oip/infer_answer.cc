@@ -4,24 +4,17 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
-#include <string_view>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/status_macros.h"
+#include "server/wire/oip/split_input.h"
 
 namespace vitrine {
 namespace {
 
 using inference::ModelInferResponse;
-
-// An element of BYTES: its length as four little-endian bytes, then itself.
-void AppendElement(std::string_view element, std::string& raw) {
-  const auto length = static_cast<uint32_t>(element.size());
-  for (int shift = 0; shift < 32; shift += 8) raw.push_back(static_cast<char>(length >> shift));
-  raw.append(element);
-}
 
 float ValueOf(const v1::Prediction& prediction, const std::string& output) {
   return output == kLogits ? prediction.logit() : prediction.probability();
@@ -43,7 +36,7 @@ void AppendTexts(const v1::ClassifyResponse& part, const std::string& output, in
     const v1::Prediction& prediction = part.predictions(i);
     std::string text = absl::StrFormat("%f:%d", ValueOf(prediction, output), prediction.index());
     if (!prediction.label().empty()) absl::StrAppend(&text, ":", prediction.label());
-    AppendElement(text, raw);
+    absl::StrAppend(&raw, ElementLengthOf(text), text);
   }
 }
 

@@ -5,6 +5,7 @@
 #include <grpcpp/support/proto_buffer_reader.h>
 
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "server/wire/oip/split_input.h"
@@ -34,7 +35,7 @@ std::optional<Outline<inference::ModelInferRequest>> InferOutlineOf(grpc::ByteBu
   if (outline.is_picture) {
     const int64_t size = static_cast<int64_t>(front.size()) + outline.left_out - int64_t{kElementLengthBytes};
     if (size < 0 || ElementLength(front) != size) return std::nullopt;
-    SetElementLength(front);
+    front.replace(0, kElementLengthBytes, ElementLengthOf(std::string_view(front).substr(kElementLengthBytes)));
   } else {
     outline.left_out += static_cast<int64_t>(front.size());
     front.clear();

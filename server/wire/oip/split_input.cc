@@ -176,14 +176,15 @@ absl::StatusOr<std::vector<v1::ClassifyRequest>> SplitTensor(InputTensor& input,
 
 }  // namespace
 
-uint32_t ElementLength(std::string_view element) {
-  const auto at = [&](int i) { return uint32_t{static_cast<uint8_t>(element[i])}; };
+uint32_t ElementLength(std::string_view raw) {
+  const auto at = [&](int i) { return uint32_t{static_cast<uint8_t>(raw[i])}; };
   return at(0) | at(1) << 8 | at(2) << 16 | at(3) << 24;
 }
 
-void SetElementLength(std::string& element) {
-  const size_t length = element.size() - kElementLengthBytes;
-  for (size_t i = 0; i < kElementLengthBytes; ++i) element[i] = static_cast<char>(length >> 8 * i & 0xFF);
+std::string ElementLengthOf(std::string_view element) {
+  std::string length;
+  for (size_t i = 0; i < kElementLengthBytes; ++i) length.push_back(static_cast<char>(element.size() >> 8 * i & 0xFF));
+  return length;
 }
 
 absl::StatusOr<std::vector<v1::ClassifyRequest>> SplitInput(inference::ModelInferRequest& request, int64_t left_out) {

@@ -20,10 +20,10 @@ inline constexpr char kInputName[] = "image";
 // Most pictures in one request.
 inline constexpr int kMaxBatch = 64;
 
-// Each element of BYTES follows its length, little-endian. Both take it at the front of `element`, which holds it.
+// In raw contents each element of BYTES follows its length, which is so many little-endian bytes.
 inline constexpr size_t kElementLengthBytes = 4;
-uint32_t ElementLength(std::string_view element);
-void SetElementLength(std::string& element);  // to that of what follows
+uint32_t ElementLength(std::string_view raw);           // of the first element; requires these bytes
+std::string ElementLengthOf(std::string_view element);  // these bytes
 
 // Takes the input of `request` apart: one ClassifyRequest for each element of the batch, with nothing but its picture
 // or tensor set.

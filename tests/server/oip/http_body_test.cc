@@ -218,7 +218,7 @@ TEST(HttpBody, WithoutAnyJsonItIsOnePicture) {
   EXPECT_EQ(read->message.inputs(0).name(), "image");
   EXPECT_EQ(read->message.inputs(0).datatype(), "BYTES");
   EXPECT_THAT(read->message.inputs(0).shape(), ::testing::ElementsAre(1));
-  EXPECT_EQ(read->message.raw_input_contents(0), std::string("\x2C\x01\0\0", 4) + picture);
+  EXPECT_THAT(read->message.inputs(0).contents().bytes_contents(), ElementsAre(picture));
 }
 
 TEST(HttpCode, OfEachCode) {
