@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
+#include "absl/strings/match.h"
 #include "base/status_macros.h"
-#include "server/pages/readings.h"
 
 namespace vitrine {
 namespace {
@@ -76,7 +76,12 @@ absl::StatusOr<HttpPortPage> Fronts::OpenPage() {
 }
 
 std::vector<std::pair<std::string, absl::Time>> Fronts::Certificates() const {
-  return ReadCertificates(identity_.get(), addresses_.admin);
+  const absl::Time expires = identity_ == nullptr ? absl::InfiniteFuture() : identity_->certificate_expires();
+  if (expires == absl::InfiniteFuture()) return {};
+  std::vector<std::pair<std::string, absl::Time>> certificates = {{"grpc", expires}};
+  const std::string& admin = addresses_.admin;
+  if (!admin.empty() && !absl::StartsWith(admin, "unix:")) certificates.emplace_back("admin", expires);
+  return certificates;
 }
 
 void Fronts::CloseStreams() {

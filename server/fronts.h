@@ -54,7 +54,7 @@ class Fronts {
   bool TakeCalls() const { return rpc_ != nullptr; }
   int64_t open_connections() const { return rpc_ == nullptr ? 0 : rpc_->open_connections(); }
   int64_t open_streams() const { return rpc_ == nullptr ? 0 : rpc_->open_streams(); }
-  // Listeners that show a certificate, and its end.
+  // Listeners that show a certificate, and its end; none without TLS. A unix socket shows none.
   std::vector<std::pair<std::string, absl::Time>> Certificates() const;
 
   // The end, in this order. Streams take no further requests.

@@ -26,8 +26,8 @@
 #include "server/models/registry/registry.h"
 #include "server/observe/log.h"
 #include "server/observe/metrics.h"
-#include "server/pages/readings.h"
 #include "server/pages/status_reader.h"
+#include "server/pages/version_families.h"
 #include "server/process/address_space.h"
 #include "server/process/end_process.h"
 #include "server/process/ticker.h"
@@ -89,6 +89,7 @@ class RunningServer : public Server {
         status_(metrics_,
                 {.not_ready = [this] { return WhyNotReady(); },
                  .repository = [this] { return registry_.repository_status(); },
+                 .versions = [this] { return registry_.List(); },
                  .version = VITRINE_VERSION,
                  .revision = options_.revision,
                  .compute = ComputeOn(device, *ParsePrecision(options_.registry.precision)),
@@ -200,7 +201,7 @@ class RunningServer : public Server {
  private:
   // Gauges that are read at a scrape, when any of the parts may be missing yet or already.
   Metrics::Sources MetricSources() {
-    return {.versions = [this] { return ReadVersions(registry_.List()); },
+    return {.versions = [this](MetricFamilies& families) { AddVersionFamilies(families, registry_.List()); },
             .queue = [this] { return scheduler_.depth(); },
             .admission = [this] { return admission_.load(); },
             .answers =

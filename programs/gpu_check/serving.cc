@@ -21,7 +21,7 @@
 #include "server/models/registry/model_loader.h"
 #include "server/models/registry/registry.h"
 #include "server/observe/metrics.h"
-#include "server/pages/readings.h"
+#include "server/pages/version_families.h"
 
 namespace vitrine {
 namespace {
@@ -111,7 +111,7 @@ class Swap {
     std::filesystem::create_directories(root_.path() / folder);
     std::filesystem::copy(setting.repository / folder, root_.path() / folder);
     Metrics::Sources sources;
-    sources.versions = [this] { return ReadVersions(registry_.List()); };
+    sources.versions = [this](MetricFamilies& families) { AddVersionFamilies(families, registry_.List()); };
     metrics_.SetSources(std::move(sources));
   }
 

@@ -10,7 +10,6 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -21,7 +20,6 @@
 #include "base/mutex.h"
 #include "server/observe/families.h"
 #include "server/observe/model_metrics.h"
-#include "vitrine/v1/registry.pb.h"
 
 namespace vitrine {
 
@@ -66,23 +64,6 @@ struct AnswerStatus {
   int64_t limit = 0;
 };
 
-// A version of the registry.
-struct ShownVersion {
-  struct Loaded {
-    int64_t device_bytes = 0;
-    std::string sha256;     // of the weights
-    std::string precision;  // "fp32"
-    std::string device;     // "cpu"
-  };
-  std::string model;
-  int64_t version = 0;
-  v1::ModelState state = v1::MODEL_STATE_UNSPECIFIED;
-  std::string reason = {};
-  double traffic_percent = 0;
-  std::vector<std::string> labels = {};
-  std::optional<Loaded> loaded = {};  // in memory
-};
-
 // What became of the spans of traced requests since the start.
 struct SpanTotals {
   uint64_t exported = 0;  // a collector took them
@@ -103,7 +84,7 @@ class Metrics : public prometheus::Collectable {
   // Gauges that are read when Prometheus asks; a family whose source is null is left out. Called from the scraping
   // thread.
   struct Sources {
-    std::function<std::vector<ShownVersion>()> versions = {};
+    std::function<void(MetricFamilies&)> versions = {};  // adds the families of the versions
     std::function<QueueStatus()> queue = {};
     std::function<AdmissionStatus()> admission = {};
     std::function<AnswerStatus()> answers = {};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The metrics of models in memory, queue, executors, listeners and process.
+// The metrics of loads, queue, executors, listeners and process.
 #include <string>
 #include <utility>
 
@@ -15,35 +15,6 @@ namespace vitrine {
 namespace {
 
 using prometheus::MetricFamily;
-
-void AddVersions(MetricFamilies& families, const std::vector<ShownVersion>& versions) {
-  MetricFamily& info = AddFamily(families, MetricOf("vitrine_model_info"));
-  MetricFamily& bytes = AddFamily(families, MetricOf("vitrine_model_device_bytes"));
-  MetricFamily& states = AddFamily(families, MetricOf("vitrine_model_state"));
-  MetricFamily& traffic = AddFamily(families, MetricOf("vitrine_version_traffic_ratio"));
-  MetricFamily& labelled = AddFamily(families, MetricOf("vitrine_version_label_info"));
-  for (const ShownVersion& facts : versions) {
-    const MetricLabels id = {{"model", facts.model}, {"version", absl::StrCat(facts.version)}};
-    for (const v1::ModelState state : {v1::LOADING, v1::READY, v1::RETIRING, v1::FAILED}) {
-      MetricLabels labels = id;
-      labels.push_back({"state", v1::ModelState_Name(state)});
-      AddValue(states, std::move(labels), facts.state == state ? 1 : 0);
-    }
-    if (facts.state == v1::READY) AddValue(traffic, id, facts.traffic_percent / 100);
-    for (const std::string& label : facts.labels) {
-      MetricLabels labels = id;
-      labels.push_back({"label", label});
-      AddValue(labelled, std::move(labels), 1);
-    }
-    if (!facts.loaded.has_value()) continue;
-    AddValue(bytes, id, static_cast<double>(facts.loaded->device_bytes));
-    MetricLabels labels = id;
-    labels.push_back({"sha256", facts.loaded->sha256});
-    labels.push_back({"precision", facts.loaded->precision});
-    labels.push_back({"device", facts.loaded->device});
-    AddValue(info, std::move(labels), 1);
-  }
-}
 
 void AddProcess(MetricFamilies& families) {
   const ProcessStats stats = ReadProcessStats();
@@ -72,7 +43,7 @@ void Metrics::AddLoads(MetricFamilies& families) const {
       AddValue(rollbacks, {{"model", model}, {"reason", reason}}, static_cast<double>(metrics->Rollbacks(cause)));
     }
   }
-  if (sources_.versions) AddVersions(families, sources_.versions());
+  if (sources_.versions) sources_.versions(families);
   if (sources_.repository_readable) {
     AddSingle(families, MetricOf("vitrine_repository_readable"), sources_.repository_readable() ? 1 : 0);
   }

@@ -2,6 +2,6 @@
 # What operators and probes read over plain HTTP.
 list(APPEND server_sources
   pages/http_endpoint.cc
-  pages/readings.cc
   pages/status.cc
-  pages/status_reader.cc)
+  pages/status_reader.cc
+  pages/version_families.cc)

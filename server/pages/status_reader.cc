@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "server/models/registry/version_status.h"
 
 namespace vitrine {
 namespace {
@@ -103,17 +102,16 @@ void StatusReader::AddModels(ServerStatus& status) const {
 }
 
 void StatusReader::AddVersions(ServerStatus& status) const {
-  if (!metrics_.sources().versions) return;
-  for (const ShownVersion& known : metrics_.sources().versions()) {
-    const std::string& model = known.model;
-    const int64_t version = known.version;
+  for (const VersionStatus& known : sources_.versions()) {
+    const std::string& model = known.id.model;
+    const int64_t version = known.id.version;
     status.versions.push_back({.model = model,
                                .version = version,
                                .state = v1::ModelState_Name(known.state),
                                .reason = known.reason,
                                .traffic_percent = known.traffic_percent,
                                .labels = known.labels,
-                               .bytes = known.loaded.has_value() ? known.loaded->device_bytes : 0,
+                               .bytes = known.model == nullptr ? 0 : known.model->device_bytes,
                                .requests_per_second = rates_.PerSecond(Of("requests", model, version)),
                                .errors_per_second = rates_.PerSecond(Of("errors", model, version)),
                                .faults_per_second = rates_.PerSecond(Of("faults", model, version))});

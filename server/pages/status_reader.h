@@ -14,6 +14,7 @@
 #include "absl/time/time.h"
 #include "base/mutex.h"
 #include "server/models/registry/device.h"
+#include "server/models/registry/version_status.h"
 #include "server/observe/metrics.h"
 #include "server/pages/status.h"
 #include "server/process/clock.h"
@@ -52,9 +53,10 @@ class StatusReader {
   static constexpr absl::Duration kWindow = absl::Minutes(1);
 
   struct Sources {
-    std::function<std::string()> not_ready;    // empty when ready, else the reason
-    std::function<absl::Status()> repository;  // as it was at the last look
-    std::string version, revision;             // of the program
+    std::function<std::string()> not_ready;                // empty when ready, else the reason
+    std::function<absl::Status()> repository;              // as it was at the last look
+    std::function<std::vector<VersionStatus>()> versions;  // those of Registry::List
+    std::string version, revision;                         // of the program
     Compute compute;
     std::vector<std::pair<std::string, std::string>> flags;
   };

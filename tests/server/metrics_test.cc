@@ -8,7 +8,7 @@
 
 #include "server/models/registry/registry.h"
 #include "server/observe/process_stats.h"
-#include "server/pages/readings.h"
+#include "server/pages/version_families.h"
 #include "server/process/shed.h"
 
 namespace vitrine {
@@ -130,7 +130,7 @@ TEST(Metrics, ShowTheVersionsAndTheLoad) {
   versions.push_back({{"m", 1}, v1::READY, "", loaded, {}, 100});
   versions.push_back({{"m", 2}, v1::FAILED, "broken", nullptr, {}, 0});
   Metrics metrics("");
-  metrics.SetSources({.versions = [&] { return ReadVersions(versions); },
+  metrics.SetSources({.versions = [&](MetricFamilies& families) { AddVersionFamilies(families, versions); },
                       .queue =
                           [] {
                             return QueueStatus{7, 70, 700, absl::Milliseconds(1500)};

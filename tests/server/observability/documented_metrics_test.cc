@@ -22,7 +22,7 @@
 #include "server/models/registry/version_status.h"
 #include "server/observe/metric_table.h"
 #include "server/observe/metrics.h"
-#include "server/pages/readings.h"
+#include "server/pages/version_families.h"
 #include "tests/paths.h"
 
 namespace vitrine {
@@ -86,7 +86,7 @@ class Full {
     version_->requests().Count(Method::kClassify, absl::OkStatus(), absl::Milliseconds(3));
     version_->CountSureness({.confidence = 0.5, .entropy = 0.5});
     metrics_.DeclareAdminAction("LoadModel");
-    metrics_.SetSources({.versions = [status] { return ReadVersions({status}); },
+    metrics_.SetSources({.versions = [status](MetricFamilies& families) { AddVersionFamilies(families, {status}); },
                          .queue = [] { return QueueStatus(); },
                          .admission = [] { return AdmissionStatus(); },
                          .answers = [] { return AnswerStatus(); },

@@ -10,7 +10,7 @@
 #include "absl/strings/str_split.h"
 #include "server/models/registry/version_status.h"
 #include "server/observe/metrics.h"
-#include "server/pages/readings.h"
+#include "server/pages/version_families.h"
 #include "tests/stored_text.h"
 
 namespace vitrine {
@@ -35,8 +35,8 @@ VersionStatus Version(int64_t version, v1::ModelState state) {
 void SetSources(Metrics& metrics) {
   metrics.SetSources(
       {.versions =
-           [] {
-             return ReadVersions({Version(7, v1::READY), Version(8, v1::FAILED)});
+           [](MetricFamilies& families) {
+             AddVersionFamilies(families, {Version(7, v1::READY), Version(8, v1::FAILED)});
            },
        .queue = [] { return QueueStatus{.requests = 11, .bytes = 12, .tokens = 13, .oldest = absl::Seconds(1.5)}; },
        .admission =

@@ -7,7 +7,6 @@
 #include <memory>
 
 #include "server/models/registry/version_status.h"
-#include "server/pages/readings.h"
 #include "server/process/shed.h"
 
 namespace vitrine {
@@ -19,6 +18,7 @@ using ::testing::DoubleEq;
 StatusReader::Sources Well() {
   return {.not_ready = [] { return ""; },
           .repository = [] { return absl::OkStatus(); },
+          .versions = [] { return std::vector<VersionStatus>(); },
           .version = "",
           .revision = "",
           .compute = {},
@@ -38,8 +38,7 @@ TEST(StatusReader, PutsTogetherWhatThePartsSay) {
   versions[1].reason = "cut";
   absl::Duration busy;
   metrics.SetSources(
-      {.versions = [&] { return ReadVersions(versions); },
-       .queue =
+      {.queue =
            [] {
              return QueueStatus{3, 0, 0, absl::ZeroDuration()};
            },
@@ -66,6 +65,7 @@ TEST(StatusReader, PutsTogetherWhatThePartsSay) {
   StatusReader reader(metrics,
                       {.not_ready = [] { return "warming up"; },
                        .repository = [] { return absl::NotFoundError("gone"); },
+                       .versions = [&] { return versions; },
                        .version = "1.2.3",
                        .revision = "abc",
                        .compute = {.device = "cpu", .cpu = "a CPU", .path = "avx2", .precision = "fp32"},

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_SERVER_PAGES_VERSION_FAMILIES_H_
+#define VITRINE_SERVER_PAGES_VERSION_FAMILIES_H_
+
+#include <vector>
+
+#include "server/models/registry/version_status.h"
+#include "server/observe/families.h"
+
+namespace vitrine {
+
+// The metrics of how versions stand, as Metrics::Sources wants them; `versions` are those of Registry::List.
+void AddVersionFamilies(MetricFamilies& families, const std::vector<VersionStatus>& versions);
+
+}  // namespace vitrine
+
+#endif  // VITRINE_SERVER_PAGES_VERSION_FAMILIES_H_
