@@ -32,10 +32,10 @@ void Fronts::Open(std::vector<absl::Status>& faults) {
     OpenCalls(faults);
   }
   if (!options_.metrics.empty()) {
-    Keep(HttpEndpoint::Start(options_.metrics, {.metrics = &parts_.metrics,
-                                                .scrape_period = options_.scrape_period,
-                                                .not_ready = parts_.not_ready,
-                                                .status = [this] { return parts_.status.Read(); }}),
+    Keep(StartHttpEndpoint(options_.metrics, {.metrics = &parts_.metrics,
+                                              .scrape_period = options_.scrape_period,
+                                              .not_ready = parts_.not_ready,
+                                              .status = [this] { return parts_.status.Read(); }}),
          http_, addresses_.metrics, faults);
   }
 }

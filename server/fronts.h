@@ -76,7 +76,7 @@ class Fronts {
   std::unique_ptr<RpcFront> health_front_;
   std::unique_ptr<AdminFront> admin_front_;
   std::unique_ptr<HttpServer> http_port_;
-  std::unique_ptr<HttpEndpoint> http_;
+  std::unique_ptr<HttpServer> http_;
 };
 
 }  // namespace vitrine

@@ -7,7 +7,6 @@
 #include <memory>
 #include <utility>
 
-#include "base/status_macros.h"
 #include "server/pages/kept_text.h"
 #include "server/process/clock.h"
 #include "server/process/crash_stack.h"
@@ -22,7 +21,7 @@ HttpResponse Text(std::string body, int code = 200) {
   return {.code = code, .type = kPlainText, .body = std::move(body)};
 }
 
-HttpResponse Page(const HttpEndpoint::Sources& sources, KeptText& metrics, const std::string& path) {
+HttpResponse Page(const HttpEndpointSources& sources, KeptText& metrics, const std::string& path) {
   if (path == "/metrics") return {.type = "text/plain; version=0.0.4; charset=utf-8", .body = metrics.Get()};
   if (path == "/healthz") return Text("ok\n");
   if (path == "/readyz") {
@@ -38,7 +37,7 @@ HttpResponse Page(const HttpEndpoint::Sources& sources, KeptText& metrics, const
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<HttpEndpoint>> HttpEndpoint::Start(const std::string& address, Sources sources) {
+absl::StatusOr<std::unique_ptr<HttpServer>> StartHttpEndpoint(const std::string& address, HttpEndpointSources sources) {
   const HttpServerOptions options = {.listen = address,
                                      .purpose = "metrics",
                                      .threads = 4,
@@ -54,14 +53,11 @@ absl::StatusOr<std::unique_ptr<HttpEndpoint>> HttpEndpoint::Start(const std::str
   const auto metrics = std::make_shared<KeptText>(SteadyClock(), sources.scrape_period, [of = sources.metrics] {
     return prometheus::TextSerializer().Serialize(of->Collect());
   });
-  const auto pages = std::make_shared<const Sources>(std::move(sources));
-  ASSIGN_OR_RETURN(
-      std::unique_ptr<HttpServer> server,
-      HttpServer::Start(options, [pages, metrics](const std::shared_ptr<HttpRequest>& request) {
-        request->answer_headers.emplace_back("X-Content-Type-Options", "nosniff");
-        return HttpNext::Make([pages, metrics, request] { return Page(*pages, *metrics, request->path()); });
-      }));
-  return std::unique_ptr<HttpEndpoint>(new HttpEndpoint(std::move(server)));
+  const auto pages = std::make_shared<const HttpEndpointSources>(std::move(sources));
+  return HttpServer::Start(options, [pages, metrics](const std::shared_ptr<HttpRequest>& request) {
+    request->answer_headers.emplace_back("X-Content-Type-Options", "nosniff");
+    return HttpNext::Make([pages, metrics, request] { return Page(*pages, *metrics, request->path()); });
+  });
 }
 
 }  // namespace vitrine

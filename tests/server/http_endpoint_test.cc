@@ -32,9 +32,9 @@ class NoMetrics : public prometheus::Collectable {
   mutable std::atomic<int> collected_ = 0;
 };
 
-absl::StatusOr<std::unique_ptr<HttpEndpoint>> Start(const std::string& address) {
+absl::StatusOr<std::unique_ptr<HttpServer>> Start(const std::string& address) {
   static const NoMetrics none;
-  return HttpEndpoint::Start(address, {.metrics = &none, .not_ready = [] { return std::string(); }});
+  return StartHttpEndpoint(address, {.metrics = &none, .not_ready = [] { return std::string(); }});
 }
 
 TEST(HttpEndpoint, IPv6WorksOrIsNamedAsTheCause) {
@@ -58,7 +58,7 @@ TEST(HttpEndpoint, ATakenPortIsRefusedInTheServersOwnWords) {
 
 TEST(HttpEndpoint, AScraperWithoutPauseIsGivenTheLastText) {
   const NoMetrics metrics;
-  const auto endpoint = HttpEndpoint::Start(
+  const auto endpoint = StartHttpEndpoint(
       "127.0.0.1:0", {.metrics = &metrics, .scrape_period = absl::Hours(1), .not_ready = [] { return std::string(); }});
   ASSERT_TRUE(endpoint.ok()) << endpoint.status();
   for (int i = 0; i < 30; ++i) {

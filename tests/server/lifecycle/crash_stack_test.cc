@@ -79,10 +79,10 @@ void OverflowInTheRegistry(const FakeRepository& files) {
 void OverflowInAnHttpHandler() {
   NoLongerThan(9);
   PrintStackOnCrash();
-  const auto endpoint = HttpEndpoint::Start("127.0.0.1:0", {.not_ready = [] {
-                                              Overflow();
-                                              return std::string();
-                                            }});
+  const auto endpoint = StartHttpEndpoint("127.0.0.1:0", {.not_ready = [] {
+                                            Overflow();
+                                            return std::string();
+                                          }});
   testing::AnswerToADrip((*endpoint)->address(), "GET /readyz HTTP/1.1\r\nHost: x\r\n\r\n");
 }
 
