@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/observe/families.h"
 
-#include <cstdint>
-#include <iterator>
 #include <limits>
 #include <utility>
 
-#include "server/observe/model_metrics.h"
+#include "absl/status/status.h"
 
 namespace vitrine {
 namespace {
@@ -14,13 +12,6 @@ namespace {
 using prometheus::ClientMetric;
 using prometheus::MetricFamily;
 using prometheus::MetricType;
-
-constexpr const char* kCodeNames[] = {
-    "OK",        "CANCELLED",      "UNKNOWN",           "INVALID_ARGUMENT",   "DEADLINE_EXCEEDED",
-    "NOT_FOUND", "ALREADY_EXISTS", "PERMISSION_DENIED", "RESOURCE_EXHAUSTED", "FAILED_PRECONDITION",
-    "ABORTED",   "OUT_OF_RANGE",   "UNIMPLEMENTED",     "INTERNAL",           "UNAVAILABLE",
-    "DATA_LOSS", "UNAUTHENTICATED"};
-static_assert(std::size(kCodeNames) == kCodes);
 
 ClientMetric& Add(MetricFamily& family, MetricLabels labels) {
   ClientMetric& metric = family.metric.emplace_back();
@@ -62,8 +53,9 @@ void AddSingle(MetricFamilies& families, const MetricRow& row, double value) {
   AddValue(AddFamily(families, row), {}, value);
 }
 
-const char* CodeName(int code) {
-  return code >= 0 && code < kCodes ? kCodeNames[code] : "UNKNOWN";
+std::string CodeName(int code) {
+  const std::string name = absl::StatusCodeToString(static_cast<absl::StatusCode>(code));
+  return name.empty() ? "UNKNOWN" : name;
 }
 
 }  // namespace vitrine

@@ -35,8 +35,8 @@ inline double Read(const std::atomic<uint64_t>& counter) {
   return static_cast<double>(counter.load(std::memory_order_relaxed));
 }
 
-// "OK", "INVALID_ARGUMENT", ...: the canonical code 0 to 16.
-const char* CodeName(int code);
+// "OK", "INVALID_ARGUMENT", ...: the canonical code 0 to 16; "UNKNOWN" for any other.
+std::string CodeName(int code);
 
 }  // namespace vitrine
 
