@@ -47,14 +47,9 @@ class RotatingCredentials final : public grpc::ServerCredentials {
   }
 
   grpc_ssl_certificate_config_reload_status Fetch(grpc_ssl_server_certificate_config** config) {
-    std::shared_ptr<const TlsPem> material;
-    {
-      MutexLock lock(source_->mutex_);
-      if (std::exchange(given_, source_->generation_) == source_->generation_) {
-        return GRPC_SSL_CERTIFICATE_CONFIG_RELOAD_UNCHANGED;
-      }
-      material = source_->current_;
-    }
+    MutexLock lock(mutex_);
+    const std::shared_ptr<const TlsPem> material = source_->Pem();
+    if (std::exchange(given_, material) == material) return GRPC_SSL_CERTIFICATE_CONFIG_RELOAD_UNCHANGED;
     grpc_ssl_pem_key_cert_pair pair = {.private_key = material->key.c_str(),
                                        .cert_chain = material->certificate.c_str()};
     // gRPC 1.51 aborts without authorities even where no client is asked for a certificate; there nobody looks at them.
@@ -65,7 +60,8 @@ class RotatingCredentials final : public grpc::ServerCredentials {
 
   const std::shared_ptr<TlsSource> source_;
   grpc_server_credentials* credentials_ = nullptr;
-  uint64_t given_ = 0;  // generation that gRPC has; guarded by the mutex of the source
+  Mutex mutex_;
+  std::shared_ptr<const TlsPem> given_ ABSL_GUARDED_BY(mutex_);  // what gRPC has; null at first
 };
 
 absl::StatusOr<std::shared_ptr<TlsSource>> TlsSource::Open(const TlsFileOptions& options) {
@@ -85,7 +81,6 @@ void TlsSource::Refresh() {
     status = CheckTls(options_, absl::Now(), *found);
     if (status.ok()) {
       current_ = std::make_shared<const TlsMaterial>(*std::move(found));
-      ++generation_;
       said_expiry_ = false;
       spdlog::info("tls: a new certificate serves expires={}",
                    absl::FormatTime(current_->expires, absl::UTCTimeZone()));
@@ -108,11 +103,6 @@ absl::Time TlsSource::expires() const {
 std::shared_ptr<const TlsPem> TlsSource::Pem() const {
   MutexLock lock(mutex_);
   return current_;
-}
-
-uint64_t TlsSource::generation() const {
-  MutexLock lock(mutex_);
-  return generation_;
 }
 
 std::shared_ptr<grpc::ServerCredentials> TlsSource::Credentials(std::shared_ptr<TlsSource> source) {

@@ -4,7 +4,6 @@
 
 #include <grpcpp/security/server_credentials.h>
 
-#include <cstdint>
 #include <memory>
 
 #include "absl/status/statusor.h"
@@ -30,10 +29,8 @@ class TlsSource {
 
   // When the certificate that serves now, or an authority of the clients, expires.
   absl::Time expires() const;
-  // Rises by one with each pair that was taken.
-  uint64_t generation() const;
 
-  // What serves now, for listeners of HTTP: the same object until it changes.
+  // What serves now: the same object until it changes.
   std::shared_ptr<const TlsPem> Pem() const;
 
   // For one listener: new connections get what this source has then. The source lives on with them.
@@ -46,7 +43,6 @@ class TlsSource {
   const TlsFileOptions options_;
   mutable Mutex mutex_;
   std::shared_ptr<const TlsMaterial> current_ ABSL_GUARDED_BY(mutex_);
-  uint64_t generation_ ABSL_GUARDED_BY(mutex_) = 1;
   std::string last_fault_ ABSL_GUARDED_BY(mutex_);  // so that it is logged once
   bool said_expiry_ ABSL_GUARDED_BY(mutex_) = false;
 };

@@ -149,11 +149,12 @@ TEST_F(Tls, AnAuthorityThatHasExpiredDoesNotHoldUpTheOthers) {
   const absl::StatusOr<std::shared_ptr<TlsSource>> source = TlsSource::Open(options_);
   ASSERT_TRUE(source.ok()) << source.status();
   EXPECT_GT((*source)->expires(), absl::Now()) << "nor is it what expires next";
+  const std::shared_ptr<const TlsPem> first = (*source)->Pem();
   authority_.Issue("next", "DNS:vitrine.test", "serverAuth");
   authority_.Write("server.pem", authority_.Read("next.pem"));
   authority_.Write("server.key", authority_.Read("next.key"));
   (*source)->Refresh();
-  EXPECT_EQ((*source)->generation(), 2u) << "a rotation goes on";
+  EXPECT_NE((*source)->Pem(), first) << "a rotation goes on";
   authority_.Write("clients.pem", old + old);
   ExpectRefused("--tls-client-ca", "clients.pem", "has expired");
 }
@@ -178,24 +179,25 @@ TEST_F(Tls, AChainMustHoldTogether) {
 TEST_F(Tls, ANewPairIsTakenAndABadOneIsNot) {
   spdlog::set_level(spdlog::level::off);
   const std::shared_ptr<TlsSource> source = *TlsSource::Open(options_);
-  EXPECT_EQ(source->generation(), 1u);
+  const std::shared_ptr<const TlsPem> first = source->Pem();
   source->Refresh();
-  EXPECT_EQ(source->generation(), 1u) << "nothing has changed";
+  EXPECT_EQ(source->Pem(), first) << "nothing has changed";
 
   authority_.Issue("next", "DNS:vitrine.test", "serverAuth", 3);
   authority_.Write("server.pem", authority_.Read("next.pem"));
   source->Refresh();
-  EXPECT_EQ(source->generation(), 1u) << "the key is still the old one";
+  EXPECT_EQ(source->Pem(), first) << "the key is still the old one";
   authority_.Write("server.key", authority_.Read("next.key"));
   source->Refresh();
-  EXPECT_EQ(source->generation(), 2u);
+  const std::shared_ptr<const TlsPem> second = source->Pem();
+  EXPECT_NE(second, first);
   EXPECT_GT(source->expires(), absl::Now() + absl::Hours(47));
 
   authority_.Write("server.pem", authority_.Read("next.pem").substr(0, 100));
   source->Refresh();
   unlink(options_.key.c_str());
   source->Refresh();
-  EXPECT_EQ(source->generation(), 2u) << "half a file, and a file that is gone, change nothing";
+  EXPECT_EQ(source->Pem(), second) << "half a file, and a file that is gone, change nothing";
 }
 
 }  // namespace
