@@ -32,8 +32,8 @@ class Gathering {
     size_t index;
   };
 
-  Gathering(ClassifyService& service, std::string id, std::vector<OutputWish> outputs, size_t parts)
-      : service_(service), id_(std::move(id)), outputs_(std::move(outputs)), answers_(parts), left_(parts) {
+  Gathering(ClassifyService& service, std::vector<OutputWish> outputs, size_t parts)
+      : service_(service), outputs_(std::move(outputs)), answers_(parts), left_(parts) {
     held_.requests = static_cast<int>(parts);
     for (size_t i = 0; i < parts; ++i) {
       parts_.push_back({this, i});
@@ -79,13 +79,12 @@ class Gathering {
       return done_(refusal_, {.requests = held_.requests});  // the rooms are free again
     }
     // The analysis looks into a lambda by itself.
-    auto response = OrOutOfMemory([this, answers = &answers_] { return MakeInferResponse(id_, outputs_, *answers); });
+    auto response = OrOutOfMemory([this, answers = &answers_] { return MakeInferResponse(outputs_, *answers); });
     service_.EndCall(std::move(spans_), response.status());
     done_(std::move(response), std::move(held_));
   }
 
   ClassifyService& service_;
-  const std::string id_;
   const std::vector<OutputWish> outputs_;
   const CancelFlag abandoned_ = std::make_shared<std::atomic<bool>>(false);
   std::vector<Part> parts_;  // constant
@@ -145,7 +144,6 @@ std::optional<absl::Status> ForeseeInfer(ClassifyService& service, const Outline
 // Of an outline whose refusal was foreseen, the one part that is refused.
 absl::StatusOr<InferPlan> Foreseen(const inference::ModelInferRequest& outline, CallContext& call) {
   InferPlan plan;
-  plan.id = outline.id();
   ASSIGN_OR_RETURN(plan.parts.emplace_back(), EnvelopeOf(outline));
   call.model = call.foreseen;
   return plan;
@@ -208,13 +206,14 @@ void Infer(ClassifyService& service, absl::StatusOr<inference::ModelInferRequest
   std::shared_ptr<Gathering> gathering;
   const absl::Status gathers = OrOutOfMemory([&] {
     if (!plan.ok()) {
-      gathering = std::make_shared<Gathering>(service, "", std::vector<OutputWish>(), 1);
+      gathering = std::make_shared<Gathering>(service, std::vector<OutputWish>(), 1);
       return absl::OkStatus();
     }
     const size_t pictures = plan->parts.size();
-    gathering = std::make_shared<Gathering>(service, plan->id, std::move(plan->outputs), pictures);
+    gathering = std::make_shared<Gathering>(service, std::move(plan->outputs), pictures);
     if (pictures > 1) {
-      gathering->SetSpans(service.BeginCall(call, arrival, plan->id, static_cast<int>(pictures)));
+      const std::string& id = plan->parts.front().request_id();
+      gathering->SetSpans(service.BeginCall(call, arrival, id, static_cast<int>(pictures)));
     }
     return absl::OkStatus();
   });

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -84,12 +85,12 @@ void AppendPredictions(const OutputWish& output, const std::vector<v1::ClassifyR
 
 }  // namespace
 
-absl::StatusOr<ModelInferResponse> MakeInferResponse(const std::string& id, const std::vector<OutputWish>& outputs,
+absl::StatusOr<ModelInferResponse> MakeInferResponse(const std::vector<OutputWish>& outputs,
                                                      const std::vector<v1::ClassifyResponse>& parts) {
   ModelInferResponse response;
   response.set_model_name(parts.front().served_by().model());
   response.set_model_version(absl::StrCat(parts.front().served_by().version()));
-  response.set_id(id);
+  response.set_id(parts.front().request_id());
   for (const OutputWish& output : outputs) {
     auto& tensor = *response.add_outputs();
     std::string& raw = *response.add_raw_output_contents();

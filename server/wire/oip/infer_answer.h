@@ -2,7 +2,6 @@
 #ifndef VITRINE_SERVER_WIRE_OIP_INFER_ANSWER_H_
 #define VITRINE_SERVER_WIRE_OIP_INFER_ANSWER_H_
 
-#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -14,8 +13,7 @@ namespace vitrine {
 
 // The answer to a ModelInfer request from the answers to its parts, in their order; at least one. Values are in
 // raw_output_contents. INVALID_ARGUMENT if attention maps of a batch have different sizes and fit no tensor.
-absl::StatusOr<inference::ModelInferResponse> MakeInferResponse(const std::string& id,
-                                                                const std::vector<OutputWish>& outputs,
+absl::StatusOr<inference::ModelInferResponse> MakeInferResponse(const std::vector<OutputWish>& outputs,
                                                                 const std::vector<v1::ClassifyResponse>& parts);
 
 }  // namespace vitrine

@@ -158,7 +158,6 @@ absl::StatusOr<absl::Duration> TimeoutOf(const ModelInferRequest& request) {
 
 absl::StatusOr<InferPlan> PlanInfer(ModelInferRequest request, int classes, int64_t left_out) {
   InferPlan plan;
-  plan.id = request.id();
   ASSIGN_OR_RETURN(v1::ClassifyRequest base, EnvelopeOf(request));
   RETURN_IF_ERROR(AddOutputs(request, classes, base, plan));
   ASSIGN_OR_RETURN(plan.parts, SplitInput(request, left_out));

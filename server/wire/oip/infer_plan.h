@@ -32,8 +32,7 @@ struct OutputWish {
 
 // A ModelInfer request as requests of ours, each of one picture.
 struct InferPlan {
-  std::string id;                          // the caller's
-  std::vector<v1::ClassifyRequest> parts;  // per element of the batch; what to compute of each
+  std::vector<v1::ClassifyRequest> parts;  // per element of the batch, at least one; what to compute of each
   std::vector<OutputWish> outputs;         // at least one
 };
 
