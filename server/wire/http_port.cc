@@ -25,7 +25,7 @@ std::string_view FirstName(std::string_view path) {
 
 HttpNext HttpPort::Status(const HttpRequest& request) {
   const absl::StatusOr<Caller> caller = AuthorizeHttp(identity_, service_, "/vitrine.v1.Registry/ListModels", request);
-  if (!caller.ok()) return HttpNext::Answer(Refusal(caller.status(), TypedErrorBody(caller.status())));
+  if (!caller.ok()) return HttpNext::Answer(Refusal(caller.status(), TypedErrorBody));
   return HttpNext::Make([this, caller = *caller] {
     return HttpResponse{.body = page_.status_json(caller), .headers = {{"Cache-Control", "no-store"}}};
   });

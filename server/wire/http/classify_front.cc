@@ -91,15 +91,14 @@ absl::StatusOr<v1::ClassifyRequest> WithPicture(v1::ClassifyRequest wanted, cons
 }
 
 HttpResponse ResponseTo(const absl::StatusOr<v1::ClassifyResponse>& answer) {
-  return answer.ok() ? HttpResponse{.body = ClassifyJson(*answer)}
-                     : Refusal(answer.status(), TypedErrorBody(answer.status()));
+  return answer.ok() ? HttpResponse{.body = ClassifyJson(*answer)} : Refusal(answer.status(), TypedErrorBody);
 }
 
 }  // namespace
 
 HttpNext HttpClassifyFront::Begin(const std::shared_ptr<HttpRequest>& request) {
   absl::StatusOr<HttpNext> next = OrOutOfMemory([&] { return Route(request); });
-  return next.ok() ? *std::move(next) : HttpNext::Answer(Refusal(next.status(), TypedErrorBody(next.status())));
+  return next.ok() ? *std::move(next) : HttpNext::Answer(Refusal(next.status(), TypedErrorBody));
 }
 
 absl::StatusOr<HttpNext> HttpClassifyFront::Route(const std::shared_ptr<HttpRequest>& request) {

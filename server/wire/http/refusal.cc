@@ -3,7 +3,6 @@
 
 #include <cmath>
 #include <optional>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "server/serve/scheduling/admission.h"
@@ -40,22 +39,17 @@ int HttpCode(absl::StatusCode code) {
 }
 
 std::string ErrorBody(const absl::Status& status) {
-  JsonDocument body;
-  body.root = JsonObject();
-  body.root["error"] = ToGrpcStatus(status).error_message();
-  return body.Text();
+  return absl::StrCat("{\"error\":", JsonDocument::TextOf(ToGrpcStatus(status).error_message()), "}");
 }
 
 std::string TypedErrorBody(const absl::Status& status) {
   // The sentence first, which is for people.
-  std::string body = "{\"error\":";
-  absl::StrAppend(&body, JsonDocument::TextOf(ToGrpcStatus(status).error_message()), ",\"code\":\"",
-                  absl::StatusCodeToString(status.code()), "\"}\n");
-  return body;
+  return absl::StrCat("{\"error\":", JsonDocument::TextOf(ToGrpcStatus(status).error_message()), ",\"code\":\"",
+                      absl::StatusCodeToString(status.code()), "\"}\n");
 }
 
-HttpResponse Refusal(const absl::Status& status, std::string body) {
-  HttpResponse response = {.code = HttpCode(status.code()), .body = std::move(body)};
+HttpResponse Refusal(const absl::Status& status, std::string (*body_of)(const absl::Status&)) {
+  HttpResponse response = {.code = HttpCode(status.code()), .body = body_of(status)};
   const std::optional<absl::Duration> retry_after = RetryAfter(status);
   if (retry_after.has_value()) {
     response.headers.emplace_back("Retry-After", absl::StrCat(std::ceil(absl::ToDoubleSeconds(*retry_after))));

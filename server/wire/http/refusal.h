@@ -18,9 +18,9 @@ std::string ErrorBody(const absl::Status& status);
 // The same with the canonical name of the code: {"error": SENTENCE, "code": "INVALID_ARGUMENT"}.
 std::string TypedErrorBody(const absl::Status& status);
 
-// The whole answer to a request that was refused, with `body`: its code, when to come back, and that a credential is
-// wanted. Requires a status that is not OK.
-HttpResponse Refusal(const absl::Status& status, std::string body);
+// The whole answer to a request that was refused, with one of these bodies: its code, when to come back, and that a
+// credential is wanted. Requires a status that is not OK.
+HttpResponse Refusal(const absl::Status& status, std::string (*body_of)(const absl::Status&));
 
 }  // namespace vitrine
 

@@ -116,7 +116,7 @@ absl::Status NoSuchPath(const HttpRequest& request) {
 }
 
 HttpResponse OrRefusal(absl::StatusOr<HttpResponse> response) {
-  return response.ok() ? *std::move(response) : Refusal(response.status(), ErrorBody(response.status()));
+  return response.ok() ? *std::move(response) : Refusal(response.status(), ErrorBody);
 }
 
 HttpResponse InferenceResponse(const inference::ModelInferResponse& answer, const HttpInferRequest& asked) {
