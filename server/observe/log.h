@@ -38,7 +38,7 @@ void LogAlways(LogLevel level, std::string_view message, const LogFields& fields
 struct LogLine {
   absl::Time time;  // wall clock
   spdlog::level::level_enum level = spdlog::level::info;
-  std::string text;  // message and fields, as in the text form, cut at kMaxHistoryText
+  std::string text;  // message and fields, as in the text form, cut at LogHistory::kMaxText
 };
 
 // The last warnings and errors of the process, for people who look. Thread-safe.
