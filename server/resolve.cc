@@ -22,7 +22,8 @@ namespace vitrine {
 namespace {
 
 // How the memory of a process in a control group with a limit is divided, in percent. The rest, a fifth, or a tenth
-// where bodies come over HTTP, is for what decoding and computing take, for the program itself and for what the allocator keeps.
+// where bodies come over HTTP, is for what decoding and computing take, for the program itself and for what the
+// allocator keeps.
 constexpr int kModelShare = 50;
 constexpr int kQueueShare = 10;      // pictures and tensors between admission and answer
 constexpr int kTransportShare = 10;  // messages on their way in
